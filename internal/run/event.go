@@ -1,0 +1,267 @@
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Event is one line of a run's history. Its type is that of its payload, so
+// an event with another's payload cannot be built.
+type Event struct {
+	ID        string    `json:"id"`
+	RunID     ID        `json:"runId"`
+	TS        time.Time `json:"ts"` // UTC
+	Type      EventType `json:"type"`
+	Phase     Phase     `json:"phase,omitempty"`
+	Iteration int       `json:"iteration,omitempty"`
+	Payload   Payload   `json:"payload"`
+}
+
+// Payload is the closed sum of what events carry.
+type Payload interface{ Type() EventType }
+
+// UnmarshalJSON refuses an unknown type and decodes the payload by it.
+func (e *Event) UnmarshalJSON(b []byte) error {
+	type plain Event
+	var raw struct {
+		*plain
+		Payload json.RawMessage `json:"payload"`
+	}
+	raw.plain = (*plain)(e)
+	if err := json.Unmarshal(b, &raw); err != nil {
+		return err
+	}
+	decode, ok := payloads[e.Type]
+	if !ok {
+		return fmt.Errorf("unknown event type %q", e.Type)
+	}
+	p, err := decode(raw.Payload)
+	if err != nil {
+		return fmt.Errorf("payload of %s: %w", e.Type, err)
+	}
+	e.Payload = p
+	return nil
+}
+
+var payloads = map[EventType]func([]byte) (Payload, error){
+	RunCreatedEvent:              decodeAs[RunCreated],
+	PhaseStartedEvent:            decodeAs[PhaseStarted],
+	PhaseCompletedEvent:          decodeAs[PhaseCompleted],
+	PhaseFailedEvent:             decodeAs[PhaseFailed],
+	PatchProducedEvent:           decodeAs[PatchProduced],
+	ApprovalRequestedEvent:       decodeAs[ApprovalRequested],
+	ApprovalGrantedEvent:         decodeAs[ApprovalGranted],
+	ApprovalRejectedEvent:        decodeAs[ApprovalRejected],
+	PatchAppliedEvent:            decodeAs[PatchApplied],
+	PatchApplyFailedEvent:        decodeAs[PatchApplyFailed],
+	EvaluationPassedEvent:        decodeAs[EvaluationPassed],
+	EvaluationFailedFixableEvent: decodeAs[EvaluationFailedFixable],
+	EvaluationFailedBlockedEvent: decodeAs[EvaluationFailedBlocked],
+	QuestionRaisedEvent:          decodeAs[QuestionRaised],
+	QuestionAnsweredEvent:        decodeAs[QuestionAnswered],
+	RunCompletedEvent:            decodeAs[RunCompleted],
+	RunFailedEvent:               decodeAs[RunFailed],
+	RunCanceledEvent:             decodeAs[RunCanceled],
+}
+
+func decodeAs[P Payload](b []byte) (Payload, error) {
+	var p P
+	if len(b) == 0 {
+		return nil, fmt.Errorf("missing")
+	}
+	err := json.Unmarshal(b, &p)
+	return p, err
+}
+
+// Problem is an error as the record keeps it: a stable code and one text.
+type Problem struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Usage counts tokens.
+type Usage struct {
+	InputTokens  int64 `json:"inputTokens,omitempty"`
+	OutputTokens int64 `json:"outputTokens,omitempty"`
+	TotalTokens  int64 `json:"totalTokens,omitempty"`
+}
+
+// Add returns the sum of both.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{u.InputTokens + v.InputTokens, u.OutputTokens + v.OutputTokens, u.TotalTokens + v.TotalTokens}
+}
+
+// Stat sums up a diff.
+type Stat struct {
+	Files   int `json:"files"`
+	Added   int `json:"added"`
+	Deleted int `json:"deleted"`
+}
+
+func (s Stat) String() string { return fmt.Sprintf("%d files, +%d -%d", s.Files, s.Added, s.Deleted) }
+
+// Question is what a person is asked.
+type Question struct {
+	Question    string   `json:"question"`
+	Reason      string   `json:"reason,omitempty"`
+	NeededInput []string `json:"neededInput,omitempty"`
+}
+
+// Proposal is a patch that has been produced and not yet applied. Digest and
+// Base are what an approval binds.
+type Proposal struct {
+	Patch   Ref    `json:"patch"` // the canonical diff, as it will be applied
+	Base    Commit `json:"base"`
+	Raw     Ref    `json:"raw"` // the answer it was read from
+	Summary string `json:"summary"`
+	Stat    Stat   `json:"stat"`
+	// Files names the first files touched; Stat counts all.
+	Files []string `json:"files,omitempty"`
+	// Risks are the gatekeeper's reasons to ask a person.
+	Risks []string `json:"risks,omitempty"`
+	// Repairs says what was mended in the diff that the model wrote.
+	Repairs []string `json:"repairs,omitempty"`
+	// Excerpt is the head of the diff, made safe for display.
+	Excerpt string `json:"excerpt,omitempty"`
+}
+
+// The payloads, one for each event type.
+type (
+	// RunCreated carries the whole input, so that the events alone rebuild a run.
+	RunCreated struct {
+		Input
+		Branch string `json:"branch"`
+	}
+	// PhaseStarted opens a phase. Notes are those that its prompt is the first to carry.
+	PhaseStarted struct {
+		Role     Role   `json:"role,omitempty"`
+		Provider string `json:"provider,omitempty"`
+		Notes    []Note `json:"notes,omitempty"`
+	}
+	// PhaseCompleted closes a phase that ended normally.
+	PhaseCompleted struct {
+		Result   Result    `json:"result"`
+		Summary  string    `json:"summary,omitempty"`
+		Artifact *Ref      `json:"artifact,omitempty"` // plan: the plan; else the raw answer
+		Question *Question `json:"question,omitempty"` // result ask
+		Usage    *Usage    `json:"usage,omitempty"`
+	}
+	// PhaseFailed closes a phase that gave nothing usable. Question is what a
+	// person is asked then; without one a fix follows.
+	PhaseFailed struct {
+		Error    Problem   `json:"error"`
+		Artifact *Ref      `json:"artifact,omitempty"`
+		Question *Question `json:"question,omitempty"`
+		Usage    *Usage    `json:"usage,omitempty"`
+	}
+	// PatchProduced carries a patch; nothing has been applied.
+	PatchProduced struct {
+		Proposal
+		Usage *Usage `json:"usage,omitempty"`
+	}
+	// ApprovalRequested opens the gate's wait. Digest is ApprovalDigest.
+	ApprovalRequested struct {
+		ApprovalID string   `json:"approvalId"`
+		Digest     Digest   `json:"digest"`
+		Gate       int      `json:"gate"`
+		Patch      Digest   `json:"patch"`
+		Base       Commit   `json:"base"`
+		Reasons    []string `json:"reasons,omitempty"`
+	}
+	// ApprovalGranted is a yes.
+	ApprovalGranted struct {
+		ApprovalID string `json:"approvalId"`
+		By         string `json:"by,omitempty"`
+		Reason     string `json:"reason,omitempty"`
+	}
+	// ApprovalRejected is a no; Final ends the run.
+	ApprovalRejected struct {
+		ApprovalID string `json:"approvalId"`
+		By         string `json:"by,omitempty"`
+		Reason     string `json:"reason,omitempty"`
+		Final      bool   `json:"final,omitempty"`
+	}
+	// PatchApplied says that the branch holds the patch. Before and After are
+	// the branch against the run's base.
+	PatchApplied struct {
+		Patch  Digest `json:"patch"`
+		Base   Commit `json:"base"`
+		Commit Commit `json:"commit"`
+		Before Stat   `json:"before"`
+		After  Stat   `json:"after"`
+	}
+	// PatchApplyFailed says why the patch was refused; the tree is unchanged.
+	PatchApplyFailed struct {
+		Patch Digest  `json:"patch,omitempty"`
+		Error Problem `json:"error"`
+	}
+	// EvaluationPassed is a pass.
+	EvaluationPassed struct{ Evaluation }
+	// EvaluationFailedFixable is a fail that a fix may mend.
+	EvaluationFailedFixable struct{ Evaluation }
+	// EvaluationFailedBlocked is a fail that needs a person.
+	EvaluationFailedBlocked struct {
+		Evaluation
+		Question Question `json:"question"`
+	}
+	// QuestionRaised opens the wait for an answer.
+	QuestionRaised struct {
+		QuestionID string `json:"questionId"`
+		Question
+		Asker Phase `json:"asker"`
+	}
+	// QuestionAnswered closes it.
+	QuestionAnswered struct {
+		QuestionID string         `json:"questionId"`
+		Text       string         `json:"text"`
+		Values     map[string]any `json:"values,omitempty"`
+		By         string         `json:"by,omitempty"`
+		// MaxTokens is the budget that the answer sets; zero leaves it.
+		MaxTokens int64 `json:"maxTokens,omitempty"`
+	}
+	// RunCompleted ends the run with success.
+	RunCompleted struct {
+		Branch  string `json:"branch"`
+		Head    Commit `json:"head"`
+		Commits int    `json:"commits"`
+	}
+	// RunFailed ends the run without.
+	RunFailed struct {
+		Error Problem `json:"error"`
+	}
+	// RunCanceled ends the run by a decision or a policy.
+	RunCanceled struct {
+		Reason string `json:"reason"`
+		By     string `json:"by,omitempty"`
+	}
+)
+
+// Evaluation is the outcome of the checks and, where there is one, of the
+// evaluator.
+type Evaluation struct {
+	Report  Ref      `json:"report"`
+	Reasons []string `json:"reasons,omitempty"`
+	Failed  []string `json:"failed,omitempty"` // the checks that did not pass
+	Usage   *Usage   `json:"usage,omitempty"`
+}
+
+// Type implements Payload.
+func (RunCreated) Type() EventType              { return RunCreatedEvent }
+func (PhaseStarted) Type() EventType            { return PhaseStartedEvent }
+func (PhaseCompleted) Type() EventType          { return PhaseCompletedEvent }
+func (PhaseFailed) Type() EventType             { return PhaseFailedEvent }
+func (PatchProduced) Type() EventType           { return PatchProducedEvent }
+func (ApprovalRequested) Type() EventType       { return ApprovalRequestedEvent }
+func (ApprovalGranted) Type() EventType         { return ApprovalGrantedEvent }
+func (ApprovalRejected) Type() EventType        { return ApprovalRejectedEvent }
+func (PatchApplied) Type() EventType            { return PatchAppliedEvent }
+func (PatchApplyFailed) Type() EventType        { return PatchApplyFailedEvent }
+func (EvaluationPassed) Type() EventType        { return EvaluationPassedEvent }
+func (EvaluationFailedFixable) Type() EventType { return EvaluationFailedFixableEvent }
+func (EvaluationFailedBlocked) Type() EventType { return EvaluationFailedBlockedEvent }
+func (QuestionRaised) Type() EventType          { return QuestionRaisedEvent }
+func (QuestionAnswered) Type() EventType        { return QuestionAnsweredEvent }
+func (RunCompleted) Type() EventType            { return RunCompletedEvent }
+func (RunFailed) Type() EventType               { return RunFailedEvent }
+func (RunCanceled) Type() EventType             { return RunCanceledEvent }

@@ -1,0 +1,329 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Fold returns the snapshot that the events add up to. They must be a run's
+// events from the first on, without a gap.
+func Fold(events []Event) (*Snapshot, error) {
+	s := new(Snapshot)
+	s.Next = Step{Do: Begin}
+	for _, e := range events {
+		if err := s.Apply(e); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Event makes the next event: numbered, stamped, and placed in the phase and
+// iteration that it belongs to. It does not apply it.
+func (s *Snapshot) Event(now time.Time, p Payload) Event {
+	e := Event{
+		ID: EventID(s.Seq + 1), RunID: s.Input.RunID, TS: now.UTC(), Type: p.Type(),
+		Phase: s.Phase(), Iteration: s.State.Iteration, Payload: p,
+	}
+	switch p.(type) {
+	case PhaseStarted:
+		e.Phase = s.Next.Phase
+		e.Iteration = s.nextIteration()
+	case RunCreated, RunCompleted, RunFailed, RunCanceled:
+		e.Phase, e.Iteration = "", 0
+	}
+	return e
+}
+
+// nextIteration is that of the phase about to start: a fix opens a new one.
+func (s *Snapshot) nextIteration() int {
+	if s.Next.Phase == Fix && !s.Next.Again {
+		return s.State.Iteration + 1
+	}
+	return max(s.State.Iteration, 1)
+}
+
+// ErrTransition is an event that may not follow where the run stands.
+var ErrTransition = errors.New("not a transition of the contract")
+
+// admits holds, for each action, the events that it may end in. RUN_CANCELED
+// is one of every action but Rest.
+var admits = map[Action][]EventType{
+	Begin:  {RunCreatedEvent},
+	Start:  {PhaseStartedEvent},
+	Work:   {PhaseCompletedEvent, PhaseFailedEvent, PatchProducedEvent, EvaluationPassedEvent, EvaluationFailedFixableEvent, EvaluationFailedBlockedEvent, QuestionRaisedEvent},
+	Gate:   {ApprovalRequestedEvent, PatchAppliedEvent, PatchApplyFailedEvent},
+	Decide: {ApprovalGrantedEvent, ApprovalRejectedEvent},
+	Apply:  {PatchAppliedEvent, PatchApplyFailedEvent},
+	Close:  {PhaseCompletedEvent, PhaseFailedEvent},
+	Await:  {QuestionAnsweredEvent},
+	Finish: {RunCompletedEvent, RunFailedEvent, RunCanceledEvent},
+}
+
+// works holds, for each phase, the events that its work may end in.
+var works = map[Phase][]EventType{
+	Plan:     {PhaseCompletedEvent, PhaseFailedEvent},
+	Execute:  {PhaseCompletedEvent, PhaseFailedEvent, PatchProducedEvent},
+	Fix:      {PhaseCompletedEvent, PhaseFailedEvent, PatchProducedEvent},
+	Evaluate: {EvaluationPassedEvent, EvaluationFailedFixableEvent, EvaluationFailedBlockedEvent, PhaseFailedEvent},
+	Ask:      {QuestionRaisedEvent},
+}
+
+func (s *Snapshot) admit(t EventType) bool {
+	if t == RunCanceledEvent && s.Next.Do != Rest && s.Next.Do != Begin {
+		return true
+	}
+	if !slices.Contains(admits[s.Next.Do], t) {
+		return false
+	}
+	return s.Next.Do != Work || slices.Contains(works[s.Next.Phase], t)
+}
+
+// Apply folds one event in. An event that is out of turn leaves the snapshot
+// as it was and is an ErrTransition.
+func (s *Snapshot) Apply(e Event) error {
+	if want := EventID(s.Seq + 1); e.ID != want {
+		return fmt.Errorf("event %s where %s is due: %w", e.ID, want, ErrTransition)
+	}
+	if e.Payload == nil || e.Payload.Type() != e.Type || !s.admit(e.Type) {
+		return fmt.Errorf("%s %s while the next step is to %s %s: %w", e.ID, e.Type, s.Next.Do, s.Next.Phase, ErrTransition)
+	}
+	s.Seq++
+	s.fold(e)
+	s.State.LastEventID = &e.ID
+	s.State.UpdatedAt = e.TS
+	return nil
+}
+
+func (s *Snapshot) fold(e Event) {
+	switch p := e.Payload.(type) {
+	case RunCreated:
+		s.create(e, p)
+	case PhaseStarted:
+		s.start(e, p)
+	case PhaseCompleted:
+		s.complete(p)
+	case PhaseFailed:
+		s.failPhase(p)
+	case PatchProduced:
+		s.Proposal = &p.Proposal
+		s.spend(p.Usage)
+		s.Next = Step{Do: Gate, Phase: e.Phase}
+	case ApprovalRequested:
+		s.Gates = p.Gate
+		s.Approval = &Approval{p, e.TS}
+		s.State.PendingApprovalID = p.ApprovalID
+		s.State.Status = AwaitingApproval
+		s.Next = Step{Do: Decide, Phase: e.Phase}
+	case ApprovalGranted:
+		s.settled()
+		s.Next = Step{Do: Apply, Phase: e.Phase}
+	case ApprovalRejected:
+		s.reject(p)
+	case PatchApplied:
+		s.applied(p)
+	case PatchApplyFailed:
+		s.Proposal, s.Problem = nil, p.Error
+		s.State.LastError = &p.Error
+		s.guide(FromRefusal, p.Error.Message)
+		s.close(noOutcome, Step{Do: Start, Phase: Fix})
+	case EvaluationPassed:
+		s.evaluated(p.Evaluation, Pass, Step{Do: Finish})
+		s.End = Completed
+	case EvaluationFailedFixable:
+		s.evaluated(p.Evaluation, Fixable, Step{Do: Start, Phase: Fix})
+	case EvaluationFailedBlocked:
+		s.Doubt = &p.Question
+		s.evaluated(p.Evaluation, Blocked, Step{Do: Start, Phase: Ask})
+	case QuestionRaised:
+		s.Asked++
+		s.State.PendingQuestionID = p.QuestionID
+		s.State.Status = AwaitingInput
+		s.Next = Step{Do: Await, Phase: Ask}
+	case QuestionAnswered:
+		s.answer(p)
+	case RunCompleted:
+		s.end(Completed)
+	case RunFailed:
+		s.State.LastError = &p.Error
+		s.end(Failed)
+	case RunCanceled:
+		s.end(Canceled)
+	}
+}
+
+func (s *Snapshot) create(e Event, p RunCreated) {
+	s.Input = p.Input
+	s.Head = p.Repository.Base
+	s.State = State{
+		RunID: p.RunID, Status: Created, MaxFixIterations: p.Fixes(),
+		CreatedAt: e.TS,
+	}
+	s.Next = Step{Do: Start, Phase: Plan}
+}
+
+func (s *Snapshot) start(e Event, p PhaseStarted) {
+	if e.Iteration != s.State.Iteration {
+		s.Calls, s.Asked = nil, 0
+	}
+	if e.Phase == Fix && !s.Next.Again {
+		s.Fixes++
+	}
+	s.State.Iteration = e.Iteration
+	s.State.CurrentPhase = &e.Phase
+	s.State.Status = Running
+	for _, n := range p.Notes {
+		s.guide(FromNote, n.Text)
+	}
+	s.Notes = s.Notes[min(len(p.Notes), len(s.Notes)):]
+	if e.Phase != Ask {
+		if s.Calls == nil {
+			s.Calls = Calls{}
+		}
+		s.Calls[e.Phase]++
+	}
+	s.Next = Step{Do: Work, Phase: e.Phase}
+}
+
+func (s *Snapshot) complete(p PhaseCompleted) {
+	phase := s.Phase()
+	s.spend(p.Usage)
+	s.Problem = Problem{}
+	if phase != Ask {
+		s.State.LastError = nil
+	}
+	if s.Next.Do == Close {
+		s.Next, s.outcome = s.After, outcome{End: s.End}
+		s.limitFixes()
+		return
+	}
+	switch p.Result {
+	case Planned:
+		s.Plan = p.Artifact
+		s.Next = Step{Do: Start, Phase: Execute}
+	case Asked:
+		s.Doubt = p.Question
+		s.After = Step{Do: Start, Phase: phase, Again: phase != Fix}
+		s.Next = Step{Do: Start, Phase: Ask}
+	default: // NOOP: the checks say whether it is true
+		s.Next = Step{Do: Start, Phase: Evaluate}
+	}
+}
+
+func (s *Snapshot) failPhase(p PhaseFailed) {
+	s.spend(p.Usage)
+	s.State.LastError = &p.Error
+	s.Problem = Problem{}
+	phase := s.Phase()
+	switch {
+	case p.Question != nil:
+		s.Doubt = p.Question
+		s.After = Step{Do: Start, Phase: phase, Again: true}
+		s.Next = Step{Do: Start, Phase: Ask}
+		return
+	case s.Next.Do == Close:
+		s.Next, s.outcome = s.After, outcome{}
+	default:
+		s.guide(FromRefusal, p.Error.Message)
+		s.Next = Step{Do: Start, Phase: Fix}
+	}
+	s.limitFixes()
+}
+
+func (s *Snapshot) settled() {
+	s.Approval = nil
+	s.State.PendingApprovalID = ""
+	s.State.Status = Running
+}
+
+func (s *Snapshot) reject(p ApprovalRejected) {
+	s.settled()
+	s.Proposal = nil
+	reason := p.Reason
+	if reason == "" {
+		reason = "no reason was given"
+	}
+	s.guide(FromRejection, reason)
+	s.close(Rejected, Step{Do: Start, Phase: Fix})
+	if p.Final {
+		s.End = Canceled
+		s.After = Step{Do: Finish}
+		s.Problem = Problem{Code: "REJECTED", Message: reason}
+	}
+}
+
+func (s *Snapshot) applied(p PatchApplied) {
+	s.Proposal = nil
+	s.Head, s.Stat = p.Commit, p.After
+	s.Commits++
+	s.close(Patched, Step{Do: Start, Phase: Evaluate})
+}
+
+func (s *Snapshot) evaluated(ev Evaluation, r Result, after Step) {
+	s.spend(ev.Usage)
+	s.Report = &ev.Report
+	s.guide(FromVerdict, strings.Join(ev.Reasons, "\n"))
+	s.close(r, after)
+}
+
+// close leaves the phase to be closed with a result; none means that it
+// failed, with the problem at hand.
+func (s *Snapshot) close(r Result, after Step) {
+	s.Outcome, s.After = r, after
+	s.Next = Step{Do: Close, Phase: s.Phase()}
+}
+
+func (s *Snapshot) answer(p QuestionAnswered) {
+	q := s.Doubt
+	s.Doubt = nil
+	s.State.PendingQuestionID = ""
+	s.State.Status = Running
+	if p.MaxTokens > 0 {
+		s.Input.MaxTokens = p.MaxTokens
+	}
+	text := Reply{Text: p.Text, Values: p.Values}.Render()
+	if q != nil {
+		text = "Question: " + q.Question + "\nAnswer: " + text
+	}
+	s.guide(FromAnswer, text)
+	after := s.After
+	if after.Do == "" { // a blocked evaluation asked
+		after = Step{Do: Start, Phase: Fix}
+	}
+	s.close(Answered, after)
+}
+
+// limitFixes turns the demand for a fix too many into the end.
+func (s *Snapshot) limitFixes() {
+	if s.Next != (Step{Do: Start, Phase: Fix}) || s.Fixes < s.Input.Fixes() {
+		return
+	}
+	s.End = Failed
+	s.Problem = Problem{Code: "FIX_LIMIT", Message: fmt.Sprintf("a fix is needed after %d of %d", s.Fixes, s.Input.Fixes())}
+	s.Next = Step{Do: Finish}
+}
+
+func (s *Snapshot) end(status Status) {
+	s.State.Status = status
+	s.State.CurrentPhase = nil
+	s.State.PendingApprovalID, s.State.PendingQuestionID = "", ""
+	s.Proposal, s.Approval, s.Doubt = nil, nil, nil
+	s.Next = Step{Do: Rest}
+}
+
+func (s *Snapshot) spend(u *Usage) {
+	if u != nil {
+		s.Usage = s.Usage.Add(*u)
+	}
+}
+
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	const mark = "\n[cut]"
+	return strings.ToValidUTF8(s[:n-len(mark)], "") + mark
+}

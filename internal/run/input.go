@@ -1,0 +1,132 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Bounds of what enters the workflow's history.
+const (
+	MaxGoalBytes  = 16 << 10 // a goal; what is longer belongs into a file of the repository
+	MaxTextBytes  = 8 << 10  // an answer, a note or a reason
+	MaxCheckBytes = 4 << 10  // all checks of a run together
+)
+
+// DefaultMaxFix is how many fixes a run gets that does not say.
+const DefaultMaxFix = 3
+
+// Input is all that decides how a run behaves. It is fixed at the start;
+// nothing that the repository holds later loosens it.
+type Input struct {
+	RunID      ID         `json:"runId"`
+	Goal       string     `json:"goal"`
+	Repository Repository `json:"repository"`
+	Providers  Providers  `json:"providers"`
+	// Checks are the commands that judge the workspace; CheckEnv names the
+	// variables of the worker that they may see.
+	Checks   []string `json:"checks"`
+	CheckEnv []string `json:"checkEnv,omitempty"`
+	Policy   Policy   `json:"approvalPolicy"`
+	// MaxFix is how many fixes may be tried; zero is none, nil is three.
+	MaxFix    *int  `json:"maxFixIterations,omitempty"`
+	Timeouts  Limit `json:"timeouts"`
+	MaxTokens int64 `json:"maxTokens,omitempty"` // zero: no budget
+}
+
+// Repository says where a run starts from.
+type Repository struct {
+	Path   string `json:"path"`             // top level of the work tree, absolute
+	Prefix string `json:"prefix,omitempty"` // the sub-directory that patches are relative to
+	Base   Commit `json:"base"`
+}
+
+// Providers names one provider for each role. An empty evaluator is none: the
+// checks alone decide.
+type Providers struct {
+	Planner   string `json:"planner"`
+	Developer string `json:"developer"`
+	Evaluator string `json:"evaluator,omitempty"`
+	Fixer     string `json:"fixer"`
+	// Dir is where programs named by a relative path are looked for and run.
+	Dir string `json:"dir,omitempty"`
+}
+
+// For returns the provider of a role.
+func (p Providers) For(r Role) string {
+	switch r {
+	case Planner:
+		return p.Planner
+	case Developer:
+		return p.Developer
+	case Evaluator:
+		return p.Evaluator
+	case Fixer:
+		return p.Fixer
+	}
+	return ""
+}
+
+// Limit holds the time limits of a run. A zero Provider means 5 minutes, a
+// zero Check 3 minutes (contract, section 16); a zero Approval or Answer
+// waits for ever.
+type Limit struct {
+	Provider time.Duration `json:"provider,omitempty"`
+	Check    time.Duration `json:"check,omitempty"`
+	Approval time.Duration `json:"approval,omitempty"`
+	Answer   time.Duration `json:"answer,omitempty"`
+}
+
+// WithDefaults returns the limits with zero values replaced.
+func (l Limit) WithDefaults() Limit {
+	if l.Provider == 0 {
+		l.Provider = 5 * time.Minute
+	}
+	if l.Check == 0 {
+		l.Check = 3 * time.Minute
+	}
+	return l
+}
+
+// Fixes is how many fixes the run may try.
+func (in Input) Fixes() int {
+	if in.MaxFix == nil {
+		return DefaultMaxFix
+	}
+	return *in.MaxFix
+}
+
+// Validate says everything that is wrong with the input.
+func (in Input) Validate() error {
+	var errs []error
+	refuse := func(when bool, format string, args ...any) {
+		if when {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	if err := in.RunID.Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	refuse(strings.TrimSpace(in.Goal) == "", "the goal is empty: say what the run shall reach")
+	refuse(len(in.Goal) > MaxGoalBytes, "the goal has %d bytes, at most %d fit: put the rest into a file of the repository and name it", len(in.Goal), MaxGoalBytes)
+	refuse(in.Repository.Path == "", "no repository given")
+	refuse(in.Repository.Base == "", "no base commit given")
+	for _, r := range []Role{Planner, Developer, Fixer} {
+		refuse(in.Providers.For(r) == "", "no provider for the %s: name one for all roles or one for this", r)
+	}
+	refuse(len(in.Checks) == 0 && in.Providers.Evaluator == "", "nothing would judge the result: give a check or an evaluator")
+	total := 0
+	for _, c := range in.Checks {
+		refuse(strings.TrimSpace(c) == "", "a check is empty")
+		total += len(c)
+	}
+	refuse(total > MaxCheckBytes, "the checks have %d bytes, at most %d fit: put them into a script", total, MaxCheckBytes)
+	refuse(in.Policy == "", "no approval policy given: always, risky or never")
+	refuse(in.Fixes() < 0, "the number of fixes is negative")
+	refuse(in.MaxTokens < 0, "the token budget is negative")
+	for _, d := range []time.Duration{in.Timeouts.Provider, in.Timeouts.Check, in.Timeouts.Approval, in.Timeouts.Answer} {
+		refuse(d < 0, "a time limit is negative: %v", d)
+	}
+	return errors.Join(errs...)
+}

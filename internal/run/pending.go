@@ -1,0 +1,94 @@
+package run
+
+import "fmt"
+
+// Pending is what a run waits for: an approval, an answer, or nothing.
+type Pending struct {
+	RunID    ID               `json:"runId"`
+	Status   Status           `json:"status"`
+	Approval *PendingApproval `json:"approval,omitempty"`
+	Question *PendingQuestion `json:"question,omitempty"`
+}
+
+// PendingApproval is the approval that is awaited, and how to settle it.
+type PendingApproval struct {
+	ApprovalID string   `json:"approvalId"`
+	Digest     Digest   `json:"digest"`
+	Summary    string   `json:"summary"`
+	Patch      Ref      `json:"patch"`
+	Base       Commit   `json:"base"`
+	Stat       Stat     `json:"stat"`
+	Files      []string `json:"files,omitempty"`
+	Reasons    []string `json:"reasons,omitempty"`
+	Repairs    []string `json:"repairs,omitempty"`
+	Excerpt    string   `json:"excerpt,omitempty"`
+	Commands   []string `json:"commands"`
+	// Signal is the payload to send as the signal `approval`.
+	Signal Decision `json:"signal"`
+}
+
+// PendingQuestion is the question that is awaited, and how to answer it.
+type PendingQuestion struct {
+	QuestionID string `json:"questionId"`
+	Question
+	Commands []string `json:"commands"`
+	// Signal is the payload to send as the signal `answer`.
+	Signal Reply `json:"signal"`
+}
+
+// NeedsApproval says whether the proposal at hand must wait for a person.
+func (s *Snapshot) NeedsApproval() bool {
+	switch s.Input.Policy {
+	case Never:
+		return false
+	case Risky:
+		return len(s.Proposal.Risks) > 0
+	}
+	return true
+}
+
+// Request is the approval that the proposal at hand needs. Its id is derived
+// from the content, so that it fits no other patch.
+func (s *Snapshot) Request() ApprovalRequested {
+	gate := s.Gates + 1
+	d := ApprovalDigest(s.Input.RunID, s.Proposal.Patch.Digest, s.Proposal.Base, gate)
+	return ApprovalRequested{
+		ApprovalID: approvalID(s.State.Iteration, d), Digest: d, Gate: gate,
+		Patch: s.Proposal.Patch.Digest, Base: s.Proposal.Base, Reasons: s.Proposal.Risks,
+	}
+}
+
+// Raise is the question that is about to be asked.
+func (s *Snapshot) Raise() QuestionRaised {
+	asker := s.After.Phase
+	if asker == "" {
+		asker = Evaluate
+	}
+	return QuestionRaised{QuestionID: questionID(s.State.Iteration, s.Asked+1), Question: *s.Doubt, Asker: asker}
+}
+
+// Pending says what the run waits for.
+func (s *Snapshot) Pending() Pending {
+	p := Pending{RunID: s.Input.RunID, Status: s.State.Status}
+	id := s.Input.RunID
+	if a := s.Approval; a != nil && s.Proposal != nil {
+		p.Approval = &PendingApproval{
+			ApprovalID: a.ApprovalID, Digest: a.Digest, Summary: s.Proposal.Summary,
+			Patch: s.Proposal.Patch, Base: s.Proposal.Base, Stat: s.Proposal.Stat, Files: s.Proposal.Files,
+			Reasons: a.Reasons, Repairs: s.Proposal.Repairs, Excerpt: s.Proposal.Excerpt,
+			Commands: []string{
+				fmt.Sprintf("starter approve %s --approval %s", id, a.ApprovalID),
+				fmt.Sprintf("starter reject %s --approval %s --reason TEXT", id, a.ApprovalID),
+			},
+			Signal: Decision{ApprovalID: a.ApprovalID, Decision: Approve},
+		}
+	}
+	if q := s.State.PendingQuestionID; q != "" && s.Doubt != nil {
+		p.Question = &PendingQuestion{
+			QuestionID: q, Question: *s.Doubt,
+			Commands: []string{fmt.Sprintf("starter answer %s TEXT --question %s", id, q)},
+			Signal:   Reply{QuestionID: q, Text: "your answer"},
+		}
+	}
+	return p
+}

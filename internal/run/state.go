@@ -1,0 +1,164 @@
+package run
+
+import (
+	"slices"
+	"time"
+)
+
+// State is the WorkflowState of the contract, section 3, and nothing else.
+type State struct {
+	RunID             ID        `json:"runId"`
+	Status            Status    `json:"status"`
+	CurrentPhase      *Phase    `json:"currentPhase"`
+	Iteration         int       `json:"iteration"`
+	MaxFixIterations  int       `json:"maxFixIterations"`
+	LastEventID       *string   `json:"lastEventId"`
+	PendingApprovalID string    `json:"pendingApprovalId,omitempty"`
+	PendingQuestionID string    `json:"pendingQuestionId,omitempty"`
+	CreatedAt         time.Time `json:"createdAt"`
+	UpdatedAt         time.Time `json:"updatedAt"`
+	LastError         *Problem  `json:"lastError,omitempty"`
+}
+
+// Action is what a run does next.
+type Action string
+
+// The actions. Each may end in certain events only; see admits.
+const (
+	Begin  Action = "begin"  // create the run
+	Start  Action = "start"  // start the phase
+	Work   Action = "work"   // do the phase's work: call the provider, run the checks, raise the question
+	Gate   Action = "gate"   // let the proposal through, or ask
+	Decide Action = "decide" // wait for the approval's decision
+	Apply  Action = "apply"  // apply the proposal
+	Close  Action = "close"  // close the phase, whose outcome is known
+	Await  Action = "await"  // wait for the answer
+	Finish Action = "finish" // record the end
+	Rest   Action = "rest"   // nothing: the run is over
+)
+
+// Step is where a run stands.
+type Step struct {
+	Do    Action `json:"do"`
+	Phase Phase  `json:"phase,omitempty"`
+	// Again starts the phase once more in the same iteration: its provider
+	// failed and a person said to go on, or the developer's question was
+	// answered.
+	Again bool `json:"again,omitempty"`
+}
+
+// Guidance is one thing that the prompts to come carry.
+type Guidance struct {
+	Kind      string `json:"kind"` // answer, rejection, refusal, verdict, note
+	Iteration int    `json:"iteration"`
+	Text      string `json:"text"`
+}
+
+// The kinds of guidance.
+const (
+	FromAnswer    = "answer"
+	FromRejection = "rejection"
+	FromRefusal   = "refusal"
+	FromVerdict   = "verdict"
+	FromNote      = "note"
+)
+
+// Bounds of the snapshot, so that it always fits one payload.
+const (
+	maxGuidanceBytes = 16 << 10
+	maxNotes         = 16
+	maxNotesBytes    = MaxTextBytes
+	maxNameBytes     = 128
+)
+
+// Snapshot is the whole state of a run: what its events add up to. It is
+// what continue-as-new carries and what resume rebuilds.
+type Snapshot struct {
+	Input Input `json:"input"`
+	State State `json:"state"`
+	Seq   int   `json:"seq"` // number of the last event
+	Next  Step  `json:"next"`
+
+	Head    Commit  `json:"head,omitempty"` // tip of the branch
+	Commits int     `json:"commits,omitempty"`
+	Stat    Stat    `json:"stat"` // the branch against its base
+	Plan    *Ref    `json:"plan,omitempty"`
+	Report  *Ref    `json:"report,omitempty"` // the last evaluation
+	Usage   Usage   `json:"usage"`
+	Fixes   int     `json:"fixes,omitempty"` // fixes begun
+	Gates   int     `json:"gates,omitempty"` // approvals asked for
+	Asked   int     `json:"asked,omitempty"` // questions raised in this iteration
+	Calls   Calls   `json:"calls,omitempty"`
+	Notes   []Note  `json:"notes,omitempty"` // not yet in a prompt
+	Problem Problem `json:"problem,omitzero"`
+
+	Proposal *Proposal  `json:"proposal,omitempty"`
+	Approval *Approval  `json:"approval,omitempty"`
+	Doubt    *Question  `json:"doubt,omitempty"` // asked, or about to be
+	Guidance []Guidance `json:"guidance,omitempty"`
+	outcome             // what Close has to say
+}
+
+// Calls counts the provider calls of each phase in this iteration; it names
+// their artifacts.
+type Calls map[Phase]int
+
+// Approval is the pending one.
+type Approval struct {
+	ApprovalRequested
+	Since time.Time `json:"since"`
+}
+
+type outcome struct {
+	Outcome Result `json:"outcome,omitempty"`
+	// After is what follows once the phase is closed, or the question answered.
+	After Step `json:"after,omitzero"`
+	// End is the terminal status that Finish records.
+	End Status `json:"end,omitempty"`
+}
+
+// New is the snapshot of a run that has no events yet.
+func New(in Input) *Snapshot {
+	return &Snapshot{Input: in, Next: Step{Do: Begin}}
+}
+
+// Phase is the phase under way; empty before the first and after the last.
+func (s *Snapshot) Phase() Phase {
+	if s.State.CurrentPhase == nil {
+		return ""
+	}
+	return *s.State.CurrentPhase
+}
+
+// OverBudget says whether the token budget is used up.
+func (s *Snapshot) OverBudget() bool {
+	return s.Input.MaxTokens > 0 && s.Usage.TotalTokens >= s.Input.MaxTokens
+}
+
+// Note keeps guidance for the next prompt.
+func (s *Snapshot) Note(n Note) { s.Notes = append(s.Notes, n) }
+
+// Restore puts notes back that are in no event yet, those that fit.
+func (s *Snapshot) Restore(notes []Note) {
+	s.Notes = nil
+	for _, n := range notes {
+		if s.Takes(n) == nil {
+			s.Note(n)
+		}
+	}
+}
+
+func (s *Snapshot) guide(kind, text string) {
+	if text == "" {
+		return
+	}
+	text = clip(text, MaxTextBytes)
+	s.Guidance = append(s.Guidance, Guidance{Kind: kind, Iteration: s.State.Iteration, Text: text})
+	total := 0
+	for i, g := range slices.Backward(s.Guidance) {
+		if total += len(g.Text); total > maxGuidanceBytes {
+			s.Guidance = slices.Clone(s.Guidance[i+1:])
+			return
+		}
+	}
+}
