@@ -1,0 +1,89 @@
+package prompt
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// index finds the files that a text names.
+type index struct {
+	files  map[string]File
+	byBase map[string][]string // sorted
+}
+
+func newIndex(files []File) index {
+	x := index{files: make(map[string]File, len(files)), byBase: make(map[string][]string)}
+	for _, f := range files {
+		x.files[f.Path] = f
+		base := path.Base(f.Path)
+		x.byBase[base] = append(x.byBase[base], f.Path)
+	}
+	for _, paths := range x.byBase {
+		slices.Sort(paths)
+	}
+	return x
+}
+
+// find returns the files that the text names, in the order of first mention.
+func (x index) find(text string) []string {
+	var found []string
+	seen := make(map[string]bool)
+	for word := range strings.FieldsFuncSeq(text, separates) {
+		if seen[word] {
+			continue
+		}
+		seen[word] = true
+		for _, w := range bare(word) {
+			if hits := x.resolve(w); len(hits) > 0 {
+				found = append(found, hits...)
+				break
+			}
+		}
+	}
+	return found
+}
+
+// bare returns a word with less and less of the marks around it: a name may
+// begin with a dot, a bracket or an underscore of its own.
+func bare(word string) []string {
+	const ends, emphasis = ".-/", "[]{}*_!#"
+	inner := strings.TrimRight(strings.Trim(word, emphasis), ends+emphasis)
+	return []string{word, strings.TrimRight(word, ends+emphasis), inner, strings.TrimLeft(inner, ends+emphasis)}
+}
+
+func separates(r rune) bool {
+	return unicode.IsSpace(r) || strings.ContainsRune("\"'`,;:<>|()?", r)
+}
+
+// maxAlike is how many files a name may mean; what more files have names none.
+const maxAlike = 3
+
+// resolve reads a word as a path, as the end of paths, or as a path that
+// begins outside the repository, in this order. A name without a slash needs a
+// dot to be the end of a path: "test" is mostly a word.
+func (x index) resolve(word string) []string {
+	if _, ok := x.files[word]; ok {
+		return []string{word}
+	}
+	var ends []string
+	for _, p := range x.byBase[path.Base(word)] {
+		if strings.ContainsAny(word, "/.") && strings.HasSuffix(p, "/"+word) {
+			ends = append(ends, p)
+		}
+	}
+	if len(ends) > 0 && len(ends) <= maxAlike {
+		return ends
+	}
+	for rest := word; ; {
+		_, after, ok := strings.Cut(rest, "/")
+		if !ok {
+			return nil
+		}
+		if _, ok := x.files[after]; ok {
+			return []string{after}
+		}
+		rest = after
+	}
+}

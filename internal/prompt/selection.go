@@ -1,0 +1,220 @@
+package prompt
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+const (
+	maxListBytes   = 16 << 10
+	maxReadBytes   = 1 << 20  // larger files are never read
+	maxManifest    = 16 << 10 // larger manifests are not sent unasked
+	maxNeighbour   = 32 << 10 // larger neighbours are not sent unasked
+	minCut         = 1 << 10  // no file is cut to less
+	maxLeftOut     = 50
+	binaryDetected = 8 << 10 // bytes searched for a NUL
+)
+
+// selection is the files that go with a prompt.
+type selection struct {
+	artifacts []Artifact
+	leftOut   []string
+	given     int // files
+	withheld  int // files of the repository that are never sent
+	visible   int // the others
+
+	in    In
+	index index
+	room  int
+	seen  map[string]bool
+}
+
+// choose picks the files by priority: those that failing checks point at, then
+// those named by the problem and the guidance, the goal and the plan, those that
+// the branch changed, small manifests, the neighbours of all these, and at last
+// everything else when all of it fits.
+func choose(in In, changed []string) *selection {
+	c := &selection{in: in, room: cmp.Or(in.Budget, DefaultBudget), seen: make(map[string]bool)}
+	var visible []File
+	for _, f := range in.Files {
+		if Withheld(f.Path) {
+			c.withheld++
+		} else {
+			visible = append(visible, f)
+		}
+	}
+	slices.SortFunc(visible, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
+	c.visible = len(visible)
+	if c.room < 0 || in.Read == nil {
+		return c
+	}
+	c.index = newIndex(in.Files)
+	c.list(visible)
+	pointed := c.pointed(changed)
+	for _, p := range pointed {
+		c.add(c.index.files[p], true)
+	}
+	c.addManifests(visible)
+	c.addNeighbours(visible, pointed)
+	c.addRest(visible)
+	if n := len(c.leftOut) - maxLeftOut; n > 0 {
+		c.leftOut = append(c.leftOut[:maxLeftOut], fmt.Sprintf("and %s", count(n, "more file")))
+	}
+	return c
+}
+
+func (c *selection) list(visible []File) {
+	paths := make([]string, len(visible))
+	for i, f := range visible {
+		paths[i] = f.Path
+	}
+	list := fileList(paths, min(maxListBytes, c.room/4))
+	if list == "" {
+		return
+	}
+	c.artifacts = append(c.artifacts, Artifact{Name: "list of files", Content: list})
+	c.room -= len(list)
+}
+
+// pointed returns the files of the repository that the run points at.
+func (c *selection) pointed(changed []string) []string {
+	var all []string
+	look := func(text string, n int) { all = append(all, c.index.find(text[:min(len(text), n)])...) }
+	for _, p := range c.in.Mentioned {
+		all = append(all, c.index.resolve(p)...)
+	}
+	look(c.in.Problem, maxProblem)
+	for _, g := range slices.Backward(c.in.Guidance) {
+		look(g.Text, run.MaxTextBytes)
+	}
+	look(c.in.Goal, run.MaxGoalBytes)
+	look(c.in.Plan, maxPlan)
+	for _, p := range changed {
+		all = append(all, c.index.resolve(p)...)
+	}
+	return all
+}
+
+func (c *selection) addManifests(visible []File) {
+	for _, f := range visible {
+		if isManifest(f.Path) && f.Size <= maxManifest {
+			c.add(f, false)
+		}
+	}
+}
+
+func (c *selection) addNeighbours(visible []File, pointed []string) {
+	dirs := make(map[string]bool)
+	for _, p := range pointed {
+		dirs[path.Dir(p)] = true
+	}
+	for _, f := range visible {
+		if dirs[path.Dir(f.Path)] && f.Size <= maxNeighbour && !isLock(f.Path) {
+			c.add(f, false)
+		}
+	}
+}
+
+func (c *selection) addRest(visible []File) {
+	total := int64(0)
+	var rest []File
+	for _, f := range visible {
+		if !c.seen[f.Path] && !isLock(f.Path) && !f.Symlink {
+			rest = append(rest, f)
+			total += f.Size
+		}
+	}
+	if total > int64(c.room) {
+		return
+	}
+	for _, f := range rest {
+		c.add(f, false)
+	}
+}
+
+// add sends a file, or says why not when the run points at it. A file is tried
+// once.
+func (c *selection) add(f File, pointed bool) {
+	if c.seen[f.Path] {
+		return
+	}
+	c.seen[f.Path] = true
+	a, why := c.take(f, pointed)
+	if a.Path != "" {
+		c.artifacts = append(c.artifacts, a)
+		c.room -= len(a.Content)
+		c.given++
+	}
+	if why != "" && pointed {
+		c.leftOut = append(c.leftOut, span(f.Path)+": "+why)
+	}
+}
+
+// take reads a file and cuts it to the room that is left, where it may be cut.
+// why says what speaks against it, or what is missing; the zero Artifact is none.
+func (c *selection) take(f File, cut bool) (a Artifact, why string) {
+	switch {
+	case Withheld(f.Path):
+		return a, "withheld, for its name says that it may hold secrets"
+	case f.Symlink:
+		return a, "a symbolic link"
+	case f.Size > maxReadBytes:
+		return a, fmt.Sprintf("too large, %d bytes", f.Size)
+	case f.Size > int64(c.room) && (!cut || c.room < minCut):
+		return a, fmt.Sprintf("no room for its %d bytes", f.Size)
+	}
+	content, err := c.in.Read(f.Path)
+	switch {
+	case err != nil:
+		return a, "it cannot be read"
+	case isBinary(content):
+		return a, "not a text"
+	case len(content) <= c.room:
+		return Artifact{Name: printable(f.Path), Path: f.Path, Content: string(content)}, ""
+	case !cut || c.room < minCut:
+		return a, fmt.Sprintf("no room for its %d bytes", len(content))
+	}
+	return cutFile(f.Path, content, c.room)
+}
+
+// cutFile is the whole lines at the beginning of a file that fit into room.
+func cutFile(p string, content []byte, room int) (a Artifact, why string) {
+	end := bytes.LastIndexByte(content[:room], '\n') + 1
+	if end == 0 {
+		return a, "no room for its first line"
+	}
+	part := fmt.Sprintf("lines 1 to %d of %d", lines(string(content[:end])), lines(string(content)))
+	return Artifact{Name: printable(p) + ", " + part, Path: p, Content: string(content[:end])}, "only " + part
+}
+
+func isBinary(content []byte) bool {
+	start := content[:min(len(content), binaryDetected)]
+	return bytes.IndexByte(start, 0) >= 0 || !utf8.Valid(content)
+}
+
+// section says what is given and what is not; empty when there is nothing to
+// say.
+func (c *selection) section() string {
+	if len(c.in.Files) == 0 {
+		return ""
+	}
+	if c.room < 0 && c.given == 0 {
+		return "No file is given with this request: read those that you need in the work tree.\n"
+	}
+	text := fmt.Sprintf("Given with this request, as they are now: %s. Not given: %d.", count(c.given, "file"), c.visible-c.given)
+	if c.withheld > 0 {
+		text += fmt.Sprintf(" Withheld, for their names stand for secrets: %d.", c.withheld)
+	}
+	text += "\n"
+	if len(c.leftOut) > 0 {
+		text += "\nNot given, or not whole:\n\n- " + strings.Join(c.leftOut, "\n- ") + "\n"
+	}
+	return text
+}

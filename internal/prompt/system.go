@@ -1,0 +1,39 @@
+package prompt
+
+import (
+	_ "embed"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// The parts of the system prompts. What an evaluator's prompt shows of a
+// decision must not read as one when it is echoed: see package verdict.
+var (
+	//go:embed text/planner.md
+	planner string
+	//go:embed text/developer.md
+	developer string
+	//go:embed text/fixer.md
+	fixer string
+	//go:embed text/evaluator.md
+	evaluator string
+	//go:embed text/answer.md
+	answerForm string
+	//go:embed text/data.md
+	data string
+)
+
+// system is the system prompt of a role; of the four only.
+func system(role run.Role) string {
+	switch role {
+	case run.Planner:
+		return planner + "\n" + data
+	case run.Developer:
+		return developer + "\n" + answerForm + "\n" + data
+	case run.Fixer:
+		return fixer + "\n" + answerForm + "\n" + data
+	case run.Evaluator:
+		return evaluator + "\n" + data
+	}
+	return ""
+}

@@ -1,0 +1,75 @@
+package verdict
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	itemForm     = regexp.MustCompile(`^\s*(?:[-*+•]|\d{1,3}[.)])\s+`)
+	headingForm  = regexp.MustCompile(`^\s*#{1,6}\s`)
+	questionForm = regexp.MustCompile("(?i)^[ \t#*_`]*question[*_` \t]*:[*_` \t]*")
+)
+
+// paragraphs splits a text into its list items and paragraphs, each on one
+// line. The paragraph that begins with QUESTION and a colon is returned apart,
+// the first one when there are several.
+func paragraphs(text string) (question string, reasons []string) {
+	var open []string
+	closeOpen := func() {
+		p := strings.Join(open, " ")
+		open = nil
+		q := questionForm.FindString(p)
+		switch {
+		case p == "":
+		case q == "":
+			reasons = append(reasons, p)
+		case question == "":
+			question = strings.TrimSpace(p[len(q):])
+		}
+	}
+	for line := range strings.Lines(text) {
+		mark := itemForm.FindString(line)
+		if mark != "" || headingForm.MatchString(line) || questionForm.MatchString(line) {
+			closeOpen()
+		}
+		line = strings.TrimSpace(line[len(mark):])
+		if strings.Trim(line, decoration+"~-=") == "" || strings.HasPrefix(line, "```") {
+			closeOpen()
+			continue
+		}
+		open = append(open, strings.TrimLeft(line, "# "))
+	}
+	closeOpen()
+	return question, reasons
+}
+
+// ask finds what to ask: the QUESTION paragraph, else the first reason that
+// ends in a question mark, else the first reason.
+func ask(question string, reasons []string) string {
+	if question == "" {
+		i := slices.IndexFunc(reasons, func(r string) bool { return strings.HasSuffix(strings.TrimRight(r, decoration), "?") })
+		if i = max(i, 0); i < len(reasons) {
+			question = reasons[i]
+		}
+	}
+	return clip(question, MaxQuestionBytes)
+}
+
+func bound(reasons []string) []string {
+	reasons = reasons[:min(len(reasons), MaxReasons)]
+	for i, r := range reasons {
+		reasons[i] = clip(r, MaxReasonBytes)
+	}
+	return reasons
+}
+
+// clip returns at most n bytes of valid UTF-8.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	const mark = " [cut]"
+	return strings.ToValidUTF8(s[:n-len(mark)], "") + mark
+}

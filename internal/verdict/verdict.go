@@ -1,0 +1,70 @@
+// Package verdict reads what an evaluator says: exactly one decision, PASS, FIX
+// or ASK, and its reasons. What is not surely a decision is an error, worded so
+// that it can be given back to the model. Nothing is a pass by default.
+package verdict
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Decision is the one word of a verdict.
+type Decision string
+
+// The three decisions. The zero Decision decides nothing.
+const (
+	Pass Decision = "PASS" // the goal is reached
+	Fix  Decision = "FIX"  // another attempt can reach it
+	Ask  Decision = "ASK"  // a person has to decide first
+)
+
+var decisions = []Decision{Pass, Fix, Ask}
+
+// UnmarshalText accepts the three words only.
+func (d *Decision) UnmarshalText(b []byte) error {
+	if !slices.Contains(decisions, Decision(b)) {
+		return fmt.Errorf("unknown decision %q", b)
+	}
+	*d = Decision(b)
+	return nil
+}
+
+// Verdict is one understood verdict.
+type Verdict struct {
+	Decision Decision `json:"decision"`
+	// Reasons are the list items and paragraphs after the decision, or those
+	// before it when none follow: at most MaxReasons of MaxReasonBytes each.
+	Reasons []string `json:"reasons,omitempty"`
+	// Question is set for ASK only and never empty there.
+	Question string `json:"question,omitempty"`
+}
+
+// Bounds of a verdict.
+const (
+	MaxBytes       = 1 << 20 // the longest text that Parse reads
+	MaxReasons     = 12
+	MaxReasonBytes = 400
+	// MaxQuestionBytes is the longest question; a longer one is cut.
+	MaxQuestionBytes = 1000
+)
+
+// Code says in which way a verdict is wrong.
+type Code string
+
+// The ways a verdict can be wrong. The set is closed.
+const (
+	Empty           Code = "empty"            // no text at all
+	TooLarge        Code = "too_large"        // longer than MaxBytes
+	NoDecision      Code = "no_decision"      // no DECISION tag
+	ManyDecisions   Code = "many_decisions"   // more than one
+	UnknownDecision Code = "unknown_decision" // a tag without exactly one of the three words
+	NoQuestion      Code = "no_question"      // ASK, and nothing that could be asked
+)
+
+// Error says why a verdict cannot be used. Message is a sentence for the model.
+type Error struct {
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+}
+
+func (e *Error) Error() string { return "verdict: " + e.Message }
