@@ -1,0 +1,194 @@
+// Package rundir is the record of runs on disk: state.json, events.ndjson,
+// artifacts and logs, as the contract lays them out (section 9). It is a
+// projection that a worker writes from a run's events; the workflow is the
+// truth. Every write may be made again: a second one changes nothing.
+package rundir
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/google/uuid"
+
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// MaxArtifact bounds what Load reads.
+const MaxArtifact = 64 << 20
+
+// Store is a runs directory: the records of many runs, and their workspaces.
+type Store struct{ dir string }
+
+// Open makes the runs directory where it does not exist. It keeps itself out
+// of any git repository around it.
+func Open(dir string) (*Store, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Join(abs, "workflows"), 0o700); err != nil {
+		return nil, fmt.Errorf("make the runs directory: %w", err)
+	}
+	ignore := filepath.Join(abs, ".gitignore")
+	if _, err := os.Lstat(ignore); errors.Is(err, fs.ErrNotExist) {
+		if err := os.WriteFile(ignore, []byte("*\n"), 0o600); err != nil {
+			return nil, fmt.Errorf("keep git out of the runs directory: %w", err)
+		}
+	}
+	return &Store{dir: abs}, nil
+}
+
+// Dir is the absolute path of the runs directory.
+func (s *Store) Dir() string { return s.dir }
+
+// Workspace is where the run's worktree lies.
+func (s *Store) Workspace(id run.ID) string { return filepath.Join(s.dir, "workspaces", string(id)) }
+
+// Scratch is the run's own temporary directory, HOME of its checks.
+func (s *Store) Scratch(id run.ID) string { return filepath.Join(s.dir, "tmp", string(id)) }
+
+// Cache is what the checks of all runs share as their cache directory.
+func (s *Store) Cache() string { return filepath.Join(s.dir, "cache") }
+
+// Run is the record of one run; the directory is made by the first write.
+func (s *Store) Run(id run.ID) *Dir {
+	return &Dir{path: filepath.Join(s.dir, "workflows", string(id))}
+}
+
+// At is the record in a directory that is already there.
+func At(dir string) (*Dir, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(abs)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a directory", abs)
+	}
+	return &Dir{path: abs}, nil
+}
+
+// Dir is the record of one run.
+type Dir struct{ path string }
+
+// Path is the absolute path of the directory.
+func (d *Dir) Path() string { return d.path }
+
+// ErrAltered is an artifact whose bytes are not those that were kept.
+var ErrAltered = errors.New("artifact is not what was kept")
+
+// Artifact names the artifact of a phase and iteration. The second and later
+// provider calls of the same phase and iteration carry their number.
+func Artifact(p run.Phase, iteration, call int, suffix string) string {
+	if call > 1 {
+		return fmt.Sprintf("%s/iter-%04d.%d.%s", p, iteration, call, suffix)
+	}
+	return fmt.Sprintf("%s/iter-%04d.%s", p, iteration, suffix)
+}
+
+// Keep stores an artifact under a name relative to artifacts/, whole or not
+// at all, and durably. Keeping the same bytes again is a no-op.
+func (d *Dir) Keep(name string, b []byte) (run.Ref, error) {
+	ref := run.Ref{Name: name, Digest: run.DigestOf(b), Bytes: int64(len(b))}
+	file := path.Join("artifacts", name)
+	if old, err := d.read(file); err == nil && bytes.Equal(old, b) {
+		return ref, nil
+	}
+	failpoint.Hit("rundir.before-keep")
+	if err := d.replace(file, b); err != nil {
+		return run.Ref{}, fmt.Errorf("keep %s: %w", name, err)
+	}
+	failpoint.Hit("rundir.after-keep")
+	return ref, nil
+}
+
+// Load reads an artifact and compares it with its reference.
+func (d *Dir) Load(ref run.Ref) ([]byte, error) {
+	b, err := d.read(path.Join("artifacts", ref.Name))
+	if err != nil {
+		return nil, fmt.Errorf("load %s: %w", ref.Name, err)
+	}
+	if run.DigestOf(b) != ref.Digest {
+		return nil, fmt.Errorf("load %s: %w", ref.Name, ErrAltered)
+	}
+	return b, nil
+}
+
+// Find reads an artifact by its name alone; fs.ErrNotExist when there is none.
+func (d *Dir) Find(name string) ([]byte, run.Ref, error) {
+	b, err := d.read(path.Join("artifacts", name))
+	if err != nil {
+		return nil, run.Ref{}, err
+	}
+	return b, run.Ref{Name: name, Digest: run.DigestOf(b), Bytes: int64(len(b))}, nil
+}
+
+// open gives the kernel-enforced root that every access goes through.
+func (d *Dir) open() (*os.Root, error) {
+	if err := os.MkdirAll(d.path, 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(d.path)
+}
+
+func (d *Dir) read(name string) ([]byte, error) {
+	root, err := os.OpenRoot(d.path)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, MaxArtifact+1))
+	if err == nil && len(b) > MaxArtifact {
+		err = fmt.Errorf("%s is larger than %d bytes", name, MaxArtifact)
+	}
+	return b, err
+}
+
+func (d *Dir) replace(name string, b []byte) error {
+	root, err := d.open()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return replace(root, name, b)
+}
+
+// replace writes by temporary file, fsync and rename.
+func replace(root *os.Root, name string, b []byte) (err error) {
+	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
+		return err
+	}
+	tmp := path.Join(path.Dir(name), "."+path.Base(name)+"."+uuid.NewString()+".tmp")
+	f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, root.Remove(tmp))
+		}
+	}()
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return root.Rename(tmp, name)
+}
