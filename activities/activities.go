@@ -1,0 +1,100 @@
+// Package activities does what the workflows ask for: it calls providers,
+// applies patches, runs checks and keeps the record. Each activity may run
+// twice; its doc says what a second call with the same input does.
+package activities
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/redact"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+)
+
+// Activities holds what the activities depend on. New makes one.
+type Activities struct {
+	runs   *rundir.Store
+	open   OpenProvider
+	redact *redact.Redactor
+	env    func(string) (string, bool)
+}
+
+// OpenProvider makes the provider of a spec. Dir is where its programs run.
+type OpenProvider func(spec, dir string) (provider.Provider, error)
+
+// Config is what a worker gives its activities. Every member is required.
+type Config struct {
+	Runs   *rundir.Store
+	Open   OpenProvider
+	Redact *redact.Redactor
+	// LookupEnv finds the variables that a run lets through to its checks.
+	LookupEnv func(string) (string, bool)
+}
+
+// New refuses an incomplete configuration.
+func New(c Config) (*Activities, error) {
+	if c.Runs == nil || c.Open == nil || c.Redact == nil || c.LookupEnv == nil {
+		return nil, errors.New("activities: the configuration is incomplete")
+	}
+	return &Activities{runs: c.Runs, open: c.Open, redact: c.Redact, env: c.LookupEnv}, nil
+}
+
+// The types of the errors that activities end in. Provider failures have the
+// provider's error code as their type.
+const (
+	InvalidError  = "Invalid"  // the input can never work
+	ArtifactError = "Artifact" // an artifact is gone or was altered
+)
+
+// limits are those of every patch.
+var limits = patch.Limits{}
+
+// permanent marks an error that trying again cannot mend.
+func permanent(kind string, err error) error {
+	return temporal.NewNonRetryableApplicationError(err.Error(), kind, err)
+}
+
+// Beat is what a running activity shows of itself.
+type Beat struct {
+	Doing string `json:"doing"`
+	Bytes int64  `json:"bytes,omitempty"`
+	Tail  string `json:"tail,omitempty"`
+}
+
+// pulse heartbeats until stop is called, which waits for it: a lost worker is
+// noticed at once, and a cancellation arrives. What it shows is the last Beat.
+func pulse(ctx context.Context, first Beat) (show func(Beat), stop func()) {
+	const every = 500 * time.Millisecond
+	var mu sync.Mutex
+	last := first
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				mu.Lock()
+				b := last
+				mu.Unlock()
+				activity.RecordHeartbeat(ctx, b)
+			}
+		}
+	})
+	show = func(b Beat) {
+		mu.Lock()
+		defer mu.Unlock()
+		last = b
+	}
+	return show, func() { close(done); wg.Wait() }
+}

@@ -1,0 +1,142 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/ratchet-dev/ratchet/internal/check"
+	"github.com/ratchet-dev/ratchet/internal/prompt"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/verdict"
+	"github.com/ratchet-dev/ratchet/internal/workspace"
+)
+
+// Evaluation is evaluate/iter-NNNN.json.
+type Evaluation struct {
+	Verdict   verdict.Decision `json:"verdict"`
+	Reasons   []string         `json:"reasons"`
+	Checks    []check.Result   `json:"checks"`
+	Diffstat  run.Stat         `json:"diffstat"`
+	Commit    run.Commit       `json:"commit"`
+	Mentioned []string         `json:"mentioned,omitempty"` // files that failing checks point at
+}
+
+// Check runs the checks in the worktree as the commit has it. A second call
+// runs them again: nothing of a first one is left in the worktree. A check
+// that fails is a result, not an error.
+func (a *Activities) Check(ctx context.Context, in CheckInput) (Judgement, error) {
+	show, stop := pulse(ctx, Beat{Doing: "runs the checks"})
+	defer stop()
+	w, err := a.workspace(ctx, in.Place)
+	if err != nil {
+		return Judgement{}, err
+	}
+	defer w.Close()
+	if err := w.Sync(ctx, in.Commit); err != nil {
+		return Judgement{}, err
+	}
+	report, err := check.Run(ctx, check.Spec{
+		Commands: in.Commands, Dir: w.WorkDir(), Home: a.runs.Scratch(in.RunID), Cache: a.runs.Cache(),
+		Env: in.Env, Lookup: a.env, Timeout: in.Timeout,
+		Filter: func(w io.Writer) io.Writer { return a.redact.Writer(w) },
+	}, func(p check.Progress) {
+		show(Beat{Doing: fmt.Sprintf("check %d of %d: %s", p.Index+1, p.Total, p.Command), Bytes: p.Bytes})
+	})
+	if err != nil {
+		return Judgement{}, err
+	}
+	e := Evaluation{Checks: report.Checks, Diffstat: in.Stat, Commit: in.Commit}
+	out := judge(report, &e)
+	if out.Verdict != run.Pass {
+		if e.Mentioned, err = mentioned(ctx, w, in.Commit, report); err != nil {
+			return Judgement{}, err
+		}
+	}
+	out.Report, err = a.keepEvaluation(in.RunID, in.Iteration, e)
+	return out, err
+}
+
+// mentioned are the files of the commit that failing checks point at.
+func mentioned(ctx context.Context, w *workspace.Workspace, at run.Commit, report check.Report) ([]string, error) {
+	files, err := w.Files(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]bool, len(files))
+	for _, f := range files {
+		known[f.Path] = true
+	}
+	return check.Mentioned(report, w.WorkDir(), func(path string) bool { return known[path] }), nil
+}
+
+// judge turns the report into a verdict. No checks at all leave the verdict to
+// the evaluator, which must then be there: see run.Input.Validate.
+func judge(report check.Report, e *Evaluation) Judgement {
+	if len(report.Checks) == 0 {
+		e.Verdict = verdict.Pass
+		return Judgement{Verdict: run.Pass}
+	}
+	v := report.Verdict()
+	out := Judgement{Failed: clipAll(slices.Concat(v.Failing, v.CannotRun))}
+	for _, c := range report.Checks {
+		if c.Status != check.Pass {
+			e.Reasons = append(e.Reasons, fmt.Sprintf("%s: %s", c.Command, c.Digest()))
+		}
+	}
+	switch v.Outcome {
+	case check.Passed:
+		e.Verdict, out.Verdict = verdict.Pass, run.Pass
+	case check.Failed:
+		e.Verdict, out.Verdict = verdict.Fix, run.Fixable
+	default:
+		e.Verdict, out.Verdict = verdict.Ask, run.Blocked
+		out.Question = &run.Question{
+			Question:    fmt.Sprintf("A check cannot run: %s. What shall be done?", clip(v.CannotRun[0], maxSummary)),
+			Reason:      clip(e.Reasons[0], maxSummary),
+			NeededInput: []string{"install what is missing on the worker and answer, or say what to change in the repository"},
+		}
+	}
+	out.Reasons = clipAll(e.Reasons)
+	return out
+}
+
+func (a *Activities) keepEvaluation(id run.ID, iteration int, e Evaluation) (run.Ref, error) {
+	b, err := json.MarshalIndent(e, "", "  ")
+	if err != nil {
+		return run.Ref{}, fmt.Errorf("evaluation: %w", err)
+	}
+	return a.runs.Run(id).Keep(rundir.Artifact(run.Evaluate, iteration, 1, "json"), append(b, '\n'))
+}
+
+func (a *Activities) evaluation(id run.ID, ref run.Ref) (e Evaluation, err error) {
+	b, _, err := a.runs.Run(id).Find(ref.Name)
+	if err != nil {
+		return e, permanent(ArtifactError, err)
+	}
+	if err := json.Unmarshal(b, &e); err != nil {
+		return e, permanent(ArtifactError, fmt.Errorf("evaluation: %w", err))
+	}
+	return e, nil
+}
+
+func (e Evaluation) forPrompt() []prompt.Check {
+	out := make([]prompt.Check, len(e.Checks))
+	for i, c := range e.Checks {
+		out[i] = prompt.Check{
+			Command: c.Command, Passed: c.Status == check.Pass, Outcome: outcome(c),
+			Head: c.Head, Tail: c.Tail, Bytes: c.Bytes,
+		}
+	}
+	return out
+}
+
+func outcome(c check.Result) string {
+	if c.Reason != "" {
+		return c.Reason
+	}
+	return fmt.Sprintf("exit code %d", c.ExitCode)
+}

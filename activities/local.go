@@ -1,0 +1,53 @@
+package activities
+
+import (
+	"io"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
+	"github.com/ratchet-dev/ratchet/internal/redact"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+)
+
+// Local says what the activities of a worker on this machine work with.
+type Local struct {
+	RunsDir string // made where it does not exist
+	// Environ is the worker's environment, as os.Environ gives it. Its secrets
+	// are taken out of all that is recorded.
+	Environ []string
+	// ProviderEnv names the variables that the programs of providers see besides
+	// the few that every program needs.
+	ProviderEnv []string
+	Log         io.Writer // what those programs write to standard error; nil discards it
+}
+
+// Open wires the activities of every binary that has a worker.
+func (l Local) Open() (*Activities, error) {
+	runs, err := rundir.Open(l.RunsDir)
+	if err != nil {
+		return nil, err
+	}
+	secrets := redact.New(l.Environ)
+	return New(Config{Runs: runs, Open: l.opener(secrets), Redact: secrets, LookupEnv: l.lookup})
+}
+
+func (l Local) opener(secrets *redact.Redactor) OpenProvider {
+	return func(text, dir string) (provider.Provider, error) {
+		spec, err := catalog.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		return spec.Open(catalog.Env{Dir: dir, Environ: l.Environ, Allow: l.ProviderEnv, Redact: secrets, Log: l.Log})
+	}
+}
+
+// lookup finds a variable in Environ; of two with one name the last counts.
+func (l Local) lookup(name string) (value string, ok bool) {
+	for _, entry := range l.Environ {
+		if n, v, _ := strings.Cut(entry, "="); n == name {
+			value, ok = v, true
+		}
+	}
+	return value, ok
+}

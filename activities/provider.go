@@ -1,0 +1,280 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/answer"
+	"github.com/ratchet-dev/ratchet/internal/gate"
+	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/proc"
+	"github.com/ratchet-dev/ratchet/internal/prompt"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/verdict"
+	"github.com/ratchet-dev/ratchet/internal/workspace"
+)
+
+// Bounds of what a result carries into history.
+const (
+	maxSummary = 300
+	maxExcerpt = 4 << 10
+	maxFiles   = 20
+	maxList    = 10
+	maxDiff    = 64 << 10 // of the branch's diff in a prompt
+)
+
+// Plan asks the planner. A second call finds the answer of the first.
+func (a *Activities) Plan(ctx context.Context, c Call) (PlanResult, error) {
+	r, err := a.ask(ctx, c, func() (provider.Request, error) { return a.prompt(ctx, c, "") })
+	if err != nil {
+		return PlanResult{}, err
+	}
+	text := strings.TrimSpace(string(r.text))
+	if text == "" {
+		return PlanResult{}, permanent(string(provider.BadRequest), errors.New("the plan is empty"))
+	}
+	plan, err := a.runs.Run(c.RunID).Keep(c.Artifact("md"), append([]byte(text), '\n'))
+	return PlanResult{Plan: plan, Summary: headline(text), Usage: r.usage}, err
+}
+
+// Propose asks the developer or the fixer, reads the answer and plans the
+// patch on the commit where the run stands. Nothing is applied. A second call
+// finds the answer of the first.
+func (a *Activities) Propose(ctx context.Context, c Call) (ProposeResult, error) {
+	r, err := a.ask(ctx, c, func() (provider.Request, error) { return a.prompt(ctx, c, "") })
+	if err != nil {
+		return ProposeResult{}, err
+	}
+	out := ProposeResult{Raw: r.raw, Usage: r.usage}
+	ans, err := answer.Parse(r.text, string(r.finish))
+	if bad, ok := errors.AsType[*answer.Error](err); ok {
+		out.Violation = &run.Problem{Code: string(bad.Code), Message: clip(bad.Message, run.MaxTextBytes/2)}
+		return out, nil
+	}
+	if err != nil {
+		return out, fmt.Errorf("read the answer: %w", err)
+	}
+	out.Summary = clip(patch.Display(ans.Summary), maxSummary)
+	switch ans.Kind {
+	case answer.Ask:
+		out.Question = &run.Question{
+			Question: clip(ans.Question, run.MaxTextBytes/4), Reason: clip(ans.Reason, run.MaxTextBytes/4),
+			NeededInput: clipAll(ans.NeededInput),
+		}
+		note := fmt.Sprintf("# %s\n\n%s\n", ans.Question, ans.Reason)
+		_, err = a.runs.Run(c.RunID).Keep(rundir.Artifact(run.Ask, c.Iteration, c.Number, "md"), []byte(note))
+	case answer.Noop:
+		out.Summary = clip(ans.Reason, maxSummary)
+	default:
+		err = a.propose(ctx, c, ans, &out)
+	}
+	return out, err
+}
+
+// propose plans the patch and keeps the diff that would be applied, rendered
+// from the bytes before and after. A patch that is refused is kept as it came.
+func (a *Activities) propose(ctx context.Context, c Call, ans answer.Answer, out *ProposeResult) error {
+	w, err := a.workspace(ctx, c.Place)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	change, err := patch.Plan(w.Tree(ctx, c.Head), ans.Diff, limits)
+	refusal, refused := errors.AsType[*patch.Refusal](err)
+	if err != nil && !refused {
+		return fmt.Errorf("plan the patch: %w", err)
+	}
+	out.Proposal = &run.Proposal{Base: c.Head, Raw: out.Raw, Summary: out.Summary}
+	diff := ans.Diff
+	if refused {
+		out.Refusal = problem(refusal)
+	} else {
+		diff = change.Diff()
+		describe(out.Proposal, change, diff)
+	}
+	out.Proposal.Patch, err = a.runs.Run(c.RunID).Keep(c.Artifact("patch"), diff)
+	return err
+}
+
+// describe says what a person should know of the change.
+func describe(p *run.Proposal, change *patch.Change, diff []byte) {
+	p.Stat = run.Stat(change.Stat())
+	facts := gate.Facts{}
+	for _, f := range change.Files {
+		facts.Files = append(facts.Files, gate.File{
+			Path: f.Path, OldPath: f.OldPath, Deleted: f.Kind == patch.Deleted, Added: f.Added, Removed: f.Deleted,
+		})
+		if len(p.Files) < maxFiles {
+			p.Files = append(p.Files, fmt.Sprintf("%s %s +%d -%d", f.Kind, clip(patch.Display(f.Path), maxSummary), f.Added, f.Deleted))
+		}
+	}
+	for _, r := range change.Sensitive {
+		facts.Sensitive = append(facts.Sensitive, fmt.Sprintf("%s: %s", patch.Display(r.Path), r.Reason))
+	}
+	p.Risks = clipAll(gate.Risks(facts))
+	for _, r := range change.Repairs {
+		p.Repairs = append(p.Repairs, fmt.Sprintf("%s hunk %d: %s %s", patch.Display(r.Path), r.Hunk, r.Kind, r.Detail))
+	}
+	p.Repairs = clipAll(p.Repairs)
+	p.Excerpt = clip(patch.DisplayDiff(diff), maxExcerpt)
+}
+
+// Judge asks the evaluator about a result that the checks let pass. An answer
+// without a usable decision is given back once; a second one is blocked, never
+// a pass. A second call finds the answers of the first.
+func (a *Activities) Judge(ctx context.Context, in JudgeInput) (Judgement, error) {
+	out := Judgement{Usage: &run.Usage{}}
+	complaint := ""
+	for try := range 2 {
+		c := in.Call
+		c.Number = in.Number*2 - 1 + try
+		r, err := a.ask(ctx, c, func() (provider.Request, error) { return a.prompt(ctx, c, complaint) })
+		if err != nil {
+			return out, err
+		}
+		*out.Usage = out.Usage.Add(r.usage)
+		v, err := verdict.Parse(string(r.text))
+		if err == nil {
+			return a.judged(in, out, v)
+		}
+		bad, ok := errors.AsType[*verdict.Error](err)
+		if !ok {
+			return out, fmt.Errorf("read the verdict: %w", err)
+		}
+		complaint = bad.Message
+	}
+	return a.judged(in, out, verdict.Verdict{
+		Decision: verdict.Ask, Reasons: []string{"the evaluator gave no usable decision: " + complaint},
+		Question: "The checks passed, and the evaluator gave no usable decision. What shall be changed?",
+	})
+}
+
+var results = map[verdict.Decision]run.Result{verdict.Pass: run.Pass, verdict.Fix: run.Fixable, verdict.Ask: run.Blocked}
+
+func (a *Activities) judged(in JudgeInput, out Judgement, v verdict.Verdict) (Judgement, error) {
+	out.Verdict, out.Reasons = results[v.Decision], clipAll(v.Reasons)
+	if out.Verdict == run.Blocked {
+		out.Question = &run.Question{Question: clip(v.Question, run.MaxTextBytes/4), Reason: "the evaluator asks"}
+	}
+	e, err := a.evaluation(in.RunID, in.Report)
+	if err != nil {
+		return out, err
+	}
+	e.Verdict, e.Reasons = v.Decision, v.Reasons
+	out.Report, err = a.keepEvaluation(in.RunID, in.Iteration, e)
+	return out, err
+}
+
+// prompt writes what the provider of the call is told. Complaint is what was
+// wrong with its last answer to the same question.
+func (a *Activities) prompt(ctx context.Context, c Call, complaint string) (provider.Request, error) {
+	dir := a.runs.Run(c.RunID)
+	in, err := a.briefed(dir, c)
+	if err != nil {
+		return provider.Request{}, err
+	}
+	w, err := a.workspace(ctx, c.Place)
+	if err != nil {
+		return provider.Request{}, err
+	}
+	defer w.Close()
+	if err := look(ctx, w, c, &in); err != nil {
+		return provider.Request{}, err
+	}
+	if complaint != "" {
+		in.Problem = complaint
+	}
+	p := prompt.Build(in)
+	var context provider.Artifacts
+	for _, art := range p.Artifacts {
+		context = append(context, provider.Artifact{Name: art.Name, Path: art.Path, Content: a.redact.String(art.Content)})
+	}
+	return request(c, p.System, a.redact.String(p.User), context), nil
+}
+
+// briefed fills in what the run directory knows.
+func (a *Activities) briefed(dir *rundir.Dir, c Call) (prompt.In, error) {
+	in := prompt.In{Role: c.Phase.Role(), Iteration: c.Iteration, Head: c.Head}
+	b, err := dir.Load(c.Brief)
+	if err != nil {
+		return in, permanent(ArtifactError, err)
+	}
+	var brief Brief
+	if err := json.Unmarshal(b, &brief); err != nil {
+		return in, permanent(ArtifactError, fmt.Errorf("brief: %w", err))
+	}
+	in.Goal, in.Guidance, in.Checks, in.RemainingFixes = brief.Goal, brief.Guidance, brief.Checks, brief.FixesLeft
+	if brief.LastProblem != nil {
+		in.Problem = brief.LastProblem.Message
+	}
+	if brief.Plan != nil {
+		plan, err := dir.Load(*brief.Plan)
+		if err != nil {
+			return in, permanent(ArtifactError, err)
+		}
+		in.Plan = string(plan)
+	}
+	if brief.Report != nil {
+		e, err := a.evaluation(c.RunID, *brief.Report)
+		if err != nil {
+			return in, err
+		}
+		in.Report, in.Mentioned = e.forPrompt(), e.Mentioned
+	}
+	return in, nil
+}
+
+// look fills in what the repository holds at the commit where the run stands.
+func look(ctx context.Context, w *workspace.Workspace, c Call, in *prompt.In) error {
+	files, err := w.Files(ctx, c.Head)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		in.Files = append(in.Files, prompt.File{Path: f.Path, Size: f.Size})
+	}
+	in.Read = func(path string) ([]byte, error) {
+		b, _, err := w.Read(ctx, c.Head, path, prompt.DefaultBudget)
+		return b, err
+	}
+	if c.Head == c.Repository.Base {
+		return nil
+	}
+	diff := proc.NewHeadTail(maxDiff/2, maxDiff/2)
+	if err := w.Diff(ctx, c.Repository.Base, c.Head, diff); err != nil {
+		return err
+	}
+	in.Diff = diff.String()
+	return nil
+}
+
+// headline is the first line of a Markdown text that says something.
+func headline(text string) string {
+	for line := range strings.Lines(text) {
+		if line = strings.Trim(line, "#*- \t\r\n"); line != "" {
+			return clip(patch.Display(line), maxSummary)
+		}
+	}
+	return ""
+}
+
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n-len("…")], "") + "…"
+}
+
+func clipAll(list []string) []string {
+	list = slices.Clone(list[:min(len(list), maxList)])
+	for i := range list {
+		list[i] = clip(list[i], maxSummary)
+	}
+	return list
+}

@@ -1,0 +1,129 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/workspace"
+)
+
+func (a *Activities) workspace(ctx context.Context, p Place) (*workspace.Workspace, error) {
+	return workspace.Open(ctx, workspace.Spec{
+		Repo: p.Repository.Path, Prefix: p.Repository.Prefix, RunID: p.RunID,
+		Base: p.Repository.Base, Dir: a.runs.Workspace(p.RunID),
+	})
+}
+
+// Prepare makes the run's branch and worktree. A second call mends what is
+// missing and changes nothing else.
+func (a *Activities) Prepare(ctx context.Context, p Place) error {
+	_, stop := pulse(ctx, Beat{Doing: "makes the worktree"})
+	defer stop()
+	w, err := a.workspace(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	return w.Prepare(ctx)
+}
+
+// CleanUp removes the worktree and the scratch directory; the branch and the
+// record stay. A second call is a no-op.
+func (a *Activities) CleanUp(ctx context.Context, p Place) error {
+	_, stop := pulse(ctx, Beat{Doing: "removes the worktree"})
+	defer stop()
+	w, err := a.workspace(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	return errors.Join(w.Remove(ctx), removeAll(a.runs.Scratch(p.RunID)))
+}
+
+// Apply commits the patch to the run's branch: the one with the digest given,
+// on the commit given. A second call finds the commit of the first and returns
+// it. A patch that cannot be applied is a result, not an error.
+func (a *Activities) Apply(ctx context.Context, in ApplyInput) (ApplyResult, error) {
+	_, stop := pulse(ctx, Beat{Doing: "applies the patch"})
+	defer stop()
+	diff, err := a.runs.Run(in.RunID).Load(in.Patch)
+	if err != nil {
+		return ApplyResult{Refusal: &run.Problem{Code: ArtifactError, Message: err.Error()}}, nil
+	}
+	w, err := a.workspace(ctx, in.Place)
+	if err != nil {
+		return ApplyResult{}, err
+	}
+	defer w.Close()
+	change, err := patch.Plan(w.Tree(ctx, in.Base), diff, limits)
+	if refusal, ok := errors.AsType[*patch.Refusal](err); ok {
+		return ApplyResult{Refusal: problem(refusal)}, nil
+	}
+	if err != nil {
+		return ApplyResult{}, fmt.Errorf("plan %s: %w", in.Patch.Name, err)
+	}
+	failpoint.Hit("apply.planned")
+	commit, err := w.Commit(ctx, workspace.CommitInput{
+		Base: in.Base, Change: change, Message: commitMessage(in), Time: in.Time,
+	})
+	if errors.Is(err, workspace.ErrMoved) {
+		return ApplyResult{Refusal: &run.Problem{Code: "CONFLICT", Message: err.Error()}}, nil
+	}
+	if err != nil {
+		return ApplyResult{}, err
+	}
+	failpoint.Hit("apply.committed")
+	files, err := w.DiffStat(ctx, in.Repository.Base, commit)
+	out := ApplyResult{Commit: commit, Stat: run.Stat{Files: len(files)}}
+	for _, f := range files {
+		out.Stat.Added += f.Added
+		out.Stat.Deleted += f.Deleted
+	}
+	return out, err
+}
+
+// commitMessage is a function of the input, as the commit's id must be.
+func commitMessage(in ApplyInput) string {
+	return fmt.Sprintf("%s\n\nRatchet-Run: %s\nRatchet-Iteration: %d\nRatchet-Patch: %s\n",
+		subject(in.Summary), in.RunID, in.Iteration, in.Patch.Digest)
+}
+
+// subject is a summary as the first line of a commit.
+func subject(summary string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(summary), "\n")
+	line = strings.Join(strings.Fields(line), " ")
+	if r := []rune(line); len(r) > 100 {
+		line = string(r[:99]) + "…"
+	}
+	if line == "" {
+		return "Change without a summary"
+	}
+	return line
+}
+
+func problem(r *patch.Refusal) *run.Problem {
+	return &run.Problem{Code: string(r.Kind), Message: clip(r.Error(), run.MaxTextBytes/2)}
+}
+
+// removeAll removes a directory, read-only ones inside it too, such as those
+// of a module cache.
+func removeAll(dir string) error {
+	err := os.RemoveAll(dir)
+	if err == nil {
+		return nil
+	}
+	walk := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			return os.Chmod(path, 0o700)
+		}
+		return err
+	})
+	return errors.Join(walk, os.RemoveAll(dir))
+}

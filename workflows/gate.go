@@ -1,0 +1,112 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// gate lets the proposal through or asks a person.
+func (r *runner) gate(ctx workflow.Context) error {
+	if r.s.NeedsApproval() {
+		r.emit(ctx, r.s.Request())
+		return nil
+	}
+	return r.apply(ctx)
+}
+
+// awaitDecision waits for the decision that names the pending approval. Any
+// other was refused when it came in.
+func (r *runner) awaitDecision(ctx workflow.Context) error {
+	r.flush(ctx, nil)
+	id := r.s.State.PendingApprovalID
+	settled, err := r.await(ctx, r.s.Input.Timeouts.Approval, "Decision on "+id, func() bool { return r.decision != nil })
+	if err != nil {
+		return err
+	}
+	d := r.decision
+	r.decision = nil
+	switch {
+	case !settled:
+		r.emit(ctx, run.ApprovalRejected{ApprovalID: id, By: "deadline", Reason: overdue("decision", r.s.Input.Timeouts.Approval), Final: true})
+	case d == nil: // history is long: begin a new one and wait on
+	case d.Decision == run.Approve:
+		r.emit(ctx, run.ApprovalGranted{ApprovalID: id, By: d.By, Reason: d.Reason})
+	default:
+		r.emit(ctx, run.ApprovalRejected{ApprovalID: id, By: d.By, Reason: d.Reason, Final: d.Final})
+	}
+	return nil
+}
+
+// awaitAnswer waits for the reply that names the pending question.
+func (r *runner) awaitAnswer(ctx workflow.Context) error {
+	r.flush(ctx, nil)
+	id := r.s.State.PendingQuestionID
+	settled, err := r.await(ctx, r.s.Input.Timeouts.Answer, "Answer to "+id, func() bool { return r.answer != nil })
+	if err != nil {
+		return err
+	}
+	a := r.answer
+	r.answer = nil
+	switch {
+	case !settled:
+		r.end(ctx, run.RunCanceled{By: "deadline", Reason: overdue("answer", r.s.Input.Timeouts.Answer)})
+	case a == nil: // history is long: begin a new one and wait on
+	default:
+		budget, err := r.s.Budget(*a)
+		if err != nil {
+			return err
+		}
+		r.emit(ctx, run.QuestionAnswered{QuestionID: id, Text: a.Text, Values: a.Values, By: a.By, MaxTokens: budget})
+	}
+	return nil
+}
+
+func overdue(what string, limit time.Duration) string {
+	return fmt.Sprintf("no %s came within %v", what, limit)
+}
+
+// await waits until the condition holds, the limit since the wait was opened
+// has passed (settled is then false), or history has grown long. A zero limit
+// waits for ever.
+func (r *runner) await(ctx workflow.Context, limit time.Duration, summary string, settled func() bool) (bool, error) {
+	wake := func() bool { return settled() || r.tooLong(ctx) }
+	if limit == 0 {
+		return true, workflow.Await(ctx, wake)
+	}
+	left := limit - workflow.Now(ctx).Sub(r.s.State.UpdatedAt)
+	return workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
+		Timeout: max(left, time.Millisecond), TimerOptions: workflow.TimerOptions{Summary: summary},
+	}, wake)
+}
+
+// apply puts the patch on the branch. A cancellation waits for it: the record
+// then says whether the patch is there.
+func (r *runner) apply(ctx workflow.Context) error {
+	r.flush(ctx, nil)
+	if err := r.workspace.Get(ctx, nil); err != nil {
+		return err
+	}
+	s := r.s
+	in := activities.ApplyInput{
+		Place: r.place(), Phase: s.Phase(), Iteration: s.State.Iteration,
+		Patch: s.Proposal.Patch, Base: s.Proposal.Base, Summary: s.Proposal.Summary, Time: s.State.UpdatedAt,
+	}
+	on, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
+	on = acting(on, fmt.Sprintf("Apply %.12s: %s", in.Patch.Digest, s.Proposal.Stat))
+	var out activities.ApplyResult
+	if err := workflow.ExecuteActivity(on, acts.Apply, in).Get(on, &out); err != nil {
+		return err
+	}
+	if out.Refusal != nil {
+		r.emit(ctx, run.PatchApplyFailed{Patch: in.Patch.Digest, Error: *out.Refusal})
+	} else {
+		r.emit(ctx, run.PatchApplied{Patch: in.Patch.Digest, Base: in.Base, Commit: out.Commit, Before: s.Stat, After: out.Stat})
+	}
+	return nil
+}

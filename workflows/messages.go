@@ -1,0 +1,143 @@
+package workflows
+
+import (
+	"errors"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+)
+
+// The messages of a run. Each signal has an update of the same name, which
+// says at once whether the message fits.
+const (
+	ApprovalMessage = "approval" // run.Decision
+	AnswerMessage   = "answer"   // run.Reply
+	NoteMessage     = "note"     // run.Note
+
+	StateQuery   = "state"   // run.State
+	EventsQuery  = "events"  // EventsInput -> EventsResult
+	PendingQuery = "pending" // run.Pending
+	FactsQuery   = "facts"   // rundir.Facts
+)
+
+// EventsInput asks for the events after one; without an id, for all.
+type EventsInput struct {
+	After string `json:"after,omitempty"`
+}
+
+// EventsResult holds the events that this execution of the workflow knows.
+// First is the number of the oldest that it knows: over 1 after a
+// continue-as-new, when the earlier ones are in the execution before it and
+// in the run directory.
+type EventsResult struct {
+	Events []run.Event `json:"events"`
+	First  int         `json:"first"`
+}
+
+// Accepted is what an update answers when the message fits.
+type Accepted struct {
+	RunID run.ID `json:"runId"`
+	ID    string `json:"id,omitempty"` // of the approval or question settled
+}
+
+var errSettled = errors.New("it has been decided already")
+
+// listen serves queries, updates and signals for as long as the run lives.
+func (r *runner) listen(ctx workflow.Context) error {
+	return errors.Join(
+		r.query(ctx, StateQuery, "the state of the run", func() (run.State, error) { return r.s.State, nil }),
+		r.query(ctx, PendingQuery, "what the run waits for, and how to settle it", func() (run.Pending, error) { return r.s.Pending(), nil }),
+		r.query(ctx, FactsQuery, "branch, commits, usage and settings", func() (rundir.Facts, error) { return rundir.FactsOf(r.s), nil }),
+		r.query(ctx, EventsQuery, `all events, or those after one: {"after":"evt-000007"}`, r.eventsAfter),
+		receive(ctx, r, ApprovalMessage, `{"approvalId":"...","decision":"approve|reject","by":"...","reason":"...","final":false}`, r.checkDecision, r.decide),
+		receive(ctx, r, AnswerMessage, `{"questionId":"...","text":"...","values":{},"by":"..."}`, r.checkReply, r.reply),
+		receive(ctx, r, NoteMessage, `{"text":"...","by":"..."}`, r.checkNote, r.note),
+	)
+}
+
+func (r *runner) query(ctx workflow.Context, name, what string, handler any) error {
+	return workflow.SetQueryHandlerWithOptions(ctx, name, handler, workflow.QueryHandlerOptions{Description: what})
+}
+
+// receive takes the messages of one name, by update and by signal. What does
+// not fit is refused to the update's caller and dropped when it is a signal:
+// it changes nothing, and a stray one never ends a run.
+func receive[M any](ctx workflow.Context, r *runner, name, form string, check func(M) error, take func(M) Accepted) error {
+	err := workflow.SetUpdateHandlerWithOptions(ctx, name,
+		func(_ workflow.Context, m M) (Accepted, error) { return take(m), nil },
+		workflow.UpdateHandlerOptions{Validator: check, Description: form})
+	ch := workflow.GetSignalChannelWithOptions(ctx, name, workflow.SignalChannelOptions{Description: form})
+	handle := func(m M) {
+		if err := check(m); err != nil {
+			r.log.Warn("signal dropped", "signal", name, "reason", err.Error())
+			return
+		}
+		take(m)
+	}
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		for {
+			var m M
+			ch.Receive(ctx, &m)
+			handle(m)
+		}
+	})
+	r.drains = append(r.drains, func() {
+		for {
+			var m M
+			if !ch.ReceiveAsync(&m) {
+				return
+			}
+			handle(m)
+		}
+	})
+	return err
+}
+
+func (r *runner) checkDecision(d run.Decision) error {
+	if err := r.s.Settles(d); err != nil {
+		return err
+	}
+	if r.decision != nil {
+		return errSettled
+	}
+	return nil
+}
+
+func (r *runner) decide(d run.Decision) Accepted {
+	r.decision = &d
+	return Accepted{RunID: r.s.Input.RunID, ID: d.ApprovalID}
+}
+
+func (r *runner) checkReply(a run.Reply) error {
+	if err := r.s.Answers(a); err != nil {
+		return err
+	}
+	if r.answer != nil {
+		return errSettled
+	}
+	return nil
+}
+
+func (r *runner) reply(a run.Reply) Accepted {
+	r.answer = &a
+	return Accepted{RunID: r.s.Input.RunID, ID: a.QuestionID}
+}
+
+func (r *runner) checkNote(n run.Note) error { return r.s.Takes(n) }
+
+func (r *runner) note(n run.Note) Accepted {
+	r.s.Note(n)
+	return Accepted{RunID: r.s.Input.RunID}
+}
+
+func (r *runner) eventsAfter(in EventsInput) (EventsResult, error) {
+	after := run.Event{ID: in.After}.Seq()
+	if in.After != "" && after == 0 {
+		return EventsResult{}, errors.New(`"after" is not an event id; they look like evt-000001`)
+	}
+	first := r.s.Seq - len(r.events) + 1
+	from := min(max(0, after-first+1), len(r.events))
+	return EventsResult{Events: r.events[from:], First: first}, nil
+}

@@ -1,0 +1,222 @@
+// Package workflows holds the deterministic side of Ratchet: it waits and
+// calls. What follows what is decided by package run; what touches the world
+// is done by package activities.
+package workflows
+
+import (
+	"errors"
+	"fmt"
+
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// RunInput starts a run. Exactly one of its members is set.
+type RunInput struct {
+	// Input starts a new run.
+	Input *run.Input `json:"input,omitempty"`
+	// Snapshot goes on with one: after continue-as-new, or from a run directory.
+	Snapshot *run.Snapshot `json:"snapshot,omitempty"`
+}
+
+// RunResult is how a run ended. A failed run carries it in the details of its
+// error, a canceled one in those of its cancellation.
+type RunResult struct {
+	RunID   run.ID       `json:"runId"`
+	Status  run.Status   `json:"status"`
+	Branch  string       `json:"branch"`
+	Base    run.Commit   `json:"base"`
+	Head    run.Commit   `json:"head"`
+	Commits int          `json:"commits"`
+	Stat    run.Stat     `json:"stat"`
+	Usage   run.Usage    `json:"usage"`
+	Error   *run.Problem `json:"error,omitempty"`
+}
+
+// The types of the errors that end a run's workflow.
+const (
+	RunFailedError    = "RunFailed"    // the run's status is failed; details: RunResult
+	InvalidInputError = "InvalidInput" // the run never began
+)
+
+// History is cut by continue-as-new past these; Temporal's own suggestion
+// comes later.
+const (
+	maxHistoryEvents = 3000
+	maxHistoryBytes  = 4 << 20
+)
+
+// Run takes a goal and a repository through plan, execute, evaluate and fix,
+// asks where it must, and leaves a branch with one commit for each patch.
+func Run(ctx workflow.Context, in RunInput) (RunResult, error) {
+	r, err := open(ctx, in)
+	if err != nil {
+		return RunResult{}, temporal.NewNonRetryableApplicationError(err.Error(), InvalidInputError, err)
+	}
+	for r.s.Next.Do != run.Rest {
+		if r.tooLong(ctx) && r.drained(ctx) {
+			return RunResult{}, workflow.NewContinueAsNewError(ctx, Run, RunInput{Snapshot: r.s})
+		}
+		if err := r.step(ctx); temporal.IsCanceledError(err) {
+			r.cancel(ctx)
+		} else if err != nil {
+			return RunResult{}, err
+		}
+	}
+	return r.close(ctx)
+}
+
+// runner carries one run through its steps.
+type runner struct {
+	s        *run.Snapshot
+	events   []run.Event // since this execution began
+	recorded int         // number of the last event on disk
+
+	decision *run.Decision // accepted, not yet in an event
+	answer   *run.Reply    // likewise
+	drains   []func()      // handle the signals that wait
+
+	workspace workflow.Future // done when branch and worktree are there
+	shown     attributes
+	log       log.Logger
+}
+
+func open(ctx workflow.Context, in RunInput) (*runner, error) {
+	s := in.Snapshot
+	if s == nil {
+		if in.Input == nil {
+			return nil, errors.New("neither an input nor a snapshot is given")
+		}
+		s = run.New(*in.Input)
+	}
+	if err := s.Input.Validate(); err != nil {
+		return nil, err
+	}
+	r := &runner{s: s, recorded: s.Seq}
+	r.log = log.With(workflow.GetLogger(ctx), "runId", s.Input.RunID)
+	if err := r.listen(ctx); err != nil {
+		return nil, err
+	}
+	r.workspace = r.prepare(ctx)
+	return r, nil
+}
+
+// step does what is next; the events that it emits say what follows.
+func (r *runner) step(ctx workflow.Context) error {
+	switch next := r.s.Next; next.Do {
+	case run.Begin:
+		r.emit(ctx, run.RunCreated{Input: r.s.Input, Branch: r.s.Input.RunID.Branch()})
+		return nil
+	case run.Start:
+		return r.start(ctx, next.Phase)
+	case run.Work:
+		return r.work(ctx, next.Phase)
+	case run.Gate:
+		return r.gate(ctx)
+	case run.Decide:
+		return r.awaitDecision(ctx)
+	case run.Apply:
+		return r.apply(ctx)
+	case run.Close:
+		r.closePhase(ctx)
+		return nil
+	case run.Await:
+		return r.awaitAnswer(ctx)
+	case run.Finish:
+		return r.finish(ctx)
+	default:
+		return fmt.Errorf("no step %q", next.Do)
+	}
+}
+
+// cancel ends the run from wherever it stands. What was under way has ended:
+// the steps wait for what they cancel.
+func (r *runner) cancel(ctx workflow.Context) {
+	ctx, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
+	r.end(ctx, run.RunCanceled{Reason: "a cancellation was requested"})
+}
+
+// finish records the end that the events have led to.
+func (r *runner) finish(ctx workflow.Context) error {
+	s := r.s
+	switch s.End {
+	case run.Completed:
+		r.end(ctx, run.RunCompleted{Branch: s.Input.RunID.Branch(), Head: s.Head, Commits: s.Commits})
+	case run.Canceled:
+		r.end(ctx, run.RunCanceled{Reason: s.Problem.Message})
+	default:
+		r.end(ctx, run.RunFailed{Error: s.Problem})
+	}
+	return nil
+}
+
+// end removes the worktree and then says so: a run that is seen to be over
+// has left nothing but its branch and its record.
+func (r *runner) end(ctx workflow.Context, p run.Payload) {
+	if err := r.cleanUp(ctx); err != nil {
+		r.log.Error("workspace left behind", "error", err)
+	}
+	r.emit(ctx, p)
+	r.flush(ctx, nil)
+}
+
+// close turns the run's end into the workflow's.
+func (r *runner) close(ctx workflow.Context) (RunResult, error) {
+	s := r.s
+	res := RunResult{
+		RunID: s.Input.RunID, Status: s.State.Status, Branch: s.Input.RunID.Branch(),
+		Base: s.Input.Repository.Base, Head: s.Head, Commits: s.Commits, Stat: s.Stat,
+		Usage: s.Usage, Error: s.State.LastError,
+	}
+	if err := r.settle(ctx); err != nil {
+		return res, err
+	}
+	switch res.Status {
+	case run.Failed:
+		return res, temporal.NewNonRetryableApplicationError(res.Error.Message, RunFailedError, nil, res)
+	case run.Canceled:
+		return res, temporal.NewCanceledError(res)
+	}
+	return res, nil
+}
+
+// tooLong says whether history has grown enough to begin a new one here. A
+// step that works or closes is not left half done.
+func (r *runner) tooLong(ctx workflow.Context) bool {
+	info := workflow.GetInfo(ctx)
+	long := info.GetContinueAsNewSuggested() ||
+		info.GetCurrentHistoryLength() > maxHistoryEvents || info.GetCurrentHistorySize() > maxHistoryBytes
+	switch r.s.Next.Do {
+	case run.Start, run.Decide, run.Await:
+		return long && r.decision == nil && r.answer == nil
+	}
+	return false
+}
+
+// drained makes ready for a new history: all is recorded and every message
+// handled. A decision that came in meanwhile is carried out first.
+func (r *runner) drained(ctx workflow.Context) bool {
+	r.flush(ctx, nil)
+	if err := r.settle(ctx); err != nil {
+		return false
+	}
+	return r.decision == nil && r.answer == nil
+}
+
+// settle lets the update handlers return and handles the signals that wait,
+// so that none is lost when this execution ends.
+func (r *runner) settle(ctx workflow.Context) error {
+	ctx, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
+	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
+		return err
+	}
+	for _, drain := range r.drains {
+		drain()
+	}
+	return nil
+}

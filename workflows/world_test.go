@@ -1,0 +1,249 @@
+package workflows_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/workflows"
+)
+
+// world stands in for everything that a run touches: providers that answer
+// from a script, a branch, a record. It works in memory and keeps the rules
+// that the real one keeps.
+type world struct {
+	mu       sync.Mutex
+	answers  []activities.ProposeResult // of developer and fixer, in turn; the last one again and again
+	verdicts []activities.Judgement     // of the checks, likewise; none passes
+	judged   []activities.Judgement     // of the evaluator, likewise
+	planErr  []error                    // of the first calls of the planner
+	refuse   []*run.Problem             // of the applications, in turn
+
+	events  []run.Event
+	state   run.State
+	applied []activities.ApplyInput
+	calls   []activities.Call
+	briefs  []activities.Brief
+	checks  int
+	cleaned int
+}
+
+func next[T any](list *[]T, none T) T {
+	if len(*list) == 0 {
+		return none
+	}
+	head := (*list)[0]
+	if len(*list) > 1 {
+		*list = (*list)[1:]
+	}
+	return head
+}
+
+func (w *world) Record(_ context.Context, in activities.RecordInput) (activities.RecordResult, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range in.Entry.Events {
+		if e.Seq() == len(w.events)+1 {
+			w.events = append(w.events, e)
+		} else if e.Seq() > len(w.events)+1 {
+			return activities.RecordResult{Last: len(w.events)}, nil
+		}
+	}
+	w.state = in.Entry.State
+	out := activities.RecordResult{Last: len(w.events)}
+	if in.Brief != nil {
+		w.briefs = append(w.briefs, *in.Brief)
+		out.Brief = &run.Ref{Name: in.BriefName, Digest: "brief"}
+	}
+	return out, nil
+}
+
+func (w *world) Prepare(context.Context, activities.Place) error { return nil }
+
+func (w *world) CleanUp(context.Context, activities.Place) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cleaned++
+	return nil
+}
+
+func (w *world) Plan(_ context.Context, c activities.Call) (activities.PlanResult, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls = append(w.calls, c)
+	if len(w.planErr) > 0 {
+		err := w.planErr[0]
+		w.planErr = w.planErr[1:]
+		return activities.PlanResult{}, err
+	}
+	return activities.PlanResult{Plan: run.Ref{Name: c.Artifact("md"), Digest: "plan"}, Summary: "the plan"}, nil
+}
+
+func (w *world) Propose(_ context.Context, c activities.Call) (activities.ProposeResult, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls = append(w.calls, c)
+	out := next(&w.answers, patch("one"))
+	if out.Proposal != nil {
+		p := *out.Proposal
+		p.Base = c.Head
+		out.Proposal = &p
+	}
+	return out, nil
+}
+
+func (w *world) Apply(_ context.Context, in activities.ApplyInput) (activities.ApplyResult, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if problem := next(&w.refuse, nil); problem != nil {
+		w.refuse = w.refuse[min(1, len(w.refuse)):]
+		return activities.ApplyResult{Refusal: problem}, nil
+	}
+	w.applied = append(w.applied, in)
+	return activities.ApplyResult{Commit: run.Commit(fmt.Sprintf("c%d", len(w.applied))), Stat: run.Stat{Files: len(w.applied)}}, nil
+}
+
+func (w *world) Check(_ context.Context, in activities.CheckInput) (activities.Judgement, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.checks++
+	return next(&w.verdicts, activities.Judgement{Verdict: run.Pass, Report: run.Ref{Name: "evaluate"}}), nil
+}
+
+func (w *world) Judge(_ context.Context, in activities.JudgeInput) (activities.Judgement, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls = append(w.calls, in.Call)
+	return next(&w.judged, activities.Judgement{Verdict: run.Pass, Report: run.Ref{Name: "evaluate"}}), nil
+}
+
+func (w *world) types() []run.EventType {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var types []run.EventType
+	for _, e := range w.events {
+		types = append(types, e.Type)
+	}
+	return types
+}
+
+// Answers of a developer.
+func patch(name string, risks ...string) activities.ProposeResult {
+	return activities.ProposeResult{Summary: name, Proposal: &run.Proposal{
+		Patch: run.Ref{Name: name, Digest: run.DigestOf([]byte(name))}, Summary: name,
+		Stat: run.Stat{Files: 1, Added: 1}, Risks: risks, Excerpt: "+" + name,
+	}}
+}
+
+func question(text string) activities.ProposeResult {
+	return activities.ProposeResult{Question: &run.Question{Question: text}}
+}
+
+func garbage() activities.ProposeResult {
+	return activities.ProposeResult{Violation: &run.Problem{Code: "no_type", Message: "no answer in it"}}
+}
+
+func noop() activities.ProposeResult { return activities.ProposeResult{Summary: "already done"} }
+
+var (
+	pass    = activities.Judgement{Verdict: run.Pass, Report: run.Ref{Name: "evaluate"}}
+	fixable = activities.Judgement{Verdict: run.Fixable, Report: run.Ref{Name: "evaluate"}, Reasons: []string{"go test failed"}, Failed: []string{"go test"}}
+	blocked = activities.Judgement{Verdict: run.Blocked, Report: run.Ref{Name: "evaluate"}, Question: &run.Question{Question: "install cargo?"}}
+)
+
+func input(policy run.Policy, maxFix int) run.Input {
+	return run.Input{
+		RunID: "r1", Goal: "make it work", Policy: policy, MaxFix: &maxFix, Checks: []string{"go test"},
+		Repository: run.Repository{Path: "/repo", Base: "b0"},
+		Providers:  run.Providers{Planner: "replay:x", Developer: "replay:x", Fixer: "replay:x"},
+	}
+}
+
+// env is a test environment with the world's activities.
+func env(t testing.TB, w *world) *testsuite.TestWorkflowEnvironment {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(quiet{})
+	e := suite.NewTestWorkflowEnvironment()
+	e.SetTestTimeout(time.Minute)
+	e.RegisterWorkflow(workflows.Run)
+	for name, f := range map[string]any{
+		"Record": w.Record, "Prepare": w.Prepare, "CleanUp": w.CleanUp, "Plan": w.Plan,
+		"Propose": w.Propose, "Apply": w.Apply, "Check": w.Check, "Judge": w.Judge,
+	} {
+		e.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+	}
+	return e
+}
+
+// quiet drops the log: the tests look at what is recorded.
+type quiet struct{}
+
+func (quiet) Debug(string, ...any) {}
+func (quiet) Info(string, ...any)  {}
+func (quiet) Warn(string, ...any)  {}
+func (quiet) Error(string, ...any) {}
+
+// query asks the workflow.
+func query[T any](t testing.TB, e *testsuite.TestWorkflowEnvironment, name string, args ...any) T {
+	t.Helper()
+	var out T
+	v, err := e.QueryWorkflow(name, args...)
+	if err == nil {
+		err = v.Get(&out)
+	}
+	if err != nil {
+		t.Fatalf("query %s: %v", name, err)
+	}
+	return out
+}
+
+// approveAll approves whatever is pending, for as long as the run lives.
+func approveAll(t testing.TB, e *testsuite.TestWorkflowEnvironment) {
+	var again func()
+	again = func() {
+		if p := query[run.Pending](t, e, workflows.PendingQuery); p.Approval != nil {
+			e.SignalWorkflow(workflows.ApprovalMessage, run.Decision{ApprovalID: p.Approval.ApprovalID, Decision: run.Approve, By: "test"})
+		}
+		if !e.IsWorkflowCompleted() {
+			e.RegisterDelayedCallback(again, time.Second)
+		}
+	}
+	e.RegisterDelayedCallback(again, time.Second)
+}
+
+func checkFold(t testing.TB, w *world) {
+	t.Helper()
+	s, err := run.Fold(w.events)
+	if err != nil {
+		t.Fatalf("the record does not fold: %v", err)
+	}
+	if got, want := s.State.Status, w.state.Status; got != want {
+		t.Errorf("events fold to %s, the state says %s", got, want)
+	}
+	if *w.state.LastEventID != w.events[len(w.events)-1].ID {
+		t.Errorf("state ends at %s, the events at %s", *w.state.LastEventID, w.events[len(w.events)-1].ID)
+	}
+}
+
+func contains(types []run.EventType, want ...run.EventType) bool {
+	for _, t := range want {
+		i := slices.Index(types, t)
+		if i < 0 {
+			return false
+		}
+		types = types[i+1:]
+	}
+	return true
+}
+
+var errAuth = temporal.NewNonRetryableApplicationError("401 unauthorized", "AUTH", nil)
