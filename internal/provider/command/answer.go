@@ -1,0 +1,131 @@
+package command
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// answer is what a program printed.
+type answer struct {
+	raw    string
+	finish provider.FinishReason // empty: it did not say
+	usage  *run.Usage
+	err    *provider.Error // what it reports
+	broken error           // what is wrong with its report
+}
+
+// read tells a ProviderResponse from raw text by the member rawText. Members
+// that the contract does not know are ignored, and so is durationMs: we measure
+// that ourselves.
+func read(out []byte) answer {
+	var members map[string]json.RawMessage
+	if !bytes.HasPrefix(bytes.TrimLeft(out, " \t\r\n"), []byte("{")) || json.Unmarshal(out, &members) != nil {
+		return answer{raw: string(out)}
+	}
+	text, ok := members["rawText"]
+	if !ok {
+		return answer{raw: string(out)}
+	}
+	a := answer{raw: string(out)}
+	a.broken = errors.Join(
+		a.readText(text),
+		readMember(members, "finishReason", &a.finish),
+		a.readUsage(members),
+		a.readError(members),
+	)
+	return a
+}
+
+func (a *answer) readText(member json.RawMessage) error {
+	var text *string
+	if err := json.Unmarshal(member, &text); err != nil || text == nil {
+		return errors.New("rawText is not a string")
+	}
+	a.raw = *text
+	return nil
+}
+
+func (a *answer) readUsage(members map[string]json.RawMessage) error {
+	var u *run.Usage
+	if err := readMember(members, "usage", &u); err != nil || u == nil {
+		return err
+	}
+	if min(u.InputTokens, u.OutputTokens, u.TotalTokens) < 0 {
+		return errors.New("usage: a negative number of tokens")
+	}
+	a.usage = u
+	return nil
+}
+
+func (a *answer) readError(members map[string]json.RawMessage) error {
+	var said *struct {
+		Code         string `json:"code"`
+		Message      string `json:"message"`
+		Retriable    *bool  `json:"retriable"`
+		RetryAfterMs int64  `json:"retryAfterMs"`
+	}
+	if err := readMember(members, "error", &said); err != nil || said == nil {
+		return err
+	}
+	a.err = &provider.Error{Code: provider.Code(said.Code), Message: said.Message}
+	if !slices.Contains(provider.Codes, a.err.Code) {
+		a.err.Code = provider.Unknown
+	}
+	a.err.Retriable = a.err.Code != provider.Auth && a.err.Code != provider.BadRequest
+	if said.Retriable != nil {
+		a.err.Retriable = *said.Retriable
+	}
+	most := provider.MaxRetryAfter.Milliseconds()
+	a.err.RetryAfter = time.Duration(min(max(said.RetryAfterMs, 0), most)) * time.Millisecond
+	return nil
+}
+
+// readMember leaves to alone when the member is absent or null.
+func readMember(members map[string]json.RawMessage, name string, to any) error {
+	member, ok := members[name]
+	if !ok || string(member) == "null" {
+		return nil
+	}
+	if err := json.Unmarshal(member, to); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// response joins what the program said with how it ended: its own report of an
+// error tells more than its exit code does.
+func (a answer) response(ended *provider.Error) provider.Response {
+	if err := cmp.Or(a.err, ended, a.breach(), a.unexplained()); err != nil {
+		resp := err.Response(a.raw, 0)
+		resp.Usage = a.usage
+		return resp
+	}
+	return provider.Response{RawText: a.raw, FinishReason: cmp.Or(a.finish, provider.Stop), Usage: a.usage}
+}
+
+func (a answer) breach() *provider.Error {
+	if a.broken == nil {
+		return nil
+	}
+	return &provider.Error{Code: provider.BadRequest, Message: "the program's response breaks the contract: " + a.broken.Error()}
+}
+
+// unexplained is the error of a response that reports one by its finish reason
+// alone.
+func (a answer) unexplained() *provider.Error {
+	switch a.finish {
+	case provider.TimedOut:
+		return &provider.Error{Code: provider.Timeout, Message: "the program reports a timeout", Retriable: true}
+	case provider.Failed:
+		return &provider.Error{Code: provider.Unknown, Message: "the program reports an error and does not say which", Retriable: true}
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package command
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+func TestWhatAProgramPrints(t *testing.T) {
+	raw := func(text string) provider.Response {
+		return provider.Response{RawText: text, FinishReason: provider.Stop}
+	}
+	failed := func(text string, e provider.Error) provider.Response { return e.Response(text, 0) }
+	tests := map[string]struct {
+		out  string
+		want provider.Response
+	}{
+		"nothing":                             {"", raw("")},
+		"plain text":                          {"hello\n", raw("hello\n")},
+		"a JSON object without rawText":       {`{"text": 1}`, raw(`{"text": 1}`)},
+		"rawText in other letters":            {`{"rawtext": "x"}`, raw(`{"rawtext": "x"}`)},
+		"rawText further down":                {`{"a": {"rawText": "x"}}`, raw(`{"a": {"rawText": "x"}}`)},
+		"a JSON list":                         {`[{"rawText": "x"}]`, raw(`[{"rawText": "x"}]`)},
+		"two JSON objects":                    {`{"rawText": "x"}{"rawText": "y"}`, raw(`{"rawText": "x"}{"rawText": "y"}`)},
+		"a torn JSON object":                  {`{"rawText": "x`, raw(`{"rawText": "x`)},
+		"a response":                          {` {"rawText": "x\ny"}` + "\n", raw("x\ny")},
+		"a response with members of its own":  {`{"rawText": "x", "model": "m", "durationMs": "soon"}`, raw("x")},
+		"a response full of nulls":            {`{"rawText": "x", "finishReason": null, "usage": null, "error": null}`, raw("x")},
+		"a response cut by the output limit":  {`{"rawText": "x", "finishReason": "length"}`, provider.Response{RawText: "x", FinishReason: provider.Length}},
+		"a response with its usage":           {`{"rawText": "x", "usage": {"inputTokens": 3, "cached": 1}}`, provider.Response{RawText: "x", FinishReason: provider.Stop, Usage: &run.Usage{InputTokens: 3}}},
+		"an error":                            {`{"rawText": "x", "error": {"code": "AUTH", "message": "m", "retriable": false}}`, failed("x", provider.Error{Code: provider.Auth, Message: "m"})},
+		"an error that says when":             {`{"rawText": "", "error": {"code": "RATE_LIMIT", "message": "m", "retriable": true, "retryAfterMs": 10}}`, failed("", provider.Error{Code: provider.RateLimit, Message: "m", Retriable: true, RetryAfter: 10 * time.Millisecond})},
+		"an error that wants a year":          {`{"rawText": "", "error": {"code": "RATE_LIMIT", "message": "m", "retriable": true, "retryAfterMs": 9000000000000000000}}`, failed("", provider.Error{Code: provider.RateLimit, Message: "m", Retriable: true, RetryAfter: provider.MaxRetryAfter})},
+		"an error with a code of its own":     {`{"rawText": "", "error": {"code": "OVERLOADED", "message": "m", "retriable": false}}`, failed("", provider.Error{Code: provider.Unknown, Message: "m"})},
+		"an error that leaves retries to us":  {`{"rawText": "", "error": {"code": "TIMEOUT", "message": "m"}}`, failed("", provider.Error{Code: provider.Timeout, Message: "m", Retriable: true})},
+		"an AUTH that leaves retries to us":   {`{"rawText": "", "error": {"code": "AUTH", "message": "m"}}`, failed("", provider.Error{Code: provider.Auth, Message: "m"})},
+		"a finish reason that needs an error": {`{"rawText": "x", "finishReason": "timeout"}`, failed("x", provider.Error{Code: provider.Timeout, Message: "the program reports a timeout", Retriable: true})},
+		"an error by its finish reason alone": {`{"rawText": "x", "finishReason": "error"}`, failed("x", provider.Error{Code: provider.Unknown, Message: "the program reports an error and does not say which", Retriable: true})},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := read([]byte(tt.out)).response(nil); !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("got  %+v\nwant %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestAResponseThatBreaksTheContract(t *testing.T) {
+	tests := map[string]struct{ out, raw, says string }{
+		"rawText is a number":        {`{"rawText": 7}`, `{"rawText": 7}`, "rawText"},
+		"rawText is null":            {`{"rawText": null}`, `{"rawText": null}`, "rawText"},
+		"an unknown finish reason":   {`{"rawText": "x", "finishReason": "end_turn"}`, "x", "end_turn"},
+		"a finish reason of 1":       {`{"rawText": "x", "finishReason": 1}`, "x", "finishReason"},
+		"usage is a list":            {`{"rawText": "x", "usage": []}`, "x", "usage"},
+		"half a token":               {`{"rawText": "x", "usage": {"inputTokens": 1.5}}`, "x", "usage"},
+		"a negative number of them":  {`{"rawText": "x", "usage": {"inputTokens": -1}}`, "x", "usage"},
+		"the error is a text":        {`{"rawText": "x", "error": "boom"}`, "x", "error"},
+		"retriable is a text":        {`{"rawText": "x", "error": {"code": "AUTH", "message": "m", "retriable": "no"}}`, "x", "error"},
+		"several members are broken": {`{"rawText": 7, "usage": 8}`, `{"rawText": 7, "usage": 8}`, "usage"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := read([]byte(tt.out)).response(nil)
+			if got.Error == nil || got.Error.Code != provider.BadRequest || got.Error.Retriable || !strings.Contains(got.Error.Message, tt.says) {
+				t.Errorf("got %+v, want a BAD_REQUEST about %s", got.Error, tt.says)
+			}
+			if got.RawText != tt.raw || got.FinishReason != provider.Failed || got.Usage != nil {
+				t.Errorf("got %+v, want what was received: %q", got, tt.raw)
+			}
+		})
+	}
+}
+
+func TestWhichErrorCounts(t *testing.T) {
+	exit := &provider.Error{Code: provider.Unknown, Message: "exit code 1", Retriable: true}
+	tests := map[string]struct {
+		out   string
+		ended *provider.Error
+		want  provider.Code
+	}{
+		"the program's own before its exit code":          {`{"rawText": "", "error": {"code": "AUTH", "message": "m"}}`, exit, provider.Auth},
+		"the exit code before a broken response":          {`{"rawText": 7}`, exit, provider.Unknown},
+		"the exit code before a finish reason":            {`{"rawText": "", "finishReason": "timeout"}`, exit, provider.Unknown},
+		"a broken response where the program ended well":  {`{"rawText": 7}`, nil, provider.BadRequest},
+		"the exit code where there is nothing but a text": {`text`, exit, provider.Unknown},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := read([]byte(tt.out)).response(tt.ended); got.Error == nil || got.Error.Code != tt.want {
+				t.Errorf("got %+v, want %s", got.Error, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,134 @@
+// Package command is the provider that asks a program: the request as JSON on
+// its standard input, the answer on its standard output.
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/proc"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/redact"
+)
+
+// MaxOutput bounds what a program may print, in bytes. One that prints more is
+// ended.
+const MaxOutput = 16 << 20
+
+// Config says which program to ask, and how.
+type Config struct {
+	Argv []string // the program, which must be there, and its arguments
+	Dir  string   // its working directory, and where a relative program is looked for
+	// Environ is our own environment. Of it the program sees PATH, HOME, USER,
+	// LANG, LC_*, TMPDIR, and what Allow names. It also gets RATCHET_RUN_ID,
+	// RATCHET_PHASE, RATCHET_ITERATION and RATCHET_ROLE.
+	Environ []string
+	Allow   []string
+	Redact  *redact.Redactor // nil: nothing is redacted
+	// Log gets the head and the tail of what the program wrote to its standard
+	// error, in one Write a call; nil discards it.
+	Log io.Writer
+}
+
+// Find says whether the program can be started: on our own PATH, or from dir on
+// when its name is a relative path.
+func Find(dir, program string) error {
+	path := program
+	if strings.Contains(program, "/") && !filepath.IsAbs(program) {
+		path = filepath.Join(dir, program)
+	}
+	_, err := exec.LookPath(path)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s is not executable: make it so with chmod +x, or name its interpreter first", path)
+	case strings.Contains(program, "/"):
+		return fmt.Errorf("no program at %s: name one that exists, relative to %s or absolute", path, dir)
+	}
+	return fmt.Errorf("no program %s on PATH: install it, or name its path", program)
+}
+
+type command struct{ Config }
+
+// New makes a provider that runs the program once for each request. What the
+// program prints is the answer: as it is, or a ProviderResponse of the contract
+// when it is a JSON object with a member rawText.
+//
+// The program and all that it started are ended before Generate returns.
+func New(c Config) provider.Provider { return command{c} }
+
+func (c command) Capabilities() provider.Capabilities {
+	return provider.Capabilities{Name: "command", SupportsPatchFirst: true, SupportsStreaming: true}
+}
+
+func (c command) Generate(ctx context.Context, req provider.Request, progress func(provider.Progress)) (provider.Response, error) {
+	start := time.Now()
+	if err := ctx.Err(); err != nil {
+		return provider.Response{}, err
+	}
+	if err := req.Check(); err != nil {
+		return err.Response("", 0), err
+	}
+	input, err := encode(req)
+	if err != nil {
+		e := &provider.Error{Code: provider.BadRequest, Message: "request: " + err.Error()}
+		return e.Response("", 0), e
+	}
+	out, end := c.run(ctx, req, input, progress)
+	answer := read(out)
+	answer.raw = c.Redact.String(answer.raw) // what JSON escapes could hide
+	if ctx.Err() != nil && !end.byItself() {
+		return provider.Response{RawText: answer.raw, FinishReason: provider.Failed, DurationMs: time.Since(start).Milliseconds()}, ctx.Err()
+	}
+	resp := answer.response(classify(end))
+	resp.DurationMs = time.Since(start).Milliseconds()
+	if resp.Error != nil {
+		resp.Error.Message = provider.Clip(c.Redact.String(resp.Error.Message), provider.MaxMessage)
+		return resp, resp.Error
+	}
+	return resp, nil
+}
+
+// encode writes one line, for programs that read no further.
+func encode(req provider.Request) ([]byte, error) {
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(req)
+	return line.Bytes(), err
+}
+
+func (c command) run(ctx context.Context, req provider.Request, input []byte, progress func(provider.Progress)) ([]byte, ending) {
+	ctx, stop := context.WithTimeout(ctx, req.Constraints.Timeout())
+	defer stop()
+	out := &output{limit: MaxOutput, full: stop, progress: progress}
+	said := newComplaint()
+	stdout, stderr := c.Redact.Writer(out), c.Redact.Writer(said)
+
+	result, err := proc.Run(ctx, proc.Command{
+		Argv:   c.Argv,
+		Dir:    c.Dir,
+		Env:    c.environ(req),
+		Stdin:  bytes.NewReader(input),
+		Stdout: stdout,
+		Stderr: stderr,
+	})
+	// Neither can fail: both writers take everything.
+	stdout.Close()
+	stderr.Close()
+	said.log(c.Log)
+	return out.kept, ending{
+		program: c.Argv[0], result: result, err: err,
+		flooded: out.over, timeout: req.Constraints.Timeout(), said: said.brief(),
+	}
+}

@@ -1,0 +1,58 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/proc"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+)
+
+// ending is what is known of a program that has ended, or never ran.
+type ending struct {
+	program string
+	result  proc.Result
+	err     error         // of proc.Run; result is empty then
+	flooded bool          // it printed more than MaxOutput
+	timeout time.Duration // what it had
+	said    string        // on its standard error, shortened
+}
+
+// byItself says whether the program ended of its own accord.
+func (e ending) byItself() bool { return e.err == nil && e.result.End == proc.Exited }
+
+// classify says what the ending means for a retry (RELIABILITY R38); nil is
+// success. The caller has ruled out that its own context ended the program.
+func classify(e ending) *provider.Error {
+	fail := func(code provider.Code, retriable bool, format string, args ...any) *provider.Error {
+		message := fmt.Sprintf(format, args...)
+		if e.said != "" {
+			message += ": " + e.said
+		}
+		return &provider.Error{Code: code, Message: message, Retriable: retriable}
+	}
+	r := e.result
+	switch {
+	case errors.Is(e.err, proc.ErrNotFound):
+		return fail(provider.BadRequest, false, "no program %s: install it where the worker runs, or name another", e.program)
+	case errors.Is(e.err, proc.ErrNotExecutable):
+		return fail(provider.BadRequest, false, "%v: make it executable, or name its interpreter first", e.err)
+	case errors.Is(e.err, fs.ErrNotExist):
+		return fail(provider.BadRequest, false, "%v", e.err)
+	case e.flooded:
+		return fail(provider.BadRequest, false, "%s printed more than %d bytes and was ended", e.program, MaxOutput)
+	case e.err != nil: // no process to be had, or its supervisor killed
+		return fail(provider.Unknown, true, "%v", e.err)
+	case r.End == proc.Deadline:
+		return fail(provider.Timeout, true, "%s was ended after %v", e.program, e.timeout)
+	case r.End != proc.Exited:
+		return fail(provider.Unknown, true, "%s was ended", e.program)
+	case r.Signal != "":
+		return fail(provider.Unknown, true, "%s was killed by %s", e.program, r.Signal)
+	case r.ExitCode != 0:
+		return fail(provider.Unknown, true, "%s ended with exit code %d", e.program, r.ExitCode)
+	}
+	return nil
+}

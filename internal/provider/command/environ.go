@@ -1,0 +1,35 @@
+package command
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/proc"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+)
+
+// base are the variables that every program sees.
+var base = []string{"PATH", "HOME", "USER", "LANG", "TMPDIR"}
+
+func (c command) environ(req provider.Request) []string {
+	ours := map[string]string{}
+	names := slices.Concat(base, c.Allow)
+	for _, entry := range c.Environ {
+		name, value, _ := strings.Cut(entry, "=")
+		ours[name] = value
+		if strings.HasPrefix(name, "LC_") {
+			names = append(names, name)
+		}
+	}
+	lookup := func(name string) (string, bool) {
+		value, ok := ours[name]
+		return value, ok
+	}
+	return proc.Environ(lookup, names, map[string]string{
+		"RATCHET_RUN_ID":    string(req.RunID),
+		"RATCHET_PHASE":     string(req.Phase),
+		"RATCHET_ITERATION": strconv.Itoa(req.Iteration),
+		"RATCHET_ROLE":      string(req.Role),
+	})
+}

@@ -1,0 +1,88 @@
+package provider
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Code is the kind of a failure.
+type Code string
+
+// The error codes of the contract.
+const (
+	Timeout    Code = "TIMEOUT"
+	RateLimit  Code = "RATE_LIMIT"
+	Auth       Code = "AUTH"
+	BadRequest Code = "BAD_REQUEST"
+	Unknown    Code = "UNKNOWN"
+)
+
+// Codes lists every error code.
+var Codes = []Code{Timeout, RateLimit, Auth, BadRequest, Unknown}
+
+// UnmarshalText refuses an unknown code.
+func (c *Code) UnmarshalText(b []byte) error {
+	if !slices.Contains(Codes, Code(b)) {
+		return fmt.Errorf("unknown error code %q", b)
+	}
+	*c = Code(b)
+	return nil
+}
+
+// MaxMessage bounds Error.Message where a provider makes it: error texts enter
+// the workflow's history.
+const MaxMessage = 1 << 10
+
+// MaxRetryAfter is the longest wait that a provider may ask for.
+const MaxRetryAfter = 10 * time.Minute
+
+// Error is a failure of the provider.
+type Error struct {
+	Code      Code
+	Message   string
+	Retriable bool // retrying may help; when it is false nobody may retry
+	// RetryAfter is how long the provider asked to wait; zero: it did not say.
+	RetryAfter time.Duration
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Code, e.Message) }
+
+// NeedsPerson says that neither a retry nor another prompt helps, only someone
+// who renews a login or a quota: AUTH, and a RATE_LIMIT that is not retriable.
+func (e *Error) NeedsPerson() bool {
+	return e.Code == Auth || e.Code == RateLimit && !e.Retriable
+}
+
+// Response is the response of a call that ended in e with raw received so far.
+func (e *Error) Response(raw string, took time.Duration) Response {
+	finish := Failed
+	if e.Code == Timeout {
+		finish = TimedOut
+	}
+	return Response{RawText: raw, FinishReason: finish, DurationMs: took.Milliseconds(), Error: e}
+}
+
+// wireError is Error in JSON. RetryAfterMs is ours, the rest is the contract's.
+type wireError struct {
+	Code         Code   `json:"code"`
+	Message      string `json:"message"`
+	Retriable    bool   `json:"retriable"`
+	RetryAfterMs int64  `json:"retryAfterMs,omitempty"`
+}
+
+// MarshalJSON writes the contract's members, and retryAfterMs when it is known.
+func (e Error) MarshalJSON() ([]byte, error) {
+	return json.Marshal(wireError{e.Code, e.Message, e.Retriable, e.RetryAfter.Milliseconds()})
+}
+
+// UnmarshalJSON refuses an unknown code.
+func (e *Error) UnmarshalJSON(b []byte) error {
+	var w wireError
+	if err := json.Unmarshal(b, &w); err != nil {
+		return err
+	}
+	*e = Error{w.Code, w.Message, w.Retriable, time.Duration(w.RetryAfterMs) * time.Millisecond}
+	return nil
+}

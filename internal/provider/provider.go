@@ -1,0 +1,181 @@
+// Package provider is the seam to whatever turns a prompt into an answer: the
+// request, the response and the errors of the contract (section 2), and the
+// classifier of what an HTTP API says. A provider changes nothing and decides
+// nothing; who retries is up to the caller. The package does no I/O; its
+// sub-packages do, and package catalog opens them by their specs.
+package provider
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// Provider turns a request into a raw answer. It is safe for concurrent use.
+type Provider interface {
+	Capabilities() Capabilities
+
+	// Generate makes one call and never retries by itself. Whatever was
+	// received is in the Response, on an error too.
+	//
+	// A failure of the provider is an *Error, and the Response is the one that
+	// Error.Response makes. When ctx ends first, the error is ctx.Err().
+	//
+	// Progress, unless nil, is told what has been received so far: often, from
+	// one goroutine at a time, and never after Generate has returned.
+	Generate(ctx context.Context, req Request, progress func(Progress)) (Response, error)
+}
+
+// Capabilities says what a provider can do.
+type Capabilities struct {
+	Name               string `json:"name"`
+	Version            string `json:"version,omitempty"`
+	SupportsPatchFirst bool   `json:"supportsPatchFirst"`
+	SupportsStreaming  bool   `json:"supportsStreaming,omitempty"`
+	SupportsToolCalls  bool   `json:"supportsToolCalls,omitempty"`
+	MaxContextTokens   int    `json:"maxContextTokens,omitempty"` // zero: not known
+}
+
+// Request is one prompt to one role.
+type Request struct {
+	RunID     run.ID    `json:"runId"`
+	Iteration int       `json:"iteration"`
+	Phase     run.Phase `json:"phase"`
+	Role      run.Role  `json:"role"`
+	// Call counts the calls of the same phase in the same iteration, from 1;
+	// zero means 1. Attempts of one call share its number.
+	Call             int         `json:"call,omitempty"`
+	Prompt           Prompt      `json:"prompt"`
+	ContextArtifacts Artifacts   `json:"contextArtifacts"`
+	Constraints      Constraints `json:"constraints"`
+}
+
+// Prompt is what the model is told.
+type Prompt struct {
+	System string `json:"system"`
+	User   string `json:"user"`
+}
+
+// Artifact is a text that goes with the prompt.
+type Artifact struct {
+	Name    string `json:"name"`
+	Path    string `json:"path"`
+	Content string `json:"content"`
+}
+
+// Constraints bound the answer.
+type Constraints struct {
+	TimeoutMs       int64    `json:"timeoutMs"`
+	MaxOutputTokens int      `json:"maxOutputTokens,omitempty"` // zero: the provider's own limit
+	Temperature     *float64 `json:"temperature,omitempty"`
+	PatchFirst      bool     `json:"patchFirst"` // demanded of developer and fixer
+}
+
+// Timeout is TimeoutMs as a duration.
+func (c Constraints) Timeout() time.Duration { return time.Duration(c.TimeoutMs) * time.Millisecond }
+
+// Validate says what of the contract the request breaks.
+func (r Request) Validate() error {
+	var errs []error
+	refuse := func(when bool, format string, args ...any) {
+		if when {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	if err := r.RunID.Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	refuse(r.Role == "" || r.Phase.Role() != r.Role, "role %q does not serve phase %q", r.Role, r.Phase)
+	refuse(r.Iteration < 1, "iteration %d: they count from 1", r.Iteration)
+	refuse(r.Call < 0, "call %d: they count from 1", r.Call)
+	ms := r.Constraints.TimeoutMs
+	refuse(ms <= 0 || ms > math.MaxInt64/int64(time.Millisecond), "a timeout of %d ms", ms)
+	if t := r.Constraints.Temperature; t != nil {
+		refuse(!(*t >= 0 && *t <= math.MaxFloat64), "a temperature of %v", *t)
+	}
+	patches := r.Role == run.Developer || r.Role == run.Fixer
+	refuse(patches && !r.Constraints.PatchFirst, "the %s must be asked patch first", r.Role)
+	return errors.Join(errs...)
+}
+
+// Check is Validate as providers report it: BAD_REQUEST, not retriable.
+func (r Request) Check() *Error {
+	if err := r.Validate(); err != nil {
+		return &Error{Code: BadRequest, Message: "request: " + err.Error()}
+	}
+	return nil
+}
+
+// Artifacts marshal to a list, never to null.
+type Artifacts []Artifact
+
+// MarshalJSON implements json.Marshaler.
+func (a Artifacts) MarshalJSON() ([]byte, error) {
+	if a == nil {
+		return []byte("[]"), nil
+	}
+	var list bytes.Buffer
+	enc := json.NewEncoder(&list)
+	enc.SetEscapeHTML(false) // who marshals the request decides
+	err := enc.Encode([]Artifact(a))
+	return list.Bytes(), err
+}
+
+// Response is what a call gave.
+type Response struct {
+	RawText      string       `json:"rawText"` // verbatim
+	FinishReason FinishReason `json:"finishReason"`
+	Usage        *run.Usage   `json:"usage,omitempty"` // nil: not known
+	DurationMs   int64        `json:"durationMs"`
+	Error        *Error       `json:"error,omitempty"`
+}
+
+// FinishReason says why the output ended.
+type FinishReason string
+
+// The finish reasons.
+const (
+	Stop     FinishReason = "stop"
+	Length   FinishReason = "length" // the output limit was reached
+	TimedOut FinishReason = "timeout"
+	Failed   FinishReason = "error"
+)
+
+// FinishReasons lists every finish reason.
+var FinishReasons = []FinishReason{Stop, Length, TimedOut, Failed}
+
+// UnmarshalText refuses an unknown finish reason.
+func (f *FinishReason) UnmarshalText(b []byte) error {
+	if !slices.Contains(FinishReasons, FinishReason(b)) {
+		return fmt.Errorf("unknown finish reason %q: want one of %q", b, FinishReasons)
+	}
+	*f = FinishReason(b)
+	return nil
+}
+
+// MaxTail bounds Progress.Tail.
+const MaxTail = 512
+
+// Progress is what has been received so far.
+type Progress struct {
+	Bytes int64  `json:"bytes"`
+	Tail  string `json:"tail,omitempty"` // the last MaxTail bytes at most, whole runes of UTF-8
+}
+
+// Tail is the end of b, for Progress: at most MaxTail bytes, what is not UTF-8
+// replaced.
+func Tail(b []byte) string {
+	if over := len(b) - MaxTail; over > 0 {
+		for b = b[over:]; len(b) > 0 && !utf8.RuneStart(b[0]); b = b[1:] {
+		}
+	}
+	return string(bytes.ToValidUTF8(b, []byte("?")))
+}
