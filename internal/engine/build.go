@@ -1,0 +1,188 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	buildReport = 10 * time.Second
+	lockPoll    = 200 * time.Millisecond
+)
+
+// builder makes the program in dir, once for all processes.
+type builder struct {
+	sources  string
+	dir      string
+	progress func(line string)
+}
+
+func (b builder) program(ctx context.Context) (string, error) {
+	path := filepath.Join(b.dir, programName)
+	if executable(path) == nil {
+		return path, nil
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		return "", fmt.Errorf("the engine has to be built once and the go command is not on PATH: install Go, "+
+			"point %s at a built %s, or set TEMPORAL_ADDRESS to use a server that runs", ProgramVariable, programName)
+	}
+	if err := os.MkdirAll(b.dir, 0o755); err != nil {
+		return "", err
+	}
+	lock, err := b.lock(ctx)
+	if err != nil {
+		return "", fmt.Errorf("wait for another build of the engine: %w", err)
+	}
+	defer lock.Close()
+	if executable(path) == nil {
+		return path, nil
+	}
+	if err := b.build(ctx, path, lock); err != nil {
+		return "", fmt.Errorf("build the engine: %w", err)
+	}
+	return path, nil
+}
+
+func (b builder) say(format string, args ...any) {
+	if b.progress != nil {
+		b.progress(fmt.Sprintf(format, args...))
+	}
+}
+
+// lock holds until the returned file is closed here and in every process that inherited it.
+func (b builder) lock(ctx context.Context) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(b.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	tick := time.NewTicker(lockPoll)
+	defer tick.Stop()
+	told := false
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return nil, errors.Join(err, f.Close())
+		}
+		if !told {
+			told = true
+			b.say("waiting for another process that builds the engine")
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), f.Close())
+		case <-tick.C:
+		}
+	}
+}
+
+func (b builder) build(ctx context.Context, path string, lock *os.File) error {
+	b.say("building the engine (Temporal's server and Web UI); this takes a few minutes and happens once")
+	begin := time.Now()
+	out := &buildOutput{}
+	tmp := path + ".new"
+	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-mod=readonly", "-buildvcs=false", "-ldflags=-s -w", "-o", tmp, ".")
+	cmd.Dir = b.sources
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.ExtraFiles = []*os.File{lock} // a build that outlives this process still keeps others from the same file
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+
+	stop := b.reportEvery(begin, out)
+	err := cmd.Run()
+	stop()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("go build in %s: %w: %s", b.sources, err, out.last())
+	}
+	return os.Rename(tmp, path)
+}
+
+// reportEvery tells how far the build is until stop is called.
+func (b builder) reportEvery(begin time.Time, out *buildOutput) (stop func()) {
+	done := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		tick := time.NewTicker(buildReport)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				fetched, compiled := out.counts()
+				b.say("building the engine: %v, %d modules fetched, %d packages compiled",
+					time.Since(begin).Round(time.Second), fetched, compiled)
+			}
+		}
+	})
+	return func() { close(done); running.Wait() }
+}
+
+// buildOutput counts the lines of go build -v by what they say and keeps the last line that says neither.
+type buildOutput struct {
+	mu       sync.Mutex
+	partial  []byte
+	fetched  int
+	compiled int
+	other    string
+}
+
+const maxBuildLine = 4 << 10
+
+func (o *buildOutput) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := len(p)
+	for {
+		line, rest, found := bytes.Cut(p, []byte("\n"))
+		if len(o.partial)+len(line) <= maxBuildLine {
+			o.partial = append(o.partial, line...)
+		}
+		if !found {
+			return n, nil
+		}
+		o.count(string(o.partial))
+		o.partial, p = o.partial[:0], rest
+	}
+}
+
+func (o *buildOutput) count(line string) {
+	switch {
+	case strings.HasPrefix(line, "go: downloading "):
+		o.fetched++
+	case fs.ValidPath(line) && !strings.Contains(line, " "):
+		o.compiled++
+	case strings.TrimSpace(line) != "":
+		o.other = strings.TrimSpace(line)
+	}
+}
+
+func (o *buildOutput) counts() (fetched, compiled int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.fetched, o.compiled
+}
+
+func (o *buildOutput) last() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.other
+}

@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// module makes the sources of a program that builds in a moment.
+func module(t *testing.T, main string) builder {
+	t.Helper()
+	b := builder{sources: t.TempDir(), dir: filepath.Join(t.TempDir(), "cache")}
+	for name, content := range map[string]string{"go.mod": "module example.com/small\n", "main.go": main} {
+		if err := os.WriteFile(filepath.Join(b.sources, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b
+}
+
+// heard collects what a builder says.
+type heard struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (h *heard) listen(line string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines = append(h.lines, line)
+}
+
+func (h *heard) builds() (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, line := range h.lines {
+		if strings.HasPrefix(line, "building") {
+			n++
+		}
+	}
+	return n
+}
+
+func TestProgramIsBuiltOnce(t *testing.T) {
+	b := module(t, "package main\nfunc main() {}\n")
+	var h heard
+	b.progress = h.listen
+	var callers sync.WaitGroup
+	for range 4 {
+		callers.Go(func() {
+			path, err := b.program(t.Context())
+			if err == nil {
+				err = executable(path)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	callers.Wait()
+	if n := h.builds(); n != 1 {
+		t.Errorf("built %d times: %q", n, h.lines)
+	}
+}
+
+func TestProgramThatDoesNotCompile(t *testing.T) {
+	b := module(t, "package main\nfunc main() { undefined() }\n")
+	_, err := b.program(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "main.go:2") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestBuildEndsWithItsContext(t *testing.T) {
+	b := module(t, "package main\nfunc main() {}\n")
+	ctx, cancel := context.WithCancel(t.Context())
+	b.progress = func(string) { cancel() }
+	if _, err := b.program(ctx); err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
+		t.Errorf("error is %v", err)
+	}
+	b.progress = nil
+	if _, err := b.program(t.Context()); err != nil {
+		t.Errorf("the next build: %v", err)
+	}
+}
+
+func TestBuildWithoutGo(t *testing.T) {
+	b := module(t, "package main\nfunc main() {}\n")
+	t.Setenv("PATH", t.TempDir())
+	_, err := b.program(t.Context())
+	if err == nil || !strings.Contains(err.Error(), ProgramVariable) || !strings.Contains(err.Error(), "TEMPORAL_ADDRESS") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestBuildOutputIsCounted(t *testing.T) {
+	var o buildOutput
+	for _, part := range []string{"go: downloading example.com/a v1.0.0\nexam", "ple.com/a\nexample.com/b/c\n", "# example.com/d\nmain.go:2:3: undefined: x\n"} {
+		if _, err := o.Write([]byte(part)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if fetched, compiled := o.counts(); fetched != 1 || compiled != 2 {
+		t.Errorf("fetched %d, compiled %d", fetched, compiled)
+	}
+	if got := o.last(); got != "main.go:2:3: undefined: x" {
+		t.Errorf("last line is %q", got)
+	}
+}
+
+func TestDigestFollowsTheSources(t *testing.T) {
+	b := module(t, "package main\nfunc main() {}\n")
+	first, err := digest(b.sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string) string {
+		if err := os.WriteFile(filepath.Join(b.sources, name), []byte("package main\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d, err := digest(b.sources)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	if write("main_test.go") != first {
+		t.Error("a test changes the digest")
+	}
+	if write("more.go") == first {
+		t.Error("a new file leaves the digest as it was")
+	}
+}

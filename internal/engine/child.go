@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// inherited are the environment variables that the engine gets: none that could hold a secret or change the server.
+var inherited = [...]string{"HOME", "TMPDIR", "TZ", "LANG", "GOMAXPROCS", "GOMEMLIMIT", "GOTRACEBACK"}
+
+// child is a running program that ends when its standard input does.
+type child struct {
+	cmd    *exec.Cmd
+	stdin  io.Closer
+	stdout firstLine
+
+	report chan struct{} // closed when the first line is there
+	done   chan struct{} // closed when the program has ended and its output has been read
+}
+
+// spawn runs the program in a process group of its own, so that a Ctrl-C on the terminal reaches this process alone, which
+// decides when the engine ends.
+func spawn(stderr *os.File, program string, args ...string) (*child, error) {
+	c := &child{report: make(chan struct{}), done: make(chan struct{})}
+	c.stdout.complete = sync.OnceFunc(func() { close(c.report) })
+	c.cmd = exec.Command(program, args...)
+	c.cmd.Env = environment()
+	c.cmd.Stdout = &c.stdout
+	c.cmd.Stderr = stderr
+	c.cmd.SysProcAttr = attributes()
+	c.cmd.WaitDelay = time.Second
+	stdin, err := c.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	c.stdin = stdin
+	started := make(chan error)
+	go c.live(started)
+	return c, <-started
+}
+
+// live keeps its thread until the program has ended: Linux takes the end of the thread that started a child for the death
+// of the parent.
+func (c *child) live(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer close(c.done)
+	err := c.cmd.Start()
+	started <- err
+	if err == nil {
+		_ = c.cmd.Wait()
+	}
+}
+
+func environment() []string {
+	env := []string{}
+	for _, name := range inherited {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+func (c *child) kill() { _ = c.cmd.Process.Kill() }
+
+func (c *child) closeInput() { _ = c.stdin.Close() }
+
+// line is the first line of standard output, or what there is of it.
+func (c *child) line() []byte { return c.stdout.bytes() }
+
+// state says how the program ended. It waits for that.
+func (c *child) state() string {
+	<-c.done
+	return c.cmd.ProcessState.String()
+}
+
+// firstLine keeps the first line that is written to it, without its end, and drops the rest.
+type firstLine struct {
+	complete func() // called when the line is there
+
+	mu   sync.Mutex
+	line []byte
+	full bool
+}
+
+const maxLine = 64 << 10
+
+// Write never fails, so that a program that writes more is not stopped by it.
+func (l *firstLine) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.full {
+		return len(p), nil
+	}
+	head, _, found := bytes.Cut(p, []byte("\n"))
+	l.line = append(l.line, head...)
+	if found || len(l.line) > maxLine {
+		l.full = true
+		l.complete()
+	}
+	return len(p), nil
+}
+
+func (l *firstLine) bytes() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.line
+}

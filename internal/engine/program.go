@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+)
+
+// ProgramVariable is the environment variable that names the engine's program.
+const ProgramVariable = "RATCHET_ENGINE"
+
+const (
+	programName  = "ratchet-engine"
+	serverModule = "github.com/ratchet-dev/ratchet/internal/engine/server"
+)
+
+// Program returns the path of the engine's program: what RATCHET_ENGINE names, else ratchet-engine beside the running
+// executable, else the one in the user's cache, which is built from the sources of this checkout when it is not there yet.
+// Progress hears about the build; it may be nil. A call during a build by another process waits for that build.
+func Program(ctx context.Context, progress func(line string)) (string, error) {
+	if path := os.Getenv(ProgramVariable); path != "" {
+		if err := executable(path); err != nil {
+			return "", fmt.Errorf("%s: %w", ProgramVariable, err)
+		}
+		return filepath.Abs(path)
+	}
+	if path := beside(); path != "" {
+		return path, nil
+	}
+	sources, err := findSources()
+	if err != nil {
+		return "", err
+	}
+	key, err := digest(sources)
+	if err != nil {
+		return "", fmt.Errorf("read the engine's sources: %w", err)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find a place for the engine's program: %w; or point %s at a built one", err, ProgramVariable)
+	}
+	b := builder{sources: sources, dir: filepath.Join(cache, "ratchet", "engine-"+key), progress: progress}
+	return b.program(ctx)
+}
+
+func beside() string {
+	self, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	if resolved, err := filepath.EvalSymlinks(self); err == nil {
+		self = resolved
+	}
+	path := filepath.Join(filepath.Dir(self), programName)
+	if executable(path) != nil {
+		return ""
+	}
+	return path
+}
+
+func executable(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		return fmt.Errorf("%s is not a program", path)
+	}
+	return nil
+}
+
+// findSources looks where this package was compiled from, then upwards from the working directory: a binary built with
+// -trimpath does not know the first.
+func findSources() (string, error) {
+	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {
+		if dir := filepath.Join(filepath.Dir(file), "server"); isSources(dir) {
+			return dir, nil
+		}
+	}
+	wd, err := os.Getwd()
+	for dir := wd; err == nil; dir = filepath.Dir(dir) {
+		if sources := filepath.Join(dir, "internal", "engine", "server"); isSources(sources) {
+			return sources, nil
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	return "", fmt.Errorf("no engine program and no sources to build it from: run inside a checkout, "+
+		"point %s at a built %s, or set TEMPORAL_ADDRESS to use a server that runs", ProgramVariable, programName)
+}
+
+var moduleLine = regexp.MustCompile(`(?m)^module ` + regexp.QuoteMeta(serverModule) + `$`)
+
+func isSources(dir string) bool {
+	b, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	return err == nil && moduleLine.Match(b)
+}
+
+// digest is 16 hex digits over what the program is built from: the sources, the Go version and the platform.
+func digest(sources string) (string, error) {
+	h := sha256.New()
+	fmt.Fprintln(h, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	root := os.DirFS(sources)
+	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		f, err := root.Open(name)
+		if err != nil {
+			return err
+		}
+		info, err := f.Stat()
+		if err == nil {
+			fmt.Fprintln(h, name, info.Size())
+			_, err = io.Copy(h, f)
+		}
+		return errors.Join(err, f.Close())
+	})
+	return fmt.Sprintf("%x", h.Sum(nil)[:8]), err
+}

@@ -1,0 +1,80 @@
+// Program ratchet-engine is Temporal's server with an SQLite file and its Web UI, on the loopback interface only.
+//
+// It writes one line of JSON to standard output, a report, when it answers or when it cannot. It ends when its standard
+// input does, so that it never outlives the process that holds the other end, and on an interrupt or a termination signal.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// report is the one line on standard output: all of Address, UI and PID, or Error.
+type report struct {
+	Address string `json:"address,omitempty"`
+	UI      string `json:"ui,omitempty"`
+	PID     int    `json:"pid,omitempty"`
+	Error   string `json:"error,omitempty"`
+}
+
+type settings struct {
+	db     string
+	port   int
+	uiPort int
+	level  string
+}
+
+// stopTimeout bounds a graceful stop. The database survives a kill at any point, so nothing is lost after it.
+const stopTimeout = 3 * time.Second
+
+func main() {
+	var s settings
+	flag.StringVar(&s.db, "db", "", "SQLite `file` that holds the state")
+	flag.IntVar(&s.port, "port", 0, "loopback port of the frontend; 0: a free one")
+	flag.IntVar(&s.uiPort, "ui-port", 0, "loopback port of the Web UI; 0: a free one")
+	flag.StringVar(&s.level, "log-level", "warn", "least `level` that is logged to standard error: debug, info, warn, error")
+	flag.Parse()
+	syscall.Umask(0o077) // histories are their owner's business
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	// What the libraries print belongs into the log, not between the lines of this program.
+	out := os.Stdout
+	os.Stdout = os.Stderr
+	if err := run(ctx, s, json.NewEncoder(out)); err != nil {
+		_ = json.NewEncoder(out).Encode(report{Error: err.Error()})
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, s settings, out *json.Encoder) error {
+	db, err := openDatabase(ctx, s.db)
+	if err != nil {
+		return err
+	}
+	defer db.lock.Close()
+	srv, err := newServer(s, db.sql)
+	if err != nil {
+		return err
+	}
+	if err := srv.start(ctx); err != nil {
+		return err
+	}
+	if err := out.Encode(report{Address: srv.address, UI: "http://" + srv.uiAddress, PID: os.Getpid()}); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	time.AfterFunc(stopTimeout, func() { os.Exit(0) })
+	return srv.stop()
+}

@@ -1,0 +1,114 @@
+package engine_test
+
+import (
+	"context"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
+)
+
+const word = "word"
+
+// waiter returns what it is told.
+func waiter(ctx workflow.Context) (string, error) {
+	var said string
+	workflow.GetSignalChannel(ctx, word).Receive(ctx, &said)
+	return said, nil
+}
+
+// patient runs an activity that never sends a heartbeat, until the activity is cancelled.
+func patient(ctx workflow.Context) error {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: time.Hour,
+		WaitForCancellation: true,
+	})
+	return workflow.ExecuteActivity(ctx, holder).Get(ctx, nil)
+}
+
+func holder(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func dial(t *testing.T, e *engine.Engine) client.Client {
+	t.Helper()
+	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{Engine: e.Address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func work(t *testing.T, c client.Client) {
+	t.Helper()
+	w := worker.New(c, temporalclient.TaskQueue, temporalclient.WorkerOptions(""))
+	w.RegisterWorkflow(waiter)
+	w.RegisterWorkflow(patient)
+	w.RegisterActivity(holder)
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Stop)
+}
+
+func TestWorkflowSurvivesAKilledEngine(t *testing.T) {
+	e := start(t, engine.Options{DB: newDB(t)})
+	c := dial(t, e)
+	run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID:        "waiter",
+		TaskQueue: temporalclient.TaskQueue,
+		TypedSearchAttributes: temporal.NewSearchAttributes(
+			attribute.Status().ValueSet("running"), attribute.Iteration().ValueSet(1)),
+	}, waiter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.SignalWorkflow(t.Context(), run.GetID(), "", word, "ratchet"); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(e.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-e.Done()
+
+	e = start(t, engine.Options{DB: e.DB})
+	c = dial(t, e)
+	work(t, c)
+	var said string
+	if err := c.GetWorkflow(t.Context(), run.GetID(), run.GetRunID()).Get(t.Context(), &said); err != nil || said != "ratchet" {
+		t.Errorf("result %q, %v", said, err)
+	}
+}
+
+func TestCancelReachesAnActivityWithoutHeartbeats(t *testing.T) {
+	c := dial(t, start(t, engine.Options{DB: newDB(t)}))
+	work(t, c)
+	run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: temporalclient.TaskQueue}, patient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the activity runs", func() bool {
+		d, err := c.DescribeWorkflowExecution(t.Context(), run.GetID(), run.GetRunID())
+		return err == nil && len(d.GetPendingActivities()) == 1 &&
+			d.GetPendingActivities()[0].GetState() == enums.PENDING_ACTIVITY_STATE_STARTED
+	})
+	asked := time.Now()
+	if err := c.CancelWorkflow(t.Context(), run.GetID(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Get(t.Context(), nil); !temporal.IsCanceledError(err) {
+		t.Errorf("result %v", err)
+	}
+	t.Logf("cancelled within %v", time.Since(asked))
+}

@@ -1,0 +1,46 @@
+// Package attribute holds the custom search attributes that runs are found by.
+// It imports only the SDK's typed keys, so that workflow code can use it.
+package attribute
+
+import (
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+)
+
+// Names of the search attributes as an operator and the Web UI see them.
+const (
+	StatusName     = "RatchetStatus"
+	PhaseName      = "RatchetPhase"
+	RepositoryName = "RatchetRepository"
+	IterationName  = "RatchetIteration"
+)
+
+// Status is the run's status, one of the seven words of the run contract.
+func Status() temporal.SearchAttributeKeyKeyword {
+	return temporal.NewSearchAttributeKeyKeyword(StatusName)
+}
+
+// Phase is the phase the run is in: plan, execute, evaluate, fix or ask.
+func Phase() temporal.SearchAttributeKeyKeyword {
+	return temporal.NewSearchAttributeKeyKeyword(PhaseName)
+}
+
+// Repository is the path of the repository that the run works on.
+func Repository() temporal.SearchAttributeKeyKeyword {
+	return temporal.NewSearchAttributeKeyKeyword(RepositoryName)
+}
+
+// Iteration counts from 1, the first execute, and grows by one with each fix.
+func Iteration() temporal.SearchAttributeKeyInt64 {
+	return temporal.NewSearchAttributeKeyInt64(IterationName)
+}
+
+// Types says for each name how a server must have it registered.
+func Types() map[string]enums.IndexedValueType {
+	return map[string]enums.IndexedValueType{
+		StatusName:     enums.INDEXED_VALUE_TYPE_KEYWORD,
+		PhaseName:      enums.INDEXED_VALUE_TYPE_KEYWORD,
+		RepositoryName: enums.INDEXED_VALUE_TYPE_KEYWORD,
+		IterationName:  enums.INDEXED_VALUE_TYPE_INT,
+	}
+}

@@ -1,0 +1,117 @@
+package temporalclient_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
+)
+
+func dial(t *testing.T, address string) client.Client {
+	t.Helper()
+	isolate(t)
+	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{RunsDir: runsDir(t, address)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestSearchAttributesAreRegisteredOnce(t *testing.T) {
+	f := &fakeServer{lag: 2, attributes: map[string]enums.IndexedValueType{
+		"Foreign":            enums.INDEXED_VALUE_TYPE_BOOL,
+		attribute.StatusName: enums.INDEXED_VALUE_TYPE_KEYWORD,
+	}}
+	c := dial(t, f.serve(t))
+	for range 2 {
+		if err := temporalclient.EnsureSearchAttributes(t.Context(), c, client.DefaultNamespace); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := attribute.Types()
+	want["Foreign"] = enums.INDEXED_VALUE_TYPE_BOOL
+	if !maps.Equal(f.attributes, want) {
+		t.Errorf("registered: %v", f.attributes)
+	}
+	if f.added != 1 || f.lag != 0 {
+		t.Errorf("registered %d times, %d queries short", f.added, f.lag)
+	}
+}
+
+func TestSearchAttributesThatCannotBeRegistered(t *testing.T) {
+	t.Run("the server lets only operators", func(t *testing.T) {
+		f := &fakeServer{deny: true}
+		err := temporalclient.EnsureSearchAttributes(t.Context(), dial(t, f.serve(t)), "team")
+		if err == nil {
+			t.Fatal("no error")
+		}
+		saysOnALine(t, err, "operators only", "temporal operator search-attribute create --namespace team",
+			"--name RatchetIteration --type Int", "--name RatchetStatus --type Keyword")
+	})
+	t.Run("one has another type", func(t *testing.T) {
+		f := &fakeServer{attributes: map[string]enums.IndexedValueType{attribute.PhaseName: enums.INDEXED_VALUE_TYPE_INT}}
+		err := temporalclient.EnsureSearchAttributes(t.Context(), dial(t, f.serve(t)), "team")
+		if err == nil {
+			t.Fatal("no error")
+		}
+		saysOnALine(t, err, "RatchetPhase is registered as Int, not Keyword")
+	})
+	t.Run("the server never learns of them", func(t *testing.T) {
+		f := &fakeServer{lag: 1 << 30, attributes: map[string]enums.IndexedValueType{}}
+		c := dial(t, f.serve(t))
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if err := temporalclient.EnsureSearchAttributes(ctx, c, "team"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error is %v", err)
+		}
+	})
+}
+
+func TestSearchAttributesOnTheEngine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs the engine's program")
+	}
+	e, err := engine.Start(t.Context(), engine.Options{
+		DB:       filepath.Join(t.TempDir(), "engine.db"),
+		Progress: func(line string) { t.Log(line) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Stop(t.Context()) })
+	c := dial(t, e.Address)
+
+	t.Run("a new database has them", func(t *testing.T) {
+		have, err := c.OperatorService().ListSearchAttributes(t.Context(), &operatorservice.ListSearchAttributesRequest{Namespace: client.DefaultNamespace})
+		if err != nil || !maps.Equal(have.GetCustomAttributes(), attribute.Types()) {
+			t.Errorf("it has %v, %v", have.GetCustomAttributes(), err)
+		}
+	})
+	t.Run("another namespace gets them", func(t *testing.T) {
+		_, err := c.WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{
+			Namespace:                        "team",
+			WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := temporalclient.EnsureSearchAttributes(t.Context(), c, "team"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}

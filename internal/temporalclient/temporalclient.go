@@ -1,0 +1,132 @@
+// Package temporalclient makes the Temporal client of every binary, and the worker options that go with it.
+//
+// The server is the engine that the caller started itself, else the one that the standard Temporal client configuration
+// names (environment variables, a profile of the config file, TLS, API key), else the engine whose address is in
+// engine.json of the runs directory, else 127.0.0.1:7233.
+package temporalclient
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	sdklog "go.temporal.io/sdk/log"
+
+	"github.com/ratchet-dev/ratchet/internal/engine"
+)
+
+// TaskQueue is the task queue of Ratchet's workflows and activities.
+const TaskQueue = "ratchet"
+
+const (
+	defaultAddress = "127.0.0.1:7233"
+	dialTimeout    = 5 * time.Second
+)
+
+// Options say where Dial looks and how the client reports. The zero Options are usable.
+type Options struct {
+	Engine   string        // host:port of an engine of the caller's own; empty: the other sources are asked
+	RunsDir  string        // directory whose engine.json is read; empty: none is looked for
+	Logger   *slog.Logger  // nil: the client and its workers log nothing
+	Identity string        // empty: the SDK's own, pid@host
+	Timeout  time.Duration // how long Dial tries; zero: 5 s
+}
+
+// Dial returns a client of the server that Resolve found, after the server has answered once. A server that cannot be
+// reached, or that refuses the credentials, is an *Unreachable; a configuration that cannot be read is another error.
+func Dial(ctx context.Context, o Options) (client.Client, error) {
+	target, err := Resolve(o)
+	if err != nil {
+		return nil, err
+	}
+	timeout := cmp.Or(o.Timeout, dialTimeout)
+	opts := target.options
+	opts.Identity = o.Identity
+	opts.Logger = sdklog.NewStructuredLogger(quiet(o.Logger))
+	opts.ConnectionOptions.GetSystemInfoTimeout = timeout
+
+	dialCtx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	c, err := client.DialContext(dialCtx, opts)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("reach temporal at %s: %w", target.Address, ctx.Err())
+		}
+		return nil, &Unreachable{Address: target.Address, Source: target.Source, Err: err}
+	}
+	return c, nil
+}
+
+func quiet(l *slog.Logger) *slog.Logger {
+	if l == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return l
+}
+
+// Configured reports whether the standard Temporal client configuration names a server. A configuration that cannot be
+// read counts as one that does: Dial then says what is wrong with it.
+func Configured() bool {
+	p, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{})
+	return err != nil || p.Address != ""
+}
+
+// Target is the server that Dial would talk to.
+type Target struct {
+	Address   string
+	Namespace string
+	Source    Source
+
+	options client.Options
+}
+
+// Resolve finds the server without talking to it. An engine is reached without the credentials and the namespace of the
+// standard configuration: they belong to another server.
+func Resolve(o Options) (Target, error) {
+	source, profile, err := o.profile()
+	if err != nil {
+		return Target{}, err
+	}
+	opts, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
+	if err != nil {
+		return Target{}, fmt.Errorf("read the temporal client configuration: %w", err)
+	}
+	opts.HostPort = cmp.Or(opts.HostPort, defaultAddress)
+	opts.Namespace = cmp.Or(opts.Namespace, client.DefaultNamespace)
+	return Target{Address: opts.HostPort, Namespace: opts.Namespace, Source: source, options: opts}, nil
+}
+
+func (o Options) profile() (Source, envconfig.ClientConfigProfile, error) {
+	if o.Engine != "" {
+		return OwnEngine, envconfig.ClientConfigProfile{Address: o.Engine}, nil
+	}
+	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{})
+	if err != nil {
+		return 0, profile, fmt.Errorf("read the temporal client configuration: %w", err)
+	}
+	if profile.Address != "" {
+		return Configuration, profile, nil
+	}
+	address, err := engineAddress(o.RunsDir)
+	if err != nil || address == "" {
+		return Default, profile, err
+	}
+	return EngineFile, envconfig.ClientConfigProfile{Address: address}, nil
+}
+
+func engineAddress(runsDir string) (string, error) {
+	if runsDir == "" {
+		return "", nil
+	}
+	f, err := engine.ReadFile(runsDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return f.Address, err
+}

@@ -1,0 +1,260 @@
+package temporalclient_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+)
+
+// isolate hides the configuration of whoever runs the tests.
+func isolate(t *testing.T) {
+	t.Helper()
+	for _, pair := range os.Environ() {
+		if name, _, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "TEMPORAL_") {
+			t.Setenv(name, "")
+			_ = os.Unsetenv(name)
+		}
+	}
+	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
+}
+
+func profile(t *testing.T, content string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "temporal.toml")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TEMPORAL_CONFIG_FILE", path)
+}
+
+func runsDir(t *testing.T, address string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := engine.WriteFile(dir, engine.File{Address: address}); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestResolve(t *testing.T) {
+	const profileText = "[profile.default]\naddress = \"profile:1\"\nnamespace = \"team\"\n"
+	for _, tt := range []struct {
+		name       string
+		env        map[string]string
+		profile    string
+		engine     string
+		own        string
+		want       temporalclient.Target
+		configured bool
+	}{
+		{
+			name:       "an engine of one's own wins over everything",
+			env:        map[string]string{"TEMPORAL_ADDRESS": "env:1", "TEMPORAL_NAMESPACE": "mine"},
+			engine:     "engine:1",
+			own:        "own:1",
+			want:       temporalclient.Target{Address: "own:1", Namespace: "default", Source: temporalclient.OwnEngine},
+			configured: true,
+		},
+		{
+			name:       "the environment wins over profile and engine.json",
+			env:        map[string]string{"TEMPORAL_ADDRESS": "env:1", "TEMPORAL_NAMESPACE": "mine"},
+			profile:    profileText,
+			engine:     "engine:1",
+			want:       temporalclient.Target{Address: "env:1", Namespace: "mine", Source: temporalclient.Configuration},
+			configured: true,
+		},
+		{
+			name:       "a profile wins over engine.json",
+			profile:    profileText,
+			engine:     "engine:1",
+			want:       temporalclient.Target{Address: "profile:1", Namespace: "team", Source: temporalclient.Configuration},
+			configured: true,
+		},
+		{
+			name:   "engine.json wins over the default and has its own namespace",
+			env:    map[string]string{"TEMPORAL_NAMESPACE": "mine"},
+			engine: "engine:1",
+			want:   temporalclient.Target{Address: "engine:1", Namespace: "default", Source: temporalclient.EngineFile},
+		},
+		{
+			name: "nothing names a server",
+			env:  map[string]string{"TEMPORAL_NAMESPACE": "mine"},
+			want: temporalclient.Target{Address: "127.0.0.1:7233", Namespace: "mine", Source: temporalclient.Default},
+		},
+		{
+			name:   "an empty address is none",
+			env:    map[string]string{"TEMPORAL_ADDRESS": ""},
+			engine: "engine:1",
+			want:   temporalclient.Target{Address: "engine:1", Namespace: "default", Source: temporalclient.EngineFile},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			isolate(t)
+			for name, value := range tt.env {
+				t.Setenv(name, value)
+			}
+			if tt.profile != "" {
+				profile(t, tt.profile)
+			}
+			dir := t.TempDir()
+			if tt.engine != "" {
+				dir = runsDir(t, tt.engine)
+			}
+			got, err := temporalclient.Resolve(temporalclient.Options{Engine: tt.own, RunsDir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Address != tt.want.Address || got.Namespace != tt.want.Namespace || got.Source != tt.want.Source {
+				t.Errorf("got %s %s (%s), want %s %s (%s)", got.Address, got.Namespace, got.Source,
+					tt.want.Address, tt.want.Namespace, tt.want.Source)
+			}
+			if temporalclient.Configured() != tt.configured {
+				t.Errorf("configured is %v", !tt.configured)
+			}
+		})
+	}
+}
+
+func TestConfigurationThatCannotBeRead(t *testing.T) {
+	t.Run("profile that is no TOML", func(t *testing.T) {
+		isolate(t)
+		profile(t, "[profile")
+		if !temporalclient.Configured() {
+			t.Error("it does not count as configured")
+		}
+		saysOnALine(t, dialError(t, t.TempDir()), "temporal client configuration")
+	})
+	t.Run("engine.json that is torn", func(t *testing.T) {
+		isolate(t)
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, engine.FileName), []byte(`{"address`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		saysOnALine(t, dialError(t, dir), engine.FileName)
+	})
+}
+
+func dialError(t *testing.T, dir string) error {
+	t.Helper()
+	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{RunsDir: dir})
+	if err == nil {
+		c.Close()
+		t.Fatal("no error")
+	}
+	return err
+}
+
+func saysOnALine(t *testing.T, err error, say ...string) {
+	t.Helper()
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("more than a line: %v", err)
+	}
+	for _, s := range say {
+		if !strings.Contains(err.Error(), s) {
+			t.Errorf("error %q does not say %q", err, s)
+		}
+	}
+}
+
+func TestServerThatIsNotThere(t *testing.T) {
+	l := listen(t)
+	address := l.Addr().String()
+	_ = l.Close()
+	for _, tt := range []struct {
+		name  string
+		env   string
+		dir   func(t *testing.T) string
+		where temporalclient.Source
+		todo  string
+	}{
+		{"named by the environment", address, (*testing.T).TempDir, temporalclient.Configuration, "TEMPORAL_ADDRESS"},
+		{"named by engine.json", "", func(t *testing.T) string { return runsDir(t, address) }, temporalclient.EngineFile, "starter up"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			isolate(t)
+			t.Setenv("TEMPORAL_ADDRESS", tt.env)
+			err := dialError(t, tt.dir(t))
+			u, ok := errors.AsType[*temporalclient.Unreachable](err)
+			if !ok || u.Address != address || u.Source != tt.where || u.Err == nil {
+				t.Fatalf("error is %#v", err)
+			}
+			saysOnALine(t, err, address, tt.where.String(), "connection refused", tt.todo)
+		})
+	}
+}
+
+func TestServerThatNeverAnswers(t *testing.T) {
+	isolate(t)
+	t.Setenv("TEMPORAL_ADDRESS", listen(t).Addr().String())
+	_, err := temporalclient.Dial(t.Context(), temporalclient.Options{Timeout: 50 * time.Millisecond})
+	if _, ok := errors.AsType[*temporalclient.Unreachable](err); !ok {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestDialEndsWithItsContext(t *testing.T) {
+	isolate(t)
+	t.Setenv("TEMPORAL_ADDRESS", listen(t).Addr().String())
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := temporalclient.Dial(ctx, temporalclient.Options{})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error is %v", err)
+	}
+	if _, ok := errors.AsType[*temporalclient.Unreachable](err); ok {
+		t.Error("the server gets the blame for the caller's deadline")
+	}
+}
+
+func TestServerThatRefusesTheClient(t *testing.T) {
+	isolate(t)
+	t.Setenv("TEMPORAL_ADDRESS", (&fakeServer{refuse: codes.PermissionDenied}).serve(t))
+	saysOnALine(t, dialError(t, ""), "API key")
+}
+
+func TestEngineIsReachedWithoutForeignCredentials(t *testing.T) {
+	isolate(t)
+	t.Setenv("TEMPORAL_API_KEY", "canary")
+	t.Setenv("TEMPORAL_GRPC_META_TEAM", "canary")
+	f := &fakeServer{}
+	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{RunsDir: runsDir(t, f.serve(t))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	for _, md := range f.seen {
+		for name, values := range md {
+			if strings.Contains(strings.Join(values, " "), "canary") {
+				t.Errorf("the engine was sent %s", name)
+			}
+		}
+	}
+	if len(f.seen) == 0 {
+		t.Error("the server was not asked")
+	}
+}
+
+func TestConfiguredCredentialsReachTheServer(t *testing.T) {
+	isolate(t)
+	f := &fakeServer{}
+	t.Setenv("TEMPORAL_ADDRESS", f.serve(t))
+	t.Setenv("TEMPORAL_API_KEY", "key")
+	t.Setenv("TEMPORAL_TLS", "false")
+	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	if len(f.seen) == 0 || strings.Join(f.seen[0].Get("authorization"), "") != "Bearer key" {
+		t.Errorf("the server saw %v", f.seen)
+	}
+}
