@@ -1,0 +1,93 @@
+package check_test
+
+import (
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/ratchet-dev/ratchet/internal/check"
+)
+
+func repository(files map[string]string) fstest.MapFS {
+	repo := fstest.MapFS{}
+	for name, text := range files {
+		repo[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return repo
+}
+
+const jest = `{"scripts":{"test":"jest"}}`
+
+func TestDetect(t *testing.T) {
+	for name, test := range map[string]struct {
+		files map[string]string
+		want  []string
+		say   string // a part of a reason or a note
+	}{
+		"nothing":                              {nil, nil, ""},
+		"go":                                   {map[string]string{"go.mod": "module x"}, []string{"go test ./..."}, "go.mod"},
+		"go below the top level":               {map[string]string{"sub/go.mod": "module x"}, nil, ""},
+		"cargo":                                {map[string]string{"Cargo.toml": ""}, []string{"cargo test"}, "Cargo.toml"},
+		"node without a lock file":             {map[string]string{"package.json": jest}, []string{"npm test"}, "npm for want of a lock file"},
+		"node with npm's lock file":            {map[string]string{"package.json": jest, "package-lock.json": ""}, []string{"npm test"}, "package-lock.json"},
+		"node with pnpm's lock file":           {map[string]string{"package.json": jest, "pnpm-lock.yaml": ""}, []string{"pnpm test"}, "pnpm-lock.yaml"},
+		"node with yarn's lock file":           {map[string]string{"package.json": jest, "yarn.lock": ""}, []string{"yarn test"}, "yarn.lock"},
+		"node with bun's lock file":            {map[string]string{"package.json": jest, "bun.lock": ""}, []string{"bun run test"}, "bun.lock"},
+		"lock files in their order":            {map[string]string{"package.json": jest, "yarn.lock": "", "pnpm-lock.yaml": "", "package-lock.json": ""}, []string{"pnpm test"}, ""},
+		"declared manager beats the lock file": {map[string]string{"package.json": `{"packageManager":"yarn@4.1.0+sha224.abc","scripts":{"test":"x"}}`, "pnpm-lock.yaml": ""}, []string{"yarn test"}, "yarn@4.1.0"},
+		"declared manager that nobody knows":   {map[string]string{"package.json": `{"packageManager":"vlt@1","scripts":{"test":"x"}}`, "pnpm-lock.yaml": ""}, []string{"pnpm test"}, ""},
+		"node with the placeholder of npm":     {map[string]string{"package.json": `{"scripts":{"test":"echo \"Error: no test specified\" && exit 1"}}`}, nil, "npm init"},
+		"node without a test script":           {map[string]string{"package.json": `{"scripts":{"build":"x"}}`}, nil, "no test script"},
+		"node with broken JSON":                {map[string]string{"package.json": `{"scripts":`}, nil, "cannot be read"},
+		"node with a script of the wrong type": {map[string]string{"package.json": `{"scripts":{"test":3}}`}, nil, "cannot be read"},
+		"package.json beyond all measure":      {map[string]string{"package.json": strings.Repeat(" ", 2<<20) + jest}, nil, "too long"},
+		"pytest.ini":                           {map[string]string{"pytest.ini": ""}, []string{"python3 -m pytest"}, "pytest.ini"},
+		"pyproject of a project":               {map[string]string{"pyproject.toml": "[project]\nname = 'x'\n"}, []string{"python3 -m pytest"}, "pyproject.toml"},
+		"pyproject with options for pytest":    {map[string]string{"pyproject.toml": "[tool.pytest.ini_options]\n"}, []string{"python3 -m pytest"}, ""},
+		"pyproject of a linter alone":          {map[string]string{"pyproject.toml": "[tool.ruff]\n"}, nil, "no Python project"},
+		"setup.cfg with options for pytest":    {map[string]string{"setup.cfg": "[tool:pytest]\n"}, []string{"python3 -m pytest"}, ""},
+		"tests in Python":                      {map[string]string{"tests/test_a.py": ""}, []string{"python3 -m pytest"}, "tests/test_a.py"},
+		"tests in Python beside the code":      {map[string]string{"test_a.py": ""}, []string{"python3 -m pytest"}, ""},
+		"tests in another language":            {map[string]string{"tests/a.c": ""}, nil, ""},
+		"gradle's wrapper":                     {map[string]string{"gradlew": "", "build.gradle": "", "pom.xml": ""}, []string{"./gradlew test"}, ""},
+		"gradle in Kotlin":                     {map[string]string{"build.gradle.kts": ""}, []string{"gradle test"}, ""},
+		"maven":                                {map[string]string{"pom.xml": ""}, []string{"mvn test"}, ""},
+		"make":                                 {map[string]string{"Makefile": "all: x\n\ntest: all\n\t./run\n"}, []string{"make test"}, "target test in Makefile"},
+		"make with several targets in a rule":  {map[string]string{"Makefile": "check test lint: all\n"}, []string{"make test"}, ""},
+		"make with a double colon":             {map[string]string{"Makefile": "test::\n\ttrue\n"}, []string{"make test"}, ""},
+		"make with Windows line ends":          {map[string]string{"Makefile": "test:\r\n\ttrue\r\n"}, []string{"make test"}, ""},
+		"make without the target":              {map[string]string{"Makefile": ".PHONY: test\ntest-all: x\nmytest:\n"}, nil, "no target test"},
+		"make with a variable of that name":    {map[string]string{"Makefile": "test := x\ntest ::= y\n# test: no\n\ttest: recipe\n"}, nil, "no target test"},
+		"make reads the first of its files":    {map[string]string{"GNUmakefile": "all:\n", "Makefile": "test:\n"}, nil, "GNUmakefile"},
+		"several kinds":                        {map[string]string{"go.mod": "", "package.json": jest, "Makefile": "test:\n"}, []string{"go test ./...", "npm test", "make test"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, ok := check.Detect(repository(test.files))
+			if !slices.Equal(got.Commands(), test.want) || ok != (len(test.want) > 0) {
+				t.Fatalf("got %+v, %t; want %q", got, ok, test.want)
+			}
+			said := strings.Join(got.Notes, "\n")
+			for _, c := range got.Choices {
+				if c.Why == "" {
+					t.Errorf("%s is chosen for no reason", c.Command)
+				}
+				said += "\n" + c.Why
+			}
+			if !strings.Contains(said, test.say) {
+				t.Errorf("said %q; want %q", said, test.say)
+			}
+		})
+	}
+}
+
+func TestDetectPassesOverWhatIsNoFile(t *testing.T) {
+	repo := fstest.MapFS{
+		"go.mod":       {Mode: fs.ModeDir | 0o755},
+		"package.json": {Mode: fs.ModeNamedPipe | 0o644},
+	}
+	if got, ok := check.Detect(repo); ok {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -1,0 +1,106 @@
+package check
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	// python names a file in quotes, so it alone may hold spaces.
+	pythonFile = regexp.MustCompile(`File "([^"\n]+)", line \d+`)
+	// located is a file with a position, or what pytest and node put after a name: file.go:12, src/a.ts(3,5), test_a.py::test_b.
+	located = regexp.MustCompile(`(?:file://)?([\w@.+~/\\$-]*[\w@+~$-]\.\w+)(?::\d+|\(\d+[,)]|::\w)`)
+	// goPackage is the line by which go test names the package of the files it printed before.
+	goPackage = regexp.MustCompile(`(?m)^(?:FAIL|---? FAIL:?)\t(\S+)(?:\t|\s|$)`)
+)
+
+// Mentioned is the files of the repository that the output of the checks that did not pass points at, in the order of their
+// first mention, as slash-separated paths relative to dir, the workspace as the commands saw it. exists says whether such a
+// path is a file of the repository; it is never asked about a path that leaves it.
+func Mentioned(r Report, dir string, exists func(string) bool) []string {
+	var files []string
+	for _, c := range r.Checks {
+		if c.Status == Pass {
+			continue
+		}
+		for _, part := range []string{c.Head, c.Tail} {
+			for _, file := range mentions(part, dir, exists) {
+				if !slices.Contains(files, file) {
+					files = append(files, file)
+				}
+			}
+		}
+	}
+	return files
+}
+
+// mentions finds the files of one text.
+func mentions(text, dir string, exists func(string) bool) []string {
+	type mention struct {
+		at   int
+		name string
+	}
+	var all []mention
+	for _, form := range []*regexp.Regexp{pythonFile, located} {
+		for _, m := range form.FindAllStringSubmatchIndex(text, -1) {
+			all = append(all, mention{at: m[2], name: text[m[2]:m[3]]})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b mention) int { return a.at - b.at })
+
+	packages := goPackages(text)
+	var files []string
+	for _, m := range all {
+		name, ok := relative(m.name, dir)
+		if !ok {
+			continue
+		}
+		if file, ok := resolve(name, packages, exists); ok {
+			files = append(files, file)
+		}
+	}
+	return files
+}
+
+// relative makes a name a clean path below dir, or says that it is none.
+func relative(name, dir string) (string, bool) {
+	name = strings.ReplaceAll(name, `\`, "/")
+	if strings.HasPrefix(name, "/") {
+		below, ok := strings.CutPrefix(path.Clean(name), path.Clean(dir)+"/")
+		return below, ok && dir != ""
+	}
+	name = path.Clean(name)
+	return name, name != "." && name != ".." && !strings.HasPrefix(name, "../")
+}
+
+// resolve finds the file that a name means: itself, or a file in one of the packages that go test spoke of, for go test
+// prints the bare name.
+func resolve(name string, packages []string, exists func(string) bool) (string, bool) {
+	if exists(name) {
+		return name, true
+	}
+	if strings.Contains(name, "/") || !strings.HasSuffix(name, ".go") {
+		return "", false
+	}
+	for _, pkg := range packages {
+		for dir := pkg; dir != ""; {
+			if file := path.Join(dir, name); exists(file) {
+				return file, true
+			}
+			_, dir, _ = strings.Cut(dir, "/")
+		}
+	}
+	return "", false
+}
+
+func goPackages(text string) []string {
+	var packages []string
+	for _, m := range goPackage.FindAllStringSubmatch(text, -1) {
+		if pkg := path.Clean(m[1]); !strings.HasPrefix(pkg, "/") && !slices.Contains(strings.Split(pkg, "/"), "..") {
+			packages = append(packages, pkg)
+		}
+	}
+	return packages
+}

@@ -1,0 +1,150 @@
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ratchet-dev/ratchet/internal/proc/supervisor"
+)
+
+const (
+	// ourselves is our executable even after the file has been replaced or removed.
+	ourselves = "/proc/self/exe"
+	// pipeDelay is how long the output is waited for when somebody outlives the supervisor and holds it.
+	pipeDelay = 500 * time.Millisecond
+	// backstop is how much longer than it may a supervisor is waited for, should it be stopped itself.
+	backstop = time.Second
+)
+
+func run(ctx context.Context, c Command, path string, stdin *os.File) (Result, error) {
+	s, err := start(c, path, stdin)
+	if err != nil {
+		return Result{}, &StartError{Program: c.Argv[0], Err: err}
+	}
+	report, err := s.wait(ctx, c)
+	if err != nil {
+		return Result{}, fmt.Errorf("run %s: %w", c.Argv[0], err)
+	}
+	if report.Errno != 0 {
+		return Result{}, &StartError{Program: c.Argv[0], Err: whyNot(syscall.Errno(report.Errno))}
+	}
+	return result(ctx, report), nil
+}
+
+// supervised is a program under its supervisor.
+type supervised struct {
+	cmd     *exec.Cmd
+	control *os.File // closed: stop
+	report  *os.File
+}
+
+func start(c Command, path string, stdin *os.File) (*supervised, error) {
+	controlR, control, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer controlR.Close()
+	report, reportW, err := os.Pipe()
+	if err != nil {
+		control.Close()
+		return nil, err
+	}
+	defer reportW.Close()
+
+	cmd := &exec.Cmd{
+		Path:        ourselves,
+		Args:        append([]string{supervisor.Name, strconv.FormatInt(c.Grace.Milliseconds(), 10), path}, c.Argv...),
+		Dir:         c.Dir,
+		Env:         []string{},
+		Stdout:      c.Stdout,
+		Stderr:      c.Stderr,
+		ExtraFiles:  []*os.File{controlR, reportW}, // supervisor.ControlFD, supervisor.ReportFD
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+		WaitDelay:   pipeDelay,
+	}
+	if stdin != nil {
+		cmd.Stdin = stdin
+	}
+	if err := cmd.Start(); err != nil {
+		control.Close()
+		report.Close()
+		return nil, fmt.Errorf("supervisor: %w", err)
+	}
+	return &supervised{cmd: cmd, control: control, report: report}, nil
+}
+
+// wait returns when the supervisor is gone.
+func (s *supervised) wait(ctx context.Context, c Command) (supervisor.Report, error) {
+	defer s.report.Close()
+	defer s.control.Close()
+	go s.control.Write(supervisor.EncodeEnviron(c.Env)) // more than a pipe holds would wait for the reader
+
+	over := make(chan struct{})
+	defer close(over)
+	release := context.AfterFunc(ctx, func() {
+		s.control.Close()
+		select {
+		case <-over:
+		case <-time.After(c.Grace + supervisor.KillLimit + backstop):
+			s.cmd.Process.Kill()
+		}
+	})
+	defer release()
+
+	waitErr := s.cmd.Wait()
+	line, _ := io.ReadAll(io.LimitReader(s.report, 256))
+	report, err := supervisor.ParseReport(string(line))
+	if err != nil {
+		killSession(s.cmd.Process.Pid)
+		return report, ErrLost
+	}
+	if waitErr != nil && !errors.Is(waitErr, exec.ErrWaitDelay) {
+		return report, waitErr
+	}
+	return report, nil
+}
+
+func result(ctx context.Context, report supervisor.Report) Result {
+	status := syscall.WaitStatus(report.Status)
+	r := Result{ExitCode: status.ExitStatus(), End: Exited, Left: report.Left}
+	if status.Signaled() {
+		r.Signal = unix.SignalName(status.Signal())
+	}
+	if report.Told {
+		r.End = endOf(ctx)
+	}
+	return r
+}
+
+func whyNot(errno syscall.Errno) error {
+	switch errno {
+	case syscall.ENOENT:
+		return fmt.Errorf("%w: its interpreter is missing", ErrNotExecutable)
+	case syscall.EACCES, syscall.ENOEXEC, syscall.ELIBBAD, syscall.ENOTDIR:
+		return fmt.Errorf("%w: %w", ErrNotExecutable, errno)
+	}
+	return errno
+}
+
+// killSession ends those that a killed supervisor left in its session. The program itself dies with its supervisor.
+func killSession(session int) {
+	entries, _ := os.ReadDir("/proc")
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		if got, err := unix.Getsid(pid); err == nil && got == session {
+			unix.Kill(pid, unix.SIGKILL)
+		}
+	}
+}

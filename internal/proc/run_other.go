@@ -1,0 +1,75 @@
+//go:build !linux
+
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// pipeDelay is how long the output is waited for when somebody outlives the process group and holds it.
+const pipeDelay = 500 * time.Millisecond
+
+// run has no supervisor here: it ends the process group, and neither those who left it nor anything after our own death.
+func run(ctx context.Context, c Command, path string, stdin *os.File) (Result, error) {
+	cmd := &exec.Cmd{
+		Path:        path,
+		Args:        c.Argv,
+		Dir:         c.Dir,
+		Env:         append([]string{}, c.Env...),
+		Stdout:      c.Stdout,
+		Stderr:      c.Stderr,
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+		WaitDelay:   pipeDelay,
+	}
+	if stdin != nil {
+		cmd.Stdin = stdin
+	}
+	if err := cmd.Start(); err != nil {
+		return Result{}, &StartError{Program: c.Argv[0], Err: whyNot(err)}
+	}
+	group := -cmd.Process.Pid
+	exited := make(chan struct{})
+	release := context.AfterFunc(ctx, func() {
+		unix.Kill(group, unix.SIGTERM)
+		select {
+		case <-exited:
+		case <-time.After(c.Grace):
+			unix.Kill(group, unix.SIGKILL)
+		}
+	})
+	state, err := cmd.Process.Wait()
+	told := !release()
+	close(exited)
+	unix.Kill(group, unix.SIGKILL)
+	if err != nil {
+		return Result{}, fmt.Errorf("run %s: %w", c.Argv[0], err)
+	}
+	cmd.Wait() // for the output; the process itself is reaped already
+	return result(ctx, state, told), nil
+}
+
+func result(ctx context.Context, state *os.ProcessState, told bool) Result {
+	r := Result{ExitCode: state.ExitCode(), End: Exited}
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		r.Signal = unix.SignalName(status.Signal())
+	}
+	if told {
+		r.End = endOf(ctx)
+	}
+	return r
+}
+
+func whyNot(err error) error {
+	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ENOEXEC) {
+		return fmt.Errorf("%w: %w", ErrNotExecutable, err)
+	}
+	return err
+}

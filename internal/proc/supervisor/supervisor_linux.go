@@ -1,0 +1,114 @@
+package supervisor
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+const (
+	prSetChildSubreaper = 36 // prctl(2)
+
+	sysCloseRange     = 436 // close_range(2), the same number on every architecture
+	closeRangeCloexec = 4
+)
+
+// KillLimit is how long a supervisor goes on killing before it reports what is left.
+const KillLimit = 5 * time.Second
+
+func init() {
+	if len(os.Args) > 0 && os.Args[0] == Name {
+		syscall.Exit(supervise(os.Args[1:])) // os.Exit would wait a second under the race detector
+	}
+}
+
+// supervise runs the program to its end and its descendants to theirs. The exit status is of no interest: whoever gets no
+// report knows that the supervisor itself was ended.
+func supervise(args []string) int {
+	if len(args) < 3 {
+		return 2
+	}
+	graceMS, err := strconv.Atoi(args[0])
+	if err != nil {
+		return 2
+	}
+	keepDescriptors()
+	control, report := os.NewFile(ControlFD, "control"), os.NewFile(ReportFD, "report")
+	env, err := DecodeEnviron(control)
+	if err != nil { // told to stop before the program began: for the caller the same as right after
+		io.WriteString(report, Report{Status: int(syscall.SIGTERM), Told: true}.String())
+		return 0
+	}
+
+	// The program is killed when the thread that started it ends, and this one ends last.
+	runtime.LockOSThread()
+	r := run(args[1], args[2:], env, time.Duration(graceMS)*time.Millisecond, control)
+	io.WriteString(report, r.String()) // nobody may be left to read it
+	return 0
+}
+
+// keepDescriptors lets nothing but the three standard descriptors through to the program.
+func keepDescriptors() {
+	syscall.CloseOnExec(ControlFD)
+	syscall.CloseOnExec(ReportFD)
+	syscall.RawSyscall(sysCloseRange, ControlFD, ^uintptr(0)>>32, closeRangeCloexec) // since Linux 5.9; else ours alone
+}
+
+func run(path string, argv, env []string, grace time.Duration, control io.Reader) Report {
+	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prSetChildSubreaper, 1, 0); errno != 0 {
+		return Report{Errno: int(errno)}
+	}
+	t := tree{died: make(chan os.Signal, 1)}
+	signal.Notify(t.died, syscall.SIGCHLD)
+	stop := stopped(control)
+
+	var err error
+	t.program, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{
+		Env:   env,
+		Files: []uintptr{0, 1, 2},
+		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+	})
+	if err != nil {
+		return Report{Errno: errnoOf(err)}
+	}
+
+	told := t.await(stop)
+	if told {
+		t.terminate(grace)
+	}
+	left := t.kill(KillLimit)
+	return Report{Status: int(t.status), Left: left, Told: told}
+}
+
+// stopped is closed when the control descriptor ends, by the will or the death of whoever started us, or on a signal.
+func stopped(control io.Reader) <-chan struct{} {
+	stop := make(chan struct{})
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	ended := make(chan struct{})
+	go func() {
+		io.Copy(io.Discard, control)
+		close(ended)
+	}()
+	go func() {
+		select {
+		case <-ended:
+		case <-signals:
+		}
+		close(stop)
+	}()
+	return stop
+}
+
+func errnoOf(err error) int {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return int(errno)
+	}
+	return int(syscall.EINVAL) // a NUL in an argument
+}
