@@ -6,6 +6,7 @@ package activities
 import (
 	"context"
 	"errors"
+	"io"
 	"sync"
 	"time"
 
@@ -26,8 +27,9 @@ type Activities struct {
 	env    func(string) (string, bool)
 }
 
-// OpenProvider makes the provider of a spec. Dir is where its programs run.
-type OpenProvider func(spec, dir string) (provider.Provider, error)
+// OpenProvider makes the provider of a spec. Dir is where its programs run,
+// log gets what they write to standard error.
+type OpenProvider func(spec, dir string, log io.Writer) (provider.Provider, error)
 
 // Config is what a worker gives its activities. Every member is required.
 type Config struct {

@@ -50,7 +50,7 @@ func (a *Activities) ask(ctx context.Context, c Call, build func() (provider.Req
 	if r, err := stored(dir, c); !errors.Is(err, fs.ErrNotExist) {
 		return r, err
 	}
-	p, err := a.open(c.Provider, c.Dir)
+	p, err := a.open(c.Provider, c.Dir, complaints{dir, c})
 	if err != nil {
 		return reply{}, permanent(string(provider.BadRequest), err)
 	}
@@ -161,4 +161,17 @@ func request(c Call, system, user string, context provider.Artifacts) provider.R
 			PatchFirst: role == run.Developer || role == run.Fixer,
 		},
 	}
+}
+
+// complaints puts what a provider's program writes to standard error into
+// the run's log. The provider has taken the secrets out.
+type complaints struct {
+	dir  *rundir.Dir
+	call Call
+}
+
+func (w complaints) Write(p []byte) (int, error) {
+	return len(p), w.dir.Log("provider-"+string(w.call.Phase), rundir.Info, "stderr", map[string]any{
+		"iteration": w.call.Iteration, "call": w.call.Number, "text": string(p),
+	})
 }

@@ -19,7 +19,6 @@ type Local struct {
 	// ProviderEnv names the variables that the programs of providers see besides
 	// the few that every program needs.
 	ProviderEnv []string
-	Log         io.Writer // what those programs write to standard error; nil discards it
 }
 
 // Open wires the activities of every binary that has a worker.
@@ -33,12 +32,12 @@ func (l Local) Open() (*Activities, error) {
 }
 
 func (l Local) opener(secrets *redact.Redactor) OpenProvider {
-	return func(text, dir string) (provider.Provider, error) {
+	return func(text, dir string, log io.Writer) (provider.Provider, error) {
 		spec, err := catalog.Parse(text)
 		if err != nil {
 			return nil, err
 		}
-		return spec.Open(catalog.Env{Dir: dir, Environ: l.Environ, Allow: l.ProviderEnv, Redact: secrets, Log: l.Log})
+		return spec.Open(catalog.Env{Dir: dir, Environ: l.Environ, Allow: l.ProviderEnv, Redact: secrets, Log: log})
 	}
 }
 

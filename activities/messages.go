@@ -10,14 +10,16 @@ import (
 // Brief is what a prompt is made of, besides the repository: it is kept as an
 // artifact, so that history holds its digest only.
 type Brief struct {
-	Goal        string         `json:"goal"`
-	Plan        *run.Ref       `json:"plan,omitempty"`
-	Report      *run.Ref       `json:"report,omitempty"`
-	Guidance    []run.Guidance `json:"guidance,omitempty"`
-	Checks      []string       `json:"checks,omitempty"`
-	FixesLeft   int            `json:"fixesLeft"`
-	Base        run.Commit     `json:"base"` // where the run started; Call.Head is where it stands
-	LastProblem *run.Problem   `json:"lastProblem,omitempty"`
+	Goal      string         `json:"goal"`
+	Plan      *run.Ref       `json:"plan,omitempty"`
+	Report    *run.Ref       `json:"report,omitempty"`
+	Guidance  []run.Guidance `json:"guidance,omitempty"`
+	Checks    []string       `json:"checks,omitempty"`
+	FixesLeft int            `json:"fixesLeft"`
+	Base      run.Commit     `json:"base"` // where the run started; Call.Head is where it stands
+	// Refused is the patch or the answer that was last not taken; the last
+	// guidance says why.
+	Refused *run.Ref `json:"refused,omitempty"`
 }
 
 // RecordInput is one step of the record, and the brief of the provider call

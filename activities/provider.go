@@ -188,7 +188,7 @@ func (a *Activities) prompt(ctx context.Context, c Call, complaint string) (prov
 		return provider.Request{}, err
 	}
 	if complaint != "" {
-		in.Problem = complaint
+		in.Guidance = append(in.Guidance, run.Guidance{Kind: run.FromRefusal, Iteration: c.Iteration, Text: complaint})
 	}
 	p := prompt.Build(in)
 	var context provider.Artifacts
@@ -210,15 +210,14 @@ func (a *Activities) briefed(dir *rundir.Dir, c Call) (prompt.In, error) {
 		return in, permanent(ArtifactError, fmt.Errorf("brief: %w", err))
 	}
 	in.Goal, in.Guidance, in.Checks, in.RemainingFixes = brief.Goal, brief.Guidance, brief.Checks, brief.FixesLeft
-	if brief.LastProblem != nil {
-		in.Problem = brief.LastProblem.Message
+	if in.Plan, err = loaded(dir, brief.Plan); err != nil {
+		return in, err
 	}
-	if brief.Plan != nil {
-		plan, err := dir.Load(*brief.Plan)
-		if err != nil {
-			return in, permanent(ArtifactError, err)
-		}
-		in.Plan = string(plan)
+	if in.Refused, err = loaded(dir, brief.Refused); err != nil {
+		return in, err
+	}
+	if in.Refused != "" {
+		in.Problem = "The last answer was not taken. The last entry under Guidance says why."
 	}
 	if brief.Report != nil {
 		e, err := a.evaluation(c.RunID, *brief.Report)
@@ -228,6 +227,18 @@ func (a *Activities) briefed(dir *rundir.Dir, c Call) (prompt.In, error) {
 		in.Report, in.Mentioned = e.forPrompt(), e.Mentioned
 	}
 	return in, nil
+}
+
+// loaded is the text of an artifact; empty when there is none.
+func loaded(dir *rundir.Dir, ref *run.Ref) (string, error) {
+	if ref == nil {
+		return "", nil
+	}
+	b, err := dir.Load(*ref)
+	if err != nil {
+		return "", permanent(ArtifactError, err)
+	}
+	return string(b), nil
 }
 
 // look fills in what the repository holds at the commit where the run stands.

@@ -24,7 +24,7 @@ func (r *runner) gate(ctx workflow.Context) error {
 func (r *runner) awaitDecision(ctx workflow.Context) error {
 	r.flush(ctx, nil)
 	id := r.s.State.PendingApprovalID
-	settled, err := r.await(ctx, r.s.Input.Timeouts.Approval, "Decision on "+id, func() bool { return r.decision != nil })
+	settled, err := r.await(ctx, "Decision on "+id, func() bool { return r.decision != nil })
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (r *runner) awaitDecision(ctx workflow.Context) error {
 	r.decision = nil
 	switch {
 	case !settled:
-		r.emit(ctx, run.ApprovalRejected{ApprovalID: id, By: "deadline", Reason: overdue("decision", r.s.Input.Timeouts.Approval), Final: true})
+		r.emit(ctx, run.ApprovalRejected{ApprovalID: id, By: "deadline", Reason: overdue("decision", r.s.Patience()), Final: true})
 	case d == nil: // history is long: begin a new one and wait on
 	case d.Decision == run.Approve:
 		r.emit(ctx, run.ApprovalGranted{ApprovalID: id, By: d.By, Reason: d.Reason})
@@ -46,7 +46,7 @@ func (r *runner) awaitDecision(ctx workflow.Context) error {
 func (r *runner) awaitAnswer(ctx workflow.Context) error {
 	r.flush(ctx, nil)
 	id := r.s.State.PendingQuestionID
-	settled, err := r.await(ctx, r.s.Input.Timeouts.Answer, "Answer to "+id, func() bool { return r.answer != nil })
+	settled, err := r.await(ctx, "Answer to "+id, func() bool { return r.answer != nil })
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (r *runner) awaitAnswer(ctx workflow.Context) error {
 	r.answer = nil
 	switch {
 	case !settled:
-		r.end(ctx, run.RunCanceled{By: "deadline", Reason: overdue("answer", r.s.Input.Timeouts.Answer)})
+		r.end(ctx, run.RunCanceled{By: "deadline", Reason: overdue("answer", r.s.Patience())})
 	case a == nil: // history is long: begin a new one and wait on
 	default:
 		budget, err := r.s.Budget(*a)
@@ -70,10 +70,10 @@ func overdue(what string, limit time.Duration) string {
 	return fmt.Sprintf("no %s came within %v", what, limit)
 }
 
-// await waits until the condition holds, the limit since the wait was opened
-// has passed (settled is then false), or history has grown long. A zero limit
-// waits for ever.
-func (r *runner) await(ctx workflow.Context, limit time.Duration, summary string, settled func() bool) (bool, error) {
+// await waits until the condition holds, patience ends (settled is then
+// false), or history has grown long.
+func (r *runner) await(ctx workflow.Context, summary string, settled func() bool) (bool, error) {
+	limit := r.s.Patience()
 	wake := func() bool { return settled() || r.tooLong(ctx) }
 	if limit == 0 {
 		return true, workflow.Await(ctx, wake)

@@ -112,7 +112,7 @@ func (r *runner) brief() *activities.Brief {
 	s := r.s
 	return &activities.Brief{
 		Goal: s.Input.Goal, Plan: s.Plan, Report: s.Report, Guidance: s.Guidance, Checks: s.Input.Checks,
-		FixesLeft: s.Input.Fixes() - s.Fixes, Base: s.Input.Repository.Base, LastProblem: s.State.LastError,
+		FixesLeft: s.Input.Fixes() - s.Fixes, Base: s.Input.Repository.Base, Refused: s.Refused,
 	}
 }
 

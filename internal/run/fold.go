@@ -114,7 +114,7 @@ func (s *Snapshot) fold(e Event) {
 		s.Next = Step{Do: Gate, Phase: e.Phase}
 	case ApprovalRequested:
 		s.Gates = p.Gate
-		s.Approval = &Approval{p, e.TS}
+		s.Approval = &p
 		s.State.PendingApprovalID = p.ApprovalID
 		s.State.Status = AwaitingApproval
 		s.Next = Step{Do: Decide, Phase: e.Phase}
@@ -126,7 +126,8 @@ func (s *Snapshot) fold(e Event) {
 	case PatchApplied:
 		s.applied(p)
 	case PatchApplyFailed:
-		s.Proposal, s.Problem = nil, p.Error
+		s.refuse()
+		s.Problem = p.Error
 		s.State.LastError = &p.Error
 		s.guide(FromRefusal, p.Error.Message)
 		s.close(noOutcome, Step{Do: Start, Phase: Fix})
@@ -228,6 +229,7 @@ func (s *Snapshot) failPhase(p PhaseFailed) {
 		s.Next, s.outcome = s.After, outcome{}
 	default:
 		s.guide(FromRefusal, p.Error.Message)
+		s.Refused = p.Artifact
 		s.Next = Step{Do: Start, Phase: Fix}
 	}
 	s.limitFixes()
@@ -241,7 +243,7 @@ func (s *Snapshot) settled() {
 
 func (s *Snapshot) reject(p ApprovalRejected) {
 	s.settled()
-	s.Proposal = nil
+	s.refuse()
 	reason := p.Reason
 	if reason == "" {
 		reason = "no reason was given"
@@ -255,8 +257,16 @@ func (s *Snapshot) reject(p ApprovalRejected) {
 	}
 }
 
-func (s *Snapshot) applied(p PatchApplied) {
+// refuse drops the proposal and keeps its patch in sight of the fixer.
+func (s *Snapshot) refuse() {
+	if s.Proposal != nil {
+		s.Refused = &s.Proposal.Patch
+	}
 	s.Proposal = nil
+}
+
+func (s *Snapshot) applied(p PatchApplied) {
+	s.Proposal, s.Refused = nil, nil
 	s.Head, s.Stat = p.Commit, p.After
 	s.Commits++
 	s.close(Patched, Step{Do: Start, Phase: Evaluate})

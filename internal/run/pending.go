@@ -1,6 +1,9 @@
 package run
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Pending is what a run waits for: an approval, an answer, or nothing.
 type Pending struct {
@@ -8,6 +11,8 @@ type Pending struct {
 	Status   Status           `json:"status"`
 	Approval *PendingApproval `json:"approval,omitempty"`
 	Question *PendingQuestion `json:"question,omitempty"`
+	// Deadline is when the wait ends by itself; nil is never.
+	Deadline *time.Time `json:"deadline,omitempty"`
 }
 
 // PendingApproval is the approval that is awaited, and how to settle it.
@@ -67,9 +72,25 @@ func (s *Snapshot) Raise() QuestionRaised {
 	return QuestionRaised{QuestionID: questionID(s.State.Iteration, s.Asked+1), Question: *s.Doubt, Asker: asker}
 }
 
+// Patience is how long the wait under way may last; zero is for ever, or no
+// wait. It counts from the last event, which opened the wait.
+func (s *Snapshot) Patience() time.Duration {
+	switch s.Next.Do {
+	case Decide:
+		return s.Input.Timeouts.Approval
+	case Await:
+		return s.Input.Timeouts.Answer
+	}
+	return 0
+}
+
 // Pending says what the run waits for.
 func (s *Snapshot) Pending() Pending {
 	p := Pending{RunID: s.Input.RunID, Status: s.State.Status}
+	if limit := s.Patience(); limit > 0 {
+		end := s.State.UpdatedAt.Add(limit)
+		p.Deadline = &end
+	}
 	id := s.Input.RunID
 	if a := s.Approval; a != nil && s.Proposal != nil {
 		p.Approval = &PendingApproval{

@@ -92,22 +92,18 @@ type Snapshot struct {
 	Notes   []Note  `json:"notes,omitempty"` // not yet in a prompt
 	Problem Problem `json:"problem,omitzero"`
 
-	Proposal *Proposal  `json:"proposal,omitempty"`
-	Approval *Approval  `json:"approval,omitempty"`
-	Doubt    *Question  `json:"doubt,omitempty"` // asked, or about to be
-	Guidance []Guidance `json:"guidance,omitempty"`
-	outcome             // what Close has to say
+	Proposal *Proposal          `json:"proposal,omitempty"`
+	Approval *ApprovalRequested `json:"approval,omitempty"` // pending
+	Doubt    *Question          `json:"doubt,omitempty"`    // asked, or about to be
+	Guidance []Guidance         `json:"guidance,omitempty"`
+	// Refused is the patch or the answer that was last not taken.
+	Refused *Ref `json:"refused,omitempty"`
+	outcome      // what Close has to say
 }
 
 // Calls counts the provider calls of each phase in this iteration; it names
 // their artifacts.
 type Calls map[Phase]int
-
-// Approval is the pending one.
-type Approval struct {
-	ApprovalRequested
-	Since time.Time `json:"since"`
-}
 
 type outcome struct {
 	Outcome Result `json:"outcome,omitempty"`
