@@ -49,7 +49,7 @@ func (a *Activities) Check(ctx context.Context, in CheckInput) (Judgement, error
 	if err != nil {
 		return Judgement{}, err
 	}
-	e := Evaluation{Checks: report.Checks, Diffstat: in.Stat, Commit: in.Commit}
+	e := Evaluation{Reasons: []string{}, Checks: append([]check.Result{}, report.Checks...), Diffstat: in.Stat, Commit: in.Commit}
 	out := judge(report, &e)
 	if out.Verdict != run.Pass {
 		if e.Mentioned, err = mentioned(ctx, w, in.Commit, report); err != nil {

@@ -67,8 +67,6 @@ func (a *Activities) Propose(ctx context.Context, c Call) (ProposeResult, error)
 			Question: clip(ans.Question, run.MaxTextBytes/4), Reason: clip(ans.Reason, run.MaxTextBytes/4),
 			NeededInput: clipAll(ans.NeededInput),
 		}
-		note := fmt.Sprintf("# %s\n\n%s\n", ans.Question, ans.Reason)
-		_, err = a.runs.Run(c.RunID).Keep(rundir.Artifact(run.Ask, c.Iteration, c.Number, "md"), []byte(note))
 	case answer.Noop:
 		out.Summary = clip(ans.Reason, maxSummary)
 	default:

@@ -320,6 +320,9 @@ func TestEventsQuery(t *testing.T) {
 	if len(rest.Events) != len(all.Events)-3 || rest.Events[0].ID != "evt-000004" {
 		t.Errorf("after 3: %d events from %s", len(rest.Events), rest.Events[0].ID)
 	}
+	if none := query[workflows.EventsResult](t, e, workflows.EventsQuery); len(none.Events) != len(all.Events) {
+		t.Errorf("without an input: %d events", len(none.Events))
+	}
 	if _, err := e.QueryWorkflow(workflows.EventsQuery, workflows.EventsInput{After: "nonsense"}); err == nil {
 		t.Error("a malformed id was accepted")
 	}

@@ -79,4 +79,7 @@ func ApprovalDigest(id ID, patch Digest, base Commit, gate int) Digest {
 
 func approvalID(iteration int, d Digest) string { return fmt.Sprintf("apr-%d-%.12s", iteration, d) }
 
-func questionID(iteration, n int) string { return fmt.Sprintf("qst-%d-%d", iteration, n) }
+// QuestionForm is the form of a question's id: iteration, number in it.
+const QuestionForm = "qst-%d-%d"
+
+func questionID(iteration, n int) string { return fmt.Sprintf(QuestionForm, iteration, n) }

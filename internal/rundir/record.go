@@ -101,6 +101,9 @@ func (d *Dir) Record(e Entry) (last int, err error) {
 	if e.State.LastEventID == nil || *e.State.LastEventID != run.EventID(have) {
 		return have, nil // a later call has been here
 	}
+	if err := d.keepQuestions(e.Events); err != nil {
+		return 0, err
+	}
 	failpoint.Hit("rundir.before-state")
 	if err := errors.Join(replaceJSON(root, factsFile, e.Facts), replaceJSON(root, stateFile, e.State)); err != nil {
 		return 0, fmt.Errorf("record: %w", err)
