@@ -98,13 +98,11 @@ func (a *Activities) store(dir *rundir.Dir, c Call, text []byte, resp provider.R
 			r.usage.TotalTokens = r.usage.InputTokens + r.usage.OutputTokens
 		}
 	}
-	b, err := json.Marshal(meta{c.Provider, run.DigestOf(text), r.finish, r.usage, resp.DurationMs})
-	if err != nil {
-		return reply{}, fmt.Errorf("meta of the answer: %w", err)
-	}
-	if _, err := dir.Keep(c.Artifact("call.json"), b); err != nil {
+	m := meta{c.Provider, run.DigestOf(text), r.finish, r.usage, resp.DurationMs}
+	if _, err := keepJSON(dir, c.Artifact("call.json"), m); err != nil {
 		return reply{}, err
 	}
+	var err error
 	if r.raw, err = dir.Keep(c.Artifact("raw.txt"), text); err != nil {
 		return reply{}, err
 	}

@@ -105,11 +105,7 @@ func judge(report check.Report, e *Evaluation) Judgement {
 }
 
 func (a *Activities) keepEvaluation(id run.ID, iteration int, e Evaluation) (run.Ref, error) {
-	b, err := json.MarshalIndent(e, "", "  ")
-	if err != nil {
-		return run.Ref{}, fmt.Errorf("evaluation: %w", err)
-	}
-	return a.runs.Run(id).Keep(rundir.Artifact(run.Evaluate, iteration, 1, "json"), append(b, '\n'))
+	return keepJSON(a.runs.Run(id), rundir.Artifact(run.Evaluate, iteration, 1, "json"), e)
 }
 
 func (a *Activities) evaluation(id run.ID, ref run.Ref) (e Evaluation, err error) {
