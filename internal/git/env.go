@@ -1,0 +1,82 @@
+package git
+
+import (
+	"fmt"
+	"os"
+)
+
+// The identity of everything that git writes for Ratchet. It is fixed so that
+// the same commit made twice, by whichever worker, has the same id.
+const (
+	Name  = "Ratchet"
+	Email = "ratchet@localhost"
+)
+
+// settings override a repository's own configuration: none of its words may
+// start a program, open a connection or weaken a check of names.
+// Filters and diff drivers cannot be overridden by name; see Shadow and the
+// flags of the calls that print diffs.
+var settings = [][2]string{
+	{"safe.directory", "*"}, // what it protects from is disarmed here
+	{"core.hooksPath", os.DevNull},
+	{"core.fsmonitor", "false"},
+	{"core.attributesFile", os.DevNull},
+	{"core.pager", "cat"},
+	{"core.editor", "false"},
+	{"core.sshCommand", "false"},
+	{"core.protectHFS", "true"},
+	{"core.protectNTFS", "true"},
+	{"core.fsync", "committed"}, // objects and references survive a power cut
+	{"credential.helper", ""},
+	{"protocol.allow", "never"},
+	{"protocol.ext.allow", "never"},
+	{"gc.auto", "0"},
+	{"maintenance.auto", "false"},
+	{"commit.gpgSign", "false"},
+	{"log.showSignature", "false"},
+	{"submodule.recurse", "false"},
+}
+
+// environ is the whole environment of a git: nothing of the worker's but where
+// programs and temporary files are.
+func (r Repo) environ() []string {
+	env := []string{
+		"HOME=" + os.DevNull, // "~" in a configuration must mean something, and hold nothing
+		"LC_ALL=C",
+		"GIT_CONFIG_GLOBAL=" + os.DevNull,
+		"GIT_CONFIG_NOSYSTEM=1",
+		"GIT_ATTR_NOSYSTEM=1",
+		"GIT_TERMINAL_PROMPT=0",
+		"GIT_ALLOW_PROTOCOL=", // none: a missing object is not fetched
+		"GIT_NO_LAZY_FETCH=1",
+		"GIT_NO_REPLACE_OBJECTS=1",
+		"GIT_LITERAL_PATHSPECS=1",
+		"GIT_OPTIONAL_LOCKS=0",
+		"GIT_PAGER=cat",
+		"GIT_EDITOR=false",
+		"GIT_AUTHOR_NAME=" + Name,
+		"GIT_AUTHOR_EMAIL=" + Email,
+		"GIT_COMMITTER_NAME=" + Name,
+		"GIT_COMMITTER_EMAIL=" + Email,
+	}
+	for _, name := range []string{"PATH", "TMPDIR", "DEVELOPER_DIR"} { // the last: where macOS keeps its git
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	for _, v := range [][2]string{
+		{"GIT_DIR", r.GitDir},
+		{"GIT_WORK_TREE", r.WorkTree},
+		{"GIT_INDEX_FILE", r.Index},
+		{"GIT_OBJECT_DIRECTORY", r.Objects},
+	} {
+		if v[1] != "" {
+			env = append(env, v[0]+"="+v[1])
+		}
+	}
+	env = append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(settings)))
+	for i, s := range settings {
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, s[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, s[1]))
+	}
+	return env
+}

@@ -1,0 +1,126 @@
+// Package git is the one place that starts git. Every call is hardened: a
+// repository's configuration, hooks and attributes start no program, nothing
+// of the worker's environment or of the user's own configuration is seen,
+// nothing reaches the network, and every call has a deadline and bounded output.
+//
+// It needs git 2.32, the first that can be told to read no global configuration.
+package git
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+const (
+	timeout   = time.Minute     // of a run, unless its Repo says
+	maxOutput = 16 << 20        // bytes that Run keeps
+	maxStderr = 4 << 10         // bytes of complaint that an error keeps
+	drain     = 2 * time.Second // how long a killed git's children may hold its pipes
+)
+
+// Repo says where git runs. Only Dir is needed; the other fields replace what
+// git would find out from there.
+type Repo struct {
+	Dir      string        // the working directory of git
+	GitDir   string        // the git directory
+	WorkTree string        // the top of the work tree; only with GitDir
+	Index    string        // the index file; only with GitDir
+	Objects  string        // the object directory; only with GitDir
+	Keep     *os.File      // held open by every git that is started until it has ended: a lock, when set
+	Timeout  time.Duration // of one run; zero: a minute. The context may end it earlier
+}
+
+// Call is what one run of git reads and writes.
+type Call struct {
+	Args   []string
+	Stdin  io.Reader // nil: empty
+	Stdout io.Writer // nil: dropped; an error of it ends the call
+}
+
+// Run runs git and returns what it wrote to standard output, at most 16 MiB. The
+// error is an *Error.
+func (r Repo) Run(ctx context.Context, args ...string) ([]byte, error) {
+	var out bounded
+	out.limit = maxOutput
+	err := r.Do(ctx, Call{Args: args, Stdout: &out})
+	return out.buf.Bytes(), err
+}
+
+// Do runs git. The error is an *Error.
+func (r Repo) Do(ctx context.Context, c Call) error {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, timeout))
+	defer cancel()
+	stderr := &head{limit: maxStderr}
+	cmd := r.command(ctx, c.Args)
+	cmd.Stdin, cmd.Stderr = c.Stdin, stderr
+	var out *sink
+	if c.Stdout != nil {
+		out = &sink{to: c.Stdout}
+		cmd.Stdout = out
+	}
+	err := cmd.Run()
+	if out != nil && out.err != nil { // then git died of a broken pipe
+		return &Error{Command: c.Args[0], Exit: -1, Err: out.err}
+	}
+	if err != nil {
+		return failure(ctx, c.Args, stderr.buf.String(), err)
+	}
+	return nil
+}
+
+// sink remembers why its writer would take no more.
+type sink struct {
+	to  io.Writer
+	err error
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	n, err := s.to.Write(p)
+	s.err = err
+	return n, err
+}
+
+// command is git in a process group of its own: an interrupt typed at the
+// terminal does not end it half-way, and its deadline ends its children too.
+func (r Repo) command(ctx context.Context, args []string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir, cmd.Env = r.Dir, r.environ()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = drain
+	if r.Keep != nil {
+		cmd.ExtraFiles = []*os.File{r.Keep}
+	}
+	return cmd
+}
+
+// bounded keeps what is written to it and fails past its limit.
+type bounded struct {
+	buf   bytes.Buffer
+	limit int
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.buf.Len()+len(p) > b.limit {
+		return 0, fmt.Errorf("more than %d bytes: %w", b.limit, ErrOutput)
+	}
+	return b.buf.Write(p)
+}
+
+// head keeps the first bytes that are written to it and drops the rest.
+type head struct {
+	buf   bytes.Buffer
+	limit int
+}
+
+func (h *head) Write(p []byte) (int, error) {
+	h.buf.Write(p[:min(len(p), h.limit-h.buf.Len())])
+	return len(p), nil
+}

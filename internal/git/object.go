@@ -1,0 +1,128 @@
+package git
+
+import (
+	"bytes"
+	"compress/zlib"
+	"context"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash"
+)
+
+// ID is a full object id in lower-case hexadecimal: 40 digits in a SHA-1
+// repository, 64 in a SHA-256 one.
+type ID string
+
+// Valid says whether id has the form of an id; nothing else may be put where git
+// would take a name or an option.
+func (id ID) Valid() bool {
+	if len(id) != 2*sha1.Size && len(id) != 2*sha256.Size {
+		return false
+	}
+	for _, c := range []byte(id) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// Zero is the id of nothing, in the form of id's repository.
+func (id ID) Zero() ID { return ID(bytes.Repeat([]byte("0"), len(id))) }
+
+// newHash is the hash of id's repository.
+func (id ID) newHash() hash.Hash {
+	if len(id) == 2*sha256.Size {
+		return sha256.New()
+	}
+	return sha1.New()
+}
+
+// Kind is what an object is.
+type Kind string
+
+// The kinds of objects; the set is closed.
+const (
+	Commit Kind = "commit"
+	Tree   Kind = "tree"
+	Blob   Kind = "blob"
+	Tag    Kind = "tag"
+)
+
+// packed is the number of a kind in a pack.
+func (k Kind) packed() byte {
+	switch k {
+	case Commit:
+		return 1
+	case Tree:
+		return 2
+	case Blob:
+		return 3
+	}
+	return 4
+}
+
+// Identify returns the id that content has as an object in the repository of like.
+func Identify(like ID, kind Kind, content []byte) ID {
+	h := like.newHash()
+	fmt.Fprintf(h, "%s %d\x00", kind, len(content))
+	h.Write(content)
+	return ID(hex.EncodeToString(h.Sum(nil)))
+}
+
+// Pack collects new objects in memory, to be stored by one git. Make it with NewPack.
+type Pack struct {
+	like  ID
+	seen  map[ID]bool
+	body  bytes.Buffer
+	count uint32
+}
+
+// NewPack makes an empty pack for the repository that like is of.
+func NewPack(like ID) *Pack { return &Pack{like: like, seen: map[ID]bool{}} }
+
+// Add puts an object into the pack, once, and returns its id.
+func (p *Pack) Add(kind Kind, content []byte) ID {
+	id := Identify(p.like, kind, content)
+	if p.seen[id] {
+		return id
+	}
+	p.seen[id] = true
+	p.count++
+	p.entry(kind.packed(), content)
+	return id
+}
+
+// entry writes the type and size, four bits and then seven a byte, and the compressed content.
+func (p *Pack) entry(kind byte, content []byte) {
+	size := uint64(len(content))
+	b := kind<<4 | byte(size&15)
+	for size >>= 4; size > 0; size >>= 7 {
+		p.body.WriteByte(b | 0x80)
+		b = byte(size & 0x7f)
+	}
+	p.body.WriteByte(b)
+	z, _ := zlib.NewWriterLevel(&p.body, zlib.BestSpeed) // the level is a valid one
+	z.Write(content)                                     // a buffer takes everything
+	z.Close()
+}
+
+func (p *Pack) bytes() []byte {
+	out := binary.BigEndian.AppendUint32([]byte("PACK"), 2)
+	out = binary.BigEndian.AppendUint32(out, p.count)
+	out = append(out, p.body.Bytes()...)
+	sum := p.like.newHash()
+	sum.Write(out)
+	return sum.Sum(out)
+}
+
+// Store writes the objects of p as loose objects. Storing them again is a
+// no-op, and a git that is killed half-way leaves only unreferenced objects.
+// They are not checked by --strict: it would judge, and refuse, what old
+// objects that they refer to contain.
+func (r Repo) Store(ctx context.Context, p *Pack) error {
+	return r.Do(ctx, Call{Args: []string{"unpack-objects", "-q"}, Stdin: bytes.NewReader(p.bytes())})
+}

@@ -1,0 +1,142 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Object is an object as it was read.
+type Object struct {
+	Kind    Kind
+	Size    int64  // of all of it
+	Content []byte // the first bytes of it, as many as were asked for
+}
+
+// Objects reads objects by id through one git that is started at the first
+// read and answers until Close. It is safe for concurrent use.
+type Objects struct {
+	repo Repo
+
+	mu  sync.Mutex
+	git *reader // nil: none runs
+}
+
+// NewObjects reads the objects of r. It starts nothing yet.
+func NewObjects(r Repo) *Objects { return &Objects{repo: r} }
+
+// Read reads the first limit bytes of an object. The error matches ErrObject when
+// the repository does not have it. The end of ctx ends the read.
+func (o *Objects) Read(ctx context.Context, id ID, limit int64) (Object, error) {
+	if !id.Valid() {
+		return Object{}, fmt.Errorf("object %q: not an id", string(id))
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return Object{}, fmt.Errorf("object %s: %w", id, context.Cause(ctx))
+	}
+	if o.git == nil {
+		g, err := startReader(o.repo)
+		if err != nil {
+			return Object{}, fmt.Errorf("object %s: %w", id, err)
+		}
+		o.git = g
+	}
+	stop := context.AfterFunc(ctx, o.git.kill)
+	object, err := o.git.read(id, limit)
+	if !stop() || err != nil && !errors.Is(err, ErrObject) { // it is gone, or out of step
+		err = errors.Join(err, context.Cause(ctx))
+		o.git.kill()
+		o.git.wait()
+		o.git = nil
+	}
+	if err != nil {
+		return Object{}, fmt.Errorf("object %s: %w", id, err)
+	}
+	return object, nil
+}
+
+// Close ends the git that answers, if one runs. Reading again starts another.
+func (o *Objects) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.git == nil {
+		return nil
+	}
+	err := o.git.wait()
+	o.git = nil
+	if err != nil {
+		return fmt.Errorf("end git cat-file: %w", err)
+	}
+	return nil
+}
+
+// reader is a running git cat-file --batch.
+type reader struct {
+	cmd    *exec.Cmd
+	cancel context.CancelFunc
+	in     io.WriteCloser
+	out    *bufio.Reader
+}
+
+func startReader(r Repo) (*reader, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	args := []string{"cat-file", "--batch"}
+	cmd := r.command(ctx, args)
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	err := errors.Join(err1, err2)
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		cancel()
+		return nil, failure(ctx, args, "", err)
+	}
+	return &reader{cmd: cmd, cancel: cancel, in: in, out: bufio.NewReader(out)}, nil
+}
+
+func (r *reader) kill() { r.cancel() }
+
+func (r *reader) wait() error {
+	defer r.cancel()
+	r.in.Close() // its end of input is git's end
+	return r.cmd.Wait()
+}
+
+// read asks for one object: a line out, a line of id, kind and size back, the content, a line feed.
+func (r *reader) read(id ID, limit int64) (Object, error) {
+	if _, err := io.WriteString(r.in, string(id)+"\n"); err != nil {
+		return Object{}, err
+	}
+	line, err := r.out.ReadString('\n')
+	if err != nil {
+		return Object{}, err
+	}
+	fields := strings.Fields(line)
+	if len(fields) == 2 {
+		return Object{}, ErrObject
+	}
+	if len(fields) != 3 {
+		return Object{}, fmt.Errorf("git cat-file: unexpected answer %q", line)
+	}
+	size, err := strconv.ParseInt(fields[2], 10, 64)
+	if err != nil || size < 0 {
+		return Object{}, fmt.Errorf("git cat-file: unexpected answer %q", line)
+	}
+	content := make([]byte, max(0, min(size, limit)))
+	if _, err := io.ReadFull(r.out, content); err != nil {
+		return Object{}, err
+	}
+	if _, err := io.CopyN(io.Discard, r.out, size-int64(len(content))+1); err != nil {
+		return Object{}, err
+	}
+	return Object{Kind: Kind(fields[1]), Size: size, Content: content}, nil
+}

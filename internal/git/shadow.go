@@ -1,0 +1,93 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// Shadow makes dir a git directory that borrows the objects of the repository
+// whose shared git directory is common, and has nothing else of it: no configuration, so no
+// filter that a checkout would run, no hooks and no references. Its HEAD is commit. Run in
+// it what compares or writes the files of workTree. An index that is there stays;
+// everything else is written anew, so that doing it twice is doing it once. extra lines
+// join its configuration, one "name=value" each.
+func Shadow(dir, common, workTree string, commit ID, extra ...string) (Repo, error) {
+	if err := os.MkdirAll(filepath.Join(dir, "refs"), 0o700); err != nil {
+		return Repo{}, fmt.Errorf("make shadow: %w", err)
+	}
+	for name, text := range map[string]string{"HEAD": string(commit) + "\n", "config": shadowConfig(commit, extra)} {
+		if err := replace(filepath.Join(dir, name), text); err != nil {
+			return Repo{}, fmt.Errorf("make shadow: %w", err)
+		}
+	}
+	return Repo{
+		Dir:      workTree,
+		GitDir:   dir,
+		WorkTree: workTree,
+		Index:    filepath.Join(dir, "index"),
+		Objects:  filepath.Join(common, "objects"),
+	}, nil
+}
+
+// quoted escapes what a quoted value of a configuration cannot hold.
+var quoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+
+func shadowConfig(like ID, extra []string) string {
+	lines := []string{"core.bare=false", "core.logAllRefUpdates=false", "diff.ignoreSubmodules=all"}
+	if runtime.GOOS == "darwin" { // what its file system does to names
+		lines = append(lines, "core.ignoreCase=true", "core.precomposeUnicode=true")
+	}
+	version := "core.repositoryFormatVersion=0"
+	if len(like) == 64 {
+		version = "core.repositoryFormatVersion=1"
+		lines = append(lines, "extensions.objectFormat=sha256")
+	}
+	var b strings.Builder
+	for _, line := range append(append([]string{version}, lines...), extra...) {
+		name, value, _ := strings.Cut(line, "=")
+		section, key, _ := strings.Cut(name, ".")
+		fmt.Fprintf(&b, "[%s]\n\t%s = \"%s\"\n", section, key, quoted.Replace(value))
+	}
+	return b.String()
+}
+
+// replace writes a small file unless it holds the text already, by a rename:
+// what else the name may have come to be is not written through.
+func replace(name, text string) error {
+	if fi, err := os.Lstat(name); err == nil && fi.Mode().IsRegular() && fi.Size() == int64(len(text)) {
+		if old, err := os.ReadFile(name); err == nil && string(old) == text {
+			return nil
+		}
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return os.Rename(f.Name(), name)
+}
+
+// FileRules reads what a repository's own configuration says about how files
+// and their names look on this file system, as extra lines for Shadow.
+func (r Repo) FileRules(ctx context.Context) ([]string, error) {
+	const names = `^core\.(autocrlf|eol|filemode|ignorecase|symlinks|precomposeunicode|trustctime|checkstat)$`
+	out, err := r.Run(ctx, "config", "-z", "--get-regexp", names)
+	if err != nil && ExitCode(err) != 1 { // 1: none is set
+		return nil, err
+	}
+	var rules []string
+	for item := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		if name, value, ok := strings.Cut(item, "\n"); ok {
+			rules = append(rules, name+"="+value)
+		}
+	}
+	return rules, nil
+}

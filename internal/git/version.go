@@ -1,0 +1,42 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Minimum is the oldest git that will do: 2.32 reads GIT_CONFIG_GLOBAL, and
+// GIT_CONFIG_COUNT and rev-parse --path-format came shortly before.
+const Minimum = "2.32"
+
+// Version returns the version of the installed git. The error matches
+// ErrMissing or ErrTooOld when that is the trouble.
+func Version(ctx context.Context) (string, error) {
+	out, err := Repo{}.Run(ctx, "version")
+	if err != nil {
+		return "", err
+	}
+	fields := strings.Fields(string(out)) // git version 2.39.5 (Apple Git-154)
+	if len(fields) < 3 {
+		return "", fmt.Errorf("git version: unexpected answer %q", out)
+	}
+	if older(fields[2], Minimum) {
+		return fields[2], fmt.Errorf("git %s: %w", fields[2], ErrTooOld)
+	}
+	return fields[2], nil
+}
+
+// older compares the leading two numbers of two versions.
+func older(v, than string) bool {
+	a, b := numbers(v), numbers(than)
+	return a[0] < b[0] || a[0] == b[0] && a[1] < b[1]
+}
+
+func numbers(v string) (n [2]int) {
+	for i, part := range strings.SplitN(v, ".", 3)[:min(2, strings.Count(v, ".")+1)] {
+		n[i], _ = strconv.Atoi(part) // a word that is no number counts as none: too old
+	}
+	return n
+}

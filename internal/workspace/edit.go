@@ -1,0 +1,175 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/patch"
+)
+
+// edit is what happens to one name of a tree: to the file there, to names
+// below it, or to both where a file gives way to a directory or the other way round.
+type edit struct {
+	file  *exchange
+	below map[string]*edit
+}
+
+// exchange replaces, makes or deletes a file; nil is absent.
+type exchange struct{ before, after *git.Entry }
+
+// edits turns a change into the edit of the repository's root, and puts the
+// new contents into pack.
+func edits(pack *git.Pack, like git.ID, prefix string, c *patch.Change) (*edit, error) {
+	top := &edit{}
+	for _, f := range c.Files {
+		before, after := blob(like, f.Before), blob(like, f.After)
+		if f.After != nil {
+			pack.Add(git.Blob, f.After.Content)
+		}
+		var err error
+		switch f.Kind {
+		case patch.Renamed:
+			if err = top.add(prefix, f.OldPath, exchange{before: before}); err == nil {
+				err = top.add(prefix, f.Path, exchange{after: after})
+			}
+		case patch.Copied:
+			err = top.add(prefix, f.Path, exchange{after: after})
+		default:
+			err = top.add(prefix, f.Path, exchange{before, after})
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return top, nil
+}
+
+// blob is the entry of a file in a tree, without its name.
+func blob(like git.ID, f *patch.File) *git.Entry {
+	if f == nil {
+		return nil
+	}
+	mode := git.ModeFile
+	if f.Mode == patch.Executable {
+		mode = git.ModeExecutable
+	}
+	return &git.Entry{Mode: mode, ID: git.Identify(like, git.Blob, f.Content)}
+}
+
+// add puts an exchange at a path. Plan has checked the path; a caller that did
+// not plan is still kept inside the tree and out of .git.
+func (e *edit) add(prefix, name string, x exchange) error {
+	if !fs.ValidPath(name) || name == "." {
+		return fmt.Errorf("path %q: not a clean relative path", name)
+	}
+	for part := range strings.SplitSeq(path.Join(prefix, name), "/") {
+		if strings.EqualFold(part, ".git") {
+			return fmt.Errorf("path %q: inside a git directory", name)
+		}
+		if e.below == nil {
+			e.below = map[string]*edit{}
+		}
+		if e.below[part] == nil {
+			e.below[part] = &edit{}
+		}
+		e = e.below[part]
+	}
+	if e.file != nil {
+		return fmt.Errorf("path %q: changed twice", name)
+	}
+	e.file = &x
+	return nil
+}
+
+// rewriter makes the trees that edits lead to.
+type rewriter struct {
+	store *store
+	pack  *git.Pack
+}
+
+// tree applies the edits below one directory and returns the id of its new tree, empty
+// when nothing is left in it. An empty id is a directory that is not there yet.
+func (r rewriter) tree(ctx context.Context, dir string, id git.ID, e *edit) (git.ID, error) {
+	var entries []git.Entry
+	if id != "" {
+		old, err := r.store.tree(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		entries = slices.Clone(old)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.below)) {
+		i := slices.IndexFunc(entries, func(e git.Entry) bool { return e.Name == name })
+		var old *git.Entry
+		if i >= 0 {
+			old = &entries[i]
+		}
+		entry, err := r.entry(ctx, path.Join(dir, name), old, e.below[name])
+		if err != nil {
+			return "", err
+		}
+		switch {
+		case entry == nil && i >= 0:
+			entries = slices.Delete(entries, i, i+1)
+		case entry != nil && i >= 0:
+			entries[i] = git.Entry{Name: name, Mode: entry.Mode, ID: entry.ID}
+		case entry != nil:
+			entries = append(entries, git.Entry{Name: name, Mode: entry.Mode, ID: entry.ID})
+		}
+	}
+	if len(entries) == 0 {
+		return "", nil
+	}
+	return r.pack.Add(git.Tree, git.FormatTree(entries)), nil
+}
+
+// entry applies an edit to one name: a directory is emptied before a file takes
+// its name, and a file goes before a directory does.
+func (r rewriter) entry(ctx context.Context, name string, at *git.Entry, e *edit) (*git.Entry, error) {
+	directory := at != nil && at.Mode == git.ModeTree
+	var err error
+	if directory && e.below != nil {
+		if at, err = r.descend(ctx, name, at, e); err != nil {
+			return nil, err
+		}
+	}
+	if e.file != nil {
+		if !same(at, e.file.before) {
+			return nil, fmt.Errorf("%s: %w", name, ErrPlan)
+		}
+		at = e.file.after
+	}
+	if !directory && e.below != nil {
+		return r.descend(ctx, name, at, e)
+	}
+	return at, nil
+}
+
+func (r rewriter) descend(ctx context.Context, name string, at *git.Entry, e *edit) (*git.Entry, error) {
+	var id git.ID
+	switch {
+	case at != nil && at.Mode == git.ModeTree:
+		id = at.ID
+	case at != nil:
+		return nil, fmt.Errorf("%s: %w: it is not a directory", name, ErrPlan)
+	}
+	id, err := r.tree(ctx, name, id, e)
+	if err != nil || id == "" {
+		return nil, err
+	}
+	return &git.Entry{Mode: git.ModeTree, ID: id}, nil
+}
+
+// same says whether what is there is what the plan saw.
+func same(at, planned *git.Entry) bool {
+	if at == nil || planned == nil {
+		return at == planned
+	}
+	return at.ID == planned.ID && at.Mode.Regular() && at.Mode.Executable() == planned.Mode.Executable()
+}

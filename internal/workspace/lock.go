@@ -1,0 +1,51 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+// lock excludes every other process, and the git that a killed one left running,
+// from changing the workspace. It waits for them until ctx ends. The returned file goes to every git as
+// git.Repo.Keep: the lock is free when the last holder has ended.
+func lock(ctx context.Context, name string) (*os.File, error) {
+	for {
+		f, err := tryLock(name)
+		if f != nil || err != nil {
+			return f, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for lock %s: %w", name, context.Cause(ctx))
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// tryLock returns no file when another holds the lock.
+func tryLock(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open lock: %w", err)
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil && sameFile(f, name) {
+		return f, nil
+	}
+	f.Close()
+	if err == nil || errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR) {
+		return nil, nil
+	}
+	return nil, fmt.Errorf("lock %s: %w", name, err)
+}
+
+// sameFile says whether name is still the locked file: Remove deletes it.
+func sameFile(f *os.File, name string) bool {
+	a, err1 := f.Stat()
+	b, err2 := os.Lstat(name)
+	return err1 == nil && err2 == nil && os.SameFile(a, b)
+}

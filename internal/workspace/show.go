@@ -1,0 +1,218 @@
+package workspace
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// File is one regular file of a commit.
+type File struct {
+	Path string      // relative to Prefix
+	Mode fs.FileMode // 0644 or 0755
+	Size int64
+}
+
+// Files lists the regular files of commit below Prefix in git's order; symbolic
+// links and submodules are left out.
+func (w *Workspace) Files(ctx context.Context, commit run.Commit) ([]File, error) {
+	at, err := newStore(w.objects).find(ctx, commit, w.spec.Prefix, ".")
+	if err != nil {
+		return nil, fmt.Errorf("list files of %s: %w", commit, err)
+	}
+	var files []File
+	err = w.records(ctx, func(record string) error {
+		meta, name, _ := strings.Cut(record, "\t")
+		fields := strings.Fields(meta) // mode, kind, id, size
+		if len(fields) != 4 {
+			return fmt.Errorf("unexpected line %q", record)
+		}
+		mode, err1 := strconv.ParseUint(fields[0], 8, 32)
+		if m := git.Mode(mode); err1 == nil && !m.Regular() {
+			return nil
+		}
+		size, err2 := strconv.ParseInt(fields[3], 10, 64)
+		files = append(files, File{Path: name, Mode: git.Mode(mode).Perm(), Size: size})
+		return errors.Join(err1, err2)
+	}, "ls-tree", "-r", "-l", "-z", string(at.ID))
+	if err != nil {
+		return nil, fmt.Errorf("list files of %s: %w", commit, err)
+	}
+	return files, nil
+}
+
+// Read reads the first limit bytes of a file of commit and says how big all of it is. The
+// errors are those of patch.Tree's Lookup, without its limit.
+func (w *Workspace) Read(ctx context.Context, commit run.Commit, name string, limit int64) ([]byte, int64, error) {
+	e, err := newStore(w.objects).find(ctx, commit, w.spec.Prefix, name)
+	if err == nil && !e.Mode.Regular() {
+		err = &patch.EntryError{Path: name, Entry: entry(e.Mode)}
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("read %s of %s: %w", name, commit, err)
+	}
+	o, err := w.objects.Read(ctx, e.ID, limit)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read %s of %s: %w", name, commit, err)
+	}
+	return o.Content, o.Size, nil
+}
+
+// Diff writes the unified diff between two commits, with paths relative to
+// Prefix. An error of out ends it, so a bounded out bounds it.
+func (w *Workspace) Diff(ctx context.Context, from, to run.Commit, out io.Writer) error {
+	args, err := w.diffArgs(from, to, "-p", "--full-index", "--src-prefix=a/", "--dst-prefix=b/")
+	if err == nil {
+		err = w.repo.Do(ctx, git.Call{Args: args, Stdout: out})
+	}
+	if err != nil {
+		return fmt.Errorf("diff %s to %s: %w", from, to, err)
+	}
+	return nil
+}
+
+// FileStat counts the lines of one file that a diff changes.
+type FileStat struct {
+	Path    string `json:"path"`
+	OldPath string `json:"oldPath,omitempty"` // of a renamed file
+	Added   int    `json:"added"`
+	Deleted int    `json:"deleted"`
+	Binary  bool   `json:"binary,omitempty"` // its lines are not counted
+}
+
+// DiffStat counts what Diff would show, file by file.
+func (w *Workspace) DiffStat(ctx context.Context, from, to run.Commit) ([]FileStat, error) {
+	args, err := w.diffArgs(from, to, "--numstat", "-z")
+	var stats []FileStat
+	if err == nil {
+		stats, err = w.numstat(ctx, args)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("diff %s to %s: %w", from, to, err)
+	}
+	return stats, nil
+}
+
+// numstat reads lines of "added TAB deleted TAB path"; a rename has no path there, and its
+// two paths follow.
+func (w *Workspace) numstat(ctx context.Context, args []string) ([]FileStat, error) {
+	var stats []FileStat
+	var names []string // still to come, of the last
+	err := w.records(ctx, func(record string) error {
+		if len(names) < 2 && names != nil {
+			if names = append(names, record); len(names) == 2 {
+				stats[len(stats)-1].OldPath, stats[len(stats)-1].Path, names = names[0], names[1], nil
+			}
+			return nil
+		}
+		fields := strings.SplitN(record, "\t", 3)
+		if len(fields) != 3 {
+			return fmt.Errorf("unexpected line %q", record)
+		}
+		s := FileStat{Path: fields[2], Binary: fields[0] == "-"}
+		if !s.Binary {
+			var err1, err2 error
+			s.Added, err1 = strconv.Atoi(fields[0])
+			s.Deleted, err2 = strconv.Atoi(fields[1])
+			if err := errors.Join(err1, err2); err != nil {
+				return err
+			}
+		}
+		if s.Path == "" {
+			names = []string{}
+		}
+		stats = append(stats, s)
+		return nil
+	}, args...)
+	return stats, err
+}
+
+// diffArgs are the arguments of a diff that depends on the two commits alone: no
+// program of the user's shows it.
+func (w *Workspace) diffArgs(from, to run.Commit, form ...string) ([]string, error) {
+	for _, c := range []run.Commit{from, to} {
+		if !git.ID(c).Valid() {
+			return nil, fmt.Errorf("commit %q: not a full commit id", string(c))
+		}
+	}
+	args := append([]string{"diff-tree", "-r", "-M", "--no-color", "--no-ext-diff", "--no-textconv"}, form...)
+	if w.spec.Prefix != "" {
+		args = append(args, "--relative="+w.spec.Prefix+"/")
+	}
+	return append(args, string(from), string(to)), nil
+}
+
+// LogEntry is one commit of a log.
+type LogEntry struct {
+	Commit  run.Commit `json:"commit"`
+	Time    time.Time  `json:"time"`
+	Subject string     `json:"subject"`
+}
+
+// maxLog is how many commits a log has at most.
+const maxLog = 10_000
+
+// Log lists the commits that head has and base has not, the oldest first.
+func (w *Workspace) Log(ctx context.Context, base, head run.Commit) ([]LogEntry, error) {
+	if !git.ID(base).Valid() || !git.ID(head).Valid() {
+		return nil, fmt.Errorf("log of %q to %q: not full commit ids", string(base), string(head))
+	}
+	var entries []LogEntry
+	err := w.records(ctx, func(record string) error {
+		fields := strings.SplitN(record, "\n", 3)
+		if len(fields) != 3 {
+			return fmt.Errorf("unexpected line %q", record)
+		}
+		seconds, err := strconv.ParseInt(fields[1], 10, 64)
+		entries = append(entries, LogEntry{run.Commit(fields[0]), time.Unix(seconds, 0).UTC(), fields[2]})
+		return err
+	}, "log", "-z", "--reverse", "--topo-order", "--encoding=UTF-8", "--no-color", "--no-show-signature",
+		"--no-mailmap", "--format=tformat:%H%n%ct%n%s", "-n", strconv.Itoa(maxLog), string(base)+".."+string(head))
+	if err != nil {
+		return nil, fmt.Errorf("log of %s to %s: %w", base, head, err)
+	}
+	return entries, nil
+}
+
+// records runs git and gives each part of its output that ends in a NUL to take, as it comes.
+func (w *Workspace) records(ctx context.Context, take func(string) error, args ...string) error {
+	r, pipe := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		err := w.repo.Do(ctx, git.Call{Args: args, Stdout: pipe})
+		pipe.CloseWithError(err)
+		done <- err
+	}()
+	err := scan(r, take)
+	r.CloseWithError(err) // git, if it still writes, ends
+	if ended := <-done; err == nil {
+		err = ended
+	}
+	return err
+}
+
+func scan(r io.Reader, take func(string) error) error {
+	lines := bufio.NewReader(r)
+	for {
+		record, err := lines.ReadString(0)
+		if err == io.EOF && record == "" {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := take(record[:len(record)-1]); err != nil {
+			return err
+		}
+	}
+}

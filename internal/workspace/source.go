@@ -1,0 +1,198 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// Why a run cannot start from a directory. Each comes wrapped in one line that
+// says what to do.
+var (
+	ErrNotRepository = git.ErrNotRepository
+	ErrNoCommits     = errors.New("no commits yet")
+	ErrBase          = errors.New("no such commit")
+	ErrDirty         = errors.New("changes are not committed")
+	ErrBranchName    = errors.New("a branch is called ratchet")
+	ErrReftable      = errors.New("references are in reftables, which cannot be used: run git refs migrate --ref-format=files")
+)
+
+// Source is where a run starts from.
+type Source struct {
+	Root   string     // top of the user's work tree; the git directory of a bare repository
+	Prefix string     // the directory that was asked for, relative to Root; empty for Root itself
+	Base   run.Commit // a full id
+	Branch string     // what Root has checked out, for display; empty when detached
+}
+
+// Inspect finds the repository that dir is in and resolves base in it. An empty base
+// is the last commit, and then changes of tracked files that are not committed are an error, for the run
+// would not see them. Nothing is changed, the user's index included. Submodules are not looked into.
+func Inspect(ctx context.Context, dir, base string) (Source, error) {
+	if _, err := git.Version(ctx); err != nil {
+		return Source{}, err
+	}
+	if fi, err := os.Stat(dir); err != nil {
+		return Source{}, fmt.Errorf("repository: %w", err)
+	} else if !fi.IsDir() {
+		return Source{}, fmt.Errorf("repository %s: not a directory", dir)
+	}
+	at, err := locate(ctx, git.Repo{Dir: dir})
+	if err != nil {
+		return Source{}, fmt.Errorf("repository %s: %w", dir, err)
+	}
+	src, err := at.source(ctx, base)
+	if err != nil {
+		return Source{}, fmt.Errorf("repository %s: %w", at.root, err)
+	}
+	return src, nil
+}
+
+// place is a repository as it was found from a directory.
+type place struct {
+	repo   git.Repo
+	gitDir string // of this work tree
+	common string // shared by all of them
+	bare   bool
+	root   string
+	prefix string
+}
+
+func locate(ctx context.Context, r git.Repo) (place, error) {
+	lines, err := revParse(ctx, r, 4, "--absolute-git-dir", "--git-common-dir", "--is-bare-repository", "--is-inside-work-tree")
+	if errors.Is(err, git.ErrNotRepository) {
+		return place{}, fmt.Errorf("%w: run git init and commit there, or name another with --repo", ErrNotRepository)
+	}
+	if err != nil {
+		return place{}, err
+	}
+	p := place{repo: r, gitDir: lines[0], common: lines[1], bare: lines[2] == "true"}
+	switch {
+	case p.bare:
+		p.root = p.common
+		return p, nil
+	case lines[3] != "true":
+		return place{}, errors.New("inside a git directory: name the work tree with --repo")
+	}
+	if lines, err = revParse(ctx, r, 2, "--show-toplevel", "--show-prefix"); err != nil {
+		return place{}, err
+	}
+	p.root, p.prefix = filepath.FromSlash(lines[0]), strings.TrimSuffix(lines[1], "/")
+	return p, nil
+}
+
+// revParse asks for n lines.
+func revParse(ctx context.Context, r git.Repo, n int, args ...string) ([]string, error) {
+	out, err := r.Run(ctx, append([]string{"rev-parse", "--path-format=absolute"}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	if len(lines) != n {
+		return nil, fmt.Errorf("git rev-parse: %d lines, not %d: is a line feed in a path?", len(lines), n)
+	}
+	return lines, nil
+}
+
+func (p place) source(ctx context.Context, base string) (Source, error) {
+	if err := refuseReftable(p.common); err != nil {
+		return Source{}, err
+	}
+	head, err := p.resolve(ctx, "HEAD")
+	if errors.Is(err, ErrBase) && base == "" {
+		return Source{}, fmt.Errorf("%w: commit something first", ErrNoCommits)
+	}
+	commit := head
+	if base != "" {
+		commit, err = p.resolve(ctx, base)
+	}
+	if err != nil {
+		return Source{}, err
+	}
+	if base == "" && !p.bare {
+		if err := p.clean(ctx, head); err != nil {
+			return Source{}, err
+		}
+	}
+	if out, err := p.repo.Run(ctx, "for-each-ref", "--count=1", "refs/heads/ratchet"); err != nil {
+		return Source{}, err
+	} else if strings.HasSuffix(strings.TrimSpace(string(out)), "\trefs/heads/ratchet") {
+		return Source{}, fmt.Errorf("%w, which is in the way of the runs' branches ratchet/...: rename it", ErrBranchName)
+	}
+	branch, err := p.repo.Run(ctx, "symbolic-ref", "--short", "-q", "HEAD")
+	if err != nil && git.ExitCode(err) != 1 { // 1: detached
+		return Source{}, err
+	}
+	return Source{Root: p.root, Prefix: p.prefix, Base: commit, Branch: strings.TrimSpace(string(branch))}, nil
+}
+
+// resolve turns a user's name for a commit into its id.
+func (p place) resolve(ctx context.Context, name string) (run.Commit, error) {
+	missing := fmt.Errorf("base %q: %w: name a branch, a tag or a commit of this repository", name, ErrBase)
+	if strings.HasPrefix(name, "-") || strings.ContainsAny(name, "\x00\n") {
+		return "", missing
+	}
+	out, err := p.repo.Run(ctx, "rev-parse", "--verify", "-q", name+"^{commit}")
+	if git.ExitCode(err) > 0 {
+		return "", missing
+	}
+	return run.Commit(strings.TrimSpace(string(out))), err
+}
+
+// clean compares the user's work tree with the last commit through a shadow,
+// so that no filter of theirs runs and their index stays as it is.
+func (p place) clean(ctx context.Context, head run.Commit) error {
+	rules, err := p.repo.FileRules(ctx)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "ratchet-inspect-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	shadow, err := git.Shadow(dir, p.common, p.root, git.ID(head), rules...)
+	if err != nil {
+		return err
+	}
+	if err := borrowIndex(&shadow, p.gitDir); err != nil {
+		return err
+	}
+	shadow.Timeout = checkoutTimeout
+	out, err := shadow.Run(ctx, "status", "-z", "--porcelain=v1", "--untracked-files=no", "--ignore-submodules=all", "--no-renames")
+	if err != nil || len(out) == 0 {
+		return err
+	}
+	first, _, _ := strings.Cut(string(out), "\x00")
+	return fmt.Errorf("%w (%d files, %q first): commit or stash them, or pass --base HEAD to run from the last commit without them",
+		ErrDirty, strings.Count(string(out), "\x00"), strings.TrimSpace(first[min(3, len(first)):]))
+}
+
+// borrowIndex lets shadow read the index of gitDir. The parts of a split index
+// are looked for beside HEAD; they are copied, for git touches those that it reads.
+func borrowIndex(shadow *git.Repo, gitDir string) error {
+	shadow.Index = filepath.Join(gitDir, "index")
+	entries, err := os.ReadDir(gitDir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), "sharedindex.") {
+			continue
+		}
+		part, err := os.ReadFile(filepath.Join(gitDir, e.Name()))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(shadow.GitDir, e.Name()), part, 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

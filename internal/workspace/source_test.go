@@ -1,0 +1,172 @@
+package workspace_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/workspace"
+)
+
+func TestInspect(t *testing.T) {
+	r := userRepo(t, sample)
+	head := runGit(t, r, "rev-parse", "HEAD")
+	runGit(t, r, "tag", "-m", "annotated", "v1")
+	linked := filepath.Join(filepath.Dir(r.Dir), "linked")
+	runGit(t, r, "worktree", "add", "-q", "-b", "side", linked)
+	bare := filepath.Join(filepath.Dir(r.Dir), "bare.git")
+	runGit(t, git.Repo{Dir: filepath.Dir(r.Dir)}, "init", "-q", "--bare", "-b", "main", bare)
+	must(t, os.Remove(filepath.Join(bare, "objects", "info")))
+	must(t, os.MkdirAll(filepath.Join(bare, "objects", "info"), 0o755))
+	must(t, os.WriteFile(filepath.Join(bare, "objects", "info", "alternates"), []byte(filepath.Join(r.Dir, ".git", "objects")+"\n"), 0o644))
+	runGit(t, git.Repo{Dir: bare, GitDir: bare}, "update-ref", "refs/heads/main", head)
+	write(t, r.Dir, files{"untracked": "x\n"}) // no reason to refuse
+
+	tests := []struct {
+		name, dir, base string
+		want            workspace.Source
+	}{
+		{"the top", r.Dir, "", workspace.Source{Root: r.Dir, Branch: "main"}},
+		{"a sub-directory", filepath.Join(r.Dir, "lib", "b"), "", workspace.Source{Root: r.Dir, Prefix: "lib/b", Branch: "main"}},
+		{"a sub-directory with a space", filepath.Join(r.Dir, "with space"), "", workspace.Source{Root: r.Dir, Prefix: "with space", Branch: "main"}},
+		{"an annotated tag", r.Dir, "v1", workspace.Source{Root: r.Dir, Branch: "main"}},
+		{"an abbreviated id", r.Dir, head[:10], workspace.Source{Root: r.Dir, Branch: "main"}},
+		{"a linked work tree", linked, "", workspace.Source{Root: linked, Branch: "side"}},
+		{"a bare repository", bare, "", workspace.Source{Root: bare, Branch: "main"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.want.Base = "" // compared apart
+			got, err := workspace.Inspect(t.Context(), tt.dir, tt.base)
+			must(t, err)
+			if string(got.Base) != head {
+				t.Errorf("base %s, want %s", got.Base, head)
+			}
+			got.Base = ""
+			if got != tt.want {
+				t.Errorf("%+v, want %+v", got, tt.want)
+			}
+			spec := specOf(t, git.Repo{Dir: tt.dir})
+			spec.Dir = filepath.Join(t.TempDir(), "w")
+			w := open(t, spec)
+			must(t, w.Prepare(t.Context()))
+			wantTree(t, w.Dir(), sample)
+			must(t, w.Remove(t.Context()))
+		})
+	}
+}
+
+func TestInspectRefuses(t *testing.T) {
+	inRepo := func(change func(t *testing.T, r git.Repo)) func(*testing.T) string {
+		return func(t *testing.T) string {
+			r := userRepo(t, sample)
+			change(t, r)
+			return r.Dir
+		}
+	}
+	tests := []struct {
+		name  string
+		setup func(*testing.T) string
+		base  string
+		want  error
+		says  string
+	}{
+		{"a plain directory", func(t *testing.T) string { return t.TempDir() }, "", workspace.ErrNotRepository, "git init"},
+		{"nothing there", func(t *testing.T) string { return filepath.Join(t.TempDir(), "no") }, "", os.ErrNotExist, "no such file"},
+		{"a file", func(t *testing.T) string {
+			name := filepath.Join(t.TempDir(), "f")
+			must(t, os.WriteFile(name, nil, 0o600))
+			return name
+		}, "", nil, "not a directory"},
+		{"the git directory", inRepo(func(t *testing.T, r git.Repo) {}), "", nil, "inside a git directory"},
+		{"no commits", func(t *testing.T) string {
+			dir := t.TempDir()
+			runGit(t, git.Repo{Dir: dir}, "init", "-q")
+			return dir
+		}, "", workspace.ErrNoCommits, "commit something first"},
+		{"a base that is not there", inRepo(func(t *testing.T, r git.Repo) {}), "nope", workspace.ErrBase, `base "nope"`},
+		{"a base that is an option", inRepo(func(t *testing.T, r git.Repo) {}), "--all", workspace.ErrBase, "name a branch"},
+		{"a base that is a tree", inRepo(func(t *testing.T, r git.Repo) {}), "HEAD:lib", workspace.ErrBase, "name a branch"},
+		{"a modified file", inRepo(func(t *testing.T, r git.Repo) {
+			write(t, r.Dir, files{"main.go": "package other\n"})
+		}), "", workspace.ErrDirty, `"main.go" first): commit or stash them, or pass --base HEAD`},
+		{"a staged file", inRepo(func(t *testing.T, r git.Repo) {
+			write(t, r.Dir, files{"new.go": "package main\n"})
+			runGit(t, r, "add", "new.go")
+		}), "", workspace.ErrDirty, "1 files"},
+		{"a deleted file", inRepo(func(t *testing.T, r git.Repo) {
+			must(t, os.Remove(filepath.Join(r.Dir, "main.go")))
+		}), "", workspace.ErrDirty, "--base HEAD"},
+		{"a modified file with a split index", inRepo(func(t *testing.T, r git.Repo) {
+			runGit(t, r, "update-index", "--split-index")
+			write(t, r.Dir, files{"main.go": "package other\n"})
+		}), "", workspace.ErrDirty, "1 files"},
+		{"references in reftables", inRepo(func(t *testing.T, r git.Repo) {
+			must(t, os.Mkdir(filepath.Join(r.Dir, ".git", "reftable"), 0o755))
+		}), "", workspace.ErrReftable, "git refs migrate"},
+		{"a branch in the way", inRepo(func(t *testing.T, r git.Repo) {
+			runGit(t, r, "branch", "ratchet")
+		}), "", workspace.ErrBranchName, "rename it"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := tt.setup(t)
+			if tt.name == "the git directory" {
+				dir = filepath.Join(dir, ".git")
+			}
+			got, err := workspace.Inspect(t.Context(), dir, tt.base)
+			if err == nil || tt.want != nil && !errors.Is(err, tt.want) {
+				t.Fatalf("%+v, %v; want %v", got, err, tt.want)
+			}
+			if text := err.Error(); !strings.Contains(text, tt.says) || strings.Contains(text, "\n") {
+				t.Errorf("error %q, want one line with %q", text, tt.says)
+			}
+		})
+	}
+}
+
+// A named base makes uncommitted changes the user's decision.
+func TestInspectDirtyWithABase(t *testing.T) {
+	r := userRepo(t, sample)
+	write(t, r.Dir, files{"main.go": "package other\n"})
+	before := userState(t, r)
+	src, err := workspace.Inspect(t.Context(), r.Dir, "HEAD")
+	must(t, err)
+	if string(src.Base) != runGit(t, r, "rev-parse", "HEAD") {
+		t.Errorf("base %s", src.Base)
+	}
+	if userState(t, r) != before {
+		t.Error("the user's files have changed")
+	}
+}
+
+// What the user's git takes for clean is clean: stat data out of date, modes
+// that the file system does not keep.
+func TestInspectClean(t *testing.T) {
+	for name, change := range map[string]func(*testing.T, git.Repo){
+		"touched": func(t *testing.T, r git.Repo) {
+			must(t, os.Chtimes(filepath.Join(r.Dir, "main.go"), when, when))
+		},
+		"modes that do not count": func(t *testing.T, r git.Repo) {
+			runGit(t, r, "config", "core.fileMode", "false")
+			must(t, os.Chmod(filepath.Join(r.Dir, "main.go"), 0o755))
+		},
+		"split index": func(t *testing.T, r git.Repo) { runGit(t, r, "update-index", "--split-index") },
+		"detached":    func(t *testing.T, r git.Repo) { runGit(t, r, "checkout", "-q", "--detach") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := userRepo(t, sample)
+			change(t, r)
+			before := userState(t, r)
+			if _, err := workspace.Inspect(t.Context(), r.Dir, ""); err != nil {
+				t.Error(err)
+			}
+			if userState(t, r) != before {
+				t.Error("the user's files have changed")
+			}
+		})
+	}
+}

@@ -1,0 +1,333 @@
+package workspace_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/workspace"
+)
+
+func TestPrepare(t *testing.T) {
+	r := userRepo(t, sample)
+	write(t, r.Dir, files{"main.go": "package dirty\n", "untracked": "mine\n", "lib/a/one.txt": "staged\n"})
+	runGit(t, r, "add", "lib/a/one.txt")
+	spec := specOf(t, r)
+	before := userState(t, r)
+	w := open(t, spec)
+	for range 2 {
+		must(t, w.Prepare(t.Context()))
+		wantTree(t, w.Dir(), sample)
+	}
+	checks := git.Repo{Dir: w.Dir()}
+	if got := runGit(t, checks, "symbolic-ref", "--short", "HEAD"); got != w.Branch() {
+		t.Errorf("checked out %q, want %q", got, w.Branch())
+	}
+	c, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
+	must(t, err)
+	must(t, w.Sync(t.Context(), c))
+	if got := runGit(t, checks, "status", "--porcelain"); got != "" {
+		t.Errorf("status of the work tree: %s", got)
+	}
+	must(t, w.Remove(t.Context()))
+	must(t, w.Remove(t.Context()))
+	if userState(t, r) != before {
+		t.Error("the user's files have changed")
+	}
+	if got := runGit(t, r, "worktree", "list", "--porcelain"); strings.Count(got, "worktree ") != 1 {
+		t.Errorf("work trees: %s", got)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(spec.Dir)); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+	if head, err := w.Head(t.Context()); err != nil || head != c {
+		t.Errorf("head %s, %v; want %s", head, err, c)
+	}
+	must(t, w.Prepare(t.Context())) // made again from the branch
+	wantTree(t, w.Dir(), editedTree)
+}
+
+// damage is what kills, checks and people do to a work tree. Prepare and Sync mend each.
+var damage = []struct {
+	name string
+	do   func(t *testing.T, w *workspace.Workspace, admin string)
+	left files // of what was there before or was added
+}{
+	{"nothing", func(*testing.T, *workspace.Workspace, string) {}, nil},
+	{"the work tree is gone", func(t *testing.T, w *workspace.Workspace, _ string) {
+		must(t, os.RemoveAll(w.Dir()))
+	}, nil},
+	{"git's directory for it is gone", func(t *testing.T, w *workspace.Workspace, admin string) {
+		must(t, os.RemoveAll(admin))
+	}, nil},
+	{"both are gone", func(t *testing.T, w *workspace.Workspace, admin string) {
+		must(t, os.RemoveAll(w.Dir()))
+		must(t, os.RemoveAll(admin))
+	}, nil},
+	{"the link to git is gone", func(t *testing.T, w *workspace.Workspace, _ string) {
+		must(t, os.Remove(filepath.Join(w.Dir(), ".git")))
+	}, nil},
+	{"the link to git is a repository", func(t *testing.T, w *workspace.Workspace, _ string) {
+		must(t, os.Remove(filepath.Join(w.Dir(), ".git")))
+		runGit(t, git.Repo{Dir: w.Dir()}, "init", "-q")
+	}, nil},
+	{"the link to git is empty", func(t *testing.T, w *workspace.Workspace, _ string) {
+		must(t, os.WriteFile(filepath.Join(w.Dir(), ".git"), nil, 0o644))
+	}, nil},
+	{"the work tree is a file", func(t *testing.T, w *workspace.Workspace, _ string) {
+		must(t, os.RemoveAll(w.Dir()))
+		must(t, os.WriteFile(w.Dir(), []byte("x"), 0o644))
+	}, nil},
+	{"what git keeps of it is not complete", func(t *testing.T, w *workspace.Workspace, admin string) {
+		must(t, os.Remove(filepath.Join(admin, "HEAD")))
+		must(t, os.Remove(filepath.Join(admin, "gitdir")))
+		must(t, os.RemoveAll(w.Dir()))
+	}, nil},
+	{"what git keeps of it is empty", func(t *testing.T, w *workspace.Workspace, admin string) {
+		must(t, os.WriteFile(filepath.Join(admin, "commondir"), nil, 0o644))
+	}, nil},
+	{"git moved it", func(t *testing.T, w *workspace.Workspace, admin string) {
+		must(t, os.Rename(w.Dir(), w.Dir()+"-moved"))
+		runGit(t, git.Repo{Dir: w.Dir() + "-moved"}, "worktree", "repair")
+	}, nil},
+	{"half checked out", func(t *testing.T, w *workspace.Workspace, admin string) {
+		must(t, os.RemoveAll(filepath.Join(w.Dir(), "lib")))
+		must(t, os.Remove(filepath.Join(admin, "ratchet", "index")))
+	}, nil},
+	{"locks of killed gits", func(t *testing.T, w *workspace.Workspace, admin string) {
+		must(t, os.WriteFile(filepath.Join(admin, "index.lock"), nil, 0o644))
+		must(t, os.WriteFile(filepath.Join(admin, "ratchet", "index.lock"), nil, 0o644))
+	}, nil},
+	{"an index of rubbish", func(t *testing.T, w *workspace.Workspace, admin string) {
+		must(t, os.WriteFile(filepath.Join(admin, "ratchet", "index"), []byte("rubbish"), 0o644))
+		must(t, os.WriteFile(filepath.Join(admin, "index"), []byte("rubbish"), 0o644))
+	}, nil},
+	{"another branch is checked out", func(t *testing.T, w *workspace.Workspace, _ string) {
+		runGit(t, git.Repo{Dir: w.Dir()}, "checkout", "-q", "-b", "elsewhere")
+	}, nil},
+	{"files are changed, deleted and added", func(t *testing.T, w *workspace.Workspace, _ string) {
+		write(t, w.Dir(), files{"main.go": "changed\n", "new/f": "x", "lib/a/new": "x"})
+		must(t, os.Remove(filepath.Join(w.Dir(), "README.md")))
+		must(t, os.Chmod(filepath.Join(w.Dir(), "run.sh"), 0o644))
+	}, nil},
+	{"a check's git hides and stages changes", func(t *testing.T, w *workspace.Workspace, _ string) {
+		g := git.Repo{Dir: w.Dir()}
+		runGit(t, g, "update-index", "--assume-unchanged", "main.go")
+		runGit(t, g, "update-index", "--skip-worktree", "README.md")
+		write(t, w.Dir(), files{"main.go": "changed\n", "README.md": "changed\n", "staged": "x"})
+		runGit(t, g, "add", "staged")
+		runGit(t, g, "rm", "-q", "--cached", "run.sh")
+	}, nil},
+	{"a file is a directory", func(t *testing.T, w *workspace.Workspace, _ string) {
+		must(t, os.Remove(filepath.Join(w.Dir(), "main.go")))
+		write(t, w.Dir(), files{"main.go/cache/x": "x"})
+	}, nil},
+	{"a directory is a file", func(t *testing.T, w *workspace.Workspace, _ string) {
+		must(t, os.RemoveAll(filepath.Join(w.Dir(), "lib")))
+		write(t, w.Dir(), files{"lib": "x"})
+	}, nil},
+	{"the files ignore themselves", func(t *testing.T, w *workspace.Workspace, _ string) {
+		write(t, w.Dir(), files{".gitignore": "*\n", "rubbish": "x"})
+	}, nil},
+	{"a repository inside", func(t *testing.T, w *workspace.Workspace, _ string) {
+		write(t, w.Dir(), files{"vendored/f": "x"})
+		runGit(t, git.Repo{Dir: filepath.Join(w.Dir(), "vendored")}, "init", "-q")
+	}, nil},
+	{"ignored caches stay", func(t *testing.T, w *workspace.Workspace, _ string) {
+		write(t, w.Dir(), files{"cache/big": "x", "lib/a/one.o": "x"})
+	}, files{"cache/big": "x", "lib/a/one.o": "x"}},
+	{"read-only directories", func(t *testing.T, w *workspace.Workspace, _ string) {
+		write(t, w.Dir(), files{"mod/pkg/f": "x", "lib/a/new": "x"})
+		for _, dir := range []string{"mod/pkg", "mod", "lib/a"} {
+			must(t, os.Chmod(filepath.Join(w.Dir(), dir), 0o555))
+		}
+	}, nil},
+}
+
+func TestMend(t *testing.T) {
+	for _, tt := range damage {
+		for _, verb := range []string{"prepare", "sync", "remove"} {
+			t.Run(tt.name+", "+verb, func(t *testing.T) {
+				t.Parallel()
+				r, spec, w := prepared(t)
+				c, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
+				must(t, err)
+				must(t, w.Sync(t.Context(), c))
+				tt.do(t, w, filepath.Join(r.Dir, ".git", "worktrees", "ratchet-"+string(runID)))
+				switch verb {
+				case "prepare":
+					must(t, w.Prepare(t.Context()))
+				case "sync":
+					must(t, w.Sync(t.Context(), c))
+				case "remove":
+					must(t, w.Remove(t.Context()))
+					if got := runGit(t, r, "worktree", "list"); strings.Count(got, "\n") != 0 {
+						t.Errorf("work trees left: %s", got)
+					}
+					return
+				}
+				wantTree(t, w.Dir(), with(editedTree, tt.left))
+				checks := git.Repo{Dir: w.Dir()}
+				if got := runGit(t, checks, "status", "--porcelain"); got != "" {
+					t.Errorf("status of the work tree: %s", got)
+				}
+				if got := runGit(t, checks, "symbolic-ref", "HEAD"); got != "refs/heads/"+w.Branch() {
+					t.Errorf("HEAD: %s", got)
+				}
+			})
+		}
+	}
+}
+
+// Links that a check planted are removed; what they point to is left alone.
+func TestSyncFollowsNoLink(t *testing.T) {
+	for name, plant := range map[string]func(t *testing.T, dir, outside string){
+		"a directory that points out": func(t *testing.T, dir, outside string) {
+			must(t, os.RemoveAll(filepath.Join(dir, "lib")))
+			must(t, os.Symlink(outside, filepath.Join(dir, "lib")))
+		},
+		"a directory that was moved out": func(t *testing.T, dir, outside string) {
+			must(t, os.Rename(filepath.Join(dir, "lib"), filepath.Join(outside, "lib")))
+			must(t, os.Symlink(filepath.Join(outside, "lib"), filepath.Join(dir, "lib")))
+		},
+		"a directory that was moved out and is ignored": func(t *testing.T, dir, outside string) {
+			must(t, os.Rename(filepath.Join(dir, "lib"), filepath.Join(outside, "lib")))
+			must(t, os.Symlink(filepath.Join(outside, "lib"), filepath.Join(dir, "lib")))
+			write(t, dir, files{"sub/.gitignore": "x"})
+			must(t, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("cache/\n*.o\nlib\n"), 0o644))
+		},
+		"a file that points out": func(t *testing.T, dir, outside string) {
+			must(t, os.Remove(filepath.Join(dir, "main.go")))
+			must(t, os.Symlink(filepath.Join(outside, "precious"), filepath.Join(dir, "main.go")))
+		},
+		"a file that is a hard link": func(t *testing.T, dir, outside string) {
+			must(t, os.Remove(filepath.Join(dir, "main.go")))
+			must(t, os.Link(filepath.Join(outside, "precious"), filepath.Join(dir, "main.go")))
+		},
+		"an untracked link": func(t *testing.T, dir, outside string) {
+			must(t, os.Symlink(outside, filepath.Join(dir, "out")))
+		},
+		"an untracked directory with a link": func(t *testing.T, dir, outside string) {
+			must(t, os.Mkdir(filepath.Join(dir, "new"), 0o755))
+			must(t, os.Symlink(outside, filepath.Join(dir, "new", "out")))
+		},
+		"the work tree is a link": func(t *testing.T, dir, outside string) {
+			must(t, os.Rename(dir, filepath.Join(outside, "w")))
+			must(t, os.Symlink(filepath.Join(outside, "w"), dir))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, spec, w := prepared(t)
+			outside := t.TempDir()
+			write(t, outside, files{"precious": "precious\n", "a/one.txt": "precious\n"})
+			plant(t, w.Dir(), outside)
+			before := tree(t, outside)
+			must(t, w.Sync(t.Context(), spec.Base))
+			wantTree(t, w.Dir(), sample)
+			wantTree(t, outside, before)
+			if got := runGit(t, git.Repo{Dir: w.Dir()}, "status", "--porcelain"); got != "" {
+				t.Errorf("status of the work tree: %s", got)
+			}
+		})
+	}
+}
+
+// A link that the commit itself holds is made, and goes with its commit.
+func TestSyncLinksOfTheCommit(t *testing.T) {
+	r := userRepo(t, sample)
+	must(t, os.Symlink("lib/a", filepath.Join(r.Dir, "link")))
+	commitAll(t, r, "link")
+	spec := specOf(t, r)
+	w := open(t, spec)
+	must(t, w.Prepare(t.Context()))
+	wantTree(t, w.Dir(), with(sample, files{"link": "-> lib/a"}))
+	var entry *patch.EntryError
+	if _, err := w.Tree(t.Context(), spec.Base).Lookup("link/one.txt"); !errors.As(err, &entry) || entry.Path != "link" || entry.Entry != patch.Symlink {
+		t.Errorf("file beyond a link: %v", err)
+	}
+}
+
+// Files whose line ends do not fit the repository's own attributes count as changed for
+// git from the moment it wrote them; they do not keep a run from going on.
+func TestSyncWithAttributes(t *testing.T) {
+	r := userRepo(t, sample)
+	write(t, r.Dir, files{"crlf.txt": "a\r\nb\r\n", "win.bat": "a\r\n"})
+	commitAll(t, r, "before")
+	write(t, r.Dir, files{".gitattributes": "*.txt text\n*.bat text eol=crlf\n*.psd filter=lfs\n", "x.psd": "version https://git-lfs\n"})
+	runGit(t, r, "add", ".gitattributes", "x.psd")
+	tree := runGit(t, r, "write-tree")
+	id := runGit(t, r, "commit-tree", "-m", "after", "-p", "HEAD", tree)
+	runGit(t, r, "reset", "-q", "--soft", id)
+	spec := specOf(t, r)
+	w := open(t, spec)
+	for range 3 {
+		must(t, w.Prepare(t.Context()))
+		wantTree(t, w.Dir(), with(sample, files{
+			"crlf.txt": "a\r\nb\r\n", "win.bat": "a\r\n", "x.psd": "version https://git-lfs\n",
+			".gitattributes": "*.txt text\n*.bat text eol=crlf\n*.psd filter=lfs\n",
+		}))
+	}
+	for file, want := range map[string]string{"crlf.txt": "a\r\nb\r\n", "win.bat": "a\r\n"} {
+		if f, err := w.Tree(t.Context(), spec.Base).Lookup(file); err != nil || string(f.Content) != want {
+			t.Errorf("%s: %q, %v; want %q", file, f.Content, err, want)
+		}
+	}
+}
+
+func TestPrepareCheckedOutElsewhere(t *testing.T) {
+	r, spec, w := prepared(t)
+	must(t, w.Remove(t.Context()))
+	runGit(t, r, "checkout", "-q", w.Branch())
+	err := open(t, spec).Prepare(t.Context())
+	var out *workspace.CheckedOutError
+	if !errors.As(err, &out) || out.Path != r.Dir {
+		t.Errorf("error %v, want checked out at %s", err, r.Dir)
+	}
+	runGit(t, r, "checkout", "-q", "main")
+	if err := w.Prepare(t.Context()); err != nil {
+		t.Errorf("after the switch back: %v", err)
+	}
+}
+
+func TestPrepareForeignBranch(t *testing.T) {
+	r := userRepo(t, sample)
+	orphan := runGit(t, r, "commit-tree", "-m", "other", "HEAD^{tree}")
+	spec := specOf(t, r)
+	w := open(t, spec)
+	runGit(t, r, "branch", w.Branch(), orphan)
+	if err := w.Prepare(t.Context()); !errors.Is(err, workspace.ErrMoved) {
+		t.Errorf("error %v, want ErrMoved", err)
+	}
+}
+
+// The stale work trees of the user's and of other runs are not ours to prune.
+func TestRemoveLeavesOtherWorkTrees(t *testing.T) {
+	r, spec, w := prepared(t)
+	away := filepath.Join(filepath.Dir(r.Dir), "away")
+	runGit(t, r, "worktree", "add", "-q", "-b", "away", away)
+	must(t, os.RemoveAll(away)) // a drive that is not plugged in
+	spec.RunID, spec.Dir = "other", filepath.Join(filepath.Dir(spec.Dir), "other")
+	other := open(t, spec)
+	must(t, other.Prepare(t.Context()))
+	must(t, w.Remove(t.Context()))
+	got := runGit(t, r, "worktree", "list")
+	if !strings.Contains(got, "[away]") || !strings.Contains(got, "[ratchet/other]") || strings.Contains(got, string(runID)) {
+		t.Errorf("work trees:\n%s", got)
+	}
+}
+
+func TestSyncToAMissingCommit(t *testing.T) {
+	_, _, w := prepared(t)
+	write(t, w.Dir(), files{"cache/kept": "x"})
+	if err := w.Sync(t.Context(), "1111111111111111111111111111111111111111"); err == nil {
+		t.Error("no error")
+	}
+	if err := w.Sync(t.Context(), "HEAD"); err == nil {
+		t.Error("no error for a name")
+	}
+}

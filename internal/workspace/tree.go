@@ -1,0 +1,203 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+const (
+	maxFile = 64 << 20 // bytes of a file that a patch may touch, as patch.Limits has them
+	maxTree = 64 << 20 // bytes of one directory's tree object: about a million names
+)
+
+// Tree is the state of commit below Prefix, read from the repository's objects as it is asked for;
+// the work tree is not looked at. It is good until ctx ends, for one goroutine at a time.
+func (w *Workspace) Tree(ctx context.Context, commit run.Commit) patch.Tree {
+	return &tree{ctx: ctx, commit: commit, prefix: w.spec.Prefix, store: newStore(w.objects)}
+}
+
+// tree keeps the context because patch.Tree has none: a plan is pure but for
+// the reading.
+type tree struct {
+	ctx    context.Context
+	commit run.Commit
+	prefix string
+	store  *store
+}
+
+func (t *tree) Lookup(name string) (patch.File, error) {
+	e, err := t.find(name)
+	if err != nil {
+		return patch.File{}, err
+	}
+	if !e.Mode.Regular() {
+		return patch.File{}, &patch.EntryError{Path: name, Entry: entry(e.Mode)}
+	}
+	o, err := t.store.objects.Read(t.ctx, e.ID, maxFile)
+	if err != nil {
+		return patch.File{}, fmt.Errorf("read %s of %s: %w", name, t.commit, err)
+	}
+	if o.Size > maxFile {
+		return patch.File{}, fmt.Errorf("%s: %d bytes: %w", name, o.Size, patch.ErrTooLarge)
+	}
+	return patch.File{Mode: fileMode(e.Mode), Content: o.Content}, nil
+}
+
+func (t *tree) Names(dir string) ([]string, error) {
+	e, err := t.find(dir)
+	if err != nil {
+		return nil, err
+	}
+	if e.Mode != git.ModeTree {
+		return nil, fmt.Errorf("%s: %w", dir, fs.ErrNotExist)
+	}
+	entries, err := t.store.tree(t.ctx, e.ID)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name
+	}
+	return names, nil
+}
+
+func (t *tree) find(name string) (git.Entry, error) {
+	return t.store.find(t.ctx, t.commit, t.prefix, name)
+}
+
+func fileMode(m git.Mode) patch.Mode {
+	if m.Executable() {
+		return patch.Executable
+	}
+	return patch.Regular
+}
+
+// entry names what is no regular file.
+func entry(m git.Mode) patch.Entry {
+	switch m {
+	case git.ModeTree:
+		return patch.Directory
+	case git.ModeSymlink:
+		return patch.Symlink
+	case git.ModeGitlink:
+		return patch.Gitlink
+	}
+	return patch.Special
+}
+
+// store reads commits and trees, each tree once.
+type store struct {
+	objects *git.Objects
+
+	mu    sync.Mutex
+	roots map[run.Commit]git.ID
+	trees map[git.ID][]git.Entry
+}
+
+func newStore(o *git.Objects) *store {
+	return &store{objects: o, roots: map[run.Commit]git.ID{}, trees: map[git.ID][]git.Entry{}}
+}
+
+// root is the id of a commit's tree.
+func (s *store) root(ctx context.Context, commit run.Commit) (git.ID, error) {
+	s.mu.Lock()
+	id, ok := s.roots[commit]
+	s.mu.Unlock()
+	if ok {
+		return id, nil
+	}
+	o, err := s.objects.Read(ctx, git.ID(commit), 1<<10)
+	if err != nil {
+		return "", fmt.Errorf("read commit: %w", err)
+	}
+	line, _, _ := strings.Cut(string(o.Content), "\n")
+	text, ok := strings.CutPrefix(line, "tree ")
+	if id = git.ID(text); o.Kind != git.Commit || !ok || !id.Valid() {
+		return "", fmt.Errorf("read commit %s: it is a %s", commit, o.Kind)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.roots[commit] = id
+	return id, nil
+}
+
+// tree is the entries of one directory. They must not be changed.
+func (s *store) tree(ctx context.Context, id git.ID) ([]git.Entry, error) {
+	s.mu.Lock()
+	entries, ok := s.trees[id]
+	s.mu.Unlock()
+	if ok {
+		return entries, nil
+	}
+	o, err := s.objects.Read(ctx, id, maxTree)
+	if err != nil {
+		return nil, fmt.Errorf("read tree: %w", err)
+	}
+	if o.Kind != git.Tree || o.Size > maxTree {
+		return nil, fmt.Errorf("read tree %s: a %s of %d bytes", id, o.Kind, o.Size)
+	}
+	if entries, err = git.ParseTree(id, o.Content); err != nil {
+		return nil, fmt.Errorf("read tree %s: %w", id, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trees[id] = entries
+	return entries, nil
+}
+
+// find looks up name below prefix. Its errors are those of patch.Tree's Lookup, but what
+// the path itself is, is no error. Names in errors are relative to prefix.
+func (s *store) find(ctx context.Context, commit run.Commit, prefix, name string) (git.Entry, error) {
+	id, err := s.root(ctx, commit)
+	if err != nil {
+		return git.Entry{}, err
+	}
+	at := git.Entry{Mode: git.ModeTree, ID: id}
+	full := path.Join(prefix, name)
+	if full == "." || full == "" {
+		return at, nil
+	}
+	walked := ""
+	for part := range strings.SplitSeq(full, "/") {
+		if at.Mode != git.ModeTree {
+			return git.Entry{}, blocked(prefix, walked, at.Mode)
+		}
+		entries, err := s.tree(ctx, at.ID)
+		if err != nil {
+			return git.Entry{}, err
+		}
+		next, ok := lookup(entries, part)
+		if !ok {
+			return git.Entry{}, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+		}
+		at, walked = next, path.Join(walked, part)
+	}
+	return at, nil
+}
+
+// blocked says that a parent of a path is not a directory.
+func blocked(prefix, at string, m git.Mode) error {
+	kind := patch.Parent
+	if !m.Regular() {
+		kind = entry(m)
+	}
+	return &patch.EntryError{Path: strings.TrimPrefix(strings.TrimPrefix(at, prefix), "/"), Entry: kind}
+}
+
+func lookup(entries []git.Entry, name string) (git.Entry, bool) {
+	for _, e := range entries {
+		if e.Name == name {
+			return e, true
+		}
+	}
+	return git.Entry{}, false
+}
