@@ -41,6 +41,9 @@ type meta struct {
 // answer is on disk before ask returns. Two attempts at once, as after a
 // heartbeat that came late, take turns.
 func (a *Activities) ask(ctx context.Context, c Call, build func() (provider.Request, error)) (reply, error) {
+	if err := a.record(c.Place); err != nil {
+		return reply{}, err
+	}
 	dir := a.runs.Run(c.RunID)
 	unlock, err := dir.Lock(ctx, c.Artifact("lock"))
 	if err != nil {
@@ -103,6 +106,7 @@ func (a *Activities) store(dir *rundir.Dir, c Call, text []byte, resp provider.R
 		return reply{}, err
 	}
 	var err error
+	failpoint.Hit("call.meta")
 	if r.raw, err = dir.Keep(c.Artifact("raw.txt"), text); err != nil {
 		return reply{}, err
 	}

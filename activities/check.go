@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/ratchet-dev/ratchet/internal/check"
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/prompt"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
@@ -31,6 +32,9 @@ type Evaluation struct {
 func (a *Activities) Check(ctx context.Context, in CheckInput) (Judgement, error) {
 	show, stop := pulse(ctx, Beat{Doing: "runs the checks"})
 	defer stop()
+	if err := a.record(in.Place); err != nil {
+		return Judgement{}, err
+	}
 	w, err := a.workspace(ctx, in.Place)
 	if err != nil {
 		return Judgement{}, err
@@ -49,6 +53,7 @@ func (a *Activities) Check(ctx context.Context, in CheckInput) (Judgement, error
 	if err != nil {
 		return Judgement{}, err
 	}
+	failpoint.Hit("check.ran")
 	e := Evaluation{Reasons: []string{}, Checks: append([]check.Result{}, report.Checks...), Diffstat: in.Stat, Commit: in.Commit}
 	out := judge(report, &e)
 	if out.Verdict != run.Pass {
@@ -57,6 +62,7 @@ func (a *Activities) Check(ctx context.Context, in CheckInput) (Judgement, error
 		}
 	}
 	out.Report, err = a.keepEvaluation(in.RunID, in.Iteration, e)
+	failpoint.Hit("check.kept")
 	return out, err
 }
 

@@ -7,42 +7,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
-// Brief is what a prompt is made of, besides the repository: it is kept as an
-// artifact, so that history holds its digest only.
-type Brief struct {
-	Goal      string         `json:"goal"`
-	Plan      *run.Ref       `json:"plan,omitempty"`
-	Report    *run.Ref       `json:"report,omitempty"`
-	Guidance  []run.Guidance `json:"guidance,omitempty"`
-	Checks    []string       `json:"checks,omitempty"`
-	FixesLeft int            `json:"fixesLeft"`
-	Base      run.Commit     `json:"base"` // where the run started; Call.Head is where it stands
-	// Refused is the patch or the answer that was last not taken; the last
-	// guidance says why.
-	Refused *run.Ref `json:"refused,omitempty"`
-}
-
-// RecordInput is one step of the record, and the brief of the provider call
-// that follows it, if one does.
-type RecordInput struct {
-	RunID run.ID       `json:"runId"`
-	Entry rundir.Entry `json:"entry"`
-	Brief *Brief       `json:"brief,omitempty"`
-	// BriefName is the artifact that keeps the brief.
-	BriefName string `json:"briefName,omitempty"`
-}
-
-// RecordResult says how far the record on disk is, and where the brief is.
-type RecordResult struct {
-	Last  int      `json:"last"` // number of the last event on disk
-	Brief *run.Ref `json:"brief,omitempty"`
-}
-
-// Place names a run and the repository that it works on. Most activities
-// take one.
+// Place names a run and the repository that it works on, and brings what is
+// not on disk yet: an activity that takes one records that before it acts. So
+// the record holds only what the engine has already kept, it costs no round
+// trip of its own, and what an activity reads from it is up to date.
 type Place struct {
 	RunID      run.ID         `json:"runId"`
 	Repository run.Repository `json:"repository"`
+	Entry      rundir.Entry   `json:"entry,omitzero"`
 }
 
 // Call is one provider call. Its phase, iteration and number name its
@@ -56,7 +28,6 @@ type Call struct {
 	Dir       string        `json:"dir,omitempty"`
 	Timeout   time.Duration `json:"timeout"`
 	Head      run.Commit    `json:"head"`
-	Brief     run.Ref       `json:"brief"`
 }
 
 // Artifact names an artifact of the call.

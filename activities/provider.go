@@ -2,13 +2,13 @@ package activities
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/answer"
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/gate"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/proc"
@@ -40,6 +40,7 @@ func (a *Activities) Plan(ctx context.Context, c Call) (PlanResult, error) {
 		return PlanResult{}, permanent(string(provider.BadRequest), errors.New("the plan is empty"))
 	}
 	plan, err := a.runs.Run(c.RunID).Keep(c.Artifact("md"), append([]byte(text), '\n'))
+	failpoint.Hit("plan.kept")
 	return PlanResult{Plan: plan, Summary: headline(text), Usage: r.usage}, err
 }
 
@@ -97,6 +98,7 @@ func (a *Activities) propose(ctx context.Context, c Call, ans answer.Answer, out
 		describe(out.Proposal, change, diff)
 	}
 	out.Proposal.Patch, err = a.runs.Run(c.RunID).Keep(c.Artifact("patch"), diff)
+	failpoint.Hit("propose.kept")
 	return err
 }
 
@@ -172,8 +174,7 @@ func (a *Activities) judged(in JudgeInput, out Judgement, v verdict.Verdict) (Ju
 // prompt writes what the provider of the call is told. Complaint is what was
 // wrong with its last answer to the same question.
 func (a *Activities) prompt(ctx context.Context, c Call, complaint string) (provider.Request, error) {
-	dir := a.runs.Run(c.RunID)
-	in, err := a.briefed(dir, c)
+	in, err := a.remembered(a.runs.Run(c.RunID), c)
 	if err != nil {
 		return provider.Request{}, err
 	}
@@ -196,29 +197,27 @@ func (a *Activities) prompt(ctx context.Context, c Call, complaint string) (prov
 	return request(c, p.System, a.redact.String(p.User), context), nil
 }
 
-// briefed fills in what the run directory knows.
-func (a *Activities) briefed(dir *rundir.Dir, c Call) (prompt.In, error) {
+// remembered fills in what the record knows. It is up to date: what the call
+// brought has just been written.
+func (a *Activities) remembered(dir *rundir.Dir, c Call) (prompt.In, error) {
 	in := prompt.In{Role: c.Phase.Role(), Iteration: c.Iteration, Head: c.Head}
-	b, err := dir.Load(c.Brief)
+	s, err := dir.Rebuild()
 	if err != nil {
 		return in, permanent(ArtifactError, err)
 	}
-	var brief Brief
-	if err := json.Unmarshal(b, &brief); err != nil {
-		return in, permanent(ArtifactError, fmt.Errorf("brief: %w", err))
-	}
-	in.Goal, in.Guidance, in.Checks, in.RemainingFixes = brief.Goal, brief.Guidance, brief.Checks, brief.FixesLeft
-	if in.Plan, err = loaded(dir, brief.Plan); err != nil {
+	in.Goal, in.Guidance, in.Checks = s.Input.Goal, s.Guidance, s.Input.Checks
+	in.RemainingFixes = s.Input.Fixes() - s.Fixes
+	if in.Plan, err = loaded(dir, s.Plan); err != nil {
 		return in, err
 	}
-	if in.Refused, err = loaded(dir, brief.Refused); err != nil {
+	if in.Refused, err = loaded(dir, s.Refused); err != nil {
 		return in, err
 	}
 	if in.Refused != "" {
 		in.Problem = "The last answer was not taken. The last entry under Guidance says why."
 	}
-	if brief.Report != nil {
-		e, err := a.evaluation(c.RunID, *brief.Report)
+	if s.Report != nil {
+		e, err := a.evaluation(c.RunID, *s.Report)
 		if err != nil {
 			return in, err
 		}
@@ -263,10 +262,11 @@ func look(ctx context.Context, w *workspace.Workspace, c Call, in *prompt.In) er
 	return nil
 }
 
-// headline is the first line of a Markdown text that says something.
+// headline is the first line of a plan that says something.
 func headline(text string) string {
 	for line := range strings.Lines(text) {
-		if line = strings.Trim(line, "#*- \t\r\n"); line != "" {
+		line = strings.TrimPrefix(strings.Trim(line, "#*- \t\r\n"), "[ ] ")
+		if line != "" && !strings.EqualFold(line, "plan") {
 			return clip(patch.Display(line), maxSummary)
 		}
 	}

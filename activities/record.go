@@ -6,28 +6,35 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
-// Record writes events, state and facts to the run directory, and keeps the
-// brief of the call that follows. A second call changes nothing.
-func (a *Activities) Record(_ context.Context, in RecordInput) (RecordResult, error) {
-	dir := a.runs.Run(in.RunID)
-	last, err := dir.Record(in.Entry)
+// BehindError says that the run directory has lost events that come before
+// those given. Its details are the number of the last event there; the
+// workflow then gives all after it.
+const BehindError = "Behind"
+
+// Record writes what is not on disk yet. A second call changes nothing.
+func (a *Activities) Record(_ context.Context, p Place) error { return a.record(p) }
+
+func (a *Activities) record(p Place) error {
+	if len(p.Entry.Events) == 0 {
+		return nil
+	}
+	last, err := a.runs.Run(p.RunID).Record(p.Entry)
 	if err != nil {
-		return RecordResult{}, err
+		return err
 	}
-	out := RecordResult{Last: last}
-	if in.Brief == nil {
-		return out, nil
+	if last < p.Entry.First()-1 {
+		message := fmt.Sprintf("the record ends at event %d, event %d is due", last, p.Entry.First())
+		return temporal.NewNonRetryableApplicationError(message, BehindError, nil, last)
 	}
-	ref, err := keepJSON(dir, in.BriefName, in.Brief)
-	if err != nil {
-		return out, err
-	}
-	out.Brief = &ref
-	return out, nil
+	failpoint.Hit("record.kept")
+	return nil
 }
 
 // keepJSON keeps an artifact that people read too.

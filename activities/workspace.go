@@ -31,20 +31,28 @@ func (a *Activities) Prepare(ctx context.Context, p Place) error {
 		return err
 	}
 	defer w.Close()
-	return w.Prepare(ctx)
+	err = w.Prepare(ctx)
+	failpoint.Hit("prepare.done")
+	return err
 }
 
-// CleanUp removes the worktree and the scratch directory; the branch and the
-// record stay. A second call is a no-op.
+// CleanUp removes the worktree and the scratch directory, and then records the
+// run's end; the branch and the record stay. A second call is a no-op.
 func (a *Activities) CleanUp(ctx context.Context, p Place) error {
 	_, stop := pulse(ctx, Beat{Doing: "removes the worktree"})
 	defer stop()
+	err := errors.Join(a.remove(ctx, p), removeAll(a.runs.Scratch(p.RunID)))
+	failpoint.Hit("cleanup.done")
+	return errors.Join(a.record(p), err)
+}
+
+func (a *Activities) remove(ctx context.Context, p Place) error {
 	w, err := a.workspace(ctx, p)
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	return errors.Join(w.Remove(ctx), removeAll(a.runs.Scratch(p.RunID)))
+	return w.Remove(ctx)
 }
 
 // Apply commits the patch to the run's branch: the one with the digest given,
@@ -53,6 +61,9 @@ func (a *Activities) CleanUp(ctx context.Context, p Place) error {
 func (a *Activities) Apply(ctx context.Context, in ApplyInput) (ApplyResult, error) {
 	_, stop := pulse(ctx, Beat{Doing: "applies the patch"})
 	defer stop()
+	if err := a.record(in.Place); err != nil {
+		return ApplyResult{}, err
+	}
 	diff, err := a.runs.Run(in.RunID).Load(in.Patch)
 	if err != nil {
 		return ApplyResult{Refusal: &run.Problem{Code: ArtifactError, Message: err.Error()}}, nil

@@ -4,49 +4,37 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// details is the run as the Web UI shows it: Markdown that says where it
-// stands and, when it waits, how to settle what it waits for. It is a pure
-// function of the snapshot; what it quotes is fenced.
+// Bounds of what a page quotes, in characters.
+const (
+	shownGoal    = 600
+	shownProblem = 1200
+	shownChecks  = 8
+)
+
+// details is the run as the Web UI shows it: Markdown that says where it stands and, when it waits, what for and how to
+// settle it. It is a pure function of the snapshot.
 func details(s *run.Snapshot) string {
-	var b page
-	b.printf("### %s\n\n", headline(s))
-	quote(&b, "", clipRunes(s.Input.Goal, 600))
-	b.printf("| | |\n|---|---|\n")
-	row := func(name, format string, args ...any) {
-		b.printf("| %s | %s |\n", name, cell(fmt.Sprintf(format, args...)))
-	}
-	row("Repository", "`%s`", s.Input.Repository.Path)
-	row("Branch", "`%s` (%d commits, %s)", s.Input.RunID.Branch(), s.Commits, s.Stat)
-	row("Iteration", "%d, %d of %d fixes used", s.State.Iteration, s.Fixes, s.Input.Fixes())
-	for _, c := range s.Input.Checks {
-		row("Check", "`%s`", clipRunes(c, 120))
-	}
-	if s.Usage.TotalTokens > 0 {
-		row("Tokens", "%d", s.Usage.TotalTokens)
-	}
-	b.WriteString("\n")
+	var m markdown
+	m.printf("## %s\n\n", headline(s))
 	pending := s.Pending()
 	switch {
 	case pending.Approval != nil:
-		approvalDetails(&b, pending.Approval)
+		approvalDetails(&m, s, pending.Approval)
 	case pending.Question != nil:
-		questionDetails(&b, pending.Question)
+		questionDetails(&m, s, pending.Question)
+	case s.State.Status.Terminal():
+		endDetails(&m, s)
+	default:
+		workDetails(&m, s)
 	}
-	if e := s.State.LastError; e != nil {
-		b.printf("**Last error** `%s`\n\n", e.Code)
-		quote(&b, "", clipRunes(e.Message, 1200))
-	}
-	return b.String()
+	about(&m, s)
+	return m.String()
 }
-
-// page is a text under construction.
-type page struct{ strings.Builder }
-
-func (p *page) printf(format string, args ...any) { p.WriteString(fmt.Sprintf(format, args...)) }
 
 func headline(s *run.Snapshot) string {
 	switch s.State.Status {
@@ -65,75 +53,179 @@ func headline(s *run.Snapshot) string {
 	case run.Plan:
 		return "Planning"
 	case run.Execute:
-		return "Executing"
+		return "Writing the patch"
 	case run.Evaluate:
-		return "Evaluating"
+		return "Running the checks"
 	case run.Fix:
-		return fmt.Sprintf("Fixing, round %d", s.Fixes)
+		return fmt.Sprintf("Fixing, %d of %d", s.Fixes, s.Input.Fixes())
 	}
 	return "Starting"
 }
 
-func approvalDetails(b *page, a *run.PendingApproval) {
-	b.printf("**%s** changes %s. Nothing has been applied.\n\n", a.ApprovalID, a.Stat)
-	quote(b, "", a.Summary)
-	for _, r := range a.Reasons {
-		b.printf("- Risk: %s\n", cell(r))
+func approvalDetails(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
+	m.printf("**%s**\n\n", text(a.Summary))
+	m.printf("%s. It is not applied yet.\n\n", stat(a.Stat))
+	m.list("", a.Files)
+	if more := a.Stat.Files - len(a.Files); more > 0 {
+		m.printf("and %s\n\n", count(more, "more file", "more files"))
 	}
-	for _, r := range a.Repairs {
-		b.printf("- Repaired: %s\n", cell(r))
+	m.list("**Risk** ", a.Reasons)
+	m.list("**Repaired** ", a.Repairs)
+	reason(m, s)
+	m.fence("diff", a.Excerpt)
+	if strings.HasSuffix(a.Excerpt, "…") {
+		m.printf("**This is only the head of a diff of %d bytes.** See all of it with\n\n", a.Patch.Bytes)
+		m.fence("sh", "starter diff "+string(s.Input.RunID))
 	}
-	b.WriteString("\n")
-	quote(b, "diff", a.Excerpt)
-	settle(b, "approval", a.Signal, a.Commands)
-	b.WriteString("To reject, send `\"decision\": \"reject\"` with a `\"reason\"`; with `\"final\": true` the run ends.\n\n")
+	m.printf("### Decide\n\n")
+	form(m, "approval", a.Signal)
+	m.printf("To reject, and have it mended as you say:\n\n")
+	rejected := run.Decision{ApprovalID: a.ApprovalID, Decision: run.Reject, Reason: "why"}
+	m.fence("json", object(rejected))
+	m.printf("Add `\"final\": true` to a rejection to end the run.\n\n")
+	commands(m, a.Commands)
+	patience(m, "decision", s.State.UpdatedAt, s.Input.Timeouts.Approval)
 }
 
-func questionDetails(b *page, q *run.PendingQuestion) {
-	quote(b, "", q.Question.Question)
+func questionDetails(m *markdown, s *run.Snapshot, q *run.PendingQuestion) {
+	m.prose(q.Question.Question, run.MaxTextBytes)
 	if q.Reason != "" {
-		quote(b, "", "Reason: "+q.Reason)
+		m.printf("Why: %s\n\n", text(q.Reason))
 	}
-	for _, n := range q.NeededInput {
-		b.printf("- %s\n", cell(n))
-	}
-	b.WriteString("\n")
-	settle(b, "answer", q.Signal, q.Commands)
+	m.list("**Needed** ", q.NeededInput)
+	m.printf("### Answer\n\n")
+	form(m, "answer", q.Signal)
+	commands(m, q.Commands)
+	patience(m, "answer", s.State.UpdatedAt, s.Input.Timeouts.Answer)
 }
 
-// settle says how: the signal with a payload to paste, and the commands.
-func settle(b *page, signal string, payload any, commands []string) {
-	form, err := json.Marshal(payload) //workflowcheck:ignore // structs and strings only
+// form says what to put into the signal form of the UI.
+func form(m *markdown, signal string, payload any) {
+	m.printf("**More Actions → Send a Signal**, signal `%s`, with this data:\n\n", signal)
+	m.fence("json", object(payload))
+}
+
+func object(payload any) string {
+	b, err := json.MarshalIndent(payload, "", "  ") //workflowcheck:ignore // structs and strings only
 	if err != nil {
-		form = []byte(err.Error())
+		return err.Error()
 	}
-	b.printf("Send the signal `%s` with this input:\n\n", signal)
-	quote(b, "json", string(form))
-	b.WriteString("or in a terminal:\n\n")
-	quote(b, "sh", strings.Join(commands, "\n"))
+	return string(b)
 }
 
-// quote fences a text with more back-ticks than it holds in a row, so that it
-// cannot end the fence.
-func quote(b *page, lang, text string) {
-	if text == "" {
+// commands are broken at their flags: the column is narrow.
+func commands(m *markdown, list []string) {
+	m.printf("Or in a terminal:\n\n")
+	m.fence("sh", strings.ReplaceAll(strings.Join(list, "\n"), " --", " \\\n  --"))
+}
+
+func patience(m *markdown, what string, since time.Time, limit time.Duration) {
+	m.printf("Asked %s. ", clock(since))
+	if limit > 0 {
+		m.printf("Without %s the run ends as canceled %s. ", what, clock(since.Add(limit)))
+	} else {
+		m.printf("The run waits for as long as it takes. ")
+	}
+	m.printf("**Request Cancellation** ends it.\n\n")
+}
+
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02 at 15:04:05 UTC") }
+
+func workDetails(m *markdown, s *run.Snapshot) {
+	phase := s.Phase()
+	if provider := s.Input.Providers.For(phase.Role()); provider != "" && phase != run.Evaluate {
+		m.printf("The %s %s is at work; **Pending Activities** shows its progress.\n\n", phase.Role(), code(provider))
+	}
+	if phase == run.Evaluate {
+		checks := s.Input.Checks
+		for _, c := range checks[:min(len(checks), shownChecks)] {
+			m.printf("- %s\n", code(clipRunes(c, 160)))
+		}
+		if more := len(checks) - shownChecks; more > 0 {
+			m.printf("- and %d more\n", more)
+		}
+		m.printf("\n")
+	}
+	reason(m, s)
+}
+
+// reason is why there is a fix.
+func reason(m *markdown, s *run.Snapshot) {
+	if s.Phase() != run.Fix || len(s.Guidance) == 0 {
 		return
 	}
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	b.printf("%s%s\n%s\n%s\n\n", fence, lang, strings.TrimRight(text, "\n"), fence)
+	last := s.Guidance[len(s.Guidance)-1]
+	m.printf("A fix is due to the last %s:\n\n", last.Kind)
+	m.block(last.Text, shownProblem)
 }
 
-// cell keeps a text within one table cell or list item.
-func cell(s string) string {
-	return strings.NewReplacer("|", "\\|", "\n", " ", "\r", " ", "<", "&lt;").Replace(s)
+func endDetails(m *markdown, s *run.Snapshot) {
+	ended(m, s)
+	branch := s.Input.RunID.Branch()
+	if s.Commits == 0 {
+		m.printf("No patch was applied: the branch %s is where it began.\n\n", code(branch))
+		return
+	}
+	m.printf("The branch %s holds %s, %s. In the repository:\n\n", code(branch), count(s.Commits, "commit", "commits"), stat(s.Stat))
+	look := fmt.Sprintf("git log --patch \\\n  %.12s..%s", s.Input.Repository.Base, branch)
+	if s.State.Status == run.Completed {
+		look += "\ngit merge " + branch
+	}
+	m.fence("sh", look)
 }
 
-func clipRunes(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n]) + " …"
+// ended is why a run ended that did not complete, as far as the snapshot knows.
+func ended(m *markdown, s *run.Snapshot) {
+	if s.State.Status == run.Completed {
+		return
 	}
-	return s
+	if p := s.State.LastError; p != nil {
+		m.printf("**%s**\n\n", text(p.Code))
+		m.block(p.Message, shownProblem)
+	}
+	if n := len(s.Guidance); n > 0 && s.State.Status == run.Canceled && s.Guidance[n-1].Kind == run.FromRejection {
+		m.printf("The last patch was rejected:\n\n")
+		m.block(s.Guidance[n-1].Text, shownProblem)
+	}
+}
+
+// about is the run itself, below what it waits for.
+func about(m *markdown, s *run.Snapshot) {
+	m.printf("### The run\n\n")
+	m.prose(s.Input.Goal, shownGoal)
+	var b strings.Builder
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-10s  %s\n", name, line(fmt.Sprintf(format, args...)))
+	}
+	row("Repository", "%s", s.Input.Repository.Path)
+	row("Branch", "%s", s.Input.RunID.Branch())
+	row("Applied", "%s, %s", count(s.Commits, "patch", "patches"), stat(s.Stat))
+	row("Iteration", "%d, %d of %s used", s.State.Iteration, s.Fixes, count(s.Input.Fixes(), "fix", "fixes"))
+	if s.Plan != nil {
+		row("Plan", "artifacts/%s", s.Plan.Name)
+	}
+	if s.Report != nil {
+		row("Checks", "artifacts/%s", s.Report.Name)
+	}
+	if s.Usage.TotalTokens > 0 {
+		row("Tokens", "%s", tokens(s))
+	}
+	if n := len(s.Notes); n > 0 {
+		row("Notes", "%d for the next prompt", n)
+	}
+	m.fence("", b.String())
+	if !s.State.Status.Terminal() {
+		m.printf("The signal `note` with `{\"text\": \"...\"}` leaves guidance for the next prompt.\n")
+	}
+}
+
+func tokens(s *run.Snapshot) string {
+	if s.Input.MaxTokens == 0 {
+		return fmt.Sprint(s.Usage.TotalTokens)
+	}
+	return fmt.Sprintf("%d of %d", s.Usage.TotalTokens, s.Input.MaxTokens)
+}
+
+func stat(s run.Stat) string {
+	return fmt.Sprintf("%s, +%d −%d", count(s.Files, "file", "files"), s.Added, s.Deleted)
 }

@@ -22,7 +22,7 @@ func (r *runner) gate(ctx workflow.Context) error {
 // awaitDecision waits for the decision that names the pending approval. Any
 // other was refused when it came in.
 func (r *runner) awaitDecision(ctx workflow.Context) error {
-	r.flush(ctx, nil)
+	r.flush(ctx)
 	id := r.s.State.PendingApprovalID
 	settled, err := r.await(ctx, "Decision on "+id, func() bool { return r.decision != nil })
 	if err != nil {
@@ -44,7 +44,7 @@ func (r *runner) awaitDecision(ctx workflow.Context) error {
 
 // awaitAnswer waits for the reply that names the pending question.
 func (r *runner) awaitAnswer(ctx workflow.Context) error {
-	r.flush(ctx, nil)
+	r.flush(ctx)
 	id := r.s.State.PendingQuestionID
 	settled, err := r.await(ctx, "Answer to "+id, func() bool { return r.answer != nil })
 	if err != nil {
@@ -87,26 +87,27 @@ func (r *runner) await(ctx workflow.Context, summary string, settled func() bool
 // apply puts the patch on the branch. A cancellation waits for it: the record
 // then says whether the patch is there.
 func (r *runner) apply(ctx workflow.Context) error {
-	r.flush(ctx, nil)
 	if err := r.workspace.Get(ctx, nil); err != nil {
 		return err
 	}
-	s := r.s
-	in := activities.ApplyInput{
-		Place: r.place(), Phase: s.Phase(), Iteration: s.State.Iteration,
-		Patch: s.Proposal.Patch, Base: s.Proposal.Base, Summary: s.Proposal.Summary, Time: s.State.UpdatedAt,
-	}
+	s, patch := r.s, r.s.Proposal
 	on, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
-	on = acting(on, fmt.Sprintf("Apply %.12s: %s", in.Patch.Digest, s.Proposal.Stat))
+	on = acting(on, fmt.Sprintf("Apply %.12s: %s", patch.Patch.Digest, patch.Stat))
 	var out activities.ApplyResult
-	if err := workflow.ExecuteActivity(on, acts.Apply, in).Get(on, &out); err != nil {
+	err := r.do(on, acts.Apply, func(p activities.Place) any {
+		return activities.ApplyInput{
+			Place: p, Phase: s.Phase(), Iteration: s.State.Iteration,
+			Patch: patch.Patch, Base: patch.Base, Summary: patch.Summary, Time: s.State.UpdatedAt,
+		}
+	}, &out)
+	if err != nil {
 		return err
 	}
 	if out.Refusal != nil {
-		r.emit(ctx, run.PatchApplyFailed{Patch: in.Patch.Digest, Error: *out.Refusal})
+		r.emit(ctx, run.PatchApplyFailed{Patch: patch.Patch.Digest, Error: *out.Refusal})
 	} else {
-		r.emit(ctx, run.PatchApplied{Patch: in.Patch.Digest, Base: in.Base, Commit: out.Commit, Before: s.Stat, After: out.Stat})
+		r.emit(ctx, run.PatchApplied{Patch: patch.Patch.Digest, Base: patch.Base, Commit: out.Commit, Before: s.Stat, After: out.Stat})
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func (r *runner) prepare(ctx workflow.Context) workflow.Future {
 // cleanUp removes the worktree and the scratch files; the branch stays.
 func (r *runner) cleanUp(ctx workflow.Context) error {
 	_ = r.workspace.Get(ctx, nil) // it has ended, one way or the other
-	return workflow.ExecuteActivity(acting(ctx, "Remove the worktree"), acts.CleanUp, r.place()).Get(ctx, nil)
+	return r.do(acting(ctx, "Remove the worktree"), acts.CleanUp, func(p activities.Place) any { return p }, nil)
 }
 
 func (r *runner) start(ctx workflow.Context, phase run.Phase) error {
@@ -57,9 +57,7 @@ func (r *runner) work(ctx workflow.Context, phase run.Phase) error {
 
 func (r *runner) plan(ctx workflow.Context) error {
 	var out activities.PlanResult
-	err := r.call(ctx, func(ctx workflow.Context, c activities.Call) error {
-		return workflow.ExecuteActivity(ctx, acts.Plan, c).Get(ctx, &out)
-	})
+	err := r.call(ctx, acts.Plan, func(c activities.Call) any { return c }, &out)
 	if err != nil {
 		return r.failPhase(ctx, err)
 	}
@@ -69,9 +67,7 @@ func (r *runner) plan(ctx workflow.Context) error {
 
 func (r *runner) propose(ctx workflow.Context) error {
 	var out activities.ProposeResult
-	err := r.call(ctx, func(ctx workflow.Context, c activities.Call) error {
-		return workflow.ExecuteActivity(ctx, acts.Propose, c).Get(ctx, &out)
-	})
+	err := r.call(ctx, acts.Propose, func(c activities.Call) any { return c }, &out)
 	if err != nil {
 		return r.failPhase(ctx, err)
 	}
@@ -91,29 +87,23 @@ func (r *runner) propose(ctx workflow.Context) error {
 	return nil
 }
 
-// call keeps the record and the brief, and then calls the provider of the
-// phase under way.
-func (r *runner) call(ctx workflow.Context, do func(workflow.Context, activities.Call) error) error {
+// call calls the provider of the phase under way.
+func (r *runner) call(ctx workflow.Context, activity any, input func(activities.Call) any, out any) error {
 	s, phase := r.s, r.s.Phase()
 	if s.OverBudget() {
 		return errOverBudget
 	}
-	brief := r.flush(ctx, r.brief())
 	limit := s.Input.Timeouts.WithDefaults().Provider
 	c := activities.Call{
-		Place: r.place(), Phase: phase, Iteration: s.State.Iteration, Number: s.Calls[phase],
+		Phase: phase, Iteration: s.State.Iteration, Number: s.Calls[phase],
 		Provider: s.Input.Providers.For(phase.Role()), Dir: s.Input.Providers.Dir,
-		Timeout: limit, Head: s.Head, Brief: brief,
+		Timeout: limit, Head: s.Head,
 	}
-	return do(thinking(ctx, limit, fmt.Sprintf("%s %d: %s", phase, c.Iteration, c.Provider)), c)
-}
-
-func (r *runner) brief() *activities.Brief {
-	s := r.s
-	return &activities.Brief{
-		Goal: s.Input.Goal, Plan: s.Plan, Report: s.Report, Guidance: s.Guidance, Checks: s.Input.Checks,
-		FixesLeft: s.Input.Fixes() - s.Fixes, Base: s.Input.Repository.Base, Refused: s.Refused,
-	}
+	ctx = thinking(ctx, limit, fmt.Sprintf("%s %d: %s", phase, c.Iteration, c.Provider))
+	return r.do(ctx, activity, func(p activities.Place) any {
+		c.Place = p
+		return input(c)
+	}, out)
 }
 
 var errOverBudget = errors.New("the token budget is used up")
@@ -159,10 +149,9 @@ func (r *runner) evaluate(ctx workflow.Context) error {
 	}
 	if j.Verdict == run.Pass && r.s.Input.Providers.Evaluator != "" {
 		checked := j
-		err := r.call(ctx, func(ctx workflow.Context, c activities.Call) error {
-			in := activities.JudgeInput{Call: c, Report: checked.Report}
-			return workflow.ExecuteActivity(ctx, acts.Judge, in).Get(ctx, &j)
-		})
+		err := r.call(ctx, acts.Judge, func(c activities.Call) any {
+			return activities.JudgeInput{Call: c, Report: checked.Report}
+		}, &j)
 		if err != nil {
 			return r.failPhase(ctx, err)
 		}
@@ -184,17 +173,18 @@ func (r *runner) evaluate(ctx workflow.Context) error {
 }
 
 func (r *runner) check(ctx workflow.Context) (j activities.Judgement, err error) {
-	r.flush(ctx, nil)
 	if err := r.workspace.Get(ctx, nil); err != nil {
 		return j, err
 	}
 	in := r.s.Input
 	limit := in.Timeouts.WithDefaults().Check
 	ctx = checking(ctx, limit, len(in.Checks), fmt.Sprintf("Run %d checks of iteration %d", len(in.Checks), r.s.State.Iteration))
-	err = workflow.ExecuteActivity(ctx, acts.Check, activities.CheckInput{
-		Place: r.place(), Iteration: r.s.State.Iteration, Commit: r.s.Head, Stat: r.s.Stat,
-		Commands: in.Checks, Env: in.CheckEnv, Timeout: limit,
-	}).Get(ctx, &j)
+	err = r.do(ctx, acts.Check, func(p activities.Place) any {
+		return activities.CheckInput{
+			Place: p, Iteration: r.s.State.Iteration, Commit: r.s.Head, Stat: r.s.Stat,
+			Commands: in.Checks, Env: in.CheckEnv, Timeout: limit,
+		}
+	}, &j)
 	return j, err
 }
 

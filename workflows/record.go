@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -26,50 +27,49 @@ func (r *runner) emit(ctx workflow.Context, p run.Payload) {
 	r.events = append(r.events, e)
 }
 
-// flush brings the record on disk, the Web UI and the search attributes up to
-// date, and keeps the brief of the provider call that follows. It is not
-// undone by a cancellation: what happened, happened.
-func (r *runner) flush(ctx workflow.Context, brief *activities.Brief) run.Ref {
-	ctx, stop := workflow.NewDisconnectedContext(ctx)
-	defer stop()
+// do runs an activity that records what is not on disk yet before it acts, and
+// brings the Web UI up to date. A record that has lost lines is given all that
+// is still known.
+func (r *runner) do(ctx workflow.Context, activity any, input func(activities.Place) any, out any) error {
 	r.show(ctx)
-	in := activities.RecordInput{RunID: r.s.Input.RunID, Brief: brief, Entry: rundir.Entry{State: r.s.State, Facts: rundir.FactsOf(r.s)}}
-	if brief != nil {
-		phase := r.s.Phase()
-		in.BriefName = rundir.Artifact(phase, r.s.State.Iteration, r.s.Calls[phase], "brief.json")
-	}
-	for {
-		in.Entry.Events = r.since(r.recorded)
-		if len(in.Entry.Events) == 0 && brief == nil {
-			return run.Ref{}
+	for gap := false; ; {
+		p := r.place()
+		if events := r.since(r.recorded); len(events) > 0 {
+			p.Entry = rundir.Entry{Events: events, State: r.s.State, Standing: rundir.StandingOf(r.s), Gap: gap}
 		}
-		out := r.record(ctx, in)
-		if out.Last < r.recorded { // lines were lost; write again what is still known
-			r.recorded = out.Last
-			in.Entry.Gap = r.s.Seq-len(r.events) > out.Last
-			continue
+		err := workflow.ExecuteActivity(ctx, activity, input(p)).Get(ctx, out)
+		last, behind := lost(err)
+		if !behind {
+			if err == nil {
+				r.recorded = r.s.Seq
+			}
+			return err
 		}
-		r.recorded = out.Last
-		if out.Brief != nil {
-			return *out.Brief
-		}
-		return run.Ref{}
+		r.recorded = last
+		gap = r.s.Seq-len(r.events) > last
 	}
 }
 
-// record writes by a local activity, which costs no round trip; where that
-// keeps failing, by a regular one, which shows the reason in the Web UI and
-// tries until it succeeds, a full disk included.
-func (r *runner) record(ctx workflow.Context, in activities.RecordInput) (out activities.RecordResult) {
-	err := workflow.ExecuteLocalActivity(recording(ctx), acts.Record, in).Get(ctx, &out)
-	if err != nil {
-		err = workflow.ExecuteActivity(acting(ctx, "Record the run on disk"), acts.Record, in).Get(ctx, &out)
+// lost says where the record ends that has lost lines.
+func lost(err error) (last int, behind bool) {
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	return last, ok && app.Type() == activities.BehindError && app.Details(&last) == nil
+}
+
+// flush brings the record up to date where no activity follows at once: before
+// a wait, and before history is cut. A cancellation does not undo it: what
+// happened, happened.
+func (r *runner) flush(ctx workflow.Context) {
+	ctx, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
+	if len(r.since(r.recorded)) == 0 {
+		r.show(ctx)
+		return
 	}
+	err := r.do(acting(ctx, "Write the record"), acts.Record, func(p activities.Place) any { return p }, nil)
 	if err != nil {
 		r.log.Error("record is behind", "error", err)
-		out.Last = r.recorded
 	}
-	return out
 }
 
 // since returns the events after number n that this execution knows.
@@ -110,16 +110,8 @@ func (r *runner) show(ctx workflow.Context) {
 	r.shown = now
 }
 
-// Heartbeat is how soon a lost worker is noticed.
+// heartbeat is how soon a lost worker is noticed.
 const heartbeat = 2 * time.Second
-
-// recording is for writes to the run directory: local, short, idempotent.
-func recording(ctx workflow.Context) workflow.Context {
-	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
-		StartToCloseTimeout: 10 * time.Second,
-		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 50 * time.Millisecond, MaximumAttempts: 3},
-	})
-}
 
 // acting is for steps on the run's own files: idempotent, so tried until they
 // succeed; what will never succeed they return as a result.

@@ -154,14 +154,13 @@ func (r *runner) finish(ctx workflow.Context) error {
 	return nil
 }
 
-// end removes the worktree and then says so: a run that is seen to be over
-// has left nothing but its branch and its record.
+// end removes the worktree and records the end: a run whose record says that
+// it is over, and whose workflow is closed, has left nothing else behind.
 func (r *runner) end(ctx workflow.Context, p run.Payload) {
+	r.emit(ctx, p)
 	if err := r.cleanUp(ctx); err != nil {
 		r.log.Error("workspace left behind", "error", err)
 	}
-	r.emit(ctx, p)
-	r.flush(ctx, nil)
 }
 
 // close turns the run's end into the workflow's.
@@ -200,7 +199,7 @@ func (r *runner) tooLong(ctx workflow.Context) bool {
 // drained makes ready for a new history: all is recorded and every message
 // handled. A decision that came in meanwhile is carried out first.
 func (r *runner) drained(ctx workflow.Context) bool {
-	r.flush(ctx, nil)
+	r.flush(ctx)
 	if err := r.settle(ctx); err != nil {
 		return false
 	}

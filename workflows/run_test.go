@@ -129,9 +129,8 @@ func TestQuestionIsAnsweredInTheNextPrompt(t *testing.T) {
 	if err := e.GetWorkflowError(); err != nil {
 		t.Fatal(err)
 	}
-	last := w.briefs[len(w.briefs)-1]
-	if len(last.Guidance) != 1 || !strings.Contains(last.Guidance[0].Text, "blue") {
-		t.Errorf("guidance %+v", last.Guidance)
+	if g := w.guidance[len(w.guidance)-1]; len(g) != 1 || !strings.Contains(g[0].Text, "blue") {
+		t.Errorf("guidance %+v", g)
 	}
 	again := w.calls[len(w.calls)-1]
 	if again.Phase != run.Execute || again.Iteration != 1 || again.Number != 2 {
@@ -209,7 +208,7 @@ func TestRejection(t *testing.T) {
 		if status != run.Completed || len(w.applied) != 1 || w.applied[0].Summary != "two" {
 			t.Errorf("%s, applied %+v", status, w.applied)
 		}
-		if g := w.briefs[len(w.briefs)-1].Guidance; len(g) != 1 || g[0].Text != "too big" {
+		if g := w.guidance[len(w.guidance)-1]; len(g) != 1 || g[0].Text != "too big" {
 			t.Errorf("guidance %+v", g)
 		}
 	}
@@ -225,7 +224,7 @@ func TestNoteReachesTheNextPrompt(t *testing.T) {
 	}, time.Minute)
 	start(e, input(run.Never, 3))
 	var kinds []string
-	for _, g := range w.briefs[len(w.briefs)-1].Guidance {
+	for _, g := range w.guidance[len(w.guidance)-1] {
 		kinds = append(kinds, g.Kind+" "+g.Text)
 	}
 	if !slices.Contains(kinds, "note use tabs") {

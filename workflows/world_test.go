@@ -28,13 +28,13 @@ type world struct {
 	planErr  []error                    // of the first calls of the planner
 	refuse   []*run.Problem             // of the applications, in turn
 
-	events  []run.Event
-	state   run.State
-	applied []activities.ApplyInput
-	calls   []activities.Call
-	briefs  []activities.Brief
-	checks  int
-	cleaned int
+	events   []run.Event
+	state    run.State
+	applied  []activities.ApplyInput
+	calls    []activities.Call
+	guidance [][]run.Guidance // of each call
+	checks   int
+	cleaned  int
 }
 
 func next[T any](list *[]T, none T) T {
@@ -48,38 +48,57 @@ func next[T any](list *[]T, none T) T {
 	return head
 }
 
-func (w *world) Record(_ context.Context, in activities.RecordInput) (activities.RecordResult, error) {
+func (w *world) Record(_ context.Context, p activities.Place) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, e := range in.Entry.Events {
+	return w.record(p)
+}
+
+// record keeps the rules of the run directory.
+func (w *world) record(p activities.Place) error {
+	if len(p.Entry.Events) == 0 {
+		return nil
+	}
+	if p.Entry.First() > len(w.events)+1 {
+		return temporal.NewNonRetryableApplicationError("behind", activities.BehindError, nil, len(w.events))
+	}
+	for _, e := range p.Entry.Events {
 		if e.Seq() == len(w.events)+1 {
 			w.events = append(w.events, e)
-		} else if e.Seq() > len(w.events)+1 {
-			return activities.RecordResult{Last: len(w.events)}, nil
 		}
 	}
-	w.state = in.Entry.State
-	out := activities.RecordResult{Last: len(w.events)}
-	if in.Brief != nil {
-		w.briefs = append(w.briefs, *in.Brief)
-		out.Brief = &run.Ref{Name: in.BriefName, Digest: "brief"}
+	w.state = p.Entry.State
+	return nil
+}
+
+// brief is what the prompt of the call is made from.
+func (w *world) brief(c activities.Call) error {
+	if err := w.record(c.Place); err != nil {
+		return err
 	}
-	return out, nil
+	s, err := run.Fold(w.events)
+	if err != nil {
+		return err
+	}
+	w.calls, w.guidance = append(w.calls, c), append(w.guidance, s.Guidance)
+	return nil
 }
 
 func (w *world) Prepare(context.Context, activities.Place) error { return nil }
 
-func (w *world) CleanUp(context.Context, activities.Place) error {
+func (w *world) CleanUp(_ context.Context, p activities.Place) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cleaned++
-	return nil
+	return w.record(p)
 }
 
 func (w *world) Plan(_ context.Context, c activities.Call) (activities.PlanResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.calls = append(w.calls, c)
+	if err := w.brief(c); err != nil {
+		return activities.PlanResult{}, err
+	}
 	if len(w.planErr) > 0 {
 		err := w.planErr[0]
 		w.planErr = w.planErr[1:]
@@ -91,7 +110,9 @@ func (w *world) Plan(_ context.Context, c activities.Call) (activities.PlanResul
 func (w *world) Propose(_ context.Context, c activities.Call) (activities.ProposeResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.calls = append(w.calls, c)
+	if err := w.brief(c); err != nil {
+		return activities.ProposeResult{}, err
+	}
 	out := next(&w.answers, patch("one"))
 	if out.Proposal != nil {
 		p := *out.Proposal
@@ -104,6 +125,9 @@ func (w *world) Propose(_ context.Context, c activities.Call) (activities.Propos
 func (w *world) Apply(_ context.Context, in activities.ApplyInput) (activities.ApplyResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if err := w.record(in.Place); err != nil {
+		return activities.ApplyResult{}, err
+	}
 	if problem := next(&w.refuse, nil); problem != nil {
 		w.refuse = w.refuse[min(1, len(w.refuse)):]
 		return activities.ApplyResult{Refusal: problem}, nil
@@ -115,6 +139,9 @@ func (w *world) Apply(_ context.Context, in activities.ApplyInput) (activities.A
 func (w *world) Check(_ context.Context, in activities.CheckInput) (activities.Judgement, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if err := w.record(in.Place); err != nil {
+		return activities.Judgement{}, err
+	}
 	w.checks++
 	return next(&w.verdicts, activities.Judgement{Verdict: run.Pass, Report: run.Ref{Name: "evaluate"}}), nil
 }
@@ -122,7 +149,9 @@ func (w *world) Check(_ context.Context, in activities.CheckInput) (activities.J
 func (w *world) Judge(_ context.Context, in activities.JudgeInput) (activities.Judgement, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.calls = append(w.calls, in.Call)
+	if err := w.brief(in.Call); err != nil {
+		return activities.Judgement{}, err
+	}
 	return next(&w.judged, activities.Judgement{Verdict: run.Pass, Report: run.Ref{Name: "evaluate"}}), nil
 }
 

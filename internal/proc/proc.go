@@ -1,8 +1,8 @@
 // Package proc runs one program and ends it together with everything it started: when the program ends, when the deadline
 // passes, when the context is canceled, and when we ourselves are killed.
 //
-// On Linux a process of package supervisor holds that promise, as any user and in any container: daemons that left the session and
-// the process group included. It knows two exceptions: processes that belong to somebody else and that we may not kill (they
+// On Linux a process of package supervisor holds that promise, as any user and in any container: daemons that left the
+// session and the process group included. It knows two exceptions: processes that belong to somebody else and that we may not kill (they
 // are counted in [Result.Left]), and a program that kills its own supervisor first ([ErrLost]); against a hostile program a
 // PID namespace is the answer. On other systems only the program's process group is ended, a descendant that leaves the
 // group stays, and nothing ends when we are killed.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,7 +23,7 @@ func (d *Dir) Lock(ctx context.Context, name string) (unlock func(), err error) 
 		return nil, fmt.Errorf("lock %s: %w", name, err)
 	}
 	defer root.Close()
-	name = path.Join("artifacts", path.Dir(name), "."+path.Base(name))
+	name = path.Join("locks", strings.ReplaceAll(name, "/", "-"))
 	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", name, err)
 	}

@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -22,14 +23,22 @@ const (
 	factsFile  = "run.json"
 )
 
-// Entry is one step of the record: the events since the last one and the
-// state that they lead to.
+// Entry is one step of the record: the events since the last one, the state
+// that they lead to, and how the branch stands.
 type Entry struct {
-	Events []run.Event `json:"events"`
-	State  run.State   `json:"state"`
-	Facts  Facts       `json:"facts"`
+	Events   []run.Event `json:"events,omitempty"`
+	State    run.State   `json:"state"`
+	Standing Standing    `json:"standing"`
 	// Gap lets the events be appended although some before them are lost.
 	Gap bool `json:"gap,omitempty"`
+}
+
+// First is the number of the first event; zero when there is none.
+func (e Entry) First() int {
+	if len(e.Events) == 0 {
+		return 0
+	}
+	return e.Events[0].Seq()
 }
 
 // Facts is run.json: what the contract's state has no room for.
@@ -39,23 +48,33 @@ type Facts struct {
 	Goal       string         `json:"goal"`
 	Repository run.Repository `json:"repository"`
 	Branch     string         `json:"branch"`
-	Head       run.Commit     `json:"head"`
-	Commits    int            `json:"commits"`
-	Stat       run.Stat       `json:"stat"`
 	Providers  run.Providers  `json:"providers"`
 	Checks     []string       `json:"checks"`
 	Policy     run.Policy     `json:"approvalPolicy"`
-	Usage      run.Usage      `json:"usage"`
-	Notes      []run.Note     `json:"notes,omitempty"`
+	Standing
+}
+
+// Standing is the part of the facts that changes as a run goes on.
+type Standing struct {
+	Head    run.Commit `json:"head"`
+	Commits int        `json:"commits"`
+	Stat    run.Stat   `json:"stat"`
+	Usage   run.Usage  `json:"usage"`
+	Notes   []run.Note `json:"notes,omitempty"` // in no prompt yet
+}
+
+// StandingOf is how the run of a snapshot stands.
+func StandingOf(s *run.Snapshot) Standing {
+	return Standing{Head: s.Head, Commits: s.Commits, Stat: s.Stat, Usage: s.Usage, Notes: s.Notes}
 }
 
 // FactsOf are the facts of a snapshot.
-func FactsOf(s *run.Snapshot) Facts {
-	in := s.Input
+func FactsOf(s *run.Snapshot) Facts { return facts(s.Input, StandingOf(s)) }
+
+func facts(in run.Input, now Standing) Facts {
 	return Facts{
 		RunID: in.RunID, WorkflowID: in.RunID.WorkflowID(), Goal: in.Goal, Repository: in.Repository,
-		Branch: in.RunID.Branch(), Head: s.Head, Commits: s.Commits, Stat: s.Stat,
-		Providers: in.Providers, Checks: in.Checks, Policy: in.Policy, Usage: s.Usage, Notes: s.Notes,
+		Branch: in.RunID.Branch(), Providers: in.Providers, Checks: in.Checks, Policy: in.Policy, Standing: now,
 	}
 }
 
@@ -65,8 +84,9 @@ func FactsOf(s *run.Snapshot) Facts {
 // record lacks events, and nothing was written.
 //
 // A second call with the same entry changes nothing, and so does a late call
-// with an older one. Earlier bytes of the log are never written again; a last
-// line that a crash cut is taken away.
+// with an older one. Earlier bytes of the log are never written again, but for
+// two cases: a last line that a crash cut is taken away, and after a reset of
+// the workflow the events of its new course replace those of the old one.
 func (d *Dir) Record(e Entry) (last int, err error) {
 	root, err := d.open()
 	if err != nil {
@@ -86,8 +106,13 @@ func (d *Dir) Record(e Entry) (last int, err error) {
 		return 0, fmt.Errorf("read %s: %w", log.Name(), err)
 	}
 	fresh := e.Events
-	for len(fresh) > 0 && fresh[0].Seq() <= have {
-		fresh = fresh[1:]
+	if len(fresh) > 0 && fresh[0].Seq() <= have {
+		switch have, end, fresh, err = reconcile(log, have, end, fresh); {
+		case errors.Is(err, errLate):
+			return have, nil
+		case err != nil:
+			return 0, fmt.Errorf("read %s: %w", log.Name(), err)
+		}
 	}
 	if len(fresh) > 0 && fresh[0].Seq() > have+1 && !e.Gap {
 		return have, nil
@@ -105,11 +130,44 @@ func (d *Dir) Record(e Entry) (last int, err error) {
 		return 0, err
 	}
 	failpoint.Hit("rundir.before-state")
-	if err := errors.Join(replaceJSON(root, factsFile, e.Facts), replaceJSON(root, stateFile, e.State)); err != nil {
+	if err := errors.Join(replaceFacts(root, log, e.Standing), replaceJSON(root, stateFile, e.State)); err != nil {
 		return 0, fmt.Errorf("record: %w", err)
 	}
 	failpoint.Hit("rundir.after-state")
 	return have, d.logEvents(root, fresh)
+}
+
+// errLate is a call with an entry that a later one has overtaken.
+var errLate = errors.New("a later call has been here")
+
+// reconcile holds the events given against those on disk with the same
+// numbers, and returns where the log ends for them and which are to be
+// appended. An event's time is that of the workflow task that made it: one that
+// is later than the one on disk takes its place, and the place of all after
+// it; one that is earlier makes the call an errLate.
+func reconcile(log *os.File, have int, end int64, given []run.Event) (int, int64, []run.Event, error) {
+	lines := bufio.NewReader(io.NewSectionReader(log, 0, end))
+	for at := int64(0); at < end && len(given) > 0; {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return 0, 0, nil, err
+		}
+		var e run.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return 0, 0, nil, err
+		}
+		if e.Seq() == given[0].Seq() {
+			switch given[0].TS.Compare(e.TS) {
+			case -1:
+				return have, end, nil, errLate
+			case 1:
+				return e.Seq() - 1, at, given, nil
+			}
+			given = given[1:]
+		}
+		at += int64(len(line))
+	}
+	return have, end, given, nil
 }
 
 func appendEvents(log *os.File, end int64, events []run.Event) error {
@@ -134,6 +192,24 @@ func appendEvents(log *os.File, end int64, events []run.Event) error {
 	}
 	failpoint.Hit("rundir.after-append")
 	return log.Sync()
+}
+
+// replaceFacts writes run.json; the first event holds what never changes. A log
+// that lost it leaves run.json as it is.
+func replaceFacts(root *os.Root, log *os.File, now Standing) error {
+	line, err := bufio.NewReader(io.NewSectionReader(log, 0, MaxArtifact)).ReadBytes('\n')
+	if err != nil {
+		return fmt.Errorf("first event: %w", err)
+	}
+	var first run.Event
+	if err := json.Unmarshal(line, &first); err != nil {
+		return fmt.Errorf("first event: %w", err)
+	}
+	created, ok := first.Payload.(run.RunCreated)
+	if !ok {
+		return nil
+	}
+	return replaceJSON(root, factsFile, facts(created.Input, now))
 }
 
 func replaceJSON(root *os.Root, name string, v any) error {

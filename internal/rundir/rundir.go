@@ -100,7 +100,10 @@ func Artifact(p run.Phase, iteration, call int, suffix string) string {
 // at all, and durably. Keeping the same bytes again is a no-op.
 func (d *Dir) Keep(name string, b []byte) (run.Ref, error) {
 	ref := run.Ref{Name: name, Digest: run.DigestOf(b), Bytes: int64(len(b))}
-	file := path.Join("artifacts", name)
+	file, err := artifactFile(name)
+	if err != nil {
+		return run.Ref{}, fmt.Errorf("keep: %w", err)
+	}
 	if old, err := d.read(file); err == nil && bytes.Equal(old, b) {
 		return ref, nil
 	}
@@ -114,11 +117,11 @@ func (d *Dir) Keep(name string, b []byte) (run.Ref, error) {
 
 // Load reads an artifact and compares it with its reference.
 func (d *Dir) Load(ref run.Ref) ([]byte, error) {
-	b, err := d.read(path.Join("artifacts", ref.Name))
+	b, found, err := d.Find(ref.Name)
 	if err != nil {
 		return nil, fmt.Errorf("load %s: %w", ref.Name, err)
 	}
-	if run.DigestOf(b) != ref.Digest {
+	if found.Digest != ref.Digest {
 		return nil, fmt.Errorf("load %s: %w", ref.Name, ErrAltered)
 	}
 	return b, nil
@@ -126,11 +129,24 @@ func (d *Dir) Load(ref run.Ref) ([]byte, error) {
 
 // Find reads an artifact by its name alone; fs.ErrNotExist when there is none.
 func (d *Dir) Find(name string) ([]byte, run.Ref, error) {
-	b, err := d.read(path.Join("artifacts", name))
+	file, err := artifactFile(name)
+	if err != nil {
+		return nil, run.Ref{}, err
+	}
+	b, err := d.read(file)
 	if err != nil {
 		return nil, run.Ref{}, err
 	}
 	return b, run.Ref{Name: name, Digest: run.DigestOf(b), Bytes: int64(len(b))}, nil
+}
+
+// artifactFile refuses a name that would lead out of the artifacts directory:
+// the log of events lies beside it.
+func artifactFile(name string) (string, error) {
+	if name == "." || !fs.ValidPath(name) {
+		return "", fmt.Errorf("%q is not the name of an artifact", name)
+	}
+	return path.Join("artifacts", name), nil
 }
 
 // open gives the kernel-enforced root that every access goes through.
@@ -190,5 +206,6 @@ func replace(root *os.Root, name string, b []byte) (err error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
+	failpoint.Hit("rundir.before-rename")
 	return root.Rename(tmp, name)
 }

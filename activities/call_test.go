@@ -1,0 +1,241 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/redact"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+func TestAnAnswerIsPaidOnce(t *testing.T) {
+	s := newSite(t)
+	s.provider.says(patching(appending), "another answer")
+	c := s.call(run.Execute)
+	first := must[activities.ProposeResult](s, s.acts.Propose, c)
+	second := must[activities.ProposeResult](s, s.acts.Propose, c)
+	if !reflect.DeepEqual(first, second) || s.provider.calls() != 1 {
+		t.Errorf("%d calls\n%+v\n%+v", s.provider.calls(), first, second)
+	}
+	if want := (run.Usage{InputTokens: 7, OutputTokens: 3, TotalTokens: 10}); first.Usage != want {
+		t.Errorf("usage %+v", first.Usage)
+	}
+	c.Number = 2
+	if third := must[activities.ProposeResult](s, s.acts.Propose, c); third.Violation == nil || s.provider.calls() != 2 {
+		t.Errorf("the next call found the answer of this one: %+v", third)
+	}
+}
+
+func TestAttemptsAtOnceTakeTurns(t *testing.T) {
+	s := newSite(t)
+	c := s.call(run.Plan)
+	asked, answer := make(chan struct{}), make(chan struct{})
+	s.provider.then(func(context.Context, func(provider.Progress)) (provider.Response, error) {
+		close(asked)
+		<-answer
+		return provider.Response{RawText: "# Plan\n\n- do it\n", FinishReason: provider.Stop}, nil
+	})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			if out, err := do[activities.PlanResult](s, s.acts.Plan, c); err != nil || out.Summary != "do it" {
+				t.Errorf("%+v, %v", out, err)
+			}
+		})
+	}
+	<-asked
+	close(answer)
+	wg.Wait()
+	if n := s.provider.calls(); n != 1 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+func TestWhatWasSaidBeforeAnErrorIsKept(t *testing.T) {
+	s := newSite(t)
+	s.provider.fails("half an ans"+secret, provider.Error{Code: provider.Unknown, Message: "broke off at " + secret, Retriable: true})
+	s.provider.fails("half", provider.Error{Code: provider.RateLimit, Message: "slow down", Retriable: true, RetryAfter: 7 * time.Second})
+	c := s.call(run.Execute)
+	app := failure(t, s, c)
+	if app.Type() != "UNKNOWN" || app.NonRetryable() || app.Message() != "broke off at [redacted:MODEL_KEY]" {
+		t.Errorf("%s %v %q", app.Type(), app.NonRetryable(), app.Message())
+	}
+	if b, _, err := s.dir().Find("execute/iter-0001.attempt-1.raw.txt"); err != nil || string(b) != "half an ans[redacted:MODEL_KEY]" {
+		t.Errorf("kept %q, %v", b, err)
+	}
+	if app = failure(t, s, c); app.Type() != "RATE_LIMIT" || app.NextRetryDelay() != 7*time.Second {
+		t.Errorf("%s after %v", app.Type(), app.NextRetryDelay())
+	}
+	if b, _, err := s.dir().Find("execute/iter-0001.attempt-2.raw.txt"); err != nil || string(b) != "half" {
+		t.Errorf("kept %q, %v", b, err)
+	}
+	if out := s.propose(result("type: NOOP\nreason: done")); out.Summary != "done" {
+		t.Errorf("after the errors: %+v", out)
+	}
+	log, err := os.ReadFile(filepath.Join(s.dir().Path(), "logs", "provider-execute.log"))
+	if err != nil || strings.Count(string(log), "[ERROR] failed") != 2 || strings.Contains(string(log), secret) {
+		t.Errorf("log %q, %v", log, err)
+	}
+}
+
+func failure(t *testing.T, s *site, c activities.Call) *temporal.ApplicationError {
+	t.Helper()
+	_, err := do[activities.ProposeResult](s, s.acts.Propose, c)
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok {
+		t.Fatalf("error %v", err)
+	}
+	return app
+}
+
+func TestTheFifthErrorIsTheLast(t *testing.T) {
+	s := newSite(t)
+	s.provider.fails("", provider.Error{Code: provider.Timeout, Message: "too slow", Retriable: true})
+	for n := 1; n <= 6; n++ {
+		if app := failure(t, s, s.call(run.Execute)); app.NonRetryable() != (n >= 5) {
+			t.Errorf("error %d: final is %v", n, app.NonRetryable())
+		}
+	}
+}
+
+func TestErrorsThatNoRetryMends(t *testing.T) {
+	for name, spoil := range map[string]func(*site, *activities.Call){
+		"the provider says so": func(s *site, _ *activities.Call) {
+			s.provider.fails("", provider.Error{Code: provider.Auth, Message: "401"})
+		},
+		"there is no such provider": func(s *site, _ *activities.Call) { s.opened = errors.New("no such kind") },
+		"the brief is another":      func(s *site, c *activities.Call) { c.Brief.Digest = run.DigestOf([]byte("another")) },
+		"the brief is gone":         func(s *site, c *activities.Call) { c.Brief.Name = "plan/none.json" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			c := s.call(run.Execute)
+			spoil(s, &c)
+			if app := failure(t, s, c); !app.NonRetryable() {
+				t.Errorf("%s may be tried again", app.Type())
+			}
+		})
+	}
+}
+
+func TestAnotherErrorMayBeTriedAgain(t *testing.T) {
+	s := newSite(t)
+	s.provider.responds(provider.Response{}, io.ErrUnexpectedEOF)
+	if app := failure(t, s, s.call(run.Execute)); app.Type() != "UNKNOWN" || app.NonRetryable() {
+		t.Errorf("%s, final %v", app.Type(), app.NonRetryable())
+	}
+}
+
+func TestAnEmptyPlanIsNone(t *testing.T) {
+	s := newSite(t)
+	s.provider.says(" \n\n")
+	_, err := do[activities.PlanResult](s, s.acts.Plan, s.call(run.Plan))
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || !app.NonRetryable() {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestTheRequest(t *testing.T) {
+	s := newSite(t)
+	s.write("log.txt", "not committed\n")
+	s.propose(result("type: NOOP\nreason: done"))
+	req := s.provider.asked[0]
+	if err := req.Validate(); err != nil {
+		t.Error(err)
+	}
+	if req.Role != run.Developer || req.RunID != "r1" || req.Call != 1 || req.Constraints.Timeout() != time.Minute {
+		t.Errorf("request %+v", req)
+	}
+	said := req.Prompt.User
+	for _, a := range req.ContextArtifacts {
+		said += a.Content
+	}
+	if !strings.Contains(said, "append a line") || !strings.Contains(said, "log.txt") || strings.Contains(said, "not committed") {
+		t.Errorf("prompt %s", said)
+	}
+}
+
+func TestHeartbeatsShowWhatComes(t *testing.T) {
+	s := newSite(t)
+	shown := make(chan struct{})
+	s.provider.then(func(ctx context.Context, progress func(provider.Progress)) (provider.Response, error) {
+		progress(provider.Progress{Bytes: 42, Tail: "so far " + secret})
+		<-shown
+		return provider.Response{RawText: "# Plan\n\nx\n", FinishReason: provider.Stop}, nil
+	})
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(quiet{})
+	env := suite.NewTestActivityEnvironment()
+	env.SetTestTimeout(time.Minute)
+	env.RegisterActivity(s.acts)
+	var once sync.Once
+	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
+		var b activities.Beat
+		if err := details.Get(&b); err != nil || strings.Contains(b.Tail, secret) {
+			t.Errorf("beat %+v, %v", b, err)
+		}
+		if b.Bytes == 42 && b.Tail == "so far [redacted:MODEL_KEY]" {
+			once.Do(func() { close(shown) })
+		}
+	})
+	if _, err := env.ExecuteActivity(s.acts.Plan, s.call(run.Plan)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNewRefusesHalfAConfiguration(t *testing.T) {
+	s := newSite(t)
+	whole := activities.Config{
+		Runs: s.runs, Redact: &redact.Redactor{}, LookupEnv: os.LookupEnv,
+		Open: func(string, string, io.Writer) (provider.Provider, error) { return nil, nil },
+	}
+	if _, err := activities.New(whole); err != nil {
+		t.Error(err)
+	}
+	for i := range 4 {
+		part := whole
+		[]func(){
+			func() { part.Runs = nil }, func() { part.Redact = nil }, func() { part.LookupEnv = nil }, func() { part.Open = nil },
+		}[i]()
+		if _, err := activities.New(part); err == nil {
+			t.Errorf("%+v is taken", part)
+		}
+	}
+}
+
+func TestLocalOpensTheProvidersOfASpec(t *testing.T) {
+	s := newSite(t)
+	answers := t.TempDir()
+	if err := os.WriteFile(filepath.Join(answers, "plan-1.md"), []byte("# Plan\n\n- "+secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	local, err := activities.Local{RunsDir: s.runs.Dir(), Environ: []string{"A_KEY=other", "MODEL_KEY=" + secret}}.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.acts = local
+	c := s.call(run.Plan)
+	c.Provider = "replay:" + answers
+	if out := must[activities.PlanResult](s, s.acts.Plan, c); out.Summary != "[redacted:MODEL_KEY]" {
+		t.Errorf("%+v", out)
+	}
+	c.Number, c.Provider = 2, "nonsense:x"
+	if _, err := do[activities.PlanResult](s, s.acts.Plan, c); err == nil {
+		t.Error("an unknown kind of provider is taken")
+	}
+}

@@ -1,0 +1,153 @@
+package activities_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// maxResult bounds what one result takes in history.
+const maxResult = 16 << 10
+
+func TestAPatchIsProposed(t *testing.T) {
+	s := newSite(t)
+	raw := patching(appending)
+	out := s.propose(raw)
+	p := out.Proposal
+	if p == nil || out.Refusal != nil || out.Violation != nil || out.Question != nil {
+		t.Fatalf("%+v", out)
+	}
+	if p.Base != s.base || p.Summary != "append a line" || p.Stat != (run.Stat{Files: 1, Added: 1}) || !strings.Contains(p.Excerpt, "+two") {
+		t.Errorf("%+v", p)
+	}
+	if len(p.Files) != 1 || !strings.Contains(p.Files[0], "log.txt +1 -0") || len(p.Risks) != 0 {
+		t.Errorf("files %q, risks %q", p.Files, p.Risks)
+	}
+	if b, err := s.dir().Load(p.Patch); err != nil || !strings.Contains(string(b), "+two\n") {
+		t.Errorf("patch %q, %v", b, err)
+	}
+	if b, err := s.dir().Load(p.Raw); err != nil || string(b) != raw {
+		t.Errorf("raw %q, %v", b, err)
+	}
+	if got := s.git("for-each-ref", "--format=%(refname)"); got != "refs/heads/main" {
+		t.Errorf("proposing made %s", got)
+	}
+}
+
+func TestRisksAreTheGatekeepers(t *testing.T) {
+	s := newSite(t)
+	out := s.propose(patching("--- a/log.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n"))
+	if out.Proposal == nil || len(out.Proposal.Risks) == 0 {
+		t.Errorf("deleting a file is no risk: %+v", out)
+	}
+}
+
+func TestAnswersThatAreNoPatch(t *testing.T) {
+	for _, tc := range []struct {
+		name, answer string
+		holds        func(activities.ProposeResult) bool
+	}{
+		{"a question", result("type: ASK\nquestion: blue or red?\nreason: both fit\nneeded_input:\n- a colour"), func(r activities.ProposeResult) bool {
+			return r.Question != nil && r.Question.Question == "blue or red?" && r.Question.Reason == "both fit" &&
+				len(r.Question.NeededInput) == 1 && r.Proposal == nil && r.Violation == nil
+		}},
+		{"nothing to do", result("type: NOOP\nreason: it is there"), func(r activities.ProposeResult) bool {
+			return r.Summary == "it is there" && r.Proposal == nil && r.Question == nil && r.Violation == nil
+		}},
+		{"garbage", "I would rather not.", func(r activities.ProposeResult) bool {
+			return r.Violation != nil && r.Violation.Code == "no_type" && r.Violation.Message != "" && r.Proposal == nil
+		}},
+		{"silence", "", func(r activities.ProposeResult) bool { return r.Violation != nil && r.Violation.Code == "empty" }},
+		{"a patch that fits nowhere", patching("--- a/log.txt\n+++ b/log.txt\n@@ -1 +1,2 @@\n eleven\n+two\n"), func(r activities.ProposeResult) bool {
+			return r.Proposal != nil && r.Refusal != nil && r.Refusal.Code == "context_not_found" && strings.Contains(r.Refusal.Message, "eleven")
+		}},
+		{"a patch of a file that is not there", patching("--- a/none.txt\n+++ b/none.txt\n@@ -1 +1 @@\n-a\n+b\n"), func(r activities.ProposeResult) bool {
+			return r.Refusal != nil && strings.Contains(r.Refusal.Message, "none.txt")
+		}},
+		{"a patch that leads outside", patching("--- /dev/null\n+++ b/../outside.txt\n@@ -0,0 +1 @@\n+x\n"), func(r activities.ProposeResult) bool {
+			return r.Refusal != nil && r.Proposal != nil
+		}},
+		{"a patch that changes nothing", patching("--- a/log.txt\n+++ b/log.txt\n@@ -1 +1 @@\n one\n"), func(r activities.ProposeResult) bool {
+			return r.Refusal != nil || r.Violation != nil
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newSite(t)
+			out := s.propose(tc.answer)
+			if !tc.holds(out) {
+				t.Errorf("%+v", out)
+			}
+			if b, err := s.dir().Load(out.Raw); err != nil || string(b) != tc.answer {
+				t.Errorf("the raw answer is %q, %v", b, err)
+			}
+		})
+	}
+}
+
+func TestAnAnswerThatWasCutIsAViolation(t *testing.T) {
+	s := newSite(t)
+	s.provider.responds(provider.Response{RawText: patching(appending), FinishReason: provider.Length}, nil)
+	c := s.call(run.Execute)
+	for range 2 { // the second finds the answer on disk, and why it ended
+		out := must[activities.ProposeResult](s, s.acts.Propose, c)
+		if out.Violation == nil || out.Violation.Code != "truncated" || out.Proposal != nil {
+			t.Errorf("%+v", out)
+		}
+	}
+}
+
+func TestWhatIsShownHidesNothing(t *testing.T) {
+	hostile := "\x1b[31mred\x1b[0m \u202egnp.exe\u2066 \x07\x9b"
+	for name, answer := range map[string]string{
+		"in a patch":                 strings.ReplaceAll(patching("--- /dev/null\n+++ b/x\u202ey.txt\n@@ -0,0 +1 @@\n+"+hostile+"\n"), "append a line", hostile),
+		"in a patch that is refused": strings.ReplaceAll(patching("--- a/log.txt\n+++ b/log.txt\n@@ -1 +1 @@\n-"+hostile+"\n+x\n"), "append a line", hostile),
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := newSite(t).propose(answer)
+			if out.Proposal == nil {
+				t.Fatalf("%+v", out)
+			}
+			shown := []string{out.Summary, out.Proposal.Summary, out.Proposal.Excerpt}
+			shown = append(append(append(shown, out.Proposal.Files...), out.Proposal.Risks...), out.Proposal.Repairs...)
+			for _, text := range shown {
+				for _, r := range text {
+					if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+						t.Errorf("%U in %q", r, text)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestResultsStaySmall(t *testing.T) {
+	var many, one strings.Builder
+	for i := range 400 {
+		fmt.Fprintf(&many, "--- /dev/null\n+++ b/dir/%s-%d.txt\n@@ -0,0 +1 @@\n+x\n", strings.Repeat("long", 20), i)
+	}
+	fmt.Fprintf(&one, "--- /dev/null\n+++ b/big.txt\n@@ -0,0 +1,%d @@\n%s", 20000, strings.Repeat("+"+strings.Repeat("<&>", 10)+"\n", 20000))
+	for name, answer := range map[string]string{
+		"many files":        patching(many.String()),
+		"one large file":    patching(one.String()),
+		"a long question":   result("type: ASK\nquestion: " + strings.Repeat("why? ", 20000) + "\nreason: " + strings.Repeat("so ", 20000) + "\nneeded_input:\n" + strings.Repeat("- "+strings.Repeat("a value ", 100)+"\n", 200)),
+		"a long reason":     result("type: NOOP\nreason: " + strings.Repeat("done ", 20000)),
+		"a long summary":    strings.ReplaceAll(patching(appending), "append a line", strings.Repeat("append ", 20000)),
+		"megabytes of text": strings.Repeat("no answer in it ", 200000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := newSite(t).propose(answer)
+			limit := maxResult
+			if name == "one large file" {
+				limit = 2 * maxResult // JSON writes six bytes for one of <, > and &
+			}
+			if n := size(t, out); n > limit {
+				t.Errorf("%d bytes, at most %d", n, limit)
+			}
+		})
+	}
+}

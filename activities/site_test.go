@@ -1,0 +1,225 @@
+package activities_test
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/testsuite"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/redact"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+)
+
+const secret = "s3cret-of-the-worker"
+
+// site is a repository, a runs directory and the activities on them.
+type site struct {
+	t        testing.TB
+	repo     string
+	base     run.Commit
+	runs     *rundir.Store
+	acts     *activities.Activities
+	provider *scripted
+	opened   error // instead of a provider
+}
+
+func newSite(t testing.TB) *site {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{t: t, repo: filepath.Join(dir, "repo"), provider: &scripted{}}
+	if s.runs, err = rundir.Open(filepath.Join(dir, "runs")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(s.repo, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.git("init", "-q", "-b", "main")
+	s.write("log.txt", "one\n")
+	s.git("add", ".")
+	s.git("commit", "-q", "-m", "first")
+	s.base = run.Commit(s.git("rev-parse", "HEAD"))
+	environ := []string{"MODEL_KEY=" + secret, "LET_THROUGH=yes"}
+	s.acts, err = activities.New(activities.Config{
+		Runs: s.runs, Redact: redact.New(environ),
+		Open: func(spec, dir string, log io.Writer) (provider.Provider, error) { return s.provider, s.opened },
+		LookupEnv: func(name string) (string, bool) {
+			if name == "PATH" {
+				return os.LookupEnv("PATH")
+			}
+			return "yes", name == "LET_THROUGH"
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *site) git(args ...string) string {
+	s.t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = s.repo
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=t",
+		"GIT_AUTHOR_EMAIL=t@localhost", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@localhost")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (s *site) write(name, content string) {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.repo, name), []byte(content), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *site) place() activities.Place {
+	return activities.Place{RunID: "r1", Repository: run.Repository{Path: s.repo, Base: s.base}}
+}
+
+func (s *site) dir() *rundir.Dir { return s.runs.Run("r1") }
+
+// call is a provider call that brings the run's first event.
+func (s *site) call(phase run.Phase) activities.Call {
+	c := activities.Call{
+		Place: s.place(), Phase: phase, Iteration: 1, Number: 1, Provider: "fake", Timeout: time.Minute, Head: s.base,
+	}
+	snapshot := run.New(run.Input{RunID: c.RunID, Goal: "append a line", Repository: c.Repository, Checks: []string{"true"}, Policy: run.Never})
+	created := snapshot.Event(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), run.RunCreated{Input: snapshot.Input})
+	if err := snapshot.Apply(created); err != nil {
+		s.t.Fatal(err)
+	}
+	c.Entry = rundir.Entry{Events: []run.Event{created}, State: snapshot.State, Standing: rundir.StandingOf(snapshot)}
+	return c
+}
+
+// do runs an activity as a worker does, so that what it takes and gives has
+// been through JSON.
+func do[Out any](s *site, activity, in any) (out Out, err error) {
+	s.t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(quiet{})
+	env := suite.NewTestActivityEnvironment()
+	env.SetTestTimeout(time.Minute)
+	env.RegisterActivity(s.acts)
+	v, err := env.ExecuteActivity(activity, in)
+	if err != nil {
+		return out, err
+	}
+	return out, v.Get(&out)
+}
+
+// must is do for what may not fail.
+func must[Out any](s *site, activity, in any) Out {
+	s.t.Helper()
+	out, err := do[Out](s, activity, in)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return out
+}
+
+func (s *site) prepare() {
+	s.t.Helper()
+	must[any](s, s.acts.Prepare, s.place())
+}
+
+// propose takes the answer through Propose.
+func (s *site) propose(answer string) activities.ProposeResult {
+	s.t.Helper()
+	s.provider.says(answer)
+	return must[activities.ProposeResult](s, s.acts.Propose, s.call(run.Execute))
+}
+
+// size is how many bytes a result takes in history.
+func size(t testing.TB, v any) int {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(b)
+}
+
+// scripted is a provider that works by a script; its last act goes on for ever.
+type scripted struct {
+	mu    sync.Mutex
+	acts  []func(context.Context, func(provider.Progress)) (provider.Response, error)
+	asked []provider.Request
+}
+
+func (p *scripted) Capabilities() provider.Capabilities {
+	return provider.Capabilities{Name: "scripted", SupportsPatchFirst: true}
+}
+
+func (p *scripted) Generate(ctx context.Context, req provider.Request, progress func(provider.Progress)) (provider.Response, error) {
+	p.mu.Lock()
+	p.asked = append(p.asked, req)
+	act := p.acts[0]
+	p.acts = p.acts[min(1, len(p.acts)-1):]
+	p.mu.Unlock()
+	return act(ctx, progress)
+}
+
+func (p *scripted) then(act func(context.Context, func(provider.Progress)) (provider.Response, error)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.acts = append(p.acts, act)
+}
+
+func (p *scripted) responds(r provider.Response, err error) {
+	p.then(func(context.Context, func(provider.Progress)) (provider.Response, error) { return r, err })
+}
+
+// says adds answers; what was said before is over.
+func (p *scripted) says(answers ...string) {
+	p.acts = nil
+	for _, a := range answers {
+		p.responds(provider.Response{RawText: a, FinishReason: provider.Stop, Usage: &run.Usage{InputTokens: 7, OutputTokens: 3}}, nil)
+	}
+}
+
+// fails adds a failure that leaves a partial answer.
+func (p *scripted) fails(partial string, e provider.Error) {
+	p.responds(e.Response(partial, time.Second), &e)
+}
+
+func (p *scripted) calls() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.asked)
+}
+
+type quiet struct{}
+
+func (quiet) Debug(string, ...any) {}
+func (quiet) Info(string, ...any)  {}
+func (quiet) Warn(string, ...any)  {}
+func (quiet) Error(string, ...any) {}
+
+// Answers of a developer.
+func patching(diff string) string {
+	return "<<<AIO_RESULT_START>>>\ntype: PATCH\nsummary: append a line\n<<<AIO_RESULT_END>>>\n\n[PATCH_BEGIN]\n" + diff + "[PATCH_END]\n"
+}
+
+func result(fields string) string {
+	return "<<<AIO_RESULT_START>>>\n" + fields + "\n<<<AIO_RESULT_END>>>\n"
+}
+
+const appending = "--- a/log.txt\n+++ b/log.txt\n@@ -1 +1,2 @@\n one\n+two\n"

@@ -1,0 +1,156 @@
+package activities_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+)
+
+func (s *site) applying(p *run.Proposal) activities.ApplyInput {
+	return activities.ApplyInput{
+		Place: s.place(), Iteration: 1, Phase: run.Execute, Patch: p.Patch, Base: p.Base, Summary: p.Summary,
+		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+	}
+}
+
+func (s *site) tip() string { return s.git("rev-parse", "ratchet/r1") }
+
+func TestApplyingAgainFindsTheCommit(t *testing.T) {
+	s := newSite(t)
+	s.prepare()
+	in := s.applying(s.propose(patching(appending)).Proposal)
+	first := must[activities.ApplyResult](s, s.acts.Apply, in)
+	second := must[activities.ApplyResult](s, s.acts.Apply, in)
+	if first.Refusal != nil || !reflect.DeepEqual(first, second) || first.Stat != (run.Stat{Files: 1, Added: 1}) {
+		t.Fatalf("%+v\n%+v", first, second)
+	}
+	if s.tip() != string(first.Commit) || s.git("rev-list", "--count", "main..ratchet/r1") != "1" {
+		t.Errorf("tip %s", s.tip())
+	}
+	if got := s.git("show", "ratchet/r1:log.txt"); got != "one\ntwo" {
+		t.Errorf("log.txt is %q", got)
+	}
+	message := s.git("log", "-1", "--format=%B", "ratchet/r1")
+	for _, want := range []string{"append a line\n", "Ratchet-Run: r1", "Ratchet-Iteration: 1", "Ratchet-Patch: " + string(in.Patch.Digest)} {
+		if !strings.Contains(message, want) {
+			t.Errorf("no %q in %q", want, message)
+		}
+	}
+	if s.git("status", "--porcelain") != "" || s.git("rev-parse", "HEAD") != string(s.base) {
+		t.Error("the user's checkout changed")
+	}
+}
+
+func TestApplyOnABranchThatMovedIsAConflict(t *testing.T) {
+	s := newSite(t)
+	s.prepare()
+	in := s.applying(s.propose(patching(appending)).Proposal)
+	moved := s.git("commit-tree", "-p", string(s.base), "-m", "theirs", string(s.base)+"^{tree}")
+	s.git("update-ref", "refs/heads/ratchet/r1", moved)
+	out := must[activities.ApplyResult](s, s.acts.Apply, in)
+	if out.Refusal == nil || out.Refusal.Code != "CONFLICT" || s.tip() != moved {
+		t.Errorf("%+v, tip %s", out, s.tip())
+	}
+}
+
+func TestOnlyThePatchOfTheDigestIsApplied(t *testing.T) {
+	for name, spoil := range map[string]func(*testing.T, string, *activities.ApplyInput){
+		"one byte is another": func(t *testing.T, file string, _ *activities.ApplyInput) { rewrite(t, file, "+two", "+twO") },
+		"a line more":         func(t *testing.T, file string, _ *activities.ApplyInput) { rewrite(t, file, "+two\n", "+two\n\n") },
+		"it is gone": func(t *testing.T, file string, _ *activities.ApplyInput) {
+			if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"the digest is another's": func(_ *testing.T, _ string, in *activities.ApplyInput) { in.Patch.Digest = run.DigestOf(nil) },
+		"no digest at all":        func(_ *testing.T, _ string, in *activities.ApplyInput) { in.Patch.Digest = "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			s.prepare()
+			in := s.applying(s.propose(patching(appending)).Proposal)
+			spoil(t, filepath.Join(s.dir().Path(), "artifacts", in.Patch.Name), &in)
+			out := must[activities.ApplyResult](s, s.acts.Apply, in)
+			if out.Refusal == nil || out.Refusal.Code != activities.ArtifactError || s.tip() != string(s.base) {
+				t.Errorf("%+v, tip %s", out, s.tip())
+			}
+		})
+	}
+}
+
+func rewrite(t *testing.T, file, from, to string) {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, []byte(strings.Replace(string(b), from, to, 1)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPrepareAndCleanUpMayBeRepeated(t *testing.T) {
+	s := newSite(t)
+	for range 2 {
+		s.prepare()
+	}
+	worktree, scratch := s.runs.Workspace("r1"), s.runs.Scratch("r1")
+	if b, err := os.ReadFile(filepath.Join(worktree, "log.txt")); err != nil || string(b) != "one\n" {
+		t.Errorf("the worktree has %q, %v", b, err)
+	}
+	locked := filepath.Join(scratch, "go", "mod") // as go leaves its module cache
+	if err := os.MkdirAll(locked, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(locked, "x"), nil, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(locked, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		must[any](s, s.acts.CleanUp, s.place())
+		for _, dir := range []string{worktree, scratch} {
+			if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: %v", dir, err)
+			}
+		}
+	}
+	if s.tip() != string(s.base) {
+		t.Error("the branch is gone")
+	}
+}
+
+func TestRecordKeepsTheBriefToo(t *testing.T) {
+	s := newSite(t)
+	in := run.Input{RunID: "r1", Goal: "x", Repository: run.Repository{Path: s.repo, Base: s.base}}
+	snapshot := run.New(in)
+	e := snapshot.Event(time.Now(), run.RunCreated{Input: in})
+	if err := snapshot.Apply(e); err != nil {
+		t.Fatal(err)
+	}
+	entry := activities.RecordInput{
+		RunID: "r1", Entry: rundir.Entry{Events: []run.Event{e}, State: snapshot.State, Facts: rundir.FactsOf(snapshot)},
+		Brief: &activities.Brief{Goal: "x"}, BriefName: "plan/iter-0001.brief.json",
+	}
+	first := must[activities.RecordResult](s, s.acts.Record, entry)
+	second := must[activities.RecordResult](s, s.acts.Record, entry)
+	if first.Last != 1 || first.Brief == nil || !reflect.DeepEqual(first, second) {
+		t.Errorf("%+v\n%+v", first, second)
+	}
+	if b, err := s.dir().Load(*first.Brief); err != nil || !strings.Contains(string(b), `"goal": "x"`) {
+		t.Errorf("%s, %v", b, err)
+	}
+	if events, err := s.dir().Events(); err != nil || len(events) != 1 {
+		t.Errorf("%d events, %v", len(events), err)
+	}
+}

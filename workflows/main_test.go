@@ -1,0 +1,54 @@
+package workflows_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"go.temporal.io/sdk/worker"
+
+	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+)
+
+const (
+	// cacheVariable set to 0 makes every workflow task replay its history from the start.
+	cacheVariable = "RATCHET_TEST_CACHE"
+	// doomedVariable makes the test binary a worker of the task queue that it names, whose activities never end.
+	doomedVariable  = "RATCHET_TEST_DOOMED_WORKER"
+	addressVariable = "RATCHET_TEST_ADDRESS"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(cacheVariable) == "0" {
+		worker.SetStickyWorkflowCacheSize(0)
+	}
+	if queue := os.Getenv(doomedVariable); queue != "" {
+		fmt.Fprintln(os.Stderr, serveDoomed(os.Getenv(addressVariable), queue))
+		os.Exit(1)
+	}
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case leakyProvider:
+			os.Exit(provideLeaks(os.Stdin, os.Stdout, os.Stderr))
+		case leakyCheck:
+			os.Exit(checkLeaks(os.Stdout, os.Args[2:]))
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// serveDoomed serves until the process is killed.
+func serveDoomed(address, queue string) error {
+	c, err := temporalclient.Dial(context.Background(), temporalclient.Options{Engine: address, Identity: identity})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	acts := theActivities(&world{})
+	acts["Plan"] = untilCanceled
+	w := worker.New(c, queue, temporalclient.WorkerOptions(identity))
+	register(w, acts)
+	return w.Run(make(chan any))
+}

@@ -1,0 +1,214 @@
+package workflows_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/workflows"
+)
+
+// path is one way that a run may take.
+type path struct {
+	name   string
+	policy run.Policy
+	world  func() *world    // nil: all goes well
+	input  func(*run.Input) // changes the usual one
+	acts   func(map[string]any)
+	doomed bool         // a first worker is killed while it plans
+	play   func(*scene) // what people and machines do meanwhile
+	status run.Status
+	shows  func(*history.HistoryEvent) bool // what some event of its histories must be; nil: anything
+}
+
+// paths are those that the replay corpus holds.
+var paths = []path{
+	{name: "completed", policy: run.Never, status: run.Completed},
+	{name: "approved", policy: run.Always, status: run.Completed, play: func(p *scene) { p.decide(run.Approve, false) }},
+	{name: "approved-by-update", policy: run.Always, status: run.Completed, shows: is(enums.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED), play: func(p *scene) {
+		p.update(workflows.ApprovalMessage, run.Decision{ApprovalID: p.approval().ApprovalID, Decision: run.Approve})
+	}},
+	{name: "risky", policy: run.Risky, status: run.Completed,
+		world: func() *world {
+			return &world{answers: []activities.ProposeResult{patch("one"), patch("two", "deletes a file")}, verdicts: []activities.Judgement{fixable, pass}}
+		},
+		play: func(p *scene) { p.decide(run.Approve, false) }},
+	{name: "rejected-fixed", policy: run.Always, status: run.Completed,
+		world: func() *world { return &world{answers: []activities.ProposeResult{patch("one"), patch("two")}} },
+		play:  func(p *scene) { p.decide(run.Reject, false); p.decide(run.Approve, false) }},
+	{name: "rejected-finally", policy: run.Always, status: run.Canceled, play: func(p *scene) { p.decide(run.Reject, true) }},
+	{name: "decision-overdue", policy: run.Always, status: run.Canceled, shows: is(enums.EVENT_TYPE_TIMER_FIRED), input: func(in *run.Input) { in.Timeouts.Approval = time.Second }},
+	{name: "question-answered", policy: run.Never, status: run.Completed, world: asks, play: func(p *scene) { p.answer("blue") }},
+	{name: "answer-overdue", policy: run.Never, status: run.Canceled, world: asks, input: func(in *run.Input) { in.Timeouts.Answer = time.Second }},
+	{name: "note", policy: run.Never, status: run.Completed, world: asks,
+		play: func(p *scene) {
+			q := p.question()
+			p.signal(workflows.NoteMessage, run.Note{Text: "use tabs", By: "kim"})
+			p.update(workflows.AnswerMessage, run.Reply{QuestionID: q.QuestionID, Text: "blue"})
+		}},
+	{name: "provider-failed", policy: run.Never, status: run.Completed, shows: is(enums.EVENT_TYPE_ACTIVITY_TASK_FAILED),
+		world: func() *world { return &world{planErr: []error{errAuth}} },
+		play:  func(p *scene) { p.answer("logged in") }},
+	{name: "fixes-used-up", policy: run.Never, status: run.Failed, world: func() *world { return &world{verdicts: []activities.Judgement{fixable}} }},
+	{name: "noop", policy: run.Always, status: run.Completed, world: func() *world { return &world{answers: []activities.ProposeResult{noop()}} }},
+	{name: "unparseable-fixed", policy: run.Never, status: run.Completed,
+		world: func() *world { return &world{answers: []activities.ProposeResult{garbage(), patch("two")}} }},
+	{name: "unplaced-fixed", policy: run.Never, status: run.Completed,
+		world: func() *world { return &world{answers: []activities.ProposeResult{unplaced(), patch("two")}} }},
+	{name: "conflict-fixed", policy: run.Never, status: run.Completed,
+		world: func() *world { return &world{refuse: []*run.Problem{{Code: "CONFLICT", Message: "branch moved"}}} }},
+	{name: "checks-blocked", policy: run.Never, status: run.Completed,
+		world: func() *world { return &world{verdicts: []activities.Judgement{blocked, pass}} },
+		play:  func(p *scene) { p.answer("installed") }},
+	{name: "evaluator-asks", policy: run.Never, status: run.Completed,
+		world: func() *world { return &world{judged: []activities.Judgement{blocked, pass}} },
+		input: func(in *run.Input) { in.Providers.Evaluator = "replay:x" },
+		play:  func(p *scene) { p.answer("go on") }},
+	{name: "budget-raised", policy: run.Never, status: run.Completed,
+		world: func() *world {
+			return &world{answers: []activities.ProposeResult{costly(patch("one")), patch("two")}, verdicts: []activities.Judgement{fixable, pass}}
+		},
+		input: func(in *run.Input) { in.MaxTokens = 100 },
+		play:  func(p *scene) { p.answer("5000") }},
+	{name: "canceled-waiting", policy: run.Always, status: run.Canceled, play: func(p *scene) { p.approval(); p.cancel() }},
+	{name: "canceled-working", policy: run.Always, status: run.Canceled, shows: is(enums.EVENT_TYPE_ACTIVITY_TASK_CANCELED),
+		acts: func(acts map[string]any) { acts["Plan"] = untilCanceled },
+		play: func(p *scene) {
+			p.until("the planner works", func() bool { return p.works("Plan") })
+			p.cancel()
+		}},
+	{name: "strays", policy: run.Always, status: run.Completed, play: func(p *scene) {
+		a := p.approval()
+		p.signal(workflows.ApprovalMessage, "not a decision")
+		p.signal(workflows.ApprovalMessage, run.Decision{ApprovalID: "apr-1-0123456789ab", Decision: run.Approve})
+		p.signal(workflows.AnswerMessage, run.Reply{QuestionID: "qst-1-1", Text: "nobody asked"})
+		for range 2 {
+			p.signal(workflows.ApprovalMessage, run.Decision{ApprovalID: a.ApprovalID, Decision: run.Approve})
+		}
+	}},
+	{name: "continued-as-new", policy: run.Always, status: run.Completed, shows: is(enums.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW), play: continueAsNew},
+	{name: "reset", policy: run.Always, status: run.Completed, shows: isReset,
+		world: func() *world { return &world{answers: []activities.ProposeResult{patch("one"), patch("two")}} }, play: reset},
+	{name: "worker-killed", doomed: true, policy: run.Never, status: run.Completed, shows: isSecondAttempt},
+	{name: "record-lost", policy: run.Never, status: run.Completed, shows: isBehind, acts: loseRecord},
+}
+
+func is(t enums.EventType) func(*history.HistoryEvent) bool {
+	return func(e *history.HistoryEvent) bool { return e.GetEventType() == t }
+}
+
+func isReset(e *history.HistoryEvent) bool {
+	return e.GetWorkflowTaskFailedEventAttributes().GetCause() == enums.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW
+}
+
+func isSecondAttempt(e *history.HistoryEvent) bool {
+	return e.GetActivityTaskStartedEventAttributes().GetAttempt() == 2
+}
+
+func isBehind(e *history.HistoryEvent) bool {
+	return e.GetActivityTaskFailedEventAttributes().GetFailure().GetApplicationFailureInfo().GetType() == activities.BehindError
+}
+
+func asks() *world {
+	return &world{answers: []activities.ProposeResult{question("which name?"), patch("two")}}
+}
+
+func costly(r activities.ProposeResult) activities.ProposeResult {
+	r.Usage = run.Usage{InputTokens: 900, OutputTokens: 100, TotalTokens: 1000}
+	return r
+}
+
+// continueAsNew makes history large by notes that are too long to be kept.
+func continueAsNew(p *scene) {
+	a := p.approval()
+	for first := true; first; {
+		p.signal(workflows.NoteMessage, run.Note{Text: strings.Repeat("a", 900<<10)})
+		p.until("the note was looked at", func() bool {
+			d, err := p.client.DescribeWorkflowExecution(p.t.Context(), p.id, "")
+			first = d.GetWorkflowExecutionInfo().GetExecution().GetRunId() == p.runID
+			return err == nil && d.GetPendingWorkflowTask() == nil
+		})
+	}
+	p.signal(workflows.ApprovalMessage, run.Decision{ApprovalID: a.ApprovalID, Decision: run.Approve})
+}
+
+// reset lets the run begin again once it is over. The engine delivers the old
+// approval again; the developer says something else.
+func reset(p *scene) {
+	p.decide(run.Approve, false)
+	p.status()
+	first := slices.IndexFunc(p.history(p.runID).Events, func(e *history.HistoryEvent) bool {
+		return e.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+	})
+	r, err := p.client.ResetWorkflowExecution(p.t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace:         client.DefaultNamespace,
+		WorkflowExecution: &common.WorkflowExecution{WorkflowId: p.id, RunId: p.runID},
+		Reason:            "test", RequestId: p.id, WorkflowTaskFinishEventId: int64(first) + 1,
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.runID = r.GetRunId()
+	p.decide(run.Approve, false)
+}
+
+// loseRecord lets the first application find a record that has lost all but
+// two lines, so that the workflow gives the others again.
+func loseRecord(acts map[string]any) {
+	apply := acts["Apply"].(func(context.Context, activities.ApplyInput) (activities.ApplyResult, error))
+	var lost atomic.Bool
+	acts["Apply"] = func(ctx context.Context, in activities.ApplyInput) (activities.ApplyResult, error) {
+		if lost.CompareAndSwap(false, true) {
+			return activities.ApplyResult{}, temporal.NewNonRetryableApplicationError("behind", activities.BehindError, nil, 2)
+		}
+		return apply(ctx, in)
+	}
+}
+
+// take plays the path to its end and returns the histories of its executions.
+func (way path) take(p *scene) []*history.History {
+	w := &world{}
+	if way.world != nil {
+		w = way.world()
+	}
+	acts := theActivities(w)
+	if way.acts != nil {
+		way.acts(acts)
+	}
+	if way.doomed {
+		p.serveAndDie()
+	}
+	p.serve(func(w worker.Registry) { register(w, acts) })
+	if way.play != nil {
+		way.play(p)
+	}
+	if got := p.status(); got != way.status {
+		p.t.Errorf("the run is %s, want %s", got, way.status)
+	}
+	executions := p.histories()
+	if way.shows != nil && !slices.ContainsFunc(executions, func(h *history.History) bool { return slices.ContainsFunc(h.Events, way.shows) }) {
+		p.t.Error("the history lacks what the path is about")
+	}
+	return executions
+}
+
+func (way path) inputOf() run.Input {
+	in := input(way.policy, 3)
+	in.RunID = run.ID(way.name)
+	if way.input != nil {
+		way.input(&in)
+	}
+	return in
+}

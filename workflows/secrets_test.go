@@ -1,0 +1,337 @@
+package workflows_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/sdk/v1"
+	"go.temporal.io/sdk/worker"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
+	"github.com/ratchet-dev/ratchet/internal/redact"
+	"github.com/ratchet-dev/ratchet/internal/redact/redacttest"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/workflows"
+)
+
+// vault is a stage whose workers hold the canaries and have the real
+// activities, and all that an onlooker could see of it.
+type vault struct {
+	*stage
+	t       *testing.T
+	runsDir string
+	repo    string
+	base    run.Commit
+	acts    *activities.Activities
+
+	mu   sync.Mutex
+	seen map[string][]byte // by where
+}
+
+func newVault(t *testing.T) *vault {
+	t.Helper()
+	v := &vault{t: t, runsDir: t.TempDir(), repo: t.TempDir(), seen: map[string][]byte{}}
+	v.stage = newStageWithLog(t, slog.New(slog.NewTextHandler(v.writer("worker's log"), nil)))
+	v.git("init", "-q", "-b", "main")
+	v.git("commit", "-q", "--allow-empty", "-m", "first")
+	v.base = run.Commit(v.git("rev-parse", "HEAD"))
+	var err error
+	v.acts, err = activities.Local{RunsDir: v.runsDir, Environ: leakyEnviron(), ProviderEnv: canaryNames}.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// unguarded has the same activities without any redaction.
+func (v *vault) unguarded() *activities.Activities {
+	v.t.Helper()
+	runs, err := rundir.Open(v.runsDir)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	env := leakyEnviron()
+	acts, err := activities.New(activities.Config{
+		Runs: runs, Redact: &redact.Redactor{},
+		Open: func(text, dir string, log io.Writer) (provider.Provider, error) {
+			spec, err := catalog.Parse(text)
+			if err != nil {
+				return nil, err
+			}
+			return spec.Open(catalog.Env{Dir: dir, Environ: env, Allow: canaryNames, Log: log})
+		},
+		LookupEnv: func(name string) (string, bool) {
+			i := slices.IndexFunc(env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") })
+			if i < 0 {
+				return "", false
+			}
+			return env[i][len(name)+1:], true
+		},
+	})
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return acts
+}
+
+func (v *vault) git(args ...string) string {
+	v.t.Helper()
+	cmd := exec.CommandContext(v.t.Context(), "git", args...)
+	cmd.Dir = v.repo
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=t",
+		"GIT_AUTHOR_EMAIL=t@localhost", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@localhost")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		v.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// writer adds to what is seen at a place.
+func (v *vault) writer(where string) io.Writer { return &place{v, where} }
+
+type place struct {
+	vault *vault
+	where string
+}
+
+func (p *place) Write(b []byte) (int, error) {
+	p.vault.mu.Lock()
+	defer p.vault.mu.Unlock()
+	p.vault.seen[p.where] = append(p.vault.seen[p.where], b...)
+	return len(b), nil
+}
+
+func (v *vault) see(where string, m proto.Message) {
+	v.t.Helper()
+	b, err := protojson.Marshal(m)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	fmt.Fprintf(v.writer(where), "%s\n", b)
+}
+
+// visit is one run in the vault.
+type visit struct {
+	*scene
+	vault *vault
+}
+
+func (v *vault) enter(name string, acts *activities.Activities, change func(*run.Input)) visit {
+	v.t.Helper()
+	spec := "command:" + program(leakyProvider)
+	in := run.Input{
+		RunID: run.ID(name), Goal: "keep quiet", Policy: run.Never,
+		Checks: []string{program(leakyCheck, "pass")}, CheckEnv: canaryNames,
+		Repository: run.Repository{Path: v.repo, Base: v.base},
+		Providers:  run.Providers{Planner: spec, Developer: spec, Fixer: spec, Dir: v.t.TempDir()},
+	}
+	if change != nil {
+		change(&in)
+	}
+	p := v.perform(v.t, in)
+	p.serve(func(w worker.Registry) { workflows.Register(w, acts) })
+	return visit{p, v}
+}
+
+// look sees what the engine tells of the run while it is under way.
+func (o visit) look() {
+	o.t.Helper()
+	d, err := o.client.DescribeWorkflowExecution(o.t.Context(), o.id, "")
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	o.vault.see(o.id+" described", d)
+	for _, q := range []string{workflows.StateQuery, workflows.EventsQuery, workflows.PendingQuery, workflows.FactsQuery} {
+		var b json.RawMessage
+		o.ask(q, &b)
+		fmt.Fprintf(o.vault.writer(o.id+" asked for "+q), "%s\n", b)
+	}
+	var details sdk.WorkflowMetadata
+	o.ask("__temporal_workflow_metadata", &details)
+	o.vault.see(o.id+" details", &details)
+}
+
+func (o visit) ask(query string, to any) {
+	o.t.Helper()
+	value, err := o.client.QueryWorkflow(o.t.Context(), o.id, "", query)
+	if err == nil {
+		err = value.Get(to)
+	}
+	if err != nil {
+		o.t.Fatalf("%s: %v", query, err)
+	}
+}
+
+// leave waits for the run's end and sees its history.
+func (o visit) leave(want run.Status) {
+	o.t.Helper()
+	if got := o.status(); got != want {
+		o.t.Errorf("%s is %s, want %s", o.id, got, want)
+	}
+	o.look()
+	for _, h := range o.histories() {
+		o.vault.see(o.id+" history", h)
+	}
+}
+
+// beats waits for a heartbeat that tells of output.
+func (o visit) beats() {
+	o.t.Helper()
+	o.until("a heartbeat tells of output", func() bool {
+		d, err := o.client.DescribeWorkflowExecution(o.t.Context(), o.id, "")
+		if err != nil {
+			return false
+		}
+		for _, a := range d.GetPendingActivities() {
+			if a.GetState() == enums.PENDING_ACTIVITY_STATE_STARTED && strings.Contains(a.GetHeartbeatDetails().String(), "tail") {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// searchDisk sees the runs directory, the repository and the engine's files.
+func (v *vault) searchDisk() {
+	v.t.Helper()
+	for where, dir := range map[string]string{"runs directory": v.runsDir, "engine": filepath.Dir(v.engine.DB)} {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			b, err := os.ReadFile(path)
+			name, _ := filepath.Rel(dir, path)
+			fmt.Fprintf(v.writer(where+": "+name), "%s\n%s", name, b)
+			return err
+		})
+		if err != nil {
+			v.t.Fatal(err)
+		}
+	}
+	fmt.Fprint(v.writer("repository"), v.git("log", "--all", "-p", "--format=%B"))
+}
+
+// leaked says which forms of a secret were seen where.
+func (v *vault) leaked() map[string][]string {
+	found := map[string][]string{}
+	for where, b := range v.seen {
+		if forms := redacttest.Find(b, core); forms != nil {
+			found[where] = forms
+		}
+	}
+	return found
+}
+
+// TestSecretsStayInTheWorker takes a run down every path with providers and
+// checks that shout out 30 secrets, and looks for them everywhere.
+func TestSecretsStayInTheWorker(t *testing.T) {
+	v := newVault(t)
+	withEvaluator := func(in *run.Input) { in.Providers.Evaluator = in.Providers.Planner }
+	fails := func(in *run.Input) { in.Checks, in.MaxFix = []string{program(leakyCheck, "fail")}, new(int) }
+	asksFirst := func(in *run.Input) { in.Policy = run.Always }
+
+	completed := v.enter("completed", v.acts, withEvaluator)
+	failed := v.enter("failed", v.acts, fails)
+	erring := v.enter("provider-error", v.acts, nil)
+	asking := v.enter("question", v.acts, nil)
+	rejected := v.enter("rejected", v.acts, asksFirst)
+	canceled := v.enter("canceled", v.acts, nil)
+
+	canceled.beats()
+	canceled.look()
+	canceled.cancel()
+	asking.question()
+	asking.look()
+	asking.reply("it is")
+	rejected.approval()
+	rejected.look()
+	rejected.settle(run.Reject, true)
+	erring.question()
+	erring.look()
+	erring.reply("mended")
+
+	canceled.leave(run.Canceled)
+	completed.leave(run.Completed)
+	failed.leave(run.Failed)
+	asking.leave(run.Completed)
+	rejected.leave(run.Canceled)
+	erring.leave(run.Completed)
+	v.searchDisk()
+	for where, forms := range v.leaked() {
+		t.Errorf("%s holds a secret: %q", where, forms)
+	}
+	for _, name := range canaryNames {
+		for where, b := range v.seen {
+			if strings.HasSuffix(where, " history") && redacttest.Find(b, canary(name)) != nil {
+				t.Errorf("%s holds %s", where, name)
+			}
+		}
+	}
+	v.control()
+}
+
+// control does without redaction: the search must then find every form, and in
+// all kinds of places.
+func (v *vault) control() {
+	t := v.t
+	v.seen = map[string][]byte{}
+	c := v.enter("control", v.unguarded(), func(in *run.Input) { in.Policy = run.Always })
+	c.approval()
+	c.look()
+	c.settle(run.Approve, false)
+	c.leave(run.Completed)
+	v.searchDisk()
+	found := v.leaked()
+	forms := map[string]bool{}
+	for _, f := range found {
+		for _, form := range f {
+			forms[form] = true
+		}
+	}
+	places := slices.Sorted(maps.Keys(found))
+	t.Logf("without redaction: %d forms in %d places: %q", len(forms), len(places), places)
+	for _, want := range []string{"raw", "json", "json: json", "url", "hex", "base64"} {
+		if !forms[want] {
+			t.Errorf("without redaction nothing is found in the form %s", want)
+		}
+	}
+	for _, want := range []string{"run-control history", "run-control asked for pending", "run-control details", "runs directory: ", "engine: ", "repository"} {
+		if !slices.ContainsFunc(places, func(where string) bool { return strings.HasPrefix(where, want) }) {
+			t.Errorf("without redaction nothing is found in %s", want)
+		}
+	}
+}
+
+// TestChecksSeeTheListedVariablesOnly runs a check that prints its environment.
+func TestChecksSeeTheListedVariablesOnly(t *testing.T) {
+	v := newVault(t)
+	c := v.enter("environment", v.acts, func(in *run.Input) {
+		in.Checks, in.CheckEnv = []string{"exec " + program(leakyCheck, "names")}, []string{"HARMLESS"}
+	})
+	c.leave(run.Completed)
+	v.searchDisk()
+	report := string(v.seen["runs directory: workflows/environment/artifacts/evaluate/iter-0001.json"])
+	want := []string{"HARMLESS", "HOME", "LANG", "PATH", "PWD", "TMPDIR", "XDG_CACHE_HOME"}
+	if quotedNames := strings.Trim(quoted(strings.Join(want, "\n")+"\n"), `"`); !strings.Contains(report, `"head": "`+quotedNames+`"`) {
+		t.Errorf("the check saw other variables than %s:\n%s", want, bytes.TrimSpace([]byte(report)))
+	}
+}

@@ -1,0 +1,301 @@
+package workflows_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/workflows"
+)
+
+// identity is what clients and workers call themselves here, in place of a process and a host.
+const identity = "test"
+
+// stage is a real engine.
+type stage struct {
+	engine *engine.Engine
+	client client.Client
+}
+
+func newStage(t testing.TB) *stage {
+	t.Helper()
+	return newStageWithLog(t, nil)
+}
+
+// newStageWithLog has what the workers of the stage log written to log.
+func newStageWithLog(t testing.TB, log *slog.Logger) *stage {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs the embedded engine: not with -short")
+	}
+	e, err := engine.Start(t.Context(), engine.Options{
+		DB: filepath.Join(t.TempDir(), "engine.db"), Progress: func(line string) { t.Log(line) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := e.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{
+		Engine: e.Address, Identity: identity, Timeout: 20 * time.Second, Logger: log,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	if err := temporalclient.EnsureSearchAttributes(t.Context(), c, client.DefaultNamespace); err != nil {
+		t.Fatal(err)
+	}
+	return &stage{e, c}
+}
+
+// theActivities are the world's, by name.
+func theActivities(w *world) map[string]any {
+	return map[string]any{
+		"Record": w.Record, "Prepare": w.Prepare, "CleanUp": w.CleanUp, "Plan": w.Plan,
+		"Propose": w.Propose, "Apply": w.Apply, "Check": w.Check, "Judge": w.Judge,
+	}
+}
+
+// register gives a worker the workflow and the activities.
+func register(w worker.Registry, acts map[string]any) {
+	w.RegisterWorkflow(workflows.Run)
+	for name, f := range acts {
+		w.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+	}
+}
+
+// untilCanceled stands in for a planner that takes for ever.
+func untilCanceled(ctx context.Context, _ activities.Call) (activities.PlanResult, error) {
+	beat := time.NewTicker(100 * time.Millisecond)
+	defer beat.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return activities.PlanResult{}, ctx.Err()
+		case <-beat.C:
+			activity.RecordHeartbeat(ctx)
+		}
+	}
+}
+
+// scene is one run on a stage, with a task queue of its own.
+type scene struct {
+	*stage
+	t     testing.TB
+	queue string
+	id    string // of the workflow
+	runID string // of the execution that the scene is about
+	seen  string // the approval or question met last
+}
+
+// perform starts the run.
+func (s *stage) perform(t testing.TB, in run.Input) *scene {
+	t.Helper()
+	p := &scene{stage: s, t: t, queue: "ratchet-" + string(in.RunID), id: in.RunID.WorkflowID()}
+	wr, err := s.client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: p.id, TaskQueue: p.queue, StaticSummary: in.Goal,
+	}, workflows.Run, workflows.RunInput{Input: &in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.runID = wr.GetRunID()
+	return p
+}
+
+// serve starts a worker.
+func (p *scene) serve(register func(worker.Registry)) {
+	p.t.Helper()
+	w := worker.New(p.client, p.queue, temporalclient.WorkerOptions(identity))
+	register(w)
+	if err := w.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(w.Stop)
+}
+
+// serveAndDie starts a worker process and kills it while it plans.
+func (p *scene) serveAndDie() {
+	p.t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), doomedVariable+"="+p.queue, addressVariable+"="+p.engine.Address)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	p.until("the planner works", func() bool { return p.works("Plan") })
+}
+
+// works says whether an attempt at the activity is under way.
+func (p *scene) works(name string) bool {
+	d, err := p.client.DescribeWorkflowExecution(p.t.Context(), p.id, "")
+	if err != nil {
+		return false
+	}
+	for _, a := range d.GetPendingActivities() {
+		if a.GetActivityType().GetName() == name && a.GetState() == enums.PENDING_ACTIVITY_STATE_STARTED {
+			return true
+		}
+	}
+	return false
+}
+
+// until waits for the condition, which is asked again and again.
+func (p *scene) until(what string, holds func() bool) {
+	p.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	patience := time.After(time.Minute)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-patience:
+			p.t.Fatalf("%s: not within a minute", what)
+		}
+	}
+}
+
+// approval waits until one is pending that has not been met yet.
+func (p *scene) approval() *run.PendingApproval {
+	p.t.Helper()
+	var found *run.PendingApproval
+	p.until("an approval is pending", func() bool {
+		found = p.pending().Approval
+		return found != nil && found.ApprovalID != p.seen
+	})
+	p.seen = found.ApprovalID
+	return found
+}
+
+// question waits until one is open that has not been met yet.
+func (p *scene) question() *run.PendingQuestion {
+	p.t.Helper()
+	var found *run.PendingQuestion
+	p.until("a question is open", func() bool {
+		found = p.pending().Question
+		return found != nil && found.QuestionID != p.seen
+	})
+	p.seen = found.QuestionID
+	return found
+}
+
+func (p *scene) pending() (out run.Pending) {
+	v, err := p.client.QueryWorkflow(p.t.Context(), p.id, "", workflows.PendingQuery)
+	if err == nil {
+		_ = v.Get(&out)
+	}
+	return out // empty when the run does not answer yet
+}
+
+func (p *scene) signal(name string, payload any) {
+	p.t.Helper()
+	if err := p.client.SignalWorkflow(p.t.Context(), p.id, "", name, payload); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *scene) update(name string, payload any) {
+	p.t.Helper()
+	h, err := p.client.UpdateWorkflow(p.t.Context(), client.UpdateWorkflowOptions{
+		WorkflowID: p.id, UpdateName: name, Args: []any{payload}, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err == nil {
+		err = h.Get(p.t.Context(), nil)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *scene) cancel() {
+	p.t.Helper()
+	if err := p.client.CancelWorkflow(p.t.Context(), p.id, ""); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// decide waits for an approval and settles it.
+func (p *scene) decide(v run.Verdict, final bool) {
+	p.t.Helper()
+	p.approval()
+	p.settle(v, final)
+}
+
+func (p *scene) settle(v run.Verdict, final bool) {
+	p.t.Helper()
+	p.signal(workflows.ApprovalMessage, run.Decision{ApprovalID: p.seen, Decision: v, By: "kim", Reason: "because", Final: final})
+}
+
+// answer waits for a question and answers it.
+func (p *scene) answer(text string) {
+	p.t.Helper()
+	p.question()
+	p.reply(text)
+}
+
+func (p *scene) reply(text string) {
+	p.t.Helper()
+	p.signal(workflows.AnswerMessage, run.Reply{QuestionID: p.seen, Text: text, By: "kim"})
+}
+
+// status is that of the run once its workflow has closed.
+func (p *scene) status() run.Status {
+	p.t.Helper()
+	_ = p.client.GetWorkflow(p.t.Context(), p.id, "").Get(p.t.Context(), nil) // its error is the status too
+	v, err := p.client.QueryWorkflow(p.t.Context(), p.id, "", workflows.StateQuery)
+	var s run.State
+	if err == nil {
+		err = v.Get(&s)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return s.Status
+}
+
+// histories are those of the executions from runID on.
+func (p *scene) histories() []*history.History {
+	p.t.Helper()
+	var all []*history.History
+	for runID := p.runID; runID != ""; {
+		h := p.history(runID)
+		all = append(all, h)
+		runID = h.Events[len(h.Events)-1].GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
+	}
+	return all
+}
+
+func (p *scene) history(runID string) *history.History {
+	p.t.Helper()
+	h := &history.History{}
+	events := p.client.GetWorkflowHistory(p.t.Context(), p.id, runID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		e, err := events.Next()
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		h.Events = append(h.Events, e)
+	}
+	return h
+}
