@@ -1,0 +1,95 @@
+package story
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/check"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/terminal"
+)
+
+// failureLines is how much of the output of a failing check is shown.
+const failureLines = 8
+
+// evaluated tells each check with its result; the reasons only where they
+// say more than the checks do.
+func (t *Teller) evaluated(ev run.Evaluation) []string {
+	t.trouble = ""
+	report, ok := check.Report{}, false
+	if t.Report != nil {
+		report, ok = t.Report(ev.Report)
+	}
+	if !ok {
+		report = t.guess(ev)
+	}
+	var lines []string
+	for _, c := range report.Checks {
+		lines = append(lines, t.check(c)...)
+	}
+	if len(ev.Failed) == 0 {
+		for _, r := range ev.Reasons {
+			lines = append(lines, t.under("%s", OneLine(r, 300)))
+		}
+	}
+	return lines
+}
+
+// guess is the report as the event alone tells it.
+func (t *Teller) guess(ev run.Evaluation) check.Report {
+	var r check.Report
+	commands := t.input.Checks
+	if len(commands) == 0 {
+		commands = ev.Failed
+	}
+	for _, c := range commands {
+		status := check.Pass
+		if slices.Contains(ev.Failed, c) {
+			status = check.Fail
+		}
+		r.Checks = append(r.Checks, check.Result{Command: c, Status: status, ExitCode: -1})
+	}
+	return r
+}
+
+func (t *Teller) check(c check.Result) []string {
+	command := OneLine(c.Command, 120)
+	took := ""
+	if c.DurationMs > 0 {
+		took = t.Style.Dim("  " + terminal.Duration(time.Duration(c.DurationMs)*time.Millisecond))
+	}
+	if c.Status == check.Pass {
+		return []string{t.mark(t.Style.Good("✓"), "%s", command) + took}
+	}
+	lines := []string{t.mark(t.Style.Bad("✗"), "%s  %s", command, t.Style.Bad(outcome(c))) + took}
+	output := c.Head
+	if c.Tail != "" {
+		output = c.Tail
+	}
+	for _, line := range lastLines(output, failureLines) {
+		lines = append(lines, t.Style.Dim("    │ "+terminal.Clip(line, 160)))
+	}
+	return lines
+}
+
+func outcome(c check.Result) string {
+	switch {
+	case c.Reason != "":
+		return OneLine(c.Reason, 160)
+	case c.Status == check.Timeout:
+		return "ran out of time"
+	case c.Status == check.Error:
+		return "cannot run"
+	case c.ExitCode > 0:
+		return fmt.Sprintf("failed, exit code %d", c.ExitCode)
+	}
+	return "failed"
+}
+
+// lastLines are the last n lines of an output that say something.
+func lastLines(output string, n int) []string {
+	lines := slices.DeleteFunc(Lines(output, 10_000), func(l string) bool { return strings.TrimSpace(l) == "" })
+	return lines[max(0, len(lines)-n):]
+}

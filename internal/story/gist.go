@@ -1,0 +1,70 @@
+package story
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/terminal"
+)
+
+// Gist is an event as one row of a list: id, time of day in UTC, where in the
+// loop, type, and what it says.
+func Gist(s terminal.Style, e run.Event) []string {
+	where := "-"
+	if e.Phase != "" {
+		where = fmt.Sprintf("%s %d", e.Phase, e.Iteration)
+	}
+	kind := string(e.Type)
+	switch {
+	case strings.HasSuffix(kind, "FAILED"), strings.Contains(kind, "_FAILED_"), strings.HasSuffix(kind, "REJECTED"):
+		kind = s.Bad(kind)
+	case strings.HasSuffix(kind, "REQUESTED"), strings.HasSuffix(kind, "RAISED"), strings.HasSuffix(kind, "CANCELED"):
+		kind = s.Wait(kind)
+	case strings.HasSuffix(kind, "PASSED"), strings.HasSuffix(kind, "GRANTED"), strings.HasSuffix(kind, "APPLIED"), e.Type == run.RunCompletedEvent:
+		kind = s.Good(kind)
+	}
+	return []string{s.Dim(e.ID), s.Dim(e.TS.UTC().Format("15:04:05.000")), where, kind, OneLine(says(e), 120)}
+}
+
+func says(e run.Event) string {
+	switch p := e.Payload.(type) {
+	case run.RunCreated:
+		return p.Goal
+	case run.PhaseStarted:
+		return p.Provider
+	case run.PhaseCompleted:
+		return strings.TrimSpace(string(p.Result) + " " + p.Summary)
+	case run.PhaseFailed:
+		return p.Error.Code + ": " + p.Error.Message
+	case run.PatchProduced:
+		return fmt.Sprintf("%s: %s", Stat(p.Stat), p.Summary)
+	case run.ApprovalRequested:
+		return strings.TrimSpace(p.ApprovalID + " " + strings.Join(p.Reasons, "; "))
+	case run.ApprovalGranted:
+		return strings.TrimSpace(p.ApprovalID + by(p.By) + " " + p.Reason)
+	case run.ApprovalRejected:
+		return strings.TrimSpace(p.ApprovalID + by(p.By) + " " + p.Reason)
+	case run.PatchApplied:
+		return fmt.Sprintf("%.10s, the branch differs in %s", p.Commit, Stat(p.After))
+	case run.PatchApplyFailed:
+		return p.Error.Code + ": " + p.Error.Message
+	case run.EvaluationPassed:
+		return strings.Join(p.Reasons, "; ")
+	case run.EvaluationFailedFixable:
+		return strings.Join(p.Reasons, "; ")
+	case run.EvaluationFailedBlocked:
+		return p.Question.Question
+	case run.QuestionRaised:
+		return p.QuestionID + " " + p.Question.Question
+	case run.QuestionAnswered:
+		return p.QuestionID + by(p.By) + " " + p.Text
+	case run.RunCompleted:
+		return fmt.Sprintf("%s on %s", count(p.Commits, "commit", "commits"), p.Branch)
+	case run.RunFailed:
+		return p.Error.Code + ": " + p.Error.Message
+	case run.RunCanceled:
+		return p.Reason + by(p.By)
+	}
+	return ""
+}

@@ -1,0 +1,211 @@
+package story_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/check"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/story"
+	"github.com/ratchet-dev/ratchet/internal/terminal"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+const (
+	base   = run.Commit("1111111111111111111111111111111111111111")
+	first  = run.Commit("2222222222222222222222222222222222222222")
+	second = run.Commit("3333333333333333333333333333333333333333")
+)
+
+func input() run.Input {
+	return run.Input{
+		RunID: "0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77", Goal: "Total() must not lose cents.\nThe tests say what is right.",
+		Repository: run.Repository{Path: "/src/shop", Base: base},
+		Providers:  run.Providers{Planner: "replay:plans", Developer: "command:./agent.py", Fixer: "command:./agent.py"},
+		Checks:     []string{"go test ./...", "go vet ./..."}, Policy: run.Always,
+	}
+}
+
+// tape records events as a workflow would: in the order that the contract
+// allows, a second apart.
+type tape struct {
+	t      *testing.T
+	s      *run.Snapshot
+	now    time.Time
+	events []run.Event
+}
+
+func record(t *testing.T, in run.Input) *tape {
+	r := &tape{t: t, s: run.New(in), now: time.Date(2026, 2, 14, 12, 0, 0, 0, time.UTC)}
+	r.add(run.RunCreated{Input: in, Branch: in.RunID.Branch()})
+	return r
+}
+
+func (r *tape) add(payloads ...run.Payload) {
+	r.t.Helper()
+	for _, p := range payloads {
+		r.now = r.now.Add(time.Second)
+		e := r.s.Event(r.now, p)
+		if err := r.s.Apply(e); err != nil {
+			r.t.Fatal(err)
+		}
+		r.events = append(r.events, e)
+	}
+}
+
+func proposal(summary string, at run.Commit) run.Proposal {
+	return run.Proposal{
+		Patch: run.Ref{Name: "execute/iter-0001.patch", Digest: run.DigestOf([]byte(summary))}, Base: at, Summary: summary,
+		Stat: run.Stat{Files: 2, Added: 3, Deleted: 1}, Files: []string{"modified total.go +3 -1", "deleted old.go +0 -0"},
+		Risks: []string{"deletes old.go"}, Repairs: []string{"total.go hunk 1: counts 3 lines, not 2"},
+	}
+}
+
+func (r *tape) approval() string { return r.s.State.PendingApprovalID }
+
+// long is a run through a rejection, failing checks, a question and a pass.
+func long(t *testing.T) *tape {
+	r := record(t, input())
+	r.add(run.PhaseStarted{Role: run.Planner, Provider: "replay:plans"},
+		run.PhaseCompleted{Result: run.Planned, Summary: "Keep the remainder"},
+		run.PhaseStarted{Role: run.Developer, Provider: "command:./agent.py", Notes: []run.Note{{Text: "mind the API"}}},
+		run.PatchProduced{Proposal: proposal("Round to cents", base)})
+	r.add(r.s.Request())
+	r.add(run.ApprovalRejected{ApprovalID: r.approval(), By: "ada", Reason: "keep old.go"},
+		run.PhaseCompleted{Result: run.Rejected},
+		run.PhaseStarted{Role: run.Fixer, Provider: "command:./agent.py"},
+		run.PatchProduced{Proposal: proposal("Round, keep old.go", base)})
+	r.add(r.s.Request())
+	r.add(run.ApprovalGranted{ApprovalID: r.approval(), By: "ada"},
+		run.PatchApplied{Commit: first, After: run.Stat{Files: 1, Added: 3, Deleted: 1}},
+		run.PhaseCompleted{Result: run.Patched},
+		run.PhaseStarted{Role: run.Evaluator},
+		run.EvaluationFailedFixable{Evaluation: run.Evaluation{Report: run.Ref{Name: "failing"}, Reasons: []string{"go test ./...: exit code 1"}, Failed: []string{"go test ./..."}}},
+		run.PhaseCompleted{Result: run.Fixable},
+		run.PhaseStarted{Role: run.Fixer, Provider: "command:./agent.py"},
+		run.PhaseFailed{Error: run.Problem{Code: "no_type", Message: "no PATCH, ASK or NOOP was found"}},
+		run.PhaseStarted{Role: run.Fixer, Provider: "command:./agent.py"},
+		run.PhaseCompleted{Result: run.Asked, Question: &run.Question{Question: "Half up or half even?", Reason: "both are used", NeededInput: []string{"the rule"}}},
+		run.PhaseStarted{})
+	r.add(r.s.Raise())
+	return r
+}
+
+func reports(ref run.Ref) (check.Report, bool) {
+	if ref.Name != "failing" {
+		return check.Report{}, false
+	}
+	return check.Report{Checks: []check.Result{
+		{Command: "go test ./...", Status: check.Fail, ExitCode: 1, DurationMs: 1234, Head: "--- FAIL: TestTotal\n\n    total_test.go:9: got 99\nFAIL\n"},
+		{Command: "go vet ./...", Status: check.Pass, DurationMs: 800},
+	}}, true
+}
+
+func tell(style terminal.Style, events []run.Event) string {
+	teller := story.Teller{Style: style, Report: reports}
+	var b strings.Builder
+	for _, e := range events {
+		for _, line := range teller.Tell(e) {
+			b.WriteString(line + "\n")
+		}
+	}
+	return b.String()
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs; go test -update writes it anew.\ngot:\n%s", file, got)
+	}
+}
+
+func TestStoryOfALongRun(t *testing.T) {
+	r := long(t)
+	r.add(run.QuestionAnswered{QuestionID: "qst-4-1", Text: "half even", By: "ada"},
+		run.PhaseCompleted{Result: run.Answered})
+	golden(t, "long.txt", tell(terminal.Style{}, r.events))
+}
+
+func TestStoryOfAShortRun(t *testing.T) {
+	in := input()
+	in.Policy, in.Goal = run.Never, "Nothing to do"
+	r := record(t, in)
+	r.add(run.PhaseStarted{Role: run.Planner}, run.PhaseCompleted{Result: run.Planned},
+		run.PhaseStarted{Role: run.Developer}, run.PhaseCompleted{Result: run.Noop, Summary: "it is so already"},
+		run.PhaseStarted{Role: run.Evaluator}, run.EvaluationPassed{Evaluation: run.Evaluation{Report: run.Ref{Name: "elsewhere"}}},
+		run.PhaseCompleted{Result: run.Pass}, run.RunCompleted{Branch: in.RunID.Branch(), Head: base})
+	golden(t, "short.txt", tell(terminal.Style{}, r.events))
+}
+
+func TestStoryOfTheOtherEnds(t *testing.T) {
+	failed := record(t, input())
+	failed.add(run.PhaseStarted{Role: run.Planner}, run.PhaseFailed{Error: run.Problem{Code: "AUTH", Message: "no key"}},
+		run.PhaseStarted{Role: run.Fixer}, run.PatchProduced{Proposal: proposal("x", base)},
+	)
+	failed.add(failed.s.Request())
+	failed.add(run.RunCanceled{Reason: "a cancellation was requested", By: "ada"})
+	golden(t, "canceled.txt", tell(terminal.Style{}, failed.events))
+}
+
+func TestGists(t *testing.T) {
+	var rows [][]string
+	for _, e := range long(t).events {
+		rows = append(rows, story.Gist(terminal.Style{}, e))
+	}
+	golden(t, "gists.txt", terminal.Table(rows))
+}
+
+func TestNothingFromOutsideReachesTheTerminalRaw(t *testing.T) {
+	const evil = "a\x1b[2Jb\x9bc\u202ed\u2066e\x07\rf\x00"
+	in := input()
+	in.Goal, in.Checks, in.Repository.Path = evil, []string{evil}, "/"+evil
+	in.Providers.Developer = evil
+	r := record(t, in)
+	p := proposal(evil, base)
+	p.Files, p.Risks, p.Repairs = []string{evil}, []string{evil}, []string{evil}
+	r.add(run.PhaseStarted{Role: run.Planner, Provider: evil}, run.PhaseCompleted{Result: run.Planned, Summary: evil},
+		run.PhaseStarted{Role: run.Developer, Provider: evil}, run.PatchProduced{Proposal: p})
+	r.add(r.s.Request())
+	r.add(run.ApprovalRejected{ApprovalID: r.approval(), By: evil, Reason: evil}, run.PhaseCompleted{Result: run.Rejected},
+		run.PhaseStarted{Role: run.Fixer, Provider: evil}, run.PhaseFailed{Error: run.Problem{Code: evil, Message: evil}, Question: &run.Question{Question: evil, Reason: evil, NeededInput: []string{evil}}},
+		run.PhaseStarted{})
+	r.add(r.s.Raise())
+	r.add(run.QuestionAnswered{QuestionID: "qst-2-1", Text: evil, By: evil}, run.PhaseCompleted{Result: run.Answered},
+		run.RunCanceled{Reason: evil, By: evil})
+	text := tell(terminal.Style{}, r.events)
+	for _, e := range r.events {
+		text += strings.Join(story.Gist(terminal.Style{}, e), " ") + "\n"
+	}
+	text += strings.Join(story.Lines(evil+"\n"+evil, 5), "\n")
+	for _, raw := range []string{"\x1b", "\x9b", "\u202e", "\u2066", "\x07", "\r", "\x00"} {
+		if strings.Contains(text, raw) {
+			t.Errorf("%q is in the story", raw)
+		}
+	}
+}
+
+func TestStoryFromTheMiddleHasNoInventedTimes(t *testing.T) {
+	r := long(t)
+	for _, e := range r.events[1:] {
+		for _, line := range new(story.Teller).Tell(e) {
+			if strings.Contains(line, "h00m") || strings.Contains(line, "-1") && strings.Contains(line, "of 0") {
+				t.Errorf("%s alone: %q", e.Type, line)
+			}
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+)
+
+// Screen is where lines go. On a live screen one more line may move below
+// them; elsewhere that line does not exist. It is safe for concurrent use.
+type Screen struct {
+	Style
+	w     io.Writer
+	live  bool
+	width func() int
+
+	mu    sync.Mutex
+	frame int
+	drawn bool
+}
+
+// Options describe a screen.
+type Options struct {
+	Color bool
+	Live  bool       // w is a terminal
+	Width func() int // of the terminal in columns; nil or 0: 80
+}
+
+// NewScreen returns a screen that writes to w.
+func NewScreen(w io.Writer, o Options) *Screen {
+	return &Screen{Style: Colors(o.Color), w: w, live: o.Live, width: o.Width}
+}
+
+// Columns is the width of the screen.
+func (s *Screen) Columns() int {
+	if s.width != nil {
+		if n := s.width(); n > 0 {
+			return n
+		}
+	}
+	return 80
+}
+
+// Line prints a line, or several.
+func (s *Screen) Line(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	fmt.Fprintln(s.w, text)
+}
+
+// Linef is Line with a format.
+func (s *Screen) Linef(format string, args ...any) { s.Line(fmt.Sprintf(format, args...)) }
+
+// Prompt prints text without ending the line.
+func (s *Screen) Prompt(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	fmt.Fprint(s.w, text)
+}
+
+// frames of the spinner.
+var frames = strings.Split("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "")
+
+// Spin draws the moving line with text; each call moves it on. It does
+// nothing on a screen that is not live.
+func (s *Screen) Spin(text string) {
+	if !s.live {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frame = (s.frame + 1) % len(frames)
+	s.drawn = true
+	fmt.Fprintf(s.w, "\r\x1b[K  %s %s", s.Accent(frames[s.frame]), s.Dim(Clip(text, s.Columns()-5)))
+}
+
+// Clear takes the moving line away.
+func (s *Screen) Clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+}
+
+func (s *Screen) clear() {
+	if s.drawn {
+		fmt.Fprint(s.w, "\r\x1b[K")
+		s.drawn = false
+	}
+}

@@ -1,0 +1,74 @@
+// Package terminal draws what the starter shows: colours, diffs, tables, and
+// one transient line that moves while a person waits. What it is given must
+// have been made safe already; it adds the only control bytes there are.
+package terminal
+
+import "strings"
+
+// Style colours text, or leaves it as it is: the zero Style does.
+type Style struct{ on bool }
+
+// Colors returns the style with colours on or off.
+func Colors(on bool) Style { return Style{on} }
+
+func (s Style) wrap(code, text string) string {
+	if !s.on || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// Bold is for what a line is about.
+func (s Style) Bold(text string) string { return s.wrap("1", text) }
+
+// Dim is for what may be skipped.
+func (s Style) Dim(text string) string { return s.wrap("2", text) }
+
+// Good is for what went well.
+func (s Style) Good(text string) string { return s.wrap("32", text) }
+
+// Bad is for what did not.
+func (s Style) Bad(text string) string { return s.wrap("31", text) }
+
+// Wait is for what a person has to do.
+func (s Style) Wait(text string) string { return s.wrap("33", text) }
+
+// Accent is for names that lead on: phases, ids to copy.
+func (s Style) Accent(text string) string { return s.wrap("36", text) }
+
+// Diff colours a unified diff line by line.
+func (s Style) Diff(text string) string {
+	if !s.on {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		body := strings.TrimSuffix(line, "\n")
+		b.WriteString(s.diffLine(body))
+		b.WriteString(line[len(body):])
+	}
+	return b.String()
+}
+
+// headers begin the lines between the files of a diff. A removed line that
+// looks like one is coloured as one, which deceives nobody.
+var headers = []string{"diff --git ", "--- ", "+++ ", "new file ", "deleted file ", "old mode ", "new mode ", "rename ", "copy ", "similarity "}
+
+func (s Style) diffLine(line string) string {
+	for _, h := range headers {
+		if strings.HasPrefix(line, h) {
+			return s.Bold(line)
+		}
+	}
+	switch {
+	case strings.HasPrefix(line, "index "):
+		return s.Dim(line)
+	case strings.HasPrefix(line, "@@"):
+		return s.Accent(line)
+	case strings.HasPrefix(line, "+"):
+		return s.Good(line)
+	case strings.HasPrefix(line, "-"):
+		return s.Bad(line)
+	}
+	return line
+}

@@ -1,0 +1,108 @@
+package terminal_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/terminal"
+)
+
+func TestDuration(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0:                              "0.0s",
+		-time.Second:                   "0.0s", // clocks of two hosts
+		1290 * time.Millisecond:        "1.2s",
+		59*time.Second + 999e6:         "59.9s",
+		time.Minute:                    "1m00s",
+		61*time.Minute + 5*time.Second: "1h01m",
+	} {
+		if got := terminal.Duration(d); got != want {
+			t.Errorf("Duration(%v) = %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestAge(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Hour:       "0s",
+		59 * time.Second: "59s",
+		2 * time.Minute:  "2m",
+		47 * time.Hour:   "47h",
+		48 * time.Hour:   "2d",
+	} {
+		if got := terminal.Age(d); got != want {
+			t.Errorf("Age(%v) = %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestBytes(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 KB", 4210: "4.2 KB", 1_300_000: "1.3 MB"} {
+		if got := terminal.Bytes(n); got != want {
+			t.Errorf("Bytes(%d) = %s, want %s", n, got, want)
+		}
+	}
+}
+
+func TestTableAlignsWhatIsColoured(t *testing.T) {
+	s := terminal.Colors(true)
+	got := terminal.Table([][]string{{s.Bad("no"), "x"}, {"müde", "y"}, {"", ""}})
+	want := "\x1b[31mno\x1b[0m    x\nmüde  y\n\n"
+	if got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestClip(t *testing.T) {
+	for _, tt := range []struct {
+		text  string
+		width int
+		want  string
+	}{
+		{"short", 5, "short"}, {"longer", 5, "long…"}, {"länger", 4, "län…"}, {"x", 0, ""}, {"", 0, ""},
+	} {
+		if got := terminal.Clip(tt.text, tt.width); got != tt.want {
+			t.Errorf("Clip(%q, %d) = %q, want %q", tt.text, tt.width, got, tt.want)
+		}
+	}
+}
+
+func TestDiffColoursLinesAndKeepsThem(t *testing.T) {
+	diff := "diff --git a/x b/x\nindex 1..2\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n same"
+	if got := terminal.Colors(false).Diff(diff); got != diff {
+		t.Errorf("without colours: %q", got)
+	}
+	got := terminal.Colors(true).Diff(diff)
+	for _, want := range []string{"\x1b[31m-old\x1b[0m\n", "\x1b[32m+new\x1b[0m\n", "\x1b[36m@@ -1 +1 @@\x1b[0m\n", "\n same"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q lacks %q", got, want)
+		}
+	}
+}
+
+func TestScreenThatIsNotLiveHasNoMovingLine(t *testing.T) {
+	var b strings.Builder
+	s := terminal.NewScreen(&b, terminal.Options{})
+	s.Spin("works")
+	s.Line("done")
+	s.Clear()
+	if b.String() != "done\n" {
+		t.Errorf("wrote %q", b.String())
+	}
+}
+
+func TestMovingLineGivesWayAndFits(t *testing.T) {
+	var b strings.Builder
+	s := terminal.NewScreen(&b, terminal.Options{Live: true, Width: func() int { return 20 }})
+	s.Spin(strings.Repeat("x", 50))
+	if drawn := strings.TrimPrefix(b.String(), "\r\x1b[K"); terminal.Width(drawn) >= 20 {
+		t.Errorf("the moving line is %d wide: %q", terminal.Width(drawn), drawn)
+	}
+	b.Reset()
+	s.Line("done")
+	s.Clear()
+	if b.String() != "\r\x1b[Kdone\n" {
+		t.Errorf("wrote %q", b.String())
+	}
+}

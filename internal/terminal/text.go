@@ -1,0 +1,105 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Width is the number of columns that text takes, colours not counted. Every
+// character counts as one.
+func Width(text string) int {
+	n := 0
+	for text != "" {
+		if skip := escape(text); skip > 0 {
+			text = text[skip:]
+			continue
+		}
+		_, size := utf8.DecodeRuneInString(text)
+		text, n = text[size:], n+1
+	}
+	return n
+}
+
+// escape is the length of the colour sequence that text begins with.
+func escape(text string) int {
+	if !strings.HasPrefix(text, "\x1b[") {
+		return 0
+	}
+	return strings.IndexByte(text, 'm') + 1
+}
+
+// Clip cuts text to a width. It must hold no colours.
+func Clip(text string, width int) string {
+	if Width(text) <= width {
+		return text
+	}
+	if width < 1 {
+		return ""
+	}
+	return string([]rune(text)[:width-1]) + "…"
+}
+
+// Table aligns rows in columns; the last one is not padded.
+func Table(rows [][]string) string {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], Width(cell))
+		}
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			line.WriteString(cell)
+			if i < len(row)-1 {
+				line.WriteString(strings.Repeat(" ", widths[i]-Width(cell)+2))
+			}
+		}
+		b.WriteString(strings.TrimRight(line.String(), " "))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// Duration is how long something took, for a person: 0.3s, 12.4s, 3m05s, 2h10m.
+func Duration(d time.Duration) string {
+	d = max(d, 0)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", d.Truncate(100*time.Millisecond).Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
+	}
+	return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+}
+
+// Age is how long ago something was: 12s, 3m, 2h, 5d.
+func Age(d time.Duration) string {
+	d = max(d, 0)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	}
+	return fmt.Sprintf("%dd", d/(24*time.Hour))
+}
+
+// Bytes is a size for a person: 812 B, 4.2 KB, 1.3 MB.
+func Bytes(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d B", n)
+	case n < 1000*1000:
+		return fmt.Sprintf("%.1f KB", float64(n)/1000)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/(1000*1000))
+}

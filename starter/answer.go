@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+func (c *cli) answerCommand() *cobra.Command {
+	var r run.Reply
+	cmd := &cobra.Command{
+		Use:   "answer RUN TEXT",
+		Short: "Answer the question that a run waits with",
+		Long: `Answers the run's question. The phase that asked goes on with the answer in its
+prompt. A question about the token budget is answered with the new total.`,
+		Example:           "  starter answer 0198c5e2 'round half up, as the invoice does'\n  starter answer 0198c5e2 200000 --question qst-2-1",
+		Args:              exactly(2, "a RUN and the answer as one argument"),
+		ValidArgsFunction: c.completeRun,
+		RunE: c.onRun(func(ctx context.Context, f found, args []string) error {
+			r.Text = args[0]
+			if r.QuestionID == "" {
+				p, err := f.Pending(ctx, f.id)
+				if err != nil {
+					return err
+				}
+				if p.Question == nil {
+					return notWaiting(f.id, "answer", p)
+				}
+				r.QuestionID = p.Question.QuestionID
+			}
+			if err := f.Reply(ctx, f.id, r); err != nil {
+				return err
+			}
+			return c.accepted(f.id, r.QuestionID, "answered")
+		}),
+	}
+	cmd.Flags().StringVar(&r.QuestionID, "question", "", "`id` of the question; default: the pending one")
+	cmd.Flags().StringVar(&r.By, "by", c.user(), "`name` of who answers")
+	return cmd
+}

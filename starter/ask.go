@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/story"
+	"github.com/ratchet-dev/ratchet/internal/terminal"
+)
+
+// maxLine bounds what a person types.
+const maxLine = run.MaxTextBytes + 1
+
+// lineReader reads what a person types. A line that was typed before anybody
+// asked is dropped: it cannot be meant as the answer.
+type lineReader struct {
+	ended chan struct{}
+	lines chan string // holds the line that answers, at most one
+
+	mu     sync.Mutex
+	wanted bool
+}
+
+func readLines(r io.Reader) *lineReader {
+	l := &lineReader{lines: make(chan string, 1), ended: make(chan struct{})}
+	go func() {
+		defer close(l.ended)
+		scan := bufio.NewScanner(r)
+		scan.Buffer(make([]byte, 0, 4096), maxLine)
+		for scan.Scan() {
+			l.take(strings.TrimSpace(scan.Text()))
+		}
+	}()
+	return l
+}
+
+func (l *lineReader) take(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.wanted {
+		l.wanted = false
+		l.lines <- line
+	}
+}
+
+// want says that a question is about to be asked: the next line answers it.
+func (l *lineReader) want(yes bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wanted = yes
+	select {
+	case <-l.lines:
+	default:
+	}
+}
+
+// next waits for the line that was wanted. The end of the input is an
+// errUnanswered.
+func (l *lineReader) next(ctx context.Context) (string, error) {
+	defer l.want(false)
+	select {
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	case line := <-l.lines:
+		return line, nil
+	case <-l.ended:
+	}
+	select {
+	case line := <-l.lines:
+		return line, nil
+	default:
+		return "", errUnanswered
+	}
+}
+
+// person decides at the terminal.
+type person struct {
+	screen *terminal.Screen
+	lines  *lineReader
+	name   string
+	// diff is the whole patch of an approval, safe for a terminal, and whether
+	// it is whole indeed.
+	diff func(run.PendingApproval) (text string, whole bool)
+}
+
+// shownLines is how much of a diff is shown without being asked for more.
+const shownLines = 60
+
+// approve shows the patch and asks. Only y and yes are yes; everything else
+// is no, and asks for the reason.
+func (p *person) approve(ctx context.Context, a run.PendingApproval) (run.Decision, error) {
+	d := run.Decision{ApprovalID: a.ApprovalID, By: p.name}
+	p.show(a, shownLines)
+	for {
+		line, err := p.ask(ctx, "Apply this patch?", "[y]es, [n]o, [d]iff: ")
+		switch {
+		case err != nil:
+			return d, err
+		case isYes(line):
+			d.Decision = run.Approve
+			return d, nil
+		case line == "d" || line == "diff":
+			p.show(a, 0)
+			continue
+		}
+		reason, err := p.ask(ctx, "Why not?", "The fixer reads it. Enter: no reason, b: back to the question: ")
+		if err != nil {
+			return d, err
+		}
+		if isYes(reason) || reason == "b" { // a yes is no reason: it is asked for again
+			continue
+		}
+		d.Decision, d.Reason = run.Reject, reason
+		return d, nil
+	}
+}
+
+// ask prints a question and waits for one line.
+func (p *person) ask(ctx context.Context, question, choices string) (string, error) {
+	p.lines.want(true)
+	p.screen.Prompt("  " + p.screen.Wait(question+" ") + p.screen.Dim(choices))
+	line, err := p.lines.next(ctx)
+	if err != nil {
+		p.screen.Line("")
+	}
+	return line, err
+}
+
+func isYes(line string) bool {
+	return strings.EqualFold(line, "y") || strings.EqualFold(line, "yes")
+}
+
+// show prints the diff, its first lines of at most limit; zero is all.
+func (p *person) show(a run.PendingApproval, limit int) {
+	text, whole := p.diff(a)
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	more := 0
+	if limit > 0 && len(lines) > limit {
+		more = len(lines) - limit
+		lines = lines[:limit]
+	}
+	p.screen.Line("")
+	for _, line := range lines {
+		p.screen.Line("    " + p.screen.Diff(line))
+	}
+	switch {
+	case more > 0:
+		p.screen.Line(p.screen.Dim("    … " + plural(more, "more line", "more lines") + ", d shows all"))
+	case !whole:
+		p.screen.Line(p.screen.Dim("    … this is its head: the whole patch is in the run's directory on the worker's host"))
+	}
+	p.screen.Line("")
+}
+
+// answer asks until something is typed.
+func (p *person) answer(ctx context.Context, q run.PendingQuestion) (run.Reply, error) {
+	for {
+		line, err := p.ask(ctx, "Your answer:", "")
+		if err != nil {
+			return run.Reply{}, err
+		}
+		if line != "" {
+			return run.Reply{QuestionID: q.QuestionID, Text: line, By: p.name}, nil
+		}
+	}
+}
+
+// teller prints a run's events as a story.
+func (c *cli) teller(screen *terminal.Screen, id run.ID) func(run.Event) error {
+	t := &story.Teller{Style: screen.Style, Report: c.reports(id)}
+	return func(e run.Event) error {
+		for _, line := range t.Tell(e) {
+			screen.Line(line)
+		}
+		return nil
+	}
+}

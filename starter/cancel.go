@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// cancelPatience is how long `cancel` waits for the end. The processes of a
+// run are gone within 10 s.
+const cancelPatience = 20 * time.Second
+
+func (c *cli) cancelCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "cancel RUN",
+		Short: "End a run",
+		Long: `Cancels the run and waits until it has ended: its processes are gone and its
+worktree is removed; its branch and its record stay.`,
+		Example:           "  starter cancel 0198c5e2",
+		Args:              exactly(1, wantsRun),
+		ValidArgsFunction: c.completeRun,
+		RunE: c.onRun(func(ctx context.Context, r found, _ []string) error {
+			if err := r.Cancel(ctx, r.id); err != nil {
+				return err
+			}
+			wait, stop := context.WithTimeout(ctx, cancelPatience)
+			defer stop()
+			res, err := r.Result(wait, r.id)
+			if wait.Err() != nil && ctx.Err() == nil {
+				return fmt.Errorf("run %s: the cancellation is requested and not carried out yet: is a worker running?", r.id)
+			}
+			if err != nil {
+				return err
+			}
+			if res.Status != run.Canceled {
+				return fmt.Errorf("run %s ended before the cancellation reached it: it is %s", r.id, res.Status)
+			}
+			if c.json {
+				return c.printJSON(outcome{RunResult: res})
+			}
+			c.printf("run %s: canceled; its branch %s has %s\n", r.id, res.Branch, plural(res.Commits, "commit", "commits"))
+			return nil
+		}),
+	}
+}

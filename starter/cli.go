@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/kballard/go-shellquote"
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/runs"
+)
+
+// console is all that a command touches of the process it runs in.
+type console struct {
+	args        []string
+	in          io.Reader
+	out, err    io.Writer
+	environ     []string
+	now         func() time.Time
+	interactive bool // a person can be asked
+	screen      bool // out is a terminal
+	width       func() int
+}
+
+func (c console) getenv(name string) string {
+	for _, entry := range c.environ {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+const defaultRunsDir = ".runs"
+
+// cli is one run of the program.
+type cli struct {
+	console
+	runsDir string
+	json    bool
+	plain   bool // no colours
+
+	began bool // the command line was understood
+	lines *lineReader
+}
+
+func newCLI(c console) *cli { return &cli{console: c} }
+
+// main runs the command and returns the exit code.
+func (c *cli) main(ctx context.Context) int {
+	root := c.root()
+	root.SetArgs(c.args)
+	root.SetIn(c.in)
+	root.SetOut(c.out)
+	root.SetErr(c.err)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil && !c.began {
+		err = usagef("%w: see `%s --help`", err, cmd.CommandPath())
+	}
+	if err != nil && complaint(err) != "" {
+		fmt.Fprintln(c.err, complaint(err))
+	}
+	return codeOf(err)
+}
+
+const rootExample = `  # see it work, with nothing installed but Go and git
+  starter demo
+
+  # the engine, its Web UI and a worker, until interrupted
+  starter up
+
+  # in another terminal: a run, followed live
+  starter run --repo ~/src/shop --goal 'Total() must not lose cents' --provider 'command:./agent.py'
+
+  # decide from anywhere
+  starter list
+  starter diff 0198c5e2
+  starter approve 0198c5e2 --reason 'looks right'`
+
+func (c *cli) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "starter",
+		Short: "Run coding agents durably",
+		Long: `Ratchet runs coding agents durably: a goal and a repository go in, a branch with
+one commit for each approved patch comes out, and nothing that was finished is
+lost or done twice, whatever dies in between.
+
+RUN is a run id, a workflow id, or the beginning of one.
+Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
+4 the run awaits input, 5 canceled, 6 the engine cannot be reached.`,
+		Example:       rootExample,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&c.runsDir, "runs-dir", defaultRunsDir, "`directory` of the runs' records; its engine.json says where the engine is")
+	flags.BoolVar(&c.json, "json", false, "print JSON: one object, or one a line")
+	flags.BoolVar(&c.plain, "no-color", false, "print without colours, as NO_COLOR does")
+	root.AddGroup(
+		&cobra.Group{ID: "start", Title: "Start"}, &cobra.Group{ID: "look", Title: "Look"},
+		&cobra.Group{ID: "act", Title: "Decide and guide"}, &cobra.Group{ID: "tools", Title: "Tools"})
+	add := func(group string, commands ...*cobra.Command) {
+		for _, cmd := range commands {
+			cmd.GroupID = group
+			root.AddCommand(cmd)
+		}
+	}
+	add("start", c.demoCommand(), c.upCommand(), c.runCommand(), c.resumeCommand())
+	add("look", c.listCommand(), c.statusCommand(), c.watchCommand(), c.eventsCommand(), c.diffCommand(), c.logsCommand())
+	add("act", c.approveCommand(), c.rejectCommand(), c.answerCommand(), c.noteCommand(), c.cancelCommand())
+	add("tools", c.patchCommand(), c.doctorCommand())
+	root.SetHelpCommandGroupID("tools")
+	root.SetCompletionCommandGroupID("tools")
+	return root
+}
+
+// do makes a cobra handler of one that starts when the command line has been
+// understood.
+func (c *cli) do(handle func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c.began = true
+		return handle(cmd.Context(), args)
+	}
+}
+
+// found is a run and the client that reaches it.
+type found struct {
+	*runs.Client
+	id run.ID
+}
+
+// onRun makes a cobra handler of one about the run that the first argument
+// names.
+func (c *cli) onRun(handle func(ctx context.Context, r found, args []string) error) func(*cobra.Command, []string) error {
+	return c.do(func(ctx context.Context, args []string) error {
+		client, closeClient, err := c.dial(ctx)
+		if err != nil {
+			return err
+		}
+		defer closeClient()
+		id, err := client.Find(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return handle(ctx, found{client, id}, args[1:])
+	})
+}
+
+func (c *cli) dial(ctx context.Context) (*runs.Client, func(), error) {
+	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.clientOf(t), t.Close, nil
+}
+
+func (c *cli) clientOf(t client.Client) *runs.Client {
+	r := runs.New(t, temporalclient.TaskQueue)
+	r.Record = c.recorded
+	return r
+}
+
+// screenOn is where a command shows things to a person.
+func (c *cli) screenOn(w io.Writer) *terminal.Screen {
+	return terminal.NewScreen(w, terminal.Options{Color: c.colors(), Live: c.screen, Width: c.width})
+}
+
+func (c *cli) colors() bool {
+	return c.screen && !c.plain && c.getenv("NO_COLOR") == "" && c.getenv("TERM") != "dumb"
+}
+
+func (c *cli) style() terminal.Style { return terminal.Colors(c.colors()) }
+
+// printJSON writes one object on one line.
+func (c *cli) printJSON(v any) error {
+	enc := json.NewEncoder(c.out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+func (c *cli) printf(format string, args ...any) {
+	fmt.Fprintf(c.out, format, args...)
+}
+
+// exactly and between are the argument checks, with words that say what is wanted.
+func exactly(n int, want string) cobra.PositionalArgs { return between(n, n, want) }
+
+func between(least, most int, want string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return fmt.Errorf("%s wants %s", cmd.Name(), want)
+		}
+		return nil
+	}
+}
+
+const wantsRun = "one RUN: an id from `starter list` or the beginning of one"
+
+// record is the directory of a run on this host.
+func (c *cli) record(id run.ID) (*rundir.Dir, error) {
+	return rundir.At(filepath.Join(c.runsDir, "workflows", string(id)))
+}
+
+func (c *cli) recorded(id run.ID) ([]run.Event, error) {
+	dir, err := c.record(id)
+	if err != nil {
+		return nil, err
+	}
+	return dir.Events()
+}
+
+// hint is a command line of this program that reaches the same engine.
+func (c *cli) hint(format string, args ...any) string {
+	line := "starter " + fmt.Sprintf(format, args...)
+	if c.runsDir != defaultRunsDir {
+		line += " --runs-dir " + shellquote.Join(c.runsDir)
+	}
+	return line
+}
+
+// near is a path as seen from the working directory, when it lies there.
+func near(path string) string {
+	wd, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	rel, err := filepath.Rel(wd, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return path
+	}
+	return rel
+}

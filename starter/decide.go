@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/runs"
+)
+
+func (c *cli) approveCommand() *cobra.Command {
+	d := run.Decision{Decision: run.Approve}
+	cmd := c.decisionCommand(&d)
+	cmd.Use, cmd.Short = "approve RUN", "Let the pending patch be applied"
+	cmd.Long = `Approves the patch that the run waits with. Without --approval it is the one that
+is pending now; with it the decision fits that patch alone, and any other run,
+patch or moment refuses it.`
+	cmd.Example = "  starter diff 0198c5e2\n  starter approve 0198c5e2 --approval apr-1-3f2a9c1d0b7e"
+	return cmd
+}
+
+func (c *cli) rejectCommand() *cobra.Command {
+	d := run.Decision{Decision: run.Reject}
+	cmd := c.decisionCommand(&d)
+	cmd.Use, cmd.Short = "reject RUN", "Refuse the pending patch"
+	cmd.Long = `Refuses the patch that the run waits with. The run goes on with a fix whose prompt
+carries the reason; with --final it ends as canceled.`
+	cmd.Example = "  starter reject 0198c5e2 --reason 'keep the public API as it is'\n  starter reject 0198c5e2 --final"
+	cmd.Flags().BoolVar(&d.Final, "final", false, "end the run")
+	return cmd
+}
+
+func (c *cli) decisionCommand(d *run.Decision) *cobra.Command {
+	cmd := &cobra.Command{
+		Args:              exactly(1, wantsRun),
+		ValidArgsFunction: c.completeRun,
+		RunE: c.onRun(func(ctx context.Context, r found, _ []string) error {
+			if d.ApprovalID == "" {
+				p, err := r.Pending(ctx, r.id)
+				if err != nil {
+					return err
+				}
+				if p.Approval == nil {
+					return notWaiting(r.id, "approval", p)
+				}
+				d.ApprovalID = p.Approval.ApprovalID
+			}
+			if err := r.Decide(ctx, r.id, *d); err != nil {
+				return err
+			}
+			return c.accepted(r.id, d.ApprovalID, map[run.Verdict]string{run.Approve: "approved", run.Reject: "rejected"}[d.Decision])
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&d.ApprovalID, "approval", "", "`id` of the approval; default: the pending one")
+	flags.StringVar(&d.Reason, "reason", "", "`text` that the record keeps")
+	flags.StringVar(&d.By, "by", c.user(), "`name` of who decides")
+	return cmd
+}
+
+// notWaiting is the error of settling what is not there.
+func notWaiting(id run.ID, what string, p run.Pending) error {
+	if p.Status.Terminal() {
+		return fmt.Errorf("run %s %w: it is %s", id, runs.ErrOver, p.Status)
+	}
+	if other := pendingID(p); other != "" {
+		return fmt.Errorf("run %s waits for no %s, it is %s with %s", id, what, p.Status, other)
+	}
+	return fmt.Errorf("run %s waits for no %s, it is %s", id, what, p.Status)
+}
+
+// accepted says that a message was taken.
+func (c *cli) accepted(id run.ID, about, verdict string) error {
+	if c.json {
+		return c.printJSON(struct {
+			RunID  run.ID `json:"runId"`
+			ID     string `json:"id,omitempty"`
+			Result string `json:"result"`
+		}{id, about, verdict})
+	}
+	if about == "" {
+		about = "run " + string(id)
+	}
+	c.printf("%s: %s\n", about, verdict)
+	return nil
+}

@@ -1,0 +1,316 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/terminal"
+)
+
+// sample is the repository and the recorded answers of the demo. The names
+// end in .txt where Go's tools would take the files for ours.
+//
+//go:embed demo
+var sample embed.FS
+
+const demoGoal = `Split must not lose cents: 100 cents for 3 people make 33+33+33 today.
+The tests say what is right.`
+
+func (c *cli) demoCommand() *cobra.Command {
+	var dir string
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Watch a whole run on a sample repository",
+		Long: `Makes a small Go repository with a bug, starts an engine and a worker, and runs
+the main job on it with recorded answers: a plan, a patch that you approve, a
+test that fails, a fix, tests that pass, a branch. No keys, no network.`,
+		Example: "  starter demo\n  starter demo --yes --dir /tmp/ratchet",
+		Args:    exactly(0, "no arguments, only flags"),
+	}
+	cmd.Flags().StringVar(&dir, "dir", ".", "`directory` to make the sample and its .runs in")
+	cmd.Flags().BoolVar(&yes, "yes", false, "approve without asking; needs no terminal")
+	cmd.RunE = c.do(func(ctx context.Context, _ []string) error {
+		if !yes && (!c.interactive || c.json) {
+			return usagef("the demo asks for approvals on a terminal: give --yes to approve by itself")
+		}
+		if !cmd.Flags().Changed("runs-dir") {
+			c.runsDir = filepath.Join(dir, defaultRunsDir)
+		}
+		return c.demo(ctx, dir, yes)
+	})
+	return cmd
+}
+
+func (c *cli) demo(ctx context.Context, dir string, yes bool) error {
+	d := demo{cli: c, screen: c.screenOn(c.out), yes: yes}
+	if err := d.prepare(ctx, dir); err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	d.introduce()
+	h, err := c.startHost(ctx, hostOptions{
+		engine: engine.Options{DB: filepath.Join(c.runsDir, databaseName)},
+		local:  activities.Local{RunsDir: c.runsDir, Environ: append(c.environ, "GOCACHE="+d.cache)},
+	})
+	if err != nil {
+		return err
+	}
+	defer h.stop()
+	r, err := d.start(ctx, h)
+	if err != nil {
+		return err
+	}
+	if err := d.follow(ctx, r); err != nil {
+		return err
+	}
+	return d.conclude(ctx, r)
+}
+
+// demo is one showing.
+type demo struct {
+	*cli
+	screen *terminal.Screen
+	yes    bool
+
+	home  string // of the sample
+	repo  string
+	cache string // the user's Go build cache
+	waits int    // approvals asked for
+}
+
+// prepare makes the sample.
+func (d *demo) prepare(ctx context.Context, dir string) error {
+	if _, err := git.Version(ctx); err != nil {
+		return err
+	}
+	out, err := exec.CommandContext(ctx, "go", "env", "GOCACHE").Output()
+	if err != nil {
+		return fmt.Errorf("its check is `go test`, and the go command does not answer: %w", err)
+	}
+	d.cache = strings.TrimSpace(string(out))
+	if d.home, err = freshDir(dir, "ratchet-demo"); err != nil {
+		return err
+	}
+	if err := unpack(d.home); err != nil {
+		return err
+	}
+	d.repo = filepath.Join(d.home, "bill")
+	repo := git.Repo{Dir: d.repo}
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-q", "-m", "Split a bill"}} {
+		if _, err := repo.Run(ctx, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// freshDir makes a directory that was not there: name, name-2, name-3 ...
+func freshDir(parent, name string) (string, error) {
+	parent, err := filepath.Abs(parent)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return "", err
+	}
+	for n := 1; ; n++ {
+		dir := filepath.Join(parent, name)
+		if n > 1 {
+			dir = fmt.Sprintf("%s-%d", dir, n)
+		}
+		if err := os.Mkdir(dir, 0o755); !errors.Is(err, fs.ErrExist) {
+			return dir, err
+		}
+	}
+}
+
+func unpack(dir string) error {
+	return fs.WalkDir(sample, "demo", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(dir, strings.TrimSuffix(strings.TrimPrefix(name, "demo"), ".txt"))
+		if entry.IsDir() {
+			return os.MkdirAll(to, 0o755)
+		}
+		b, err := sample.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(to, b, 0o644)
+	})
+}
+
+func (d *demo) introduce() {
+	d.comment("This is Ratchet: a coding agent's run that nothing can lose.",
+		"A small Go repository with a real bug is in "+near(d.repo)+".",
+		"The agent's answers are recorded; everything else is real: Temporal, git, go test.")
+}
+
+// start starts the run as `starter run` does.
+func (d *demo) start(ctx context.Context, h *host) (found, error) {
+	r := found{d.clientOf(h.client), ""}
+	in, err := d.input(ctx, runFlags{
+		repo: d.repo, goal: demoGoal, goalGiven: true, provider: "replay:" + near(filepath.Join(d.home, "answers")),
+		checks: []string{"go test ./..."}, env: []string{"GOCACHE"}, policy: string(run.Always), maxFix: run.DefaultMaxFix,
+	})
+	if err != nil {
+		return r, err
+	}
+	r.id = in.RunID
+	if err := r.Start(ctx, in); err != nil {
+		return r, err
+	}
+	if !d.json {
+		d.screen.Line("")
+		d.screen.Line(d.screen.Dim("  Web UI  ") + runPage(h.file.UI, client.DefaultNamespace, r.id))
+		d.screen.Line(d.screen.Dim("  record  ") + near(filepath.Join(h.file.RunsDir, "workflows", string(r.id))))
+		d.screen.Line("")
+	}
+	return r, nil
+}
+
+// follow tells the run with a word between its steps.
+func (d *demo) follow(ctx context.Context, r found) error {
+	f := d.follower(r)
+	tell := f.tell
+	f.tell = func(e run.Event) error {
+		d.before(e)
+		if err := tell(e); err != nil {
+			return err
+		}
+		return d.after(ctx, e)
+	}
+	f.decider = visitor{d.person(d.screen, r.id), d}
+	status, err := f.follow(ctx)
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintf(d.err, "\nThe demo's engine stops; its run is kept where it stands. To go on:\n  %s\n  %s\n", d.hint("up"), d.hint("watch %s", r.id))
+	}
+	if err == nil && status != run.Completed {
+		err = d.cli.conclude(ctx, r, status)
+	}
+	return err
+}
+
+// visitor decides in the demo.
+type visitor struct {
+	*person
+	demo *demo
+}
+
+// approve asks, unless --yes has answered. The recorded answers know no other
+// way, so that a no is final here.
+func (v visitor) approve(ctx context.Context, a run.PendingApproval) (run.Decision, error) {
+	if v.demo.yes {
+		if !v.demo.json {
+			v.show(a, shownLines)
+		}
+		return run.Decision{ApprovalID: a.ApprovalID, Decision: run.Approve, By: v.name, Reason: "demo --yes"}, nil
+	}
+	d, err := v.person.approve(ctx, a)
+	if err == nil && d.Decision == run.Reject {
+		d.Final = true
+		v.demo.comment("An agent would get your reason and try again. These answers are recorded: your no ends the run.")
+	}
+	return d, err
+}
+
+// before says what the next event means.
+func (d *demo) before(e run.Event) {
+	if e.Type == run.PhaseStartedEvent && e.Phase == run.Fix {
+		d.comment("The test was real and it failed. The run goes back with its output; no person is needed for that.")
+	}
+}
+
+// after says what the event meant, and leaves a moment to read it.
+func (d *demo) after(ctx context.Context, e run.Event) error {
+	switch e.Type {
+	case run.ApprovalRequestedEvent:
+		d.waits++
+		if d.waits == 1 {
+			d.comment("Nothing has been applied yet. The run waits in Temporal: kill this process, and it still would.")
+		} else {
+			d.comment("Another patch, another approval: its id is made of the patch itself and fits no other.")
+		}
+	case run.PatchAppliedEvent:
+		if d.waits == 1 {
+			d.comment("One commit on the run's own branch. The checkout in " + near(d.repo) + " is untouched.")
+		}
+	case run.PhaseStartedEvent, run.EvaluationPassedEvent:
+	default:
+		return nil
+	}
+	return d.pause(ctx)
+}
+
+func (d *demo) comment(lines ...string) {
+	if d.json {
+		return
+	}
+	d.screen.Line("")
+	for _, line := range lines {
+		d.screen.Line(d.screen.Dim("  " + line))
+	}
+}
+
+// pause leaves time to read, where somebody does.
+func (d *demo) pause(ctx context.Context) error {
+	if !d.cli.screen {
+		return nil
+	}
+	const moment = 900 * time.Millisecond
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(moment):
+		return nil
+	}
+}
+
+// conclude shows the branch and says what to try next.
+func (d *demo) conclude(ctx context.Context, r found) error {
+	out, err := d.outcome(ctx, r, run.Completed)
+	if err != nil {
+		return err
+	}
+	if d.json {
+		return d.printJSON(out)
+	}
+	log, err := git.Repo{Dir: d.repo}.Run(ctx, "log", "--oneline", "--decorate", "--no-color", out.Branch)
+	if err != nil {
+		return fmt.Errorf("log of the branch: %w", err)
+	}
+	s := d.screen
+	s.Line("")
+	for line := range strings.Lines(string(log)) {
+		s.Line("  " + patch.Display(strings.TrimSuffix(line, "\n")))
+	}
+	s.Line("")
+	s.Line(s.Bold("Try next"))
+	for _, next := range [][2]string{
+		{"git -C " + near(d.repo) + " diff main.." + out.Branch, "what the run changed"},
+		{d.hint("up"), "the engine again, with this run in its Web UI"},
+		{d.hint("events %.13s", r.id), "in another terminal: everything that happened"},
+		{"starter run --help", "a run on a repository of yours"},
+	} {
+		s.Line("  " + s.Accent(next[0]))
+		s.Line("    " + s.Dim(next[1]))
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+)
+
+// shownDiff is what `diff --json` prints.
+type shownDiff struct {
+	RunID    run.ID               `json:"runId"`
+	Approval *run.PendingApproval `json:"approval,omitempty"` // nil: the diff is the branch's
+	Base     run.Commit           `json:"base"`
+	Head     run.Commit           `json:"head,omitempty"` // of the branch
+	Whole    bool                 `json:"whole"`          // false: only the head of the patch is at hand
+	Diff     string               `json:"diff"`
+}
+
+type diffFlags struct{ branch, raw bool }
+
+func (c *cli) diffCommand() *cobra.Command {
+	var f diffFlags
+	cmd := &cobra.Command{
+		Use:   "diff RUN",
+		Short: "Show the pending patch, or the branch against its base",
+		Long: `Shows the patch that waits for an approval, read from the stored bytes of its
+digest, or else what the run's branch changes. Characters that a terminal obeys
+or a reader is deceived by are made visible; --raw prints the bytes as they are.`,
+		Example:           "  starter diff 0198c5e2\n  starter diff 0198c5e2 --branch\n  starter diff 0198c5e2 --raw > change.patch",
+		Args:              exactly(1, wantsRun),
+		ValidArgsFunction: c.completeRun,
+		RunE: c.onRun(func(ctx context.Context, r found, _ []string) error {
+			d, err := c.diffOf(ctx, r, f)
+			switch {
+			case err != nil:
+				return err
+			case c.json:
+				return c.printJSON(d)
+			case f.raw:
+				c.printf("%s", d.Diff)
+				return nil
+			case d.Diff == "":
+				fmt.Fprintf(c.err, "starter: the branch of run %s has no changes yet\n", r.id)
+				return nil
+			}
+			c.printf("%s", c.style().Diff(patch.DisplayDiff([]byte(d.Diff))))
+			if !d.Whole {
+				c.printf("%s\n", c.style().Dim("… this is its head: the whole patch is in the run's directory on the worker's host"))
+			}
+			return nil
+		}),
+	}
+	cmd.Flags().BoolVar(&f.branch, "branch", false, "show the branch although a patch is pending")
+	cmd.Flags().BoolVar(&f.raw, "raw", false, "print the exact bytes")
+	return cmd
+}
+
+func (c *cli) diffOf(ctx context.Context, r found, f diffFlags) (shownDiff, error) {
+	p, err := r.Pending(ctx, r.id)
+	if err != nil {
+		return shownDiff{}, err
+	}
+	if a := p.Approval; a != nil && !f.branch {
+		return c.patchOf(r.id, *a, f.raw)
+	}
+	facts, err := r.Facts(ctx, r.id)
+	if err != nil {
+		return shownDiff{}, err
+	}
+	return branchDiff(ctx, r.id, facts)
+}
+
+func (c *cli) patchOf(id run.ID, a run.PendingApproval, exact bool) (shownDiff, error) {
+	d := shownDiff{RunID: id, Approval: &a, Base: a.Base, Whole: true}
+	raw, err := c.pendingDiff(id, a)
+	if err != nil && exact {
+		return d, fmt.Errorf("the whole patch is in the run's directory, name it with --runs-dir: %w", err)
+	}
+	d.Diff = string(raw)
+	if err != nil {
+		d.Diff, d.Whole = a.Excerpt, false
+	}
+	return d, nil
+}
+
+func branchDiff(ctx context.Context, id run.ID, facts rundir.Facts) (shownDiff, error) {
+	d := shownDiff{RunID: id, Base: facts.Repository.Base, Head: facts.Head, Whole: true}
+	if facts.Head == facts.Repository.Base {
+		return d, nil
+	}
+	out, err := git.Repo{Dir: facts.Repository.Path}.Run(ctx, "diff", "--no-ext-diff", "--no-textconv", "--no-color", string(facts.Repository.Base), string(facts.Head), "--")
+	if err != nil {
+		return d, fmt.Errorf("diff of branch %s in %s: %w", facts.Branch, facts.Repository.Path, err)
+	}
+	d.Diff = string(out)
+	return d, nil
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/sdk/client"
+	"golang.org/x/sys/unix"
+
+	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/story"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
+	"github.com/ratchet-dev/ratchet/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/runs"
+)
+
+// finding is one thing that the doctor looked at.
+type finding struct {
+	Name     string `json:"name"`
+	OK       bool   `json:"ok"`
+	Required bool   `json:"required"`
+	Detail   string `json:"detail"`
+}
+
+// keys are the variables that hold keys of model APIs. Only whether they are
+// set is ever said.
+var keys = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY"}
+
+// agents are the programs that providers can be made of.
+var agents = []string{"claude", "codex"}
+
+func (c *cli) doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "doctor",
+		Short:   "Check what runs need, and say what is missing",
+		Example: "  starter doctor\n  starter doctor --json | jq '.[] | select(.ok | not)'",
+		Args:    exactly(0, "no arguments"),
+		RunE: c.do(func(ctx context.Context, _ []string) error {
+			found := []finding{c.findGit(ctx), c.findRunsDir()}
+			found = append(found, c.findEngine(ctx)...)
+			found = append(found, c.findOptional()...)
+			if err := c.printFindings(found); err != nil {
+				return err
+			}
+			if slices.ContainsFunc(found, func(f finding) bool { return f.Required && !f.OK }) {
+				return &statusError{run.Failed}
+			}
+			return nil
+		}),
+	}
+}
+
+func (c *cli) printFindings(found []finding) error {
+	if c.json {
+		return c.printJSON(found)
+	}
+	s := c.style()
+	var rows [][]string
+	for _, f := range found {
+		sign := s.Good("✓")
+		switch {
+		case !f.OK && f.Required:
+			sign = s.Bad("✗")
+		case !f.OK:
+			sign = s.Dim("-")
+		}
+		rows = append(rows, []string{sign + " " + f.Name, story.OneLine(f.Detail, 300)})
+	}
+	c.printf("%s", terminal.Table(rows))
+	return nil
+}
+
+func (c *cli) findGit(ctx context.Context) finding {
+	f := finding{Name: "git", Required: true}
+	version, err := git.Version(ctx)
+	if err != nil {
+		f.Detail = err.Error()
+		return f
+	}
+	f.OK, f.Detail = true, version
+	return f
+}
+
+// findRunsDir looks at the directory, or at the nearest above it that is there.
+func (c *cli) findRunsDir() finding {
+	f := finding{Name: "runs directory", Required: true}
+	dir, err := filepath.Abs(c.runsDir)
+	if err != nil {
+		f.Detail = err.Error()
+		return f
+	}
+	at := dir
+	info, err := os.Stat(at)
+	for errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at) {
+		at = filepath.Dir(at)
+		info, err = os.Stat(at)
+	}
+	switch {
+	case err != nil:
+		f.Detail = err.Error()
+	case !info.IsDir():
+		f.Detail = at + " is not a directory: name another with --runs-dir"
+	case unix.Access(at, unix.W_OK|unix.X_OK) != nil:
+		f.Detail = at + " cannot be written: name another with --runs-dir"
+	case at != dir:
+		f.OK, f.Detail = true, dir+" will be made"
+	default:
+		f.OK, f.Detail = true, dir
+	}
+	return f
+}
+
+func (c *cli) findEngine(ctx context.Context) []finding {
+	reach := finding{Name: "engine", Required: true}
+	where := temporalclient.Options{RunsDir: c.runsDir}
+	target, err := temporalclient.Resolve(where)
+	if err != nil {
+		reach.Detail = err.Error()
+		return []finding{reach}
+	}
+	t, err := temporalclient.Dial(ctx, where)
+	if err != nil {
+		reach.Detail = err.Error()
+		return []finding{reach}
+	}
+	defer t.Close()
+	reach.OK, reach.Detail = true, fmt.Sprintf("%s, namespace %s, named by %s", target.Address, target.Namespace, target.Source)
+	return []finding{reach, findAttributes(ctx, t, target.Namespace), findWorker(ctx, t)}
+}
+
+func findAttributes(ctx context.Context, t client.Client, namespace string) finding {
+	f := finding{Name: "search attributes", Required: true}
+	have, err := t.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
+	if err != nil {
+		f.Detail = err.Error()
+		return f
+	}
+	var missing []string
+	for _, name := range slices.Sorted(maps.Keys(attribute.Types())) {
+		if have.GetCustomAttributes()[name] != attribute.Types()[name] {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		f.Detail = "missing: " + strings.Join(missing, ", ") + "; `starter up` and `worker` register them"
+		return f
+	}
+	f.OK, f.Detail = true, "registered"
+	return f
+}
+
+func findWorker(ctx context.Context, t client.Client) finding {
+	f := finding{Name: "worker", Required: true}
+	served, err := runs.New(t, temporalclient.TaskQueue).Served(ctx)
+	switch {
+	case err != nil:
+		f.Detail = err.Error()
+	case !served:
+		f.Detail = runs.ErrNoWorker.Error()
+	default:
+		f.OK, f.Detail = true, "serves task queue "+temporalclient.TaskQueue
+	}
+	return f
+}
+
+// findOptional looks at what only some providers need.
+func (c *cli) findOptional() []finding {
+	var found []finding
+	for _, name := range agents {
+		f := finding{Name: "agent " + name, Detail: "not on PATH; only its own provider needs it"}
+		if path, err := exec.LookPath(name); err == nil {
+			f.OK, f.Detail = true, path
+		}
+		found = append(found, f)
+	}
+	for _, name := range keys {
+		f := finding{Name: "key " + name, Detail: "not set here; only its own provider needs it, in the worker's environment"}
+		if c.getenv(name) != "" {
+			f.OK, f.Detail = true, "set"
+		}
+		found = append(found, f)
+	}
+	return found
+}

@@ -1,0 +1,343 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/story"
+	"github.com/ratchet-dev/ratchet/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/runs"
+)
+
+// How often a followed run is looked at.
+const (
+	pollActive  = 250 * time.Millisecond
+	pollQuiet   = 600 * time.Millisecond // after quietPolls without an event
+	quietPolls  = 40
+	pollWaiting = time.Second
+	pollFrame   = 100 * time.Millisecond // of the moving line
+)
+
+// How long following bears what may be mended by itself.
+const (
+	workerGrace = 3 * time.Second  // without a worker, before a word is said
+	patience    = 30 * time.Second // without the engine, before it counts as lost
+)
+
+// watched is what following needs of a run.
+type watched interface {
+	Events(ctx context.Context, id run.ID, after string) ([]run.Event, error)
+	Describe(ctx context.Context, id run.ID) (runs.Execution, error)
+	Pending(ctx context.Context, id run.ID) (run.Pending, error)
+	Decide(ctx context.Context, id run.ID, d run.Decision) error
+	Reply(ctx context.Context, id run.ID, r run.Reply) error
+}
+
+// decider settles what a run waits for. An errUnanswered leaves it as it is.
+type decider interface {
+	approve(ctx context.Context, a run.PendingApproval) (run.Decision, error)
+	answer(ctx context.Context, q run.PendingQuestion) (run.Reply, error)
+}
+
+var (
+	errUnanswered = errors.New("nobody answered")
+	errSettled    = errors.New("it was settled elsewhere")
+)
+
+// follower tells one run as it goes, until it is over, or waits and nobody is
+// there to be asked.
+type follower struct {
+	watched
+	id      run.ID
+	tell    func(run.Event) error
+	screen  *terminal.Screen
+	decider decider // nil: nobody can be asked
+	now     func() time.Time
+	poll    time.Duration // between looks; zero: as the constants say
+
+	last     run.Event // told
+	failures map[string]string
+	idle     time.Time // since when no worker answers
+	lost     time.Time // since when the engine does not
+	told     bool      // of the trouble at hand
+	quiet    int       // polls without an event
+}
+
+// follow returns the status that the run ended in or waits in.
+func (f *follower) follow(ctx context.Context) (run.Status, error) {
+	defer f.screen.Clear()
+	for {
+		status, err := f.look(ctx)
+		if err != nil {
+			return "", err
+		}
+		if status.Terminal() {
+			return status, nil
+		}
+		if status.Waiting() {
+			if f.decider == nil {
+				return status, nil
+			}
+			err := f.settle(ctx)
+			if errors.Is(err, errUnanswered) {
+				return status, nil
+			}
+			if err != nil && !errors.Is(err, errSettled) {
+				return "", err
+			}
+		}
+	}
+}
+
+// look tells what is new and waits a little. The status is where the run
+// stands when it is over or waits, else running.
+func (f *follower) look(ctx context.Context) (run.Status, error) {
+	events, err := f.Events(ctx, f.id, f.last.ID)
+	if err != nil {
+		return f.trouble(ctx, err)
+	}
+	f.recovered()
+	f.quiet++
+	for _, e := range events {
+		f.screen.Clear()
+		if err := f.tell(e); err != nil {
+			return "", err
+		}
+		f.last, f.quiet = e, 0
+	}
+	if status := standing(f.last); status != run.Running {
+		return status, nil
+	}
+	e, err := f.Describe(ctx, f.id)
+	if err != nil {
+		return f.trouble(ctx, err)
+	}
+	if !e.Open {
+		return f.closed(ctx, e)
+	}
+	f.failing(e.Activities)
+	every := pollActive
+	if f.quiet > quietPolls {
+		every = pollQuiet
+	}
+	return run.Running, f.wait(ctx, every, doing(e, f.now()))
+}
+
+// standing is the status after an event, as far as following is concerned.
+func standing(e run.Event) run.Status {
+	switch e.Type {
+	case run.ApprovalRequestedEvent:
+		return run.AwaitingApproval
+	case run.QuestionRaisedEvent:
+		return run.AwaitingInput
+	case run.RunCompletedEvent:
+		return run.Completed
+	case run.RunFailedEvent:
+		return run.Failed
+	case run.RunCanceledEvent:
+		return run.Canceled
+	}
+	return run.Running
+}
+
+// closed tells the events that came with the end. A workflow without an end
+// of the contract was ended from outside.
+func (f *follower) closed(ctx context.Context, e runs.Execution) (run.Status, error) {
+	events, err := f.Events(ctx, f.id, f.last.ID)
+	if err != nil {
+		return f.trouble(ctx, err)
+	}
+	for _, e := range events {
+		if err := f.tell(e); err != nil {
+			return "", err
+		}
+		f.last = e
+	}
+	if status := standing(f.last); status.Terminal() {
+		return status, nil
+	}
+	why := e.Outcome
+	if why == "" {
+		why = string(e.Status)
+	}
+	return "", fmt.Errorf("run %s: its workflow has ended (%s) without an end of the run: its record can be resumed with `starter resume`", f.id, why)
+}
+
+// trouble bears an engine or a worker that does not answer for a while.
+func (f *follower) trouble(ctx context.Context, err error) (run.Status, error) {
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case errors.Is(err, runs.ErrNoWorker):
+		f.lost = time.Time{}
+		return run.Running, f.noWorker(ctx)
+	case !runs.Lost(err):
+		return "", err
+	}
+	if f.lost.IsZero() {
+		f.lost = f.now()
+		f.say("the engine does not answer; trying for %s", terminal.Duration(patience))
+	}
+	if f.now().Sub(f.lost) > patience {
+		return "", fmt.Errorf("the engine was lost; the run goes on when it is back: %w", err)
+	}
+	return run.Running, f.wait(ctx, pollWaiting, "waits for the engine")
+}
+
+func (f *follower) noWorker(ctx context.Context) error {
+	e, err := f.Describe(ctx, f.id)
+	if err == nil && !e.Open {
+		return fmt.Errorf("run %s is %s; %w to read more of it", f.id, e.Status, runs.ErrNoWorker)
+	}
+	if f.idle.IsZero() {
+		f.idle = f.now()
+	}
+	if f.now().Sub(f.idle) > workerGrace && !f.told {
+		f.told = true
+		f.say("%s", runs.ErrNoWorker)
+	}
+	return f.wait(ctx, pollActive, "waits for a worker")
+}
+
+func (f *follower) recovered() { f.idle, f.lost, f.told = time.Time{}, time.Time{}, false }
+
+func (f *follower) say(format string, args ...any) {
+	f.screen.Linef("  %s %s", f.screen.Wait("!"), fmt.Sprintf(format, args...))
+}
+
+// failing says why an activity is tried again, once for each reason.
+func (f *follower) failing(list []runs.Activity) {
+	for _, a := range list {
+		if a.Failure == "" || f.failures[a.Name] == a.Failure {
+			continue
+		}
+		if f.failures == nil {
+			f.failures = map[string]string{}
+		}
+		f.failures[a.Name] = a.Failure
+		f.say("%s failed, attempt %d follows: %s", a.Name, a.Attempt, story.OneLine(a.Failure, 300))
+	}
+}
+
+// doing is what the moving line says.
+func doing(e runs.Execution, now time.Time) string {
+	if e.Canceling {
+		return "cancels"
+	}
+	if len(e.Activities) == 0 {
+		return "works"
+	}
+	a := e.Activities[0]
+	for _, other := range e.Activities {
+		if other.Beat.Doing != "" {
+			a = other
+		}
+	}
+	parts := []string{a.Name}
+	if a.Beat.Doing != "" {
+		parts[0] = story.OneLine(a.Beat.Doing, 60)
+	}
+	parts = append(parts, terminal.Duration(now.Sub(a.Since)))
+	if a.Attempt > 1 {
+		parts = append(parts, fmt.Sprintf("attempt %d", a.Attempt))
+	}
+	if a.Beat.Bytes > 0 {
+		parts = append(parts, terminal.Bytes(a.Beat.Bytes))
+	}
+	if words := story.OneLine(a.Beat.Tail, 400); words != "" {
+		runes := []rune(words)
+		parts = append(parts, string(runes[max(0, len(runes)-60):]))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// wait keeps the moving line moving.
+func (f *follower) wait(ctx context.Context, d time.Duration, text string) error {
+	end := time.NewTimer(cmp.Or(f.poll, d))
+	defer end.Stop()
+	frame := time.NewTicker(pollFrame)
+	defer frame.Stop()
+	for {
+		f.screen.Spin(text)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-end.C:
+			return nil
+		case <-frame.C:
+		}
+	}
+}
+
+// settle asks for what the run waits for and passes it on. What was settled
+// elsewhere meanwhile is an errSettled.
+func (f *follower) settle(ctx context.Context) error {
+	p, err := f.Pending(ctx, f.id)
+	if err != nil {
+		_, err = f.trouble(ctx, err)
+		return err
+	}
+	ask, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go f.watch(ask, p, stop)
+	switch {
+	case p.Approval != nil:
+		var d run.Decision
+		if d, err = f.decider.approve(ask, *p.Approval); err == nil {
+			err = f.Decide(ctx, f.id, d)
+		}
+	case p.Question != nil:
+		var r run.Reply
+		if r, err = f.decider.answer(ask, *p.Question); err == nil {
+			err = f.Reply(ctx, f.id, r)
+		}
+	default:
+		return f.wait(ctx, pollFrame, "") // the next events say what it was
+	}
+	if refused, ok := errors.AsType[*runs.RefusedError](err); ok {
+		f.say("%s", story.OneLine(refused.Reason, 300))
+		return nil
+	}
+	switch {
+	case errors.Is(err, runs.ErrOver):
+		return errSettled
+	case errors.Is(err, errSettled):
+		f.say("%s", err)
+	case errors.Is(err, runs.ErrNoWorker), runs.Lost(err):
+		_, err = f.trouble(ctx, err) // and then it is asked again
+	}
+	return err
+}
+
+// watch stops the asking when the run no longer waits for the same thing.
+func (f *follower) watch(ctx context.Context, asked run.Pending, stop context.CancelCauseFunc) {
+	tick := time.NewTicker(cmp.Or(f.poll, pollWaiting))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		p, err := f.Pending(ctx, f.id)
+		if err == nil && pendingID(p) != pendingID(asked) {
+			stop(errSettled)
+			return
+		}
+	}
+}
+
+func pendingID(p run.Pending) string {
+	switch {
+	case p.Approval != nil:
+		return p.Approval.ApprovalID
+	case p.Question != nil:
+		return p.Question.QuestionID
+	}
+	return ""
+}

@@ -1,0 +1,318 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+
+	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/runs"
+)
+
+// fakeRun is a run in memory: the contract's own snapshot, moved by a script
+// of payloads of which each poll lets one happen.
+type fakeRun struct {
+	mu         sync.Mutex
+	s          *run.Snapshot
+	script     []func(*run.Snapshot) run.Payload
+	events     []run.Event
+	execution  runs.Execution
+	troubles   []error // of the next polls
+	refuse     error   // of the next decision
+	elsewhere  *run.Decision
+	unpolled   int // pendings until elsewhere decides
+	describing []runs.Activity
+}
+
+func play(script ...func(*run.Snapshot) run.Payload) *fakeRun {
+	in := run.Input{RunID: "r1", Goal: "g", Repository: run.Repository{Path: "/r", Base: "b"}, Policy: run.Always}
+	f := &fakeRun{s: run.New(in), script: script, execution: runs.Execution{Open: true}}
+	f.add(run.RunCreated{Input: in})
+	return f
+}
+
+func is(p run.Payload) func(*run.Snapshot) run.Payload {
+	return func(*run.Snapshot) run.Payload { return p }
+}
+
+func (f *fakeRun) add(p run.Payload) {
+	e := f.s.Event(time.Unix(int64(f.s.Seq), 0), p)
+	if err := f.s.Apply(e); err != nil {
+		panic(err)
+	}
+	f.events = append(f.events, e)
+}
+
+func (f *fakeRun) Events(_ context.Context, _ run.ID, after string) ([]run.Event, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.troubles) > 0 {
+		err := f.troubles[0]
+		f.troubles = f.troubles[1:]
+		return nil, err
+	}
+	if len(f.script) > 0 && f.s.Next.Do != run.Decide && f.s.Next.Do != run.Await {
+		f.add(f.script[0](f.s))
+		f.script = f.script[1:]
+	}
+	return slices.Clone(f.events[run.Event{ID: after}.Seq():]), nil
+}
+
+func (f *fakeRun) Describe(context.Context, run.ID) (runs.Execution, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	e := f.execution
+	e.Activities = f.describing
+	return e, nil
+}
+
+func (f *fakeRun) Pending(context.Context, run.ID) (run.Pending, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.elsewhere != nil {
+		if f.unpolled--; f.unpolled < 0 {
+			f.settle(*f.elsewhere)
+			f.elsewhere = nil
+		}
+	}
+	return f.s.Pending(), nil
+}
+
+func (f *fakeRun) Decide(_ context.Context, _ run.ID, d run.Decision) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.refuse; err != nil {
+		f.refuse = nil
+		return err
+	}
+	if err := f.s.Settles(d); err != nil {
+		return &runs.RefusedError{Reason: err.Error()}
+	}
+	f.settle(d)
+	return nil
+}
+
+func (f *fakeRun) settle(d run.Decision) {
+	id := f.s.State.PendingApprovalID
+	if d.Decision == run.Approve {
+		f.add(run.ApprovalGranted{ApprovalID: id, By: d.By})
+		return
+	}
+	f.add(run.ApprovalRejected{ApprovalID: id, By: d.By, Reason: d.Reason, Final: d.Final})
+}
+
+func (f *fakeRun) Reply(_ context.Context, _ run.ID, r run.Reply) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.s.Answers(r); err != nil {
+		return &runs.RefusedError{Reason: err.Error()}
+	}
+	f.add(run.QuestionAnswered{QuestionID: r.QuestionID, Text: r.Text})
+	return nil
+}
+
+// approves decides at once, or waits for ever.
+type approves struct {
+	verdict run.Verdict // empty: waits for ever
+	err     error
+}
+
+func (a approves) approve(ctx context.Context, p run.PendingApproval) (run.Decision, error) {
+	if a.verdict == "" && a.err == nil {
+		<-ctx.Done()
+		return run.Decision{}, context.Cause(ctx)
+	}
+	return run.Decision{ApprovalID: p.ApprovalID, Decision: a.verdict, Final: a.verdict == run.Reject}, a.err
+}
+
+func (a approves) answer(_ context.Context, q run.PendingQuestion) (run.Reply, error) {
+	return run.Reply{QuestionID: q.QuestionID, Text: "yes"}, a.err
+}
+
+// clock moves by a step each time it is read.
+type clock struct {
+	at   time.Time
+	step time.Duration
+}
+
+func (c *clock) now() time.Time {
+	c.at = c.at.Add(c.step)
+	return c.at
+}
+
+var (
+	toPatch = []func(*run.Snapshot) run.Payload{
+		is(run.PhaseStarted{Role: run.Planner}), is(run.PhaseCompleted{Result: run.Planned}),
+		is(run.PhaseStarted{Role: run.Developer}), is(run.PatchProduced{Proposal: run.Proposal{Base: "b", Summary: "s"}}),
+		func(s *run.Snapshot) run.Payload { return s.Request() },
+	}
+	toEnd = []func(*run.Snapshot) run.Payload{
+		is(run.PatchApplied{Commit: "c"}), is(run.PhaseCompleted{Result: run.Patched}), is(run.PhaseStarted{Role: run.Evaluator}),
+		is(run.EvaluationPassed{}), is(run.PhaseCompleted{Result: run.Pass}), is(run.RunCompleted{Commits: 1}),
+	}
+	toReject = []func(*run.Snapshot) run.Payload{is(run.PhaseCompleted{Result: run.Rejected}), is(run.RunCanceled{Reason: "no"})}
+)
+
+func TestFollow(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		run     *fakeRun
+		decider decider
+		change  func(*fakeRun)
+		want    run.Status
+		says    string
+		err     string
+	}{
+		{name: "to the end", run: play(slices.Concat(toPatch, toEnd)...), decider: approves{verdict: run.Approve}, want: run.Completed},
+		{name: "to a final no", run: play(slices.Concat(toPatch, toReject)...), decider: approves{verdict: run.Reject}, want: run.Canceled},
+		{name: "to an approval that nobody is there for", run: play(toPatch...), want: run.AwaitingApproval},
+		{name: "to an approval that the person leaves", run: play(toPatch...), decider: approves{err: errUnanswered}, want: run.AwaitingApproval},
+		{name: "past an approval that is settled elsewhere", run: play(slices.Concat(toPatch, toEnd)...), decider: approves{}, want: run.Completed, says: "settled elsewhere",
+			change: func(f *fakeRun) { f.elsewhere, f.unpolled = &run.Decision{Decision: run.Approve}, 1 }},
+		{name: "past a decision that is refused", run: play(slices.Concat(toPatch, toEnd)...), decider: approves{verdict: run.Approve}, want: run.Completed, says: "decided already",
+			change: func(f *fakeRun) { f.refuse = &runs.RefusedError{Reason: "it has been decided already"} }},
+		{name: "through an engine that is away for a moment", run: play(slices.Concat(toPatch[:4])...), want: "", err: "ended from", says: "engine does not answer",
+			change: func(f *fakeRun) {
+				f.troubles = []error{serviceerror.NewUnavailable("down"), serviceerror.NewUnavailable("down")}
+				f.execution = runs.Execution{Open: false}
+				f.execution.Outcome = "ended from outside"
+			}},
+		{name: "until the engine is lost", run: play(), err: "engine was lost",
+			change: func(f *fakeRun) { f.troubles = slices.Repeat([]error{serviceerror.NewUnavailable("down")}, 40) }},
+		{name: "of a run that nobody serves and that is over", run: play(), err: "no worker answers",
+			change: func(f *fakeRun) {
+				f.troubles = []error{runs.ErrNoWorker}
+				f.execution = runs.Execution{Listed: runs.Listed{Status: run.Failed}}
+			}},
+		{name: "past an activity that fails", run: play(slices.Concat(toPatch, toEnd)...), decider: approves{verdict: run.Approve}, want: run.Completed, says: "Plan failed, attempt 2 follows: no <U+001B> luck",
+			change: func(f *fakeRun) {
+				f.describing = []runs.Activity{{Name: "Plan", Attempt: 2, Failure: "no \x1b luck"}}
+			}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if tt.change != nil {
+				tt.change(tt.run)
+			}
+			var out output
+			var told []string
+			f := &follower{
+				watched: tt.run, id: "r1", decider: tt.decider, now: (&clock{step: 2 * time.Second}).now, poll: time.Millisecond,
+				screen: terminal.NewScreen(&out, terminal.Options{}),
+				tell:   func(e run.Event) error { told = append(told, e.ID); return nil },
+			}
+			status, err := f.follow(t.Context())
+			if status != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("got %q, %v", status, err)
+			}
+			if n := strings.Count(out.String(), tt.says); tt.says != "" && n != 1 {
+				t.Errorf("%d times %q in: %s", n, tt.says, out.String())
+			}
+			for i, id := range told {
+				if id != run.EventID(i+1) {
+					t.Fatalf("told %v", told)
+				}
+			}
+		})
+	}
+}
+
+func TestInterruptLeavesTheRun(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &follower{
+		watched: play(toPatch[:1]...), id: "r1", now: time.Now, poll: time.Millisecond, screen: terminal.NewScreen(io.Discard, terminal.Options{}),
+		tell: func(e run.Event) error {
+			if e.Type == run.PhaseStartedEvent {
+				cancel()
+			}
+			return nil
+		},
+	}
+	if _, err := f.follow(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// typist types each line when a prompt that it answers is on the screen.
+func typist(t *testing.T, screen *output, w io.WriteCloser, lines []string) {
+	seen := 0
+	for _, line := range lines {
+		for strings.Count(screen.String(), "? ")+strings.Count(screen.String(), "answer: ") <= seen {
+			if t.Context().Err() != nil {
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+		seen++
+		fmt.Fprintln(w, line)
+	}
+	_ = w.Close()
+}
+
+func TestPersonDecides(t *testing.T) {
+	const secret = "+evil \x1b[2J\u202e"
+	for _, tt := range []struct {
+		name   string
+		typed  []string
+		want   run.Verdict
+		reason string
+		err    error
+	}{
+		{"y", []string{"y"}, run.Approve, "", nil},
+		{"YES", []string{" YES "}, run.Approve, "", nil},
+		{"no with a reason", []string{"n", "keep the API"}, run.Reject, "keep the API", nil},
+		{"no without", []string{"no", ""}, run.Reject, "", nil},
+		{"anything else is no", []string{"yess", "typo"}, run.Reject, "typo", nil},
+		{"nothing typed is no", []string{"", "later"}, run.Reject, "later", nil},
+		{"back from a no", []string{"x", "b", "y"}, run.Approve, "", nil},
+		{"a yes where the reason belongs is asked for again", []string{"x", "yes", "n", "r"}, run.Reject, "r", nil},
+		{"the diff first", []string{"d", "y"}, run.Approve, "", nil},
+		{"the end of the input", nil, "", "", errUnanswered},
+		{"the end of the input in a no", []string{"n"}, "", "", errUnanswered},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			in, w := io.Pipe()
+			var out output
+			p := &person{
+				screen: terminal.NewScreen(&out, terminal.Options{}), lines: readLines(in), name: "ada",
+				diff: func(a run.PendingApproval) (string, bool) { return patch.DisplayDiff([]byte(secret)), true },
+			}
+			go typist(t, &out, w, tt.typed)
+			d, err := p.approve(t.Context(), run.PendingApproval{ApprovalID: "apr-1-x"})
+			if d.Decision != tt.want || d.Reason != tt.reason || !errors.Is(err, tt.err) || d.ApprovalID != "apr-1-x" || d.By != "ada" {
+				t.Errorf("got %+v, %v", d, err)
+			}
+			if text := out.String(); strings.ContainsAny(text, "\x1b\u202e") || !strings.Contains(text, "<U+001B>") {
+				t.Errorf("shown: %q", text)
+			}
+		})
+	}
+}
+
+func TestOnlyTheLineAfterTheQuestionAnswersIt(t *testing.T) {
+	lines := &lineReader{lines: make(chan string, 1), ended: make(chan struct{})}
+	lines.take("before")
+	lines.want(true)
+	lines.take("answer")
+	lines.take("after")
+	if line, err := lines.next(t.Context()); line != "answer" || err != nil {
+		t.Errorf("got %q, %v", line, err)
+	}
+	lines.take("between")
+	lines.want(true)
+	close(lines.ended)
+	if line, err := lines.next(t.Context()); !errors.Is(err, errUnanswered) {
+		t.Errorf("got %q, %v", line, err)
+	}
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/ratchet-dev/ratchet/internal/check"
+	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/workspace"
+)
+
+// input is the run's input, or everything that is wrong with it. Nothing has
+// been started then.
+func (c *cli) input(ctx context.Context, f runFlags) (run.Input, error) {
+	in := run.Input{
+		RunID: run.ID(f.id), CheckEnv: f.env, MaxFix: &f.maxFix, Timeouts: f.limits, MaxTokens: f.maxTokens,
+	}
+	if f.id == "" {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return in, fmt.Errorf("make a run id: %w", err)
+		}
+		in.RunID = run.ID(id.String())
+	}
+	if err := f.validate(in); err != nil {
+		return in, err
+	}
+	if err := in.Policy.UnmarshalText([]byte(f.policy)); err != nil {
+		return in, usagef("--approve: %w: want always, risky or never", err)
+	}
+	var err error
+	if in.Goal, err = c.goal(f); err != nil {
+		return in, err
+	}
+	specs, err := f.providers()
+	if err != nil {
+		return in, err
+	}
+	if in.Providers, err = checkProviders(specs); err != nil {
+		return in, err
+	}
+	src, err := workspace.Inspect(ctx, f.repo, f.base)
+	if err != nil {
+		return in, err
+	}
+	in.Repository = run.Repository{Path: src.Root, Prefix: src.Prefix, Base: src.Base}
+	if in.Checks, err = c.checks(f, filepath.Join(src.Root, filepath.FromSlash(src.Prefix))); err != nil {
+		return in, err
+	}
+	if err := in.Validate(); err != nil {
+		return in, &usageError{err}
+	}
+	return in, nil
+}
+
+// goal is the text, from the flag or the file.
+func (c *cli) goal(f runFlags) (string, error) {
+	switch {
+	case f.goalGiven && f.file:
+		return "", usagef("give --goal or --goal-file, not both")
+	case f.file:
+		return c.readGoal(f.goalFile)
+	case !f.goalGiven:
+		return "", usagef("no goal: say what the run shall reach with --goal TEXT or --goal-file FILE")
+	case strings.TrimSpace(f.goal) == "":
+		return "", usagef("the goal is empty: say what the run shall reach")
+	}
+	return f.goal, nil
+}
+
+func (c *cli) readGoal(name string) (string, error) {
+	in := c.in
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return "", fmt.Errorf("goal: %w", err)
+		}
+		defer file.Close()
+		in = file
+	}
+	b, err := io.ReadAll(io.LimitReader(in, run.MaxGoalBytes+1))
+	if err == nil && strings.TrimSpace(string(b)) == "" {
+		err = usagef("goal file %s is empty: say what the run shall reach", name)
+	}
+	return string(b), err
+}
+
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// validate refuses flags that are wrong by themselves.
+func (f runFlags) validate(in run.Input) error {
+	if err := in.RunID.Validate(); err != nil {
+		return usagef("--id: %w", err)
+	}
+	for _, name := range f.env {
+		if !variable.MatchString(name) {
+			return usagef("--env %q: give the name of a variable alone; the value is the worker's", name)
+		}
+	}
+	negative := map[string]bool{
+		"--max-fix": f.maxFix < 0, "--max-tokens": f.maxTokens < 0,
+		"--timeout": f.limits.Provider < 0, "--check-timeout": f.limits.Check < 0,
+		"--approval-timeout": f.limits.Approval < 0, "--answer-timeout": f.limits.Answer < 0,
+	}
+	for _, name := range slices.Sorted(maps.Keys(negative)) {
+		if negative[name] {
+			return usagef("%s is negative", name)
+		}
+	}
+	return nil
+}
+
+// providers are the specs of all roles, read. The evaluator has none unless
+// it was named.
+func (f runFlags) providers() (map[run.Role]catalog.Spec, error) {
+	specs := map[run.Role]catalog.Spec{}
+	for _, role := range run.Roles {
+		text := f.roles.For(role)
+		if text == "" && role != run.Evaluator {
+			text = f.provider
+		}
+		if text == "" && role != run.Evaluator {
+			return nil, usagef("no provider for the %s: name one with --provider or --%s, such as 'command:./agent.py' or replay:answers", role, role)
+		}
+		if text == "" {
+			continue
+		}
+		spec, err := catalog.Parse(text)
+		if err != nil {
+			return nil, &usageError{err}
+		}
+		specs[role] = spec
+	}
+	return specs, nil
+}
+
+// checkProviders finds the programs and directories, from the working
+// directory on, as the worker will.
+func checkProviders(specs map[run.Role]catalog.Spec) (run.Providers, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return run.Providers{}, err
+	}
+	names := map[run.Role]string{}
+	for _, role := range run.Roles {
+		spec, ok := specs[role]
+		if !ok {
+			continue
+		}
+		if err := spec.Validate(dir); err != nil {
+			return run.Providers{}, err
+		}
+		names[role] = spec.String()
+	}
+	return run.Providers{
+		Planner: names[run.Planner], Developer: names[run.Developer],
+		Evaluator: names[run.Evaluator], Fixer: names[run.Fixer], Dir: dir,
+	}, nil
+}
+
+// checks are those given, or those that the repository offers; what was
+// chosen is said.
+func (c *cli) checks(f runFlags, dir string) ([]string, error) {
+	if len(f.checks) > 0 {
+		return f.checks, nil
+	}
+	found, ok := check.Detect(os.DirFS(dir))
+	say := c.out
+	if f.detach || c.json {
+		say = c.err
+	}
+	for _, note := range found.Notes {
+		fmt.Fprintln(say, c.style().Dim("no check: "+patch.Display(note)))
+	}
+	for _, choice := range found.Choices {
+		fmt.Fprintln(say, c.style().Dim(patch.Display(fmt.Sprintf("check chosen: %s (%s)", choice.Command, choice.Why))))
+	}
+	if !ok && f.roles.Evaluator == "" {
+		return nil, errors.New("nothing would judge the result: no check was found in the repository; give one with --check, or an --evaluator")
+	}
+	return found.Commands(), nil
+}

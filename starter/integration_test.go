@@ -1,0 +1,389 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/runs"
+)
+
+// up runs `starter up` in this process and returns what ends it.
+func up(t *testing.T, runsDir string) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var out, errs output
+	c := newCLI(console{
+		args: []string{"up", "--port", "0", "--ui-port", "0", "--json", "--runs-dir", runsDir},
+		in:   strings.NewReader(""), out: &out, err: &errs, environ: os.Environ(), now: time.Now,
+	})
+	ended := make(chan int, 1)
+	go func() { ended <- c.main(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if code := <-ended; code != 0 {
+			t.Errorf("up ended with %d: %s", code, errs.String())
+		}
+	})
+	t.Cleanup(stop)
+	until(t, "the engine is ready", func() bool {
+		select {
+		case code := <-ended:
+			ended <- code
+			t.Fatalf("up ended with %d: %s", code, errs.String())
+		default:
+		}
+		return strings.Contains(out.String(), "\n")
+	})
+	var ready engine.File
+	if err := json.Unmarshal([]byte(out.String()), &ready); err != nil || ready.Address == "" || ready.UI == "" {
+		t.Fatalf("ready line %q: %v", out.String(), err)
+	}
+	return stop
+}
+
+// until polls until the condition holds; the test's deadline bounds it.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for !holds() {
+		if t.Context().Err() != nil {
+			t.Fatalf("ended before %s", what)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// bench is a runs directory with an engine, and commands on it.
+type bench struct {
+	*testing.T
+	runsDir, repo, answers string
+}
+
+func (b bench) starter(args ...string) result {
+	b.Helper()
+	return starter(b.Context(), "", append(args, "--runs-dir", b.runsDir)...)
+}
+
+// expect runs a command and returns its output; any other code fails.
+func (b bench) expect(code int, args ...string) result {
+	b.Helper()
+	got := b.starter(args...)
+	if got.code != code {
+		b.Fatalf("%v: code %d, want %d\n%s%s", args, got.code, code, got.out, got.err)
+	}
+	if code == exitFailed && strings.Count(got.err, "\n") != 1 {
+		b.Errorf("%v: not one line: %q", args, got.err)
+	}
+	return got
+}
+
+func (b bench) start(more ...string) string {
+	b.Helper()
+	got := b.expect(0, append([]string{"run", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:" + b.answers,
+		"--check", passes, "--detach"}, more...)...)
+	return strings.TrimSpace(got.out)
+}
+
+func (b bench) status(id string) (st struct {
+	run.State
+	Pending run.Pending `json:"pending"`
+}) {
+	b.Helper()
+	if err := json.Unmarshal([]byte(b.expect(0, "status", id, "--json").out), &st); err != nil {
+		b.Fatal(err)
+	}
+	return st
+}
+
+func (b bench) await(id string, want run.Status) {
+	b.Helper()
+	until(b.T, "the run is "+string(want), func() bool { return b.status(id).Status == want })
+}
+
+func TestCommandsOnARealEngine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs the engine")
+	}
+	alone(t)
+	b := bench{t, filepath.Join(t.TempDir(), ".runs"), repository(t), answers(t)}
+	stop := up(t, b.runsDir)
+	for _, part := range []struct {
+		name string
+		test func(bench)
+	}{
+		{"doctor", func(b bench) { b.expect(0, "doctor") }},
+		{"a second engine on the same database", func(b bench) { b.expect(1, "up", "--port", "0", "--ui-port", "0") }},
+		{"a run from approval to approval", testApprovals},
+		{"a rejection that is final", testFinalRejection},
+		{"a question", testQuestion},
+		{"a cancellation", testCancel},
+		{"nobody there to ask", testFollowWithoutTerminal},
+		{"somebody there to ask", testFollowOnTerminal},
+		{"one id given many times at once", testOneID},
+		{"runs that do not exist", testUnknownRun},
+		{"names of a run", testNames},
+	} {
+		t.Run(part.name, func(t *testing.T) { part.test(bench{t, b.runsDir, repository(t), b.answers}) })
+	}
+	t.Run("an engine whose state is gone", func(t *testing.T) {
+		testResume(bench{t, b.runsDir, repository(t), b.answers}, stop)
+	})
+}
+
+func testApprovals(b bench) {
+	id := b.start()
+	b.await(id, run.AwaitingApproval)
+	if d := b.expect(0, "diff", id).out; !strings.Contains(d, "+better") {
+		b.Errorf("pending patch: %s", d)
+	}
+	b.expect(1, "approve", id, "--approval", "apr-1-000000000000")
+	b.expect(1, "answer", id, "text")
+	b.expect(0, "note", id, "mind the gap")
+	b.expect(1, "note", id, " ")
+	first := b.status(id).Pending.Approval.ApprovalID
+	b.expect(0, "approve", id, "--approval", first, "--reason", "fine")
+	until(b.T, "the second approval is pending", func() bool {
+		a := b.status(id).Pending.Approval
+		return a != nil && a.ApprovalID != first
+	})
+	b.expect(1, "approve", id, "--approval", first)
+	b.expect(0, "approve", id)
+	got := b.expect(0, "watch", id)
+	for _, want := range []string{"planned", passes, "failed, exit code 1", "Fix", "Completed", "2 commits"} {
+		if !strings.Contains(got.out, want) {
+			b.Errorf("the story lacks %q:\n%s", want, got.out)
+		}
+	}
+	if strings.ContainsRune(got.out, 0x1b) {
+		b.Error("colours without a terminal")
+	}
+	if text := gitIn(b.T, b.repo, "show", "ratchet/"+id+":state.txt"); text != "good\n" {
+		b.Errorf("the branch has %q", text)
+	}
+	if d := b.expect(0, "diff", id, "--raw").out; !strings.Contains(d, "-bad\n+good\n") {
+		b.Errorf("branch: %s", d)
+	}
+	events := b.expect(0, "events", id, "--json").out
+	if n := strings.Count(events, "\n"); n < 15 || !strings.Contains(events, `"evt-000001"`) {
+		b.Errorf("%d events: %s", n, events)
+	}
+	if after := b.expect(0, "events", id, "--after", "evt-000003", "--json").out; strings.Count(after, "\n") != strings.Count(events, "\n")-3 {
+		b.Errorf("after the third: %s", after)
+	}
+	b.expect(2, "events", id, "--after", "three")
+	if logs := b.expect(0, "logs", id).out; !strings.Contains(logs, "APPROVAL_GRANTED") {
+		b.Errorf("logs: %s", logs)
+	}
+	b.expect(1, "logs", id, "none")
+	for _, late := range [][]string{{"approve", id}, {"approve", id, "--approval", first}, {"reject", id}, {"answer", id, "x"}, {"note", id, "x"}, {"cancel", id}} {
+		if got := b.expect(1, late...); !strings.Contains(got.err, "is over") {
+			b.Errorf("%v: %s", late, got.err)
+		}
+	}
+}
+
+func testFinalRejection(b bench) {
+	id := b.start()
+	b.await(id, run.AwaitingApproval)
+	b.expect(0, "reject", id, "--final", "--reason", "not this way", "--by", "ada")
+	b.await(id, run.Canceled)
+	if got := b.expect(exitCanceled, "watch", id); !strings.Contains(got.out, "rejected by ada: not this way") {
+		b.Errorf("story: %s", got.out)
+	}
+}
+
+func testQuestion(b bench) {
+	asking := b.TempDir()
+	write(b.T, filepath.Join(asking, "plan-1.md"), "# Ask first\n")
+	write(b.T, filepath.Join(asking, "execute-1.md"), "<<<AIO_RESULT_START>>>\ntype: ASK\nquestion: Good or better?\nreason: unclear\n<<<AIO_RESULT_END>>>\n")
+	write(b.T, filepath.Join(asking, "execute-1.2.md"), change("bad", "good"))
+	b.answers = asking
+	id := b.start("--approve", "never")
+	b.await(id, run.AwaitingInput)
+	b.expect(1, "approve", id)
+	b.expect(1, "answer", id, "good", "--question", "qst-9-9")
+	b.expect(0, "answer", id, "good")
+	b.await(id, run.Completed)
+}
+
+func testCancel(b bench) {
+	id := b.start("--planner", "command:sleep 600")
+	var end struct {
+		Status run.Status `json:"status"`
+	}
+	got := b.expect(0, "cancel", id, "--json")
+	if err := json.Unmarshal([]byte(got.out), &end); err != nil || end.Status != run.Canceled {
+		b.Errorf("%s: %v", got.out, err)
+	}
+	b.expect(exitCanceled, "watch", id)
+}
+
+func testFollowWithoutTerminal(b bench) {
+	args := []string{"run", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:" + b.answers, "--check", passes}
+	got := b.expect(exitApproval, args...)
+	if !strings.Contains(got.out, "starter approve") || !strings.Contains(got.out, "--runs-dir") {
+		b.Errorf("how to settle it is missing:\n%s", got.out)
+	}
+	got = b.expect(exitApproval, append(args, "--json")...)
+	lines := strings.Split(strings.TrimSpace(got.out), "\n")
+	var last struct {
+		RunID   string      `json:"runId"`
+		Status  run.Status  `json:"status"`
+		Branch  string      `json:"branch"`
+		Pending run.Pending `json:"pending"`
+	}
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Status != run.AwaitingApproval || last.Pending.Approval == nil || last.Branch != "ratchet/"+last.RunID {
+		b.Errorf("last line: %s: %v", lines[len(lines)-1], err)
+	}
+	got = b.expect(0, append(args, "--json", "--approve", "never")...)
+	if !strings.Contains(got.out, `"status":"completed"`) || !strings.Contains(got.out, `"commits":2`) {
+		b.Errorf("completed: %s", got.out)
+	}
+	if got := b.starter(append(args, "--json", "--approve", "never", "--max-fix", "0")...); got.code != exitFailed || !strings.Contains(got.out, `"status":"failed"`) {
+		b.Errorf("failed: code %d: %s", got.code, got.out)
+	}
+}
+
+func testFollowOnTerminal(b bench) {
+	in, w := io.Pipe()
+	var out output
+	c := newCLI(console{
+		args: []string{"run", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:" + b.answers, "--check", passes, "--runs-dir", b.runsDir},
+		in:   in, out: &out, err: &out, environ: os.Environ(), now: time.Now, interactive: true, screen: true,
+	})
+	go typist(b.T, &out, w, []string{"y", "y"})
+	if code := c.main(b.Context()); code != 0 {
+		b.Errorf("code %d:\n%s", code, out.String())
+	}
+	if !strings.Contains(out.String(), "\x1b[32m+good\x1b[0m") {
+		b.Errorf("no diff in colour:\n%s", out.String())
+	}
+}
+
+func testOneID(b bench) {
+	const id, times = "the-one", 20
+	codes := make(chan result, times)
+	for range times {
+		go func() {
+			codes <- starter(b.Context(), "", "run", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:"+b.answers,
+				"--check", passes, "--detach", "--id", id, "--runs-dir", b.runsDir)
+		}()
+	}
+	started := 0
+	for range times {
+		switch got := <-codes; got.code {
+		case 0:
+			started++
+		case 1:
+			if !strings.Contains(got.err, "run "+id) || strings.Count(got.err, "\n") != 1 {
+				b.Errorf("refused with %q", got.err)
+			}
+		default:
+			b.Errorf("code %d: %s", got.code, got.err)
+		}
+	}
+	if started != 1 {
+		b.Errorf("%d runs were started", started)
+	}
+	b.expect(0, "cancel", id)
+	b.expect(1, "run", "--repo", b.repo, "--goal", "x", "--provider", "replay:"+b.answers, "--check", passes, "--detach", "--id", id)
+}
+
+func testUnknownRun(b bench) {
+	for _, args := range [][]string{
+		{"status", "zzz"}, {"watch", "zzz"}, {"events", "zzz"}, {"diff", "zzz"}, {"logs", "zzz"}, {"approve", "zzz"},
+		{"reject", "zzz"}, {"answer", "zzz", "x"}, {"note", "zzz", "x"}, {"cancel", "zzz"}, {"status", "../../etc"},
+	} {
+		if got := b.expect(1, args...); !strings.Contains(got.err, "no run") {
+			b.Errorf("%v: %s", args, got.err)
+		}
+	}
+}
+
+func testNames(b bench) {
+	for _, id := range []string{"name-aa-1", "name-aa-2", "name-bb"} {
+		b.start("--id", id)
+		b.await(id, run.AwaitingApproval)
+	}
+	until(b.T, "the list has them", func() bool {
+		return strings.Count(b.expect(0, "list", "--json", "--status", string(run.AwaitingApproval)).out, `"name-`) == 3
+	})
+	var list []runs.Listed
+	if err := json.Unmarshal([]byte(b.expect(0, "list", "--json").out), &list); err != nil || len(list) < 3 {
+		b.Errorf("%d runs: %v", len(list), err)
+	}
+	for _, name := range []string{"name-b", "run-name-b", "name-bb"} {
+		if got := b.expect(0, "status", name); !strings.Contains(got.out, "name-bb") {
+			b.Errorf("%s: %s", name, got.out)
+		}
+	}
+	if got := b.expect(1, "status", "name-a"); !strings.Contains(got.err, "2 run ids") {
+		b.Errorf("two: %s", got.err)
+	}
+	for _, id := range []string{"name-aa-1", "name-aa-2", "name-bb"} {
+		b.expect(0, "cancel", id)
+	}
+}
+
+func testResume(b bench, stop func()) {
+	id := b.start()
+	dir := filepath.Join(b.runsDir, "workflows", id)
+	b.await(id, run.AwaitingApproval)
+	if got := b.expect(1, "resume", dir); !strings.Contains(got.err, "still knows") {
+		b.Errorf("open: %s", got.err)
+	}
+	stop()
+	for _, f := range []string{"", "-wal", "-shm"} {
+		_ = os.Remove(filepath.Join(b.runsDir, databaseName+f))
+	}
+	up(b.T, b.runsDir)
+	b.expect(1, "status", id)
+	if got := starter(b.Context(), "", "resume", dir); got.code != exitApproval || !strings.Contains(got.out, "planned") {
+		b.Errorf("code %d:\n%s%s", got.code, got.out, got.err)
+	}
+	b.expect(0, "approve", id)
+	until(b.T, "the next approval is pending", func() bool { return b.status(id).Pending.Approval != nil && b.status(id).Iteration == 2 })
+	b.expect(0, "approve", id)
+	b.await(id, run.Completed)
+	seen := map[string]bool{}
+	for line := range strings.Lines(b.expect(0, "events", id, "--json").out) {
+		var e run.Event
+		if err := json.Unmarshal([]byte(line), &e); err != nil || seen[e.ID] || e.ID != run.EventID(len(seen)+1) {
+			b.Fatalf("after %d events: %s: %v", len(seen), line, err)
+		}
+		seen[e.ID] = true
+	}
+	if got := b.expect(1, "resume", dir); !strings.Contains(got.err, "is over") {
+		b.Errorf("over: %s", got.err)
+	}
+}
+
+func TestDemo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs the engine")
+	}
+	alone(t)
+	dir := t.TempDir()
+	for range 2 { // the second one finds the first one's sample
+		got := starter(t.Context(), "", "demo", "--yes", "--dir", dir)
+		if got.code != 0 {
+			t.Fatalf("code %d:\n%s%s", got.code, got.out, got.err)
+		}
+		for _, want := range []string{"Nothing has been applied yet", "+\tshares[0] += total % people", "TestSharesAreFair", "Completed", "Try next"} {
+			if !strings.Contains(got.out, want) {
+				t.Errorf("the demo lacks %q:\n%s", want, got.out)
+			}
+		}
+	}
+	if repo := filepath.Join(dir, "ratchet-demo-2", "bill"); !strings.Contains(gitIn(t, repo, "log", "--all", "--oneline"), "Spread the remainder") {
+		t.Error("no fix on the branch")
+	}
+}

@@ -1,0 +1,43 @@
+package runs
+
+import (
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflow/v1"
+
+	"github.com/ratchet-dev/ratchet/activities"
+)
+
+// Activity is what a run does at this moment.
+type Activity struct {
+	Name    string          `json:"name"`
+	Running bool            `json:"running"`           // a worker has it; else it waits for one, or for its next attempt
+	Attempt int             `json:"attempt"`           // from 1
+	Beat    activities.Beat `json:"progress"`          // the zero Beat when it has not said
+	Failure string          `json:"failure,omitempty"` // of the attempt before
+	Since   time.Time       `json:"since,omitzero"`    // when this attempt began, or else when it was scheduled
+	Next    time.Time       `json:"next,omitzero"`     // when it is tried again
+}
+
+func activity(a *workflow.PendingActivityInfo) Activity {
+	out := Activity{
+		Name:    a.GetActivityType().GetName(),
+		Running: a.GetState() == enums.PENDING_ACTIVITY_STATE_STARTED,
+		Attempt: int(a.GetAttempt()),
+		Failure: a.GetLastFailure().GetMessage(),
+		Since:   a.GetScheduledTime().AsTime(),
+	}
+	if cause := a.GetLastFailure().GetCause().GetMessage(); cause != "" && out.Failure == "" {
+		out.Failure = cause
+	}
+	if out.Running {
+		out.Since = a.GetLastStartedTime().AsTime()
+	} else if t := a.GetNextAttemptScheduleTime(); t != nil {
+		out.Next = t.AsTime()
+	}
+	if p := a.GetHeartbeatDetails().GetPayloads(); len(p) > 0 {
+		out.Beat = decode[activities.Beat](p[0])
+	}
+	return out
+}

@@ -1,0 +1,86 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.temporal.io/api/enums/v1"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/workflows"
+)
+
+// Events returns the run's events after one; without an id, all. What earlier
+// executions of a long run know is asked of them, and what none knows any
+// more is read from the record.
+func (c *Client) Events(ctx context.Context, id run.ID, after string) ([]run.Event, error) {
+	res, err := query[workflows.EventsResult](ctx, c, id, "", workflows.EventsQuery, workflows.EventsInput{After: after})
+	if err != nil || whole(res, after) {
+		return res.Events, err
+	}
+	return c.earlier(ctx, id, after)
+}
+
+// whole says whether nothing lies between the event after which was asked and
+// the first that is known.
+func whole(res workflows.EventsResult, after string) bool {
+	return res.First <= run.Event{ID: after}.Seq()+1
+}
+
+func (c *Client) earlier(ctx context.Context, id run.ID, after string) ([]run.Event, error) {
+	e, err := c.Describe(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var events []run.Event
+	for execution := e.execution; execution != ""; {
+		res, err := query[workflows.EventsResult](ctx, c, id, execution, workflows.EventsQuery, workflows.EventsInput{After: after})
+		if _, gone := errors.AsType[*NotFoundError](err); gone && len(events) > 0 {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if events = append(res.Events, events...); whole(res, after) {
+			return events, nil
+		}
+		if execution, err = c.previous(ctx, id, execution); err != nil {
+			return nil, err
+		}
+	}
+	return c.recorded(id, after, events)
+}
+
+// recorded puts before the events what the run's directory has of the time
+// between; where there is none the story begins late.
+func (c *Client) recorded(id run.ID, after string, events []run.Event) ([]run.Event, error) {
+	if c.Record == nil {
+		return events, nil
+	}
+	all, err := c.Record(id)
+	if err != nil {
+		return events, nil //nolint:nilerr // the record is on another host
+	}
+	from := run.Event{ID: after}.Seq()
+	between := slices.DeleteFunc(all, func(e run.Event) bool {
+		return e.Seq() <= from || len(events) > 0 && e.Seq() >= events[0].Seq()
+	})
+	return append(between, events...), nil
+}
+
+// previous is the execution that continued as this one; empty when there is none.
+func (c *Client) previous(ctx context.Context, id run.ID, execution string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	history := c.temporal.GetWorkflowHistory(ctx, id.WorkflowID(), execution, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	if !history.HasNext() {
+		return "", nil
+	}
+	first, err := history.Next()
+	if err != nil {
+		return "", fmt.Errorf("read the history of run %s: %w", id, err)
+	}
+	return first.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId(), nil
+}

@@ -1,0 +1,199 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
+)
+
+// Listed is a run as the engine's visibility shows it, a little late.
+type Listed struct {
+	ID         run.ID     `json:"runId"`
+	Status     run.Status `json:"status"`
+	Phase      run.Phase  `json:"phase,omitempty"`
+	Iteration  int        `json:"iteration"`
+	Repository string     `json:"repository"`
+	Goal       string     `json:"goal"` // first line
+	Started    time.Time  `json:"startedAt"`
+	Ended      *time.Time `json:"endedAt,omitempty"`
+	// Outcome is how the workflow ended where no status of a run says it:
+	// terminated or timed_out.
+	Outcome string `json:"outcome,omitempty"`
+}
+
+// Filter selects runs; the zero Filter selects all.
+type Filter struct {
+	Status run.Status
+	Max    int // zero: 100
+}
+
+// workflowType is the name that workers register workflows.Run under.
+const workflowType = "Run"
+
+// List returns the runs that match, the newest first.
+func (c *Client) List(ctx context.Context, f Filter) ([]Listed, error) {
+	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", workflowType)
+	if f.Status != "" {
+		query += fmt.Sprintf(" AND %s = '%s'", attribute.StatusName, f.Status)
+	}
+	return c.list(ctx, query, f.Max)
+}
+
+func (c *Client) list(ctx context.Context, query string, limit int) ([]Listed, error) {
+	if limit == 0 {
+		limit = 100
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	found := []Listed{}
+	seen := map[run.ID]bool{} // a resumed run has two executions
+	request := &workflowservice.ListWorkflowExecutionsRequest{Query: query, PageSize: int32(min(limit, 200))}
+	for {
+		page, err := c.temporal.ListWorkflow(ctx, request)
+		if err != nil {
+			return nil, fmt.Errorf("list the runs: %w", err)
+		}
+		for _, info := range page.GetExecutions() {
+			if l, ok := listed(info); ok && !seen[l.ID] && len(found) < limit {
+				seen[l.ID] = true
+				found = append(found, l)
+			}
+		}
+		if request.NextPageToken = page.GetNextPageToken(); len(request.NextPageToken) == 0 || len(found) == limit {
+			return found, nil
+		}
+	}
+}
+
+func listed(info *workflow.WorkflowExecutionInfo) (Listed, bool) {
+	id, ok := run.IDOf(info.GetExecution().GetWorkflowId())
+	l := Listed{ID: id, Started: info.GetStartTime().AsTime()}
+	if t := info.GetCloseTime(); t != nil {
+		ended := t.AsTime()
+		l.Ended = &ended
+	}
+	fields := info.GetSearchAttributes().GetIndexedFields()
+	l.Status = decode[run.Status](fields[attribute.StatusName])
+	l.Phase = decode[run.Phase](fields[attribute.PhaseName])
+	l.Iteration = decode[int](fields[attribute.IterationName])
+	l.Repository = decode[string](fields[attribute.RepositoryName])
+	l.Goal = decode[string](info.GetMemo().GetFields()[goalMemo])
+	l.end(info.GetStatus())
+	return l, ok
+}
+
+// end lets the engine's word about the end of a workflow win over the
+// attributes, which the workflow itself sends.
+func (l *Listed) end(s enums.WorkflowExecutionStatus) {
+	switch s {
+	case enums.WORKFLOW_EXECUTION_STATUS_COMPLETED:
+		l.Status, l.Phase = run.Completed, ""
+	case enums.WORKFLOW_EXECUTION_STATUS_FAILED:
+		l.Status, l.Phase = run.Failed, ""
+	case enums.WORKFLOW_EXECUTION_STATUS_CANCELED:
+		l.Status, l.Phase = run.Canceled, ""
+	case enums.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+		l.Status, l.Phase, l.Outcome = run.Failed, "", "terminated"
+	case enums.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+		l.Status, l.Phase, l.Outcome = run.Failed, "", "timed_out"
+	}
+}
+
+// decode reads a payload; what is missing or unreadable is the zero value.
+func decode[T any](p *common.Payload) (v T) {
+	if p != nil {
+		_ = converter.GetDefaultDataConverter().FromPayload(p, &v)
+	}
+	return v
+}
+
+// Find returns the run that a person means: by its run id, its workflow id,
+// or the beginning of either when only one run has it.
+func (c *Client) Find(ctx context.Context, name string) (run.ID, error) {
+	if run.ID(name).Validate() != nil {
+		return "", &NotFoundError{name}
+	}
+	stems := []string{name}
+	if id, ok := run.IDOf(name); ok {
+		stems = append(stems, string(id))
+	}
+	for _, stem := range stems {
+		_, err := c.Describe(ctx, run.ID(stem))
+		if _, missing := errors.AsType[*NotFoundError](err); !missing {
+			return run.ID(stem), err
+		}
+	}
+	return c.complete(ctx, name, stems)
+}
+
+func (c *Client) complete(ctx context.Context, name string, stems []string) (run.ID, error) {
+	var ids []run.ID
+	for _, stem := range stems {
+		found, err := c.list(ctx, fmt.Sprintf("WorkflowType = '%s' AND WorkflowId STARTS_WITH '%s'", workflowType, run.ID(stem).WorkflowID()), 20)
+		if err != nil {
+			return "", err
+		}
+		for _, l := range found {
+			if strings.HasPrefix(string(l.ID), stem) && !slices.Contains(ids, l.ID) {
+				ids = append(ids, l.ID)
+			}
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return "", &NotFoundError{name}
+	case 1:
+		return ids[0], nil
+	}
+	slices.Sort(ids)
+	return "", fmt.Errorf("%q is the beginning of %d run ids, %s and %s among them: give more of it", name, len(ids), ids[0], ids[1])
+}
+
+// Execution is a run as the engine sees it, at once and without a worker.
+type Execution struct {
+	Listed
+	Open       bool
+	Canceling  bool // a cancellation was requested
+	Activities []Activity
+
+	execution string // Temporal's own id of it
+}
+
+// Describe asks the engine about a run; one that it does not know is a
+// *NotFoundError.
+func (c *Client) Describe(ctx context.Context, id run.ID) (Execution, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	d, err := c.temporal.DescribeWorkflowExecution(ctx, id.WorkflowID(), "")
+	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
+		return Execution{}, &NotFoundError{string(id)}
+	}
+	if err != nil {
+		return Execution{}, fmt.Errorf("look at run %s: %w", id, err)
+	}
+	info := d.GetWorkflowExecutionInfo()
+	if info.GetType().GetName() != workflowType {
+		return Execution{}, &NotFoundError{string(id)}
+	}
+	e := Execution{execution: info.GetExecution().GetRunId()}
+	e.Listed, _ = listed(info)
+	e.Open = info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING || info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_PAUSED
+	e.Canceling = d.GetWorkflowExtendedInfo().GetCancelRequested()
+	for _, a := range d.GetPendingActivities() {
+		e.Activities = append(e.Activities, activity(a))
+	}
+	return e, nil
+}

@@ -1,0 +1,220 @@
+// Package runs is the client's side of runs: it starts and finds them, reads
+// what they say of themselves, and carries messages to them. It decides
+// nothing; the workflow does.
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/workflows"
+)
+
+// Client reaches the runs of one Temporal namespace.
+type Client struct {
+	// Record reads the events in a run's directory, for those that the engine no
+	// longer knows; nil when there is none on this host.
+	Record func(run.ID) ([]run.Event, error)
+
+	temporal client.Client
+	queue    string
+}
+
+// New returns a client of the runs that workers on the task queue serve.
+func New(c client.Client, queue string) *Client { return &Client{temporal: c, queue: queue} }
+
+// What callers tell apart.
+var (
+	// ErrNoWorker is a run that nobody serves: the engine has it, but what it
+	// says of itself is computed by a worker.
+	ErrNoWorker = errors.New("no worker answers: start one with `starter up` or `worker`")
+	// ErrOver is a message for a run that has ended.
+	ErrOver = errors.New("is over")
+)
+
+// NotFoundError is a name that no run has.
+type NotFoundError struct{ Name string }
+
+func (e *NotFoundError) Error() string {
+	return fmt.Sprintf("no run %q: `starter list` shows those there are", e.Name)
+}
+
+// ExistsError is a run id that has been given away.
+type ExistsError struct{ ID run.ID }
+
+func (e *ExistsError) Error() string {
+	return fmt.Sprintf("run %s exists already: follow it with `starter watch %s`, or start one under another --id", e.ID, e.ID)
+}
+
+// RefusedError is the run's own no to a message. Nothing changed.
+type RefusedError struct{ Reason string }
+
+func (e *RefusedError) Error() string { return e.Reason }
+
+// Lost says whether the error is an engine that does not answer.
+func Lost(err error) bool {
+	if errors.Is(err, ErrNoWorker) {
+		return false
+	}
+	_, unavailable := errors.AsType[*serviceerror.Unavailable](err)
+	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
+	return unavailable || late || errors.Is(err, context.DeadlineExceeded)
+}
+
+// Each call to the engine, and each to a worker through it, may take this long.
+const (
+	callTimeout  = 5 * time.Second
+	queryTimeout = 8 * time.Second
+)
+
+// query asks one execution of a run's workflow; an empty execution is the
+// latest.
+func query[T any](ctx context.Context, c *Client, id run.ID, execution, name string, args ...any) (out T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	v, err := c.temporal.QueryWorkflow(ctx, id.WorkflowID(), execution, name, args...)
+	if err != nil {
+		return out, fmt.Errorf("ask run %s for its %s: %w", id, name, c.unanswered(id, err))
+	}
+	if err := v.Get(&out); err != nil {
+		return out, fmt.Errorf("read the %s of run %s: %w", name, id, err)
+	}
+	return out, nil
+}
+
+// unanswered turns the errors of a call that a worker has to answer into ours.
+func (c *Client) unanswered(id run.ID, err error) error {
+	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
+		return &NotFoundError{string(id)}
+	}
+	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
+	_, idle := errors.AsType[*serviceerror.FailedPrecondition](err)
+	_, young := errors.AsType[*serviceerror.WorkflowNotReady](err)
+	if late || idle || young || errors.Is(err, context.DeadlineExceeded) {
+		return ErrNoWorker
+	}
+	return err
+}
+
+// State is the run's state.
+func (c *Client) State(ctx context.Context, id run.ID) (run.State, error) {
+	return query[run.State](ctx, c, id, "", workflows.StateQuery)
+}
+
+// Pending is what the run waits for.
+func (c *Client) Pending(ctx context.Context, id run.ID) (run.Pending, error) {
+	return query[run.Pending](ctx, c, id, "", workflows.PendingQuery)
+}
+
+// Facts are the run's branch, usage and settings.
+func (c *Client) Facts(ctx context.Context, id run.ID) (rundir.Facts, error) {
+	return query[rundir.Facts](ctx, c, id, "", workflows.FactsQuery)
+}
+
+// Result waits for the end of the run and returns how it ended. It needs no
+// worker. An error that is not the context's is a workflow that ended outside
+// of the contract: terminated, or refused at the start.
+func (c *Client) Result(ctx context.Context, id run.ID) (workflows.RunResult, error) {
+	var res workflows.RunResult
+	err := c.temporal.GetWorkflow(ctx, id.WorkflowID(), "").Get(ctx, &res)
+	if err == nil {
+		return res, nil
+	}
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Type() == workflows.RunFailedError {
+		return res, app.Details(&res)
+	}
+	if canceled, ok := errors.AsType[*temporal.CanceledError](err); ok && canceled.HasDetails() {
+		return res, canceled.Details(&res)
+	}
+	return res, fmt.Errorf("run %s: %w", id, err)
+}
+
+// Decide settles an approval; the verdict is the run's own.
+func (c *Client) Decide(ctx context.Context, id run.ID, d run.Decision) error {
+	return c.send(ctx, id, workflows.ApprovalMessage, d)
+}
+
+// Reply answers a question.
+func (c *Client) Reply(ctx context.Context, id run.ID, r run.Reply) error {
+	return c.send(ctx, id, workflows.AnswerMessage, r)
+}
+
+// Note leaves guidance for the next prompt.
+func (c *Client) Note(ctx context.Context, id run.ID, n run.Note) error {
+	return c.send(ctx, id, workflows.NoteMessage, n)
+}
+
+func (c *Client) send(ctx context.Context, id run.ID, name string, message any) error {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	handle, err := c.temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		WorkflowID: id.WorkflowID(), UpdateName: name, Args: []any{message},
+		WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err == nil {
+		err = handle.Get(ctx, nil)
+	}
+	if err == nil {
+		return nil
+	}
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		return &RefusedError{app.Message()}
+	}
+	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
+		return c.over(context.WithoutCancel(ctx), id)
+	}
+	if ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return ErrNoWorker
+	}
+	return fmt.Errorf("send the %s to run %s: %w", name, id, c.unanswered(id, err))
+}
+
+// over is the error of a message that came too late, or for no run at all.
+func (c *Client) over(ctx context.Context, id run.ID) error {
+	e, err := c.Describe(ctx, id)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("run %s %w: it is %s", id, ErrOver, e.Status)
+}
+
+// Cancel asks the run to end. It does not wait for that.
+func (c *Client) Cancel(ctx context.Context, id run.ID) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	e, err := c.Describe(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !e.Open {
+		return fmt.Errorf("run %s %w: it is %s", id, ErrOver, e.Status)
+	}
+	err = c.temporal.CancelWorkflow(ctx, id.WorkflowID(), "")
+	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
+		return c.over(ctx, id)
+	}
+	if err != nil {
+		return fmt.Errorf("cancel run %s: %w", id, err)
+	}
+	return nil
+}
+
+// Served says whether a worker has asked for work lately.
+func (c *Client) Served(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	queue, err := c.temporal.DescribeTaskQueue(ctx, c.queue, enums.TASK_QUEUE_TYPE_WORKFLOW)
+	if err != nil {
+		return false, fmt.Errorf("ask who serves task queue %s: %w", c.queue, err)
+	}
+	return len(queue.GetPollers()) > 0, nil
+}

@@ -1,0 +1,41 @@
+// Program starter is Ratchet's command line: it starts runs, follows them,
+// and settles what they wait for. `starter --help` teaches it.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	// The supervisor of the programs that runs start is this same executable;
+	// see the package's doc.
+	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second interrupt is obeyed at once
+	c := newCLI(console{
+		args: os.Args[1:], in: os.Stdin, out: os.Stdout, err: os.Stderr,
+		environ:     os.Environ(),
+		now:         time.Now,
+		interactive: isTerminal(os.Stdin) && isTerminal(os.Stdout),
+		screen:      isTerminal(os.Stdout),
+		width:       func() int { return columns(os.Stdout) },
+	})
+	os.Exit(c.main(ctx))
+}
+
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+func columns(f *os.File) int {
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/runs"
+)
+
+// result is what a command left.
+type result struct {
+	code     int
+	out, err string
+}
+
+// output is a buffer that a command writes while a test reads.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// alone takes the command away from any Temporal that the machine may know.
+func alone(t *testing.T) {
+	for _, entry := range os.Environ() {
+		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "TEMPORAL_") {
+			t.Setenv(name, "")
+		}
+	}
+	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
+}
+
+// starter runs a command as a script would: no terminal.
+func starter(ctx context.Context, stdin string, args ...string) result {
+	var out, err bytes.Buffer
+	c := newCLI(console{args: args, in: strings.NewReader(stdin), out: &out, err: &err, environ: os.Environ(), now: time.Now})
+	return result{c.main(ctx), out.String(), err.String()}
+}
+
+// repository makes one with a file and a commit.
+func repository(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "state.txt"), "bad\n")
+	gitIn(t, dir, "init", "-q", "-b", "main")
+	gitIn(t, dir, "add", "-A")
+	gitIn(t, dir, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit", "-q", "-m", "begin")
+	return dir
+}
+
+func gitIn(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const patchHead = "<<<AIO_RESULT_START>>>\ntype: PATCH\nsummary: %s\n<<<AIO_RESULT_END>>>\n\n[PATCH_BEGIN]\n%s[PATCH_END]\n"
+
+// change is a raw answer that turns the one line of state.txt into another.
+func change(from, to string) string {
+	diff := fmt.Sprintf("diff --git a/state.txt b/state.txt\n--- a/state.txt\n+++ b/state.txt\n@@ -1 +1 @@\n-%s\n+%s\n", from, to)
+	return fmt.Sprintf(patchHead, "Make it "+to, diff)
+}
+
+// answers records a plan, a patch that does not pass and one that does.
+func answers(t *testing.T) string {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "plan-1.md"), "# Make it good\n")
+	write(t, filepath.Join(dir, "execute-1.md"), change("bad", "better"))
+	write(t, filepath.Join(dir, "fix-2.md"), change("better", "good"))
+	return dir
+}
+
+const passes = "grep -qx good state.txt"
+
+func TestExitCodes(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		err  error
+		want int
+	}{
+		{"nothing wrong", nil, 0},
+		{"any error", errors.New("x"), 1},
+		{"a message that the run refuses", &runs.RefusedError{Reason: "x"}, 1},
+		{"no such run", &runs.NotFoundError{Name: "x"}, 1},
+		{"no worker", fmt.Errorf("x: %w", runs.ErrNoWorker), 1},
+		{"a wrong command line", usagef("x"), 2},
+		{"a wrong command line, wrapped", fmt.Errorf("x: %w", usagef("y")), 2},
+		{"a run that failed", &statusError{run.Failed}, 1},
+		{"a run that waits for approval", &statusError{run.AwaitingApproval}, 3},
+		{"a run that waits for input", &statusError{run.AwaitingInput}, 4},
+		{"a run that was canceled", &statusError{run.Canceled}, 5},
+		{"an engine that is not there", fmt.Errorf("x: %w", &temporalclient.Unreachable{Err: errors.New("y")}), 6},
+		{"an engine that was lost", fmt.Errorf("x: %w", serviceerror.NewUnavailable("y")), 6},
+		{"an engine that is silent", fmt.Errorf("x: %w", context.DeadlineExceeded), 6},
+		{"an interrupt", fmt.Errorf("x: %w", context.Canceled), 130},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := codeOf(tt.err); got != tt.want {
+				t.Errorf("code %d, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestComplaintIsOneSafeLine(t *testing.T) {
+	err := errors.Join(errors.New("first\r\n  second"), errors.New("th\x1b[31mird"))
+	if got, want := complaint(err), "starter: first; second; th<U+001B>[31mird"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	alone(t)
+	repo, recorded := repository(t), answers(t)
+	dirty := repository(t)
+	write(t, filepath.Join(dirty, "state.txt"), "dirty\n")
+	goal := filepath.Join(t.TempDir(), "goal.md")
+	write(t, goal, " \n")
+	t.Chdir(t.TempDir())
+	good := []string{"run", "--goal", "x", "--provider", "replay:" + recorded, "--repo", repo, "--check", passes}
+	with := func(more ...string) []string { return append(append([]string{}, good...), more...) }
+	for _, tt := range []struct {
+		name string
+		args []string
+		code int
+		says string
+	}{
+		{"an unknown command", []string{"frobnicate"}, 2, "starter --help"},
+		{"an unknown flag", []string{"list", "--frob"}, 2, "starter list --help"},
+		{"a missing run", []string{"status"}, 2, "one RUN"},
+		{"an argument too many", with("more"), 2, "no arguments"},
+		{"no goal", []string{"run"}, 2, "--goal"},
+		{"an empty goal", with("--goal", " "), 2, "the goal is empty"},
+		{"an empty goal file", []string{"run", "--goal-file", goal}, 2, "is empty"},
+		{"a goal file that is missing", []string{"run", "--goal-file", "none.md"}, 1, "none.md"},
+		{"two goals", with("--goal-file", goal), 2, "not both"},
+		{"a goal that is too long", with("--goal", strings.Repeat("x", run.MaxGoalBytes+1)), 2, "bytes"},
+		{"no provider", []string{"run", "--goal", "x", "--repo", repo}, 2, "--provider or --planner"},
+		{"no provider for one role", []string{"run", "--goal", "x", "--planner", "replay:x", "--developer", "replay:x"}, 2, "--fixer"},
+		{"an unknown provider", with("--fixer", "oracle:x"), 2, "no such kind"},
+		{"a provider program that is missing", with("--fixer", "command:./none.py"), 1, "none.py"},
+		{"a provider program that is no command line", with("--fixer", `command:"`), 2, "command"},
+		{"recorded answers that are missing", with("--fixer", "replay:none"), 1, "none"},
+		{"no such directory", with("--repo", "none"), 1, "none"},
+		{"no repository", with("--repo", t.TempDir()), 1, "not a git repository"},
+		{"a dirty repository", with("--repo", dirty), 1, "not committed"},
+		{"a base that is missing", with("--base", "nowhere"), 1, "nowhere"},
+		{"an unknown policy", with("--approve", "sometimes"), 2, "always, risky or never"},
+		{"a negative number of fixes", with("--max-fix", "-1"), 2, "--max-fix is negative"},
+		{"a negative timeout", with("--timeout", "-1s"), 2, "--timeout is negative"},
+		{"a duration without a unit", with("--check-timeout", "5"), 2, "--check-timeout"},
+		{"a variable with a value", with("--env", "A=b"), 2, "name of a variable alone"},
+		{"an empty check", with("--check", ""), 2, "a check is empty"},
+		{"an id that is no path segment", with("--id", "../x"), 2, "run id"},
+		{"nothing that judges", []string{"run", "--goal", "x", "--provider", "replay:" + recorded, "--repo", repo}, 1, "--check"},
+		{"an unknown status", []string{"list", "--status", "sleeping"}, 2, "awaiting_approval"},
+		{"a port that is none", []string{"up", "--port", "70000"}, 2, "65535"},
+		{"a patch for nothing", []string{"patch"}, 2, "--repo"},
+		{"a patch for a directory that is missing", []string{"patch", "--repo", "none"}, 1, "none"},
+		{"resuming nothing", []string{"resume", "none"}, 1, "does not exist"},
+		{"resuming what is no run", []string{"resume", repo}, 1, "no events"},
+		{"a demo without a terminal", []string{"demo"}, 2, "--yes"},
+		{"no engine", good, 6, "starter up"},
+		{"no engine to ask", []string{"status", "x"}, 6, "starter up"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.code == exitUnreachable { // the default port may be taken by somebody's server
+				t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
+				tt.says = "TEMPORAL_ADDRESS"
+			}
+			got := starter(t.Context(), "", tt.args...)
+			if got.code != tt.code || !strings.Contains(got.err, tt.says) {
+				t.Errorf("code %d, want %d, with %q in: %s", got.code, tt.code, tt.says, got.err)
+			}
+			if strings.Count(got.err, "\n") != 1 {
+				t.Errorf("not one line: %q", got.err)
+			}
+		})
+	}
+	if left, err := os.ReadDir("."); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if branches := gitIn(t, repo, "branch", "--list"); strings.TrimSpace(branches) != "* main" {
+		t.Errorf("branches: %s", branches)
+	}
+}
+
+func TestHelpTeaches(t *testing.T) {
+	for _, args := range [][]string{{}, {"--help"}, {"help", "run"}, {"run", "--help"}, {"completion", "bash"}} {
+		got := starter(t.Context(), "", args...)
+		if got.code != 0 || got.err != "" || !strings.Contains(got.out, "starter") {
+			t.Errorf("%v: code %d, %q", args, got.code, got.err)
+		}
+	}
+	c := newCLI(console{})
+	for _, cmd := range c.root().Commands() {
+		if cmd.Example == "" || cmd.Short == "" {
+			t.Errorf("%s has no example or no sentence", cmd.Name())
+		}
+	}
+}
+
+func TestPatchCommand(t *testing.T) {
+	for _, tt := range []struct {
+		name, answer string
+		args         []string
+		code         int
+		says, left   string
+	}{
+		{"a patch that fits", change("bad", "good"), nil, 0, `"result":"applied"`, "good\n"},
+		{"a patch that is only checked", change("bad", "good"), []string{"--check"}, 0, `"result":"applied"`, "bad\n"},
+		{"a patch that does not fit", change("other", "good"), nil, 1, `"result":"refused"`, "bad\n"},
+		{"a question", "<<<AIO_RESULT_START>>>\ntype: ASK\nquestion: Which?\nreason: unclear\n<<<AIO_RESULT_END>>>\n", nil, 0, `"result":"ask"`, "bad\n"},
+		{"nothing to do", "<<<AIO_RESULT_START>>>\ntype: NOOP\nreason: done\n<<<AIO_RESULT_END>>>\n", nil, 0, `"result":"noop"`, "bad\n"},
+		{"no answer", "hello", nil, 1, `"result":"refused"`, "bad\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, "state.txt")
+			write(t, file, "bad\n")
+			got := starter(t.Context(), tt.answer, append([]string{"patch", "--repo", dir}, tt.args...)...)
+			if got.code != tt.code || got.err != "" || !strings.Contains(got.out, tt.says) || strings.Count(got.out, "\n") != 1 {
+				t.Errorf("code %d, want %d: %s%s", got.code, tt.code, got.out, got.err)
+			}
+			if b, err := os.ReadFile(file); err != nil || string(b) != tt.left {
+				t.Errorf("left %q, %v", b, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/starter/internal/runs"
+)
+
+func (c *cli) resumeCommand() *cobra.Command {
+	var detach bool
+	cmd := &cobra.Command{
+		Use:   "resume RUN_DIR",
+		Short: "Rebuild a run from its directory when the engine's state is gone",
+		Long: `Rebuilds a run from the events in its directory and goes on with it under the
+same id. Answers that were stored are not paid again, patches that are on the
+branch are not applied again. A run that the engine still knows as open is
+refused: it goes on by itself. The runs directory is the one that RUN_DIR lies
+in.`,
+		Example: "  starter resume .runs/workflows/0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77",
+		Args:    exactly(1, "one RUN_DIR, such as .runs/workflows/<run id>"),
+	}
+	cmd.Flags().BoolVar(&detach, "detach", false, "print the run id and do not follow")
+	cmd.RunE = c.do(func(ctx context.Context, args []string) error {
+		s, err := c.rebuild(args[0], cmd.Flags().Changed("runs-dir"))
+		if err != nil {
+			return fmt.Errorf("resume: %w", err)
+		}
+		return c.resume(ctx, s, detach)
+	})
+	return cmd
+}
+
+// rebuild folds the events in a run's directory, and makes the runs directory
+// around it the one of this command.
+func (c *cli) rebuild(path string, chosen bool) (*run.Snapshot, error) {
+	dir, err := rundir.At(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s does not exist: name the directory of a run, .runs/workflows/<run id>", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := dir.Rebuild()
+	if err != nil {
+		return nil, err
+	}
+	id := s.Input.RunID
+	if s.State.Status.Terminal() {
+		return nil, fmt.Errorf("run %s is over, it is %s: there is nothing to resume", id, s.State.Status)
+	}
+	if !chosen {
+		c.runsDir = near(filepath.Dir(filepath.Dir(dir.Path())))
+	}
+	if own, err := c.record(id); err != nil || !same(own.Path(), dir.Path()) {
+		return nil, fmt.Errorf("%s is not the place of run %s in %s, where a worker would go on with its record: move it to workflows/%s there, or name its runs directory with --runs-dir",
+			dir.Path(), id, c.runsDir, id)
+	}
+	return s, nil
+}
+
+func same(a, b string) bool {
+	x, err1 := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && os.SameFile(x, y)
+}
+
+func (c *cli) resume(ctx context.Context, s *run.Snapshot, detach bool) error {
+	id := s.Input.RunID
+	client, closeClient, err := c.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer closeClient()
+	err = client.Resume(ctx, s)
+	if _, open := errors.AsType[*runs.ExistsError](err); open {
+		return fmt.Errorf("the engine still knows run %s as open, it goes on by itself: follow it with `%s`", id, c.hint("watch %s", id))
+	}
+	if err != nil {
+		return err
+	}
+	return c.started(ctx, found{client, id}, detach)
+}

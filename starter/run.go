@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/runs"
+)
+
+// runFlags are what `run` is told.
+type runFlags struct {
+	repo, base      string
+	goal, goalFile  string
+	provider        string
+	roles           run.Providers // those named one by one
+	checks, env     []string
+	policy          string
+	maxFix          int
+	limits          run.Limit
+	maxTokens       int64
+	detach          bool
+	id              string
+	goalGiven, file bool
+}
+
+const runExample = `  # any program can be the provider: it gets the request as JSON on standard input
+  starter run --repo ~/src/shop --goal 'Total() must not lose cents' --provider 'command:./agent.py'
+
+  # recorded answers: plan-1.md, execute-1.md, fix-2.md
+  starter run --goal-file goal.md --provider replay:answers --check 'go test ./...' --check 'go vet ./...'
+
+  # ask only about risky patches, run in the background, decide later
+  id=$(starter run --goal 'Update the licence headers' --provider 'command:./agent.py' --approve risky --detach)
+  starter watch $id`
+
+func (c *cli) runCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run --goal TEXT --provider SPEC",
+		Short: "Start a run and follow it live",
+		Long: `Starts a run and follows it live: plan, execute, evaluate, fix, until the checks
+pass. The work happens in a worktree of its own; the result is the branch
+ratchet/<run id>. On a terminal you are asked for approvals and answers; elsewhere
+the command ends with exit code 3 or 4 when the run waits. An interrupt ends the
+following, never the run.`,
+		Example: runExample,
+		Args:    exactly(0, "no arguments, only flags"),
+	}
+	f.register(cmd.Flags())
+	cmd.RunE = c.do(func(ctx context.Context, _ []string) error {
+		f.goalGiven, f.file = cmd.Flags().Changed("goal"), cmd.Flags().Changed("goal-file")
+		return c.run(ctx, f)
+	})
+	return cmd
+}
+
+func (f *runFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.repo, "repo", ".", "`directory` in the git repository to work on")
+	flags.StringVar(&f.base, "base", "", "`commit` to start from; default: the last one, with nothing uncommitted beside it")
+	flags.StringVar(&f.goal, "goal", "", "`text` of what the run shall reach")
+	flags.StringVar(&f.goalFile, "goal-file", "", "`file` that holds the goal; - is standard input")
+	flags.StringVar(&f.provider, "provider", "", "`spec` of the provider of planner, developer and fixer: command:<program and arguments> or replay:<directory>")
+	flags.StringVar(&f.roles.Planner, "planner", "", "`spec` of the planner's provider")
+	flags.StringVar(&f.roles.Developer, "developer", "", "`spec` of the developer's provider")
+	flags.StringVar(&f.roles.Fixer, "fixer", "", "`spec` of the fixer's provider")
+	flags.StringVar(&f.roles.Evaluator, "evaluator", "", "`spec` of a provider that judges what the checks let pass; default: the checks alone decide")
+	flags.StringArrayVar(&f.checks, "check", nil, "`command` that judges the result, for /bin/sh; repeat it for more; default: found in the repository")
+	flags.StringArrayVar(&f.env, "env", nil, "`name` of a variable of the worker that the checks may see; repeat it for more")
+	flags.StringVar(&f.policy, "approve", string(run.Always), "which patches wait for a person: `always`, risky or never")
+	flags.IntVar(&f.maxFix, "max-fix", run.DefaultMaxFix, "most fixes that are tried")
+	defaults := run.Limit{}.WithDefaults()
+	flags.DurationVar(&f.limits.Provider, "timeout", defaults.Provider, "limit of each provider call")
+	flags.DurationVar(&f.limits.Check, "check-timeout", defaults.Check, "limit of each check")
+	flags.DurationVar(&f.limits.Approval, "approval-timeout", 0, "limit of each wait for an approval, after which the run is canceled; 0 waits for ever")
+	flags.DurationVar(&f.limits.Answer, "answer-timeout", 0, "limit of each wait for an answer, after which the run is canceled; 0 waits for ever")
+	flags.Int64Var(&f.maxTokens, "max-tokens", 0, "token budget, after which the run asks; 0 is none")
+	flags.BoolVar(&f.detach, "detach", false, "print the run id and do not follow")
+	flags.StringVar(&f.id, "id", "", "`id` of the run; default: a new UUID")
+}
+
+func (c *cli) run(ctx context.Context, f runFlags) error {
+	in, err := c.input(ctx, f)
+	if err != nil {
+		return err
+	}
+	if dir, err := c.record(in.RunID); err == nil {
+		return fmt.Errorf("run %s has a record in %s: follow it with `%s`, resume it with `%s`, or start one under another --id",
+			in.RunID, dir.Path(), c.hint("watch %s", in.RunID), c.hint("resume %s", dir.Path()))
+	}
+	client, closeClient, err := c.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer closeClient()
+	if err := client.Start(ctx, in); err != nil {
+		return err
+	}
+	return c.started(ctx, found{client, in.RunID}, f.detach)
+}
+
+// started follows a run that has just been started, or says its id.
+func (c *cli) started(ctx context.Context, r found, detach bool) error {
+	if !detach {
+		if link := c.webUI(r.id); link != "" && !c.json {
+			c.printf("%s\n\n", c.style().Dim("Web UI "+patch.Display(link)))
+		}
+		return c.follow(ctx, r)
+	}
+	if served, err := r.Served(ctx); err == nil && !served {
+		fmt.Fprintf(c.err, "starter: the run waits: %s\n", runs.ErrNoWorker)
+	}
+	if c.json {
+		return c.printJSON(struct {
+			RunID      run.ID `json:"runId"`
+			WorkflowID string `json:"workflowId"`
+			UI         string `json:"ui,omitempty"`
+		}{r.id, r.id.WorkflowID(), c.webUI(r.id)})
+	}
+	c.printf("%s\n", r.id)
+	return nil
+}
+
+// webUI is the run's page, when the engine is one of ours.
+func (c *cli) webUI(id run.ID) string {
+	target, err := temporalclient.Resolve(temporalclient.Options{RunsDir: c.runsDir})
+	if err != nil || target.Source != temporalclient.EngineFile {
+		return ""
+	}
+	f, err := engine.ReadFile(c.runsDir)
+	if err != nil || f.UI == "" {
+		return ""
+	}
+	return runPage(f.UI, target.Namespace, id)
+}
+
+func runPage(ui, namespace string, id run.ID) string {
+	return fmt.Sprintf("%s/namespaces/%s/workflows/%s", strings.TrimRight(ui, "/"), namespace, id.WorkflowID())
+}

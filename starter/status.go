@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/story"
+	"github.com/ratchet-dev/ratchet/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/runs"
+)
+
+// standingOf is what `status` knows: the WorkflowState of the contract, and beside it
+// what is pending, the facts and what is being done.
+type standingOf struct {
+	run.State
+	Pending    *run.Pending    `json:"pending,omitempty"`
+	Facts      rundir.Facts    `json:"facts"`
+	Activities []runs.Activity `json:"activities,omitempty"`
+}
+
+func (c *cli) statusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:               "status RUN",
+		Short:             "Show where a run stands and what it waits for",
+		Example:           "  starter status 0198c5e2\n  starter status 0198c5e2 --json | jq -r .status",
+		Args:              exactly(1, wantsRun),
+		ValidArgsFunction: c.completeRun,
+		RunE: c.onRun(func(ctx context.Context, r found, _ []string) error {
+			st, err := c.statusOf(ctx, r)
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return c.printJSON(st)
+			}
+			c.printStatus(st)
+			return nil
+		}),
+	}
+}
+
+func (c *cli) statusOf(ctx context.Context, r found) (st standingOf, err error) {
+	e, err := r.Describe(ctx, r.id)
+	if err != nil {
+		return st, err
+	}
+	if st.State, err = r.State(ctx, r.id); errors.Is(err, runs.ErrNoWorker) {
+		return st, fmt.Errorf("run %s is %s as last heard; %w", r.id, e.Status, runs.ErrNoWorker)
+	}
+	if err != nil {
+		return st, err
+	}
+	if !e.Open && !st.Status.Terminal() {
+		return st, fmt.Errorf("run %s: its workflow was ended from outside (%s) while it was %s: its record can be resumed with `starter resume`", r.id, e.Outcome, st.Status)
+	}
+	if st.Facts, err = r.Facts(ctx, r.id); err != nil {
+		return st, err
+	}
+	if st.Status.Waiting() {
+		p, err := r.Pending(ctx, r.id)
+		if err != nil {
+			return st, err
+		}
+		st.Pending = &p
+	}
+	st.Activities = e.Activities
+	return st, nil
+}
+
+func (c *cli) printStatus(st standingOf) {
+	s := c.style()
+	var rows [][]string
+	row := func(name, format string, args ...any) {
+		rows = append(rows, []string{s.Dim(name), fmt.Sprintf(format, args...)})
+	}
+	row("run", "%s", s.Bold(string(st.RunID)))
+	row("status", "%s", statusIn(s, st.Status, ""))
+	if st.CurrentPhase != nil {
+		row("phase", "%s, iteration %d, at most %s", *st.CurrentPhase, st.Iteration, plural(st.MaxFixIterations, "fix", "fixes"))
+	}
+	for i, line := range story.Lines(st.Facts.Goal, 4) {
+		row([]string{"goal", ""}[min(i, 1)], "%s", line)
+	}
+	row("repository", "%s %s", story.OneLine(st.Facts.Repository.Path, 120), s.Dim(fmt.Sprintf("at %.10s", st.Facts.Repository.Base)))
+	row("branch", "%s, %s, %s", st.Facts.Branch, plural(st.Facts.Commits, "commit", "commits"), story.Stat(st.Facts.Stat))
+	for _, line := range story.Providers(st.Facts.Providers) {
+		row(line[0], "%s", line[1])
+	}
+	if n := st.Facts.Usage.TotalTokens; n > 0 {
+		row("tokens", "%d", n)
+	}
+	row("began", "%s ago, last event %s ago", c.ago(st.CreatedAt), c.ago(st.UpdatedAt))
+	if e := st.LastError; e != nil {
+		row("last error", "%s %s", story.OneLine(e.Message, 300), s.Dim("("+story.OneLine(e.Code, 40)+")"))
+	}
+	c.printf("%s", terminal.Table(rows))
+	c.printActivities(st.Activities)
+	if st.Pending != nil {
+		c.printPending(*st.Pending)
+	}
+}
+
+func (c *cli) ago(t time.Time) string { return terminal.Age(c.now().Sub(t)) }
+
+func (c *cli) printActivities(list []runs.Activity) {
+	s := c.style()
+	for _, a := range list {
+		c.printf("\n%s\n", doing(runs.Execution{Activities: []runs.Activity{a}}, c.now()))
+		if a.Failure != "" {
+			c.printf("  %s %s\n", s.Bad("last attempt failed:"), story.OneLine(a.Failure, 300))
+		}
+		if !a.Next.IsZero() {
+			c.printf("  next attempt in %s\n", terminal.Duration(a.Next.Sub(c.now())))
+		}
+	}
+}
+
+func (c *cli) printPending(p run.Pending) {
+	if a := p.Approval; a != nil {
+		c.printf("\n%s  %s, %s\n", c.style().Wait(a.ApprovalID), story.OneLine(a.Summary, 200), story.Stat(a.Stat))
+		for _, f := range a.Files {
+			c.printf("  %s\n", story.OneLine(f, 160))
+		}
+		for _, r := range a.Reasons {
+			c.printf("  %s %s\n", c.style().Wait("risk:"), story.OneLine(r, 300))
+		}
+	}
+	if q := p.Question; q != nil {
+		c.printf("\n%s  %s\n", c.style().Wait(q.QuestionID), story.OneLine(q.Question.Question, 600))
+		for _, n := range q.NeededInput {
+			c.printf("  needed: %s\n", story.OneLine(n, 300))
+		}
+	}
+	c.waits(p)
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/workflows"
+)
+
+// The ports that Temporal's own tools look at.
+const (
+	defaultPort   = 7233
+	defaultUIPort = 8233
+)
+
+// databaseName is the engine's state in the runs directory.
+const databaseName = "engine.db"
+
+type upFlags struct {
+	db           string
+	port, uiPort int
+	providerEnv  []string
+}
+
+func (c *cli) upCommand() *cobra.Command {
+	var f upFlags
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Run the engine, its Web UI and a worker until interrupted",
+		Long: `Runs Temporal's server with its state in one file, its Web UI, and a worker, all
+on this machine, until interrupted. Interrupt it, kill it, start it again: every
+run goes on where it was. Other commands find it by engine.json in the runs
+directory.`,
+		Example: "  starter up\n  starter up --port 0 --ui-port 0 --json   # free ports, one JSON object when ready\n  starter up --runs-dir /srv/ratchet --provider-env OPENAI_API_KEY",
+		Args:    exactly(0, "no arguments, only flags"),
+		RunE:    c.do(func(ctx context.Context, _ []string) error { return c.up(ctx, f) }),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.db, "db", "", "database `file`; default: "+databaseName+" in the runs directory")
+	flags.IntVar(&f.port, "port", defaultPort, "`port` of the engine on the loopback interface; 0 takes a free one")
+	flags.IntVar(&f.uiPort, "ui-port", defaultUIPort, "`port` of the Web UI; 0 takes a free one")
+	flags.StringArrayVar(&f.providerEnv, "provider-env", nil, "`name` of a variable that provider programs may see; repeat it for more")
+	return cmd
+}
+
+func (c *cli) up(ctx context.Context, f upFlags) error {
+	for name, port := range map[string]int{"--port": f.port, "--ui-port": f.uiPort} {
+		if port < 0 || port > 65535 {
+			return usagef("%s %d: want 0 to 65535", name, port)
+		}
+	}
+	if f.db == "" {
+		f.db = filepath.Join(c.runsDir, databaseName)
+	}
+	h, err := c.startHost(ctx, hostOptions{
+		engine: engine.Options{DB: f.db, Port: f.port, UIPort: f.uiPort},
+		local:  activities.Local{RunsDir: c.runsDir, Environ: c.environ, ProviderEnv: f.providerEnv},
+	})
+	if err != nil {
+		return err
+	}
+	defer h.stop()
+	if c.json {
+		err = c.printJSON(h.file)
+	} else {
+		c.printf("ready: engine %s, Web UI %s, runs in %s\n", h.file.Address, h.file.UI, h.file.RunsDir)
+	}
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(c.err, "stopping; what is under way goes on at the next start")
+		return nil
+	case <-h.engine.Done():
+		return h.engine.Err()
+	}
+}
+
+// host is an engine and a worker of this process.
+type host struct {
+	engine *engine.Engine
+	client client.Client
+	worker worker.Worker
+	log    *os.File
+	file   engine.File
+}
+
+type hostOptions struct {
+	engine engine.Options
+	local  activities.Local
+}
+
+// stopTimeout bounds the end of the engine; a killed one loses nothing.
+const stopTimeout = 10 * time.Second
+
+// startHost starts the engine and the worker, and writes engine.json when
+// both are ready.
+func (c *cli) startHost(ctx context.Context, o hostOptions) (_ *host, err error) {
+	acts, err := o.local.Open()
+	if err != nil {
+		return nil, err
+	}
+	h := &host{}
+	defer func() {
+		if err != nil {
+			h.stop()
+		}
+	}()
+	o.engine.Progress = func(line string) { fmt.Fprintln(c.err, line) }
+	if h.engine, err = engine.Start(ctx, o.engine); err != nil {
+		return nil, err
+	}
+	if h.log, err = os.OpenFile(filepath.Join(o.local.RunsDir, "worker.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
+		return nil, fmt.Errorf("log of the worker: %w", err)
+	}
+	if err := h.serve(ctx, acts); err != nil {
+		return nil, err
+	}
+	runsDir, err := filepath.Abs(o.local.RunsDir)
+	if err != nil {
+		return nil, err
+	}
+	h.file = engine.File{Address: h.engine.Address, UI: h.engine.UI, RunsDir: runsDir, PID: h.engine.PID, DB: h.engine.DB}
+	return h, engine.WriteFile(runsDir, h.file)
+}
+
+// serve starts a worker on the engine.
+func (h *host) serve(ctx context.Context, acts *activities.Activities) error {
+	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	where := temporalclient.Options{Engine: h.engine.Address, Logger: log}
+	target, err := temporalclient.Resolve(where)
+	if err != nil {
+		return err
+	}
+	if h.client, err = temporalclient.Dial(ctx, where); err != nil {
+		return err
+	}
+	if err := temporalclient.EnsureSearchAttributes(ctx, h.client, target.Namespace); err != nil {
+		return err
+	}
+	w := worker.New(h.client, temporalclient.TaskQueue, temporalclient.WorkerOptions(""))
+	workflows.Register(w, acts)
+	if err := w.Start(); err != nil {
+		return fmt.Errorf("start the worker: %w", err)
+	}
+	h.worker = w
+	return nil
+}
+
+// stop ends what has been started, the engine last.
+func (h *host) stop() {
+	if h.worker != nil {
+		h.worker.Stop()
+	}
+	if h.client != nil {
+		h.client.Close()
+	}
+	if h.engine != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		defer cancel()
+		_ = h.engine.Stop(ctx)
+	}
+	if h.log != nil {
+		_ = h.log.Close()
+	}
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/user"
+
+	"github.com/kballard/go-shellquote"
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-dev/ratchet/internal/check"
+	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/story"
+	"github.com/ratchet-dev/ratchet/internal/terminal"
+	"github.com/ratchet-dev/ratchet/workflows"
+)
+
+func (c *cli) watchCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "watch RUN",
+		Short: "Follow a run live",
+		Long: `Tells the run from its beginning and follows it live. On a terminal it asks for
+approvals and answers; elsewhere it ends with exit code 3 or 4 when the run
+waits. An interrupt ends the watching, never the run.`,
+		Example:           "  starter watch 0198c5e2\n  starter watch 0198c5e2 --json | jq -r .type",
+		Args:              exactly(1, wantsRun),
+		ValidArgsFunction: c.completeRun,
+		RunE: c.onRun(func(ctx context.Context, r found, _ []string) error {
+			return c.follow(ctx, r)
+		}),
+	}
+}
+
+// follow tells the run until it is over or waits for somebody who is not
+// here, and says how to go on.
+func (c *cli) follow(ctx context.Context, r found) error {
+	status, err := c.follower(r).follow(ctx)
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintf(c.err, "\nThe run goes on. Follow it again with `%s`, end it with `%s`.\n", c.hint("watch %s", r.id), c.hint("cancel %s", r.id))
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	return c.conclude(ctx, r, status)
+}
+
+// follower follows as this command line wants it: in JSON, where nobody is
+// asked, or as a story.
+func (c *cli) follower(r found) *follower {
+	f := &follower{watched: r, id: r.id, now: c.now}
+	if c.json {
+		f.screen = terminal.NewScreen(io.Discard, terminal.Options{})
+		f.tell = func(e run.Event) error { return c.printJSON(e) }
+		return f
+	}
+	f.screen = c.screenOn(c.out)
+	f.tell = c.teller(f.screen, r.id)
+	if c.interactive {
+		f.decider = c.person(f.screen, r.id)
+	}
+	return f
+}
+
+// outcome is the last object of a run followed with --json.
+type outcome struct {
+	workflows.RunResult
+	Pending *run.Pending `json:"pending,omitempty"`
+}
+
+// conclude says how the run ended, or what it waits for, and what to do next.
+func (c *cli) conclude(ctx context.Context, r found, status run.Status) error {
+	out, err := c.outcome(ctx, r, status)
+	switch {
+	case err != nil:
+		return err
+	case c.json:
+		err = c.printJSON(out)
+	case status.Waiting():
+		c.waits(*out.Pending)
+	case status == run.Completed:
+		c.takeHome(ctx, r)
+	}
+	if err == nil && status != run.Completed {
+		err = &statusError{status}
+	}
+	return err
+}
+
+// takeHome says how to look at the branch and how to take it.
+func (c *cli) takeHome(ctx context.Context, r found) {
+	facts, err := r.Facts(ctx, r.id)
+	if err != nil {
+		return
+	}
+	repo := story.OneLine(shellquote.Join(near(facts.Repository.Path)), 200)
+	for _, line := range []string{
+		fmt.Sprintf("look: git -C %s log -p --reverse %.10s..%s", repo, facts.Repository.Base, facts.Branch),
+		fmt.Sprintf("take: git -C %s merge %s", repo, facts.Branch),
+	} {
+		c.printf("  %s\n", c.style().Dim(line))
+	}
+}
+
+// outcome is how the run ended or, while it waits, how far it is.
+func (c *cli) outcome(ctx context.Context, r found, status run.Status) (outcome, error) {
+	if status.Terminal() {
+		res, err := r.Result(ctx, r.id)
+		return outcome{RunResult: res}, err
+	}
+	facts, err := r.Facts(ctx, r.id)
+	if err != nil {
+		return outcome{}, err
+	}
+	p, err := r.Pending(ctx, r.id)
+	return outcome{
+		RunResult: workflows.RunResult{
+			RunID: r.id, Status: status, Branch: facts.Branch, Base: facts.Repository.Base,
+			Head: facts.Head, Commits: facts.Commits, Stat: facts.Stat, Usage: facts.Usage,
+		},
+		Pending: &p,
+	}, err
+}
+
+// waits says how to settle what the run waits for.
+func (c *cli) waits(p run.Pending) {
+	s := c.style()
+	switch {
+	case p.Approval != nil:
+		c.printf("\n%s Nothing has been applied. Look and decide:\n", s.Wait("The run waits for an approval."))
+		c.printf("  %s\n", c.hint("diff %s", p.RunID))
+		c.printf("  %s\n", c.hint("approve %s --approval %s", p.RunID, p.Approval.ApprovalID))
+		c.printf("  %s\n", c.hint("reject %s --approval %s --reason TEXT", p.RunID, p.Approval.ApprovalID))
+	case p.Question != nil:
+		c.printf("\n%s\n  %s\n", s.Wait("The run waits for an answer:"), c.hint("answer %s TEXT --question %s", p.RunID, p.Question.QuestionID))
+	default:
+		c.printf("\nIt was settled meanwhile: %s\n", c.hint("watch %s", p.RunID))
+	}
+}
+
+// person is whoever sits at the terminal.
+func (c *cli) person(screen *terminal.Screen, id run.ID) *person {
+	if c.lines == nil {
+		c.lines = readLines(c.in)
+	}
+	return &person{screen: screen, lines: c.lines, name: c.user(), diff: func(a run.PendingApproval) (string, bool) {
+		raw, err := c.pendingDiff(id, a)
+		if err != nil {
+			return a.Excerpt, false
+		}
+		return patch.DisplayDiff(raw), true
+	}}
+}
+
+// user is the local user's name; decisions carry it.
+func (c *cli) user() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return cmp.Or(c.getenv("USER"), c.getenv("LOGNAME"))
+}
+
+// pendingDiff is the patch that an approval is about, from its artifact: the
+// bytes of its digest or an error.
+func (c *cli) pendingDiff(id run.ID, a run.PendingApproval) ([]byte, error) {
+	dir, err := c.record(id)
+	if err != nil {
+		return nil, err
+	}
+	return dir.Load(a.Patch)
+}
+
+// reports reads what an evaluation found from the run's directory.
+func (c *cli) reports(id run.ID) func(run.Ref) (check.Report, bool) {
+	return func(ref run.Ref) (check.Report, bool) {
+		var r check.Report
+		dir, err := c.record(id)
+		if err != nil {
+			return r, false
+		}
+		b, err := dir.Load(ref)
+		if err != nil {
+			return r, false
+		}
+		return r, json.Unmarshal(b, &r) == nil
+	}
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
