@@ -20,12 +20,14 @@ const (
 	pollQuiet   = 600 * time.Millisecond // after quietPolls without an event
 	quietPolls  = 40
 	pollWaiting = time.Second
+	recordPoll  = 20 * time.Millisecond
 	pollFrame   = 100 * time.Millisecond // of the moving line
 )
 
 // How long following bears what may be mended by itself.
 const (
 	workerGrace = 3 * time.Second  // without a worker, before a word is said
+	recordGrace = 10 * time.Second // for the record, once the run is over or waits
 	patience    = 30 * time.Second // without the engine, before it counts as lost
 )
 
@@ -77,11 +79,11 @@ func (f *follower) follow(ctx context.Context) (run.Status, error) {
 			return "", err
 		}
 		if status.Terminal() {
-			return status, nil
+			return status, f.recorded(ctx, status)
 		}
 		if status.Waiting() {
 			if f.decider == nil {
-				return status, nil
+				return status, f.recorded(ctx, status)
 			}
 			err := f.settle(ctx)
 			if errors.Is(err, errUnanswered) {
@@ -92,6 +94,25 @@ func (f *follower) follow(ctx context.Context) (run.Status, error) {
 			}
 		}
 	}
+}
+
+// recorded waits until what has been told is on disk too, and until a run that
+// is over has been cleaned up after. It gives up on that after a while: the
+// run's worker does it when it can.
+func (f *follower) recorded(ctx context.Context, status run.Status) error {
+	for end := f.now().Add(recordGrace); f.now().Before(end); {
+		e, err := f.Describe(ctx, f.id)
+		if err != nil {
+			return ctx.Err()
+		}
+		if !e.Open || status.Waiting() && len(e.Activities) == 0 {
+			return nil
+		}
+		if err := f.wait(ctx, recordPoll, "cleans up"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // look tells what is new and waits a little. The status is where the run

@@ -56,6 +56,11 @@ func (c *cli) input(ctx context.Context, f runFlags) (run.Input, error) {
 		return in, err
 	}
 	in.Repository = run.Repository{Path: src.Root, Prefix: src.Prefix, Base: src.Base}
+	if f.id != "" {
+		if err := branchFree(ctx, in); err != nil {
+			return in, err
+		}
+	}
 	if in.Checks, err = c.checks(f, filepath.Join(src.Root, filepath.FromSlash(src.Prefix))); err != nil {
 		return in, err
 	}
@@ -63,6 +68,19 @@ func (c *cli) input(ctx context.Context, f runFlags) (run.Input, error) {
 		return in, &usageError{err}
 	}
 	return in, nil
+}
+
+// branchFree refuses an id whose branch is there: what it holds is not this
+// run's.
+func branchFree(ctx context.Context, in run.Input) error {
+	tip, err := workspace.Tip(ctx, in.Repository.Path, in.RunID)
+	if errors.Is(err, workspace.ErrNoBranch) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("run %s: branch %s is there already, at %.12s: choose another --id, or rename the branch", in.RunID, in.RunID.Branch(), tip)
 }
 
 // goal is the text, from the flag or the file.

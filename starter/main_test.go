@@ -152,7 +152,8 @@ func TestComplaintIsOneSafeLine(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	alone(t)
 	repo, recorded := repository(t), answers(t)
-	dirty := repository(t)
+	dirty, taken := repository(t), repository(t)
+	gitIn(t, taken, "branch", "ratchet/taken")
 	write(t, filepath.Join(dirty, "state.txt"), "dirty\n")
 	goal := filepath.Join(t.TempDir(), "goal.md")
 	write(t, goal, " \n")
@@ -184,6 +185,7 @@ func TestBadInput(t *testing.T) {
 		{"no such directory", with("--repo", "none"), 1, "none"},
 		{"no repository", with("--repo", t.TempDir()), 1, "not a git repository"},
 		{"a dirty repository", with("--repo", dirty), 1, "not committed"},
+		{"an id whose branch is there", with("--repo", taken, "--id", "taken"), 1, "branch ratchet/taken is there already"},
 		{"a base that is missing", with("--base", "nowhere"), 1, "nowhere"},
 		{"an unknown policy", with("--approve", "sometimes"), 2, "always, risky or never"},
 		{"a negative number of fixes", with("--max-fix", "-1"), 2, "--max-fix is negative"},

@@ -159,6 +159,17 @@ func (w *Workspace) Head(ctx context.Context) (run.Commit, error) {
 	return tip, nil
 }
 
+// Tip is the commit at the tip of the branch of a run, which need have no
+// workspace here. The error matches ErrNoBranch when there is no such branch.
+func Tip(ctx context.Context, repo string, id run.ID) (run.Commit, error) {
+	common, err := commonDir(ctx, repo)
+	if err != nil {
+		return "", fmt.Errorf("branches of %s: %w", repo, err)
+	}
+	w := &Workspace{spec: Spec{RunID: id}, ref: "refs/heads/" + id.Branch(), repo: git.Repo{Dir: common, GitDir: common}}
+	return w.Head(ctx)
+}
+
 // tip is the commit of the branch, empty when there is none.
 func (w *Workspace) tip(ctx context.Context) (run.Commit, error) {
 	out, err := w.repo.Run(ctx, "rev-parse", "--verify", "-q", w.ref)
