@@ -41,6 +41,8 @@ type meta struct {
 // answer is on disk before ask returns. Two attempts at once, as after a
 // heartbeat that came late, take turns.
 func (a *Activities) ask(ctx context.Context, c Call, build func() (provider.Request, error)) (reply, error) {
+	show, stop := pulse(ctx, Beat{Doing: "prepares the prompt"})
+	defer stop()
 	if err := a.record(c.Place); err != nil {
 		return reply{}, err
 	}
@@ -61,11 +63,10 @@ func (a *Activities) ask(ctx context.Context, c Call, build func() (provider.Req
 	if err != nil {
 		return reply{}, err
 	}
-	show, stop := pulse(ctx, Beat{Doing: "asks " + c.Provider})
+	show(Beat{Doing: "asks " + c.Provider})
 	resp, err := p.Generate(ctx, req, func(pr provider.Progress) {
 		show(Beat{Doing: c.Provider + " answers", Bytes: pr.Bytes, Tail: a.redact.String(pr.Tail)})
 	})
-	stop()
 	text := a.redact.Bytes([]byte(resp.RawText))
 	if err != nil {
 		return reply{}, a.refused(ctx, dir, c, text, err)

@@ -15,7 +15,6 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/provider"
@@ -119,8 +118,7 @@ func TestErrorsThatNoRetryMends(t *testing.T) {
 			s.provider.fails("", provider.Error{Code: provider.Auth, Message: "401"})
 		},
 		"there is no such provider": func(s *site, _ *activities.Call) { s.opened = errors.New("no such kind") },
-		"the brief is another":      func(s *site, c *activities.Call) { c.Brief.Digest = run.DigestOf([]byte("another")) },
-		"the brief is gone":         func(s *site, c *activities.Call) { c.Brief.Name = "plan/none.json" },
+		"the record is behind":      func(_ *site, c *activities.Call) { c.Entry.Events = c.Entry.Events[2:] },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
@@ -178,23 +176,46 @@ func TestHeartbeatsShowWhatComes(t *testing.T) {
 		<-shown
 		return provider.Response{RawText: "# Plan\n\nx\n", FinishReason: provider.Stop}, nil
 	})
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(quiet{})
-	env := suite.NewTestActivityEnvironment()
-	env.SetTestTimeout(time.Minute)
-	env.RegisterActivity(s.acts)
-	var once sync.Once
+	s.planWatched(shown, func(b activities.Beat) bool {
+		if strings.Contains(b.Tail, secret) {
+			t.Errorf("beat %+v", b)
+		}
+		return b.Bytes == 42 && b.Tail == "so far [redacted:MODEL_KEY]"
+	})
+}
+
+// An attempt that waits for another one of the same call is alive, too.
+func TestAWaitingAttemptBeats(t *testing.T) {
+	s := newSite(t)
+	s.provider.says("# Plan\n\nx\n")
+	unlock, err := s.dir().Lock(t.Context(), s.call(run.Plan).Artifact("lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	beats := make(chan struct{})
+	go func() {
+		<-beats
+		unlock()
+	}()
+	s.planWatched(beats, func(activities.Beat) bool { return s.provider.calls() == 0 })
+}
+
+// planWatched plans, and closes seen at the first heartbeat that is the one.
+func (s *site) planWatched(seen chan struct{}, is func(activities.Beat) bool) {
+	s.t.Helper()
+	env := s.environment()
+	once := sync.OnceFunc(func() { close(seen) })
 	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
 		var b activities.Beat
-		if err := details.Get(&b); err != nil || strings.Contains(b.Tail, secret) {
-			t.Errorf("beat %+v, %v", b, err)
+		if err := details.Get(&b); err != nil {
+			s.t.Error(err)
 		}
-		if b.Bytes == 42 && b.Tail == "so far [redacted:MODEL_KEY]" {
-			once.Do(func() { close(shown) })
+		if is(b) {
+			once()
 		}
 	})
 	if _, err := env.ExecuteActivity(s.acts.Plan, s.call(run.Plan)); err != nil {
-		t.Error(err)
+		s.t.Error(err)
 	}
 }
 

@@ -64,7 +64,7 @@ func TestAnswersThatAreNoPatch(t *testing.T) {
 		}},
 		{"silence", "", func(r activities.ProposeResult) bool { return r.Violation != nil && r.Violation.Code == "empty" }},
 		{"a patch that fits nowhere", patching("--- a/log.txt\n+++ b/log.txt\n@@ -1 +1,2 @@\n eleven\n+two\n"), func(r activities.ProposeResult) bool {
-			return r.Proposal != nil && r.Refusal != nil && r.Refusal.Code == "context_not_found" && strings.Contains(r.Refusal.Message, "eleven")
+			return r.Proposal != nil && r.Refusal != nil && r.Refusal.Code == "context_not_found" && strings.Contains(r.Refusal.Message, "log.txt")
 		}},
 		{"a patch of a file that is not there", patching("--- a/none.txt\n+++ b/none.txt\n@@ -1 +1 @@\n-a\n+b\n"), func(r activities.ProposeResult) bool {
 			return r.Refusal != nil && strings.Contains(r.Refusal.Message, "none.txt")
@@ -80,7 +80,7 @@ func TestAnswersThatAreNoPatch(t *testing.T) {
 			s := newSite(t)
 			out := s.propose(tc.answer)
 			if !tc.holds(out) {
-				t.Errorf("%+v", out)
+				t.Errorf("%+v, refusal %+v", out, out.Refusal)
 			}
 			if b, err := s.dir().Load(out.Raw); err != nil || string(b) != tc.answer {
 				t.Errorf("the raw answer is %q, %v", b, err)

@@ -36,8 +36,8 @@ func (a *Activities) Plan(ctx context.Context, c Call) (PlanResult, error) {
 		return PlanResult{}, err
 	}
 	text := strings.TrimSpace(string(r.text))
-	if text == "" {
-		return PlanResult{}, permanent(string(provider.BadRequest), errors.New("the plan is empty"))
+	if text == "" || r.finish != provider.Stop {
+		return PlanResult{}, permanent(string(provider.BadRequest), fmt.Errorf("the plan is empty or cut short (%s)", r.finish))
 	}
 	plan, err := a.runs.Run(c.RunID).Keep(c.Artifact("md"), append([]byte(text), '\n'))
 	failpoint.Hit("plan.kept")
@@ -79,6 +79,8 @@ func (a *Activities) Propose(ctx context.Context, c Call) (ProposeResult, error)
 // propose plans the patch and keeps the diff that would be applied, rendered
 // from the bytes before and after. A patch that is refused is kept as it came.
 func (a *Activities) propose(ctx context.Context, c Call, ans answer.Answer, out *ProposeResult) error {
+	_, stop := pulse(ctx, Beat{Doing: "places the patch"})
+	defer stop()
 	w, err := a.workspace(ctx, c.Place)
 	if err != nil {
 		return err
@@ -139,7 +141,7 @@ func (a *Activities) Judge(ctx context.Context, in JudgeInput) (Judgement, error
 			return out, err
 		}
 		*out.Usage = out.Usage.Add(r.usage)
-		v, err := verdict.Parse(string(r.text))
+		v, err := decision(r)
 		if err == nil {
 			return a.judged(in, out, v)
 		}
@@ -153,6 +155,18 @@ func (a *Activities) Judge(ctx context.Context, in JudgeInput) (Judgement, error
 		Decision: verdict.Ask, Reasons: []string{"the evaluator gave no usable decision: " + complaint},
 		Question: "The checks passed, and the evaluator gave no usable decision. What shall be changed?",
 	})
+}
+
+// decision reads the verdict. In an answer that the provider did not finish it
+// is none: what is missing could take it back.
+func decision(r reply) (verdict.Verdict, error) {
+	if r.finish != provider.Stop {
+		return verdict.Verdict{}, &verdict.Error{
+			Code:    verdict.NoDecision,
+			Message: fmt.Sprintf("The answer ended before its end (%s). Give the decision again, with shorter reasons.", r.finish),
+		}
+	}
+	return verdict.Parse(string(r.text))
 }
 
 var results = map[verdict.Decision]run.Result{verdict.Pass: run.Pass, verdict.Fix: run.Fixable, verdict.Ask: run.Blocked}

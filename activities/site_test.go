@@ -2,6 +2,7 @@ package activities_test
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"os"
 	"os/exec"
@@ -95,31 +96,58 @@ func (s *site) place() activities.Place {
 
 func (s *site) dir() *rundir.Dir { return s.runs.Run("r1") }
 
-// call is a provider call that brings the run's first event.
+// call is a provider call, and brings the events of the run up to it.
 func (s *site) call(phase run.Phase) activities.Call {
-	c := activities.Call{
-		Place: s.place(), Phase: phase, Iteration: 1, Number: 1, Provider: "fake", Timeout: time.Minute, Head: s.base,
+	s.t.Helper()
+	place := s.place()
+	place.Entry = s.upTo(phase)
+	return activities.Call{
+		Place: place, Phase: phase, Iteration: 1, Number: 1, Provider: "fake", Timeout: time.Minute, Head: s.base,
 	}
-	snapshot := run.New(run.Input{RunID: c.RunID, Goal: "append a line", Repository: c.Repository, Checks: []string{"true"}, Policy: run.Never})
-	created := snapshot.Event(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), run.RunCreated{Input: snapshot.Input})
-	if err := snapshot.Apply(created); err != nil {
-		s.t.Fatal(err)
+}
+
+// upTo is the record of a run from its beginning to the start of the phase.
+func (s *site) upTo(phase run.Phase) rundir.Entry {
+	s.t.Helper()
+	snapshot := run.New(run.Input{
+		RunID: "r1", Goal: "append a line", Policy: run.Never, Checks: []string{"true"},
+		Repository: s.place().Repository,
+		Providers:  run.Providers{Planner: "fake", Developer: "fake", Evaluator: "fake", Fixer: "fake"},
+	})
+	e := rundir.Entry{}
+	for _, p := range []run.Payload{
+		run.RunCreated{Input: snapshot.Input}, run.PhaseStarted{Role: run.Planner},
+		run.PhaseCompleted{Result: run.Planned}, run.PhaseStarted{Role: run.Developer},
+		run.PhaseCompleted{Result: run.Noop}, run.PhaseStarted{Role: run.Evaluator},
+	} {
+		event := snapshot.Event(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), p)
+		if err := snapshot.Apply(event); err != nil {
+			s.t.Fatal(err)
+		}
+		e.Events = append(e.Events, event)
+		if snapshot.Phase() == phase && snapshot.Next.Do == run.Work {
+			break
+		}
 	}
-	c.Entry = rundir.Entry{Events: []run.Event{created}, State: snapshot.State, Standing: rundir.StandingOf(snapshot)}
-	return c
+	e.State, e.Standing = snapshot.State, rundir.StandingOf(snapshot)
+	return e
+}
+
+func (s *site) environment() *testsuite.TestActivityEnvironment {
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(quiet{})
+	env := suite.NewTestActivityEnvironment()
+	env.SetTestTimeout(time.Minute)
+	env.RegisterActivity(s.acts)
+	return env
 }
 
 // do runs an activity as a worker does, so that what it takes and gives has
 // been through JSON.
 func do[Out any](s *site, activity, in any) (out Out, err error) {
 	s.t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(quiet{})
-	env := suite.NewTestActivityEnvironment()
-	env.SetTestTimeout(time.Minute)
-	env.RegisterActivity(s.acts)
-	v, err := env.ExecuteActivity(activity, in)
-	if err != nil {
+	v, err := s.environment().ExecuteActivity(activity, in)
+	if err != nil || !v.HasValue() {
 		return out, err
 	}
 	return out, v.Get(&out)

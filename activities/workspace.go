@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
@@ -65,8 +67,11 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) (ApplyResult, err
 		return ApplyResult{}, err
 	}
 	diff, err := a.runs.Run(in.RunID).Load(in.Patch)
-	if err != nil {
+	if errors.Is(err, rundir.ErrAltered) || errors.Is(err, fs.ErrNotExist) {
 		return ApplyResult{Refusal: &run.Problem{Code: ArtifactError, Message: err.Error()}}, nil
+	}
+	if err != nil {
+		return ApplyResult{}, err
 	}
 	w, err := a.workspace(ctx, in.Place)
 	if err != nil {

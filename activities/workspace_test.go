@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/temporal"
+
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
 func (s *site) applying(p *run.Proposal) activities.ApplyInput {
@@ -130,27 +131,44 @@ func TestPrepareAndCleanUpMayBeRepeated(t *testing.T) {
 	}
 }
 
-func TestRecordKeepsTheBriefToo(t *testing.T) {
+func TestActivitiesRecordFirst(t *testing.T) {
+	for name, act := range map[string]func(*site, activities.Place){
+		"Record":  func(s *site, p activities.Place) { must[any](s, s.acts.Record, p) },
+		"CleanUp": func(s *site, p activities.Place) { must[any](s, s.acts.CleanUp, p) },
+		"Propose": func(s *site, _ activities.Place) { s.propose("x") },
+		"Check": func(s *site, p activities.Place) {
+			s.prepare()
+			must[any](s, s.acts.Check, activities.CheckInput{Place: p, Iteration: 1, Commit: s.base, Commands: []string{"true"}, Timeout: time.Minute})
+		},
+		"Apply": func(s *site, p activities.Place) {
+			must[any](s, s.acts.Apply, activities.ApplyInput{Place: p, Phase: run.Execute, Base: s.base, Patch: run.Ref{Name: "none"}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			p := s.place()
+			p.Entry = s.upTo(run.Execute)
+			for range 2 {
+				act(s, p)
+				if events, err := s.dir().Events(); err != nil || len(events) != len(p.Entry.Events) {
+					t.Errorf("%d events of %d, %v", len(events), len(p.Entry.Events), err)
+				}
+			}
+		})
+	}
+}
+
+func TestARecordThatIsBehindSaysWhereItEnds(t *testing.T) {
 	s := newSite(t)
-	in := run.Input{RunID: "r1", Goal: "x", Repository: run.Repository{Path: s.repo, Base: s.base}}
-	snapshot := run.New(in)
-	e := snapshot.Event(time.Now(), run.RunCreated{Input: in})
-	if err := snapshot.Apply(e); err != nil {
-		t.Fatal(err)
-	}
-	entry := activities.RecordInput{
-		RunID: "r1", Entry: rundir.Entry{Events: []run.Event{e}, State: snapshot.State, Facts: rundir.FactsOf(snapshot)},
-		Brief: &activities.Brief{Goal: "x"}, BriefName: "plan/iter-0001.brief.json",
-	}
-	first := must[activities.RecordResult](s, s.acts.Record, entry)
-	second := must[activities.RecordResult](s, s.acts.Record, entry)
-	if first.Last != 1 || first.Brief == nil || !reflect.DeepEqual(first, second) {
-		t.Errorf("%+v\n%+v", first, second)
-	}
-	if b, err := s.dir().Load(*first.Brief); err != nil || !strings.Contains(string(b), `"goal": "x"`) {
-		t.Errorf("%s, %v", b, err)
-	}
-	if events, err := s.dir().Events(); err != nil || len(events) != 1 {
-		t.Errorf("%d events, %v", len(events), err)
+	whole, rest := s.place(), s.place()
+	whole.Entry = s.upTo(run.Evaluate)
+	rest.Entry = whole.Entry
+	rest.Entry.Events = whole.Entry.Events[4:]
+	whole.Entry.Events = whole.Entry.Events[:2]
+	must[any](s, s.acts.Record, whole)
+	_, err := do[any](s, s.acts.Record, rest)
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	if last := 0; !ok || app.Type() != activities.BehindError || !app.NonRetryable() || app.Details(&last) != nil || last != 2 {
+		t.Errorf("error %v", err)
 	}
 }

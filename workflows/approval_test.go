@@ -1,7 +1,6 @@
 package workflows_test
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"slices"
@@ -64,11 +63,7 @@ func last(ids []string) string { return ids[len(ids)-1] }
 // Whatever comes, each patch on the branch has exactly one approval before
 // it, of exactly that patch on that commit.
 func TestOnlyApprovedPatchesAreApplied(t *testing.T) {
-	if !testing.Short() {
-		if err := flag.Set("rapid.checks", "10000"); err != nil {
-			t.Fatal(err)
-		}
-	}
+	repeat(t, 10000)
 	names := slices.Sorted(maps.Keys(moves))
 	applied := 0
 	rapid.Check(t, func(rt *rapid.T) {

@@ -193,9 +193,9 @@ func ended(m *markdown, s *run.Snapshot) {
 func about(m *markdown, s *run.Snapshot) {
 	m.printf("### The run\n\n")
 	m.prose(s.Input.Goal, shownGoal)
-	var b strings.Builder
+	var b markdown
 	row := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-10s  %s\n", name, line(fmt.Sprintf(format, args...)))
+		b.printf("%-10s  %s\n", name, line(fmt.Sprintf(format, args...)))
 	}
 	row("Repository", "%s", s.Input.Repository.Path)
 	row("Branch", "%s", s.Input.RunID.Branch())

@@ -3,7 +3,9 @@ package workflows_test
 import (
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -21,6 +23,7 @@ import (
 // and people do, the events on disk fold to what the workflow says of itself,
 // at every wait, at every continue-as-new and at the end.
 func TestTheRecordRebuildsTheRun(t *testing.T) {
+	repeat(t, 500)
 	var waits, cuts int
 	rapid.Check(t, func(rt *rapid.T) {
 		w := randomWorld(rt)
@@ -55,6 +58,20 @@ func TestTheRecordRebuildsTheRun(t *testing.T) {
 	if waits == 0 || cuts == 0 {
 		t.Errorf("%d waits, %d continuations: the test proves nothing", waits, cuts)
 	}
+}
+
+// repeat says how many random cases the properties of the test try; -short
+// leaves it at the 100 of the library.
+func repeat(t *testing.T, n int) {
+	t.Helper()
+	if testing.Short() {
+		return
+	}
+	before := flag.Lookup("rapid.checks").Value.String()
+	if err := flag.Set("rapid.checks", strconv.Itoa(n)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = flag.Set("rapid.checks", before) })
 }
 
 func randomWorld(rt *rapid.T) *world {

@@ -12,7 +12,7 @@ import (
 // text, code and fence only: it is shown as it is, with what a browser would hide made visible, and cannot pose as ours.
 type markdown struct{ strings.Builder }
 
-func (m *markdown) printf(format string, args ...any) { fmt.Fprintf(m, format, args...) }
+func (m *markdown) printf(format string, args ...any) { m.WriteString(fmt.Sprintf(format, args...)) }
 
 // fence adds a block that nothing in the text can close. A long line goes on in one that begins with "⋯ ", so that
 // nothing hides beyond the edge.
@@ -27,7 +27,7 @@ func (m *markdown) fence(lang, text string) {
 
 // block is a fence for a text that has not been made visible yet; of a long one only the head.
 func (m *markdown) block(text string, limit int) {
-	m.fence("", patch.DisplayDiff([]byte(clipRunes(text, limit))))
+	m.fence("", patch.DisplayDiff([]byte(clipRunes(text, limit)))) //workflowcheck:ignore // pure
 }
 
 // prose adds a text that wraps as the page does, line by line; of a long one only the head.
@@ -52,7 +52,7 @@ func text(s string) string {
 	var b strings.Builder
 	for _, r := range line(s) {
 		if strings.ContainsRune("\\`*_[](){}<>#&|!~+-.=:@/", r) {
-			fmt.Fprintf(&b, "&#%d;", r) // the UI keeps the backslash of some escapes
+			b.WriteString(fmt.Sprintf("&#%d;", r)) // the UI keeps the backslash of some escapes
 		} else {
 			b.WriteRune(r)
 		}
@@ -70,7 +70,9 @@ func code(s string) string {
 	return ticks + pad + s + pad + ticks
 }
 
-func line(s string) string { return patch.Display(strings.Join(strings.Fields(s), " ")) }
+func line(s string) string {
+	return patch.Display(strings.Join(strings.Fields(s), " ")) //workflowcheck:ignore // pure
+}
 
 // placeholders keeps the UI from putting its own values for these three words, which it does in code too.
 var placeholders = strings.NewReplacer(

@@ -27,6 +27,10 @@ func (r *runner) emit(ctx workflow.Context, p run.Payload) {
 	r.events = append(r.events, e)
 }
 
+// maxEntry is how many events one activity brings at most. A run emits fewer
+// between two activities; more come up only when the record has lost lines.
+const maxEntry = 8
+
 // do runs an activity that records what is not on disk yet before it acts, and
 // brings the Web UI up to date. A record that has lost lines is given all that
 // is still known.
@@ -34,20 +38,46 @@ func (r *runner) do(ctx workflow.Context, activity any, input func(activities.Pl
 	r.show(ctx)
 	for gap := false; ; {
 		p := r.place()
-		if events := r.since(r.recorded); len(events) > 0 {
-			p.Entry = rundir.Entry{Events: events, State: r.s.State, Standing: rundir.StandingOf(r.s), Gap: gap}
+		p.Entry = r.entry(gap)
+		var err error
+		if r.brought(p.Entry) == r.s.Seq {
+			err = workflow.ExecuteActivity(ctx, activity, input(p)).Get(ctx, out)
+		} else {
+			err = workflow.ExecuteActivity(ctx, acts.Record, p).Get(ctx, nil)
 		}
-		err := workflow.ExecuteActivity(ctx, activity, input(p)).Get(ctx, out)
 		last, behind := lost(err)
-		if !behind {
-			if err == nil {
-				r.recorded = r.s.Seq
-			}
+		switch {
+		case behind:
+			r.recorded = last
+			gap = r.s.Seq-len(r.events) > last
+		case err != nil:
 			return err
+		default:
+			r.recorded = r.brought(p.Entry)
+			if r.recorded == r.s.Seq {
+				return nil
+			}
 		}
-		r.recorded = last
-		gap = r.s.Seq-len(r.events) > last
 	}
+}
+
+// entry is what the record lacks, the first of it.
+func (r *runner) entry(gap bool) rundir.Entry {
+	events := r.since(r.recorded)
+	if len(events) == 0 {
+		return rundir.Entry{}
+	}
+	return rundir.Entry{
+		Events: events[:min(len(events), maxEntry)], State: r.s.State, Standing: rundir.StandingOf(r.s), Gap: gap,
+	}
+}
+
+// brought is how far the record is with the entry.
+func (r *runner) brought(e rundir.Entry) int {
+	if len(e.Events) == 0 {
+		return r.s.Seq
+	}
+	return e.First() + len(e.Events) - 1
 }
 
 // lost says where the record ends that has lost lines.

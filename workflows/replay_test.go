@@ -48,6 +48,11 @@ func replayer(t testing.TB, changes ...interceptor.WorkerInterceptor) worker.Wor
 // TestReplay runs today's workflow over every history of every version.
 func TestReplay(t *testing.T) {
 	histories := loadCorpus(t)
+	for _, way := range paths {
+		if histories[version+"/"+way.name] == nil && histories[version+"/"+way.name+"-2"] == nil {
+			t.Errorf("no history of %s: record it", way.name)
+		}
+	}
 	r := replayer(t)
 	for _, name := range slices.Sorted(maps.Keys(histories)) {
 		t.Run(name, func(t *testing.T) {

@@ -135,8 +135,6 @@ func (r *runner) step(ctx workflow.Context) error {
 // cancel ends the run from wherever it stands. What was under way has ended:
 // the steps wait for what they cancel.
 func (r *runner) cancel(ctx workflow.Context) {
-	ctx, stop := workflow.NewDisconnectedContext(ctx)
-	defer stop()
 	r.end(ctx, run.RunCanceled{Reason: "a cancellation was requested"})
 }
 
@@ -155,8 +153,11 @@ func (r *runner) finish(ctx workflow.Context) error {
 }
 
 // end removes the worktree and records the end: a run whose record says that
-// it is over, and whose workflow is closed, has left nothing else behind.
+// it is over, and whose workflow is closed, has left nothing else behind. A
+// cancellation comes too late for that.
 func (r *runner) end(ctx workflow.Context, p run.Payload) {
+	ctx, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
 	r.emit(ctx, p)
 	if err := r.cleanUp(ctx); err != nil {
 		r.log.Error("workspace left behind", "error", err)

@@ -355,3 +355,16 @@ func TestLongHistoryContinuesAsNewWithTheSameState(t *testing.T) {
 		t.Errorf("status %s", w.state.Status)
 	}
 }
+
+func TestLostRecordIsWrittenAgainInPieces(t *testing.T) {
+	w := &world{verdicts: []activities.Judgement{fixable, fixable, pass}, loseAt: 3}
+	e := env(t, w)
+	start(e, input(run.Never, 3))
+	if err := e.GetWorkflowError(); err != nil {
+		t.Fatal(err)
+	}
+	checkFold(t, w)
+	if len(w.events) < 20 || w.largest > 8 {
+		t.Errorf("%d events, at most %d at once", len(w.events), w.largest)
+	}
+}

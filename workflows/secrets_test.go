@@ -279,13 +279,6 @@ func TestSecretsStayInTheWorker(t *testing.T) {
 	for where, forms := range v.leaked() {
 		t.Errorf("%s holds a secret: %q", where, forms)
 	}
-	for _, name := range canaryNames {
-		for where, b := range v.seen {
-			if strings.HasSuffix(where, " history") && redacttest.Find(b, canary(name)) != nil {
-				t.Errorf("%s holds %s", where, name)
-			}
-		}
-	}
 	v.control()
 }
 
@@ -308,6 +301,11 @@ func (v *vault) control() {
 		}
 	}
 	places := slices.Sorted(maps.Keys(found))
+	for _, name := range canaryNames {
+		if !bytes.Contains(v.seen["runs directory: workflows/control/artifacts/plan/iter-0001.raw.txt"], []byte(canary(name))) {
+			t.Errorf("without redaction %s is not found", name)
+		}
+	}
 	t.Logf("without redaction: %d forms in %d places: %q", len(forms), len(places), places)
 	for _, want := range []string{"raw", "json", "json: json", "url", "hex", "base64"} {
 		if !forms[want] {

@@ -27,6 +27,7 @@ type world struct {
 	judged   []activities.Judgement     // of the evaluator, likewise
 	planErr  []error                    // of the first calls of the planner
 	refuse   []*run.Problem             // of the applications, in turn
+	loseAt   int                        // the application that finds the record empty; 0: none
 
 	events   []run.Event
 	state    run.State
@@ -35,6 +36,7 @@ type world struct {
 	guidance [][]run.Guidance // of each call
 	checks   int
 	cleaned  int
+	largest  int // most events that one application brought
 }
 
 func next[T any](list *[]T, none T) T {
@@ -125,9 +127,13 @@ func (w *world) Propose(_ context.Context, c activities.Call) (activities.Propos
 func (w *world) Apply(_ context.Context, in activities.ApplyInput) (activities.ApplyResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.loseAt > 0 && w.loseAt == len(w.applied)+1 {
+		w.loseAt, w.events = 0, nil
+	}
 	if err := w.record(in.Place); err != nil {
 		return activities.ApplyResult{}, err
 	}
+	w.largest = max(w.largest, len(in.Entry.Events))
 	if problem := next(&w.refuse, nil); problem != nil {
 		w.refuse = w.refuse[min(1, len(w.refuse)):]
 		return activities.ApplyResult{Refusal: problem}, nil

@@ -97,7 +97,7 @@ func Artifact(p run.Phase, iteration, call int, suffix string) string {
 }
 
 // Keep stores an artifact under a name relative to artifacts/, whole or not
-// at all, and durably. Keeping the same bytes again is a no-op.
+// at all: its bytes are on disk before it has its name. Keeping the same bytes again is a no-op.
 func (d *Dir) Keep(name string, b []byte) (run.Ref, error) {
 	ref := run.Ref{Name: name, Digest: run.DigestOf(b), Bytes: int64(len(b))}
 	file, err := artifactFile(name)
