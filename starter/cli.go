@@ -48,6 +48,7 @@ const defaultRunsDir = ".runs"
 type cli struct {
 	console
 	runsDir string
+	queue   string // the task queue of the host whose disk holds the runs
 	json    bool
 	plain   bool // no colours
 
@@ -105,6 +106,7 @@ Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&c.runsDir, "runs-dir", defaultRunsDir, "`directory` of the runs' records; its engine.json says where the engine is")
+	flags.StringVar(&c.queue, "task-queue", temporalclient.TaskQueue, "`name` of the task queue: that of the worker whose disk holds the runs")
 	flags.BoolVar(&c.json, "json", false, "print JSON: one object, or one a line")
 	flags.BoolVar(&c.plain, "no-color", false, "print without colours, as NO_COLOR does")
 	root.AddGroup(
@@ -166,7 +168,7 @@ func (c *cli) dial(ctx context.Context) (*runs.Client, func(), error) {
 }
 
 func (c *cli) clientOf(t client.Client) *runs.Client {
-	r := runs.New(t, temporalclient.TaskQueue)
+	r := runs.New(t, c.queue)
 	r.Record = c.recorded
 	return r
 }

@@ -137,7 +137,7 @@ func (c *cli) findEngine(ctx context.Context) []finding {
 	}
 	defer t.Close()
 	reach.OK, reach.Detail = true, fmt.Sprintf("%s, namespace %s, named by %s", target.Address, target.Namespace, target.Source)
-	return []finding{reach, findAttributes(ctx, t, target.Namespace), findWorker(ctx, t)}
+	return []finding{reach, findAttributes(ctx, t, target.Namespace), findWorker(ctx, t, c.queue)}
 }
 
 func findAttributes(ctx context.Context, t client.Client, namespace string) finding {
@@ -161,16 +161,16 @@ func findAttributes(ctx context.Context, t client.Client, namespace string) find
 	return f
 }
 
-func findWorker(ctx context.Context, t client.Client) finding {
+func findWorker(ctx context.Context, t client.Client, queue string) finding {
 	f := finding{Name: "worker", Required: true}
-	served, err := runs.New(t, temporalclient.TaskQueue).Served(ctx)
+	served, err := runs.New(t, queue).Served(ctx)
 	switch {
 	case err != nil:
 		f.Detail = err.Error()
 	case !served:
 		f.Detail = runs.ErrNoWorker.Error()
 	default:
-		f.OK, f.Detail = true, "serves task queue "+temporalclient.TaskQueue
+		f.OK, f.Detail = true, "serves task queue "+queue
 	}
 	return f
 }

@@ -125,7 +125,7 @@ func (c *cli) startHost(ctx context.Context, o hostOptions) (_ *host, err error)
 	if h.log, err = os.OpenFile(filepath.Join(o.local.RunsDir, "worker.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
 		return nil, fmt.Errorf("log of the worker: %w", err)
 	}
-	if err := h.serve(ctx, acts); err != nil {
+	if err := h.serve(ctx, acts, c.queue); err != nil {
 		return nil, err
 	}
 	runsDir, err := filepath.Abs(o.local.RunsDir)
@@ -137,7 +137,7 @@ func (c *cli) startHost(ctx context.Context, o hostOptions) (_ *host, err error)
 }
 
 // serve starts a worker on the engine.
-func (h *host) serve(ctx context.Context, acts *activities.Activities) error {
+func (h *host) serve(ctx context.Context, acts *activities.Activities, queue string) error {
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	where := temporalclient.Options{Engine: h.engine.Address, Logger: log}
 	target, err := temporalclient.Resolve(where)
@@ -150,7 +150,7 @@ func (h *host) serve(ctx context.Context, acts *activities.Activities) error {
 	if err := temporalclient.EnsureSearchAttributes(ctx, h.client, target.Namespace); err != nil {
 		return err
 	}
-	w := worker.New(h.client, temporalclient.TaskQueue, temporalclient.WorkerOptions(""))
+	w := worker.New(h.client, queue, temporalclient.WorkerOptions(""))
 	workflows.Register(w, acts)
 	if err := w.Start(); err != nil {
 		return fmt.Errorf("start the worker: %w", err)

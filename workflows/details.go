@@ -13,6 +13,7 @@ import (
 const (
 	shownGoal    = 600
 	shownProblem = 1200
+	shownAsked   = 1500
 	shownChecks  = 8
 )
 
@@ -228,4 +229,24 @@ func tokens(s *run.Snapshot) string {
 
 func stat(s run.Stat) string {
 	return fmt.Sprintf("%s, +%d −%d", count(s.Files, "file", "files"), s.Added, s.Deleted)
+}
+
+// StaticDetails is what was asked for, as the Web UI shows it beside where the
+// run stands: Markdown of less than 20,000 bytes, the server's limit.
+func StaticDetails(in run.Input) string {
+	var m markdown
+	m.prose(in.Goal, shownAsked)
+	item := func(name, value string) { m.printf("- %s: %s\n", name, code(clipRunes(value, 300))) }
+	item("Repository", in.Repository.Path)
+	item("Base", string(in.Repository.Base))
+	for _, r := range run.Roles {
+		if spec := in.Providers.For(r); spec != "" {
+			item("Provider of the "+string(r), spec)
+		}
+	}
+	for _, check := range in.Checks[:min(len(in.Checks), shownChecks)] {
+		item("Check", check)
+	}
+	item("Approval", string(in.Policy))
+	return m.String()
 }

@@ -99,7 +99,13 @@ type Stat struct {
 	Deleted int `json:"deleted"`
 }
 
-func (s Stat) String() string { return fmt.Sprintf("%d files, +%d -%d", s.Files, s.Added, s.Deleted) }
+func (s Stat) String() string {
+	noun := "files"
+	if s.Files == 1 {
+		noun = "file"
+	}
+	return fmt.Sprintf("%d %s, +%d -%d", s.Files, noun, s.Added, s.Deleted)
+}
 
 // Question is what a person is asked.
 type Question struct {

@@ -25,6 +25,9 @@ const attributePoll = 100 * time.Millisecond
 // under another type, the error names the operator's command.
 func EnsureSearchAttributes(ctx context.Context, c client.Client, namespace string) error {
 	missing, err := missingAttributes(ctx, c, namespace)
+	if _, none := errors.AsType[*serviceerror.NamespaceNotFound](err); none {
+		return fmt.Errorf("namespace %s is not there: create it with temporal operator namespace create --namespace %s, or configure another", namespace, namespace)
+	}
 	if err != nil {
 		return fmt.Errorf("search attributes of namespace %s: %w", namespace, err)
 	}

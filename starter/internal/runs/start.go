@@ -21,11 +21,8 @@ import (
 // goalMemo is the memo that lists show; it is the first line of the goal.
 const goalMemo = "goal"
 
-// The Web UI's limits are 400 and 20,000 bytes.
-const (
-	maxSummary = 100
-	maxDetails = 16 << 10
-)
+// maxSummary is well below the Web UI's limit of 400 bytes.
+const maxSummary = 100
 
 // Start starts a run. An id that was ever given to another one is an
 // *ExistsError: two starts with one id, at once too, make one run.
@@ -65,7 +62,7 @@ func (c *Client) options(in run.Input, status run.Status) client.StartWorkflowOp
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 		EnableEagerStart:                         true,
 		StaticSummary:                            goal,
-		StaticDetails:                            details(in),
+		StaticDetails:                            workflows.StaticDetails(in),
 		Memo:                                     map[string]any{goalMemo: goal},
 		TypedSearchAttributes: temporal.NewSearchAttributes(
 			attribute.Status().ValueSet(string(status)),
@@ -77,33 +74,4 @@ func (c *Client) options(in run.Input, status run.Status) client.StartWorkflowOp
 func firstLine(goal string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(goal), "\n")
 	return terminal.Clip(patch.Display(line), maxSummary)
-}
-
-// details is what was asked for, as the Web UI shows it: Markdown.
-func details(in run.Input) string {
-	var b strings.Builder
-	b.WriteString(patch.Markdown([]byte(clip(in.Goal, maxDetails/2))))
-	item := func(name, value string) {
-		fmt.Fprintf(&b, "- %s: `%s`\n", name, strings.ReplaceAll(patch.Display(clip(value, 300)), "`", "'"))
-	}
-	b.WriteByte('\n')
-	item("Repository", in.Repository.Path)
-	item("Base", string(in.Repository.Base))
-	for _, r := range run.Roles {
-		if spec := in.Providers.For(r); spec != "" {
-			item("Provider of the "+string(r), spec)
-		}
-	}
-	for _, check := range in.Checks[:min(len(in.Checks), 10)] {
-		item("Check", check)
-	}
-	item("Approval", string(in.Policy))
-	return b.String()
-}
-
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

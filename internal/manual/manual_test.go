@@ -1,0 +1,174 @@
+package manual_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/answer"
+	"github.com/ratchet-dev/ratchet/internal/need"
+	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor" // the example runs under the test binary
+	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/provider/command"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/verdict"
+)
+
+const docs = "../../docs"
+
+func page(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(docs, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// blocks are the fenced ones of a language.
+func blocks(t *testing.T, name, lang string) []string {
+	t.Helper()
+	var found []string
+	for _, m := range regexp.MustCompile("(?s)\n```"+lang+"\n(.*?)```").FindAllStringSubmatch(page(t, name), -1) {
+		found = append(found, m[1])
+	}
+	if len(found) == 0 {
+		t.Fatalf("no %s in %s", lang, name)
+	}
+	return found
+}
+
+// decode refuses members that the type does not have.
+func decode(t *testing.T, text string, to any) {
+	t.Helper()
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(to); err != nil {
+		t.Errorf("%T: %v\n%s", to, err, text)
+	}
+}
+
+func TestMessagesAreOfTheTypesTheySay(t *testing.T) {
+	kinds := []struct {
+		member string
+		to     func() any
+	}{
+		{`"payload"`, func() any { return new(map[string]any) }},
+		{`"approval":`, func() any { return new(run.Pending) }},
+		{`"approvalId"`, func() any { return new(run.Decision) }},
+		{`"questionId"`, func() any { return new(run.Reply) }},
+		{`"text"`, func() any { return new(run.Note) }},
+	}
+	for _, text := range blocks(t, "messages.md", "json") {
+		i := slices.IndexFunc(kinds, func(k struct {
+			member string
+			to     func() any
+		}) bool {
+			return strings.Contains(text, k.member)
+		})
+		if i < 0 {
+			t.Errorf("of no known kind: %s", text)
+			continue
+		}
+		decode(t, text, kinds[i].to())
+		if i == 0 {
+			var e run.Event
+			if err := json.Unmarshal([]byte(text), &e); err != nil || e.Seq() == 0 {
+				t.Errorf("event: %v", err)
+			}
+		}
+	}
+}
+
+// TestEveryMemberOfEveryEventIsTold compares the table with the payloads.
+func TestEveryMemberOfEveryEventIsTold(t *testing.T) {
+	text := page(t, "messages.md")
+	for _, p := range []run.Payload{
+		run.RunCreated{}, run.PhaseStarted{}, run.PhaseCompleted{}, run.PhaseFailed{}, run.PatchProduced{}, run.ApprovalRequested{},
+		run.ApprovalGranted{}, run.ApprovalRejected{}, run.PatchApplied{}, run.PatchApplyFailed{}, run.EvaluationPassed{},
+		run.EvaluationFailedFixable{}, run.EvaluationFailedBlocked{}, run.QuestionRaised{}, run.QuestionAnswered{},
+		run.RunCompleted{}, run.RunFailed{}, run.RunCanceled{},
+	} {
+		row := regexp.MustCompile(`(?m)^\| .*` + "`" + string(p.Type()) + "`" + `.*$`).FindString(text)
+		if row == "" {
+			t.Errorf("no row for %s", p.Type())
+			continue
+		}
+		b, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var members map[string]any
+		decode(t, string(b), &members)
+		for member := range members { // those that are always there
+			if member != "runId" && !strings.Contains(row, "`"+member+"`") && !strings.Contains(row, "the same") {
+				t.Errorf("%s: no word of %s", p.Type(), member)
+			}
+		}
+	}
+}
+
+func TestAnswersAreReadAsTheySay(t *testing.T) {
+	want := []answer.Kind{answer.Patch, answer.Ask, answer.Noop}
+	for i, text := range blocks(t, "providers.md", "text") {
+		if i == len(want) {
+			if v, err := verdict.Parse(text); err != nil || v.Decision != verdict.Fix {
+				t.Errorf("verdict %v: %v", v, err)
+			}
+			continue
+		}
+		if a, err := answer.Parse([]byte(text), "stop"); err != nil || a.Kind != want[i] {
+			t.Errorf("%s: %v\n%s", want[i], err, text)
+		}
+	}
+}
+
+// TestTheProviderWorks runs the program of providers.md on the request of providers.md.
+func TestTheProviderWorks(t *testing.T) {
+	examples := blocks(t, "providers.md", "json")
+	var req provider.Request
+	decode(t, examples[0], &req)
+	for _, text := range examples[1:] {
+		decode(t, text, new(provider.Response))
+	}
+	program := filepath.Join(t.TempDir(), "header.py")
+	if err := os.WriteFile(program, []byte(blocks(t, "providers.md", "python")[0]), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := command.New(command.Config{Argv: []string{need.Program(t, "python3"), program}, Dir: t.TempDir(), Environ: os.Environ()})
+	resp, err := p.Generate(t.Context(), req, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := answer.Parse([]byte(resp.RawText), "stop")
+	if err != nil || a.Kind != answer.Patch || !bytes.Contains(a.Diff, []byte("+# SPDX-License-Identifier: MIT\n def total")) {
+		t.Errorf("%v\n%s", err, resp.RawText)
+	}
+	req.Phase, req.Role, req.Constraints.PatchFirst = run.Plan, run.Planner, false
+	if resp, err = p.Generate(t.Context(), req, nil); err != nil || !strings.Contains(resp.RawText, "`src/shop.py`") {
+		t.Errorf("%v\n%s", err, resp.RawText)
+	}
+}
+
+func TestLinksLead(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(docs, "*.md"))
+	if err != nil || len(pages) < 4 {
+		t.Fatalf("%d pages: %v", len(pages), err)
+	}
+	for _, p := range append(pages, filepath.Join(docs, "../README.md")) {
+		b, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`).FindAllStringSubmatch(string(b), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(p), m[1])); err != nil {
+				t.Errorf("%s: %v", p, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package webui_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/engine"
+	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor" // checks run under the test binary
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/workflows"
+)
+
+// site is an engine with its Web UI, a worker in this process, and a repository with one file, greet.go.
+type site struct {
+	t      *testing.T
+	ui     string
+	client client.Client
+	repo   string
+	base   run.Commit
+}
+
+func newSite(t *testing.T, greet string) *site {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs the embedded engine: not with -short")
+	}
+	dir := t.TempDir()
+	s := &site{t: t, repo: filepath.Join(dir, "greeter")}
+	e, err := engine.Start(t.Context(), engine.Options{DB: filepath.Join(dir, "engine.db"), Progress: func(line string) { t.Log(line) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := e.Stop(ctx); err != nil {
+			t.Log(err)
+		}
+	})
+	s.ui = e.UI
+	s.client, err = temporalclient.Dial(t.Context(), temporalclient.Options{Engine: e.Address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.client.Close)
+	s.work(filepath.Join(dir, "runs"))
+	s.makeRepository(greet)
+	return s
+}
+
+func (s *site) work(runsDir string) {
+	s.t.Helper()
+	acts, err := activities.Local{RunsDir: runsDir, Environ: os.Environ()}.Open()
+	if err == nil {
+		err = temporalclient.EnsureSearchAttributes(s.t.Context(), s.client, client.DefaultNamespace)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	w := worker.New(s.client, temporalclient.TaskQueue, temporalclient.WorkerOptions("webui-test"))
+	workflows.Register(w, acts)
+	if err := w.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(w.Stop)
+}
+
+func (s *site) makeRepository(greet string) {
+	s.t.Helper()
+	s.git("init", "-q", "-b", "main", s.repo)
+	if err := os.WriteFile(filepath.Join(s.repo, "greet.go"), []byte(greet), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+	s.git("-C", s.repo, "add", ".")
+	s.git("-C", s.repo, "commit", "-q", "-m", "first")
+	s.base = run.Commit(s.git("-C", s.repo, "rev-parse", "HEAD"))
+}
+
+func (s *site) git(args ...string) string {
+	s.t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@localhost",
+		"GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@localhost")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// replay keeps recorded answers and names the provider that gives them.
+func (s *site) replay(answers map[string]string) string {
+	s.t.Helper()
+	dir := s.t.TempDir()
+	for name, text := range answers {
+		if err := os.WriteFile(filepath.Join(dir, name+".md"), []byte(text), 0o600); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return "replay:" + dir
+}
+
+// input is a run that waits for an approval of each patch.
+func (s *site) input(goal, provider string, checks ...string) run.Input {
+	s.t.Helper()
+	id, err := uuid.NewV7()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return run.Input{
+		RunID: run.ID(id.String()), Goal: goal, Policy: run.Always, Checks: checks,
+		Repository: run.Repository{Path: s.repo, Base: s.base},
+		Providers:  run.Providers{Planner: provider, Developer: provider, Fixer: provider, Dir: s.repo},
+	}
+}
+
+// begin starts the run and returns the URL of its page.
+func (s *site) begin(in run.Input) string {
+	s.t.Helper()
+	wr, err := s.client.ExecuteWorkflow(s.t.Context(), client.StartWorkflowOptions{
+		ID: in.RunID.WorkflowID(), TaskQueue: temporalclient.TaskQueue, StaticSummary: "a run of the tests",
+	}, workflows.Run, workflows.RunInput{Input: &in})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return s.ui + "/namespaces/default/workflows/" + in.RunID.WorkflowID() + "/" + wr.GetRunID()
+}
+
+func (s *site) state(id run.ID) run.State {
+	s.t.Helper()
+	var st run.State
+	v, err := s.client.QueryWorkflow(s.t.Context(), id.WorkflowID(), "", workflows.StateQuery)
+	if err == nil {
+		err = v.Get(&st)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return st
+}
