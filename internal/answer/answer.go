@@ -1,0 +1,106 @@
+// Package answer holds what a developer or a fixer may say: exactly one of
+// PATCH, ASK and NOOP. Parse reads a raw answer as models write it, and refuses,
+// with words that can be given back to the model, every answer whose type is not
+// certain. It finds a diff and keeps its bytes; package patch reads them.
+package answer
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Kind is the type of an answer.
+type Kind string
+
+// The three types of an answer; there is no other.
+const (
+	Patch Kind = "PATCH" // the goal is worked on: a unified diff
+	Ask   Kind = "ASK"   // information is missing, or a risk has to be decided
+	Noop  Kind = "NOOP"  // the goal is already reached
+)
+
+// UnmarshalText accepts the three words only.
+func (k *Kind) UnmarshalText(b []byte) error { return word(k, b, []Kind{Patch, Ask, Noop}) }
+
+func word[T ~string](into *T, b []byte, set []T) error {
+	if !slices.Contains(set, T(b)) {
+		return fmt.Errorf("unknown word %q", b)
+	}
+	*into = T(b)
+	return nil
+}
+
+// Answer is one understood answer. Which fields are set depends on Kind.
+type Answer struct {
+	Kind    Kind   `json:"kind"`
+	Summary string `json:"summary,omitempty"` // one line; the prose around the answer when no summary was declared
+
+	// Diff is the text of the patch with the bytes the model wrote, markers and
+	// fences taken off. Set for PATCH only.
+	Diff []byte `json:"diff,omitempty"`
+
+	Question    string   `json:"question,omitempty"`    // ASK only, never empty there
+	Reason      string   `json:"reason,omitempty"`      // ASK and NOOP
+	NeededInput []string `json:"neededInput,omitempty"` // ASK only: the values asked for
+
+	// Checks are what the model says it ran. They are information; only
+	// checks that were really run count.
+	Checks []ReportedCheck `json:"checks,omitempty"`
+}
+
+// CheckStatus is what a model says about a check it names.
+type CheckStatus string
+
+// The words a checks block may use.
+const (
+	Pass   CheckStatus = "pass"
+	Fail   CheckStatus = "fail"
+	NotRun CheckStatus = "not_run"
+)
+
+// UnmarshalText accepts the three words only.
+func (s *CheckStatus) UnmarshalText(b []byte) error {
+	return word(s, b, []CheckStatus{Pass, Fail, NotRun})
+}
+
+// ReportedCheck is one entry of the checks block.
+type ReportedCheck struct {
+	Command  string      `json:"command"`
+	Status   CheckStatus `json:"status"`
+	ExitCode *int        `json:"exitCode,omitempty"` // nil when the model gave none
+}
+
+// Code says in which way an answer is wrong.
+type Code string
+
+// The ways an answer can be wrong. The set is closed.
+const (
+	Truncated     Code = "truncated"      // the provider did not finish, or a block or a fence has no end
+	TooLarge      Code = "too_large"      // longer than MaxBytes
+	Empty         Code = "empty"          // no text at all
+	NoType        Code = "no_type"        // nothing in it is an answer
+	UnknownType   Code = "unknown_type"   // the declared type is not PATCH, ASK or NOOP
+	BadResult     Code = "bad_result"     // the result block cannot be read
+	ManyResults   Code = "many_results"   // more than one result block
+	ManyPatches   Code = "many_patches"   // more than one patch, and they are not one
+	NoPatch       Code = "no_patch"       // PATCH declared, no diff found
+	NoQuestion    Code = "no_question"    // ASK without a question
+	Contradiction Code = "contradiction"  // parts contradict the declared type
+	UnknownFinish Code = "unknown_finish" // the finish reason is no word of the provider contract
+)
+
+var codes = []Code{Truncated, TooLarge, Empty, NoType, UnknownType, BadResult, ManyResults, ManyPatches, NoPatch, NoQuestion, Contradiction, UnknownFinish}
+
+// UnmarshalText accepts the words of the set only.
+func (c *Code) UnmarshalText(b []byte) error { return word(c, b, codes) }
+
+// Error says why an answer cannot be used. Message is a sentence for the model.
+type Error struct {
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+}
+
+func (e *Error) Error() string { return "answer: " + e.Message }
+
+// MaxBytes is the longest answer that Parse reads.
+const MaxBytes = 16 << 20

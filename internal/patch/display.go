@@ -1,0 +1,122 @@
+package patch
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Display is a path, or any other text of one line, with every character made
+// visible that a terminal obeys or a reader is deceived by: <U+202E> for a
+// character, <0x9B> for a byte that is not UTF-8. Letters of other alphabets that stand in one
+// word with Latin ones are shown in the same way.
+func Display(path string) string { return visible(path, "") }
+
+// wrapAt is how many characters of a line are shown before it is broken.
+const wrapAt = 400
+
+// DisplayDiff is a diff, or any other text of several lines, made visible as
+// Display does it. Line feeds and tabs stay. A line of more than 400 characters goes on in a line
+// that begins with "⋯ ", so that nothing hides beyond the edge.
+func DisplayDiff(text []byte) string {
+	s := visible(string(text), "\n\t")
+	var b strings.Builder
+	b.Grow(len(s))
+	column := 0
+	for _, r := range s {
+		if r == '\n' {
+			column = -1
+		} else if column == wrapAt {
+			b.WriteString("\n⋯ ")
+			column = 0
+		}
+		b.WriteRune(r)
+		column++
+	}
+	return b.String()
+}
+
+// Markdown is a diff made visible and put into a fenced block that nothing in it can close.
+func Markdown(diff []byte) string {
+	s := DisplayDiff(diff)
+	fence := strings.Repeat("`", max(3, longestRun(s, '`')+1))
+	return fence + "diff\n" + strings.TrimSuffix(s, "\n") + "\n" + fence + "\n"
+}
+
+func longestRun(s string, c byte) (longest int) {
+	run := 0
+	for i := range len(s) {
+		if s[i] != c {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return longest
+}
+
+func visible(s, keep string) string {
+	if plain(s, keep) {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		word := wordEnd(s)
+		if word == 0 {
+			_, word = utf8.DecodeRuneInString(s)
+		}
+		mixed := mixesAlphabets(s[:word])
+		for i := 0; i < word; {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			escape(&b, s[i:i+n], r, mixed, keep)
+			i += n
+		}
+		s = s[word:]
+	}
+	return b.String()
+}
+
+func escape(b *strings.Builder, raw string, r rune, mixed bool, keep string) {
+	switch {
+	case r == utf8.RuneError && len(raw) == 1:
+		fmt.Fprintf(b, "<0x%02X>", raw[0])
+	case strings.ContainsRune(keep, r):
+		b.WriteString(raw)
+	case unicode.IsControl(r), deceptive(r), mixed && r > unicode.MaxASCII && unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r):
+		fmt.Fprintf(b, "<U+%04X>", r)
+	default:
+		b.WriteString(raw)
+	}
+}
+
+func plain(s, keep string) bool {
+	for i := range len(s) {
+		if c := s[i]; c >= 0x7f || c < ' ' && !strings.ContainsRune(keep, rune(c)) {
+			return false
+		}
+	}
+	return true
+}
+
+// wordEnd is the length of the run of letters at the beginning of s.
+func wordEnd(s string) int {
+	for i, r := range s {
+		if !unicode.IsLetter(r) {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// mixesAlphabets reports whether word has Latin letters and such of another
+// alphabet whose letters look like them.
+func mixesAlphabets(word string) bool {
+	latin, other := false, false
+	for _, r := range word {
+		latin = latin || unicode.Is(unicode.Latin, r)
+		other = other || unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Coptic, unicode.Lisu)
+	}
+	return latin && other
+}

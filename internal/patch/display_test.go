@@ -1,0 +1,89 @@
+package patch_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/ratchet-dev/ratchet/internal/patch"
+)
+
+// deceivers are what a text can be made to read otherwise with: the characters of the
+// Trojan Source papers, of terminals, and of names that look alike.
+func deceivers() []string {
+	var all []string
+	for _, r := range "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u061c\u200e\u200f\u200b\u200c\u200d\u2060\u2061\u2062\u2063\u2064\ufeff\u00ad\u034f\u115f\u1160\u3164\uffa0\u180e\u2028\u2029\u0085\u009b\u007f\u001b\u0007\u0008\u0000\r\v\f\ufe0f\U000e0041\U000e0101" {
+		all = append(all, "if x {"+string(r)+" return }")
+	}
+	return append(all, "\x1b[2J\x1b[1;1H", "\x1b]0;title\a", "\x1b]8;;http://x\x1b\\link", "raw \x9b31m", "bad utf-8 \xff\xfe", "p\u0430ypal", "\u0441onfig", "s\u03bftring")
+}
+
+func TestNothingDeceptiveIsShown(t *testing.T) {
+	for _, s := range deceivers() {
+		for name, shown := range map[string]string{"path": patch.Display(s), "diff": patch.DisplayDiff([]byte(s)), "Markdown": patch.Markdown([]byte(s))} {
+			for _, r := range shown {
+				if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r)) {
+					t.Errorf("%s of %q shows U+%04X", name, s, r)
+				}
+			}
+			if !strings.Contains(shown, "<U+") && !strings.Contains(shown, "<0x") {
+				t.Errorf("%s of %q hides something: %q", name, s, shown)
+			}
+		}
+	}
+	if n := len(deceivers()); n < 40 {
+		t.Errorf("only %d samples", n)
+	}
+}
+
+func TestPlainTextIsShownAsItIs(t *testing.T) {
+	for _, s := range []string{"", "src/main.go", "naïve café", "日本語", "при\u0432ет", "α + β", "\ttab\nline\n", "emoji 🙂"} {
+		if got := patch.DisplayDiff([]byte(s)); got != s {
+			t.Errorf("%q became %q", s, got)
+		}
+	}
+	if got := patch.Display("a\nb\tc"); got != "a<U+000A>b<U+0009>c" {
+		t.Errorf("a path shows %q", got)
+	}
+}
+
+func TestLongLinesAreBroken(t *testing.T) {
+	got := patch.DisplayDiff([]byte("+" + strings.Repeat(" ", 1000) + "evil()\nnext\n"))
+	for l := range strings.Lines(got) {
+		if len([]rune(l)) > 410 {
+			t.Errorf("a line of %d characters", len([]rune(l)))
+		}
+	}
+	if !strings.Contains(got, "\n⋯ ") || !strings.HasSuffix(got, "evil()\nnext\n") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestMarkdownCannotBeClosed(t *testing.T) {
+	got := patch.Markdown([]byte("+```\n+# not a heading\n````\n"))
+	if !strings.HasPrefix(got, "`````diff\n") || !strings.HasSuffix(got, "\n`````\n") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestReportIsSafeOnATerminal(t *testing.T) {
+	raw := "--- /dev/null\n+++ b/x.txt\n@@ -0,0 +1,1 @@\n+" + strings.Join(deceivers()[:30], "") + "\U000e0041 <&>\n"
+	r := patch.Check(memory{}, []byte(raw), "stop", patch.Limits{})
+	if r.Result != patch.Applied {
+		t.Fatalf("%+v", r.Error)
+	}
+	out, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range string(out) {
+		if c != '\n' && (unicode.IsControl(c) || unicode.Is(unicode.Cf, c)) {
+			t.Errorf("the report shows U+%04X", c)
+		}
+	}
+	var back struct{ Diff string }
+	if err := json.Unmarshal(out, &back); err != nil || back.Diff != r.Diff {
+		t.Errorf("the diff reads back as %q, %v; want %q", back.Diff, err, r.Diff)
+	}
+}

@@ -1,0 +1,226 @@
+package patch
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/ratchet-dev/ratchet/internal/patch/place"
+	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
+)
+
+// editor makes the content of one file from its placed hunks.
+type editor struct {
+	*planner
+	file  *place.File
+	path  string
+	hunks []udiff.Hunk
+
+	spans  []span
+	marked bool // some hunk says whether the last line has a line feed
+}
+
+// span replaces the lines [at, end) of the file.
+type span struct {
+	at, end int
+	hunk    int
+	lines   []udiff.Line // the added ones
+	exact   bool         // the hunk agrees with the file in every byte
+	indent  reindent
+}
+
+func (e *editor) run(matches []place.Match, placed []place.Hunk) ([]byte, *Refusal) {
+	for i, m := range matches {
+		if r := e.hunk(i, m, placed[i]); r != nil {
+			return nil, r
+		}
+	}
+	slices.SortStableFunc(e.spans, func(a, b span) int { return cmp.Or(a.at-b.at, a.end-b.end) })
+	for i := 1; i < len(e.spans); i++ {
+		a, b := e.spans[i-1], e.spans[i]
+		if a.hunk != b.hunk && (b.at < a.end || b.at == a.at) {
+			return nil, &Refusal{Kind: Overlap, Path: e.path, Hunk: b.hunk + 1,
+				Message: fmt.Sprintf("it changes the same lines as hunk %d, around line %d of the file; make them one hunk", a.hunk+1, b.at+1)}
+		}
+	}
+	return e.compose(), nil
+}
+
+// hunk turns a placed hunk into spans and notes what had to be made good.
+func (e *editor) hunk(i int, m place.Match, h place.Hunk) *Refusal {
+	e.report(i, m, h)
+	indent := reindent{}
+	if m.Level >= place.Blanks {
+		var ok bool
+		if indent, ok = indentation(m.Lines, e.file.Lines[m.At:m.End()]); !ok {
+			return &Refusal{Kind: DeletedLineDiffers, Path: e.path, Hunk: i + 1,
+				Message: "the deleted lines are indented otherwise than in the file, and not in one way; the file has:\n" + around(e.file, m.At)}
+		}
+		if indent.note != "" {
+			e.repair(e.path, i+1, RepairIndentation, indent.note)
+		}
+	}
+	at := m.At
+	open := false
+	for _, l := range m.Lines {
+		e.marked = e.marked || l.NoEOL
+		if l.Op == udiff.Context {
+			at++
+			open = false
+			continue
+		}
+		if !open {
+			e.spans = append(e.spans, span{at: at, end: at, hunk: i, exact: m.Level == place.Exact, indent: indent})
+			open = true
+		}
+		s := &e.spans[len(e.spans)-1]
+		if l.Op == udiff.Delete {
+			at++
+			s.end = at
+		} else {
+			s.lines = append(s.lines, l)
+		}
+	}
+	return nil
+}
+
+// report notes the repairs of one hunk.
+func (e *editor) report(i int, m place.Match, h place.Hunk) {
+	n := i + 1
+	if !h.Counted && h.Readings[m.Reading].Note == "" {
+		e.repair(e.path, n, RepairCounts, "")
+	}
+	if m.At != h.Start {
+		e.repair(e.path, n, RepairLines, fmt.Sprintf("found at line %d", m.At+1))
+	}
+	switch h.Readings[m.Reading].Note {
+	case udiff.NoteTail:
+		e.repair(e.path, n, RepairTail, "")
+	case udiff.NoteWrapped:
+		e.repair(e.path, n, RepairWrapped, "")
+	case udiff.NoteBlank:
+		e.repair(e.path, n, RepairAddedBlank, "")
+	}
+	bare := func(l udiff.Line) bool { return l.Bare && len(l.Text) > 0 }
+	if m.Level != place.Altered && slices.ContainsFunc(m.Lines, bare) {
+		e.repair(e.path, n, RepairContextSpace, "")
+	}
+	switch m.Level {
+	case place.LineEnds:
+		e.repair(e.path, n, RepairLineEnds, "")
+	case place.Trailing, place.Blanks:
+		e.repair(e.path, n, RepairBlanks, "")
+	case place.Punctuation:
+		e.repair(e.path, n, RepairPunctuation, "")
+	case place.Altered:
+		e.repair(e.path, n, RepairAltered, "a context line is not as in the file")
+		e.change.Sensitive = append(e.change.Sensitive, Reason{Path: e.path, Reason: fmt.Sprintf("a context line of hunk %d is not as in the file", n)})
+	}
+}
+
+// compose writes the file with the spans replaced. Lines outside of them are copied.
+func (e *editor) compose() []byte {
+	var out [][]byte
+	at := 0
+	returns := e.mostlyReturns()
+	for _, s := range e.spans {
+		out = append(out, e.file.Lines[at:s.at]...)
+		for k, l := range s.lines {
+			out = append(out, e.added(s, k, l, returns))
+		}
+		at = s.end
+	}
+	kept := e.file.Lines[at:]
+	out = append(out, kept...)
+	return e.join(out, len(kept) > 0, returns)
+}
+
+// added is an added line as it goes into the file. In a hunk that is not the file's
+// in every byte, it takes indentation and line end from the file: from the line it replaces, else
+// from the one before, else from most lines.
+func (e *editor) added(s span, k int, l udiff.Line, returns bool) []byte {
+	if s.exact && e.anchored(s) {
+		return l.Text
+	}
+	text := s.indent.apply(bytes.TrimRight(l.Text, "\r"))
+	model := min(s.at+k, s.end-1)
+	if model < s.at {
+		model = s.at - 1
+	}
+	if model >= 0 && (model < len(e.file.Lines)-1 || !e.file.NoEOL) {
+		returns = bytes.HasSuffix(e.file.Lines[model], []byte("\r"))
+	}
+	if returns {
+		text = append(bytes.Clone(text), '\r')
+	}
+	return text
+}
+
+// anchored reports whether the hunk of s has an old line at all: without one it
+// says nothing about the file's line ends.
+func (e *editor) anchored(s span) bool {
+	return slices.ContainsFunc(e.hunks[s.hunk].Lines, func(l udiff.Line) bool { return l.Op != udiff.Insert }) || len(e.file.Lines) == 0
+}
+
+// mostlyReturns reports whether most lines of the file end in CR LF.
+func (e *editor) mostlyReturns() bool {
+	n := 0
+	for _, l := range e.file.Lines {
+		if bytes.HasSuffix(l, []byte("\r")) {
+			n++
+		}
+	}
+	return 2*n > len(e.file.Lines)
+}
+
+// join puts the lines together and decides about the last line feed: a kept last
+// line stays as it is; for an added one the marker says it or, when the diff
+// has none at the end of this file, the file as it was.
+func (e *editor) join(out [][]byte, kept, returns bool) []byte {
+	if len(out) == 0 {
+		return nil
+	}
+	ended := true
+	switch last := e.lastAdded(); {
+	case kept:
+		ended = !e.file.NoEOL
+	case last == nil:
+	case e.marked:
+		ended = !last.NoEOL
+	case e.file.NoEOL:
+		ended = false
+		e.repair(e.path, 0, RepairFinalNewline, "the file still ends without a line feed")
+	}
+	if e.file.NoEOL && !kept && returns {
+		e.inner(out)
+	}
+	text := bytes.Join(out, []byte("\n"))
+	if ended {
+		text = append(text, '\n')
+	}
+	return text
+}
+
+// lastAdded is the added line that ends the file, nil when none does.
+func (e *editor) lastAdded() *udiff.Line {
+	if len(e.spans) == 0 {
+		return nil
+	}
+	s := e.spans[len(e.spans)-1]
+	if s.end != len(e.file.Lines) || len(s.lines) == 0 {
+		return nil
+	}
+	return &s.lines[len(s.lines)-1]
+}
+
+// inner gives the line that was the last, and is followed by others now, the carriage
+// return of the others.
+func (e *editor) inner(out [][]byte) {
+	last := e.file.Lines[len(e.file.Lines)-1]
+	for i := range len(out) - 1 {
+		if len(out[i]) > 0 && len(last) > 0 && &out[i][0] == &last[0] {
+			out[i] = append(bytes.Clone(last), '\r')
+		}
+	}
+}

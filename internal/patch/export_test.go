@@ -1,0 +1,4 @@
+package patch
+
+// WriteFaulty is Write with fault called before every step.
+var WriteFaulty = write

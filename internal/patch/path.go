@@ -1,0 +1,94 @@
+package patch
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	maxPath      = 1024 // bytes
+	maxComponent = 255  // bytes
+)
+
+// ownPrefix begins the names of files that Write makes for a while.
+const ownPrefix = ".ratchet-"
+
+var (
+	shortGit = regexp.MustCompile(`^gi[^.]{0,5}~[0-9]+$`)
+	device   = regexp.MustCompile(`^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])$`)
+)
+
+// checkPath gives the rule that forbids a name, empty when none does. The rules
+// hold for every system that the repository may be checked out on.
+func checkPath(name string) string {
+	switch {
+	case name == "":
+		return "the name is empty"
+	case len(name) > maxPath:
+		return fmt.Sprintf("the name has more than %d bytes", maxPath)
+	case !utf8.ValidString(name):
+		return "the name is not UTF-8"
+	case strings.HasPrefix(name, "/"):
+		return "the name is absolute; names are relative to the top of the repository"
+	case strings.ContainsAny(name, `\:`):
+		return "the name holds a backslash or a colon"
+	}
+	for _, r := range name {
+		if unicode.IsControl(r) || deceptive(r) {
+			return fmt.Sprintf("the name holds the invisible character U+%04X", r)
+		}
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if rule := checkComponent(part); rule != "" {
+			return rule
+		}
+	}
+	return ""
+}
+
+func checkComponent(part string) string {
+	folded := strings.ToLower(strings.TrimRight(part, " ."))
+	stem, _, _ := strings.Cut(folded, ".")
+	switch {
+	case part == "":
+		return "a part of the name is empty"
+	case part == "." || part == "..":
+		return `a part of the name is "` + part + `"`
+	case len(part) > maxComponent:
+		return fmt.Sprintf("a part of the name has more than %d bytes", maxComponent)
+	case folded == ".git" || shortGit.MatchString(folded):
+		return "the name lies in git's own directory, or could be taken for it"
+	case strings.HasPrefix(folded, ownPrefix):
+		return "a part of the name is one of those that are used while a patch is applied"
+	case strings.HasSuffix(part, " ") || strings.HasSuffix(part, "."):
+		return "a part of the name ends in a blank or a dot"
+	case device.MatchString(strings.TrimRight(stem, " ")):
+		return "a part of the name is a device on some systems"
+	}
+	return ""
+}
+
+// deceptive reports whether r shows as nothing, or changes how what is around it shows.
+func deceptive(r rune) bool {
+	switch {
+	case unicode.Is(unicode.Cf, r), unicode.Is(unicode.Zl, r), unicode.Is(unicode.Zp, r):
+		return true
+	case r == 0x034f, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x3164, r == 0xffa0:
+		return true // shown as nothing though a mark or a letter
+	}
+	return unicode.Is(unicode.Variation_Selector, r) || unicode.Is(unicode.Co, r)
+}
+
+// fold is equal for names that are one name where letter case does not count.
+func fold(name string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			least = min(least, f)
+		}
+		return least
+	}, name)
+}

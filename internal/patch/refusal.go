@@ -1,0 +1,43 @@
+package patch
+
+import "fmt"
+
+// RefusalKind says why a diff is refused.
+type RefusalKind string
+
+// The kinds of a refusal; the set is closed. Truncated and Envelope are given
+// by the answer's gate.
+const (
+	Truncated          RefusalKind = "truncated"
+	Envelope           RefusalKind = "envelope"
+	NotADiff           RefusalKind = "not_a_diff"
+	BadPath            RefusalKind = "path"
+	Policy             RefusalKind = "policy"
+	NoSuchFile         RefusalKind = "no_such_file"
+	Exists             RefusalKind = "exists"
+	ContextNotFound    RefusalKind = "context_not_found"
+	Ambiguous          RefusalKind = "ambiguous"
+	AlreadyApplied     RefusalKind = "already_applied"
+	DeletedLineDiffers RefusalKind = "deleted_line_differs"
+	Overlap            RefusalKind = "overlap"
+	TooBig             RefusalKind = "limits"
+)
+
+// Refusal says why a diff was not applied, in words for whoever wrote it.
+type Refusal struct {
+	Kind       RefusalKind `json:"kind"`
+	Path       string      `json:"path,omitempty"`
+	Hunk       int         `json:"hunk,omitempty"`       // from 1 within the file, as the diff has them; 0 when it is about the file
+	Message    string      `json:"message"`              // several lines; shows the first line that differs and the file's lines around it
+	Candidates []int       `json:"candidates,omitempty"` // ambiguous: the line numbers where the hunk would fit
+}
+
+func (r *Refusal) Error() string {
+	switch {
+	case r.Path == "":
+		return fmt.Sprintf("patch refused: %s: %s", r.Kind, r.Message)
+	case r.Hunk == 0:
+		return fmt.Sprintf("patch refused: %s: %s: %s", Display(r.Path), r.Kind, r.Message)
+	}
+	return fmt.Sprintf("patch refused: %s: hunk %d: %s: %s", Display(r.Path), r.Hunk, r.Kind, r.Message)
+}

@@ -1,0 +1,95 @@
+package patch_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/patch"
+)
+
+const swap = "--- a/x.txt\n+++ b/x.txt\n@@ -1,2 +1,2 @@\n a\n-b\n+B\n"
+
+func TestReport(t *testing.T) {
+	const block = "<<<AIO_RESULT_START>>>\n%<<<AIO_RESULT_END>>>\n"
+	for _, tt := range []struct {
+		name, raw, finish string
+		result            patch.Result
+		code              string
+		says              []string // in the JSON
+	}{
+		{name: "applied", raw: "Swapped.\n```diff\n" + swap + "```\n", finish: "stop", result: patch.Applied, says: []string{`"summary":"Swapped."`, `"change":"modified"`, `"added":1`, `"deleted":1`, `"repairs":[]`, `"diff":"diff --git`}},
+		{name: "ask", raw: strings.Replace(block, "%", "type: ASK\nquestion: Which?\nneeded_input:\n- name\n", 1), finish: "stop", result: patch.Asked, says: []string{`"question":"Which?"`, `"neededInput":["name"]`, `"files":[]`}},
+		{name: "noop", raw: strings.Replace(block, "%", "type: NOOP\nreason: done\n", 1), finish: "stop", result: patch.Nothing, says: []string{`"reason":"done"`}},
+		{name: "cut answer", raw: swap, finish: "length", result: patch.Refused, code: "truncated"},
+		{name: "no answer", raw: "I cannot.", finish: "stop", result: patch.Refused, code: "no_type"},
+		{name: "refused diff", raw: strings.Replace(swap, "\n a\n", "\n z\n", 1), finish: "stop", result: patch.Refused, code: "context_not_found", says: []string{`"path":"x.txt"`, `"hunk":1`, `line 1 of the file`}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			lay(t, dir, map[string]string{"x.txt": "a\nb\n"})
+			root := open(t, dir)
+			before := picture(t, dir)
+			r := patch.Check(patch.Dir(root), []byte(tt.raw), tt.finish, patch.Limits{})
+			samePicture(t, picture(t, dir), before)
+			check(t, r, tt.result, tt.code, tt.says)
+			r = patch.Apply(root, []byte(tt.raw), tt.finish, patch.Limits{})
+			check(t, r, tt.result, tt.code, tt.says)
+			if text, _ := os.ReadFile(filepath.Join(dir, "x.txt")); (string(text) == "a\nB\n") != (tt.result == patch.Applied) {
+				t.Errorf("x.txt is %q", text)
+			}
+		})
+	}
+}
+
+func check(t *testing.T, r patch.Report, result patch.Result, code string, says []string) {
+	t.Helper()
+	raw, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Result != result || code != "" && (r.Error == nil || r.Error.Code != code) || code == "" && r.Error != nil {
+		t.Errorf("got %s", raw)
+	}
+	for _, s := range says {
+		if !strings.Contains(string(raw), s) {
+			t.Errorf("%s is not in %s", s, raw)
+		}
+	}
+}
+
+func TestApplyTwiceIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	lay(t, dir, map[string]string{"x.txt": "a\nb\n"})
+	root := open(t, dir)
+	for i, want := range []patch.Result{patch.Applied, patch.Refused} {
+		if r := patch.Apply(root, []byte(swap), "stop", patch.Limits{}); r.Result != want {
+			t.Errorf("time %d: %s %+v", i+1, r.Result, r.Error)
+		}
+	}
+}
+
+func TestApplyPutsRightWhatWasInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	lay(t, dir, map[string]string{"x.txt": "a\nb\n"})
+	root := open(t, dir)
+	c := plan(t, patch.Dir(root), swap)
+	steps := 0
+	_ = patch.WriteFaulty(root, c, func(step, _ string) error {
+		if steps++; step == "sync directory" || step == "undo" {
+			return os.ErrPermission // as if the process had ended
+		}
+		return nil
+	})
+	if r := patch.Check(patch.Dir(root), []byte(swap), "stop", patch.Limits{}); r.Error == nil || r.Error.Code != patch.CodeIO {
+		t.Errorf("a half-made change was not noticed: %+v", r)
+	}
+	if r := patch.Apply(root, []byte(swap), "stop", patch.Limits{}); r.Result != patch.Applied {
+		t.Errorf("%+v", r.Error)
+	}
+	want := t.TempDir()
+	lay(t, want, map[string]string{"x.txt": "a\nB\n"})
+	samePicture(t, picture(t, dir), picture(t, want))
+}

@@ -1,0 +1,73 @@
+package udiff
+
+import (
+	"bytes"
+	"errors"
+)
+
+// Complete reports whether text has a diff that does not break off: its last hunk has all
+// the lines that its header promises, or its last section says what it does without hunks.
+func Complete(text []byte) bool {
+	d, err := Parse(text, nobody, true)
+	if err != nil {
+		return false
+	}
+	last := d.Sections[len(d.Sections)-1]
+	if n := len(last.Hunks); n > 0 {
+		return !last.Hunks[n-1].owed()
+	}
+	moved := (last.Rename || last.Copy) && last.To != ""
+	return last.Old == "" && (moved || last.NewMode != "" || last.Removed)
+}
+
+// owed reports whether the header of h promises more lines than there are.
+func (h *Hunk) owed() bool {
+	if h.Old.Start == Unstated {
+		return false
+	}
+	old, new := counts(h.Lines)
+	return old < h.Old.Lines || new < h.New.Lines
+}
+
+func nobody(string) bool { return false }
+
+// Looks reports whether text has a header of a diff and a hunk or another change.
+func Looks(text []byte) bool {
+	_, err := Parse(text, nobody, true)
+	e, _ := errors.AsType[*SyntaxError](err)
+	return err == nil || e != nil && e.TooBig
+}
+
+// Starts reports whether text begins with the header of a file.
+func Starts(text []byte) bool {
+	first, rest, _ := bytes.Cut(text, []byte("\n"))
+	if IsGitHeader(first) {
+		return true
+	}
+	second, third, _ := bytes.Cut(rest, []byte("\n"))
+	return IsFileHeader(first, second) && (len(bytes.TrimSpace(third)) == 0 || IsHunkHeader(third))
+}
+
+// Names gives the names that the sections of text carry, without git's prefixes.
+func Names(text []byte) []string {
+	d, err := Parse(text, nobody, true)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, s := range d.Sections {
+		for _, n := range []string{s.GitOld, s.GitNew, s.Old, s.New, s.From, s.To} {
+			if n != "" && n != Null {
+				names = append(names, bareName(n))
+			}
+		}
+	}
+	return names
+}
+
+func bareName(n string) string {
+	if len(n) > 2 && (n[:2] == "a/" || n[:2] == "b/") {
+		return n[2:]
+	}
+	return n
+}

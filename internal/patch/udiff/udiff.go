@@ -1,0 +1,86 @@
+// Package udiff reads unified diffs as models write them and writes them as git
+// does. Reading is lenient about form: counts and line numbers are hints, headers may
+// be missing or odd, prose may stand around. It decides nothing about a file;
+// where the text alone leaves a doubt, it hands over the possible readings.
+package udiff
+
+// Op is what a hunk line does.
+type Op byte
+
+// The three operations; their values are the characters of the format.
+const (
+	Context Op = ' '
+	Delete  Op = '-'
+	Insert  Op = '+'
+)
+
+// Line is one line of a hunk.
+type Line struct {
+	Op    Op
+	Text  []byte // without the operation and the line feed; a carriage return stays
+	NoEOL bool   // "\ No newline at end of file" follows it
+	Bare  bool   // it had no operation: an empty line, or one that begins with another character
+}
+
+// Unstated is a number that a hunk header does not give, or gives in a form that
+// means nothing.
+const Unstated = -1
+
+// Range is one side of a hunk header. Start counts from 1.
+type Range struct {
+	Start int // Unstated when there is no usable number
+	Lines int // Unstated when there is no usable number; 1 when only the start is given
+}
+
+// Hunk is the text between one @@ line and the next header.
+type Hunk struct {
+	At       int // its @@ line in the text, from 1
+	Old, New Range
+	Lines    []Line
+	Fit      int // how many Lines fulfil the counts of the header exactly; -1 when none do
+}
+
+// Section is everything a diff says about one file. Names are unquoted and still
+// have their prefixes.
+type Section struct {
+	At  int  // its first line in the text, from 1
+	Git bool // begins with a diff --git line
+
+	GitOld, GitNew string // names on the diff --git line; empty when they cannot be told apart
+	Old, New       string // names on the --- and +++ lines; empty when absent
+	From, To       string // names of a rename or copy
+
+	Rename, Copy     bool
+	Created, Removed bool   // new file mode, deleted file mode
+	OldMode, NewMode string // octal digits as written; empty when absent
+	OldID, NewID     string // blob ids of the index line
+	IndexMode        string // mode of the index line
+	Binary           bool
+
+	Hunks []Hunk
+}
+
+// Null is the name of no file.
+const Null = "/dev/null"
+
+// Diff is a parsed text.
+type Diff struct {
+	Sections []Section
+	Unsure   bool // a header inside of a hunk was taken for one on the word of Known alone
+	CRLF     bool // the @@ line of a hunk ended in CR LF: its carriage returns are not the file's and have been taken off
+}
+
+// Bounds of what is read of one text.
+const (
+	MaxSections = 10_000
+	MaxHunks    = 100_000
+)
+
+// SyntaxError says why a text is no unified diff.
+type SyntaxError struct {
+	Line   int // from 1; 0 when it is about the whole text
+	Msg    string
+	TooBig bool // it may be one, but is over MaxSections or MaxHunks
+}
+
+func (e *SyntaxError) Error() string { return e.Msg }
