@@ -13,7 +13,6 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/redact"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
@@ -54,9 +53,6 @@ const (
 	InvalidError  = "Invalid"  // the input can never work
 	ArtifactError = "Artifact" // an artifact is gone or was altered
 )
-
-// limits are those of every patch.
-var limits = patch.Limits{}
 
 // permanent marks an error that trying again cannot mend.
 func permanent(kind string, err error) error {

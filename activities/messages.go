@@ -28,6 +28,7 @@ type Call struct {
 	Dir       string        `json:"dir,omitempty"`
 	Timeout   time.Duration `json:"timeout"`
 	Head      run.Commit    `json:"head"`
+	Patches   run.Size      `json:"patches,omitzero"` // bounds the patch that is answered
 }
 
 // Artifact names an artifact of the call.

@@ -86,7 +86,7 @@ func (a *Activities) propose(ctx context.Context, c Call, ans answer.Answer, out
 		return err
 	}
 	defer w.Close()
-	change, err := patch.Plan(w.Tree(ctx, c.Head), ans.Diff, limits)
+	change, err := patch.Plan(w.Tree(ctx, c.Head), ans.Diff, patch.Limits{Files: c.Patches.Files, Bytes: c.Patches.Bytes})
 	refusal, refused := errors.AsType[*patch.Refusal](err)
 	if err != nil && !refused {
 		return fmt.Errorf("plan the patch: %w", err)

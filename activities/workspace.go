@@ -78,7 +78,7 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) (ApplyResult, err
 		return ApplyResult{}, err
 	}
 	defer w.Close()
-	change, err := patch.Plan(w.Tree(ctx, in.Base), diff, limits)
+	change, err := patch.Plan(w.Tree(ctx, in.Base), diff, rendered)
 	if refusal, ok := errors.AsType[*patch.Refusal](err); ok {
 		return ApplyResult{Refusal: problem(refusal)}, nil
 	}
@@ -104,6 +104,10 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) (ApplyResult, err
 	}
 	return out, err
 }
+
+// rendered are the limits of a diff that was rendered from one that kept the
+// run's: it may be longer, for its context is complete.
+var rendered = patch.Limits{Files: 1 << 20, Hunks: 1 << 20, Bytes: 64 << 20, Line: 64 << 20}
 
 // commitMessage is a function of the input, as the commit's id must be.
 func commitMessage(in ApplyInput) string {

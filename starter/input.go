@@ -25,7 +25,7 @@ import (
 // been started then.
 func (c *cli) input(ctx context.Context, f runFlags) (run.Input, error) {
 	in := run.Input{
-		RunID: run.ID(f.id), CheckEnv: f.env, MaxFix: &f.maxFix, Timeouts: f.limits, MaxTokens: f.maxTokens,
+		RunID: run.ID(f.id), CheckEnv: f.env, MaxFix: &f.maxFix, Timeouts: f.limits, MaxTokens: f.maxTokens, Patches: f.patches,
 	}
 	if f.id == "" {
 		id, err := uuid.NewV7()
@@ -128,6 +128,7 @@ func (f runFlags) validate(in run.Input) error {
 		}
 	}
 	negative := map[string]bool{
+		"--max-patch-files": f.patches.Files < 0, "--max-patch-bytes": f.patches.Bytes < 0,
 		"--max-fix": f.maxFix < 0, "--max-tokens": f.maxTokens < 0,
 		"--timeout": f.limits.Provider < 0, "--check-timeout": f.limits.Check < 0,
 		"--approval-timeout": f.limits.Approval < 0, "--answer-timeout": f.limits.Answer < 0,

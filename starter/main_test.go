@@ -252,6 +252,8 @@ func TestPatchCommand(t *testing.T) {
 		{"a patch that fits", change("bad", "good"), nil, 0, `"result":"applied"`, "good\n"},
 		{"a patch that is only checked", change("bad", "good"), []string{"--check"}, 0, `"result":"applied"`, "bad\n"},
 		{"a patch that does not fit", change("other", "good"), nil, 1, `"result":"refused"`, "bad\n"},
+		{"a patch over the limit", change("bad", "good"), []string{"--max-bytes", "10"}, 1, `"code":"limits"`, "bad\n"},
+		{"a patch that the model did not finish", change("bad", "good"), []string{"--finish", "length"}, 1, `"code":"truncated"`, "bad\n"},
 		{"a question", "<<<AIO_RESULT_START>>>\ntype: ASK\nquestion: Which?\nreason: unclear\n<<<AIO_RESULT_END>>>\n", nil, 0, `"result":"ask"`, "bad\n"},
 		{"nothing to do", "<<<AIO_RESULT_START>>>\ntype: NOOP\nreason: done\n<<<AIO_RESULT_END>>>\n", nil, 0, `"result":"noop"`, "bad\n"},
 		{"no answer", "hello", nil, 1, `"result":"refused"`, "bad\n"},

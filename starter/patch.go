@@ -14,8 +14,9 @@ import (
 )
 
 func (c *cli) patchCommand() *cobra.Command {
-	var repo string
+	var repo, finish string
 	var check bool
+	var limits patch.Limits
 	cmd := &cobra.Command{
 		Use:   "patch --repo DIR",
 		Short: "Apply a raw answer to a directory, as a run would",
@@ -25,10 +26,13 @@ is a refusal.`,
 		Example: "  starter patch --repo . --check < answer.md\n  starter patch --repo . < answer.md | jq .files",
 		Args:    exactly(0, "no arguments"),
 		RunE: c.do(func(context.Context, []string) error {
-			if repo == "" {
+			switch {
+			case repo == "":
 				return usagef("no directory given: name it with --repo")
+			case limits.Files < 0 || limits.Bytes < 0:
+				return usagef("a limit is negative")
 			}
-			report, err := patchDir(repo, c.in, check)
+			report, err := patchDir(repo, c.in, finish, limits, check)
 			if err != nil {
 				return err
 			}
@@ -43,10 +47,13 @@ is a refusal.`,
 	}
 	cmd.Flags().StringVar(&repo, "repo", "", "`directory` that the patch is for")
 	cmd.Flags().BoolVar(&check, "check", false, "only say what would happen")
+	cmd.Flags().StringVar(&finish, "finish", "", "`reason` why the model stopped: stop, length, timeout or error; unknown when it is not given")
+	cmd.Flags().IntVar(&limits.Files, "max-files", 0, "most `files` that a patch may change; 0 is 500")
+	cmd.Flags().IntVar(&limits.Bytes, "max-bytes", 0, "most `bytes` that a diff may have; 0 is 8 MiB")
 	return cmd
 }
 
-func patchDir(dir string, in io.Reader, check bool) (patch.Report, error) {
+func patchDir(dir string, in io.Reader, finish string, limits patch.Limits, check bool) (patch.Report, error) {
 	raw, err := io.ReadAll(io.LimitReader(in, answer.MaxBytes+1)) // one more, so that the parser sees that it is too long
 	if err != nil {
 		return patch.Report{}, fmt.Errorf("read the answer: %w", err)
@@ -57,7 +64,7 @@ func patchDir(dir string, in io.Reader, check bool) (patch.Report, error) {
 	}
 	defer root.Close()
 	if check {
-		return patch.Check(patch.Dir(root), raw, "", patch.Limits{}), nil
+		return patch.Check(patch.Dir(root), raw, finish, limits), nil
 	}
-	return patch.Apply(root, raw, "", patch.Limits{}), nil
+	return patch.Apply(root, raw, finish, limits), nil
 }

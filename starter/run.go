@@ -26,6 +26,7 @@ type runFlags struct {
 	maxFix          int
 	limits          run.Limit
 	maxTokens       int64
+	patches         run.Size
 	detach          bool
 	id              string
 	goalGiven, file bool
@@ -81,6 +82,8 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.limits.Check, "check-timeout", defaults.Check, "limit of each check")
 	flags.DurationVar(&f.limits.Approval, "approval-timeout", 0, "limit of each wait for an approval, after which the run is canceled; 0 waits for ever")
 	flags.DurationVar(&f.limits.Answer, "answer-timeout", 0, "limit of each wait for an answer, after which the run is canceled; 0 waits for ever")
+	flags.IntVar(&f.patches.Files, "max-patch-files", 0, "most files that a patch may change; 0 is 500")
+	flags.IntVar(&f.patches.Bytes, "max-patch-bytes", 0, "most bytes that a diff may have; 0 is 8 MiB")
 	flags.Int64Var(&f.maxTokens, "max-tokens", 0, "token budget, after which the run asks; 0 is none")
 	flags.BoolVar(&f.detach, "detach", false, "print the run id and do not follow")
 	flags.StringVar(&f.id, "id", "", "`id` of the run; default: a new UUID")

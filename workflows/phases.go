@@ -97,7 +97,7 @@ func (r *runner) call(ctx workflow.Context, activity any, input func(activities.
 	c := activities.Call{
 		Phase: phase, Iteration: s.State.Iteration, Number: s.Calls[phase],
 		Provider: s.Input.Providers.For(phase.Role()), Dir: s.Input.Providers.Dir,
-		Timeout: limit, Head: s.Head,
+		Timeout: limit, Head: s.Head, Patches: s.Input.Patches,
 	}
 	ctx = thinking(ctx, limit, fmt.Sprintf("%s %d: %s", phase, c.Iteration, c.Provider))
 	return r.do(ctx, activity, func(p activities.Place) any {

@@ -33,6 +33,13 @@ type Input struct {
 	MaxFix    *int  `json:"maxFixIterations,omitempty"`
 	Timeouts  Limit `json:"timeouts"`
 	MaxTokens int64 `json:"maxTokens,omitempty"` // zero: no budget
+	Patches   Size  `json:"patches,omitzero"`    // of each patch
+}
+
+// Size bounds a patch. Zero members mean the patch engine's own limits.
+type Size struct {
+	Files int `json:"files,omitempty"` // changed files
+	Bytes int `json:"bytes,omitempty"` // of the diff
 }
 
 // Repository says where a run starts from.
@@ -124,6 +131,7 @@ func (in Input) Validate() error {
 	refuse(total > MaxCheckBytes, "the checks have %d bytes, at most %d fit: put them into a script", total, MaxCheckBytes)
 	refuse(in.Policy == "", "no approval policy given: always, risky or never")
 	refuse(in.Fixes() < 0, "the number of fixes is negative")
+	refuse(in.Patches.Files < 0 || in.Patches.Bytes < 0, "a limit of the patches is negative")
 	refuse(in.MaxTokens < 0, "the token budget is negative")
 	for _, d := range []time.Duration{in.Timeouts.Provider, in.Timeouts.Check, in.Timeouts.Approval, in.Timeouts.Answer} {
 		refuse(d < 0, "a time limit is negative: %v", d)
