@@ -1,0 +1,250 @@
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/workflows"
+)
+
+// The benchmarks share an engine and a worker each; read their ratios and
+// counts, for the times are those of the machine. See docs/testing.md.
+
+// simple is the whole of a short run: plan, execute, apply, one check.
+func (s *site) simple() run.Input {
+	return s.input(s.replay(newScript(run.Never, "true").patch("execute-1", edit{file: "log.txt", line: "one"}).answers))
+}
+
+// BenchmarkRunOverFloor takes turns between a run and its floor and compares
+// the medians.
+func BenchmarkRunOverFloor(b *testing.B) {
+	s := newSite(b)
+	s.spawn(asWorker + "=" + floored)
+	in := s.simple()
+	first := s.start(in)
+	if err := first.Get(b.Context(), nil); err != nil {
+		b.Fatal(err)
+	}
+	steps := s.executions(in.RunID, first.GetRunID())[0].steps()
+	var runs, floors []time.Duration
+	for b.Loop() {
+		in := s.simple()
+		runs = append(runs, s.timed(in.RunID.WorkflowID(), workflows.Run, workflows.RunInput{Input: &in}))
+		floors = append(floors, s.timed("floor-"+string(in.RunID), floor, steps))
+	}
+	b.ReportMetric(ms(median(runs)), "run-ms")
+	b.ReportMetric(ms(median(floors)), "floor-ms")
+	b.ReportMetric(float64(median(runs))/float64(median(floors)), "ratio")
+	b.ReportMetric(float64(len(steps)-count(steps, local)), "activities")
+	b.ReportMetric(float64(count(steps, local)), "local-activities")
+}
+
+// timed is how long a workflow takes from its start to its result.
+func (s *site) timed(id string, workflow any, in any) time.Duration {
+	s.t.Helper()
+	began := time.Now()
+	wr, err := s.client.ExecuteWorkflow(s.t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: s.queue}, workflow, in)
+	if err == nil {
+		err = wr.Get(s.t.Context(), nil)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return time.Since(began)
+}
+
+// BenchmarkApprovalToApplied is the time from the signal to the event
+// PATCH_APPLIED, both by the engine's clock.
+func BenchmarkApprovalToApplied(b *testing.B) {
+	s := newSite(b)
+	s.spawn()
+	var times []time.Duration
+	for b.Loop() {
+		in := s.simple()
+		in.Policy = run.Always
+		wr := s.start(in)
+		await(b, "the approval", time.Minute, func() bool {
+			state, err := s.runs.Run(in.RunID).State()
+			if err != nil || state.PendingApprovalID == "" {
+				return false
+			}
+			return s.signal(b.Context(), in.RunID, workflows.ApprovalMessage, approve(state.PendingApprovalID)) == nil
+		})
+		if err := wr.Get(b.Context(), nil); err != nil {
+			b.Fatal(err)
+		}
+		times = append(times, s.sinceSignal(in.RunID, wr.GetRunID()))
+	}
+	b.ReportMetric(ms(median(times)), "signal-to-applied-ms")
+}
+
+func (s *site) sinceSignal(id run.ID, runID string) time.Duration {
+	s.t.Helper()
+	var signaled time.Time
+	for _, e := range s.executions(id, runID)[0].events {
+		if e.EventType == enums.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED {
+			signaled = e.EventTime.AsTime()
+		}
+	}
+	events, err := s.runs.Run(id).Events()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	i := slices.IndexFunc(events, func(e run.Event) bool { return e.Type == run.PatchAppliedEvent })
+	return events[i].TS.Sub(signaled)
+}
+
+// BenchmarkHistoryOfARound counts what a fix round adds to history, with its
+// approval and without.
+func BenchmarkHistoryOfARound(b *testing.B) {
+	s := newSite(b)
+	s.spawn()
+	for _, policy := range []run.Policy{run.Never, run.Always} {
+		b.Run(string(policy), func(b *testing.B) {
+			var events, bytes int64
+			for b.Loop() {
+				events, bytes = s.round(policy)
+			}
+			b.ReportMetric(float64(events), "events")
+			b.ReportMetric(float64(bytes)/1024, "KiB")
+		})
+	}
+}
+
+// round is the difference between a run of two fixes and one of one.
+func (s *site) round(policy run.Policy) (events, bytes int64) {
+	s.t.Helper()
+	for sign, line := range map[int64]string{-1: "two", 1: "three"} {
+		sc := newScript(policy, "grep -q "+line+" log.txt").
+			patch("execute-1", edit{file: "log.txt", line: "one"}).
+			patch("fix-2", edit{file: "log.txt", line: "two"}).
+			patch("fix-3", edit{file: "log.txt", line: "three"})
+		in := s.input(s.replay(sc.answers))
+		in.Policy, in.Checks = policy, []string{sc.check}
+		stop := s.decided(s.t, []*scripted{{script: sc, in: in}})
+		wr := s.start(in)
+		if err := wr.Get(s.t.Context(), nil); err != nil {
+			s.t.Fatal(err)
+		}
+		stop()
+		ex := s.executions(in.RunID, wr.GetRunID())[0]
+		events, bytes = events+sign*int64(len(ex.events)), bytes+sign*ex.bytes
+	}
+	return events, bytes
+}
+
+// BenchmarkRunsInFlight has one worker take 200 runs at once to their ends.
+func BenchmarkRunsInFlight(b *testing.B) {
+	const size = 200
+	s := newSite(b)
+	w := s.spawn()
+	for b.Loop() {
+		began := time.Now()
+		var wg sync.WaitGroup
+		for range size {
+			wr := s.start(s.simple())
+			wg.Go(func() {
+				if err := wr.Get(b.Context(), nil); err != nil {
+					b.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		b.ReportMetric(size/time.Since(began).Seconds(), "runs/s")
+	}
+	b.ReportMetric(rss(b, w.cmd.Process.Pid), "worker-MB")
+	b.ReportMetric(rss(b, s.engine.PID), "engine-MB")
+}
+
+// BenchmarkRunsWaiting has 2,000 runs wait for an approval.
+func BenchmarkRunsWaiting(b *testing.B) {
+	size := 200
+	if long() {
+		size = 2000
+	}
+	for b.Loop() {
+		s := newSite(b)
+		w := s.spawn()
+		worker, server := rss(b, w.cmd.Process.Pid), rss(b, s.engine.PID)
+		began := time.Now()
+		waiting := make([]run.Input, size)
+		for i := range waiting {
+			waiting[i] = s.simple()
+			waiting[i].Policy = run.Always
+			s.start(waiting[i])
+		}
+		for _, in := range waiting {
+			await(b, "the approval", 20*time.Minute, func() bool {
+				state, err := s.runs.Run(in.RunID).State()
+				return err == nil && state.PendingApprovalID != ""
+			})
+		}
+		b.ReportMetric(float64(size), "runs")
+		b.ReportMetric(time.Since(began).Seconds(), "seconds")
+		b.ReportMetric(rss(b, w.cmd.Process.Pid), "worker-MB")
+		b.ReportMetric((rss(b, w.cmd.Process.Pid)-worker)*1024/float64(size), "worker-KB/run")
+		b.ReportMetric((rss(b, s.engine.PID)-server)*1024/float64(size), "engine-KB/run")
+	}
+}
+
+// BenchmarkEngineStart is the time until the built engine and its Web UI
+// answer, with a new database file.
+func BenchmarkEngineStart(b *testing.B) {
+	if _, err := engine.Program(b.Context(), nil); err != nil {
+		b.Fatal(err)
+	}
+	var times []time.Duration
+	for b.Loop() {
+		began := time.Now()
+		e, err := engine.Start(b.Context(), engine.Options{DB: filepath.Join(b.TempDir(), "engine.db")})
+		if err != nil {
+			b.Fatal(err)
+		}
+		times = append(times, time.Since(began))
+		if err := e.Stop(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(ms(median(times)), "ready-ms")
+}
+
+func median(times []time.Duration) time.Duration {
+	sorted := slices.Sorted(slices.Values(times))
+	return sorted[len(sorted)/2]
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func count(steps []step, kind step) (n int) {
+	for _, st := range steps {
+		if st == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// rss is the resident memory of a process in MB.
+func rss(b *testing.B, pid int) float64 {
+	b.Helper()
+	out, err := exec.Command("ps", "-o", "rss=", "-p", strconv.Itoa(pid)).Output()
+	if err != nil {
+		b.Fatal(err)
+	}
+	kb, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return float64(kb) / 1024
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// crew is a number of worker processes: who dies is replaced at once.
+type crew struct {
+	s       *site
+	workers []*workerProcess
+}
+
+func (s *site) hire(n int, env ...string) *crew {
+	s.t.Helper()
+	c := &crew{s: s}
+	for range n {
+		c.workers = append(c.workers, s.spawn(env...))
+	}
+	return c
+}
+
+// killOne kills a worker and starts another, which it does not wait for.
+func (c *crew) killOne(rng *rand.Rand) {
+	c.s.t.Helper()
+	i := rng.IntN(len(c.workers))
+	c.workers[i].kill()
+	c.workers[i] = c.s.launch()
+}
+
+// waves starts the runs, so many at a time, and closes the channel when all
+// are over.
+func (s *site) waves(runs []*scripted, inFlight int) <-chan struct{} {
+	s.t.Helper()
+	over := make(chan struct{})
+	slots := make(chan struct{}, inFlight)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Minute)
+	s.t.Cleanup(cancel)
+	go func() {
+		defer close(over)
+		var wg sync.WaitGroup
+		for _, r := range runs {
+			slots <- struct{}{}
+			wg.Go(func() {
+				defer func() { <-slots }()
+				s.finish(ctx, r)
+			})
+		}
+		wg.Wait()
+	}()
+	return over
+}
+
+// finish starts a run and waits for its end, whatever becomes of the server.
+func (s *site) finish(ctx context.Context, r *scripted) {
+	for {
+		wr, err := s.begin(ctx, r.in)
+		if err == nil {
+			err = wr.Get(ctx, nil)
+		}
+		if err == nil || !s.flaky || ctx.Err() != nil {
+			if err != nil {
+				s.t.Errorf("run %s: %v", r.in.RunID, err)
+			}
+			return
+		}
+		time.Sleep(100 * time.Millisecond) // the pace of asking a server that was killed
+	}
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/workflows"
+)
+
+// decide is the person of the runs: it reads in their records what they wait
+// for and signals the script's decision, once and then once more, as people do
+// who are not sure. It returns when ctx ends. A decision that got lost leaves
+// its run waiting.
+func (s *site) decide(ctx context.Context, runs []*scripted) error {
+	said := map[string]bool{}
+	for {
+		for _, r := range runs {
+			state, err := s.runs.Run(r.in.RunID).State()
+			if err != nil {
+				continue // not begun, or just being replaced
+			}
+			if err := s.settle(ctx, r, state, said); err != nil && ctx.Err() == nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func (s *site) settle(ctx context.Context, r *scripted, state run.State, said map[string]bool) error {
+	id := state.PendingApprovalID + state.PendingQuestionID
+	if id == "" || said[string(r.in.RunID)+id] {
+		return nil
+	}
+	said[string(r.in.RunID)+id] = true
+	name, message := workflows.AnswerMessage, any(run.Reply{QuestionID: id, Text: "the first"})
+	if state.PendingApprovalID != "" {
+		d := run.Decision{ApprovalID: id, Decision: run.Approve, By: "test"}
+		if slices.Contains(r.refused, state.Iteration) {
+			d.Decision, d.Reason = run.Reject, "wrong line"
+		}
+		name, message = workflows.ApprovalMessage, d
+	}
+	var errs []error
+	for range 2 {
+		errs = append(errs, s.signal(ctx, r.in.RunID, name, message))
+	}
+	return errors.Join(errs...)
+}
+
+// signal sends until the server takes it: it may be the one that was killed.
+func (s *site) signal(ctx context.Context, id run.ID, name string, message any) error {
+	for {
+		err := s.client.SignalWorkflow(ctx, id.WorkflowID(), "", name, message)
+		if err == nil || !s.flaky || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// decided runs decide beside the test until the returned function is called.
+func (s *site) decided(t testing.TB, runs []*scripted) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.decide(ctx, runs) }()
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("decide: %v", err)
+		}
+	}
+}

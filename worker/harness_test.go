@@ -1,0 +1,322 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/workflows"
+)
+
+// asWorker makes the test binary the worker itself, so that tests can kill a
+// real one.
+const asWorker = "RATCHET_TEST_AS_WORKER"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(asWorker) {
+	case "":
+		os.Exit(m.Run())
+	case naive:
+		serveWith(addNaiveApply)
+	case floored:
+		serveWith(addFloor)
+	default:
+		main()
+	}
+}
+
+// site is an engine, a client of it, a runs directory and a repository.
+type site struct {
+	t       testing.TB
+	dir     string // all that follows is in it
+	db      string
+	engine  *engine.Engine
+	client  client.Client
+	runsDir string
+	runs    *rundir.Store
+	repo    string
+	base    run.Commit
+	queue   string
+	flaky   bool // the engine is killed too: who is refused tries again
+
+	staff *staff
+}
+
+// staff are the worker processes of a site, the dead ones too.
+type staff struct {
+	mu      sync.Mutex
+	workers []*workerProcess
+}
+
+// newSite starts an engine. The repository has one file, log.txt, that is empty.
+func newSite(t testing.TB) *site {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs the embedded engine: not with -short")
+	}
+	dir := t.TempDir()
+	s := &site{
+		t: t, dir: dir, db: filepath.Join(dir, "engine.db"), runsDir: filepath.Join(dir, "runs"),
+		repo: filepath.Join(dir, "repo"), queue: temporalclient.TaskQueue, staff: &staff{},
+	}
+	var err error
+	if s.runs, err = rundir.Open(s.runsDir); err != nil {
+		t.Fatal(err)
+	}
+	s.startEngine(0)
+	s.dial()
+	t.Cleanup(func() { s.stopEngine() })
+	s.git("init", "-q", "-b", "main", s.repo)
+	s.put(filepath.Join(s.repo, "log.txt"), "")
+	s.git("-C", s.repo, "add", ".")
+	s.git("-C", s.repo, "commit", "-q", "-m", "first")
+	s.base = run.Commit(s.git("-C", s.repo, "rev-parse", "HEAD"))
+	return s
+}
+
+// at is the same site with a task queue of its own: the workers started there
+// serve its runs alone.
+func (s *site) at(queue string) *site {
+	there := *s
+	there.queue = queue
+	return &there
+}
+
+func (s *site) startEngine(port int) {
+	s.t.Helper()
+	e, err := engine.Start(s.t.Context(), engine.Options{DB: s.db, Port: port, Progress: func(line string) { s.t.Log(line) }})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.engine = e
+}
+
+func (s *site) dial() {
+	s.t.Helper()
+	c, err := temporalclient.Dial(s.t.Context(), temporalclient.Options{Engine: s.engine.Address, Timeout: 20 * time.Second})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.client = c
+	if err := temporalclient.EnsureSearchAttributes(s.t.Context(), c, "default"); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *site) stopEngine() {
+	s.client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := s.engine.Stop(ctx); err != nil {
+		s.t.Logf("stop the engine: %v", err)
+	}
+}
+
+func (s *site) git(args ...string) string {
+	s.t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@localhost", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@localhost")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (s *site) put(path, content string) {
+	s.t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// workerProcess is one worker.
+type workerProcess struct {
+	cmd *exec.Cmd
+	out *tail
+
+	ready chan struct{} // closed when it serves
+	done  chan struct{} // closed when it has ended
+}
+
+// tail keeps what a worker said, for the failure message.
+type tail struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.b.Write(p)
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.b.String()
+}
+
+// spawn starts a worker process and waits until it serves, or has died.
+func (s *site) spawn(env ...string) *workerProcess {
+	s.t.Helper()
+	w := s.launch(env...)
+	select {
+	case <-w.ready:
+	case <-w.done:
+	case <-time.After(time.Minute):
+		s.t.Errorf("a worker is not ready: %s", w.out)
+	}
+	return w
+}
+
+// launch starts a worker process and does not wait for it.
+func (s *site) launch(env ...string) *workerProcess {
+	s.t.Helper()
+	w := &workerProcess{
+		cmd: exec.Command(os.Args[0], "-runs-dir", s.runsDir, "-task-queue", s.queue),
+		out: &tail{}, ready: make(chan struct{}), done: make(chan struct{}),
+	}
+	w.cmd.Env = append(os.Environ(), append([]string{asWorker + "=1", "TEMPORAL_ADDRESS=" + s.engine.Address}, env...)...)
+	w.cmd.Stderr = w.out
+	stdout, err := w.cmd.StdoutPipe()
+	if err == nil {
+		err = w.cmd.Start()
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	go w.watch(stdout)
+	s.t.Cleanup(w.kill)
+	s.staff.mu.Lock()
+	defer s.staff.mu.Unlock()
+	s.staff.workers = append(s.staff.workers, w)
+	return w
+}
+
+func (w *workerProcess) watch(stdout io.Reader) {
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "serving ") {
+			close(w.ready)
+		}
+	}
+	_ = w.cmd.Wait()
+	close(w.done)
+}
+
+// pids are the workers that were started here and live.
+func (s *site) pids() []int {
+	s.staff.mu.Lock()
+	defer s.staff.mu.Unlock()
+	var pids []int
+	for _, w := range s.staff.workers {
+		if !w.dead() {
+			pids = append(pids, w.cmd.Process.Pid)
+		}
+	}
+	return pids
+}
+
+// kill is SIGKILL: the worker cleans nothing up.
+func (w *workerProcess) kill() {
+	_ = w.cmd.Process.Kill()
+	<-w.done
+}
+
+func (w *workerProcess) dead() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// input is a run without approvals whose check is true.
+func (s *site) input(provider string) run.Input {
+	id, err := uuid.NewV7()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return run.Input{
+		RunID: run.ID(id.String()), Goal: "append a line", Policy: run.Never, Checks: []string{"true"},
+		Repository: run.Repository{Path: s.repo, Base: s.base},
+		Providers:  run.Providers{Planner: provider, Developer: provider, Fixer: provider, Dir: s.repo},
+	}
+}
+
+func (s *site) start(in run.Input) client.WorkflowRun {
+	s.t.Helper()
+	wr, err := s.begin(s.t.Context(), in)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return wr
+}
+
+// begin starts a run; one that has begun is as good.
+func (s *site) begin(ctx context.Context, in run.Input) (client.WorkflowRun, error) {
+	return s.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: in.RunID.WorkflowID(), TaskQueue: s.queue, WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+	}, workflows.Run, workflows.RunInput{Input: &in})
+}
+
+// await waits for the condition, which is asked again and again.
+func await(t testing.TB, what string, limit time.Duration, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(limit); !holds(); {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within %v", what, limit)
+		}
+		time.Sleep(20 * time.Millisecond) // the pace of polling, not a wait for luck
+	}
+}
+
+func query[T any](s *site, id run.ID, name string, args ...any) (out T, err error) {
+	v, err := s.client.QueryWorkflow(s.t.Context(), id.WorkflowID(), "", name, args...)
+	if err == nil {
+		err = v.Get(&out)
+	}
+	return out, err
+}
+
+// replay writes recorded answers and returns the provider that gives them.
+func (s *site) replay(answers map[string]string) string {
+	s.t.Helper()
+	dir := s.t.TempDir()
+	for name, text := range answers {
+		if err := os.WriteFile(filepath.Join(dir, name+".md"), []byte(text), 0o600); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return "replay:" + dir
+}
+
+const planText = "# Plan\n\n- [ ] append a line to log.txt\n"
+
+// appending is the answer that adds a line to the end of log.txt, whose last
+// line is given; with none the file is empty.
+func appending(last, line string) string {
+	hunk := "@@ -0,0 +1 @@\n+" + line
+	if last != "" {
+		hunk = fmt.Sprintf("@@ -1 +1,2 @@\n %s\n+%s", last, line)
+	}
+	return fmt.Sprintf("<<<AIO_RESULT_START>>>\ntype: PATCH\nsummary: append %s\n<<<AIO_RESULT_END>>>\n\n[PATCH_BEGIN]\ndiff --git a/log.txt b/log.txt\n--- a/log.txt\n+++ b/log.txt\n%s\n[PATCH_END]\n", line, hunk)
+}

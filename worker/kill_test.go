@@ -1,0 +1,77 @@
+package main
+
+import (
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+)
+
+// long says whether the long forms of the suites are asked for; see
+// docs/testing.md.
+func long() bool { return os.Getenv("RATCHET_TEST_LONG") != "" }
+
+// TestWorkersKilledAtAnyMoment kills workers by SIGKILL while runs are in
+// flight. At the end every run is what its script says: nothing is lost,
+// nothing is done twice, nothing is left.
+func TestWorkersKilledAtAnyMoment(t *testing.T) {
+	size, kills, inFlight := 15, 30, 15
+	if long() {
+		size, kills, inFlight = 100, 200, 25
+	}
+	s := newSite(t)
+	crew := s.hire(3)
+	rng := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
+	siege{
+		size: size, inFlight: inFlight, kills: kills,
+		pace: func() time.Duration { return time.Duration(100+rng.IntN(700)) * time.Millisecond },
+		kill: func(int) { crew.killOne(rng) },
+	}.lay(t, s)
+}
+
+// siege is a number of runs and of kills that fall on them.
+type siege struct {
+	size     int // runs, at least: there are always some for the kills to fall on
+	inFlight int
+	kills    int
+	pace     func() time.Duration
+	kill     func(n int)
+}
+
+// lay takes the runs through the kills and verifies every one of them.
+func (g siege) lay(t *testing.T, s *site) {
+	t.Helper()
+	began, killed := time.Now(), 0
+	var runs []*scripted
+	for size := g.size; len(runs) == 0 || killed < g.kills; size = g.inFlight {
+		wave := make([]*scripted, size)
+		for i := range wave {
+			wave[i] = s.follow(variants[(len(runs)+i)%len(variants)](), 0.3)
+		}
+		runs = append(runs, wave...)
+		stop := s.decided(t, wave)
+		over := s.waves(wave, g.inFlight)
+		for open := true; open; {
+			select {
+			case <-over:
+				open = false
+			case <-time.After(g.pace()):
+				if killed < g.kills {
+					g.kill(killed)
+					killed++
+				}
+			}
+		}
+		stop()
+	}
+	again := 0
+	for _, r := range runs {
+		s.verify(t, r, killed)
+		count, _, _ := r.calls()
+		for _, n := range count {
+			again += n - 1
+		}
+	}
+	s.verifySite(t)
+	t.Logf("%d runs, %d kills in %v; %d calls were cut short and made again", len(runs), killed, time.Since(began).Round(time.Millisecond), again)
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"go.temporal.io/sdk/activity"
+	sdkworker "go.temporal.io/sdk/worker"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/workflows"
+)
+
+// naive, as the value of asWorker, makes the test binary a worker whose
+// Apply appends to the branch wherever it is, as a naive one would. It is the
+// control of the kill suites: they must show that it repeats itself.
+const naive = "appending"
+
+// serveWith is a worker of the product to which a test adds something.
+func serveWith(add func(sdkworker.Worker)) {
+	runsDir := flag.String("runs-dir", "", "")
+	queue := flag.String("task-queue", "", "")
+	flag.Parse()
+	if err := work(*runsDir, *queue, add); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func work(runsDir, queue string, add func(sdkworker.Worker)) error {
+	acts, err := activities.Local{RunsDir: runsDir, Environ: os.Environ()}.Open()
+	if err != nil {
+		return err
+	}
+	c, err := temporalclient.Dial(context.Background(), temporalclient.Options{RunsDir: runsDir})
+	if err != nil {
+		return err
+	}
+	w := sdkworker.New(c, queue, temporalclient.WorkerOptions(""))
+	workflows.Register(w, acts)
+	add(w)
+	if err := w.Start(); err != nil {
+		return err
+	}
+	fmt.Println("serving task queue", queue)
+	select {}
+}
+
+func addNaiveApply(w sdkworker.Worker) {
+	w.RegisterActivityWithOptions(applyAppending, activity.RegisterOptions{Name: "Apply", DisableAlreadyRegisteredCheck: true})
+}
+
+// applyAppending adds the patch's summary to log.txt at the tip of the branch.
+func applyAppending(ctx context.Context, in activities.ApplyInput) (activities.ApplyResult, error) {
+	g := plumbing{ctx: ctx, repo: in.Repository.Path}
+	branch := "refs/heads/" + in.RunID.Branch()
+	log := g.run("", "show", branch+":log.txt")
+	if log != "" {
+		log += "\n"
+	}
+	blob := g.run(log+in.Summary+"\n", "hash-object", "-w", "--stdin")
+	tree := g.run(fmt.Sprintf("100644 blob %s\tlog.txt\n", blob), "mktree")
+	commit := g.run(in.Summary, "commit-tree", "-p", branch, tree)
+	g.run("", "update-ref", branch, commit)
+	failpoint.Hit("apply.committed")
+	return activities.ApplyResult{Commit: run.Commit(commit)}, g.err
+}
+
+// plumbing runs git after git until one fails.
+type plumbing struct {
+	ctx  context.Context
+	repo string
+	err  error
+}
+
+func (g *plumbing) run(stdin string, args ...string) string {
+	if g.err != nil {
+		return ""
+	}
+	cmd := exec.CommandContext(g.ctx, "git", append([]string{"-C", g.repo, "-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)
+	cmd.Stdin = strings.NewReader(stdin)
+	out, err := cmd.Output()
+	g.err = err
+	return strings.TrimSpace(string(out))
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/workflows"
+)
+
+// verify fails unless the run, which has ended, is what its script says:
+// nothing lost, nothing twice, nothing left. A worker must be there to answer
+// queries. Kills is how many workers died: no call is made more often than
+// once and once more for each of them.
+func (s *site) verify(t *testing.T, r *scripted, kills int) {
+	t.Helper()
+	id := r.in.RunID
+	var res workflows.RunResult
+	if err := s.client.GetWorkflow(t.Context(), id.WorkflowID(), "").Get(t.Context(), &res); err != nil {
+		t.Errorf("run %s: %v", id, err)
+		return
+	}
+	if res.Status != run.Completed || res.Commits != r.patches {
+		t.Errorf("run %s: %s with %d commits, want completed with %d", id, res.Status, res.Commits, r.patches)
+	}
+	if got := s.content(res.Branch); got != r.content() {
+		t.Errorf("run %s: the branch holds\n%swant\n%s", id, got, r.content())
+	}
+	events := s.verifyRecord(t, id)
+	s.verifyPatches(t, res.Branch, events, r)
+	count, repaid, err := r.calls()
+	if err != nil || len(repaid) > 0 {
+		t.Errorf("run %s: paid again for stored answers: %v, %v", id, repaid, err)
+	}
+	for name := range r.script.answers {
+		if n := count[name]; n < 1 || n > 1+kills {
+			t.Errorf("run %s: %d calls for %s with %d kills", id, n, name, kills)
+		}
+	}
+	for _, left := range []string{s.runs.Workspace(id), s.runs.Scratch(id)} {
+		if _, err := os.Lstat(left); !os.IsNotExist(err) {
+			t.Errorf("run %s: %s is left: %v", id, left, err)
+		}
+	}
+}
+
+// verifyRecord compares the record on disk with the workflow, event by event,
+// and returns the events.
+func (s *site) verifyRecord(t *testing.T, id run.ID) []run.Event {
+	t.Helper()
+	dir := s.runs.Run(id)
+	events, err := dir.Events()
+	if err != nil {
+		t.Errorf("run %s: %v", id, err)
+		return nil
+	}
+	snapshot, err := run.Fold(events)
+	if err != nil {
+		t.Errorf("run %s: the record does not fold: %v", id, err)
+		return nil
+	}
+	state, err := dir.State()
+	if err != nil || asJSON(t, state) != asJSON(t, snapshot.State) {
+		t.Errorf("run %s: state.json is %s, %v; the events make %s", id, asJSON(t, state), err, asJSON(t, snapshot.State))
+	}
+	known, err := query[workflows.EventsResult](s, id, workflows.EventsQuery)
+	if err != nil {
+		t.Errorf("run %s: %v", id, err)
+		return events
+	}
+	want := events[min(known.First-1, len(events)):]
+	if len(known.Events) != len(want) {
+		t.Errorf("run %s: %d events in the workflow, %d on disk", id, len(known.Events), len(want))
+		return events
+	}
+	for i, e := range known.Events {
+		if got := asJSON(t, want[i]); got != asJSON(t, e) {
+			t.Errorf("run %s: the record says\n%s\nthe workflow\n%s", id, got, asJSON(t, e))
+			break
+		}
+	}
+	return events
+}
+
+// verifyPatches holds the applied patches against the branch: the same, in the
+// same order, each once, and each let through before.
+func (s *site) verifyPatches(t *testing.T, branch string, events []run.Event, r *scripted) {
+	t.Helper()
+	var applied []string
+	granted := map[run.Digest]bool{}
+	var asked run.Digest
+	for _, e := range events {
+		switch p := e.Payload.(type) {
+		case run.ApprovalRequested:
+			asked = p.Patch
+		case run.ApprovalGranted:
+			granted[asked] = true
+		case run.PatchApplied:
+			applied = append(applied, fmt.Sprintf("%s %s", p.Commit, p.Patch))
+			if r.policy == run.Always && !granted[p.Patch] {
+				t.Errorf("run %s: patch %s applied without an approval", r.in.RunID, p.Patch)
+			}
+		}
+	}
+	log := s.git("-C", s.repo, "log", "--reverse", "--format=%H %(trailers:key=Ratchet-Patch,valueonly,separator=%x2C)", string(s.base)+".."+branch)
+	if got := strings.Split(log, "\n"); !slices.Equal(got, applied) || len(applied) != r.patches {
+		t.Errorf("run %s: on the branch\n%s\nin the events\n%s", r.in.RunID, log, strings.Join(applied, "\n"))
+	}
+}
+
+// verifySite fails unless the repository is whole, the user's checkout is as
+// it was, and no worktree and no process of a run is left.
+func (s *site) verifySite(t *testing.T) {
+	t.Helper()
+	if got := s.git("-C", s.repo, "status", "--porcelain"); got != "" {
+		t.Errorf("the user's checkout changed: %s", got)
+	}
+	if got := s.git("-C", s.repo, "worktree", "list"); strings.Contains(got, "\n") {
+		t.Errorf("worktrees are left:\n%s", got)
+	}
+	s.git("-C", s.repo, "fsck", "--strict")
+	if left, err := filepath.Glob(filepath.Join(s.runsDir, "workspaces", "*")); err != nil || len(left) > 0 {
+		t.Errorf("workspaces are left: %v, %v", left, err)
+	}
+	var left []string
+	await(t, "the end of all processes of the runs", 10*time.Second, func() bool {
+		left = s.processes("")
+		return len(left) == 0
+	})
+}
+
+// content is what the files of a branch hold, as script.content says it.
+func (s *site) content(branch string) string {
+	var b strings.Builder
+	for name := range strings.FieldsSeq(s.git("-C", s.repo, "ls-tree", "-r", "--name-only", branch)) {
+		fmt.Fprintf(&b, "%s: %q\n", name, s.git("-C", s.repo, "show", branch+":"+name))
+	}
+	return b.String()
+}
+
+func asJSON(t testing.TB, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
