@@ -159,7 +159,6 @@ func (s *site) reset(t *testing.T, id run.ID, runID string) (fresh string) {
 	resp, err := s.client.ResetWorkflowExecution(t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
 		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id.WorkflowID(), RunId: runID},
 		Reason: "test", WorkflowTaskFinishEventId: task, RequestId: runID,
-		ResetReapplyType: enums.RESET_REAPPLY_TYPE_ALL_ELIGIBLE,
 	})
 	if err != nil {
 		t.Fatal(err)
