@@ -15,6 +15,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/redact"
+	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
@@ -24,6 +25,8 @@ type Activities struct {
 	open   OpenProvider
 	redact *redact.Redactor
 	env    func(string) (string, bool)
+
+	workspaces *workspaces
 }
 
 // OpenProvider makes the provider of a spec. Dir is where its programs run,
@@ -44,7 +47,10 @@ func New(c Config) (*Activities, error) {
 	if c.Runs == nil || c.Open == nil || c.Redact == nil || c.LookupEnv == nil {
 		return nil, errors.New("activities: the configuration is incomplete")
 	}
-	return &Activities{runs: c.Runs, open: c.Open, redact: c.Redact, env: c.LookupEnv}, nil
+	return &Activities{
+		runs: c.Runs, open: c.Open, redact: c.Redact, env: c.LookupEnv,
+		workspaces: &workspaces{dir: c.Runs.Workspace, open: map[run.ID]*held{}},
+	}, nil
 }
 
 // The types of the errors that activities end in. Provider failures have the

@@ -35,11 +35,11 @@ func (a *Activities) Check(ctx context.Context, in CheckInput) (Judgement, error
 	if err := a.record(in.Place); err != nil {
 		return Judgement{}, err
 	}
-	w, err := a.workspace(ctx, in.Place)
+	w, release, err := a.workspaces.use(ctx, in.Place)
 	if err != nil {
 		return Judgement{}, err
 	}
-	defer w.Close()
+	defer release()
 	if err := w.Sync(ctx, in.Commit); err != nil {
 		return Judgement{}, err
 	}

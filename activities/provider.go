@@ -81,11 +81,11 @@ func (a *Activities) Propose(ctx context.Context, c Call) (ProposeResult, error)
 func (a *Activities) propose(ctx context.Context, c Call, ans answer.Answer, out *ProposeResult) error {
 	_, stop := pulse(ctx, Beat{Doing: "places the patch"})
 	defer stop()
-	w, err := a.workspace(ctx, c.Place)
+	w, release, err := a.workspaces.use(ctx, c.Place)
 	if err != nil {
 		return err
 	}
-	defer w.Close()
+	defer release()
 	change, err := patch.Plan(w.Tree(ctx, c.Head), ans.Diff, patch.Limits{Files: c.Patches.Files, Bytes: c.Patches.Bytes})
 	refusal, refused := errors.AsType[*patch.Refusal](err)
 	if err != nil && !refused {
@@ -192,11 +192,11 @@ func (a *Activities) prompt(ctx context.Context, c Call, complaint string) (prov
 	if err != nil {
 		return provider.Request{}, err
 	}
-	w, err := a.workspace(ctx, c.Place)
+	w, release, err := a.workspaces.use(ctx, c.Place)
 	if err != nil {
 		return provider.Request{}, err
 	}
-	defer w.Close()
+	defer release()
 	if err := look(ctx, w, c, &in); err != nil {
 		return provider.Request{}, err
 	}

@@ -16,23 +16,16 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
-func (a *Activities) workspace(ctx context.Context, p Place) (*workspace.Workspace, error) {
-	return workspace.Open(ctx, workspace.Spec{
-		Repo: p.Repository.Path, Prefix: p.Repository.Prefix, RunID: p.RunID,
-		Base: p.Repository.Base, Dir: a.runs.Workspace(p.RunID),
-	})
-}
-
 // Prepare makes the run's branch and worktree. A second call mends what is
 // missing and changes nothing else.
 func (a *Activities) Prepare(ctx context.Context, p Place) error {
 	_, stop := pulse(ctx, Beat{Doing: "makes the worktree"})
 	defer stop()
-	w, err := a.workspace(ctx, p)
+	w, release, err := a.workspaces.use(ctx, p)
 	if err != nil {
 		return err
 	}
-	defer w.Close()
+	defer release()
 	err = w.Prepare(ctx)
 	failpoint.Hit("prepare.done")
 	return err
@@ -44,16 +37,17 @@ func (a *Activities) CleanUp(ctx context.Context, p Place) error {
 	_, stop := pulse(ctx, Beat{Doing: "removes the worktree"})
 	defer stop()
 	err := errors.Join(a.remove(ctx, p), removeAll(a.runs.Scratch(p.RunID)))
+	a.workspaces.drop(p.RunID)
 	failpoint.Hit("cleanup.done")
 	return errors.Join(a.record(p), err)
 }
 
 func (a *Activities) remove(ctx context.Context, p Place) error {
-	w, err := a.workspace(ctx, p)
+	w, release, err := a.workspaces.use(ctx, p)
 	if err != nil {
 		return err
 	}
-	defer w.Close()
+	defer release()
 	return w.Remove(ctx)
 }
 
@@ -73,11 +67,11 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) (ApplyResult, err
 	if err != nil {
 		return ApplyResult{}, err
 	}
-	w, err := a.workspace(ctx, in.Place)
+	w, release, err := a.workspaces.use(ctx, in.Place)
 	if err != nil {
 		return ApplyResult{}, err
 	}
-	defer w.Close()
+	defer release()
 	change, err := patch.Plan(w.Tree(ctx, in.Base), diff, rendered)
 	if refusal, ok := errors.AsType[*patch.Refusal](err); ok {
 		return ApplyResult{Refusal: problem(refusal)}, nil
@@ -96,6 +90,9 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) (ApplyResult, err
 		return ApplyResult{}, err
 	}
 	failpoint.Hit("apply.committed")
+	if in.Base == in.Repository.Base {
+		return ApplyResult{Commit: commit, Stat: run.Stat(change.Stat())}, nil
+	}
 	files, err := w.DiffStat(ctx, in.Repository.Base, commit)
 	out := ApplyResult{Commit: commit, Stat: run.Stat{Files: len(files)}}
 	for _, f := range files {

@@ -46,15 +46,22 @@ var errSettled = errors.New("it has been decided already")
 
 // listen serves queries, updates and signals for as long as the run lives.
 func (r *runner) listen(ctx workflow.Context) error {
-	return errors.Join(
+	signals := workflow.NewSelector(ctx)
+	err := errors.Join(
 		r.query(ctx, StateQuery, "the state of the run", func() (run.State, error) { return r.s.State, nil }),
 		r.query(ctx, PendingQuery, "what the run waits for, and how to settle it", func() (run.Pending, error) { return r.s.Pending(), nil }),
 		r.query(ctx, FactsQuery, "branch, commits, usage and settings", func() (rundir.Facts, error) { return rundir.FactsOf(r.s), nil }),
 		r.query(ctx, EventsQuery, `all events, or those after one: {"after":"evt-000007"}`, r.eventsAfter),
-		receive(ctx, r, ApprovalMessage, `{"approvalId":"...","decision":"approve|reject","by":"...","reason":"...","final":false}`, r.checkDecision, r.decide),
-		receive(ctx, r, AnswerMessage, `{"questionId":"...","text":"...","values":{},"by":"..."}`, r.checkReply, r.reply),
-		receive(ctx, r, NoteMessage, `{"text":"...","by":"..."}`, r.checkNote, r.note),
+		receive(ctx, r, signals, ApprovalMessage, `{"approvalId":"...","decision":"approve|reject","by":"...","reason":"...","final":false}`, r.checkDecision, r.decide),
+		receive(ctx, r, signals, AnswerMessage, `{"questionId":"...","text":"...","values":{},"by":"..."}`, r.checkReply, r.reply),
+		receive(ctx, r, signals, NoteMessage, `{"text":"...","by":"..."}`, r.checkNote, r.note),
 	)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		for {
+			signals.Select(ctx)
+		}
+	})
+	return err
 }
 
 func (r *runner) query(ctx workflow.Context, name, what string, handler any) error {
@@ -64,7 +71,7 @@ func (r *runner) query(ctx workflow.Context, name, what string, handler any) err
 // receive takes the messages of one name, by update and by signal. What does
 // not fit is refused to the update's caller and dropped when it is a signal:
 // it changes nothing, and a stray one never ends a run.
-func receive[M any](ctx workflow.Context, r *runner, name, form string, check func(M) error, take func(M) Accepted) error {
+func receive[M any](ctx workflow.Context, r *runner, signals workflow.Selector, name, form string, check func(M) error, take func(M) Accepted) error {
 	err := workflow.SetUpdateHandlerWithOptions(ctx, name,
 		func(_ workflow.Context, m M) (Accepted, error) { return take(m), nil },
 		workflow.UpdateHandlerOptions{Validator: check, Description: form})
@@ -76,10 +83,9 @@ func receive[M any](ctx workflow.Context, r *runner, name, form string, check fu
 		}
 		take(m)
 	}
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		for {
-			var m M
-			ch.Receive(ctx, &m)
+	signals.AddReceive(ch, func(ch workflow.ReceiveChannel, _ bool) {
+		var m M
+		if ch.ReceiveAsync(&m) {
 			handle(m)
 		}
 	})

@@ -212,12 +212,13 @@ func replaceFacts(root *os.Root, log *os.File, now Standing) error {
 	return replaceJSON(root, factsFile, facts(created.Input, now))
 }
 
+// replaceJSON does not wait for the disk: the events have, and they win.
 func replaceJSON(root *os.Root, name string, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
-	return replace(root, name, append(b, '\n'))
+	return replace(root, name, append(b, '\n'), func(*os.File) error { return nil })
 }
 
 // tail returns the number of the last whole event of the log and where its

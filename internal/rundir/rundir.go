@@ -181,11 +181,12 @@ func (d *Dir) replace(name string, b []byte) error {
 		return err
 	}
 	defer root.Close()
-	return replace(root, name, b)
+	return replace(root, name, b, (*os.File).Sync)
 }
 
-// replace writes by temporary file, fsync and rename.
-func replace(root *os.Root, name string, b []byte) (err error) {
+// replace writes by temporary file and rename. Sync is what happens to the
+// file before it gets its name.
+func replace(root *os.Root, name string, b []byte, sync func(*os.File) error) (err error) {
 	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
 		return err
 	}
@@ -201,7 +202,7 @@ func replace(root *os.Root, name string, b []byte) (err error) {
 	}()
 	_, err = f.Write(b)
 	if err == nil {
-		err = f.Sync()
+		err = sync(f)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
