@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 
 // console is all that a command touches of the process it runs in.
 type console struct {
+	program     string // how the user called it; empty: starter
 	args        []string
 	in          io.Reader
 	out, err    io.Writer
@@ -224,7 +226,7 @@ func (c *cli) recorded(id run.ID) ([]run.Event, error) {
 
 // hint is a command line of this program that reaches the same engine.
 func (c *cli) hint(format string, args ...any) string {
-	line := "starter " + fmt.Sprintf(format, args...)
+	line := cmp.Or(c.program, "starter") + " " + fmt.Sprintf(format, args...)
 	if c.runsDir != defaultRunsDir {
 		line += " --runs-dir " + shellquote.Join(c.runsDir)
 	}

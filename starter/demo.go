@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -307,7 +308,7 @@ func (d *demo) conclude(ctx context.Context, r found) error {
 		{"git -C " + near(d.repo) + " diff main.." + out.Branch, "what the run changed"},
 		{d.hint("up"), "the engine again, with this run in its Web UI"},
 		{d.hint("events %.13s", r.id), "in another terminal: everything that happened"},
-		{"starter run --help", "a run on a repository of yours"},
+		{cmp.Or(d.program, "starter") + " run --help", "a run on a repository of yours"},
 	} {
 		s.Line("  " + s.Accent(next[0]))
 		s.Line("    " + s.Dim(next[1]))

@@ -6,6 +6,8 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -20,7 +22,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second interrupt is obeyed at once
 	c := newCLI(console{
-		args: os.Args[1:], in: os.Stdin, out: os.Stdout, err: os.Stderr,
+		program: called(os.Args[0]),
+		args:    os.Args[1:], in: os.Stdin, out: os.Stdout, err: os.Stderr,
 		environ:     os.Environ(),
 		now:         time.Now,
 		interactive: isTerminal(os.Stdin) && isTerminal(os.Stdout),
@@ -28,6 +31,15 @@ func main() {
 		width:       func() int { return columns(os.Stdout) },
 	})
 	os.Exit(c.main(ctx))
+}
+
+// called is how to call this program again: one that `go run` has built is
+// gone afterwards.
+func called(path string) string {
+	if strings.Contains(filepath.ToSlash(path), "/go-build") {
+		return "go run ./starter"
+	}
+	return "starter"
 }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
