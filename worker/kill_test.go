@@ -5,6 +5,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
 // long says whether the long forms of the suites are asked for; see
@@ -43,6 +45,7 @@ func (g siege) lay(t *testing.T, s *site) {
 	t.Helper()
 	began, killed := time.Now(), 0
 	var runs []*scripted
+	logs := map[run.ID][]byte{} // as last seen
 	for size := g.size; len(runs) == 0 || killed < g.kills; size = g.inFlight {
 		wave := make([]*scripted, size)
 		for i := range wave {
@@ -59,11 +62,13 @@ func (g siege) lay(t *testing.T, s *site) {
 				if killed < g.kills {
 					g.kill(killed)
 					killed++
+					s.verifyAppended(t, runs, logs)
 				}
 			}
 		}
 		stop()
 	}
+	s.verifyAppended(t, runs, logs)
 	again := 0
 	for _, r := range runs {
 		s.verify(t, r, killed)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -47,6 +48,24 @@ func (s *site) verify(t *testing.T, r *scripted, kills int) {
 		if _, err := os.Lstat(left); !os.IsNotExist(err) {
 			t.Errorf("run %s: %s is left: %v", id, left, err)
 		}
+	}
+}
+
+// verifyAppended fails if a line of a log that was there before, whole, is not
+// there any more as it was: what was recorded, the engine had kept.
+func (s *site) verifyAppended(t *testing.T, runs []*scripted, logs map[run.ID][]byte) {
+	t.Helper()
+	for _, r := range runs {
+		id := r.in.RunID
+		b, err := os.ReadFile(filepath.Join(s.runs.Run(id).Path(), "events.ndjson"))
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		b = b[:bytes.LastIndexByte(b, '\n')+1]
+		if !bytes.HasPrefix(b, logs[id]) {
+			t.Errorf("run %s: the log was\n%sand is\n%s", id, logs[id], b)
+		}
+		logs[id] = b
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +27,25 @@ type File struct {
 // Files lists the regular files of commit below Prefix in git's order; symbolic
 // links and submodules are left out.
 func (w *Workspace) Files(ctx context.Context, commit run.Commit) ([]File, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.listed.commit != commit {
+		files, err := w.list(ctx, commit)
+		if err != nil {
+			return nil, err
+		}
+		w.listed = listing{commit, files}
+	}
+	return slices.Clone(w.listed.files), nil
+}
+
+// listing is what was listed last: one commit is often asked for twice.
+type listing struct {
+	commit run.Commit
+	files  []File
+}
+
+func (w *Workspace) list(ctx context.Context, commit run.Commit) ([]File, error) {
 	at, err := newStore(w.objects).find(ctx, commit, w.spec.Prefix, ".")
 	if err != nil {
 		return nil, fmt.Errorf("list files of %s: %w", commit, err)

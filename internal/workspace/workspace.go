@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -54,6 +55,9 @@ type Workspace struct {
 	ref     string   // refs/heads/ratchet/...
 	repo    git.Repo // runs in the repository's shared git directory
 	objects *git.Objects
+
+	mu     sync.Mutex
+	listed listing
 }
 
 // Open finds the repository of spec. It changes nothing.
