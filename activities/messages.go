@@ -59,7 +59,6 @@ type ProposeResult struct {
 type ApplyInput struct {
 	Place
 	Iteration int        `json:"iteration"`
-	Phase     run.Phase  `json:"phase"`
 	Patch     run.Ref    `json:"patch"`
 	Base      run.Commit `json:"base"`
 	Summary   string     `json:"summary"`

@@ -18,7 +18,7 @@ import (
 
 func (s *site) applying(p *run.Proposal) activities.ApplyInput {
 	return activities.ApplyInput{
-		Place: s.place(), Iteration: 1, Phase: run.Execute, Patch: p.Patch, Base: p.Base, Summary: p.Summary,
+		Place: s.place(), Iteration: 1, Patch: p.Patch, Base: p.Base, Summary: p.Summary,
 		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
 }
@@ -141,7 +141,7 @@ func TestActivitiesRecordFirst(t *testing.T) {
 			must[any](s, s.acts.Check, activities.CheckInput{Place: p, Iteration: 1, Commit: s.base, Commands: []string{"true"}, Timeout: time.Minute})
 		},
 		"Apply": func(s *site, p activities.Place) {
-			must[any](s, s.acts.Apply, activities.ApplyInput{Place: p, Phase: run.Execute, Base: s.base, Patch: run.Ref{Name: "none"}})
+			must[any](s, s.acts.Apply, activities.ApplyInput{Place: p, Base: s.base, Patch: run.Ref{Name: "none"}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -97,7 +97,7 @@ func (r *runner) apply(ctx workflow.Context) error {
 	var out activities.ApplyResult
 	err := r.do(on, acts.Apply, func(p activities.Place) any {
 		return activities.ApplyInput{
-			Place: p, Phase: s.Phase(), Iteration: s.State.Iteration,
+			Place: p, Iteration: s.State.Iteration,
 			Patch: patch.Patch, Base: patch.Base, Summary: patch.Summary, Time: s.State.UpdatedAt,
 		}
 	}, &out)

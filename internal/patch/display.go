@@ -37,26 +37,6 @@ func DisplayDiff(text []byte) string {
 	return b.String()
 }
 
-// Markdown is a diff made visible and put into a fenced block that nothing in it can close.
-func Markdown(diff []byte) string {
-	s := DisplayDiff(diff)
-	fence := strings.Repeat("`", max(3, longestRun(s, '`')+1))
-	return fence + "diff\n" + strings.TrimSuffix(s, "\n") + "\n" + fence + "\n"
-}
-
-func longestRun(s string, c byte) (longest int) {
-	run := 0
-	for i := range len(s) {
-		if s[i] != c {
-			run = 0
-			continue
-		}
-		run++
-		longest = max(longest, run)
-	}
-	return longest
-}
-
 func visible(s, keep string) string {
 	if plain(s, keep) {
 		return s

@@ -21,7 +21,7 @@ func deceivers() []string {
 
 func TestNothingDeceptiveIsShown(t *testing.T) {
 	for _, s := range deceivers() {
-		for name, shown := range map[string]string{"path": patch.Display(s), "diff": patch.DisplayDiff([]byte(s)), "Markdown": patch.Markdown([]byte(s))} {
+		for name, shown := range map[string]string{"path": patch.Display(s), "diff": patch.DisplayDiff([]byte(s))} {
 			for _, r := range shown {
 				if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r)) {
 					t.Errorf("%s of %q shows U+%04X", name, s, r)
@@ -56,13 +56,6 @@ func TestLongLinesAreBroken(t *testing.T) {
 		}
 	}
 	if !strings.Contains(got, "\n⋯ ") || !strings.HasSuffix(got, "evil()\nnext\n") {
-		t.Errorf("got %q", got)
-	}
-}
-
-func TestMarkdownCannotBeClosed(t *testing.T) {
-	got := patch.Markdown([]byte("+```\n+# not a heading\n````\n"))
-	if !strings.HasPrefix(got, "`````diff\n") || !strings.HasSuffix(got, "\n`````\n") {
 		t.Errorf("got %q", got)
 	}
 }
