@@ -39,6 +39,8 @@ type Command struct {
 	Stdout, Stderr io.Writer
 	// Grace is the time between SIGTERM and SIGKILL; zero means DefaultGrace.
 	Grace time.Duration
+	// Started, unless nil, is told the process that ends last, once it runs: the program's supervisor where there is one.
+	Started func(pid int)
 }
 
 // End says what ended a program.

@@ -30,6 +30,9 @@ func run(ctx context.Context, c Command, path string, stdin *os.File) (Result, e
 	if err != nil {
 		return Result{}, &StartError{Program: c.Argv[0], Err: err}
 	}
+	if c.Started != nil {
+		c.Started(s.cmd.Process.Pid)
+	}
 	report, err := s.wait(ctx, c)
 	if err != nil {
 		return Result{}, fmt.Errorf("run %s: %w", c.Argv[0], err)

@@ -35,6 +35,9 @@ func run(ctx context.Context, c Command, path string, stdin *os.File) (Result, e
 	if err := cmd.Start(); err != nil {
 		return Result{}, &StartError{Program: c.Argv[0], Err: whyNot(err)}
 	}
+	if c.Started != nil {
+		c.Started(cmd.Process.Pid)
+	}
 	group := -cmd.Process.Pid
 	exited := make(chan struct{})
 	release := context.AfterFunc(ctx, func() {

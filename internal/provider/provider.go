@@ -27,7 +27,9 @@ type Provider interface {
 	// received is in the Response, on an error too.
 	//
 	// A failure of the provider is an *Error, and the Response is the one that
-	// Error.Response makes. When ctx ends first, the error is ctx.Err().
+	// Error.Response makes. When ctx ends first, the error is ctx.Err(). A call
+	// that something else than trying again makes go on ends in a *Suspended, an
+	// *Exhausted or a *Limited.
 	//
 	// Progress, unless nil, is told what has been received so far: often, from
 	// one goroutine at a time, and never after Generate has returned.
@@ -42,6 +44,10 @@ type Capabilities struct {
 	SupportsStreaming  bool   `json:"supportsStreaming,omitempty"`
 	SupportsToolCalls  bool   `json:"supportsToolCalls,omitempty"`
 	MaxContextTokens   int    `json:"maxContextTokens,omitempty"` // zero: not known
+	// Explores says that it reads the run's files itself, by Work.Site; Edits
+	// that it changes them in the site's checkout and answers with Changes.
+	Explores bool `json:"explores,omitempty"`
+	Edits    bool `json:"edits,omitempty"`
 }
 
 // Request is one prompt to one role.
@@ -56,6 +62,7 @@ type Request struct {
 	Prompt           Prompt      `json:"prompt"`
 	ContextArtifacts Artifacts   `json:"contextArtifacts"`
 	Constraints      Constraints `json:"constraints"`
+	Work             Work        `json:"-"`
 }
 
 // Prompt is what the model is told.
@@ -136,6 +143,9 @@ type Response struct {
 	Usage        *run.Usage   `json:"usage,omitempty"` // nil: not known
 	DurationMs   int64        `json:"durationMs"`
 	Error        *Error       `json:"error,omitempty"`
+	// Changes is the diff of what an agent did in its checkout; empty when it
+	// changed nothing, or has none.
+	Changes []byte `json:"-"`
 }
 
 // FinishReason says why the output ended.

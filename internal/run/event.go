@@ -80,16 +80,20 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
-// Usage counts tokens.
+// Usage counts tokens, and money where it is known.
 type Usage struct {
-	InputTokens  int64 `json:"inputTokens,omitempty"`
-	OutputTokens int64 `json:"outputTokens,omitempty"`
-	TotalTokens  int64 `json:"totalTokens,omitempty"`
+	InputTokens  int64  `json:"inputTokens,omitempty"`
+	OutputTokens int64  `json:"outputTokens,omitempty"`
+	TotalTokens  int64  `json:"totalTokens,omitempty"`
+	Cost         Micros `json:"costMicros,omitempty"`
 }
 
 // Add returns the sum of both.
 func (u Usage) Add(v Usage) Usage {
-	return Usage{u.InputTokens + v.InputTokens, u.OutputTokens + v.OutputTokens, u.TotalTokens + v.TotalTokens}
+	return Usage{
+		InputTokens: u.InputTokens + v.InputTokens, OutputTokens: u.OutputTokens + v.OutputTokens,
+		TotalTokens: u.TotalTokens + v.TotalTokens, Cost: u.Cost + v.Cost,
+	}
 }
 
 // Stat sums up a diff.

@@ -1,0 +1,95 @@
+package agent
+
+import "sync"
+
+// Queue is the event stream of a session: Put never blocks, so that an agent
+// whose events nobody reads yet goes on. Make one with NewQueue.
+type Queue struct {
+	out chan Event
+
+	mu     sync.Mutex
+	ready  *sync.Cond
+	events []Event
+	closed bool // no more events
+	gone   chan struct{}
+}
+
+// NewQueue starts a queue. Close or Drop ends it.
+func NewQueue() *Queue {
+	q := &Queue{out: make(chan Event), gone: make(chan struct{})}
+	q.ready = sync.NewCond(&q.mu)
+	go q.deliver()
+	return q
+}
+
+// C is where the events come out. It is closed after the last.
+func (q *Queue) C() <-chan Event { return q.out }
+
+// Put adds an event. After Close or Drop it does nothing.
+func (q *Queue) Put(e Event) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
+	q.events = append(q.events, e)
+	q.ready.Signal()
+}
+
+// Close lets the events that wait be read and then closes C. The last event is
+// e unless it is nil.
+func (q *Queue) Close(e Event) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
+	if e != nil {
+		q.events = append(q.events, e)
+	}
+	q.closed = true
+	q.ready.Signal()
+}
+
+// Drop closes C without waiting for a reader.
+func (q *Queue) Drop() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	select {
+	case <-q.gone:
+	default:
+		close(q.gone)
+	}
+	q.closed, q.events = true, nil
+	q.ready.Signal()
+}
+
+func (q *Queue) deliver() {
+	defer close(q.out)
+	for {
+		e, ok := q.next()
+		if !ok {
+			return
+		}
+		select {
+		case q.out <- e:
+		case <-q.gone:
+			return
+		}
+	}
+}
+
+func (q *Queue) next() (Event, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.events) == 0 && !q.closed {
+		q.ready.Wait()
+	}
+	if len(q.events) == 0 {
+		return nil, false
+	}
+	e := q.events[0]
+	q.events[0] = nil
+	q.events = q.events[1:]
+	return e, true
+}
