@@ -47,8 +47,10 @@ type (
 		Title string
 		// Reason is why it asks; Dir is where the tool would run.
 		Reason, Dir string
-		// Paths are the files that it would touch, where that is known.
+		// Paths are the files that it would touch, where that is known; Edit says
+		// that to change them is all it does.
 		Paths []string
+		Edit  bool
 	}
 
 	// Withdrawn says that a permission request no longer waits: the turn ended,

@@ -1,0 +1,138 @@
+// Package agenttest holds what every adapter to agents must pass, the reading
+// of a session's events in tests, and Fake, an agent in memory.
+package agenttest
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
+)
+
+// Subject is an adapter under test. What it can do is up to its manifest: what
+// that denies is skipped.
+type Subject struct {
+	// New makes an adapter, and the options of a first start: with a Dir and,
+	// where the agent keeps anything, a home that nothing else uses, a Sandbox in
+	// which Touch asks, and an agent that talks to model.
+	New func(t *testing.T, model *fakemodel.Server) (agent.Adapter, agent.Options)
+	// Touch is a prompt whose one tool call asks for a permission and then
+	// creates the file.
+	Touch func(path string) string
+}
+
+// Run runs the suite.
+func Run(t *testing.T, s Subject) {
+	adapter, _ := s.New(t, fakemodel.Start(t))
+	can := adapter.Manifest(t.Context()).Capabilities
+	for _, c := range slices.Concat(basics, permissions, interrupts, endings) {
+		t.Run(c.name, func(t *testing.T) {
+			if c.needs != nil && !c.needs(can) {
+				t.Skip("the manifest says that it cannot")
+			}
+			c.test(newBench(t, s, can))
+		})
+	}
+}
+
+// testCase is one case of the suite.
+type testCase struct {
+	name  string
+	needs func(agent.Capabilities) bool // nil: nothing
+	test  func(*bench)
+}
+
+func asks(c agent.Capabilities) bool          { return c.Permissions }
+func resumes(c agent.Capabilities) bool       { return c.Resume }
+func interruptible(c agent.Capabilities) bool { return c.Interrupt }
+
+// bench is what one case works with.
+type bench struct {
+	*testing.T
+	Subject
+	can     agent.Capabilities
+	model   *fakemodel.Server
+	adapter agent.Adapter
+	options agent.Options
+	mark    string
+}
+
+// markName is a variable that only the processes of one case carry.
+const markName = "RATCHET_AGENTTEST"
+
+func newBench(t *testing.T, s Subject, can agent.Capabilities) *bench {
+	b := &bench{T: t, Subject: s, can: can, model: fakemodel.Start(t), mark: markName + "=" + uuid.NewString()}
+	b.adapter, b.options = s.New(t, b.model)
+	b.options.Env = append(slices.Clone(b.options.Env), b.mark)
+	if b.options.Log == nil {
+		b.options.Log = t.Output()
+	}
+	t.Cleanup(b.endMarked)
+	return b
+}
+
+// start begins a session that is stopped when the case ends.
+func (b *bench) start(o agent.Options) (agent.Session, *Log) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.Context(), Patience)
+	defer cancel()
+	s, err := b.adapter.Start(ctx, o)
+	if err != nil {
+		b.Fatalf("start: %v", err)
+	}
+	b.Cleanup(func() { b.stop(s) })
+	if s.PID() != 0 && canLook() && len(b.marked()) == 0 {
+		b.Error("the agent's process has not got the variables of the options")
+	}
+	return s, Watch(b, s)
+}
+
+// stop stops a session, of which nothing may be left then.
+func (b *bench) stop(s agent.Session) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	if err := s.Stop(ctx); err != nil {
+		b.Errorf("stop: %v", err)
+	}
+	if left := b.marked(); len(left) > 0 {
+		b.Errorf("after the stop these are left: %v", left)
+	}
+}
+
+// resumed are the options of a start that goes on with s.
+func (b *bench) resumed(s agent.Session) agent.Options {
+	b.Helper()
+	o := b.options
+	if o.Resume = s.ID(); o.Resume == "" {
+		b.Fatal("the session has no id")
+	}
+	return o
+}
+
+// works checks that the session takes another turn.
+func (b *bench) works(l *Log) {
+	b.Helper()
+	const answer = "as good as new"
+	turn, _ := l.Turn("once more " + fakemodel.Say(answer))
+	if turn.Status != agent.Completed || turn.Text != answer {
+		b.Fatalf("the next turn was %s with %q, error %v:%s", turn.Status, turn.Text, turn.Err, l)
+	}
+}
+
+// untilAsked waits until the model has got a request with the text.
+func (b *bench) untilAsked(l *Log, text string) {
+	b.Helper()
+	l.Poll("request to the model", func() bool { return b.heard(text) })
+}
+
+func (b *bench) heard(text string) bool {
+	return slices.ContainsFunc(b.model.Requests(), func(q fakemodel.Request) bool {
+		return len(q.Tools) > 0 && strings.Contains(q.Text(), text)
+	})
+}

@@ -1,0 +1,237 @@
+package agenttest
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+)
+
+var basics = []testCase{
+	{"the manifest says what is there", nil, manifestSays},
+	{"the manifest obeys a context that ends", nil, manifestObeys},
+	{"a start is refused without a directory or a sandbox", nil, startRefused},
+	{"a start obeys a context that ends", nil, startObeys},
+	{"a turn", nil, oneTurn},
+	{"two turns of one conversation", nil, twoTurns},
+	{"one turn at a time", nil, busy},
+	{"a long line arrives whole", nil, longLine},
+	{"an error of the API fails the turn", nil, apiError},
+	{"another process goes on with a session", resumes, resumed},
+	{"no session under that id", resumes, unknownSession},
+}
+
+func manifestSays(b *bench) {
+	ctx, cancel := context.WithTimeout(b.Context(), Patience)
+	defer cancel()
+	m := b.adapter.Manifest(ctx)
+	if !m.Installed || m.Unavailable != "" || m.Kind != b.adapter.Kind() || m.Label == "" || m.Version == "" {
+		b.Errorf("manifest %+v", m)
+	}
+	if m.Models == nil || m.Modes == nil || m.Status == agent.Unsupported {
+		b.Errorf("status %s, models %v, modes %v", m.Status, m.Models, m.Modes)
+	}
+	if again := b.adapter.Manifest(ctx); !reflect.DeepEqual(again, m) {
+		b.Errorf("first %+v\nthen %+v", m, again)
+	}
+}
+
+func manifestObeys(b *bench) {
+	ctx, cancel := context.WithCancel(b.Context())
+	cancel()
+	if m := b.adapter.Manifest(ctx); m.Kind != b.adapter.Kind() { // a hang is the timeout of the whole test
+		b.Errorf("manifest %+v", m)
+	}
+}
+
+func startRefused(b *bench) {
+	for name, spoil := range map[string]func(*agent.Options){
+		"no directory":              func(o *agent.Options) { o.Dir = "" },
+		"a directory that is not":   func(o *agent.Options) { o.Dir = filepath.Join(o.Dir, "none") },
+		"the zero sandbox":          func(o *agent.Options) { o.Sandbox = "" },
+		"a sandbox that is unknown": func(o *agent.Options) { o.Sandbox = "house" },
+	} {
+		o := b.options
+		spoil(&o)
+		if s, err := b.adapter.Start(b.Context(), o); err == nil {
+			b.stop(s)
+			b.Errorf("%s: started", name)
+		}
+	}
+}
+
+// startObeys ends the context before the start and in its course; the start
+// may still win.
+func startObeys(b *bench) {
+	for _, limit := range []time.Duration{0, time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond} {
+		ctx, cancel := context.WithTimeout(b.Context(), limit)
+		s, err := b.adapter.Start(ctx, b.options)
+		switch {
+		case err == nil && limit == 0:
+			b.Error("started with a context that had ended")
+			fallthrough
+		case err == nil:
+			b.stop(s)
+		case !errors.Is(err, ctx.Err()):
+			b.Errorf("after %v: %v", limit, err)
+		}
+		cancel()
+		if left := b.marked(); len(left) > 0 {
+			b.Errorf("after %v these are left: %v", limit, left)
+		}
+	}
+}
+
+func oneTurn(b *bench) {
+	s, l := b.start(b.options)
+	if !s.Alive() {
+		b.Error("not alive after the start")
+	}
+	const answer = "All is well ☃\nand <<<MARKED>>>"
+	turn, _ := l.Turn("how are you? " + fakemodel.Say(answer))
+	events := l.Events()
+	if turn.Status != agent.Completed || turn.Err != nil || turn.Text != answer {
+		b.Errorf("the turn was %s with %q, error %v", turn.Status, turn.Text, turn.Err)
+	}
+	if got := Said(events); got != answer {
+		b.Errorf("the pieces add up to %q", got)
+	}
+	if turn.Tokens.Input <= 0 || turn.Tokens.Output <= 0 || turn.Tokens.Cached > turn.Tokens.Input {
+		b.Errorf("tokens %+v", turn.Tokens)
+	}
+	if b.can.Cost && (turn.Cost == nil || *turn.Cost < 0) {
+		b.Errorf("cost %v", turn.Cost)
+	}
+	b.startedEarly(s, l, false)
+	if !s.Alive() || b.Failed() {
+		b.Errorf("alive is %v:%s", s.Alive(), l)
+	}
+}
+
+// startedEarly checks that the session was named before anything was said.
+func (b *bench) startedEarly(s agent.Session, l *Log, resumed bool) {
+	b.Helper()
+	for _, e := range l.Events() {
+		switch e := e.(type) {
+		case agent.Text, agent.Turn:
+			b.Errorf("%T before a Started", e)
+			return
+		case agent.Started:
+			if e.SessionID == "" || e.Resumed != resumed {
+				b.Errorf("%+v", e)
+			}
+			all := All[agent.Started](l.Events())
+			if last := all[len(all)-1]; last.SessionID != s.ID() {
+				b.Errorf("the id is %q, last told was %q", s.ID(), last.SessionID)
+			}
+			return
+		}
+	}
+}
+
+func twoTurns(b *bench) {
+	_, l := b.start(b.options)
+	first, _ := l.Turn("remember the word heliotrope [[usage:4000,30]][[say:one]]")
+	second, events := l.Turn("and now? [[usage:300,20]][[say:two]]")
+	if first.Text != "one" || second.Text != "two" || Said(events) != "two" {
+		b.Errorf("said %q, then %q:%s", first.Text, second.Text, l)
+	}
+	if second.Tokens.Input >= first.Tokens.Input {
+		b.Errorf("tokens %+v, then %+v: want those of each turn", first.Tokens, second.Tokens)
+	}
+	b.heardBoth("and now?", "heliotrope")
+}
+
+// heardBoth checks that a request with the prompt has something of before, too.
+func (b *bench) heardBoth(prompt, before string) {
+	b.Helper()
+	for _, q := range b.model.Requests() {
+		if text := q.Text(); len(q.Tools) > 0 && strings.Contains(text, prompt) && strings.Contains(text, before) {
+			return
+		}
+	}
+	b.Errorf("the model heard %q without %q", prompt, before)
+}
+
+func busy(b *bench) {
+	s, l := b.start(b.options)
+	l.Send("[[slow:8]]")
+	if err := s.Send(b.Context(), "not yet [[say:hm]]"); !errors.Is(err, agent.ErrBusy) {
+		b.Errorf("a second message in the turn: %v", err)
+	}
+	if turn := Next[agent.Turn](l); turn.Status != agent.Completed || !strings.Contains(turn.Text, "slow7") {
+		b.Errorf("the turn was %s with %q", turn.Status, turn.Text)
+	}
+	b.works(l)
+	if b.heard("not yet") {
+		b.Error("the model heard what was refused")
+	}
+}
+
+func longLine(b *bench) {
+	const size = 350_000
+	_, l := b.start(b.options)
+	turn, events := l.Turn("[[fill:350000]]")
+	if turn.Status != agent.Completed || turn.Text != fakemodel.Filler(size) {
+		b.Errorf("the turn was %s with %d bytes, error %v", turn.Status, len(turn.Text), turn.Err)
+	}
+	if got := Said(events); got != turn.Text {
+		b.Errorf("the pieces add up to %d bytes", len(got))
+	}
+	b.works(l)
+}
+
+func apiError(b *bench) {
+	s, l := b.start(b.options)
+	turn, _ := l.Turn("[[error:400:invalid_request_error:never heard of it]]")
+	e, ok := errors.AsType[*provider.Error](turn.Err)
+	if turn.Status != agent.Failed || !ok {
+		b.Fatalf("the turn was %s, error %v:%s", turn.Status, turn.Err, l)
+	}
+	if e.Code == "" || e.Retriable || !strings.Contains(e.Message, "never heard of it") {
+		b.Errorf("error %+v", e)
+	}
+	if s.Alive() {
+		b.works(l)
+	}
+}
+
+func resumed(b *bench) {
+	s, l := b.start(b.options)
+	if turn, _ := l.Turn("remember the word heliotrope [[say:kept]]"); turn.Status != agent.Completed {
+		b.Fatalf("the turn was %s:%s", turn.Status, l)
+	}
+	o := b.resumed(s)
+	b.stop(s)
+	s, l = b.start(o)
+	if turn, _ := l.Turn("which was it? [[say:I know]]"); turn.Status != agent.Completed || turn.Text != "I know" {
+		b.Errorf("the turn was %s with %q, error %v:%s", turn.Status, turn.Text, turn.Err, l)
+	}
+	b.startedEarly(s, l, true)
+	b.heardBoth("which was it?", "heliotrope")
+}
+
+func unknownSession(b *bench) {
+	o := b.options
+	o.Resume = uuid.NewString()
+	s, err := b.adapter.Start(b.Context(), o)
+	if err != nil {
+		if !errors.Is(err, agent.ErrNoSession) {
+			b.Errorf("start: %v", err)
+		}
+		return
+	}
+	b.Cleanup(func() { b.stop(s) })
+	l := Watch(b, s)
+	if turn, _ := l.Turn("[[say:hm]]"); turn.Status != agent.Failed || !errors.Is(turn.Err, agent.ErrNoSession) {
+		b.Errorf("the turn was %s, error %v:%s", turn.Status, turn.Err, l)
+	}
+}

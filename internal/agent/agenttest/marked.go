@@ -1,0 +1,52 @@
+package agenttest
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// canLook says whether there is a /proc to find processes in.
+func canLook() bool { return runtime.GOOS == "linux" }
+
+// marked finds the processes that carry the mark of the case, where it can.
+func (b *bench) marked() []marked {
+	if !canLook() {
+		return nil
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var found []marked
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		environ, _ := os.ReadFile("/proc/" + e.Name() + "/environ") // it may have ended
+		if strings.Contains(string(environ), b.mark) {
+			argv, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline")
+			found = append(found, marked{pid, strings.ReplaceAll(string(argv), "\x00", " ")})
+		}
+	}
+	return found
+}
+
+type marked struct {
+	pid  int
+	argv string
+}
+
+func (m marked) String() string { return fmt.Sprintf("%d (%.100s)", m.pid, m.argv) }
+
+// endMarked ends what a case has left, one by one.
+func (b *bench) endMarked() {
+	for _, m := range b.marked() {
+		b.Errorf("left at the end: %v", m)
+		syscall.Kill(m.pid, syscall.SIGKILL)
+	}
+}
