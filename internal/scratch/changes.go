@@ -1,0 +1,233 @@
+package scratch
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/patch"
+)
+
+// Changes is the canonical diff of the files in the checkout against its
+// commit, with paths relative to Prefix; empty when nothing was changed. Only
+// the files count, not what was committed, and of those that the commit does
+// not have, the ones that no .gitignore covers. patch.Plan of it, on the commit
+// and with the same limits, gives the files as git would store them.
+//
+// The error is an *UnfitError when something was done that a patch cannot carry,
+// and matches ErrNotMade when there is no checkout.
+func (s *Scratch) Changes(ctx context.Context, limits patch.Limits) ([]byte, error) {
+	held, err := s.enter(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("changes of the checkout: %w", err)
+	}
+	defer held.Close()
+	diff, err := s.changes(ctx, held, limits)
+	if err != nil {
+		return nil, fmt.Errorf("changes of the checkout: %w", err)
+	}
+	return diff, nil
+}
+
+func (s *Scratch) changes(ctx context.Context, held *os.File, limits patch.Limits) (_ []byte, err error) {
+	index, err := s.load()
+	if err != nil {
+		return nil, err
+	}
+	tree, err := os.OpenRoot(s.path(treeName))
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, &UnfitError{[]Unfit{{relative(s.spec.Prefix, "."), noDirectory}}}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer tree.Close()
+	stage, err := s.stage(held)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, stage.close()) }()
+	limits = withDefaults(limits)
+	v := &survey{
+		index: index, tree: tree, stage: stage, prefix: s.spec.Prefix, limits: limits,
+		seen: map[string]bool{}, names: len(index.entries) + maxNames, bytes: int64(limits.Total),
+		unfits: unfits{prefix: s.spec.Prefix},
+	}
+	if err := v.run(ctx); errors.Is(err, errEnough) {
+		return nil, v.err()
+	} else if err != nil {
+		return nil, err
+	}
+	failpoint.Hit("scratch.mid-changes")
+	return v.diff(ctx)
+}
+
+// withDefaults fills in the limits that bound what is read, as package patch
+// does.
+func withDefaults(l patch.Limits) patch.Limits {
+	l.Files = cmp.Or(l.Files, 500)
+	l.File = cmp.Or(l.File, 64<<20)
+	l.Total = cmp.Or(l.Total, 256<<20)
+	return l
+}
+
+// diff makes the patch of what the survey found, and proves it.
+func (v *survey) diff(ctx context.Context) ([]byte, error) {
+	if len(v.changed)+len(v.added)+len(v.gone) == 0 {
+		return nil, v.err()
+	}
+	records, err := v.records(ctx)
+	if err != nil {
+		return nil, err
+	}
+	objects := git.NewObjects(v.stage.repo)
+	defer objects.Close()
+	b := base{ctx: ctx, index: v.index, prefix: v.prefix, objects: objects, most: v.limits.File}
+	change, err := v.change(b, records)
+	if err != nil || len(change.Files) == 0 {
+		return nil, errors.Join(err, v.err())
+	}
+	diff, err := v.prove(b, change)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.err(); err != nil {
+		return nil, err
+	}
+	return diff, nil
+}
+
+// records are what git makes of the files on the stage. All that is new or gone
+// is among them.
+func (v *survey) records(ctx context.Context) ([]record, error) {
+	records, err := v.stage.diff(ctx, git.ID(v.index.commit), v.gone, slices.Concat(v.changed, v.added))
+	if err != nil {
+		if name, why := unencodable(err, v.changed, v.added); name != "" {
+			v.add(name, "%s", why)
+			return nil, nil
+		}
+		return nil, err
+	}
+	told := map[string]bool{}
+	for _, r := range records {
+		told[r.path], told[r.renamedFrom] = true, true
+	}
+	for _, name := range slices.Concat(v.added, v.gone) {
+		if !told[name] {
+			return nil, fmt.Errorf("git left out %q", name)
+		}
+	}
+	return records, nil
+}
+
+// unencodable knows the complaint of git about a file that is not in the
+// encoding that its attribute working-tree-encoding states.
+func unencodable(err error, paths ...[]string) (name, why string) {
+	e, ok := errors.AsType[*git.Error](err)
+	if !ok || !strings.Contains(e.Stderr, "encod") {
+		return "", ""
+	}
+	for _, name := range slices.Concat(paths...) {
+		if strings.Contains(e.Stderr, "'"+name+"'") {
+			return name, "the file is not in the encoding that .gitattributes states for it"
+		}
+	}
+	return "", ""
+}
+
+// change reads the bytes before and after. What is over the limits is noted,
+// and not part of it.
+func (v *survey) change(b base, records []record) (*patch.Change, error) {
+	c := &patch.Change{}
+	if len(records) > v.limits.Files {
+		v.add("", "%d files were changed; at most %d can be", len(records), v.limits.Files)
+		return c, nil
+	}
+	left := v.limits.Total
+	for _, r := range records {
+		f, err := v.fileChange(b, r)
+		if errors.Is(err, patch.ErrTooLarge) {
+			v.add(r.path, "the file has more than %d bytes, or had", v.limits.File)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, side := range []*patch.File{f.Before, f.After} {
+			if side != nil {
+				left -= len(side.Content)
+			}
+		}
+		if left < 0 {
+			v.add("", "the files that were changed have more than %d bytes, before and after", v.limits.Total)
+			return &patch.Change{}, nil
+		}
+		c.Files = append(c.Files, f)
+	}
+	slices.SortFunc(c.Files, func(a, b patch.FileChange) int { return strings.Compare(a.Path, b.Path) })
+	return c, nil
+}
+
+func (v *survey) fileChange(b base, r record) (patch.FileChange, error) {
+	f := patch.FileChange{Path: relative(v.prefix, r.path), Kind: kindsOf[r.status]}
+	switch {
+	case f.Kind == "":
+		return f, fmt.Errorf("git diff-index: %s: unexpected status %c", r.path, r.status)
+	case f.Kind == patch.Renamed:
+		f.OldPath = relative(v.prefix, r.renamedFrom)
+	case f.Kind == patch.Modified && r.before == r.after:
+		f.Kind = patch.ModeOnly
+	}
+	read := func(id git.ID, mode git.Mode) (*patch.File, error) {
+		file, err := b.read(r.path, id, mode.Executable())
+		return &file, err
+	}
+	var err1, err2 error
+	if f.Kind != patch.Added {
+		f.Before, err1 = read(r.before, r.oldMode)
+	}
+	if f.Kind != patch.Deleted {
+		f.After, err2 = read(r.after, r.newMode)
+	}
+	return f, errors.Join(err1, err2)
+}
+
+var kindsOf = map[byte]patch.Kind{'A': patch.Added, 'D': patch.Deleted, 'M': patch.Modified, 'R': patch.Renamed}
+
+// prove renders c and plans it again, as the run will. What is refused is noted,
+// file by file where that says more.
+func (v *survey) prove(b base, c *patch.Change) ([]byte, error) {
+	diff := c.Diff()
+	planned, err := patch.Plan(b, diff, v.limits)
+	refusal, refused := errors.AsType[*patch.Refusal](err)
+	switch {
+	case err != nil && !refused:
+		return nil, err
+	case err == nil && bytes.Equal(planned.Diff(), diff):
+		return diff, nil
+	case err == nil:
+		v.add("", "the changes cannot be told as a diff")
+		return nil, nil
+	}
+	known := len(v.noted)
+	for _, f := range c.Files {
+		_, err := patch.Plan(b, (&patch.Change{Files: []patch.FileChange{f}}).Diff(), v.limits)
+		if r, ok := errors.AsType[*patch.Refusal](err); ok {
+			v.noted = append(v.noted, Unfit{f.Path, r.Message})
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if len(v.noted) == known {
+		v.noted = append(v.noted, Unfit{refusal.Path, refusal.Message})
+	}
+	return nil, nil
+}

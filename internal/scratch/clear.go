@@ -1,0 +1,64 @@
+package scratch
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// empty makes name an empty directory. A directory that is there stays the one
+// that it is, and so do those of keep below it, emptied: an agent that lives on
+// may stand in them.
+func empty(root *os.Root, name string, keep []string) error {
+	fi, err := root.Lstat(name)
+	if err == nil && !fi.IsDir() {
+		err = root.Remove(name)
+	} else if err == nil {
+		err = root.Chmod(name, 0o755)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := root.MkdirAll(name, 0o755); err != nil {
+		return err
+	}
+	dir, err := root.OpenRoot(name)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	entries, err := fs.ReadDir(dir.FS(), ".")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if len(keep) > 0 && e.Name() == keep[0] && e.IsDir() {
+			err = empty(dir, e.Name(), keep[1:])
+		} else {
+			err = removeAll(dir, e.Name())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeAll removes the file or the tree at name, directories that cannot be
+// read or written included, and follows no symbolic link.
+func removeAll(root *os.Root, name string) error {
+	if root.RemoveAll(name) == nil {
+		return nil
+	}
+	err := fs.WalkDir(root.FS(), filepath.ToSlash(name), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = root.Chmod(path, 0o700)
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return root.RemoveAll(name)
+}

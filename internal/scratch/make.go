@@ -1,0 +1,186 @@
+package scratch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// writeTimeout bounds the writing of all files of a repository.
+const writeTimeout = 10 * time.Minute
+
+// Make makes the checkout at commit, whatever was there before: the files as a
+// checkout of the user's would have them, but that no filter runs, and around
+// them a repository with the history of commit and a detached HEAD, without
+// branches, tags, remotes and hooks.
+//
+// A Make that does not end well leaves a checkout that is not Made.
+func (s *Scratch) Make(ctx context.Context, commit run.Commit) error {
+	if !git.ID(commit).Valid() {
+		return fmt.Errorf("make checkout: commit %q: not a full commit id", string(commit))
+	}
+	held, err := s.enter(ctx)
+	if err == nil {
+		defer held.Close()
+		err = s.make(ctx, held, commit)
+	}
+	if err != nil {
+		return fmt.Errorf("make checkout of %s: %w", commit, err)
+	}
+	return nil
+}
+
+func (s *Scratch) make(ctx context.Context, held *os.File, commit run.Commit) error {
+	out, err := git.Repo{Dir: s.spec.Repo}.Run(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	if err != nil {
+		return err
+	}
+	common := strings.TrimSuffix(string(out), "\n")
+	if err := s.clear(); err != nil {
+		return err
+	}
+	failpoint.Hit("scratch.after-clear")
+	if err := s.files(ctx, held, common, commit); err != nil {
+		return err
+	}
+	failpoint.Hit("scratch.after-files")
+	if err := s.repository(common, commit); err != nil {
+		return err
+	}
+	failpoint.Hit("scratch.before-mark")
+	if err := s.mark(commit); err != nil {
+		return err
+	}
+	failpoint.Hit("scratch.after-mark")
+	return nil
+}
+
+// clear removes what is there, the mark first.
+func (s *Scratch) clear() error {
+	root, err := os.OpenRoot(s.spec.Dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	failpoint.Hit("scratch.before-clear")
+	for _, name := range []string{madeName, shadowName, stageName} {
+		if err := removeAll(root, name); err != nil {
+			return err
+		}
+	}
+	failpoint.Hit("scratch.mid-clear")
+	return empty(root, treeName, strings.Split(s.spec.Prefix, "/"))
+}
+
+// files writes the files of commit through a git directory of ours, which has
+// no configuration of anybody's, and so no filter.
+func (s *Scratch) files(ctx context.Context, held *os.File, common string, commit run.Commit) error {
+	dir := s.path(shadowName)
+	shadow, err := git.Shadow(dir, dir, s.path(treeName), git.ID(commit), excludes(common), "index.version=2")
+	if err != nil {
+		return err
+	}
+	if err := borrow(dir, common); err != nil {
+		return err
+	}
+	shadow.Keep, shadow.Timeout = held, writeTimeout
+	if _, err := shadow.Run(ctx, "read-tree", "--reset", "-u", string(commit)); err != nil || s.spec.Prefix == "" {
+		return err
+	}
+	tree, err := os.OpenRoot(s.path(treeName))
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	return tree.MkdirAll(filepath.FromSlash(s.spec.Prefix), 0o755) // the commit may have nothing there
+}
+
+// excludes makes git ignore what the user's own checkout ignores beside the
+// files called .gitignore, and nothing else: not what an account ignores.
+func excludes(common string) string {
+	return "core.excludesFile=" + filepath.Join(common, "info", "exclude")
+}
+
+// borrow gives a git directory the objects of the repository at common, and
+// tells it where that repository's history was cut off, if it was.
+func borrow(dir, common string) error {
+	info := filepath.Join(dir, "objects", "info")
+	if err := os.MkdirAll(info, 0o700); err != nil {
+		return err
+	}
+	objects := filepath.Join(common, "objects")
+	if strings.ContainsAny(objects, "\n") {
+		objects = udiff.Quote(objects)
+	}
+	if err := os.WriteFile(filepath.Join(info, "alternates"), []byte(objects+"\n"), 0o600); err != nil {
+		return err
+	}
+	cut := small(filepath.Join(common, "shallow"))
+	if cut == "" {
+		return nil
+	}
+	return os.WriteFile(filepath.Join(dir, "shallow"), []byte(cut+"\n"), 0o600)
+}
+
+// repository is what the agent's git finds in the checkout. Its index is a
+// copy of ours, so that it sees at once that nothing is changed.
+func (s *Scratch) repository(common string, commit run.Commit) error {
+	dir := s.path(treeName, ".git")
+	_, err := git.Shadow(dir, dir, s.path(treeName), git.ID(commit), excludes(common), "core.logAllRefUpdates=true",
+		"user.name="+git.Name, "user.email="+git.Email, "gc.auto=0", "maintenance.auto=false")
+	if err != nil {
+		return err
+	}
+	if err := borrow(dir, common); err != nil {
+		return err
+	}
+	failpoint.Hit("scratch.mid-repository")
+	return copyFile(filepath.Join(dir, "index"), s.path(shadowName, "index"))
+}
+
+func copyFile(to, from string) error {
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, text, 0o600)
+}
+
+// mark says that the checkout is whole. Its time tells later which files may
+// have been changed within the same tick of the clock.
+func (s *Scratch) mark(commit run.Commit) error {
+	f, err := os.CreateTemp(s.path(shadowName), madeName+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(string(commit) + "\n")
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), s.path(madeName))
+	}
+	return err
+}
+
+// small is what a small regular file holds, without the line feed at its end;
+// empty when it is anything else.
+func small(name string) string {
+	const most = 1 << 20
+	fi, err := os.Lstat(name)
+	if err != nil || !fi.Mode().IsRegular() || fi.Size() > most {
+		return ""
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(string(b), "\n")
+}

@@ -1,0 +1,135 @@
+// Package scratch is the disposable checkout that a coding agent works in: a
+// repository of its own that borrows the objects of the user's, so that nothing
+// done with git in there reaches the user's, and beside it a private index by
+// which the files are compared with the commit. What the agent leaves is not
+// trusted: its files are bytes, read without following a link, and its git
+// directory is not looked at.
+package scratch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// ErrNotMade is a checkout that was never made, or that was damaged since, as a
+// power cut does. Making it is what helps.
+var ErrNotMade = errors.New("the checkout is not made, or not whole")
+
+// Spec says where a checkout is and what it is of.
+type Spec struct {
+	Repo   string // the user's repository: the top of a work tree, or the git directory of a bare one
+	Prefix string // the sub-directory that the agent works in and patches are relative to
+	Dir    string // where the checkout lives; it belongs to the checkout alone
+}
+
+// Scratch is one disposable checkout. Several processes may use it, one call
+// after the other; each call waits for the one before. Every call may follow a
+// kill of the process at any point of an earlier one.
+type Scratch struct{ spec Spec }
+
+// Names in Dir. All but the first are out of the agent's reach where it has a
+// sandbox.
+const (
+	treeName   = "tree"   // the checkout
+	shadowName = "shadow" // our git directory for it
+	stageName  = "stage"  // copies of the files that Changes shows to git
+	madeName   = "made"   // the commit that the checkout is whole of
+	lockName   = "lock"
+)
+
+// Open checks spec. It changes nothing.
+func Open(spec Spec) (*Scratch, error) {
+	if !filepath.IsAbs(spec.Dir) || !filepath.IsAbs(spec.Repo) {
+		return nil, fmt.Errorf("open checkout %q of %q: not absolute paths", spec.Dir, spec.Repo)
+	}
+	if spec.Prefix != "" && !filepath.IsLocal(spec.Prefix) {
+		return nil, fmt.Errorf("open checkout: prefix %q: not inside the repository", spec.Prefix)
+	}
+	spec.Dir = filepath.Clean(spec.Dir)
+	if spec.Prefix = path.Clean(filepath.ToSlash(spec.Prefix)); spec.Prefix == "." {
+		spec.Prefix = ""
+	}
+	return &Scratch{spec}, nil
+}
+
+// WorkDir is where the agent works. It is the same directory, not only the same
+// path, after every Make.
+func (s *Scratch) WorkDir() string {
+	return s.path(treeName, filepath.FromSlash(s.spec.Prefix))
+}
+
+func (s *Scratch) path(parts ...string) string {
+	return filepath.Join(append([]string{s.spec.Dir}, parts...)...)
+}
+
+// Made is the commit that the checkout was made of; false when there is none
+// that is whole. What an agent has done to the files since does not count.
+func (s *Scratch) Made() (run.Commit, bool) {
+	base, err := s.load()
+	if err != nil {
+		return "", false
+	}
+	return base.commit, true
+}
+
+// Remove removes the checkout and all that belongs to it. A second call is a
+// no-op.
+func (s *Scratch) Remove(ctx context.Context) error {
+	held, err := s.enter(ctx)
+	if err != nil {
+		return fmt.Errorf("remove checkout: %w", err)
+	}
+	defer held.Close()
+	if err := s.erase(); err != nil {
+		return fmt.Errorf("remove checkout: %w", err)
+	}
+	return nil
+}
+
+func (s *Scratch) erase() error {
+	root, err := os.OpenRoot(s.spec.Dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	failpoint.Hit("scratch.before-remove")
+	for _, name := range []string{madeName, treeName, shadowName, stageName, lockName} {
+		if err := removeAll(root, name); err != nil {
+			return err
+		}
+		failpoint.Hit("scratch.mid-remove")
+	}
+	_ = os.Remove(s.spec.Dir) // not empty when the next has come in already
+	return nil
+}
+
+// load reads the mark and our index. The error matches ErrNotMade when they, or
+// the checkout itself, are not there or not whole.
+func (s *Scratch) load() (*index, error) {
+	mark, err := os.Lstat(s.path(madeName))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotMade, err)
+	}
+	commit := git.ID(small(s.path(madeName)))
+	if tree, err := os.Lstat(s.path(treeName)); !commit.Valid() || err != nil || !tree.IsDir() {
+		return nil, ErrNotMade
+	}
+	text, err := os.ReadFile(s.path(shadowName, "index"))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotMade, err)
+	}
+	base, err := parseIndex(commit, text)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotMade, err)
+	}
+	base.commit, base.made = run.Commit(commit), mark.ModTime()
+	return base, nil
+}

@@ -1,0 +1,154 @@
+package scratch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/git"
+)
+
+// stage is a directory of ours with copies of files of the tree: of what was
+// changed, and of what says how git has to look at that. It is the only work
+// tree that git sees while changes are looked for, so that nothing that the
+// agent makes can hold git up or lead it astray.
+type stage struct {
+	root *os.Root
+	repo git.Repo
+}
+
+// stage makes the stage anew.
+func (s *Scratch) stage(held *os.File) (*stage, error) {
+	dir, shadow := s.path(stageName), s.path(shadowName)
+	if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)); err != nil {
+		return nil, err
+	}
+	index := s.path(shadowName, "changes")
+	if err := errors.Join(os.RemoveAll(index+".lock"), copyFile(index, s.path(shadowName, "index"))); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &stage{root, git.Repo{
+		Dir: dir, GitDir: shadow, WorkTree: dir, Index: index, Objects: s.path(shadowName, "objects"), Keep: held,
+	}}, nil
+}
+
+func (g *stage) close() error {
+	return errors.Join(g.root.Close(), os.RemoveAll(g.repo.WorkTree))
+}
+
+func (g *stage) write(name string, executable bool, content io.Reader) error {
+	if err := g.root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return err
+	}
+	perm := os.FileMode(0o644)
+	if executable {
+		perm = 0o755
+	}
+	f, err := g.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, content)
+	return errors.Join(err, f.Chmod(perm), f.Close())
+}
+
+// run runs git with paths for its input, each ended by a NUL.
+func (g *stage) run(ctx context.Context, paths []string, args ...string) ([]byte, error) {
+	var in, out bytes.Buffer
+	for _, p := range paths {
+		in.WriteString(p)
+		in.WriteByte(0)
+	}
+	err := g.repo.Do(ctx, git.Call{Args: args, Stdin: &in, Stdout: &out})
+	return out.Bytes(), err
+}
+
+// here before a path keeps git from reading magic into a colon. The one command
+// that has to be asked about paths to be ignored refuses to take them literally.
+const here = "./"
+
+// kept gives the items that are not ignored. The files that say so are on the
+// stage already.
+func (g *stage) kept(ctx context.Context, items []item) ([]item, error) {
+	if len(items) == 0 {
+		return nil, nil
+	}
+	paths := make([]string, len(items))
+	for i, it := range items {
+		paths[i] = here + it.path
+		if !it.dir() {
+			continue
+		}
+		if err := g.root.MkdirAll(it.path, 0o755); err != nil { // some patterns are about directories only
+			return nil, err
+		}
+	}
+	out, err := g.run(ctx, paths, "--no-literal-pathspecs", "check-ignore", "-z", "--stdin", "--no-index")
+	if err != nil && git.ExitCode(err) != 1 { // 1: none is
+		return nil, err
+	}
+	ignored := map[string]bool{}
+	for name := range strings.SplitSeq(string(out), "\x00") {
+		ignored[strings.TrimPrefix(name, here)] = true
+	}
+	return slices.DeleteFunc(items, func(it item) bool { return ignored[it.path] }), nil
+}
+
+// record is one line of git's raw diff.
+type record struct {
+	status      byte // A, D, M or R
+	before      git.ID
+	after       git.ID
+	oldMode     git.Mode
+	newMode     git.Mode
+	path        string
+	renamedFrom string // empty when it is no rename
+}
+
+// diff has git compare the files on the stage with the commit: as it would
+// store them, with line ends and encodings as its attributes say.
+func (g *stage) diff(ctx context.Context, commit git.ID, gone, there []string) ([]record, error) {
+	// What is gone comes first: a file of attributes that is gone must not count.
+	if _, err := g.run(ctx, slices.Concat(gone, there), "update-index", "-z", "--add", "--remove", "--stdin"); err != nil {
+		return nil, err
+	}
+	out, err := g.run(ctx, nil, "diff-index", "--cached", "--raw", "--no-abbrev", "-M", "-z", string(commit))
+	if err != nil {
+		return nil, err
+	}
+	return parseRaw(out)
+}
+
+// parseRaw reads what git-diff-index(1) calls the raw output format, with -z.
+func parseRaw(out []byte) ([]record, error) {
+	var records []record
+	fields := strings.Split(string(out), "\x00")
+	for fields = fields[:len(fields)-1]; len(fields) > 0; {
+		var r record
+		var status string
+		_, err := fmt.Sscanf(fields[0], ":%o %o %s %s %s", &r.oldMode, &r.newMode, &r.before, &r.after, &status)
+		n := 2
+		if err == nil && status[0] == 'R' {
+			n = 3
+		}
+		if err != nil || len(fields) < n {
+			return nil, fmt.Errorf("git diff-index: unexpected line %q", fields[0])
+		}
+		r.status, r.path = status[0], fields[n-1]
+		if n == 3 {
+			r.renamedFrom = fields[1]
+		}
+		records, fields = append(records, r), fields[n:]
+	}
+	return records, nil
+}
