@@ -6,10 +6,10 @@ import (
 	"unicode"
 )
 
-// fence puts a text between lines of back-ticks that are longer than any run
+// Fence puts a text between lines of back-ticks that are longer than any run
 // of them in the text, so that the text cannot close it. A last line without a
 // line feed gets one.
-func fence(info, text string) string {
+func Fence(info, text string) string {
 	longest, streak := 0, 0
 	for _, r := range text {
 		if r != '`' {

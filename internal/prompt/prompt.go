@@ -40,6 +40,9 @@ type In struct {
 	// DefaultBudget; a negative one sends none, for a provider that reads the
 	// work tree itself.
 	Budget int
+	// Edits says that the provider is an agent that reads and changes the files
+	// in a checkout of its own: no file is sent.
+	Edits bool
 }
 
 // DefaultBudget is the budget of a call that does not say.
@@ -82,10 +85,13 @@ type Artifact struct {
 
 // Build writes the prompt of one call. Role must be one of run.Roles.
 func Build(in In) Prompt {
+	if in.Edits {
+		in.Budget = -1
+	}
 	diff := readDiff(in.Diff)
 	chosen := choose(in, diff.paths)
 	return Prompt{
-		System:    system(in.Role),
+		System:    system(in.Role, in.Edits),
 		User:      user(in, diff, chosen),
 		Artifacts: chosen.artifacts,
 		LeftOut:   chosen.leftOut,
@@ -105,7 +111,7 @@ func (p Prompt) Message() string {
 		if a.Content != "" && !strings.HasSuffix(a.Content, "\n") {
 			b.WriteString(" (no line feed at the end)")
 		}
-		b.WriteString("\n\n" + fence("", a.Content) + "\n")
+		b.WriteString("\n\n" + Fence("", a.Content) + "\n")
 	}
 	return b.String() + p.User
 }

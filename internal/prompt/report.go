@@ -69,5 +69,5 @@ func output(c Check) string {
 		first += "\n"
 	}
 	text := fmt.Sprintf("%s[%d bytes left out]\n%s", first, between, last)
-	return fence("", clean(text))
+	return Fence("", clean(text))
 }

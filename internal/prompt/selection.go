@@ -206,7 +206,7 @@ func (c *selection) section() string {
 		return ""
 	}
 	if c.room < 0 && c.given == 0 {
-		return "No file is given with this request: read those that you need in the work tree.\n"
+		return "No file is given with this request: read those that you need in the current directory.\n"
 	}
 	text := fmt.Sprintf("Given with this request, as they are now: %s. Not given: %d.", count(c.given, "file"), c.visible-c.given)
 	if c.withheld > 0 {

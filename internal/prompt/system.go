@@ -19,19 +19,26 @@ var (
 	evaluator string
 	//go:embed text/answer.md
 	answerForm string
+	//go:embed text/works.md
+	works string
 	//go:embed text/data.md
 	data string
 )
 
-// system is the system prompt of a role; of the four only.
-func system(role run.Role) string {
+// system is the system prompt of a role; of the four only. Edits says that it
+// changes the files itself.
+func system(role run.Role, edits bool) string {
+	form := answerForm
+	if edits {
+		form = works
+	}
 	switch role {
 	case run.Planner:
 		return planner + "\n" + data
 	case run.Developer:
-		return developer + "\n" + answerForm + "\n" + data
+		return developer + "\n" + form + "\n" + data
 	case run.Fixer:
-		return fixer + "\n" + answerForm + "\n" + data
+		return fixer + "\n" + form + "\n" + data
 	case run.Evaluator:
 		return evaluator + "\n" + data
 	}

@@ -50,9 +50,9 @@ func quoted(info, text string, n int) string {
 		return ""
 	}
 	if missing == 0 {
-		return fence(info, text)
+		return Fence(info, text)
 	}
-	return fence(info, text) + fmt.Sprintf("\n(%s more)\n", count(missing, "line"))
+	return Fence(info, text) + fmt.Sprintf("\n(%s more)\n", count(missing, "line"))
 }
 
 // titles say of each kind of guidance whose word it is.
@@ -124,7 +124,7 @@ func checks(in In) string {
 		return "No command judges the result: an evaluator reads the diff.\n"
 	}
 	return "These commands judge the result, each time that a patch has been applied:\n\n" +
-		fence("sh", clean(strings.Join(in.Checks, "\n")))
+		Fence("sh", clean(strings.Join(in.Checks, "\n")))
 }
 
 func now(in In) string {
@@ -140,6 +140,9 @@ func now(in In) string {
 		text += "One more fix may follow.\n\n"
 	default:
 		text += fmt.Sprintf("%d more fixes may follow.\n\n", in.RemainingFixes)
+	}
+	if in.Edits && (in.Role == run.Developer || in.Role == run.Fixer) {
+		return text + "Change the files, or end with ASK or NOOP.\n"
 	}
 	return text + demands[in.Role]
 }

@@ -35,6 +35,10 @@ func (c *Code) UnmarshalText(b []byte) error {
 // the workflow's history.
 const MaxMessage = 1 << 10
 
+// TooLong begins the message of a BAD_REQUEST whose prompt does not fit the
+// model's window: a shorter one may.
+const TooLong = "context too long"
+
 // MaxRetryAfter is the longest wait that a provider may ask for.
 const MaxRetryAfter = 10 * time.Minute
 

@@ -32,7 +32,7 @@ func ClassifyHTTP(status int, header http.Header, body []byte, now time.Time) *E
 		e.Message = "quota or credit exhausted: " + e.Message
 	case status == http.StatusRequestEntityTooLarge || said.tooLong():
 		e.Code, e.Retriable = BadRequest, false
-		e.Message = "context too long: " + e.Message
+		e.Message = TooLong + ": " + e.Message
 	}
 	if e.Retriable {
 		e.RetryAfter = retryAfter(header, now)

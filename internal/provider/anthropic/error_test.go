@@ -1,0 +1,207 @@
+package anthropic_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/provider/anthropic"
+	"github.com/ratchet-dev/ratchet/internal/provider/providertest"
+	"github.com/ratchet-dev/ratchet/internal/redact"
+)
+
+func problem(kind, message string) string {
+	return fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":%q},"request_id":"req_1"}`, kind, message)
+}
+
+// outcome is how a failed call shall end.
+type outcome struct {
+	code      provider.Code
+	retriable bool
+	says      string
+}
+
+func (o outcome) check(t *testing.T, resp provider.Response, err error) *provider.Error {
+	t.Helper()
+	e, ok := errors.AsType[*provider.Error](err)
+	if !ok || e.Code != o.code || e.Retriable != o.retriable || !strings.Contains(e.Message, o.says) || resp.Error != e {
+		t.Errorf("got %+v, want %s (retriable %t) that says %q", err, o.code, o.retriable, o.says)
+	}
+	return e
+}
+
+// RELIABILITY R38: what is retried is up to the caller, so each error is one
+// request.
+func TestErrors(t *testing.T) {
+	date := time.Now().Add(30 * time.Second).UTC().Format(http.TimeFormat)
+	tests := map[string]struct {
+		status int
+		body   string
+		header []string
+		want   outcome
+		after  time.Duration // at most, and more than half of it
+	}{
+		"invalid request":          {400, problem("invalid_request_error", "messages: too few"), nil, outcome{provider.BadRequest, false, "too few"}, 0},
+		"prompt too long":          {400, problem("invalid_request_error", "prompt is too long: 3 tokens > 2 maximum"), nil, outcome{provider.BadRequest, false, provider.TooLong}, 0},
+		"credit used up":           {400, problem("invalid_request_error", "Your credit balance is too low"), nil, outcome{provider.RateLimit, false, "credit"}, 0},
+		"no such key":              {401, problem("authentication_error", "invalid x-api-key"), nil, outcome{provider.Auth, false, "x-api-key"}, 0},
+		"billing":                  {402, problem("billing_error", "billing"), nil, outcome{provider.RateLimit, false, "billing"}, 0},
+		"no permission":            {403, problem("permission_error", "no"), nil, outcome{provider.Auth, false, "403"}, 0},
+		"no such model":            {404, problem("not_found_error", "model: x"), nil, outcome{provider.BadRequest, false, "model: x"}, 0},
+		"request timeout":          {408, "", nil, outcome{provider.Timeout, true, "408"}, 0},
+		"conflict":                 {409, "", nil, outcome{provider.Unknown, true, "409"}, 0},
+		"request too large":        {413, problem("request_too_large", "big"), nil, outcome{provider.BadRequest, false, provider.TooLong}, 0},
+		"unprocessable":            {422, "", nil, outcome{provider.BadRequest, false, "422"}, 0},
+		"too early":                {425, "", nil, outcome{provider.Unknown, true, "425"}, 0},
+		"rate limit":               {429, problem("rate_limit_error", "slow down"), nil, outcome{provider.RateLimit, true, "slow down"}, 0},
+		"rate limit with seconds":  {429, problem("rate_limit_error", ""), []string{"Retry-After", "7"}, outcome{provider.RateLimit, true, "429"}, 7 * time.Second},
+		"rate limit with a date":   {429, problem("rate_limit_error", ""), []string{"Retry-After", date}, outcome{provider.RateLimit, true, "429"}, 30 * time.Second},
+		"server error":             {500, problem("api_error", "internal"), []string{"X-Should-Retry", "true"}, outcome{provider.Unknown, true, "internal"}, 0},
+		"bad gateway":              {502, "<html>", nil, outcome{provider.Unknown, true, "<html>"}, 0},
+		"unavailable":              {503, "", []string{"Retry-After", "3"}, outcome{provider.Unknown, true, "503"}, 3 * time.Second},
+		"gateway timeout":          {504, problem("timeout_error", "late"), nil, outcome{provider.Timeout, true, "late"}, 0},
+		"overloaded":               {529, problem("overloaded_error", "Overloaded"), nil, outcome{provider.Unknown, true, "Overloaded"}, 0},
+		"a body without an end":    {400, strings.Repeat("x", 1<<20), nil, outcome{provider.BadRequest, false, "xxx"}, 0},
+		"a success that is a page": {200, "<html>", []string{"Content-Type", "text/html"}, outcome{provider.BadRequest, false, "base URL"}, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := serve(t, fails(tt.status, tt.body, tt.header...))
+			resp, err := a.provider().Generate(t.Context(), providertest.Request(), nil)
+			e := tt.want.check(t, resp, err)
+			if n := len(a.requests()); n != 1 {
+				t.Errorf("%d requests", n)
+			}
+			if e != nil && (e.RetryAfter > tt.after || e.RetryAfter < tt.after/2 || len(e.Message) > provider.MaxMessage) {
+				t.Errorf("retry after %v, a message of %d bytes", e.RetryAfter, len(e.Message))
+			}
+		})
+	}
+}
+
+func TestErrorsWithinTheStream(t *testing.T) {
+	tests := map[string]struct {
+		body string
+		want outcome
+	}{
+		"overloaded":          {problem("overloaded_error", "Overloaded"), outcome{provider.Unknown, true, "Overloaded"}},
+		"rate limit":          {problem("rate_limit_error", "slow down"), outcome{provider.RateLimit, true, "slow down"}},
+		"server error":        {problem("api_error", "internal"), outcome{provider.Unknown, true, "internal"}},
+		"no such key":         {problem("authentication_error", "key"), outcome{provider.Auth, false, "key"}},
+		"invalid request":     {problem("invalid_request_error", "bad"), outcome{provider.BadRequest, false, "bad"}},
+		"credit used up":      {problem("billing_error", "pay"), outcome{provider.RateLimit, false, "pay"}},
+		"timeout":             {problem("timeout_error", "late"), outcome{provider.Timeout, true, "late"}},
+		"an error of no name": {problem("tomorrow_error", "what"), outcome{provider.Unknown, true, "what"}},
+		"no JSON":             {"oops", outcome{provider.Unknown, true, "oops"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				send(w, start, text, delta("half"))
+				fmt.Fprintf(w, "event: error\ndata: %s\n\n", tt.body)
+			})
+			resp, err := a.provider().Generate(t.Context(), providertest.Request(), nil)
+			tt.want.check(t, resp, err)
+			if resp.RawText != "half" || resp.Usage == nil || len(a.requests()) != 1 {
+				t.Errorf("kept %q, usage %v, %d requests", resp.RawText, resp.Usage, len(a.requests()))
+			}
+		})
+	}
+}
+
+func TestAStreamThatEndsTooEarly(t *testing.T) {
+	half := []string{start, text, delta("half")}
+	tests := map[string]struct {
+		events []string
+		cut    bool
+		err    bool
+	}{
+		"cut off":                        {half, true, true},
+		"ended in good order":            {half, false, true},
+		"cut off in a block that is not": {append(half, `{"type":"content_block_delta","index":7,"delta":{"type":"text_delta","text":""}}`), false, true},
+		"all but its last event":         {append(half, stop, fmt.Sprintf(ends, "end_turn")), true, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				send(w, tt.events...)
+				if tt.cut {
+					panic(http.ErrAbortHandler)
+				}
+			})
+			resp, err := a.provider().Generate(t.Context(), providertest.Request(), nil)
+			if tt.err {
+				outcome{provider.Unknown, true, ""}.check(t, resp, err)
+			} else if err != nil || resp.FinishReason != provider.Stop {
+				t.Errorf("got %+v, %v", resp, err)
+			}
+			if resp.RawText != "half" {
+				t.Errorf("kept %q", resp.RawText)
+			}
+		})
+	}
+}
+
+func TestALimitThatEndsLater(t *testing.T) {
+	later := time.Now().Add(2 * time.Hour).UTC().Format(time.RFC3339)
+	a := serve(t, fails(429, problem("rate_limit_error", "slow down"), "Anthropic-Ratelimit-Requests-Remaining", "0", "Anthropic-Ratelimit-Requests-Reset", later))
+	_, err := a.provider().Generate(t.Context(), providertest.Request(), nil)
+	if l, ok := errors.AsType[*provider.Limited](err); !ok || time.Until(l.Until) < time.Hour || !strings.Contains(l.Cause.Message, "slow down") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAnAnswerThatFallsSilent(t *testing.T) {
+	p := serve(t, hangs("half")).provider(func(c *anthropic.Config) { c.Idle = 50 * time.Millisecond })
+	resp, err := p.Generate(t.Context(), providertest.Request(), nil)
+	outcome{provider.Timeout, true, "silent"}.check(t, resp, err)
+	if resp.RawText != "half" || resp.FinishReason != provider.TimedOut {
+		t.Errorf("got %+v", resp)
+	}
+}
+
+func TestNobodyListens(t *testing.T) {
+	a := serve(t, says("", ""))
+	p := a.provider()
+	a.Close()
+	resp, err := p.Generate(t.Context(), providertest.Request(), nil)
+	outcome{provider.Unknown, true, "refused"}.check(t, resp, err)
+}
+
+func TestSecretsStayOut(t *testing.T) {
+	const key = "sk-ant-canary-0123456789"
+	secrets := redact.New([]string{"ANTHROPIC_API_KEY=" + key})
+	own := func(c *anthropic.Config) { c.Key, c.Redact = key, secrets }
+	var seen strings.Builder
+	watch := func(p provider.Progress) { seen.WriteString(p.Tail) }
+
+	resp, err := serve(t, fails(401, problem("authentication_error", "no such key "+key))).provider(own).Generate(t.Context(), providertest.Request(), watch)
+	outcome{provider.Auth, false, "[redacted:ANTHROPIC_API_KEY]"}.check(t, resp, err)
+	said, err := serve(t, says("the key is "+key+".", "end_turn")).provider(own).Generate(t.Context(), providertest.Request(), watch)
+	if err != nil || said.RawText != "the key is [redacted:ANTHROPIC_API_KEY]." {
+		t.Errorf("got %q, %v", said.RawText, err)
+	}
+	if all := resp.Error.Message + seen.String(); strings.Contains(all, key) {
+		t.Errorf("leaked: %s", all)
+	}
+}
+
+func TestNothingIsLeftRunning(t *testing.T) {
+	before := runtime.NumGoroutine()
+	t.Run("calls", func(t *testing.T) {
+		for _, answer := range []http.HandlerFunc{says("ok", "end_turn"), fails(500, ""), hangs("half")} {
+			p := serve(t, answer).provider(func(c *anthropic.Config) { c.Idle = time.Millisecond })
+			p.Generate(t.Context(), providertest.Request(), nil)
+		}
+	})
+	for patience := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
+		if time.Now().After(patience) {
+			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+		}
+	}
+}

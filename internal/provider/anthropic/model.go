@@ -1,0 +1,50 @@
+package anthropic
+
+import (
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/provider/chat"
+)
+
+// families are what the beginning of a model's name says, the more special
+// first, from platform.claude.com/docs/en/models/overview and the pages of older
+// models. Where models of a family differ, or a larger window needs asking for,
+// the smaller numbers stand here.
+var families = []struct {
+	prefix            string
+	window, maxOutput int
+}{
+	{"claude-opus-5", 1_000_000, 128_000},
+	{"claude-sonnet-5", 1_000_000, 128_000},
+	{"claude-fable-5", 1_000_000, 128_000},
+	{"claude-mythos-5", 1_000_000, 128_000},
+	{"claude-opus-4-20", 200_000, 32_000},
+	{"claude-opus-4-0", 200_000, 32_000},
+	{"claude-opus-4-1", 200_000, 32_000},
+	{"claude-opus-4", 200_000, 64_000},
+	{"claude-sonnet-4", 200_000, 64_000},
+	{"claude-haiku-4", 200_000, 64_000},
+	{"claude-3-7-sonnet", 200_000, 64_000},
+	{"claude-3-5-", 200_000, 8_192},
+	{"claude-3-", 200_000, 4_096},
+	{"claude-", 200_000, 0},
+}
+
+const (
+	unknownWindow = 128_000
+	// reserve is the answer that is asked for when the request does not bound it:
+	// the API demands a number. Thoughts count, too.
+	reserve = 32_000
+)
+
+func modelOf(name string) chat.Model {
+	m := chat.Model{Name: name, Window: unknownWindow, Reserve: reserve}
+	base := name[strings.LastIndexByte(name, '/')+1:] // gateways put a vendor before it
+	for _, f := range families {
+		if strings.HasPrefix(base, f.prefix) {
+			m.Window, m.MaxOutput = f.window, f.maxOutput
+			break
+		}
+	}
+	return m
+}

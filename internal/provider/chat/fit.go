@@ -1,0 +1,112 @@
+package chat
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/prompt"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+)
+
+const (
+	frameBytes = 8 << 10 // the tools and the note
+	maxNamed   = 20      // artifacts that the note names
+)
+
+// artifacts are those of a request that go with the conversation, and those
+// that do not.
+type artifacts struct{ kept, dropped []prompt.Artifact }
+
+func artifactsOf(req provider.Request) artifacts {
+	var a artifacts
+	for _, given := range req.ContextArtifacts {
+		a.kept = append(a.kept, prompt.Artifact(given))
+	}
+	return a
+}
+
+// keep drops all but the first n, for the most important come first.
+func (a artifacts) keep(n int) artifacts {
+	all := append(a.kept[:len(a.kept):len(a.kept)], a.dropped...)
+	return artifacts{all[:n], all[n:]}
+}
+
+// fit keeps as many as fit into size bytes; ok is false when there is no
+// room at all.
+func (a artifacts) fit(size int) (_ artifacts, ok bool) {
+	if size < 0 {
+		return a, false
+	}
+	for n := range a.kept {
+		one := prompt.Prompt{Artifacts: a.kept[n : n+1]}
+		if size -= len(one.Message()); size < 0 {
+			return a.keep(n), true
+		}
+	}
+	return a, true
+}
+
+// text is the artifacts as package prompt writes them, and a note on those
+// that were dropped.
+func (a artifacts) text() string {
+	text := prompt.Prompt{Artifacts: a.kept}.Message()
+	if len(a.dropped) == 0 {
+		return text
+	}
+	var names []string
+	for _, d := range a.dropped[:min(len(a.dropped), maxNamed)] {
+		names = append(names, fmt.Sprintf("%.200q", d.Name))
+	}
+	if more := len(a.dropped) - maxNamed; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return text + fmt.Sprintf("# Artifacts left out\n\nThese did not fit into the model's window, whatever is said of them below: %s.\n\n", strings.Join(names, ", "))
+}
+
+// tokens estimates what a text of n bytes takes.
+func tokens(n int) int { return (n + 3) / 4 }
+
+// fit makes the context out of the artifacts that the model's window has room
+// for, or says that it has none for the rest of the prompt.
+func (c *call) fit() *provider.Error {
+	fixed := len(c.conv.System) + len(c.conv.User) + frameBytes
+	room := 4*(c.Model.Window-c.conv.MaxOutput) - fixed
+	kept, ok := c.artifacts.fit(room)
+	if !ok {
+		return &provider.Error{Code: provider.BadRequest, Message: fmt.Sprintf(
+			"%s: about %d tokens of prompt and %d of answer do not fit into the %d of %s",
+			provider.TooLong, tokens(fixed), c.conv.MaxOutput, c.Model.Window, c.Model.Name)}
+	}
+	c.artifacts = kept
+	c.conv.Context = kept.text()
+	return nil
+}
+
+// shrink drops half of the artifacts, once; ok is false when that is no way
+// out.
+func (c *call) shrink() (ok bool) {
+	if c.shrunk || len(c.artifacts.kept) == 0 {
+		return false
+	}
+	c.shrunk = true
+	c.artifacts = c.artifacts.keep(len(c.artifacts.kept) / 2)
+	c.conv.Context = c.artifacts.text()
+	return true
+}
+
+// output is how long the next message may be.
+func (c *call) output() {
+	want := c.req.Constraints.MaxOutputTokens
+	if c.conv.Bounded = want > 0; !c.conv.Bounded {
+		want = min(c.Model.Reserve, c.Model.Window/4)
+	}
+	if most := c.Model.MaxOutput; most > 0 {
+		want = min(want, most)
+	}
+	if budget := c.req.Work.Left.Tokens; budget > 0 {
+		if left := budget - c.used.usage(c.Price).TotalTokens; left < int64(want) {
+			want, c.conv.Bounded = int(max(left, 1)), true
+		}
+	}
+	c.conv.MaxOutput = want
+}

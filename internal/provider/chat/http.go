@@ -1,0 +1,34 @@
+package chat
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"net/url"
+)
+
+// Client is client, or http.DefaultClient for nil, without redirects: one would
+// take the prompt, and a key in a header of its own, to another host.
+func Client(client *http.Client) *http.Client {
+	bound := *cmp.Or(client, http.DefaultClient)
+	bound.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &bound
+}
+
+// CheckURL says what keeps text from being the base URL of an API; an empty
+// one is the API's own.
+func CheckURL(text string) error {
+	if text == "" {
+		return nil
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return errors.New("not a URL such as https://host/path")
+	case u.RawQuery != "" || u.Fragment != "":
+		return errors.New("a base URL has neither a query nor a fragment")
+	case u.User != nil:
+		return errors.New("a base URL holds no credentials")
+	}
+	return nil
+}

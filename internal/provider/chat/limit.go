@@ -1,0 +1,96 @@
+package chat
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/provider"
+)
+
+// maxLimited is the longest that an API may put us off. What is further away is
+// taken for this.
+const maxLimited = 31 * 24 * time.Hour
+
+// limit makes a *provider.Limited of a rate limit that ends later than a retry
+// may wait, and else tells the retry what the headers tell.
+func limit(e *provider.Error, header http.Header, now time.Time) error {
+	if e.Code != provider.RateLimit || !e.Retriable {
+		return e
+	}
+	wait := max(retryAfter(header, now), untilReset(header, now))
+	if wait > provider.MaxRetryAfter {
+		return &provider.Limited{Until: now.Add(wait), Cause: e}
+	}
+	if e.RetryAfter == 0 {
+		e.RetryAfter = wait
+	}
+	return e
+}
+
+// retryAfter reads Retry-After without the bound of provider.ClassifyHTTP.
+func retryAfter(header http.Header, now time.Time) time.Duration {
+	value := strings.TrimSpace(header.Get("Retry-After"))
+	if n, err := strconv.ParseFloat(value, 64); err == nil {
+		return seconds(n)
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return away(at, now)
+	}
+	return 0
+}
+
+// untilReset is how long the last of the limits takes of which nothing
+// remains. Anthropic writes anthropic-ratelimit-<what>-remaining and -reset,
+// OpenAI and others x-ratelimit-remaining-<what> and x-ratelimit-reset-<what>.
+// A subscription of Anthropic has a status in place of what remains.
+func untilReset(header http.Header, now time.Time) time.Duration {
+	var longest time.Duration
+	for name := range header {
+		var reset string
+		switch value := strings.TrimSpace(header.Get(name)); {
+		case !strings.Contains(name, "Ratelimit"):
+		case strings.Contains(name, "Remaining") && value == "0":
+			reset = strings.Replace(name, "Remaining", "Reset", 1)
+		case strings.HasSuffix(name, "-Unified-Status") && value == "rejected":
+			reset = strings.TrimSuffix(name, "Status") + "Reset"
+		}
+		if reset != "" {
+			longest = max(longest, resetIn(strings.TrimSpace(header.Get(reset)), now))
+		}
+	}
+	return longest
+}
+
+// resetIn reads a time, a duration such as 6m0s, or a number: of seconds, or
+// since 1970 of seconds or milliseconds.
+func resetIn(value string, now time.Time) time.Duration {
+	if at, err := time.Parse(time.RFC3339, value); err == nil {
+		return away(at, now)
+	}
+	if d, err := time.ParseDuration(value); err == nil {
+		return min(max(d, 0), maxLimited)
+	}
+	n, err := strconv.ParseFloat(value, 64)
+	switch {
+	case err != nil:
+		return 0
+	case n >= 1e15: // no time at all
+		return maxLimited
+	case n >= 1e11:
+		return away(time.UnixMilli(int64(n)), now)
+	case n >= 1e9:
+		return away(time.Unix(int64(n), 0), now)
+	}
+	return seconds(n)
+}
+
+func away(at, now time.Time) time.Duration { return min(max(at.Sub(now), 0), maxLimited) }
+
+func seconds(n float64) time.Duration {
+	if !(n >= 0) {
+		return 0
+	}
+	return time.Duration(min(n*float64(time.Second), float64(maxLimited)))
+}

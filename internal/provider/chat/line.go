@@ -1,0 +1,112 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+)
+
+const (
+	maxRefusal = 64 << 10  // bytes that are read of an error
+	maxStream  = 128 << 20 // bytes of a stream, whatever is in it
+
+	eventStream = "text/event-stream"
+)
+
+var (
+	errFlood    = errors.New("the model does not stop")
+	errIdle     = errors.New("the stream fell silent")
+	errLate     = errors.New("the time is over")
+	errNoStream = errors.New("the API answers with something else than a stream of events")
+)
+
+// Line is what one request goes over: it bounds what comes back, and watches
+// that it keeps coming.
+type Line struct {
+	out  *output
+	idle time.Duration
+	cut  context.CancelCauseFunc
+
+	silence *time.Timer // runs from the first byte of a stream on
+	media   string      // what a stream said to be
+}
+
+// Hear takes the next piece of the model's text.
+func (l *Line) Hear(text string) {
+	if text != "" {
+		io.WriteString(l.out.in, text)
+	}
+}
+
+// Middleware is to be around the request. It turns every answer but a success
+// into a *StatusError.
+func (l *Line) Middleware(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	resp, err := next(req)
+	if err != nil {
+		return resp, err
+	}
+	if resp.StatusCode < 200 || resp.StatusCode >= 300 {
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // the status alone says enough
+		return nil, &StatusError{Status: resp.StatusCode, Header: resp.Header, Body: body}
+	}
+	l.media, _, _ = mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	resp.Body = &stream{resp.Body, l, maxStream}
+	return resp, nil
+}
+
+func (l *Line) close() {
+	if l.silence != nil {
+		l.silence.Stop()
+	}
+}
+
+// explain puts the reason why the line was cut, or why there was nothing on it,
+// in place of the error that came of it.
+func (l *Line) explain(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	switch _, refused := errors.AsType[*StatusError](err); {
+	case errors.Is(cause, errFlood): // even when the message ended just then
+		return errFlood
+	case err == nil || refused:
+		return err
+	case errors.Is(cause, errIdle):
+		return errIdle
+	case errors.Is(cause, context.DeadlineExceeded):
+		return errLate
+	case errors.Is(err, ErrUnfinished) && l.media != eventStream:
+		return fmt.Errorf("%w: %q", errNoStream, l.media)
+	}
+	return err
+}
+
+// stream is a body under watch.
+type stream struct {
+	io.ReadCloser
+	line *Line
+	left int64
+}
+
+func (s *stream) Read(p []byte) (int, error) {
+	n, err := s.ReadCloser.Read(p)
+	if n > 0 {
+		s.line.heard()
+	}
+	if s.left -= int64(n); s.left < 0 {
+		s.line.cut(errFlood)
+		return n, errFlood
+	}
+	return n, err
+}
+
+func (l *Line) heard() {
+	if l.silence == nil {
+		l.silence = time.AfterFunc(l.idle, func() { l.cut(errIdle) })
+		return
+	}
+	l.silence.Reset(l.idle)
+}

@@ -1,0 +1,141 @@
+// Package explore lets a model look around in the files of a run, by tools
+// that list, read and search them and change nothing. What it hands out is
+// bounded and labelled as data. Files that may hold secrets stay closed: see
+// prompt.Withheld.
+package explore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/prompt"
+)
+
+// Files are the files where a run stands, the part of provider.Site that is
+// used here.
+type Files interface {
+	Files(ctx context.Context) ([]string, error)
+	Read(ctx context.Context, path string, limit int64) (content []byte, size int64, err error)
+}
+
+// Bounds of one call.
+const (
+	MaxResult = 48 << 10 // bytes of a result, but for what frames it
+	MaxFile   = 1 << 20  // bytes of a file, from its beginning
+)
+
+// maxScan bounds the bytes that an explorer reads for all its searches.
+const maxScan = 256 << 20
+
+// Call is what a model asks for.
+type Call struct {
+	ID    string
+	Name  string
+	Input json.RawMessage // may be anything: a model wrote it
+}
+
+// Result answers the call with the same id.
+type Result struct {
+	ID     string
+	Text   string
+	Failed bool // Text says why
+}
+
+// Explorer answers the calls of one model. It is not safe for concurrent use.
+type Explorer struct {
+	files Files
+	room  int64 // bytes that results may still have
+	scan  int64 // bytes that searches may still read
+
+	paths    []string // sorted, without those that stay closed; once listed
+	withheld int
+	listed   bool
+	spent    bool
+}
+
+// New makes an explorer whose results have at most room bytes together.
+func New(files Files, room int64) *Explorer {
+	return &Explorer{files: files, room: room, scan: maxScan}
+}
+
+// Spent says whether a result found no room: further calls find none either.
+func (e *Explorer) Spent() bool { return e.spent }
+
+// Do answers a call. What goes wrong is in the result, for the model to read;
+// so is the end of ctx.
+func (e *Explorer) Do(ctx context.Context, c Call) Result {
+	text, err := e.call(ctx, c)
+	if err == nil && int64(len(text)) > e.room {
+		e.spent = true
+	}
+	if e.spent {
+		err = errors.New("no room is left for what the tools give: answer with what you have")
+	}
+	if err != nil {
+		return Result{ID: c.ID, Text: err.Error(), Failed: true}
+	}
+	e.room -= int64(len(text))
+	return Result{ID: c.ID, Text: text}
+}
+
+func (e *Explorer) call(ctx context.Context, c Call) (string, error) {
+	at := slices.IndexFunc(tools, func(t tool) bool { return t.Name == c.Name })
+	if at < 0 {
+		return "", errors.New("there is no such tool")
+	}
+	if err := e.list(ctx); err != nil {
+		return "", err
+	}
+	return tools[at].do(e, ctx, c.Input)
+}
+
+// list lists the files, once: where a run stands does not change under a call.
+func (e *Explorer) list(ctx context.Context) error {
+	if e.listed {
+		return nil
+	}
+	all, err := e.files.Files(ctx)
+	if err != nil {
+		return errors.New("the files cannot be listed")
+	}
+	for _, p := range all {
+		if prompt.Withheld(p) {
+			e.withheld++
+		} else {
+			e.paths = append(e.paths, p)
+		}
+	}
+	slices.Sort(e.paths)
+	e.listed = true
+	return nil
+}
+
+// find is the file that a model names.
+func (e *Explorer) find(name string) (string, error) {
+	name = path.Clean(relative(name))
+	if prompt.Withheld(name) {
+		return "", fmt.Errorf("%q is withheld, for its name says that it may hold secrets", clip(name))
+	}
+	if _, ok := slices.BinarySearch(e.paths, name); !ok {
+		return "", fmt.Errorf("there is no file %q", clip(name))
+	}
+	return name, nil
+}
+
+// under are the files whose paths begin with prefix.
+func (e *Explorer) under(prefix string) []string {
+	if prefix = relative(prefix); prefix == "." {
+		prefix = ""
+	}
+	from, _ := slices.BinarySearch(e.paths, prefix)
+	to := from
+	for to < len(e.paths) && strings.HasPrefix(e.paths[to], prefix) {
+		to++
+	}
+	return e.paths[from:to]
+}

@@ -1,0 +1,108 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/prompt"
+)
+
+const (
+	maxPattern = 1 << 10 // bytes
+	maxMatches = 100
+	maxLine    = 300 // bytes of a matching line that are shown
+)
+
+type pattern struct {
+	Pattern string
+	Regexp  bool
+	Prefix  string
+}
+
+func (e *Explorer) searchFiles(ctx context.Context, in pattern) (string, error) {
+	matches, err := in.compile()
+	if err != nil {
+		return "", err
+	}
+	s := search{matches: matches}
+	for _, name := range e.under(in.Prefix) {
+		if ctx.Err() != nil {
+			return "", errors.New("there is no time left")
+		}
+		if s.cut = s.cut || e.scan <= 0; s.cut {
+			break
+		}
+		content, size, err := e.files.Read(ctx, name, MaxFile)
+		e.scan -= int64(len(content))
+		if err != nil || size > MaxFile || binary(content) {
+			s.skipped++
+			continue
+		}
+		s.file(name, string(content))
+	}
+	return s.report(), nil
+}
+
+// compile makes the test of a line, which has no line feed.
+func (in pattern) compile() (func(line string) bool, error) {
+	switch {
+	case in.Pattern == "":
+		return nil, errors.New("the pattern is empty")
+	case len(in.Pattern) > maxPattern:
+		return nil, fmt.Errorf("the pattern is longer than %d bytes", maxPattern)
+	case !in.Regexp:
+		return func(line string) bool { return strings.Contains(line, in.Pattern) }, nil
+	}
+	match, err := regexp.Compile(in.Pattern)
+	if err != nil {
+		return nil, fmt.Errorf("the pattern is no regular expression of RE2: %w", err)
+	}
+	return match.MatchString, nil
+}
+
+// search is one search under way.
+type search struct {
+	matches func(line string) bool
+
+	found   strings.Builder
+	lines   int // found
+	files   int // searched
+	skipped int // too large, not a text, not to be read
+	cut     bool
+}
+
+func (s *search) file(name, content string) {
+	s.files++
+	n := 0
+	for line := range strings.Lines(content) {
+		n++
+		if line = strings.TrimRight(line, "\r\n"); !s.matches(line) {
+			continue
+		}
+		if s.cut = s.lines == maxMatches || s.found.Len() >= MaxResult; s.cut {
+			return
+		}
+		if len(line) > maxLine {
+			line = strings.ToValidUTF8(line[:maxLine], "") + "..."
+		}
+		fmt.Fprintf(&s.found, "%s:%d: %s\n", printable(name), n, line)
+		s.lines++
+	}
+}
+
+func (s *search) report() string {
+	text := fmt.Sprintf("%s in %s searched", count(s.lines, "matching line"), count(s.files, "file"))
+	if s.skipped > 0 {
+		text += fmt.Sprintf(", %d skipped, which are too large or not texts", s.skipped)
+	}
+	if s.cut {
+		text += "; not all was searched: give a longer prefix or a narrower pattern"
+	}
+	if s.lines == 0 {
+		return text + ".\n"
+	}
+	return text + ". " + label + prompt.Fence("", s.found.String())
+}

@@ -1,0 +1,124 @@
+package openai
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	sdk "github.com/openai/openai-go/v3"
+
+	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/provider/chat"
+	"github.com/ratchet-dev/ratchet/internal/provider/explore"
+)
+
+// maxArguments bounds what a model may write as arguments of its calls, in
+// bytes.
+const maxArguments = 1 << 20
+
+// answer is what has come of a message.
+type answer struct {
+	text    strings.Builder
+	refusal strings.Builder
+	calls   []call
+	size    int // of all arguments
+	finish  string
+	tokens  *chat.Tokens
+}
+
+type call struct {
+	index     int64
+	id, name  string
+	arguments []byte
+}
+
+// add takes a chunk and returns the text in it.
+func (a *answer) add(chunk sdk.ChatCompletionChunk) string {
+	if u := chunk.Usage; chunk.JSON.Usage.Valid() { // of the whole message, the last one counts
+		a.tokens = &chat.Tokens{
+			Input:     u.PromptTokens - u.PromptTokensDetails.CachedTokens,
+			CacheRead: u.PromptTokensDetails.CachedTokens, Output: u.CompletionTokens,
+		}
+	}
+	var text string
+	for _, choice := range chunk.Choices {
+		if choice.Index != 0 {
+			continue
+		}
+		text += choice.Delta.Content + choice.Delta.Refusal
+		a.text.WriteString(choice.Delta.Content)
+		a.refusal.WriteString(choice.Delta.Refusal)
+		for _, part := range choice.Delta.ToolCalls {
+			a.call(part)
+		}
+		if choice.FinishReason != "" {
+			a.finish = choice.FinishReason
+		}
+	}
+	return text
+}
+
+// call takes a part of a tool call. Some servers number all calls alike and
+// tell them apart by their ids, some give no ids.
+func (a *answer) call(part sdk.ChatCompletionChunkChoiceDeltaToolCall) {
+	at := len(a.calls) - 1
+	for at >= 0 && (a.calls[at].index != part.Index || part.ID != "" && a.calls[at].id != part.ID) {
+		at--
+	}
+	if at < 0 {
+		id := part.ID
+		if id == "" {
+			id = fmt.Sprintf("call_%d", len(a.calls)+1)
+		}
+		a.calls = append(a.calls, call{index: part.Index, id: id})
+		at = len(a.calls) - 1
+	}
+	c := &a.calls[at]
+	c.name = cmp.Or(c.name, part.Function.Name)
+	if a.size += len(part.Function.Arguments); a.size <= maxArguments {
+		c.arguments = append(c.arguments, part.Function.Arguments...)
+	}
+}
+
+// message is the answer so far.
+func (a *answer) message() chat.Message {
+	m := chat.Message{Finish: provider.Stop, Tokens: a.tokens, Native: a}
+	if a.finish == "length" {
+		m.Finish = provider.Length
+		return m // calls may be cut
+	}
+	for _, c := range a.calls {
+		m.Calls = append(m.Calls, explore.Call{ID: c.id, Name: c.name, Input: c.arguments})
+	}
+	return m
+}
+
+// refused is the error of an answer that is a refusal, or that a filter took
+// away: asking again for the same leads to the same.
+func (a *answer) refused() error {
+	why := ""
+	switch {
+	case a.finish == "content_filter":
+		why = "a content filter cut it off"
+	case a.refusal.Len() > 0:
+		why = a.refusal.String()
+	default:
+		return nil
+	}
+	return &provider.Error{Code: provider.BadRequest, Message: "the model refuses to answer: " + why}
+}
+
+// param is the message as it is sent back.
+func (a *answer) param() sdk.ChatCompletionMessageParamUnion {
+	var p sdk.ChatCompletionAssistantMessageParam
+	if a.text.Len() > 0 {
+		p.Content.OfString = sdk.String(a.text.String())
+	}
+	for _, c := range a.calls {
+		f := sdk.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.name, Arguments: cmp.Or(string(c.arguments), "{}")}
+		p.ToolCalls = append(p.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{
+			OfFunction: &sdk.ChatCompletionMessageFunctionToolCallParam{ID: c.id, Function: f},
+		})
+	}
+	return sdk.ChatCompletionMessageParamUnion{OfAssistant: &p}
+}

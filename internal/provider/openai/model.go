@@ -1,0 +1,59 @@
+package openai
+
+import (
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/provider/chat"
+)
+
+// families are what the beginning of a model's name says, the more special
+// first, from platform.openai.com/docs/models. The window of the GPT-5 family is
+// what it takes as input: it has more for the answer. Where models of a family
+// differ, the smaller numbers stand here.
+var families = []struct {
+	prefix            string
+	window, maxOutput int
+}{
+	{"gpt-5-chat", 128_000, 16_384},
+	{"gpt-5.1-chat", 128_000, 16_384},
+	{"gpt-5.2-chat", 128_000, 16_384},
+	{"gpt-5.3-chat", 128_000, 16_384},
+	{"gpt-5", 272_000, 128_000},
+	{"gpt-oss", 131_072, 0},
+	{"gpt-4.1", 1_047_576, 32_768},
+	{"gpt-4.5", 128_000, 16_384},
+	{"gpt-4o-2024-05-13", 128_000, 4_096},
+	{"gpt-4o", 128_000, 16_384},
+	{"chatgpt-4o", 128_000, 16_384},
+	{"gpt-4-turbo", 128_000, 4_096},
+	{"gpt-4-0125", 128_000, 4_096},
+	{"gpt-4-1106", 128_000, 4_096},
+	{"gpt-4-32k", 32_768, 0},
+	{"gpt-4", 8_192, 0},
+	{"gpt-3.5-turbo-instruct", 4_096, 0},
+	{"gpt-3.5", 16_385, 4_096},
+	{"o1-preview", 128_000, 32_768},
+	{"o1-mini", 128_000, 65_536},
+	{"o1", 200_000, 100_000},
+	{"o3", 200_000, 100_000},
+	{"o4-mini", 200_000, 100_000},
+}
+
+const (
+	unknownWindow = 128_000
+	// reserve is kept free for the answer when the request does not bound it.
+	reserve = 16_000
+)
+
+func modelOf(name string) chat.Model {
+	m := chat.Model{Name: name, Window: unknownWindow, Reserve: reserve}
+	base := name[strings.LastIndexByte(name, '/')+1:] // gateways put a vendor before it
+	base = strings.TrimPrefix(base, "ft:")
+	for _, f := range families {
+		if strings.HasPrefix(base, f.prefix) {
+			m.Window, m.MaxOutput = f.window, f.maxOutput
+			break
+		}
+	}
+	return m
+}

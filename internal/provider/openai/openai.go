@@ -1,0 +1,94 @@
+// Package openai is the provider on OpenAI's Chat Completions API, and on all
+// servers that speak it, those of local models among them.
+package openai
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	sdk "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+
+	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/provider/chat"
+	"github.com/ratchet-dev/ratchet/internal/redact"
+)
+
+// Config says which model to ask, and how. All that counts is in it: the SDK
+// does not read the environment.
+type Config struct {
+	Model   string
+	Key     string // empty: none is sent
+	BaseURL string // empty: OpenAI's own; with the version, as in http://localhost:11434/v1
+	// Redact takes the worker's secrets, Key among them, out of what is said. Nil
+	// takes none.
+	Redact *redact.Redactor
+	// HTTP makes the requests; nil is http.DefaultClient, which heeds the proxy
+	// variables of the environment. Redirects are never followed.
+	HTTP *http.Client
+	// Window is the model's window in tokens; zero goes by the model's name.
+	Window int
+	Idle   time.Duration // see chat.Config
+	Price  chat.Price
+}
+
+// FromEnv makes a Config of the variables that OpenAI's own tools read:
+// OPENAI_API_KEY and OPENAI_BASE_URL. One of them is enough. An empty variable
+// counts as none.
+func FromEnv(lookup func(string) (string, bool), model string) (Config, error) {
+	get := func(name string) string {
+		value, _ := lookup(name)
+		return strings.TrimSpace(value)
+	}
+	c := Config{Model: strings.TrimSpace(model), Key: get("OPENAI_API_KEY"), BaseURL: get("OPENAI_BASE_URL")}
+	switch {
+	case c.Model == "":
+		return Config{}, errors.New("no model is named: give one such as gpt-5")
+	case c.Key == "" && official(c.BaseURL):
+		return Config{}, errors.New("OPENAI_API_KEY is not set: give the worker a key of the OpenAI API, or the address of another server as OPENAI_BASE_URL")
+	}
+	if err := chat.CheckURL(c.BaseURL); err != nil {
+		return Config{}, fmt.Errorf("OPENAI_BASE_URL: %w", err)
+	}
+	return c, nil
+}
+
+// official says whether a base URL is OpenAI's own, of any region.
+func official(base string) bool {
+	if base == "" {
+		return true
+	}
+	u, err := url.Parse(base)
+	if err != nil {
+		return false
+	}
+	return u.Hostname() == "api.openai.com" || strings.HasSuffix(u.Hostname(), ".api.openai.com")
+}
+
+// New makes the provider.
+func New(c Config) provider.Provider {
+	opts := []option.RequestOption{
+		option.WithEnvironmentProduction(),
+		option.WithHTTPClient(chat.Client(c.HTTP)),
+		option.WithMaxRetries(0),
+	}
+	if c.BaseURL != "" {
+		opts = append(opts, option.WithBaseURL(c.BaseURL))
+	}
+	if c.Key != "" {
+		opts = append(opts, option.WithAPIKey(c.Key))
+	}
+	model := modelOf(c.Model)
+	if c.Window > 0 {
+		model.Window = c.Window
+	}
+	return chat.New(chat.Config{
+		Name: "openai", Model: model, Redact: c.Redact, Idle: c.Idle, Price: c.Price,
+		// The service by itself: a client would read the environment.
+		Wire: wire{sdk.NewChatCompletionService(opts...), official(c.BaseURL)},
+	})
+}
