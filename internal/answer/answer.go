@@ -5,6 +5,7 @@
 package answer
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 )
@@ -101,6 +102,10 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return "answer: " + e.Message }
+
+// Marked says whether the text has a result block, or the beginning of one: it
+// is meant as an answer of the contract's form, and is no mere prose.
+func Marked(text []byte) bool { return bytes.Contains(text, []byte(resultStart)) }
 
 // MaxBytes is the longest answer that Parse reads.
 const MaxBytes = 16 << 20

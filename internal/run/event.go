@@ -165,25 +165,35 @@ type (
 		Question *Question `json:"question,omitempty"`
 		Usage    *Usage    `json:"usage,omitempty"`
 	}
-	// PatchProduced carries a patch; nothing has been applied.
+	// PatchProduced carries a patch; nothing has been applied. Of several
+	// attempts it is the first in rank, number Attempt; Rivals are the others.
 	PatchProduced struct {
 		Proposal
-		Usage *Usage `json:"usage,omitempty"`
+		Usage   *Usage    `json:"usage,omitempty"`
+		Attempt int       `json:"attempt,omitempty"`
+		Rivals  []Entrant `json:"rivals,omitempty"`
 	}
-	// ApprovalRequested opens the gate's wait. Digest is ApprovalDigest.
+	// ApprovalRequested opens the wait for a decision: on a patch, or, when
+	// Permission is there, on a tool call of the agent at work. Digest is
+	// ApprovalDigest or PermissionDigest.
 	ApprovalRequested struct {
-		ApprovalID string   `json:"approvalId"`
-		Digest     Digest   `json:"digest"`
-		Gate       int      `json:"gate"`
-		Patch      Digest   `json:"patch"`
-		Base       Commit   `json:"base"`
-		Reasons    []string `json:"reasons,omitempty"`
+		ApprovalID string      `json:"approvalId"`
+		Digest     Digest      `json:"digest"`
+		Gate       int         `json:"gate"`
+		Patch      Digest      `json:"patch,omitempty"`
+		Base       Commit      `json:"base"`
+		Reasons    []string    `json:"reasons,omitempty"`
+		Permission *Permission `json:"permission,omitempty"`
+		// Choices are the other patches that may be approved instead.
+		Choices []Choice `json:"choices,omitempty"`
 	}
-	// ApprovalGranted is a yes.
+	// ApprovalGranted is a yes. Session extends a permission to later calls of
+	// the same tool in the agent's session.
 	ApprovalGranted struct {
 		ApprovalID string `json:"approvalId"`
 		By         string `json:"by,omitempty"`
 		Reason     string `json:"reason,omitempty"`
+		Session    bool   `json:"session,omitempty"`
 	}
 	// ApprovalRejected is a no; Final ends the run.
 	ApprovalRejected struct {
@@ -227,8 +237,11 @@ type (
 		Text       string         `json:"text"`
 		Values     map[string]any `json:"values,omitempty"`
 		By         string         `json:"by,omitempty"`
-		// MaxTokens is the budget that the answer sets; zero leaves it.
-		MaxTokens int64 `json:"maxTokens,omitempty"`
+		// MaxTokens and MaxCost are the budgets that the answer sets; zero leaves
+		// them. Stop ends the run instead.
+		MaxTokens int64  `json:"maxTokens,omitempty"`
+		MaxCost   Micros `json:"maxCostMicros,omitempty"`
+		Stop      bool   `json:"stop,omitempty"`
 	}
 	// RunCompleted ends the run with success.
 	RunCompleted struct {

@@ -54,7 +54,7 @@ var ErrTransition = errors.New("not a transition of the contract")
 var admits = map[Action][]EventType{
 	Begin:  {RunCreatedEvent},
 	Start:  {PhaseStartedEvent},
-	Work:   {PhaseCompletedEvent, PhaseFailedEvent, PatchProducedEvent, EvaluationPassedEvent, EvaluationFailedFixableEvent, EvaluationFailedBlockedEvent, QuestionRaisedEvent},
+	Work:   {PhaseCompletedEvent, PhaseFailedEvent, PatchProducedEvent, ApprovalRequestedEvent, EvaluationPassedEvent, EvaluationFailedFixableEvent, EvaluationFailedBlockedEvent, QuestionRaisedEvent},
 	Gate:   {ApprovalRequestedEvent, PatchAppliedEvent, PatchApplyFailedEvent},
 	Decide: {ApprovalGrantedEvent, ApprovalRejectedEvent},
 	Apply:  {PatchAppliedEvent, PatchApplyFailedEvent},
@@ -66,8 +66,8 @@ var admits = map[Action][]EventType{
 // works holds, for each phase, the events that its work may end in.
 var works = map[Phase][]EventType{
 	Plan:     {PhaseCompletedEvent, PhaseFailedEvent},
-	Execute:  {PhaseCompletedEvent, PhaseFailedEvent, PatchProducedEvent},
-	Fix:      {PhaseCompletedEvent, PhaseFailedEvent, PatchProducedEvent},
+	Execute:  {PhaseCompletedEvent, PhaseFailedEvent, PatchProducedEvent, ApprovalRequestedEvent},
+	Fix:      {PhaseCompletedEvent, PhaseFailedEvent, PatchProducedEvent, ApprovalRequestedEvent},
 	Evaluate: {EvaluationPassedEvent, EvaluationFailedFixableEvent, EvaluationFailedBlockedEvent, PhaseFailedEvent},
 	Ask:      {QuestionRaisedEvent},
 }
@@ -82,13 +82,20 @@ func (s *Snapshot) admit(t EventType) bool {
 	return s.Next.Do != Work || slices.Contains(works[s.Next.Phase], t)
 }
 
+// fits says whether an approval asks for what can be asked for here: for a
+// tool while an agent works, for a patch at the gate.
+func (s *Snapshot) fits(p Payload) bool {
+	a, ok := p.(ApprovalRequested)
+	return !ok || (a.Permission != nil) == (s.Next.Do == Work)
+}
+
 // Apply folds one event in. An event that is out of turn leaves the snapshot
 // as it was and is an ErrTransition.
 func (s *Snapshot) Apply(e Event) error {
 	if want := EventID(s.Seq + 1); e.ID != want {
 		return fmt.Errorf("event %s where %s is due: %w", e.ID, want, ErrTransition)
 	}
-	if e.Payload == nil || e.Payload.Type() != e.Type || !s.admit(e.Type) {
+	if e.Payload == nil || e.Payload.Type() != e.Type || !s.admit(e.Type) || !s.fits(e.Payload) {
 		return fmt.Errorf("%s %s while the next step is to %s %s: %w", e.ID, e.Type, s.Next.Do, s.Next.Phase, ErrTransition)
 	}
 	s.Seq++
@@ -109,7 +116,7 @@ func (s *Snapshot) fold(e Event) {
 	case PhaseFailed:
 		s.failPhase(p)
 	case PatchProduced:
-		s.Proposal = &p.Proposal
+		s.Proposal, s.Rivals, s.Chosen = &p.Proposal, p.Rivals, p.Attempt
 		s.spend(p.Usage)
 		s.Next = Step{Do: Gate, Phase: e.Phase}
 	case ApprovalRequested:
@@ -119,8 +126,7 @@ func (s *Snapshot) fold(e Event) {
 		s.State.Status = AwaitingApproval
 		s.Next = Step{Do: Decide, Phase: e.Phase}
 	case ApprovalGranted:
-		s.settled()
-		s.Next = Step{Do: Apply, Phase: e.Phase}
+		s.grant(e.Phase, p)
 	case ApprovalRejected:
 		s.reject(p)
 	case PatchApplied:
@@ -176,6 +182,7 @@ func (s *Snapshot) start(e Event, p PhaseStarted) {
 	s.State.Iteration = e.Iteration
 	s.State.CurrentPhase = &e.Phase
 	s.State.Status = Running
+	s.enter(e.Phase)
 	for _, n := range p.Notes {
 		s.guide(FromNote, n.Text)
 	}
@@ -241,13 +248,31 @@ func (s *Snapshot) settled() {
 	s.State.Status = Running
 }
 
-func (s *Snapshot) reject(p ApprovalRejected) {
+func (s *Snapshot) grant(phase Phase, p ApprovalGranted) {
+	asked := s.Approval.Permission
+	s.choose(p.ApprovalID)
 	s.settled()
-	s.refuse()
+	if asked != nil {
+		s.permit(*asked, Permit{Allow: true, Session: p.Session, Reason: p.Reason})
+		s.Next = Step{Do: Work, Phase: phase}
+		return
+	}
+	s.Next = Step{Do: Apply, Phase: phase}
+}
+
+func (s *Snapshot) reject(p ApprovalRejected) {
+	asked := s.Approval.Permission
+	s.settled()
 	reason := p.Reason
 	if reason == "" {
 		reason = "no reason was given"
 	}
+	if asked != nil && !p.Final {
+		s.permit(*asked, Permit{Reason: reason})
+		s.Next = Step{Do: Work, Phase: s.Phase()}
+		return
+	}
+	s.refuse()
 	s.guide(FromRejection, reason)
 	s.close(Rejected, Step{Do: Start, Phase: Fix})
 	if p.Final {
@@ -262,11 +287,11 @@ func (s *Snapshot) refuse() {
 	if s.Proposal != nil {
 		s.Refused = &s.Proposal.Patch
 	}
-	s.Proposal = nil
+	s.Proposal, s.Rivals = nil, nil
 }
 
 func (s *Snapshot) applied(p PatchApplied) {
-	s.Proposal, s.Refused = nil, nil
+	s.Proposal, s.Rivals, s.Refused = nil, nil, nil
 	s.Head, s.Stat = p.Commit, p.After
 	s.Commits++
 	s.close(Patched, Step{Do: Start, Phase: Evaluate})
@@ -294,6 +319,9 @@ func (s *Snapshot) answer(p QuestionAnswered) {
 	if p.MaxTokens > 0 {
 		s.Input.MaxTokens = p.MaxTokens
 	}
+	if p.MaxCost > 0 {
+		s.Input.MaxCost = p.MaxCost
+	}
 	text := Reply{Text: p.Text, Values: p.Values}.Render()
 	if q != nil {
 		text = "Question: " + q.Question + "\nAnswer: " + text
@@ -304,6 +332,11 @@ func (s *Snapshot) answer(p QuestionAnswered) {
 		after = Step{Do: Start, Phase: Fix}
 	}
 	s.close(Answered, after)
+	if p.Stop {
+		s.End = Canceled
+		s.After = Step{Do: Finish}
+		s.Problem = Problem{Code: CodeBudget, Message: "the budget was not raised"}
+	}
 }
 
 // limitFixes turns the demand for a fix too many into the end.
@@ -320,7 +353,7 @@ func (s *Snapshot) end(status Status) {
 	s.State.Status = status
 	s.State.CurrentPhase = nil
 	s.State.PendingApprovalID, s.State.PendingQuestionID = "", ""
-	s.Proposal, s.Approval, s.Doubt = nil, nil, nil
+	s.Proposal, s.Rivals, s.Approval, s.Doubt = nil, nil, nil, nil
 	s.Next = Step{Do: Rest}
 }
 

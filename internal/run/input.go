@@ -30,10 +30,22 @@ type Input struct {
 	CheckEnv []string `json:"checkEnv,omitempty"`
 	Policy   Policy   `json:"approvalPolicy"`
 	// MaxFix is how many fixes may be tried; zero is none, nil is three.
-	MaxFix    *int  `json:"maxFixIterations,omitempty"`
-	Timeouts  Limit `json:"timeouts"`
-	MaxTokens int64 `json:"maxTokens,omitempty"` // zero: no budget
-	Patches   Size  `json:"patches,omitzero"`    // of each patch
+	MaxFix   *int  `json:"maxFixIterations,omitempty"`
+	Timeouts Limit `json:"timeouts"`
+	// MaxTokens and MaxCost are the budgets; zero is none.
+	MaxTokens int64  `json:"maxTokens,omitempty"`
+	MaxCost   Micros `json:"maxCostMicros,omitempty"`
+	Patches   Size   `json:"patches,omitzero"` // of each patch
+
+	// Tools says who lets agents use tools; empty is AskTools. Network lets the
+	// tools reach the network where the agent's sandbox can tell. FreshFixer
+	// gives the fixer a session of its own instead of the developer's.
+	Tools      Tools `json:"tools,omitempty"`
+	Network    bool  `json:"network,omitempty"`
+	FreshFixer bool  `json:"freshFixer,omitempty"`
+	// Tries is how many attempts compete at execute; zero is one for each
+	// developer.
+	Tries int `json:"attempts,omitempty"`
 }
 
 // Size bounds a patch. Zero members mean the patch engine's own limits.
@@ -54,8 +66,10 @@ type Repository struct {
 type Providers struct {
 	Planner   string `json:"planner"`
 	Developer string `json:"developer"`
-	Evaluator string `json:"evaluator,omitempty"`
-	Fixer     string `json:"fixer"`
+	// Rivals are further developers, which compete with the first at execute.
+	Rivals    []string `json:"rivals,omitempty"`
+	Evaluator string   `json:"evaluator,omitempty"`
+	Fixer     string   `json:"fixer"`
 	// Dir is where programs named by a relative path are looked for and run.
 	Dir string `json:"dir,omitempty"`
 }
@@ -132,7 +146,9 @@ func (in Input) Validate() error {
 	refuse(in.Policy == "", "no approval policy given: always, risky or never")
 	refuse(in.Fixes() < 0, "the number of fixes is negative")
 	refuse(in.Patches.Files < 0 || in.Patches.Bytes < 0, "a limit of the patches is negative")
+	refuse(in.Tries < 0 || in.Tries > MaxAttempts || 1+len(in.Providers.Rivals) > MaxAttempts, "an execute has from 1 to %d attempts", MaxAttempts)
 	refuse(in.MaxTokens < 0, "the token budget is negative")
+	refuse(in.MaxCost < 0, "the cost budget is negative")
 	for _, d := range []time.Duration{in.Timeouts.Provider, in.Timeouts.Check, in.Timeouts.Approval, in.Timeouts.Answer} {
 		refuse(d < 0, "a time limit is negative: %v", d)
 	}

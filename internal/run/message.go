@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -30,6 +29,9 @@ type Decision struct {
 	By         string  `json:"by,omitempty"`
 	Reason     string  `json:"reason,omitempty"`
 	Final      bool    `json:"final,omitempty"` // a rejection that ends the run
+	// Session extends the approval of a tool call to later calls of the tool in
+	// the agent's session.
+	Session bool `json:"session,omitempty"`
 }
 
 // Reply answers one question: the one that it names.
@@ -60,16 +62,29 @@ func (s *Snapshot) Settles(d Decision) error {
 	switch {
 	case s.State.Status.Terminal():
 		return ErrOver
-	case d.ApprovalID == "" || d.ApprovalID != s.State.PendingApprovalID:
+	case !s.offers(d):
 		return fmt.Errorf("approval %q: %w", d.ApprovalID, ErrNotPending)
 	case d.Decision == "":
 		return errors.New("decision is missing: approve or reject")
 	case d.Decision == Approve && d.Final:
 		return errors.New("an approval cannot be final: only a rejection ends the run")
+	case d.Session && (d.Decision != Approve || s.Approval == nil || s.Approval.Permission == nil):
+		return errors.New("only the approval of a tool call can hold for the session")
 	case len(d.Reason) > MaxTextBytes || len(d.By) > maxNameBytes:
 		return ErrTooLong
 	}
 	return nil
+}
+
+// offers says whether the id is that of the pending approval or, for a yes, of
+// one of its choices.
+func (s *Snapshot) offers(d Decision) bool {
+	if d.ApprovalID == "" || s.State.PendingApprovalID == "" {
+		return false
+	}
+	chosen := s.Approval != nil && d.Decision == Approve &&
+		slices.ContainsFunc(s.Approval.Choices, func(c Choice) bool { return c.ApprovalID == d.ApprovalID })
+	return chosen || d.ApprovalID == s.State.PendingApprovalID
 }
 
 // Answers says whether the reply fits what is pending; a nil error is yes.
@@ -86,23 +101,6 @@ func (s *Snapshot) Answers(r Reply) error {
 	}
 	_, err := s.Budget(r)
 	return err
-}
-
-// CodeBudget is the code of the problem that is a used-up token budget.
-const CodeBudget = "BUDGET"
-
-// Budget is the token budget that a reply sets: none, zero, unless the
-// question was about the budget. That question is answered by a number, the
-// new total.
-func (s *Snapshot) Budget(r Reply) (int64, error) {
-	if s.State.LastError == nil || s.State.LastError.Code != CodeBudget {
-		return 0, nil
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(r.Text), 10, 64)
-	if err != nil || n <= s.Usage.TotalTokens {
-		return 0, fmt.Errorf("answer with the new total budget, a number over the %d tokens used so far, or cancel the run", s.Usage.TotalTokens)
-	}
-	return n, nil
 }
 
 // Takes says whether the note can be kept; a nil error is yes.

@@ -11,23 +11,39 @@ type Pending struct {
 	Status   Status           `json:"status"`
 	Approval *PendingApproval `json:"approval,omitempty"`
 	Question *PendingQuestion `json:"question,omitempty"`
+	// Limited is the usage limit that the run waits out by itself.
+	Limited *Limited `json:"limited,omitempty"`
 	// Deadline is when the wait ends by itself; nil is never.
 	Deadline *time.Time `json:"deadline,omitempty"`
 }
 
+// Limited is a usage limit of a provider.
+type Limited struct {
+	Until    time.Time `json:"until"`
+	Provider string    `json:"provider"`
+	Reason   string    `json:"reason"`
+}
+
 // PendingApproval is the approval that is awaited, and how to settle it.
 type PendingApproval struct {
-	ApprovalID string   `json:"approvalId"`
-	Digest     Digest   `json:"digest"`
-	Summary    string   `json:"summary"`
-	Patch      Ref      `json:"patch"`
-	Base       Commit   `json:"base"`
-	Stat       Stat     `json:"stat"`
-	Files      []string `json:"files,omitempty"`
-	Reasons    []string `json:"reasons,omitempty"`
-	Repairs    []string `json:"repairs,omitempty"`
-	Excerpt    string   `json:"excerpt,omitempty"`
-	Commands   []string `json:"commands"`
+	ApprovalID string `json:"approvalId"`
+	Digest     Digest `json:"digest"`
+	Summary    string `json:"summary"`
+	// Permission is the tool call that waits; nil when a patch does, which the
+	// members from Patch to Excerpt then describe.
+	Permission *Permission `json:"permission,omitempty"`
+	Patch      Ref         `json:"patch,omitzero"`
+	Base       Commit      `json:"base"`
+	Stat       Stat        `json:"stat"`
+	Files      []string    `json:"files,omitempty"`
+	Reasons    []string    `json:"reasons,omitempty"`
+	Repairs    []string    `json:"repairs,omitempty"`
+	Excerpt    string      `json:"excerpt,omitempty"`
+	Commands   []string    `json:"commands"`
+	// Attempt is which of several attempts the patch is from; Choices are the
+	// others that may be approved instead, each by its own id.
+	Attempt int      `json:"attempt,omitempty"`
+	Choices []Choice `json:"choices,omitempty"`
 	// Signal is the payload to send as the signal `approval`.
 	Signal Decision `json:"signal"`
 }
@@ -59,7 +75,7 @@ func (s *Snapshot) Request() ApprovalRequested {
 	d := ApprovalDigest(s.Input.RunID, s.Proposal.Patch.Digest, s.Proposal.Base, gate)
 	return ApprovalRequested{
 		ApprovalID: approvalID(s.State.Iteration, d), Digest: d, Gate: gate,
-		Patch: s.Proposal.Patch.Digest, Base: s.Proposal.Base, Reasons: s.Proposal.Risks,
+		Patch: s.Proposal.Patch.Digest, Base: s.Proposal.Base, Reasons: s.Proposal.Risks, Choices: s.choices(gate),
 	}
 }
 
@@ -92,7 +108,11 @@ func (s *Snapshot) Pending() Pending {
 		p.Deadline = &end
 	}
 	id := s.Input.RunID
-	if a := s.Approval; a != nil && s.Proposal != nil {
+	switch a := s.Approval; {
+	case a == nil:
+	case a.Permission != nil:
+		p.Approval = a.pending(id)
+	case s.Proposal != nil:
 		p.Approval = &PendingApproval{
 			ApprovalID: a.ApprovalID, Digest: a.Digest, Summary: s.Proposal.Summary,
 			Patch: s.Proposal.Patch, Base: s.Proposal.Base, Stat: s.Proposal.Stat, Files: s.Proposal.Files,
@@ -101,7 +121,11 @@ func (s *Snapshot) Pending() Pending {
 				fmt.Sprintf("starter approve %s --approval %s", id, a.ApprovalID),
 				fmt.Sprintf("starter reject %s --approval %s --reason TEXT", id, a.ApprovalID),
 			},
+			Attempt: s.Chosen, Choices: a.Choices,
 			Signal: Decision{ApprovalID: a.ApprovalID, Decision: Approve},
+		}
+		for _, c := range a.Choices {
+			p.Approval.Commands = append(p.Approval.Commands, fmt.Sprintf("starter approve %s --approval %s", id, c.ApprovalID))
 		}
 	}
 	if q := s.State.PendingQuestionID; q != "" && s.Doubt != nil {
@@ -112,4 +136,18 @@ func (s *Snapshot) Pending() Pending {
 		}
 	}
 	return p
+}
+
+// pending is the approval of a tool call.
+func (a *ApprovalRequested) pending(id ID) *PendingApproval {
+	return &PendingApproval{
+		ApprovalID: a.ApprovalID, Digest: a.Digest, Base: a.Base, Reasons: a.Reasons,
+		Summary: a.Permission.Summary(), Permission: a.Permission, Excerpt: a.Permission.Excerpt,
+		Commands: []string{
+			fmt.Sprintf("starter approve %s --approval %s", id, a.ApprovalID),
+			fmt.Sprintf("starter approve %s --approval %s --session", id, a.ApprovalID),
+			fmt.Sprintf("starter reject %s --approval %s --reason TEXT", id, a.ApprovalID),
+		},
+		Signal: Decision{ApprovalID: a.ApprovalID, Decision: Approve},
+	}
 }

@@ -1,5 +1,27 @@
 package run
 
+import (
+	"fmt"
+	"slices"
+)
+
+// Tools says who may let an agent use a tool that its sandbox does not settle.
+// Changes of files in its checkout are never asked about: the patch that comes
+// of them is.
+type Tools string
+
+// The policies for tools; the empty one is AskTools.
+const (
+	AskTools   Tools = "ask"
+	AllowTools Tools = "allow"
+	DenyTools  Tools = "deny"
+)
+
+// UnmarshalText refuses an unknown policy.
+func (t *Tools) UnmarshalText(b []byte) error {
+	return decode(t, b, "tool policy", []Tools{AskTools, AllowTools, DenyTools})
+}
+
 // Permission is a tool call of an agent that waits for a person. Digest is
 // that of the tool and its whole input, which Input refers to.
 type Permission struct {
@@ -10,6 +32,16 @@ type Permission struct {
 	Reason  string `json:"reason,omitempty"`
 	Input   Ref    `json:"input"`
 	Excerpt string `json:"excerpt,omitempty"` // head of the input, made safe for display
+	// Attempt is which of several attempts asks; zero when there is one.
+	Attempt int `json:"attempt,omitempty"`
+}
+
+// Summary says in one line what is asked for.
+func (p Permission) Summary() string {
+	if p.Title == "" {
+		return "use of the tool " + p.Tool
+	}
+	return p.Tool + ": " + p.Title
 }
 
 // Permit is the decision on a Permission.
@@ -21,4 +53,59 @@ type Permit struct {
 	// Session allows later calls of the same tool in the same session as well.
 	Session bool   `json:"session,omitempty"`
 	Reason  string `json:"reason,omitempty"`
+	Slot    string `json:"slot"` // of the session that asked
+}
+
+// Bounds of the permits that a snapshot carries. Of more the oldest go: the
+// agent asks again.
+const (
+	maxPermits      = 48
+	maxPermitReason = 300
+)
+
+// permit keeps the decision on what was asked.
+func (s *Snapshot) permit(asked Permission, p Permit) {
+	p.CallID, p.Tool, p.Digest = asked.CallID, asked.Tool, asked.Digest
+	p.Slot = s.Slot(s.Phase(), asked.Attempt)
+	p.Reason = clip(p.Reason, maxPermitReason)
+	s.Permits = append(s.Permits, p)
+	if over := len(s.Permits) - maxPermits; over > 0 {
+		s.Permits = slices.Clone(s.Permits[over:])
+	}
+}
+
+// enter starts a phase's calls: what was permitted once is used up, what was
+// permitted for a session lasts.
+func (s *Snapshot) enter(phase Phase) {
+	if phase == Execute || phase == Fix {
+		s.Permits = slices.DeleteFunc(s.Permits, func(p Permit) bool { return !p.Session })
+	}
+}
+
+// PermitsOf are the permits of the agent session in a slot.
+func (s *Snapshot) PermitsOf(slot string) []Permit {
+	var list []Permit
+	for _, p := range s.Permits {
+		if p.Slot == slot {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// PermissionDigest is what an approval of a tool call approves: this input of
+// this tool, at this gate of this run. It fits nothing else.
+func PermissionDigest(id ID, p Permission, gate int) Digest {
+	return DigestOf(fmt.Appendf(nil, "ratchet permission\nrun %s\ngate %d\nattempt %d\ncall %s\ntool %s\n", id, gate, p.Attempt, p.CallID, p.Digest))
+}
+
+// Ask is the approval that an agent's tool call needs.
+func (s *Snapshot) Ask(p Permission) ApprovalRequested {
+	gate := s.Gates + 1
+	d := PermissionDigest(s.Input.RunID, p, gate)
+	a := ApprovalRequested{ApprovalID: approvalID(s.State.Iteration, d), Digest: d, Gate: gate, Base: s.Head, Permission: &p}
+	if p.Reason != "" {
+		a.Reasons = []string{p.Reason}
+	}
+	return a
 }

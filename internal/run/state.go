@@ -92,7 +92,10 @@ type Snapshot struct {
 	Notes   []Note  `json:"notes,omitempty"` // not yet in a prompt
 	Problem Problem `json:"problem,omitzero"`
 
+	Permits  []Permit           `json:"permits,omitempty"`
 	Proposal *Proposal          `json:"proposal,omitempty"`
+	Rivals   []Entrant          `json:"rivals,omitempty"`   // of the proposal, ranked
+	Chosen   int                `json:"chosen,omitempty"`   // the attempt that the proposal is from; zero: the only one
 	Approval *ApprovalRequested `json:"approval,omitempty"` // pending
 	Doubt    *Question          `json:"doubt,omitempty"`    // asked, or about to be
 	Guidance []Guidance         `json:"guidance,omitempty"`
@@ -126,9 +129,19 @@ func (s *Snapshot) Phase() Phase {
 	return *s.State.CurrentPhase
 }
 
-// OverBudget says whether the token budget is used up.
-func (s *Snapshot) OverBudget() bool {
-	return s.Input.MaxTokens > 0 && s.Usage.TotalTokens >= s.Input.MaxTokens
+// Left is what the budgets leave; ok is false when one is used up. A zero
+// member is no budget.
+func (s *Snapshot) Left() (tokens int64, cost Micros, ok bool) {
+	ok = true
+	if s.Input.MaxTokens > 0 {
+		tokens = s.Input.MaxTokens - s.Usage.TotalTokens
+		ok = tokens > 0
+	}
+	if s.Input.MaxCost > 0 {
+		cost = s.Input.MaxCost - s.Usage.Cost
+		ok = ok && cost > 0
+	}
+	return tokens, cost, ok
 }
 
 // Note keeps guidance for the next prompt.

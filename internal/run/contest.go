@@ -1,0 +1,131 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// MaxAttempts is how many attempts one execute may have.
+const MaxAttempts = 8
+
+// Entrant is one of several attempts at the same work.
+type Entrant struct {
+	Attempt  int    `json:"attempt"` // from 1
+	Provider string `json:"provider"`
+	// Proposal is its patch; nil when there is none, for the reason of Problem.
+	Proposal *Proposal `json:"proposal,omitempty"`
+	Problem  *Problem  `json:"problem,omitempty"`
+	// Passed says that its checks passed, Failed names those that did not, and
+	// Report is all of it.
+	Passed bool     `json:"passed,omitempty"`
+	Failed []string `json:"failed,omitempty"`
+	Report *Ref     `json:"report,omitempty"`
+	// Judged is what the evaluator said of it; empty when it was not asked.
+	Judged Result `json:"judged,omitempty"`
+}
+
+// Attempts are the providers of the attempts that an execute has: one, unless
+// the input asks for more. Several developers take turns.
+func (in Input) Attempts() []string {
+	developers := append([]string{in.Providers.Developer}, in.Providers.Rivals...)
+	list := make([]string, max(in.Tries, len(developers)))
+	for i := range list {
+		list[i] = developers[i%len(developers)]
+	}
+	return list
+}
+
+// Rank puts the entrants in order, the best first: checks that pass, then what
+// the evaluator lets pass, then the smaller patch, then the earlier attempt.
+// Those without a patch come last.
+func Rank(list []Entrant) []Entrant {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b Entrant) int {
+		return cmp.Or(
+			first(a.Proposal != nil, b.Proposal != nil),
+			first(a.Passed, b.Passed),
+			first(a.Judged == Pass, b.Judged == Pass),
+			cmp.Compare(a.size(), b.size()),
+			cmp.Compare(a.Attempt, b.Attempt),
+		)
+	})
+	return list
+}
+
+// first puts what is true before what is not.
+func first(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+func (e Entrant) size() int {
+	if e.Proposal == nil {
+		return 0
+	}
+	return e.Proposal.Stat.Added + e.Proposal.Stat.Deleted
+}
+
+// Choice is a patch that may be chosen at the gate in place of the first: by
+// an approval of its own id.
+type Choice struct {
+	ApprovalID string `json:"approvalId"`
+	Digest     Digest `json:"digest"`
+	Attempt    int    `json:"attempt"`
+	Provider   string `json:"provider"`
+	Patch      Ref    `json:"patch"`
+	Stat       Stat   `json:"stat"`
+	Summary    string `json:"summary"`
+	Judged     Result `json:"judged,omitempty"`
+}
+
+// choices are the entrants besides the first that passed their checks too.
+func (s *Snapshot) choices(gate int) []Choice {
+	var list []Choice
+	for _, e := range s.Rivals {
+		if e.Proposal == nil || !e.Passed {
+			continue
+		}
+		d := ApprovalDigest(s.Input.RunID, e.Proposal.Patch.Digest, e.Proposal.Base, gate)
+		list = append(list, Choice{
+			ApprovalID: approvalID(s.State.Iteration, d), Digest: d, Attempt: e.Attempt, Provider: e.Provider,
+			Patch: e.Proposal.Patch, Stat: e.Proposal.Stat, Summary: e.Proposal.Summary, Judged: e.Judged,
+		})
+	}
+	return list
+}
+
+// choose puts the entrant whose patch was approved in the place of the first.
+func (s *Snapshot) choose(id string) {
+	i := slices.IndexFunc(s.Approval.Choices, func(c Choice) bool { return c.ApprovalID == id })
+	if i < 0 {
+		return
+	}
+	attempt := s.Approval.Choices[i].Attempt
+	k := slices.IndexFunc(s.Rivals, func(e Entrant) bool { return e.Attempt == attempt })
+	s.Proposal, s.Chosen = s.Rivals[k].Proposal, attempt
+}
+
+// Slot names the agent session that serves a phase: each attempt has its own,
+// and the fixer goes on with that of the attempt that was chosen, when it is
+// the same provider and the input does not ask for a fresh one.
+func (s *Snapshot) Slot(phase Phase, attempt int) string {
+	if phase == Fix && !s.Input.FreshFixer && s.Input.Providers.Fixer == s.developer() {
+		phase, attempt = Execute, s.Chosen
+	}
+	if attempt > 1 {
+		return fmt.Sprintf("%s-%d", phase.Role(), attempt)
+	}
+	return string(phase.Role())
+}
+
+// developer is the provider of the attempt that was chosen.
+func (s *Snapshot) developer() string {
+	list := s.Input.Attempts()
+	return list[min(max(s.Chosen-1, 0), len(list)-1)]
+}
