@@ -177,7 +177,8 @@ const MaxTail = 512
 // Progress is what has been received so far.
 type Progress struct {
 	Bytes int64  `json:"bytes"`
-	Tail  string `json:"tail,omitempty"` // the last MaxTail bytes at most, whole runes of UTF-8
+	Tail  string `json:"tail,omitempty"`  // the last MaxTail bytes at most, whole runes of UTF-8
+	Doing string `json:"doing,omitempty"` // what an agent is doing, in a line
 }
 
 // Tail is the end of b, for Progress: at most MaxTail bytes, what is not UTF-8

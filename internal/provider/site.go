@@ -37,27 +37,16 @@ type Site interface {
 	SetNote(note []byte) error
 
 	// Hold takes the slot for as long as an agent's process lives in it, also
-	// between calls. Wanted is called, once, when another worker waits for it:
-	// the holder then stops the process and releases.
+	// between calls. Wanted is called, and called again, while another worker
+	// waits for it: a holder that only waits itself then releases.
 	Hold(ctx context.Context, wanted func()) (release func(), err error)
 }
-
-// Tools says who may let an agent use a tool that its sandbox does not settle.
-type Tools string
-
-// The policies for tools. Changes of files within the checkout are never asked
-// about: the patch that comes of them is.
-const (
-	AskTools   Tools = "ask"
-	AllowTools Tools = "allow"
-	DenyTools  Tools = "deny"
-)
 
 // Work is what a call lends and allows to an agent. The zero Work lends
 // nothing: a provider that needs more reports a BAD_REQUEST.
 type Work struct {
 	Site  Site
-	Tools Tools
+	Tools run.Tools
 	// Permits are the decisions on permissions that this call, or an earlier one
 	// of the same session, was suspended for.
 	Permits []run.Permit
@@ -69,8 +58,8 @@ type Work struct {
 
 // Left is what budgets leave.
 type Left struct {
-	Tokens int64
-	Cost   run.Micros
+	Tokens int64      `json:"tokens,omitempty"`
+	Cost   run.Micros `json:"costMicros,omitempty"`
 }
 
 // Suspended is the error of a call that cannot go on before somebody decides.

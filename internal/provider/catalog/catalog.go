@@ -1,105 +1,72 @@
-// Package catalog knows the kinds of providers: it reads a spec such as
-// command:./agent.py, says before a run whether it can work, and opens it. A
-// spec holds no secret: it enters the workflow's history.
 package catalog
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"github.com/kballard/go-shellquote"
-
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/acp"
+	"github.com/ratchet-dev/ratchet/internal/agent/claude"
+	"github.com/ratchet-dev/ratchet/internal/agent/codex"
+	"github.com/ratchet-dev/ratchet/internal/agent/openclaw"
 	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/provider/anthropic"
 	"github.com/ratchet-dev/ratchet/internal/provider/command"
+	"github.com/ratchet-dev/ratchet/internal/provider/openai"
 	"github.com/ratchet-dev/ratchet/internal/provider/replay"
+	"github.com/ratchet-dev/ratchet/internal/provider/session"
 	"github.com/ratchet-dev/ratchet/internal/redact"
 )
 
-// Kind is the kind of a provider: what a spec has before its colon.
-type Kind string
-
-// The kinds.
+// The variables that name the programs of agents which are not on PATH.
 const (
-	Command Kind = "command"
-	Replay  Kind = "replay"
+	ClaudeBinary = "CLAUDE_BIN"
+	CodexBinary  = "CODEX_BIN"
 )
 
-// forms are the specs that Parse takes.
-const forms = "command:<program and arguments>, replay:<directory>"
-
-// planned are kinds that have a name and nothing behind it.
-var planned = []Kind{"anthropic", "openai", "claude", "codex", "acp", "openclaw"}
-
-// Spec names one provider. Parse makes it; the zero Spec names none.
-type Spec struct {
-	Kind Kind
-	Argv []string // of a Command: the program and its arguments
-	Dir  string   // of a Replay: the directory of the answers
-}
-
-// Parse reads a spec. The arguments of a command are taken apart as a shell
-// does it, quotes included, and nothing is expanded.
-func Parse(text string) (Spec, error) {
-	name, rest, _ := strings.Cut(strings.TrimSpace(text), ":")
-	s := Spec{Kind: Kind(name)}
-	var err error
-	switch {
-	case s.Kind == Command:
-		s.Argv, err = splitArgv(rest)
-	case s.Kind == Replay:
-		if s.Dir = rest; rest == "" {
-			err = errors.New("it names no directory: give replay:<directory>")
-		}
-	case slices.Contains(planned, s.Kind):
-		err = fmt.Errorf("%s is not available in this version: use one of %s", name, forms)
-	default:
-		err = fmt.Errorf("no such kind of provider: use one of %s", forms)
-	}
-	if err != nil {
-		return Spec{}, fmt.Errorf("provider %q: %w", text, err)
-	}
-	return s, nil
-}
-
-func splitArgv(text string) ([]string, error) {
-	argv, err := shellquote.Split(text)
-	if err != nil {
-		return nil, fmt.Errorf("split the command: %s", strings.ToLower(err.Error()))
-	}
-	if len(argv) == 0 || argv[0] == "" {
-		return nil, errors.New("it names no program: give command:<program and arguments>")
-	}
-	return argv, nil
-}
-
-// String is the spec that Parse reads back.
-func (s Spec) String() string {
-	if s.Kind == Command {
-		return "command:" + shellquote.Join(s.Argv...)
-	}
-	return string(s.Kind) + ":" + s.Dir
-}
-
 // Validate says, before a run is started, what would keep the provider from
-// working on this machine. Relative names count from dir.
-func (s Spec) Validate(dir string) error {
-	var err error
+// working on this machine. Relative names count from dir; environ is as
+// os.Environ gives it.
+func (s Spec) Validate(dir string, environ []string) error {
+	lookup := lookupIn(environ)
+	err := s.whole()
 	switch {
-	case s.Kind == Command && len(s.Argv) > 0:
+	case err != nil:
+	case s.Kind == Command || s.Kind == ACP:
 		err = command.Find(dir, s.Argv[0])
 	case s.Kind == Replay:
 		err = replay.Find(from(dir, s.Dir))
-	default:
-		err = fmt.Errorf("not a whole spec: use one of %s", forms)
-	}
+	case s.Kind == Claude:
+		err = command.Find(dir, named(lookup, ClaudeBinary, "claude"))
+	case s.Kind == Codex:
+		err = command.Find(dir, named(lookup, CodexBinary, "codex"))
+	} // keys and addresses are the worker's
 	if err != nil {
 		return fmt.Errorf("provider %s: %w", s, err)
 	}
 	return nil
+}
+
+// whole refuses a spec that Parse did not make.
+func (s Spec) whole() error {
+	switch s.Kind {
+	case Replay, Anthropic, OpenAI, Claude, Codex, OpenClaw:
+		return nil
+	case Command, ACP:
+		if len(s.Argv) > 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("not a whole spec: use one of %s", forms)
+}
+
+func named(lookup func(string) (string, bool), variable, name string) string {
+	if path, ok := lookup(variable); ok && path != "" {
+		return path
+	}
+	return name
 }
 
 // Env is what a worker gives to the providers that it opens.
@@ -110,24 +77,85 @@ type Env struct {
 	// little of it (see command.Config), and the variables that Allow names.
 	Environ []string
 	Allow   []string
+	// State is where adapters keep what must outlive the worker; empty: nowhere.
+	State string
+	// Agents keeps the agents that wait for a decision.
+	Agents *session.Pool
 	// Redact takes the worker's secrets out of all that a provider says.
 	Redact *redact.Redactor
-	// Log gets what a program writes to its standard error, in one Write at the
-	// end of each call; nil discards it.
+	// Log gets what a program writes to its standard error; nil discards it.
 	Log io.Writer
 }
 
 // Open makes the provider. It starts nothing.
 func (s Spec) Open(env Env) (provider.Provider, error) {
-	switch {
-	case s.Kind == Command && len(s.Argv) > 0:
+	if err := s.whole(); err != nil {
+		return nil, fmt.Errorf("open provider %s: %w", s, err)
+	}
+	switch s.Kind {
+	case Command:
 		return command.New(command.Config{
 			Argv: s.Argv, Dir: env.Dir, Environ: env.Environ, Allow: env.Allow, Redact: env.Redact, Log: env.Log,
 		}), nil
-	case s.Kind == Replay:
+	case Replay:
 		return replay.New(from(env.Dir, s.Dir), env.Redact), nil
+	case Anthropic:
+		c, err := anthropic.FromEnv(lookupIn(env.Environ), s.Model)
+		if err != nil {
+			return nil, fmt.Errorf("open provider %s: %w", s, err)
+		}
+		c.Redact = env.Redact
+		return anthropic.New(c), nil
+	case OpenAI:
+		c, err := openai.FromEnv(lookupIn(env.Environ), s.Model)
+		if err != nil {
+			return nil, fmt.Errorf("open provider %s: %w", s, err)
+		}
+		c.Redact = env.Redact
+		return openai.New(c), nil
 	}
-	return nil, fmt.Errorf("open provider %s: not a whole spec", s)
+	return session.New(session.Config{
+		Adapter: s.adapter(env), Choice: agent.Choice{Model: s.Model}, Pool: env.Agents, Redact: env.Redact, Log: env.Log,
+	}), nil
+}
+
+// adapter makes the adapter of an agent's spec.
+func (s Spec) adapter(env Env) agent.Adapter {
+	lookup := lookupIn(env.Environ)
+	switch s.Kind {
+	case Claude:
+		return claude.New(claude.Config{Binary: named(lookup, ClaudeBinary, ""), Environ: env.Environ, Allow: env.Allow})
+	case Codex:
+		return codex.New(codex.Config{Binary: named(lookup, CodexBinary, ""), Environ: env.Environ, Allow: env.Allow})
+	case ACP:
+		argv := append([]string{inDir(env.Dir, s.Argv[0])}, s.Argv[1:]...)
+		return acp.New(acp.Config{Argv: argv, Environ: env.Environ, Allow: env.Allow})
+	}
+	c := openclaw.Config{Environ: env.Environ}
+	if env.State != "" {
+		c.KeyFile = filepath.Join(env.State, "openclaw-device.key")
+	}
+	return openclaw.New(c)
+}
+
+// Adapters are those of the agents that this machine may have: of ACP those
+// whose programs are well known.
+func Adapters(env Env) []agent.Adapter {
+	var list []agent.Adapter
+	for _, text := range []string{"claude", "codex", "acp:opencode acp", "acp:gemini --acp", "openclaw"} {
+		if spec, err := Parse(text); err == nil {
+			list = append(list, spec.adapter(env))
+		}
+	}
+	return list
+}
+
+// inDir is a program named by a relative path, from dir on.
+func inDir(dir, program string) string {
+	if strings.Contains(program, "/") {
+		return from(dir, program)
+	}
+	return program
 }
 
 func from(dir, name string) string {
@@ -135,4 +163,16 @@ func from(dir, name string) string {
 		return name
 	}
 	return filepath.Join(dir, name)
+}
+
+// lookupIn finds a variable; of two with one name the last counts.
+func lookupIn(environ []string) func(string) (string, bool) {
+	return func(name string) (value string, ok bool) {
+		for _, entry := range environ {
+			if n, v, _ := strings.Cut(entry, "="); n == name {
+				value, ok = v, true
+			}
+		}
+		return value, ok
+	}
 }

@@ -26,6 +26,12 @@ func TestParse(t *testing.T) {
 		"a directory with a colon":           {"replay:/a:b c", replay("/a:b c")},
 		"white space around":                 {"  replay:answers \n", replay("answers")},
 		"a program with a space in its name": {`command:"/opt/my agent/run"`, command("/opt/my agent/run")},
+		"a model API":                        {"anthropic:claude-sonnet-4-5", catalog.Spec{Kind: catalog.Anthropic, Model: "claude-sonnet-4-5"}},
+		"a model with colons and slashes":    {"openai:org/qwen3:8b", catalog.Spec{Kind: catalog.OpenAI, Model: "org/qwen3:8b"}},
+		"an agent":                           {"claude", catalog.Spec{Kind: catalog.Claude}},
+		"an agent with its model":            {"codex:gpt-5", catalog.Spec{Kind: catalog.Codex, Model: "gpt-5"}},
+		"an ACP agent":                       {"acp:opencode acp", catalog.Spec{Kind: catalog.ACP, Argv: []string{"opencode", "acp"}}},
+		"a gateway":                          {"openclaw", catalog.Spec{Kind: catalog.OpenClaw}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -51,9 +57,12 @@ func TestParseRefuses(t *testing.T) {
 		"a program without a name":   {"command:'' x", "names no program"},
 		"an open quote":              {"command:agent 'x", "unterminated single-quoted string"},
 		"a replay without directory": {"replay:", "names no directory"},
-		"a model API":                {"anthropic:claude-sonnet", "anthropic is not available in this version: use one of command:"},
-		"an agent CLI":               {"codex", "codex is not available in this version"},
-		"an ACP agent":               {"acp:agent --acp", "acp is not available in this version"},
+		"a model API without model":  {"anthropic", "names no model: give anthropic:<model>"},
+		"an empty model of an API":   {"openai:", "names no model: give openai:<model>"},
+		"an empty model of an agent": {"claude:", "names no model: give claude:<model>, or claude alone"},
+		"a flag for a model":         {"codex:--yolo", "names no model"},
+		"an ACP agent without argv":  {"acp:", "names no program: give acp:<program and arguments>"},
+		"a gateway with a model":     {"openclaw:x", "give openclaw alone"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -82,6 +91,11 @@ func TestValidate(t *testing.T) {
 		"an absolute directory":           {"replay:" + dir, ""},
 		"a missing directory":             {"replay:gone", "no directory of recorded answers"},
 		"a file where a directory is due": {"replay:agent", "no directory of recorded answers"},
+		"an agent named by its variable":  {"claude", ""},
+		"an agent that is not there":      {"codex", "provider codex: no program at /gone/codex"},
+		"an ACP agent beside":             {"acp:./agent --acp", ""},
+		"an ACP agent that is not there":  {"acp:agent-of-nobody", "on PATH"},
+		"a model API":                     {"anthropic:claude-sonnet-4-5", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -89,14 +103,14 @@ func TestValidate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = spec.Validate(dir)
+			err = spec.Validate(dir, append(os.Environ(), "CLAUDE_BIN=./agent", "CODEX_BIN=/gone/codex"))
 			if tt.says == "" && err != nil || tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says)) {
 				t.Errorf("got %v, want %q", err, tt.says)
 			}
 		})
 	}
-	for _, spec := range []catalog.Spec{{}, {Kind: catalog.Command}} {
-		if err := spec.Validate(dir); err == nil {
+	for _, spec := range []catalog.Spec{{}, {Kind: catalog.Command}, {Kind: catalog.ACP}} {
+		if err := spec.Validate(dir, os.Environ()); err == nil {
 			t.Errorf("%+v is valid", spec)
 		}
 	}
@@ -121,7 +135,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%s: got %q, %v", text, resp.RawText, err)
 		}
 	}
-	for _, spec := range []catalog.Spec{{}, {Kind: catalog.Command}} {
+	for _, spec := range []catalog.Spec{{}, {Kind: catalog.Command}, {Kind: catalog.ACP}} {
 		if _, err := spec.Open(env); err == nil {
 			t.Errorf("%+v opens", spec)
 		}

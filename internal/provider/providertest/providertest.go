@@ -25,6 +25,9 @@ type Subject struct {
 	// Hangs makes one that sends partial and then nothing for ever; nil for a
 	// kind that cannot.
 	Hangs func(t *testing.T, partial string) provider.Provider
+	// Text says that its wire carries text alone: bytes that are no UTF-8 never
+	// arrive.
+	Text bool
 }
 
 // Request is a valid request.
@@ -79,6 +82,9 @@ func answersVerbatim(t *testing.T, s Subject) {
 		"JSON that is no response": `{"text": "rawText"}` + "\n",
 		"a megabyte":               strings.Repeat("0123456789abcde\n", 1<<16),
 	} {
+		if s.Text {
+			raw = strings.ToValidUTF8(raw, "")
+		}
 		t.Run(name, func(t *testing.T) {
 			var seen []provider.Progress
 			resp, err := s.Answers(t, raw).Generate(t.Context(), Request(), func(p provider.Progress) { seen = append(seen, p) })
@@ -102,6 +108,7 @@ func checkProgress(t *testing.T, seen []provider.Progress, raw string) {
 		t.Fatal("no progress at all")
 	}
 	last := seen[len(seen)-1]
+	last.Doing = "" // in words of the kind's own
 	if want := (provider.Progress{Bytes: int64(len(raw)), Tail: provider.Tail([]byte(raw))}); last != want {
 		t.Errorf("the last progress is %+v, want %+v", last, want)
 	}

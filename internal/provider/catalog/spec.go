@@ -1,0 +1,110 @@
+// Package catalog knows the kinds of providers: it reads a spec such as
+// command:./agent.py, says before a run whether it can work, and opens it. A
+// spec holds no secret: it enters the workflow's history.
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kballard/go-shellquote"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+)
+
+// Kind is the kind of a provider: what a spec has before its colon.
+type Kind string
+
+// The kinds.
+const (
+	Command   Kind = "command"
+	Replay    Kind = "replay"
+	Anthropic Kind = "anthropic"
+	OpenAI    Kind = "openai"
+	Claude    Kind = Kind(agent.Claude)
+	Codex     Kind = Kind(agent.Codex)
+	ACP       Kind = Kind(agent.ACP)
+	OpenClaw  Kind = Kind(agent.OpenClaw)
+)
+
+// agents are the kinds behind which an agent works in a checkout.
+var agents = []Kind{Claude, Codex, ACP, OpenClaw}
+
+// forms are the specs that Parse takes.
+const forms = "command:<program and arguments>, replay:<directory>, anthropic:<model>, openai:<model>, " +
+	"claude[:<model>], codex[:<model>], acp:<program and arguments>, openclaw"
+
+// Spec names one provider. Parse makes it; the zero Spec names none.
+type Spec struct {
+	Kind  Kind
+	Argv  []string // of a Command and of ACP: the program and its arguments
+	Dir   string   // of a Replay: the directory of the answers
+	Model string   // of a model API, and of Claude and Codex, where empty leaves it to the agent
+}
+
+// Agent says whether an agent works behind the provider.
+func (s Spec) Agent() bool { return slices.Contains(agents, s.Kind) }
+
+// Parse reads a spec. The arguments of a command are taken apart as a shell
+// does it, quotes included, and nothing is expanded.
+func Parse(text string) (Spec, error) {
+	name, rest, colon := strings.Cut(strings.TrimSpace(text), ":")
+	s := Spec{Kind: Kind(name)}
+	var err error
+	switch s.Kind {
+	case Command, ACP:
+		s.Argv, err = splitArgv(s.Kind, rest)
+	case Replay:
+		if s.Dir = rest; rest == "" {
+			err = errors.New("it names no directory: give replay:<directory>")
+		}
+	case Anthropic, OpenAI:
+		if s.Model = rest; !word(rest) {
+			err = fmt.Errorf("it names no model: give %s:<model>", name)
+		}
+	case Claude, Codex:
+		if s.Model = rest; colon && !word(rest) {
+			err = fmt.Errorf("it names no model: give %s:<model>, or %s alone for the agent's own choice", name, name)
+		}
+	case OpenClaw:
+		if colon {
+			err = errors.New("the gateway has its own model: give openclaw alone")
+		}
+	default:
+		err = fmt.Errorf("no such kind of provider: use one of %s", forms)
+	}
+	if err != nil {
+		return Spec{}, fmt.Errorf("provider %q: %w", text, err)
+	}
+	return s, nil
+}
+
+// word says whether the text is the name of a model: one word that is no flag.
+func word(text string) bool {
+	return text != "" && !strings.HasPrefix(text, "-") && !strings.ContainsAny(text, " \t\r\n\x00")
+}
+
+func splitArgv(kind Kind, text string) ([]string, error) {
+	argv, err := shellquote.Split(text)
+	if err != nil {
+		return nil, fmt.Errorf("split the command: %s", strings.ToLower(err.Error()))
+	}
+	if len(argv) == 0 || argv[0] == "" {
+		return nil, fmt.Errorf("it names no program: give %s:<program and arguments>", kind)
+	}
+	return argv, nil
+}
+
+// String is the spec that Parse reads back.
+func (s Spec) String() string {
+	rest := s.Model + s.Dir
+	if len(s.Argv) > 0 {
+		rest = shellquote.Join(s.Argv...)
+	}
+	if rest == "" {
+		return string(s.Kind)
+	}
+	return string(s.Kind) + ":" + rest
+}

@@ -1,0 +1,132 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// settle answers the permission requests that the policy or a permit answers,
+// in their order. The first that it leaves to a person suspends the call.
+func (c *call) settle(ctx context.Context) error {
+	t := c.talk
+	for len(t.asks) > 0 {
+		d, known := c.decide(t.asks[0])
+		if !known {
+			c.show("waits for a permission")
+			return suspended(t.asks[0])
+		}
+		t.asks = t.asks[1:]
+		if err := t.Decide(ctx, d); err != nil && !errors.Is(err, agent.ErrNotPending) {
+			return err
+		}
+	}
+	return nil
+}
+
+// decide says what the request settles by itself; known is false when a person
+// must say.
+func (c *call) decide(ask agent.Permission) (d agent.Decision, known bool) {
+	d = agent.Decision{CallID: ask.CallID, Verdict: agent.Deny}
+	if c.sandbox() == agent.ReadOnly {
+		d.Reason = "this role reads and changes nothing"
+		return d, true
+	}
+	if p, ok := c.permit(ask); ok {
+		d.Reason = p.Reason
+		switch {
+		case p.Allow && p.Session:
+			d.Verdict, d.Reason = agent.AllowSession, ""
+		case p.Allow:
+			d.Verdict, d.Reason = agent.Allow, ""
+		}
+		return d, true
+	}
+	switch {
+	case ask.Edit && inside(c.talk.dir, ask.Paths), c.req.Work.Tools == run.AllowTools:
+		d.Verdict = agent.Allow
+	case c.req.Work.Tools == run.DenyTools:
+		d.Reason = "the run allows no tools but those that edit its files"
+	default:
+		return d, false
+	}
+	return d, true
+}
+
+// permit finds the decision on a tool call: one made for this very call, one
+// for the same input that has let no call through yet, or one for the session.
+func (c *call) permit(ask agent.Permission) (run.Permit, bool) {
+	permits := c.req.Work.Permits
+	digest := suspended(ask).Digest()
+	i := slices.IndexFunc(permits, func(p run.Permit) bool { return p.CallID == ask.CallID && p.Digest == digest })
+	if i < 0 {
+		for k, p := range permits {
+			if p.Digest == digest && !c.talk.spent[k] {
+				i = k
+				break
+			}
+		}
+	}
+	if i >= 0 && !c.talk.spent[i] {
+		c.talk.spent[i] = true
+		return permits[i], true
+	}
+	i = slices.IndexFunc(permits, func(p run.Permit) bool { return p.Allow && p.Session && p.Tool == ask.Tool })
+	if i >= 0 {
+		return permits[i], true
+	}
+	return run.Permit{}, false
+}
+
+func suspended(ask agent.Permission) *provider.Suspended {
+	input := ask.Input
+	if len(input) == 0 {
+		input = json.RawMessage("null")
+	}
+	return &provider.Suspended{CallID: ask.CallID, Tool: ask.Tool, Input: input, Title: ask.Title, Reason: ask.Reason}
+}
+
+// inside says whether all of the paths lie in the checkout, links resolved,
+// and outside of its git directory.
+func inside(dir string, paths []string) bool {
+	root, err := filepath.EvalSymlinks(dir)
+	if err != nil || len(paths) == 0 {
+		return false
+	}
+	for _, path := range paths {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(root, path)
+		}
+		rel, err := filepath.Rel(root, resolved(path))
+		if err != nil || !filepath.IsLocal(rel) || slices.Contains(strings.Split(strings.ToLower(filepath.ToSlash(rel)), "/"), ".git") {
+			return false
+		}
+	}
+	return true
+}
+
+// resolved follows the links of what is there; the rest of the path is not
+// there yet. Empty when a link leads nowhere.
+func resolved(path string) string {
+	rest := ""
+	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
+		if real, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if _, err := os.Lstat(at); err == nil { // a link that leads nowhere yet
+			return ""
+		}
+		if at == filepath.Dir(at) {
+			return path
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
+	}
+}

@@ -1,0 +1,135 @@
+package session
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+)
+
+// DefaultKeep is how long an agent's process waits for a decision. After that
+// it is stopped; the decision resumes its session.
+const DefaultKeep = 30 * time.Minute
+
+// Pool keeps the agents that wait for a decision, one for each slot. It is
+// safe for concurrent use.
+type Pool struct {
+	keepFor time.Duration
+
+	mu    sync.Mutex
+	waits map[string]*waiting
+}
+
+type waiting struct {
+	key   string
+	call  int
+	talk  *talk
+	timer *time.Timer
+}
+
+// NewPool makes a pool that keeps an agent for as long as given; zero is
+// DefaultKeep.
+func NewPool(keep time.Duration) *Pool {
+	if keep == 0 {
+		keep = DefaultKeep
+	}
+	return &Pool{keepFor: keep, waits: map[string]*waiting{}}
+}
+
+// take returns the conversation that waits in the slot, when it is the call's
+// own and its agent lives; any other is ended.
+func (p *Pool) take(slot, key string, call int) *talk {
+	w := p.remove(slot)
+	if w == nil {
+		return nil
+	}
+	if w.key != key || w.call != call || !w.talk.Alive() {
+		w.talk.end()
+		return nil
+	}
+	return w.talk
+}
+
+func (p *Pool) keep(slot, key string, call int, t *talk) {
+	w := &waiting{key: key, call: call, talk: t}
+	w.timer = time.AfterFunc(p.keepFor, func() { p.drop(slot, w) })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waits[slot] = w
+}
+
+func (p *Pool) remove(slot string) *waiting {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := p.waits[slot]
+	if w != nil {
+		w.timer.Stop()
+		delete(p.waits, slot)
+	}
+	return w
+}
+
+// drop ends the agent that waits, unless somebody has taken it.
+func (p *Pool) drop(slot string, w *waiting) {
+	p.mu.Lock()
+	mine := p.waits[slot] == w
+	if mine {
+		delete(p.waits, slot)
+	}
+	p.mu.Unlock()
+	if mine {
+		w.talk.end()
+	}
+}
+
+// Stop ends the agents that wait in the slot, or in any slot whose name begins
+// with it.
+func (p *Pool) Stop(slot string) {
+	p.mu.Lock()
+	var found []string
+	for name := range p.waits {
+		if strings.HasPrefix(name, slot) {
+			found = append(found, name)
+		}
+	}
+	p.mu.Unlock()
+	for _, name := range found {
+		if w := p.remove(name); w != nil {
+			w.talk.end()
+		}
+	}
+}
+
+// Close ends all of them.
+func (p *Pool) Close() { p.Stop("") }
+
+// talk is a conversation with an agent, from the start of its process on.
+type talk struct {
+	agent.Session
+	release func()
+
+	text   []byte             // of the turn under way
+	used   agent.Tokens       // of the turn under way
+	before answer             // turns of this call that came before
+	asks   []agent.Permission // that nobody has answered
+	spent  map[int]bool       // permits that have let a call through
+	tools  map[string]bool    // that run now
+	over   bool               // a budget is used up: the turn has been interrupted
+	bytes  int64
+	dir    string
+
+	resumed bool
+	stderr  stderr
+}
+
+// end stops the agent and gives the slot back.
+func (t *talk) end() {
+	if t.Session != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+		defer cancel()
+		_ = t.Stop(ctx) // by force at the latest
+	}
+	t.release()
+}

@@ -1,0 +1,230 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// maxText is how much of a turn's text is kept for display and for the record
+// of a failure; the answer itself comes with the end of the turn.
+const maxText = 256 << 10
+
+// begin starts the agent and sends what it is to do: on the session that the
+// note names where there is one, with the checkout left alone where the last
+// attempt at this very work was cut off.
+func (c *call) begin(ctx context.Context) error {
+	cutOff := c.note.Key == c.key() && c.note.Open && c.note.Session != ""
+	err := c.start(ctx, cutOff)
+	switch {
+	case errors.Is(err, agent.ErrNoSession):
+		return c.renew(ctx)
+	case err != nil:
+		return err
+	case cutOff && c.note.Call == c.req.Call:
+		return c.send(ctx, goOnPrompt(c.req.Work.Permits))
+	}
+	return c.send(ctx, taskPrompt(c.req.Prompt))
+}
+
+// renew begins a new session for work that the old one cannot go on with.
+func (c *call) renew(ctx context.Context) error {
+	if c.talk.Session != nil {
+		if err := c.talk.Stop(ctx); err != nil {
+			return err
+		}
+	}
+	c.note = note{}
+	if err := c.start(ctx, false); err != nil {
+		return err
+	}
+	return c.send(ctx, taskPrompt(c.req.Prompt))
+}
+
+// anew is renew, and the answer.
+func (c *call) anew(ctx context.Context) (answer, error) {
+	if err := c.renew(ctx); err != nil {
+		return answer{}, err
+	}
+	return c.listen(ctx)
+}
+
+func (c *call) start(ctx context.Context, keep bool) error {
+	dir, err := c.req.Work.Site.Checkout(ctx, keep)
+	if err != nil {
+		return err
+	}
+	s, err := c.Adapter.Start(ctx, agent.Options{
+		Dir: dir, Resume: c.note.Session, Sticky: c.Choice, Sandbox: c.sandbox(), Network: c.req.Work.Network,
+		MaxOutputTokens: agent.Ladder[agent.Rung(float64(c.note.Rung))], Log: &c.talk.stderr,
+	})
+	if err != nil {
+		return err
+	}
+	c.talk.Session, c.talk.dir, c.talk.resumed = s, dir, c.note.Session != ""
+	if id := s.ID(); id != "" {
+		c.note.Session = id
+	}
+	return nil
+}
+
+// send begins a turn. That it was begun is on disk first.
+func (c *call) send(ctx context.Context, text string) error {
+	c.note.Key, c.note.Call, c.note.Open, c.note.Answer = c.key(), c.req.Call, true, nil
+	if err := c.keepNote(); err != nil {
+		return err
+	}
+	c.talk.before.Usage = c.talk.usage()
+	c.talk.used, c.talk.text, c.talk.asks, c.talk.over = agent.Tokens{}, nil, nil, false
+	c.talk.spent, c.talk.tools = map[int]bool{}, map[string]bool{}
+	return c.talk.Send(ctx, text)
+}
+
+// listen follows the turn to its end, and decides about tools on the way.
+func (c *call) listen(ctx context.Context) (answer, error) {
+	quiet := time.NewTimer(c.Quiet)
+	defer quiet.Stop()
+	for {
+		if err := c.settle(ctx); err != nil {
+			return answer{}, err
+		}
+		select {
+		case <-ctx.Done():
+			return answer{}, ctx.Err()
+		case <-quiet.C:
+			if len(c.talk.tools) == 0 {
+				return answer{}, &provider.Error{Code: provider.Timeout, Message: fmt.Sprintf("the agent said nothing for %v", c.Quiet), Retriable: true}
+			}
+			quiet.Reset(c.Quiet)
+		case e, ok := <-c.talk.Events():
+			if !ok {
+				return answer{}, &provider.Error{Code: provider.Unknown, Message: "the agent's session ended in the middle of a turn", Retriable: true}
+			}
+			if n, ok := e.(agent.Notice); !ok || !n.Stall {
+				quiet.Reset(c.Quiet)
+			}
+			a, err := c.hear(ctx, e)
+			if a != nil || err != nil {
+				return c.closed(a, err)
+			}
+		}
+	}
+}
+
+// closed keeps the end of a turn, before anybody relies on it.
+func (c *call) closed(a *answer, err error) (answer, error) {
+	if err != nil {
+		return answer{}, err
+	}
+	c.note.Open, c.note.Answer = false, a
+	return *a, c.keepNote()
+}
+
+// hear takes one event in. The answer is there when the turn was completed.
+func (c *call) hear(ctx context.Context, e agent.Event) (*answer, error) {
+	t := c.talk
+	switch e := e.(type) {
+	case agent.Started:
+		if c.note.Session != e.SessionID {
+			c.note.Session = e.SessionID
+			return nil, c.keepNote()
+		}
+	case agent.Text:
+		t.text = append(t.text, e.Text...)
+		if over := len(t.text) - maxText; over > 0 {
+			t.text = slices.Delete(t.text, 0, over)
+		}
+		t.bytes += int64(len(e.Text))
+		c.show("writes")
+	case agent.ToolUse:
+		t.tools[e.CallID] = true
+		c.show("uses " + e.Tool)
+	case agent.ToolResult:
+		delete(t.tools, e.CallID)
+		c.show("read what a tool said")
+	case agent.Permission:
+		t.asks = append(t.asks, e)
+	case agent.Withdrawn:
+		t.asks = slices.DeleteFunc(t.asks, func(p agent.Permission) bool { return p.CallID == e.CallID })
+	case agent.Budget:
+		c.note.Rung = agent.Rung(float64(max(c.note.Rung, e.Step)))
+		return nil, c.keepNote()
+	case agent.Usage:
+		t.used = e.Tokens
+		return nil, c.limit(ctx)
+	case agent.Turn:
+		return c.ended(e)
+	case agent.Exit:
+		return nil, exited(e)
+	}
+	return nil, nil
+}
+
+// limit interrupts a turn that has used up what the budgets leave. One that is
+// completed all the same counts.
+func (c *call) limit(ctx context.Context) error {
+	left, used := c.req.Work.Left, c.talk.usage()
+	over := left.Tokens > 0 && used.TotalTokens >= left.Tokens || left.Cost > 0 && used.Cost >= left.Cost
+	if !over || c.talk.over {
+		return nil
+	}
+	c.talk.over = true
+	return c.talk.Interrupt(ctx)
+}
+
+func (c *call) ended(e agent.Turn) (*answer, error) {
+	t := c.talk
+	t.used = e.Tokens
+	used := t.usage()
+	if e.Cost != nil {
+		used.Cost += *e.Cost
+	}
+	t.before.Usage, t.used = used, agent.Tokens{}
+	switch e.Status {
+	case agent.Completed:
+		return &answer{Text: e.Text, Usage: used}, nil
+	case agent.Interrupted:
+		if t.over {
+			return nil, &provider.Exhausted{Usage: used}
+		}
+		return nil, &provider.Error{Code: provider.Unknown, Message: "the agent's turn was interrupted", Retriable: true}
+	}
+	if e.Err == nil {
+		return nil, &provider.Error{Code: provider.Unknown, Message: "the agent's turn failed and it does not say why", Retriable: true}
+	}
+	return nil, e.Err
+}
+
+func exited(e agent.Exit) error {
+	how := fmt.Sprintf("exit code %d", e.Code)
+	if e.Signal != "" {
+		how = e.Signal
+	}
+	message := fmt.Sprintf("the agent ended in the middle of a turn (%s)", how)
+	if e.Stderr != "" {
+		message += ": " + e.Stderr
+	}
+	return &provider.Error{Code: provider.Unknown, Message: message, Retriable: true}
+}
+
+// show reports progress.
+func (c *call) show(doing string) {
+	if c.progress != nil {
+		c.progress(provider.Progress{Bytes: c.talk.bytes, Tail: provider.Tail([]byte(c.Redact.String(c.talk.said()))), Doing: doing})
+	}
+}
+
+// usage is that of the call so far.
+func (t *talk) usage() run.Usage {
+	in, out := t.used.Input, t.used.Output
+	return t.before.Usage.Add(run.Usage{InputTokens: in, OutputTokens: out, TotalTokens: in + out})
+}
+
+func (t *talk) said() string { return strings.ToValidUTF8(string(t.text), "") }

@@ -1,0 +1,33 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// taskPrompt is the whole task in one message: not every agent takes a system
+// prompt, and a session that is gone on with may change its role.
+func taskPrompt(p provider.Prompt) string {
+	return strings.TrimRight(p.System, "\n") + "\n\n" + p.User
+}
+
+// goOnPrompt follows a turn that was cut off.
+func goOnPrompt(permits []run.Permit) string {
+	text := "You were cut off. Nothing is lost: the files are as you left them. Go on where you stopped, and end with the answer that the task asks for."
+	if len(permits) == 0 {
+		return text
+	}
+	p := permits[len(permits)-1]
+	if p.Allow {
+		return text + fmt.Sprintf("\n\nThe use of the tool %s that you asked for is allowed: make the same call again.", p.Tool)
+	}
+	return text + fmt.Sprintf("\n\nThe use of the tool %s that you asked for is refused, do without it: %s", p.Tool, p.Reason)
+}
+
+// unfitPrompt follows changes that no patch can carry.
+func unfitPrompt(why string) string {
+	return "Your changes cannot be taken as they are. Mend this in the files, and end with the answer that the task asks for.\n\n" + why
+}
