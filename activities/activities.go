@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/redact"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -25,6 +26,8 @@ type Activities struct {
 	open   OpenProvider
 	redact *redact.Redactor
 	env    func(string) (string, bool)
+	agents AgentPool
+	survey func(context.Context) []agent.Manifest
 
 	workspaces *workspaces
 }
@@ -38,17 +41,27 @@ type Config struct {
 	Runs   *rundir.Store
 	Open   OpenProvider
 	Redact *redact.Redactor
+	// Agents are those of the providers that Open makes.
+	Agents AgentPool
+	// Survey says which agents this machine has.
+	Survey func(context.Context) []agent.Manifest
 	// LookupEnv finds the variables that a run lets through to its checks.
 	LookupEnv func(string) (string, bool)
 }
 
+// AgentPool knows the agents that wait for decisions.
+type AgentPool interface {
+	// Stop ends those whose slot's name begins so.
+	Stop(slot string)
+}
+
 // New refuses an incomplete configuration.
 func New(c Config) (*Activities, error) {
-	if c.Runs == nil || c.Open == nil || c.Redact == nil || c.LookupEnv == nil {
+	if c.Runs == nil || c.Open == nil || c.Redact == nil || c.LookupEnv == nil || c.Agents == nil || c.Survey == nil {
 		return nil, errors.New("activities: the configuration is incomplete")
 	}
 	return &Activities{
-		runs: c.Runs, open: c.Open, redact: c.Redact, env: c.LookupEnv,
+		runs: c.Runs, open: c.Open, redact: c.Redact, env: c.LookupEnv, agents: c.Agents, survey: c.Survey,
 		workspaces: &workspaces{dir: c.Runs.Workspace, open: map[run.ID]*held{}},
 	}, nil
 }

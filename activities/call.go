@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
@@ -19,12 +21,14 @@ import (
 // are counted on disk, so that lost workers do not use them up.
 const maxErrors = 5
 
-// reply is a stored answer.
+// reply is a stored answer, or why there is none yet.
 type reply struct {
-	text   []byte
-	raw    run.Ref
-	finish provider.FinishReason
-	usage  run.Usage
+	text    []byte
+	raw     run.Ref
+	changes []byte // what an agent did in its checkout
+	finish  provider.FinishReason
+	usage   run.Usage
+	halt    *Halt
 }
 
 // meta lies beside a raw answer: what the text itself does not say.
@@ -32,6 +36,7 @@ type meta struct {
 	Provider     string                `json:"provider"`
 	Raw          run.Digest            `json:"raw"`
 	FinishReason provider.FinishReason `json:"finishReason"`
+	Changes      *run.Ref              `json:"changes,omitempty"` // of an agent's checkout
 	Usage        run.Usage             `json:"usage"`
 	DurationMs   int64                 `json:"durationMs"`
 }
@@ -40,7 +45,7 @@ type meta struct {
 // stored its answer: then that is the reply and nothing is paid again. The
 // answer is on disk before ask returns. Two attempts at once, as after a
 // heartbeat that came late, take turns.
-func (a *Activities) ask(ctx context.Context, c Call, build func() (provider.Request, error)) (reply, error) {
+func (a *Activities) ask(ctx context.Context, c Call, build func(provider.Capabilities) (provider.Request, error)) (reply, error) {
 	show, stop := pulse(ctx, Beat{Doing: "prepares the prompt"})
 	defer stop()
 	if err := a.record(c.Place); err != nil {
@@ -59,15 +64,23 @@ func (a *Activities) ask(ctx context.Context, c Call, build func() (provider.Req
 	if err != nil {
 		return reply{}, permanent(string(provider.BadRequest), err)
 	}
-	req, err := build()
+	req, err := build(p.Capabilities())
 	if err != nil {
 		return reply{}, err
 	}
+	site, err := a.site(c)
+	if err != nil {
+		return reply{}, err
+	}
+	req.Work = provider.Work{Site: site, Tools: c.Tools, Permits: c.Permits, Left: c.Left, Network: c.Network}
 	show(Beat{Doing: "asks " + c.Provider})
 	resp, err := p.Generate(ctx, req, func(pr provider.Progress) {
-		show(Beat{Doing: c.Provider + " answers", Bytes: pr.Bytes, Tail: a.redact.String(pr.Tail)})
+		show(Beat{Doing: c.Provider + " " + cmp.Or(pr.Doing, "answers"), Bytes: pr.Bytes, Tail: a.redact.String(pr.Tail)})
 	})
 	text := a.redact.Bytes([]byte(resp.RawText))
+	if halt, err := a.halted(dir, c, resp, err); halt != nil || err != nil {
+		return reply{halt: halt, usage: used(resp)}, err
+	}
 	if err != nil {
 		return reply{}, a.refused(ctx, dir, c, text, err)
 	}
@@ -87,6 +100,10 @@ func stored(dir *rundir.Dir, c Call) (reply, error) {
 		var m meta
 		if json.Unmarshal(b, &m) == nil && m.Raw == ref.Digest {
 			r.finish, r.usage = m.FinishReason, m.Usage
+			if m.Changes != nil {
+				r.changes, err = dir.Load(*m.Changes)
+			}
+			return r, err
 		}
 	}
 	return r, nil
@@ -95,18 +112,19 @@ func stored(dir *rundir.Dir, c Call) (reply, error) {
 // store keeps what is known of the answer, and then the answer: with it the
 // call is paid.
 func (a *Activities) store(dir *rundir.Dir, c Call, text []byte, resp provider.Response) (reply, error) {
-	r := reply{text: text, finish: resp.FinishReason}
-	if resp.Usage != nil {
-		r.usage = *resp.Usage
-		if r.usage.TotalTokens == 0 {
-			r.usage.TotalTokens = r.usage.InputTokens + r.usage.OutputTokens
+	r := reply{text: text, finish: resp.FinishReason, usage: used(resp), changes: a.redact.Bytes(resp.Changes)}
+	m := meta{Provider: c.Provider, Raw: run.DigestOf(text), FinishReason: r.finish, Usage: r.usage, DurationMs: resp.DurationMs}
+	if len(r.changes) > 0 {
+		ref, err := dir.Keep(c.Artifact("changes.patch"), r.changes)
+		if err != nil {
+			return reply{}, err
 		}
+		m.Changes = &ref
 	}
-	m := meta{c.Provider, run.DigestOf(text), r.finish, r.usage, resp.DurationMs}
-	if _, err := keepJSON(dir, c.Artifact("call.json"), m); err != nil {
+	_, err := keepJSON(dir, c.Artifact("call.json"), m)
+	if err != nil {
 		return reply{}, err
 	}
-	var err error
 	failpoint.Hit("call.meta")
 	if r.raw, err = dir.Keep(c.Artifact("raw.txt"), text); err != nil {
 		return reply{}, err
@@ -116,6 +134,51 @@ func (a *Activities) store(dir *rundir.Dir, c Call, text []byte, resp provider.R
 		"iteration": c.Iteration, "call": c.Number, "provider": c.Provider, "bytes": len(text),
 		"finishReason": r.finish, "durationMs": resp.DurationMs, "usage": r.usage,
 	})
+}
+
+func used(resp provider.Response) run.Usage {
+	if resp.Usage == nil {
+		return run.Usage{}
+	}
+	u := *resp.Usage
+	if u.TotalTokens == 0 {
+		u.TotalTokens = u.InputTokens + u.OutputTokens
+	}
+	return u
+}
+
+// halted is what a call waits for that has no answer and has not failed; nil
+// for any other.
+func (a *Activities) halted(dir *rundir.Dir, c Call, resp provider.Response, cause error) (*Halt, error) {
+	if s, ok := errors.AsType[*provider.Suspended](cause); ok {
+		return a.suspended(dir, c, s)
+	}
+	if _, ok := errors.AsType[*provider.Exhausted](cause); ok {
+		return &Halt{Exhausted: true}, nil
+	}
+	if l, ok := errors.AsType[*provider.Limited](cause); ok {
+		reason := clip(a.redact.String(l.Cause.Message), maxSummary)
+		return &Halt{Limited: &run.Limited{Until: l.Until.UTC(), Provider: c.Provider, Reason: reason}}, dir.Log(
+			"provider-"+string(c.Phase), rundir.Info, "limited", map[string]any{
+				"iteration": c.Iteration, "call": c.Number, "provider": c.Provider, "until": l.Until.UTC(), "message": reason,
+			})
+	}
+	return nil, nil
+}
+
+// suspended keeps what the agent asks for, whole, for whoever decides.
+func (a *Activities) suspended(dir *rundir.Dir, c Call, s *provider.Suspended) (*Halt, error) {
+	input := a.redact.Bytes(s.Input)
+	ref, err := dir.Keep(c.Artifact(fmt.Sprintf("permission-%.12s.json", s.Digest())), input)
+	if err != nil {
+		return nil, err
+	}
+	return &Halt{Permission: &run.Permission{
+		CallID: s.CallID, Tool: clip(patch.Display(s.Tool), maxSummary), Digest: s.Digest(), Input: ref, Attempt: c.Attempt,
+		Title:   clip(patch.Display(a.redact.String(s.Title)), maxSummary),
+		Reason:  clip(patch.Display(a.redact.String(s.Reason)), maxSummary),
+		Excerpt: clip(patch.DisplayDiff(input), maxExcerpt),
+	}}, nil
 }
 
 // refused keeps what came before the error and says whether to try again.

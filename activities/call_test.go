@@ -18,6 +18,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/provider/session"
 	"github.com/ratchet-dev/ratchet/internal/redact"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -222,16 +223,17 @@ func (s *site) planWatched(seen chan struct{}, is func(activities.Beat) bool) {
 func TestNewRefusesHalfAConfiguration(t *testing.T) {
 	s := newSite(t)
 	whole := activities.Config{
-		Runs: s.runs, Redact: &redact.Redactor{}, LookupEnv: os.LookupEnv,
+		Runs: s.runs, Redact: &redact.Redactor{}, LookupEnv: os.LookupEnv, Agents: session.NewPool(0), Survey: noAgents,
 		Open: func(string, string, io.Writer) (provider.Provider, error) { return nil, nil },
 	}
 	if _, err := activities.New(whole); err != nil {
 		t.Error(err)
 	}
-	for i := range 4 {
+	for i := range 6 {
 		part := whole
 		[]func(){
 			func() { part.Runs = nil }, func() { part.Redact = nil }, func() { part.LookupEnv = nil }, func() { part.Open = nil },
+			func() { part.Agents = nil }, func() { part.Survey = nil },
 		}[i]()
 		if _, err := activities.New(part); err == nil {
 			t.Errorf("%+v is taken", part)

@@ -5,13 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 
 	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/prompt"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/scratch"
 	"github.com/ratchet-dev/ratchet/internal/verdict"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
@@ -43,27 +45,86 @@ func (a *Activities) Check(ctx context.Context, in CheckInput) (Judgement, error
 	if err := w.Sync(ctx, in.Commit); err != nil {
 		return Judgement{}, err
 	}
+	report, e, out, err := a.runChecks(ctx, in, w.WorkDir(), show)
+	if err != nil {
+		return Judgement{}, err
+	}
+	failpoint.Hit("check.ran")
+	if out.Verdict != run.Pass {
+		if e.Mentioned, err = mentioned(ctx, w, in.Commit, report); err != nil {
+			return Judgement{}, err
+		}
+	}
+	out.Report, err = a.keepEvaluation(in.RunID, evaluationName(in.Iteration, 0), e)
+	failpoint.Hit("check.kept")
+	return out, err
+}
+
+// runChecks runs the checks in a directory.
+func (a *Activities) runChecks(ctx context.Context, in CheckInput, dir string, show func(Beat)) (check.Report, Evaluation, Judgement, error) {
 	report, err := check.Run(ctx, check.Spec{
-		Commands: in.Commands, Dir: w.WorkDir(), Home: a.runs.Scratch(in.RunID), Cache: a.runs.Cache(),
+		Commands: in.Commands, Dir: dir, Home: a.runs.Scratch(in.RunID), Cache: a.runs.Cache(),
 		Env: in.Env, Lookup: a.env, Timeout: in.Timeout,
 		Filter: func(w io.Writer) io.Writer { return a.redact.Writer(w) },
 	}, func(p check.Progress) {
 		show(Beat{Doing: fmt.Sprintf("check %d of %d: %s", p.Index+1, p.Total, p.Command), Bytes: p.Bytes})
 	})
 	if err != nil {
-		return Judgement{}, err
+		return report, Evaluation{}, Judgement{}, err
 	}
-	failpoint.Hit("check.ran")
 	e := Evaluation{Reasons: []string{}, Checks: append([]check.Result{}, report.Checks...), Diffstat: in.Stat, Commit: in.Commit}
 	out := judge(report, &e)
-	if out.Verdict != run.Pass {
-		if e.Mentioned, err = mentioned(ctx, w, in.Commit, report); err != nil {
-			return Judgement{}, err
-		}
+	return report, e, out, nil
+}
+
+// Try runs the checks on the patch of one of several attempts, in a tree of
+// its own. A second call runs them again, in a new tree.
+func (a *Activities) Try(ctx context.Context, in TryInput) (Judgement, error) {
+	show, stop := pulse(ctx, Beat{Doing: fmt.Sprintf("checks attempt %d", in.Attempt)})
+	defer stop()
+	if err := a.record(in.Place); err != nil {
+		return Judgement{}, err
 	}
-	out.Report, err = a.keepEvaluation(in.RunID, in.Iteration, e)
-	failpoint.Hit("check.kept")
+	slot := a.runs.Slot(in.RunID, fmt.Sprintf("trial-%d", in.Attempt))
+	release, err := slot.Hold(ctx, func() {})
+	if err != nil {
+		return Judgement{}, err
+	}
+	defer release()
+	tree, err := scratchIn(slot, in.Repository)
+	if err != nil {
+		return Judgement{}, err
+	}
+	if err := a.plant(ctx, tree, in); err != nil {
+		return Judgement{}, err
+	}
+	_, e, out, err := a.runChecks(ctx, in.CheckInput, tree.WorkDir(), show)
+	if err != nil {
+		return Judgement{}, err
+	}
+	out.Report, err = a.keepEvaluation(in.RunID, evaluationName(in.Iteration, in.Attempt), e)
 	return out, err
+}
+
+// plant makes the tree of an attempt: the commit, and its patch.
+func (a *Activities) plant(ctx context.Context, tree *scratch.Scratch, in TryInput) error {
+	diff, err := a.runs.Run(in.RunID).Load(in.Patch)
+	if err != nil {
+		return permanent(ArtifactError, err)
+	}
+	if err := tree.Make(ctx, in.Commit); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(tree.WorkDir())
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	change, err := patch.Plan(patch.Dir(root), diff, rendered)
+	if err != nil {
+		return fmt.Errorf("plan %s: %w", in.Patch.Name, err)
+	}
+	return patch.Write(root, change)
 }
 
 // mentioned are the files of the commit that failing checks point at.
@@ -110,8 +171,13 @@ func judge(report check.Report, e *Evaluation) Judgement {
 	return out
 }
 
-func (a *Activities) keepEvaluation(id run.ID, iteration int, e Evaluation) (run.Ref, error) {
-	return keepJSON(a.runs.Run(id), rundir.Artifact(run.Evaluate, iteration, 1, "json"), e)
+// evaluationName is that of an iteration, or of one of its several attempts.
+func evaluationName(iteration, attempt int) string {
+	return Call{Phase: run.Evaluate, Iteration: iteration, Number: 1, Attempt: attempt}.Artifact("json")
+}
+
+func (a *Activities) keepEvaluation(id run.ID, name string, e Evaluation) (run.Ref, error) {
+	return keepJSON(a.runs.Run(id), name, e)
 }
 
 func (a *Activities) evaluation(id run.ID, ref run.Ref) (e Evaluation, err error) {

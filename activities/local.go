@@ -1,11 +1,14 @@
 package activities
 
 import (
+	"context"
 	"io"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
+	"github.com/ratchet-dev/ratchet/internal/provider/session"
 	"github.com/ratchet-dev/ratchet/internal/redact"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
@@ -28,16 +31,23 @@ func (l Local) Open() (*Activities, error) {
 		return nil, err
 	}
 	secrets := redact.New(l.Environ)
-	return New(Config{Runs: runs, Open: l.opener(secrets), Redact: secrets, LookupEnv: l.lookup})
+	agents := session.NewPool(0)
+	return New(Config{
+		Runs: runs, Open: l.opener(secrets, agents), Redact: secrets, Agents: agents, Survey: l.survey, LookupEnv: l.lookup,
+	})
 }
 
-func (l Local) opener(secrets *redact.Redactor) OpenProvider {
+func (l Local) survey(ctx context.Context) []agent.Manifest {
+	return agent.Survey(ctx, catalog.Adapters(catalog.Env{Dir: l.RunsDir, Environ: l.Environ, Allow: l.ProviderEnv}))
+}
+
+func (l Local) opener(secrets *redact.Redactor, agents *session.Pool) OpenProvider {
 	return func(text, dir string, log io.Writer) (provider.Provider, error) {
 		spec, err := catalog.Parse(text)
 		if err != nil {
 			return nil, err
 		}
-		return spec.Open(catalog.Env{Dir: dir, Environ: l.Environ, Allow: l.ProviderEnv, Redact: secrets, Log: log})
+		return spec.Open(catalog.Env{Dir: dir, Environ: l.Environ, Allow: l.ProviderEnv, Redact: secrets, Log: log, Agents: agents, State: l.RunsDir})
 	}
 }
 

@@ -1,8 +1,10 @@
 package activities
 
 import (
+	"fmt"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
@@ -29,11 +31,53 @@ type Call struct {
 	Timeout   time.Duration `json:"timeout"`
 	Head      run.Commit    `json:"head"`
 	Patches   run.Size      `json:"patches,omitzero"` // bounds the patch that is answered
+
+	// Slot names the agent session that serves the call, Permits what was
+	// decided about its tools, Left what the budgets leave.
+	Slot    string        `json:"slot,omitempty"`
+	Tools   run.Tools     `json:"tools,omitempty"`
+	Network bool          `json:"network,omitempty"`
+	Permits []run.Permit  `json:"permits,omitempty"`
+	Left    provider.Left `json:"left,omitzero"`
+	// Attempt counts several attempts at the same work from 1; zero: it is one.
+	Attempt int `json:"attempt,omitempty"`
+}
+
+// Halt is why a call gave no answer and yet has not failed: the same call is
+// made again once what it waits for has come. Exactly one member is set.
+type Halt struct {
+	Permission *run.Permission `json:"permission,omitempty"` // somebody must decide
+	Exhausted  bool            `json:"exhausted,omitempty"`  // a budget must be raised
+	Limited    *run.Limited    `json:"limited,omitempty"`    // time must pass
 }
 
 // Artifact names an artifact of the call.
 func (c Call) Artifact(suffix string) string {
+	if c.Attempt > 0 {
+		suffix = fmt.Sprintf("try-%d.%s", c.Attempt, suffix)
+	}
 	return rundir.Artifact(c.Phase, c.Iteration, c.Number, suffix)
+}
+
+// Answer is the result of a call.
+type Answer interface {
+	// Halted is why there is no answer, and what was used up to there; nil when
+	// there is one.
+	Halted() (*Halt, run.Usage)
+}
+
+// Halted implements Answer.
+func (p PlanResult) Halted() (*Halt, run.Usage) { return p.Halt, p.Usage }
+
+// Halted implements Answer.
+func (p ProposeResult) Halted() (*Halt, run.Usage) { return p.Halt, p.Usage }
+
+// Halted implements Answer.
+func (j Judgement) Halted() (*Halt, run.Usage) {
+	if j.Usage == nil {
+		return j.Halt, run.Usage{}
+	}
+	return j.Halt, *j.Usage
 }
 
 // PlanResult is the plan that the planner wrote.
@@ -41,12 +85,14 @@ type PlanResult struct {
 	Plan    run.Ref   `json:"plan"`
 	Summary string    `json:"summary"`
 	Usage   run.Usage `json:"usage"`
+	Halt    *Halt     `json:"halt,omitempty"` // then there is no plan
 }
 
 // ProposeResult is what the developer or the fixer answered: exactly one of
-// Violation, Question, Proposal and, with none of them, a NOOP.
+// Halt, Violation, Question, Proposal and, with none of them, a NOOP.
 type ProposeResult struct {
 	Raw       run.Ref       `json:"raw"`
+	Halt      *Halt         `json:"halt,omitempty"`
 	Summary   string        `json:"summary,omitempty"`
 	Violation *run.Problem  `json:"violation,omitempty"` // the answer breaks the output contract
 	Question  *run.Question `json:"question,omitempty"`
@@ -84,6 +130,15 @@ type CheckInput struct {
 	Timeout   time.Duration `json:"timeout"` // of each command
 }
 
+// TryInput names the patch of one of several attempts, and the checks that
+// judge it. Commit is what it applies to.
+type TryInput struct {
+	CheckInput
+	Attempt int     `json:"attempt"`
+	Number  int     `json:"number"` // of the call that proposed it
+	Patch   run.Ref `json:"patch"`
+}
+
 // Judgement is the verdict of the checks or of the evaluator.
 type Judgement struct {
 	Verdict  run.Result    `json:"verdict"` // pass, fix or blocked
@@ -92,10 +147,14 @@ type Judgement struct {
 	Failed   []string      `json:"failed,omitempty"`
 	Question *run.Question `json:"question,omitempty"` // verdict blocked
 	Usage    *run.Usage    `json:"usage,omitempty"`
+	Halt     *Halt         `json:"halt,omitempty"` // then there is no verdict
 }
 
 // JudgeInput asks the evaluator about what the checks let pass.
 type JudgeInput struct {
 	Call
 	Report run.Ref `json:"report"` // of the checks
+	// Patch is that of one of several attempts: it is judged in place of the
+	// branch.
+	Patch *run.Ref `json:"patch,omitempty"`
 }

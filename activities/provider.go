@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,9 +32,9 @@ const (
 
 // Plan asks the planner. A second call finds the answer of the first.
 func (a *Activities) Plan(ctx context.Context, c Call) (PlanResult, error) {
-	r, err := a.ask(ctx, c, func() (provider.Request, error) { return a.prompt(ctx, c, "") })
-	if err != nil {
-		return PlanResult{}, err
+	r, err := a.ask(ctx, c, a.prompter(ctx, c, brief{}))
+	if err != nil || r.halt != nil {
+		return PlanResult{Halt: r.halt, Usage: r.usage}, err
 	}
 	text := strings.TrimSpace(string(r.text))
 	if text == "" || r.finish != provider.Stop {
@@ -48,12 +49,12 @@ func (a *Activities) Plan(ctx context.Context, c Call) (PlanResult, error) {
 // patch on the commit where the run stands. Nothing is applied. A second call
 // finds the answer of the first.
 func (a *Activities) Propose(ctx context.Context, c Call) (ProposeResult, error) {
-	r, err := a.ask(ctx, c, func() (provider.Request, error) { return a.prompt(ctx, c, "") })
-	if err != nil {
-		return ProposeResult{}, err
+	r, err := a.ask(ctx, c, a.prompter(ctx, c, brief{}))
+	if err != nil || r.halt != nil {
+		return ProposeResult{Halt: r.halt, Usage: r.usage}, err
 	}
 	out := ProposeResult{Raw: r.raw, Usage: r.usage}
-	ans, err := answer.Parse(r.text, string(r.finish))
+	ans, err := read(r)
 	if bad, ok := errors.AsType[*answer.Error](err); ok {
 		out.Violation = &run.Problem{Code: string(bad.Code), Message: clip(bad.Message, run.MaxTextBytes/2)}
 		return out, nil
@@ -74,6 +75,29 @@ func (a *Activities) Propose(ctx context.Context, c Call) (ProposeResult, error)
 		err = a.propose(ctx, c, ans, &out)
 	}
 	return out, err
+}
+
+// read reads the answer. What an agent changed in its checkout is its patch;
+// one that changed nothing is taken at its word, and one that did both is not.
+func read(r reply) (answer.Answer, error) {
+	ans, err := answer.Parse(r.text, string(r.finish))
+	if len(r.changes) == 0 || r.finish != provider.Stop {
+		return ans, err
+	}
+	if answer.Marked(r.text) {
+		return answer.Answer{}, &answer.Error{Code: answer.Contradiction, Message: "Files were changed, and there is a result block as well. Give one of both."}
+	}
+	return answer.Answer{Kind: answer.Patch, Summary: cmp.Or(lastLine(r.text), "Change files"), Diff: r.changes}, nil
+}
+
+// lastLine is the last line of a message that says something.
+func lastLine(text []byte) string {
+	for _, line := range slices.Backward(strings.Split(string(text), "\n")) {
+		if line = strings.Trim(line, "#*- \t\r`"); line != "" {
+			return line
+		}
+	}
+	return ""
 }
 
 // propose plans the patch and keeps the diff that would be applied, rendered
@@ -136,11 +160,15 @@ func (a *Activities) Judge(ctx context.Context, in JudgeInput) (Judgement, error
 	for try := range 2 {
 		c := in.Call
 		c.Number = in.Number*2 - 1 + try
-		r, err := a.ask(ctx, c, func() (provider.Request, error) { return a.prompt(ctx, c, complaint) })
+		r, err := a.ask(ctx, c, a.prompter(ctx, c, brief{complaint: complaint, report: &in.Report, patch: in.Patch}))
 		if err != nil {
 			return out, err
 		}
 		*out.Usage = out.Usage.Add(r.usage)
+		if r.halt != nil {
+			out.Halt = r.halt
+			return out, nil
+		}
 		v, err := decision(r)
 		if err == nil {
 			return a.judged(in, out, v)
@@ -181,13 +209,23 @@ func (a *Activities) judged(in JudgeInput, out Judgement, v verdict.Verdict) (Ju
 		return out, err
 	}
 	e.Verdict, e.Reasons = v.Decision, v.Reasons
-	out.Report, err = a.keepEvaluation(in.RunID, in.Iteration, e)
+	out.Report, err = a.keepEvaluation(in.RunID, evaluationName(in.Iteration, in.Attempt), e)
 	return out, err
 }
 
-// prompt writes what the provider of the call is told. Complaint is what was
-// wrong with its last answer to the same question.
-func (a *Activities) prompt(ctx context.Context, c Call, complaint string) (provider.Request, error) {
+// brief is what a prompt says beside what the record knows.
+type brief struct {
+	complaint string   // what was wrong with the last answer to the same question
+	report    *run.Ref // the checks' report that is not in the record yet
+	patch     *run.Ref // the patch that is judged in place of the branch
+}
+
+func (a *Activities) prompter(ctx context.Context, c Call, b brief) func(provider.Capabilities) (provider.Request, error) {
+	return func(can provider.Capabilities) (provider.Request, error) { return a.prompt(ctx, c, can, b) }
+}
+
+// prompt writes what the provider of the call is told.
+func (a *Activities) prompt(ctx context.Context, c Call, can provider.Capabilities, b brief) (provider.Request, error) {
 	in, err := a.remembered(a.runs.Run(c.RunID), c)
 	if err != nil {
 		return provider.Request{}, err
@@ -200,15 +238,33 @@ func (a *Activities) prompt(ctx context.Context, c Call, complaint string) (prov
 	if err := look(ctx, w, c, &in); err != nil {
 		return provider.Request{}, err
 	}
-	if complaint != "" {
-		in.Guidance = append(in.Guidance, run.Guidance{Kind: run.FromRefusal, Iteration: c.Iteration, Text: complaint})
+	if err := a.add(&in, c, b); err != nil {
+		return provider.Request{}, err
 	}
+	in.Edits = can.Edits
 	p := prompt.Build(in)
 	var context provider.Artifacts
 	for _, art := range p.Artifacts {
 		context = append(context, provider.Artifact{Name: art.Name, Path: art.Path, Content: a.redact.String(art.Content)})
 	}
 	return request(c, p.System, a.redact.String(p.User), context), nil
+}
+
+func (a *Activities) add(in *prompt.In, c Call, b brief) (err error) {
+	if b.complaint != "" {
+		in.Guidance = append(in.Guidance, run.Guidance{Kind: run.FromRefusal, Iteration: c.Iteration, Text: b.complaint})
+	}
+	if b.report != nil {
+		e, err := a.evaluation(c.RunID, *b.report)
+		if err != nil {
+			return err
+		}
+		in.Report, in.Mentioned = e.forPrompt(), e.Mentioned
+	}
+	if b.patch != nil {
+		in.Diff, err = loaded(a.runs.Run(c.RunID), b.patch)
+	}
+	return err
 }
 
 // remembered fills in what the record knows. It is up to date: what the call

@@ -15,8 +15,10 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/agent"
 	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor"
 	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/provider/session"
 	"github.com/ratchet-dev/ratchet/internal/redact"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
@@ -55,7 +57,7 @@ func newSite(t testing.TB) *site {
 	s.base = run.Commit(s.git("rev-parse", "HEAD"))
 	environ := []string{"MODEL_KEY=" + secret, "LET_THROUGH=yes"}
 	s.acts, err = activities.New(activities.Config{
-		Runs: s.runs, Redact: redact.New(environ),
+		Runs: s.runs, Redact: redact.New(environ), Agents: session.NewPool(0), Survey: noAgents,
 		Open: func(spec, dir string, log io.Writer) (provider.Provider, error) { return s.provider, s.opened },
 		LookupEnv: func(name string) (string, bool) {
 			if name == "PATH" {
@@ -251,3 +253,5 @@ func result(fields string) string {
 }
 
 const appending = "--- a/log.txt\n+++ b/log.txt\n@@ -1 +1,2 @@\n one\n+two\n"
+
+func noAgents(context.Context) []agent.Manifest { return nil }

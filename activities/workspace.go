@@ -36,7 +36,7 @@ func (a *Activities) Prepare(ctx context.Context, p Place) error {
 func (a *Activities) CleanUp(ctx context.Context, p Place) error {
 	_, stop := pulse(ctx, Beat{Doing: "removes the worktree"})
 	defer stop()
-	err := errors.Join(a.remove(ctx, p), removeAll(a.runs.Scratch(p.RunID)))
+	err := errors.Join(a.stopAgents(ctx, p.RunID), a.remove(ctx, p), removeAll(a.runs.Scratch(p.RunID)))
 	a.workspaces.drop(p.RunID)
 	failpoint.Hit("cleanup.done")
 	return errors.Join(a.record(p), err)

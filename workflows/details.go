@@ -19,11 +19,16 @@ const (
 
 // details is the run as the Web UI shows it: Markdown that says where it stands and, when it waits, what for and how to
 // settle it. It is a pure function of the snapshot.
-func details(s *run.Snapshot) string {
+func details(s *run.Snapshot, limited *run.Limited) string {
 	var m markdown
 	m.printf("## %s\n\n", headline(s))
 	pending := s.Pending()
 	switch {
+	case limited != nil:
+		m.printf("%s refuses more until %s; the run goes on by itself then.\n\n", code(limited.Provider), clock(limited.Until))
+		m.block(limited.Reason, shownProblem)
+	case pending.Approval != nil && pending.Approval.Permission != nil:
+		permissionDetails(&m, s, pending.Approval)
 	case pending.Approval != nil:
 		approvalDetails(&m, s, pending.Approval)
 	case pending.Question != nil:
@@ -78,12 +83,51 @@ func approvalDetails(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
 		m.printf("**This is only the head of a diff of %d bytes.** See all of it with\n\n", a.Patch.Bytes)
 		m.fence("sh", "starter diff "+string(s.Input.RunID))
 	}
+	choices(m, a)
 	m.printf("### Decide\n\n")
 	form(m, "approval", a.Signal)
 	m.printf("To reject, and have it mended as you say:\n\n")
 	rejected := run.Decision{ApprovalID: a.ApprovalID, Decision: run.Reject, Reason: "why"}
 	m.fence("json", object(rejected))
 	m.printf("Add `\"final\": true` to a rejection to end the run.\n\n")
+	commands(m, a.Commands)
+	patience(m, "decision", s.State.UpdatedAt, s.Input.Timeouts.Approval)
+}
+
+// choices are the other attempts that may be approved instead.
+func choices(m *markdown, a *run.PendingApproval) {
+	if a.Attempt == 0 {
+		return
+	}
+	m.printf("This is attempt %d, the best of those that were made. ", a.Attempt)
+	if len(a.Choices) == 0 {
+		m.printf("No other passes the checks.\n\n")
+		return
+	}
+	m.printf("To choose another, approve its id instead:\n\n")
+	for _, c := range a.Choices {
+		m.printf("- %s: attempt %d by %s, %s: %s\n", code(c.ApprovalID), c.Attempt, code(c.Provider), stat(c.Stat), text(c.Summary))
+	}
+	m.printf("\n")
+}
+
+// permissionDetails is about a tool call of the agent at work.
+func permissionDetails(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
+	p := a.Permission
+	m.printf("The %s's agent %s wants to use the tool %s and waits.\n\n", s.Phase().Role(), code(s.Input.Providers.For(s.Phase().Role())), code(p.Tool))
+	if p.Title != "" {
+		m.block(p.Title, shownProblem)
+	}
+	m.list("**Why it asks** ", a.Reasons)
+	m.fence("json", p.Excerpt)
+	if int64(len(p.Excerpt)) < p.Input.Bytes {
+		m.printf("All of it, %d bytes, is in artifacts/%s.\n\n", p.Input.Bytes, text(p.Input.Name))
+	}
+	m.printf("### Decide\n\n")
+	form(m, "approval", a.Signal)
+	m.printf("Add `\"session\": true` to allow every later call of this tool in the agent's session. To refuse, with a reason that the agent is told:\n\n")
+	m.fence("json", object(run.Decision{ApprovalID: a.ApprovalID, Decision: run.Reject, Reason: "why"}))
+	m.printf("Add `\"final\": true` to a refusal to end the run.\n\n")
 	commands(m, a.Commands)
 	patience(m, "decision", s.State.UpdatedAt, s.Input.Timeouts.Approval)
 }
@@ -211,6 +255,9 @@ func about(m *markdown, s *run.Snapshot) {
 	if s.Usage.TotalTokens > 0 {
 		row("Tokens", "%s", tokens(s))
 	}
+	if s.Usage.Cost > 0 || s.Input.MaxCost > 0 {
+		row("Cost", "%s", cost(s))
+	}
 	if n := len(s.Notes); n > 0 {
 		row("Notes", "%d for the next prompt", n)
 	}
@@ -225,6 +272,13 @@ func tokens(s *run.Snapshot) string {
 		return fmt.Sprint(s.Usage.TotalTokens)
 	}
 	return fmt.Sprintf("%d of %d", s.Usage.TotalTokens, s.Input.MaxTokens)
+}
+
+func cost(s *run.Snapshot) string {
+	if s.Input.MaxCost == 0 {
+		return s.Usage.Cost.String()
+	}
+	return fmt.Sprintf("%v of %v", s.Usage.Cost, s.Input.MaxCost)
 }
 
 func stat(s run.Stat) string {

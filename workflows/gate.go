@@ -35,7 +35,7 @@ func (r *runner) awaitDecision(ctx workflow.Context) error {
 		r.emit(ctx, run.ApprovalRejected{ApprovalID: id, By: "deadline", Reason: overdue("decision", r.s.Patience()), Final: true})
 	case d == nil: // history is long: begin a new one and wait on
 	case d.Decision == run.Approve:
-		r.emit(ctx, run.ApprovalGranted{ApprovalID: id, By: d.By, Reason: d.Reason})
+		r.emit(ctx, run.ApprovalGranted{ApprovalID: d.ApprovalID, By: d.By, Reason: d.Reason, Session: d.Session})
 	default:
 		r.emit(ctx, run.ApprovalRejected{ApprovalID: id, By: d.By, Reason: d.Reason, Final: d.Final})
 	}
@@ -57,11 +57,14 @@ func (r *runner) awaitAnswer(ctx workflow.Context) error {
 		r.end(ctx, run.RunCanceled{By: "deadline", Reason: overdue("answer", r.s.Patience())})
 	case a == nil: // history is long: begin a new one and wait on
 	default:
-		budget, err := r.s.Budget(*a)
+		raise, err := r.s.Budget(*a)
 		if err != nil {
 			return err
 		}
-		r.emit(ctx, run.QuestionAnswered{QuestionID: id, Text: a.Text, Values: a.Values, By: a.By, MaxTokens: budget})
+		r.emit(ctx, run.QuestionAnswered{
+			QuestionID: id, Text: a.Text, Values: a.Values, By: a.By,
+			MaxTokens: raise.MaxTokens, MaxCost: raise.MaxCost, Stop: raise.Stop,
+		})
 	}
 	return nil
 }

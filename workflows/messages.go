@@ -49,10 +49,10 @@ func (r *runner) listen(ctx workflow.Context) error {
 	signals := workflow.NewSelector(ctx)
 	err := errors.Join(
 		r.query(ctx, StateQuery, "the state of the run", func() (run.State, error) { return r.s.State, nil }),
-		r.query(ctx, PendingQuery, "what the run waits for, and how to settle it", func() (run.Pending, error) { return r.s.Pending(), nil }),
+		r.query(ctx, PendingQuery, "what the run waits for, and how to settle it", func() (run.Pending, error) { return r.pending(), nil }),
 		r.query(ctx, FactsQuery, "branch, commits, usage and settings", func() (rundir.Facts, error) { return rundir.FactsOf(r.s), nil }),
 		r.query(ctx, EventsQuery, `all events, or those after one: {"after":"evt-000007"}`, r.eventsAfter),
-		receive(ctx, r, signals, ApprovalMessage, `{"approvalId":"...","decision":"approve|reject","by":"...","reason":"...","final":false}`, r.checkDecision, r.decide),
+		receive(ctx, r, signals, ApprovalMessage, `{"approvalId":"...","decision":"approve|reject","by":"...","reason":"...","final":false,"session":false}`, r.checkDecision, r.decide),
 		receive(ctx, r, signals, AnswerMessage, `{"questionId":"...","text":"...","values":{},"by":"..."}`, r.checkReply, r.reply),
 		receive(ctx, r, signals, NoteMessage, `{"text":"...","by":"..."}`, r.checkNote, r.note),
 	)
@@ -99,6 +99,12 @@ func receive[M any](ctx workflow.Context, r *runner, signals workflow.Selector, 
 		}
 	})
 	return err
+}
+
+func (r *runner) pending() run.Pending {
+	p := r.s.Pending()
+	p.Limited = r.limited
+	return p
 }
 
 func (r *runner) checkDecision(d run.Decision) error {

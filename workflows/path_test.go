@@ -82,6 +82,53 @@ var paths = []path{
 		},
 		input: func(in *run.Input) { in.MaxTokens = 100 },
 		play:  func(p *scene) { p.answer("5000") }},
+	{name: "permission-granted", policy: run.Always, status: run.Completed,
+		world: func() *world { return &world{answers: []activities.ProposeResult{asksFor("call-1"), patch("one")}} },
+		play:  func(p *scene) { p.decide(run.Approve, false); p.decide(run.Approve, false) }},
+	{name: "permission-refused", policy: run.Never, status: run.Completed,
+		world: func() *world {
+			return &world{answers: []activities.ProposeResult{asksFor("call-1"), asksFor("call-2"), patch("one")}}
+		},
+		play: func(p *scene) { p.decide(run.Reject, false); p.decide(run.Approve, false) }},
+	{name: "permission-refused-for-good", policy: run.Never, status: run.Canceled,
+		world: func() *world { return &world{answers: []activities.ProposeResult{asksFor("call-1")}} },
+		play:  func(p *scene) { p.decide(run.Reject, true) }},
+	{name: "permission-asked-of-a-fixer", policy: run.Never, status: run.Completed,
+		world: func() *world {
+			return &world{
+				answers:  []activities.ProposeResult{patch("one"), asksFor("call-1"), patch("two")},
+				verdicts: []activities.Judgement{fixable, pass},
+			}
+		},
+		play: func(p *scene) { p.decide(run.Approve, false) }},
+	{name: "usage-limit", policy: run.Never, status: run.Completed, shows: is(enums.EVENT_TYPE_TIMER_FIRED),
+		world: func() *world { return &world{answers: []activities.ProposeResult{limited(time.Second), patch("one")}} }},
+	{name: "budget-in-a-call", policy: run.Never, status: run.Completed,
+		world: func() *world {
+			return &world{answers: []activities.ProposeResult{costly(activities.ProposeResult{Halt: &activities.Halt{Exhausted: true}}), patch("one")}}
+		},
+		input: func(in *run.Input) { in.MaxTokens = 100 },
+		play:  func(p *scene) { p.answer("5000") }},
+	{name: "budget-not-raised", policy: run.Never, status: run.Canceled,
+		world: func() *world {
+			return &world{answers: []activities.ProposeResult{costly(patch("one")), patch("two")}, verdicts: []activities.Judgement{fixable, pass}}
+		},
+		input: func(in *run.Input) { in.MaxTokens = 100 },
+		play:  func(p *scene) { p.answer("stop") }},
+	{name: "contest", policy: run.Always, status: run.Completed,
+		world: func() *world {
+			return &world{rivals: map[int][]activities.ProposeResult{1: sized("long", 30), 2: sized("short", 2), 3: {question("which?")}}}
+		},
+		input: func(in *run.Input) { in.Tries = 3 },
+		play:  func(p *scene) { p.decide(run.Approve, false) }},
+	{name: "contest-with-evaluator-and-permission", policy: run.Always, status: run.Completed,
+		world: func() *world {
+			return &world{rivals: map[int][]activities.ProposeResult{
+				1: sized("long", 30), 2: {attemptAsks(2, "call-1"), sized("short", 2)[0]},
+			}}
+		},
+		input: func(in *run.Input) { in.Tries, in.Providers.Evaluator = 2, "replay:x" },
+		play:  func(p *scene) { p.decide(run.Approve, false); p.decide(run.Approve, false) }},
 	{name: "canceled-waiting", policy: run.Always, status: run.Canceled, play: func(p *scene) { p.approval(); p.cancel() }},
 	{name: "canceled-working", policy: run.Always, status: run.Canceled, shows: is(enums.EVENT_TYPE_ACTIVITY_TASK_CANCELED),
 		acts: func(acts map[string]any) { acts["Plan"] = untilCanceled },

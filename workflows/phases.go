@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -56,8 +58,7 @@ func (r *runner) work(ctx workflow.Context, phase run.Phase) error {
 }
 
 func (r *runner) plan(ctx workflow.Context) error {
-	var out activities.PlanResult
-	err := r.call(ctx, acts.Plan, func(c activities.Call) any { return c }, &out)
+	out, err := call[activities.PlanResult](ctx, r, r.nextCall(), acts.Plan, func(c activities.Call) any { return c })
 	if err != nil {
 		return r.failPhase(ctx, err)
 	}
@@ -66,11 +67,18 @@ func (r *runner) plan(ctx workflow.Context) error {
 }
 
 func (r *runner) propose(ctx workflow.Context) error {
-	var out activities.ProposeResult
-	err := r.call(ctx, acts.Propose, func(c activities.Call) any { return c }, &out)
+	if rivals := r.s.Input.Attempts(); len(rivals) > 1 && r.s.Phase() == run.Execute {
+		return r.compete(ctx, rivals)
+	}
+	out, err := call[activities.ProposeResult](ctx, r, r.nextCall(), acts.Propose, func(c activities.Call) any { return c })
 	if err != nil {
 		return r.failPhase(ctx, err)
 	}
+	return r.proposed(ctx, out)
+}
+
+// proposed emits what a developer or a fixer answered.
+func (r *runner) proposed(ctx workflow.Context, out activities.ProposeResult) error {
 	switch {
 	case out.Violation != nil:
 		r.emit(ctx, run.PhaseFailed{Error: *out.Violation, Artifact: &out.Raw, Usage: &out.Usage})
@@ -87,26 +95,81 @@ func (r *runner) propose(ctx workflow.Context) error {
 	return nil
 }
 
-// call calls the provider of the phase under way.
-func (r *runner) call(ctx workflow.Context, activity any, input func(activities.Call) any, out any) error {
-	s, phase := r.s, r.s.Phase()
-	if s.OverBudget() {
-		return errOverBudget
+// call calls a provider. A usage limit is waited out; what else keeps the call
+// from an answer is a *halted.
+func call[R activities.Answer](ctx workflow.Context, r *runner, c activities.Call, activity any, input func(activities.Call) any) (R, error) {
+	for {
+		var out R
+		if _, _, ok := r.s.Left(); !ok {
+			return out, &halted{Halt: activities.Halt{Exhausted: true}}
+		}
+		on := thinking(ctx, c.Timeout, fmt.Sprintf("%s %d: %s", c.Phase, c.Iteration, c.Provider))
+		err := r.do(on, activity, func(p activities.Place) any {
+			c.Place = p
+			return input(c)
+		}, &out)
+		h, used := out.Halted()
+		switch {
+		case err != nil || h == nil:
+			return out, err
+		case h.Limited == nil:
+			return out, &halted{*h, used}
+		}
+		if err := r.waitOut(ctx, *h.Limited); err != nil {
+			return out, err
+		}
 	}
+}
+
+// halted is a call that waits for somebody.
+type halted struct {
+	activities.Halt
+	used run.Usage
+}
+
+func (*halted) Error() string { return "the call waits for a decision" }
+
+func asHalted(err error) (*halted, bool) { return errors.AsType[*halted](err) }
+
+// nextCall is the call of the phase under way.
+func (r *runner) nextCall() activities.Call {
+	s, phase := r.s, r.s.Phase()
+	tokens, cost, _ := s.Left()
 	limit := s.Input.Timeouts.WithDefaults().Provider
 	c := activities.Call{
 		Phase: phase, Iteration: s.State.Iteration, Number: s.Calls[phase],
 		Provider: s.Input.Providers.For(phase.Role()), Dir: s.Input.Providers.Dir,
 		Timeout: limit, Head: s.Head, Patches: s.Input.Patches,
+		Slot: s.Slot(phase, 0), Tools: s.Input.Tools, Network: s.Input.Network,
+		Left: provider.Left{Tokens: tokens, Cost: cost},
 	}
-	ctx = thinking(ctx, limit, fmt.Sprintf("%s %d: %s", phase, c.Iteration, c.Provider))
-	return r.do(ctx, activity, func(p activities.Place) any {
-		c.Place = p
-		return input(c)
-	}, out)
+	c.Permits = s.PermitsOf(c.Slot)
+	return c
 }
 
-var errOverBudget = errors.New("the token budget is used up")
+// halt asks for what a call waits for: a decision on a tool, after which the
+// same call is made again, or a larger budget, after which the phase starts
+// again.
+func (r *runner) halt(ctx workflow.Context, h *halted) error {
+	if h.Permission != nil {
+		r.emit(ctx, r.s.Ask(*h.Permission))
+		return nil
+	}
+	p, q := r.s.Overrun(h.used)
+	r.emit(ctx, run.PhaseFailed{Error: p, Question: &q, Usage: &h.used})
+	return nil
+}
+
+// waitOut waits until a usage limit ends.
+func (r *runner) waitOut(ctx workflow.Context, l run.Limited) error {
+	r.limited = &l
+	defer func() { r.limited = nil }()
+	r.show(ctx)
+	left := max(l.Until.Sub(workflow.Now(ctx)), time.Second)
+	return workflow.NewTimerWithOptions(ctx, left, workflow.TimerOptions{
+		Summary: fmt.Sprintf("Usage limit of %s, until %s", l.Provider, clock(l.Until)),
+	}).Get(ctx, nil)
+}
 
 // failPhase ends a phase whose provider gave nothing: a person says how to go
 // on, and the same phase starts again. A cancellation passes through.
@@ -114,17 +177,14 @@ func (r *runner) failPhase(ctx workflow.Context, err error) error {
 	if temporal.IsCanceledError(err) {
 		return err
 	}
+	if h, ok := asHalted(err); ok {
+		return r.halt(ctx, h)
+	}
 	p := problemOf(err)
 	q := run.Question{
 		Question:    fmt.Sprintf("The %s's provider %s failed: %s. How shall the run go on?", r.s.Phase().Role(), r.s.Input.Providers.For(r.s.Phase().Role()), p.Message),
 		Reason:      p.Code,
 		NeededInput: []string{"any answer calls the provider again, with the answer in its prompt", "cancel the run to end it"},
-	}
-	if errors.Is(err, errOverBudget) {
-		p.Code = run.CodeBudget
-		q.Question = fmt.Sprintf("The budget of %d tokens is used up: %d were used. Raise it, or stop?", r.s.Input.MaxTokens, r.s.Usage.TotalTokens)
-		q.Reason = run.CodeBudget
-		q.NeededInput = []string{"the new total budget in tokens, a number", "cancel the run to end it"}
 	}
 	r.emit(ctx, run.PhaseFailed{Error: p, Question: &q})
 	return nil
@@ -149,9 +209,9 @@ func (r *runner) evaluate(ctx workflow.Context) error {
 	}
 	if j.Verdict == run.Pass && r.s.Input.Providers.Evaluator != "" {
 		checked := j
-		err := r.call(ctx, acts.Judge, func(c activities.Call) any {
+		j, err = call[activities.Judgement](ctx, r, r.nextCall(), acts.Judge, func(c activities.Call) any {
 			return activities.JudgeInput{Call: c, Report: checked.Report}
-		}, &j)
+		})
 		if err != nil {
 			return r.failPhase(ctx, err)
 		}

@@ -28,7 +28,7 @@ import (
 const (
 	// recordVariable makes TestRecordHistories write the corpus of the version anew.
 	recordVariable = "RATCHET_RECORD_HISTORIES"
-	version        = "v0.1"
+	version        = "v0.2"
 
 	corpus    = "testdata/history"
 	countFile = corpus + "/expected_count.txt"

@@ -79,6 +79,7 @@ type runner struct {
 	answer   *run.Reply    // likewise
 	drains   []func()      // handle the signals that wait
 
+	limited   *run.Limited    // waited out now
 	workspace workflow.Future // done when branch and worktree are there
 	shown     attributes
 	log       log.Logger

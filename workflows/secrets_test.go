@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -23,8 +24,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
+	"github.com/ratchet-dev/ratchet/internal/provider/session"
 	"github.com/ratchet-dev/ratchet/internal/redact"
 	"github.com/ratchet-dev/ratchet/internal/redact/redacttest"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -70,7 +73,7 @@ func (v *vault) unguarded() *activities.Activities {
 	}
 	env := leakyEnviron()
 	acts, err := activities.New(activities.Config{
-		Runs: runs, Redact: &redact.Redactor{},
+		Runs: runs, Redact: &redact.Redactor{}, Agents: session.NewPool(0), Survey: noAgents,
 		Open: func(text, dir string, log io.Writer) (provider.Provider, error) {
 			spec, err := catalog.Parse(text)
 			if err != nil {
@@ -333,3 +336,5 @@ func TestChecksSeeTheListedVariablesOnly(t *testing.T) {
 		t.Errorf("the check saw other variables than %s:\n%s", want, bytes.TrimSpace([]byte(report)))
 	}
 }
+
+func noAgents(context.Context) []agent.Manifest { return nil }

@@ -72,7 +72,7 @@ func newStageWithLog(t testing.TB, log *slog.Logger) *stage {
 func theActivities(w *world) map[string]any {
 	return map[string]any{
 		"Record": w.Record, "Prepare": w.Prepare, "CleanUp": w.CleanUp, "Plan": w.Plan,
-		"Propose": w.Propose, "Apply": w.Apply, "Check": w.Check, "Judge": w.Judge,
+		"Propose": w.Propose, "Apply": w.Apply, "Check": w.Check, "Judge": w.Judge, "Try": w.Try,
 	}
 }
 

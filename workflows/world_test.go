@@ -22,12 +22,14 @@ import (
 // that the real one keeps.
 type world struct {
 	mu       sync.Mutex
-	answers  []activities.ProposeResult // of developer and fixer, in turn; the last one again and again
-	verdicts []activities.Judgement     // of the checks, likewise; none passes
-	judged   []activities.Judgement     // of the evaluator, likewise
-	planErr  []error                    // of the first calls of the planner
-	refuse   []*run.Problem             // of the applications, in turn
-	loseAt   int                        // the application that finds the record empty; 0: none
+	answers  []activities.ProposeResult         // of developer and fixer, in turn; the last one again and again
+	verdicts []activities.Judgement             // of the checks, likewise; none passes
+	judged   []activities.Judgement             // of the evaluator, likewise
+	planErr  []error                            // of the first calls of the planner
+	refuse   []*run.Problem                     // of the applications, in turn
+	rivals   map[int][]activities.ProposeResult // of several attempts, in turn
+	failing  map[int]bool                       // attempts whose checks fail
+	loseAt   int                                // the application that finds the record empty; 0: none
 
 	events   []run.Event
 	state    run.State
@@ -35,6 +37,7 @@ type world struct {
 	calls    []activities.Call
 	guidance [][]run.Guidance // of each call
 	checks   int
+	tried    []activities.TryInput
 	cleaned  int
 	largest  int // most events that one application brought
 }
@@ -115,7 +118,13 @@ func (w *world) Propose(_ context.Context, c activities.Call) (activities.Propos
 	if err := w.brief(c); err != nil {
 		return activities.ProposeResult{}, err
 	}
-	out := next(&w.answers, patch("one"))
+	answers := &w.answers
+	if c.Attempt > 0 {
+		list := w.rivals[c.Attempt]
+		answers = &list
+		defer func() { w.rivals[c.Attempt] = list }()
+	}
+	out := next(answers, patch("one"))
 	if out.Proposal != nil {
 		p := *out.Proposal
 		p.Base = c.Head
@@ -150,6 +159,19 @@ func (w *world) Check(_ context.Context, in activities.CheckInput) (activities.J
 	}
 	w.checks++
 	return next(&w.verdicts, activities.Judgement{Verdict: run.Pass, Report: run.Ref{Name: "evaluate"}}), nil
+}
+
+func (w *world) Try(_ context.Context, in activities.TryInput) (activities.Judgement, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.record(in.Place); err != nil {
+		return activities.Judgement{}, err
+	}
+	w.tried = append(w.tried, in)
+	if w.failing[in.Attempt] {
+		return fixable, nil
+	}
+	return pass, nil
 }
 
 func (w *world) Judge(_ context.Context, in activities.JudgeInput) (activities.Judgement, error) {
@@ -187,6 +209,25 @@ func garbage() activities.ProposeResult {
 	return activities.ProposeResult{Violation: &run.Problem{Code: "no_type", Message: "no answer in it"}}
 }
 
+// limited is the answer of a provider that is for the time given.
+func limited(d time.Duration) activities.ProposeResult {
+	return activities.ProposeResult{Halt: &activities.Halt{Limited: &run.Limited{Until: time.Now().Add(d), Provider: "replay:x", Reason: "5-hour limit"}}}
+}
+
+// asksFor is the answer of an agent that waits for a permission.
+func asksFor(call string) activities.ProposeResult {
+	return activities.ProposeResult{Halt: &activities.Halt{Permission: &run.Permission{
+		CallID: call, Tool: "Bash", Digest: run.DigestOf([]byte(call)), Title: "go test ./...",
+		Input: run.Ref{Name: "execute/iter-0001.permission.json", Digest: run.DigestOf([]byte(call)), Bytes: 9}, Excerpt: `{"a": 1}`,
+	}}}
+}
+
+func attemptAsks(attempt int, call string) activities.ProposeResult {
+	r := asksFor(call)
+	r.Halt.Permission.Attempt = attempt
+	return r
+}
+
 func noop() activities.ProposeResult { return activities.ProposeResult{Summary: "already done"} }
 
 var (
@@ -213,7 +254,7 @@ func env(t testing.TB, w *world) *testsuite.TestWorkflowEnvironment {
 	e.RegisterWorkflow(workflows.Run)
 	for name, f := range map[string]any{
 		"Record": w.Record, "Prepare": w.Prepare, "CleanUp": w.CleanUp, "Plan": w.Plan,
-		"Propose": w.Propose, "Apply": w.Apply, "Check": w.Check, "Judge": w.Judge,
+		"Propose": w.Propose, "Apply": w.Apply, "Check": w.Check, "Judge": w.Judge, "Try": w.Try,
 	} {
 		e.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}

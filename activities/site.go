@@ -1,0 +1,109 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/scratch"
+)
+
+// site is what a call lends to its provider; see provider.Site.
+type site struct {
+	slot    rundir.Slot
+	a       *Activities
+	c       Call
+	scratch *scratch.Scratch
+}
+
+func (a *Activities) site(c Call) (provider.Site, error) {
+	s := site{slot: a.runs.Slot(c.RunID, c.Slot), a: a, c: c}
+	var err error
+	s.scratch, err = scratchIn(s.slot, c.Repository)
+	return s, err
+}
+
+func scratchIn(slot rundir.Slot, repo run.Repository) (*scratch.Scratch, error) {
+	return scratch.Open(scratch.Spec{Repo: repo.Path, Prefix: repo.Prefix, Dir: filepath.Join(slot.Path(), "checkout")})
+}
+
+// Slot is the path of the slot's directory.
+func (s site) Slot() string { return s.slot.Path() }
+
+// Note and the like are the slot's own.
+func (s site) Note() ([]byte, error) { return s.slot.Note() }
+
+func (s site) SetNote(note []byte) error { return s.slot.SetNote(note) }
+
+func (s site) Hold(ctx context.Context, wanted func()) (func(), error) {
+	return s.slot.Hold(ctx, wanted)
+}
+
+func (s site) Files(ctx context.Context) ([]string, error) {
+	w, release, err := s.a.workspaces.use(ctx, s.c.Place)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	files, err := w.Files(ctx, s.c.Head)
+	if err != nil {
+		return nil, err
+	}
+	paths := make([]string, 0, len(files))
+	for _, f := range files {
+		paths = append(paths, f.Path)
+	}
+	return paths, nil
+}
+
+func (s site) Read(ctx context.Context, path string, limit int64) ([]byte, int64, error) {
+	w, release, err := s.a.workspaces.use(ctx, s.c.Place)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer release()
+	return w.Read(ctx, s.c.Head, path, limit)
+}
+
+// Checkout keeps what is there only when it was made from where the run
+// stands.
+func (s site) Checkout(ctx context.Context, keep bool) (string, error) {
+	if at, ok := s.scratch.Made(); !keep || !ok || at != s.c.Head {
+		if err := s.scratch.Make(ctx, s.c.Head); err != nil {
+			return "", err
+		}
+	}
+	return s.scratch.WorkDir(), nil
+}
+
+// Changes is a BAD_REQUEST, for the agent to mend, when a patch cannot carry
+// them.
+func (s site) Changes(ctx context.Context) ([]byte, error) {
+	diff, err := s.scratch.Changes(ctx, patch.Limits{Files: s.c.Patches.Files, Bytes: s.c.Patches.Bytes})
+	if bad, ok := errors.AsType[*scratch.UnfitError](err); ok {
+		return nil, &provider.Error{Code: provider.BadRequest, Message: clip(bad.Error(), provider.MaxMessage)}
+	}
+	return diff, err
+}
+
+// stopAgents ends what agents of the run still wait, here and in other
+// workers, and removes their checkouts.
+func (a *Activities) stopAgents(ctx context.Context, id run.ID) error {
+	a.agents.Stop(a.runs.Agents(id) + string(filepath.Separator))
+	names, err := a.runs.Slots(id)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		release, err := a.runs.Slot(id, name).Hold(ctx, func() {})
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
+	return removeAll(a.runs.Agents(id))
+}
