@@ -95,19 +95,26 @@ const shownLines = 60
 func (p *person) approve(ctx context.Context, a run.PendingApproval) (run.Decision, error) {
 	d := run.Decision{ApprovalID: a.ApprovalID, By: p.name}
 	p.show(a, shownLines)
+	question, choices := "Apply this patch?", "[y]es, [n]o, [d]iff: "
+	if a.Permission != nil {
+		question, choices = "Allow it?", "[y]es, [s]ession: yes and every later call of the tool, [n]o, [d]etails: "
+	}
 	for {
-		line, err := p.ask(ctx, "Apply this patch?", "[y]es, [n]o, [d]iff: ")
+		line, err := p.ask(ctx, question, choices)
 		switch {
 		case err != nil:
 			return d, err
 		case isYes(line):
 			d.Decision = run.Approve
 			return d, nil
+		case a.Permission != nil && (line == "s" || line == "session"):
+			d.Decision, d.Session = run.Approve, true
+			return d, nil
 		case line == "d" || line == "diff":
 			p.show(a, 0)
 			continue
 		}
-		reason, err := p.ask(ctx, "Why not?", "The fixer reads it. Enter: no reason, b: back to the question: ")
+		reason, err := p.ask(ctx, "Why not?", "The model reads it. Enter: no reason, b: back to the question: ")
 		if err != nil {
 			return d, err
 		}

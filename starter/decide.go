@@ -13,10 +13,11 @@ import (
 func (c *cli) approveCommand() *cobra.Command {
 	d := run.Decision{Decision: run.Approve}
 	cmd := c.decisionCommand(&d)
-	cmd.Use, cmd.Short = "approve RUN", "Let the pending patch be applied"
-	cmd.Long = `Approves the patch that the run waits with. Without --approval it is the one that
-is pending now; with it the decision fits that patch alone, and any other run,
-patch or moment refuses it.`
+	cmd.Use, cmd.Short = "approve RUN", "Let the pending patch be applied, or the agent use a tool"
+	cmd.Long = `Approves what the run waits with: a patch, or a tool that its agent wants to use.
+Without --approval it is what is pending now; with it the decision fits that patch
+or call alone, and any other run, patch or moment refuses it.`
+	cmd.Flags().BoolVar(&d.Session, "session", false, "allow every later call of the tool in the agent's session as well")
 	cmd.Example = "  starter diff 0198c5e2\n  starter approve 0198c5e2 --approval apr-1-3f2a9c1d0b7e"
 	return cmd
 }
@@ -24,9 +25,10 @@ patch or moment refuses it.`
 func (c *cli) rejectCommand() *cobra.Command {
 	d := run.Decision{Decision: run.Reject}
 	cmd := c.decisionCommand(&d)
-	cmd.Use, cmd.Short = "reject RUN", "Refuse the pending patch"
-	cmd.Long = `Refuses the patch that the run waits with. The run goes on with a fix whose prompt
-carries the reason; with --final it ends as canceled.`
+	cmd.Use, cmd.Short = "reject RUN", "Refuse the pending patch, or the tool"
+	cmd.Long = `Refuses what the run waits with. After a patch the run goes on with a fix whose
+prompt carries the reason; after a tool the agent is told the reason and goes on
+without it. With --final the run ends as canceled.`
 	cmd.Example = "  starter reject 0198c5e2 --reason 'keep the public API as it is'\n  starter reject 0198c5e2 --final"
 	cmd.Flags().BoolVar(&d.Final, "final", false, "end the run")
 	return cmd

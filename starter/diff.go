@@ -66,7 +66,7 @@ func (c *cli) diffOf(ctx context.Context, r found, f diffFlags) (shownDiff, erro
 	if err != nil {
 		return shownDiff{}, err
 	}
-	if a := p.Approval; a != nil && !f.branch {
+	if a := p.Approval; a != nil && a.Permission == nil && !f.branch {
 		return c.patchOf(r.id, *a, f.raw)
 	}
 	facts, err := r.Facts(ctx, r.id)

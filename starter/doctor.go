@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"golang.org/x/sys/unix"
 
+	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/story"
@@ -38,9 +38,6 @@ type finding struct {
 // set is ever said.
 var keys = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY"}
 
-// agents are the programs that providers can be made of.
-var agents = []string{"claude", "codex"}
-
 func (c *cli) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "doctor",
@@ -50,7 +47,8 @@ func (c *cli) doctorCommand() *cobra.Command {
 		RunE: c.do(func(ctx context.Context, _ []string) error {
 			found := []finding{c.findGit(ctx), c.findRunsDir()}
 			found = append(found, c.findEngine(ctx)...)
-			found = append(found, c.findOptional()...)
+			found = append(found, c.findAgents(ctx)...)
+			found = append(found, c.findKeys()...)
 			if err := c.printFindings(found); err != nil {
 				return err
 			}
@@ -175,16 +173,19 @@ func findWorker(ctx context.Context, t client.Client, queue string) finding {
 	return f
 }
 
-// findOptional looks at what only some providers need.
-func (c *cli) findOptional() []finding {
+// findAgents looks at what only their own providers need.
+func (c *cli) findAgents(ctx context.Context) []finding {
 	var found []finding
-	for _, name := range agents {
-		f := finding{Name: "agent " + name, Detail: "not on PATH; only its own provider needs it"}
-		if path, err := exec.LookPath(name); err == nil {
-			f.OK, f.Detail = true, path
-		}
-		found = append(found, f)
+	for _, m := range agent.Survey(ctx, c.adapters()) {
+		detail := strings.TrimSpace(m.Version + " " + agentGist(m))
+		found = append(found, finding{Name: "agent " + m.Label, OK: m.Installed && m.Status != agent.Unsupported, Detail: detail})
 	}
+	return found
+}
+
+// findKeys looks whether keys are set, which only some providers need.
+func (c *cli) findKeys() []finding {
+	var found []finding
 	for _, name := range keys {
 		f := finding{Name: "key " + name, Detail: "not set here; only its own provider needs it, in the worker's environment"}
 		if c.getenv(name) != "" {

@@ -25,7 +25,8 @@ import (
 // been started then.
 func (c *cli) input(ctx context.Context, f runFlags) (run.Input, error) {
 	in := run.Input{
-		RunID: run.ID(f.id), CheckEnv: f.env, MaxFix: &f.maxFix, Timeouts: f.limits, MaxTokens: f.maxTokens, Patches: f.patches,
+		RunID: run.ID(f.id), CheckEnv: f.env, MaxFix: &f.maxFix, Timeouts: f.limits, Patches: f.patches,
+		MaxTokens: f.maxTokens, MaxCost: run.Dollars(f.maxCost), Network: f.network, FreshFixer: f.fresh, Tries: f.attempts,
 	}
 	if f.id == "" {
 		id, err := uuid.NewV7()
@@ -40,16 +41,22 @@ func (c *cli) input(ctx context.Context, f runFlags) (run.Input, error) {
 	if err := in.Policy.UnmarshalText([]byte(f.policy)); err != nil {
 		return in, usagef("--approve: %w: want always, risky or never", err)
 	}
+	if err := in.Tools.UnmarshalText([]byte(f.tools)); err != nil {
+		return in, usagef("--tools: %w: want ask, allow or deny", err)
+	}
 	var err error
 	if in.Goal, err = c.goal(f); err != nil {
 		return in, err
 	}
-	specs, err := f.providers()
+	specs, rivals, err := f.providers()
 	if err != nil {
 		return in, err
 	}
-	if in.Providers, err = checkProviders(specs); err != nil {
+	if in.Providers, err = checkProviders(specs, rivals); err != nil {
 		return in, err
+	}
+	if !f.limitGiven && slices.ContainsFunc(slices.AppendSeq(rivals, maps.Values(specs)), catalog.Spec.Agent) {
+		in.Timeouts.Provider = agentLimit
 	}
 	src, err := workspace.Inspect(ctx, f.repo, f.base)
 	if err != nil {
@@ -129,7 +136,7 @@ func (f runFlags) validate(in run.Input) error {
 	}
 	negative := map[string]bool{
 		"--max-patch-files": f.patches.Files < 0, "--max-patch-bytes": f.patches.Bytes < 0,
-		"--max-fix": f.maxFix < 0, "--max-tokens": f.maxTokens < 0,
+		"--max-fix": f.maxFix < 0, "--max-tokens": f.maxTokens < 0, "--max-cost": !(f.maxCost >= 0),
 		"--timeout": f.limits.Provider < 0, "--check-timeout": f.limits.Check < 0,
 		"--approval-timeout": f.limits.Approval < 0, "--answer-timeout": f.limits.Answer < 0,
 	}
@@ -141,33 +148,44 @@ func (f runFlags) validate(in run.Input) error {
 	return nil
 }
 
-// providers are the specs of all roles, read. The evaluator has none unless
-// it was named.
-func (f runFlags) providers() (map[run.Role]catalog.Spec, error) {
-	specs := map[run.Role]catalog.Spec{}
+// providers are the specs of all roles, and of the developers besides the
+// first. The evaluator has none unless it was named.
+func (f runFlags) providers() (specs map[run.Role]catalog.Spec, rivals []catalog.Spec, err error) {
+	if len(f.developers) > 0 {
+		f.roles.Developer = f.developers[0]
+		for _, text := range f.developers[1:] {
+			spec, err := catalog.Parse(text)
+			if err != nil {
+				return nil, nil, &usageError{err}
+			}
+			rivals = append(rivals, spec)
+		}
+	}
+	specs = map[run.Role]catalog.Spec{}
 	for _, role := range run.Roles {
 		text := f.roles.For(role)
 		if text == "" && role != run.Evaluator {
 			text = f.provider
 		}
+		if text == "" && role == run.Fixer {
+			text = f.roles.Developer
+		}
 		if text == "" && role != run.Evaluator {
-			return nil, usagef("no provider for the %s: name one with --provider or --%s, such as 'command:./agent.py' or replay:answers", role, role)
+			return nil, nil, usagef("no provider for the %s: name one with --provider or --%s, such as 'command:./agent.py' or replay:answers", role, role)
 		}
 		if text == "" {
 			continue
 		}
-		spec, err := catalog.Parse(text)
-		if err != nil {
-			return nil, &usageError{err}
+		if specs[role], err = catalog.Parse(text); err != nil {
+			return nil, nil, &usageError{err}
 		}
-		specs[role] = spec
 	}
-	return specs, nil
+	return specs, rivals, nil
 }
 
 // checkProviders finds the programs and directories, from the working
 // directory on, as the worker will.
-func checkProviders(specs map[run.Role]catalog.Spec) (run.Providers, error) {
+func checkProviders(specs map[run.Role]catalog.Spec, rivals []catalog.Spec) (run.Providers, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return run.Providers{}, err
@@ -178,15 +196,22 @@ func checkProviders(specs map[run.Role]catalog.Spec) (run.Providers, error) {
 		if !ok {
 			continue
 		}
-		if err := spec.Validate(dir); err != nil {
+		if err := spec.Validate(dir, os.Environ()); err != nil {
 			return run.Providers{}, err
 		}
 		names[role] = spec.String()
 	}
-	return run.Providers{
+	out := run.Providers{
 		Planner: names[run.Planner], Developer: names[run.Developer],
 		Evaluator: names[run.Evaluator], Fixer: names[run.Fixer], Dir: dir,
-	}, nil
+	}
+	for _, spec := range rivals {
+		if err := spec.Validate(dir, os.Environ()); err != nil {
+			return run.Providers{}, err
+		}
+		out.Rivals = append(out.Rivals, spec.String())
+	}
+	return out, nil
 }
 
 // checks are those given, or those that the repository offers; what was

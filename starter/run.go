@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -20,12 +22,18 @@ type runFlags struct {
 	repo, base      string
 	goal, goalFile  string
 	provider        string
-	roles           run.Providers // those named one by one
+	roles           run.Providers // those named one by one, without developers
+	developers      []string
+	attempts        int
 	checks, env     []string
 	policy          string
 	maxFix          int
 	limits          run.Limit
 	maxTokens       int64
+	maxCost         float64
+	tools           string
+	network, fresh  bool
+	limitGiven      bool // --timeout
 	patches         run.Size
 	detach          bool
 	id              string
@@ -37,6 +45,9 @@ const runExample = `  # any program can be the provider: it gets the request as 
 
   # recorded answers: plan-1.md, execute-1.md, fix-2.md
   starter run --goal-file goal.md --provider replay:answers --check 'go test ./...' --check 'go vet ./...'
+
+  # Claude Code plans, it and Codex compete for the best patch, Claude Code fixes
+  starter run --goal 'Make the tests pass' --provider claude --developer claude --developer codex --check 'go test ./...'
 
   # ask only about risky patches, run in the background, decide later
   id=$(starter run --goal 'Update the licence headers' --provider 'command:./agent.py' --approve risky --detach)
@@ -57,20 +68,26 @@ following, never the run.`,
 	}
 	f.register(cmd.Flags())
 	cmd.RunE = c.do(func(ctx context.Context, _ []string) error {
+		f.limitGiven = cmd.Flags().Changed("timeout")
 		f.goalGiven, f.file = cmd.Flags().Changed("goal"), cmd.Flags().Changed("goal-file")
 		return c.run(ctx, f)
 	})
 	return cmd
 }
 
+// agentLimit is the limit of a call that an agent serves and that has no other:
+// it works, where a model only answers.
+const agentLimit = 45 * time.Minute
+
 func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.repo, "repo", ".", "`directory` in the git repository to work on")
 	flags.StringVar(&f.base, "base", "", "`commit` to start from; default: the last one, with nothing uncommitted beside it")
 	flags.StringVar(&f.goal, "goal", "", "`text` of what the run shall reach")
 	flags.StringVar(&f.goalFile, "goal-file", "", "`file` that holds the goal; - is standard input")
-	flags.StringVar(&f.provider, "provider", "", "`spec` of the provider of planner, developer and fixer: command:<program and arguments> or replay:<directory>")
+	flags.StringVar(&f.provider, "provider", "", "`spec` of the provider of planner, developer and fixer, such as claude, codex, anthropic:<model>, acp:<program and arguments>, command:<program and arguments>")
 	flags.StringVar(&f.roles.Planner, "planner", "", "`spec` of the planner's provider")
-	flags.StringVar(&f.roles.Developer, "developer", "", "`spec` of the developer's provider")
+	flags.StringArrayVar(&f.developers, "developer", nil, "`spec` of the developer's provider; several compete, see --attempts")
+	flags.IntVar(&f.attempts, "attempts", 0, "how many attempts at the execute phase compete, at most "+strconv.Itoa(run.MaxAttempts)+"; default: one for each developer")
 	flags.StringVar(&f.roles.Fixer, "fixer", "", "`spec` of the fixer's provider")
 	flags.StringVar(&f.roles.Evaluator, "evaluator", "", "`spec` of a provider that judges what the checks let pass; default: the checks alone decide")
 	flags.StringArrayVar(&f.checks, "check", nil, "`command` that judges the result, for /bin/sh; repeat it for more; default: found in the repository")
@@ -78,7 +95,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.policy, "approve", string(run.Always), "which patches wait for a person: `always`, risky or never")
 	flags.IntVar(&f.maxFix, "max-fix", run.DefaultMaxFix, "most fixes that are tried")
 	defaults := run.Limit{}.WithDefaults()
-	flags.DurationVar(&f.limits.Provider, "timeout", defaults.Provider, "limit of each provider call")
+	flags.DurationVar(&f.limits.Provider, "timeout", defaults.Provider, "limit of each provider call; of an agent's, unless given, "+agentLimit.String())
 	flags.DurationVar(&f.limits.Check, "check-timeout", defaults.Check, "limit of each check")
 	flags.DurationVar(&f.limits.Approval, "approval-timeout", 0, "limit of each wait for an approval, after which the run is canceled; 0 waits for ever")
 	flags.DurationVar(&f.limits.Answer, "answer-timeout", 0, "limit of each wait for an answer, after which the run is canceled; 0 waits for ever")
@@ -87,6 +104,10 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.Int64Var(&f.maxTokens, "max-tokens", 0, "token budget, after which the run asks; 0 is none")
 	flags.BoolVar(&f.detach, "detach", false, "print the run id and do not follow")
 	flags.StringVar(&f.id, "id", "", "`id` of the run; default: a new UUID")
+	flags.Float64Var(&f.maxCost, "max-cost", 0, "budget in dollars, where prices are known, after which the run asks; 0 is none")
+	flags.StringVar(&f.tools, "tools", string(run.AskTools), "who lets agents use tools beyond changing files: `ask` a person, allow, deny")
+	flags.BoolVar(&f.network, "network", false, "let the tools of agents reach the network, where their sandbox can tell")
+	flags.BoolVar(&f.fresh, "fresh-fixer", false, "give the fixer a session of its own, not the developer's")
 }
 
 func (c *cli) run(ctx context.Context, f runFlags) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -123,7 +124,13 @@ func (c *cli) printActivities(list []runs.Activity) {
 
 func (c *cli) printPending(p run.Pending) {
 	if a := p.Approval; a != nil {
-		c.printf("\n%s  %s, %s\n", c.style().Wait(a.ApprovalID), story.OneLine(a.Summary, 200), story.Stat(a.Stat))
+		about := story.OneLine(a.Summary, 200)
+		if a.Permission == nil {
+			about += ", " + story.Stat(a.Stat)
+		} else if a.Excerpt != "" {
+			about += "\n" + strings.Join(story.Lines(a.Excerpt, 20), "\n")
+		}
+		c.printf("\n%s  %s\n", c.style().Wait(a.ApprovalID), about)
 		for _, f := range a.Files {
 			c.printf("  %s\n", story.OneLine(f, 160))
 		}

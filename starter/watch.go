@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os/user"
+	"time"
 
 	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
@@ -132,12 +134,21 @@ func (c *cli) waits(p run.Pending) {
 	s := c.style()
 	switch {
 	case p.Approval != nil:
-		c.printf("\n%s Nothing has been applied. Look and decide:\n", s.Wait("The run waits for an approval."))
-		c.printf("  %s\n", c.hint("diff %s", p.RunID))
+		what, look := "The run waits for an approval.", "diff %s"
+		if p.Approval.Permission != nil {
+			what, look = "The agent waits for the permission to use a tool.", "status %s"
+		}
+		c.printf("\n%s Nothing has been applied. Look and decide:\n", s.Wait(what))
+		c.printf("  %s\n", c.hint(look, p.RunID))
 		c.printf("  %s\n", c.hint("approve %s --approval %s", p.RunID, p.Approval.ApprovalID))
+		if p.Approval.Permission != nil {
+			c.printf("  %s\n", c.hint("approve %s --approval %s --session", p.RunID, p.Approval.ApprovalID))
+		}
 		c.printf("  %s\n", c.hint("reject %s --approval %s --reason TEXT", p.RunID, p.Approval.ApprovalID))
 	case p.Question != nil:
 		c.printf("\n%s\n  %s\n", s.Wait("The run waits for an answer:"), c.hint("answer %s TEXT --question %s", p.RunID, p.Question.QuestionID))
+	case p.Limited != nil:
+		c.printf("\n%s it goes on by itself. %s\n", s.Wait(fmt.Sprintf("%s refuses more until %s;", p.Limited.Provider, p.Limited.Until.Local().Format(time.DateTime))), story.OneLine(p.Limited.Reason, 300))
 	default:
 		c.printf("\nIt was settled meanwhile: %s\n", c.hint("watch %s", p.RunID))
 	}
@@ -153,7 +164,7 @@ func (c *cli) person(screen *terminal.Screen, id run.ID) *person {
 		if err != nil {
 			return a.Excerpt, false
 		}
-		return patch.DisplayDiff(raw), true
+		return patch.DisplayDiff(readable(a, raw)), true
 	}}
 }
 
@@ -165,12 +176,24 @@ func (c *cli) user() string {
 	return cmp.Or(c.getenv("USER"), c.getenv("LOGNAME"))
 }
 
-// pendingDiff is the patch that an approval is about, from its artifact: the
-// bytes of its digest or an error.
+// readable is the input of a tool with a line for each member; a patch as it is.
+func readable(a run.PendingApproval, raw []byte) []byte {
+	var lines bytes.Buffer
+	if a.Permission == nil || json.Indent(&lines, raw, "", "  ") != nil {
+		return raw
+	}
+	return lines.Bytes()
+}
+
+// pendingDiff is what an approval is about, a patch or the input of a tool,
+// from its artifact: the bytes of its digest or an error.
 func (c *cli) pendingDiff(id run.ID, a run.PendingApproval) ([]byte, error) {
 	dir, err := c.record(id)
 	if err != nil {
 		return nil, err
+	}
+	if a.Permission != nil {
+		return dir.Load(a.Permission.Input)
 	}
 	return dir.Load(a.Patch)
 }

@@ -40,6 +40,9 @@ func says(e run.Event) string {
 	case run.PatchProduced:
 		return fmt.Sprintf("%s: %s", Stat(p.Stat), p.Summary)
 	case run.ApprovalRequested:
+		if p.Permission != nil {
+			return p.ApprovalID + " " + p.Permission.Summary()
+		}
 		return strings.TrimSpace(p.ApprovalID + " " + strings.Join(p.Reasons, "; "))
 	case run.ApprovalGranted:
 		return strings.TrimSpace(p.ApprovalID + by(p.By) + " " + p.Reason)

@@ -49,9 +49,9 @@ func (t *Teller) Tell(e run.Event) []string {
 		return t.produced(e, p)
 	case run.ApprovalRequested:
 		t.asked = e.TS
-		return append([]string{t.mark(t.Style.Wait("?"), "%s waits for a decision", p.ApprovalID)}, t.list("risk", p.Reasons)...)
+		return t.requested(p)
 	case run.ApprovalGranted:
-		return []string{t.mark(t.Style.Good("✓"), "approved%s%s", by(p.By), tail(p.Reason)) + t.Style.Dim(t.since(t.asked, e.TS))}
+		return []string{t.mark(t.Style.Good("✓"), "approved%s%s%s", session(p.Session), by(p.By), tail(p.Reason)) + t.Style.Dim(t.since(t.asked, e.TS))}
 	case run.ApprovalRejected:
 		return []string{t.mark(t.Style.Bad("✗"), "rejected%s%s", by(p.By), tail(p.Reason)) + t.Style.Dim(t.since(t.asked, e.TS))}
 	case run.PatchApplied:
@@ -143,6 +143,24 @@ func (t *Teller) started(e run.Event, p run.PhaseStarted) []string {
 	return []string{"", t.Style.Accent("▸ ") + t.Style.Bold(title) + t.Style.Dim("  "+strings.Join(facts, " · "))}
 }
 
+func (t *Teller) requested(p run.ApprovalRequested) []string {
+	if p.Permission == nil {
+		lines := append([]string{t.mark(t.Style.Wait("?"), "%s waits for a decision", p.ApprovalID)}, t.list("risk", p.Reasons)...)
+		return append(lines, t.choices(p.Choices)...)
+	}
+	lines := []string{t.mark(t.Style.Wait("?"), "the agent asks for %s  %s", t.Style.Bold(OneLine(p.Permission.Summary(), 200)), t.Style.Dim(p.ApprovalID))}
+	return append(lines, t.list("because", p.Reasons)...)
+}
+
+// choices are the other patches that may be approved instead.
+func (t *Teller) choices(list []run.Choice) []string {
+	var lines []string
+	for _, c := range list {
+		lines = append(lines, t.under("%s attempt %d, %s%s", t.Style.Dim("or "+c.ApprovalID), c.Attempt, Stat(c.Stat), tail(c.Summary)))
+	}
+	return lines
+}
+
 func (t *Teller) completed(e run.Event, p run.PhaseCompleted) []string {
 	took := t.Style.Dim(t.since(t.phase, e.TS))
 	switch p.Result {
@@ -160,7 +178,33 @@ func (t *Teller) produced(e run.Event, p run.PatchProduced) []string {
 	t.trouble = ""
 	lines := []string{t.mark(t.Style.Good("✓"), "patch%s", tail(p.Summary)) + t.Style.Dim(t.since(t.phase, e.TS))}
 	lines = append(lines, t.files(p.Proposal)...)
+	lines = append(lines, t.rivals(p)...)
 	return append(lines, t.list("repaired", p.Repairs)...)
+}
+
+// rivals tells how the other attempts ended, the best first.
+func (t *Teller) rivals(p run.PatchProduced) []string {
+	if p.Attempt == 0 {
+		return nil
+	}
+	lines := []string{t.under("%s", t.Style.Dim(fmt.Sprintf("the best of %d, attempt %d", len(p.Rivals)+1, p.Attempt)))}
+	for _, e := range p.Rivals {
+		how := "passes the checks"
+		switch {
+		case e.Problem != nil:
+			how = "no patch: " + OneLine(e.Problem.Message, 120)
+		case !e.Passed:
+			how = "fails " + OneLine(strings.Join(e.Failed, ", "), 120)
+		case e.Judged == run.Fixable || e.Judged == run.Blocked:
+			how += ", the evaluator does not let it"
+		}
+		line := fmt.Sprintf("attempt %d by %s %s", e.Attempt, OneLine(e.Provider, 60), how)
+		if e.Proposal != nil {
+			line += ", " + OneLine(e.Proposal.Summary, 100)
+		}
+		lines = append(lines, t.under("%s", t.Style.Dim(line)))
+	}
+	return lines
 }
 
 // maxFiles is how many files of a patch are named.
@@ -254,6 +298,13 @@ func count(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+func session(holds bool) string {
+	if holds {
+		return " for the agent's session"
+	}
+	return ""
 }
 
 func by(name string) string {

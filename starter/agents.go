@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
+	"github.com/ratchet-dev/ratchet/internal/story"
+	"github.com/ratchet-dev/ratchet/internal/terminal"
+)
+
+func (c *cli) agentsCommand() *cobra.Command {
+	var worker bool
+	cmd := &cobra.Command{
+		Use:   "agents",
+		Short: "List the coding agents that are there, or why not",
+		Long: `Says of every agent that Ratchet can have work whether it is installed, its version,
+models and modes, and what it can do; or why it cannot be used. It looks on this
+machine, and with --worker on that of the worker, which is where agents run.`,
+		Example: "  starter agents\n  starter agents --worker --json | jq '.[] | select(.installed).kind'",
+		Args:    exactly(0, "no arguments"),
+		RunE: c.do(func(ctx context.Context, _ []string) error {
+			list, err := c.agents(ctx, worker)
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return c.printJSON(list)
+			}
+			c.printAgents(list)
+			return nil
+		}),
+	}
+	cmd.Flags().BoolVar(&worker, "worker", false, "ask the worker")
+	return cmd
+}
+
+// askLimit bounds the asking of a worker: its own limit, and the way there.
+const askLimit = agent.ManifestTimeout + 26*time.Second
+
+func (c *cli) agents(ctx context.Context, worker bool) ([]agent.Manifest, error) {
+	if !worker {
+		return agent.Survey(ctx, c.adapters()), nil
+	}
+	client, closeClient, err := c.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer closeClient()
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	return client.Agents(ctx)
+}
+
+func (c *cli) adapters() []agent.Adapter {
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "."
+	}
+	return catalog.Adapters(catalog.Env{Dir: dir, Environ: c.environ})
+}
+
+func (c *cli) printAgents(list []agent.Manifest) {
+	s := c.style()
+	var rows [][]string
+	for _, m := range list {
+		sign := s.Good("✓")
+		switch {
+		case !m.Installed:
+			sign = s.Dim("-")
+		case m.Status != agent.Supported:
+			sign = s.Wait("!")
+		}
+		rows = append(rows, []string{sign + " " + m.Label, story.OneLine(m.Version, 20), story.OneLine(agentGist(m), 300)})
+	}
+	c.printf("%s", terminal.Table(rows))
+}
+
+// agentGist is a manifest in a line.
+func agentGist(m agent.Manifest) string {
+	if !m.Installed {
+		return m.Unavailable
+	}
+	var parts []string
+	if m.Binary != "" {
+		parts = append(parts, m.Binary)
+	}
+	if n := len(m.Models); n > 0 {
+		parts = append(parts, plural(n, "model", "models"))
+	}
+	parts = append(parts, fmt.Sprintf("sandbox %s", m.Capabilities.Sandbox))
+	if m.Capabilities.Permissions {
+		parts = append(parts, "asks for permissions")
+	}
+	if m.StatusReason != "" {
+		parts = append(parts, m.StatusReason)
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,318 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
+	"github.com/ratchet-dev/ratchet/internal/need"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/workflows"
+)
+
+// realAgent is an agent's own program, on a model of ours.
+type realAgent struct {
+	name     string
+	variable string // names the program
+	spec     func(binary string) string
+	// environ is what the worker is given for it: a home of its own, and the
+	// address of the model.
+	environ func(t *testing.T, home, binary, model string) []string
+	// edit and shell are calls of its tools: one that changes a file of the
+	// checkout, and one that it needs a permission for.
+	edit  func(path, old, new string) []string
+	shell func(command string) string
+}
+
+var realAgents = []realAgent{
+	{
+		name: "claude", variable: "CLAUDE_BIN",
+		spec: func(string) string { return "claude" },
+		environ: func(_ *testing.T, home, binary, model string) []string {
+			return []string{"HOME=" + home, "CLAUDE_BIN=" + binary, "ANTHROPIC_BASE_URL=" + model, "ANTHROPIC_API_KEY=sk-ant-dummy-key-0000"}
+		},
+		edit: func(path, old, new string) []string {
+			return []string{
+				call("Read", map[string]any{"file_path": path}),
+				call("Edit", map[string]any{"file_path": path, "old_string": old, "new_string": new}),
+			}
+		},
+		shell: func(command string) string {
+			return call("Bash", map[string]any{"command": command, "description": "leave a mark"})
+		},
+	},
+	{
+		name: "codex", variable: "CODEX_BIN",
+		spec: func(string) string { return "codex" },
+		environ: func(t *testing.T, home, binary, model string) []string {
+			writeFile(t, filepath.Join(home, "config.toml"), fmt.Sprintf(codexConfig, model))
+			return []string{"HOME=" + home, "CODEX_HOME=" + home, "CODEX_BIN=" + binary, "OPENAI_API_KEY=dummy-key-0000"}
+		},
+		edit: func(path, old, new string) []string {
+			return []string{call("exec_command", map[string]any{"cmd": fmt.Sprintf("sed -i 's/%s/%s/' %s", old, new, filepath.Base(path))})}
+		},
+		shell: func(command string) string {
+			return call("exec_command", map[string]any{"cmd": command, "sandbox_permissions": "require_escalated", "justification": "leave a mark"})
+		},
+	},
+	{
+		name: "opencode", variable: "OPENCODE_BIN",
+		spec: func(binary string) string { return "acp:" + binary + " acp" },
+		environ: func(t *testing.T, home, binary, model string) []string {
+			config := filepath.Join(home, "opencode.json")
+			writeFile(t, config, fmt.Sprintf(opencodeConfig, model))
+			env := []string{
+				"HOME=" + home, "OPENCODE_CONFIG=" + config, "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1",
+				"OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_SHARE=1",
+			}
+			return env
+		},
+		edit: func(path, old, new string) []string {
+			return []string{
+				call("read", map[string]any{"filePath": path}),
+				call("edit", map[string]any{"filePath": path, "oldString": old, "newString": new}),
+			}
+		},
+		shell: func(command string) string {
+			return call("bash", map[string]any{"command": command, "description": "leave a mark"})
+		},
+	},
+}
+
+const codexConfig = `model = "fake-model"
+model_provider = "fake"
+model_reasoning_summary = "none"
+check_for_update_on_startup = false
+web_search = "disabled"
+[model_providers.fake]
+name = "fake"
+base_url = "%s/v1"
+wire_api = "responses"
+requires_openai_auth = false
+supports_websockets = false
+request_max_retries = 0
+stream_max_retries = 0
+[analytics]
+enabled = false
+[feedback]
+enabled = false
+[agents]
+enabled = false
+[features]
+plugins = false
+apps = false
+remote_plugin = false
+shell_snapshot = false
+goals = false
+enable_request_compression = false
+`
+
+const opencodeConfig = `{"model":"fake/fake-model","small_model":"fake/fake-model","autoupdate":false,"share":"disabled","enabled_providers":["fake"],
+"provider":{"fake":{"name":"Fake","npm":"@ai-sdk/openai-compatible","options":{"baseURL":"%s/v1","apiKey":"dummy"},
+"models":{"fake-model":{"name":"Fake","tool_call":true,"limit":{"context":200000,"output":8000},"cost":{"input":3,"output":15}}}}},
+"permission":{"edit":"ask","bash":"ask","external_directory":"ask"}}`
+
+func call(tool string, input any) string {
+	b, err := json.Marshal(input)
+	if err != nil {
+		panic(err)
+	}
+	return fmt.Sprintf("[[tool:%s %s]]", tool, b)
+}
+
+func writeFile(t testing.TB, name, content string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// agentSite is a site whose workers have the agent, and a Go repository with a
+// test that fails.
+type agentSite struct {
+	*site
+	agent realAgent
+	spec  string
+	env   []string
+	model *fakemodel.Server
+}
+
+func newAgentSite(t *testing.T, a realAgent) *agentSite {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs the embedded engine: not with -short")
+	}
+	binary := need.Env(t, a.variable)
+	s := &agentSite{site: newSite(t), agent: a, model: fakemodel.Start(t), spec: a.spec(binary)}
+	home := filepath.Join(s.dir, "home")
+	if err := os.Mkdir(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.env = a.environ(t, home, binary, s.model.URL)
+	t.Cleanup(s.explain)
+	for name, text := range map[string]string{
+		"go.mod":      "module sum\n\ngo 1.26\n",
+		"sum.go":      "package sum\n\n// Sum adds.\nfunc Sum(a, b int) int { return a - b }\n",
+		"sum_test.go": "package sum\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif Sum(2, 3) != 5 {\n\t\tt.Fatal(\"wrong\")\n\t}\n}\n",
+	} {
+		s.put(filepath.Join(s.repo, name), text)
+	}
+	s.git("-C", s.repo, "add", ".")
+	s.git("-C", s.repo, "commit", "-q", "-m", "a bug")
+	s.base = run.Commit(s.git("-C", s.repo, "rev-parse", "HEAD"))
+	return s
+}
+
+// explain shows what there is of the runs of a test that failed.
+func (s *agentSite) explain() {
+	if !s.t.Failed() {
+		return
+	}
+	names, _ := filepath.Glob(filepath.Join(s.runsDir, "workflows", "*", "logs", "*"))
+	more, _ := filepath.Glob(filepath.Join(s.runsDir, "workflows", "*", "events.ndjson"))
+	notes, _ := filepath.Glob(filepath.Join(s.runsDir, "agents", "*", "*", "note.json"))
+	for _, name := range slices.Concat(names, more, notes) {
+		b, _ := os.ReadFile(name)
+		s.t.Logf("%s:\n%s", strings.TrimPrefix(name, s.runsDir), b[max(0, len(b)-6<<10):])
+	}
+	for _, q := range s.model.Requests() {
+		text := q.Text()
+		s.t.Logf("model: %s with %d tools: ... %q", q.Path, len(q.Tools), text[max(0, len(text)-400):])
+	}
+}
+
+// job is a run whose developer and fixer are the agent.
+func (s *agentSite) job(goal func(checkout string) string) run.Input {
+	in := s.input(s.replay(map[string]string{"plan-1": planText}))
+	in.Providers.Developer, in.Providers.Fixer = s.spec, s.spec
+	in.Timeouts.Provider = 10 * time.Minute
+	in.Policy, in.Checks, in.CheckEnv = run.Always, []string{"go test ./..."}, []string{"GOCACHE", "GOFLAGS", "GOTOOLCHAIN", "GOPROXY"}
+	in.Goal = "Make the test pass.\n" + goal(s.checkout(in.RunID))
+	return in
+}
+
+// checkout is where the developer of a run works.
+func (s *agentSite) checkout(id run.ID) string {
+	return filepath.Join(s.runs.Slot(id, "developer").Path(), "checkout", "tree")
+}
+
+func (s *agentSite) hire() *workerProcess {
+	s.t.Helper()
+	cache, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	w := s.spawn(append(slices.Clone(s.env), "GOCACHE="+strings.TrimSpace(string(cache)))...)
+	if w.dead() {
+		s.t.Fatalf("the worker ended: %s", w.out)
+	}
+	return w
+}
+
+// pending waits until the run asks for something new.
+func (s *agentSite) pending(id run.ID, last string) run.PendingApproval {
+	s.t.Helper()
+	var p run.Pending
+	await(s.t, "an approval", 2*time.Minute, func() bool {
+		p, _ = query[run.Pending](s.site, id, workflows.PendingQuery)
+		if p.Question != nil {
+			s.t.Fatalf("the run asks: %s", p.Question.Question.Question)
+		}
+		return p.Approval != nil && p.Approval.ApprovalID != last
+	})
+	return *p.Approval
+}
+
+func (s *agentSite) approve(id run.ID, approval string) {
+	s.t.Helper()
+	payload := map[string]string{"approvalId": approval, "decision": "approve", "by": "a script"}
+	if err := s.client.SignalWorkflow(s.t.Context(), id.WorkflowID(), "", "approval", payload); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// TestRealAgentFixesARepository has each agent's own program fix a test by
+// real calls of its tools. The worker is killed while the agent works, and
+// again while it waits for a permission, which a raw signal then grants: the
+// work is done once, and one commit is the result.
+func TestRealAgentFixesARepository(t *testing.T) {
+	for _, a := range realAgents {
+		t.Run(a.name, func(t *testing.T) {
+			s := newAgentSite(t, a)
+			ledger := filepath.Join(s.dir, "ledger")
+			in := s.job(func(checkout string) string {
+				calls := s.agent.edit(filepath.Join(checkout, "sum.go"), "a - b", "a + b")
+				return strings.Join(calls, "") + "[[hang:1]]" + s.agent.shell("printf x >> "+ledger) + "[[say:Add instead of subtracting]]"
+			})
+			w := s.hire()
+			began := time.Now()
+			lap := func(what string) { t.Logf("%5.1fs %s", time.Since(began).Seconds(), what) }
+			s.start(in)
+			await(t, "the agent's work", 2*time.Minute, func() bool { return s.heard(len(s.agent.edit("", "", ""))) })
+			lap("the agent works")
+			w.kill()
+			await(t, "the agent's end", 20*time.Second, func() bool { return len(s.processes("")) == 0 })
+			lap("no process is left")
+
+			w = s.hire()
+			ask := s.pending(in.RunID, "")
+			if ask.Permission == nil || !strings.Contains(ask.Excerpt, ledger) {
+				t.Fatalf("the agent asks for %+v", ask)
+			}
+			lap("it asks for a permission")
+			w.kill()
+			s.hire()
+			s.approve(in.RunID, ask.ApprovalID)
+
+			gate := s.pending(in.RunID, ask.ApprovalID)
+			if gate.Permission != nil || gate.Stat != (run.Stat{Files: 1, Added: 1, Deleted: 1}) {
+				t.Fatalf("the gate shows %+v", gate)
+			}
+			lap("it has proposed its patch")
+			s.approve(in.RunID, gate.ApprovalID)
+			s.fixed(in)
+			lap("completed")
+			if b, err := os.ReadFile(ledger); string(b) != "x" {
+				t.Errorf("the tool ran %d times: %v", len(b), err)
+			}
+			await(t, "an end of all processes", 20*time.Second, func() bool { return len(s.processes("")) == 0 })
+		})
+	}
+}
+
+// heard says whether the model has been told the results of so many calls.
+func (s *agentSite) heard(calls int) bool {
+	return slices.ContainsFunc(s.model.Requests(), func(q fakemodel.Request) bool {
+		results := 0
+		for _, m := range q.Messages {
+			results += len(m.Results)
+		}
+		return len(q.Tools) > 0 && results >= calls
+	})
+}
+
+// fixed fails unless the run has completed with one commit that fixes it.
+func (s *agentSite) fixed(in run.Input) {
+	s.t.Helper()
+	var res workflows.RunResult
+	if err := s.client.GetWorkflow(s.t.Context(), in.RunID.WorkflowID(), "").Get(s.t.Context(), &res); err != nil {
+		s.t.Fatal(err)
+	}
+	diff := s.git("-C", s.repo, "diff", string(in.Repository.Base), res.Branch)
+	if res.Status != run.Completed || res.Commits != 1 || !strings.Contains(diff, "+func Sum(a, b int) int { return a + b }") {
+		s.t.Errorf("%s with %d commits:\n%s", res.Status, res.Commits, diff)
+	}
+	if res.Usage.TotalTokens == 0 {
+		s.t.Error("no tokens were counted")
+	}
+	if left, _ := filepath.Glob(filepath.Join(s.runsDir, "agents", "*")); len(left) > 0 {
+		s.t.Errorf("%v is left", left)
+	}
+}
