@@ -90,6 +90,20 @@ func (s site) Changes(ctx context.Context) ([]byte, error) {
 	return diff, err
 }
 
+// maxLogged bounds each circumstance in the log.
+const maxLogged = 1 << 10
+
+func (s site) Log(what string, about map[string]string) {
+	fields := map[string]any{"iteration": s.c.Iteration, "call": s.c.Number}
+	if s.c.Attempt > 0 {
+		fields["attempt"] = s.c.Attempt
+	}
+	for name, value := range about {
+		fields[name] = clip(s.a.redact.String(value), maxLogged)
+	}
+	_ = s.a.runs.Run(s.c.RunID).Log("provider-"+string(s.c.Phase), rundir.Info, what, fields) // the record does not rely on it
+}
+
 // stopAgents ends what agents of the run still wait, here and in other
 // workers, and removes their checkouts.
 func (a *Activities) stopAgents(ctx context.Context, id run.ID) error {

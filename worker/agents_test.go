@@ -316,3 +316,71 @@ func (s *agentSite) fixed(in run.Input) {
 		s.t.Errorf("%v is left", left)
 	}
 }
+
+// hanging is a goal whose agent works until somebody ends it.
+func hanging(string) string { return "[[hang]]" }
+
+// TestAgentsDieWithTheirWorker kills workers while agents work: of none is
+// anything left, and the next worker goes on with the same session.
+func TestAgentsDieWithTheirWorker(t *testing.T) {
+	kills := 2
+	if long() {
+		kills = 17
+	}
+	for _, a := range realAgents {
+		t.Run(a.name, func(t *testing.T) {
+			s := newAgentSite(t, a)
+			in := s.job(hanging)
+			s.start(in)
+			var recovery []time.Duration
+			for i := range kills {
+				w := s.hire()
+				began := time.Now()
+				await(t, "the agent's work", 2*time.Minute, func() bool { return s.asked() > i })
+				if i > 0 {
+					recovery = append(recovery, time.Since(began))
+				}
+				if len(s.processes("")) == 0 {
+					t.Fatal("no process of the agent is found while it works")
+				}
+				w.kill()
+				await(t, "the agent's end", 20*time.Second, func() bool { return len(s.processes("")) == 0 })
+			}
+			slices.Sort(recovery)
+			t.Logf("from a new worker to the agent's next request: %v", recovery)
+			s.hire()
+			await(t, "the agent's work", 2*time.Minute, func() bool { return s.asked() > kills })
+			t.Logf("canceled and gone after %v", s.stop(in.RunID).Round(time.Millisecond))
+		})
+	}
+}
+
+// asked is how often the model was asked for work.
+func (s *agentSite) asked() int {
+	n := 0
+	for _, q := range s.model.Requests() {
+		if len(q.Tools) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// stop cancels a run, and waits until nothing of it is left.
+func (s *agentSite) stop(id run.ID) time.Duration {
+	s.t.Helper()
+	began := time.Now()
+	if err := s.client.CancelWorkflow(s.t.Context(), id.WorkflowID(), ""); err != nil {
+		s.t.Fatal(err)
+	}
+	await(s.t, "the agent's end", time.Minute, func() bool { return len(s.processes("")) == 0 })
+	gone := time.Since(began)
+	_ = s.client.GetWorkflow(s.t.Context(), id.WorkflowID(), "").Get(s.t.Context(), nil) // canceled
+	if state, err := query[run.State](s.site, id, workflows.StateQuery); err != nil || state.Status != run.Canceled {
+		s.t.Errorf("the run is %s: %v", state.Status, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(s.runsDir, "agents", "*")); len(left) > 0 {
+		s.t.Errorf("%v is left", left)
+	}
+	return gone
+}

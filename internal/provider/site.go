@@ -36,6 +36,11 @@ type Site interface {
 	Note() ([]byte, error)
 	SetNote(note []byte) error
 
+	// Log keeps a line for whoever wants to know what an agent did: what, and its
+	// circumstances. It redacts and shortens by itself; a line that cannot be
+	// written is lost.
+	Log(what string, about map[string]string)
+
 	// Hold takes the slot for as long as an agent's process lives in it, also
 	// between calls. Wanted is called, and called again, while another worker
 	// waits for it: a holder that only waits itself then releases.

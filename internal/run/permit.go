@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Tools says who may let an agent use a tool that its sandbox does not settle.
@@ -38,8 +39,11 @@ type Permission struct {
 
 // Summary says in one line what is asked for.
 func (p Permission) Summary() string {
-	if p.Title == "" {
+	switch rest, named := strings.CutPrefix(p.Title, p.Tool); {
+	case p.Title == "":
 		return "use of the tool " + p.Tool
+	case named && strings.HasPrefix(rest, " "):
+		return p.Tool + ":" + rest
 	}
 	return p.Tool + ": " + p.Title
 }

@@ -30,7 +30,7 @@ type site struct {
 	base   run.Commit
 }
 
-func newSite(t *testing.T, greet string) *site {
+func newSite(t *testing.T, greet string, environ ...string) *site {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs the embedded engine: not with -short")
@@ -54,14 +54,14 @@ func newSite(t *testing.T, greet string) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.client.Close)
-	s.work(filepath.Join(dir, "runs"))
+	s.work(filepath.Join(dir, "runs"), environ...)
 	s.makeRepository(greet)
 	return s
 }
 
-func (s *site) work(runsDir string) {
+func (s *site) work(runsDir string, environ ...string) {
 	s.t.Helper()
-	acts, err := activities.Local{RunsDir: runsDir, Environ: os.Environ()}.Open()
+	acts, err := activities.Local{RunsDir: runsDir, Environ: append(os.Environ(), environ...)}.Open()
 	if err == nil {
 		err = temporalclient.EnsureSearchAttributes(s.t.Context(), s.client, client.DefaultNamespace)
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -45,6 +47,39 @@ func TestAPersonWorksARunFromTheWebUI(t *testing.T) {
 	if got := s.git("-C", s.repo, "show", id.Branch()+":greet.go"); !strings.Contains(got, `"Hello, " + name`) {
 		t.Errorf("the branch has %s", got)
 	}
+}
+
+// TestAPersonLetsAnAgentUseAToolFromTheWebUI has a real agent ask for a command and a person allow it by the signal form.
+func TestAPersonLetsAnAgentUseAToolFromTheWebUI(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs the embedded engine: not with -short")
+	}
+	agent := need.Env(t, "CLAUDE_BIN")
+	b := openBrowser(t, 1440, 1700)
+	model := fakemodel.Start(t)
+	s := newSite(t, greetGo, "HOME="+t.TempDir(), "CLAUDE_BIN="+agent, "ANTHROPIC_BASE_URL="+model.URL, "ANTHROPIC_API_KEY=dummy-key-00000")
+	in := s.input(`Say who is at home. [[tool:Bash {"command":"id > who.txt","description":"find out who I am"}]][[say:Say who is at home]]`,
+		s.replay(map[string]string{"plan-1": plan}), "test -s who.txt")
+	in.Providers.Developer = "claude"
+	id, page := in.RunID, s.begin(in)
+
+	await(t, "the agent asks", func() bool { return s.state(id).Status == run.AwaitingApproval })
+	b.openDetails(page, "Waits for your approval")
+	for _, want := range []string{"wants to use the tool Bash", "id > who.txt", "find out who I am", `"session": true`, "--session"} {
+		b.awaitText(want)
+	}
+	b.keep("1-permission")
+	b.sendSignal("approval", b.dataToPaste("approvalId"))
+	asked := s.state(id).PendingApprovalID
+	await(t, "the patch waits", func() bool {
+		st := s.state(id)
+		return st.Status == run.AwaitingApproval && st.PendingApprovalID != asked
+	})
+	b.openDetails(page, "Waits for your approval")
+	b.awaitText("+uid=")
+	b.keep("2-approval")
+	b.sendSignal("approval", b.dataToPaste("approvalId"))
+	await(t, "the run completes", func() bool { return s.state(id).Status == run.Completed })
 }
 
 // hostile is a text that would be something else if the page took it for markup, or the UI for a placeholder.

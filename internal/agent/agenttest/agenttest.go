@@ -29,7 +29,7 @@ type Subject struct {
 // Run runs the suite.
 func Run(t *testing.T, s Subject) {
 	adapter, _ := s.New(t, fakemodel.Start(t))
-	can := adapter.Manifest(t.Context()).Capabilities
+	can := installed(t, adapter).Capabilities
 	for _, c := range slices.Concat(basics, permissions, interrupts, endings) {
 		t.Run(c.name, func(t *testing.T) {
 			if c.needs != nil && !c.needs(can) {
@@ -37,6 +37,23 @@ func Run(t *testing.T, s Subject) {
 			}
 			c.test(newBench(t, s, can))
 		})
+	}
+}
+
+// installed is the manifest of an adapter whose agent must be there. An agent
+// that starts for the first time may need more than one manifest's time.
+func installed(t *testing.T, a agent.Adapter) agent.Manifest {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+	defer cancel()
+	for {
+		m := a.Manifest(ctx)
+		if m.Installed && m.Unavailable == "" {
+			return m
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("not installed: %s", m.Unavailable)
+		}
 	}
 }
 

@@ -30,16 +30,14 @@ var basics = []testCase{
 }
 
 func manifestSays(b *bench) {
-	ctx, cancel := context.WithTimeout(b.Context(), Patience)
-	defer cancel()
-	m := b.adapter.Manifest(ctx)
-	if !m.Installed || m.Unavailable != "" || m.Kind != b.adapter.Kind() || m.Label == "" || m.Version == "" {
+	m := installed(b.T, b.adapter)
+	if m.Kind != b.adapter.Kind() || m.Label == "" || m.Version == "" {
 		b.Errorf("manifest %+v", m)
 	}
 	if m.Models == nil || m.Modes == nil || m.Status == agent.Unsupported {
 		b.Errorf("status %s, models %v, modes %v", m.Status, m.Models, m.Modes)
 	}
-	if again := b.adapter.Manifest(ctx); !reflect.DeepEqual(again, m) {
+	if again := installed(b.T, b.adapter); !reflect.DeepEqual(again, m) {
 		b.Errorf("first %+v\nthen %+v", m, again)
 	}
 }

@@ -24,6 +24,8 @@ func (c *call) settle(ctx context.Context) error {
 			c.show("waits for a permission")
 			return suspended(t.asks[0])
 		}
+		c.log("permission decided", map[string]string{"tool": t.asks[0].Tool, "input": string(t.asks[0].Input), "verdict": string(d.Verdict), "reason": d.Reason})
+		c.show("goes on")
 		t.asks = t.asks[1:]
 		if err := t.Decide(ctx, d); err != nil && !errors.Is(err, agent.ErrNotPending) {
 			return err

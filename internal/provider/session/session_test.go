@@ -28,9 +28,10 @@ type site struct {
 	dir   string
 	unfit map[string]string // files that no patch can carry, and why
 
-	mu   sync.Mutex
-	note []byte
-	held int
+	mu     sync.Mutex
+	note   []byte
+	held   int
+	logged []string
 }
 
 func (s *site) Slot() string                            { return s.dir }
@@ -69,6 +70,12 @@ func (s *site) Changes(context.Context) ([]byte, error) {
 		fmt.Fprintf(&diff, "%s=%s\n", e.Name(), b)
 	}
 	return []byte(diff.String()), err
+}
+
+func (s *site) Log(what string, about map[string]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.logged = append(s.logged, what+" "+about["tool"]+about["verdict"])
 }
 
 func (s *site) Hold(context.Context, func()) (func(), error) {
@@ -155,6 +162,9 @@ func TestWhatTheAgentChangedIsTheAnswer(t *testing.T) {
 	}
 	if u := resp.Usage; u == nil || u.InputTokens != 200 || u.OutputTokens != 40 || u.TotalTokens != 240 || u.Cost != 240 {
 		t.Errorf("usage %+v", u)
+	}
+	if want := []string{"agent started ", "permission decided writeallow", "tool called write", "turn ended "}; !slices.Equal(slices.Sorted(slices.Values(b.site.logged)), slices.Sorted(slices.Values(want))) {
+		t.Errorf("logged %q", b.site.logged)
 	}
 	if !slices.ContainsFunc(seen, func(p provider.Progress) bool { return p.Doing == "uses write" }) {
 		t.Errorf("progress %+v", seen)
@@ -488,7 +498,7 @@ func TestConformance(t *testing.T) {
 	providertest.Run(t, providertest.Subject{
 		Text:    true,
 		Answers: func(t *testing.T, raw string) provider.Provider { return answering(t, fakemodel.Say(raw)) },
-		Fails: func(t *testing.T) provider.Provider { return answering(t, "[[error:500:api_error:down]]") },
+		Fails:   func(t *testing.T) provider.Provider { return answering(t, "[[error:500:api_error:down]]") },
 	})
 }
 

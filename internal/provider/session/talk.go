@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -72,8 +73,11 @@ func (c *call) start(ctx context.Context, keep bool) error {
 	if id := s.ID(); id != "" {
 		c.note.Session = id
 	}
+	c.log("agent started", map[string]string{"session": c.note.Session, "resumed": strconv.FormatBool(c.talk.resumed), "sandbox": string(c.sandbox())})
 	return nil
 }
+
+func (c *call) log(what string, about map[string]string) { c.req.Work.Site.Log(what, about) }
 
 // send begins a turn. That it was begun is on disk first.
 func (c *call) send(ctx context.Context, text string) error {
@@ -145,9 +149,13 @@ func (c *call) hear(ctx context.Context, e agent.Event) (*answer, error) {
 		c.show("writes")
 	case agent.ToolUse:
 		t.tools[e.CallID] = true
+		c.log("tool called", map[string]string{"tool": e.Tool, "input": string(e.Input)})
 		c.show("uses " + e.Tool)
 	case agent.ToolResult:
 		delete(t.tools, e.CallID)
+		if e.Error {
+			c.log("tool failed", map[string]string{"output": e.Output})
+		}
 		c.show("read what a tool said")
 	case agent.Permission:
 		t.asks = append(t.asks, e)
@@ -160,6 +168,7 @@ func (c *call) hear(ctx context.Context, e agent.Event) (*answer, error) {
 		t.used = e.Tokens
 		return nil, c.limit(ctx)
 	case agent.Turn:
+		c.log("turn ended", map[string]string{"status": string(e.Status), "context": fmt.Sprintf("%d of %d tokens", e.Context.Used, e.Context.Total)})
 		return c.ended(e)
 	case agent.Exit:
 		return nil, exited(e)
