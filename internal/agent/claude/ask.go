@@ -1,0 +1,210 @@
+package claude
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+)
+
+// ask is a call that waits for a permission (section 6.1).
+type ask struct {
+	request string // the id to answer under
+
+	Subtype     string          `json:"subtype"`
+	Tool        string          `json:"tool_name"`
+	CallID      string          `json:"tool_use_id"`
+	Input       json.RawMessage `json:"input"`
+	Description string          `json:"description"`
+	Reason      string          `json:"decision_reason"`
+	ReasonType  string          `json:"decision_reason_type"`
+	Blocked     string          `json:"blocked_path"`
+	Suggestions []suggestion    `json:"permission_suggestions"`
+}
+
+// suggestion is a change of the client's rules that would spare the next ask.
+type suggestion struct {
+	Type     string `json:"type"`
+	Behavior string `json:"behavior"`
+	Rules    []struct {
+		Tool    string `json:"toolName"`
+		Content string `json:"ruleContent"`
+	} `json:"rules"`
+}
+
+// asks are the calls that wait, by their ids, and the rules that the session
+// allows.
+type asks struct {
+	waiting map[string]ask
+	allowed map[string]bool
+}
+
+func newAsks() asks { return asks{waiting: map[string]ask{}, allowed: map[string]bool{}} }
+
+// drop takes back the ask of a request.
+func (w asks) drop(request string) (callID string, ok bool) {
+	for callID, a := range w.waiting {
+		if a.request == request {
+			delete(w.waiting, callID)
+			return callID, true
+		}
+	}
+	return "", false
+}
+
+func (w asks) clear() []string {
+	ids := slices.Sorted(maps.Keys(w.waiting))
+	clear(w.waiting)
+	return ids
+}
+
+func (w asks) allows(a ask) bool {
+	rules := a.rules()
+	return len(rules) > 0 && !slices.ContainsFunc(rules, func(r string) bool { return !w.allowed[r] })
+}
+
+// rules are what AllowSession covers for this call: the rules that the client
+// itself would keep for it, all of which a later call of the tool has to
+// match. Without one it is the tool's name, if the call is asked about for no
+// reason of its own, such as a file outside the working directory; else
+// nothing, and the next such call is asked about.
+//
+// That is narrower than what the client would do for the session: its
+// suggestions either go to a file of settings, or switch to a mode that allows
+// every edit and many commands (section 6.2).
+func (a ask) rules() []string {
+	var rules []string
+	for _, s := range a.Suggestions {
+		if s.Type != "addRules" || s.Behavior != "allow" {
+			continue
+		}
+		for _, r := range s.Rules {
+			rules = append(rules, a.Tool+" "+r.Tool+"("+r.Content+")")
+		}
+	}
+	if len(rules) == 0 && len(a.Suggestions) > 0 && a.ReasonType == "" && a.Blocked == "" {
+		return []string{a.Tool}
+	}
+	return rules
+}
+
+// asked takes a request of the client. One that is not about a permission has
+// no answer here, and the client must not wait for it.
+func (s *session) asked(c control) bool {
+	a := ask{request: c.RequestID}
+	_ = json.Unmarshal(c.Request, &a) // what is of another shape is left out
+	if a.Subtype != "can_use_tool" || a.Tool == "" {
+		go s.write(control{Type: "control_response", Response: &response{
+			Subtype: "error", RequestID: c.RequestID, Error: fmt.Sprintf("no answer to a request %q here", a.Subtype),
+		}})
+		return false
+	}
+	if _, taken := s.asks.waiting[a.CallID]; taken || a.CallID == "" {
+		a.CallID = c.RequestID
+	}
+	if s.turn != nil {
+		s.tellCall(agent.ToolUse{CallID: a.CallID, Tool: a.Tool, Input: a.Input})
+	}
+	switch {
+	case s.o.Sandbox == agent.ReadOnly:
+		go s.answer(a, agent.Decision{Verdict: agent.Deny, Reason: "this session may only read"})
+	case s.asks.allows(a):
+		go s.answer(a, agent.Decision{Verdict: agent.Allow})
+	default:
+		s.asks.waiting[a.CallID] = a
+		s.queue.Put(a.permission(s.o.Dir))
+	}
+	return true
+}
+
+func (s *session) Decide(ctx context.Context, d agent.Decision) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !slices.Contains(verdicts, d.Verdict) {
+		return fmt.Errorf("no verdict %q", d.Verdict)
+	}
+	a, err := s.decided(d)
+	if err != nil {
+		return err
+	}
+	return s.answer(a, d)
+}
+
+var verdicts = []agent.Verdict{agent.Allow, agent.AllowSession, agent.Deny, agent.Abort}
+
+func (s *session) decided(d agent.Decision) (ask, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, ok := s.asks.waiting[d.CallID]
+	if !ok {
+		return ask{}, agent.ErrNotPending
+	}
+	delete(s.asks.waiting, d.CallID)
+	if d.Verdict == agent.AllowSession {
+		for _, rule := range a.rules() {
+			s.asks.allowed[rule] = true
+		}
+	}
+	return a, nil
+}
+
+// verdict is how the client takes a decision (section 6.2).
+type verdict struct {
+	Behavior  string          `json:"behavior"`
+	Input     json.RawMessage `json:"updatedInput,omitempty"`
+	Message   string          `json:"message,omitempty"`
+	Interrupt bool            `json:"interrupt,omitempty"`
+}
+
+// answer lets the call go on, always with its input: a version that gets none
+// back runs nothing.
+func (s *session) answer(a ask, d agent.Decision) error {
+	v := verdict{Behavior: "allow", Input: a.Input}
+	if d.Verdict == agent.Deny || d.Verdict == agent.Abort {
+		v = verdict{Behavior: "deny", Message: cmp.Or(d.Reason, "denied"), Interrupt: d.Verdict == agent.Abort}
+	} else if len(a.Input) == 0 {
+		v.Input = json.RawMessage("{}")
+	}
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return s.write(control{Type: "control_response", Response: &response{Subtype: "success", RequestID: a.request, Response: body}})
+}
+
+// maxTitle bounds the one line that stands for a call, in bytes.
+const maxTitle = 200
+
+// editTools do nothing but change files.
+var editTools = []string{"Write", "Edit", "MultiEdit", "NotebookEdit"}
+
+func (a ask) permission(dir string) agent.Permission {
+	var in struct {
+		Command  string `json:"command"`
+		File     string `json:"file_path"`
+		Notebook string `json:"notebook_path"`
+		URL      string `json:"url"`
+	}
+	_ = json.Unmarshal(a.Input, &in) // of another shape: there is less to tell
+	p := agent.Permission{
+		CallID: a.CallID, Tool: a.Tool, Input: a.Input, Dir: dir,
+		Reason: cmp.Or(a.Reason, a.ReasonType), Edit: slices.Contains(editTools, a.Tool),
+	}
+	if path := cmp.Or(in.File, in.Notebook, a.Blocked); path != "" {
+		p.Paths = []string{path}
+	}
+	// The description of a command is the model's: what it really runs goes first.
+	what, _, more := strings.Cut(cmp.Or(in.Command, in.File, in.Notebook, in.URL, a.Description), "\n")
+	if more {
+		what += " ..."
+	}
+	p.Title = provider.Clip(strings.TrimSpace(a.Tool+" "+what), maxTitle)
+	return p
+}

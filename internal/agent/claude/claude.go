@@ -1,0 +1,111 @@
+// Package claude is the adapter to Claude Code: one process of its CLI a
+// session, and JSON lines on its standard input and output (facts:
+// claude-code). What the client calls permissions is all the sandbox there is.
+// The settings of the repository that the agent works in have no say in them;
+// rules that the user of the machine keeps do, within the sandbox.
+//
+// A turn is what one Send began. What would go on after it, or begin by
+// itself, is switched off.
+package claude
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+)
+
+// Config says which client to run, and what it may see of our environment.
+type Config struct {
+	// Binary is the client's program: a path, or a name that is looked for on
+	// the PATH of Environ; empty means claude.
+	Binary string
+	// Environ is our own environment, NAME=value. Of it the client sees a small
+	// part (see environ) and the variables that Allow names: the credentials of
+	// a cloud that serves the model, for one.
+	Environ []string
+	Allow   []string
+}
+
+type adapter struct {
+	Config
+
+	mu   sync.Mutex
+	seen map[stamp]agent.Manifest
+}
+
+// New makes the adapter. It starts nothing.
+func New(c Config) agent.Adapter {
+	return &adapter{Config: c, seen: map[stamp]agent.Manifest{}}
+}
+
+func (*adapter) Kind() agent.Kind { return agent.Claude }
+
+func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, error) {
+	s, _, err := a.start(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// start returns once the client has answered initialize: it then takes input,
+// and has found the session that it is to go on with (section 8).
+func (a *adapter) start(ctx context.Context, o agent.Options) (*session, greeting, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, greeting{}, err
+	}
+	binary, err := a.find()
+	if err != nil {
+		return nil, greeting{}, err
+	}
+	if err := refuse(o); err != nil {
+		return nil, greeting{}, err
+	}
+	fresh := uuid.NewString()
+	argv, err := arguments(o, fresh)
+	if err != nil {
+		return nil, greeting{}, err
+	}
+	env := a.environ(o)
+	if o.Resume != "" && projectsOf(env).deaf(o.Resume) {
+		return nil, greeting{}, agent.ErrNoSession
+	}
+	c, err := child.Start(child.Spec{Argv: append([]string{binary}, argv...), Dir: o.Dir, Env: env, Log: o.Log})
+	if err != nil {
+		return nil, greeting{}, err
+	}
+	s := newSession(c, o, fresh, projectsOf(env))
+	g, err := s.greet(ctx)
+	if err != nil {
+		s.abandon()
+		return nil, greeting{}, err
+	}
+	return s, g, nil
+}
+
+// refuse says what keeps any client from working with o.
+func refuse(o agent.Options) error {
+	if !filepath.IsAbs(o.Dir) {
+		return bad("the working directory %q is not absolute", o.Dir)
+	}
+	if info, err := os.Stat(o.Dir); err != nil || !info.IsDir() {
+		return bad("there is no working directory %s", o.Dir)
+	}
+	// The client would take another text for a title, and might go on with a
+	// session of that title.
+	if o.Resume != "" && uuid.Validate(o.Resume) != nil {
+		return agent.ErrNoSession
+	}
+	return nil
+}
+
+func bad(format string, args ...any) *provider.Error {
+	return failed(provider.BadRequest, false, format, args...)
+}

@@ -1,0 +1,126 @@
+package claude
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+)
+
+const (
+	// unknownSession is what the client says of an id that it does not know: in
+	// the errors of a result, and on its standard error (section 8).
+	unknownSession = "No conversation found with session ID"
+	rootRefused    = "full access: Claude Code refuses to bypass permissions as root; run the worker as another user"
+)
+
+// statuses are what the client's words for errors stand for when it names no
+// status (section 9).
+var statuses = map[string]int{
+	"authentication_failed": http.StatusUnauthorized,
+	"billing_error":         http.StatusPaymentRequired,
+	"invalid_request":       http.StatusBadRequest,
+	"model_not_found":       http.StatusNotFound,
+	"rate_limit":            http.StatusTooManyRequests,
+}
+
+// failure says why a turn failed. Word is the client's own for it.
+func (s *session) failure(r resultFrame, word string) error {
+	text := textOf(r)
+	switch {
+	case strings.Contains(text, unknownSession):
+		return agent.ErrNoSession
+	case strings.HasPrefix(r.Subtype, "error_max_"): // limits that were set on purpose
+		return bad("%s", text)
+	}
+	until := s.limit
+	if said, ok := resetIn(text); ok {
+		until, word = said, "rate_limit"
+	}
+	e := classify(r.Status, word, text)
+	if e.Code == provider.RateLimit && until.After(time.Now()) {
+		return &provider.Limited{Until: until, Cause: e}
+	}
+	return e
+}
+
+// textOf is what a result says of its error. The diagnostics of an abort are
+// for the client's makers (section 5.3).
+func textOf(r resultFrame) string {
+	if r.Text != "" {
+		return r.Text
+	}
+	var said []string
+	for _, text := range r.Errors {
+		if !strings.HasPrefix(text, "[ede_diagnostic]") {
+			said = append(said, text)
+		}
+	}
+	if len(said) == 0 {
+		return "the turn failed without a word: " + r.Subtype
+	}
+	return strings.Join(said, "; ")
+}
+
+// classify says what an error of the API means for a retry. One without a
+// status never reached the API, or was cut off.
+func classify(status int, word, text string) *provider.Error {
+	if status == 0 {
+		status = statuses[word]
+	}
+	if status == 0 {
+		return failed(provider.Unknown, true, "%s", text)
+	}
+	return provider.ClassifyHTTP(status, nil, []byte(text), time.Now())
+}
+
+// resets is how a subscription that is used up says until when, in seconds
+// since 1970 (public reports: Claude AI usage limit reached|1755615600).
+var resets = regexp.MustCompile(`usage limit reached\|(\d+)`)
+
+func resetIn(text string) (time.Time, bool) {
+	found := resets.FindStringSubmatch(text)
+	if found == nil {
+		return time.Time{}, false
+	}
+	n, err := strconv.ParseFloat(found[1], 64)
+	return epoch(n), err == nil
+}
+
+// epoch reads seconds since 1970, and milliseconds, which public reports have
+// as well.
+func epoch(n float64) time.Time {
+	if n > 1e11 {
+		n /= 1000
+	}
+	return time.Unix(int64(n), 0)
+}
+
+// takeRate remembers until when a subscription is used up; the turn that
+// fails of it says only that it is.
+func (s *session) takeRate(line []byte) bool {
+	var f rateFrame
+	if json.Unmarshal(line, &f) != nil {
+		return false
+	}
+	s.limit = time.Time{}
+	if f.Info.Status == "rejected" && f.Info.ResetsAt > 0 {
+		s.limit = epoch(f.Info.ResetsAt)
+	}
+	s.queue.Put(agent.Notice{Name: "rate_limit_event", Data: line})
+	return true
+}
+
+func failed(code provider.Code, retriable bool, format string, args ...any) *provider.Error {
+	return &provider.Error{Code: code, Message: provider.Clip(fmt.Sprintf(format, args...), provider.MaxMessage), Retriable: retriable}
+}
+
+func unavailable(why string) error {
+	return fmt.Errorf("%w: %s", agent.ErrUnavailable, provider.Clip(why, provider.MaxMessage))
+}

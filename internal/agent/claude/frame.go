@@ -1,0 +1,152 @@
+package claude
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+)
+
+// head is what all frames have, and requests: enough to know what to read the
+// rest as.
+type head struct {
+	Type    string `json:"type,omitempty"`
+	Subtype string `json:"subtype"`
+}
+
+// initFrame opens every turn (section 1).
+type initFrame struct {
+	SessionID string `json:"session_id"`
+	Model     string `json:"model"`
+}
+
+// messageFrame is a part of a message, of the assistant or of a user.
+type messageFrame struct {
+	Message struct {
+		ID      string  `json:"id"`
+		Model   string  `json:"model"`
+		Content content `json:"content"`
+		Usage   usage   `json:"usage"`
+	} `json:"message"`
+	Parent    string `json:"parent_tool_use_id"` // the call of the sub-agent whose message it is
+	Error     string `json:"error"`
+	Replay    bool   `json:"isReplay"`
+	Synthetic bool   `json:"isSynthetic"`
+}
+
+// readMessage reads what it can: what is of another shape is left out.
+func readMessage(line []byte) messageFrame {
+	var f messageFrame
+	_ = json.Unmarshal(line, &f)
+	return f
+}
+
+// synthetic is the model of messages that no model said: the errors of the
+// API, above all.
+const synthetic = "<synthetic>"
+
+// content is a list of blocks; a plain text is one.
+type content []block
+
+type block struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+	ToolUseID string          `json:"tool_use_id"`
+	Content   content         `json:"content"`
+	IsError   bool            `json:"is_error"`
+}
+
+// UnmarshalJSON takes blocks and plain text.
+func (c *content) UnmarshalJSON(b []byte) error {
+	if b = bytes.TrimSpace(b); len(b) > 0 && b[0] == '"' {
+		*c = content{{Type: "text"}}
+		return json.Unmarshal(b, &(*c)[0].Text)
+	}
+	return json.Unmarshal(b, (*[]block)(c))
+}
+
+// text is what the blocks say; of a picture, that it is one.
+func (c content) text() string {
+	parts := make([]string, 0, len(c))
+	for _, b := range c {
+		if b.Type == "text" {
+			parts = append(parts, b.Text)
+		} else {
+			parts = append(parts, "["+b.Type+"]")
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+type usage struct {
+	Input   int64 `json:"input_tokens"`
+	Created int64 `json:"cache_creation_input_tokens"`
+	Read    int64 `json:"cache_read_input_tokens"`
+	Output  int64 `json:"output_tokens"`
+}
+
+func (u usage) prompt() int64 { return u.Input + u.Created + u.Read }
+
+func (u usage) tokens() agent.Tokens {
+	return agent.Tokens{Input: u.prompt(), Output: u.Output, Cached: u.Read}
+}
+
+// resultFrame ends a turn (section 5.2).
+type resultFrame struct {
+	Subtype  string                `json:"subtype"`
+	IsError  bool                  `json:"is_error"`
+	Reason   string                `json:"terminal_reason"`
+	Status   int                   `json:"api_error_status"`
+	Text     string                `json:"result"`
+	Errors   []string              `json:"errors"`
+	Took     float64               `json:"duration_ms"`
+	Total    *float64              `json:"total_cost_usd"` // of the process so far
+	OldTotal *float64              `json:"cost_usd"`       // what older clients call it
+	Usage    usage                 `json:"usage"`
+	Models   map[string]modelUsage `json:"modelUsage"`
+	Since    map[string]modelUsage `json:"model_usage_since_last_result"`
+}
+
+type modelUsage struct {
+	Cost   float64 `json:"costUSD"`
+	Window int     `json:"contextWindow"`
+}
+
+// rateFrame says how a subscription stands.
+type rateFrame struct {
+	Info struct {
+		Status   string  `json:"status"`
+		ResetsAt float64 `json:"resetsAt"`
+	} `json:"rate_limit_info"`
+}
+
+// control is a request of either side, and the answer to one.
+type control struct {
+	Type      string          `json:"type"`
+	RequestID string          `json:"request_id,omitempty"`
+	Request   json.RawMessage `json:"request,omitempty"`
+	Response  *response       `json:"response,omitempty"`
+}
+
+type response struct {
+	Subtype   string          `json:"subtype"`
+	RequestID string          `json:"request_id"`
+	Response  json.RawMessage `json:"response,omitempty"`
+	Error     string          `json:"error,omitempty"`
+}
+
+// userFrame is a message to the agent.
+type userFrame struct {
+	Type    string      `json:"type"`
+	Message userMessage `json:"message"`
+	UUID    string      `json:"uuid"`
+}
+
+type userMessage struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}

@@ -1,0 +1,230 @@
+package claude
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
+)
+
+const (
+	// patience is how long Stop waits for the client to end a turn, and then
+	// itself (section 12).
+	patience = 2 * time.Second
+	// transcribed is how long after a result its last words may be missing from
+	// the transcript (section 8).
+	transcribed = 100 * time.Millisecond
+)
+
+// session is one process of the client.
+type session struct {
+	child *child.Child
+	queue *agent.Queue
+	o     agent.Options
+
+	greeted  chan greeted  // gets one value
+	over     chan struct{} // closed when the last frame has been read
+	stopping sync.Once
+
+	mu      sync.Mutex
+	id      identity
+	turn    *turn // nil between turns
+	lastEnd time.Time
+	asks    asks
+	meter   meter
+	limit   time.Time // until when the subscription is used up
+}
+
+func newSession(c *child.Child, o agent.Options, fresh string, p projects) *session {
+	s := &session{
+		child: c, queue: agent.NewQueue(), o: o,
+		greeted: make(chan greeted, 1), over: make(chan struct{}),
+		id: identity{id: fresh, projects: p}, asks: newAsks(),
+	}
+	if o.Resume != "" {
+		s.id.id, s.id.resumed = o.Resume, true
+	}
+	go s.read()
+	return s
+}
+
+func (s *session) PID() int                   { return s.child.PID() }
+func (s *session) Alive() bool                { return s.child.Alive() }
+func (s *session) Events() <-chan agent.Event { return s.queue.C() }
+
+func (s *session) ID() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.id.id
+}
+
+func (s *session) Send(ctx context.Context, text string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	t, err := s.begin(text)
+	if err != nil {
+		return err
+	}
+	err = s.write(userFrame{Type: "user", Message: userMessage{"user", guarded(text)}, UUID: uuid.NewString()})
+	if err != nil {
+		s.forget(t)
+	}
+	return err
+}
+
+// guarded is a text that the client takes for a prompt: one that begins with a
+// slash may be a command (section 4).
+func guarded(text string) string {
+	if strings.HasPrefix(text, "/") {
+		return " " + text
+	}
+	return text
+}
+
+func (s *session) begin(text string) (*turn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !s.child.Alive():
+		return nil, agent.ErrGone
+	case s.turn != nil:
+		return nil, agent.ErrBusy
+	}
+	s.turn = newTurn(text)
+	return s.turn, nil
+}
+
+// forget takes back a turn that the client never heard of.
+func (s *session) forget(t *turn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn == t {
+		s.turn = nil
+	}
+}
+
+func (s *session) Interrupt(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if s.interruptible() == nil {
+		return nil
+	}
+	return s.interrupt()
+}
+
+// interruptible is the turn under way, marked as one to interrupt.
+func (s *session) interruptible() *turn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn != nil {
+		s.turn.interrupted = true
+	}
+	return s.turn
+}
+
+func (s *session) interrupt() error { return s.request("interrupt") }
+
+func (s *session) Stop(ctx context.Context) error {
+	s.stopping.Do(func() {
+		s.child.Expect()
+		s.windDown(ctx)
+		s.child.End()
+		<-s.over
+	})
+	return nil
+}
+
+// windDown lets the client end in good order, as far as ctx lasts: what it says
+// of an interrupted turn gets into the transcript, and it ends the commands
+// that it runs (section 12).
+func (s *session) windDown(ctx context.Context) {
+	if t := s.interruptible(); t != nil {
+		go s.interrupt() // a client that no longer reads would hold us
+		s.wait(ctx, t.ended, patience)
+	}
+	s.wait(ctx, nil, time.Until(s.quiet()))
+	s.child.CloseStdin() // a client that is gone does not mind
+	s.wait(ctx, s.child.Done(), patience)
+}
+
+// quiet is when the transcript holds all that was said.
+func (s *session) quiet() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lastEnd.Add(transcribed)
+}
+
+// wait waits for an event, for d at most, while ctx lasts and there is
+// something to read.
+func (s *session) wait(ctx context.Context, event <-chan struct{}, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-event:
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-s.over:
+	}
+}
+
+// abandon ends a session that never started.
+func (s *session) abandon() {
+	s.queue.Drop()
+	s.child.End()
+	<-s.over
+}
+
+// request asks the client for something.
+func (s *session) request(subtype string) error {
+	body, err := json.Marshal(head{Subtype: subtype})
+	if err != nil {
+		return err
+	}
+	return s.write(control{Type: "control_request", RequestID: uuid.NewString(), Request: body})
+}
+
+func (s *session) write(frame any) error {
+	line, err := json.Marshal(frame)
+	if err != nil {
+		return err
+	}
+	return s.child.WriteLine(line)
+}
+
+// read takes frames until there are no more, and then tells the end.
+func (s *session) read() {
+	defer close(s.over)
+	for {
+		line, err := s.child.ReadLine()
+		if err == nil {
+			s.take(line)
+			continue
+		}
+		if !errors.Is(err, io.EOF) {
+			s.unreadable(err)
+			return
+		}
+		<-s.child.Done()
+		exit, unexpected := s.child.Exit()
+		s.finish(exit, unexpected)
+		return
+	}
+}
+
+// unreadable ends a client that said what nobody can read.
+func (s *session) unreadable(err error) {
+	_, ended := s.child.Exit()
+	alive := s.child.Alive()
+	s.child.End()
+	s.finish(agent.Exit{Code: -1, Stderr: err.Error()}, alive || ended)
+}

@@ -1,0 +1,244 @@
+package claude_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/claude"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+)
+
+func adapter(f fake, environ ...string) agent.Adapter { return claude.New(f.config(environ...)) }
+
+// TestArguments is section 3 with the sandbox map of section 11.
+func TestArguments(t *testing.T) {
+	id := uuid.NewString()
+	base := []string{"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--permission-prompt-tool", "stdio"}
+	never := []string{
+		"--disallowedTools=AskUserQuestion", "--disallowedTools=EnterPlanMode", "--disallowedTools=ExitPlanMode",
+		"--disallowedTools=CronCreate", "--disallowedTools=ScheduleWakeup", "--disallowedTools=Monitor",
+	}
+	offline := []string{"--disallowedTools=WebFetch", "--disallowedTools=WebSearch"}
+	asking := []string{"--permission-mode", "default"}
+	resume := []string{"--resume", id, "--setting-sources", "user", "--add-dir=DIR"}
+	tests := map[string]struct {
+		o    agent.Options
+		want [][]string
+	}{
+		"a fresh session": {agent.Options{}, [][]string{{"--session-id", "ID", "--setting-sources", "user", "--add-dir=DIR"}, asking, never, offline}},
+		"a resume":        {agent.Options{Resume: id}, [][]string{resume, asking, never, offline}},
+		"with a network":  {agent.Options{Resume: id, Network: true}, [][]string{resume, asking, never}},
+		"read-only": {agent.Options{Resume: id, Sandbox: agent.ReadOnly},
+			[][]string{resume, asking, {"--tools", "Read,Grep,Glob", "--strict-mcp-config"}, never, offline}},
+		"read-only, whatever the mode": {agent.Options{Resume: id, Sandbox: agent.ReadOnly, Sticky: agent.Choice{Mode: "acceptEdits"}},
+			[][]string{resume, asking, {"--tools", "Read,Grep,Glob", "--strict-mcp-config"}, never, offline}},
+		"a mode": {agent.Options{Resume: id, Sticky: agent.Choice{Mode: "plan"}}, [][]string{resume, {"--permission-mode", "plan"}, never, offline}},
+		"full access in a mode that asks": {agent.Options{Resume: id, Sandbox: agent.FullAccess, Sticky: agent.Choice{Mode: "default"}},
+			[][]string{resume, asking, never, offline}},
+		"an override of a part": {agent.Options{Resume: id, Sticky: agent.Choice{Model: "opus", Mode: "plan"}, Override: agent.Choice{Model: "haiku"}},
+			[][]string{resume, {"--permission-mode", "plan", "--model=haiku"}, never, offline}},
+		"all the rest": {agent.Options{
+			Resume: id, System: "- be brief\nand kind", Dirs: []string{"/a", "/b c"}, MCPConfig: "/m.json",
+			Tools: []string{"Bash(git log *)", "Read"}, NoTools: []string{"Task"}, Network: true,
+		}, [][]string{resume, asking, {
+			"--append-system-prompt=- be brief\nand kind", "--mcp-config=/m.json", "--add-dir=/a", "--add-dir=/b c",
+			"--allowedTools=Bash(git log *)", "--allowedTools=Read",
+		}, never, {"--disallowedTools=Task"}}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t, script{})
+			s := f.start(t, tt.o)
+			want := slices.Concat(base, slices.Concat(tt.want...))
+			for i, arg := range want {
+				want[i] = strings.Replace(strings.Replace(arg, "DIR", f.work, 1), "ID", s.ID(), 1)
+			}
+			if got := f.list(t, "argv"); !slices.Equal(got, want) {
+				t.Errorf("got  %q\nwant %q", got, want)
+			}
+		})
+	}
+}
+
+func TestFullAccess(t *testing.T) {
+	f := newFake(t, script{})
+	s, err := adapter(f).Start(t.Context(), f.options(agent.Options{Sandbox: agent.FullAccess}))
+	if os.Geteuid() == 0 {
+		if !errors.Is(err, agent.ErrUnavailable) || !strings.Contains(err.Error(), "root") {
+			t.Errorf("as root: %v", err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop(t.Context())
+	if argv := f.list(t, "argv"); !slices.Contains(argv, "--dangerously-skip-permissions") || slices.Contains(argv, "--permission-mode") {
+		t.Errorf("got %q", argv)
+	}
+}
+
+func TestRefusedOptions(t *testing.T) {
+	f := newFake(t, script{})
+	tests := map[string]struct {
+		o    agent.Options
+		want provider.Code
+	}{
+		"a directory that is not there":        {agent.Options{Dir: filepath.Join(f.work, "none"), Sandbox: agent.ReadOnly}, provider.BadRequest},
+		"a directory that is relative":         {agent.Options{Dir: ".", Sandbox: agent.ReadOnly}, provider.BadRequest},
+		"the zero sandbox":                     {agent.Options{Dir: f.work}, provider.BadRequest},
+		"an unknown sandbox":                   {agent.Options{Dir: f.work, Sandbox: "house"}, provider.BadRequest},
+		"an unknown mode":                      {agent.Options{Dir: f.work, Sandbox: agent.ReadOnly, Sticky: agent.Choice{Mode: "auto"}}, provider.BadRequest},
+		"a mode that is wider than the limits": {agent.Options{Dir: f.work, Sandbox: agent.WorkspaceWrite, Sticky: agent.Choice{Mode: "bypassPermissions"}}, provider.BadRequest},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, err := adapter(f).Start(t.Context(), tt.o)
+			if e, ok := errors.AsType[*provider.Error](err); !ok || e.Code != tt.want || e.Retriable || s != nil {
+				t.Errorf("got %v, %v", s, err)
+			}
+		})
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	f := newFake(t, script{})
+	a := adapter(f,
+		"USER=u", "LANG=C", "LC_ALL=C", "TMPDIR=/tmp", "TERM=xterm", "HTTPS_PROXY=http://p", "no_proxy=x", "SSL_CERT_FILE=/c", "NODE_EXTRA_CA_CERTS=/n",
+		"ANTHROPIC_API_KEY=sk-1", "ANTHROPIC_BASE_URL=http://old", "CLAUDE_CONFIG_DIR=/conf", "CLAUDE_CODE_OAUTH_TOKEN=t", "CLAUDE_CODE_USE_BEDROCK=1",
+		"IS_SANDBOX=1", "CLAUDE_CODE_BUBBLEWRAP=1", "CLAUDECODE=1", "CLAUDE_CODE_SESSION_ID=outer", "CLAUDE_CODE_MAX_OUTPUT_TOKENS=7",
+		"AWS_SECRET_ACCESS_KEY=s", "OPENAI_API_KEY=s", "LD_PRELOAD=/x.so", "SSH_AUTH_SOCK=/s",
+	)
+	s, err := a.Start(t.Context(), f.options(agent.Options{
+		MaxOutputTokens: 8192,
+		Env:             []string{"ANTHROPIC_BASE_URL=http://new", "MORE=1", "IS_SANDBOX=1", "CLAUDE_CODE_BUBBLEWRAP=1", "DISABLE_AUTOUPDATER=0"},
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop(t.Context())
+	want := []string{
+		"ANTHROPIC_API_KEY=sk-1", "ANTHROPIC_BASE_URL=http://new", "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD=1",
+		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1", "CLAUDE_CODE_DISABLE_FILE_MENTIONS=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"CLAUDE_CODE_MAX_OUTPUT_TOKENS=8192", "CLAUDE_CODE_OAUTH_TOKEN=t", "CLAUDE_CODE_USE_BEDROCK=1", "CLAUDE_CONFIG_DIR=/conf",
+		"DISABLE_AUTOUPDATER=0", "FAKE_CLAUDE_DIR=" + f.dir, "GORACE=atexit_sleep_ms=0", "HOME=" + f.home, "HTTPS_PROXY=http://p", "LANG=C", "LC_ALL=C",
+		"MORE=1", "NODE_EXTRA_CA_CERTS=/n", "PATH=/usr/bin:/bin", "SSL_CERT_FILE=/c", "TERM=xterm", "TMPDIR=/tmp", "USER=u", "no_proxy=x",
+	}
+	if got := f.list(t, "env"); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestWithoutABoundNoneIsSet(t *testing.T) {
+	f := newFake(t, script{})
+	f.start(t, agent.Options{})
+	for _, entry := range f.list(t, "env") {
+		if strings.Contains(entry, "MAX_OUTPUT_TOKENS") {
+			t.Errorf("set: %s", entry)
+		}
+	}
+}
+
+func TestNoProgram(t *testing.T) {
+	f := newFake(t, script{})
+	text := filepath.Join(f.dir, "script") // not executable
+	a, b := t.TempDir(), t.TempDir()
+	tests := map[string]struct {
+		config claude.Config
+		says   []string
+	}{
+		"nowhere on PATH":   {claude.Config{Environ: []string{"PATH=" + a + ":.:" + b}}, []string{filepath.Join(a, "claude"), filepath.Join(b, "claude")}},
+		"no such path":      {claude.Config{Binary: filepath.Join(a, "none")}, []string{filepath.Join(a, "none")}},
+		"not executable":    {claude.Config{Binary: text}, []string{text}},
+		"a directory":       {claude.Config{Binary: a}, []string{a}},
+		"without a PATH":    {claude.Config{}, []string{"no claude on PATH"}},
+		"under its name":    {claude.Config{Binary: "cloud", Environ: []string{"PATH=" + a}}, []string{filepath.Join(a, "cloud")}},
+		"the last PATH won": {claude.Config{Environ: []string{"PATH=" + a, "PATH=" + b}}, []string{filepath.Join(b, "claude")}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			adapter := claude.New(tt.config)
+			s, err := adapter.Start(t.Context(), f.options(agent.Options{}))
+			if !errors.Is(err, agent.ErrUnavailable) || s != nil {
+				t.Fatalf("got %v, %v", s, err)
+			}
+			m := adapter.Manifest(t.Context())
+			for _, part := range tt.says {
+				if !strings.Contains(err.Error(), part) || !strings.Contains(m.Unavailable, part) {
+					t.Errorf("%q is not in %v, nor in %q", part, err, m.Unavailable)
+				}
+			}
+			if m.Installed || m.Kind != agent.Claude || m.Models == nil || m.Modes == nil {
+				t.Errorf("manifest %+v", m)
+			}
+		})
+	}
+}
+
+func TestTheProgramIsFoundOnPATH(t *testing.T) {
+	f := newFake(t, script{})
+	config := f.config()
+	dir := t.TempDir()
+	if err := os.Symlink(config.Binary, filepath.Join(dir, "claude")); err != nil {
+		t.Fatal(err)
+	}
+	config.Binary, config.Environ = "", append(config.Environ, "PATH="+t.TempDir()+":"+dir)
+	s, err := claude.New(config).Start(t.Context(), f.options(agent.Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Stop(t.Context())
+}
+
+func TestStartsThatFail(t *testing.T) {
+	refused := func(code provider.Code, retriable bool) func(error) bool {
+		return func(err error) bool {
+			e, ok := errors.AsType[*provider.Error](err)
+			return ok && e.Code == code && e.Retriable == retriable
+		}
+	}
+	tests := map[string]struct {
+		start []string
+		is    func(error) bool
+		says  string
+	}{
+		"it ends":              {[]string{"exit 3 something is off"}, refused(provider.Unknown, true), "something is off"},
+		"it is killed":         {[]string{"die"}, refused(provider.Unknown, true), "SIGKILL"},
+		"it is too old":        {[]string{"exit 1 error: unknown option '--setting-sources'"}, func(err error) bool { return errors.Is(err, agent.ErrUnavailable) }, "unknown option"},
+		"it refuses root":      {[]string{"exit 1 --dangerously-skip-permissions cannot be used with root/sudo privileges"}, func(err error) bool { return errors.Is(err, agent.ErrUnavailable) }, "root"},
+		"it refuses the hello": {[]string{`{"type":"control_response","response":{"subtype":"error","request_id":"x","error":"no such request"}}`}, refused(provider.BadRequest, false), "no such request"},
+		"it fails with a word": {[]string{`{"type":"result","is_error":true,"api_error_status":401,"result":"log in"}`}, refused(provider.Auth, false), "log in"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t, script{Start: tt.start})
+			s, err := adapter(f).Start(t.Context(), f.options(agent.Options{}))
+			if err == nil || s != nil || !tt.is(err) || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("got %v, %v", s, err)
+			}
+		})
+	}
+}
+
+func TestAStartThatTakesTooLong(t *testing.T) {
+	f := newFake(t, script{Start: []string{"until never"}})
+	ctx, cancel := context.WithCancel(t.Context())
+	started := make(chan error)
+	go func() {
+		_, err := adapter(f).Start(ctx, f.options(agent.Options{}))
+		started <- err
+	}()
+	poll(t, "client", f.runs)
+	cancel()
+	if err := <-started; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,145 @@
+package claude
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+)
+
+// take turns one line of the client into events. What has no better event is
+// Raw: unknown frames never fail anything (section 5.4). A line that is no
+// JSON is nothing.
+func (s *session) take(line []byte) {
+	var h head
+	if _, broken := errors.AsType[*json.SyntaxError](json.Unmarshal(line, &h)); broken {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := false
+	switch h.Type {
+	case "control_response", "control_request", "control_cancel_request":
+		known = s.takeControl(h.Type, line)
+	case "system":
+		known = s.takeSystem(h.Subtype, line)
+	case "assistant":
+		known = s.takeAssistant(line)
+	case "user":
+		known = s.takeResults(line)
+	case "result":
+		known = s.takeResult(line)
+	case "rate_limit_event":
+		known = s.takeRate(line)
+	}
+	if !known {
+		s.queue.Put(agent.Raw{Frame: line})
+	}
+}
+
+func (s *session) takeControl(kind string, line []byte) bool {
+	var c control
+	if json.Unmarshal(line, &c) != nil {
+		return false
+	}
+	switch kind {
+	case "control_response":
+		s.answered(c.Response)
+	case "control_request":
+		return s.asked(c)
+	default:
+		if callID, ok := s.asks.drop(c.RequestID); ok {
+			s.queue.Put(agent.Withdrawn{CallID: callID})
+		}
+	}
+	return true
+}
+
+func (s *session) takeSystem(name string, line []byte) bool {
+	if name == "init" {
+		return s.takeInit(line)
+	}
+	if name == "" {
+		return false
+	}
+	// A call that fails for ever looks like silence and retries (section 9).
+	s.queue.Put(agent.Notice{Name: name, Data: line, Stall: name == "api_retry"})
+	return true
+}
+
+// takeInit begins a turn. An interrupt that came while the message was still
+// queued is lost on the client, so it is repeated.
+func (s *session) takeInit(line []byte) bool {
+	var f initFrame
+	if json.Unmarshal(line, &f) != nil {
+		return false
+	}
+	s.meter.model = f.Model
+	s.tell(s.id.confirm(f.SessionID))
+	if s.turn != nil && s.turn.interrupted {
+		go s.interrupt()
+	}
+	return true
+}
+
+func (s *session) tell(e *agent.Started) {
+	if e != nil {
+		s.queue.Put(*e)
+	}
+}
+
+// takeAssistant tells what the assistant says and calls. One message comes in
+// several frames, each with blocks of its own. Of a sub-agent only the calls
+// that ask for a permission are told, when they do.
+func (s *session) takeAssistant(line []byte) bool {
+	f := readMessage(line)
+	if s.turn == nil || f.Parent != "" {
+		return false
+	}
+	if f.Message.Model == synthetic {
+		s.turn.failure = f.Error
+		return false
+	}
+	known := false
+	for _, b := range f.Message.Content {
+		switch {
+		case b.Type == "text" && b.Text != "":
+			s.turn.say(f.Message.ID, b.Text)
+			s.queue.Put(agent.Text{Text: b.Text})
+			known = true
+		case b.Type == "tool_use":
+			s.tellCall(agent.ToolUse{CallID: b.ID, Tool: b.Name, Input: b.Input})
+			known = true
+		}
+	}
+	if s.turn.spend(f.Message.ID, f.Message.Usage) {
+		s.meter.note(f.Message.Usage)
+		s.queue.Put(agent.Usage{Tokens: s.turn.tokens(), Context: s.meter.context()})
+	}
+	return known
+}
+
+// tellCall tells a call of the turn under way once.
+func (s *session) tellCall(u agent.ToolUse) {
+	if s.turn.told[u.CallID] {
+		return
+	}
+	s.turn.told[u.CallID] = true
+	s.queue.Put(u)
+}
+
+// takeResults tells what the calls gave that were told.
+func (s *session) takeResults(line []byte) bool {
+	f := readMessage(line)
+	if s.turn == nil || f.Replay || f.Synthetic {
+		return false
+	}
+	known := false
+	for _, b := range f.Message.Content {
+		if b.Type == "tool_result" && s.turn.told[b.ToolUseID] {
+			s.queue.Put(agent.ToolResult{CallID: b.ToolUseID, Output: b.Content.text(), Error: b.IsError})
+			known = true
+		}
+	}
+	return known
+}

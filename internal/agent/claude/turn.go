@@ -1,0 +1,139 @@
+package claude
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+)
+
+// turn is what is known of the turn under way.
+type turn struct {
+	begun       time.Time
+	prompt      int  // its length in characters
+	interrupted bool // by us
+	ended       chan struct{}
+
+	message string          // the message that the assistant said last
+	text    strings.Builder // what it says
+	told    map[string]bool // the calls of tools
+	failure string          // the client's word for what went wrong
+
+	usage  usage  // of the message that came last
+	usedBy string // that message
+	before agent.Tokens
+}
+
+func newTurn(prompt string) *turn {
+	return &turn{
+		begun: time.Now(), prompt: len([]rune(prompt)), ended: make(chan struct{}), told: map[string]bool{},
+	}
+}
+
+func (t *turn) say(message, text string) {
+	if message != t.message {
+		t.text.Reset()
+		t.message = message
+	}
+	t.text.WriteString(text)
+}
+
+// spend takes the usage of a message, whose frames all carry it, and says
+// whether it is news.
+func (t *turn) spend(message string, u usage) bool {
+	if u == (usage{}) || message == t.usedBy && u == t.usage {
+		return false
+	}
+	if message != t.usedBy {
+		t.before = t.tokens()
+		t.usedBy = message
+	}
+	t.usage = u
+	return true
+}
+
+func (t *turn) tokens() agent.Tokens {
+	now := t.usage.tokens()
+	return agent.Tokens{
+		Input: t.before.Input + now.Input, Output: t.before.Output + now.Output, Cached: t.before.Cached + now.Cached,
+	}
+}
+
+// statusOf reads how a turn ended (section 5.3). The subtype says nothing: an
+// error of the API is a success by it.
+func statusOf(r resultFrame) agent.TurnStatus {
+	switch {
+	case strings.HasPrefix(r.Reason, "aborted_"):
+		return agent.Interrupted
+	case r.IsError:
+		return agent.Failed
+	}
+	return agent.Completed
+}
+
+// takeResult ends the turn. A result that nobody waits for still has a price;
+// before the start it says why there is none.
+func (s *session) takeResult(line []byte) bool {
+	var r resultFrame
+	if err := json.Unmarshal(line, &r); err != nil {
+		r = resultFrame{IsError: true, Errors: []string{"a result that cannot be read: " + err.Error()}}
+	}
+	s.meter.settle(r)
+	t := s.turn
+	if t == nil {
+		s.started(greeted{err: s.failure(r, "")})
+		return false
+	}
+	status := statusOf(r)
+	s.tell(s.id.settle(status == agent.Completed))
+	s.withdraw()
+	s.warn(t)
+	e := agent.Turn{
+		Status: status, Text: t.text.String(), Tokens: cmp.Or(r.Usage.tokens(), t.tokens()), Cost: s.meter.bill(),
+		Took: cmp.Or(time.Duration(r.Took*float64(time.Millisecond)), time.Since(t.begun)), Context: s.meter.context(),
+	}
+	switch {
+	case status == agent.Failed:
+		e.Err = s.failure(r, t.failure)
+	case status == agent.Completed && e.Text == "":
+		e.Text = r.Text
+	}
+	s.conclude(t)
+	s.queue.Put(e)
+	return true
+}
+
+func (s *session) conclude(t *turn) {
+	s.turn, s.lastEnd = nil, time.Now()
+	close(t.ended)
+}
+
+// withdraw tells of the permissions that wait no longer.
+func (s *session) withdraw() {
+	for _, callID := range s.asks.clear() {
+		s.queue.Put(agent.Withdrawn{CallID: callID})
+	}
+}
+
+// finish tells the end of the client: to whoever waits for its start, and as
+// the last event.
+func (s *session) finish(e agent.Exit, unexpected bool) {
+	s.started(greeted{err: whyExit(e)})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.withdraw()
+	t := s.turn
+	if t != nil {
+		s.conclude(t)
+	}
+	if !unexpected {
+		s.queue.Close(nil)
+		return
+	}
+	if t != nil && s.id.resumed && strings.Contains(e.Stderr, unknownSession) {
+		s.queue.Put(agent.Turn{Status: agent.Failed, Took: time.Since(t.begun), Err: agent.ErrNoSession})
+	}
+	s.queue.Close(e)
+}
