@@ -1,0 +1,121 @@
+package openclaw
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/provider"
+)
+
+// refusal is the error of an answer.
+type refusal struct {
+	Code         string  `json:"code"`
+	Message      string  `json:"message"`
+	Details      details `json:"details"`
+	Retryable    bool    `json:"retryable"`
+	RetryAfterMs int64   `json:"retryAfterMs"`
+}
+
+type details struct {
+	Code    string `json:"code"`
+	Reason  string `json:"reason"`
+	Request string `json:"requestId"`
+	Missing string `json:"missingScope"`
+}
+
+// UnmarshalJSON takes what it finds: the details are whatever a method says.
+func (d *details) UnmarshalJSON(b []byte) error {
+	type plain details
+	_ = json.Unmarshal(b, (*plain)(d))
+	return nil
+}
+
+func (r *refusal) Error() string { return fmt.Sprintf("%s: %s", r.Code, r.Message) }
+
+// gone says that a permission request no longer waits.
+func (r *refusal) gone() bool {
+	return slices.Contains([]string{"APPROVAL_NOT_FOUND", "APPROVAL_ALREADY_RESOLVED"}, r.Details.Reason) ||
+		r.Code == "APPROVAL_NOT_FOUND"
+}
+
+// classify says what a refusal means for a retry. Other errors are returned as
+// they are.
+func classify(err error) error {
+	r, ok := errors.AsType[*refusal](err)
+	if !ok {
+		return err
+	}
+	e := &provider.Error{Code: provider.BadRequest, Message: "the gateway: " + r.Message}
+	switch {
+	case r.Details.Code == "AUTH_RATE_LIMITED":
+		e.Code, e.Retriable = provider.RateLimit, true
+	case r.Details.Code == "PAIRING_REQUIRED":
+		e.Code = provider.Auth
+		e.Message += fmt.Sprintf(": approve this device where the gateway runs, with openclaw devices approve %s", r.Details.Request)
+	case strings.HasPrefix(r.Details.Code, "AUTH_"):
+		e.Code = provider.Auth
+		e.Message += ": check " + TokenVariable
+	case strings.HasPrefix(r.Details.Code, "DEVICE_"), r.Code == "NOT_PAIRED", r.Code == "FORBIDDEN":
+		e.Code = provider.Auth
+	case r.Retryable, r.Code == "UNAVAILABLE":
+		e.Code, e.Retriable = provider.Unknown, true
+	}
+	if e.Retriable {
+		e.RetryAfter = min(time.Duration(r.RetryAfterMs)*time.Millisecond, provider.MaxRetryAfter)
+	}
+	e.Message = provider.Clip(e.Message, provider.MaxMessage)
+	return e
+}
+
+// trouble is what a chat event says of a run that failed.
+type trouble struct {
+	Message string `json:"errorMessage"`
+	Kind    string `json:"errorKind"`
+	Detail  struct {
+		Reason  string `json:"failoverReason"`
+		Status  int    `json:"httpStatus"`
+		Preview string `json:"providerErrorMessagePreview"`
+	} `json:"errorDetail"`
+}
+
+// meanings of the words for a failure, which the gateway made of what the
+// model's API said; retries of its own are over by then.
+var meanings = map[string]provider.Error{
+	"auth":               {Code: provider.Auth},
+	"auth_permanent":     {Code: provider.Auth},
+	"auth_invalid_token": {Code: provider.Auth},
+	"billing":            {Code: provider.RateLimit},
+	"rate_limit":         {Code: provider.RateLimit, Retriable: true},
+	"timeout":            {Code: provider.Timeout, Retriable: true},
+	"context_overflow":   {Code: provider.BadRequest},
+	"context_length":     {Code: provider.BadRequest},
+	"format":             {Code: provider.BadRequest},
+	"model_not_found":    {Code: provider.BadRequest},
+	"refusal":            {Code: provider.BadRequest},
+	"tls_certificate":    {Code: provider.BadRequest},
+}
+
+// err is the failure. A word comes before the status, since it is more
+// specific, and what nobody has a word for may go better the next time.
+func (t trouble) err(now time.Time) *provider.Error {
+	text := strings.TrimSpace(strings.TrimPrefix(t.Message, "⚠️"))
+	if t.Detail.Preview != "" {
+		text += ": " + t.Detail.Preview
+	}
+	e, known := meanings[t.Detail.Reason]
+	if !known {
+		e, known = meanings[t.Kind]
+	}
+	if !known && t.Detail.Status >= 400 {
+		return provider.ClassifyHTTP(t.Detail.Status, nil, []byte(text), now)
+	}
+	if !known {
+		e = provider.Error{Code: provider.Unknown, Retriable: true}
+	}
+	e.Message = provider.Clip("the gateway: "+text, provider.MaxMessage)
+	return &e
+}

@@ -1,0 +1,163 @@
+package openclaw_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
+	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
+	"github.com/ratchet-dev/ratchet/internal/agent/openclaw"
+)
+
+// TestRealGateway runs the suite against a real gateway. It is heavy, so no CI
+// asks for it: install openclaw and a Node that it takes, and run
+//
+//	OPENCLAW_MJS=.../openclaw/openclaw.mjs NODE_BIN=.../node go test -run RealGateway ./internal/agent/openclaw
+func TestRealGateway(t *testing.T) {
+	script, node := os.Getenv("OPENCLAW_MJS"), os.Getenv("NODE_BIN")
+	if script == "" || node == "" || testing.Short() {
+		t.Skip("needs OPENCLAW_MJS and NODE_BIN, the gateway's program and a Node for it, and time")
+	}
+	real := startReal(t, node, script)
+	agenttest.Run(t, agenttest.Subject{New: real.subject, Touch: touch})
+}
+
+// realGateway is one gateway for all cases: it takes long to start.
+type realGateway struct {
+	workspace string
+	config    openclaw.Config
+	model     atomic.Pointer[url.URL] // of the case that runs
+}
+
+const realToken = "dummy-gateway-token"
+
+func startReal(t *testing.T, node, script string) *realGateway {
+	home := t.TempDir()
+	g := &realGateway{workspace: filepath.Join(home, "workspace")}
+	if err := os.Mkdir(g.workspace, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	port := freePort(t)
+	config := filepath.Join(home, "openclaw.json")
+	write(t, config, g.configuration(t, port))
+	environ := []string{
+		"HOME=" + home, "PATH=" + filepath.Dir(node) + ":/usr/bin:/bin", "OPENCLAW_STATE_DIR=" + home, "OPENCLAW_CONFIG_PATH=" + config,
+	}
+	for _, name := range []string{"DISABLE_BONJOUR", "NO_RESPAWN", "NO_AUTO_UPDATE", "SKIP_CHANNELS", "SKIP_CRON"} {
+		environ = append(environ, "OPENCLAW_"+name+"=1")
+	}
+	c, err := child.Start(child.Spec{
+		Argv: []string{node, script, "gateway", "run", "--port", fmt.Sprint(port), "--auth", "token", "--token", realToken},
+		Dir:  home, Env: append(environ, "OPENCLAW_EXEC_SHELL_SNAPSHOT=0"), Log: t.Output(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.End)
+	ready := make(chan struct{})
+	go func() {
+		for {
+			line, err := c.ReadLine()
+			if err != nil {
+				return
+			}
+			if bytes.Contains(line, []byte("[gateway] ready")) {
+				close(ready)
+			}
+		}
+	}()
+	select {
+	case <-ready:
+	case <-c.Done():
+		t.Fatal("the gateway ended before it was ready")
+	}
+	g.config = openclaw.Config{
+		URL: fmt.Sprintf("ws://127.0.0.1:%d", port), Token: realToken, KeyFile: filepath.Join(t.TempDir(), "device"),
+	}
+	return g
+}
+
+func (g *realGateway) subject(t *testing.T, model *fakemodel.Server) (agent.Adapter, agent.Options) {
+	at, err := url.Parse(model.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.model.Store(at)
+	dir, err := os.MkdirTemp(g.workspace, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return openclaw.New(g.config), agent.Options{Dir: dir, Sandbox: agent.WorkspaceWrite}
+}
+
+// configuration is that of a gateway whose model is a relay to the case's.
+func (g *realGateway) configuration(t *testing.T, port int) []byte {
+	relay := &http.Server{Handler: &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(g.model.Load())
+		translate(r.Out)
+	}}}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go relay.Serve(l)
+	t.Cleanup(func() { relay.Close() })
+
+	type object map[string]any
+	price := object{"input": 3, "output": 15, "cacheRead": 0, "cacheWrite": 0}
+	model := object{
+		"id": "fake-model", "name": "Fake", "reasoning": false, "input": []string{"text"}, "cost": price, "contextWindow": 200000, "maxTokens": 8192,
+	}
+	b, err := json.Marshal(object{
+		"gateway": object{"mode": "local", "bind": "loopback", "port": port, "auth": object{"mode": "token", "token": realToken}},
+		"agents": object{"defaults": object{
+			"workspace": g.workspace, "model": object{"primary": "fake/fake-model"}, "skipBootstrap": true,
+		}},
+		"models": object{"mode": "replace", "providers": object{"fake": object{
+			"baseUrl": "http://" + l.Addr().String(), "apiKey": "dummy", "api": "anthropic-messages", "models": []object{model},
+		}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// stripped is an id of a call by the fake model as the gateway gives it back:
+// letters and digits are all that it leaves.
+var stripped = regexp.MustCompile(`"call([A-Z2-7]{16})([0-9]+)"`)
+
+// translate makes the ids of calls whole, and says in the fake model's words
+// that a run was aborted before there was a result: by both it knows what is
+// still to be done.
+func translate(r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the gateway has left
+	}
+	body = stripped.ReplaceAll(body, []byte(`"call_${1}_$2"`))
+	body = bytes.ReplaceAll(body, []byte(`"No result provided"`), []byte(`"aborted"`))
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+}
+
+func freePort(t *testing.T) int {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
