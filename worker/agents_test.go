@@ -11,7 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/acp"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
+	"github.com/ratchet-dev/ratchet/internal/agent/claude"
+	"github.com/ratchet-dev/ratchet/internal/agent/codex"
 	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/workflows"
@@ -22,9 +26,11 @@ type realAgent struct {
 	name     string
 	variable string // names the program
 	spec     func(binary string) string
+	// adapter talks to it without a run.
+	adapter func(binary string, environ []string) agent.Adapter
 	// environ is what the worker is given for it: a home of its own, and the
 	// address of the model.
-	environ func(t *testing.T, home, binary, model string) []string
+	environ func(t testing.TB, home, binary, model string) []string
 	// edit and shell are calls of its tools: one that changes a file of the
 	// checkout, and one that it needs a permission for.
 	edit  func(path, old, new string) []string
@@ -35,7 +41,10 @@ var realAgents = []realAgent{
 	{
 		name: "claude", variable: "CLAUDE_BIN",
 		spec: func(string) string { return "claude" },
-		environ: func(_ *testing.T, home, binary, model string) []string {
+		adapter: func(binary string, environ []string) agent.Adapter {
+			return claude.New(claude.Config{Binary: binary, Environ: environ})
+		},
+		environ: func(_ testing.TB, home, binary, model string) []string {
 			return []string{"HOME=" + home, "CLAUDE_BIN=" + binary, "ANTHROPIC_BASE_URL=" + model, "ANTHROPIC_API_KEY=sk-ant-dummy-key-0000"}
 		},
 		edit: func(path, old, new string) []string {
@@ -51,7 +60,10 @@ var realAgents = []realAgent{
 	{
 		name: "codex", variable: "CODEX_BIN",
 		spec: func(string) string { return "codex" },
-		environ: func(t *testing.T, home, binary, model string) []string {
+		adapter: func(binary string, environ []string) agent.Adapter {
+			return codex.New(codex.Config{Binary: binary, Environ: environ})
+		},
+		environ: func(t testing.TB, home, binary, model string) []string {
 			writeFile(t, filepath.Join(home, "config.toml"), fmt.Sprintf(codexConfig, model))
 			return []string{"HOME=" + home, "CODEX_HOME=" + home, "CODEX_BIN=" + binary, "OPENAI_API_KEY=dummy-key-0000"}
 		},
@@ -65,7 +77,10 @@ var realAgents = []realAgent{
 	{
 		name: "opencode", variable: "OPENCODE_BIN",
 		spec: func(binary string) string { return "acp:" + binary + " acp" },
-		environ: func(t *testing.T, home, binary, model string) []string {
+		adapter: func(binary string, environ []string) agent.Adapter {
+			return acp.New(acp.Config{Argv: []string{binary, "acp"}, Environ: environ})
+		},
+		environ: func(t testing.TB, home, binary, model string) []string {
 			config := filepath.Join(home, "opencode.json")
 			writeFile(t, config, fmt.Sprintf(opencodeConfig, model))
 			env := []string{
@@ -138,13 +153,14 @@ func writeFile(t testing.TB, name, content string) {
 // test that fails.
 type agentSite struct {
 	*site
-	agent realAgent
-	spec  string
-	env   []string
-	model *fakemodel.Server
+	agent   realAgent
+	adapter agent.Adapter
+	spec    string
+	env     []string
+	model   *fakemodel.Server
 }
 
-func newAgentSite(t *testing.T, a realAgent) *agentSite {
+func newAgentSite(t testing.TB, a realAgent) *agentSite {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs the embedded engine: not with -short")
@@ -156,6 +172,7 @@ func newAgentSite(t *testing.T, a realAgent) *agentSite {
 		t.Fatal(err)
 	}
 	s.env = a.environ(t, home, binary, s.model.URL)
+	s.adapter = a.adapter(binary, append(os.Environ(), s.env...))
 	t.Cleanup(s.explain)
 	for name, text := range map[string]string{
 		"go.mod":      "module sum\n\ngo 1.26\n",
