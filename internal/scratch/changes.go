@@ -31,6 +31,9 @@ func (s *Scratch) Changes(ctx context.Context, limits patch.Limits) ([]byte, err
 	}
 	defer held.Close()
 	diff, err := s.changes(ctx, held, limits)
+	if errors.Is(err, ErrNotMade) { // then Made says so too
+		_ = os.Remove(s.path(madeName))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("changes of the checkout: %w", err)
 	}
@@ -92,8 +95,11 @@ func (v *survey) diff(ctx context.Context) ([]byte, error) {
 	defer objects.Close()
 	b := base{ctx: ctx, index: v.index, prefix: v.prefix, objects: objects, most: v.limits.File}
 	change, err := v.change(b, records)
-	if err != nil || len(change.Files) == 0 {
-		return nil, errors.Join(err, v.err())
+	if err != nil {
+		return nil, err
+	}
+	if len(change.Files) == 0 {
+		return nil, v.err()
 	}
 	diff, err := v.prove(b, change)
 	if err != nil {

@@ -1,11 +1,14 @@
 package scratch_test
 
 import (
+	"encoding/binary"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/scratch"
@@ -85,19 +88,21 @@ var edits = []struct {
 }
 
 func TestChanges(t *testing.T) {
+	r := userRepo(t, sample)
+	before := state(t, r.Dir)
 	for _, tt := range edits {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r, s := made(t)
-			before := state(t, r.Dir)
+			spec := apart(t, r)
+			s := makeAt(t, spec)
 			tt.do(t, s)
 			for range 2 {
-				wantApplied(t, s, beside(r), tt.want)
+				wantApplied(t, s, spec, tt.want)
 			}
 			if state(t, r.Dir) != before {
 				t.Error("the user's repository has changed")
 			}
-			if left, _ := os.ReadDir(filepath.Join(beside(r).Dir, "stage")); len(left) != 0 {
+			if left, _ := os.ReadDir(filepath.Join(spec.Dir, "stage")); len(left) != 0 {
 				t.Errorf("left on the stage: %v", left)
 			}
 		})
@@ -144,9 +149,8 @@ func TestChangesConvertBack(t *testing.T) {
 		{"a file that never fitted its attributes", `printf 'c\r\n' >>crlf.txt`, files{"crlf.txt": "a\nb\nc\n"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			spec := scratch.Spec{Repo: r.Dir, Dir: filepath.Join(t.TempDir(), "s")}
-			s := open(t, spec)
-			must(t, s.Make(t.Context(), head(t, r)))
+			spec := apart(t, r)
+			s := makeAt(t, spec)
 			agent(t, s, tt.script)
 			want := with(stored, tt.want)
 			if want[".gitattributes"] == "" {
@@ -159,8 +163,7 @@ func TestChangesConvertBack(t *testing.T) {
 
 func TestChangesOfAFileInTheWrongEncoding(t *testing.T) {
 	r := withAttributes(t)
-	s := open(t, beside(r))
-	must(t, s.Make(t.Context(), head(t, r)))
+	s := makeAt(t, beside(r))
 	write(t, s.WorkDir(), files{"x.u16": "odd"})
 	wantUnfit(t, s, patch.Limits{}, scratch.Unfit{Path: "x.u16", Reason: "the file is not in the encoding that .gitattributes states for it"})
 }
@@ -168,10 +171,8 @@ func TestChangesOfAFileInTheWrongEncoding(t *testing.T) {
 // What the user's own checkout ignores by itself is ignored here.
 func TestChangesIgnoreWhatTheUserIgnores(t *testing.T) {
 	r := userRepo(t, sample)
-	must(t, os.MkdirAll(filepath.Join(r.Dir, ".git", "info"), 0o755))
-	must(t, os.WriteFile(filepath.Join(r.Dir, ".git", "info", "exclude"), []byte("private\n"), 0o644))
-	s := open(t, beside(r))
-	must(t, s.Make(t.Context(), head(t, r)))
+	write(t, r.Dir, files{".git/info/exclude": "private\n"})
+	s := makeAt(t, beside(r))
 	write(t, s.WorkDir(), files{"private/f": "x", "new": "x\n"})
 	if got := agent(t, s, "git status --porcelain"); got != "?? new\n" {
 		t.Errorf("status: %q", got)
@@ -179,19 +180,49 @@ func TestChangesIgnoreWhatTheUserIgnores(t *testing.T) {
 	wantApplied(t, s, beside(r), with(sample, files{"new": "x\n"}))
 }
 
-// Files that were changed within the tick of the clock in which they were made
-// have to be read to be known.
+// A file that was changed within the tick of the clock in which it was made has
+// to be read to be known: by size and times it is as it was.
 func TestChangesInTheSameTick(t *testing.T) {
 	r, s := made(t)
-	mark := filepath.Join(beside(r).Dir, "made")
-	main, err := os.Stat(filepath.Join(s.WorkDir(), "main.go"))
-	must(t, err)
-	must(t, os.Chtimes(mark, main.ModTime(), main.ModTime())) // nothing is older than the mark
-	if diff := changes(t, s); diff != "" {
-		t.Errorf("changes:\n%s", diff)
+	name := filepath.Join(s.WorkDir(), "README.md")
+	must(t, os.WriteFile(name, []byte("# SAMPLE\n"), 0o644))
+	var st unix.Stat_t
+	must(t, unix.Lstat(name, &st))
+	reindex(t, beside(r), "README.md", func(e []byte) {
+		for i, v := range []int64{st.Ctim.Sec, st.Ctim.Nsec, st.Mtim.Sec, st.Mtim.Nsec} {
+			binary.BigEndian.PutUint32(e[4*i:], uint32(v))
+		}
+	})
+	at := time.Unix(st.Ctim.Unix())
+	for _, tt := range []struct {
+		name string
+		made time.Time
+		want bool
+	}{{"made in that tick", at, true}, {"made before", at.Add(-1), true}, {"made later", at.Add(1), false}} {
+		must(t, os.Chtimes(filepath.Join(beside(r).Dir, "made"), tt.made, tt.made))
+		if got := changes(t, s) != ""; got != tt.want {
+			t.Errorf("%s: changed: %t, want %t", tt.name, got, tt.want)
+		}
 	}
-	agent(t, s, "echo x >>main.go")
-	if diff := changes(t, s); !strings.HasSuffix(diff, "+x\n") {
-		t.Errorf("changes:\n%s", diff)
+}
+
+// What takes the place of a file or a directory while the tree is looked at is
+// neither waited for nor followed out.
+func TestReadingWhatHasChangedMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	fifo(t, filepath.Join(dir, "fifo"))
+	write(t, dir, files{"file": "x", "dir/f": "x", "out": "-> /etc/passwd", "outdir": "-> /etc"})
+	root, err := os.OpenRoot(dir)
+	must(t, err)
+	defer root.Close()
+	for _, name := range []string{"fifo", "dir", "out", "outdir", "gone"} {
+		if scratch.OpenFile(root, name) == nil {
+			t.Errorf("%s was opened for a file", name)
+		}
+	}
+	for _, name := range []string{"fifo", "file", "out", "outdir", "gone"} {
+		if scratch.ListDir(root, name) == nil {
+			t.Errorf("%s was listed", name)
+		}
 	}
 }

@@ -24,8 +24,11 @@ func (v *survey) compare(e entry, it item) error {
 		return v.link(e, it)
 	case e.mode.Regular() && it.regular():
 		return v.content(e, it)
+	case e.mode.Regular():
+		v.add(it.path, "%s is in the place of a file", it.what())
+	default:
+		v.add(it.path, "%s is in the place of a symbolic link or submodule", it.what())
 	}
-	v.add(it.path, "%s is in the place of %s", it.what(), map[bool]string{true: "a file", false: "a symbolic link or submodule"}[e.mode.Regular()])
 	return nil
 }
 
@@ -65,9 +68,12 @@ func (v *survey) same(e entry, it item) (bool, error) {
 		return false, err
 	}
 	defer f.Close()
+	if now.size != it.size {
+		return false, nil
+	}
 	h := newHash(e.id)
-	fmt.Fprintf(h, "blob %d\x00", now.size)
-	if _, err := io.Copy(h, io.LimitReader(f, now.size)); err != nil {
+	fmt.Fprintf(h, "blob %d\x00", it.size)
+	if _, err := io.Copy(h, io.LimitReader(f, it.size)); err != nil {
 		return false, err
 	}
 	return hex.EncodeToString(h.Sum(nil)) == string(e.id), nil

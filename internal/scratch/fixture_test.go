@@ -40,7 +40,7 @@ func userRepo(t testing.TB, content files, initArgs ...string) git.Repo {
 	t.Helper()
 	r := git.Repo{Dir: filepath.Join(t.TempDir(), "user's repo")}
 	must(t, os.Mkdir(r.Dir, 0o755))
-	runGit(t, r, append([]string{"-c", "init.defaultBranch=main", "init", "-q"}, initArgs...)...)
+	runGit(t, r, append([]string{"-c", "init.defaultBranch=main", "init", "-q", "--template="}, initArgs...)...)
 	write(t, r.Dir, content)
 	commitAll(t, r, "base")
 	return r
@@ -106,15 +106,22 @@ func open(t testing.TB, spec scratch.Spec) *scratch.Scratch {
 // made is a checkout of a fresh sample repository.
 func made(t testing.TB) (git.Repo, *scratch.Scratch) {
 	t.Helper()
-	return madeOf(t, sample)
+	r := userRepo(t, sample)
+	return r, makeAt(t, beside(r))
 }
 
-func madeOf(t testing.TB, content files, initArgs ...string) (git.Repo, *scratch.Scratch) {
+// makeAt makes a checkout of the last commit.
+func makeAt(t testing.TB, spec scratch.Spec) *scratch.Scratch {
 	t.Helper()
-	r := userRepo(t, content, initArgs...)
-	s := open(t, beside(r))
-	must(t, s.Make(t.Context(), head(t, r)))
-	return r, s
+	s := open(t, spec)
+	must(t, s.Make(t.Context(), head(t, git.Repo{Dir: spec.Repo})))
+	return s
+}
+
+// apart is the spec of a checkout of r, which has others, that is the test's own.
+func apart(t testing.TB, r git.Repo) scratch.Spec {
+	t.Helper()
+	return scratch.Spec{Repo: r.Dir, Dir: filepath.Join(t.TempDir(), "s")}
 }
 
 // wantTree fails unless dir holds exactly the files; git's own are left out.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/scratch"
 )
 
 // armed is a git directory that starts a program when a git with the usual trust
@@ -92,6 +93,8 @@ func wantSilence(t *testing.T, mark string) {
 // Neither the user's configuration nor what an agent makes of the checkout's own
 // starts anything.
 func TestArmedRepositoriesStartNothing(t *testing.T) {
+	plain := userRepo(t, sample)
+	pristine := state(t, plain.Dir)
 	for _, a := range arms {
 		t.Run("the user's with "+a.name, func(t *testing.T) {
 			program, mark := canary(t)
@@ -115,19 +118,19 @@ func TestArmedRepositoriesStartNothing(t *testing.T) {
 			}
 		})
 		t.Run("the checkout's with "+a.name, func(t *testing.T) {
+			t.Parallel()
 			program, mark := canary(t)
-			r, s := made(t)
-			before := state(t, r.Dir)
+			s := makeAt(t, apart(t, plain))
 			a.arm(t, s.WorkDir(), program)
 			write(t, s.WorkDir(), files{"main.go": "changed\n", "new": "new\n"})
 			if diff := changes(t, s); !strings.Contains(diff, "+changed\n") {
 				t.Errorf("changes:\n%s", diff)
 			}
-			must(t, s.Make(t.Context(), head(t, r)))
+			must(t, s.Make(t.Context(), head(t, plain)))
 			wantTree(t, s.WorkDir(), sample)
 			must(t, s.Remove(t.Context()))
 			wantSilence(t, mark)
-			if state(t, r.Dir) != before {
+			if state(t, plain.Dir) != pristine {
 				t.Error("the user's repository has changed")
 			}
 		})
@@ -137,9 +140,10 @@ func TestArmedRepositoriesStartNothing(t *testing.T) {
 // The control: a git with the usual trust does start the canary in most of them.
 func TestArmedRepositoriesBite(t *testing.T) {
 	bites := 0
+	r := userRepo(t, sample)
 	for _, a := range arms {
 		program, mark := canary(t)
-		_, s := made(t)
+		s := makeAt(t, apart(t, r))
 		a.arm(t, s.WorkDir(), program)
 		write(t, s.WorkDir(), files{"main.go": "changed\n"})
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", a.harmful)
@@ -158,6 +162,8 @@ func TestArmedRepositoriesBite(t *testing.T) {
 
 // Whatever an agent does with git in its checkout stays there.
 func TestGitInTheCheckoutDoesNotReachTheUser(t *testing.T) {
+	r := userRepo(t, sample)
+	before := state(t, r.Dir)
 	for _, script := range []string{
 		"git checkout -q -b main; git commit -q --allow-empty -m x; git branch other; git tag v1; git stash -q -u || true",
 		"git config user.name evil; git config core.hooksPath /tmp; git config --worktree core.bare true || true; git remote add origin /nowhere",
@@ -171,8 +177,7 @@ func TestGitInTheCheckoutDoesNotReachTheUser(t *testing.T) {
 	} {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
-			r, s := made(t)
-			before := state(t, r.Dir)
+			s := makeAt(t, apart(t, r))
 			agent(t, s, script)
 			_, err := s.Changes(t.Context(), patch.Limits{})
 			must(t, err)
@@ -182,6 +187,26 @@ func TestGitInTheCheckoutDoesNotReachTheUser(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A checkout may live inside the user's: a git that does not find the one does
+// not find the other either.
+func TestCheckoutInsideTheUsersRepository(t *testing.T) {
+	r := userRepo(t, with(sample, files{".gitignore": "/runs/\n"}))
+	gitDir := filepath.Join(r.Dir, ".git")
+	before := state(t, gitDir)
+	s := makeAt(t, scratch.Spec{Repo: r.Dir, Dir: filepath.Join(r.Dir, "runs", "scratch")})
+	agent(t, s, "rm .git/HEAD; ! git add -A; ! git commit -q -am x; rm -rf .git; ! git add -A; ! git config user.name evil; ! git branch evil")
+	if state(t, gitDir) != before {
+		t.Error("the user's repository has changed")
+	}
+	if diff := changes(t, s); diff != "" {
+		t.Errorf("changes:\n%s", diff)
+	}
+	if got := shell(t, r.Dir, "git status --porcelain"); got != "" {
+		t.Errorf("status of the user's: %s", got)
+	}
+	must(t, s.Remove(t.Context()))
 }
 
 // A process that the agent left behind goes on while changes are looked for:

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/scratch"
@@ -189,6 +190,39 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	if state(t, r.Dir) != before {
 		t.Error("the user's repository has changed")
 	}
+}
+
+// The git that a killed worker left at work keeps the next one out until it has
+// ended.
+func TestOrphanedGitIsWaitedFor(t *testing.T) {
+	r := userRepo(t, sample)
+	j := job{beside(r), head(t, r)}
+	bin := t.TempDir()
+	real := need.Program(t, "git")
+	script := fmt.Sprintf("#!/bin/sh\ncase $1 in read-tree) : >'%[1]s/started'; while [ ! -e '%[1]s/go' ]; do sleep 0.01; done;; esac\nexec '%[2]s' \"$@\"\n", bin, real)
+	must(t, os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755))
+	cmd := j.process(t, "PATH="+bin+":"+os.Getenv("PATH"))
+	cmd.Stderr = nil // the orphan would hold a pipe
+	must(t, cmd.Start())
+	for ctx := t.Context(); ; {
+		if _, err := os.Stat(filepath.Join(bin, "started")); err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatal("git was never started")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	must(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	s := open(t, j.Spec)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := s.Make(ctx, j.Commit); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("make beside the orphan: %v", err)
+	}
+	must(t, os.WriteFile(filepath.Join(bin, "go"), nil, 0o644))
+	j.finish(t)
 }
 
 // A deadline kills git itself, wherever it is: its locks and half-written files stay.

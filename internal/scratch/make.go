@@ -45,7 +45,7 @@ func (s *Scratch) make(ctx context.Context, held *os.File, commit run.Commit) er
 		return err
 	}
 	common := strings.TrimSuffix(string(out), "\n")
-	if err := s.clear(); err != nil {
+	if err := errors.Join(s.fence(), s.clear()); err != nil {
 		return err
 	}
 	failpoint.Hit("scratch.after-clear")
@@ -62,6 +62,13 @@ func (s *Scratch) make(ctx context.Context, held *os.File, commit run.Commit) er
 	}
 	failpoint.Hit("scratch.after-mark")
 	return nil
+}
+
+// fence keeps a git that no longer finds the checkout's repository from looking
+// further up, where the user's may be: at a file of this name that names none it
+// gives up.
+func (s *Scratch) fence() error {
+	return os.WriteFile(s.path(fenceName), []byte("gitdir: none\n"), 0o600)
 }
 
 // clear removes what is there, the mark first.
@@ -170,10 +177,10 @@ func (s *Scratch) mark(commit run.Commit) error {
 	return err
 }
 
-// small is what a small regular file holds, without the line feed at its end;
+// small is what a regular file of no great size holds, without the line feed at its end;
 // empty when it is anything else.
 func small(name string) string {
-	const most = 1 << 20
+	const most = 16 << 20
 	fi, err := os.Lstat(name)
 	if err != nil || !fi.Mode().IsRegular() || fi.Size() > most {
 		return ""

@@ -48,10 +48,9 @@ func TestAtHome(t *testing.T) {
 	r := userRepo(t, sample)
 	write(t, r.Dir, files{"main.go": "package main\n"})
 	commitAll(t, r, "second")
-	must(t, os.WriteFile(filepath.Join(r.Dir, ".git", "info", "exclude"), []byte("private\n"), 0o644))
+	write(t, r.Dir, files{".git/info/exclude": "private\n"})
 	before := state(t, r.Dir)
-	s := open(t, beside(r))
-	must(t, s.Make(t.Context(), head(t, r)))
+	s := makeAt(t, beside(r))
 	write(t, s.WorkDir(), files{"private": "x"})
 	for _, tt := range []struct{ what, script, want string }{
 		{"the history is there", "git log --format=%s", "second\nbase\n"},
@@ -81,44 +80,44 @@ func TestAtHome(t *testing.T) {
 // repositories are the forms in which a user may have one.
 var repositories = []struct {
 	name string
-	make func(t *testing.T) scratch.Spec
+	make func(t *testing.T) git.Repo
 }{
-	{"SHA-256", func(t *testing.T) scratch.Spec {
-		return beside(userRepo(t, sample, "--object-format=sha256"))
+	{"SHA-256", func(t *testing.T) git.Repo {
+		return userRepo(t, sample, "--object-format=sha256")
 	}},
-	{"a linked work tree", func(t *testing.T) scratch.Spec {
+	{"a linked work tree", func(t *testing.T) git.Repo {
 		r := userRepo(t, sample)
 		linked := git.Repo{Dir: filepath.Join(filepath.Dir(r.Dir), "linked")}
 		runGit(t, r, "worktree", "add", "-q", "-b", "linked", linked.Dir)
-		return beside(linked)
+		return linked
 	}},
-	{"a bare one", func(t *testing.T) scratch.Spec {
+	{"a bare one", func(t *testing.T) git.Repo {
 		r := userRepo(t, sample)
-		return beside(cloned(t, r, "--bare"))
+		return cloned(t, r, "--bare")
 	}},
-	{"a shallow clone", func(t *testing.T) scratch.Spec {
+	{"a shallow clone", func(t *testing.T) git.Repo {
 		r := userRepo(t, files{"gone": "x"})
 		runGit(t, r, "rm", "-q", "gone")
 		write(t, r.Dir, sample)
 		commitAll(t, r, "second")
-		return beside(cloned(t, r, "--depth=1 --no-local"))
+		return cloned(t, r, "--depth=1 --no-local")
 	}},
-	{"one that borrows objects itself", func(t *testing.T) scratch.Spec {
+	{"one that borrows objects itself", func(t *testing.T) git.Repo {
 		c := cloned(t, userRepo(t, sample), "--shared")
 		_, err := os.Stat(filepath.Join(c.Dir, ".git", "objects", "info", "alternates"))
 		must(t, err)
-		return beside(c)
+		return c
 	}},
-	{"one whose path has a line feed and quotes", func(t *testing.T) scratch.Spec {
+	{"one whose path has a line feed and quotes", func(t *testing.T) git.Repo {
 		r := userRepo(t, sample)
 		odd := git.Repo{Dir: filepath.Join(filepath.Dir(r.Dir), "line\nfeed \"ü\"")}
 		must(t, os.Rename(r.Dir, odd.Dir))
-		return beside(odd)
+		return odd
 	}},
-	{"one that is packed", func(t *testing.T) scratch.Spec {
+	{"one that is packed", func(t *testing.T) git.Repo {
 		r := userRepo(t, sample)
 		runGit(t, r, "repack", "-q", "-a", "-d")
-		return beside(r)
+		return r
 	}},
 }
 
@@ -134,11 +133,10 @@ func TestFormsOfRepositories(t *testing.T) {
 	for _, tt := range repositories {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			spec := tt.make(t)
-			r := git.Repo{Dir: spec.Repo}
-			before := state(t, spec.Repo)
-			s := open(t, spec)
-			must(t, s.Make(t.Context(), head(t, r)))
+			spec := apart(t, tt.make(t))
+			all := filepath.Dir(spec.Repo) // with what it is a clone or a work tree of
+			before := state(t, all)
+			s := makeAt(t, spec)
 			wantTree(t, s.WorkDir(), sample)
 			if got := agent(t, s, "git status --porcelain; git fsck --no-dangling --no-progress; git log --format=%s | wc -l"); got != "1\n" {
 				t.Errorf("status, check and length of history: %q", got)
@@ -147,7 +145,7 @@ func TestFormsOfRepositories(t *testing.T) {
 			agent(t, s, "git add -A; git commit -q -m work; git gc -q --prune=now")
 			wantTree(t, s.WorkDir(), with(sample, files{"main.go": "changed\n", "new.txt": "new\n"}))
 			wantApplied(t, s, spec, with(sample, files{"main.go": "changed\n", "new.txt": "new\n"}))
-			if state(t, spec.Repo) != before {
+			if state(t, all) != before {
 				t.Error("the user's repository has changed")
 			}
 		})
@@ -158,8 +156,7 @@ func TestPrefix(t *testing.T) {
 	r := userRepo(t, with(sample, files{"lib/.gitignore": "*.log\n"}))
 	spec := beside(r)
 	spec.Prefix = "lib/a"
-	s := open(t, spec)
-	must(t, s.Make(t.Context(), head(t, r)))
+	s := makeAt(t, spec)
 	if want := filepath.Join(spec.Dir, "tree", "lib", "a"); s.WorkDir() != want {
 		t.Errorf("works in %s, want %s", s.WorkDir(), want)
 	}
@@ -173,8 +170,7 @@ func TestPrefixThatTheCommitDoesNotHave(t *testing.T) {
 	r := userRepo(t, sample)
 	spec := beside(r)
 	spec.Prefix = "not/there"
-	s := open(t, spec)
-	must(t, s.Make(t.Context(), head(t, r)))
+	s := makeAt(t, spec)
 	write(t, s.WorkDir(), files{"new.txt": "new\n"})
 	wantApplied(t, s, spec, files{"new.txt": "new\n"})
 }
@@ -216,8 +212,7 @@ func TestMakeKeepsTheDirectory(t *testing.T) {
 	r := userRepo(t, sample)
 	spec := beside(r)
 	spec.Prefix = "lib/a"
-	s := open(t, spec)
-	must(t, s.Make(t.Context(), head(t, r)))
+	s := makeAt(t, spec)
 	before, err := os.Stat(s.WorkDir())
 	must(t, err)
 	must(t, s.Make(t.Context(), head(t, r)))
@@ -252,8 +247,7 @@ func withAttributes(t *testing.T) git.Repo {
 
 func TestMakeConvertsAsACheckout(t *testing.T) {
 	r := withAttributes(t)
-	s := open(t, beside(r))
-	must(t, s.Make(t.Context(), head(t, r)))
+	s := makeAt(t, beside(r))
 	got := tree(t, s.WorkDir())
 	for name, want := range map[string]string{
 		"a.txt": "a\n", "win.bat": "a\r\nb\r\n", "crlf.txt": "a\r\nb\r\n", "crlf.auto": "a\r\nb\r\n", "x.psd": "version https://git-lfs\n",
@@ -366,12 +360,13 @@ func deep(t *testing.T, dir string, n int) {
 }
 
 func TestMakeMends(t *testing.T) {
+	r := userRepo(t, sample)
+	before := state(t, r.Dir)
 	for _, tt := range damage {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r, s := made(t)
-			spec := beside(r)
-			before := state(t, r.Dir)
+			spec := apart(t, r)
+			s := makeAt(t, spec)
 			tt.do(t, spec.Dir)
 			if _, ok := s.Made(); ok != tt.made {
 				t.Errorf("made: %t, want %t", ok, tt.made)
@@ -400,17 +395,26 @@ func TestMakeMends(t *testing.T) {
 // its times: nobody has changed it. Here the index says that there were more.
 func TestFileThatAPowerCutEmptied(t *testing.T) {
 	r, s := made(t)
-	name := filepath.Join(beside(r).Dir, "shadow", "index")
-	text, err := os.ReadFile(name)
-	must(t, err)
-	const beforePath, size = 62, 36 // of an entry: bytes before its path, and where its size is
-	at := bytes.Index(text, []byte("README.md\x00")) - beforePath + size
-	binary.BigEndian.PutUint32(text[at:], 999)
-	sum := sha1.Sum(text[:len(text)-sha1.Size])
-	must(t, os.WriteFile(name, append(text[:len(text)-sha1.Size], sum[:]...), 0o600))
+	reindex(t, beside(r), "README.md", func(e []byte) { binary.BigEndian.PutUint32(e[36:], 999) })
 	later := time.Now().Add(time.Hour)
 	must(t, os.Chtimes(filepath.Join(beside(r).Dir, "made"), later, later)) // long after the files
 	if _, err := s.Changes(t.Context(), patch.Limits{}); !errors.Is(err, scratch.ErrNotMade) {
 		t.Errorf("error %v, want %v", err, scratch.ErrNotMade)
 	}
+	if _, ok := s.Made(); ok {
+		t.Error("still made")
+	}
+}
+
+// reindex alters what our index says of a file: the 62 bytes before its path.
+func reindex(t *testing.T, spec scratch.Spec, path string, alter func(entry []byte)) {
+	t.Helper()
+	name := filepath.Join(spec.Dir, "shadow", "index")
+	text, err := os.ReadFile(name)
+	must(t, err)
+	text = text[:len(text)-sha1.Size]
+	at := bytes.Index(text, []byte(path+"\x00"))
+	alter(text[at-62 : at])
+	sum := sha1.Sum(text)
+	must(t, os.WriteFile(name, append(text, sum[:]...), 0o600))
 }

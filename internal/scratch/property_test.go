@@ -152,8 +152,7 @@ func TestChangesOfAnyEditsMakeThemAgain(t *testing.T) {
 			r := userRepo(t, content)
 			spec := beside(r)
 			spec.Prefix = prefix
-			s := open(t, spec)
-			must(t, s.Make(t.Context(), head(t, r)))
+			s := makeAt(t, spec)
 			w, on := runTree(t, spec, head(t, r))
 			stored := regular(t, w, head(t, r))
 			m := &random{dir: s.WorkDir(), base: base}

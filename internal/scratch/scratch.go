@@ -42,6 +42,7 @@ const (
 	shadowName = "shadow" // our git directory for it
 	stageName  = "stage"  // copies of the files that Changes shows to git
 	madeName   = "made"   // the commit that the checkout is whole of
+	fenceName  = ".git"   // no repository; see fence
 	lockName   = "lock"
 )
 
@@ -101,7 +102,7 @@ func (s *Scratch) erase() error {
 	}
 	defer root.Close()
 	failpoint.Hit("scratch.before-remove")
-	for _, name := range []string{madeName, treeName, shadowName, stageName, lockName} {
+	for _, name := range []string{madeName, treeName, shadowName, stageName, fenceName, lockName} {
 		if err := removeAll(root, name); err != nil {
 			return err
 		}

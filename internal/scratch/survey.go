@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	maxNames = 1 << 18 // names that are looked at beside those of the commit
-	maxPath  = 1024    // bytes of a path that is looked at, as package patch has it
-	maxRules = 1 << 20 // bytes of a .gitignore or .gitattributes
+	maxNames = 1 << 18  // names that are looked at beside those of the commit
+	maxPath  = 1024     // bytes of a path that is looked at, as package patch has it
+	maxRules = 16 << 20 // bytes of a .gitignore or .gitattributes
 )
 
 const noDirectory = "the directory cannot be read"
@@ -93,9 +93,14 @@ func (v *survey) directory(dir string) error {
 	}
 	v.names -= len(items)
 	for _, it := range items {
-		if dir != "." && path.Base(it.path) == ".git" {
+		switch name := path.Base(it.path); {
+		case name == ".git" && dir != ".":
 			v.pass(dir, "it is a repository of its own")
 			return nil
+		case it.regular() && (name == ".gitignore" || name == ".gitattributes"):
+			if err := v.rules(it); err != nil {
+				return err
+			}
 		}
 	}
 	for _, it := range items {
@@ -106,10 +111,11 @@ func (v *survey) directory(dir string) error {
 	return nil
 }
 
-// pass goes by a directory that is unfit: nothing is said about what is in it.
-func (v *survey) pass(dir, reason string) {
-	v.add(dir, "%s", reason)
-	for _, e := range v.index.below(dir) {
+// pass goes by a name that is unfit: nothing is said about what the commit has
+// below it.
+func (v *survey) pass(name, format string, args ...any) {
+	v.add(name, format, args...)
+	for _, e := range v.index.below(name) {
 		v.seen[e.path] = true
 	}
 }
@@ -117,15 +123,8 @@ func (v *survey) pass(dir, reason string) {
 // meet looks at one name.
 func (v *survey) meet(it item) error {
 	e, tracked := v.index.find(it.path)
-	switch name := path.Base(it.path); {
-	case it.path == ".git":
-		return nil
-	case it.regular() && (name == ".gitignore" || name == ".gitattributes"):
-		if err := v.rules(it); err != nil {
-			return err
-		}
-	}
 	switch {
+	case it.path == ".git": // the checkout's own
 	case len(it.path) > maxPath && !tracked:
 		v.add(it.path, "the name has more than %d bytes", maxPath)
 	case tracked && e.mode == git.ModeGitlink && it.dir():
@@ -179,14 +178,11 @@ func (v *survey) fresh(it item) error {
 	case it.dir():
 		v.next = append(v.next, it.path)
 	case it.symlink():
-		v.add(it.path, "symbolic links cannot be made")
-		v.forget(it.path)
+		v.pass(it.path, "symbolic links cannot be made")
 	case !it.regular():
-		v.add(it.path, "%s cannot be part of a patch", it.what())
-		v.forget(it.path)
+		v.pass(it.path, "%s cannot be part of a patch", it.what())
 	case len(v.index.below(it.path)) > 0:
-		v.add(it.path, "a file is in the place of a directory; move one of them to another name")
-		v.forget(it.path)
+		v.pass(it.path, "a file is in the place of a directory; move one of them to another name")
 	case len(v.added) == v.limits.Files:
 		v.add("", "more than %d files are new", v.limits.Files)
 		return errEnough
@@ -194,13 +190,6 @@ func (v *survey) fresh(it item) error {
 		return v.put(it, &v.added)
 	}
 	return nil
-}
-
-// forget lets nothing be said about what the commit has below name.
-func (v *survey) forget(name string) {
-	for _, e := range v.index.below(name) {
-		v.seen[e.path] = true
-	}
 }
 
 // missing finds what the commit has and the tree has not.

@@ -60,7 +60,7 @@ var unfitting = []struct {
 		{"lib/.gitattributes", "a FIFO cannot be part of a patch"}, {"lib/.gitignore", "a FIFO cannot be part of a patch"}}},
 	{"what git reads are links", sh("ln -sf /dev/zero .gitignore; ln -s /dev/zero .gitattributes; echo x >new.o"), []scratch.Unfit{
 		{".gitattributes", noLink}, {".gitignore", "a symbolic link is in the place of a file"}}},
-	{"what git reads is huge", sh("truncate -s 1T lib/.gitignore"), []scratch.Unfit{{"lib/.gitignore", "the file has 1099511627776 bytes; at most 1048576 are taken"}}},
+	{"what git reads is huge", sh("truncate -s 1T lib/.gitignore"), []scratch.Unfit{{"lib/.gitignore", "the file has 1099511627776 bytes; at most 16777216 are taken"}}},
 	{"a repository is made", sh("git init -q new; touch new/f"), []scratch.Unfit{{"new", nested}}},
 	{"a repository is made around files of the commit", sh("git init -q lib; rm lib/a/one.txt"), []scratch.Unfit{{"lib", nested}}},
 	{"a repository with FIFOs is made", sh("mkdir -p new/.git; mkfifo new/.git/HEAD new/.git/config"), []scratch.Unfit{{"new", nested}}},
@@ -94,11 +94,12 @@ var unfitting = []struct {
 }
 
 func TestUnfit(t *testing.T) {
+	r := userRepo(t, sample)
+	before := state(t, r.Dir)
 	for _, tt := range unfitting {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r, s := made(t)
-			before := state(t, r.Dir)
+			s := makeAt(t, apart(t, r))
 			tt.do(t, s)
 			if tt.want == nil {
 				fi, err := os.Stat(s.WorkDir() + "/main.go")
@@ -119,8 +120,7 @@ func TestUnfitOutsideThePrefix(t *testing.T) {
 	r := userRepo(t, sample)
 	spec := beside(r)
 	spec.Prefix = "lib/a"
-	s := open(t, spec)
-	must(t, s.Make(t.Context(), head(t, r)))
+	s := makeAt(t, spec)
 	agent(t, s, "echo x >one.txt; echo y >../b/deep/x.txt; rm ../../README.md; echo x >../../new; touch ../../main.o; chmod 755 ../../main.go")
 	const why = "it is outside of the directory that can be changed, lib/a"
 	wantUnfit(t, s, patch.Limits{}, scratch.Unfit{Path: "../../README.md", Reason: why}, scratch.Unfit{Path: "../../main.go", Reason: why},
@@ -152,8 +152,7 @@ func TestSubmodules(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := open(t, scratch.Spec{Repo: r.Dir, Dir: t.TempDir() + "/s"})
-			must(t, s.Make(t.Context(), head(t, r)))
+			s := makeAt(t, apart(t, r))
 			agent(t, s, tt.script)
 			if tt.want != nil {
 				wantUnfit(t, s, patch.Limits{}, tt.want...)

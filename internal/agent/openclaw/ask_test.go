@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/coder/websocket"
+
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
@@ -64,6 +66,17 @@ func TestPermission(t *testing.T) {
 	}
 }
 
+func TestAskThatNamesNoRun(t *testing.T) {
+	_, _, l := scripted(t, func(r *job) {
+		r.broadcast("exec.approval.requested", object{"id": "a1", "request": object{"command": "ls", "sessionKey": r.key, "runId": nil}})
+		<-r.ctx.Done()
+	})
+	l.Send("go")
+	if p := agenttest.Next[agent.Permission](l); p.CallID != "a1" {
+		t.Errorf("%+v", p)
+	}
+}
+
 func TestTwoAsksOfOneCall(t *testing.T) {
 	g, s, l := scripted(t, func(r *job) {
 		first, second := make(chan string, 1), make(chan string, 1)
@@ -90,26 +103,27 @@ func TestTwoAsksOfOneCall(t *testing.T) {
 func TestAsksThatAreWithdrawn(t *testing.T) {
 	for name, test := range map[string]struct {
 		life int
-		play func(*job)
+		then func(*job)
 	}{
-		"its time is over": {30, func(r *job) { <-r.ctx.Done() }},
+		"its time is over": {30, func(*job) {}},
 		"another client answers it": {60_000, func(r *job) {
 			r.broadcast("exec.approval.resolved", object{"id": "a1", "decision": "deny"})
-			<-r.ctx.Done()
 		}},
 		"the turn ends":          {60_000, func(r *job) { r.chatEvent("final", object{}) }},
-		"the connection is lost": {60_000, func(r *job) { r.drop(1012, "service restart") }},
+		"the connection is lost": {60_000, func(r *job) { r.drop(websocket.StatusServiceRestart, "") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := startGateway(t, nil)
 			g.life = test.life
 			g.play = func(r *job) {
 				r.request("a1", "c1", "touch ok.txt")
-				test.play(r)
+				<-r.ctx.Done()
 			}
 			s, l := g.start(t, g.options(t))
 			l.Send("go")
-			if p, w := agenttest.Next[agent.Permission](l), agenttest.Next[agent.Withdrawn](l); p.CallID != "c1" || w.CallID != "c1" {
+			p := agenttest.Next[agent.Permission](l)
+			test.then(g.sessions[s.ID()].run)
+			if w := agenttest.Next[agent.Withdrawn](l); p.CallID != "c1" || w.CallID != "c1" {
 				t.Errorf("%+v, %+v", p, w)
 			}
 			if err := s.Decide(t.Context(), agent.Decision{CallID: "c1", Verdict: agent.Allow}); !errors.Is(err, agent.ErrNotPending) {

@@ -14,9 +14,9 @@ type asks struct {
 
 // ask is one of them.
 type ask struct {
-	id       string // the gateway's
-	call     string // the tool call, by which it is decided
-	deciding bool   // a decision is on its way: nobody waits any more
+	id       string      // the gateway's
+	call     string      // the tool call, by which it is decided
+	deciding bool        // a decision is on its way: nobody waits any more
 	expiry   *time.Timer // nil: not yet
 }
 

@@ -73,9 +73,9 @@ func classify(err error) error {
 
 // trouble is what a chat event says of a run that failed.
 type trouble struct {
-	Message string `json:"errorMessage"`
-	Kind    string `json:"errorKind"`
-	Detail  struct {
+	Text   string `json:"errorMessage"`
+	Kind   string `json:"errorKind"`
+	Detail struct {
 		Reason  string `json:"failoverReason"`
 		Status  int    `json:"httpStatus"`
 		Preview string `json:"providerErrorMessagePreview"`
@@ -102,7 +102,7 @@ var meanings = map[string]provider.Error{
 // err is the failure. A word comes before the status, since it is more
 // specific, and what nobody has a word for may go better the next time.
 func (t trouble) err(now time.Time) *provider.Error {
-	text := strings.TrimSpace(strings.TrimPrefix(t.Message, "⚠️"))
+	text := strings.TrimSpace(strings.TrimPrefix(t.Text, "⚠️"))
 	if t.Detail.Preview != "" {
 		text += ": " + t.Detail.Preview
 	}

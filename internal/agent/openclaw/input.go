@@ -30,6 +30,7 @@ func (s *session) Send(ctx context.Context, text string) error {
 		_ = s.halt(ctx) // ctx.Err() is what there is to say
 	}
 	if err != nil && s.dropped(t) {
+		s.withdraw()
 		return classify(err)
 	}
 	return nil
@@ -49,16 +50,15 @@ func (s *session) begin(text string) (t *turn, message string, err error) {
 	return t, plain(s.terms.dir, t.system, text), nil
 }
 
-// dropped takes back a turn that did not begin. One that has ended meanwhile
+// dropped takes back a turn that did not begin; one that has ended meanwhile
 // did.
 func (s *session) dropped(t *turn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.turn != t || t.ending {
-		return false
+	if s.turn == t && !t.ending {
+		s.turn, s.system = nil, t.system
 	}
-	s.turn, s.system = nil, t.system
-	return true
+	return !t.ending
 }
 
 // Decide answers a request. The gateway has no words for a reason, and none

@@ -1,5 +1,5 @@
 // Package openclaw attaches to an OpenClaw gateway that runs already (facts:
-// ACP, OpenClaw, pi, section 3; protocol 4). A session is one of the gateway's
+// acp-openclaw-pi, sections 3 and 5; protocol 4). A session is one of the gateway's
 // own under a key that begins with ours; it has no process here, and the
 // gateway keeps it. The gateway asks about commands only: files are held by
 // the permission mode of the session, which this package sets and which every
@@ -7,6 +7,7 @@
 package openclaw
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -146,15 +147,10 @@ func (a adapter) connect(ctx context.Context, env []string) (*conn, error) {
 // address is where the gateway is: what a session's own variables say, then
 // the configuration, then our environment.
 func (a adapter) address(env []string) (address, error) {
-	first := func(values ...string) string {
-		i := slices.IndexFunc(values, func(v string) bool { return v != "" })
-		if i < 0 {
-			return ""
-		}
-		return values[i]
-	}
-	at := first(variable(env, URLVariable), a.URL, variable(a.Environ, URLVariable), DefaultURL)
-	return newAddress(at, first(variable(env, TokenVariable), a.Token, variable(a.Environ, TokenVariable)))
+	return newAddress(
+		cmp.Or(variable(env, URLVariable), a.URL, variable(a.Environ, URLVariable), DefaultURL),
+		cmp.Or(variable(env, TokenVariable), a.Token, variable(a.Environ, TokenVariable)),
+	)
 }
 
 // variable is the value of the last entry of that name.

@@ -42,7 +42,7 @@ func (s *session) handle(f frame) {
 		}
 	case "exec.approval.requested":
 		var a approval
-		if t := s.current(f.Payload, &a, &a.Request.Run); t != nil && a.Request.Session == s.ID() {
+		if t := s.underway(); t != nil && json.Unmarshal(f.Payload, &a) == nil && a.of(s.ID(), t.run) {
 			s.asked(t, a)
 		}
 	case "exec.approval.resolved":
@@ -77,14 +77,22 @@ func (s *session) chat(t *turn, e chatEvent, payload json.RawMessage) {
 		s.put(t.chat(e, payload))
 		return
 	}
-	s.mu.Lock()
-	t.ending = true
-	s.mu.Unlock()
+	if !s.ends(t) {
+		return
+	}
 	if o.rest != "" {
 		s.put(agent.Text{Text: o.rest})
 	}
 	s.withdraw()
 	s.work.Go(func() { s.finish(t, o) })
+}
+
+// ends marks a turn whose run has ended, unless Send has taken it back.
+func (s *session) ends(t *turn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.ending = s.turn == t
+	return t.ending
 }
 
 // finish ends a turn once its figures are known. The next one may begin as

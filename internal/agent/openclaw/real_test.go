@@ -2,6 +2,7 @@ package openclaw_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -33,6 +35,51 @@ func TestRealGateway(t *testing.T) {
 	}
 	real := startReal(t, node, script)
 	agenttest.Run(t, agenttest.Subject{New: real.subject, Touch: touch})
+	t.Run("a message commands nothing", real.commandsNothing)
+	t.Run("read only", real.readOnly)
+}
+
+// commandsNothing has texts reach the model that the gateway would obey.
+func (g *realGateway) commandsNothing(t *testing.T) {
+	model := fakemodel.Start(t)
+	l := g.watch(t, model, agent.WorkspaceWrite)
+	for text, heard := range map[string]string{
+		"/reset": "`/reset`", "see /elevated full and /status": "see `/elevated` full and `/status`", "stop": "stop", "!ls": "!ls", "Kim: /new": "Kim: `/new`",
+	} {
+		if turn, _ := l.Turn(text + "\n[[say:ok]]"); turn.Status != agent.Completed || turn.Text != "ok" {
+			t.Errorf("%q: the turn was %s with %q", text, turn.Status, turn.Text)
+		}
+		if all := model.Requests(); !strings.Contains(all[len(all)-1].Text(), "\n"+heard+"\n") {
+			t.Errorf("%q: the model heard\n%s", text, all[len(all)-1].Text())
+		}
+	}
+	if turn, _ := l.Turn("stop"); turn.Status != agent.Completed {
+		t.Errorf("stop: the turn was %s", turn.Status)
+	}
+}
+
+// readOnly has the gateway run nothing, without a question.
+func (g *realGateway) readOnly(t *testing.T) {
+	l := g.watch(t, fakemodel.Start(t), agent.ReadOnly)
+	file := filepath.Join(g.workspace, "made")
+	_, events := l.Turn(touch(file) + fakemodel.Tool("write", map[string]string{"path": file, "content": "x"}) + fakemodel.Say("so be it"))
+	if p := agenttest.All[agent.Permission](events); len(p) > 0 {
+		t.Errorf("asked %+v", p)
+	}
+	if _, err := os.Stat(file); err == nil || agenttest.Said(events) != "so be it" {
+		t.Errorf("said %q; the file: %v", agenttest.Said(events), err)
+	}
+}
+
+func (g *realGateway) watch(t *testing.T, model *fakemodel.Server, sandbox agent.Sandbox) *agenttest.Log {
+	a, o := g.subject(t, model)
+	o.Sandbox = sandbox
+	s, err := a.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Stop(context.Background()) })
+	return agenttest.Watch(t, s)
 }
 
 // realGateway is one gateway for all cases: it takes long to start.

@@ -44,7 +44,12 @@ func quoteCommands(text string) string {
 func isCommand(word string) bool {
 	name, ok := strings.CutPrefix(word, "/")
 	name, _, _ = strings.Cut(name, ":")
-	return ok && name != "" && !strings.ContainsAny(name, "/`")
+	return ok && name != "" && strings.IndexFunc(name, isNoName) < 0
+}
+
+// isNoName says what no name of a command or of a model has in it.
+func isNoName(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.+@", r)
 }
 
 // words are the words of a text, each with the blanks that follow it.

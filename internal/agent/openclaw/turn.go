@@ -2,7 +2,6 @@ package openclaw
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"time"
 
@@ -112,9 +111,6 @@ func aborted(reason string) (agent.TurnStatus, error) {
 	return agent.Interrupted, nil
 }
 
-// doubled are the streams that say again what chat says.
-var doubled = []string{"run_status"}
-
 // stream returns what an event of the run tells; nil when it tells nothing new.
 func (t *turn) stream(e streamEvent, frame json.RawMessage) agent.Event {
 	switch e.Stream {
@@ -131,14 +127,13 @@ func (t *turn) stream(e streamEvent, frame json.RawMessage) agent.Event {
 		if json.Unmarshal(e.Data, &data) == nil {
 			return agent.Usage{Tokens: agent.Tokens{Output: data.OutputTokens}}
 		}
+	case "run_status":
+		return nil // chat says it as well
 	case "lifecycle":
 		var data struct{ Phase string }
 		if json.Unmarshal(e.Data, &data) == nil && data.Phase != "" {
 			return agent.Notice{Name: data.Phase, Data: e.Data, Stall: data.Phase == "waiting-approval"}
 		}
-	}
-	if slices.Contains(doubled, e.Stream) {
-		return nil
 	}
 	return agent.Raw{Frame: frame}
 }

@@ -214,6 +214,7 @@ func TestMessages(t *testing.T) {
 		"a command behind the name of one": {"Kim: /reset", "Kim: `/reset`"},
 		"nothing but blanks":               {" \n", " \n"},
 		"a slash at the end":               {"a /", "a /"},
+		"what only looks like a command":   {`{"path": /x"}, /* or */ /(a|b)/`, `{"path": /x"}, /* or */ /(a|b)/`},
 	} {
 		l.Turn(test.text)
 		message, _ := g.last(t, "chat.send")["message"].(string)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What we are to the gateway (facts: section 3.2). No administrator: it could
+// What we are to the gateway (facts: acp-openclaw-pi, section 3.2). No administrator: it could
 // widen what a session may do.
 const (
 	protocol   = 4
@@ -146,6 +146,12 @@ type approval struct {
 	} `json:"request"`
 	CreatedAtMs int64 `json:"createdAtMs"`
 	ExpiresAtMs int64 `json:"expiresAtMs"`
+}
+
+// of says whether the request is one of a run in a session, as far as it names
+// the run.
+func (a approval) of(session, run string) bool {
+	return a.Request.Session == session && (a.Request.Run == "" || a.Request.Run == run)
 }
 
 // life is how long the request waits: half an hour where it does not say.

@@ -1,0 +1,34 @@
+package scratch
+
+import (
+	"context"
+	"os"
+
+	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/patch"
+)
+
+// Base is the tree that changes are proved on.
+func (s *Scratch) Base(ctx context.Context) (patch.Tree, func() error, error) {
+	index, err := s.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	objects := git.NewObjects(git.Repo{Dir: s.path(shadowName), GitDir: s.path(shadowName)})
+	return base{ctx: ctx, index: index, prefix: s.spec.Prefix, objects: objects, most: 64 << 20}, objects.Close, nil
+}
+
+// OpenFile and ListDir are how the tree is read, when something else has taken the place
+// of what was looked at.
+func OpenFile(tree *os.Root, name string) error {
+	f, _, err := open(tree, name)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func ListDir(tree *os.Root, name string) error {
+	_, err := list(tree, name, 10)
+	return err
+}
