@@ -34,7 +34,9 @@ type site struct {
 	runs     *rundir.Store
 	acts     *activities.Activities
 	provider *scripted
-	opened   error // instead of a provider
+	opened   error             // instead of a provider
+	agent    provider.Provider // instead of both, when there is one
+	pool     *session.Pool
 }
 
 func newSite(t testing.TB) *site {
@@ -43,7 +45,8 @@ func newSite(t testing.TB) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{t: t, repo: filepath.Join(dir, "repo"), provider: &scripted{}}
+	s := &site{t: t, repo: filepath.Join(dir, "repo"), provider: &scripted{}, pool: session.NewPool(0)}
+	t.Cleanup(s.pool.Close)
 	if s.runs, err = rundir.Open(filepath.Join(dir, "runs")); err != nil {
 		t.Fatal(err)
 	}
@@ -57,8 +60,13 @@ func newSite(t testing.TB) *site {
 	s.base = run.Commit(s.git("rev-parse", "HEAD"))
 	environ := []string{"MODEL_KEY=" + secret, "LET_THROUGH=yes"}
 	s.acts, err = activities.New(activities.Config{
-		Runs: s.runs, Redact: redact.New(environ), Agents: session.NewPool(0), Survey: noAgents,
-		Open: func(spec, dir string, log io.Writer) (provider.Provider, error) { return s.provider, s.opened },
+		Runs: s.runs, Redact: redact.New(environ), Agents: s.pool, Survey: noAgents,
+		Open: func(spec, dir string, log io.Writer) (provider.Provider, error) {
+			if s.agent != nil {
+				return s.agent, nil
+			}
+			return s.provider, s.opened
+		},
 		LookupEnv: func(name string) (string, bool) {
 			if name == "PATH" {
 				return os.LookupEnv("PATH")

@@ -95,10 +95,19 @@ func input(role run.Role) prompt.In {
 // One golden file a role, so that a change of the texts shows in review:
 // go test ./internal/prompt -update
 func TestGolden(t *testing.T) {
+	prompts := map[string]prompt.In{}
 	for _, role := range run.Roles {
-		t.Run(string(role), func(t *testing.T) {
-			got := prompt.Build(input(role)).Flatten()
-			name := filepath.Join("testdata", string(role)+".golden.md")
+		prompts[string(role)] = input(role)
+	}
+	for _, role := range []run.Role{run.Developer, run.Fixer} {
+		in := input(role)
+		in.Edits = true
+		prompts["agent-"+string(role)] = in
+	}
+	for who, in := range prompts {
+		t.Run(who, func(t *testing.T) {
+			got := prompt.Build(in).Flatten()
+			name := filepath.Join("testdata", who+".golden.md")
 			if *update {
 				if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -109,7 +118,7 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got != string(want) {
-				t.Errorf("the prompt of the %s differs from %s; run with -update and review the difference", role, name)
+				t.Errorf("the prompt of the %s differs from %s; run with -update and review the difference", who, name)
 			}
 		})
 	}

@@ -61,6 +61,13 @@ func (f *Fake) Ran() []string {
 	return slices.Clone(f.ran)
 }
 
+// Living is how many sessions have not been stopped and have not crashed.
+func (f *Fake) Living() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.living)
+}
+
 // Crash ends every living session as if its process had been killed.
 func (f *Fake) Crash() {
 	f.mu.Lock()

@@ -1,0 +1,120 @@
+package run_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+func asking(call string) run.Permission {
+	return run.Permission{CallID: call, Tool: "Bash", Digest: run.DigestOf([]byte(call)), Title: "make"}
+}
+
+// working is a run whose developer is at work.
+func working(t *testing.T) *run.Snapshot {
+	t.Helper()
+	s := fresh(t, 3)
+	told(t, s, begin, planned, begin)
+	return s
+}
+
+func TestPermissionBindsOneCallOfOneToolAtOneGate(t *testing.T) {
+	s := working(t)
+	base := s.Ask(asking("call-1"))
+	for name, change := range map[string]func(*run.Permission, *run.Snapshot){
+		"another input":        func(p *run.Permission, _ *run.Snapshot) { p.Digest = run.DigestOf([]byte("rm")) },
+		"another call":         func(p *run.Permission, _ *run.Snapshot) { p.CallID = "call-2" },
+		"another attempt":      func(p *run.Permission, _ *run.Snapshot) { p.Attempt = 2 },
+		"a later gate":         func(_ *run.Permission, s *run.Snapshot) { s.Gates++ },
+		"another run":          func(_ *run.Permission, s *run.Snapshot) { s.Input.RunID = "r2" },
+		"a patch of that name": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := working(t)
+			p := asking("call-1")
+			if change == nil {
+				if d := run.ApprovalDigest("r1", p.Digest, s.Head, 1); d == base.Digest {
+					t.Error("a permission has the digest of a patch's approval")
+				}
+				return
+			}
+			change(&p, s)
+			if got := s.Ask(p); got.ApprovalID == base.ApprovalID || got.Digest == base.Digest {
+				t.Errorf("%s fits as well", got.ApprovalID)
+			}
+		})
+	}
+}
+
+func TestPermissionIsAskedOnlyWhileADeveloperOrAFixerWorks(t *testing.T) {
+	for name, there := range map[string]func(t *testing.T) *run.Snapshot{
+		"before the run":     func(t *testing.T) *run.Snapshot { return run.New(input(3)) },
+		"while the plan is":  func(t *testing.T) *run.Snapshot { s := fresh(t, 3); told(t, s, begin); return s },
+		"at the gate":        func(t *testing.T) *run.Snapshot { s := working(t); told(t, s, produced); return s },
+		"while checks run":   func(t *testing.T) *run.Snapshot { s := working(t); told(t, s, noop, begin); return s },
+		"while another asks": func(t *testing.T) *run.Snapshot { s := working(t); told(t, s, s.Ask(asking("x"))); return s },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := there(t)
+			if err := s.Apply(s.Event(start, s.Ask(asking("call-1")))); err == nil {
+				t.Error("it is asked for")
+			}
+		})
+	}
+	s := working(t)
+	told(t, s, produced)
+	patch := s.Request()
+	s = working(t)
+	if err := s.Apply(s.Event(start, patch)); err == nil {
+		t.Error("an approval of a patch is asked for while the developer works")
+	}
+}
+
+func TestDecisionOnAPermission(t *testing.T) {
+	s := working(t)
+	told(t, s, s.Ask(asking("call-1")))
+	id := s.State.PendingApprovalID
+	if s.State.Status != run.AwaitingApproval || s.Pending().Approval.Summary != "Bash: make" {
+		t.Errorf("%s with %+v", s.State.Status, s.Pending().Approval)
+	}
+	for name, tc := range map[string]struct {
+		d    run.Decision
+		fits bool
+	}{
+		"yes":                     {run.Decision{ApprovalID: id, Decision: run.Approve}, true},
+		"yes, for the session":    {run.Decision{ApprovalID: id, Decision: run.Approve, Session: true}, true},
+		"no":                      {run.Decision{ApprovalID: id, Decision: run.Reject}, true},
+		"no, and it ends the run": {run.Decision{ApprovalID: id, Decision: run.Reject, Final: true}, true},
+		"no, for the session":     {run.Decision{ApprovalID: id, Decision: run.Reject, Session: true}, false},
+		"yes to nothing":          {run.Decision{Decision: run.Approve}, false},
+	} {
+		if err := s.Settles(tc.d); (err == nil) != tc.fits {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	told(t, s, run.ApprovalGranted{ApprovalID: id, Session: true})
+	if s.Next != (run.Step{Do: run.Work, Phase: run.Execute}) || len(s.Permits) != 1 || !s.Permits[0].Session {
+		t.Errorf("next is %+v with %+v", s.Next, s.Permits)
+	}
+	told(t, s, produced)
+	told(t, s, s.Request())
+	if err := s.Settles(run.Decision{ApprovalID: s.State.PendingApprovalID, Decision: run.Approve, Session: true}); err == nil {
+		t.Error("the approval of a patch holds for a session")
+	}
+}
+
+func TestPermitsStaySmall(t *testing.T) {
+	s := working(t)
+	for i := range 200 {
+		told(t, s, s.Ask(asking(strings.Repeat("c", 1+i%7))))
+		told(t, s, run.ApprovalRejected{ApprovalID: s.State.PendingApprovalID, Reason: strings.Repeat("no ", 2000)})
+	}
+	size := 0
+	for _, p := range s.Permits {
+		size += len(p.Reason)
+	}
+	if len(s.Permits) == 0 || size > 20<<10 {
+		t.Errorf("%d permits with reasons of %d bytes", len(s.Permits), size)
+	}
+}
