@@ -55,6 +55,7 @@ func (c *cli) input(ctx context.Context, f runFlags) (run.Input, error) {
 	if in.Providers, err = checkProviders(specs, rivals); err != nil {
 		return in, err
 	}
+	c.warnOfCosts(f, append(slices.Collect(maps.Values(specs)), rivals...))
 	if !f.limitGiven && slices.ContainsFunc(slices.AppendSeq(rivals, maps.Values(specs)), catalog.Spec.Agent) {
 		in.Timeouts.Provider = agentLimit
 	}
@@ -75,6 +76,23 @@ func (c *cli) input(ctx context.Context, f runFlags) (run.Input, error) {
 		return in, &usageError{err}
 	}
 	return in, nil
+}
+
+// warnOfCosts names the providers that a budget of money does not bound.
+func (c *cli) warnOfCosts(f runFlags, specs []catalog.Spec) {
+	if f.maxCost == 0 {
+		return
+	}
+	var unknown []string
+	for _, s := range specs {
+		if !s.Costs() && s.Kind != catalog.Replay {
+			unknown = append(unknown, s.String())
+		}
+	}
+	if len(unknown) > 0 {
+		slices.Sort(unknown)
+		fmt.Fprintf(c.err, "starter: what %s costs is not known: --max-cost does not bound it, --max-tokens does\n", strings.Join(slices.Compact(unknown), ", "))
+	}
 }
 
 // branchFree refuses an id whose branch is there: what it holds is not this

@@ -99,24 +99,40 @@ func (s Spec) Open(env Env) (provider.Provider, error) {
 		}), nil
 	case Replay:
 		return replay.New(from(env.Dir, s.Dir), env.Redact), nil
-	case Anthropic:
-		c, err := anthropic.FromEnv(lookupIn(env.Environ), s.Model)
+	case Anthropic, OpenAI:
+		p, err := s.api(env)
 		if err != nil {
 			return nil, fmt.Errorf("open provider %s: %w", s, err)
 		}
-		c.Redact = env.Redact
-		return anthropic.New(c), nil
-	case OpenAI:
-		c, err := openai.FromEnv(lookupIn(env.Environ), s.Model)
-		if err != nil {
-			return nil, fmt.Errorf("open provider %s: %w", s, err)
-		}
-		c.Redact = env.Redact
-		return openai.New(c), nil
+		return p, nil
 	}
 	return session.New(session.Config{
 		Adapter: s.adapter(env), Choice: agent.Choice{Model: s.Model}, Pool: env.Agents, Redact: env.Redact, Log: env.Log,
 	}), nil
+}
+
+// api makes the provider of a model API.
+func (s Spec) api(env Env) (provider.Provider, error) {
+	lookup := lookupIn(env.Environ)
+	prices, _ := lookup(PricesVariable)
+	price, err := priceOf(prices, s.Model)
+	if err != nil {
+		return nil, err
+	}
+	if s.Kind == Anthropic {
+		c, err := anthropic.FromEnv(lookup, s.Model)
+		if err != nil {
+			return nil, err
+		}
+		c.Redact, c.Price = env.Redact, price
+		return anthropic.New(c), nil
+	}
+	c, err := openai.FromEnv(lookup, s.Model)
+	if err != nil {
+		return nil, err
+	}
+	c.Redact, c.Price = env.Redact, price
+	return openai.New(c), nil
 }
 
 // adapter makes the adapter of an agent's spec.

@@ -47,6 +47,12 @@ type Spec struct {
 // Agent says whether an agent works behind the provider.
 func (s Spec) Agent() bool { return slices.Contains(agents, s.Kind) }
 
+// Costs says whether what the provider costs can be known: it reckons it
+// itself, or it has prices.
+func (s Spec) Costs() bool {
+	return s.Kind == Claude || s.Kind == ACP || s.Kind == Anthropic || s.Kind == OpenAI || s.Kind == Command
+}
+
 // Parse reads a spec. The arguments of a command are taken apart as a shell
 // does it, quotes included, and nothing is expanded.
 func Parse(text string) (Spec, error) {
