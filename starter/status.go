@@ -96,6 +96,9 @@ func (c *cli) printStatus(st standingOf) {
 	if n := st.Facts.Usage.TotalTokens; n > 0 {
 		row("tokens", "%d", n)
 	}
+	if n := st.Facts.Usage.Cost; n > 0 {
+		row("cost", "%v", n)
+	}
 	row("began", "%s ago, last event %s ago", c.ago(st.CreatedAt), c.ago(st.UpdatedAt))
 	if e := st.LastError; e != nil {
 		row("last error", "%s %s", story.OneLine(e.Message, 300), s.Dim("("+story.OneLine(e.Code, 40)+")"))
@@ -133,6 +136,9 @@ func (c *cli) printPending(p run.Pending) {
 		c.printf("\n%s  %s\n", c.style().Wait(a.ApprovalID), about)
 		for _, f := range a.Files {
 			c.printf("  %s\n", story.OneLine(f, 160))
+		}
+		for _, o := range a.Choices {
+			c.printf("  or %s, attempt %d by %s: %s, %s\n", c.style().Wait(o.ApprovalID), o.Attempt, story.OneLine(o.Provider, 60), story.OneLine(o.Summary, 160), story.Stat(o.Stat))
 		}
 		for _, r := range a.Reasons {
 			c.printf("  %s %s\n", c.style().Wait("risk:"), story.OneLine(r, 300))

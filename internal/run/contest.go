@@ -84,13 +84,16 @@ type Choice struct {
 	Judged     Result `json:"judged,omitempty"`
 }
 
-// choices are the entrants besides the first that passed their checks too.
+// choices are the entrants besides the first that passed their checks too, each
+// patch once.
 func (s *Snapshot) choices(gate int) []Choice {
 	var list []Choice
+	seen := []Digest{s.Proposal.Patch.Digest}
 	for _, e := range s.Rivals {
-		if e.Proposal == nil || !e.Passed {
+		if e.Proposal == nil || !e.Passed || slices.Contains(seen, e.Proposal.Patch.Digest) {
 			continue
 		}
+		seen = append(seen, e.Proposal.Patch.Digest)
 		d := ApprovalDigest(s.Input.RunID, e.Proposal.Patch.Digest, e.Proposal.Base, gate)
 		list = append(list, Choice{
 			ApprovalID: approvalID(s.State.Iteration, d), Digest: d, Attempt: e.Attempt, Provider: e.Provider,

@@ -61,7 +61,9 @@ func TestAttemptsTakeTurns(t *testing.T) {
 // that failed has none.
 func TestChoicesAreThoseThatPassed(t *testing.T) {
 	s := working(t)
-	ranked := run.Rank([]run.Entrant{entrant(1, 9, true, ""), entrant(2, 3, true, ""), entrant(3, 1, false, "")})
+	same := entrant(2, 3, true, "")
+	same.Attempt = 4
+	ranked := run.Rank([]run.Entrant{entrant(1, 9, true, ""), entrant(2, 3, true, ""), entrant(3, 1, false, ""), same})
 	told(t, s, run.PatchProduced{Proposal: *ranked[0].Proposal, Attempt: 2, Rivals: ranked[1:]})
 	request := s.Request()
 	told(t, s, request)
@@ -76,7 +78,7 @@ func TestChoicesAreThoseThatPassed(t *testing.T) {
 		t.Error(err)
 	}
 	told(t, s, run.ApprovalGranted{ApprovalID: choice})
-	if s.Proposal.Patch.Digest != ranked[1].Proposal.Patch.Digest || s.Chosen != 1 {
+	if s.Proposal.Stat.Added != 9 || s.Chosen != 1 {
 		t.Errorf("attempt %d is applied", s.Chosen)
 	}
 	if err := s.Settles(run.Decision{ApprovalID: choice, Decision: run.Approve}); err == nil {
