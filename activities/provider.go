@@ -241,7 +241,7 @@ func (a *Activities) prompt(ctx context.Context, c Call, can provider.Capabiliti
 	if err := a.add(&in, c, b); err != nil {
 		return provider.Request{}, err
 	}
-	in.Edits = can.Edits
+	in.Edits, in.Explores = can.Edits, can.Explores
 	p := prompt.Build(in)
 	var context provider.Artifacts
 	for _, art := range p.Artifacts {

@@ -43,6 +43,8 @@ type In struct {
 	// Edits says that the provider is an agent that reads and changes the files
 	// in a checkout of its own: no file is sent.
 	Edits bool
+	// Explores says that the provider can read files that were not sent.
+	Explores bool
 }
 
 // DefaultBudget is the budget of a call that does not say.

@@ -212,6 +212,9 @@ func (c *selection) section() string {
 	if c.withheld > 0 {
 		text += fmt.Sprintf(" Withheld, for their names stand for secrets: %d.", c.withheld)
 	}
+	if c.in.Explores {
+		text += " Read what else you need with your tools before you ask for it."
+	}
 	text += "\n"
 	if len(c.leftOut) > 0 {
 		text += "\nNot given, or not whole:\n\n- " + strings.Join(c.leftOut, "\n- ") + "\n"

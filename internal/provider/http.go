@@ -95,8 +95,8 @@ func (p problem) quota() bool {
 }
 
 func (p problem) tooLong() bool {
-	return p.is("context_length_exceeded", "request_too_large") ||
-		p.says("prompt is too long", "maximum context length", "exceed context limit")
+	return p.is("context_length_exceeded", "request_too_large", "exceed_context_size_error") ||
+		p.says("prompt is too long", "maximum context length", "exceed context limit", "exceeds the available context size")
 }
 
 func (p problem) is(words ...string) bool {
