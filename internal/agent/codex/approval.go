@@ -1,0 +1,220 @@
+package codex
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+)
+
+// approval is a request that waits for a decision, and the shape of its answer.
+type approval struct {
+	id    json.RawMessage // as it is on the wire
+	turn  string
+	reply func(agent.Decision) any
+	ends  bool // the client ends the turn by itself when it is aborted
+}
+
+func (a *approval) answer(d agent.Decision) object {
+	return object{"id": a.id, "result": a.reply(d)}
+}
+
+// request is what any family asks with. Its members are those of all of them.
+type request struct {
+	TurnID string `json:"turnId"`
+	ItemID string `json:"itemId"`
+	CallID string `json:"callId"`
+	Reason string `json:"reason"`
+	Dir    string `json:"cwd"`
+
+	Command json.RawMessage `json:"command"`
+	Actions []struct {
+		Command string `json:"command"`
+	} `json:"commandActions"`
+	Network *struct {
+		Host     string `json:"host"`
+		Protocol string `json:"protocol"`
+	} `json:"networkApprovalContext"`
+	Additional json.RawMessage `json:"additionalPermissions"`
+
+	Files map[string]struct {
+		Type    string `json:"type"`
+		Content string `json:"content,omitempty"`
+		Diff    string `json:"unified_diff,omitempty"`
+		To      string `json:"move_path,omitempty"`
+	} `json:"fileChanges"`
+	Root string `json:"grantRoot"`
+
+	Permissions json.RawMessage `json:"permissions"`
+	Questions   []question      `json:"questions"`
+	elicitation
+}
+
+// elicitation is what the server of a tool asks for, its ids left out.
+type elicitation struct {
+	Server      string          `json:"serverName,omitempty"`
+	Mode        string          `json:"mode,omitempty"`
+	Message     string          `json:"message,omitempty"`
+	Schema      json.RawMessage `json:"requestedSchema,omitempty"`
+	Meta        json.RawMessage `json:"_meta,omitempty"`
+	URL         string          `json:"url,omitempty"`
+	Title       string          `json:"title,omitempty"`
+	Description string          `json:"description,omitempty"`
+}
+
+type question struct {
+	ID       string `json:"id"`
+	Header   string `json:"header,omitempty"`
+	Question string `json:"question"`
+	Options  any    `json:"options,omitempty"`
+}
+
+// call is the item that a request is about; empty: none that it names.
+func (r request) call() string { return cmp.Or(r.ItemID, r.CallID) }
+
+// family is a kind of request for a decision (facts: backends, section 3.4).
+type family struct {
+	// ask makes the question; ok is false for one that lacks what it needs.
+	ask  func(r request, of calls) (p agent.Permission, input any, ok bool)
+	say  func(r request, d agent.Decision) any
+	ends bool
+}
+
+var families = map[string]family{
+	"item/commandExecution/requestApproval": {askCommand, words("accept", "acceptForSession", "decline", "cancel"), true},
+	"item/fileChange/requestApproval":       {askPatch, words("accept", "acceptForSession", "decline", "cancel"), true},
+	// Only servers that know the bare denied still ask in the legacy way.
+	"execCommandApproval":              {askCommand, words("approved", "approved_for_session", "denied", "abort"), true},
+	"applyPatchApproval":               {askLegacyPatch, words("approved", "approved_for_session", "denied", "abort"), true},
+	"mcpServer/elicitation/request":    {askElicitation, sayElicitation, false},
+	"item/permissions/requestApproval": {askPermissions, sayPermissions, false},
+	"item/tool/requestUserInput":       {askQuestions, sayQuestions, false},
+}
+
+// refusals answer the requests that are no approvals and have a shape of their
+// own to say no in; all others get an error.
+var refusals = map[string]any{
+	"item/tool/call": object{"contentItems": []object{}, "success": false},
+}
+
+func words(allow, session, deny, abort string) func(request, agent.Decision) any {
+	by := map[agent.Verdict]string{agent.Allow: allow, agent.AllowSession: session, agent.Deny: deny, agent.Abort: abort}
+	return func(_ request, d agent.Decision) any { return object{"decision": by[d.Verdict]} }
+}
+
+func askCommand(r request, _ calls) (agent.Permission, any, bool) {
+	p := agent.Permission{Tool: shell}
+	if len(r.Actions) == 1 {
+		p.Title = oneLine(r.Actions[0].Command)
+	}
+	input := shellInput{Command: absent(r.Command), Dir: r.Dir, Permissions: absent(r.Additional)}
+	if r.Network != nil {
+		p.Title = "reach " + r.Network.Host
+		input.Network, _ = encode(r.Network) // strings always encode
+	}
+	return p, input, r.call() != ""
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// absent turns null into nothing.
+func absent(raw json.RawMessage) json.RawMessage {
+	if string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
+
+// askPatch takes the files from the item: the request does not name them. Where
+// the item is not known the input is of this call alone, so that no decision on
+// it fits another.
+func askPatch(r request, of calls) (agent.Permission, any, bool) {
+	input := patchInput{Root: r.Root}
+	i, known := of[r.ItemID]
+	if known {
+		input.Changes = i.Changes
+	} else {
+		input.Item = r.ItemID
+	}
+	return agent.Permission{Tool: applyPatch, Paths: i.Changes.paths(), Edit: known && r.Root == ""}, input, r.call() != ""
+}
+
+func askLegacyPatch(r request, _ calls) (agent.Permission, any, bool) {
+	paths := slices.Sorted(maps.Keys(r.Files))
+	for _, f := range r.Files {
+		if f.To != "" {
+			paths = append(paths, f.To)
+		}
+	}
+	slices.Sort(paths)
+	return agent.Permission{Tool: applyPatch, Paths: paths, Edit: r.Root == ""},
+		patchInput{Changes: r.Files, Root: r.Root}, r.call() != ""
+}
+
+func askElicitation(r request, _ calls) (agent.Permission, any, bool) {
+	return agent.Permission{Tool: r.Server, Title: oneLine(cmp.Or(r.Message, r.Title))}, r.elicitation, r.Server != ""
+}
+
+// sayElicitation allows for the session where the request offers that; a
+// session is no more than once elsewhere.
+func sayElicitation(r request, d agent.Decision) any {
+	switch d.Verdict {
+	case agent.Deny:
+		return object{"action": "decline"}
+	case agent.Abort:
+		return object{"action": "cancel"}
+	}
+	var meta struct {
+		Persist []string `json:"persist"`
+	}
+	json.Unmarshal(r.Meta, &meta) // what it is not, offers nothing
+	if d.Verdict == agent.AllowSession && slices.Contains(meta.Persist, "session") {
+		return object{"action": "accept", "_meta": object{"persist": "session"}}
+	}
+	return object{"action": "accept"}
+}
+
+func askPermissions(r request, _ calls) (agent.Permission, any, bool) {
+	var wanted struct {
+		Files struct {
+			Write []string `json:"write"`
+		} `json:"fileSystem"`
+	}
+	ok := json.Unmarshal(r.Permissions, &wanted) == nil && r.call() != ""
+	input := object{"permissions": r.Permissions, "cwd": r.Dir}
+	return agent.Permission{Tool: "request_permissions", Paths: wanted.Files.Write}, input, ok
+}
+
+// sayPermissions grants all that was asked for or nothing.
+func sayPermissions(r request, d agent.Decision) any {
+	switch d.Verdict {
+	case agent.Allow:
+		return object{"permissions": r.Permissions, "scope": "turn"}
+	case agent.AllowSession:
+		return object{"permissions": r.Permissions, "scope": "session"}
+	}
+	return object{"permissions": object{}, "scope": "turn"}
+}
+
+func askQuestions(r request, _ calls) (agent.Permission, any, bool) {
+	if len(r.Questions) == 0 {
+		return agent.Permission{}, nil, false
+	}
+	return agent.Permission{Tool: "request_user_input", Title: oneLine(r.Questions[0].Question)},
+		object{"questions": r.Questions}, r.call() != ""
+}
+
+// sayQuestions answers with the reason of who allows it; otherwise nothing is
+// answered.
+func sayQuestions(r request, d agent.Decision) any {
+	answers := object{}
+	if allowed := d.Verdict == agent.Allow || d.Verdict == agent.AllowSession; allowed && d.Reason != "" {
+		for _, q := range r.Questions {
+			answers[q.ID] = object{"answers": []string{d.Reason}}
+		}
+	}
+	return object{"answers": answers}
+}

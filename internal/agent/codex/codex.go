@@ -1,0 +1,189 @@
+// Package codex is the adapter to Codex: one process of `codex app-server` a
+// session, JSON lines on its standard input and output, and nobody else on the
+// wire (facts: codex-app-server, which the sections named here are of).
+//
+// What a session may do is said at its start, again at each resume, and never
+// by the repository that it works in: see thread.go. One turn runs at a time,
+// because a turn that is started on a busy thread silently joins the one that
+// runs; see turn.go.
+package codex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+)
+
+// Config says which client to run, and what it may see of our environment.
+type Config struct {
+	// Binary is the client's program: a path, or a name that is looked for on
+	// the PATH of Environ; empty means codex.
+	Binary string
+	// Environ is our own environment, NAME=value. Of it the client sees a small
+	// part (see environ) and the variables that Allow names.
+	Environ []string
+	Allow   []string
+}
+
+type adapter struct {
+	Config
+
+	mu   sync.Mutex
+	seen map[stamp]agent.Manifest
+}
+
+// New makes the adapter. It starts nothing.
+func New(c Config) agent.Adapter {
+	return &adapter{Config: c, seen: map[stamp]agent.Manifest{}}
+}
+
+func (*adapter) Kind() agent.Kind { return agent.Codex }
+
+// handshakeLimit bounds one process's way to a thread (facts: backends, section
+// 3.2). The client itself waits 15 s for a locked database.
+const handshakeLimit = 30 * time.Second
+
+// lockPauses are the pauses before another client is started when one found its
+// database locked (facts: backends, section 3.2).
+var lockPauses = []time.Duration{200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond}
+
+func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	binary, err := a.find()
+	if err != nil {
+		return nil, err
+	}
+	if err := refuse(o); err != nil {
+		return nil, err
+	}
+	for try := 0; ; try++ {
+		s, err := a.open(ctx, binary, o)
+		if err == nil {
+			return s, nil
+		}
+		if try == len(lockPauses) || !locked(err) {
+			return nil, err
+		}
+		select {
+		case <-time.After(lockPauses[try]):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// locked says whether a client did not come up because another one held its
+// database (facts: backends, section 3.2).
+func locked(err error) bool {
+	var e *provider.Error
+	return errors.As(err, &e) &&
+		(strings.Contains(e.Message, "database is locked") || strings.Contains(e.Message, "(code: 5)"))
+}
+
+// open starts one process and brings it to a thread.
+func (a *adapter) open(ctx context.Context, binary string, o agent.Options) (*session, error) {
+	env, scratch, err := a.scratch(o)
+	if err != nil {
+		return nil, err
+	}
+	c, err := child.Start(child.Spec{Argv: []string{binary, "app-server"}, Dir: o.Dir, Env: env, Log: o.Log})
+	if err != nil {
+		os.RemoveAll(scratch)
+		return nil, err
+	}
+	s := newSession(c, scratch)
+	ctx, stop := context.WithTimeoutCause(ctx, handshakeLimit, errSlow)
+	defer stop()
+	if err := s.greet(ctx, o, env); err != nil {
+		s.abandon()
+		return nil, s.whyNot(ctx, err)
+	}
+	return s, nil
+}
+
+// scratch is the environment of a session, with a directory of its own for
+// temporary files: the sandbox would otherwise have to let tools write where
+// everybody's are. It is empty when the caller names one.
+func (a *adapter) scratch(o agent.Options) (env []string, dir string, err error) {
+	if valueOf(o.Env, "TMPDIR") != "" {
+		return a.environ(o.Env), "", nil
+	}
+	dir, err = os.MkdirTemp(valueOf(a.Environ, "TMPDIR"), "codex-")
+	if err != nil {
+		return nil, "", err
+	}
+	return a.environ(append([]string{"TMPDIR=" + dir}, o.Env...)), dir, nil
+}
+
+var errSlow = errors.New("codex did not come up in time")
+
+// whyNot is the error of a start: of ctx where that ended it, and otherwise
+// what the client said.
+func (s *session) whyNot(ctx context.Context, err error) error {
+	var rpc *rpcError
+	switch {
+	case ctx.Err() != nil && context.Cause(ctx) == errSlow:
+		return &provider.Error{Code: provider.Timeout, Message: errSlow.Error() + s.said(), Retriable: true}
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, agent.ErrGone):
+		return s.died()
+	case errors.As(err, &rpc):
+		return refusal(rpc)
+	}
+	return err
+}
+
+// died says how a client ended that never came up, or that it never ran.
+func (s *session) died() error {
+	exit, _ := s.child.Exit()
+	if exit.Code < 0 && exit.Signal == "" {
+		return fmt.Errorf("%w: %s", agent.ErrUnavailable, exit.Stderr)
+	}
+	how := fmt.Sprintf("exit code %d", exit.Code)
+	if exit.Signal != "" {
+		how = exit.Signal
+	}
+	return &provider.Error{Code: provider.Unknown, Message: "codex ended at its start with " + how + s.said(), Retriable: true}
+}
+
+// said is the end of what the client wrote to its standard error, for the end
+// of a message.
+func (s *session) said() string {
+	const most = 800
+	text := s.child.Stderr()
+	if text == "" {
+		return ""
+	}
+	return ": " + strings.ToValidUTF8(text[max(len(text)-most, 0):], "")
+}
+
+// refuse says what keeps any client from working with o. The client would take
+// a directory that is not there.
+func refuse(o agent.Options) error {
+	if !filepath.IsAbs(o.Dir) {
+		return bad("the working directory %q is not absolute", o.Dir)
+	}
+	if info, err := os.Stat(o.Dir); err != nil || !info.IsDir() {
+		return bad("there is no working directory %s", o.Dir)
+	}
+	if modes[o.Sandbox] == "" {
+		return bad("unknown sandbox %q", o.Sandbox)
+	}
+	return nil
+}
+
+func bad(format string, args ...any) *provider.Error {
+	return &provider.Error{Code: provider.BadRequest, Message: fmt.Sprintf(format, args...)}
+}

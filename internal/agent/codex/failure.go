@@ -1,0 +1,147 @@
+package codex
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+)
+
+// turnError is why a turn failed, or would have (sections 3 and 10).
+type turnError struct {
+	Message string          `json:"message"`
+	Info    json.RawMessage `json:"codexErrorInfo"`
+}
+
+// problemOf is nil for no error at all.
+func problemOf(raw json.RawMessage) *turnError {
+	var e *turnError
+	if len(raw) > 0 && json.Unmarshal(raw, &e) != nil {
+		return &turnError{Message: string(raw)}
+	}
+	return e
+}
+
+// kind is the name of the error, and the HTTP status that some carry; zero:
+// none.
+func (e *turnError) kind() (name string, status int) {
+	if json.Unmarshal(e.Info, &name) == nil {
+		return name, 0
+	}
+	var carried map[string]struct {
+		Status int `json:"httpStatusCode"`
+	}
+	json.Unmarshal(e.Info, &carried) // what it is not, is none
+	for name, c := range carried {
+		return name, c.Status
+	}
+	return "", 0
+}
+
+// kinds are the errors whose name says enough.
+var kinds = map[string]provider.Error{
+	"rateLimitExceeded":           {Code: provider.RateLimit, Retriable: true},
+	"serverOverloaded":            {Code: provider.RateLimit, Retriable: true},
+	"flexUnavailable":             {Code: provider.RateLimit, Retriable: true},
+	"policyCapacityUnavailable":   {Code: provider.RateLimit, Retriable: true},
+	"usageLimitExceeded":          {Code: provider.RateLimit},
+	"sessionBudgetExceeded":       {Code: provider.RateLimit},
+	"unauthorized":                {Code: provider.Auth},
+	"contextWindowExceeded":       {Code: provider.BadRequest},
+	"badRequest":                  {Code: provider.BadRequest},
+	"sandboxError":                {Code: provider.BadRequest},
+	"modelNotFound":               {Code: provider.BadRequest},
+	"inferenceHookDenied":         {Code: provider.BadRequest},
+	"cyberPolicy":                 {Code: provider.BadRequest},
+	"misalignmentPolicyViolation": {Code: provider.BadRequest},
+	"tooManyDenials":              {Code: provider.BadRequest},
+	"internalServerError":         {Code: provider.Unknown, Retriable: true},
+}
+
+// failure is what e means for a retry. A nil e is a failure for no stated
+// reason.
+func (e *turnError) failure(l limits, now time.Time) error {
+	if e == nil {
+		return &provider.Error{Code: provider.Unknown, Message: "codex failed and did not say why", Retriable: true}
+	}
+	name, status := e.kind()
+	if status != 0 {
+		if byStatus := provider.ClassifyHTTP(status, nil, []byte(e.Message), now); byStatus != nil {
+			return byStatus
+		}
+	}
+	known, ok := kinds[name]
+	if !ok {
+		return e.other(now)
+	}
+	known.Message = e.Message
+	if name == "contextWindowExceeded" {
+		known.Message = provider.TooLong + ": " + e.Message
+	}
+	known.Message = provider.Clip(known.Message, provider.MaxMessage)
+	if until, told := l.reset(now); told && name == "usageLimitExceeded" {
+		return &provider.Limited{Until: until, Cause: &known}
+	}
+	return &known
+}
+
+// other judges by the text what has no name of its own: the body of an HTTP
+// 400, a key that is not there, and a stream that was cut (section 10).
+func (e *turnError) other(now time.Time) *provider.Error {
+	var body struct {
+		Error json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal([]byte(e.Message), &body) == nil && len(body.Error) > 0 {
+		return provider.ClassifyHTTP(http.StatusBadRequest, nil, []byte(e.Message), now)
+	}
+	message := provider.Clip(e.Message, provider.MaxMessage)
+	if strings.Contains(e.Message, "Missing environment variable") {
+		return &provider.Error{Code: provider.Auth, Message: message}
+	}
+	return &provider.Error{Code: provider.Unknown, Message: message, Retriable: true}
+}
+
+// refusal is what a refused request means: structure first, text second
+// (section 5.1).
+func refusal(e *rpcError) error {
+	var data struct {
+		Info json.RawMessage `json:"codexErrorInfo"`
+	}
+	json.Unmarshal(e.Data, &data) // what it is not, is none
+	problem := turnError{Message: e.Message, Info: data.Info}
+	if name, _ := problem.kind(); name != "" {
+		return problem.failure(nil, time.Now())
+	}
+	if unknownThread(e) {
+		return agent.ErrNoSession
+	}
+	failure := &provider.Error{Code: provider.Unknown, Message: provider.Clip(e.Error(), provider.MaxMessage), Retriable: true}
+	switch {
+	case e.Code == overloaded:
+		failure.Code = provider.RateLimit
+	case e.says("already has an active writer"): // until its process has ended
+	case e.Code == invalidRequest, e.Code == methodNotFound, e.Code == invalidParams:
+		failure.Code, failure.Retriable = provider.BadRequest, false
+	}
+	return failure
+}
+
+// turnRefusal is why a turn did not begin.
+func turnRefusal(err error) error {
+	var e *rpcError
+	if errors.As(err, &e) {
+		return refusal(e)
+	}
+	return unsure("turn/start: %v", err)
+}
+
+// unsure is the failure of a turn of which nobody can say what it did: to do it
+// again by itself is no answer to that.
+func unsure(format string, args ...any) *provider.Error {
+	return &provider.Error{Code: provider.Unknown, Message: fmt.Sprintf(format, args...)}
+}

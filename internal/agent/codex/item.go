@@ -1,0 +1,235 @@
+package codex
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+)
+
+// item is one thing of a turn: a message, or a tool call (section 3). Its
+// members are those of all the types that we read.
+type item struct {
+	Type     string `json:"type"`
+	ID       string `json:"id"`
+	ClientID string `json:"clientId"` // of a user message
+	Text     string `json:"text"`
+	Status   string `json:"status"`
+
+	Command  string  `json:"command"`
+	Dir      string  `json:"cwd"`
+	Output   *string `json:"aggregatedOutput"`
+	ExitCode *int    `json:"exitCode"`
+
+	Changes changes `json:"changes"`
+
+	Server    string            `json:"server"`
+	Tool      string            `json:"tool"`
+	Namespace string            `json:"namespace"`
+	Arguments json.RawMessage   `json:"arguments"`
+	Result    json.RawMessage   `json:"result"`
+	Problem   json.RawMessage   `json:"error"`
+	Content   []json.RawMessage `json:"contentItems"`
+	Success   *bool             `json:"success"`
+
+	Query  string          `json:"query"`
+	Action json.RawMessage `json:"action"`
+	Path   string          `json:"path"`
+	Prompt string          `json:"prompt"`
+}
+
+// change is what a patch does to one file.
+type change struct {
+	Path string `json:"path"`
+	Kind struct {
+		Type string `json:"type"`
+		To   string `json:"move_path,omitempty"`
+	} `json:"kind"`
+	Diff string `json:"diff"`
+}
+
+type changes []change
+
+// paths are the files that are touched.
+func (c changes) paths() []string {
+	var paths []string
+	for _, one := range c {
+		paths = append(paths, one.Path)
+		if one.Kind.To != "" {
+			paths = append(paths, one.Kind.To)
+		}
+	}
+	return paths
+}
+
+// What tool calls are asked to do. A permission request for a call has the same
+// input, and more where there is more to know.
+type (
+	shellInput struct {
+		Command     json.RawMessage `json:"command,omitempty"` // a line; words with the legacy family
+		Dir         string          `json:"cwd,omitempty"`
+		Network     json.RawMessage `json:"network,omitempty"`
+		Permissions json.RawMessage `json:"permissions,omitempty"`
+	}
+	patchInput struct {
+		Changes any    `json:"changes"`
+		Root    string `json:"grantRoot,omitempty"`
+		Item    string `json:"itemId,omitempty"` // where nothing else tells one patch from another
+	}
+)
+
+// The tools in the client's words.
+const (
+	shell      = "shell"
+	applyPatch = "apply_patch"
+)
+
+// toolCalls are the items that are tool calls (facts: backends, section 3.3).
+// Those that name their input only when they are complete are late.
+var toolCalls = map[string]struct {
+	use    func(i item) (tool string, input any)
+	result func(i item) (output string, failed bool)
+	late   bool
+}{
+	"commandExecution": {use: func(i item) (string, any) {
+		return shell, shellInput{Command: text(i.Command), Dir: i.Dir}
+	}, result: shellResult},
+	"fileChange": {use: func(i item) (string, any) {
+		return applyPatch, patchInput{Changes: i.Changes}
+	}, result: patchResult},
+	"mcpToolCall": {use: func(i item) (string, any) {
+		return i.Server + "." + i.Tool, i.Arguments
+	}, result: mcpResult},
+	"dynamicToolCall": {use: func(i item) (string, any) {
+		return strings.TrimPrefix(i.Namespace+"."+i.Tool, "."), i.Arguments
+	}, result: func(i item) (string, bool) {
+		return contentText(i.Content), i.Status == "failed" || i.Success != nil && !*i.Success
+	}},
+	"collabAgentToolCall": {use: func(i item) (string, any) {
+		return i.Tool, object{"prompt": i.Prompt}
+	}, result: func(i item) (string, bool) { return "", i.Status == "failed" }},
+	"webSearch": {late: true, use: func(i item) (string, any) {
+		return "web_search", object{"query": i.Query, "action": i.Action}
+	}, result: quiet},
+	"imageView": {use: func(i item) (string, any) {
+		return "view_image", object{"path": i.Path}
+	}, result: quiet},
+}
+
+func quiet(item) (string, bool) { return "", false }
+
+func shellResult(i item) (string, bool) {
+	failed := refused(i) || i.ExitCode != nil && *i.ExitCode != 0
+	if i.Output != nil {
+		return *i.Output, failed
+	}
+	if failed {
+		return i.Status, true
+	}
+	return "", false
+}
+
+func patchResult(i item) (string, bool) {
+	if refused(i) {
+		return i.Status, true
+	}
+	text, _ := encode(i.Changes) // has nothing that does not encode
+	return string(text), false
+}
+
+func refused(i item) bool { return i.Status == "failed" || i.Status == "declined" }
+
+func mcpResult(i item) (string, bool) {
+	var problem struct {
+		Message string `json:"message"`
+	}
+	var result struct {
+		Content []json.RawMessage `json:"content"`
+	}
+	if json.Unmarshal(i.Problem, &problem) == nil && problem.Message != "" {
+		return problem.Message, true
+	}
+	json.Unmarshal(i.Result, &result) // what it is not, says nothing
+	return contentText(result.Content), i.Status == "failed"
+}
+
+// contentText is the text of content blocks; a block of another kind stands for
+// itself.
+func contentText(blocks []json.RawMessage) string {
+	var all []string
+	for _, b := range blocks {
+		var block struct {
+			Text *string `json:"text"`
+		}
+		if json.Unmarshal(b, &block) == nil && block.Text != nil {
+			all = append(all, *block.Text)
+		} else {
+			all = append(all, string(b))
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// text is s in JSON.
+func text(s string) json.RawMessage {
+	raw, _ := encode(s) // a string always encodes
+	return raw
+}
+
+// calls are the tool calls that were told of and have no result yet, with the
+// items that they are.
+type calls map[string]item
+
+// use tells a call, once.
+func (s *session) use(i item, tool string, input any) {
+	if _, told := s.calls[i.ID]; told {
+		return
+	}
+	s.calls[i.ID] = i
+	raw, err := encode(input)
+	if err != nil {
+		return
+	}
+	s.tell(agent.ToolUse{CallID: i.ID, Tool: tool, Input: raw})
+}
+
+// itemStarted and itemCompleted tell of an item of our turn, and say whether
+// there was anything to tell.
+func (s *session) itemStarted(i item) bool {
+	call, ok := toolCalls[i.Type]
+	if !ok {
+		return i.Type == "agentMessage"
+	}
+	if !call.late {
+		tool, input := call.use(i)
+		s.use(i, tool, input)
+	}
+	return true
+}
+
+func (s *session) itemCompleted(t *turn, i item, raw json.RawMessage) bool {
+	switch i.Type {
+	case "agentMessage":
+		s.say(t.said.whole(i.ID, i.Text))
+		return true
+	case "contextCompaction", "plan":
+		s.tell(agent.Notice{Name: i.Type, Data: raw})
+		return true
+	}
+	call, ok := toolCalls[i.Type]
+	if !ok {
+		return false
+	}
+	tool, input := call.use(i)
+	s.use(i, tool, input)
+	delete(s.calls, i.ID)
+	output, failed := call.result(i)
+	s.tell(agent.ToolResult{CallID: i.ID, Output: output, Error: failed})
+	return true
+}
+
+func (s *session) say(piece string) {
+	if piece != "" {
+		s.tell(agent.Text{Text: piece})
+	}
+}

@@ -1,0 +1,49 @@
+package codex
+
+import (
+	"slices"
+	"strings"
+)
+
+// saidItems bounds the messages whose beginning is kept.
+const saidItems = 64
+
+// said is what was told so far of the messages that are not complete (facts:
+// backends, section 3.3).
+type said struct {
+	text  map[string]*strings.Builder // by item
+	order []string
+	last  string // the last whole message
+}
+
+func newSaid() said { return said{text: map[string]*strings.Builder{}} }
+
+// delta notes a piece that is being told.
+func (s *said) delta(item, piece string) {
+	text := s.text[item]
+	if text == nil {
+		if len(s.order) == saidItems {
+			delete(s.text, s.order[0])
+			s.order = s.order[1:]
+		}
+		text = &strings.Builder{}
+		s.text[item], s.order = text, append(s.order, item)
+	}
+	text.WriteString(piece)
+}
+
+// whole takes a complete message and returns what of it remains to be told: all
+// of it where it is not what the pieces began.
+func (s *said) whole(item, message string) string {
+	s.last = message
+	text := s.text[item]
+	if text == nil {
+		return message
+	}
+	delete(s.text, item)
+	s.order = slices.DeleteFunc(s.order, func(other string) bool { return other == item })
+	if rest, ok := strings.CutPrefix(message, text.String()); ok {
+		return rest
+	}
+	return message
+}

@@ -1,0 +1,227 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
+)
+
+// patience is how long Stop waits for the client to end a turn, and then
+// itself. It needs some 50 ms for either (section 8).
+const patience = 2 * time.Second
+
+// session is one thread in one process of the client.
+type session struct {
+	child    *child.Child
+	conn     *conn
+	queue    *agent.Queue
+	scratch  string        // temporary files; empty: none of ours
+	over     chan struct{} // closed after the last event
+	stopping sync.Once
+
+	mu      sync.Mutex
+	thread  string        // its id; empty until the client has named it
+	early   []agent.Event // of before then
+	running running
+	turn    *turn    // ours; nil between turns
+	strange wireTurn // the last turn that ended and was not known as ours
+	calls   calls
+	asks    asks
+	total   tally
+	limits  limits
+}
+
+func newSession(c *child.Child, scratch string) *session {
+	s := &session{
+		child: c, conn: newConn(c), queue: agent.NewQueue(), scratch: scratch, over: make(chan struct{}),
+		calls: calls{}, asks: newAsks(), limits: limits{},
+	}
+	go s.read()
+	return s
+}
+
+func (s *session) PID() int                   { return s.child.PID() }
+func (s *session) Alive() bool                { return s.child.Alive() }
+func (s *session) Events() <-chan agent.Event { return s.queue.C() }
+
+func (s *session) ID() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.thread
+}
+
+// named tells the thread's name before anything else.
+func (s *session) named(id string, resumed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.thread = id
+	s.total.known = !resumed
+	s.queue.Put(agent.Started{SessionID: id, Resumed: resumed})
+	for _, e := range s.early {
+		s.queue.Put(e)
+	}
+	s.early = nil
+}
+
+// tell adds an event.
+func (s *session) tell(e agent.Event) {
+	if s.thread == "" {
+		s.early = append(s.early, e)
+		return
+	}
+	s.queue.Put(e)
+}
+
+func (s *session) Send(ctx context.Context, text string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !s.child.Alive():
+		return agent.ErrGone
+	case s.turn != nil || s.running.id != "":
+		return agent.ErrBusy
+	}
+	t := newTurn(uuid.NewString())
+	params := object{
+		"threadId": s.thread, "clientUserMessageId": t.message,
+		"input": []object{{"type": "text", "text": text, "text_elements": []object{}}},
+	}
+	err := s.conn.begin(&call{method: "turn/start", params: params, done: func(raw json.RawMessage, err error) {
+		s.begun(t, raw, err)
+	}})
+	if err == nil {
+		s.turn = t
+	}
+	return err
+}
+
+var verdicts = []agent.Verdict{agent.Allow, agent.AllowSession, agent.Deny, agent.Abort}
+
+func (s *session) Decide(ctx context.Context, d agent.Decision) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !slices.Contains(verdicts, d.Verdict) {
+		return fmt.Errorf("unknown verdict %q", d.Verdict)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.asks.pending[d.CallID]
+	switch {
+	case p == nil:
+		return agent.ErrNotPending
+	case !s.child.Alive():
+		return agent.ErrGone
+	}
+	delete(s.asks.pending, d.CallID)
+	if err := s.conn.send(p.answer(d)); err != nil {
+		return err
+	}
+	if t := s.turn; d.Verdict == agent.Abort && !p.ends && t != nil && (p.turn == "" || p.turn == t.id) {
+		s.interrupt(t)
+	}
+	return nil
+}
+
+func (s *session) Interrupt(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn != nil {
+		s.interrupt(s.turn)
+	}
+	return nil
+}
+
+func (s *session) Stop(ctx context.Context) error {
+	s.stopping.Do(func() {
+		s.child.Expect()
+		s.settle(ctx)
+		s.child.End()
+		<-s.over
+	})
+	return nil
+}
+
+// settle lets the client end in good order, as far as ctx lasts: what waits for
+// a decision is cancelled, each in its own words, and the turn is interrupted.
+// A client whose input ends notes an interrupted turn as well, but not what it
+// was told before (section 8).
+func (s *session) settle(ctx context.Context) {
+	if t := s.cancel(); t != nil {
+		s.wait(ctx, t.ended)
+	}
+	s.conn.closeInput()
+	s.wait(ctx, s.child.Done())
+}
+
+// cancel aborts what is pending and returns the turn under way, interrupted.
+func (s *session) cancel() *turn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, p := range s.asks.pending {
+		s.conn.send(p.answer(agent.Decision{CallID: id, Verdict: agent.Abort}))
+		s.withdraw(id)
+	}
+	if s.turn != nil {
+		s.interrupt(s.turn)
+	}
+	return s.turn
+}
+
+// wait waits for an event while ctx and our patience last and there is
+// something to read.
+func (s *session) wait(ctx context.Context, event <-chan struct{}) {
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	select {
+	case <-event:
+	case <-ctx.Done():
+	case <-s.over:
+	}
+}
+
+// abandon ends a session that never began.
+func (s *session) abandon() {
+	s.queue.Drop()
+	s.child.End()
+	<-s.over
+}
+
+// read takes frames until there are no more, and then tells the end.
+func (s *session) read() {
+	defer close(s.over)
+	if s.scratch != "" {
+		defer os.RemoveAll(s.scratch)
+	}
+	if err := s.conn.read(s.take); err != nil { // what nobody can read
+		expected := !s.child.Alive()
+		s.child.End()
+		s.finish(agent.Exit{Code: -1, Stderr: err.Error()}, !expected)
+		return
+	}
+	exit, unexpected := s.child.Exit()
+	s.finish(exit, unexpected)
+}
+
+func (s *session) finish(exit agent.Exit, unexpected bool) {
+	if unexpected {
+		s.queue.Close(exit)
+		return
+	}
+	s.queue.Close(nil)
+}

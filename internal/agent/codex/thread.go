@@ -1,0 +1,149 @@
+package codex
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+)
+
+// modes are the client's words for our sandboxes, and policies those that its
+// answer has for them.
+var (
+	modes = map[agent.Sandbox]string{
+		agent.ReadOnly: "read-only", agent.WorkspaceWrite: "workspace-write", agent.FullAccess: "danger-full-access",
+	}
+	policies = map[agent.Sandbox]string{
+		agent.ReadOnly: "readOnly", agent.WorkspaceWrite: "workspaceWrite", agent.FullAccess: "dangerFullAccess",
+	}
+	// reach orders the sandboxes.
+	reach = []agent.Sandbox{agent.ReadOnly, agent.WorkspaceWrite, agent.FullAccess}
+)
+
+// sandboxOf is the sandbox of a start. A mode can narrow it and never widens
+// it; one that is not ours is ignored.
+func sandboxOf(o agent.Options) agent.Sandbox {
+	chosen := agent.Sandbox(o.Choice().Mode)
+	if i := slices.Index(reach, chosen); i >= 0 && i < slices.Index(reach, o.Sandbox) {
+		return chosen
+	}
+	return o.Sandbox
+}
+
+// policyOf says when the client asks. On request it asks for what the model
+// wants to do outside of the sandbox, for patches of files that the sandbox
+// keeps, for the tools of MCP servers and for commands that it finds dangerous;
+// the rest is free within the sandbox. Untrusted asks even for ls (section 1,
+// fact 12). Never refuses instead of asking, tools of MCP servers included.
+func policyOf(s agent.Sandbox) string {
+	if s == agent.ReadOnly {
+		return "never"
+	}
+	return "on-request"
+}
+
+// threadParams begin a thread or go on with one. All that bounds the agent is
+// said each time: a resume does not bring the sandbox back (section 1, fact 11).
+type threadParams struct {
+	ThreadID     string `json:"threadId,omitempty"`
+	ExcludeTurns bool   `json:"excludeTurns,omitempty"`
+	Dir          string `json:"cwd"`
+	Policy       string `json:"approvalPolicy"`
+	Reviewer     string `json:"approvalsReviewer"`
+	Sandbox      string `json:"sandbox"`
+	Model        string `json:"model,omitempty"`
+	Instructions string `json:"developerInstructions,omitempty"`
+	Config       object `json:"config"`
+}
+
+func paramsOf(o agent.Options, env []string) (threadParams, error) {
+	config, err := configOf(o, env)
+	return threadParams{
+		ThreadID: o.Resume, ExcludeTurns: o.Resume != "", Dir: o.Dir,
+		Policy: policyOf(sandboxOf(o)), Reviewer: "user", Sandbox: modes[sandboxOf(o)],
+		Model: o.Choice().Model, Instructions: instructionsOf(o), Config: config,
+	}, err
+}
+
+// initialize is the handshake that each connection begins with.
+func (w *conn) initialize(ctx context.Context) error {
+	params := object{"clientInfo": object{"name": "ratchet", "title": "Ratchet", "version": "1"}, "capabilities": nil}
+	if err := w.call(ctx, "initialize", params, func(json.RawMessage) error { return nil }); err != nil {
+		return err
+	}
+	return w.send(object{"method": "initialized"})
+}
+
+// threadAnswer is what the client made of threadParams.
+type threadAnswer struct {
+	Thread struct {
+		ID string `json:"id"`
+	} `json:"thread"`
+	ThreadID string          `json:"threadId"`
+	Policy   json.RawMessage `json:"approvalPolicy"`
+	Sandbox  struct {
+		Type    string          `json:"type"`
+		Network json.RawMessage `json:"networkAccess"`
+	} `json:"sandbox"`
+}
+
+// greet brings a new client to its thread.
+func (s *session) greet(ctx context.Context, o agent.Options, env []string) error {
+	params, err := paramsOf(o, env)
+	if err != nil {
+		return err
+	}
+	if err := s.conn.initialize(ctx); err != nil {
+		return err
+	}
+	method := "thread/start"
+	if o.Resume != "" {
+		method = "thread/resume"
+	}
+	return s.conn.call(ctx, method, params, func(result json.RawMessage) error { return s.opened(o, result) })
+}
+
+// opened takes the thread that the client answers with. An id that it does not
+// name is never taken from the request (facts: backends, section 3.2).
+func (s *session) opened(o agent.Options, result json.RawMessage) error {
+	var answer threadAnswer
+	if err := json.Unmarshal(result, &answer); err != nil {
+		return bad("codex began a thread and said %.80q of it: %v", result, err)
+	}
+	id := cmp.Or(answer.Thread.ID, answer.ThreadID)
+	if id == "" {
+		return bad("codex began a thread and did not name it")
+	}
+	if err := answer.keeps(o); err != nil {
+		return err
+	}
+	s.named(id, o.Resume != "")
+	return nil
+}
+
+// keeps says whether the thread is bounded as it was asked for, as far as the
+// answer tells.
+func (a threadAnswer) keeps(o agent.Options) error {
+	want := sandboxOf(o)
+	if got := a.Sandbox.Type; got != "" && got != policies[want] {
+		return bad("codex runs the sandbox %s where %s was asked for", got, want)
+	}
+	if string(a.Sandbox.Network) == "true" && !o.Network {
+		return bad("codex lets its tools reach the network, unasked")
+	}
+	if got := string(a.Policy); got != "" && got != strconv.Quote(policyOf(want)) {
+		return bad("codex asks for permissions by the policy %s instead of %s", got, policyOf(want))
+	}
+	return nil
+}
+
+// resumeRefusals are the words of a client that knows no such thread (section
+// 4; an id that is none of its own is an invalid session id).
+var resumeRefusals = []string{"no rollout found", "thread not found", "invalid session id"}
+
+func unknownThread(e *rpcError) bool {
+	return e.Code == invalidRequest && slices.ContainsFunc(resumeRefusals, e.says)
+}

@@ -1,0 +1,175 @@
+package codex
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+)
+
+// running is the turn that runs on the thread, ours or not.
+type running struct {
+	id     string
+	opened bool   // a user message was seen
+	opener string // the id that the first one carries
+}
+
+// turn is what one Send began. It is ours because its first user message is: a
+// turn/start that meets a running turn succeeds, and the message joins that one
+// (section 1, fact 1).
+type turn struct {
+	message string // the id that our message carries
+	id      string // empty until it is known
+	proven  bool
+	joined  bool // our message joined somebody else's
+	ended   chan struct{}
+
+	unwanted    bool // to be interrupted
+	interrupted bool // the client was told
+
+	began   time.Time
+	took    time.Duration // as the client says; zero: it did not
+	said    said
+	share   share
+	problem json.RawMessage // the last that the client told
+}
+
+func newTurn(message string) *turn {
+	return &turn{message: message, began: time.Now(), said: newSaid(), ended: make(chan struct{})}
+}
+
+// wireTurn is a turn as the client tells it.
+type wireTurn struct {
+	ID     string            `json:"id"`
+	Status string            `json:"status"`
+	Error  json.RawMessage   `json:"error"`
+	Items  []json.RawMessage `json:"items"`
+	Took   float64           `json:"durationMs"`
+}
+
+// begun takes the answer to the turn/start of t.
+func (s *session) begun(t *turn, raw json.RawMessage, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn != t || errors.Is(err, agent.ErrGone) { // the Exit tells
+		return
+	}
+	var answer struct {
+		Turn wireTurn `json:"turn"`
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &answer)
+	}
+	if err == nil && answer.Turn.ID == "" {
+		err = bad("codex began a turn and did not name it")
+	}
+	if err != nil {
+		s.end(t, agent.Failed, turnRefusal(err))
+		return
+	}
+	t.id = answer.Turn.ID
+	if s.strange.ID == t.id { // it ended before it was known as ours
+		s.finishTurn(t, s.strange)
+		return
+	}
+	s.look()
+}
+
+// look judges whose turn runs, and interrupts ours when that waited for it to
+// run: until its turn/started the client refuses to interrupt it, whatever it
+// answered to turn/start.
+func (s *session) look() {
+	t := s.turn
+	if t == nil || s.running.id == "" || t.id != s.running.id {
+		return
+	}
+	if s.running.opened {
+		t.proven = s.running.opener == t.message
+		t.joined = !t.proven
+	}
+	if (t.unwanted || t.joined) && !t.interrupted {
+		t.interrupted = true
+		s.sendInterrupt(t, interruptPause)
+	}
+}
+
+// An interrupt that comes too early is sent again, after a pause that doubles.
+const (
+	interruptPause    = 20 * time.Millisecond
+	maxInterruptPause = time.Second
+)
+
+func (s *session) interrupt(t *turn) {
+	t.unwanted = true
+	s.look()
+}
+
+func (s *session) sendInterrupt(t *turn, pause time.Duration) {
+	params := object{"threadId": s.thread, "turnId": t.id}
+	// A client that is gone ends the turn as well.
+	s.conn.begin(&call{method: "turn/interrupt", params: params, done: func(_ json.RawMessage, err error) {
+		var e *rpcError
+		if !errors.As(err, &e) || !e.says("no active turn") {
+			return
+		}
+		time.AfterFunc(pause, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.turn == t {
+				s.sendInterrupt(t, min(2*pause, maxInterruptPause))
+			}
+		})
+	}})
+}
+
+// finishTurn ends t as the client told it.
+func (s *session) finishTurn(t *turn, w wireTurn) {
+	for _, raw := range w.Items {
+		var i item
+		if json.Unmarshal(raw, &i) == nil && i.Type == "agentMessage" {
+			t.said.last = i.Text
+		}
+	}
+	t.took = time.Duration(w.Took * float64(time.Millisecond))
+	status, err := s.outcome(t, w)
+	s.end(t, status, err)
+}
+
+// outcome fails closed: a turn that is not ours, and one with a status that we
+// do not know, is no success (section 1, facts 1 and 4).
+func (s *session) outcome(t *turn, w wireTurn) (agent.TurnStatus, error) {
+	switch {
+	case t.joined:
+		return agent.Failed, unsure("the message joined a turn that somebody else had begun")
+	case w.Status == "interrupted":
+		return agent.Interrupted, nil
+	case w.Status == "failed":
+		problem := problemOf(w.Error)
+		if problem == nil {
+			problem = problemOf(t.problem)
+		}
+		return agent.Failed, problem.failure(s.limits, time.Now())
+	case w.Status != "completed":
+		return agent.Failed, unsure("codex ended the turn with the unknown status %q", w.Status)
+	case !t.proven:
+		return agent.Failed, unsure("codex completed a turn that never showed our message")
+	}
+	return agent.Completed, nil
+}
+
+// end tells the end of a turn. What it asked for waits no longer.
+func (s *session) end(t *turn, status agent.TurnStatus, err error) {
+	for id, p := range s.asks.pending {
+		if t.id != "" && p.turn == t.id {
+			s.withdraw(id)
+		}
+	}
+	s.tell(agent.Turn{
+		Status: status, Text: t.said.last, Tokens: t.share.tokens, Context: t.share.context,
+		Took: cmp.Or(t.took, time.Since(t.began)), Err: err,
+	})
+	s.turn, s.calls = nil, calls{}
+	close(t.ended)
+}

@@ -1,0 +1,237 @@
+package codex
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
+)
+
+// frame is one line that the app-server writes: a request, a notification or
+// an answer. There is no "jsonrpc" member (section 3). An id keeps the form
+// that it has on the wire: it is a string or a number, and 0 is one.
+type frame struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *rpcError       `json:"error"`
+}
+
+func (f frame) hasID() bool { return len(f.ID) > 0 && string(f.ID) != "null" }
+
+// object is JSON that we write.
+type object map[string]any
+
+// rpcError is the answer to a request that was refused.
+type rpcError struct {
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data"`
+}
+
+func (e *rpcError) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
+
+func (e *rpcError) says(phrase string) bool { return strings.Contains(e.Message, phrase) }
+
+// The codes that we send, and those that mean something to us (sections 1 and
+// 5.1).
+const (
+	invalidRequest = -32600
+	methodNotFound = -32601
+	invalidParams  = -32602
+	overloaded     = -32001
+)
+
+// An overloaded server gets the same request again, this many times at most.
+// The first pause doubles with each.
+const (
+	overloadTries = 4
+	overloadPause = 100 * time.Millisecond
+)
+
+// conn is the wire to one app-server. What is written goes through a queue, so
+// that nobody waits for a server that does not read.
+type conn struct {
+	child *child.Child
+
+	mu    sync.Mutex
+	last  int64
+	calls map[string]*call // that wait for an answer, by their id on the wire
+	lost  bool
+	lines [][]byte // to write; nil closes standard input
+	wake  chan struct{}
+}
+
+// call is a request of ours.
+type call struct {
+	method string
+	params any
+	// done gets the answer, once, from the goroutine that reads.
+	done func(result json.RawMessage, err error)
+	fail int // how often the server was overloaded
+}
+
+func newConn(c *child.Child) *conn {
+	w := &conn{child: c, calls: map[string]*call{}, wake: make(chan struct{}, 1)}
+	go w.write()
+	return w
+}
+
+// begin sends a request whose answer goes to k.done.
+func (w *conn) begin(k *call) error {
+	w.mu.Lock()
+	if w.lost {
+		w.mu.Unlock()
+		return agent.ErrGone
+	}
+	w.last++
+	id := w.last
+	w.calls[strconv.FormatInt(id, 10)] = k
+	w.mu.Unlock()
+	return w.send(object{"id": id, "method": k.method, "params": k.params})
+}
+
+// call sends a request and waits for its answer, which take gets before
+// anything that the server says after it.
+func (w *conn) call(ctx context.Context, method string, params any, take func(result json.RawMessage) error) error {
+	answer := make(chan error, 1)
+	err := w.begin(&call{method: method, params: params, done: func(result json.RawMessage, err error) {
+		if err == nil {
+			err = take(result)
+		}
+		answer <- err
+	}})
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (w *conn) send(v any) error {
+	line, err := encode(v)
+	if err == nil {
+		w.put(line)
+	}
+	return err
+}
+
+// closeInput says, after all that was sent, that nothing more comes.
+func (w *conn) closeInput() { w.put(nil) }
+
+func (w *conn) put(line []byte) {
+	w.mu.Lock()
+	w.lines = append(w.lines, line)
+	w.mu.Unlock()
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// write is the goroutine that writes. A line that cannot be written is not
+// missed: the end of the program, which the reader sees, is why.
+func (w *conn) write() {
+	for {
+		select {
+		case <-w.wake:
+		case <-w.child.Done():
+			return
+		}
+		w.mu.Lock()
+		lines := w.lines
+		w.lines = nil
+		w.mu.Unlock()
+		for _, line := range lines {
+			if line == nil {
+				w.child.CloseStdin()
+			} else {
+				w.child.WriteLine(line)
+			}
+		}
+	}
+}
+
+// read hands every frame that is no answer to take, until there are no more.
+// Lines that are not frames are passed over, as the server itself does. The
+// error is nil when the program ended.
+func (w *conn) read(take func(f frame, line []byte)) error {
+	defer w.lose()
+	for {
+		line, err := w.child.ReadLine()
+		if errors.Is(err, io.EOF) {
+			<-w.child.Done()
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var f frame
+		if json.Unmarshal(line, &f) != nil {
+			continue
+		}
+		switch {
+		case f.Method != "":
+			take(f, line)
+		case f.hasID():
+			w.answered(f)
+		}
+	}
+}
+
+func (w *conn) answered(f frame) {
+	w.mu.Lock()
+	k := w.calls[string(f.ID)]
+	delete(w.calls, string(f.ID))
+	w.mu.Unlock()
+	switch {
+	case k == nil:
+	case f.Error == nil:
+		k.done(f.Result, nil)
+	case f.Error.Code == overloaded && k.fail < overloadTries:
+		k.fail++
+		time.AfterFunc(overloadPause<<(k.fail-1), func() { w.again(k) })
+	default:
+		k.done(nil, f.Error)
+	}
+}
+
+func (w *conn) again(k *call) {
+	if err := w.begin(k); err != nil {
+		k.done(nil, err)
+	}
+}
+
+// lose answers all that waits: the program is gone.
+func (w *conn) lose() {
+	w.mu.Lock()
+	calls := w.calls
+	w.calls, w.lost = nil, true
+	w.mu.Unlock()
+	for _, k := range calls {
+		k.done(nil, agent.ErrGone)
+	}
+}
+
+// encode writes JSON as people read it: without escapes for HTML.
+func encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
