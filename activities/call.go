@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 
@@ -82,7 +83,7 @@ func (a *Activities) ask(ctx context.Context, c Call, build func(provider.Capabi
 		return reply{halt: halt, usage: used(resp)}, err
 	}
 	if err != nil {
-		return reply{}, a.refused(ctx, dir, c, text, err)
+		return reply{}, a.refused(ctx, dir, c, text, used(resp), err)
 	}
 	failpoint.Hit("call.answered")
 	return a.store(dir, c, text, resp)
@@ -112,7 +113,7 @@ func stored(dir *rundir.Dir, c Call) (reply, error) {
 // store keeps what is known of the answer, and then the answer: with it the
 // call is paid.
 func (a *Activities) store(dir *rundir.Dir, c Call, text []byte, resp provider.Response) (reply, error) {
-	r := reply{text: text, finish: resp.FinishReason, usage: used(resp), changes: a.redact.Bytes(resp.Changes)}
+	r := reply{text: text, finish: resp.FinishReason, usage: used(resp).Add(wasted(dir, c)), changes: a.redact.Bytes(resp.Changes)}
 	m := meta{Provider: c.Provider, Raw: run.DigestOf(text), FinishReason: r.finish, Usage: r.usage, DurationMs: resp.DurationMs}
 	if len(r.changes) > 0 {
 		ref, err := dir.Keep(c.Artifact("changes.patch"), r.changes)
@@ -157,6 +158,7 @@ func (a *Activities) halted(dir *rundir.Dir, c Call, resp provider.Response, cau
 		return &Halt{Exhausted: true}, nil
 	}
 	if l, ok := errors.AsType[*provider.Limited](cause); ok {
+		l.Until = earlier(l.Until, time.Now().Add(maxLimit))
 		reason := clip(a.redact.String(l.Cause.Message), maxSummary)
 		return &Halt{Limited: &run.Limited{Until: l.Until.UTC(), Provider: c.Provider, Reason: reason}}, dir.Log(
 			"provider-"+string(c.Phase), rundir.Info, "limited", map[string]any{
@@ -164,6 +166,16 @@ func (a *Activities) halted(dir *rundir.Dir, c Call, resp provider.Response, cau
 			})
 	}
 	return nil, nil
+}
+
+// maxLimit is the longest wait for a usage limit's end that is believed.
+const maxLimit = 31 * 24 * time.Hour
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // suspended keeps what the agent asks for, whole, for whoever decides.
@@ -174,7 +186,7 @@ func (a *Activities) suspended(dir *rundir.Dir, c Call, s *provider.Suspended) (
 		return nil, err
 	}
 	return &Halt{Permission: &run.Permission{
-		CallID: s.CallID, Tool: clip(patch.Display(s.Tool), maxSummary), Digest: s.Digest(), Input: ref, Attempt: c.Attempt,
+		CallID: clip(s.CallID, maxSummary), Tool: clip(patch.Display(s.Tool), maxSummary), Digest: s.Digest(), Input: ref, Attempt: c.Attempt,
 		Title:   clip(patch.Display(a.redact.String(s.Title)), maxSummary),
 		Reason:  clip(patch.Display(a.redact.String(s.Reason)), maxSummary),
 		Excerpt: clip(patch.DisplayDiff(input), maxExcerpt),
@@ -182,7 +194,8 @@ func (a *Activities) suspended(dir *rundir.Dir, c Call, s *provider.Suspended) (
 }
 
 // refused keeps what came before the error and says whether to try again.
-func (a *Activities) refused(ctx context.Context, dir *rundir.Dir, c Call, partial []byte, cause error) error {
+// What all attempts have used goes with the error.
+func (a *Activities) refused(ctx context.Context, dir *rundir.Dir, c Call, partial []byte, spent run.Usage, cause error) error {
 	perr, ok := errors.AsType[*provider.Error](cause)
 	if !ok {
 		if ctx.Err() != nil {
@@ -194,6 +207,11 @@ func (a *Activities) refused(ctx context.Context, dir *rundir.Dir, c Call, parti
 	for ; n <= maxErrors; n++ {
 		if _, _, err := dir.Find(attempt(c, n)); errors.Is(err, fs.ErrNotExist) {
 			break
+		}
+	}
+	if spent != (run.Usage{}) {
+		if _, err := keepJSON(dir, attemptUsage(c, n), spent); err != nil {
+			return err
 		}
 	}
 	if _, err := dir.Keep(attempt(c, n), partial); err != nil {
@@ -210,7 +228,30 @@ func (a *Activities) refused(ctx context.Context, dir *rundir.Dir, c Call, parti
 	return temporal.NewApplicationErrorWithOptions(message, string(perr.Code), temporal.ApplicationErrorOptions{
 		NonRetryable:   !perr.Retriable || n >= maxErrors,
 		NextRetryDelay: perr.RetryAfter,
+		Details:        details(wasted(dir, c)),
 	})
+}
+
+// details of an error say what was used, where that is known.
+func details(used run.Usage) []any {
+	if used == (run.Usage{}) {
+		return nil
+	}
+	return []any{used}
+}
+
+func attemptUsage(c Call, n int) string { return c.Artifact(fmt.Sprintf("attempt-%d.usage.json", n)) }
+
+// wasted is what the attempts at the call have used that ended in errors.
+func wasted(dir *rundir.Dir, c Call) run.Usage {
+	var sum run.Usage
+	for n := 1; n <= maxErrors; n++ {
+		var used run.Usage
+		if b, _, err := dir.Find(attemptUsage(c, n)); err == nil && json.Unmarshal(b, &used) == nil {
+			sum = sum.Add(used)
+		}
+	}
+	return sum
 }
 
 // attempt names what an attempt left that ended in an error.
@@ -220,7 +261,7 @@ func attempt(c Call, n int) string { return c.Artifact(fmt.Sprintf("attempt-%d.r
 func request(c Call, system, user string, context provider.Artifacts) provider.Request {
 	role := c.Phase.Role()
 	return provider.Request{
-		RunID: c.RunID, Iteration: c.Iteration, Phase: c.Phase, Role: role, Call: c.Number,
+		RunID: c.RunID, Iteration: c.Iteration, Phase: c.Phase, Role: role, Call: c.Number, Attempt: c.Attempt,
 		Prompt: provider.Prompt{System: system, User: user}, ContextArtifacts: context,
 		Constraints: provider.Constraints{
 			TimeoutMs:  c.Timeout.Milliseconds(),

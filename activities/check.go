@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/ratchet-dev/ratchet/internal/check"
@@ -45,7 +46,7 @@ func (a *Activities) Check(ctx context.Context, in CheckInput) (Judgement, error
 	if err := w.Sync(ctx, in.Commit); err != nil {
 		return Judgement{}, err
 	}
-	report, e, out, err := a.runChecks(ctx, in, w.WorkDir(), show)
+	report, e, out, err := a.runChecks(ctx, in, w.WorkDir(), a.runs.Scratch(in.RunID), show)
 	if err != nil {
 		return Judgement{}, err
 	}
@@ -60,10 +61,10 @@ func (a *Activities) Check(ctx context.Context, in CheckInput) (Judgement, error
 	return out, err
 }
 
-// runChecks runs the checks in a directory.
-func (a *Activities) runChecks(ctx context.Context, in CheckInput, dir string, show func(Beat)) (check.Report, Evaluation, Judgement, error) {
+// runChecks runs the checks in a directory, with a home of their own.
+func (a *Activities) runChecks(ctx context.Context, in CheckInput, dir, home string, show func(Beat)) (check.Report, Evaluation, Judgement, error) {
 	report, err := check.Run(ctx, check.Spec{
-		Commands: in.Commands, Dir: dir, Home: a.runs.Scratch(in.RunID), Cache: a.runs.Cache(),
+		Commands: in.Commands, Dir: dir, Home: home, Cache: a.runs.Cache(),
 		Env: in.Env, Lookup: a.env, Timeout: in.Timeout,
 		Filter: func(w io.Writer) io.Writer { return a.redact.Writer(w) },
 	}, func(p check.Progress) {
@@ -98,7 +99,11 @@ func (a *Activities) Try(ctx context.Context, in TryInput) (Judgement, error) {
 	if err := a.plant(ctx, tree, in); err != nil {
 		return Judgement{}, err
 	}
-	_, e, out, err := a.runChecks(ctx, in.CheckInput, tree.WorkDir(), show)
+	home := filepath.Join(a.runs.Scratch(in.RunID), fmt.Sprintf("try-%d", in.Attempt))
+	if err := removeAll(home); err != nil {
+		return Judgement{}, err
+	}
+	_, e, out, err := a.runChecks(ctx, in.CheckInput, tree.WorkDir(), home, show)
 	if err != nil {
 		return Judgement{}, err
 	}

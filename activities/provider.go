@@ -209,7 +209,11 @@ func (a *Activities) judged(in JudgeInput, out Judgement, v verdict.Verdict) (Ju
 		return out, err
 	}
 	e.Verdict, e.Reasons = v.Decision, v.Reasons
-	out.Report, err = a.keepEvaluation(in.RunID, evaluationName(in.Iteration, in.Attempt), e)
+	name := evaluationName(in.Iteration, in.Attempt)
+	if in.Attempt > 0 { // the record refers to the report of the checks as well
+		name = in.Artifact("judged.json")
+	}
+	out.Report, err = a.keepEvaluation(in.RunID, name, e)
 	return out, err
 }
 

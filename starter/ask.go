@@ -97,7 +97,7 @@ func (p *person) approve(ctx context.Context, a run.PendingApproval) (run.Decisi
 	p.show(a, shownLines)
 	question, choices := "Apply this patch?", "[y]es, [n]o, [d]iff: "
 	if a.Permission != nil {
-		question, choices = "Allow it?", "[y]es, [s]ession: yes and every later call of the tool, [n]o, [d]etails: "
+		question, choices = "Allow it?", "[y]es, [s]ession: yes and its like for this session, [n]o, [d]etails: "
 	}
 	for {
 		line, err := p.ask(ctx, question, choices)
@@ -110,7 +110,7 @@ func (p *person) approve(ctx context.Context, a run.PendingApproval) (run.Decisi
 		case a.Permission != nil && (line == "s" || line == "session"):
 			d.Decision, d.Session = run.Approve, true
 			return d, nil
-		case line == "d" || line == "diff":
+		case line == "d" || line == "diff" || line == "details":
 			p.show(a, 0)
 			continue
 		}
@@ -158,7 +158,7 @@ func (p *person) show(a run.PendingApproval, limit int) {
 	case more > 0:
 		p.screen.Line(p.screen.Dim("    … " + plural(more, "more line", "more lines") + ", d shows all"))
 	case !whole:
-		p.screen.Line(p.screen.Dim("    … this is its head: the whole patch is in the run's directory on the worker's host"))
+		p.screen.Line(p.screen.Dim("    … this is its head: all of it is in the run's directory on the worker's host"))
 	}
 	p.screen.Line("")
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 )
 
@@ -17,7 +18,7 @@ func (c *cli) approveCommand() *cobra.Command {
 	cmd.Long = `Approves what the run waits with: a patch, or a tool that its agent wants to use.
 Without --approval it is what is pending now; with it the decision fits that patch
 or call alone, and any other run, patch or moment refuses it.`
-	cmd.Flags().BoolVar(&d.Session, "session", false, "allow every later call of the tool in the agent's session as well")
+	cmd.Flags().BoolVar(&d.Session, "session", false, "allow what the agent takes for the same in its session as well, such as the same command")
 	cmd.Example = "  starter diff 0198c5e2\n  starter approve 0198c5e2 --approval apr-1-3f2a9c1d0b7e"
 	return cmd
 }
@@ -39,6 +40,7 @@ func (c *cli) decisionCommand(d *run.Decision) *cobra.Command {
 		Args:              exactly(1, wantsRun),
 		ValidArgsFunction: c.completeRun,
 		RunE: c.onRun(func(ctx context.Context, r found, _ []string) error {
+			about := ""
 			if d.ApprovalID == "" {
 				p, err := r.Pending(ctx, r.id)
 				if err != nil {
@@ -48,11 +50,12 @@ func (c *cli) decisionCommand(d *run.Decision) *cobra.Command {
 					return notWaiting(r.id, "approval", p)
 				}
 				d.ApprovalID = p.Approval.ApprovalID
+				about = ", " + story.OneLine(p.Approval.Summary, 200)
 			}
 			if err := r.Decide(ctx, r.id, *d); err != nil {
 				return err
 			}
-			return c.accepted(r.id, d.ApprovalID, map[run.Verdict]string{run.Approve: "approved", run.Reject: "rejected"}[d.Decision])
+			return c.accepted(r.id, d.ApprovalID, map[run.Verdict]string{run.Approve: "approved", run.Reject: "rejected"}[d.Decision]+about)
 		}),
 	}
 	flags := cmd.Flags()

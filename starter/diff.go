@@ -22,15 +22,19 @@ type shownDiff struct {
 	Diff     string               `json:"diff"`
 }
 
-type diffFlags struct{ branch, raw bool }
+type diffFlags struct {
+	branch, raw bool
+	approval    string
+}
 
 func (c *cli) diffCommand() *cobra.Command {
 	var f diffFlags
 	cmd := &cobra.Command{
 		Use:   "diff RUN",
-		Short: "Show the pending patch, or the branch against its base",
-		Long: `Shows the patch that waits for an approval, read from the stored bytes of its
-digest, or else what the run's branch changes. Characters that a terminal obeys
+		Short: "Show what waits for an approval, or the branch against its base",
+		Long: `Shows the patch that waits for an approval, or all of the input of the tool that
+an agent wants to use, read from the stored bytes of its digest; or else what the
+run's branch changes. --approval shows another patch that may be chosen. Characters that a terminal obeys
 or a reader is deceived by are made visible; --raw prints the bytes as they are.`,
 		Example:           "  starter diff 0198c5e2\n  starter diff 0198c5e2 --branch\n  starter diff 0198c5e2 --raw > change.patch",
 		Args:              exactly(1, wantsRun),
@@ -57,6 +61,7 @@ or a reader is deceived by are made visible; --raw prints the bytes as they are.
 		}),
 	}
 	cmd.Flags().BoolVar(&f.branch, "branch", false, "show the branch although a patch is pending")
+	cmd.Flags().StringVar(&f.approval, "approval", "", "`id` of the approval to show, when several patches may be chosen")
 	cmd.Flags().BoolVar(&f.raw, "raw", false, "print the exact bytes")
 	return cmd
 }
@@ -66,14 +71,36 @@ func (c *cli) diffOf(ctx context.Context, r found, f diffFlags) (shownDiff, erro
 	if err != nil {
 		return shownDiff{}, err
 	}
-	if a := p.Approval; a != nil && a.Permission == nil && !f.branch {
-		return c.patchOf(r.id, *a, f.raw)
+	if a := p.Approval; a != nil && !f.branch {
+		chosen, err := chosenOf(*a, f.approval)
+		if err != nil {
+			return shownDiff{}, err
+		}
+		return c.patchOf(r.id, chosen, f.raw)
+	}
+	if f.approval != "" {
+		return shownDiff{}, notWaiting(r.id, "approval", p)
 	}
 	facts, err := r.Facts(ctx, r.id)
 	if err != nil {
 		return shownDiff{}, err
 	}
 	return branchDiff(ctx, r.id, facts)
+}
+
+// chosenOf is the pending approval as it would be for one of its choices.
+func chosenOf(a run.PendingApproval, id string) (run.PendingApproval, error) {
+	if id == "" || id == a.ApprovalID {
+		return a, nil
+	}
+	for _, choice := range a.Choices {
+		if choice.ApprovalID == id {
+			a.ApprovalID, a.Digest, a.Patch, a.Stat, a.Summary = choice.ApprovalID, choice.Digest, choice.Patch, choice.Stat, choice.Summary
+			a.Files, a.Reasons, a.Repairs, a.Excerpt, a.Attempt = nil, choice.Risks, nil, "", choice.Attempt
+			return a, nil
+		}
+	}
+	return a, fmt.Errorf("nothing waits under %s: the pending approval is %s", id, a.ApprovalID)
 }
 
 func (c *cli) patchOf(id run.ID, a run.PendingApproval, exact bool) (shownDiff, error) {
@@ -83,6 +110,9 @@ func (c *cli) patchOf(id run.ID, a run.PendingApproval, exact bool) (shownDiff, 
 		return d, fmt.Errorf("the whole patch is in the run's directory, name it with --runs-dir: %w", err)
 	}
 	d.Diff = string(raw)
+	if !exact {
+		d.Diff = string(readable(a, raw))
+	}
 	if err != nil {
 		d.Diff, d.Whole = a.Excerpt, false
 	}

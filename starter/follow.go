@@ -142,11 +142,16 @@ func (f *follower) look(ctx context.Context) (run.Status, error) {
 		return f.closed(ctx, e)
 	}
 	f.failing(e.Activities)
-	every := pollActive
+	every, what := pollActive, doing(e, f.now())
 	if f.quiet > quietPolls {
 		every = pollQuiet
 	}
-	return run.Running, f.wait(ctx, every, doing(e, f.now()))
+	if len(e.Activities) == 0 && f.quiet > quietPolls { // perhaps it waits out a usage limit
+		if p, err := f.Pending(ctx, f.id); err == nil && p.Limited != nil {
+			what = fmt.Sprintf("waits for the usage limit of %s to end, %s", p.Limited.Provider, p.Limited.Until.Local().Format(time.DateTime))
+		}
+	}
+	return run.Running, f.wait(ctx, every, what)
 }
 
 // standing is the status after an event, as far as following is concerned.

@@ -63,12 +63,14 @@ func (c *cli) statusOf(ctx context.Context, r found) (st standingOf, err error) 
 	if st.Facts, err = r.Facts(ctx, r.id); err != nil {
 		return st, err
 	}
-	if st.Status.Waiting() {
+	if !st.Status.Terminal() {
 		p, err := r.Pending(ctx, r.id)
 		if err != nil {
 			return st, err
 		}
-		st.Pending = &p
+		if st.Status.Waiting() || p.Limited != nil {
+			st.Pending = &p
+		}
 	}
 	st.Activities = e.Activities
 	return st, nil
@@ -132,6 +134,9 @@ func (c *cli) printPending(p run.Pending) {
 			about += ", " + story.Stat(a.Stat)
 		} else if a.Excerpt != "" {
 			about += "\n" + strings.Join(story.Lines(a.Excerpt, 20), "\n")
+			if strings.HasSuffix(a.Excerpt, "…") {
+				about += "\n" + c.style().Dim("this is its head, all of it: "+c.hint("diff %s", p.RunID))
+			}
 		}
 		c.printf("\n%s  %s\n", c.style().Wait(a.ApprovalID), about)
 		for _, f := range a.Files {
@@ -139,6 +144,9 @@ func (c *cli) printPending(p run.Pending) {
 		}
 		for _, o := range a.Choices {
 			c.printf("  or %s, attempt %d by %s: %s, %s\n", c.style().Wait(o.ApprovalID), o.Attempt, story.OneLine(o.Provider, 60), story.OneLine(o.Summary, 160), story.Stat(o.Stat))
+			for _, r := range o.Risks {
+				c.printf("    %s %s\n", c.style().Wait("risk:"), story.OneLine(r, 300))
+			}
 		}
 		for _, r := range a.Reasons {
 			c.printf("  %s %s\n", c.style().Wait("risk:"), story.OneLine(r, 300))

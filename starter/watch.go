@@ -136,7 +136,7 @@ func (c *cli) waits(p run.Pending) {
 	case p.Approval != nil:
 		what, look := "The run waits for an approval.", "diff %s"
 		if p.Approval.Permission != nil {
-			what, look = "The agent waits for the permission to use a tool.", "status %s"
+			what = "The agent waits for the permission to use a tool."
 		}
 		c.printf("\n%s Nothing has been applied. Look and decide:\n", s.Wait(what))
 		c.printf("  %s\n", c.hint(look, p.RunID))

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"fmt"
+	"slices"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -11,30 +12,80 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
+// contest is several developers at work side by side. It lasts over the
+// decisions on permissions that one of them waits for: the others work on.
+type contest struct {
+	providers []string
+	entries   []entry
+	running   int
+	ctx       workflow.Context // of those at work
+	stop      workflow.CancelFunc
+}
+
 // entry is how one attempt ended.
 type entry struct {
 	run.Entrant
-	out activities.ProposeResult
-	err error
+	out  activities.ProposeResult
+	err  error
+	over bool
 }
 
 // compete has several developers work side by side, runs the checks on what
-// each proposes, and puts the best patch forward. When an agent waits for a
-// permission the whole step is made again after the decision: attempts that
-// have ended find their answers stored.
+// each proposes, and puts the best patch forward. As soon as an agent waits for
+// a permission, it is asked for; the step is made again after the decision.
 func (r *runner) compete(ctx workflow.Context, providers []string) error {
-	r.flush(ctx)
-	entries := make([]entry, len(providers))
-	wg := workflow.NewWaitGroup(ctx)
-	for i := range providers {
-		wg.Add(1)
-		workflow.Go(ctx, func(ctx workflow.Context) {
-			defer wg.Done()
-			entries[i] = r.attempt(ctx, i+1, providers)
-		})
+	if r.contest == nil {
+		r.flush(ctx)
+		r.contest = &contest{providers: providers, entries: make([]entry, len(providers))}
+		for n := range providers {
+			r.launch(ctx, n)
+		}
+	} else if n := r.contest.suspended(); n >= 0 { // it has been decided about
+		r.launch(ctx, n)
 	}
-	wg.Wait(ctx)
-	return r.award(ctx, entries)
+	c := r.contest
+	if err := workflow.Await(ctx, func() bool { return c.running == 0 || c.suspended() >= 0 }); err != nil {
+		return err
+	}
+	if n := c.suspended(); n >= 0 {
+		h, _ := asHalted(c.entries[n].err)
+		return r.halt(ctx, h)
+	}
+	r.contest = nil
+	return r.award(ctx, c.entries)
+}
+
+// launch sets an attempt to work, anew or on.
+func (r *runner) launch(ctx workflow.Context, n int) {
+	c := r.contest
+	if c.stop == nil {
+		ctx, c.stop = workflow.WithCancel(ctx)
+		c.ctx = ctx
+	}
+	c.running++
+	c.entries[n] = entry{}
+	workflow.Go(c.ctx, func(ctx workflow.Context) {
+		defer func() { c.running-- }()
+		c.entries[n] = r.attempt(ctx, n+1, c.providers)
+		c.entries[n].over = true
+	})
+}
+
+// suspended is an attempt that waits for a permission; -1: none does.
+func (c *contest) suspended() int {
+	return slices.IndexFunc(c.entries, func(e entry) bool {
+		h, ok := asHalted(e.err)
+		return e.over && ok && h.Permission != nil
+	})
+}
+
+// disband ends a contest that nobody waits for any more.
+func (r *runner) disband(ctx workflow.Context) {
+	if c := r.contest; c != nil {
+		c.stop()
+		_ = workflow.Await(ctx, func() bool { return c.running == 0 }) // ctx is disconnected
+		r.contest = nil
+	}
 }
 
 // attempt is one developer's work, checked.
@@ -42,13 +93,12 @@ func (r *runner) attempt(ctx workflow.Context, n int, providers []string) entry 
 	c := r.nextCall()
 	c.Attempt, c.Provider, c.Slot = n, providers[n-1], r.s.Slot(r.s.Phase(), n)
 	c.Permits = r.s.PermitsOf(c.Slot)
-	c.Left = provider.Left{Tokens: c.Left.Tokens / int64(len(providers)), Cost: c.Left.Cost / run.Micros(len(providers))}
+	c.Left = provider.Left{Tokens: share(c.Left.Tokens, len(providers)), Cost: share(c.Left.Cost, len(providers))}
 	e := entry{Entrant: run.Entrant{Attempt: n, Provider: c.Provider}}
 	e.out, e.err = call[activities.ProposeResult](ctx, r, c, acts.Propose, func(c activities.Call) any { return c })
 	switch {
 	case e.err != nil:
-		p := problemOf(e.err)
-		e.Problem = &p
+		e.Problem = troubleOf(e.err)
 	case e.out.Refusal != nil:
 		e.Problem = e.out.Refusal
 	case e.out.Violation != nil:
@@ -60,6 +110,31 @@ func (r *runner) attempt(ctx workflow.Context, n int, providers []string) entry 
 		e.err = r.try(ctx, c, &e)
 	}
 	return e
+}
+
+// troubleOf is why an attempt came to nothing.
+func troubleOf(err error) *run.Problem {
+	p := problemOf(err)
+	if h, ok := asHalted(err); ok && h.Exhausted {
+		p = run.Problem{Code: run.CodeBudget, Message: "its share of the budget is used up"}
+	}
+	return &p
+}
+
+// share is what one of n gets of a budget; zero is none and stays none.
+func share[T int64 | run.Micros](left T, n int) T {
+	if left == 0 {
+		return 0
+	}
+	return max(left/T(n), 1)
+}
+
+// rest is what is left of a share; zero is no bound and stays none.
+func rest[T int64 | run.Micros](left, used T) T {
+	if left == 0 {
+		return 0
+	}
+	return max(left-used, 1)
 }
 
 // try runs the checks on a proposal, and asks the evaluator about one that
@@ -86,6 +161,7 @@ func (r *runner) try(ctx workflow.Context, c activities.Call, e *entry) error {
 		return nil
 	}
 	c.Phase, c.Provider, c.Slot, c.Permits = run.Evaluate, in.Providers.Evaluator, r.s.Slot(run.Evaluate, e.Attempt), nil
+	c.Left = provider.Left{Tokens: rest(c.Left.Tokens, e.out.Usage.TotalTokens), Cost: rest(c.Left.Cost, e.out.Usage.Cost)}
 	j, err = call[activities.Judgement](ctx, r, c, acts.Judge, func(c activities.Call) any {
 		return activities.JudgeInput{Call: c, Report: *e.Report, Patch: &e.Proposal.Patch}
 	})
@@ -94,7 +170,7 @@ func (r *runner) try(ctx workflow.Context, c activities.Call, e *entry) error {
 		return ctx.Err() // the checks alone rank it
 	}
 	_, used := j.Halted()
-	e.Judged, e.out.Usage = j.Verdict, e.out.Usage.Add(used)
+	e.Judged, e.Report, e.out.Usage = j.Verdict, &j.Report, e.out.Usage.Add(used)
 	return nil
 }
 
@@ -106,10 +182,7 @@ func (r *runner) award(ctx workflow.Context, entries []entry) error {
 		if temporal.IsCanceledError(e.err) {
 			return e.err
 		}
-		if h, ok := asHalted(e.err); ok && h.Permission != nil {
-			return r.halt(ctx, h)
-		}
-		used = used.Add(e.out.Usage)
+		used = used.Add(e.used())
 		entrants = append(entrants, e.Entrant)
 	}
 	ranked := run.Rank(entrants)
@@ -118,14 +191,18 @@ func (r *runner) award(ctx workflow.Context, entries []entry) error {
 	}
 	top, rivals := ranked[0], ranked[1:]
 	for i := range rivals {
-		if p := rivals[i].Proposal; p != nil {
-			short := *p
-			short.Excerpt = "" // the first one's says enough for the record
-			rivals[i].Proposal = &short
-		}
+		rivals[i] = rivals[i].Short()
 	}
 	r.emit(ctx, run.PatchProduced{Proposal: *top.Proposal, Usage: &used, Attempt: top.Attempt, Rivals: rivals})
 	return nil
+}
+
+// used is what the attempt used, whatever came of it.
+func (e entry) used() run.Usage {
+	if h, ok := asHalted(e.err); ok {
+		return h.used
+	}
+	return e.out.Usage.Add(usageOf(e.err))
 }
 
 // noPatch goes on with what the first attempt said that said something.
@@ -136,5 +213,10 @@ func (r *runner) noPatch(ctx workflow.Context, entries []entry, used run.Usage) 
 			return r.proposed(ctx, e.out)
 		}
 	}
-	return r.failPhase(ctx, entries[0].err)
+	for _, e := range entries {
+		if h, ok := asHalted(e.err); ok {
+			return r.halt(ctx, &halted{h.Halt, used})
+		}
+	}
+	return r.fail(ctx, entries[0].err, used)
 }

@@ -107,6 +107,9 @@ func choices(m *markdown, a *run.PendingApproval) {
 	m.printf("To choose another, approve its id instead:\n\n")
 	for _, c := range a.Choices {
 		m.printf("- %s: attempt %d by %s, %s: %s\n", code(c.ApprovalID), c.Attempt, code(c.Provider), stat(c.Stat), text(c.Summary))
+		for _, risk := range c.Risks {
+			m.printf("  - **Risk** %s\n", text(risk))
+		}
 	}
 	m.printf("\n")
 }
@@ -114,18 +117,21 @@ func choices(m *markdown, a *run.PendingApproval) {
 // permissionDetails is about a tool call of the agent at work.
 func permissionDetails(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
 	p := a.Permission
-	m.printf("The %s's agent %s wants to use the tool %s and waits.\n\n", s.Phase().Role(), code(s.Input.Providers.For(s.Phase().Role())), code(p.Tool))
+	m.printf("The %s's agent %s wants to use the tool %s and waits.\n\n", s.Phase().Role(), code(s.ProviderOf(s.Phase(), p.Attempt)), code(p.Tool))
+	if p.Attempt > 0 {
+		m.printf("It works on attempt %d.\n\n", p.Attempt)
+	}
 	if p.Title != "" {
 		m.block(p.Title, shownProblem)
 	}
 	m.list("**Why it asks** ", a.Reasons)
 	m.fence("json", p.Excerpt)
-	if int64(len(p.Excerpt)) < p.Input.Bytes {
-		m.printf("All of it, %d bytes, is in artifacts/%s.\n\n", p.Input.Bytes, text(p.Input.Name))
+	if strings.HasSuffix(p.Excerpt, "…") {
+		m.printf("**This is only the head of it.** All of it, %d bytes, is in artifacts/%s.\n\n", p.Input.Bytes, text(p.Input.Name))
 	}
 	m.printf("### Decide\n\n")
 	form(m, "approval", a.Signal)
-	m.printf("Add `\"session\": true` to allow every later call of this tool in the agent's session. To refuse, with a reason that the agent is told:\n\n")
+	m.printf("Add `\"session\": true` to allow what the agent takes for the same in its session as well, such as the same command. To refuse, with a reason that the agent is told:\n\n")
 	m.fence("json", object(run.Decision{ApprovalID: a.ApprovalID, Decision: run.Reject, Reason: "why"}))
 	m.printf("Add `\"final\": true` to a refusal to end the run.\n\n")
 	commands(m, a.Commands)

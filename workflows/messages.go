@@ -103,7 +103,7 @@ func receive[M any](ctx workflow.Context, r *runner, signals workflow.Selector, 
 
 func (r *runner) pending() run.Pending {
 	p := r.s.Pending()
-	p.Limited = r.limited
+	p.Limited = r.limited()
 	return p
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -160,10 +161,23 @@ func (r *runner) halt(ctx workflow.Context, h *halted) error {
 	return nil
 }
 
+// limited is the usage limit that ends last of those waited out; nil: none is.
+func (r *runner) limited() *run.Limited {
+	var last *run.Limited
+	for _, l := range r.limits {
+		if last == nil || l.Until.After(last.Until) {
+			last = l
+		}
+	}
+	return last
+}
+
 // waitOut waits until a usage limit ends.
 func (r *runner) waitOut(ctx workflow.Context, l run.Limited) error {
-	r.limited = &l
-	defer func() { r.limited = nil }()
+	r.limits = append(r.limits, &l)
+	defer func() {
+		r.limits = slices.DeleteFunc(r.limits, func(other *run.Limited) bool { return other == &l })
+	}()
 	r.show(ctx)
 	left := max(l.Until.Sub(workflow.Now(ctx)), time.Second)
 	return workflow.NewTimerWithOptions(ctx, left, workflow.TimerOptions{
@@ -180,14 +194,31 @@ func (r *runner) failPhase(ctx workflow.Context, err error) error {
 	if h, ok := asHalted(err); ok {
 		return r.halt(ctx, h)
 	}
+	return r.fail(ctx, err, usageOf(err))
+}
+
+// fail is failPhase for what is no halt.
+func (r *runner) fail(ctx workflow.Context, err error, used run.Usage) error {
 	p := problemOf(err)
 	q := run.Question{
 		Question:    fmt.Sprintf("The %s's provider %s failed: %s. How shall the run go on?", r.s.Phase().Role(), r.s.Input.Providers.For(r.s.Phase().Role()), p.Message),
 		Reason:      p.Code,
 		NeededInput: []string{"any answer calls the provider again, with the answer in its prompt", "cancel the run to end it"},
 	}
-	r.emit(ctx, run.PhaseFailed{Error: p, Question: &q})
+	failed := run.PhaseFailed{Error: p, Question: &q}
+	if used != (run.Usage{}) {
+		failed.Usage = &used
+	}
+	r.emit(ctx, failed)
 	return nil
+}
+
+// usageOf is what the calls used that ended in the error; zero: not known.
+func usageOf(err error) (used run.Usage) {
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.HasDetails() {
+		_ = app.Details(&used) // details of another kind say nothing of usage
+	}
+	return used
 }
 
 // problemOf is the error of an activity as the record keeps it.

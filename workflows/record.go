@@ -118,7 +118,7 @@ type attributes struct {
 // show brings the Web UI up to date. Details cost nothing, attributes an
 // event: they are sent when they change.
 func (r *runner) show(ctx workflow.Context) {
-	workflow.SetCurrentDetails(ctx, details(r.s, r.limited))
+	workflow.SetCurrentDetails(ctx, details(r.s, r.limited()))
 	now := attributes{r.s.State.Status, r.s.Phase(), r.s.State.Iteration}
 	if now == r.shown || now.status == "" {
 		return

@@ -79,7 +79,8 @@ type runner struct {
 	answer   *run.Reply    // likewise
 	drains   []func()      // handle the signals that wait
 
-	limited   *run.Limited    // waited out now
+	limits    []*run.Limited  // waited out now
+	contest   *contest        // under way
 	workspace workflow.Future // done when branch and worktree are there
 	shown     attributes
 	log       log.Logger
@@ -159,6 +160,7 @@ func (r *runner) finish(ctx workflow.Context) error {
 func (r *runner) end(ctx workflow.Context, p run.Payload) {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
+	r.disband(ctx)
 	r.emit(ctx, p)
 	if err := r.cleanUp(ctx); err != nil {
 		r.log.Error("workspace left behind", "error", err)
@@ -193,7 +195,7 @@ func (r *runner) tooLong(ctx workflow.Context) bool {
 		info.GetCurrentHistoryLength() > maxHistoryEvents || info.GetCurrentHistorySize() > maxHistoryBytes
 	switch r.s.Next.Do {
 	case run.Start, run.Decide, run.Await:
-		return long && r.decision == nil && r.answer == nil
+		return long && r.decision == nil && r.answer == nil && r.contest == nil
 	}
 	return false
 }

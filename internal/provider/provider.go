@@ -58,7 +58,9 @@ type Request struct {
 	Role      run.Role  `json:"role"`
 	// Call counts the calls of the same phase in the same iteration, from 1;
 	// zero means 1. Attempts of one call share its number.
-	Call             int         `json:"call,omitempty"`
+	Call int `json:"call,omitempty"`
+	// Attempt is which of several attempts at the same work it is; zero: the only.
+	Attempt          int         `json:"attempt,omitempty"`
 	Prompt           Prompt      `json:"prompt"`
 	ContextArtifacts Artifacts   `json:"contextArtifacts"`
 	Constraints      Constraints `json:"constraints"`

@@ -64,6 +64,36 @@ func first(a, b bool) int {
 	return 1
 }
 
+// Bounds of what the record says of an attempt that is not the first.
+const (
+	shortList = 3   // files, risks
+	shortText = 160 // bytes
+)
+
+// Short is the entrant as it goes into the record beside the first: the patch
+// is in its artifact.
+func (e Entrant) Short() Entrant {
+	if e.Proposal != nil {
+		p := *e.Proposal
+		p.Summary, p.Excerpt, p.Repairs = clip(p.Summary, shortText), "", nil
+		p.Files, p.Risks = shorten(p.Files), shorten(p.Risks)
+		e.Proposal = &p
+	}
+	if e.Problem != nil {
+		e.Problem = &Problem{Code: e.Problem.Code, Message: clip(e.Problem.Message, 2*shortText)}
+	}
+	e.Failed = shorten(e.Failed)
+	return e
+}
+
+func shorten(list []string) []string {
+	list = slices.Clone(list[:min(len(list), shortList)])
+	for i := range list {
+		list[i] = clip(list[i], shortText)
+	}
+	return list
+}
+
 func (e Entrant) size() int {
 	if e.Proposal == nil {
 		return 0
@@ -82,6 +112,8 @@ type Choice struct {
 	Stat       Stat   `json:"stat"`
 	Summary    string `json:"summary"`
 	Judged     Result `json:"judged,omitempty"`
+	// Risks are the gatekeeper's reasons to look at this one, the first of them.
+	Risks []string `json:"risks,omitempty"`
 }
 
 // choices are the entrants besides the first that passed their checks too, each
@@ -97,7 +129,7 @@ func (s *Snapshot) choices(gate int) []Choice {
 		d := ApprovalDigest(s.Input.RunID, e.Proposal.Patch.Digest, e.Proposal.Base, gate)
 		list = append(list, Choice{
 			ApprovalID: approvalID(s.State.Iteration, d), Digest: d, Attempt: e.Attempt, Provider: e.Provider,
-			Patch: e.Proposal.Patch, Stat: e.Proposal.Stat, Summary: e.Proposal.Summary, Judged: e.Judged,
+			Patch: e.Proposal.Patch, Stat: e.Proposal.Stat, Summary: e.Proposal.Summary, Judged: e.Judged, Risks: e.Proposal.Risks,
 		})
 	}
 	return list
@@ -121,10 +153,19 @@ func (s *Snapshot) Slot(phase Phase, attempt int) string {
 	if phase == Fix && !s.Input.FreshFixer && s.Input.Providers.Fixer == s.developer() {
 		phase, attempt = Execute, s.Chosen
 	}
-	if attempt > 1 {
+	if attempt > 1 || attempt > 0 && phase == Evaluate { // the branch has an evaluation of its own
 		return fmt.Sprintf("%s-%d", phase.Role(), attempt)
 	}
 	return string(phase.Role())
+}
+
+// ProviderOf is the provider of one of several attempts at the phase; zero is
+// that of the phase.
+func (s *Snapshot) ProviderOf(phase Phase, attempt int) string {
+	if list := s.Input.Attempts(); phase == Execute && attempt > 0 && attempt <= len(list) {
+		return list[attempt-1]
+	}
+	return s.Input.Providers.For(phase.Role())
 }
 
 // developer is the provider of the attempt that was chosen.

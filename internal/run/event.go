@@ -96,6 +96,14 @@ func (u Usage) Add(v Usage) Usage {
 	}
 }
 
+// Sub returns what u has more than v.
+func (u Usage) Sub(v Usage) Usage {
+	return Usage{
+		InputTokens: u.InputTokens - v.InputTokens, OutputTokens: u.OutputTokens - v.OutputTokens,
+		TotalTokens: u.TotalTokens - v.TotalTokens, Cost: u.Cost - v.Cost,
+	}
+}
+
 // Stat sums up a diff.
 type Stat struct {
 	Files   int `json:"files"`
@@ -187,8 +195,8 @@ type (
 		// Choices are the other patches that may be approved instead.
 		Choices []Choice `json:"choices,omitempty"`
 	}
-	// ApprovalGranted is a yes. Session extends a permission to later calls of
-	// the same tool in the agent's session.
+	// ApprovalGranted is a yes. Session extends a permission to its like in the
+	// agent's session: see Permit.
 	ApprovalGranted struct {
 		ApprovalID string `json:"approvalId"`
 		By         string `json:"by,omitempty"`

@@ -116,7 +116,10 @@ func (s *Snapshot) fold(e Event) {
 	case PhaseFailed:
 		s.failPhase(p)
 	case PatchProduced:
-		s.Proposal, s.Rivals, s.Chosen = &p.Proposal, p.Rivals, p.Attempt
+		s.Proposal, s.Rivals = &p.Proposal, p.Rivals
+		if p.Attempt > 0 { // a fix leaves it
+			s.Chosen = p.Attempt
+		}
 		s.spend(p.Usage)
 		s.Next = Step{Do: Gate, Phase: e.Phase}
 	case ApprovalRequested:
@@ -273,7 +276,9 @@ func (s *Snapshot) reject(p ApprovalRejected) {
 		return
 	}
 	s.refuse()
-	s.guide(FromRejection, reason)
+	if asked == nil {
+		s.guide(FromRejection, reason)
+	}
 	s.close(Rejected, Step{Do: Start, Phase: Fix})
 	if p.Final {
 		s.End = Canceled

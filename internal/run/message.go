@@ -29,8 +29,8 @@ type Decision struct {
 	By         string  `json:"by,omitempty"`
 	Reason     string  `json:"reason,omitempty"`
 	Final      bool    `json:"final,omitempty"` // a rejection that ends the run
-	// Session extends the approval of a tool call to later calls of the tool in
-	// the agent's session.
+	// Session extends the approval of a tool call to its like in the agent's
+	// session: see Permit.
 	Session bool `json:"session,omitempty"`
 }
 

@@ -54,14 +54,15 @@ type Permit struct {
 	Tool   string `json:"tool"`
 	Digest Digest `json:"digest"`
 	Allow  bool   `json:"allow"`
-	// Session allows later calls of the same tool in the same session as well.
+	// Session allows, in the same session, what the agent takes for the same as
+	// well, and the same input always.
 	Session bool   `json:"session,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Slot    string `json:"slot"` // of the session that asked
 }
 
-// Bounds of the permits that a snapshot carries. Of more the oldest go: the
-// agent asks again.
+// Bounds of the permits that a snapshot carries. Of more the oldest go, those
+// for a session last: the agent asks again.
 const (
 	maxPermits      = 48
 	maxPermitReason = 300
@@ -73,8 +74,9 @@ func (s *Snapshot) permit(asked Permission, p Permit) {
 	p.Slot = s.Slot(s.Phase(), asked.Attempt)
 	p.Reason = clip(p.Reason, maxPermitReason)
 	s.Permits = append(s.Permits, p)
-	if over := len(s.Permits) - maxPermits; over > 0 {
-		s.Permits = slices.Clone(s.Permits[over:])
+	for len(s.Permits) > maxPermits {
+		oldest := max(0, slices.IndexFunc(s.Permits, func(p Permit) bool { return !p.Session }))
+		s.Permits = slices.Delete(slices.Clone(s.Permits), oldest, oldest+1)
 	}
 }
 

@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
+
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -40,9 +43,9 @@ func (s *Store) Slots(id run.ID) ([]string, error) {
 func (s Slot) Path() string { return s.dir.path }
 
 const (
-	noteName   = "note.json"
-	heldName   = "held"
-	wantedName = "wanted"
+	noteName = "note.json"
+	heldName = "held"
+	wanting  = "wanted-" // and an id: one for each that waits, locked by it
 )
 
 // wantedPoll is how often the holder of a slot looks whether it is wanted.
@@ -67,26 +70,46 @@ func (s Slot) Hold(ctx context.Context, wanted func()) (release func(), err erro
 	cancel()
 	unlock, err := s.dir.Lock(now, heldName)
 	if errors.Is(err, context.Canceled) {
-		if err := s.dir.replace(wantedName, nil); err != nil {
+		enough, err := s.want()
+		if err != nil {
 			return nil, err
 		}
+		defer enough()
 		unlock, err = s.dir.Lock(ctx, heldName)
-	}
-	if err != nil {
+		if err != nil {
+			return nil, err
+		}
+	} else if err != nil {
 		return nil, err
 	}
-	name := filepath.Join(s.dir.path, wantedName)
-	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		unlock()
-		return nil, err
-	}
-	stop := watch(name, wanted)
+	stop := s.watch(wanted)
 	return func() { stop(); unlock() }, nil
 }
 
-// watch calls wanted while the file is there, until stop, which waits for no
-// call under way: wanted may be what stops.
-func watch(name string, wanted func()) (stop func()) {
+// want tells the holder that somebody waits, until enough is called or this
+// process dies.
+func (s Slot) want() (enough func(), err error) {
+	name := filepath.Join(s.dir.path, wanting+uuid.NewString())
+	f, err := os.CreateTemp(s.dir.path, ".wants-*")
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		err = os.Rename(f.Name(), name) // it is seen locked, or not at all
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	return func() {
+		os.Remove(name) // what is left is known by its lock, which is free
+		f.Close()
+	}, nil
+}
+
+// watch calls wanted while somebody waits, until stop, which waits for no call
+// under way: wanted may be what stops.
+func (s Slot) watch(wanted func()) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		tick := time.NewTicker(wantedPoll)
@@ -97,10 +120,30 @@ func watch(name string, wanted func()) (stop func()) {
 				return
 			case <-tick.C:
 			}
-			if _, err := os.Lstat(name); err == nil {
+			if s.wanted() {
 				wanted()
 			}
 		}
 	}()
 	return func() { close(done) }
+}
+
+// wanted says whether anybody who lives waits, and removes what the dead left.
+func (s Slot) wanted() bool {
+	names, _ := filepath.Glob(filepath.Join(s.dir.path, wanting+"*"))
+	for _, name := range names {
+		f, err := os.OpenFile(name, os.O_RDWR, 0)
+		if err != nil {
+			continue // it waits no more
+		}
+		free := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
+		if free {
+			os.Remove(name)
+		}
+		f.Close()
+		if !free {
+			return true
+		}
+	}
+	return false
 }

@@ -157,6 +157,7 @@ func (t *Teller) choices(list []run.Choice) []string {
 	var lines []string
 	for _, c := range list {
 		lines = append(lines, t.under("%s attempt %d, %s%s", t.Style.Dim("or "+c.ApprovalID), c.Attempt, Stat(c.Stat), tail(c.Summary)))
+		lines = append(lines, t.list("risk", c.Risks)...)
 	}
 	return lines
 }

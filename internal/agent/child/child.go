@@ -133,6 +133,23 @@ func (c *Child) WriteLine(line []byte) error {
 	return err
 }
 
+// SendLine is WriteLine for as long as ctx lasts: a program that does not read
+// could hold it up. What ctx cut off in the middle of a line has broken the
+// wire: the input is closed then.
+func (c *Child) SendLine(ctx context.Context, line []byte) error {
+	stop := context.AfterFunc(ctx, func() { c.in.SetWriteDeadline(time.Now()) })
+	err := c.WriteLine(line)
+	if stop() {
+		return err
+	}
+	c.in.SetWriteDeadline(time.Time{})
+	if err != nil {
+		c.CloseStdin()
+		return ctx.Err()
+	}
+	return nil
+}
+
 // ReadLine returns the next line without its end, blank lines left out; io.EOF
 // after the last, whose end may be missing. A line over MaxLine is ErrLine.
 func (c *Child) ReadLine() ([]byte, error) {

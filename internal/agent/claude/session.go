@@ -74,7 +74,7 @@ func (s *session) Send(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	err = s.write(userFrame{Type: "user", Message: userMessage{"user", guarded(text)}, UUID: uuid.NewString()})
+	err = s.writeIn(ctx, userFrame{Type: "user", Message: userMessage{"user", guarded(text)}, UUID: uuid.NewString()})
 	if err != nil {
 		s.forget(t)
 	}
@@ -193,12 +193,14 @@ func (s *session) request(subtype string) error {
 	return s.write(control{Type: "control_request", RequestID: uuid.NewString(), Request: body})
 }
 
-func (s *session) write(frame any) error {
+func (s *session) write(frame any) error { return s.writeIn(context.Background(), frame) }
+
+func (s *session) writeIn(ctx context.Context, frame any) error {
 	line, err := json.Marshal(frame)
 	if err != nil {
 		return err
 	}
-	return s.child.WriteLine(line)
+	return s.child.SendLine(ctx, line)
 }
 
 // read takes frames until there are no more, and then tells the end.

@@ -22,7 +22,12 @@ func (c *call) settle(ctx context.Context) error {
 		d, known := c.decide(t.asks[0])
 		if !known {
 			c.show("waits for a permission")
-			return suspended(t.asks[0])
+			s := suspended(t.asks[0])
+			c.note.Asked = &ask{s.CallID, s.Digest()}
+			return s
+		}
+		if err := c.keepNote(); err != nil { // a permit that is used up stays so
+			return err
 		}
 		c.log("permission decided", map[string]string{"tool": t.asks[0].Tool, "input": string(t.asks[0].Input), "verdict": string(d.Verdict), "reason": d.Reason})
 		c.show("goes on")
@@ -36,24 +41,25 @@ func (c *call) settle(ctx context.Context) error {
 
 // decide says what the request settles by itself; known is false when a person
 // must say.
-func (c *call) decide(ask agent.Permission) (d agent.Decision, known bool) {
-	d = agent.Decision{CallID: ask.CallID, Verdict: agent.Deny}
+func (c *call) decide(asked agent.Permission) (d agent.Decision, known bool) {
+	d = agent.Decision{CallID: asked.CallID, Verdict: agent.Deny}
 	if c.sandbox() == agent.ReadOnly {
 		d.Reason = "this role reads and changes nothing"
 		return d, true
 	}
-	if p, ok := c.permit(ask); ok {
+	if p, ok := c.permit(asked); ok {
 		d.Reason = p.Reason
 		switch {
 		case p.Allow && p.Session:
-			d.Verdict, d.Reason = agent.AllowSession, ""
+			d.Verdict = agent.AllowSession
 		case p.Allow:
-			d.Verdict, d.Reason = agent.Allow, ""
+			d.Verdict = agent.Allow
 		}
+		c.note.spend(askOf(p))
 		return d, true
 	}
 	switch {
-	case ask.Edit && inside(c.talk.dir, ask.Paths), c.req.Work.Tools == run.AllowTools:
+	case asked.Edit && inside(c.talk.dir, asked.Paths), c.req.Work.Tools == run.AllowTools:
 		d.Verdict = agent.Allow
 	case c.req.Work.Tools == run.DenyTools:
 		d.Reason = "the run allows no tools but those that edit its files"
@@ -64,36 +70,29 @@ func (c *call) decide(ask agent.Permission) (d agent.Decision, known bool) {
 }
 
 // permit finds the decision on a tool call: one made for this very call, one
-// for the same input that has let no call through yet, or one for the session.
-func (c *call) permit(ask agent.Permission) (run.Permit, bool) {
-	permits := c.req.Work.Permits
-	digest := suspended(ask).Digest()
-	i := slices.IndexFunc(permits, func(p run.Permit) bool { return p.CallID == ask.CallID && p.Digest == digest })
-	if i < 0 {
-		for k, p := range permits {
-			if p.Digest == digest && !c.talk.spent[k] {
-				i = k
-				break
-			}
+// for the same input that has let no call through yet, or one that holds for
+// the session, of which the agent itself lets pass what it takes for the same.
+func (c *call) permit(asked agent.Permission) (run.Permit, bool) {
+	digest := suspended(asked).Digest()
+	var found *run.Permit
+	for i, p := range c.req.Work.Permits {
+		spent := slices.Contains(c.note.Spent, askOf(p)) && !(p.Allow && p.Session)
+		if p.Digest == digest && !spent && (found == nil || p.CallID == asked.CallID) {
+			found = &c.req.Work.Permits[i]
 		}
 	}
-	if i >= 0 && !c.talk.spent[i] {
-		c.talk.spent[i] = true
-		return permits[i], true
+	if found == nil {
+		return run.Permit{}, false
 	}
-	i = slices.IndexFunc(permits, func(p run.Permit) bool { return p.Allow && p.Session && p.Tool == ask.Tool })
-	if i >= 0 {
-		return permits[i], true
-	}
-	return run.Permit{}, false
+	return *found, true
 }
 
-func suspended(ask agent.Permission) *provider.Suspended {
-	input := ask.Input
+func suspended(asked agent.Permission) *provider.Suspended {
+	input := asked.Input
 	if len(input) == 0 {
 		input = json.RawMessage("null")
 	}
-	return &provider.Suspended{CallID: ask.CallID, Tool: ask.Tool, Input: input, Title: ask.Title, Reason: ask.Reason}
+	return &provider.Suspended{CallID: asked.CallID, Tool: asked.Tool, Input: input, Title: asked.Title, Reason: asked.Reason}
 }
 
 // inside says whether all of the paths lie in the checkout, links resolved,
@@ -104,6 +103,9 @@ func inside(dir string, paths []string) bool {
 		return false
 	}
 	for _, path := range paths {
+		if slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "..") { // behind a link it leads elsewhere than it reads
+			return false
+		}
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(root, path)
 		}

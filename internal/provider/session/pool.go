@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
 // DefaultKeep is how long an agent's process waits for a decision. After that
@@ -84,21 +85,25 @@ func (p *Pool) drop(slot string, w *waiting) {
 	}
 }
 
-// Stop ends the agents that wait in the slot, or in any slot whose name begins
-// with it.
-func (p *Pool) Stop(slot string) {
+// release ends the agent that waits in the slot.
+func (p *Pool) release(slot string) {
+	if w := p.remove(slot); w != nil {
+		w.talk.end()
+	}
+}
+
+// Stop ends the agents that wait in slots whose names begin so.
+func (p *Pool) Stop(prefix string) {
 	p.mu.Lock()
 	var found []string
 	for name := range p.waits {
-		if strings.HasPrefix(name, slot) {
+		if strings.HasPrefix(name, prefix) {
 			found = append(found, name)
 		}
 	}
 	p.mu.Unlock()
 	for _, name := range found {
-		if w := p.remove(name); w != nil {
-			w.talk.end()
-		}
+		p.release(name)
 	}
 }
 
@@ -112,9 +117,8 @@ type talk struct {
 
 	text   []byte             // of the turn under way
 	used   agent.Tokens       // of the turn under way
-	before answer             // turns of this call that came before
+	before run.Usage          // of the work before this turn
 	asks   []agent.Permission // that nobody has answered
-	spent  map[int]bool       // permits that have let a call through
 	tools  map[string]bool    // that run now
 	over   bool               // a budget is used up: the turn has been interrupted
 	bytes  int64

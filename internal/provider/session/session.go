@@ -127,62 +127,80 @@ type call struct {
 
 // make has the agent answer. Whatever happens, its process is gone afterwards,
 // unless the call is suspended: then the pool keeps it.
-func (c *call) make(ctx context.Context) (provider.Response, error) {
+func (c *call) make(ctx context.Context) (resp provider.Response, err error) {
 	site := c.req.Work.Site
 	if c.talk = c.Pool.take(site.Slot(), c.key(), c.req.Call); c.talk == nil {
-		release, err := site.Hold(ctx, func() { c.Pool.Stop(site.Slot()) })
+		release, err := site.Hold(ctx, func() { c.Pool.release(site.Slot()) })
 		if err != nil {
 			return provider.Response{}, err
 		}
 		c.talk = &talk{release: release}
 	}
-	resp, err := c.answer(ctx)
+	kept := false
+	defer func() {
+		if !kept { // a panic of an adapter too
+			c.talk.end()
+		}
+	}()
+	resp, err = c.answer(ctx)
 	if text := c.talk.stderr.take(); c.Log != nil && len(text) > 0 {
 		_, _ = c.Log.Write(c.Redact.Bytes(text))
 	}
 	if _, suspended := errors.AsType[*provider.Suspended](err); suspended {
+		kept = true
 		c.Pool.keep(site.Slot(), c.key(), c.req.Call, c.talk)
-	} else {
-		c.talk.end()
 	}
 	return resp, err
 }
 
+// answer has the agent work until what it changed can be taken.
 func (c *call) answer(ctx context.Context) (provider.Response, error) {
 	var err error
 	if c.note, err = loadNote(c.req.Work.Site); err != nil {
 		return provider.Response{}, err
 	}
-	if c.note.Answer != nil && c.note.is(c.key(), c.req.Call) {
-		return c.finish(ctx, *c.note.Answer)
+	a, err := c.first(ctx)
+	for told := 0; ; told++ {
+		if err != nil {
+			return c.partial(err), err
+		}
+		resp, unfit := c.finish(ctx, a)
+		bad, ok := errors.AsType[*provider.Error](unfit)
+		if !ok || told == complaint {
+			return resp, unfit
+		}
+		a, err = c.mend(ctx, bad.Message)
+	}
+}
+
+// first is the answer that an earlier attempt was given, or that of a turn.
+func (c *call) first(ctx context.Context) (answer, error) {
+	if a := c.note.Answer; a != nil && c.note.is(c.key(), c.req.Call) && c.note.Task == c.task() {
+		return *a, nil
 	}
 	if c.talk.Session == nil {
 		if err := c.begin(ctx); err != nil {
-			return provider.Response{}, err
+			return answer{}, err
 		}
 	}
-	for range complaint {
-		answer, err := c.listen(ctx)
-		if c.talk.resumed && (errors.Is(err, agent.ErrNoSession) || full(err)) {
-			answer, err = c.anew(ctx)
-		}
-		if err != nil {
-			return c.partial(), err
-		}
-		resp, err := c.finish(ctx, answer)
-		bad, unfit := errors.AsType[*provider.Error](err)
-		if !unfit {
-			return resp, err
-		}
-		if err := c.send(ctx, unfitPrompt(bad.Message)); err != nil {
-			return c.partial(), err
+	a, err := c.listen(ctx)
+	if c.talk.resumed && (errors.Is(err, agent.ErrNoSession) || full(err)) {
+		return c.anew(ctx)
+	}
+	return a, err
+}
+
+// mend tells the agent why its changes cannot be taken.
+func (c *call) mend(ctx context.Context, why string) (answer, error) {
+	if c.talk.Session == nil { // the answer was an earlier attempt's
+		if err := c.start(ctx, true); err != nil {
+			return answer{}, err
 		}
 	}
-	answer, err := c.listen(ctx)
-	if err != nil {
-		return c.partial(), err
+	if err := c.send(ctx, unfitPrompt(why)); err != nil {
+		return answer{}, err
 	}
-	return c.finish(ctx, answer)
+	return c.listen(ctx)
 }
 
 // full says whether the session's context takes no more.
@@ -202,10 +220,27 @@ func (c *call) finish(ctx context.Context, a answer) (provider.Response, error) 
 	return resp, err
 }
 
-// partial is what there is of an answer.
-func (c *call) partial() provider.Response {
-	used := c.talk.usage()
-	return provider.Response{RawText: c.talk.said(), FinishReason: provider.Failed, Usage: &used}
+// partial is what there is of an answer. Its usage is told with it, once; that
+// of a call that only waits is told in the end.
+func (c *call) partial(err error) provider.Response {
+	resp := provider.Response{RawText: c.talk.said(), FinishReason: provider.Failed}
+	if c.talk.Session != nil {
+		c.note.Used = c.talk.usage()
+	}
+	if _, waits := errors.AsType[*provider.Suspended](err); !waits {
+		used := c.note.Used.Sub(c.note.Told)
+		resp.Usage = &used
+		c.note.Told = c.note.Used
+	}
+	c.keepBest()
+	return resp
+}
+
+// keepBest keeps the note where an error is on its way already.
+func (c *call) keepBest() {
+	if err := c.keepNote(); err != nil {
+		c.log("note not kept", map[string]string{"error": err.Error()})
+	}
 }
 
 // sandbox is how far the role's agent may reach: the planner and the evaluator
@@ -218,4 +253,9 @@ func (c *call) sandbox() agent.Sandbox {
 }
 
 // key names what the calls have in common that one piece of work may need.
-func (c *call) key() string { return fmt.Sprintf("%s-%d", c.req.Phase, c.req.Iteration) }
+func (c *call) key() string {
+	return fmt.Sprintf("%s-%d-%d", c.req.Phase, c.req.Iteration, c.req.Attempt)
+}
+
+// task identifies what the agent is told.
+func (c *call) task() run.Digest { return run.DigestOf([]byte(taskPrompt(c.req.Prompt))) }

@@ -18,6 +18,9 @@ import (
 // of a failure; the answer itself comes with the end of the turn.
 const maxText = 256 << 10
 
+// shown is how much of its end is redacted to show the last of it.
+const shown = 8 << 10
+
 // begin starts the agent and sends what it is to do: on the session that the
 // note names where there is one, with the checkout left alone where the last
 // attempt at this very work was cut off.
@@ -29,8 +32,8 @@ func (c *call) begin(ctx context.Context) error {
 		return c.renew(ctx)
 	case err != nil:
 		return err
-	case cutOff && c.note.Call == c.req.Call:
-		return c.send(ctx, goOnPrompt(c.req.Work.Permits))
+	case cutOff && c.note.Call == c.req.Call && c.note.Heard:
+		return c.send(ctx, goOnPrompt(c.note.awaited(c.req.Work.Permits)))
 	}
 	return c.send(ctx, taskPrompt(c.req.Prompt))
 }
@@ -42,7 +45,7 @@ func (c *call) renew(ctx context.Context) error {
 			return err
 		}
 	}
-	c.note = note{}
+	c.note.Session, c.note.Rung, c.note.Asked = "", 0, nil
 	if err := c.start(ctx, false); err != nil {
 		return err
 	}
@@ -81,14 +84,28 @@ func (c *call) log(what string, about map[string]string) { c.req.Work.Site.Log(w
 
 // send begins a turn. That it was begun is on disk first.
 func (c *call) send(ctx context.Context, text string) error {
-	c.note.Key, c.note.Call, c.note.Open, c.note.Answer = c.key(), c.req.Call, true, nil
+	t := c.talk
+	if c.note.Key != c.key() {
+		c.note.Used, c.note.Told, c.note.Asked = run.Usage{}, run.Usage{}, nil
+	}
+	if c.note.Call != c.req.Call { // what was told is in the budgets
+		c.note.Used, c.note.Told = c.note.Used.Sub(c.note.Told), run.Usage{}
+	}
+	t.before, t.used = c.note.Used, agent.Tokens{}
+	c.note.Key, c.note.Call, c.note.Task = c.key(), c.req.Call, c.task()
+	c.note.Open, c.note.Heard, c.note.Answer = true, false, nil
 	if err := c.keepNote(); err != nil {
 		return err
 	}
-	c.talk.before.Usage = c.talk.usage()
-	c.talk.used, c.talk.text, c.talk.asks, c.talk.over = agent.Tokens{}, nil, nil, false
-	c.talk.spent, c.talk.tools = map[int]bool{}, map[string]bool{}
-	return c.talk.Send(ctx, text)
+	t.text, t.asks, t.over, t.tools = nil, nil, false, map[string]bool{}
+	sent := make(chan error, 1) // an agent that does not read could hold it up
+	go func() { sent <- t.Send(ctx, text) }()
+	select {
+	case err := <-sent:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // listen follows the turn to its end, and decides about tools on the way.
@@ -127,13 +144,32 @@ func (c *call) closed(a *answer, err error) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	c.note.Used = a.Usage
+	a.Text, a.Usage = c.Redact.String(a.Text), a.Usage.Sub(c.note.Told)
 	c.note.Open, c.note.Answer = false, a
 	return *a, c.keepNote()
+}
+
+// heard notes, once a turn, that the agent has the message.
+func (c *call) heard(e agent.Event) error {
+	switch e.(type) {
+	case agent.Text, agent.ToolUse, agent.ToolResult, agent.Permission, agent.Usage:
+	default:
+		return nil
+	}
+	if c.note.Heard {
+		return nil
+	}
+	c.note.Heard = true
+	return c.keepNote()
 }
 
 // hear takes one event in. The answer is there when the turn was completed.
 func (c *call) hear(ctx context.Context, e agent.Event) (*answer, error) {
 	t := c.talk
+	if err := c.heard(e); err != nil {
+		return nil, err
+	}
 	switch e := e.(type) {
 	case agent.Started:
 		if c.note.Session != e.SessionID {
@@ -166,11 +202,18 @@ func (c *call) hear(ctx context.Context, e agent.Event) (*answer, error) {
 		return nil, c.keepNote()
 	case agent.Usage:
 		t.used = e.Tokens
+		c.note.Used = t.usage()
+		if err := c.keepNote(); err != nil {
+			return nil, err
+		}
 		return nil, c.limit(ctx)
 	case agent.Turn:
 		c.log("turn ended", map[string]string{"status": string(e.Status), "context": fmt.Sprintf("%d of %d tokens", e.Context.Used, e.Context.Total)})
 		return c.ended(e)
 	case agent.Exit:
+		if t.over {
+			return nil, &provider.Exhausted{Usage: t.usage()}
+		}
 		return nil, exited(e)
 	}
 	return nil, nil
@@ -195,14 +238,13 @@ func (c *call) ended(e agent.Turn) (*answer, error) {
 	if e.Cost != nil {
 		used.Cost += *e.Cost
 	}
-	t.before.Usage, t.used = used, agent.Tokens{}
-	switch e.Status {
-	case agent.Completed:
+	t.before, t.used = used, agent.Tokens{}
+	switch {
+	case e.Status == agent.Completed:
 		return &answer{Text: e.Text, Usage: used}, nil
-	case agent.Interrupted:
-		if t.over {
-			return nil, &provider.Exhausted{Usage: used}
-		}
+	case t.over: // however the interrupt is reported
+		return nil, &provider.Exhausted{Usage: used}
+	case e.Status == agent.Interrupted:
 		return nil, &provider.Error{Code: provider.Unknown, Message: "the agent's turn was interrupted", Retriable: true}
 	}
 	if e.Err == nil {
@@ -226,14 +268,15 @@ func exited(e agent.Exit) error {
 // show reports progress.
 func (c *call) show(doing string) {
 	if c.progress != nil {
-		c.progress(provider.Progress{Bytes: c.talk.bytes, Tail: provider.Tail([]byte(c.Redact.String(c.talk.said()))), Doing: doing})
+		end := c.talk.text[max(0, len(c.talk.text)-shown):]
+		c.progress(provider.Progress{Bytes: c.talk.bytes, Tail: provider.Tail(c.Redact.Bytes(end)), Doing: doing})
 	}
 }
 
 // usage is that of the call so far.
 func (t *talk) usage() run.Usage {
 	in, out := t.used.Input, t.used.Output
-	return t.before.Usage.Add(run.Usage{InputTokens: in, OutputTokens: out, TotalTokens: in + out})
+	return t.before.Add(run.Usage{InputTokens: in, OutputTokens: out, TotalTokens: in + out})
 }
 
 func (t *talk) said() string { return strings.ToValidUTF8(string(t.text), "") }

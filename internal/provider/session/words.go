@@ -14,17 +14,17 @@ func taskPrompt(p provider.Prompt) string {
 	return strings.TrimRight(p.System, "\n") + "\n\n" + p.User
 }
 
-// goOnPrompt follows a turn that was cut off.
-func goOnPrompt(permits []run.Permit) string {
+// goOnPrompt follows a turn that was cut off. Decided is what came of the
+// permission that it waited for; nil when it waited for none.
+func goOnPrompt(decided *run.Permit) string {
 	text := "You were cut off. Nothing is lost: the files are as you left them. Go on where you stopped, and end with the answer that the task asks for."
-	if len(permits) == 0 {
+	switch {
+	case decided == nil:
 		return text
+	case decided.Allow:
+		return text + fmt.Sprintf("\n\nThe use of the tool %s that you asked for is allowed: make the same call again.", decided.Tool)
 	}
-	p := permits[len(permits)-1]
-	if p.Allow {
-		return text + fmt.Sprintf("\n\nThe use of the tool %s that you asked for is allowed: make the same call again.", p.Tool)
-	}
-	return text + fmt.Sprintf("\n\nThe use of the tool %s that you asked for is refused, do without it: %s", p.Tool, p.Reason)
+	return text + fmt.Sprintf("\n\nThe use of the tool %s that you asked for is refused, do without it: %s", decided.Tool, decided.Reason)
 }
 
 // unfitPrompt follows changes that no patch can carry.

@@ -23,7 +23,7 @@ import (
 // A permit is for one call. The call was made; then the worker dies, and the
 // session is resumed: the agent must not be told to make it again, and the
 // permit must not let it through a second time.
-func TestReviewPermitThatWasUsedIsNotUsedAgainAfterACrash(t *testing.T) {
+func TestPermitThatWasUsedIsNotUsedAgainAfterACrash(t *testing.T) {
 	b := newBench(t)
 	req := b.request(sh("deploy") + "[[hang:1]][[say:done]]")
 	_, err := b.call(req)
@@ -51,7 +51,7 @@ func TestReviewPermitThatWasUsedIsNotUsedAgainAfterACrash(t *testing.T) {
 
 // One approval, two runs of the command: the permit is forgotten as used when
 // the agent is told to mend its changes.
-func TestReviewPermitLetsOneCallThroughInAllTurnsOfACall(t *testing.T) {
+func TestPermitLetsOneCallThroughInAllTurnsOfACall(t *testing.T) {
 	b := newBench(t)
 	b.site.unfit = map[string]string{"link": "a symbolic link"}
 	req := b.request(sh("deploy") + write("link", "x") + "[[say:done]]")
@@ -68,7 +68,7 @@ func TestReviewPermitLetsOneCallThroughInAllTurnsOfACall(t *testing.T) {
 
 // A permit for the session that was given long ago says nothing about what was
 // cut off now.
-func TestReviewPermitForTheSessionIsNoCallToRepeat(t *testing.T) {
+func TestPermitForTheSessionIsNoCallToRepeat(t *testing.T) {
 	b := newBench(t)
 	req := b.request(sh("make") + "[[say:done]]")
 	_, err := b.call(req)
@@ -93,7 +93,7 @@ func TestReviewPermitForTheSessionIsNoCallToRepeat(t *testing.T) {
 // The note says that the turn is open before the agent hears of the task. A
 // worker that dies in between must not leave an agent that is only told to go
 // on.
-func TestReviewTaskThatNeverArrivedIsSentAgain(t *testing.T) {
+func TestTaskThatNeverArrivedIsSentAgain(t *testing.T) {
 	b := newBench(t)
 	if _, err := b.call(b.request(write("a.txt", "A") + "[[say:done]]")); err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestReviewTaskThatNeverArrivedIsSentAgain(t *testing.T) {
 }
 
 // What was used before a crash has been paid for.
-func TestReviewUsageOutlivesTheAgentsProcess(t *testing.T) {
+func TestUsageOutlivesTheAgentsProcess(t *testing.T) {
 	b := newBench(t)
 	req := b.request("[[usage:1000,20]]" + write("a.txt", "A") + sh("make") + "[[say:done]]")
 	_, err := b.call(req)
@@ -135,7 +135,7 @@ func TestReviewUsageOutlivesTheAgentsProcess(t *testing.T) {
 }
 
 // A budget bounds a call, not each of its attempts.
-func TestReviewBudgetHoldsForAllAttemptsAtACall(t *testing.T) {
+func TestBudgetHoldsForAllAttemptsAtACall(t *testing.T) {
 	b := newBench(t)
 	script, used := "[[usage:1000,0]]", int64(0)
 	for i := range 5 {
@@ -156,7 +156,7 @@ func TestReviewBudgetHoldsForAllAttemptsAtACall(t *testing.T) {
 }
 
 // An interrupt of ours that the agent reports as a failure is no error to retry.
-func TestReviewBudgetIsUsedUpHoweverTheTurnEnds(t *testing.T) {
+func TestBudgetIsUsedUpHoweverTheTurnEnds(t *testing.T) {
 	b := newBench(t)
 	req := b.request("[[usage:1000,10]]" + write("a.txt", "A") + write("b.txt", "B") + "[[slow:1000]]")
 	req.Work.Left.Tokens = 1500
@@ -199,7 +199,7 @@ func (o other) Events() <-chan agent.Event { return o.events }
 
 // A snapshot keeps 48 permits, the oldest go. A live agent that asks for the
 // 49th time must be let through by its permit as well.
-func TestReviewManyPermitsInOneConversation(t *testing.T) {
+func TestManyPermitsInOneConversation(t *testing.T) {
 	const most = 48 // run.maxPermits
 	b := newBench(t)
 	var script strings.Builder
@@ -234,7 +234,7 @@ func (s *wantedSite) Hold(ctx context.Context, wanted func()) (func(), error) {
 }
 
 // Attempts of one contest have the slots developer, developer-2, ...
-func TestReviewOneWantedSlotDoesNotEndTheAgentsOfOthers(t *testing.T) {
+func TestOneWantedSlotDoesNotEndTheAgentsOfOthers(t *testing.T) {
 	b := newBench(t)
 	dir := t.TempDir()
 	first := &wantedSite{site: &site{dir: filepath.Join(dir, "developer")}}
@@ -254,7 +254,7 @@ func TestReviewOneWantedSlotDoesNotEndTheAgentsOfOthers(t *testing.T) {
 }
 
 // What is on disk holds no secret of the worker.
-func TestReviewNoteHoldsNoSecret(t *testing.T) {
+func TestNoteHoldsNoSecret(t *testing.T) {
 	const secret = "s3cret-of-the-worker"
 	b := newBench(t)
 	p := session.New(session.Config{Adapter: b.fake, Pool: b.pool, Redact: redact.New([]string{"MODEL_KEY=" + secret})})
@@ -267,27 +267,8 @@ func TestReviewNoteHoldsNoSecret(t *testing.T) {
 	}
 }
 
-// Phase, iteration and number are not enough to know a call by: the answer that
-// the note holds may be another prompt's.
-func TestReviewAnswerIsThatOfThePromptThatWasSent(t *testing.T) {
-	b := newBench(t)
-	req := b.request("[[say:PASS for attempt 1]]")
-	req.Role, req.Phase = run.Evaluator, run.Evaluate
-	req.Constraints.PatchFirst = false
-	if _, err := b.call(req); err != nil {
-		t.Fatal(err)
-	}
-	// The evaluation of the branch, with attempt 3 applied: same slot, phase,
-	// iteration and number. See workflows.TestReviewJudgesOfAContestShareNoSession.
-	req.Prompt.User = "[[say:FIX for attempt 3]]"
-	resp, err := b.call(req)
-	if err != nil || resp.RawText != "FIX for attempt 3" {
-		t.Errorf("got %q, %v: another prompt's answer", resp.RawText, err)
-	}
-}
-
 // A panic of an adapter ends in the SDK's recovery: the slot must not stay taken.
-func TestReviewSlotIsGivenBackAfterAPanic(t *testing.T) {
+func TestSlotIsGivenBackAfterAPanic(t *testing.T) {
 	b := newBench(t)
 	func() {
 		defer func() { _ = recover() }()
@@ -308,7 +289,7 @@ func (panicking) Start(context.Context, agent.Options) (agent.Session, error) { 
 
 // A worker that dies after the end of the turn was kept, and before the agent
 // was told that its changes cannot be taken: the next tells it.
-func TestReviewUnfitChangesAreMendedAfterACrash(t *testing.T) {
+func TestUnfitChangesAreMendedAfterACrash(t *testing.T) {
 	b := newBench(t)
 	if _, err := b.call(b.request(write("link", "x") + "[[say:done]]")); err != nil {
 		t.Fatal(err)
@@ -323,7 +304,7 @@ func TestReviewUnfitChangesAreMendedAfterACrash(t *testing.T) {
 
 // A path is what the kernel makes of it: behind a link, dot dot is not where the
 // text of the path says.
-func TestReviewPathBehindALinkIsNotInside(t *testing.T) {
+func TestPathBehindALinkIsNotInside(t *testing.T) {
 	b := newBench(t)
 	outside := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(outside, "sub"), 0o700); err != nil {

@@ -10,7 +10,7 @@ import (
 
 // While somebody waits, wanted is called, and called again: also when of two
 // who wait the first has got the slot.
-func TestReviewSecondWhoWaitsIsHeard(t *testing.T) {
+func TestSecondWhoWaitsIsHeard(t *testing.T) {
 	store, err := rundir.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

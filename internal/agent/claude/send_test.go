@@ -12,7 +12,7 @@ import (
 // A client that hangs does not read its input. Who sends a prompt of more than
 // a pipe holds must not hang with it past ctx: package session sends from the
 // goroutine that a cancellation and a timeout have to end.
-func TestReviewSendEndsWithItsContext(t *testing.T) {
+func TestSendEndsWithItsContext(t *testing.T) {
 	f := newFake(t, script{Start: []string{greetingFrame, "until never"}})
 	s := f.start(t, agent.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)

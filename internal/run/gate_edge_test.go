@@ -30,7 +30,7 @@ func contest(t *testing.T, top string, others ...string) *run.Snapshot {
 
 // Attempts at a simple task often come to the same patch. The approval of the
 // one that is shown must choose that one.
-func TestReviewApprovalOfTheFirstChoosesTheFirst(t *testing.T) {
+func TestApprovalOfTheFirstChoosesTheFirst(t *testing.T) {
 	s := contest(t, "same", "same", "different")
 	id := s.Approval.ApprovalID
 	for _, c := range s.Approval.Choices {
@@ -46,7 +46,7 @@ func TestReviewApprovalOfTheFirstChoosesTheFirst(t *testing.T) {
 
 // The second fix goes on with the session of the attempt that was chosen, as
 // the first did.
-func TestReviewEveryFixGoesOnWithTheChosenAttempt(t *testing.T) {
+func TestEveryFixGoesOnWithTheChosenAttempt(t *testing.T) {
 	s := contest(t, "one", "two", "three")
 	told(t, s, run.ApprovalGranted{ApprovalID: s.Approval.Choices[1].ApprovalID}, applied, patched, begin, fixable, run.PhaseCompleted{Result: run.Fixable}, begin)
 	first := s.Slot(run.Fix, 0)
@@ -58,7 +58,7 @@ func TestReviewEveryFixGoesOnWithTheChosenAttempt(t *testing.T) {
 }
 
 // A yes for the session outlives the yeses for one call that came after it.
-func TestReviewPermitForTheSessionIsNotCrowdedOut(t *testing.T) {
+func TestPermitForTheSessionIsNotCrowdedOut(t *testing.T) {
 	s := fresh(t, 3)
 	told(t, s, begin, planned, begin)
 	ask := func(i int, session bool) {
@@ -95,7 +95,7 @@ func maximal(name string) run.Proposal {
 
 // RELIABILITY R41: no payload over 64 KiB. An activity brings up to eight
 // events and the state; continue-as-new carries the snapshot.
-func TestReviewPayloadsOfAContestStaySmall(t *testing.T) {
+func TestPayloadsOfAContestStaySmall(t *testing.T) {
 	in := input(3)
 	in.Tries = run.MaxAttempts
 	s := run.New(in)
@@ -104,7 +104,7 @@ func TestReviewPayloadsOfAContestStaySmall(t *testing.T) {
 		other := maximal(fmt.Sprint(i))
 		other.Excerpt = ""
 		e := run.Entrant{Attempt: i, Provider: "claude", Proposal: &other, Passed: true}
-		p.Rivals = append(p.Rivals, e)
+		p.Rivals = append(p.Rivals, e.Short())
 	}
 	told(t, s, run.RunCreated{Input: in}, begin, planned, begin)
 	events := told(t, s, p)

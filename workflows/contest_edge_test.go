@@ -1,0 +1,138 @@
+package workflows_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/workflows"
+)
+
+// The agent behind an evaluator knows a call by its slot, phase, iteration and
+// number (session.note). The evaluation of the branch must not be taken for
+// that of the first attempt.
+func TestJudgesOfAContestShareNoSession(t *testing.T) {
+	w := &world{rivals: map[int][]activities.ProposeResult{1: sized("long", 30), 2: sized("short", 2)}}
+	in := contest(2)
+	in.Policy, in.Providers.Evaluator = run.Never, "claude"
+	start(env(t, w), in)
+	if w.state.Status != run.Completed {
+		t.Fatalf("the run is %s", w.state.Status)
+	}
+	met := map[string]string{}
+	for _, c := range w.calls {
+		if c.Phase != run.Evaluate {
+			continue
+		}
+		known, what := fmt.Sprintf("%s %s-%d call %d", c.Slot, c.Phase, c.Iteration, c.Number), fmt.Sprintf("attempt %d at %s", c.Attempt, c.Head)
+		if other, ok := met[known]; ok {
+			t.Errorf("%s is %s and %s", known, other, what)
+		}
+		met[known] = what
+	}
+}
+
+func exhausted(used int64) []activities.ProposeResult {
+	return []activities.ProposeResult{{Halt: &activities.Halt{Exhausted: true}, Usage: run.Usage{TotalTokens: used}}}
+}
+
+// waitsWith is what the run asks after a minute.
+func waitsWith(t *testing.T, w *world, in run.Input) (q run.Pending, used int64) {
+	t.Helper()
+	e := env(t, w)
+	e.RegisterDelayedCallback(func() {
+		q = query[run.Pending](t, e, workflows.PendingQuery)
+		e.CancelWorkflow()
+	}, time.Minute)
+	start(e, in)
+	s, err := run.Fold(w.events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q, s.Usage.TotalTokens
+}
+
+// What all attempts used counts, also when none came to an end.
+func TestUsageOfAttemptsThatRanOutCounts(t *testing.T) {
+	for name, rivals := range map[string]map[int][]activities.ProposeResult{
+		"all ran out":                 {1: exhausted(50), 2: exhausted(50)},
+		"one ran out, the other asks": {1: exhausted(90), 2: {question("which?")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := contest(2)
+			in.MaxTokens = 100
+			want := int64(0)
+			for _, r := range rivals {
+				want += r[0].Usage.TotalTokens
+			}
+			if q, used := waitsWith(t, &world{rivals: rivals}, in); used != want {
+				t.Errorf("%d of %d tokens are counted; the question is %+v", used, want, q.Question)
+			}
+		})
+	}
+}
+
+// The share of an attempt is never "no bound".
+func TestSmallRestIsNoUnboundedShare(t *testing.T) {
+	w := &world{rivals: map[int][]activities.ProposeResult{1: sized("a", 1), 2: sized("b", 1)}}
+	in := contest(2)
+	in.MaxTokens = 1
+	waitsWith(t, w, in)
+	for _, c := range w.calls {
+		if c.Phase == run.Execute && c.Left.Tokens == 0 {
+			t.Errorf("attempt %d has no bound where 1 token is left for two", c.Attempt)
+		}
+	}
+}
+
+// The evaluator of an attempt has what the developer left of its share.
+func TestShareOfAnAttemptIsOfAllItsCalls(t *testing.T) {
+	first, second := sized("long", 30), sized("short", 2)
+	first[0].Usage.TotalTokens, second[0].Usage.TotalTokens = 45, 45
+	w := &world{rivals: map[int][]activities.ProposeResult{1: first, 2: second}}
+	in := contest(2)
+	in.MaxTokens, in.Providers.Evaluator = 100, "claude"
+	decideAll(t, w, in, run.Decision{Decision: run.Approve})
+	for _, c := range w.calls {
+		if c.Phase == run.Evaluate && c.Attempt > 0 && c.Left.Tokens > 5 {
+			t.Errorf("attempt %d: 45 tokens of its 50 are used, and its evaluator may use %d more", c.Attempt, c.Left.Tokens)
+		}
+	}
+}
+
+// Attempts that have ended are not tried again for each permission of another.
+func TestChecksOfAnAttemptRunOnce(t *testing.T) {
+	w := &world{rivals: map[int][]activities.ProposeResult{
+		1: sized("long", 30),
+		2: {attemptAsks(2, "call-1"), attemptAsks(2, "call-2"), attemptAsks(2, "call-3"), sized("short", 2)[0]},
+	}}
+	yes := run.Decision{Decision: run.Approve}
+	decideAll(t, w, contest(2), yes, yes, yes, yes)
+	n := 0
+	for _, in := range w.tried {
+		if in.Attempt == 1 {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("the checks of attempt 1 ran %d times", n)
+	}
+}
+
+// What a person may choose has its risks shown.
+func TestChoicesShowTheirRisks(t *testing.T) {
+	risky := patch("risky", "changes .github/workflows/ci.yml")
+	risky.Proposal.Stat.Added = 30
+	w := &world{rivals: map[int][]activities.ProposeResult{1: {risky}, 2: sized("short", 2)}}
+	met := decideAll(t, w, contest(2), run.Decision{Decision: run.Approve})
+	a := met[0].Approval
+	if len(a.Choices) != 1 {
+		t.Fatalf("choices %+v", a.Choices)
+	}
+	if c := fmt.Sprintf("%+v", a.Choices[0]); !strings.Contains(c, "ci.yml") {
+		t.Errorf("nothing says that the choice changes CI: %s", c)
+	}
+}
