@@ -1,0 +1,124 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+)
+
+// offer is what an agent lets one choose in a session: as modes and models of
+// its own, or as options.
+type offer struct {
+	SessionID string `json:"sessionId"`
+	Modes     struct {
+		Current   string `json:"currentModeId"`
+		Available []item `json:"availableModes"`
+	} `json:"modes"`
+	Models struct {
+		Current   string `json:"currentModelId"`
+		Available []item `json:"availableModels"`
+	} `json:"models"`
+	Options []option `json:"configOptions"`
+}
+
+// item is a mode, a model, a value of an option, or a group of such values.
+type item struct {
+	ID          string `json:"id"`
+	ModelID     string `json:"modelId"`
+	Value       string `json:"value"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Options     []item `json:"options"`
+}
+
+func (i item) code() string { return i.ID + i.ModelID + i.Value } // it has one of them
+
+// option is one whose value is a string; others have no current value here.
+type option struct {
+	ID       string `json:"id"`
+	Category string `json:"category"`
+	Current  string `json:"currentValue"`
+	Options  []item `json:"options"`
+}
+
+// menu is one thing that can be chosen.
+type menu struct {
+	what, current string
+	items         []item
+	// request says how value is chosen; nil when nothing can be.
+	request func(id, value string) (method string, params any)
+}
+
+func (o offer) modes() menu {
+	if m := o.Modes; len(m.Available) > 0 {
+		return menu{"mode", m.Current, m.Available, func(id, value string) (string, any) {
+			return sdk.AgentMethodSessionSetMode, sdk.SetSessionModeRequest{SessionId: sdk.SessionId(id), ModeId: sdk.SessionModeId(value)}
+		}}
+	}
+	return o.option("mode")
+}
+
+func (o offer) models() menu {
+	if m := o.option("model"); m.request != nil {
+		return m
+	}
+	if m := o.Models; len(m.Available) > 0 {
+		return menu{"model", m.Current, m.Available, func(id, value string) (string, any) {
+			return sdk.AgentMethodSessionSetModel, sdk.UnstableSetSessionModelRequest{SessionId: sdk.SessionId(id), ModelId: sdk.UnstableModelId(value)}
+		}}
+	}
+	return menu{what: "model"}
+}
+
+func (o offer) option(category string) menu {
+	for _, opt := range o.Options {
+		if opt.Category != category && opt.ID != category {
+			continue
+		}
+		m := menu{what: category, current: opt.Current}
+		for _, i := range opt.Options {
+			if m.items = append(m.items, i.Options...); len(i.Options) == 0 {
+				m.items = append(m.items, i)
+			}
+		}
+		m.request = func(id, value string) (string, any) {
+			return sdk.AgentMethodSessionSetConfigOption, sdk.SetSessionConfigOptionRequest{ValueId: &sdk.SetSessionConfigOptionValueId{
+				SessionId: sdk.SessionId(id), ConfigId: sdk.SessionConfigId(opt.ID), Value: sdk.SessionConfigValueId(value),
+			}}
+		}
+		return m
+	}
+	return menu{what: category}
+}
+
+// mode is the mode for a sandbox; empty leaves it to the agent.
+func (o offer) mode(sandbox agent.Sandbox, h habits) string {
+	codes := []string{h.modes[sandbox]}
+	if sandbox == agent.ReadOnly {
+		codes = append(codes, "read-only", "plan")
+	}
+	for _, code := range codes {
+		if slices.ContainsFunc(o.modes().items, func(i item) bool { return i.code() == code }) {
+			return code
+		}
+	}
+	return ""
+}
+
+func (s *session) choose(ctx context.Context, m menu, value string) error {
+	if value == "" || value == m.current {
+		return nil
+	}
+	if m.request == nil {
+		return failure(provider.BadRequest, false, fmt.Sprintf("the agent offers no choice of a %s", m.what))
+	}
+	method, params := m.request(s.id, value)
+	_, err := call[json.RawMessage](ctx, s.wire, method, params)
+	return err
+}

@@ -1,0 +1,176 @@
+package acp
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+)
+
+// turn is one prompt and what came of it so far.
+type turn struct {
+	began       time.Time
+	sent        chan struct{} // closed once the prompt is written
+	ended       chan struct{} // closed with it
+	interrupted bool          // by us
+	limit       *time.Timer   // until an interrupted turn is ended in another way
+	message     message
+	calls       map[string]*tool
+	denied      []*tool // calls, by us
+	broken      bool    // as the bridge to Codex says beside an answer that does not
+	aside       string  // what it said last in no message: a warning, or an error
+}
+
+func newTurn() *turn {
+	return &turn{began: time.Now(), sent: make(chan struct{}), ended: make(chan struct{}), calls: map[string]*tool{}}
+}
+
+// stop marks a turn as over.
+func (t *turn) stop() {
+	if t.limit != nil {
+		t.limit.Stop()
+	}
+	close(t.ended)
+}
+
+// message is the last one of the assistant. Agents that name their messages put
+// warnings without a name beside them; with the others a tool call divides two
+// messages.
+type message struct {
+	id      string
+	divided bool
+	text    strings.Builder
+}
+
+func (m *message) add(id, text string) {
+	switch {
+	case id != m.id && id != "", id == "" && m.id == "" && m.divided:
+		m.text.Reset()
+	case id == "" && m.id != "":
+		return
+	}
+	m.id, m.divided = id, false
+	m.text.WriteString(text)
+}
+
+// update is one update; its content depends on its kind.
+type update struct {
+	Kind      string          `json:"sessionUpdate"`
+	MessageID string          `json:"messageId"`
+	Content   json.RawMessage `json:"content"`
+	Meta      struct {
+		Codex struct {
+			Status struct {
+				Type string `json:"type"`
+			} `json:"threadStatus"`
+		} `json:"codex"`
+	} `json:"_meta"`
+}
+
+// take says whether the update was for us; the caller holds the lock.
+func (s *session) take(u update, ours bool, raw json.RawMessage) bool {
+	if s.turn != nil && ours && u.Meta.Codex.Status.Type != "" {
+		s.turn.broken = u.Meta.Codex.Status.Type == "systemError"
+	}
+	switch u.Kind {
+	case "available_commands_update", "session_info_update", "config_option_update", "current_mode_update":
+		s.events.Put(agent.Notice{Name: u.Kind, Data: raw, Stall: true})
+		return true
+	}
+	if s.turn == nil || !ours {
+		return false
+	}
+	switch u.Kind {
+	case "agent_message_chunk":
+		return s.say(u)
+	case "tool_call", "tool_call_update":
+		return s.work(raw)
+	case "agent_thought_chunk", "plan":
+		s.events.Put(agent.Notice{Name: u.Kind, Data: raw})
+		return true
+	}
+	return false
+}
+
+func (s *session) say(u update) bool {
+	var block struct{ Type, Text string }
+	if !read(u.Content, &block) || block.Type != "text" {
+		return false
+	}
+	s.settleDenied()
+	if s.habits.names && u.MessageID == "" {
+		s.turn.aside = block.Text
+		s.events.Put(agent.Notice{Name: "warning", Data: u.Content})
+		return true
+	}
+	s.turn.message.add(u.MessageID, block.Text)
+	s.events.Put(agent.Text{Text: block.Text})
+	return true
+}
+
+// answer is the answer to a prompt.
+type answer struct {
+	StopReason string  `json:"stopReason"`
+	Usage      *tokens `json:"usage"`
+	Meta       struct {
+		Quota struct {
+			Count quota `json:"token_count"`
+		} `json:"quota"`
+	} `json:"_meta"`
+}
+
+// finish ends a turn, unless it has ended.
+func (s *session) finish(t *turn, a answer, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn != t {
+		return
+	}
+	s.withdraw("the turn ended")
+	s.settleDenied()
+	t.stop()
+	s.turn = nil
+	status, err := t.end(a, err)
+	s.events.Put(agent.Turn{
+		Status: status, Err: err,
+		Text: t.message.text.String(), Tokens: a.tokens(), Cost: s.bill.turn(),
+		Took: time.Since(t.began), Context: s.context,
+	})
+}
+
+// end says how the turn ended. What it ended with counts less than that we
+// interrupted it: agents answer that with whatever they like. One that says
+// cancelled, and we did not, took a denial for it, as codex-acp does (facts:
+// acp-openclaw-pi, section 2.3).
+func (t *turn) end(a answer, err error) (agent.TurnStatus, error) {
+	failed := func(code provider.Code, retriable bool, text string) (agent.TurnStatus, error) {
+		return agent.Failed, failure(code, retriable, text)
+	}
+	switch reason := sdk.StopReason(a.StopReason); {
+	case t.interrupted:
+		return agent.Interrupted, nil
+	case err != nil:
+		return agent.Failed, classify(err)
+	case reason == sdk.StopReasonEndTurn && t.broken:
+		if e := byWords(t.aside); e != nil {
+			return agent.Failed, e
+		}
+		return failed(provider.BadRequest, false, t.aside)
+	case reason == sdk.StopReasonEndTurn, reason == sdk.StopReasonCancelled && len(t.denied) > 0:
+		return agent.Completed, nil
+	case reason == sdk.StopReasonCancelled:
+		return failed(provider.Unknown, true, "the agent cancelled the turn by itself")
+	case reason == sdk.StopReasonRefusal:
+		return failed(provider.BadRequest, false, "the agent refused to go on")
+	case reason == sdk.StopReasonMaxTokens:
+		return failed(provider.Unknown, true, "the limit of tokens of an answer was reached")
+	case reason == sdk.StopReasonMaxTurnRequests:
+		return failed(provider.Unknown, true, "the limit of requests of a turn was reached")
+	default:
+		return failed(provider.Unknown, true, "the turn ended for a reason that is not known: "+a.StopReason)
+	}
+}
