@@ -2,10 +2,15 @@ package activities
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strings"
 
+	"github.com/kballard/go-shellquote"
+
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/pi"
+	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/provider/session"
@@ -35,6 +40,30 @@ func (l Local) Open() (*Activities, error) {
 	return New(Config{
 		Runs: runs, Open: l.opener(secrets, agents), Redact: secrets, Agents: agents, Survey: l.survey, LookupEnv: l.lookup,
 	})
+}
+
+// PiVariable is the command line of pi, where it is not pi on PATH.
+const PiVariable = "RATCHET_PI"
+
+// OpenDesk wires the desk of every binary that has a worker. Its registry is
+// found from HOME and the variables that other programs use.
+func (l Local) OpenDesk() (*Desk, error) {
+	dirs, err := citizen.FindDirs(l.lookup)
+	if err != nil {
+		return nil, err
+	}
+	line, _ := l.lookup(PiVariable)
+	argv, err := shellquote.Split(line)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", PiVariable, err)
+	}
+	return NewDesk(DeskConfig{Dirs: dirs, Resume: func(approve bool) agent.Adapter {
+		c := pi.Config{Argv: argv, Environ: l.Environ, Allow: l.ProviderEnv, Trust: pi.TrustUser}
+		if approve {
+			c.Trust = pi.TrustProject
+		}
+		return pi.New(c)
+	}})
 }
 
 func (l Local) survey(ctx context.Context) []agent.Manifest {

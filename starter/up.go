@@ -112,6 +112,10 @@ func (c *cli) startHost(ctx context.Context, o hostOptions) (_ *host, err error)
 	if err != nil {
 		return nil, err
 	}
+	desk, err := o.local.OpenDesk()
+	if err != nil {
+		fmt.Fprintf(c.err, "starter: no dispatches are served: %v\n", err)
+	}
 	h := &host{}
 	defer func() {
 		if err != nil {
@@ -125,7 +129,7 @@ func (c *cli) startHost(ctx context.Context, o hostOptions) (_ *host, err error)
 	if h.log, err = os.OpenFile(filepath.Join(o.local.RunsDir, "worker.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
 		return nil, fmt.Errorf("log of the worker: %w", err)
 	}
-	if err := h.serve(ctx, acts, c.queue); err != nil {
+	if err := h.serve(ctx, acts, desk, c.queue); err != nil {
 		return nil, err
 	}
 	runsDir, err := filepath.Abs(o.local.RunsDir)
@@ -137,7 +141,7 @@ func (c *cli) startHost(ctx context.Context, o hostOptions) (_ *host, err error)
 }
 
 // serve starts a worker on the engine.
-func (h *host) serve(ctx context.Context, acts *activities.Activities, queue string) error {
+func (h *host) serve(ctx context.Context, acts *activities.Activities, desk *activities.Desk, queue string) error {
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	where := temporalclient.Options{Engine: h.engine.Address, Logger: log}
 	target, err := temporalclient.Resolve(where)
@@ -151,7 +155,7 @@ func (h *host) serve(ctx context.Context, acts *activities.Activities, queue str
 		return err
 	}
 	w := worker.New(h.client, queue, temporalclient.WorkerOptions(""))
-	workflows.Register(w, acts)
+	workflows.Register(w, acts, desk)
 	if err := w.Start(); err != nil {
 		return fmt.Errorf("start the worker: %w", err)
 	}

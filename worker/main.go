@@ -47,9 +47,14 @@ func main() {
 }
 
 func serve(ctx context.Context, s settings) error {
-	acts, err := activities.Local{RunsDir: s.runsDir, Environ: os.Environ(), ProviderEnv: s.providerEnv}.Open()
+	local := activities.Local{RunsDir: s.runsDir, Environ: os.Environ(), ProviderEnv: s.providerEnv}
+	acts, err := local.Open()
 	if err != nil {
 		return err
+	}
+	desk, err := local.OpenDesk()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "worker: no dispatches are served:", err)
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	where := temporalclient.Options{RunsDir: s.runsDir, Logger: log}
@@ -66,7 +71,7 @@ func serve(ctx context.Context, s settings) error {
 		return err
 	}
 	w := sdkworker.New(c, s.taskQueue, temporalclient.WorkerOptions(""))
-	workflows.Register(w, acts)
+	workflows.Register(w, acts, desk)
 	if err := w.Start(); err != nil {
 		return err
 	}

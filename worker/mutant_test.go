@@ -44,7 +44,7 @@ func work(runsDir, queue string, add func(sdkworker.Worker)) error {
 		return err
 	}
 	w := sdkworker.New(c, queue, temporalclient.WorkerOptions(""))
-	workflows.Register(w, acts)
+	workflows.Register(w, acts, nil)
 	add(w)
 	if err := w.Start(); err != nil {
 		return err

@@ -6,9 +6,14 @@ import (
 	"github.com/ratchet-dev/ratchet/activities"
 )
 
-// Register gives a worker all that runs are made of, and Agents.
-func Register(w worker.Registry, a *activities.Activities) {
+// Register gives a worker all that runs and dispatches are made of. A worker
+// without a desk serves no dispatches.
+func Register(w worker.Registry, a *activities.Activities, d *activities.Desk) {
 	w.RegisterWorkflow(Run)
 	w.RegisterWorkflow(Agents)
 	w.RegisterActivity(a)
+	if d != nil {
+		w.RegisterWorkflow(Dispatch)
+		w.RegisterActivity(d)
+	}
 }

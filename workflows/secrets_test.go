@@ -151,7 +151,7 @@ func (v *vault) enter(name string, acts *activities.Activities, change func(*run
 		change(&in)
 	}
 	p := v.perform(v.t, in)
-	p.serve(func(w worker.Registry) { workflows.Register(w, acts) })
+	p.serve(func(w worker.Registry) { workflows.Register(w, acts, nil) })
 	return visit{p, v}
 }
 

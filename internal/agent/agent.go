@@ -22,6 +22,7 @@ const (
 	Codex    Kind = "codex"
 	ACP      Kind = "acp"
 	OpenClaw Kind = "openclaw"
+	Pi       Kind = "pi"
 )
 
 // Adapter is one way to talk to agents. It is safe for concurrent use.

@@ -69,7 +69,7 @@ func (s *site) work(runsDir string, environ ...string) {
 		s.t.Fatal(err)
 	}
 	w := worker.New(s.client, temporalclient.TaskQueue, temporalclient.WorkerOptions("webui-test"))
-	workflows.Register(w, acts)
+	workflows.Register(w, acts, nil)
 	if err := w.Start(); err != nil {
 		s.t.Fatal(err)
 	}

@@ -1,0 +1,164 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"go.temporal.io/sdk/activity"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/citizen"
+	"github.com/ratchet-dev/ratchet/internal/citizen/gidlock"
+	"github.com/ratchet-dev/ratchet/internal/citizen/mailbox"
+	"github.com/ratchet-dev/ratchet/internal/citizen/trust"
+	"github.com/ratchet-dev/ratchet/internal/controlsocket"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
+)
+
+// Desk does what dispatches ask for, on the registry of this host. NewDesk
+// makes one.
+type Desk struct {
+	dirs   citizen.Dirs
+	store  *citizen.Store
+	locks  gidlock.Locks
+	boxes  mailbox.Mailboxes
+	resume func(approve bool) agent.Adapter
+}
+
+// DeskConfig is what a worker gives its desk. Every member is required.
+type DeskConfig struct {
+	Dirs citizen.Dirs
+	// Resume makes the adapter that goes on with a dormant session; approve
+	// says that the session's directory is trusted.
+	Resume func(approve bool) agent.Adapter
+}
+
+// NewDesk refuses an incomplete configuration.
+func NewDesk(c DeskConfig) (*Desk, error) {
+	if c.Dirs.Sessions == "" || c.Resume == nil {
+		return nil, errors.New("desk: the configuration is incomplete")
+	}
+	return &Desk{
+		dirs: c.Dirs, store: &citizen.Store{Dir: c.Dirs.Sessions}, locks: gidlock.Locks{Dir: c.Dirs.Locks},
+		boxes: mailbox.Mailboxes{Dirs: c.Dirs}, resume: c.Resume,
+	}, nil
+}
+
+// Resolve says who the target is, and probes nothing. A record that is broken
+// is an error: nobody can tell whom it names. A second call looks again.
+func (d *Desk) Resolve(_ context.Context, id dispatch.GardenID) (Resolved, error) {
+	record, err := d.store.Address(id)
+	if errors.Is(err, citizen.ErrUnknown) {
+		return d.recordless(id), nil
+	}
+	if err != nil {
+		return Resolved{}, permanent(InvalidError, err)
+	}
+	to := Resolved{Backend: record.Backend, CWD: record.CWD}
+	if record.Backend.Probed() {
+		return to, nil
+	}
+	switch at := controlsocket.Inspect(d.dirs.Socket(id)); at.State {
+	case controlsocket.Absent:
+	case controlsocket.Unreadable:
+		return to, fmt.Errorf("look for a socket of %s: %s", id, at.Code)
+	default:
+		return Resolved{Reject: dispatch.TargetAddressConflict, Diagnostic: fmt.Sprintf("the record says %s, and there is a %s at %s", record.Backend, at.State, d.dirs.Socket(id))}, nil
+	}
+	mail := d.boxes.Deliverability(record)
+	to.Deliverable, to.Diagnostic = mail.Deliverable, mail.Reason
+	return to, nil
+}
+
+// recordless is a target without a record: a session that listens and never
+// registered, or nobody.
+func (d *Desk) recordless(id dispatch.GardenID) Resolved {
+	if controlsocket.Inspect(d.dirs.Socket(id)).State == controlsocket.SocketFile {
+		return Resolved{Backend: dispatch.Pi, Recordless: true}
+	}
+	return Resolved{Reject: dispatch.BadTarget}
+}
+
+// Lock takes the target's lock for the claim. A second call has it again.
+func (d *Desk) Lock(ctx context.Context, c Claim) (Claimed, error) {
+	_, err := d.locks.Acquire(ctx, c.Target, c.Nonce)
+	failpoint.Hit("desk.locked")
+	if taken, ok := errors.AsType[*gidlock.Conflict](err); ok {
+		return Claimed{Diagnostic: clip(taken.Error(), maxSummary)}, nil
+	}
+	return Claimed{OK: err == nil}, err
+}
+
+// Unlock gives the lock back if it is the claim's. A second call is a no-op.
+func (d *Desk) Unlock(ctx context.Context, c Claim) error {
+	_, err := d.locks.Release(ctx, c.Target, c.Nonce)
+	failpoint.Hit("desk.unlocked")
+	return err
+}
+
+// Look inspects the target's socket and probes it. A second call looks again.
+func (d *Desk) Look(ctx context.Context, id dispatch.GardenID) (Looked, error) {
+	seen := controlsocket.Look(ctx, d.dirs.Socket(id))
+	if seen.Conflict != "" {
+		return Looked{Conflict: true, Diagnostic: fmt.Sprintf("%s at %s", seen.Conflict, d.dirs.Socket(id))}, nil
+	}
+	return Looked{Liveness: dispatch.LivenessOf(dispatch.Pi, seen.Liveness), Diagnostic: seen.Code}, nil
+}
+
+// Trust says whether a session may be resumed in the directory. A second call
+// looks again.
+func (d *Desk) Trust(_ context.Context, dir string) (Trusted, error) {
+	facts, err := trust.Look(d.dirs, dir)
+	if err != nil {
+		return Trusted{}, permanent(InvalidError, err)
+	}
+	v := trust.Decide(facts)
+	return Trusted{OK: v.Kind != trust.Deny, Approve: v.Kind == trust.Approve, Diagnostic: clip(v.String(), maxSummary)}, nil
+}
+
+// Deliver gives the letter to the session at the target's socket. A second
+// call gives it once more: it may be called once.
+func (d *Desk) Deliver(ctx context.Context, l Letter) (Delivered, error) {
+	mode := l.Request.Mode
+	if mode == "" {
+		mode = dispatch.FollowUp
+	}
+	failpoint.Hit("desk.before-deliver")
+	as, err := controlsocket.Client{Path: d.dirs.Socket(l.Request.Target)}.Send(ctx, controlsocket.Message{
+		Text: l.Request.Message, Mode: mode, Sender: &l.Sender, WantsReply: l.Request.WantsReply,
+	})
+	failpoint.Hit("desk.delivered")
+	out := Delivered{Outcome: dispatch.Outcome{Kind: dispatch.Sent, Transport: dispatch.ControlSocket, DeliveredAs: as}}
+	if err != nil {
+		out.Outcome = dispatch.Outcome{Kind: dispatch.Unknown, Transport: dispatch.ControlSocket, Error: clip(err.Error(), maxSummary)}
+	}
+	if unsent, ok := errors.AsType[*controlsocket.NotSentError](err); ok {
+		out.Outcome.Kind, out.Gone = dispatch.ExecutionFailed, unsent.Gone()
+	}
+	if refused, ok := errors.AsType[*controlsocket.RefusedError](err); ok {
+		out.Outcome.Kind, out.Outcome.Error = dispatch.Rejected, clip(refused.Said, maxSummary)
+	}
+	return out, nil
+}
+
+// Enqueue puts the letter into the target's mailbox and rings. A second call
+// with the same letter finds it there.
+func (d *Desk) Enqueue(ctx context.Context, l Letter) (dispatch.Outcome, error) {
+	done, err := d.boxes.Enqueue(ctx, mailbox.Letter{
+		To: l.Request.Target, ID: l.ID, Body: mailbox.Render(&l.Sender, l.Request.Message, l.Request.WantsReply, d.dirs.Home),
+	})
+	if err != nil {
+		return dispatch.Outcome{}, err
+	}
+	failpoint.Hit("desk.enqueued")
+	return dispatch.Outcome{Kind: dispatch.Enqueued, Transport: dispatch.MetaMailbox, Mail: filepath.Base(done.Message)}, nil
+}
+
+// begun tells the workflow that the session of an errand can be reached.
+func begun(ctx context.Context, c Claim) error {
+	info := activity.GetInfo(ctx)
+	return activity.GetClient(ctx).SignalWorkflow(ctx, info.WorkflowExecution.ID, info.WorkflowExecution.RunID, BegunSignal, c.Nonce)
+}

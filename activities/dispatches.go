@@ -1,0 +1,72 @@
+package activities
+
+import (
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+)
+
+// Resolved is what the records say of a target, before anything is probed.
+type Resolved struct {
+	// Reject is why it is none; empty when it is one.
+	Reject     dispatch.Reason  `json:"reject,omitempty"`
+	Diagnostic string           `json:"diagnostic,omitempty"`
+	Backend    dispatch.Backend `json:"backend,omitempty"`
+	CWD        string           `json:"cwd,omitempty"`
+	// Recordless is a session that listens and has no record: it can be sent to,
+	// and not resumed.
+	Recordless bool `json:"recordless,omitempty"`
+	// Deliverable says, of a backend without a liveness predicate, that its
+	// mailbox is surely read.
+	Deliverable bool `json:"deliverable,omitempty"`
+}
+
+// Claim is the lock of a target, by the nonce of the dispatch that takes it.
+type Claim struct {
+	Target dispatch.GardenID `json:"target"`
+	Nonce  string            `json:"nonce"`
+}
+
+// Claimed says whether the lock was taken, or who has it.
+type Claimed struct {
+	OK         bool   `json:"ok"`
+	Diagnostic string `json:"diagnostic,omitempty"`
+}
+
+// Looked is what a look at a target's socket gave.
+type Looked struct {
+	Liveness   dispatch.Liveness `json:"liveness,omitempty"`
+	Conflict   bool              `json:"conflict,omitempty"` // then there is no liveness
+	Diagnostic string            `json:"diagnostic,omitempty"`
+}
+
+// Letter is a message on its way.
+type Letter struct {
+	ID      string           `json:"id"` // of the dispatch; a second letter with it is the same one
+	Request dispatch.Request `json:"request"`
+	Sender  dispatch.Sender  `json:"sender"`
+}
+
+// Delivered is what became of a letter. Gone says that there was nobody at the
+// socket and that no byte was written: it may be looked for again.
+type Delivered struct {
+	Outcome dispatch.Outcome `json:"outcome,omitzero"`
+	Gone    bool             `json:"gone,omitempty"`
+}
+
+// Trusted says whether an agent may be started in a directory.
+type Trusted struct {
+	OK         bool   `json:"ok"`
+	Approve    bool   `json:"approve,omitempty"` // the agent is told so
+	Diagnostic string `json:"diagnostic,omitempty"`
+}
+
+// Errand is a turn of a dormant session that the dispatch owns.
+type Errand struct {
+	Letter
+	Claim   Claim         `json:"claim"` // released when the session can be reached
+	CWD     string        `json:"cwd"`
+	Approve bool          `json:"approve,omitempty"`
+	Observe time.Duration `json:"observe"` // to begin
+	Timeout time.Duration `json:"timeout"` // of the turn; zero: none
+}

@@ -1,0 +1,89 @@
+package pi
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+)
+
+// readTools are all that a read-only session has.
+var readTools = []string{"read", "grep", "find", "ls"}
+
+// arguments are those of pi (section 4.1). No message is among them: those go
+// over the wire, where nothing takes them for a flag or a file (dispatch,
+// section 14).
+//
+// The flag --session-id takes the id as it is, and looks in the working
+// directory's sessions alone; --session would take the beginning of an id as
+// well, and would ask on standard output whether to copy another project's
+// session. Of an id that it does not know the former makes a session: greet
+// finds out.
+func (t Trust) arguments(o agent.Options, f files) []string {
+	argv := append([]string{"--mode", "rpc"}, t.flags()...)
+	if gated(o) {
+		argv = append(argv, "--extension", f.gate())
+	}
+	if o.Resume != "" {
+		argv = append(argv, "--session-id", o.Resume)
+	}
+	if model := o.Choice().Model; model != "" {
+		argv = append(argv, "--model", model)
+	}
+	if o.System != "" { // pi would read a file of that name
+		argv = append(argv, "--append-system-prompt", f.system())
+	}
+	if o.Sandbox == agent.ReadOnly {
+		argv = append(argv, "--tools", strings.Join(readTools, ","))
+	}
+	if len(o.NoTools) > 0 {
+		argv = append(argv, "--exclude-tools", strings.Join(o.NoTools, ","))
+	}
+	return argv
+}
+
+func (t Trust) flags() []string {
+	switch t {
+	case TrustUser:
+		return nil
+	case TrustProject:
+		return []string{"--approve"}
+	default:
+		return []string{"--no-approve", "--no-extensions", "--no-skills", "--no-prompt-templates"}
+	}
+}
+
+// program is its absolute path, and its leading arguments. The
+// error names every place that was looked at.
+func (a *adapter) program() ([]string, error) {
+	argv := slices.Clone(a.Argv)
+	if len(argv) == 0 {
+		argv = []string{"pi"}
+	}
+	name := argv[0]
+	places := []string{name}
+	if !strings.Contains(name, "/") {
+		places = nil
+		for _, dir := range filepath.SplitList(valuesOf(a.Environ)["PATH"]) {
+			if filepath.IsAbs(dir) { // what runs must not depend on where we are
+				places = append(places, filepath.Join(dir, name))
+			}
+		}
+	}
+	for _, place := range places {
+		path, err := filepath.Abs(place)
+		if err == nil && executable(path) {
+			argv[0] = path
+			return argv, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: no program %s: looked for %s", agent.ErrUnavailable, name, strings.Join(places, ", "))
+}
+
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}

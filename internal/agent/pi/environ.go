@@ -1,0 +1,100 @@
+package pi
+
+import (
+	"cmp"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/proc"
+)
+
+// passed are the variables of ours that pi sees, and with it the commands that
+// it runs: what a program needs, how it reaches the network, and the keys of
+// the models that it knows. The names that begin like passedPrefixes go with
+// them.
+var (
+	passed = []string{
+		"PATH", "HOME", "USER", "LANG", "TMPDIR", "TERM",
+		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+		"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR",
+		"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_OAUTH_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY",
+		"AZURE_OPENAI_API_KEY", "AZURE_OPENAI_BASE_URL", "AZURE_OPENAI_RESOURCE_NAME", "AZURE_OPENAI_API_VERSION",
+		"AZURE_OPENAI_DEPLOYMENT_NAME_MAP", "GOOGLE_CLOUD_API_KEY", "COPILOT_GITHUB_TOKEN",
+		"AI_GATEWAY_API_KEY", "ANT_LING_API_KEY", "BASETEN_API_KEY", "CEREBRAS_API_KEY",
+		"CLOUDFLARE_API_KEY", "CLOUDFLARE_ACCOUNT_ID", "CLOUDFLARE_GATEWAY_ID", "DEEPSEEK_API_KEY", "FIREWORKS_API_KEY",
+		"GROQ_API_KEY", "HF_TOKEN", "KIMI_API_KEY", "META_API_KEY", "MINIMAX_API_KEY", "MINIMAX_CN_API_KEY",
+		"MISTRAL_API_KEY", "MOONSHOT_API_KEY", "NVIDIA_API_KEY", "OPENCODE_API_KEY", "OPENROUTER_API_KEY",
+		"QWEN_TOKEN_PLAN_API_KEY", "QWEN_TOKEN_PLAN_CN_API_KEY", "RADIUS_API_KEY", "TOGETHER_API_KEY", "XAI_API_KEY",
+		"XIAOMI_API_KEY", "XIAOMI_TOKEN_PLAN_AMS_API_KEY", "XIAOMI_TOKEN_PLAN_CN_API_KEY", "XIAOMI_TOKEN_PLAN_SGP_API_KEY",
+		"ZAI_API_KEY", "ZAI_CODING_CN_API_KEY",
+	}
+	passedPrefixes = []string{"LC_", "PI_"}
+)
+
+// stripped tell whose child a program is. Where we run in a command of another
+// pi, they name that session: who believed them would speak in its name
+// (dispatch, section 5).
+var stripped = []string{
+	"PI_SESSION_ID", "PI_AGENT_ID", "PI_SESSION_FILE", "PI_PROVIDER", "PI_MODEL", "PI_REASONING_LEVEL", "PI_CODING_AGENT",
+}
+
+const (
+	homeVariable     = "PI_CODING_AGENT_DIR"
+	sessionsVariable = "PI_CODING_AGENT_SESSION_DIR"
+)
+
+// environ is the whole environment of pi: the switches keep it from what nobody
+// asked it for, and the entries of o win.
+func (a *adapter) environ(o agent.Options) []string {
+	ours := valuesOf(a.Environ)
+	for _, name := range stripped {
+		delete(ours, name)
+	}
+	names := slices.Concat(passed, a.Allow)
+	for name := range ours {
+		if slices.ContainsFunc(passedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
+			names = append(names, name)
+		}
+	}
+	extra := map[string]string{"PI_SKIP_VERSION_CHECK": "1", "PI_TELEMETRY": "0"}
+	theirs := valuesOf(o.Env)
+	if a.Trust == TrustNobody {
+		extra["PI_OFFLINE"] = "1" // it would fetch programs and lists of models
+		extra[sessionsVariable] = cmp.Or(ours[sessionsVariable], sessionsOf(o.Dir, ours, theirs))
+	}
+	maps.Copy(extra, theirs)
+	lookup := func(name string) (string, bool) {
+		value, ok := ours[name]
+		return value, ok
+	}
+	return proc.Environ(lookup, names, extra)
+}
+
+// sessionsOf is where pi keeps the sessions of a working directory. It is
+// named, because the settings of a project may name another place even where
+// nothing of the project is trusted: one within the checkout, whose changes the
+// transcript would then be.
+func sessionsOf(dir string, ours, theirs map[string]string) string {
+	value := func(name string) string { return cmp.Or(theirs[name], ours[name]) }
+	home := cmp.Or(value(homeVariable), "~/.pi/agent")
+	if rest, ok := strings.CutPrefix(home, "~/"); ok {
+		home = filepath.Join(value("HOME"), rest)
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	name := strings.NewReplacer("/", "-", `\`, "-", ":", "-").Replace(strings.TrimPrefix(dir, "/"))
+	return filepath.Join(home, "sessions", "--"+name+"--")
+}
+
+func valuesOf(environ []string) map[string]string {
+	values := map[string]string{}
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		values[name] = value
+	}
+	return values
+}

@@ -1,0 +1,305 @@
+package pi_test
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/pi"
+)
+
+// fakeDir names the directory of the script that this binary plays as pi, and
+// where it leaves what it was given.
+const fakeDir = "FAKE_PI_DIR"
+
+func TestMain(m *testing.M) {
+	switch dir := os.Getenv(fakeDir); {
+	case dir != "":
+		play(dir)
+	case os.Getenv(fakeLive) != "":
+		live()
+	default:
+		os.Exit(m.Run())
+	}
+	syscall.Exit(0) // os.Exit would wait a second under the race detector
+}
+
+// script is what pi says: Start before anything else, then a turn for each
+// prompt. A line that begins with a brace is a frame, in which @ID@ is the
+// session's id and @PROMPT@ that of the prompt; the others are
+//
+//	await         read a line of the adapter
+//	exit N TEXT   end with that code, TEXT on standard error
+//	die           end by a signal
+//	until FILE    wait for a file in the script's directory
+//	flood         say a line that is too long for anybody
+type script struct {
+	Version string
+	Open    bool   // the gate was not loaded
+	State   string // the answer to get_state, where it is not fakeState
+	Models  string // to get_available_models
+	Stats   string // to get_session_stats; "none" for no answer
+	Start   []string
+	Turns   [][]string
+}
+
+const (
+	fakeState  = `{"sessionId":"@ID@","messageCount":0,"isStreaming":false,"model":{"id":"m","provider":"p","contextWindow":200000}}`
+	fakeModels = `{"models":[{"id":"m","name":"Em","provider":"p","contextWindow":200000},{"id":"n","provider":"p"}]}`
+	fakeStats  = `{"contextUsage":{"tokens":1500,"contextWindow":200000,"percent":0.75}}`
+)
+
+// player is pi.
+type player struct {
+	script
+	dir, id string
+	in      *bufio.Reader
+	given   *os.File
+}
+
+func play(dir string) {
+	p := player{dir: dir, id: "fresh", in: bufio.NewReader(os.Stdin)}
+	text, err := os.ReadFile(filepath.Join(dir, "script"))
+	if err != nil || json.Unmarshal(text, &p.script) != nil {
+		syscall.Exit(99)
+	}
+	if slices.Contains(os.Args, "--version") {
+		fmt.Print(p.Version)
+		return
+	}
+	keep(dir, "argv", os.Args[1:])
+	keep(dir, "env", os.Environ())
+	if p.given, err = os.OpenFile(filepath.Join(dir, "given"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+		syscall.Exit(99)
+	}
+	if i := slices.Index(os.Args, "--session-id"); i > 0 {
+		p.id = os.Args[i+1]
+	}
+	if slices.Contains(os.Args, "--extension") && !p.Open {
+		p.say(`{"type":"extension_ui_request","id":"u0","method":"setStatus","statusKey":"ratchet-gate","statusText":"closed"}`)
+	}
+	p.act("", p.Start)
+	p.serve()
+}
+
+func keep(dir, name string, list []string) {
+	text, _ := json.Marshal(list)
+	if os.WriteFile(filepath.Join(dir, name), text, 0o600) != nil {
+		syscall.Exit(99)
+	}
+}
+
+func (p player) serve() {
+	for {
+		line, ok := p.await()
+		if !ok {
+			return
+		}
+		var f struct{ ID, Type string }
+		if json.Unmarshal([]byte(line), &f) != nil {
+			p.exit(1, "a line that is no JSON")
+		}
+		switch f.Type {
+		case "get_state":
+			p.respond(f.ID, cmp.Or(p.State, fakeState))
+		case "get_available_models":
+			p.respond(f.ID, cmp.Or(p.Models, fakeModels))
+		case "get_session_stats":
+			p.respond(f.ID, cmp.Or(p.Stats, fakeStats))
+		case "abort":
+			p.respond(f.ID, "{}")
+		case "prompt":
+			if len(p.Turns) > 0 {
+				turn := p.Turns[0]
+				p.Turns = p.Turns[1:]
+				p.act(f.ID, turn)
+			}
+		}
+	}
+}
+
+func (p player) respond(id, data string) {
+	if data != "none" {
+		p.say(`{"id":"` + id + `","type":"response","success":true,"data":` + data + `}`)
+	}
+}
+
+func (p player) await() (string, bool) {
+	line, err := p.in.ReadString('\n')
+	if err != nil {
+		return "", false
+	}
+	p.given.WriteString(line)
+	return line, true
+}
+
+func (p player) act(prompt string, lines []string) {
+	for _, line := range lines {
+		word, rest, _ := strings.Cut(line, " ")
+		switch word {
+		case "await":
+			if _, ok := p.await(); !ok {
+				syscall.Exit(0)
+			}
+		case "exit":
+			var code int
+			fmt.Sscan(rest, &code)
+			_, text, _ := strings.Cut(rest, " ")
+			p.exit(code, text)
+		case "die":
+			syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			time.Sleep(time.Hour)
+		case "until":
+			for !exists(filepath.Join(p.dir, rest)) {
+				time.Sleep(time.Millisecond)
+			}
+		case "flood":
+			for part := make([]byte, 1<<20); ; {
+				if _, err := os.Stdout.Write(part); err != nil {
+					syscall.Exit(0)
+				}
+			}
+		default:
+			p.say(strings.ReplaceAll(line, "@PROMPT@", prompt))
+		}
+	}
+}
+
+func (p player) say(line string) { fmt.Println(strings.ReplaceAll(line, "@ID@", p.id)) }
+
+func (p player) exit(code int, text string) {
+	fmt.Fprintln(os.Stderr, text)
+	syscall.Exit(code)
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+// fake is a pi that plays a script, as the test sees it.
+type fake struct{ dir, work, home string }
+
+func newFake(t *testing.T, s script) fake {
+	t.Helper()
+	f := fake{dir: t.TempDir(), work: t.TempDir(), home: t.TempDir()}
+	f.play(t, s)
+	return f
+}
+
+// play says what pi will play.
+func (f fake) play(t *testing.T, s script) {
+	t.Helper()
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(f.dir, "script"), string(text))
+}
+
+func put(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// config has the variables that let this binary be pi.
+func (f fake) config(environ ...string) pi.Config {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return pi.Config{
+		Argv:    []string{self},
+		Environ: append([]string{"PATH=/usr/bin:/bin", "HOME=" + f.home, fakeDir + "=" + f.dir, "GORACE=atexit_sleep_ms=0"}, environ...),
+		Allow:   []string{fakeDir, "GORACE"},
+	}
+}
+
+func (f fake) adapter(environ ...string) agent.Adapter { return pi.New(f.config(environ...)) }
+
+// options fills in what every session needs.
+func (f fake) options(o agent.Options) agent.Options {
+	o.Dir = cmp.Or(o.Dir, f.work)
+	o.Sandbox = cmp.Or(o.Sandbox, agent.WorkspaceWrite)
+	return o
+}
+
+// start begins a session that ends with the test.
+func (f fake) start(t *testing.T, o agent.Options) agent.Session {
+	t.Helper()
+	return begin(t, f.config(), f.options(o))
+}
+
+// given are the lines that pi has read.
+func (f fake) given(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(f.dir, "given"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+}
+
+func (f fake) list(t *testing.T, name string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(f.dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	if err := json.Unmarshal(text, &list); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// Frames that most turns have.
+const (
+	acceptLine  = `{"id":"@PROMPT@","type":"response","command":"prompt","success":true}`
+	beginLine   = `{"type":"agent_start"}`
+	settledLine = `{"type":"agent_settled"}`
+	userLine    = `{"type":"message_end","message":{"role":"user","content":[{"type":"text","text":"hi"}]}}`
+)
+
+// delta is a piece of text.
+func delta(text string) string {
+	return `{"type":"message_update","usage":{},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":` + quoted(text) + `}}`
+}
+
+// ended is the end of a message of the assistant; more are further members.
+func ended(text, stop, more string) string {
+	return `{"type":"message_end","message":{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":` + quoted(text) + `}],"stopReason":"` + stop +
+		`","usage":{"input":1000,"output":20,"cacheRead":300,"cacheWrite":100,"totalTokens":1420,"cost":{"total":0.0033}}` + more + `}}`
+}
+
+func quoted(text string) string {
+	b, _ := json.Marshal(text)
+	return string(b)
+}
+
+// turnOf is a turn with these frames.
+func turnOf(lines ...string) []string {
+	return slices.Concat([]string{acceptLine, beginLine, `{"type":"turn_start"}`, userLine}, lines, []string{`{"type":"turn_end"}`, `{"type":"agent_end","messages":[]}`, settledLine})
+}
+
+var plain = turnOf(delta("hel"), delta("lo"), ended("hello", "stop", ""))
+
+// question is what the gate asks about a call.
+func question(tool, callID, input string) string {
+	title := `{"gate":1,"toolName":"` + tool + `","toolCallId":"` + callID + `","input":` + input + `}`
+	return `{"type":"extension_ui_request","id":"ask-` + callID + `","method":"select","title":` + quoted(title) + `,"options":["allow","deny","abort"]}`
+}

@@ -1,0 +1,125 @@
+// Package citizen is the registry of agent sessions that others can address:
+// where it lies, the record of each session, and who we are in it ourselves. Its
+// sub-packages hold what belongs to a citizen: markers, mailbox, lock, trust,
+// and the listing of all. Every file is shared with other programs, whose forms
+// are kept to the letter (facts: dispatch, 3). It decides no dispatch.
+package citizen
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/controlsocket"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+)
+
+// Dirs is where everything of the registry lies. Only FindDirs makes it, so that
+// no override moves one half of the product and leaves the other (facts:
+// dispatch, 14, bug 10).
+type Dirs struct {
+	Home      string // what ~ stands for
+	Agent     string // pi's own directory
+	Sessions  string // records
+	Mailboxes string
+	Senders   string
+	Receivers string
+	Sockets   string
+	Locks     string
+	Trust     string // pi's trust store, a file
+
+	// PrefixRoots are the directories that the operator trusts with all below
+	// them, as they were written but for ~.
+	PrefixRoots []string
+}
+
+// Overrides, each under its own name and under the one that later versions gave
+// it (facts: dispatch, 3 and 13). The later one wins.
+var (
+	sessionsVars    = []string{"ENTWURF_META_SESSIONS_DIR", "PI_META_SESSIONS_DIR"}
+	mailboxesVars   = []string{"ENTWURF_META_MAILBOX_DIR", "PI_META_MAILBOX_DIR"}
+	sendersVars     = []string{"ENTWURF_META_SENDERS_DIR", "PI_META_SENDERS_DIR"}
+	receiversVars   = []string{"ENTWURF_META_RECEIVERS_DIR", "PI_META_RECEIVERS_DIR"}
+	socketsVars     = []string{"ENTWURF_DIR", "PI_ENTWURF_DIR"}
+	agentVars       = []string{"PI_CODING_AGENT_DIR"}
+	prefixRootsVars = []string{"ENTWURF_PREFIX_ROOTS", "PI_ENTWURF_PREFIX_ROOTS"}
+)
+
+// FindDirs finds them from HOME and the overrides; lookup finds a variable, as
+// os.LookupEnv does. An empty variable counts as unset. Nothing is made.
+func FindDirs(lookup func(string) (string, bool)) (Dirs, error) {
+	home, ok := lookup("HOME")
+	if !ok || !filepath.IsAbs(home) {
+		return Dirs{}, errors.New("find the registry: HOME is not set to an absolute path")
+	}
+	f := finder{lookup: lookup, home: filepath.Clean(home)}
+	pi := filepath.Join(f.home, ".pi")
+	agent := f.dir(filepath.Join(pi, "agent"), agentVars)
+	d := Dirs{
+		Home:        f.home,
+		Agent:       agent,
+		Sessions:    f.dir(filepath.Join(agent, "meta-sessions"), sessionsVars),
+		Mailboxes:   f.dir(filepath.Join(agent, "meta-mailbox"), mailboxesVars),
+		Senders:     f.dir(filepath.Join(agent, "meta-senders"), sendersVars),
+		Receivers:   f.dir(filepath.Join(agent, "meta-receivers"), receiversVars),
+		Sockets:     f.dir(filepath.Join(pi, "entwurf-control"), socketsVars),
+		Locks:       filepath.Join(pi, "entwurf-v2-locks"),
+		Trust:       filepath.Join(agent, "trust.json"),
+		PrefixRoots: f.roots(),
+	}
+	return d, f.err
+}
+
+// Socket is the path of a citizen's control socket.
+func (d Dirs) Socket(id dispatch.GardenID) string { return controlsocket.Path(d.Sockets, id) }
+
+// Mailbox is the directory of a citizen's mail.
+func (d Dirs) Mailbox(id dispatch.GardenID) string { return filepath.Join(d.Mailboxes, string(id)) }
+
+type finder struct {
+	lookup func(string) (string, bool)
+	home   string
+	err    error
+}
+
+// dir is the first override that is set, absolute, else the place given.
+func (f *finder) dir(place string, vars []string) string {
+	value := f.value(vars)
+	if value == "" {
+		return place
+	}
+	abs, err := filepath.Abs(expand(value, f.home))
+	if err != nil {
+		f.err = errors.Join(f.err, fmt.Errorf("find the registry: %s: %w", vars[0], err))
+	}
+	return abs
+}
+
+func (f *finder) roots() []string {
+	var roots []string
+	for root := range strings.SplitSeq(f.value(prefixRootsVars), string(filepath.ListSeparator)) {
+		if root = strings.TrimSpace(root); root != "" {
+			roots = append(roots, expand(root, f.home))
+		}
+	}
+	return roots
+}
+
+func (f *finder) value(vars []string) string {
+	for _, name := range vars {
+		if value, ok := f.lookup(name); ok && value != "" {
+			return value
+		}
+	}
+	return ""
+}
+
+// expand replaces a leading ~ by the home directory.
+func expand(path, home string) string {
+	rest, ok := strings.CutPrefix(path, "~")
+	if !ok || rest != "" && rest[0] != '/' {
+		return path
+	}
+	return filepath.Join(home, rest)
+}

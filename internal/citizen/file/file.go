@@ -1,0 +1,126 @@
+// Package file reads and writes the small files of the registry. Other programs
+// have write access to it, so a reader follows no symlink, waits for no fifo and
+// takes in no more than it was told; a writer shows a file whole or not at all.
+package file
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// MaxDocument bounds a document of the registry.
+const MaxDocument = 1 << 20
+
+// What a reader refuses.
+var (
+	ErrIrregular = errors.New("not a regular file")
+	ErrTooLarge  = errors.New("too large")
+)
+
+// Read reads a regular file of at most so many bytes. The kind is that of the
+// opened file: nothing put in its place meanwhile is read.
+func Read(path string, most int64) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	switch {
+	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENXIO): // a symlink, a socket
+		return nil, fmt.Errorf("read %s: %w", path, ErrIrregular)
+	case err != nil:
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("read %s: %w", path, ErrIrregular)
+	}
+	tooLarge := fmt.Errorf("read %s: %w: more than %d bytes", path, ErrTooLarge, most)
+	if info.Size() > most {
+		return nil, tooLarge
+	}
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(b)) > most { // it grew
+		return nil, tooLarge
+	}
+	return b, err
+}
+
+// Replace gives path new content, for its owner alone. A reader sees the old or
+// the new, whole, after a power cut too.
+func Replace(path string, b []byte) error { return place(path, b, os.Rename) }
+
+// Create is Replace of what does not exist: fs.ErrExist when it does. It is
+// exclusive against every program, as an exclusive open is, but the file is
+// never seen empty. The file system needs hard links.
+func Create(path string, b []byte) error { return place(path, b, os.Link) }
+
+// place writes a temporary file beside path, with a name that means nothing to
+// the registry, and gives it its name.
+func place(path string, b []byte, name func(temp, path string) error) error {
+	temp := fmt.Sprintf("%s.tmp-%d-%s", path, os.Getpid(), rand.Text()[:8])
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp) // gone already where it was renamed
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return name(temp, path)
+}
+
+// SyncDir makes the names in a directory durable.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// lockPoll is how often a taken lock is tried again.
+const lockPoll = 2 * time.Millisecond
+
+// Lock takes the lock that the file at path stands for, and waits for it until
+// ctx ends. It excludes our own processes alone, and is free when its holder
+// dies. The file stays.
+func Lock(ctx context.Context, path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return func() { f.Close() }, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(fmt.Errorf("wait for lock %s: %w", path, context.Cause(ctx)), f.Close())
+		case <-time.After(lockPoll):
+		}
+	}
+}
+
+// Overwrite writes into the file itself, which stays the same one for whoever
+// watches it, and makes it where there is none.
+func Overwrite(path string, b []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,143 @@
+package file_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ratchet-dev/ratchet/internal/citizen/file"
+)
+
+func TestRead(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	must(t, os.WriteFile(at("plain"), []byte("12345"), 0o600))
+	must(t, os.Symlink(at("plain"), at("link")))
+	must(t, os.Symlink(at("none"), at("dangling")))
+	must(t, unix.Mkfifo(at("fifo"), 0o600))
+	must(t, os.Mkdir(at("dir"), 0o700))
+	l, err := net.Listen("unix", at("sock"))
+	must(t, err)
+	defer l.Close()
+	rows := []struct {
+		name string
+		most int64
+		want error // nil: it is read
+	}{
+		{"plain", 5, nil},
+		{"plain", 4, file.ErrTooLarge},
+		{"none", 5, fs.ErrNotExist},
+		{"link", 5, file.ErrIrregular},
+		{"dangling", 5, file.ErrIrregular},
+		{"fifo", 5, file.ErrIrregular},
+		{"dir", 5, file.ErrIrregular},
+		{"sock", 5, file.ErrIrregular},
+		{"plain/below", 5, unix.ENOTDIR},
+	}
+	for _, row := range rows {
+		b, err := file.Read(at(row.name), row.most)
+		if !errors.Is(err, row.want) || row.want == nil && string(b) != "12345" {
+			t.Errorf("%s: %q, %v; want %v", row.name, b, err, row.want)
+		}
+	}
+}
+
+func TestUnreadableIsNotAbsent(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root reads everything")
+	}
+	path := filepath.Join(t.TempDir(), "x")
+	must(t, os.WriteFile(path, nil, 0))
+	if _, err := file.Read(path, 1); !errors.Is(err, fs.ErrPermission) {
+		t.Error(err)
+	}
+}
+
+func TestWrite(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x")
+	must(t, file.Create(path, []byte("one")))
+	if err := file.Create(path, []byte("two")); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("created over another: %v", err)
+	}
+	wantFile(t, path, "one")
+	must(t, file.Replace(path, []byte("three")))
+	wantFile(t, path, "three")
+	before, _ := os.Stat(path)
+	must(t, file.Overwrite(path, []byte("4")))
+	wantFile(t, path, "4")
+	if after, _ := os.Stat(path); !os.SameFile(before, after) {
+		t.Error("overwritten by another file")
+	}
+	must(t, file.Overwrite(filepath.Join(dir, "y"), nil))
+	must(t, os.Symlink(path, filepath.Join(dir, "link")))
+	if err := file.Overwrite(filepath.Join(dir, "link"), []byte("x")); err == nil {
+		t.Error("a symlink was followed")
+	}
+	if err := file.Create(filepath.Join(dir, "link"), nil); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("created over a symlink: %v", err)
+	}
+	must(t, file.SyncDir(dir))
+	if left, _ := os.ReadDir(dir); len(left) != 3 {
+		t.Errorf("left behind: %v", left)
+	}
+	if err := file.Replace(filepath.Join(dir, "none", "x"), nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+func TestLockIsExclusive(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	var in atomic.Int32
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			unlock, err := file.Lock(t.Context(), path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if in.Add(1) != 1 {
+				t.Error("two have it")
+			}
+			in.Add(-1)
+			unlock()
+		})
+	}
+	wg.Wait()
+	unlock, err := file.Lock(t.Context(), path)
+	must(t, err)
+	defer unlock()
+	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := file.Lock(short, path); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}
+
+func wantFile(t *testing.T, path, want string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil || string(b) != want {
+		t.Errorf("%q, %v; want %q", b, err, want)
+	}
+	if info, _ := os.Stat(path); info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v", info.Mode())
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,191 @@
+package gidlock
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/citizen/document"
+	"github.com/ratchet-dev/ratchet/internal/citizen/file"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
+)
+
+// session is one call about one lock, while our other processes are kept out.
+// What other programs may do meanwhile: create the lock where there is none,
+// release their own, and, holding the marker, reclaim that of a dead process.
+type session struct {
+	id    dispatch.GardenID
+	claim string
+	path  string
+}
+
+func (s *session) read() (*Holder, error) { return read(s.path, s.id) }
+
+// retry is the one more attempt after a lock that was there is gone.
+func (s *session) retry() (Lock, error) {
+	h, err := s.create()
+	if errors.Is(err, fs.ErrExist) {
+		return Lock{}, s.taken()
+	}
+	return Lock{Holder: h}, err
+}
+
+// have returns the lock that the claim has already, with this process in it.
+func (s *session) have(there Holder) (Lock, error) {
+	if there.mine() {
+		return Lock{Holder: there, Again: true}, nil
+	}
+	h, err := s.takeOver(there, os.Getpid())
+	return Lock{Holder: h, Again: true}, err
+}
+
+// takeOver puts another process into a lock of the claim's. It needs the marker,
+// because the one in it may be dead and somebody about to reclaim it.
+func (s *session) takeOver(there Holder, pid int) (h Holder, err error) {
+	err = s.marked(there, func() error {
+		if h, err = s.holder(pid); err != nil {
+			return err
+		}
+		h.CreatedAt = there.CreatedAt
+		b, err := document.Line(h)
+		if err != nil {
+			return err
+		}
+		failpoint.Hit("gidlock.before-takeover")
+		return file.Replace(s.path, b)
+	})
+	failpoint.Hit("gidlock.after-takeover")
+	return h, err
+}
+
+// reclaim takes the lock of a dead process.
+func (s *session) reclaim(dead Holder) (Lock, error) {
+	var h Holder
+	err := s.marked(dead, func() (err error) {
+		if err := os.Remove(s.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		failpoint.Hit("gidlock.in-gap")
+		h, err = s.create()
+		if errors.Is(err, fs.ErrExist) {
+			return s.taken() // by another, in the gap
+		}
+		return err
+	})
+	return Lock{Holder: h}, err
+}
+
+func (s *session) release() (Released, error) {
+	there, err := s.read()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Absent, nil
+	case err != nil:
+		return "", err
+	case there == nil || there.Claim != s.claim:
+		return NotOwned, nil
+	case there.mine():
+		return s.remove()
+	}
+	var found Released
+	err = s.marked(*there, func() (err error) {
+		found, err = s.remove()
+		return err
+	})
+	return found, err
+}
+
+func (s *session) remove() (Released, error) {
+	failpoint.Hit("gidlock.before-release")
+	err := os.Remove(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Absent, nil
+	}
+	failpoint.Hit("gidlock.after-release")
+	return Unlocked, err
+}
+
+// marked runs change while the marker keeps other programs from reclaiming the
+// lock, if the lock still is the one that was judged. The marker is removed
+// afterwards whatever happens; one that stays because we were killed names us,
+// and the next of our processes that needs one removes it.
+func (s *session) marked(judged Holder, change func() error) error {
+	marker := s.path + ".reclaim"
+	if err := s.mark(marker); err != nil {
+		return err
+	}
+	defer os.Remove(marker)
+	failpoint.Hit("gidlock.marked")
+	there, err := s.read()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if there == nil || there.Nonce != judged.Nonce {
+		return s.conflict(there)
+	}
+	return change()
+}
+
+// mark makes the marker. Those of other programs are empty and stay for a person
+// to judge; one that a process of ours left behind is removed, which is safe
+// because our processes make and remove markers one at a time.
+func (s *session) mark(marker string) error {
+	h, err := s.holder(os.Getpid())
+	if err != nil {
+		return err
+	}
+	b, err := document.Line(h)
+	if err != nil {
+		return err
+	}
+	err = file.Create(marker, b)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	left, err := read(marker, s.id)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if left != nil && (left.dead() || left.mine()) {
+		if err := os.Remove(marker); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	err = file.Create(marker, b)
+	if errors.Is(err, fs.ErrExist) {
+		there, _ := s.read()
+		c := s.conflict(there)
+		c.Detail = fmt.Sprintf("somebody is reclaiming it, or was and died: %s%s; remove that file when nobody is", marker, since(marker))
+		return c
+	}
+	return err
+}
+
+// taken is the conflict with whoever came first.
+func (s *session) taken() *Conflict {
+	there, _ := s.read()
+	return s.conflict(there)
+}
+
+func (s *session) conflict(there *Holder) *Conflict {
+	c := &Conflict{LockPath: s.path, Holder: there}
+	if there == nil {
+		c.Detail = fmt.Sprintf("the file%s names no holder of this citizen; remove it when no dispatch to the citizen is under way", since(s.path))
+		return c
+	}
+	c.Detail = fmt.Sprintf("process %d on %s has it since %s; the file%s may be removed when that process is gone",
+		there.PID, there.Hostname, there.CreatedAt, since(s.path))
+	return c
+}
+
+// since tells when a file was last written, as far as that can be seen.
+func since(path string) string {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return ""
+	}
+	return " of " + info.ModTime().UTC().Format(time.RFC3339)
+}

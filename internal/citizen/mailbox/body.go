@@ -1,0 +1,73 @@
+package mailbox
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+)
+
+// Render is the text of a dispatch as it lies in a mailbox: a head that says who
+// sent it and whether an answer would arrive, then the message to the letter.
+// Without a sender there is no head. Home is shown as ~.
+func Render(s *dispatch.Sender, message string, wantsReply bool, home string) string {
+	if s == nil {
+		return message
+	}
+	wants := "no"
+	if wantsReply {
+		wants = "yes"
+	}
+	var b strings.Builder
+	b.WriteString("[entwurf received ⟵]\n")
+	fmt.Fprintf(&b, "  from:        %s @ %s\n", line(s.AgentID), line(abbreviate(s.CWD, home)))
+	fmt.Fprintf(&b, "  session:     %s (%s)\n", line(s.SessionID), reach(*s))
+	fmt.Fprintf(&b, "  at:          %s\n", line(clock(s.Timestamp)))
+	fmt.Fprintf(&b, "  wants reply: %s\n", wants)
+	b.WriteString(strings.Repeat("─", 40) + "\n")
+	b.WriteString(message + "\n")
+	return b.String()
+}
+
+// reach says what kind of session the sender is, and whether it can be answered
+// there. A pi session that cannot is still one, and no external program (facts:
+// dispatch, 14, bug 7).
+func reach(s dispatch.Sender) string {
+	label := "external"
+	if s.Origin == dispatch.PiSession || s.Origin == dispatch.MetaSession {
+		label = string(s.Origin)
+	}
+	if s.Replyable == nil || !*s.Replyable {
+		return label + ", non-replyable"
+	}
+	return label + ", replyable: its id is the target for an answer"
+}
+
+func abbreviate(dir, home string) string {
+	rest, ok := strings.CutPrefix(dir, home)
+	if home == "" || !ok || rest != "" && rest[0] != '/' {
+		return dir
+	}
+	return "~" + rest
+}
+
+// clock shows a stamp in UTC, and as it came when it is none.
+func clock(stamp string) string {
+	t, err := time.Parse(time.RFC3339Nano, stamp)
+	if err != nil {
+		return stamp
+	}
+	return t.UTC().Format("2006-01-02 15:04:05 UTC")
+}
+
+// line keeps a value of the sender's in its line, so that it cannot add to the
+// head.
+func line(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,163 @@
+package mailbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/citizen"
+	"github.com/ratchet-dev/ratchet/internal/citizen/document"
+	"github.com/ratchet-dev/ratchet/internal/citizen/file"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
+)
+
+// Message is a body that was in the mailbox, by the name it had.
+type Message struct {
+	File string `json:"file"`
+	Body string `json:"body"`
+}
+
+// Drained is what a mailbox held.
+type Drained struct {
+	GardenID dispatch.GardenID `json:"gardenId"`
+	Messages []Message         `json:"messages"`
+	// ReadAt is the read receipt, which is stamped once the bodies are taken;
+	// empty when there are none.
+	ReadAt string `json:"readAt,omitempty"`
+	// Unreadable says of bodies that were left in the mailbox what is wrong.
+	Unreadable []string `json:"unreadable,omitempty"`
+}
+
+// Drain hands all unread bodies to take, in the order of their names, and when
+// take has them stamps the read receipt and archives them. Take is called once,
+// without bodies too, unless an error comes first. One of our drains at a time
+// reads; a mailbox without unread mail is left as it is.
+//
+// Every body is handed out at least once: one stays unread until a take that got
+// it has returned without an error. It is handed out again when take fails, when
+// we are killed before it is archived, or when another program drains at the same time.
+// The receipt never says that mail was read before it was.
+func (m Mailboxes) Drain(ctx context.Context, id dispatch.GardenID, take func(Drained) error) (Drained, error) {
+	if err := id.Validate(); err != nil {
+		return Drained{}, err
+	}
+	store := citizen.Store{Dir: m.Dirs.Sessions}
+	if _, err := store.Find(id); err != nil {
+		return Drained{}, fmt.Errorf("read the mail: %w", err)
+	}
+	d, err := m.drain(ctx, m.box(id), take)
+	if err != nil {
+		return d, fmt.Errorf("read the mail of %s: %w", id, err)
+	}
+	return d, nil
+}
+
+func (m Mailboxes) drain(ctx context.Context, b box, take func(Drained) error) (Drained, error) {
+	nothing := Drained{GardenID: b.id, Messages: []Message{}}
+	names, err := b.names()
+	if err != nil {
+		return nothing, err
+	}
+	if !slices.ContainsFunc(names, unread) {
+		return nothing, take(nothing)
+	}
+	// A reader may take its time, and nobody who writes has to wait for it.
+	leave, err := file.Lock(ctx, filepath.Join(b.dir, ".ratchet-drain.lock"))
+	if err != nil {
+		return nothing, err
+	}
+	defer leave()
+	if _, err := b.state(); err != nil { // before anybody has read what could not be stamped
+		return nothing, err
+	}
+	d, err := b.readAll()
+	if err != nil {
+		return nothing, err
+	}
+	now := m.now()
+	if len(d.Messages) > 0 {
+		d.ReadAt = document.Stamp(now)
+	}
+	failpoint.Hit("mailbox.before-take")
+	if err := take(d); err != nil {
+		return d, err
+	}
+	failpoint.Hit("mailbox.after-take")
+	if len(d.Messages) == 0 {
+		return d, nil
+	}
+	return d, b.archive(ctx, d.Messages, now)
+}
+
+// readAll reads what is unread and changes nothing. A body that cannot be read
+// hides none of the others, and stays.
+func (b box) readAll() (Drained, error) {
+	names, err := b.names()
+	if err != nil {
+		return Drained{}, err
+	}
+	d := Drained{GardenID: b.id, Messages: []Message{}}
+	for _, name := range names {
+		if !unread(name) {
+			continue
+		}
+		body, err := file.Read(filepath.Join(b.dir, name), MaxBody)
+		if errors.Is(err, fs.ErrNotExist) && fresh(name) {
+			name = announced(name) // the doorbell has just rung for it
+			body, err = file.Read(filepath.Join(b.dir, name), MaxBody)
+		}
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // another program drains too
+		case err != nil:
+			d.Unreadable = append(d.Unreadable, err.Error())
+		default:
+			d.Messages = append(d.Messages, Message{File: name, Body: string(body)})
+		}
+	}
+	return d, nil
+}
+
+// archive stamps the receipt, then gives the bodies their last names: whoever is
+// killed between the two has mail read again, not a receipt missing.
+func (b box) archive(ctx context.Context, msgs []Message, now time.Time) error {
+	unlock, err := b.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, err := b.stamp(LastRead, now); err != nil {
+		return err
+	}
+	failpoint.Hit("mailbox.after-receipt")
+	for _, msg := range msgs {
+		if err := b.shelve(msg.File); err != nil {
+			return err
+		}
+		failpoint.Hit("mailbox.after-archive")
+	}
+	return nil
+}
+
+// shelve renames one body. The doorbell may have renamed it meanwhile, or
+// another program archived it.
+func (b box) shelve(name string) error {
+	err := b.rename(name)
+	if errors.Is(err, fs.ErrNotExist) && fresh(name) {
+		err = b.rename(announced(name))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func (b box) rename(name string) error {
+	path := filepath.Join(b.dir, name)
+	return os.Rename(path, path+readEnd)
+}

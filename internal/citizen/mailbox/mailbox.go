@@ -1,0 +1,194 @@
+// Package mailbox is the mail of citizens that fetch it themselves (facts:
+// dispatch, 11 and 12): bodies in files, a signal that wakes the session, a
+// state that says when mail last came and was last read.
+//
+// Bodies carry their history in their names: .msg is fresh, .msg.delivered was
+// announced by the doorbell, and a further .read was handed out. What other
+// programs leave to luck is certain between ours: bodies are put in place whole,
+// sort in the order in which they came, are handed out to one reader each, and
+// no stamp of the state is lost. Towards programs that do not lock, a body may be
+// handed out twice, never lost.
+package mailbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ratchet-dev/ratchet/internal/citizen"
+	"github.com/ratchet-dev/ratchet/internal/citizen/document"
+	"github.com/ratchet-dev/ratchet/internal/citizen/file"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
+)
+
+// MaxBody bounds a body, of ours and of others: a larger one is not read.
+const MaxBody = 4 << 20
+
+// Mailboxes are those of all citizens. A nil clock is the system's.
+type Mailboxes struct {
+	Dirs citizen.Dirs
+	Now  func() time.Time
+}
+
+// Letter is a message to put into a mailbox.
+type Letter struct {
+	To dispatch.GardenID
+	// ID makes a repeated Enqueue the same one: as long as a body with it is
+	// there, read or not, no second is written. Empty: every call writes one.
+	ID   string
+	Body string
+}
+
+// Enqueued is where a letter went.
+type Enqueued struct {
+	Record  string `json:"recordPath"`
+	Message string `json:"messagePath"` // by its present name
+	Signal  string `json:"signalPath"`
+	State   string `json:"statePath"`
+	// Again says that an earlier call had put it there.
+	Again bool `json:"again,omitempty"`
+}
+
+// Enqueue puts a letter into the mailbox of a citizen that has a record, stamps
+// the state, and rings the doorbell last, so that whoever is woken finds the
+// body. It asks nobody whether the mail will be read: see Deliverability.
+//
+// After an error the letter may be in the mailbox. A second call with the same
+// id finds it there and does what is left: as long as the body is fresh it
+// stamps and rings again.
+func (m Mailboxes) Enqueue(ctx context.Context, l Letter) (Enqueued, error) {
+	fail := func(err error) (Enqueued, error) { return Enqueued{}, fmt.Errorf("mail to %s: %w", l.To, err) }
+	if err := l.validate(); err != nil {
+		return fail(err)
+	}
+	store := citizen.Store{Dir: m.Dirs.Sessions}
+	if _, err := store.Find(l.To); err != nil {
+		return fail(err)
+	}
+	b := m.box(l.To)
+	if err := os.MkdirAll(b.dir, 0o700); err != nil {
+		return fail(err)
+	}
+	unlock, err := b.lock(ctx)
+	if err != nil {
+		return fail(err)
+	}
+	defer unlock()
+	if _, err := b.state(); err != nil { // before there is a body that it would leave unannounced
+		return fail(err)
+	}
+	name, again, err := b.put(l, m.now())
+	if err != nil {
+		return fail(err)
+	}
+	if !again || fresh(name) {
+		if err := b.announce(m.now()); err != nil {
+			return fail(err)
+		}
+	}
+	return Enqueued{
+		Record: store.Path(l.To), Message: filepath.Join(b.dir, name), Signal: b.signal(), State: b.statePath(), Again: again,
+	}, nil
+}
+
+func (l Letter) validate() error {
+	switch {
+	case l.Body == "":
+		return errors.New("an empty body")
+	case len(l.Body) > MaxBody:
+		return fmt.Errorf("a body of more than %d bytes", MaxBody)
+	case !utf8.ValidString(l.Body):
+		return errors.New("a body that is not UTF-8")
+	}
+	return l.To.Validate()
+}
+
+// Rering rings the doorbell of a mailbox whose signal was lost: it has fresh
+// bodies, which nobody has announced. It returns how many, and does nothing
+// without one. A doorbell that was ringing after all finds nothing fresh the
+// second time, and is silent.
+func (m Mailboxes) Rering(ctx context.Context, id dispatch.GardenID) (int, error) {
+	if err := id.Validate(); err != nil {
+		return 0, err
+	}
+	b := m.box(id)
+	names, err := b.names()
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, name := range names {
+		if fresh(name) {
+			n++
+		}
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	return n, b.ring(m.now())
+}
+
+// State reads the state of a mailbox. Absent it is empty, and not made.
+func (m Mailboxes) State(id dispatch.GardenID) (State, error) {
+	if err := id.Validate(); err != nil {
+		return State{}, err
+	}
+	return m.box(id).state()
+}
+
+func (m Mailboxes) now() time.Time {
+	if m.Now == nil {
+		return time.Now()
+	}
+	return m.Now()
+}
+
+func (m Mailboxes) box(id dispatch.GardenID) box { return box{id: id, dir: m.Dirs.Mailbox(id)} }
+
+// box is one mailbox.
+type box struct {
+	id  dispatch.GardenID
+	dir string
+}
+
+func (b box) signal() string { return filepath.Join(b.dir, "inbox.signal") }
+
+// lock keeps our other processes from changing the mailbox. The file is ours;
+// other programs neither lock nor look at it.
+func (b box) lock(ctx context.Context) (unlock func(), err error) {
+	return file.Lock(ctx, filepath.Join(b.dir, ".ratchet.lock"))
+}
+
+// put writes the body unless one with the letter's id is there.
+func (b box) put(l Letter, now time.Time) (name string, again bool, err error) {
+	name, found, err := b.place(l, now)
+	if err != nil || found {
+		return name, found, err
+	}
+	failpoint.Hit("mailbox.before-body")
+	if err := file.Replace(filepath.Join(b.dir, name), []byte(l.Body)); err != nil {
+		return "", false, err
+	}
+	failpoint.Hit("mailbox.after-body")
+	return name, false, file.SyncDir(b.dir)
+}
+
+// announce stamps the state and rings.
+func (b box) announce(now time.Time) error {
+	if _, err := b.stamp(LastEnqueued, now); err != nil {
+		return err
+	}
+	failpoint.Hit("mailbox.before-signal")
+	return b.ring(now)
+}
+
+// ring writes the signal in place: who watches it may watch the file, not its
+// name.
+func (b box) ring(now time.Time) error {
+	return file.Overwrite(b.signal(), []byte(document.Stamp(now)+"\n"))
+}

@@ -1,0 +1,347 @@
+package mailbox_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ratchet-dev/ratchet/internal/citizen"
+	"github.com/ratchet-dev/ratchet/internal/citizen/mailbox"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+)
+
+func TestEnqueue(t *testing.T) {
+	m := newMailboxes(t)
+	e := enqueue(t, m, "", "hello <&>\n")
+	dir := m.Dirs.Mailbox(gid)
+	if !regexp.MustCompile(`^2026-06-12T12-00-00-000Z-[0-9a-f]{6}\.msg$`).MatchString(filepath.Base(e.Message)) {
+		t.Errorf("named %s", e.Message)
+	}
+	want := mailbox.Enqueued{
+		Record: filepath.Join(m.Dirs.Sessions, string(gid)+".meta.json"), Message: e.Message,
+		Signal: filepath.Join(dir, "inbox.signal"), State: filepath.Join(dir, "state.json"),
+	}
+	if e != want || filepath.Dir(e.Message) != dir {
+		t.Errorf("%+v, want %+v", e, want)
+	}
+	files := map[string]string{
+		e.Message: "hello <&>\n",
+		e.Signal:  "2026-06-12T12:00:00.000Z\n",
+		e.State: `{
+  "schemaVersion": 1,
+  "gardenId": "20260612T093000-0a1b2c",
+  "lastEnqueuedAt": "2026-06-12T12:00:00.000Z",
+  "lastDeliveredAt": null,
+  "lastReadAt": null
+}
+`,
+	}
+	for path, want := range files {
+		b, err := os.ReadFile(path)
+		if err != nil || string(b) != want {
+			t.Errorf("%s: %q, %v; want %q", path, b, err, want)
+		}
+		if info, _ := os.Stat(path); info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: mode %v", path, info.Mode())
+		}
+	}
+	if len(names(t, m)) != 3 {
+		t.Errorf("in the mailbox: %q", names(t, m))
+	}
+	watched, _ := os.Stat(e.Signal)
+	enqueue(t, m, "", "again")
+	if after, _ := os.Stat(e.Signal); !os.SameFile(watched, after) {
+		t.Error("the signal is another file, which nobody watches")
+	}
+}
+
+func TestWhatIsNotEnqueued(t *testing.T) {
+	rows := []struct {
+		name   string
+		letter mailbox.Letter
+		setUp  func(m mailbox.Mailboxes) error
+		want   error
+	}{
+		{"an empty body", mailbox.Letter{To: gid}, nil, nil},
+		{"a huge body", mailbox.Letter{To: gid, Body: strings.Repeat("x", mailbox.MaxBody+1)}, nil, nil},
+		{"a body that is no text", mailbox.Letter{To: gid, Body: "\xff"}, nil, nil},
+		{"no garden id", mailbox.Letter{To: "../x", Body: "x"}, nil, nil},
+		{"nobody", mailbox.Letter{To: other, Body: "x"}, nil, citizen.ErrUnknown},
+		{"a record that drifted", mailbox.Letter{To: other, Body: "x"}, func(m mailbox.Mailboxes) error {
+			s := citizen.Store{Dir: m.Dirs.Sessions}
+			b, err := os.ReadFile(s.Path(gid))
+			return errors.Join(err, os.WriteFile(s.Path(other), b, 0o600))
+		}, citizen.ErrDrift},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			m := newMailboxes(t)
+			if row.setUp != nil {
+				must(t, row.setUp(m))
+			}
+			if e, err := m.Enqueue(t.Context(), row.letter); err == nil || row.want != nil && !errors.Is(err, row.want) {
+				t.Errorf("%+v, %v", e, err)
+			}
+			if _, err := os.Stat(m.Dirs.Mailboxes); err == nil {
+				t.Error("a mailbox was made")
+			}
+		})
+	}
+}
+
+func TestABrokenStateKeepsBodiesOut(t *testing.T) {
+	m := newMailboxes(t)
+	write(t, m, "state.json", "{")
+	if _, err := m.Enqueue(t.Context(), mailbox.Letter{To: gid, Body: "x"}); err == nil {
+		t.Error("enqueued")
+	}
+	if got := names(t, m); len(got) != 1 {
+		t.Errorf("in the mailbox: %q", got)
+	}
+}
+
+func TestOrder(t *testing.T) {
+	rows := []struct {
+		name  string
+		clock func(i int) time.Time
+	}{
+		{"within one millisecond", func(i int) time.Time { return noon.Add(time.Duration(i) * time.Microsecond) }},
+		{"while the clock is set back", func(i int) time.Time { return noon.Add(-time.Duration(i) * time.Hour) }},
+		{"over the end of a second", func(i int) time.Time { return noon.Add(-3 * time.Millisecond) }},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			m := newMailboxes(t)
+			var want []string
+			for i := range 40 {
+				m.Now = func() time.Time { return row.clock(i) }
+				if i == 10 { // as another program names it
+					write(t, m, strings.TrimSuffix(filepath.Base(enqueue(t, m, "", "theirs").Message), ".msg")[:24]+"-ffffff.msg", "theirs too")
+					want = append(want, "theirs", "theirs too")
+				}
+				if i == 20 {
+					ring(t, m)
+				}
+				body := fmt.Sprint("body ", i)
+				enqueue(t, m, fmt.Sprint(i%2*i), body) // with an id, or the same as others
+				want = append(want, body)
+			}
+			if got := drain(t, m); !slices.Equal(got, want) {
+				t.Errorf("%q\nwant %q", got, want)
+			}
+			m.Now = func() time.Time { return noon.Add(-24 * time.Hour) }
+			if e := enqueue(t, m, "", "x"); strings.Contains(e.Message, "2026-06-11") {
+				t.Errorf("%s sorts before what was read", e.Message)
+			}
+		})
+	}
+}
+
+func TestALetterIsEnqueuedOnce(t *testing.T) {
+	rows := []struct {
+		name   string
+		after  func(t *testing.T, m mailbox.Mailboxes)
+		state  string
+		signal bool // the doorbell is rung again
+	}{
+		{"while it is fresh", func(*testing.T, mailbox.Mailboxes) {}, ".msg", true},
+		{"after the doorbell", func(t *testing.T, m mailbox.Mailboxes) { ring(t, m) }, ".msg.delivered", false},
+		{"after it was read", func(t *testing.T, m mailbox.Mailboxes) { drain(t, m) }, ".msg.read", false},
+		{"after the doorbell, and after it was read", func(t *testing.T, m mailbox.Mailboxes) { ring(t, m); drain(t, m) }, ".msg.delivered.read", false},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			m := newMailboxes(t)
+			first := enqueue(t, m, "id-1", "hello")
+			row.after(t, m)
+			must(t, os.Remove(first.Signal))
+			m.Now = func() time.Time { return noon.Add(time.Hour) }
+			again := enqueue(t, m, "id-1", "hello")
+			if !again.Again || again.Message != strings.TrimSuffix(first.Message, ".msg")+row.state {
+				t.Errorf("%+v, first %+v", again, first)
+			}
+			if _, err := os.Stat(first.Signal); (err == nil) != row.signal {
+				t.Errorf("signal: %v", err)
+			}
+			if fresh := enqueue(t, m, "id-2", "hello"); fresh.Again {
+				t.Errorf("another letter: %+v", fresh)
+			}
+		})
+	}
+}
+
+func TestLettersWithTheSameTag(t *testing.T) {
+	m := newMailboxes(t)
+	first := enqueue(t, m, "id-1", "hello")
+	must(t, os.WriteFile(first.Message, []byte("another letter's"), 0o600))
+	second := enqueue(t, m, "id-1", "hello")
+	if second.Again || second.Message == first.Message {
+		t.Errorf("%+v, first %+v", second, first)
+	}
+	if again := enqueue(t, m, "id-1", "hello"); !again.Again || again.Message != second.Message {
+		t.Errorf("%+v, want %+v", again, second)
+	}
+	if got := drain(t, m); !slices.Equal(got, []string{"another letter's", "hello"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestAnEnqueueThatIsKilled(t *testing.T) {
+	for _, point := range []string{"mailbox.before-body", "mailbox.after-body", "mailbox.before-stamp", "mailbox.before-signal"} {
+		t.Run(point, func(t *testing.T) {
+			m := newMailboxes(t)
+			if _, killed := child(t, m, "hello", point+"=kill"); !killed {
+				t.Fatal("not killed")
+			}
+			if _, killed := child(t, m, "hello", ""); killed {
+				t.Fatal("killed without cause")
+			}
+			if n := count(t, m, ".msg"); n != 1 {
+				t.Errorf("%d bodies: %q", n, names(t, m))
+			}
+			if s, err := m.State(gid); err != nil || s.LastEnqueued == "" {
+				t.Errorf("state %+v, %v", s, err)
+			}
+			if count(t, m, "inbox.signal") != 1 {
+				t.Error("nobody rang")
+			}
+			if got := drain(t, m); !slices.Equal(got, []string{"hello"}) {
+				t.Errorf("%q", got)
+			}
+		})
+	}
+}
+
+func TestRering(t *testing.T) {
+	m := newMailboxes(t)
+	rings := func(want int) {
+		t.Helper()
+		n, err := m.Rering(t.Context(), gid)
+		if err != nil || n != want {
+			t.Errorf("rang for %d, %v; want %d", n, err, want)
+		}
+		if rung := count(t, m, "inbox.signal") == 1; rung != (want > 0) {
+			t.Errorf("rung: %v", rung)
+		}
+		_ = os.Remove(filepath.Join(m.Dirs.Mailbox(gid), "inbox.signal"))
+	}
+	rings(0)
+	if _, err := os.Stat(m.Dirs.Mailboxes); err == nil {
+		t.Error("a mailbox was made")
+	}
+	must(t, os.Remove(enqueue(t, m, "", "one").Signal))
+	must(t, os.Remove(enqueue(t, m, "", "two").Signal))
+	rings(2)
+	if ring(t, m) != 2 {
+		t.Error("the doorbell found nothing")
+	}
+	rings(0) // they were announced
+	enqueue(t, m, "", "three")
+	rings(1)
+	drain(t, m)
+	rings(0)
+	if _, err := m.Rering(t.Context(), "../x"); err == nil {
+		t.Error("rang outside")
+	}
+}
+
+func TestFiftySendersAtOnce(t *testing.T) {
+	m := newMailboxes(t)
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			letter := mailbox.Letter{To: gid, ID: fmt.Sprint("id ", i/2), Body: fmt.Sprint("body ", i/2)}
+			if _, err := m.Enqueue(t.Context(), letter); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	got := drain(t, m)
+	slices.Sort(got)
+	if len(got) != 25 || len(slices.Compact(got)) != 25 {
+		t.Errorf("%d bodies: %q", len(got), got)
+	}
+}
+
+func TestHostileMailboxes(t *testing.T) {
+	path := func(m mailbox.Mailboxes, name string) string { return filepath.Join(m.Dirs.Mailbox(gid), name) }
+	rows := map[string]func(m mailbox.Mailboxes) error{
+		"the signal is a symlink":   func(m mailbox.Mailboxes) error { return os.Symlink("/nowhere", path(m, "inbox.signal")) },
+		"the signal is a fifo":      func(m mailbox.Mailboxes) error { return unix.Mkfifo(path(m, "inbox.signal"), 0o600) },
+		"the signal is a directory": func(m mailbox.Mailboxes) error { return os.Mkdir(path(m, "inbox.signal"), 0o700) },
+		"the state is a symlink":    func(m mailbox.Mailboxes) error { return os.Symlink("/nowhere", path(m, "state.json")) },
+		"the state is a fifo":       func(m mailbox.Mailboxes) error { return unix.Mkfifo(path(m, "state.json"), 0o600) },
+		"the lock is a symlink":     func(m mailbox.Mailboxes) error { return os.Symlink("/nowhere", path(m, ".ratchet.lock")) },
+		"the mailbox is a file": func(m mailbox.Mailboxes) error {
+			return errors.Join(os.Remove(path(m, "")), os.WriteFile(path(m, ""), nil, 0o600))
+		},
+	}
+	for name, setUp := range rows {
+		t.Run(name, func(t *testing.T) {
+			m := newMailboxes(t)
+			must(t, os.MkdirAll(path(m, ""), 0o700))
+			must(t, setUp(m))
+			if e, err := m.Enqueue(t.Context(), mailbox.Letter{To: gid, Body: "x"}); err == nil {
+				t.Errorf("enqueued: %+v", e)
+			}
+		})
+	}
+}
+
+func TestState(t *testing.T) {
+	good := `{"schemaVersion": 1, "gardenId": "` + string(gid) + `", "lastEnqueuedAt": "a", "lastDeliveredAt": "b", "lastReadAt": null}`
+	rows := []struct {
+		name, old, new string
+		ok             bool
+	}{
+		{"a state", "", "", true},
+		{"not JSON", "}", "", false},
+		{"an array", good, "[]", false},
+		{"null", good, "null", false},
+		{"another version", ": 1", ": 2", false},
+		{"no version", `"schemaVersion": 1, `, "", false},
+		{"no garden id", string(gid), "x", false},
+		{"another citizen's", string(gid), string(other), false},
+		{"a stamp that is a number", `"a"`, "1", false},
+		{"an empty stamp", `"a"`, `""`, false},
+		{"a stamp that is not there", `"lastEnqueuedAt": "a", `, "", false},
+		{"a further member", "{", `{"more": null, `, false},
+		{"an unknown stamp", "lastReadAt", "lastSeenAt", false},
+	}
+	for _, row := range rows {
+		m := newMailboxes(t)
+		write(t, m, "state.json", strings.Replace(good, row.old, row.new, 1))
+		s, err := m.State(gid)
+		if (err == nil) != row.ok {
+			t.Errorf("%s: %+v, %v", row.name, s, err)
+		}
+		if want := (mailbox.State{GardenID: gid, LastEnqueued: "a", LastDelivered: "b"}); row.ok && s != want {
+			t.Errorf("%s: %+v, want %+v", row.name, s, want)
+		}
+	}
+	m := newMailboxes(t)
+	if s, err := m.State(gid); err != nil || s != (mailbox.State{GardenID: gid}) {
+		t.Errorf("no state: %+v, %v", s, err)
+	}
+	if _, err := os.Stat(m.Dirs.Mailboxes); err == nil {
+		t.Error("it was made")
+	}
+	if _, err := m.State(dispatch.GardenID("x/y")); err == nil {
+		t.Error("read outside")
+	}
+	write(t, m, "state.json", good)
+	enqueue(t, m, "", "x")
+	if s, err := m.State(gid); err != nil || s.LastDelivered != "b" || s.LastEnqueued != "2026-06-12T12:00:00.000Z" {
+		t.Errorf("after a letter: %+v, %v", s, err)
+	}
+}

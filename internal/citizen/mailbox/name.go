@@ -1,0 +1,173 @@
+package mailbox
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/citizen/document"
+	"github.com/ratchet-dev/ratchet/internal/citizen/file"
+)
+
+// Ends of the names of bodies.
+const (
+	freshEnd     = ".msg"
+	deliveredEnd = ".msg.delivered"
+	readEnd      = ".read"
+)
+
+func fresh(name string) bool { return strings.HasSuffix(name, freshEnd) }
+
+// announced is the name that the doorbell gives a fresh body.
+func announced(name string) string { return strings.TrimSuffix(name, freshEnd) + deliveredEnd }
+
+// unread says whether a name is that of a body that nobody was handed.
+func unread(name string) bool { return fresh(name) || strings.HasSuffix(name, deliveredEnd) }
+
+// stem is the name of a body without what became of it; ok is false for the
+// name of anything else.
+func stem(name string) (stem string, ok bool) {
+	name = strings.TrimSuffix(name, readEnd)
+	if s, ok := strings.CutSuffix(name, deliveredEnd); ok {
+		return s, true
+	}
+	return strings.CutSuffix(name, freshEnd)
+}
+
+// names are the names in the mailbox, sorted, none where there is no mailbox.
+func (b box) names() ([]string, error) {
+	entries, err := os.ReadDir(b.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names, nil
+}
+
+// A stem is a stamp, a hyphen and a tag of six hex digits.
+const (
+	stampForm = "2006-01-02T15-04-05.000Z"
+	stampLen  = len(stampForm)
+	tagLen    = 6
+)
+
+// stampOf flattens the stamp of a time so that it can be part of a name.
+func stampOf(t time.Time) string {
+	return strings.NewReplacer(":", "-", ".", "-").Replace(document.Stamp(t))
+}
+
+// timeOf is the time of a stem; ok is false when another program named it
+// otherwise.
+func timeOf(stem string) (t time.Time, ok bool) {
+	if len(stem) != stampLen+1+tagLen {
+		return time.Time{}, false
+	}
+	millis := strings.LastIndexByte(stem[:stampLen], '-')
+	t, err := time.Parse(stampForm, stem[:millis]+"."+stem[millis+1:stampLen])
+	return t, err == nil
+}
+
+// place is the name for a letter: that of the body with its id, when there is
+// one, else a new one that sorts after every other. Two letters of one
+// millisecond get two stamps, the later one a millisecond ahead of the clock, and
+// so does one that comes after the clock was set back.
+//
+// The id is in the name as its tag. That has 24 bits, so a body with the same
+// tag counts only when it is the same to the letter, and another letter's tag is
+// made anew.
+func (b box) place(l Letter, now time.Time) (name string, found bool, err error) {
+	for try := 0; ; try++ {
+		tag := l.tag(try)
+		last, same, err := b.search(tag)
+		if err == nil && l.ID != "" && same == "" {
+			// A body that another program renamed while its directory was read may
+			// have been passed over. It is renamed twice in its life.
+			last, same, err = b.search(tag)
+		}
+		switch {
+		case err != nil:
+			return "", false, err
+		case same == "":
+			return stampOf(after(last, now)) + "-" + tag + freshEnd, false, nil
+		}
+		if is, err := b.holds(same, l.Body); err != nil || is && l.ID != "" {
+			return same, is, err
+		}
+	}
+}
+
+// after is the millisecond of a new body: now, or the next one after the last.
+func after(last, now time.Time) time.Time {
+	now = now.UTC().Truncate(time.Millisecond)
+	if now.After(last) {
+		return now
+	}
+	return last.Add(time.Millisecond)
+}
+
+// tag is what tells the letter's body from others, the same each time for a
+// letter with an id.
+func (l Letter) tag(try int) string {
+	if l.ID == "" {
+		random := make([]byte, tagLen/2)
+		rand.Read(random) // never fails
+		return hex.EncodeToString(random)
+	}
+	sum := sha256.Sum256([]byte(strconv.Itoa(try) + "\n" + l.ID))
+	return hex.EncodeToString(sum[:tagLen/2])
+}
+
+// search looks through the mailbox for the time of its last body and for the
+// name of one with that tag.
+func (b box) search(tag string) (last time.Time, same string, err error) {
+	names, err := b.names()
+	if err != nil {
+		return time.Time{}, "", err
+	}
+	for _, name := range names {
+		s, ok := stem(name)
+		if !ok {
+			continue
+		}
+		if t, ok := timeOf(s); ok {
+			if t.After(last) {
+				last = t
+			}
+			if strings.HasSuffix(s, "-"+tag) {
+				same = name
+			}
+		}
+	}
+	return last, same, nil
+}
+
+// holds says whether a body is that text. One that has been renamed since is
+// looked for under its next names; one that is gone holds nothing.
+func (b box) holds(name, text string) (bool, error) {
+	s, _ := stem(name)
+	for _, n := range []string{name, s + deliveredEnd, s + freshEnd + readEnd, s + deliveredEnd + readEnd} {
+		body, err := file.Read(filepath.Join(b.dir, n), MaxBody)
+		switch {
+		case err == nil:
+			return string(body) == text, nil
+		case errors.Is(err, file.ErrIrregular), errors.Is(err, file.ErrTooLarge):
+			return false, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return false, err
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,111 @@
+package mailbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/citizen/document"
+	"github.com/ratchet-dev/ratchet/internal/citizen/file"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
+)
+
+// State is state.json: when what last happened, as it stands on disk, empty for
+// never. Nobody writes LastDelivered; it is kept as it is.
+type State struct {
+	GardenID      dispatch.GardenID `json:"gardenId"`
+	LastEnqueued  string            `json:"lastEnqueuedAt,omitempty"`
+	LastDelivered string            `json:"lastDeliveredAt,omitempty"`
+	LastRead      string            `json:"lastReadAt,omitempty"`
+}
+
+// Stamp is a member of the state.
+type Stamp string
+
+// The stamps.
+const (
+	LastEnqueued  Stamp = "lastEnqueuedAt"
+	LastDelivered Stamp = "lastDeliveredAt"
+	LastRead      Stamp = "lastReadAt"
+)
+
+type stateForm struct {
+	SchemaVersion   int               `json:"schemaVersion"`
+	GardenID        dispatch.GardenID `json:"gardenId"`
+	LastEnqueuedAt  *string           `json:"lastEnqueuedAt"`
+	LastDeliveredAt *string           `json:"lastDeliveredAt"`
+	LastReadAt      *string           `json:"lastReadAt"`
+}
+
+const stateVersion = 1
+
+func (b box) statePath() string { return filepath.Join(b.dir, "state.json") }
+
+// state reads the state; whatever is not exactly one is an error.
+func (b box) state() (State, error) {
+	raw, err := file.Read(b.statePath(), file.MaxDocument)
+	if errors.Is(err, fs.ErrNotExist) {
+		return State{GardenID: b.id}, nil
+	}
+	var s State
+	if err == nil {
+		s, err = parseState(raw)
+	}
+	if err == nil && s.GardenID != b.id {
+		err = fmt.Errorf("it is that of %s", s.GardenID)
+	}
+	if err != nil {
+		return State{}, fmt.Errorf("state of mailbox %s: %w", b.id, err)
+	}
+	return s, nil
+}
+
+func parseState(raw []byte) (s State, err error) {
+	o, err := document.Parse(raw)
+	if err != nil {
+		return State{}, err
+	}
+	o.Only("schemaVersion", "gardenId", string(LastEnqueued), string(LastDelivered), string(LastRead))
+	if v := o.Int("schemaVersion"); v != stateVersion {
+		o.Refuse("schemaVersion", fmt.Sprintf("%d: want %d", v, stateVersion))
+	}
+	o.Word("gardenId", &s.GardenID)
+	s.LastEnqueued = o.Nullable(string(LastEnqueued))
+	s.LastDelivered = o.Nullable(string(LastDelivered))
+	s.LastRead = o.Nullable(string(LastRead))
+	return s, o.Err()
+}
+
+// stamp sets one member of the state to now. The mailbox is locked.
+func (b box) stamp(which Stamp, now time.Time) (State, error) {
+	s, err := b.state()
+	if err != nil {
+		return State{}, err
+	}
+	switch at := document.Stamp(now); which {
+	case LastEnqueued:
+		s.LastEnqueued = at
+	case LastRead:
+		s.LastRead = at
+	default:
+		return State{}, fmt.Errorf("state of mailbox %s: nothing stamps %q", b.id, which)
+	}
+	raw, err := document.Marshal(stateForm{
+		stateVersion, b.id, nullable(s.LastEnqueued), nullable(s.LastDelivered), nullable(s.LastRead),
+	})
+	if err != nil {
+		return State{}, err
+	}
+	failpoint.Hit("mailbox.before-stamp")
+	return s, file.Replace(b.statePath(), raw)
+}
+
+func nullable(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

@@ -1,0 +1,242 @@
+// Package marker holds the two notes that a session's own hooks leave about the
+// process that runs it (facts: dispatch, 3, 5 and 12): the sender marker, by
+// which the process's children know which citizen they are, and the receiver
+// marker, which says that somebody would be woken by mail. A note is worth
+// something only while the process that it names runs; the record stays the
+// authority.
+package marker
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/citizen/document"
+	"github.com/ratchet-dev/ratchet/internal/citizen/file"
+	"github.com/ratchet-dev/ratchet/internal/citizen/process"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+)
+
+// ErrStale is a marker whose process has ended, or whose number another has got.
+var ErrStale = errors.New("the process that the marker names is gone")
+
+// Citizen is whom a marker speaks of. It holds only against a record that says
+// the same in all three.
+type Citizen struct {
+	GardenID        dispatch.GardenID
+	Backend         dispatch.Backend
+	NativeSessionID string
+}
+
+// Owner is the process that runs the session.
+type Owner struct {
+	PID      int
+	StartKey string
+}
+
+// OwnerOf is the running process of that number.
+func OwnerOf(pid int) Owner { return Owner{PID: pid, StartKey: process.StartKey(pid)} }
+
+func (o Owner) validate() error {
+	if !process.Plausible(o.PID) {
+		return fmt.Errorf("process %d cannot own a session", o.PID)
+	}
+	return nil
+}
+
+// live is ErrStale unless the very process still runs.
+func (o Owner) live() error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	if !process.Is(o.PID, o.StartKey) {
+		return fmt.Errorf("%w: %d", ErrStale, o.PID)
+	}
+	return nil
+}
+
+// Sender is the marker in <senders>/<backend>/<pid>.json.
+type Sender struct {
+	Citizen
+	CWD       string
+	Owner     Owner
+	UpdatedAt string
+}
+
+type senderForm struct {
+	Backend         dispatch.Backend  `json:"backend"`
+	GardenID        dispatch.GardenID `json:"gardenId"`
+	NativeSessionID string            `json:"nativeSessionId"`
+	CWD             string            `json:"cwd"`
+	OwnerPID        int               `json:"ownerPid"`
+	OwnerStartKey   string            `json:"ownerStartKey"`
+	UpdatedAt       string            `json:"updatedAt"`
+}
+
+// SenderPath is where the sender marker of a process lies.
+func SenderPath(dir string, b dispatch.Backend, pid int) string {
+	return filepath.Join(dir, string(b), strconv.Itoa(pid)+".json")
+}
+
+// ReadSender reads a sender marker. It is an error unless the process that it
+// names runs.
+func ReadSender(path string) (Sender, error) {
+	o, err := open(path)
+	if err != nil {
+		return Sender{}, err
+	}
+	m := Sender{Citizen: citizen(o), Owner: owner(o), CWD: o.Text("cwd"), UpdatedAt: o.Text("updatedAt")}
+	if err := check(o, m.Backend, m.Owner); err != nil {
+		return Sender{}, fmt.Errorf("sender marker %s: %w", path, err)
+	}
+	return m, nil
+}
+
+// WriteSender makes m the marker of its process. A second call replaces it.
+func WriteSender(dir string, m Sender, now time.Time) error {
+	form := senderForm{
+		m.Backend, m.GardenID, m.NativeSessionID, m.CWD, m.Owner.PID, m.Owner.StartKey, document.Stamp(now),
+	}
+	return write(SenderPath(dir, m.Backend, m.Owner.PID), form, m.Citizen, m.Owner)
+}
+
+// Provenance is the event of the session that armed the watch on its mailbox.
+type Provenance string
+
+// The events that can. A prompt of the user's cannot, so it mints no receiver.
+const (
+	SessionStart Provenance = "session-start"
+	CwdChanged   Provenance = "cwd-changed"
+	FileChanged  Provenance = "file-changed"
+)
+
+// UnmarshalText refuses an event that cannot arm.
+func (p *Provenance) UnmarshalText(b []byte) error {
+	switch Provenance(b) {
+	case SessionStart, CwdChanged, FileChanged:
+		*p = Provenance(b)
+		return nil
+	}
+	return fmt.Errorf("%q arms no watch", b)
+}
+
+// ClaudeCodeCLI is the kind of owner that a receiver has when none is given.
+const ClaudeCodeCLI = "claude-code-cli"
+
+// Receiver is the marker in <receivers>/<gid>.json.
+type Receiver struct {
+	Citizen
+	Owner      Owner
+	OwnerKind  string // empty: ClaudeCodeCLI
+	Provenance Provenance
+	UpdatedAt  string
+}
+
+type receiverForm struct {
+	GardenID        dispatch.GardenID `json:"gardenId"`
+	Backend         dispatch.Backend  `json:"backend"`
+	NativeSessionID string            `json:"nativeSessionId"`
+	OwnerPID        int               `json:"ownerPid"`
+	OwnerStartKey   string            `json:"ownerStartKey"`
+	OwnerKind       string            `json:"ownerKind"`
+	ArmProvenance   Provenance        `json:"armProvenance"`
+	UpdatedAt       string            `json:"updatedAt"`
+}
+
+// ReceiverPath is where the receiver marker of a citizen lies.
+func ReceiverPath(dir string, id dispatch.GardenID) string {
+	return filepath.Join(dir, string(id)+".json")
+}
+
+// ReadReceiver reads a receiver marker. It is an error unless the process that
+// it names runs.
+func ReadReceiver(dir string, id dispatch.GardenID) (Receiver, error) {
+	path := ReceiverPath(dir, id)
+	o, err := open(path)
+	if err != nil {
+		return Receiver{}, err
+	}
+	m := Receiver{Citizen: citizen(o), Owner: owner(o), OwnerKind: o.Text("ownerKind"), UpdatedAt: o.Text("updatedAt")}
+	o.Word("armProvenance", &m.Provenance)
+	if err := check(o, m.Backend, m.Owner); err != nil {
+		return Receiver{}, fmt.Errorf("receiver marker %s: %w", path, err)
+	}
+	return m, nil
+}
+
+// WriteReceiver makes m the marker of its citizen. A second call replaces it; a
+// provenance that arms nothing is refused.
+func WriteReceiver(dir string, m Receiver, now time.Time) error {
+	var p Provenance
+	if err := p.UnmarshalText([]byte(m.Provenance)); err != nil {
+		return fmt.Errorf("receiver marker of %s: %w", m.GardenID, err)
+	}
+	if m.OwnerKind == "" {
+		m.OwnerKind = ClaudeCodeCLI
+	}
+	form := receiverForm{
+		m.GardenID, m.Backend, m.NativeSessionID, m.Owner.PID, m.Owner.StartKey, m.OwnerKind, p, document.Stamp(now),
+	}
+	return write(ReceiverPath(dir, m.GardenID), form, m.Citizen, m.Owner)
+}
+
+func open(path string) (*document.Object, error) {
+	b, err := file.Read(path, file.MaxDocument)
+	if err != nil {
+		return nil, err
+	}
+	o, err := document.Parse(b)
+	if err != nil {
+		return nil, fmt.Errorf("marker %s: %w", path, err)
+	}
+	return o, nil
+}
+
+func citizen(o *document.Object) (c Citizen) {
+	o.Word("gardenId", &c.GardenID)
+	o.Word("backend", &c.Backend)
+	c.NativeSessionID = o.Text("nativeSessionId")
+	return c
+}
+
+func owner(o *document.Object) Owner {
+	return Owner{PID: o.Int("ownerPid"), StartKey: o.Text("ownerStartKey")}
+}
+
+// check is what reading has found wrong. Backends with a socket have no markers.
+func check(o *document.Object, b dispatch.Backend, owner Owner) error {
+	if b.Probed() {
+		o.Refuse("backend", fmt.Sprintf("%s has no markers", b))
+	}
+	if err := o.Err(); err != nil {
+		return err
+	}
+	return owner.live()
+}
+
+// write refuses what would never be read, but for a process that has ended
+// meanwhile.
+func write(path string, form any, c Citizen, o Owner) error {
+	var unknown error
+	if b := c.Backend; b.Capability() == "" || b.Probed() {
+		unknown = fmt.Errorf("backend %q has no markers", b)
+	}
+	var nameless error
+	if c.NativeSessionID == "" || o.StartKey == "" {
+		nameless = errors.New("no native session or no start key")
+	}
+	if err := errors.Join(c.GardenID.Validate(), o.validate(), unknown, nameless); err != nil {
+		return fmt.Errorf("write marker: %w", err)
+	}
+	b, err := document.Marshal(form)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return file.Replace(path, b)
+}

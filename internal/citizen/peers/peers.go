@@ -1,0 +1,150 @@
+// Package peers is the listing of who is there (facts: dispatch, 4.1): the
+// citizens with a record, the sockets without one, and what was wrong while
+// looking. It states facts; what can be done with a peer is decided when it is
+// asked for, from facts of that moment.
+package peers
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/ratchet-dev/ratchet/internal/citizen"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+)
+
+// Listing is everything that was found, sorted by garden id in plain byte order.
+type Listing struct {
+	ControlDir string `json:"controlDir"`
+	// Count is how many Sessions there are. They are what listens: older readers
+	// know nothing else.
+	Count       int          `json:"count"`
+	Sessions    []Session    `json:"sessions"`
+	Peers       []Peer       `json:"peers"`
+	SocketOnly  []Socket     `json:"socketOnly"`
+	Diagnostics []Diagnostic `json:"diagnostics"`
+}
+
+// Session is an address at which somebody listens.
+type Session struct {
+	SessionID  dispatch.GardenID `json:"sessionId"`
+	SocketPath string            `json:"socketPath"`
+}
+
+// Peer is a citizen: its record, but for where its transcript lies, and its
+// liveness.
+type Peer struct {
+	GardenID        dispatch.GardenID  `json:"gardenId"`
+	Backend         dispatch.Backend   `json:"backend"`
+	NativeSessionID string             `json:"nativeSessionId"`
+	CWD             string             `json:"cwd"`
+	Model           *string            `json:"model"`
+	ParentGardenID  *dispatch.GardenID `json:"parentGardenId"`
+	IsEntwurf       bool               `json:"isEntwurf"`
+	CreatedAt       string             `json:"createdAt"`
+	UpdatedAt       string             `json:"recordUpdatedAt"`
+	Liveness        dispatch.Liveness  `json:"liveness"`
+}
+
+// Socket is a control socket that no record speaks of. Nobody has asked it
+// anything, so the rest of what readers look for is null.
+type Socket struct {
+	Kind      string            `json:"kind"` // socket-only
+	GardenID  dispatch.GardenID `json:"gardenId"`
+	Liveness  dispatch.Liveness `json:"liveness"`
+	CWD       *string           `json:"cwd"`
+	Model     *string           `json:"model"`
+	Idle      *bool             `json:"idle"`
+	InfoError *string           `json:"infoError"`
+}
+
+// Kind is what a diagnostic is about.
+type Kind string
+
+// The kinds, in the order of the listing.
+const (
+	RecordReadError    Kind = "meta-record-read-error"
+	SocketConflict     Kind = "garden-id-socket-conflict"
+	SymlinkRejected    Kind = "socket-symlink-rejected"
+	MalformedSocket    Kind = "malformed-socket-name"
+	SocketDirReadError Kind = "socket-dir-read-error"
+)
+
+var kinds = []Kind{RecordReadError, SocketConflict, SymlinkRejected, MalformedSocket, SocketDirReadError}
+
+// Diagnostic is something that was wrong. Of the four names it has the one that
+// its kind is about.
+type Diagnostic struct {
+	Kind     Kind              `json:"kind"`
+	Filename string            `json:"filename,omitempty"`
+	GardenID dispatch.GardenID `json:"gardenId,omitempty"`
+	Backend  dispatch.Backend  `json:"backend,omitempty"`
+	Name     string            `json:"name,omitempty"`
+	Message  string            `json:"message"`
+}
+
+func (d Diagnostic) subject() string { return cmp.Or(d.Filename, string(d.GardenID), d.Name) }
+
+func compareDiagnostics(a, b Diagnostic) int {
+	return cmp.Or(
+		cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)),
+		cmp.Compare(a.subject(), b.subject()),
+	)
+}
+
+// Probe is what was found at one address.
+type Probe struct {
+	GardenID dispatch.GardenID
+	Liveness dispatch.Liveness
+}
+
+// Join makes facts of records and probes. It refuses what only a mistake in this
+// program can bring about: a citizen twice, an address probed twice, a pi citizen
+// that was not probed, and the address of another backend's citizen probed at all.
+func Join(records []citizen.Record, probes []Probe) ([]Peer, []Socket, error) {
+	probed := make(map[dispatch.GardenID]dispatch.Liveness)
+	for _, p := range probes {
+		if _, twice := probed[p.GardenID]; twice {
+			return nil, nil, fmt.Errorf("%s was probed twice", p.GardenID)
+		}
+		probed[p.GardenID] = p.Liveness
+	}
+	peers, known := []Peer{}, make(map[dispatch.GardenID]bool)
+	for _, r := range records {
+		liveness, wasProbed := probed[r.GardenID]
+		switch {
+		case known[r.GardenID]:
+			return nil, nil, fmt.Errorf("%s has two records", r.GardenID)
+		case r.Backend.Probed() && !wasProbed:
+			return nil, nil, fmt.Errorf("%s was not probed", r.GardenID)
+		case !r.Backend.Probed() && wasProbed:
+			return nil, nil, fmt.Errorf("%s is of %s and has a socket", r.GardenID, r.Backend)
+		}
+		known[r.GardenID] = true
+		peers = append(peers, peer(r, dispatch.LivenessOf(r.Backend, liveness)))
+	}
+	sockets := []Socket{}
+	for _, p := range probes {
+		if !known[p.GardenID] {
+			sockets = append(sockets, Socket{Kind: "socket-only", GardenID: p.GardenID, Liveness: p.Liveness})
+		}
+	}
+	slices.SortFunc(peers, func(a, b Peer) int { return cmp.Compare(a.GardenID, b.GardenID) })
+	slices.SortFunc(sockets, func(a, b Socket) int { return cmp.Compare(a.GardenID, b.GardenID) })
+	return peers, sockets, nil
+}
+
+func peer(r citizen.Record, l dispatch.Liveness) Peer {
+	return Peer{
+		GardenID: r.GardenID, Backend: r.Backend, NativeSessionID: r.NativeSessionID, CWD: r.CWD,
+		Model: nullable(r.Model), ParentGardenID: nullable(r.ParentGardenID), IsEntwurf: r.IsEntwurf,
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Liveness: l,
+	}
+}
+
+func nullable[T ~string](s T) *T {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

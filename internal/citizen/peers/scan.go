@@ -1,0 +1,207 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/ratchet-dev/ratchet/internal/citizen"
+	"github.com/ratchet-dev/ratchet/internal/controlsocket"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+)
+
+// Look looks at one control socket; controlsocket.Look does.
+type Look func(ctx context.Context, path string) controlsocket.Sighting
+
+// concurrent bounds how many addresses are looked at at a time.
+const concurrent = 32
+
+// Scan lists who is there. Every pi citizen and every socket is looked at once.
+// What is broken becomes a diagnostic and hides nothing else; an error is a
+// store that cannot be read, a mistake in this program, or that ctx has ended.
+func Scan(ctx context.Context, d citizen.Dirs, look Look) (Listing, error) {
+	store := citizen.Store{Dir: d.Sessions}
+	records, bad, err := store.List()
+	if err != nil {
+		return Listing{}, err
+	}
+	s := scan{dirs: d, look: look, found: make(map[dispatch.GardenID]entry), diagnostics: []Diagnostic{}}
+	for _, b := range bad {
+		s.note(Diagnostic{Kind: RecordReadError, Filename: b.Name, Message: b.Err.Error()})
+	}
+	s.readDir()
+	records = s.quarantine(records)
+	probes := s.probe(ctx, records)
+	if err := ctx.Err(); err != nil {
+		return Listing{}, context.Cause(ctx)
+	}
+	peers, sockets, err := Join(records, probes)
+	if err != nil {
+		return Listing{}, fmt.Errorf("list the peers: %w", err)
+	}
+	slices.SortFunc(s.diagnostics, compareDiagnostics)
+	l := Listing{ControlDir: d.Sockets, Peers: peers, SocketOnly: sockets, Diagnostics: s.diagnostics}
+	l.Sessions = sessions(d, l)
+	l.Count = len(l.Sessions)
+	return l, nil
+}
+
+// entry is what the directory of sockets has under a garden id.
+type entry int
+
+const (
+	none entry = iota
+	socket
+	symlink
+)
+
+type scan struct {
+	dirs citizen.Dirs
+	look Look
+
+	found       map[dispatch.GardenID]entry
+	blind       bool // the directory could not be read
+	diagnostics []Diagnostic
+}
+
+func (s *scan) note(d Diagnostic) { s.diagnostics = append(s.diagnostics, d) }
+
+// readDir finds the sockets. A directory that is not there has none.
+func (s *scan) readDir() {
+	entries, err := os.ReadDir(s.dirs.Sockets)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err != nil {
+		s.blind = true
+		s.note(Diagnostic{Kind: SocketDirReadError, Message: "no socket was looked at: " + err.Error()})
+		return
+	}
+	for _, e := range entries {
+		stem, ok := strings.CutSuffix(e.Name(), controlsocket.Suffix)
+		if !ok {
+			continue
+		}
+		id, err := dispatch.ParseGardenID(stem)
+		switch {
+		case err != nil:
+			s.note(Diagnostic{Kind: MalformedSocket, Name: e.Name(), Message: "its name is no garden id, so it belongs to nobody"})
+		case e.Type()&fs.ModeSymlink != 0:
+			s.found[id] = symlink
+		default:
+			s.found[id] = socket
+		}
+	}
+}
+
+// quarantine takes out the citizens of other backends that share their id with a
+// socket, and that socket: nobody can tell which of the two is meant.
+func (s *scan) quarantine(records []citizen.Record) []citizen.Record {
+	for id, e := range s.found {
+		if e == symlink {
+			s.refuse(id)
+		}
+	}
+	return slices.DeleteFunc(records, func(r citizen.Record) bool {
+		if r.Backend.Probed() || s.found[r.GardenID] == none {
+			return false
+		}
+		delete(s.found, r.GardenID)
+		s.note(Diagnostic{
+			Kind: SocketConflict, GardenID: r.GardenID, Backend: r.Backend,
+			Message: "the record is of a backend without sockets, and there is one under its garden id: neither is listed",
+		})
+		return true
+	})
+}
+
+func (s *scan) refuse(id dispatch.GardenID) {
+	s.note(Diagnostic{
+		Kind: SymlinkRejected, GardenID: id,
+		Message: "a symlink in the place of a socket could lead to another session, so nobody was asked there",
+	})
+}
+
+// probe looks at every address once. A symlink is never looked at: its pi citizen
+// is dead, and without a record it is dropped.
+func (s *scan) probe(ctx context.Context, records []citizen.Record) []Probe {
+	ids := make(map[dispatch.GardenID]bool) // whether it has a record
+	for id, e := range s.found {
+		if e == socket {
+			ids[id] = false
+		}
+	}
+	for _, r := range records {
+		if r.Backend.Probed() {
+			ids[r.GardenID] = true
+		}
+	}
+	var (
+		mu     sync.Mutex
+		wg     sync.WaitGroup
+		probes []Probe
+		slots  = make(chan struct{}, concurrent)
+	)
+	for id, recorded := range ids {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			liveness, swapped := s.liveness(ctx, id)
+			mu.Lock()
+			defer mu.Unlock()
+			if swapped {
+				s.refuse(id)
+			}
+			if recorded || !swapped {
+				probes = append(probes, Probe{GardenID: id, Liveness: liveness})
+			}
+		})
+	}
+	wg.Wait()
+	return probes
+}
+
+// liveness of what is under one id. Swapped says that a symlink was put there
+// after the directory was read.
+func (s *scan) liveness(ctx context.Context, id dispatch.GardenID) (l dispatch.Liveness, swapped bool) {
+	switch {
+	case s.blind:
+		return dispatch.Indeterminate, false
+	case s.found[id] == symlink:
+		return dispatch.Dead, false
+	}
+	seen := s.look(ctx, s.dirs.Socket(id))
+	switch seen.Conflict {
+	case controlsocket.Symlink:
+		return dispatch.Dead, true
+	case controlsocket.NotSocket:
+		return dispatch.Dead, false // nobody can listen on it
+	}
+	return seen.Liveness, false
+}
+
+// sessions are the addresses at which somebody listens.
+func sessions(d citizen.Dirs, l Listing) []Session {
+	var ids []dispatch.GardenID
+	for _, p := range l.Peers {
+		if p.Liveness == dispatch.Alive {
+			ids = append(ids, p.GardenID)
+		}
+	}
+	for _, s := range l.SocketOnly {
+		if s.Liveness == dispatch.Alive {
+			ids = append(ids, s.GardenID)
+		}
+	}
+	slices.Sort(ids)
+	found := make([]Session, len(ids))
+	for i, id := range ids {
+		found[i] = Session{SessionID: id, SocketPath: d.Socket(id)}
+	}
+	return found
+}

@@ -1,0 +1,62 @@
+package peers
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Text is the listing for people: three sections, each there when it is empty
+// too, a line for each entry.
+func (l Listing) Text() string {
+	var b strings.Builder
+	section(&b, "Citizens", l.Peers, Peer.line)
+	b.WriteByte('\n')
+	section(&b, "Sockets without a record", l.SocketOnly, Socket.line)
+	b.WriteByte('\n')
+	section(&b, "Diagnostics", l.Diagnostics, Diagnostic.line)
+	return b.String()
+}
+
+func section[T any](b *strings.Builder, title string, entries []T, line func(T) string) {
+	fmt.Fprintf(b, "%s:\n", title)
+	if len(entries) == 0 {
+		b.WriteString("  (none)\n")
+	}
+	for _, e := range entries {
+		fmt.Fprintf(b, "- %s\n", line(e))
+	}
+}
+
+func (p Peer) line() string {
+	model := "(unknown)"
+	if p.Model != nil {
+		model = plain(*p.Model)
+	}
+	text := fmt.Sprintf("%s  backend=%s  liveness=%s  cwd=%s  model=%s", p.GardenID, p.Backend, p.Liveness, plain(p.CWD), model)
+	if p.IsEntwurf {
+		text += "  entwurf"
+	}
+	return text
+}
+
+func (s Socket) line() string { return fmt.Sprintf("%s  liveness=%s", s.GardenID, s.Liveness) }
+
+func (d Diagnostic) line() string {
+	text := string(d.Kind)
+	if subject := d.subject(); subject != "" {
+		text += " " + plain(subject)
+	}
+	if d.Backend != "" {
+		text += fmt.Sprintf(" (backend=%s)", d.Backend)
+	}
+	return text + ": " + plain(d.Message)
+}
+
+// plain quotes what would break the line or speak to the terminal.
+func plain(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return strconv.Quote(s)
+	}
+	return s
+}

@@ -1,0 +1,38 @@
+package process
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Fields of /proc/<pid>/stat, counted from the one after the name.
+const (
+	parentField = 4 - 3
+	startField  = 22 - 3
+)
+
+func startKey(pid int) string {
+	ticks := stat(pid, startField)
+	if ticks == "" || strings.Trim(ticks, "0123456789") != "" {
+		return ""
+	}
+	return "linux:" + ticks
+}
+
+func parent(pid int) int { return number(stat(pid, parentField)) }
+
+// stat is a field of the process's status. The name in it may hold anything, so
+// fields are counted from its last parenthesis.
+func stat(pid, field int) string {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ""
+	}
+	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	if len(fields) <= field {
+		return ""
+	}
+	return fields[field]
+}

@@ -1,0 +1,184 @@
+package citizen
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/citizen/document"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+)
+
+// Record is what makes a session a citizen: who it is, never what becomes of
+// its mail. Times are as they stand on disk.
+type Record struct {
+	Version         Version
+	GardenID        dispatch.GardenID
+	Backend         dispatch.Backend
+	NativeSessionID string // the backend's own id; a key to look up, never an address
+	CWD             string
+	Model           string            // empty: not known
+	TranscriptPath  string            // empty: not known
+	ParentGardenID  dispatch.GardenID // empty: none
+	IsEntwurf       bool
+	CreatedAt       string
+	UpdatedAt       string
+}
+
+// Version is the form that a record has on disk.
+type Version int
+
+// The versions. The first is read and never written: attaching to such a record
+// makes it a V2. V3 has no parent and no IsEntwurf; its installations refuse a
+// store with anything else in it, so a store that has one gets more of them
+// (facts: dispatch, 3 and 13).
+const (
+	V1 Version = 1
+	V2 Version = 2
+	V3 Version = 3
+)
+
+// form is a record as it is written, its members in their order. A V3 has no
+// parent and no IsEntwurf, not even null.
+type form struct {
+	SchemaVersion   Version           `json:"schemaVersion"`
+	GardenID        dispatch.GardenID `json:"gardenId"`
+	Backend         dispatch.Backend  `json:"backend"`
+	NativeSessionID string            `json:"nativeSessionId"`
+	CWD             string            `json:"cwd"`
+	Model           *string           `json:"model"`
+	TranscriptPath  *string           `json:"transcriptPath"`
+	ParentGardenID  any               `json:"parentGardenId,omitempty"`
+	IsEntwurf       *bool             `json:"isEntwurf,omitempty"`
+	CreatedAt       string            `json:"createdAt"`
+	RecordUpdatedAt string            `json:"recordUpdatedAt"`
+}
+
+var (
+	keysV3 = []string{
+		"schemaVersion", "gardenId", "backend", "nativeSessionId", "cwd", "model", "transcriptPath",
+		"createdAt", "recordUpdatedAt",
+	}
+	keysV2 = append([]string{"parentGardenId", "isEntwurf"}, keysV3...)
+)
+
+// ParseRecord reads a record of any version. Whatever is not exactly one is an
+// error; nothing of it is used.
+func ParseRecord(b []byte) (Record, error) {
+	o, err := document.Parse(b)
+	if err != nil {
+		return Record{}, err
+	}
+	r := Record{Version: Version(o.Int("schemaVersion"))}
+	if err := o.Err(); err != nil {
+		return Record{}, err
+	}
+	r.common(o)
+	switch r.Version {
+	case V1:
+		r.readV1(o)
+	case V2:
+		o.Only(keysV2...)
+		r.readLater(o)
+		r.readParent(o)
+	case V3:
+		o.Only(keysV3...)
+		r.readLater(o)
+	default:
+		return Record{}, fmt.Errorf("schemaVersion %d: want 1, 2 or 3", r.Version)
+	}
+	if err := o.Err(); err != nil {
+		return Record{}, err
+	}
+	return r, nil
+}
+
+// common are the members that every version has.
+func (r *Record) common(o *document.Object) {
+	o.Word("gardenId", &r.GardenID)
+	o.Word("backend", &r.Backend)
+	r.NativeSessionID = o.Text("nativeSessionId")
+	r.CWD = o.Text("cwd")
+	r.CreatedAt = o.Text("createdAt")
+}
+
+func (r *Record) readLater(o *document.Object) {
+	r.Model = o.Nullable("model")
+	r.TranscriptPath = o.Nullable("transcriptPath")
+	r.UpdatedAt = o.Text("recordUpdatedAt")
+}
+
+func (r *Record) readParent(o *document.Object) {
+	r.IsEntwurf = o.Flag("isEntwurf")
+	if o.Nullable("parentGardenId") != "" {
+		o.Word("parentGardenId", &r.ParentGardenID)
+	}
+}
+
+// readV1 is lenient about other members, as the first version was. It knew no
+// pi, and kept what is now the mailbox's state in a member of its own, whose
+// wake mode has to be the backend's.
+func (r *Record) readV1(o *document.Object) {
+	r.TranscriptPath = o.Text("transcriptPath")
+	r.UpdatedAt = o.Text("lastSeen")
+	if r.Backend == dispatch.Pi {
+		o.Refuse("backend", "version 1 has no pi")
+	}
+	if !o.Has("delivery") {
+		return
+	}
+	if delivery := o.Object("delivery"); delivery != nil && delivery.Text("wakeMode") != string(r.Backend.Capability()) {
+		o.Refuse("delivery", "its wakeMode is not that of the backend")
+	}
+}
+
+// Marshal is the record as it stands on disk; a V1 becomes a V2. What cannot be
+// read again is refused.
+func (r Record) Marshal() ([]byte, error) {
+	b, err := document.Marshal(r.form())
+	if err != nil {
+		return nil, err
+	}
+	if _, err := ParseRecord(b); err != nil {
+		return nil, fmt.Errorf("record %s: %w", r.GardenID, err)
+	}
+	return b, nil
+}
+
+func (r Record) form() form {
+	f := form{
+		SchemaVersion: V3, GardenID: r.GardenID, Backend: r.Backend, NativeSessionID: r.NativeSessionID, CWD: r.CWD,
+		Model: nullable(r.Model), TranscriptPath: nullable(r.TranscriptPath),
+		CreatedAt: r.CreatedAt, RecordUpdatedAt: r.UpdatedAt,
+	}
+	if r.Version != V3 {
+		f.SchemaVersion, f.ParentGardenID, f.IsEntwurf = V2, nullable(string(r.ParentGardenID)), &r.IsEntwurf
+	}
+	return f
+}
+
+func nullable(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// recordSuffix ends the name of every record's file; the garden id is before it.
+const recordSuffix = ".meta.json"
+
+// parseNamed reads a record that lies in a file of that name. The body is the
+// authority; a name that says otherwise is drift.
+func parseNamed(name string, b []byte) (Record, error) {
+	r, err := ParseRecord(b)
+	if err != nil {
+		return Record{}, err
+	}
+	if string(r.GardenID) != strings.TrimSuffix(name, recordSuffix) {
+		return Record{}, fmt.Errorf("%w: the body says %s", ErrDrift, r.GardenID)
+	}
+	return r, nil
+}
+
+// ErrDrift is a record whose file is named for another citizen.
+var ErrDrift = errors.New("name and body of the record do not agree")

@@ -1,0 +1,279 @@
+package citizen
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/citizen/document"
+	"github.com/ratchet-dev/ratchet/internal/citizen/file"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
+)
+
+// Birth is what is known of a session when it becomes a citizen.
+type Birth struct {
+	// GardenID is for a session that is addressed by an id made before it, as pi
+	// is; empty makes one.
+	GardenID dispatch.GardenID
+	Backend  dispatch.Backend
+	// NativeSessionID is the backend's own id. Empty means the garden id, which
+	// is what pi's sessions have.
+	NativeSessionID string
+	CWD             string
+	Model           string
+	TranscriptPath  string
+	ParentGardenID  dispatch.GardenID
+	IsEntwurf       bool
+}
+
+// Change is what a later sighting of the session says. Nil keeps what the record
+// has, empty clears it.
+type Change struct {
+	CWD            string // always told
+	Model          *string
+	TranscriptPath *string
+	ParentGardenID *dispatch.GardenID
+	IsEntwurf      *bool
+}
+
+// mintings is how many ids are tried: there are 24 random bits a second.
+const mintings = 8
+
+// ErrTaken is a native session, or a garden id that was asked for, that another
+// record has.
+var ErrTaken = errors.New("already a citizen")
+
+// Create writes the record of a session that has none. Nothing on disk is ever
+// replaced: a made id that is taken is made anew, one that was asked for is
+// ErrTaken, and so is a native session that has a record. A second call is
+// ErrTaken; see Register.
+func (s *Store) Create(ctx context.Context, b Birth) (Record, error) {
+	unlock, records, err := s.enter(ctx)
+	if err != nil {
+		return Record{}, fmt.Errorf("create a citizen: %w", err)
+	}
+	defer unlock()
+	native := b.native()
+	if native == "" {
+		return s.create(records, b)
+	}
+	switch r, err := findNative(records, b.Backend, native); {
+	case err == nil:
+		return Record{}, fmt.Errorf("native session %s: %w: %s", native, ErrTaken, r.GardenID)
+	case !errors.Is(err, ErrUnknown):
+		return Record{}, err
+	}
+	return s.create(records, b)
+}
+
+// Register is Create for a session that may have a record, which is attached to
+// then: a second call with the same birth only touches the record. It looks for
+// the native session, or, where that is the garden id, for that.
+func (s *Store) Register(ctx context.Context, b Birth) (Record, error) {
+	unlock, records, err := s.enter(ctx)
+	if err != nil {
+		return Record{}, fmt.Errorf("register a citizen: %w", err)
+	}
+	defer unlock()
+	native := b.native()
+	if native == "" {
+		return s.create(records, b)
+	}
+	r, err := findNative(records, b.Backend, native)
+	switch {
+	case errors.Is(err, ErrUnknown):
+		return s.create(records, b)
+	case err != nil:
+		return Record{}, err
+	case b.GardenID != "" && r.GardenID != b.GardenID:
+		return Record{}, fmt.Errorf("native session %s: %w: %s", native, ErrTaken, r.GardenID)
+	}
+	return s.attach(r, b.change())
+}
+
+// native is the id that the session is looked up by, empty when it will be the
+// garden id that is made.
+func (b Birth) native() string { return cmp.Or(b.NativeSessionID, string(b.GardenID)) }
+
+// change is what a birth says about a session that has a record: what it does
+// not know it leaves alone.
+func (b Birth) change() Change {
+	c := Change{CWD: b.CWD}
+	if b.Model != "" {
+		c.Model = &b.Model
+	}
+	if b.TranscriptPath != "" {
+		c.TranscriptPath = &b.TranscriptPath
+	}
+	if b.ParentGardenID != "" {
+		c.ParentGardenID = &b.ParentGardenID
+	}
+	if b.IsEntwurf {
+		c.IsEntwurf = &b.IsEntwurf
+	}
+	return c
+}
+
+// Attach merges a change into the record of a citizen. A second call with the
+// same change only sets its time.
+func (s *Store) Attach(ctx context.Context, id dispatch.GardenID, c Change) (Record, error) {
+	unlock, _, err := s.enter(ctx)
+	if err != nil {
+		return Record{}, fmt.Errorf("attach to %s: %w", id, err)
+	}
+	defer unlock()
+	r, err := s.Find(id)
+	if err != nil {
+		return Record{}, err
+	}
+	return s.attach(r, c)
+}
+
+// Remove takes a citizen out of the registry. Removing it again does nothing. A
+// bad entry stays: it is not known to be that citizen.
+func (s *Store) Remove(ctx context.Context, id dispatch.GardenID) error {
+	unlock, _, err := s.enter(ctx)
+	if err != nil {
+		return fmt.Errorf("remove %s: %w", id, err)
+	}
+	defer unlock()
+	if _, err := s.Find(id); err != nil {
+		if errors.Is(err, ErrUnknown) {
+			return nil
+		}
+		return err
+	}
+	return errors.Join(os.Remove(s.Path(id)), file.SyncDir(s.Dir))
+}
+
+// lockName is a file of ours in the store. The other programs do not lock; they
+// pass over it, because it is not named like a record.
+const lockName = ".ratchet.lock"
+
+// enter makes the store, keeps our other processes from changing it, and reads
+// what there is.
+func (s *Store) enter(ctx context.Context) (unlock func(), records []Record, err error) {
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return nil, nil, err
+	}
+	unlock, err = file.Lock(ctx, filepath.Join(s.Dir, lockName))
+	if err != nil {
+		return nil, nil, err
+	}
+	records, _, err = s.scan()
+	if err != nil {
+		unlock()
+		return nil, nil, err
+	}
+	return unlock, records, nil
+}
+
+func (s *Store) create(records []Record, b Birth) (Record, error) {
+	r := Record{
+		Version: version(records), GardenID: b.GardenID, Backend: b.Backend, NativeSessionID: b.NativeSessionID,
+		CWD: b.CWD, Model: b.Model, TranscriptPath: b.TranscriptPath, ParentGardenID: b.ParentGardenID,
+		IsEntwurf: b.IsEntwurf, CreatedAt: document.Stamp(s.now()),
+	}
+	r.UpdatedAt = r.CreatedAt
+	for range mintings {
+		err := s.mint(&r, b)
+		if err == nil {
+			err = s.publish(r)
+		}
+		switch {
+		case err == nil:
+			return r, nil
+		case !errors.Is(err, fs.ErrExist):
+			return Record{}, fmt.Errorf("create a citizen: %w", err)
+		case b.GardenID != "":
+			return Record{}, fmt.Errorf("garden id %s: %w", b.GardenID, ErrTaken)
+		}
+	}
+	return Record{}, fmt.Errorf("create a citizen: %d garden ids in a row were taken", mintings)
+}
+
+// version is the form of new records: V3 where the store has one of them.
+func version(records []Record) Version {
+	for _, r := range records {
+		if r.Version == V3 {
+			return V3
+		}
+	}
+	return V2
+}
+
+// mint gives the record the ids that its birth leaves open.
+func (s *Store) mint(r *Record, b Birth) error {
+	if b.GardenID == "" {
+		var tag [3]byte
+		if _, err := io.ReadFull(s.random(), tag[:]); err != nil {
+			return err
+		}
+		r.GardenID = dispatch.NewGardenID(s.now(), tag)
+	}
+	if b.NativeSessionID == "" {
+		r.NativeSessionID = string(r.GardenID)
+	}
+	return nil
+}
+
+func (s *Store) publish(r Record) error {
+	b, err := r.Marshal()
+	if err != nil {
+		return err
+	}
+	failpoint.Hit("citizen.before-create")
+	if err := file.Create(s.Path(r.GardenID), b); err != nil {
+		return err
+	}
+	failpoint.Hit("citizen.after-create")
+	return file.SyncDir(s.Dir)
+}
+
+func (s *Store) attach(r Record, c Change) (Record, error) {
+	r.CWD = c.CWD
+	r.UpdatedAt = document.Stamp(s.now())
+	set(&r.Model, c.Model)
+	set(&r.TranscriptPath, c.TranscriptPath)
+	set(&r.ParentGardenID, c.ParentGardenID)
+	set(&r.IsEntwurf, c.IsEntwurf)
+	r.Version = max(r.Version, V2)
+	b, err := r.Marshal()
+	if err != nil {
+		return Record{}, err
+	}
+	failpoint.Hit("citizen.before-attach")
+	if err := file.Replace(s.Path(r.GardenID), b); err != nil {
+		return Record{}, fmt.Errorf("attach to %s: %w", r.GardenID, err)
+	}
+	return r, file.SyncDir(s.Dir)
+}
+
+// set replaces a value by the one that was told, if one was.
+func set[T any](value, told *T) {
+	if told != nil {
+		*value = *told
+	}
+}
+
+func (s *Store) now() time.Time {
+	if s.Now == nil {
+		return time.Now()
+	}
+	return s.Now()
+}
+
+func (s *Store) random() io.Reader {
+	if s.Random == nil {
+		return rand.Reader
+	}
+	return s.Random
+}

@@ -1,0 +1,116 @@
+package trust
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/ratchet-dev/ratchet/internal/citizen"
+	"github.com/ratchet-dev/ratchet/internal/citizen/file"
+)
+
+// inputs are what pi asks trust for below <dir>/.pi. A bare .pi is nothing, and
+// so are AGENTS.md and CLAUDE.md.
+var inputs = []string{"settings.json", "extensions", "skills", "prompts", "themes", "SYSTEM.md", "APPEND_SYSTEM.md"}
+
+// Look gathers the facts about a directory. A trust store that cannot be read, or
+// that is not one, is an error and no decision.
+func Look(d citizen.Dirs, dir string) (Facts, error) {
+	dir, err := canonical(dir)
+	if err != nil {
+		return Facts{}, err
+	}
+	f := Facts{Dir: dir, Inputs: hasInputs(dir, d.Home)}
+	saved, err := readStore(d.Trust)
+	if err != nil {
+		return Facts{}, err
+	}
+	f.Saved, f.SavedAt = nearest(saved, dir)
+	for _, root := range d.PrefixRoots {
+		if root, err := canonical(root); err == nil && covers(root, dir) {
+			f.Root = root
+			break
+		}
+	}
+	return f, nil
+}
+
+// canonical is the absolute path without symlinks. What does not exist stays as
+// it is: a root that is not there covers nothing.
+func canonical(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		return real, nil
+	}
+	return abs, nil
+}
+
+// readStore reads pi's decisions by canonical directory; null is none.
+func readStore(path string) (map[string]*bool, error) {
+	b, err := file.Read(path, file.MaxDocument)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var saved map[string]*bool
+	if err == nil {
+		err = json.Unmarshal(b, &saved)
+	}
+	if err == nil && saved == nil {
+		err = errors.New("not a JSON object")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("trust store %s: %w", path, err)
+	}
+	return saved, nil
+}
+
+func nearest(saved map[string]*bool, dir string) (Decision, string) {
+	for at := range upwards(dir) {
+		if trusted := saved[at]; trusted != nil {
+			if *trusted {
+				return Trusted, at
+			}
+			return Distrusted, at
+		}
+	}
+	return Undecided, ""
+}
+
+// hasInputs also looks for .agents/skills in the directory and all above it, but
+// for the user's own.
+func hasInputs(dir, home string) bool {
+	for _, name := range inputs {
+		if there(filepath.Join(dir, ".pi", name)) {
+			return true
+		}
+	}
+	own, err := canonical(home)
+	for at := range upwards(dir) {
+		if (err != nil || at != own) && there(filepath.Join(at, ".agents", "skills")) {
+			return true
+		}
+	}
+	return false
+}
+
+// there says whether something is at path, or may be: an error proves nothing.
+func there(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
+}
+
+// upwards yields a directory and all above it.
+func upwards(dir string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for yield(dir) && dir != filepath.Dir(dir) {
+			dir = filepath.Dir(dir)
+		}
+	}
+}

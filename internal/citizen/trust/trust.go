@@ -1,0 +1,107 @@
+// Package trust decides whether a pi session may be started in a directory
+// without a person (facts: dispatch, 8). Decide is the rule over facts, Look
+// gathers them from pi's own store and the directory. A launch is approved or
+// refused; it is never degraded.
+package trust
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Decision is what pi's trust store says of a directory.
+type Decision string
+
+// The decisions. The zero Decision is none.
+const (
+	Undecided  Decision = ""
+	Trusted    Decision = "trusted"
+	Distrusted Decision = "distrusted"
+)
+
+// Facts are what is decided from.
+type Facts struct {
+	Dir string `json:"dir"` // canonical
+	// Saved is the decision about Dir or its nearest ancestor with one, which
+	// SavedAt is.
+	Saved   Decision `json:"saved,omitempty"`
+	SavedAt string   `json:"savedAt,omitempty"`
+	Root    string   `json:"root,omitempty"` // the operator's root that Dir is at or under
+	// Inputs says that the directory brings something of its own that pi asks
+	// trust for.
+	Inputs bool `json:"inputs"`
+}
+
+// Kind is what becomes of a launch.
+type Kind string
+
+// The kinds. The zero Kind is none of them, and no launch.
+const (
+	Approve Kind = "approve"        // with --approve
+	Go      Kind = "trusted-no-arg" // there is nothing to approve
+	Deny    Kind = "deny"
+)
+
+// Reason is why.
+type Reason string
+
+// The reasons, in their precedence.
+const (
+	SavedFalse    Reason = "saved-false"
+	SavedTrue     Reason = "saved-true"
+	PrefixMatch   Reason = "prefix-match"
+	NoTrustInputs Reason = "no-trust-inputs"
+	FailFast      Reason = "fail-fast"
+)
+
+// Verdict is the decision about a launch.
+type Verdict struct {
+	Kind   Kind   `json:"kind"`
+	Reason Reason `json:"reason"`
+	Facts  Facts  `json:"facts"`
+}
+
+// Decide is the table. A saved no wins over an operator's root.
+func Decide(f Facts) Verdict {
+	switch {
+	case f.Saved == Distrusted:
+		return Verdict{Deny, SavedFalse, f}
+	case f.Saved == Trusted:
+		return Verdict{Approve, SavedTrue, f}
+	case f.Root != "":
+		return Verdict{Approve, PrefixMatch, f}
+	case !f.Inputs:
+		return Verdict{Go, NoTrustInputs, f}
+	}
+	return Verdict{Deny, FailFast, f}
+}
+
+// Args are what the launch adds to pi's arguments. It never adds --no-approve:
+// that would be the degraded launch.
+func (v Verdict) Args() []string {
+	if v.Kind == Approve {
+		return []string{"--approve"}
+	}
+	return nil
+}
+
+// String says in one line what was decided, and of a denial what a person can do.
+func (v Verdict) String() string {
+	f := v.Facts
+	open := "open pi there and trust it"
+	switch {
+	case v.Kind != Deny:
+		return fmt.Sprintf("%s: %s (%s)", f.Dir, v.Kind, v.Reason)
+	case v.Reason == FailFast:
+		return fmt.Sprintf("%s: nobody has decided whether to trust it, and it has settings of its own: %s, or name a root above it in PI_ENTWURF_PREFIX_ROOTS", f.Dir, open)
+	case f.SavedAt != f.Dir:
+		return fmt.Sprintf("%s: not trusted, as %s is not: %s to trust it alone", f.Dir, f.SavedAt, open)
+	}
+	return fmt.Sprintf("%s: not trusted: %s to change that", f.Dir, open)
+}
+
+// covers says whether a directory is at or under a root, both canonical.
+func covers(root, dir string) bool {
+	rest, ok := strings.CutPrefix(dir, strings.TrimSuffix(root, "/"))
+	return ok && (rest == "" || rest[0] == '/')
+}

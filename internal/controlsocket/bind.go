@@ -1,0 +1,158 @@
+package controlsocket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+)
+
+// ErrInUse says that somebody listens at the address already.
+var ErrInUse = errors.New("a session is served there already")
+
+// maxPath is the longest path that fits a socket address, 107 bytes on Linux.
+const maxPath = len(unix.RawSockaddrUnix{}.Path) - 1
+
+// claimPoll is how often a taken directory is tried again.
+const claimPoll = 10 * time.Millisecond
+
+// bind listens at a path and returns the file that it made there. Nobody but
+// the owner can reach it. What is in the way stays, unless it is the socket of
+// one of the owner's sessions that is surely gone.
+func bind(ctx context.Context, path string) (*net.UnixListener, fs.FileInfo, error) {
+	switch {
+	case !filepath.IsAbs(path):
+		return nil, nil, errors.New("the path is not absolute")
+	case len(path) > maxPath:
+		return nil, nil, fmt.Errorf("the path has %d bytes, a socket's has at most %d: use a shorter directory", len(path), maxPath)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, nil, err
+	}
+	dir, err := claim(ctx, filepath.Dir(path))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer dir.Close()
+	if err := private(dir); err != nil {
+		return nil, nil, err
+	}
+	if err := vacate(ctx, path); err != nil {
+		return nil, nil, err
+	}
+	return listen(path)
+}
+
+func listen(path string) (*net.UnixListener, fs.FileInfo, error) {
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, nil, err
+	}
+	// Close of the listener would remove whatever has the name by then.
+	l.SetUnlinkOnClose(false)
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, nil, errors.Join(err, l.Close(), os.Remove(path))
+	}
+	own, err := os.Lstat(path)
+	if err != nil {
+		return nil, nil, errors.Join(err, l.Close())
+	}
+	return l, own, nil
+}
+
+// claim takes the lock that lets one server at a time decide what becomes of a
+// path in the directory. It lasts until the file is closed. Without it two that
+// start together would both find a dead socket, and the second would remove the
+// first one's.
+func claim(ctx context.Context, dir string) (*os.File, error) {
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := lock(ctx, f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// private sets the directory's mode. One that belongs to somebody else, or that
+// is meant to be shared, is refused and left alone.
+func private(dir *os.File) error {
+	info, err := dir.Stat()
+	switch {
+	case err != nil:
+		return err
+	case !ours(info) || info.Mode()&fs.ModeSticky != 0:
+		return fmt.Errorf("the directory %s is not for the sockets of one user", dir.Name())
+	case info.Mode().Perm() == 0o700:
+		return nil
+	}
+	return dir.Chmod(0o700)
+}
+
+func ours(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
+}
+
+func lock(ctx context.Context, f *os.File) error {
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil || !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("lock %s: %w", f.Name(), ctx.Err())
+		case <-time.After(claimPoll):
+		}
+	}
+}
+
+// vacate removes a dead socket of ours from the path.
+func vacate(ctx context.Context, path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	switch s := Look(ctx, path); {
+	case s.Conflict != "":
+		return fmt.Errorf("a %s is in the way", s.Conflict)
+	case s.Liveness == dispatch.Alive:
+		return ErrInUse
+	case s.Liveness != dispatch.Dead:
+		return fmt.Errorf("it cannot be told whether a session is served there: %s", s.Code)
+	case !ours(info):
+		return errors.New("a socket of another user is in the way")
+	}
+	return os.Remove(path)
+}
+
+// unbind removes the path while it is still the file that bind made. The
+// listener is still open: it keeps the file's number from being used again.
+func unbind(ctx context.Context, path string, own fs.FileInfo) error {
+	dir, err := claim(ctx, filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if info, err := os.Lstat(path); err != nil || !os.SameFile(info, own) {
+		return nil
+	}
+	return os.Remove(path)
+}

@@ -1,0 +1,199 @@
+package controlsocket
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+)
+
+// Timeout is how long one request may take, from the connect to the answer.
+const Timeout = 5 * time.Second
+
+// Bounds of what a peer says.
+const (
+	maxHeard   = 4 << 20 // bytes that are read until the answer comes
+	maxRefusal = 1 << 10
+	maxWord    = 64
+)
+
+// Client talks to the session at an address. Each call is one connection, one
+// request and one answer. The error is a *NotSentError, an *UnansweredError or
+// a *RefusedError.
+type Client struct {
+	Path string
+	// Timeout bounds a call; zero is the constant Timeout.
+	Timeout time.Duration
+}
+
+// Send gives the session a message. A second call gives it once more.
+func (c Client) Send(ctx context.Context, m Message) (dispatch.Delivery, error) {
+	data, err := c.call(ctx, request{
+		Type: sendCommand, Message: m.Text, Mode: cmp.Or(m.Mode, dispatch.FollowUp), Sender: m.Sender, WantsReply: m.WantsReply,
+	})
+	if err != nil {
+		return "", err
+	}
+	// An answer without readable data is an acknowledgement all the same.
+	var said sendData
+	_ = json.Unmarshal(data, &said)
+	return dispatch.Delivery(clip(string(said.DeliveredAs), maxWord)), nil
+}
+
+// Info asks the session about itself.
+func (c Client) Info(ctx context.Context) (Info, error) {
+	var info Info
+	return info, c.ask(ctx, infoCommand, &info)
+}
+
+// LastMessage asks for what the assistant said last; nil when it has not yet.
+func (c Client) LastMessage(ctx context.Context) (*LastMessage, error) {
+	var said messageData
+	err := c.ask(ctx, getMessageCommand, &said)
+	return said.Message, err
+}
+
+// Abort ends the session's turn.
+func (c Client) Abort(ctx context.Context) error {
+	_, err := c.call(ctx, request{Type: abortCommand})
+	return err
+}
+
+func (c Client) ask(ctx context.Context, command string, to any) error {
+	data, err := c.call(ctx, request{Type: command})
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, to); err != nil {
+		return &UnansweredError{fmt.Errorf("data of %s: %w", command, err)}
+	}
+	return nil
+}
+
+type request struct {
+	Type       string           `json:"type"`
+	ID         string           `json:"id"`
+	Message    string           `json:"message,omitempty"`
+	Mode       dispatch.Mode    `json:"mode,omitempty"`
+	Sender     *dispatch.Sender `json:"sender,omitempty"`
+	WantsReply bool             `json:"wants_reply,omitempty"`
+}
+
+// call makes the request and returns the data of a success.
+func (c Client) call(ctx context.Context, r request) (json.RawMessage, error) {
+	r.ID = rand.Text()
+	line, err := json.Marshal(r)
+	if err != nil {
+		return nil, &NotSentError{Err: err}
+	}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, Timeout))
+	defer cancel()
+	conn, err := c.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if n, err := conn.Write(append(line, '\n')); err != nil && n == 0 {
+		err = cmp.Or(ctx.Err(), err)
+		return nil, &NotSentError{Code: code(err), Err: err}
+	} else if err != nil {
+		return nil, &UnansweredError{cmp.Or(ctx.Err(), err)}
+	}
+	answer, err := await(conn, r)
+	switch {
+	case err != nil:
+		return nil, &UnansweredError{cmp.Or(ctx.Err(), err)}
+	case !*answer.Success:
+		return nil, &RefusedError{answer.refusal()}
+	}
+	return answer.Data, nil
+}
+
+// dial connects to a plain socket and to nothing else.
+func (c Client) dial(ctx context.Context) (net.Conn, error) {
+	switch in := Inspect(c.Path); in.State {
+	case Absent:
+		return nil, &NotSentError{Code: "ENOENT", Err: errors.New("there is no socket")}
+	case AddressConflict:
+		return nil, &NotSentError{Conflict: in.Conflict, Err: fmt.Errorf("the address is a %s", in.Conflict)}
+	case Unreadable:
+		return nil, &NotSentError{Code: in.Code, Err: fmt.Errorf("the address cannot be read: %s", in.Code)}
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", c.Path)
+	if err != nil {
+		return nil, &NotSentError{Code: code(err), Err: err}
+	}
+	return conn, nil
+}
+
+// await reads until the answer to the request comes. What is no answer to it is
+// skipped: blank lines, lines that do not parse, events, other answers.
+func await(conn io.Reader, r request) (response, error) {
+	heard := &io.LimitedReader{R: conn, N: maxHeard}
+	lines := bufio.NewScanner(heard)
+	lines.Buffer(nil, maxHeard+1)
+	for lines.Scan() {
+		if a, ok := match(lines.Bytes(), r); ok {
+			return a, nil
+		}
+	}
+	switch {
+	case lines.Err() != nil:
+		return response{}, lines.Err()
+	case heard.N == 0:
+		return response{}, fmt.Errorf("no answer in %d bytes", maxHeard)
+	}
+	return response{}, errors.New("the peer closed before it answered")
+}
+
+// response is an answer as a client reads it.
+type response struct {
+	Type    string          `json:"type"`
+	Command string          `json:"command"`
+	Success *bool           `json:"success"`
+	Data    json.RawMessage `json:"data"`
+	Error   json.RawMessage `json:"error"`
+	ID      json.RawMessage `json:"id"`
+}
+
+// match says whether the line answers the request. Peers need not echo the id;
+// an id that is not ours makes it the answer to something else.
+func match(line []byte, r request) (a response, ok bool) {
+	if json.Unmarshal(line, &a) != nil || a.Type != responseType || a.Command != r.Type || a.Success == nil {
+		return response{}, false
+	}
+	id, isText := text(a.ID)
+	absent := a.ID == nil || bytes.Equal(a.ID, []byte("null"))
+	return a, absent || isText && id == r.ID
+}
+
+// refusal is the peer's error on one line.
+func (a response) refusal() string {
+	said, ok := text(a.Error)
+	if !ok {
+		said = string(a.Error)
+	}
+	return cmp.Or(clip(strings.Join(strings.Fields(said), " "), maxRefusal), "the peer does not say why")
+}
+
+// text decodes a string; ok is false for everything else.
+func text(raw json.RawMessage) (s string, ok bool) {
+	ok = bytes.HasPrefix(raw, []byte(`"`)) && json.Unmarshal(raw, &s) == nil
+	return s, ok
+}
+
+// clip returns at most n bytes of valid UTF-8.
+func clip(s string, n int) string {
+	return strings.ToValidUTF8(s[:min(n, len(s))], "")
+}

@@ -1,0 +1,31 @@
+package controlsocket
+
+// NotSentError says that the peer has nothing of the request: it was not
+// reached, or it was gone before the first byte.
+type NotSentError struct {
+	Code     string   // the errno; timeout, canceled; empty when there is none
+	Conflict Conflict // what is in the socket's place
+	Err      error
+}
+
+func (e *NotSentError) Error() string { return "not sent: " + e.Err.Error() }
+
+func (e *NotSentError) Unwrap() error { return e.Err }
+
+// Gone says that nobody listens at the address. Only then may the target be
+// looked for once more.
+func (e *NotSentError) Gone() bool { return e.Code == "ECONNREFUSED" || e.Code == "ENOENT" }
+
+// UnansweredError says that the request was written, wholly or in part, and that
+// no answer came. The peer may have acted on it: to send it again may deliver
+// it twice.
+type UnansweredError struct{ Err error }
+
+func (e *UnansweredError) Error() string { return "sent, and not answered: " + e.Err.Error() }
+
+func (e *UnansweredError) Unwrap() error { return e.Err }
+
+// RefusedError is a peer's answer that it did not do what was asked.
+type RefusedError struct{ Said string }
+
+func (e *RefusedError) Error() string { return "refused: " + e.Said }

@@ -1,0 +1,137 @@
+// Package controlsocket reaches agent sessions by their control sockets, and
+// serves one for a session of ours: newline-delimited JSON over a Unix stream
+// socket at <directory>/<garden id>.sock (facts: dispatch, 4 and 5).
+//
+// An address is looked at before anything connects to it, and only a plain
+// socket is connected to: connect follows symlinks, and to it a regular file is
+// the same as a socket that nobody listens on.
+package controlsocket
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+)
+
+// Suffix ends the name of a control socket.
+const Suffix = ".sock"
+
+// Path is the address of a citizen in a directory of control sockets. The id is
+// a valid one.
+func Path(dir string, id dispatch.GardenID) string {
+	return filepath.Join(dir, string(id)+Suffix)
+}
+
+// State is what lies at an address.
+type State string
+
+// The states.
+const (
+	Absent          State = "absent"
+	SocketFile      State = "socket-file"
+	AddressConflict State = "address-conflict" // something that no session of ours put there
+	Unreadable      State = "indeterminate"
+)
+
+// Conflict is what is in a socket's place.
+type Conflict string
+
+// The conflicts. A symlink is one whatever it points at.
+const (
+	Symlink   Conflict = "symlink"
+	NotSocket Conflict = "not-socket"
+)
+
+// Inspection is what an address looks like from outside.
+type Inspection struct {
+	State    State    `json:"state"`
+	Conflict Conflict `json:"conflict,omitempty"` // of AddressConflict
+	Code     string   `json:"code,omitempty"`     // the errno of Unreadable
+}
+
+// Inspect looks at an address with a single lstat. It follows nothing and
+// connects to nothing.
+func Inspect(path string) Inspection {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Inspection{State: Absent}
+	case err != nil:
+		return Inspection{State: Unreadable, Code: code(err)}
+	case info.Mode()&fs.ModeSymlink != 0:
+		return Inspection{State: AddressConflict, Conflict: Symlink}
+	case info.Mode()&fs.ModeSocket == 0:
+		return Inspection{State: AddressConflict, Conflict: NotSocket}
+	}
+	return Inspection{State: SocketFile}
+}
+
+// Sighting is what a look at an address gives: a liveness, or a conflict.
+type Sighting struct {
+	Liveness dispatch.Liveness `json:"liveness,omitempty"` // empty on a conflict
+	Conflict Conflict          `json:"conflict,omitempty"`
+	// Code is why it is not alive, for diagnostics: an errno, timeout, canceled.
+	Code string `json:"code,omitempty"`
+}
+
+// ProbeTimeout is how long a peer has to let itself be connected to.
+const ProbeTimeout = 300 * time.Millisecond
+
+// Look inspects an address and probes it when it is a socket.
+func Look(ctx context.Context, path string) Sighting {
+	switch in := Inspect(path); in.State {
+	case Absent:
+		return Sighting{Liveness: dispatch.Dead, Code: "ENOENT"}
+	case AddressConflict:
+		return Sighting{Conflict: in.Conflict}
+	case Unreadable:
+		return Sighting{Liveness: dispatch.Indeterminate, Code: in.Code}
+	}
+	return Probe(ctx, path)
+}
+
+// Probe says whether somebody listens: it connects, sends nothing, and closes.
+// Who accepts and never answers is alive. It follows symlinks: Look first.
+func Probe(ctx context.Context, path string) Sighting {
+	ctx, cancel := context.WithTimeout(ctx, ProbeTimeout)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	if err != nil {
+		return Sighting{Liveness: silence(err), Code: code(err)}
+	}
+	conn.Close()
+	return Sighting{Liveness: dispatch.Alive}
+}
+
+// silence is what a failed connect tells. Only these two errors prove that
+// nobody is there: a full backlog, a socket of another type and a path too long
+// for the kernel (EAGAIN, EPROTOTYPE, EINVAL) do not.
+func silence(err error) dispatch.Liveness {
+	if errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.ENOENT) {
+		return dispatch.Dead
+	}
+	return dispatch.Indeterminate
+}
+
+// code names an error. The errno counts first: Go calls EAGAIN a timeout too.
+func code(err error) string {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return unix.ErrnoName(errno)
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return "timeout"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	}
+	return ""
+}

@@ -1,0 +1,76 @@
+package controlsocket
+
+import (
+	"encoding/json"
+
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+)
+
+// Message is what a session is told.
+type Message struct {
+	Text string
+	// Mode is how a busy session takes it. A client that sends none means
+	// FollowUp; a server that gets none means Steer.
+	Mode       dispatch.Mode
+	Sender     *dispatch.Sender // nil: the peer does not say who it is
+	WantsReply bool
+}
+
+// Prompt is the message as the session's model reads it: verbatim, and behind
+// it who sent it. A text that ends in a block of its own is a sender's claim;
+// the last block is the envelope's.
+func (m Message) Prompt() string {
+	if m.Sender == nil {
+		return m.Text
+	}
+	// Strings and bools encode without error, and with < as \u003c: nothing in
+	// the envelope closes the block.
+	info, _ := json.Marshal(struct {
+		dispatch.Sender
+		WantsReply bool `json:"wants_reply,omitempty"`
+	}{*m.Sender, m.WantsReply})
+	return m.Text + "\n\n<sender_info>" + string(info) + "</sender_info>"
+}
+
+// Info is what a session says of itself.
+type Info struct {
+	SessionID string `json:"sessionId"`
+	CWD       string `json:"cwd"`
+	Model     *Model `json:"model"` // nil until it has one
+	Idle      bool   `json:"idle"`
+}
+
+// Model is the one that a session runs on.
+type Model struct {
+	ID       string `json:"id"`
+	Provider string `json:"provider"`
+}
+
+// LastMessage is what a session's assistant said last.
+type LastMessage struct {
+	Role      string `json:"role"`
+	Content   string `json:"content"`
+	Timestamp int64  `json:"timestamp"` // milliseconds since 1970
+}
+
+// The commands that are served.
+const (
+	sendCommand       = "send"
+	infoCommand       = "get_info"
+	getMessageCommand = "get_message"
+	abortCommand      = "abort"
+
+	parseCommand = "parse" // stands for the command of a line that has none
+	responseType = "response"
+)
+
+// sendData and messageData are what the answers to their commands carry.
+type (
+	sendData struct {
+		DeliveredAs dispatch.Delivery `json:"deliveredAs"`
+		WantsReply  bool              `json:"wants_reply"`
+	}
+	messageData struct {
+		Message *LastMessage `json:"message"`
+	}
+)

@@ -1,0 +1,215 @@
+package controlsocket
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+)
+
+// refusal is an error in the words that peers know.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+const (
+	missingMessage = refusal("Missing message")
+	notReady       = refusal("Session not ready")
+)
+
+// peer is one connection.
+type peer struct {
+	conn     *net.UnixConn
+	session  Session
+	patience time.Duration
+	writing  sync.Mutex
+}
+
+// talk carries out the commands of a connection, several at a time, until it
+// ends, stays silent, or ctx does. Commands under way still answer.
+func talk(ctx context.Context, p *peer) {
+	defer p.conn.Close()
+	defer context.AfterFunc(ctx, p.deafen)()
+	var busy sync.WaitGroup
+	defer busy.Wait()
+	slots := make(chan struct{}, maxCommands)
+	lines := bufio.NewScanner(p.conn)
+	lines.Buffer(nil, maxLine)
+	for p.await() && lines.Scan() {
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		line := bytes.Clone(lines.Bytes())
+		slots <- struct{}{}
+		busy.Go(func() {
+			defer func() { <-slots }()
+			p.handle(ctx, line)
+		})
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		p.answer(answer{Command: parseCommand, Error: "the line is too long"})
+	}
+}
+
+// await begins the time that the peer has for its next line.
+func (p *peer) await() bool { return p.conn.SetReadDeadline(time.Now().Add(p.patience)) == nil }
+
+// deafen ends the reading, not the answers.
+func (p *peer) deafen() { _ = p.conn.CloseRead() }
+
+// answer is a response as a server writes it.
+type answer struct {
+	Type    string          `json:"type"`
+	Command string          `json:"command"`
+	Success bool            `json:"success"`
+	Data    any             `json:"data,omitempty"`
+	Error   string          `json:"error,omitempty"`
+	ID      json.RawMessage `json:"id,omitempty"`
+}
+
+// answer writes a line. Who does not read it in time is hung up on.
+func (p *peer) answer(a answer) {
+	a.Type = responseType
+	line, err := json.Marshal(a)
+	if err != nil {
+		p.conn.Close()
+		return
+	}
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	_ = p.conn.SetWriteDeadline(time.Now().Add(p.patience))
+	if _, err := p.conn.Write(append(line, '\n')); err != nil {
+		p.conn.Close()
+	}
+}
+
+func (p *peer) handle(ctx context.Context, line []byte) {
+	var members map[string]json.RawMessage
+	err := json.Unmarshal(line, &members)
+	command, ok := text(members["type"])
+	a := answer{Command: command, ID: echo(members["id"])}
+	switch {
+	case err != nil:
+		a.Command, a.Error = parseCommand, "Failed to parse command: "+err.Error()
+	case !ok:
+		a.Command, a.Error = parseCommand, "Missing command type"
+	default:
+		a.Data, err = p.run(ctx, command, members)
+		if errors.Is(err, ErrUncertain) {
+			p.deafen()
+			return
+		}
+		a.Success, a.Error = err == nil, inWords(err)
+	}
+	p.answer(a)
+}
+
+// echo keeps an id that can be told apart: a string or a number.
+func echo(id json.RawMessage) json.RawMessage {
+	if len(id) > 0 && strings.ContainsRune(`"-0123456789`, rune(id[0])) {
+		return id
+	}
+	return nil
+}
+
+func inWords(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, ErrNotReady):
+		return notReady.Error()
+	}
+	return err.Error()
+}
+
+func (p *peer) run(ctx context.Context, command string, members map[string]json.RawMessage) (any, error) {
+	switch command {
+	case sendCommand:
+		return p.send(ctx, members)
+	case infoCommand:
+		return data(p.session.Info(ctx))
+	case getMessageCommand:
+		m, err := p.session.LastMessage(ctx)
+		return data(messageData{m}, err)
+	case abortCommand:
+		return nil, p.session.Abort(ctx)
+	}
+	return nil, refusal("Unknown command: " + command)
+}
+
+// data leaves out what comes with an error.
+func data[T any](v T, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+func (p *peer) send(ctx context.Context, members map[string]json.RawMessage) (any, error) {
+	m, err := messageOf(members)
+	if err != nil {
+		return nil, err
+	}
+	as, err := p.session.Send(ctx, m)
+	return data(sendData{DeliveredAs: as, WantsReply: m.WantsReply}, err)
+}
+
+func messageOf(members map[string]json.RawMessage) (m Message, err error) {
+	m.Text, _ = text(members["message"])
+	if strings.TrimSpace(m.Text) == "" {
+		return Message{}, missingMessage
+	}
+	if m.Mode, err = modeOf(members["mode"]); err != nil {
+		return Message{}, err
+	}
+	if m.Sender, err = senderOf(members["sender"]); err != nil {
+		return Message{}, err
+	}
+	m.WantsReply = string(members["wants_reply"]) == "true"
+	return m, nil
+}
+
+func modeOf(raw json.RawMessage) (dispatch.Mode, error) {
+	if raw == nil || string(raw) == "null" {
+		return dispatch.Steer, nil
+	}
+	var mode dispatch.Mode
+	if err := json.Unmarshal(raw, &mode); err != nil {
+		return "", refusal("Invalid mode: steer or follow_up")
+	}
+	return mode, nil
+}
+
+// senderOf reads an envelope. What an envelope has beside its members is
+// dropped; a member that is no string is missing.
+func senderOf(raw json.RawMessage) (*dispatch.Sender, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
+		return nil, refusal("Invalid sender: not an object")
+	}
+	var s dispatch.Sender
+	s.SessionID, _ = text(members["sessionId"])
+	s.AgentID, _ = text(members["agentId"])
+	s.CWD, _ = text(members["cwd"])
+	s.Timestamp, _ = text(members["timestamp"])
+	if missing := s.Missing(); missing != nil {
+		return nil, refusal("Invalid sender: missing " + strings.Join(missing, ", "))
+	}
+	origin, _ := text(members["origin"])
+	s.Origin = dispatch.Origin(origin)
+	if r := string(members["replyable"]); r == "true" || r == "false" {
+		replyable := r == "true"
+		s.Replyable = &replyable
+	}
+	return &s, nil
+}

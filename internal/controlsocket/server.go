@@ -1,0 +1,127 @@
+package controlsocket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+)
+
+// Session is what a Server serves. Its methods are called concurrently, and
+// their context ends when the server is closed. An error says that nothing was
+// done; its text goes to the peer.
+type Session interface {
+	Info(context.Context) (Info, error)
+	// Send gives the session a message whose Mode is set, and says how it was
+	// taken.
+	Send(context.Context, Message) (dispatch.Delivery, error)
+	// LastMessage is nil when the assistant has said nothing yet.
+	LastMessage(context.Context) (*LastMessage, error)
+	Abort(context.Context) error
+}
+
+// What a Session may return, beside errors of its own.
+var (
+	ErrNotReady = errors.New("the session is not ready")
+	// ErrUncertain says that something may have been done. The peer gets no
+	// answer then: any would be a claim.
+	ErrUncertain = errors.New("it cannot be known what was done")
+)
+
+// Bounds of what peers may take up.
+const (
+	maxPeers    = 64                    // connections at a time; more wait in the kernel's queue
+	maxCommands = 16                    // of a connection at a time
+	maxLine     = 1 << 20               // bytes of a command
+	patience    = 30 * time.Second      // for a line to come, and for an answer to be read
+	acceptPause = 50 * time.Millisecond // after an accept that failed
+	unbindLimit = 2 * time.Second
+)
+
+// Server serves a session at an address.
+type Server struct {
+	path     string
+	own      fs.FileInfo // the file that was made there
+	listener *net.UnixListener
+	session  Session
+	patience time.Duration
+	stop     context.CancelFunc
+	done     chan struct{}
+	close    func() error
+}
+
+// Listen serves the session at an absolute path until Close. Ctx bounds the
+// start alone. The directory gets the mode 0700 and the socket 0600. The error
+// is ErrInUse when a session is served there already.
+func Listen(ctx context.Context, path string, session Session) (*Server, error) {
+	return serveWith(ctx, path, session, patience)
+}
+
+func serveWith(ctx context.Context, path string, session Session, patience time.Duration) (*Server, error) {
+	listener, own, err := bind(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("control socket %s: %w", path, err)
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s := &Server{
+		path: path, own: own, listener: listener, session: session, patience: patience,
+		stop: stop, done: make(chan struct{}),
+	}
+	s.close = sync.OnceValue(s.end)
+	go s.serve(ctx)
+	return s, nil
+}
+
+// Close takes the path away, so that peers look for the session elsewhere, lets
+// the commands under way answer, and returns when all is closed. A path that is
+// no longer the server's own stays. A second Close does nothing.
+func (s *Server) Close() error { return s.close() }
+
+func (s *Server) end() error {
+	ctx, cancel := context.WithTimeout(context.Background(), unbindLimit)
+	defer cancel()
+	err := unbind(ctx, s.path, s.own)
+	s.stop()
+	err = errors.Join(err, s.listener.Close())
+	<-s.done
+	return err
+}
+
+func (s *Server) serve(ctx context.Context) {
+	defer close(s.done)
+	var peers sync.WaitGroup
+	defer peers.Wait()
+	slots := make(chan struct{}, maxPeers)
+	for {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		conn, err := s.listener.AcceptUnix()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil: // out of files, or the peer is gone already
+			<-slots
+			pause(ctx)
+			continue
+		}
+		peers.Go(func() {
+			defer func() { <-slots }()
+			talk(ctx, &peer{conn: conn, session: s.session, patience: s.patience})
+		})
+	}
+}
+
+func pause(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(acceptPause):
+	}
+}

@@ -1,0 +1,52 @@
+package dispatch
+
+// Backend is the product that a citizen is a session of.
+type Backend string
+
+// The backends. The registry is strict: there is no fifth.
+const (
+	ClaudeCode  Backend = "claude-code"
+	Antigravity Backend = "antigravity"
+	Codex       Backend = "codex"
+	Pi          Backend = "pi"
+)
+
+// Backends lists every backend.
+var Backends = []Backend{ClaudeCode, Antigravity, Codex, Pi}
+
+// UnmarshalText refuses an unknown backend.
+func (b *Backend) UnmarshalText(text []byte) error { return decode(b, text, "backend", Backends) }
+
+// Probed says whether the backend has a liveness predicate. Only pi has one, its
+// control socket. Another gets one with a real predicate of its own, never by
+// mapping its sessions to Dead or Indeterminate.
+func (b Backend) Probed() bool { return b == Pi }
+
+// Capability is how a backend's session gets what is sent to it.
+type Capability string
+
+// The capabilities.
+const (
+	SelfFetch    Capability = "self-fetch"    // reads its mailbox when the doorbell wakes it
+	DirectInject Capability = "direct-inject" // has messages put into it; mail would lie unread
+)
+
+var capabilityOf = map[Backend]Capability{
+	ClaudeCode: SelfFetch, Antigravity: DirectInject, Codex: DirectInject, Pi: DirectInject,
+}
+
+// Capability is empty for a backend that is not in the registry.
+func (b Backend) Capability() Capability { return capabilityOf[b] }
+
+// LivenessOf is the fact that a probe makes of a citizen (facts: dispatch, 2.2).
+// Probed is empty when there was no probe. Absence of proof is never Dead: what
+// is not one of the three results of a probe is Indeterminate.
+func LivenessOf(b Backend, probed Liveness) Liveness {
+	if !b.Probed() {
+		return Unsupported
+	}
+	if _, ok := probed.Standing(); !ok {
+		return Indeterminate
+	}
+	return probed
+}

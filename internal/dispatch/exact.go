@@ -1,0 +1,76 @@
+package dispatch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// exact decodes an object into a struct whose fields all have a JSON name. It
+// refuses what encoding/json lets pass: a member that is unknown, spelt in
+// other letters, given twice, or missing without omitempty, a null where the
+// field is no pointer, and bytes that are no UTF-8.
+func exact(b []byte, to any) error {
+	given, err := members(b)
+	if err != nil {
+		return err
+	}
+	v := reflect.ValueOf(to).Elem()
+	for i := range v.NumField() {
+		name, rest, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		raw, ok := given[name]
+		delete(given, name)
+		switch {
+		case !ok && strings.Contains(rest, "omitempty"):
+			continue
+		case !ok:
+			return fmt.Errorf("%s is missing", name)
+		case string(raw) == "null" && v.Field(i).Kind() != reflect.Pointer:
+			return fmt.Errorf("%s is null", name)
+		}
+		if err := json.Unmarshal(raw, v.Field(i).Addr().Interface()); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if len(given) > 0 {
+		return fmt.Errorf("unknown members %q", slices.Sorted(maps.Keys(given)))
+	}
+	return nil
+}
+
+// members splits an object.
+func members(b []byte) (map[string]json.RawMessage, error) {
+	if !utf8.Valid(b) {
+		return nil, errors.New("not UTF-8")
+	}
+	if err := json.Unmarshal(b, new(json.RawMessage)); err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(b))
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+		return nil, errors.Join(errors.New("not a JSON object"), err)
+	}
+	given := map[string]json.RawMessage{}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		key := name.(string)
+		if _, twice := given[key]; twice {
+			return nil, fmt.Errorf("member %q is given twice", key)
+		}
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			return nil, err
+		}
+		given[key] = raw
+	}
+	return given, nil
+}

@@ -1,0 +1,93 @@
+package dispatch
+
+import (
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// MaxMessage is the longest message, in Unicode code points: JSON Schema counts
+// maxLength so, and counted so no message is refused that a peer which counts
+// UTF-16 units would take.
+const MaxMessage = 16000
+
+// Input says what is asked of the decider. Decoding is exact: an unknown
+// member, a malformed garden id and an unknown word are errors of the caller,
+// and no receipt is made.
+type Input struct {
+	Target GardenID `json:"target" jsonschema:"garden id of an existing citizen; a dispatch never starts a new session"`
+	Intent Intent   `json:"intent" jsonschema:"the outcome that the caller declares: fire-and-forget ends with the acknowledgement, owned-outcome owns the completion"`
+	// Mode is empty when the caller leaves it open.
+	Mode Mode `json:"mode,omitempty" jsonschema:"how a busy target takes the message: steer interrupts its turn, follow_up waits for its end; means nothing to a mailbox and to a resume"`
+	// WantsReply is etiquette. It routes nothing and nobody waits for it.
+	WantsReply bool `json:"wantsReply,omitempty" jsonschema:"tells the target that a reply is welcome; etiquette only, nothing waits for one"`
+}
+
+// UnmarshalJSON decodes exactly.
+func (in *Input) UnmarshalJSON(b []byte) error {
+	type plain Input
+	var p plain
+	if err := exact(b, &p); err != nil {
+		return fmt.Errorf("dispatch input: %w", err)
+	}
+	*in = Input(p)
+	return nil
+}
+
+// Request is an Input with the message, as tools spell it. Decoding is exact.
+type Request struct {
+	Target     GardenID `json:"target" jsonschema:"garden id of an existing citizen; a dispatch never starts a new session"`
+	Intent     Intent   `json:"intent" jsonschema:"the outcome that the caller declares: fire-and-forget ends with the acknowledgement, owned-outcome owns the completion"`
+	Message    string   `json:"message" jsonschema:"what the target is told, verbatim"`
+	Mode       Mode     `json:"mode,omitempty" jsonschema:"how a busy target takes the message: steer interrupts its turn, follow_up waits for its end; means nothing to a mailbox and to a resume"`
+	WantsReply bool     `json:"wants_reply,omitempty" jsonschema:"tells the target that a reply is welcome; etiquette only, nothing waits for one"`
+}
+
+// Input is the request without its message.
+func (r Request) Input() Input {
+	return Input{Target: r.Target, Intent: r.Intent, Mode: r.Mode, WantsReply: r.WantsReply}
+}
+
+// Validate refuses what the decoder refuses, of a request that was made in
+// another way.
+func (r Request) Validate() error {
+	if err := r.Target.Validate(); err != nil {
+		return err
+	}
+	if err := known(r.Intent, "intent", Intents); err != nil {
+		return err
+	}
+	if r.Mode != "" {
+		if err := known(r.Mode, "mode", Modes); err != nil {
+			return err
+		}
+	}
+	return validMessage(r.Message)
+}
+
+// UnmarshalJSON decodes exactly.
+func (r *Request) UnmarshalJSON(b []byte) error {
+	type plain Request
+	var p plain
+	if err := exact(b, &p); err != nil {
+		return fmt.Errorf("dispatch request: %w", err)
+	}
+	if err := validMessage(p.Message); err != nil {
+		return fmt.Errorf("dispatch request: %w", err)
+	}
+	*r = Request(p)
+	return nil
+}
+
+// validMessage lets pass what every transport can carry verbatim.
+func validMessage(s string) error {
+	switch n := utf8.RuneCountInString(s); {
+	case !utf8.ValidString(s):
+		return errors.New("message is not UTF-8")
+	case n == 0:
+		return errors.New("message is empty")
+	case n > MaxMessage:
+		return fmt.Errorf("message has %d characters, at most %d can be sent", n, MaxMessage)
+	}
+	return nil
+}

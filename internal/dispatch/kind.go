@@ -1,0 +1,76 @@
+package dispatch
+
+// Kind is what became of a dispatch after its receipt accepted it.
+type Kind string
+
+// The kinds (facts: dispatch, 9 to 11). Unknown is not a word for an error whose
+// cause is unclear: it says that the message may have arrived and that nobody
+// can tell.
+const (
+	Sent         Kind = "sent"          // the peer acknowledged the message
+	FallbackSent Kind = "fallback-sent" // the peer was gone; a second look found where it is, and that took the message
+	Enqueued     Kind = "enqueued"      // it lies in the mailbox and the doorbell was rung; nobody has read it yet
+	Completed    Kind = "completed"     // the turn that it began ended well
+
+	Rejected    Kind = "rejected"           // the peer refused it, or the second look rejected: see RejectReason
+	StartFailed Kind = "spawn-start-failed" // the agent did not start, or ended before it was given the message
+
+	TurnFailed      Kind = "turn-failed"      // the turn that it began ended in an error
+	ChildExited     Kind = "child-exited"     // the agent's process ended before its turn did: see ExitCode, TimedOut
+	LockRetained    Kind = "lock-retained"    // the agent was told to end and was not seen to; the lock stays
+	ExecutionFailed Kind = "execution-failed" // the transport failed, or the lock was not released: see Finalized
+	Unknown         Kind = "unknown"          // it may have been delivered, and that cannot be known
+)
+
+// rule is what holds for every outcome of a kind.
+type rule struct {
+	by        []Transport
+	good      bool // the caller got what its intent asks for
+	retrySafe bool
+	hint      string // what can be done when it is not good
+}
+
+var anyTransport = []Transport{ControlSocket, SpawnBg, MetaMailbox}
+
+var rules = map[Kind]rule{
+	Sent:         {by: []Transport{ControlSocket}, good: true},
+	FallbackSent: {by: []Transport{ControlSocket, MetaMailbox}, good: true},
+	Enqueued:     {by: []Transport{MetaMailbox}, good: true},
+	Completed:    {by: []Transport{SpawnBg}, good: true},
+	Rejected: {
+		by: []Transport{ControlSocket, SpawnBg}, retrySafe: true,
+		hint: "the target refused the message and has none of it; do what its words ask for, then dispatch again",
+	},
+	StartFailed: {
+		by: []Transport{SpawnBg}, retrySafe: true,
+		hint: "the agent never got the message; repair what keeps it from starting, then dispatch again",
+	},
+	TurnFailed: {
+		by:   []Transport{SpawnBg},
+		hint: "the agent got the message and may have done part of it; look at its session before dispatching more",
+	},
+	ChildExited: {
+		by:   []Transport{SpawnBg},
+		hint: "the agent got the message and ended before it was done; look at its session before dispatching more",
+	},
+	LockRetained: {
+		by:   []Transport{SpawnBg},
+		hint: "the agent may still run; end the process of the diagnostic, then remove its lock",
+	},
+	ExecutionFailed: {
+		by:   anyTransport,
+		hint: "the transport failed; look at the peers and at the target before dispatching again",
+	},
+	Unknown: {
+		by:   anyTransport,
+		hint: "the message may have been delivered; ask the target, or look at its session, before dispatching it again",
+	},
+}
+
+// Kinds lists every kind.
+var Kinds = []Kind{
+	Sent, FallbackSent, Enqueued, Completed, Rejected, StartFailed, TurnFailed, ChildExited, LockRetained, ExecutionFailed, Unknown,
+}
+
+// UnmarshalText refuses an unknown kind.
+func (k *Kind) UnmarshalText(b []byte) error { return decode(k, b, "outcome", Kinds) }

@@ -1,0 +1,156 @@
+package dispatch
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// Delivery is how a peer says that it took a message. It is the peer's word.
+type Delivery string
+
+// The deliveries.
+const (
+	Direct   Delivery = "direct"   // it was idle and began a turn
+	Steered  Delivery = "steer"    // into the turn under way
+	Followed Delivery = "followUp" // it waits for the end of the turn under way
+)
+
+// Outcome is what happened after the verdict. It is a separate axis: it never
+// changes the receipt, and its failures are no reject reasons.
+type Outcome struct {
+	Kind Kind `json:"kind"`
+	// Transport carried the message or was to. After a fallback it is not that
+	// of the receipt.
+	Transport Transport `json:"transport"`
+
+	DeliveredAs Delivery `json:"deliveredAs,omitempty"` // by a control socket
+	Mail        string   `json:"mail,omitempty"`        // name of the file in the mailbox
+	Answer      string   `json:"answer,omitempty"`      // what the agent said last in its turn, or the head of it
+
+	// RejectReason is why a second look at the target rejected. It is empty when
+	// the peer itself refused: Error has its words.
+	RejectReason Reason `json:"rejectReason,omitempty"`
+	// ExitCode is that of the agent's process; nil when a signal ended it.
+	ExitCode *int `json:"exitCode,omitempty"`
+	// TimedOut says that we ended the process, its time being up.
+	TimedOut bool `json:"timedOut,omitempty"`
+	// Retention is why the lock stays, Diagnostic what an operator needs to
+	// free it.
+	Retention  Retention   `json:"reason,omitempty"`
+	Diagnostic *Diagnostic `json:"diagnostic,omitempty"`
+	// Finalized is what had happened for good when the release of the lock
+	// failed, which ReleaseFailed says.
+	Finalized     *Outcome `json:"finalizedOutcome,omitempty"`
+	ReleaseFailed bool     `json:"releaseFailed,omitempty"`
+	// Error is one line, set exactly when the outcome is not a success.
+	Error string `json:"error,omitempty"`
+}
+
+// Retention is why a lock is kept.
+type Retention string
+
+// The reasons to keep a lock.
+const (
+	KillUnconfirmed Retention = "kill-unconfirmed" // told to end when its time was up
+	ObserveFailed   Retention = "observe-failed"   // told to end because it could not be watched
+)
+
+// UnmarshalText refuses an unknown reason.
+func (r *Retention) UnmarshalText(b []byte) error {
+	return decode(r, b, "retention", []Retention{KillUnconfirmed, ObserveFailed})
+}
+
+// Diagnostic names what a retained lock is kept for.
+type Diagnostic struct {
+	GardenID         GardenID `json:"gardenId"`
+	PID              int      `json:"pid"`
+	Socket           string   `json:"socket,omitempty"`
+	LockPath         string   `json:"lockPath"`
+	ObserveTimeoutMs int64    `json:"observeTimeoutMs"`
+	KillGraceMs      int64    `json:"killGraceMs"`
+}
+
+// Succeeded says whether the caller got what its intent asks for.
+func (o Outcome) Succeeded() bool { return rules[o.Kind].good }
+
+// RetrySafe says whether the same message may be dispatched again without the
+// danger that the target gets it twice.
+func (o Outcome) RetrySafe() bool { return rules[o.Kind].retrySafe }
+
+// Fallback is the outcome of the way that the second look found, seen from the
+// dispatch: what succeeded is FallbackSent, the rest stays.
+func (o Outcome) Fallback() Outcome {
+	if o.Succeeded() {
+		o.Kind = FallbackSent
+	}
+	return o
+}
+
+// Dirty is the outcome when the lock could not be released afterwards. An
+// outcome that is a failure of its own wins over that of the release.
+func (o Outcome) Dirty(release error) Outcome {
+	if o.Kind == ExecutionFailed || o.Kind == Unknown || o.Kind == LockRetained {
+		return o
+	}
+	return Outcome{
+		Kind: ExecutionFailed, Transport: o.Transport, Finalized: &o, ReleaseFailed: true,
+		Error: "release the lock: " + release.Error(),
+	}
+}
+
+// Validate refuses an outcome with members that do not belong to its kind, and
+// one without those that do.
+func (o Outcome) Validate() error {
+	r, known := rules[o.Kind]
+	retained := o.Kind == LockRetained
+	for _, c := range []struct {
+		wrong bool
+		what  string
+	}{
+		{!known, "unknown kind"},
+		{!slices.Contains(r.by, o.Transport), "not by " + string(o.Transport)},
+		{r.good == (o.Error != ""), "an error belongs to what is no success"},
+		{o.DeliveredAs != "" && (!r.good || o.Transport != ControlSocket), "deliveredAs belongs to what a control socket took"},
+		{(o.Mail != "") != (r.good && o.Transport == MetaMailbox), "a mail belongs to what a mailbox took"},
+		{o.Answer != "" && o.Transport != SpawnBg, "an answer belongs to a resume"},
+		{o.RejectReason != "" && o.Kind != Rejected, "a reject reason belongs to rejected"},
+		{(o.ExitCode != nil || o.TimedOut) && o.Kind != ChildExited, "an exit belongs to child-exited"},
+		{(o.Retention != "") != retained || (o.Diagnostic != nil) != retained, "a reason and a diagnostic belong to lock-retained"},
+		{(o.Finalized != nil) != o.ReleaseFailed || o.ReleaseFailed && o.Kind != ExecutionFailed, "a final outcome belongs to a failed release"},
+	} {
+		if c.wrong {
+			return fmt.Errorf("outcome %q: %s", string(o.Kind), c.what)
+		}
+	}
+	if o.Finalized != nil {
+		return o.Finalized.Validate()
+	}
+	return nil
+}
+
+// MarshalJSON writes a valid outcome, and retrySafe with it.
+func (o Outcome) MarshalJSON() ([]byte, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	type plain Outcome
+	return json.Marshal(struct {
+		plain
+		RetrySafe bool `json:"retrySafe"`
+	}{plain(o), o.RetrySafe()})
+}
+
+// UnmarshalJSON refuses an outcome that is not valid.
+func (o *Outcome) UnmarshalJSON(b []byte) error {
+	type plain Outcome
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	if err := Outcome(p).Validate(); err != nil {
+		return err
+	}
+	*o = Outcome(p)
+	return nil
+}

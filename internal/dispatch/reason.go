@@ -1,0 +1,53 @@
+package dispatch
+
+// Reason is why a dispatch is rejected before any transport is tried. What goes
+// wrong afterwards is an Outcome and never one of these.
+type Reason string
+
+// The nine reasons, by who decides them.
+const (
+	// Before a probe: the receipt has no liveness.
+	BadTarget             Reason = "bad-target"              // no such citizen
+	TargetLocked          Reason = "target-locked"           // another dispatch is under way
+	TargetAddressConflict Reason = "target-address-conflict" // the address names two receivers, or a foreign file
+
+	// By the tables.
+	IndeterminateNoSpawn         Reason = "indeterminate-no-spawn"
+	DormantFireForgetUnsupported Reason = "dormant-fire-forget-unsupported"
+	OwnedLiveNoAutosend          Reason = "owned-live-no-autosend"
+	BackendLivenessUnsupported   Reason = "backend-liveness-unsupported"
+	MailboxUndeliverable         Reason = "mailbox-undeliverable"
+
+	// By the preflight, behind a resume verdict.
+	UntrustedFailFast Reason = "untrusted-fail-fast"
+)
+
+// Reasons lists every reason.
+var Reasons = []Reason{
+	IndeterminateNoSpawn, DormantFireForgetUnsupported, OwnedLiveNoAutosend, BackendLivenessUnsupported,
+	MailboxUndeliverable, BadTarget, UntrustedFailFast, TargetLocked, TargetAddressConflict,
+}
+
+// UnmarshalText refuses an unknown reason.
+func (r *Reason) UnmarshalText(b []byte) error { return decode(r, b, "reject reason", Reasons) }
+
+// BeforeProbe says whether the reason is decided before anybody looks whether
+// the target is alive. Exactly these go without a liveness.
+func (r Reason) BeforeProbe() bool {
+	return r == BadTarget || r == TargetLocked || r == TargetAddressConflict
+}
+
+var hintOf = map[Reason]string{
+	BadTarget:                    "no citizen has this garden id; list the peers and take one of theirs, a dispatch never starts a new session",
+	TargetLocked:                 "another dispatch to this target is under way; wait for it to end, then dispatch again",
+	TargetAddressConflict:        "the record and the socket of this garden id do not name one receiver; an operator has to remove the wrong one",
+	IndeterminateNoSpawn:         "it cannot be told whether the target runs, so nothing was sent or started; look at the peers' diagnostics and dispatch again",
+	DormantFireForgetUnsupported: "the target does not run; dispatch with the intent owned-outcome to resume it, or send when it runs",
+	OwnedLiveNoAutosend:          "the target runs, so its outcome cannot be owned; dispatch with the intent fire-and-forget to send to it",
+	BackendLivenessUnsupported:   "the outcome of a session of this backend cannot be owned; dispatch with the intent fire-and-forget to mail it",
+	MailboxUndeliverable:         "no session reads this mailbox now, so nothing was put into it; open the session, then dispatch again",
+	UntrustedFailFast:            "the target's directory is not trusted; let the operator trust it in pi or name its root in PI_ENTWURF_PREFIX_ROOTS",
+}
+
+// Hint says in one line what can be done about the reject.
+func (r Reason) Hint() string { return hintOf[r] }

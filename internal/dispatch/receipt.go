@@ -1,0 +1,127 @@
+package dispatch
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Receipt is the verdict on one dispatch: an acceptance, which only a cell of
+// the tables gives, or a reject. Only Resolve, Reject and the decoder make one.
+// The zero Receipt is none: it is not accepted, and it does not encode.
+type Receipt struct {
+	verdict  verdict
+	observed Liveness
+}
+
+// Reject is the receipt of a dispatch that is rejected. Observed is the fact
+// that was measured: empty for the reasons that are decided before a probe, and
+// for no other.
+func Reject(why Reason, observed Liveness) (Receipt, error) {
+	if err := known(why, "reject reason", Reasons); err != nil {
+		return Receipt{}, err
+	}
+	switch {
+	case why.BeforeProbe() && observed != "":
+		return Receipt{}, fmt.Errorf("reject %s: it is decided before a probe and has no liveness, got %q", why, string(observed))
+	case !why.BeforeProbe() && !slices.Contains(Livenesses, observed):
+		return Receipt{}, fmt.Errorf("reject %s: it needs the liveness that was observed, got %q", why, string(observed))
+	}
+	return Receipt{verdict{reason: why}, observed}, nil
+}
+
+// OK says whether the dispatch is accepted.
+func (r Receipt) OK() bool { return r.verdict.action != "" }
+
+// Action is empty on a reject.
+func (r Receipt) Action() Action { return r.verdict.action }
+
+// Transport is empty on a reject.
+func (r Receipt) Transport() Transport { return r.verdict.transport }
+
+// Ownership is empty on a reject.
+func (r Receipt) Ownership() Ownership { return r.verdict.ownership }
+
+// Reason is empty on an acceptance.
+func (r Receipt) Reason() Reason { return r.verdict.reason }
+
+// Observed is the liveness that the verdict was made from; empty when it was
+// made before a probe.
+func (r Receipt) Observed() Liveness { return r.observed }
+
+// success and reject are the two branches of a receipt in JSON.
+type (
+	success struct {
+		OK        bool      `json:"ok"`
+		Action    Action    `json:"action"`
+		Transport Transport `json:"transport"`
+		Ownership Ownership `json:"ownership"`
+		Observed  Liveness  `json:"observedLiveness"`
+	}
+	reject struct {
+		OK       bool      `json:"ok"`
+		Reason   Reason    `json:"reason"`
+		Observed *Liveness `json:"observedLiveness"`
+	}
+)
+
+// MarshalJSON writes the branch of the verdict, with exactly its members.
+func (r Receipt) MarshalJSON() ([]byte, error) {
+	switch {
+	case r == Receipt{}:
+		return nil, errors.New("the zero receipt is none")
+	case r.OK():
+		return json.Marshal(success{true, r.verdict.action, r.verdict.transport, r.verdict.ownership, r.observed})
+	case r.observed == "":
+		return json.Marshal(reject{Reason: r.verdict.reason})
+	}
+	return json.Marshal(reject{Reason: r.verdict.reason, Observed: &r.observed})
+}
+
+// UnmarshalJSON refuses members of the other branch, a success that is no cell
+// of the tables, and a reject that Reject would not make.
+func (r *Receipt) UnmarshalJSON(b []byte) error {
+	made, err := parse(b)
+	if err != nil {
+		return fmt.Errorf("receipt: %w", err)
+	}
+	*r = made
+	return nil
+}
+
+func parse(b []byte) (Receipt, error) {
+	given, err := members(b)
+	if err != nil {
+		return Receipt{}, err
+	}
+	switch string(given["ok"]) {
+	case "true":
+		var s success
+		if err := exact(b, &s); err != nil {
+			return Receipt{}, err
+		}
+		return s.receipt()
+	case "false":
+		var s reject
+		if err := exact(b, &s); err != nil {
+			return Receipt{}, err
+		}
+		if s.Observed == nil {
+			return Reject(s.Reason, "")
+		}
+		return Reject(s.Reason, *s.Observed)
+	}
+	return Receipt{}, errors.New("ok is neither true nor false")
+}
+
+// receipt finds the cell that the success came from.
+func (s success) receipt() (Receipt, error) {
+	want := Receipt{verdict{action: s.Action, transport: s.Transport, ownership: s.Ownership}, s.Observed}
+	for _, intent := range Intents {
+		if Resolve(intent, s.Observed, true) == want {
+			return want, nil
+		}
+	}
+	return Receipt{}, fmt.Errorf("no cell of the tables does %s by %s, %s, for a target that is %s", s.Action, s.Transport, s.Ownership, s.Observed)
+}

@@ -1,0 +1,53 @@
+package dispatch
+
+// verdict is one cell of a table: what to do and by which transport, or why
+// not.
+type verdict struct {
+	action    Action
+	transport Transport
+	ownership Ownership
+	reason    Reason // of a reject; the rest is empty then
+}
+
+// table decides for backends with a liveness predicate (facts: dispatch, 2.3).
+// It allows two cells of six.
+var table = map[Intent]map[Standing]verdict{
+	FireAndForget: {
+		Live:         {action: Send, transport: ControlSocket, ownership: AckOnly},
+		Dormant:      {reason: DormantFireForgetUnsupported},
+		Inconclusive: {reason: IndeterminateNoSpawn},
+	},
+	OwnedOutcome: {
+		Live:         {reason: OwnedLiveNoAutosend},
+		Dormant:      {action: Resume, transport: SpawnBg, ownership: Owned},
+		Inconclusive: {reason: IndeterminateNoSpawn},
+	},
+}
+
+// mailTable decides for the other backends (2.4), by the intent alone. Its one
+// allowed cell needs a mailbox that somebody reads.
+//
+// That a dormant pi gets no mail and a session of unknown liveness does is
+// meant: mail to what is known not to run piles up unseen, and a doorbell is
+// the most that can be offered where nothing is known.
+var mailTable = map[Intent]verdict{
+	FireAndForget: {action: Send, transport: MetaMailbox, ownership: AckOnly},
+	OwnedOutcome:  {reason: BackendLivenessUnsupported},
+}
+
+// Resolve decides a dispatch from its facts. Deliverable says that the target's
+// mailbox is surely read; what is not known is false. It counts for Unsupported
+// alone. A word outside its set gives the zero Receipt, which is none.
+func Resolve(intent Intent, observed Liveness, deliverable bool) Receipt {
+	v := table[intent][standingOf[observed]]
+	if observed == Unsupported {
+		v = mailTable[intent]
+	}
+	if v.transport == MetaMailbox && !deliverable {
+		v = verdict{reason: MailboxUndeliverable}
+	}
+	if v == (verdict{}) {
+		return Receipt{}
+	}
+	return Receipt{v, observed}
+}

@@ -1,0 +1,139 @@
+package dispatch
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Intent is the outcome that the caller declares. It is never inferred.
+type Intent string
+
+// The intents.
+const (
+	FireAndForget Intent = "fire-and-forget" // the acknowledgement is the end of it
+	OwnedOutcome  Intent = "owned-outcome"   // the caller owns the completion
+)
+
+// Intents lists every intent.
+var Intents = []Intent{FireAndForget, OwnedOutcome}
+
+// UnmarshalText refuses an unknown intent.
+func (i *Intent) UnmarshalText(b []byte) error { return decode(i, b, "intent", Intents) }
+
+// Mode is how a busy target takes the message. It means nothing to a mailbox
+// and to a resume.
+type Mode string
+
+// The modes. The zero Mode is FollowUp.
+const (
+	Steer    Mode = "steer"     // interrupts the turn under way
+	FollowUp Mode = "follow_up" // waits for the turn under way
+)
+
+// Modes lists every mode.
+var Modes = []Mode{Steer, FollowUp}
+
+// UnmarshalText refuses an unknown mode.
+func (m *Mode) UnmarshalText(b []byte) error { return decode(m, b, "mode", Modes) }
+
+// Liveness is what is known of a citizen.
+type Liveness string
+
+// The four facts. The zero Liveness is none: nobody has looked.
+const (
+	Alive         Liveness = "alive"
+	Dead          Liveness = "dead"          // seen to be gone
+	Indeterminate Liveness = "indeterminate" // looked at, inconclusive
+	Unsupported   Liveness = "unsupported"   // the backend has no liveness predicate
+)
+
+// Livenesses lists the four facts.
+var Livenesses = []Liveness{Alive, Dead, Indeterminate, Unsupported}
+
+// UnmarshalText refuses an unknown liveness.
+func (l *Liveness) UnmarshalText(b []byte) error { return decode(l, b, "liveness", Livenesses) }
+
+// Standing is the axis that the table is keyed on: a liveness as far as it
+// bears on routing. Unsupported never reaches it.
+type Standing string
+
+// The standings.
+const (
+	Live         Standing = "live"
+	Dormant      Standing = "dormant"
+	Inconclusive Standing = "indeterminate"
+)
+
+// Standings lists every standing.
+var Standings = []Standing{Live, Dormant, Inconclusive}
+
+var standingOf = map[Liveness]Standing{Alive: Live, Dead: Dormant, Indeterminate: Inconclusive}
+
+// Standing returns where the liveness stands; ok is false for Unsupported.
+func (l Liveness) Standing() (s Standing, ok bool) {
+	s, ok = standingOf[l]
+	return s, ok
+}
+
+// Transport is what carries a message.
+type Transport string
+
+// The transports. No path yields TmuxLive: it is a word of the contract, and
+// a receipt with it is refused.
+const (
+	ControlSocket Transport = "control-socket"
+	SpawnBg       Transport = "spawn-bg"
+	TmuxLive      Transport = "tmux-live"
+	MetaMailbox   Transport = "meta-mailbox"
+)
+
+// Transports lists every transport.
+var Transports = []Transport{ControlSocket, SpawnBg, TmuxLive, MetaMailbox}
+
+// UnmarshalText refuses an unknown transport.
+func (t *Transport) UnmarshalText(b []byte) error { return decode(t, b, "transport", Transports) }
+
+// Action is what is done to the target.
+type Action string
+
+// The actions.
+const (
+	Send   Action = "send"
+	Resume Action = "resume"
+)
+
+// Actions lists every action.
+var Actions = []Action{Send, Resume}
+
+// UnmarshalText refuses an unknown action.
+func (a *Action) UnmarshalText(b []byte) error { return decode(a, b, "action", Actions) }
+
+// Ownership says who answers for what the target does with the message.
+type Ownership string
+
+// The ownerships.
+const (
+	AckOnly Ownership = "ack-only"
+	Owned   Ownership = "owned"
+)
+
+// Ownerships lists every ownership.
+var Ownerships = []Ownership{AckOnly, Owned}
+
+// UnmarshalText refuses an unknown ownership.
+func (o *Ownership) UnmarshalText(b []byte) error { return decode(o, b, "ownership", Ownerships) }
+
+func decode[T ~string](to *T, b []byte, what string, set []T) error {
+	if err := known(T(b), what, set); err != nil {
+		return err
+	}
+	*to = T(b)
+	return nil
+}
+
+func known[T ~string](word T, what string, set []T) error {
+	if !slices.Contains(set, word) {
+		return fmt.Errorf("unknown %s %q", what, string(word))
+	}
+	return nil
+}

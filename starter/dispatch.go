@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/citizen"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/story"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
+)
+
+type dispatchFlags struct {
+	intent, mode, message string
+	wantsReply            bool
+}
+
+func (c *cli) dispatchCommand() *cobra.Command {
+	var f dispatchFlags
+	cmd := &cobra.Command{
+		Use:   "dispatch GARDEN_ID --intent INTENT --message TEXT",
+		Short: "Send a message to an agent session that exists",
+		Long: `Sends a message to an agent session by its garden id, with the outcome that you
+expect: fire-and-forget ends with the acknowledgement; owned-outcome resumes a
+session that does not run and waits for the end of its turn. The receipt says what
+was decided and why, the outcome what came of it. Nothing is ever started for an id
+that no session has. An interrupt ends the waiting, never the dispatch.`,
+		Example: "  starter peers\n  starter dispatch 20260612T101500-3f2a9c --intent fire-and-forget --message 'the build is green'\n" +
+			"  git diff | starter dispatch 20260612T101500-3f2a9c --intent owned-outcome --message -",
+		Args: exactly(1, "one garden id, as `starter peers` lists them"),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.intent, "intent", "", "the outcome that you expect: `fire-and-forget` or owned-outcome")
+	flags.StringVar(&f.message, "message", "", "`text` of the message; - is standard input")
+	flags.StringVar(&f.mode, "mode", "", "how a busy session takes it: `follow_up` after its turn (the default), steer into it")
+	flags.BoolVar(&f.wantsReply, "wants-reply", false, "tell the session that a reply is welcome; nothing waits for one")
+	cmd.RunE = c.do(func(ctx context.Context, args []string) error {
+		letter, err := c.letter(args[0], f)
+		if err != nil {
+			return err
+		}
+		return c.dispatch(ctx, letter)
+	})
+	return cmd
+}
+
+// letter is what the flags say, or a usage error: nothing has been looked at
+// then.
+func (c *cli) letter(target string, f dispatchFlags) (activities.Letter, error) {
+	if f.message == "-" {
+		b, err := io.ReadAll(io.LimitReader(c.in, 4*dispatch.MaxMessage+1))
+		if err != nil {
+			return activities.Letter{}, err
+		}
+		f.message = strings.TrimSuffix(string(b), "\n")
+	}
+	l := activities.Letter{ID: uuid.NewString(), Request: dispatch.Request{
+		Target: dispatch.GardenID(target), Intent: dispatch.Intent(f.intent), Mode: dispatch.Mode(f.mode),
+		Message: f.message, WantsReply: f.wantsReply,
+	}}
+	if err := l.Request.Validate(); err != nil {
+		return l, &usageError{err}
+	}
+	dirs, err := c.registry()
+	if err != nil {
+		return l, err
+	}
+	l.Sender, err = dirs.Sender(c.caller())
+	return l, err
+}
+
+func (c *cli) registry() (citizen.Dirs, error) { return citizen.FindDirs(c.lookup) }
+
+func (c *cli) lookup(name string) (string, bool) {
+	for _, entry := range c.environ {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// caller is this process, to those who ask who we are.
+func (c *cli) caller() citizen.Caller {
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "/"
+	}
+	return citizen.Caller{Lookup: c.lookup, CWD: dir, Parent: os.Getppid(), Now: c.now()}
+}
+
+func (c *cli) dispatch(ctx context.Context, l activities.Letter) error {
+	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	res, err := dispatches.Client{Temporal: t, Queue: c.queue}.Dispatch(ctx, l)
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintf(c.err, "\nThe dispatch goes on: the workflow dispatch-%s has it.\n", l.Request.Target)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	if c.json {
+		err = c.printJSON(res)
+	} else {
+		c.printDispatch(res)
+	}
+	if err == nil && !res.Succeeded() {
+		err = &statusError{run.Failed}
+	}
+	return err
+}
+
+func (c *cli) printDispatch(res dispatch.Result) {
+	s := c.style()
+	if res.Outcome == nil {
+		c.printf("%s %s", s.Bad("✗ rejected:"), res.Receipt.Reason())
+		if seen := res.Receipt.Observed(); seen != "" {
+			c.printf(" (the target is %s)", seen)
+		}
+		c.printf("\n")
+	} else {
+		sign := s.Good("✓")
+		if !res.Succeeded() {
+			sign = s.Bad("✗")
+		}
+		c.printf("%s %s by %s\n", sign, res.Outcome.Kind, res.Outcome.Transport)
+		if res.Outcome.Error != "" {
+			c.printf("  %s\n", story.OneLine(res.Outcome.Error, 400))
+		}
+		for _, line := range answerLines(res.Outcome.Answer) {
+			c.printf("  %s\n", line)
+		}
+	}
+	if res.Diagnostic != "" {
+		c.printf("  %s\n", s.Dim(story.OneLine(res.Diagnostic, 400)))
+	}
+	if hint := res.Hint(); hint != "" {
+		c.printf("  %s\n", hint)
+	}
+}
+
+func answerLines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return story.Lines(text, 40)
+}

@@ -1,0 +1,171 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// DispatchMessage is the update by which a letter goes to a target: an
+// activities.Letter in, a dispatch.Result out.
+const DispatchMessage = "dispatch"
+
+// DispatchWorkflowID is the id of the workflow that serves a target. There is
+// one for each, so that the engine lets one dispatch at a time decide, on
+// however many hosts it is asked for.
+func DispatchWorkflowID(target dispatch.GardenID) string { return "dispatch-" + string(target) }
+
+// DispatchInput names the target that is served.
+type DispatchInput struct {
+	Target dispatch.GardenID `json:"target"`
+}
+
+// DispatchResult holds the last dispatches to the target, oldest first.
+type DispatchResult struct {
+	Target     dispatch.GardenID `json:"target"`
+	Dispatches []Dispatched      `json:"dispatches"`
+}
+
+// Dispatched is one dispatch that has ended.
+type Dispatched struct {
+	ID     string          `json:"id"`
+	Intent dispatch.Intent `json:"intent"`
+	At     time.Time       `json:"at"`
+	Result dispatch.Result `json:"result"`
+}
+
+const (
+	keptDispatches = 20
+	// deskIdle is how long the workflow waits for another dispatch.
+	deskIdle = 10 * time.Second
+)
+
+// Dispatch carries letters to one target, one after the other, and ends when
+// none comes for a while. The order of the steps is law (facts: dispatch,
+// section 6): validate, resolve, domain guard, lock, look, table, preflight
+// behind a resume alone, execute, release once.
+func Dispatch(ctx workflow.Context, in DispatchInput) (DispatchResult, error) {
+	d := &desk{target: in.Target, section: workflow.NewMutex(ctx), log: log.With(workflow.GetLogger(ctx), "target", string(in.Target))}
+	if err := in.Target.Validate(); err != nil {
+		return DispatchResult{}, temporal.NewNonRetryableApplicationError(err.Error(), InvalidInputError, err)
+	}
+	err := workflow.SetUpdateHandlerWithOptions(ctx, DispatchMessage, d.dispatch, workflow.UpdateHandlerOptions{
+		Validator: d.check, Description: "a letter to the target",
+	})
+	if err != nil {
+		return DispatchResult{}, err
+	}
+	for {
+		if err := workflow.Await(ctx, func() bool { return d.waiting == 0 }); err != nil {
+			return d.result(), d.drain(ctx, err)
+		}
+		came, err := workflow.AwaitWithTimeout(ctx, deskIdle, func() bool { return d.waiting > 0 })
+		if err != nil || !came {
+			return d.result(), d.drain(ctx, err)
+		}
+	}
+}
+
+// desk serves one target.
+type desk struct {
+	target  dispatch.GardenID
+	section workflow.Mutex // held from the lock to its release
+	waiting int            // dispatches under way
+	done    []Dispatched
+	log     log.Logger
+}
+
+func (d *desk) result() DispatchResult { return DispatchResult{d.target, d.done} }
+
+// drain lets the dispatches under way end: what was begun is told.
+func (d *desk) drain(ctx workflow.Context, err error) error {
+	ctx, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
+	return errors.Join(err, workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }))
+}
+
+func (d *desk) check(l activities.Letter) error {
+	if l.Request.Target != d.target {
+		return fmt.Errorf("the letter is for %s", l.Request.Target)
+	}
+	if l.ID == "" {
+		return errors.New("the letter has no id")
+	}
+	return l.Request.Validate()
+}
+
+func (d *desk) dispatch(ctx workflow.Context, l activities.Letter) (dispatch.Result, error) {
+	d.waiting++
+	defer func() { d.waiting-- }()
+	res, err := d.serve(ctx, l)
+	if err != nil {
+		return res, err
+	}
+	d.done = append(d.done, Dispatched{l.ID, l.Request.Intent, workflow.Now(ctx).UTC(), res})
+	d.done = slices.Clone(d.done[max(0, len(d.done)-keptDispatches):])
+	workflow.SetCurrentDetails(ctx, dispatchDetails(d.target, d.done))
+	return res, nil
+}
+
+// serve is one dispatch, up to its outcome.
+func (d *desk) serve(ctx workflow.Context, l activities.Letter) (dispatch.Result, error) {
+	to, err := d.resolve(ctx)
+	if err != nil {
+		return dispatch.Result{}, err
+	}
+	if to.Reject != "" {
+		return reject(to.Reject, "", to.Diagnostic)
+	}
+	if !to.Backend.Probed() {
+		return d.mail(ctx, l, to)
+	}
+	if to.Recordless && l.Request.Intent == dispatch.OwnedOutcome {
+		return reject(dispatch.BadTarget, "", "a session listens there that has no record: it can be sent to, and not resumed")
+	}
+	if err := d.section.Lock(ctx); err != nil {
+		return dispatch.Result{}, err
+	}
+	v := &visit{desk: d, letter: l, to: to, claim: activities.Claim{Target: d.target, Nonce: nonce(ctx, l)}, inside: true}
+	defer v.leave()
+	return v.make(ctx)
+}
+
+func (d *desk) resolve(ctx workflow.Context) (to activities.Resolved, err error) {
+	err = workflow.ExecuteActivity(acting(ctx, "Resolve the target"), desks.Resolve, d.target).Get(ctx, &to)
+	return to, err
+}
+
+// mail serves a backend whose liveness nobody can tell.
+func (d *desk) mail(ctx workflow.Context, l activities.Letter, to activities.Resolved) (dispatch.Result, error) {
+	receipt := dispatch.Resolve(l.Request.Intent, dispatch.Unsupported, to.Deliverable)
+	if !receipt.OK() {
+		return dispatch.Result{Receipt: receipt, Diagnostic: to.Diagnostic}, nil
+	}
+	outcome, err := d.enqueue(ctx, l)
+	return dispatch.Result{Receipt: receipt, Outcome: &outcome}, err
+}
+
+// enqueue may be tried again and again: a letter with one id is one mail.
+func (d *desk) enqueue(ctx workflow.Context, l activities.Letter) (out dispatch.Outcome, err error) {
+	err = workflow.ExecuteActivity(acting(ctx, "Put the letter into the mailbox"), desks.Enqueue, l).Get(ctx, &out)
+	return out, err
+}
+
+func reject(why dispatch.Reason, observed dispatch.Liveness, diagnostic string) (dispatch.Result, error) {
+	receipt, err := dispatch.Reject(why, observed)
+	return dispatch.Result{Receipt: receipt, Diagnostic: diagnostic}, err
+}
+
+// nonce tells this dispatch's lock from every other.
+func nonce(ctx workflow.Context, l activities.Letter) string {
+	return string(run.DigestOf([]byte(workflow.GetInfo(ctx).WorkflowExecution.RunID + " " + l.ID)))[:16]
+}
