@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/redact"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -28,6 +29,7 @@ type Activities struct {
 	env    func(string) (string, bool)
 	agents AgentPool
 	survey func(context.Context) []agent.Manifest
+	forget func(context.Context, dispatch.GardenID) error
 
 	workspaces *workspaces
 }
@@ -36,7 +38,7 @@ type Activities struct {
 // log gets what they write to standard error.
 type OpenProvider func(spec, dir string, log io.Writer) (provider.Provider, error)
 
-// Config is what a worker gives its activities. Every member is required.
+// Config is what a worker gives its activities. Every member is required but Forget.
 type Config struct {
 	Runs   *rundir.Store
 	Open   OpenProvider
@@ -45,6 +47,9 @@ type Config struct {
 	Agents AgentPool
 	// Survey says which agents this machine has.
 	Survey func(context.Context) []agent.Manifest
+	// Forget takes an agent's session out of the registry of citizens; nil: none
+	// is ever in it.
+	Forget func(context.Context, dispatch.GardenID) error
 	// LookupEnv finds the variables that a run lets through to its checks.
 	LookupEnv func(string) (string, bool)
 }
@@ -61,7 +66,7 @@ func New(c Config) (*Activities, error) {
 		return nil, errors.New("activities: the configuration is incomplete")
 	}
 	return &Activities{
-		runs: c.Runs, open: c.Open, redact: c.Redact, env: c.LookupEnv, agents: c.Agents, survey: c.Survey,
+		runs: c.Runs, open: c.Open, redact: c.Redact, env: c.LookupEnv, agents: c.Agents, survey: c.Survey, forget: c.Forget,
 		workspaces: &workspaces{dir: c.Runs.Workspace, open: map[run.ID]*held{}},
 	}, nil
 }

@@ -37,9 +37,16 @@ func (l Local) Open() (*Activities, error) {
 	}
 	secrets := redact.New(l.Environ)
 	agents := session.NewPool(0)
-	return New(Config{
-		Runs: runs, Open: l.opener(secrets, agents), Redact: secrets, Agents: agents, Survey: l.survey, LookupEnv: l.lookup,
-	})
+	c := Config{
+		Runs: runs, Redact: secrets, Agents: agents, Survey: l.survey, LookupEnv: l.lookup,
+	}
+	env := catalog.Env{Environ: l.Environ, Allow: l.ProviderEnv, Redact: secrets, Agents: agents, State: l.RunsDir}
+	if dirs, err := citizen.FindDirs(l.lookup); err == nil { // else there is no registry
+		host := citizen.Host{Dirs: dirs}
+		env.Host, c.Forget = host, host.Forget
+	}
+	c.Open = opener(env)
+	return New(c)
 }
 
 // PiVariable is the command line of pi, where it is not pi on PATH.
@@ -70,13 +77,15 @@ func (l Local) survey(ctx context.Context) []agent.Manifest {
 	return agent.Survey(ctx, catalog.Adapters(catalog.Env{Dir: l.RunsDir, Environ: l.Environ, Allow: l.ProviderEnv}))
 }
 
-func (l Local) opener(secrets *redact.Redactor, agents *session.Pool) OpenProvider {
+func opener(env catalog.Env) OpenProvider {
 	return func(text, dir string, log io.Writer) (provider.Provider, error) {
 		spec, err := catalog.Parse(text)
 		if err != nil {
 			return nil, err
 		}
-		return spec.Open(catalog.Env{Dir: dir, Environ: l.Environ, Allow: l.ProviderEnv, Redact: secrets, Log: log, Agents: agents, State: l.RunsDir})
+		env := env
+		env.Dir, env.Log = dir, log
+		return spec.Open(env)
 	}
 }
 

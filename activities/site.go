@@ -7,6 +7,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/provider/session"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/scratch"
@@ -90,6 +91,19 @@ func (s site) Changes(ctx context.Context) ([]byte, error) {
 	return diff, err
 }
 
+// leave takes the slot's session out of the registry, if a worker died before
+// it could.
+func (a *Activities) leave(ctx context.Context, slot rundir.Slot) error {
+	note, err := slot.Note()
+	if err != nil {
+		return err
+	}
+	if known := session.Garden(note); known != "" && a.forget != nil {
+		return a.forget(ctx, known)
+	}
+	return nil
+}
+
 // maxLogged bounds each circumstance in the log.
 const maxLogged = 1 << 10
 
@@ -118,6 +132,9 @@ func (a *Activities) stopAgents(ctx context.Context, id run.ID) error {
 			return err
 		}
 		defer release()
+		if err := a.leave(ctx, a.runs.Slot(id, name)); err != nil {
+			return err
+		}
 	}
 	return removeAll(a.runs.Agents(id))
 }

@@ -49,6 +49,7 @@ func TestMembers(t *testing.T) {
 		{"null for a word", func(o *document.Object) any { var b dispatch.Backend; o.Word("null", &b); return b }, dispatch.Backend(""), false},
 		{"an object", func(o *document.Object) any { return o.Object("in").Text("x") }, "y", true},
 		{"an array for an object", func(o *document.Object) any { return o.Object("list") == nil }, true, false},
+		{"whether it is there", func(o *document.Object) any { return o.Has("null") && !o.Has("none") }, true, true},
 		{"only these members", func(o *document.Object) any { o.Only("text"); return nil }, nil, false},
 	}
 	for _, row := range rows {

@@ -28,11 +28,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen/file"
 	"github.com/ratchet-dev/ratchet/internal/citizen/process"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/internal/failpoint"
 )
 
 // Locks is a directory of locks.
-type Locks struct{ Dir string }
+type Locks struct {
+	Dir string
+
+	at func(step string) // told of every step, so that a test can do what others may do there
+}
 
 // Holder is what a lock says, in the order of the file.
 type Holder struct {
@@ -96,6 +99,7 @@ func (l Locks) Acquire(ctx context.Context, id dispatch.GardenID, claim string) 
 	if !errors.Is(err, fs.ErrExist) {
 		return Lock{}, fmt.Errorf("lock %s: %w", id, err)
 	}
+	s.step("exists")
 	there, err := s.read()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -189,7 +193,7 @@ func (l Locks) enter(ctx context.Context, id dispatch.GardenID, claim string) (*
 	if err != nil {
 		return nil, nil, fmt.Errorf("lock %s: %w", id, err)
 	}
-	return &session{id: id, claim: claim, path: path}, leave, nil
+	return &session{id: id, claim: claim, path: path, at: l.at}, leave, nil
 }
 
 // holder is what a lock of this process, or of another of ours, says.
@@ -257,10 +261,10 @@ func (s *session) create() (Holder, error) {
 	if err != nil {
 		return Holder{}, err
 	}
-	failpoint.Hit("gidlock.before-create")
+	s.step("before-create")
 	if err := file.Create(s.path, b); err != nil {
 		return Holder{}, err
 	}
-	failpoint.Hit("gidlock.after-create")
+	s.step("after-create")
 	return h, nil
 }

@@ -418,6 +418,77 @@ func otherReclaims(t *testing.T, l gidlock.Locks) int {
 	return 1
 }
 
+// What others may do between two of our steps.
+func TestOthersInBetween(t *testing.T) {
+	dead := func(t *testing.T, l gidlock.Locks) string { return foreign(t, l, func(*gidlock.Holder) {}) }
+	live := func(t *testing.T, l gidlock.Locks) string {
+		return foreign(t, l, func(h *gidlock.Holder) { h.PID, h.Nonce = os.Getpid(), "fedcba9876543210" })
+	}
+	remove := func(t *testing.T, l gidlock.Locks) { must(t, os.Remove(lockFile(l))) }
+	take := func(t *testing.T, l gidlock.Locks) { must(t, os.WriteFile(lockFile(l), []byte(live(t, l)), 0o600)) }
+	both := func(t *testing.T, l gidlock.Locks) { remove(t, l); take(t, l) }
+	rows := []struct {
+		name  string
+		there func(*testing.T, gidlock.Locks) string
+		step  string
+		do    func(*testing.T, gidlock.Locks)
+		taken bool
+	}{
+		{"the holder releases before we look", live, "exists", remove, true},
+		{"the holder releases and another takes it before we look", live, "exists", both, false},
+		{"a dead holder's lock is reclaimed before our marker", dead, "marked", both, false},
+		{"a dead holder's lock is removed before our marker", dead, "marked", remove, false},
+		{"another takes it in the gap", dead, "in-gap", take, false},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			l := newLocks(t)
+			must(t, os.MkdirAll(l.Dir, 0o700))
+			must(t, os.WriteFile(lockFile(l), []byte(row.there(t, l)), 0o600))
+			watched := l.At(func(step string) {
+				if step == row.step {
+					row.do(t, l)
+				}
+			})
+			lock, err := watched.Acquire(t.Context(), gid, "c-1")
+			if row.taken && (err != nil || onDisk(t, l) != lock.Holder) {
+				t.Errorf("%+v, %v", lock, err)
+			}
+			if _, conflict := errors.AsType[*gidlock.Conflict](err); conflict == row.taken {
+				t.Errorf("%+v, %v", lock, err)
+			}
+			if holds, err := l.Holds(gid, "c-1"); err != nil || holds != row.taken {
+				t.Errorf("holds %v, %v", holds, err)
+			}
+			wantNoMarker(t, l)
+		})
+	}
+}
+
+// The holder releases, and before our second attempt another has the lock.
+func TestOneMoreAttempt(t *testing.T) {
+	l := newLocks(t)
+	must(t, os.MkdirAll(l.Dir, 0o700))
+	text := foreign(t, l, func(h *gidlock.Holder) { h.PID = os.Getpid() })
+	must(t, os.WriteFile(lockFile(l), []byte(text), 0o600))
+	attempts := 0
+	watched := l.At(func(step string) {
+		switch step {
+		case "exists":
+			must(t, os.Remove(lockFile(l)))
+		case "before-create":
+			if attempts++; attempts == 2 {
+				must(t, os.WriteFile(lockFile(l), []byte(text), 0o600))
+			}
+		}
+	})
+	_, err := watched.Acquire(t.Context(), gid, "c-1")
+	wantConflict(t, l, err, true)
+	if attempts != 2 || !strings.Contains(err.Error(), "process "+strconv.Itoa(os.Getpid())) {
+		t.Errorf("%d attempts, %v", attempts, err)
+	}
+}
+
 func TestKilledAnywhere(t *testing.T) {
 	steps := []struct {
 		point string

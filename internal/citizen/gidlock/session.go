@@ -20,6 +20,15 @@ type session struct {
 	id    dispatch.GardenID
 	claim string
 	path  string
+	at    func(step string)
+}
+
+// step is a point at which we may be killed, and others may act.
+func (s *session) step(name string) {
+	failpoint.Hit("gidlock." + name)
+	if s.at != nil {
+		s.at(name)
+	}
 }
 
 func (s *session) read() (*Holder, error) { return read(s.path, s.id) }
@@ -54,10 +63,10 @@ func (s *session) takeOver(there Holder, pid int) (h Holder, err error) {
 		if err != nil {
 			return err
 		}
-		failpoint.Hit("gidlock.before-takeover")
+		s.step("before-takeover")
 		return file.Replace(s.path, b)
 	})
-	failpoint.Hit("gidlock.after-takeover")
+	s.step("after-takeover")
 	return h, err
 }
 
@@ -68,7 +77,7 @@ func (s *session) reclaim(dead Holder) (Lock, error) {
 		if err := os.Remove(s.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		failpoint.Hit("gidlock.in-gap")
+		s.step("in-gap")
 		h, err = s.create()
 		if errors.Is(err, fs.ErrExist) {
 			return s.taken() // by another, in the gap
@@ -99,12 +108,12 @@ func (s *session) release() (Released, error) {
 }
 
 func (s *session) remove() (Released, error) {
-	failpoint.Hit("gidlock.before-release")
+	s.step("before-release")
 	err := os.Remove(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Absent, nil
 	}
-	failpoint.Hit("gidlock.after-release")
+	s.step("after-release")
 	return Unlocked, err
 }
 
@@ -118,7 +127,7 @@ func (s *session) marked(judged Holder, change func() error) error {
 		return err
 	}
 	defer os.Remove(marker)
-	failpoint.Hit("gidlock.marked")
+	s.step("marked")
 	there, err := s.read()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -193,7 +193,7 @@ func TestNothingIsLostAmongOthers(t *testing.T) {
 	got := map[string]bool{}
 	take := func(body string) { mu.Lock(); defer mu.Unlock(); got[body] = true }
 	var wg, senders sync.WaitGroup
-	done := make(chan struct{})
+	mail := make(chan struct{}) // somebody has sent
 	for i := range 4 {
 		senders.Go(func() {
 			for j := range 20 {
@@ -201,18 +201,14 @@ func TestNothingIsLostAmongOthers(t *testing.T) {
 				if _, err := m.Enqueue(t.Context(), letter); err != nil {
 					t.Error(err)
 				}
+				mail <- struct{}{}
 			}
 		})
 	}
 	loop := func(f func()) {
 		wg.Go(func() {
-			for {
+			for range mail {
 				f()
-				select {
-				case <-done:
-					return
-				default:
-				}
 			}
 		})
 	}
@@ -241,7 +237,7 @@ func TestNothingIsLostAmongOthers(t *testing.T) {
 		}
 	})
 	senders.Wait()
-	close(done)
+	close(mail)
 	wg.Wait()
 	for _, body := range drain(t, m) {
 		take(body)

@@ -122,13 +122,13 @@ func TestOrder(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			m := newMailboxes(t)
 			var want []string
-			for i := range 40 {
+			for i := range 15 {
 				m.Now = func() time.Time { return row.clock(i) }
-				if i == 10 { // as another program names it
+				if i == 5 { // as another program names it
 					write(t, m, strings.TrimSuffix(filepath.Base(enqueue(t, m, "", "theirs").Message), ".msg")[:24]+"-ffffff.msg", "theirs too")
 					want = append(want, "theirs", "theirs too")
 				}
-				if i == 20 {
+				if i == 10 {
 					ring(t, m)
 				}
 				body := fmt.Sprint("body ", i)

@@ -81,6 +81,8 @@ type Env struct {
 	State string
 	// Agents keeps the agents that wait for a decision.
 	Agents *session.Pool
+	// Host lets other sessions reach those of agents; nil: none can.
+	Host session.Host
 	// Redact takes the worker's secrets out of all that a provider says.
 	Redact *redact.Redactor
 	// Log gets what a program writes to its standard error; nil discards it.
@@ -107,7 +109,7 @@ func (s Spec) Open(env Env) (provider.Provider, error) {
 		return p, nil
 	}
 	return session.New(session.Config{
-		Adapter: s.adapter(env), Choice: agent.Choice{Model: s.Model}, Pool: env.Agents, Redact: env.Redact, Log: env.Log,
+		Adapter: s.adapter(env), Choice: agent.Choice{Model: s.Model}, Pool: env.Agents, Host: env.Host, Redact: env.Redact, Log: env.Log,
 	}), nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -14,6 +15,8 @@ import (
 type note struct {
 	Session string `json:"session,omitempty"` // the agent's id; empty: none yet
 	Rung    int    `json:"rung,omitempty"`    // of agent.Ladder, for the next start
+	// Garden is the id by which others know the session; empty: they do not.
+	Garden dispatch.GardenID `json:"garden,omitempty"`
 
 	// Key, Call and Task are the work that was sent last: what it is about, the
 	// number of the call, and the digest of the prompt.
@@ -70,6 +73,14 @@ func (n note) awaited(permits []run.Permit) *run.Permit {
 		return nil
 	}
 	return &permits[i]
+}
+
+// Garden is the id in a slot's note by which others know its session; empty
+// when they do not.
+func Garden(b []byte) dispatch.GardenID {
+	var n note
+	_ = json.Unmarshal(b, &n) // what cannot be read names none
+	return n.Garden
 }
 
 // loadNote reads the slot's note. One that cannot be read is none: the agent

@@ -126,10 +126,15 @@ type talk struct {
 
 	resumed bool
 	stderr  stderr
+	address address
+	leave   func() // makes the address unknown; nil: it is not known
 }
 
 // end stops the agent and gives the slot back.
 func (t *talk) end() {
+	if t.leave != nil {
+		t.leave()
+	}
 	if t.Session != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 		defer cancel()

@@ -30,6 +30,8 @@ type Config struct {
 	Pool   *Pool
 	Redact *redact.Redactor // nil: nothing is redacted
 	Log    io.Writer        // gets the end of the agent's standard error, in one Write a call; nil discards it
+	// Host lets other sessions reach this one; nil: none can.
+	Host Host
 	// Quiet is how long an agent may say nothing while none of its tools runs;
 	// zero is DefaultQuiet.
 	Quiet time.Duration
@@ -185,9 +187,12 @@ func (c *call) first(ctx context.Context) (answer, error) {
 	}
 	a, err := c.listen(ctx)
 	if c.talk.resumed && (errors.Is(err, agent.ErrNoSession) || full(err)) {
-		return c.anew(ctx)
+		a, err = c.anew(ctx)
 	}
-	return a, err
+	if err != nil {
+		return a, err
+	}
+	return c.others(ctx, a)
 }
 
 // mend tells the agent why its changes cannot be taken.

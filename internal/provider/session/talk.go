@@ -76,6 +76,7 @@ func (c *call) start(ctx context.Context, keep bool) error {
 	if id := s.ID(); id != "" {
 		c.note.Session = id
 	}
+	c.open(ctx)
 	c.log("agent started", map[string]string{"session": c.note.Session, "resumed": strconv.FormatBool(c.talk.resumed), "sandbox": string(c.sandbox())})
 	return nil
 }

@@ -1,0 +1,44 @@
+package citizen
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/ratchet-dev/ratchet/internal/controlsocket"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+)
+
+// Host makes sessions of ours citizens while they live. They are of the
+// backend pi: it is the one whose sessions are reached by a control socket.
+type Host struct {
+	Dirs Dirs
+}
+
+// Open registers the session and serves its socket until close. Where nobody
+// keeps a registry there is nobody to tell: the id is empty then.
+func (h Host) Open(ctx context.Context, id dispatch.GardenID, dir, model string, s controlsocket.Session) (dispatch.GardenID, func(), error) {
+	if _, err := os.Stat(h.Dirs.Sessions); errors.Is(err, fs.ErrNotExist) {
+		return "", func() {}, nil
+	}
+	store := &Store{Dir: h.Dirs.Sessions}
+	record, err := store.Register(ctx, Birth{GardenID: id, Backend: dispatch.Pi, CWD: dir, Model: model, IsEntwurf: true})
+	if err != nil {
+		return "", nil, err
+	}
+	server, err := controlsocket.Listen(ctx, h.Dirs.Socket(record.GardenID), s)
+	if err != nil {
+		return "", nil, errors.Join(err, store.Remove(ctx, record.GardenID))
+	}
+	return record.GardenID, func() {
+		_ = server.Close() // peers look elsewhere from then on
+		_ = h.Forget(context.WithoutCancel(ctx), record.GardenID)
+	}, nil
+}
+
+// Forget takes a session of ours out of the registry: also one whose process
+// died before it could.
+func (h Host) Forget(ctx context.Context, id dispatch.GardenID) error {
+	return (&Store{Dir: h.Dirs.Sessions}).Remove(ctx, id)
+}
