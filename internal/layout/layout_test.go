@@ -18,7 +18,7 @@ var layers = [][]string{{"starter", "worker"}, {"workflows"}, {"activities"}, {"
 
 // pure packages decide and do no I/O: of the standard library they import
 // nothing that could, and of this module only each other.
-var pure = []string{"internal/run", "internal/answer", "internal/gate", "internal/verdict", "internal/prompt", "internal/patch/udiff"}
+var pure = []string{"internal/run", "internal/answer", "internal/gate", "internal/verdict", "internal/prompt", "internal/patch/udiff", "internal/dispatch"}
 
 var touching = []string{"os", "os/exec", "net", "net/http", "io/ioutil", "syscall"}
 

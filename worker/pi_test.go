@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
+	"github.com/ratchet-dev/ratchet/internal/citizen"
+	"github.com/ratchet-dev/ratchet/internal/controlsocket"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/need"
+	"github.com/ratchet-dev/ratchet/workflows"
+)
+
+const piModels = `{"providers":{"fake":{"baseUrl":"%s/v1","api":"openai-completions","apiKey":"dummy","models":[
+{"id":"fake-model","contextWindow":200000,"maxTokens":8000,"cost":{"input":3,"output":15,"cacheRead":0,"cacheWrite":0}}]}}}`
+
+// TestRealPiIsResumedAndReached has a saved session of the real pi take a turn
+// that a dispatch owns. While it works it is a live citizen that takes a send;
+// when its worker is killed, the outcome is unknown, nothing of it is left, and
+// the next dispatch finds it dormant and resumes it.
+func TestRealPiIsResumedAndReached(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs the embedded engine: not with -short")
+	}
+	pi := need.Env(t, "NODE_BIN") + " " + need.Env(t, "PI_JS")
+	s, model := newSite(t), fakemodel.Start(t)
+	home, err := os.MkdirTemp("", "pi") // short: a socket's path is bounded
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	env := []string{"HOME=" + home, activities.PiVariable + "=" + pi, "PI_OFFLINE=1", "PI_TELEMETRY=0", "PI_SKIP_VERSION_CHECK=1"}
+	dirs, err := citizen.FindDirs(func(name string) (string, bool) { return home, name == "HOME" })
+	if err == nil {
+		err = os.MkdirAll(dirs.Agent, 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dirs.Agent, "models.json"), fmt.Sprintf(piModels, model.URL))
+	writeFile(t, filepath.Join(dirs.Agent, "settings.json"), `{"defaultProvider":"fake","defaultModel":"fake-model"}`)
+	record, err := (&citizen.Store{Dir: dirs.Sessions}).Create(t.Context(), citizen.Birth{Backend: dispatch.Pi, CWD: s.repo})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := record.GardenID
+	s.saveSession(pi, id, env)
+
+	send := func(intent dispatch.Intent, message string) (dispatch.Result, error) {
+		return s.post(t.Context(), activities.Letter{ID: uuid.NewString(), Request: dispatch.Request{
+			Target: id, Intent: intent, Message: message,
+		}, Sender: dispatch.Sender{SessionID: "test", AgentID: "test", CWD: s.repo, Timestamp: "2026-01-02T03:04:05Z"}})
+	}
+	w := s.spawn(env...)
+
+	res, err := send(dispatch.OwnedOutcome, "[[say:at your service]]")
+	if err != nil || res.Outcome == nil || res.Outcome.Kind != dispatch.Completed || res.Outcome.Answer != "at your service" {
+		t.Fatalf("owned: %+v %+v, %v", res.Receipt, res.Outcome, err)
+	}
+
+	owned := make(chan dispatch.Result, 1)
+	go func() {
+		res, err := send(dispatch.OwnedOutcome, "[[hang:1]][[say:never]]")
+		if err != nil {
+			t.Error(err)
+		}
+		owned <- res
+	}()
+	socket := dirs.Socket(id)
+	await(t, "the session", time.Minute, func() bool {
+		return controlsocket.Look(t.Context(), socket).Liveness == dispatch.Alive && heardOf(model, "never")
+	})
+	if res, err := send(dispatch.FireAndForget, "by the way"); err != nil || res.Outcome == nil || res.Outcome.Kind != dispatch.Sent || res.Outcome.DeliveredAs != dispatch.Followed {
+		t.Errorf("to the live session: %+v %+v, %v", res.Receipt, res.Outcome, err)
+	}
+	w.kill()
+	await(t, "the end of the session", 20*time.Second, func() bool { return len(s.processes(home)) == 0 })
+	s.spawn(env...)
+	if res := <-owned; res.Outcome == nil || res.Outcome.Kind != dispatch.Unknown || res.Outcome.RetrySafe() {
+		t.Errorf("after the kill: %+v %+v", res.Receipt, res.Outcome)
+	}
+	res, err = send(dispatch.OwnedOutcome, "[[say:here again]]")
+	if err != nil || res.Outcome == nil || res.Outcome.Kind != dispatch.Completed || res.Outcome.Answer != "here again" {
+		t.Errorf("after the crash: %+v %+v %s, %v", res.Receipt, res.Outcome, res.Diagnostic, err)
+	}
+}
+
+// post gives a letter to the workflow of its target. One that was just ending
+// is followed by another.
+func (s *site) post(ctx context.Context, l activities.Letter) (res dispatch.Result, err error) {
+	for range 50 {
+		start := s.client.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
+			ID: workflows.DispatchWorkflowID(l.Request.Target), TaskQueue: s.queue,
+			WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		}, workflows.Dispatch, workflows.DispatchInput{Target: l.Request.Target})
+		var h client.WorkflowUpdateHandle
+		h, err = s.client.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
+			StartWorkflowOperation: start,
+			UpdateOptions: client.UpdateWorkflowOptions{
+				UpdateID: l.ID, UpdateName: workflows.DispatchMessage, Args: []any{l}, WaitForStage: client.WorkflowUpdateStageAccepted,
+			},
+		})
+		if err == nil {
+			err = h.Get(ctx, &res)
+		}
+		if _, gone := errors.AsType[*serviceerror.NotFound](err); !gone {
+			return res, err
+		}
+		time.Sleep(100 * time.Millisecond) // the pace of trying again
+	}
+	return res, err
+}
+
+// saveSession has pi itself make a session with the garden id.
+func (s *site) saveSession(pi string, id dispatch.GardenID, env []string) {
+	s.t.Helper()
+	argv := append(strings.Fields(pi), "--mode", "json", "-p", "--offline", "--session-id", string(id), "[[say:hello]]")
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env = s.repo, append(os.Environ(), env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		s.t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+func heardOf(model *fakemodel.Server, text string) bool {
+	for _, q := range model.Requests() {
+		if strings.Contains(q.Text(), text) {
+			return true
+		}
+	}
+	return false
+}
