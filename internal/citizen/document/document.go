@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 )
@@ -151,5 +152,18 @@ func marshal(v any, indent string) ([]byte, error) {
 	if err := enc.Encode(v); err != nil {
 		return nil, err
 	}
-	return b.Bytes(), nil
+	return separators.ReplaceAllFunc(b.Bytes(), func(escape []byte) []byte {
+		switch string(escape) {
+		case `\u2028`:
+			return []byte("\u2028")
+		case `\u2029`:
+			return []byte("\u2029")
+		}
+		return escape
+	}), nil
 }
+
+// separators finds the two characters that encoding/json escapes and the other
+// programs do not. It goes over escaped backslashes, so that what follows one is
+// left alone.
+var separators = regexp.MustCompile(`\\(?:\\|u202[89])`)

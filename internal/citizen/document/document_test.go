@@ -78,6 +78,10 @@ func TestForm(t *testing.T) {
 	if want := "{\"a\":\"<&>\",\"b\":null}\n"; err != nil || string(b) != want {
 		t.Errorf("%q, %v; want %q", b, err, want)
 	}
+	b, err = document.Line("\u2028 \\u2028 \\\u2029 \x01\x7f\b\f\r\n\t\"é")
+	if want := "\"\u2028 \\\\u2028 \\\\\u2029 \\u0001\x7f\\b\\f\\r\\n\\t\\\"é\"\n"; err != nil || string(b) != want {
+		t.Errorf("%q, %v; want %q", b, err, want)
+	}
 	at := time.Date(2026, 6, 12, 9, 30, 0, 1_999_999, time.FixedZone("KST", 9*3600))
 	if got := document.Stamp(at); got != "2026-06-12T00:30:00.001Z" {
 		t.Error(got)

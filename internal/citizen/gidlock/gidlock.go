@@ -85,7 +85,8 @@ func (l Locks) Path(id dispatch.GardenID) (string, error) {
 // wait for a holder. A second call with the same claim has it again, whichever
 // of our processes made the first one and whether that one still runs: the lock
 // then names the process of the second. So a claim belongs to one dispatch, and
-// nothing else may use it.
+// nothing else may use it. The claim too meets a *Conflict while another program
+// is reclaiming the lock of its dead process, which is then lost or free again.
 func (l Locks) Acquire(ctx context.Context, id dispatch.GardenID, claim string) (Lock, error) {
 	s, leave, err := l.enter(ctx, id, claim)
 	if err != nil {

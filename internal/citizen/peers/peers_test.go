@@ -193,6 +193,14 @@ func TestADirectoryThatCannotBeRead(t *testing.T) {
 	}
 }
 
+func TestADiagnosticIsShort(t *testing.T) {
+	r := newRegistry(t)
+	r.file(filepath.Join(r.Sessions, string(id(1))+".meta.json"), `{"schemaVersion": 2, "`+strings.Repeat("é", 10_000)+`": 1}`)
+	if l := r.scan(controlsocket.Look); len(l.Diagnostics) != 1 || len(l.Diagnostics[0].Message) > 500 {
+		t.Errorf("%+v", l.Diagnostics)
+	}
+}
+
 func TestEachAddressIsLookedAtOnce(t *testing.T) {
 	r := newRegistry(t)
 	for n := range 100 {

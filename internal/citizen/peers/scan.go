@@ -32,7 +32,7 @@ func Scan(ctx context.Context, d citizen.Dirs, look Look) (Listing, error) {
 	}
 	s := scan{dirs: d, look: look, found: make(map[dispatch.GardenID]entry), diagnostics: []Diagnostic{}}
 	for _, b := range bad {
-		s.note(Diagnostic{Kind: RecordReadError, Filename: b.Name, Message: b.Err.Error()})
+		s.note(Diagnostic{Kind: RecordReadError, Filename: b.Name, Message: head(b.Err.Error())})
 	}
 	s.readDir()
 	records = s.quarantine(records)
@@ -49,6 +49,15 @@ func Scan(ctx context.Context, d citizen.Dirs, look Look) (Listing, error) {
 	l.Sessions = sessions(d, l)
 	l.Count = len(l.Sessions)
 	return l, nil
+}
+
+// head keeps a message short that quotes what somebody else has written.
+func head(s string) string {
+	const most = 400
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + " ..."
 }
 
 // entry is what the directory of sockets has under a garden id.
