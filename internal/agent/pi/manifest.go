@@ -111,9 +111,14 @@ func (a *adapter) version(ctx context.Context, argv []string) (string, error) {
 }
 
 // models are those that pi has credentials for. The session that tells them
-// leaves nothing behind.
+// leaves nothing behind. Anybody may write in its directory, which is no
+// project to trust.
 func (a *adapter) models(ctx context.Context) ([]agent.Model, error) {
-	s, err := a.start(ctx, agent.Options{Dir: os.TempDir(), Sandbox: agent.ReadOnly}, "--no-session")
+	c := a.Config
+	if c.Trust == TrustProject {
+		c.Trust = TrustUser
+	}
+	s, err := (&adapter{Config: c}).start(ctx, agent.Options{Dir: os.TempDir(), Sandbox: agent.ReadOnly}, "--no-session")
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +57,15 @@ func TestAManifestThatIsNotWhole(t *testing.T) {
 				t.Errorf("got %+v", m)
 			}
 		})
+	}
+}
+
+func TestAManifestTrustsNoProject(t *testing.T) {
+	f := newFake(t, script{Version: "1"})
+	c := f.config()
+	c.Trust = pi.TrustProject
+	if m := pi.New(c).Manifest(t.Context()); m.Status != agent.Supported || slices.Contains(f.list(t, "argv"), "--approve") {
+		t.Errorf("got %+v with %q", m, f.list(t, "argv"))
 	}
 }
 

@@ -28,7 +28,7 @@ import (
 // it loads.
 type Config struct {
 	// Argv is the program and its leading arguments: a script after its
-	// interpreter, for one. A program without a slash is looked for on the PATH of
+	// interpreter, or flags of the user's extensions. A program without a slash is looked for on the PATH of
 	// Environ; empty means pi.
 	Argv []string
 	// Environ is our own environment, NAME=value. Of it pi sees a small part

@@ -6,7 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
@@ -192,6 +194,29 @@ func TestAnInterruptRightAfterASend(t *testing.T) {
 	if turn, _ := l.Turn("[[say:done]]"); turn.Text != "done" {
 		t.Errorf("the turn was %+v", turn)
 	}
+}
+
+// TestAnInterruptedCommand ends with what it has started.
+func TestAnInterruptedCommand(t *testing.T) {
+	dir := t.TempDir()
+	s, l, _ := realSession(t, pi.TrustNobody, agent.Options{Dir: dir, Sandbox: agent.FullAccess}, nil)
+	l.Send(fakemodel.Tool("bash", map[string]string{"command": "sleep 1000 & echo $! > started; mv started pid; wait"}))
+	l.Poll("command", func() bool { return exists(filepath.Join(dir, "pid")) })
+	text, err := os.ReadFile(filepath.Join(dir, "pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Interrupt(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if turn := agenttest.Next[agent.Turn](l); turn.Status != agent.Interrupted {
+		t.Errorf("the turn was %+v", turn)
+	}
+	l.Poll("end of the command", func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) })
 }
 
 func TestTheRealErrors(t *testing.T) {

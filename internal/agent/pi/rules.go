@@ -112,7 +112,7 @@ func below(path, root string) bool {
 	return root != "" && err == nil && filepath.IsLocal(rel)
 }
 
-// hidden says whether a path goes through a hidden file of all roots that it is
+// hidden says whether a path goes by a hidden name, from every root that it is
 // in.
 func hidden(path string, roots []string) bool {
 	for _, root := range roots {

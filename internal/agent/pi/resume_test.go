@@ -1,0 +1,80 @@
+package pi_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+)
+
+const gid = "20261121T164402-0a1b2c"
+
+// stateOf is what a session is found to be; FILE stands for its file.
+func stateOf(id, file string, messages string) string {
+	return `{"sessionId":"` + id + `","sessionFile":"` + file + `","messageCount":` + messages + `,"model":{"id":"m","provider":"p","contextWindow":1000}}`
+}
+
+func TestAResume(t *testing.T) {
+	tests := map[string]struct {
+		state string
+		saved string // the session's file; empty for none
+		o     agent.Options
+		want  string // in the error; empty for none
+	}{
+		"a session that is there":    {stateOf(gid, "FILE", "2"), header, agent.Options{}, ""},
+		"one that pi has just made":  {stateOf(gid, "FILE", "0"), "", agent.Options{}, agent.ErrNoSession.Error()},
+		"one of another id":          {stateOf("x", "FILE", "2"), header, agent.Options{}, agent.ErrNoSession.Error()},
+		"one that pi says little of": {`{"model":{"id":"m","provider":"p"}}`, "", agent.Options{}, ""},
+		"one without a login":        {strings.Replace(stateOf(gid, "FILE", "2"), `"p"`, `"unknown"`, 1), header, agent.Options{}, "AUTH"},
+		"a model that is kept":       {stateOf(gid, "FILE", "2"), header + changed("a", "", "p/m"), agent.Options{}, ""},
+		"a model that is lost":       {stateOf(gid, "FILE", "2"), header + changed("a", "", "p/old"), agent.Options{}, "p/old is not available"},
+		"a model that was chosen":    {stateOf(gid, "FILE", "2"), header + changed("a", "", "p/old"), agent.Options{Sticky: agent.Choice{Model: "p/m"}}, ""},
+		"a model that was changed":   {stateOf(gid, "FILE", "2"), header + changed("a", "", "p/old") + changed("b", "a", "p/m"), agent.Options{}, ""},
+		"a model that answered":      {stateOf(gid, "FILE", "2"), header + changed("a", "", "p/m") + answered("b", "a", "p/old"), agent.Options{}, "p/old is not available"},
+		"a branch that was left":     {stateOf(gid, "FILE", "2"), header + changed("a", "", "p/m") + changed("b", "a", "p/old") + label("c", "a"), agent.Options{}, ""},
+		"a line that is cut off":     {stateOf(gid, "FILE", "2"), header + changed("a", "", "p/m") + `{"type":"mod`, agent.Options{}, ""},
+		"a last line without an end": {stateOf(gid, "FILE", "2"), header + strings.TrimSpace(changed("a", "", "p/old")), agent.Options{}, "p/old is not available"},
+		"a state that is none":       {`[]`, header, agent.Options{}, "cannot be read"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "s.jsonl")
+			if tt.saved != "" {
+				put(t, file, tt.saved)
+			}
+			f := newFake(t, script{State: strings.Replace(tt.state, "FILE", file, 1)})
+			tt.o.Resume = gid
+			s, err := f.adapter().Start(t.Context(), f.options(tt.o))
+			if tt.want != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Stop(t.Context())
+			if e, _ := until[agent.Started](t, s); e != (agent.Started{SessionID: gid, Resumed: true}) || s.ID() != gid {
+				t.Errorf("%+v, the id is %q", e, s.ID())
+			}
+		})
+	}
+}
+
+const header = `{"type":"session","version":3,"id":"` + gid + `","cwd":"/w"}` + "\n"
+
+func changed(id, parent, model string) string {
+	provider, name, _ := strings.Cut(model, "/")
+	return `{"type":"model_change","id":"` + id + `","parentId":"` + parent + `","provider":"` + provider + `","modelId":"` + name + `"}` + "\n"
+}
+
+func answered(id, parent, model string) string {
+	provider, name, _ := strings.Cut(model, "/")
+	return `{"type":"message","id":"` + id + `","parentId":"` + parent + `","message":{"role":"assistant","content":[],"provider":"` + provider + `","model":"` + name + `"}}` + "\n"
+}
+
+func label(id, parent string) string {
+	return `{"type":"label","id":"` + id + `","parentId":"` + parent + `"}` + "\n"
+}
