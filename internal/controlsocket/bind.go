@@ -59,12 +59,10 @@ func listen(path string) (*net.UnixListener, fs.FileInfo, error) {
 	}
 	// Close of the listener would remove whatever has the name by then.
 	l.SetUnlinkOnClose(false)
-	if err := os.Chmod(path, 0o600); err != nil {
+	err = os.Chmod(path, 0o600)
+	own, lost := os.Lstat(path)
+	if err := errors.Join(err, lost); err != nil {
 		return nil, nil, errors.Join(err, l.Close(), os.Remove(path))
-	}
-	own, err := os.Lstat(path)
-	if err != nil {
-		return nil, nil, errors.Join(err, l.Close())
 	}
 	return l, own, nil
 }

@@ -1,6 +1,7 @@
 package controlsocket_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -146,19 +148,26 @@ func TestOneOfManyServersGetsTheAddress(t *testing.T) {
 }
 
 func TestCloseTakesThePathAway(t *testing.T) {
-	path, s := serve(t, &session{})
+	path := controlsocket.Path(folder(t), gid)
+	s, err := controlsocket.ServeWith(t.Context(), path, &session{}, time.Hour)
+	must(t, err)
 	conn := connect(t, path)
+	_, err = conn.Write([]byte("x\n"))
+	must(t, err)
+	served := bufio.NewReader(conn)
+	_, err = served.ReadString('\n')
+	must(t, err)
 	must(t, s.Close())
 	if exists(path) {
 		t.Error("the path is still there")
 	}
-	if _, err := conn.Read(make([]byte, 1)); err == nil {
+	if _, err := served.ReadByte(); err == nil {
 		t.Error("the connection is still open")
 	}
 	must(t, s.Close())
-	if _, err := controlsocket.Listen(t.Context(), path, &session{}); err != nil {
-		t.Errorf("the next server: %v", err)
-	}
+	next, err := controlsocket.Listen(t.Context(), path, &session{})
+	must(t, err)
+	must(t, next.Close())
 }
 
 func TestCloseLeavesWhatIsNotItsOwn(t *testing.T) {
@@ -189,8 +198,8 @@ func TestCloseLeavesWhatIsNotItsOwn(t *testing.T) {
 }
 
 func TestCloseLetsACommandAnswer(t *testing.T) {
-	begun := make(chan struct{})
-	path, s := serve(t, &session{hold: func(ctx context.Context) { close(begun); <-ctx.Done() }})
+	begun, ended := make(chan struct{}), false
+	path, s := serve(t, &session{hold: func(ctx context.Context) { close(begun); <-ctx.Done(); ended = true }})
 	sent := make(chan error, 1)
 	go func() {
 		_, err := controlsocket.Client{Path: path}.Send(context.Background(), controlsocket.Message{Text: "hi"})
@@ -198,6 +207,9 @@ func TestCloseLetsACommandAnswer(t *testing.T) {
 	}()
 	<-begun
 	must(t, s.Close())
+	if !ended { // no lock: Close returns after the command
+		t.Error("the command is still under way")
+	}
 	must(t, <-sent)
 }
 

@@ -55,6 +55,7 @@ func TestClientSend(t *testing.T) {
 		`{"type":"response","command":"send","success":"yes"}` + "\n" +
 		`{"type":"response","command":"send","success":false,"error":"not yours","id":"another"}` + "\n" +
 		`{"type":"response","command":"send","success":false,"error":"not yours","id":7}` + "\n"
+	event := `{"type":"event","text":"` + strings.Repeat("x", 50_000) + `"}` + "\n"
 	for name, tt := range map[string]struct {
 		script  func(*bufio.Reader, net.Conn)
 		want    dispatch.Delivery
@@ -81,7 +82,7 @@ func TestClientSend(t *testing.T) {
 		"an answer to another command":    {script: says(strings.Replace(ok, `"send"`, `"abort"`, 1)), lost: "the peer closed before it answered"},
 		"an answer with another id":       {script: says(strings.Replace(ok, "}}", `},"id":"x"}`, 1)), lost: "the peer closed before it answered"},
 		"noise without end":               {script: says(strings.Repeat("x", controlsocket.MaxHeard+1)), lost: "no answer in 4194304 bytes"},
-		"noise without end, of all lines": {script: says(strings.Repeat(noise, controlsocket.MaxHeard/len(noise)+1) + ok), lost: "no answer in 4194304 bytes"},
+		"noise without end, of all lines": {script: says(strings.Repeat(event, controlsocket.MaxHeard/len(event)+1) + ok), lost: "no answer in 4194304 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := controlsocket.Path(folder(t), gid)
