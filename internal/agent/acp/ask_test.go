@@ -3,7 +3,9 @@ package acp_test
 import (
 	"encoding/json"
 	"errors"
+	"os"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
@@ -143,19 +145,26 @@ func TestARequestThatTheAgentTakesBack(t *testing.T) {
 	}
 }
 
-func TestARequestOutsideOfATurn(t *testing.T) {
-	_, l := newBench(t, "plain").start()
-	l.Turn(script(ends("end_turn"), ask(asked["opencode"])))
-	raw := agenttest.Next[agent.Raw](l) // the player says what it heard
-	if string(raw.Frame) == "" || len(agenttest.All[agent.Permission](l.Events())) > 0 {
-		t.Errorf("%s:%s", raw.Frame, l)
+func TestARequestOutsideOfATurnIsCancelled(t *testing.T) {
+	b := newBench(t, "opencode")
+	b.options.Resume = "s1"
+	b.set(storyVariable, script(rawAsk))
+	_, l := b.start()
+	l.Poll("answer", func() bool {
+		log, err := os.ReadFile(b.log)
+		return err == nil && strings.Contains(string(log), `"id":"other","result":{"outcome":{"outcome":"cancelled"}}`)
+	})
+	if all := agenttest.All[agent.Permission](l.Events()); len(all) > 0 {
+		t.Errorf("asked: %+v", all)
 	}
 }
 
+// rawAsk is a request that the player does not wait for.
+var rawAsk = step{Raw: `{"jsonrpc":"2.0","id":"other","method":"session/request_permission","params":` + asked["opencode"] + `}`}
+
 func TestTwoRequestsUnderOneID(t *testing.T) {
 	s, l := newBench(t, "plain").start()
-	raw := `{"jsonrpc":"2.0","id":"other","method":"session/request_permission","params":` + asked["opencode"] + `}`
-	l.Send(script(step{Raw: raw}, ask(asked["opencode"])))
+	l.Send(script(rawAsk, ask(asked["opencode"])))
 	first, second := agenttest.Next[agent.Permission](l), agenttest.Next[agent.Permission](l)
 	if first.CallID == second.CallID {
 		t.Fatalf("both are %s", first.CallID)

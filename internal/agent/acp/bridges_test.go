@@ -48,7 +48,7 @@ func TestTheBridgeToClaudeCode(t *testing.T) {
 // TestGemini is run with GEMINI_JS, the bundle/gemini.js of @google/gemini-cli.
 func TestGemini(t *testing.T) {
 	argv, path := node(t, "GEMINI_JS", "--acp", "-m", "gemini-2.5-flash")
-	runReal(t, agenttest.Subject{
+	runSuite(t, agenttest.Subject{
 		New: func(t *testing.T, model *fakemodel.Server) (agent.Adapter, agent.Options) {
 			home := t.TempDir()
 			write(t, filepath.Join(home, ".gemini", "settings.json"), object{
@@ -60,7 +60,7 @@ func TestGemini(t *testing.T) {
 			return acp.New(acp.Config{
 				Argv: argv, Allow: []string{"GOOGLE_GEMINI_BASE_URL", "GEMINI_CLI_NO_RELAUNCH", "GEMINI_CLI_TRUST_WORKSPACE"},
 				Environ: []string{
-					path, "HOME=" + home, "GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL=" + speakGemini(t, model.Model),
+					path, "HOME=" + home, "TMPDIR=" + t.TempDir(), "GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL=" + speakGemini(t, model.Model),
 					"GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_CLI_TRUST_WORKSPACE=true",
 				},
 			}), agent.Options{Dir: t.TempDir(), Sandbox: agent.WorkspaceWrite}

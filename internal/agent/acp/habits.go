@@ -33,7 +33,8 @@ var agents = map[string]habits{
 	"OpenCode": {cost: true, context: true},
 	"@agentclientprotocol/claude-agent-acp": {
 		forSession: true, cost: true, context: true,
-		// The settings of the repository could allow tools.
+		// The settings of a repository could allow tools, and run hooks. Its
+		// CLAUDE.md goes with them.
 		meta: map[string]any{"claudeCode": map[string]any{"options": map[string]any{"settingSources": []string{"user"}}}},
 		// In its mode plan a model decides on commands.
 		modes: map[agent.Sandbox]string{agent.ReadOnly: "default", agent.WorkspaceWrite: "default"},

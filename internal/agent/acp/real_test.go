@@ -34,8 +34,8 @@ func write(t *testing.T, path string, content any) {
 	}
 }
 
-// runReal runs the suite against a real agent, and what only holds of one: the
-// repository that it works in has no say in what it may do.
+// runReal runs the suite against a real agent, and shows that the repository
+// that it works in has no say in what it may do.
 func runReal(t *testing.T, subject agenttest.Subject) {
 	runSuite(t, subject)
 	t.Run("the settings of the repository allow nothing", func(t *testing.T) {

@@ -55,8 +55,7 @@ func TestWhatEndsASession(t *testing.T) {
 func TestTheEndWithdrawsWhatWasAsked(t *testing.T) {
 	code := 0
 	s, l := newBench(t, "plain").start()
-	raw := `{"jsonrpc":"2.0","id":"other","method":"session/request_permission","params":` + asked["opencode"] + `}`
-	l.Send(script(step{Raw: raw}, ask(asked["claude"]), step{Exit: &code}))
+	l.Send(script(rawAsk, ask(asked["claude"]), step{Exit: &code}))
 	agenttest.Next[agent.Permission](l)
 	p := agenttest.Next[agent.Permission](l)
 	if err := s.Decide(t.Context(), agent.Decision{CallID: p.CallID, Verdict: agent.Deny}); err != nil {

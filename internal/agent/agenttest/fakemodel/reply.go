@@ -120,7 +120,7 @@ func (s *state) take(m Message) {
 // interrupted is how the results begin of calls whose outcome is not known, or
 // that an interrupt kept from being made, which Claude Code calls rejected too
 // (facts: claude-code, section 8, codex-app-server, section 8).
-var interrupted = regexp.MustCompile(`^(Wall time: .*\s)?(?i:\W*(tool )?(call |execution |use )?(was )?(interrupted|aborted|cancelled)\b)|` +
+var interrupted = regexp.MustCompile(`^(Wall time: .*\s)?(?i:\W*(tool )?(call |execution |use |operation )?(was )?(interrupted|aborted|cancelled)\b)|` +
 	`^The user doesn't want to .* STOP what you are doing and wait|` +
 	`^Tool permission request failed: .*stream closed before response received`)
 
