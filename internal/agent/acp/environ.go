@@ -3,10 +3,9 @@ package acp
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/proc"
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
 // base are the variables that every agent sees: what any program needs, the way
@@ -38,25 +37,10 @@ const (
 
 // environ is the environment of the agent; what the options add wins.
 func (a *adapter) environ(o agent.Options) []string {
-	names := slices.Concat(base, a.Allow)
-	ours, theirs := map[string]string{}, maps.Clone(switches)
+	extra := maps.Clone(switches)
 	if o.Sandbox != agent.FullAccess {
-		theirs[asking] = whatToAskAbout
+		extra[asking] = whatToAskAbout
 	}
-	for _, entry := range a.Environ {
-		name, value, _ := strings.Cut(entry, "=")
-		ours[name] = value
-		if slices.ContainsFunc(families, func(f string) bool { return strings.HasPrefix(name, f) }) {
-			names = append(names, name)
-		}
-	}
-	for _, entry := range o.Env {
-		name, value, _ := strings.Cut(entry, "=")
-		theirs[name] = value
-	}
-	lookup := func(name string) (string, bool) {
-		value, ok := ours[name]
-		return value, ok
-	}
-	return proc.Environ(lookup, names, theirs)
+	maps.Copy(extra, child.Values(o.Env))
+	return child.Environ(child.Values(a.Environ), slices.Concat(base, a.Allow), families, extra)
 }

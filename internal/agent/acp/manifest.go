@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
 // introduction is an agent's greeting, or the wait for it.
@@ -103,34 +104,7 @@ func (a *adapter) find() (string, error) {
 	if len(a.Argv) == 0 || a.Argv[0] == "" {
 		return "", errors.New("no program is configured")
 	}
-	program := a.Argv[0]
-	if strings.Contains(program, "/") {
-		return program, executable(program)
-	}
-	var path string
-	for _, entry := range a.environ(agent.Options{}) {
-		if value, ok := strings.CutPrefix(entry, "PATH="); ok {
-			path = value
-		}
-	}
-	places := filepath.SplitList(path)
-	for _, place := range places {
-		if file := filepath.Join(place, program); filepath.IsAbs(place) && executable(file) == nil {
-			return file, nil
-		}
-	}
-	return "", fmt.Errorf("no program %s in %s", program, strings.Join(places, ", "))
-}
-
-func executable(path string) error {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return err
-	case info.IsDir() || info.Mode()&0o111 == 0:
-		return fmt.Errorf("%s is not an executable program", path)
-	}
-	return nil
+	return child.Find(a.Argv[0], child.Values(a.environ(agent.Options{}))["PATH"])
 }
 
 // fingerprint changes when the program does, or a file that it is given to run.

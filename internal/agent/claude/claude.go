@@ -10,9 +10,9 @@ package claude
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/google/uuid"
 
@@ -36,13 +36,12 @@ type Config struct {
 type adapter struct {
 	Config
 
-	mu   sync.Mutex
-	seen map[stamp]agent.Manifest
+	manifests child.Manifests
 }
 
 // New makes the adapter. It starts nothing.
 func New(c Config) agent.Adapter {
-	return &adapter{Config: c, seen: map[stamp]agent.Manifest{}}
+	return &adapter{Config: c}
 }
 
 func (*adapter) Kind() agent.Kind { return agent.Claude }
@@ -63,7 +62,7 @@ func (a *adapter) start(ctx context.Context, o agent.Options) (*session, greetin
 	}
 	binary, err := a.find()
 	if err != nil {
-		return nil, greeting{}, err
+		return nil, greeting{}, fmt.Errorf("%w: %w", agent.ErrUnavailable, err)
 	}
 	if err := refuse(o); err != nil {
 		return nil, greeting{}, err

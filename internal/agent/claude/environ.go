@@ -1,13 +1,13 @@
 package claude
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/proc"
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
 // passed are the variables of ours that the client sees: what a program needs,
@@ -46,34 +46,20 @@ const maxOutputVariable = "CLAUDE_CODE_MAX_OUTPUT_TOKENS"
 
 // environ is the whole environment of the client.
 func (a *adapter) environ(o agent.Options) []string {
-	ours := valuesOf(a.Environ)
-	names := slices.Concat(passed, a.Allow)
-	for name := range ours {
-		if slices.ContainsFunc(passedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
-			names = append(names, name)
-		}
-	}
+	ours := child.Values(a.Environ)
 	extra := maps.Clone(switches)
 	if o.MaxOutputTokens > 0 {
 		extra[maxOutputVariable] = strconv.Itoa(o.MaxOutputTokens)
 	}
-	maps.Copy(extra, valuesOf(o.Env))
+	maps.Copy(extra, child.Values(o.Env))
 	for _, name := range stripped {
 		delete(ours, name)
 		delete(extra, name)
 	}
-	lookup := func(name string) (string, bool) {
-		value, ok := ours[name]
-		return value, ok
-	}
-	return proc.Environ(lookup, names, extra)
+	return child.Environ(ours, slices.Concat(passed, a.Allow), passedPrefixes, extra)
 }
 
-func valuesOf(environ []string) map[string]string {
-	values := map[string]string{}
-	for _, entry := range environ {
-		name, value, _ := strings.Cut(entry, "=")
-		values[name] = value
-	}
-	return values
+// find is the absolute path of the client's program.
+func (a *adapter) find() (string, error) {
+	return child.Find(cmp.Or(a.Binary, "claude"), child.Values(a.Environ)["PATH"])
 }

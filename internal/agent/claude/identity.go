@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
 // identity is by what the session can be resumed. A client may name another id
@@ -63,10 +64,10 @@ func (i *identity) adopt(id string) *agent.Started {
 type projects string
 
 func projectsOf(env []string) projects {
-	if dir := valueOf(env, "CLAUDE_CONFIG_DIR"); dir != "" {
+	if dir := child.Values(env)["CLAUDE_CONFIG_DIR"]; dir != "" {
 		return projects(filepath.Join(dir, "projects"))
 	}
-	return projects(filepath.Join(valueOf(env, "HOME"), ".claude", "projects"))
+	return projects(filepath.Join(child.Values(env)["HOME"], ".claude", "projects"))
 }
 
 // have says whether there is a transcript of that session. It is in a

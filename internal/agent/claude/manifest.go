@@ -2,14 +2,12 @@ package claude
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/proc"
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
 const label = "Claude Code"
@@ -29,56 +27,31 @@ func modeCodes() []string {
 	return codes
 }
 
-// stamp identifies a program as it was.
-type stamp struct {
-	path string
-	at   time.Time
-}
-
 // Manifest asks the client itself, once for each version of its program.
 func (a *adapter) Manifest(ctx context.Context) agent.Manifest {
 	path, err := a.find()
 	if err != nil {
-		return agent.Missing(agent.Claude, label, err.Error())
+		return missing(err.Error())
 	}
-	key := stamp{path: path}
-	if info, err := os.Stat(path); err == nil {
-		key.at = info.ModTime()
-	}
-	a.mu.Lock()
-	m, ok := a.seen[key]
-	a.mu.Unlock()
-	if ok {
-		return m
-	}
-	ctx, cancel := context.WithTimeout(ctx, agent.ManifestTimeout)
-	defer cancel()
-	found := make(chan agent.Manifest, 1)
-	go func() { found <- a.detect(ctx, key) }()
-	select {
-	case m := <-found:
-		return m
-	case <-ctx.Done():
-		return agent.Missing(agent.Claude, label, fmt.Sprintf("%s did not answer in time: %v", path, ctx.Err()))
-	}
+	return a.manifests.Of(ctx, []string{path}, missing, func(ctx context.Context) (agent.Manifest, bool) { return a.detect(ctx, path) })
 }
 
-func (a *adapter) detect(ctx context.Context, key stamp) agent.Manifest {
-	version, err := a.version(ctx, key.path)
+func missing(why string) agent.Manifest { return agent.Missing(agent.Claude, label, why) }
+
+// detect says whether the client told all.
+func (a *adapter) detect(ctx context.Context, path string) (m agent.Manifest, whole bool) {
+	version, err := child.Version(ctx, []string{path}, a.environ(agent.Options{}))
 	if err != nil {
-		return agent.Missing(agent.Claude, label, err.Error())
+		return missing(err.Error()), false
 	}
-	m := manifestOf(key.path, version)
+	m = manifestOf(path, version[0])
 	g, err := a.inquire(ctx)
 	if err != nil {
 		m.Status, m.StatusReason = agent.Degraded, "it tells no models: "+err.Error()
-		return m
+		return m, false
 	}
 	m.Models, m.ModelsSource = g.models(), "runtime"
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.seen[key] = m
-	return m
+	return m, true
 }
 
 func manifestOf(path, version string) agent.Manifest {
@@ -94,24 +67,6 @@ func manifestOf(path, version string) agent.Manifest {
 		m.Status, m.StatusReason = agent.Degraded, rootRefused
 	}
 	return m
-}
-
-// version is the first word of what the program says to --version.
-func (a *adapter) version(ctx context.Context, path string) (string, error) {
-	out := proc.NewHeadTail(256, 0)
-	r, err := proc.Run(ctx, proc.Command{
-		Argv: []string{path, "--version"}, Dir: os.TempDir(), Env: a.environ(agent.Options{}), Stdout: out,
-	})
-	word, _, _ := strings.Cut(strings.TrimSpace(out.String()), " ")
-	switch {
-	case err != nil:
-		return "", err
-	case ctx.Err() != nil:
-		return "", fmt.Errorf("%s --version did not end in time", path)
-	case r.ExitCode != 0 || word == "":
-		return "", fmt.Errorf("%s --version ended with exit code %d and said %.80q", path, r.ExitCode, out.String())
-	}
-	return word, nil
 }
 
 // inquire starts a session that nothing is sent to, for the greeting: that

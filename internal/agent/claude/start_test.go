@@ -155,13 +155,13 @@ func TestNoProgram(t *testing.T) {
 		config claude.Config
 		says   []string
 	}{
-		"nowhere on PATH":   {claude.Config{Environ: []string{"PATH=" + a + ":.:" + b}}, []string{filepath.Join(a, "claude"), filepath.Join(b, "claude")}},
+		"nowhere on PATH":   {claude.Config{Environ: []string{"PATH=" + a + ":.:" + b}}, []string{"no program claude in " + a + ", " + b}},
 		"no such path":      {claude.Config{Binary: filepath.Join(a, "none")}, []string{filepath.Join(a, "none")}},
 		"not executable":    {claude.Config{Binary: text}, []string{text}},
 		"a directory":       {claude.Config{Binary: a}, []string{a}},
-		"without a PATH":    {claude.Config{}, []string{"no claude on PATH"}},
-		"under its name":    {claude.Config{Binary: "cloud", Environ: []string{"PATH=" + a}}, []string{filepath.Join(a, "cloud")}},
-		"the last PATH won": {claude.Config{Environ: []string{"PATH=" + a, "PATH=" + b}}, []string{filepath.Join(b, "claude")}},
+		"without a PATH":    {claude.Config{}, []string{"no program claude: PATH names no"}},
+		"under its name":    {claude.Config{Binary: "cloud", Environ: []string{"PATH=" + a}}, []string{"no program cloud in " + a}},
+		"the last PATH won": {claude.Config{Environ: []string{"PATH=" + a, "PATH=" + b}}, []string{"no program claude in " + b}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

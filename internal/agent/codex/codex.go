@@ -15,7 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
@@ -37,13 +36,12 @@ type Config struct {
 type adapter struct {
 	Config
 
-	mu   sync.Mutex
-	seen map[stamp]agent.Manifest
+	manifests child.Manifests
 }
 
 // New makes the adapter. It starts nothing.
 func New(c Config) agent.Adapter {
-	return &adapter{Config: c, seen: map[stamp]agent.Manifest{}}
+	return &adapter{Config: c}
 }
 
 func (*adapter) Kind() agent.Kind { return agent.Codex }
@@ -62,7 +60,7 @@ func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, er
 	}
 	binary, err := a.find()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", agent.ErrUnavailable, err)
 	}
 	if err := refuse(o); err != nil {
 		return nil, err
@@ -116,10 +114,10 @@ func (a *adapter) open(ctx context.Context, binary string, o agent.Options) (*se
 // temporary files: the sandbox would otherwise have to let tools write where
 // everybody's are. It is empty when the caller names one.
 func (a *adapter) scratch(o agent.Options) (env []string, dir string, err error) {
-	if valueOf(o.Env, "TMPDIR") != "" {
+	if child.Values(o.Env)["TMPDIR"] != "" {
 		return a.environ(o.Env), "", nil
 	}
-	dir, err = os.MkdirTemp(valueOf(a.Environ, "TMPDIR"), "codex-")
+	dir, err = os.MkdirTemp(child.Values(a.Environ)["TMPDIR"], "codex-")
 	if err != nil {
 		return nil, "", err
 	}

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
 // configOf is what counts over the client's configuration file, in the dotted
@@ -23,7 +24,7 @@ func configOf(o agent.Options, env []string) (object, error) {
 	if !o.Network {
 		c["web_search"] = "disabled"
 	}
-	if valueOf(env, keyVariable) != "" {
+	if child.Values(env)[keyVariable] != "" {
 		c["shell_environment_policy.set."+keyVariable] = ""
 	}
 	servers, err := serversOf(o.MCPConfig)

@@ -119,13 +119,13 @@ func TestTheManifestOfNoClient(t *testing.T) {
 		says []string
 	}{
 		"none on PATH": {
-			codex.Config{Environ: []string{"PATH=" + dir + ":relative:/nowhere"}}, []string{filepath.Join(dir, "codex"), "/nowhere/codex"},
+			codex.Config{Environ: []string{"PATH=" + dir + ":relative:/nowhere"}}, []string{"no program codex in " + dir + ", /nowhere"},
 		},
-		"no PATH":                 {codex.Config{}, []string{"no codex on PATH"}},
+		"no PATH":                 {codex.Config{}, []string{"PATH names no"}},
 		"none at the path":        {codex.Config{Binary: filepath.Join(dir, "none")}, []string{filepath.Join(dir, "none")}},
 		"one without a version":   {codex.Config{Binary: silent}, []string{silent, "exit code 3"}},
 		"one of that name":        {codex.Config{Binary: "silent", Environ: []string{"PATH=" + dir}}, []string{silent, "exit code 3"}},
-		"a file that is no codex": {codex.Config{Binary: filepath.Join(dir, "codex")}, []string{"no executable file"}},
+		"a file that is no codex": {codex.Config{Binary: filepath.Join(dir, "codex")}, []string{"not an executable program"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := codex.New(tt.c).Manifest(t.Context())

@@ -74,7 +74,7 @@ func TestStartsThatFail(t *testing.T) {
 		code   provider.Code
 		says   string
 	}{
-		"no program on PATH":            {binary: "ratchet-no-such-program", is: agent.ErrUnavailable, says: "/usr/bin/ratchet-no-such-program, /bin/ratchet-no-such-program"},
+		"no program on PATH":            {binary: "ratchet-no-such-program", is: agent.ErrUnavailable, says: "no program ratchet-no-such-program in /usr/bin, /bin"},
 		"no program at a path":          {binary: filepath.Join(dir, "none"), is: agent.ErrUnavailable, says: filepath.Join(dir, "none")},
 		"a file that is no program":     {binary: filepath.Join(dir, "text"), is: agent.ErrUnavailable},
 		"a program that does not run":   {binary: broken, is: agent.ErrUnavailable, says: broken},

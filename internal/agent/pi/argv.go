@@ -1,13 +1,11 @@
 package pi
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
 // readTools are all that a read-only session has.
@@ -63,27 +61,10 @@ func (a *adapter) program() ([]string, error) {
 	if len(argv) == 0 {
 		argv = []string{"pi"}
 	}
-	name := argv[0]
-	places := []string{name}
-	if !strings.Contains(name, "/") {
-		places = nil
-		for _, dir := range filepath.SplitList(valuesOf(a.Environ)["PATH"]) {
-			if filepath.IsAbs(dir) { // what runs must not depend on where we are
-				places = append(places, filepath.Join(dir, name))
-			}
-		}
+	path, err := child.Find(argv[0], child.Values(a.Environ)["PATH"])
+	if err != nil {
+		return nil, err
 	}
-	for _, place := range places {
-		path, err := filepath.Abs(place)
-		if err == nil && executable(path) {
-			argv[0] = path
-			return argv, nil
-		}
-	}
-	return nil, fmt.Errorf("%w: no program %s: looked for %s", agent.ErrUnavailable, name, strings.Join(places, ", "))
-}
-
-func executable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+	argv[0] = path
+	return argv, nil
 }

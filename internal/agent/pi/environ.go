@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/proc"
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
 // passed are the variables of ours that pi sees, and with it the commands that
@@ -49,28 +49,18 @@ const (
 // environ is the whole environment of pi: the switches keep it from what nobody
 // asked it for, and the entries of o win.
 func (a *adapter) environ(o agent.Options) []string {
-	ours := valuesOf(a.Environ)
+	ours := child.Values(a.Environ)
 	for _, name := range stripped {
 		delete(ours, name)
 	}
-	names := slices.Concat(passed, a.Allow)
-	for name := range ours {
-		if slices.ContainsFunc(passedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
-			names = append(names, name)
-		}
-	}
 	extra := map[string]string{"PI_SKIP_VERSION_CHECK": "1", "PI_TELEMETRY": "0"}
-	theirs := valuesOf(o.Env)
+	theirs := child.Values(o.Env)
 	if a.Trust == TrustNobody {
 		extra["PI_OFFLINE"] = "1" // it would fetch programs and lists of models
 		extra[sessionsVariable] = cmp.Or(ours[sessionsVariable], sessionsOf(o.Dir, ours, theirs))
 	}
 	maps.Copy(extra, theirs)
-	lookup := func(name string) (string, bool) {
-		value, ok := ours[name]
-		return value, ok
-	}
-	return proc.Environ(lookup, names, extra)
+	return child.Environ(ours, slices.Concat(passed, a.Allow), passedPrefixes, extra)
 }
 
 // sessionsOf is where pi keeps the sessions of a working directory. It is
@@ -88,13 +78,4 @@ func sessionsOf(dir string, ours, theirs map[string]string) string {
 	}
 	name := strings.NewReplacer("/", "-", `\`, "-", ":", "-").Replace(strings.TrimPrefix(dir, "/"))
 	return filepath.Join(home, "sessions", "--"+name+"--")
-}
-
-func valuesOf(environ []string) map[string]string {
-	values := map[string]string{}
-	for _, entry := range environ {
-		name, value, _ := strings.Cut(entry, "=")
-		values[name] = value
-	}
-	return values
 }

@@ -14,10 +14,10 @@ package pi
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
-	"sync"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
@@ -57,13 +57,12 @@ const (
 type adapter struct {
 	Config
 
-	mu   sync.Mutex
-	seen map[stamp]agent.Manifest
+	manifests child.Manifests
 }
 
 // New makes the adapter. It starts nothing.
 func New(c Config) agent.Adapter {
-	return &adapter{Config: c, seen: map[stamp]agent.Manifest{}}
+	return &adapter{Config: c}
 }
 
 func (*adapter) Kind() agent.Kind { return agent.Pi }
@@ -87,7 +86,7 @@ func (a *adapter) start(ctx context.Context, o agent.Options, extra ...string) (
 	}
 	argv, err := a.program()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", agent.ErrUnavailable, err)
 	}
 	if err := refuse(a.Trust, o); err != nil {
 		return nil, err

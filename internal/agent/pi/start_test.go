@@ -240,7 +240,7 @@ func TestNoProgram(t *testing.T) {
 		c    pi.Config
 		want string
 	}{
-		"none on PATH":              {pi.Config{Environ: []string{"PATH=" + f.dir + ":relative:" + f.home}}, f.dir + "/pi, " + f.home + "/pi"},
+		"none on PATH":              {pi.Config{Environ: []string{"PATH=" + f.dir + ":relative:" + f.home}}, f.dir + ", " + f.home},
 		"no such file":              {pi.Config{Argv: []string{"/none/pi"}}, "/none/pi"},
 		"a file that is no program": {pi.Config{Argv: []string{text}}, text},
 	} {

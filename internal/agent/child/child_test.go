@@ -1,0 +1,109 @@
+package child_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
+)
+
+func start(t *testing.T, role string) *child.Child {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := child.Start(child.Spec{Argv: []string{self, role}, Dir: t.TempDir(), Grace: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.End)
+	return c
+}
+
+func TestLinesGoBothWays(t *testing.T) {
+	c := start(t, "echo")
+	for _, line := range []string{`{"a":1}`, "with its end\n"} {
+		if err := c.WriteLine([]byte(line)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.ReadLine()
+		if want := strings.TrimSpace(line); err != nil || string(got) != want {
+			t.Errorf("got %q, %v, want %q", got, err, want)
+		}
+	}
+	c.CloseStdin()
+	if got, err := c.ReadLine(); !errors.Is(err, io.EOF) {
+		t.Errorf("got %q, %v after the end", got, err)
+	}
+	if c.Alive() {
+		t.Error("a program without input is alive")
+	}
+}
+
+func TestALongLineWithoutAnEndIsWhole(t *testing.T) {
+	c := start(t, "long")
+	line, err := c.ReadLine()
+	if err != nil || len(line) != 1<<20 {
+		t.Errorf("got %d bytes, %v", len(line), err)
+	}
+}
+
+func TestAnExitThatNobodyAskedForIsTold(t *testing.T) {
+	c := start(t, "fail")
+	<-c.Done()
+	e, ok := c.Exit()
+	if want := (agent.Exit{Code: 3, Stderr: "no way"}); !ok || e != want {
+		t.Errorf("got %+v, %v, want %+v", e, ok, want)
+	}
+	if err := c.WriteLine([]byte("x")); err != nil && !errors.Is(err, agent.ErrGone) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAnEndOfOursIsNoExit(t *testing.T) {
+	c := start(t, "deaf")
+	if _, err := c.ReadLine(); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := c.Exit(); ok || !c.Alive() {
+		t.Error("it has ended before it was ended")
+	}
+	c.End()
+	if e, ok := c.Exit(); ok || e.Signal == "" {
+		t.Errorf("got %+v, %v, want a signal that is not told", e, ok)
+	}
+	if err := syscall.Kill(c.PID(), 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("its process: %v", err)
+	}
+	if err := c.WriteLine([]byte("x")); !errors.Is(err, agent.ErrGone) {
+		t.Errorf("got %v from a program that is gone", err)
+	}
+}
+
+func TestAProgramThatDoesNotReadHoldsNobodyUp(t *testing.T) {
+	c := start(t, "deaf")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err := c.SendLine(ctx, make([]byte, 1<<20)) // more than a pipe holds
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	if c.Alive() {
+		t.Error("half a line was written, and more could follow")
+	}
+}
+
+func TestWhatDoesNotRunIsUnavailable(t *testing.T) {
+	_, err := child.Start(child.Spec{Argv: []string{"/no/such/program"}, Dir: t.TempDir()})
+	if !errors.Is(err, agent.ErrUnavailable) || !strings.Contains(err.Error(), "/no/such/program") {
+		t.Errorf("got %v", err)
+	}
+}

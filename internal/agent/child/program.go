@@ -1,0 +1,96 @@
+package child
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/proc"
+)
+
+// Values are the entries NAME=value of an environment; the last of a name
+// counts.
+func Values(environ []string) map[string]string {
+	values := make(map[string]string, len(environ))
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		values[name] = value
+	}
+	return values
+}
+
+// Environ is the environment of a client: of ours, the variables of those names
+// and those whose names begin like one of the prefixes; what extra has wins.
+func Environ(ours map[string]string, names, prefixes []string, extra map[string]string) []string {
+	names = slices.Clone(names)
+	for name := range ours {
+		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
+			names = append(names, name)
+		}
+	}
+	lookup := func(name string) (string, bool) {
+		value, ok := ours[name]
+		return value, ok
+	}
+	return proc.Environ(lookup, names, extra)
+}
+
+// Find is the absolute path of a program that is named by a path, or by a name
+// that is looked for in the directories of path, a PATH. The error names every
+// place that was looked at.
+func Find(name, path string) (string, error) {
+	if strings.Contains(name, "/") {
+		file, err := filepath.Abs(name)
+		if err != nil {
+			return "", err
+		}
+		return file, executable(file)
+	}
+	var tried []string
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) { // what runs must not depend on where we are
+			continue
+		}
+		if file := filepath.Join(dir, name); executable(file) == nil {
+			return file, nil
+		}
+		tried = append(tried, dir)
+	}
+	if tried == nil {
+		return "", fmt.Errorf("no program %s: PATH names no absolute directory", name)
+	}
+	return "", fmt.Errorf("no program %s in %s", name, strings.Join(tried, ", "))
+}
+
+func executable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
+		return fmt.Errorf("%s is not an executable program", path)
+	}
+	return nil
+}
+
+// Version is what the program answers to --version, in words; there is at least
+// one.
+func Version(ctx context.Context, argv, env []string) ([]string, error) {
+	out := proc.NewHeadTail(256, 0)
+	r, err := proc.Run(ctx, proc.Command{
+		Argv: append(argv[:len(argv):len(argv)], "--version"), Dir: os.TempDir(), Env: env, Stdout: out,
+	})
+	words := strings.Fields(out.String())
+	switch {
+	case err != nil:
+		return nil, err
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("%s --version did not end in time", argv[0])
+	case r.ExitCode != 0 || len(words) == 0:
+		return nil, fmt.Errorf("%s --version ended with exit code %d and said %.80q", argv[0], r.ExitCode, out.String())
+	}
+	return words, nil
+}
