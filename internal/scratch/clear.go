@@ -4,7 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
+
+	"github.com/ratchet-dev/ratchet/internal/git"
 )
 
 // empty makes name an empty directory. A directory that is there stays the one
@@ -36,29 +37,11 @@ func empty(root *os.Root, name string, keep []string) error {
 		if len(keep) > 0 && e.Name() == keep[0] && e.IsDir() {
 			err = empty(dir, e.Name(), keep[1:])
 		} else {
-			err = removeAll(dir, e.Name())
+			err = git.RemoveAll(dir, e.Name())
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// removeAll removes the file or the tree at name, directories that cannot be
-// read or written included, and follows no symbolic link.
-func removeAll(root *os.Root, name string) error {
-	if root.RemoveAll(name) == nil {
-		return nil
-	}
-	err := fs.WalkDir(root.FS(), filepath.ToSlash(name), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			err = root.Chmod(path, 0o700)
-		}
-		return err
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return root.RemoveAll(name)
 }

@@ -80,7 +80,7 @@ func (s *Scratch) clear() error {
 	defer root.Close()
 	failpoint.Hit("scratch.before-clear")
 	for _, name := range []string{madeName, shadowName, stageName} {
-		if err := removeAll(root, name); err != nil {
+		if err := git.RemoveAll(root, name); err != nil {
 			return err
 		}
 	}

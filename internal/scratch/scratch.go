@@ -103,7 +103,7 @@ func (s *Scratch) erase() error {
 	defer root.Close()
 	failpoint.Hit("scratch.before-remove")
 	for _, name := range []string{madeName, treeName, shadowName, stageName, fenceName, lockName} {
-		if err := removeAll(root, name); err != nil {
+		if err := git.RemoveAll(root, name); err != nil {
 			return err
 		}
 		failpoint.Hit("scratch.mid-remove")

@@ -94,7 +94,7 @@ func settle(ctx context.Context, shadow git.Repo, root *os.Root, commit run.Comm
 			return err
 		}
 		for _, path := range found.untracked {
-			if err := removeAll(root, path); err != nil {
+			if err := git.RemoveAll(root, path); err != nil {
 				return err
 			}
 		}
@@ -160,7 +160,7 @@ func plain(root *os.Root, path string) bool {
 // parent that is no directory.
 func unblock(root *os.Root, path string) error {
 	blocker, _ := walk(root, path)
-	return removeAll(root, blocker)
+	return git.RemoveAll(root, blocker)
 }
 
 // walk goes down to path as far as there are directories, and returns where it ended

@@ -189,5 +189,5 @@ func (w *Workspace) enter(ctx context.Context) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(w.spec.Dir), 0o755); err != nil {
 		return nil, err
 	}
-	return lock(ctx, w.spec.Dir+".lock")
+	return git.Lock(ctx, w.spec.Dir+".lock")
 }

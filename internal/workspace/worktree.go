@@ -186,7 +186,7 @@ func (w *Workspace) erase() error {
 		return err
 	}
 	defer parent.Close()
-	if err := removeAll(parent, filepath.Base(w.spec.Dir)); err != nil {
+	if err := git.RemoveAll(parent, filepath.Base(w.spec.Dir)); err != nil {
 		return err
 	}
 	failpoint.Hit("workspace.mid-erase")
@@ -213,22 +213,4 @@ func (w *Workspace) erase() error {
 		}
 	}
 	return nil
-}
-
-// removeAll removes the file or the tree at name, read-only directories
-// included, and follows no symbolic link.
-func removeAll(root *os.Root, name string) error {
-	if root.RemoveAll(name) == nil {
-		return nil
-	}
-	err := fs.WalkDir(root.FS(), filepath.ToSlash(name), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			err = root.Chmod(path, 0o700)
-		}
-		return err
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return root.RemoveAll(name)
 }

@@ -1,4 +1,4 @@
-package workspace
+package git
 
 import (
 	"context"
@@ -9,10 +9,12 @@ import (
 	"time"
 )
 
-// lock excludes every other process, and the git that a killed one left running,
-// from changing the workspace. It waits for them until ctx ends. The returned file goes to every git as
-// git.Repo.Keep: the lock is free when the last holder has ended.
-func lock(ctx context.Context, name string) (*os.File, error) {
+// Lock excludes every other process that locks the file of that name, and the
+// gits that a killed one left running, for as long as the file that it returns
+// is open in one of them: it is to be the Keep of every Repo that works under
+// the lock. Lock waits while ctx lasts. A directory that is not there is an
+// os.ErrNotExist.
+func Lock(ctx context.Context, name string) (*os.File, error) {
 	for {
 		f, err := tryLock(name)
 		if f != nil || err != nil {
@@ -26,7 +28,7 @@ func lock(ctx context.Context, name string) (*os.File, error) {
 	}
 }
 
-// tryLock returns no file when another holds the lock.
+// tryLock returns no file when another holds the lock, or has just removed it.
 func tryLock(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -43,7 +45,8 @@ func tryLock(name string) (*os.File, error) {
 	return nil, fmt.Errorf("lock %s: %w", name, err)
 }
 
-// sameFile says whether name is still the locked file: Remove deletes it.
+// sameFile says whether name is still the locked file: its holder may have
+// removed it.
 func sameFile(f *os.File, name string) bool {
 	a, err1 := f.Stat()
 	b, err2 := os.Lstat(name)

@@ -1,0 +1,26 @@
+package git
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// RemoveAll removes a worktree's file or tree at name, directories that cannot
+// be read or written included, and follows no symbolic link.
+func RemoveAll(root *os.Root, name string) error {
+	if root.RemoveAll(name) == nil {
+		return nil
+	}
+	err := fs.WalkDir(root.FS(), filepath.ToSlash(name), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = root.Chmod(path, 0o700)
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return root.RemoveAll(name)
+}
