@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
@@ -18,6 +19,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/story"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
+	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 )
 
 type dispatchFlags struct {
@@ -105,7 +107,7 @@ func (c *cli) dispatch(ctx context.Context, l activities.Letter) error {
 		return err
 	}
 	defer t.Close()
-	res, err := dispatches.Client{Temporal: t, Queue: c.queue}.Dispatch(ctx, l)
+	res, err := c.post(ctx, t, l)
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(c.err, "\nThe dispatch goes on: the workflow dispatch-%s has it.\n", l.Request.Target)
 		return err
@@ -122,6 +124,14 @@ func (c *cli) dispatch(ctx context.Context, l activities.Letter) error {
 		err = &statusError{run.Failed}
 	}
 	return err
+}
+
+// post refuses where nobody serves dispatches: it would wait for ever.
+func (c *cli) post(ctx context.Context, t client.Client, l activities.Letter) (dispatch.Result, error) {
+	if served, err := c.clientOf(t).Served(ctx); err == nil && !served {
+		return dispatch.Result{}, runs.ErrNoWorker
+	}
+	return dispatches.Client{Temporal: t, Queue: c.queue}.Dispatch(ctx, l)
 }
 
 func (c *cli) printDispatch(res dispatch.Result) {

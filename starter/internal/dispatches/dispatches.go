@@ -76,5 +76,11 @@ func explain(to dispatch.GardenID, err error) error {
 	if err == nil {
 		return nil
 	}
+	if step, ok := errors.AsType[*temporal.ActivityError](err); ok {
+		err = step.Unwrap() // what is around it repeats it
+	}
+	if said, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		err = errors.New(said.Message())
+	}
 	return fmt.Errorf("dispatch to %s: %w", to, err)
 }

@@ -1,0 +1,95 @@
+package tools
+
+import (
+	"context"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// What settles something names it: a decision meant for one thing never meets
+// another that took its place.
+type (
+	approveInput struct {
+		Run        string `json:"run" jsonschema:"id of the run, or the beginning of one"`
+		ApprovalID string `json:"approvalId" jsonschema:"id of the approval, from what is pending"`
+		Reason     string `json:"reason,omitempty" jsonschema:"kept in the record"`
+		Session    bool   `json:"session,omitempty" jsonschema:"of a tool call: allow its like in the agent's session as well"`
+	}
+	rejectInput struct {
+		Run        string `json:"run" jsonschema:"id of the run, or the beginning of one"`
+		ApprovalID string `json:"approvalId" jsonschema:"id of the approval, from what is pending"`
+		Reason     string `json:"reason,omitempty" jsonschema:"what is wrong with it; the agent of the run reads it"`
+		Final      bool   `json:"final,omitempty" jsonschema:"end the run"`
+	}
+	answerInput struct {
+		Run        string `json:"run" jsonschema:"id of the run, or the beginning of one"`
+		QuestionID string `json:"questionId" jsonschema:"id of the question, from what is pending"`
+		Text       string `json:"text" jsonschema:"the answer; of a question about the token budget, the new total"`
+	}
+	settled struct {
+		RunID  run.ID `json:"runId"`
+		ID     string `json:"id"`
+		Result string `json:"result"`
+	}
+)
+
+func (s *server) offerDecisions(m *mcp.Server) {
+	add(m, &mcp.Tool{
+		Name: "ratchet_approve",
+		Description: "Let the pending patch of a run be applied to its branch, or its agent use a tool. Look at what is pending first: " +
+			"the approval holds for exactly that id.",
+		Annotations: settles("Approve", true),
+	}, s.approve)
+	add(m, &mcp.Tool{
+		Name:        "ratchet_reject",
+		Description: "Refuse the pending patch of a run, or the tool that its agent wants to use. The run goes on with the reason; with final it ends.",
+		Annotations: settles("Reject", true),
+	}, s.reject)
+	add(m, &mcp.Tool{
+		Name:        "ratchet_answer",
+		Description: "Answer the question that a run waits with. The phase that asked goes on with the answer.",
+		Annotations: settles("Answer", false),
+	}, s.reply)
+}
+
+// settles are the annotations of a tool whose second call with the same input is
+// refused.
+func settles(title string, destructive bool) *mcp.ToolAnnotations {
+	no := false
+	return &mcp.ToolAnnotations{Title: title, IdempotentHint: true, DestructiveHint: &destructive, OpenWorldHint: &no}
+}
+
+func (s *server) approve(ctx context.Context, req *mcp.CallToolRequest, in approveInput) (*mcp.CallToolResult, settled, error) {
+	id, err := s.Engine.Decide(ctx, in.Run, run.Decision{
+		ApprovalID: in.ApprovalID, Decision: run.Approve, By: s.by(req), Reason: in.Reason, Session: in.Session,
+	})
+	return nil, settled{id, in.ApprovalID, "approved"}, err
+}
+
+func (s *server) reject(ctx context.Context, req *mcp.CallToolRequest, in rejectInput) (*mcp.CallToolResult, settled, error) {
+	id, err := s.Engine.Decide(ctx, in.Run, run.Decision{
+		ApprovalID: in.ApprovalID, Decision: run.Reject, By: s.by(req), Reason: in.Reason, Final: in.Final,
+	})
+	return nil, settled{id, in.ApprovalID, "rejected"}, err
+}
+
+func (s *server) reply(ctx context.Context, req *mcp.CallToolRequest, in answerInput) (*mcp.CallToolResult, settled, error) {
+	id, err := s.Engine.Reply(ctx, in.Run, run.Reply{QuestionID: in.QuestionID, Text: in.Text, By: s.by(req)})
+	return nil, settled{id, in.QuestionID, "answered"}, err
+}
+
+// by is who decides, as the record has it: what is proved of the caller, else
+// what its client calls itself. It shows that no person did.
+func (s *server) by(req *mcp.CallToolRequest) string {
+	name := "an MCP client"
+	if self, err := s.Dirs.Self(s.Caller()); err == nil {
+		name = self.AgentID + " " + self.SessionID
+	} else if c := req.ClientInfo(); c != nil && c.Name != "" {
+		name = c.Name + " by MCP"
+	}
+	const most = 100 // bytes; a run takes a few more
+	return strings.ToValidUTF8(name[:min(len(name), most)], "")
+}

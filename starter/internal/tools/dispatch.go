@@ -1,0 +1,90 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/workflows"
+)
+
+// answered is what entwurf_v2 gives.
+type answered struct {
+	dispatch.Result
+	Hint string `json:"hint,omitempty" jsonschema:"what can be done about a result that is no success"`
+}
+
+// offerDispatch adds the one tool with a decoder of its own, the contract's: it
+// refuses more than a schema can.
+func (s *server) offerDispatch(m *mcp.Server) {
+	yes := true
+	m.AddTool(&mcp.Tool{
+		Name: "entwurf_v2",
+		Description: "Send a message to an agent session that exists, by its garden id, with the outcome that you expect: " +
+			"fire-and-forget ends with the acknowledgement; owned-outcome resumes a session that does not run and waits for the end of its turn, which can take long. " +
+			"A session is never created. The receipt says what was decided, the outcome what came of it; everything but a success is an error with a hint. " +
+			"When the call is cut off, the dispatch goes on.",
+		InputSchema: requestSchema(), OutputSchema: schemaOf[answered](),
+		// A session that is resumed, or whose turn is interrupted, may do anything.
+		Annotations: &mcp.ToolAnnotations{Title: "Send to a session", DestructiveHint: &yes, OpenWorldHint: &yes},
+	}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		res, err := s.dispatch(ctx, req.Params.Arguments)
+		if err != nil {
+			res = &mcp.CallToolResult{}
+			res.SetError(oneLine(err))
+		}
+		return res, nil
+	})
+}
+
+func (s *server) dispatch(ctx context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
+	l := activities.Letter{ID: uuid.NewString()}
+	err := json.Unmarshal([]byte(cmp.Or(string(arguments), "{}")), &l.Request)
+	if err != nil {
+		return nil, err
+	}
+	if l.Sender, err = s.Dirs.Sender(s.Caller()); err != nil {
+		return nil, err
+	}
+	res, err := s.send(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	return answer(res)
+}
+
+// answer is an error unless the result is a success (facts: dispatch, 9).
+func answer(res dispatch.Result) (*mcp.CallToolResult, error) {
+	b, err := json.Marshal(answered{res, res.Hint()})
+	if err != nil {
+		return nil, err
+	}
+	out := text(string(b))
+	out.StructuredContent, out.IsError = json.RawMessage(b), !res.Succeeded()
+	return out, nil
+}
+
+// linger is how long the dispatch of a call that was cut off is held on to: it
+// may be on its way to the engine still.
+const linger = time.Second
+
+// send gives up the waiting alone when ctx ends, never the dispatch.
+func (s *server) send(ctx context.Context, l activities.Letter) (dispatch.Result, error) {
+	held, letGo := context.WithCancel(context.WithoutCancel(ctx))
+	defer letGo()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(linger, letGo) })()
+	res, err := s.Engine.Dispatch(held, l)
+	if err != nil && held.Err() != nil {
+		id := workflows.DispatchWorkflowID(l.Request.Target)
+		s.Log.Warn("a call was cut off, its dispatch goes on", "workflow", id, "dispatch", l.ID)
+		return res, fmt.Errorf("the call was cut off, the dispatch goes on: the workflow %s shows what comes of it; do not dispatch the message again before you know", id)
+	}
+	return res, err
+}

@@ -1,0 +1,95 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ratchet-dev/ratchet/internal/citizen/mailbox"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/story"
+)
+
+type inboxInput struct {
+	GardenID dispatch.GardenID `json:"gardenId" jsonschema:"your own garden id, as the doorbell or entwurf_self says it"`
+}
+
+// Why mail stays unread.
+var (
+	errUnwritten = errors.New("the answer with the mail was not written: it stays unread")
+	errTooMuch   = fmt.Errorf("the mail has more than %d bytes, too much for an answer: take it with `starter inbox read`", mailbox.MaxBody)
+)
+
+// inbox answers with the mail while the mailbox is still being read: the mail
+// counts as read when the answer has been written. Whether the client ever
+// looks at it cannot be known.
+func (s *server) inbox(ctx context.Context, _ *mcp.CallToolRequest, in inboxInput) (*mcp.CallToolResult, mailbox.Drained, error) {
+	slip := s.out.expect()
+	handed := make(chan mailbox.Drained, 1)
+	var failure error
+	s.drains.Go(func() {
+		defer slip.drop()
+		defer close(handed)
+		failure = s.drain(ctx, in.GardenID, func(d mailbox.Drained) error {
+			if size(d) > mailbox.MaxBody {
+				return errTooMuch
+			}
+			handed <- d
+			if len(d.Messages) == 0 {
+				return nil
+			}
+			return slip.written(ctx)
+		})
+	})
+	d, ok := <-handed
+	if !ok {
+		return nil, mailbox.Drained{}, failure
+	}
+	res := text(letters(d))
+	res.Meta = slip.meta()
+	return res, d, nil
+}
+
+// drain lets go of a mailbox that it waits for when ctx ends. Once it has the
+// mail only take can stop it: what was handed out is archived.
+func (s *server) drain(ctx context.Context, id dispatch.GardenID, take func(mailbox.Drained) error) error {
+	waiting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	holdOn := context.AfterFunc(ctx, cancel)
+	d, err := mailbox.Mailboxes{Dirs: s.Dirs}.Drain(waiting, id, func(d mailbox.Drained) error {
+		if !holdOn() {
+			return errUnwritten
+		}
+		return take(d)
+	})
+	if err != nil && len(d.Messages) > 0 {
+		s.Log.Warn("mail that was taken may be handed out again", "mailbox", id, "error", err)
+	}
+	return err
+}
+
+func size(d mailbox.Drained) int {
+	n := 0
+	for _, m := range d.Messages {
+		n += len(m.Body)
+	}
+	return n
+}
+
+// letters are the bodies, each under the name of its file.
+func letters(d mailbox.Drained) string {
+	if len(d.Messages) == 0 && len(d.Unreadable) == 0 {
+		return "no unread mail"
+	}
+	var b strings.Builder
+	for _, m := range d.Messages {
+		fmt.Fprintf(&b, "%s\n%s\n\n", story.OneLine(m.File, maxError), m.Body)
+	}
+	for _, bad := range d.Unreadable {
+		fmt.Fprintf(&b, "unreadable: %s\n", story.OneLine(bad, maxError))
+	}
+	return b.String()
+}

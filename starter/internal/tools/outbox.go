@@ -1,0 +1,86 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// outbox is the stream to the client. It tells who waits for it that an answer
+// has been written, which the SDK tells nobody: such an answer carries a slip in
+// its metadata, and the transport writes a message at once.
+type outbox struct {
+	to io.Writer
+
+	mu    sync.Mutex
+	slips map[string]chan struct{} // by number; closed when written
+}
+
+func newOutbox(w io.Writer) *outbox { return &outbox{to: w, slips: map[string]chan struct{}{}} }
+
+func (o *outbox) Write(p []byte) (int, error) {
+	n, err := o.to.Write(p)
+	if err != nil {
+		return n, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for number, done := range o.slips {
+		if bytes.Contains(p, []byte(number)) {
+			close(done)
+			delete(o.slips, number)
+		}
+	}
+	return n, nil
+}
+
+// Close leaves the stream to who opened it.
+func (o *outbox) Close() error { return nil }
+
+// slip is what one answer is recognised by.
+type slip struct {
+	out    *outbox
+	number string
+	done   chan struct{}
+}
+
+// slipKey is where an answer carries its slip.
+const slipKey = "ratchet/answer"
+
+// expect makes the slip of an answer to come.
+func (o *outbox) expect() slip {
+	s := slip{o, uuid.NewString(), make(chan struct{})}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.slips[s.number] = s.done
+	return s
+}
+
+func (s slip) meta() mcp.Meta { return mcp.Meta{slipKey: s.number} }
+
+// drop forgets an answer that may never come.
+func (s slip) drop() {
+	s.out.mu.Lock()
+	defer s.out.mu.Unlock()
+	delete(s.out.slips, s.number)
+}
+
+// written waits until the answer has been written. Ctx is that of the call: the
+// SDK ends it when it has tried to write the answer.
+func (s slip) written(ctx context.Context) error {
+	select {
+	case <-s.done:
+		return nil
+	case <-ctx.Done():
+	}
+	select {
+	case <-s.done:
+		return nil
+	default:
+		return errUnwritten
+	}
+}

@@ -1,0 +1,56 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/runs"
+)
+
+type (
+	listInput struct {
+		Status run.Status `json:"status,omitempty" jsonschema:"only runs of this status"`
+		Max    int        `json:"max,omitempty" jsonschema:"at most so many; 20 unless told"`
+	}
+	listed struct {
+		Runs []runs.Listed `json:"runs"`
+	}
+	runInput struct {
+		Run string `json:"run" jsonschema:"id of the run, or the beginning of one"`
+	}
+)
+
+// listSchema has no default: the SDK panics where it is to set one in null.
+func listSchema() *jsonschema.Schema {
+	s := schemaOf[listInput]()
+	most := s.Properties["max"]
+	most.Minimum, most.Maximum = jsonschema.Ptr(1.0), jsonschema.Ptr(100.0)
+	return s
+}
+
+func (s *server) offerRuns(m *mcp.Server) {
+	add(m, &mcp.Tool{
+		Name:        "ratchet_runs",
+		Description: "List the runs of coding agents, the newest first: goal, repository, status and phase. A run whose status begins with awaiting waits for a decision or an answer.",
+		InputSchema: listSchema(), Annotations: looks("Runs"),
+	}, s.list)
+	add(m, &mcp.Tool{
+		Name:        "ratchet_run",
+		Description: "Show where a run stands: status, phase, branch, usage, what it does now, and under pending what it waits for, with the ids that settle it.",
+		Annotations: looks("Run"),
+	}, s.standing)
+}
+
+func (s *server) list(ctx context.Context, _ *mcp.CallToolRequest, in listInput) (*mcp.CallToolResult, listed, error) {
+	found, err := s.Engine.List(ctx, runs.Filter{Status: in.Status, Max: cmp.Or(in.Max, 20)})
+	return nil, listed{found}, err
+}
+
+func (s *server) standing(ctx context.Context, _ *mcp.CallToolRequest, in runInput) (*mcp.CallToolResult, any, error) {
+	out, err := s.Engine.Standing(ctx, in.Run)
+	return nil, out, err
+}

@@ -1,0 +1,92 @@
+package tools_test
+
+import (
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/runs"
+)
+
+func TestRuns(t *testing.T) {
+	w := newWorld(t)
+	c := w.connect(t)
+	var list struct {
+		Runs []struct{ RunID, Goal, Status string }
+	}
+	structured(t, c.call("ratchet_runs", ``), &list)
+	if len(list.Runs) != 1 || list.Runs[0].RunID != "r-1" || list.Runs[0].Goal != "g" {
+		t.Errorf("%+v", list)
+	}
+	c.call("ratchet_runs", `{"status":"awaiting_approval","max":3}`)
+	if want := []runs.Filter{{Max: 20}, {Status: run.AwaitingApproval, Max: 3}}; !slices.Equal(w.engine.filters, want) {
+		t.Errorf("%+v", w.engine.filters)
+	}
+	res := c.call("ratchet_run", `{"run":"r-"}`)
+	if said(t, res) != `{"status":"awaiting_approval"}` || !reflect.DeepEqual(res.StructuredContent, map[string]any{"status": "awaiting_approval"}) || w.engine.names[0] != "r-" {
+		t.Errorf("%s, %v, %q", said(t, res), res.StructuredContent, w.engine.names)
+	}
+}
+
+func TestDecisions(t *testing.T) {
+	w := newWorld(t)
+	w.AllowDecisions = true
+	c := w.connect(t)
+	for _, row := range []struct{ tool, arguments, id, result string }{
+		{"ratchet_approve", `{"run":"r","approvalId":"apr-1","reason":"fine","session":true}`, "apr-1", "approved"},
+		{"ratchet_reject", `{"run":"r","approvalId":"apr-2","reason":"no","final":true}`, "apr-2", "rejected"},
+		{"ratchet_answer", `{"run":"r","questionId":"qst-1-1","text":"42"}`, "qst-1-1", "answered"},
+	} {
+		var got map[string]string
+		structured(t, c.call(row.tool, row.arguments), &got)
+		if want := map[string]string{"runId": "r-1", "id": row.id, "result": row.result}; !maps.Equal(got, want) {
+			t.Errorf("%s: %v", row.tool, got)
+		}
+	}
+	const by = "prober by MCP"
+	wantDecided := []run.Decision{
+		{ApprovalID: "apr-1", Decision: run.Approve, By: by, Reason: "fine", Session: true},
+		{ApprovalID: "apr-2", Decision: run.Reject, By: by, Reason: "no", Final: true},
+	}
+	wantReplied := []run.Reply{{QuestionID: "qst-1-1", Text: "42", By: by}}
+	if e := w.engine; !slices.Equal(e.decided, wantDecided) || !reflect.DeepEqual(e.replied, wantReplied) || !slices.Equal(e.names, []string{"r", "r", "r"}) {
+		t.Errorf("%+v, %+v, %q", e.decided, e.replied, e.names)
+	}
+}
+
+func TestTheRecordSaysWhichAgentDecided(t *testing.T) {
+	w := newWorld(t)
+	w.AllowDecisions = true
+	c := w.connect(t)
+	decide := func() string {
+		c.call("ratchet_approve", `{"run":"r","approvalId":"a"}`)
+		return w.engine.decided[len(w.engine.decided)-1].By
+	}
+	w.isClaude(t)
+	if by := decide(); by != "meta-session/claude-code "+string(claude) {
+		t.Errorf("by %q", by)
+	}
+	w.vars["PI_SESSION_ID"], w.vars["PI_AGENT_ID"] = string(live), strings.Repeat("é", 99)
+	if by := decide(); by != strings.Repeat("é", 50) {
+		t.Errorf("by %q", by)
+	}
+}
+
+func TestWhatARunRefusesIsOneLine(t *testing.T) {
+	w := newWorld(t)
+	w.AllowDecisions = true
+	c := w.connect(t)
+	w.engine.err = errors.Join(errors.New("approval \"a\":"), errors.New("nothing is pending"))
+	for tool, arguments := range map[string]string{
+		"ratchet_runs": `{}`, "ratchet_run": `{"run":"r"}`, "ratchet_approve": `{"run":"r","approvalId":"a"}`,
+		"ratchet_reject": `{"run":"r","approvalId":"a"}`, "ratchet_answer": `{"run":"r","questionId":"q","text":"t"}`,
+	} {
+		if line := c.refused(tool, arguments); line != `approval "a": nothing is pending` {
+			t.Errorf("%s: %q", tool, line)
+		}
+	}
+}

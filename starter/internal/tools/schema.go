@@ -1,0 +1,83 @@
+package tools
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// schemaOf is the schema of a struct: exactly its members, and of the words of
+// the contracts only those that there are. A type without a schema is a mistake
+// in this package.
+func schemaOf[T any]() *jsonschema.Schema {
+	types := wordSchemas()
+	maps.Copy(types, map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[dispatch.Receipt](): receiptSchema(),
+		reflect.TypeFor[dispatch.Outcome](): outcomeSchema(),
+	})
+	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: types})
+	if err != nil {
+		panic(fmt.Sprintf("schema of a tool: %v", err))
+	}
+	return s
+}
+
+func wordSchemas() map[reflect.Type]*jsonschema.Schema {
+	return map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[dispatch.GardenID](): {Type: "string", Pattern: dispatch.GardenPattern},
+		reflect.TypeFor[dispatch.Intent]():   oneOf(dispatch.Intents),
+		reflect.TypeFor[dispatch.Mode]():     oneOf(dispatch.Modes),
+		reflect.TypeFor[run.Status]():        oneOf(run.Statuses),
+	}
+}
+
+// requestSchema is that of a dispatch, as the contract has it.
+func requestSchema() *jsonschema.Schema {
+	s := schemaOf[dispatch.Request]()
+	message := s.Properties["message"]
+	message.MinLength, message.MaxLength = jsonschema.Ptr(1), jsonschema.Ptr(dispatch.MaxMessage)
+	return s
+}
+
+// receiptSchema has the members of both branches: clients take a schema without
+// alternatives better. The contract's own has them apart.
+func receiptSchema() *jsonschema.Schema {
+	observed := oneOf(dispatch.Livenesses)
+	observed.Type, observed.Types, observed.Enum = "", []string{"string", "null"}, append(observed.Enum, nil)
+	return &jsonschema.Schema{
+		Type: "object", Description: "what was decided, and from what fact",
+		Properties: map[string]*jsonschema.Schema{
+			"ok": {Type: "boolean"}, "action": oneOf(dispatch.Actions), "transport": oneOf(dispatch.Transports),
+			"ownership": oneOf(dispatch.Ownerships), "reason": oneOf(dispatch.Reasons), "observedLiveness": observed,
+		},
+		Required:             []string{"ok", "observedLiveness"},
+		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
+	}
+}
+
+// outcomeSchema names what every outcome has, and what is said to an agent.
+func outcomeSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{
+		Type: "object", Description: "what came of it; absent when the receipt is a reject",
+		Properties: map[string]*jsonschema.Schema{
+			"kind": oneOf(dispatch.Kinds), "transport": oneOf(dispatch.Transports),
+			"retrySafe": {Type: "boolean", Description: "whether the same message may be dispatched again"},
+			"answer":    {Type: "string", Description: "what the target said last in the turn that was awaited"},
+			"error":     {Type: "string"},
+		},
+		Required: []string{"kind", "transport", "retrySafe"},
+	}
+}
+
+func oneOf[T ~string](words []T) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "string"}
+	for _, w := range words {
+		s.Enum = append(s.Enum, string(w))
+	}
+	return s
+}

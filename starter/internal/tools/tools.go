@@ -1,0 +1,150 @@
+// Package tools offers the peers of this host and the runs of an engine to an
+// agent, as the tools of an MCP server on a stream. Those named entwurf_* take
+// and give what the other programs of the host do (facts: dispatch, 1 and 9).
+// It decides nothing: a workflow decides dispatches, a run what settles it.
+//
+// What goes wrong is a tool's error in one line, which the agent reads, never
+// one of the protocol.
+package tools
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/citizen"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/runs"
+)
+
+// Config is what a server needs. Every member but AllowDecisions is required.
+type Config struct {
+	Dirs citizen.Dirs
+	// Caller is the process that the client runs in, at this moment. The tools
+	// act for it.
+	Caller func() citizen.Caller
+	Engine Engine
+	Log    *slog.Logger
+	// AllowDecisions offers the tools that settle what runs wait for.
+	AllowDecisions bool
+}
+
+// Engine is what the tools ask of the Temporal server. Each call reaches it
+// anew, so that the tools that need no engine work without one. Runs are named
+// as on the command line: by id or by the beginning of one.
+type Engine interface {
+	// Dispatch goes on with the dispatch when ctx ends.
+	Dispatch(context.Context, activities.Letter) (dispatch.Result, error)
+	List(context.Context, runs.Filter) ([]runs.Listed, error)
+	// Standing is where a run stands and what it waits for, as its JSON.
+	Standing(ctx context.Context, name string) (any, error)
+	Decide(ctx context.Context, name string, d run.Decision) (run.ID, error)
+	Reply(ctx context.Context, name string, r run.Reply) (run.ID, error)
+}
+
+const instructions = `Agent sessions of this host are addressed by garden ids: entwurf_peers lists them, entwurf_v2 sends to one, entwurf_inbox_read takes your own mail, entwurf_self says who you are to the others.
+ratchet_runs and ratchet_run show runs of coding agents and what they wait for.`
+
+// server serves one client.
+type server struct {
+	Config
+	out    *outbox
+	drains sync.WaitGroup // mailboxes that are being read
+}
+
+// Serve serves one client on in and out until it hangs up or ctx ends. Both
+// are a good end: what is under way is cut off, a dispatch goes on. Nothing
+// else may be written to out, and in may be read a little longer.
+func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
+	s := &server{Config: c, out: newOutbox(out)}
+	m := mcp.NewServer(&mcp.Implementation{Name: "ratchet", Title: "Ratchet", Version: version()}, &mcp.ServerOptions{
+		Instructions: instructions, Logger: c.Log,
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}, // the list never changes
+	})
+	m.AddReceivingMiddleware(endingWith(ctx))
+	s.offer(m)
+	session, err := m.Connect(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: s.out}, nil)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { _ = session.Close() })()
+	err = session.Wait()
+	s.drains.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (s *server) offer(m *mcp.Server) {
+	s.offerPeers(m)
+	s.offerDispatch(m)
+	s.offerRuns(m)
+	if s.AllowDecisions {
+		s.offerDecisions(m)
+	}
+}
+
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+// endingWith has calls end with ctx too. The SDK ends them when the client
+// cancels them or hangs up, and each when its answer was written: nothing is
+// left of one then.
+func endingWith(end context.Context) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			ctx, cancel := context.WithCancel(ctx)
+			forget := context.AfterFunc(end, cancel)
+			context.AfterFunc(ctx, func() { forget() })
+			return next(ctx, method, req)
+		}
+	}
+}
+
+// add offers a tool. What it gives is its answer as JSON and, unless it sets
+// another, as text.
+func add[In, Out any](m *mcp.Server, t *mcp.Tool, handle mcp.ToolHandlerFor[In, Out]) {
+	if t.InputSchema == nil {
+		t.InputSchema = schemaOf[In]()
+	}
+	mcp.AddTool(m, t, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
+		res, out, err := handle(ctx, req, in)
+		return res, out, oneLine(err)
+	})
+}
+
+// none is the input of a tool without arguments.
+type none struct{}
+
+// looks are the annotations of a tool that changes nothing.
+func looks(title string) *mcp.ToolAnnotations {
+	no := false
+	return &mcp.ToolAnnotations{Title: title, ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no}
+}
+
+// maxError is how wide a line of an error is.
+const maxError = 600
+
+func oneLine(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(story.OneLine(err.Error(), maxError))
+}
+
+func text(s string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
+}

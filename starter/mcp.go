@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-dev/ratchet/starter/internal/tools"
+)
+
+func (c *cli) mcpCommand() *cobra.Command {
+	var decide bool
+	cmd := &cobra.Command{
+		Use:   "mcp",
+		Short: "Serve peers, dispatches and runs to an agent as MCP tools",
+		Long: `Serves tools on standard input and output, over the Model Context Protocol, to the
+agent that starts it: entwurf_v2, entwurf_peers, entwurf_self and
+entwurf_inbox_read for the sessions of this host, ratchet_runs and ratchet_run for
+the runs. With --allow-decisions it also approves, rejects and answers for what runs
+wait for: the agent decides then in your place.
+
+An agent starts it in a directory of its own choice, so name the runs directory by
+its absolute path. The engine is reached when a tool needs it.`,
+		Example: "  claude mcp add ratchet -- starter mcp --runs-dir ~/src/shop/.runs\n" +
+			"  codex mcp add ratchet -- starter mcp --runs-dir ~/src/shop/.runs --allow-decisions",
+		Args: exactly(0, "no arguments, only flags"),
+		RunE: c.do(func(ctx context.Context, _ []string) error {
+			dirs, err := c.registry()
+			if err != nil {
+				return err
+			}
+			remote := &remote{cli: c}
+			defer remote.close()
+			return tools.Serve(ctx, tools.Config{
+				Dirs: dirs, Caller: c.caller, Engine: remote, AllowDecisions: decide,
+				Log: slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+			}, c.in, c.out)
+		}),
+	}
+	cmd.Flags().BoolVar(&decide, "allow-decisions", false, "let the agent approve, reject and answer what runs wait for")
+	return cmd
+}
