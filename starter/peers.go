@@ -41,13 +41,14 @@ can be done with one is decided when it is asked for.`,
 }
 
 func (c *cli) inboxCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "inbox", Short: "The mailbox of a session"}
+	const example = "  starter inbox read 20260612T101500-3f2a9c"
+	cmd := &cobra.Command{Use: "inbox", Short: "The mailbox of a session", Example: example}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "read GARDEN_ID",
 		Short: "Take the unread mail of a session, and stamp the read receipt",
 		Long: `Prints the unread mail of a session and marks it as read. Mail that could not be
 printed stays unread.`,
-		Example: "  starter inbox read 20260612T101500-3f2a9c",
+		Example: example,
 		Args:    exactly(1, "one garden id"),
 		RunE: c.do(func(ctx context.Context, args []string) error {
 			id := dispatch.GardenID(args[0])
