@@ -2,11 +2,8 @@ package activities
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"strings"
-
-	"github.com/kballard/go-shellquote"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/pi"
@@ -49,9 +46,6 @@ func (l Local) Open() (*Activities, error) {
 	return New(c)
 }
 
-// PiVariable is the command line of pi, where it is not pi on PATH.
-const PiVariable = "RATCHET_PI"
-
 // OpenDesk wires the desk of every binary that has a worker. Its registry is
 // found from HOME and the variables that other programs use.
 func (l Local) OpenDesk() (*Desk, error) {
@@ -59,10 +53,9 @@ func (l Local) OpenDesk() (*Desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	line, _ := l.lookup(PiVariable)
-	argv, err := shellquote.Split(line)
+	argv, err := catalog.PiArgv(l.Environ)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", PiVariable, err)
+		return nil, err
 	}
 	return NewDesk(DeskConfig{Dirs: dirs, Resume: func(approve bool) agent.Adapter {
 		c := pi.Config{Argv: argv, Environ: l.Environ, Allow: l.ProviderEnv, Trust: pi.TrustUser}

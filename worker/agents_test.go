@@ -16,7 +16,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/agent/claude"
 	"github.com/ratchet-dev/ratchet/internal/agent/codex"
+	"github.com/ratchet-dev/ratchet/internal/agent/pi"
 	"github.com/ratchet-dev/ratchet/internal/need"
+	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
@@ -97,6 +99,28 @@ var realAgents = []realAgent{
 		},
 		shell: func(command string) string {
 			return call("bash", map[string]any{"command": command, "description": "leave a mark"})
+		},
+	},
+	{
+		name: "pi", variable: "PI_JS",
+		spec: func(string) string { return "pi" },
+		adapter: func(binary string, environ []string) agent.Adapter {
+			return pi.New(pi.Config{Argv: []string{os.Getenv("NODE_BIN"), binary}, Environ: environ})
+		},
+		environ: func(t testing.TB, home, binary, model string) []string {
+			dir := filepath.Join(home, ".pi", "agent")
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			writeFile(t, filepath.Join(dir, "models.json"), fmt.Sprintf(piModels, model))
+			writeFile(t, filepath.Join(dir, "settings.json"), piSettings)
+			return []string{"HOME=" + home, catalog.PiVariable + "=" + need.Env(t, "NODE_BIN") + " " + binary}
+		},
+		edit: func(path, old, new string) []string {
+			return []string{call("edit", map[string]any{"path": path, "edits": []any{map[string]any{"oldText": old, "newText": new}}})}
+		},
+		shell: func(command string) string {
+			return call("bash", map[string]any{"command": command})
 		},
 	},
 }

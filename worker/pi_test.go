@@ -22,11 +22,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/need"
+	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
 const piModels = `{"providers":{"fake":{"baseUrl":"%s/v1","api":"openai-completions","apiKey":"dummy","models":[
 {"id":"fake-model","contextWindow":200000,"maxTokens":8000,"cost":{"input":3,"output":15,"cacheRead":0,"cacheWrite":0}}]}}}`
+
+const piSettings = `{"defaultProvider":"fake","defaultModel":"fake-model"}`
 
 // TestRealPiIsResumedAndReached has a saved session of the real pi take a turn
 // that a dispatch owns. While it works it is a live citizen that takes a send;
@@ -43,7 +46,7 @@ func TestRealPiIsResumedAndReached(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(home) })
-	env := []string{"HOME=" + home, activities.PiVariable + "=" + pi, "PI_OFFLINE=1", "PI_TELEMETRY=0", "PI_SKIP_VERSION_CHECK=1"}
+	env := []string{"HOME=" + home, catalog.PiVariable + "=" + pi, "PI_OFFLINE=1", "PI_TELEMETRY=0", "PI_SKIP_VERSION_CHECK=1"}
 	dirs, err := citizen.FindDirs(func(name string) (string, bool) { return home, name == "HOME" })
 	if err == nil {
 		err = os.MkdirAll(dirs.Agent, 0o700)
@@ -52,7 +55,7 @@ func TestRealPiIsResumedAndReached(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeFile(t, filepath.Join(dirs.Agent, "models.json"), fmt.Sprintf(piModels, model.URL))
-	writeFile(t, filepath.Join(dirs.Agent, "settings.json"), `{"defaultProvider":"fake","defaultModel":"fake-model"}`)
+	writeFile(t, filepath.Join(dirs.Agent, "settings.json"), piSettings)
 	record, err := (&citizen.Store{Dir: dirs.Sessions}).Create(t.Context(), citizen.Birth{Backend: dispatch.Pi, CWD: s.repo})
 	if err != nil {
 		t.Fatal(err)

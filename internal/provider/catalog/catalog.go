@@ -1,16 +1,20 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
+
+	"github.com/kballard/go-shellquote"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/acp"
 	"github.com/ratchet-dev/ratchet/internal/agent/claude"
 	"github.com/ratchet-dev/ratchet/internal/agent/codex"
 	"github.com/ratchet-dev/ratchet/internal/agent/openclaw"
+	"github.com/ratchet-dev/ratchet/internal/agent/pi"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/anthropic"
 	"github.com/ratchet-dev/ratchet/internal/provider/command"
@@ -25,6 +29,25 @@ const (
 	ClaudeBinary = "CLAUDE_BIN"
 	CodexBinary  = "CODEX_BIN"
 )
+
+// PiVariable is the command line of pi, where it is not pi on PATH.
+const PiVariable = "RATCHET_PI"
+
+// PiArgv is the command line that PiVariable has.
+func PiArgv(environ []string) ([]string, error) {
+	line, ok := lookupIn(environ)(PiVariable)
+	if !ok || line == "" {
+		return []string{"pi"}, nil
+	}
+	argv, err := shellquote.Split(line)
+	if err == nil && len(argv) == 0 {
+		err = errors.New("it names no program")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", PiVariable, err)
+	}
+	return argv, nil
+}
 
 // Validate says, before a run is started, what would keep the provider from
 // working on this machine. Relative names count from dir; environ is as
@@ -42,6 +65,11 @@ func (s Spec) Validate(dir string, environ []string) error {
 		err = command.Find(dir, named(lookup, ClaudeBinary, "claude"))
 	case s.Kind == Codex:
 		err = command.Find(dir, named(lookup, CodexBinary, "codex"))
+	case s.Kind == Pi:
+		var argv []string
+		if argv, err = PiArgv(environ); err == nil {
+			err = command.Find(dir, argv[0])
+		}
 	} // keys and addresses are the worker's
 	if err != nil {
 		return fmt.Errorf("provider %s: %w", s, err)
@@ -52,7 +80,7 @@ func (s Spec) Validate(dir string, environ []string) error {
 // whole refuses a spec that Parse did not make.
 func (s Spec) whole() error {
 	switch s.Kind {
-	case Replay, Anthropic, OpenAI, Claude, Codex, OpenClaw:
+	case Replay, Anthropic, OpenAI, Claude, Codex, OpenClaw, Pi:
 		return nil
 	case Command, ACP:
 		if len(s.Argv) > 0 {
@@ -148,6 +176,9 @@ func (s Spec) adapter(env Env) agent.Adapter {
 	case ACP:
 		argv := append([]string{inDir(env.Dir, s.Argv[0])}, s.Argv[1:]...)
 		return acp.New(acp.Config{Argv: argv, Environ: env.Environ, Allow: env.Allow})
+	case Pi:
+		argv, _ := PiArgv(env.Environ) // what cannot be read was refused before a run; else pi on PATH
+		return pi.New(pi.Config{Argv: argv, Environ: env.Environ, Allow: env.Allow})
 	}
 	c := openclaw.Config{Environ: env.Environ}
 	if env.State != "" {
@@ -160,7 +191,7 @@ func (s Spec) adapter(env Env) agent.Adapter {
 // whose programs are well known.
 func Adapters(env Env) []agent.Adapter {
 	var list []agent.Adapter
-	for _, text := range []string{"claude", "codex", "acp:opencode acp", "acp:gemini --acp", "openclaw"} {
+	for _, text := range []string{"claude", "codex", "acp:opencode acp", "acp:gemini --acp", "openclaw", "pi"} {
 		if spec, err := Parse(text); err == nil {
 			list = append(list, spec.adapter(env))
 		}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +33,7 @@ func TestParse(t *testing.T) {
 		"an agent with its model":            {"codex:gpt-5", catalog.Spec{Kind: catalog.Codex, Model: "gpt-5"}},
 		"an ACP agent":                       {"acp:opencode acp", catalog.Spec{Kind: catalog.ACP, Argv: []string{"opencode", "acp"}}},
 		"a gateway":                          {"openclaw", catalog.Spec{Kind: catalog.OpenClaw}},
+		"pi with a provider's model":         {"pi:openai/gpt-5", catalog.Spec{Kind: catalog.Pi, Model: "openai/gpt-5"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -95,6 +97,7 @@ func TestValidate(t *testing.T) {
 		"an agent that is not there":      {"codex", "provider codex: no program at /gone/codex"},
 		"an ACP agent beside":             {"acp:./agent --acp", ""},
 		"an ACP agent that is not there":  {"acp:agent-of-nobody", "on PATH"},
+		"an agent by its command line":    {"pi", ""},
 		"a model API":                     {"anthropic:claude-sonnet-4-5", ""},
 	}
 	for name, tt := range tests {
@@ -103,7 +106,7 @@ func TestValidate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = spec.Validate(dir, append(os.Environ(), "CLAUDE_BIN=./agent", "CODEX_BIN=/gone/codex"))
+			err = spec.Validate(dir, append(os.Environ(), "CLAUDE_BIN=./agent", "CODEX_BIN=/gone/codex", "RATCHET_PI=./agent pi.js"))
 			if tt.says == "" && err != nil || tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says)) {
 				t.Errorf("got %v, want %q", err, tt.says)
 			}
@@ -113,6 +116,28 @@ func TestValidate(t *testing.T) {
 		if err := spec.Validate(dir, os.Environ()); err == nil {
 			t.Errorf("%+v is valid", spec)
 		}
+	}
+}
+
+func TestPiArgv(t *testing.T) {
+	tests := map[string]struct {
+		environ []string
+		want    []string
+		fails   string
+	}{
+		"unset":      {nil, []string{"pi"}, ""},
+		"empty":      {[]string{"RATCHET_PI="}, []string{"pi"}, ""},
+		"a line":     {[]string{"RATCHET_PI=node '/opt/my pi/cli.js'"}, []string{"node", "/opt/my pi/cli.js"}, ""},
+		"blanks":     {[]string{"RATCHET_PI=  "}, nil, "RATCHET_PI: it names no program"},
+		"open quote": {[]string{"RATCHET_PI=node 'x"}, nil, "RATCHET_PI: "},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := catalog.PiArgv(tt.environ)
+			if !slices.Equal(got, tt.want) || (err == nil) != (tt.fails == "") || err != nil && !strings.HasPrefix(err.Error(), tt.fails) {
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
 	}
 }
 

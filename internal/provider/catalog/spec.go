@@ -27,21 +27,22 @@ const (
 	Codex     Kind = Kind(agent.Codex)
 	ACP       Kind = Kind(agent.ACP)
 	OpenClaw  Kind = Kind(agent.OpenClaw)
+	Pi        Kind = Kind(agent.Pi)
 )
 
 // agents are the kinds behind which an agent works in a checkout.
-var agents = []Kind{Claude, Codex, ACP, OpenClaw}
+var agents = []Kind{Claude, Codex, ACP, OpenClaw, Pi}
 
 // forms are the specs that Parse takes.
 const forms = "command:<program and arguments>, replay:<directory>, anthropic:<model>, openai:<model>, " +
-	"claude[:<model>], codex[:<model>], acp:<program and arguments>, openclaw"
+	"claude[:<model>], codex[:<model>], acp:<program and arguments>, openclaw, pi[:<model>]"
 
 // Spec names one provider. Parse makes it; the zero Spec names none.
 type Spec struct {
 	Kind  Kind
 	Argv  []string // of a Command and of ACP: the program and its arguments
 	Dir   string   // of a Replay: the directory of the answers
-	Model string   // of a model API, and of Claude and Codex, where empty leaves it to the agent
+	Model string   // of a model API, and of Claude, Codex and Pi, where empty leaves it to the agent
 }
 
 // Agent says whether an agent works behind the provider.
@@ -50,7 +51,7 @@ func (s Spec) Agent() bool { return slices.Contains(agents, s.Kind) }
 // Costs says whether what the provider costs can be known: it reckons it
 // itself, or it has prices.
 func (s Spec) Costs() bool {
-	return s.Kind == Claude || s.Kind == ACP || s.Kind == Anthropic || s.Kind == OpenAI || s.Kind == Command
+	return s.Kind == Claude || s.Kind == ACP || s.Kind == Pi || s.Kind == Anthropic || s.Kind == OpenAI || s.Kind == Command
 }
 
 // Parse reads a spec. The arguments of a command are taken apart as a shell
@@ -70,7 +71,7 @@ func Parse(text string) (Spec, error) {
 		if s.Model = rest; !word(rest) {
 			err = fmt.Errorf("it names no model: give %s:<model>", name)
 		}
-	case Claude, Codex:
+	case Claude, Codex, Pi:
 		if s.Model = rest; colon && !word(rest) {
 			err = fmt.Errorf("it names no model: give %s:<model>, or %s alone for the agent's own choice", name, name)
 		}

@@ -121,7 +121,7 @@ func (s *state) take(m Message) {
 // that an interrupt kept from being made, which Claude Code calls rejected too
 // (facts: claude-code, section 8, codex-app-server, section 8).
 var interrupted = regexp.MustCompile(`^(Wall time: .*\s)?(?i:\W*(tool )?(call |execution |use |operation )?(was )?(interrupted|aborted|cancelled)\b)|` +
-	`^The user doesn't want to .* STOP what you are doing and wait|` +
+	`^The user doesn't want to .* STOP what you are doing and wait|^No result provided$|` +
 	`^Tool permission request failed: .*stream closed before response received`)
 
 // added is what clients add to what the user says.

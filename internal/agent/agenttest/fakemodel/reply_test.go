@@ -101,6 +101,7 @@ func TestAnInterruptedCallIsMadeAgain(t *testing.T) {
 		"Wall time: 2.0 seconds\naborted by user",
 		"Tool execution aborted",
 		"Operation aborted",
+		"No result provided",
 		"Tool permission request failed: AbortError: Tool permission stream closed before response received",
 	} {
 		again := fakemodel.New().Reply(asked(user("[[tool:a]][[say:x]]"), called(0), gave(0, result), user("go on")))
