@@ -227,7 +227,7 @@ func (a *Activities) refused(ctx context.Context, dir *rundir.Dir, c Call, parti
 	}
 	return temporal.NewApplicationErrorWithOptions(message, string(perr.Code), temporal.ApplicationErrorOptions{
 		NonRetryable:   !perr.Retriable || n >= maxErrors,
-		NextRetryDelay: perr.RetryAfter,
+		NextRetryDelay: cmp.Or(perr.RetryAfter, time.Second<<(n-1)),
 		Details:        details(wasted(dir, c)),
 	})
 }

@@ -160,13 +160,15 @@ func acting(ctx workflow.Context, summary string) workflow.Context {
 const thinkingAttempts = 50
 
 // thinking is for provider calls: slow and paid. The attempt may last as long
-// as the provider may, and a little for reading the context.
+// as the provider may, and a little for reading the context. The policy's short
+// intervals are for lost workers; the provider's own errors say for themselves
+// how long to wait.
 func thinking(ctx workflow.Context, limit time.Duration, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: limit + time.Minute,
 		HeartbeatTimeout:    heartbeat,
 		WaitForCancellation: true,
-		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute, MaximumAttempts: thinkingAttempts},
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 1.5, MaximumInterval: 5 * time.Second, MaximumAttempts: thinkingAttempts},
 		Summary:             summary,
 	})
 }
