@@ -51,7 +51,7 @@ func Find(name, path string) (string, error) {
 	}
 	var tried []string
 	for _, dir := range filepath.SplitList(path) {
-		if !filepath.IsAbs(dir) { // what runs must not depend on where we are
+		if !filepath.IsAbs(dir) || slices.Contains(tried, dir) { // what runs must not depend on where we are
 			continue
 		}
 		if file := filepath.Join(dir, name); executable(file) == nil {

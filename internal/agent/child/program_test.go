@@ -30,7 +30,7 @@ func TestFind(t *testing.T) {
 	write(t, dir+"/b/tool", "", 0o700)
 	write(t, dir+"/c/tool", "", 0o700)
 	write(t, dir+"/a/tool/dir", "", 0o700)
-	path := "c:" + dir + "/a::" + dir + "/b:" + dir + "/c"
+	path := "c:" + dir + "/a::" + dir + "/a:" + dir + "/b:" + dir + "/c"
 	tests := map[string]struct{ name, want, fails string }{
 		"the first on the path":      {name: "tool", want: dir + "/b/tool"},
 		"not a file without a right": {name: "text", want: dir + "/b/text"},
