@@ -1,10 +1,12 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 
@@ -26,15 +28,22 @@ type Desk struct {
 	locks  gidlock.Locks
 	boxes  mailbox.Mailboxes
 	resume func(approve bool) agent.Adapter
+	grace  time.Duration
 }
 
-// DeskConfig is what a worker gives its desk. Every member is required.
+// DeskConfig is what a worker gives its desk. Every member is required but
+// Grace.
 type DeskConfig struct {
 	Dirs citizen.Dirs
 	// Resume makes the adapter that goes on with a dormant session; approve
 	// says that the session's directory is trusted.
 	Resume func(approve bool) agent.Adapter
+	// Grace is how long an agent that was told to end has for it; zero means the
+	// 5 s of the facts (dispatch, section 10).
+	Grace time.Duration
 }
+
+const stopGrace = 5 * time.Second
 
 // NewDesk refuses an incomplete configuration.
 func NewDesk(c DeskConfig) (*Desk, error) {
@@ -43,7 +52,7 @@ func NewDesk(c DeskConfig) (*Desk, error) {
 	}
 	return &Desk{
 		dirs: c.Dirs, store: &citizen.Store{Dir: c.Dirs.Sessions}, locks: gidlock.Locks{Dir: c.Dirs.Locks},
-		boxes: mailbox.Mailboxes{Dirs: c.Dirs}, resume: c.Resume,
+		boxes: mailbox.Mailboxes{Dirs: c.Dirs}, resume: c.Resume, grace: cmp.Or(c.Grace, stopGrace),
 	}, nil
 }
 
@@ -145,16 +154,17 @@ func (d *Desk) Deliver(ctx context.Context, l Letter) (Delivered, error) {
 }
 
 // Enqueue puts the letter into the target's mailbox and rings. A second call
-// with the same letter finds it there.
-func (d *Desk) Enqueue(ctx context.Context, l Letter) (dispatch.Outcome, error) {
+// with the same letter finds it there. Beside an error there is no outcome: the
+// zero one does not encode, and would hide the error.
+func (d *Desk) Enqueue(ctx context.Context, l Letter) (*dispatch.Outcome, error) {
 	done, err := d.boxes.Enqueue(ctx, mailbox.Letter{
 		To: l.Request.Target, ID: l.ID, Body: mailbox.Render(&l.Sender, l.Request.Message, l.Request.WantsReply, d.dirs.Home),
 	})
 	if err != nil {
-		return dispatch.Outcome{}, err
+		return nil, err
 	}
 	failpoint.Hit("desk.enqueued")
-	return dispatch.Outcome{Kind: dispatch.Enqueued, Transport: dispatch.MetaMailbox, Mail: filepath.Base(done.Message)}, nil
+	return &dispatch.Outcome{Kind: dispatch.Enqueued, Transport: dispatch.MetaMailbox, Mail: filepath.Base(done.Message)}, nil
 }
 
 // begun tells the workflow that the session of an errand can be reached.

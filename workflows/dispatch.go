@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/log"
@@ -64,15 +65,11 @@ func Dispatch(ctx workflow.Context, in DispatchInput) (DispatchResult, error) {
 	if err != nil {
 		return DispatchResult{}, err
 	}
-	for {
-		if err := workflow.Await(ctx, func() bool { return d.waiting == 0 }); err != nil {
-			return d.result(), d.drain(ctx, err)
-		}
-		came, err := workflow.AwaitWithTimeout(ctx, deskIdle, func() bool { return d.waiting > 0 })
-		if err != nil || !came {
-			return d.result(), d.drain(ctx, err)
-		}
+	err = d.attend(ctx)
+	if late := d.drain(ctx); err == nil {
+		err = late
 	}
+	return DispatchResult{d.target, d.done}, err
 }
 
 // desk serves one target.
@@ -80,17 +77,33 @@ type desk struct {
 	target  dispatch.GardenID
 	section workflow.Mutex // held from the lock to its release
 	waiting int            // dispatches under way
+	errands int            // of them, those whose agent may run
 	done    []Dispatched
 	log     log.Logger
 }
 
-func (d *desk) result() DispatchResult { return DispatchResult{d.target, d.done} }
+// attend returns when no letter came for a while, or between two of them when
+// the history is long: the next letter begins another one.
+func (d *desk) attend(ctx workflow.Context) error {
+	for {
+		if err := workflow.Await(ctx, func() bool { return d.waiting == 0 }); err != nil {
+			return err
+		}
+		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+			return nil
+		}
+		came, err := workflow.AwaitWithTimeout(ctx, deskIdle, func() bool { return d.waiting > 0 })
+		if err != nil || !came {
+			return err
+		}
+	}
+}
 
 // drain lets the dispatches under way end: what was begun is told.
-func (d *desk) drain(ctx workflow.Context, err error) error {
+func (d *desk) drain(ctx workflow.Context) error {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
-	return errors.Join(err, workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }))
+	return workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
 }
 
 func (d *desk) check(l activities.Letter) error {
@@ -99,6 +112,9 @@ func (d *desk) check(l activities.Letter) error {
 	}
 	if l.ID == "" {
 		return errors.New("the letter has no id")
+	}
+	if missing := l.Sender.Missing(); missing != nil {
+		return fmt.Errorf("the letter's sender lacks %s", strings.Join(missing, ", "))
 	}
 	return l.Request.Validate()
 }
@@ -140,7 +156,7 @@ func (d *desk) serve(ctx workflow.Context, l activities.Letter) (dispatch.Result
 }
 
 func (d *desk) resolve(ctx workflow.Context) (to activities.Resolved, err error) {
-	err = workflow.ExecuteActivity(acting(ctx, "Resolve the target"), desks.Resolve, d.target).Get(ctx, &to)
+	err = workflow.ExecuteActivity(handling(ctx, "Resolve the target"), desks.Resolve, d.target).Get(ctx, &to)
 	return to, err
 }
 
@@ -150,14 +166,21 @@ func (d *desk) mail(ctx workflow.Context, l activities.Letter, to activities.Res
 	if !receipt.OK() {
 		return dispatch.Result{Receipt: receipt, Diagnostic: to.Diagnostic}, nil
 	}
-	outcome, err := d.enqueue(ctx, l)
-	return dispatch.Result{Receipt: receipt, Outcome: &outcome}, err
+	outcome := d.enqueue(ctx, l)
+	return dispatch.Result{Receipt: receipt, Outcome: &outcome}, nil
 }
 
-// enqueue may be tried again and again: a letter with one id is one mail.
-func (d *desk) enqueue(ctx workflow.Context, l activities.Letter) (out dispatch.Outcome, err error) {
-	err = workflow.ExecuteActivity(acting(ctx, "Put the letter into the mailbox"), desks.Enqueue, l).Get(ctx, &out)
-	return out, err
+// enqueue may be tried several times: a letter with one id is one mail. Where no
+// try has said what became of it, it may lie there.
+func (d *desk) enqueue(ctx workflow.Context, l activities.Letter) (out dispatch.Outcome) {
+	err := workflow.ExecuteActivity(handling(ctx, "Put the letter into the mailbox"), desks.Enqueue, l).Get(ctx, &out)
+	if err == nil {
+		return out
+	}
+	if _, told := errors.AsType[*temporal.ApplicationError](err); told {
+		return failed(dispatch.MetaMailbox, err)
+	}
+	return unknown(dispatch.MetaMailbox, err)
 }
 
 func reject(why dispatch.Reason, observed dispatch.Liveness, diagnostic string) (dispatch.Result, error) {

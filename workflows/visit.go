@@ -1,9 +1,11 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
+	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -42,43 +44,66 @@ func (v *visit) leave() {
 
 func (v *visit) make(ctx workflow.Context) (dispatch.Result, error) {
 	var lock activities.Claimed
-	if err := workflow.ExecuteActivity(acting(ctx, "Lock the target"), desks.Lock, v.claim).Get(ctx, &lock); err != nil {
+	if err := workflow.ExecuteActivity(handling(ctx, "Lock the target"), desks.Lock, v.claim).Get(ctx, &lock); err != nil {
 		return dispatch.Result{}, v.abandon(ctx, err)
 	}
 	if !lock.OK {
 		return reject(dispatch.TargetLocked, "", lock.Diagnostic)
 	}
-	seen, err := v.look(ctx)
-	switch {
-	case err != nil:
+	receipt, why, err := v.decide(ctx)
+	if err != nil {
 		return dispatch.Result{}, v.abandon(ctx, err)
-	case seen.Conflict:
-		return v.rejected(ctx, dispatch.TargetAddressConflict, "", seen.Diagnostic)
 	}
-	receipt := dispatch.Resolve(v.letter.Request.Intent, seen.Liveness, false)
 	switch receipt.Action() {
 	case dispatch.Send:
-		outcome := v.send(ctx)
-		if err := v.release(ctx); err != nil {
-			outcome = outcome.Dirty(err)
-		}
-		return dispatch.Result{Receipt: receipt, Outcome: &outcome}, nil
+		return v.delivered(ctx, receipt, v.send(ctx)), nil
 	case dispatch.Resume:
 		return v.resume(ctx, receipt)
 	}
-	return dispatch.Result{Receipt: receipt, Diagnostic: seen.Diagnostic}, v.release(ctx)
+	return dispatch.Result{Receipt: receipt, Diagnostic: why}, v.release(ctx)
+}
+
+// decide looks at the target and asks the table. An errand whose session nobody
+// reaches any more is about to end, or was lost with its worker, and its agent
+// may be a moment behind: the session is not resumed before that.
+func (v *visit) decide(ctx workflow.Context) (receipt dispatch.Receipt, why string, err error) {
+	for {
+		seen, err := v.look(ctx)
+		if err != nil {
+			return receipt, "", err
+		}
+		if seen.Conflict {
+			receipt, err = dispatch.Reject(dispatch.TargetAddressConflict, "")
+			return receipt, seen.Diagnostic, err
+		}
+		receipt = dispatch.Resolve(v.letter.Request.Intent, seen.Liveness, false)
+		if receipt.Action() != dispatch.Resume || v.errands == 0 {
+			return receipt, seen.Diagnostic, nil
+		}
+		if err := workflow.Await(ctx, func() bool { return v.errands == 0 }); err != nil {
+			return receipt, "", err
+		}
+	}
 }
 
 func (v *visit) look(ctx workflow.Context) (seen activities.Looked, err error) {
-	err = workflow.ExecuteActivity(acting(ctx, "Look whether the target lives"), desks.Look, v.target).Get(ctx, &seen)
+	err = workflow.ExecuteActivity(handling(ctx, "Look whether the target lives"), desks.Look, v.target).Get(ctx, &seen)
 	return seen, err
+}
+
+// delivered releases, and is the result.
+func (v *visit) delivered(ctx workflow.Context, receipt dispatch.Receipt, outcome dispatch.Outcome) dispatch.Result {
+	if err := v.release(ctx); err != nil {
+		outcome = outcome.Dirty(err)
+	}
+	return dispatch.Result{Receipt: receipt, Outcome: &outcome}
 }
 
 // release gives the lock back, whatever becomes of the dispatch.
 func (v *visit) release(ctx workflow.Context) error {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
-	return workflow.ExecuteActivity(acting(ctx, "Release the target"), desks.Unlock, v.claim).Get(ctx, nil)
+	return workflow.ExecuteActivity(handling(ctx, "Release the target"), desks.Unlock, v.claim).Get(ctx, nil)
 }
 
 // abandon releases and returns the first error.
@@ -113,11 +138,7 @@ func (v *visit) send(ctx workflow.Context) dispatch.Outcome {
 		if !to.Deliverable {
 			return gone(dispatch.MailboxUndeliverable)
 		}
-		out, err := v.enqueue(ctx, v.letter)
-		if err != nil {
-			return failed(dispatch.MetaMailbox, err)
-		}
-		return out.Fallback()
+		return v.enqueue(ctx, v.letter).Fallback()
 	}
 	seen, err := v.look(ctx)
 	if err != nil {
@@ -137,57 +158,83 @@ func (v *visit) send(ctx workflow.Context) dispatch.Outcome {
 func (v *visit) deliver(ctx workflow.Context) (activities.Delivered, dispatch.Outcome) {
 	var got activities.Delivered
 	err := workflow.ExecuteActivity(once(ctx, "Send the letter", 20*time.Second), desks.Deliver, v.letter).Get(ctx, &got)
-	if err != nil {
-		return got, unknown(dispatch.ControlSocket, err)
+	switch {
+	case err == nil:
+		return got, got.Outcome
+	case unbegun(err):
+		return got, failed(dispatch.ControlSocket, err)
 	}
-	return got, got.Outcome
+	return got, unknown(dispatch.ControlSocket, err)
 }
 
 // resume has the dormant session take a turn of which the dispatch owns the
-// outcome. The errand releases the lock itself when the session can be
-// reached, and says so; what it left behind when its worker died is released
-// here.
+// outcome.
 func (v *visit) resume(ctx workflow.Context, receipt dispatch.Receipt) (dispatch.Result, error) {
 	var trust activities.Trusted
-	if err := workflow.ExecuteActivity(acting(ctx, "Look whether the directory is trusted"), desks.Trust, v.to.CWD).Get(ctx, &trust); err != nil {
+	if err := workflow.ExecuteActivity(handling(ctx, "Look whether the directory is trusted"), desks.Trust, v.to.CWD).Get(ctx, &trust); err != nil {
 		return dispatch.Result{}, v.abandon(ctx, err)
 	}
 	if !trust.OK {
 		return v.rejected(ctx, dispatch.UntrustedFailFast, receipt.Observed(), trust.Diagnostic)
 	}
-	var outcome dispatch.Outcome
-	errand := workflow.ExecuteActivity(owning(ctx, fmt.Sprintf("A turn of %s", v.target)), desks.Own, activities.Errand{
-		Letter: v.letter, Claim: v.claim, CWD: v.to.CWD, Approve: trust.Approve, Observe: observeLimit,
-	})
-	v.awaitBegin(ctx, errand)
-	if err := errand.Get(ctx, &outcome); err != nil {
-		outcome = unknown(dispatch.SpawnBg, err)
+	outcome, begun := v.own(ctx, trust.Approve)
+	if begun || outcome.Kind == dispatch.LockRetained {
+		return dispatch.Result{Receipt: receipt, Outcome: &outcome}, nil
 	}
-	if outcome.Kind != dispatch.LockRetained {
-		if err := v.release(ctx); err != nil {
-			outcome = outcome.Dirty(err)
-		}
-	}
-	return dispatch.Result{Receipt: receipt, Outcome: &outcome}, nil
+	return v.delivered(ctx, receipt, outcome), nil
 }
 
-// awaitBegin lets the next dispatch decide as soon as the session can be
-// reached, or the errand has ended without that.
-func (v *visit) awaitBegin(ctx workflow.Context, errand workflow.Future) {
+// own has the errand carried out. Begun says that the errand has released the
+// lock, as it does when the session can be reached; the next dispatch may decide
+// from then on. What an errand leaves locked that ended before, or whose worker
+// was lost, is its dispatch's to release.
+func (v *visit) own(ctx workflow.Context, approve bool) (out dispatch.Outcome, begun bool) {
+	v.errands++
+	defer func() { v.errands-- }()
+	errand := workflow.ExecuteActivity(owning(ctx, fmt.Sprintf("A turn of %s", v.target)), desks.Own, activities.Errand{
+		Letter: v.letter, Claim: v.claim, CWD: v.to.CWD, Approve: approve, Observe: observeLimit,
+	})
+	if begun = v.awaitBegin(ctx, errand); begun {
+		v.leave()
+	}
+	err := errand.Get(ctx, &out)
+	switch {
+	case err == nil:
+		return out, begun
+	case unbegun(err):
+		return dispatch.Outcome{Kind: dispatch.StartFailed, Transport: dispatch.SpawnBg, Error: problemOf(err).Message}, begun
+	}
+	return unknown(dispatch.SpawnBg, err), begun
+}
+
+// awaitBegin returns when the session can be reached, or the errand has ended
+// without that. Signals of other errands, and those that nobody can read, are
+// dropped.
+func (v *visit) awaitBegin(ctx workflow.Context, errand workflow.Future) (begun bool) {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
-	begun := workflow.GetSignalChannel(ctx, activities.BegunSignal)
-	for over := false; !over; {
+	signals := workflow.GetSignalChannel(ctx, activities.BegunSignal)
+	for over := false; !over && !begun; {
 		workflow.NewSelector(ctx).
-			AddReceive(begun, func(c workflow.ReceiveChannel, _ bool) {
+			AddReceive(signals, func(c workflow.ReceiveChannel, _ bool) {
 				var nonce string
-				c.Receive(ctx, &nonce)
-				over = nonce == v.claim.Nonce
+				begun = c.ReceiveAsync(&nonce) && nonce == v.claim.Nonce
 			}).
 			AddFuture(errand, func(workflow.Future) { over = true }).
 			Select(ctx)
 	}
-	v.leave()
+	return begun
+}
+
+// handling is for what is done at once or not at all, and may be done twice.
+// Who waits for it is told before long that it cannot be done. A call ends by
+// itself within its limit: one that went on beside its successor could take a
+// lock that nobody releases.
+func handling(ctx workflow.Context, summary string) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: 10 * time.Second, WaitForCancellation: true, Summary: summary,
+		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumAttempts: 5},
+	})
 }
 
 // once is for what must not happen twice.
@@ -201,6 +248,13 @@ func once(ctx workflow.Context, summary string, limit time.Duration) workflow.Co
 // owning is once for a turn that lasts as long as it takes.
 func owning(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithHeartbeatTimeout(once(ctx, summary, 7*24*time.Hour), lostErrand)
+}
+
+// unbegun says of an activity that is done once that no worker had begun it: a
+// cancellation ends none that was.
+func unbegun(err error) bool {
+	late, ok := errors.AsType[*temporal.TimeoutError](err)
+	return temporal.IsCanceledError(err) || ok && late.TimeoutType() == enums.TIMEOUT_TYPE_SCHEDULE_TO_START
 }
 
 // unknown is what became of a message that may have been delivered.

@@ -1,0 +1,351 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/citizen"
+	"github.com/ratchet-dev/ratchet/internal/citizen/mailbox"
+	"github.com/ratchet-dev/ratchet/internal/citizen/marker"
+	"github.com/ratchet-dev/ratchet/internal/controlsocket"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+)
+
+// Who a target can be.
+func (o *office) pi() { o.enroll(citizen.Birth{Backend: dispatch.Pi}) }
+func (o *office) claude() {
+	o.enroll(citizen.Birth{Backend: dispatch.ClaudeCode, NativeSessionID: "n-1"})
+}
+
+// awake is claude while this very process reads its mail.
+func (o *office) awake() {
+	o.t.Helper()
+	r := o.enroll(citizen.Birth{Backend: dispatch.ClaudeCode, NativeSessionID: "n-1"})
+	owner, now := marker.OwnerOf(os.Getpid()), time.Now()
+	check(o.t, marker.WriteReceiver(o.dirs.Receivers, marker.Receiver{Citizen: r.Citizen(), Owner: owner, Provenance: marker.SessionStart}, now))
+	check(o.t, marker.WriteSender(o.dirs.Senders, marker.Sender{Citizen: r.Citizen(), CWD: o.work, Owner: owner}, now))
+}
+
+// What can be at its address.
+func (o *office) live() { o.open(&listener{as: dispatch.Direct}) }
+func (o *office) file() { o.put(o.socket(), "") }
+func (o *office) link() {
+	o.put(o.dirs.Sockets+"/other", "")
+	check(o.t, os.Symlink("other", o.socket()))
+}
+
+// stale is the socket of a session that is gone.
+func (o *office) stale() {
+	check(o.t, os.MkdirAll(o.dirs.Sockets, 0o700))
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: o.socket(), Net: "unix"})
+	check(o.t, err)
+	l.SetUnlinkOnClose(false)
+	check(o.t, l.Close())
+}
+
+func TestResolve(t *testing.T) {
+	type acts []func(*office)
+	rows := []struct {
+		name  string
+		there acts
+		want  activities.Resolved // but for CWD and Diagnostic
+	}{
+		{"nobody", nil, activities.Resolved{Reject: dispatch.BadTarget}},
+		{"a pi", acts{(*office).pi}, activities.Resolved{Backend: dispatch.Pi}},
+		{"a pi whose address is a file is not looked at", acts{(*office).pi, (*office).file}, activities.Resolved{Backend: dispatch.Pi}},
+		{"a session without a record", acts{(*office).live}, activities.Resolved{Backend: dispatch.Pi, Recordless: true}},
+		{"a dead socket without a record", acts{(*office).stale}, activities.Resolved{Backend: dispatch.Pi, Recordless: true}},
+		{"a symlink without a record", acts{(*office).link}, activities.Resolved{Reject: dispatch.BadTarget}},
+		{"a file without a record", acts{(*office).file}, activities.Resolved{Reject: dispatch.BadTarget}},
+		{"a claude that reads its mail", acts{(*office).awake}, activities.Resolved{Backend: dispatch.ClaudeCode, Deliverable: true}},
+		{"a claude that does not", acts{(*office).claude}, activities.Resolved{Backend: dispatch.ClaudeCode}},
+		{"a claude with a socket", acts{(*office).awake, (*office).live}, activities.Resolved{Reject: dispatch.TargetAddressConflict}},
+		{"a claude with a dead socket", acts{(*office).awake, (*office).stale}, activities.Resolved{Reject: dispatch.TargetAddressConflict}},
+		{"a claude with a symlink", acts{(*office).claude, (*office).link}, activities.Resolved{Reject: dispatch.TargetAddressConflict}},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			o := newOffice(t)
+			for _, act := range row.there {
+				act(o)
+			}
+			got := mustPerform[activities.Resolved](o, o.desk.Resolve, gid)
+			if why := got.Diagnostic != ""; why == (row.want.Reject == dispatch.BadTarget || row.want.Backend == dispatch.Pi) {
+				t.Errorf("diagnostic %q", got.Diagnostic)
+			}
+			if recorded := row.want.Reject == "" && !row.want.Recordless; recorded != (got.CWD == o.work) {
+				t.Errorf("works in %q", got.CWD)
+			}
+			if got.CWD, got.Diagnostic = "", ""; got != row.want {
+				t.Errorf("%+v, want %+v", got, row.want)
+			}
+		})
+	}
+}
+
+// A record that names nobody for sure is an error and never a reject; only where
+// the disk may do better next time is it tried again.
+func TestResolveGivesUp(t *testing.T) {
+	rows := []struct {
+		name  string
+		there func(*office)
+		again bool
+	}{
+		{"a record that is broken", func(o *office) { o.put(filepath.Join(o.dirs.Sessions, string(gid)+".meta.json"), "{}") }, false},
+		{"a record that names another", func(o *office) {
+			r := o.enroll(citizen.Birth{GardenID: "20260612T093000-ffffff", Backend: dispatch.Pi})
+			store := citizen.Store{Dir: o.dirs.Sessions}
+			check(o.t, os.Rename(store.Path(r.GardenID), store.Path(gid)))
+		}, false},
+		{"a native session with two records", func(o *office) {
+			r := o.enroll(citizen.Birth{Backend: dispatch.ClaudeCode, NativeSessionID: "n-1"})
+			r.GardenID = "20260612T093000-ffffff"
+			b, err := r.Marshal()
+			check(o.t, err)
+			o.put((&citizen.Store{Dir: o.dirs.Sessions}).Path(r.GardenID), string(b))
+		}, false},
+		{"an address that cannot be read", func(o *office) { o.claude(); o.put(o.dirs.Sockets, "a file") }, true},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			o := newOffice(t)
+			row.there(o)
+			got, err := perform[activities.Resolved](o, o.desk.Resolve, gid)
+			app, ok := errors.AsType[*temporal.ApplicationError](err)
+			if !ok || app.NonRetryable() == row.again || got.Reject != "" {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestLockIsTheClaims(t *testing.T) {
+	o := newOffice(t)
+	mine, other := activities.Claim{Target: gid, Nonce: "c-1"}, activities.Claim{Target: gid, Nonce: "c-2"}
+	for range 2 {
+		if got := mustPerform[activities.Claimed](o, o.desk.Lock, mine); !got.OK {
+			t.Errorf("%+v", got)
+		}
+	}
+	path, _ := o.locks().Path(gid)
+	if got := mustPerform[activities.Claimed](o, o.desk.Lock, other); got.OK || !strings.Contains(got.Diagnostic, path) {
+		t.Errorf("the second claim: %+v", got)
+	}
+	if mustPerform[any](o, o.desk.Unlock, other); !o.locked() {
+		t.Error("the second claim released it")
+	}
+	for range 2 {
+		if mustPerform[any](o, o.desk.Unlock, mine); o.locked() {
+			t.Error("not released")
+		}
+	}
+	if _, err := perform[activities.Claimed](o, o.desk.Lock, activities.Claim{Target: "../x", Nonce: "c-1"}); err == nil {
+		t.Error("locked what is no garden id")
+	}
+}
+
+func TestLook(t *testing.T) {
+	rows := []struct {
+		name  string
+		there func(*office)
+		want  activities.Looked
+	}{
+		{"nothing", func(*office) {}, activities.Looked{Liveness: dispatch.Dead}},
+		{"a session", (*office).live, activities.Looked{Liveness: dispatch.Alive}},
+		{"the socket of a session that is gone", (*office).stale, activities.Looked{Liveness: dispatch.Dead}},
+		{"a file", (*office).file, activities.Looked{Conflict: true}},
+		{"a symlink", (*office).link, activities.Looked{Conflict: true}},
+		{"a directory that is a file", func(o *office) { o.put(o.dirs.Sockets, "") }, activities.Looked{Liveness: dispatch.Indeterminate}},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			o := newOffice(t)
+			row.there(o)
+			got := mustPerform[activities.Looked](o, o.desk.Look, gid)
+			if why := got.Diagnostic != ""; why == (row.want.Liveness == dispatch.Alive) {
+				t.Errorf("diagnostic %q", got.Diagnostic)
+			}
+			if got.Diagnostic = ""; got != row.want {
+				t.Errorf("%+v, want %+v", got, row.want)
+			}
+		})
+	}
+}
+
+func TestTrust(t *testing.T) {
+	saved := func(verdict string) func(*office) {
+		return func(o *office) { o.put(o.dirs.Trust, `{"`+o.work+`": `+verdict+`}`) }
+	}
+	rows := []struct {
+		name  string
+		there func(*office)
+		want  activities.Trusted
+		fails bool
+	}{
+		{"a directory with nothing of its own", func(*office) {}, activities.Trusted{OK: true}, false},
+		{"one with settings that nobody has decided about", func(o *office) { o.put(o.work+"/.pi/settings.json", "{}") }, activities.Trusted{}, false},
+		{"one that is trusted", saved("true"), activities.Trusted{OK: true, Approve: true}, false},
+		{"one that is not", saved("false"), activities.Trusted{}, false},
+		{"a store that is none", func(o *office) { o.put(o.dirs.Trust, "[]") }, activities.Trusted{}, true},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			o := newOffice(t)
+			row.there(o)
+			got, err := perform[activities.Trusted](o, o.desk.Trust, o.work)
+			if (err != nil) != row.fails || (got.Diagnostic == "") != row.fails {
+				t.Errorf("%+v, %v", got, err)
+			}
+			if got.Diagnostic = ""; got != row.want {
+				t.Errorf("%+v, want %+v", got, row.want)
+			}
+		})
+	}
+}
+
+// listener is a session that listens.
+type listener struct {
+	as  dispatch.Delivery
+	err error
+
+	mu  sync.Mutex
+	got []controlsocket.Message
+}
+
+func (s *listener) Send(_ context.Context, m controlsocket.Message) (dispatch.Delivery, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.got = append(s.got, m)
+	return s.as, s.err
+}
+func (s *listener) Info(context.Context) (controlsocket.Info, error) {
+	return controlsocket.Info{}, nil
+}
+func (s *listener) LastMessage(context.Context) (*controlsocket.LastMessage, error) {
+	return nil, nil
+}
+func (s *listener) Abort(context.Context) error { return nil }
+
+// hangUp accepts at the socket of gid, reads a line, and closes.
+func (o *office) hangUp() {
+	check(o.t, os.MkdirAll(o.dirs.Sockets, 0o700))
+	l, err := net.Listen("unix", o.socket())
+	check(o.t, err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 1<<10))
+			conn.Close()
+		}
+	}()
+	o.t.Cleanup(func() { l.Close(); <-done })
+}
+
+func TestDeliver(t *testing.T) {
+	serve := func(s *listener) func(*office) { return func(o *office) { o.open(s) } }
+	rows := []struct {
+		name  string
+		there func(*office)
+		want  dispatch.Outcome // but for Error
+		gone  bool
+	}{
+		{"taken", serve(&listener{as: dispatch.Followed}), dispatch.Outcome{Kind: dispatch.Sent, DeliveredAs: dispatch.Followed}, false},
+		{"refused", serve(&listener{err: errors.New("not now")}), dispatch.Outcome{Kind: dispatch.Rejected}, false},
+		{"not answered by who says that it does not know", serve(&listener{err: controlsocket.ErrUncertain}), dispatch.Outcome{Kind: dispatch.Unknown}, false},
+		{"hung up on", (*office).hangUp, dispatch.Outcome{Kind: dispatch.Unknown}, false},
+		{"nobody there", func(*office) {}, dispatch.Outcome{Kind: dispatch.ExecutionFailed}, true},
+		{"nobody there any more", (*office).stale, dispatch.Outcome{Kind: dispatch.ExecutionFailed}, true},
+		{"a symlink there", (*office).link, dispatch.Outcome{Kind: dispatch.ExecutionFailed}, false},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			o := newOffice(t)
+			row.there(o)
+			got := mustPerform[activities.Delivered](o, o.desk.Deliver, letter("l-1", "hello"))
+			if (got.Outcome.Error == "") != (row.want.Kind == dispatch.Sent) {
+				t.Errorf("error %q", got.Outcome.Error)
+			}
+			got.Outcome.Error, row.want.Transport = "", dispatch.ControlSocket
+			if got.Outcome != row.want || got.Gone != row.gone {
+				t.Errorf("%+v, want %+v, gone: %v", got, row.want, row.gone)
+			}
+		})
+	}
+}
+
+func TestALetterArrivesToTheLetter(t *testing.T) {
+	o := newOffice(t)
+	s := &listener{as: dispatch.Direct}
+	o.open(s)
+	l := letter("l-1", "--help\n@file \"x\"\x00 <b>\u2028é")
+	l.Request.WantsReply = true
+	mustPerform[activities.Delivered](o, o.desk.Deliver, l)
+	l.Request.Mode = dispatch.Steer
+	mustPerform[activities.Delivered](o, o.desk.Deliver, l)
+	for i, mode := range []dispatch.Mode{dispatch.FollowUp, dispatch.Steer} {
+		if m := s.got[i]; m.Text != l.Request.Message || m.Mode != mode || *m.Sender != l.Sender || !m.WantsReply {
+			t.Errorf("%+v", m)
+		}
+	}
+}
+
+func TestALetterIsOneMail(t *testing.T) {
+	o := newOffice(t)
+	o.awake()
+	var outcomes []dispatch.Outcome
+	for _, id := range []string{"l-1", "l-1", "l-2"} {
+		outcomes = append(outcomes, mustPerform[dispatch.Outcome](o, o.desk.Enqueue, letter(id, "hello")))
+	}
+	if outcomes[0] != outcomes[1] || outcomes[0].Mail == outcomes[2].Mail || outcomes[0].Kind != dispatch.Enqueued {
+		t.Errorf("%+v", outcomes)
+	}
+	d, err := mailbox.Mailboxes{Dirs: o.dirs}.Drain(t.Context(), gid, func(mailbox.Drained) error { return nil })
+	check(t, err)
+	var files []string
+	for _, m := range d.Messages {
+		files = append(files, m.File)
+		if !strings.HasSuffix(m.Body, "\nhello\n") {
+			t.Errorf("body %q", m.Body)
+		}
+	}
+	if !slices.Equal(files, []string{outcomes[0].Mail, outcomes[2].Mail}) {
+		t.Errorf("in the mailbox %q", files)
+	}
+}
+
+func TestNobodysMailIsAnError(t *testing.T) {
+	o := newOffice(t)
+	if out, err := perform[dispatch.Outcome](o, o.desk.Enqueue, letter("l-1", "hello")); err == nil {
+		t.Errorf("%+v", out)
+	}
+	if _, err := os.Stat(o.dirs.Mailboxes); err == nil {
+		t.Error("a mailbox was made")
+	}
+}
+
+func TestDeskWithoutItsParts(t *testing.T) {
+	o := newOffice(t)
+	for name, c := range map[string]activities.DeskConfig{
+		"no registry": {Resume: o.house.door}, "no adapter": {Dirs: o.dirs},
+	} {
+		if _, err := activities.NewDesk(c); err == nil {
+			t.Errorf("%s: made", name)
+		}
+	}
+}

@@ -1,0 +1,437 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/controlsocket"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+)
+
+// house is an adapter whose sessions, in memory, do what the test says.
+type house struct {
+	refuse func(context.Context) error // before a start; its error is the start's
+	deaf   error                       // of who starts, to what it is told
+	guests chan *guest                 // who has started
+
+	mu     sync.Mutex
+	starts []start
+}
+
+type start struct {
+	agent.Options
+	approved bool
+}
+
+func (h *house) door(approve bool) agent.Adapter { return &adapter{house: h, approve: approve} }
+
+type adapter struct {
+	agent.Adapter // of which nothing else is used
+	house         *house
+	approve       bool
+}
+
+func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, error) {
+	if a.house.refuse != nil {
+		if err := a.house.refuse(ctx); err != nil {
+			return nil, err
+		}
+	}
+	g := &guest{queue: agent.NewQueue(), told: make(chan string, 8), stopped: make(chan struct{}), deaf: a.house.deaf}
+	a.house.mu.Lock()
+	a.house.starts = append(a.house.starts, start{o, a.approve})
+	a.house.mu.Unlock()
+	a.house.guests <- g
+	return g, nil
+}
+
+// guest is a session: what it is told the test reads, what it does the test
+// puts into its queue.
+type guest struct {
+	agent.Session // of which nothing else is used
+	queue         *agent.Queue
+	told          chan string
+	stopped       chan struct{}
+	stopping      func() // what happens while it is told to stop; nil: nothing
+
+	mu      sync.Mutex
+	deaf    error // to what it is told
+	decided []agent.Decision
+}
+
+func (g *guest) Events() <-chan agent.Event { return g.queue.C() }
+
+func (g *guest) Send(ctx context.Context, text string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.deaf != nil {
+		return g.deaf
+	}
+	g.told <- text
+	return ctx.Err()
+}
+
+func (g *guest) Decide(_ context.Context, d agent.Decision) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.decided = append(g.decided, d)
+	return nil
+}
+
+func (g *guest) Interrupt(context.Context) error {
+	g.queue.Put(agent.Turn{Status: agent.Interrupted})
+	return nil
+}
+
+func (g *guest) Stop(context.Context) error {
+	if g.stopping != nil {
+		g.stopping()
+	}
+	g.queue.Drop()
+	close(g.stopped)
+	return nil
+}
+
+// exit is the end of its process.
+func (g *guest) exit(e agent.Event) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.deaf = agent.ErrGone
+	g.queue.Close(e)
+}
+
+func (g *guest) ends(text string) { g.queue.Put(agent.Turn{Status: agent.Completed, Text: text}) }
+
+// errand is one whose claim has the lock.
+func (o *office) errand() activities.Errand {
+	o.t.Helper()
+	e := activities.Errand{
+		Letter: letter("l-1", "do it"), Claim: activities.Claim{Target: gid, Nonce: "c-1"}, CWD: o.work, Approve: true, Observe: time.Minute,
+	}
+	e.Request.Intent = dispatch.OwnedOutcome
+	if got := mustPerform[activities.Claimed](o, o.desk.Lock, e.Claim); !got.OK {
+		o.t.Fatalf("%+v", got)
+	}
+	return e
+}
+
+// owned is how an errand ended.
+type owned struct {
+	dispatch.Outcome
+	err error
+}
+
+// own carries an errand out beside the test.
+func (o *office) own(e activities.Errand) <-chan owned {
+	over := make(chan owned, 1)
+	go func() {
+		out, err := perform[dispatch.Outcome](o, o.desk.Own, e)
+		over <- owned{out, err}
+	}()
+	o.t.Cleanup(o.cancel)
+	return over
+}
+
+// receive waits for what a channel brings, as long as a test may take.
+func receive[T any](t testing.TB, what string, from <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-from:
+	case <-time.After(time.Minute):
+		t.Fatalf("%s: not within a minute", what)
+	}
+	return v
+}
+
+// until waits for a condition, which is asked again and again.
+func until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !holds(); {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within a minute", what)
+		}
+		time.Sleep(time.Millisecond) // the pace of polling
+	}
+}
+
+// served is what Look says of the socket of gid.
+func (o *office) served() dispatch.Liveness {
+	return controlsocket.Look(o.t.Context(), o.socket()).Liveness
+}
+
+// verifyLeft fails unless the session has ended, its socket is gone, and the lock
+// is as it should be.
+func (o *office) verifyLeft(g *guest, locked bool) {
+	o.t.Helper()
+	if g != nil {
+		receive(o.t, "the end of the session", g.stopped)
+	}
+	if controlsocket.Inspect(o.socket()).State != controlsocket.Absent {
+		o.t.Error("the socket is left")
+	}
+	if o.locked() != locked {
+		o.t.Errorf("locked: %v", !locked)
+	}
+}
+
+func TestOwn(t *testing.T) {
+	code := 3
+	rows := []struct {
+		name string
+		does func(o *office, g *guest)
+		want dispatch.Outcome // but for Error
+	}{
+		{"it does what it is told", func(_ *office, g *guest) {
+			g.queue.Put(agent.Text{Text: "do"})
+			g.queue.Put(agent.ToolUse{Tool: "bash"})
+			g.ends("done")
+		}, dispatch.Outcome{Kind: dispatch.Completed, Answer: "done"}},
+		{"it has much to say", func(_ *office, g *guest) { g.ends(strings.Repeat("x", 1<<20)) },
+			dispatch.Outcome{Kind: dispatch.Completed, Answer: strings.Repeat("x", 4<<10-len("…")) + "…"}},
+		{"its turn fails", func(_ *office, g *guest) {
+			g.queue.Put(agent.Turn{Status: agent.Failed, Text: "hm", Err: errors.New("no model")})
+		}, dispatch.Outcome{Kind: dispatch.TurnFailed, Answer: "hm"}},
+		{"its turn is aborted by a peer", func(o *office, g *guest) { check(o.t, o.peer().Abort(o.t.Context())) },
+			dispatch.Outcome{Kind: dispatch.TurnFailed}},
+		{"it exits", func(_ *office, g *guest) { g.exit(agent.Exit{Code: 3, Stderr: "oops"}) },
+			dispatch.Outcome{Kind: dispatch.ChildExited, ExitCode: &code}},
+		{"it exits and says nothing was wrong", func(_ *office, g *guest) { g.exit(agent.Exit{}) },
+			dispatch.Outcome{Kind: dispatch.ChildExited, ExitCode: new(int)}},
+		{"it is killed", func(_ *office, g *guest) { g.exit(agent.Exit{Code: -1, Signal: "SIGKILL"}) },
+			dispatch.Outcome{Kind: dispatch.ChildExited}},
+		{"it is gone without a word", func(_ *office, g *guest) { g.exit(nil) }, dispatch.Outcome{Kind: dispatch.ChildExited}},
+		{"the dispatch is canceled", func(o *office, g *guest) { o.cancel() }, dispatch.Outcome{Kind: dispatch.ChildExited}},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			o := newOffice(t)
+			e := o.errand()
+			over := o.own(e)
+			g := receive(t, "the start", o.house.guests)
+			if text := receive(t, "the letter", g.told); text != "do it\n\n"+block {
+				t.Errorf("it is told %q", text)
+			}
+			if nonce := receive(t, "the begin", o.begun); nonce != "c-1" || o.locked() || o.served() != dispatch.Alive {
+				t.Errorf("begun %q, locked %v, the socket is %s", nonce, o.locked(), o.served())
+			}
+			row.does(o, g)
+			out := receive(t, "the outcome", over)
+			if out.err != nil || (out.Error == "") != row.want.Succeeded() {
+				t.Errorf("error %q, %v", out.Error, out.err)
+			}
+			out.Error, row.want.Transport = "", dispatch.SpawnBg
+			if !reflect.DeepEqual(out.Outcome, row.want) {
+				t.Errorf("%+v, want %+v", out.Outcome, row.want)
+			}
+			o.verifyLeft(g, false)
+			if s := o.house.starts[0]; s.Resume != string(gid) || s.Dir != o.work || s.Sandbox != agent.FullAccess || !s.approved {
+				t.Errorf("started with %+v", s)
+			}
+		})
+	}
+}
+
+// block is what the sender of letter becomes in a prompt.
+const block = `<sender_info>{"sessionId":"20260612T090000-aaaaaa","agentId":"pi/test","cwd":"/w","timestamp":"2026-06-12T09:30:00.000Z"}</sender_info>`
+
+func TestTimeIsUp(t *testing.T) {
+	o := newOffice(t)
+	e := o.errand()
+	e.Timeout = 10 * time.Millisecond
+	out := receive(t, "the outcome", o.own(e))
+	if out.err != nil || out.Kind != dispatch.ChildExited || !out.TimedOut || out.ExitCode != nil {
+		t.Errorf("%+v", out)
+	}
+	o.verifyLeft(receive(t, "the session", o.house.guests), false)
+}
+
+func TestNobodyIsThereToDecide(t *testing.T) {
+	o := newOffice(t)
+	over := o.own(o.errand())
+	g := receive(t, "the start", o.house.guests)
+	g.queue.Put(agent.Permission{CallID: "call-1", Tool: "bash"})
+	g.ends("done without")
+	if out := receive(t, "the outcome", over); out.Kind != dispatch.Completed {
+		t.Errorf("%+v", out)
+	}
+	if len(g.decided) != 1 || g.decided[0].CallID != "call-1" || g.decided[0].Verdict != agent.Deny {
+		t.Errorf("decided %+v", g.decided)
+	}
+}
+
+func TestErrandsThatDoNotBegin(t *testing.T) {
+	broken := errors.New("broken")
+	rows := []struct {
+		name   string
+		there  func(*office)
+		starts int
+		locked bool
+	}{
+		{"the agent does not start", func(o *office) { o.house.refuse = func(context.Context) error { return agent.ErrNoSession } }, 0, true},
+		{"the dispatch is canceled at the start", func(o *office) {
+			o.house.refuse = func(ctx context.Context) error { o.cancel(); <-ctx.Done(); return ctx.Err() }
+		}, 0, true},
+		{"the agent does not take the letter", func(o *office) { o.house.deaf = agent.ErrGone }, 1, false},
+		{"the workflow cannot be told", func(o *office) { o.lost = broken }, 1, false},
+		{"a file is in the socket's place", (*office).file, 1, true},
+		{"a session has been opened meanwhile", (*office).live, 1, true},
+		{"the lock is free again", func(o *office) {
+			mustPerform[any](o, o.desk.Unlock, activities.Claim{Target: gid, Nonce: "c-1"})
+		}, 0, true},
+		{"another dispatch has the lock", func(o *office) {
+			mustPerform[any](o, o.desk.Unlock, activities.Claim{Target: gid, Nonce: "c-1"})
+			mustPerform[any](o, o.desk.Lock, activities.Claim{Target: gid, Nonce: "c-2"})
+		}, 0, true},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			o := newOffice(t)
+			e := o.errand()
+			row.there(o)
+			before := controlsocket.Inspect(o.socket())
+			out := receive(t, "the outcome", o.own(e))
+			if out.err != nil || out.Kind != dispatch.StartFailed || !out.RetrySafe() || out.Error == "" {
+				t.Errorf("%+v", out)
+			}
+			if len(o.house.starts) != row.starts || o.locked() != row.locked || controlsocket.Inspect(o.socket()) != before {
+				t.Errorf("%d starts, locked %v, the socket is %+v, was %+v", len(o.house.starts), o.locked(), controlsocket.Inspect(o.socket()), before)
+			}
+			if row.starts > 0 {
+				g := receive(t, "the session", o.house.guests)
+				receive(t, "its end", g.stopped)
+				if len(g.told) > 0 {
+					t.Errorf("it was told %q", <-g.told)
+				}
+			}
+		})
+	}
+}
+
+func TestALetterThatMayHaveArrived(t *testing.T) {
+	o := newOffice(t)
+	o.house.deaf = errors.New("half of it is written")
+	if out := receive(t, "the outcome", o.own(o.errand())); out.err != nil || out.Kind != dispatch.Unknown || out.RetrySafe() {
+		t.Errorf("%+v", out)
+	}
+}
+
+func TestWhatPeersSendHasTurnsOfItsOwn(t *testing.T) {
+	endings := map[string]agent.Turn{
+		"after a turn that ended well": {Status: agent.Completed, Text: "done"},
+		"after one that failed":        {Status: agent.Failed, Text: "done", Err: errors.New("no model")},
+		"after one that was aborted":   {Status: agent.Interrupted, Text: "done"},
+	}
+	for name, ending := range endings {
+		t.Run(name, func(t *testing.T) {
+			o := newOffice(t)
+			over := o.own(o.errand())
+			g := receive(t, "the start", o.house.guests)
+			receive(t, "the letter", g.told)
+			if m, err := o.peer().LastMessage(t.Context()); m != nil || err != nil {
+				t.Errorf("it said %+v, %v", m, err)
+			}
+			for _, text := range []string{"second", "third"} {
+				if as, err := o.peer().Send(t.Context(), controlsocket.Message{Text: text, Mode: dispatch.Steer}); as != dispatch.Followed || err != nil {
+					t.Errorf("%s: %s, %v", text, as, err)
+				}
+			}
+			if info, err := o.peer().Info(t.Context()); err != nil || info.SessionID != string(gid) || info.CWD != o.work || info.Idle {
+				t.Errorf("%+v, %v", info, err)
+			}
+			g.queue.Put(ending)
+			if text := receive(t, "the second turn", g.told); text != "second" {
+				t.Errorf("it is told %q", text)
+			}
+			if m, err := o.peer().LastMessage(t.Context()); err != nil || m == nil || m.Role != "assistant" || m.Content != "done" {
+				t.Errorf("it said %+v, %v", m, err)
+			}
+			g.ends("something else")
+			receive(t, "the third turn", g.told)
+			g.ends("something else")
+			out := receive(t, "the outcome", over)
+			if out.err != nil || out.Answer != "done" || (out.Kind == dispatch.Completed) != (ending.Status == agent.Completed) {
+				t.Errorf("%+v", out)
+			}
+			o.verifyLeft(g, false)
+		})
+	}
+}
+
+func TestTooManyPeers(t *testing.T) {
+	o := newOffice(t)
+	over := o.own(o.errand())
+	g := receive(t, "the start", o.house.guests)
+	receive(t, "the letter", g.told)
+	taken := 0
+	for {
+		_, err := o.peer().Send(t.Context(), controlsocket.Message{Text: "more"})
+		if _, refused := errors.AsType[*controlsocket.RefusedError](err); refused {
+			break
+		}
+		check(t, err)
+		taken++
+	}
+	if taken != 32 {
+		t.Errorf("%d were taken", taken)
+	}
+	g.exit(agent.Exit{Code: 1})
+	if out := receive(t, "the outcome", over); out.Kind != dispatch.ChildExited {
+		t.Errorf("%+v", out)
+	}
+}
+
+// Who finds nobody at the socket may resume the session: so it stays until the
+// agent has ended, and refuses.
+func TestTheSocketGoesAfterTheAgent(t *testing.T) {
+	o := newOffice(t)
+	over := o.own(o.errand())
+	g := receive(t, "the start", o.house.guests)
+	receive(t, "the letter", g.told)
+	ended := make(chan struct{})
+	g.stopping = func() { <-ended }
+	g.ends("done")
+	if out := receive(t, "the outcome", over); out.Kind != dispatch.Completed { // though it has not ended
+		t.Errorf("%+v", out)
+	}
+	_, err := o.peer().Send(t.Context(), controlsocket.Message{Text: "more"})
+	if _, refused := errors.AsType[*controlsocket.RefusedError](err); !refused || o.served() != dispatch.Alive {
+		t.Errorf("sent: %v, the socket is %s", err, o.served())
+	}
+	close(ended)
+	until(t, "the end of the socket", func() bool { return controlsocket.Inspect(o.socket()).State == controlsocket.Absent })
+}
+
+// An agent that does not start and does not end keeps its lock.
+func TestAnAgentThatIsNotSeenToEnd(t *testing.T) {
+	for name, late := range map[string]error{"it fails at last": errors.New("no"), "it starts at last": nil} {
+		t.Run(name, func(t *testing.T) {
+			o := newOffice(t)
+			ended := make(chan struct{})
+			o.house.refuse = func(context.Context) error { <-ended; return late }
+			e := o.errand()
+			e.Observe = 10 * time.Millisecond
+			out := receive(t, "the outcome", o.own(e))
+			path, _ := o.locks().Path(gid)
+			want := dispatch.Diagnostic{GardenID: gid, PID: os.Getpid(), Socket: o.socket(), LockPath: path, ObserveTimeoutMs: 10, KillGraceMs: 50}
+			if out.err != nil || out.Kind != dispatch.LockRetained || out.Retention != dispatch.KillUnconfirmed || *out.Diagnostic != want {
+				t.Errorf("%+v", out)
+			}
+			if holds, err := o.locks().Holds(gid, "c-1"); !holds || err != nil || o.served() != dispatch.Dead {
+				t.Errorf("holds: %v, %v, the socket is %s", holds, err, o.served())
+			}
+			close(ended)
+			until(t, "the end of the lock", func() bool { return !o.locked() })
+			if late == nil {
+				receive(t, "the end of the session", receive(t, "the session", o.house.guests).stopped)
+			}
+		})
+	}
+}

@@ -1,0 +1,175 @@
+package activities_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/citizen"
+	"github.com/ratchet-dev/ratchet/internal/citizen/gidlock"
+	"github.com/ratchet-dev/ratchet/internal/controlsocket"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+)
+
+const gid dispatch.GardenID = "20260612T093000-0a1b2c"
+
+// office is a desk on a registry of its own.
+type office struct {
+	t     *testing.T
+	dirs  citizen.Dirs
+	work  string // where the sessions work
+	desk  *activities.Desk
+	house *house
+
+	ctx    context.Context // of the worker
+	cancel context.CancelFunc
+	begun  chan string // the nonces that workflows were told
+	lost   error       // what becomes of telling them
+}
+
+func newOffice(t *testing.T) *office {
+	t.Helper()
+	home, err := os.MkdirTemp("", "desk") // a short path: sockets lie in it
+	check(t, err)
+	t.Cleanup(func() { os.RemoveAll(home) })
+	o := &office{t: t, work: filepath.Join(home, "work"), house: &house{guests: make(chan *guest, 8)}, begun: make(chan string, 8)}
+	o.dirs, err = citizen.FindDirs(func(name string) (string, bool) { return home, name == "HOME" })
+	check(t, err)
+	check(t, os.Mkdir(o.work, 0o700))
+	o.desk, err = activities.NewDesk(activities.DeskConfig{Dirs: o.dirs, Resume: o.house.door, Grace: 50 * time.Millisecond})
+	check(t, err)
+	o.ctx, o.cancel = context.WithCancel(t.Context())
+	return o
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// perform carries an activity of the desk out, as a worker does.
+func perform[Out any](o *office, activity, in any) (out Out, err error) {
+	o.t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(quiet{})
+	e := suite.NewTestActivityEnvironment()
+	e.SetWorkerOptions(worker.Options{BackgroundActivityContext: o.ctx, Interceptors: []interceptor.WorkerInterceptor{&wired{office: o}}})
+	e.RegisterActivity(o.desk)
+	v, err := e.ExecuteActivity(activity, in)
+	if err == nil && v.HasValue() {
+		err = v.Get(&out)
+	}
+	return out, err
+}
+
+// mustPerform is perform for what may not fail.
+func mustPerform[Out any](o *office, activity, in any) Out {
+	o.t.Helper()
+	out, err := perform[Out](o, activity, in)
+	check(o.t, err)
+	return out
+}
+
+// wired gives the activities a client whose signals reach the office.
+type wired struct {
+	interceptor.WorkerInterceptorBase
+	office *office
+}
+
+func (w *wired) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	return &inbound{interceptor.ActivityInboundInterceptorBase{Next: next}, w.office}
+}
+
+type inbound struct {
+	interceptor.ActivityInboundInterceptorBase
+	office *office
+}
+
+func (i *inbound) Init(next interceptor.ActivityOutboundInterceptor) error {
+	return i.Next.Init(wiring(next, next.GetClient, wire{office: i.office}))
+}
+
+// outbound has another client. C is the type of one by the SDK's own name for it,
+// which cannot be written here.
+type outbound[C any] struct {
+	interceptor.ActivityOutboundInterceptorBase
+	client C
+}
+
+func (o *outbound[C]) GetClient(context.Context) C { return o.client }
+
+func wiring[C any](next interceptor.ActivityOutboundInterceptor, _ func(context.Context) C, c client.Client) *outbound[C] {
+	return &outbound[C]{interceptor.ActivityOutboundInterceptorBase{Next: next}, c.(C)}
+}
+
+// wire is a client that can signal.
+type wire struct {
+	client.Client
+	office *office
+}
+
+func (w wire) SignalWorkflow(_ context.Context, _, _, name string, arg any) error {
+	if name == activities.BegunSignal && w.office.lost == nil {
+		w.office.begun <- arg.(string)
+	}
+	return w.office.lost
+}
+
+// enroll makes a citizen.
+func (o *office) enroll(b citizen.Birth) citizen.Record {
+	o.t.Helper()
+	if b.GardenID == "" {
+		b.GardenID = gid
+	}
+	b.CWD = o.work
+	store := citizen.Store{Dir: o.dirs.Sessions}
+	r, err := store.Create(o.t.Context(), b)
+	check(o.t, err)
+	return r
+}
+
+// open serves a session at the socket of gid until the test ends.
+func (o *office) open(s controlsocket.Session) {
+	o.t.Helper()
+	server, err := controlsocket.Listen(o.t.Context(), o.socket(), s)
+	check(o.t, err)
+	o.t.Cleanup(func() { server.Close() })
+}
+
+func (o *office) socket() string { return o.dirs.Socket(gid) }
+
+func (o *office) peer() controlsocket.Client { return controlsocket.Client{Path: o.socket()} }
+
+func (o *office) locks() gidlock.Locks { return gidlock.Locks{Dir: o.dirs.Locks} }
+
+// locked says whether the lock of gid is there.
+func (o *office) locked() bool {
+	o.t.Helper()
+	path, err := o.locks().Path(gid)
+	check(o.t, err)
+	_, err = os.Lstat(path)
+	return err == nil
+}
+
+// put writes a file where there was none, with its directory.
+func (o *office) put(path, text string) {
+	o.t.Helper()
+	check(o.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	check(o.t, os.WriteFile(path, []byte(text), 0o600))
+}
+
+func letter(id, text string) activities.Letter {
+	return activities.Letter{ID: id, Request: dispatch.Request{Target: gid, Intent: dispatch.FireAndForget, Message: text}, Sender: dispatch.Sender{
+		SessionID: "20260612T090000-aaaaaa", AgentID: "pi/test", CWD: "/w", Timestamp: "2026-06-12T09:30:00.000Z",
+	}}
+}

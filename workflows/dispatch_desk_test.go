@@ -1,0 +1,246 @@
+package workflows_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/workflows"
+)
+
+// until waits, in an activity, for a condition that is asked again and again.
+func until(ctx context.Context, holds func() bool) error {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (d *desk) ended(id string) func() bool {
+	return func() bool { _, ok := d.result(id); return ok }
+}
+
+// called says whether there were so many calls of that name.
+func (w *town) called(name string, n int) func() bool {
+	return func() bool { return strings.Count(w.noted(), name) >= n }
+}
+
+// trusting is a town whose sessions do not run and may be resumed.
+func trusting(looks ...activities.Looked) script {
+	return script{seen: looks, trust: activities.Trusted{OK: true}}
+}
+
+func TestDispatchesToATargetTakeTurns(t *testing.T) {
+	d := newDesk(t, newTown(script{}))
+	for i := range 5 {
+		d.give(0, letter(fmt.Sprint("l-", i), fire))
+	}
+	d.serve()
+	decided := strings.ReplaceAll(d.w.noted(), "Resolve ", "")
+	if want := strings.TrimSpace(strings.Repeat("Lock Look Deliver Unlock ", 5)); decided != want {
+		t.Errorf("calls %s", decided)
+	}
+}
+
+// The session of an errand is one as any other, as soon as it can be reached.
+func TestTheNextDispatchDecidesWhileAnErrandGoesOn(t *testing.T) {
+	d := newDesk(t, newTown(trusting(dead, alive)))
+	d.w.own = func(ctx context.Context, _ activities.Errand) error {
+		d.give(0, letter("l-2", fire))
+		d.give(0, letter("l-3", own))
+		return errors.Join(until(ctx, d.ended("l-2")), until(ctx, d.ended("l-3")))
+	}
+	d.give(0, letter("l-1", own))
+	served := d.serve()
+	if got := d.results["l-1"].Outcome.Kind; got != dispatch.Completed {
+		t.Errorf("the errand: %s", got)
+	}
+	if got := d.results["l-2"].Outcome.Kind; got != dispatch.Sent {
+		t.Errorf("the message: %s", got)
+	}
+	if got := d.results["l-3"].Receipt.Reason(); got != dispatch.OwnedLiveNoAutosend {
+		t.Errorf("the second errand: %s", got)
+	}
+	if served.Dispatches[2].ID != "l-1" || d.w.holder != "" {
+		t.Errorf("kept %+v, the lock is %q's", served.Dispatches, d.w.holder)
+	}
+}
+
+// An errand that has not begun has the lock: the next dispatch waits for it, and
+// so gets no target-locked of our own making.
+func TestTheNextDispatchWaitsForTheBegin(t *testing.T) {
+	s := trusting(dead)
+	s.silent, s.ends = true, list(noStart)
+	d := newDesk(t, newTown(s))
+	d.w.own = func(ctx context.Context, e activities.Errand) error {
+		d.SignalWorkflow(activities.BegunSignal, "of another errand")
+		if d.w.called("Own", 2)() {
+			return nil
+		}
+		d.give(0, letter("l-2", own))
+		return until(ctx, d.w.called("Resolve", 2))
+	}
+	d.give(0, letter("l-1", own))
+	d.serve()
+	if got, want := d.w.noted(), "Resolve Lock Look Trust Own Resolve Unlock Lock Look Trust Own Unlock"; got != want {
+		t.Errorf("calls %s\nwant  %s", got, want)
+	}
+}
+
+// An errand whose socket is gone is ending, or its worker is dead: until that is
+// certain its agent may run.
+func TestNobodyIsResumedTwiceAtATime(t *testing.T) {
+	d := newDesk(t, newTown(trusting(dead)))
+	d.w.own = func(ctx context.Context, _ activities.Errand) error {
+		if d.w.called("Own", 2)() {
+			return nil
+		}
+		d.give(0, letter("l-2", own))
+		if err := until(ctx, d.w.called("Look", 2)); err != nil {
+			return err
+		}
+		return gone
+	}
+	d.give(0, letter("l-1", own))
+	d.serve()
+	if got := d.results["l-1"].Outcome.Kind; got != dispatch.Unknown {
+		t.Errorf("the first: %s", got)
+	}
+	if got := d.results["l-2"].Outcome.Kind; got != dispatch.Completed {
+		t.Errorf("the second: %s", got)
+	}
+	if got, want := d.w.noted(), "Resolve Lock Look Trust Own Resolve Lock Look Look Trust Own"; got != want {
+		t.Errorf("calls %s\nwant  %s", got, want)
+	}
+}
+
+// Anybody can signal a workflow.
+func TestSignalsThatAreNoBegin(t *testing.T) {
+	s := trusting(dead)
+	s.silent, s.ends = true, list(noStart)
+	d := newDesk(t, newTown(s))
+	d.w.own = func(context.Context, activities.Errand) error {
+		for _, stray := range []any{7, nil, map[string]int{"a": 1}, "", "of another errand"} {
+			d.SignalWorkflow(activities.BegunSignal, stray)
+		}
+		return nil
+	}
+	d.give(0, letter("l-1", own))
+	d.serve()
+	if got := d.results["l-1"]; got.Outcome == nil || got.Outcome.Kind != dispatch.StartFailed || d.w.holder != "" {
+		t.Errorf("%+v, the lock is %q's", got, d.w.holder)
+	}
+}
+
+func TestMalformedLettersAreRefused(t *testing.T) {
+	with := func(change func(*activities.Letter)) activities.Letter {
+		l := letter("l-1", fire)
+		change(&l)
+		return l
+	}
+	rows := map[string]any{
+		"for another target":       with(func(l *activities.Letter) { l.Request.Target = "20260612T093000-ffffff" }),
+		"without an id":            with(func(l *activities.Letter) { l.ID = "" }),
+		"without a message":        with(func(l *activities.Letter) { l.Request.Message = "" }),
+		"with too long a message":  with(func(l *activities.Letter) { l.Request.Message = strings.Repeat("é", dispatch.MaxMessage+1) }),
+		"without a sender":         with(func(l *activities.Letter) { l.Sender = dispatch.Sender{} }),
+		"without a time":           with(func(l *activities.Letter) { l.Sender.Timestamp = "" }),
+		"with an unknown intent":   map[string]any{"id": "l-1", "request": map[string]any{"target": gid, "intent": "best-effort", "message": "m"}},
+		"with an unknown mode":     map[string]any{"id": "l-1", "request": map[string]any{"target": gid, "intent": fire, "message": "m", "mode": "shout"}},
+		"with a member too many":   map[string]any{"id": "l-1", "request": map[string]any{"target": gid, "intent": fire, "message": "m", "transport": "tmux-live"}},
+		"with a name in capitals":  map[string]any{"id": "l-1", "request": map[string]any{"Target": gid, "intent": fire, "message": "m"}},
+		"that is no object":        "hello",
+		"for what is no garden id": map[string]any{"id": "l-1", "request": map[string]any{"target": "../x", "intent": fire, "message": "m"}},
+	}
+	d := newDesk(t, newTown(script{}))
+	for name, l := range rows {
+		d.giveAny(0, name, l)
+	}
+	served := d.serve()
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		if d.refused[name] == nil {
+			t.Errorf("a letter %s was taken: %+v", name, d.results[name])
+		}
+	}
+	if got := d.w.noted(); got != "" || len(served.Dispatches) != 0 {
+		t.Errorf("calls %s, kept %+v", got, served.Dispatches)
+	}
+}
+
+func TestALetterThatIsGivenTwiceIsOneDispatch(t *testing.T) {
+	d := newDesk(t, newTown(script{}))
+	d.give(0, letter("l-1", fire))
+	d.give(0, letter("l-1", fire))
+	d.give(5*time.Second, letter("l-1", fire))
+	if served := d.serve(); len(served.Dispatches) != 1 || d.w.got["l-1"] != 1 || d.w.noted() != "Resolve Lock Look Deliver Unlock" {
+		t.Errorf("kept %+v, calls %s", served.Dispatches, d.w.noted())
+	}
+}
+
+func TestTheDeskClosesWhenNoLetterCame(t *testing.T) {
+	d := newDesk(t, newTown(script{}))
+	began := d.Now()
+	for i := range 3 {
+		d.give(time.Duration(i)*9*time.Second, letter(fmt.Sprint("l-", i), fire))
+	}
+	served := d.serve()
+	if len(served.Dispatches) != 3 || served.Target != gid {
+		t.Errorf("%+v", served)
+	}
+	if open := d.Now().Sub(began).Round(time.Second); open != 28*time.Second {
+		t.Errorf("it was open for %v", open)
+	}
+}
+
+func TestTheLastDispatchesAreKept(t *testing.T) {
+	d := newDesk(t, newTown(script{}))
+	for i := range 25 {
+		d.give(time.Duration(i)*time.Second, letter(fmt.Sprint("l-", i), fire))
+	}
+	kept := d.serve().Dispatches
+	if len(kept) != 20 || kept[0].ID != "l-5" || kept[19].ID != "l-24" {
+		t.Errorf("%d are kept: %+v", len(kept), kept)
+	}
+	for i, k := range kept[1:] {
+		if k.At.Before(kept[i].At) || k.At.Location() != time.UTC || k.Intent != fire || k.Result.Outcome.Kind != dispatch.Sent {
+			t.Errorf("%+v after %+v", k, kept[i])
+		}
+	}
+}
+
+// The next letter begins a new history.
+func TestTheDeskClosesWhenItsHistoryIsLong(t *testing.T) {
+	d := newDesk(t, newTown(trusting(dead, alive)))
+	began := d.Now()
+	d.w.own = func(ctx context.Context, _ activities.Errand) error {
+		d.SetContinueAsNewSuggested(true)
+		d.give(0, letter("l-2", fire))
+		return until(ctx, d.ended("l-2"))
+	}
+	d.give(0, letter("l-1", own))
+	served := d.serve()
+	if len(served.Dispatches) != 2 || d.Now().Sub(began) >= 10*time.Second {
+		t.Errorf("%+v after %v", served, d.Now().Sub(began))
+	}
+}
+
+func TestADeskForNobody(t *testing.T) {
+	d := newDesk(t, newTown(script{}))
+	d.ExecuteWorkflow(workflows.Dispatch, workflows.DispatchInput{})
+	if err := d.GetWorkflowError(); err == nil || !strings.Contains(err.Error(), `"" is no garden id`) {
+		t.Errorf("%v", err)
+	}
+}

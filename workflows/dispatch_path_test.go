@@ -1,0 +1,352 @@
+package workflows_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/workflows"
+)
+
+// counter is a target on a real engine, whose worker serves a town.
+type counter struct {
+	*stage
+	t      *testing.T
+	target dispatch.GardenID
+	w      *town
+	queue  string
+
+	mu   sync.Mutex
+	runs []string // the executions, in their order
+}
+
+// counter starts a worker that serves until the whole test ends.
+func (s *stage) counter(all, t *testing.T, target dispatch.GardenID, w *town) *counter {
+	t.Helper()
+	c := &counter{stage: s, t: t, target: target, w: w, queue: "dispatch-" + string(target)}
+	w.signal = func(nonce string) {
+		if err := s.client.SignalWorkflow(context.Background(), workflows.DispatchWorkflowID(target), "", activities.BegunSignal, nonce); err != nil {
+			t.Error(err)
+		}
+	}
+	serving := worker.New(s.client, c.queue, temporalclient.WorkerOptions(identity))
+	serving.RegisterWorkflow(workflows.Dispatch)
+	for name, f := range w.acts() {
+		serving.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+	}
+	if err := serving.Start(); err != nil {
+		t.Fatal(err)
+	}
+	all.Cleanup(serving.Stop)
+	return c
+}
+
+func (c *counter) id() string { return workflows.DispatchWorkflowID(c.target) }
+
+// told is what becomes of a letter.
+type told struct {
+	dispatch.Result
+	err error
+}
+
+// give hands a letter in and waits beside the test.
+func (c *counter) give(l activities.Letter) <-chan told {
+	c.t.Helper()
+	start := c.client.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
+		ID: c.id(), TaskQueue: c.queue, WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+	}, workflows.Dispatch, workflows.DispatchInput{Target: c.target})
+	over := make(chan told, 1)
+	h, err := c.client.UpdateWithStartWorkflow(c.t.Context(), client.UpdateWithStartWorkflowOptions{
+		StartWorkflowOperation: start,
+		UpdateOptions: client.UpdateWorkflowOptions{
+			UpdateID: l.ID, UpdateName: workflows.DispatchMessage, Args: []any{l}, WaitForStage: client.WorkflowUpdateStageAccepted,
+		},
+	})
+	if err != nil {
+		over <- told{err: err}
+		return over
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Contains(c.runs, h.RunID()) {
+		c.runs = append(c.runs, h.RunID())
+	}
+	go func() {
+		var res dispatch.Result
+		err := h.Get(c.t.Context(), &res)
+		over <- told{res, err}
+	}()
+	return over
+}
+
+func (c *counter) letter(id string, intent dispatch.Intent) activities.Letter {
+	return letterTo(c.target, id, intent)
+}
+
+// dispatch is give for one letter, and waits.
+func (c *counter) dispatch(id string, intent dispatch.Intent) told {
+	c.t.Helper()
+	return <-c.give(c.letter(id, intent))
+}
+
+func (c *counter) await(what string, holds func() bool) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+	defer cancel()
+	if until(ctx, holds) != nil {
+		c.t.Fatalf("%s: not within a minute", what)
+	}
+}
+
+func (c *counter) cancel() {
+	c.t.Helper()
+	if err := c.client.CancelWorkflow(c.t.Context(), c.id(), ""); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// closed waits for the end of the execution that is open, or was last.
+func (c *counter) closed() error {
+	return c.client.GetWorkflow(c.t.Context(), c.id(), "").Get(c.t.Context(), nil)
+}
+
+// kinds fails unless the results are these, one word each: a kind, a reason, or
+// error.
+func (c *counter) kinds(want string, got ...told) {
+	c.t.Helper()
+	var words []string
+	for _, g := range got {
+		switch {
+		case g.err != nil:
+			words = append(words, "error")
+		case g.Outcome != nil:
+			words = append(words, string(g.Outcome.Kind))
+		default:
+			words = append(words, string(g.Receipt.Reason()))
+		}
+	}
+	if is := strings.Join(words, " "); is != want {
+		c.t.Errorf("%s, want %s", is, want)
+		for _, g := range got {
+			c.t.Logf("%+v", g)
+		}
+	}
+}
+
+// passage is one way that dispatches to a target may take.
+type passage struct {
+	name     string
+	town     script
+	play     func(*counter)
+	calls    string // in their order; empty: any
+	shows    func(*history.HistoryEvent) bool
+	canceled bool // is the workflow in the end
+}
+
+// one is the passage of one letter.
+func one(name string, intent dispatch.Intent, s script, want string) passage {
+	return passage{name: name, town: s, play: func(c *counter) { c.kinds(want, c.dispatch("l-1", intent)) }}
+}
+
+// passages are those that the replay corpus holds.
+var passages = []passage{
+	one("sent", fire, script{}, "sent"),
+	one("refused", fire, script{delivered: list(refused)}, "rejected"),
+	one("nobody", fire, script{resolved: list(nobody)}, "bad-target"),
+	{name: "record-broken", town: script{failing: fails("Resolve", broken)}, calls: "Resolve", play: func(c *counter) {
+		got := c.dispatch("l-1", fire)
+		if app, ok := errors.AsType[*temporal.ApplicationError](got.err); !ok || app.Message() != "broken" {
+			c.t.Errorf("%+v", got)
+		}
+	}},
+	one("mailed", fire, script{resolved: list(reading), failing: fails("Enqueue", shaky)}, "enqueued"),
+	one("mail-broken", fire, script{resolved: list(reading), failing: fails("Enqueue", broken)}, "execution-failed"),
+	one("mail-undeliverable", fire, script{resolved: list(away)}, "mailbox-undeliverable"),
+	one("outcome-of-mail", own, script{resolved: list(reading)}, "backend-liveness-unsupported"),
+	one("recordless", own, script{resolved: list(recordless)}, "bad-target"),
+	one("locked", fire, script{holder: "foreign"}, "target-locked"),
+	one("lock-broken", fire, script{failing: fails("Lock", broken)}, "error"),
+	one("conflict", own, script{seen: list(conflict)}, "target-address-conflict"),
+	one("dormant", fire, script{seen: list(dead)}, "dormant-fire-forget-unsupported"),
+	one("indeterminate", own, script{seen: list(unclear)}, "indeterminate-no-spawn"),
+	one("owned-live", own, script{}, "owned-live-no-autosend"),
+	one("untrusted", own, script{seen: list(dead)}, "untrusted-fail-fast"),
+	one("gone-and-back", fire, script{delivered: list(nowhere, sent)}, "fallback-sent"),
+	one("gone-for-good", fire, script{seen: list(alive, dead), delivered: list(nowhere)}, "rejected"),
+	one("gone-and-mailed", fire, script{resolved: list(aPi, reading), delivered: list(nowhere)}, "fallback-sent"),
+	one("release-failed", fire, script{failing: fails("Unlock", broken)}, "execution-failed"),
+	one("resumed", own, trusting(dead), "completed"),
+	one("start-failed", own, script{seen: list(dead), trust: activities.Trusted{OK: true}, silent: true, ends: list(noStart)}, "spawn-start-failed"),
+	one("lock-retained", own, script{seen: list(dead), trust: activities.Trusted{OK: true}, silent: true, ends: list(retained)}, "lock-retained"),
+	{name: "send-lost", town: script{failing: fails("Deliver", shaky)}, calls: "Resolve Lock Look Deliver Unlock", play: func(c *counter) {
+		c.kinds("unknown", c.dispatch("l-1", fire))
+	}},
+	{name: "errand-among-others", town: trusting(dead, alive), play: amongOthers},
+	{name: "errand-lost-and-resumed", town: trusting(dead), shows: isLost, play: lostAndResumed,
+		calls: "Resolve Lock Look Trust Own Resolve Lock Look Look Trust Own"},
+	{name: "given-twice", play: func(c *counter) {
+		first, second := c.give(c.letter("l-1", fire)), c.give(c.letter("l-1", fire))
+		c.kinds("sent sent sent", <-first, <-second, c.dispatch("l-1", fire))
+	}, calls: "Resolve Lock Look Deliver Unlock"},
+	{name: "malformed", play: func(c *counter) {
+		l := c.letter("l-1", fire)
+		l.Sender = dispatch.Sender{}
+		c.kinds("sent error", c.dispatch("l-0", fire), <-c.give(l))
+	}, calls: "Resolve Lock Look Deliver Unlock"},
+	{name: "in-turns", play: func(c *counter) {
+		var over []<-chan told
+		for _, id := range []string{"l-1", "l-2", "l-3"} {
+			over = append(over, c.give(c.letter(id, fire)))
+		}
+		c.kinds("sent sent sent", <-over[0], <-over[1], <-over[2])
+	}},
+	{name: "strays", town: trusting(dead), play: strays},
+	{name: "next-execution", play: func(c *counter) {
+		first := c.dispatch("l-1", fire)
+		if err := c.closed(); err != nil {
+			c.t.Error(err)
+		}
+		c.kinds("sent sent", first, c.dispatch("l-2", fire))
+	}},
+	{name: "canceled-idle", canceled: true, play: func(c *counter) {
+		c.kinds("sent", c.dispatch("l-1", fire))
+		c.cancel()
+	}},
+	{name: "canceled-errand", town: trusting(dead), canceled: true, play: func(c *counter) {
+		c.w.own = func(ctx context.Context, _ activities.Errand) error { <-beating(ctx); return nil }
+		over := c.give(c.letter("l-1", own))
+		c.await("the errand", c.w.called("Own", 1))
+		c.cancel()
+		c.kinds("completed", <-over) // what it says of itself counts
+	}},
+	{name: "canceled-sending", canceled: true, calls: "Resolve Lock Look Deliver Unlock", play: canceledIn("Deliver", alone, "sent")},
+	{name: "canceled-looking", canceled: true, calls: "Resolve Lock Look Unlock", play: canceledIn("Look", alone, "execution-failed")},
+	{name: "canceled-waiting", canceled: true, calls: "Resolve Lock Resolve Look Unlock", play: canceledIn("Look", crowded, "execution-failed")},
+}
+
+// beating heartbeats until ctx ends.
+func beating(ctx context.Context) <-chan struct{} {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = untilCanceled(ctx, activities.Call{})
+	}()
+	return ended
+}
+
+func isLost(e *history.HistoryEvent) bool {
+	return e.GetActivityTaskTimedOutEventAttributes().GetFailure().GetTimeoutFailureInfo().GetTimeoutType() == enums.TIMEOUT_TYPE_HEARTBEAT
+}
+
+// amongOthers lets others decide while an errand goes on.
+func amongOthers(c *counter) {
+	end := make(chan struct{})
+	c.w.own = func(context.Context, activities.Errand) error { <-end; return nil }
+	first := c.give(c.letter("l-1", own))
+	c.await("the errand", c.w.called("Own", 1))
+	c.kinds("sent owned-live-no-autosend", c.dispatch("l-2", fire), c.dispatch("l-3", own))
+	close(end)
+	c.kinds("completed", <-first)
+}
+
+// lostAndResumed lets an errand fall silent while the next one waits for it.
+func lostAndResumed(c *counter) {
+	c.w.own = func(context.Context, activities.Errand) error {
+		if c.w.called("Own", 2)() {
+			return nil
+		}
+		return activity.ErrResultPending // which says nothing to anybody
+	}
+	first := c.give(c.letter("l-1", own))
+	c.await("the errand", c.w.called("Own", 1))
+	second := c.give(c.letter("l-2", own))
+	c.kinds("unknown completed", <-first, <-second)
+}
+
+// strays signals what is no begin.
+func strays(c *counter) {
+	c.w.silent, c.w.ends = true, list(noStart)
+	c.w.own = func(ctx context.Context, _ activities.Errand) error {
+		for _, stray := range []any{7, "of another errand", map[string]int{"a": 1}} {
+			if err := c.client.SignalWorkflow(ctx, c.id(), "", activities.BegunSignal, stray); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	c.kinds("spawn-start-failed", c.dispatch("l-1", own))
+}
+
+// canceledIn cancels while a call is under way, which then goes on.
+func canceledIn(call string, meanwhile func(*counter), want string) func(*counter) {
+	return func(c *counter) {
+		reached, resume := make(chan struct{}), make(chan struct{})
+		var first sync.Once
+		c.w.before = map[string]func(){call: func() { first.Do(func() { close(reached); <-resume }) }}
+		over := c.give(c.letter("l-1", fire))
+		<-reached
+		meanwhile(c)
+		c.cancel()
+		close(resume)
+		c.kinds(want, <-over)
+	}
+}
+
+func alone(*counter) {}
+
+// crowded has another letter wait for its turn, which does not come.
+func crowded(c *counter) {
+	over := c.give(c.letter("l-2", fire))
+	c.await("the second letter", c.w.called("Resolve", 2))
+	c.t.Cleanup(func() { c.kinds("error", <-over) })
+}
+
+// take plays the passage.
+func (way passage) take(c *counter) {
+	c.t.Helper()
+	way.play(c)
+	if got := c.w.noted(); way.calls != "" && got != way.calls {
+		c.t.Errorf("calls %s\nwant  %s", got, way.calls)
+	}
+	c.w.verify(c.t)
+}
+
+// leave waits for the end of the passage, and returns the histories of its
+// executions.
+func (way passage) leave(t *testing.T, c *counter) []*history.History {
+	t.Helper()
+	c.t = t
+	err := c.closed()
+	if canceled := temporal.IsCanceledError(err); canceled != way.canceled || err != nil && !canceled {
+		t.Errorf("%s: the workflow ends with %v", way.name, err)
+	}
+	executions := c.histories()
+	if way.shows != nil && !slices.ContainsFunc(executions, func(h *history.History) bool { return slices.ContainsFunc(h.Events, way.shows) }) {
+		t.Errorf("%s: the history lacks what it is about", way.name)
+	}
+	return executions
+}
+
+// histories are those of the executions.
+func (c *counter) histories() []*history.History {
+	c.t.Helper()
+	var all []*history.History
+	for _, runID := range c.runs {
+		all = append(all, (&scene{stage: c.stage, t: c.t, id: c.id()}).history(runID))
+	}
+	return all
+}
