@@ -31,7 +31,14 @@ const asWorker = "RATCHET_TEST_AS_WORKER"
 func TestMain(m *testing.M) {
 	switch os.Getenv(asWorker) {
 	case "":
+		if ledger := os.Getenv(asPi); ledger != "" {
+			playPi(ledger)
+		}
 		os.Exit(m.Run())
+	case resending:
+		serveDesk(withResending)
+	case flooredDesk:
+		serveDesk(withFloor)
 	case naive:
 		serveWith(addNaiveApply)
 	case floored:

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"go.temporal.io/sdk/interceptor"
+	sdkworker "go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/workflows"
+)
+
+const (
+	// resending, as the value of asWorker, makes the test binary a worker that
+	// sends a letter until it hears that it was taken. It is the control of the
+	// kill suites: they must show that it repeats itself.
+	resending = "resending"
+	// flooredDesk is the product's worker of dispatches with the floor of the
+	// benchmarks.
+	flooredDesk = "floored-desk"
+)
+
+// deskVariant is a worker of dispatches to which a test adds something.
+type deskVariant struct {
+	interceptors []interceptor.WorkerInterceptor
+	add          func(sdkworker.Worker)
+}
+
+var (
+	withResending = deskVariant{interceptors: []interceptor.WorkerInterceptor{&resender{}}}
+	withFloor     = deskVariant{add: addFloor}
+)
+
+func serveDesk(v deskVariant) {
+	runsDir := flag.String("runs-dir", "", "")
+	queue := flag.String("task-queue", "", "")
+	flag.Parse()
+	if err := v.work(*runsDir, *queue); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func (v deskVariant) work(runsDir, queue string) error {
+	desk, err := activities.Local{RunsDir: runsDir, Environ: os.Environ()}.OpenDesk()
+	if err != nil {
+		return err
+	}
+	c, err := temporalclient.Dial(context.Background(), temporalclient.Options{RunsDir: runsDir})
+	if err != nil {
+		return err
+	}
+	o := temporalclient.WorkerOptions("")
+	o.Interceptors = v.interceptors
+	w := sdkworker.New(c, queue, o)
+	w.RegisterWorkflow(workflows.Dispatch)
+	w.RegisterActivity(desk)
+	if v.add != nil {
+		v.add(w)
+	}
+	if err := w.Start(); err != nil {
+		return err
+	}
+	fmt.Println("serving task queue", queue)
+	select {}
+}
+
+// resender has the engine try Deliver again, as it does by default.
+type resender struct {
+	interceptor.WorkerInterceptorBase
+}
+
+func (*resender) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	return &resenderIn{interceptor.WorkflowInboundInterceptorBase{Next: next}}
+}
+
+type resenderIn struct {
+	interceptor.WorkflowInboundInterceptorBase
+}
+
+func (i *resenderIn) Init(out interceptor.WorkflowOutboundInterceptor) error {
+	return i.Next.Init(&resenderOut{interceptor.WorkflowOutboundInterceptorBase{Next: out}})
+}
+
+type resenderOut struct {
+	interceptor.WorkflowOutboundInterceptorBase
+}
+
+func (o *resenderOut) ExecuteActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
+	if name == "Deliver" {
+		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: 5 * time.Second})
+	}
+	return o.Next.ExecuteActivity(ctx, name, args...)
+}
