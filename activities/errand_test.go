@@ -75,8 +75,11 @@ func (g *guest) Send(ctx context.Context, text string) error {
 	if g.deaf != nil {
 		return g.deaf
 	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	g.told <- text
-	return ctx.Err()
+	return nil
 }
 
 func (g *guest) Decide(_ context.Context, d agent.Decision) error {
