@@ -331,8 +331,9 @@ func TestALetterIsOneMail(t *testing.T) {
 
 func TestNobodysMailIsAnError(t *testing.T) {
 	o := newOffice(t)
-	if out, err := perform[dispatch.Outcome](o, o.desk.Enqueue, letter("l-1", "hello")); err == nil {
-		t.Errorf("%+v", out)
+	out, err := perform[dispatch.Outcome](o, o.desk.Enqueue, letter("l-1", "hello"))
+	if err == nil || !strings.Contains(err.Error(), citizen.ErrUnknown.Error()) {
+		t.Errorf("%+v, %v", out, err)
 	}
 	if _, err := os.Stat(o.dirs.Mailboxes); err == nil {
 		t.Error("a mailbox was made")

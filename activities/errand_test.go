@@ -385,6 +385,12 @@ func TestTooManyPeers(t *testing.T) {
 	if taken != 32 {
 		t.Errorf("%d were taken", taken)
 	}
+	g.stopping = func() {
+		_, err := o.peer().Send(context.Background(), controlsocket.Message{Text: "more"})
+		if refused, ok := errors.AsType[*controlsocket.RefusedError](err); !ok || refused.Said != "Session not ready" {
+			t.Errorf("of an agent that is ending: %v", err)
+		}
+	}
 	g.exit(agent.Exit{Code: 1})
 	if out := receive(t, "the outcome", over); out.Kind != dispatch.ChildExited {
 		t.Errorf("%+v", out)

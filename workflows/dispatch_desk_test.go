@@ -93,6 +93,11 @@ func TestTheNextDispatchWaitsForTheBegin(t *testing.T) {
 		d.give(0, letter("l-2", own))
 		return until(ctx, d.w.called("Resolve", 2))
 	}
+	d.w.before = map[string]func(){"Unlock": func() { // a second Lock would come now
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_ = until(ctx, d.w.called("Lock", 2))
+	}}
 	d.give(0, letter("l-1", own))
 	d.serve()
 	if got, want := d.w.noted(), "Resolve Lock Look Trust Own Resolve Unlock Lock Look Trust Own Unlock"; got != want {
@@ -133,7 +138,7 @@ func TestSignalsThatAreNoBegin(t *testing.T) {
 	s.silent, s.ends = true, list(noStart)
 	d := newDesk(t, newTown(s))
 	d.w.own = func(context.Context, activities.Errand) error {
-		for _, stray := range []any{7, nil, map[string]int{"a": 1}, "", "of another errand"} {
+		for _, stray := range []any{"", "of another errand", nil, map[string]int{"a": 1}, 7} {
 			d.SignalWorkflow(activities.BegunSignal, stray)
 		}
 		return nil
