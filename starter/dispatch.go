@@ -108,9 +108,8 @@ func (c *cli) dispatch(ctx context.Context, l activities.Letter) error {
 	}
 	defer t.Close()
 	res, err := c.post(ctx, t, l)
-	if errors.Is(err, context.Canceled) {
-		fmt.Fprintf(c.err, "\nThe dispatch goes on: the workflow dispatch-%s has it.\n", l.Request.Target)
-		return err
+	if cut, ok := errors.AsType[*dispatches.CutOffError](err); ok {
+		fmt.Fprintf(c.err, "\n%v\n", cut)
 	}
 	if err != nil {
 		return err

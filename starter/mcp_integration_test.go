@@ -125,7 +125,7 @@ func testCutOff(h agentHost) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		h.Error(err)
 	}
-	until(h.T, "it is said", func() bool { return strings.Contains(s.said.String(), "its dispatch goes on") })
+	until(h.T, "it is said", func() bool { return strings.Contains(s.said.String(), "the dispatch goes on") })
 	if m := <-q.got; m.Text != "late" {
 		h.Errorf("%+v", m)
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/kballard/go-shellquote"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
 	"github.com/ratchet-dev/ratchet/activities"
@@ -232,14 +231,8 @@ func (r *resident) give(l activities.Letter) <-chan told {
 	go func() {
 		ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute) // far above what any may take
 		defer cancel()
-		for {
-			res, err := r.queue.post(ctx, l)
-			if _, busy := errors.AsType[*serviceerror.WorkflowNotReady](err); busy {
-				continue // the worker died before it took the letter
-			}
-			over <- told{l, res, err}
-			return
-		}
+		res, err := r.queue.post(ctx, l)
+		over <- told{l, res, err}
 	}()
 	return over
 }

@@ -102,10 +102,11 @@ func TestRealPiIsResumedAndReached(t *testing.T) {
 	}
 }
 
-// post gives a letter to the workflow of its target. One that was just ending
-// is followed by another.
+// post gives a letter to the workflow of its target, as starter does. One that
+// was just ending is followed by another, and one whose worker died is asked
+// again.
 func (s *site) post(ctx context.Context, l activities.Letter) (res dispatch.Result, err error) {
-	for range 50 {
+	for {
 		start := s.client.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
 			ID: workflows.DispatchWorkflowID(l.Request.Target), TaskQueue: s.queue,
 			WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
@@ -120,12 +121,13 @@ func (s *site) post(ctx context.Context, l activities.Letter) (res dispatch.Resu
 		if err == nil {
 			err = h.Get(ctx, &res)
 		}
-		if _, gone := errors.AsType[*serviceerror.NotFound](err); !gone {
+		_, gone := errors.AsType[*serviceerror.NotFound](err)
+		_, busy := errors.AsType[*serviceerror.WorkflowNotReady](err)
+		if !gone && !busy || ctx.Err() != nil {
 			return res, err
 		}
 		time.Sleep(100 * time.Millisecond) // the pace of trying again
 	}
-	return res, err
 }
 
 // saveSession has pi itself make a session with the garden id.

@@ -28,45 +28,69 @@ type Client struct {
 const again = 200 * time.Millisecond
 
 // Dispatch gives the letter to the target's workflow, which it starts where
-// there is none, and waits for what becomes of it. When ctx ends first the
-// dispatch goes on. A letter that is given twice is one dispatch while its
+// there is none, and waits for what becomes of it. When ctx ends first the error
+// is a *CutOffError. A letter that is given twice is one dispatch while its
 // workflow lives.
-func (c Client) Dispatch(ctx context.Context, l activities.Letter) (dispatch.Result, error) {
+func (c Client) Dispatch(ctx context.Context, l activities.Letter) (res dispatch.Result, err error) {
+	taken, err := c.give(ctx, l)
+	if err == nil {
+		err = taken.Get(ctx, &res)
+	}
+	switch {
+	case err == nil:
+		return res, nil
+	case ctx.Err() != nil: // the client has words of its own for it
+		return res, &CutOffError{Workflow: workflows.DispatchWorkflowID(l.Request.Target), Taken: taken != nil, Cause: ctx.Err()}
+	}
+	return res, explain(l.Request.Target, err)
+}
+
+// CutOffError is the end of a context before that of a dispatch.
+type CutOffError struct {
+	Workflow string // that has the dispatch
+	Taken    bool   // false: it is not known whether the workflow took it
+	Cause    error
+}
+
+func (e *CutOffError) Error() string {
+	if e.Taken {
+		return fmt.Sprintf("%v: the dispatch goes on, the workflow %s has it", e.Cause, e.Workflow)
+	}
+	return fmt.Sprintf("%v: the dispatch was on its way, and if it was taken the workflow %s has it", e.Cause, e.Workflow)
+}
+
+func (e *CutOffError) Unwrap() error { return e.Cause }
+
+// give returns when the target's workflow has taken the letter for good.
+func (c Client) give(ctx context.Context, l activities.Letter) (client.WorkflowUpdateHandle, error) {
 	for {
-		res, err := c.try(ctx, l)
+		start := c.Temporal.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
+			ID: workflows.DispatchWorkflowID(l.Request.Target), TaskQueue: c.Queue, StaticSummary: "Dispatches to " + string(l.Request.Target),
+			WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		}, workflows.Dispatch, workflows.DispatchInput{Target: l.Request.Target})
+		taken, err := c.Temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
+			StartWorkflowOperation: start,
+			UpdateOptions: client.UpdateWorkflowOptions{
+				UpdateID: l.ID, UpdateName: workflows.DispatchMessage, Args: []any{l}, WaitForStage: client.WorkflowUpdateStageAccepted,
+			},
+		})
+		if err == nil {
+			return taken, nil
+		}
 		if !ending(err) {
-			return res, explain(l.Request.Target, err)
+			return nil, err
 		}
 		select {
 		case <-ctx.Done():
-			return res, ctx.Err()
+			return nil, ctx.Err()
 		case <-time.After(again):
 		}
 	}
 }
 
-func (c Client) try(ctx context.Context, l activities.Letter) (res dispatch.Result, err error) {
-	start := c.Temporal.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
-		ID: workflows.DispatchWorkflowID(l.Request.Target), TaskQueue: c.Queue, StaticSummary: "Dispatches to " + string(l.Request.Target),
-		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-	}, workflows.Dispatch, workflows.DispatchInput{Target: l.Request.Target})
-	h, err := c.Temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
-		StartWorkflowOperation: start,
-		UpdateOptions: client.UpdateWorkflowOptions{
-			UpdateID: l.ID, UpdateName: workflows.DispatchMessage, Args: []any{l}, WaitForStage: client.WorkflowUpdateStageAccepted,
-		},
-	})
-	if err == nil {
-		err = h.Get(ctx, &res)
-	}
-	return res, err
-}
-
-// ending says whether the workflow ended before it took the letter.
+// ending says whether the workflow ended before it took the letter, or lost its
+// workers before.
 func ending(err error) bool {
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Type() == "AcceptedUpdateCompletedWorkflow" {
-		return false // it was taken: what became of it is not known
-	}
 	_, gone := errors.AsType[*serviceerror.NotFound](err)
 	_, busy := errors.AsType[*serviceerror.WorkflowNotReady](err)
 	return gone || busy

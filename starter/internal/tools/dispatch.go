@@ -12,7 +12,6 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/workflows"
 )
 
 // answered is what entwurf_v2 gives.
@@ -82,9 +81,8 @@ func (s *server) send(ctx context.Context, l activities.Letter) (dispatch.Result
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(linger, letGo) })()
 	res, err := s.Engine.Dispatch(held, l)
 	if err != nil && held.Err() != nil {
-		id := workflows.DispatchWorkflowID(l.Request.Target)
-		s.Log.Warn("a call was cut off, its dispatch goes on", "workflow", id, "dispatch", l.ID)
-		return res, fmt.Errorf("the call was cut off, the dispatch goes on: the workflow %s shows what comes of it; do not dispatch the message again before you know", id)
+		s.Log.Warn("a call was cut off", "dispatch", l.ID, "target", string(l.Request.Target), "error", err)
+		return res, fmt.Errorf("%w; do not dispatch the message again before you know what came of it", err)
 	}
 	return res, err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen/marker"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 	"github.com/ratchet-dev/ratchet/starter/internal/tools"
 )
@@ -53,7 +54,7 @@ func (e *engine) Dispatch(ctx context.Context, l activities.Letter) (dispatch.Re
 		e.hold(ctx)
 	}
 	if ctx.Err() != nil {
-		return dispatch.Result{}, ctx.Err()
+		return dispatch.Result{}, &dispatches.CutOffError{Workflow: "dispatch-" + string(l.Request.Target), Taken: true, Cause: ctx.Err()}
 	}
 	return e.result, e.err
 }

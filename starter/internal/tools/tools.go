@@ -41,7 +41,7 @@ type Config struct {
 // anew, so that the tools that need no engine work without one. Runs are named
 // as on the command line: by id or by the beginning of one.
 type Engine interface {
-	// Dispatch goes on with the dispatch when ctx ends.
+	// Dispatch goes on with the dispatch when ctx ends; the error says so.
 	Dispatch(context.Context, activities.Letter) (dispatch.Result, error)
 	List(context.Context, runs.Filter) ([]runs.Listed, error)
 	// Standing is where a run stands and what it waits for, as its JSON.
