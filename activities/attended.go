@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,10 +18,10 @@ import (
 // they send waits for the end of the turn under way.
 type attended struct {
 	agent.Session
+	desk   *Desk
 	id     dispatch.GardenID
 	dir    string
-	grace  time.Duration
-	server *controlsocket.Server
+	server *controlsocket.Server // nil: it has no address
 
 	mu   sync.Mutex
 	busy bool
@@ -36,7 +37,7 @@ func (a *attended) close() {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		ctx, cancel := context.WithTimeout(context.Background(), a.grace)
+		ctx, cancel := context.WithTimeout(context.Background(), a.desk.grace)
 		defer cancel()
 		_ = a.Stop(ctx) // by force at the latest
 		if a.server != nil {
@@ -45,7 +46,7 @@ func (a *attended) close() {
 	}()
 	select {
 	case <-ended:
-	case <-time.After(2 * a.grace):
+	case <-time.After(2 * a.desk.grace):
 	}
 }
 
@@ -67,10 +68,10 @@ func (a *attended) turn(ctx context.Context, show func(Beat)) dispatch.Outcome {
 	for {
 		select {
 		case <-ctx.Done():
-			return cutOff(ctx)
+			return a.desk.cutOff(ctx)
 		case event, ok := <-a.Events():
 			if !ok {
-				return spawned(dispatch.ChildExited, errors.New("the session ended in the middle of a turn"))
+				return a.desk.spawned(dispatch.ChildExited, errors.New("the session ended in the middle of a turn"))
 			}
 			switch e := event.(type) {
 			case agent.Text:
@@ -81,7 +82,7 @@ func (a *attended) turn(ctx context.Context, show func(Beat)) dispatch.Outcome {
 			case agent.Permission: // the session is its user's own; what its agent asks for all the same is not ours to give
 				_ = a.Decide(ctx, agent.Decision{CallID: e.CallID, Verdict: agent.Deny, Reason: "nobody is here to decide"})
 			case agent.Exit:
-				return exitedChild(e)
+				return a.desk.exited(e)
 			case agent.Turn:
 				return a.ended(e)
 			}
@@ -90,21 +91,21 @@ func (a *attended) turn(ctx context.Context, show func(Beat)) dispatch.Outcome {
 }
 
 // cutOff is the outcome of a turn that was given no more time.
-func cutOff(ctx context.Context) dispatch.Outcome {
+func (d *Desk) cutOff(ctx context.Context) dispatch.Outcome {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return spawned(dispatch.ChildExited, errors.New("the dispatch was canceled, and the session ended"))
+		return d.spawned(dispatch.ChildExited, errors.New("the dispatch was canceled, and the session ended"))
 	}
-	out := spawned(dispatch.ChildExited, errors.New("its time was up, and it was ended"))
+	out := d.spawned(dispatch.ChildExited, errors.New("its time was up, and it was ended"))
 	out.TimedOut = true
 	return out
 }
 
-func exitedChild(e agent.Exit) dispatch.Outcome {
+func (d *Desk) exited(e agent.Exit) dispatch.Outcome {
 	how := fmt.Sprintf("exit code %d", e.Code)
 	if e.Signal != "" {
 		how = e.Signal
 	}
-	out := spawned(dispatch.ChildExited, fmt.Errorf("the session's process ended (%s): %s", how, e.Stderr))
+	out := d.spawned(dispatch.ChildExited, fmt.Errorf("the session's process ended (%s): %s", how, e.Stderr))
 	if e.Signal == "" {
 		out.ExitCode = &e.Code
 	}
@@ -115,14 +116,11 @@ func (a *attended) ended(t agent.Turn) dispatch.Outcome {
 	a.mu.Lock()
 	a.last = &controlsocket.LastMessage{Role: "assistant", Content: t.Text, Timestamp: time.Now().UnixMilli()}
 	a.mu.Unlock()
-	out := dispatch.Outcome{Kind: dispatch.Completed, Transport: dispatch.SpawnBg, Answer: clip(t.Text, maxAnswer)}
-	if t.Status == agent.Completed {
-		return out
+	out := dispatch.Outcome{Kind: dispatch.Completed, Transport: dispatch.SpawnBg}
+	if t.Status != agent.Completed {
+		out = a.desk.spawned(dispatch.TurnFailed, cmp.Or(t.Err, errors.New(string(t.Status))))
 	}
-	out.Kind, out.Error = dispatch.TurnFailed, string(t.Status)
-	if t.Err != nil {
-		out.Error = clip(t.Err.Error(), maxSummary)
-	}
+	out.Answer = clip(a.desk.secrets.String(t.Text), maxAnswer)
 	return out
 }
 

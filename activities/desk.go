@@ -18,6 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/redact"
 )
 
 // Desk does what dispatches ask for, on the registry of this host. NewDesk
@@ -27,20 +28,31 @@ type Desk struct {
 	store  *citizen.Store
 	locks  gidlock.Locks
 	boxes  mailbox.Mailboxes
-	resume func(approve bool) agent.Adapter
+	resume func(b dispatch.Backend, approve bool) (Resumer, bool)
 	grace  time.Duration
+
+	secrets *redact.Redactor
+}
+
+// Resumer goes on with the sessions of a backend.
+type Resumer struct {
+	agent.Adapter
+	Options agent.Options // of each start; Dir and Resume are the session's
 }
 
 // DeskConfig is what a worker gives its desk. Every member is required but
-// Grace.
+// Grace and Redact.
 type DeskConfig struct {
 	Dirs citizen.Dirs
-	// Resume makes the adapter that goes on with a dormant session; approve
-	// says that the session's directory is trusted.
-	Resume func(approve bool) agent.Adapter
+	// Resume is how dormant sessions of a backend are gone on with, false when
+	// they are not; approve says that the session's directory is trusted. A
+	// backend without a control socket needs an agent.Prober.
+	Resume func(b dispatch.Backend, approve bool) (Resumer, bool)
 	// Grace is how long an agent that was told to end has for it; zero means the
 	// 5 s of the facts (dispatch, section 10).
 	Grace time.Duration
+	// Redact takes the worker's secrets out of what agents say.
+	Redact *redact.Redactor
 }
 
 const stopGrace = 5 * time.Second
@@ -52,7 +64,7 @@ func NewDesk(c DeskConfig) (*Desk, error) {
 	}
 	return &Desk{
 		dirs: c.Dirs, store: &citizen.Store{Dir: c.Dirs.Sessions}, locks: gidlock.Locks{Dir: c.Dirs.Locks},
-		boxes: mailbox.Mailboxes{Dirs: c.Dirs}, resume: c.Resume, grace: cmp.Or(c.Grace, stopGrace),
+		boxes: mailbox.Mailboxes{Dirs: c.Dirs}, resume: c.Resume, grace: cmp.Or(c.Grace, stopGrace), secrets: c.Redact,
 	}, nil
 }
 
@@ -79,7 +91,18 @@ func (d *Desk) Resolve(_ context.Context, id dispatch.GardenID) (Resolved, error
 	}
 	mail := d.boxes.Deliverability(record)
 	to.Deliverable, to.Diagnostic = mail.Deliverable, mail.Reason
+	if d.prober(record.Backend) != nil {
+		to.Session = record.NativeSessionID
+	}
 	return to, nil
+}
+
+// prober tells the liveness of sessions that have no control socket; nil where
+// this worker has none, or does not resume them.
+func (d *Desk) prober(b dispatch.Backend) agent.Prober {
+	r, _ := d.resume(b, false)
+	p, _ := r.Adapter.(agent.Prober)
+	return p
 }
 
 // recordless is a target without a record: a session that listens and never
@@ -115,6 +138,23 @@ func (d *Desk) Look(ctx context.Context, id dispatch.GardenID) (Looked, error) {
 		return Looked{Conflict: true, Diagnostic: fmt.Sprintf("%s at %s", seen.Conflict, d.dirs.Socket(id))}, nil
 	}
 	return Looked{Liveness: dispatch.LivenessOf(dispatch.Pi, seen.Liveness), Diagnostic: seen.Code}, nil
+}
+
+// Ask has the session's own client say whether it runs. A second call asks
+// again.
+func (d *Desk) Ask(_ context.Context, n Native) (Looked, error) {
+	p := d.prober(n.Backend)
+	if p == nil {
+		return Looked{}, fmt.Errorf("this worker does not resume sessions of %s", n.Backend)
+	}
+	running, err := p.Running(n.Session)
+	switch {
+	case err != nil:
+		return Looked{Liveness: dispatch.Indeterminate, Diagnostic: clip(err.Error(), maxSummary)}, nil
+	case running:
+		return Looked{Liveness: dispatch.Alive}, nil
+	}
+	return Looked{Liveness: dispatch.Dead}, nil
 }
 
 // Trust says whether a session may be resumed in the directory. A second call

@@ -28,6 +28,10 @@ func (o *office) claude() {
 	o.enroll(citizen.Birth{Backend: dispatch.ClaudeCode, NativeSessionID: "n-1"})
 }
 
+func (o *office) codex() {
+	o.enroll(citizen.Birth{Backend: dispatch.Codex, NativeSessionID: "n-1"})
+}
+
 // awake is claude while this very process reads its mail.
 func (o *office) awake() {
 	o.t.Helper()
@@ -68,8 +72,9 @@ func TestResolve(t *testing.T) {
 		{"a dead socket without a record", acts{(*office).stale}, activities.Resolved{Backend: dispatch.Pi, Recordless: true}},
 		{"a symlink without a record", acts{(*office).link}, activities.Resolved{Reject: dispatch.BadTarget}},
 		{"a file without a record", acts{(*office).file}, activities.Resolved{Reject: dispatch.BadTarget}},
-		{"a claude that reads its mail", acts{(*office).awake}, activities.Resolved{Backend: dispatch.ClaudeCode, Deliverable: true}},
-		{"a claude that does not", acts{(*office).claude}, activities.Resolved{Backend: dispatch.ClaudeCode}},
+		{"a claude that reads its mail", acts{(*office).awake}, activities.Resolved{Backend: dispatch.ClaudeCode, Deliverable: true, Session: "n-1"}},
+		{"a claude that does not", acts{(*office).claude}, activities.Resolved{Backend: dispatch.ClaudeCode, Session: "n-1"}},
+		{"a codex that nobody resumes", acts{(*office).codex}, activities.Resolved{Backend: dispatch.Codex}},
 		{"a claude with a socket", acts{(*office).awake, (*office).live}, activities.Resolved{Reject: dispatch.TargetAddressConflict}},
 		{"a claude with a dead socket", acts{(*office).awake, (*office).stale}, activities.Resolved{Reject: dispatch.TargetAddressConflict}},
 		{"a claude with a symlink", acts{(*office).claude, (*office).link}, activities.Resolved{Reject: dispatch.TargetAddressConflict}},
@@ -180,6 +185,38 @@ func TestLook(t *testing.T) {
 				t.Errorf("%+v, want %+v", got, row.want)
 			}
 		})
+	}
+}
+
+func TestAsk(t *testing.T) {
+	for _, row := range []struct {
+		name       string
+		of         activities.Native
+		runs       bool
+		doubt      error
+		want       dispatch.Liveness
+		diagnostic string
+	}{
+		{"it runs", activities.Native{Backend: dispatch.ClaudeCode, Session: "n-1"}, true, nil, dispatch.Alive, ""},
+		{"it does not", activities.Native{Backend: dispatch.ClaudeCode, Session: "n-1"}, false, nil, dispatch.Dead, ""},
+		{"nobody can tell", activities.Native{Backend: dispatch.ClaudeCode, Session: "n-1"}, false, errors.New("an older client"), dispatch.Indeterminate, "an older client"},
+		{"what it says beside an error is nothing", activities.Native{Backend: dispatch.ClaudeCode, Session: "n-1"}, true, errors.New("hm"), dispatch.Indeterminate, "hm"},
+		{"nobody has it", activities.Native{Backend: dispatch.ClaudeCode, Session: "n-2"}, false, nil, dispatch.Indeterminate, "there is no session n-2"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			o := newOffice(t)
+			o.house.runs, o.house.doubt = row.runs, row.doubt
+			want := activities.Looked{Liveness: row.want, Diagnostic: row.diagnostic}
+			if got := mustPerform[activities.Looked](o, o.desk.Ask, row.of); got != want {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+	for _, b := range []dispatch.Backend{dispatch.Codex, dispatch.Pi} { // one is not resumed, the other has an address
+		o := newOffice(t)
+		if got, err := perform[activities.Looked](o, o.desk.Ask, activities.Native{Backend: b, Session: "n-1"}); err == nil {
+			t.Errorf("%s: %+v", b, got)
+		}
 	}
 }
 

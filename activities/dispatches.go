@@ -19,6 +19,15 @@ type Resolved struct {
 	// Deliverable says, of a backend without a liveness predicate, that its
 	// mailbox is surely read.
 	Deliverable bool `json:"deliverable,omitempty"`
+	// Session is the backend's own id of one that its client tells the liveness
+	// of, and that this worker resumes; empty otherwise.
+	Session string `json:"session,omitempty"`
+}
+
+// Native is a session by the id that its client knows it by.
+type Native struct {
+	Backend dispatch.Backend `json:"backend,omitempty"`
+	Session string           `json:"session,omitempty"`
 }
 
 // Claim is the lock of a target, by the nonce of the dispatch that takes it.
@@ -61,10 +70,12 @@ type Trusted struct {
 	Diagnostic string `json:"diagnostic,omitempty"`
 }
 
-// Errand is a turn of a dormant session that the dispatch owns.
+// Errand is a turn of a dormant session that the dispatch owns: of pi's by the
+// garden id, unless it says of which.
 type Errand struct {
 	Letter
-	Claim   Claim         `json:"claim"` // released when the session can be reached
+	Native
+	Claim   Claim         `json:"claim"` // released when the session can be reached by others, if ever
 	CWD     string        `json:"cwd"`
 	Approve bool          `json:"approve,omitempty"`
 	Observe time.Duration `json:"observe"` // to begin

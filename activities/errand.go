@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,9 +22,10 @@ const BegunSignal = "begun"
 const maxAnswer = 4 << 10
 
 // Own starts the agent of a dormant session, gives it the letter, and waits
-// for the end of its turn. Meanwhile the session has a control socket, by which
-// others reach it as any live one. A second call would give the letter once
-// more: it may be called once. The agent dies with its worker.
+// for the end of its turn. Meanwhile a session of pi has a control socket, by
+// which others reach it as any live one; another is locked until then. A second
+// call would give the letter once more: it may be called once. The agent dies
+// with its worker.
 func (d *Desk) Own(ctx context.Context, e Errand) (dispatch.Outcome, error) {
 	show, stop := pulse(ctx, Beat{Doing: "starts the session"})
 	defer stop()
@@ -32,17 +34,17 @@ func (d *Desk) Own(ctx context.Context, e Errand) (dispatch.Outcome, error) {
 		return d.retained(e), nil
 	}
 	if err != nil {
-		return spawned(dispatch.StartFailed, err), nil
+		return d.spawned(dispatch.StartFailed, err), nil
 	}
 	defer a.close()
 	failpoint.Hit("desk.before-errand")
 	letter := controlsocket.Message{Text: e.Request.Message, Sender: &e.Sender, WantsReply: e.Request.WantsReply}
 	err = a.Session.Send(ctx, letter.Prompt())
 	if errors.Is(err, agent.ErrGone) {
-		return spawned(dispatch.StartFailed, err), nil
+		return d.spawned(dispatch.StartFailed, err), nil
 	}
 	if err != nil {
-		return spawned(dispatch.Unknown, err), nil
+		return d.spawned(dispatch.Unknown, err), nil
 	}
 	failpoint.Hit("desk.errand-sent")
 	if e.Timeout > 0 {
@@ -56,8 +58,9 @@ func (d *Desk) Own(ctx context.Context, e Errand) (dispatch.Outcome, error) {
 	return out, nil
 }
 
-// begin has the session reachable, its lock released and the workflow told.
-// After an error the agent has been given nothing.
+// begin has the session take input, and, where others can reach it now, its lock
+// released and the workflow told. After an error the agent has been given
+// nothing.
 func (d *Desk) begin(ctx context.Context, e Errand) (*attended, error) {
 	if err := d.hold(ctx, e.Claim); err != nil {
 		return nil, err
@@ -66,8 +69,10 @@ func (d *Desk) begin(ctx context.Context, e Errand) (*attended, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = d.Unlock(ctx, e.Claim); err == nil {
-		err = begun(ctx, e.Claim)
+	if a.server != nil {
+		if err = d.Unlock(ctx, e.Claim); err == nil {
+			err = begun(ctx, e.Claim)
+		}
 	}
 	if err != nil {
 		a.close()
@@ -87,7 +92,8 @@ func (d *Desk) hold(ctx context.Context, c Claim) error {
 	return err
 }
 
-// attend starts the session and serves its socket.
+// attend starts the session and serves its socket, if its backend has one: at
+// that of another a socket would be a second address (facts: dispatch, 4.1).
 func (d *Desk) attend(ctx context.Context, e Errand) (*attended, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.Observe)
 	defer cancel()
@@ -95,7 +101,10 @@ func (d *Desk) attend(ctx context.Context, e Errand) (*attended, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the session: %w", err)
 	}
-	a := &attended{Session: s, id: e.Request.Target, dir: e.CWD, grace: d.grace, busy: true}
+	a := &attended{Session: s, id: e.Request.Target, dir: e.CWD, desk: d, busy: true}
+	if !e.backend().Probed() {
+		return a, nil
+	}
 	if a.server, err = controlsocket.Listen(ctx, d.dirs.Socket(e.Request.Target), a); err != nil {
 		a.close()
 		return nil, err
@@ -115,8 +124,13 @@ func (d *Desk) start(ctx context.Context, e Errand) (agent.Session, error) {
 		err     error
 	}
 	done := make(chan birth, 1)
+	r, ok := d.resume(e.backend(), e.Approve)
+	if !ok {
+		return nil, fmt.Errorf("this worker does not resume sessions of %s", e.backend())
+	}
+	r.Options.Dir, r.Options.Resume = e.CWD, cmp.Or(e.Session, string(e.Request.Target))
 	go func() {
-		s, err := d.resume(e.Approve).Start(ctx, agent.Options{Dir: e.CWD, Resume: string(e.Request.Target), Sandbox: agent.FullAccess, Network: true})
+		s, err := r.Start(ctx, r.Options)
 		done <- birth{s, err}
 	}()
 	select {
@@ -138,9 +152,11 @@ func (d *Desk) start(ctx context.Context, e Errand) (agent.Session, error) {
 	return nil, errUnended
 }
 
+func (e Errand) backend() dispatch.Backend { return cmp.Or(e.Native.Backend, dispatch.Pi) }
+
 // retained names this process, as the lock does: the agent ends with it.
 func (d *Desk) retained(e Errand) dispatch.Outcome {
-	out := spawned(dispatch.LockRetained, errUnended)
+	out := d.spawned(dispatch.LockRetained, errUnended)
 	path, _ := d.locks.Path(e.Claim.Target)
 	out.Retention = dispatch.KillUnconfirmed
 	out.Diagnostic = &dispatch.Diagnostic{
@@ -150,6 +166,7 @@ func (d *Desk) retained(e Errand) dispatch.Outcome {
 	return out
 }
 
-func spawned(kind dispatch.Kind, err error) dispatch.Outcome {
-	return dispatch.Outcome{Kind: kind, Transport: dispatch.SpawnBg, Error: clip(err.Error(), maxSummary)}
+// spawned is the outcome of an errand that went wrong.
+func (d *Desk) spawned(kind dispatch.Kind, err error) dispatch.Outcome {
+	return dispatch.Outcome{Kind: kind, Transport: dispatch.SpawnBg, Error: clip(d.secrets.String(err.Error()), maxSummary)}
 }

@@ -22,6 +22,9 @@ type house struct {
 	deaf   error                       // of who starts, to what it is told
 	guests chan *guest                 // who has started
 
+	runs  bool  // the session of claude
+	doubt error // of its client about that
+
 	mu     sync.Mutex
 	starts []start
 }
@@ -31,7 +34,27 @@ type start struct {
 	approved bool
 }
 
-func (h *house) door(approve bool) agent.Adapter { return &adapter{house: h, approve: approve} }
+// door resumes sessions of pi, and those of claude, whose client can be asked.
+func (h *house) door(b dispatch.Backend, approve bool) (activities.Resumer, bool) {
+	a := &adapter{house: h, approve: approve}
+	switch b {
+	case dispatch.Pi:
+		return activities.Resumer{Adapter: a, Options: agent.Options{Sandbox: agent.FullAccess, Network: true}}, true
+	case dispatch.ClaudeCode:
+		return activities.Resumer{Adapter: &askable{a}, Options: agent.Options{Sandbox: agent.WorkspaceWrite}}, true
+	}
+	return activities.Resumer{}, false
+}
+
+// askable is an adapter that is an agent.Prober.
+type askable struct{ *adapter }
+
+func (a *askable) Running(id string) (bool, error) {
+	if id != "n-1" {
+		return false, errors.New("there is no session " + id)
+	}
+	return a.house.runs, a.house.doubt
+}
 
 type adapter struct {
 	agent.Adapter // of which nothing else is used
@@ -199,6 +222,8 @@ func TestOwn(t *testing.T) {
 		}, dispatch.Outcome{Kind: dispatch.Completed, Answer: "done"}},
 		{"it has much to say", func(_ *office, g *guest) { g.ends(strings.Repeat("x", 1<<20)) },
 			dispatch.Outcome{Kind: dispatch.Completed, Answer: strings.Repeat("x", 4<<10-len("…")) + "…"}},
+		{"it says a secret", func(_ *office, g *guest) { g.ends("the token is sesame-open-up") },
+			dispatch.Outcome{Kind: dispatch.Completed, Answer: "the token is [redacted:THE_TOKEN]"}},
 		{"its turn fails", func(_ *office, g *guest) {
 			g.queue.Put(agent.Turn{Status: agent.Failed, Text: "hm", Err: errors.New("no model")})
 		}, dispatch.Outcome{Kind: dispatch.TurnFailed, Answer: "hm"}},
@@ -244,6 +269,40 @@ func TestOwn(t *testing.T) {
 
 // block is what the sender of letter becomes in a prompt.
 const block = `<sender_info>{"sessionId":"20260612T090000-aaaaaa","agentId":"pi/test","cwd":"/w","timestamp":"2026-06-12T09:30:00.000Z"}</sender_info>`
+
+// A session of claude has no address: nobody reaches it, and its lock stays taken
+// until its turn has ended.
+func TestOwnWhoHasNoAddress(t *testing.T) {
+	o := newOffice(t)
+	e := o.errand()
+	e.Native = activities.Native{Backend: dispatch.ClaudeCode, Session: "n-1"}
+	over := o.own(e)
+	g := receive(t, "the start", o.house.guests)
+	receive(t, "the letter", g.told)
+	if _, err := os.Lstat(o.socket()); err == nil || !o.locked() {
+		t.Errorf("locked %v, socket: %v", o.locked(), err)
+	}
+	g.ends("done")
+	if out := receive(t, "the outcome", over); out.err != nil || out.Kind != dispatch.Completed || out.Answer != "done" {
+		t.Errorf("%+v", out)
+	}
+	if len(o.begun) != 0 {
+		t.Error("others were told that they can reach it")
+	}
+	o.verifyLeft(g, true) // the lock is its dispatch's to release
+	if s := o.house.starts[0]; s.Resume != "n-1" || s.Dir != o.work || s.Sandbox != agent.WorkspaceWrite || s.Network {
+		t.Errorf("started with %+v", s)
+	}
+}
+
+func TestOwnWhomNobodyResumes(t *testing.T) {
+	o := newOffice(t)
+	e := o.errand()
+	e.Native = activities.Native{Backend: dispatch.Codex, Session: "n-1"}
+	if out := receive(t, "the outcome", o.own(e)); out.err != nil || out.Kind != dispatch.StartFailed || !strings.Contains(out.Error, "does not resume sessions of codex") {
+		t.Errorf("%+v", out)
+	}
+}
 
 func TestTimeIsUp(t *testing.T) {
 	o := newOffice(t)

@@ -2,12 +2,14 @@ package activities
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/pi"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/provider/session"
@@ -57,13 +59,56 @@ func (l Local) OpenDesk() (*Desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewDesk(DeskConfig{Dirs: dirs, Resume: func(approve bool) agent.Adapter {
+	others, err := l.resumed()
+	if err != nil {
+		return nil, err
+	}
+	return NewDesk(DeskConfig{Dirs: dirs, Redact: redact.New(l.Environ), Resume: func(b dispatch.Backend, approve bool) (Resumer, bool) {
+		if b != dispatch.Pi {
+			r, ok := others[b]
+			return r, ok
+		}
 		c := pi.Config{Argv: argv, Environ: l.Environ, Allow: l.ProviderEnv, Trust: pi.TrustUser}
 		if approve {
 			c.Trust = pi.TrustProject
 		}
-		return pi.New(c)
+		return Resumer{pi.New(c), agent.Options{Sandbox: agent.FullAccess, Network: true}}, true
 	}})
+}
+
+// ResumeVariable lists the backends besides pi whose dormant sessions dispatches
+// resume, with commas between them: claude-code, codex. It is empty by default:
+// by the contract those sessions get mail alone.
+const ResumeVariable = "RATCHET_RESUME"
+
+// resumed are the backends of ResumeVariable. What their agents would ask a
+// person for is denied, and so they get what needs no person: the files of the
+// working directory, and the commands that the user's own settings, or the
+// sandbox of Codex, let through.
+func (l Local) resumed() (map[dispatch.Backend]Resumer, error) {
+	all := map[dispatch.Backend]Resumer{}
+	env := catalog.Env{Environ: l.Environ, Allow: l.ProviderEnv}
+	for b, text := range map[dispatch.Backend]string{dispatch.ClaudeCode: "claude", dispatch.Codex: "codex"} {
+		a, err := catalog.Adapter(text, env)
+		if err != nil {
+			return nil, err
+		}
+		all[b] = Resumer{a, agent.Options{Sandbox: agent.WorkspaceWrite, Sticky: agent.Choice{Mode: "acceptEdits"}}}
+	}
+	chosen := map[dispatch.Backend]Resumer{}
+	list, _ := l.lookup(ResumeVariable)
+	for name := range strings.SplitSeq(list, ",") {
+		name = strings.TrimSpace(name)
+		if name == "" || name == string(dispatch.Pi) {
+			continue
+		}
+		r, ok := all[dispatch.Backend(name)]
+		if !ok {
+			return nil, fmt.Errorf("%s: %q cannot be resumed: list claude-code, codex, or both", ResumeVariable, name)
+		}
+		chosen[dispatch.Backend(name)] = r
+	}
+	return chosen, nil
 }
 
 func (l Local) survey(ctx context.Context) []agent.Manifest {

@@ -17,6 +17,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen/gidlock"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/redact"
 )
 
 const gid dispatch.GardenID = "20260612T093000-0a1b2c"
@@ -44,7 +45,9 @@ func newOffice(t *testing.T) *office {
 	o.dirs, err = citizen.FindDirs(func(name string) (string, bool) { return home, name == "HOME" })
 	check(t, err)
 	check(t, os.Mkdir(o.work, 0o700))
-	o.desk, err = activities.NewDesk(activities.DeskConfig{Dirs: o.dirs, Resume: o.house.door, Grace: 50 * time.Millisecond})
+	o.desk, err = activities.NewDesk(activities.DeskConfig{
+		Dirs: o.dirs, Resume: o.house.door, Grace: 50 * time.Millisecond, Redact: redact.New([]string{"THE_TOKEN=sesame-open-up"}),
+	})
 	check(t, err)
 	o.ctx, o.cancel = context.WithCancel(t.Context())
 	return o

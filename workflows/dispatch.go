@@ -141,7 +141,7 @@ func (d *desk) serve(ctx workflow.Context, l activities.Letter) (dispatch.Result
 	if to.Reject != "" {
 		return reject(to.Reject, "", to.Diagnostic)
 	}
-	if !to.Backend.Probed() {
+	if !to.Backend.Probed() && (l.Request.Intent != dispatch.OwnedOutcome || to.Session == "") {
 		return d.mail(ctx, l, to)
 	}
 	if to.Recordless && l.Request.Intent == dispatch.OwnedOutcome {

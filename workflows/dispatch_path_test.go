@@ -190,6 +190,9 @@ var passages = []passage{
 	one("gone-and-mailed", fire, script{resolved: list(aPi, reading), delivered: list(nowhere)}, "fallback-sent"),
 	one("release-failed", fire, script{failing: fails("Unlock", broken)}, "execution-failed"),
 	one("resumed", own, trusting(dead), "completed"),
+	one("client-asked", own, script{resolved: list(sleeping), seen: list(alive)}, "owned-live-no-autosend"),
+	{name: "client-resumed", town: script{resolved: list(sleeping), trust: activities.Trusted{OK: true}}, play: oneByOne,
+		calls: "Resolve Lock Ask Trust Own Resolve Resolve Enqueue Unlock Lock Ask Trust Own Unlock"},
 	one("start-failed", own, script{seen: list(dead), trust: activities.Trusted{OK: true}, silent: true, ends: list(noStart)}, "spawn-start-failed"),
 	one("lock-retained", own, script{seen: list(dead), trust: activities.Trusted{OK: true}, silent: true, ends: list(retained)}, "lock-retained"),
 	{name: "send-lost", town: script{failing: fails("Deliver", shaky)}, calls: "Resolve Lock Look Deliver Unlock", play: func(c *counter) {
@@ -261,6 +264,19 @@ func amongOthers(c *counter) {
 	c.kinds("sent owned-live-no-autosend", c.dispatch("l-2", fire), c.dispatch("l-3", own))
 	close(end)
 	c.kinds("completed", <-first)
+}
+
+// oneByOne has two own the same session, which takes its mail meanwhile.
+func oneByOne(c *counter) {
+	end := make(chan struct{})
+	c.w.own = func(context.Context, activities.Errand) error { <-end; return nil }
+	first := c.give(c.letter("l-1", own))
+	c.await("the errand", c.w.called("Own", 1))
+	second := c.give(c.letter("l-2", own))
+	c.await("the second letter", c.w.called("Resolve", 2))
+	c.kinds("enqueued", c.dispatch("l-3", fire))
+	close(end)
+	c.kinds("completed completed", <-first, <-second)
 }
 
 // lostAndResumed lets an errand fall silent while the next one waits for it.

@@ -116,6 +116,16 @@ var dispatchings = []dispatching{
 	resuming("its worker dies later", script{own: dies}, "", dispatch.Unknown),
 	resuming("no worker starts it", script{failing: fails("Own", unstarted)}, " Unlock", dispatch.StartFailed),
 
+	// Sessions whose own client tells whether they run.
+	{name: "fire at one that could be resumed", intent: fire, town: script{resolved: list(sleeping)}, calls: "Resolve Enqueue", observed: dispatch.Unsupported, kind: dispatch.Enqueued, by: dispatch.MetaMailbox},
+	native("own one that runs", script{seen: list(alive)}, "Unlock", dispatch.OwnedLiveNoAutosend, dispatch.Alive),
+	native("own one of which nobody can tell", script{seen: list(unclear)}, "Unlock", dispatch.IndeterminateNoSpawn, dispatch.Indeterminate),
+	native("own one in a directory that is not trusted", script{}, "Trust Unlock", dispatch.UntrustedFailFast, dispatch.Dead),
+	{name: "own one whose client cannot be asked", intent: own, town: script{resolved: list(sleeping), failing: fails("Ask", broken)}, calls: "Resolve Lock Ask Unlock", fails: true},
+	waking("own one that does not run", script{}, dispatch.Completed),
+	waking("own one whose turn fails", script{ends: list(dispatch.Outcome{Kind: dispatch.TurnFailed, Transport: dispatch.SpawnBg, Error: "no"})}, dispatch.TurnFailed),
+	waking("own one whose worker dies", script{own: dies}, dispatch.Unknown),
+
 	// A release that fails.
 	{name: "sent, and the lock stays", intent: fire, town: script{failing: fails("Unlock", broken)}, calls: "Resolve Lock Look Deliver Unlock", observed: dispatch.Alive, kind: dispatch.ExecutionFailed, by: dispatch.ControlSocket, final: dispatch.Sent, locked: true},
 	{name: "failed, and the lock stays", intent: fire, town: script{delivered: list(unsent), failing: fails("Unlock", broken)}, calls: "Resolve Lock Look Deliver Unlock", observed: dispatch.Alive, kind: dispatch.ExecutionFailed, by: dispatch.ControlSocket, locked: true},
@@ -131,6 +141,19 @@ func resuming(name string, s script, then string, kind dispatch.Kind) dispatchin
 		name: name, intent: own, town: s, calls: "Resolve Lock Look Trust Own" + then,
 		observed: dispatch.Dead, kind: kind, by: dispatch.SpawnBg,
 	}
+}
+
+// native is a dispatch that is rejected for what a client tells of its session.
+func native(name string, s script, then string, why dispatch.Reason, observed dispatch.Liveness) dispatching {
+	s.resolved = list(sleeping)
+	return dispatching{name: name, intent: own, town: s, calls: "Resolve Lock Ask " + then, reason: why, observed: observed}
+}
+
+// waking is one to a session that is resumed and that others do not reach.
+func waking(name string, s script, kind dispatch.Kind) dispatching {
+	d := resuming(name, s, "", kind)
+	d.town.resolved, d.calls = list(sleeping), "Resolve Lock Ask Trust Own Unlock"
+	return d
 }
 
 // stays is a dispatch after which the lock stays.

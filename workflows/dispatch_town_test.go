@@ -62,6 +62,7 @@ var (
 	twofold    = activities.Resolved{Reject: dispatch.TargetAddressConflict, Diagnostic: "two of them"}
 	reading    = activities.Resolved{Backend: dispatch.ClaudeCode, Deliverable: true}
 	away       = activities.Resolved{Backend: dispatch.ClaudeCode, Diagnostic: "nobody reads"}
+	sleeping   = activities.Resolved{Backend: dispatch.ClaudeCode, CWD: "/w", Deliverable: true, Session: "n-1"}
 
 	alive    = activities.Looked{Liveness: dispatch.Alive}
 	dead     = activities.Looked{Liveness: dispatch.Dead, Diagnostic: "ENOENT"}
@@ -92,7 +93,7 @@ var (
 // acts are the town's, by name.
 func (w *town) acts() map[string]any {
 	return map[string]any{
-		"Resolve": w.Resolve, "Lock": w.Lock, "Unlock": w.Unlock, "Look": w.Look,
+		"Resolve": w.Resolve, "Lock": w.Lock, "Unlock": w.Unlock, "Look": w.Look, "Ask": w.Ask,
 		"Trust": w.Trust, "Deliver": w.Deliver, "Enqueue": w.Enqueue, "Own": w.Own,
 	}
 }
@@ -168,6 +169,17 @@ func (w *town) Look(context.Context, dispatch.GardenID) (activities.Looked, erro
 	return next(&w.seen, alive), w.fail("Look")
 }
 
+func (w *town) Ask(_ context.Context, n activities.Native) (activities.Looked, error) {
+	defer w.enter("Ask")()
+	if w.holder == "" {
+		w.breach("asked without the lock")
+	}
+	if n != (activities.Native{Backend: sleeping.Backend, Session: sleeping.Session}) {
+		w.breach("asked for %+v", n)
+	}
+	return next(&w.seen, dead), w.fail("Ask")
+}
+
 func (w *town) Trust(context.Context, string) (activities.Trusted, error) {
 	defer w.enter("Trust")()
 	return w.trust, w.fail("Trust")
@@ -206,7 +218,7 @@ func (w *town) Own(ctx context.Context, e activities.Errand) (*dispatch.Outcome,
 		return nil, err
 	}
 	defer w.stop()
-	if !w.silent {
+	if w.reachable(e) {
 		w.signal(e.Claim.Nonce)
 	}
 	if w.own != nil {
@@ -233,10 +245,15 @@ func (w *town) start(e activities.Errand) error {
 	}
 	if !w.silent {
 		w.arrive(e.Letter)
+	}
+	if w.reachable(e) {
 		w.unlock(e.Claim)
 	}
 	return nil
 }
+
+// reachable says whether others reach the session of an errand.
+func (w *town) reachable(e activities.Errand) bool { return !w.silent && e.Session == "" }
 
 func (w *town) stop() {
 	w.mu.Lock()

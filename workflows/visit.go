@@ -87,8 +87,21 @@ func (v *visit) decide(ctx workflow.Context) (receipt dispatch.Receipt, why stri
 }
 
 func (v *visit) look(ctx workflow.Context) (seen activities.Looked, err error) {
+	if n := v.native(); n.Session != "" {
+		err = workflow.ExecuteActivity(handling(ctx, "Ask the target's client whether it runs"), desks.Ask, n).Get(ctx, &seen)
+		return seen, err
+	}
 	err = workflow.ExecuteActivity(handling(ctx, "Look whether the target lives"), desks.Look, v.target).Get(ctx, &seen)
 	return seen, err
+}
+
+// native is the target by its client's own id, where it has no address of its
+// own.
+func (v *visit) native() (n activities.Native) {
+	if v.to.Session != "" {
+		n = activities.Native{Backend: v.to.Backend, Session: v.to.Session}
+	}
+	return n
 }
 
 // delivered releases, and is the result.
@@ -192,7 +205,7 @@ func (v *visit) own(ctx workflow.Context, approve bool) (out dispatch.Outcome, b
 	v.errands++
 	defer func() { v.errands-- }()
 	errand := workflow.ExecuteActivity(owning(ctx, fmt.Sprintf("A turn of %s", v.target)), desks.Own, activities.Errand{
-		Letter: v.letter, Claim: v.claim, CWD: v.to.CWD, Approve: approve, Observe: observeLimit,
+		Letter: v.letter, Native: v.native(), Claim: v.claim, CWD: v.to.CWD, Approve: approve, Observe: observeLimit,
 	})
 	if begun = v.awaitBegin(ctx, errand); begun {
 		v.leave()

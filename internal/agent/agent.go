@@ -45,6 +45,17 @@ type Adapter interface {
 	Manifest(ctx context.Context) Manifest
 }
 
+// Prober is an adapter whose client keeps account of its sessions that run,
+// whoever started them.
+type Prober interface {
+	Adapter
+
+	// Running says whether a process holds the session of that id. It disturbs
+	// none. An error says that nobody can tell, and neither answer follows from
+	// it: an older client keeps no such account, for one.
+	Running(id string) (bool, error)
+}
+
 // Session is one conversation with an agent. Its methods may be called from
 // several goroutines.
 type Session interface {

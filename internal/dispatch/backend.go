@@ -17,9 +17,10 @@ var Backends = []Backend{ClaudeCode, Antigravity, Codex, Pi}
 // UnmarshalText refuses an unknown backend.
 func (b *Backend) UnmarshalText(text []byte) error { return decode(b, text, "backend", Backends) }
 
-// Probed says whether the backend has a liveness predicate. Only pi has one, its
-// control socket. Another gets one with a real predicate of its own, never by
-// mapping its sessions to Dead or Indeterminate.
+// Probed says whether the backend has an address at which its sessions can be
+// probed and reached. Only pi has one, its control socket. By the contract alone
+// nobody knows whether a session of another lives; who has a real predicate for
+// it, of its own client, may own its outcome (facts: dispatch, 2.2).
 func (b Backend) Probed() bool { return b == Pi }
 
 // Capability is how a backend's session gets what is sent to it.

@@ -44,7 +44,7 @@ var hintOf = map[Reason]string{
 	IndeterminateNoSpawn:         "it cannot be told whether the target runs, so nothing was sent or started; look at the peers' diagnostics and dispatch again",
 	DormantFireForgetUnsupported: "the target does not run; dispatch with the intent owned-outcome to resume it, or send when it runs",
 	OwnedLiveNoAutosend:          "the target runs, so its outcome cannot be owned; dispatch with the intent fire-and-forget to send to it",
-	BackendLivenessUnsupported:   "the outcome of a session of this backend cannot be owned; dispatch with the intent fire-and-forget to mail it",
+	BackendLivenessUnsupported:   "the worker does not resume sessions of this backend (RATCHET_RESUME adds claude-code and codex); dispatch with the intent fire-and-forget to mail it",
 	MailboxUndeliverable:         "no session reads this mailbox now, so nothing was put into it; open the session, then dispatch again",
 	UntrustedFailFast:            "the target's directory is not trusted; let the operator trust it in pi or name its root in PI_ENTWURF_PREFIX_ROOTS",
 }

@@ -63,11 +63,15 @@ func (i *identity) adopt(id string) *agent.Started {
 // projects is the directory where the client keeps transcripts.
 type projects string
 
-func projectsOf(env []string) projects {
-	if dir := child.Values(env)["CLAUDE_CONFIG_DIR"]; dir != "" {
-		return projects(filepath.Join(dir, "projects"))
+func projectsOf(env []string) projects { return projects(filepath.Join(configOf(env), "projects")) }
+
+// configOf is where a client with that environment keeps its state.
+func configOf(env []string) string {
+	values := child.Values(env)
+	if dir := values["CLAUDE_CONFIG_DIR"]; dir != "" {
+		return dir
 	}
-	return projects(filepath.Join(child.Values(env)["HOME"], ".claude", "projects"))
+	return filepath.Join(values["HOME"], ".claude")
 }
 
 // have says whether there is a transcript of that session. It is in a

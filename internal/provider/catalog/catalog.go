@@ -187,13 +187,22 @@ func (s Spec) adapter(env Env) agent.Adapter {
 	return openclaw.New(c)
 }
 
+// Adapter is that of a spec whose provider is an agent.
+func Adapter(text string, env Env) (agent.Adapter, error) {
+	spec, err := Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return spec.adapter(env), nil
+}
+
 // Adapters are those of the agents that this machine may have: of ACP those
 // whose programs are well known.
 func Adapters(env Env) []agent.Adapter {
 	var list []agent.Adapter
 	for _, text := range []string{"claude", "codex", "acp:opencode acp", "acp:gemini --acp", "openclaw", "pi"} {
-		if spec, err := Parse(text); err == nil {
-			list = append(list, spec.adapter(env))
+		if a, err := Adapter(text, env); err == nil {
+			list = append(list, a)
 		}
 	}
 	return list

@@ -1,0 +1,53 @@
+package codex
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
+)
+
+var _ agent.Prober = (*adapter)(nil)
+
+// Running implements agent.Prober by the lock that a client holds on each thread
+// that it writes (section 1, fact 8): a file of its own in
+// $CODEX_HOME/thread-writer-locks, seen with 0.169.0. It is taken here for a
+// moment, shared; a client that opens the thread in that moment is refused it.
+func (a *adapter) Running(id string) (bool, error) {
+	if uuid.Validate(id) != nil {
+		return false, fmt.Errorf("%w: %q is no thread id", agent.ErrNoSession, id)
+	}
+	dir := filepath.Join(homeOf(a.environ(nil)), "thread-writer-locks")
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("no Codex that locks its threads in %s has run yet", dir)
+	}
+	f, err := os.Open(filepath.Join(dir, id+".lock"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close() // and so the lock
+	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return true, nil
+	}
+	return false, err
+}
+
+// homeOf is where a client with that environment keeps its threads.
+func homeOf(env []string) string {
+	values := child.Values(env)
+	if dir := values["CODEX_HOME"]; dir != "" {
+		return dir
+	}
+	return filepath.Join(values["HOME"], ".codex")
+}
