@@ -124,7 +124,7 @@ Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
 	add("start", c.demoCommand(), c.upCommand(), c.runCommand(), c.resumeCommand())
 	add("look", c.listCommand(), c.statusCommand(), c.watchCommand(), c.eventsCommand(), c.diffCommand(), c.logsCommand())
 	add("act", c.approveCommand(), c.rejectCommand(), c.answerCommand(), c.noteCommand(), c.cancelCommand())
-	add("peers", c.peersCommand(), c.dispatchCommand(), c.inboxCommand(), c.mcpCommand())
+	add("peers", c.peersCommand(), c.dispatchCommand(), c.dispatchesCommand(), c.inboxCommand(), c.mcpCommand())
 	add("tools", c.patchCommand(), c.agentsCommand(), c.doctorCommand())
 	root.SetHelpCommandGroupID("tools")
 	root.SetCompletionCommandGroupID("tools")

@@ -16,8 +16,8 @@ func (c *cli) mcpCommand() *cobra.Command {
 		Short: "Serve peers, dispatches and runs to an agent as MCP tools",
 		Long: `Serves tools on standard input and output, over the Model Context Protocol, to the
 agent that starts it: entwurf_v2, entwurf_peers, entwurf_self and
-entwurf_inbox_read for the sessions of this host, ratchet_runs and ratchet_run for
-the runs. With --allow-decisions it also approves, rejects and answers for what runs
+entwurf_inbox_read for the sessions of this host, ratchet_dispatches for what came
+of dispatches, ratchet_runs and ratchet_run for the runs. With --allow-decisions it also approves, rejects and answers for what runs
 wait for: the agent decides then in your place.
 
 An agent starts it in a directory of its own choice, so name the runs directory by

@@ -20,6 +20,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 )
 
 // starts starts an engine with a worker of this host.
@@ -44,6 +45,8 @@ func TestToolsOnARealEngine(t *testing.T) {
 	stop := h.starts()
 	t.Cleanup(func() { stop() })
 	t.Run("dispatches", func(t *testing.T) { testDispatches(h.on(t)) })
+	t.Run("the commands", func(t *testing.T) { testDispatchCommands(h.on(t)) })
+	t.Run("an interrupted command", func(t *testing.T) { testInterrupted(h.on(t)) })
 	t.Run("a dispatch whose call is cancelled", func(t *testing.T) { testCutOff(h.on(t)) })
 	t.Run("a run that an agent looks at and decides", func(t *testing.T) { testRunTools(h.on(t)) })
 	t.Run("an engine that ends and begins again", func(t *testing.T) {
@@ -130,6 +133,11 @@ func testCutOff(h agentHost) {
 		h.Errorf("%+v", m)
 	}
 	until(h.T, "the dispatch is over", func() bool { _, err := os.Stat(lock); return err != nil })
+	until(h.T, "what came of it is shown", func() bool {
+		var past struct{ Dispatches []dispatches.Past }
+		s.get("ratchet_dispatches", map[string]any{"gardenId": awake, "max": 1}, &past)
+		return len(past.Dispatches) == 1 && past.Dispatches[0].Result != nil && past.Dispatches[0].Result.Succeeded()
+	})
 }
 
 func testRunTools(h agentHost) {

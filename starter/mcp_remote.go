@@ -10,6 +10,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 )
 
@@ -80,6 +81,12 @@ func onNamed[T any](ctx context.Context, r *remote, name string, ask func(found)
 
 func (r *remote) Dispatch(ctx context.Context, l activities.Letter) (dispatch.Result, error) {
 	return on(ctx, r, func(t client.Client) (dispatch.Result, error) { return r.cli.post(ctx, t, l) })
+}
+
+func (r *remote) Past(ctx context.Context, target dispatch.GardenID, most int) ([]dispatches.Past, error) {
+	return on(ctx, r, func(t client.Client) ([]dispatches.Past, error) {
+		return dispatches.Client{Temporal: t, Queue: r.cli.queue}.Past(ctx, target, most)
+	})
 }
 
 func (r *remote) List(ctx context.Context, f runs.Filter) ([]runs.Listed, error) {

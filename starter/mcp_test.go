@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -81,7 +82,7 @@ func (h agentHost) environ(more ...string) []string {
 
 // program is the command line, to be run.
 func (h agentHost) program(args ...string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], append(args, "--runs-dir", h.runsDir)...)
+	cmd := exec.Command(os.Args[0], append(slices.Clone(args), "--runs-dir", h.runsDir)...)
 	cmd.Env = h.environ(asProgram+"=1", "GORACE=atexit_sleep_ms=0")
 	return cmd
 }
@@ -192,8 +193,8 @@ func TestToolsWithoutAnEngine(t *testing.T) {
 	}
 	for tool, arguments := range map[string]map[string]any{
 		"entwurf_v2":   {"target": awake, "intent": "fire-and-forget", "message": "hi"},
-		"ratchet_runs": nil,
-		"ratchet_run":  {"run": "r"},
+		"ratchet_runs": nil, "ratchet_dispatches": nil,
+		"ratchet_run": {"run": "r"},
 	} {
 		if line := s.refused(tool, arguments); !strings.Contains(line, "cannot reach temporal at 127.0.0.1:1") || !strings.Contains(line, "TEMPORAL_ADDRESS") {
 			t.Errorf("%s: %q", tool, line)

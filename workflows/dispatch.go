@@ -20,6 +20,9 @@ import (
 // activities.Letter in, a dispatch.Result out.
 const DispatchMessage = "dispatch"
 
+// DispatchesQuery asks for the dispatches of an execution: a DispatchResult.
+const DispatchesQuery = "dispatches"
+
 // DispatchWorkflowID is the id of the workflow that serves a target. There is
 // one for each, so that the engine lets one dispatch at a time decide, on
 // however many hosts it is asked for.
@@ -34,6 +37,14 @@ type DispatchInput struct {
 type DispatchResult struct {
 	Target     dispatch.GardenID `json:"target"`
 	Dispatches []Dispatched      `json:"dispatches"`
+	Open       []OpenDispatch    `json:"open,omitempty"` // those under way
+}
+
+// OpenDispatch is one that has not ended.
+type OpenDispatch struct {
+	ID     string          `json:"id"`
+	Intent dispatch.Intent `json:"intent"`
+	Since  time.Time       `json:"since"`
 }
 
 // Dispatched is one dispatch that has ended.
@@ -55,13 +66,17 @@ const (
 // section 6): validate, resolve, domain guard, lock, look, table, preflight
 // behind a resume alone, execute, release once.
 func Dispatch(ctx workflow.Context, in DispatchInput) (DispatchResult, error) {
-	d := &desk{target: in.Target, section: workflow.NewMutex(ctx), log: log.With(workflow.GetLogger(ctx), "target", string(in.Target))}
+	d := &desk{target: in.Target, done: []Dispatched{}, section: workflow.NewMutex(ctx), log: log.With(workflow.GetLogger(ctx), "target", string(in.Target))}
 	if err := in.Target.Validate(); err != nil {
 		return DispatchResult{}, temporal.NewNonRetryableApplicationError(err.Error(), InvalidInputError, err)
 	}
 	err := workflow.SetUpdateHandlerWithOptions(ctx, DispatchMessage, d.dispatch, workflow.UpdateHandlerOptions{
 		Validator: d.check, Description: "a letter to the target",
 	})
+	if err == nil {
+		err = workflow.SetQueryHandlerWithOptions(ctx, DispatchesQuery, func() (DispatchResult, error) { return d.result(), nil },
+			workflow.QueryHandlerOptions{Description: "the last dispatches, and those under way"})
+	}
 	if err != nil {
 		return DispatchResult{}, err
 	}
@@ -69,30 +84,32 @@ func Dispatch(ctx workflow.Context, in DispatchInput) (DispatchResult, error) {
 	if late := d.drain(ctx); err == nil {
 		err = late
 	}
-	return DispatchResult{d.target, d.done}, err
+	return d.result(), err
 }
 
 // desk serves one target.
 type desk struct {
 	target  dispatch.GardenID
 	section workflow.Mutex // held from the lock to its release
-	waiting int            // dispatches under way
-	errands int            // of them, those whose agent may run
+	open    []OpenDispatch
+	errands int // of them, those whose agent may run
 	done    []Dispatched
 	log     log.Logger
 }
+
+func (d *desk) result() DispatchResult { return DispatchResult{d.target, d.done, d.open} }
 
 // attend returns when no letter came for a while, or between two of them when
 // the history is long: the next letter begins another one.
 func (d *desk) attend(ctx workflow.Context) error {
 	for {
-		if err := workflow.Await(ctx, func() bool { return d.waiting == 0 }); err != nil {
+		if err := workflow.Await(ctx, func() bool { return len(d.open) == 0 }); err != nil {
 			return err
 		}
 		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 			return nil
 		}
-		came, err := workflow.AwaitWithTimeout(ctx, deskIdle, func() bool { return d.waiting > 0 })
+		came, err := workflow.AwaitWithTimeout(ctx, deskIdle, func() bool { return len(d.open) > 0 })
 		if err != nil || !came {
 			return err
 		}
@@ -120,8 +137,8 @@ func (d *desk) check(l activities.Letter) error {
 }
 
 func (d *desk) dispatch(ctx workflow.Context, l activities.Letter) (dispatch.Result, error) {
-	d.waiting++
-	defer func() { d.waiting-- }()
+	d.open = append(d.open, OpenDispatch{l.ID, l.Request.Intent, workflow.Now(ctx).UTC()})
+	defer func() { d.open = slices.DeleteFunc(d.open, func(o OpenDispatch) bool { return o.ID == l.ID }) }()
 	res, err := d.serve(ctx, l)
 	if err != nil {
 		return res, err

@@ -54,9 +54,9 @@ type CutOffError struct {
 
 func (e *CutOffError) Error() string {
 	if e.Taken {
-		return fmt.Sprintf("%v: the dispatch goes on, the workflow %s has it", e.Cause, e.Workflow)
+		return fmt.Sprintf("%v: the dispatch goes on, in the workflow %s", e.Cause, e.Workflow)
 	}
-	return fmt.Sprintf("%v: the dispatch was on its way, and if it was taken the workflow %s has it", e.Cause, e.Workflow)
+	return fmt.Sprintf("%v: the dispatch was on its way; if it was taken, it goes on in the workflow %s", e.Cause, e.Workflow)
 }
 
 func (e *CutOffError) Unwrap() error { return e.Cause }

@@ -12,7 +12,31 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 )
+
+type (
+	pastInput struct {
+		GardenID dispatch.GardenID `json:"gardenId,omitempty" jsonschema:"only those to this session"`
+		Max      int               `json:"max,omitempty" jsonschema:"at most so many; 20 unless told"`
+	}
+	pastOutput struct {
+		Dispatches []dispatches.Past `json:"dispatches"`
+		Untold     string            `json:"untold,omitempty" jsonschema:"what could not be learned"`
+	}
+)
+
+func (s *server) past(ctx context.Context, _ *mcp.CallToolRequest, in pastInput) (*mcp.CallToolResult, pastOutput, error) {
+	found, err := s.Engine.Past(ctx, in.GardenID, cmp.Or(in.Max, 20))
+	if err != nil && len(found) == 0 {
+		return nil, pastOutput{}, err
+	}
+	out := pastOutput{Dispatches: found}
+	if err != nil {
+		out.Untold = oneLine(err).Error()
+	}
+	return nil, out, nil
+}
 
 // answered is what entwurf_v2 gives.
 type answered struct {
@@ -41,6 +65,15 @@ func (s *server) offerDispatch(m *mcp.Server) {
 		}
 		return res, nil
 	})
+}
+
+// offerPast is about what became of them.
+func (s *server) offerPast(m *mcp.Server) {
+	add(m, &mcp.Tool{
+		Name:        "ratchet_dispatches",
+		Description: "List the last dispatches, the newest first, and what came of each: of those to one session, or of all. One without a result goes on.",
+		InputSchema: bounded(schemaOf[pastInput]()), OutputSchema: pastSchema(), Annotations: looks("Dispatches"),
+	}, s.past)
 }
 
 func (s *server) dispatch(ctx context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {

@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 )
 
 // named is a result of a dispatch.
@@ -168,6 +170,32 @@ const (
 
 func calls(tool, arguments string) string {
 	return `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"` + tool + `","arguments":` + arguments + `}}`
+}
+
+func TestPastDispatches(t *testing.T) {
+	w := newWorld(t)
+	w.engine.result = results(t)[0].Result
+	c := w.connect(t)
+	type listed struct {
+		Dispatches []dispatches.Past
+		Untold     string
+	}
+	var all, some listed
+	structured(t, c.call("ratchet_dispatches", ``), &all)
+	if len(all.Dispatches) != 2 || all.Dispatches[0].Result != nil || all.Dispatches[1].Result.Receipt != w.engine.result.Receipt || all.Untold != "" {
+		t.Errorf("%+v", all)
+	}
+	w.engine.err = errors.New("no worker\nanswers")
+	structured(t, c.call("ratchet_dispatches", `{"gardenId":"`+string(live)+`","max":3}`), &some)
+	if len(some.Dispatches) != 2 || some.Untold != "no worker answers" {
+		t.Errorf("beside an error: %+v", some)
+	}
+	if res := c.call("ratchet_dispatches", `{}`); !res.IsError {
+		t.Error("an error alone is none")
+	}
+	if want := []string{" 20", string(live) + " 3", " 20"}; !slices.Equal(w.engine.asked, want) {
+		t.Errorf("asked for %q", w.engine.asked)
+	}
 }
 
 func TestACallThatIsCancelledLeavesTheDispatchGoing(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -40,6 +41,7 @@ type engine struct {
 	decided []run.Decision
 	replied []run.Reply
 	names   []string // that runs were asked for by
+	asked   []string // of Past: the target and how many
 
 	result dispatch.Result
 	err    error                     // of every call
@@ -57,6 +59,20 @@ func (e *engine) Dispatch(ctx context.Context, l activities.Letter) (dispatch.Re
 		return dispatch.Result{}, &dispatches.CutOffError{Workflow: "dispatch-" + string(l.Request.Target), Taken: true, Cause: ctx.Err()}
 	}
 	return e.result, e.err
+}
+
+// Past gives one that goes on beside an error.
+func (e *engine) Past(_ context.Context, target dispatch.GardenID, most int) ([]dispatches.Past, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.asked = append(e.asked, fmt.Sprint(target, " ", most))
+	if e.err != nil && target == "" {
+		return nil, e.err
+	}
+	return []dispatches.Past{
+		{Target: live, ID: "l-2", Intent: dispatch.OwnedOutcome, At: noon},
+		{Target: live, ID: "l-1", Intent: dispatch.FireAndForget, At: noon, Result: &e.result},
+	}, e.err
 }
 
 func (e *engine) List(_ context.Context, f runs.Filter) ([]runs.Listed, error) {

@@ -24,9 +24,9 @@ type (
 	}
 )
 
-// listSchema has no default: the SDK panics where it is to set one in null.
-func listSchema() *jsonschema.Schema {
-	s := schemaOf[listInput]()
+// bounded bounds the member max. It has no default: the SDK panics where it is to
+// set one in null.
+func bounded(s *jsonschema.Schema) *jsonschema.Schema {
 	most := s.Properties["max"]
 	most.Minimum, most.Maximum = jsonschema.Ptr(1.0), jsonschema.Ptr(100.0)
 	return s
@@ -36,7 +36,7 @@ func (s *server) offerRuns(m *mcp.Server) {
 	add(m, &mcp.Tool{
 		Name:        "ratchet_runs",
 		Description: "List the runs of coding agents, the newest first: goal, repository, status and phase. A run whose status begins with awaiting waits for a decision or an answer.",
-		InputSchema: listSchema(), Annotations: looks("Runs"),
+		InputSchema: bounded(schemaOf[listInput]()), Annotations: looks("Runs"),
 	}, s.list)
 	add(m, &mcp.Tool{
 		Name:        "ratchet_run",

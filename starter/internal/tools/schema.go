@@ -14,8 +14,9 @@ import (
 // schemaOf is the schema of a struct: exactly its members, and of the words of
 // the contracts only those that there are. A type without a schema is a mistake
 // in this package.
-func schemaOf[T any]() *jsonschema.Schema {
-	types := wordSchemas()
+func schemaOf[T any]() *jsonschema.Schema { return schemaWith[T](wordSchemas()) }
+
+func schemaWith[T any](types map[reflect.Type]*jsonschema.Schema) *jsonschema.Schema {
 	maps.Copy(types, map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[dispatch.Receipt](): receiptSchema(),
 		reflect.TypeFor[dispatch.Outcome](): outcomeSchema(),
@@ -72,6 +73,18 @@ func outcomeSchema() *jsonschema.Schema {
 		},
 		Required: []string{"kind", "transport", "retrySafe"},
 	}
+}
+
+// pastSchema names the type of a result that is no embedded one: the library
+// finds no way through an outcome by itself, which may hold another.
+func pastSchema() *jsonschema.Schema {
+	types := wordSchemas()
+	types[reflect.TypeFor[dispatch.Result]()] = &jsonschema.Schema{
+		Type: "object", Description: "absent while it goes on",
+		Properties: map[string]*jsonschema.Schema{"receipt": receiptSchema(), "outcome": outcomeSchema(), "diagnostic": {Type: "string"}},
+		Required:   []string{"receipt"},
+	}
+	return schemaWith[pastOutput](types)
 }
 
 func oneOf[T ~string](words []T) *jsonschema.Schema {

@@ -22,6 +22,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 )
 
@@ -43,6 +44,8 @@ type Config struct {
 type Engine interface {
 	// Dispatch goes on with the dispatch when ctx ends; the error says so.
 	Dispatch(context.Context, activities.Letter) (dispatch.Result, error)
+	// Past may give some beside an error.
+	Past(ctx context.Context, target dispatch.GardenID, most int) ([]dispatches.Past, error)
 	List(context.Context, runs.Filter) ([]runs.Listed, error)
 	// Standing is where a run stands and what it waits for, as its JSON.
 	Standing(ctx context.Context, name string) (any, error)
@@ -51,6 +54,7 @@ type Engine interface {
 }
 
 const instructions = `Agent sessions of this host are addressed by garden ids: entwurf_peers lists them, entwurf_v2 sends to one, entwurf_inbox_read takes your own mail, entwurf_self says who you are to the others.
+ratchet_dispatches shows what came of dispatches, also of those that you did not wait for.
 ratchet_runs and ratchet_run show runs of coding agents and what they wait for.`
 
 // server serves one client.
@@ -87,6 +91,7 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 func (s *server) offer(m *mcp.Server) {
 	s.offerPeers(m)
 	s.offerDispatch(m)
+	s.offerPast(m)
 	s.offerRuns(m)
 	if s.AllowDecisions {
 		s.offerDecisions(m)

@@ -37,6 +37,7 @@ func TestToolsAndTheirAnnotations(t *testing.T) {
 		{"entwurf_peers", false, hints{readOnly: true, idempotent: true}},
 		{"entwurf_self", false, hints{readOnly: true, idempotent: true}},
 		{"entwurf_inbox_read", false, hints{}},
+		{"ratchet_dispatches", false, hints{readOnly: true, idempotent: true}},
 		{"ratchet_runs", false, hints{readOnly: true, idempotent: true}},
 		{"ratchet_run", false, hints{readOnly: true, idempotent: true}},
 		{"ratchet_approve", true, hints{destructive: true, idempotent: true}},
@@ -80,7 +81,7 @@ func TestInputSchemas(t *testing.T) {
 	found := w.connect(t).tools()
 	for name, want := range map[string][]any{
 		"entwurf_v2": {"target", "intent", "message"}, "entwurf_peers": nil, "entwurf_self": nil, "entwurf_inbox_read": {"gardenId"},
-		"ratchet_runs": nil, "ratchet_run": {"run"}, "ratchet_approve": {"run", "approvalId"}, "ratchet_reject": {"run", "approvalId"},
+		"ratchet_dispatches": nil, "ratchet_runs": nil, "ratchet_run": {"run"}, "ratchet_approve": {"run", "approvalId"}, "ratchet_reject": {"run", "approvalId"},
 		"ratchet_answer": {"run", "questionId", "text"},
 	} {
 		schema := found[name].InputSchema.(map[string]any)
@@ -179,6 +180,8 @@ func TestWrongArgumentsReachNobody(t *testing.T) {
 		{"a mailbox that is a path", "entwurf_inbox_read", `{"gardenId":"../x"}`, "gardenId"},
 		{"an unknown member", "entwurf_inbox_read", `{"gardenId":"` + string(claude) + `","keep":true}`, "keep"},
 		{"an unknown status", "ratchet_runs", `{"status":"sleeping"}`, "status"},
+		{"dispatches to no garden id", "ratchet_dispatches", `{"gardenId":"x"}`, "gardenId"},
+		{"no dispatches at most", "ratchet_dispatches", `{"max":0}`, "max"},
 		{"none at most", "ratchet_runs", `{"max":0}`, "max"},
 		{"too many", "ratchet_runs", `{"max":101}`, "max"},
 		{"no run", "ratchet_run", `{}`, "run"},

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/story"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
+)
+
+func (c *cli) dispatchesCommand() *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "dispatches [GARDEN_ID]",
+		Short: "List the last dispatches and what came of them, the newest first",
+		Long: `Lists the last dispatches, to one session or to all, and what came of each: also of
+those whose sender did not wait for it.`,
+		Example: "  starter dispatches\n  starter dispatches 20260612T101500-3f2a9c --json | jq '.[0].result.outcome'",
+		Args:    between(0, 1, "at most one garden id"),
+		RunE: c.do(func(ctx context.Context, args []string) error {
+			var target dispatch.GardenID
+			if len(args) > 0 {
+				if target = dispatch.GardenID(args[0]); target.Validate() != nil {
+					return &usageError{target.Validate()}
+				}
+			}
+			if limit < 1 {
+				return usagef("--max %d: want at least 1", limit)
+			}
+			t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
+			if err != nil {
+				return err
+			}
+			defer t.Close()
+			found, untold := dispatches.Client{Temporal: t, Queue: c.queue}.Past(ctx, target, limit)
+			if err := c.printPast(found); err != nil {
+				return err
+			}
+			return untold
+		}),
+	}
+	cmd.Flags().IntVar(&limit, "max", 20, "at most so `many`")
+	return cmd
+}
+
+func (c *cli) printPast(found []dispatches.Past) error {
+	if c.json {
+		return c.printJSON(found)
+	}
+	if len(found) == 0 {
+		c.printf("No dispatches yet.\n")
+		return nil
+	}
+	s := c.style()
+	rows := [][]string{{s.Dim("AGE"), s.Dim("TARGET"), s.Dim("INTENT"), s.Dim("OUTCOME"), ""}}
+	for _, p := range found {
+		rows = append(rows, []string{terminal.Age(c.now().Sub(p.At)), string(p.Target), string(p.Intent), outcomeIn(s, p.Result), gist(p.Result)})
+	}
+	c.printf("%s", terminal.Table(rows))
+	return nil
+}
+
+// outcomeIn is what came of a dispatch, in its colour.
+func outcomeIn(s terminal.Style, res *dispatch.Result) string {
+	switch {
+	case res == nil:
+		return s.Wait("under way")
+	case res.Succeeded():
+		return s.Good(string(res.Outcome.Kind))
+	case res.Outcome == nil:
+		return s.Bad(string(res.Receipt.Reason()))
+	}
+	return s.Bad(string(res.Outcome.Kind))
+}
+
+// gist is one line of what a result says.
+func gist(res *dispatch.Result) string {
+	if res == nil {
+		return ""
+	}
+	text := res.Diagnostic
+	if res.Outcome != nil {
+		text = res.Outcome.Error + res.Outcome.Answer
+	}
+	return story.OneLine(text, 80)
+}

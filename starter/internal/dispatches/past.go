@@ -1,0 +1,88 @@
+package dispatches
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/workflows"
+)
+
+// Past is a dispatch that has ended or goes on.
+type Past struct {
+	Target dispatch.GardenID `json:"target"`
+	ID     string            `json:"id"`
+	Intent dispatch.Intent   `json:"intent"`
+	At     time.Time         `json:"at"` // its end, or its begin while it goes on
+	// Result is nil while it goes on.
+	Result *dispatch.Result `json:"result,omitempty"`
+}
+
+// workflowType is the name that workers register workflows.Dispatch under.
+const workflowType = "Dispatch"
+
+const queryLimit = 10 * time.Second
+
+// Past returns the last dispatches, the newest first: those to the target, or
+// all where it is empty. What goes on needs a worker to tell: beside an error are
+// the others.
+func (c Client) Past(ctx context.Context, target dispatch.GardenID, most int) (found []Past, untold error) {
+	query := fmt.Sprintf("WorkflowType = '%s'", workflowType)
+	if target != "" {
+		query += fmt.Sprintf(" AND WorkflowId = '%s'", workflows.DispatchWorkflowID(target))
+	}
+	found = []Past{}
+	request := &workflowservice.ListWorkflowExecutionsRequest{Query: query, PageSize: int32(min(most, 100))}
+	for {
+		page, err := c.Temporal.ListWorkflow(ctx, request)
+		if err != nil {
+			return nil, fmt.Errorf("list the dispatches: %w", err)
+		}
+		for _, info := range page.GetExecutions() {
+			res, err := c.read(ctx, info)
+			if err != nil {
+				untold = errors.Join(untold, fmt.Errorf("ask the workflow %s: %w", info.GetExecution().GetWorkflowId(), err))
+			}
+			if found = append(found, past(res)...); len(found) >= most {
+				return found[:most], untold
+			}
+		}
+		if request.NextPageToken = page.GetNextPageToken(); len(request.NextPageToken) == 0 {
+			return found, untold
+		}
+	}
+}
+
+// read is what an execution has: as its result, or, where it has none, as it says
+// itself.
+func (c Client) read(ctx context.Context, info *workflow.WorkflowExecutionInfo) (res workflows.DispatchResult, err error) {
+	id, runID := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
+	if info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+		return res, c.Temporal.GetWorkflow(ctx, id, runID).Get(ctx, &res)
+	}
+	ctx, cancel := context.WithTimeout(ctx, queryLimit)
+	defer cancel()
+	v, err := c.Temporal.QueryWorkflow(ctx, id, runID, workflows.DispatchesQuery)
+	if err == nil {
+		err = v.Get(&res)
+	}
+	return res, err
+}
+
+// past is the newest first: what goes on, then what has ended.
+func past(res workflows.DispatchResult) (all []Past) {
+	for _, o := range slices.Backward(res.Open) {
+		all = append(all, Past{Target: res.Target, ID: o.ID, Intent: o.Intent, At: o.Since})
+	}
+	for _, d := range slices.Backward(res.Dispatches) {
+		all = append(all, Past{Target: res.Target, ID: d.ID, Intent: d.Intent, At: d.At, Result: &d.Result})
+	}
+	return all
+}
