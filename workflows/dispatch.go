@@ -59,6 +59,9 @@ const (
 	keptDispatches = 20
 	// deskIdle is how long the workflow waits for another dispatch.
 	deskIdle = 10 * time.Second
+	// maxHistory is where letters are refused that come while others are under
+	// way: the server ends a workflow of 51,200 events, and a dispatch has some 40.
+	maxHistory = 40_000
 )
 
 // Dispatch carries letters to one target, one after the other, and ends when
@@ -123,7 +126,7 @@ func (d *desk) drain(ctx workflow.Context) error {
 	return workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
 }
 
-func (d *desk) check(l activities.Letter) error {
+func (d *desk) check(ctx workflow.Context, l activities.Letter) error {
 	if l.Request.Target != d.target {
 		return fmt.Errorf("the letter is for %s", l.Request.Target)
 	}
@@ -132,6 +135,9 @@ func (d *desk) check(l activities.Letter) error {
 	}
 	if missing := l.Sender.Missing(); missing != nil {
 		return fmt.Errorf("the letter's sender lacks %s", strings.Join(missing, ", "))
+	}
+	if workflow.GetInfo(ctx).GetCurrentHistoryLength() > maxHistory {
+		return errors.New("too many dispatches went to the target while one owned its turn: wait for the end of that one")
 	}
 	return l.Request.Validate()
 }

@@ -242,6 +242,28 @@ func TestTheDeskClosesWhenItsHistoryIsLong(t *testing.T) {
 	}
 }
 
+// While a dispatch owns a turn the workflow cannot end; before its history is
+// full it takes no more letters.
+func TestADeskWhoseHistoryIsFull(t *testing.T) {
+	d := newDesk(t, newTown(trusting(dead, alive)))
+	var long bool
+	d.w.own = func(context.Context, activities.Errand) error {
+		d.SetCurrentHistoryLength(40_001)
+		d.give(0, letter("l-2", fire))
+		return until(t.Context(), func() bool {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			long = d.refused["l-2"] != nil
+			return long
+		})
+	}
+	d.give(0, letter("l-1", own))
+	d.serve()
+	if res, ok := d.result("l-1"); !ok || res.Outcome.Kind != dispatch.Completed || !long {
+		t.Errorf("%+v, refused %v", res, d.refused)
+	}
+}
+
 func TestADeskForNobody(t *testing.T) {
 	d := newDesk(t, newTown(script{}))
 	d.ExecuteWorkflow(workflows.Dispatch, workflows.DispatchInput{})
