@@ -6,34 +6,28 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
+	"github.com/ratchet-dev/ratchet/internal/controlsocket/inlet"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// attended is a session of ours that others reach by its control socket: what
-// they send waits for the end of the turn under way.
+// attended is a session whose turn a dispatch owns. What others send to it while
+// it lasts is in its inlet.
 type attended struct {
 	agent.Session
 	desk   *Desk
-	id     dispatch.GardenID
-	dir    string
+	inlet  *inlet.Inlet
 	server *controlsocket.Server // nil: it has no address
-
-	mu   sync.Mutex
-	busy bool
-	wait []string // messages for the turns to come
-	last *controlsocket.LastMessage
 }
 
 // close ends the session, and its socket after it: who finds nobody there may
 // resume the session. One that does not end in time is left to, its socket with
 // it, where it refuses what comes.
 func (a *attended) close() {
-	a.refuse()
+	a.inlet.Close()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -54,7 +48,7 @@ func (a *attended) close() {
 // it lives and there is time.
 func (a *attended) follow(ctx context.Context, show func(Beat)) {
 	for {
-		text, ok := a.next()
+		text, ok := a.inlet.Next()
 		if !ok || a.Session.Send(ctx, text) != nil {
 			return
 		}
@@ -113,9 +107,7 @@ func (d *Desk) exited(e agent.Exit) dispatch.Outcome {
 }
 
 func (a *attended) ended(t agent.Turn) dispatch.Outcome {
-	a.mu.Lock()
-	a.last = &controlsocket.LastMessage{Role: "assistant", Content: t.Text, Timestamp: time.Now().UnixMilli()}
-	a.mu.Unlock()
+	a.inlet.Said(t.Text)
 	out := dispatch.Outcome{Kind: dispatch.Completed, Transport: dispatch.SpawnBg}
 	if t.Status != agent.Completed {
 		out = a.desk.spawned(dispatch.TurnFailed, cmp.Or(t.Err, errors.New(string(t.Status))))
@@ -123,61 +115,3 @@ func (a *attended) ended(t agent.Turn) dispatch.Outcome {
 	out.Answer = clip(a.desk.secrets.String(t.Text), maxAnswer)
 	return out
 }
-
-// next is the message for the next turn; without one the session is idle and
-// takes no more.
-func (a *attended) next() (string, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.wait) == 0 {
-		a.busy = false
-		return "", false
-	}
-	text := a.wait[0]
-	a.wait = a.wait[1:]
-	return text, true
-}
-
-// refuse has the session take no more.
-func (a *attended) refuse() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.busy = false
-}
-
-// Info implements controlsocket.Session.
-func (a *attended) Info(context.Context) (controlsocket.Info, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return controlsocket.Info{SessionID: string(a.id), CWD: a.dir, Idle: !a.busy}, nil
-}
-
-// maxWaiting bounds the messages that wait for their turn.
-const maxWaiting = 32
-
-var errFull = errors.New("too many messages wait for their turn already")
-
-// Send implements controlsocket.Session: the message has a turn of its own
-// after those under way.
-func (a *attended) Send(_ context.Context, m controlsocket.Message) (dispatch.Delivery, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch {
-	case !a.busy:
-		return "", controlsocket.ErrNotReady
-	case len(a.wait) == maxWaiting:
-		return "", errFull
-	}
-	a.wait = append(a.wait, m.Prompt())
-	return dispatch.Followed, nil
-}
-
-// LastMessage implements controlsocket.Session.
-func (a *attended) LastMessage(context.Context) (*controlsocket.LastMessage, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.last, nil
-}
-
-// Abort implements controlsocket.Session.
-func (a *attended) Abort(ctx context.Context) error { return a.Interrupt(ctx) }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
+	"github.com/ratchet-dev/ratchet/internal/controlsocket/inlet"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 )
@@ -101,11 +102,12 @@ func (d *Desk) attend(ctx context.Context, e Errand) (*attended, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the session: %w", err)
 	}
-	a := &attended{Session: s, id: e.Request.Target, dir: e.CWD, desk: d, busy: true}
+	a := &attended{Session: s, desk: d, inlet: inlet.New(inlet.Options{Session: s, Dir: e.CWD, End: s.Interrupt})}
+	a.inlet.Name(e.Request.Target)
 	if !e.backend().Probed() {
 		return a, nil
 	}
-	if a.server, err = controlsocket.Listen(ctx, d.dirs.Socket(e.Request.Target), a); err != nil {
+	if a.server, err = controlsocket.Listen(ctx, d.dirs.Socket(e.Request.Target), a.inlet); err != nil {
 		a.close()
 		return nil, err
 	}

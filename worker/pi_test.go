@@ -63,10 +63,14 @@ func TestRealPiIsResumedAndReached(t *testing.T) {
 	id := record.GardenID
 	s.saveSession(pi, id, env)
 
+	give := func(r dispatch.Request) (dispatch.Result, error) {
+		r.Target = id
+		return s.post(t.Context(), activities.Letter{ID: uuid.NewString(), Request: r, Sender: dispatch.Sender{
+			SessionID: "test", AgentID: "test", CWD: s.repo, Timestamp: "2026-01-02T03:04:05Z",
+		}})
+	}
 	send := func(intent dispatch.Intent, message string) (dispatch.Result, error) {
-		return s.post(t.Context(), activities.Letter{ID: uuid.NewString(), Request: dispatch.Request{
-			Target: id, Intent: intent, Message: message,
-		}, Sender: dispatch.Sender{SessionID: "test", AgentID: "test", CWD: s.repo, Timestamp: "2026-01-02T03:04:05Z"}})
+		return give(dispatch.Request{Intent: intent, Message: message})
 	}
 	w := s.spawn(env...)
 
@@ -89,6 +93,9 @@ func TestRealPiIsResumedAndReached(t *testing.T) {
 	})
 	if res, err := send(dispatch.FireAndForget, "by the way"); err != nil || res.Outcome == nil || res.Outcome.Kind != dispatch.Sent || res.Outcome.DeliveredAs != dispatch.Followed {
 		t.Errorf("to the live session: %+v %+v, %v", res.Receipt, res.Outcome, err)
+	}
+	if res, err := give(dispatch.Request{Intent: dispatch.FireAndForget, Mode: dispatch.Steer, Message: "now"}); err != nil || res.Outcome == nil || res.Outcome.DeliveredAs != dispatch.Steered {
+		t.Errorf("into its turn: %+v %+v, %v", res.Receipt, res.Outcome, err)
 	}
 	w.kill()
 	await(t, "the end of the session", 20*time.Second, func() bool { return len(s.processes(home)) == 0 })

@@ -56,6 +56,16 @@ type Prober interface {
 	Running(id string) (bool, error)
 }
 
+// Steerer is a session whose agent takes messages into the turn under way.
+type Steerer interface {
+	Session
+
+	// Steer gives the turn under way another user message, which the agent takes
+	// up before the turn ends. ErrNoTurn when none is under way: the message was
+	// not taken, and neither was it after any other error but that of ctx.
+	Steer(ctx context.Context, text string) error
+}
+
 // Session is one conversation with an agent. Its methods may be called from
 // several goroutines.
 type Session interface {
@@ -102,6 +112,7 @@ var (
 	ErrBusy        = errors.New("a turn is under way")
 	ErrGone        = errors.New("the session has ended")
 	ErrNotPending  = errors.New("no permission request is pending under that id")
+	ErrNoTurn      = errors.New("no turn is under way")
 )
 
 // Sandbox is how far the agent's tools may reach. Adapters map it to what

@@ -40,6 +40,8 @@ func TestMain(m *testing.M) {
 //	await         read a line of the adapter
 //	exit N TEXT   end with that code, TEXT on standard error
 //	die           end by a signal
+//	serve         read a line of the adapter, and answer it
+//	absorb        take what was steered
 //	until FILE    wait for a file in the script's directory
 //	flood         say a line that is too long for anybody
 type script struct {
@@ -48,6 +50,8 @@ type script struct {
 	State   string // the answer to get_state, where it is not fakeState
 	Models  string // to get_available_models
 	Stats   string // to get_session_stats; "none" for no answer
+	Queue   string // to clear_queue, where it is not what was steered
+	Refuses bool   // what is steered
 	Start   []string
 	Turns   [][]string
 }
@@ -64,10 +68,11 @@ type player struct {
 	dir, id string
 	in      *bufio.Reader
 	given   *os.File
+	queued  []string // what was steered
 }
 
 func play(dir string) {
-	p := player{dir: dir, id: "fresh", in: bufio.NewReader(os.Stdin)}
+	p := &player{dir: dir, id: "fresh", in: bufio.NewReader(os.Stdin)}
 	text, err := os.ReadFile(filepath.Join(dir, "script"))
 	if err != nil || json.Unmarshal(text, &p.script) != nil {
 		syscall.Exit(99)
@@ -98,17 +103,26 @@ func keep(dir, name string, list []string) {
 	}
 }
 
-func (p player) serve() {
-	for {
-		line, ok := p.await()
-		if !ok {
-			return
-		}
-		var f struct{ ID, Type string }
+func (p *player) serve() {
+	for p.handle() {
+	}
+}
+
+// handle answers the next line.
+func (p *player) handle() bool {
+	line, ok := p.await()
+	if ok {
+		var f struct{ ID, Type, Message string }
 		if json.Unmarshal([]byte(line), &f) != nil {
 			p.exit(1, "a line that is no JSON")
 		}
 		switch f.Type {
+		case "steer":
+			p.steer(f.ID, f.Message)
+		case "clear_queue":
+			text, _ := json.Marshal(map[string]any{"steering": p.queued, "followUp": []string{}})
+			p.queued = nil
+			p.respond(f.ID, cmp.Or(p.Queue, string(text)))
 		case "get_state":
 			p.respond(f.ID, cmp.Or(p.State, fakeState))
 		case "get_available_models":
@@ -125,15 +139,26 @@ func (p player) serve() {
 			}
 		}
 	}
+	return ok
 }
 
-func (p player) respond(id, data string) {
+func (p *player) steer(id, text string) {
+	if p.Refuses {
+		p.say(`{"id":"` + id + `","type":"response","command":"steer","success":false,"error":"not now"}`)
+		return
+	}
+	p.queued = append(p.queued, text)
+	p.say(`{"type":"queue_update","steering":["x"],"followUp":[]}`)
+	p.respond(id, "{}")
+}
+
+func (p *player) respond(id, data string) {
 	if data != "none" {
 		p.say(`{"id":"` + id + `","type":"response","success":true,"data":` + data + `}`)
 	}
 }
 
-func (p player) await() (string, bool) {
+func (p *player) await() (string, bool) {
 	line, err := p.in.ReadString('\n')
 	if err != nil {
 		return "", false
@@ -142,7 +167,7 @@ func (p player) await() (string, bool) {
 	return line, true
 }
 
-func (p player) act(prompt string, lines []string) {
+func (p *player) act(prompt string, lines []string) {
 	for _, line := range lines {
 		word, rest, _ := strings.Cut(line, " ")
 		switch word {
@@ -150,6 +175,12 @@ func (p player) act(prompt string, lines []string) {
 			if _, ok := p.await(); !ok {
 				syscall.Exit(0)
 			}
+		case "serve":
+			if !p.handle() {
+				syscall.Exit(0)
+			}
+		case "absorb":
+			p.queued = nil
 		case "exit":
 			var code int
 			fmt.Sscan(rest, &code)
@@ -174,9 +205,9 @@ func (p player) act(prompt string, lines []string) {
 	}
 }
 
-func (p player) say(line string) { fmt.Println(strings.ReplaceAll(line, "@ID@", p.id)) }
+func (p *player) say(line string) { fmt.Println(strings.ReplaceAll(line, "@ID@", p.id)) }
 
-func (p player) exit(code int, text string) {
+func (p *player) exit(code int, text string) {
 	fmt.Fprintln(os.Stderr, text)
 	syscall.Exit(code)
 }

@@ -28,15 +28,16 @@ type session struct {
 	over     chan struct{} // closed when the last frame has been read, and nothing is left
 	stopping sync.Once
 
-	mu    sync.Mutex
-	id    string
-	shut  bool // the gate is, as it has said itself
-	calls map[string]chan response
-	model model
-	turns int
-	turn  *turn // nil between turns
-	asks  asks
-	rules rules
+	mu     sync.Mutex
+	id     string
+	shut   bool // the gate is, as it has said itself
+	calls  map[string]chan response
+	model  model
+	turns  int
+	steers int
+	turn   *turn // nil between turns
+	asks   asks
+	rules  rules
 }
 
 func newSession(c *child.Child, o agent.Options, f files) *session {
@@ -100,6 +101,7 @@ func (s *session) interrupt() *turn {
 	defer s.mu.Unlock()
 	if s.turn != nil {
 		s.turn.interrupted = true
+		s.drop(s.turn)
 		s.abort()
 	}
 	return s.turn

@@ -89,11 +89,15 @@ func (s *session) takeResponse(r response) bool {
 	}
 	t := s.turn
 	if t == nil {
-		return r.ID == "abort"
+		return r.ID == "abort" || r.ID == clearing
 	}
 	switch {
 	case r.ID == t.prompt:
 		s.accepted(t, r)
+	case t.steering.asked[r.ID] != nil:
+		s.takeSteered(t, r)
+	case r.ID == clearing:
+		s.takeQueue(t, r)
 	case r.ID == t.state:
 		// What an extension of the user's took for itself begins no turn.
 		if r.Success && !t.begun && !read[state](r.Data).Running {
@@ -131,7 +135,7 @@ func (s *session) takeTurn(kind string, line []byte) bool {
 		if !t.begun && !t.accepted {
 			return false // of a turn that an extension of the user's began
 		}
-		s.settle(t)
+		s.settled(t)
 	case "message_update":
 		return s.takeUpdate(t, read[update](line))
 	case "message_end":

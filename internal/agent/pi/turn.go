@@ -18,6 +18,7 @@ type turn struct {
 	begun       bool // pi works on it
 	interrupted bool // by us
 	ended       chan struct{}
+	steering    steering
 
 	said          said
 	text          string          // of the last message that has some
@@ -36,7 +37,7 @@ type turn struct {
 func newTurn(n int) *turn {
 	return &turn{
 		prompt: fmt.Sprintf("prompt-%d", n), state: fmt.Sprintf("state-%d", n), stats: fmt.Sprintf("stats-%d", n),
-		since: time.Now(), ended: make(chan struct{}), told: map[string]bool{},
+		since: time.Now(), ended: make(chan struct{}), told: map[string]bool{}, steering: steering{asked: map[string]chan response{}},
 	}
 }
 

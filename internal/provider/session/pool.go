@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/controlsocket/inlet"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -126,8 +127,8 @@ type talk struct {
 
 	resumed bool
 	stderr  stderr
-	address address
-	leave   func() // makes the address unknown; nil: it is not known
+	inlet   *inlet.Inlet // for others; nil: none can reach it
+	leave   func()       // makes it unknown to them; nil: it is
 }
 
 // end stops the agent and gives the slot back.
