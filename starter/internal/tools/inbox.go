@@ -27,6 +27,9 @@ var (
 // counts as read when the answer has been written. Whether the client ever
 // looks at it cannot be known.
 func (s *server) inbox(ctx context.Context, _ *mcp.CallToolRequest, in inboxInput) (*mcp.CallToolResult, mailbox.Drained, error) {
+	if err := s.mayRead(in.GardenID); err != nil {
+		return nil, mailbox.Drained{}, err
+	}
 	slip := s.out.expect()
 	handed := make(chan mailbox.Drained, 1)
 	var failure error
@@ -51,6 +54,16 @@ func (s *server) inbox(ctx context.Context, _ *mcp.CallToolRequest, in inboxInpu
 	res := text(letters(d))
 	res.Meta = slip.meta()
 	return res, d, nil
+}
+
+// mayRead refuses a citizen the mail of another. Who has no proved identity is
+// taken at its word: clients without a marker have no other way to their mail.
+func (s *server) mayRead(id dispatch.GardenID) error {
+	self, err := s.Dirs.Self(s.Caller())
+	if err != nil || self.SessionID == string(id) {
+		return nil
+	}
+	return fmt.Errorf("%s is not your mailbox: your own garden id is %s", id, self.SessionID)
 }
 
 // drain lets go of a mailbox that it waits for when ctx ends. Once it has the

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/citizen/file"
 	"github.com/ratchet-dev/ratchet/internal/citizen/mailbox"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
 const own = `{"gardenId":"` + string(claude) + `"}`
@@ -67,6 +68,35 @@ func TestInbox(t *testing.T) {
 	}
 	if line := c.refused("entwurf_inbox_read", `{"gardenId":"20260612T093000-ffffff"}`); !strings.Contains(line, "no such citizen") {
 		t.Errorf("%q", line)
+	}
+}
+
+func TestWhoIsKnownReadsNobodyElsesMail(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		is    func(w *world)
+		whose dispatch.GardenID // named by the line of a refusal; empty: the mail is handed out
+	}{
+		{"another by its environment", func(w *world) { w.vars["PI_SESSION_ID"], w.vars["PI_AGENT_ID"] = string(live), "pi/opus" }, live},
+		{"itself by its marker", func(w *world) { w.isClaude(t) }, ""},
+		{"nobody", func(*world) {}, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.mail(t, "one")
+			row.is(w)
+			res := w.connect(t).call("entwurf_inbox_read", own)
+			if row.whose == "" {
+				var d mailbox.Drained
+				if structured(t, res, &d); len(d.Messages) != 1 {
+					t.Errorf("%+v", d)
+				}
+				return
+			}
+			if line := said(t, res); !res.IsError || !strings.Contains(line, "your own garden id is "+string(row.whose)) || w.unread(t) != 1 || w.readAt(t) != "" {
+				t.Errorf("%s, %d unread, read at %q", line, w.unread(t), w.readAt(t))
+			}
+		})
 	}
 }
 
