@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -113,9 +114,10 @@ func (s *server) send(ctx context.Context, l activities.Letter) (dispatch.Result
 	defer letGo()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(linger, letGo) })()
 	res, err := s.Engine.Dispatch(held, l)
-	if err != nil && held.Err() != nil {
+	if _, cut := errors.AsType[*dispatches.CutOffError](err); cut {
 		s.Log.Warn("a call was cut off", "dispatch", l.ID, "target", string(l.Request.Target), "error", err)
-		return res, fmt.Errorf("%w; do not dispatch the message again before you know what came of it", err)
+		// First, since a long line loses its end.
+		return res, fmt.Errorf("do not dispatch the message again before you know what came of it, which ratchet_dispatches shows: %w", err)
 	}
 	return res, err
 }

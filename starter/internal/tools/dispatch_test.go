@@ -152,6 +152,28 @@ func TestAnEngineThatFailsIsOneLine(t *testing.T) {
 	}
 }
 
+// The engine may be lost to a call that nobody has given up.
+func TestWhoIsCutOffIsToldNotToSendAgain(t *testing.T) {
+	w := newWorld(t)
+	c := w.connect(t)
+	for _, cut := range []dispatches.CutOffError{
+		{Workflow: "dispatch-x", Taken: true, Cause: errors.New("unavailable")},
+		{Workflow: "dispatch-x", Cause: errors.New(strings.Repeat("unavailable ", 100))},
+	} {
+		w.engine.err = fmt.Errorf("asked: %w", &cut)
+		line := c.refused("entwurf_v2", letter(live))
+		for _, want := range []string{"do not dispatch the message again before you know what came of it", "ratchet_dispatches", "asked: unavailable"} {
+			if !strings.Contains(line, want) {
+				t.Errorf("%q is not in %s", want, line)
+			}
+		}
+	}
+	w.engine.err = errors.New("no worker")
+	if line := c.refused("entwurf_v2", letter(live)); line != "no worker" {
+		t.Errorf("of what was never sent: %s", line)
+	}
+}
+
 // talk speaks the protocol by hand: the SDK's client does not show the answer to
 // a call that it has cancelled.
 func (p pipes) talk(t *testing.T, lines ...string) {
@@ -209,7 +231,7 @@ func TestACallThatIsCancelledLeavesTheDispatchGoing(t *testing.T) {
 	<-began
 	go p.talk(t, cancelled)
 	out.Scan()
-	for _, want := range []string{`"id":2`, `"isError":true`, "the dispatch goes on", "dispatch-" + string(live)} {
+	for _, want := range []string{`"id":2`, `"isError":true`, "the dispatch goes on", "dispatch-" + string(live), "before you know what came of it"} {
 		if !strings.Contains(out.Text(), want) {
 			t.Errorf("%q is not in %s", want, out.Text())
 		}
