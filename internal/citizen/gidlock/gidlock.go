@@ -213,19 +213,21 @@ func (s *session) holder(pid int) (Holder, error) {
 
 // mine says whether the lock names this very process.
 func (h Holder) mine() bool {
-	host, err := os.Hostname()
-	return err == nil && h.Hostname == host && h.PID == os.Getpid() && process.Is(h.PID, h.StartKey)
+	return h.near() && h.PID == os.Getpid() && process.Is(h.PID, h.StartKey)
 }
 
 // dead says whether the holder certainly is: there is no process of its number,
-// or, where the lock is one of ours, the number is a later one's by now. Numbers
-// of another host or of another space say nothing.
+// or, where the lock is one of ours, the number is a later one's by now.
 func (h Holder) dead() bool {
+	return h.near() && (process.Gone(h.PID) || h.PIDSpace == process.Space() && process.Replaced(h.PID, h.StartKey))
+}
+
+// near says whether the holder's number can be looked up here: that of another
+// host or of another space says nothing. A lock of another program names no
+// space and is taken to count in ours.
+func (h Holder) near() bool {
 	host, err := os.Hostname()
-	if err != nil || h.Hostname != host {
-		return false
-	}
-	return process.Gone(h.PID) || h.PIDSpace == process.Space() && process.Replaced(h.PID, h.StartKey)
+	return err == nil && h.Hostname == host && (h.PIDSpace == "" || h.PIDSpace == process.Space())
 }
 
 // read is the holder of a lock or of a marker, nil when the file does not name

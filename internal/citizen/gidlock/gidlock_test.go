@@ -118,6 +118,16 @@ func TestReclaim(t *testing.T) {
 		{"the same, from another space of numbers", text(func(h *gidlock.Holder) {
 			h.PID, h.StartKey, h.PIDSpace, h.Claim = child.Process.Pid, "linux:1", "pid:[1]", "c-0"
 		}), false, true},
+		{"a lock of ours whose number nobody has in our space", text(func(h *gidlock.Holder) {
+			h.StartKey, h.PIDSpace, h.Claim = "linux:1", space, "c-0"
+		}), true, false},
+		{"the same, from another space of numbers, where it may run", text(func(h *gidlock.Holder) {
+			h.StartKey, h.PIDSpace, h.Claim = "linux:1", "pid:[1]", "c-0"
+		}), false, true},
+		{"a number that was given out again, counted nobody says where", text(func(h *gidlock.Holder) {
+			h.PID, h.StartKey, h.Claim = child.Process.Pid, "linux:1", "c-0"
+		}), false, true},
+		{"a process that has ended in another space, without its key", text(func(h *gidlock.Holder) { h.PIDSpace = "pid:[1]" }), false, true},
 		{"the same, on another host", text(func(h *gidlock.Holder) {
 			h.PID, h.StartKey, h.PIDSpace, h.Claim, h.Hostname = child.Process.Pid, "linux:1", space, "c-0", "elsewhere"
 		}), false, true},
@@ -147,6 +157,34 @@ func TestReclaim(t *testing.T) {
 			}
 			wantNoMarker(t, l)
 		})
+	}
+}
+
+// A process that we may not signal is there.
+func TestAProcessOfAnotherUserKeepsItsLock(t *testing.T) {
+	pid := foreignProcess(t)
+	l := newLocks(t)
+	must(t, os.MkdirAll(l.Dir, 0o700))
+	there := foreign(t, l, func(h *gidlock.Holder) { h.PID = pid })
+	must(t, os.WriteFile(lockFile(l), []byte(there), 0o600))
+	_, err := l.Acquire(t.Context(), gid, "c-1")
+	wantConflict(t, l, err, true)
+	if b, _ := os.ReadFile(lockFile(l)); string(b) != there {
+		t.Errorf("the file is %q, was %q", b, there)
+	}
+}
+
+// A claim has its lock again from another space too; that its process may be
+// this one by number and key is not enough to leave the lock as it is.
+func TestAClaimHasItsLockFromAnotherSpace(t *testing.T) {
+	l := newLocks(t)
+	must(t, os.MkdirAll(l.Dir, 0o700))
+	must(t, os.WriteFile(lockFile(l), []byte(foreign(t, l, func(h *gidlock.Holder) {
+		h.PID, h.StartKey, h.PIDSpace, h.Claim = os.Getpid(), process.StartKey(os.Getpid()), "pid:[1]", "c-1"
+	})), 0o600))
+	lock := acquire(t, l, "c-1")
+	if !lock.Again || lock.PIDSpace != process.Space() || onDisk(t, l) != lock.Holder {
+		t.Errorf("%+v", lock)
 	}
 }
 

@@ -185,8 +185,12 @@ func (s *session) conflict(there *Holder) *Conflict {
 		c.Detail = fmt.Sprintf("the file%s names no holder of this citizen; remove it when no dispatch to the citizen is under way", since(s.path))
 		return c
 	}
-	c.Detail = fmt.Sprintf("process %d on %s has it since %s; the file%s may be removed when that process is gone",
-		there.PID, there.Hostname, there.CreatedAt, since(s.path))
+	space := ""
+	if there.PIDSpace != "" && !there.near() {
+		space = fmt.Sprintf(", counted in %s,", there.PIDSpace)
+	}
+	c.Detail = fmt.Sprintf("process %d%s on %s has it since %s; the file%s may be removed when that process is gone",
+		there.PID, space, there.Hostname, there.CreatedAt, since(s.path))
 	return c
 }
 

@@ -40,8 +40,12 @@ func Parent(pid int) int {
 // belongs to somebody else is there; an error that we do not know proves
 // nothing.
 func Gone(pid int) bool {
-	return Plausible(pid) && errors.Is(unix.Kill(pid, 0), unix.ESRCH)
+	return Plausible(pid) && absent(unix.Kill(pid, 0))
 }
+
+// absent says whether what came of signalling a process proves that there is
+// none.
+func absent(err error) bool { return errors.Is(err, unix.ESRCH) }
 
 // Replaced says whether the process of that number certainly is not the one of
 // that key any more, but a later one.

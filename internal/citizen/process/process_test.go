@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/ratchet-dev/ratchet/internal/citizen/process"
 )
 
@@ -96,5 +98,23 @@ func TestNumbersThatAreNoProcess(t *testing.T) {
 	}
 	if process.Plausible(1) || process.Gone(1) || !process.Plausible(2) {
 		t.Error("1 owns nothing and is never gone")
+	}
+}
+
+func TestWhatProvesThatThereIsNoProcess(t *testing.T) {
+	rows := []struct {
+		name string
+		err  error
+		want bool
+	}{
+		{"it was signalled", nil, false},
+		{"it belongs to somebody else", unix.EPERM, false},
+		{"there is none", unix.ESRCH, true},
+		{"an error that nobody expects", unix.EINVAL, false},
+	}
+	for _, row := range rows {
+		if got := process.Absent(row.err); got != row.want {
+			t.Errorf("%s: %v", row.name, got)
+		}
 	}
 }

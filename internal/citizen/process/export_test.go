@@ -1,0 +1,3 @@
+package process
+
+var Absent = absent
