@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/citizen"
@@ -98,6 +99,14 @@ func TestSender(t *testing.T) {
 		}, nobody},
 		{"a marker that the record does not bear out", func(t *testing.T, w *world) {
 			w.sends(t, marker.Citizen{GardenID: gid, Backend: dispatch.ClaudeCode, NativeSessionID: "n-2"}, os.Getpid())
+		}, nobody},
+		{"a marker of another process in the place of its parent's", func(t *testing.T, w *world) {
+			w.sends(t, one, parent)
+			must(t, os.Rename(marker.SenderPath(w.dirs.Senders, dispatch.ClaudeCode, parent), marker.SenderPath(w.dirs.Senders, dispatch.ClaudeCode, os.Getpid())))
+		}, nobody},
+		{"a marker of another backend in the place of one", func(t *testing.T, w *world) {
+			w.sends(t, one, os.Getpid())
+			must(t, os.Rename(filepath.Join(w.dirs.Senders, string(dispatch.ClaudeCode)), filepath.Join(w.dirs.Senders, string(dispatch.Codex))))
 		}, nobody},
 		{"nobody", func(t *testing.T, w *world) {}, nobody},
 		{"an external program with a name", func(t *testing.T, w *world) { w.vars["PI_TOOLS_BRIDGE_EXTERNAL_AGENT_ID"] = "editor" }, sender("external-mcp", "editor", "/here", dispatch.ExternalMCP, false)},

@@ -82,17 +82,30 @@ func SenderPath(dir string, b dispatch.Backend, pid int) string {
 }
 
 // ReadSender reads a sender marker. It is an error unless the process that it
-// names runs.
+// names runs, and is the one that the file is named for: whoever looks for the
+// marker of a process would else learn that of another.
 func ReadSender(path string) (Sender, error) {
 	o, err := open(path)
 	if err != nil {
 		return Sender{}, err
 	}
 	m := Sender{Citizen: citizen(o), Owner: owner(o), CWD: o.Text("cwd"), UpdatedAt: o.Text("updatedAt")}
-	if err := check(o, m.Backend, m.Owner); err != nil {
+	err = check(o, m.Backend, m.Owner)
+	if err == nil {
+		err = m.lies(path)
+	}
+	if err != nil {
 		return Sender{}, fmt.Errorf("sender marker %s: %w", path, err)
 	}
 	return m, nil
+}
+
+// lies is an error where no marker of the process can lie.
+func (m Sender) lies(path string) error {
+	if dir := filepath.Dir(filepath.Dir(path)); filepath.Clean(path) != SenderPath(dir, m.Backend, m.Owner.PID) {
+		return fmt.Errorf("it is that of process %d of %s", m.Owner.PID, m.Backend)
+	}
+	return nil
 }
 
 // WriteSender makes m the marker of its process. A second call replaces it.

@@ -165,6 +165,12 @@ func TestPresence(t *testing.T) {
 			owner := marker.Owner{PID: self.PID, StartKey: "linux:1"}
 			must(t, marker.WriteSender(d.senders, marker.Sender{Citizen: other, CWD: "/w", Owner: owner}, noon))
 		}, here},
+		{"what lies in the place of its sender marker is that of another process", func(t *testing.T, d dirs) {
+			write(receiver(target, self))(t, d)
+			m := marker.Sender{Citizen: other, CWD: "/w", Owner: marker.OwnerOf(os.Getppid())}
+			must(t, marker.WriteSender(d.senders, m, noon))
+			must(t, os.Rename(marker.SenderPath(d.senders, m.Backend, m.Owner.PID), marker.SenderPath(d.senders, m.Backend, self.PID)))
+		}, here},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -202,6 +208,36 @@ func TestASenderThatHasEndedIsStale(t *testing.T) {
 	must(t, marker.WriteSender(dir, m, noon))
 	if _, err := marker.ReadSender(marker.SenderPath(dir, m.Backend, m.Owner.PID)); !errors.Is(err, marker.ErrStale) {
 		t.Error(err)
+	}
+}
+
+// A marker speaks for the process and the backend that its path names.
+func TestASenderLiesAtItsPath(t *testing.T) {
+	dir := t.TempDir()
+	m := marker.Sender{Citizen: target, CWD: "/w", Owner: self}
+	must(t, marker.WriteSender(dir, m, noon))
+	b, err := os.ReadFile(marker.SenderPath(dir, m.Backend, m.Owner.PID))
+	must(t, err)
+	pid := strconv.Itoa(self.PID)
+	rows := []struct {
+		path string
+		read bool
+	}{
+		{"claude-code/" + pid + ".json", true},
+		{"elsewhere/claude-code/" + pid + ".json", true},
+		{"claude-code/" + strconv.Itoa(os.Getppid()) + ".json", false},
+		{"claude-code/0" + pid + ".json", false},
+		{"claude-code/" + pid, false},
+		{"codex/" + pid + ".json", false},
+		{pid + ".json", false},
+	}
+	for _, row := range rows {
+		path := filepath.Join(dir, row.path)
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, b, 0o600))
+		if got, err := marker.ReadSender(path); (err == nil) != row.read {
+			t.Errorf("%s: %+v, %v", row.path, got, err)
+		}
 	}
 }
 
