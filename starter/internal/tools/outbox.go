@@ -12,9 +12,11 @@ import (
 
 // outbox is the stream to the client. It tells who waits for it that an answer
 // has been written, which the SDK tells nobody: such an answer carries a slip in
-// its metadata, and the transport writes a message at once.
+// its metadata, and the transport writes a message at once. Messages of several
+// writers do not mix.
 type outbox struct {
-	to io.Writer
+	to      io.Writer
+	writing sync.Mutex // apart from mu: a client that does not read holds up nobody but writers
 
 	mu    sync.Mutex
 	slips map[string]chan struct{} // by number; closed when written
@@ -23,7 +25,7 @@ type outbox struct {
 func newOutbox(w io.Writer) *outbox { return &outbox{to: w, slips: map[string]chan struct{}{}} }
 
 func (o *outbox) Write(p []byte) (int, error) {
-	n, err := o.to.Write(p)
+	n, err := o.write(p)
 	if err != nil {
 		return n, err
 	}
@@ -36,6 +38,12 @@ func (o *outbox) Write(p []byte) (int, error) {
 		}
 	}
 	return n, nil
+}
+
+func (o *outbox) write(p []byte) (int, error) {
+	o.writing.Lock()
+	defer o.writing.Unlock()
+	return o.to.Write(p)
 }
 
 // Close leaves the stream to who opened it.

@@ -75,7 +75,7 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	})
 	m.AddReceivingMiddleware(endingWith(ctx))
 	s.offer(m)
-	session, err := m.Connect(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: s.out}, nil)
+	session, err := m.Connect(ctx, &mcp.IOTransport{Reader: io.NopCloser(newLines(in, s.out)), Writer: s.out}, nil)
 	if err != nil {
 		return err
 	}

@@ -3,17 +3,20 @@ package tools_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/starter/internal/tools"
 )
 
 func (c client) tools() map[string]*mcp.Tool {
@@ -240,13 +243,11 @@ func TestServeEnds(t *testing.T) {
 			t.Errorf("%v, %d letters", err, len(w.engine.sent()))
 		}
 	})
-	t.Run("with an error on what is not JSON", func(t *testing.T) {
-		p := newWorld(t).serve(t.Context(), t, plainly)
-		go io.Copy(io.Discard, p.out)
-		_, err := io.WriteString(p.in, "hello\n")
-		must(t, err)
-		if err := <-p.ended; err == nil {
-			t.Error("no error")
+	t.Run("with an error when its input breaks", func(t *testing.T) {
+		broken := errors.New("broken")
+		err := tools.Serve(t.Context(), newWorld(t).Config, iotest.ErrReader(broken), io.Discard)
+		if !errors.Is(err, broken) {
+			t.Error(err)
 		}
 	})
 }
