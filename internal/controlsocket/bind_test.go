@@ -149,7 +149,7 @@ func TestOneOfManyServersGetsTheAddress(t *testing.T) {
 
 func TestCloseTakesThePathAway(t *testing.T) {
 	path := controlsocket.Path(folder(t), gid)
-	s, err := controlsocket.ServeWith(t.Context(), path, &session{}, time.Hour)
+	s, err := controlsocket.ServeWith(t.Context(), path, &session{}, controlsocket.Limits{Patience: time.Hour, Farewell: time.Hour})
 	must(t, err)
 	conn := connect(t, path)
 	_, err = conn.Write([]byte("x\n"))
@@ -211,6 +211,38 @@ func TestCloseLetsACommandAnswer(t *testing.T) {
 		t.Error("the command is still under way")
 	}
 	must(t, <-sent)
+}
+
+func TestCloseDoesNotWaitForWhoDoesNotRead(t *testing.T) {
+	big := &controlsocket.LastMessage{Content: strings.Repeat("x", 900_000)} // more than a socket buffers
+	for name, held := range map[string]bool{
+		"an answer that is being written":       false,
+		"an answer that comes behind the close": true,
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := controlsocket.Path(folder(t), gid)
+			s, begun := &session{last: big}, make(chan struct{}, 5)
+			server, err := controlsocket.ServeWith(t.Context(), path, s, controlsocket.Limits{Patience: time.Hour, Farewell: time.Millisecond})
+			must(t, err)
+			conn := connect(t, path)
+			if held {
+				s.hold = func(ctx context.Context) {
+					begun <- struct{}{}
+					<-ctx.Done()
+					dribble(conn) // until the server reads no more
+				}
+			}
+			_, err = conn.Write([]byte(strings.Repeat(`{"type":"get_message"}`+"\n", 5)))
+			must(t, err)
+			if held {
+				<-begun
+			} else {
+				_, err = conn.Read(make([]byte, 1))
+				must(t, err)
+			}
+			must(t, server.Close())
+		})
+	}
 }
 
 // The end of the context that began a server does not end it.

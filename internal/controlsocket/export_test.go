@@ -1,7 +1,10 @@
 package controlsocket
 
-// ServeWith is Listen for peers that may take no longer than a test can wait.
+// ServeWith is Listen with limits that a test can wait for.
 var ServeWith = serveWith
+
+// Limits are those of a server.
+type Limits = limits
 
 // Bounds that tests go up to.
 const (

@@ -26,17 +26,20 @@ const (
 
 // peer is one connection.
 type peer struct {
-	conn     *net.UnixConn
-	session  Session
-	patience time.Duration
-	writing  sync.Mutex
+	conn    *net.UnixConn
+	session Session
+	limits  limits
+	writing sync.Mutex
+
+	mu  sync.Mutex
+	end time.Time // of all writing; zero until the server closes
 }
 
 // talk carries out the commands of a connection, several at a time, until it
 // ends, stays silent, or ctx does. Commands under way still answer.
 func talk(ctx context.Context, p *peer) {
 	defer p.conn.Close()
-	defer context.AfterFunc(ctx, p.deafen)()
+	defer context.AfterFunc(ctx, p.leave)()
 	var busy sync.WaitGroup
 	defer busy.Wait()
 	slots := make(chan struct{}, maxCommands)
@@ -59,10 +62,28 @@ func talk(ctx context.Context, p *peer) {
 }
 
 // await begins the time that the peer has for its next line.
-func (p *peer) await() bool { return p.conn.SetReadDeadline(time.Now().Add(p.patience)) == nil }
+func (p *peer) await() bool { return p.conn.SetReadDeadline(time.Now().Add(p.limits.Patience)) == nil }
 
 // deafen ends the reading, not the answers.
 func (p *peer) deafen() { _ = p.conn.CloseRead() }
+
+// leave ends the reading, and soon the answers: also one that is being written.
+func (p *peer) leave() {
+	defer p.deafen()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.end = time.Now().Add(p.limits.Farewell)
+	_ = p.conn.SetWriteDeadline(p.end)
+}
+
+// offer begins the time that the peer has to read an answer.
+func (p *peer) offer() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.end.IsZero() {
+		_ = p.conn.SetWriteDeadline(time.Now().Add(p.limits.Patience))
+	}
+}
 
 // answer is a response as a server writes it.
 type answer struct {
@@ -84,7 +105,7 @@ func (p *peer) answer(a answer) {
 	}
 	p.writing.Lock()
 	defer p.writing.Unlock()
-	_ = p.conn.SetWriteDeadline(time.Now().Add(p.patience))
+	p.offer()
 	if _, err := p.conn.Write(append(line, '\n')); err != nil {
 		p.conn.Close()
 	}

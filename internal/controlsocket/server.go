@@ -12,9 +12,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// Session is what a Server serves. Its methods are called concurrently, and
-// their context ends when the server is closed. An error says that nothing was
-// done; its text goes to the peer.
+// Session is what a Server serves. Its methods are called concurrently. Their
+// context ends when the server is closed, and they return soon after it: Close
+// waits for them. An error says that nothing was done; its text goes to the peer.
 type Session interface {
 	Info(context.Context) (Info, error)
 	// Send gives the session a message whose Mode is set, and says how it was
@@ -38,10 +38,17 @@ const (
 	maxPeers    = 64                    // connections at a time; more wait in the kernel's queue
 	maxCommands = 16                    // of a connection at a time
 	maxLine     = 1 << 20               // bytes of a command
-	patience    = 30 * time.Second      // for a line to come, and for an answer to be read
 	acceptPause = 50 * time.Millisecond // after an accept that failed
 	unbindLimit = 2 * time.Second
 )
+
+// limits are the bounds that tests have other values for.
+type limits struct {
+	Patience time.Duration // for a line to come, and for an answer to be read
+	Farewell time.Duration // for all answers to be read, once the server closes
+}
+
+var usual = limits{Patience: 30 * time.Second, Farewell: 2 * time.Second}
 
 // Server serves a session at an address.
 type Server struct {
@@ -49,7 +56,7 @@ type Server struct {
 	own      fs.FileInfo // the file that was made there
 	listener *net.UnixListener
 	session  Session
-	patience time.Duration
+	limits   limits
 	stop     context.CancelFunc
 	done     chan struct{}
 	close    func() error
@@ -59,17 +66,17 @@ type Server struct {
 // start alone. The directory gets the mode 0700 and the socket 0600. The error
 // is ErrInUse when a session is served there already.
 func Listen(ctx context.Context, path string, session Session) (*Server, error) {
-	return serveWith(ctx, path, session, patience)
+	return serveWith(ctx, path, session, usual)
 }
 
-func serveWith(ctx context.Context, path string, session Session, patience time.Duration) (*Server, error) {
+func serveWith(ctx context.Context, path string, session Session, l limits) (*Server, error) {
 	listener, own, err := bind(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("control socket %s: %w", path, err)
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Server{
-		path: path, own: own, listener: listener, session: session, patience: patience,
+		path: path, own: own, listener: listener, session: session, limits: l,
 		stop: stop, done: make(chan struct{}),
 	}
 	s.close = sync.OnceValue(s.end)
@@ -78,8 +85,9 @@ func serveWith(ctx context.Context, path string, session Session, patience time.
 }
 
 // Close takes the path away, so that peers look for the session elsewhere, lets
-// the commands under way answer, and returns when all is closed. A path that is
-// no longer the server's own stays. A second Close does nothing.
+// the commands under way answer, and returns when all is closed. Peers that do
+// not read their answers keep it for two seconds at most. A path that is no
+// longer the server's own stays. A second Close does nothing.
 func (s *Server) Close() error { return s.close() }
 
 func (s *Server) end() error {
@@ -114,7 +122,7 @@ func (s *Server) serve(ctx context.Context) {
 		}
 		peers.Go(func() {
 			defer func() { <-slots }()
-			talk(ctx, &peer{conn: conn, session: s.session, patience: s.patience})
+			talk(ctx, &peer{conn: conn, session: s.session, limits: s.limits})
 		})
 	}
 }

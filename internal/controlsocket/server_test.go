@@ -24,7 +24,7 @@ type session struct {
 	last *controlsocket.LastMessage
 	info controlsocket.Info
 	err  error                     // what every method returns
-	hold func(ctx context.Context) // what Send waits for
+	hold func(ctx context.Context) // what Send and LastMessage wait for
 	cut  int                       // aborts
 }
 
@@ -49,7 +49,10 @@ func (s *session) Send(ctx context.Context, m controlsocket.Message) (dispatch.D
 	return dispatch.Steered, nil
 }
 
-func (s *session) LastMessage(context.Context) (*controlsocket.LastMessage, error) {
+func (s *session) LastMessage(ctx context.Context) (*controlsocket.LastMessage, error) {
+	if s.hold != nil {
+		s.hold(ctx)
+	}
 	return s.last, s.err
 }
 
@@ -285,7 +288,7 @@ func TestServerTakesTheLongestMessage(t *testing.T) {
 func impatient(t *testing.T, s controlsocket.Session) string {
 	t.Helper()
 	path := controlsocket.Path(folder(t), gid)
-	server, err := controlsocket.ServeWith(t.Context(), path, s, 10*time.Millisecond)
+	server, err := controlsocket.ServeWith(t.Context(), path, s, controlsocket.Limits{Patience: 10 * time.Millisecond})
 	must(t, err)
 	t.Cleanup(func() { must(t, server.Close()) })
 	return path
