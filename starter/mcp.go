@@ -5,7 +5,9 @@ import (
 	"log/slog"
 
 	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
 
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/tools"
 )
 
@@ -30,7 +32,9 @@ its absolute path. The engine is reached when a tool needs it.`,
 			if err != nil {
 				return err
 			}
-			remote := &remote{cli: c}
+			remote := newRemote(c, func(ctx context.Context) (client.Client, error) {
+				return temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
+			})
 			defer remote.close()
 			return tools.Serve(ctx, tools.Config{
 				Dirs: dirs, Caller: c.caller, Engine: remote, AllowDecisions: decide,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"go.temporal.io/sdk/client"
@@ -9,7 +10,6 @@ import (
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 )
@@ -17,14 +17,40 @@ import (
 // remote is the engine of the tools. It is looked for when a tool asks for it,
 // and again after it was lost: tools outlive engines.
 type remote struct {
-	cli *cli
+	cli  *cli
+	dial func(context.Context) (client.Client, error)
+
+	ending context.Context // of every search
+	end    context.CancelFunc
 
 	mu     sync.Mutex
+	search *search         // under way; nil: none
 	client client.Client   // nil until it is found, and once it is lost
 	opened []client.Client // all: on a lost one other calls may be under way
 }
 
+// search is one that all who ask for the engine meanwhile wait for.
+type search struct {
+	done  chan struct{} // closed when what follows holds
+	found client.Client
+	err   error
+}
+
+func newRemote(c *cli, dial func(context.Context) (client.Client, error)) *remote {
+	r := &remote{cli: c, dial: dial}
+	r.ending, r.end = context.WithCancel(context.Background())
+	return r
+}
+
+// close returns when nothing is looked for any more.
 func (r *remote) close() {
+	r.end()
+	r.mu.Lock()
+	last := r.search
+	r.mu.Unlock()
+	if last != nil {
+		<-last.done
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range r.opened {
@@ -32,18 +58,36 @@ func (r *remote) close() {
 	}
 }
 
-func (r *remote) dial(ctx context.Context) (client.Client, error) {
+// reach gives up the waiting when ctx ends, not the search: others may wait for it.
+func (r *remote) reach(ctx context.Context) (client.Client, error) {
+	r.mu.Lock()
+	if c := r.client; c != nil {
+		r.mu.Unlock()
+		return c, nil
+	}
+	if r.search == nil {
+		r.search = &search{done: make(chan struct{})}
+		go r.look(r.search)
+	}
+	s := r.search
+	r.mu.Unlock()
+	select {
+	case <-s.done:
+		return s.found, s.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("reach temporal: %w", ctx.Err())
+	}
+}
+
+func (r *remote) look(s *search) {
+	s.found, s.err = r.dial(r.ending)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.client != nil {
-		return r.client, nil
+	if s.err == nil {
+		r.client, r.opened = s.found, append(r.opened, s.found)
 	}
-	c, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: r.cli.runsDir})
-	if err != nil {
-		return nil, err
-	}
-	r.client, r.opened = c, append(r.opened, c)
-	return c, nil
+	r.search = nil
+	close(s.done)
 }
 
 func (r *remote) forget(lost client.Client) {
@@ -56,7 +100,7 @@ func (r *remote) forget(lost client.Client) {
 
 // on asks the engine something.
 func on[T any](ctx context.Context, r *remote, ask func(client.Client) (T, error)) (out T, err error) {
-	c, err := r.dial(ctx)
+	c, err := r.reach(ctx)
 	if err != nil {
 		return out, err
 	}
