@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -60,11 +61,11 @@ that no session has. An interrupt ends the waiting, never the dispatch.`,
 // then.
 func (c *cli) letter(target string, f dispatchFlags) (activities.Letter, error) {
 	if f.message == "-" {
-		b, err := io.ReadAll(io.LimitReader(c.in, 4*dispatch.MaxMessage+1))
+		text, err := readMessage(c.in)
 		if err != nil {
 			return activities.Letter{}, err
 		}
-		f.message = strings.TrimSuffix(string(b), "\n")
+		f.message = text
 	}
 	l := activities.Letter{ID: uuid.NewString(), Request: dispatch.Request{
 		Target: dispatch.GardenID(target), Intent: dispatch.Intent(f.intent), Mode: dispatch.Mode(f.mode),
@@ -79,6 +80,20 @@ func (c *cli) letter(target string, f dispatchFlags) (activities.Letter, error) 
 	}
 	l.Sender, err = dirs.Sender(c.caller())
 	return l, err
+}
+
+// readMessage reads no more than a message and the end of its line can have, and
+// refuses what goes on after that.
+func readMessage(in io.Reader) (string, error) {
+	const most = dispatch.MaxMessage*utf8.UTFMax + 1
+	b, err := io.ReadAll(io.LimitReader(in, most+1))
+	if err != nil {
+		return "", err
+	}
+	if len(b) > most {
+		return "", usagef("the message is too long: at most %d characters can be sent", dispatch.MaxMessage)
+	}
+	return strings.TrimSuffix(string(b), "\n"), nil
 }
 
 func (c *cli) registry() (citizen.Dirs, error) { return citizen.FindDirs(c.lookup) }

@@ -132,6 +132,8 @@ func TestDispatchUsage(t *testing.T) {
 		{"no message", "", to[:4], "message"},
 		{"an empty message", "\n", append(to[:5:5], "-"), "message"},
 		{"a message that is too long", strings.Repeat("x", dispatch.MaxMessage+1), append(to[:5:5], "-"), "16000"},
+		{"one of which a part would be valid", strings.Repeat("🌱", dispatch.MaxMessage) + "\nmore", append(to[:5:5], "-"), "16000"},
+		{"one with an empty line too many", strings.Repeat("🌱", dispatch.MaxMessage) + "\n\n", append(to[:5:5], "-"), "16000"},
 		{"an unknown mode", "", append(to[:6:6], "--mode", "now"), "mode"},
 		{"an unknown flag", "", append(to[:6:6], "--wait"), "--wait"},
 		{"dispatches to no garden id", "", []string{"dispatches", "x"}, "garden id"},
@@ -145,6 +147,9 @@ func TestDispatchUsage(t *testing.T) {
 	}
 	if r := h.runs("", to...); r.code != 6 || !strings.Contains(r.err, "TEMPORAL_ADDRESS") {
 		t.Errorf("without an engine: %+v", r)
+	}
+	if r := h.runs(strings.Repeat("🌱", dispatch.MaxMessage)+"\n", append(to[:5:5], "-")...); r.code != 6 {
+		t.Errorf("the longest message: %+v", r)
 	}
 	if _, err := os.Stat(h.dirs.Locks); err == nil {
 		t.Error("a lock was looked for")
