@@ -123,11 +123,8 @@ func (c *cli) dispatch(ctx context.Context, l activities.Letter) error {
 	}
 	defer t.Close()
 	res, err := c.post(ctx, t, l)
-	if cut, ok := errors.AsType[*dispatches.CutOffError](err); ok {
-		fmt.Fprintf(c.err, "\n%v\n", cut)
-	}
 	if err != nil {
-		return err
+		return c.cutOff(l.Request.Target, err)
 	}
 	if c.json {
 		err = c.printJSON(res)
@@ -136,6 +133,19 @@ func (c *cli) dispatch(ctx context.Context, l activities.Letter) error {
 	}
 	if err == nil && !res.Succeeded() {
 		err = &statusError{run.Failed}
+	}
+	return err
+}
+
+// cutOff tells who loses sight of a dispatch where to look for it, also where an
+// interrupt ends the command without a word.
+func (c *cli) cutOff(to dispatch.GardenID, err error) error {
+	if _, cut := errors.AsType[*dispatches.CutOffError](err); !cut {
+		return err
+	}
+	err = fmt.Errorf("%w; before you send it again, see what came of it: %s", err, c.hint("dispatches %s", to))
+	if complaint(err) == "" {
+		fmt.Fprintf(c.err, "\n%v\n", err)
 	}
 	return err
 }

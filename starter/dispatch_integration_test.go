@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,8 +103,13 @@ func testInterrupted(h agentHost) {
 	until(h.T, "the dispatch is under way", func() bool { _, err := os.Stat(lock); return err == nil })
 	must(h.T, cmd.Process.Signal(syscall.SIGINT))
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(said.String(), "the dispatch goes on, in the workflow dispatch-"+string(awake)) {
-		h.Errorf("exit %d, and said %s", code, said.String())
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		h.Errorf("exit %d", code)
+	}
+	for _, want := range []string{"the dispatch goes on, in the workflow dispatch-" + string(awake), "starter dispatches " + string(awake) + " --runs-dir " + h.runsDir} {
+		if strings.Count(said.String(), want) != 1 {
+			h.Errorf("%q is not once in %s", want, said.String())
+		}
 	}
 	if r := h.runs("", "dispatches", string(awake), "--max", "1"); r.code != 0 || !strings.Contains(r.out, "under way") {
 		h.Errorf("meanwhile: %+v", r)
@@ -112,6 +120,35 @@ func testInterrupted(h agentHost) {
 	until(h.T, "it is sent", func() bool {
 		return strings.Contains(h.runs("", "dispatches", string(awake), "--max", "1").out, "sent")
 	})
+}
+
+func TestWhoLosesADispatchIsToldWhereToLook(t *testing.T) {
+	const where = "starter dispatches " + string(awake)
+	lost := func(cause error) error {
+		return fmt.Errorf("asked: %w", &dispatches.CutOffError{Workflow: "w", Taken: true, Cause: cause})
+	}
+	for _, row := range []struct {
+		name string
+		err  error
+		told int // how often
+	}{
+		{"an interrupt", lost(context.Canceled), 1},
+		{"a lost engine", lost(errors.New("unavailable")), 1},
+		{"a dispatch that never was", errors.New("no worker"), 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var said bytes.Buffer
+			c := newCLI(console{err: &said})
+			c.runsDir = defaultRunsDir
+			err := c.cutOff(awake, row.err)
+			if !errors.Is(err, row.err) {
+				t.Error(err)
+			}
+			if all := said.String() + complaint(err); strings.Count(all, where) != row.told {
+				t.Errorf("it says %s", all)
+			}
+		})
+	}
 }
 
 // What is no dispatch is refused before anything is looked at, with no receipt.
