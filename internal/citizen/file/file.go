@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -76,6 +78,23 @@ func place(path string, b []byte, name func(temp, path string) error) error {
 		return err
 	}
 	return name(temp, path)
+}
+
+// Names are the names in a directory, sorted; none where there is no directory.
+// A name that is changed while they are read may be missing, or be among them as
+// it was and as it is.
+func Names(dir string) ([]string, error) {
+	d, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	slices.Sort(names)
+	return names, err
 }
 
 // SyncDir makes the names in a directory durable.

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/citizen"
@@ -30,14 +29,17 @@ type Drained struct {
 	// ReadAt is the read receipt, which is stamped once the bodies are taken;
 	// empty when there are none.
 	ReadAt string `json:"readAt,omitempty"`
+	// Left is how many more unread bodies there were than one drain holds. They
+	// are those that come after, and the next drain goes on with them.
+	Left int `json:"left,omitempty"`
 	// Unreadable says of bodies that were left in the mailbox what is wrong.
 	Unreadable []string `json:"unreadable,omitempty"`
 }
 
-// Drain hands all unread bodies to take, in the order of their names, and when
-// take has them stamps the read receipt and archives them. Take is called once,
-// without bodies too, unless an error comes first. One of our drains at a time
-// reads; a mailbox without unread mail is left as it is.
+// Drain hands all unread bodies to take, in the order of their names, or the
+// first of very many, and when take has them stamps the read receipt and archives
+// them. Take is called once, without bodies too, unless an error comes first. One
+// of our drains at a time reads; a mailbox without unread mail is left as it is.
 //
 // Every body is handed out at least once: one stays unread until a take that got
 // it has returned without an error. It is handed out again when take fails, when
@@ -60,11 +62,11 @@ func (m Mailboxes) Drain(ctx context.Context, id dispatch.GardenID, take func(Dr
 
 func (m Mailboxes) drain(ctx context.Context, b box, take func(Drained) error) (Drained, error) {
 	nothing := Drained{GardenID: b.id, Messages: []Message{}}
-	names, err := b.names()
+	names, err := b.unread()
 	if err != nil {
 		return nothing, err
 	}
-	if !slices.ContainsFunc(names, unread) {
+	if len(names) == 0 {
 		return nothing, take(nothing)
 	}
 	// A reader may take its time, and nobody who writes has to wait for it.
@@ -95,32 +97,47 @@ func (m Mailboxes) drain(ctx context.Context, b box, take func(Drained) error) (
 	return d, b.archive(ctx, d.Messages, now)
 }
 
-// readAll reads what is unread and changes nothing. A body that cannot be read
-// hides none of the others, and stays.
+// What one drain holds in memory at most; there is always room for one more body.
+const (
+	mostMessages = 10_000
+	mostBytes    = 16 * MaxBody
+)
+
+// readAll reads what is unread, as far as a drain goes, and changes nothing. A
+// body that cannot be read hides none of the others, and stays.
 func (b box) readAll() (Drained, error) {
-	names, err := b.names()
+	names, err := b.unread()
 	if err != nil {
 		return Drained{}, err
 	}
 	d := Drained{GardenID: b.id, Messages: []Message{}}
-	for _, name := range names {
-		if !unread(name) {
-			continue
+	size := 0
+	for i, name := range names {
+		if len(d.Messages) == mostMessages || size > mostBytes-MaxBody {
+			d.Left = len(names) - i
+			break
 		}
-		body, err := file.Read(filepath.Join(b.dir, name), MaxBody)
-		if errors.Is(err, fs.ErrNotExist) && fresh(name) {
-			name = announced(name) // the doorbell has just rung for it
-			body, err = file.Read(filepath.Join(b.dir, name), MaxBody)
-		}
+		msg, err := b.read(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // another program drains too
 		case err != nil:
 			d.Unreadable = append(d.Unreadable, err.Error())
 		default:
-			d.Messages = append(d.Messages, Message{File: name, Body: string(body)})
+			d.Messages = append(d.Messages, msg)
+			size += len(msg.Body)
 		}
 	}
 	return d, nil
+}
+
+// read reads a body, which the doorbell may just have rung for.
+func (b box) read(name string) (Message, error) {
+	body, err := file.Read(filepath.Join(b.dir, name), MaxBody)
+	if errors.Is(err, fs.ErrNotExist) && fresh(name) {
+		name = announced(name)
+		body, err = file.Read(filepath.Join(b.dir, name), MaxBody)
+	}
+	return Message{File: name, Body: string(body)}, err
 }
 
 // archive stamps the receipt, then gives the bodies their last names: whoever is

@@ -121,6 +121,110 @@ func TestBodiesThatCannotBeReadStay(t *testing.T) {
 	}
 }
 
+// A body that stays unread is renamed once at most meanwhile.
+func TestADrainPassesNothingOver(t *testing.T) {
+	for seen := 3; seen <= 4; seen++ { // those before only tell whether there is mail
+		m := newMailboxes(t)
+		first := filepath.Base(enqueue(t, m, "", "one").Message)
+		enqueue(t, m, "", "two")
+		if got := drain(t, onlyListed(t, m, first, seen)); !slices.Equal(got, []string{"one", "two"}) {
+			t.Errorf("seen by listing %d alone: %q", seen, got)
+		}
+	}
+}
+
+func TestADrainHandsNoBodyOutTwice(t *testing.T) {
+	m := newMailboxes(t)
+	enqueue(t, m, "", "one")
+	enqueue(t, m, "", "two")
+	listings := 0
+	watched := m.At(func(step string) {
+		if step == "list" {
+			listings++
+		}
+		if listings == 4 {
+			ring(t, m) // between two listings that count
+		}
+	})
+	if got := drain(t, watched); !slices.Equal(got, []string{"one", "two"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// Whoever writes so breaks the protocol, and loses nothing by it.
+func TestABodyThatIsThereByBothNames(t *testing.T) {
+	m := newMailboxes(t)
+	name := filepath.Base(enqueue(t, m, "", "one").Message)
+	write(t, m, name+".delivered", "another")
+	write(t, m, name+".delivered.read", "an old one")
+	if got := [][]string{drain(t, m), drain(t, m), drain(t, m)}; !slices.EqualFunc(got, [][]string{{"another"}, {"one"}, nil}, slices.Equal) {
+		t.Errorf("%q", got)
+	}
+}
+
+// The doorbell of another program goes through a big mailbox while we read it.
+func TestABigMailboxIsReadWhileTheDoorbellRings(t *testing.T) {
+	m := newMailboxes(t)
+	write(t, m, "body", "x")
+	dir := m.Dirs.Mailbox(gid)
+	var want []string
+	for i := range 3000 {
+		want = append(want, fmt.Sprintf("2026-06-12T12-%02d-%02d-000Z-ffffff", i/60, i%60))
+		must(t, os.Link(filepath.Join(dir, "body"), filepath.Join(dir, want[i]+".msg")))
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { ring(t, m) })
+	d, err := m.Drain(t.Context(), gid, func(mailbox.Drained) error { return nil })
+	wg.Wait()
+	must(t, err)
+	var got []string
+	for _, msg := range d.Messages {
+		got = append(got, strings.TrimSuffix(strings.TrimSuffix(msg.File, ".delivered"), ".msg"))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%d bodies of %d, %d of them different", len(got), len(want), len(slices.Compact(slices.Sorted(slices.Values(got)))))
+	}
+}
+
+// One drain holds so much in memory, and the next goes on.
+func TestMoreMailThanOneDrainHolds(t *testing.T) {
+	rows := []struct {
+		name   string
+		bodies int
+		size   int64
+		want   []int // letters that each drain hands out
+	}{
+		{"many letters", 10_003, 1, []int{10_000, 3, 0}},
+		{"big letters", 17, mailbox.MaxBody, []int{16, 1, 0}},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			m := newMailboxes(t)
+			write(t, m, "body", "")
+			body := filepath.Join(m.Dirs.Mailbox(gid), "body")
+			must(t, os.Truncate(body, row.size))
+			for i := range row.bodies {
+				must(t, os.Link(body, filepath.Join(m.Dirs.Mailbox(gid), fmt.Sprintf("%06d.msg", i))))
+			}
+			next, left := 0, row.bodies
+			for i, want := range row.want {
+				m.Now = func() time.Time { return noon.Add(time.Duration(i) * time.Hour) }
+				d, err := m.Drain(t.Context(), gid, func(mailbox.Drained) error { return nil })
+				left -= want
+				if err != nil || len(d.Messages) != want || d.Left != left || (d.ReadAt == "") != (want == 0) {
+					t.Fatalf("drain %d: %d bodies, %d left, read at %q, %v", i, len(d.Messages), d.Left, d.ReadAt, err)
+				}
+				for _, msg := range d.Messages {
+					if msg.File != fmt.Sprintf("%06d.msg", next) {
+						t.Fatalf("%s, want the body %d", msg.File, next)
+					}
+					next++
+				}
+			}
+		})
+	}
+}
+
 func TestADrainThatIsKilled(t *testing.T) {
 	for _, point := range []string{
 		"mailbox.before-take=kill", "mailbox.after-take=kill", "mailbox.before-stamp=kill", "mailbox.after-receipt=kill",

@@ -33,6 +33,8 @@ const MaxBody = 4 << 20
 type Mailboxes struct {
 	Dirs citizen.Dirs
 	Now  func() time.Time
+
+	at func(step string) // told of every step, so that a test can do what others may do there
 }
 
 // Letter is a message to put into a mailbox.
@@ -108,31 +110,6 @@ func (l Letter) validate() error {
 	return l.To.Validate()
 }
 
-// Rering rings the doorbell of a mailbox whose signal was lost: it has fresh
-// bodies, which nobody has announced. It returns how many, and does nothing
-// without one. A doorbell that was ringing after all finds nothing fresh the
-// second time, and is silent.
-func (m Mailboxes) Rering(ctx context.Context, id dispatch.GardenID) (int, error) {
-	if err := id.Validate(); err != nil {
-		return 0, err
-	}
-	b := m.box(id)
-	names, err := b.names()
-	if err != nil {
-		return 0, err
-	}
-	n := 0
-	for _, name := range names {
-		if fresh(name) {
-			n++
-		}
-	}
-	if n == 0 {
-		return 0, nil
-	}
-	return n, b.ring(m.now())
-}
-
 // State reads the state of a mailbox. Absent it is empty, and not made.
 func (m Mailboxes) State(id dispatch.GardenID) (State, error) {
 	if err := id.Validate(); err != nil {
@@ -148,12 +125,21 @@ func (m Mailboxes) now() time.Time {
 	return m.Now()
 }
 
-func (m Mailboxes) box(id dispatch.GardenID) box { return box{id: id, dir: m.Dirs.Mailbox(id)} }
+func (m Mailboxes) box(id dispatch.GardenID) box {
+	return box{id: id, dir: m.Dirs.Mailbox(id), at: m.at}
+}
 
 // box is one mailbox.
 type box struct {
 	id  dispatch.GardenID
 	dir string
+	at  func(step string)
+}
+
+func (b box) step(name string) {
+	if b.at != nil {
+		b.at(name)
+	}
 }
 
 func (b box) signal() string { return filepath.Join(b.dir, "inbox.signal") }

@@ -146,6 +146,46 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// A letter is found by its tag, whatever stamp it has by now.
+func TestALetterWhoseStampIsNoneIsEnqueuedOnce(t *testing.T) {
+	m := newMailboxes(t)
+	first := filepath.Base(enqueue(t, m, "id-1", "one").Message)
+	for _, stamp := range []string{"10000-01-01T00-00-00-000Z", "x"} {
+		name := stamp + first[len(first)-len("-ffffff.msg"):]
+		rename(t, m, first, name)
+		if again := enqueue(t, m, "id-1", "one"); !again.Again || filepath.Base(again.Message) != name {
+			t.Errorf("%+v, want %s", again, name)
+		}
+		first = name
+	}
+}
+
+// A body is renamed twice in its life, and the listing of its directory that goes
+// on meanwhile may pass it over.
+func TestALetterThatListingsPassOverIsEnqueuedOnce(t *testing.T) {
+	m := newMailboxes(t)
+	first := filepath.Base(enqueue(t, m, "id-1", "one").Message)
+	for seen := 1; seen <= 3; seen++ {
+		again := enqueue(t, onlyListed(t, m, first, seen), "id-1", "one")
+		if !again.Again || filepath.Base(again.Message) != first {
+			t.Errorf("seen by listing %d alone: %+v", seen, again)
+		}
+	}
+	if count(t, m, ".msg") != 1 {
+		t.Errorf("%q", names(t, m))
+	}
+}
+
+func TestALetterThatComesAfterOneThatListingsPassOver(t *testing.T) {
+	for seen := 1; seen <= 3; seen++ {
+		m := newMailboxes(t)
+		first := filepath.Base(enqueue(t, m, "", "one").Message)
+		if second := enqueue(t, onlyListed(t, m, first, seen), "", "two"); filepath.Base(second.Message)[:24] <= first[:24] {
+			t.Errorf("seen by listing %d alone: %s does not sort behind %s", seen, second.Message, first)
+		}
+	}
+}
+
 func TestALetterIsEnqueuedOnce(t *testing.T) {
 	rows := []struct {
 		name   string
@@ -218,39 +258,6 @@ func TestAnEnqueueThatIsKilled(t *testing.T) {
 				t.Errorf("%q", got)
 			}
 		})
-	}
-}
-
-func TestRering(t *testing.T) {
-	m := newMailboxes(t)
-	rings := func(want int) {
-		t.Helper()
-		n, err := m.Rering(t.Context(), gid)
-		if err != nil || n != want {
-			t.Errorf("rang for %d, %v; want %d", n, err, want)
-		}
-		if rung := count(t, m, "inbox.signal") == 1; rung != (want > 0) {
-			t.Errorf("rung: %v", rung)
-		}
-		_ = os.Remove(filepath.Join(m.Dirs.Mailbox(gid), "inbox.signal"))
-	}
-	rings(0)
-	if _, err := os.Stat(m.Dirs.Mailboxes); err == nil {
-		t.Error("a mailbox was made")
-	}
-	must(t, os.Remove(enqueue(t, m, "", "one").Signal))
-	must(t, os.Remove(enqueue(t, m, "", "two").Signal))
-	rings(2)
-	if ring(t, m) != 2 {
-		t.Error("the doorbell found nothing")
-	}
-	rings(0) // they were announced
-	enqueue(t, m, "", "three")
-	rings(1)
-	drain(t, m)
-	rings(0)
-	if _, err := m.Rering(t.Context(), "../x"); err == nil {
-		t.Error("rang outside")
 	}
 }
 

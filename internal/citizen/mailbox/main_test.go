@@ -154,6 +154,30 @@ func count(t testing.TB, m mailbox.Mailboxes, end string) int {
 	return n
 }
 
+// onlyListed is m with a body that all listings pass over but one, counted from
+// 1. That another program renames it meanwhile is what does it; here it is away.
+func onlyListed(t testing.TB, m mailbox.Mailboxes, name string, seen int) mailbox.Mailboxes {
+	t.Helper()
+	n := 0
+	return m.At(func(step string) {
+		switch step {
+		case "list":
+			if n++; n != seen {
+				rename(t, m, name, name+".away")
+			}
+		case "listed":
+			if n != seen {
+				rename(t, m, name+".away", name)
+			}
+		}
+	})
+}
+
+func rename(t testing.TB, m mailbox.Mailboxes, from, to string) {
+	t.Helper()
+	must(t, os.Rename(filepath.Join(m.Dirs.Mailbox(gid), from), filepath.Join(m.Dirs.Mailbox(gid), to)))
+}
+
 func write(t testing.TB, m mailbox.Mailboxes, name, text string) {
 	t.Helper()
 	must(t, os.MkdirAll(m.Dirs.Mailbox(gid), 0o755))

@@ -6,8 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
-	"os"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,20 +42,38 @@ func stem(name string) (stem string, ok bool) {
 	return strings.CutSuffix(name, freshEnd)
 }
 
-// names are the names in the mailbox, sorted, none where there is no mailbox.
-func (b box) names() ([]string, error) {
-	entries, err := os.ReadDir(b.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// A body is renamed twice in its life, by the doorbell and by its reader, and a
+// listing that goes on meanwhile may pass it over. So one of two listings has
+// every body that stays unread through both, and one of three has every body.
+const (
+	unreadListings = 2
+	allListings    = 3
+)
+
+// bodies are the names of the bodies that which picks, by their stems: one for
+// each, the last that the listings have.
+func (b box) bodies(listings int, which func(name string) bool) (map[string]string, error) {
+	found := make(map[string]string)
+	for range listings {
+		b.step("list")
+		names, err := file.Names(b.dir)
+		b.step("listed")
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			if s, ok := stem(name); ok && which(name) {
+				found[s] = name
+			}
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name()
-	}
-	return names, nil
+	return found, nil
+}
+
+// unread are the names of the bodies that nobody was handed, in their order.
+func (b box) unread() ([]string, error) {
+	found, err := b.bodies(unreadListings, unread)
+	return slices.Sorted(maps.Values(found)), err
 }
 
 // A stem is a stamp, a hyphen and a tag of six hex digits.
@@ -89,24 +108,36 @@ func timeOf(stem string) (t time.Time, ok bool) {
 // tag counts only when it is the same to the letter, and another letter's tag is
 // made anew.
 func (b box) place(l Letter, now time.Time) (name string, found bool, err error) {
+	there, err := b.bodies(allListings, func(string) bool { return true })
+	if err != nil {
+		return "", false, err
+	}
 	for try := 0; ; try++ {
 		tag := l.tag(try)
-		last, same, err := b.search(tag)
-		if err == nil && l.ID != "" && same == "" {
-			// A body that another program renamed while its directory was read may
-			// have been passed over. It is renamed twice in its life.
-			last, same, err = b.search(tag)
+		taken := false
+		for s, name := range there {
+			if !strings.HasSuffix(s, "-"+tag) {
+				continue
+			}
+			taken = true
+			if is, err := b.holds(name, l.Body); err != nil || is && l.ID != "" {
+				return name, is, err
+			}
 		}
-		switch {
-		case err != nil:
-			return "", false, err
-		case same == "":
-			return stampOf(after(last, now)) + "-" + tag + freshEnd, false, nil
-		}
-		if is, err := b.holds(same, l.Body); err != nil || is && l.ID != "" {
-			return same, is, err
+		if !taken {
+			return stampOf(after(lastOf(there), now)) + "-" + tag + freshEnd, false, nil
 		}
 	}
+}
+
+// lastOf is the time of the last body.
+func lastOf(there map[string]string) (last time.Time) {
+	for s := range there {
+		if t, ok := timeOf(s); ok && t.After(last) {
+			last = t
+		}
+	}
+	return last
 }
 
 // after is the millisecond of a new body: now, or the next one after the last.
@@ -128,30 +159,6 @@ func (l Letter) tag(try int) string {
 	}
 	sum := sha256.Sum256([]byte(strconv.Itoa(try) + "\n" + l.ID))
 	return hex.EncodeToString(sum[:tagLen/2])
-}
-
-// search looks through the mailbox for the time of its last body and for the
-// name of one with that tag.
-func (b box) search(tag string) (last time.Time, same string, err error) {
-	names, err := b.names()
-	if err != nil {
-		return time.Time{}, "", err
-	}
-	for _, name := range names {
-		s, ok := stem(name)
-		if !ok {
-			continue
-		}
-		if t, ok := timeOf(s); ok {
-			if t.After(last) {
-				last = t
-			}
-			if strings.HasSuffix(s, "-"+tag) {
-				same = name
-			}
-		}
-	}
-	return last, same, nil
 }
 
 // holds says whether a body is that text. One that has been renamed since is
