@@ -138,9 +138,37 @@ func TestOrder(t *testing.T) {
 			if got := drain(t, m); !slices.Equal(got, want) {
 				t.Errorf("%q\nwant %q", got, want)
 			}
-			m.Now = func() time.Time { return noon.Add(-24 * time.Hour) }
+			m.Now = func() time.Time { return noon.Add(-23 * time.Hour) }
 			if e := enqueue(t, m, "", "x"); strings.Contains(e.Message, "2026-06-11") {
 				t.Errorf("%s sorts before what was read", e.Message)
+			}
+		})
+	}
+}
+
+// Stamps that no clock can have made, or that of one which was very wrong.
+func TestStampsFarAhead(t *testing.T) {
+	rows := []struct{ name, there, want string }{
+		{"the last that can be written", "9999-12-31T23-59-59-999Z-ffffff.msg", "2026-06-12T12-00-00-000Z-"},
+		{"one more", "10000-01-01T00-00-00-000Z-ffffff.msg", "2026-06-12T12-00-00-000Z-"},
+		{"of years ahead", "2037-01-01T00-00-00-000Z-ffffff.msg", "2026-06-12T12-00-00-000Z-"},
+		{"of years ahead, read", "2037-01-01T00-00-00-000Z-ffffff.msg.delivered.read", "2026-06-12T12-00-00-000Z-"},
+		{"more than a day ahead", "2026-06-13T12-00-00-001Z-ffffff.msg", "2026-06-12T12-00-00-000Z-"},
+		{"a day ahead", "2026-06-13T12-00-00-000Z-ffffff.msg", "2026-06-13T12-00-00-001Z-"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			m := newMailboxes(t)
+			write(t, m, row.there, "theirs")
+			first := enqueue(t, m, "id-1", "one")
+			if !strings.HasPrefix(filepath.Base(first.Message), row.want) {
+				t.Errorf("%s, want %s", first.Message, row.want)
+			}
+			if again := enqueue(t, m, "id-1", "one"); !again.Again || again.Message != first.Message {
+				t.Errorf("%+v, first %+v", again, first)
+			}
+			if second := enqueue(t, m, "id-2", "two"); second.Message <= first.Message {
+				t.Errorf("%s sorts before %s", second.Message, first.Message)
 			}
 		})
 	}

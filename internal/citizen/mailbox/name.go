@@ -125,15 +125,20 @@ func (b box) place(l Letter, now time.Time) (name string, found bool, err error)
 			}
 		}
 		if !taken {
-			return stampOf(after(lastOf(there), now)) + "-" + tag + freshEnd, false, nil
+			return stampOf(after(lastOf(there, now), now)) + "-" + tag + freshEnd, false, nil
 		}
 	}
 }
 
+// aheadMost is how far ahead of our clock another one may be. A stamp further
+// ahead is that of no clock, and does not drag ours along: behind the last one
+// that can be written there is none.
+const aheadMost = 24 * time.Hour
+
 // lastOf is the time of the last body.
-func lastOf(there map[string]string) (last time.Time) {
+func lastOf(there map[string]string, now time.Time) (last time.Time) {
 	for s := range there {
-		if t, ok := timeOf(s); ok && t.After(last) {
+		if t, ok := timeOf(s); ok && t.After(last) && !t.After(now.Add(aheadMost)) {
 			last = t
 		}
 	}
