@@ -93,6 +93,7 @@ type host struct {
 	engine *engine.Engine
 	client client.Client
 	worker worker.Worker
+	quiet  func() // ends the ringing of doorbells
 	log    *os.File
 	file   engine.File
 }
@@ -160,12 +161,14 @@ func (h *host) serve(ctx context.Context, acts *activities.Activities, desk *act
 		return fmt.Errorf("start the worker: %w", err)
 	}
 	h.worker = w
+	h.quiet = activities.Doorbells{Desk: desk, Log: log}.Start(ctx)
 	return nil
 }
 
 // stop ends what has been started, the engine last.
 func (h *host) stop() {
 	if h.worker != nil {
+		h.quiet()
 		h.worker.Stop()
 	}
 	if h.client != nil {

@@ -76,6 +76,8 @@ func serve(ctx context.Context, s settings) error {
 		return err
 	}
 	defer w.Stop()
+	quiet := activities.Doorbells{Desk: desk, Log: log}.Start(ctx)
+	defer quiet()
 	fmt.Printf("serving task queue %s of %s, namespace %s, runs in %s\n", s.taskQueue, target.Address, target.Namespace, s.runsDir)
 	<-ctx.Done()
 	return nil
