@@ -25,9 +25,10 @@ type attended struct {
 
 // close ends the session, and its socket after it: who finds nobody there may
 // resume the session. One that does not end in time is left to, its socket with
-// it, where it refuses what comes.
-func (a *attended) close() {
-	a.inlet.Close()
+// it, where it refuses what comes. Left are the messages of others that had no
+// turn.
+func (a *attended) close() (left int) {
+	left = a.inlet.Close()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -42,6 +43,7 @@ func (a *attended) close() {
 	case <-ended:
 	case <-time.After(2 * a.desk.grace):
 	}
+	return left
 }
 
 // follow gives the session what others sent meanwhile, a turn each, as long as
@@ -87,7 +89,7 @@ func (a *attended) turn(ctx context.Context, show func(Beat)) dispatch.Outcome {
 // cutOff is the outcome of a turn that was given no more time.
 func (d *Desk) cutOff(ctx context.Context) dispatch.Outcome {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return d.spawned(dispatch.ChildExited, errors.New("the dispatch was canceled, and the session ended"))
+		return d.spawned(dispatch.ChildExited, fmt.Errorf("it was cut off, and the session ended: %w", context.Cause(ctx)))
 	}
 	out := d.spawned(dispatch.ChildExited, errors.New("its time was up, and it was ended"))
 	out.TimedOut = true

@@ -32,6 +32,8 @@ type Desk struct {
 	grace  time.Duration
 
 	secrets *redact.Redactor
+	now     func() time.Time
+	claims  claims
 }
 
 // Resumer goes on with the sessions of a backend.
@@ -40,8 +42,7 @@ type Resumer struct {
 	Options agent.Options // of each start; Dir and Resume are the session's
 }
 
-// DeskConfig is what a worker gives its desk. Every member is required but
-// Grace and Redact.
+// DeskConfig is what a worker gives its desk. Dirs and Resume are required.
 type DeskConfig struct {
 	Dirs citizen.Dirs
 	// Resume is how dormant sessions of a backend are gone on with, false when
@@ -53,6 +54,8 @@ type DeskConfig struct {
 	Grace time.Duration
 	// Redact takes the worker's secrets out of what agents say.
 	Redact *redact.Redactor
+	// Now is time.Now unless it is set.
+	Now func() time.Time
 }
 
 const stopGrace = 5 * time.Second
@@ -62,9 +65,12 @@ func NewDesk(c DeskConfig) (*Desk, error) {
 	if c.Dirs.Sessions == "" || c.Resume == nil {
 		return nil, errors.New("desk: the configuration is incomplete")
 	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
 	return &Desk{
 		dirs: c.Dirs, store: &citizen.Store{Dir: c.Dirs.Sessions}, locks: gidlock.Locks{Dir: c.Dirs.Locks},
-		boxes: mailbox.Mailboxes{Dirs: c.Dirs}, resume: c.Resume, grace: cmp.Or(c.Grace, stopGrace), secrets: c.Redact,
+		boxes: mailbox.Mailboxes{Dirs: c.Dirs}, resume: c.Resume, grace: cmp.Or(c.Grace, stopGrace), secrets: c.Redact, now: c.Now,
 	}, nil
 }
 
@@ -116,10 +122,19 @@ func (d *Desk) recordless(id dispatch.GardenID) Resolved {
 
 // Lock takes the target's lock for the claim. A second call has it again.
 func (d *Desk) Lock(ctx context.Context, c Claim) (Claimed, error) {
+	run := activity.GetInfo(ctx).WorkflowExecution.RunID
 	_, err := d.locks.Acquire(ctx, c.Target, c.Nonce)
+	if taken, ok := errors.AsType[*gidlock.Conflict](err); ok && taken.Holder != nil && d.claims.abandoned(c.Target, taken.Holder.Claim, run) {
+		if _, err = d.locks.Release(ctx, c.Target, taken.Holder.Claim); err == nil {
+			_, err = d.locks.Acquire(ctx, c.Target, c.Nonce)
+		}
+	}
 	failpoint.Hit("desk.locked")
 	if taken, ok := errors.AsType[*gidlock.Conflict](err); ok {
 		return Claimed{Diagnostic: clip(taken.Error(), maxSummary)}, nil
+	}
+	if err == nil {
+		d.claims.took(c, run)
 	}
 	return Claimed{OK: err == nil}, err
 }
@@ -128,12 +143,18 @@ func (d *Desk) Lock(ctx context.Context, c Claim) (Claimed, error) {
 func (d *Desk) Unlock(ctx context.Context, c Claim) error {
 	_, err := d.locks.Release(ctx, c.Target, c.Nonce)
 	failpoint.Hit("desk.unlocked")
+	if err == nil {
+		d.claims.gave(c)
+	}
 	return err
 }
 
 // Look inspects the target's socket and probes it. A second call looks again.
 func (d *Desk) Look(ctx context.Context, id dispatch.GardenID) (Looked, error) {
 	seen := controlsocket.Look(ctx, d.dirs.Socket(id))
+	if err := ctx.Err(); err != nil {
+		return Looked{}, err // what was seen is no fact: the look was cut off
+	}
 	if seen.Conflict != "" {
 		return Looked{Conflict: true, Diagnostic: fmt.Sprintf("%s at %s", seen.Conflict, d.dirs.Socket(id))}, nil
 	}
@@ -175,6 +196,7 @@ func (d *Desk) Deliver(ctx context.Context, l Letter) (Delivered, error) {
 	if mode == "" {
 		mode = dispatch.FollowUp
 	}
+	defer d.using(l.Request.Target)()
 	failpoint.Hit("desk.before-deliver")
 	as, err := controlsocket.Client{Path: d.dirs.Socket(l.Request.Target)}.Send(ctx, controlsocket.Message{
 		Text: l.Request.Message, Mode: mode, Sender: &l.Sender, WantsReply: l.Request.WantsReply,
@@ -197,6 +219,9 @@ func (d *Desk) Deliver(ctx context.Context, l Letter) (Delivered, error) {
 // with the same letter finds it there. Beside an error there is no outcome: the
 // zero one does not encode, and would hide the error.
 func (d *Desk) Enqueue(ctx context.Context, l Letter) (*dispatch.Outcome, error) {
+	if err := d.stillRead(ctx, l.Request.Target); err != nil {
+		return nil, err
+	}
 	done, err := d.boxes.Enqueue(ctx, mailbox.Letter{
 		To: l.Request.Target, ID: l.ID, Body: mailbox.Render(&l.Sender, l.Request.Message, l.Request.WantsReply, d.dirs.Home),
 	})
@@ -207,8 +232,27 @@ func (d *Desk) Enqueue(ctx context.Context, l Letter) (*dispatch.Outcome, error)
 	return &dispatch.Outcome{Kind: dispatch.Enqueued, Transport: dispatch.MetaMailbox, Mail: filepath.Base(done.Message)}, nil
 }
 
-// begun tells the workflow that the session of an errand can be reached.
-func begun(ctx context.Context, c Claim) error {
+// deliverable is how long the answer holds that somebody reads a mailbox.
+const deliverable = time.Minute
+
+// stillRead asks again whether somebody reads the target's mail, when no worker
+// was there for a while.
+func (d *Desk) stillRead(ctx context.Context, id dispatch.GardenID) error {
+	if d.now().Sub(activity.GetInfo(ctx).ScheduledTime) < deliverable {
+		return nil
+	}
+	record, err := d.store.Address(id)
+	if err != nil {
+		return permanent(InvalidError, err)
+	}
+	if mail := d.boxes.Deliverability(record); !mail.Deliverable {
+		return permanent(InvalidError, fmt.Errorf("nobody reads the mail of %s any more: %s", id, mail.Reason))
+	}
+	return nil
+}
+
+// tell signals the workflow of the activity.
+func tell(ctx context.Context, signal string, what any) error {
 	info := activity.GetInfo(ctx)
-	return activity.GetClient(ctx).SignalWorkflow(ctx, info.WorkflowExecution.ID, info.WorkflowExecution.RunID, BegunSignal, c.Nonce)
+	return activity.GetClient(ctx).SignalWorkflow(ctx, info.WorkflowExecution.ID, info.WorkflowExecution.RunID, signal, what)
 }

@@ -220,6 +220,17 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// A look that was cut off has seen nothing.
+func TestALookThatIsCutOff(t *testing.T) {
+	o := newOffice(t)
+	o.pi()
+	o.live()
+	o.cancel()
+	if got, err := perform[activities.Looked](o, o.desk.Look, gid); err == nil {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestTrust(t *testing.T) {
 	saved := func(verdict string) func(*office) {
 		return func(o *office) { o.put(o.dirs.Trust, `{"`+o.work+`": `+verdict+`}`) }
@@ -363,6 +374,33 @@ func TestALetterIsOneMail(t *testing.T) {
 	}
 	if !slices.Equal(files, []string{outcomes[0].Mail, outcomes[2].Mail}) {
 		t.Errorf("in the mailbox %q", files)
+	}
+}
+
+// What was said of a mailbox does not hold for ever.
+func TestALetterThatComesLate(t *testing.T) {
+	for name, row := range map[string]struct {
+		there func(*office)
+		late  time.Duration
+		taken bool
+	}{
+		"at once, and nobody reads any more": {(*office).claude, 0, true},
+		"late, and it is read still":         {(*office).awake, time.Hour, true},
+		"late, and nobody reads any more":    {(*office).claude, time.Hour, false},
+		"late, and nobody is there any more": {func(*office) {}, time.Hour, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOffice(t)
+			row.there(o)
+			o.late = row.late
+			out, err := perform[dispatch.Outcome](o, o.desk.Enqueue, letter("l-1", "hello"))
+			if app, ok := errors.AsType[*temporal.ApplicationError](err); (err == nil) != row.taken || ok && !app.NonRetryable() {
+				t.Errorf("%+v, %v", out, err)
+			}
+			if _, err := os.Stat(o.dirs.Mailboxes); (err == nil) != row.taken {
+				t.Errorf("the mailbox: %v", err)
+			}
+		})
 	}
 }
 

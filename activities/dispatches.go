@@ -81,3 +81,9 @@ type Errand struct {
 	Observe time.Duration `json:"observe"` // to begin
 	Timeout time.Duration `json:"timeout"` // of the turn; zero: none
 }
+
+// TurnEnd is what came of the turn of an errand that may go on.
+type TurnEnd struct {
+	Nonce   string           `json:"nonce"` // of the claim
+	Outcome dispatch.Outcome `json:"outcome"`
+}

@@ -13,11 +13,16 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/controlsocket/inlet"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"go.temporal.io/sdk/activity"
 )
 
 // BegunSignal says that the session of an errand can be reached and that its
 // lock was released; its payload is the claim's nonce.
 const BegunSignal = "begun"
+
+// TurnSignal says what came of the turn of an errand, a TurnEnd: the session may
+// go on with what others sent to it.
+const TurnSignal = "turn"
 
 // maxAnswer bounds what goes into history of what an agent said last.
 const maxAnswer = 4 << 10
@@ -26,10 +31,12 @@ const maxAnswer = 4 << 10
 // for the end of its turn. Meanwhile a session of pi has a control socket, by
 // which others reach it as any live one; another is locked until then. A second
 // call would give the letter once more: it may be called once. The agent dies
-// with its worker.
+// with its worker. A session that nobody reaches is released by its errand too,
+// in case nothing is left of the dispatch.
 func (d *Desk) Own(ctx context.Context, e Errand) (dispatch.Outcome, error) {
 	show, stop := pulse(ctx, Beat{Doing: "starts the session"})
 	defer stop()
+	defer d.using(e.Claim.Target)()
 	a, err := d.begin(ctx, e)
 	if errors.Is(err, errUnended) {
 		return d.retained(e), nil
@@ -37,7 +44,7 @@ func (d *Desk) Own(ctx context.Context, e Errand) (dispatch.Outcome, error) {
 	if err != nil {
 		return d.spawned(dispatch.StartFailed, err), nil
 	}
-	defer a.close()
+	defer d.leave(ctx, a, e.Claim)
 	failpoint.Hit("desk.before-errand")
 	letter := controlsocket.Message{Text: e.Request.Message, Sender: &e.Sender, WantsReply: e.Request.WantsReply}
 	err = a.Session.Send(ctx, letter.Prompt())
@@ -55,8 +62,23 @@ func (d *Desk) Own(ctx context.Context, e Errand) (dispatch.Outcome, error) {
 	}
 	show(Beat{Doing: "works"})
 	out := a.turn(ctx, show)
-	a.follow(ctx, show)
+	if a.server != nil {
+		_ = tell(ctx, TurnSignal, TurnEnd{e.Claim.Nonce, out}) // else the result does
+		failpoint.Hit("desk.turn-told")
+		a.follow(ctx, show)
+	}
 	return out, nil
+}
+
+// leave ends the session, and then gives back the lock of one that nobody could
+// reach.
+func (d *Desk) leave(ctx context.Context, a *attended, c Claim) {
+	if n := a.close(); n > 0 {
+		activity.GetLogger(ctx).Warn("the session ended before the turns of messages that it had acknowledged", "target", string(c.Target), "messages", n)
+	}
+	if a.server == nil {
+		_ = d.Unlock(context.Background(), c) // or its dispatch does
+	}
 }
 
 // begin has the session take input, and, where others can reach it now, its lock
@@ -72,7 +94,7 @@ func (d *Desk) begin(ctx context.Context, e Errand) (*attended, error) {
 	}
 	if a.server != nil {
 		if err = d.Unlock(ctx, e.Claim); err == nil {
-			err = begun(ctx, e.Claim)
+			err = tell(ctx, BegunSignal, e.Claim.Nonce)
 		}
 	}
 	if err != nil {
@@ -89,6 +111,9 @@ func (d *Desk) hold(ctx context.Context, c Claim) error {
 	lock, err := d.locks.Acquire(ctx, c.Target, c.Nonce)
 	if err == nil && !lock.Again {
 		err = errors.New("the lock of the target was lost")
+	}
+	if err == nil {
+		d.claims.took(c, activity.GetInfo(ctx).WorkflowExecution.RunID)
 	}
 	return err
 }
@@ -145,7 +170,9 @@ func (d *Desk) start(ctx context.Context, e Errand) (agent.Session, error) {
 		return b.session, b.err
 	case <-time.After(d.grace):
 	}
+	ended := d.using(e.Claim.Target)
 	go func() {
+		defer ended()
 		if b := <-done; b.err == nil {
 			_ = b.session.Stop(context.Background())
 		}

@@ -255,6 +255,9 @@ func TestOwn(t *testing.T) {
 			if out.err != nil || (out.Error == "") != row.want.Succeeded() {
 				t.Errorf("error %q, %v", out.Error, out.err)
 			}
+			if told := receive(t, "the end of the turn", o.turns); told.Nonce != "c-1" || !reflect.DeepEqual(told.Outcome, out.Outcome) {
+				t.Errorf("told %+v", told)
+			}
 			out.Error, row.want.Transport = "", dispatch.SpawnBg
 			if !reflect.DeepEqual(out.Outcome, row.want) {
 				t.Errorf("%+v, want %+v", out.Outcome, row.want)
@@ -286,10 +289,10 @@ func TestOwnWhoHasNoAddress(t *testing.T) {
 	if out := receive(t, "the outcome", over); out.err != nil || out.Kind != dispatch.Completed || out.Answer != "done" {
 		t.Errorf("%+v", out)
 	}
-	if len(o.begun) != 0 {
-		t.Error("others were told that they can reach it")
+	if len(o.begun)+len(o.turns) != 0 {
+		t.Error("the dispatch was told that it goes on")
 	}
-	o.verifyLeft(g, true) // the lock is its dispatch's to release
+	o.verifyLeft(g, false)
 	if s := o.house.starts[0]; s.Resume != "n-1" || s.Dir != o.work || s.Sandbox != agent.WorkspaceWrite || s.Network {
 		t.Errorf("started with %+v", s)
 	}

@@ -32,8 +32,10 @@ type office struct {
 
 	ctx    context.Context // of the worker
 	cancel context.CancelFunc
-	begun  chan string // the nonces that workflows were told
-	lost   error       // what becomes of telling them
+	late   time.Duration // since activities were scheduled
+	begun  chan string   // the nonces that workflows were told
+	turns  chan activities.TurnEnd
+	lost   error // what becomes of telling them
 }
 
 func newOffice(t *testing.T) *office {
@@ -41,12 +43,13 @@ func newOffice(t *testing.T) *office {
 	home, err := os.MkdirTemp("", "desk") // a short path: sockets lie in it
 	check(t, err)
 	t.Cleanup(func() { os.RemoveAll(home) })
-	o := &office{t: t, work: filepath.Join(home, "work"), house: &house{guests: make(chan *guest, 8)}, begun: make(chan string, 8)}
+	o := &office{t: t, work: filepath.Join(home, "work"), house: &house{guests: make(chan *guest, 8)}, begun: make(chan string, 8), turns: make(chan activities.TurnEnd, 8)}
 	o.dirs, err = citizen.FindDirs(func(name string) (string, bool) { return home, name == "HOME" })
 	check(t, err)
 	check(t, os.Mkdir(o.work, 0o700))
 	o.desk, err = activities.NewDesk(activities.DeskConfig{
 		Dirs: o.dirs, Resume: o.house.door, Grace: 50 * time.Millisecond, Redact: redact.New([]string{"THE_TOKEN=sesame-open-up"}),
+		Now: func() time.Time { return time.Now().Add(o.late) },
 	})
 	check(t, err)
 	o.ctx, o.cancel = context.WithCancel(t.Context())
@@ -122,8 +125,12 @@ type wire struct {
 }
 
 func (w wire) SignalWorkflow(_ context.Context, _, _, name string, arg any) error {
-	if name == activities.BegunSignal && w.office.lost == nil {
+	switch {
+	case w.office.lost != nil:
+	case name == activities.BegunSignal:
 		w.office.begun <- arg.(string)
+	case name == activities.TurnSignal:
+		w.office.turns <- arg.(activities.TurnEnd)
 	}
 	return w.office.lost
 }

@@ -50,18 +50,16 @@ func TestRealClientsAreResumed(t *testing.T) {
 				t.Errorf("it ran a command that nobody allowed: %s", b)
 			}
 
-			lost, next := make(chan told, 1), make(chan told, 1)
+			lost := make(chan told, 1)
 			go func() { lost <- s.own(to, "[[hang:1]][[say:lost]]") }()
 			await(t, "the turn", time.Minute, func() bool { return heardOf(s.model, "[[say:lost]]") })
-			go func() { next <- s.own(to, "[[say:here again]]") }()
+			s.owned(to, "[[say:never]]", string(dispatch.TargetLocked), "")
 			w.kill()
 			s.spawn(s.env...)
 			if got := <-lost; got.word() != string(dispatch.Unknown) || got.Outcome.RetrySafe() {
 				t.Errorf("%s", got)
 			}
-			if got := <-next; got.word() != string(dispatch.Completed) || got.Outcome.Answer != "here again" {
-				t.Errorf("%s", got)
-			}
+			s.owned(to, "[[say:here again]]", string(dispatch.Completed), "here again")
 		})
 	}
 }

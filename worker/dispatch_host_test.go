@@ -36,7 +36,8 @@ type host struct {
 	work   string   // where sessions work
 
 	mu      sync.Mutex
-	heard   map[string]int // by sessions that live, by letter
+	heard   map[string]int           // by sessions that live, by letter
+	slow    map[string]chan struct{} // letters that they take later
 	founded int
 	clients []client.Client
 }
@@ -120,9 +121,15 @@ func (h *host) read(r citizen.Record) error {
 
 // Send implements controlsocket.Session.
 func (h *host) Send(_ context.Context, m controlsocket.Message) (dispatch.Delivery, error) {
+	id := strings.Fields(m.Text)[0]
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.heard[strings.Fields(m.Text)[0]]++
+	h.heard[id]++
+	if later := h.slow[id]; later != nil {
+		h.mu.Unlock()
+		<-later
+		h.mu.Lock()
+	}
 	return dispatch.Direct, nil
 }
 
@@ -297,15 +304,16 @@ func (h *host) verifyHost(t testing.TB) {
 			t.Fatal(err)
 		}
 		for _, name := range names {
-			if h.abandoned(name) {
-				t.Errorf("left: %s", name)
-			}
+			await(t, name+" to be removed", 20*time.Second, func() bool { return !h.abandoned(name) })
 		}
 	}
 }
 
-// abandoned says whether nobody lives behind a file.
+// abandoned says whether a file is there that nobody lives behind.
 func (h *host) abandoned(name string) bool {
+	if _, err := os.Lstat(name); err != nil {
+		return false
+	}
 	if strings.HasSuffix(name, ".sock") {
 		return controlsocket.Look(h.t.Context(), name).Liveness != dispatch.Alive
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
@@ -110,6 +111,7 @@ var aims = []aim{
 	{point: "desk.unlocked", kind: dormant, want: dispatch.Unknown},
 	{point: "desk.before-errand", kind: dormant, want: dispatch.Unknown},
 	{point: "desk.errand-sent", kind: dormant, want: dispatch.Unknown, arrived: maybe},
+	{point: "desk.turn-told", kind: dormant, want: dispatch.Completed, arrived: 1},
 
 	// The control: who sends until it hears that the letter was taken.
 	{point: "desk.before-deliver", kind: live, want: dispatch.Sent, arrived: 1, worker: resending},
@@ -178,6 +180,9 @@ func (a aim) hit(t *testing.T, r *resident) {
 	if got := r.dispatch(letter(to, intentOf(a.kind))); got.word() != string(good(a.kind)) {
 		t.Errorf("%s: afterwards: %s", a.point, got)
 	}
+	if a.kind == dormant { // its turn is told before it is over
+		await(t, "the end of the session", time.Minute, func() bool { return controlsocket.Inspect(r.dirs.Socket(to)).State == controlsocket.Absent })
+	}
 }
 
 // TestErrandDiesWithItsWorker kills a worker in the middle of an errand. The next
@@ -231,4 +236,32 @@ func TestErrandCanceled(t *testing.T) {
 	if names, _ := filepath.Glob(filepath.Join(h.dirs.Sockets, "*")); len(names) > 0 {
 		t.Errorf("sockets are left: %v", names)
 	}
+}
+
+// TestTerminatedWhileItSends terminates the workflow of a dispatch, which then
+// gives back nothing. Its lock does not stay, though its worker lives.
+func TestTerminatedWhileItSends(t *testing.T) {
+	h := newHost(t)
+	r := h.on("dispatch")
+	r.spawn()
+	to := h.settle(live)
+	first, later := letter(to, dispatch.FireAndForget), make(chan struct{})
+	h.mu.Lock()
+	h.slow = map[string]chan struct{}{first.ID: later}
+	h.mu.Unlock()
+	over := r.give(first)
+	await(t, "the letter", time.Minute, func() bool { return h.arrived(first) == 1 })
+	if err := h.client.TerminateWorkflow(t.Context(), "dispatch-"+string(to), "", "a person did"); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-over; got.err == nil {
+		t.Errorf("terminated: %s", got)
+	}
+	close(later)
+	await(t, "the lock", time.Minute, func() bool {
+		got := r.dispatch(letter(to, dispatch.FireAndForget))
+		h.verify(t, got)
+		return got.word() == string(dispatch.Sent)
+	})
+	h.verifyHost(t)
 }

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -31,6 +32,12 @@ func DispatchWorkflowID(target dispatch.GardenID) string { return "dispatch-" + 
 // DispatchInput names the target that is served.
 type DispatchInput struct {
 	Target dispatch.GardenID `json:"target"`
+	// Done are the dispatches of the execution before, which this one goes on
+	// with.
+	Done []Dispatched `json:"done,omitempty"`
+	// Idle is how long the workflow waits for another dispatch; zero means 3
+	// minutes.
+	Idle time.Duration `json:"idle,omitempty"`
 }
 
 // DispatchResult holds the last dispatches to the target, oldest first.
@@ -55,10 +62,22 @@ type Dispatched struct {
 	Result dispatch.Result `json:"result"`
 }
 
+// recent are the dispatches to keep beside a new one: a few for people to see,
+// and those whose letters may be given again.
+func (d *desk) recent(now time.Time) []Dispatched {
+	from := max(0, len(d.done)-keptDispatches+1)
+	for from > 0 && len(d.done)-from < knownLetters-1 && now.Sub(d.done[from-1].At) < deskIdle {
+		from--
+	}
+	return d.done[from:]
+}
+
 const (
 	keptDispatches = 20
-	// deskIdle is how long the workflow waits for another dispatch.
-	deskIdle = 10 * time.Second
+	knownLetters   = 100
+	// deskIdle is longer than clients repeat a call whose answer was lost, which is
+	// a minute: the server knows a letter again as long as its execution is open.
+	deskIdle = 3 * time.Minute
 	// maxHistory is where letters are refused that come while others are under
 	// way: the server ends a workflow of 51,200 events, and a dispatch has some 40.
 	maxHistory = 40_000
@@ -69,7 +88,7 @@ const (
 // section 6): validate, resolve, domain guard, lock, look, table, preflight
 // behind a resume alone, execute, release once.
 func Dispatch(ctx workflow.Context, in DispatchInput) (DispatchResult, error) {
-	d := &desk{target: in.Target, done: []Dispatched{}, section: workflow.NewMutex(ctx), log: log.With(workflow.GetLogger(ctx), "target", string(in.Target))}
+	d := &desk{target: in.Target, done: append([]Dispatched{}, in.Done...), idle: cmp.Or(in.Idle, deskIdle), section: workflow.NewMutex(ctx), log: log.With(workflow.GetLogger(ctx), "target", string(in.Target))}
 	if err := in.Target.Validate(); err != nil {
 		return DispatchResult{}, temporal.NewNonRetryableApplicationError(err.Error(), InvalidInputError, err)
 	}
@@ -83,16 +102,25 @@ func Dispatch(ctx workflow.Context, in DispatchInput) (DispatchResult, error) {
 	if err != nil {
 		return DispatchResult{}, err
 	}
-	err = d.attend(ctx)
+	long, err := d.attend(ctx)
 	if late := d.drain(ctx); err == nil {
 		err = late
+	}
+	if err == nil && long && workflow.GetVersion(ctx, dispatchContinues, workflow.DefaultVersion, 1) == 1 {
+		return DispatchResult{}, workflow.NewContinueAsNewError(ctx, Dispatch, DispatchInput{in.Target, d.done, in.Idle})
 	}
 	return d.result(), err
 }
 
+// dispatchContinues has an execution with a long history go on in another, which
+// knows the letters of the first: at 0 it ended, and a letter that was repeated
+// then would have been another dispatch.
+const dispatchContinues = "dispatch-continues"
+
 // desk serves one target.
 type desk struct {
 	target  dispatch.GardenID
+	idle    time.Duration
 	section workflow.Mutex // held from the lock to its release
 	open    []OpenDispatch
 	errands int // of them, those whose agent may run
@@ -103,27 +131,29 @@ type desk struct {
 func (d *desk) result() DispatchResult { return DispatchResult{d.target, d.done, d.open} }
 
 // attend returns when no letter came for a while, or between two of them when
-// the history is long: the next letter begins another one.
-func (d *desk) attend(ctx workflow.Context) error {
+// the history is long.
+func (d *desk) attend(ctx workflow.Context) (long bool, err error) {
 	for {
-		if err := workflow.Await(ctx, func() bool { return len(d.open) == 0 }); err != nil {
-			return err
+		if err := workflow.Await(ctx, d.idles); err != nil {
+			return false, err
 		}
 		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-			return nil
+			return true, nil
 		}
-		came, err := workflow.AwaitWithTimeout(ctx, deskIdle, func() bool { return len(d.open) > 0 })
+		came, err := workflow.AwaitWithTimeout(ctx, d.idle, func() bool { return !d.idles() })
 		if err != nil || !came {
-			return err
+			return false, err
 		}
 	}
 }
+
+func (d *desk) idles() bool { return len(d.open) == 0 && d.errands == 0 }
 
 // drain lets the dispatches under way end: what was begun is told.
 func (d *desk) drain(ctx workflow.Context) error {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
-	return workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
+	return workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) && d.errands == 0 })
 }
 
 func (d *desk) check(ctx workflow.Context, l activities.Letter) error {
@@ -143,15 +173,17 @@ func (d *desk) check(ctx workflow.Context, l activities.Letter) error {
 }
 
 func (d *desk) dispatch(ctx workflow.Context, l activities.Letter) (dispatch.Result, error) {
+	if i := slices.IndexFunc(d.done, func(p Dispatched) bool { return p.ID == l.ID }); i >= 0 {
+		return d.done[i].Result, nil // in the execution before
+	}
 	d.open = append(d.open, OpenDispatch{l.ID, l.Request.Intent, workflow.Now(ctx).UTC()})
 	defer func() { d.open = slices.DeleteFunc(d.open, func(o OpenDispatch) bool { return o.ID == l.ID }) }()
 	res, err := d.serve(ctx, l)
 	if err != nil {
 		return res, err
 	}
-	d.done = append(d.done, Dispatched{l.ID, l.Request.Intent, workflow.Now(ctx).UTC(), res})
-	d.done = slices.Clone(d.done[max(0, len(d.done)-keptDispatches):])
-	workflow.SetCurrentDetails(ctx, dispatchDetails(d.target, d.done))
+	d.done = append(slices.Clone(d.recent(workflow.Now(ctx))), Dispatched{l.ID, l.Request.Intent, workflow.Now(ctx).UTC(), res})
+	workflow.SetCurrentDetails(ctx, dispatchDetails(d.target, d.done[max(0, len(d.done)-keptDispatches):]))
 	return res, nil
 }
 
@@ -170,12 +202,22 @@ func (d *desk) serve(ctx workflow.Context, l activities.Letter) (dispatch.Result
 	if to.Recordless && l.Request.Intent == dispatch.OwnedOutcome {
 		return reject(dispatch.BadTarget, "", "a session listens there that has no record: it can be sent to, and not resumed")
 	}
+	if to.Session != "" && !d.free(ctx) {
+		return reject(dispatch.TargetLocked, "", "a dispatch owns its turn")
+	}
 	if err := d.section.Lock(ctx); err != nil {
 		return dispatch.Result{}, err
 	}
 	v := &visit{desk: d, letter: l, to: to, claim: activities.Claim{Target: d.target, Nonce: nonce(ctx, l)}, inside: true}
 	defer v.leave()
 	return v.make(ctx)
+}
+
+// free waits for the section of a session that nobody reaches in its turn, unless
+// it is held for all of one: that can take days.
+func (d *desk) free(ctx workflow.Context) bool {
+	err := workflow.Await(ctx, func() bool { return d.errands > 0 || !d.section.IsLocked() })
+	return err != nil || d.errands == 0 // who is canceled hears of it from the section
 }
 
 func (d *desk) resolve(ctx workflow.Context) (to activities.Resolved, err error) {

@@ -13,6 +13,8 @@ import (
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/workflows"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
 )
 
 // until waits, in an activity, for a condition that is asked again and again.
@@ -199,46 +201,110 @@ func TestTheDeskClosesWhenNoLetterCame(t *testing.T) {
 	d := newDesk(t, newTown(script{}))
 	began := d.Now()
 	for i := range 3 {
-		d.give(time.Duration(i)*9*time.Second, letter(fmt.Sprint("l-", i), fire))
+		d.give(time.Duration(i)*179*time.Second, letter(fmt.Sprint("l-", i), fire))
 	}
 	served := d.serve()
 	if len(served.Dispatches) != 3 || served.Target != gid {
 		t.Errorf("%+v", served)
 	}
-	if open := d.Now().Sub(began).Round(time.Second); open != 28*time.Second {
+	if open := d.Now().Sub(began).Round(time.Second); open != (2*179+180)*time.Second {
 		t.Errorf("it was open for %v", open)
 	}
 }
 
+// A letter may be given again for a while, and so those of the last minutes are
+// kept besides a few for people.
 func TestTheLastDispatchesAreKept(t *testing.T) {
-	d := newDesk(t, newTown(script{}))
-	for i := range 25 {
-		d.give(time.Duration(i)*time.Second, letter(fmt.Sprint("l-", i), fire))
-	}
-	kept := d.serve().Dispatches
-	if len(kept) != 20 || kept[0].ID != "l-5" || kept[19].ID != "l-24" {
-		t.Errorf("%d are kept: %+v", len(kept), kept)
-	}
-	for i, k := range kept[1:] {
-		if k.At.Before(kept[i].At) || k.At.Location() != time.UTC || k.Intent != fire || k.Result.Outcome.Kind != dispatch.Sent {
-			t.Errorf("%+v after %+v", k, kept[i])
-		}
+	for name, row := range map[string]struct {
+		given, kept int
+		every       time.Duration
+	}{
+		"far apart": {25, 20, 100 * time.Second}, "close together": {30, 30, time.Second}, "very close together": {120, 100, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, newTown(script{}))
+			for i := range row.given {
+				d.give(time.Duration(i)*row.every, letter(fmt.Sprint("l-", i), fire))
+			}
+			kept := d.serve().Dispatches
+			if len(kept) != row.kept || kept[0].ID != fmt.Sprint("l-", row.given-row.kept) {
+				t.Errorf("%d are kept: %+v", len(kept), kept)
+			}
+			for i, k := range kept[1:] {
+				if k.At.Before(kept[i].At) || k.At.Location() != time.UTC || k.Intent != fire || k.Result.Outcome.Kind != dispatch.Sent {
+					t.Errorf("%+v after %+v", k, kept[i])
+				}
+			}
+		})
 	}
 }
 
-// The next letter begins a new history.
-func TestTheDeskClosesWhenItsHistoryIsLong(t *testing.T) {
+// The next execution goes on with what this one has done.
+func TestTheDeskGoesOnWhenItsHistoryIsLong(t *testing.T) {
 	d := newDesk(t, newTown(trusting(dead, alive)))
-	began := d.Now()
 	d.w.own = func(ctx context.Context, _ activities.Errand) error {
 		d.SetContinueAsNewSuggested(true)
 		d.give(0, letter("l-2", fire))
 		return until(ctx, d.ended("l-2"))
 	}
 	d.give(0, letter("l-1", own))
-	served := d.serve()
-	if len(served.Dispatches) != 2 || d.Now().Sub(began) >= 10*time.Second {
-		t.Errorf("%+v after %v", served, d.Now().Sub(began))
+	d.ExecuteWorkflow(workflows.Dispatch, workflows.DispatchInput{Target: gid})
+	next, ok := errors.AsType[*workflow.ContinueAsNewError](d.GetWorkflowError())
+	if !ok {
+		t.Fatalf("the workflow ends with %v", d.GetWorkflowError())
+	}
+	var in workflows.DispatchInput
+	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &in); err != nil || in.Target != gid || len(in.Done) != 2 {
+		t.Fatalf("%+v, %v", in, err)
+	}
+
+	d = newDesk(t, newTown(script{}))
+	for _, id := range []string{"l-1", "l-2", "l-3"} {
+		d.give(0, letter(id, fire))
+	}
+	d.ExecuteWorkflow(workflows.Dispatch, in)
+	var res workflows.DispatchResult
+	if err := d.GetWorkflowResult(&res); err != nil || len(res.Dispatches) != 3 || d.w.noted() != "Resolve Lock Look Deliver Unlock" {
+		t.Errorf("%+v, %v, calls %s", res, err, d.w.noted())
+	}
+	if got := d.results["l-1"].Outcome.Kind; got != dispatch.Completed {
+		t.Errorf("given again: %s", got)
+	}
+}
+
+// An errand that has told of its turn may go on with those of others: its
+// dispatch has its outcome, whatever becomes of the rest.
+func TestAnErrandThatGoesOn(t *testing.T) {
+	for name, end := range map[string]error{"well": nil, "with its worker": gone} {
+		t.Run(name, func(t *testing.T) {
+			s := trusting(dead)
+			s.told, s.ends = &completed, list(noStart)
+			d := newDesk(t, newTown(s))
+			d.w.own = func(ctx context.Context, _ activities.Errand) error {
+				if d.w.called("Own", 2)() {
+					return nil
+				}
+				if err := until(ctx, d.ended("l-1")); err != nil {
+					return err
+				}
+				d.SignalWorkflow(activities.TurnSignal, "no end of a turn")
+				d.give(0, letter("l-2", own)) // which waits for the end of the first
+				if err := until(ctx, d.w.called("Look", 2)); err != nil {
+					return err
+				}
+				return end
+			}
+			d.give(0, letter("l-1", own))
+			d.serve()
+			for _, id := range []string{"l-1", "l-2"} {
+				if res, _ := d.result(id); res.Outcome == nil || res.Outcome.Kind != dispatch.Completed || res.Outcome.Answer != "done" {
+					t.Errorf("%s: %+v", id, res)
+				}
+			}
+			if got, want := d.w.noted(), "Resolve Lock Look Trust Own Resolve Lock Look Look Trust Own"; got != want {
+				t.Errorf("calls %s\nwant  %s", got, want)
+			}
+		})
 	}
 }
 

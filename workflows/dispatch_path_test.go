@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -38,8 +39,8 @@ type counter struct {
 func (s *stage) counter(all, t *testing.T, target dispatch.GardenID, w *town) *counter {
 	t.Helper()
 	c := &counter{stage: s, t: t, target: target, w: w, queue: "dispatch-" + string(target)}
-	w.signal = func(nonce string) {
-		if err := s.client.SignalWorkflow(context.Background(), workflows.DispatchWorkflowID(target), "", activities.BegunSignal, nonce); err != nil {
+	w.signal = func(name string, what any) {
+		if err := s.client.SignalWorkflow(context.Background(), workflows.DispatchWorkflowID(target), "", name, what); err != nil {
 			t.Error(err)
 		}
 	}
@@ -68,7 +69,7 @@ func (c *counter) give(l activities.Letter) <-chan told {
 	c.t.Helper()
 	start := c.client.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
 		ID: c.id(), TaskQueue: c.queue, WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-	}, workflows.Dispatch, workflows.DispatchInput{Target: c.target})
+	}, workflows.Dispatch, workflows.DispatchInput{Target: c.target, Idle: 10 * time.Second})
 	over := make(chan told, 1)
 	h, err := c.client.UpdateWithStartWorkflow(c.t.Context(), client.UpdateWithStartWorkflowOptions{
 		StartWorkflowOperation: start,
@@ -191,8 +192,11 @@ var passages = []passage{
 	one("release-failed", fire, script{failing: fails("Unlock", broken)}, "execution-failed"),
 	one("resumed", own, trusting(dead), "completed"),
 	one("client-asked", own, script{resolved: list(sleeping), seen: list(alive)}, "owned-live-no-autosend"),
-	{name: "client-resumed", town: script{resolved: list(sleeping), trust: activities.Trusted{OK: true}}, play: oneByOne,
-		calls: "Resolve Lock Ask Trust Own Resolve Resolve Enqueue Unlock Lock Ask Trust Own Unlock"},
+	{name: "client-resumed", town: script{resolved: list(sleeping), trust: activities.Trusted{OK: true}}, play: oneAtATime,
+		calls: "Resolve Lock Ask Trust Own Resolve Resolve Enqueue Unlock Resolve Lock Ask Trust Own Unlock"},
+	{name: "errand-goes-on", town: script{seen: list(dead, alive), trust: activities.Trusted{OK: true}, told: &completed}, shows: isLost, play: goesOn,
+		calls: "Resolve Lock Look Trust Own Resolve Lock Look Unlock"},
+	{name: "continued", town: script{resolved: list(reading)}, play: continued},
 	one("start-failed", own, script{seen: list(dead), trust: activities.Trusted{OK: true}, silent: true, ends: list(noStart)}, "spawn-start-failed"),
 	one("lock-retained", own, script{seen: list(dead), trust: activities.Trusted{OK: true}, silent: true, ends: list(retained)}, "lock-retained"),
 	{name: "send-lost", town: script{failing: fails("Deliver", shaky)}, calls: "Resolve Lock Look Deliver Unlock", play: func(c *counter) {
@@ -266,17 +270,52 @@ func amongOthers(c *counter) {
 	c.kinds("completed", <-first)
 }
 
-// oneByOne has two own the same session, which takes its mail meanwhile.
-func oneByOne(c *counter) {
+// oneAtATime has two own the same session, which takes its mail meanwhile.
+func oneAtATime(c *counter) {
 	end := make(chan struct{})
 	c.w.own = func(context.Context, activities.Errand) error { <-end; return nil }
 	first := c.give(c.letter("l-1", own))
 	c.await("the errand", c.w.called("Own", 1))
-	second := c.give(c.letter("l-2", own))
-	c.await("the second letter", c.w.called("Resolve", 2))
-	c.kinds("enqueued", c.dispatch("l-3", fire))
+	c.kinds("target-locked enqueued", c.dispatch("l-2", own), c.dispatch("l-3", fire))
 	close(end)
-	c.kinds("completed completed", <-first, <-second)
+	c.kinds("completed completed", <-first, c.dispatch("l-4", own))
+}
+
+// goesOn lets an errand tell of its turn while others have turns after it, and
+// then fall silent.
+func goesOn(c *counter) {
+	end := make(chan struct{})
+	c.w.own = func(context.Context, activities.Errand) error {
+		<-end
+		return activity.ErrResultPending // which says nothing to anybody
+	}
+	c.kinds("completed owned-live-no-autosend", c.dispatch("l-1", own), c.dispatch("l-2", own))
+	close(end)
+	c.await("the agent's end", func() bool {
+		c.w.mu.Lock()
+		defer c.w.mu.Unlock()
+		return c.w.running == 0
+	})
+}
+
+// continued gives letters until the history is long: the next execution knows
+// them.
+func continued(c *counter) {
+	var last activities.Letter
+	for i := 0; len(c.runs) < 2; i++ {
+		if i == 100 {
+			c.t.Fatal("the workflow does not go on in another execution")
+		}
+		last = c.letter(fmt.Sprint("l-", i), fire)
+		last.Request.Message = strings.Repeat("<", dispatch.MaxMessage) // six bytes each, in JSON
+		c.kinds("enqueued", <-c.give(last))
+	}
+	calls := c.w.noted()
+	first := letterTo(c.target, "l-1", fire)
+	c.kinds("enqueued enqueued", <-c.give(last), <-c.give(first))
+	if c.w.noted() != calls {
+		c.t.Error("a letter that was given again is another dispatch")
+	}
 }
 
 // lostAndResumed lets an errand fall silent while the next one waits for it.

@@ -30,6 +30,7 @@ type script struct {
 	ends      []dispatch.Outcome // of errands
 	failing   map[string][]error // by call; nil: it does not fail
 	silent    bool               // errands do not say that they began
+	told      *dispatch.Outcome  // of their turns, before they go on; nil: they do not tell
 	own       func(context.Context, activities.Errand) error
 	holder    string            // of the lock: a nonce
 	before    map[string]func() // a call goes on
@@ -41,7 +42,7 @@ type script struct {
 type town struct {
 	mu sync.Mutex
 	script
-	signal func(nonce string)
+	signal func(name string, what any)
 
 	calls    []string
 	got      map[string]int // letters that arrived, by id
@@ -219,7 +220,10 @@ func (w *town) Own(ctx context.Context, e activities.Errand) (*dispatch.Outcome,
 	}
 	defer w.stop()
 	if w.reachable(e) {
-		w.signal(e.Claim.Nonce)
+		w.signal(activities.BegunSignal, e.Claim.Nonce)
+		if w.told != nil {
+			w.signal(activities.TurnSignal, activities.TurnEnd{Nonce: e.Claim.Nonce, Outcome: *w.told})
+		}
 	}
 	if w.own != nil {
 		if err := w.own(ctx, e); err != nil {
@@ -286,7 +290,7 @@ func newDesk(t testing.TB, w *town) *desk {
 	for name, f := range w.acts() {
 		d.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}
-	w.signal = func(nonce string) { d.SignalWorkflow(activities.BegunSignal, nonce) }
+	w.signal = d.SignalWorkflow
 	return d
 }
 

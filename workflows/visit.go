@@ -200,16 +200,21 @@ func (v *visit) resume(ctx workflow.Context, receipt dispatch.Receipt) (dispatch
 // own has the errand carried out. Begun says that the errand has released the
 // lock, as it does when the session can be reached; the next dispatch may decide
 // from then on. What an errand leaves locked that ended before, or whose worker
-// was lost, is its dispatch's to release.
+// was lost, is its dispatch's to release. The outcome is that of the turn: the
+// errand may go on with what others sent meanwhile.
 func (v *visit) own(ctx workflow.Context, approve bool) (out dispatch.Outcome, begun bool) {
 	v.errands++
-	defer func() { v.errands-- }()
 	errand := workflow.ExecuteActivity(owning(ctx, fmt.Sprintf("A turn of %s", v.target)), desks.Own, activities.Errand{
 		Letter: v.letter, Native: v.native(), Claim: v.claim, CWD: v.to.CWD, Approve: approve, Observe: observeLimit,
 	})
 	if begun = v.awaitBegin(ctx, errand); begun {
 		v.leave()
+		if out, told := v.awaitTurn(ctx, errand); told {
+			v.afterwards(ctx, errand)
+			return out, begun
+		}
 	}
+	defer func() { v.errands-- }()
 	err := errand.Get(ctx, &out)
 	switch {
 	case err == nil:
@@ -221,22 +226,47 @@ func (v *visit) own(ctx workflow.Context, approve bool) (out dispatch.Outcome, b
 }
 
 // awaitBegin returns when the session can be reached, or the errand has ended
-// without that. Signals of other errands, and those that nobody can read, are
-// dropped.
+// without that.
 func (v *visit) awaitBegin(ctx workflow.Context, errand workflow.Future) (begun bool) {
+	return awaitSignal(ctx, activities.BegunSignal, errand, func(nonce string) bool { return nonce == v.claim.Nonce })
+}
+
+// awaitTurn returns when the errand has told of its turn, or has ended without
+// that.
+func (v *visit) awaitTurn(ctx workflow.Context, errand workflow.Future) (out dispatch.Outcome, told bool) {
+	told = awaitSignal(ctx, activities.TurnSignal, errand, func(t activities.TurnEnd) bool {
+		out = t.Outcome
+		return t.Nonce == v.claim.Nonce
+	})
+	return out, told
+}
+
+// awaitSignal waits for a signal that is meant, or for the end of the errand.
+// Those of other errands, and those that nobody can read, are dropped.
+func awaitSignal[M any](ctx workflow.Context, name string, errand workflow.Future, meant func(M) bool) (came bool) {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
-	signals := workflow.GetSignalChannel(ctx, activities.BegunSignal)
-	for over := false; !over && !begun; {
+	signals := workflow.GetSignalChannel(ctx, name)
+	for over := false; !over && !came; {
 		workflow.NewSelector(ctx).
 			AddReceive(signals, func(c workflow.ReceiveChannel, _ bool) {
-				var nonce string
-				begun = c.ReceiveAsync(&nonce) && nonce == v.claim.Nonce
+				var m M
+				came = c.ReceiveAsync(&m) && meant(m)
 			}).
 			AddFuture(errand, func(workflow.Future) { over = true }).
 			Select(ctx)
 	}
-	return begun
+	return came
+}
+
+// afterwards sees the errand to its end.
+func (v *visit) afterwards(ctx workflow.Context, errand workflow.Future) {
+	ctx, stop := workflow.NewDisconnectedContext(ctx)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		defer stop()
+		defer func() { v.errands-- }()
+		_ = errand.Get(ctx, nil) // the outcome was told
+	})
 }
 
 // handling is for what is done at once or not at all, and may be done twice.

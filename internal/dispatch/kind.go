@@ -55,7 +55,7 @@ var rules = map[Kind]rule{
 	},
 	LockRetained: {
 		by:   []Transport{SpawnBg},
-		hint: "the agent may still run; end the process of the diagnostic, then remove its lock",
+		hint: "the agent may still run; the lock is freed when it has ended, and at the latest with the process of the diagnostic",
 	},
 	ExecutionFailed: {
 		by:   anyTransport,

@@ -65,11 +65,12 @@ func (i *Inlet) Next() (string, bool) {
 	return text, true
 }
 
-// Close has it take no more.
-func (i *Inlet) Close() {
+// Close has it take no more. Left are the messages that had no turn.
+func (i *Inlet) Close() (left int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.closed = true
+	return len(i.wait)
 }
 
 // Said keeps what the agent said last.

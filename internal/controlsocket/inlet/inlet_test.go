@@ -97,6 +97,9 @@ func TestTurns(t *testing.T) {
 			t.Errorf("the message %d: %v", n+1, err)
 		}
 	}
+	if left := in.Close(); left != 32 {
+		t.Errorf("%d are left", left)
+	}
 	for range 32 {
 		in.Next()
 	}
