@@ -28,9 +28,9 @@ type Client struct {
 const again = 200 * time.Millisecond
 
 // Dispatch gives the letter to the target's workflow, which it starts where
-// there is none, and waits for what becomes of it. When ctx ends first the error
-// is a *CutOffError. A letter that is given twice is one dispatch while its
-// workflow lives.
+// there is none, and waits for what becomes of it. The error is a *CutOffError
+// when that cannot be learned here, for the end of ctx or of the server. A letter
+// that is given twice is one dispatch.
 func (c Client) Dispatch(ctx context.Context, l activities.Letter) (res dispatch.Result, err error) {
 	taken, err := c.give(ctx, l)
 	if err == nil {
@@ -39,13 +39,16 @@ func (c Client) Dispatch(ctx context.Context, l activities.Letter) (res dispatch
 	switch {
 	case err == nil:
 		return res, nil
-	case ctx.Err() != nil: // the client has words of its own for it
-		return res, &CutOffError{Workflow: workflows.DispatchWorkflowID(l.Request.Target), Taken: taken != nil, Cause: ctx.Err()}
+	case told(err):
+		return res, explain(l.Request.Target, err)
+	case ctx.Err() != nil:
+		err = ctx.Err() // the client has words of its own for it
 	}
-	return res, explain(l.Request.Target, err)
+	return res, &CutOffError{Workflow: workflows.DispatchWorkflowID(l.Request.Target), Taken: taken != nil, Cause: err}
 }
 
-// CutOffError is the end of a context before that of a dispatch.
+// CutOffError is a dispatch of which nothing more can be learned here. The
+// message may have been delivered, or may yet be.
 type CutOffError struct {
 	Workflow string // that has the dispatch
 	Taken    bool   // false: it is not known whether the workflow took it
@@ -60,6 +63,21 @@ func (e *CutOffError) Error() string {
 }
 
 func (e *CutOffError) Unwrap() error { return e.Cause }
+
+// told says whether an error is the workflow's answer, or a refusal of what was
+// asked: the message was not delivered then, or the answer says so. A workflow
+// that ended with the letter has answered nothing.
+func told(err error) bool {
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		return app.Type() != "AcceptedUpdateCompletedWorkflow"
+	}
+	_, step := errors.AsType[*temporal.ActivityError](err)
+	_, canceled := errors.AsType[*temporal.CanceledError](err)
+	_, invalid := errors.AsType[*serviceerror.InvalidArgument](err)
+	_, denied := errors.AsType[*serviceerror.PermissionDenied](err)
+	_, nowhere := errors.AsType[*serviceerror.NamespaceNotFound](err)
+	return step || canceled || invalid || denied || nowhere
+}
 
 // give returns when the target's workflow has taken the letter for good.
 func (c Client) give(ctx context.Context, l activities.Letter) (client.WorkflowUpdateHandle, error) {

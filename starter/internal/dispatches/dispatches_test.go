@@ -81,7 +81,8 @@ func TestErrors(t *testing.T) {
 	}{
 		{"a refusal", server{refusals: []error{temporal.NewApplicationError("the letter has no id", "x")}}, "dispatch to " + string(gid) + ": the letter has no id"},
 		{"what the workflow said", server{end: temporal.NewApplicationError("the record is broken", "x")}, "dispatch to " + string(gid) + ": the record is broken"},
-		{"a workflow that went away with the letter", server{end: serviceerror.NewNotFound("no such workflow")}, "dispatch to " + string(gid) + ": no such workflow"},
+		{"a step that failed", server{end: temporal.NewApplicationError("the disk is full", "x")}, "dispatch to " + string(gid) + ": the disk is full"},
+		{"a namespace that is not there", server{refusals: []error{serviceerror.NewNamespaceNotFound("n")}}, "dispatch to " + string(gid) + ": Namespace n is not found."},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			if _, err := give(t.Context(), &row.server); err == nil || err.Error() != row.want {
@@ -89,6 +90,27 @@ func TestErrors(t *testing.T) {
 			}
 			if n := len(row.server.ids); n != 1 {
 				t.Errorf("given %d times", n)
+			}
+		})
+	}
+}
+
+// A server that goes away says nothing of the message.
+func TestTheServerIsLost(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		server server
+		taken  bool
+	}{
+		{"before the letter was taken", server{refusals: []error{serviceerror.NewUnavailable("gone")}}, false},
+		{"after it was", server{end: client.NewWorkflowUpdateServiceTimeoutOrCanceledError(errors.New("gone"))}, true},
+		{"with the workflow", server{end: serviceerror.NewNotFound("no such workflow")}, true},
+		{"by a workflow that ended with the letter", server{end: temporal.NewApplicationError("the workflow has ended", "AcceptedUpdateCompletedWorkflow")}, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := give(t.Context(), &row.server)
+			if cut, ok := errors.AsType[*dispatches.CutOffError](err); !ok || cut.Taken != row.taken || cut.Workflow != "dispatch-"+string(gid) {
+				t.Errorf("%v", err)
 			}
 		})
 	}
