@@ -158,8 +158,8 @@ func (s *Store) Remove(ctx context.Context, id dispatch.GardenID) error {
 // pass over it, because it is not named like a record.
 const lockName = ".ratchet.lock"
 
-// enter makes the store, keeps our other processes from changing it, and reads
-// what there is.
+// enter makes the store, keeps our other processes from changing it, clears what
+// killed ones left, and reads what there is.
 func (s *Store) enter(ctx context.Context) (unlock func(), records []Record, err error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return nil, nil, err
@@ -168,6 +168,7 @@ func (s *Store) enter(ctx context.Context) (unlock func(), records []Record, err
 	if err != nil {
 		return nil, nil, err
 	}
+	file.Sweep(s.Dir)
 	records, _, err = s.scan()
 	if err != nil {
 		unlock()

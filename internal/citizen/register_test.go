@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -236,7 +237,7 @@ func TestManyRegisterAtOnce(t *testing.T) {
 }
 
 func TestARegistrationThatIsKilled(t *testing.T) {
-	for _, point := range []string{"citizen.before-create", "citizen.after-create", "citizen.before-attach"} {
+	for _, point := range []string{"citizen.before-create", "citizen.before-name", "citizen.after-create", "citizen.before-attach"} {
 		t.Run(point, func(t *testing.T) {
 			s := newStore(t)
 			if point == "citizen.before-attach" && registrar(t, s.Dir, "") {
@@ -253,5 +254,23 @@ func TestARegistrationThatIsKilled(t *testing.T) {
 				t.Errorf("%+v, %v, %v", good, bad, err)
 			}
 		})
+	}
+}
+
+func TestWhatAKilledRegistrationLeftIsRemoved(t *testing.T) {
+	s := newStore(t)
+	if !registrar(t, s.Dir, "citizen.before-name=kill") {
+		t.Fatal("not killed")
+	}
+	left, err := filepath.Glob(filepath.Join(s.Dir, "*.tmp-*"))
+	if err != nil || len(left) != 1 {
+		t.Fatalf("%q, %v", left, err)
+	}
+	must(t, os.Chtimes(left[0], time.Time{}, time.Now().Add(-2*time.Hour)))
+	if registrar(t, s.Dir, "") {
+		t.Fatal("killed without cause")
+	}
+	if left, err := filepath.Glob(filepath.Join(s.Dir, "*.tmp-*")); err != nil || len(left) != 0 {
+		t.Errorf("%q, %v", left, err)
 	}
 }

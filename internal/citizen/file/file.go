@@ -11,10 +11,14 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
 )
 
 // MaxDocument bounds a document of the registry.
@@ -67,7 +71,7 @@ func Create(path string, b []byte) error { return place(path, b, os.Link) }
 // place writes a temporary file beside path, with a name that means nothing to
 // the registry, and gives it its name.
 func place(path string, b []byte, name func(temp, path string) error) error {
-	temp := fmt.Sprintf("%s.tmp-%d-%s", path, os.Getpid(), rand.Text()[:8])
+	temp := fmt.Sprintf("%s.tmp-%d-%s", path, os.Getpid(), rand.Text()[:tempLen])
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -77,7 +81,34 @@ func place(path string, b []byte, name func(temp, path string) error) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
+	failpoint.Hit("citizen.before-name")
 	return name(temp, path)
+}
+
+// tempLen is how much of the name of a temporary file is random.
+const tempLen = 8
+
+// tempName finds the names that place gives to temporary files, and no others.
+var tempName = regexp.MustCompile(fmt.Sprintf(`.\.tmp-[0-9]+-[A-Z2-7]{%d}$`, tempLen))
+
+// abandoned is after how long a temporary file is that of a writer that was
+// killed.
+const abandoned = time.Hour
+
+// Sweep removes what writers of ours that were killed have left in a directory,
+// as far as it can: it keeps nobody from what the directory is for. A writer that
+// is still at it gets an error, and has written nothing.
+func Sweep(dir string) {
+	names, _ := Names(dir)
+	for _, name := range names {
+		if !tempName.MatchString(name) {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > abandoned {
+			_ = os.Remove(path)
+		}
+	}
 }
 
 // Names are the names in a directory, sorted; none where there is no directory.

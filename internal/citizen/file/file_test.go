@@ -51,6 +51,44 @@ func TestRead(t *testing.T) {
 	}
 }
 
+func TestSweep(t *testing.T) {
+	const hour = time.Hour
+	rows := []struct {
+		name  string
+		age   time.Duration
+		swept bool
+	}{
+		{"x.json.tmp-123-ABCDEFGH", 2 * hour, true},
+		{"2026-06-12T12-00-00-000Z-ffffff.msg.tmp-1-A2345672", 2 * hour, true},
+		{"x.json.tmp-123-ABCDEFG7", hour / 2, false},
+		{"x.json.tmp-123-ABCDEFG6", -2 * hour, false},
+		{"x.json.tmp-123-abcdefgh", 2 * hour, false}, // another program's
+		{"x.json.tmp-123-ABCDEFGHI", 2 * hour, false},
+		{"x.json.tmp-ABCDEFGH", 2 * hour, false},
+		{".tmp-123-ABCDEFGH", 2 * hour, false},
+		{"x.json.tmp-123-ABCDEFGH.msg", 2 * hour, false},
+		{"x.json", 2 * hour, false},
+	}
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for _, row := range rows {
+		must(t, os.WriteFile(at(row.name), nil, 0o600))
+		must(t, os.Chtimes(at(row.name), time.Time{}, time.Now().Add(-row.age)))
+	}
+	must(t, os.Mkdir(at("dir.tmp-1-ABCDEFGH"), 0o700))
+	must(t, os.Chtimes(at("dir.tmp-1-ABCDEFGH"), time.Time{}, time.Now().Add(-2*hour)))
+	file.Sweep(dir)
+	file.Sweep(at("none"))
+	for _, row := range rows {
+		if _, err := os.Lstat(at(row.name)); errors.Is(err, fs.ErrNotExist) != row.swept {
+			t.Errorf("%s, %v old: %v", row.name, row.age, err)
+		}
+	}
+	if _, err := os.Lstat(at("dir.tmp-1-ABCDEFGH")); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestUnreadableIsNotAbsent(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root reads everything")

@@ -194,6 +194,7 @@ func (l Locks) enter(ctx context.Context, id dispatch.GardenID, claim string) (*
 	if err != nil {
 		return nil, nil, fmt.Errorf("lock %s: %w", id, err)
 	}
+	file.Sweep(l.Dir)
 	return &session{id: id, claim: claim, path: path, at: l.at}, leave, nil
 }
 

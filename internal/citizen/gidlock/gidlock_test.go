@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -583,5 +584,21 @@ func wantNoMarker(t *testing.T, l gidlock.Locks) {
 	t.Helper()
 	if _, err := os.Lstat(lockFile(l) + ".reclaim"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the marker stays: %v", err)
+	}
+}
+
+func TestWhatAKilledProcessLeftIsRemoved(t *testing.T) {
+	l := newLocks(t)
+	if end := holder(t, l.Dir, "c-1", "RATCHET_FAILPOINTS=citizen.before-name=kill"); end.Exited() {
+		t.Fatalf("not killed: %v", end)
+	}
+	left, err := filepath.Glob(filepath.Join(l.Dir, "*.lock.tmp-*"))
+	if err != nil || len(left) != 1 {
+		t.Fatalf("%q, %v", left, err)
+	}
+	must(t, os.Chtimes(left[0], time.Time{}, time.Now().Add(-2*time.Hour)))
+	acquire(t, l, "c-2")
+	if left, err := filepath.Glob(filepath.Join(l.Dir, "*.tmp-*")); err != nil || len(left) != 0 {
+		t.Errorf("%q, %v", left, err)
 	}
 }

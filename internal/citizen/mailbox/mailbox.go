@@ -81,6 +81,7 @@ func (m Mailboxes) Enqueue(ctx context.Context, l Letter) (Enqueued, error) {
 		return fail(err)
 	}
 	defer unlock()
+	file.Sweep(b.dir)
 	if _, err := b.state(); err != nil { // before there is a body that it would leave unannounced
 		return fail(err)
 	}

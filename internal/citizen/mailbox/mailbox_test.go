@@ -264,7 +264,7 @@ func TestLettersWithTheSameTag(t *testing.T) {
 }
 
 func TestAnEnqueueThatIsKilled(t *testing.T) {
-	for _, point := range []string{"mailbox.before-body", "mailbox.after-body", "mailbox.before-stamp", "mailbox.before-signal"} {
+	for _, point := range []string{"mailbox.before-body", "citizen.before-name", "mailbox.after-body", "mailbox.before-stamp", "mailbox.before-signal"} {
 		t.Run(point, func(t *testing.T) {
 			m := newMailboxes(t)
 			if _, killed := child(t, m, "hello", point+"=kill"); !killed {
@@ -286,6 +286,22 @@ func TestAnEnqueueThatIsKilled(t *testing.T) {
 				t.Errorf("%q", got)
 			}
 		})
+	}
+}
+
+func TestWhatAKilledEnqueueLeftIsRemoved(t *testing.T) {
+	m := newMailboxes(t)
+	if _, killed := child(t, m, "hello", "citizen.before-name=kill"); !killed {
+		t.Fatal("not killed")
+	}
+	left := names(t, m)
+	if len(left) != 1 || !strings.Contains(left[0], ".msg.tmp-") {
+		t.Fatalf("%q", left)
+	}
+	must(t, os.Chtimes(filepath.Join(m.Dirs.Mailbox(gid), left[0]), time.Time{}, time.Now().Add(-2*time.Hour)))
+	enqueue(t, m, "", "two")
+	if got := names(t, m); len(got) != 3 || slices.Contains(got, left[0]) {
+		t.Errorf("%q", got)
 	}
 }
 
