@@ -149,7 +149,7 @@ func TestOneOfManyServersGetsTheAddress(t *testing.T) {
 
 func TestCloseTakesThePathAway(t *testing.T) {
 	path := controlsocket.Path(folder(t), gid)
-	s, err := controlsocket.ServeWith(t.Context(), path, &session{}, controlsocket.Limits{Patience: time.Hour, Farewell: time.Hour})
+	s, err := controlsocket.ServeWith(t.Context(), path, &session{}, controlsocket.Limits{First: time.Hour, Patience: time.Hour, Farewell: time.Hour})
 	must(t, err)
 	conn := connect(t, path)
 	_, err = conn.Write([]byte("x\n"))
@@ -222,7 +222,7 @@ func TestCloseDoesNotWaitForWhoDoesNotRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := controlsocket.Path(folder(t), gid)
 			s, begun := &session{last: big}, make(chan struct{}, 5)
-			server, err := controlsocket.ServeWith(t.Context(), path, s, controlsocket.Limits{Patience: time.Hour, Farewell: time.Millisecond})
+			server, err := controlsocket.ServeWith(t.Context(), path, s, controlsocket.Limits{First: time.Hour, Patience: time.Hour, Farewell: time.Millisecond})
 			must(t, err)
 			conn := connect(t, path)
 			if held {

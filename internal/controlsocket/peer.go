@@ -45,12 +45,14 @@ func talk(ctx context.Context, p *peer) {
 	slots := make(chan struct{}, maxCommands)
 	lines := bufio.NewScanner(p.conn)
 	lines.Buffer(nil, maxLine)
-	for p.await() && lines.Scan() {
+	p.await(p.limits.First)
+	for lines.Scan() {
 		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
 			continue
 		}
 		line := bytes.Clone(lines.Bytes())
 		slots <- struct{}{}
+		p.await(p.limits.Patience)
 		busy.Go(func() {
 			defer func() { <-slots }()
 			p.handle(ctx, line)
@@ -61,8 +63,9 @@ func talk(ctx context.Context, p *peer) {
 	}
 }
 
-// await begins the time that the peer has for its next line.
-func (p *peer) await() bool { return p.conn.SetReadDeadline(time.Now().Add(p.limits.Patience)) == nil }
+// await begins the time that the peer has for its next command. Blank lines do
+// not renew it.
+func (p *peer) await(d time.Duration) { _ = p.conn.SetReadDeadline(time.Now().Add(d)) }
 
 // deafen ends the reading, not the answers.
 func (p *peer) deafen() { _ = p.conn.CloseRead() }

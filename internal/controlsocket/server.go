@@ -44,11 +44,12 @@ const (
 
 // limits are the bounds that tests have other values for.
 type limits struct {
-	Patience time.Duration // for a line to come, and for an answer to be read
+	First    time.Duration // for the first command of a connection to come
+	Patience time.Duration // for the next one to come, and for an answer to be read
 	Farewell time.Duration // for all answers to be read, once the server closes
 }
 
-var usual = limits{Patience: 30 * time.Second, Farewell: 2 * time.Second}
+var usual = limits{First: 5 * time.Second, Patience: 30 * time.Second, Farewell: 2 * time.Second}
 
 // Server serves a session at an address.
 type Server struct {

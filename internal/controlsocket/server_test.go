@@ -288,7 +288,7 @@ func TestServerTakesTheLongestMessage(t *testing.T) {
 func impatient(t *testing.T, s controlsocket.Session) string {
 	t.Helper()
 	path := controlsocket.Path(folder(t), gid)
-	server, err := controlsocket.ServeWith(t.Context(), path, s, controlsocket.Limits{Patience: 10 * time.Millisecond})
+	server, err := controlsocket.ServeWith(t.Context(), path, s, controlsocket.Limits{First: time.Hour, Patience: 10 * time.Millisecond})
 	must(t, err)
 	t.Cleanup(func() { must(t, server.Close()) })
 	return path
@@ -297,9 +297,9 @@ func impatient(t *testing.T, s controlsocket.Session) string {
 func TestServerHangsUpOnPeers(t *testing.T) {
 	big := &session{last: &controlsocket.LastMessage{Content: strings.Repeat("x", 900_000)}}
 	for name, talk := range map[string]func(net.Conn){
-		"that are silent":                  func(net.Conn) {},
 		"that are silent behind a request": func(c net.Conn) { _, _ = io.WriteString(c, `{"type":"abort"}`+"\n") },
-		"that never end a line":            func(c net.Conn) { _, _ = io.WriteString(c, `{"type":`) },
+		"that are blank behind a request":  func(c net.Conn) { _, _ = io.WriteString(c, `{"type":"abort"}`+"\n"); dribble(c) },
+		"that never end a line":            func(c net.Conn) { _, _ = io.WriteString(c, `{"type":"abort"}`+"\n{") },
 		"that do not read the answers":     func(c net.Conn) { _, _ = io.WriteString(c, strings.Repeat(`{"type":"get_message"}`+"\n", 40)) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -311,6 +311,41 @@ func TestServerHangsUpOnPeers(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestServerHangsUpOnPeersThatNeverBegin(t *testing.T) {
+	path := controlsocket.Path(folder(t), gid)
+	server, err := controlsocket.ServeWith(t.Context(), path, &session{}, controlsocket.Limits{First: 10 * time.Millisecond, Patience: time.Hour})
+	must(t, err)
+	t.Cleanup(func() { must(t, server.Close()) })
+	var begun *net.UnixConn
+	for answered := false; !answered; { // a slow machine may not make it at once
+		begun = connect(t, path)
+		answered = abort(begun) == nil
+	}
+	for name, talk := range map[string]func(net.Conn){
+		"silent":       func(net.Conn) {},
+		"blank":        dribble,
+		"without ends": func(c net.Conn) { _, _ = io.WriteString(c, "{") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn := connect(t, path)
+			talk(conn)
+			_, _ = io.Copy(io.Discard, conn) // until the server hangs up
+		})
+	}
+	if err := abort(begun); err != nil {
+		t.Errorf("who has begun is hung up on as well: %v", err)
+	}
+}
+
+// abort has a connection carry a command and its answer.
+func abort(conn net.Conn) error {
+	if _, err := io.WriteString(conn, `{"type":"abort"}`+"\n"); err != nil {
+		return err
+	}
+	_, err := bufio.NewReader(conn).ReadString('\n')
+	return err
 }
 
 func TestServerWaitsForACommandUnderWay(t *testing.T) {
@@ -331,16 +366,10 @@ func TestServerWaitsForACommandUnderWay(t *testing.T) {
 func TestServerBoundsItsPeers(t *testing.T) {
 	path, _ := serve(t, &session{})
 	var silent []*net.UnixConn
-	abort := func(conn net.Conn) {
-		_, err := io.WriteString(conn, `{"type":"abort"}`+"\n")
-		must(t, err)
-		_, err = bufio.NewReader(conn).ReadString('\n')
-		must(t, err)
-	}
 	for range controlsocket.MaxPeers {
 		conn := connect(t, path)
 		silent = append(silent, conn)
-		abort(conn)
+		must(t, abort(conn))
 	}
 	answered := make(chan error, 1)
 	go func() { answered <- controlsocket.Client{Path: path, Timeout: time.Minute}.Abort(context.Background()) }()
@@ -348,7 +377,7 @@ func TestServerBoundsItsPeers(t *testing.T) {
 		t.Errorf("a server with many peers is %+v", got)
 	}
 	for range controlsocket.MaxPeers { // time enough to answer one more
-		abort(silent[0])
+		must(t, abort(silent[0]))
 	}
 	select {
 	case err := <-answered:
