@@ -48,10 +48,9 @@ func (a *attended) close() (left int) {
 
 // follow gives the session what others sent meanwhile, a turn each, as long as
 // it lives and there is time.
-func (a *attended) follow(ctx context.Context, show func(Beat)) {
-	for {
-		text, ok := a.inlet.Next()
-		if !ok || a.Session.Send(ctx, text) != nil {
+func (a *attended) follow(ctx context.Context, text string, show func(Beat)) {
+	for ok := true; ok; text, ok = a.inlet.Next() {
+		if a.Session.Send(ctx, text) != nil {
 			return
 		}
 		a.turn(ctx, show)

@@ -255,8 +255,8 @@ func TestOwn(t *testing.T) {
 			if out.err != nil || (out.Error == "") != row.want.Succeeded() {
 				t.Errorf("error %q, %v", out.Error, out.err)
 			}
-			if told := receive(t, "the end of the turn", o.turns); told.Nonce != "c-1" || !reflect.DeepEqual(told.Outcome, out.Outcome) {
-				t.Errorf("told %+v", told)
+			if len(o.turns) != 0 {
+				t.Error("the dispatch was told that it goes on")
 			}
 			out.Error, row.want.Transport = "", dispatch.SpawnBg
 			if !reflect.DeepEqual(out.Outcome, row.want) {
@@ -415,6 +415,10 @@ func TestWhatPeersSendHasTurnsOfItsOwn(t *testing.T) {
 			if text := receive(t, "the second turn", g.told); text != "second" {
 				t.Errorf("it is told %q", text)
 			}
+			first := receive(t, "the end of the first turn", o.turns)
+			if first.Nonce != "c-1" || first.Outcome.Answer != "done" {
+				t.Errorf("told %+v", first)
+			}
 			if m, err := o.peer().LastMessage(t.Context()); err != nil || m == nil || m.Role != "assistant" || m.Content != "done" {
 				t.Errorf("it said %+v, %v", m, err)
 			}
@@ -422,8 +426,8 @@ func TestWhatPeersSendHasTurnsOfItsOwn(t *testing.T) {
 			receive(t, "the third turn", g.told)
 			g.ends("something else")
 			out := receive(t, "the outcome", over)
-			if out.err != nil || out.Answer != "done" || (out.Kind == dispatch.Completed) != (ending.Status == agent.Completed) {
-				t.Errorf("%+v", out)
+			if out.err != nil || out.Answer != "done" || (out.Kind == dispatch.Completed) != (ending.Status == agent.Completed) || !reflect.DeepEqual(out.Outcome, first.Outcome) {
+				t.Errorf("%+v, told %+v", out, first)
 			}
 			o.verifyLeft(g, false)
 		})

@@ -131,6 +131,38 @@ func TestPeersReachAnErrand(t *testing.T) {
 	h.verifyHost(t)
 }
 
+// TestAnErrandKeepsItsOutcome has peers keep the session busy after the turn of
+// the dispatch that resumed it: that one is told at once, and for good.
+func TestAnErrandKeepsItsOutcome(t *testing.T) {
+	h := newHost(t)
+	r := h.on("dispatch")
+	w := r.spawn()
+	to := h.settle(dormant)
+	first := letter(to, dispatch.OwnedOutcome, "until=done")
+	over := r.give(first)
+	await(t, "the errand", time.Minute, func() bool { return h.lines(promptLine, string(to)) == 1 })
+	if got := r.dispatch(letter(to, dispatch.FireAndForget, "until=never")); got.word() != string(dispatch.Sent) {
+		t.Errorf("%s", got)
+	}
+	h.end("done")
+	got := <-over
+	if h.verify(t, got); got.word() != string(dispatch.Completed) || got.Outcome.Answer != first.ID {
+		t.Errorf("%s", got)
+	}
+	if got := r.dispatch(letter(to, dispatch.OwnedOutcome)); got.word() != string(dispatch.OwnedLiveNoAutosend) {
+		t.Errorf("while it goes on: %s", got)
+	}
+	w.kill()
+	r.spawn()
+	if again := <-r.give(first); again.word() != string(dispatch.Completed) || h.arrived(first) != 1 {
+		t.Errorf("asked again, after the worker's death: %s", again)
+	}
+	if got := r.dispatch(letter(to, dispatch.OwnedOutcome)); got.word() != string(dispatch.Completed) {
+		t.Errorf("afterwards: %s", got)
+	}
+	h.verifyHost(t)
+}
+
 // TestAForeignLock has another program's lock on the target.
 func TestAForeignLock(t *testing.T) {
 	h := newHost(t)

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
@@ -111,7 +110,6 @@ var aims = []aim{
 	{point: "desk.unlocked", kind: dormant, want: dispatch.Unknown},
 	{point: "desk.before-errand", kind: dormant, want: dispatch.Unknown},
 	{point: "desk.errand-sent", kind: dormant, want: dispatch.Unknown, arrived: maybe},
-	{point: "desk.turn-told", kind: dormant, want: dispatch.Completed, arrived: 1},
 
 	// The control: who sends until it hears that the letter was taken.
 	{point: "desk.before-deliver", kind: live, want: dispatch.Sent, arrived: 1, worker: resending},
@@ -179,9 +177,6 @@ func (a aim) hit(t *testing.T, r *resident) {
 	}
 	if got := r.dispatch(letter(to, intentOf(a.kind))); got.word() != string(good(a.kind)) {
 		t.Errorf("%s: afterwards: %s", a.point, got)
-	}
-	if a.kind == dormant { // its turn is told before it is over
-		await(t, "the end of the session", time.Minute, func() bool { return controlsocket.Inspect(r.dirs.Socket(to)).State == controlsocket.Absent })
 	}
 }
 
