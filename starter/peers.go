@@ -79,5 +79,8 @@ func (c *cli) printMail(d mailbox.Drained) error {
 	for _, m := range d.Messages {
 		c.printf("%s\n%s\n\n", c.style().Dim(m.File), patch.DisplayDiff([]byte(m.Body)))
 	}
+	if d.Left > 0 {
+		c.printf("%d more are unread: read again\n", d.Left)
+	}
 	return nil
 }

@@ -104,5 +104,8 @@ func letters(d mailbox.Drained) string {
 	for _, bad := range d.Unreadable {
 		fmt.Fprintf(&b, "unreadable: %s\n", story.OneLine(bad, maxError))
 	}
+	if d.Left > 0 {
+		fmt.Fprintf(&b, "%d more are unread: read again\n", d.Left)
+	}
 	return b.String()
 }
