@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
@@ -112,6 +114,10 @@ func (c Client) call(ctx context.Context, r request) (json.RawMessage, error) {
 	}
 	answer, err := await(conn, r)
 	switch {
+	case errors.Is(err, unix.ECONNRESET):
+		// The kernel says so of a peer that closed and left bytes of ours unread:
+		// the end of the line, if no more.
+		return nil, &NotSentError{Code: code(err), Err: fmt.Errorf("the peer hung up on it unread: %w", err)}
 	case err != nil:
 		return nil, &UnansweredError{cmp.Or(ctx.Err(), err)}
 	case !*answer.Success:

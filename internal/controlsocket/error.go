@@ -1,7 +1,7 @@
 package controlsocket
 
-// NotSentError says that the peer has nothing of the request: it was not
-// reached, or it was gone before the first byte.
+// NotSentError says that the peer has no request: it was not reached, or it hung
+// up before it had read the whole line.
 type NotSentError struct {
 	Code     string   // the errno; timeout, canceled; empty when there is none
 	Conflict Conflict // what is in the socket's place
@@ -16,8 +16,8 @@ func (e *NotSentError) Unwrap() error { return e.Err }
 // looked for once more.
 func (e *NotSentError) Gone() bool { return e.Code == "ECONNREFUSED" || e.Code == "ENOENT" }
 
-// UnansweredError says that the request was written, wholly or in part, and that
-// no answer came. The peer may have acted on it: to send it again may deliver
+// UnansweredError says that the request was written, wholly or in part, that no
+// answer came, and that it may have been read. The peer may have acted on it: to send it again may deliver
 // it twice.
 type UnansweredError struct{ Err error }
 

@@ -35,7 +35,7 @@ var (
 
 // Bounds of what peers may take up.
 const (
-	maxPeers    = 64                    // connections at a time; more wait in the kernel's queue
+	maxPeers    = 64                    // connections at a time; more are hung up on
 	maxCommands = 16                    // of a connection at a time
 	maxLine     = 1 << 20               // bytes of a command
 	acceptPause = 50 * time.Millisecond // after an accept that failed
@@ -107,18 +107,18 @@ func (s *Server) serve(ctx context.Context) {
 	defer peers.Wait()
 	slots := make(chan struct{}, maxPeers)
 	for {
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-			return
-		}
 		conn, err := s.listener.AcceptUnix()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil: // out of files, or the peer is gone already
-			<-slots
 			pause(ctx)
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+		default: // at once and unread, so that the peer can tell that nothing was done
+			conn.Close()
 			continue
 		}
 		peers.Go(func() {

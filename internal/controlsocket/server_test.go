@@ -364,30 +364,26 @@ func TestServerWaitsForACommandUnderWay(t *testing.T) {
 }
 
 func TestServerBoundsItsPeers(t *testing.T) {
-	path, _ := serve(t, &session{})
-	var silent []*net.UnixConn
+	s := &session{}
+	path, _ := serve(t, s)
+	var peers []*net.UnixConn
 	for range controlsocket.MaxPeers {
-		conn := connect(t, path)
-		silent = append(silent, conn)
-		must(t, abort(conn))
+		peers = append(peers, connect(t, path))
+		must(t, abort(peers[len(peers)-1]))
 	}
-	answered := make(chan error, 1)
-	go func() { answered <- controlsocket.Client{Path: path, Timeout: time.Minute}.Abort(context.Background()) }()
+	c := controlsocket.Client{Path: path, Timeout: time.Minute}
+	_, err := c.Send(t.Context(), controlsocket.Message{Text: "one too many"})
+	if notSent, is := errors.AsType[*controlsocket.NotSentError](err); !is || notSent.Gone() || len(s.messages()) > 0 {
+		t.Errorf("%v, and it has %v", err, s.messages())
+	}
 	if got := controlsocket.Look(t.Context(), path); got.Liveness != dispatch.Alive {
 		t.Errorf("a server with many peers is %+v", got)
 	}
-	for range controlsocket.MaxPeers { // time enough to answer one more
-		must(t, abort(silent[0]))
+	must(t, abort(peers[0]))
+	peers[0].Close()
+	for err != nil { // until the server has seen it
+		_, err = c.Send(t.Context(), controlsocket.Message{Text: "the next"})
 	}
-	select {
-	case err := <-answered:
-		t.Fatalf("one peer too many was answered: %v", err)
-	default:
-	}
-	for _, conn := range silent[:2] { // the look took a place in the queue
-		conn.Close()
-	}
-	must(t, <-answered)
 }
 
 func TestClientAndServer(t *testing.T) {
