@@ -1,10 +1,12 @@
 package citizen
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
@@ -14,7 +16,12 @@ import (
 // backend pi: it is the one whose sessions are reached by a control socket.
 type Host struct {
 	Dirs Dirs
+	// Timeout is how long a close may wait for the registry, behind the end of
+	// the session's socket; zero means 5 s. What it leaves is for Forget.
+	Timeout time.Duration
 }
+
+const leaveTimeout = 5 * time.Second
 
 // Open registers the session and serves its socket until close. Where nobody
 // keeps a registry there is nobody to tell: the id is empty then.
@@ -33,12 +40,19 @@ func (h Host) Open(ctx context.Context, id dispatch.GardenID, dir, model string,
 	}
 	return record.GardenID, func() {
 		_ = server.Close() // peers look elsewhere from then on
-		_ = h.Forget(context.WithoutCancel(ctx), record.GardenID)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(h.Timeout, leaveTimeout))
+		defer cancel()
+		_ = h.Forget(ctx, record.GardenID)
 	}, nil
 }
 
-// Forget takes a session of ours out of the registry: also one whose process
-// died before it could.
+// Forget takes a session of ours out of the registry, and its socket if that is
+// dead: also one whose process died before it could. A second call does nothing.
 func (h Host) Forget(ctx context.Context, id dispatch.GardenID) error {
-	return (&Store{Dir: h.Dirs.Sessions}).Remove(ctx, id)
+	if err := id.Validate(); err != nil {
+		return err
+	}
+	// The socket goes first: without a record nobody would come back for it.
+	err := controlsocket.RemoveDead(ctx, h.Dirs.Socket(id))
+	return errors.Join(err, (&Store{Dir: h.Dirs.Sessions}).Remove(ctx, id))
 }

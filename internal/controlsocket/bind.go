@@ -17,7 +17,12 @@ import (
 )
 
 // ErrInUse says that somebody listens at the address already.
-var ErrInUse = errors.New("a session is served there already")
+var ErrInUse error = obstacle("a session is served there already")
+
+// obstacle is why what lies at an address stays there.
+type obstacle string
+
+func (o obstacle) Error() string { return string(o) }
 
 // maxPath is the longest path that fits a socket address, 107 bytes on Linux.
 const maxPath = len(unix.RawSockaddrUnix{}.Path) - 1
@@ -116,7 +121,27 @@ func lock(ctx context.Context, f *os.File) error {
 	}
 }
 
-// vacate removes a dead socket of ours from the path.
+// RemoveDead removes the owner's socket of a session that is surely gone. All
+// else at the path stays: what listens, what cannot be told, what is no socket.
+// A second call does nothing.
+func RemoveDead(ctx context.Context, path string) error {
+	dir, err := claim(ctx, filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("control socket %s: %w", path, err)
+	}
+	defer dir.Close()
+	err = vacate(ctx, path)
+	if _, stays := errors.AsType[obstacle](err); stays {
+		return nil
+	}
+	return err
+}
+
+// vacate removes a dead socket of ours from the path. An obstacle says that
+// something else is there. The caller has claimed the directory.
 func vacate(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -127,13 +152,13 @@ func vacate(ctx context.Context, path string) error {
 	}
 	switch s := Look(ctx, path); {
 	case s.Conflict != "":
-		return fmt.Errorf("a %s is in the way", s.Conflict)
+		return obstacle(fmt.Sprintf("a %s is in the way", s.Conflict))
 	case s.Liveness == dispatch.Alive:
 		return ErrInUse
 	case s.Liveness != dispatch.Dead:
-		return fmt.Errorf("it cannot be told whether a session is served there: %s", s.Code)
+		return obstacle("it cannot be told whether a session is served there: " + s.Code)
 	case !ours(info):
-		return errors.New("a socket of another user is in the way")
+		return obstacle("a socket of another user is in the way")
 	}
 	return os.Remove(path)
 }

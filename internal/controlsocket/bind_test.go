@@ -99,6 +99,66 @@ func datagram(t *testing.T, path string) {
 	t.Cleanup(func() { l.Close() })
 }
 
+func TestRemoveDead(t *testing.T) {
+	for name, tt := range map[string]struct {
+		put   func(t *testing.T, path string)
+		stays bool
+	}{
+		"nothing":                     {func(*testing.T, string) {}, false},
+		"no directory":                {func(t *testing.T, path string) { must(t, os.Remove(filepath.Dir(path))) }, false},
+		"a dead socket":               {func(t *testing.T, path string) { stale(t, path) }, false},
+		"a dead socket of a stranger": {func(t *testing.T, path string) { stale(t, path); disown(t, path) }, true},
+		"a session that runs":         {func(t *testing.T, path string) { listen(t, path) }, true},
+		"a socket of another kind":    {func(t *testing.T, path string) { datagram(t, path) }, true},
+		"a file":                      {func(t *testing.T, path string) { write(t, path) }, true},
+		"a directory":                 {func(t *testing.T, path string) { must(t, os.Mkdir(path, 0o755)) }, true},
+		"a dangling symlink":          {func(t *testing.T, path string) { symlink(t, "nowhere", path) }, true},
+		"a symlink to a dead socket":  {func(t *testing.T, path string) { stale(t, beside(path, "x")); symlink(t, "x", path) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := controlsocket.Path(filepath.Join(folder(t), "control"), gid)
+			must(t, os.Mkdir(filepath.Dir(path), 0o700))
+			neighbour := path + "x"
+			if tt.put(t, path); exists(filepath.Dir(path)) {
+				stale(t, neighbour)
+				defer func() {
+					if !exists(neighbour) {
+						t.Error("the one beside it was removed")
+					}
+				}()
+			}
+			for range 2 {
+				must(t, controlsocket.RemoveDead(t.Context(), path))
+			}
+			if exists(path) != tt.stays {
+				t.Errorf("it is there: %v", exists(path))
+			}
+		})
+	}
+}
+
+// disown gives a file to another user.
+func disown(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Lchown(path, 65534, -1); err != nil {
+		t.Skip("only root gives files away:", err)
+	}
+}
+
+func TestRemoveDeadWaitsForWhoBinds(t *testing.T) {
+	path := controlsocket.Path(folder(t), gid)
+	stale(t, path)
+	dir, err := os.Open(filepath.Dir(path))
+	must(t, err)
+	defer dir.Close()
+	must(t, unix.Flock(int(dir.Fd()), unix.LOCK_EX))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := controlsocket.RemoveDead(ctx, path); !errors.Is(err, context.Canceled) || !exists(path) {
+		t.Error(err)
+	}
+}
+
 func TestListenSaysThatTheAddressIsInUse(t *testing.T) {
 	path, _ := serve(t, &session{})
 	if _, err := controlsocket.Listen(t.Context(), path, &session{}); !errors.Is(err, controlsocket.ErrInUse) {
