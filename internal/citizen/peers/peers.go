@@ -73,7 +73,7 @@ const (
 var kinds = []Kind{RecordReadError, SocketConflict, SymlinkRejected, MalformedSocket, SocketDirReadError}
 
 // Diagnostic is something that was wrong. Of the four names it has the one that
-// its kind is about.
+// its kind is about, and of a conflict the backend, where the record says it.
 type Diagnostic struct {
 	Kind     Kind              `json:"kind"`
 	Filename string            `json:"filename,omitempty"`

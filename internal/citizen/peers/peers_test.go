@@ -56,6 +56,12 @@ func (r registry) record(n int, b dispatch.Backend) {
 	r.file(filepath.Join(r.Sessions, string(id(n))+".meta.json"), string(text))
 }
 
+// broken makes a record that cannot be read.
+func (r registry) broken(n int) {
+	r.t.Helper()
+	r.file(filepath.Join(r.Sessions, string(id(n))+".meta.json"), "{")
+}
+
 func (r registry) file(path, text string) {
 	r.t.Helper()
 	must(r.t, os.MkdirAll(filepath.Dir(path), 0o700))
@@ -153,12 +159,39 @@ func TestScan(t *testing.T) {
 		}, []string{"000001 socket-only alive", "malformed-socket-name .sock", "malformed-socket-name x.sock", "session 000001"}},
 		{"broken records hide nobody", func(r registry) {
 			r.record(1, dispatch.Pi)
-			r.file(filepath.Join(r.Sessions, string(id(2))+".meta.json"), "{")
+			r.broken(2)
 			must(r.t, os.Symlink("nowhere", filepath.Join(r.Sessions, string(id(3))+".meta.json")))
 			r.listen(1, true)
 		}, []string{
 			"000001 pi alive", "meta-record-read-error 20260612T093000-000002.meta.json",
 			"meta-record-read-error 20260612T093000-000003.meta.json", "session 000001",
+		}},
+		{"a broken record with a socket", func(r registry) { r.broken(1); r.listen(1, true); r.listen(2, true) }, []string{
+			"000002 socket-only alive", "meta-record-read-error 20260612T093000-000001.meta.json",
+			"garden-id-socket-conflict 000001", "session 000002",
+		}},
+		{"a broken record with a stale socket", func(r registry) { r.broken(1); r.listen(1, false) }, []string{
+			"meta-record-read-error 20260612T093000-000001.meta.json", "garden-id-socket-conflict 000001",
+		}},
+		{"a broken record with a symlink", func(r registry) {
+			r.broken(1)
+			r.listen(2, true)
+			must(r.t, os.Symlink(r.Socket(id(2)), r.Socket(id(1))))
+		}, []string{
+			"000002 socket-only alive", "meta-record-read-error 20260612T093000-000001.meta.json",
+			"garden-id-socket-conflict 000001", "socket-symlink-rejected 000001", "session 000002",
+		}},
+		{"records of one native session with sockets", func(r registry) {
+			r.record(1, dispatch.Pi)
+			r.record(2, dispatch.Pi)
+			path := filepath.Join(r.Sessions, string(id(2))+".meta.json")
+			text, err := os.ReadFile(path)
+			must(r.t, err)
+			r.file(path, strings.Replace(string(text), `"nativeSessionId": "`+string(id(2)), `"nativeSessionId": "`+string(id(1)), 1))
+			r.listen(1, true)
+		}, []string{
+			"meta-record-read-error 20260612T093000-000001.meta.json", "meta-record-read-error 20260612T093000-000002.meta.json",
+			"garden-id-socket-conflict 000001",
 		}},
 	}
 	for _, row := range rows {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -31,10 +32,9 @@ func Scan(ctx context.Context, d citizen.Dirs, look Look) (Listing, error) {
 		return Listing{}, err
 	}
 	s := scan{dirs: d, look: look, found: make(map[dispatch.GardenID]entry), diagnostics: []Diagnostic{}}
-	for _, b := range bad {
-		s.note(Diagnostic{Kind: RecordReadError, Filename: b.Name, Message: head(b.Err.Error())})
-	}
 	s.readDir()
+	s.refuseSymlinks()
+	s.quarantineBad(&store, bad)
 	records = s.quarantine(records)
 	probes := s.probe(ctx, records)
 	if err := ctx.Err(); err != nil {
@@ -108,14 +108,36 @@ func (s *scan) readDir() {
 	}
 }
 
-// quarantine takes out the citizens of other backends that share their id with a
-// socket, and that socket: nobody can tell which of the two is meant.
-func (s *scan) quarantine(records []citizen.Record) []citizen.Record {
+func (s *scan) refuseSymlinks() {
 	for id, e := range s.found {
 		if e == symlink {
 			s.refuse(id)
 		}
 	}
+}
+
+// quarantineBad takes out the sockets under the ids of bad records: nobody can
+// tell whose they are, and a dispatch to such an id is refused.
+func (s *scan) quarantineBad(store *citizen.Store, bad []*citizen.BadRecord) {
+	names := make(map[string]bool)
+	for _, b := range bad {
+		names[b.Name] = true
+		s.note(Diagnostic{Kind: RecordReadError, Filename: b.Name, Message: head(b.Err.Error())})
+	}
+	for id := range s.found {
+		if names[filepath.Base(store.Path(id))] {
+			delete(s.found, id)
+			s.note(Diagnostic{
+				Kind: SocketConflict, GardenID: id,
+				Message: "the record cannot be used, and there is a socket under its garden id: neither is listed",
+			})
+		}
+	}
+}
+
+// quarantine takes out the citizens of other backends that share their id with a
+// socket, and that socket: nobody can tell which of the two is meant.
+func (s *scan) quarantine(records []citizen.Record) []citizen.Record {
 	return slices.DeleteFunc(records, func(r citizen.Record) bool {
 		if r.Backend.Probed() || s.found[r.GardenID] == none {
 			return false
