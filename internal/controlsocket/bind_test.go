@@ -52,6 +52,24 @@ func TestListenTakesThePlaceOfTheDead(t *testing.T) {
 	}
 }
 
+func TestListenLeavesItsNeighbours(t *testing.T) {
+	path := controlsocket.Path(folder(t), gid)
+	stale(t, path)
+	neighbours := []string{"dead.sock", "alive.sock", "unclear.sock", "link.sock"}
+	stale(t, beside(path, "dead.sock"))
+	listen(t, beside(path, "alive.sock"))
+	datagram(t, beside(path, "unclear.sock"))
+	symlink(t, "dead.sock", beside(path, "link.sock"))
+	s, err := controlsocket.Listen(t.Context(), path, &session{})
+	must(t, err)
+	must(t, s.Close())
+	for _, name := range neighbours {
+		if !exists(beside(path, name)) {
+			t.Errorf("%s was removed", name)
+		}
+	}
+}
+
 func TestListenLeavesWhatIsInTheWay(t *testing.T) {
 	for name, tt := range map[string]struct {
 		put  func(t *testing.T, path string) string

@@ -66,6 +66,11 @@ type Server struct {
 // Listen serves the session at an absolute path until Close. Ctx bounds the
 // start alone. The directory gets the mode 0700 and the socket 0600. The error
 // is ErrInUse when a session is served there already.
+//
+// Other programs clear the whole directory of dead sockets and symlinks when they
+// start. Listen removes a dead socket at its own path and nothing else: a socket
+// that such a program has bound and does not listen on yet looks dead, and a
+// symlink is evidence that dispatches and listings speak of.
 func Listen(ctx context.Context, path string, session Session) (*Server, error) {
 	return serveWith(ctx, path, session, usual)
 }
