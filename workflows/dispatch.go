@@ -62,16 +62,6 @@ type Dispatched struct {
 	Result dispatch.Result `json:"result"`
 }
 
-// recent are the dispatches to keep beside a new one: a few for people to see,
-// and those whose letters may be given again.
-func (d *desk) recent(now time.Time) []Dispatched {
-	from := max(0, len(d.done)-keptDispatches+1)
-	for from > 0 && len(d.done)-from < knownLetters-1 && now.Sub(d.done[from-1].At) < deskIdle {
-		from--
-	}
-	return d.done[from:]
-}
-
 const (
 	keptDispatches = 20
 	knownLetters   = 100
@@ -88,7 +78,10 @@ const (
 // section 6): validate, resolve, domain guard, lock, look, table, preflight
 // behind a resume alone, execute, release once.
 func Dispatch(ctx workflow.Context, in DispatchInput) (DispatchResult, error) {
-	d := &desk{target: in.Target, done: append([]Dispatched{}, in.Done...), idle: cmp.Or(in.Idle, deskIdle), section: workflow.NewMutex(ctx), log: log.With(workflow.GetLogger(ctx), "target", string(in.Target))}
+	d := &desk{
+		target: in.Target, idle: cmp.Or(in.Idle, deskIdle), section: workflow.NewMutex(ctx),
+		done: append([]Dispatched{}, in.Done...), log: log.With(workflow.GetLogger(ctx), "target", string(in.Target)),
+	}
 	if err := in.Target.Validate(); err != nil {
 		return DispatchResult{}, temporal.NewNonRetryableApplicationError(err.Error(), InvalidInputError, err)
 	}
@@ -129,6 +122,16 @@ type desk struct {
 }
 
 func (d *desk) result() DispatchResult { return DispatchResult{d.target, d.done, d.open} }
+
+// recent are the dispatches to keep beside a new one: a few for people to see,
+// and those whose letters may be given again.
+func (d *desk) recent(now time.Time) []Dispatched {
+	from := max(0, len(d.done)-keptDispatches+1)
+	for from > 0 && len(d.done)-from < knownLetters-1 && now.Sub(d.done[from-1].At) < deskIdle {
+		from--
+	}
+	return d.done[from:]
+}
 
 // attend returns when no letter came for a while, or between two of them when
 // the history is long.

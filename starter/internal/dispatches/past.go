@@ -2,7 +2,6 @@ package dispatches
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -34,7 +33,7 @@ const queryLimit = 10 * time.Second
 // all where it is empty. What goes on needs a worker to tell: beside an error are
 // the others.
 func (c Client) Past(ctx context.Context, target dispatch.GardenID, most int) (found []Past, untold error) {
-	query := fmt.Sprintf("WorkflowType = '%s'", workflowType)
+	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", workflowType) // the next one knows
 	if target != "" {
 		query += fmt.Sprintf(" AND WorkflowId = '%s'", workflows.DispatchWorkflowID(target))
 	}
@@ -46,9 +45,12 @@ func (c Client) Past(ctx context.Context, target dispatch.GardenID, most int) (f
 			return nil, fmt.Errorf("list the dispatches: %w", err)
 		}
 		for _, info := range page.GetExecutions() {
+			if untold != nil && info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+				continue // nobody answers
+			}
 			res, err := c.read(ctx, info)
-			if err != nil {
-				untold = errors.Join(untold, fmt.Errorf("ask the workflow %s: %w", info.GetExecution().GetWorkflowId(), err))
+			if err != nil && untold == nil {
+				untold = fmt.Errorf("what goes on is not known: the workflow %s does not say: %w", info.GetExecution().GetWorkflowId(), err)
 			}
 			if found = append(found, past(res)...); len(found) >= most {
 				return found[:most], untold
