@@ -187,16 +187,24 @@ func (s *session) decide(d agent.Decision) (told <-chan struct{}, err error) {
 	return nil, nil
 }
 
-// withdraw cancels all requests that wait; the caller holds the lock.
-func (s *session) withdraw(why string) {
-	for _, a := range s.asks {
+// withdraw takes back all requests that wait, which the caller answers; it holds
+// the lock.
+func (s *session) withdraw(why string) []*ask {
+	all := s.asks
+	for _, a := range all {
 		if s.turn != nil {
 			s.denied(a, why)
 		}
-		a.settle(cancelled())
 		s.events.Put(agent.Withdrawn{CallID: a.id})
 	}
 	s.asks = nil
+	return all
+}
+
+func cancelAll(all []*ask) {
+	for _, a := range all {
+		a.settle(cancelled())
+	}
 }
 
 // takeBack withdraws one request, if it still waits.

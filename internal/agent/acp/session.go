@@ -145,7 +145,7 @@ func (s *session) interrupt() {
 		return
 	}
 	t.interrupted = true
-	s.withdraw("the turn was interrupted")
+	waiting := s.withdraw("the turn was interrupted")
 	t.limit = time.AfterFunc(s.patience, func() {
 		s.finish(t, answer{}, nil)
 		s.wire.fail(errors.New("the agent went on with a turn that was interrupted"))
@@ -155,6 +155,8 @@ func (s *session) interrupt() {
 	go func() {
 		defer close(told)
 		s.cancel(t)
+		// Some take an answer that comes first for a denial, and go on with it.
+		cancelAll(waiting)
 	}()
 }
 
@@ -228,7 +230,7 @@ func (s *session) watch() {
 func (s *session) close(exit agent.Exit, itself bool, cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.withdraw("the session ended")
+	cancelAll(s.withdraw("the session ended"))
 	if t := s.turn; t != nil {
 		t.stop()
 		s.turn = nil

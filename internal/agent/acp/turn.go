@@ -130,7 +130,7 @@ func (s *session) finish(t *turn, a answer, err error) {
 	if s.turn != t {
 		return
 	}
-	s.withdraw("the turn ended")
+	cancelAll(s.withdraw("the turn ended"))
 	s.settleDenied()
 	t.stop()
 	s.turn = nil
