@@ -158,7 +158,20 @@ func (d *Desk) Look(ctx context.Context, id dispatch.GardenID) (Looked, error) {
 	if seen.Conflict != "" {
 		return Looked{Conflict: true, Diagnostic: fmt.Sprintf("%s at %s", seen.Conflict, d.dirs.Socket(id))}, nil
 	}
-	return Looked{Liveness: dispatch.LivenessOf(dispatch.Pi, seen.Liveness), Diagnostic: seen.Code}, nil
+	return Looked{Liveness: dispatch.LivenessOf(dispatch.Pi, seen.Liveness), Diagnostic: inWords(seen.Code)}, nil
+}
+
+// inWords is what the code of a look means.
+func inWords(code string) string {
+	switch code {
+	case "":
+		return ""
+	case "ENOENT":
+		return "it has no control socket"
+	case "ECONNREFUSED":
+		return "nobody listens at its control socket"
+	}
+	return "its control socket: " + code
 }
 
 // Ask has the session's own client say whether it runs. A second call asks

@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -48,12 +49,16 @@ func (l Local) Open() (*Activities, error) {
 	return New(c)
 }
 
+// ErrNoRegistry says that there are no sessions of a host to dispatch to, as in a
+// worker without a HOME.
+var ErrNoRegistry = errors.New("there is no registry of sessions")
+
 // OpenDesk wires the desk of every binary that has a worker. Its registry is
 // found from HOME and the variables that other programs use.
 func (l Local) OpenDesk() (*Desk, error) {
 	dirs, err := citizen.FindDirs(l.lookup)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrNoRegistry, err)
 	}
 	argv, err := catalog.PiArgv(l.Environ)
 	if err != nil {
@@ -77,8 +82,8 @@ func (l Local) OpenDesk() (*Desk, error) {
 }
 
 // ResumeVariable lists the backends besides pi whose dormant sessions dispatches
-// resume, with commas between them: claude-code, codex. It is empty by default:
-// by the contract those sessions get mail alone.
+// resume, with commas between them: claude-code (or claude), codex. It is empty
+// by default: by the contract those sessions get mail alone.
 const ResumeVariable = "RATCHET_RESUME"
 
 // resumed are the backends of ResumeVariable. What their agents would ask a
@@ -101,6 +106,9 @@ func (l Local) resumed() (map[dispatch.Backend]Resumer, error) {
 		name = strings.TrimSpace(name)
 		if name == "" || name == string(dispatch.Pi) {
 			continue
+		}
+		if name == "claude" {
+			name = string(dispatch.ClaudeCode)
 		}
 		r, ok := all[dispatch.Backend(name)]
 		if !ok {

@@ -15,7 +15,7 @@ func TestWhichBackendsAreResumed(t *testing.T) {
 	const other dispatch.GardenID = "20260612T093000-0a1b2d"
 	for list, want := range map[string]string{
 		"": "", "pi": "", "claude-code": "claude-code", "codex": "codex", " codex, claude-code,": "claude-code codex",
-		"antigravity": "error", "claude": "error", "codex claude-code": "error",
+		"claude": "claude-code", "antigravity": "error", "codex claude-code": "error",
 	} {
 		t.Run(list, func(t *testing.T) {
 			o := newOffice(t)

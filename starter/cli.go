@@ -205,7 +205,8 @@ func exactly(n int, want string) cobra.PositionalArgs { return between(n, n, wan
 func between(least, most int, want string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
-			return fmt.Errorf("%s wants %s", cmd.Name(), want)
+			_, name, _ := strings.Cut(cmd.CommandPath(), " ")
+			return fmt.Errorf("%s wants %s", name, want)
 		}
 		return nil
 	}

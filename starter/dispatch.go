@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -43,9 +44,9 @@ that no session has. An interrupt ends the waiting, never the dispatch.`,
 		Args: exactly(1, "one garden id, as `starter peers` lists them"),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.intent, "intent", "", "the outcome that you expect: `fire-and-forget` or owned-outcome")
+	flags.StringVar(&f.intent, "intent", "", "the `outcome` that you expect: fire-and-forget or owned-outcome")
 	flags.StringVar(&f.message, "message", "", "`text` of the message; - is standard input")
-	flags.StringVar(&f.mode, "mode", "", "how a busy session takes it: `follow_up` after its turn (the default), steer into it")
+	flags.StringVar(&f.mode, "mode", "", "`how` a busy session takes it: follow_up after its turn (the default), or steer into it")
 	flags.BoolVar(&f.wantsReply, "wants-reply", false, "tell the session that a reply is welcome; nothing waits for one")
 	cmd.RunE = c.do(func(ctx context.Context, args []string) error {
 		letter, err := c.letter(args[0], f)
@@ -116,6 +117,13 @@ func (c *cli) caller() citizen.Caller {
 	return citizen.Caller{Lookup: c.lookup, CWD: dir, Parent: os.Getppid(), Now: c.now()}
 }
 
+// dispatched is what a dispatch prints as JSON.
+type dispatched struct {
+	ID string `json:"id"` // as `starter dispatches` lists it
+	dispatch.Result
+	Hint string `json:"hint,omitempty"`
+}
+
 func (c *cli) dispatch(ctx context.Context, l activities.Letter) error {
 	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
 	if err != nil {
@@ -127,7 +135,7 @@ func (c *cli) dispatch(ctx context.Context, l activities.Letter) error {
 		return c.cutOff(l.Request.Target, err)
 	}
 	if c.json {
-		err = c.printJSON(res)
+		err = c.printJSON(dispatched{l.ID, res, res.Hint()})
 	} else {
 		c.printDispatch(res)
 	}
@@ -150,12 +158,19 @@ func (c *cli) cutOff(to dispatch.GardenID, err error) error {
 	return err
 }
 
+// silence is how long a letter may wait for a worker before the sender is told.
+const silence = 5 * time.Second
+
 // post refuses where nobody serves dispatches: it would wait for ever.
 func (c *cli) post(ctx context.Context, t client.Client, l activities.Letter) (dispatch.Result, error) {
 	if served, err := c.clientOf(t).Served(ctx); err == nil && !served {
 		return dispatch.Result{}, runs.ErrNoWorker
 	}
-	return dispatches.Client{Temporal: t, Queue: c.queue}.Dispatch(ctx, l)
+	waits := time.AfterFunc(silence, func() {
+		fmt.Fprintln(c.err, "no worker has taken the dispatch yet; waiting (interrupt to stop)")
+	})
+	defer waits.Stop()
+	return dispatches.Client{Temporal: t, Queue: c.queue, Taken: func() { waits.Stop() }}.Dispatch(ctx, l)
 }
 
 func (c *cli) printDispatch(res dispatch.Result) {
@@ -171,7 +186,11 @@ func (c *cli) printDispatch(res dispatch.Result) {
 		if !res.Succeeded() {
 			sign = s.Bad("✗")
 		}
-		c.printf("%s %s by %s\n", sign, res.Outcome.Kind, res.Outcome.Transport)
+		c.printf("%s %s by %s", sign, res.Outcome.Kind, res.Outcome.Transport)
+		if as := res.Outcome.DeliveredAs; as != "" {
+			c.printf(" (%s)", as)
+		}
+		c.printf("\n")
 		if res.Outcome.Error != "" {
 			c.printf("  %s\n", story.OneLine(res.Outcome.Error, 400))
 		}

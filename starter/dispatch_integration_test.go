@@ -53,13 +53,13 @@ func testDispatchCommands(h agentHost) {
 		code int
 		says string
 	}{
-		{"to a live session", "", send(awake, dispatch.FireAndForget, "--message", "@one --two"), 0, "✓ sent by control-socket\n"},
+		{"to a live session", "", send(awake, dispatch.FireAndForget, "--message", "@one --two"), 0, "✓ sent by control-socket (direct)\n"},
 		{"from standard input", "two\nlines\n", send(awake, dispatch.FireAndForget, "--message", "-"), 0, "✓ sent"},
-		{"for a program", "", send(awake, dispatch.FireAndForget, "--message", "three", "--json"), 0, `"observedLiveness":"alive"`},
+		{"for a program", "", send(awake, dispatch.FireAndForget, "--message", "three", "--json"), 0, `"observedLiveness":"alive"},"outcome"`},
 		{"to who reads mail", "", send(mailed, dispatch.FireAndForget, "--message", "by mail"), 0, "✓ enqueued by meta-mailbox\n"},
 		{"to own who lives", "", send(awake, dispatch.OwnedOutcome, "--message", "x"), 1, "✗ rejected: owned-live-no-autosend (the target is alive)\n  the target runs"},
 		{"to nobody", "", send("20260612T093000-ffffff", dispatch.FireAndForget, "--message", "x"), 1, "✗ rejected: bad-target\n"},
-		{"to who does not run", "", send(sleeper, dispatch.FireAndForget, "--message", "x", "--json"), 1, `"reason":"dormant-fire-forget-unsupported"`},
+		{"to who does not run", "", send(sleeper, dispatch.FireAndForget, "--message", "x", "--json"), 1, `"diagnostic":"it has no control socket","hint":"the target does not run`},
 	} {
 		if r := h.runs(row.in, row.args...); r.code != row.code || !strings.Contains(r.out, row.says) || r.err != "" {
 			h.Errorf("%s: exit %d, %s, and said %s", row.name, r.code, r.out, r.err)

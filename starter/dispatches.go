@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -37,10 +38,10 @@ those whose sender did not wait for it.`,
 			}
 			defer t.Close()
 			found, untold := dispatches.Client{Temporal: t, Queue: c.queue}.Past(ctx, target, limit)
-			if err := c.printPast(found); err != nil {
-				return err
+			if len(found) > 0 || untold == nil {
+				err = c.printPast(found)
 			}
-			return untold
+			return cmp.Or(err, untold)
 		}),
 	}
 	cmd.Flags().IntVar(&limit, "max", 20, "at most so `many`")
@@ -56,17 +57,20 @@ func (c *cli) printPast(found []dispatches.Past) error {
 		return nil
 	}
 	s := c.style()
-	rows := [][]string{{s.Dim("AGE"), s.Dim("TARGET"), s.Dim("INTENT"), s.Dim("OUTCOME"), ""}}
+	rows := [][]string{{s.Dim("AGE"), s.Dim("TARGET"), s.Dim("INTENT"), s.Dim("ID"), s.Dim("OUTCOME"), ""}}
 	for _, p := range found {
-		rows = append(rows, []string{terminal.Age(c.now().Sub(p.At)), string(p.Target), string(p.Intent), outcomeIn(s, p.Result), gist(p.Result)})
+		rows = append(rows, []string{terminal.Age(c.now().Sub(p.At)), string(p.Target), string(p.Intent), p.ID[:min(8, len(p.ID))], outcomeIn(s, p), gist(p)})
 	}
 	c.printf("%s", terminal.Table(rows))
 	return nil
 }
 
 // outcomeIn is what came of a dispatch, in its colour.
-func outcomeIn(s terminal.Style, res *dispatch.Result) string {
+func outcomeIn(s terminal.Style, p dispatches.Past) string {
+	res := p.Result
 	switch {
+	case p.Lost != "":
+		return s.Bad(string(dispatch.Unknown))
 	case res == nil:
 		return s.Wait("under way")
 	case res.Succeeded():
@@ -78,9 +82,10 @@ func outcomeIn(s terminal.Style, res *dispatch.Result) string {
 }
 
 // gist is one line of what a result says.
-func gist(res *dispatch.Result) string {
+func gist(p dispatches.Past) string {
+	res := p.Result
 	if res == nil {
-		return ""
+		return p.Lost
 	}
 	text := res.Diagnostic
 	if res.Outcome != nil {

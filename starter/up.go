@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -81,7 +82,7 @@ func (c *cli) up(ctx context.Context, f upFlags) error {
 	}
 	select {
 	case <-ctx.Done():
-		fmt.Fprintln(c.err, "stopping; what is under way goes on at the next start")
+		fmt.Fprintln(c.err, "stopping; runs go on at the next start, turns that dispatches own are cut off")
 		return nil
 	case <-h.engine.Done():
 		return h.engine.Err()
@@ -114,8 +115,10 @@ func (c *cli) startHost(ctx context.Context, o hostOptions) (_ *host, err error)
 		return nil, err
 	}
 	desk, err := o.local.OpenDesk()
-	if err != nil {
+	if errors.Is(err, activities.ErrNoRegistry) {
 		fmt.Fprintf(c.err, "starter: no dispatches are served: %v\n", err)
+	} else if err != nil {
+		return nil, err
 	}
 	h := &host{}
 	defer func() {

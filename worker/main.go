@@ -53,8 +53,10 @@ func serve(ctx context.Context, s settings) error {
 		return err
 	}
 	desk, err := local.OpenDesk()
-	if err != nil {
+	if errors.Is(err, activities.ErrNoRegistry) {
 		fmt.Fprintln(os.Stderr, "worker: no dispatches are served:", err)
+	} else if err != nil {
+		return err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	where := temporalclient.Options{RunsDir: s.runsDir, Logger: log}

@@ -123,6 +123,11 @@ type desk struct {
 
 func (d *desk) result() DispatchResult { return DispatchResult{d.target, d.done, d.open} }
 
+// show has the Web UI tell what is under way and what was last.
+func (d *desk) show(ctx workflow.Context) {
+	workflow.SetCurrentDetails(ctx, dispatchDetails(d.target, d.open, d.done[max(0, len(d.done)-keptDispatches):]))
+}
+
 // recent are the dispatches to keep beside a new one: a few for people to see,
 // and those whose letters may be given again.
 func (d *desk) recent(now time.Time) []Dispatched {
@@ -180,13 +185,16 @@ func (d *desk) dispatch(ctx workflow.Context, l activities.Letter) (dispatch.Res
 		return d.done[i].Result, nil // in the execution before
 	}
 	d.open = append(d.open, OpenDispatch{l.ID, l.Request.Intent, workflow.Now(ctx).UTC()})
-	defer func() { d.open = slices.DeleteFunc(d.open, func(o OpenDispatch) bool { return o.ID == l.ID }) }()
+	d.show(ctx)
+	defer func() {
+		d.open = slices.DeleteFunc(d.open, func(o OpenDispatch) bool { return o.ID == l.ID })
+		d.show(ctx)
+	}()
 	res, err := d.serve(ctx, l)
 	if err != nil {
 		return res, err
 	}
 	d.done = append(slices.Clone(d.recent(workflow.Now(ctx))), Dispatched{l.ID, l.Request.Intent, workflow.Now(ctx).UTC(), res})
-	workflow.SetCurrentDetails(ctx, dispatchDetails(d.target, d.done[max(0, len(d.done)-keptDispatches):]))
 	return res, nil
 }
 

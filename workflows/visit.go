@@ -3,6 +3,7 @@ package workflows
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
@@ -302,7 +303,11 @@ func unbegun(err error) bool {
 
 // unknown is what became of a message that may have been delivered.
 func unknown(by dispatch.Transport, err error) dispatch.Outcome {
-	return dispatch.Outcome{Kind: dispatch.Unknown, Transport: by, Error: problemOf(err).Message}
+	out := dispatch.Outcome{Kind: dispatch.Unknown, Transport: by, Error: problemOf(err).Message}
+	if _, silent := errors.AsType[*temporal.TimeoutError](err); silent {
+		out.Error = "the worker that did it ended, or lost the server, before it could tell"
+	}
+	return out
 }
 
 // failed is a message that was not sent, for no reason of the target's.
@@ -319,9 +324,12 @@ func gone(why dispatch.Reason) dispatch.Outcome {
 }
 
 // dispatchDetails is what the Web UI shows of a target.
-func dispatchDetails(target dispatch.GardenID, done []Dispatched) string {
+func dispatchDetails(target dispatch.GardenID, open []OpenDispatch, done []Dispatched) string {
 	var m markdown
 	m.printf("## Dispatches to %s\n\n", code(string(target)))
+	for _, o := range slices.Backward(open) {
+		m.printf("- %s, %s: **under way**\n", clock(o.Since), string(o.Intent))
+	}
 	for i := len(done) - 1; i >= 0; i-- {
 		d := done[i]
 		how := string(d.Result.Receipt.Reason())
@@ -329,6 +337,9 @@ func dispatchDetails(target dispatch.GardenID, done []Dispatched) string {
 			how = string(d.Result.Outcome.Kind)
 		}
 		m.printf("- %s, %s: **%s**", clock(d.At), string(d.Intent), text(how))
+		if d.Result.Diagnostic != "" {
+			m.printf(" (%s)", text(d.Result.Diagnostic))
+		}
 		if hint := d.Result.Hint(); hint != "" {
 			m.printf(", %s", text(hint))
 		}

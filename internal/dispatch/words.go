@@ -133,7 +133,7 @@ func decode[T ~string](to *T, b []byte, what string, set []T) error {
 
 func known[T ~string](word T, what string, set []T) error {
 	if !slices.Contains(set, word) {
-		return fmt.Errorf("unknown %s %q", what, string(word))
+		return fmt.Errorf("unknown %s %q: want one of %v", what, string(word), set)
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 type Client struct {
 	Temporal client.Client
 	Queue    string // the task queue of the host whose registry has the target
+	Taken    func() // called when a workflow has taken the letter; nil: nobody is told
 }
 
 // again is how soon a letter is given to the next workflow of a target whose
@@ -33,6 +34,9 @@ const again = 200 * time.Millisecond
 // that is given twice is one dispatch.
 func (c Client) Dispatch(ctx context.Context, l activities.Letter) (res dispatch.Result, err error) {
 	taken, err := c.give(ctx, l)
+	if err == nil && c.Taken != nil {
+		c.Taken()
+	}
 	if err == nil {
 		err = taken.Get(ctx, &res)
 	}
@@ -44,7 +48,7 @@ func (c Client) Dispatch(ctx context.Context, l activities.Letter) (res dispatch
 	case ctx.Err() != nil:
 		err = ctx.Err() // the client has words of its own for it
 	}
-	return res, &CutOffError{Workflow: workflows.DispatchWorkflowID(l.Request.Target), Taken: taken != nil, Cause: err}
+	return res, &CutOffError{Workflow: workflows.DispatchWorkflowID(l.Request.Target), Taken: taken != nil, Over: ended(err), Cause: err}
 }
 
 // CutOffError is a dispatch of which nothing more can be learned here. The
@@ -52,10 +56,14 @@ func (c Client) Dispatch(ctx context.Context, l activities.Letter) (res dispatch
 type CutOffError struct {
 	Workflow string // that has the dispatch
 	Taken    bool   // false: it is not known whether the workflow took it
+	Over     bool   // the workflow ended with it, and tells nothing any more
 	Cause    error
 }
 
 func (e *CutOffError) Error() string {
+	if e.Over {
+		return fmt.Sprintf("the workflow %s ended before the dispatch did: the message may have been delivered", e.Workflow)
+	}
 	if e.Taken {
 		return fmt.Sprintf("%v: the dispatch goes on, in the workflow %s", e.Cause, e.Workflow)
 	}
@@ -68,8 +76,8 @@ func (e *CutOffError) Unwrap() error { return e.Cause }
 // asked: the message was not delivered then, or the answer says so. A workflow
 // that ended with the letter has answered nothing.
 func told(err error) bool {
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
-		return app.Type() != "AcceptedUpdateCompletedWorkflow"
+	if _, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		return !ended(err)
 	}
 	_, step := errors.AsType[*temporal.ActivityError](err)
 	_, canceled := errors.AsType[*temporal.CanceledError](err)
@@ -77,6 +85,12 @@ func told(err error) bool {
 	_, denied := errors.AsType[*serviceerror.PermissionDenied](err)
 	_, nowhere := errors.AsType[*serviceerror.NamespaceNotFound](err)
 	return step || canceled || invalid || denied || nowhere
+}
+
+// ended says whether a workflow ended with the letter that it had taken.
+func ended(err error) bool {
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	return ok && app.Type() == "AcceptedUpdateCompletedWorkflow"
 }
 
 // give returns when the target's workflow has taken the letter for good.
@@ -95,7 +109,7 @@ func (c Client) give(ctx context.Context, l activities.Letter) (client.WorkflowU
 		if err == nil {
 			return taken, nil
 		}
-		if !ending(err) {
+		if !before(err) {
 			return nil, err
 		}
 		select {
@@ -106,9 +120,9 @@ func (c Client) give(ctx context.Context, l activities.Letter) (client.WorkflowU
 	}
 }
 
-// ending says whether the workflow ended before it took the letter, or lost its
+// before says whether the workflow ended before it took the letter, or lost its
 // workers before.
-func ending(err error) bool {
+func before(err error) bool {
 	_, gone := errors.AsType[*serviceerror.NotFound](err)
 	_, busy := errors.AsType[*serviceerror.WorkflowNotReady](err)
 	return gone || busy

@@ -109,7 +109,7 @@ func TestTheServerIsLost(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := give(t.Context(), &row.server)
-			if cut, ok := errors.AsType[*dispatches.CutOffError](err); !ok || cut.Taken != row.taken || cut.Workflow != "dispatch-"+string(gid) {
+			if cut, ok := errors.AsType[*dispatches.CutOffError](err); !ok || cut.Taken != row.taken || cut.Over != strings.HasPrefix(row.name, "by a workflow that ended") || cut.Workflow != "dispatch-"+string(gid) {
 				t.Errorf("%v", err)
 			}
 		})

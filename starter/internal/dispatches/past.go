@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
@@ -20,8 +21,11 @@ type Past struct {
 	ID     string            `json:"id"`
 	Intent dispatch.Intent   `json:"intent"`
 	At     time.Time         `json:"at"` // its end, or its begin while it goes on
-	// Result is nil while it goes on.
+	// Result is nil while it goes on, and when it is lost.
 	Result *dispatch.Result `json:"result,omitempty"`
+	// Lost says how the workflow ended that had it: the message may have been
+	// delivered.
+	Lost string `json:"lost,omitempty"`
 }
 
 // workflowType is the name that workers register workflows.Dispatch under.
@@ -44,22 +48,29 @@ func (c Client) Past(ctx context.Context, target dispatch.GardenID, most int) (f
 		if err != nil {
 			return nil, fmt.Errorf("list the dispatches: %w", err)
 		}
-		for _, info := range page.GetExecutions() {
+		for _, info := range page.GetExecutions() { // the open ones, then the last closed
+			if len(found) >= most && older(info, found[most-1].At) {
+				return found[:most], untold
+			}
 			if untold != nil && info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
 				continue // nobody answers
 			}
 			res, err := c.read(ctx, info)
 			if err != nil && untold == nil {
-				untold = fmt.Errorf("what goes on is not known: the workflow %s does not say: %w", info.GetExecution().GetWorkflowId(), err)
+				untold = fmt.Errorf("no worker says what goes on in the workflow %s: %v", info.GetExecution().GetWorkflowId(), err) // the server can be reached
 			}
-			if found = append(found, past(res)...); len(found) >= most {
-				return found[:most], untold
-			}
+			found = append(found, past(res, info.GetStatus())...)
+			slices.SortStableFunc(found, func(a, b Past) int { return b.At.Compare(a.At) })
 		}
 		if request.NextPageToken = page.GetNextPageToken(); len(request.NextPageToken) == 0 {
-			return found, untold
+			return found[:min(most, len(found))], untold
 		}
 	}
+}
+
+// older says whether an execution was over by then.
+func older(info *workflow.WorkflowExecutionInfo, then time.Time) bool {
+	return info.GetCloseTime() != nil && info.GetCloseTime().AsTime().Before(then)
 }
 
 // read is what an execution has: as its result, or, where it has none, as it says
@@ -78,12 +89,16 @@ func (c Client) read(ctx context.Context, info *workflow.WorkflowExecutionInfo) 
 	return res, err
 }
 
-// past is the newest first: what goes on, then what has ended.
-func past(res workflows.DispatchResult) (all []Past) {
-	for _, o := range slices.Backward(res.Open) {
-		all = append(all, Past{Target: res.Target, ID: o.ID, Intent: o.Intent, At: o.Since})
+// past is what an execution of that status has, in any order.
+func past(res workflows.DispatchResult, status enums.WorkflowExecutionStatus) (all []Past) {
+	lost := ""
+	if status != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		lost = "its workflow ended: " + strings.ToLower(status.String())
 	}
-	for _, d := range slices.Backward(res.Dispatches) {
+	for _, o := range res.Open {
+		all = append(all, Past{Target: res.Target, ID: o.ID, Intent: o.Intent, At: o.Since, Lost: lost})
+	}
+	for _, d := range res.Dispatches {
 		all = append(all, Past{Target: res.Target, ID: d.ID, Intent: d.Intent, At: d.At, Result: &d.Result})
 	}
 	return all

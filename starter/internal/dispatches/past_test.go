@@ -30,9 +30,10 @@ type shelf struct {
 }
 
 type execution struct {
-	open bool
-	has  workflows.DispatchResult
-	err  error // of its query
+	open   bool
+	status enums.WorkflowExecutionStatus // if it is neither open nor completed
+	has    workflows.DispatchResult
+	err    error // of its query
 }
 
 func (s *shelf) ListWorkflow(_ context.Context, r *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
@@ -43,6 +44,9 @@ func (s *shelf) ListWorkflow(_ context.Context, r *workflowservice.ListWorkflowE
 		status := enums.WORKFLOW_EXECUTION_STATUS_COMPLETED
 		if s.executions[i].open {
 			status = enums.WORKFLOW_EXECUTION_STATUS_RUNNING
+		}
+		if s.executions[i].status != 0 {
+			status = s.executions[i].status
 		}
 		res.Executions = append(res.Executions, &workflow.WorkflowExecutionInfo{
 			Execution: &common.WorkflowExecution{WorkflowId: "w", RunId: fmt.Sprint(i)}, Status: status,
@@ -102,9 +106,19 @@ func served(open bool, ids ...string) execution {
 	return e
 }
 
+// at moves what an execution has had to later.
+func at(seconds int, e execution) execution {
+	for i := range e.has.Dispatches {
+		e.has.Dispatches[i].At = e.has.Dispatches[i].At.Add(time.Duration(seconds) * time.Second)
+	}
+	return e
+}
+
 func TestPast(t *testing.T) {
-	goesOn := served(true, "e")
+	goesOn := at(7, served(true, "e"))
 	goesOn.has.Open = []workflows.OpenDispatch{{ID: "f", Intent: dispatch.OwnedOutcome, Since: time.Unix(9, 0).UTC()}}
+	terminated := goesOn
+	terminated.status = enums.WORKFLOW_EXECUTION_STATUS_TERMINATED
 	mute := execution{open: true, err: errors.New("no worker answers")}
 	for _, row := range []struct {
 		name       string
@@ -116,9 +130,11 @@ func TestPast(t *testing.T) {
 		asked      int
 	}{
 		{"none", nil, "", 20, "", false, 0},
-		{"the newest first, over pages", []execution{goesOn, served(false, "c", "d"), served(false, "a", "b")}, "", 20, "f* e d c b a", false, 1},
-		{"at most so many", []execution{goesOn, served(false, "c", "d"), served(false, "a", "b")}, gid, 3, "f* e d", false, 1},
-		{"without a worker", []execution{mute, served(false, "c", "d"), mute, served(false, "a")}, "", 20, "d c a", true, 1},
+		{"the newest first, over pages", []execution{goesOn, at(3, served(false, "c", "d")), served(false, "a", "b")}, "", 20, "f* e d c b a", false, 1},
+		{"at most so many", []execution{goesOn, at(3, served(false, "c", "d")), served(false, "a", "b")}, gid, 3, "f* e d", false, 1},
+		{"those of an open one may be older", []execution{at(100, served(true, "a")), at(200, served(false, "b")), at(300, served(true, "c"))}, "", 2, "c b", false, 2},
+		{"a workflow that was terminated", []execution{terminated, served(false, "a")}, "", 20, "f! e a", false, 1},
+		{"without a worker", []execution{mute, at(100, served(false, "c", "d")), mute, served(false, "a")}, "", 20, "d c a", true, 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := &shelf{executions: row.executions}
@@ -128,7 +144,10 @@ func TestPast(t *testing.T) {
 				if p.Target != gid || p.At.IsZero() || p.Intent == "" {
 					t.Errorf("%+v", p)
 				}
-				if p.Result == nil {
+				switch {
+				case p.Lost != "":
+					p.ID += "!"
+				case p.Result == nil:
 					p.ID += "*"
 				}
 				ids = append(ids, p.ID)
