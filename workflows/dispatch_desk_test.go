@@ -129,8 +129,17 @@ func TestNobodyIsResumedTwiceAtATime(t *testing.T) {
 	if got := d.results["l-2"].Outcome.Kind; got != dispatch.Completed {
 		t.Errorf("the second: %s", got)
 	}
-	if got, want := d.w.noted(), "Resolve Lock Look Trust Own Resolve Lock Look Look Trust Own"; got != want {
-		t.Errorf("calls %s\nwant  %s", got, want)
+	d.verifyResumedTwice()
+}
+
+// verifyResumedTwice fails unless two dispatches resumed the session. The second
+// looks again after it has waited for the end of the first, which it need not when
+// it hears of that end together with what it saw.
+func (d *desk) verifyResumedTwice() {
+	d.t.Helper()
+	const before, after = "Resolve Lock Look Trust Own Resolve Lock Look ", "Trust Own"
+	if got := d.w.noted(); got != before+after && got != before+"Look "+after {
+		d.t.Errorf("calls %s", got)
 	}
 }
 
@@ -301,9 +310,7 @@ func TestAnErrandThatGoesOn(t *testing.T) {
 					t.Errorf("%s: %+v", id, res)
 				}
 			}
-			if got, want := d.w.noted(), "Resolve Lock Look Trust Own Resolve Lock Look Look Trust Own"; got != want {
-				t.Errorf("calls %s\nwant  %s", got, want)
-			}
+			d.verifyResumedTwice()
 		})
 	}
 }
