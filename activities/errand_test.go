@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 )
 
 // house is an adapter whose sessions, in memory, do what the test says.
@@ -175,17 +176,6 @@ func receive[T any](t testing.TB, what string, from <-chan T) (v T) {
 		t.Fatalf("%s: not within a minute", what)
 	}
 	return v
-}
-
-// until waits for a condition, which is asked again and again.
-func until(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !holds(); {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within a minute", what)
-		}
-		time.Sleep(time.Millisecond) // the pace of polling
-	}
 }
 
 // served is what Look says of the socket of gid.
@@ -481,7 +471,7 @@ func TestTheSocketGoesAfterTheAgent(t *testing.T) {
 		t.Errorf("sent: %v, the socket is %s", err, o.served())
 	}
 	close(ended)
-	until(t, "the end of the socket", func() bool { return controlsocket.Inspect(o.socket()).State == controlsocket.Absent })
+	eventually.Holds(t, "the end of the socket", func() bool { return controlsocket.Inspect(o.socket()).State == controlsocket.Absent })
 }
 
 // An agent that does not start and does not end keeps its lock.
@@ -503,7 +493,7 @@ func TestAnAgentThatIsNotSeenToEnd(t *testing.T) {
 				t.Errorf("holds: %v, %v, the socket is %s", holds, err, o.served())
 			}
 			close(ended)
-			until(t, "the end of the lock", func() bool { return !o.locked() })
+			eventually.Holds(t, "the end of the lock", func() bool { return !o.locked() })
 			if late == nil {
 				receive(t, "the end of the session", receive(t, "the session", o.house.guests).stopped)
 			}

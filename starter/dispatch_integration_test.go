@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 )
 
@@ -100,7 +101,7 @@ func testInterrupted(h agentHost) {
 	cmd.Stderr = &said
 	must(h.T, cmd.Start())
 	lock := filepath.Join(h.dirs.Locks, string(awake)+".lock")
-	until(h.T, "the dispatch is under way", func() bool { _, err := os.Stat(lock); return err == nil })
+	eventually.Holds(h.T, "the dispatch is under way", func() bool { _, err := os.Stat(lock); return err == nil })
 	must(h.T, cmd.Process.Signal(syscall.SIGINT))
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != 130 {
@@ -117,7 +118,7 @@ func testInterrupted(h agentHost) {
 	if m := <-q.got; m.Text != "late" {
 		h.Errorf("it got %q", m.Text)
 	}
-	until(h.T, "it is sent", func() bool {
+	eventually.Holds(h.T, "it is sent", func() bool {
 		return strings.Contains(h.runs("", "dispatches", string(awake), "--max", "1").out, "sent")
 	})
 }

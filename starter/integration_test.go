@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 )
@@ -34,7 +35,7 @@ func up(t *testing.T, runsDir string) (stop func()) {
 		}
 	})
 	t.Cleanup(stop)
-	until(t, "the engine is ready", func() bool {
+	eventually.Holds(t, "the engine is ready", func() bool {
 		select {
 		case code := <-ended:
 			ended <- code
@@ -48,17 +49,6 @@ func up(t *testing.T, runsDir string) (stop func()) {
 		t.Fatalf("ready line %q: %v", out.String(), err)
 	}
 	return stop
-}
-
-// until polls until the condition holds; the test's deadline bounds it.
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for !holds() {
-		if t.Context().Err() != nil {
-			t.Fatalf("ended before %s", what)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
 }
 
 // bench is a runs directory with an engine, and commands on it.
@@ -105,7 +95,7 @@ func (b bench) status(id string) (st struct {
 
 func (b bench) await(id string, want run.Status) {
 	b.Helper()
-	until(b.T, "the run is "+string(want), func() bool { return b.status(id).Status == want })
+	eventually.Holds(b.T, "the run is "+string(want), func() bool { return b.status(id).Status == want })
 }
 
 func TestCommandsOnARealEngine(t *testing.T) {
@@ -150,7 +140,7 @@ func testApprovals(b bench) {
 	b.expect(1, "note", id, " ")
 	first := b.status(id).Pending.Approval.ApprovalID
 	b.expect(0, "approve", id, "--approval", first, "--reason", "fine")
-	until(b.T, "the second approval is pending", func() bool {
+	eventually.Holds(b.T, "the second approval is pending", func() bool {
 		a := b.status(id).Pending.Approval
 		return a != nil && a.ApprovalID != first
 	})
@@ -313,7 +303,7 @@ func testNames(b bench) {
 		b.start("--id", id)
 		b.await(id, run.AwaitingApproval)
 	}
-	until(b.T, "the list has them", func() bool {
+	eventually.Holds(b.T, "the list has them", func() bool {
 		return strings.Count(b.expect(0, "list", "--json", "--status", string(run.AwaitingApproval)).out, `"name-`) == 3
 	})
 	var list []runs.Listed
@@ -350,7 +340,7 @@ func testResume(b bench, stop func()) {
 		b.Errorf("code %d:\n%s%s", got.code, got.out, got.err)
 	}
 	b.expect(0, "approve", id)
-	until(b.T, "the next approval is pending", func() bool { return b.status(id).Pending.Approval != nil && b.status(id).Iteration == 2 })
+	eventually.Holds(b.T, "the next approval is pending", func() bool { return b.status(id).Pending.Approval != nil && b.status(id).Iteration == 2 })
 	b.expect(0, "approve", id)
 	b.await(id, run.Completed)
 	seen := map[string]bool{}

@@ -18,6 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
@@ -123,17 +124,17 @@ func testCutOff(h agentHost) {
 		ended <- err
 	}()
 	lock := filepath.Join(h.dirs.Locks, string(awake)+".lock")
-	until(h.T, "the dispatch is under way", func() bool { _, err := os.Stat(lock); return err == nil })
+	eventually.Holds(h.T, "the dispatch is under way", func() bool { _, err := os.Stat(lock); return err == nil })
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		h.Error(err)
 	}
-	until(h.T, "it is said", func() bool { return strings.Contains(s.said.String(), "the dispatch goes on") })
+	eventually.Holds(h.T, "it is said", func() bool { return strings.Contains(s.said.String(), "the dispatch goes on") })
 	if m := <-q.got; m.Text != "late" {
 		h.Errorf("%+v", m)
 	}
-	until(h.T, "the dispatch is over", func() bool { _, err := os.Stat(lock); return err != nil })
-	until(h.T, "what came of it is shown", func() bool {
+	eventually.Holds(h.T, "the dispatch is over", func() bool { _, err := os.Stat(lock); return err != nil })
+	eventually.Holds(h.T, "what came of it is shown", func() bool {
 		var past struct{ Dispatches []dispatches.Past }
 		s.get("ratchet_dispatches", map[string]any{"gardenId": awake, "max": 1}, &past)
 		return len(past.Dispatches) == 1 && past.Dispatches[0].Result != nil && past.Dispatches[0].Result.Succeeded()
@@ -149,12 +150,12 @@ func testRunTools(h agentHost) {
 		Pending run.Pending
 	}
 	at := func() (st standing) { looks.get("ratchet_run", map[string]any{"run": id[:12]}, &st); return st }
-	until(h.T, "the run waits", func() bool { return at().Status == run.AwaitingApproval })
+	eventually.Holds(h.T, "the run waits", func() bool { return at().Status == run.AwaitingApproval })
 	if _, err := looks.CallTool(h.Context(), &mcp.CallToolParams{Name: "ratchet_approve"}); err == nil {
 		h.Error("it can be approved by who may only look")
 	}
 	for want := 1; want <= 2; want++ {
-		until(h.T, "an approval is pending", func() bool { return at().Pending.Approval != nil })
+		eventually.Holds(h.T, "an approval is pending", func() bool { return at().Pending.Approval != nil })
 		approval := at().Pending.Approval.ApprovalID
 		decision := map[string]any{"run": id, "approvalId": approval}
 		if line := decides.refused("ratchet_approve", map[string]any{"run": id, "approvalId": "apr-1-000000000000"}); !strings.Contains(line, "nothing is pending under that id") {
@@ -170,11 +171,11 @@ func testRunTools(h agentHost) {
 		}
 		decides.refused("ratchet_approve", decision)
 	}
-	until(h.T, "the run is over", func() bool { return at().Status == run.Completed })
+	eventually.Holds(h.T, "the run is over", func() bool { return at().Status == run.Completed })
 	var list struct {
 		Runs []struct{ RunID, Status string }
 	}
-	until(h.T, "the list shows it", func() bool {
+	eventually.Holds(h.T, "the list shows it", func() bool {
 		looks.get("ratchet_runs", map[string]any{"status": "completed"}, &list)
 		return len(list.Runs) == 1 && list.Runs[0].RunID == id
 	})

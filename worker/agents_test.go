@@ -17,6 +17,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/claude"
 	"github.com/ratchet-dev/ratchet/internal/agent/codex"
 	"github.com/ratchet-dev/ratchet/internal/agent/pi"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -261,7 +262,7 @@ func (s *agentSite) hire() *workerProcess {
 func (s *agentSite) pending(id run.ID, last string) run.PendingApproval {
 	s.t.Helper()
 	var p run.Pending
-	await(s.t, "an approval", 2*time.Minute, func() bool {
+	eventually.Within(s.t, "an approval", 2*time.Minute, func() bool {
 		p, _ = query[run.Pending](s.site, id, workflows.PendingQuery)
 		if p.Question != nil {
 			s.t.Fatalf("the run asks: %s", p.Question.Question.Question)
@@ -296,10 +297,10 @@ func TestRealAgentFixesARepository(t *testing.T) {
 			began := time.Now()
 			lap := func(what string) { t.Logf("%5.1fs %s", time.Since(began).Seconds(), what) }
 			s.start(in)
-			await(t, "the agent's work", 2*time.Minute, func() bool { return s.heard(len(s.agent.edit("", "", ""))) })
+			eventually.Within(t, "the agent's work", 2*time.Minute, func() bool { return s.heard(len(s.agent.edit("", "", ""))) })
 			lap("the agent works")
 			w.kill()
-			await(t, "the agent's end", 20*time.Second, func() bool { return len(s.processes("")) == 0 })
+			eventually.Within(t, "the agent's end", 20*time.Second, func() bool { return len(s.processes("")) == 0 })
 			lap("no process is left")
 
 			w = s.hire()
@@ -323,7 +324,7 @@ func TestRealAgentFixesARepository(t *testing.T) {
 			if b, err := os.ReadFile(ledger); string(b) != "x" {
 				t.Errorf("the tool ran %d times: %v", len(b), err)
 			}
-			await(t, "an end of all processes", 20*time.Second, func() bool { return len(s.processes("")) == 0 })
+			eventually.Within(t, "an end of all processes", 20*time.Second, func() bool { return len(s.processes("")) == 0 })
 		})
 	}
 }
@@ -377,7 +378,7 @@ func TestAgentsDieWithTheirWorker(t *testing.T) {
 			for i := range kills {
 				w := s.hire()
 				began := time.Now()
-				await(t, "the agent's work", 2*time.Minute, func() bool { return s.asked() > i })
+				eventually.Within(t, "the agent's work", 2*time.Minute, func() bool { return s.asked() > i })
 				if i > 0 {
 					recovery = append(recovery, time.Since(began))
 				}
@@ -385,12 +386,12 @@ func TestAgentsDieWithTheirWorker(t *testing.T) {
 					t.Fatal("no process of the agent is found while it works")
 				}
 				w.kill()
-				await(t, "the agent's end", 20*time.Second, func() bool { return len(s.processes("")) == 0 })
+				eventually.Within(t, "the agent's end", 20*time.Second, func() bool { return len(s.processes("")) == 0 })
 			}
 			slices.Sort(recovery)
 			t.Logf("from a new worker to the agent's next request: %v", recovery)
 			s.hire()
-			await(t, "the agent's work", 2*time.Minute, func() bool { return s.asked() > kills })
+			eventually.Within(t, "the agent's work", 2*time.Minute, func() bool { return s.asked() > kills })
 			t.Logf("canceled and gone after %v", s.stop(in.RunID).Round(time.Millisecond))
 		})
 	}
@@ -414,7 +415,7 @@ func (s *agentSite) stop(id run.ID) time.Duration {
 	if err := s.client.CancelWorkflow(s.t.Context(), id.WorkflowID(), ""); err != nil {
 		s.t.Fatal(err)
 	}
-	await(s.t, "the agent's end", time.Minute, func() bool { return len(s.processes("")) == 0 })
+	eventually.Within(s.t, "the agent's end", time.Minute, func() bool { return len(s.processes("")) == 0 })
 	gone := time.Since(began)
 	_ = s.client.GetWorkflow(s.t.Context(), id.WorkflowID(), "").Get(s.t.Context(), nil) // canceled
 	if state, err := query[run.State](s.site, id, workflows.StateQuery); err != nil || state.Status != run.Canceled {

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
@@ -74,7 +75,7 @@ func BenchmarkApprovalToApplied(b *testing.B) {
 		in := s.simple()
 		in.Policy = run.Always
 		wr := s.start(in)
-		await(b, "the approval", time.Minute, func() bool {
+		eventually.Within(b, "the approval", time.Minute, func() bool {
 			state, err := s.runs.Run(in.RunID).State()
 			if err != nil || state.PendingApprovalID == "" {
 				return false
@@ -185,7 +186,7 @@ func BenchmarkRunsWaiting(b *testing.B) {
 			s.start(waiting[i])
 		}
 		for _, in := range waiting {
-			await(b, "the approval", 20*time.Minute, func() bool {
+			eventually.Within(b, "the approval", 20*time.Minute, func() bool {
 				state, err := s.runs.Run(in.RunID).State()
 				return err == nil && state.PendingApprovalID != ""
 			})

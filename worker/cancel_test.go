@@ -12,6 +12,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -47,7 +48,7 @@ func TestCanceled(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			r := s.follow(row.script, row.seconds)
 			s.start(r.in)
-			await(t, "the moment", time.Minute, func() bool { return row.there(r) })
+			eventually.Within(t, "the moment", time.Minute, func() bool { return row.there(r) })
 			t.Logf("over after %v", s.cancel(t, r).Round(time.Millisecond))
 		})
 	}
@@ -105,7 +106,7 @@ func (s *site) cancel(t *testing.T, r *scripted) (took time.Duration) {
 	if state.PendingApprovalID != "" || state.PendingQuestionID != "" {
 		t.Errorf("run %s still waits: %+v", id, state)
 	}
-	await(t, "the end of its processes", soon, func() bool { return len(s.processes(string(id))) == 0 })
+	eventually.Within(t, "the end of its processes", soon, func() bool { return len(s.processes(string(id))) == 0 })
 	if _, err := os.Lstat(s.runs.Workspace(id)); !os.IsNotExist(err) {
 		t.Errorf("run %s: the worktree is left: %v", id, err)
 	}
@@ -163,12 +164,12 @@ func TestWorkerKilledDuringACheck(t *testing.T) {
 	}
 	for i := range times {
 		w := s.spawn()
-		await(t, fmt.Sprintf("the check of worker %d", i), 2*time.Minute, func() bool { return s.sleeping(r) >= 4 })
+		eventually.Within(t, fmt.Sprintf("the check of worker %d", i), 2*time.Minute, func() bool { return s.sleeping(r) >= 4 })
 		w.kill()
-		await(t, "the end of all that it started", soon, func() bool { return len(s.processes(string(r.in.RunID))) == 0 })
+		eventually.Within(t, "the end of all that it started", soon, func() bool { return len(s.processes(string(r.in.RunID))) == 0 })
 	}
 	s.spawn()
-	await(t, "the last check", 2*time.Minute, func() bool { return s.sleeping(r) >= 4 })
+	eventually.Within(t, "the last check", 2*time.Minute, func() bool { return s.sleeping(r) >= 4 })
 	s.cancel(t, r)
 	s.verifySite(t)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 )
 
 // TestRealClientsAreResumed has saved sessions of the real Claude Code and Codex
@@ -52,7 +53,7 @@ func TestRealClientsAreResumed(t *testing.T) {
 
 			lost := make(chan told, 1)
 			go func() { lost <- s.own(to, "[[hang:1]][[say:lost]]") }()
-			await(t, "the turn", time.Minute, func() bool { return heardOf(s.model, "[[say:lost]]") })
+			eventually.Within(t, "the turn", time.Minute, func() bool { return heardOf(s.model, "[[say:lost]]") })
 			s.owned(to, "[[say:never]]", string(dispatch.TargetLocked), "")
 			w.kill()
 			s.spawn(s.env...)

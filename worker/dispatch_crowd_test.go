@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
 
@@ -101,7 +102,7 @@ func TestPeersReachAnErrand(t *testing.T) {
 	to := h.settle(dormant)
 	first := letter(to, dispatch.OwnedOutcome, "until=done")
 	over := r.give(first)
-	await(t, "the errand", time.Minute, func() bool { return h.lines(promptLine, string(to)) == 1 })
+	eventually.Within(t, "the errand", time.Minute, func() bool { return h.lines(promptLine, string(to)) == 1 })
 	want := []string{first.ID}
 	for range 3 {
 		l := letter(to, dispatch.FireAndForget)
@@ -140,7 +141,7 @@ func TestAnErrandKeepsItsOutcome(t *testing.T) {
 	to := h.settle(dormant)
 	first := letter(to, dispatch.OwnedOutcome, "until=done")
 	over := r.give(first)
-	await(t, "the errand", time.Minute, func() bool { return h.lines(promptLine, string(to)) == 1 })
+	eventually.Within(t, "the errand", time.Minute, func() bool { return h.lines(promptLine, string(to)) == 1 })
 	if got := r.dispatch(letter(to, dispatch.FireAndForget, "until=never")); got.word() != string(dispatch.Sent) {
 		t.Errorf("%s", got)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen/marker"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 )
 
@@ -294,7 +295,7 @@ func (h *host) verify(t testing.TB, got told) {
 // lock, a socket.
 func (h *host) verifyHost(t testing.TB) {
 	t.Helper()
-	await(t, "the end of all agents", 20*time.Second, func() bool { return len(h.processes("")) == 0 })
+	eventually.Within(t, "the end of all agents", 20*time.Second, func() bool { return len(h.processes("")) == 0 })
 	if n := h.lines(togetherLine); n != 0 {
 		t.Errorf("%d times two agents ran on one session", n)
 	}
@@ -304,7 +305,7 @@ func (h *host) verifyHost(t testing.TB) {
 			t.Fatal(err)
 		}
 		for _, name := range names {
-			await(t, name+" to be removed", 20*time.Second, func() bool { return !h.abandoned(name) })
+			eventually.Within(t, name+" to be removed", 20*time.Second, func() bool { return !h.abandoned(name) })
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 )
 
 // TestWorkersKilledWhileTheyDispatch kills the worker during each dispatch: at a
@@ -194,7 +195,7 @@ func TestErrandDiesWithItsWorker(t *testing.T) {
 	to := h.settle(dormant)
 	for i := range times {
 		first := r.give(letter(to, dispatch.OwnedOutcome, "until=never"))
-		await(t, "the errand", time.Minute, func() bool { return h.lines(promptLine, string(to)) == 2*i+1 })
+		eventually.Within(t, "the errand", time.Minute, func() bool { return h.lines(promptLine, string(to)) == 2*i+1 })
 		w.kill()
 		second := r.give(letter(to, dispatch.OwnedOutcome))
 		w = r.spawn()
@@ -216,7 +217,7 @@ func TestErrandCanceled(t *testing.T) {
 	r.spawn()
 	to := h.settle(dormant)
 	over := r.give(letter(to, dispatch.OwnedOutcome, "until=never"))
-	await(t, "the errand", time.Minute, func() bool { return h.lines(promptLine, string(to)) == 1 })
+	eventually.Within(t, "the errand", time.Minute, func() bool { return h.lines(promptLine, string(to)) == 1 })
 	if err := h.client.CancelWorkflow(t.Context(), "dispatch-"+string(to), ""); err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +246,7 @@ func TestTerminatedWhileItSends(t *testing.T) {
 	h.slow = map[string]chan struct{}{first.ID: later}
 	h.mu.Unlock()
 	over := r.give(first)
-	await(t, "the letter", time.Minute, func() bool { return h.arrived(first) == 1 })
+	eventually.Within(t, "the letter", time.Minute, func() bool { return h.arrived(first) == 1 })
 	if err := h.client.TerminateWorkflow(t.Context(), "dispatch-"+string(to), "", "a person did"); err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +254,7 @@ func TestTerminatedWhileItSends(t *testing.T) {
 		t.Errorf("terminated: %s", got)
 	}
 	close(later)
-	await(t, "the lock", time.Minute, func() bool {
+	eventually.Within(t, "the lock", time.Minute, func() bool {
 		got := r.dispatch(letter(to, dispatch.FireAndForget))
 		h.verify(t, got)
 		return got.word() == string(dispatch.Sent)

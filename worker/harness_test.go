@@ -285,17 +285,6 @@ func (s *site) begin(ctx context.Context, in run.Input) (client.WorkflowRun, err
 	}, workflows.Run, workflows.RunInput{Input: &in})
 }
 
-// await waits for the condition, which is asked again and again.
-func await(t testing.TB, what string, limit time.Duration, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(limit); !holds(); {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within %v", what, limit)
-		}
-		time.Sleep(20 * time.Millisecond) // the pace of polling, not a wait for luck
-	}
-}
-
 func query[T any](s *site, id run.ID, name string, args ...any) (out T, err error) {
 	v, err := s.client.QueryWorkflow(s.t.Context(), id.WorkflowID(), "", name, args...)
 	if err == nil {

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
@@ -92,7 +93,7 @@ func approve(id string) run.Decision {
 // is another than the last.
 func (s *site) awaitApproval(t *testing.T, r *scripted, last string) (id string) {
 	t.Helper()
-	await(t, "an approval", time.Minute, func() bool {
+	eventually.Within(t, "an approval", time.Minute, func() bool {
 		id = s.state(r).PendingApprovalID
 		return id != "" && id != last
 	})

@@ -21,6 +21,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/workflows"
@@ -88,7 +89,7 @@ func TestRealPiIsResumedAndReached(t *testing.T) {
 		owned <- res
 	}()
 	socket := dirs.Socket(id)
-	await(t, "the session", time.Minute, func() bool {
+	eventually.Within(t, "the session", time.Minute, func() bool {
 		return controlsocket.Look(t.Context(), socket).Liveness == dispatch.Alive && heardOf(model, "never")
 	})
 	if res, err := send(dispatch.FireAndForget, "by the way"); err != nil || res.Outcome == nil || res.Outcome.Kind != dispatch.Sent || res.Outcome.DeliveredAs != dispatch.Followed {
@@ -98,7 +99,7 @@ func TestRealPiIsResumedAndReached(t *testing.T) {
 		t.Errorf("into its turn: %+v %+v, %v", res.Receipt, res.Outcome, err)
 	}
 	w.kill()
-	await(t, "the end of the session", 20*time.Second, func() bool { return len(s.processes(home)) == 0 })
+	eventually.Within(t, "the end of the session", 20*time.Second, func() bool { return len(s.processes(home)) == 0 })
 	s.spawn(env...)
 	if res := <-owned; res.Outcome == nil || res.Outcome.Kind != dispatch.Unknown || res.Outcome.RetrySafe() {
 		t.Errorf("after the kill: %+v %+v", res.Receipt, res.Outcome)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
@@ -148,7 +149,7 @@ func (s *site) verifySite(t *testing.T) {
 		t.Errorf("workspaces are left: %v, %v", left, err)
 	}
 	var left []string
-	await(t, "the end of all processes of the runs", 10*time.Second, func() bool {
+	eventually.Within(t, "the end of all processes of the runs", 10*time.Second, func() bool {
 		left = s.processes("")
 		return len(left) == 0
 	})

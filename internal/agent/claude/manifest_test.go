@@ -12,6 +12,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/claude"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 )
 
 const version = "2.1.329 (Claude Code)\n"
@@ -123,7 +124,7 @@ func TestAManifestOfAClientThatHangs(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	got := make(chan agent.Manifest)
 	go func() { got <- a.Manifest(ctx) }()
-	poll(t, "client", f.runs)
+	eventually.Holds(t, "client", f.runs)
 	cancel()
 	if m := <-got; m.Kind != agent.Claude || len(m.Models) > 0 || m.Unavailable == "" && m.StatusReason == "" {
 		t.Errorf("got %+v", m)

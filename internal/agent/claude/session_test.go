@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -202,21 +201,6 @@ func TestTheClientsWords(t *testing.T) {
 	until[agent.Exit](t, s)
 	if log.String() != "bad news\n" {
 		t.Errorf("logged %q", log.String())
-	}
-}
-
-// poll waits for a condition.
-func poll(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	limit := time.After(20 * time.Second)
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("no %s in time", what)
-		}
 	}
 }
 

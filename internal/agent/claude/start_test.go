@@ -13,6 +13,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/claude"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
@@ -236,7 +237,7 @@ func TestAStartThatTakesTooLong(t *testing.T) {
 		_, err := adapter(f).Start(ctx, f.options(agent.Options{}))
 		started <- err
 	}()
-	poll(t, "client", f.runs)
+	eventually.Holds(t, "client", f.runs)
 	cancel()
 	if err := <-started; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)

@@ -60,21 +60,6 @@ func send(t *testing.T, s agent.Session, text string) {
 	}
 }
 
-// poll waits for a condition.
-func poll(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	limit := time.After(20 * time.Second)
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("no %s in time", what)
-		}
-	}
-}
-
 // has says whether a line of the adapter has the text.
 func (f fake) has(t *testing.T, text string) bool {
 	t.Helper()

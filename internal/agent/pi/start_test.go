@@ -11,6 +11,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/pi"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
@@ -98,7 +99,7 @@ func TestWhatIsLent(t *testing.T) {
 				t.Errorf("%q, %v", text, err)
 			}
 			end(t, s)
-			poll(t, "end of what was lent", func() bool { return empty(t, temp) })
+			eventually.Holds(t, "end of what was lent", func() bool { return empty(t, temp) })
 		})
 	}
 }
@@ -295,7 +296,7 @@ func TestAStartThatIsGivenUp(t *testing.T) {
 	f := newFake(t, script{Start: []string{"until never"}})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		poll(t, "start", f.ran)
+		eventually.Holds(t, "start", f.ran)
 		cancel()
 	}()
 	if _, err := f.adapter().Start(ctx, f.options(agent.Options{})); !errors.Is(err, context.Canceled) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 )
 
@@ -265,7 +266,7 @@ func TestAClientThatHangsUpLeavesTheDispatchGoing(t *testing.T) {
 	p := w.serve(t.Context(), t, plainly)
 	go io.Copy(io.Discard, p.out)
 	p.talk(t, hello, calls("entwurf_v2", letter(live)))
-	until(t, "the dispatch began", func() bool { return len(w.engine.sent()) == 1 })
+	eventually.Holds(t, "the dispatch began", func() bool { return len(w.engine.sent()) == 1 })
 	must(t, p.in.Close())
 	if err := <-p.ended; err != nil || held.Err() == nil || !strings.Contains(w.log.String(), "goes on") {
 		t.Errorf("%v; log: %s", err, w.log.String())

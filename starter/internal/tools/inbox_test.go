@@ -18,6 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen/file"
 	"github.com/ratchet-dev/ratchet/internal/citizen/mailbox"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 )
 
 const own = `{"gardenId":"` + string(claude) + `"}`
@@ -150,7 +151,7 @@ func TestMailWhoseAnswerIsNotWrittenStaysUnread(t *testing.T) {
 	p := w.serve(t.Context(), t, func(out io.Writer) io.Writer { return cutter{out} })
 	go io.Copy(io.Discard, p.out)
 	p.talk(t, hello, calls("entwurf_inbox_read", own))
-	until(t, "the mail was handed out", func() bool { return strings.Contains(w.log.String(), "handed out again") })
+	eventually.Holds(t, "the mail was handed out", func() bool { return strings.Contains(w.log.String(), "handed out again") })
 	p.in.Close()
 	<-p.ended
 	if w.unread(t) != 1 || w.readAt(t) != "" {

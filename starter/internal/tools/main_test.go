@@ -256,17 +256,6 @@ func structured(t testing.TB, res *mcp.CallToolResult, v any) {
 	must(t, json.Unmarshal(b, v))
 }
 
-// until polls until the condition holds; the test's deadline bounds it.
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for !holds() {
-		if t.Context().Err() != nil {
-			t.Fatalf("ended before %s", what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
-}
-
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

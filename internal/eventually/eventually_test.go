@@ -1,0 +1,64 @@
+package eventually_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/eventually"
+)
+
+// recorder is a test that notes how it failed.
+type recorder struct {
+	testing.TB
+	ctx    context.Context
+	failed string
+}
+
+func (*recorder) Helper()                    {}
+func (r *recorder) Context() context.Context { return r.ctx }
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.failed = fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+// within runs a wait to its end, and returns how it failed.
+func within(ctx context.Context, limit time.Duration, holds func() bool) string {
+	r := &recorder{ctx: ctx}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		eventually.Within(r, "it", limit, holds)
+	}()
+	<-done
+	return r.failed
+}
+
+func TestWithin(t *testing.T) {
+	asked := 0
+	third := func() bool { asked++; return asked == 3 }
+	never := func() bool { return false }
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for _, row := range []struct {
+		name  string
+		ctx   context.Context
+		limit time.Duration
+		holds func() bool
+		want  string
+	}{
+		{"it holds", ended, 0, func() bool { return true }, ""},
+		{"it comes to hold", t.Context(), time.Minute, third, ""},
+		{"it never does", t.Context(), time.Millisecond, never, "it: not within 1ms"},
+		{"the test ends", ended, time.Minute, never, "it: not before the test ended"},
+	} {
+		if got := within(row.ctx, row.limit, row.holds); got != row.want {
+			t.Errorf("%s: %q", row.name, got)
+		}
+	}
+	if asked != 3 {
+		t.Errorf("asked %d times", asked)
+	}
+}
