@@ -111,10 +111,10 @@ var edits = map[string]*edit{
 
 // TestReplayCatchesIncompatibleEdits is the control of TestReplay.
 func TestReplayCatchesIncompatibleEdits(t *testing.T) {
-	histories := loadCorpus(t)
+	histories := runCorpus.load(t)
 	for _, name := range slices.Sorted(maps.Keys(edits)) {
 		t.Run(name, func(t *testing.T) {
-			r := replayer(t, edits[name])
+			r := runCorpus.replayer(t, edits[name])
 			caught := 0
 			for _, h := range histories {
 				if r.ReplayWorkflowHistory(quiet{}, h) != nil {
@@ -127,7 +127,7 @@ func TestReplayCatchesIncompatibleEdits(t *testing.T) {
 			}
 		})
 	}
-	if err := replayer(t, &edit{}).ReplayWorkflowHistory(quiet{}, histories["v0.1/completed"]); err != nil {
+	if err := runCorpus.replayer(t, &edit{}).ReplayWorkflowHistory(quiet{}, histories["v0.1/completed"]); err != nil {
 		t.Errorf("an edit that changes nothing: %v", err)
 	}
 }

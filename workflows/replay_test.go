@@ -29,31 +29,50 @@ const (
 	// recordVariable makes TestRecordHistories write the corpus of the version anew.
 	recordVariable = "RATCHET_RECORD_HISTORIES"
 	version        = "v0.2"
+)
 
-	corpus    = "testdata/history"
-	countFile = corpus + "/expected_count.txt"
+// A corpus is the stored histories of one workflow, by version and by the way
+// that was taken.
+type corpus struct {
+	dir      string
+	workflow any
+}
+
+var (
+	runCorpus      = corpus{"testdata/history", workflows.Run}
+	dispatchCorpus = corpus{"testdata/dispatch", workflows.Dispatch}
 )
 
 // replayer runs the workflow, changed by the interceptors, over histories.
-func replayer(t testing.TB, changes ...interceptor.WorkerInterceptor) worker.WorkflowReplayer {
+func (c corpus) replayer(t testing.TB, changes ...interceptor.WorkerInterceptor) worker.WorkflowReplayer {
 	t.Helper()
 	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{Interceptors: changes})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.RegisterWorkflow(workflows.Run)
+	r.RegisterWorkflow(c.workflow)
 	return r
 }
 
 // TestReplay runs today's workflow over every history of every version.
 func TestReplay(t *testing.T) {
-	histories := loadCorpus(t)
+	var ways []string
 	for _, way := range paths {
-		if histories[version+"/"+way.name] == nil && histories[version+"/"+way.name+"-2"] == nil {
-			t.Errorf("no history of %s: record it", way.name)
+		ways = append(ways, way.name)
+	}
+	runCorpus.replay(t, ways)
+}
+
+// replay runs the workflow over every history, whole and cut off. Of each way
+// there must be one of this version.
+func (c corpus) replay(t *testing.T, ways []string) {
+	histories := c.load(t)
+	for _, way := range ways {
+		if histories[version+"/"+way] == nil && histories[version+"/"+way+"-2"] == nil {
+			t.Errorf("no history of %s: record it", way)
 		}
 	}
-	r := replayer(t)
+	r := c.replayer(t)
 	for _, name := range slices.Sorted(maps.Keys(histories)) {
 		t.Run(name, func(t *testing.T) {
 			if err := r.ReplayWorkflowHistory(quiet{}, histories[name]); err != nil {
@@ -90,9 +109,11 @@ func prefixesOf(h *history.History) func(func(*history.History) bool) {
 
 // TestReplayFreshRuns plays every path on a real engine and replays it at
 // once. Without the cache the worker replays it at every task, too.
-func TestReplayFreshRuns(t *testing.T) {
-	r := replayer(t)
-	for name, h := range playAll(t) {
+func TestReplayFreshRuns(t *testing.T) { runCorpus.replayFresh(t, playAll(t)) }
+
+func (c corpus) replayFresh(t *testing.T, histories map[string]*history.History) {
+	r := c.replayer(t)
+	for name, h := range histories {
 		if err := r.ReplayWorkflowHistory(quiet{}, h); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -102,15 +123,17 @@ func TestReplayFreshRuns(t *testing.T) {
 // TestRecordHistories writes the corpus of the version anew:
 //
 //	RATCHET_RECORD_HISTORIES=1 go test -count=1 -run TestRecordHistories ./workflows
-func TestRecordHistories(t *testing.T) {
+func TestRecordHistories(t *testing.T) { runCorpus.record(t, playAll) }
+
+func (c corpus) record(t *testing.T, play func(*testing.T) map[string]*history.History) {
 	if os.Getenv(recordVariable) == "" {
 		t.Skipf("writes test data: set %s=1", recordVariable)
 	}
-	histories := playAll(t)
+	histories := play(t)
 	if t.Failed() {
 		return
 	}
-	dir := filepath.Join(corpus, version)
+	dir := filepath.Join(c.dir, version)
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -123,10 +146,23 @@ func TestRecordHistories(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	count := fmt.Sprintln(len(historyFiles(t)))
-	if err := os.WriteFile(countFile, []byte(count), 0o644); err != nil {
+	count := fmt.Sprintln(len(c.files(t)))
+	if err := os.WriteFile(c.countFile(), []byte(count), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// named are the histories of the executions of one way.
+func named(way string, executions []*history.History) map[string]*history.History {
+	all := map[string]*history.History{}
+	for i, h := range executions {
+		name := way
+		if len(executions) > 1 {
+			name = fmt.Sprintf("%s-%d", way, i+1)
+		}
+		all[name] = h
+	}
+	return all
 }
 
 // playAll plays the paths side by side and returns the histories of all
@@ -142,13 +178,7 @@ func playAll(t *testing.T) map[string]*history.History {
 				executions := way.take(s.perform(t, way.inputOf()))
 				mu.Lock()
 				defer mu.Unlock()
-				for i, h := range executions {
-					name := way.name
-					if len(executions) > 1 {
-						name = fmt.Sprintf("%s-%d", name, i+1)
-					}
-					histories[name] = h
-				}
+				maps.Copy(histories, named(way.name, executions))
 			})
 		}
 	})
@@ -191,33 +221,35 @@ func pack(t testing.TB, h *history.History) []byte {
 	return b.Bytes()
 }
 
-// loadCorpus reads all histories by version and path, and counts them: a
-// corpus that is not found passes no test.
-func loadCorpus(t testing.TB) map[string]*history.History {
+func (c corpus) countFile() string { return c.dir + "/expected_count.txt" }
+
+// load reads all histories and counts them: a corpus that is not found passes no
+// test.
+func (c corpus) load(t testing.TB) map[string]*history.History {
 	t.Helper()
-	b, err := os.ReadFile(countFile)
+	b, err := os.ReadFile(c.countFile())
 	if err != nil {
 		t.Fatal(err)
 	}
 	want, err := strconv.Atoi(strings.TrimSpace(string(b)))
 	if err != nil || want < 1 {
-		t.Fatalf("%s: %q is not a count", countFile, b)
+		t.Fatalf("%s: %q is not a count", c.countFile(), b)
 	}
-	files := historyFiles(t)
+	files := c.files(t)
 	if len(files) != want {
-		t.Fatalf("%d histories, %s says %d", len(files), countFile, want)
+		t.Fatalf("%d histories, %s says %d", len(files), c.countFile(), want)
 	}
 	histories := map[string]*history.History{}
 	for _, file := range files {
-		name, _ := filepath.Rel(corpus, strings.TrimSuffix(file, ".json.gz"))
+		name, _ := filepath.Rel(c.dir, strings.TrimSuffix(file, ".json.gz"))
 		histories[name] = unpack(t, file)
 	}
 	return histories
 }
 
-func historyFiles(t testing.TB) []string {
+func (c corpus) files(t testing.TB) []string {
 	t.Helper()
-	files, err := filepath.Glob(corpus + "/*/*.json.gz")
+	files, err := filepath.Glob(c.dir + "/*/*.json.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
