@@ -130,7 +130,11 @@ func (c *cli) dispatch(ctx context.Context, l activities.Letter) error {
 		return err
 	}
 	defer t.Close()
-	res, err := c.post(ctx, t, l)
+	waits := time.AfterFunc(silence, func() {
+		fmt.Fprintln(c.err, "no worker has taken the dispatch yet; waiting (interrupt to stop)")
+	})
+	defer waits.Stop()
+	res, err := c.post(ctx, t, l, func() { waits.Stop() })
 	if err != nil {
 		return c.cutOff(l.Request.Target, err)
 	}
@@ -161,16 +165,13 @@ func (c *cli) cutOff(to dispatch.GardenID, err error) error {
 // silence is how long a letter may wait for a worker before the sender is told.
 const silence = 5 * time.Second
 
-// post refuses where nobody serves dispatches: it would wait for ever.
-func (c *cli) post(ctx context.Context, t client.Client, l activities.Letter) (dispatch.Result, error) {
+// post refuses where nobody serves dispatches: it would wait for ever. Taken is
+// called when a workflow has taken the letter; nil: nobody is told.
+func (c *cli) post(ctx context.Context, t client.Client, l activities.Letter, taken func()) (dispatch.Result, error) {
 	if served, err := c.clientOf(t).Served(ctx); err == nil && !served {
 		return dispatch.Result{}, runs.ErrNoWorker
 	}
-	waits := time.AfterFunc(silence, func() {
-		fmt.Fprintln(c.err, "no worker has taken the dispatch yet; waiting (interrupt to stop)")
-	})
-	defer waits.Stop()
-	return dispatches.Client{Temporal: t, Queue: c.queue, Taken: func() { waits.Stop() }}.Dispatch(ctx, l)
+	return dispatches.Client{Temporal: t, Queue: c.queue, Taken: taken}.Dispatch(ctx, l)
 }
 
 func (c *cli) printDispatch(res dispatch.Result) {

@@ -124,7 +124,7 @@ func onNamed[T any](ctx context.Context, r *remote, name string, ask func(found)
 }
 
 func (r *remote) Dispatch(ctx context.Context, l activities.Letter) (dispatch.Result, error) {
-	return on(ctx, r, func(t client.Client) (dispatch.Result, error) { return r.cli.post(ctx, t, l) })
+	return on(ctx, r, func(t client.Client) (dispatch.Result, error) { return r.cli.post(ctx, t, l, nil) })
 }
 
 func (r *remote) Past(ctx context.Context, target dispatch.GardenID, most int) ([]dispatches.Past, error) {

@@ -17,8 +17,8 @@ func (e *NotSentError) Unwrap() error { return e.Err }
 func (e *NotSentError) Gone() bool { return e.Code == "ECONNREFUSED" || e.Code == "ENOENT" }
 
 // UnansweredError says that the request was written, wholly or in part, that no
-// answer came, and that it may have been read. The peer may have acted on it: to send it again may deliver
-// it twice.
+// answer came, and that it may have been read. The peer may have acted on it: to
+// send it again may deliver it twice.
 type UnansweredError struct{ Err error }
 
 func (e *UnansweredError) Error() string { return "sent, and not answered: " + e.Err.Error() }

@@ -73,6 +73,30 @@ func TestALetterIsGivenUntilItIsTaken(t *testing.T) {
 	}
 }
 
+// Whoever waits is told when a workflow has the letter, not before.
+func TestTaken(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, row := range map[string]struct {
+		server server
+		want   int
+	}{
+		"taken, and under way":  {server{unended: true}, 1},
+		"taken after a refusal": {server{refusals: []error{serviceerror.NewNotFound("")}}, 1},
+		"not taken":             {server{untaken: true}, 0},
+		"refused":               {server{refusals: []error{serviceerror.NewInvalidArgument("no")}}, 0},
+	} {
+		told, in := 0, ctx
+		if !row.server.unended && !row.server.untaken {
+			in = t.Context()
+		}
+		_, _ = dispatches.Client{Temporal: &row.server, Queue: "q", Taken: func() { told++ }}.Dispatch(in, activities.Letter{ID: "l-1", Request: dispatch.Request{Target: gid}})
+		if told != row.want {
+			t.Errorf("%s: told %d times", name, told)
+		}
+	}
+}
+
 func TestErrors(t *testing.T) {
 	for _, row := range []struct {
 		name   string
