@@ -110,7 +110,7 @@ func open(ctx workflow.Context, in RunInput) (*runner, error) {
 func (r *runner) step(ctx workflow.Context) error {
 	switch next := r.s.Next; next.Do {
 	case run.Begin:
-		r.emit(ctx, run.RunCreated{Input: r.s.Input, Branch: r.s.Input.RunID.Branch()})
+		r.emit(ctx, run.RunCreated{Input: r.s.Input, Branch: r.s.Input.RunID.Branch(), Rules: rules(ctx)})
 		return nil
 	case run.Start:
 		return r.start(ctx, next.Phase)
@@ -132,6 +132,12 @@ func (r *runner) step(ctx workflow.Context) error {
 	default:
 		return fmt.Errorf("no step %q", next.Do)
 	}
+}
+
+// rules are the latest, or, in a replay, those that were the latest when the
+// run began.
+func rules(ctx workflow.Context) run.Rules {
+	return run.Rules(max(workflow.GetVersion(ctx, "rules", workflow.DefaultVersion, workflow.Version(run.LatestRules)), 0))
 }
 
 // cancel ends the run from wherever it stands. What was under way has ended:

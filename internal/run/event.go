@@ -146,10 +146,12 @@ type Proposal struct {
 
 // The payloads, one for each event type.
 type (
-	// RunCreated carries the whole input, so that the events alone rebuild a run.
+	// RunCreated carries the whole input, so that the events alone rebuild a run,
+	// and the rules that it goes by to its end.
 	RunCreated struct {
 		Input
 		Branch string `json:"branch"`
+		Rules  Rules  `json:"rules,omitempty"`
 	}
 	// PhaseStarted opens a phase. Notes are those that its prompt is the first to carry.
 	PhaseStarted struct {

@@ -166,7 +166,7 @@ func (s *Snapshot) fold(e Event) {
 }
 
 func (s *Snapshot) create(e Event, p RunCreated) {
-	s.Input = p.Input
+	s.Input, s.Rules = p.Input, p.Rules
 	s.Head = p.Repository.Base
 	s.State = State{
 		RunID: p.RunID, Status: Created, MaxFixIterations: p.Fixes(),

@@ -75,6 +75,7 @@ const (
 // what continue-as-new carries and what resume rebuilds.
 type Snapshot struct {
 	Input Input `json:"input"`
+	Rules Rules `json:"rules,omitempty"`
 	State State `json:"state"`
 	Seq   int   `json:"seq"` // number of the last event
 	Next  Step  `json:"next"`
