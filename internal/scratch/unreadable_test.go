@@ -1,21 +1,16 @@
 package scratch_test
 
 import (
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"syscall"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/internal/nobody"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/scratch"
 )
 
 // What the superuser can read all the same is tried by somebody else.
 func TestUnreadable(t *testing.T) {
-	if os.Geteuid() == 0 {
-		asNobody(t)
+	if !nobody.Runs(t) {
 		return
 	}
 	for _, tt := range []struct {
@@ -45,30 +40,4 @@ func TestUnreadable(t *testing.T) {
 			must(t, s.Remove(t.Context()))
 		})
 	}
-}
-
-// asNobody runs the test that calls it again, as a user without privileges.
-func asNobody(t *testing.T) {
-	t.Helper()
-	const nobody = 65534
-	dir := t.TempDir()
-	must(t, os.Chmod(filepath.Dir(dir), 0o755))
-	must(t, os.Chown(dir, nobody, nobody))
-	self, err := os.Executable()
-	must(t, err)
-	program := filepath.Join(dir, "test")
-	src, err := os.Open(self)
-	must(t, err)
-	defer src.Close()
-	dst, err := os.OpenFile(program, os.O_CREATE|os.O_WRONLY, 0o755)
-	must(t, err)
-	_, err = io.Copy(dst, src)
-	must(t, err)
-	must(t, dst.Close())
-	cmd := exec.CommandContext(t.Context(), program, "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	out, err := cmd.CombinedOutput()
-	t.Logf("%s", out)
-	must(t, err)
 }

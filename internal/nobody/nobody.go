@@ -1,0 +1,126 @@
+// Package nobody lets a test run as a user without privileges, where the superuser runs the tests: what the kernel forbids to
+// a user it allows to root, so an attack that root carries out proves nothing.
+package nobody
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// ID is the user and the group that such a test runs as.
+const ID = 65534
+
+// Lent is a file that the test must be able to reach as that user: it gets a copy, whose path is in Variable.
+type Lent struct{ Variable, Path string }
+
+// Runs reports whether this process is to run the test. A process of the superuser is not: it starts the test binary again
+// as the user [ID] with this test alone, in a home and a TMPDIR of its own, and takes over how that ended. So a test begins:
+//
+//	if !nobody.Runs(t) {
+//		return
+//	}
+func Runs(t *testing.T, lent ...Lent) bool {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return true
+	}
+	dir := home(t)
+	cmd := exec.CommandContext(t.Context(), lend(t, dir, executable(t)), arguments(t)...)
+	cmd.Dir = dir
+	cmd.Env = environ(dir)
+	for _, l := range lent {
+		cmd.Env = append(cmd.Env, l.Variable+"="+lend(t, dir, l.Path))
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ID, Gid: ID}}
+	out, err := cmd.CombinedOutput()
+	switch {
+	case err != nil:
+		t.Errorf("as user %d: %v\n%s", ID, err, out)
+	case bytes.Contains(out, []byte("--- SKIP: "+t.Name()+" ")):
+		t.Skipf("as user %d:\n%s", ID, out)
+	default:
+		t.Logf("as user %d:\n%s", ID, out)
+	}
+	return false
+}
+
+// home makes a directory of that user, with a short path: a socket's is bounded.
+func home(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "n")
+	if err == nil {
+		err = os.Chown(dir, ID, ID)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func executable(t *testing.T) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// arguments are those of the test binary for this one test.
+func arguments(t *testing.T) []string {
+	pattern := "^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$"
+	argv := []string{"-test.run=" + pattern, "-test.v", "-test.count=1"}
+	if testing.Short() {
+		argv = append(argv, "-test.short")
+	}
+	if deadline, ok := t.Deadline(); ok {
+		argv = append(argv, fmt.Sprintf("-test.timeout=%s", max(time.Until(deadline).Round(time.Second), time.Second)))
+	}
+	return argv
+}
+
+// environ is ours, without what points into our own home.
+func environ(dir string) []string {
+	env := slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "XDG_") })
+	return append(env, "HOME="+dir, "TMPDIR="+dir, "USER=nobody")
+}
+
+// lend puts a copy of a file into dir, as a link where that can be.
+func lend(t *testing.T, dir, path string) string {
+	t.Helper()
+	to := filepath.Join(dir, filepath.Base(path))
+	if os.Link(path, to) == nil {
+		return to
+	}
+	if err := copyFile(to, path); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+func copyFile(to, from string) error {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(dst, src); err != nil {
+		dst.Close()
+		return err
+	}
+	return dst.Close()
+}
