@@ -56,7 +56,7 @@ func (a *Activities) Check(ctx context.Context, in CheckInput) (Judgement, error
 			return Judgement{}, err
 		}
 	}
-	out.Report, err = a.keepEvaluation(in.RunID, evaluationName(in.Iteration, 0), e)
+	out.Report, err = a.keepEvaluation(in.RunID, evaluationName(in.Iteration, in.Evaluation, 0), e)
 	failpoint.Hit("check.kept")
 	return out, err
 }
@@ -107,7 +107,7 @@ func (a *Activities) Try(ctx context.Context, in TryInput) (Judgement, error) {
 	if err != nil {
 		return Judgement{}, err
 	}
-	out.Report, err = a.keepEvaluation(in.RunID, evaluationName(in.Iteration, in.Attempt), e)
+	out.Report, err = a.keepEvaluation(in.RunID, evaluationName(in.Iteration, 1, in.Attempt), e)
 	return out, err
 }
 
@@ -167,18 +167,23 @@ func judge(report check.Report, e *Evaluation) Judgement {
 	default:
 		e.Verdict, out.Verdict = verdict.Ask, run.Blocked
 		out.Question = &run.Question{
-			Question:    fmt.Sprintf("A check cannot run: %s. What shall be done?", clip(v.CannotRun[0], maxSummary)),
-			Reason:      clip(e.Reasons[0], maxSummary),
-			NeededInput: []string{"install what is missing on the worker and answer, or say what to change in the repository"},
+			Question: fmt.Sprintf("A check cannot run: %s. What shall be done?", clip(v.CannotRun[0], maxSummary)),
+			Reason:   clip(e.Reasons[0], maxSummary),
+			NeededInput: []string{
+				"install what is missing on the worker, and answer anything",
+				"or, where the repository is at fault: " + run.FixWord + " and what to change in it",
+			},
 		}
+		out.Again = true
 	}
 	out.Reasons = clipAll(e.Reasons)
 	return out
 }
 
-// evaluationName is that of an iteration, or of one of its several attempts.
-func evaluationName(iteration, attempt int) string {
-	return Call{Phase: run.Evaluate, Iteration: iteration, Number: 1, Attempt: attempt}.Artifact("json")
+// evaluationName is that of one of an iteration's evaluations, or of one of
+// its several attempts.
+func evaluationName(iteration, n, attempt int) string {
+	return Call{Phase: run.Evaluate, Iteration: iteration, Number: n, Attempt: attempt}.Artifact("json")
 }
 
 func (a *Activities) keepEvaluation(id run.ID, name string, e Evaluation) (run.Ref, error) {

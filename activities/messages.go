@@ -119,15 +119,17 @@ type ApplyResult struct {
 	Refusal *run.Problem `json:"refusal,omitempty"`
 }
 
-// CheckInput names the checks and the commit that they judge.
+// CheckInput names the checks and the commit that they judge. Evaluation
+// counts those of the iteration and names the report; zero is the first.
 type CheckInput struct {
 	Place
-	Iteration int           `json:"iteration"`
-	Commit    run.Commit    `json:"commit"`
-	Stat      run.Stat      `json:"stat"`
-	Commands  []string      `json:"commands"`
-	Env       []string      `json:"env,omitempty"`
-	Timeout   time.Duration `json:"timeout"` // of each command
+	Iteration  int           `json:"iteration"`
+	Evaluation int           `json:"evaluation,omitempty"`
+	Commit     run.Commit    `json:"commit"`
+	Stat       run.Stat      `json:"stat"`
+	Commands   []string      `json:"commands"`
+	Env        []string      `json:"env,omitempty"`
+	Timeout    time.Duration `json:"timeout"` // of each command
 }
 
 // TryInput names the patch of one of several attempts, and the checks that
@@ -146,8 +148,11 @@ type Judgement struct {
 	Reasons  []string      `json:"reasons,omitempty"`
 	Failed   []string      `json:"failed,omitempty"`
 	Question *run.Question `json:"question,omitempty"` // verdict blocked
-	Usage    *run.Usage    `json:"usage,omitempty"`
-	Halt     *Halt         `json:"halt,omitempty"` // then there is no verdict
+	// Again says of a blocked verdict that nothing was judged: the answer leads
+	// to another evaluation, not to a fix.
+	Again bool       `json:"again,omitempty"`
+	Usage *run.Usage `json:"usage,omitempty"`
+	Halt  *Halt      `json:"halt,omitempty"` // then there is no verdict
 }
 
 // JudgeInput asks the evaluator about what the checks let pass.

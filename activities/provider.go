@@ -179,10 +179,7 @@ func (a *Activities) Judge(ctx context.Context, in JudgeInput) (Judgement, error
 		}
 		complaint = bad.Message
 	}
-	return a.judged(in, out, verdict.Verdict{
-		Decision: verdict.Ask, Reasons: []string{"the evaluator gave no usable decision: " + complaint},
-		Question: "The checks passed, and the evaluator gave no usable decision. What shall be changed?",
-	})
+	return a.unjudged(in, out, "the evaluator gave no usable decision: "+complaint)
 }
 
 // decision reads the verdict. In an answer that the provider did not finish it
@@ -209,11 +206,25 @@ func (a *Activities) judged(in JudgeInput, out Judgement, v verdict.Verdict) (Ju
 		return out, err
 	}
 	e.Verdict, e.Reasons = v.Decision, v.Reasons
-	name := evaluationName(in.Iteration, in.Attempt)
+	name := evaluationName(in.Iteration, in.Number, 0)
 	if in.Attempt > 0 { // the record refers to the report of the checks as well
 		name = in.Artifact("judged.json")
 	}
 	out.Report, err = a.keepEvaluation(in.RunID, name, e)
+	return out, err
+}
+
+// unjudged is the judgement of an evaluator that does not decide.
+func (a *Activities) unjudged(in JudgeInput, out Judgement, why string) (Judgement, error) {
+	out, err := a.judged(in, out, verdict.Verdict{
+		Decision: verdict.Ask, Reasons: []string{why}, Question: "The evaluator gave no usable decision. What shall it know?",
+	})
+	out.Again = true
+	out.Question.Reason = clip(why, maxSummary)
+	out.Question.NeededInput = []string{
+		"any answer asks the evaluator again, with the answer in its prompt",
+		"or, where the result is at fault: " + run.FixWord + " and what to change in it",
+	}
 	return out, err
 }
 

@@ -63,7 +63,7 @@ func (r *runner) awaitAnswer(ctx workflow.Context) error {
 		}
 		r.emit(ctx, run.QuestionAnswered{
 			QuestionID: id, Text: a.Text, Values: a.Values, By: a.By,
-			MaxTokens: raise.MaxTokens, MaxCost: raise.MaxCost, Stop: raise.Stop,
+			MaxTokens: raise.MaxTokens, MaxCost: raise.MaxCost, Stop: raise.Stop, Fix: r.s.WantsFix(*a),
 		})
 	}
 	return nil

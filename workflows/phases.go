@@ -39,6 +39,7 @@ func (r *runner) start(ctx workflow.Context, phase run.Phase) error {
 	if phase != run.Ask {
 		p.Notes = r.s.Notes
 	}
+	p.Uncounted = r.s.Next.Uncounted
 	r.emit(ctx, p)
 	return nil
 }
@@ -258,7 +259,7 @@ func (r *runner) evaluate(ctx workflow.Context) error {
 		if j.Question != nil {
 			q = *j.Question
 		}
-		r.emit(ctx, run.EvaluationFailedBlocked{Evaluation: ev, Question: q})
+		r.emit(ctx, run.EvaluationFailedBlocked{Evaluation: ev, Question: q, Again: j.Again})
 	}
 	return nil
 }
@@ -272,7 +273,7 @@ func (r *runner) check(ctx workflow.Context) (j activities.Judgement, err error)
 	ctx = checking(ctx, limit, len(in.Checks), fmt.Sprintf("Run %d checks of iteration %d", len(in.Checks), r.s.State.Iteration))
 	err = r.do(ctx, acts.Check, func(p activities.Place) any {
 		return activities.CheckInput{
-			Place: p, Iteration: r.s.State.Iteration, Commit: r.s.Head, Stat: r.s.Stat,
+			Place: p, Iteration: r.s.State.Iteration, Evaluation: r.s.Calls[run.Evaluate], Commit: r.s.Head, Stat: r.s.Stat,
 			Commands: in.Checks, Env: in.CheckEnv, Timeout: limit,
 		}
 	}, &j)

@@ -153,11 +153,14 @@ type (
 		Branch string `json:"branch"`
 		Rules  Rules  `json:"rules,omitempty"`
 	}
-	// PhaseStarted opens a phase. Notes are those that its prompt is the first to carry.
+	// PhaseStarted opens a phase. Notes are those that its prompt is the first
+	// to carry. Uncounted is a fix that a person asked for: maxFixIterations does
+	// not bound it.
 	PhaseStarted struct {
-		Role     Role   `json:"role,omitempty"`
-		Provider string `json:"provider,omitempty"`
-		Notes    []Note `json:"notes,omitempty"`
+		Role      Role   `json:"role,omitempty"`
+		Provider  string `json:"provider,omitempty"`
+		Notes     []Note `json:"notes,omitempty"`
+		Uncounted bool   `json:"uncounted,omitempty"`
 	}
 	// PhaseCompleted closes a phase that ended normally.
 	PhaseCompleted struct {
@@ -230,10 +233,13 @@ type (
 	EvaluationPassed struct{ Evaluation }
 	// EvaluationFailedFixable is a fail that a fix may mend.
 	EvaluationFailedFixable struct{ Evaluation }
-	// EvaluationFailedBlocked is a fail that needs a person.
+	// EvaluationFailedBlocked is a fail that needs a person. Again says that
+	// nothing was judged, as when a check cannot run: after the answer the result
+	// is evaluated once more. Without it a fix follows.
 	EvaluationFailedBlocked struct {
 		Evaluation
 		Question Question `json:"question"`
+		Again    bool     `json:"again,omitempty"`
 	}
 	// QuestionRaised opens the wait for an answer.
 	QuestionRaised struct {
@@ -252,6 +258,8 @@ type (
 		MaxTokens int64  `json:"maxTokens,omitempty"`
 		MaxCost   Micros `json:"maxCostMicros,omitempty"`
 		Stop      bool   `json:"stop,omitempty"`
+		// Fix has a fix follow where another evaluation would.
+		Fix bool `json:"fix,omitempty"`
 	}
 	// RunCompleted ends the run with success.
 	RunCompleted struct {

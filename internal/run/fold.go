@@ -146,7 +146,7 @@ func (s *Snapshot) fold(e Event) {
 	case EvaluationFailedFixable:
 		s.evaluated(p.Evaluation, Fixable, Step{Do: Start, Phase: Fix})
 	case EvaluationFailedBlocked:
-		s.Doubt = &p.Question
+		s.Doubt, s.Recheck = &p.Question, p.Again && s.Since(RulesAsked)
 		s.evaluated(p.Evaluation, Blocked, Step{Do: Start, Phase: Ask})
 	case QuestionRaised:
 		s.Asked++
@@ -179,7 +179,7 @@ func (s *Snapshot) start(e Event, p PhaseStarted) {
 	if e.Iteration != s.State.Iteration {
 		s.Calls, s.Asked = nil, 0
 	}
-	if e.Phase == Fix && !s.Next.Again {
+	if e.Phase == Fix && !s.Next.Again && !s.Next.Uncounted {
 		s.Fixes++
 	}
 	s.State.Iteration = e.Iteration
@@ -217,7 +217,10 @@ func (s *Snapshot) complete(p PhaseCompleted) {
 		s.Next = Step{Do: Start, Phase: Execute}
 	case Asked:
 		s.Doubt = p.Question
-		s.After = Step{Do: Start, Phase: phase, Again: phase != Fix}
+		s.After = Step{Do: Start, Phase: phase, Again: true}
+		if phase == Fix {
+			s.After = s.fixAsked()
+		}
 		s.Next = Step{Do: Start, Phase: Ask}
 	default: // NOOP: the checks say whether it is true
 		s.Next = Step{Do: Start, Phase: Evaluate}
@@ -279,7 +282,7 @@ func (s *Snapshot) reject(p ApprovalRejected) {
 	if asked == nil {
 		s.guide(FromRejection, reason)
 	}
-	s.close(Rejected, Step{Do: Start, Phase: Fix})
+	s.close(Rejected, s.fixAsked())
 	if p.Final {
 		s.End = Canceled
 		s.After = Step{Do: Finish}
@@ -317,8 +320,8 @@ func (s *Snapshot) close(r Result, after Step) {
 }
 
 func (s *Snapshot) answer(p QuestionAnswered) {
-	q := s.Doubt
-	s.Doubt = nil
+	q, recheck := s.Doubt, s.Recheck
+	s.Doubt, s.Recheck = nil, false
 	s.State.PendingQuestionID = ""
 	s.State.Status = Running
 	if p.MaxTokens > 0 {
@@ -333,8 +336,12 @@ func (s *Snapshot) answer(p QuestionAnswered) {
 	}
 	s.guide(FromAnswer, text)
 	after := s.After
-	if after.Do == "" { // a blocked evaluation asked
-		after = Step{Do: Start, Phase: Fix}
+	switch {
+	case after.Do != "":
+	case recheck && !p.Fix:
+		after = Step{Do: Start, Phase: Evaluate, Again: true}
+	default:
+		after = s.fixAsked()
 	}
 	s.close(Answered, after)
 	if p.Stop {
@@ -342,6 +349,12 @@ func (s *Snapshot) answer(p QuestionAnswered) {
 		s.After = Step{Do: Finish}
 		s.Problem = Problem{Code: CodeBudget, Message: "the budget was not raised"}
 	}
+}
+
+// fixAsked starts a fix that a person's answer or rejection asks for. It does
+// not count against maxFixIterations: each takes a person.
+func (s *Snapshot) fixAsked() Step {
+	return Step{Do: Start, Phase: Fix, Uncounted: s.Since(RulesAsked)}
 }
 
 // limitFixes turns the demand for a fix too many into the end.
@@ -358,7 +371,7 @@ func (s *Snapshot) end(status Status) {
 	s.State.Status = status
 	s.State.CurrentPhase = nil
 	s.State.PendingApprovalID, s.State.PendingQuestionID = "", ""
-	s.Proposal, s.Rivals, s.Approval, s.Doubt = nil, nil, nil, nil
+	s.Proposal, s.Rivals, s.Approval, s.Doubt, s.Recheck = nil, nil, nil, nil, false
 	s.Next = Step{Do: Rest}
 }
 

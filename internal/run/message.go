@@ -99,8 +99,22 @@ func (s *Snapshot) Answers(r Reply) error {
 	case len(r.Render()) > MaxTextBytes || len(r.By) > maxNameBytes:
 		return ErrTooLong
 	}
+	if s.WantsFix(r) && len(strings.TrimSpace(r.Text)) == len(FixWord) && len(r.Values) == 0 {
+		return fmt.Errorf("say after %q what to change", FixWord)
+	}
 	_, err := s.Budget(r)
 	return err
+}
+
+// FixWord begins the reply that has a fix follow where the result would be
+// evaluated again.
+const FixWord = "fix:"
+
+// WantsFix reports whether the reply asks for a fix in place of another
+// evaluation. To any other question it asks for nothing of its own.
+func (s *Snapshot) WantsFix(r Reply) bool {
+	text := strings.TrimSpace(r.Text)
+	return s.Recheck && len(text) >= len(FixWord) && strings.EqualFold(text[:len(FixWord)], FixWord)
 }
 
 // Takes says whether the note can be kept; a nil error is yes.

@@ -42,9 +42,11 @@ type Step struct {
 	Do    Action `json:"do"`
 	Phase Phase  `json:"phase,omitempty"`
 	// Again starts the phase once more in the same iteration: its provider
-	// failed and a person said to go on, or the developer's question was
-	// answered.
+	// failed or its checks could not run, and a person said to go on, or the
+	// developer's question was answered.
 	Again bool `json:"again,omitempty"`
+	// Uncounted starts a fix that a person asked for.
+	Uncounted bool `json:"uncounted,omitempty"`
 }
 
 // Guidance is one thing that the prompts to come carry.
@@ -86,7 +88,7 @@ type Snapshot struct {
 	Plan    *Ref    `json:"plan,omitempty"`
 	Report  *Ref    `json:"report,omitempty"` // the last evaluation
 	Usage   Usage   `json:"usage"`
-	Fixes   int     `json:"fixes,omitempty"` // fixes begun
+	Fixes   int     `json:"fixes,omitempty"` // fixes begun that count against maxFixIterations
 	Gates   int     `json:"gates,omitempty"` // approvals asked for
 	Asked   int     `json:"asked,omitempty"` // questions raised in this iteration
 	Calls   Calls   `json:"calls,omitempty"`
@@ -99,7 +101,10 @@ type Snapshot struct {
 	Chosen   int                `json:"chosen,omitempty"`   // the attempt that the proposal is from; zero: the only one
 	Approval *ApprovalRequested `json:"approval,omitempty"` // pending
 	Doubt    *Question          `json:"doubt,omitempty"`    // asked, or about to be
-	Guidance []Guidance         `json:"guidance,omitempty"`
+	// Recheck says that the doubt is of an evaluation that judged nothing: its
+	// answer leads to another evaluation.
+	Recheck  bool       `json:"recheck,omitempty"`
+	Guidance []Guidance `json:"guidance,omitempty"`
 	// Refused is the patch or the answer that was last not taken.
 	Refused *Ref `json:"refused,omitempty"`
 	outcome      // what Close has to say
