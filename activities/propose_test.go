@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"strings"
 	"testing"
@@ -72,9 +73,10 @@ func TestAnswersThatAreNoPatch(t *testing.T) {
 		{"a patch that leads outside", patching("--- /dev/null\n+++ b/../outside.txt\n@@ -0,0 +1 @@\n+x\n"), func(r activities.ProposeResult) bool {
 			return r.Refusal != nil && r.Proposal != nil
 		}},
-		{"a patch that changes nothing", patching("--- a/log.txt\n+++ b/log.txt\n@@ -1 +1 @@\n one\n"), func(r activities.ProposeResult) bool {
-			return r.Refusal != nil || r.Violation != nil
-		}},
+		{"a patch that changes nothing", patching("--- a/log.txt\n+++ b/log.txt\n@@ -1 +1 @@\n one\n"), isNoDiff},
+		// Findings, section 2: base64 text in a PATCH block.
+		{"a patch in base64", patching(base64.StdEncoding.EncodeToString([]byte(appending)) + "\n"), isNoDiff},
+		{"prose for a patch", patching("Append a line to log.txt.\n"), isNoDiff},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newSite(t)
@@ -87,6 +89,10 @@ func TestAnswersThatAreNoPatch(t *testing.T) {
 			}
 		})
 	}
+}
+
+func isNoDiff(r activities.ProposeResult) bool {
+	return r.Violation != nil && r.Violation.Code == "not_a_diff" && r.Violation.Message != "" && r.Proposal == nil && r.Refusal == nil
 }
 
 func TestAnAnswerThatWasCutIsAViolation(t *testing.T) {

@@ -101,7 +101,8 @@ func lastLine(text []byte) string {
 }
 
 // propose plans the patch and keeps the diff that would be applied, rendered
-// from the bytes before and after. A patch that is refused is kept as it came.
+// from the bytes before and after. A patch that is refused is kept as it came;
+// text that is no diff is no patch, and the answer breaks the output contract.
 func (a *Activities) propose(ctx context.Context, c Call, ans answer.Answer, out *ProposeResult) error {
 	_, stop := pulse(ctx, Beat{Doing: "places the patch"})
 	defer stop()
@@ -114,6 +115,10 @@ func (a *Activities) propose(ctx context.Context, c Call, ans answer.Answer, out
 	refusal, refused := errors.AsType[*patch.Refusal](err)
 	if err != nil && !refused {
 		return fmt.Errorf("plan the patch: %w", err)
+	}
+	if refused && refusal.Kind == patch.NotADiff {
+		out.Violation = problem(refusal)
+		return nil
 	}
 	out.Proposal = &run.Proposal{Base: c.Head, Raw: out.Raw, Summary: out.Summary}
 	diff := ans.Diff
