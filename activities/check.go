@@ -29,15 +29,25 @@ type Evaluation struct {
 	Mentioned []string         `json:"mentioned,omitempty"` // files that failing checks point at
 }
 
+// checkLock is held by the one attempt that has the run's tree to itself.
+const checkLock = "check.lock"
+
 // Check runs the checks in the worktree as the commit has it. A second call
-// runs them again: nothing of a first one is left in the worktree. A check
-// that fails is a result, not an error.
+// runs them again: nothing of a first one is left in the worktree, and one that
+// is still under way, as in a worker that slept, is waited for. A check that
+// fails is a result, not an error.
 func (a *Activities) Check(ctx context.Context, in CheckInput) (Judgement, error) {
-	show, stop := pulse(ctx, Beat{Doing: "runs the checks"})
+	show, stop := pulse(ctx, Beat{Doing: "waits for the run's tree"})
 	defer stop()
 	if err := a.record(in.Place); err != nil {
 		return Judgement{}, err
 	}
+	unlock, err := a.runs.Run(in.RunID).Lock(ctx, checkLock)
+	if err != nil {
+		return Judgement{}, err
+	}
+	defer unlock()
+	show(Beat{Doing: "runs the checks"})
 	w, release, err := a.workspaces.use(ctx, in.Place)
 	if err != nil {
 		return Judgement{}, err
