@@ -25,10 +25,10 @@ type attended struct {
 
 // close ends the session, and its socket after it: who finds nobody there may
 // resume the session. One that does not end in time is left to, its socket with
-// it, where it refuses what comes. Left are the messages of others that had no
+// it, where it refuses what comes. Left is how many messages of others had no
 // turn.
 func (a *attended) close() (left int) {
-	left = a.inlet.Close()
+	left = len(a.inlet.Close())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -48,9 +48,9 @@ func (a *attended) close() (left int) {
 
 // follow gives the session what others sent meanwhile, a turn each, as long as
 // it lives and there is time.
-func (a *attended) follow(ctx context.Context, text string, show func(Beat)) {
-	for ok := true; ok; text, ok = a.inlet.Next() {
-		if a.Session.Send(ctx, text) != nil {
+func (a *attended) follow(ctx context.Context, m controlsocket.Message, show func(Beat)) {
+	for ok := true; ok; m, ok = a.inlet.Next() {
+		if a.Session.Send(ctx, m.Prompt()) != nil {
 			return
 		}
 		a.turn(ctx, show)

@@ -69,7 +69,7 @@ func (a *Activities) ask(ctx context.Context, c Call, build func(provider.Capabi
 	if err != nil {
 		return reply{}, err
 	}
-	site, err := a.site(c)
+	site, err := a.site(ctx, c)
 	if err != nil {
 		return reply{}, err
 	}

@@ -126,7 +126,8 @@ func (d *Desk) attend(ctx context.Context, e Errand) (*attended, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the session: %w", err)
 	}
-	a := &attended{Session: s, desk: d, inlet: inlet.New(inlet.Options{Session: s, Dir: e.CWD, End: s.Interrupt})}
+	steer, _ := s.(agent.Steerer)
+	a := &attended{Session: s, desk: d, inlet: inlet.New(inlet.Options{Steer: steer, Dir: e.CWD, End: s.Interrupt})}
 	a.inlet.Name(e.Request.Target)
 	if !e.backend().Probed() {
 		return a, nil

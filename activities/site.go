@@ -3,7 +3,12 @@ package activities
 import (
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
+	"slices"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/log"
 
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/provider"
@@ -19,10 +24,11 @@ type site struct {
 	a       *Activities
 	c       Call
 	scratch *scratch.Scratch
+	worker  log.Logger
 }
 
-func (a *Activities) site(c Call) (provider.Site, error) {
-	s := site{slot: a.runs.Slot(c.RunID, c.Slot), a: a, c: c}
+func (a *Activities) site(ctx context.Context, c Call) (provider.Site, error) {
+	s := site{slot: a.runs.Slot(c.RunID, c.Slot), a: a, c: c, worker: activity.GetLogger(ctx)}
 	var err error
 	s.scratch, err = scratchIn(s.slot, c.Repository)
 	return s, err
@@ -107,7 +113,18 @@ func (a *Activities) leave(ctx context.Context, slot rundir.Slot) error {
 // maxLogged bounds each circumstance in the log.
 const maxLogged = 1 << 10
 
-func (s site) Log(what string, about map[string]string) {
+func (s site) Log(what string, about map[string]string) { s.log(rundir.Info, what, about) }
+
+func (s site) Warn(what string, about map[string]string) {
+	s.log(rundir.Error, what, about)
+	fields := []any{"run", string(s.c.RunID), "phase", string(s.c.Phase), "call", s.c.Number}
+	for _, name := range slices.Sorted(maps.Keys(about)) {
+		fields = append(fields, name, clip(s.a.redact.String(about[name]), maxLogged))
+	}
+	s.worker.Warn(what, fields...)
+}
+
+func (s site) log(level, what string, about map[string]string) {
 	fields := map[string]any{"iteration": s.c.Iteration, "call": s.c.Number}
 	if s.c.Attempt > 0 {
 		fields["attempt"] = s.c.Attempt
@@ -115,7 +132,7 @@ func (s site) Log(what string, about map[string]string) {
 	for name, value := range about {
 		fields[name] = clip(s.a.redact.String(value), maxLogged)
 	}
-	_ = s.a.runs.Run(s.c.RunID).Log("provider-"+string(s.c.Phase), rundir.Info, what, fields) // the record does not rely on it
+	_ = s.a.runs.Run(s.c.RunID).Log("provider-"+string(s.c.Phase), level, what, fields) // the record does not rely on it
 }
 
 // stopAgents ends what agents of the run still wait, here and in other

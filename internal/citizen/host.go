@@ -23,14 +23,15 @@ type Host struct {
 
 const leaveTimeout = 5 * time.Second
 
-// Open registers the session and serves its socket until close. Where nobody
-// keeps a registry there is nobody to tell: the id is empty then.
-func (h Host) Open(ctx context.Context, id dispatch.GardenID, dir, model string, s controlsocket.Session) (dispatch.GardenID, func(), error) {
+// Open registers the session and serves its socket until close. What says which
+// agent it is: it stands in the record's member model, the one that is free text.
+// Where nobody keeps a registry there is nobody to tell: the id is empty then.
+func (h Host) Open(ctx context.Context, id dispatch.GardenID, dir, what string, s controlsocket.Session) (dispatch.GardenID, func(), error) {
 	if _, err := os.Stat(h.Dirs.Sessions); errors.Is(err, fs.ErrNotExist) {
 		return "", func() {}, nil
 	}
 	store := &Store{Dir: h.Dirs.Sessions}
-	record, err := store.Register(ctx, Birth{GardenID: id, Backend: dispatch.Pi, CWD: dir, Model: model, IsEntwurf: true})
+	record, err := store.Register(ctx, Birth{GardenID: id, Backend: dispatch.Pi, CWD: dir, Model: what, IsEntwurf: true})
 	if err != nil {
 		return "", nil, err
 	}

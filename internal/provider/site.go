@@ -40,6 +40,8 @@ type Site interface {
 	// circumstances. It redacts and shortens by itself; a line that cannot be
 	// written is lost.
 	Log(what string, about map[string]string)
+	// Warn is Log for what went wrong: whoever runs the worker is told too.
+	Warn(what string, about map[string]string)
 
 	// Hold takes the slot for as long as an agent's process lives in it, also
 	// between calls. Wanted is called, and called again, while another worker

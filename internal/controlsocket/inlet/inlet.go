@@ -28,15 +28,18 @@ type Inlet struct {
 	mu     sync.Mutex
 	id     dispatch.GardenID
 	closed bool
-	wait   []string
+	parked bool
+	wait   []controlsocket.Message
 	last   *controlsocket.LastMessage
 }
 
 // Options are what an Inlet is made of.
 type Options struct {
-	Session agent.Session
-	Dir     string
-	Model   string // empty: not known
+	// Steer takes messages into the turn under way; nil: every message waits for
+	// a turn of its own.
+	Steer agent.Steerer
+	Dir   string
+	Model *controlsocket.Model // nil: not known
 	// End is what a peer's abort does.
 	End func(context.Context) error
 }
@@ -51,26 +54,40 @@ func (i *Inlet) Name(id dispatch.GardenID) {
 	i.id = id
 }
 
-// Next takes the message whose turn it is; without one the inlet is closed, so
-// that none is left behind.
-func (i *Inlet) Next() (string, bool) {
+// Next removes the oldest waiting message and returns it. When none waits, it
+// closes the inlet, so that none is left behind.
+func (i *Inlet) Next() (m controlsocket.Message, ok bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if len(i.wait) == 0 {
 		i.closed = true
-		return "", false
+		return controlsocket.Message{}, false
 	}
-	text := i.wait[0]
+	m = i.wait[0]
 	i.wait = i.wait[1:]
-	return text, true
+	return m, true
 }
 
-// Close has it take no more. Left are the messages that had no turn.
-func (i *Inlet) Close() (left int) {
+// Close refuses every later message. It returns those that still wait, which
+// Next goes on to return.
+func (i *Inlet) Close() (waiting []controlsocket.Message) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.closed = true
-	return len(i.wait)
+	return i.wait
+}
+
+// Park refuses messages until Unpark: nobody can tell whether the session will
+// ever have a turn for them.
+func (i *Inlet) Park() { i.setParked(true) }
+
+// Unpark takes messages again, unless the inlet is closed.
+func (i *Inlet) Unpark() { i.setParked(false) }
+
+func (i *Inlet) setParked(parked bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.parked = parked
 }
 
 // Said keeps what the agent said last.
@@ -85,18 +102,15 @@ func (i *Inlet) Said(text string) {
 func (i *Inlet) Info(context.Context) (controlsocket.Info, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	info := controlsocket.Info{SessionID: string(i.id), CWD: i.Dir}
-	if i.Model != "" {
-		info.Model = &controlsocket.Model{ID: i.Model}
-	}
-	return info, nil
+	return controlsocket.Info{SessionID: string(i.id), CWD: i.Dir, Model: i.Model}, nil
 }
 
-// Send implements controlsocket.Session. Steering into a turn is for agents that
-// can be steered; with others, and between turns, the message waits for a turn of
-// its own, which the answer says.
+// Send implements controlsocket.Session. Without a Steer, and between turns, a
+// message that asks to be steered waits for a turn of its own; the returned
+// delivery says so. An inlet that is closed or parked returns ErrNotReady and
+// keeps nothing.
 func (i *Inlet) Send(ctx context.Context, m controlsocket.Message) (dispatch.Delivery, error) {
-	if m.Mode == dispatch.Steer && i.open() {
+	if m.Mode == dispatch.Steer && i.Steer != nil && i.takes() {
 		if taken, err := i.steer(ctx, m.Prompt()); taken || err != nil {
 			return dispatch.Steered, err
 		}
@@ -104,22 +118,18 @@ func (i *Inlet) Send(ctx context.Context, m controlsocket.Message) (dispatch.Del
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	switch {
-	case i.closed:
+	case i.closed || i.parked:
 		return "", controlsocket.ErrNotReady
 	case len(i.wait) == maxWaiting:
 		return "", errFull
 	}
-	i.wait = append(i.wait, m.Prompt())
+	i.wait = append(i.wait, m)
 	return dispatch.Followed, nil
 }
 
-// steer says whether the turn under way has taken the message.
+// steer reports whether the turn under way has taken the message.
 func (i *Inlet) steer(ctx context.Context, text string) (bool, error) {
-	s, ok := i.Session.(agent.Steerer)
-	if !ok {
-		return false, nil
-	}
-	err := s.Steer(ctx, text)
+	err := i.Steer.Steer(ctx, text)
 	if err == nil {
 		return true, nil
 	}
@@ -129,10 +139,11 @@ func (i *Inlet) steer(ctx context.Context, text string) (bool, error) {
 	return false, fmt.Errorf("%w: %w", controlsocket.ErrUncertain, err)
 }
 
-func (i *Inlet) open() bool {
+// takes reports whether the inlet takes messages.
+func (i *Inlet) takes() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return !i.closed
+	return !i.closed && !i.parked
 }
 
 // Abort implements controlsocket.Session.

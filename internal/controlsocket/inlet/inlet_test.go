@@ -50,7 +50,8 @@ func TestSend(t *testing.T) {
 		{"into who is closed", &supple{}, dispatch.Steer, true, "", controlsocket.ErrNotReady, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			in := inlet.New(inlet.Options{Session: row.session})
+			steer, _ := row.session.(agent.Steerer)
+			in := inlet.New(inlet.Options{Steer: steer})
 			if row.closed {
 				in.Close()
 			}
@@ -58,8 +59,8 @@ func TestSend(t *testing.T) {
 			if !errors.Is(err, row.err) || err == nil && as != row.want {
 				t.Errorf("%q, %v", as, err)
 			}
-			if text, ok := in.Next(); ok != row.waits || ok && text != "hi" {
-				t.Errorf("%q waits: %v", text, ok)
+			if m, ok := in.Next(); ok != row.waits || ok && m.Text != "hi" {
+				t.Errorf("%q waits: %v", m.Text, ok)
 			}
 			if s, ok := row.session.(*supple); ok && (len(s.took) == 1) != (row.want == dispatch.Steered && err == nil) {
 				t.Errorf("the turn took %q", s.took)
@@ -71,7 +72,7 @@ func TestSend(t *testing.T) {
 // Messages have their turns in their order, at most so many wait, and after the
 // last none is taken.
 func TestTurns(t *testing.T) {
-	in := inlet.New(inlet.Options{Session: rigid{}, Dir: "/w", Model: "m", End: func(context.Context) error { return errors.New("mine") }})
+	in := inlet.New(inlet.Options{Dir: "/w", Model: &controlsocket.Model{ID: "m"}, End: func(context.Context) error { return errors.New("mine") }})
 	in.Name("20260612T093000-0a1b2c")
 	send := func(text string) error {
 		_, err := in.Send(t.Context(), controlsocket.Message{Text: text, Mode: dispatch.FollowUp})
@@ -88,8 +89,8 @@ func TestTurns(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if text, ok := in.Next(); !ok || text != want {
-			t.Errorf("%q, want %q", text, want)
+		if m, ok := in.Next(); !ok || m.Text != want {
+			t.Errorf("%q, want %q", m.Text, want)
 		}
 	}
 	for n := range 33 {
@@ -97,14 +98,14 @@ func TestTurns(t *testing.T) {
 			t.Errorf("the message %d: %v", n+1, err)
 		}
 	}
-	if left := in.Close(); left != 32 {
-		t.Errorf("%d are left", left)
+	if left := in.Close(); len(left) != 32 {
+		t.Errorf("%d are left", len(left))
 	}
 	for range 32 {
 		in.Next()
 	}
-	if text, ok := in.Next(); ok || !errors.Is(send("late"), controlsocket.ErrNotReady) {
-		t.Errorf("%q after the last", text)
+	if m, ok := in.Next(); ok || !errors.Is(send("late"), controlsocket.ErrNotReady) {
+		t.Errorf("%q after the last", m.Text)
 	}
 	in.Said("done")
 	if m, err := in.LastMessage(t.Context()); err != nil || m.Content != "done" || m.Role != "assistant" || m.Timestamp == 0 {
@@ -115,5 +116,30 @@ func TestTurns(t *testing.T) {
 	}
 	if err := in.Abort(t.Context()); err == nil || err.Error() != "mine" {
 		t.Errorf("abort: %v", err)
+	}
+}
+
+// Finding D10.
+func TestWhatIsParkedTakesNothing(t *testing.T) {
+	for _, mode := range []dispatch.Mode{dispatch.FollowUp, dispatch.Steer} {
+		in := inlet.New(inlet.Options{Steer: &supple{}})
+		send := func() error {
+			_, err := in.Send(t.Context(), controlsocket.Message{Text: "hi", Mode: mode})
+			return err
+		}
+		in.Park()
+		if err := send(); !errors.Is(err, controlsocket.ErrNotReady) {
+			t.Errorf("%s while it is parked: %v", mode, err)
+		}
+		in.Unpark()
+		if err := send(); err != nil {
+			t.Errorf("%s afterwards: %v", mode, err)
+		}
+		in.Close()
+		in.Park()
+		in.Unpark()
+		if err := send(); !errors.Is(err, controlsocket.ErrNotReady) {
+			t.Errorf("%s after the end: %v", mode, err)
+		}
 	}
 }

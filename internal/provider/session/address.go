@@ -1,9 +1,13 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket/inlet"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
@@ -13,51 +17,102 @@ import (
 // lives.
 type Host interface {
 	// Open makes the session known by a garden id: by the one given, or by a new
-	// one where it is empty. Close makes it unknown again. A host that has nobody
-	// to tell returns an empty id, and close does nothing.
-	Open(ctx context.Context, id dispatch.GardenID, dir, model string, s controlsocket.Session) (known dispatch.GardenID, close func(), err error)
+	// one where it is empty. What is a line that says who it is. Close makes it
+	// unknown again. A host that has nobody to tell returns an empty id, and close
+	// does nothing.
+	Open(ctx context.Context, id dispatch.GardenID, dir, what string, s controlsocket.Session) (known dispatch.GardenID, close func(), err error)
 }
+
+// peersLimit bounds how long a run waits for the turns of other sessions'
+// messages.
+const peersLimit = 10 * time.Minute
 
 var errOwned = errors.New("the turn belongs to a run: cancel the run to end it")
 
-// open makes the session known. That it could not be is no reason not to work.
+// open makes the session known, unless it plans or judges: nobody has a say in
+// that. That it could not be made known is no reason not to work.
 func (c *call) open(ctx context.Context) {
-	if c.Host == nil || c.talk.leave != nil {
+	if c.Host == nil || c.talk.leave != nil || c.sandbox() == agent.ReadOnly {
 		return
 	}
+	kind := string(c.Adapter.Kind())
 	in := inlet.New(inlet.Options{
-		Session: c.talk.Session, Dir: c.talk.dir, Model: c.Choice.Model, End: func(context.Context) error { return errOwned },
+		Dir: c.talk.dir, Model: &controlsocket.Model{ID: cmp.Or(c.Choice.Model, kind), Provider: kind},
+		End: func(context.Context) error { return errOwned },
 	})
-	id, leave, err := c.Host.Open(ctx, c.note.Garden, in.Dir, in.Model, in)
+	id, leave, err := c.Host.Open(ctx, c.note.Garden, in.Dir, c.introduction(), in)
 	if err != nil {
 		c.log("not addressable", map[string]string{"error": err.Error()})
 		return
 	}
 	in.Name(id)
 	c.talk.inlet, c.talk.leave = in, leave
+	site := c.req.Work.Site
+	c.talk.lost = func(m controlsocket.Message) {
+		site.Warn("message of another session lost: the agent ended before its turn", aboutMessage(m))
+	}
 	if id != "" && c.note.Garden != id {
 		c.note.Garden = id
 		c.log("addressable", map[string]string{"gardenId": string(id)})
 	}
 }
 
-// others gives the turns that other sessions asked for meanwhile. The last
-// answer counts.
-func (c *call) others(ctx context.Context, a answer) (answer, error) {
-	for c.talk.inlet != nil {
-		c.talk.inlet.Said(a.Text)
-		text, ok := c.talk.inlet.Next()
-		if !ok {
-			return a, nil
-		}
-		c.log("message from another session", map[string]string{"input": text})
-		if err := c.send(ctx, text); err != nil {
-			return a, err
-		}
-		var err error
-		if a, err = c.listen(ctx); err != nil {
-			return a, err
+// introduction says in a line which agent this is, and for whom it works.
+func (c *call) introduction() string {
+	who := string(c.Adapter.Kind())
+	if c.Choice.Model != "" {
+		who += "/" + c.Choice.Model
+	}
+	role := string(c.req.Role)
+	if c.req.Attempt > 0 {
+		role += fmt.Sprintf(" %d", c.req.Attempt)
+	}
+	return fmt.Sprintf("%s, %s of run %s", who, role, c.req.RunID)
+}
+
+// serveOthers gives each message that other sessions sent during the run's own
+// turn a turn of its own. The answer is kept by then and none of these turns
+// touches it; what they change in the checkout is never taken, since the slot's
+// next call begins with a fresh one. Later messages are refused.
+func (c *call) serveOthers(ctx context.Context) {
+	in := c.talk.inlet
+	if in == nil {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, peersLimit)
+	defer stop()
+	c.peers = true
+	in.Said(c.note.Answer.Text)
+	in.Close()
+	for m, ok := in.Next(); ok; m, ok = in.Next() {
+		c.log("message of another session", aboutMessage(m))
+		if err := c.serve(ctx, in, m); err != nil {
+			about := aboutMessage(m)
+			about["error"] = err.Error()
+			c.req.Work.Site.Warn("the turn of another session's message failed", about)
+			return
 		}
 	}
-	return a, nil
+}
+
+func (c *call) serve(ctx context.Context, in *inlet.Inlet, m controlsocket.Message) error {
+	if err := c.say(ctx, m.Prompt()); err != nil {
+		return err
+	}
+	a, err := c.follow(ctx)
+	if err != nil {
+		return err
+	}
+	c.note.Used = a.used
+	in.Said(a.Text)
+	return c.keepNote()
+}
+
+// aboutMessage are the circumstances of a message in the log.
+func aboutMessage(m controlsocket.Message) map[string]string {
+	from := "nobody who says who it is"
+	if m.Sender != nil {
+		from = fmt.Sprintf("%s, %s", m.Sender.AgentID, m.Sender.SessionID)
+	}
+	return map[string]string{"from": from, "input": m.Text}
 }

@@ -2,7 +2,6 @@ package session_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -98,13 +97,10 @@ func TestTaskThatNeverArrivedIsSentAgain(t *testing.T) {
 	if _, err := b.call(b.request(write("a.txt", "A") + "[[say:done]]")); err != nil {
 		t.Fatal(err)
 	}
-	var note map[string]any
-	if err := json.Unmarshal(b.site.note, &note); err != nil {
-		t.Fatal(err)
-	}
-	note["key"], note["call"], note["open"] = "fix-2", 1, true // as send keeps it, just before Send
-	delete(note, "answer")
-	b.site.note, _ = json.Marshal(note)
+	b.site.edit(t, func(note map[string]any) {
+		note["key"], note["call"], note["open"] = "fix-2", 1, true // as send keeps it, just before Send
+		delete(note, "answer")
+	})
 	req := b.request("THE TASK OF THE FIXER " + write("b.txt", "B") + "[[say:fixed]]")
 	req.Role, req.Phase, req.Iteration = run.Fixer, run.Fix, 2
 	resp, err := b.call(req)
@@ -294,7 +290,8 @@ func TestUnfitChangesAreMendedAfterACrash(t *testing.T) {
 	if _, err := b.call(b.request(write("link", "x") + "[[say:done]]")); err != nil {
 		t.Fatal(err)
 	}
-	b.site.unfit = map[string]string{"link": "a symbolic link"} // the note has the answer; nobody has looked at the changes yet
+	b.site.unfit = map[string]string{"link": "a symbolic link"}
+	b.site.edit(t, func(note map[string]any) { note["answer"] = map[string]any{"text": "done"} }) // nobody has looked at the changes yet
 	asked := len(b.fake.Model.Requests())
 	_, err := b.call(b.request(write("link", "x") + "[[say:done]]"))
 	if len(b.fake.Model.Requests()) == asked {

@@ -48,10 +48,15 @@ func askOf(p run.Permit) ask { return ask{p.CallID, p.Digest} }
 // maxSpent bounds Spent: a run keeps fewer permits.
 const maxSpent = 256
 
-// answer is a completed turn.
+// answer is what the run's own turn ended in.
 type answer struct {
-	Text  string    `json:"text"`
-	Usage run.Usage `json:"usage"`
+	Text string `json:"text"`
+	// Changes is what the checkout held when the turn ended, once Taken says that
+	// it was looked at.
+	Changes []byte `json:"changes,omitempty"`
+	Taken   bool   `json:"taken,omitempty"`
+
+	used run.Usage // of the call so far
 }
 
 func (n note) is(key string, call int) bool { return n.Key == key && n.Call == call }

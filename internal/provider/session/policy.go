@@ -47,6 +47,10 @@ func (c *call) decide(asked agent.Permission) (d agent.Decision, known bool) {
 		d.Reason = "this role reads and changes nothing"
 		return d, true
 	}
+	if c.peers {
+		d.Reason = "this turn is another session's message: what was allowed is the run's"
+		return d, true
+	}
 	if p, ok := c.permit(asked); ok {
 		d.Reason = p.Reason
 		switch {

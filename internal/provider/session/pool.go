@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket/inlet"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -51,6 +52,7 @@ func (p *Pool) take(slot, key string, call int) *talk {
 		w.talk.end()
 		return nil
 	}
+	w.talk.unpark()
 	return w.talk
 }
 
@@ -127,12 +129,33 @@ type talk struct {
 
 	resumed bool
 	stderr  stderr
-	inlet   *inlet.Inlet // for others; nil: none can reach it
-	leave   func()       // makes it unknown to them; nil: it is
+	inlet   *inlet.Inlet                // for others; nil: none can reach it
+	lost    func(controlsocket.Message) // tells of a message that the inlet took in vain
+	leave   func()                      // makes it unknown to them; nil: it is
 }
 
-// end stops the agent and gives the slot back.
+// park has the session take no messages while it waits for a decision: whether
+// it will ever have a turn for them is not known.
+func (t *talk) park() {
+	if t.inlet != nil {
+		t.inlet.Park()
+	}
+}
+
+func (t *talk) unpark() {
+	if t.inlet != nil {
+		t.inlet.Unpark()
+	}
+}
+
+// end stops the agent and gives the slot back. It tells of the messages that
+// still wait for a turn.
 func (t *talk) end() {
+	if t.inlet != nil {
+		for _, m := range t.inlet.Close() {
+			t.lost(m)
+		}
+	}
 	if t.leave != nil {
 		t.leave()
 	}

@@ -125,6 +125,9 @@ type call struct {
 
 	note note
 	talk *talk
+	// peers says that the run's own turn is over and its answer kept: the turns
+	// that follow are those of other sessions' messages.
+	peers bool
 }
 
 // make has the agent answer. Whatever happens, its process is gone afterwards,
@@ -145,11 +148,16 @@ func (c *call) make(ctx context.Context) (resp provider.Response, err error) {
 		}
 	}()
 	resp, err = c.answer(ctx)
+	if err == nil {
+		c.serveOthers(ctx)
+		resp.Usage = c.spent()
+	}
 	if text := c.talk.stderr.take(); c.Log != nil && len(text) > 0 {
 		_, _ = c.Log.Write(c.Redact.Bytes(text))
 	}
 	if _, suspended := errors.AsType[*provider.Suspended](err); suspended {
 		kept = true
+		c.talk.park()
 		c.Pool.keep(site.Slot(), c.key(), c.req.Call, c.talk)
 	}
 	return resp, err
@@ -189,10 +197,7 @@ func (c *call) first(ctx context.Context) (answer, error) {
 	if c.talk.resumed && (errors.Is(err, agent.ErrNoSession) || full(err)) {
 		a, err = c.anew(ctx)
 	}
-	if err != nil {
-		return a, err
-	}
-	return c.others(ctx, a)
+	return a, err
 }
 
 // mend tells the agent why its changes cannot be taken.
@@ -214,15 +219,33 @@ func full(err error) bool {
 	return ok && e.Code == provider.BadRequest && strings.HasPrefix(e.Message, provider.TooLong)
 }
 
-// finish is the response to a turn that was completed.
+// finish returns the response to a turn that was completed. The changes are
+// those that the checkout held when it ended: they are kept in the note, and what
+// happens in the checkout later is no part of them.
 func (c *call) finish(ctx context.Context, a answer) (provider.Response, error) {
-	resp := provider.Response{RawText: a.Text, FinishReason: provider.Stop, Usage: &a.Usage}
+	resp := provider.Response{RawText: a.Text, FinishReason: provider.Stop, Usage: c.spent()}
 	if c.sandbox() == agent.ReadOnly {
 		return resp, nil
 	}
-	var err error
-	resp.Changes, err = c.req.Work.Site.Changes(ctx)
-	return resp, err
+	if !a.Taken {
+		changes, err := c.req.Work.Site.Changes(ctx)
+		if err != nil {
+			return resp, err
+		}
+		a.Changes, a.Taken = c.Redact.Bytes(changes), true
+		c.note.Answer = &a
+		if err := c.keepNote(); err != nil {
+			return resp, err
+		}
+	}
+	resp.Changes = a.Changes
+	return resp, nil
+}
+
+// spent returns what the call has used beyond what its errors have told.
+func (c *call) spent() *run.Usage {
+	used := c.note.Used.Sub(c.note.Told)
+	return &used
 }
 
 // partial is what there is of an answer. Its usage is told with it, once; that
@@ -233,8 +256,7 @@ func (c *call) partial(err error) provider.Response {
 		c.note.Used = c.talk.usage()
 	}
 	if _, waits := errors.AsType[*provider.Suspended](err); !waits {
-		used := c.note.Used.Sub(c.note.Told)
-		resp.Usage = &used
+		resp.Usage = c.spent()
 		c.note.Told = c.note.Used
 	}
 	c.keepBest()

@@ -43,6 +43,18 @@ func (s *site) SetNote(note []byte) error {
 	s.note = note
 	return nil
 }
+
+// edit changes the note to what a worker that died would have left.
+func (s *site) edit(t *testing.T, change func(note map[string]any)) {
+	t.Helper()
+	var note map[string]any
+	if err := json.Unmarshal(s.note, &note); err != nil {
+		t.Fatal(err)
+	}
+	change(note)
+	s.note, _ = json.Marshal(note)
+}
+
 func (s *site) Read(context.Context, string, int64) ([]byte, int64, error) {
 	return nil, 0, errors.New("nothing is read")
 }
@@ -76,6 +88,10 @@ func (s *site) Log(what string, about map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.logged = append(s.logged, what+" "+about["tool"]+about["verdict"])
+}
+
+func (s *site) Warn(what string, about map[string]string) {
+	s.Log(what+": "+about["from"]+": "+about["input"], about)
 }
 
 func (s *site) Hold(context.Context, func()) (func(), error) {

@@ -98,6 +98,12 @@ func (c *call) send(ctx context.Context, text string) error {
 	if err := c.keepNote(); err != nil {
 		return err
 	}
+	return c.say(ctx, text)
+}
+
+// say gives the agent a message, which begins a turn.
+func (c *call) say(ctx context.Context, text string) error {
+	t := c.talk
 	t.text, t.asks, t.over, t.tools = nil, nil, false, map[string]bool{}
 	sent := make(chan error, 1) // an agent that does not read could hold it up
 	go func() { sent <- t.Send(ctx, text) }()
@@ -109,46 +115,46 @@ func (c *call) send(ctx context.Context, text string) error {
 	}
 }
 
-// listen follows the turn to its end, and decides about tools on the way.
+// listen follows the run's own turn to its end, and keeps what it ended in
+// before anybody relies on it.
 func (c *call) listen(ctx context.Context) (answer, error) {
+	a, err := c.follow(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	c.note.Used, c.note.Open, c.note.Answer = a.used, false, a
+	return *a, c.keepNote()
+}
+
+// follow follows a turn to its end, and decides about tools on the way.
+func (c *call) follow(ctx context.Context) (*answer, error) {
 	quiet := time.NewTimer(c.Quiet)
 	defer quiet.Stop()
 	for {
 		if err := c.settle(ctx); err != nil {
-			return answer{}, err
+			return nil, err
 		}
 		select {
 		case <-ctx.Done():
-			return answer{}, ctx.Err()
+			return nil, ctx.Err()
 		case <-quiet.C:
 			if len(c.talk.tools) == 0 {
-				return answer{}, &provider.Error{Code: provider.Timeout, Message: fmt.Sprintf("the agent said nothing for %v", c.Quiet), Retriable: true}
+				return nil, &provider.Error{Code: provider.Timeout, Message: fmt.Sprintf("the agent said nothing for %v", c.Quiet), Retriable: true}
 			}
 			quiet.Reset(c.Quiet)
 		case e, ok := <-c.talk.Events():
 			if !ok {
-				return answer{}, &provider.Error{Code: provider.Unknown, Message: "the agent's session ended in the middle of a turn", Retriable: true}
+				return nil, &provider.Error{Code: provider.Unknown, Message: "the agent's session ended in the middle of a turn", Retriable: true}
 			}
 			if n, ok := e.(agent.Notice); !ok || !n.Stall {
 				quiet.Reset(c.Quiet)
 			}
 			a, err := c.hear(ctx, e)
 			if a != nil || err != nil {
-				return c.closed(a, err)
+				return a, err
 			}
 		}
 	}
-}
-
-// closed keeps the end of a turn, before anybody relies on it.
-func (c *call) closed(a *answer, err error) (answer, error) {
-	if err != nil {
-		return answer{}, err
-	}
-	c.note.Used = a.Usage
-	a.Text, a.Usage = c.Redact.String(a.Text), a.Usage.Sub(c.note.Told)
-	c.note.Open, c.note.Answer = false, a
-	return *a, c.keepNote()
 }
 
 // heard notes, once a turn, that the agent has the message.
@@ -242,7 +248,7 @@ func (c *call) ended(e agent.Turn) (*answer, error) {
 	t.before, t.used = used, agent.Tokens{}
 	switch {
 	case e.Status == agent.Completed:
-		return &answer{Text: e.Text, Usage: used}, nil
+		return &answer{Text: c.Redact.String(e.Text), used: used}, nil
 	case t.over: // however the interrupt is reported
 		return nil, &provider.Exhausted{Usage: used}
 	case e.Status == agent.Interrupted:
