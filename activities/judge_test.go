@@ -2,6 +2,8 @@ package activities_test
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -53,6 +55,9 @@ func TestChecks(t *testing.T) {
 				if j.Verdict != tc.verdict || string(e.Verdict) != tc.word || !slices.Equal(j.Failed, tc.failed) || len(e.Checks) != len(tc.commands) {
 					t.Errorf("%+v\n%+v", j, e)
 				}
+				if j.Again != (tc.verdict == run.Blocked) {
+					t.Errorf("again %v: only what could not run is run again", j.Again)
+				}
 				if (j.Question != nil) != (tc.verdict == run.Blocked) || (len(j.Reasons) > 0) != (tc.verdict != run.Pass) {
 					t.Errorf("question %v, reasons %q", j.Question, j.Reasons)
 				}
@@ -97,6 +102,31 @@ func TestCheckOutputIsRedactedAndBounded(t *testing.T) {
 	}
 }
 
+// Finding D3. The second evaluation of an iteration leaves the report of the
+// first as the record has it.
+func TestEachEvaluationOfAnIterationHasItsReport(t *testing.T) {
+	s := newSite(t)
+	s.prepare()
+	tool := filepath.Join(t.TempDir(), "tool")
+	in := activities.CheckInput{Place: s.place(), Iteration: 1, Evaluation: 1, Commit: s.base, Commands: []string{tool}, Timeout: time.Minute}
+	first := must[activities.Judgement](s, s.acts.Check, in)
+	if err := os.WriteFile(tool, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	in.Evaluation = 2
+	second := must[activities.Judgement](s, s.acts.Check, in)
+	call := s.call(run.Evaluate)
+	call.Number = 2
+	s.provider.says("DECISION: FIX\nthe name is wrong")
+	judged := must[activities.Judgement](s, s.acts.Judge, activities.JudgeInput{Call: call, Report: second.Report})
+	if first.Report.Name != "evaluate/iter-0001.json" || second.Report.Name != "evaluate/iter-0001.2.json" || judged.Report.Name != second.Report.Name {
+		t.Errorf("reports %s, %s, %s", first.Report.Name, second.Report.Name, judged.Report.Name)
+	}
+	if one, two := s.evaluation(first), s.evaluation(judged); one.Verdict != "ASK" || two.Verdict != "FIX" || second.Verdict != run.Pass {
+		t.Errorf("verdicts %s, %s", one.Verdict, two.Verdict)
+	}
+}
+
 func TestTheEvaluatorsVerdict(t *testing.T) {
 	unusable := "It looks good to me."
 	for _, tc := range []struct {
@@ -121,6 +151,9 @@ func TestTheEvaluatorsVerdict(t *testing.T) {
 			second := must[activities.Judgement](s, s.acts.Judge, in)
 			if first.Verdict != tc.verdict || second.Verdict != tc.verdict || s.provider.calls() != tc.calls {
 				t.Errorf("%d calls\n%+v\n%+v", s.provider.calls(), first, second)
+			}
+			if unusable := tc.calls == 2 && tc.verdict == run.Blocked; first.Again != unusable {
+				t.Errorf("again %v", first.Again)
 			}
 			if first.Usage == nil || first.Usage.TotalTokens != int64(10*tc.calls) {
 				t.Errorf("usage %+v", first.Usage)

@@ -14,8 +14,11 @@ func (c *cli) answerCommand() *cobra.Command {
 		Use:   "answer RUN TEXT",
 		Short: "Answer the question that a run waits with",
 		Long: `Answers the run's question. The phase that asked goes on with the answer in its
-prompt. A question about the token budget is answered with the new total.`,
-		Example:           "  starter answer 0198c5e2 'round half up, as the invoice does'\n  starter answer 0198c5e2 200000 --question qst-2-1",
+prompt; after a question of the evaluator a fix does, which --max-fix does not
+count. When a check could not run, any answer runs the checks again, and one that
+begins with "fix:" goes to the fixer instead. A question about a budget is answered
+with the new total, or with "stop". What an answer leads to stands in "status".`,
+		Example:           "  starter answer 0198c5e2 'round half up, as the invoice does'\n  starter answer 0198c5e2 200000 --question qst-2-1\n  starter answer 0198c5e2 'fix: call python3, there is no python here'",
 		Args:              exactly(2, "a RUN and the answer as one argument"),
 		ValidArgsFunction: c.completeRun,
 		RunE: c.onRun(func(ctx context.Context, f found, args []string) error {

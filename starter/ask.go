@@ -95,6 +95,8 @@ const shownLines = 60
 func (p *person) approve(ctx context.Context, a run.PendingApproval) (run.Decision, error) {
 	d := run.Decision{ApprovalID: a.ApprovalID, By: p.name}
 	p.show(a, shownLines)
+	p.leads("yes", a.Next.Approve)
+	p.leads("no", a.Next.Reject)
 	question, choices := "Apply this patch?", "[y]es, [n]o, [d]iff: "
 	if a.Permission != nil {
 		question, choices = "Allow it?", "[y]es, [s]ession: yes and its like for this session, [n]o, [d]etails: "
@@ -137,6 +139,13 @@ func (p *person) ask(ctx context.Context, question, choices string) (string, err
 	return line, err
 }
 
+// leads says what a way to settle the wait leads to.
+func (p *person) leads(way, to string) {
+	if to != "" {
+		p.screen.Line(p.screen.Dim("  " + way + " → " + to))
+	}
+}
+
 func isYes(line string) bool {
 	return strings.EqualFold(line, "y") || strings.EqualFold(line, "yes")
 }
@@ -165,6 +174,9 @@ func (p *person) show(a run.PendingApproval, limit int) {
 
 // answer asks until something is typed.
 func (p *person) answer(ctx context.Context, q run.PendingQuestion) (run.Reply, error) {
+	for _, w := range q.Next.Ways() {
+		p.leads(w.Do, w.Leads)
+	}
 	for {
 		line, err := p.ask(ctx, "Your answer:", "")
 		if err != nil {

@@ -28,8 +28,9 @@ func (c *cli) rejectCommand() *cobra.Command {
 	cmd := c.decisionCommand(&d)
 	cmd.Use, cmd.Short = "reject RUN", "Refuse the pending patch, or the tool"
 	cmd.Long = `Refuses what the run waits with. After a patch the run goes on with a fix whose
-prompt carries the reason; after a tool the agent is told the reason and goes on
-without it. With --final the run ends as canceled.`
+prompt carries the reason, however many fixes there were: --max-fix does not count
+it. After a tool the agent is told the reason and goes on without it. With --final
+the run ends as canceled.`
 	cmd.Example = "  starter reject 0198c5e2 --reason 'keep the public API as it is'\n  starter reject 0198c5e2 --final"
 	cmd.Flags().BoolVar(&d.Final, "final", false, "end the run")
 	return cmd

@@ -224,6 +224,7 @@ func (v visitor) approve(ctx context.Context, a run.PendingApproval) (run.Decisi
 		}
 		return run.Decision{ApprovalID: a.ApprovalID, Decision: run.Approve, By: v.name, Reason: "demo --yes"}, nil
 	}
+	a.Next.Reject = a.Next.Final
 	d, err := v.person.approve(ctx, a)
 	if err == nil && d.Decision == run.Reject {
 		d.Final = true

@@ -316,3 +316,26 @@ func TestOnlyTheLineAfterTheQuestionAnswersIt(t *testing.T) {
 		t.Errorf("got %q, %v", line, err)
 	}
 }
+
+// Finding D3. Who decides is told what a yes, a no and an answer lead to.
+func TestPersonIsToldWhatFollows(t *testing.T) {
+	in, w := io.Pipe()
+	var out output
+	p := &person{
+		screen: terminal.NewScreen(&out, terminal.Options{}), lines: readLines(in), name: "ada",
+		diff: func(a run.PendingApproval) (string, bool) { return a.Excerpt, true },
+	}
+	go typist(t, &out, w, []string{"y", "blue"})
+	_, err := p.approve(t.Context(), run.PendingApproval{Next: run.Outlook{Approve: "it is applied", Reject: "it is mended"}})
+	if err == nil {
+		_, err = p.answer(t.Context(), run.PendingQuestion{Next: run.Outlook{Answer: "the checks run again"}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"yes → it is applied", "no → it is mended", "answer → the checks run again"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in %s", want, out.String())
+		}
+	}
+}

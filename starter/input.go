@@ -250,7 +250,7 @@ func (c *cli) checks(f runFlags, dir string) ([]string, error) {
 		fmt.Fprintln(say, c.style().Dim(patch.Display(fmt.Sprintf("check chosen: %s (%s)", choice.Command, choice.Why))))
 	}
 	if !ok && f.roles.Evaluator == "" {
-		return nil, errors.New("nothing would judge the result: no check was found in the repository; give one with --check, or an --evaluator")
+		return nil, errors.New("nothing would judge the result: no check was found in the repository, and who writes the patch does not judge it; name a command with --check CMD, or a provider with --evaluator SPEC")
 	}
 	return found.Commands(), nil
 }

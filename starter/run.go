@@ -93,7 +93,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.checks, "check", nil, "`command` that judges the result, for /bin/sh; repeat it for more; default: found in the repository")
 	flags.StringArrayVar(&f.env, "env", nil, "`name` of a variable of the worker that the checks may see; repeat it for more")
 	flags.StringVar(&f.policy, "approve", string(run.Always), "which patches wait for a person: `always`, risky or never")
-	flags.IntVar(&f.maxFix, "max-fix", run.DefaultMaxFix, "most fixes that are tried")
+	flags.IntVar(&f.maxFix, "max-fix", run.DefaultMaxFix, "most fixes that are tried unasked; those that you ask for by a rejection or an answer do not count")
 	defaults := run.Limit{}.WithDefaults()
 	flags.DurationVar(&f.limits.Provider, "timeout", defaults.Provider, "limit of each provider call; of an agent's, unless given, "+agentLimit.String())
 	flags.DurationVar(&f.limits.Check, "check-timeout", defaults.Check, "limit of each check")

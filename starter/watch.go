@@ -145,12 +145,21 @@ func (c *cli) waits(p run.Pending) {
 			c.printf("  %s\n", c.hint("approve %s --approval %s --session", p.RunID, p.Approval.ApprovalID))
 		}
 		c.printf("  %s\n", c.hint("reject %s --approval %s --reason TEXT", p.RunID, p.Approval.ApprovalID))
+		c.ways(p.Approval.Next)
 	case p.Question != nil:
 		c.printf("\n%s\n  %s\n", s.Wait("The run waits for an answer:"), c.hint("answer %s TEXT --question %s", p.RunID, p.Question.QuestionID))
+		c.ways(p.Question.Next)
 	case p.Limited != nil:
 		c.printf("\n%s it goes on by itself. %s\n", s.Wait(fmt.Sprintf("%s refuses more until %s;", p.Limited.Provider, p.Limited.Until.Local().Format(time.DateTime))), story.OneLine(p.Limited.Reason, 300))
 	default:
 		c.printf("\nIt was settled meanwhile: %s\n", c.hint("watch %s", p.RunID))
+	}
+}
+
+// ways says what each way to settle a wait leads to.
+func (c *cli) ways(o run.Outlook) {
+	for _, w := range o.Ways() {
+		c.printf("  %s\n", c.style().Dim(w.Do+" → "+w.Leads))
 	}
 }
 

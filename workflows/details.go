@@ -63,6 +63,9 @@ func headline(s *run.Snapshot) string {
 	case run.Evaluate:
 		return "Running the checks"
 	case run.Fix:
+		if s.Uncounted {
+			return "Fixing, as asked for"
+		}
 		return fmt.Sprintf("Fixing, %d of %d", s.Fixes, s.Input.Fixes())
 	}
 	return "Starting"
@@ -90,6 +93,7 @@ func approvalDetails(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
 	rejected := run.Decision{ApprovalID: a.ApprovalID, Decision: run.Reject, Reason: "why"}
 	m.fence("json", object(rejected))
 	m.printf("Add `\"final\": true` to a rejection to end the run.\n\n")
+	ways(m, a.Next)
 	commands(m, a.Commands)
 	patience(m, "decision", s.State.UpdatedAt, s.Input.Timeouts.Approval)
 }
@@ -134,6 +138,7 @@ func permissionDetails(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
 	m.printf("Add `\"session\": true` to allow what the agent takes for the same in its session as well, such as the same command. To refuse, with a reason that the agent is told:\n\n")
 	m.fence("json", object(run.Decision{ApprovalID: a.ApprovalID, Decision: run.Reject, Reason: "why"}))
 	m.printf("Add `\"final\": true` to a refusal to end the run.\n\n")
+	ways(m, a.Next)
 	commands(m, a.Commands)
 	patience(m, "decision", s.State.UpdatedAt, s.Input.Timeouts.Approval)
 }
@@ -146,8 +151,17 @@ func questionDetails(m *markdown, s *run.Snapshot, q *run.PendingQuestion) {
 	m.list("**Needed** ", q.NeededInput)
 	m.printf("### Answer\n\n")
 	form(m, "answer", q.Signal)
+	ways(m, q.Next)
 	commands(m, q.Commands)
 	patience(m, "answer", s.State.UpdatedAt, s.Input.Timeouts.Answer)
+}
+
+// ways says what each way to settle the wait leads to.
+func ways(m *markdown, o run.Outlook) {
+	for _, w := range o.Ways() {
+		m.printf("- **%s**: %s\n", text(w.Do), text(w.Leads))
+	}
+	m.printf("\n")
 }
 
 // form says what to put into the signal form of the UI.

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,12 @@ func created(in run.Input) run.RunCreated {
 	in.Repository = run.Repository{Path: "/repo", Base: "0123456789abcdef"}
 	in.Providers = run.Providers{Planner: "replay:x", Developer: "replay:x", Fixer: "replay:x"}
 	return run.RunCreated{Input: in}
+}
+
+func latest(in run.Input) run.RunCreated {
+	p := created(in)
+	p.Rules = run.LatestRules
+	return p
 }
 
 func planned() run.PhaseCompleted {
@@ -60,6 +67,7 @@ func TestDetails(t *testing.T) {
 		"an approval is asked for": {
 			upToGate(goal, "+a"),
 			[]string{"## Waits for your approval", "**put a comma**", "2 files, +3 −1", "and 1 more file", "**Risk** touches CI", "```diff\n+a\n```",
+				"**reject**: the fixer is called with your reason", "**reject, final**: the run ends as canceled",
 				`"approvalId": "apr-1-0123456789ab",`, `"decision": "approve"`, "starter approve r1 \\\n  --approval apr-1-0123456789ab", "for as long as it takes"},
 		},
 		"an approval with a deadline": {upToGate(limited, "+a"), []string{"ends as canceled 2026-05-01 at 13:00:00 UTC"}},
@@ -70,7 +78,7 @@ func TestDetails(t *testing.T) {
 			[]run.Payload{created(goal), run.PhaseStarted{Role: run.Planner}, planned(), run.PhaseStarted{Role: run.Developer},
 				run.PhaseCompleted{Result: run.Asked, Question: &run.Question{Question: "Which\none?", Reason: "two fit", NeededInput: []string{"a name"}}},
 				run.PhaseStarted{}, run.QuestionRaised{QuestionID: "qst-1-1", Question: run.Question{Question: "Which\none?"}, Asker: run.Execute}},
-			[]string{"## Waits for your answer", "> Which\n> one?", "Why: two fit", "**Needed** a name", `"questionId": "qst-1-1"`, "starter answer r1 TEXT"},
+			[]string{"## Waits for your answer", "> Which\n> one?", "Why: two fit", "**Needed** a name", `"questionId": "qst-1-1"`, "**answer**: the developer is called again with the answer", "starter answer r1 TEXT"},
 		},
 		"the checks run": {
 			append(upToGate(goal, "+a"), run.ApprovalGranted{ApprovalID: asked.ApprovalID}, applied, run.PhaseCompleted{Result: run.Patched}, run.PhaseStarted{Role: run.Evaluator}),
@@ -79,6 +87,11 @@ func TestDetails(t *testing.T) {
 		"a fix is written": {
 			append(upToGate(goal, "+a"), run.ApprovalRejected{ApprovalID: asked.ApprovalID, Reason: "use tabs"}, run.PhaseCompleted{Result: run.Rejected}, run.PhaseStarted{Role: run.Fixer}),
 			[]string{"## Fixing, 1 of 3", "due to the last rejection", "use tabs"},
+		},
+		"a fix is written that was asked for": {
+			append(slices.Concat([]run.Payload{latest(goal)}, upToGate(goal, "+a")[1:]),
+				run.ApprovalRejected{ApprovalID: asked.ApprovalID, Reason: "use tabs"}, run.PhaseCompleted{Result: run.Rejected}, run.PhaseStarted{Role: run.Fixer}),
+			[]string{"## Fixing, as asked for", "0 of 3 fixes used"},
 		},
 		"a final rejection": {
 			append(upToGate(goal, "+a"), run.ApprovalRejected{ApprovalID: asked.ApprovalID, Reason: "not wanted", Final: true}, run.PhaseCompleted{Result: run.Rejected}, run.RunCanceled{Reason: "not wanted"}),

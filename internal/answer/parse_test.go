@@ -91,6 +91,11 @@ func answers() []row {
 		{name: "unknown type", raw: "<<<AIO_RESULT_START>>>\ntype: MERGE\n<<<AIO_RESULT_END>>>\n", finish: "stop", code: answer.UnknownType},
 		{name: "the prompt's own placeholder", raw: "<<<AIO_RESULT_START>>>\ntype: PATCH | ASK | NOOP\n<<<AIO_RESULT_END>>>\n", finish: "stop", code: answer.UnknownType},
 		{name: "type twice", raw: "<<<AIO_RESULT_START>>>\ntype: NOOP\ntype: ASK\n<<<AIO_RESULT_END>>>\n", finish: "stop", code: answer.BadResult},
+		// Finding D8.
+		{name: "ask with a question alone", raw: "<<<AIO_RESULT_START>>>\ntype: ASK\nquestion: Which one?\n<<<AIO_RESULT_END>>>\n", finish: "stop",
+			want: answer.Answer{Kind: answer.Ask, Question: "Which one?"}},
+		{name: "noop without a reason", raw: "<<<AIO_RESULT_START>>>\ntype: NOOP\n<<<AIO_RESULT_END>>>\n", finish: "stop", want: answer.Answer{Kind: answer.Noop}},
+		{name: "patch without a summary", raw: "<<<AIO_RESULT_START>>>\ntype: PATCH\n<<<AIO_RESULT_END>>>\n[PATCH_BEGIN]\n" + diff + "[PATCH_END]\n", finish: "stop", want: patch("", diff)},
 		{name: "ask without question", raw: "<<<AIO_RESULT_START>>>\ntype: ASK\nreason: cannot proceed\n<<<AIO_RESULT_END>>>\n", finish: "stop", code: answer.NoQuestion},
 		{name: "ask with a patch", raw: ask + "[PATCH_BEGIN]\n" + diff + "[PATCH_END]\n", finish: "stop", code: answer.Contradiction},
 		{name: "noop with a fenced diff", raw: noop + "```diff\n" + diff + "```\n", finish: "stop", code: answer.Contradiction},

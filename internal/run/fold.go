@@ -182,6 +182,9 @@ func (s *Snapshot) start(e Event, p PhaseStarted) {
 	if e.Phase == Fix && !s.Next.Again && !s.Next.Uncounted {
 		s.Fixes++
 	}
+	if e.Phase != Ask {
+		s.Uncounted = s.Next.Uncounted
+	}
 	s.State.Iteration = e.Iteration
 	s.State.CurrentPhase = &e.Phase
 	s.State.Status = Running
@@ -235,7 +238,7 @@ func (s *Snapshot) failPhase(p PhaseFailed) {
 	switch {
 	case p.Question != nil:
 		s.Doubt = p.Question
-		s.After = Step{Do: Start, Phase: phase, Again: true}
+		s.After = Step{Do: Start, Phase: phase, Again: true, Uncounted: s.Uncounted}
 		s.Next = Step{Do: Start, Phase: Ask}
 		return
 	case s.Next.Do == Close:

@@ -46,6 +46,8 @@ type PendingApproval struct {
 	Choices []Choice `json:"choices,omitempty"`
 	// Signal is the payload to send as the signal `approval`.
 	Signal Decision `json:"signal"`
+	// Next says what a yes and a no lead to.
+	Next Outlook `json:"next"`
 }
 
 // PendingQuestion is the question that is awaited, and how to answer it.
@@ -55,6 +57,8 @@ type PendingQuestion struct {
 	Commands []string `json:"commands"`
 	// Signal is the payload to send as the signal `answer`.
 	Signal Reply `json:"signal"`
+	// Next says what an answer leads to.
+	Next Outlook `json:"next"`
 }
 
 // NeedsApproval says whether the proposal at hand must wait for a person.
@@ -128,11 +132,15 @@ func (s *Snapshot) Pending() Pending {
 			p.Approval.Commands = append(p.Approval.Commands, fmt.Sprintf("starter approve %s --approval %s", id, c.ApprovalID))
 		}
 	}
+	if p.Approval != nil {
+		p.Approval.Next = s.decisions()
+	}
 	if q := s.State.PendingQuestionID; q != "" && s.Doubt != nil {
 		p.Question = &PendingQuestion{
 			QuestionID: q, Question: *s.Doubt,
 			Commands: []string{fmt.Sprintf("starter answer %s TEXT --question %s", id, q)},
 			Signal:   Reply{QuestionID: q, Text: "your answer"},
+			Next:     s.replies(),
 		}
 	}
 	return p

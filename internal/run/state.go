@@ -82,18 +82,20 @@ type Snapshot struct {
 	Seq   int   `json:"seq"` // number of the last event
 	Next  Step  `json:"next"`
 
-	Head    Commit  `json:"head,omitempty"` // tip of the branch
-	Commits int     `json:"commits,omitempty"`
-	Stat    Stat    `json:"stat"` // the branch against its base
-	Plan    *Ref    `json:"plan,omitempty"`
-	Report  *Ref    `json:"report,omitempty"` // the last evaluation
-	Usage   Usage   `json:"usage"`
-	Fixes   int     `json:"fixes,omitempty"` // fixes begun that count against maxFixIterations
-	Gates   int     `json:"gates,omitempty"` // approvals asked for
-	Asked   int     `json:"asked,omitempty"` // questions raised in this iteration
-	Calls   Calls   `json:"calls,omitempty"`
-	Notes   []Note  `json:"notes,omitempty"` // not yet in a prompt
-	Problem Problem `json:"problem,omitzero"`
+	Head    Commit `json:"head,omitempty"` // tip of the branch
+	Commits int    `json:"commits,omitempty"`
+	Stat    Stat   `json:"stat"` // the branch against its base
+	Plan    *Ref   `json:"plan,omitempty"`
+	Report  *Ref   `json:"report,omitempty"` // the last evaluation
+	Usage   Usage  `json:"usage"`
+	Fixes   int    `json:"fixes,omitempty"` // fixes begun that count against maxFixIterations
+	Gates   int    `json:"gates,omitempty"` // approvals asked for
+	Asked   int    `json:"asked,omitempty"` // questions raised in this iteration
+	// Uncounted says that a person asked for the fix under way.
+	Uncounted bool    `json:"uncounted,omitempty"`
+	Calls     Calls   `json:"calls,omitempty"`
+	Notes     []Note  `json:"notes,omitempty"` // not yet in a prompt
+	Problem   Problem `json:"problem,omitzero"`
 
 	Permits  []Permit           `json:"permits,omitempty"`
 	Proposal *Proposal          `json:"proposal,omitempty"`

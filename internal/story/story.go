@@ -127,11 +127,16 @@ func (t *Teller) started(e run.Event, p run.PhaseStarted) []string {
 	t.phase = e.TS
 	if e.Phase == run.Fix && t.fixing != e.Iteration {
 		t.fixing = e.Iteration
-		t.fixes++
+		if !p.Uncounted {
+			t.fixes++
+		}
 	}
 	title := strings.ToUpper(string(e.Phase[:1])) + string(e.Phase[1:])
 	facts := []string{fmt.Sprintf("iteration %d", e.Iteration)}
-	if e.Phase == run.Fix && t.input.RunID != "" {
+	switch {
+	case e.Phase == run.Fix && p.Uncounted:
+		facts = append(facts, "asked for")
+	case e.Phase == run.Fix && t.input.RunID != "":
 		facts = append(facts, fmt.Sprintf("fix %d of %d", t.fixes, t.input.Fixes()))
 	}
 	if p.Provider != "" && len(Providers(t.input.Providers)) != 1 {

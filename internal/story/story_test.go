@@ -162,6 +162,21 @@ func TestStoryOfTheOtherEnds(t *testing.T) {
 	golden(t, "canceled.txt", tell(terminal.Style{}, failed.events))
 }
 
+// Finding D3. A fix that a person asked for is not one of those that count.
+func TestStoryOfAFixThatWasAskedFor(t *testing.T) {
+	r := record(t, input())
+	fix := run.PhaseStarted{Role: run.Fixer, Uncounted: true}
+	r.add(run.PhaseStarted{Role: run.Planner}, run.PhaseCompleted{Result: run.Planned},
+		run.PhaseStarted{Role: run.Developer}, run.PatchProduced{Proposal: proposal("x", base)})
+	r.add(r.s.Request())
+	r.add(run.ApprovalRejected{ApprovalID: r.approval()}, run.PhaseCompleted{Result: run.Rejected},
+		fix, run.PhaseFailed{Error: run.Problem{Code: "no_type", Message: "no answer"}}, run.PhaseStarted{Role: run.Fixer})
+	text := tell(terminal.Style{}, r.events)
+	if !strings.Contains(text, "iteration 2 · asked for") || !strings.Contains(text, "iteration 3 · fix 1 of 3") {
+		t.Error(text)
+	}
+}
+
 func TestGists(t *testing.T) {
 	var rows [][]string
 	for _, e := range long(t).events {
