@@ -74,8 +74,8 @@ func New(c Config) (*Activities, error) {
 // The types of the errors that activities end in. Provider failures have the
 // provider's error code as their type.
 const (
-	InvalidError  = "Invalid"  // the input can never work
-	ArtifactError = "Artifact" // an artifact is gone or was altered
+	InvalidError  = "Invalid"        // the input can never work
+	ArtifactError = run.CodeArtifact // an artifact is gone or was altered
 )
 
 // permanent marks an error that trying again cannot mend.

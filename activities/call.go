@@ -29,6 +29,7 @@ type reply struct {
 	changes []byte // what an agent did in its checkout
 	finish  provider.FinishReason
 	usage   run.Usage
+	retries []run.Retry
 	halt    *Halt
 }
 
@@ -39,6 +40,7 @@ type meta struct {
 	FinishReason provider.FinishReason `json:"finishReason"`
 	Changes      *run.Ref              `json:"changes,omitempty"` // of an agent's checkout
 	Usage        run.Usage             `json:"usage"`
+	Retries      []run.Retry           `json:"retries,omitempty"`
 	DurationMs   int64                 `json:"durationMs"`
 }
 
@@ -79,7 +81,7 @@ func (a *Activities) ask(ctx context.Context, c Call, build func(provider.Capabi
 		show(Beat{Doing: c.Provider + " " + cmp.Or(pr.Doing, "answers"), Bytes: pr.Bytes, Tail: a.redact.String(pr.Tail)})
 	})
 	text := a.redact.Bytes([]byte(resp.RawText))
-	if halt, err := a.halted(dir, c, resp, err); halt != nil || err != nil {
+	if halt, err := a.halted(dir, c, text, err); halt != nil || err != nil {
 		return reply{halt: halt, usage: used(resp)}, err
 	}
 	if err != nil {
@@ -100,7 +102,7 @@ func stored(dir *rundir.Dir, c Call) (reply, error) {
 	if b, _, err := dir.Find(c.Artifact("call.json")); err == nil {
 		var m meta
 		if json.Unmarshal(b, &m) == nil && m.Raw == ref.Digest {
-			r.finish, r.usage = m.FinishReason, m.Usage
+			r.finish, r.usage, r.retries = m.FinishReason, m.Usage, m.Retries
 			if m.Changes != nil {
 				r.changes, err = dir.Load(*m.Changes)
 			}
@@ -113,8 +115,14 @@ func stored(dir *rundir.Dir, c Call) (reply, error) {
 // store keeps what is known of the answer, and then the answer: with it the
 // call is paid.
 func (a *Activities) store(dir *rundir.Dir, c Call, text []byte, resp provider.Response) (reply, error) {
-	r := reply{text: text, finish: resp.FinishReason, usage: used(resp).Add(wasted(dir, c)), changes: a.redact.Bytes(resp.Changes)}
-	m := meta{Provider: c.Provider, Raw: run.DigestOf(text), FinishReason: r.finish, Usage: r.usage, DurationMs: resp.DurationMs}
+	r := reply{
+		text: text, finish: resp.FinishReason, usage: used(resp).Add(wasted(dir, c)), retries: retried(dir, c, maxErrors),
+		changes: a.redact.Bytes(resp.Changes),
+	}
+	m := meta{
+		Provider: c.Provider, Raw: run.DigestOf(text), FinishReason: r.finish, Usage: r.usage, Retries: r.retries,
+		DurationMs: resp.DurationMs,
+	}
 	if len(r.changes) > 0 {
 		ref, err := dir.Keep(c.Artifact("changes.patch"), r.changes)
 		if err != nil {
@@ -149,18 +157,23 @@ func used(resp provider.Response) run.Usage {
 }
 
 // halted is what a call waits for that has no answer and has not failed; nil
-// for any other.
-func (a *Activities) halted(dir *rundir.Dir, c Call, resp provider.Response, cause error) (*Halt, error) {
+// for any other. The text that came of a call that was cut off is kept.
+func (a *Activities) halted(dir *rundir.Dir, c Call, text []byte, cause error) (*Halt, error) {
 	if s, ok := errors.AsType[*provider.Suspended](cause); ok {
 		return a.suspended(dir, c, s)
 	}
 	if _, ok := errors.AsType[*provider.Exhausted](cause); ok {
-		return &Halt{Exhausted: true}, nil
+		cut, err := keepCut(dir, c, text)
+		return &Halt{Exhausted: true, Cut: cut}, err
 	}
 	if l, ok := errors.AsType[*provider.Limited](cause); ok {
+		cut, err := keepCut(dir, c, text)
+		if err != nil {
+			return nil, err
+		}
 		l.Until = earlier(l.Until, time.Now().Add(maxLimit))
 		reason := clip(a.redact.String(l.Cause.Message), maxSummary)
-		return &Halt{Limited: &run.Limited{Until: l.Until.UTC(), Provider: c.Provider, Reason: reason}}, dir.Log(
+		return &Halt{Limited: &run.Limited{Until: l.Until.UTC(), Provider: c.Provider, Reason: reason}, Cut: cut}, dir.Log(
 			"provider-"+string(c.Phase), rundir.Info, "limited", map[string]any{
 				"iteration": c.Iteration, "call": c.Number, "provider": c.Provider, "until": l.Until.UTC(), "message": reason,
 			})
@@ -214,10 +227,13 @@ func (a *Activities) refused(ctx context.Context, dir *rundir.Dir, c Call, parti
 			return err
 		}
 	}
+	message := a.redact.String(perr.Message)
+	if _, err := keepJSON(dir, attemptError(c, n), run.Problem{Code: string(perr.Code), Message: message}); err != nil {
+		return err
+	}
 	if _, err := dir.Keep(attempt(c, n), partial); err != nil {
 		return err
 	}
-	message := a.redact.String(perr.Message)
 	err := dir.Log("provider-"+string(c.Phase), rundir.Error, "failed", map[string]any{
 		"iteration": c.Iteration, "call": c.Number, "attempt": n, "provider": c.Provider, "code": perr.Code,
 		"message": message, "retriable": perr.Retriable, "retryAfter": perr.RetryAfter.String(), "bytes": len(partial),
@@ -228,16 +244,16 @@ func (a *Activities) refused(ctx context.Context, dir *rundir.Dir, c Call, parti
 	return temporal.NewApplicationErrorWithOptions(message, string(perr.Code), temporal.ApplicationErrorOptions{
 		NonRetryable:   !perr.Retriable || n >= maxErrors,
 		NextRetryDelay: cmp.Or(perr.RetryAfter, time.Second<<(n-1)),
-		Details:        details(wasted(dir, c)),
+		Details:        details(wasted(dir, c), retried(dir, c, n-1)),
 	})
 }
 
-// details of an error say what was used, where that is known.
-func details(used run.Usage) []any {
-	if used == (run.Usage{}) {
+// details of an error say what was used, and which errors came before it.
+func details(used run.Usage, before []run.Retry) []any {
+	if used == (run.Usage{}) && len(before) == 0 {
 		return nil
 	}
-	return []any{used}
+	return []any{used, before}
 }
 
 func attemptUsage(c Call, n int) string { return c.Artifact(fmt.Sprintf("attempt-%d.usage.json", n)) }

@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/prompt"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/scratch"
 	"github.com/ratchet-dev/ratchet/internal/verdict"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
@@ -123,9 +125,12 @@ func (a *Activities) Try(ctx context.Context, in TryInput) (Judgement, error) {
 
 // plant makes the tree of an attempt: the commit, and its patch.
 func (a *Activities) plant(ctx context.Context, tree *scratch.Scratch, in TryInput) error {
-	diff, err := a.runs.Run(in.RunID).Load(in.Patch)
+	diff, err := a.bytesOf(ctx, in.Place, in.Patch, in.Raw, in.Commit)
+	if lost, ok := errors.AsType[*lostPatch](err); ok {
+		return permanent(ArtifactError, lost)
+	}
 	if err != nil {
-		return permanent(ArtifactError, err)
+		return err
 	}
 	if err := tree.Make(ctx, in.Commit); err != nil {
 		return err
@@ -200,10 +205,15 @@ func (a *Activities) keepEvaluation(id run.ID, name string, e Evaluation) (run.R
 	return keepJSON(a.runs.Run(id), name, e)
 }
 
+// evaluation reads a report. One that is lost is as good as one without checks:
+// what they led to is in the events.
 func (a *Activities) evaluation(id run.ID, ref run.Ref) (e Evaluation, err error) {
-	b, _, err := a.runs.Run(id).Find(ref.Name)
+	b, err := a.runs.Run(id).Load(ref)
+	if rundir.Lost(err) {
+		return Evaluation{Checks: []check.Result{}}, nil
+	}
 	if err != nil {
-		return e, permanent(ArtifactError, err)
+		return e, err
 	}
 	if err := json.Unmarshal(b, &e); err != nil {
 		return e, permanent(ArtifactError, fmt.Errorf("evaluation: %w", err))

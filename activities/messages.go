@@ -41,14 +41,20 @@ type Call struct {
 	Left    provider.Left `json:"left,omitzero"`
 	// Attempt counts several attempts at the same work from 1; zero: it is one.
 	Attempt int `json:"attempt,omitempty"`
+	// Lost is a proposal of the phase that could not be applied because its
+	// artifacts were gone. When they are back it is the answer, and nothing is paid.
+	Lost *run.Proposal `json:"lost,omitempty"`
 }
 
 // Halt is why a call gave no answer and yet has not failed: the same call is
-// made again once what it waits for has come. Exactly one member is set.
+// made again once what it waits for has come. Exactly one of the first three
+// members is set.
 type Halt struct {
 	Permission *run.Permission `json:"permission,omitempty"` // somebody must decide
 	Exhausted  bool            `json:"exhausted,omitempty"`  // a budget must be raised
 	Limited    *run.Limited    `json:"limited,omitempty"`    // time must pass
+	// Cut is the text that came before the call was cut off; nil: none.
+	Cut *run.Ref `json:"cut,omitempty"`
 }
 
 // Artifact names an artifact of the call.
@@ -57,6 +63,14 @@ func (c Call) Artifact(suffix string) string {
 		suffix = fmt.Sprintf("try-%d.%s", c.Attempt, suffix)
 	}
 	return rundir.Artifact(c.Phase, c.Iteration, c.Number, suffix)
+}
+
+// patchName names the patch of the call's phase and iteration. There is at most
+// one, whatever number the answer has that it was read from; those of several
+// attempts are told apart.
+func (c Call) patchName() string {
+	c.Number = 1
+	return c.Artifact("patch")
 }
 
 // Answer is the result of a call.
@@ -82,10 +96,11 @@ func (j Judgement) Halted() (*Halt, run.Usage) {
 
 // PlanResult is the plan that the planner wrote.
 type PlanResult struct {
-	Plan    run.Ref   `json:"plan"`
-	Summary string    `json:"summary"`
-	Usage   run.Usage `json:"usage"`
-	Halt    *Halt     `json:"halt,omitempty"` // then there is no plan
+	Plan    run.Ref     `json:"plan"`
+	Summary string      `json:"summary"`
+	Usage   run.Usage   `json:"usage"`
+	Retries []run.Retry `json:"retries,omitempty"`
+	Halt    *Halt       `json:"halt,omitempty"` // then there is no plan
 }
 
 // ProposeResult is what the developer or the fixer answered: exactly one of
@@ -99,6 +114,7 @@ type ProposeResult struct {
 	Proposal  *run.Proposal `json:"proposal,omitempty"`
 	Refusal   *run.Problem  `json:"refusal,omitempty"` // the proposal does not apply
 	Usage     run.Usage     `json:"usage"`
+	Retries   []run.Retry   `json:"retries,omitempty"`
 }
 
 // ApplyInput names the patch to apply and the commit that it was made for.
@@ -106,6 +122,7 @@ type ApplyInput struct {
 	Place
 	Iteration int        `json:"iteration"`
 	Patch     run.Ref    `json:"patch"`
+	Raw       run.Ref    `json:"raw,omitzero"` // the answer that the patch was read from
 	Base      run.Commit `json:"base"`
 	Summary   string     `json:"summary"`
 	// Time is the date of the commit: a second application makes the same one.
@@ -139,6 +156,7 @@ type TryInput struct {
 	Attempt int     `json:"attempt"`
 	Number  int     `json:"number"` // of the call that proposed it
 	Patch   run.Ref `json:"patch"`
+	Raw     run.Ref `json:"raw,omitzero"` // the answer that the patch was read from
 }
 
 // Judgement is the verdict of the checks or of the evaluator.
@@ -150,9 +168,10 @@ type Judgement struct {
 	Question *run.Question `json:"question,omitempty"` // verdict blocked
 	// Again says of a blocked verdict that nothing was judged: the answer leads
 	// to another evaluation, not to a fix.
-	Again bool       `json:"again,omitempty"`
-	Usage *run.Usage `json:"usage,omitempty"`
-	Halt  *Halt      `json:"halt,omitempty"` // then there is no verdict
+	Again   bool        `json:"again,omitempty"`
+	Usage   *run.Usage  `json:"usage,omitempty"`
+	Retries []run.Retry `json:"retries,omitempty"`
+	Halt    *Halt       `json:"halt,omitempty"` // then there is no verdict
 }
 
 // JudgeInput asks the evaluator about what the checks let pass.

@@ -3,6 +3,7 @@ package activities
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -42,18 +43,23 @@ func (a *Activities) Plan(ctx context.Context, c Call) (PlanResult, error) {
 	}
 	plan, err := a.runs.Run(c.RunID).Keep(c.Artifact("md"), append([]byte(text), '\n'))
 	failpoint.Hit("plan.kept")
-	return PlanResult{Plan: plan, Summary: headline(text), Usage: r.usage}, err
+	return PlanResult{Plan: plan, Summary: headline(text), Usage: r.usage, Retries: r.retries}, err
 }
 
 // Propose asks the developer or the fixer, reads the answer and plans the
 // patch on the commit where the run stands. Nothing is applied. A second call
 // finds the answer of the first.
 func (a *Activities) Propose(ctx context.Context, c Call) (ProposeResult, error) {
+	if out, err := a.found(ctx, c); err != nil {
+		return ProposeResult{}, err
+	} else if out != nil {
+		return *out, nil
+	}
 	r, err := a.ask(ctx, c, a.prompter(ctx, c, brief{}))
 	if err != nil || r.halt != nil {
 		return ProposeResult{Halt: r.halt, Usage: r.usage}, err
 	}
-	out := ProposeResult{Raw: r.raw, Usage: r.usage}
+	out := ProposeResult{Raw: r.raw, Usage: r.usage, Retries: r.retries}
 	ans, err := read(r)
 	if bad, ok := errors.AsType[*answer.Error](err); ok {
 		out.Violation = &run.Problem{Code: string(bad.Code), Message: clip(bad.Message, run.MaxTextBytes/2)}
@@ -111,24 +117,22 @@ func (a *Activities) propose(ctx context.Context, c Call, ans answer.Answer, out
 		return err
 	}
 	defer release()
-	change, err := patch.Plan(w.Tree(ctx, c.Head), ans.Diff, patch.Limits{Files: c.Patches.Files, Bytes: c.Patches.Bytes})
+	change, diff, err := planned(ctx, w, c.Head, ans.Diff, patch.Limits{Files: c.Patches.Files, Bytes: c.Patches.Bytes})
 	refusal, refused := errors.AsType[*patch.Refusal](err)
 	if err != nil && !refused {
-		return fmt.Errorf("plan the patch: %w", err)
+		return err
 	}
 	if refused && refusal.Kind == patch.NotADiff {
 		out.Violation = problem(refusal)
 		return nil
 	}
 	out.Proposal = &run.Proposal{Base: c.Head, Raw: out.Raw, Summary: out.Summary}
-	diff := ans.Diff
 	if refused {
-		out.Refusal = problem(refusal)
+		diff, out.Refusal = ans.Diff, problem(refusal)
 	} else {
-		diff = change.Diff()
 		describe(out.Proposal, change, diff)
 	}
-	out.Proposal.Patch, err = a.runs.Run(c.RunID).Keep(c.Artifact("patch"), diff)
+	out.Proposal.Patch, err = a.runs.Run(c.RunID).Keep(c.patchName(), diff)
 	failpoint.Hit("propose.kept")
 	return err
 }
@@ -170,6 +174,7 @@ func (a *Activities) Judge(ctx context.Context, in JudgeInput) (Judgement, error
 			return out, err
 		}
 		*out.Usage = out.Usage.Add(r.usage)
+		out.Retries = run.AddRetries(out.Retries, r.retries)
 		if r.halt != nil {
 			out.Halt = r.halt
 			return out, nil
@@ -270,21 +275,23 @@ func (a *Activities) prompt(ctx context.Context, c Call, can provider.Capabiliti
 	return request(c, p.System, a.redact.String(p.User), context), nil
 }
 
-func (a *Activities) add(in *prompt.In, c Call, b brief) (err error) {
+func (a *Activities) add(in *prompt.In, c Call, b brief) error {
 	if b.complaint != "" {
 		in.Guidance = append(in.Guidance, run.Guidance{Kind: run.FromRefusal, Iteration: c.Iteration, Text: b.complaint})
 	}
 	if b.report != nil {
-		e, err := a.evaluation(c.RunID, *b.report)
-		if err != nil {
+		if err := a.reported(c.RunID, b.report, in); err != nil {
 			return err
 		}
-		in.Report, in.Mentioned = e.forPrompt(), e.Mentioned
 	}
 	if b.patch != nil {
-		in.Diff, err = loaded(a.runs.Run(c.RunID), b.patch)
+		diff, err := a.runs.Run(c.RunID).Load(*b.patch)
+		if err != nil {
+			return permanent(ArtifactError, err)
+		}
+		in.Diff = string(diff)
 	}
-	return err
+	return nil
 }
 
 // remembered fills in what the record knows. It is up to date: what the call
@@ -297,35 +304,44 @@ func (a *Activities) remembered(dir *rundir.Dir, c Call) (prompt.In, error) {
 	}
 	in.Goal, in.Guidance, in.Checks = s.Input.Goal, s.Guidance, s.Input.Checks
 	in.RemainingFixes = s.Input.Fixes() - s.Fixes
-	if in.Plan, err = loaded(dir, s.Plan); err != nil {
+	if in.Plan, err = loaded(dir, s.Plan, "the plan", &in); err != nil {
 		return in, err
 	}
-	if in.Refused, err = loaded(dir, s.Refused); err != nil {
+	if in.Refused, err = loaded(dir, s.Refused, "what was not taken", &in); err != nil {
 		return in, err
 	}
-	if in.Refused != "" {
+	if s.Refused != nil {
 		in.Problem = "The last answer was not taken. The last entry under Guidance says why."
 	}
-	if s.Report != nil {
-		e, err := a.evaluation(c.RunID, *s.Report)
-		if err != nil {
-			return in, err
-		}
-		in.Report, in.Mentioned = e.forPrompt(), e.Mentioned
-	}
-	return in, nil
+	return in, a.reported(c.RunID, s.Report, &in)
 }
 
-// loaded is the text of an artifact; empty when there is none.
-func loaded(dir *rundir.Dir, ref *run.Ref) (string, error) {
+// reported adds the report of the checks.
+func (a *Activities) reported(id run.ID, ref *run.Ref, in *prompt.In) error {
+	text, err := loaded(a.runs.Run(id), ref, "the report of the checks", in)
+	if text == "" || err != nil {
+		return err
+	}
+	var e Evaluation
+	if err := json.Unmarshal([]byte(text), &e); err != nil {
+		return permanent(ArtifactError, fmt.Errorf("evaluation: %w", err))
+	}
+	in.Report, in.Mentioned = e.forPrompt(), e.Mentioned
+	return nil
+}
+
+// loaded is the text of an artifact; empty when there is none. One that is gone
+// or was altered is not in the prompt, and the prompt says so.
+func loaded(dir *rundir.Dir, ref *run.Ref, what string, in *prompt.In) (string, error) {
 	if ref == nil {
 		return "", nil
 	}
 	b, err := dir.Load(*ref)
-	if err != nil {
-		return "", permanent(ArtifactError, err)
+	if rundir.Lost(err) {
+		in.Lost = append(in.Lost, fmt.Sprintf("%s (%s)", what, ref.Name))
+		return "", nil
 	}
-	return string(b), nil
+	return string(b), err
 }
 
 // look fills in what the repository holds at the commit where the run stands.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
@@ -52,17 +50,19 @@ func (a *Activities) remove(ctx context.Context, p Place) error {
 }
 
 // Apply commits the patch to the run's branch: the one with the digest given,
-// on the commit given. A second call finds the commit of the first and returns
-// it. A patch that cannot be applied is a result, not an error.
+// on the commit given. A patch whose artifact is gone or was altered is planned
+// again from its raw answer. A second call finds the commit of the first and
+// returns it. A patch that cannot be applied, or whose bytes cannot be had, is a
+// result, not an error.
 func (a *Activities) Apply(ctx context.Context, in ApplyInput) (ApplyResult, error) {
 	_, stop := pulse(ctx, Beat{Doing: "applies the patch"})
 	defer stop()
 	if err := a.record(in.Place); err != nil {
 		return ApplyResult{}, err
 	}
-	diff, err := a.runs.Run(in.RunID).Load(in.Patch)
-	if errors.Is(err, rundir.ErrAltered) || errors.Is(err, fs.ErrNotExist) {
-		return ApplyResult{Refusal: &run.Problem{Code: ArtifactError, Message: err.Error()}}, nil
+	diff, err := a.bytesOf(ctx, in.Place, in.Patch, in.Raw, in.Base)
+	if lost, ok := errors.AsType[*lostPatch](err); ok {
+		return ApplyResult{Refusal: &run.Problem{Code: ArtifactError, Message: lost.Error()}}, nil
 	}
 	if err != nil {
 		return ApplyResult{}, err

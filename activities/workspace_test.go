@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/temporal"
+	"golang.org/x/sys/unix"
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -18,10 +19,12 @@ import (
 
 func (s *site) applying(p *run.Proposal) activities.ApplyInput {
 	return activities.ApplyInput{
-		Place: s.place(), Iteration: 1, Patch: p.Patch, Base: p.Base, Summary: p.Summary,
-		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Place: s.place(), Iteration: 1, Patch: p.Patch, Raw: p.Raw, Base: p.Base, Summary: p.Summary,
+		Time: noon,
 	}
 }
+
+var noon = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func (s *site) tip() string { return s.git("rev-parse", "ratchet/r1") }
 
@@ -80,6 +83,10 @@ func TestOnlyThePatchOfTheDigestIsApplied(t *testing.T) {
 			s.prepare()
 			in := s.applying(s.propose(patching(appending)).Proposal)
 			spoil(t, filepath.Join(s.dir().Path(), "artifacts", in.Patch.Name), &in)
+			in.Raw = run.Ref{}
+			if err := os.RemoveAll(filepath.Join(s.dir().Path(), "artifacts", "by-digest")); err != nil {
+				t.Fatal(err)
+			}
 			out := must[activities.ApplyResult](s, s.acts.Apply, in)
 			if out.Refusal == nil || out.Refusal.Code != activities.ArtifactError || s.tip() != string(s.base) {
 				t.Errorf("%+v, tip %s", out, s.tip())
@@ -88,7 +95,17 @@ func TestOnlyThePatchOfTheDigestIsApplied(t *testing.T) {
 	}
 }
 
-func rewrite(t *testing.T, file, from, to string) {
+func pipe(t testing.TB, file string) {
+	t.Helper()
+	if err := os.RemoveAll(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mkfifo(file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func rewrite(t testing.TB, file, from, to string) {
 	t.Helper()
 	b, err := os.ReadFile(file)
 	if err == nil {

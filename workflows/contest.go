@@ -150,7 +150,7 @@ func (r *runner) try(ctx workflow.Context, c activities.Call, e *entry) error {
 				Place: p, Iteration: c.Iteration, Commit: e.Proposal.Base, Stat: e.Proposal.Stat,
 				Commands: in.Checks, Env: in.CheckEnv, Timeout: limit,
 			},
-			Attempt: e.Attempt, Number: c.Number, Patch: e.Proposal.Patch,
+			Attempt: e.Attempt, Number: c.Number, Patch: e.Proposal.Patch, Raw: e.Proposal.Raw,
 		}
 	}, &j)
 	if err != nil {
@@ -171,18 +171,21 @@ func (r *runner) try(ctx workflow.Context, c activities.Call, e *entry) error {
 	}
 	_, used := j.Halted()
 	e.Judged, e.Report, e.out.Usage = j.Verdict, &j.Report, e.out.Usage.Add(used)
+	e.out.Retries = run.AddRetries(e.out.Retries, j.Retries)
 	return nil
 }
 
 // award emits what the attempts came to.
 func (r *runner) award(ctx workflow.Context, entries []entry) error {
 	var used run.Usage
+	var retries []run.Retry
 	var entrants []run.Entrant
 	for _, e := range entries {
 		if temporal.IsCanceledError(e.err) {
 			return e.err
 		}
 		used = used.Add(e.used())
+		retries = run.AddRetries(retries, e.out.Retries)
 		entrants = append(entrants, e.Entrant)
 	}
 	ranked := run.Rank(entrants)
@@ -193,7 +196,7 @@ func (r *runner) award(ctx workflow.Context, entries []entry) error {
 	for i := range rivals {
 		rivals[i] = rivals[i].Short()
 	}
-	r.emit(ctx, run.PatchProduced{Proposal: *top.Proposal, Usage: &used, Attempt: top.Attempt, Rivals: rivals})
+	r.emit(ctx, run.PatchProduced{Proposal: *top.Proposal, Usage: &used, Retries: retries, Attempt: top.Attempt, Rivals: rivals})
 	return nil
 }
 
@@ -202,7 +205,8 @@ func (e entry) used() run.Usage {
 	if h, ok := asHalted(e.err); ok {
 		return h.used
 	}
-	return e.out.Usage.Add(usageOf(e.err))
+	spent, _ := spentOn(e.err)
+	return e.out.Usage.Add(spent)
 }
 
 // noPatch goes on with what the first attempt said that said something.
@@ -218,5 +222,6 @@ func (r *runner) noPatch(ctx workflow.Context, entries []entry, used run.Usage) 
 			return r.halt(ctx, &halted{h.Halt, used})
 		}
 	}
-	return r.fail(ctx, entries[0].err, used)
+	_, before := spentOn(entries[0].err)
+	return r.fail(ctx, entries[0].err, used, before)
 }

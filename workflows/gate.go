@@ -101,7 +101,7 @@ func (r *runner) apply(ctx workflow.Context) error {
 	err := r.do(on, acts.Apply, func(p activities.Place) any {
 		return activities.ApplyInput{
 			Place: p, Iteration: s.State.Iteration,
-			Patch: patch.Patch, Base: patch.Base, Summary: patch.Summary, Time: s.State.UpdatedAt,
+			Patch: patch.Patch, Raw: patch.Raw, Base: patch.Base, Summary: patch.Summary, Time: s.State.UpdatedAt,
 		}
 	}, &out)
 	if err != nil {

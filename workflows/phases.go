@@ -64,15 +64,20 @@ func (r *runner) plan(ctx workflow.Context) error {
 	if err != nil {
 		return r.failPhase(ctx, err)
 	}
-	r.emit(ctx, run.PhaseCompleted{Result: run.Planned, Summary: out.Summary, Artifact: &out.Plan, Usage: &out.Usage})
+	r.emit(ctx, run.PhaseCompleted{Result: run.Planned, Summary: out.Summary, Artifact: &out.Plan, Usage: &out.Usage, Retries: out.Retries})
 	return nil
 }
 
 func (r *runner) propose(ctx workflow.Context) error {
-	if rivals := r.s.Input.Attempts(); len(rivals) > 1 && r.s.Phase() == run.Execute {
+	if rivals := r.s.Input.Attempts(); len(rivals) > 1 && r.s.Phase() == run.Execute && r.s.Lost == nil {
 		return r.compete(ctx, rivals)
 	}
-	out, err := call[activities.ProposeResult](ctx, r, r.nextCall(), acts.Propose, func(c activities.Call) any { return c })
+	c := r.nextCall()
+	if c.Lost = r.s.Lost; c.Lost != nil && c.Phase == run.Execute { // it may be that of one of several attempts
+		c.Provider, c.Slot = r.s.ProviderOf(c.Phase, r.s.Chosen), r.s.Slot(c.Phase, r.s.Chosen)
+		c.Permits = r.s.PermitsOf(c.Slot)
+	}
+	out, err := call[activities.ProposeResult](ctx, r, c, acts.Propose, func(c activities.Call) any { return c })
 	if err != nil {
 		return r.failPhase(ctx, err)
 	}
@@ -83,13 +88,13 @@ func (r *runner) propose(ctx workflow.Context) error {
 func (r *runner) proposed(ctx workflow.Context, out activities.ProposeResult) error {
 	switch {
 	case out.Violation != nil:
-		r.emit(ctx, run.PhaseFailed{Error: *out.Violation, Artifact: &out.Raw, Usage: &out.Usage})
+		r.emit(ctx, run.PhaseFailed{Error: *out.Violation, Artifact: &out.Raw, Usage: &out.Usage, Retries: out.Retries})
 	case out.Question != nil:
-		r.emit(ctx, run.PhaseCompleted{Result: run.Asked, Question: out.Question, Artifact: &out.Raw, Usage: &out.Usage})
+		r.emit(ctx, run.PhaseCompleted{Result: run.Asked, Question: out.Question, Artifact: &out.Raw, Usage: &out.Usage, Retries: out.Retries})
 	case out.Proposal == nil:
-		r.emit(ctx, run.PhaseCompleted{Result: run.Noop, Summary: out.Summary, Artifact: &out.Raw, Usage: &out.Usage})
+		r.emit(ctx, run.PhaseCompleted{Result: run.Noop, Summary: out.Summary, Artifact: &out.Raw, Usage: &out.Usage, Retries: out.Retries})
 	default:
-		r.emit(ctx, run.PatchProduced{Proposal: *out.Proposal, Usage: &out.Usage})
+		r.emit(ctx, run.PatchProduced{Proposal: *out.Proposal, Usage: &out.Usage, Retries: out.Retries})
 		if out.Refusal != nil {
 			r.emit(ctx, run.PatchApplyFailed{Patch: out.Proposal.Patch.Digest, Error: *out.Refusal})
 		}
@@ -158,7 +163,7 @@ func (r *runner) halt(ctx workflow.Context, h *halted) error {
 		return nil
 	}
 	p, q := r.s.Overrun(h.used)
-	r.emit(ctx, run.PhaseFailed{Error: p, Question: &q, Usage: &h.used})
+	r.emit(ctx, run.PhaseFailed{Error: p, Question: &q, Artifact: h.Cut, Usage: &h.used})
 	return nil
 }
 
@@ -195,18 +200,23 @@ func (r *runner) failPhase(ctx workflow.Context, err error) error {
 	if h, ok := asHalted(err); ok {
 		return r.halt(ctx, h)
 	}
-	return r.fail(ctx, err, usageOf(err))
+	used, before := spentOn(err)
+	return r.fail(ctx, err, used, before)
 }
 
 // fail is failPhase for what is no halt.
-func (r *runner) fail(ctx workflow.Context, err error, used run.Usage) error {
+func (r *runner) fail(ctx workflow.Context, err error, used run.Usage, before []run.Retry) error {
 	p := problemOf(err)
 	q := run.Question{
 		Question:    fmt.Sprintf("The %s's provider %s failed: %s. How shall the run go on?", r.s.Phase().Role(), r.s.Input.Providers.For(r.s.Phase().Role()), p.Message),
 		Reason:      p.Code,
 		NeededInput: []string{"any answer calls the provider again, with the answer in its prompt", "cancel the run to end it"},
 	}
-	failed := run.PhaseFailed{Error: p, Question: &q}
+	if p.Code == run.CodeArtifact && r.s.Since(run.RulesAsked) {
+		q.Question = fmt.Sprintf("The run's directory lacks something: %s. How shall the run go on?", p.Message)
+		q.NeededInput[0] = "put it back from a copy, and answer anything: the step is made again"
+	}
+	failed := run.PhaseFailed{Error: p, Question: &q, Retries: before}
 	if used != (run.Usage{}) {
 		failed.Usage = &used
 	}
@@ -214,12 +224,16 @@ func (r *runner) fail(ctx workflow.Context, err error, used run.Usage) error {
 	return nil
 }
 
-// usageOf is what the calls used that ended in the error; zero: not known.
-func usageOf(err error) (used run.Usage) {
+// spentOn is what the call used that ended in the error, and the errors that
+// came before; zero: not known.
+func spentOn(err error) (used run.Usage, before []run.Retry) {
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.HasDetails() {
-		_ = app.Details(&used) // details of another kind say nothing of usage
+		if app.Details(&used, &before) != nil { // of an older worker, or of another kind
+			before = nil
+			_ = app.Details(&used)
+		}
 	}
-	return used
+	return used, before
 }
 
 // problemOf is the error of an activity as the record keeps it.
@@ -248,7 +262,7 @@ func (r *runner) evaluate(ctx workflow.Context) error {
 			return r.failPhase(ctx, err)
 		}
 	}
-	ev := run.Evaluation{Report: j.Report, Reasons: j.Reasons, Failed: j.Failed, Usage: j.Usage}
+	ev := run.Evaluation{Report: j.Report, Reasons: j.Reasons, Failed: j.Failed, Usage: j.Usage, Retries: j.Retries}
 	switch {
 	case j.Verdict == run.Pass:
 		r.emit(ctx, run.EvaluationPassed{Evaluation: ev})
@@ -282,7 +296,7 @@ func (r *runner) check(ctx workflow.Context) (j activities.Judgement, err error)
 
 func (r *runner) closePhase(ctx workflow.Context) {
 	if r.s.Outcome == "" {
-		r.emit(ctx, run.PhaseFailed{Error: r.s.Problem})
+		r.emit(ctx, run.PhaseFailed{Error: r.s.Problem, Question: r.s.Wanting()})
 		return
 	}
 	r.emit(ctx, run.PhaseCompleted{Result: r.s.Outcome})

@@ -27,8 +27,10 @@ type In struct {
 	// was not taken; empty when none was.
 	Problem string
 	Refused string
-	Diff    string     // the branch against its base as git writes it; empty when nothing changed
-	Head    run.Commit // the tip of the branch
+	// Lost names what the record has lost that would be here: the plan, say.
+	Lost []string
+	Diff string     // the branch against its base as git writes it; empty when nothing changed
+	Head run.Commit // the tip of the branch
 
 	// Files are all files at Head, relative to where patches apply. Read returns
 	// the bytes of one and follows no link; a file that it fails for is left out.

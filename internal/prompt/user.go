@@ -26,6 +26,7 @@ func user(in In, d diff, c *selection) string {
 	p.add("Guidance", guidance(in.Guidance))
 	p.add("Problem", problem(in))
 	p.add("Last check report", report(in.Report))
+	p.add("Lost", lost(in.Lost))
 	p.add("Diff of the branch against its base", branch(in.Role, d))
 	p.add("Checks", checks(in))
 	p.add("Files", c.section())
@@ -93,6 +94,13 @@ func problem(in In) string {
 		text += "\n"
 	}
 	return text + "It was about this, which has not been applied:\n\n" + refused
+}
+
+func lost(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return "The run's directory has lost what would stand here: " + strings.Join(names, ", ") + ". Go on without.\n"
 }
 
 func branch(role run.Role, d diff) string {

@@ -3,6 +3,7 @@ package run
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -78,6 +79,27 @@ func decodeAs[P Payload](b []byte) (Payload, error) {
 type Problem struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
+}
+
+// Retry counts the errors of one code that a later attempt at the same call
+// made good.
+type Retry struct {
+	Code  string `json:"code"`
+	Count int    `json:"count"`
+}
+
+// AddRetries returns the sum of both by code.
+func AddRetries(a, b []Retry) []Retry {
+	sum := slices.Clone(a)
+	for _, r := range b {
+		i := slices.IndexFunc(sum, func(s Retry) bool { return s.Code == r.Code })
+		if i < 0 {
+			sum = append(sum, r)
+		} else {
+			sum[i].Count += r.Count
+		}
+	}
+	return sum
 }
 
 // Usage counts tokens, and money where it is known.
@@ -169,6 +191,7 @@ type (
 		Artifact *Ref      `json:"artifact,omitempty"` // plan: the plan; else the raw answer
 		Question *Question `json:"question,omitempty"` // result ask
 		Usage    *Usage    `json:"usage,omitempty"`
+		Retries  []Retry   `json:"retries,omitempty"`
 	}
 	// PhaseFailed closes a phase that gave nothing usable. Question is what a
 	// person is asked then; without one a fix follows.
@@ -177,12 +200,14 @@ type (
 		Artifact *Ref      `json:"artifact,omitempty"`
 		Question *Question `json:"question,omitempty"`
 		Usage    *Usage    `json:"usage,omitempty"`
+		Retries  []Retry   `json:"retries,omitempty"`
 	}
 	// PatchProduced carries a patch; nothing has been applied. Of several
 	// attempts it is the first in rank, number Attempt; Rivals are the others.
 	PatchProduced struct {
 		Proposal
 		Usage   *Usage    `json:"usage,omitempty"`
+		Retries []Retry   `json:"retries,omitempty"`
 		Attempt int       `json:"attempt,omitempty"`
 		Rivals  []Entrant `json:"rivals,omitempty"`
 	}
@@ -285,6 +310,7 @@ type Evaluation struct {
 	Reasons []string `json:"reasons,omitempty"`
 	Failed  []string `json:"failed,omitempty"` // the checks that did not pass
 	Usage   *Usage   `json:"usage,omitempty"`
+	Retries []Retry  `json:"retries,omitempty"`
 }
 
 // Type implements Payload.

@@ -116,7 +116,7 @@ func (s *Snapshot) fold(e Event) {
 	case PhaseFailed:
 		s.failPhase(p)
 	case PatchProduced:
-		s.Proposal, s.Rivals = &p.Proposal, p.Rivals
+		s.Proposal, s.Rivals, s.Lost = &p.Proposal, p.Rivals, nil
 		if p.Attempt > 0 { // a fix leaves it
 			s.Chosen = p.Attempt
 		}
@@ -135,6 +135,9 @@ func (s *Snapshot) fold(e Event) {
 	case PatchApplied:
 		s.applied(p)
 	case PatchApplyFailed:
+		if s.lose(p.Error) {
+			return
+		}
 		s.refuse()
 		s.Problem = p.Error
 		s.State.LastError = &p.Error
@@ -162,6 +165,37 @@ func (s *Snapshot) fold(e Event) {
 		s.end(Failed)
 	case RunCanceled:
 		s.end(Canceled)
+	}
+}
+
+// CodeArtifact is the code of a problem with what the run's directory keeps: an
+// artifact is gone or was altered. No answer of a provider is at fault.
+const CodeArtifact = "Artifact"
+
+// lose drops a proposal whose artifacts are gone, and reports whether that is
+// the problem. The phase that proposed it starts again after a question.
+func (s *Snapshot) lose(p Problem) bool {
+	if p.Code != CodeArtifact || !s.Since(RulesAsked) {
+		return false
+	}
+	s.Lost, s.Proposal, s.Rivals = s.Proposal, nil, nil
+	s.Problem, s.State.LastError = p, &p
+	s.close(noOutcome, Step{})
+	return true
+}
+
+// Wanting is the question about a proposal that was lost.
+func (s *Snapshot) Wanting() *Question {
+	if s.Lost == nil {
+		return nil
+	}
+	return &Question{
+		Question: fmt.Sprintf("%s. Nothing was applied. How shall the run go on?", s.Problem.Message),
+		Reason:   s.Problem.Code,
+		NeededInput: []string{
+			fmt.Sprintf("put %s or %s back into the run's artifacts directory, and answer anything: the same patch is proposed again, and nothing is paid", s.Lost.Patch.Name, s.Lost.Raw.Name),
+			"or answer without: the " + string(s.Phase().Role()) + " is asked for a patch again, with the answer in its prompt",
+		},
 	}
 }
 
@@ -206,6 +240,9 @@ func (s *Snapshot) complete(p PhaseCompleted) {
 	phase := s.Phase()
 	s.spend(p.Usage)
 	s.Problem = Problem{}
+	if s.Next.Do == Work {
+		s.Lost = nil
+	}
 	if phase != Ask {
 		s.State.LastError = nil
 	}
@@ -234,6 +271,9 @@ func (s *Snapshot) failPhase(p PhaseFailed) {
 	s.spend(p.Usage)
 	s.State.LastError = &p.Error
 	s.Problem = Problem{}
+	if s.Next.Do == Work {
+		s.Lost = nil
+	}
 	phase := s.Phase()
 	switch {
 	case p.Question != nil:
@@ -374,7 +414,7 @@ func (s *Snapshot) end(status Status) {
 	s.State.Status = status
 	s.State.CurrentPhase = nil
 	s.State.PendingApprovalID, s.State.PendingQuestionID = "", ""
-	s.Proposal, s.Rivals, s.Approval, s.Doubt, s.Recheck = nil, nil, nil, nil, false
+	s.Proposal, s.Rivals, s.Lost, s.Approval, s.Doubt, s.Recheck = nil, nil, nil, nil, nil, false
 	s.Next = Step{Do: Rest}
 }
 

@@ -99,6 +99,7 @@ type Snapshot struct {
 
 	Permits  []Permit           `json:"permits,omitempty"`
 	Proposal *Proposal          `json:"proposal,omitempty"`
+	Lost     *Proposal          `json:"lost,omitempty"`     // could not be applied, for its artifacts are gone
 	Rivals   []Entrant          `json:"rivals,omitempty"`   // of the proposal, ranked
 	Chosen   int                `json:"chosen,omitempty"`   // the attempt that the proposal is from; zero: the only one
 	Approval *ApprovalRequested `json:"approval,omitempty"` // pending

@@ -42,6 +42,13 @@ func TestKeepLoadFind(t *testing.T) {
 	if _, err := d.Keep(name, []byte("two")); err != nil {
 		t.Fatal(err)
 	}
+	// What an accepted result names stays as it was named.
+	if b, err := d.Load(ref); err != nil || string(b) != "one" {
+		t.Errorf("after a late attempt kept other bytes: %q, %v", b, err)
+	}
+	if err := os.RemoveAll(filepath.Join(d.Path(), "artifacts", "by-digest")); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := d.Load(ref); !errors.Is(err, rundir.ErrAltered) {
 		t.Errorf("altered: %v", err)
 	}
@@ -50,6 +57,37 @@ func TestKeepLoadFind(t *testing.T) {
 	}
 	if _, err := d.Load(ref); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("gone: %v", err)
+	}
+}
+
+// The second name costs no room, and other bytes under it are never taken for
+// those of the digest.
+func TestArtifactsHaveASecondName(t *testing.T) {
+	d := newDir(t)
+	ref, err := d.Keep("plan/iter-0001.md", []byte("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := filepath.Join(d.Path(), "artifacts", ref.Name)
+	second := filepath.Join(d.Path(), "artifacts", "by-digest", string(ref.Digest))
+	a, _ := os.Stat(first)
+	if b, err := os.Stat(second); err != nil || !os.SameFile(a, b) {
+		t.Errorf("two files: %v", err)
+	}
+	for _, name := range []string{first, second} {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, second, []byte("two"))
+	if _, err := d.Load(ref); !rundir.Lost(err) {
+		t.Errorf("loaded with %v", err)
+	}
+	if _, err := d.Keep("other.md", []byte("one")); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := d.Load(ref); err != nil || string(b) != "one" {
+		t.Errorf("kept again: %q, %v", b, err)
 	}
 }
 

@@ -5,7 +5,7 @@
 package rundir
 
 import (
-	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 
 	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
 
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -84,71 +85,6 @@ type Dir struct{ path string }
 // Path is the absolute path of the directory.
 func (d *Dir) Path() string { return d.path }
 
-// ErrAltered is an artifact whose bytes are not those that were kept.
-var ErrAltered = errors.New("artifact is not what was kept")
-
-// Artifact names the artifact of a phase and iteration. The second and later
-// provider calls of the same phase and iteration carry their number.
-func Artifact(p run.Phase, iteration, call int, suffix string) string {
-	if call > 1 {
-		return fmt.Sprintf("%s/iter-%04d.%d.%s", p, iteration, call, suffix)
-	}
-	return fmt.Sprintf("%s/iter-%04d.%s", p, iteration, suffix)
-}
-
-// Keep stores an artifact under a name relative to artifacts/, whole or not
-// at all: its bytes are on disk before it has its name. Keeping the same bytes again is a no-op.
-func (d *Dir) Keep(name string, b []byte) (run.Ref, error) {
-	ref := run.Ref{Name: name, Digest: run.DigestOf(b), Bytes: int64(len(b))}
-	file, err := artifactFile(name)
-	if err != nil {
-		return run.Ref{}, fmt.Errorf("keep: %w", err)
-	}
-	if old, err := d.read(file); err == nil && bytes.Equal(old, b) {
-		return ref, nil
-	}
-	failpoint.Hit("rundir.before-keep")
-	if err := d.replace(file, b); err != nil {
-		return run.Ref{}, fmt.Errorf("keep %s: %w", name, err)
-	}
-	failpoint.Hit("rundir.after-keep")
-	return ref, nil
-}
-
-// Load reads an artifact and compares it with its reference.
-func (d *Dir) Load(ref run.Ref) ([]byte, error) {
-	b, found, err := d.Find(ref.Name)
-	if err != nil {
-		return nil, fmt.Errorf("load %s: %w", ref.Name, err)
-	}
-	if found.Digest != ref.Digest {
-		return nil, fmt.Errorf("load %s: %w", ref.Name, ErrAltered)
-	}
-	return b, nil
-}
-
-// Find reads an artifact by its name alone; fs.ErrNotExist when there is none.
-func (d *Dir) Find(name string) ([]byte, run.Ref, error) {
-	file, err := artifactFile(name)
-	if err != nil {
-		return nil, run.Ref{}, err
-	}
-	b, err := d.read(file)
-	if err != nil {
-		return nil, run.Ref{}, err
-	}
-	return b, run.Ref{Name: name, Digest: run.DigestOf(b), Bytes: int64(len(b))}, nil
-}
-
-// artifactFile refuses a name that would lead out of the artifacts directory:
-// the log of events lies beside it.
-func artifactFile(name string) (string, error) {
-	if name == "." || !fs.ValidPath(name) {
-		return "", fmt.Errorf("%q is not the name of an artifact", name)
-	}
-	return path.Join("artifacts", name), nil
-}
-
 // open gives the kernel-enforced root that every access goes through.
 func (d *Dir) open() (*os.Root, error) {
 	if err := os.MkdirAll(d.path, 0o700); err != nil {
@@ -157,17 +93,29 @@ func (d *Dir) open() (*os.Root, error) {
 	return os.OpenRoot(d.path)
 }
 
+// errIrregular is what stands in a file's place and is no file.
+var errIrregular = errors.New("not a regular file")
+
 func (d *Dir) read(name string) ([]byte, error) {
 	root, err := os.OpenRoot(d.path)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	f, err := root.Open(name)
+	return readPlain(root, name)
+}
+
+// readPlain reads a regular file of at most MaxArtifact bytes. It waits for no
+// pipe that was put in its place.
+func readPlain(root *os.Root, name string) ([]byte, error) {
+	f, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, cmp.Or(err, fmt.Errorf("read %s: %w", name, errIrregular))
+	}
 	b, err := io.ReadAll(io.LimitReader(f, MaxArtifact+1))
 	if err == nil && len(b) > MaxArtifact {
 		err = fmt.Errorf("%s is larger than %d bytes", name, MaxArtifact)

@@ -1,0 +1,86 @@
+package activities_test
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// Finding D4: text that was paid for is kept when the call is cut off.
+func TestTextOfACallThatIsCutOffIsKept(t *testing.T) {
+	for name, cause := range map[string]error{
+		"by the budget":    &provider.Exhausted{},
+		"by a usage limit": &provider.Limited{Until: time.Now().Add(time.Hour), Cause: &provider.Error{Code: provider.RateLimit, Message: "5 hours"}},
+		"by a broken line": &provider.Error{Code: provider.Unknown, Message: "broke off", Retriable: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			for _, text := range []string{"half of it " + secret, "another half"} {
+				s.provider.responds(provider.Response{RawText: text}, cause)
+			}
+			c := s.call(run.Execute)
+			for n, want := range []string{"half of it [redacted:MODEL_KEY]", "another half"} {
+				out, err := do[activities.ProposeResult](s, s.acts.Propose, c)
+				name := []string{"execute/iter-0001.cut-1.raw.txt", "execute/iter-0001.cut-2.raw.txt"}[n]
+				if err != nil {
+					name = []string{"execute/iter-0001.attempt-1.raw.txt", "execute/iter-0001.attempt-2.raw.txt"}[n]
+				} else if out.Halt == nil || out.Halt.Cut == nil || out.Halt.Cut.Name != name {
+					t.Errorf("%+v", out.Halt)
+				}
+				if b, _, err := s.dir().Find(name); err != nil || string(b) != want {
+					t.Errorf("%s is %q, %v", name, b, err)
+				}
+			}
+		})
+	}
+}
+
+// Finding D6: the errors that a retry made good are counted in the result.
+func TestRetriedErrorsAreCounted(t *testing.T) {
+	s := newSite(t)
+	for _, code := range []provider.Code{provider.Timeout, provider.RateLimit, provider.Timeout} {
+		s.provider.fails("", provider.Error{Code: code, Message: "later", Retriable: true})
+	}
+	c := s.call(run.Execute)
+	for range 3 {
+		failure(t, s, c)
+	}
+	s.provider.responds(provider.Response{RawText: result("type: NOOP\nreason: done"), FinishReason: provider.Stop}, nil)
+	s.provider.acts = s.provider.acts[1:]
+	want := []run.Retry{{Code: "TIMEOUT", Count: 2}, {Code: "RATE_LIMIT", Count: 1}}
+	for range 2 { // the second finds the stored answer
+		if out := must[activities.ProposeResult](s, s.acts.Propose, c); !reflect.DeepEqual(out.Retries, want) {
+			t.Errorf("retries %+v", out.Retries)
+		}
+	}
+	s = newSite(t)
+	s.provider.fails("", provider.Error{Code: provider.Timeout, Message: "later", Retriable: true})
+	s.provider.fails("", provider.Error{Code: provider.Auth, Message: "401"})
+	failure(t, s, s.call(run.Execute))
+	var used run.Usage
+	var before []run.Retry
+	if err := failure(t, s, s.call(run.Execute)).Details(&used, &before); err != nil || !reflect.DeepEqual(before, want[:0:0]) && before[0].Count != 1 {
+		t.Errorf("details %+v, %v", before, err)
+	}
+}
+
+// Finding D7: the patch of an iteration has one name, whatever number the answer
+// has that it was read from.
+func TestPatchHasOneNameAnIteration(t *testing.T) {
+	s := newSite(t)
+	s.provider.says(patching(appending))
+	for _, tc := range []struct {
+		number, attempt int
+		want            string
+	}{{1, 0, "execute/iter-0001.patch"}, {2, 0, "execute/iter-0001.patch"}, {2, 3, "execute/iter-0001.try-3.patch"}} {
+		c := s.call(run.Execute)
+		c.Number, c.Attempt = tc.number, tc.attempt
+		if out := must[activities.ProposeResult](s, s.acts.Propose, c); out.Proposal == nil || out.Proposal.Patch.Name != tc.want {
+			t.Errorf("call %d, attempt %d: %+v", tc.number, tc.attempt, out.Proposal)
+		}
+	}
+}

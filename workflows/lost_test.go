@@ -1,0 +1,89 @@
+package workflows_test
+
+import (
+	"strings"
+	"testing"
+
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// Findings D1 and H5: an artifact that is lost uses no fix and blames no
+// provider. The question says what is missing.
+func TestLostPatchIsAQuestionAndNoFix(t *testing.T) {
+	w := &world{
+		answers: []activities.ProposeResult{patch("one"), patch("two")},
+		refuse:  []*run.Problem{{Code: run.CodeArtifact, Message: "the patch execute/iter-0001.patch is gone"}},
+	}
+	e := env(t, w)
+	replies(t, e, []string{"it is gone for good"}, run.Approve, run.Approve)
+	start(e, input(run.Always, 0))
+	if err := e.GetWorkflowError(); err != nil {
+		t.Fatal(err)
+	}
+	checkFold(t, w)
+	if !contains(w.types(), run.PatchApplyFailedEvent, run.PhaseFailedEvent, run.QuestionRaisedEvent, run.QuestionAnsweredEvent,
+		run.PatchProducedEvent, run.ApprovalRequestedEvent, run.ApprovalGrantedEvent, run.PatchAppliedEvent, run.RunCompletedEvent) {
+		t.Errorf("%v", w.types())
+	}
+	for _, e := range w.events {
+		if q, ok := e.Payload.(run.QuestionRaised); ok && (!strings.Contains(q.Question.Question, "execute/iter-0001.patch is gone") || strings.Contains(q.Question.Question, "provider")) {
+			t.Errorf("asked %+v", q.Question)
+		}
+	}
+	last := w.calls[len(w.calls)-1]
+	if last.Lost == nil || last.Lost.Patch.Name != "one" || last.Iteration != 1 || last.Number != 2 {
+		t.Errorf("the last call is %s %d.%d, lost %+v", last.Phase, last.Iteration, last.Number, last.Lost)
+	}
+}
+
+func TestLostArtifactOfACallBlamesNoProvider(t *testing.T) {
+	w := &world{planErr: []error{temporal.NewNonRetryableApplicationError("load plan: gone", activities.ArtifactError, nil)}}
+	e := env(t, w)
+	replies(t, e, []string{"it is back"})
+	start(e, input(run.Never, 0))
+	if err := e.GetWorkflowError(); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range w.events {
+		if q, ok := e.Payload.(run.QuestionRaised); ok && (!strings.Contains(q.Question.Question, "load plan: gone") || strings.Contains(q.Question.Question, "replay:x")) {
+			t.Errorf("asked %+v", q.Question)
+		}
+	}
+}
+
+// Finding D6: the completion event counts the errors that a retry made good.
+// Finding D4: the event of a used-up budget names the text that had come.
+func TestEventsNameWhatWasRetriedAndCutOff(t *testing.T) {
+	retries := []run.Retry{{Code: "TIMEOUT", Count: 2}}
+	cut := &run.Ref{Name: "execute/iter-0001.cut-1.raw.txt"}
+	answer := patch("one")
+	answer.Retries = retries
+	w := &world{answers: []activities.ProposeResult{{Halt: &activities.Halt{Exhausted: true, Cut: cut}}, answer}}
+	in := input(run.Never, 0)
+	in.MaxTokens = 100
+	e := env(t, w)
+	replies(t, e, []string{"1000"})
+	start(e, in)
+	if err := e.GetWorkflowError(); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, e := range w.events {
+		switch p := e.Payload.(type) {
+		case run.PhaseFailed:
+			if p.Artifact != nil && *p.Artifact == *cut {
+				seen++
+			}
+		case run.PatchProduced:
+			if len(p.Retries) == 1 && p.Retries[0] == retries[0] {
+				seen++
+			}
+		}
+	}
+	if seen != 2 {
+		t.Errorf("%d of 2 events say it", seen)
+	}
+}
