@@ -84,7 +84,7 @@ func (p *planner) plan(diff []byte, strict bool) (*Change, error) {
 	}
 	c := p.change
 	slices.SortFunc(c.Files, func(a, b FileChange) int { return strings.Compare(a.Path, b.Path) })
-	c.Sensitive = append(c.Sensitive, sensitive(c.Files)...)
+	c.Sensitive = append(c.Sensitive, sensitive(c.Files, p.there)...)
 	return &c, nil
 }
 
@@ -130,6 +130,13 @@ func (p *planner) known(path string) bool {
 	}
 	_, err := p.lookup(path)
 	return err == nil
+}
+
+// there reports whether something is at path, be it no regular file.
+func (p *planner) there(path string) bool {
+	_, err := p.lookup(path)
+	e, other := errors.AsType[*EntryError](err)
+	return err == nil || errors.Is(err, ErrTooLarge) || other && e.Path == path
 }
 
 // knownName is known for a name that may have a prefix.

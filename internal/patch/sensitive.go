@@ -3,18 +3,24 @@ package patch
 import (
 	"bytes"
 	"path"
-	"slices"
 	"strings"
 	"unicode"
 )
 
 // sensitive gives what in files needs a person under every policy but never.
-func sensitive(files []FileChange) []Reason {
+// there reports whether the tree has something at a path.
+func sensitive(files []FileChange, there func(string) bool) []Reason {
+	bare := bareRepositories(files, there)
 	var reasons []Reason
 	for _, f := range files {
 		for _, name := range []string{f.Path, f.OldPath} {
-			if why := sensitiveName(name); why != "" {
-				reasons = append(reasons, Reason{Path: name, Reason: why})
+			if name == "" {
+				continue
+			}
+			for _, why := range []string{guardedAs(name), misread(name), bare(name)} {
+				if why != "" {
+					reasons = append(reasons, Reason{Path: name, Reason: why})
+				}
 			}
 		}
 		if why := sensitiveFile(f); why != "" {
@@ -24,60 +30,38 @@ func sensitive(files []FileChange) []Reason {
 	return reasons
 }
 
-// Names that decide what runs where, or hold secrets. All are lower-case.
-var (
-	ciFiles = []string{
-		"jenkinsfile", ".gitlab-ci.yml", ".gitlab-ci.yaml", ".travis.yml", "azure-pipelines.yml", "azure-pipelines.yaml", "bitbucket-pipelines.yml",
-		".drone.yml", ".drone.yaml", "appveyor.yml", ".appveyor.yml", ".cirrus.yml", "cloudbuild.yaml", "cloudbuild.yml", "buildspec.yml",
-		".woodpecker.yml", ".semaphore.yml", "action.yml", "action.yaml", "codeowners", "renovate.json", ".goreleaser.yml", ".goreleaser.yaml",
-	}
-	ciDirs = []string{".github", ".gitlab", ".circleci", ".buildkite", ".woodpecker", ".azure-pipelines", ".teamcity", ".forgejo", ".gitea", ".semaphore", ".tekton"}
-
-	hookFiles = []string{
-		".pre-commit-config.yaml", ".pre-commit-config.yml", ".pre-commit-hooks.yaml", "lefthook.yml", ".lefthook.yml", "lefthook.yaml", "lefthook.toml",
-		".huskyrc", ".overcommit.yml", ".lintstagedrc",
-	}
-	hookDirs = []string{".husky", ".githooks", "hooks", ".lefthook", "git-hooks"}
-
-	toolFiles = []string{
-		".envrc", ".mcp.json", "agents.md", "claude.md", "gemini.md", ".cursorrules", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".gitconfig", ".gemrc",
-		".bashrc", ".bash_profile", ".profile", ".zshrc", ".zshenv", ".zprofile", ".inputrc", ".vimrc",
-	}
-	toolDirs = []string{".vscode", ".idea", ".devcontainer", ".claude", ".codex", ".cursor", ".yarn"}
-
-	secretFiles = []string{
-		".netrc", "_netrc", "kubeconfig", "credentials", "credentials.json", ".git-credentials", "secrets.yml", "secrets.yaml", "secrets.json", "service-account.json",
-		"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "authorized_keys", ".htpasswd", ".dockercfg", ".pgpass", ".my.cnf", ".vault-token", "terraform.tfstate",
-	}
-	secretDirs     = []string{".aws", ".ssh", ".gnupg", ".kube", ".docker", ".azure", ".gcloud", "secrets"}
-	secretSuffixes = []string{".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".ovpn", ".tfvars", ".tfstate"}
-)
-
-func sensitiveName(name string) string {
-	folded := strings.ToLower(name)
-	base := path.Base(folded)
-	dirs := strings.Split(path.Dir(folded), "/")
-	inDir := func(set []string) bool {
-		return slices.ContainsFunc(dirs, func(d string) bool { return slices.Contains(set, d) })
-	}
-	switch {
-	case base == ".gitattributes" || base == ".gitmodules":
-		return "it changes how git treats the repository"
-	case slices.Contains(hookFiles, base) || inDir(hookDirs):
-		return "it may be run as a hook"
-	case slices.Contains(ciFiles, base) || inDir(ciDirs):
-		return "it may be run by continuous integration, or guards the repository"
-	case slices.Contains(toolFiles, base) || inDir(toolDirs):
-		return "it configures tools that run on a developer's machine"
-	case slices.Contains(secretFiles, base) || inDir(secretDirs) || hasSuffix(base, secretSuffixes),
-		base == ".env" || strings.HasPrefix(base, ".env.") || strings.HasSuffix(base, ".env"):
-		return "it may hold secrets"
+// misread says what commands that are given a name take it for.
+func misread(name string) string {
+	for part := range strings.SplitSeq(name, "/") {
+		switch part[0] {
+		case '-':
+			return "a command may take the name for an option"
+		case '~':
+			return "a shell may take the name for a home directory"
+		}
 	}
 	return ""
 }
 
-func hasSuffix(s string, suffixes []string) bool {
-	return slices.ContainsFunc(suffixes, func(x string) bool { return strings.HasSuffix(s, x) })
+// bareRepositories says of a name that it lies in a directory that git takes, or
+// may take with another change, for a repository of its own: one with a HEAD. The
+// configuration of such a repository names programs that git runs. The top is
+// none, for there git finds the repository that holds it.
+func bareRepositories(files []FileChange, there func(string) bool) func(name string) string {
+	made := make(map[string]bool)
+	for _, f := range files {
+		if f.After != nil {
+			made[fold(f.Path)] = true
+		}
+	}
+	return func(name string) string {
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			if head := path.Join(dir, "HEAD"); made[fold(head)] || there(head) {
+				return "git may take " + Display(dir) + " for a repository and run what its configuration names"
+			}
+		}
+		return ""
+	}
 }
 
 func sensitiveFile(f FileChange) string {
