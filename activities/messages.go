@@ -31,6 +31,7 @@ type Call struct {
 	Timeout   time.Duration `json:"timeout"`
 	Head      run.Commit    `json:"head"`
 	Patches   run.Size      `json:"patches,omitzero"` // bounds the patch that is answered
+	Checks    []string      `json:"checks,omitempty"` // that will judge it: what they run needs a person
 
 	// Slot names the agent session that serves the call, Permits what was
 	// decided about its tools, Left what the budgets leave.

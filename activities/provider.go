@@ -130,7 +130,11 @@ func (a *Activities) propose(ctx context.Context, c Call, ans answer.Answer, out
 	if refused {
 		diff, out.Refusal = ans.Diff, problem(refusal)
 	} else {
-		describe(out.Proposal, change, diff)
+		guards, err := a.guards(ctx, w, c)
+		if err != nil {
+			return err
+		}
+		describe(out.Proposal, change, diff, guards)
 	}
 	out.Proposal.Patch, err = a.runs.Run(c.RunID).Keep(c.patchName(), diff)
 	failpoint.Hit("propose.kept")
@@ -138,9 +142,9 @@ func (a *Activities) propose(ctx context.Context, c Call, ans answer.Answer, out
 }
 
 // describe says what a person should know of the change.
-func describe(p *run.Proposal, change *patch.Change, diff []byte) {
+func describe(p *run.Proposal, change *patch.Change, diff []byte, guards []gate.Guard) {
 	p.Stat = run.Stat(change.Stat())
-	facts := gate.Facts{}
+	facts := gate.Facts{Guards: guards}
 	for _, f := range change.Files {
 		facts.Files = append(facts.Files, gate.File{
 			Path: f.Path, OldPath: f.OldPath, Deleted: f.Kind == patch.Deleted, Added: f.Added, Removed: f.Deleted,

@@ -39,7 +39,11 @@ type site struct {
 	pool     *session.Pool
 }
 
-func newSite(t testing.TB) *site {
+func newSite(t testing.TB) *site { return newSiteWith(t, "runs") }
+
+// newSiteWith is newSite with the runs directory somewhere else; the repository is
+// repo.
+func newSiteWith(t testing.TB, runs string) *site {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -47,10 +51,10 @@ func newSite(t testing.TB) *site {
 	}
 	s := &site{t: t, repo: filepath.Join(dir, "repo"), provider: &scripted{}, pool: session.NewPool(0)}
 	t.Cleanup(s.pool.Close)
-	if s.runs, err = rundir.Open(filepath.Join(dir, "runs")); err != nil {
+	if s.runs, err = rundir.Open(filepath.Join(dir, runs)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(s.repo, 0o755); err != nil {
+	if err := os.MkdirAll(s.repo, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	s.git("init", "-q", "-b", "main")

@@ -151,6 +151,9 @@ func (r *runner) nextCall() activities.Call {
 		Left: provider.Left{Tokens: tokens, Cost: cost},
 	}
 	c.Permits = s.PermitsOf(c.Slot)
+	if phase == run.Execute || phase == run.Fix {
+		c.Checks = s.Input.Checks
+	}
 	return c
 }
 

@@ -4,6 +4,7 @@ package gate
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 )
@@ -15,6 +16,8 @@ type Facts struct {
 	// Sensitive are reasons that the patch engine found: a CI workflow, a hook,
 	// an executable.
 	Sensitive []string
+	// Guards are paths that this run in particular depends on.
+	Guards []Guard
 	// Failed says why the patch could not be inspected; empty when it was.
 	Failed string
 }
@@ -27,6 +30,12 @@ type File struct {
 	Deleted bool
 	Added   int // lines
 	Removed int // lines
+}
+
+// Guard is a path of the repository that decides what a run finds or keeps.
+type Guard struct {
+	Path string // slash-separated, relative; with a slash at its end all below it, with * any part of one name
+	Why  string // what it is, in words that follow the path
 }
 
 // From these sizes on a patch is risky (contract, section 6).
@@ -51,18 +60,20 @@ func Risks(f Facts) []string {
 		}
 	}
 	lines := 0
-	var deleted, touched []string
+	var deleted, touched, guarded []string
 	for _, file := range f.Files {
 		lines += file.Added + file.Removed
 		if file.Deleted {
 			deleted = append(deleted, fmt.Sprintf("%q", file.Path))
 		}
-		touched = append(touched, guardedNames(file)...)
+		touched = append(touched, securityNames(file)...)
+		guarded = append(guarded, guardedNames(file, f.Guards)...)
 	}
 	add(f.Failed != "", "the patch could not be inspected: %s", f.Failed)
 	add(f.Failed == "" && len(f.Files) == 0, "the patch could not be inspected: no changed file was found")
 	add(len(deleted) > 0, "deletes %s: %s", count(len(deleted), "file"), named(deleted))
 	add(len(touched) > 0, "touches security-related paths: %s", named(touched))
+	add(len(guarded) > 0, "touches what decides the result: %s", named(guarded))
 	add(len(f.Files) >= ManyFiles, "changes %d files, %d or more are many", len(f.Files), ManyFiles)
 	add(lines >= ManyLines, "changes %d lines, %d or more are many", lines, ManyLines)
 	risks = append(risks, f.Sensitive[:min(len(f.Sensitive), maxOthers)]...)
@@ -70,37 +81,58 @@ func Risks(f Facts) []string {
 	return risks
 }
 
-// guarded are the path segments that stand for security, in lower case.
-var guarded = []string{
+// securityWords are the path segments that stand for security, in lower case.
+var securityWords = []string{
 	"auth", "security", "secret", "secrets", "credential", "credentials",
 	"token", "tokens", "permission", "permissions",
 }
 
-// guardedNames returns those names of the file that say security, quoted and
+// securityNames returns those names of the file that say security, quoted and
 // with the word that says so.
-func guardedNames(f File) []string {
+func securityNames(f File) []string {
 	var names []string
-	for _, path := range slices.Compact([]string{f.OldPath, f.Path}) {
-		if why := guardedBy(path); why != "" {
-			names = append(names, fmt.Sprintf("%q (%s)", path, why))
+	for _, name := range slices.Compact([]string{f.OldPath, f.Path}) {
+		if why := securityWord(name); why != "" {
+			names = append(names, fmt.Sprintf("%q (%s)", name, why))
 		}
 	}
 	return names
 }
 
-// guardedBy returns the word that makes the path a security path: a whole
+// securityWord returns the word that makes the path a security path: a whole
 // segment, or ".env" anywhere, in any case. Empty when there is none.
-func guardedBy(path string) string {
-	path = strings.ToLower(path)
-	for segment := range strings.SplitSeq(path, "/") {
-		if slices.Contains(guarded, segment) {
+func securityWord(name string) string {
+	name = strings.ToLower(name)
+	for segment := range strings.SplitSeq(name, "/") {
+		if slices.Contains(securityWords, segment) {
 			return segment
 		}
 	}
-	if strings.Contains(path, ".env") {
+	if strings.Contains(name, ".env") {
 		return ".env"
 	}
 	return ""
+}
+
+// guardedNames returns those names of the file that a guard is about, quoted and
+// with what the first one says.
+func guardedNames(f File, guards []Guard) []string {
+	var names []string
+	for _, name := range slices.Compact([]string{f.OldPath, f.Path}) {
+		i := slices.IndexFunc(guards, func(g Guard) bool { return g.covers(name) })
+		if i >= 0 {
+			names = append(names, fmt.Sprintf("%q (%s)", name, guards[i].Why))
+		}
+	}
+	return names
+}
+
+// covers reports whether g is about the name. Letter case does not count: a work
+// tree may lie where it does not.
+func (g Guard) covers(name string) bool {
+	guard, name := strings.ToLower(g.Path), strings.ToLower(name)
+	ok, err := path.Match(guard, name)
+	return ok && err == nil || guard == name || strings.HasSuffix(guard, "/") && strings.HasPrefix(name, guard)
 }
 
 func count(n int, noun string) string {

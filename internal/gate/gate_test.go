@@ -110,6 +110,38 @@ func TestSecurityPaths(t *testing.T) {
 	}
 }
 
+// Finding B9: the files that a check runs are not for the patch to change unseen.
+func TestWhatDecidesTheResultIsGuarded(t *testing.T) {
+	guards := []gate.Guard{
+		{Path: "tests/run.py", Why: `check "python tests/run.py"`}, {Path: "rules/*.inc", Why: "included by Makefile"},
+		{Path: "state/runs/", Why: "the record of runs"}, {Path: "src/[id].js", Why: "named"},
+	}
+	for _, tt := range []struct {
+		name string
+		file gate.File
+		want string // empty: no risk
+	}{
+		{"the file itself", gate.File{Path: "tests/run.py"}, `touches what decides the result: "tests/run.py" (check "python tests/run.py")`},
+		{"in another letter case", gate.File{Path: "Tests/Run.py"}, `"Tests/Run.py" (check`},
+		{"renamed away", gate.File{Path: "x.py", OldPath: "tests/run.py"}, `"tests/run.py" (check`},
+		{"renamed onto", gate.File{Path: "tests/run.py", OldPath: "x.py"}, `"tests/run.py" (check`},
+		{"below a directory of its name", gate.File{Path: "tests/run.py/x"}, ""},
+		{"by a pattern", gate.File{Path: "rules/a.inc"}, `"rules/a.inc" (included by Makefile)`},
+		{"below a guarded directory", gate.File{Path: "state/runs/workflows/x"}, `"state/runs/workflows/x" (the record of runs)`},
+		{"a name that reads like a pattern", gate.File{Path: "src/[id].js"}, `"src/[id].js" (named)`},
+		{"beside it", gate.File{Path: "tests/run.pyc"}, ""},
+		{"below what a pattern stands for", gate.File{Path: "rules/a/b.inc"}, ""},
+		{"elsewhere", gate.File{Path: "sub/tests/run.py"}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			risks := gate.Risks(gate.Facts{Files: []gate.File{tt.file}, Guards: guards})
+			if got := strings.Join(risks, "\n"); !strings.Contains(got, tt.want) || (got == "") != (tt.want == "") {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestRisksAreBounded(t *testing.T) {
 	found := slices.Repeat([]string{"a hook"}, 1000)
 	risks := gate.Risks(gate.Facts{Files: deleted(1000), Sensitive: found})

@@ -1,0 +1,109 @@
+package check
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	// reference is a variable in brackets.
+	reference = regexp.MustCompile(`\$[({]([A-Za-z_][A-Za-z0-9_]*)[)}]`)
+	variable  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	// interpreter is a program that runs the file that it is given.
+	interpreter = regexp.MustCompile(`^(\.|source|(ba|z|da|k|a)?sh|python[0-9.]*|pypy3?|node|deno|bun|tsx|ts-node|ruby|perl|php|lua|Rscript|julia|pwsh)$`)
+	// prefix is a word that a command may follow.
+	prefix = regexp.MustCompile(`^([-@+!{]+|if|then|elif|else|while|until|do|env|exec|eval|time|command|nohup|nice|sudo|xargs|timeout|[0-9]+[smhd]?|-.*|[A-Za-z_][A-Za-z0-9_]*=.*|[a-z_]+:|uv|uvx|poetry|pipenv|hatch|pdm|bundle|npx|run)$`)
+)
+
+// simple cuts shell commands into simple ones, each a list of words. Quotes are
+// taken off: what stands in them may be a command as well, as after sh -c.
+func simple(text string) [][]string {
+	text = reference.ReplaceAllString(strings.ReplaceAll(text, "\\\n", " "), "$$$1")
+	var all [][]string
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("\n;&|`()", r) }) {
+		if words := strings.FieldsFunc(part, func(r rune) bool { return strings.ContainsRune(" \t\r'\"<>", r) }); len(words) > 0 && words[0][0] != '#' {
+			all = append(all, words)
+		}
+	}
+	return all
+}
+
+// dirs are the directories that commands may run in: those given, and those that
+// the text changes to from there.
+func dirs(from []string, text string) []string {
+	all := slices.Clone(from)
+	for _, words := range simple(text) {
+		for i, w := range words {
+			into := ""
+			switch flag, value, _ := strings.Cut(w, "="); flag {
+			case "cd", "pushd", "-C", "--prefix", "--directory", "--cwd", "--dir":
+				if into = value; into == "" && i+1 < len(words) {
+					into = words[i+1]
+				}
+			}
+			for _, dir := range from {
+				if into, ok := relative(path.Join(dir, into), ""); ok && into != dir && len(all) < maxDirs {
+					all = append(all, into)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// operand is the part of a word that can be a file's name: what follows the = of
+// a flag, or the letter of a short one.
+func operand(word string) string {
+	if flag, value, ok := strings.Cut(word, "="); ok && (strings.HasPrefix(flag, "-") || variable.MatchString(word)) {
+		return value
+	}
+	switch {
+	case strings.HasPrefix(word, "--"), len(word) == 2 && word[0] == '-':
+		return ""
+	case strings.HasPrefix(word, "-"):
+		return word[2:]
+	}
+	return word
+}
+
+// programs are the names of the files that a simple command runs.
+func programs(words []string) []string {
+	i := slices.IndexFunc(words, func(w string) bool { return !prefix.MatchString(w) })
+	if i < 0 {
+		return nil
+	}
+	program := strings.TrimLeft(words[i], "@-+!{")
+	if strings.Contains(program, "/") && !interpreter.MatchString(path.Base(program)) {
+		return []string{program}
+	}
+	return runBy(program, words[i+1:])
+}
+
+// runBy are the names of the files that a program runs that is given args, when it
+// is an interpreter: what follows its flags, and its first other argument.
+func runBy(program string, args []string) []string {
+	if program == "go" && len(args) > 1 && args[0] == "run" {
+		return []string{path.Join(args[1], "*.go")}
+	}
+	if !interpreter.MatchString(path.Base(program)) {
+		return nil
+	}
+	var names []string
+	for ; len(args) > 0; args = args[1:] {
+		switch w := args[0]; {
+		case w == "-m" && len(args) > 1:
+			module := strings.ReplaceAll(args[1], ".", "/")
+			return append(names, module+".py", module+"/__main__.py")
+		case strings.HasPrefix(w, "-") && len(args) > 1:
+			names = append(names, operand(w), args[1])
+		case strings.HasPrefix(w, "-"), w == "run":
+		case path.Ext(w) == "": // a program without its ending, or the directory of one
+			return append(names, w, w+".js", path.Join(w, "index.js"), path.Join(w, "__main__.py"))
+		default:
+			return append(names, w)
+		}
+	}
+	return names
+}
