@@ -65,7 +65,9 @@ type Result struct {
 var (
 	ErrNotFound      = errors.New("no such program")
 	ErrNotExecutable = errors.New("not an executable program")
-	ErrLost          = errors.New("its supervisor was killed")
+	// ErrLost means that a supervisor was killed or stopped, or did not end as it reported: nothing is known of the program,
+	// and it may have done this itself.
+	ErrLost = errors.New("its supervisor was lost")
 )
 
 // StartError says why a program never ran. It wraps [ErrNotFound] or [ErrNotExecutable] where it is one of these.

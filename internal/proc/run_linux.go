@@ -2,6 +2,7 @@ package proc
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,8 @@ const (
 	ourselves = "/proc/self/exe"
 	// pipeDelay is how long the output is waited for when somebody outlives the supervisor and holds it.
 	pipeDelay = 500 * time.Millisecond
+	// maxReport is more than a report has, in bytes.
+	maxReport = 512
 	// backstop is how much longer than it may a supervisor is waited for, should it be stopped itself.
 	backstop = time.Second
 )
@@ -46,6 +49,7 @@ func run(ctx context.Context, c Command, path string, stdin *os.File) (Result, e
 // supervised is a program under its supervisor.
 type supervised struct {
 	cmd     *exec.Cmd
+	nonce   string   // of its report
 	control *os.File // closed: stop
 	report  *os.File
 }
@@ -77,24 +81,26 @@ func start(c Command, path string, stdin *os.File) (*supervised, error) {
 	if stdin != nil {
 		cmd.Stdin = stdin
 	}
-	if err := cmd.Start(); err != nil {
+	if err := family.start(cmd); err != nil {
 		control.Close()
 		report.Close()
 		return nil, fmt.Errorf("supervisor: %w", err)
 	}
-	return &supervised{cmd: cmd, control: control, report: report}, nil
+	return &supervised{cmd: cmd, nonce: rand.Text(), control: control, report: report}, nil
 }
 
-// wait returns when the supervisor is gone.
+// wait returns when the supervisor is gone. Where it is lost, so is everything that it supervised.
 func (s *supervised) wait(ctx context.Context, c Command) (supervisor.Report, error) {
 	defer s.report.Close()
 	defer s.control.Close()
-	go s.control.Write(supervisor.EncodeEnviron(c.Env)) // more than a pipe holds would wait for the reader
+	order := supervisor.Order{Nonce: s.nonce, Env: c.Env}
+	go s.control.Write(order.Encode()) // more than a pipe holds would wait for the reader
 
 	over := make(chan struct{})
 	defer close(over)
 	release := context.AfterFunc(ctx, func() {
 		s.control.Close()
+		s.cmd.Process.Signal(syscall.SIGCONT) // one that the program has stopped does its duty
 		select {
 		case <-over:
 		case <-time.After(c.Grace + supervisor.KillLimit + backstop):
@@ -104,14 +110,39 @@ func (s *supervised) wait(ctx context.Context, c Command) (supervisor.Report, er
 	defer release()
 
 	waitErr := s.cmd.Wait()
-	line, _ := io.ReadAll(io.LimitReader(s.report, 256))
-	report, err := supervisor.ParseReport(string(line))
+	family.reaped(s.cmd)
+	report, err := s.verdict(ctx)
 	if err != nil {
-		killSession(s.cmd.Process.Pid)
-		return report, ErrLost
+		family.end(s.cmd.Process.Pid)
+		return report, err
 	}
-	if waitErr != nil && !errors.Is(waitErr, exec.ErrWaitDelay) {
+	if _, ended := errors.AsType[*exec.ExitError](waitErr); !ended && waitErr != nil && !errors.Is(waitErr, exec.ErrWaitDelay) {
 		return report, waitErr
+	}
+	return report, nil
+}
+
+// verdict is the report of a supervisor that has ended as it says. Any other is lost: whoever can end it, or write where it
+// writes, has no say in what became of the program.
+func (s *supervised) verdict(ctx context.Context) (supervisor.Report, error) {
+	state := s.cmd.ProcessState
+	if !state.Exited() {
+		return supervisor.Report{}, fmt.Errorf("%w: %s", ErrLost, state)
+	}
+	if state.ExitCode() == supervisor.Unbegun && ctx.Err() != nil {
+		return supervisor.Report{Status: int(syscall.SIGTERM), Told: true}, nil
+	}
+	s.report.SetReadDeadline(time.Now().Add(pipeDelay)) // the line is there already; an end that others hold open never comes
+	text, err := io.ReadAll(io.LimitReader(s.report, maxReport))
+	if err != nil {
+		return supervisor.Report{}, fmt.Errorf("%w: its report: %w", ErrLost, err)
+	}
+	report, err := supervisor.ReadReport(string(text), s.nonce, state.ExitCode())
+	switch {
+	case err != nil:
+		return report, fmt.Errorf("%w: %w", ErrLost, err)
+	case report.Told && ctx.Err() == nil:
+		return report, fmt.Errorf("%w: somebody told it to stop", ErrLost)
 	}
 	return report, nil
 }
@@ -136,18 +167,4 @@ func whyNot(errno syscall.Errno) error {
 		return fmt.Errorf("%w: %w", ErrNotExecutable, errno)
 	}
 	return errno
-}
-
-// killSession ends those that a killed supervisor left in its session. The program itself dies with its supervisor.
-func killSession(session int) {
-	entries, _ := os.ReadDir("/proc")
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
-		}
-		if got, err := unix.Getsid(pid); err == nil && got == session {
-			unix.Kill(pid, unix.SIGKILL)
-		}
-	}
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/proc/dumpable"
 )
 
 const (
@@ -16,6 +18,7 @@ const (
 
 	sysCloseRange     = 436 // close_range(2), the same number on every architecture
 	closeRangeCloexec = 4
+	lastFD            = 1<<32 - 1
 )
 
 // KillLimit is how long a supervisor goes on killing before it reports what is left.
@@ -27,36 +30,62 @@ func init() {
 	}
 }
 
-// supervise runs the program to its end and its descendants to theirs. The exit status is of no interest: whoever gets no
-// report knows that the supervisor itself was ended.
+// supervise runs the program to its end and its descendants to theirs, and returns the exit code.
 func supervise(args []string) int {
 	if len(args) < 3 {
-		return 2
+		return codeUnready
 	}
 	graceMS, err := strconv.Atoi(args[0])
 	if err != nil {
-		return 2
+		return codeUnready
 	}
-	keepDescriptors()
+	// The program is of our user and could write our report.
+	if dumpable.Off() != nil || keepDescriptors() != nil {
+		return codeUnready
+	}
 	control, report := os.NewFile(ControlFD, "control"), os.NewFile(ReportFD, "report")
-	env, err := DecodeEnviron(control)
-	if err != nil { // told to stop before the program began: for the caller the same as right after
-		io.WriteString(report, Report{Status: int(syscall.SIGTERM), Told: true}.String())
-		return 0
+	order, err := ReadOrder(control)
+	if err != nil {
+		return Unbegun
 	}
 
 	// The program is killed when the thread that started it ends, and this one ends last.
 	runtime.LockOSThread()
-	r := run(args[1], args[2:], env, time.Duration(graceMS)*time.Millisecond, control)
-	io.WriteString(report, r.String()) // nobody may be left to read it
-	return 0
+	r := run(args[1], args[2:], order.Env, time.Duration(graceMS)*time.Millisecond, control)
+	io.WriteString(report, r.Line(order.Nonce)) // nobody may be left to read it
+	return r.ExitCode()
 }
 
-// keepDescriptors lets nothing but the three standard descriptors through to the program.
-func keepDescriptors() {
-	syscall.CloseOnExec(ControlFD)
-	syscall.CloseOnExec(ReportFD)
-	syscall.RawSyscall(sysCloseRange, ControlFD, ^uintptr(0)>>32, closeRangeCloexec) // since Linux 5.9; else ours alone
+// keepDescriptors lets nothing but the three standard descriptors through to the program: neither ours, nor what whoever
+// started us had open for his own programs.
+func keepDescriptors() error {
+	if _, _, errno := syscall.RawSyscall(sysCloseRange, ControlFD, lastFD, closeRangeCloexec); errno != 0 {
+		return keepListed() // before Linux 5.11, and where a filter forbids it
+	}
+	return nil
+}
+
+// keepListed does the same by the list of what is open.
+func keepListed() error {
+	names, err := list("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if fd, err := strconv.Atoi(name); err == nil && fd >= ControlFD {
+			syscall.CloseOnExec(fd)
+		}
+	}
+	return nil
+}
+
+func list(dir string) ([]string, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.Readdirnames(-1)
 }
 
 func run(path string, argv, env []string, grace time.Duration, control io.Reader) Report {

@@ -101,13 +101,7 @@ type child struct{ pid, group int }
 
 // children are those processes whose parent we are, the dead that are not reaped yet included.
 func children() []child {
-	proc, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer proc.Close()
-	names, _ := proc.Readdirnames(-1)
-
+	names, _ := list("/proc")
 	self := os.Getpid()
 	var found []child
 	for _, name := range names {

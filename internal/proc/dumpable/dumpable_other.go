@@ -1,0 +1,6 @@
+//go:build !linux
+
+package dumpable
+
+// Off does nothing here.
+func Off() error { return nil }
