@@ -76,7 +76,7 @@ func (a *Activities) Check(ctx context.Context, in CheckInput) (Judgement, error
 // runChecks runs the checks in a directory, with a home of their own.
 func (a *Activities) runChecks(ctx context.Context, in CheckInput, dir, home string, show func(Beat)) (check.Report, Evaluation, Judgement, error) {
 	report, err := check.Run(ctx, check.Spec{
-		Commands: in.Commands, Dir: dir, Home: home, Cache: a.runs.Cache(),
+		Commands: in.Commands, Dir: dir, Home: home, Cache: a.runs.Cache(), RunID: string(in.RunID),
 		Env: in.Env, Lookup: a.env, Timeout: in.Timeout,
 		Filter: func(w io.Writer) io.Writer { return a.redact.Writer(w) },
 	}, func(p check.Progress) {

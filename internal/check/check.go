@@ -14,7 +14,7 @@ type Status string
 const (
 	Pass    Status = "pass"    // exit code 0
 	Fail    Status = "fail"    // any other exit code, or a signal
-	Error   Status = "error"   // the check cannot run at all: a program is missing or is not executable
+	Error   Status = "error"   // it cannot run at all, as a program is missing, or its end cannot be learned
 	Timeout Status = "timeout" // no end before the deadline
 )
 

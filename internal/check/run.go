@@ -33,6 +33,7 @@ type Spec struct {
 	// it is missing, and stays.
 	Home  string
 	Cache string   // XDG_CACHE_HOME; empty means not set
+	RunID string   // RATCHET_RUN_ID, by which programs know that a run started them; empty means not set
 	Env   []string // names of our variables that are let through beside PATH and LANG
 	// Lookup finds the values of Env; nil means os.LookupEnv.
 	Lookup  func(string) (string, bool)
@@ -92,11 +93,33 @@ func (s Spec) environ(tmp string) []string {
 	if s.Cache != "" {
 		extra["XDG_CACHE_HOME"] = s.Cache
 	}
+	if s.RunID != "" {
+		extra["RATCHET_RUN_ID"] = s.RunID
+	}
 	return proc.Environ(lookup, s.Env, extra)
 }
 
-// one runs one command.
+// maxLost is how often a command is begun that loses its supervisor each time.
+const maxLost = 2
+
+// one runs one command. Of one that lost its supervisor nothing is known, and it may have done that itself: it is begun
+// again once, and cannot run then.
 func (s Spec) one(ctx context.Context, env []string, at Progress, progress func(Progress)) (Result, error) {
+	for n := 1; ; n++ {
+		result, err := s.once(ctx, env, at, progress)
+		if !errors.Is(err, proc.ErrLost) {
+			return result, err
+		}
+		if n == maxLost {
+			result.Status = Error
+			result.Reason = fmt.Sprintf("no end of it is known, %d times: %v; a check must leave the process that supervises it alone", n, err)
+			return result, nil
+		}
+	}
+}
+
+// once runs it once.
+func (s Spec) once(ctx context.Context, env []string, at Progress, progress func(Progress)) (Result, error) {
 	timeout := s.Timeout
 	if timeout <= 0 {
 		timeout = DefaultTimeout
@@ -136,8 +159,6 @@ func judge(r Result, ended proc.Result, err error, timeout time.Duration) (Resul
 	switch {
 	case errors.Is(err, proc.ErrNotFound), errors.Is(err, proc.ErrNotExecutable), errors.Is(err, syscall.E2BIG):
 		r.Status, r.Reason = Error, err.Error()
-	case errors.Is(err, proc.ErrLost):
-		r.Reason = "the command killed the process that supervised it"
 	case err != nil:
 		return r, err
 	case ended.End != proc.Exited:

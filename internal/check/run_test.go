@@ -80,11 +80,11 @@ func TestAllCommandsRunInOrderAlsoAfterAFailure(t *testing.T) {
 func TestEnvironmentHasExactlyTheNamesOfTheContract(t *testing.T) {
 	t.Setenv("RATCHET_TEST_SECRET", "canary")
 	s := spec(t, "/usr/bin/env | sort")
-	s.Lookup, s.Env, s.Cache = nil, []string{"RATCHET_TEST_LET_THROUGH"}, "/cache"
+	s.Lookup, s.Env, s.Cache, s.RunID = nil, []string{"RATCHET_TEST_LET_THROUGH"}, "/cache", "run-1"
 	t.Setenv("RATCHET_TEST_LET_THROUGH", "yes")
 	t.Setenv("PATH", os.Getenv("PATH"))
 	t.Setenv("LANG", "C")
-	want := []string{"HOME=" + s.Home, "LANG=C", "PATH=" + os.Getenv("PATH"), "RATCHET_TEST_LET_THROUGH=yes", "TMPDIR=" + s.Home + "/tmp", "XDG_CACHE_HOME=/cache"}
+	want := []string{"HOME=" + s.Home, "LANG=C", "PATH=" + os.Getenv("PATH"), "RATCHET_RUN_ID=run-1", "RATCHET_TEST_LET_THROUGH=yes", "TMPDIR=" + s.Home + "/tmp", "XDG_CACHE_HOME=/cache"}
 	var got []string
 	for line := range strings.Lines(run(t, s).Checks[0].Head) {
 		name, _, _ := strings.Cut(line, "=")
