@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -13,12 +14,18 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/ratchet-dev/ratchet/internal/proc/dumpable"
 	// The supervisor of the programs that runs start is this same executable;
 	// see the package's doc.
 	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor"
 )
 
 func main() {
+	// Programs of runs are of the same user, and our environment may hold secrets.
+	if err := dumpable.Off(); err != nil {
+		fmt.Fprintln(os.Stderr, "starter:", err)
+		os.Exit(exitFailed)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second interrupt is obeyed at once
 	c := newCLI(console{

@@ -16,6 +16,7 @@ import (
 	sdkworker "go.temporal.io/sdk/worker"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/proc/dumpable"
 	// The supervisor of the programs that runs start is this same executable;
 	// see the package's doc.
 	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor"
@@ -30,6 +31,11 @@ type settings struct {
 }
 
 func main() {
+	// Programs of runs are of the same user, and our environment may hold secrets.
+	if err := dumpable.Off(); err != nil {
+		fmt.Fprintln(os.Stderr, "worker:", err)
+		os.Exit(1)
+	}
 	var s settings
 	flag.StringVar(&s.runsDir, "runs-dir", ".runs", "`directory` of the runs' records and worktrees")
 	flag.StringVar(&s.taskQueue, "task-queue", temporalclient.TaskQueue, "`name` of the task queue to serve")

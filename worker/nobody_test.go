@@ -1,9 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/nobody"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -35,23 +38,30 @@ func asNobody(t *testing.T) bool {
 	return nobody.Runs(t, nobody.Lent{Variable: engine.ProgramVariable, Path: program})
 }
 
-// outcome starts a run and waits for its end.
-func (s *site) outcome(in run.Input) (res workflows.RunResult) {
+// outcome starts a run, waits for its end, and returns how it ended.
+func (s *site) outcome(in run.Input) run.State {
 	s.t.Helper()
-	if err := s.start(in).Get(s.t.Context(), &res); err != nil {
-		s.t.Fatal(err)
+	wr := s.start(in)
+	failed := wr.Get(s.t.Context(), nil) // as a run that failed does
+	state, err := query[run.State](s, in.RunID, workflows.StateQuery)
+	if err != nil {
+		s.t.Fatalf("%v, after %v", err, failed)
 	}
-	return res
+	return state
 }
 
-// evaluation is the report of the checks that a run keeps, as JSON.
-func (s *site) evaluation(id run.ID, iteration string) string {
+// checked is what became of the one check of a run in its first iteration.
+func (s *site) checked(id run.ID) check.Result {
 	s.t.Helper()
-	b, _, err := s.runs.Run(id).Find("evaluate/iter-" + iteration + ".json")
-	if err != nil {
-		s.t.Fatal(err)
+	b, _, err := s.runs.Run(id).Find("evaluate/iter-0001.json")
+	var e activities.Evaluation
+	if err == nil {
+		err = json.Unmarshal(b, &e)
 	}
-	return string(b)
+	if err != nil || len(e.Checks) != 1 {
+		s.t.Fatalf("%d checks, %v", len(e.Checks), err)
+	}
+	return e.Checks[0]
 }
 
 func TestARunHasNoPrivilegesHere(t *testing.T) {
@@ -65,7 +75,7 @@ func TestARunHasNoPrivilegesHere(t *testing.T) {
 	if res := s.outcome(in); res.Status != run.Completed {
 		t.Fatalf("%+v: %s", res, s.staff.workers[0].out)
 	}
-	if report := s.evaluation(in.RunID, "0001"); !strings.Contains(report, `CapEff:\t0000000000000000`) {
-		t.Errorf("the check has capabilities: %s", report)
+	if got := s.checked(in.RunID); !strings.Contains(got.Head, "CapEff:\t0000000000000000") {
+		t.Errorf("the check has capabilities: %+v", got)
 	}
 }
