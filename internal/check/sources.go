@@ -24,8 +24,8 @@ const (
 )
 
 // Sources are the files that decide what the commands find, apart from the code
-// that they judge: those that a command names, those in which its program looks
-// up what to do, and those that these run or include in turn. A file that a
+// that they judge: those that a command names, unless it only looks at them or
+// compiles them, those in which its program looks up what to do, and those that these run or include in turn. A file that a
 // command names is among them though it is not there, for whoever makes it
 // decides as well.
 //
@@ -90,8 +90,13 @@ func (t *tracer) text(name string) (string, bool) {
 }
 
 // named notes every word of a command that can be a file's name; those that are
-// none are nothing that a patch could change.
+// none are nothing that a patch could change. What a command looks at or compiles
+// is what it judges.
 func (t *tracer) named(words, from []string) {
+	i := slices.IndexFunc(words, func(w string) bool { return !prefix.MatchString(w) })
+	if i >= 0 && looker.MatchString(words[i]) {
+		return
+	}
 	for i, w := range words {
 		for _, name := range runBy(w, words[i+1:]) {
 			t.each(from, name, t.add)

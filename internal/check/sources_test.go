@@ -45,6 +45,8 @@ func TestSources(t *testing.T) {
 		"just":                              {[]string{"just test"}, map[string]string{"justfile": "test:\n    ./t.sh\n", "t.sh": "x"}, []string{"justfile", "t.sh"}, nil},
 		"invoke":                            {[]string{"invoke test"}, map[string]string{"tasks.py": "x"}, []string{"tasks.py"}, nil},
 		"behind other commands":             {[]string{"CI=1 timeout 60 poetry run python tools/t.py"}, nil, []string{"tools/t.py"}, nil},
+		"what is only looked at is judged":  {[]string{"test ! -e old.txt && grep -q two log.txt", "if [ -f a.txt ]; then ! cat b.txt; fi", "gcc -c src/a.c"}, nil, nil, []string{"old.txt", "log.txt", "a.txt", "b.txt", "src/a.c"}},
+		"what is compared decides":          {[]string{"./prog < in.txt | diff - expected.txt"}, nil, []string{"prog", "in.txt", "expected.txt"}, nil},
 		"nothing to be found":               {[]string{"true", ""}, nil, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,4 +105,16 @@ func TestSourcesOfAHostileRepository(t *testing.T) {
 			}
 		})
 	}
+}
+
+func FuzzSources(f *testing.F) {
+	f.Add("make -C sub test && sh -c 'cd x; ./y' -", "include a.mk\ntest: b ; c\n\t@./d\n%.o:\n\t$(MAKE) e\n")
+	f.Add("npm ci; npm t", `{"scripts":{"test":"node -r ./a b","prepare":"$X/y"}}`)
+	f.Fuzz(func(t *testing.T, command, text string) {
+		for _, s := range check.Sources([]string{command}, func(string) (string, bool) { return text, true }) {
+			if s.Why == "" || s.Path == "" || path.IsAbs(s.Path) || path.Clean(s.Path) != s.Path || strings.HasPrefix(s.Path, "../") {
+				t.Errorf("%+v", s)
+			}
+		}
+	})
 }

@@ -13,6 +13,8 @@ var (
 	variable  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 	// interpreter is a program that runs the file that it is given.
 	interpreter = regexp.MustCompile(`^(\.|source|(ba|z|da|k|a)?sh|python[0-9.]*|pypy3?|node|deno|bun|tsx|ts-node|ruby|perl|php|lua|Rscript|julia|pwsh)$`)
+	// looker is a program that judges the files that it is given.
+	looker = regexp.MustCompile(`^(test|\[\[?|[ef]?grep|rg|ls|cat|head|tail|wc|stat|file|find|jq|echo|printf|mkdir|rm|touch|sha[0-9]+sum|md5sum|gofmt|gcc|cc|clang|g\+\+|c\+\+|clang\+\+|rustc|javac|tsc)$`)
 	// prefix is a word that a command may follow.
 	prefix = regexp.MustCompile(`^([-@+!{]+|if|then|elif|else|while|until|do|env|exec|eval|time|command|nohup|nice|sudo|xargs|timeout|[0-9]+[smhd]?|-.*|[A-Za-z_][A-Za-z0-9_]*=.*|[a-z_]+:|uv|uvx|poetry|pipenv|hatch|pdm|bundle|npx|run)$`)
 )
@@ -60,10 +62,10 @@ func operand(word string) string {
 		return value
 	}
 	switch {
-	case strings.HasPrefix(word, "--"), len(word) == 2 && word[0] == '-':
+	case strings.HasPrefix(word, "--"):
 		return ""
 	case strings.HasPrefix(word, "-"):
-		return word[2:]
+		return word[min(2, len(word)):]
 	}
 	return word
 }
