@@ -82,11 +82,25 @@ func (s *Snapshot) admit(t EventType) bool {
 	return s.Next.Do != Work || slices.Contains(works[s.Next.Phase], t)
 }
 
-// fits says whether an approval asks for what can be asked for here: for a
-// tool while an agent works, for a patch at the gate.
+// fits says whether the payload is one for where the run stands: an approval
+// asks for a tool while an agent works and for a patch at the gate; a phase ends
+// as its work can end, or as the events before have said.
 func (s *Snapshot) fits(p Payload) bool {
-	a, ok := p.(ApprovalRequested)
-	return !ok || (a.Permission != nil) == (s.Next.Do == Work)
+	switch p := p.(type) {
+	case ApprovalRequested:
+		return (p.Permission != nil) == (s.Next.Do == Work)
+	case PhaseCompleted:
+		switch {
+		case s.Next.Do == Close:
+			return p.Result != noOutcome && p.Result == s.Outcome
+		case s.Next.Phase == Plan:
+			return p.Result == Planned
+		}
+		return p.Result == Noop || p.Result == Asked && p.Question != nil
+	case PhaseFailed:
+		return s.Next.Do != Close || s.Outcome == noOutcome
+	}
+	return true
 }
 
 // Apply folds one event in. An event that is out of turn leaves the snapshot
