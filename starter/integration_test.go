@@ -114,6 +114,7 @@ func TestCommandsOnARealEngine(t *testing.T) {
 		{"a run from approval to approval", testApprovals},
 		{"a rejection that is final", testFinalRejection},
 		{"a question", testQuestion},
+		{"a check whose program is installed later", testCheckThatCannotRun},
 		{"a cancellation", testCancel},
 		{"nobody there to ask", testFollowWithoutTerminal},
 		{"somebody there to ask", testFollowOnTerminal},
@@ -202,6 +203,37 @@ func testQuestion(b bench) {
 	b.expect(1, "answer", id, "good", "--question", "qst-9-9")
 	b.expect(0, "answer", id, "good")
 	b.await(id, run.Completed)
+}
+
+// Finding D3. The answer runs the check again; no fix is allowed, and none is
+// needed.
+func testCheckThatCannotRun(b bench) {
+	tool := filepath.Join(b.TempDir(), "tool")
+	got := b.expect(exitInput, "run", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:"+b.answers,
+		"--check", tool, "--approve", "never", "--max-fix", "0")
+	if !strings.Contains(got.out, "answer → the checks run again") {
+		b.Errorf("what an answer leads to is missing:\n%s", got.out)
+	}
+	var list []struct {
+		RunID string `json:"runId"`
+	}
+	if err := json.Unmarshal([]byte(b.expect(0, "list", "--status", "awaiting_input", "--json").out), &list); err != nil || len(list) != 1 {
+		b.Fatalf("%v waiting: %v", list, err)
+	}
+	id := list[0].RunID
+	if next := b.status(id).Pending.Question.Next; next.Answer != "the checks run again" || next.Fix == "" {
+		b.Errorf("next %+v", next)
+	}
+	b.expect(1, "answer", id, "fix: ")
+	write(b.T, tool, "#!/bin/sh\n")
+	if err := os.Chmod(tool, 0o755); err != nil {
+		b.Fatal(err)
+	}
+	b.expect(0, "answer", id, "installed")
+	b.await(id, run.Completed)
+	if events := b.expect(0, "events", id, "--json").out; strings.Contains(events, `"phase":"fix"`) {
+		b.Errorf("a fixer was called: %s", events)
+	}
 }
 
 func testCancel(b bench) {

@@ -85,7 +85,7 @@ func (c *cli) printStatus(st standingOf) {
 	row("run", "%s", s.Bold(string(st.RunID)))
 	row("status", "%s", statusIn(s, st.Status, ""))
 	if st.CurrentPhase != nil {
-		row("phase", "%s, iteration %d, at most %s", *st.CurrentPhase, st.Iteration, plural(st.MaxFixIterations, "fix", "fixes"))
+		row("phase", "%s, iteration %d, at most %s", *st.CurrentPhase, st.Iteration, plural(st.MaxFixIterations, "fix unasked", "fixes unasked"))
 	}
 	for i, line := range story.Lines(st.Facts.Goal, 4) {
 		row([]string{"goal", ""}[min(i, 1)], "%s", line)

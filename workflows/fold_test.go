@@ -78,7 +78,7 @@ func randomWorld(rt *rapid.T) *world {
 	w := &world{}
 	answers := []activities.ProposeResult{patch("one"), patch("two", "deletes a file"), costly(patch("three")), question("which?"), garbage(), noop(), unplaced()}
 	w.answers = rapid.SliceOfN(rapid.SampledFrom(answers), 1, 5).Draw(rt, "answers")
-	verdicts := rapid.SliceOfN(rapid.SampledFrom([]activities.Judgement{pass, fixable, blocked}), 1, 4)
+	verdicts := rapid.SliceOfN(rapid.SampledFrom([]activities.Judgement{pass, fixable, blocked, cannotRun}), 1, 4)
 	w.verdicts, w.judged = verdicts.Draw(rt, "checks"), verdicts.Draw(rt, "evaluations")
 	for range rapid.IntRange(0, 2).Draw(rt, "failures") {
 		w.planErr = append(w.planErr, errAuth)
@@ -112,7 +112,11 @@ func speak(e *testsuite.TestWorkflowEnvironment, p run.Pending, move string, n i
 		e.CancelWorkflow()
 	case move == "nothing":
 	case p.Question != nil:
-		e.SignalWorkflow(workflows.AnswerMessage, run.Reply{QuestionID: p.Question.QuestionID, Text: "9000", Values: map[string]any{"n": float64(n)}})
+		text := "9000"
+		if p.Question.Next.Fix != "" && n%2 == 0 {
+			text = run.FixWord + " " + text
+		}
+		e.SignalWorkflow(workflows.AnswerMessage, run.Reply{QuestionID: p.Question.QuestionID, Text: text, Values: map[string]any{"n": float64(n)}})
 	case p.Approval != nil && move == "go on":
 		e.SignalWorkflow(workflows.ApprovalMessage, run.Decision{ApprovalID: p.Approval.ApprovalID, Decision: run.Approve})
 	case p.Approval != nil:

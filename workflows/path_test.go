@@ -152,6 +152,38 @@ var paths = []path{
 	{name: "record-lost", policy: run.Never, status: run.Completed, shows: isBehind, acts: loseRecord},
 }
 
+// newWays are those that the replay corpus of the version does not hold yet.
+// They are played like the others, and recorded with the next version.
+var newWays = []path{
+	{name: "checks-run-again", policy: run.Never, status: run.Completed,
+		world: func() *world { return &world{verdicts: []activities.Judgement{cannotRun, cannotRun, pass}} },
+		input: noFix,
+		play:  func(p *scene) { p.answer("installed"); p.answer("now really") }},
+	{name: "checks-cannot-run-fixed", policy: run.Never, status: run.Completed,
+		world: func() *world { return &world{verdicts: []activities.Judgement{cannotRun, pass}} },
+		input: noFix,
+		play:  func(p *scene) { p.answer("fix: call cargo by its path") }},
+	{name: "rejected-again-and-again", policy: run.Always, status: run.Completed,
+		play: func(p *scene) {
+			for range run.DefaultMaxFix + 1 {
+				p.decide(run.Reject, false)
+			}
+			p.decide(run.Approve, false)
+		}},
+	{name: "evaluator-asks-without-fixes", policy: run.Never, status: run.Completed,
+		world: func() *world { return &world{judged: []activities.Judgement{blocked, pass}} },
+		input: func(in *run.Input) { noFix(in); in.Providers.Evaluator = "replay:x" },
+		play:  func(p *scene) { p.answer("blue") }},
+	{name: "last-fixer-asks", policy: run.Never, status: run.Completed,
+		world: func() *world {
+			return &world{answers: []activities.ProposeResult{patch("one"), question("which?"), patch("two")}, verdicts: []activities.Judgement{fixable, pass}}
+		},
+		input: func(in *run.Input) { in.MaxFix = new(1) },
+		play:  func(p *scene) { p.answer("blue") }},
+}
+
+func noFix(in *run.Input) { in.MaxFix = new(int) }
+
 func is(t enums.EventType) func(*history.HistoryEvent) bool {
 	return func(e *history.HistoryEvent) bool { return e.GetEventType() == t }
 }

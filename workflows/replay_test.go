@@ -172,7 +172,7 @@ func playAll(t *testing.T) map[string]*history.History {
 	var mu sync.Mutex
 	histories := map[string]*history.History{}
 	t.Run("paths", func(t *testing.T) {
-		for _, way := range paths {
+		for _, way := range slices.Concat(paths, newWays) {
 			t.Run(way.name, func(t *testing.T) {
 				t.Parallel()
 				executions := way.take(s.perform(t, way.inputOf()))

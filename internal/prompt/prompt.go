@@ -14,7 +14,7 @@ import (
 type In struct {
 	Role      run.Role
 	Iteration int
-	// RemainingFixes is how many fixes may follow this call.
+	// RemainingFixes is how many fixes may follow this call that no person asks for.
 	RemainingFixes int
 	Goal           string
 	Plan           string // Markdown; empty for the planner

@@ -143,7 +143,7 @@ func now(in In) string {
 	text += ". "
 	switch in.RemainingFixes {
 	case 0:
-		text += "No fix may follow.\n\n"
+		text += "No fix may follow, unless a person asks for one.\n\n"
 	case 1:
 		text += "One more fix may follow.\n\n"
 	default:

@@ -93,7 +93,7 @@ func (t *Teller) created(p run.RunCreated) []string {
 	for _, c := range p.Checks {
 		row("check", OneLine(c, 120))
 	}
-	row("approval", fmt.Sprintf("%s, at most %s", p.Policy, count(p.Fixes(), "fix", "fixes")))
+	row("approval", fmt.Sprintf("%s, at most %s", p.Policy, count(p.Fixes(), "fix unasked", "fixes unasked")))
 	table := strings.TrimRight(terminal.Table(rows), "\n")
 	return append([]string{t.Style.Bold("Run " + string(p.RunID))}, strings.Split(table, "\n")...)
 }
