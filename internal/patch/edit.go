@@ -44,7 +44,22 @@ func (e *editor) run(matches []place.Match, placed []place.Hunk) ([]byte, *Refus
 				Message: fmt.Sprintf("it changes the same lines as hunk %d, around line %d of the file; make them one hunk", a.hunk+1, b.at+1)}
 		}
 	}
+	e.reportShared(matches)
 	return e.compose(), nil
+}
+
+// reportShared notes hunks that show the same lines of the file.
+func (e *editor) reportShared(matches []place.Match) {
+	order := make([]int, len(matches))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(matches[a].At, matches[b].At) })
+	for k := 1; k < len(order); k++ {
+		if before, i := order[k-1], order[k]; matches[i].At < matches[before].End() {
+			e.repair(e.path, i+1, RepairMerged, fmt.Sprintf("shows lines of hunk %d again", before+1))
+		}
+	}
 }
 
 // hunk turns a placed hunk into spans and notes what had to be made good.
@@ -140,7 +155,7 @@ func (e *editor) compose() []byte {
 // in every byte, it takes indentation and line end from the file: from the line it replaces, else
 // from the one before, else from most lines.
 func (e *editor) added(s span, k int, l udiff.Line, returns bool) []byte {
-	if s.exact && e.anchored(s) {
+	if e.verbatim(s) {
 		return l.Text
 	}
 	text := s.indent.apply(bytes.TrimRight(l.Text, "\r"))
@@ -157,10 +172,16 @@ func (e *editor) added(s span, k int, l udiff.Line, returns bool) []byte {
 	return text
 }
 
-// anchored reports whether the hunk of s has an old line at all: without one it
-// says nothing about the file's line ends.
+// verbatim reports whether the added lines of s are the file's as they are: its hunk
+// is the file's in every byte. A hunk without an old line says nothing about the
+// file's line ends.
+func (e *editor) verbatim(s span) bool {
+	return s.exact && (e.anchored(s) || len(e.file.Lines) == 0)
+}
+
+// anchored reports whether the hunk of s has an old line at all.
 func (e *editor) anchored(s span) bool {
-	return slices.ContainsFunc(e.hunks[s.hunk].Lines, func(l udiff.Line) bool { return l.Op != udiff.Insert }) || len(e.file.Lines) == 0
+	return slices.ContainsFunc(e.hunks[s.hunk].Lines, func(l udiff.Line) bool { return l.Op != udiff.Insert })
 }
 
 // mostlyReturns reports whether most lines of the file end in CR LF.
@@ -182,7 +203,8 @@ func (e *editor) join(out [][]byte, kept, returns bool) []byte {
 		return nil
 	}
 	ended := true
-	switch last := e.lastAdded(); {
+	last := e.lastAdded()
+	switch {
 	case kept:
 		ended = !e.file.NoEOL
 	case last == nil:
@@ -194,6 +216,9 @@ func (e *editor) join(out [][]byte, kept, returns bool) []byte {
 	}
 	if e.file.NoEOL && !kept && returns {
 		e.inner(out)
+	}
+	if end := len(out) - 1; !ended && last != nil && !e.verbatim(e.spans[len(e.spans)-1]) {
+		out[end] = bytes.TrimSuffix(out[end], []byte("\r")) // without its line feed it would stand alone
 	}
 	text := bytes.Join(out, []byte("\n"))
 	if ended {

@@ -32,7 +32,20 @@ func FuzzPlan(f *testing.F) {
 			return
 		}
 		holdsTogether(t, tree, c)
+		noLoneReturn(t, diff, c)
 	})
+}
+
+// noLoneReturn checks that a diff without carriage returns leaves none alone at the
+// end of a file.
+func noLoneReturn(t *testing.T, diff []byte, c *patch.Change) {
+	t.Helper()
+	lone := func(f *patch.File) bool { return f != nil && bytes.HasSuffix(f.Content, []byte("\r")) }
+	for _, f := range c.Files {
+		if !bytes.Contains(diff, []byte("\r")) && lone(f.After) && !lone(f.Before) {
+			t.Errorf("%s ends in a lone carriage return", f.Path)
+		}
+	}
 }
 
 var refusalKinds = []patch.RefusalKind{patch.Truncated, patch.Envelope, patch.NotADiff, patch.BadPath, patch.Policy, patch.NoSuchFile, patch.Exists,

@@ -17,6 +17,8 @@ type names struct {
 func sectionNames(s udiff.Section, known func(string) bool) (names, *Refusal) {
 	var n names
 	switch {
+	case s.Broken != "":
+		return names{}, malformed(s, "a name in quotes has no closing quote, or goes on after it: %s", clip(s.Broken))
 	case s.Old != "" || s.New != "":
 		n = strip(s.Old, s.New, known)
 	case s.GitOld != "":

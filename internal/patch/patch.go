@@ -70,7 +70,8 @@ type RepairKind string
 const (
 	RepairLineEnds     RepairKind = "line_ends"       // carriage returns follow the file
 	RepairNames        RepairKind = "names"           // an odd or missing prefix of a file's name
-	RepairMerged       RepairKind = "merged"          // several sections of one file
+	RepairHeader       RepairKind = "header"          // a line of a file's header that is missing or says nothing
+	RepairMerged       RepairKind = "merged"          // several sections of one file, or hunks that show the same lines
 	RepairCounts       RepairKind = "counts"          // wrong or missing counts in a hunk's header
 	RepairLines        RepairKind = "lines"           // wrong or missing line numbers
 	RepairBlanks       RepairKind = "blanks"          // blanks that differ from the file's

@@ -110,6 +110,34 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// Findings, section 6: a broken quote is no part of a name.
+func TestQuotesThatAreBroken(t *testing.T) {
+	const hunk = "@@ -0,0 +1 @@\n+x\n"
+	for _, diff := range []string{
+		"--- /dev/null\n+++ \"b/unterminated\n" + hunk,
+		"--- \"a/x\n+++ b/x\n@@ -1 +1 @@\n-x\n+y\n",
+		"--- /dev/null\n+++ \"b/x\"y\n" + hunk,
+		"--- /dev/null\n+++ \"b/bad\\qescape\"\n" + hunk,
+		"diff --git \"a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n" + hunk,
+		"diff --git \"a/x\" \"b/x\nnew file mode 100644\n" + hunk,
+		"diff --git a/x \"b/x\nnew file mode 100644\n" + hunk,
+		"diff --git a/x b/y\nrename from x\nrename to \"y\n",
+		"diff --git a/x b/y\ncopy from \"x\"z\ncopy to y\n",
+	} {
+		t.Run(diff, func(t *testing.T) {
+			_, err := patch.Plan(memory{files: map[string]patch.File{"x": {Mode: patch.Regular, Content: []byte("x\n")}}}, []byte(diff), patch.Limits{})
+			if r, ok := errors.AsType[*patch.Refusal](err); !ok || r.Kind != patch.NotADiff || !strings.Contains(r.Message, "quote") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	for _, quoted := range []string{`"b/x y"`, `"b/x y"	2026-01-01 00:00:00`, `"b/\"x"`, `b/"x"`} {
+		if _, err := patch.Plan(memory{}, []byte("--- /dev/null\n+++ "+quoted+"\n"+hunk), patch.Limits{}); err != nil {
+			t.Errorf("%s: %v", quoted, err)
+		}
+	}
+}
+
 func TestTreeThatFailsIsNoRefusal(t *testing.T) {
 	broken := errors.New("no answer")
 	_, err := patch.Plan(failing{broken}, []byte(addition("x")), patch.Limits{})

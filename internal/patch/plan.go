@@ -163,6 +163,7 @@ func (p *planner) steps(d *udiff.Diff) ([]*step, *Refusal) {
 		if hunks += len(s.Hunks); hunks > p.limits.Hunks {
 			return nil, tooBig("", "the diff has more than %d hunks", p.limits.Hunks)
 		}
+		p.reportHeader(s, path)
 		if first := byPath[path]; first != nil {
 			if !first.merge(next) {
 				return nil, &Refusal{Kind: Overlap, Path: path, Message: "the diff has several sections for this file that cannot be one: put everything about it into one section"}
@@ -180,6 +181,16 @@ func (p *planner) steps(d *udiff.Diff) ([]*step, *Refusal) {
 		}
 	}
 	return steps, nil
+}
+
+// reportHeader notes lines that the header of a section lacks.
+func (p *planner) reportHeader(s udiff.Section, path string) {
+	if s.Empty != "" {
+		p.repair(path, 0, RepairHeader, fmt.Sprintf("the line %q says no mode", s.Empty))
+	}
+	if s.Old == "" && len(s.Hunks) > 0 {
+		p.repair(path, 0, RepairHeader, "the --- and +++ lines are missing, or one of them is")
+	}
 }
 
 // step reads one section.

@@ -37,6 +37,18 @@ func TestRepairs(t *testing.T) {
 		{name: "two sections of one file", diff: head + "@@ -1,2 +1,2 @@\n-a\n+A\n b\n" + head + "@@ -3,2 +3,2 @@\n c\n-d\n+D\n", before: "a\nb\nc\nd\n", want: "A\nb\nc\nD\n", repairs: []patch.RepairKind{patch.RepairMerged}},
 		{name: "hunks in the wrong order", diff: head + "@@ -3,2 +3,2 @@\n c\n-d\n+D\n@@ -1,2 +1,2 @@\n-a\n+A\n b\n", before: "a\nb\nc\nd\n", want: "A\nb\nc\nD\n"},
 		{name: "typographic quotes in the context", diff: head + "@@ -1,3 +1,3 @@\n say(\u201ca\u201d)\n-b\n+B\n c\n", before: "say(\"a\")\nb\nc\n", want: "say(\"a\")\nB\nc\n", repairs: []patch.RepairKind{patch.RepairPunctuation}},
+		// Findings, section 6.
+		{name: "a wrapped line, and the line feed at the end added", diff: head + "@@ -1,2 +1,2 @@\n first\n-the last\nline\n\\ No newline at end of file\n+the last line\n", before: "first\nthe last line", want: "first\nthe last line\n", repairs: []patch.RepairKind{patch.RepairWrapped}},
+		{name: "a file with carriage returns loses its last line feed", diff: head + "@@ -1,2 +1,2 @@\n a\n-b\n+B\n\\ No newline at end of file\n", before: "a\r\nb\r\n", want: "a\r\nB", repairs: []patch.RepairKind{patch.RepairLineEnds}},
+		{name: "a file with carriage returns has no last line feed", diff: head + "@@ -2,2 +2,3 @@\n b\n-c\n\\ No newline at end of file\n+C\n+d\n\\ No newline at end of file\n", before: "a\r\nb\r\nc", want: "a\r\nb\r\nC\r\nd", repairs: []patch.RepairKind{patch.RepairLineEnds}},
+		{name: "a file with carriage returns has no last line feed, and no marker", diff: head + "@@ -2,2 +2,2 @@\n b\n-c\n+C\n", before: "a\r\nb\r\nc", want: "a\r\nb\r\nC", repairs: []patch.RepairKind{patch.RepairLineEnds, patch.RepairFinalNewline}},
+		{name: "a file with carriage returns gets its last line feed", diff: head + "@@ -2,2 +2,2 @@\n b\n-c\n\\ No newline at end of file\n+c\n", before: "a\r\nb\r\nc", want: "a\r\nb\r\nc\r\n", repairs: []patch.RepairKind{patch.RepairLineEnds}},
+		{name: "two hunks that share context", diff: head + "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n@@ -3,3 +3,3 @@\n c\n-d\n+D\n e\n", before: "a\nb\nc\nd\ne\n", want: "a\nB\nc\nD\ne\n", repairs: []patch.RepairKind{patch.RepairMerged}},
+		{name: "a mode line without a mode", diff: "diff --git a/x.go b/x.go\nold mode 100644\nnew mode \n" + head + "@@ -5 +5 @@\n-\treturn sum\n+\treturn sum + 0\n", repairs: []patch.RepairKind{patch.RepairHeader}},
+		{name: "a mode line without anything", diff: "diff --git a/x.go b/x.go\nnew mode\n" + head + "@@ -5 +5 @@\n-\treturn sum\n+\treturn sum + 0\n", repairs: []patch.RepairKind{patch.RepairHeader}},
+		{name: "no +++ line", diff: "diff --git a/x.go b/x.go\n--- a/x.go\n@@ -5 +5 @@\n-\treturn sum\n+\treturn sum + 0\n", repairs: []patch.RepairKind{patch.RepairHeader}},
+		{name: "neither --- nor +++ line", diff: "diff --git a/x.go b/x.go\n@@ -5 +5 @@\n-\treturn sum\n+\treturn sum + 0\n", repairs: []patch.RepairKind{patch.RepairHeader}},
+
 		{name: "text after the diff", diff: head + "@@ -4,3 +4,3 @@\n \tsum := a + b\n-\treturn sum\n+\treturn sum + 0\n }\n\n- I changed the sum\n+ and nothing else\n", repairs: []patch.RepairKind{patch.RepairTail}},
 		{name: "the signature of a mail", diff: head + "@@ -4,3 +4,3 @@\n \tsum := a + b\n-\treturn sum\n+\treturn sum + 0\n }\n-- \n2.39.5\n", repairs: []patch.RepairKind{patch.RepairTail}},
 	} {

@@ -9,7 +9,7 @@ var (
 	kinds        = []Kind{Added, Modified, Deleted, Renamed, Copied, ModeOnly}
 	results      = []Result{Applied, Refused, Asked, Nothing}
 	refusalKinds = []RefusalKind{Truncated, Envelope, NotADiff, BadPath, Policy, NoSuchFile, Exists, ContextNotFound, Ambiguous, AlreadyApplied, DeletedLineDiffers, Overlap, TooBig}
-	repairKinds  = []RepairKind{RepairLineEnds, RepairNames, RepairMerged, RepairCounts, RepairLines, RepairBlanks, RepairIndentation, RepairPunctuation, RepairContextSpace,
+	repairKinds  = []RepairKind{RepairLineEnds, RepairNames, RepairHeader, RepairMerged, RepairCounts, RepairLines, RepairBlanks, RepairIndentation, RepairPunctuation, RepairContextSpace,
 		RepairTail, RepairWrapped, RepairAddedBlank, RepairFinalNewline, RepairAltered}
 )
 

@@ -68,48 +68,48 @@ func number(digits []byte) int {
 }
 
 // fileName reads the name on a --- or +++ line, without its time stamp. A tab that
-// no stamp follows is part of the name.
-func fileName(line []byte) string {
+// no stamp follows is part of the name. whole is as of gitNames.
+func fileName(line []byte) (name string, whole bool) {
 	s := strings.TrimRight(string(line[len("--- "):]), "\r")
 	if strings.HasPrefix(s, `"`) {
 		if name, rest, ok := unquote(s); ok && (rest == "" || rest[0] == '\t' || rest[0] == ' ') {
-			return name
+			return name, true
 		}
+		return s, false
 	}
 	if name, rest, ok := strings.Cut(s, "\t"); ok && afterTab.MatchString(rest) {
-		return name
+		return name, true
 	}
-	return stamp.ReplaceAllString(s, "")
+	return stamp.ReplaceAllString(s, ""), true
 }
 
 // gitNames reads the two names of a diff --git line. Names with blanks are not
 // delimited there: then only a pair that differs in nothing but the prefix can be told
-// apart, and others are left to the lines that follow.
-func gitNames(line []byte) (old, new string) {
+// apart, and others are left to the lines that follow. whole is false when a quote
+// has no end, or the name goes on after it.
+func gitNames(line []byte) (old, new string, whole bool) {
 	s := strings.TrimRight(string(line[len("diff --git "):]), "\r")
 	if strings.HasPrefix(s, `"`) {
 		first, rest, ok := unquote(s)
 		second, found := strings.CutPrefix(rest, " ")
-		if !ok || !found {
-			return "", ""
-		}
-		return first, plainName(second)
+		new, whole = plainName(second)
+		return first, new, ok && found && whole
 	}
 	if i := strings.Index(s, ` "`); i >= 0 && strings.HasSuffix(s, `"`) {
 		if second, rest, ok := unquote(s[i+1:]); ok && rest == "" {
-			return s[:i], second
+			return s[:i], second, true
 		}
 	}
 	if strings.Count(s, " ") == 1 {
 		old, new, _ = strings.Cut(s, " ")
-		return old, new
+		return old, new, !strings.HasPrefix(new, `"`)
 	}
 	for i := range len(s) {
 		if s[i] == ' ' && bare(s[:i]) == bare(s[i+1:]) && bare(s[:i]) != "" {
-			return s[:i], s[i+1:]
+			return s[:i], s[i+1:], true
 		}
 	}
-	return "", ""
+	return "", "", true
 }
 
 // bare is a name of a diff --git line without a one-letter prefix.
@@ -120,13 +120,14 @@ func bare(name string) string {
 	return name
 }
 
-// plainName reads a name that may be quoted.
-func plainName(s string) string {
+// plainName reads a name that may be quoted. whole is as of gitNames.
+func plainName(s string) (name string, whole bool) {
 	s = strings.TrimRight(s, "\r")
-	if name, rest, ok := unquote(s); ok && rest == "" {
-		return name
+	if !strings.HasPrefix(s, `"`) {
+		return s, true
 	}
-	return s
+	name, rest, ok := unquote(s)
+	return name, ok && strings.TrimRight(rest, " \t") == ""
 }
 
 // extended reads one of git's extended header lines into s and reports whether
@@ -134,6 +135,7 @@ func plainName(s string) string {
 func (s *Section) extended(line []byte) bool {
 	text := strings.TrimRight(string(line), "\r")
 	key, value := headerKey(text)
+	whole := true
 	switch key {
 	case "old mode":
 		s.OldMode = value
@@ -144,19 +146,27 @@ func (s *Section) extended(line []byte) bool {
 	case "deleted file mode":
 		s.Removed, s.OldMode = true, value
 	case "rename from":
-		s.Rename, s.From = true, plainName(value)
+		s.Rename = true
+		s.From, whole = plainName(value)
 	case "rename to":
-		s.Rename, s.To = true, plainName(value)
+		s.Rename = true
+		s.To, whole = plainName(value)
 	case "copy from":
-		s.Copy, s.From = true, plainName(value)
+		s.Copy = true
+		s.From, whole = plainName(value)
 	case "copy to":
-		s.Copy, s.To = true, plainName(value)
+		s.Copy = true
+		s.To, whole = plainName(value)
 	case "index":
 		s.index(value)
 	case "GIT binary patch", "Binary files":
 		s.Binary = true
 	default:
 		return false
+	}
+	s.quoted(line, whole)
+	if strings.HasSuffix(key, " mode") && value == "" {
+		s.Empty = key
 	}
 	return true
 }
@@ -178,7 +188,12 @@ func (s *Section) says(line []byte) bool {
 }
 
 func headerKey(line string) (key, value string) {
-	for _, key := range []string{"old mode", "new mode", "new file mode", "deleted file mode", "rename from", "rename to", "copy from", "copy to", "index", "similarity index", "Binary files"} {
+	for _, key := range []string{"old mode", "new mode", "new file mode", "deleted file mode"} {
+		if value, ok := strings.CutPrefix(line+" ", key+" "); ok {
+			return key, strings.TrimSpace(value)
+		}
+	}
+	for _, key := range []string{"rename from", "rename to", "copy from", "copy to", "index", "similarity index", "Binary files"} {
 		if value, ok := strings.CutPrefix(line, key+" "); ok {
 			return key, value
 		}

@@ -55,15 +55,15 @@ func (p *parser) step() error {
 	case isCombined(line):
 		return &SyntaxError{Line: p.next + 1, Msg: "a combined diff of several parents cannot be applied"}
 	case IsGitHeader(line):
-		old, new := gitNames(line)
+		old, new, whole := gitNames(line)
 		p.open(Section{Git: true, GitOld: old, GitNew: new})
+		p.current().quoted(line, whole)
 	case p.fileHeader(p.next):
 		if cur == nil || cur.Old != "" || len(cur.Hunks) > 0 {
 			p.open(Section{})
 			cur = p.current()
 		}
-		cur.Old, cur.New = fileName(line), fileName(p.lines[p.next+1])
-		p.next++
+		p.fileNames(cur)
 	case IsHunkHeader(line):
 		if cur == nil || cur.Old == "" && !cur.Git {
 			return &SyntaxError{Line: p.next + 1, Msg: "a hunk stands before any file header: put a --- and a +++ line with the file's name before it"}
@@ -90,6 +90,23 @@ func (p *parser) current() *Section {
 func (p *parser) open(s Section) {
 	s.At = p.next + 1
 	p.diff.Sections = append(p.diff.Sections, s)
+}
+
+// fileNames reads the --- and +++ lines of a section.
+func (p *parser) fileNames(s *Section) {
+	var whole bool
+	s.Old, whole = fileName(p.lines[p.next])
+	s.quoted(p.lines[p.next], whole)
+	p.next++
+	s.New, whole = fileName(p.lines[p.next])
+	s.quoted(p.lines[p.next], whole)
+}
+
+// quoted notes a line whose quoted name is not whole.
+func (s *Section) quoted(line []byte, whole bool) {
+	if !whole {
+		s.Broken = strings.TrimRight(string(line), "\r")
+	}
 }
 
 func (p *parser) fileHeader(i int) bool {
@@ -147,7 +164,8 @@ func (p *parser) ends(left counter) bool {
 		return left.old < 1 || left.new < 1
 	}
 	p.diff.Unsure = true
-	old, new := fileName(line), fileName(p.lines[p.next+1])
+	old, _ := fileName(line)
+	new, _ := fileName(p.lines[p.next+1])
 	return p.known(old) || old == Null || p.known(new)
 }
 

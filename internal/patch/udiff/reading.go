@@ -136,6 +136,7 @@ func joinWrapped(lines []Line) ([]Line, bool) {
 			return nil, false
 		}
 		last.Text = slices.Concat(last.Text, []byte(" "), l.Text)
+		last.NoEOL = last.NoEOL || l.NoEOL
 	}
 	return out, kept
 }

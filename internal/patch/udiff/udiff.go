@@ -57,6 +57,9 @@ type Section struct {
 	IndexMode        string // mode of the index line
 	Binary           bool
 
+	Broken string // a header line whose quoted name has no end, or goes on after it
+	Empty  string // the key of a header line that has no value
+
 	Hunks []Hunk
 }
 
