@@ -157,3 +157,27 @@ func TestResultsStaySmall(t *testing.T) {
 		})
 	}
 }
+
+// Finding D8. What docs/patches.md says of members that an answer leaves out.
+func TestWhatAnAnswerMayLeaveOut(t *testing.T) {
+	s := newSite(t)
+	s.prepare()
+	bare := strings.Replace(patching(appending), "summary: append a line\n", "", 1)
+	out := s.propose(bare)
+	if out.Proposal == nil || out.Proposal.Summary != "" {
+		t.Fatalf("a patch without a summary: %+v", out)
+	}
+	must[activities.ApplyResult](s, s.acts.Apply, s.applying(out.Proposal))
+	if subject := s.git("log", "-1", "--format=%s", "ratchet/r1"); subject != "Change without a summary" {
+		t.Errorf("its commit's subject is %q", subject)
+	}
+	call := s.call(run.Execute)
+	for number, answer := range map[int]string{2: "type: ASK\nquestion: Which one?", 3: "type: NOOP"} {
+		call.Number = number
+		s.provider.says(result(answer))
+		out := must[activities.ProposeResult](s, s.acts.Propose, call)
+		if out.Violation != nil || out.Proposal != nil || (out.Question != nil) != (number == 2) || out.Summary != "" {
+			t.Errorf("%q is read as %+v", answer, out)
+		}
+	}
+}
