@@ -22,18 +22,16 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 	"github.com/ratchet-dev/ratchet/internal/agent/openclaw"
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
-// TestRealGateway runs the suite against a real gateway. It is heavy, so no CI
-// asks for it: install openclaw and a Node that it takes, and run
-//
-//	OPENCLAW_MJS=.../openclaw/openclaw.mjs NODE_BIN=.../node go test -run RealGateway ./internal/agent/openclaw
+// TestRealGateway runs the suite against the gateway of OPENCLAW_MJS, on the Node
+// of NODE_BIN.
 func TestRealGateway(t *testing.T) {
-	script, node := os.Getenv("OPENCLAW_MJS"), os.Getenv("NODE_BIN")
-	if script == "" || node == "" || testing.Short() {
-		t.Skip("needs OPENCLAW_MJS and NODE_BIN, the gateway's program and a Node for it, and time")
+	if testing.Short() {
+		t.Skip("runs the real gateway")
 	}
-	real := startReal(t, node, script)
+	real := startReal(t, need.Env(t, "NODE_BIN"), need.Env(t, "OPENCLAW_MJS"))
 	agenttest.Run(t, agenttest.Subject{New: real.subject, Touch: touch})
 	t.Run("a message commands nothing", real.commandsNothing)
 	t.Run("read only", real.readOnly)

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -26,7 +27,16 @@ import (
 // fakeLive is where the model is that this binary asks as pi.
 const fakeLive = "FAKE_PI_LIVE"
 
-func TestContract(t *testing.T) {
+// fakeOld has this binary be a pi of before 0.80.4: it never tells that it has
+// settled.
+const fakeOld = "FAKE_PI_OLD"
+
+func TestContract(t *testing.T) { runContract(t) }
+
+// Finding H2. Without rests in take.go no turn ends.
+func TestContractOfAPiThatDoesNotTellThatItHasSettled(t *testing.T) { runContract(t, fakeOld+"=1") }
+
+func runContract(t *testing.T, environ ...string) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -34,8 +44,8 @@ func TestContract(t *testing.T) {
 	agenttest.Run(t, agenttest.Subject{
 		New: func(t *testing.T, model *fakemodel.Server) (agent.Adapter, agent.Options) {
 			return pi.New(pi.Config{
-				Argv: []string{self}, Allow: []string{fakeLive, "GORACE"},
-				Environ: []string{"HOME=" + t.TempDir(), fakeLive + "=" + model.URL, "GORACE=atexit_sleep_ms=0"},
+				Argv: []string{self}, Allow: []string{fakeLive, fakeOld, "GORACE"},
+				Environ: append([]string{"HOME=" + t.TempDir(), fakeLive + "=" + model.URL, "GORACE=atexit_sleep_ms=0"}, environ...),
 			}), agent.Options{Dir: t.TempDir(), Sandbox: agent.WorkspaceWrite}
 		},
 		Touch: touch,
@@ -55,6 +65,9 @@ type livePi struct {
 	asked map[string]chan string
 	stop  context.CancelFunc // of the turn under way
 	turns sync.WaitGroup
+
+	old   bool
+	works atomic.Bool
 }
 
 func live() {
@@ -62,7 +75,7 @@ func live() {
 		fmt.Println("0.87.1")
 		return
 	}
-	p := &livePi{asked: map[string]chan string{}, stop: func() {}, id: uuid.NewString()}
+	p := &livePi{old: os.Getenv(fakeOld) != "", asked: map[string]chan string{}, stop: func() {}, id: uuid.NewString()}
 	if i := slices.Index(os.Args, "--session-id"); i > 0 {
 		p.id = os.Args[i+1]
 	}
@@ -126,7 +139,7 @@ func (p *livePi) take(line []byte) {
 	model := object{"id": "m", "provider": "p", "contextWindow": 200000}
 	switch f.Type {
 	case "get_state":
-		p.respond(f.ID, object{"sessionId": p.id, "sessionFile": p.file, "messageCount": len(p.messages), "isStreaming": true, "model": model})
+		p.respond(f.ID, object{"sessionId": p.id, "sessionFile": p.file, "messageCount": len(p.messages), "isStreaming": p.works.Load(), "model": model})
 	case "get_available_models":
 		p.respond(f.ID, object{"models": []any{model}})
 	case "get_session_stats":
@@ -146,6 +159,7 @@ func (p *livePi) take(line []byte) {
 	case "prompt":
 		ctx, cancel := context.WithCancel(context.Background())
 		p.stop = cancel
+		p.works.Store(true)
 		p.respond(f.ID, nil)
 		p.turns.Go(func() { p.turn(ctx, f.Message) })
 	}
@@ -153,7 +167,7 @@ func (p *livePi) take(line []byte) {
 
 func (p *livePi) turn(ctx context.Context, prompt string) {
 	p.say(object{"type": "agent_start"})
-	defer p.say(object{"type": "agent_settled"})
+	defer p.settle()
 	p.keep(object{"role": "user", "content": prompt})
 	for {
 		m, err := p.ask(ctx)
@@ -177,6 +191,14 @@ func (p *livePi) turn(ctx context.Context, prompt string) {
 				return
 			}
 		}
+	}
+}
+
+func (p *livePi) settle() {
+	p.say(object{"type": "agent_end", "messages": []any{}})
+	p.works.Store(false)
+	if !p.old {
+		p.say(object{"type": "agent_settled"})
 	}
 }
 

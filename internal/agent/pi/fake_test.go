@@ -52,6 +52,7 @@ type script struct {
 	Stats   string // to get_session_stats; "none" for no answer
 	Queue   string // to clear_queue, where it is not what was steered
 	Refuses bool   // what is steered
+	Busy    int    // how often it still works when it is asked at rest
 	Start   []string
 	Turns   [][]string
 }
@@ -124,6 +125,11 @@ func (p *player) handle() bool {
 			p.queued = nil
 			p.respond(f.ID, cmp.Or(p.Queue, string(text)))
 		case "get_state":
+			if strings.HasPrefix(f.ID, "rest-") && p.Busy > 0 {
+				p.Busy--
+				p.respond(f.ID, `{"isStreaming":true}`)
+				break
+			}
 			p.respond(f.ID, cmp.Or(p.State, fakeState))
 		case "get_available_models":
 			p.respond(f.ID, cmp.Or(p.Models, fakeModels))
@@ -302,6 +308,7 @@ func (f fake) list(t *testing.T, name string) []string {
 const (
 	acceptLine  = `{"id":"@PROMPT@","type":"response","command":"prompt","success":true}`
 	beginLine   = `{"type":"agent_start"}`
+	endLine     = `{"type":"agent_end","messages":[]}`
 	settledLine = `{"type":"agent_settled"}`
 	userLine    = `{"type":"message_end","message":{"role":"user","content":[{"type":"text","text":"hi"}]}}`
 )
@@ -324,7 +331,7 @@ func quoted(text string) string {
 
 // turnOf is a turn with these frames.
 func turnOf(lines ...string) []string {
-	return slices.Concat([]string{acceptLine, beginLine, `{"type":"turn_start"}`, userLine}, lines, []string{`{"type":"turn_end"}`, `{"type":"agent_end","messages":[]}`, settledLine})
+	return slices.Concat([]string{acceptLine, beginLine, `{"type":"turn_start"}`, userLine}, lines, []string{`{"type":"turn_end"}`, endLine, settledLine})
 }
 
 var plain = turnOf(delta("hel"), delta("lo"), ended("hello", "stop", ""))

@@ -28,16 +28,17 @@ type session struct {
 	over     chan struct{} // closed when the last frame has been read, and nothing is left
 	stopping sync.Once
 
-	mu     sync.Mutex
-	id     string
-	shut   bool // the gate is, as it has said itself
-	calls  map[string]chan response
-	model  model
-	turns  int
-	steers int
-	turn   *turn // nil between turns
-	asks   asks
-	rules  rules
+	mu      sync.Mutex
+	id      string
+	shut    bool // the gate is, as it has said itself
+	calls   map[string]chan response
+	model   model
+	settles bool // this pi tells when it has settled
+	turns   int
+	steers  int
+	turn    *turn // nil between turns
+	asks    asks
+	rules   rules
 }
 
 func newSession(c *child.Child, o agent.Options, f files) *session {

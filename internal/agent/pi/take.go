@@ -3,6 +3,7 @@ package pi
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
@@ -28,6 +29,9 @@ func (s *session) take(line []byte) {
 		known = s.turn != nil && s.takeTurn(head.Type, line)
 	default:
 		known = s.takeNotice(head.Type, line)
+	}
+	if head.Type == "agent_settled" {
+		s.settles = true
 	}
 	if !known {
 		s.queue.Put(agent.Raw{Frame: line})
@@ -73,10 +77,15 @@ func (s *session) takeNotice(name string, line []byte) bool {
 	if how.bare {
 		n.Data = nil
 	}
-	if name == "compaction_end" && s.turn != nil {
-		s.turn.spend(read[compactionEnd](line).Result.Usage)
-	}
 	s.queue.Put(n)
+	if t := s.turn; t != nil {
+		switch t.goesOn(name); name {
+		case "compaction_end":
+			t.spend(read[compactionEnd](line).Result.Usage)
+		case "agent_end":
+			s.rests(t)
+		}
+	}
 	return true
 }
 
@@ -88,6 +97,10 @@ func (s *session) takeResponse(r response) bool {
 		return true
 	}
 	t := s.turn
+	if strings.HasPrefix(r.ID, restID) {
+		s.takeRest(t, r)
+		return true
+	}
 	if t == nil {
 		return r.ID == "abort" || r.ID == clearing
 	}
@@ -127,6 +140,7 @@ func (s *session) takeTurn(kind string, line []byte) bool {
 	t := s.turn
 	switch kind {
 	case "agent_start":
+		t.rest.end()
 		// An interrupt that came before pi had begun is lost on it.
 		if t.begun = true; t.interrupted {
 			s.abort()

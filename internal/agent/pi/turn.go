@@ -19,6 +19,7 @@ type turn struct {
 	interrupted bool // by us
 	ended       chan struct{}
 	steering    steering
+	rest        rest
 
 	said          said
 	text          string          // of the last message that has some
@@ -37,7 +38,7 @@ type turn struct {
 func newTurn(n int) *turn {
 	return &turn{
 		prompt: fmt.Sprintf("prompt-%d", n), state: fmt.Sprintf("state-%d", n), stats: fmt.Sprintf("stats-%d", n),
-		since: time.Now(), ended: make(chan struct{}), told: map[string]bool{}, steering: steering{asked: map[string]chan response{}},
+		since: time.Now(), ended: make(chan struct{}), told: map[string]bool{}, steering: steering{asked: map[string]chan response{}}, rest: newRest(n),
 	}
 }
 
@@ -79,6 +80,7 @@ func (s *session) settle(t *turn) {
 	if t.end != nil {
 		return
 	}
+	t.rest.end()
 	status, err := t.status()
 	t.end = &agent.Turn{
 		Status: status, Err: err, Text: t.text, Tokens: t.tokens, Took: time.Since(t.since),
@@ -118,6 +120,7 @@ func (s *session) leave(t *turn) {
 	if t.limit != nil {
 		t.limit.Stop()
 	}
+	t.rest.end()
 	s.turn = nil
 	close(t.ended)
 }
