@@ -29,7 +29,9 @@ type Desk struct {
 	locks  gidlock.Locks
 	boxes  mailbox.Mailboxes
 	resume func(b dispatch.Backend, approve bool) (Resumer, bool)
-	grace  time.Duration
+	// observe is how long a session may take to begin; zero: as the errand says.
+	observe time.Duration
+	grace   time.Duration
 
 	secrets *redact.Redactor
 	now     func() time.Time
@@ -49,6 +51,9 @@ type DeskConfig struct {
 	// they are not; approve says that the session's directory is trusted. A
 	// backend without a control socket needs an agent.Prober.
 	Resume func(b dispatch.Backend, approve bool) (Resumer, bool)
+	// Observe is how long a resumed session may take to begin; zero means the 30 s
+	// of the facts (dispatch, section 10), which the errand carries.
+	Observe time.Duration
 	// Grace is how long an agent that was told to end has for it; zero means the
 	// 5 s of the facts (dispatch, section 10).
 	Grace time.Duration
@@ -70,7 +75,7 @@ func NewDesk(c DeskConfig) (*Desk, error) {
 	}
 	return &Desk{
 		dirs: c.Dirs, store: &citizen.Store{Dir: c.Dirs.Sessions}, locks: gidlock.Locks{Dir: c.Dirs.Locks},
-		boxes: mailbox.Mailboxes{Dirs: c.Dirs}, resume: c.Resume, grace: cmp.Or(c.Grace, stopGrace), secrets: c.Redact, now: c.Now,
+		boxes: mailbox.Mailboxes{Dirs: c.Dirs}, resume: c.Resume, observe: c.Observe, grace: cmp.Or(c.Grace, stopGrace), secrets: c.Redact, now: c.Now,
 	}, nil
 }
 

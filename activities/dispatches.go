@@ -78,7 +78,7 @@ type Errand struct {
 	Claim   Claim         `json:"claim"` // released when the session can be reached by others, if ever
 	CWD     string        `json:"cwd"`
 	Approve bool          `json:"approve,omitempty"`
-	Observe time.Duration `json:"observe"` // to begin
+	Observe time.Duration `json:"observe"` // to begin, unless the worker has a time of its own for that
 	Timeout time.Duration `json:"timeout"` // of the turn; zero: none
 }
 

@@ -34,6 +34,7 @@ const maxAnswer = 4 << 10
 // with its worker. A session that nobody reaches is released by its errand too,
 // in case nothing is left of the dispatch.
 func (d *Desk) Own(ctx context.Context, e Errand) (dispatch.Outcome, error) {
+	e.Observe = cmp.Or(d.observe, e.Observe)
 	show, stop := pulse(ctx, Beat{Doing: "starts the session"})
 	defer stop()
 	defer d.using(e.Claim.Target)()

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/pi"
@@ -68,7 +71,8 @@ func (l Local) OpenDesk() (*Desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewDesk(DeskConfig{Dirs: dirs, Redact: redact.New(l.Environ), Resume: func(b dispatch.Backend, approve bool) (Resumer, bool) {
+	observe, _ := l.lookup(ObserveVariable)
+	return NewDesk(DeskConfig{Dirs: dirs, Redact: redact.New(l.Environ), Observe: ObserveTimeout(observe), Resume: func(b dispatch.Backend, approve bool) (Resumer, bool) {
 		if b != dispatch.Pi {
 			r, ok := others[b]
 			return r, ok
@@ -79,6 +83,20 @@ func (l Local) OpenDesk() (*Desk, error) {
 		}
 		return Resumer{pi.New(c), agent.Options{Sandbox: agent.FullAccess, Network: true}}, true
 	}})
+}
+
+// ObserveVariable is how many milliseconds a resumed session may take to begin
+// (facts: dispatch, section 10).
+const ObserveVariable = "ENTWURF_V2_OBSERVE_TIMEOUT_MS"
+
+// ObserveTimeout reads the value of ObserveVariable. It returns zero, which is the
+// default, for what is no positive number.
+func ObserveTimeout(text string) time.Duration {
+	ms, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if limit := float64(math.MaxInt64 / time.Millisecond); err != nil || !(ms > 0 && ms < limit) {
+		return 0
+	}
+	return time.Duration(ms * float64(time.Millisecond))
 }
 
 // ResumeVariable lists the backends besides pi whose dormant sessions dispatches

@@ -213,15 +213,62 @@ func (d *desk) serve(ctx workflow.Context, l activities.Letter) (dispatch.Result
 	if to.Recordless && l.Request.Intent == dispatch.OwnedOutcome {
 		return reject(dispatch.BadTarget, "", "a session listens there that has no record: it can be sent to, and not resumed")
 	}
-	if to.Session != "" && !d.free(ctx) {
-		return reject(dispatch.TargetLocked, "", "a dispatch owns its turn")
-	}
-	if err := d.section.Lock(ctx); err != nil {
+	busy, err := d.enter(ctx, l, to)
+	if err != nil {
 		return dispatch.Result{}, err
+	}
+	if busy != "" {
+		return reject(dispatch.TargetLocked, "", busy)
 	}
 	v := &visit{desk: d, letter: l, to: to, claim: activities.Claim{Target: d.target, Nonce: nonce(ctx, l)}, inside: true}
 	defer v.leave()
 	return v.make(ctx)
+}
+
+// lockWait bounds how long dispatches to one target wait for each other.
+const lockWait = 2 * time.Second
+
+// dispatchLocked bounds that wait, and refuses to own a session whose turn a
+// dispatch owns already. At the default version a dispatch waits for as long as
+// the one before it decides.
+const dispatchLocked = "dispatch-locked"
+
+// Why a receipt says target-locked.
+const (
+	turnOwned = "a dispatch owns its turn, and the session has not ended"
+	stillBusy = "another dispatch is under way"
+)
+
+// enter takes the section, which the caller gives back. It returns why not when
+// another dispatch keeps the target busy: busy is empty when the section is taken.
+func (d *desk) enter(ctx workflow.Context, l activities.Letter, to activities.Resolved) (busy string, err error) {
+	owned := func() bool { return l.Request.Intent == dispatch.OwnedOutcome && d.errands > 0 }
+	if !owned() && d.section.TryLock(ctx) {
+		return "", nil
+	}
+	if workflow.GetVersion(ctx, dispatchLocked, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return d.queue(ctx, to)
+	}
+	if !owned() {
+		_, err = workflow.AwaitWithTimeout(ctx, lockWait, func() bool { return owned() || !d.section.IsLocked() })
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case owned():
+		return turnOwned, nil
+	case !d.section.TryLock(ctx):
+		return stillBusy, nil
+	}
+	return "", nil
+}
+
+// queue is enter at the default version.
+func (d *desk) queue(ctx workflow.Context, to activities.Resolved) (busy string, err error) {
+	if to.Session != "" && !d.free(ctx) {
+		return turnOwned, nil
+	}
+	return "", d.section.Lock(ctx)
 }
 
 // free waits for the section of a session that nobody reaches in its turn, unless

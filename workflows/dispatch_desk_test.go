@@ -73,20 +73,27 @@ func TestTheNextDispatchDecidesWhileAnErrandGoesOn(t *testing.T) {
 	if got := d.results["l-2"].Outcome.Kind; got != dispatch.Sent {
 		t.Errorf("the message: %s", got)
 	}
-	if got := d.results["l-3"].Receipt.Reason(); got != dispatch.OwnedLiveNoAutosend {
-		t.Errorf("the second errand: %s", got)
+	if got := d.results["l-3"].Receipt; got.Reason() != dispatch.TargetLocked || got.Observed() != "" { // Finding H3.
+		t.Errorf("the second errand: %+v", got)
 	}
 	if served.Dispatches[2].ID != "l-1" || d.w.holder != "" {
 		t.Errorf("kept %+v, the lock is %q's", served.Dispatches, d.w.holder)
 	}
 }
 
-// An errand that has not begun has the lock: the next dispatch waits for it, and
-// so gets no target-locked of our own making.
+// atDefault has the desk be an execution from before dispatches waited for each
+// other no longer than a while.
+func (d *desk) atDefault() *desk {
+	d.OnGetVersion("dispatch-locked", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
+	return d
+}
+
+// An errand that has not begun has the lock: at the default version the next
+// dispatch waits for it.
 func TestTheNextDispatchWaitsForTheBegin(t *testing.T) {
 	s := trusting(dead)
 	s.silent, s.ends = true, list(noStart)
-	d := newDesk(t, newTown(s))
+	d := newDesk(t, newTown(s)).atDefault()
 	d.w.own = func(ctx context.Context, e activities.Errand) error {
 		d.SignalWorkflow(activities.BegunSignal, "of another errand")
 		if d.w.called("Own", 2)() {
@@ -108,9 +115,9 @@ func TestTheNextDispatchWaitsForTheBegin(t *testing.T) {
 }
 
 // An errand whose socket is gone is ending, or its worker is dead: until that is
-// certain its agent may run.
+// certain its agent may run. At the default version the next dispatch waits for it.
 func TestNobodyIsResumedTwiceAtATime(t *testing.T) {
-	d := newDesk(t, newTown(trusting(dead)))
+	d := newDesk(t, newTown(trusting(dead))).atDefault()
 	d.w.own = func(ctx context.Context, _ activities.Errand) error {
 		if d.w.called("Own", 2)() {
 			return nil
@@ -288,7 +295,7 @@ func TestAnErrandThatGoesOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := trusting(dead)
 			s.told, s.ends = &completed, list(noStart)
-			d := newDesk(t, newTown(s))
+			d := newDesk(t, newTown(s)).atDefault()
 			d.w.own = func(ctx context.Context, _ activities.Errand) error {
 				if d.w.called("Own", 2)() {
 					return nil

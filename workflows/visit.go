@@ -64,9 +64,10 @@ func (v *visit) make(ctx workflow.Context) (dispatch.Result, error) {
 	return dispatch.Result{Receipt: receipt, Diagnostic: why}, v.release(ctx)
 }
 
-// decide looks at the target and asks the table. An errand whose session nobody
-// reaches any more is about to end, or was lost with its worker, and its agent
-// may be a moment behind: the session is not resumed before that.
+// decide looks at the target and asks the table. At the default version of
+// dispatchLocked an errand may be under way: one whose session nobody reaches any
+// more is about to end, or was lost with its worker, and its agent may be a moment
+// behind. The session is not resumed before that.
 func (v *visit) decide(ctx workflow.Context) (receipt dispatch.Receipt, why string, err error) {
 	for {
 		seen, err := v.look(ctx)

@@ -1,0 +1,86 @@
+package workflows_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+)
+
+// Finding H3.
+func TestDispatchesWaitForEachOtherAWhile(t *testing.T) {
+	d := newDesk(t, newTown(script{}))
+	var first sync.Once
+	d.w.before = map[string]func(){"Look": func() {
+		first.Do(func() {
+			d.give(0, letter("l-2", fire))
+			_ = until(t.Context(), d.ended("l-2"))
+			d.give(0, letter("l-3", fire))
+			_ = until(t.Context(), d.w.called("Resolve", 3))
+		})
+	}}
+	d.give(0, letter("l-1", fire))
+	d.serve()
+	for id, want := range map[string]dispatch.Reason{"l-1": "", "l-2": dispatch.TargetLocked, "l-3": ""} {
+		if got, ok := d.result(id); !ok || got.Receipt.Reason() != want || got.Receipt.Observed() == "" != (want != "") || got.Diagnostic == "" != (want == "") {
+			t.Errorf("%s: %+v", id, got)
+		}
+	}
+}
+
+// Finding H3. A session is owned once at a time: whoever asks for its turn too is
+// told at once, and not that it lives, which it does by our own hand.
+func TestASessionThatIsOwnedIsLocked(t *testing.T) {
+	unreachable := trusting()
+	unreachable.resolved = list(sleeping)
+	begins := trusting(dead, alive)
+	starts := trusting(dead)
+	starts.silent = true
+	for name, s := range map[string]script{"before it has begun": starts, "while it can be reached": begins, "while nobody reaches it": unreachable} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, newTown(s))
+			d.w.own = func(ctx context.Context, _ activities.Errand) error {
+				if d.w.called("Own", 2)() {
+					return nil
+				}
+				for i := range 7 {
+					d.give(0, letter(fmt.Sprint("l-", i+2), own))
+				}
+				for i := range 7 {
+					if err := until(ctx, d.ended(fmt.Sprint("l-", i+2))); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			d.give(0, letter("l-1", own))
+			d.serve()
+			if got, _ := d.result("l-1"); got.Outcome == nil || got.Outcome.Kind != dispatch.Completed {
+				t.Errorf("the first: %+v", got)
+			}
+			for i := range 7 {
+				if got, _ := d.result(fmt.Sprint("l-", i+2)); got.Receipt.Reason() != dispatch.TargetLocked || got.Receipt.Observed() != "" {
+					t.Errorf("the next: %+v", got)
+				}
+			}
+		})
+	}
+}
+
+// A message waits for a session that is about to begin.
+func TestAMessageWaitsForTheBegin(t *testing.T) {
+	d := newDesk(t, newTown(trusting(dead, alive)))
+	d.w.before = map[string]func(){"Own": func() {
+		d.give(0, letter("l-2", fire))
+		_ = until(t.Context(), d.w.called("Resolve", 2))
+	}}
+	d.w.own = func(ctx context.Context, _ activities.Errand) error { return until(ctx, d.ended("l-2")) }
+	d.give(0, letter("l-1", own))
+	d.serve()
+	if got, _ := d.result("l-2"); got.Outcome == nil || got.Outcome.Kind != dispatch.Sent {
+		t.Errorf("%+v", got)
+	}
+}
