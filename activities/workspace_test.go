@@ -54,6 +54,37 @@ func TestApplyingAgainFindsTheCommit(t *testing.T) {
 	}
 }
 
+// Finding H6: a file becomes a directory in one patch, and a directory a file.
+func TestAFileBecomesADirectoryAndBack(t *testing.T) {
+	for name, tt := range map[string]struct{ diff, want string }{
+		"moved below its own name": {"diff --git a/log.txt b/log.txt/old.txt\nrename from log.txt\nrename to log.txt/old.txt\n", "dir/x.txt log.txt/old.txt"},
+		"a directory for a file":   {"--- /dev/null\n+++ b/log.txt/new.txt\n@@ -0,0 +1 @@\n+x\n--- a/log.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n", "dir/x.txt log.txt/new.txt"},
+		"a file for a directory":   {"--- /dev/null\n+++ b/dir\n@@ -0,0 +1 @@\n+x\n--- a/dir/x.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n", "dir log.txt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			if err := os.Mkdir(filepath.Join(s.repo, "dir"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			s.write("dir/x.txt", "one\n")
+			s.git("add", ".")
+			s.git("commit", "-q", "-m", "a directory")
+			s.base = run.Commit(s.git("rev-parse", "HEAD"))
+			s.prepare()
+			proposed := s.propose(patching(tt.diff))
+			if proposed.Refusal != nil || proposed.Violation != nil {
+				t.Fatalf("%+v %+v", proposed.Refusal, proposed.Violation)
+			}
+			if out := must[activities.ApplyResult](s, s.acts.Apply, s.applying(proposed.Proposal)); out.Refusal != nil {
+				t.Fatalf("%+v", out.Refusal)
+			}
+			if got := strings.Join(strings.Fields(s.git("ls-tree", "-r", "--name-only", "ratchet/r1")), " "); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestApplyOnABranchThatMovedIsAConflict(t *testing.T) {
 	s := newSite(t)
 	s.prepare()

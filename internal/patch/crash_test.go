@@ -77,6 +77,17 @@ func randomChange(seed uint64) (map[string]string, *patch.Change) {
 		}
 		c.Files = append(c.Files, f)
 	}
+	for i := range r.IntN(3) { // a file becomes a directory, a directory a file
+		file, dir := fmt.Sprintf("s%d", i), fmt.Sprintf("t%d", i)
+		for _, name := range []string{file, dir + "/a", dir + "/b/c"} {
+			old := text()
+			files[name] = string(old)
+			c.Files = append(c.Files, patch.FileChange{Path: name, Kind: patch.Deleted, Before: &patch.File{Mode: patch.Regular, Content: old}})
+		}
+		for _, name := range []string{file + "/x", file + "/y/z", dir} {
+			c.Files = append(c.Files, patch.FileChange{Path: name, Kind: patch.Added, After: &patch.File{Mode: patch.Regular, Content: text()}})
+		}
+	}
 	return files, c
 }
 

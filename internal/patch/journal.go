@@ -35,9 +35,15 @@ type put struct {
 	Existed bool   `json:"existed"`
 	Sum     string `json:"sum,omitempty"` // blob id of the new file
 
+	// Of a name that is a file before and a directory afterwards, or the other way
+	// round: the files below it, which the new directory has or the old one had.
+	Tree []string `json:"tree,omitempty"`
+	Held []string `json:"held,omitempty"`
+
 	content []byte
 	perm    fs.FileMode
 	before  *File
+	parts   []put // what Tree or Held are
 }
 
 // Recover undoes what an interrupted Write has left in the directory at root, or
@@ -146,6 +152,9 @@ func (w *writer) undoPut(p put, placed bool) error {
 		return gone(err)
 	}
 	defer parent.Close()
+	if p.swaps() {
+		return undoSwap(parent, p)
+	}
 	name := path.Base(p.Path)
 	if p.Temp != "" {
 		err := parent.Remove(p.Temp)
@@ -214,7 +223,7 @@ func (w *writer) tidy(j journal) error {
 			continue
 		}
 		if p.Old != "" {
-			err = gone(parent.Remove(p.Old))
+			err = discard(parent, p.Old, p.Held)
 		}
 		if err = errors.Join(err, parent.Close()); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -104,6 +105,8 @@ func (l *layout) free(name string) *Refusal {
 	switch e, _ := errors.AsType[*EntryError](err); {
 	case err == nil || errors.Is(err, ErrTooLarge):
 		return &Refusal{Kind: Exists, Path: name, Message: "the file to be made is there already; to change it, take it as the old name and show its lines"}
+	case e != nil && (l.gone[e.Path] || e.Path == name && l.vacated(name)):
+		// a file gives way to a directory, or a directory to a file
 	case e != nil && e.Path == name:
 		return &Refusal{Kind: Exists, Path: name, Message: fmt.Sprintf("a %s of this name is there already", e.Entry)}
 	case e != nil:
@@ -124,12 +127,12 @@ func (l *layout) free(name string) *Refusal {
 func (l *layout) component(name, dir, part string, last bool) *Refusal {
 	full := path.Join(dir, part)
 	if !last {
-		if _, err := l.lookup(full); err == nil {
+		if _, err := l.lookup(full); err == nil && !l.gone[full] {
 			return &Refusal{Kind: Exists, Path: name, Message: fmt.Sprintf("%s is a file, not a directory", Display(full))}
 		}
 	}
 	for _, other := range l.names(cmp.Or(dir, ".")) {
-		if other != part && fold(other) == fold(part) && !l.gone[path.Join(dir, other)] {
+		if other != part && fold(other) == fold(part) && !l.vacated(path.Join(dir, other)) {
 			return collision(name, path.Join(dir, other))
 		}
 	}
@@ -142,6 +145,21 @@ func (l *layout) component(name, dir, part string, last bool) *Refusal {
 	}
 	l.made[fold(full)] = full + kind
 	return nil
+}
+
+// vacated reports whether the change frees a name of the tree: it is a file that
+// goes, or a directory in which no file stays. An empty directory is nobody's to
+// remove.
+func (l *layout) vacated(name string) bool {
+	if l.gone[name] {
+		return true
+	}
+	_, err := l.lookup(name)
+	if e, ok := errors.AsType[*EntryError](err); !ok || e.Entry != Directory || e.Path != name {
+		return false
+	}
+	names := l.names(name)
+	return len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return !l.vacated(path.Join(name, n)) })
 }
 
 func collision(name, other string) *Refusal {

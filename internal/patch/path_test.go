@@ -56,7 +56,9 @@ func TestRefusals(t *testing.T) {
 		"b.txt":      {Mode: patch.Regular, Content: []byte("same\nsame\nsame\nsame\nsame\nsame\n")},
 		"dir/C.txt":  {Mode: patch.Regular, Content: []byte("c\n")},
 		"binary.bin": {Mode: patch.Regular, Content: []byte("a\x00b\n")},
-	}, entries: map[string]patch.Entry{"link": patch.Symlink, "sub": patch.Gitlink}}
+		"two/a.txt":  {Mode: patch.Regular, Content: []byte("a\n")}, "two/b.txt": {Mode: patch.Regular, Content: []byte("b\n")},
+		"mixed/a.txt": {Mode: patch.Regular, Content: []byte("a\n")},
+	}, entries: map[string]patch.Entry{"link": patch.Symlink, "sub": patch.Gitlink, "mixed/link": patch.Symlink}}
 	for _, tt := range []struct {
 		name, diff string
 		kind       patch.RefusalKind
@@ -84,6 +86,9 @@ func TestRefusals(t *testing.T) {
 		{"a new file that is there in another letter case", "--- /dev/null\n+++ b/DIR/x.txt\n@@ -0,0 +1 @@\n+x\n", patch.BadPath, "collides"},
 		{"two new files that are one", addition("n.txt") + addition("N.txt"), patch.BadPath, "collides"},
 		{"a new file and a directory of its name", addition("n") + addition("n/x"), patch.BadPath, "collides"},
+		{"a file for a directory that keeps one", "--- a/two/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n" + addition("two"), patch.Exists, "directory"},
+		{"a file for a directory that keeps a link", "--- a/mixed/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n" + addition("mixed"), patch.Exists, "directory"},
+		{"a directory for a file that stays", "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+1\n" + addition("a.txt/x"), patch.BadPath, "not a directory"},
 		{"a rename onto a file", "diff --git a/a.txt b/b.txt\nrename from a.txt\nrename to b.txt\n", patch.Exists, "there already"},
 		{"renamed and changed", "diff --git a/a.txt b/n.txt\nrename from a.txt\nrename to n.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+1\n", patch.NotADiff, "different files"},
 		{"context not found", "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n zwei\n-three\n+3\n", patch.ContextNotFound, ">    2  two"},

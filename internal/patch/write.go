@@ -2,15 +2,12 @@ package patch
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
-	"slices"
 	"strings"
 )
 
@@ -21,7 +18,8 @@ var ErrMoved = errors.New("the file has changed since the patch was planned")
 // A second Write of the same change is ErrMoved.
 //
 // Every file is written beside its place, synced and renamed into it, so a hard
-// link elsewhere keeps the old content. A journal in the directory tells what to undo: a
+// link elsewhere keeps the old content. A file that becomes a directory, or the other
+// way round, is renamed as a whole. A journal in the directory tells what to undo: a
 // Write that is interrupted at any point is undone, or finished when it was made already, by the next Write
 // or by Recover. When even the undoing fails the journal stays for Recover.
 func Write(root *os.Root, c *Change) error { return write(root, c, nil) }
@@ -94,51 +92,6 @@ func (w *writer) write(c *Change) error {
 	return w.advance(journalPlaced, journalDone)
 }
 
-// prepare says what will be put where.
-func (w *writer) prepare(c *Change) (journal, error) {
-	var j journal
-	dirs := make(map[string]bool)
-	mark := rand.Text()[:8]
-	for i, f := range c.Files {
-		old, fresh := fmt.Sprintf("%s%s-%d.old", ownPrefix, mark, i), fmt.Sprintf("%s%s-%d.new", ownPrefix, mark, i)
-		switch f.Kind {
-		case Deleted:
-			j.Puts = append(j.Puts, put{Path: f.Path, Old: old, Existed: true, before: f.Before})
-			continue
-		case Renamed:
-			j.Puts = append(j.Puts, put{Path: f.OldPath, Old: old, Existed: true, before: f.Before})
-		}
-		p := put{Path: f.Path, Temp: fresh, content: f.After.Content, Sum: blobID(f.After.Content), perm: 0o666}
-		if f.After.Mode == Executable {
-			p.perm = 0o777
-		}
-		if f.Kind == Modified || f.Kind == ModeOnly {
-			p.Existed, p.before, p.Old = true, f.Before, old
-		}
-		j.Puts = append(j.Puts, p)
-		if err := w.missingDirs(path.Dir(f.Path), dirs); err != nil {
-			return journal{}, fmt.Errorf("%s: %w", Display(f.Path), err)
-		}
-	}
-	j.Dirs = slices.Sorted(maps.Keys(dirs))
-	return j, nil
-}
-
-// missingDirs adds the directories on the way to name that are not there.
-func (w *writer) missingDirs(name string, missing map[string]bool) error {
-	for ; name != "."; name = path.Dir(name) {
-		d, err := descend(w.root, name)
-		if err == nil {
-			return d.Close()
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		missing[name] = true
-	}
-	return nil
-}
-
 // record writes the journal before anything that it tells about.
 func (w *writer) record(j journal, at string) error {
 	raw, err := json.Marshal(j)
@@ -201,17 +154,34 @@ func (w *writer) stage(p put) error {
 	if err := w.step("stage", p.Path); err != nil {
 		return err
 	}
-	parent, err := descend(w.root, path.Dir(p.Path))
+	parent, err := w.parent(p)
 	if err != nil {
 		return err
 	}
 	defer parent.Close()
-	f, err := parent.OpenFile(p.Temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, p.perm)
+	if len(p.Tree) > 0 {
+		return w.stageTree(parent, p)
+	}
+	return w.stageFile(parent, p.Temp, p)
+}
+
+// parent opens the directory that p is in. Where there was a file, it was there.
+func (w *writer) parent(p put) (*os.Root, error) {
+	parent, err := descend(w.root, path.Dir(p.Path))
+	if p.Existed && errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrMoved
+	}
+	return parent, err
+}
+
+// stageFile writes the new file of p as name.
+func (w *writer) stageFile(parent *os.Root, name string, p put) error {
+	f, err := parent.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, p.perm)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(p.content)
-	if err == nil && p.Existed {
+	if err == nil && p.Existed && !p.swaps() {
 		err = keepMode(parent, p, f)
 	}
 	if err == nil {
@@ -238,11 +208,14 @@ func keepMode(parent *os.Root, p put, f *os.File) error {
 // place makes the new file the file, or removes it, after another look at what is
 // there. The old file stays beside it until the whole change is made.
 func (w *writer) place(p put) error {
-	parent, err := descend(w.root, path.Dir(p.Path))
+	parent, err := w.parent(p)
 	if err != nil {
 		return err
 	}
 	defer parent.Close()
+	if p.swaps() {
+		return w.swap(parent, p)
+	}
 	name := path.Base(p.Path)
 	if err := unmoved(parent, p); err != nil {
 		return err
@@ -316,6 +289,10 @@ func (w *writer) sync(name string) error {
 		defer d.Close()
 		r, name = d, "."
 	}
+	return syncDir(r, name)
+}
+
+func syncDir(r *os.Root, name string) error {
 	f, err := r.Open(name)
 	if err != nil {
 		return err

@@ -101,6 +101,24 @@ rename to deep/er/to.txt
 diff --git a/mod.txt b/copy.txt
 copy from mod.txt
 copy to copy.txt
+diff --git a/tool/main.go b/tool/main.go
+new file mode 100755
+--- /dev/null
++++ b/tool/main.go
+@@ -0,0 +1 @@
++main
+diff --git a/tool b/tool/deep/old.go
+rename from tool
+rename to tool/deep/old.go
+diff --git a/pkg/a.txt b/pkg/a.txt
+deleted file mode 100644
+--- a/pkg/a.txt
++++ /dev/null
+@@ -1 +0,0 @@
+-a
+diff --git a/pkg/sub/b.txt b/pkg
+rename from pkg/sub/b.txt
+rename to pkg
 diff --git "a/caf\303\251 d.txt" "b/caf\303\251 d.txt"
 new file mode 100755
 --- /dev/null
@@ -111,7 +129,8 @@ new file mode 100755
 `
 
 func everyKindBefore() map[string]string {
-	return map[string]string{"gone/old.txt": "old\n", "mod.txt": "a\nb\nc\n", "run.sh": "true\n", "from.txt": "from\n", "other.txt": "other\n"}
+	return map[string]string{"gone/old.txt": "old\n", "mod.txt": "a\nb\nc\n", "run.sh": "true\n", "from.txt": "from\n", "other.txt": "other\n",
+		"tool": "tool\n", "pkg/a.txt": "a\n", "pkg/sub/b.txt": "b\n"}
 }
 
 func plan(t testing.TB, tree patch.Tree, diff string) *patch.Change {
@@ -126,7 +145,8 @@ func plan(t testing.TB, tree patch.Tree, diff string) *patch.Change {
 func TestWriteEveryKindOfChange(t *testing.T) {
 	dir, want := t.TempDir(), t.TempDir()
 	lay(t, dir, everyKindBefore())
-	lay(t, want, map[string]string{"mod.txt": "a\nB\nc\n", "run.sh*": "true\n", "deep/er/to.txt": "from\n", "copy.txt": "a\nb\nc\n", "café d.txt*": "new", "other.txt": "other\n"})
+	lay(t, want, map[string]string{"mod.txt": "a\nB\nc\n", "run.sh*": "true\n", "deep/er/to.txt": "from\n", "copy.txt": "a\nb\nc\n", "café d.txt*": "new", "other.txt": "other\n",
+		"tool/main.go*": "main\n", "tool/deep/old.go": "tool\n", "pkg": "b\n"})
 	root := open(t, dir)
 	if err := patch.Write(root, plan(t, patch.Dir(root), everyKind)); err != nil {
 		t.Fatal(err)
