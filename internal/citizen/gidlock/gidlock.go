@@ -142,27 +142,6 @@ func (l Locks) Release(ctx context.Context, id dispatch.GardenID, claim string) 
 	return found, nil
 }
 
-// Hand lets the lock name another process, which holds it from then on: it is
-// free to be reclaimed when that one is dead, and no sooner. So a session that
-// could not be ended keeps its citizen locked though we are gone. A second call
-// changes nothing but the nonce. It is a *Conflict when the lock is not the
-// claim's.
-func (l Locks) Hand(ctx context.Context, id dispatch.GardenID, claim string, pid int) (Holder, error) {
-	s, leave, err := l.enter(ctx, id, claim)
-	if err != nil {
-		return Holder{}, err
-	}
-	defer leave()
-	there, err := s.read()
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Holder{}, fmt.Errorf("lock %s: %w", id, err)
-	}
-	if there == nil || there.Claim != claim {
-		return Holder{}, s.conflict(there)
-	}
-	return s.takeOver(*there, pid)
-}
-
 // Holds says whether the lock on disk is the claim's. It looks and changes
 // nothing.
 func (l Locks) Holds(id dispatch.GardenID, claim string) (bool, error) {
@@ -198,14 +177,15 @@ func (l Locks) enter(ctx context.Context, id dispatch.GardenID, claim string) (*
 	return &session{id: id, claim: claim, path: path, at: l.at}, leave, nil
 }
 
-// holder is what a lock of this process, or of another of ours, says.
-func (s *session) holder(pid int) (Holder, error) {
+// holder is what a lock of this process says.
+func (s *session) holder() (Holder, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return Holder{}, err
 	}
 	nonce := make([]byte, 8)
 	rand.Read(nonce) // never fails
+	pid := os.Getpid()
 	return Holder{
 		GardenID: s.id, PID: pid, Hostname: host, CreatedAt: document.Stamp(time.Now()), Nonce: hex.EncodeToString(nonce),
 		Owner: owner, LockPath: s.path, StartKey: process.StartKey(pid), PIDSpace: process.Space(), Claim: s.claim,
@@ -257,7 +237,7 @@ func read(path string, id dispatch.GardenID) (*Holder, error) {
 }
 
 func (s *session) create() (Holder, error) {
-	h, err := s.holder(os.Getpid())
+	h, err := s.holder()
 	if err != nil {
 		return Holder{}, err
 	}

@@ -58,9 +58,8 @@ func TestPathsOutOfWhatIsNoGardenID(t *testing.T) {
 		_, err1 := l.Acquire(t.Context(), id, "c")
 		_, err2 := l.Release(t.Context(), id, "c")
 		_, err3 := l.Holds(id, "c")
-		_, err4 := l.Hand(t.Context(), id, "c", os.Getpid())
-		if err1 == nil || err2 == nil || err3 == nil || err4 == nil {
-			t.Errorf("%q: %v, %v, %v, %v", id, err1, err2, err3, err4)
+		if err1 == nil || err2 == nil || err3 == nil {
+			t.Errorf("%q: %v, %v, %v", id, err1, err2, err3)
 		}
 	}
 	if _, err := l.Acquire(t.Context(), gid, ""); err == nil {
@@ -341,32 +340,6 @@ func TestAnotherClaimReclaimsTheLockOfADeadProcess(t *testing.T) {
 	wantConflict(t, l, err, true)
 	if found, err := l.Release(t.Context(), gid, "c-1"); err != nil || found != gidlock.NotOwned {
 		t.Errorf("the first claim released %s, %v", found, err)
-	}
-}
-
-func TestALockThatIsHandedOnOutlivesItsGiver(t *testing.T) {
-	l := newLocks(t)
-	child := exec.Command("sleep", "60")
-	must(t, child.Start())
-	defer child.Wait()
-	defer child.Process.Kill()
-	if _, err := l.Hand(t.Context(), gid, "c-1", child.Process.Pid); err == nil {
-		t.Error("handed on without having it")
-	}
-	acquire(t, l, "c-1")
-	h, err := l.Hand(t.Context(), gid, "c-1", child.Process.Pid)
-	if err != nil || h.PID != child.Process.Pid || onDisk(t, l) != h {
-		t.Errorf("%+v, %v", h, err)
-	}
-	_, err = l.Acquire(t.Context(), gid, "c-2")
-	wantConflict(t, l, err, true)
-	if _, err := l.Hand(t.Context(), gid, "c-2", os.Getpid()); err == nil {
-		t.Error("handed on by another claim")
-	}
-	must(t, child.Process.Kill())
-	child.Wait()
-	if lock := acquire(t, l, "c-2"); lock.PID != os.Getpid() {
-		t.Errorf("%+v", lock)
 	}
 }
 

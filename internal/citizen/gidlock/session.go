@@ -47,15 +47,15 @@ func (s *session) have(there Holder) (Lock, error) {
 	if there.mine() {
 		return Lock{Holder: there, Again: true}, nil
 	}
-	h, err := s.takeOver(there, os.Getpid())
+	h, err := s.takeOver(there)
 	return Lock{Holder: h, Again: true}, err
 }
 
-// takeOver puts another process into a lock of the claim's. It needs the marker,
+// takeOver puts this process into a lock of the claim's. It needs the marker,
 // because the one in it may be dead and somebody about to reclaim it.
-func (s *session) takeOver(there Holder, pid int) (h Holder, err error) {
+func (s *session) takeOver(there Holder) (h Holder, err error) {
 	err = s.marked(there, func() error {
-		if h, err = s.holder(pid); err != nil {
+		if h, err = s.holder(); err != nil {
 			return err
 		}
 		h.CreatedAt = there.CreatedAt
@@ -142,7 +142,7 @@ func (s *session) marked(judged Holder, change func() error) error {
 // to judge; one that a process of ours left behind is removed, which is safe
 // because our processes make and remove markers one at a time.
 func (s *session) mark(marker string) error {
-	h, err := s.holder(os.Getpid())
+	h, err := s.holder()
 	if err != nil {
 		return err
 	}

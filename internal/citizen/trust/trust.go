@@ -76,15 +76,6 @@ func Decide(f Facts) Verdict {
 	return Verdict{Deny, FailFast, f}
 }
 
-// Args are what the launch adds to pi's arguments. It never adds --no-approve:
-// that would be the degraded launch.
-func (v Verdict) Args() []string {
-	if v.Kind == Approve {
-		return []string{"--approve"}
-	}
-	return nil
-}
-
 // String says in one line what was decided, and of a denial what a person can do.
 func (v Verdict) String() string {
 	f := v.Facts

@@ -3,7 +3,6 @@ package trust_test
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -19,21 +18,20 @@ func TestDecide(t *testing.T) {
 		facts  trust.Facts
 		kind   trust.Kind
 		reason trust.Reason
-		args   []string
 	}{
-		{"a saved no wins over a root", trust.Facts{Saved: trust.Distrusted, Root: "/r"}, trust.Deny, trust.SavedFalse, nil},
-		{"a saved no where there is nothing to trust", trust.Facts{Saved: trust.Distrusted}, trust.Deny, trust.SavedFalse, nil},
-		{"a saved yes", trust.Facts{Saved: trust.Trusted, Inputs: true}, trust.Approve, trust.SavedTrue, []string{"--approve"}},
-		{"a saved yes under a root", trust.Facts{Saved: trust.Trusted, Root: "/r"}, trust.Approve, trust.SavedTrue, []string{"--approve"}},
-		{"undecided under a root", trust.Facts{Root: "/r", Inputs: true}, trust.Approve, trust.PrefixMatch, []string{"--approve"}},
-		{"undecided under a root, with nothing to trust", trust.Facts{Root: "/r"}, trust.Approve, trust.PrefixMatch, []string{"--approve"}},
-		{"undecided, with nothing to trust", trust.Facts{}, trust.Go, trust.NoTrustInputs, nil},
-		{"undecided", trust.Facts{Inputs: true}, trust.Deny, trust.FailFast, nil},
+		{"a saved no wins over a root", trust.Facts{Saved: trust.Distrusted, Root: "/r"}, trust.Deny, trust.SavedFalse},
+		{"a saved no where there is nothing to trust", trust.Facts{Saved: trust.Distrusted}, trust.Deny, trust.SavedFalse},
+		{"a saved yes", trust.Facts{Saved: trust.Trusted, Inputs: true}, trust.Approve, trust.SavedTrue},
+		{"a saved yes under a root", trust.Facts{Saved: trust.Trusted, Root: "/r"}, trust.Approve, trust.SavedTrue},
+		{"undecided under a root", trust.Facts{Root: "/r", Inputs: true}, trust.Approve, trust.PrefixMatch},
+		{"undecided under a root, with nothing to trust", trust.Facts{Root: "/r"}, trust.Approve, trust.PrefixMatch},
+		{"undecided, with nothing to trust", trust.Facts{}, trust.Go, trust.NoTrustInputs},
+		{"undecided", trust.Facts{Inputs: true}, trust.Deny, trust.FailFast},
 	}
 	for _, row := range rows {
 		v := trust.Decide(row.facts)
-		if v.Kind != row.kind || v.Reason != row.reason || v.Facts != row.facts || !slices.Equal(v.Args(), row.args) {
-			t.Errorf("%s: %+v %q", row.name, v, v.Args())
+		if v.Kind != row.kind || v.Reason != row.reason || v.Facts != row.facts {
+			t.Errorf("%s: %+v", row.name, v)
 		}
 	}
 }
