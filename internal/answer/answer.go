@@ -43,32 +43,6 @@ type Answer struct {
 	Question    string   `json:"question,omitempty"`    // ASK only, never empty there
 	Reason      string   `json:"reason,omitempty"`      // ASK and NOOP
 	NeededInput []string `json:"neededInput,omitempty"` // ASK only: the values asked for
-
-	// Checks are what the model says it ran. They are information; only
-	// checks that were really run count.
-	Checks []ReportedCheck `json:"checks,omitempty"`
-}
-
-// CheckStatus is what a model says about a check it names.
-type CheckStatus string
-
-// The words a checks block may use.
-const (
-	Pass   CheckStatus = "pass"
-	Fail   CheckStatus = "fail"
-	NotRun CheckStatus = "not_run"
-)
-
-// UnmarshalText accepts the three words only.
-func (s *CheckStatus) UnmarshalText(b []byte) error {
-	return word(s, b, []CheckStatus{Pass, Fail, NotRun})
-}
-
-// ReportedCheck is one entry of the checks block.
-type ReportedCheck struct {
-	Command  string      `json:"command"`
-	Status   CheckStatus `json:"status"`
-	ExitCode *int        `json:"exitCode,omitempty"` // nil when the model gave none
 }
 
 // Code says in which way an answer is wrong.

@@ -2,7 +2,6 @@ package answer
 
 import (
 	"bytes"
-	"strconv"
 	"strings"
 )
 
@@ -20,7 +19,7 @@ func (p *parser) declared() (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	a := Answer{Kind: Kind(strings.ToUpper(r.kind)), Summary: r.summary, Checks: p.reported()}
+	a := Answer{Kind: Kind(strings.ToUpper(r.kind)), Summary: r.summary}
 	switch a.Kind {
 	case Patch:
 		a.Diff, err = p.declaredDiff()
@@ -102,41 +101,4 @@ func (p *parser) result(b block) (result, *Error) {
 		return result{}, wrong(NoType, "the result block has no line type: with PATCH, ASK or NOOP")
 	}
 	return r, nil
-}
-
-// reported reads the checks blocks. An entry that cannot be understood says nothing.
-func (p *parser) reported() []ReportedCheck {
-	var checks []ReportedCheck
-	for _, b := range p.checks {
-		var c ReportedCheck
-		for i := b.from; i < b.to; i++ {
-			line := strings.ToValidUTF8(string(bytes.TrimSpace(p.lines[i])), "\ufffd")
-			entry, first := strings.CutPrefix(line, "- ")
-			key, value, _ := strings.Cut(entry, ":")
-			value = strings.TrimSpace(value)
-			if first {
-				checks = keep(checks, c)
-				c = ReportedCheck{}
-			}
-			switch strings.TrimSpace(key) {
-			case "command":
-				c.Command = value
-			case "status":
-				c.Status = CheckStatus(value)
-			case "exitCode":
-				if n, err := strconv.Atoi(value); err == nil {
-					c.ExitCode = &n
-				}
-			}
-		}
-		checks = keep(checks, c)
-	}
-	return checks
-}
-
-func keep(checks []ReportedCheck, c ReportedCheck) []ReportedCheck {
-	if c.Command == "" || c.Status != Pass && c.Status != Fail && c.Status != NotRun {
-		return checks
-	}
-	return append(checks, c)
 }

@@ -19,7 +19,7 @@ func (p *parser) undeclared() (Answer, error) {
 		return Answer{}, wrong(NoType, "the answer is no PATCH, ASK or NOOP: give a result block between %s and %s, and for a PATCH a unified diff between %s and %s",
 			resultStart, resultEnd, patchBegin, patchEnd)
 	}
-	return Answer{Kind: Patch, Summary: p.summary(), Diff: diff, Checks: p.reported()}, nil
+	return Answer{Kind: Patch, Summary: p.summary(), Diff: diff}, nil
 }
 
 // loose finds a diff that has no markers: in fences, else bare in the prose. It is nil when

@@ -67,7 +67,6 @@ type parser struct {
 
 	results []block
 	patches []block
-	checks  []block
 	prose   []int // lines outside of all blocks
 }
 
@@ -113,6 +112,7 @@ func (p *parser) answer() (Answer, error) {
 // blocks finds the blocks between markers. Inside of a fence that holds a bare diff, and inside
 // of a patch, lines that look like markers are content.
 func (p *parser) blocks() *Error {
+	var claims []block // what the model says of its own checks proves nothing
 	for i := 0; i < len(p.lines); i++ {
 		var into *[]block
 		var end int
@@ -123,7 +123,7 @@ func (p *parser) blocks() *Error {
 		case resultStart:
 			into, end = &p.results, p.closing(i, resultEnd)
 		case checksStart:
-			into, end = &p.checks, p.closing(i, checksEnd)
+			into, end = &claims, p.closing(i, checksEnd)
 		case patchBegin:
 			into, end = &p.patches, p.patchEnd(i)
 		default:

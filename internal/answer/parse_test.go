@@ -27,8 +27,6 @@ type row struct {
 	code              answer.Code
 }
 
-func zero() *int { n := 0; return &n }
-
 // answers are the answers that models give, and how they are read.
 func answers() []row {
 	patch := func(summary, diff string) answer.Answer {
@@ -37,10 +35,8 @@ func answers() []row {
 	return []row{
 		{name: "canonical patch", raw: result + "[PATCH_BEGIN]\n" + diff + "[PATCH_END]\n", finish: "stop", want: patch("swap", diff)},
 		{name: "canonical patch, finish reason unknown", raw: result + "[PATCH_BEGIN]\n" + diff + "[PATCH_END]\n", want: patch("swap", diff)},
-		{name: "patch with reported checks", raw: result + "[PATCH_BEGIN]\n" + diff + "[PATCH_END]\n\n" + checks, finish: "stop", want: answer.Answer{Kind: answer.Patch, Summary: "swap", Diff: []byte(diff),
-			Checks: []answer.ReportedCheck{{Command: "go test ./...", Status: answer.Pass, ExitCode: zero()}, {Command: "lint", Status: answer.NotRun}}}},
-		{name: "a check with a word of its own is no information", raw: result + "[PATCH_BEGIN]\n" + diff + "[PATCH_END]\n" + strings.ReplaceAll(checks, "pass", "great"), finish: "stop", want: answer.Answer{Kind: answer.Patch, Summary: "swap", Diff: []byte(diff),
-			Checks: []answer.ReportedCheck{{Command: "lint", Status: answer.NotRun}}}},
+		// Finding D11.
+		{name: "checks that the model reports are passed over", raw: result + "[PATCH_BEGIN]\n" + diff + "[PATCH_END]\n\n" + checks, finish: "stop", want: answer.Answer{Kind: answer.Patch, Summary: "swap", Diff: []byte(diff)}},
 		{name: "carriage returns in the markers", raw: strings.ReplaceAll(result+"[PATCH_BEGIN]\n"+diff+"[PATCH_END]\n", "\n", "\r\n"), finish: "stop", want: patch("swap", strings.ReplaceAll(diff, "\n", "\r\n"))},
 		{name: "everything inside one fence", raw: "```text\n" + result + "[PATCH_BEGIN]\n" + diff + "[PATCH_END]\n```\n", finish: "stop", want: patch("swap", diff)},
 		{name: "everything inside one fence, no summary", raw: "```text\n" + strings.Replace(result, "summary: swap\n", "", 1) + "[PATCH_BEGIN]\n" + diff + "[PATCH_END]\n```\n", finish: "stop", want: patch("", diff)},
