@@ -33,6 +33,7 @@ type console struct {
 	interactive bool // a person can be asked
 	screen      bool // out is a terminal
 	width       func() int
+	supervised  func() bool // a worker of Ratchet started this process, or an ancestor of it; nil: none did
 }
 
 func (c console) getenv(name string) string {
@@ -173,7 +174,7 @@ func (c *cli) dial(ctx context.Context) (*runs.Client, func(), error) {
 
 func (c *cli) clientOf(t client.Client) *runs.Client {
 	r := runs.New(t, c.queue)
-	r.Record = c.recorded
+	r.Record, r.MayDecide = c.recorded, c.mayDecide
 	return r
 }
 

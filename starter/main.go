@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/proc/dumpable"
 	// The supervisor of the programs that runs start is this same executable;
 	// see the package's doc.
@@ -36,6 +37,7 @@ func main() {
 		interactive: isTerminal(os.Stdin) && isTerminal(os.Stdout),
 		screen:      isTerminal(os.Stdout),
 		width:       func() int { return columns(os.Stdout) },
+		supervised:  func() bool { return proc.Supervised(os.Getpid()) },
 	})
 	os.Exit(c.main(ctx))
 }

@@ -15,6 +15,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 
+	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
@@ -44,7 +45,8 @@ func (o *output) String() string {
 	return o.b.String()
 }
 
-// alone takes the command away from any Temporal that the machine may know.
+// alone takes the command away from any Temporal that the machine may know, and
+// from any run.
 func alone(t *testing.T) {
 	for _, entry := range os.Environ() {
 		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "TEMPORAL_") {
@@ -52,6 +54,7 @@ func alone(t *testing.T) {
 		}
 	}
 	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
+	t.Setenv(proc.RunVariable, "") // these tests may be a check of a run
 }
 
 // starter runs a command as a script would: no terminal.

@@ -20,12 +20,13 @@ func (c *cli) mcpCommand() *cobra.Command {
 agent that starts it: entwurf_v2, entwurf_peers, entwurf_self and
 entwurf_inbox_read for the sessions of this host, ratchet_dispatches for what came
 of dispatches, ratchet_runs and ratchet_run for the runs. With --allow-decisions it also approves, rejects and answers for what runs
-wait for: the agent decides then in your place.
+wait for: the agent decides then in your place. Give that to a session that you
+watch, for its time, never to every agent by your user's configuration.
 
 An agent starts it in a directory of its own choice, so name the runs directory by
 its absolute path. The engine is reached when a tool needs it.`,
 		Example: "  claude mcp add ratchet -- starter mcp --runs-dir ~/src/shop/.runs\n" +
-			"  codex mcp add ratchet -- starter mcp --runs-dir ~/src/shop/.runs --allow-decisions",
+			"  codex mcp add ratchet -- starter mcp --runs-dir ~/src/shop/.runs",
 		Args: exactly(0, "no arguments, only flags"),
 		RunE: c.do(func(ctx context.Context, _ []string) error {
 			dirs, err := c.registry()

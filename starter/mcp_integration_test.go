@@ -50,6 +50,7 @@ func TestToolsOnARealEngine(t *testing.T) {
 	t.Run("an interrupted command", func(t *testing.T) { testInterrupted(h.on(t)) })
 	t.Run("a dispatch whose call is cancelled", func(t *testing.T) { testCutOff(h.on(t)) })
 	t.Run("a run that an agent looks at and decides", func(t *testing.T) { testRunTools(h.on(t)) })
+	t.Run("a run whose own agent would decide", func(t *testing.T) { testDecisionsInsideARun(h.on(t)) })
 	t.Run("an engine that ends and begins again", func(t *testing.T) {
 		h := h.on(t)
 		s := h.connect()

@@ -7,7 +7,6 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/check"
-	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/nobody"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/workflows"
@@ -28,14 +27,7 @@ import (
 //	res := s.outcome(in)
 func asNobody(t *testing.T) bool {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs the embedded engine: not with -short")
-	}
-	program, err := engine.Program(t.Context(), func(line string) { t.Log(line) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return nobody.Runs(t, nobody.Lent{Variable: engine.ProgramVariable, Path: program})
+	return nobody.RunsWithEngine(t)
 }
 
 // outcome starts a run, waits for its end, and returns how it ended.

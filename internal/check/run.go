@@ -33,7 +33,7 @@ type Spec struct {
 	// it is missing, and stays.
 	Home  string
 	Cache string   // XDG_CACHE_HOME; empty means not set
-	RunID string   // RATCHET_RUN_ID, by which programs know that a run started them; empty means not set
+	RunID string   // proc.RunVariable; empty means not set
 	Env   []string // names of our variables that are let through beside PATH and LANG
 	// Lookup finds the values of Env; nil means os.LookupEnv.
 	Lookup  func(string) (string, bool)
@@ -94,7 +94,7 @@ func (s Spec) environ(tmp string) []string {
 		extra["XDG_CACHE_HOME"] = s.Cache
 	}
 	if s.RunID != "" {
-		extra["RATCHET_RUN_ID"] = s.RunID
+		extra[proc.RunVariable] = s.RunID
 	}
 	return proc.Environ(lookup, s.Env, extra)
 }

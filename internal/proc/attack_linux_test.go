@@ -185,3 +185,16 @@ func TestProgramGetsNoDescriptorThatWeInherited(t *testing.T) {
 		t.Errorf("a plain child does not have %d: %s, %v", inherited, b, err)
 	}
 }
+
+func TestDescentFromASupervisor(t *testing.T) {
+	for name, argv := range map[string][]string{
+		"a child":                self("play-descent"),
+		"a grandchild":           sh(self("play-descent")[0] + " play-descent; :"),
+		"one in its own session": sh("setsid -w env -i " + self("play-descent")[0] + " play-descent; :"),
+	} {
+		var out bytes.Buffer
+		if _, err := proc.Run(t.Context(), proc.Command{Argv: argv, Env: somePath, Stdout: &out}); err != nil || out.String() != "true false" {
+			t.Errorf("%s: %q, %v", name, out.String(), err)
+		}
+	}
+}

@@ -26,6 +26,7 @@ var plays = map[string]func(args []string){
 	"play-fds":       descriptors,
 	"play-polite":    polite,
 	"play-generator": generations,
+	"play-descent":   func([]string) { fmt.Print(proc.Supervised(os.Getpid()), proc.Supervised(1)) },
 }
 
 func TestMain(m *testing.M) {

@@ -27,7 +27,7 @@ func (c command) environ(req provider.Request) []string {
 		return value, ok
 	}
 	return proc.Environ(lookup, names, map[string]string{
-		"RATCHET_RUN_ID":    string(req.RunID),
+		proc.RunVariable:    string(req.RunID),
 		"RATCHET_PHASE":     string(req.Phase),
 		"RATCHET_ITERATION": strconv.Itoa(req.Iteration),
 		"RATCHET_ROLE":      string(req.Role),

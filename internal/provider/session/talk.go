@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -68,6 +69,7 @@ func (c *call) start(ctx context.Context, keep bool) error {
 	s, err := c.Adapter.Start(ctx, agent.Options{
 		Dir: dir, Resume: c.note.Session, Sticky: c.Choice, Sandbox: c.sandbox(), Network: c.req.Work.Network,
 		MaxOutputTokens: agent.Ladder[agent.Rung(float64(c.note.Rung))], Log: &c.talk.stderr,
+		Env: []string{proc.RunVariable + "=" + string(c.req.RunID)},
 	})
 	if err != nil {
 		return err

@@ -24,6 +24,9 @@ type Client struct {
 	// Record reads the events in a run's directory, for those that the engine no
 	// longer knows; nil when there is none on this host.
 	Record func(run.ID) ([]run.Event, error)
+	// MayDecide says why this process may not settle, guide or end a run; nil lets
+	// it.
+	MayDecide func() error
 
 	temporal client.Client
 	queue    string
@@ -153,7 +156,17 @@ func (c *Client) Note(ctx context.Context, id run.ID, n run.Note) error {
 	return c.send(ctx, id, workflows.NoteMessage, n)
 }
 
+func (c *Client) mayDecide() error {
+	if c.MayDecide == nil {
+		return nil
+	}
+	return c.MayDecide()
+}
+
 func (c *Client) send(ctx context.Context, id run.ID, name string, message any) error {
+	if err := c.mayDecide(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	handle, err := c.temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
@@ -189,6 +202,9 @@ func (c *Client) over(ctx context.Context, id run.ID) error {
 
 // Cancel asks the run to end. It does not wait for that.
 func (c *Client) Cancel(ctx context.Context, id run.ID) error {
+	if err := c.mayDecide(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	e, err := c.Describe(ctx, id)
