@@ -29,7 +29,7 @@ const (
 )
 
 func run(ctx context.Context, c Command, path string, stdin *os.File) (Result, error) {
-	s, err := start(c, path, stdin)
+	s, err := start(c, path, stdin, kept(ctx))
 	if err != nil {
 		return Result{}, &StartError{Program: c.Argv[0], Err: err}
 	}
@@ -54,7 +54,7 @@ type supervised struct {
 	report  *os.File
 }
 
-func start(c Command, path string, stdin *os.File) (*supervised, error) {
+func start(c Command, path string, stdin *os.File, kept []*os.File) (*supervised, error) {
 	controlR, control, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func start(c Command, path string, stdin *os.File) (*supervised, error) {
 		Env:         []string{},
 		Stdout:      c.Stdout,
 		Stderr:      c.Stderr,
-		ExtraFiles:  []*os.File{controlR, reportW}, // supervisor.ControlFD, supervisor.ReportFD
+		ExtraFiles:  append([]*os.File{controlR, reportW}, kept...), // supervisor.ControlFD, supervisor.ReportFD
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 		WaitDelay:   pipeDelay,
 	}

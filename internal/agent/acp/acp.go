@@ -110,7 +110,7 @@ func (a *adapter) start(ctx context.Context, o agent.Options) (*session, error) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s, err := a.spawn(o)
+	s, err := a.spawn(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -130,8 +130,8 @@ func (a *adapter) start(ctx context.Context, o agent.Options) (*session, error) 
 	return s, nil
 }
 
-func (a *adapter) spawn(o agent.Options) (*session, error) {
-	c, err := child.Start(child.Spec{Argv: a.Argv, Dir: o.Dir, Env: a.environ(o), Log: o.Log})
+func (a *adapter) spawn(ctx context.Context, o agent.Options) (*session, error) {
+	c, err := child.Start(ctx, child.Spec{Argv: a.Argv, Dir: o.Dir, Env: a.environ(o), Log: o.Log})
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func (i *introduction) failed() bool {
 
 // meet greets an agent and ends it.
 func (a *adapter) meet(ctx context.Context) (greeting, error) {
-	s, err := a.spawn(agent.Options{Dir: os.TempDir(), Sandbox: agent.ReadOnly})
+	s, err := a.spawn(ctx, agent.Options{Dir: os.TempDir(), Sandbox: agent.ReadOnly})
 	if err != nil {
 		return greeting{}, err
 	}

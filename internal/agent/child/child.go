@@ -59,9 +59,9 @@ type Child struct {
 	err     error
 }
 
-// Start runs the program. Ctx bounds nothing: End does. What keeps the program
-// from running is agent.ErrUnavailable.
-func Start(s Spec) (*Child, error) {
+// Start runs the program. The end of ctx does not end it: End does. What keeps
+// the program from running is agent.ErrUnavailable.
+func Start(ctx context.Context, s Spec) (*Child, error) {
 	inR, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func Start(s Spec) (*Child, error) {
 		in.Close()
 		return nil, err
 	}
-	ctx, end := context.WithCancel(context.Background())
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	c := &Child{
 		in: in, out: out, lines: bufio.NewReaderSize(out, 64<<10), end: end,
 		stderr: proc.NewHeadTail(0, keptStderr), done: make(chan struct{}),

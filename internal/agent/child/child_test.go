@@ -20,7 +20,7 @@ func start(t *testing.T, role string) *child.Child {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := child.Start(child.Spec{Argv: []string{self, role}, Dir: t.TempDir(), Grace: 50 * time.Millisecond})
+	c, err := child.Start(t.Context(), child.Spec{Argv: []string{self, role}, Dir: t.TempDir(), Grace: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestAProgramThatDoesNotReadHoldsNobodyUp(t *testing.T) {
 }
 
 func TestWhatDoesNotRunIsUnavailable(t *testing.T) {
-	_, err := child.Start(child.Spec{Argv: []string{"/no/such/program"}, Dir: t.TempDir()})
+	_, err := child.Start(t.Context(), child.Spec{Argv: []string{"/no/such/program"}, Dir: t.TempDir()})
 	if !errors.Is(err, agent.ErrUnavailable) || !strings.Contains(err.Error(), "/no/such/program") {
 		t.Errorf("got %v", err)
 	}

@@ -76,7 +76,7 @@ func (a *adapter) start(ctx context.Context, o agent.Options) (*session, greetin
 	if o.Resume != "" && projectsOf(env).deaf(o.Resume) {
 		return nil, greeting{}, agent.ErrNoSession
 	}
-	c, err := child.Start(child.Spec{Argv: append([]string{binary}, argv...), Dir: o.Dir, Env: env, Log: o.Log})
+	c, err := child.Start(ctx, child.Spec{Argv: append([]string{binary}, argv...), Dir: o.Dir, Env: env, Log: o.Log})
 	if err != nil {
 		return nil, greeting{}, err
 	}

@@ -95,7 +95,7 @@ func (a *adapter) open(ctx context.Context, binary string, o agent.Options) (*se
 	if err != nil {
 		return nil, err
 	}
-	c, err := child.Start(child.Spec{Argv: []string{binary, "app-server"}, Dir: o.Dir, Env: env, Log: o.Log})
+	c, err := child.Start(ctx, child.Spec{Argv: []string{binary, "app-server"}, Dir: o.Dir, Env: env, Log: o.Log})
 	if err != nil {
 		os.RemoveAll(scratch)
 		return nil, err

@@ -81,7 +81,7 @@ func (a *adapter) unboxed(ctx context.Context, path string) string {
 
 // models are those that the client offers to choose from.
 func (a *adapter) models(ctx context.Context, path string) ([]agent.Model, error) {
-	c, err := child.Start(child.Spec{Argv: []string{path, "app-server"}, Dir: os.TempDir(), Env: a.environ(nil)})
+	c, err := child.Start(ctx, child.Spec{Argv: []string{path, "app-server"}, Dir: os.TempDir(), Env: a.environ(nil)})
 	if err != nil {
 		return nil, err
 	}

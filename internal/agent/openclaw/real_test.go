@@ -104,7 +104,7 @@ func startReal(t *testing.T, node, script string) *realGateway {
 	for _, name := range []string{"DISABLE_BONJOUR", "NO_RESPAWN", "NO_AUTO_UPDATE", "SKIP_CHANNELS", "SKIP_CRON"} {
 		environ = append(environ, "OPENCLAW_"+name+"=1")
 	}
-	c, err := child.Start(child.Spec{
+	c, err := child.Start(t.Context(), child.Spec{
 		Argv: []string{node, script, "gateway", "run", "--port", fmt.Sprint(port), "--auth", "token", "--token", realToken},
 		Dir:  home, Env: append(environ, "OPENCLAW_EXEC_SHELL_SNAPSHOT=0"), Log: t.Output(),
 	})

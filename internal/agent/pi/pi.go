@@ -96,7 +96,7 @@ func (a *adapter) start(ctx context.Context, o agent.Options, extra ...string) (
 		return nil, err
 	}
 	argv = append(append(argv, a.Trust.arguments(o, files)...), extra...)
-	c, err := child.Start(child.Spec{Argv: argv, Dir: o.Dir, Env: a.environ(o), Log: o.Log})
+	c, err := child.Start(ctx, child.Spec{Argv: argv, Dir: o.Dir, Env: a.environ(o), Log: o.Log})
 	if err != nil {
 		files.remove()
 		return nil, err
