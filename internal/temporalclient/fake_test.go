@@ -73,10 +73,15 @@ func (f *fakeServer) AddSearchAttributes(_ context.Context, r *operatorservice.A
 // serve returns the address of a running server.
 func (f *fakeServer) serve(t *testing.T) string {
 	t.Helper()
+	return serve(t, f, f)
+}
+
+func serve(t *testing.T, f workflowservice.WorkflowServiceServer, o operatorservice.OperatorServiceServer) string {
+	t.Helper()
 	l := listen(t)
 	s := grpc.NewServer()
 	workflowservice.RegisterWorkflowServiceServer(s, f)
-	operatorservice.RegisterOperatorServiceServer(s, f)
+	operatorservice.RegisterOperatorServiceServer(s, o)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = s.Serve(l) })
 	t.Cleanup(func() { s.Stop(); serving.Wait() })

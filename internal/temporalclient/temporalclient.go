@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	sdklog "go.temporal.io/sdk/log"
+	"google.golang.org/grpc"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
 )
@@ -50,6 +51,7 @@ func Dial(ctx context.Context, o Options) (client.Client, error) {
 	opts.Identity = o.Identity
 	opts.Logger = sdklog.NewStructuredLogger(quiet(o.Logger))
 	opts.ConnectionOptions.GetSystemInfoTimeout = timeout
+	opts.ConnectionOptions.DialOptions = append(opts.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(patient))
 
 	dialCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -1,0 +1,36 @@
+package temporalclient
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// heartbeatLimit is how long a heartbeat may take. The SDK gives it no longer than the time between two.
+const heartbeatLimit = 10 * time.Second
+
+// silent are the answers that say nothing of the activity: the server was not reached, or has too much to do.
+var silent = []codes.Code{
+	codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted, codes.Aborted, codes.Internal, codes.Unknown,
+}
+
+// patient is a client interceptor under which a heartbeat that the server did not answer counts as made: the SDK would
+// cancel the activity, and with it a paid call, although a server that was paused still waits for the next heartbeat. One
+// that has given the activity up says so then.
+func patient(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	if method != workflowservice.WorkflowService_RecordActivityTaskHeartbeat_FullMethodName {
+		return invoke(ctx, method, req, reply, cc, opts...)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), heartbeatLimit)
+	defer cancel()
+	err := invoke(ctx, method, req, reply, cc, opts...)
+	if slices.Contains(silent, status.Code(err)) {
+		return nil
+	}
+	return err
+}
