@@ -94,7 +94,7 @@ type host struct {
 	engine *engine.Engine
 	client client.Client
 	worker worker.Worker
-	quiet  func() // ends the ringing of doorbells
+	quiet  func() // ends the reports of dead workers and the ringing of doorbells
 	log    *os.File
 	file   engine.File
 }
@@ -133,7 +133,7 @@ func (c *cli) startHost(ctx context.Context, o hostOptions) (_ *host, err error)
 	if h.log, err = os.OpenFile(filepath.Join(o.local.RunsDir, "worker.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
 		return nil, fmt.Errorf("log of the worker: %w", err)
 	}
-	if err := h.serve(ctx, acts, desk, c.queue); err != nil {
+	if err := h.serve(ctx, o.local, acts, desk, c.queue); err != nil {
 		return nil, err
 	}
 	runsDir, err := filepath.Abs(o.local.RunsDir)
@@ -145,7 +145,7 @@ func (c *cli) startHost(ctx context.Context, o hostOptions) (_ *host, err error)
 }
 
 // serve starts a worker on the engine.
-func (h *host) serve(ctx context.Context, acts *activities.Activities, desk *activities.Desk, queue string) error {
+func (h *host) serve(ctx context.Context, local activities.Local, acts *activities.Activities, desk *activities.Desk, queue string) error {
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	where := temporalclient.Options{Engine: h.engine.Address, Logger: log}
 	target, err := temporalclient.Resolve(where)
@@ -158,13 +158,18 @@ func (h *host) serve(ctx context.Context, acts *activities.Activities, desk *act
 	if err := temporalclient.EnsureSearchAttributes(ctx, h.client, target.Namespace); err != nil {
 		return err
 	}
-	w := worker.New(h.client, queue, temporalclient.WorkerOptions(""))
+	liveness, err := local.OpenLiveness(ctx, h.client, target.Namespace, log)
+	if err != nil {
+		return err
+	}
+	w := worker.New(h.client, queue, temporalclient.WorkerOptions("", liveness))
 	workflows.Register(w, acts, desk)
 	if err := w.Start(); err != nil {
 		return fmt.Errorf("start the worker: %w", err)
 	}
 	h.worker = w
-	h.quiet = activities.Doorbells{Desk: desk, Log: log}.Start(ctx)
+	noReports, quiet := liveness.Start(ctx), activities.Doorbells{Desk: desk, Log: log}.Start(ctx)
+	h.quiet = func() { noReports(); quiet() }
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/ratchet-dev/ratchet/activities"
-	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
@@ -48,27 +46,18 @@ func serveDesk(v deskVariant) {
 }
 
 func (v deskVariant) work(runsDir, queue string) error {
-	desk, err := activities.Local{RunsDir: runsDir, Environ: os.Environ()}.OpenDesk()
+	local := activities.Local{RunsDir: runsDir, Environ: os.Environ()}
+	desk, err := local.OpenDesk()
 	if err != nil {
 		return err
 	}
-	c, err := temporalclient.Dial(context.Background(), temporalclient.Options{RunsDir: runsDir})
-	if err != nil {
-		return err
-	}
-	o := temporalclient.WorkerOptions("")
-	o.Interceptors = v.interceptors
-	w := sdkworker.New(c, queue, o)
-	w.RegisterWorkflow(workflows.Dispatch)
-	w.RegisterActivity(desk)
-	if v.add != nil {
-		v.add(w)
-	}
-	if err := w.Start(); err != nil {
-		return err
-	}
-	fmt.Println("serving task queue", queue)
-	select {}
+	return serveAs(local, queue, v.interceptors, func(w sdkworker.Worker) {
+		w.RegisterWorkflow(workflows.Dispatch)
+		w.RegisterActivity(desk)
+		if v.add != nil {
+			v.add(w)
+		}
+	})
 }
 
 // resender has the engine try Deliver again, as it does by default.

@@ -78,14 +78,18 @@ func serve(ctx context.Context, s settings) error {
 	if err := temporalclient.EnsureSearchAttributes(ctx, c, target.Namespace); err != nil {
 		return err
 	}
-	w := sdkworker.New(c, s.taskQueue, temporalclient.WorkerOptions(""))
+	liveness, err := local.OpenLiveness(ctx, c, target.Namespace, log)
+	if err != nil {
+		return err
+	}
+	w := sdkworker.New(c, s.taskQueue, temporalclient.WorkerOptions("", liveness))
 	workflows.Register(w, acts, desk)
 	if err := w.Start(); err != nil {
 		return err
 	}
 	defer w.Stop()
-	quiet := activities.Doorbells{Desk: desk, Log: log}.Start(ctx)
-	defer quiet()
+	defer liveness.Start(ctx)()
+	defer activities.Doorbells{Desk: desk, Log: log}.Start(ctx)()
 	fmt.Printf("serving task queue %s of %s, namespace %s, runs in %s\n", s.taskQueue, target.Address, target.Namespace, s.runsDir)
 	<-ctx.Done()
 	return nil

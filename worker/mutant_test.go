@@ -4,11 +4,14 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
 	sdkworker "go.temporal.io/sdk/worker"
 
 	"github.com/ratchet-dev/ratchet/activities"
@@ -24,31 +27,47 @@ import (
 const naive = "appending"
 
 // serveWith is a worker of the product to which a test adds something.
-func serveWith(add func(sdkworker.Worker)) {
+func serveWith(add func(sdkworker.Worker), interceptors ...interceptor.WorkerInterceptor) {
 	runsDir := flag.String("runs-dir", "", "")
 	queue := flag.String("task-queue", "", "")
 	flag.Parse()
-	if err := work(*runsDir, *queue, add); err != nil {
+	if err := work(*runsDir, *queue, add, interceptors); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func work(runsDir, queue string, add func(sdkworker.Worker)) error {
-	acts, err := activities.Local{RunsDir: runsDir, Environ: os.Environ()}.Open()
+func work(runsDir, queue string, add func(sdkworker.Worker), interceptors []interceptor.WorkerInterceptor) error {
+	local := activities.Local{RunsDir: runsDir, Environ: os.Environ()}
+	acts, err := local.Open()
 	if err != nil {
 		return err
 	}
-	c, err := temporalclient.Dial(context.Background(), temporalclient.Options{RunsDir: runsDir})
+	return serveAs(local, queue, interceptors, func(w sdkworker.Worker) {
+		workflows.Register(w, acts, nil)
+		if add != nil {
+			add(w)
+		}
+	})
+}
+
+// serveAs serves what is registered, and notices dead workers as the product does.
+func serveAs(local activities.Local, queue string, interceptors []interceptor.WorkerInterceptor, register func(sdkworker.Worker)) error {
+	ctx := context.Background()
+	c, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: local.RunsDir, Logger: slog.Default()})
 	if err != nil {
 		return err
 	}
-	w := sdkworker.New(c, queue, temporalclient.WorkerOptions(""))
-	workflows.Register(w, acts, nil)
-	add(w)
+	liveness, err := local.OpenLiveness(ctx, c, client.DefaultNamespace, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	w := sdkworker.New(c, queue, temporalclient.WorkerOptions("", append(interceptors, liveness)...))
+	register(w)
 	if err := w.Start(); err != nil {
 		return err
 	}
+	liveness.Start(ctx)
 	fmt.Println("serving task queue", queue)
 	select {}
 }

@@ -300,7 +300,7 @@ func (d *desk) enqueue(ctx workflow.Context, l activities.Letter) (out dispatch.
 	if err == nil {
 		return out
 	}
-	if _, told := errors.AsType[*temporal.ApplicationError](err); told {
+	if _, told := errors.AsType[*temporal.ApplicationError](err); told && !silent(err) {
 		return failed(dispatch.MetaMailbox, err)
 	}
 	return unknown(dispatch.MetaMailbox, err)

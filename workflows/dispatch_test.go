@@ -166,27 +166,40 @@ func dies(context.Context, activities.Errand) error { return gone }
 
 func TestDispatch(t *testing.T) {
 	for _, row := range dispatchings {
-		t.Run(row.name, func(t *testing.T) {
-			d := newDesk(t, newTown(row.town))
-			d.give(0, letter("l-1", row.intent))
-			served := d.serve()
-			if got := d.w.noted(); got != row.calls {
-				t.Errorf("calls %s\nwant  %s", got, row.calls)
-			}
-			if stays := d.w.holder != ""; stays != row.locked {
-				t.Errorf("the lock is %q's", d.w.holder)
-			}
-			if row.fails {
-				if d.errs["l-1"] == nil || len(served.Dispatches) != 0 {
-					t.Errorf("no error, and %d dispatches are kept", len(served.Dispatches))
-				}
-				return
-			}
-			row.verify(t, d.results["l-1"])
-			if len(served.Dispatches) != 1 || served.Dispatches[0].ID != "l-1" {
-				t.Errorf("kept %+v", served.Dispatches)
-			}
-		})
+		t.Run(row.name, func(t *testing.T) { row.play(t, gone) })
+	}
+}
+
+// A worker that another finds dead leaves what one leaves that is missed.
+func TestDispatchWhoseWorkerIsFoundDead(t *testing.T) {
+	for _, row := range dispatchings {
+		t.Run(row.name, func(t *testing.T) { row.play(t, found) })
+	}
+}
+
+// play takes the dispatch to its end in a town whose workers die so.
+func (row dispatching) play(t *testing.T, death error) {
+	t.Helper()
+	town := newTown(row.town)
+	town.death = death
+	d := newDesk(t, town)
+	d.give(0, letter("l-1", row.intent))
+	served := d.serve()
+	if got := d.w.noted(); got != row.calls {
+		t.Errorf("calls %s\nwant  %s", got, row.calls)
+	}
+	if stays := d.w.holder != ""; stays != row.locked {
+		t.Errorf("the lock is %q's", d.w.holder)
+	}
+	if row.fails {
+		if d.errs["l-1"] == nil || len(served.Dispatches) != 0 {
+			t.Errorf("no error, and %d dispatches are kept", len(served.Dispatches))
+		}
+		return
+	}
+	row.verify(t, d.results["l-1"])
+	if len(served.Dispatches) != 1 || served.Dispatches[0].ID != "l-1" {
+		t.Errorf("kept %+v", served.Dispatches)
 	}
 }
 

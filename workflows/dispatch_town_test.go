@@ -44,6 +44,7 @@ type town struct {
 	script
 	signal func(name string, what any)
 
+	death    error // in place of gone; nil: gone itself
 	calls    []string
 	got      map[string]int // letters that arrived, by id
 	running  int            // agents
@@ -86,7 +87,8 @@ var (
 
 	broken = temporal.NewNonRetryableApplicationError("broken", activities.InvalidError, nil)
 	shaky  = temporal.NewApplicationError("shaky", "Shaky")
-	gone   = temporal.NewHeartbeatTimeoutError() // the worker is
+	gone   = temporal.NewHeartbeatTimeoutError()                                  // the worker is
+	found  = temporal.NewApplicationError("process 7 died", activities.LostError) // dead, by another worker
 
 	unstarted = temporal.NewTimeoutError(enums.TIMEOUT_TYPE_SCHEDULE_TO_START, nil)
 )
@@ -116,6 +118,14 @@ func (w *town) fail(name string) error {
 	}
 	err := w.failing[name][0]
 	w.failing[name] = w.failing[name][1:]
+	return w.dying(err)
+}
+
+// dying is the error as this town's workers die.
+func (w *town) dying(err error) error {
+	if err == gone && w.death != nil {
+		return w.death
+	}
 	return err
 }
 
@@ -226,7 +236,7 @@ func (w *town) Own(ctx context.Context, e activities.Errand) (*dispatch.Outcome,
 		}
 	}
 	if w.own != nil {
-		if err := w.own(ctx, e); err != nil {
+		if err := w.dying(w.own(ctx, e)); err != nil {
 			return nil, err
 		}
 	}

@@ -46,6 +46,9 @@ func (r *runner) do(ctx workflow.Context, activity any, input func(activities.Pl
 			err = workflow.ExecuteActivity(ctx, acts.Record, p).Get(ctx, nil)
 		}
 		last, behind := lost(err)
+		if r.canceledInSilence(ctx, err) {
+			err = ctx.Err()
+		}
 		switch {
 		case behind:
 			r.recorded = last
@@ -59,6 +62,12 @@ func (r *runner) do(ctx workflow.Context, activity any, input func(activities.Pl
 			}
 		}
 	}
+}
+
+// canceledInSilence reports whether an activity that was to be canceled ended
+// without saying so, as nobody was left who could.
+func (r *runner) canceledInSilence(ctx workflow.Context, err error) bool {
+	return ctx.Err() != nil && silent(err) && r.s.Since(run.RulesAsked)
 }
 
 // entry is what the record lacks, the first of it.
@@ -140,33 +149,39 @@ func (r *runner) show(ctx workflow.Context) {
 	r.shown = now
 }
 
-// heartbeat is how soon a lost worker is noticed.
-const heartbeat = 2 * time.Second
+// A worker of the same host notices at once when another dies; see
+// activities.Liveness. Heartbeat timeouts are for hosts that are lost, and longer
+// than the pauses of a host that is not.
+const (
+	shortHeartbeat = 15 * time.Second
+	longHeartbeat  = 30 * time.Second // of what is paid, or long
+)
 
 // acting is for steps on the run's own files: idempotent, so tried until they
 // succeed; what will never succeed they return as a result.
 func acting(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: 10 * time.Minute,
-		HeartbeatTimeout:    heartbeat,
+		HeartbeatTimeout:    shortHeartbeat,
 		WaitForCancellation: true,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 10 * time.Second},
 		Summary:             summary,
 	})
 }
 
-// Attempts at one provider call that no answer came of, lost workers
-// included; the provider's own errors are counted apart and fewer.
+// Attempts at one provider call that no answer came of, those included in which
+// the provider was never started. Those in which it was are counted by the
+// activity, and fewer.
 const thinkingAttempts = 50
 
 // thinking is for provider calls: slow and paid. The attempt may last as long
 // as the provider may, and a little for reading the context. The policy's short
-// intervals are for lost workers; the provider's own errors say for themselves
-// how long to wait.
+// intervals are for what is wrong around the call; the provider's own errors say
+// for themselves how long to wait.
 func thinking(ctx workflow.Context, limit time.Duration, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: limit + time.Minute,
-		HeartbeatTimeout:    heartbeat,
+		HeartbeatTimeout:    longHeartbeat,
 		WaitForCancellation: true,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 1.5, MaximumInterval: 5 * time.Second, MaximumAttempts: thinkingAttempts},
 		Summary:             summary,
@@ -175,6 +190,6 @@ func thinking(ctx workflow.Context, limit time.Duration, summary string) workflo
 
 // checking is for the checks: each has its limit, and they run one by one.
 func checking(ctx workflow.Context, limit time.Duration, n int, summary string) workflow.Context {
-	ctx = acting(ctx, summary)
+	ctx = workflow.WithHeartbeatTimeout(acting(ctx, summary), longHeartbeat)
 	return workflow.WithStartToCloseTimeout(ctx, limit*time.Duration(max(n, 1))+time.Minute)
 }

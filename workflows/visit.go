@@ -17,13 +17,8 @@ import (
 // desks is for method values only; the worker holds the real one.
 var desks *activities.Desk
 
-// Limits of an errand (facts: dispatch, section 10).
-const (
-	observeLimit = 30 * time.Second
-	// lostErrand is how soon a worker that carries out an errand is missed. Its
-	// agent has died with it by then.
-	lostErrand = 10 * time.Second
-)
+// observeLimit is that of an errand (facts: dispatch, section 10).
+const observeLimit = 30 * time.Second
 
 // visit is one dispatch to a backend with a liveness predicate, from the lock
 // to its release.
@@ -292,7 +287,7 @@ func once(ctx workflow.Context, summary string, limit time.Duration) workflow.Co
 
 // owning is once for a turn that lasts as long as it takes.
 func owning(ctx workflow.Context, summary string) workflow.Context {
-	return workflow.WithHeartbeatTimeout(once(ctx, summary, 7*24*time.Hour), lostErrand)
+	return workflow.WithHeartbeatTimeout(once(ctx, summary, 7*24*time.Hour), longHeartbeat)
 }
 
 // unbegun says of an activity that is done once that no worker had begun it: a
@@ -305,10 +300,20 @@ func unbegun(err error) bool {
 // unknown is what became of a message that may have been delivered.
 func unknown(by dispatch.Transport, err error) dispatch.Outcome {
 	out := dispatch.Outcome{Kind: dispatch.Unknown, Transport: by, Error: problemOf(err).Message}
-	if _, silent := errors.AsType[*temporal.TimeoutError](err); silent {
+	if silent(err) {
 		out.Error = "the worker that did it ended, or lost the server, before it could tell"
 	}
 	return out
+}
+
+// silent reports whether an activity ended without saying how: its worker was not
+// heard of in time, or was found dead.
+func silent(err error) bool {
+	if _, late := errors.AsType[*temporal.TimeoutError](err); late {
+		return true
+	}
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	return ok && app.Type() == activities.LostError
 }
 
 // failed is a message that was not sent, for no reason of the target's.

@@ -58,6 +58,10 @@ func (s *Store) Scratch(id run.ID) string { return filepath.Join(s.dir, "tmp", s
 // Cache is what the checks of all runs share as their cache directory.
 func (s *Store) Cache() string { return filepath.Join(s.dir, "cache") }
 
+// Attempts is where the workers of this host note what they are doing; see
+// package attempts.
+func (s *Store) Attempts() string { return filepath.Join(s.dir, "attempts") }
+
 // Run is the record of one run; the directory is made by the first write.
 func (s *Store) Run(id run.ID) *Dir {
 	return &Dir{path: filepath.Join(s.dir, "workflows", string(id))}

@@ -4,20 +4,23 @@ import (
 	"runtime"
 	"time"
 
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 )
 
 // WorkerOptions are those of a worker on TaskQueue; an empty identity is the client's. Eager activities are on, which is
 // the SDK's default.
-func WorkerOptions(identity string) worker.Options {
+func WorkerOptions(identity string, interceptors ...interceptor.WorkerInterceptor) worker.Options {
 	cores := runtime.GOMAXPROCS(0)
 	return worker.Options{
-		Identity: identity,
+		Identity:     identity,
+		Interceptors: interceptors,
 		// A run whose worker was killed waits this long before another worker gets its next workflow task.
 		StickyScheduleToStartTimeout: time.Second,
-		// Below half of the 2 s heartbeat timeout, so that one lost heartbeat does not fail an attempt.
-		MaxHeartbeatThrottleInterval:     800 * time.Millisecond,
-		DefaultHeartbeatThrottleInterval: 800 * time.Millisecond,
+		// A pause that ends just before the heartbeat timeout costs nothing only if the heartbeat before it was recent. A
+		// cancellation comes with a heartbeat where the server does not push it.
+		MaxHeartbeatThrottleInterval:     time.Second,
+		DefaultHeartbeatThrottleInterval: time.Second,
 		// Activities wait for other programs more than they compute.
 		MaxConcurrentActivityExecutionSize:      16 * cores,
 		MaxConcurrentLocalActivityExecutionSize: 16 * cores,

@@ -1,0 +1,159 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/ratchet-dev/ratchet/internal/attempts"
+	"github.com/ratchet-dev/ratchet/internal/proc"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+)
+
+// LostError is the type of the error that ends an attempt whose worker died. It
+// says no more of what the attempt did than a heartbeat timeout.
+const LostError = "WorkerLost"
+
+// Liveness has the workers of a host find out at once when one of them dies, and
+// never takes a stopped one for dead: see package attempts. As an interceptor it
+// notes every attempt at an activity; Start reports those of the dead.
+type Liveness struct {
+	interceptor.WorkerInterceptorBase
+
+	store  *attempts.Store
+	client client.Client
+	engine string // the id of the client's namespace, which no other engine has
+	log    *slog.Logger
+}
+
+// OpenLiveness wires that of every binary that has a worker. The attempts are in
+// the runs directory, which the workers of a host share.
+func (l Local) OpenLiveness(ctx context.Context, c client.Client, namespace string, log *slog.Logger) (*Liveness, error) {
+	runs, err := rundir.Open(l.RunsDir)
+	if err != nil {
+		return nil, err
+	}
+	store, err := attempts.Open(runs.Attempts())
+	if err != nil {
+		return nil, err
+	}
+	about, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: namespace})
+	if err != nil {
+		return nil, fmt.Errorf("identify namespace %s: %w", namespace, err)
+	}
+	return &Liveness{store: store, client: c, engine: about.GetNamespaceInfo().GetId(), log: log}, nil
+}
+
+// InterceptActivity implements interceptor.WorkerInterceptor.
+func (l *Liveness) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	return &noted{ActivityInboundInterceptorBase: interceptor.ActivityInboundInterceptorBase{Next: next}, liveness: l}
+}
+
+type noted struct {
+	interceptor.ActivityInboundInterceptorBase
+	liveness *Liveness
+}
+
+// ExecuteActivity holds the attempt for as long as it lasts, and its programs do
+// until they are gone. An attempt that cannot be noted is made all the same: the
+// engine misses its heartbeats then.
+func (n *noted) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	info := activity.GetInfo(ctx)
+	if info.IsLocalActivity { // it has no token: its workflow task is made again
+		return n.Next.ExecuteActivity(ctx, in)
+	}
+	held, err := n.liveness.store.Begin(attempts.Attempt{
+		Engine: n.liveness.engine, Token: info.TaskToken, PID: os.Getpid(), Began: time.Now(),
+	})
+	if err != nil {
+		n.liveness.log.Warn("attempt not noted", "error", err)
+		return n.Next.ExecuteActivity(ctx, in)
+	}
+	defer held.End()
+	return n.Next.ExecuteActivity(proc.Keep(ctx, held.File()), in)
+}
+
+const (
+	sweepEvery  = 300 * time.Millisecond
+	reportLimit = 5 * time.Second
+	// retryLost is how long the engine waits with the next attempt after one that was lost.
+	retryLost = 100 * time.Millisecond
+	// forgotten is the age at which a dead attempt of an engine that nobody here serves is of no more use to it: its
+	// timeouts have passed.
+	forgotten = 24 * time.Hour
+)
+
+// Start reports what the dead have left, at once and again and again, until ctx
+// ends or stop is called; stop returns when nobody reports any more.
+func (l *Liveness) Start(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { l.keep(ctx) })
+	return func() {
+		cancel()
+		wg.Wait()
+	}
+}
+
+func (l *Liveness) keep(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for wrong := ""; ; {
+		wrong = l.sweep(ctx, wrong)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// sweep returns what is wrong, which it logs unless it was before.
+func (l *Liveness) sweep(ctx context.Context, before string) (wrong string) {
+	err := l.store.Dead(func(a attempts.Attempt) (settled bool) {
+		if a.Engine != l.engine {
+			return time.Since(a.Began) > forgotten
+		}
+		err := l.report(ctx, a)
+		if err != nil {
+			wrong = err.Error()
+		}
+		return err == nil
+	})
+	if err != nil {
+		wrong = err.Error()
+	}
+	if wrong != "" && wrong != before && ctx.Err() == nil {
+		l.log.Warn("report the attempts of dead workers", "error", wrong)
+	}
+	return wrong
+}
+
+// report ends the attempt with its own token: an engine that has gone on since
+// refuses it, and then nothing is to be done. An error may go away.
+func (l *Liveness) report(ctx context.Context, a attempts.Attempt) error {
+	ctx, cancel := context.WithTimeout(ctx, reportLimit)
+	defer cancel()
+	lost := temporal.NewApplicationErrorWithOptions(fmt.Sprintf("its worker, process %d, died", a.PID), LostError,
+		temporal.ApplicationErrorOptions{NextRetryDelay: retryLost})
+	err := l.client.CompleteActivity(ctx, a.Token, nil, lost)
+	if _, late := errors.AsType[*serviceerror.NotFound](err); late {
+		return nil
+	}
+	if _, bad := errors.AsType[*serviceerror.InvalidArgument](err); bad {
+		l.log.Warn("the engine does not know the attempt of a dead worker", "error", err)
+		return nil
+	}
+	return err
+}
