@@ -90,8 +90,8 @@ type Beat struct {
 	Tail  string `json:"tail,omitempty"`
 }
 
-// pulse heartbeats until stop is called, which waits for it: a lost worker is
-// noticed at once, and a cancellation arrives. What it shows is the last Beat.
+// pulse heartbeats until stop is called, which waits for it: a host that is lost is
+// noticed, and a cancellation arrives. What it shows is the last Beat.
 func pulse(ctx context.Context, first Beat) (show func(Beat), stop func()) {
 	const every = 500 * time.Millisecond
 	var mu sync.Mutex
@@ -105,6 +105,8 @@ func pulse(ctx context.Context, first Beat) (show func(Beat), stop func()) {
 			select {
 			case <-done:
 				return
+			case <-ctx.Done():
+				return // nobody hears it
 			case <-tick.C:
 				mu.Lock()
 				b := last

@@ -18,10 +18,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
-// maxErrors is how many retriable errors of a provider one call takes. They
-// are counted on disk, so that lost workers do not use them up.
-const maxErrors = 5
-
 // reply is a stored answer, or why there is none yet.
 type reply struct {
 	text    []byte
@@ -46,8 +42,8 @@ type meta struct {
 
 // ask calls the provider, unless an earlier attempt at the same call has
 // stored its answer: then that is the reply and nothing is paid again. The
-// answer is on disk before ask returns. Two attempts at once, as after a
-// heartbeat that came late, take turns.
+// answer is on disk before ask returns. Two attempts at once, as after a long
+// pause of the first one's worker, take turns.
 func (a *Activities) ask(ctx context.Context, c Call, build func(provider.Capabilities) (provider.Request, error)) (reply, error) {
 	show, stop := pulse(ctx, Beat{Doing: "prepares the prompt"})
 	defer stop()
@@ -55,11 +51,11 @@ func (a *Activities) ask(ctx context.Context, c Call, build func(provider.Capabi
 		return reply{}, err
 	}
 	dir := a.runs.Run(c.RunID)
-	unlock, err := dir.Lock(ctx, c.Artifact("lock"))
+	lock, err := takeTurns(ctx, dir, c.Artifact("lock"), "the answer", show)
 	if err != nil {
 		return reply{}, err
 	}
-	defer unlock()
+	defer lock.Unlock()
 	if r, err := stored(dir, c); !errors.Is(err, fs.ErrNotExist) {
 		return r, err
 	}
@@ -76,16 +72,25 @@ func (a *Activities) ask(ctx context.Context, c Call, build func(provider.Capabi
 		return reply{}, err
 	}
 	req.Work = provider.Work{Site: site, Tools: c.Tools, Permits: c.Permits, Left: c.Left, Network: c.Network}
+	begun, err := a.pay(dir, c)
+	if err != nil {
+		return reply{}, err
+	}
 	show(Beat{Doing: "asks " + c.Provider})
+	ctx, stopCall := endure(ctx)
+	defer stopCall()
 	resp, err := p.Generate(ctx, req, func(pr provider.Progress) {
 		show(Beat{Doing: c.Provider + " " + cmp.Or(pr.Doing, "answers"), Bytes: pr.Bytes, Tail: a.redact.String(pr.Tail)})
 	})
 	text := a.redact.Bytes([]byte(resp.RawText))
 	if halt, err := a.halted(dir, c, text, err); halt != nil || err != nil {
+		if err == nil {
+			err = settlePaid(dir, c)
+		}
 		return reply{halt: halt, usage: used(resp)}, err
 	}
 	if err != nil {
-		return reply{}, a.refused(ctx, dir, c, text, used(resp), err)
+		return reply{}, a.refused(ctx, dir, c, text, used(resp), begun, err)
 	}
 	failpoint.Hit("call.answered")
 	return a.store(dir, c, text, resp)
@@ -116,7 +121,7 @@ func stored(dir *rundir.Dir, c Call) (reply, error) {
 // call is paid.
 func (a *Activities) store(dir *rundir.Dir, c Call, text []byte, resp provider.Response) (reply, error) {
 	r := reply{
-		text: text, finish: resp.FinishReason, usage: used(resp).Add(wasted(dir, c)), retries: retried(dir, c, maxErrors),
+		text: text, finish: resp.FinishReason, usage: used(resp).Add(wasted(dir, c)), retries: retried(dir, c, maxPaid),
 		changes: a.redact.Bytes(resp.Changes),
 	}
 	m := meta{
@@ -139,6 +144,9 @@ func (a *Activities) store(dir *rundir.Dir, c Call, text []byte, resp provider.R
 		return reply{}, err
 	}
 	failpoint.Hit("call.stored")
+	if err := settlePaid(dir, c); err != nil {
+		return reply{}, err
+	}
 	return r, dir.Log("provider-"+string(c.Phase), rundir.Info, "answered", map[string]any{
 		"iteration": c.Iteration, "call": c.Number, "provider": c.Provider, "bytes": len(text),
 		"finishReason": r.finish, "durationMs": resp.DurationMs, "usage": r.usage,
@@ -208,7 +216,7 @@ func (a *Activities) suspended(dir *rundir.Dir, c Call, s *provider.Suspended) (
 
 // refused keeps what came before the error and says whether to try again.
 // What all attempts have used goes with the error.
-func (a *Activities) refused(ctx context.Context, dir *rundir.Dir, c Call, partial []byte, spent run.Usage, cause error) error {
+func (a *Activities) refused(ctx context.Context, dir *rundir.Dir, c Call, partial []byte, spent run.Usage, begun int, cause error) error {
 	perr, ok := errors.AsType[*provider.Error](cause)
 	if !ok {
 		if ctx.Err() != nil {
@@ -217,7 +225,7 @@ func (a *Activities) refused(ctx context.Context, dir *rundir.Dir, c Call, parti
 		perr = &provider.Error{Code: provider.Unknown, Message: cause.Error(), Retriable: true}
 	}
 	n := 1
-	for ; n <= maxErrors; n++ {
+	for ; n <= maxPaid; n++ {
 		if _, _, err := dir.Find(attempt(c, n)); errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -242,7 +250,7 @@ func (a *Activities) refused(ctx context.Context, dir *rundir.Dir, c Call, parti
 		return err
 	}
 	return temporal.NewApplicationErrorWithOptions(message, string(perr.Code), temporal.ApplicationErrorOptions{
-		NonRetryable:   !perr.Retriable || n >= maxErrors,
+		NonRetryable:   !perr.Retriable || max(n, begun) >= maxPaid,
 		NextRetryDelay: cmp.Or(perr.RetryAfter, time.Second<<(n-1)),
 		Details:        details(wasted(dir, c), retried(dir, c, n-1)),
 	})
@@ -261,7 +269,7 @@ func attemptUsage(c Call, n int) string { return c.Artifact(fmt.Sprintf("attempt
 // wasted is what the attempts at the call have used that ended in errors.
 func wasted(dir *rundir.Dir, c Call) run.Usage {
 	var sum run.Usage
-	for n := 1; n <= maxErrors; n++ {
+	for n := 1; n <= maxPaid; n++ {
 		var used run.Usage
 		if b, _, err := dir.Find(attemptUsage(c, n)); err == nil && json.Unmarshal(b, &used) == nil {
 			sum = sum.Add(used)

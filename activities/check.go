@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/prompt"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
@@ -44,11 +45,12 @@ func (a *Activities) Check(ctx context.Context, in CheckInput) (Judgement, error
 	if err := a.record(in.Place); err != nil {
 		return Judgement{}, err
 	}
-	unlock, err := a.runs.Run(in.RunID).Lock(ctx, checkLock)
+	lock, err := takeTurns(ctx, a.runs.Run(in.RunID), checkLock, "the run's tree", show)
 	if err != nil {
 		return Judgement{}, err
 	}
-	defer unlock()
+	defer lock.Unlock()
+	ctx = proc.Keep(ctx, lock.File())
 	show(Beat{Doing: "runs the checks"})
 	w, release, err := a.workspaces.use(ctx, in.Place)
 	if err != nil {

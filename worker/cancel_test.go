@@ -183,6 +183,7 @@ func TestCanceledWhileTheWorkerIsLost(t *testing.T) {
 		want  run.Status
 	}{
 		{"after it has recorded a new phase", "rundir.after-state=kill@2", run.Canceled},
+		{"while it checks", "check.ran=kill", run.Canceled},
 		{"while it applies", "workspace.after-update-ref=kill@2", run.Canceled},
 		{"while it removes the worktree", "workspace.before-remove=kill", run.Completed},
 	}

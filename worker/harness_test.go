@@ -34,6 +34,10 @@ func TestMain(m *testing.M) {
 		if ledger := os.Getenv(asPi); ledger != "" {
 			playPi(ledger)
 		}
+		if len(os.Args) == 3 && os.Args[1] == asAgent {
+			playAgent(os.Args[2])
+			os.Exit(0)
+		}
 		os.Exit(m.Run())
 	case resending:
 		serveDesk(withResending)
@@ -43,6 +47,8 @@ func TestMain(m *testing.M) {
 		serveWith(addNaiveApply)
 	case floored:
 		serveWith(addFloor)
+	case hasty:
+		serveWith(nil, &hastener{})
 	default:
 		main()
 	}

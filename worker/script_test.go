@@ -126,13 +126,15 @@ var variants = []func() *script{
 }
 
 // providerProgram gives the answers and keeps a ledger: one line a call, with
-// the word stored when the answer lay on disk already and need not be paid.
+// the word stored when the answer lay on disk already and need not be paid. An
+// answer whose name is held back by a file does not come.
 // Its arguments: answers, runs directory, seconds that an answer takes.
 const providerProgram = `name=$RATCHET_PHASE-$RATCHET_ITERATION
 file=$(printf '%s/iter-%04d' "$RATCHET_PHASE" "$RATCHET_ITERATION")
 if grep -q '"call":2,'; then name=$name.2 file=$file.2; fi
 test -e "$2/workflows/$RATCHET_RUN_ID/artifacts/$file.raw.txt" && stored=stored
 echo "$name $stored" >>"$1/ledger"
+while test -e "$1/hold.$name"; do sleep 0.05; done
 sleep "$3"
 exec cat "$1/$name.md"
 `

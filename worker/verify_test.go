@@ -129,7 +129,7 @@ func (s *site) verifyPatches(t *testing.T, branch string, events []run.Event, r 
 		}
 	}
 	log := s.git("-C", s.repo, "log", "--reverse", "--format=%H %(trailers:key=Ratchet-Patch,valueonly,separator=%x2C)", string(s.base)+".."+branch)
-	if got := strings.Split(log, "\n"); !slices.Equal(got, applied) || len(applied) != r.patches {
+	if got := strings.FieldsFunc(log, func(r rune) bool { return r == '\n' }); !slices.Equal(got, applied) || len(applied) != r.patches {
 		t.Errorf("run %s: on the branch\n%s\nin the events\n%s", r.in.RunID, log, strings.Join(applied, "\n"))
 	}
 }

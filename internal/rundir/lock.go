@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,26 +19,40 @@ const lockPoll = 50 * time.Millisecond
 // Lock takes the lock of that name, which the kernel gives back when this
 // process dies, and waits for it until ctx ends.
 func (d *Dir) Lock(ctx context.Context, name string) (unlock func(), err error) {
-	root, err := d.open()
+	l, err := d.Take(ctx, name, nil)
 	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w", name, err)
+		return nil, err
 	}
-	defer root.Close()
-	name = path.Join("locks", strings.ReplaceAll(name, "/", "-"))
-	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
-		return nil, fmt.Errorf("lock %s: %w", name, err)
-	}
-	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	return l.Unlock, nil
+}
+
+// Lock is one that this process holds.
+type Lock struct{ file *os.File }
+
+// File is what the lock is on: a process that inherits it holds the lock too.
+func (l *Lock) File() *os.File { return l.file }
+
+// Unlock gives it back.
+func (l *Lock) Unlock() { l.file.Close() }
+
+// Take is Lock for who tells what it waits for: meanwhile held is called with
+// the process that has the lock, again and again; 0: that is not known.
+func (d *Dir) Take(ctx context.Context, name string, held func(pid int)) (*Lock, error) {
+	f, err := d.beside(name, os.O_RDWR)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", name, err)
 	}
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
-			return func() { f.Close() }, nil
+			sign(f)
+			return &Lock{f}, nil
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, errors.Join(fmt.Errorf("lock %s: %w", name, err), f.Close())
+		}
+		if held != nil {
+			held(holder(f))
 		}
 		select {
 		case <-ctx.Done():
@@ -45,4 +60,35 @@ func (d *Dir) Lock(ctx context.Context, name string) (unlock func(), err error) 
 		case <-time.After(lockPoll):
 		}
 	}
+}
+
+// beside opens a file of locks/, made where it does not exist.
+func (d *Dir) beside(name string, flags int) (*os.File, error) {
+	root, err := d.open()
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	file := besideName(name)
+	if err := root.MkdirAll(path.Dir(file), 0o700); err != nil {
+		return nil, err
+	}
+	return root.OpenFile(file, flags|os.O_CREATE, 0o600)
+}
+
+func besideName(name string) string { return path.Join("locks", strings.ReplaceAll(name, "/", "-")) }
+
+// sign says in a lock's file who holds it. The lock holds whether that can be
+// written or not.
+func sign(f *os.File) {
+	if f.Truncate(0) == nil {
+		_, _ = f.WriteAt(strconv.AppendInt(nil, int64(os.Getpid()), 10), 0)
+	}
+}
+
+func holder(f *os.File) (pid int) {
+	b := make([]byte, 20)
+	n, _ := f.ReadAt(b, 0)
+	pid, _ = strconv.Atoi(string(b[:n]))
+	return pid
 }
