@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
+	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
@@ -189,11 +191,17 @@ func (c *cli) colors() bool {
 
 func (c *cli) style() terminal.Style { return terminal.Colors(c.colors()) }
 
-// printJSON writes one object on one line.
+// printJSON writes one object on one line, without anything in it that a
+// terminal obeys.
 func (c *cli) printJSON(v any) error {
-	enc := json.NewEncoder(c.out)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := c.out.Write(patch.DisplayJSON(b.Bytes()))
+	return err
 }
 
 func (c *cli) printf(format string, args ...any) {

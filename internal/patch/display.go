@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"unicode"
@@ -12,6 +13,29 @@ import (
 // character, <0x9B> for a byte that is not UTF-8. Letters of other alphabets that stand in one
 // word with Latin ones are shown in the same way.
 func Display(path string) string { return visible(path, "") }
+
+// DisplayJSON is JSON that a terminal can show: every character that Display would make visible for itself is a \u escape,
+// which means the same to a program. Line feeds stay.
+func DisplayJSON(raw []byte) []byte {
+	var b bytes.Buffer
+	b.Grow(len(raw))
+	for len(raw) > 0 {
+		c, n := utf8.DecodeRune(raw)
+		switch {
+		case c == utf8.RuneError && n == 1:
+			b.WriteString(`\ufffd`)
+		case c < utf8.RuneSelf && c != 0x7f, !unicode.IsControl(c) && !deceptive(c):
+			b.Write(raw[:n])
+		case c > 0xffff:
+			c -= 0x10000
+			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xd800+c>>10, 0xdc00+c&0x3ff)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, c)
+		}
+		raw = raw[n:]
+	}
+	return b.Bytes()
+}
 
 // wrapAt is how many characters of a line are shown before it is broken.
 const wrapAt = 400

@@ -2,6 +2,7 @@ package patch_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"unicode"
@@ -13,7 +14,7 @@ import (
 // Trojan Source papers, of terminals, and of names that look alike.
 func deceivers() []string {
 	var all []string
-	for _, r := range "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u061c\u200e\u200f\u200b\u200c\u200d\u2060\u2061\u2062\u2063\u2064\ufeff\u00ad\u034f\u115f\u1160\u3164\uffa0\u180e\u2028\u2029\u0085\u009b\u007f\u001b\u0007\u0008\u0000\r\v\f\ufe0f\U000e0041\U000e0101" {
+	for _, r := range "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u061c\u200e\u200f\u200b\u200c\u200d\u2060\u2061\u2062\u2063\u2064\ufeff\u00ad\u034f\u115f\u1160\u2800\u3164\uffa0\u180e\u2028\u2029\u0085\u009b\u007f\u001b\u0007\u0008\u0000\r\v\f\ufe0f\U000e0041\U000e0101" {
 		all = append(all, "if x {"+string(r)+" return }")
 	}
 	return append(all, "\x1b[2J\x1b[1;1H", "\x1b]0;title\a", "\x1b]8;;http://x\x1b\\link", "raw \x9b31m", "bad utf-8 \xff\xfe", "p\u0430ypal", "\u0441onfig", "s\u03bftring")
@@ -34,6 +35,29 @@ func TestNothingDeceptiveIsShown(t *testing.T) {
 	}
 	if n := len(deceivers()); n < 40 {
 		t.Errorf("only %d samples", n)
+	}
+}
+
+// TestJSONShowsNothingDeceptive: a terminal obeys it in JSON too. Finding B13.
+func TestJSONShowsNothingDeceptive(t *testing.T) {
+	for _, s := range append(deceivers(), "plain <b> & text, ünïcode, 日本\n") {
+		raw, err := json.Marshal(map[string]string{"text": s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown := patch.DisplayJSON(raw)
+		for _, r := range string(shown) {
+			if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == 0x2800 {
+				t.Errorf("%q shows U+%04X", s, r)
+			}
+		}
+		var before, after map[string]string
+		if err := errors.Join(json.Unmarshal(raw, &before), json.Unmarshal(shown, &after)); err != nil || before["text"] != after["text"] {
+			t.Errorf("%q is read as %q, %v", before["text"], after["text"], err)
+		}
+	}
+	if got := string(patch.DisplayJSON([]byte("\"\xff\"\n"))); got != "\"\\ufffd\"\n" {
+		t.Errorf("a byte that is no UTF-8: %q", got)
 	}
 }
 

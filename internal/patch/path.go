@@ -76,7 +76,7 @@ func deceptive(r rune) bool {
 	switch {
 	case unicode.Is(unicode.Cf, r), unicode.Is(unicode.Zl, r), unicode.Is(unicode.Zp, r):
 		return true
-	case r == 0x034f, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x3164, r == 0xffa0:
+	case r == 0x034f, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x2800, r == 0x3164, r == 0xffa0:
 		return true // shown as nothing though a mark or a letter
 	}
 	return unicode.Is(unicode.Variation_Selector, r) || unicode.Is(unicode.Co, r)

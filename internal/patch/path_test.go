@@ -17,7 +17,7 @@ func TestNamesThatAreRefused(t *testing.T) {
 		"", "/etc/passwd", "../x", "a/../x", "a/..", "./x", "a//b", "a/", ".", "a/./b",
 		".git/config", ".GIT/config", ".Git", "a/.git/hooks/x", "git~1/x", "GIT~12", ".git./x", ".git /x", ".git\u200c/x", "\u2060.git/x", "gi7eba~1", ".git::$INDEX_ALLOCATION",
 		"a\\b", "C:/x", "C:x", "a:b",
-		"a\u202eb", "a\u200bb", "\ufeffa", "a\u2028b", "a\u00adb",
+		"a\u202eb", "a\u200bb", "a\u2800b", "\ufeffa", "a\u2028b", "a\u00adb",
 		"x ", "x.", "a /b", "aux", "AUX.txt", "con", "nul.tar.gz", "com1", "LPT9.log", "CONIN$", "a/prn/b", "com¹",
 		strings.Repeat("x", 256), strings.Repeat("xx/", 400) + "y", "\xff\xfe",
 		".ratchet-patch/done", "a/.ratchet-x",

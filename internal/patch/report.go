@@ -1,13 +1,10 @@
 package patch
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/ratchet-dev/ratchet/internal/answer"
 )
@@ -113,27 +110,12 @@ func refused(err error) Report {
 	return Report{Result: Refused, Files: []FileChange{}, Repairs: []Repair{}, Sensitive: []Reason{}, Error: e}
 }
 
-// MarshalJSON writes the report so that a terminal can show it: every character
-// that Display would make visible is a \u escape, which means the same to a program.
+// MarshalJSON writes the report as DisplayJSON does.
 func (r Report) MarshalJSON() ([]byte, error) {
 	type plain Report
 	raw, err := json.Marshal(plain(r))
 	if err != nil {
 		return nil, fmt.Errorf("write report: %w", err)
 	}
-	var b bytes.Buffer
-	for len(raw) > 0 {
-		c, n := utf8.DecodeRune(raw)
-		switch {
-		case c < utf8.RuneSelf && c != 0x7f, !unicode.IsControl(c) && !deceptive(c):
-			b.Write(raw[:n])
-		case c > 0xffff:
-			c -= 0x10000
-			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xd800+c>>10, 0xdc00+c&0x3ff)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, c)
-		}
-		raw = raw[n:]
-	}
-	return b.Bytes(), nil
+	return DisplayJSON(raw), nil
 }
