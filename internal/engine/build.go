@@ -96,7 +96,8 @@ func (b builder) build(ctx context.Context, path string, lock *os.File) error {
 	tmp := path + ".new"
 	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-mod=readonly", "-buildvcs=false", "-ldflags=-s -w", "-o", tmp, ".")
 	cmd.Dir = b.sources
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+	// Without cgo the program asks its environment who the user is when the password file does not know.
+	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.ExtraFiles = []*os.File{lock} // a build that outlives this process still keeps others from the same file
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

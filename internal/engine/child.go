@@ -2,16 +2,18 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"sync"
 	"time"
 )
 
 // inherited are the environment variables that the engine gets: none that could hold a secret or change the server.
-var inherited = [...]string{"HOME", "TMPDIR", "TZ", "LANG", "GOMAXPROCS", "GOMEMLIMIT", "GOTRACEBACK"}
+var inherited = [...]string{"TMPDIR", "TZ", "LANG", "GOMAXPROCS", "GOMEMLIMIT", "GOTRACEBACK"}
 
 // child is a running program that ends when its standard input does.
 type child struct {
@@ -25,11 +27,11 @@ type child struct {
 
 // spawn runs the program in a process group of its own, so that a Ctrl-C on the terminal reaches this process alone, which
 // decides when the engine ends.
-func spawn(stderr *os.File, program string, args ...string) (*child, error) {
+func spawn(stderr *os.File, env []string, program string, args ...string) (*child, error) {
 	c := &child{report: make(chan struct{}), done: make(chan struct{})}
 	c.stdout.complete = sync.OnceFunc(func() { close(c.report) })
 	c.cmd = exec.Command(program, args...)
-	c.cmd.Env = environment()
+	c.cmd.Env = append(environment(), env...)
 	c.cmd.Stdout = &c.stdout
 	c.cmd.Stderr = stderr
 	c.cmd.SysProcAttr = attributes()
@@ -55,6 +57,12 @@ func (c *child) live(started chan<- error) {
 	if err == nil {
 		_ = c.cmd.Wait()
 	}
+}
+
+// userless are what a library of the server asks for when the password file does not know the user, as in a container with
+// an arbitrary user id, and it must not be empty.
+func userless(home string) []string {
+	return []string{"USER=" + cmp.Or(os.Getenv("USER"), strconv.Itoa(os.Getuid())), "HOME=" + cmp.Or(os.Getenv("HOME"), home)}
 }
 
 func environment() []string {

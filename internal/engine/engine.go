@@ -5,6 +5,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,6 +28,7 @@ type Options struct {
 	Port     int               // loopback port of the frontend; 0: a free one
 	UIPort   int               // loopback port of the Web UI; 0: a free one
 	Log      string            // file that the server logs to, warnings and worse; empty: DB + ".log"
+	Token    Token             // what the engine proves itself with; empty: a fresh one
 	Progress func(line string) // hears about a build, which takes minutes; nil: nobody does
 }
 
@@ -36,6 +38,7 @@ type Engine struct {
 	UI      string // URL of the Web UI
 	PID     int    // process id of the server
 	DB      string // absolute path of the database file
+	Token   Token  // what its clients recognise it by
 
 	child    *child
 	log      string
@@ -55,12 +58,12 @@ func Start(ctx context.Context, o Options) (*Engine, error) {
 	}
 	e, err := launch(program, o)
 	if err != nil {
-		return nil, fmt.Errorf("start the engine: %w", err)
+		return nil, fmt.Errorf("start the engine: %w", FullDisk(o.DB, err))
 	}
 	if err := e.await(ctx); err != nil {
 		e.child.kill()
 		<-e.child.done
-		return nil, fmt.Errorf("start the engine: %w", err)
+		return nil, fmt.Errorf("start the engine: %w", FullDisk(e.DB, err))
 	}
 	return e, nil
 }
@@ -73,7 +76,7 @@ func launch(program string, o Options) (*Engine, error) {
 	if err := os.MkdirAll(filepath.Dir(db), 0o755); err != nil {
 		return nil, err
 	}
-	e := &Engine{DB: db, log: o.Log}
+	e := &Engine{DB: db, Token: cmp.Or(o.Token, NewToken()), log: o.Log}
 	if e.log == "" {
 		e.log = db + ".log"
 	}
@@ -82,7 +85,8 @@ func launch(program string, o Options) (*Engine, error) {
 		return nil, err
 	}
 	defer log.Close()
-	e.child, err = spawn(log, program,
+	env := append(userless(filepath.Dir(db)), tokenVariable+"="+string(e.Token))
+	e.child, err = spawn(log, env, program,
 		"--db", db, "--port", strconv.Itoa(o.Port), "--ui-port", strconv.Itoa(o.UIPort))
 	return e, err
 }

@@ -2,10 +2,13 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // FileName is the name of the file in the runs directory that says how the engine is reached.
@@ -20,7 +23,11 @@ type File struct {
 	RunsDir string `json:"runsDir"` // absolute path of the runs directory
 	PID     int    `json:"pid"`     // process id of the engine
 	DB      string `json:"db"`      // absolute path of the database file
+	Token   Token  `json:"token,omitempty"`
 }
+
+// ErrNotOurs is the error of a file that another user may have written: nothing in it is believed.
+var ErrNotOurs = errors.New("it is not used")
 
 // WriteFile puts engine.json into runsDir, which must exist. A reader sees the old content or the new, never a part.
 func WriteFile(runsDir string, f File) error {
@@ -31,11 +38,11 @@ func WriteFile(runsDir string, f File) error {
 	return replaceFile(filepath.Join(runsDir, FileName), append(b, '\n'))
 }
 
-// ReadFile reads engine.json of runsDir. The error of a missing file is fs.ErrNotExist; a file without an address is
-// refused.
+// ReadFile reads engine.json of runsDir. The error of a missing file is fs.ErrNotExist, that of a file that is a link, that
+// belongs to another user or that others can read or write is ErrNotOurs; a file without an address is refused.
 func ReadFile(runsDir string) (File, error) {
 	path := filepath.Join(runsDir, FileName)
-	r, err := os.Open(path)
+	r, err := openOurs(path)
 	if err != nil {
 		return File{}, err
 	}
@@ -48,6 +55,41 @@ func ReadFile(runsDir string) (File, error) {
 		return File{}, fmt.Errorf("read %s: no address in it", path)
 	}
 	return f, nil
+}
+
+// openOurs opens a file of this user that nobody else can read or write.
+func openOurs(path string) (*os.File, error) {
+	r, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, fmt.Errorf("%s is a link: %w", path, ErrNotOurs)
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("%w: %w", err, ErrNotOurs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := checkOurs(r); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+func checkOurs(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	owner, known := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !info.Mode().IsRegular() || !known:
+		return fmt.Errorf("%s is not a file: %w", f.Name(), ErrNotOurs)
+	case int(owner.Uid) != os.Geteuid():
+		return fmt.Errorf("%s belongs to user %d, not to you: %w", f.Name(), owner.Uid, ErrNotOurs)
+	case info.Mode().Perm()&0o077 != 0:
+		return fmt.Errorf("%s can be read or written by other users: %w", f.Name(), ErrNotOurs)
+	}
+	return nil
 }
 
 func replaceFile(path string, content []byte) (err error) {

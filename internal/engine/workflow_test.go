@@ -2,11 +2,15 @@ package engine_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
@@ -42,7 +46,7 @@ func holder(ctx context.Context) error {
 
 func dial(t *testing.T, e *engine.Engine) client.Client {
 	t.Helper()
-	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{Engine: e.Address})
+	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{Engine: e.Address, Token: e.Token})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,6 +92,27 @@ func TestWorkflowSurvivesAKilledEngine(t *testing.T) {
 	var said string
 	if err := c.GetWorkflow(t.Context(), run.GetID(), run.GetRunID()).Get(t.Context(), &said); err != nil || said != "ratchet" {
 		t.Errorf("result %q, %v", said, err)
+	}
+}
+
+// TestErrorsOfTheEngineAreProved: one without a proof would be taken for a stranger's.
+func TestErrorsOfTheEngineAreProved(t *testing.T) {
+	c := dial(t, start(t, engine.Options{DB: newDB(t)}))
+	_, err := c.DescribeWorkflowExecution(t.Context(), "none", "")
+	if _, ok := errors.AsType[*serviceerror.NotFound](err); !ok {
+		t.Errorf("a workflow that is not there: %v", err)
+	}
+	_, err = c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: strings.Repeat("x", 2000), TaskQueue: "q"}, waiter)
+	if _, ok := errors.AsType[*serviceerror.InvalidArgument](err); !ok {
+		t.Errorf("an id that is too long: %v", err)
+	}
+	_, err = c.WorkflowService().DescribeNamespace(t.Context(), &workflowservice.DescribeNamespaceRequest{Namespace: "none"})
+	if _, ok := errors.AsType[*serviceerror.NamespaceNotFound](err); !ok {
+		t.Errorf("a namespace that is not there: %v", err)
+	}
+	_, err = c.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: "None = 1"})
+	if _, ok := errors.AsType[*serviceerror.InvalidArgument](err); !ok {
+		t.Errorf("a query that cannot be read: %v", err)
 	}
 }
 

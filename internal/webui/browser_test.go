@@ -32,11 +32,11 @@ var flags = []string{
 	"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars", "--lang=en",
 }
 
-func openBrowser(t *testing.T, width, height int) *browser {
+func openBrowser(t *testing.T, width, height int, more ...string) *browser {
 	t.Helper()
 	chromium := need.Program(t, "chromium")
 	driver := startDriver(t, need.Program(t, "chromedriver"))
-	args := append([]string{"--user-data-dir=" + t.TempDir(), fmt.Sprintf("--window-size=%d,%d", width, height)}, flags...)
+	args := append([]string{"--user-data-dir=" + t.TempDir(), fmt.Sprintf("--window-size=%d,%d", width, height)}, append(more, flags...)...)
 	b := &browser{t: t}
 	var made struct {
 		SessionID string `json:"sessionId"`

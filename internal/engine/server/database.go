@@ -59,7 +59,7 @@ func openDatabase(ctx context.Context, path string) (*database, error) {
 	}
 	db := &config.SQL{
 		PluginName:   sqliteplugin.PluginName,
-		DatabaseName: strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path),
+		DatabaseName: escapePath(path),
 		// With more connections than one, SQLite answers "database is locked" and does half the work.
 		MaxConns:     1,
 		MaxIdleConns: 1,
@@ -74,8 +74,15 @@ func openDatabase(ctx context.Context, path string) (*database, error) {
 		if err := create(path, db); err != nil {
 			return nil, fmt.Errorf("make database %s: %w", path, err)
 		}
+	} else if err := inspect(ctx, path); err != nil {
+		return nil, err
 	}
 	return &database{sql: db, lock: held}, thisServer.write(path, true)
+}
+
+// escapePath writes a path as SQLite reads it in a URI.
+func escapePath(path string) string {
+	return strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path)
 }
 
 // lock waits for a while: an engine that was killed may still be on its way out.

@@ -28,6 +28,7 @@ type settings struct {
 	port   int
 	uiPort int
 	level  string
+	token  string // from the environment: arguments can be seen by every user
 }
 
 // stopTimeout bounds a graceful stop. The database survives a kill at any point, so nothing is lost after it.
@@ -41,6 +42,8 @@ func main() {
 	flag.StringVar(&s.level, "log-level", "warn", "least `level` that is logged to standard error: debug, info, warn, error")
 	flag.Parse()
 	syscall.Umask(0o077) // histories are their owner's business
+	s.token = os.Getenv(tokenVariable)
+	_ = os.Unsetenv(tokenVariable)
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -71,7 +74,7 @@ func run(ctx context.Context, s settings, out *json.Encoder) error {
 	if err := srv.start(ctx); err != nil {
 		return err
 	}
-	if err := out.Encode(report{Address: srv.address, UI: "http://" + srv.uiAddress, PID: os.Getpid()}); err != nil {
+	if err := out.Encode(report{Address: srv.address, UI: srv.ui.url(), PID: os.Getpid()}); err != nil {
 		return err
 	}
 	<-ctx.Done()

@@ -6,14 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"strconv"
 	"syscall"
-	"time"
 
-	"github.com/temporalio/ui-server/v2/server"
-	uiconfig "github.com/temporalio/ui-server/v2/server/config"
-	"github.com/temporalio/ui-server/v2/server/server_options"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
@@ -24,27 +19,28 @@ import (
 	"go.temporal.io/server/common/primitives"
 	"go.temporal.io/server/common/testing/freeport"
 	"go.temporal.io/server/temporal"
+	"go.uber.org/dig"
 )
 
-const (
-	loopback  = "127.0.0.1"
-	readyPoll = 10 * time.Millisecond
-)
+const loopback = "127.0.0.1"
 
 // engine is the server and the Web UI.
 type engine struct {
-	address   string
-	uiAddress string
-	temporal  temporal.Server
-	ui        *server.Server
+	address  string
+	temporal temporal.Server
+	ui       *webUI
 }
 
 func newServer(s settings, db *config.SQL) (*engine, error) {
-	address, err := claim("frontend", "--port", s.port)
+	frontend, err := listen("frontend", "--port", s.port)
 	if err != nil {
 		return nil, err
 	}
-	uiAddress, err := claim("Web UI", "--ui-port", s.uiPort)
+	address := frontend.Addr().String()
+	if err := frontend.Close(); err != nil { // the server opens it itself
+		return nil, err
+	}
+	l, err := listen("Web UI", "--ui-port", s.uiPort)
 	if err != nil {
 		return nil, err
 	}
@@ -55,29 +51,33 @@ func newServer(s settings, db *config.SQL) (*engine, error) {
 		temporal.WithStaticHosts(hosts(cfg)),
 		temporal.WithDynamicConfigClient(dynamicConfig()),
 		temporal.WithCustomMetricsHandler(metrics.NoopMetricsHandler),
+		temporal.WithAuthorizer(prover{token: s.token, address: address}),
 		temporal.WithLogger(log.NewZapLogger(log.BuildZapLogger(log.Config{Level: s.level}))),
 	)
 	if err != nil {
-		return nil, fmt.Errorf("set up the server: %w", err)
+		// The rest of the error says which constructor called which.
+		return nil, fmt.Errorf("set up the server on database %s: %w", s.db, dig.RootCause(err))
 	}
-	ui := server.NewServer(server_options.WithConfigProvider(uiConfig(address, portOf(uiAddress))))
-	return &engine{address: address, uiAddress: uiAddress, temporal: srv, ui: ui}, nil
+	ui, err := newWebUI(address, l)
+	if err != nil {
+		return nil, err
+	}
+	return &engine{address: address, temporal: srv, ui: ui}, nil
 }
 
-// claim finds that a port can be listened on, or a free one for 0.
-func claim(what, flag string, port int) (address string, err error) {
+// listen takes a port, or a free one for 0.
+func listen(what, flag string, port int) (net.Listener, error) {
 	if port == 0 {
 		port = freeport.MustGetFreePort()
 	}
-	address = addressOf(port)
-	l, err := net.Listen("tcp", address)
+	l, err := net.Listen("tcp", addressOf(port))
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return "", fmt.Errorf("port %d of the %s is taken: name another with %s, or 0 for a free one", port, what, flag)
+		return nil, fmt.Errorf("port %d of the %s is taken: name another with %s, or 0 for a free one", port, what, flag)
 	}
 	if err != nil {
-		return "", fmt.Errorf("port %d of the %s: %w", port, what, err)
+		return nil, fmt.Errorf("port %d of the %s: %w", port, what, err)
 	}
-	return address, l.Close()
+	return l, nil
 }
 
 func addressOf(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
@@ -96,16 +96,22 @@ func hosts(cfg *config.Config) map[primitives.ServiceName]static.Hosts {
 	return h
 }
 
-// start returns when frontend, namespace and Web UI answer.
+// start returns when frontend and namespace answer. The Web UI's port is open from the beginning.
 func (e *engine) start(ctx context.Context) error {
-	go func() { _ = e.ui.Start() }()
+	served := make(chan error, 1)
+	go func() { served <- e.ui.serve() }()
 	if err := e.temporal.Start(); err != nil {
-		return fmt.Errorf("start the server: %w", err)
+		return fmt.Errorf("start the server: %w", dig.RootCause(err))
 	}
 	if err := e.awaitNamespace(ctx); err != nil {
 		return fmt.Errorf("wait for namespace %s: %w", namespace, err)
 	}
-	return e.awaitUI(ctx)
+	select {
+	case err := <-served:
+		return err
+	default:
+		return nil
+	}
 }
 
 func (e *engine) awaitNamespace(ctx context.Context) error {
@@ -121,38 +127,6 @@ func (e *engine) awaitNamespace(ctx context.Context) error {
 	return err
 }
 
-func (e *engine) awaitUI(ctx context.Context) error {
-	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+e.uiAddress+"/healthz", nil)
-		if err != nil {
-			return err
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err == nil {
-			return response.Body.Close()
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("wait for the Web UI: %w", err)
-		}
-		time.Sleep(readyPoll)
-	}
-}
-
 func (e *engine) stop() error {
-	e.ui.Stop()
-	return e.temporal.Stop()
-}
-
-func uiConfig(address string, port int) *uiconfig.Config {
-	return &uiconfig.Config{
-		TemporalGRPCAddress: address,
-		Host:                loopback,
-		Port:                port,
-		EnableUI:            true,
-		DefaultNamespace:    namespace,
-		DisableNewsFetch:    true,
-		HideLogs:            true,
-		// Plain HTTP on loopback: a browser drops a secure cookie there, and with it the token that every form needs.
-		CORS: uiconfig.CORS{CookieInsecure: true},
-	}
+	return errors.Join(e.ui.close(), e.temporal.Stop())
 }

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+
+	"go.temporal.io/server/common/authorization"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+)
+
+// These are the contract with the clients; package engine has the same on their side.
+const (
+	tokenVariable = "RATCHET_ENGINE_TOKEN"
+	nonceHeader   = "ratchet-nonce"
+	proofHeader   = "ratchet-proof"
+
+	maxNonce = 128
+)
+
+// prover answers each call that brings a nonce with a header that only a holder of the token can make, for this address
+// and this method. It is an authorizer because the server asks that one before anything of its own refuses a call; it
+// forbids nothing.
+type prover struct {
+	token   string
+	address string
+}
+
+func (p prover) Authorize(ctx context.Context, _ *authorization.Claims, target *authorization.CallTarget) (authorization.Result, error) {
+	allow := authorization.Result{Decision: authorization.DecisionAllow}
+	nonce := metadata.ValueFromIncomingContext(ctx, nonceHeader)
+	if p.token == "" || len(nonce) != 1 || len(nonce[0]) > maxNonce {
+		return allow, nil
+	}
+	// Without the header the client refuses the answer: that is all there is to do about an error.
+	_ = grpc.SetHeader(ctx, metadata.Pairs(proofHeader, p.proof(nonce[0], target.APIName)))
+	return allow, nil
+}
+
+func (p prover) proof(nonce, method string) string {
+	mac := hmac.New(sha256.New, []byte(p.token))
+	for _, part := range []string{nonce, p.address, method} {
+		mac.Write([]byte(part))
+		mac.Write([]byte{0})
+	}
+	return hex.EncodeToString(mac.Sum(nil))
+}
