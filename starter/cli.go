@@ -74,6 +74,7 @@ func (c *cli) main(ctx context.Context) int {
 	if err != nil && !c.began {
 		err = usagef("%w: see `%s --help`", err, cmd.CommandPath())
 	}
+	err = c.withDisk(err)
 	if err != nil && complaint(err) != "" {
 		fmt.Fprintln(c.err, complaint(err))
 	}

@@ -165,10 +165,14 @@ func (c *cli) cutOff(to dispatch.GardenID, err error) error {
 // silence is how long a letter may wait for a worker before the sender is told.
 const silence = 5 * time.Second
 
+// workerStart is how long a worker that has just been started may take until the
+// engine knows it.
+const workerStart = 3 * time.Second
+
 // post refuses where nobody serves dispatches: it would wait for ever. Taken is
 // called when a workflow has taken the letter; nil: nobody is told.
 func (c *cli) post(ctx context.Context, t client.Client, l activities.Letter, taken func()) (dispatch.Result, error) {
-	if served, err := c.clientOf(t).Served(ctx); err == nil && !served {
+	if served, err := c.clientOf(t).AwaitServed(ctx, workerStart); err == nil && !served {
 		return dispatch.Result{}, runs.ErrNoWorker
 	}
 	return dispatches.Client{Temporal: t, Queue: c.queue, Taken: taken}.Dispatch(ctx, l)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
@@ -72,6 +73,19 @@ func codeOfStatus(s run.Status) int {
 		return exitCanceled
 	}
 	return exitFailed
+}
+
+// withDisk adds to the loss of the engine that its disk is full, when it is: the
+// engine then answers nothing in time.
+func (c *cli) withDisk(err error) error {
+	if codeOf(err) != exitUnreachable {
+		return err
+	}
+	f, unread := engine.ReadFile(c.runsDir)
+	if unread != nil {
+		return err
+	}
+	return engine.FullDisk(f.DB, err)
 }
 
 // complaint is the one line that an error is shown as; empty for one that

@@ -48,6 +48,9 @@ func up(t *testing.T, runsDir string) (stop func()) {
 	if err := json.Unmarshal([]byte(out.String()), &ready); err != nil || ready.Address == "" || ready.UI == "" {
 		t.Fatalf("ready line %q: %v", out.String(), err)
 	}
+	if ready.Token != "" {
+		t.Error("the token is printed")
+	}
 	return stop
 }
 

@@ -42,7 +42,12 @@ func (c *cli) upCommand() *cobra.Command {
 		Long: `Runs Temporal's server with its state in one file, its Web UI, and a worker, all
 on this machine, until interrupted. Interrupt it, kill it, start it again: every
 run goes on where it was. Other commands find it by engine.json in the runs
-directory.`,
+directory, which only you can read; they use no other engine unless the Temporal
+configuration (TEMPORAL_ADDRESS) names one.
+
+The engine and its Web UI listen on this machine alone, and ask no caller who he
+is: whoever reaches a port, every user of this machine included, can start runs,
+approve, and so run any command as you.`,
 		Example: "  starter up\n  starter up --port 0 --ui-port 0 --json   # free ports, one JSON object when ready\n  starter up --runs-dir /srv/ratchet --provider-env OPENAI_API_KEY",
 		Args:    exactly(0, "no arguments, only flags"),
 		RunE:    c.do(func(ctx context.Context, _ []string) error { return c.up(ctx, f) }),
@@ -65,7 +70,7 @@ func (c *cli) up(ctx context.Context, f upFlags) error {
 		f.db = filepath.Join(c.runsDir, databaseName)
 	}
 	h, err := c.startHost(ctx, hostOptions{
-		engine: engine.Options{DB: f.db, Port: f.port, UIPort: f.uiPort},
+		engine: engine.Options{DB: f.db, Port: f.port, UIPort: f.uiPort, Token: c.knownToken()},
 		local:  activities.Local{RunsDir: c.runsDir, Environ: c.environ, ProviderEnv: f.providerEnv},
 	})
 	if err != nil {
@@ -73,7 +78,9 @@ func (c *cli) up(ctx context.Context, f upFlags) error {
 	}
 	defer h.stop()
 	if c.json {
-		err = c.printJSON(h.file)
+		shown := h.file
+		shown.Token = ""
+		err = c.printJSON(shown)
 	} else {
 		c.printf("ready: engine %s, Web UI %s, runs in %s\n", h.file.Address, h.file.UI, h.file.RunsDir)
 	}
@@ -87,6 +94,17 @@ func (c *cli) up(ctx context.Context, f upFlags) error {
 	case <-h.engine.Done():
 		return h.engine.Err()
 	}
+}
+
+// knownToken is that of the engine that ran on this runs directory before, so
+// that a worker which knows it goes on with the next one; empty when there is
+// none, or when another user may know it too.
+func (c *cli) knownToken() engine.Token {
+	f, err := engine.ReadFile(c.runsDir)
+	if err != nil {
+		return ""
+	}
+	return f.Token
 }
 
 // host is an engine and a worker of this process.
@@ -140,14 +158,14 @@ func (c *cli) startHost(ctx context.Context, o hostOptions) (_ *host, err error)
 	if err != nil {
 		return nil, err
 	}
-	h.file = engine.File{Address: h.engine.Address, UI: h.engine.UI, RunsDir: runsDir, PID: h.engine.PID, DB: h.engine.DB}
+	h.file = engine.File{Address: h.engine.Address, UI: h.engine.UI, RunsDir: runsDir, PID: h.engine.PID, DB: h.engine.DB, Token: h.engine.Token}
 	return h, engine.WriteFile(runsDir, h.file)
 }
 
 // serve starts a worker on the engine.
 func (h *host) serve(ctx context.Context, local activities.Local, acts *activities.Activities, desk *activities.Desk, queue string) error {
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	where := temporalclient.Options{Engine: h.engine.Address, Logger: log}
+	where := temporalclient.Options{Engine: h.engine.Address, Token: h.engine.Token, Logger: log}
 	target, err := temporalclient.Resolve(where)
 	if err != nil {
 		return err

@@ -113,16 +113,24 @@ func (s *site) at(queue string) *site {
 
 func (s *site) startEngine(port int) {
 	s.t.Helper()
-	e, err := engine.Start(s.t.Context(), engine.Options{DB: s.db, Port: port, Progress: func(line string) { s.t.Log(line) }})
+	e, err := engine.Start(s.t.Context(), engine.Options{DB: s.db, Port: port, Token: s.token(), Progress: func(line string) { s.t.Log(line) }})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.engine = e
 }
 
+// token is that of the engine before, as with starter up.
+func (s *site) token() engine.Token {
+	if s.engine == nil {
+		return ""
+	}
+	return s.engine.Token
+}
+
 func (s *site) dial() {
 	s.t.Helper()
-	c, err := temporalclient.Dial(s.t.Context(), temporalclient.Options{Engine: s.engine.Address, Timeout: 20 * time.Second})
+	c, err := temporalclient.Dial(s.t.Context(), temporalclient.Options{Engine: s.engine.Address, Token: s.engine.Token, Timeout: 20 * time.Second})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -48,8 +48,17 @@ func main() {
 	defer stop()
 	if err := serve(ctx, s); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "worker:", strings.ReplaceAll(err.Error(), "\n", "; "))
-		os.Exit(1)
+		os.Exit(codeOf(err))
 	}
+}
+
+// codeOf is the exit code of an error, with starter's meaning: 6 for an engine
+// that cannot be reached.
+func codeOf(err error) int {
+	if _, ok := errors.AsType[*temporalclient.Unreachable](err); ok {
+		return 6
+	}
+	return 1
 }
 
 func serve(ctx context.Context, s settings) error {

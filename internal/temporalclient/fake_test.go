@@ -3,6 +3,8 @@ package temporalclient_test
 import (
 	"context"
 	"net"
+	"path"
+	"slices"
 	"sync"
 	"testing"
 
@@ -13,7 +15,12 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/ratchet-dev/ratchet/internal/engine"
 )
+
+// token is that of the engine whose engine.json the tests write.
+const token engine.Token = "token-of-the-tests"
 
 // fakeServer knows search attributes and nothing else of Temporal.
 type fakeServer struct {
@@ -24,10 +31,14 @@ type fakeServer struct {
 	deny   bool       // answer to who registers search attributes
 	lag    int        // so many queries are answered before a registered attribute is known
 
+	token engine.Token                                 // proves the server to who asks; empty: it cannot
+	prove func(nonce, address, method string) []string // what it gives for a proof instead; nil: that of token
+
 	mu         sync.Mutex
 	attributes map[string]enums.IndexedValueType
 	added      int
 	seen       []metadata.MD
+	methods    []string // that were called
 }
 
 func (f *fakeServer) GetSystemInfo(ctx context.Context, _ *workflowservice.GetSystemInfoRequest) (*workflowservice.GetSystemInfoResponse, error) {
@@ -79,13 +90,49 @@ func (f *fakeServer) serve(t *testing.T) string {
 func serve(t *testing.T, f workflowservice.WorkflowServiceServer, o operatorservice.OperatorServiceServer) string {
 	t.Helper()
 	l := listen(t)
-	s := grpc.NewServer()
+	f.serveOn(t, l)
+	return l.Addr().String()
+}
+
+// serveOn returns how to end the server before the test does.
+func (f *fakeServer) serveOn(t *testing.T, l net.Listener) (stop func()) {
+	t.Helper()
+	s := grpc.NewServer(grpc.UnaryInterceptor(f.intercept(l.Addr().String())))
 	workflowservice.RegisterWorkflowServiceServer(s, f)
 	operatorservice.RegisterOperatorServiceServer(s, o)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = s.Serve(l) })
-	t.Cleanup(func() { s.Stop(); serving.Wait() })
-	return l.Addr().String()
+	stop = func() { s.Stop(); serving.Wait() }
+	t.Cleanup(stop)
+	return stop
+}
+
+// intercept proves the server as the engine does.
+func (f *fakeServer) intercept(address string) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+		f.mu.Lock()
+		f.methods = append(f.methods, path.Base(info.FullMethod))
+		f.mu.Unlock()
+		prove := f.prove
+		if prove == nil {
+			prove = func(nonce, address, method string) []string { return []string{f.token.Proof(nonce, address, method)} }
+		}
+		for _, nonce := range metadata.ValueFromIncomingContext(ctx, engine.NonceHeader) {
+			for _, proof := range prove(nonce, address, info.FullMethod) {
+				if err := grpc.SetHeader(ctx, metadata.Pairs(engine.ProofHeader, proof)); err != nil {
+					return nil, err
+				}
+			}
+		}
+		return handle(ctx, req)
+	}
+}
+
+// called are the methods that were called, each once.
+func (f *fakeServer) called() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Compact(slices.Sorted(slices.Values(f.methods)))
 }
 
 func listen(t *testing.T) net.Listener {

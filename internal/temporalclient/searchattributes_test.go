@@ -31,7 +31,7 @@ func dial(t *testing.T, address string) client.Client {
 }
 
 func TestSearchAttributesAreRegisteredOnce(t *testing.T) {
-	f := &fakeServer{lag: 2, attributes: map[string]enums.IndexedValueType{
+	f := &fakeServer{token: token, lag: 2, attributes: map[string]enums.IndexedValueType{
 		"Foreign":            enums.INDEXED_VALUE_TYPE_BOOL,
 		attribute.StatusName: enums.INDEXED_VALUE_TYPE_KEYWORD,
 	}}
@@ -53,7 +53,7 @@ func TestSearchAttributesAreRegisteredOnce(t *testing.T) {
 
 func TestSearchAttributesThatCannotBeRegistered(t *testing.T) {
 	t.Run("the server lets only operators", func(t *testing.T) {
-		f := &fakeServer{deny: true}
+		f := &fakeServer{token: token, deny: true}
 		err := temporalclient.EnsureSearchAttributes(t.Context(), dial(t, f.serve(t)), "team")
 		if err == nil {
 			t.Fatal("no error")
@@ -62,7 +62,7 @@ func TestSearchAttributesThatCannotBeRegistered(t *testing.T) {
 			"--name RatchetIteration --type Int", "--name RatchetStatus --type Keyword")
 	})
 	t.Run("one has another type", func(t *testing.T) {
-		f := &fakeServer{attributes: map[string]enums.IndexedValueType{attribute.PhaseName: enums.INDEXED_VALUE_TYPE_INT}}
+		f := &fakeServer{token: token, attributes: map[string]enums.IndexedValueType{attribute.PhaseName: enums.INDEXED_VALUE_TYPE_INT}}
 		err := temporalclient.EnsureSearchAttributes(t.Context(), dial(t, f.serve(t)), "team")
 		if err == nil {
 			t.Fatal("no error")
@@ -70,7 +70,7 @@ func TestSearchAttributesThatCannotBeRegistered(t *testing.T) {
 		saysOnALine(t, err, "RatchetPhase is registered as Int, not Keyword")
 	})
 	t.Run("the server never learns of them", func(t *testing.T) {
-		f := &fakeServer{lag: 1 << 30, attributes: map[string]enums.IndexedValueType{}}
+		f := &fakeServer{token: token, lag: 1 << 30, attributes: map[string]enums.IndexedValueType{}}
 		c := dial(t, f.serve(t))
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
@@ -86,6 +86,7 @@ func TestSearchAttributesOnTheEngine(t *testing.T) {
 	}
 	e, err := engine.Start(t.Context(), engine.Options{
 		DB:       filepath.Join(t.TempDir(), "engine.db"),
+		Token:    token,
 		Progress: func(line string) { t.Log(line) },
 	})
 	if err != nil {

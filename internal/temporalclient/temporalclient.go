@@ -2,7 +2,8 @@
 //
 // The server is the engine that the caller started itself, else the one that the standard Temporal client configuration
 // names (environment variables, a profile of the config file, TLS, API key), else the engine whose address is in
-// engine.json of the runs directory, else 127.0.0.1:7233.
+// engine.json of the runs directory. Without any of them there is none: what listens at Temporal's usual port may be
+// anybody's. An engine has to prove with each answer that it is the one that wrote engine.json; a configured server has not.
 package temporalclient
 
 import (
@@ -25,14 +26,12 @@ import (
 // TaskQueue is the task queue of Ratchet's workflows and activities.
 const TaskQueue = "ratchet"
 
-const (
-	defaultAddress = "127.0.0.1:7233"
-	dialTimeout    = 5 * time.Second
-)
+const dialTimeout = 5 * time.Second
 
 // Options say where Dial looks and how the client reports. The zero Options are usable.
 type Options struct {
 	Engine   string        // host:port of an engine of the caller's own; empty: the other sources are asked
+	Token    engine.Token  // of Engine; empty: no proof is asked of it
 	RunsDir  string        // directory whose engine.json is read; empty: none is looked for
 	Logger   *slog.Logger  // nil: the client and its workers log nothing
 	Identity string        // empty: the SDK's own, pid@host
@@ -88,47 +87,51 @@ type Target struct {
 	options client.Options
 }
 
-// Resolve finds the server without talking to it. An engine is reached without the credentials and the namespace of the
-// standard configuration: they belong to another server.
+// Resolve finds the server without talking to it. Where nothing names one, and where engine.json is not this user's own, the
+// error is an *Unreachable. An engine is reached without the credentials and the namespace of the standard configuration:
+// they belong to another server.
 func Resolve(o Options) (Target, error) {
-	source, profile, err := o.profile()
+	if o.Engine != "" {
+		return ofEngine(OwnEngine, o.Engine, o.Token), nil
+	}
+	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{})
 	if err != nil {
-		return Target{}, err
+		return Target{}, fmt.Errorf("read the temporal client configuration: %w", err)
+	}
+	if profile.Address == "" {
+		return ofFile(o.RunsDir)
 	}
 	opts, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
 	if err != nil {
 		return Target{}, fmt.Errorf("read the temporal client configuration: %w", err)
 	}
-	opts.HostPort = cmp.Or(opts.HostPort, defaultAddress)
 	opts.Namespace = cmp.Or(opts.Namespace, client.DefaultNamespace)
-	return Target{Address: opts.HostPort, Namespace: opts.Namespace, Source: source, options: opts}, nil
+	return Target{Address: opts.HostPort, Namespace: opts.Namespace, Source: Configuration, options: opts}, nil
 }
 
-func (o Options) profile() (Source, envconfig.ClientConfigProfile, error) {
-	if o.Engine != "" {
-		return OwnEngine, envconfig.ClientConfigProfile{Address: o.Engine}, nil
-	}
-	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{})
-	if err != nil {
-		return 0, profile, fmt.Errorf("read the temporal client configuration: %w", err)
-	}
-	if profile.Address != "" {
-		return Configuration, profile, nil
-	}
-	address, err := engineAddress(o.RunsDir)
-	if err != nil || address == "" {
-		return Default, profile, err
-	}
-	return EngineFile, envconfig.ClientConfigProfile{Address: address}, nil
-}
-
-func engineAddress(runsDir string) (string, error) {
+// ofFile is the engine of a runs directory.
+func ofFile(runsDir string) (Target, error) {
 	if runsDir == "" {
-		return "", nil
+		return Target{}, &Unreachable{Source: Nowhere, Err: errNoConfiguration}
 	}
 	f, err := engine.ReadFile(runsDir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Target{}, &Unreachable{Source: Nowhere, Err: fmt.Errorf("there is no %s in %s, and %w", engine.FileName, runsDir, errNoConfiguration)}
+	case errors.Is(err, engine.ErrNotOurs):
+		return Target{}, &Unreachable{Source: EngineFile, Err: err}
+	case err != nil:
+		return Target{}, err
+	case f.Token == "":
+		return Target{}, &Unreachable{Address: f.Address, Source: EngineFile, Err: errNoToken}
 	}
-	return f.Address, err
+	return ofEngine(EngineFile, f.Address, f.Token), nil
+}
+
+func ofEngine(source Source, address string, token engine.Token) Target {
+	opts := client.Options{HostPort: address, Namespace: client.DefaultNamespace}
+	if token != "" {
+		opts.ConnectionOptions.DialOptions = prover{address: address, token: token}.options()
+	}
+	return Target{Address: address, Namespace: opts.Namespace, Source: source, options: opts}
 }

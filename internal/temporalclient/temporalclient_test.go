@@ -39,7 +39,7 @@ func profile(t *testing.T, content string) {
 func runsDir(t *testing.T, address string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := engine.WriteFile(dir, engine.File{Address: address}); err != nil {
+	if err := engine.WriteFile(dir, engine.File{Address: address, Token: token}); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -80,15 +80,10 @@ func TestResolve(t *testing.T) {
 			configured: true,
 		},
 		{
-			name:   "engine.json wins over the default and has its own namespace",
+			name:   "engine.json has its own namespace",
 			env:    map[string]string{"TEMPORAL_NAMESPACE": "mine"},
 			engine: "engine:1",
 			want:   temporalclient.Target{Address: "engine:1", Namespace: "default", Source: temporalclient.EngineFile},
-		},
-		{
-			name: "nothing names a server",
-			env:  map[string]string{"TEMPORAL_NAMESPACE": "mine"},
-			want: temporalclient.Target{Address: "127.0.0.1:7233", Namespace: "mine", Source: temporalclient.Default},
 		},
 		{
 			name:   "an empty address is none",
@@ -226,6 +221,7 @@ func TestEngineIsReachedWithoutForeignCredentials(t *testing.T) {
 	t.Setenv("TEMPORAL_API_KEY", "canary")
 	t.Setenv("TEMPORAL_GRPC_META_TEAM", "canary")
 	f := &fakeServer{}
+	f.token = token
 	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{RunsDir: runsDir(t, f.serve(t))})
 	if err != nil {
 		t.Fatal(err)

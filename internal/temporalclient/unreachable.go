@@ -18,7 +18,7 @@ const (
 	OwnEngine     Source = iota + 1 // the caller, who started an engine
 	Configuration                   // the standard Temporal client configuration
 	EngineFile                      // engine.json of the runs directory
-	Default                         // nothing did: 127.0.0.1:7233
+	Nowhere                         // nothing did
 )
 
 // String names the source as a user knows it.
@@ -30,33 +30,48 @@ func (s Source) String() string {
 		return "the Temporal client configuration"
 	case EngineFile:
 		return engine.FileName
-	case Default:
-		return "the default, nothing names another"
+	case Nowhere:
+		return "nothing"
 	}
 	return fmt.Sprintf("Source(%d)", int(s))
 }
 
-// Unreachable is the error of a server that did not answer or refused the client. Its text is one line that says who was
-// not reached and what to do.
+var (
+	errNoConfiguration = errors.New("TEMPORAL_ADDRESS is not set")
+	errNoToken         = errors.New("an older version started that engine: it cannot prove itself")
+)
+
+// Unreachable is the error of a server that is not known, did not answer, refused the client, or did not prove that it is
+// the engine. Its text is one line that says who was not reached and what to do.
 type Unreachable struct {
-	Address string
+	Address string // empty: not known
 	Source  Source
 	Err     error
 }
 
 // Error says who was not reached, why, and what to do.
 func (e *Unreachable) Error() string {
+	if e.Address == "" {
+		return fmt.Sprintf("no engine is known: %s; %s", e.Err, e.remedy())
+	}
 	return fmt.Sprintf("cannot reach temporal at %s (%s): %s; %s", e.Address, e.Source, e.reason(), e.remedy())
 }
 
 // reason is the cause without the layers that gRPC and the SDK wrap around it.
 func (e *Unreachable) reason() string {
 	text := strings.TrimPrefix(e.Err.Error(), "failed reaching server: ")
-	if _, cause, ok := strings.Cut(text, "Error while dialing: "); ok {
-		return strings.TrimSuffix(cause, `"`)
+	if e.metStranger() {
+		return stranger
+	}
+	const layer = "Error while dialing: "
+	if i := strings.LastIndex(text, layer); i >= 0 {
+		return strings.TrimRight(text[i+len(layer):], `\"`)
 	}
 	return text
 }
+
+// metStranger reads the text: gRPC passes on no type.
+func (e *Unreachable) metStranger() bool { return strings.Contains(e.Err.Error(), stranger) }
 
 // Unwrap returns what the connection failed with.
 func (e *Unreachable) Unwrap() error { return e.Err }
@@ -65,12 +80,18 @@ func (e *Unreachable) remedy() string {
 	if _, denied := errors.AsType[*serviceerror.PermissionDenied](e.Err); denied {
 		return "check the API key and the certificates of the Temporal client configuration"
 	}
-	switch e.Source {
-	case OwnEngine:
+	switch {
+	case e.Source == OwnEngine:
 		return "see its log"
-	case Configuration:
+	case e.Source == Configuration:
 		return "check TEMPORAL_ADDRESS and the profile, or start that server"
-	case EngineFile:
+	case errors.Is(e.Err, engine.ErrNotOurs):
+		return "run `starter up` with a --runs-dir of your own, or set TEMPORAL_ADDRESS"
+	case errors.Is(e.Err, errNoToken):
+		return "stop it and run `starter up` with the same runs directory"
+	case e.metStranger():
+		return "the engine that wrote it has ended: run `starter up --port 0` with the same runs directory"
+	case e.Source == EngineFile:
 		return "the engine that wrote it has ended: run `starter up` with the same runs directory"
 	}
 	return "run `starter up`, name its runs directory with --runs-dir, or set TEMPORAL_ADDRESS"

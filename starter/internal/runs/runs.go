@@ -234,3 +234,22 @@ func (c *Client) Served(ctx context.Context) (bool, error) {
 	}
 	return len(queue.GetPollers()) > 0, nil
 }
+
+const servedPoll = 100 * time.Millisecond
+
+// AwaitServed is Served for one who does not want to be refused because a
+// worker is just starting: it asks for so long until there is one.
+func (c *Client) AwaitServed(ctx context.Context, patience time.Duration) (bool, error) {
+	deadline := time.Now().Add(patience)
+	for {
+		served, err := c.Served(ctx)
+		if served || err != nil || time.Now().After(deadline) {
+			return served, err
+		}
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-time.After(servedPoll):
+		}
+	}
+}

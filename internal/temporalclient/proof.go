@@ -1,0 +1,89 @@
+package temporalclient
+
+import (
+	"context"
+	"crypto/rand"
+	"net"
+	"slices"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/ratchet-dev/ratchet/internal/engine"
+)
+
+// stranger is the text of the error of an answer without a proof.
+const stranger = "another program listens there: it does not prove that it is the engine"
+
+// prover believes only the engine that holds the token. Each connection is made when one that was made a moment before has
+// proved itself, so that a program that takes the port of an engine that died is told nothing; and each answer is
+// believed only with a proof of its own, so that such a program does not tell anything either.
+type prover struct {
+	address string
+	token   engine.Token
+}
+
+func (p prover) options() []grpc.DialOption {
+	return []grpc.DialOption{grpc.WithChainUnaryInterceptor(p.believe), grpc.WithContextDialer(p.dial)}
+}
+
+func (p prover) dial(ctx context.Context, address string) (net.Conn, error) {
+	if err := p.challenge(ctx); err != nil {
+		return nil, err
+	}
+	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+}
+
+// challenge asks on a connection of its own what everybody may know.
+func (p prover) challenge(ctx context.Context) error {
+	const method = workflowservice.WorkflowService_GetSystemInfo_FullMethodName
+	conn, err := grpc.NewClient("passthrough:///"+p.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	proven, err := p.call(ctx, method, func(ctx context.Context, opts ...grpc.CallOption) error {
+		return conn.Invoke(ctx, method, &workflowservice.GetSystemInfoRequest{}, &workflowservice.GetSystemInfoResponse{}, opts...)
+	})
+	if !proven && (err == nil || !unanswered(err)) {
+		return status.Error(codes.Unavailable, stranger)
+	}
+	return err
+}
+
+// believe is a client interceptor.
+func (p prover) believe(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	proven, err := p.call(ctx, method, func(ctx context.Context, more ...grpc.CallOption) error {
+		return invoke(ctx, method, req, reply, conn, append(slices.Clip(opts), more...)...)
+	})
+	if proven || err != nil && (unanswered(err) || saysNothing(err)) {
+		return err
+	}
+	return status.Error(codes.Unavailable, stranger)
+}
+
+// call makes one call with a nonce that was never used and reports whether its answer came with the proof.
+func (p prover) call(ctx context.Context, method string, invoke func(context.Context, ...grpc.CallOption) error) (proven bool, err error) {
+	nonce := rand.Text()
+	var header metadata.MD
+	err = invoke(metadata.AppendToOutgoingContext(ctx, engine.NonceHeader, nonce), grpc.Header(&header))
+	proven = slices.ContainsFunc(header.Get(engine.ProofHeader), func(proof string) bool {
+		return p.token.Proves(proof, nonce, p.address, method)
+	})
+	return proven, err
+}
+
+// unanswered holds for an error that this side makes when no answer came.
+func unanswered(err error) bool {
+	return slices.Contains([]codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Canceled}, status.Code(err))
+}
+
+// saysNothing holds for an error that the transport of the true engine makes before the engine sees the call: for a method
+// that it does not have, and for a message that is too large. A program that lies with one of them only delays.
+func saysNothing(err error) bool {
+	return slices.Contains([]codes.Code{codes.Unimplemented, codes.ResourceExhausted}, status.Code(err))
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// refused starts a worker that must not serve.
+func (s *site) refused(say string) {
+	s.t.Helper()
+	w := s.spawn("TEMPORAL_ADDRESS=")
+	<-w.done
+	if code := w.cmd.ProcessState.ExitCode(); code != 6 {
+		s.t.Errorf("exit code %d", code)
+	}
+	if said := w.out.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, say) || !strings.Contains(said, "starter up") {
+		s.t.Errorf("it said %s", said)
+	}
+}
+
+func (s *site) writeEngineFile(token engine.Token) {
+	s.t.Helper()
+	if err := engine.WriteFile(s.runsDir, engine.File{Address: s.engine.Address, Token: token}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// TestAWorkerServesItsOwnEngineOnly: who it serves has its hands. Findings B2 and B10.
+func TestAWorkerServesItsOwnEngineOnly(t *testing.T) {
+	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
+	s := newSite(t)
+	s.refused("no engine is known")
+	s.writeEngineFile(engine.NewToken())
+	s.refused("another program listens there")
+	s.writeEngineFile(s.engine.Token)
+	if err := os.Chmod(filepath.Join(s.runsDir, engine.FileName), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	s.refused("other users")
+}
+
+// TestAWorkerGoesOnWithTheNextEngine that has the same token and address.
+func TestAWorkerGoesOnWithTheNextEngine(t *testing.T) {
+	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
+	s := newSite(t)
+	s.writeEngineFile(s.engine.Token)
+	w := s.spawn("TEMPORAL_ADDRESS=")
+	for range 2 {
+		in := s.input(s.replay(map[string]string{"plan-1": planText, "execute-1": appending("", "one")}))
+		if res := s.outcome(in); res.Status != run.Completed {
+			t.Fatalf("%+v: %s", res, w.out)
+		}
+		s.killEngine()
+	}
+	if w.dead() {
+		t.Errorf("the worker has ended: %s", w.out)
+	}
+}
