@@ -48,6 +48,7 @@ func (t *tracer) makefile(name, text string, args, from []string) {
 		}
 	}
 	for ; len(targets) > 0; targets = targets[1:] {
+		m.shadow(name, targets[0])
 		for _, r := range m.rules[targets[0]] {
 			if !r.done {
 				r.done = true
@@ -56,6 +57,23 @@ func (t *tracer) makefile(name, text string, args, from []string) {
 			}
 		}
 	}
+}
+
+// shadow notes the name of a target: where it is a file or a directory, make
+// takes the target for made and runs nothing, unless it is phony.
+func (m *makefile) shadow(by, target string) {
+	listed := func(need string) bool { return need == target || strings.Contains(need, "$") }
+	phony := func(r *recipe) bool { return slices.ContainsFunc(r.needs, listed) }
+	forced := func(r *recipe) bool { return slices.Contains(r.needs, "FORCE") }
+	if m.rules[target] == nil || slices.ContainsFunc(m.rules[".PHONY"], phony) || slices.ContainsFunc(m.rules[target], forced) {
+		return
+	}
+	defer func(why string) { m.why = why }(m.why)
+	m.why = "a target of " + by + " that is skipped when it is there"
+	m.each(m.from, target, func(name string) {
+		m.tracer.add(name)
+		m.tracer.add(name + "/")
+	})
 }
 
 // add reads the rules of a makefile.

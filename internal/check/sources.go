@@ -10,7 +10,7 @@ import (
 
 // Source is a file that decides what a check finds.
 type Source struct {
-	Path string // slash-separated, relative; a * stands for any part of one name
+	Path string // slash-separated, relative; with a slash at its end all below it, with * any part of one name
 	Why  string // what it is, in words that follow the path
 }
 

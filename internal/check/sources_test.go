@@ -33,6 +33,8 @@ func TestSources(t *testing.T) {
 		"make without a target":             {[]string{"make"}, map[string]string{"Makefile": ".PHONY: all\nall: ; ./first.sh\nother:\n\t./other.sh\n", "first.sh": "x", "other.sh": "x"}, []string{"first.sh"}, []string{"other.sh"}},
 		"make that calls itself":            {[]string{"make test"}, map[string]string{"Makefile": "test:\n\t$(MAKE) unit\nunit:\n\t./unit.sh\n\t$(MAKE) test\n", "unit.sh": "x"}, []string{"unit.sh"}, nil},
 		"a makefile that is included":       {[]string{"make test"}, map[string]string{"Makefile": "include build/rules.inc\n-include local.inc $(TOP)/x.inc\n", "build/rules.inc": "test:\n\t./t.sh\n", "t.sh": "x"}, []string{"build/rules.inc", "local.inc", "x.inc", "t.sh"}, nil},
+		"what makes make skip a target":     {[]string{"make test"}, map[string]string{"Makefile": ".PHONY: lint\ntest: lint unit\nlint:\n\ttrue\nunit:\n\ttrue\nother:\n\ttrue\n"}, []string{"test", "test/", "unit", "unit/"}, []string{"lint", "lint/", "other"}},
+		"phony by a variable, or by force":  {[]string{"make test unit"}, map[string]string{"Makefile": ".PHONY: $(ALL)\ntest:\n\ttrue\nunit: FORCE\n\ttrue\n"}, nil, []string{"test/", "unit/"}},
 		"makefiles that include each other": {[]string{"make test"}, map[string]string{"Makefile": "include a.inc\n", "a.inc": "include Makefile\n"}, []string{"a.inc"}, nil},
 		"a pattern rule":                    {[]string{"make test"}, map[string]string{"Makefile": "test: a.ok\n%.ok: %.in\n\t./judge $< > $@\n", "judge": "x"}, []string{"judge"}, nil},
 		"a script of npm and those around":  {[]string{"npm test"}, map[string]string{"package.json": `{"scripts":{"pretest":"sh pre.sh","test":"npm run unit && tsc","unit":"node unit.mjs --x","start":"node src/index.js"}}`, "pre.sh": "x", "unit.mjs": "x", "src/index.js": "x"}, []string{"package.json", "pre.sh", "unit.mjs"}, []string{"src/index.js"}},
@@ -112,7 +114,7 @@ func FuzzSources(f *testing.F) {
 	f.Add("npm ci; npm t", `{"scripts":{"test":"node -r ./a b","prepare":"$X/y"}}`)
 	f.Fuzz(func(t *testing.T, command, text string) {
 		for _, s := range check.Sources([]string{command}, func(string) (string, bool) { return text, true }) {
-			if s.Why == "" || s.Path == "" || path.IsAbs(s.Path) || path.Clean(s.Path) != s.Path || strings.HasPrefix(s.Path, "../") {
+			if s.Why == "" || s.Path == "" || path.IsAbs(s.Path) || path.Clean(s.Path) != strings.TrimSuffix(s.Path, "/") || strings.HasPrefix(s.Path, "../") {
 				t.Errorf("%+v", s)
 			}
 		}

@@ -75,7 +75,7 @@ var guarded = []struct{ what, patterns string }{
 		dart_test.yaml flutter_test_config.dart .proverc .busted nextest.toml tarpaulin.toml .gotestsum.*`},
 
 	{"decides what code is installed", `
-		go.sum go.work.sum vendor/modules.txt package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock bun.lockb deno.lock cargo.lock gemfile gemfile.lock gems.rb gems.locked
+		node_modules/ bower_components/ site-packages/ .venv/ venv/ go.sum go.work.sum vendor/modules.txt package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock bun.lockb deno.lock cargo.lock gemfile gemfile.lock gems.rb gems.locked
 		pipfile pipfile.lock poetry.lock pdm.lock uv.lock requirements*.txt requirements*.in requirements/*.txt requirements/*.in constraints*.txt composer.json composer.lock mix.lock rebar.lock pubspec.lock pubspec_overrides.yaml
 		podfile podfile.lock cartfile cartfile.* package.resolved packages.lock.json packages.config gradle.lockfile *.lockfile libs.versions.toml verification-metadata.xml cpanfile cpanfile.snapshot renv.lock brewfile mintfile
 		conanfile.py conanfile.txt vcpkg.json module.bazel.lock cabal.project.freeze stack.yaml.lock *.rockspec shard.lock`},
@@ -162,8 +162,8 @@ func (g guard) matches(parts []string) bool {
 		if pattern == parts[i] {
 			continue
 		}
-		if !strings.Contains(pattern, "*") {
-			return false
+		if pattern[0] != '*' && pattern[0] != parts[i][0] || !strings.Contains(pattern, "*") {
+			return false // most patterns, without a look at all of them
 		}
 		if ok, err := path.Match(pattern, parts[i]); err != nil || !ok {
 			return false

@@ -49,7 +49,7 @@ func TestNamesThatNeedAPerson(t *testing.T) {
 			protractor.conf.js cucumber.js .rspec spec/spec_helper.rb spec/rails_helper.rb test/test_helper.rb .simplecov features/support/env.rb test/test_helper.exs phpunit.xml phpunit.xml.dist tests/Pest.php behat.yml
 			tests/bootstrap.php testng.xml src/test/resources/junit-platform.properties x.runsettings App.xctestplan dart_test.yaml .proverc .busted
 			src/test/resources/META-INF/services/org.junit.jupiter.api.extension.Extension`,
-		"what code is installed": `go.sum package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock bun.lockb deno.lock Cargo.lock Gemfile Gemfile.lock Pipfile Pipfile.lock poetry.lock uv.lock requirements.txt requirements-dev.txt
+		"what code is installed": `node_modules/jest/bin/jest.js .venv/lib/x.py lib/site-packages/x.py go.sum package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock bun.lockb deno.lock Cargo.lock Gemfile Gemfile.lock Pipfile Pipfile.lock poetry.lock uv.lock requirements.txt requirements-dev.txt
 			requirements/dev.txt constraints.txt composer.json composer.lock mix.lock pubspec.lock Podfile.lock Package.resolved packages.lock.json vendor/modules.txt gradle/libs.versions.toml cpanfile renv.lock conanfile.py vcpkg.json`,
 		"part of the build that the checks run": `Makefile makefile GNUmakefile sub/Makefile Makefile.am Makefile.in rules/test.mk configure configure.ac aclocal.m4 CMakeLists.txt cmake/x.cmake CMakePresets.json meson.build SConstruct wscript build.ninja
 			BUILD BUILD.bazel WORKSPACE MODULE.bazel defs.bzl .bazelrc BUCK .buckconfig Justfile .justfile Taskfile.yml Taskfile.yaml Taskfile.dist.yml magefile.go magefiles/x.go Rakefile lib/tasks/x.rake fastlane/Fastfile x.gemspec
