@@ -188,6 +188,52 @@ func TestTheWorkerTakesItsCommand(t *testing.T) {
 	}
 }
 
+// TestTheServerGetsItsSettings has the shell of the container write what the server reads. The names are those of
+// internal/engine/server/config.go, which gives them to the embedded engine.
+func TestTheServerGetsItsSettings(t *testing.T) {
+	server := read(t).Services["temporal"]
+	if got := server.Environment["NUM_HISTORY_SHARDS"]; got != "512" {
+		t.Errorf("%s shards: no fewer can become more later", got)
+	}
+	if len(server.Command) != 3 || !slices.Equal(server.Command[:2], []string{"/bin/sh", "-ec"}) {
+		t.Fatalf("command %q", server.Command)
+	}
+	script, runs := strings.CutSuffix(strings.ReplaceAll(server.Command[2], "$$", "$"), "; exec /etc/temporal/entrypoint.sh")
+	if !runs {
+		t.Fatalf("%q does not become the server", script)
+	}
+	file := filepath.Join(t.TempDir(), "dynamic.yaml")
+	cmd := exec.Command("/bin/sh", "-ec", script)
+	cmd.Env = []string{"DYNAMIC_CONFIG=" + server.Environment["DYNAMIC_CONFIG"], "DYNAMIC_CONFIG_FILE_PATH=" + file}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var settings map[string][]struct {
+		Value any `yaml:"value"`
+	}
+	if err := yaml.Unmarshal(b, &settings); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]any{
+		"frontend.WorkerCommandsEnabled":           true,
+		"system.enableCancelActivityWorkerCommand": true,
+		"frontend.WorkflowPauseEnabled":            true,
+		"frontend.enableServerVersionCheck":        false,
+		"history.transferProcessorMaxPollRPS":      200,
+		"history.timerProcessorMaxPollRPS":         200,
+		"history.visibilityProcessorMaxPollRPS":    200,
+		"history.outboundProcessorMaxPollRPS":      200,
+	} {
+		if got := settings[name]; len(got) != 1 || got[0].Value != want {
+			t.Errorf("%s is %v", name, got)
+		}
+	}
+}
+
 func usage(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("go", append([]string{"run"}, args...)...)
