@@ -84,11 +84,6 @@ func (f *fakeServer) AddSearchAttributes(_ context.Context, r *operatorservice.A
 // serve returns the address of a running server.
 func (f *fakeServer) serve(t *testing.T) string {
 	t.Helper()
-	return serve(t, f, f)
-}
-
-func serve(t *testing.T, f workflowservice.WorkflowServiceServer, o operatorservice.OperatorServiceServer) string {
-	t.Helper()
 	l := listen(t)
 	f.serveOn(t, l)
 	return l.Addr().String()
@@ -97,7 +92,20 @@ func serve(t *testing.T, f workflowservice.WorkflowServiceServer, o operatorserv
 // serveOn returns how to end the server before the test does.
 func (f *fakeServer) serveOn(t *testing.T, l net.Listener) (stop func()) {
 	t.Helper()
-	s := grpc.NewServer(grpc.UnaryInterceptor(f.intercept(l.Addr().String())))
+	return serveOn(t, l, f, f, grpc.UnaryInterceptor(f.intercept(l.Addr().String())))
+}
+
+// serve is that of a server that proves nothing.
+func serve(t *testing.T, f workflowservice.WorkflowServiceServer, o operatorservice.OperatorServiceServer) string {
+	t.Helper()
+	l := listen(t)
+	serveOn(t, l, f, o)
+	return l.Addr().String()
+}
+
+func serveOn(t *testing.T, l net.Listener, f workflowservice.WorkflowServiceServer, o operatorservice.OperatorServiceServer, options ...grpc.ServerOption) (stop func()) {
+	t.Helper()
+	s := grpc.NewServer(options...)
 	workflowservice.RegisterWorkflowServiceServer(s, f)
 	operatorservice.RegisterOperatorServiceServer(s, o)
 	var serving sync.WaitGroup

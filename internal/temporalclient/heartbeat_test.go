@@ -3,11 +3,13 @@ package temporalclient_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -55,6 +57,27 @@ func TestAServerThatHasGivenTheActivityUpIsHeard(t *testing.T) {
 func TestAHeartbeatOutlastsTheTimeThatItsCallerGivesIt(t *testing.T) {
 	if err := (&heartbeats{lag: 300 * time.Millisecond}).hear(t, 20*time.Millisecond); err == nil {
 		t.Error("a late answer, a cancellation, is lost")
+	}
+}
+
+// TestAHeartbeatThatAStrangerAnswersEndsNoActivity: the engine has died and will be back.
+func TestAHeartbeatThatAStrangerAnswersEndsNoActivity(t *testing.T) {
+	h := &heartbeats{heard: make(chan struct{})}
+	h.prove = func(nonce, address, method string) []string {
+		if strings.HasSuffix(method, "Heartbeat") {
+			return nil
+		}
+		return []string{token.Proof(nonce, address, method)}
+	}
+	l := listen(t)
+	serveOn(t, l, h, h, grpc.UnaryInterceptor(h.intercept(l.Addr().String())))
+	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{Engine: l.Addr().String(), Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.RecordActivityHeartbeat(t.Context(), []byte("token")); err != nil {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -50,7 +50,8 @@ func Dial(ctx context.Context, o Options) (client.Client, error) {
 	opts.Identity = o.Identity
 	opts.Logger = sdklog.NewStructuredLogger(quiet(o.Logger))
 	opts.ConnectionOptions.GetSystemInfoTimeout = timeout
-	opts.ConnectionOptions.DialOptions = append(opts.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(patient))
+	// Outside of what refuses an answer without a proof: a heartbeat that no engine answered is none that it refused.
+	opts.ConnectionOptions.DialOptions = append([]grpc.DialOption{grpc.WithChainUnaryInterceptor(patient)}, opts.ConnectionOptions.DialOptions...)
 
 	dialCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
