@@ -42,7 +42,7 @@ const checkLock = "check.lock"
 func (a *Activities) Check(ctx context.Context, in CheckInput) (Judgement, error) {
 	show, stop := pulse(ctx, Beat{Doing: "waits for the run's tree"})
 	defer stop()
-	if err := a.record(in.Place); err != nil {
+	if err := a.record(ctx, in.Place); err != nil {
 		return Judgement{}, err
 	}
 	lock, err := takeTurns(ctx, a.runs.Run(in.RunID), checkLock, "the run's tree", show)
@@ -97,7 +97,7 @@ func (a *Activities) runChecks(ctx context.Context, in CheckInput, dir, home str
 func (a *Activities) Try(ctx context.Context, in TryInput) (Judgement, error) {
 	show, stop := pulse(ctx, Beat{Doing: fmt.Sprintf("checks attempt %d", in.Attempt)})
 	defer stop()
-	if err := a.record(in.Place); err != nil {
+	if err := a.record(ctx, in.Place); err != nil {
 		return Judgement{}, err
 	}
 	slot := a.runs.Slot(in.RunID, fmt.Sprintf("trial-%d", in.Attempt))

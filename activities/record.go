@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
@@ -13,25 +15,37 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
-// BehindError says that the run directory has lost events that come before
-// those given. Its details are the number of the last event there; the
-// workflow then gives all after it.
-const BehindError = "Behind"
+// The errors that say how the record stands to what the workflow gives it.
+const (
+	// BehindError says that the run directory has lost events that come before
+	// those given, or has others there. Its details are the number of the last event
+	// that is good; the workflow then gives all after it.
+	BehindError = "Behind"
+	// AheadError says that the run directory knows of a later course of the same
+	// workflow. Its details are a rundir.Ahead.
+	AheadError = "Ahead"
+)
 
 // Record writes what is not on disk yet. A second call changes nothing.
-func (a *Activities) Record(_ context.Context, p Place) error { return a.record(p) }
+func (a *Activities) Record(ctx context.Context, p Place) error { return a.record(ctx, p) }
 
-func (a *Activities) record(p Place) error {
+func (a *Activities) record(ctx context.Context, p Place) error {
 	if len(p.Entry.Events) == 0 {
 		return nil
 	}
-	last, err := a.runs.Run(p.RunID).Record(p.Entry)
+	out, err := a.runs.Run(p.RunID).Record(p.Entry)
+	if ahead, ok := errors.AsType[*rundir.Ahead](err); ok {
+		return temporal.NewNonRetryableApplicationError(ahead.Error(), AheadError, nil, ahead)
+	}
 	if err != nil {
 		return err
 	}
-	if last < p.Entry.First()-1 {
-		message := fmt.Sprintf("the record ends at event %d, event %d is due", last, p.Entry.First())
-		return temporal.NewNonRetryableApplicationError(message, BehindError, nil, last)
+	if out.Aside != nil {
+		activity.GetLogger(ctx).Warn("the record was mended", "runId", p.RunID, "why", out.Aside.Why, "file", out.Aside.File)
+	}
+	if out.Last < p.Entry.First()-1 {
+		message := fmt.Sprintf("the record is good up to event %d, event %d is due", out.Last, p.Entry.First())
+		return temporal.NewNonRetryableApplicationError(message, BehindError, nil, out.Last)
 	}
 	failpoint.Hit("record.kept")
 	return nil

@@ -101,7 +101,7 @@ func (a *Activities) found(ctx context.Context, c Call) (*ProposeResult, error) 
 	if c.Lost == nil || c.Lost.Base != c.Head {
 		return nil, nil
 	}
-	if err := a.record(c.Place); err != nil {
+	if err := a.record(ctx, c.Place); err != nil {
 		return nil, err
 	}
 	_, err := a.bytesOf(ctx, c.Place, c.Lost.Patch, c.Lost.Raw, c.Lost.Base)

@@ -36,8 +36,9 @@ func (a *Activities) CleanUp(ctx context.Context, p Place) error {
 	defer stop()
 	err := errors.Join(a.stopAgents(ctx, p.RunID), a.remove(ctx, p), removeAll(a.runs.Scratch(p.RunID)))
 	a.workspaces.drop(p.RunID)
+	a.runs.Run(p.RunID).Sweep()
 	failpoint.Hit("cleanup.done")
-	return errors.Join(a.record(p), err)
+	return errors.Join(a.record(ctx, p), err)
 }
 
 func (a *Activities) remove(ctx context.Context, p Place) error {
@@ -57,7 +58,7 @@ func (a *Activities) remove(ctx context.Context, p Place) error {
 func (a *Activities) Apply(ctx context.Context, in ApplyInput) (ApplyResult, error) {
 	_, stop := pulse(ctx, Beat{Doing: "applies the patch"})
 	defer stop()
-	if err := a.record(in.Place); err != nil {
+	if err := a.record(ctx, in.Place); err != nil {
 		return ApplyResult{}, err
 	}
 	diff, err := a.bytesOf(ctx, in.Place, in.Patch, in.Raw, in.Base)

@@ -49,7 +49,7 @@ func (c *cli) rebuild(path string, chosen bool) (*run.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := dir.Rebuild()
+	s, err := dir.Repair()
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ var errSettled = errors.New("it has been decided already")
 func (r *runner) listen(ctx workflow.Context) error {
 	signals := workflow.NewSelector(ctx)
 	err := errors.Join(
-		r.query(ctx, StateQuery, "the state of the run", func() (run.State, error) { return r.s.State, nil }),
+		r.query(ctx, StateQuery, "the state of the run", func() (run.State, error) { return r.seen().State, nil }),
 		r.query(ctx, PendingQuery, "what the run waits for, and how to settle it", func() (run.Pending, error) { return r.pending(), nil }),
 		r.query(ctx, FactsQuery, "branch, commits, usage and settings", func() (rundir.Facts, error) { return rundir.FactsOf(r.s), nil }),
 		r.query(ctx, EventsQuery, `all events, or those after one: {"after":"evt-000007"}`, r.eventsAfter),
@@ -102,7 +102,7 @@ func receive[M any](ctx workflow.Context, r *runner, signals workflow.Selector, 
 }
 
 func (r *runner) pending() run.Pending {
-	p := r.s.Pending()
+	p := r.seen().Pending()
 	p.Limited = r.limited()
 	return p
 }
@@ -123,8 +123,11 @@ func (r *runner) decide(d run.Decision) Accepted {
 }
 
 func (r *runner) checkReply(a run.Reply) error {
-	if err := r.s.Answers(a); err != nil {
+	if err := r.seen().Answers(a); err != nil {
 		return err
+	}
+	if r.dispute.settles(a) {
+		return nil
 	}
 	if r.answer != nil {
 		return errSettled
@@ -133,7 +136,11 @@ func (r *runner) checkReply(a run.Reply) error {
 }
 
 func (r *runner) reply(a run.Reply) Accepted {
-	r.answer = &a
+	if r.dispute.settles(a) {
+		r.dispute.reply = &a
+	} else {
+		r.answer = &a
+	}
 	return Accepted{RunID: r.s.Input.RunID, ID: a.QuestionID}
 }
 

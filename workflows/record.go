@@ -25,6 +25,7 @@ func (r *runner) emit(ctx workflow.Context, p run.Payload) {
 		panic(err)
 	}
 	r.events = append(r.events, e)
+	r.chains = append(r.chains, r.s.Chain)
 }
 
 // maxEntry is how many events one activity brings at most. A run emits fewer
@@ -32,13 +33,15 @@ func (r *runner) emit(ctx workflow.Context, p run.Payload) {
 const maxEntry = 8
 
 // do runs an activity that records what is not on disk yet before it acts, and
-// brings the Web UI up to date. A record that has lost lines is given all that
-// is still known.
+// brings the Web UI up to date. A record that has lost lines, or has others in
+// their place, is given all that is still known. One that knows more than this
+// workflow is a matter for a person: see dispute.
 func (r *runner) do(ctx workflow.Context, activity any, input func(activities.Place) any, out any) error {
 	r.show(ctx)
-	for gap := false; ; {
+	for gap, over := false, false; ; {
 		p := r.place()
-		p.Entry = r.entry(gap)
+		p.Entry = r.entry(ctx, gap)
+		p.Entry.Over = over && len(p.Entry.Events) > 0
 		var err error
 		if r.brought(p.Entry) == r.s.Seq {
 			err = workflow.ExecuteActivity(ctx, activity, input(p)).Get(ctx, out)
@@ -46,6 +49,7 @@ func (r *runner) do(ctx workflow.Context, activity any, input func(activities.Pl
 			err = workflow.ExecuteActivity(ctx, acts.Record, p).Get(ctx, nil)
 		}
 		last, behind := lost(err)
+		more, ahead := further(err)
 		if r.canceledInSilence(ctx, err) {
 			err = ctx.Err()
 		}
@@ -53,6 +57,12 @@ func (r *runner) do(ctx workflow.Context, activity any, input func(activities.Pl
 		case behind:
 			r.recorded = last
 			gap = r.s.Seq-len(r.events) > last
+			r.giveAgain(last, gap)
+		case ahead:
+			if err := r.settleRecord(ctx, more); err != nil {
+				return err
+			}
+			over = true
 		case err != nil:
 			return err
 		default:
@@ -71,13 +81,44 @@ func (r *runner) canceledInSilence(ctx workflow.Context, err error) bool {
 }
 
 // entry is what the record lacks, the first of it.
-func (r *runner) entry(gap bool) rundir.Entry {
+func (r *runner) entry(ctx workflow.Context, gap bool) rundir.Entry {
 	events := r.since(r.recorded)
 	if len(events) == 0 {
 		return rundir.Entry{}
 	}
-	return rundir.Entry{
+	e := rundir.Entry{
 		Events: events[:min(len(events), maxEntry)], State: r.s.State, Standing: rundir.StandingOf(r.s), Gap: gap,
+		Execution: workflow.GetInfo(ctx).WorkflowExecution.RunID,
+	}
+	if !gap && r.s.Since(run.RulesAsked) {
+		e.Before = r.before(e.First())
+	}
+	return e
+}
+
+// before is the chain of the record up to event number n, without it; empty:
+// not known.
+func (r *runner) before(n int) run.Digest {
+	i := n - 1 - (r.s.Seq - len(r.events)) // events of this execution that come before
+	if i <= 0 || r.s.Chain == "" {
+		return r.origin
+	}
+	return r.chains[i-1]
+}
+
+// maxRegiven bounds how often an execution gives the record all again because
+// its lines are not those that it should hold. A worker of another version, which
+// words its lines otherwise, would have it so for ever.
+const maxRegiven = 3
+
+// giveAgain counts, and forgets the chain where it cannot hold: with a gap, and
+// with lines that are never as they should be.
+func (r *runner) giveAgain(last int, gap bool) {
+	if last == 0 {
+		r.regiven++
+	}
+	if gap || r.regiven > maxRegiven {
+		r.s.Chain, r.origin = "", ""
 	}
 }
 
@@ -93,6 +134,12 @@ func (r *runner) brought(e rundir.Entry) int {
 func lost(err error) (last int, behind bool) {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	return last, ok && app.Type() == activities.BehindError && app.Details(&last) == nil
+}
+
+// further says what the record knows beyond the workflow.
+func further(err error) (more rundir.Ahead, ahead bool) {
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	return more, ok && app.Type() == activities.AheadError && app.Details(&more) == nil
 }
 
 // flush brings the record up to date where no activity follows at once: before
@@ -127,8 +174,9 @@ type attributes struct {
 // show brings the Web UI up to date. Details cost nothing, attributes an
 // event: they are sent when they change.
 func (r *runner) show(ctx workflow.Context) {
-	workflow.SetCurrentDetails(ctx, details(r.s, r.limited()))
-	now := attributes{r.s.State.Status, r.s.Phase(), r.s.State.Iteration}
+	s := r.seen()
+	workflow.SetCurrentDetails(ctx, details(s, r.limited()))
+	now := attributes{s.State.Status, s.Phase(), s.State.Iteration}
 	if now == r.shown || now.status == "" {
 		return
 	}

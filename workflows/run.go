@@ -72,16 +72,21 @@ func Run(ctx workflow.Context, in RunInput) (RunResult, error) {
 // runner carries one run through its steps.
 type runner struct {
 	s        *run.Snapshot
-	events   []run.Event // since this execution began
-	recorded int         // number of the last event on disk
+	events   []run.Event  // since this execution began
+	origin   run.Digest   // chain of the events before
+	chains   []run.Digest // of the record up to each of events
+	recorded int          // number of the last event on disk
+	regiven  int          // how often the record was given all again
 
 	decision *run.Decision // accepted, not yet in an event
 	answer   *run.Reply    // likewise
 	drains   []func()      // handle the signals that wait
 
-	limits    []*run.Limited  // waited out now
-	contest   *contest        // under way
-	workspace workflow.Future // done when branch and worktree are there
+	root      workflow.Context // of the run: ends when it is canceled
+	dispute   *dispute         // about the record, open
+	limits    []*run.Limited   // waited out now
+	contest   *contest         // under way
+	workspace workflow.Future  // done when branch and worktree are there
 	shown     attributes
 	log       log.Logger
 }
@@ -97,7 +102,7 @@ func open(ctx workflow.Context, in RunInput) (*runner, error) {
 	if err := s.Input.Validate(); err != nil {
 		return nil, err
 	}
-	r := &runner{s: s, recorded: s.Seq}
+	r := &runner{s: s, origin: s.Chain, recorded: s.Seq, root: ctx}
 	r.log = log.With(workflow.GetLogger(ctx), "runId", s.Input.RunID)
 	if err := r.listen(ctx); err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
@@ -30,6 +31,10 @@ type world struct {
 	rivals   map[int][]activities.ProposeResult // of several attempts, in turn
 	failing  map[int]bool                       // attempts whose checks fail
 	loseAt   int                                // the application that finds the record empty; 0: none
+
+	ahead  func(activities.Place) bool // the record knows more than the workflow
+	doubts bool                        // the record is never what the workflow says
+	over   bool                        // a person let the workflow's events replace others
 
 	events   []run.Event
 	state    run.State
@@ -64,6 +69,14 @@ func (w *world) record(p activities.Place) error {
 	if len(p.Entry.Events) == 0 {
 		return nil
 	}
+	if w.ahead != nil && w.ahead(p) && !p.Entry.Over {
+		more := rundir.Ahead{Last: "evt-000013", Type: run.RunCompletedEvent, Events: 6}
+		return temporal.NewNonRetryableApplicationError("ahead", activities.AheadError, nil, more)
+	}
+	if w.doubts && p.Entry.Before != "" {
+		return temporal.NewNonRetryableApplicationError("behind", activities.BehindError, nil, 0)
+	}
+	w.over = w.over || p.Entry.Over
 	if p.Entry.First() > len(w.events)+1 {
 		return temporal.NewNonRetryableApplicationError("behind", activities.BehindError, nil, len(w.events))
 	}

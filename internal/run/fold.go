@@ -114,6 +114,7 @@ func (s *Snapshot) Apply(e Event) error {
 	}
 	s.Seq++
 	s.fold(e)
+	s.link(e)
 	s.State.LastEventID = &e.ID
 	s.State.UpdatedAt = e.TS
 	return nil

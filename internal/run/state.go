@@ -80,7 +80,9 @@ type Snapshot struct {
 	Rules Rules `json:"rules,omitempty"`
 	State State `json:"state"`
 	Seq   int   `json:"seq"` // number of the last event
-	Next  Step  `json:"next"`
+	// Chain is that of the lines of all events, see Link; empty: not known.
+	Chain Digest `json:"chain,omitempty"`
+	Next  Step   `json:"next"`
 
 	Head    Commit `json:"head,omitempty"` // tip of the branch
 	Commits int    `json:"commits,omitempty"`

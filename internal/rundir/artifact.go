@@ -51,7 +51,7 @@ func (d *Dir) Keep(name string, b []byte) (run.Ref, error) {
 		return ref, keepByDigest(root, file, ref.Digest, b)
 	}
 	failpoint.Hit("rundir.before-keep")
-	if err := replace(root, file, b, (*os.File).Sync); err != nil {
+	if err := replaceSynced(root, file, b); err != nil {
 		return run.Ref{}, fmt.Errorf("keep %s: %w", name, err)
 	}
 	if err := keepByDigest(root, file, ref.Digest, b); err != nil {
@@ -76,7 +76,7 @@ func keepByDigest(root *os.Root, file string, digest run.Digest, b []byte) error
 			return nil
 		}
 	}
-	return replace(root, second, b, (*os.File).Sync)
+	return replaceSynced(root, second, b)
 }
 
 // Load reads an artifact and compares it with its reference. An artifact whose

@@ -1,11 +1,16 @@
 package rundir
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -34,7 +39,7 @@ func logLine(root *os.Root, name string, at time.Time, level, msg string, fields
 	if err := root.MkdirAll("logs", 0o700); err != nil {
 		return err
 	}
-	f, err := root.OpenFile(path.Join("logs", name+".log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := openLogFile(root, path.Join("logs", name+".log"))
 	if err != nil {
 		return err
 	}
@@ -43,24 +48,107 @@ func logLine(root *os.Root, name string, at time.Time, level, msg string, fields
 	return err
 }
 
+// openLogFile opens a log, and waits for no pipe in its place: that is removed.
+func openLogFile(root *os.Root, name string) (*os.File, error) {
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND | unix.O_NONBLOCK
+	f, err := root.OpenFile(name, flags, 0o600)
+	if err == nil {
+		info, serr := f.Stat()
+		if serr != nil || info.Mode().IsRegular() {
+			return f, serr
+		}
+		err = errors.Join(unix.ENXIO, f.Close())
+	}
+	if !errors.Is(err, unix.ENXIO) {
+		return nil, err
+	}
+	if err := root.RemoveAll(name); err != nil {
+		return nil, err
+	}
+	return root.OpenFile(name, flags|os.O_EXCL, 0o600)
+}
+
+// passage is what the gate's log says of a patch that was let through.
+type passage struct {
+	Policy   run.Policy `json:"policy"`
+	Approval string     `json:"approvalId,omitempty"` // empty: nobody was asked
+	Risks    []string   `json:"risks"`
+	run.PatchApplied
+}
+
 // logEvents writes what the contract wants in the logs too: the gate's
-// decisions and every error.
-func (d *Dir) logEvents(root *os.Root, events []run.Event) error {
+// decisions, every error, and how the run ended.
+func (d *Dir) logEvents(j *journal, events []run.Event) error {
 	for _, e := range events {
 		name, level := "", Info
-		switch e.Payload.(type) {
+		var fields any = e.Payload
+		switch p := e.Payload.(type) {
 		case run.ApprovalRequested, run.ApprovalGranted, run.ApprovalRejected:
 			name = "gatekeeper"
+		case run.PatchApplied:
+			name, fields = "gatekeeper", j.passage(e, p)
 		case run.PatchApplyFailed:
 			name, level = "gatekeeper", Error
 		case run.PhaseFailed:
 			name, level = "provider-"+string(e.Phase), Error
+		case run.RunFailed:
+			name, level = "run", Error
+		case run.RunCanceled, run.RunCompleted:
+			name = "run"
 		default:
 			continue
 		}
-		if err := logLine(root, name, e.TS, level, string(e.Type), e.Payload); err != nil {
+		if err := logLine(j.root, name, e.TS, level, string(e.Type), fields); err != nil {
 			return fmt.Errorf("log: %w", err)
 		}
 	}
 	return nil
+}
+
+// passage says why the patch went through the gate: the policy, and either who
+// was asked or that nobody had to be.
+func (j *journal) passage(applied run.Event, p run.PatchApplied) passage {
+	out := passage{Risks: []string{}, PatchApplied: p}
+	for _, l := range slices.Backward(j.lines) {
+		if l.seq >= applied.Seq() {
+			continue
+		}
+		switch e := l.event(run.ApprovalGrantedEvent, run.PatchProducedEvent); p := e.Payload.(type) {
+		case run.ApprovalGranted:
+			out.Approval = p.ApprovalID
+		case run.PatchProduced:
+			out.Risks = append(out.Risks, risksOf(p, out.Patch)...)
+			out.Policy = j.policy()
+			return out
+		}
+	}
+	return out
+}
+
+// risksOf are the risks of the patch, which may be that of a rival.
+func risksOf(p run.PatchProduced, patch run.Digest) []string {
+	if p.Patch.Digest == patch {
+		return p.Risks
+	}
+	for _, r := range p.Rivals {
+		if r.Proposal != nil && r.Proposal.Patch.Digest == patch {
+			return r.Proposal.Risks
+		}
+	}
+	return nil
+}
+
+func (j *journal) policy() run.Policy {
+	created, _ := j.lines[0].event(run.RunCreatedEvent).Payload.(run.RunCreated)
+	return created.Policy
+}
+
+// event decodes the line if it is of one of the types; else the event is zero.
+func (l line) event(types ...run.EventType) (e run.Event) {
+	for _, t := range types {
+		if bytes.Contains(l.b, []byte(`"type":"`+t+`"`)) && json.Unmarshal(l.b, &e) == nil && e.Type == t {
+			return e
+		}
+	}
+	return run.Event{}
 }

@@ -133,6 +133,11 @@ func (d *Dir) replace(name string, b []byte) error {
 		return err
 	}
 	defer root.Close()
+	return replaceSynced(root, name, b)
+}
+
+// replaceSynced has the bytes on disk before they have the name.
+func replaceSynced(root *os.Root, name string, b []byte) error {
 	return replace(root, name, b, (*os.File).Sync)
 }
 
@@ -142,21 +147,23 @@ func replace(root *os.Root, name string, b []byte, sync func(*os.File) error) (e
 	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
 		return err
 	}
+	sweep(root, path.Dir(name))
 	tmp := path.Join(path.Dir(name), "."+path.Base(name)+"."+uuid.NewString()+".tmp")
 	f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
+	defer f.Close()                                        // and with it the lock
+	_ = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) // says to sweep that the writer lives
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, root.Remove(tmp))
 		}
 	}()
-	_, err = f.Write(b)
-	if err == nil {
-		err = sync(f)
+	if _, err = f.Write(b); err != nil {
+		return err
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err = sync(f); err != nil {
 		return err
 	}
 	failpoint.Hit("rundir.before-rename")

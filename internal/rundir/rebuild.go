@@ -1,0 +1,130 @@
+package rundir
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"reflect"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// Events reads the log. A last line that a crash cut is left out; any other
+// line that is not an event is an error.
+func (d *Dir) Events() ([]run.Event, error) {
+	b, err := d.read(eventsFile)
+	if err != nil {
+		return nil, err
+	}
+	return eventsIn(b)
+}
+
+func eventsIn(b []byte) (events []run.Event, err error) {
+	for line := range bytes.Lines(b) {
+		if line[len(line)-1] != '\n' {
+			break
+		}
+		var e run.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("%s line %d: %w", eventsFile, len(events)+1, err)
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// State reads the last state written; fs.ErrNotExist when there is none.
+func (d *Dir) State() (run.State, error) {
+	var s run.State
+	b, err := d.read(stateFile)
+	if err != nil {
+		return s, err
+	}
+	return s, json.Unmarshal(b, &s)
+}
+
+// Rebuild folds the log into the run's snapshot. Where state.json and the log
+// disagree the log wins. Notes that no prompt carried yet come from run.json.
+func (d *Dir) Rebuild() (*run.Snapshot, error) {
+	events, err := d.Events()
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(events) == 0 {
+		return nil, fmt.Errorf("%s holds no events: it is not the directory of a run", d.path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d.fold(events)
+}
+
+func (d *Dir) fold(events []run.Event) (*run.Snapshot, error) {
+	s, err := run.Fold(events)
+	if err != nil {
+		return nil, fmt.Errorf("fold %s: %w", eventsFile, err)
+	}
+	var facts Facts
+	if b, err := d.read(factsFile); err == nil && json.Unmarshal(b, &facts) == nil {
+		s.Restore(facts.Notes)
+	}
+	return s, nil
+}
+
+// Repair rebuilds the run's snapshot, and brings the files up to it: a last line
+// that a crash cut is taken away, what follows the sealed lines and does not
+// follow from them is set aside, and state.json and run.json are those of the
+// last event. It is safe while a worker writes. A second call changes nothing.
+func (d *Dir) Repair() (*run.Snapshot, error) {
+	if _, err := d.Events(); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s holds no events: it is not the directory of a run", d.path)
+	}
+	j, err := d.openJournal()
+	if err != nil {
+		return nil, fmt.Errorf("repair the record: %w", err)
+	}
+	defer j.close()
+	s, err := d.whole(j)
+	if err != nil {
+		return nil, err
+	}
+	if state, err := d.State(); err == nil && reflect.DeepEqual(state, s.State) {
+		return s, nil
+	}
+	if err := j.replaceSnapshots(s.State, StandingOf(s)); err != nil {
+		return nil, fmt.Errorf("repair the record: %w", err)
+	}
+	return s, nil
+}
+
+// whole folds the log once it holds no other lines than those of the run.
+func (d *Dir) whole(j *journal) (*run.Snapshot, error) {
+	lines := j.lines
+	events, err := eventsIn(j.b)
+	var s *run.Snapshot
+	if err == nil && len(events) > 0 {
+		s, err = d.fold(events)
+	}
+	if covered := j.seal.covers(lines); err != nil && covered > 0 {
+		lines = lines[:covered]
+		if events, err = eventsIn(j.b[:size(lines)]); err == nil {
+			s, err = d.fold(events)
+		}
+	}
+	if err == nil && s == nil {
+		err = fmt.Errorf("%s holds no events: it is not the directory of a run", d.path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	lost := aside{kind: foreign, b: j.b[size(lines):]}
+	if bytes.IndexByte(lost.b, '\n') < 0 {
+		lost.b = nil // a crash cut it
+	}
+	if _, err := d.setAside(j, lost); err != nil {
+		return nil, fmt.Errorf("repair the record: %w", err)
+	}
+	if err := j.write(lines); err != nil {
+		return nil, fmt.Errorf("repair the record: %w", err)
+	}
+	return s, nil
+}

@@ -1,0 +1,69 @@
+package rundir
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// sealFile says what the recorders of this program have written. It tells
+// their lines from foreign ones; the workflow, whose word wins over both, is
+// asked for nothing that it covers.
+const sealFile = "events.seal"
+
+// seal covers the first lines of a log.
+type seal struct {
+	Lines int        `json:"lines"`
+	Bytes int        `json:"bytes"`
+	Chain run.Digest `json:"chain"`
+	// Executions are those of the workflow that have written, in the order in
+	// which they came; the last is the one that goes on.
+	Executions []string `json:"executions,omitempty"`
+}
+
+// maxExecutions is how many executions a seal remembers.
+const maxExecutions = 64
+
+// readSeal reads the seal; one that is gone or unreadable covers nothing.
+func readSeal(root *os.Root) (s seal) {
+	if b, err := readPlain(root, sealFile); err != nil || json.Unmarshal(b, &s) != nil {
+		return seal{}
+	}
+	return s
+}
+
+// covers is how many of the lines the seal covers: all of its own, or none when
+// they are not what was sealed.
+func (s seal) covers(lines []line) int {
+	if s.Lines < 1 || s.Lines > len(lines) || chainOf(lines[:s.Lines]) != s.Chain {
+		return 0
+	}
+	return s.Lines
+}
+
+func chainOf(lines []line) (chain run.Digest) {
+	for _, l := range lines {
+		chain = run.Link(chain, l.b)
+	}
+	return chain
+}
+
+// sealed replaces the seal by one that covers the lines. The execution becomes
+// the last when it is new, or when it takes over.
+func (j *journal) sealed(lines []line, execution string, over bool) error {
+	next := seal{Lines: len(lines), Bytes: size(lines), Chain: chainOf(lines), Executions: slices.Clone(j.seal.Executions)}
+	if over {
+		next.Executions = slices.DeleteFunc(next.Executions, func(e string) bool { return e == execution })
+	}
+	if execution != "" && !slices.Contains(next.Executions, execution) {
+		next.Executions = append(next.Executions, execution)
+		next.Executions = next.Executions[max(0, len(next.Executions)-maxExecutions):]
+	}
+	if j.seal.Chain == next.Chain && slices.Equal(j.seal.Executions, next.Executions) {
+		return nil
+	}
+	j.seal = next
+	return replaceJSON(j.root, sealFile, next)
+}
