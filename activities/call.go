@@ -111,6 +111,9 @@ func stored(dir *rundir.Dir, c Call) (reply, error) {
 			if m.Changes != nil {
 				r.changes, err = dir.Load(*m.Changes)
 			}
+			if rundir.Lost(err) { // the text alone is not the answer, and a second one would be paid
+				err = permanent(ArtifactError, errors.New(err.Error()))
+			}
 			return r, err
 		}
 	}

@@ -124,6 +124,17 @@ func TestLostProposalThatIsBackIsNotPaidAgain(t *testing.T) {
 	}
 }
 
+// An agent's answer whose changes are gone is no answer, and no other is paid
+// for without a word.
+func TestLostChangesOfAnAgentAreNotPaidAgain(t *testing.T) {
+	s := newSite(t)
+	s.proposed(true)
+	s.leave("execute/iter-0001.raw.txt", "execute/iter-0001.call.json")
+	if app := failure(t, s, s.developing()); app.Type() != activities.ArtifactError || !app.NonRetryable() || !strings.Contains(app.Message(), "changes.patch") {
+		t.Errorf("%s %v %q", app.Type(), app.NonRetryable(), app.Message())
+	}
+}
+
 // Findings D1 and H5: a call goes on without the plan, the patch and the report
 // that are lost, and its prompt says so.
 func TestPromptSaysWhatIsLost(t *testing.T) {
