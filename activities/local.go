@@ -107,7 +107,8 @@ const ResumeVariable = "RATCHET_RESUME"
 // resumed are the backends of ResumeVariable. What their agents would ask a
 // person for is denied, and so they get what needs no person: the files of the
 // working directory, and the commands that the user's own settings, or the
-// sandbox of Codex, let through.
+// sandbox of Codex, let through. They are the user's sessions, and so have the
+// user's MCP servers.
 func (l Local) resumed() (map[dispatch.Backend]Resumer, error) {
 	all := map[dispatch.Backend]Resumer{}
 	env := catalog.Env{Environ: l.Environ, Allow: l.ProviderEnv}
@@ -116,7 +117,7 @@ func (l Local) resumed() (map[dispatch.Backend]Resumer, error) {
 		if err != nil {
 			return nil, err
 		}
-		all[b] = Resumer{a, agent.Options{Sandbox: agent.WorkspaceWrite, Sticky: agent.Choice{Mode: "acceptEdits"}}}
+		all[b] = Resumer{a, agent.Options{Sandbox: agent.WorkspaceWrite, Sticky: agent.Choice{Mode: "acceptEdits"}, UserServers: true}}
 	}
 	chosen := map[dispatch.Backend]Resumer{}
 	list, _ := l.lookup(ResumeVariable)

@@ -165,6 +165,10 @@ type Options struct {
 	Tools     []string // tools that need no permission, in the agent's own words
 	NoTools   []string // tools that it may not use
 	MCPConfig string   // file with MCP servers, in the form that the agent takes
+	// UserServers lets the session have the MCP servers of the user's own
+	// configuration as well. They may do in the user's name what no sandbox of
+	// the session bounds.
+	UserServers bool
 
 	// MaxOutputTokens bounds one answer of the model; zero is the agent's own
 	// bound. See Ladder.

@@ -96,6 +96,23 @@ func TestPurePackagesTouchNothing(t *testing.T) {
 	}
 }
 
+// starting are the packages that may start programs: package proc for all that
+// a run executes, the others for programs of ours, git and go. Package command
+// only looks for one.
+var starting = []string{"internal/proc", "internal/git", "internal/engine", "internal/citizen/process", "internal/provider/command", "starter"}
+
+func TestProgramsOfRunsAreStartedInOnePlace(t *testing.T) {
+	for _, p := range packages(t) {
+		inside := strings.TrimPrefix(p.ImportPath, module)
+		if slices.Contains(p.Imports, "os/exec") && !slices.Contains(starting, inside) && !slices.Contains(forTests, inside) {
+			t.Errorf("%s imports os/exec: start programs by package proc, which ends them and keeps our descriptors from them", inside)
+		}
+	}
+}
+
+// forTests are helpers of tests.
+var forTests = []string{"internal/nobody", "internal/need"}
+
 func TestTheRuleCatches(t *testing.T) {
 	for _, tc := range []struct {
 		from, to string

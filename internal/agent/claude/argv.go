@@ -50,6 +50,9 @@ func arguments(o agent.Options, fresh string) ([]string, error) {
 	// additional directory.
 	argv = append(argv, "--setting-sources", "user", "--add-dir="+o.Dir)
 	argv = append(argv, limits...)
+	if !o.UserServers || o.Sandbox == agent.ReadOnly {
+		argv = append(argv, "--strict-mcp-config") // those of MCPConfig alone
+	}
 	if model := o.Choice().Model; model != "" {
 		argv = append(argv, "--model="+model)
 	}
@@ -85,7 +88,7 @@ func limitsOf(o agent.Options) ([]string, error) {
 	}
 	switch {
 	case o.Sandbox == agent.ReadOnly:
-		return []string{"--permission-mode", askMode, "--tools", readTools, "--strict-mcp-config"}, nil
+		return []string{"--permission-mode", askMode, "--tools", readTools}, nil
 	case o.Sandbox != agent.WorkspaceWrite && o.Sandbox != agent.FullAccess:
 		return nil, bad("no sandbox %q", o.Sandbox)
 	case mode != bypassMode:

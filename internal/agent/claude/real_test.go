@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/agent/claude"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
@@ -39,8 +40,13 @@ func TestTheRealClient(t *testing.T) {
 }
 
 func realClient(t *testing.T, binary string, model *fakemodel.Server) agent.Adapter {
+	return realClientOf(t, t.TempDir(), binary, model)
+}
+
+// realClientOf is that of a user with this home.
+func realClientOf(t *testing.T, home, binary string, model *fakemodel.Server) agent.Adapter {
 	return claude.New(claude.Config{Binary: binary, Environ: []string{
-		"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(), "TERM=dumb",
+		"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + home, "TMPDIR=" + t.TempDir(), "TERM=dumb",
 		"ANTHROPIC_BASE_URL=" + model.URL, "ANTHROPIC_API_KEY=sk-ant-dummy", "CLAUDE_CODE_MAX_RETRIES=1",
 	}})
 }
@@ -95,6 +101,36 @@ func TestARepositoryGetsNoSay(t *testing.T) {
 	}
 	if !heard(model, "heliotrope") {
 		t.Error("the model did not hear what CLAUDE.md says")
+	}
+}
+
+// Finding B3: a server of the user's may let an agent decide what runs wait
+// for. The control is a session of the user's own.
+func TestTheRealClientStartsNoServerOfTheUsers(t *testing.T) {
+	binary := realBinary(t)
+	for _, users := range []bool{true, false} {
+		home := t.TempDir()
+		mark := filepath.Join(home, "mark")
+		config := `{"mcpServers":{"theirs":{"command":"touch","args":["` + mark + `"]}}}`
+		if err := os.WriteFile(filepath.Join(home, ".claude.json"), []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := realClientOf(t, home, binary, fakemodel.Start(t)).Start(t.Context(), agent.Options{
+			Dir: t.TempDir(), Sandbox: agent.WorkspaceWrite, Sticky: agent.Choice{Model: main45}, UserServers: users,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := agenttest.Watch(t, s)
+		if turn, _ := l.Turn("[[say:done]]"); turn.Status != agent.Completed {
+			t.Errorf("the turn was %s:%s", turn.Status, l)
+		}
+		if users {
+			eventually.Holds(t, "a server of the user's starts", func() bool { return exists(mark) })
+		} else if exists(mark) {
+			t.Error("a server of the user's was started")
+		}
+		s.Stop(t.Context())
 	}
 }
 

@@ -28,7 +28,8 @@ func TestArguments(t *testing.T) {
 		"--disallowedTools=CronCreate", "--disallowedTools=ScheduleWakeup", "--disallowedTools=Monitor",
 	}
 	offline := []string{"--disallowedTools=WebFetch", "--disallowedTools=WebSearch"}
-	asking := []string{"--permission-mode", "default"}
+	asking := []string{"--permission-mode", "default", "--strict-mcp-config"}
+	reading := []string{"--permission-mode", "default", "--tools", "Read,Grep,Glob", "--strict-mcp-config"}
 	resume := []string{"--resume", id, "--setting-sources", "user", "--add-dir=DIR"}
 	tests := map[string]struct {
 		o    agent.Options
@@ -38,14 +39,16 @@ func TestArguments(t *testing.T) {
 		"a resume":        {agent.Options{Resume: id}, [][]string{resume, asking, never, offline}},
 		"with a network":  {agent.Options{Resume: id, Network: true}, [][]string{resume, asking, never}},
 		"read-only": {agent.Options{Resume: id, Sandbox: agent.ReadOnly},
-			[][]string{resume, asking, {"--tools", "Read,Grep,Glob", "--strict-mcp-config"}, never, offline}},
+			[][]string{resume, reading, never, offline}},
 		"read-only, whatever the mode": {agent.Options{Resume: id, Sandbox: agent.ReadOnly, Sticky: agent.Choice{Mode: "acceptEdits"}},
-			[][]string{resume, asking, {"--tools", "Read,Grep,Glob", "--strict-mcp-config"}, never, offline}},
-		"a mode": {agent.Options{Resume: id, Sticky: agent.Choice{Mode: "plan"}}, [][]string{resume, {"--permission-mode", "plan"}, never, offline}},
+			[][]string{resume, reading, never, offline}},
+		"read-only, with the user's servers": {agent.Options{Resume: id, Sandbox: agent.ReadOnly, UserServers: true}, [][]string{resume, reading, never, offline}},
+		"with the user's servers":            {agent.Options{Resume: id, UserServers: true}, [][]string{resume, {"--permission-mode", "default"}, never, offline}},
+		"a mode":                             {agent.Options{Resume: id, Sticky: agent.Choice{Mode: "plan"}}, [][]string{resume, {"--permission-mode", "plan", "--strict-mcp-config"}, never, offline}},
 		"full access in a mode that asks": {agent.Options{Resume: id, Sandbox: agent.FullAccess, Sticky: agent.Choice{Mode: "default"}},
 			[][]string{resume, asking, never, offline}},
 		"an override of a part": {agent.Options{Resume: id, Sticky: agent.Choice{Model: "opus", Mode: "plan"}, Override: agent.Choice{Model: "haiku"}},
-			[][]string{resume, {"--permission-mode", "plan", "--model=haiku"}, never, offline}},
+			[][]string{resume, {"--permission-mode", "plan", "--strict-mcp-config", "--model=haiku"}, never, offline}},
 		"all the rest": {agent.Options{
 			Resume: id, System: "- be brief\nand kind", Dirs: []string{"/a", "/b c"}, MCPConfig: "/m.json",
 			Tools: []string{"Bash(git log *)", "Read"}, NoTools: []string{"Task"}, Network: true,

@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -28,9 +27,7 @@ func configOf(o agent.Options, env []string) (object, error) {
 		c["shell_environment_policy.set."+keyVariable] = ""
 	}
 	servers, err := serversOf(o.MCPConfig)
-	for name, server := range servers {
-		c["mcp_servers."+name] = server
-	}
+	c["mcp_servers"] = servers
 	return c, err
 }
 
@@ -93,28 +90,4 @@ func guideIn(dir string) string {
 		return ""
 	}
 	return strings.ToValidUTF8(string(text), "?")
-}
-
-// serversOf reads a file of MCP servers: a JSON object whose member mcpServers
-// holds the client's mcp_servers tables.
-func serversOf(path string) (map[string]json.RawMessage, error) {
-	if path == "" {
-		return nil, nil
-	}
-	var file struct {
-		Servers map[string]json.RawMessage `json:"mcpServers"`
-	}
-	text, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(text, &file)
-	}
-	if err != nil {
-		return nil, bad("MCP servers of %s: %v", path, err)
-	}
-	for name := range file.Servers {
-		if strings.Contains(name, ".") {
-			return nil, bad("MCP servers of %s: a dot in the name %q", path, name)
-		}
-	}
-	return file.Servers, nil
 }

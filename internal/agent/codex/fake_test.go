@@ -141,7 +141,8 @@ func serve(t *testing.T, play func(*peer)) codex.Config {
 	}
 }
 
-// next is the next frame; ok is false after the last.
+// next is the next frame; ok is false after the last. The question for the
+// user's configuration is answered here: it has one MCP server.
 func (p *peer) next() (f frame, ok bool) {
 	line, err := p.lines.ReadBytes('\n')
 	if err != nil {
@@ -149,6 +150,10 @@ func (p *peer) next() (f frame, ok bool) {
 	}
 	if err := json.Unmarshal(line, &f); err != nil {
 		p.Errorf("the adapter wrote %q: %v", line, err)
+	}
+	if f.Method == "config/read" {
+		p.answer(f, `{"config":{"model":"m","mcp_servers":{"the.users":{"command":"x","enabled":true}}}}`)
+		return p.next()
 	}
 	return f, true
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/agent/codex"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
@@ -185,6 +186,31 @@ func TestTheRealClientTrustsNoRepository(t *testing.T) {
 	config, err := os.ReadFile(filepath.Join(valueOf(c.Environ, "CODEX_HOME"), "config.toml"))
 	if err != nil || strings.Contains(string(config), "trust") {
 		t.Errorf("the configuration is now %s, %v", config, err)
+	}
+}
+
+// Finding B3. The control is a session of a person's own.
+func TestTheRealClientStartsNoServerOfTheUsers(t *testing.T) {
+	realClient(t)
+	for _, users := range []bool{true, false} {
+		mark := filepath.Join(t.TempDir(), "mark")
+		c := realConfig(t, fakemodel.Start(t))
+		config := filepath.Join(valueOf(c.Environ, "CODEX_HOME"), "config.toml")
+		text, err := os.ReadFile(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, config, string(text)+"\n[mcp_servers.\"the.users\"]\ncommand = \"touch\"\nargs = [\""+mark+"\"]\n")
+		_, l := start(t, c, func(o *agent.Options) { o.UserServers = users })
+		if turn, _ := l.Turn(fakemodel.Say("done")); turn.Status != agent.Completed {
+			t.Errorf("the turn was %s, error %v", turn.Status, turn.Err)
+		}
+		started := func() bool { _, err := os.Stat(mark); return err == nil }
+		if users {
+			eventually.Holds(t, "a server of the user's starts", started)
+		} else if started() {
+			t.Error("a server of the user's was started")
+		}
 	}
 }
 

@@ -99,6 +99,11 @@ func (s *session) greet(ctx context.Context, o agent.Options, env []string) erro
 	if err := s.conn.initialize(ctx); err != nil {
 		return err
 	}
+	if !o.UserServers {
+		if err := s.conn.withoutUsers(ctx, params.Config); err != nil {
+			return err
+		}
+	}
 	method := "thread/start"
 	if o.Resume != "" {
 		method = "thread/resume"

@@ -115,9 +115,32 @@ func TestFurtherDirectoriesAndServers(t *testing.T) {
 	if dirs := config["sandbox_workspace_write.writable_roots"]; !reflect.DeepEqual(dirs, []any{"/further"}) {
 		t.Errorf("directories %v", dirs)
 	}
-	want := map[string]any{"command": "tickets", "args": []any{"-v"}}
-	if server := config["mcp_servers.tickets"]; !reflect.DeepEqual(server, want) {
-		t.Errorf("server %v", server)
+	want := map[string]any{
+		"tickets":   map[string]any{"command": "tickets", "args": []any{"-v"}},
+		"the.users": map[string]any{"enabled": false},
+	}
+	if servers := config["mcp_servers"]; !reflect.DeepEqual(servers, want) {
+		t.Errorf("servers %v", servers)
+	}
+}
+
+// Finding B3: a server of the user's may let an agent decide what runs wait
+// for.
+func TestTheUsersServersAreThePersonsAlone(t *testing.T) {
+	none := map[string]any{"the.users": map[string]any{"enabled": false}}
+	for name, tt := range map[string]struct {
+		users         bool
+		servers       any
+		apps, plugged any
+	}{
+		"a run's session":    {false, none, false, false},
+		"a person's session": {true, map[string]any{}, nil, nil},
+	} {
+		_, got := startWith(t, func(o *agent.Options) { o.UserServers = tt.users })
+		config := got["config"].(map[string]any)
+		if !reflect.DeepEqual(config["mcp_servers"], tt.servers) || config["features.apps"] != tt.apps || config["features.plugins"] != tt.plugged {
+			t.Errorf("%s: %v", name, config)
+		}
 	}
 }
 
