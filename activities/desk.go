@@ -55,7 +55,7 @@ type DeskConfig struct {
 	// of the facts (dispatch, section 10), which the errand carries.
 	Observe time.Duration
 	// Grace is how long an agent that was told to end has for it; zero means the
-	// 5 s of the facts (dispatch, section 10).
+	// 5 s of docs/contracts/dispatch.md, 10.
 	Grace time.Duration
 	// Redact takes the worker's secrets out of what agents say.
 	Redact *redact.Redactor

@@ -119,7 +119,7 @@ func (d *Desk) hold(ctx context.Context, c Claim) error {
 }
 
 // attend starts the session and serves its socket, if its backend has one: at
-// that of another a socket would be a second address (facts: dispatch, 4.1).
+// that of another a socket would be a second address (docs/contracts/dispatch.md, 4.1).
 func (d *Desk) attend(ctx context.Context, e Errand) (*attended, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.Observe)
 	defer cancel()

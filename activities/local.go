@@ -86,7 +86,7 @@ func (l Local) OpenDesk() (*Desk, error) {
 }
 
 // ObserveVariable is how many milliseconds a resumed session may take to begin
-// (facts: dispatch, section 10).
+// (docs/contracts/dispatch.md, 10).
 const ObserveVariable = "ENTWURF_V2_OBSERVE_TIMEOUT_MS"
 
 // ObserveTimeout reads the value of ObserveVariable. It returns zero, which is the

@@ -13,7 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 )
 
-// The exit codes, as DESIGN.md has them.
+// The exit codes, as README.md lists them.
 const (
 	exitDone        = 0
 	exitFailed      = 1 // failed or refused

@@ -16,7 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// soon is how long a cancellation may take: DESIGN.md, cancel.
+// soon is how long a cancellation may take: 10 s, whatever runs.
 const soon = 10 * time.Second
 
 // daemons is a check that will not end, and starts two processes that have

@@ -222,7 +222,7 @@ func TestAForeignLock(t *testing.T) {
 	h.verifyHost(t)
 }
 
-// lockAs locks a target as another program does (facts: dispatch, 7).
+// lockAs locks a target as another program does (docs/contracts/dispatch.md, 7).
 func (h *host) lockAs(t *testing.T, id dispatch.GardenID, pid int) (path string, text []byte) {
 	t.Helper()
 	name, err := os.Hostname()

@@ -11,7 +11,7 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
-// The bounds of RELIABILITY.md, R42.
+// The bounds of docs/contracts/run.md, 14.
 const (
 	maxEvents       = 4000
 	eventsPerRound  = 40

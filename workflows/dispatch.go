@@ -74,8 +74,7 @@ const (
 )
 
 // Dispatch carries letters to one target, one after the other, and ends when
-// none comes for a while. The order of the steps is law (facts: dispatch,
-// section 6): validate, resolve, domain guard, lock, look, table, preflight
+// none comes for a while. The order of the steps is law (docs/contracts/dispatch.md, 6): validate, resolve, domain guard, lock, look, table, preflight
 // behind a resume alone, execute, release once.
 func Dispatch(ctx workflow.Context, in DispatchInput) (DispatchResult, error) {
 	d := &desk{

@@ -31,7 +31,7 @@ const (
 	own  = dispatch.OwnedOutcome
 )
 
-// dispatchings are every path of a single dispatch (facts: dispatch, 6, 9, 10).
+// dispatchings are every path of a single dispatch (docs/contracts/dispatch.md, 6, 9, 10).
 var dispatchings = []dispatching{
 	// Before the lock.
 	{name: "nobody", intent: fire, town: script{resolved: list(nobody)}, calls: "Resolve", reason: dispatch.BadTarget},

@@ -17,7 +17,7 @@ import (
 // desks is for method values only; the worker holds the real one.
 var desks *activities.Desk
 
-// observeLimit is that of an errand (facts: dispatch, section 10).
+// observeLimit is that of an errand (docs/contracts/dispatch.md, 10).
 const observeLimit = 30 * time.Second
 
 // visit is one dispatch to a backend with a liveness predicate, from the lock

@@ -3,7 +3,7 @@ package agent
 import "math"
 
 // Ladder are the bounds of one answer in tokens, from the first start of a
-// session on (facts: backends, section 2.5). Each step down leaves more of the
+// session on (docs/contracts/agent.md, 4). Each step down leaves more of the
 // window to the prompt. A Budget event asks for the next step at the next
 // start; the caller keeps the step with the session, outside its process.
 var Ladder = []int{32000, 16000, 8000}

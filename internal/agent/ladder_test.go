@@ -8,7 +8,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// The table of the facts (backends, section 2.5), row by row.
+// The table of docs/contracts/agent.md, 4, row by row.
 func TestLimitsOfTheLadder(t *testing.T) {
 	for rung, want := range []agent.Limits{
 		{Hard: 168000, Effective: 180000, Compact: 167000, Warn: 155000, Escalate: 160000},

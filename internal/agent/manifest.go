@@ -5,7 +5,7 @@ import "time"
 // ManifestTimeout bounds the making of one Manifest, whatever hangs.
 const ManifestTimeout = 4 * time.Second
 
-// Manifest says what one adapter found (facts: backends, section 5).
+// Manifest says what one adapter found (docs/contracts/agent.md, 5).
 type Manifest struct {
 	Kind        Kind   `json:"kind"`
 	Label       string `json:"label"`

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// digestLength is how much of a failure goes into a digest, in characters (run contract, section 12).
+// digestLength is how much of a failure goes into a digest, in characters (docs/contracts/run.md, 12).
 const digestLength = 320
 
 var (

@@ -15,7 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/proc"
 )
 
-// What is kept of one command's output, and its deadline where a Spec has none (run contract, section 16).
+// What is kept of one command's output, and its deadline where a Spec has none (docs/contracts/run.md, 16).
 const (
 	HeadBytes      = 8 << 10
 	TailBytes      = 24 << 10

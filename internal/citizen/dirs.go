@@ -2,7 +2,7 @@
 // where it lies, the record of each session, and who we are in it ourselves. Its
 // sub-packages hold what belongs to a citizen: markers, mailbox, lock, trust,
 // and the listing of all. Every file is shared with other programs, whose forms
-// are kept to the letter (facts: dispatch, 3). It decides no dispatch.
+// are kept to the letter (docs/contracts/dispatch.md, 3). It decides no dispatch.
 package citizen
 
 import (
@@ -16,8 +16,7 @@ import (
 )
 
 // Dirs is where everything of the registry lies. Only FindDirs makes it, so that
-// no override moves one half of the product and leaves the other (facts:
-// dispatch, 14, bug 10).
+// no override moves one half of the product and leaves the other (docs/contracts/dispatch.md, 3).
 type Dirs struct {
 	Home      string // what ~ stands for
 	Agent     string // pi's own directory
@@ -35,7 +34,7 @@ type Dirs struct {
 }
 
 // Overrides, each under its own name and under the one that later versions gave
-// it (facts: dispatch, 3 and 13). The later one wins.
+// it (docs/contracts/dispatch.md, 3 and 13). The later one wins.
 var (
 	sessionsVars    = []string{"ENTWURF_META_SESSIONS_DIR", "PI_META_SESSIONS_DIR"}
 	mailboxesVars   = []string{"ENTWURF_META_MAILBOX_DIR", "PI_META_MAILBOX_DIR"}

@@ -31,7 +31,7 @@ type Version int
 // The versions. The first is read and never written: attaching to such a record
 // makes it a V2. V3 has no parent and no IsEntwurf; its installations refuse a
 // store with anything else in it, so a store that has one gets more of them
-// (facts: dispatch, 3 and 13).
+// (docs/contracts/dispatch.md, 3 and 13).
 const (
 	V1 Version = 1
 	V2 Version = 2

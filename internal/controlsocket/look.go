@@ -1,6 +1,6 @@
 // Package controlsocket reaches agent sessions by their control sockets, and
 // serves one for a session of ours: newline-delimited JSON over a Unix stream
-// socket at <directory>/<garden id>.sock (facts: dispatch, 4 and 5).
+// socket at <directory>/<garden id>.sock (docs/contracts/dispatch.md, 4 and 5).
 //
 // An address is looked at before anything connects to it, and only a plain
 // socket is connected to: connect follows symlinks, and to it a regular file is

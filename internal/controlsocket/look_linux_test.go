@@ -39,7 +39,7 @@ func unreadable(code string) controlsocket.Inspection {
 	return controlsocket.Inspection{State: controlsocket.Unreadable, Code: code}
 }
 
-// rows are what can lie at an address (facts: dispatch, 4). A row puts it there
+// rows are what can lie at an address (docs/contracts/dispatch.md, 4). A row puts it there
 // and returns the address, when that is not the one it was given.
 var rows = map[string]struct {
 	put     func(t *testing.T, path string) string

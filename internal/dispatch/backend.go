@@ -20,7 +20,7 @@ func (b *Backend) UnmarshalText(text []byte) error { return decode(b, text, "bac
 // Probed says whether the backend has an address at which its sessions can be
 // probed and reached. Only pi has one, its control socket. By the contract alone
 // nobody knows whether a session of another lives; who has a real predicate for
-// it, of its own client, may own its outcome (facts: dispatch, 2.2).
+// it, of its own client, may own its outcome (docs/contracts/dispatch.md, 2.2).
 func (b Backend) Probed() bool { return b == Pi }
 
 // Capability is how a backend's session gets what is sent to it.
@@ -39,7 +39,7 @@ var capabilityOf = map[Backend]Capability{
 // Capability is empty for a backend that is not in the registry.
 func (b Backend) Capability() Capability { return capabilityOf[b] }
 
-// LivenessOf is the fact that a probe makes of a citizen (facts: dispatch, 2.2).
+// LivenessOf is the fact that a probe makes of a citizen (docs/contracts/dispatch.md, 2.2).
 // Probed is empty when there was no probe. Absence of proof is never Dead: what
 // is not one of the three results of a probe is Indeterminate.
 func LivenessOf(b Backend, probed Liveness) Liveness {

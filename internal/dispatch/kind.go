@@ -3,7 +3,7 @@ package dispatch
 // Kind is what became of a dispatch after its receipt accepted it.
 type Kind string
 
-// The kinds (facts: dispatch, 9 to 11). Unknown is not a word for an error whose
+// The kinds (docs/contracts/dispatch.md, 9 to 11). Unknown is not a word for an error whose
 // cause is unclear: it says that the message may have arrived and that nobody
 // can tell.
 const (

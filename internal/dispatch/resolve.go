@@ -9,7 +9,7 @@ type verdict struct {
 	reason    Reason // of a reject; the rest is empty then
 }
 
-// table decides for backends with a liveness predicate (facts: dispatch, 2.3).
+// table decides for backends with a liveness predicate (docs/contracts/dispatch.md, 2.3).
 // It allows two cells of six.
 var table = map[Intent]map[Standing]verdict{
 	FireAndForget: {

@@ -7,7 +7,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// cell is one row of the tables of the contract (facts: dispatch, 2.3 and 2.4).
+// cell is one row of the tables of the contract (docs/contracts/dispatch.md, 2.3 and 2.4).
 type cell struct {
 	name        string
 	intent      dispatch.Intent

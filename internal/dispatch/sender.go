@@ -11,7 +11,7 @@ const (
 	ExternalMCP Origin = "external-mcp"
 )
 
-// Sender is the envelope that says who sends a message (facts: dispatch, 5).
+// Sender is the envelope that says who sends a message (docs/contracts/dispatch.md, 5).
 type Sender struct {
 	SessionID string `json:"sessionId"`
 	AgentID   string `json:"agentId"`

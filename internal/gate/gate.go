@@ -38,7 +38,7 @@ type Guard struct {
 	Why  string // what it is, in words that follow the path
 }
 
-// From these sizes on a patch is risky (contract, section 6).
+// From these sizes on a patch is risky (docs/contracts/run.md, 6).
 const (
 	ManyFiles = 20
 	ManyLines = 500

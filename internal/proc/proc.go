@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// DefaultGrace is the time between SIGTERM and SIGKILL where a Command does not say (run contract, section 12).
+// DefaultGrace is the time between SIGTERM and SIGKILL where a Command does not say (docs/contracts/run.md, 12).
 const DefaultGrace = 500 * time.Millisecond
 
 // Command is one program to run.

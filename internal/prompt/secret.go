@@ -7,7 +7,7 @@ import (
 )
 
 // Withheld says whether a file is never sent, for its name says that it may
-// hold secrets (RELIABILITY R36). Every segment of the path is judged, in any
+// hold secrets (docs/contracts/run.md, 15). Every segment of the path is judged, in any
 // case.
 func Withheld(name string) bool {
 	for segment := range strings.SplitSeq(strings.ToLower(name), "/") {

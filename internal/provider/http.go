@@ -16,7 +16,7 @@ import (
 )
 
 // ClassifyHTTP says what the answer of a model API means for a retry
-// (RELIABILITY R38). Body is the head of the answer, as much as was read. A
+// (docs/contracts/run.md, 13). Body is the head of the answer, as much as was read. A
 // success is nil.
 func ClassifyHTTP(status int, header http.Header, body []byte, now time.Time) *Error {
 	if status >= 200 && status < 300 {

@@ -1,5 +1,5 @@
 // Package provider is the seam to whatever turns a prompt into an answer: the
-// request, the response and the errors of the contract (section 2), and the
+// request, the response and the errors of docs/contracts/run.md, 2, and the
 // classifier of what an HTTP API says. A provider changes nothing and decides
 // nothing; who retries is up to the caller. The package does no I/O; its
 // sub-packages do, and package catalog opens them by their specs.

@@ -93,7 +93,7 @@ func maximal(name string) run.Proposal {
 	return p
 }
 
-// RELIABILITY R41: no payload over 64 KiB. An activity brings up to eight
+// docs/contracts/run.md, 14: no payload over 64 KiB. An activity brings up to eight
 // events and the state; continue-as-new carries the snapshot.
 func TestPayloadsOfAContestStaySmall(t *testing.T) {
 	in := input(3)

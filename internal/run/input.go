@@ -90,7 +90,7 @@ func (p Providers) For(r Role) string {
 }
 
 // Limit holds the time limits of a run. A zero Provider means 5 minutes, a
-// zero Check 3 minutes (contract, section 16); a zero Approval or Answer
+// zero Check 3 minutes (docs/contracts/run.md, 16); a zero Approval or Answer
 // waits for ever.
 type Limit struct {
 	Provider time.Duration `json:"provider,omitempty"`

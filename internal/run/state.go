@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// State is the WorkflowState of the contract, section 3, and nothing else.
+// State is the state of docs/contracts/run.md, 3, and nothing else.
 type State struct {
 	RunID             ID        `json:"runId"`
 	Status            Status    `json:"status"`

@@ -77,7 +77,7 @@ func (s Status) Waiting() bool { return s == AwaitingApproval || s == AwaitingIn
 // EventType is one of the eighteen kinds of event.
 type EventType string
 
-// The event types of the contract, section 4.
+// The event types (docs/contracts/run.md, 4).
 const (
 	RunCreatedEvent              EventType = "RUN_CREATED"
 	PhaseStartedEvent            EventType = "PHASE_STARTED"

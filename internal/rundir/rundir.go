@@ -1,5 +1,5 @@
 // Package rundir is the record of runs on disk: state.json, events.ndjson,
-// artifacts and logs, as the contract lays them out (section 9). It is a
+// artifacts and logs, as docs/contracts/run.md, 9, lays them out. It is a
 // projection that a worker writes from a run's events; the workflow is the
 // truth. Every write may be made again: a second one changes nothing.
 package rundir

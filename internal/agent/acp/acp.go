@@ -1,6 +1,6 @@
 // Package acp is the adapter to agents that speak the Agent Client Protocol on
 // their standard input and output: opencode, Gemini CLI, the bridges to Claude
-// Code and to Codex, and others (facts: acp-openclaw-pi, sections 1, 2, 5, 6).
+// Code and to Codex, and others (docs/contracts/acp.md, 1 to 4).
 //
 // The protocol has no reason for a denial, no bound on answers, and no reliable
 // name of a tool: where an agent gives none, the kind of the call is its name,
@@ -30,7 +30,7 @@ import (
 )
 
 // DefaultPatience is how long an interrupted turn has to end. Agents took less
-// than half a second (facts: acp-openclaw-pi, section 2.2).
+// than half a second (docs/contracts/acp.md, 2.2).
 const DefaultPatience = 15 * time.Second
 
 // Config says which agent to run.
@@ -72,7 +72,7 @@ func (*adapter) Kind() agent.Kind { return agent.ACP }
 
 // Start implements agent.Adapter. One failure is met with a second start: the
 // first sessions on one fresh home of opencode race for the migration of its
-// database (facts: acp-openclaw-pi, section 2.6).
+// database (docs/contracts/acp.md, 4).
 func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, error) {
 	if err := check(o); err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func cancelled() sdk.RequestPermissionOutcome { return sdk.NewRequestPermissionO
 // to deny, except for AllowSession what an agent of which we know it keeps for
 // this session and no longer. Elsewhere AllowSession is Allow: a list of our own
 // would go by the tool's name, and that is often no more than its kind, so that
-// one command would allow them all (facts: acp-openclaw-pi, section 2.3).
+// one command would allow them all (docs/contracts/acp.md, 2.3).
 func pick(options []choice, v agent.Verdict, h habits) (sdk.RequestPermissionOutcome, bool) {
 	find := func(kind sdk.PermissionOptionKind, label string) (sdk.RequestPermissionOutcome, bool) {
 		for _, o := range options {

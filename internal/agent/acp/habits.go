@@ -2,8 +2,7 @@ package acp
 
 import "github.com/ratchet-dev/ratchet/internal/agent"
 
-// habits are what is known of an agent beyond what it declares (facts:
-// acp-openclaw-pi, sections 2.4 and 2.6).
+// habits are what is known of an agent beyond what it declares (docs/contracts/acp.md, 3 and 4).
 type habits struct {
 	// forSession says that an option which it labels as one for this session is
 	// kept no longer.

@@ -93,7 +93,7 @@ func (s *session) Send(ctx context.Context, text string) error {
 			<-before // what was to end the last turn must not end this one
 		}
 		// The turn outlives ctx, and its answer is waited for whatever happens: to
-		// give up the call would drop it (facts: acp-openclaw-pi, section 2.1).
+		// give up the call would drop it (docs/contracts/acp.md, 1).
 		answer, err := call[answer](context.Background(), s.wire, sdk.AgentMethodSessionPrompt, sdk.PromptRequest{SessionId: sdk.SessionId(s.id), Prompt: blocks})
 		if !errors.Is(err, errOver) { // or what comes is Exit
 			s.finish(t, answer, err)
@@ -175,7 +175,7 @@ func (s *session) cancel(t *turn) {
 	}
 }
 
-// The times of a stop in good order (facts: acp-openclaw-pi, sections 2.4 and 5).
+// The times of a stop in good order (docs/contracts/acp.md, 2.4).
 const (
 	turnTime = time.Second     // for the turn under way
 	stopTime = 3 * time.Second // for all

@@ -135,8 +135,7 @@ func (t *tool) learn(c toolCall) {
 	}
 }
 
-// name is the tool's name, or what stands for it (facts: acp-openclaw-pi,
-// section 2.3).
+// name is the tool's name, or what stands for it (docs/contracts/acp.md, 2.3).
 func (t *tool) name(h habits) string {
 	prefix, _, ok := strings.Cut(t.ID, "__")
 	switch {

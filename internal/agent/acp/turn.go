@@ -144,8 +144,7 @@ func (s *session) finish(t *turn, a answer, err error) {
 
 // end says how the turn ended. What it ended with counts less than that we
 // interrupted it: agents answer that with whatever they like. One that says
-// cancelled, and we did not, took a denial for it, as codex-acp does (facts:
-// acp-openclaw-pi, section 2.3).
+// cancelled, and we did not, took a denial for it, as codex-acp does (docs/contracts/acp.md, 2.3).
 func (t *turn) end(a answer, err error) (agent.TurnStatus, error) {
 	failed := func(code provider.Code, retriable bool, text string) (agent.TurnStatus, error) {
 		return agent.Failed, failure(code, retriable, text)

@@ -8,7 +8,7 @@ import (
 )
 
 // tokens are the tokens of a turn: of all its model calls, or, as opencode has
-// it, of the last (facts: acp-openclaw-pi, section 2.4).
+// it, of the last (docs/contracts/acp.md, 2.4).
 type tokens struct {
 	Input  int64 `json:"inputTokens"`
 	Output int64 `json:"outputTokens"`
@@ -38,8 +38,7 @@ func (a answer) tokens() agent.Tokens {
 }
 
 // bill tells the cost of a turn from what the session has cost so far, which an
-// agent carries over when it loads the session again (facts: acp-openclaw-pi,
-// section 2.2).
+// agent carries over when it loads the session again (docs/contracts/acp.md, 2.4).
 type bill struct {
 	carried   bool // what it cost before us is still to be learned
 	told      bool // since the last turn

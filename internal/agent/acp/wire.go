@@ -63,7 +63,7 @@ func connect(c *child.Child, p peer) *wire {
 }
 
 // handle answers what the agent calls. Files and terminals are not offered, and
-// refused (facts: acp-openclaw-pi, section 2.3).
+// refused (docs/contracts/acp.md, 2.3).
 func (w *wire) handle(ctx context.Context, method string, params json.RawMessage) (any, *sdk.RequestError) {
 	switch method {
 	case sdk.ClientMethodSessionUpdate:

@@ -18,7 +18,7 @@ const (
 )
 
 // readTools are all that a read-only session has. Plan mode is no sandbox: it
-// writes when it is allowed to (section 1).
+// writes when it is allowed to (docs/contracts/claude-code.md, 1).
 const readTools = "Read,Grep,Glob"
 
 // noTools are never offered: the first three would wait for a person at a
@@ -29,7 +29,7 @@ var noTools = []string{"AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Cron
 // about.
 var netTools = []string{"WebFetch", "WebSearch"}
 
-// arguments are those of the client (section 3). Values that the caller chose
+// arguments are those of the client (docs/contracts/claude-code.md, 3). Values that the caller chose
 // stand in one argument with their flag, so that none is taken for a flag.
 func arguments(o agent.Options, fresh string) ([]string, error) {
 	limits, err := limitsOf(o)
@@ -79,7 +79,7 @@ func each(flag string, values []string) []string {
 	return list
 }
 
-// limitsOf are the arguments that hold the sandbox (section 11). The mode is
+// limitsOf are the arguments that hold the sandbox (docs/contracts/claude-code.md, 11). The mode is
 // always named, or the user's settings would choose it.
 func limitsOf(o agent.Options) ([]string, error) {
 	mode := cmp.Or(o.Choice().Mode, modeOf(o.Sandbox))

@@ -13,7 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
-// ask is a call that waits for a permission (section 6.1).
+// ask is a call that waits for a permission (docs/contracts/claude-code.md, 6).
 type ask struct {
 	request string // the id to answer under
 
@@ -77,7 +77,7 @@ func (w asks) allows(a ask) bool {
 //
 // That is narrower than what the client would do for the session: its
 // suggestions either go to a file of settings, or switch to a mode that allows
-// every edit and many commands (section 6.2).
+// every edit and many commands (docs/contracts/claude-code.md, 6).
 func (a ask) rules() []string {
 	var rules []string
 	for _, s := range a.Suggestions {
@@ -155,7 +155,7 @@ func (s *session) decided(d agent.Decision) (ask, error) {
 	return a, nil
 }
 
-// verdict is how the client takes a decision (section 6.2).
+// verdict is how the client takes a decision (docs/contracts/claude-code.md, 6).
 type verdict struct {
 	Behavior  string          `json:"behavior"`
 	Input     json.RawMessage `json:"updatedInput,omitempty"`

@@ -32,7 +32,7 @@ func answers(t *testing.T, f fake) []string {
 	return slices.DeleteFunc(f.given(t), func(line string) bool { return !strings.Contains(line, `"control_response"`) })
 }
 
-// TestAnswers is the table of section 6.2.
+// TestAnswers is the table of docs/contracts/claude-code.md, 6.
 func TestAnswers(t *testing.T) {
 	tests := map[agent.Verdict]struct{ reason, want string }{
 		agent.Allow:        {want: `{"behavior":"allow","updatedInput":{"file_path":"/w/a.txt","content":"A <&> é"}}`},

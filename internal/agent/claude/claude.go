@@ -1,6 +1,5 @@
 // Package claude is the adapter to Claude Code: one process of its CLI a
-// session, and JSON lines on its standard input and output (facts:
-// claude-code). What the client calls permissions is all the sandbox there is.
+// session, and JSON lines on its standard input and output (docs/contracts/claude-code.md). What the client calls permissions is all the sandbox there is.
 // The settings of the repository that the agent works in have no say in them;
 // rules that the user of the machine keeps do, within the sandbox.
 //
@@ -55,7 +54,7 @@ func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, er
 }
 
 // start returns once the client has answered initialize: it then takes input,
-// and has found the session that it is to go on with (section 8).
+// and has found the session that it is to go on with (docs/contracts/claude-code.md, 8).
 func (a *adapter) start(ctx context.Context, o agent.Options) (*session, greeting, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, greeting{}, err

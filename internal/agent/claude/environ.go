@@ -27,7 +27,7 @@ var (
 )
 
 // stripped only claim that there is a sandbox, and lift the client's refusal
-// to bypass permissions as root (section 11).
+// to bypass permissions as root (docs/contracts/claude-code.md, 11).
 var stripped = []string{"IS_SANDBOX", "CLAUDE_CODE_BUBBLEWRAP"}
 
 // switches keep the client from what nobody asked it for.

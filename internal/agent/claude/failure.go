@@ -15,13 +15,13 @@ import (
 
 const (
 	// unknownSession is what the client says of an id that it does not know: in
-	// the errors of a result, and on its standard error (section 8).
+	// the errors of a result, and on its standard error (docs/contracts/claude-code.md, 8).
 	unknownSession = "No conversation found with session ID"
 	rootRefused    = "full access: Claude Code refuses to bypass permissions as root; run the worker as another user"
 )
 
 // statuses are what the client's words for errors stand for when it names no
-// status (section 9).
+// status (docs/contracts/claude-code.md, 9).
 var statuses = map[string]int{
 	"authentication_failed": http.StatusUnauthorized,
 	"billing_error":         http.StatusPaymentRequired,
@@ -51,7 +51,7 @@ func (s *session) failure(r resultFrame, word string) error {
 }
 
 // textOf is what a result says of its error. The diagnostics of an abort are
-// for the client's makers (section 5.3).
+// for the client's makers (docs/contracts/claude-code.md, 5).
 func textOf(r resultFrame) string {
 	if r.Text != "" {
 		return r.Text

@@ -15,7 +15,7 @@ type head struct {
 	Subtype string `json:"subtype"`
 }
 
-// initFrame opens every turn (section 1).
+// initFrame opens every turn (docs/contracts/claude-code.md, 1).
 type initFrame struct {
 	SessionID string `json:"session_id"`
 	Model     string `json:"model"`
@@ -95,7 +95,7 @@ func (u usage) tokens() agent.Tokens {
 	return agent.Tokens{Input: u.prompt(), Output: u.Output, Cached: u.Read}
 }
 
-// resultFrame ends a turn (section 5.2).
+// resultFrame ends a turn (docs/contracts/claude-code.md, 5).
 type resultFrame struct {
 	Subtype  string                `json:"subtype"`
 	IsError  bool                  `json:"is_error"`

@@ -9,7 +9,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
-// greeting is what the client says of itself when it takes input (section 7).
+// greeting is what the client says of itself when it takes input (docs/contracts/claude-code.md, 7).
 type greeting struct {
 	Models []struct {
 		Value       string `json:"value"`

@@ -14,7 +14,7 @@ import (
 
 // identity is by what the session can be resumed. A client may name another id
 // than the one it was given: /clear makes a new one, and some versions mint
-// one for every resume (backends, sections 2.3 and 2.4). Such an id counts
+// one for every resume (docs/contracts/agent.md, 1). Such an id counts
 // once a turn under it went well and its transcript is there; until then the
 // old one is kept.
 type identity struct {
@@ -77,7 +77,7 @@ func configOf(env []string) string {
 // have says whether there is a transcript of that session. It is in a
 // directory named after the working directory, with a dash for each slash, dot
 // and underscore; but a session that is resumed elsewhere stays where it was
-// (section 8), so all of them are looked at.
+// (docs/contracts/claude-code.md, 8), so all of them are looked at.
 func (p projects) have(id string) bool { return p.find(id) != "" }
 
 func (p projects) find(id string) string {

@@ -14,8 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// TestIds is the table of backends, section 2.3, and what section 2.4 and
-// claude-code, section 8, add to it.
+// TestIds is the table of docs/contracts/agent.md, 1, and docs/contracts/claude-code.md, 8.
 func TestIds(t *testing.T) {
 	target, minted, other := uuid.NewString(), uuid.NewString(), uuid.NewString()
 	named := func(id string) string { return strings.Replace(initLine, "@ID@", id, 1) }

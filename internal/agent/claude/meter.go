@@ -5,7 +5,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// meter reckons what turns cost and how full the window is (section 10).
+// meter reckons what turns cost and how full the window is (docs/contracts/claude-code.md, 10).
 type meter struct {
 	model  string // the session's own; others serve sub-agents
 	window int    // of that model; zero until a result tells
@@ -79,7 +79,7 @@ func windowOf(models map[string]modelUsage, model string) int {
 }
 
 // warn puts a Budget event when the context nears the limit, once until the
-// next message (backends, section 2.5). What the API counted holds the system
+// next message (docs/contracts/agent.md, 4). What the API counted holds the system
 // prompt and the files that were loaded; a prompt that it never answered is
 // estimated.
 func (s *session) warn(t *turn) {

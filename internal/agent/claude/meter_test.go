@@ -15,7 +15,7 @@ const (
 	main45   = "claude-sonnet-4-5"
 )
 
-// TestCost reads the price of each turn from a count that runs on (section 10).
+// TestCost reads the price of each turn from a count that runs on (docs/contracts/claude-code.md, 10).
 func TestCost(t *testing.T) {
 	total := func(dollars string) string { return `"total_cost_usd":` + dollars }
 	since := func(main, side string) string {
@@ -80,7 +80,7 @@ func TestTheWindowIsThatOfTheSessionsModel(t *testing.T) {
 	}
 }
 
-// TestBudget is the table of backends, section 2.5.
+// TestBudget is the table of docs/contracts/agent.md, 4.
 func TestBudget(t *testing.T) {
 	said := func(input, output int) string {
 		return fmt.Sprintf(`{"type":"assistant","message":{"id":"m","content":[],"usage":{"input_tokens":%d,"cache_creation_input_tokens":20,"cache_read_input_tokens":80,"output_tokens":%d}}}`, input-100, output)

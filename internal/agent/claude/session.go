@@ -17,10 +17,10 @@ import (
 
 const (
 	// patience is how long Stop waits for the client to end a turn, and then
-	// itself (section 12).
+	// itself (docs/contracts/claude-code.md, 12).
 	patience = 2 * time.Second
 	// transcribed is how long after a result its last words may be missing from
-	// the transcript (section 8).
+	// the transcript (docs/contracts/claude-code.md, 8).
 	transcribed = 100 * time.Millisecond
 )
 
@@ -82,7 +82,7 @@ func (s *session) Send(ctx context.Context, text string) error {
 }
 
 // guarded is a text that the client takes for a prompt: one that begins with a
-// slash may be a command (section 4).
+// slash may be a command (docs/contracts/claude-code.md, 4).
 func guarded(text string) string {
 	if strings.HasPrefix(text, "/") {
 		return " " + text
@@ -146,7 +146,7 @@ func (s *session) Stop(ctx context.Context) error {
 
 // windDown lets the client end in good order, as far as ctx lasts: what it says
 // of an interrupted turn gets into the transcript, and it ends the commands
-// that it runs (section 12).
+// that it runs (docs/contracts/claude-code.md, 12).
 func (s *session) windDown(ctx context.Context) {
 	if t := s.interruptible(); t != nil {
 		go s.interrupt() // a client that no longer reads would hold us

@@ -19,7 +19,7 @@ import (
 
 func adapter(f fake, environ ...string) agent.Adapter { return claude.New(f.config(environ...)) }
 
-// TestArguments is section 3 with the sandbox map of section 11.
+// TestArguments is docs/contracts/claude-code.md, 3, with the sandboxes of docs/contracts/claude-code.md, 11.
 func TestArguments(t *testing.T) {
 	id := uuid.NewString()
 	base := []string{"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--permission-prompt-tool", "stdio"}

@@ -8,7 +8,7 @@ import (
 )
 
 // take turns one line of the client into events. What has no better event is
-// Raw: unknown frames never fail anything (section 5.4). A line that is no
+// Raw: unknown frames never fail anything (docs/contracts/claude-code.md, 5). A line that is no
 // JSON is nothing.
 func (s *session) take(line []byte) {
 	var h head
@@ -62,7 +62,7 @@ func (s *session) takeSystem(name string, line []byte) bool {
 	if name == "" {
 		return false
 	}
-	// A call that fails for ever looks like silence and retries (section 9).
+	// A call that fails for ever looks like silence and retries (docs/contracts/claude-code.md, 9).
 	s.queue.Put(agent.Notice{Name: name, Data: line, Stall: name == "api_retry"})
 	return true
 }

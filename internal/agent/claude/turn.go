@@ -61,7 +61,7 @@ func (t *turn) tokens() agent.Tokens {
 	}
 }
 
-// statusOf reads how a turn ended (section 5.3). The subtype says nothing: an
+// statusOf reads how a turn ended (docs/contracts/claude-code.md, 5). The subtype says nothing: an
 // error of the API is a success by it.
 func statusOf(r resultFrame) agent.TurnStatus {
 	switch {

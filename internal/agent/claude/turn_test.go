@@ -60,7 +60,7 @@ func TestATurnWithATool(t *testing.T) {
 	}
 }
 
-// TestHowResultsEnd is the table of section 5.3, both versions.
+// TestHowResultsEnd is the table of docs/contracts/claude-code.md, 5, both versions.
 func TestHowResultsEnd(t *testing.T) {
 	tests := map[string]struct {
 		result string
@@ -95,7 +95,7 @@ func TestHowResultsEnd(t *testing.T) {
 	}
 }
 
-// TestErrors is the table of section 9, and what public reports add to it.
+// TestErrors is the table of docs/contracts/claude-code.md, 9, and what public reports add to it.
 func TestErrors(t *testing.T) {
 	later := time.Now().Add(time.Hour).Unix()
 	rejected := fmt.Sprintf(`{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":%d,"rateLimitType":"five_hour"}}`, later)

@@ -75,7 +75,7 @@ type question struct {
 // call is the item that a request is about; empty: none that it names.
 func (r request) call() string { return cmp.Or(r.ItemID, r.CallID) }
 
-// family is a kind of request for a decision (facts: backends, section 3.4).
+// family is a kind of request for a decision (docs/contracts/codex.md, 13).
 type family struct {
 	// ask makes the question; ok is false for one that lacks what it needs.
 	ask  func(r request, of calls) (p agent.Permission, input any, ok bool)

@@ -21,8 +21,7 @@ const patchItem = `{"type":"fileChange","id":"call_27","status":"inProgress","ch
 
 var verdicts = []agent.Verdict{agent.Allow, agent.AllowSession, agent.Deny, agent.Abort}
 
-// approvals are the families of facts: backends, section 3.4, and
-// codex-app-server, section 7.
+// approvals are the families of docs/contracts/codex.md, 7 and 13.
 var approvals = map[string]struct {
 	method, params string
 	item           string // that was told before

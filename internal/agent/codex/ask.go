@@ -17,7 +17,7 @@ func newAsks() asks { return asks{pending: map[string]*approval{}, made: map[str
 
 // ask takes a request of the client. One that nobody can decide is refused at
 // once, in its own shape: a foreign one would leave the client with no answer
-// that it knows (facts: backends, section 3.4).
+// that it knows (docs/contracts/codex.md, 13).
 func (s *session) ask(f frame) {
 	kind, ok := families[f.Method]
 	if !ok {

@@ -1,6 +1,6 @@
 // Package codex is the adapter to Codex: one process of `codex app-server` a
 // session, JSON lines on its standard input and output, and nobody else on the
-// wire (facts: codex-app-server, which the sections named here are of).
+// wire (docs/contracts/codex.md, which the sections named here are of).
 //
 // What a session may do is said at its start, again at each resume, and never
 // by the repository that it works in: see thread.go. One turn runs at a time,
@@ -46,12 +46,11 @@ func New(c Config) agent.Adapter {
 
 func (*adapter) Kind() agent.Kind { return agent.Codex }
 
-// handshakeLimit bounds one process's way to a thread (facts: backends, section
-// 3.2). The client itself waits 15 s for a locked database.
+// handshakeLimit bounds one process's way to a thread (docs/contracts/codex.md, 11). The client itself waits 15 s for a locked database.
 const handshakeLimit = 30 * time.Second
 
 // lockPauses are the pauses before another client is started when one found its
-// database locked (facts: backends, section 3.2).
+// database locked (docs/contracts/codex.md, 11).
 var lockPauses = []time.Duration{200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond}
 
 func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, error) {
@@ -82,7 +81,7 @@ func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, er
 }
 
 // locked says whether a client did not come up because another one held its
-// database (facts: backends, section 3.2).
+// database (docs/contracts/codex.md, 11).
 func locked(err error) bool {
 	var e *provider.Error
 	return errors.As(err, &e) &&

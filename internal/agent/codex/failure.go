@@ -12,7 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
-// turnError is why a turn failed, or would have (sections 3 and 10).
+// turnError is why a turn failed, or would have (docs/contracts/codex.md, 3 and 10).
 type turnError struct {
 	Message string          `json:"message"`
 	Info    json.RawMessage `json:"codexErrorInfo"`
@@ -91,7 +91,7 @@ func (e *turnError) failure(l limits, now time.Time) error {
 }
 
 // other judges by the text what has no name of its own: the body of an HTTP
-// 400, a key that is not there, and a stream that was cut (section 10).
+// 400, a key that is not there, and a stream that was cut (docs/contracts/codex.md, 10).
 func (e *turnError) other(now time.Time) *provider.Error {
 	var body struct {
 		Error json.RawMessage `json:"error"`
@@ -107,7 +107,7 @@ func (e *turnError) other(now time.Time) *provider.Error {
 }
 
 // refusal is what a refused request means: structure first, text second
-// (section 5.1).
+// (docs/contracts/codex.md, 5).
 func refusal(e *rpcError) error {
 	var data struct {
 		Info json.RawMessage `json:"codexErrorInfo"`

@@ -7,7 +7,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// item is one thing of a turn: a message, or a tool call (section 3). Its
+// item is one thing of a turn: a message, or a tool call (docs/contracts/codex.md, 3). Its
 // members are those of all the types that we read.
 type item struct {
 	Type     string `json:"type"`
@@ -84,7 +84,7 @@ const (
 	applyPatch = "apply_patch"
 )
 
-// toolCalls are the items that are tool calls (facts: backends, section 3.3).
+// toolCalls are the items that are tool calls (docs/contracts/codex.md, 12).
 // Those that name their input only when they are complete are late.
 var toolCalls = map[string]struct {
 	use    func(i item) (tool string, input any)

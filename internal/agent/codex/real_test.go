@@ -18,7 +18,7 @@ import (
 )
 
 // offline is what the real client needs to work with a model on loopback and
-// to look for nothing else (section 2.2).
+// to look for nothing else (docs/contracts/codex.md, 2).
 const offline = `model = "fake-model"
 model_provider = "fake"
 model_reasoning_summary = "none"

@@ -17,7 +17,7 @@ import (
 var _ agent.Prober = (*adapter)(nil)
 
 // Running implements agent.Prober by the lock that a client holds on each thread
-// that it writes (section 1, fact 8): a file of its own in
+// that it writes (docs/contracts/codex.md, 1, point 7): a file of its own in
 // $CODEX_HOME/thread-writer-locks, seen with 0.169.0. It is taken here for a
 // moment, shared; a client that opens the thread in that moment is refused it.
 func (a *adapter) Running(id string) (bool, error) {

@@ -8,8 +8,7 @@ import (
 // saidItems bounds the messages whose beginning is kept.
 const saidItems = 64
 
-// said is what was told so far of the messages that are not complete (facts:
-// backends, section 3.3).
+// said is what was told so far of the messages that are not complete (docs/contracts/codex.md, 12).
 type said struct {
 	text  map[string]*strings.Builder // by item
 	order []string

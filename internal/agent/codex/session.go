@@ -16,7 +16,7 @@ import (
 )
 
 // patience is how long Stop waits for the client to end a turn, and then
-// itself. It needs some 50 ms for either (section 8).
+// itself. It needs some 50 ms for either (docs/contracts/codex.md, 8).
 const patience = 2 * time.Second
 
 // session is one thread in one process of the client.
@@ -160,7 +160,7 @@ func (s *session) Stop(ctx context.Context) error {
 // settle lets the client end in good order, as far as ctx lasts: what waits for
 // a decision is cancelled, each in its own words, and the turn is interrupted.
 // A client whose input ends notes an interrupted turn as well, but not what it
-// was told before (section 8).
+// was told before (docs/contracts/codex.md, 8).
 func (s *session) settle(ctx context.Context) {
 	if t := s.cancel(); t != nil {
 		s.wait(ctx, t.ended)

@@ -111,7 +111,7 @@ func (s *session) turnCompleted(n note) bool {
 }
 
 // statusChanged ends what runs and is not ours: the client may begin a turn
-// under one id and end it under another (section 5.2).
+// under one id and end it under another (docs/contracts/codex.md, 5).
 func (s *session) statusChanged(n note) bool {
 	var status struct {
 		Type string `json:"type"`
@@ -192,7 +192,7 @@ func (s *session) limited(n note) bool {
 }
 
 // problem notes why a turn fails, or what the client tries again: it goes on in
-// either case (section 10).
+// either case (docs/contracts/codex.md, 10).
 func (s *session) problem(n note) bool {
 	name := "error"
 	if n.WillRetry {

@@ -36,7 +36,7 @@ func sandboxOf(o agent.Options) agent.Sandbox {
 // policyOf says when the client asks. On request it asks for what the model
 // wants to do outside of the sandbox, for patches of files that the sandbox
 // keeps, for the tools of MCP servers and for commands that it finds dangerous;
-// the rest is free within the sandbox. Untrusted asks even for ls (section 1,
+// the rest is free within the sandbox. Untrusted asks even for ls (docs/contracts/codex.md, 1,
 // fact 12). Never refuses instead of asking, tools of MCP servers included.
 func policyOf(s agent.Sandbox) string {
 	if s == agent.ReadOnly {
@@ -46,7 +46,7 @@ func policyOf(s agent.Sandbox) string {
 }
 
 // threadParams begin a thread or go on with one. All that bounds the agent is
-// said each time: a resume does not bring the sandbox back (section 1, fact 11).
+// said each time: a resume does not bring the sandbox back (docs/contracts/codex.md, 1, point 10).
 type threadParams struct {
 	ThreadID     string `json:"threadId,omitempty"`
 	ExcludeTurns bool   `json:"excludeTurns,omitempty"`
@@ -112,7 +112,7 @@ func (s *session) greet(ctx context.Context, o agent.Options, env []string) erro
 }
 
 // opened takes the thread that the client answers with. An id that it does not
-// name is never taken from the request (facts: backends, section 3.2).
+// name is never taken from the request (docs/contracts/codex.md, 11).
 func (s *session) opened(o agent.Options, result json.RawMessage) error {
 	var answer threadAnswer
 	if err := json.Unmarshal(result, &answer); err != nil {
@@ -145,8 +145,7 @@ func (a threadAnswer) keeps(o agent.Options) error {
 	return nil
 }
 
-// resumeRefusals are the words of a client that knows no such thread (section
-// 4; an id that is none of its own is an invalid session id).
+// resumeRefusals are the words of a client that knows no such thread (docs/contracts/codex.md, 4; an id that is none of its own is an invalid session id).
 var resumeRefusals = []string{"no rollout found", "thread not found", "invalid session id"}
 
 func unknownThread(e *rpcError) bool {

@@ -18,7 +18,7 @@ type running struct {
 
 // turn is what one Send began. It is ours because its first user message is: a
 // turn/start that meets a running turn succeeds, and the message joins that one
-// (section 1, fact 1).
+// (docs/contracts/codex.md, 1, point 1).
 type turn struct {
 	message string // the id that our message carries
 	id      string // empty until it is known
@@ -138,7 +138,7 @@ func (s *session) finishTurn(t *turn, w wireTurn) {
 }
 
 // outcome fails closed: a turn that is not ours, and one with a status that we
-// do not know, is no success (section 1, facts 1 and 4).
+// do not know, is no success (docs/contracts/codex.md, 1, points 1 and 4).
 func (s *session) outcome(t *turn, w wireTurn) (agent.TurnStatus, error) {
 	switch {
 	case t.joined:

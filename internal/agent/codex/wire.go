@@ -17,7 +17,7 @@ import (
 )
 
 // frame is one line that the app-server writes: a request, a notification or
-// an answer. There is no "jsonrpc" member (section 3). An id keeps the form
+// an answer. There is no "jsonrpc" member (docs/contracts/codex.md, 3). An id keeps the form
 // that it has on the wire: it is a string or a number, and 0 is one.
 type frame struct {
 	ID     json.RawMessage `json:"id"`
@@ -43,8 +43,7 @@ func (e *rpcError) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.C
 
 func (e *rpcError) says(phrase string) bool { return strings.Contains(e.Message, phrase) }
 
-// The codes that we send, and those that mean something to us (sections 1 and
-// 5.1).
+// The codes that we send, and those that mean something to us (docs/contracts/codex.md, 1 and 5).
 const (
 	invalidRequest = -32600
 	methodNotFound = -32601

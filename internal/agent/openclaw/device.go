@@ -20,7 +20,7 @@ import (
 )
 
 // device is who we are to a gateway: an Ed25519 key, which it pairs with
-// (facts: acp-openclaw-pi, section 3.2).
+// (docs/contracts/openclaw.md, 1).
 type device struct{ key ed25519.PrivateKey }
 
 // opener opens the device of a file when it is first asked for one. A failure

@@ -1,5 +1,4 @@
-// Package openclaw attaches to an OpenClaw gateway that runs already (facts:
-// acp-openclaw-pi, sections 3 and 5; protocol 4). A session is one of the gateway's
+// Package openclaw attaches to an OpenClaw gateway that runs already (docs/contracts/openclaw.md, 1 to 4; protocol 4). A session is one of the gateway's
 // own under a key that begins with ours; it has no process here, and the
 // gateway keeps it. The gateway asks about commands only: files are held by
 // the permission mode of the session, which this package sets and which every

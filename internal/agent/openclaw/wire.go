@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What we are to the gateway (facts: acp-openclaw-pi, section 3.2). No administrator: it could
+// What we are to the gateway (docs/contracts/openclaw.md, 1). No administrator: it could
 // widen what a session may do.
 const (
 	protocol   = 4

@@ -11,9 +11,8 @@ import (
 // readTools are all that a read-only session has.
 var readTools = []string{"read", "grep", "find", "ls"}
 
-// arguments are those of pi (section 4.1). No message is among them: those go
-// over the wire, where nothing takes them for a flag or a file (dispatch,
-// section 14).
+// arguments are those of pi (docs/contracts/pi.md, 1). No message is among them: those go
+// over the wire, where nothing takes them for a flag or a file (docs/contracts/dispatch.md, 10).
 //
 // The flag --session-id takes the id as it is, and looks in the working
 // directory's sessions alone; --session would take the beginning of an id as

@@ -14,7 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
-// ask is a call that stands at the gate (section 4.3).
+// ask is a call that stands at the gate (docs/contracts/pi.md, 3).
 type ask struct {
 	request string // the id to answer under
 

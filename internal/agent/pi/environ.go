@@ -36,7 +36,7 @@ var (
 
 // stripped tell whose child a program is. Where we run in a command of another
 // pi, they name that session: who believed them would speak in its name
-// (dispatch, section 5).
+// (docs/contracts/dispatch.md, 5).
 var stripped = []string{
 	"PI_SESSION_ID", "PI_AGENT_ID", "PI_SESSION_FILE", "PI_PROVIDER", "PI_MODEL", "PI_REASONING_LEVEL", "PI_CODING_AGENT",
 }

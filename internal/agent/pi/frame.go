@@ -7,7 +7,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// command is what pi is asked to do (section 4.2).
+// command is what pi is asked to do (docs/contracts/pi.md, 2).
 type command struct {
 	ID      string  `json:"id"`
 	Type    string  `json:"type"`

@@ -1,6 +1,5 @@
 // Package pi is the adapter to pi: one process in its RPC mode a session, and
-// JSON lines on its standard input and output (facts: acp-openclaw-pi,
-// sections 4 and 5; dispatch, section 10). Pi asks for nothing by itself: an
+// JSON lines on its standard input and output (docs/contracts/pi.md, 1 to 4; docs/contracts/dispatch.md, 10). Pi asks for nothing by itself: an
 // extension of ours, the gate, has every call of a tool wait for our word, and
 // no session in which calls are to be asked about starts without it. That is
 // all the sandbox there is. A call that was let through reaches whatever the

@@ -58,7 +58,7 @@ func (t *turn) spend(u usage) bool {
 }
 
 // status says how the turn ended, and why. Pi calls an abort of a call an error
-// of the next message (section 4.3): what it ended with counts less than that
+// of the next message (docs/contracts/pi.md, 3): what it ended with counts less than that
 // we interrupted it.
 func (t *turn) status() (agent.TurnStatus, error) {
 	switch {

@@ -1,6 +1,5 @@
 // Package gidlock is the lock of one citizen on disk, which keeps every program
-// of this host, not only ours, from dispatching to it at the same time (facts:
-// dispatch, 7). There is no time after which a lock is free: only the lock of a
+// of this host, not only ours, from dispatching to it at the same time (docs/contracts/dispatch.md, 7). There is no time after which a lock is free: only the lock of a
 // process that is certainly dead is taken over, and only on its own host.
 //
 // A lock is ours by its claim, a name that the dispatch keeps through restarts

@@ -31,8 +31,7 @@ func Render(s *dispatch.Sender, message string, wantsReply bool, home string) st
 }
 
 // reach says what kind of session the sender is, and whether it can be answered
-// there. A pi session that cannot is still one, and no external program (facts:
-// dispatch, 14, bug 7).
+// there. A pi session that cannot is still one, and no external program (docs/contracts/dispatch.md, 5).
 func reach(s dispatch.Sender) string {
 	label := "external"
 	if s.Origin == dispatch.PiSession || s.Origin == dispatch.MetaSession {

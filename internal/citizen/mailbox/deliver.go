@@ -16,7 +16,7 @@ type Deliverability struct {
 	Reason      string `json:"reason"`
 }
 
-// Decide is the rule (facts: dispatch, 12). The backend comes first: where mail
+// Decide is the rule (docs/contracts/dispatch.md, 12). The backend comes first: where mail
 // would lie unread, a marker changes nothing.
 func Decide(wake dispatch.Capability, p marker.Presence) Deliverability {
 	if wake != dispatch.SelfFetch {

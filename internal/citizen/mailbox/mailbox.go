@@ -1,5 +1,4 @@
-// Package mailbox is the mail of citizens that fetch it themselves (facts:
-// dispatch, 11 and 12): bodies in files, a signal that wakes the session, a
+// Package mailbox is the mail of citizens that fetch it themselves (docs/contracts/dispatch.md, 11 and 12): bodies in files, a signal that wakes the session, a
 // state that says when mail last came and was last read.
 //
 // Bodies carry their history in their names: .msg is fresh, .msg.delivered was

@@ -1,5 +1,5 @@
 // Package marker holds the two notes that a session's own hooks leave about the
-// process that runs it (facts: dispatch, 3, 5 and 12): the sender marker, by
+// process that runs it (docs/contracts/dispatch.md, 3, 5 and 12): the sender marker, by
 // which the process's children know which citizen they are, and the receiver
 // marker, which says that somebody would be woken by mail. A note is worth
 // something only while the process that it names runs; the record stays the

@@ -1,7 +1,7 @@
 package marker
 
 // Presence is what is known of whoever would read a citizen's mail. The zero
-// Presence is nobody: what is not known does not count (facts: dispatch, 12).
+// Presence is nobody: what is not known does not count (docs/contracts/dispatch.md, 12).
 type Presence struct {
 	RecordBacked bool // the citizen has a record
 	OwnerAlive   bool // the process of its session runs
@@ -26,7 +26,7 @@ func (p Presence) Active() (active bool, reason string) {
 //
 // A receiver marker stays behind when its process goes over to another session:
 // process and start key still match, and mail to the old one would be lost
-// (facts: dispatch, 13). The process's sender marker then names the new session.
+// (docs/contracts/dispatch.md, 13). The process's sender marker then names the new session.
 // So the watch counts as armed unless that marker, where there is one, names
 // another citizen. To ask for one that names this citizen would be stricter, but
 // hooks write it as best they can, and go on to arm the watch when they could not.

@@ -1,4 +1,4 @@
-// Package peers is the listing of who is there (facts: dispatch, 4.1): the
+// Package peers is the listing of who is there (docs/contracts/dispatch.md, 4.1): the
 // citizens with a record, the sockets without one, and what was wrong while
 // looking. It states facts; what can be done with a peer is decided when it is
 // asked for, from facts of that moment.

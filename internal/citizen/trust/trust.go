@@ -1,5 +1,5 @@
 // Package trust decides whether a pi session may be started in a directory
-// without a person (facts: dispatch, 8). Decide is the rule over facts, Look
+// without a person (docs/contracts/dispatch.md, 8). Decide is the rule over facts, Look
 // gathers them from pi's own store and the directory. A launch is approved or
 // refused; it is never degraded.
 package trust

@@ -23,7 +23,7 @@ type ending struct {
 // byItself says whether the program ended of its own accord.
 func (e ending) byItself() bool { return e.err == nil && e.result.End == proc.Exited }
 
-// classify says what the ending means for a retry (RELIABILITY R38); nil is
+// classify says what the ending means for a retry (docs/contracts/run.md, 13); nil is
 // success. The caller has ruled out that its own context ended the program.
 func classify(e ending) *provider.Error {
 	fail := func(code provider.Code, retriable bool, format string, args ...any) *provider.Error {

@@ -38,7 +38,7 @@ type Config struct {
 }
 
 // DefaultQuiet is the patience with a silent agent: a model's stream that hangs
-// is noticed by nobody else (facts: claude-code, section 1).
+// is noticed by nobody else (docs/contracts/claude-code.md, 1).
 const DefaultQuiet = 5 * time.Minute
 
 // Limits of one call.

@@ -93,7 +93,7 @@ func (s *server) dispatch(ctx context.Context, arguments json.RawMessage) (*mcp.
 	return answer(res)
 }
 
-// answer is an error unless the result is a success (facts: dispatch, 9).
+// answer is an error unless the result is a success (docs/contracts/dispatch.md, 9).
 func answer(res dispatch.Result) (*mcp.CallToolResult, error) {
 	b, err := json.Marshal(answered{res, res.Hint()})
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package tools offers the peers of this host and the runs of an engine to an
 // agent, as the tools of an MCP server on a stream. Those named entwurf_* take
-// and give what the other programs of the host do (facts: dispatch, 1 and 9).
+// and give what the other programs of the host do (docs/contracts/dispatch.md, 1 and 9).
 // It decides nothing: a workflow decides dispatches, a run what settles it.
 //
 // What goes wrong is a tool's error in one line, which the agent reads, never

@@ -119,7 +119,7 @@ func (s *state) take(m Message) {
 
 // interrupted is how the results begin of calls whose outcome is not known, or
 // that an interrupt kept from being made, which Claude Code calls rejected too
-// (facts: claude-code, section 8, codex-app-server, section 8).
+// (docs/contracts/claude-code.md, 8; docs/contracts/codex.md, 8).
 var interrupted = regexp.MustCompile(`^(Wall time: .*\s)?(?i:\W*(tool )?(call |execution |use |operation )?(was )?(interrupted|aborted|cancelled)\b)|` +
 	`^The user doesn't want to .* STOP what you are doing and wait|^No result provided$|` +
 	`^Tool permission request failed: .*stream closed before response received`)
