@@ -91,7 +91,13 @@ func (c *cli) printStatus(st standingOf) {
 		row([]string{"goal", ""}[min(i, 1)], "%s", line)
 	}
 	row("repository", "%s %s", story.OneLine(st.Facts.Repository.Path, 120), s.Dim(fmt.Sprintf("at %.10s", st.Facts.Repository.Base)))
+	if st.Facts.Commits > 0 {
+		row("head", "%s", st.Facts.Head)
+	}
 	row("branch", "%s, %s, %s", st.Facts.Branch, plural(st.Facts.Commits, "commit", "commits"), story.Stat(st.Facts.Stat))
+	if r := st.Facts.Restored; r != nil {
+		row("branch moved", "%s", s.Wait(story.Moved(*r)))
+	}
 	for _, line := range story.Providers(st.Facts.Providers) {
 		row(line[0], "%s", line[1])
 	}
