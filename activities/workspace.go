@@ -36,11 +36,15 @@ func (a *Activities) Prepare(ctx context.Context, p Place) (err error) {
 func (a *Activities) CleanUp(ctx context.Context, p Place) error {
 	_, stop := pulse(ctx, Beat{Doing: "removes the worktree"})
 	defer stop()
-	err := errors.Join(a.stopAgents(ctx, p.RunID), a.remove(ctx, p), removeAll(a.runs.Scratch(p.RunID)))
+	removed := errors.Join(a.stopAgents(ctx, p.RunID), a.remove(ctx, p), removeAll(a.runs.Scratch(p.RunID)))
 	a.workspaces.drop(p.RunID)
 	a.runs.Run(p.RunID).Sweep()
 	failpoint.Hit("cleanup.done")
-	return errors.Join(a.record(ctx, p), err)
+	// What the record says of itself goes back as it is: the workflow acts on it.
+	if err := a.record(ctx, p); err != nil {
+		return err
+	}
+	return removed
 }
 
 func (a *Activities) remove(ctx context.Context, p Place) error {

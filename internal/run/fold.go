@@ -188,6 +188,9 @@ func (s *Snapshot) fold(e Event) {
 // artifact is gone or was altered. No answer of a provider is at fault.
 const CodeArtifact = "Artifact"
 
+// CodeAhead is the code of a record that knows more than its workflow.
+const CodeAhead = "RECORD_AHEAD"
+
 // lose drops a proposal whose artifacts are gone, or whose repository is not as
 // it has to be, and reports whether that is the problem. The phase that proposed
 // it starts again after a question.
