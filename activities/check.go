@@ -30,6 +30,9 @@ type Evaluation struct {
 	Diffstat  run.Stat         `json:"diffstat"`
 	Commit    run.Commit       `json:"commit"`
 	Mentioned []string         `json:"mentioned,omitempty"` // files that failing checks point at
+	// Restored is what had become of the branch before the checks, or became of
+	// it while they ran.
+	Restored *run.Restored `json:"restored,omitempty"`
 }
 
 // checkLock is held by the one attempt that has the run's tree to itself.
@@ -39,7 +42,11 @@ const checkLock = "check.lock"
 // runs them again: nothing of a first one is left in the worktree, and one that
 // is still under way, as in a worker that slept, is waited for. A check that
 // fails is a result, not an error.
-func (a *Activities) Check(ctx context.Context, in CheckInput) (Judgement, error) {
+//
+// The branch is where it has to be before and after. Checks that moved it are
+// no verdict.
+func (a *Activities) Check(ctx context.Context, in CheckInput) (_ Judgement, err error) {
+	defer lasting(&err)
 	show, stop := pulse(ctx, Beat{Doing: "waits for the run's tree"})
 	defer stop()
 	if err := a.record(ctx, in.Place); err != nil {
@@ -57,6 +64,13 @@ func (a *Activities) Check(ctx context.Context, in CheckInput) (Judgement, error
 		return Judgement{}, err
 	}
 	defer release()
+	tell := a.tell(in.RunID, func(s *run.Snapshot) bool {
+		return s.Next.Do == run.Work && s.Phase() == run.Evaluate && s.State.Iteration == in.Iteration && s.Head == in.Commit
+	})
+	before, err := w.Restore(ctx, in.Commit, tell)
+	if err != nil {
+		return Judgement{}, err
+	}
 	if err := w.Sync(ctx, in.Commit); err != nil {
 		return Judgement{}, err
 	}
@@ -65,11 +79,16 @@ func (a *Activities) Check(ctx context.Context, in CheckInput) (Judgement, error
 		return Judgement{}, err
 	}
 	failpoint.Hit("check.ran")
+	e.Restored = shown(before)
+	if err := a.afterChecks(ctx, w, in, tell, &e, &out); err != nil {
+		return Judgement{}, err
+	}
 	if out.Verdict != run.Pass {
 		if e.Mentioned, err = mentioned(ctx, w, in.Commit, report); err != nil {
 			return Judgement{}, err
 		}
 	}
+	out.Restored = e.Restored
 	out.Report, err = a.keepEvaluation(in.RunID, evaluationName(in.Iteration, in.Evaluation, 0), e)
 	failpoint.Hit("check.kept")
 	return out, err
@@ -94,7 +113,8 @@ func (a *Activities) runChecks(ctx context.Context, in CheckInput, dir, home str
 
 // Try runs the checks on the patch of one of several attempts, in a tree of
 // its own. A second call runs them again, in a new tree.
-func (a *Activities) Try(ctx context.Context, in TryInput) (Judgement, error) {
+func (a *Activities) Try(ctx context.Context, in TryInput) (_ Judgement, err error) {
+	defer lasting(&err)
 	show, stop := pulse(ctx, Beat{Doing: fmt.Sprintf("checks attempt %d", in.Attempt)})
 	defer stop()
 	if err := a.record(ctx, in.Place); err != nil {

@@ -135,6 +135,8 @@ type ApplyResult struct {
 	Commit  run.Commit   `json:"commit,omitempty"`
 	Stat    run.Stat     `json:"stat"` // the branch against the run's base
 	Refusal *run.Problem `json:"refusal,omitempty"`
+	// Restored is what had become of the branch before; nil: it was in place.
+	Restored *run.Restored `json:"restored,omitempty"`
 }
 
 // CheckInput names the checks and the commit that they judge. Evaluation
@@ -173,6 +175,8 @@ type Judgement struct {
 	Usage   *run.Usage  `json:"usage,omitempty"`
 	Retries []run.Retry `json:"retries,omitempty"`
 	Halt    *Halt       `json:"halt,omitempty"` // then there is no verdict
+	// Restored is what had become of the branch before or during the checks.
+	Restored *run.Restored `json:"restored,omitempty"`
 }
 
 // JudgeInput asks the evaluator about what the checks let pass.

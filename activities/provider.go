@@ -32,7 +32,8 @@ const (
 )
 
 // Plan asks the planner. A second call finds the answer of the first.
-func (a *Activities) Plan(ctx context.Context, c Call) (PlanResult, error) {
+func (a *Activities) Plan(ctx context.Context, c Call) (_ PlanResult, err error) {
+	defer lasting(&err)
 	r, err := a.ask(ctx, c, a.prompter(ctx, c, brief{}))
 	if err != nil || r.halt != nil {
 		return PlanResult{Halt: r.halt, Usage: r.usage}, err
@@ -49,7 +50,8 @@ func (a *Activities) Plan(ctx context.Context, c Call) (PlanResult, error) {
 // Propose asks the developer or the fixer, reads the answer and plans the
 // patch on the commit where the run stands. Nothing is applied. A second call
 // finds the answer of the first.
-func (a *Activities) Propose(ctx context.Context, c Call) (ProposeResult, error) {
+func (a *Activities) Propose(ctx context.Context, c Call) (_ ProposeResult, err error) {
+	defer lasting(&err)
 	if out, err := a.found(ctx, c); err != nil {
 		return ProposeResult{}, err
 	} else if out != nil {
@@ -167,7 +169,8 @@ func describe(p *run.Proposal, change *patch.Change, diff []byte, guards []gate.
 // Judge asks the evaluator about a result that the checks let pass. An answer
 // without a usable decision is given back once; a second one is blocked, never
 // a pass. A second call finds the answers of the first.
-func (a *Activities) Judge(ctx context.Context, in JudgeInput) (Judgement, error) {
+func (a *Activities) Judge(ctx context.Context, in JudgeInput) (_ Judgement, err error) {
+	defer lasting(&err)
 	out := Judgement{Usage: &run.Usage{}}
 	complaint := ""
 	for try := range 2 {

@@ -120,14 +120,18 @@ func (s *site) call(phase run.Phase) activities.Call {
 	}
 }
 
-// upTo is the record of a run from its beginning to the start of the phase.
-func (s *site) upTo(phase run.Phase) rundir.Entry {
-	s.t.Helper()
-	snapshot := run.New(run.Input{
+func (s *site) input() run.Input {
+	return run.Input{
 		RunID: "r1", Goal: "append a line", Policy: run.Never, Checks: []string{"true"},
 		Repository: s.place().Repository,
 		Providers:  run.Providers{Planner: "fake", Developer: "fake", Evaluator: "fake", Fixer: "fake"},
-	})
+	}
+}
+
+// upTo is the record of a run from its beginning to the start of the phase.
+func (s *site) upTo(phase run.Phase) rundir.Entry {
+	s.t.Helper()
+	snapshot := run.New(s.input())
 	e := rundir.Entry{}
 	for _, p := range []run.Payload{
 		run.RunCreated{Input: snapshot.Input}, run.PhaseStarted{Role: run.Planner},

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
@@ -16,7 +17,8 @@ import (
 
 // Prepare makes the run's branch and worktree. A second call mends what is
 // missing and changes nothing else.
-func (a *Activities) Prepare(ctx context.Context, p Place) error {
+func (a *Activities) Prepare(ctx context.Context, p Place) (err error) {
+	defer lasting(&err)
 	_, stop := pulse(ctx, Beat{Doing: "makes the worktree"})
 	defer stop()
 	w, release, err := a.workspaces.use(ctx, p)
@@ -34,15 +36,22 @@ func (a *Activities) Prepare(ctx context.Context, p Place) error {
 func (a *Activities) CleanUp(ctx context.Context, p Place) error {
 	_, stop := pulse(ctx, Beat{Doing: "removes the worktree"})
 	defer stop()
-	err := errors.Join(a.stopAgents(ctx, p.RunID), a.remove(ctx, p), removeAll(a.runs.Scratch(p.RunID)))
+	removed := errors.Join(a.stopAgents(ctx, p.RunID), a.remove(ctx, p), removeAll(a.runs.Scratch(p.RunID)))
 	a.workspaces.drop(p.RunID)
 	a.runs.Run(p.RunID).Sweep()
 	failpoint.Hit("cleanup.done")
-	return errors.Join(a.record(ctx, p), err)
+	// What the record says of itself goes back as it is: the workflow acts on it.
+	if err := a.record(ctx, p); err != nil {
+		return err
+	}
+	return removed
 }
 
 func (a *Activities) remove(ctx context.Context, p Place) error {
 	w, release, err := a.workspaces.use(ctx, p)
+	if errors.Is(err, git.ErrNotRepository) { // it is gone, or not to be read: only ours can be removed
+		return workspace.Discard(a.runs.Workspace(p.RunID))
+	}
 	if err != nil {
 		return err
 	}
@@ -54,8 +63,9 @@ func (a *Activities) remove(ctx context.Context, p Place) error {
 // on the commit given. A patch whose artifact is gone or was altered is planned
 // again from its raw answer. A second call finds the commit of the first and
 // returns it. A patch that cannot be applied, or whose bytes cannot be had, is a
-// result, not an error.
-func (a *Activities) Apply(ctx context.Context, in ApplyInput) (ApplyResult, error) {
+// result, not an error. A branch that something else has moved is put back first.
+func (a *Activities) Apply(ctx context.Context, in ApplyInput) (_ ApplyResult, err error) {
+	defer lasting(&err)
 	_, stop := pulse(ctx, Beat{Doing: "applies the patch"})
 	defer stop()
 	if err := a.record(ctx, in.Place); err != nil {
@@ -81,8 +91,11 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) (ApplyResult, err
 		return ApplyResult{}, fmt.Errorf("plan %s: %w", in.Patch.Name, err)
 	}
 	failpoint.Hit("apply.planned")
-	commit, err := w.Commit(ctx, workspace.CommitInput{
+	commit, found, err := w.Commit(ctx, workspace.CommitInput{
 		Base: in.Base, Change: change, Message: commitMessage(in), Time: in.Time,
+		Tell: a.tell(in.RunID, func(s *run.Snapshot) bool {
+			return (s.Next.Do == run.Gate || s.Next.Do == run.Apply) && s.Head == in.Base && s.Proposal.Patch.Digest == in.Patch.Digest
+		}),
 	})
 	if errors.Is(err, workspace.ErrMoved) {
 		return ApplyResult{Refusal: &run.Problem{Code: "CONFLICT", Message: err.Error()}}, nil
@@ -91,11 +104,12 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) (ApplyResult, err
 		return ApplyResult{}, err
 	}
 	failpoint.Hit("apply.committed")
+	out := ApplyResult{Commit: commit, Restored: shown(found), Stat: run.Stat(change.Stat())}
 	if in.Base == in.Repository.Base {
-		return ApplyResult{Commit: commit, Stat: run.Stat(change.Stat())}, nil
+		return out, nil
 	}
 	files, err := w.DiffStat(ctx, in.Repository.Base, commit)
-	out := ApplyResult{Commit: commit, Stat: run.Stat{Files: len(files)}}
+	out.Stat = run.Stat{Files: len(files)}
 	for _, f := range files {
 		out.Stat.Added += f.Added
 		out.Stat.Deleted += f.Deleted

@@ -220,3 +220,16 @@ func TestARecordThatIsBehindSaysWhereItEnds(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// What the record says of itself reaches the workflow from the last step too.
+func TestCleanUpSaysThatTheRecordIsBehind(t *testing.T) {
+	s := newSite(t)
+	s.prepare()
+	p := s.place()
+	p.Entry = s.upTo(run.Execute)
+	p.Entry.Events = p.Entry.Events[2:]
+	_, err := do[any](s, s.acts.CleanUp, p)
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.Type() != activities.BehindError || !app.NonRetryable() {
+		t.Errorf("%v", err)
+	}
+}

@@ -294,7 +294,7 @@ func (d *demo) conclude(ctx context.Context, r found) error {
 	if d.json {
 		return d.printJSON(out)
 	}
-	log, err := git.Repo{Dir: d.repo}.Run(ctx, "log", "--oneline", "--decorate", "--no-color", out.Branch)
+	log, err := git.Repo{Dir: d.repo}.Run(ctx, "log", "--oneline", "--decorate", "--no-color", string(out.Head))
 	if err != nil {
 		return fmt.Errorf("log of the branch: %w", err)
 	}
@@ -306,7 +306,7 @@ func (d *demo) conclude(ctx context.Context, r found) error {
 	s.Line("")
 	s.Line(s.Bold("Try next"))
 	for _, next := range [][2]string{
-		{"git -C " + near(d.repo) + " diff main.." + out.Branch, "what the run changed"},
+		{fmt.Sprintf("git -C %s diff %s..%s", near(d.repo), out.Base, out.Head), "what the run changed"},
 		{d.hint("up"), "the engine again, with this run in its Web UI"},
 		{d.hint("events %.13s", r.id), "in another terminal: everything that happened"},
 		{cmp.Or(d.program, "starter") + " run --help", "a run on a repository of yours"},

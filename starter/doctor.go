@@ -135,7 +135,7 @@ func (c *cli) findEngine(ctx context.Context) []finding {
 	}
 	defer t.Close()
 	reach.OK, reach.Detail = true, fmt.Sprintf("%s, namespace %s, named by %s", target.Address, target.Namespace, target.Source)
-	return []finding{reach, findAttributes(ctx, t, target.Namespace), findWorker(ctx, t, c.queue)}
+	return []finding{reach, findAttributes(ctx, t, target.Namespace), findWorker(ctx, t, c.queue), c.findAdrift(ctx, c.clientOf(t))}
 }
 
 func findAttributes(ctx context.Context, t client.Client, namespace string) finding {

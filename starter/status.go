@@ -23,6 +23,7 @@ type standingOf struct {
 	Pending    *run.Pending    `json:"pending,omitempty"`
 	Facts      rundir.Facts    `json:"facts"`
 	Activities []runs.Activity `json:"activities,omitempty"`
+	Record     *recordNote     `json:"record,omitempty"`
 }
 
 func (c *cli) statusCommand() *cobra.Command {
@@ -51,6 +52,7 @@ func (c *cli) statusOf(ctx context.Context, r found) (st standingOf, err error) 
 	if err != nil {
 		return st, err
 	}
+	recorded := c.seqOn(r.id)
 	if st.State, err = r.State(ctx, r.id); errors.Is(err, runs.ErrNoWorker) {
 		return st, fmt.Errorf("run %s is %s as last heard; %w", r.id, e.Status, runs.ErrNoWorker)
 	}
@@ -73,6 +75,7 @@ func (c *cli) statusOf(ctx context.Context, r found) (st standingOf, err error) 
 		}
 	}
 	st.Activities = e.Activities
+	st.Record = c.noteOn(r.id, recorded, st.State)
 	return st, nil
 }
 
@@ -91,7 +94,13 @@ func (c *cli) printStatus(st standingOf) {
 		row([]string{"goal", ""}[min(i, 1)], "%s", line)
 	}
 	row("repository", "%s %s", story.OneLine(st.Facts.Repository.Path, 120), s.Dim(fmt.Sprintf("at %.10s", st.Facts.Repository.Base)))
+	if st.Facts.Commits > 0 {
+		row("head", "%s", st.Facts.Head)
+	}
 	row("branch", "%s, %s, %s", st.Facts.Branch, plural(st.Facts.Commits, "commit", "commits"), story.Stat(st.Facts.Stat))
+	if r := st.Facts.Restored; r != nil {
+		row("branch moved", "%s", s.Wait(story.Moved(*r)))
+	}
 	for _, line := range story.Providers(st.Facts.Providers) {
 		row(line[0], "%s", line[1])
 	}
@@ -104,6 +113,9 @@ func (c *cli) printStatus(st standingOf) {
 	row("began", "%s ago, last event %s ago", c.ago(st.CreatedAt), c.ago(st.UpdatedAt))
 	if e := st.LastError; e != nil {
 		row("last error", "%s %s", story.OneLine(e.Message, 300), s.Dim("("+story.OneLine(e.Code, 40)+")"))
+	}
+	for _, line := range st.Record.lines() {
+		row("record", "%s", s.Wait(story.OneLine(line, 400)))
 	}
 	c.printf("%s", terminal.Table(rows))
 	c.printActivities(st.Activities)

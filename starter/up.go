@@ -87,6 +87,9 @@ func (c *cli) up(ctx context.Context, f upFlags) error {
 	if err != nil {
 		return err
 	}
+	if ids, err := c.adrift(ctx, c.clientOf(h.client)); err == nil && len(ids) > 0 {
+		fmt.Fprintln(c.err, c.adriftText(ids))
+	}
 	select {
 	case <-ctx.Done():
 		fmt.Fprintln(c.err, "stopping; runs go on at the next start, turns that dispatches own are cut off")

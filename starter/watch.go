@@ -94,7 +94,8 @@ func (c *cli) conclude(ctx context.Context, r found, status run.Status) error {
 	return err
 }
 
-// takeHome says how to look at the branch and how to take it.
+// takeHome says how to look at what was approved and how to take it. It names
+// commits in full: a name means what the repository says it means by then.
 func (c *cli) takeHome(ctx context.Context, r found) {
 	facts, err := r.Facts(ctx, r.id)
 	if err != nil {
@@ -102,8 +103,8 @@ func (c *cli) takeHome(ctx context.Context, r found) {
 	}
 	repo := story.OneLine(shellquote.Join(near(facts.Repository.Path)), 200)
 	for _, line := range []string{
-		fmt.Sprintf("look: git -C %s log -p --reverse %.10s..%s", repo, facts.Repository.Base, facts.Branch),
-		fmt.Sprintf("take: git -C %s merge %s", repo, facts.Branch),
+		fmt.Sprintf("look: git -C %s log -p --reverse %s..%s", repo, facts.Repository.Base, facts.Head),
+		fmt.Sprintf("take: git -C %s merge %s", repo, facts.Head),
 	} {
 		c.printf("  %s\n", c.style().Dim(line))
 	}

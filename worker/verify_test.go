@@ -145,7 +145,7 @@ func (s *site) verifySite(t *testing.T) {
 		t.Errorf("worktrees are left:\n%s", got)
 	}
 	s.git("-C", s.repo, "fsck", "--strict")
-	if left, err := filepath.Glob(filepath.Join(s.runsDir, "workspaces", "*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(s.runsDir, "workspaces", "[^.]*")); err != nil || len(left) > 0 {
 		t.Errorf("workspaces are left: %v, %v", left, err)
 	}
 	var left []string

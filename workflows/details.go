@@ -38,6 +38,10 @@ func details(s *run.Snapshot, limited *run.Limited) string {
 	default:
 		workDetails(&m, s)
 	}
+	if s.Restored != nil {
+		m.printf("**The branch was changed by something other than the run:**\n\n")
+		m.block(s.Restored.String(), shownProblem)
+	}
 	about(&m, s)
 	return m.String()
 }
@@ -232,9 +236,9 @@ func endDetails(m *markdown, s *run.Snapshot) {
 		return
 	}
 	m.printf("The branch %s holds %s, %s. In the repository:\n\n", code(branch), count(s.Commits, "commit", "commits"), stat(s.Stat))
-	look := fmt.Sprintf("git log --patch \\\n  %.12s..%s", s.Input.Repository.Base, branch)
+	look := fmt.Sprintf("git log --patch \\\n  %s..%s", s.Input.Repository.Base, s.Head)
 	if s.State.Status == run.Completed {
-		look += "\ngit merge " + branch
+		look += "\ngit merge " + string(s.Head)
 	}
 	m.fence("sh", look)
 }
@@ -277,6 +281,9 @@ func about(m *markdown, s *run.Snapshot) {
 	}
 	if s.Usage.Cost > 0 || s.Input.MaxCost > 0 {
 		row("Cost", "%s", cost(s))
+	}
+	if s.Commits > 0 {
+		row("Head", "%s", s.Head)
 	}
 	if n := len(s.Notes); n > 0 {
 		row("Notes", "%d for the next prompt", n)

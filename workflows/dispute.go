@@ -27,9 +27,6 @@ type dispute struct {
 // settles reports whether the reply is about the dispute.
 func (d *dispute) settles(a run.Reply) bool { return d != nil && d.id == a.QuestionID }
 
-// codeAhead is the code of the problem that a dispute is about.
-const codeAhead = "RECORD_AHEAD"
-
 // settleRecord waits until somebody says that the run is to go on from where the
 // workflow stands. A cancellation of the run ends the wait and leaves the record
 // as it is. A run of older rules goes on without asking.
@@ -58,7 +55,7 @@ func aboutRecord(id run.ID, a rundir.Ahead) run.Question {
 	return run.Question{
 		Question: fmt.Sprintf("The record of this run knows %d events that its workflow does not, up to %s, %s, of %s: it looks as if the engine's database was put back to an older copy. How shall the run go on?",
 			a.Events, a.Last, a.Type, clock(a.At)),
-		Reason: codeAhead,
+		Reason: run.CodeAhead,
 		NeededInput: []string{
 			"any answer goes on from where the workflow stands: the later events are set aside in the run's directory, and what they tell of may be done and paid again",
 			fmt.Sprintf("to go on from the record instead, cancel the run and resume it from its directory: starter cancel %s, then starter resume workflows/%s; nothing is done again", id, id),
@@ -75,7 +72,7 @@ func (r *runner) seen() *run.Snapshot {
 	s := *r.s
 	s.State.Status = run.AwaitingInput
 	s.State.PendingApprovalID, s.State.PendingQuestionID = "", r.dispute.id
-	s.State.LastError = &run.Problem{Code: codeAhead, Message: r.dispute.question.Question}
+	s.State.LastError = &run.Problem{Code: run.CodeAhead, Message: r.dispute.question.Question}
 	s.Approval, s.Doubt, s.Recheck = nil, &r.dispute.question, false
 	return &s
 }

@@ -37,6 +37,9 @@ func TestRecordThatIsAheadIsAQuestion(t *testing.T) {
 				t.Errorf("asked %q, which lacks %q", p.Question.Question.Question, want)
 			}
 		}
+		if !strings.Contains(p.Question.Next.Answer, "set aside") {
+			t.Errorf("an answer leads to %+v", p.Question.Next)
+		}
 		if len(w.applied) > 0 || w.over {
 			t.Error("it was applied before the answer")
 		}

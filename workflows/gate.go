@@ -90,8 +90,8 @@ func (r *runner) await(ctx workflow.Context, summary string, settled func() bool
 // apply puts the patch on the branch. A cancellation waits for it: the record
 // then says whether the patch is there.
 func (r *runner) apply(ctx workflow.Context) error {
-	if err := r.workspace.Get(ctx, nil); err != nil {
-		return err
+	if err := r.ready(ctx); err != nil {
+		return r.unapplied(ctx, err)
 	}
 	s, patch := r.s, r.s.Proposal
 	on, stop := workflow.NewDisconnectedContext(ctx)
@@ -105,12 +105,14 @@ func (r *runner) apply(ctx workflow.Context) error {
 		}
 	}, &out)
 	if err != nil {
-		return err
+		return r.unapplied(ctx, err)
 	}
 	if out.Refusal != nil {
 		r.emit(ctx, run.PatchApplyFailed{Patch: patch.Patch.Digest, Error: *out.Refusal})
 	} else {
-		r.emit(ctx, run.PatchApplied{Patch: patch.Patch.Digest, Base: patch.Base, Commit: out.Commit, Before: s.Stat, After: out.Stat})
+		r.emit(ctx, run.PatchApplied{
+			Patch: patch.Patch.Digest, Base: patch.Base, Commit: out.Commit, Before: s.Stat, After: out.Stat, Restored: out.Restored,
+		})
 	}
 	return nil
 }

@@ -150,11 +150,6 @@ var paths = []path{
 		world: func() *world { return &world{answers: []activities.ProposeResult{patch("one"), patch("two")}} }, play: reset},
 	{name: "worker-killed", doomed: true, policy: run.Never, status: run.Completed, shows: isSecondAttempt},
 	{name: "record-lost", policy: run.Never, status: run.Completed, shows: isBehind, acts: loseRecord},
-}
-
-// newWays are those that the replay corpus of the version does not hold yet.
-// They are played like the others, and recorded with the next version.
-var newWays = []path{
 	{name: "checks-run-again", policy: run.Never, status: run.Completed,
 		world: func() *world { return &world{verdicts: []activities.Judgement{cannotRun, cannotRun, pass}} },
 		input: noFix,

@@ -26,7 +26,9 @@ func (r *runner) prepare(ctx workflow.Context) workflow.Future {
 
 // cleanUp removes the worktree and the scratch files; the branch stays.
 func (r *runner) cleanUp(ctx workflow.Context) error {
-	_ = r.workspace.Get(ctx, nil) // it has ended, one way or the other
+	if r.workspace != nil {
+		_ = r.workspace.Get(ctx, nil) // it has ended, one way or the other
+	}
 	return r.do(acting(ctx, "Remove the worktree"), acts.CleanUp, func(p activities.Place) any { return p }, nil)
 }
 
@@ -69,6 +71,11 @@ func (r *runner) plan(ctx workflow.Context) error {
 }
 
 func (r *runner) propose(ctx workflow.Context) error {
+	if r.s.Since(run.RulesAsked) { // nothing is paid for what cannot be applied or checked
+		if err := r.ready(ctx); err != nil {
+			return r.failPhase(ctx, err)
+		}
+	}
 	if rivals := r.s.Input.Attempts(); len(rivals) > 1 && r.s.Phase() == run.Execute && r.s.Lost == nil {
 		return r.compete(ctx, rivals)
 	}
@@ -215,6 +222,9 @@ func (r *runner) fail(ctx workflow.Context, err error, used run.Usage, before []
 		Reason:      p.Code,
 		NeededInput: []string{"any answer calls the provider again, with the answer in its prompt", "cancel the run to end it"},
 	}
+	if p.Code == run.CodeRepository {
+		q = run.RepositoryQuestion(p)
+	}
 	if p.Code == run.CodeArtifact && r.s.Since(run.RulesAsked) {
 		q.Question = fmt.Sprintf("The run's directory lacks something: %s. How shall the run go on?", p.Message)
 		q.NeededInput[0] = "put it back from a copy, and answer anything: the step is made again"
@@ -254,8 +264,9 @@ func problemOf(err error) run.Problem {
 func (r *runner) evaluate(ctx workflow.Context) error {
 	j, err := r.check(ctx)
 	if err != nil {
-		return err
+		return r.failPhase(ctx, err)
 	}
+	restored := j.Restored
 	if j.Verdict == run.Pass && r.s.Input.Providers.Evaluator != "" {
 		checked := j
 		j, err = call[activities.Judgement](ctx, r, r.nextCall(), acts.Judge, func(c activities.Call) any {
@@ -265,7 +276,7 @@ func (r *runner) evaluate(ctx workflow.Context) error {
 			return r.failPhase(ctx, err)
 		}
 	}
-	ev := run.Evaluation{Report: j.Report, Reasons: j.Reasons, Failed: j.Failed, Usage: j.Usage, Retries: j.Retries}
+	ev := run.Evaluation{Report: j.Report, Reasons: j.Reasons, Failed: j.Failed, Usage: j.Usage, Retries: j.Retries, Restored: restored}
 	switch {
 	case j.Verdict == run.Pass:
 		r.emit(ctx, run.EvaluationPassed{Evaluation: ev})
@@ -282,7 +293,7 @@ func (r *runner) evaluate(ctx workflow.Context) error {
 }
 
 func (r *runner) check(ctx workflow.Context) (j activities.Judgement, err error) {
-	if err := r.workspace.Get(ctx, nil); err != nil {
+	if err := r.ready(ctx); err != nil {
 		return j, err
 	}
 	in := r.s.Input

@@ -86,7 +86,7 @@ type runner struct {
 	dispute   *dispute         // about the record, open
 	limits    []*run.Limited   // waited out now
 	contest   *contest         // under way
-	workspace workflow.Future  // done when branch and worktree are there
+	workspace workflow.Future  // done when branch and worktree are there; nil: they could not be made
 	shown     attributes
 	log       log.Logger
 }
@@ -156,7 +156,7 @@ func (r *runner) finish(ctx workflow.Context) error {
 	s := r.s
 	switch s.End {
 	case run.Completed:
-		r.end(ctx, run.RunCompleted{Branch: s.Input.RunID.Branch(), Head: s.Head, Commits: s.Commits})
+		return r.complete(ctx)
 	case run.Canceled:
 		r.end(ctx, run.RunCanceled{Reason: s.Problem.Message})
 	default:

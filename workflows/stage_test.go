@@ -73,6 +73,7 @@ func theActivities(w *world) map[string]any {
 	return map[string]any{
 		"Record": w.Record, "Prepare": w.Prepare, "CleanUp": w.CleanUp, "Plan": w.Plan,
 		"Propose": w.Propose, "Apply": w.Apply, "Check": w.Check, "Judge": w.Judge, "Try": w.Try,
+		"CheckBranch": w.CheckBranch,
 	}
 }
 

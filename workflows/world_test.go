@@ -36,6 +36,9 @@ type world struct {
 	doubts bool                        // the record is never what the workflow says
 	over   bool                        // a person let the workflow's events replace others
 
+	prepareErr, checkErr, applyErr, branchErr []error // of the first of each
+	restored                                  *run.Restored
+
 	events   []run.Event
 	state    run.State
 	applied  []activities.ApplyInput
@@ -44,6 +47,8 @@ type world struct {
 	checks   int
 	tried    []activities.TryInput
 	cleaned  int
+	prepared int
+	ended    []activities.BranchInput
 	largest  int // most events that one application brought
 }
 
@@ -102,7 +107,32 @@ func (w *world) brief(c activities.Call) error {
 	return nil
 }
 
-func (w *world) Prepare(context.Context, activities.Place) error { return nil }
+func (w *world) Prepare(context.Context, activities.Place) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.prepared++
+	return take(&w.prepareErr)
+}
+
+func (w *world) CheckBranch(_ context.Context, in activities.BranchInput) (activities.BranchResult, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.record(in.Place); err != nil {
+		return activities.BranchResult{}, err
+	}
+	w.ended = append(w.ended, in)
+	return activities.BranchResult{Restored: w.restored}, take(&w.branchErr)
+}
+
+// take takes the first error of a list, nil when none is left.
+func take(list *[]error) error {
+	if len(*list) == 0 {
+		return nil
+	}
+	err := (*list)[0]
+	*list = (*list)[1:]
+	return err
+}
 
 func (w *world) CleanUp(_ context.Context, p activities.Place) error {
 	w.mu.Lock()
@@ -156,6 +186,9 @@ func (w *world) Apply(_ context.Context, in activities.ApplyInput) (activities.A
 		return activities.ApplyResult{}, err
 	}
 	w.largest = max(w.largest, len(in.Entry.Events))
+	if err := take(&w.applyErr); err != nil {
+		return activities.ApplyResult{}, err
+	}
 	if problem := next(&w.refuse, nil); problem != nil {
 		w.refuse = w.refuse[min(1, len(w.refuse)):]
 		return activities.ApplyResult{Refusal: problem}, nil
@@ -168,6 +201,9 @@ func (w *world) Check(_ context.Context, in activities.CheckInput) (activities.J
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.record(in.Place); err != nil {
+		return activities.Judgement{}, err
+	}
+	if err := take(&w.checkErr); err != nil {
 		return activities.Judgement{}, err
 	}
 	w.checks++
@@ -265,10 +301,7 @@ func env(t testing.TB, w *world) *testsuite.TestWorkflowEnvironment {
 	e := suite.NewTestWorkflowEnvironment()
 	e.SetTestTimeout(time.Minute)
 	e.RegisterWorkflow(workflows.Run)
-	for name, f := range map[string]any{
-		"Record": w.Record, "Prepare": w.Prepare, "CleanUp": w.CleanUp, "Plan": w.Plan,
-		"Propose": w.Propose, "Apply": w.Apply, "Check": w.Check, "Judge": w.Judge, "Try": w.Try,
-	} {
+	for name, f := range theActivities(w) {
 		e.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}
 	return e

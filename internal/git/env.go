@@ -35,6 +35,7 @@ var settings = [][2]string{
 	{"commit.gpgSign", "false"},
 	{"log.showSignature", "false"},
 	{"submodule.recurse", "false"},
+	{"advice.graftFileDeprecated", "false"}, // it is said of an empty file, too
 }
 
 // environ is the whole environment of a git: nothing of the worker's but where
@@ -50,6 +51,7 @@ func (r Repo) environ() []string {
 		"GIT_ALLOW_PROTOCOL=", // none: a missing object is not fetched
 		"GIT_NO_LAZY_FETCH=1",
 		"GIT_NO_REPLACE_OBJECTS=1",
+		"GIT_GRAFT_FILE=" + os.DevNull,
 		"GIT_LITERAL_PATHSPECS=1",
 		"GIT_OPTIONAL_LOCKS=0",
 		"GIT_PAGER=cat",

@@ -81,6 +81,13 @@ func classify(stderr string) error {
 		{"unable to read sha1 file", ErrObject},
 		{"unable to read tree", ErrObject},
 		{"lazy fetching disabled", ErrObject},
+		{"from promisor remote", ErrObject},
+		{"loose object ", ErrObject}, // is corrupt
+		{"object file ", ErrObject},  // is empty
+		{"unable to unpack ", ErrObject},
+		{"failed to unpack tree object", ErrObject},
+		{"not a tree object", ErrObject},
+		{"Could not read ", ErrObject},
 	} {
 		if strings.Contains(stderr, c.words) {
 			return c.err

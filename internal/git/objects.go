@@ -55,6 +55,9 @@ func (o *Objects) Read(ctx context.Context, id ID, limit int64) (Object, error) 
 		err = errors.Join(err, context.Cause(ctx))
 		o.git.kill()
 		o.git.wait()
+		if kind := classify(o.git.stderr.buf.String()); kind != nil && ctx.Err() == nil { // it has died of it
+			err = fmt.Errorf("%w: %w", kind, err)
+		}
 		o.git = nil
 	}
 	if err != nil {
@@ -84,12 +87,15 @@ type reader struct {
 	cancel context.CancelFunc
 	in     io.WriteCloser
 	out    *bufio.Reader
+	stderr *head
 }
 
 func startReader(r Repo) (*reader, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	args := []string{"cat-file", "--batch"}
 	cmd := r.command(ctx, args)
+	stderr := &head{limit: maxStderr}
+	cmd.Stderr = stderr
 	in, err1 := cmd.StdinPipe()
 	out, err2 := cmd.StdoutPipe()
 	err := errors.Join(err1, err2)
@@ -100,7 +106,7 @@ func startReader(r Repo) (*reader, error) {
 		cancel()
 		return nil, failure(ctx, args, "", err)
 	}
-	return &reader{cmd: cmd, cancel: cancel, in: in, out: bufio.NewReader(out)}, nil
+	return &reader{cmd: cmd, cancel: cancel, in: in, out: bufio.NewReader(out), stderr: stderr}, nil
 }
 
 func (r *reader) kill() { r.cancel() }

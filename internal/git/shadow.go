@@ -75,6 +75,20 @@ func replace(name, text string) error {
 	return os.Rename(f.Name(), name)
 }
 
+// CopyIndex copies an index with its time, by which git tells which of its
+// entries to trust.
+func CopyIndex(to, from string) error {
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	fi, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(to, text, 0o600), os.Chtimes(to, fi.ModTime(), fi.ModTime()))
+}
+
 // FileRules reads what a repository's own configuration says about how files
 // and their names look on this file system, as extra lines for Shadow.
 func (r Repo) FileRules(ctx context.Context) ([]string, error) {

@@ -241,13 +241,15 @@ type (
 		Final      bool   `json:"final,omitempty"`
 	}
 	// PatchApplied says that the branch holds the patch. Before and After are
-	// the branch against the run's base.
+	// the branch against the run's base. Restored is what had become of the branch
+	// before.
 	PatchApplied struct {
-		Patch  Digest `json:"patch"`
-		Base   Commit `json:"base"`
-		Commit Commit `json:"commit"`
-		Before Stat   `json:"before"`
-		After  Stat   `json:"after"`
+		Patch    Digest    `json:"patch"`
+		Base     Commit    `json:"base"`
+		Commit   Commit    `json:"commit"`
+		Before   Stat      `json:"before"`
+		After    Stat      `json:"after"`
+		Restored *Restored `json:"restored,omitempty"`
 	}
 	// PatchApplyFailed says why the patch was refused; the tree is unchanged.
 	PatchApplyFailed struct {
@@ -286,11 +288,13 @@ type (
 		// Fix has a fix follow where another evaluation would.
 		Fix bool `json:"fix,omitempty"`
 	}
-	// RunCompleted ends the run with success.
+	// RunCompleted ends the run with success. Restored is what had become of the
+	// branch since the last patch.
 	RunCompleted struct {
-		Branch  string `json:"branch"`
-		Head    Commit `json:"head"`
-		Commits int    `json:"commits"`
+		Branch   string    `json:"branch"`
+		Head     Commit    `json:"head"`
+		Commits  int       `json:"commits"`
+		Restored *Restored `json:"restored,omitempty"`
 	}
 	// RunFailed ends the run without.
 	RunFailed struct {
@@ -311,6 +315,24 @@ type Evaluation struct {
 	Failed  []string `json:"failed,omitempty"` // the checks that did not pass
 	Usage   *Usage   `json:"usage,omitempty"`
 	Retries []Retry  `json:"retries,omitempty"`
+	// Restored is what had become of the branch before the checks, or became of
+	// it while they ran.
+	Restored *Restored `json:"restored,omitempty"`
+}
+
+// Restored is the run's branch as it was found when something other than the
+// run had moved it, and where it was put back to.
+type Restored struct {
+	From Commit `json:"from,omitempty"` // what it led to; empty: to no commit
+	To   Commit `json:"to"`
+	Was  string `json:"was"` // what had become of it, in words
+}
+
+func (r Restored) String() string {
+	if r.From == "" {
+		return fmt.Sprintf("%s; it was put back to %s", r.Was, r.To)
+	}
+	return fmt.Sprintf("%s (commit %s); it was put back to %s", r.Was, r.From, r.To)
 }
 
 // Type implements Payload.

@@ -174,6 +174,7 @@ func (s *Snapshot) fold(e Event) {
 	case QuestionAnswered:
 		s.answer(p)
 	case RunCompleted:
+		s.restored(p.Restored)
 		s.end(Completed)
 	case RunFailed:
 		s.State.LastError = &p.Error
@@ -187,10 +188,14 @@ func (s *Snapshot) fold(e Event) {
 // artifact is gone or was altered. No answer of a provider is at fault.
 const CodeArtifact = "Artifact"
 
-// lose drops a proposal whose artifacts are gone, and reports whether that is
-// the problem. The phase that proposed it starts again after a question.
+// CodeAhead is the code of a record that knows more than its workflow.
+const CodeAhead = "RECORD_AHEAD"
+
+// lose drops a proposal whose artifacts are gone, or whose repository is not as
+// it has to be, and reports whether that is the problem. The phase that proposed
+// it starts again after a question.
 func (s *Snapshot) lose(p Problem) bool {
-	if p.Code != CodeArtifact || !s.Since(RulesAsked) {
+	if p.Code != CodeArtifact && p.Code != CodeRepository || !s.Since(RulesAsked) {
 		return false
 	}
 	s.Lost, s.Proposal, s.Rivals = s.Proposal, nil, nil
@@ -203,6 +208,10 @@ func (s *Snapshot) lose(p Problem) bool {
 func (s *Snapshot) Wanting() *Question {
 	if s.Lost == nil {
 		return nil
+	}
+	if s.Problem.Code == CodeRepository {
+		q := RepositoryQuestion(s.Problem)
+		return &q
 	}
 	return &Question{
 		Question: fmt.Sprintf("%s. Nothing was applied. How shall the run go on?", s.Problem.Message),
@@ -360,11 +369,13 @@ func (s *Snapshot) applied(p PatchApplied) {
 	s.Proposal, s.Rivals, s.Refused = nil, nil, nil
 	s.Head, s.Stat = p.Commit, p.After
 	s.Commits++
+	s.restored(p.Restored)
 	s.close(Patched, Step{Do: Start, Phase: Evaluate})
 }
 
 func (s *Snapshot) evaluated(ev Evaluation, r Result, after Step) {
 	s.spend(ev.Usage)
+	s.restored(ev.Restored)
 	s.Report = &ev.Report
 	s.guide(FromVerdict, strings.Join(ev.Reasons, "\n"))
 	s.close(r, after)
@@ -431,6 +442,12 @@ func (s *Snapshot) end(status Status) {
 	s.State.PendingApprovalID, s.State.PendingQuestionID = "", ""
 	s.Proposal, s.Rivals, s.Lost, s.Approval, s.Doubt, s.Recheck = nil, nil, nil, nil, nil, false
 	s.Next = Step{Do: Rest}
+}
+
+func (s *Snapshot) restored(r *Restored) {
+	if r != nil {
+		s.Restored = r
+	}
 }
 
 func (s *Snapshot) spend(u *Usage) {

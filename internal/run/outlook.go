@@ -46,6 +46,10 @@ func (s *Snapshot) decisions() Outlook {
 // replies is the outlook of the open question.
 func (s *Snapshot) replies() (o Outlook) {
 	const with = " with the answer"
+	if e := s.State.LastError; e != nil && e.Code == CodeAhead {
+		o.Answer = "the run goes on from where its workflow stands, and the later events are set aside"
+		return o
+	}
 	if s.overrun() != "" {
 		o.Answer = "the budget is raised, and " + s.after(QuestionAnswered{}).leads("")
 		o.Stop = s.after(QuestionAnswered{Stop: true}).leads("")
@@ -83,6 +87,8 @@ func (s *Snapshot) leads(with string) string {
 		return "the patch is applied, and " + s.judges("")
 	case step.Phase == Evaluate:
 		return s.judges(" again")
+	case s.Lost != nil:
+		return fmt.Sprintf("the same patch is proposed again if it is back, or else the %s is called again%s", step.Phase.Role(), with)
 	case step.Phase == Fix && !step.Again && step.Uncounted:
 		return fmt.Sprintf("the fixer is called%s; that does not count (%s)", with, used)
 	case step.Phase == Fix && !step.Again:

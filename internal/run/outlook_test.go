@@ -53,6 +53,9 @@ func TestOutlook(t *testing.T) {
 			"approve: the patch is applied, and the checks run\n" +
 				"reject: the run ends as failed, 0 of 0 fixes used\n" +
 				"reject, final: the run ends as canceled"},
+		{"a patch that is lost", asked, 0, question(toGate, run.PatchApplyFailed{Error: run.Problem{Code: run.CodeArtifact}},
+			run.PhaseFailed{Error: run.Problem{Code: run.CodeArtifact}, Question: &run.Question{Question: "gone"}}),
+			"answer: the same patch is proposed again if it is back, or else the developer is called again with the answer"},
 		{"the developer's question", asked, 0, question(toGate[:3], askedFor), "answer: the developer is called again with the answer"},
 		{"the only fixer's question", asked, 1, question(fixerAsks), "answer: the fixer is called with the answer; that does not count (1 of 1 fixes used)"},
 		{"the only fixer's question, under the old rules", old, 1, question(fixerAsks), "answer: the run ends as failed, 1 of 1 fixes used"},

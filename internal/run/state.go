@@ -110,6 +110,8 @@ type Snapshot struct {
 	// answer leads to another evaluation.
 	Recheck  bool       `json:"recheck,omitempty"`
 	Guidance []Guidance `json:"guidance,omitempty"`
+	// Restored is the branch, when something other than the run had last moved it.
+	Restored *Restored `json:"restored,omitempty"`
 	// Refused is the patch or the answer that was last not taken.
 	Refused *Ref `json:"refused,omitempty"`
 	outcome      // what Close has to say

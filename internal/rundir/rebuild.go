@@ -96,6 +96,28 @@ func (d *Dir) Repair() (*run.Snapshot, error) {
 	return s, nil
 }
 
+// Sealed folds those lines of the log that the recorders of this program wrote,
+// whatever others have added since. Without a seal that fits they all count.
+func (d *Dir) Sealed() (*run.Snapshot, error) {
+	j, err := d.openJournal()
+	if err != nil {
+		return nil, fmt.Errorf("read the record: %w", err)
+	}
+	defer j.close()
+	b := j.b
+	if covered := j.seal.covers(j.lines); covered > 0 {
+		b = j.b[:size(j.lines[:covered])]
+	}
+	events, err := eventsIn(b)
+	if err == nil && len(events) == 0 {
+		err = fmt.Errorf("%s holds no events: it is not the directory of a run", d.path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d.fold(events)
+}
+
 // whole folds the log once it holds no other lines than those of the run.
 func (d *Dir) whole(j *journal) (*run.Snapshot, error) {
 	lines := j.lines

@@ -62,11 +62,13 @@ type Standing struct {
 	Stat    run.Stat   `json:"stat"`
 	Usage   run.Usage  `json:"usage"`
 	Notes   []run.Note `json:"notes,omitempty"` // in no prompt yet
+	// Restored is the branch, when something other than the run had last moved it.
+	Restored *run.Restored `json:"restored,omitempty"`
 }
 
 // StandingOf is how the run of a snapshot stands.
 func StandingOf(s *run.Snapshot) Standing {
-	return Standing{Head: s.Head, Commits: s.Commits, Stat: s.Stat, Usage: s.Usage, Notes: s.Notes}
+	return Standing{Head: s.Head, Commits: s.Commits, Stat: s.Stat, Usage: s.Usage, Notes: s.Notes, Restored: s.Restored}
 }
 
 // FactsOf are the facts of a snapshot.

@@ -43,7 +43,27 @@ func Open(dir string) (*Store, error) {
 			return nil, fmt.Errorf("keep git out of the runs directory: %w", err)
 		}
 	}
-	return &Store{dir: abs}, nil
+	s := &Store{dir: abs}
+	for _, dir := range []string{s.Workspace(""), s.Scratch("")} {
+		if err := fence(dir); err != nil {
+			return nil, fmt.Errorf("keep programs out of the repository around the runs directory: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// fence keeps a git that runs below dir, and finds no repository there, from
+// looking further up, where the user's may be: at a file of this name that names
+// none it gives up.
+func fence(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	name := filepath.Join(dir, ".git")
+	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.WriteFile(name, []byte("gitdir: none\n"), 0o600)
 }
 
 // Dir is the absolute path of the runs directory.

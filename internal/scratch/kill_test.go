@@ -112,7 +112,7 @@ func (j job) wantWhole(t *testing.T) {
 }
 
 var points = []string{
-	"scratch.before-clear", "scratch.mid-clear", "scratch.after-clear", "scratch.after-files", "scratch.mid-repository",
+	"scratch.before-clear", "scratch.mid-clear", "scratch.after-clear", "scratch.after-files",
 	"scratch.before-mark", "scratch.after-mark", "scratch.mid-changes", "scratch.before-remove", "scratch.mid-remove",
 }
 

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/checkout"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/git"
-	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -53,7 +53,7 @@ func (s *Scratch) make(ctx context.Context, held *os.File, commit run.Commit) er
 		return err
 	}
 	failpoint.Hit("scratch.after-files")
-	if err := s.repository(common, commit); err != nil {
+	if err := s.repository(ctx, common, commit); err != nil {
 		return err
 	}
 	failpoint.Hit("scratch.before-mark")
@@ -92,11 +92,11 @@ func (s *Scratch) clear() error {
 // no configuration of anybody's, and so no filter.
 func (s *Scratch) files(ctx context.Context, held *os.File, common string, commit run.Commit) error {
 	dir := s.path(shadowName)
-	shadow, err := git.Shadow(dir, dir, s.path(treeName), git.ID(commit), excludes(common), "index.version=2")
+	shadow, err := git.Shadow(dir, dir, s.path(treeName), git.ID(commit), checkout.Excludes(common), "index.version=2")
 	if err != nil {
 		return err
 	}
-	if err := borrow(dir, common); err != nil {
+	if err := checkout.Borrow(dir, common); err != nil {
 		return err
 	}
 	shadow.Keep, shadow.Timeout = held, writeTimeout
@@ -111,55 +111,13 @@ func (s *Scratch) files(ctx context.Context, held *os.File, common string, commi
 	return tree.MkdirAll(filepath.FromSlash(s.spec.Prefix), 0o755) // the commit may have nothing there
 }
 
-// excludes makes git ignore what the user's own checkout ignores beside the
-// files called .gitignore, and nothing else: not what an account ignores.
-func excludes(common string) string {
-	return "core.excludesFile=" + filepath.Join(common, "info", "exclude")
-}
-
-// borrow gives a git directory the objects of the repository at common, and
-// tells it where that repository's history was cut off, if it was.
-func borrow(dir, common string) error {
-	info := filepath.Join(dir, "objects", "info")
-	if err := os.MkdirAll(info, 0o700); err != nil {
-		return err
-	}
-	objects := filepath.Join(common, "objects")
-	if strings.ContainsAny(objects, "\n") {
-		objects = udiff.Quote(objects)
-	}
-	if err := os.WriteFile(filepath.Join(info, "alternates"), []byte(objects+"\n"), 0o600); err != nil {
-		return err
-	}
-	cut := small(filepath.Join(common, "shallow"))
-	if cut == "" {
-		return nil
-	}
-	return os.WriteFile(filepath.Join(dir, "shallow"), []byte(cut+"\n"), 0o600)
-}
-
 // repository is what the agent's git finds in the checkout. Its index is a
 // copy of ours, so that it sees at once that nothing is changed.
-func (s *Scratch) repository(common string, commit run.Commit) error {
-	dir := s.path(treeName, ".git")
-	_, err := git.Shadow(dir, dir, s.path(treeName), git.ID(commit), excludes(common), "core.logAllRefUpdates=true",
-		"user.name="+git.Name, "user.email="+git.Email, "gc.auto=0", "maintenance.auto=false")
-	if err != nil {
-		return err
+func (s *Scratch) repository(ctx context.Context, common string, commit run.Commit) error {
+	r := checkout.Repository{
+		Common: common, WorkTree: s.path(treeName), Commit: git.ID(commit), Index: s.path(shadowName, "index"),
 	}
-	if err := borrow(dir, common); err != nil {
-		return err
-	}
-	failpoint.Hit("scratch.mid-repository")
-	return copyFile(filepath.Join(dir, "index"), s.path(shadowName, "index"))
-}
-
-func copyFile(to, from string) error {
-	text, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, text, 0o600)
+	return r.Make(ctx, s.path(treeName, ".git"))
 }
 
 // mark says that the checkout is whole. Its time tells later which files may

@@ -30,7 +30,7 @@ func (s *Scratch) stage(held *os.File) (*stage, error) {
 		return nil, err
 	}
 	index := s.path(shadowName, "changes")
-	if err := errors.Join(os.RemoveAll(index+".lock"), copyFile(index, s.path(shadowName, "index"))); err != nil {
+	if err := errors.Join(os.RemoveAll(index+".lock"), git.CopyIndex(index, s.path(shadowName, "index"))); err != nil {
 		return nil, err
 	}
 	root, err := os.OpenRoot(dir)

@@ -56,14 +56,15 @@ func (t *Teller) Tell(e run.Event) []string {
 		return []string{t.mark(t.Style.Bad("✗"), "rejected%s%s", by(p.By), tail(p.Reason)) + t.Style.Dim(t.since(t.asked, e.TS))}
 	case run.PatchApplied:
 		t.branch = p.After
-		return []string{t.mark(t.Style.Good("✓"), "applied as %.10s", p.Commit) + t.Style.Dim(", the branch now differs in "+Stat(p.After))}
+		applied := t.mark(t.Style.Good("✓"), "applied as %.10s", p.Commit) + t.Style.Dim(", the branch now differs in "+Stat(p.After))
+		return append([]string{applied}, t.restored(p.Restored)...)
 	case run.PatchApplyFailed:
 		return t.failed(p.Error)
 	case run.EvaluationPassed:
-		return t.evaluated(p.Evaluation)
+		return append(t.evaluated(p.Evaluation), t.restored(p.Restored)...)
 	case run.EvaluationFailedFixable:
-		return t.evaluated(p.Evaluation)
-	case run.EvaluationFailedBlocked:
+		return append(t.evaluated(p.Evaluation), t.restored(p.Restored)...)
+	case run.EvaluationFailedBlocked: // the question says what became of the branch
 		return t.evaluated(p.Evaluation)
 	case run.QuestionRaised:
 		t.asked = e.TS
@@ -231,6 +232,19 @@ func (t *Teller) files(p run.Proposal) []string {
 	return lines
 }
 
+// restored tells that something other than the run had moved its branch.
+func (t *Teller) restored(r *run.Restored) []string {
+	if r == nil {
+		return nil
+	}
+	return []string{t.mark(t.Style.Wait("!"), "%s", Moved(*r))}
+}
+
+// Moved says in one line that something other than the run had moved its branch.
+func Moved(r run.Restored) string {
+	return "the branch was changed by something other than the run: " + OneLine(r.String(), 400)
+}
+
 func (t *Teller) failed(p run.Problem) []string {
 	text := OneLine(p.Message, 300)
 	if text == t.trouble {
@@ -256,7 +270,7 @@ func (t *Teller) ended(e run.Event) []string {
 		if t.branch != (run.Stat{}) {
 			what += ", " + Stat(t.branch)
 		}
-		return []string{"", t.Style.Good("✓ ") + t.Style.Bold("Completed") + took, "  " + what}
+		return append([]string{"", t.Style.Good("✓ ") + t.Style.Bold("Completed") + took, "  " + what}, t.restored(p.Restored)...)
 	case run.RunFailed:
 		return []string{"", t.Style.Bad("✗ ") + t.Style.Bold("Failed") + took, "  " + OneLine(p.Error.Message, 400) + t.Style.Dim(" ("+OneLine(p.Error.Code, 40)+")")}
 	case run.RunCanceled:

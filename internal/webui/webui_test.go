@@ -42,7 +42,7 @@ func TestAPersonWorksARunFromTheWebUI(t *testing.T) {
 
 	await(t, "the run completes", func() bool { return s.state(id).Status == run.Completed })
 	b.openDetails(page, "Completed")
-	b.awaitText("git merge " + id.Branch())
+	b.awaitText("git merge " + s.git("-C", s.repo, "rev-parse", id.Branch()))
 	b.keep("3-completed")
 	if got := s.git("-C", s.repo, "show", id.Branch()+":greet.go"); !strings.Contains(got, `"Hello, " + name`) {
 		t.Errorf("the branch has %s", got)

@@ -1,9 +1,11 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -24,56 +26,70 @@ var ErrPlan = errors.New("the patch was planned on another commit")
 type CommitInput struct {
 	Base    run.Commit    // the parent, which Change was planned on
 	Change  *patch.Change // its paths are relative to Prefix
-	Message string
-	Time    time.Time // of the author and the committer; fixed by the caller, to the second
+	Message string        // its last paragraph are trailers by which the commit is known again
+	Time    time.Time     // of the author and the committer; fixed by the caller, to the second
+	Tell    Told          // nil: a branch that is not at Base is left where it is
 }
 
-// Commit puts a change on the branch, which must be at Base, and returns the
-// commit. A branch that is at that commit already is as good; one that is
-// anywhere else is ErrMoved, and nothing changes. The work tree is not touched: Sync follows.
-func (w *Workspace) Commit(ctx context.Context, in CommitInput) (run.Commit, error) {
+// Commit puts a change on the branch, which is to be at Base, and returns the
+// commit. A branch that holds that commit already, or one that differs from it
+// in nothing but who made it when, is as good: then that one is returned. A branch
+// that is anywhere else was moved by somebody: it is put back, with the commit on it, and what
+// was found is returned. Where Tell does not let that happen the error matches what
+// it says, or ErrMoved without one, and nothing changes.
+//
+// The error matches *CheckedOutError when the branch is checked out in a work tree of the user's.
+// The work tree of the workspace is not touched: Sync follows.
+func (w *Workspace) Commit(ctx context.Context, in CommitInput) (run.Commit, *run.Restored, error) {
 	pack := git.NewPack(git.ID(in.Base))
-	commit, err := w.pack(ctx, pack, in)
-	if err == nil {
-		err = w.land(ctx, pack, in.Base, commit)
-	}
+	planned, err := w.pack(ctx, pack, in)
 	if err != nil {
-		return "", fmt.Errorf("commit on %s: %w", in.Base, err)
+		return "", nil, fmt.Errorf("commit on %s: %w", in.Base, err)
 	}
-	return commit, nil
+	commit, found, err := w.land(ctx, pack, in, planned)
+	if err != nil {
+		return "", nil, fmt.Errorf("commit on %s: %w", in.Base, err)
+	}
+	return commit, found, nil
 }
 
-// pack collects the objects of the commit and returns its id. Nothing is written.
-func (w *Workspace) pack(ctx context.Context, pack *git.Pack, in CommitInput) (run.Commit, error) {
+// planned is a commit that is not on the branch yet.
+type planned struct {
+	id   run.Commit
+	tree git.ID
+}
+
+// pack collects the objects of the commit. Nothing is written.
+func (w *Workspace) pack(ctx context.Context, pack *git.Pack, in CommitInput) (planned, error) {
 	if !git.ID(in.Base).Valid() {
-		return "", errors.New("base is not a full commit id")
+		return planned{}, errors.New("base is not a full commit id")
 	}
 	if in.Change == nil || len(in.Change.Files) == 0 {
-		return "", ErrNoChange
+		return planned{}, ErrNoChange
 	}
 	s := newStore(w.objects)
 	base, err := s.root(ctx, in.Base)
 	if err != nil {
-		return "", err
+		return planned{}, err
 	}
 	top, err := edits(pack, base, w.spec.Prefix, in.Change)
 	if err != nil {
-		return "", err
+		return planned{}, err
 	}
 	root, err := rewriter{s, pack}.tree(ctx, "", base, top)
 	switch {
 	case err != nil:
-		return "", err
+		return planned{}, err
 	case root == base:
-		return "", ErrNoChange
+		return planned{}, ErrNoChange
 	case root == "":
 		root = pack.Add(git.Tree, nil)
 	}
 	text, err := commitText(root, in)
 	if err != nil {
-		return "", err
+		return planned{}, err
 	}
-	return run.Commit(pack.Add(git.Commit, text)), nil
+	return planned{run.Commit(pack.Add(git.Commit, text)), root}, nil
 }
 
 func commitText(tree git.ID, in CommitInput) ([]byte, error) {
@@ -90,21 +106,61 @@ func commitText(tree git.ID, in CommitInput) ([]byte, error) {
 
 // land stores the objects and moves the branch: the one moment in which the
 // change takes place.
-func (w *Workspace) land(ctx context.Context, pack *git.Pack, base, commit run.Commit) error {
+func (w *Workspace) land(ctx context.Context, pack *git.Pack, in CommitInput, p planned) (run.Commit, *run.Restored, error) {
 	held, err := w.enter(ctx)
 	if err != nil {
-		return err
+		return "", nil, err
 	}
 	defer held.Close()
 	failpoint.Hit("workspace.before-objects")
 	if err := w.repo.Store(ctx, pack); err != nil {
-		return err
+		return "", nil, err
 	}
 	failpoint.Hit("workspace.after-objects")
+	at, err := w.stands(ctx)
+	switch {
+	case err != nil:
+		return "", nil, err
+	case at.at(p.id):
+		return p.id, nil, nil
+	case at.at(in.Base):
+		return p.id, nil, w.advance(ctx, held, at, p.id)
+	}
+	commit, err := w.adopted(ctx, at, in, p)
+	if err != nil || commit != "" && at.at(commit) {
+		return commit, nil, err
+	}
+	found, err := w.reclaim(ctx, held, at, in, cmp.Or(commit, p.id))
+	if commit != "" && errors.Is(err, ErrMoved) { // others have gone on from there
+		return commit, nil, nil
+	}
+	return cmp.Or(commit, p.id), found, err
+}
+
+// advance moves the branch on from the base.
+func (w *Workspace) advance(ctx context.Context, held *os.File, at standing, to run.Commit) error {
+	if at.worktree != "" && at.worktree != w.spec.Dir { // ours is from before it had a repository of its own
+		return &CheckedOutError{Branch: w.Branch(), Path: at.worktree}
+	}
 	failpoint.Hit("workspace.before-update-ref")
-	if err := w.swap(ctx, held, base, commit); err != nil {
+	if err := w.swap(ctx, held, at, to); err != nil {
 		return err
 	}
 	failpoint.Hit("workspace.after-update-ref")
 	return nil
+}
+
+// reclaim moves the branch from where somebody put it.
+func (w *Workspace) reclaim(ctx context.Context, held *os.File, at standing, in CommitInput, to run.Commit) (*run.Restored, error) {
+	if in.Tell == nil {
+		return nil, moved(at, in.Base)
+	}
+	if at.worktree != "" && at.worktree != w.spec.Dir {
+		return nil, &CheckedOutError{Branch: w.Branch(), Path: at.worktree}
+	}
+	found := at.restored(in.Base)
+	if err := in.Tell(found); err != nil {
+		return nil, err
+	}
+	return &found, w.put(ctx, held, at, to)
 }

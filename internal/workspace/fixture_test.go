@@ -151,12 +151,12 @@ func tree(t testing.TB, dir string) files {
 	t.Helper()
 	got := files{}
 	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
 		name, _ := filepath.Rel(dir, path)
 		if name == ".git" {
-			return nil
+			return fs.SkipDir
+		}
+		if err != nil || d.IsDir() {
+			return err
 		}
 		fi, err := d.Info()
 		if err != nil {
@@ -220,7 +220,7 @@ func userState(t testing.TB, r git.Repo) string {
 			return err
 		}
 		name, _ := filepath.Rel(r.Dir, path)
-		for _, ours := range []string{"objects", "worktrees", "refs/heads/ratchet", "logs/refs/heads/ratchet"} {
+		for _, ours := range []string{"objects", "refs/heads/ratchet", "logs/refs/heads/ratchet"} {
 			if name == filepath.Join(".git", ours) {
 				return fs.SkipDir
 			}

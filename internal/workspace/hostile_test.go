@@ -139,7 +139,7 @@ func everything(t *testing.T, r git.Repo) {
 	must(t, w.Prepare(t.Context()))
 	f, err := w.Tree(t.Context(), src.Base).Lookup("main.go")
 	must(t, err)
-	c, err := w.Commit(t.Context(), commitOf(src.Base, change(patch.FileChange{
+	c, _, err := w.Commit(t.Context(), commitOf(src.Base, change(patch.FileChange{
 		Path: "main.go", Kind: patch.Modified, Before: &f, After: regular("package changed\n"),
 	})))
 	must(t, err)

@@ -33,19 +33,39 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// work is what a worker does with a workspace in a run, from the beginning.
-func work(job string) error {
-	var spec workspace.Spec
-	if err := json.Unmarshal([]byte(job), &spec); err != nil {
+// job is what the test binary is to do: a run's work, or, with a head, to put
+// the branch back to it.
+type job struct {
+	Spec workspace.Spec
+	Head run.Commit
+}
+
+func work(text string) error {
+	var j job
+	if err := json.Unmarshal([]byte(text), &j); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	c, err := finish(ctx, spec)
+	if j.Head != "" {
+		return restore(ctx, j)
+	}
+	c, err := finish(ctx, j.Spec)
 	fmt.Println(c)
 	return err
 }
 
+func restore(ctx context.Context, j job) error {
+	w, err := workspace.Open(ctx, j.Spec)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	_, err = w.Restore(ctx, j.Head, func(run.Restored) error { return nil })
+	return err
+}
+
+// finish is what a worker does with a workspace in a run, from the beginning.
 func finish(ctx context.Context, spec workspace.Spec) (run.Commit, error) {
 	w, err := workspace.Open(ctx, spec)
 	if err != nil {
@@ -55,7 +75,7 @@ func finish(ctx context.Context, spec workspace.Spec) (run.Commit, error) {
 	if err := w.Prepare(ctx); err != nil {
 		return "", err
 	}
-	c, err := w.Commit(ctx, commitOf(spec.Base, edited()))
+	c, _, err := w.Commit(ctx, commitOf(spec.Base, edited()))
 	if err != nil {
 		return "", err
 	}
@@ -72,20 +92,24 @@ func finish(ctx context.Context, spec workspace.Spec) (run.Commit, error) {
 // worker is the test binary doing the job of spec.
 func worker(t testing.TB, spec workspace.Spec, env ...string) *exec.Cmd {
 	t.Helper()
+	return job{Spec: spec}.process(t, env...)
+}
+
+func (j job) process(t testing.TB, env ...string) *exec.Cmd {
+	t.Helper()
 	self, err := os.Executable()
 	must(t, err)
-	job, err := json.Marshal(spec)
+	text, err := json.Marshal(j)
 	must(t, err)
 	cmd := exec.CommandContext(t.Context(), self, "-test.run=^$")
-	cmd.Env = append(os.Environ(), append(env, jobVariable+"="+string(job))...)
+	cmd.Env = append(os.Environ(), append(env, jobVariable+"="+string(text))...)
 	cmd.Stderr = os.Stderr
 	return cmd
 }
 
 var points = []string{
 	"workspace.before-create-branch", "workspace.after-create-branch",
-	"workspace.before-add-worktree", "workspace.mid-add-worktree", "workspace.after-add-worktree",
-	"workspace.before-sync", "workspace.mid-sync", "workspace.before-index", "workspace.after-sync",
+	"workspace.before-sync", "workspace.mid-sync", "workspace.before-repository", "workspace.mid-repository", "workspace.after-sync",
 	"workspace.before-objects", "workspace.after-objects",
 	"workspace.before-update-ref", "workspace.after-update-ref",
 	"workspace.before-remove", "workspace.mid-erase", "workspace.after-remove",
@@ -139,6 +163,27 @@ func TestKilledAtEveryPoint(t *testing.T) {
 	for _, point := range reached {
 		if !slices.Contains(points, point) {
 			t.Errorf("%s is not in the list of points", point)
+		}
+	}
+}
+
+// A worker that is killed while it puts the branch back leaves what the next one
+// puts back.
+func TestKilledWhileTheBranchIsPutBack(t *testing.T) {
+	for _, point := range []string{"branch.told", "branch.cleared"} {
+		for _, tt := range moves {
+			t.Run(point+", "+tt.name, func(t *testing.T) {
+				t.Parallel()
+				a := newApplied(t)
+				tt.do(t, a)
+				main := runGit(t, a.repo, "rev-parse", "refs/heads/main")
+				j := job{Spec: a.spec, Head: a.head}
+				if err := j.process(t, "RATCHET_FAILPOINTS="+point+"=kill").Run(); !killed(err) {
+					t.Fatalf("%v, want killed", err)
+				}
+				must(t, j.process(t).Run())
+				a.wantRestored(t, main)
+			})
 		}
 	}
 }

@@ -5,62 +5,196 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// staleRefLock is how old a lock on the run's branch is that nobody holds any more: the
-// workspace's own lock keeps Ratchet out, and git itself is done in milliseconds.
-const staleRefLock = 2 * time.Second
+// standing is what stands under the name of the run's branch.
+type standing struct {
+	commit   run.Commit // empty: none
+	to       string     // the reference that the branch is another name of; empty: it is a branch of its own
+	odd      string     // what is in the place of its file; empty: a file, or nothing
+	worktree string     // of the user's, where it is checked out; empty: nowhere
+	blocking []ref      // their names exclude that of the branch
+	replaced []ref      // replacements of whatever objects
+}
 
-// swap moves the branch from old to new, at once and only if it is at old; an old
-// of zeros is no branch. It is done, too, when the branch is at new already. The
-// error matches ErrMoved when it is anywhere else. The caller holds the lock.
-func (w *Workspace) swap(ctx context.Context, held *os.File, old, new run.Commit) error {
-	cause := w.updateRef(ctx, held, old, new)
-	for cause != nil {
-		tip, err := w.tip(ctx)
+type ref struct {
+	name string
+	id   git.ID
+}
+
+func (r ref) String() string { return fmt.Sprintf("%s (%s)", r.name, r.id) }
+
+func (s standing) plain() bool { return s.to == "" && s.odd == "" }
+
+func (s standing) nowhere() bool { return s.commit == "" && s.plain() && len(s.blocking) == 0 }
+
+// at reports whether there is a branch of its own at c.
+func (s standing) at(c run.Commit) bool { return s.plain() && s.commit == c }
+
+// same reports whether nobody has been here since s was read.
+func (s standing) same(now standing) bool {
+	return s.commit == now.commit && s.to == now.to && s.odd == now.odd
+}
+
+// what says what stands there, for people.
+func (s standing) what() string {
+	switch {
+	case s.odd != "":
+		return s.odd + " was in its place"
+	case s.to != "":
+		return "it was another name of " + s.to
+	case len(s.blocking) > 0:
+		return fmt.Sprintf("it was gone, and in its way was %v", s.blocking)
+	case s.commit == "":
+		return "it was gone"
+	}
+	return "it was moved"
+}
+
+// stands reads what stands under the branch's name, without following it.
+func (w *Workspace) stands(ctx context.Context) (standing, error) {
+	odd, err := w.odd()
+	if err != nil || odd != "" { // git would follow a link, and wait for a pipe's writer
+		return standing{odd: odd}, err
+	}
+	at, err := w.named(ctx)
+	if err != nil || at.commit != "" {
+		return at, err
+	}
+	out, err := w.repo.Run(ctx, "symbolic-ref", "-q", w.ref) // one that leads nowhere is not listed
+	if at.to = strings.TrimSpace(string(out)); git.ExitCode(err) > 0 {
+		err = nil
+	}
+	return at, err
+}
+
+// odd names what is in the place of the branch's file and is neither that nor a directory.
+func (w *Workspace) odd() (string, error) {
+	fi, err := os.Lstat(w.file(""))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+		return "", nil
+	case err != nil:
+		return "", err
+	case fi.Mode()&fs.ModeSymlink != 0:
+		return "a symbolic link", nil
+	case fi.Mode().IsRegular() || fi.IsDir():
+		return "", nil
+	}
+	return "a special file", nil
+}
+
+// file is the file of the branch, or that beside it with the suffix.
+func (w *Workspace) file(suffix string) string {
+	return filepath.Join(w.repo.GitDir, filepath.FromSlash(w.ref)+suffix)
+}
+
+// named is what git lists under the branch's name.
+func (w *Workspace) named(ctx context.Context) (at standing, err error) {
+	if err := w.refs(ctx, &at, w.ref, replacements); err != nil || at.commit != "" || len(at.blocking) > 0 {
+		return at, err
+	}
+	return at, w.refs(ctx, &at, "--count=1", path.Dir(w.ref))
+}
+
+// replacements is where git looks for the objects that it shows in place of others.
+const replacements = "refs/replace/"
+
+// refs adds to at what git lists of the patterns.
+func (w *Workspace) refs(ctx context.Context, at *standing, patterns ...string) error {
+	const format = "--format=%(refname)%00%(objectname)%00%(symref)%00%(worktreepath)"
+	out, err := w.repo.Run(ctx, append([]string{"for-each-ref", format}, patterns...)...)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(out)) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\x00")
+		if len(f) != 4 { // the rest of a path with a line feed
+			continue
+		}
+		r := ref{f[0], git.ID(f[1])}
 		switch {
-		case err != nil:
-			return errors.Join(cause, err)
-		case tip == new:
-			return nil
-		case cmp.Or(tip, zero(old)) != old:
-			return fmt.Errorf("at %s, not at %s: %w", cmp.Or(string(tip), "no commit"), old, ErrMoved)
+		case r.name == w.ref:
+			at.commit, at.to, at.worktree = run.Commit(r.id), f[2], f[3]
+		case strings.HasPrefix(r.name, replacements):
+			at.replaced = append(at.replaced, r)
+		case r.name == path.Dir(w.ref) || strings.HasPrefix(r.name, w.ref+"/"):
+			at.blocking = append(at.blocking, r)
 		}
-		freed, err := w.freeRef(ctx)
-		if !freed {
-			return errors.Join(cause, err)
-		}
-		cause = w.updateRef(ctx, held, old, new)
 	}
 	return nil
 }
 
 func zero(like run.Commit) run.Commit { return run.Commit(git.ID(like).Zero()) }
 
+// swap moves the branch from where it was seen to another commit, at once and
+// only if it is there still. It is done, too, when the branch is at that commit already.
+// The error matches ErrMoved when it is anywhere else. The caller holds the lock.
+func (w *Workspace) swap(ctx context.Context, held *os.File, from standing, to run.Commit) error {
+	for {
+		cause := w.updateRef(ctx, held, cmp.Or(from.commit, zero(to)), to)
+		if cause == nil {
+			return nil
+		}
+		now, err := w.stands(ctx)
+		switch {
+		case err != nil:
+			return errors.Join(cause, err)
+		case now.at(to):
+			return nil
+		case !now.same(from):
+			return moved(now, from.commit)
+		}
+		if freed, err := w.freeRef(ctx); !freed {
+			return errors.Join(cause, err)
+		}
+	}
+}
+
+// moved says where a branch is that is to be elsewhere.
+func moved(at standing, from run.Commit) error {
+	return fmt.Errorf("at %s, not at %s: %s: %w", cmp.Or(at.commit, "no commit"), cmp.Or(from, "none"), at.what(), ErrMoved)
+}
+
+// updateRef moves the branch itself, and nothing that it is another name of.
 func (w *Workspace) updateRef(ctx context.Context, held *os.File, old, new run.Commit) error {
+	log := filepath.Join(w.repo.GitDir, "logs", filepath.FromSlash(w.ref))
+	if fi, err := os.Lstat(log); err == nil && !fi.Mode().IsRegular() && !fi.IsDir() {
+		if err := os.Remove(log); err != nil { // git would write wherever it leads
+			return err
+		}
+	}
 	repo := w.repo
 	repo.Keep = held
-	_, err := repo.Run(ctx, "update-ref", "-m", "ratchet", w.ref, string(new), string(old))
+	_, err := repo.Run(ctx, "update-ref", "--no-deref", "-m", "ratchet", w.ref, string(new), string(old))
 	return err
 }
+
+// staleRefLock is how old a lock on the run's branch is that nobody holds any more: the
+// workspace's own lock keeps Ratchet out, and git itself is done in milliseconds.
+const staleRefLock = 2 * time.Second
 
 // freeRef waits for git's own lock on the branch, and removes one that a killed
 // git has left. False when there is none, so that the lock was not the trouble.
 func (w *Workspace) freeRef(ctx context.Context) (bool, error) {
-	name := filepath.Join(w.repo.GitDir, filepath.FromSlash(w.ref)+".lock")
+	name := w.file(".lock")
 	for seen := false; ; seen = true {
 		fi, err := os.Lstat(name)
 		switch {
 		case err != nil:
 			return seen, nil
 		case time.Since(fi.ModTime()) > staleRefLock:
-			return true, os.Remove(name)
+			return true, os.RemoveAll(name)
 		}
 		select {
 		case <-ctx.Done():

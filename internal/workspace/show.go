@@ -61,6 +61,9 @@ func (w *Workspace) list(ctx context.Context, commit run.Commit) ([]File, error)
 		if m := git.Mode(mode); err1 == nil && !m.Regular() {
 			return nil
 		}
+		if fields[3] == "BAD" { // git's word for a size that it cannot know
+			return fmt.Errorf("%s: object %s: %w", name, fields[2], git.ErrObject)
+		}
 		size, err2 := strconv.ParseInt(fields[3], 10, 64)
 		files = append(files, File{Path: name, Mode: git.Mode(mode).Perm(), Size: size})
 		return errors.Join(err1, err2)

@@ -115,6 +115,9 @@ func (p place) source(ctx context.Context, base string) (Source, error) {
 	if err != nil {
 		return Source{}, err
 	}
+	if err := p.whole(ctx, commit); err != nil {
+		return Source{}, err
+	}
 	if base == "" && !p.bare {
 		if err := p.clean(ctx, head); err != nil {
 			return Source{}, err

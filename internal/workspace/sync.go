@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/checkout"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -19,10 +19,14 @@ import (
 const checkoutTimeout = 10 * time.Minute
 
 // Sync makes the tracked files of the work tree those of commit, exactly, and
-// removes untracked files that no .gitignore covers. What checks left there is
+// removes untracked files that no .gitignore covers. Files that are right stay as they
+// are, and so does what is ignored. What checks left there is
 // not followed: a symbolic link in the place of a directory is removed, not written through. A
 // work tree that cannot be brought there is made anew. Content filters, such
 // as those of Git LFS, do not run: such files are their pointers.
+//
+// The work tree's own repository is made anew each time: HEAD is on a branch of the run's
+// name at commit, and there are copies of the user's branches and tags.
 func (w *Workspace) Sync(ctx context.Context, commit run.Commit) error {
 	if !git.ID(commit).Valid() {
 		return fmt.Errorf("sync work tree: commit %q: not a full commit id", string(commit))
@@ -40,24 +44,28 @@ func (w *Workspace) Sync(ctx context.Context, commit run.Commit) error {
 
 func (w *Workspace) sync(ctx context.Context, held *os.File, commit run.Commit) error {
 	failpoint.Hit("workspace.before-sync")
-	if admin := w.admin(); admin != "" {
-		err := w.checkout(ctx, held, admin, commit)
-		if err == nil || ctx.Err() != nil || errors.Is(err, git.ErrObject) {
-			return err
-		}
-	}
-	admin, err := w.remake(ctx)
-	if err != nil {
+	if err := w.unlink(); err != nil {
 		return err
 	}
-	return w.checkout(ctx, held, admin, commit)
+	err := w.checkout(ctx, held, commit)
+	if err == nil || ctx.Err() != nil || errors.Is(err, git.ErrObject) {
+		return err
+	}
+	if err := w.erase(); err != nil {
+		return err
+	}
+	return w.checkout(ctx, held, commit)
 }
 
 // checkout brings the work tree to commit with an index that only we use: what
 // a check's git did to its own cannot mislead us.
-func (w *Workspace) checkout(ctx context.Context, held *os.File, admin string, commit run.Commit) error {
-	exclude := "core.excludesFile=" + filepath.Join(w.repo.GitDir, "info", "exclude")
-	shadow, err := git.Shadow(filepath.Join(admin, "ratchet"), w.repo.GitDir, w.spec.Dir, git.ID(commit), exclude)
+func (w *Workspace) checkout(ctx context.Context, held *os.File, commit run.Commit) error {
+	root, err := w.tree()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	shadow, err := git.Shadow(w.shadow(), w.repo.GitDir, w.spec.Dir, git.ID(commit), checkout.Excludes(w.repo.GitDir))
 	if err != nil {
 		return err
 	}
@@ -65,20 +73,58 @@ func (w *Workspace) checkout(ctx context.Context, held *os.File, admin string, c
 	if err := os.RemoveAll(shadow.Index + ".lock"); err != nil { // of a git that was killed: we have the lock
 		return err
 	}
-	root, err := os.OpenRoot(w.spec.Dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
 	if err := settle(ctx, shadow, root, commit); err != nil {
 		return err
 	}
-	failpoint.Hit("workspace.before-index")
-	if err := publish(shadow.Index, filepath.Join(admin, "index")); err != nil {
+	failpoint.Hit("workspace.before-repository")
+	if err := w.repository(ctx, root, commit); err != nil {
 		return err
 	}
 	failpoint.Hit("workspace.after-sync")
 	return nil
+}
+
+// tree opens the top of the work tree. It and our own git directory are made
+// first where no directory is there, whatever else is.
+func (w *Workspace) tree() (*os.Root, error) {
+	parent, err := os.OpenRoot(filepath.Dir(w.spec.Dir))
+	if err != nil {
+		return nil, err
+	}
+	defer parent.Close()
+	name := filepath.Base(w.spec.Dir)
+	for _, dir := range []string{name, name + shadowSuffix} {
+		if fi, err := parent.Lstat(dir); err == nil && !fi.IsDir() {
+			if err := parent.Remove(dir); err != nil {
+				return nil, err
+			}
+		}
+		if err := parent.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+			return nil, err
+		}
+	}
+	return parent.OpenRoot(name)
+}
+
+// repository is what a check's git finds in the work tree. It is made aside and
+// put in the place of whatever was there.
+func (w *Workspace) repository(ctx context.Context, root *os.Root, commit run.Commit) error {
+	fresh := filepath.Join(w.shadow(), "repository")
+	if err := os.RemoveAll(fresh); err != nil { // of a worker that was killed
+		return err
+	}
+	err := checkout.Repository{
+		Common: w.repo.GitDir, WorkTree: w.spec.Dir, Commit: git.ID(commit),
+		Index: filepath.Join(w.shadow(), "index"), Branch: w.ref, Refs: true,
+	}.Make(ctx, fresh)
+	if err != nil {
+		return err
+	}
+	failpoint.Hit("workspace.mid-repository")
+	if err := git.RemoveAll(root, ".git"); err != nil {
+		return err
+	}
+	return os.Rename(fresh, filepath.Join(w.spec.Dir, ".git"))
 }
 
 // settle writes the files of commit and looks at what came of it, again where
@@ -177,40 +223,4 @@ func walk(root *os.Root, path string) (string, os.FileInfo) {
 			return path[:i], fi
 		}
 	}
-}
-
-// publish copies our index to where the git of a check finds it, so that it sees the work
-// tree as clean, and removes a lock that was left there. An index that still is our copy stays.
-func publish(from, to string) error {
-	if err := os.RemoveAll(to + ".lock"); err != nil {
-		return err
-	}
-	fi, err := os.Stat(from)
-	if err != nil {
-		return err
-	}
-	if old, err := os.Lstat(to); err == nil && old.Mode().IsRegular() && old.Size() == fi.Size() && old.ModTime().Equal(fi.ModTime()) {
-		return nil
-	}
-	src, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	dst, err := os.CreateTemp(filepath.Dir(to), "index.*")
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(dst, src)
-	err = errors.Join(err, dst.Close())
-	if err == nil { // git tells from the index's time which of its entries to trust
-		err = os.Chtimes(dst.Name(), fi.ModTime(), fi.ModTime())
-	}
-	if err == nil {
-		err = os.Rename(dst.Name(), to)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(dst.Name()))
-	}
-	return nil
 }

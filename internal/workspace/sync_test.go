@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
@@ -27,7 +28,7 @@ func TestPrepare(t *testing.T) {
 	if got := runGit(t, checks, "symbolic-ref", "--short", "HEAD"); got != w.Branch() {
 		t.Errorf("checked out %q, want %q", got, w.Branch())
 	}
-	c, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
+	c, _, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
 	must(t, err)
 	must(t, w.Sync(t.Context(), c))
 	if got := runGit(t, checks, "status", "--porcelain"); got != "" {
@@ -51,60 +52,71 @@ func TestPrepare(t *testing.T) {
 	wantTree(t, w.Dir(), editedTree)
 }
 
-// damage is what kills, checks and people do to a work tree. Prepare and Sync mend each.
+// damage is what kills, checks and people do to a work tree and to our own git
+// directory beside it. Prepare and Sync mend each.
 var damage = []struct {
 	name string
-	do   func(t *testing.T, w *workspace.Workspace, admin string)
+	do   func(t *testing.T, w *workspace.Workspace, shadow string)
 	left files // of what was there before or was added
 }{
 	{"nothing", func(*testing.T, *workspace.Workspace, string) {}, nil},
 	{"the work tree is gone", func(t *testing.T, w *workspace.Workspace, _ string) {
 		must(t, os.RemoveAll(w.Dir()))
 	}, nil},
-	{"git's directory for it is gone", func(t *testing.T, w *workspace.Workspace, admin string) {
-		must(t, os.RemoveAll(admin))
+	{"our git directory is gone", func(t *testing.T, w *workspace.Workspace, shadow string) {
+		must(t, os.RemoveAll(shadow))
 	}, nil},
-	{"both are gone", func(t *testing.T, w *workspace.Workspace, admin string) {
+	{"both are gone", func(t *testing.T, w *workspace.Workspace, shadow string) {
 		must(t, os.RemoveAll(w.Dir()))
-		must(t, os.RemoveAll(admin))
+		must(t, os.RemoveAll(shadow))
 	}, nil},
-	{"the link to git is gone", func(t *testing.T, w *workspace.Workspace, _ string) {
-		must(t, os.Remove(filepath.Join(w.Dir(), ".git")))
+	{"the repository is gone", func(t *testing.T, w *workspace.Workspace, _ string) {
+		must(t, os.RemoveAll(filepath.Join(w.Dir(), ".git")))
 	}, nil},
-	{"the link to git is a repository", func(t *testing.T, w *workspace.Workspace, _ string) {
-		must(t, os.Remove(filepath.Join(w.Dir(), ".git")))
+	{"the repository is another", func(t *testing.T, w *workspace.Workspace, _ string) {
+		must(t, os.RemoveAll(filepath.Join(w.Dir(), ".git")))
 		runGit(t, git.Repo{Dir: w.Dir()}, "init", "-q")
 	}, nil},
-	{"the link to git is empty", func(t *testing.T, w *workspace.Workspace, _ string) {
+	{"the repository is a file", func(t *testing.T, w *workspace.Workspace, _ string) {
+		must(t, os.RemoveAll(filepath.Join(w.Dir(), ".git")))
 		must(t, os.WriteFile(filepath.Join(w.Dir(), ".git"), nil, 0o644))
+	}, nil},
+	{"the repository is a pipe", func(t *testing.T, w *workspace.Workspace, _ string) {
+		must(t, os.RemoveAll(filepath.Join(w.Dir(), ".git")))
+		must(t, syscall.Mkfifo(filepath.Join(w.Dir(), ".git"), 0o600))
 	}, nil},
 	{"the work tree is a file", func(t *testing.T, w *workspace.Workspace, _ string) {
 		must(t, os.RemoveAll(w.Dir()))
 		must(t, os.WriteFile(w.Dir(), []byte("x"), 0o644))
 	}, nil},
-	{"what git keeps of it is not complete", func(t *testing.T, w *workspace.Workspace, admin string) {
-		must(t, os.Remove(filepath.Join(admin, "HEAD")))
-		must(t, os.Remove(filepath.Join(admin, "gitdir")))
-		must(t, os.RemoveAll(w.Dir()))
+	{"our git directory is a file", func(t *testing.T, w *workspace.Workspace, shadow string) {
+		must(t, os.RemoveAll(shadow))
+		must(t, os.WriteFile(shadow, []byte("x"), 0o644))
 	}, nil},
-	{"what git keeps of it is empty", func(t *testing.T, w *workspace.Workspace, admin string) {
-		must(t, os.WriteFile(filepath.Join(admin, "commondir"), nil, 0o644))
+	{"our git directory is a link to nowhere", func(t *testing.T, w *workspace.Workspace, shadow string) {
+		must(t, os.RemoveAll(shadow))
+		must(t, os.Symlink("nowhere", shadow))
 	}, nil},
-	{"git moved it", func(t *testing.T, w *workspace.Workspace, admin string) {
-		must(t, os.Rename(w.Dir(), w.Dir()+"-moved"))
-		runGit(t, git.Repo{Dir: w.Dir() + "-moved"}, "worktree", "repair")
+	{"what we keep is not complete", func(t *testing.T, w *workspace.Workspace, shadow string) {
+		must(t, os.Remove(filepath.Join(shadow, "HEAD")))
+		must(t, os.Remove(filepath.Join(shadow, "config")))
+		must(t, os.RemoveAll(filepath.Join(shadow, "refs")))
 	}, nil},
-	{"half checked out", func(t *testing.T, w *workspace.Workspace, admin string) {
+	{"half a repository of a killed worker", func(t *testing.T, w *workspace.Workspace, shadow string) {
+		write(t, filepath.Join(shadow, "repository"), files{"HEAD": "", "packed-refs": "x"})
+		must(t, os.RemoveAll(filepath.Join(w.Dir(), ".git")))
+	}, nil},
+	{"half checked out", func(t *testing.T, w *workspace.Workspace, shadow string) {
 		must(t, os.RemoveAll(filepath.Join(w.Dir(), "lib")))
-		must(t, os.Remove(filepath.Join(admin, "ratchet", "index")))
+		must(t, os.Remove(filepath.Join(shadow, "index")))
 	}, nil},
-	{"locks of killed gits", func(t *testing.T, w *workspace.Workspace, admin string) {
-		must(t, os.WriteFile(filepath.Join(admin, "index.lock"), nil, 0o644))
-		must(t, os.WriteFile(filepath.Join(admin, "ratchet", "index.lock"), nil, 0o644))
+	{"locks of killed gits", func(t *testing.T, w *workspace.Workspace, shadow string) {
+		must(t, os.WriteFile(filepath.Join(w.Dir(), ".git", "index.lock"), nil, 0o644))
+		must(t, os.WriteFile(filepath.Join(shadow, "index.lock"), nil, 0o644))
 	}, nil},
-	{"an index of rubbish", func(t *testing.T, w *workspace.Workspace, admin string) {
-		must(t, os.WriteFile(filepath.Join(admin, "ratchet", "index"), []byte("rubbish"), 0o644))
-		must(t, os.WriteFile(filepath.Join(admin, "index"), []byte("rubbish"), 0o644))
+	{"an index of rubbish", func(t *testing.T, w *workspace.Workspace, shadow string) {
+		must(t, os.WriteFile(filepath.Join(shadow, "index"), []byte("rubbish"), 0o644))
+		must(t, os.WriteFile(filepath.Join(w.Dir(), ".git", "index"), []byte("rubbish"), 0o644))
 	}, nil},
 	{"another branch is checked out", func(t *testing.T, w *workspace.Workspace, _ string) {
 		runGit(t, git.Repo{Dir: w.Dir()}, "checkout", "-q", "-b", "elsewhere")
@@ -153,11 +165,11 @@ func TestMend(t *testing.T) {
 		for _, verb := range []string{"prepare", "sync", "remove"} {
 			t.Run(tt.name+", "+verb, func(t *testing.T) {
 				t.Parallel()
-				r, spec, w := prepared(t)
-				c, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
+				_, spec, w := prepared(t)
+				c, _, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
 				must(t, err)
 				must(t, w.Sync(t.Context(), c))
-				tt.do(t, w, filepath.Join(r.Dir, ".git", "worktrees", "ratchet-"+string(runID)))
+				tt.do(t, w, spec.Dir+".shadow")
 				switch verb {
 				case "prepare":
 					must(t, w.Prepare(t.Context()))
@@ -165,8 +177,8 @@ func TestMend(t *testing.T) {
 					must(t, w.Sync(t.Context(), c))
 				case "remove":
 					must(t, w.Remove(t.Context()))
-					if got := runGit(t, r, "worktree", "list"); strings.Count(got, "\n") != 0 {
-						t.Errorf("work trees left: %s", got)
+					if left, _ := os.ReadDir(filepath.Dir(spec.Dir)); len(left) != 0 {
+						t.Errorf("left: %v", left)
 					}
 					return
 				}
@@ -279,18 +291,23 @@ func TestSyncWithAttributes(t *testing.T) {
 	}
 }
 
-func TestPrepareCheckedOutElsewhere(t *testing.T) {
+// A branch that somebody has checked out is not pulled from under them.
+func TestCommitOfABranchThatIsCheckedOut(t *testing.T) {
 	r, spec, w := prepared(t)
-	must(t, w.Remove(t.Context()))
 	runGit(t, r, "checkout", "-q", w.Branch())
-	err := open(t, spec).Prepare(t.Context())
+	must(t, open(t, spec).Prepare(t.Context()))
+	must(t, w.Sync(t.Context(), spec.Base))
+	_, _, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
 	var out *workspace.CheckedOutError
 	if !errors.As(err, &out) || out.Path != r.Dir {
 		t.Errorf("error %v, want checked out at %s", err, r.Dir)
 	}
 	runGit(t, r, "checkout", "-q", "main")
-	if err := w.Prepare(t.Context()); err != nil {
-		t.Errorf("after the switch back: %v", err)
+	c, _, err := w.Commit(t.Context(), commitOf(spec.Base, edited()))
+	must(t, err)
+	runGit(t, r, "checkout", "-q", w.Branch()) // the same again is no move
+	if again, _, err := w.Commit(t.Context(), commitOf(spec.Base, edited())); err != nil || again != c {
+		t.Errorf("again: %s, %v; want %s", again, err, c)
 	}
 }
 
@@ -300,8 +317,8 @@ func TestPrepareForeignBranch(t *testing.T) {
 	spec := specOf(t, r)
 	w := open(t, spec)
 	runGit(t, r, "branch", w.Branch(), orphan)
-	if err := w.Prepare(t.Context()); !errors.Is(err, workspace.ErrMoved) {
-		t.Errorf("error %v, want ErrMoved", err)
+	if err := w.Prepare(t.Context()); !errors.Is(err, workspace.ErrForeign) {
+		t.Errorf("error %v, want ErrForeign", err)
 	}
 }
 
@@ -315,10 +332,10 @@ func TestRemoveLeavesOtherWorkTrees(t *testing.T) {
 	other := open(t, spec)
 	must(t, other.Prepare(t.Context()))
 	must(t, w.Remove(t.Context()))
-	got := runGit(t, r, "worktree", "list")
-	if !strings.Contains(got, "[away]") || !strings.Contains(got, "[ratchet/other]") || strings.Contains(got, string(runID)) {
+	if got := runGit(t, r, "worktree", "list"); !strings.Contains(got, "[away]") {
 		t.Errorf("work trees:\n%s", got)
 	}
+	wantTree(t, other.Dir(), sample)
 }
 
 func TestSyncToAMissingCommit(t *testing.T) {

@@ -1,8 +1,9 @@
 // Package workspace is where a run's changes live: a branch of its own in the
-// user's repository and a work tree of that branch. The branch is the truth; it moves
-// from commit to commit by one compare-and-swap. The work tree is a cache of
-// its tip, re-made whenever it is in doubt. Nothing here touches the user's own
-// checkout, index, HEAD, branches or stash.
+// user's repository, and a work tree where they are checked. The branch is the truth; it moves
+// from commit to commit by one compare-and-swap, and what else moves it is put
+// back. The work tree is a cache of a commit, re-made whenever it is in doubt, in a
+// repository of its own that borrows the objects of the user's. Nothing here touches the
+// user's own checkout, index, HEAD, branches or stash.
 //
 // Every method may be repeated, and may follow a kill of the process at any point
 // of an earlier one.
@@ -25,6 +26,7 @@ import (
 // What a caller branches on.
 var (
 	ErrMoved    = errors.New("branch has moved on otherwise") // no retry helps
+	ErrForeign  = errors.New("the branch is not the run's")   // no retry helps
 	ErrNoBranch = errors.New("branch does not exist")
 )
 
@@ -45,8 +47,10 @@ type Spec struct {
 	Prefix string     // the sub-directory that all paths here are relative to: Source.Prefix
 	RunID  run.ID     // names the branch
 	Base   run.Commit // where the branch starts
-	Dir    string     // the work tree; it and Dir+".lock" belong to the workspace alone
+	Dir    string     // the work tree; it, Dir+".lock" and Dir+".shadow" belong to the workspace alone
 }
+
+const shadowSuffix = ".shadow"
 
 // Workspace is the branch and the work tree of one run. It is safe for
 // concurrent use, by several processes too. Close it.
@@ -77,9 +81,6 @@ func Open(ctx context.Context, spec Spec) (*Workspace, error) {
 	}
 	spec.Dir, spec.Prefix = dir, strings.Trim(filepath.ToSlash(spec.Prefix), "/")
 	common, err := commonDir(ctx, spec.Repo)
-	if err == nil {
-		common, err = filepath.EvalSymlinks(common) // as git writes it
-	}
 	if err == nil {
 		err = refuseReftable(common)
 	}
@@ -132,6 +133,9 @@ func resolve(path string) (string, error) {
 // commonDir finds the git directory that all work trees of a repository
 // share. A plain checkout is known at sight; of everything else git is asked.
 func commonDir(ctx context.Context, repo string) (string, error) {
+	if _, err := os.Stat(repo); err != nil {
+		return "", fmt.Errorf("%w: %w", ErrNotRepository, err)
+	}
 	plain := filepath.Join(repo, ".git")
 	if fi, err := os.Lstat(plain); err == nil && fi.IsDir() && filepath.IsAbs(plain) {
 		if _, err := os.Stat(filepath.Join(plain, "objects")); err == nil {
@@ -153,14 +157,14 @@ func refuseReftable(common string) error {
 // Head is the commit at the tip of the run's branch. The error matches ErrNoBranch
 // when there is no such branch.
 func (w *Workspace) Head(ctx context.Context) (run.Commit, error) {
-	tip, err := w.tip(ctx)
-	if err == nil && tip == "" {
+	at, err := w.stands(ctx)
+	if err == nil && at.commit == "" {
 		err = ErrNoBranch
 	}
 	if err != nil {
 		return "", fmt.Errorf("branch %s: %w", w.Branch(), err)
 	}
-	return tip, nil
+	return at.commit, nil
 }
 
 // Tip is the commit at the tip of the branch of a run, which need have no
@@ -172,15 +176,6 @@ func Tip(ctx context.Context, repo string, id run.ID) (run.Commit, error) {
 	}
 	w := &Workspace{spec: Spec{RunID: id}, ref: "refs/heads/" + id.Branch(), repo: git.Repo{Dir: common, GitDir: common}}
 	return w.Head(ctx)
-}
-
-// tip is the commit of the branch, empty when there is none.
-func (w *Workspace) tip(ctx context.Context) (run.Commit, error) {
-	out, err := w.repo.Run(ctx, "rev-parse", "--verify", "-q", w.ref)
-	if git.ExitCode(err) == 1 {
-		return "", nil
-	}
-	return run.Commit(strings.TrimSpace(string(out))), err
 }
 
 // enter locks the workspace for a change; the lock is free again when the file

@@ -35,6 +35,7 @@ type settings struct {
 const stopTimeout = 3 * time.Second
 
 func main() {
+	err := closeToOthers()
 	var s settings
 	flag.StringVar(&s.db, "db", "", "SQLite `file` that holds the state")
 	flag.IntVar(&s.port, "port", 0, "loopback port of the frontend; 0: a free one")
@@ -55,7 +56,10 @@ func main() {
 	// What the libraries print belongs into the log, not between the lines of this program.
 	out := os.Stdout
 	os.Stdout = os.Stderr
-	if err := run(ctx, s, json.NewEncoder(out)); err != nil {
+	if err == nil {
+		err = run(ctx, s, json.NewEncoder(out))
+	}
+	if err != nil {
 		_ = json.NewEncoder(out).Encode(report{Error: err.Error()})
 		os.Exit(1)
 	}

@@ -1,0 +1,123 @@
+// Package checkout makes the git directories of checkouts in which others'
+// programs work: repositories of their own, which borrow the objects of the
+// user's and share nothing else with it. What is done with git in one of them
+// reaches no hook, no configuration and no reference of the user's.
+package checkout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
+)
+
+// Repository is what stands around the files of a checkout.
+type Repository struct {
+	Common   string // the git directory that the work trees of the user's repository share
+	WorkTree string // the files
+	Commit   git.ID // what they are of
+	Index    string // an index that knows them: git sees at once that nothing is changed
+	Branch   string // the reference that HEAD names, at Commit; empty: HEAD is detached
+	// Refs has the branches and tags of the user's repository copied, which
+	// versions and ranges of changes are told by.
+	Refs bool
+}
+
+// Make makes the repository at dir, where nothing is. It has no remotes and no
+// hooks, and no configuration of anybody's.
+func (r Repository) Make(ctx context.Context, dir string) error {
+	_, err := git.Shadow(dir, dir, r.WorkTree, r.Commit, Excludes(r.Common), "core.logAllRefUpdates=true",
+		"user.name="+git.Name, "user.email="+git.Email, "gc.auto=0", "maintenance.auto=false")
+	if err == nil {
+		err = Borrow(dir, r.Common)
+	}
+	if err == nil && r.Refs {
+		err = r.copyRefs(ctx, dir)
+	}
+	if err == nil && r.Branch != "" {
+		err = r.checkOut(dir)
+	}
+	if err == nil {
+		err = git.CopyIndex(filepath.Join(dir, "index"), r.Index)
+	}
+	if err != nil {
+		return fmt.Errorf("make repository of the checkout: %w", err)
+	}
+	return nil
+}
+
+// Excludes makes git ignore what the user's own checkout ignores beside the
+// files called .gitignore, and nothing else: not what an account ignores.
+func Excludes(common string) string {
+	return "core.excludesFile=" + filepath.Join(common, "info", "exclude")
+}
+
+// Borrow gives a git directory the objects of the repository at common, and
+// tells it where that repository's history was cut off, if it was.
+func Borrow(dir, common string) error {
+	info := filepath.Join(dir, "objects", "info")
+	if err := os.MkdirAll(info, 0o700); err != nil {
+		return err
+	}
+	objects := filepath.Join(common, "objects")
+	if strings.ContainsAny(objects, "\n") {
+		objects = udiff.Quote(objects)
+	}
+	if err := os.WriteFile(filepath.Join(info, "alternates"), []byte(objects+"\n"), 0o600); err != nil {
+		return err
+	}
+	cut, err := shallow(common)
+	if err != nil || len(cut) == 0 {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "shallow"), cut, 0o600)
+}
+
+// shallow is the list of the commits where history is cut off; empty when it
+// is whole.
+func shallow(common string) ([]byte, error) {
+	name := filepath.Join(common, "shallow")
+	fi, err := os.Lstat(name)
+	if errors.Is(err, os.ErrNotExist) || err == nil && !fi.Mode().IsRegular() {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(name)
+}
+
+// copyRefs writes the user's branches and tags into one file, as git-pack-refs
+// does.
+func (r Repository) copyRefs(ctx context.Context, dir string) error {
+	f, err := os.OpenFile(filepath.Join(dir, "packed-refs"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, "# pack-refs with: sorted \n")
+	if err == nil {
+		err = git.Repo{Dir: r.Common, GitDir: r.Common}.Do(ctx, git.Call{
+			Args:   []string{"for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/remotes", "refs/tags"},
+			Stdout: f,
+		})
+	}
+	return errors.Join(err, f.Close())
+}
+
+// checkOut puts HEAD on the branch.
+func (r Repository) checkOut(dir string) error {
+	name := filepath.Join(dir, filepath.FromSlash(r.Branch))
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	return errors.Join(
+		os.WriteFile(name, []byte(r.Commit+"\n"), 0o600),
+		os.WriteFile(filepath.Join(dir, "HEAD"), []byte("ref: "+r.Branch+"\n"), 0o600),
+	)
+}

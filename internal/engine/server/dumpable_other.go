@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// closeToOthers does nothing here.
+func closeToOthers() error { return nil }

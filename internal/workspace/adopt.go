@@ -1,0 +1,93 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+const (
+	maxWalk   = 1000    // commits of the branch that are looked at for one that is there already
+	maxCommit = 1 << 20 // bytes of such a commit
+)
+
+// adopted finds the commit on the branch that is p in all but who made it and
+// when: its one parent is the base, and it has the same tree and the same trailers. Workers whose
+// clocks differ make such, and so does an engine whose database was restored. Empty
+// when there is none.
+func (w *Workspace) adopted(ctx context.Context, at standing, in CommitInput, p planned) (run.Commit, error) {
+	if !at.plain() || at.commit == "" {
+		return "", nil
+	}
+	next := at.commit
+	for range maxWalk {
+		c, err := w.readCommit(ctx, next)
+		switch {
+		case errors.Is(err, git.ErrObject):
+			return "", nil
+		case err != nil:
+			return "", err
+		case len(c.parents) != 1:
+			return "", nil
+		case c.parents[0] != in.Base:
+			next = c.parents[0]
+		case c.tree == p.tree && sameTrailers(c.message, in.Message):
+			return next, nil
+		default:
+			return "", nil
+		}
+	}
+	return "", nil
+}
+
+// commit is what a commit says of itself.
+type commit struct {
+	tree    git.ID
+	parents []run.Commit
+	message string
+}
+
+// readCommit reads a commit. Of one that is absurdly large, or no commit, nothing is
+// said.
+func (w *Workspace) readCommit(ctx context.Context, id run.Commit) (c commit, err error) {
+	o, err := w.objects.Read(ctx, git.ID(id), maxCommit)
+	if err != nil || o.Kind != git.Commit || o.Size > maxCommit {
+		return c, err
+	}
+	head, message, _ := strings.Cut(string(o.Content), "\n\n")
+	for line := range strings.Lines(head) {
+		switch name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " "); name {
+		case "tree":
+			c.tree = git.ID(value)
+		case "parent":
+			c.parents = append(c.parents, run.Commit(value))
+		}
+	}
+	c.message = message
+	return c, nil
+}
+
+var trailer = regexp.MustCompile(`^[A-Za-z0-9-]+: .`)
+
+// sameTrailers reports whether two messages end in the same trailers; without
+// any they do not.
+func sameTrailers(a, b string) bool {
+	ta, tb := trailers(a), trailers(b)
+	return len(ta) > 0 && slices.Equal(ta, tb)
+}
+
+// trailers are the lines of the last paragraph, when it is one of trailers.
+func trailers(message string) []string {
+	message = strings.TrimSpace(message)
+	lines := strings.Split(message[strings.LastIndex(message, "\n\n")+1:], "\n")
+	lines = slices.DeleteFunc(lines, func(l string) bool { return l == "" })
+	if slices.ContainsFunc(lines, func(l string) bool { return !trailer.MatchString(l) }) {
+		return nil
+	}
+	return lines
+}

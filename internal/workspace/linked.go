@@ -1,0 +1,61 @@
+package workspace
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// unlink removes what makes the work tree one of the user's repository: a
+// directory there, by which versions up to v0.2 registered it with git.
+func (w *Workspace) unlink() error {
+	admins := filepath.Join(w.repo.GitDir, "worktrees")
+	entries, err := os.ReadDir(admins)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	ours := "ratchet-" + string(w.spec.RunID)
+	for _, e := range entries {
+		admin := filepath.Join(admins, e.Name())
+		if e.Name() != ours && !w.owns(admin) {
+			continue
+		}
+		err := os.Rename(admin, w.aside("old")) // git sees all of it or nothing
+		if err == nil {
+			err = os.RemoveAll(w.aside("old"))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(os.RemoveAll(w.aside("new")), os.RemoveAll(w.aside("old")))
+}
+
+// aside is where git's directory for the work tree was made and is unmade, out of git's sight.
+func (w *Workspace) aside(state string) string {
+	return filepath.Join(w.repo.GitDir, "ratchet-"+string(w.spec.RunID)+"."+state)
+}
+
+// owns reports whether git's directory admin is that of our work tree.
+func (w *Workspace) owns(admin string) bool {
+	back := small(filepath.Join(admin, "gitdir"))
+	if back != "" && !filepath.IsAbs(back) {
+		back = filepath.Join(admin, back)
+	}
+	return back != "" && filepath.Clean(back) == filepath.Join(w.spec.Dir, ".git")
+}
+
+// small is the line in a small regular file, empty when it is anything else.
+func small(name string) string {
+	fi, err := os.Lstat(name)
+	if err != nil || !fi.Mode().IsRegular() || fi.Size() > 8<<10 {
+		return ""
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimRight(string(b), "\n")
+}

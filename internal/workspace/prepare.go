@@ -1,0 +1,125 @@
+package workspace
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// Prepare makes the branch, at Base, when there is none, and the work tree when it is
+// missing or broken, and brings the work tree to the branch's tip. The error
+// matches ErrForeign when there was a branch of this name that does not come from Base.
+func (w *Workspace) Prepare(ctx context.Context) error {
+	held, err := w.enter(ctx)
+	if err != nil {
+		return fmt.Errorf("prepare workspace: %w", err)
+	}
+	defer held.Close()
+	tip, err := w.branch(ctx, held)
+	if err == nil {
+		err = w.sync(ctx, held, tip)
+	}
+	if err != nil {
+		return fmt.Errorf("prepare workspace: %w", err)
+	}
+	return nil
+}
+
+// branch makes the branch when there is none, and returns its tip.
+func (w *Workspace) branch(ctx context.Context, held *os.File) (run.Commit, error) {
+	at, err := w.stands(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case w.begun():
+		return cmp.Or(at.commit, w.spec.Base), nil // what became of the branch meanwhile is Restore's to tell
+	case at.nowhere():
+		failpoint.Hit("workspace.before-create-branch")
+		if err := w.swap(ctx, held, at, w.spec.Base); err != nil {
+			return "", fmt.Errorf("create branch %s: %w", w.Branch(), err)
+		}
+		failpoint.Hit("workspace.after-create-branch")
+		return w.spec.Base, nil
+	case at.at(w.spec.Base):
+		return w.spec.Base, nil
+	case !at.plain():
+		return "", fmt.Errorf("branch %s: %s: %w", w.Branch(), at.what(), ErrForeign)
+	}
+	_, err = w.repo.Run(ctx, "merge-base", "--is-ancestor", string(w.spec.Base), string(at.commit))
+	if git.ExitCode(err) == 1 {
+		err = fmt.Errorf("branch %s: at %s, which does not come from %s: %w", w.Branch(), at.commit, w.spec.Base, ErrForeign)
+	}
+	return at.commit, err
+}
+
+// begun reports whether the workspace was there before: then the branch is ours.
+func (w *Workspace) begun() bool {
+	_, err := os.Lstat(filepath.Join(w.shadow(), "HEAD"))
+	return err == nil
+}
+
+// shadow is our own git directory for the work tree, beside it.
+func (w *Workspace) shadow() string { return w.spec.Dir + shadowSuffix }
+
+// Remove removes the work tree and all that belongs to it. The branch stays.
+func (w *Workspace) Remove(ctx context.Context) error {
+	held, err := w.enter(ctx)
+	if err != nil {
+		return fmt.Errorf("remove workspace: %w", err)
+	}
+	defer held.Close()
+	failpoint.Hit("workspace.before-remove")
+	if err := w.erase(); err != nil {
+		return fmt.Errorf("remove workspace: %w", err)
+	}
+	failpoint.Hit("workspace.after-remove")
+	if err := os.Remove(held.Name()); err != nil {
+		return fmt.Errorf("remove workspace: %w", err)
+	}
+	return nil
+}
+
+// Discard is Remove for a workspace whose repository is not there any more. The
+// error of a directory that cannot be removed is the only one.
+func Discard(dir string) error {
+	parent, err := os.OpenRoot(filepath.Dir(dir))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("discard workspace: %w", err)
+	}
+	defer parent.Close()
+	for _, suffix := range []string{"", shadowSuffix, ".lock"} {
+		if err := git.RemoveAll(parent, filepath.Base(dir)+suffix); err != nil {
+			return fmt.Errorf("discard workspace: %w", err)
+		}
+	}
+	return nil
+}
+
+// erase removes the work tree first and what is known of it last, so that a kill in
+// between leaves something to find it by.
+func (w *Workspace) erase() error {
+	parent, err := os.OpenRoot(filepath.Dir(w.spec.Dir))
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	name := filepath.Base(w.spec.Dir)
+	if err := git.RemoveAll(parent, name); err != nil {
+		return err
+	}
+	failpoint.Hit("workspace.mid-erase")
+	if err := git.RemoveAll(parent, name+shadowSuffix); err != nil {
+		return err
+	}
+	return w.unlink()
+}

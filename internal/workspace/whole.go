@@ -1,0 +1,59 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// ErrLacks is a repository without all the objects of the commit that a run is
+// to start from.
+var ErrLacks = errors.New("objects are missing")
+
+// whole refuses a commit whose files and directories are not all there, as in a
+// partial clone: nothing is fetched in a run. The history of the commit does not
+// count.
+func (p place) whole(ctx context.Context, commit run.Commit) error {
+	repo, lacks := p.repo, lacking{atStart: true}
+	repo.Timeout = checkoutTimeout
+	err := repo.Do(ctx, git.Call{
+		Args:   []string{"rev-list", "--objects", "--no-walk", "--missing=print", "--no-object-names", string(commit)},
+		Stdout: &lacks,
+	})
+	switch {
+	case errors.Is(err, git.ErrObject):
+		return fmt.Errorf("%w from commit %.12s, or damaged (%w): see what git fsck says, or run from a whole clone", ErrLacks, commit, err)
+	case err != nil || lacks.count == 0:
+		return err
+	case p.partial(ctx):
+		return fmt.Errorf("%w from commit %.12s, %d of them, for this is a partial clone: get them with git fetch --refetch --no-filter, or run from a full clone",
+			ErrLacks, commit, lacks.count)
+	}
+	return fmt.Errorf("%w from commit %.12s, %d of them: see what git fsck says, or run from a whole clone", ErrLacks, commit, lacks.count)
+}
+
+// partial reports whether missing objects were left with another repository.
+func (p place) partial(ctx context.Context) bool {
+	out, err := p.repo.Run(ctx, "config", "--get-regexp", `^(extensions\.partialclone|remote\..*\.promisor)$`)
+	return err == nil && len(out) > 0
+}
+
+// lacking counts the lines that begin with a question mark: the objects that
+// git-rev-list misses.
+type lacking struct {
+	count   int
+	atStart bool // of a line
+}
+
+func (l *lacking) Write(p []byte) (int, error) {
+	if l.atStart && bytes.HasPrefix(p, []byte("?")) {
+		l.count++
+	}
+	l.count += bytes.Count(p, []byte("\n?"))
+	l.atStart = bytes.HasSuffix(p, []byte("\n"))
+	return len(p), nil
+}

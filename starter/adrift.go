@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/starter/internal/runs"
+)
+
+// adriftPatience bounds the look at the records.
+const adriftPatience = 15 * time.Second
+
+// adrift are the runs that are not over by their records in the runs directory
+// and that no open workflow goes on with, as after a loss of the database.
+func (c *cli) adrift(ctx context.Context, client *runs.Client) (ids []run.ID, err error) {
+	ctx, cancel := context.WithTimeout(ctx, adriftPatience)
+	defer cancel()
+	entries, err := os.ReadDir(filepath.Join(c.runsDir, "workflows"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	for _, entry := range entries {
+		id := run.ID(entry.Name())
+		dir, err := c.record(id)
+		if err != nil || id.Validate() != nil {
+			continue
+		}
+		if state, err := dir.State(); err == nil && state.Status.Terminal() {
+			continue
+		}
+		e, err := client.Describe(ctx, id)
+		if _, gone := errors.AsType[*runs.NotFoundError](err); err != nil && !gone {
+			return ids, err
+		}
+		if err == nil && e.Open {
+			continue
+		}
+		if s, err := dir.Rebuild(); err == nil && !s.State.Status.Terminal() {
+			ids = append(ids, id)
+		}
+	}
+	return ids, err
+}
+
+// adriftText says how these runs come back.
+func (c *cli) adriftText(ids []run.ID) string {
+	const most = 3
+	var names []string
+	for _, id := range ids[:min(len(ids), most)] {
+		names = append(names, string(id))
+	}
+	text := strings.Join(names, ", ")
+	if more := len(ids) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("%s not over and without a workflow: %s; bring each back with `%s`",
+		plural(len(ids), "run is", "runs are"), text, c.hint("resume %s", filepath.Join(c.runsDir, "workflows", "RUN")))
+}
+
+func (c *cli) findAdrift(ctx context.Context, client *runs.Client) finding {
+	f := finding{Name: "records"}
+	ids, err := c.adrift(ctx, client)
+	switch {
+	case err != nil:
+		f.Detail = err.Error()
+	case len(ids) > 0:
+		f.Detail = c.adriftText(ids)
+	default:
+		f.OK, f.Detail = true, "every run that is not over has its workflow"
+	}
+	return f
+}
+
+// recordNote is what `status` says of a record that is not as it should be.
+type recordNote struct {
+	// Foreign are files with what others wrote into the record, and the worker
+	// set aside.
+	Foreign []string `json:"foreign,omitempty"`
+	// Ahead is how many events the record knows that the workflow does not.
+	Ahead int `json:"ahead,omitempty"`
+}
+
+// seqOn is the number of the last event of a run's record on this host; zero:
+// there is none.
+func (c *cli) seqOn(id run.ID) int {
+	dir, err := c.record(id)
+	if err != nil {
+		return 0
+	}
+	state, err := dir.State()
+	if err != nil || state.LastEventID == nil {
+		return 0
+	}
+	return run.Event{ID: *state.LastEventID}.Seq()
+}
+
+// noteOn is what is to be said of the record; nil: nothing. The number of its
+// last event was read before the workflow's state was asked for, and a record is
+// written after its workflow.
+func (c *cli) noteOn(id run.ID, recorded int, state run.State) *recordNote {
+	var n recordNote
+	if dir, err := c.record(id); err == nil {
+		n.Foreign = foreignIn(dir)
+	}
+	if state.LastEventID != nil {
+		n.Ahead = max(0, recorded-run.Event{ID: *state.LastEventID}.Seq())
+	}
+	if len(n.Foreign) == 0 && n.Ahead == 0 {
+		return nil
+	}
+	return &n
+}
+
+func foreignIn(dir *rundir.Dir) (names []string) {
+	for _, path := range dir.Foreign() {
+		names = append(names, near(path))
+	}
+	return names
+}
+
+// lines says it to a person.
+func (n *recordNote) lines() (list []string) {
+	if n == nil {
+		return nil
+	}
+	if len(n.Foreign) > 0 {
+		list = append(list, "others wrote into events.ndjson; what the worker set aside is in "+strings.Join(n.Foreign, ", "))
+	}
+	if n.Ahead > 0 {
+		list = append(list, fmt.Sprintf("it knows %s that the workflow does not, as after a database was put back: the run asks before it goes on", plural(n.Ahead, "event", "events")))
+	}
+	return list
+}
