@@ -75,7 +75,7 @@ func (a *attended) turn(ctx context.Context, show func(Beat)) dispatch.Outcome {
 			case agent.ToolUse:
 				show(Beat{Doing: "uses " + e.Tool, Bytes: int64(said.Len())})
 			case agent.Permission: // the session is its user's own; what its agent asks for all the same is not ours to give
-				_ = a.Decide(ctx, agent.Decision{CallID: e.CallID, Verdict: agent.Deny, Reason: "nobody is here to decide"})
+				_ = a.Decide(ctx, agent.PermissionDecision{CallID: e.CallID, Verdict: agent.Deny, Reason: "nobody is here to decide"})
 			case agent.Exit:
 				return a.desk.exited(e)
 			case agent.Turn:

@@ -88,7 +88,7 @@ type guest struct {
 
 	mu      sync.Mutex
 	deaf    error // to what it is told
-	decided []agent.Decision
+	decided []agent.PermissionDecision
 }
 
 func (g *guest) Events() <-chan agent.Event { return g.queue.C() }
@@ -106,7 +106,7 @@ func (g *guest) Send(ctx context.Context, text string) error {
 	return nil
 }
 
-func (g *guest) Decide(_ context.Context, d agent.Decision) error {
+func (g *guest) Decide(_ context.Context, d agent.PermissionDecision) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.decided = append(g.decided, d)

@@ -139,7 +139,7 @@ func (l Local) resumed() (map[dispatch.Backend]Resumer, error) {
 }
 
 func (l Local) survey(ctx context.Context) []agent.Manifest {
-	return agent.Survey(ctx, catalog.Adapters(catalog.Env{Dir: l.RunsDir, Environ: l.Environ, Allow: l.ProviderEnv}))
+	return agent.CollectManifests(ctx, catalog.Adapters(catalog.Env{Dir: l.RunsDir, Environ: l.Environ, Allow: l.ProviderEnv}))
 }
 
 func opener(env catalog.Env) OpenProvider {

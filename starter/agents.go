@@ -46,7 +46,7 @@ const askLimit = agent.ManifestTimeout + 26*time.Second
 
 func (c *cli) agents(ctx context.Context, worker bool) ([]agent.Manifest, error) {
 	if !worker {
-		return agent.Survey(ctx, c.adapters()), nil
+		return agent.CollectManifests(ctx, c.adapters()), nil
 	}
 	client, closeClient, err := c.dial(ctx)
 	if err != nil {

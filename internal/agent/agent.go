@@ -1,10 +1,10 @@
-// Package agent is the seam to coding agents that keep sessions of their own:
-// Claude Code, Codex, ACP agents, an OpenClaw gateway. An [Adapter] starts a
-// [Session] or goes on with one; a session takes one turn at a time and tells
-// what happens as a stream of typed events. The package decides nothing and
-// stores nothing: who may use which tool, and what is kept for a resume, is up
-// to the caller. The adapters are its sub-packages; package agenttest holds
-// what each of them must pass.
+// Package agent defines the interface to coding agents that keep sessions of
+// their own: Claude Code, Codex, Pi, ACP agents and an OpenClaw gateway. An
+// [Adapter] starts or resumes a [Session]. A session takes one turn at a time
+// and reports it as a stream of typed events. The package decides nothing and
+// stores nothing: the caller decides who may use which tool, and keeps what a
+// resume needs. The adapters are its sub-packages; package agenttest holds the
+// tests that each of them must pass.
 package agent
 
 import (
@@ -13,10 +13,10 @@ import (
 	"io"
 )
 
-// Kind names an adapter, as provider specs and records do.
+// Kind names an adapter in provider specs and records.
 type Kind string
 
-// The kinds.
+// The kinds of adapters.
 const (
 	Claude   Kind = "claude"
 	Codex    Kind = "codex"
@@ -29,30 +29,30 @@ const (
 type Adapter interface {
 	Kind() Kind
 
-	// Start begins a session, or goes on with one, and returns once the agent
-	// takes input. Ctx bounds the start alone: the session lives until Stop, or
-	// until its process ends. A start that fails leaves no process behind.
+	// Start begins or resumes a session, and returns once the agent takes input.
+	// Ctx bounds the start alone: the session lives until Stop, or until its
+	// process ends. A start that fails leaves no process behind.
 	//
-	// The error is ErrNoSession when o.Resume names a session that the agent does
-	// not know, ErrUnavailable when there is no agent to start, a
-	// *provider.Error for what the agent said, and ctx.Err() when ctx ended first.
-	// A client that learns only from the first turn whether the session is known
-	// reports ErrNoSession in that turn instead.
+	// The error is ErrNoSession if the agent does not know the session that
+	// o.Resume names, ErrUnavailable if there is no agent to start, a
+	// *provider.Error for an error that the agent reported, and ctx.Err() if ctx
+	// ended first. A client that learns only from the first turn whether the
+	// session is known reports ErrNoSession in that turn instead.
 	Start(ctx context.Context, o Options) (Session, error)
 
-	// Manifest says what is there. It never fails: what keeps the agent from
-	// working is in the manifest. It returns when ctx ends, at the latest.
+	// Manifest returns a description of the agent. It never fails: the manifest
+	// says why an agent cannot work. Manifest returns no later than ctx ends.
 	Manifest(ctx context.Context) Manifest
 }
 
-// Prober is an adapter whose client keeps account of its sessions that run,
-// whoever started them.
+// Prober is an adapter whose client keeps a list of its running sessions,
+// including sessions that it did not start for us.
 type Prober interface {
 	Adapter
 
-	// Running says whether a process holds the session of that id. It disturbs
-	// none. An error says that nobody can tell, and neither answer follows from
-	// it: an older client keeps no such account, for one.
+	// Running reports whether a process holds the session with that id. It
+	// disturbs no process. An error means that this cannot be known, and neither
+	// answer follows from it: an older client, for one, keeps no such list.
 	Running(id string) (bool, error)
 }
 
@@ -60,52 +60,53 @@ type Prober interface {
 type Steerer interface {
 	Session
 
-	// Steer gives the turn under way another user message, which the agent takes
-	// up before the turn ends. ErrNoTurn when none is under way: the message was
-	// not taken, and neither was it after any other error but that of ctx.
+	// Steer gives the turn under way another user message, which the agent reads
+	// before the turn ends. It returns ErrNoTurn if no turn is under way. After an
+	// error the message was not taken, unless the error is ctx.Err().
 	Steer(ctx context.Context, text string) error
 }
 
 // Session is one conversation with an agent. Its methods may be called from
 // several goroutines.
 type Session interface {
-	// ID is the agent's own id of the session, by which it is resumed; empty
-	// until it is known. It may change: the last Started event counts.
+	// ID returns the agent's own id of the session, by which the session is
+	// resumed; it is empty until it is known. It may change: the last Started
+	// event counts.
 	ID() string
 
-	// PID is the process that ends when the session does; zero when there is
-	// none of ours, as with a gateway.
+	// PID returns the id of the process that ends when the session does. It is
+	// zero if the session has no process of ours, as with a gateway.
 	PID() int
 
-	// Alive says whether the session takes input: its process runs, is not being
-	// ended, and reads.
+	// Alive reports whether the session takes input: its process runs, is not
+	// being ended, and reads.
 	Alive() bool
 
-	// Events are what happens, in order. The channel never blocks the agent, and
-	// is closed after the last event: an Exit when the process ended by itself,
-	// whatever there was when Stop ended it.
+	// Events returns the channel of the session's events, in order. The channel
+	// never blocks the agent. It is closed after the last event: an Exit if the
+	// process ended by itself, any event if Stop ended it.
 	Events() <-chan Event
 
-	// Send begins a turn with a user message. ErrBusy while one is under way,
-	// ErrGone when the session no longer takes input. What goes wrong later is
-	// in the Turn event that ends the turn.
+	// Send begins a turn with a user message. It returns ErrBusy while a turn is
+	// under way, and ErrGone if the session no longer takes input. Later errors
+	// are in the Turn event that ends the turn.
 	Send(ctx context.Context, text string) error
 
-	// Decide answers a permission request. ErrNotPending when none is pending
-	// under the id: it was answered, withdrawn, or never asked.
-	Decide(ctx context.Context, d Decision) error
+	// Decide answers a permission request. It returns ErrNotPending if no request
+	// is pending under the id: it was answered, withdrawn, or never asked.
+	Decide(ctx context.Context, d PermissionDecision) error
 
 	// Interrupt ends the turn under way, whose Turn event then says Interrupted.
-	// Without one it does nothing.
+	// Between turns it does nothing.
 	Interrupt(ctx context.Context) error
 
-	// Stop ends the session's process and all that it started, and returns when
-	// they are gone: in good order while ctx lasts, by force afterwards. The
-	// session can be resumed. A second Stop does nothing.
+	// Stop ends the session's process and all processes that it started, and
+	// returns when they are gone. It ends them in good order while ctx lasts, and
+	// by force afterwards. The session can be resumed. A second Stop does nothing.
 	Stop(ctx context.Context) error
 }
 
-// What callers branch on.
+// The errors that callers branch on.
 var (
 	ErrNoSession   = errors.New("the agent knows no such session")
 	ErrUnavailable = errors.New("the agent is not available")
@@ -115,8 +116,8 @@ var (
 	ErrNoTurn      = errors.New("no turn is under way")
 )
 
-// Sandbox is how far the agent's tools may reach. Adapters map it to what
-// their agent has; Manifest says how strong that is.
+// Sandbox says how far the agent's tools may reach. Each adapter maps it to the
+// means of its agent; Manifest says how strong they are.
 type Sandbox string
 
 // The sandboxes. The zero Sandbox is refused.
@@ -126,14 +127,14 @@ const (
 	FullAccess     Sandbox = "full-access"
 )
 
-// Choice is what can be chosen for a session and overridden for one start of
-// it: empty members leave it to the agent.
+// Choice holds the settings that can be chosen for a session and overridden for
+// one start of it. The agent chooses for a member that is empty.
 type Choice struct {
 	Model string `json:"model,omitempty"`
 	Mode  string `json:"mode,omitempty"` // an id of the agent's manifest
 }
 
-// Over returns c with what it leaves empty taken from below.
+// Over returns c with its empty members taken from below.
 func (c Choice) Over(below Choice) Choice {
 	if c.Model == "" {
 		c.Model = below.Model
@@ -144,15 +145,16 @@ func (c Choice) Over(below Choice) Choice {
 	return c
 }
 
-// Options say how a session runs. Members that an agent has no counterpart for
-// are ignored, except Dir and Sandbox.
+// Options say how a session runs. An adapter ignores the members that its agent
+// has no counterpart for, except Dir and Sandbox.
 type Options struct {
-	// Dir is the working directory, absolute. A missing one is refused.
+	// Dir is the absolute path of the working directory. Start refuses a missing
+	// directory.
 	Dir string
-	// Resume is the id of a session to go on with; empty begins a new one.
+	// Resume is the id of the session to resume; empty begins a new session.
 	Resume string
-	// Sticky is the choice of the session, Override that of this start alone:
-	// it wins field by field. See Choice.
+	// Sticky is the choice for the session. Override is the choice for this start
+	// alone, and wins field by field. See Choice.
 	Sticky, Override Choice
 
 	Sandbox Sandbox
@@ -166,18 +168,18 @@ type Options struct {
 	NoTools   []string // tools that it may not use
 	MCPConfig string   // file with MCP servers, in the form that the agent takes
 	// UserServers lets the session have the MCP servers of the user's own
-	// configuration as well. They may do in the user's name what no sandbox of
-	// the session bounds.
+	// configuration as well. They may act in the user's name, and no sandbox of
+	// the session bounds them.
 	UserServers bool
 
-	// MaxOutputTokens bounds one answer of the model; zero is the agent's own
-	// bound. See Ladder.
+	// MaxOutputTokens bounds one answer of the model; zero leaves the bound to the
+	// agent. See AnswerTokens.
 	MaxOutputTokens int
-	// Env are further variables, NAME=value, which win over the adapter's own.
+	// Env holds further variables, NAME=value, which win over the adapter's own.
 	Env []string
-	// Log gets what the agent writes to its standard error; nil discards it.
+	// Log gets the agent's standard error; nil discards it.
 	Log io.Writer
 }
 
-// Choice is what counts for this start.
+// Choice returns the choice that counts for this start.
 func (o Options) Choice() Choice { return o.Override.Over(o.Sticky) }

@@ -25,7 +25,7 @@ func TestAnOverrideWinsFieldByField(t *testing.T) {
 }
 
 func TestTheManifestOfWhatIsMissingHasNoNulls(t *testing.T) {
-	m := agent.Missing(agent.Codex, "Codex", "not on PATH")
+	m := agent.MissingManifest(agent.Codex, "Codex", "not on PATH")
 	if m.Installed || m.Kind != agent.Codex || m.Status != agent.Unsupported || m.Unavailable != "not on PATH" {
 		t.Errorf("manifest %+v", m)
 	}

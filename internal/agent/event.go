@@ -7,48 +7,49 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// Event is the closed sum of what a session tells.
+// Event is an event of a session. The types below are all there are.
 type Event interface{ event() }
 
 // The events.
 type (
-	// Started says that the agent has named the session, as early as it does.
-	// It is told again when the id changes.
+	// Started says that the agent has named the session. It comes as early as the
+	// agent names it, and again when the id changes.
 	Started struct {
 		SessionID string
 		Resumed   bool
 	}
 
-	// Text is a piece of what the assistant says. The pieces of a turn add up
-	// to the whole without repetition.
+	// Text is a piece of the assistant's text. The pieces of a turn add up to the
+	// whole without repetition.
 	Text struct{ Text string }
 
-	// ToolUse is a tool call, told once: when its input is whole, or when a
-	// permission is asked for it.
+	// ToolUse is a tool call. It comes once: when the call's input is whole, or
+	// when a permission is asked for it.
 	ToolUse struct {
 		CallID string
 		Tool   string // in the agent's words: Bash, shell, apply_patch
 		Input  json.RawMessage
 	}
 
-	// ToolResult is what a tool gave. A denied call has one too.
+	// ToolResult is the result of a tool call. A denied call has one too.
 	ToolResult struct {
 		CallID string
 		Output string
 		Error  bool
 	}
 
-	// Permission is a tool call that waits for a Decision.
+	// Permission is a tool call that waits for a PermissionDecision.
 	Permission struct {
 		CallID string
 		Tool   string
 		Input  json.RawMessage
-		// Title is the call in one line, where the agent has one.
+		// Title is the call in one line, if the agent gives one.
 		Title string
-		// Reason is why it asks; Dir is where the tool would run.
+		// Reason is the agent's reason to ask; Dir is the directory in which the
+		// tool would run.
 		Reason, Dir string
-		// Paths are the files that it would touch, where that is known; Edit says
-		// that to change them is all it does.
+		// Paths are the files that the call would touch, if they are known. Edit
+		// says that the call does nothing but change them.
 		Paths []string
 		Edit  bool
 	}
@@ -57,14 +58,14 @@ type (
 	// or the agent took it back.
 	Withdrawn struct{ CallID string }
 
-	// Usage is what the turn has used so far; see Turn for the final figures.
+	// Usage holds the figures of the turn so far; Turn holds the final ones.
 	Usage struct {
 		Tokens  Tokens
 		Context Context
 	}
 
 	// Budget warns that the context nears the limit past which the agent has no
-	// room for an answer. Step is the rung of Ladder for the next start.
+	// room for an answer. Step is the rung for the next start; see AnswerTokens.
 	Budget struct {
 		Used, Warn, Hard int
 		MaxOutput, Step  int
@@ -77,7 +78,8 @@ type (
 		// Text is the assistant's last message of the turn, whole.
 		Text   string
 		Tokens Tokens
-		// Cost is the price of this turn as the agent reckons it; nil: not known.
+		// Cost is the price of this turn by the agent's account; nil means that it
+		// is not known.
 		Cost    *run.Micros
 		Took    time.Duration
 		Context Context
@@ -85,9 +87,9 @@ type (
 		Err error
 	}
 
-	// Notice is anything else that has a name: a retry, a compaction, a warning.
-	// Stall says that nothing got ahead: who watches for progress does not
-	// count it.
+	// Notice is any other event that has a name: a retry, a compaction, a warning.
+	// Stall says that the turn made no progress: a caller that watches for silence
+	// must not count the notice as a sign of life.
 	Notice struct {
 		Name  string
 		Data  json.RawMessage
@@ -98,12 +100,12 @@ type (
 	// diagnosis: nothing may depend on one.
 	Raw struct{ Frame json.RawMessage }
 
-	// Exit says that the session's process ended by itself, or by somebody
-	// else's hand: never after Stop.
+	// Exit says that the session's process ended by itself, or that another
+	// process ended it. It never comes after Stop.
 	Exit struct {
-		Code   int // -1 when a signal ended it
+		Code   int // -1 if a signal ended the process
 		Signal string
-		Stderr string // its end
+		Stderr string // the end of its standard error
 	}
 )
 
@@ -123,40 +125,42 @@ func (Exit) event()       {}
 // TurnStatus says how a turn ended.
 type TurnStatus string
 
-// The ways in which a turn ends. Aborting a permission request interrupts.
+// The ways in which a turn ends. Aborting a permission request interrupts the
+// turn.
 const (
 	Completed   TurnStatus = "completed"
 	Interrupted TurnStatus = "interrupted"
 	Failed      TurnStatus = "failed"
 )
 
-// Tokens are the tokens of a turn. Input counts all of it: Cached is the part
-// of Input that was read from a cache.
+// Tokens counts the tokens of a turn. Input counts the whole input: Cached is
+// the part of Input that was read from a cache.
 type Tokens struct {
 	Input, Output, Cached int64
 }
 
-// Context says how full the model's window is; zero members are not known.
+// Context says how full the model's window is; a member is zero if it is not
+// known.
 type Context struct {
 	Used, Total int
 }
 
-// Verdict answers a permission request.
-type Verdict string
+// PermissionVerdict allows or denies a tool call.
+type PermissionVerdict string
 
-// The verdicts. AllowSession allows later calls of the same kind as well where
-// the agent keeps that within the session; elsewhere it is Allow. Abort denies
+// The verdicts. AllowSession also allows later calls of the same kind if the
+// agent can keep that within the session; otherwise it is Allow. Abort denies
 // and ends the turn.
 const (
-	Allow        Verdict = "allow"
-	AllowSession Verdict = "allow_session"
-	Deny         Verdict = "deny"
-	Abort        Verdict = "abort"
+	Allow        PermissionVerdict = "allow"
+	AllowSession PermissionVerdict = "allow_session"
+	Deny         PermissionVerdict = "deny"
+	Abort        PermissionVerdict = "abort"
 )
 
-// Decision settles one permission request.
-type Decision struct {
+// PermissionDecision answers one permission request.
+type PermissionDecision struct {
 	CallID  string
-	Verdict Verdict
-	Reason  string // told to the model where the agent can
+	Verdict PermissionVerdict
+	Reason  string // passed to the model if the agent can
 }

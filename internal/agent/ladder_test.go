@@ -2,7 +2,6 @@ package agent_test
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
@@ -22,8 +21,10 @@ func TestLimitsOfTheLadder(t *testing.T) {
 			t.Errorf("rung %d of a window that is not known: %+v", rung, got)
 		}
 	}
-	if !slices.Equal(agent.Ladder, []int{32000, 16000, 8000}) {
-		t.Errorf("the ladder is %v", agent.Ladder)
+	for rung, want := range []int{32000, 16000, 8000} {
+		if got := agent.AnswerTokens(rung); got != want {
+			t.Errorf("rung %d allows an answer of %d tokens", rung, got)
+		}
 	}
 }
 
@@ -38,30 +39,33 @@ func TestLimitsFollowTheWindow(t *testing.T) {
 }
 
 func TestAWarningLeavesRoomBeforeTheStep(t *testing.T) {
-	for rung := range agent.Ladder[:2] {
+	for rung := range 2 {
 		if l := agent.LimitsOf(rung, 0); l.Warn+4000 > l.Escalate || l.Escalate+8000 != l.Hard {
 			t.Errorf("rung %d: %+v", rung, l)
 		}
 	}
 }
 
-func TestRungClamps(t *testing.T) {
-	for name, tc := range map[string]struct {
-		step float64
-		want int
-	}{
-		"the first":       {0, 0},
-		"the second":      {1, 1},
-		"the last":        {2, 2},
-		"too large":       {3, 2},
-		"no end":          {math.Inf(1), 2},
-		"negative":        {-1, 0},
-		"negative no end": {math.Inf(-1), 0},
-		"no number":       {math.NaN(), 0},
-		"a fraction":      {1.99, 1},
+func TestClampRung(t *testing.T) {
+	for name, tc := range map[string]struct{ rung, want int }{
+		"the first":    {0, 0},
+		"the second":   {1, 1},
+		"the last":     {2, 2},
+		"too large":    {3, 2},
+		"the largest":  {math.MaxInt, 2},
+		"negative":     {-1, 0},
+		"the smallest": {math.MinInt, 0},
 	} {
-		if got := agent.Rung(tc.step); got != tc.want {
+		if got := agent.ClampRung(tc.rung); got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
+func TestRungOfABound(t *testing.T) {
+	for maxOutput, want := range map[int]int{0: 0, 64000: 0, 32000: 0, 31999: 0, 16000: 1, 8001: 1, 8000: 2, 1: 2} {
+		if got := agent.RungOf(maxOutput); got != want {
+			t.Errorf("%d tokens: rung %d, want %d", maxOutput, got, want)
 		}
 	}
 }

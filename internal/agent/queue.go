@@ -2,27 +2,27 @@ package agent
 
 import "sync"
 
-// Queue is the event stream of a session: Put never blocks, so that an agent
-// whose events nobody reads yet goes on. Make one with NewQueue.
+// Queue is the event stream of a session. Put never blocks, so that an agent
+// keeps working while its events are not read yet. NewQueue makes one.
 type Queue struct {
 	out chan Event
 
 	mu     sync.Mutex
 	ready  *sync.Cond
 	events []Event
-	closed bool // no more events
-	gone   chan struct{}
+	closed bool          // no more events
+	gone   chan struct{} // closed by Drop
 }
 
 // NewQueue starts a queue. Close or Drop ends it.
 func NewQueue() *Queue {
 	q := &Queue{out: make(chan Event), gone: make(chan struct{})}
 	q.ready = sync.NewCond(&q.mu)
-	go q.deliver()
+	go q.deliverEvents()
 	return q
 }
 
-// C is where the events come out. It is closed after the last.
+// C returns the channel of the events. It is closed after the last event.
 func (q *Queue) C() <-chan Event { return q.out }
 
 // Put adds an event. After Close or Drop it does nothing.
@@ -36,8 +36,8 @@ func (q *Queue) Put(e Event) {
 	q.ready.Signal()
 }
 
-// Close lets the events that wait be read and then closes C. The last event is
-// e unless it is nil.
+// Close closes C after the waiting events have been read. Unless e is nil, it is
+// added as the last event.
 func (q *Queue) Close(e Event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -51,7 +51,7 @@ func (q *Queue) Close(e Event) {
 	q.ready.Signal()
 }
 
-// Drop closes C without waiting for a reader.
+// Drop closes C without waiting for a reader. The waiting events are lost.
 func (q *Queue) Drop() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -64,10 +64,11 @@ func (q *Queue) Drop() {
 	q.ready.Signal()
 }
 
-func (q *Queue) deliver() {
+// deliverEvents passes the events on to C, until the queue ends.
+func (q *Queue) deliverEvents() {
 	defer close(q.out)
 	for {
-		e, ok := q.next()
+		e, ok := q.nextEvent()
 		if !ok {
 			return
 		}
@@ -79,7 +80,8 @@ func (q *Queue) deliver() {
 	}
 }
 
-func (q *Queue) next() (Event, bool) {
+// nextEvent waits for an event and removes it. It returns false after the last.
+func (q *Queue) nextEvent() (Event, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for len(q.events) == 0 && !q.closed {

@@ -43,7 +43,7 @@ func cancelled() sdk.RequestPermissionOutcome { return sdk.NewRequestPermissionO
 // this session and no longer. Elsewhere AllowSession is Allow: a list of our own
 // would go by the tool's name, and that is often no more than its kind, so that
 // one command would allow them all (docs/contracts/acp.md, 2.3).
-func pick(options []choice, v agent.Verdict, h habits) (sdk.RequestPermissionOutcome, bool) {
+func pick(options []choice, v agent.PermissionVerdict, h habits) (sdk.RequestPermissionOutcome, bool) {
 	find := func(kind sdk.PermissionOptionKind, label string) (sdk.RequestPermissionOutcome, bool) {
 		for _, o := range options {
 			if o.Kind == string(kind) && strings.Contains(strings.ToLower(o.Name), label) {
@@ -148,7 +148,7 @@ func (s *session) waiting(id string) int {
 
 // Decide implements agent.Session. A verdict that the agent offers no option for
 // is an error, and the request still waits.
-func (s *session) Decide(ctx context.Context, d agent.Decision) error {
+func (s *session) Decide(ctx context.Context, d agent.PermissionDecision) error {
 	switch d.Verdict {
 	case agent.Allow, agent.AllowSession, agent.Deny, agent.Abort:
 	default:
@@ -163,7 +163,7 @@ func (s *session) Decide(ctx context.Context, d agent.Decision) error {
 
 // decide settles a request; what it returns is closed when the agent was told
 // all of it.
-func (s *session) decide(d agent.Decision) (told <-chan struct{}, err error) {
+func (s *session) decide(d agent.PermissionDecision) (told <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.waiting(d.CallID)

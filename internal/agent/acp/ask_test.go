@@ -24,14 +24,14 @@ func TestTheOptionIsPickedByItsKind(t *testing.T) {
 	save := `{"sessionId":"s1","toolCall":{"toolCallId":"c1"},"options":[{"optionId":"save","name":"Allow for all future sessions","kind":"allow_always"},{"optionId":"yes","name":"Allow","kind":"allow_once"},{"optionId":"never","name":"Never","kind":"reject_always"}]}`
 	tests := map[string]struct {
 		agent, ask string
-		picked     map[agent.Verdict]string
+		picked     map[agent.PermissionVerdict]string
 	}{
-		"opencode": {"opencode", asked["opencode"], map[agent.Verdict]string{agent.Allow: "once", agent.AllowSession: "once", agent.Deny: "reject", agent.Abort: "cancelled"}},
-		"the bridge to Claude Code keeps it in the session": {"claude", asked["claude"], map[agent.Verdict]string{agent.Allow: "allow-once", agent.AllowSession: "allow-with-updates", agent.Deny: "reject", agent.Abort: "cancelled"}},
-		"gemini has allow_always first":                     {"gemini", asked["gemini"], map[agent.Verdict]string{agent.Allow: "proceed_once", agent.AllowSession: "proceed_always", agent.Deny: "cancel", agent.Abort: "cancelled"}},
-		"the bridge to Codex would write a rule":            {"codex", asked["codex"], map[agent.Verdict]string{agent.Allow: "allow_once", agent.AllowSession: "allow_once", agent.Deny: "cancel", agent.Abort: "cancelled"}},
-		"nothing that lasts":                                {"gemini", save, map[agent.Verdict]string{agent.Allow: "yes", agent.AllowSession: "yes", agent.Deny: "cancelled"}},
-		"an agent that nobody knows":                        {"plain", asked["gemini"], map[agent.Verdict]string{agent.Allow: "proceed_once", agent.AllowSession: "proceed_once", agent.Deny: "cancel"}},
+		"opencode": {"opencode", asked["opencode"], map[agent.PermissionVerdict]string{agent.Allow: "once", agent.AllowSession: "once", agent.Deny: "reject", agent.Abort: "cancelled"}},
+		"the bridge to Claude Code keeps it in the session": {"claude", asked["claude"], map[agent.PermissionVerdict]string{agent.Allow: "allow-once", agent.AllowSession: "allow-with-updates", agent.Deny: "reject", agent.Abort: "cancelled"}},
+		"gemini has allow_always first":                     {"gemini", asked["gemini"], map[agent.PermissionVerdict]string{agent.Allow: "proceed_once", agent.AllowSession: "proceed_always", agent.Deny: "cancel", agent.Abort: "cancelled"}},
+		"the bridge to Codex would write a rule":            {"codex", asked["codex"], map[agent.PermissionVerdict]string{agent.Allow: "allow_once", agent.AllowSession: "allow_once", agent.Deny: "cancel", agent.Abort: "cancelled"}},
+		"nothing that lasts":                                {"gemini", save, map[agent.PermissionVerdict]string{agent.Allow: "yes", agent.AllowSession: "yes", agent.Deny: "cancelled"}},
+		"an agent that nobody knows":                        {"plain", asked["gemini"], map[agent.PermissionVerdict]string{agent.Allow: "proceed_once", agent.AllowSession: "proceed_once", agent.Deny: "cancel"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestTheOptionIsPickedByItsKind(t *testing.T) {
 			for verdict, want := range tt.picked {
 				l.Send(script(ask(tt.ask), ends("end_turn")))
 				p := agenttest.Next[agent.Permission](l)
-				if err := s.Decide(t.Context(), agent.Decision{CallID: p.CallID, Verdict: verdict}); err != nil {
+				if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: p.CallID, Verdict: verdict}); err != nil {
 					t.Fatalf("%s: %v", verdict, err)
 				}
 				if turn := agenttest.Next[agent.Turn](l); turn.Text != want {
@@ -54,12 +54,12 @@ func TestWhatCannotBeAllowedOnceStillWaits(t *testing.T) {
 	s, l := newBench(t, "plain").start()
 	l.Send(script(ask(`{"toolCall":{"toolCallId":"c1"},"options":[{"optionId":"x","name":"Allow for this session","kind":"allow_always"}]}`), ends("end_turn")))
 	p := agenttest.Next[agent.Permission](l)
-	for _, v := range []agent.Verdict{agent.Allow, agent.AllowSession, "maybe", ""} {
-		if err := s.Decide(t.Context(), agent.Decision{CallID: p.CallID, Verdict: v}); err == nil || errors.Is(err, agent.ErrNotPending) {
+	for _, v := range []agent.PermissionVerdict{agent.Allow, agent.AllowSession, "maybe", ""} {
+		if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: p.CallID, Verdict: v}); err == nil || errors.Is(err, agent.ErrNotPending) {
 			t.Errorf("%q: %v", v, err)
 		}
 	}
-	if err := s.Decide(t.Context(), agent.Decision{CallID: p.CallID, Verdict: agent.Deny}); err != nil {
+	if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Deny}); err != nil {
 		t.Error(err)
 	}
 	if turn := agenttest.Next[agent.Turn](l); turn.Text != "cancelled" {
@@ -140,7 +140,7 @@ func TestARequestThatTheAgentTakesBack(t *testing.T) {
 	if w := agenttest.All[agent.Withdrawn](l.Events()); len(w) != 1 || w[0].CallID != "c1" || turn.Text != "cancelled" {
 		t.Errorf("withdrawn %v, the agent heard %q", w, turn.Text)
 	}
-	if err := s.Decide(t.Context(), agent.Decision{CallID: "c1", Verdict: agent.Allow}); !errors.Is(err, agent.ErrNotPending) {
+	if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: "c1", Verdict: agent.Allow}); !errors.Is(err, agent.ErrNotPending) {
 		t.Errorf("a late decision: %v", err)
 	}
 }
@@ -170,7 +170,7 @@ func TestTwoRequestsUnderOneID(t *testing.T) {
 		t.Fatalf("both are %s", first.CallID)
 	}
 	for _, p := range []agent.Permission{second, first} {
-		if err := s.Decide(t.Context(), agent.Decision{CallID: p.CallID, Verdict: agent.Deny}); err != nil {
+		if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Deny}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -96,7 +96,7 @@ func (a *adapter) missing(err error) agent.Manifest {
 	if len(a.Argv) > 0 {
 		label = filepath.Base(a.Argv[0])
 	}
-	return agent.Missing(agent.ACP, label, err.Error())
+	return agent.MissingManifest(agent.ACP, label, err.Error())
 }
 
 // find is the agent's program, or an error that names every place looked at.

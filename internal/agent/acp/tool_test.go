@@ -20,7 +20,7 @@ func TestACallIsToldOnceAndHasOneResult(t *testing.T) {
 	tests := map[string]struct {
 		agent   string
 		steps   []step
-		verdict agent.Verdict // on what is asked
+		verdict agent.PermissionVerdict // on what is asked
 		reason  string
 		want    []agent.Event
 	}{
@@ -70,7 +70,7 @@ func TestACallIsToldOnceAndHasOneResult(t *testing.T) {
 			l.Send(script(append(tt.steps, ends("end_turn"))...))
 			if tt.verdict != "" {
 				p := agenttest.Next[agent.Permission](l)
-				if err := s.Decide(t.Context(), agent.Decision{CallID: p.CallID, Verdict: tt.verdict, Reason: tt.reason}); err != nil {
+				if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: p.CallID, Verdict: tt.verdict, Reason: tt.reason}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -13,11 +13,11 @@ import (
 
 func TestHowATurnEnds(t *testing.T) {
 	failing := func(e string) []step { return []step{{Error: json.RawMessage(e)}} }
-	deny := agent.Decision{CallID: "c1", Verdict: agent.Deny}
+	deny := agent.PermissionDecision{CallID: "c1", Verdict: agent.Deny}
 	tests := map[string]struct {
 		agent     string
 		steps     []step
-		decide    *agent.Decision
+		decide    *agent.PermissionDecision
 		status    agent.TurnStatus
 		code      provider.Code
 		retriable bool

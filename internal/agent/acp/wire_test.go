@@ -27,7 +27,7 @@ func TestWhatEndsASession(t *testing.T) {
 			s, l := newBench(t, "plain").start()
 			l.Send(script(chunk("m1", "last words"), ask(asked["opencode"]), tt.last))
 			p := agenttest.Next[agent.Permission](l)
-			if err := s.Decide(t.Context(), agent.Decision{CallID: p.CallID, Verdict: agent.Allow}); err != nil {
+			if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Allow}); err != nil {
 				t.Fatal(err)
 			}
 			l.Rest()
@@ -58,14 +58,14 @@ func TestTheEndWithdrawsWhatWasAsked(t *testing.T) {
 	l.Send(script(rawAsk, ask(asked["claude"]), step{Exit: &code}))
 	agenttest.Next[agent.Permission](l)
 	p := agenttest.Next[agent.Permission](l)
-	if err := s.Decide(t.Context(), agent.Decision{CallID: p.CallID, Verdict: agent.Deny}); err != nil {
+	if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Deny}); err != nil {
 		t.Fatal(err)
 	}
 	l.Rest()
 	if w := agenttest.All[agent.Withdrawn](l.Events()); len(w) != 1 || w[0].CallID != "c1" {
 		t.Errorf("withdrawn %v", w)
 	}
-	if err := s.Decide(t.Context(), agent.Decision{CallID: "c1", Verdict: agent.Allow}); !errors.Is(err, agent.ErrNotPending) {
+	if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: "c1", Verdict: agent.Allow}); !errors.Is(err, agent.ErrNotPending) {
 		t.Errorf("a late decision: %v", err)
 	}
 }

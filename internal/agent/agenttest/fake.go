@@ -25,7 +25,7 @@ const FakeKind agent.Kind = "fake"
 //
 // FullAccess and Options.Tools spare the ask; ReadOnly refuses write and run.
 // Sessions can be resumed within the same Fake. A token costs a millionth of a
-// dollar, and the window is the one that agent.Ladder is made for.
+// dollar, and the window is the one of 200,000 tokens that agent.LimitsOf assumes.
 type Fake struct {
 	Model *fakemodel.Model
 	// Refuse, unless nil, is asked before each start, whose error its own is.

@@ -66,7 +66,7 @@ func TestTheToolsOfTheFake(t *testing.T) {
 			l.Send(tc.prompt)
 			for range tc.asks {
 				p := agenttest.Next[agent.Permission](l)
-				if err := s.Decide(t.Context(), agent.Decision{CallID: p.CallID, Verdict: agent.Allow}); err != nil {
+				if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Allow}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -87,12 +87,12 @@ func TestTheFakeTellsWhatAPermissionIsFor(t *testing.T) {
 	if want := filepath.Join(o.Dir, "a"); !write.Edit || !slices.Equal(write.Paths, []string{want}) || write.Title != "write "+want {
 		t.Errorf("%+v", write)
 	}
-	s.Decide(t.Context(), agent.Decision{CallID: write.CallID, Verdict: agent.Allow})
+	s.Decide(t.Context(), agent.PermissionDecision{CallID: write.CallID, Verdict: agent.Allow})
 	run := agenttest.Next[agent.Permission](l)
 	if run.Edit || len(run.Paths) > 0 || run.Title != "run make" {
 		t.Errorf("%+v", run)
 	}
-	s.Decide(t.Context(), agent.Decision{CallID: run.CallID, Verdict: agent.Allow})
+	s.Decide(t.Context(), agent.PermissionDecision{CallID: run.CallID, Verdict: agent.Allow})
 	agenttest.Next[agent.Turn](l)
 	content, err := os.ReadFile(filepath.Join(o.Dir, "a"))
 	if err != nil || string(content) != "A" || !slices.Equal(f.Ran(), []string{"make"}) {
@@ -117,7 +117,7 @@ func TestTheFakeCrashesAndGoesOn(t *testing.T) {
 	s, l = begin(t, f, o)
 	l.Send("go on")
 	p := agenttest.Next[agent.Permission](l)
-	s.Decide(t.Context(), agent.Decision{CallID: p.CallID, Verdict: agent.Allow})
+	s.Decide(t.Context(), agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Allow})
 	if turn := agenttest.Next[agent.Turn](l); turn.Text != "made" || !slices.Equal(f.Ran(), []string{"make"}) {
 		t.Errorf("the turn said %q, and ran %q", turn.Text, f.Ran())
 	}
@@ -145,7 +145,7 @@ func TestTheFakeFailsAsItIsTold(t *testing.T) {
 
 func TestTheFakeCountsAndWarns(t *testing.T) {
 	f, o := newFake(t)
-	o.MaxOutputTokens = agent.Ladder[0]
+	o.MaxOutputTokens = agent.AnswerTokens(0)
 	_, l := begin(t, f, o)
 	turn, events := l.Turn(`[[tool:read {"path":"a"}]][[usage:100,10,40]]`)
 	if turn.Tokens != (agent.Tokens{Input: 200, Output: 20, Cached: 80}) || turn.Cost == nil || *turn.Cost != 220 {

@@ -71,7 +71,7 @@ func (s *fakeSession) Send(ctx context.Context, text string) error {
 	return nil
 }
 
-func (s *fakeSession) Decide(_ context.Context, d agent.Decision) error {
+func (s *fakeSession) Decide(_ context.Context, d agent.PermissionDecision) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turn == nil || s.turn.pending == "" || s.turn.pending != d.CallID {
@@ -146,7 +146,7 @@ type fakeTurn struct {
 	tokens    agent.Tokens
 
 	pending string // the call that was asked about, under the session's lock
-	decided chan agent.Decision
+	decided chan agent.PermissionDecision
 }
 
 // errInterrupted ends a turn that somebody has interrupted.
@@ -231,10 +231,11 @@ func (t *fakeTurn) use(u fakemodel.Usage) {
 	t.tokens.Cached += int64(u.Cached)
 	used := u.Input + u.Output
 	t.put(agent.Usage{Tokens: t.tokens, Context: agent.Context{Used: used, Total: fakeWindow}})
-	rung := slices.Index(agent.Ladder, t.o.MaxOutputTokens)
-	if limits := agent.LimitsOf(rung, fakeWindow); rung >= 0 && used >= limits.Warn {
+	rung := agent.RungOf(t.o.MaxOutputTokens)
+	onLadder := agent.AnswerTokens(rung) == t.o.MaxOutputTokens
+	if limits := agent.LimitsOf(rung, fakeWindow); onLadder && used >= limits.Warn {
 		t.put(agent.Budget{
-			Used: used, Warn: limits.Warn, Hard: limits.Hard, MaxOutput: agent.Ladder[rung], Step: agent.Rung(float64(rung + 1)),
+			Used: used, Warn: limits.Warn, Hard: limits.Hard, MaxOutput: t.o.MaxOutputTokens, Step: agent.ClampRung(rung + 1),
 		})
 	}
 }

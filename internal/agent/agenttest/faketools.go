@@ -100,12 +100,12 @@ func (t *fakeTurn) permitted(ctx context.Context, c fakemodel.Call, in fakeInput
 }
 
 // ask waits for the decision about a call; ok is false when the turn ends first.
-func (t *fakeTurn) ask(ctx context.Context, c fakemodel.Call, in fakeInput) (d agent.Decision, ok bool) {
+func (t *fakeTurn) ask(ctx context.Context, c fakemodel.Call, in fakeInput) (d agent.PermissionDecision, ok bool) {
 	p := agent.Permission{CallID: c.ID, Tool: c.Tool, Input: c.Input, Title: c.Tool + " " + in.Path + in.Command, Dir: t.o.Dir}
 	if c.Tool == "write" {
 		p.Paths, p.Edit = []string{in.Path}, true
 	}
-	decided := make(chan agent.Decision, 1)
+	decided := make(chan agent.PermissionDecision, 1)
 	t.mu.Lock()
 	t.pending, t.decided = c.ID, decided
 	t.mu.Unlock()
@@ -119,5 +119,5 @@ func (t *fakeTurn) ask(ctx context.Context, c fakemodel.Call, in fakeInput) (d a
 	t.pending = ""
 	t.mu.Unlock()
 	t.put(agent.Withdrawn{CallID: c.ID})
-	return agent.Decision{}, false
+	return agent.PermissionDecision{}, false
 }

@@ -62,7 +62,7 @@ func permissionOrTurn(l *Log) (p agent.Permission, ok bool) {
 	return p, ok
 }
 
-func (b *bench) decide(s agent.Session, d agent.Decision) {
+func (b *bench) decide(s agent.Session, d agent.PermissionDecision) {
 	b.Helper()
 	if err := s.Decide(b.Context(), d); err != nil {
 		b.Fatalf("decide %s: %v", d.Verdict, err)
@@ -97,7 +97,7 @@ func (b *bench) result(l *Log, callID string) agent.ToolResult {
 func allowed(b *bench) {
 	s, l := b.start(b.options)
 	p, file := b.ask(l)
-	b.decide(s, agent.Decision{CallID: p.CallID, Verdict: agent.Allow})
+	b.decide(s, agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Allow})
 	turn := Next[agent.Turn](l)
 	if turn.Status != agent.Completed || turn.Text != "that was it" {
 		b.Errorf("the turn was %s with %q, error %v:%s", turn.Status, turn.Text, turn.Err, l)
@@ -119,7 +119,7 @@ func allowed(b *bench) {
 func allowedForTheSession(b *bench) {
 	s, l := b.start(b.options)
 	p, file := b.ask(l)
-	b.decide(s, agent.Decision{CallID: p.CallID, Verdict: agent.AllowSession})
+	b.decide(s, agent.PermissionDecision{CallID: p.CallID, Verdict: agent.AllowSession})
 	if turn := Next[agent.Turn](l); turn.Status != agent.Completed || !exists(file) {
 		b.Fatalf("the turn was %s, the file made: %v:%s", turn.Status, exists(file), l)
 	}
@@ -128,7 +128,7 @@ func allowedForTheSession(b *bench) {
 		if b.can.SessionScope {
 			b.Errorf("asked again: %+v", p)
 		}
-		b.decide(s, agent.Decision{CallID: p.CallID, Verdict: agent.Allow})
+		b.decide(s, agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Allow})
 		Next[agent.Turn](l)
 	}
 	b.works(l)
@@ -137,7 +137,7 @@ func allowedForTheSession(b *bench) {
 func denied(b *bench) {
 	s, l := b.start(b.options)
 	p, file := b.ask(l)
-	b.decide(s, agent.Decision{CallID: p.CallID, Verdict: agent.Deny, Reason: "not on my watch"})
+	b.decide(s, agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Deny, Reason: "not on my watch"})
 	if turn := Next[agent.Turn](l); turn.Status != agent.Completed {
 		b.Errorf("the turn was %s, error %v:%s", turn.Status, turn.Err, l)
 	}
@@ -156,7 +156,7 @@ func denied(b *bench) {
 func aborted(b *bench) {
 	s, l := b.start(b.options)
 	p, file := b.ask(l)
-	b.decide(s, agent.Decision{CallID: p.CallID, Verdict: agent.Abort})
+	b.decide(s, agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Abort})
 	if turn := Next[agent.Turn](l); turn.Status != agent.Interrupted {
 		b.Errorf("the turn was %s, error %v:%s", turn.Status, turn.Err, l)
 	}
@@ -169,8 +169,8 @@ func aborted(b *bench) {
 func decidedOnce(b *bench) {
 	s, l := b.start(b.options)
 	p, _ := b.ask(l)
-	yes := agent.Decision{CallID: p.CallID, Verdict: agent.Allow}
-	for name, d := range map[string]agent.Decision{
+	yes := agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Allow}
+	for name, d := range map[string]agent.PermissionDecision{
 		"no id": {Verdict: agent.Allow}, "an id of nothing": {CallID: p.CallID + "0", Verdict: agent.Allow},
 	} {
 		if err := s.Decide(b.Context(), d); !errors.Is(err, agent.ErrNotPending) {
@@ -200,7 +200,7 @@ func withdrawn(b *bench) {
 	if turn := All[agent.Turn](l.Events())[0]; turn.Status != agent.Interrupted {
 		b.Errorf("the turn was %s, error %v:%s", turn.Status, turn.Err, l)
 	}
-	err := s.Decide(b.Context(), agent.Decision{CallID: p.CallID, Verdict: agent.Allow})
+	err := s.Decide(b.Context(), agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Allow})
 	if !errors.Is(err, agent.ErrNotPending) {
 		b.Errorf("a late decision: %v", err)
 	}
@@ -223,7 +223,7 @@ func askedAgain(b *bench) {
 	if p.Tool != first.Tool || p.CallID == first.CallID {
 		b.Errorf("asked %+v, then %+v", first, p)
 	}
-	b.decide(s, agent.Decision{CallID: p.CallID, Verdict: agent.Allow})
+	b.decide(s, agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Allow})
 	if turn := Next[agent.Turn](l); turn.Status != agent.Completed || turn.Text != "that was it" || !exists(file) {
 		b.Errorf("the turn was %s with %q, the file made: %v:%s", turn.Status, turn.Text, exists(file), l)
 	}

@@ -113,9 +113,9 @@ func (s *session) asked(c control) bool {
 	}
 	switch {
 	case s.o.Sandbox == agent.ReadOnly:
-		go s.answer(a, agent.Decision{Verdict: agent.Deny, Reason: "this session may only read"})
+		go s.answer(a, agent.PermissionDecision{Verdict: agent.Deny, Reason: "this session may only read"})
 	case s.asks.allows(a):
-		go s.answer(a, agent.Decision{Verdict: agent.Allow})
+		go s.answer(a, agent.PermissionDecision{Verdict: agent.Allow})
 	default:
 		s.asks.waiting[a.CallID] = a
 		s.queue.Put(a.permission(s.o.Dir))
@@ -123,7 +123,7 @@ func (s *session) asked(c control) bool {
 	return true
 }
 
-func (s *session) Decide(ctx context.Context, d agent.Decision) error {
+func (s *session) Decide(ctx context.Context, d agent.PermissionDecision) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -137,9 +137,9 @@ func (s *session) Decide(ctx context.Context, d agent.Decision) error {
 	return s.answer(a, d)
 }
 
-var verdicts = []agent.Verdict{agent.Allow, agent.AllowSession, agent.Deny, agent.Abort}
+var verdicts = []agent.PermissionVerdict{agent.Allow, agent.AllowSession, agent.Deny, agent.Abort}
 
-func (s *session) decided(d agent.Decision) (ask, error) {
+func (s *session) decided(d agent.PermissionDecision) (ask, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, ok := s.asks.waiting[d.CallID]
@@ -165,7 +165,7 @@ type verdict struct {
 
 // answer lets the call go on, always with its input: a version that gets none
 // back runs nothing.
-func (s *session) answer(a ask, d agent.Decision) error {
+func (s *session) answer(a ask, d agent.PermissionDecision) error {
 	v := verdict{Behavior: "allow", Input: a.Input}
 	if d.Verdict == agent.Deny || d.Verdict == agent.Abort {
 		v = verdict{Behavior: "deny", Message: cmp.Or(d.Reason, "denied"), Interrupt: d.Verdict == agent.Abort}

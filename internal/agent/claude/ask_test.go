@@ -34,7 +34,7 @@ func answers(t *testing.T, f fake) []string {
 
 // TestAnswers is the table of docs/contracts/claude-code.md, 6.
 func TestAnswers(t *testing.T) {
-	tests := map[agent.Verdict]struct{ reason, want string }{
+	tests := map[agent.PermissionVerdict]struct{ reason, want string }{
 		agent.Allow:        {want: `{"behavior":"allow","updatedInput":{"file_path":"/w/a.txt","content":"A <&> é"}}`},
 		agent.AllowSession: {want: `{"behavior":"allow","updatedInput":{"file_path":"/w/a.txt","content":"A <&> é"}}`},
 		agent.Deny:         {reason: "policy says no", want: `{"behavior":"deny","message":"policy says no"}`},
@@ -51,7 +51,7 @@ func TestAnswers(t *testing.T) {
 			if calls := of[agent.ToolUse](before); len(calls) != 1 || calls[0].CallID != p.CallID || calls[0].Tool != "Write" {
 				t.Errorf("calls %+v before %+v", calls, p)
 			}
-			d := agent.Decision{CallID: p.CallID, Verdict: verdict, Reason: tt.reason}
+			d := agent.PermissionDecision{CallID: p.CallID, Verdict: verdict, Reason: tt.reason}
 			if err := s.Decide(t.Context(), d); err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +105,7 @@ func TestWhatIsAsked(t *testing.T) {
 			if !reflect.DeepEqual(got, tt.want) {
 				t.Errorf("got  %+v\nwant %+v", got, tt.want)
 			}
-			if err := s.Decide(t.Context(), agent.Decision{CallID: got.CallID, Verdict: agent.Allow}); err != nil {
+			if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: got.CallID, Verdict: agent.Allow}); err != nil {
 				t.Fatal(err)
 			}
 			until[agent.Turn](t, s)
@@ -149,7 +149,7 @@ func TestWhatASessionAllows(t *testing.T) {
 				t.Fatal(err)
 			}
 			until[agent.Permission](t, s)
-			if err := s.Decide(t.Context(), agent.Decision{CallID: "toolu_1", Verdict: agent.AllowSession}); err != nil {
+			if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: "toolu_1", Verdict: agent.AllowSession}); err != nil {
 				t.Fatal(err)
 			}
 			until[agent.Turn](t, s)
@@ -194,7 +194,7 @@ func TestAsksThatAreWithdrawn(t *testing.T) {
 	if got := of[agent.Withdrawn](events); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if err := s.Decide(t.Context(), agent.Decision{CallID: "toolu_2", Verdict: agent.Allow}); !errors.Is(err, agent.ErrNotPending) {
+	if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: "toolu_2", Verdict: agent.Allow}); !errors.Is(err, agent.ErrNotPending) {
 		t.Errorf("a late decision: %v", err)
 	}
 }
@@ -208,7 +208,7 @@ func TestTwoAsksForOneCall(t *testing.T) {
 	}
 	for range 2 {
 		p, _ := until[agent.Permission](t, s)
-		defer s.Decide(t.Context(), agent.Decision{CallID: p.CallID, Verdict: agent.Allow})
+		defer s.Decide(t.Context(), agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Allow})
 		if p.CallID != "toolu_1" && p.CallID != "R2" {
 			t.Errorf("asked under %q", p.CallID)
 		}
@@ -239,10 +239,10 @@ func TestAnUnknownVerdictDecidesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, _ := until[agent.Permission](t, s)
-	if err := s.Decide(t.Context(), agent.Decision{CallID: p.CallID, Verdict: "maybe"}); err == nil {
+	if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: p.CallID, Verdict: "maybe"}); err == nil {
 		t.Error("taken")
 	}
-	if err := s.Decide(t.Context(), agent.Decision{CallID: p.CallID, Verdict: agent.Deny}); err != nil {
+	if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Deny}); err != nil {
 		t.Error(err)
 	}
 	until[agent.Turn](t, s)

@@ -36,7 +36,7 @@ func (a *adapter) Manifest(ctx context.Context) agent.Manifest {
 	return a.manifests.Of(ctx, []string{path}, missing, func(ctx context.Context) (agent.Manifest, bool) { return a.detect(ctx, path) })
 }
 
-func missing(why string) agent.Manifest { return agent.Missing(agent.Claude, label, why) }
+func missing(why string) agent.Manifest { return agent.MissingManifest(agent.Claude, label, why) }
 
 // detect says whether the client told all.
 func (a *adapter) detect(ctx context.Context, path string) (m agent.Manifest, whole bool) {

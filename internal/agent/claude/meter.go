@@ -88,25 +88,13 @@ func (s *session) warn(t *turn) {
 		used += (t.prompt + 3) / 4
 	}
 	s.meter.fresh = false
-	rung := rungOf(s.o.MaxOutputTokens)
+	rung := agent.RungOf(s.o.MaxOutputTokens)
 	l := agent.LimitsOf(rung, s.meter.window)
 	if s.meter.warned || used < l.Warn {
 		return
 	}
 	s.meter.warned = true
 	s.queue.Put(agent.Budget{
-		Used: used, Warn: l.Warn, Hard: l.Hard, MaxOutput: s.o.MaxOutputTokens, Step: agent.Rung(float64(rung + 1)),
+		Used: used, Warn: l.Warn, Hard: l.Hard, MaxOutput: s.o.MaxOutputTokens, Step: agent.ClampRung(rung + 1),
 	})
-}
-
-// rungOf is the lowest rung of the ladder that leaves an answer that much; the
-// first without a bound.
-func rungOf(maxOutput int) int {
-	rung := 0
-	for i, tokens := range agent.Ladder {
-		if maxOutput > 0 && maxOutput <= tokens {
-			rung = i
-		}
-	}
-	return rung
 }

@@ -90,7 +90,7 @@ func TestARepositoryGetsNoSay(t *testing.T) {
 	})
 	l.Send(touch(filepath.Join(dir, "made")))
 	p := agenttest.Next[agent.Permission](l)
-	if err := s.Decide(t.Context(), agent.Decision{CallID: p.CallID, Verdict: agent.Deny}); err != nil {
+	if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Deny}); err != nil {
 		t.Fatal(err)
 	}
 	agenttest.Next[agent.Turn](l)

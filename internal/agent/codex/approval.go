@@ -14,11 +14,11 @@ import (
 type approval struct {
 	id    json.RawMessage // as it is on the wire
 	turn  string
-	reply func(agent.Decision) any
+	reply func(agent.PermissionDecision) any
 	ends  bool // the client ends the turn by itself when it is aborted
 }
 
-func (a *approval) answer(d agent.Decision) object {
+func (a *approval) answer(d agent.PermissionDecision) object {
 	return object{"id": a.id, "result": a.reply(d)}
 }
 
@@ -79,7 +79,7 @@ func (r request) call() string { return cmp.Or(r.ItemID, r.CallID) }
 type family struct {
 	// ask makes the question; ok is false for one that lacks what it needs.
 	ask  func(r request, of calls) (p agent.Permission, input any, ok bool)
-	say  func(r request, d agent.Decision) any
+	say  func(r request, d agent.PermissionDecision) any
 	ends bool
 }
 
@@ -100,9 +100,9 @@ var refusals = map[string]any{
 	"item/tool/call": object{"contentItems": []object{}, "success": false},
 }
 
-func words(allow, session, deny, abort string) func(request, agent.Decision) any {
-	by := map[agent.Verdict]string{agent.Allow: allow, agent.AllowSession: session, agent.Deny: deny, agent.Abort: abort}
-	return func(_ request, d agent.Decision) any { return object{"decision": by[d.Verdict]} }
+func words(allow, session, deny, abort string) func(request, agent.PermissionDecision) any {
+	by := map[agent.PermissionVerdict]string{agent.Allow: allow, agent.AllowSession: session, agent.Deny: deny, agent.Abort: abort}
+	return func(_ request, d agent.PermissionDecision) any { return object{"decision": by[d.Verdict]} }
 }
 
 func askCommand(r request, _ calls) (agent.Permission, any, bool) {
@@ -160,7 +160,7 @@ func askElicitation(r request, _ calls) (agent.Permission, any, bool) {
 
 // sayElicitation allows for the session where the request offers that; a
 // session is no more than once elsewhere.
-func sayElicitation(r request, d agent.Decision) any {
+func sayElicitation(r request, d agent.PermissionDecision) any {
 	switch d.Verdict {
 	case agent.Deny:
 		return object{"action": "decline"}
@@ -189,7 +189,7 @@ func askPermissions(r request, _ calls) (agent.Permission, any, bool) {
 }
 
 // sayPermissions grants all that was asked for or nothing.
-func sayPermissions(r request, d agent.Decision) any {
+func sayPermissions(r request, d agent.PermissionDecision) any {
 	switch d.Verdict {
 	case agent.Allow:
 		return object{"permissions": r.Permissions, "scope": "turn"}
@@ -209,7 +209,7 @@ func askQuestions(r request, _ calls) (agent.Permission, any, bool) {
 
 // sayQuestions answers with the reason of who allows it; otherwise nothing is
 // answered.
-func sayQuestions(r request, d agent.Decision) any {
+func sayQuestions(r request, d agent.PermissionDecision) any {
 	answers := object{}
 	if allowed := d.Verdict == agent.Allow || d.Verdict == agent.AllowSession; allowed && d.Reason != "" {
 		for _, q := range r.Questions {

@@ -19,7 +19,7 @@ const patchItem = `{"type":"fileChange","id":"call_27","status":"inProgress","ch
 	`{"path":"/w/new.txt","kind":{"type":"add"},"diff":"hello\n"},` +
 	`{"path":"/w/old.txt","kind":{"type":"update","move_path":"/w/moved.txt"},"diff":"@@"}]}`
 
-var verdicts = []agent.Verdict{agent.Allow, agent.AllowSession, agent.Deny, agent.Abort}
+var verdicts = []agent.PermissionVerdict{agent.Allow, agent.AllowSession, agent.Deny, agent.Abort}
 
 // approvals are the families of docs/contracts/codex.md, 7 and 13.
 var approvals = map[string]struct {
@@ -159,7 +159,7 @@ func TestEveryApprovalIsAnsweredInItsOwnShape(t *testing.T) {
 				if got.Input = nil; !reflect.DeepEqual(got, tt.want) {
 					t.Errorf("asked %+v\nwant  %+v", got, tt.want)
 				}
-				d := agent.Decision{CallID: got.CallID, Verdict: verdict, Reason: "because"}
+				d := agent.PermissionDecision{CallID: got.CallID, Verdict: verdict, Reason: "because"}
 				if err := s.Decide(t.Context(), d); err != nil {
 					t.Fatal(err)
 				}
@@ -195,7 +195,7 @@ func TestARequestKeepsTheTypeOfItsID(t *testing.T) {
 			})
 			l.Send("go")
 			asked := agenttest.Next[agent.Permission](l)
-			if err := s.Decide(t.Context(), agent.Decision{CallID: asked.CallID, Verdict: agent.Allow}); err != nil {
+			if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: asked.CallID, Verdict: agent.Allow}); err != nil {
 				t.Fatal(err)
 			}
 			agenttest.Next[agent.Turn](l)

@@ -29,7 +29,7 @@ func (s *session) ask(f frame) {
 	p, input, ok := kind.ask(r, s.calls)
 	raw, encoding := encode(input)
 	if err != nil || encoding != nil || !ok {
-		s.conn.send(object{"id": f.ID, "result": kind.say(r, agent.Decision{Verdict: agent.Deny})})
+		s.conn.send(object{"id": f.ID, "result": kind.say(r, agent.PermissionDecision{Verdict: agent.Deny})})
 		return
 	}
 	p.CallID, p.Input, p.Dir = s.callID(r, f.ID), raw, r.Dir
@@ -39,7 +39,7 @@ func (s *session) ask(f frame) {
 	s.asks.made[p.CallID] = true
 	s.asks.pending[p.CallID] = &approval{
 		id: f.ID, turn: r.TurnID, ends: kind.ends,
-		reply: func(d agent.Decision) any { return kind.say(r, d) },
+		reply: func(d agent.PermissionDecision) any { return kind.say(r, d) },
 	}
 	if call := r.call(); call != "" {
 		s.use(item{ID: call}, p.Tool, raw)

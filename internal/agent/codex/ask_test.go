@@ -21,9 +21,9 @@ func TestTwoApprovalsOfOneCall(t *testing.T) {
 		p.finish("completed", "")
 	})
 	l.Send("go")
-	decide := func(p agent.Permission, v agent.Verdict) {
+	decide := func(p agent.Permission, v agent.PermissionVerdict) {
 		t.Helper()
-		d := agent.Decision{CallID: p.CallID, Verdict: v}
+		d := agent.PermissionDecision{CallID: p.CallID, Verdict: v}
 		if err := s.Decide(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func TestAnApprovalIsWithdrawn(t *testing.T) {
 			if w := agenttest.All[agent.Withdrawn](l.Events()); len(w) != 1 || w[0].CallID != asked.CallID {
 				t.Errorf("withdrawn: %v", w)
 			}
-			err := s.Decide(t.Context(), agent.Decision{CallID: asked.CallID, Verdict: agent.Allow})
+			err := s.Decide(t.Context(), agent.PermissionDecision{CallID: asked.CallID, Verdict: agent.Allow})
 			if !errors.Is(err, agent.ErrNotPending) {
 				t.Errorf("a late decision: %v", err)
 			}
@@ -136,10 +136,10 @@ func TestAnUnknownVerdictDecidesNothing(t *testing.T) {
 	})
 	l.Send("go")
 	asked := agenttest.Next[agent.Permission](l)
-	if err := s.Decide(t.Context(), agent.Decision{CallID: asked.CallID, Verdict: "perhaps"}); err == nil {
+	if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: asked.CallID, Verdict: "perhaps"}); err == nil {
 		t.Error("decided")
 	}
-	if err := s.Decide(t.Context(), agent.Decision{CallID: asked.CallID, Verdict: agent.Deny}); err != nil {
+	if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: asked.CallID, Verdict: agent.Deny}); err != nil {
 		t.Error(err)
 	}
 	agenttest.Next[agent.Turn](l)

@@ -215,7 +215,7 @@ func TestAProcessThatEndsByItself(t *testing.T) {
 	})
 	l.Send("go")
 	asked := agenttest.Next[agent.Permission](l)
-	if err := s.Decide(t.Context(), agent.Decision{CallID: asked.CallID, Verdict: agent.Allow}); err != nil {
+	if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: asked.CallID, Verdict: agent.Allow}); err != nil {
 		t.Error(err)
 	}
 	l.Rest()

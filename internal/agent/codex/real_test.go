@@ -140,7 +140,7 @@ func TestWhatTheRealClientAsksFor(t *testing.T) {
 			l.Send(tt.prompt(file))
 			l.Until("the end of the turn", func(e agent.Event) bool {
 				if p, ok := e.(agent.Permission); ok {
-					if err := s.Decide(t.Context(), agent.Decision{CallID: p.CallID, Verdict: agent.Deny}); err != nil {
+					if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Deny}); err != nil {
 						t.Error(err)
 					}
 				}

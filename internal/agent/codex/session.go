@@ -107,9 +107,9 @@ func (s *session) Send(ctx context.Context, text string) error {
 	return err
 }
 
-var verdicts = []agent.Verdict{agent.Allow, agent.AllowSession, agent.Deny, agent.Abort}
+var verdicts = []agent.PermissionVerdict{agent.Allow, agent.AllowSession, agent.Deny, agent.Abort}
 
-func (s *session) Decide(ctx context.Context, d agent.Decision) error {
+func (s *session) Decide(ctx context.Context, d agent.PermissionDecision) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (s *session) cancel() *turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, p := range s.asks.pending {
-		s.conn.send(p.answer(agent.Decision{CallID: id, Verdict: agent.Abort}))
+		s.conn.send(p.answer(agent.PermissionDecision{CallID: id, Verdict: agent.Abort}))
 		s.withdraw(id)
 	}
 	if s.turn != nil {

@@ -153,7 +153,7 @@ func busyUntil(t *testing.T, end string) {
 		t.Errorf("in somebody else's turn: %v", err)
 	}
 	asked := agenttest.Next[agent.Permission](l)
-	if err := s.Decide(t.Context(), agent.Decision{CallID: asked.CallID, Verdict: agent.Deny}); err != nil {
+	if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: asked.CallID, Verdict: agent.Deny}); err != nil {
 		t.Error(err)
 	}
 	agenttest.Next[agent.Notice](l)

@@ -15,7 +15,7 @@ import (
 )
 
 func TestDecisions(t *testing.T) {
-	for verdict, test := range map[agent.Verdict]struct {
+	for verdict, test := range map[agent.PermissionVerdict]struct {
 		words  []string // that the gateway hears
 		status agent.TurnStatus
 	}{
@@ -29,7 +29,7 @@ func TestDecisions(t *testing.T) {
 			s, l := g.start(t, g.options(t))
 			l.Send(touch(filepath.Join(g.workspace, "made")))
 			p := agenttest.Next[agent.Permission](l)
-			if err := s.Decide(t.Context(), agent.Decision{CallID: p.CallID, Verdict: verdict}); err != nil {
+			if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: p.CallID, Verdict: verdict}); err != nil {
 				t.Fatal(err)
 			}
 			if turn := agenttest.Next[agent.Turn](l); turn.Status != test.status {
@@ -60,7 +60,7 @@ func TestPermission(t *testing.T) {
 	if p.CallID != "a1" || use.CallID != "a1" || p.Tool != "exec" || p.Title != `touch \ ok.txt` || dir == "" {
 		t.Errorf("%+v, %+v", use, p)
 	}
-	e, ok := errors.AsType[*provider.Error](s.Decide(t.Context(), agent.Decision{CallID: "a1", Verdict: "perhaps"}))
+	e, ok := errors.AsType[*provider.Error](s.Decide(t.Context(), agent.PermissionDecision{CallID: "a1", Verdict: "perhaps"}))
 	if !ok || e.Code != provider.BadRequest {
 		t.Errorf("a verdict that is none: %v", e)
 	}
@@ -90,8 +90,8 @@ func TestTwoAsksOfOneCall(t *testing.T) {
 	if one.CallID == two.CallID {
 		t.Fatalf("both under %s", one.CallID)
 	}
-	for call, verdict := range map[string]agent.Verdict{two.CallID: agent.Allow, one.CallID: agent.Deny} {
-		if err := s.Decide(t.Context(), agent.Decision{CallID: call, Verdict: verdict}); err != nil {
+	for call, verdict := range map[string]agent.PermissionVerdict{two.CallID: agent.Allow, one.CallID: agent.Deny} {
+		if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: call, Verdict: verdict}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -126,7 +126,7 @@ func TestAsksThatAreWithdrawn(t *testing.T) {
 			if w := agenttest.Next[agent.Withdrawn](l); p.CallID != "c1" || w.CallID != "c1" {
 				t.Errorf("%+v, %+v", p, w)
 			}
-			if err := s.Decide(t.Context(), agent.Decision{CallID: "c1", Verdict: agent.Allow}); !errors.Is(err, agent.ErrNotPending) {
+			if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: "c1", Verdict: agent.Allow}); !errors.Is(err, agent.ErrNotPending) {
 				t.Errorf("a late decision: %v", err)
 			}
 		})
@@ -141,7 +141,7 @@ func TestDecisionsThatDoNotArrive(t *testing.T) {
 		r.chatEvent("final", object{"message": text(<-answer)})
 	})
 	l.Send("go")
-	yes := agent.Decision{CallID: agenttest.Next[agent.Permission](l).CallID, Verdict: agent.Allow}
+	yes := agent.PermissionDecision{CallID: agenttest.Next[agent.Permission](l).CallID, Verdict: agent.Allow}
 	g.with(func() {
 		g.refuse["exec.approval.resolve"] = object{"code": "UNAVAILABLE", "message": "later", "retryable": true}
 	})
@@ -170,7 +170,7 @@ func TestDecisionThatComesTooLate(t *testing.T) {
 	for _, reason := range []string{"APPROVAL_ALREADY_RESOLVED", "APPROVAL_NOT_FOUND"} {
 		g.with(func() { g.refuse["exec.approval.resolve"] = invalid("too late", reason) })
 		l.Send("go")
-		late := agent.Decision{CallID: agenttest.Next[agent.Permission](l).CallID, Verdict: agent.Allow}
+		late := agent.PermissionDecision{CallID: agenttest.Next[agent.Permission](l).CallID, Verdict: agent.Allow}
 		for range 2 {
 			if err := s.Decide(t.Context(), late); !errors.Is(err, agent.ErrNotPending) {
 				t.Errorf("%s: %v", reason, err)

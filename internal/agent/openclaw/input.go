@@ -63,7 +63,7 @@ func (s *session) dropped(t *turn) bool {
 
 // Decide answers a request. The gateway has no words for a reason, and none
 // for a session: AllowSession allows this once.
-func (s *session) Decide(ctx context.Context, d agent.Decision) error {
+func (s *session) Decide(ctx context.Context, d agent.PermissionDecision) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (s *session) Decide(ctx context.Context, d agent.Decision) error {
 // answers are the gateway's words for verdicts. To abort, the run is aborted:
 // the gateway then denies what the run asked. To deny first would let the model
 // go on, perhaps to the end of the turn, before the abort comes.
-var answers = map[agent.Verdict]string{
+var answers = map[agent.PermissionVerdict]string{
 	agent.Allow: "allow-once", agent.AllowSession: "allow-once", agent.Deny: "deny", agent.Abort: "",
 }
 

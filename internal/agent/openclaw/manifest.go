@@ -21,7 +21,7 @@ func (a adapter) Manifest(ctx context.Context) agent.Manifest {
 	defer cancel()
 	c, err := a.connect(ctx, nil)
 	if err != nil {
-		return agent.Missing(agent.OpenClaw, label, fmt.Sprintf("%v; run one with openclaw gateway run, or set %s and %s", err, URLVariable, TokenVariable))
+		return agent.MissingManifest(agent.OpenClaw, label, fmt.Sprintf("%v; run one with openclaw gateway run, or set %s and %s", err, URLVariable, TokenVariable))
 	}
 	go c.serve(func(frame) {})
 	defer c.close(ctx)

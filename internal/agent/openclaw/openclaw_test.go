@@ -107,7 +107,7 @@ func TestFigures(t *testing.T) {
 			test.change(g)
 			s, l := g.start(t, g.options(t))
 			l.Send("[[usage:4000,30,1000]]" + touch(filepath.Join(g.workspace, "x")) + "[[say:ok]]")
-			if err := s.Decide(t.Context(), agent.Decision{CallID: agenttest.Next[agent.Permission](l).CallID, Verdict: agent.Allow}); err != nil {
+			if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: agenttest.Next[agent.Permission](l).CallID, Verdict: agent.Allow}); err != nil {
 				t.Fatal(err)
 			}
 			turn := agenttest.Next[agent.Turn](l)

@@ -73,7 +73,7 @@ func (s *session) asked(r uiRequest) bool {
 	s.tellCall(agent.ToolUse{CallID: a.CallID, Tool: a.Tool, Input: a.Input})
 	verdict, reason := s.rules.judge(a)
 	if verdict != "" {
-		s.answer(a, agent.Decision{Verdict: verdict, Reason: reason})
+		s.answer(a, agent.PermissionDecision{Verdict: verdict, Reason: reason})
 		return true
 	}
 	s.asks[a.CallID] = a
@@ -83,9 +83,9 @@ func (s *session) asked(r uiRequest) bool {
 	return true
 }
 
-var verdicts = []agent.Verdict{agent.Allow, agent.AllowSession, agent.Deny, agent.Abort}
+var verdicts = []agent.PermissionVerdict{agent.Allow, agent.AllowSession, agent.Deny, agent.Abort}
 
-func (s *session) Decide(ctx context.Context, d agent.Decision) error {
+func (s *session) Decide(ctx context.Context, d agent.PermissionDecision) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ const uiAnswer = "extension_ui_response"
 
 // answer lets the call go on or not: the gate takes one word, and after a colon
 // what the model is to hear.
-func (s *session) answer(a ask, d agent.Decision) {
+func (s *session) answer(a ask, d agent.PermissionDecision) {
 	word := "deny"
 	switch d.Verdict {
 	case agent.Allow, agent.AllowSession:

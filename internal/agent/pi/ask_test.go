@@ -103,7 +103,7 @@ func decider(t *testing.T, f fake, s agent.Session, id string) string {
 	for e := range s.Events() {
 		switch e := e.(type) {
 		case agent.Permission:
-			if err := s.Decide(t.Context(), agent.Decision{CallID: e.CallID, Verdict: agent.Deny}); err != nil {
+			if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: e.CallID, Verdict: agent.Deny}); err != nil {
 				t.Fatal(err)
 			}
 		case agent.Turn:
@@ -152,7 +152,7 @@ func TestWhatASessionAllows(t *testing.T) {
 			s := f.start(t, agent.Options{})
 			send(t, s, "go")
 			p, _ := until[agent.Permission](t, s)
-			if err := s.Decide(t.Context(), agent.Decision{CallID: p.CallID, Verdict: agent.AllowSession}); err != nil {
+			if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: p.CallID, Verdict: agent.AllowSession}); err != nil {
 				t.Fatal(err)
 			}
 			for e := range s.Events() {
@@ -203,15 +203,15 @@ func TestWhatIsAsked(t *testing.T) {
 
 func TestDecisions(t *testing.T) {
 	for name, tt := range map[string]struct {
-		d      agent.Decision
+		d      agent.PermissionDecision
 		want   string
 		status agent.TurnStatus
 	}{
-		"allow":                {agent.Decision{Verdict: agent.Allow}, `"value":"allow"`, agent.Completed},
-		"allow, with a reason": {agent.Decision{Verdict: agent.Allow, Reason: "well"}, `"value":"allow"`, agent.Completed},
-		"deny":                 {agent.Decision{Verdict: agent.Deny}, `"value":"deny: denied"`, agent.Completed},
-		"deny for a reason":    {agent.Decision{Verdict: agent.Deny, Reason: "not: here"}, `"value":"deny: not: here"`, agent.Completed},
-		"abort":                {agent.Decision{Verdict: agent.Abort}, `"value":"abort: denied"`, agent.Interrupted},
+		"allow":                {agent.PermissionDecision{Verdict: agent.Allow}, `"value":"allow"`, agent.Completed},
+		"allow, with a reason": {agent.PermissionDecision{Verdict: agent.Allow, Reason: "well"}, `"value":"allow"`, agent.Completed},
+		"deny":                 {agent.PermissionDecision{Verdict: agent.Deny}, `"value":"deny: denied"`, agent.Completed},
+		"deny for a reason":    {agent.PermissionDecision{Verdict: agent.Deny, Reason: "not: here"}, `"value":"deny: not: here"`, agent.Completed},
+		"abort":                {agent.PermissionDecision{Verdict: agent.Abort}, `"value":"abort: denied"`, agent.Interrupted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t, script{Turns: [][]string{asking(question("bash", "c1", command("make")))}})
@@ -240,10 +240,10 @@ func TestAnUnknownVerdict(t *testing.T) {
 	s := f.start(t, agent.Options{})
 	send(t, s, "go")
 	until[agent.Permission](t, s)
-	if err := s.Decide(t.Context(), agent.Decision{CallID: "c1", Verdict: "maybe"}); err == nil || errors.Is(err, agent.ErrNotPending) {
+	if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: "c1", Verdict: "maybe"}); err == nil || errors.Is(err, agent.ErrNotPending) {
 		t.Errorf("got %v", err)
 	}
-	if err := s.Decide(t.Context(), agent.Decision{CallID: "c1", Verdict: agent.Deny}); err != nil {
+	if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: "c1", Verdict: agent.Deny}); err != nil {
 		t.Errorf("then %v", err)
 	}
 }

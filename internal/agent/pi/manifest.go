@@ -20,7 +20,7 @@ func (a *adapter) Manifest(ctx context.Context) agent.Manifest {
 	return a.manifests.Of(ctx, argv, missing, func(ctx context.Context) (agent.Manifest, bool) { return a.detect(ctx, argv) })
 }
 
-func missing(why string) agent.Manifest { return agent.Missing(agent.Pi, label, why) }
+func missing(why string) agent.Manifest { return agent.MissingManifest(agent.Pi, label, why) }
 
 // detect asks for the version and for the models at the same time: pi takes a
 // second to begin. It says whether pi told all.

@@ -30,7 +30,7 @@ const outside = "it is outside of the working directory"
 
 // judge allows or denies a call, for a reason, or leaves it to a person: the
 // verdict is empty then, and the reason why that is so.
-func (r rules) judge(a ask) (v agent.Verdict, reason string) {
+func (r rules) judge(a ask) (v agent.PermissionVerdict, reason string) {
 	reads := slices.Contains(readTools, a.Tool)
 	within := r.within(a)
 	switch {

@@ -179,7 +179,7 @@ func TestAStopByForce(t *testing.T) {
 	if e, ok := <-s.Events(); ok {
 		t.Errorf("after the end: %+v", e)
 	}
-	if err := s.Decide(t.Context(), agent.Decision{CallID: "c1", Verdict: agent.Allow}); !errors.Is(err, agent.ErrNotPending) {
+	if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: "c1", Verdict: agent.Allow}); !errors.Is(err, agent.ErrNotPending) {
 		t.Errorf("a decision after the end: %v", err)
 	}
 }

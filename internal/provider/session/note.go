@@ -14,7 +14,7 @@ import (
 // pay for an answer twice, and to let a permit through once.
 type note struct {
 	Session string `json:"session,omitempty"` // the agent's id; empty: none yet
-	Rung    int    `json:"rung,omitempty"`    // of agent.Ladder, for the next start
+	Rung    int    `json:"rung,omitempty"`    // for the next start; see agent.AnswerTokens
 	// Garden is the id by which others know the session; empty: they do not.
 	Garden dispatch.GardenID `json:"garden,omitempty"`
 

@@ -41,8 +41,8 @@ func (c *call) settle(ctx context.Context) error {
 
 // decide says what the request settles by itself; known is false when a person
 // must say.
-func (c *call) decide(asked agent.Permission) (d agent.Decision, known bool) {
-	d = agent.Decision{CallID: asked.CallID, Verdict: agent.Deny}
+func (c *call) decide(asked agent.Permission) (d agent.PermissionDecision, known bool) {
+	d = agent.PermissionDecision{CallID: asked.CallID, Verdict: agent.Deny}
 	if c.sandbox() == agent.ReadOnly {
 		d.Reason = "this role reads and changes nothing"
 		return d, true

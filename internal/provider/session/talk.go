@@ -68,7 +68,7 @@ func (c *call) start(ctx context.Context, keep bool) error {
 	}
 	s, err := c.Adapter.Start(ctx, agent.Options{
 		Dir: dir, Resume: c.note.Session, Sticky: c.Choice, Sandbox: c.sandbox(), Network: c.req.Work.Network,
-		MaxOutputTokens: agent.Ladder[agent.Rung(float64(c.note.Rung))], Log: &c.talk.stderr,
+		MaxOutputTokens: agent.AnswerTokens(c.note.Rung), Log: &c.talk.stderr,
 		Env: []string{proc.RunVariable + "=" + string(c.req.RunID)},
 	})
 	if err != nil {
@@ -207,7 +207,7 @@ func (c *call) hear(ctx context.Context, e agent.Event) (*answer, error) {
 	case agent.Withdrawn:
 		t.asks = slices.DeleteFunc(t.asks, func(p agent.Permission) bool { return p.CallID == e.CallID })
 	case agent.Budget:
-		c.note.Rung = agent.Rung(float64(max(c.note.Rung, e.Step)))
+		c.note.Rung = agent.ClampRung(max(c.note.Rung, e.Step))
 		return nil, c.keepNote()
 	case agent.Usage:
 		t.used = e.Tokens
