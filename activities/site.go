@@ -104,7 +104,7 @@ func (a *Activities) leave(ctx context.Context, slot rundir.Slot) error {
 	if err != nil {
 		return err
 	}
-	if known := session.Garden(note); known != "" && a.forget != nil {
+	if known := session.GardenIDIn(note); known != "" && a.forget != nil {
 		return a.forget(ctx, known)
 	}
 	return nil

@@ -41,6 +41,6 @@ func (a *adapter) environ(o agent.Options) []string {
 	if o.Sandbox != agent.FullAccess {
 		extra[asking] = whatToAskAbout
 	}
-	maps.Copy(extra, child.Values(o.Env))
-	return child.Environ(child.Values(a.Environ), slices.Concat(base, a.Allow), families, extra)
+	maps.Copy(extra, child.ParseEnviron(o.Env))
+	return child.BuildEnviron(child.ParseEnviron(a.Environ), slices.Concat(base, a.Allow), families, extra)
 }

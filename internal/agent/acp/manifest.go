@@ -104,7 +104,7 @@ func (a *adapter) find() (string, error) {
 	if len(a.Argv) == 0 || a.Argv[0] == "" {
 		return "", errors.New("no program is configured")
 	}
-	return child.Find(a.Argv[0], child.Values(a.environ(agent.Options{}))["PATH"])
+	return child.FindProgram(a.Argv[0], child.ParseEnviron(a.environ(agent.Options{}))["PATH"])
 }
 
 // fingerprint changes when the program does, or a file that it is given to run.

@@ -192,7 +192,7 @@ func (s *session) Stop(ctx context.Context) error {
 		<-s.gone
 		return nil
 	}
-	s.child.Expect()
+	s.child.ExpectEnd()
 	ctx, cancel := context.WithTimeout(ctx, stopTime)
 	defer cancel()
 	if t != nil {

@@ -48,7 +48,7 @@ type Child struct {
 	lines  *bufio.Reader
 	pid    int
 	stderr *proc.HeadTail
-	end    context.CancelFunc
+	cancel context.CancelFunc
 	done   chan struct{}
 
 	writing sync.Mutex // one line at a time
@@ -74,7 +74,7 @@ func Start(ctx context.Context, s Spec) (*Child, error) {
 	}
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	c := &Child{
-		in: in, out: out, lines: bufio.NewReaderSize(out, 64<<10), end: end,
+		in: in, out: out, lines: bufio.NewReaderSize(out, 64<<10), cancel: end,
 		stderr: proc.NewHeadTail(0, keptStderr), done: make(chan struct{}),
 	}
 	var stderr io.Writer = c.stderr
@@ -98,7 +98,7 @@ func Start(ctx context.Context, s Spec) (*Child, error) {
 	case c.pid = <-started:
 		return c, nil
 	case <-c.done:
-		c.close()
+		c.closePipes()
 		return nil, fmt.Errorf("%w: %w", agent.ErrUnavailable, c.err)
 	}
 }
@@ -154,7 +154,7 @@ func (c *Child) SendLine(ctx context.Context, line []byte) error {
 // after the last, whose end may be missing. A line over MaxLine is ErrLine.
 func (c *Child) ReadLine() ([]byte, error) {
 	for {
-		line, err := c.read()
+		line, err := c.readRawLine()
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			return line, nil
 		}
@@ -164,7 +164,7 @@ func (c *Child) ReadLine() ([]byte, error) {
 	}
 }
 
-func (c *Child) read() ([]byte, error) {
+func (c *Child) readRawLine() ([]byte, error) {
 	var line []byte
 	for {
 		part, err := c.lines.ReadSlice('\n')
@@ -198,14 +198,14 @@ func (c *Child) Wait(ctx context.Context) bool {
 // End ends the program and all that it started, and returns when they are
 // gone: SIGTERM, the grace, SIGKILL.
 func (c *Child) End() {
-	c.Expect()
-	c.end()
+	c.ExpectEnd()
+	c.cancel()
 	<-c.done
-	c.close()
+	c.closePipes()
 }
 
 // Expect marks the end that is coming as ours: Exit then reports none.
-func (c *Child) Expect() {
+func (c *Child) ExpectEnd() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
@@ -235,7 +235,7 @@ func (c *Child) Exit() (e agent.Exit, ok bool) {
 // Stderr is the end of what the program wrote to standard error.
 func (c *Child) Stderr() string { return strings.TrimSpace(c.stderr.String()) }
 
-func (c *Child) close() {
+func (c *Child) closePipes() {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()

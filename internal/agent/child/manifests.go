@@ -21,10 +21,10 @@ type Manifests struct {
 // makes of the reason why there is none. Detect asks the client; its answer is
 // kept if it is whole. It is waited for while ctx lasts, for ManifestTimeout at
 // most.
-func (m *Manifests) Of(
+func (m *Manifests) GetOrDetect(
 	ctx context.Context, argv []string, missing func(why string) agent.Manifest, detect func(context.Context) (found agent.Manifest, whole bool),
 ) agent.Manifest {
-	state := stateOf(argv)
+	state := programState(argv)
 	m.mu.Lock()
 	known, ok := m.seen[state]
 	m.mu.Unlock()
@@ -37,7 +37,7 @@ func (m *Manifests) Of(
 	go func() {
 		found, whole := detect(ctx)
 		if whole {
-			m.keep(state, found)
+			m.keepManifest(state, found)
 		}
 		told <- found
 	}()
@@ -49,7 +49,7 @@ func (m *Manifests) Of(
 	}
 }
 
-func (m *Manifests) keep(state string, found agent.Manifest) {
+func (m *Manifests) keepManifest(state string, found agent.Manifest) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.seen == nil {
@@ -59,7 +59,7 @@ func (m *Manifests) keep(state string, found agent.Manifest) {
 }
 
 // stateOf changes when the program does, or a file that it is given to run.
-func stateOf(argv []string) string {
+func programState(argv []string) string {
 	var s strings.Builder
 	for _, arg := range argv {
 		s.WriteString(arg + "\x00")

@@ -13,7 +13,7 @@ import (
 
 // Values are the entries NAME=value of an environment; the last of a name
 // counts.
-func Values(environ []string) map[string]string {
+func ParseEnviron(environ []string) map[string]string {
 	values := make(map[string]string, len(environ))
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
@@ -24,7 +24,7 @@ func Values(environ []string) map[string]string {
 
 // Environ is the environment of a client: of ours, the variables of those names
 // and those whose names begin like one of the prefixes; what extra has wins.
-func Environ(ours map[string]string, names, prefixes []string, extra map[string]string) []string {
+func BuildEnviron(ours map[string]string, names, prefixes []string, extra map[string]string) []string {
 	names = slices.Clone(names)
 	for name := range ours {
 		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
@@ -41,20 +41,20 @@ func Environ(ours map[string]string, names, prefixes []string, extra map[string]
 // Find is the absolute path of a program that is named by a path, or by a name
 // that is looked for in the directories of path, a PATH. The error names every
 // place that was looked at.
-func Find(name, path string) (string, error) {
+func FindProgram(name, path string) (string, error) {
 	if strings.Contains(name, "/") {
 		file, err := filepath.Abs(name)
 		if err != nil {
 			return "", err
 		}
-		return file, executable(file)
+		return file, checkExecutable(file)
 	}
 	var tried []string
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) || slices.Contains(tried, dir) { // what runs must not depend on where we are
 			continue
 		}
-		if file := filepath.Join(dir, name); executable(file) == nil {
+		if file := filepath.Join(dir, name); checkExecutable(file) == nil {
 			return file, nil
 		}
 		tried = append(tried, dir)
@@ -65,7 +65,7 @@ func Find(name, path string) (string, error) {
 	return "", fmt.Errorf("no program %s in %s", name, strings.Join(tried, ", "))
 }
 
-func executable(path string) error {
+func checkExecutable(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -78,7 +78,7 @@ func executable(path string) error {
 
 // Version is what the program answers to --version, in words; there is at least
 // one.
-func Version(ctx context.Context, argv, env []string) ([]string, error) {
+func ReadVersion(ctx context.Context, argv, env []string) ([]string, error) {
 	out := proc.NewHeadTail(256, 0)
 	r, err := proc.Run(ctx, proc.Command{
 		Argv: append(argv[:len(argv):len(argv)], "--version"), Dir: os.TempDir(), Env: env, Stdout: out,

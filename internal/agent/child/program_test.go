@@ -43,7 +43,7 @@ func TestFind(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := child.Find(tt.name, path)
+			got, err := child.FindProgram(tt.name, path)
 			switch {
 			case tt.fails == "" && (err != nil || got != tt.want):
 				t.Errorf("got %q, %v, want %q", got, err, tt.want)
@@ -56,15 +56,15 @@ func TestFind(t *testing.T) {
 
 func TestFindWithoutAPath(t *testing.T) {
 	for _, path := range []string{"", "bin:."} {
-		if got, err := child.Find("sh", path); err == nil || !strings.Contains(err.Error(), "PATH names no absolute directory") {
+		if got, err := child.FindProgram("sh", path); err == nil || !strings.Contains(err.Error(), "PATH names no absolute directory") {
 			t.Errorf("PATH %q: got %q, %v", path, got, err)
 		}
 	}
 }
 
 func TestEnvironLetsNothingElseThrough(t *testing.T) {
-	ours := child.Values([]string{"PATH=/bin", "SECRET=s", "KEY=old", "KEY=new", "LC_ALL=C", "LC=x", "EMPTY=", "HOME=/h"})
-	got := child.Environ(ours, []string{"KEY", "HOME", "EMPTY", "UNSET"}, []string{"LC_"}, map[string]string{"HOME": "/other"})
+	ours := child.ParseEnviron([]string{"PATH=/bin", "SECRET=s", "KEY=old", "KEY=new", "LC_ALL=C", "LC=x", "EMPTY=", "HOME=/h"})
+	got := child.BuildEnviron(ours, []string{"KEY", "HOME", "EMPTY", "UNSET"}, []string{"LC_"}, map[string]string{"HOME": "/other"})
 	want := []string{"EMPTY=", "HOME=/other", "KEY=new", "LANG=C.UTF-8", "LC_ALL=C", "PATH=/bin"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -82,7 +82,7 @@ func TestVersion(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			write(t, file, tt.script, 0o600)
-			words, err := child.Version(t.Context(), []string{"/bin/sh", file, "x"}, env)
+			words, err := child.ReadVersion(t.Context(), []string{"/bin/sh", file, "x"}, env)
 			if got := strings.Join(words, " "); got != tt.want || (err == nil) != (tt.fails == "") {
 				t.Errorf("got %q, %v", got, err)
 			}
@@ -94,7 +94,7 @@ func TestVersion(t *testing.T) {
 	t.Run("too late", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if words, err := child.Version(ctx, []string{"/bin/sh", file}, env); err == nil {
+		if words, err := child.ReadVersion(ctx, []string{"/bin/sh", file}, env); err == nil {
 			t.Errorf("got %q", words)
 		}
 	})
@@ -108,7 +108,7 @@ func TestAManifestIsAskedForOnceForEachStateOfAProgram(t *testing.T) {
 	var asked int
 	var ms child.Manifests
 	get := func(argv []string, version string, whole bool) string {
-		return ms.Of(t.Context(), argv, missing, func(context.Context) (agent.Manifest, bool) {
+		return ms.GetOrDetect(t.Context(), argv, missing, func(context.Context) (agent.Manifest, bool) {
 			asked++
 			return agent.Manifest{Version: version}, whole
 		}).Version
@@ -144,7 +144,7 @@ func TestAManifestThatHangsIsMissing(t *testing.T) {
 	over := make(chan struct{})
 	missing := func(why string) agent.Manifest { return agent.MissingManifest(agent.Pi, "pi", why) }
 	var ms child.Manifests
-	m := ms.Of(ctx, []string{"/bin/sh"}, missing, func(context.Context) (agent.Manifest, bool) {
+	m := ms.GetOrDetect(ctx, []string{"/bin/sh"}, missing, func(context.Context) (agent.Manifest, bool) {
 		cancel()
 		<-over
 		return agent.Manifest{}, false

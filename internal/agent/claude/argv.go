@@ -31,8 +31,8 @@ var netTools = []string{"WebFetch", "WebSearch"}
 
 // arguments are those of the client (docs/contracts/claude-code.md, 3). Values that the caller chose
 // stand in one argument with their flag, so that none is taken for a flag.
-func arguments(o agent.Options, fresh string) ([]string, error) {
-	limits, err := limitsOf(o)
+func clientArgs(o agent.Options, fresh string) ([]string, error) {
+	limits, err := sandboxArgs(o)
 	if err != nil {
 		return nil, err
 	}
@@ -62,16 +62,16 @@ func arguments(o agent.Options, fresh string) ([]string, error) {
 	if o.MCPConfig != "" {
 		argv = append(argv, "--mcp-config="+o.MCPConfig)
 	}
-	argv = append(argv, each("--add-dir=", o.Dirs)...)
-	argv = append(argv, each("--allowedTools=", o.Tools)...)
+	argv = append(argv, repeatFlag("--add-dir=", o.Dirs)...)
+	argv = append(argv, repeatFlag("--allowedTools=", o.Tools)...)
 	forbidden := slices.Concat(noTools, o.NoTools)
 	if !o.Network {
 		forbidden = append(forbidden, netTools...)
 	}
-	return append(argv, each("--disallowedTools=", forbidden)...), nil
+	return append(argv, repeatFlag("--disallowedTools=", forbidden)...), nil
 }
 
-func each(flag string, values []string) []string {
+func repeatFlag(flag string, values []string) []string {
 	list := make([]string, 0, len(values))
 	for _, v := range values {
 		list = append(list, flag+v)
@@ -81,27 +81,27 @@ func each(flag string, values []string) []string {
 
 // limitsOf are the arguments that hold the sandbox (docs/contracts/claude-code.md, 11). The mode is
 // always named, or the user's settings would choose it.
-func limitsOf(o agent.Options) ([]string, error) {
-	mode := cmp.Or(o.Choice().Mode, modeOf(o.Sandbox))
+func sandboxArgs(o agent.Options) ([]string, error) {
+	mode := cmp.Or(o.Choice().Mode, defaultMode(o.Sandbox))
 	if !slices.ContainsFunc(modes, func(m agent.Mode) bool { return m.Code == mode }) {
-		return nil, bad("no mode %q: choose one of %s", mode, strings.Join(modeCodes(), ", "))
+		return nil, badRequest("no mode %q: choose one of %s", mode, strings.Join(modeCodes(), ", "))
 	}
 	switch {
 	case o.Sandbox == agent.ReadOnly:
 		return []string{"--permission-mode", askMode, "--tools", readTools}, nil
 	case o.Sandbox != agent.WorkspaceWrite && o.Sandbox != agent.FullAccess:
-		return nil, bad("no sandbox %q", o.Sandbox)
+		return nil, badRequest("no sandbox %q", o.Sandbox)
 	case mode != bypassMode:
 		return []string{"--permission-mode", mode}, nil
 	case o.Sandbox != agent.FullAccess:
-		return nil, bad("mode %s needs the sandbox %s", bypassMode, agent.FullAccess)
+		return nil, badRequest("mode %s needs the sandbox %s", bypassMode, agent.FullAccess)
 	case os.Geteuid() == 0:
-		return nil, unavailable(rootRefused)
+		return nil, unavailableError(rootRefused)
 	}
 	return []string{"--dangerously-skip-permissions"}, nil
 }
 
-func modeOf(s agent.Sandbox) string {
+func defaultMode(s agent.Sandbox) string {
 	if s == agent.FullAccess {
 		return bypassMode
 	}

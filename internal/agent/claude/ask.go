@@ -14,7 +14,7 @@ import (
 )
 
 // ask is a call that waits for a permission (docs/contracts/claude-code.md, 6).
-type ask struct {
+type permissionRequest struct {
 	request string // the id to answer under
 
 	Subtype     string          `json:"subtype"`
@@ -40,15 +40,17 @@ type suggestion struct {
 
 // asks are the calls that wait, by their ids, and the rules that the session
 // allows.
-type asks struct {
-	waiting map[string]ask
+type permissions struct {
+	waiting map[string]permissionRequest
 	allowed map[string]bool
 }
 
-func newAsks() asks { return asks{waiting: map[string]ask{}, allowed: map[string]bool{}} }
+func newPermissions() permissions {
+	return permissions{waiting: map[string]permissionRequest{}, allowed: map[string]bool{}}
+}
 
 // drop takes back the ask of a request.
-func (w asks) drop(request string) (callID string, ok bool) {
+func (w permissions) takeBack(request string) (callID string, ok bool) {
 	for callID, a := range w.waiting {
 		if a.request == request {
 			delete(w.waiting, callID)
@@ -58,14 +60,14 @@ func (w asks) drop(request string) (callID string, ok bool) {
 	return "", false
 }
 
-func (w asks) clear() []string {
+func (w permissions) clearWaiting() []string {
 	ids := slices.Sorted(maps.Keys(w.waiting))
 	clear(w.waiting)
 	return ids
 }
 
-func (w asks) allows(a ask) bool {
-	rules := a.rules()
+func (w permissions) allowsCall(a permissionRequest) bool {
+	rules := a.sessionRules()
 	return len(rules) > 0 && !slices.ContainsFunc(rules, func(r string) bool { return !w.allowed[r] })
 }
 
@@ -78,7 +80,7 @@ func (w asks) allows(a ask) bool {
 // That is narrower than what the client would do for the session: its
 // suggestions either go to a file of settings, or switch to a mode that allows
 // every edit and many commands (docs/contracts/claude-code.md, 6).
-func (a ask) rules() []string {
+func (a permissionRequest) sessionRules() []string {
 	var rules []string
 	for _, s := range a.Suggestions {
 		if s.Type != "addRules" || s.Behavior != "allow" {
@@ -96,16 +98,16 @@ func (a ask) rules() []string {
 
 // asked takes a request of the client. One that is not about a permission has
 // no answer here, and the client must not wait for it.
-func (s *session) asked(c control) bool {
-	a := ask{request: c.RequestID}
+func (s *session) takeRequest(c controlFrame) bool {
+	a := permissionRequest{request: c.RequestID}
 	_ = json.Unmarshal(c.Request, &a) // what is of another shape is left out
 	if a.Subtype != "can_use_tool" || a.Tool == "" {
-		go s.write(control{Type: "control_response", Response: &response{
+		go s.writeFrame(controlFrame{Type: "control_response", Response: &controlResponse{
 			Subtype: "error", RequestID: c.RequestID, Error: fmt.Sprintf("no answer to a request %q here", a.Subtype),
 		}})
 		return false
 	}
-	if _, taken := s.asks.waiting[a.CallID]; taken || a.CallID == "" {
+	if _, taken := s.permissions.waiting[a.CallID]; taken || a.CallID == "" {
 		a.CallID = c.RequestID
 	}
 	if s.turn != nil {
@@ -113,12 +115,12 @@ func (s *session) asked(c control) bool {
 	}
 	switch {
 	case s.o.Sandbox == agent.ReadOnly:
-		go s.answer(a, agent.PermissionDecision{Verdict: agent.Deny, Reason: "this session may only read"})
-	case s.asks.allows(a):
-		go s.answer(a, agent.PermissionDecision{Verdict: agent.Allow})
+		go s.answerRequest(a, agent.PermissionDecision{Verdict: agent.Deny, Reason: "this session may only read"})
+	case s.permissions.allowsCall(a):
+		go s.answerRequest(a, agent.PermissionDecision{Verdict: agent.Allow})
 	default:
-		s.asks.waiting[a.CallID] = a
-		s.queue.Put(a.permission(s.o.Dir))
+		s.permissions.waiting[a.CallID] = a
+		s.queue.Put(a.toPermission(s.o.Dir))
 	}
 	return true
 }
@@ -130,33 +132,33 @@ func (s *session) Decide(ctx context.Context, d agent.PermissionDecision) error 
 	if !slices.Contains(verdicts, d.Verdict) {
 		return fmt.Errorf("no verdict %q", d.Verdict)
 	}
-	a, err := s.decided(d)
+	a, err := s.settleRequest(d)
 	if err != nil {
 		return err
 	}
-	return s.answer(a, d)
+	return s.answerRequest(a, d)
 }
 
 var verdicts = []agent.PermissionVerdict{agent.Allow, agent.AllowSession, agent.Deny, agent.Abort}
 
-func (s *session) decided(d agent.PermissionDecision) (ask, error) {
+func (s *session) settleRequest(d agent.PermissionDecision) (permissionRequest, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a, ok := s.asks.waiting[d.CallID]
+	a, ok := s.permissions.waiting[d.CallID]
 	if !ok {
-		return ask{}, agent.ErrNotPending
+		return permissionRequest{}, agent.ErrNotPending
 	}
-	delete(s.asks.waiting, d.CallID)
+	delete(s.permissions.waiting, d.CallID)
 	if d.Verdict == agent.AllowSession {
-		for _, rule := range a.rules() {
-			s.asks.allowed[rule] = true
+		for _, rule := range a.sessionRules() {
+			s.permissions.allowed[rule] = true
 		}
 	}
 	return a, nil
 }
 
 // verdict is how the client takes a decision (docs/contracts/claude-code.md, 6).
-type verdict struct {
+type permissionResult struct {
 	Behavior  string          `json:"behavior"`
 	Input     json.RawMessage `json:"updatedInput,omitempty"`
 	Message   string          `json:"message,omitempty"`
@@ -165,10 +167,10 @@ type verdict struct {
 
 // answer lets the call go on, always with its input: a version that gets none
 // back runs nothing.
-func (s *session) answer(a ask, d agent.PermissionDecision) error {
-	v := verdict{Behavior: "allow", Input: a.Input}
+func (s *session) answerRequest(a permissionRequest, d agent.PermissionDecision) error {
+	v := permissionResult{Behavior: "allow", Input: a.Input}
 	if d.Verdict == agent.Deny || d.Verdict == agent.Abort {
-		v = verdict{Behavior: "deny", Message: cmp.Or(d.Reason, "denied"), Interrupt: d.Verdict == agent.Abort}
+		v = permissionResult{Behavior: "deny", Message: cmp.Or(d.Reason, "denied"), Interrupt: d.Verdict == agent.Abort}
 	} else if len(a.Input) == 0 {
 		v.Input = json.RawMessage("{}")
 	}
@@ -176,7 +178,7 @@ func (s *session) answer(a ask, d agent.PermissionDecision) error {
 	if err != nil {
 		return err
 	}
-	return s.write(control{Type: "control_response", Response: &response{Subtype: "success", RequestID: a.request, Response: body}})
+	return s.writeFrame(controlFrame{Type: "control_response", Response: &controlResponse{Subtype: "success", RequestID: a.request, Response: body}})
 }
 
 // maxTitle bounds the one line that stands for a call, in bytes.
@@ -185,7 +187,7 @@ const maxTitle = 200
 // editTools do nothing but change files.
 var editTools = []string{"Write", "Edit", "MultiEdit", "NotebookEdit"}
 
-func (a ask) permission(dir string) agent.Permission {
+func (a permissionRequest) toPermission(dir string) agent.Permission {
 	var in struct {
 		Command  string `json:"command"`
 		File     string `json:"file_path"`

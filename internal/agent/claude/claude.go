@@ -46,7 +46,7 @@ func New(c Config) agent.Adapter {
 func (*adapter) Kind() agent.Kind { return agent.Claude }
 
 func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, error) {
-	s, _, err := a.start(ctx, o)
+	s, _, err := a.startSession(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -55,24 +55,24 @@ func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, er
 
 // start returns once the client has answered initialize: it then takes input,
 // and has found the session that it is to go on with (docs/contracts/claude-code.md, 8).
-func (a *adapter) start(ctx context.Context, o agent.Options) (*session, greeting, error) {
+func (a *adapter) startSession(ctx context.Context, o agent.Options) (*session, greeting, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, greeting{}, err
 	}
-	binary, err := a.find()
+	binary, err := a.findBinary()
 	if err != nil {
 		return nil, greeting{}, fmt.Errorf("%w: %w", agent.ErrUnavailable, err)
 	}
-	if err := refuse(o); err != nil {
+	if err := checkOptions(o); err != nil {
 		return nil, greeting{}, err
 	}
 	fresh := uuid.NewString()
-	argv, err := arguments(o, fresh)
+	argv, err := clientArgs(o, fresh)
 	if err != nil {
 		return nil, greeting{}, err
 	}
-	env := a.environ(o)
-	if o.Resume != "" && projectsOf(env).deaf(o.Resume) {
+	env := a.clientEnviron(o)
+	if o.Resume != "" && projectsOf(env).lacksUserMessage(o.Resume) {
 		return nil, greeting{}, agent.ErrNoSession
 	}
 	c, err := child.Start(ctx, child.Spec{Argv: append([]string{binary}, argv...), Dir: o.Dir, Env: env, Log: o.Log})
@@ -80,21 +80,21 @@ func (a *adapter) start(ctx context.Context, o agent.Options) (*session, greetin
 		return nil, greeting{}, err
 	}
 	s := newSession(c, o, fresh, projectsOf(env))
-	g, err := s.greet(ctx)
+	g, err := s.awaitGreeting(ctx)
 	if err != nil {
-		s.abandon()
+		s.abandonStart()
 		return nil, greeting{}, err
 	}
 	return s, g, nil
 }
 
 // refuse says what keeps any client from working with o.
-func refuse(o agent.Options) error {
+func checkOptions(o agent.Options) error {
 	if !filepath.IsAbs(o.Dir) {
-		return bad("the working directory %q is not absolute", o.Dir)
+		return badRequest("the working directory %q is not absolute", o.Dir)
 	}
 	if info, err := os.Stat(o.Dir); err != nil || !info.IsDir() {
-		return bad("there is no working directory %s", o.Dir)
+		return badRequest("there is no working directory %s", o.Dir)
 	}
 	// The client would take another text for a title, and might go on with a
 	// session of that title.
@@ -104,6 +104,6 @@ func refuse(o agent.Options) error {
 	return nil
 }
 
-func bad(format string, args ...any) *provider.Error {
-	return failed(provider.BadRequest, false, format, args...)
+func badRequest(format string, args ...any) *provider.Error {
+	return newError(provider.BadRequest, false, format, args...)
 }

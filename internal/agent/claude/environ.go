@@ -14,7 +14,7 @@ import (
 // how it reaches the network, and how it reaches the model. The names that
 // begin like passedPrefixes go with them.
 var (
-	passed = []string{
+	passedNames = []string{
 		"PATH", "HOME", "USER", "LANG", "TMPDIR", "TERM",
 		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
 		"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR",
@@ -28,10 +28,10 @@ var (
 
 // stripped only claim that there is a sandbox, and lift the client's refusal
 // to bypass permissions as root (docs/contracts/claude-code.md, 11).
-var stripped = []string{"IS_SANDBOX", "CLAUDE_CODE_BUBBLEWRAP"}
+var strippedNames = []string{"IS_SANDBOX", "CLAUDE_CODE_BUBBLEWRAP"}
 
 // switches keep the client from what nobody asked it for.
-var switches = map[string]string{
+var fixedVariables = map[string]string{
 	"DISABLE_AUTOUPDATER":                      "1",
 	"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
 	// A result then ends a turn: no task goes on, and begins another when it ends.
@@ -45,21 +45,21 @@ var switches = map[string]string{
 const maxOutputVariable = "CLAUDE_CODE_MAX_OUTPUT_TOKENS"
 
 // environ is the whole environment of the client.
-func (a *adapter) environ(o agent.Options) []string {
-	ours := child.Values(a.Environ)
-	extra := maps.Clone(switches)
+func (a *adapter) clientEnviron(o agent.Options) []string {
+	ours := child.ParseEnviron(a.Environ)
+	extra := maps.Clone(fixedVariables)
 	if o.MaxOutputTokens > 0 {
 		extra[maxOutputVariable] = strconv.Itoa(o.MaxOutputTokens)
 	}
-	maps.Copy(extra, child.Values(o.Env))
-	for _, name := range stripped {
+	maps.Copy(extra, child.ParseEnviron(o.Env))
+	for _, name := range strippedNames {
 		delete(ours, name)
 		delete(extra, name)
 	}
-	return child.Environ(ours, slices.Concat(passed, a.Allow), passedPrefixes, extra)
+	return child.BuildEnviron(ours, slices.Concat(passedNames, a.Allow), passedPrefixes, extra)
 }
 
 // find is the absolute path of the client's program.
-func (a *adapter) find() (string, error) {
-	return child.Find(cmp.Or(a.Binary, "claude"), child.Values(a.Environ)["PATH"])
+func (a *adapter) findBinary() (string, error) {
+	return child.FindProgram(cmp.Or(a.Binary, "claude"), child.ParseEnviron(a.Environ)["PATH"])
 }

@@ -22,7 +22,7 @@ const (
 
 // statuses are what the client's words for errors stand for when it names no
 // status (docs/contracts/claude-code.md, 9).
-var statuses = map[string]int{
+var statusOfWord = map[string]int{
 	"authentication_failed": http.StatusUnauthorized,
 	"billing_error":         http.StatusPaymentRequired,
 	"invalid_request":       http.StatusBadRequest,
@@ -31,19 +31,19 @@ var statuses = map[string]int{
 }
 
 // failure says why a turn failed. Word is the client's own for it.
-func (s *session) failure(r resultFrame, word string) error {
-	text := textOf(r)
+func (s *session) turnError(r resultFrame, word string) error {
+	text := errorText(r)
 	switch {
 	case strings.Contains(text, unknownSession):
 		return agent.ErrNoSession
 	case strings.HasPrefix(r.Subtype, "error_max_"): // limits that were set on purpose
-		return bad("%s", text)
+		return badRequest("%s", text)
 	}
 	until := s.limit
-	if said, ok := resetIn(text); ok {
+	if said, ok := parseReset(text); ok {
 		until, word = said, "rate_limit"
 	}
-	e := classify(r.Status, word, text)
+	e := classifyError(r.Status, word, text)
 	if e.Code == provider.RateLimit && until.After(time.Now()) {
 		return &provider.Limited{Until: until, Cause: e}
 	}
@@ -52,7 +52,7 @@ func (s *session) failure(r resultFrame, word string) error {
 
 // textOf is what a result says of its error. The diagnostics of an abort are
 // for the client's makers (docs/contracts/claude-code.md, 5).
-func textOf(r resultFrame) string {
+func errorText(r resultFrame) string {
 	if r.Text != "" {
 		return r.Text
 	}
@@ -70,32 +70,32 @@ func textOf(r resultFrame) string {
 
 // classify says what an error of the API means for a retry. One without a
 // status never reached the API, or was cut off.
-func classify(status int, word, text string) *provider.Error {
+func classifyError(status int, word, text string) *provider.Error {
 	if status == 0 {
-		status = statuses[word]
+		status = statusOfWord[word]
 	}
 	if status == 0 {
-		return failed(provider.Unknown, true, "%s", text)
+		return newError(provider.Unknown, true, "%s", text)
 	}
 	return provider.ClassifyHTTP(status, nil, []byte(text), time.Now())
 }
 
 // resets is how a subscription that is used up says until when, in seconds
 // since 1970 (public reports: Claude AI usage limit reached|1755615600).
-var resets = regexp.MustCompile(`usage limit reached\|(\d+)`)
+var resetPattern = regexp.MustCompile(`usage limit reached\|(\d+)`)
 
-func resetIn(text string) (time.Time, bool) {
-	found := resets.FindStringSubmatch(text)
+func parseReset(text string) (time.Time, bool) {
+	found := resetPattern.FindStringSubmatch(text)
 	if found == nil {
 		return time.Time{}, false
 	}
 	n, err := strconv.ParseFloat(found[1], 64)
-	return epoch(n), err == nil
+	return epochTime(n), err == nil
 }
 
 // epoch reads seconds since 1970, and milliseconds, which public reports have
 // as well.
-func epoch(n float64) time.Time {
+func epochTime(n float64) time.Time {
 	if n > 1e11 {
 		n /= 1000
 	}
@@ -104,23 +104,23 @@ func epoch(n float64) time.Time {
 
 // takeRate remembers until when a subscription is used up; the turn that
 // fails of it says only that it is.
-func (s *session) takeRate(line []byte) bool {
+func (s *session) takeRateLimit(line []byte) bool {
 	var f rateFrame
 	if json.Unmarshal(line, &f) != nil {
 		return false
 	}
 	s.limit = time.Time{}
 	if f.Info.Status == "rejected" && f.Info.ResetsAt > 0 {
-		s.limit = epoch(f.Info.ResetsAt)
+		s.limit = epochTime(f.Info.ResetsAt)
 	}
 	s.queue.Put(agent.Notice{Name: "rate_limit_event", Data: line})
 	return true
 }
 
-func failed(code provider.Code, retriable bool, format string, args ...any) *provider.Error {
+func newError(code provider.Code, retriable bool, format string, args ...any) *provider.Error {
 	return &provider.Error{Code: code, Message: provider.Clip(fmt.Sprintf(format, args...), provider.MaxMessage), Retriable: retriable}
 }
 
-func unavailable(why string) error {
+func unavailableError(why string) error {
 	return fmt.Errorf("%w: %s", agent.ErrUnavailable, provider.Clip(why, provider.MaxMessage))
 }

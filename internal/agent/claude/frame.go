@@ -10,7 +10,7 @@ import (
 
 // head is what all frames have, and requests: enough to know what to read the
 // rest as.
-type head struct {
+type frameHead struct {
 	Type    string `json:"type,omitempty"`
 	Subtype string `json:"subtype"`
 }
@@ -36,7 +36,7 @@ type messageFrame struct {
 }
 
 // readMessage reads what it can: what is of another shape is left out.
-func readMessage(line []byte) messageFrame {
+func parseMessage(line []byte) messageFrame {
 	var f messageFrame
 	_ = json.Unmarshal(line, &f)
 	return f
@@ -47,9 +47,9 @@ func readMessage(line []byte) messageFrame {
 const synthetic = "<synthetic>"
 
 // content is a list of blocks; a plain text is one.
-type content []block
+type content []contentBlock
 
-type block struct {
+type contentBlock struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text"`
 	ID        string          `json:"id"`
@@ -66,11 +66,11 @@ func (c *content) UnmarshalJSON(b []byte) error {
 		*c = content{{Type: "text"}}
 		return json.Unmarshal(b, &(*c)[0].Text)
 	}
-	return json.Unmarshal(b, (*[]block)(c))
+	return json.Unmarshal(b, (*[]contentBlock)(c))
 }
 
 // text is what the blocks say; of a picture, that it is one.
-func (c content) text() string {
+func (c content) plainText() string {
 	parts := make([]string, 0, len(c))
 	for _, b := range c {
 		if b.Type == "text" {
@@ -89,10 +89,10 @@ type usage struct {
 	Output  int64 `json:"output_tokens"`
 }
 
-func (u usage) prompt() int64 { return u.Input + u.Created + u.Read }
+func (u usage) promptTokens() int64 { return u.Input + u.Created + u.Read }
 
-func (u usage) tokens() agent.Tokens {
-	return agent.Tokens{Input: u.prompt(), Output: u.Output, Cached: u.Read}
+func (u usage) agentTokens() agent.Tokens {
+	return agent.Tokens{Input: u.promptTokens(), Output: u.Output, Cached: u.Read}
 }
 
 // resultFrame ends a turn (docs/contracts/claude-code.md, 5).
@@ -125,14 +125,14 @@ type rateFrame struct {
 }
 
 // control is a request of either side, and the answer to one.
-type control struct {
-	Type      string          `json:"type"`
-	RequestID string          `json:"request_id,omitempty"`
-	Request   json.RawMessage `json:"request,omitempty"`
-	Response  *response       `json:"response,omitempty"`
+type controlFrame struct {
+	Type      string           `json:"type"`
+	RequestID string           `json:"request_id,omitempty"`
+	Request   json.RawMessage  `json:"request,omitempty"`
+	Response  *controlResponse `json:"response,omitempty"`
 }
 
-type response struct {
+type controlResponse struct {
 	Subtype   string          `json:"subtype"`
 	RequestID string          `json:"request_id"`
 	Response  json.RawMessage `json:"response,omitempty"`

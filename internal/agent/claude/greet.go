@@ -19,25 +19,25 @@ type greeting struct {
 	} `json:"models"`
 }
 
-type greeted struct {
+type greetResult struct {
 	greeting greeting
 	err      error
 }
 
 // greet asks the client to begin and waits until it takes input. Of a fresh
 // session the id is known then: it is ours.
-func (s *session) greet(ctx context.Context) (greeting, error) {
+func (s *session) awaitGreeting(ctx context.Context) (greeting, error) {
 	// A client that is gone says in its exit why.
-	s.request("initialize")
+	s.sendRequest("initialize")
 	select {
-	case g := <-s.greeted:
+	case g := <-s.greetResults:
 		if g.err != nil {
 			return greeting{}, g.err
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if !s.id.resumed {
-			s.tell(s.id.adopt(s.id.id))
+			s.tellStarted(s.id.adoptID(s.id.id))
 		}
 		return g.greeting, nil
 	case <-ctx.Done():
@@ -46,38 +46,38 @@ func (s *session) greet(ctx context.Context) (greeting, error) {
 }
 
 // started passes on how the start went; all but the first word are dropped.
-func (s *session) started(g greeted) {
+func (s *session) reportStart(g greetResult) {
 	select {
-	case s.greeted <- g:
+	case s.greetResults <- g:
 	default:
 	}
 }
 
 // answered takes the answer to a request of ours. Only the first one matters:
 // an interrupt shows in the result of the turn.
-func (s *session) answered(r *response) {
+func (s *session) takeResponse(r *controlResponse) {
 	if r == nil {
 		return
 	}
-	var g greeted
+	var g greetResult
 	if r.Subtype == "error" {
-		g.err = failed(provider.BadRequest, false, "Claude Code did not start: %s", r.Error)
+		g.err = newError(provider.BadRequest, false, "Claude Code did not start: %s", r.Error)
 	} else if err := json.Unmarshal(r.Response, &g.greeting); err != nil {
 		g.greeting = greeting{} // it takes input all the same
 	}
-	s.started(g)
+	s.reportStart(g)
 }
 
 // whyExit says what keeps a client that ended at its start from working.
-func whyExit(e agent.Exit) error {
+func startError(e agent.Exit) error {
 	said := func(text string) bool { return strings.Contains(e.Stderr, text) }
 	switch {
 	case said(unknownSession):
 		return agent.ErrNoSession
 	case said("root/sudo"), said("unknown option"):
-		return unavailable(e.Stderr)
+		return unavailableError(e.Stderr)
 	case e.Signal != "":
-		return failed(provider.Unknown, true, "Claude Code was killed by %s at its start", e.Signal)
+		return newError(provider.Unknown, true, "Claude Code was killed by %s at its start", e.Signal)
 	}
-	return failed(provider.Unknown, true, "Claude Code ended at its start with exit code %d: %s", e.Code, e.Stderr)
+	return newError(provider.Unknown, true, "Claude Code ended at its start with exit code %d: %s", e.Code, e.Stderr)
 }

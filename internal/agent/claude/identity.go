@@ -28,7 +28,7 @@ type identity struct {
 
 // confirm takes the id that the client names at the begin of a turn. What a
 // fresh session is called the first time is its name.
-func (i *identity) confirm(id string) *agent.Started {
+func (i *identity) confirmID(id string) *agent.Started {
 	first := !i.named
 	i.named = true
 	switch {
@@ -42,20 +42,20 @@ func (i *identity) confirm(id string) *agent.Started {
 	if i.told && id == i.id {
 		return nil
 	}
-	return i.adopt(id)
+	return i.adoptID(id)
 }
 
 // settle ends a turn, which went well or not.
-func (i *identity) settle(well bool) *agent.Started {
+func (i *identity) settleTurn(well bool) *agent.Started {
 	minted := i.minted
 	i.minted = ""
-	if minted == "" || !well || !i.projects.have(minted) {
+	if minted == "" || !well || !i.projects.hasTranscript(minted) {
 		return nil
 	}
-	return i.adopt(minted)
+	return i.adoptID(minted)
 }
 
-func (i *identity) adopt(id string) *agent.Started {
+func (i *identity) adoptID(id string) *agent.Started {
 	i.id, i.told = id, true
 	return &agent.Started{SessionID: id, Resumed: i.resumed}
 }
@@ -63,11 +63,11 @@ func (i *identity) adopt(id string) *agent.Started {
 // projects is the directory where the client keeps transcripts.
 type projects string
 
-func projectsOf(env []string) projects { return projects(filepath.Join(configOf(env), "projects")) }
+func projectsOf(env []string) projects { return projects(filepath.Join(configDir(env), "projects")) }
 
 // configOf is where a client with that environment keeps its state.
-func configOf(env []string) string {
-	values := child.Values(env)
+func configDir(env []string) string {
+	values := child.ParseEnviron(env)
 	if dir := values["CLAUDE_CONFIG_DIR"]; dir != "" {
 		return dir
 	}
@@ -78,9 +78,9 @@ func configOf(env []string) string {
 // directory named after the working directory, with a dash for each slash, dot
 // and underscore; but a session that is resumed elsewhere stays where it was
 // (docs/contracts/claude-code.md, 8), so all of them are looked at.
-func (p projects) have(id string) bool { return p.find(id) != "" }
+func (p projects) hasTranscript(id string) bool { return p.findTranscript(id) != "" }
 
-func (p projects) find(id string) string {
+func (p projects) findTranscript(id string) string {
 	if uuid.Validate(id) != nil {
 		return ""
 	}
@@ -100,8 +100,8 @@ func (p projects) find(id string) string {
 // deaf says that the transcript of the session is there and holds nothing that
 // the user said: a client that is killed soon after the first message may not
 // have written it, and would go on with a session that never heard its task.
-func (p projects) deaf(id string) bool {
-	f, err := os.Open(p.find(id))
+func (p projects) lacksUserMessage(id string) bool {
+	f, err := os.Open(p.findTranscript(id))
 	if err != nil {
 		return false // the client itself knows best
 	}

@@ -29,32 +29,34 @@ func modeCodes() []string {
 
 // Manifest asks the client itself, once for each version of its program.
 func (a *adapter) Manifest(ctx context.Context) agent.Manifest {
-	path, err := a.find()
+	path, err := a.findBinary()
 	if err != nil {
-		return missing(err.Error())
+		return missingManifest(err.Error())
 	}
-	return a.manifests.Of(ctx, []string{path}, missing, func(ctx context.Context) (agent.Manifest, bool) { return a.detect(ctx, path) })
+	return a.manifests.GetOrDetect(ctx, []string{path}, missingManifest, func(ctx context.Context) (agent.Manifest, bool) { return a.detectClient(ctx, path) })
 }
 
-func missing(why string) agent.Manifest { return agent.MissingManifest(agent.Claude, label, why) }
+func missingManifest(why string) agent.Manifest {
+	return agent.MissingManifest(agent.Claude, label, why)
+}
 
 // detect says whether the client told all.
-func (a *adapter) detect(ctx context.Context, path string) (m agent.Manifest, whole bool) {
-	version, err := child.Version(ctx, []string{path}, a.environ(agent.Options{}))
+func (a *adapter) detectClient(ctx context.Context, path string) (m agent.Manifest, whole bool) {
+	version, err := child.ReadVersion(ctx, []string{path}, a.clientEnviron(agent.Options{}))
 	if err != nil {
-		return missing(err.Error()), false
+		return missingManifest(err.Error()), false
 	}
-	m = manifestOf(path, version[0])
-	g, err := a.inquire(ctx)
+	m = newManifest(path, version[0])
+	g, err := a.fetchGreeting(ctx)
 	if err != nil {
 		m.Status, m.StatusReason = agent.Degraded, "it tells no models: "+err.Error()
 		return m, false
 	}
-	m.Models, m.ModelsSource = g.models(), "runtime"
+	m.Models, m.ModelsSource = g.offeredModels(), "runtime"
 	return m, true
 }
 
-func manifestOf(path, version string) agent.Manifest {
+func newManifest(path, version string) agent.Manifest {
 	m := agent.Manifest{
 		Kind: agent.Claude, Label: label, Description: "Anthropic's coding agent, by its CLI",
 		Installed: true, Binary: path, Version: version, Status: agent.Supported, Models: []agent.Model{}, Modes: slices.Clone(modes),
@@ -71,8 +73,8 @@ func manifestOf(path, version string) agent.Manifest {
 
 // inquire starts a session that nothing is sent to, for the greeting: that
 // needs no model and leaves no transcript.
-func (a *adapter) inquire(ctx context.Context) (greeting, error) {
-	s, g, err := a.start(ctx, agent.Options{Dir: os.TempDir(), Sandbox: agent.ReadOnly})
+func (a *adapter) fetchGreeting(ctx context.Context) (greeting, error) {
+	s, g, err := a.startSession(ctx, agent.Options{Dir: os.TempDir(), Sandbox: agent.ReadOnly})
 	if err != nil {
 		return greeting{}, err
 	}
@@ -82,7 +84,7 @@ func (a *adapter) inquire(ctx context.Context) (greeting, error) {
 
 // models are those that the client offers. Of their windows it tells only
 // which are the large ones.
-func (g greeting) models() []agent.Model {
+func (g greeting) offeredModels() []agent.Model {
 	list := make([]agent.Model, 0, len(g.Models))
 	for _, m := range g.Models {
 		model := agent.Model{Code: m.Value, Label: m.Name, Description: m.Description, Default: m.Value == "default"}

@@ -19,17 +19,17 @@ type meter struct {
 }
 
 // note takes the usage of a message: it replaces the one before.
-func (m *meter) note(u usage) { m.last, m.fresh, m.warned = u, true, false }
+func (m *meter) noteUsage(u usage) { m.last, m.fresh, m.warned = u, true, false }
 
-func (m *meter) context() agent.Context {
-	return agent.Context{Used: int(m.last.prompt()), Total: m.window}
+func (m *meter) windowFill() agent.Context {
+	return agent.Context{Used: int(m.last.promptTokens()), Total: m.window}
 }
 
 // settle takes the figures of a result. The client counts money for the whole
 // process, and at times begins anew: the total may drop. Newer versions give
 // the share of the turn, and after a resume begin with an old total.
-func (m *meter) settle(r resultFrame) {
-	if w := windowOf(r.Models, m.model); w > 0 {
+func (m *meter) settleResult(r resultFrame) {
+	if w := windowOfModel(r.Models, m.model); w > 0 {
 		m.window = w
 	}
 	total := r.Total
@@ -55,7 +55,7 @@ func (m *meter) settle(r resultFrame) {
 }
 
 // bill is the price of all since the bill before; nil when none is known.
-func (m *meter) bill() *run.Micros {
+func (m *meter) billTurn() *run.Micros {
 	if !m.priced {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (m *meter) bill() *run.Micros {
 
 // windowOf is the window of a model among those of a process: its own, or
 // that of the only one.
-func windowOf(models map[string]modelUsage, model string) int {
+func windowOfModel(models map[string]modelUsage, model string) int {
 	if u, ok := models[model]; ok {
 		return u.Window
 	}
@@ -82,8 +82,8 @@ func windowOf(models map[string]modelUsage, model string) int {
 // next message (docs/contracts/agent.md, 4). What the API counted holds the system
 // prompt and the files that were loaded; a prompt that it never answered is
 // estimated.
-func (s *session) warn(t *turn) {
-	used := int(s.meter.last.prompt() + s.meter.last.Output)
+func (s *session) warnBudget(t *turn) {
+	used := int(s.meter.last.promptTokens() + s.meter.last.Output)
 	if !s.meter.fresh {
 		used += (t.prompt + 3) / 4
 	}

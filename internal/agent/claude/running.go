@@ -19,7 +19,7 @@ var _ agent.Prober = (*adapter)(nil)
 // registered is what a client says of itself while it runs, in
 // <config>/sessions/<pid>.json (seen with 2.1.329; not documented). One that was
 // killed leaves its entry behind.
-type registered struct {
+type registryEntry struct {
 	PID     int    `json:"pid"`
 	Session string `json:"sessionId"`
 	// Start tells the process from a later one of that number: on Linux field 22
@@ -32,7 +32,7 @@ type registered struct {
 // Running implements agent.Prober by the list that the clients keep of
 // themselves.
 func (a *adapter) Running(id string) (bool, error) {
-	dir := filepath.Join(configOf(a.environ(agent.Options{})), "sessions")
+	dir := filepath.Join(configDir(a.clientEnviron(agent.Options{})), "sessions")
 	names, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, fmt.Errorf("no Claude Code that lists its sessions in %s has run yet", dir)
@@ -45,7 +45,7 @@ func (a *adapter) Running(id string) (bool, error) {
 		if filepath.Ext(name.Name()) != ".json" {
 			continue
 		}
-		held, err := holds(filepath.Join(dir, name.Name()), id)
+		held, err := holdsSession(filepath.Join(dir, name.Name()), id)
 		if held {
 			return true, nil
 		}
@@ -57,15 +57,15 @@ func (a *adapter) Running(id string) (bool, error) {
 }
 
 // maxRegistered bounds an entry.
-const maxRegistered = 64 << 10
+const maxRegistryEntry = 64 << 10
 
 // holds says whether the client of that entry runs and has the session.
-func holds(path, id string) (bool, error) {
-	b, err := file.Read(path, maxRegistered)
+func holdsSession(path, id string) (bool, error) {
+	b, err := file.Read(path, maxRegistryEntry)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil // it has just ended
 	}
-	var c registered
+	var c registryEntry
 	if err == nil {
 		err = json.Unmarshal(b, &c)
 	}
@@ -78,7 +78,7 @@ func holds(path, id string) (bool, error) {
 	if c.Session != id {
 		return false, nil
 	}
-	if here := domain(); here != "" && c.Domain != "" && c.Domain != here {
+	if here := pidDomain(); here != "" && c.Domain != "" && c.Domain != here {
 		return false, fmt.Errorf("the session is held, or was, by a process of another machine or container (%s)", path)
 	}
 	return !process.Gone(c.PID) && !process.Replaced(c.PID, "linux:"+c.Start), nil
@@ -86,7 +86,7 @@ func holds(path, id string) (bool, error) {
 
 // domain is what an entry of this process would have; empty where that cannot
 // be learned.
-func domain() string {
+func pidDomain() string {
 	machine, err := os.ReadFile("/etc/machine-id")
 	space := process.Space()
 	if err != nil || space == "" {

@@ -30,29 +30,29 @@ type session struct {
 	queue *agent.Queue
 	o     agent.Options
 
-	greeted  chan greeted  // gets one value
-	over     chan struct{} // closed when the last frame has been read
-	stopping sync.Once
+	greetResults chan greetResult // gets one value
+	over         chan struct{}    // closed when the last frame has been read
+	stopping     sync.Once
 
-	mu      sync.Mutex
-	id      identity
-	turn    *turn // nil between turns
-	lastEnd time.Time
-	asks    asks
-	meter   meter
-	limit   time.Time // until when the subscription is used up
+	mu          sync.Mutex
+	id          identity
+	turn        *turn // nil between turns
+	lastEnd     time.Time
+	permissions permissions
+	meter       meter
+	limit       time.Time // until when the subscription is used up
 }
 
 func newSession(c *child.Child, o agent.Options, fresh string, p projects) *session {
 	s := &session{
 		child: c, queue: agent.NewQueue(), o: o,
-		greeted: make(chan greeted, 1), over: make(chan struct{}),
-		id: identity{id: fresh, projects: p}, asks: newAsks(),
+		greetResults: make(chan greetResult, 1), over: make(chan struct{}),
+		id: identity{id: fresh, projects: p}, permissions: newPermissions(),
 	}
 	if o.Resume != "" {
 		s.id.id, s.id.resumed = o.Resume, true
 	}
-	go s.read()
+	go s.readFrames()
 	return s
 }
 
@@ -70,27 +70,27 @@ func (s *session) Send(ctx context.Context, text string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	t, err := s.begin(text)
+	t, err := s.beginTurn(text)
 	if err != nil {
 		return err
 	}
-	err = s.writeIn(ctx, userFrame{Type: "user", Message: userMessage{"user", guarded(text)}, UUID: uuid.NewString()})
+	err = s.writeFrameWithin(ctx, userFrame{Type: "user", Message: userMessage{"user", guardPrompt(text)}, UUID: uuid.NewString()})
 	if err != nil {
-		s.forget(t)
+		s.forgetTurn(t)
 	}
 	return err
 }
 
 // guarded is a text that the client takes for a prompt: one that begins with a
 // slash may be a command (docs/contracts/claude-code.md, 4).
-func guarded(text string) string {
+func guardPrompt(text string) string {
 	if strings.HasPrefix(text, "/") {
 		return " " + text
 	}
 	return text
 }
 
-func (s *session) begin(text string) (*turn, error) {
+func (s *session) beginTurn(text string) (*turn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -104,7 +104,7 @@ func (s *session) begin(text string) (*turn, error) {
 }
 
 // forget takes back a turn that the client never heard of.
-func (s *session) forget(t *turn) {
+func (s *session) forgetTurn(t *turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turn == t {
@@ -116,14 +116,14 @@ func (s *session) Interrupt(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if s.interruptible() == nil {
+	if s.markInterrupted() == nil {
 		return nil
 	}
-	return s.interrupt()
+	return s.sendInterrupt()
 }
 
 // interruptible is the turn under way, marked as one to interrupt.
-func (s *session) interruptible() *turn {
+func (s *session) markInterrupted() *turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turn != nil {
@@ -132,11 +132,11 @@ func (s *session) interruptible() *turn {
 	return s.turn
 }
 
-func (s *session) interrupt() error { return s.request("interrupt") }
+func (s *session) sendInterrupt() error { return s.sendRequest("interrupt") }
 
 func (s *session) Stop(ctx context.Context) error {
 	s.stopping.Do(func() {
-		s.child.Expect()
+		s.child.ExpectEnd()
 		s.windDown(ctx)
 		s.child.End()
 		<-s.over
@@ -148,17 +148,17 @@ func (s *session) Stop(ctx context.Context) error {
 // of an interrupted turn gets into the transcript, and it ends the commands
 // that it runs (docs/contracts/claude-code.md, 12).
 func (s *session) windDown(ctx context.Context) {
-	if t := s.interruptible(); t != nil {
-		go s.interrupt() // a client that no longer reads would hold us
-		s.wait(ctx, t.ended, patience)
+	if t := s.markInterrupted(); t != nil {
+		go s.sendInterrupt() // a client that no longer reads would hold us
+		s.waitFor(ctx, t.ended, patience)
 	}
-	s.wait(ctx, nil, time.Until(s.quiet()))
+	s.waitFor(ctx, nil, time.Until(s.transcriptDone()))
 	s.child.CloseStdin() // a client that is gone does not mind
-	s.wait(ctx, s.child.Done(), patience)
+	s.waitFor(ctx, s.child.Done(), patience)
 }
 
 // quiet is when the transcript holds all that was said.
-func (s *session) quiet() time.Time {
+func (s *session) transcriptDone() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lastEnd.Add(transcribed)
@@ -166,7 +166,7 @@ func (s *session) quiet() time.Time {
 
 // wait waits for an event, for d at most, while ctx lasts and there is
 // something to read.
-func (s *session) wait(ctx context.Context, event <-chan struct{}, d time.Duration) {
+func (s *session) waitFor(ctx context.Context, event <-chan struct{}, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -178,24 +178,24 @@ func (s *session) wait(ctx context.Context, event <-chan struct{}, d time.Durati
 }
 
 // abandon ends a session that never started.
-func (s *session) abandon() {
+func (s *session) abandonStart() {
 	s.queue.Drop()
 	s.child.End()
 	<-s.over
 }
 
 // request asks the client for something.
-func (s *session) request(subtype string) error {
-	body, err := json.Marshal(head{Subtype: subtype})
+func (s *session) sendRequest(subtype string) error {
+	body, err := json.Marshal(frameHead{Subtype: subtype})
 	if err != nil {
 		return err
 	}
-	return s.write(control{Type: "control_request", RequestID: uuid.NewString(), Request: body})
+	return s.writeFrame(controlFrame{Type: "control_request", RequestID: uuid.NewString(), Request: body})
 }
 
-func (s *session) write(frame any) error { return s.writeIn(context.Background(), frame) }
+func (s *session) writeFrame(frame any) error { return s.writeFrameWithin(context.Background(), frame) }
 
-func (s *session) writeIn(ctx context.Context, frame any) error {
+func (s *session) writeFrameWithin(ctx context.Context, frame any) error {
 	line, err := json.Marshal(frame)
 	if err != nil {
 		return err
@@ -204,29 +204,29 @@ func (s *session) writeIn(ctx context.Context, frame any) error {
 }
 
 // read takes frames until there are no more, and then tells the end.
-func (s *session) read() {
+func (s *session) readFrames() {
 	defer close(s.over)
 	for {
 		line, err := s.child.ReadLine()
 		if err == nil {
-			s.take(line)
+			s.takeFrame(line)
 			continue
 		}
 		if !errors.Is(err, io.EOF) {
-			s.unreadable(err)
+			s.endUnreadable(err)
 			return
 		}
 		<-s.child.Done()
 		exit, unexpected := s.child.Exit()
-		s.finish(exit, unexpected)
+		s.finishSession(exit, unexpected)
 		return
 	}
 }
 
 // unreadable ends a client that said what nobody can read.
-func (s *session) unreadable(err error) {
+func (s *session) endUnreadable(err error) {
 	_, ended := s.child.Exit()
 	alive := s.child.Alive()
 	s.child.End()
-	s.finish(agent.Exit{Code: -1, Stderr: err.Error()}, alive || ended)
+	s.finishSession(agent.Exit{Code: -1, Stderr: err.Error()}, alive || ended)
 }

@@ -10,8 +10,8 @@ import (
 // take turns one line of the client into events. What has no better event is
 // Raw: unknown frames never fail anything (docs/contracts/claude-code.md, 5). A line that is no
 // JSON is nothing.
-func (s *session) take(line []byte) {
-	var h head
+func (s *session) takeFrame(line []byte) {
+	var h frameHead
 	if _, broken := errors.AsType[*json.SyntaxError](json.Unmarshal(line, &h)); broken {
 		return
 	}
@@ -30,7 +30,7 @@ func (s *session) take(line []byte) {
 	case "result":
 		known = s.takeResult(line)
 	case "rate_limit_event":
-		known = s.takeRate(line)
+		known = s.takeRateLimit(line)
 	}
 	if !known {
 		s.queue.Put(agent.Raw{Frame: line})
@@ -38,17 +38,17 @@ func (s *session) take(line []byte) {
 }
 
 func (s *session) takeControl(kind string, line []byte) bool {
-	var c control
+	var c controlFrame
 	if json.Unmarshal(line, &c) != nil {
 		return false
 	}
 	switch kind {
 	case "control_response":
-		s.answered(c.Response)
+		s.takeResponse(c.Response)
 	case "control_request":
-		return s.asked(c)
+		return s.takeRequest(c)
 	default:
-		if callID, ok := s.asks.drop(c.RequestID); ok {
+		if callID, ok := s.permissions.takeBack(c.RequestID); ok {
 			s.queue.Put(agent.Withdrawn{CallID: callID})
 		}
 	}
@@ -75,14 +75,14 @@ func (s *session) takeInit(line []byte) bool {
 		return false
 	}
 	s.meter.model = f.Model
-	s.tell(s.id.confirm(f.SessionID))
+	s.tellStarted(s.id.confirmID(f.SessionID))
 	if s.turn != nil && s.turn.interrupted {
-		go s.interrupt()
+		go s.sendInterrupt()
 	}
 	return true
 }
 
-func (s *session) tell(e *agent.Started) {
+func (s *session) tellStarted(e *agent.Started) {
 	if e != nil {
 		s.queue.Put(*e)
 	}
@@ -92,7 +92,7 @@ func (s *session) tell(e *agent.Started) {
 // several frames, each with blocks of its own. Of a sub-agent only the calls
 // that ask for a permission are told, when they do.
 func (s *session) takeAssistant(line []byte) bool {
-	f := readMessage(line)
+	f := parseMessage(line)
 	if s.turn == nil || f.Parent != "" {
 		return false
 	}
@@ -104,7 +104,7 @@ func (s *session) takeAssistant(line []byte) bool {
 	for _, b := range f.Message.Content {
 		switch {
 		case b.Type == "text" && b.Text != "":
-			s.turn.say(f.Message.ID, b.Text)
+			s.turn.addText(f.Message.ID, b.Text)
 			s.queue.Put(agent.Text{Text: b.Text})
 			known = true
 		case b.Type == "tool_use":
@@ -112,9 +112,9 @@ func (s *session) takeAssistant(line []byte) bool {
 			known = true
 		}
 	}
-	if s.turn.spend(f.Message.ID, f.Message.Usage) {
-		s.meter.note(f.Message.Usage)
-		s.queue.Put(agent.Usage{Tokens: s.turn.tokens(), Context: s.meter.context()})
+	if s.turn.addUsage(f.Message.ID, f.Message.Usage) {
+		s.meter.noteUsage(f.Message.Usage)
+		s.queue.Put(agent.Usage{Tokens: s.turn.tokensSoFar(), Context: s.meter.windowFill()})
 	}
 	return known
 }
@@ -130,14 +130,14 @@ func (s *session) tellCall(u agent.ToolUse) {
 
 // takeResults tells what the calls gave that were told.
 func (s *session) takeResults(line []byte) bool {
-	f := readMessage(line)
+	f := parseMessage(line)
 	if s.turn == nil || f.Replay || f.Synthetic {
 		return false
 	}
 	known := false
 	for _, b := range f.Message.Content {
 		if b.Type == "tool_result" && s.turn.told[b.ToolUseID] {
-			s.queue.Put(agent.ToolResult{CallID: b.ToolUseID, Output: b.Content.text(), Error: b.IsError})
+			s.queue.Put(agent.ToolResult{CallID: b.ToolUseID, Output: b.Content.plainText(), Error: b.IsError})
 			known = true
 		}
 	}

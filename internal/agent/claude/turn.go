@@ -32,7 +32,7 @@ func newTurn(prompt string) *turn {
 	}
 }
 
-func (t *turn) say(message, text string) {
+func (t *turn) addText(message, text string) {
 	if message != t.message {
 		t.text.Reset()
 		t.message = message
@@ -42,20 +42,20 @@ func (t *turn) say(message, text string) {
 
 // spend takes the usage of a message, whose frames all carry it, and says
 // whether it is news.
-func (t *turn) spend(message string, u usage) bool {
+func (t *turn) addUsage(message string, u usage) bool {
 	if u == (usage{}) || message == t.usedBy && u == t.usage {
 		return false
 	}
 	if message != t.usedBy {
-		t.before = t.tokens()
+		t.before = t.tokensSoFar()
 		t.usedBy = message
 	}
 	t.usage = u
 	return true
 }
 
-func (t *turn) tokens() agent.Tokens {
-	now := t.usage.tokens()
+func (t *turn) tokensSoFar() agent.Tokens {
+	now := t.usage.agentTokens()
 	return agent.Tokens{
 		Input: t.before.Input + now.Input, Output: t.before.Output + now.Output, Cached: t.before.Cached + now.Cached,
 	}
@@ -63,7 +63,7 @@ func (t *turn) tokens() agent.Tokens {
 
 // statusOf reads how a turn ended (docs/contracts/claude-code.md, 5). The subtype says nothing: an
 // error of the API is a success by it.
-func statusOf(r resultFrame) agent.TurnStatus {
+func turnStatus(r resultFrame) agent.TurnStatus {
 	switch {
 	case strings.HasPrefix(r.Reason, "aborted_"):
 		return agent.Interrupted
@@ -80,53 +80,53 @@ func (s *session) takeResult(line []byte) bool {
 	if err := json.Unmarshal(line, &r); err != nil {
 		r = resultFrame{IsError: true, Errors: []string{"a result that cannot be read: " + err.Error()}}
 	}
-	s.meter.settle(r)
+	s.meter.settleResult(r)
 	t := s.turn
 	if t == nil {
-		s.started(greeted{err: s.failure(r, "")})
+		s.reportStart(greetResult{err: s.turnError(r, "")})
 		return false
 	}
-	status := statusOf(r)
-	s.tell(s.id.settle(status == agent.Completed))
-	s.withdraw()
-	s.warn(t)
+	status := turnStatus(r)
+	s.tellStarted(s.id.settleTurn(status == agent.Completed))
+	s.withdrawRequests()
+	s.warnBudget(t)
 	e := agent.Turn{
-		Status: status, Text: t.text.String(), Tokens: cmp.Or(r.Usage.tokens(), t.tokens()), Cost: s.meter.bill(),
-		Took: cmp.Or(time.Duration(r.Took*float64(time.Millisecond)), time.Since(t.begun)), Context: s.meter.context(),
+		Status: status, Text: t.text.String(), Tokens: cmp.Or(r.Usage.agentTokens(), t.tokensSoFar()), Cost: s.meter.billTurn(),
+		Took: cmp.Or(time.Duration(r.Took*float64(time.Millisecond)), time.Since(t.begun)), Context: s.meter.windowFill(),
 	}
 	switch {
 	case status == agent.Failed:
-		e.Err = s.failure(r, t.failure)
+		e.Err = s.turnError(r, t.failure)
 	case status == agent.Completed && e.Text == "":
 		e.Text = r.Text
 	}
-	s.conclude(t)
+	s.concludeTurn(t)
 	s.queue.Put(e)
 	return true
 }
 
-func (s *session) conclude(t *turn) {
+func (s *session) concludeTurn(t *turn) {
 	s.turn, s.lastEnd = nil, time.Now()
 	close(t.ended)
 }
 
 // withdraw tells of the permissions that wait no longer.
-func (s *session) withdraw() {
-	for _, callID := range s.asks.clear() {
+func (s *session) withdrawRequests() {
+	for _, callID := range s.permissions.clearWaiting() {
 		s.queue.Put(agent.Withdrawn{CallID: callID})
 	}
 }
 
 // finish tells the end of the client: to whoever waits for its start, and as
 // the last event.
-func (s *session) finish(e agent.Exit, unexpected bool) {
-	s.started(greeted{err: whyExit(e)})
+func (s *session) finishSession(e agent.Exit, unexpected bool) {
+	s.reportStart(greetResult{err: startError(e)})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.withdraw()
+	s.withdrawRequests()
 	t := s.turn
 	if t != nil {
-		s.conclude(t)
+		s.concludeTurn(t)
 	}
 	if !unexpected {
 		s.queue.Close(nil)

@@ -18,12 +18,12 @@ type approval struct {
 	ends  bool // the client ends the turn by itself when it is aborted
 }
 
-func (a *approval) answer(d agent.PermissionDecision) object {
+func (a *approval) answerFrame(d agent.PermissionDecision) object {
 	return object{"id": a.id, "result": a.reply(d)}
 }
 
 // request is what any family asks with. Its members are those of all of them.
-type request struct {
+type approvalRequest struct {
 	TurnID string `json:"turnId"`
 	ItemID string `json:"itemId"`
 	CallID string `json:"callId"`
@@ -73,22 +73,22 @@ type question struct {
 }
 
 // call is the item that a request is about; empty: none that it names.
-func (r request) call() string { return cmp.Or(r.ItemID, r.CallID) }
+func (r approvalRequest) itemOrCallID() string { return cmp.Or(r.ItemID, r.CallID) }
 
 // family is a kind of request for a decision (docs/contracts/codex.md, 13).
-type family struct {
+type requestFamily struct {
 	// ask makes the question; ok is false for one that lacks what it needs.
-	ask  func(r request, of calls) (p agent.Permission, input any, ok bool)
-	say  func(r request, d agent.PermissionDecision) any
-	ends bool
+	toPermission func(r approvalRequest, of openCalls) (p agent.Permission, input any, ok bool)
+	toResult     func(r approvalRequest, d agent.PermissionDecision) any
+	ends         bool
 }
 
-var families = map[string]family{
-	"item/commandExecution/requestApproval": {askCommand, words("accept", "acceptForSession", "decline", "cancel"), true},
-	"item/fileChange/requestApproval":       {askPatch, words("accept", "acceptForSession", "decline", "cancel"), true},
+var families = map[string]requestFamily{
+	"item/commandExecution/requestApproval": {askCommand, decisionWords("accept", "acceptForSession", "decline", "cancel"), true},
+	"item/fileChange/requestApproval":       {askPatch, decisionWords("accept", "acceptForSession", "decline", "cancel"), true},
 	// Only servers that know the bare denied still ask in the legacy way.
-	"execCommandApproval":              {askCommand, words("approved", "approved_for_session", "denied", "abort"), true},
-	"applyPatchApproval":               {askLegacyPatch, words("approved", "approved_for_session", "denied", "abort"), true},
+	"execCommandApproval":              {askCommand, decisionWords("approved", "approved_for_session", "denied", "abort"), true},
+	"applyPatchApproval":               {askLegacyPatch, decisionWords("approved", "approved_for_session", "denied", "abort"), true},
 	"mcpServer/elicitation/request":    {askElicitation, sayElicitation, false},
 	"item/permissions/requestApproval": {askPermissions, sayPermissions, false},
 	"item/tool/requestUserInput":       {askQuestions, sayQuestions, false},
@@ -100,28 +100,28 @@ var refusals = map[string]any{
 	"item/tool/call": object{"contentItems": []object{}, "success": false},
 }
 
-func words(allow, session, deny, abort string) func(request, agent.PermissionDecision) any {
+func decisionWords(allow, session, deny, abort string) func(approvalRequest, agent.PermissionDecision) any {
 	by := map[agent.PermissionVerdict]string{agent.Allow: allow, agent.AllowSession: session, agent.Deny: deny, agent.Abort: abort}
-	return func(_ request, d agent.PermissionDecision) any { return object{"decision": by[d.Verdict]} }
+	return func(_ approvalRequest, d agent.PermissionDecision) any { return object{"decision": by[d.Verdict]} }
 }
 
-func askCommand(r request, _ calls) (agent.Permission, any, bool) {
+func askCommand(r approvalRequest, _ openCalls) (agent.Permission, any, bool) {
 	p := agent.Permission{Tool: shell}
 	if len(r.Actions) == 1 {
 		p.Title = oneLine(r.Actions[0].Command)
 	}
-	input := shellInput{Command: absent(r.Command), Dir: r.Dir, Permissions: absent(r.Additional)}
+	input := shellInput{Command: dropNull(r.Command), Dir: r.Dir, Permissions: dropNull(r.Additional)}
 	if r.Network != nil {
 		p.Title = "reach " + r.Network.Host
-		input.Network, _ = encode(r.Network) // strings always encode
+		input.Network, _ = encodeJSON(r.Network) // strings always encode
 	}
-	return p, input, r.call() != ""
+	return p, input, r.itemOrCallID() != ""
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // absent turns null into nothing.
-func absent(raw json.RawMessage) json.RawMessage {
+func dropNull(raw json.RawMessage) json.RawMessage {
 	if string(raw) == "null" {
 		return nil
 	}
@@ -131,7 +131,7 @@ func absent(raw json.RawMessage) json.RawMessage {
 // askPatch takes the files from the item: the request does not name them. Where
 // the item is not known the input is of this call alone, so that no decision on
 // it fits another.
-func askPatch(r request, of calls) (agent.Permission, any, bool) {
+func askPatch(r approvalRequest, of openCalls) (agent.Permission, any, bool) {
 	input := patchInput{Root: r.Root}
 	i, known := of[r.ItemID]
 	if known {
@@ -139,10 +139,10 @@ func askPatch(r request, of calls) (agent.Permission, any, bool) {
 	} else {
 		input.Item = r.ItemID
 	}
-	return agent.Permission{Tool: applyPatch, Paths: i.Changes.paths(), Edit: known && r.Root == ""}, input, r.call() != ""
+	return agent.Permission{Tool: applyPatch, Paths: i.Changes.touchedPaths(), Edit: known && r.Root == ""}, input, r.itemOrCallID() != ""
 }
 
-func askLegacyPatch(r request, _ calls) (agent.Permission, any, bool) {
+func askLegacyPatch(r approvalRequest, _ openCalls) (agent.Permission, any, bool) {
 	paths := slices.Sorted(maps.Keys(r.Files))
 	for _, f := range r.Files {
 		if f.To != "" {
@@ -151,16 +151,16 @@ func askLegacyPatch(r request, _ calls) (agent.Permission, any, bool) {
 	}
 	slices.Sort(paths)
 	return agent.Permission{Tool: applyPatch, Paths: paths, Edit: r.Root == ""},
-		patchInput{Changes: r.Files, Root: r.Root}, r.call() != ""
+		patchInput{Changes: r.Files, Root: r.Root}, r.itemOrCallID() != ""
 }
 
-func askElicitation(r request, _ calls) (agent.Permission, any, bool) {
+func askElicitation(r approvalRequest, _ openCalls) (agent.Permission, any, bool) {
 	return agent.Permission{Tool: r.Server, Title: oneLine(cmp.Or(r.Message, r.Title))}, r.elicitation, r.Server != ""
 }
 
 // sayElicitation allows for the session where the request offers that; a
 // session is no more than once elsewhere.
-func sayElicitation(r request, d agent.PermissionDecision) any {
+func sayElicitation(r approvalRequest, d agent.PermissionDecision) any {
 	switch d.Verdict {
 	case agent.Deny:
 		return object{"action": "decline"}
@@ -177,19 +177,19 @@ func sayElicitation(r request, d agent.PermissionDecision) any {
 	return object{"action": "accept"}
 }
 
-func askPermissions(r request, _ calls) (agent.Permission, any, bool) {
+func askPermissions(r approvalRequest, _ openCalls) (agent.Permission, any, bool) {
 	var wanted struct {
 		Files struct {
 			Write []string `json:"write"`
 		} `json:"fileSystem"`
 	}
-	ok := json.Unmarshal(r.Permissions, &wanted) == nil && r.call() != ""
+	ok := json.Unmarshal(r.Permissions, &wanted) == nil && r.itemOrCallID() != ""
 	input := object{"permissions": r.Permissions, "cwd": r.Dir}
 	return agent.Permission{Tool: "request_permissions", Paths: wanted.Files.Write}, input, ok
 }
 
 // sayPermissions grants all that was asked for or nothing.
-func sayPermissions(r request, d agent.PermissionDecision) any {
+func sayPermissions(r approvalRequest, d agent.PermissionDecision) any {
 	switch d.Verdict {
 	case agent.Allow:
 		return object{"permissions": r.Permissions, "scope": "turn"}
@@ -199,17 +199,17 @@ func sayPermissions(r request, d agent.PermissionDecision) any {
 	return object{"permissions": object{}, "scope": "turn"}
 }
 
-func askQuestions(r request, _ calls) (agent.Permission, any, bool) {
+func askQuestions(r approvalRequest, _ openCalls) (agent.Permission, any, bool) {
 	if len(r.Questions) == 0 {
 		return agent.Permission{}, nil, false
 	}
 	return agent.Permission{Tool: "request_user_input", Title: oneLine(r.Questions[0].Question)},
-		object{"questions": r.Questions}, r.call() != ""
+		object{"questions": r.Questions}, r.itemOrCallID() != ""
 }
 
 // sayQuestions answers with the reason of who allows it; otherwise nothing is
 // answered.
-func sayQuestions(r request, d agent.PermissionDecision) any {
+func sayQuestions(r approvalRequest, d agent.PermissionDecision) any {
 	answers := object{}
 	if allowed := d.Verdict == agent.Allow || d.Verdict == agent.AllowSession; allowed && d.Reason != "" {
 		for _, q := range r.Questions {

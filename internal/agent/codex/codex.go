@@ -57,19 +57,19 @@ func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, er
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	binary, err := a.find()
+	binary, err := a.findBinary()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", agent.ErrUnavailable, err)
 	}
-	if err := refuse(o); err != nil {
+	if err := checkOptions(o); err != nil {
 		return nil, err
 	}
 	for try := 0; ; try++ {
-		s, err := a.open(ctx, binary, o)
+		s, err := a.openSession(ctx, binary, o)
 		if err == nil {
 			return s, nil
 		}
-		if try == len(lockPauses) || !locked(err) {
+		if try == len(lockPauses) || !isDatabaseLocked(err) {
 			return nil, err
 		}
 		select {
@@ -82,15 +82,15 @@ func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, er
 
 // locked says whether a client did not come up because another one held its
 // database (docs/contracts/codex.md, 11).
-func locked(err error) bool {
+func isDatabaseLocked(err error) bool {
 	var e *provider.Error
 	return errors.As(err, &e) &&
 		(strings.Contains(e.Message, "database is locked") || strings.Contains(e.Message, "(code: 5)"))
 }
 
 // open starts one process and brings it to a thread.
-func (a *adapter) open(ctx context.Context, binary string, o agent.Options) (*session, error) {
-	env, scratch, err := a.scratch(o)
+func (a *adapter) openSession(ctx context.Context, binary string, o agent.Options) (*session, error) {
+	env, scratch, err := a.scratchEnviron(o)
 	if err != nil {
 		return nil, err
 	}
@@ -102,9 +102,9 @@ func (a *adapter) open(ctx context.Context, binary string, o agent.Options) (*se
 	s := newSession(c, scratch)
 	ctx, stop := context.WithTimeoutCause(ctx, handshakeLimit, errSlow)
 	defer stop()
-	if err := s.greet(ctx, o, env); err != nil {
-		s.abandon()
-		return nil, s.whyNot(ctx, err)
+	if err := s.openThread(ctx, o, env); err != nil {
+		s.abandonStart()
+		return nil, s.startError(ctx, err)
 	}
 	return s, nil
 }
@@ -112,38 +112,38 @@ func (a *adapter) open(ctx context.Context, binary string, o agent.Options) (*se
 // scratch is the environment of a session, with a directory of its own for
 // temporary files: the sandbox would otherwise have to let tools write where
 // everybody's are. It is empty when the caller names one.
-func (a *adapter) scratch(o agent.Options) (env []string, dir string, err error) {
-	if child.Values(o.Env)["TMPDIR"] != "" {
-		return a.environ(o.Env), "", nil
+func (a *adapter) scratchEnviron(o agent.Options) (env []string, dir string, err error) {
+	if child.ParseEnviron(o.Env)["TMPDIR"] != "" {
+		return a.clientEnviron(o.Env), "", nil
 	}
-	dir, err = os.MkdirTemp(child.Values(a.Environ)["TMPDIR"], "codex-")
+	dir, err = os.MkdirTemp(child.ParseEnviron(a.Environ)["TMPDIR"], "codex-")
 	if err != nil {
 		return nil, "", err
 	}
-	return a.environ(append([]string{"TMPDIR=" + dir}, o.Env...)), dir, nil
+	return a.clientEnviron(append([]string{"TMPDIR=" + dir}, o.Env...)), dir, nil
 }
 
 var errSlow = errors.New("codex did not come up in time")
 
 // whyNot is the error of a start: of ctx where that ended it, and otherwise
 // what the client said.
-func (s *session) whyNot(ctx context.Context, err error) error {
+func (s *session) startError(ctx context.Context, err error) error {
 	var rpc *rpcError
 	switch {
 	case ctx.Err() != nil && context.Cause(ctx) == errSlow:
-		return &provider.Error{Code: provider.Timeout, Message: errSlow.Error() + s.said(), Retriable: true}
+		return &provider.Error{Code: provider.Timeout, Message: errSlow.Error() + s.stderrTail(), Retriable: true}
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, agent.ErrGone):
-		return s.died()
+		return s.exitError()
 	case errors.As(err, &rpc):
-		return refusal(rpc)
+		return refusalError(rpc)
 	}
 	return err
 }
 
 // died says how a client ended that never came up, or that it never ran.
-func (s *session) died() error {
+func (s *session) exitError() error {
 	exit, _ := s.child.Exit()
 	if exit.Code < 0 && exit.Signal == "" {
 		return fmt.Errorf("%w: %s", agent.ErrUnavailable, exit.Stderr)
@@ -152,12 +152,12 @@ func (s *session) died() error {
 	if exit.Signal != "" {
 		how = exit.Signal
 	}
-	return &provider.Error{Code: provider.Unknown, Message: "codex ended at its start with " + how + s.said(), Retriable: true}
+	return &provider.Error{Code: provider.Unknown, Message: "codex ended at its start with " + how + s.stderrTail(), Retriable: true}
 }
 
 // said is the end of what the client wrote to its standard error, for the end
 // of a message.
-func (s *session) said() string {
+func (s *session) stderrTail() string {
 	const most = 800
 	text := s.child.Stderr()
 	if text == "" {
@@ -168,19 +168,19 @@ func (s *session) said() string {
 
 // refuse says what keeps any client from working with o. The client would take
 // a directory that is not there.
-func refuse(o agent.Options) error {
+func checkOptions(o agent.Options) error {
 	if !filepath.IsAbs(o.Dir) {
-		return bad("the working directory %q is not absolute", o.Dir)
+		return badRequest("the working directory %q is not absolute", o.Dir)
 	}
 	if info, err := os.Stat(o.Dir); err != nil || !info.IsDir() {
-		return bad("there is no working directory %s", o.Dir)
+		return badRequest("there is no working directory %s", o.Dir)
 	}
-	if modes[o.Sandbox] == "" {
-		return bad("unknown sandbox %q", o.Sandbox)
+	if sandboxModes[o.Sandbox] == "" {
+		return badRequest("unknown sandbox %q", o.Sandbox)
 	}
 	return nil
 }
 
-func bad(format string, args ...any) *provider.Error {
+func badRequest(format string, args ...any) *provider.Error {
 	return &provider.Error{Code: provider.BadRequest, Message: fmt.Sprintf(format, args...)}
 }

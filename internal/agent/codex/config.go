@@ -13,9 +13,9 @@ import (
 
 // configOf is what counts over the client's configuration file, in the dotted
 // form of its -c.
-func configOf(o agent.Options, env []string) (object, error) {
+func threadConfig(o agent.Options, env []string) (object, error) {
 	c := object{
-		"projects":                                  distrusted(o.Dir),
+		"projects":                                  distrustDirs(o.Dir),
 		"sandbox_workspace_write.network_access":    o.Network,
 		"sandbox_workspace_write.writable_roots":    append([]string{}, o.Dirs...),
 		"sandbox_workspace_write.exclude_slash_tmp": true, // the session has a TMPDIR of its own
@@ -23,10 +23,10 @@ func configOf(o agent.Options, env []string) (object, error) {
 	if !o.Network {
 		c["web_search"] = "disabled"
 	}
-	if child.Values(env)[keyVariable] != "" {
+	if child.ParseEnviron(env)[keyVariable] != "" {
 		c["shell_environment_policy.set."+keyVariable] = ""
 	}
-	servers, err := serversOf(o.MCPConfig)
+	servers, err := readServers(o.MCPConfig)
 	c["mcp_servers"] = servers
 	return c, err
 }
@@ -37,9 +37,9 @@ func configOf(o agent.Options, env []string) (object, error) {
 // servers that it starts outside of the sandbox, rules for what need not be
 // asked, directories that may be written. A user who trusts the repository
 // does not mean what an agent writes into a worktree of it.
-func distrusted(dir string) object {
+func distrustDirs(dir string) object {
 	dirs := object{}
-	for _, path := range []string{dir, resolved(dir)} {
+	for _, path := range []string{dir, resolveLinks(dir)} {
 		for ; dirs[path] == nil; path = filepath.Dir(path) {
 			dirs[path] = object{"trust_level": "untrusted"}
 		}
@@ -47,7 +47,7 @@ func distrusted(dir string) object {
 	return dirs
 }
 
-func resolved(dir string) string {
+func resolveLinks(dir string) string {
 	if path, err := filepath.EvalSymlinks(dir); err == nil {
 		return path
 	}
@@ -60,8 +60,8 @@ const maxGuide = 32 << 10
 // instructionsOf joins the system prompt and the repository's AGENTS.md, which
 // the client leaves out where it trusts nothing. It is text for the model, and
 // loosens nothing.
-func instructionsOf(o agent.Options) string {
-	guide := guideIn(o.Dir)
+func developerInstructions(o agent.Options) string {
+	guide := readGuide(o.Dir)
 	if guide == "" {
 		return o.System
 	}
@@ -71,7 +71,7 @@ func instructionsOf(o agent.Options) string {
 
 // guideIn is empty where there is none that lies within dir. A file that would
 // keep its reader waiting does not.
-func guideIn(dir string) string {
+func readGuide(dir string) string {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return ""

@@ -9,7 +9,7 @@ import (
 
 // passed are the variables of ours that the client sees, and LC_*: what a
 // program needs, how it reaches the network, and how it reaches the model.
-var passed = []string{
+var passedNames = []string{
 	"PATH", "HOME", "CODEX_HOME", "USER", "LANG", "TMPDIR", "TERM",
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "CODEX_CA_CERTIFICATE",
@@ -20,11 +20,11 @@ var passed = []string{
 const keyVariable = "OPENAI_API_KEY"
 
 // environ is the whole environment of the client; the entries of extra win.
-func (a *adapter) environ(extra []string) []string {
-	return child.Environ(child.Values(a.Environ), slices.Concat(passed, a.Allow), []string{"LC_"}, child.Values(extra))
+func (a *adapter) clientEnviron(extra []string) []string {
+	return child.BuildEnviron(child.ParseEnviron(a.Environ), slices.Concat(passedNames, a.Allow), []string{"LC_"}, child.ParseEnviron(extra))
 }
 
 // find is the absolute path of the client's program.
-func (a *adapter) find() (string, error) {
-	return child.Find(cmp.Or(a.Binary, "codex"), child.Values(a.Environ)["PATH"])
+func (a *adapter) findBinary() (string, error) {
+	return child.FindProgram(cmp.Or(a.Binary, "codex"), child.ParseEnviron(a.Environ)["PATH"])
 }

@@ -19,7 +19,7 @@ type turnError struct {
 }
 
 // problemOf is nil for no error at all.
-func problemOf(raw json.RawMessage) *turnError {
+func parseTurnError(raw json.RawMessage) *turnError {
 	var e *turnError
 	if len(raw) > 0 && json.Unmarshal(raw, &e) != nil {
 		return &turnError{Message: string(raw)}
@@ -29,7 +29,7 @@ func problemOf(raw json.RawMessage) *turnError {
 
 // kind is the name of the error, and the HTTP status that some carry; zero:
 // none.
-func (e *turnError) kind() (name string, status int) {
+func (e *turnError) nameAndStatus() (name string, status int) {
 	if json.Unmarshal(e.Info, &name) == nil {
 		return name, 0
 	}
@@ -44,7 +44,7 @@ func (e *turnError) kind() (name string, status int) {
 }
 
 // kinds are the errors whose name says enough.
-var kinds = map[string]provider.Error{
+var errorKinds = map[string]provider.Error{
 	"rateLimitExceeded":           {Code: provider.RateLimit, Retriable: true},
 	"serverOverloaded":            {Code: provider.RateLimit, Retriable: true},
 	"flexUnavailable":             {Code: provider.RateLimit, Retriable: true},
@@ -65,26 +65,26 @@ var kinds = map[string]provider.Error{
 
 // failure is what e means for a retry. A nil e is a failure for no stated
 // reason.
-func (e *turnError) failure(l limits, now time.Time) error {
+func (e *turnError) providerError(l limits, now time.Time) error {
 	if e == nil {
 		return &provider.Error{Code: provider.Unknown, Message: "codex failed and did not say why", Retriable: true}
 	}
-	name, status := e.kind()
+	name, status := e.nameAndStatus()
 	if status != 0 {
 		if byStatus := provider.ClassifyHTTP(status, nil, []byte(e.Message), now); byStatus != nil {
 			return byStatus
 		}
 	}
-	known, ok := kinds[name]
+	known, ok := errorKinds[name]
 	if !ok {
-		return e.other(now)
+		return e.classifyText(now)
 	}
 	known.Message = e.Message
 	if name == "contextWindowExceeded" {
 		known.Message = provider.TooLong + ": " + e.Message
 	}
 	known.Message = provider.Clip(known.Message, provider.MaxMessage)
-	if until, told := l.reset(now); told && name == "usageLimitExceeded" {
+	if until, told := l.resetTime(now); told && name == "usageLimitExceeded" {
 		return &provider.Limited{Until: until, Cause: &known}
 	}
 	return &known
@@ -92,7 +92,7 @@ func (e *turnError) failure(l limits, now time.Time) error {
 
 // other judges by the text what has no name of its own: the body of an HTTP
 // 400, a key that is not there, and a stream that was cut (docs/contracts/codex.md, 10).
-func (e *turnError) other(now time.Time) *provider.Error {
+func (e *turnError) classifyText(now time.Time) *provider.Error {
 	var body struct {
 		Error json.RawMessage `json:"error"`
 	}
@@ -108,16 +108,16 @@ func (e *turnError) other(now time.Time) *provider.Error {
 
 // refusal is what a refused request means: structure first, text second
 // (docs/contracts/codex.md, 5).
-func refusal(e *rpcError) error {
+func refusalError(e *rpcError) error {
 	var data struct {
 		Info json.RawMessage `json:"codexErrorInfo"`
 	}
 	json.Unmarshal(e.Data, &data) // what it is not, is none
 	problem := turnError{Message: e.Message, Info: data.Info}
-	if name, _ := problem.kind(); name != "" {
-		return problem.failure(nil, time.Now())
+	if name, _ := problem.nameAndStatus(); name != "" {
+		return problem.providerError(nil, time.Now())
 	}
-	if unknownThread(e) {
+	if isUnknownThread(e) {
 		return agent.ErrNoSession
 	}
 	failure := &provider.Error{Code: provider.Unknown, Message: provider.Clip(e.Error(), provider.MaxMessage), Retriable: true}
@@ -132,16 +132,16 @@ func refusal(e *rpcError) error {
 }
 
 // turnRefusal is why a turn did not begin.
-func turnRefusal(err error) error {
+func turnStartError(err error) error {
 	var e *rpcError
 	if errors.As(err, &e) {
-		return refusal(e)
+		return refusalError(e)
 	}
-	return unsure("turn/start: %v", err)
+	return unknownOutcome("turn/start: %v", err)
 }
 
 // unsure is the failure of a turn of which nobody can say what it did: to do it
 // again by itself is no answer to that.
-func unsure(format string, args ...any) *provider.Error {
+func unknownOutcome(format string, args ...any) *provider.Error {
 	return &provider.Error{Code: provider.Unknown, Message: fmt.Sprintf(format, args...)}
 }

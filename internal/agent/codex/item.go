@@ -51,7 +51,7 @@ type change struct {
 type changes []change
 
 // paths are the files that are touched.
-func (c changes) paths() []string {
+func (c changes) touchedPaths() []string {
 	var paths []string
 	for _, one := range c {
 		paths = append(paths, one.Path)
@@ -92,7 +92,7 @@ var toolCalls = map[string]struct {
 	late   bool
 }{
 	"commandExecution": {use: func(i item) (string, any) {
-		return shell, shellInput{Command: text(i.Command), Dir: i.Dir}
+		return shell, shellInput{Command: jsonString(i.Command), Dir: i.Dir}
 	}, result: shellResult},
 	"fileChange": {use: func(i item) (string, any) {
 		return applyPatch, patchInput{Changes: i.Changes}
@@ -110,16 +110,16 @@ var toolCalls = map[string]struct {
 	}, result: func(i item) (string, bool) { return "", i.Status == "failed" }},
 	"webSearch": {late: true, use: func(i item) (string, any) {
 		return "web_search", object{"query": i.Query, "action": i.Action}
-	}, result: quiet},
+	}, result: noResult},
 	"imageView": {use: func(i item) (string, any) {
 		return "view_image", object{"path": i.Path}
-	}, result: quiet},
+	}, result: noResult},
 }
 
-func quiet(item) (string, bool) { return "", false }
+func noResult(item) (string, bool) { return "", false }
 
 func shellResult(i item) (string, bool) {
-	failed := refused(i) || i.ExitCode != nil && *i.ExitCode != 0
+	failed := wasRefused(i) || i.ExitCode != nil && *i.ExitCode != 0
 	if i.Output != nil {
 		return *i.Output, failed
 	}
@@ -130,14 +130,14 @@ func shellResult(i item) (string, bool) {
 }
 
 func patchResult(i item) (string, bool) {
-	if refused(i) {
+	if wasRefused(i) {
 		return i.Status, true
 	}
-	text, _ := encode(i.Changes) // has nothing that does not encode
+	text, _ := encodeJSON(i.Changes) // has nothing that does not encode
 	return string(text), false
 }
 
-func refused(i item) bool { return i.Status == "failed" || i.Status == "declined" }
+func wasRefused(i item) bool { return i.Status == "failed" || i.Status == "declined" }
 
 func mcpResult(i item) (string, bool) {
 	var problem struct {
@@ -171,49 +171,49 @@ func contentText(blocks []json.RawMessage) string {
 }
 
 // text is s in JSON.
-func text(s string) json.RawMessage {
-	raw, _ := encode(s) // a string always encodes
+func jsonString(s string) json.RawMessage {
+	raw, _ := encodeJSON(s) // a string always encodes
 	return raw
 }
 
 // calls are the tool calls that were told of and have no result yet, with the
 // items that they are.
-type calls map[string]item
+type openCalls map[string]item
 
 // use tells a call, once.
-func (s *session) use(i item, tool string, input any) {
+func (s *session) tellUse(i item, tool string, input any) {
 	if _, told := s.calls[i.ID]; told {
 		return
 	}
 	s.calls[i.ID] = i
-	raw, err := encode(input)
+	raw, err := encodeJSON(input)
 	if err != nil {
 		return
 	}
-	s.tell(agent.ToolUse{CallID: i.ID, Tool: tool, Input: raw})
+	s.tellEvent(agent.ToolUse{CallID: i.ID, Tool: tool, Input: raw})
 }
 
 // itemStarted and itemCompleted tell of an item of our turn, and say whether
 // there was anything to tell.
-func (s *session) itemStarted(i item) bool {
+func (s *session) tellItemStarted(i item) bool {
 	call, ok := toolCalls[i.Type]
 	if !ok {
 		return i.Type == "agentMessage"
 	}
 	if !call.late {
 		tool, input := call.use(i)
-		s.use(i, tool, input)
+		s.tellUse(i, tool, input)
 	}
 	return true
 }
 
-func (s *session) itemCompleted(t *turn, i item, raw json.RawMessage) bool {
+func (s *session) tellItemCompleted(t *turn, i item, raw json.RawMessage) bool {
 	switch i.Type {
 	case "agentMessage":
-		s.say(t.said.whole(i.ID, i.Text))
+		s.tellText(t.messages.completeMessage(i.ID, i.Text))
 		return true
 	case "contextCompaction", "plan":
-		s.tell(agent.Notice{Name: i.Type, Data: raw})
+		s.tellEvent(agent.Notice{Name: i.Type, Data: raw})
 		return true
 	}
 	call, ok := toolCalls[i.Type]
@@ -221,15 +221,15 @@ func (s *session) itemCompleted(t *turn, i item, raw json.RawMessage) bool {
 		return false
 	}
 	tool, input := call.use(i)
-	s.use(i, tool, input)
+	s.tellUse(i, tool, input)
 	delete(s.calls, i.ID)
 	output, failed := call.result(i)
-	s.tell(agent.ToolResult{CallID: i.ID, Output: output, Error: failed})
+	s.tellEvent(agent.ToolResult{CallID: i.ID, Output: output, Error: failed})
 	return true
 }
 
-func (s *session) say(piece string) {
+func (s *session) tellText(piece string) {
 	if piece != "" {
-		s.tell(agent.Text{Text: piece})
+		s.tellEvent(agent.Text{Text: piece})
 	}
 }

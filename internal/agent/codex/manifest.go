@@ -16,7 +16,7 @@ import (
 
 const label = "Codex"
 
-var offered = []agent.Mode{
+var offeredModes = []agent.Mode{
 	{Code: string(agent.ReadOnly), Label: "Read only", Description: "changes nothing, and refuses what would"},
 	{Code: string(agent.WorkspaceWrite), Label: "Workspace write", Description: "writes in the working directory; asks for more", Default: true},
 	{Code: string(agent.FullAccess), Label: "Full access", Description: "writes anywhere and reaches the network"},
@@ -25,37 +25,39 @@ var offered = []agent.Mode{
 // Manifest asks the client itself, once for each version of its program that
 // works as it should.
 func (a *adapter) Manifest(ctx context.Context) agent.Manifest {
-	path, err := a.find()
+	path, err := a.findBinary()
 	if err != nil {
-		return missing(err.Error())
+		return missingManifest(err.Error())
 	}
-	return a.manifests.Of(ctx, []string{path}, missing, func(ctx context.Context) (agent.Manifest, bool) { return a.detect(ctx, path) })
+	return a.manifests.GetOrDetect(ctx, []string{path}, missingManifest, func(ctx context.Context) (agent.Manifest, bool) { return a.detectClient(ctx, path) })
 }
 
-func missing(why string) agent.Manifest { return agent.MissingManifest(agent.Codex, label, why) }
+func missingManifest(why string) agent.Manifest {
+	return agent.MissingManifest(agent.Codex, label, why)
+}
 
 // detect says whether the client works as it should.
-func (a *adapter) detect(ctx context.Context, path string) (m agent.Manifest, whole bool) {
-	version, err := child.Version(ctx, []string{path}, a.environ(nil))
+func (a *adapter) detectClient(ctx context.Context, path string) (m agent.Manifest, whole bool) {
+	version, err := child.ReadVersion(ctx, []string{path}, a.clientEnviron(nil))
 	if err != nil {
-		return missing(err.Error()), false
+		return missingManifest(err.Error()), false
 	}
 	m = agent.Manifest{
 		Kind: agent.Codex, Label: label, Description: "OpenAI's coding agent, by its app-server",
 		Installed: true, Binary: path, Version: version[len(version)-1], Status: agent.Supported,
-		Models: []agent.Model{}, Modes: slices.Clone(offered),
+		Models: []agent.Model{}, Modes: slices.Clone(offeredModes),
 		Capabilities: agent.Capabilities{
 			Permissions: true, SessionScope: true, Resume: true, Interrupt: true,
 			ContextUsage: "native", Sandbox: "os", Network: true,
 		},
 	}
-	models, err := a.models(ctx, path)
+	models, err := a.listModels(ctx, path)
 	if err != nil {
 		m.Status, m.StatusReason = agent.Degraded, "it tells no models: "+err.Error()
 		return m, false
 	}
 	m.Models, m.ModelsSource = models, "runtime"
-	if why := a.unboxed(ctx, path); why != "" {
+	if why := a.sandboxProblem(ctx, path); why != "" {
 		m.Status, m.StatusReason = agent.Degraded, why
 		return m, false
 	}
@@ -68,10 +70,10 @@ const usageError = 2
 // unboxed says why no sandbox can be started here, as in a container without
 // user namespaces: tools then fail wherever one is asked for. It is empty where
 // one can, and for a client that does not tell.
-func (a *adapter) unboxed(ctx context.Context, path string) string {
+func (a *adapter) sandboxProblem(ctx context.Context, path string) string {
 	out := proc.NewHeadTail(0, 256)
 	r, err := proc.Run(ctx, proc.Command{
-		Argv: []string{path, "sandbox", "true"}, Dir: os.TempDir(), Env: a.environ(nil), Stderr: out,
+		Argv: []string{path, "sandbox", "true"}, Dir: os.TempDir(), Env: a.clientEnviron(nil), Stderr: out,
 	})
 	if err != nil || ctx.Err() != nil || r.ExitCode == 0 || r.ExitCode == usageError {
 		return ""
@@ -80,8 +82,8 @@ func (a *adapter) unboxed(ctx context.Context, path string) string {
 }
 
 // models are those that the client offers to choose from.
-func (a *adapter) models(ctx context.Context, path string) ([]agent.Model, error) {
-	c, err := child.Start(ctx, child.Spec{Argv: []string{path, "app-server"}, Dir: os.TempDir(), Env: a.environ(nil)})
+func (a *adapter) listModels(ctx context.Context, path string) ([]agent.Model, error) {
+	c, err := child.Start(ctx, child.Spec{Argv: []string{path, "app-server"}, Dir: os.TempDir(), Env: a.clientEnviron(nil)})
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +91,7 @@ func (a *adapter) models(ctx context.Context, path string) ([]agent.Model, error
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		w.read(func(frame, []byte) {}) // its end is ours
+		w.readFrames(func(frame, []byte) {}) // its end is ours
 	}()
 	defer func() {
 		c.End()
@@ -103,9 +105,9 @@ func (a *adapter) models(ctx context.Context, path string) ([]agent.Model, error
 			Default     bool   `json:"isDefault"`
 		} `json:"data"`
 	}
-	err = w.initialize(ctx)
+	err = w.sendInitialize(ctx)
 	if err == nil {
-		err = w.call(ctx, "model/list", object{}, func(result json.RawMessage) error { return json.Unmarshal(result, &answer) })
+		err = w.callServer(ctx, "model/list", object{}, func(result json.RawMessage) error { return json.Unmarshal(result, &answer) })
 	}
 	if errors.Is(err, agent.ErrGone) {
 		return nil, fmt.Errorf("codex app-server ended: %.200s", c.Stderr())

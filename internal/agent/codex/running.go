@@ -24,7 +24,7 @@ func (a *adapter) Running(id string) (bool, error) {
 	if uuid.Validate(id) != nil {
 		return false, fmt.Errorf("%w: %q is no thread id", agent.ErrNoSession, id)
 	}
-	dir := filepath.Join(homeOf(a.environ(nil)), "thread-writer-locks")
+	dir := filepath.Join(codexHome(a.clientEnviron(nil)), "thread-writer-locks")
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return false, fmt.Errorf("no Codex that locks its threads in %s has run yet", dir)
 	}
@@ -44,8 +44,8 @@ func (a *adapter) Running(id string) (bool, error) {
 }
 
 // homeOf is where a client with that environment keeps its threads.
-func homeOf(env []string) string {
-	values := child.Values(env)
+func codexHome(env []string) string {
+	values := child.ParseEnviron(env)
 	if dir := values["CODEX_HOME"]; dir != "" {
 		return dir
 	}

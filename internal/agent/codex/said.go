@@ -9,16 +9,18 @@ import (
 const saidItems = 64
 
 // said is what was told so far of the messages that are not complete (docs/contracts/codex.md, 12).
-type said struct {
-	text  map[string]*strings.Builder // by item
-	order []string
-	last  string // the last whole message
+type partialMessages struct {
+	text        map[string]*strings.Builder // by item
+	order       []string
+	lastMessage string // the last whole message
 }
 
-func newSaid() said { return said{text: map[string]*strings.Builder{}} }
+func newPartialMessages() partialMessages {
+	return partialMessages{text: map[string]*strings.Builder{}}
+}
 
 // delta notes a piece that is being told.
-func (s *said) delta(item, piece string) {
+func (s *partialMessages) addPiece(item, piece string) {
 	text := s.text[item]
 	if text == nil {
 		if len(s.order) == saidItems {
@@ -33,8 +35,8 @@ func (s *said) delta(item, piece string) {
 
 // whole takes a complete message and returns what of it remains to be told: all
 // of it where it is not what the pieces began.
-func (s *said) whole(item, message string) string {
-	s.last = message
+func (s *partialMessages) completeMessage(item, message string) string {
+	s.lastMessage = message
 	text := s.text[item]
 	if text == nil {
 		return message

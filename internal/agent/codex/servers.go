@@ -9,7 +9,7 @@ import (
 
 // serversOf reads a file of MCP servers: a JSON object whose member mcpServers
 // holds the client's mcp_servers tables.
-func serversOf(path string) (object, error) {
+func readServers(path string) (object, error) {
 	if path == "" {
 		return object{}, nil
 	}
@@ -21,11 +21,11 @@ func serversOf(path string) (object, error) {
 		err = json.Unmarshal(text, &file)
 	}
 	if err != nil {
-		return nil, bad("MCP servers of %s: %v", path, err)
+		return nil, badRequest("MCP servers of %s: %v", path, err)
 	}
 	for name := range file.Servers {
 		if strings.Contains(name, ".") {
-			return nil, bad("MCP servers of %s: a dot in the name %q", path, name)
+			return nil, badRequest("MCP servers of %s: a dot in the name %q", path, name)
 		}
 	}
 	return file.Servers, nil
@@ -34,16 +34,16 @@ func serversOf(path string) (object, error) {
 // withoutUsers turns off the MCP servers of the user's own configuration, by
 // name, since an empty table changes nothing in the client (0.169.0), and with
 // them apps and plugins, which bring servers along. Those that config names stay.
-func (w *conn) withoutUsers(ctx context.Context, config object) error {
+func (w *conn) disableUserServers(ctx context.Context, config object) error {
 	var read struct {
 		Config struct {
 			Servers map[string]json.RawMessage `json:"mcp_servers"`
 		} `json:"config"`
 	}
 	// Without a directory that is the user's configuration, and not a project's.
-	err := w.call(ctx, "config/read", object{}, func(result json.RawMessage) error {
+	err := w.callServer(ctx, "config/read", object{}, func(result json.RawMessage) error {
 		if err := json.Unmarshal(result, &read); err != nil {
-			return bad("codex said %.80q of its configuration: %v", result, err)
+			return badRequest("codex said %.80q of its configuration: %v", result, err)
 		}
 		return nil
 	})

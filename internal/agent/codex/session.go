@@ -28,24 +28,24 @@ type session struct {
 	over     chan struct{} // closed after the last event
 	stopping sync.Once
 
-	mu      sync.Mutex
-	thread  string        // its id; empty until the client has named it
-	early   []agent.Event // of before then
-	running running
-	turn    *turn    // ours; nil between turns
-	strange wireTurn // the last turn that ended and was not known as ours
-	calls   calls
-	asks    asks
-	total   tally
-	limits  limits
+	mu          sync.Mutex
+	thread      string        // its id; empty until the client has named it
+	earlyEvents []agent.Event // of before then
+	running     runningTurn
+	turn        *turn    // ours; nil between turns
+	unmatched   wireTurn // the last turn that ended and was not known as ours
+	calls       openCalls
+	approvals   approvals
+	total       threadTotal
+	limits      limits
 }
 
 func newSession(c *child.Child, scratch string) *session {
 	s := &session{
 		child: c, conn: newConn(c), queue: agent.NewQueue(), scratch: scratch, over: make(chan struct{}),
-		calls: calls{}, asks: newAsks(), limits: limits{},
+		calls: openCalls{}, approvals: newApprovals(), limits: limits{},
 	}
-	go s.read()
+	go s.readFrames()
 	return s
 }
 
@@ -60,22 +60,22 @@ func (s *session) ID() string {
 }
 
 // named tells the thread's name before anything else.
-func (s *session) named(id string, resumed bool) {
+func (s *session) nameThread(id string, resumed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.thread = id
 	s.total.known = !resumed
 	s.queue.Put(agent.Started{SessionID: id, Resumed: resumed})
-	for _, e := range s.early {
+	for _, e := range s.earlyEvents {
 		s.queue.Put(e)
 	}
-	s.early = nil
+	s.earlyEvents = nil
 }
 
 // tell adds an event.
-func (s *session) tell(e agent.Event) {
+func (s *session) tellEvent(e agent.Event) {
 	if s.thread == "" {
-		s.early = append(s.early, e)
+		s.earlyEvents = append(s.earlyEvents, e)
 		return
 	}
 	s.queue.Put(e)
@@ -98,8 +98,8 @@ func (s *session) Send(ctx context.Context, text string) error {
 		"threadId": s.thread, "clientUserMessageId": t.message,
 		"input": []object{{"type": "text", "text": text, "text_elements": []object{}}},
 	}
-	err := s.conn.begin(&call{method: "turn/start", params: params, done: func(raw json.RawMessage, err error) {
-		s.begun(t, raw, err)
+	err := s.conn.beginCall(&pendingCall{method: "turn/start", params: params, done: func(raw json.RawMessage, err error) {
+		s.turnBegun(t, raw, err)
 	}})
 	if err == nil {
 		s.turn = t
@@ -118,19 +118,19 @@ func (s *session) Decide(ctx context.Context, d agent.PermissionDecision) error 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.asks.pending[d.CallID]
+	p := s.approvals.pending[d.CallID]
 	switch {
 	case p == nil:
 		return agent.ErrNotPending
 	case !s.child.Alive():
 		return agent.ErrGone
 	}
-	delete(s.asks.pending, d.CallID)
-	if err := s.conn.send(p.answer(d)); err != nil {
+	delete(s.approvals.pending, d.CallID)
+	if err := s.conn.sendObject(p.answerFrame(d)); err != nil {
 		return err
 	}
 	if t := s.turn; d.Verdict == agent.Abort && !p.ends && t != nil && (p.turn == "" || p.turn == t.id) {
-		s.interrupt(t)
+		s.interruptTurn(t)
 	}
 	return nil
 }
@@ -142,15 +142,15 @@ func (s *session) Interrupt(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turn != nil {
-		s.interrupt(s.turn)
+		s.interruptTurn(s.turn)
 	}
 	return nil
 }
 
 func (s *session) Stop(ctx context.Context) error {
 	s.stopping.Do(func() {
-		s.child.Expect()
-		s.settle(ctx)
+		s.child.ExpectEnd()
+		s.windDown(ctx)
 		s.child.End()
 		<-s.over
 	})
@@ -161,31 +161,31 @@ func (s *session) Stop(ctx context.Context) error {
 // a decision is cancelled, each in its own words, and the turn is interrupted.
 // A client whose input ends notes an interrupted turn as well, but not what it
 // was told before (docs/contracts/codex.md, 8).
-func (s *session) settle(ctx context.Context) {
-	if t := s.cancel(); t != nil {
-		s.wait(ctx, t.ended)
+func (s *session) windDown(ctx context.Context) {
+	if t := s.abortPending(); t != nil {
+		s.waitFor(ctx, t.ended)
 	}
 	s.conn.closeInput()
-	s.wait(ctx, s.child.Done())
+	s.waitFor(ctx, s.child.Done())
 }
 
 // cancel aborts what is pending and returns the turn under way, interrupted.
-func (s *session) cancel() *turn {
+func (s *session) abortPending() *turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for id, p := range s.asks.pending {
-		s.conn.send(p.answer(agent.PermissionDecision{CallID: id, Verdict: agent.Abort}))
-		s.withdraw(id)
+	for id, p := range s.approvals.pending {
+		s.conn.sendObject(p.answerFrame(agent.PermissionDecision{CallID: id, Verdict: agent.Abort}))
+		s.withdrawApproval(id)
 	}
 	if s.turn != nil {
-		s.interrupt(s.turn)
+		s.interruptTurn(s.turn)
 	}
 	return s.turn
 }
 
 // wait waits for an event while ctx and our patience last and there is
 // something to read.
-func (s *session) wait(ctx context.Context, event <-chan struct{}) {
+func (s *session) waitFor(ctx context.Context, event <-chan struct{}) {
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	select {
@@ -196,29 +196,29 @@ func (s *session) wait(ctx context.Context, event <-chan struct{}) {
 }
 
 // abandon ends a session that never began.
-func (s *session) abandon() {
+func (s *session) abandonStart() {
 	s.queue.Drop()
 	s.child.End()
 	<-s.over
 }
 
 // read takes frames until there are no more, and then tells the end.
-func (s *session) read() {
+func (s *session) readFrames() {
 	defer close(s.over)
 	if s.scratch != "" {
 		defer os.RemoveAll(s.scratch)
 	}
-	if err := s.conn.read(s.take); err != nil { // what nobody can read
+	if err := s.conn.readFrames(s.takeFrame); err != nil { // what nobody can read
 		expected := !s.child.Alive()
 		s.child.End()
-		s.finish(agent.Exit{Code: -1, Stderr: err.Error()}, !expected)
+		s.closeEvents(agent.Exit{Code: -1, Stderr: err.Error()}, !expected)
 		return
 	}
 	exit, unexpected := s.child.Exit()
-	s.finish(exit, unexpected)
+	s.closeEvents(exit, unexpected)
 }
 
-func (s *session) finish(exit agent.Exit, unexpected bool) {
+func (s *session) closeEvents(exit agent.Exit, unexpected bool) {
 	if unexpected {
 		s.queue.Close(exit)
 		return

@@ -13,21 +13,21 @@ import (
 // modes are the client's words for our sandboxes, and policies those that its
 // answer has for them.
 var (
-	modes = map[agent.Sandbox]string{
+	sandboxModes = map[agent.Sandbox]string{
 		agent.ReadOnly: "read-only", agent.WorkspaceWrite: "workspace-write", agent.FullAccess: "danger-full-access",
 	}
-	policies = map[agent.Sandbox]string{
+	sandboxTypes = map[agent.Sandbox]string{
 		agent.ReadOnly: "readOnly", agent.WorkspaceWrite: "workspaceWrite", agent.FullAccess: "dangerFullAccess",
 	}
 	// reach orders the sandboxes.
-	reach = []agent.Sandbox{agent.ReadOnly, agent.WorkspaceWrite, agent.FullAccess}
+	sandboxOrder = []agent.Sandbox{agent.ReadOnly, agent.WorkspaceWrite, agent.FullAccess}
 )
 
 // sandboxOf is the sandbox of a start. A mode can narrow it and never widens
 // it; one that is not ours is ignored.
 func sandboxOf(o agent.Options) agent.Sandbox {
 	chosen := agent.Sandbox(o.Choice().Mode)
-	if i := slices.Index(reach, chosen); i >= 0 && i < slices.Index(reach, o.Sandbox) {
+	if i := slices.Index(sandboxOrder, chosen); i >= 0 && i < slices.Index(sandboxOrder, o.Sandbox) {
 		return chosen
 	}
 	return o.Sandbox
@@ -38,7 +38,7 @@ func sandboxOf(o agent.Options) agent.Sandbox {
 // keeps, for the tools of MCP servers and for commands that it finds dangerous;
 // the rest is free within the sandbox. Untrusted asks even for ls (docs/contracts/codex.md, 1,
 // fact 12). Never refuses instead of asking, tools of MCP servers included.
-func policyOf(s agent.Sandbox) string {
+func approvalPolicy(s agent.Sandbox) string {
 	if s == agent.ReadOnly {
 		return "never"
 	}
@@ -59,22 +59,22 @@ type threadParams struct {
 	Config       object `json:"config"`
 }
 
-func paramsOf(o agent.Options, env []string) (threadParams, error) {
-	config, err := configOf(o, env)
+func newThreadParams(o agent.Options, env []string) (threadParams, error) {
+	config, err := threadConfig(o, env)
 	return threadParams{
 		ThreadID: o.Resume, ExcludeTurns: o.Resume != "", Dir: o.Dir,
-		Policy: policyOf(sandboxOf(o)), Reviewer: "user", Sandbox: modes[sandboxOf(o)],
-		Model: o.Choice().Model, Instructions: instructionsOf(o), Config: config,
+		Policy: approvalPolicy(sandboxOf(o)), Reviewer: "user", Sandbox: sandboxModes[sandboxOf(o)],
+		Model: o.Choice().Model, Instructions: developerInstructions(o), Config: config,
 	}, err
 }
 
 // initialize is the handshake that each connection begins with.
-func (w *conn) initialize(ctx context.Context) error {
+func (w *conn) sendInitialize(ctx context.Context) error {
 	params := object{"clientInfo": object{"name": "ratchet", "title": "Ratchet", "version": "1"}, "capabilities": nil}
-	if err := w.call(ctx, "initialize", params, func(json.RawMessage) error { return nil }); err != nil {
+	if err := w.callServer(ctx, "initialize", params, func(json.RawMessage) error { return nil }); err != nil {
 		return err
 	}
-	return w.send(object{"method": "initialized"})
+	return w.sendObject(object{"method": "initialized"})
 }
 
 // threadAnswer is what the client made of threadParams.
@@ -91,16 +91,16 @@ type threadAnswer struct {
 }
 
 // greet brings a new client to its thread.
-func (s *session) greet(ctx context.Context, o agent.Options, env []string) error {
-	params, err := paramsOf(o, env)
+func (s *session) openThread(ctx context.Context, o agent.Options, env []string) error {
+	params, err := newThreadParams(o, env)
 	if err != nil {
 		return err
 	}
-	if err := s.conn.initialize(ctx); err != nil {
+	if err := s.conn.sendInitialize(ctx); err != nil {
 		return err
 	}
 	if !o.UserServers {
-		if err := s.conn.withoutUsers(ctx, params.Config); err != nil {
+		if err := s.conn.disableUserServers(ctx, params.Config); err != nil {
 			return err
 		}
 	}
@@ -108,39 +108,39 @@ func (s *session) greet(ctx context.Context, o agent.Options, env []string) erro
 	if o.Resume != "" {
 		method = "thread/resume"
 	}
-	return s.conn.call(ctx, method, params, func(result json.RawMessage) error { return s.opened(o, result) })
+	return s.conn.callServer(ctx, method, params, func(result json.RawMessage) error { return s.adoptThread(o, result) })
 }
 
 // opened takes the thread that the client answers with. An id that it does not
 // name is never taken from the request (docs/contracts/codex.md, 11).
-func (s *session) opened(o agent.Options, result json.RawMessage) error {
+func (s *session) adoptThread(o agent.Options, result json.RawMessage) error {
 	var answer threadAnswer
 	if err := json.Unmarshal(result, &answer); err != nil {
-		return bad("codex began a thread and said %.80q of it: %v", result, err)
+		return badRequest("codex began a thread and said %.80q of it: %v", result, err)
 	}
 	id := cmp.Or(answer.Thread.ID, answer.ThreadID)
 	if id == "" {
-		return bad("codex began a thread and did not name it")
+		return badRequest("codex began a thread and did not name it")
 	}
-	if err := answer.keeps(o); err != nil {
+	if err := answer.checkBounds(o); err != nil {
 		return err
 	}
-	s.named(id, o.Resume != "")
+	s.nameThread(id, o.Resume != "")
 	return nil
 }
 
 // keeps says whether the thread is bounded as it was asked for, as far as the
 // answer tells.
-func (a threadAnswer) keeps(o agent.Options) error {
+func (a threadAnswer) checkBounds(o agent.Options) error {
 	want := sandboxOf(o)
-	if got := a.Sandbox.Type; got != "" && got != policies[want] {
-		return bad("codex runs the sandbox %s where %s was asked for", got, want)
+	if got := a.Sandbox.Type; got != "" && got != sandboxTypes[want] {
+		return badRequest("codex runs the sandbox %s where %s was asked for", got, want)
 	}
 	if string(a.Sandbox.Network) == "true" && !o.Network {
-		return bad("codex lets its tools reach the network, unasked")
+		return badRequest("codex lets its tools reach the network, unasked")
 	}
-	if got := string(a.Policy); got != "" && got != strconv.Quote(policyOf(want)) {
-		return bad("codex asks for permissions by the policy %s instead of %s", got, policyOf(want))
+	if got := string(a.Policy); got != "" && got != strconv.Quote(approvalPolicy(want)) {
+		return badRequest("codex asks for permissions by the policy %s instead of %s", got, approvalPolicy(want))
 	}
 	return nil
 }
@@ -148,6 +148,6 @@ func (a threadAnswer) keeps(o agent.Options) error {
 // resumeRefusals are the words of a client that knows no such thread (docs/contracts/codex.md, 4; an id that is none of its own is an invalid session id).
 var resumeRefusals = []string{"no rollout found", "thread not found", "invalid session id"}
 
-func unknownThread(e *rpcError) bool {
+func isUnknownThread(e *rpcError) bool {
 	return e.Code == invalidRequest && slices.ContainsFunc(resumeRefusals, e.says)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // running is the turn that runs on the thread, ours or not.
-type running struct {
+type runningTurn struct {
 	id     string
 	opened bool   // a user message was seen
 	opener string // the id that the first one carries
@@ -29,15 +29,15 @@ type turn struct {
 	unwanted    bool // to be interrupted
 	interrupted bool // the client was told
 
-	began   time.Time
-	took    time.Duration // as the client says; zero: it did not
-	said    said
-	share   share
-	problem json.RawMessage // the last that the client told
+	began    time.Time
+	took     time.Duration // as the client says; zero: it did not
+	messages partialMessages
+	share    turnShare
+	problem  json.RawMessage // the last that the client told
 }
 
 func newTurn(message string) *turn {
-	return &turn{message: message, began: time.Now(), said: newSaid(), ended: make(chan struct{})}
+	return &turn{message: message, began: time.Now(), messages: newPartialMessages(), ended: make(chan struct{})}
 }
 
 // wireTurn is a turn as the client tells it.
@@ -50,7 +50,7 @@ type wireTurn struct {
 }
 
 // begun takes the answer to the turn/start of t.
-func (s *session) begun(t *turn, raw json.RawMessage, err error) {
+func (s *session) turnBegun(t *turn, raw json.RawMessage, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turn != t || errors.Is(err, agent.ErrGone) { // the Exit tells
@@ -63,24 +63,24 @@ func (s *session) begun(t *turn, raw json.RawMessage, err error) {
 		err = json.Unmarshal(raw, &answer)
 	}
 	if err == nil && answer.Turn.ID == "" {
-		err = bad("codex began a turn and did not name it")
+		err = badRequest("codex began a turn and did not name it")
 	}
 	if err != nil {
-		s.end(t, agent.Failed, turnRefusal(err))
+		s.endTurn(t, agent.Failed, turnStartError(err))
 		return
 	}
 	t.id = answer.Turn.ID
-	if s.strange.ID == t.id { // it ended before it was known as ours
-		s.finishTurn(t, s.strange)
+	if s.unmatched.ID == t.id { // it ended before it was known as ours
+		s.finishTurn(t, s.unmatched)
 		return
 	}
-	s.look()
+	s.matchTurn()
 }
 
 // look judges whose turn runs, and interrupts ours when that waited for it to
 // run: until its turn/started the client refuses to interrupt it, whatever it
 // answered to turn/start.
-func (s *session) look() {
+func (s *session) matchTurn() {
 	t := s.turn
 	if t == nil || s.running.id == "" || t.id != s.running.id {
 		return
@@ -101,15 +101,15 @@ const (
 	maxInterruptPause = time.Second
 )
 
-func (s *session) interrupt(t *turn) {
+func (s *session) interruptTurn(t *turn) {
 	t.unwanted = true
-	s.look()
+	s.matchTurn()
 }
 
 func (s *session) sendInterrupt(t *turn, pause time.Duration) {
 	params := object{"threadId": s.thread, "turnId": t.id}
 	// A client that is gone ends the turn as well.
-	s.conn.begin(&call{method: "turn/interrupt", params: params, done: func(_ json.RawMessage, err error) {
+	s.conn.beginCall(&pendingCall{method: "turn/interrupt", params: params, done: func(_ json.RawMessage, err error) {
 		var e *rpcError
 		if !errors.As(err, &e) || !e.says("no active turn") {
 			return
@@ -129,47 +129,47 @@ func (s *session) finishTurn(t *turn, w wireTurn) {
 	for _, raw := range w.Items {
 		var i item
 		if json.Unmarshal(raw, &i) == nil && i.Type == "agentMessage" {
-			t.said.last = i.Text
+			t.messages.lastMessage = i.Text
 		}
 	}
 	t.took = time.Duration(w.Took * float64(time.Millisecond))
-	status, err := s.outcome(t, w)
-	s.end(t, status, err)
+	status, err := s.turnOutcome(t, w)
+	s.endTurn(t, status, err)
 }
 
 // outcome fails closed: a turn that is not ours, and one with a status that we
 // do not know, is no success (docs/contracts/codex.md, 1, points 1 and 4).
-func (s *session) outcome(t *turn, w wireTurn) (agent.TurnStatus, error) {
+func (s *session) turnOutcome(t *turn, w wireTurn) (agent.TurnStatus, error) {
 	switch {
 	case t.joined:
-		return agent.Failed, unsure("the message joined a turn that somebody else had begun")
+		return agent.Failed, unknownOutcome("the message joined a turn that somebody else had begun")
 	case w.Status == "interrupted":
 		return agent.Interrupted, nil
 	case w.Status == "failed":
-		problem := problemOf(w.Error)
+		problem := parseTurnError(w.Error)
 		if problem == nil {
-			problem = problemOf(t.problem)
+			problem = parseTurnError(t.problem)
 		}
-		return agent.Failed, problem.failure(s.limits, time.Now())
+		return agent.Failed, problem.providerError(s.limits, time.Now())
 	case w.Status != "completed":
-		return agent.Failed, unsure("codex ended the turn with the unknown status %q", w.Status)
+		return agent.Failed, unknownOutcome("codex ended the turn with the unknown status %q", w.Status)
 	case !t.proven:
-		return agent.Failed, unsure("codex completed a turn that never showed our message")
+		return agent.Failed, unknownOutcome("codex completed a turn that never showed our message")
 	}
 	return agent.Completed, nil
 }
 
 // end tells the end of a turn. What it asked for waits no longer.
-func (s *session) end(t *turn, status agent.TurnStatus, err error) {
-	for id, p := range s.asks.pending {
+func (s *session) endTurn(t *turn, status agent.TurnStatus, err error) {
+	for id, p := range s.approvals.pending {
 		if t.id != "" && p.turn == t.id {
-			s.withdraw(id)
+			s.withdrawApproval(id)
 		}
 	}
-	s.tell(agent.Turn{
-		Status: status, Text: t.said.last, Tokens: t.share.tokens, Context: t.share.context,
+	s.tellEvent(agent.Turn{
+		Status: status, Text: t.messages.lastMessage, Tokens: t.share.tokens, Context: t.share.context,
 		Took: cmp.Or(t.took, time.Since(t.began)), Err: err,
 	})
-	s.turn, s.calls = nil, calls{}
+	s.turn, s.calls = nil, openCalls{}
 	close(t.ended)
 }

@@ -16,7 +16,7 @@ type tokens struct {
 }
 
 // over is what t has more than u.
-func (t tokens) over(u tokens) tokens {
+func (t tokens) excessOver(u tokens) tokens {
 	return tokens{
 		Input: max(t.Input-u.Input, 0), Cached: max(t.Cached-u.Cached, 0), Output: max(t.Output-u.Output, 0),
 	}
@@ -24,7 +24,7 @@ func (t tokens) over(u tokens) tokens {
 
 // tally is what a thread has used so far: it is not known after a resume, until
 // the client tells it.
-type tally struct {
+type threadTotal struct {
 	tokens
 	known bool
 }
@@ -38,7 +38,7 @@ type tokenUsage struct {
 }
 
 // share is what a turn has used of its thread.
-type share struct {
+type turnShare struct {
 	counted bool
 	before  tokens // what the thread had used
 	tokens  agent.Tokens
@@ -47,9 +47,9 @@ type share struct {
 
 // count takes a report. The turn's share is the difference of totals: a report
 // that comes twice counts once.
-func (s *session) count(u tokenUsage, turn string) {
+func (s *session) countUsage(u tokenUsage, turn string) {
 	before := s.total
-	s.total = tally{u.Total, true}
+	s.total = threadTotal{u.Total, true}
 	t := s.turn
 	if t == nil || t.id != turn {
 		return
@@ -57,33 +57,33 @@ func (s *session) count(u tokenUsage, turn string) {
 	if !t.share.counted {
 		t.share.counted, t.share.before = true, before.tokens
 		if !before.known {
-			t.share.before = u.Total.over(u.Last)
+			t.share.before = u.Total.excessOver(u.Last)
 		}
 	}
-	used := u.Total.over(t.share.before)
+	used := u.Total.excessOver(t.share.before)
 	t.share.tokens = agent.Tokens{Input: used.Input, Cached: used.Cached, Output: used.Output}
 	t.share.context = agent.Context{Used: int(u.Last.Total), Total: u.Window}
-	s.tell(agent.Usage{Tokens: t.share.tokens, Context: t.share.context})
+	s.tellEvent(agent.Usage{Tokens: t.share.tokens, Context: t.share.context})
 }
 
 // window is one limit of an account.
-type window struct {
+type limitWindow struct {
 	Used   float64 `json:"usedPercent"`
 	Resets *int64  `json:"resetsAt"` // Unix time
 }
 
 // limits are the windows that were told of last, by their names.
-type limits map[string]window
+type limits map[string]limitWindow
 
 // rateLimits is a report of some of them: those that it leaves out stand.
 type rateLimits struct {
-	ID        string  `json:"limitId"`
-	Primary   *window `json:"primary"`
-	Secondary *window `json:"secondary"`
+	ID        string       `json:"limitId"`
+	Primary   *limitWindow `json:"primary"`
+	Secondary *limitWindow `json:"secondary"`
 }
 
-func (l limits) note(r rateLimits) {
-	for name, w := range map[string]*window{r.ID + "/primary": r.Primary, r.ID + "/secondary": r.Secondary} {
+func (l limits) noteLimits(r rateLimits) {
+	for name, w := range map[string]*limitWindow{r.ID + "/primary": r.Primary, r.ID + "/secondary": r.Secondary} {
 		if w != nil {
 			l[name] = *w
 		}
@@ -92,7 +92,7 @@ func (l limits) note(r rateLimits) {
 
 // reset is when an account that is used up can be used again: the fullest
 // window counts, and of windows that are equally full the last to be reset.
-func (l limits) reset(now time.Time) (at time.Time, ok bool) {
+func (l limits) resetTime(now time.Time) (at time.Time, ok bool) {
 	fullest := -1.0
 	for _, w := range l {
 		if w.Resets == nil || w.Used < fullest {

@@ -65,14 +65,14 @@ type conn struct {
 
 	mu    sync.Mutex
 	last  int64
-	calls map[string]*call // that wait for an answer, by their id on the wire
+	calls map[string]*pendingCall // that wait for an answer, by their id on the wire
 	lost  bool
 	lines [][]byte // to write; nil closes standard input
 	wake  chan struct{}
 }
 
 // call is a request of ours.
-type call struct {
+type pendingCall struct {
 	method string
 	params any
 	// done gets the answer, once, from the goroutine that reads.
@@ -81,13 +81,13 @@ type call struct {
 }
 
 func newConn(c *child.Child) *conn {
-	w := &conn{child: c, calls: map[string]*call{}, wake: make(chan struct{}, 1)}
-	go w.write()
+	w := &conn{child: c, calls: map[string]*pendingCall{}, wake: make(chan struct{}, 1)}
+	go w.writeLines()
 	return w
 }
 
 // begin sends a request whose answer goes to k.done.
-func (w *conn) begin(k *call) error {
+func (w *conn) beginCall(k *pendingCall) error {
 	w.mu.Lock()
 	if w.lost {
 		w.mu.Unlock()
@@ -97,14 +97,14 @@ func (w *conn) begin(k *call) error {
 	id := w.last
 	w.calls[strconv.FormatInt(id, 10)] = k
 	w.mu.Unlock()
-	return w.send(object{"id": id, "method": k.method, "params": k.params})
+	return w.sendObject(object{"id": id, "method": k.method, "params": k.params})
 }
 
 // call sends a request and waits for its answer, which take gets before
 // anything that the server says after it.
-func (w *conn) call(ctx context.Context, method string, params any, take func(result json.RawMessage) error) error {
+func (w *conn) callServer(ctx context.Context, method string, params any, take func(result json.RawMessage) error) error {
 	answer := make(chan error, 1)
-	err := w.begin(&call{method: method, params: params, done: func(result json.RawMessage, err error) {
+	err := w.beginCall(&pendingCall{method: method, params: params, done: func(result json.RawMessage, err error) {
 		if err == nil {
 			err = take(result)
 		}
@@ -121,18 +121,18 @@ func (w *conn) call(ctx context.Context, method string, params any, take func(re
 	}
 }
 
-func (w *conn) send(v any) error {
-	line, err := encode(v)
+func (w *conn) sendObject(v any) error {
+	line, err := encodeJSON(v)
 	if err == nil {
-		w.put(line)
+		w.queueLine(line)
 	}
 	return err
 }
 
 // closeInput says, after all that was sent, that nothing more comes.
-func (w *conn) closeInput() { w.put(nil) }
+func (w *conn) closeInput() { w.queueLine(nil) }
 
-func (w *conn) put(line []byte) {
+func (w *conn) queueLine(line []byte) {
 	w.mu.Lock()
 	w.lines = append(w.lines, line)
 	w.mu.Unlock()
@@ -144,7 +144,7 @@ func (w *conn) put(line []byte) {
 
 // write is the goroutine that writes. A line that cannot be written is not
 // missed: the end of the program, which the reader sees, is why.
-func (w *conn) write() {
+func (w *conn) writeLines() {
 	for {
 		select {
 		case <-w.wake:
@@ -168,8 +168,8 @@ func (w *conn) write() {
 // read hands every frame that is no answer to take, until there are no more.
 // Lines that are not frames are passed over, as the server itself does. The
 // error is nil when the program ended.
-func (w *conn) read(take func(f frame, line []byte)) error {
-	defer w.lose()
+func (w *conn) readFrames(take func(f frame, line []byte)) error {
+	defer w.failCalls()
 	for {
 		line, err := w.child.ReadLine()
 		if errors.Is(err, io.EOF) {
@@ -187,12 +187,12 @@ func (w *conn) read(take func(f frame, line []byte)) error {
 		case f.Method != "":
 			take(f, line)
 		case f.hasID():
-			w.answered(f)
+			w.takeAnswer(f)
 		}
 	}
 }
 
-func (w *conn) answered(f frame) {
+func (w *conn) takeAnswer(f frame) {
 	w.mu.Lock()
 	k := w.calls[string(f.ID)]
 	delete(w.calls, string(f.ID))
@@ -203,20 +203,20 @@ func (w *conn) answered(f frame) {
 		k.done(f.Result, nil)
 	case f.Error.Code == overloaded && k.fail < overloadTries:
 		k.fail++
-		time.AfterFunc(overloadPause<<(k.fail-1), func() { w.again(k) })
+		time.AfterFunc(overloadPause<<(k.fail-1), func() { w.retryCall(k) })
 	default:
 		k.done(nil, f.Error)
 	}
 }
 
-func (w *conn) again(k *call) {
-	if err := w.begin(k); err != nil {
+func (w *conn) retryCall(k *pendingCall) {
+	if err := w.beginCall(k); err != nil {
 		k.done(nil, err)
 	}
 }
 
 // lose answers all that waits: the program is gone.
-func (w *conn) lose() {
+func (w *conn) failCalls() {
 	w.mu.Lock()
 	calls := w.calls
 	w.calls, w.lost = nil, true
@@ -227,7 +227,7 @@ func (w *conn) lose() {
 }
 
 // encode writes JSON as people read it: without escapes for HTML.
-func encode(v any) (json.RawMessage, error) {
+func encodeJSON(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

@@ -60,7 +60,7 @@ func (a *adapter) program() ([]string, error) {
 	if len(argv) == 0 {
 		argv = []string{"pi"}
 	}
-	path, err := child.Find(argv[0], child.Values(a.Environ)["PATH"])
+	path, err := child.FindProgram(argv[0], child.ParseEnviron(a.Environ)["PATH"])
 	if err != nil {
 		return nil, err
 	}

@@ -49,18 +49,18 @@ const (
 // environ is the whole environment of pi: the switches keep it from what nobody
 // asked it for, and the entries of o win.
 func (a *adapter) environ(o agent.Options) []string {
-	ours := child.Values(a.Environ)
+	ours := child.ParseEnviron(a.Environ)
 	for _, name := range stripped {
 		delete(ours, name)
 	}
 	extra := map[string]string{"PI_SKIP_VERSION_CHECK": "1", "PI_TELEMETRY": "0"}
-	theirs := child.Values(o.Env)
+	theirs := child.ParseEnviron(o.Env)
 	if a.Trust == TrustNobody {
 		extra["PI_OFFLINE"] = "1" // it would fetch programs and lists of models
 		extra[sessionsVariable] = cmp.Or(ours[sessionsVariable], sessionsOf(o.Dir, ours, theirs))
 	}
 	maps.Copy(extra, theirs)
-	return child.Environ(ours, slices.Concat(passed, a.Allow), passedPrefixes, extra)
+	return child.BuildEnviron(ours, slices.Concat(passed, a.Allow), passedPrefixes, extra)
 }
 
 // sessionsOf is where pi keeps the sessions of a working directory. It is

@@ -17,7 +17,7 @@ func (a *adapter) Manifest(ctx context.Context) agent.Manifest {
 	if err != nil {
 		return missing(err.Error())
 	}
-	return a.manifests.Of(ctx, argv, missing, func(ctx context.Context) (agent.Manifest, bool) { return a.detect(ctx, argv) })
+	return a.manifests.GetOrDetect(ctx, argv, missing, func(ctx context.Context) (agent.Manifest, bool) { return a.detect(ctx, argv) })
 }
 
 func missing(why string) agent.Manifest { return agent.MissingManifest(agent.Pi, label, why) }
@@ -34,7 +34,7 @@ func (a *adapter) detect(ctx context.Context, argv []string) (m agent.Manifest, 
 		models, err := a.models(ctx)
 		asked <- answer{models, err}
 	}()
-	version, err := child.Version(ctx, argv, a.environ(agent.Options{Dir: os.TempDir()}))
+	version, err := child.ReadVersion(ctx, argv, a.environ(agent.Options{Dir: os.TempDir()}))
 	got := <-asked
 	if err != nil {
 		return missing(err.Error()), false

@@ -112,7 +112,7 @@ func (s *session) abort() { s.post(command{ID: "abort", Type: "abort"}) }
 
 func (s *session) Stop(ctx context.Context) error {
 	s.stopping.Do(func() {
-		s.child.Expect()
+		s.child.ExpectEnd()
 		s.windDown(ctx)
 		s.child.End()
 		<-s.over

@@ -31,8 +31,8 @@ var errOwned = errors.New("the turn belongs to a run: cancel the run to end it")
 
 // open makes the session known, unless it plans or judges: nobody has a say in
 // that. That it could not be made known is no reason not to work.
-func (c *call) open(ctx context.Context) {
-	if c.Host == nil || c.talk.leave != nil || c.sandbox() == agent.ReadOnly {
+func (c *call) makeAddressable(ctx context.Context) {
+	if c.Host == nil || c.talk.unregister != nil || c.roleSandbox() == agent.ReadOnly {
 		return
 	}
 	kind := string(c.Adapter.Kind())
@@ -40,16 +40,16 @@ func (c *call) open(ctx context.Context) {
 		Dir: c.talk.dir, Model: &controlsocket.Model{ID: cmp.Or(c.Choice.Model, kind), Provider: kind},
 		End: func(context.Context) error { return errOwned },
 	})
-	id, leave, err := c.Host.Open(ctx, c.note.Garden, in.Dir, c.introduction(), in)
+	id, leave, err := c.Host.Open(ctx, c.note.Garden, in.Dir, c.describeAgent(), in)
 	if err != nil {
 		c.log("not addressable", map[string]string{"error": err.Error()})
 		return
 	}
 	in.Name(id)
-	c.talk.inlet, c.talk.leave = in, leave
+	c.talk.inlet, c.talk.unregister = in, leave
 	site := c.req.Work.Site
-	c.talk.lost = func(m controlsocket.Message) {
-		site.Warn("message of another session lost: the agent ended before its turn", aboutMessage(m))
+	c.talk.reportLost = func(m controlsocket.Message) {
+		site.Warn("message of another session lost: the agent ended before its turn", messageFields(m))
 	}
 	if id != "" && c.note.Garden != id {
 		c.note.Garden = id
@@ -58,7 +58,7 @@ func (c *call) open(ctx context.Context) {
 }
 
 // introduction says in a line which agent this is, and for whom it works.
-func (c *call) introduction() string {
+func (c *call) describeAgent() string {
 	who := string(c.Adapter.Kind())
 	if c.Choice.Model != "" {
 		who += "/" + c.Choice.Model
@@ -74,20 +74,20 @@ func (c *call) introduction() string {
 // turn a turn of its own. The answer is kept by then and none of these turns
 // touches it; what they change in the checkout is never taken, since the slot's
 // next call begins with a fresh one. Later messages are refused.
-func (c *call) serveOthers(ctx context.Context) {
+func (c *call) answerPeers(ctx context.Context) {
 	in := c.talk.inlet
 	if in == nil {
 		return
 	}
 	ctx, stop := context.WithTimeout(ctx, peersLimit)
 	defer stop()
-	c.peers = true
+	c.servingPeers = true
 	in.Said(c.note.Answer.Text)
 	in.Close()
 	for m, ok := in.Next(); ok; m, ok = in.Next() {
-		c.log("message of another session", aboutMessage(m))
-		if err := c.serve(ctx, in, m); err != nil {
-			about := aboutMessage(m)
+		c.log("message of another session", messageFields(m))
+		if err := c.answerPeer(ctx, in, m); err != nil {
+			about := messageFields(m)
 			about["error"] = err.Error()
 			c.req.Work.Site.Warn("the turn of another session's message failed", about)
 			return
@@ -95,11 +95,11 @@ func (c *call) serveOthers(ctx context.Context) {
 	}
 }
 
-func (c *call) serve(ctx context.Context, in *inlet.Inlet, m controlsocket.Message) error {
-	if err := c.say(ctx, m.Prompt()); err != nil {
+func (c *call) answerPeer(ctx context.Context, in *inlet.Inlet, m controlsocket.Message) error {
+	if err := c.sendMessage(ctx, m.Prompt()); err != nil {
 		return err
 	}
-	a, err := c.follow(ctx)
+	a, err := c.followTurn(ctx)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (c *call) serve(ctx context.Context, in *inlet.Inlet, m controlsocket.Messa
 }
 
 // aboutMessage are the circumstances of a message in the log.
-func aboutMessage(m controlsocket.Message) map[string]string {
+func messageFields(m controlsocket.Message) map[string]string {
 	from := "nobody who says who it is"
 	if m.Sender != nil {
 		from = fmt.Sprintf("%s, %s", m.Sender.AgentID, m.Sender.SessionID)

@@ -307,7 +307,7 @@ func TestSessionKeepsItsIDOverACrash(t *testing.T) {
 	_, err := open().Generate(t.Context(), req, nil)
 	b.permit(err, run.Permit{})
 	id := citizens(t, dirs)[0].GardenID
-	if got := session.Garden(b.site.note); got != id {
+	if got := session.GardenIDIn(b.site.note); got != id {
 		t.Errorf("the note says %q", got)
 	}
 	b.fake.Crash()

@@ -1,4 +1,4 @@
 package session
 
 // Inside lets tests hold links against it.
-var Inside = inside
+var Inside = isInside

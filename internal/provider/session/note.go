@@ -10,86 +10,87 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// note is what outlives the worker: enough to go on with the session, not to
-// pay for an answer twice, and to let a permit through once.
+// note is the state of a slot that outlives the worker. With it a later attempt
+// can resume the session, does not pay for an answer twice, and lets each
+// permit through once.
 type note struct {
-	Session string `json:"session,omitempty"` // the agent's id; empty: none yet
+	Session string `json:"session,omitempty"` // the agent's id of the session; empty: none yet
 	Rung    int    `json:"rung,omitempty"`    // for the next start; see agent.AnswerTokens
-	// Garden is the id by which others know the session; empty: they do not.
+	// Garden is the id by which others know the session; empty: they do not know it.
 	Garden dispatch.GardenID `json:"garden,omitempty"`
 
-	// Key, Call and Task are the work that was sent last: what it is about, the
+	// Key, Call and Task describe the work that was sent last: its workKey, the
 	// number of the call, and the digest of the prompt.
 	Key  string     `json:"key,omitempty"`
 	Call int        `json:"call,omitempty"`
 	Task run.Digest `json:"task,omitempty"`
-	// Open says that its turn has not come to an end, Heard that the agent has
-	// said something since it was sent, and so has it. Answer is what the turn
-	// ended in.
+	// Open says that the turn of that work has not ended. Heard says that the
+	// agent has the message, because it has reported something since. Answer is
+	// the answer that the turn ended with.
 	Open   bool    `json:"open,omitempty"`
 	Heard  bool    `json:"heard,omitempty"`
 	Answer *answer `json:"answer,omitempty"`
-	// Used is what the call has used, Told the part of it that went with errors.
+	// Used is the usage of the call. Told is the part that errors have reported.
 	Used run.Usage `json:"used,omitzero"`
 	Told run.Usage `json:"told,omitzero"`
 
-	Asked *ask  `json:"asked,omitempty"` // what the work was suspended for last
-	Spent []ask `json:"spent,omitempty"` // of the permits for one call, those that have let it through
+	Asked *askID  `json:"asked,omitempty"` // the request that suspended the work last
+	Spent []askID `json:"spent,omitempty"` // the permits for one call that have let it through
 }
 
-// ask identifies what was asked for, and by that a permit.
-type ask struct {
+// askID identifies a permission request, and thereby its permit.
+type askID struct {
 	CallID string     `json:"callId"`
 	Digest run.Digest `json:"digest"`
 }
 
-func askOf(p run.Permit) ask { return ask{p.CallID, p.Digest} }
+func askIDOf(p run.Permit) askID { return askID{p.CallID, p.Digest} }
 
-// maxSpent bounds Spent: a run keeps fewer permits.
+// maxSpent bounds Spent. A run keeps fewer permits than that.
 const maxSpent = 256
 
-// answer is what the run's own turn ended in.
+// answer is the answer with which the run's own turn ended.
 type answer struct {
 	Text string `json:"text"`
-	// Changes is what the checkout held when the turn ended, once Taken says that
-	// it was looked at.
+	// Changes is the content of the checkout at the end of the turn. It is valid
+	// once Taken says that the checkout was read.
 	Changes []byte `json:"changes,omitempty"`
 	Taken   bool   `json:"taken,omitempty"`
 
 	used run.Usage // of the call so far
 }
 
-func (n note) is(key string, call int) bool { return n.Key == key && n.Call == call }
+func (n note) isFor(key string, call int) bool { return n.Key == key && n.Call == call }
 
-// spend notes that a permit has let its call through.
-func (n *note) spend(a ask) {
+// spendPermit records that a permit has let its call through.
+func (n *note) spendPermit(a askID) {
 	n.Spent = append(n.Spent, a)
 	n.Spent = slices.Clone(n.Spent[max(0, len(n.Spent)-maxSpent):])
 }
 
-// awaited is the decision on what the work was suspended for, as long as it
-// has let nothing through.
-func (n note) awaited(permits []run.Permit) *run.Permit {
+// awaitedPermit returns the decision on the request that suspended the work. It
+// returns nil if that decision is not there or has let a call through already.
+func (n note) awaitedPermit(permits []run.Permit) *run.Permit {
 	if n.Asked == nil || slices.Contains(n.Spent, *n.Asked) {
 		return nil
 	}
-	i := slices.IndexFunc(permits, func(p run.Permit) bool { return askOf(p) == *n.Asked })
+	i := slices.IndexFunc(permits, func(p run.Permit) bool { return askIDOf(p) == *n.Asked })
 	if i < 0 {
 		return nil
 	}
 	return &permits[i]
 }
 
-// Garden is the id in a slot's note by which others know its session; empty
-// when they do not.
-func Garden(b []byte) dispatch.GardenID {
+// GardenIDIn returns the id by which others know the session of a slot's note;
+// it is empty if they do not know the session.
+func GardenIDIn(b []byte) dispatch.GardenID {
 	var n note
-	_ = json.Unmarshal(b, &n) // what cannot be read names none
+	_ = json.Unmarshal(b, &n) // a note that cannot be read names no id
 	return n.Garden
 }
 
-// loadNote reads the slot's note. One that cannot be read is none: the agent
-// begins anew.
+// loadNote reads the slot's note. A note that cannot be read counts as empty:
+// the agent then begins a new session.
 func loadNote(s provider.Site) (note, error) {
 	var n note
 	b, err := s.Note()

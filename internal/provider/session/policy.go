@@ -16,21 +16,21 @@ import (
 
 // settle answers the permission requests that the policy or a permit answers,
 // in their order. The first that it leaves to a person suspends the call.
-func (c *call) settle(ctx context.Context) error {
+func (c *call) decidePermissions(ctx context.Context) error {
 	t := c.talk
 	for len(t.asks) > 0 {
-		d, known := c.decide(t.asks[0])
+		d, known := c.decidePermission(t.asks[0])
 		if !known {
-			c.show("waits for a permission")
-			s := suspended(t.asks[0])
-			c.note.Asked = &ask{s.CallID, s.Digest()}
+			c.showProgress("waits for a permission")
+			s := newSuspension(t.asks[0])
+			c.note.Asked = &askID{s.CallID, s.Digest()}
 			return s
 		}
 		if err := c.keepNote(); err != nil { // a permit that is used up stays so
 			return err
 		}
 		c.log("permission decided", map[string]string{"tool": t.asks[0].Tool, "input": string(t.asks[0].Input), "verdict": string(d.Verdict), "reason": d.Reason})
-		c.show("goes on")
+		c.showProgress("goes on")
 		t.asks = t.asks[1:]
 		if err := t.Decide(ctx, d); err != nil && !errors.Is(err, agent.ErrNotPending) {
 			return err
@@ -41,17 +41,17 @@ func (c *call) settle(ctx context.Context) error {
 
 // decide says what the request settles by itself; known is false when a person
 // must say.
-func (c *call) decide(asked agent.Permission) (d agent.PermissionDecision, known bool) {
+func (c *call) decidePermission(asked agent.Permission) (d agent.PermissionDecision, known bool) {
 	d = agent.PermissionDecision{CallID: asked.CallID, Verdict: agent.Deny}
-	if c.sandbox() == agent.ReadOnly {
+	if c.roleSandbox() == agent.ReadOnly {
 		d.Reason = "this role reads and changes nothing"
 		return d, true
 	}
-	if c.peers {
+	if c.servingPeers {
 		d.Reason = "this turn is another session's message: what was allowed is the run's"
 		return d, true
 	}
-	if p, ok := c.permit(asked); ok {
+	if p, ok := c.findPermit(asked); ok {
 		d.Reason = p.Reason
 		switch {
 		case p.Allow && p.Session:
@@ -59,11 +59,11 @@ func (c *call) decide(asked agent.Permission) (d agent.PermissionDecision, known
 		case p.Allow:
 			d.Verdict = agent.Allow
 		}
-		c.note.spend(askOf(p))
+		c.note.spendPermit(askIDOf(p))
 		return d, true
 	}
 	switch {
-	case asked.Edit && inside(c.talk.dir, asked.Paths), c.req.Work.Tools == run.AllowTools:
+	case asked.Edit && isInside(c.talk.dir, asked.Paths), c.req.Work.Tools == run.AllowTools:
 		d.Verdict = agent.Allow
 	case c.req.Work.Tools == run.DenyTools:
 		d.Reason = "the run allows no tools but those that edit its files"
@@ -76,11 +76,11 @@ func (c *call) decide(asked agent.Permission) (d agent.PermissionDecision, known
 // permit finds the decision on a tool call: one made for this very call, one
 // for the same input that has let no call through yet, or one that holds for
 // the session, of which the agent itself lets pass what it takes for the same.
-func (c *call) permit(asked agent.Permission) (run.Permit, bool) {
-	digest := suspended(asked).Digest()
+func (c *call) findPermit(asked agent.Permission) (run.Permit, bool) {
+	digest := newSuspension(asked).Digest()
 	var found *run.Permit
 	for i, p := range c.req.Work.Permits {
-		spent := slices.Contains(c.note.Spent, askOf(p)) && !(p.Allow && p.Session)
+		spent := slices.Contains(c.note.Spent, askIDOf(p)) && !(p.Allow && p.Session)
 		if p.Digest == digest && !spent && (found == nil || p.CallID == asked.CallID) {
 			found = &c.req.Work.Permits[i]
 		}
@@ -91,7 +91,7 @@ func (c *call) permit(asked agent.Permission) (run.Permit, bool) {
 	return *found, true
 }
 
-func suspended(asked agent.Permission) *provider.Suspended {
+func newSuspension(asked agent.Permission) *provider.Suspended {
 	input := asked.Input
 	if len(input) == 0 {
 		input = json.RawMessage("null")
@@ -101,7 +101,7 @@ func suspended(asked agent.Permission) *provider.Suspended {
 
 // inside says whether all of the paths lie in the checkout, links resolved,
 // and outside of its git directory.
-func inside(dir string, paths []string) bool {
+func isInside(dir string, paths []string) bool {
 	root, err := filepath.EvalSymlinks(dir)
 	if err != nil || len(paths) == 0 {
 		return false
@@ -113,7 +113,7 @@ func inside(dir string, paths []string) bool {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(root, path)
 		}
-		rel, err := filepath.Rel(root, resolved(path))
+		rel, err := filepath.Rel(root, resolveLinks(path))
 		if err != nil || !filepath.IsLocal(rel) || slices.Contains(strings.Split(strings.ToLower(filepath.ToSlash(rel)), "/"), ".git") {
 			return false
 		}
@@ -123,7 +123,7 @@ func inside(dir string, paths []string) bool {
 
 // resolved follows the links of what is there; the rest of the path is not
 // there yet. Empty when a link leads nowhere.
-func resolved(path string) string {
+func resolveLinks(path string) string {
 	rest := ""
 	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
 		if real, err := filepath.EvalSymlinks(at); err == nil {

@@ -13,58 +13,58 @@ import (
 )
 
 // DefaultKeep is how long an agent's process waits for a decision. After that
-// it is stopped; the decision resumes its session.
+// time it is stopped, and the decision resumes its session.
 const DefaultKeep = 30 * time.Minute
 
-// Pool keeps the agents that wait for a decision, one for each slot. It is
-// safe for concurrent use.
+// Pool keeps the agents that wait for a decision, one for each slot. It is safe
+// for concurrent use.
 type Pool struct {
 	keepFor time.Duration
 
 	mu    sync.Mutex
-	waits map[string]*waiting
+	waits map[string]*waitingAgent
 }
 
-type waiting struct {
+type waitingAgent struct {
 	key   string
 	call  int
 	talk  *talk
 	timer *time.Timer
 }
 
-// NewPool makes a pool that keeps an agent for as long as given; zero is
+// NewPool returns a pool that keeps each agent for the given time; zero means
 // DefaultKeep.
 func NewPool(keep time.Duration) *Pool {
 	if keep == 0 {
 		keep = DefaultKeep
 	}
-	return &Pool{keepFor: keep, waits: map[string]*waiting{}}
+	return &Pool{keepFor: keep, waits: map[string]*waitingAgent{}}
 }
 
-// take returns the conversation that waits in the slot, when it is the call's
-// own and its agent lives; any other is ended.
-func (p *Pool) take(slot, key string, call int) *talk {
-	w := p.remove(slot)
+// takeTalk removes the conversation that waits in the slot and returns it if it
+// belongs to this call and its agent lives. It ends any other conversation.
+func (p *Pool) takeTalk(slot, key string, call int) *talk {
+	w := p.removeAgent(slot)
 	if w == nil {
 		return nil
 	}
 	if w.key != key || w.call != call || !w.talk.Alive() {
-		w.talk.end()
+		w.talk.endAgent()
 		return nil
 	}
-	w.talk.unpark()
+	w.talk.resumeMessages()
 	return w.talk
 }
 
-func (p *Pool) keep(slot, key string, call int, t *talk) {
-	w := &waiting{key: key, call: call, talk: t}
-	w.timer = time.AfterFunc(p.keepFor, func() { p.drop(slot, w) })
+func (p *Pool) keepTalk(slot, key string, call int, t *talk) {
+	w := &waitingAgent{key: key, call: call, talk: t}
+	w.timer = time.AfterFunc(p.keepFor, func() { p.expireAgent(slot, w) })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.waits[slot] = w
 }
 
-func (p *Pool) remove(slot string) *waiting {
+func (p *Pool) removeAgent(slot string) *waitingAgent {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := p.waits[slot]
@@ -75,8 +75,8 @@ func (p *Pool) remove(slot string) *waiting {
 	return w
 }
 
-// drop ends the agent that waits, unless somebody has taken it.
-func (p *Pool) drop(slot string, w *waiting) {
+// expireAgent ends the waiting agent unless it has been taken.
+func (p *Pool) expireAgent(slot string, w *waitingAgent) {
 	p.mu.Lock()
 	mine := p.waits[slot] == w
 	if mine {
@@ -84,18 +84,18 @@ func (p *Pool) drop(slot string, w *waiting) {
 	}
 	p.mu.Unlock()
 	if mine {
-		w.talk.end()
+		w.talk.endAgent()
 	}
 }
 
-// release ends the agent that waits in the slot.
-func (p *Pool) release(slot string) {
-	if w := p.remove(slot); w != nil {
-		w.talk.end()
+// releaseSlot ends the agent that waits in the slot.
+func (p *Pool) releaseSlot(slot string) {
+	if w := p.removeAgent(slot); w != nil {
+		w.talk.endAgent()
 	}
 }
 
-// Stop ends the agents that wait in slots whose names begin so.
+// Stop ends the agents that wait in slots whose names begin with prefix.
 func (p *Pool) Stop(prefix string) {
 	p.mu.Lock()
 	var found []string
@@ -106,63 +106,63 @@ func (p *Pool) Stop(prefix string) {
 	}
 	p.mu.Unlock()
 	for _, name := range found {
-		p.release(name)
+		p.releaseSlot(name)
 	}
 }
 
-// Close ends all of them.
+// Close ends all agents of the pool.
 func (p *Pool) Close() { p.Stop("") }
 
-// talk is a conversation with an agent, from the start of its process on.
+// talk is a conversation with an agent, from the start of its process.
 type talk struct {
 	agent.Session
 	release func()
 
-	text   []byte             // of the turn under way
-	used   agent.Tokens       // of the turn under way
-	before run.Usage          // of the work before this turn
-	asks   []agent.Permission // that nobody has answered
-	tools  map[string]bool    // that run now
-	over   bool               // a budget is used up: the turn has been interrupted
-	bytes  int64
-	dir    string
+	text       []byte             // of the turn under way
+	used       agent.Tokens       // of the turn under way
+	usedBefore run.Usage          // by the work before this turn
+	asks       []agent.Permission // the requests without an answer
+	tools      map[string]bool    // the calls that run now
+	overBudget bool               // a budget is used up: the turn has been interrupted
+	bytes      int64
+	dir        string
 
-	resumed bool
-	stderr  stderr
-	inlet   *inlet.Inlet                // for others; nil: none can reach it
-	lost    func(controlsocket.Message) // tells of a message that the inlet took in vain
-	leave   func()                      // makes it unknown to them; nil: it is
+	resumed    bool
+	stderr     stderr
+	inlet      *inlet.Inlet                // takes the messages of others; nil: none can reach the session
+	reportLost func(controlsocket.Message) // reports a message that the inlet took in vain
+	unregister func()                      // makes the session unknown to others; nil: it is unknown
 }
 
-// park has the session take no messages while it waits for a decision: whether
-// it will ever have a turn for them is not known.
-func (t *talk) park() {
+// pauseMessages lets the session take no messages while it waits for a decision,
+// because it may never have a turn for them.
+func (t *talk) pauseMessages() {
 	if t.inlet != nil {
 		t.inlet.Park()
 	}
 }
 
-func (t *talk) unpark() {
+func (t *talk) resumeMessages() {
 	if t.inlet != nil {
 		t.inlet.Unpark()
 	}
 }
 
-// end stops the agent and gives the slot back. It tells of the messages that
-// still wait for a turn.
-func (t *talk) end() {
+// endAgent stops the agent and gives the slot back. It reports the messages that
+// still wait for a turn as lost.
+func (t *talk) endAgent() {
 	if t.inlet != nil {
 		for _, m := range t.inlet.Close() {
-			t.lost(m)
+			t.reportLost(m)
 		}
 	}
-	if t.leave != nil {
-		t.leave()
+	if t.unregister != nil {
+		t.unregister()
 	}
 	if t.Session != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 		defer cancel()
-		_ = t.Stop(ctx) // by force at the latest
+		_ = t.Stop(ctx) // ends the process by force if need be
 	}
 	t.release()
 }

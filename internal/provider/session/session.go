@@ -1,9 +1,9 @@
-// Package session is the provider behind which an agent works: it sends the
+// Package session is the provider behind which an agent works. It sends the
 // prompt into the agent's session, lets the agent change the disposable
-// checkout that the caller lends, and answers with its last message and with
-// what it changed. It decides nothing that is not in the request: a tool that
-// the request's policy leaves to a person suspends the call, and the agent
-// waits; after a crash the session is resumed.
+// checkout that the caller lends, and answers with the agent's last message and
+// its changes. It decides nothing that is not in the request: a tool that the
+// request's policy leaves to a person suspends the call, and the agent waits.
+// After a crash it resumes the session.
 package session
 
 import (
@@ -21,48 +21,49 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// Config says which agent works, and how.
+// Config names the agent and its settings.
 type Config struct {
 	Adapter agent.Adapter
 	Choice  agent.Choice // model and mode
-	// Pool keeps the sessions that wait for a decision. All providers of a
-	// worker share one.
+	// Pool keeps the sessions that wait for a decision. All providers of a worker
+	// share one pool.
 	Pool   *Pool
 	Redact *redact.Redactor // nil: nothing is redacted
-	Log    io.Writer        // gets the end of the agent's standard error, in one Write a call; nil discards it
-	// Host lets other sessions reach this one; nil: none can.
+	Log    io.Writer        // gets the end of the agent's standard error, in one Write per call; nil discards it
+	// Host lets other sessions reach this session; nil: none can.
 	Host Host
-	// Quiet is how long an agent may say nothing while none of its tools runs;
-	// zero is DefaultQuiet.
+	// Quiet is how long an agent may report nothing while none of its tools runs;
+	// zero means DefaultQuiet.
 	Quiet time.Duration
 }
 
-// DefaultQuiet is the patience with a silent agent: a model's stream that hangs
-// is noticed by nobody else (docs/contracts/claude-code.md, 1).
+// DefaultQuiet is the longest silence of an agent that a call waits through.
+// Nothing else notices a model's stream that hangs
+// (docs/contracts/claude-code.md, 1).
 const DefaultQuiet = 5 * time.Minute
 
-// Limits of one call.
+// The limits of one call.
 const (
-	stopLimit = 10 * time.Second // for an orderly stop
-	complaint = 2                // how often an agent is told that its changes cannot be taken
+	stopLimit     = 10 * time.Second // time for an orderly stop
+	maxComplaints = 2                // how often an agent is told that its changes cannot be taken
 )
 
-type sessions struct{ Config }
+type sessionProvider struct{ Config }
 
-// New makes the provider.
+// New returns a provider for the agent of c.
 func New(c Config) provider.Provider {
 	c.Quiet = cmp.Or(c.Quiet, DefaultQuiet)
-	return sessions{c}
+	return sessionProvider{c}
 }
 
-func (p sessions) Capabilities() provider.Capabilities {
+func (p sessionProvider) Capabilities() provider.Capabilities {
 	return provider.Capabilities{
 		Name: string(p.Adapter.Kind()), SupportsPatchFirst: true, SupportsStreaming: true, SupportsToolCalls: true,
 		Explores: true, Edits: true,
 	}
 }
 
-func (p sessions) Generate(ctx context.Context, req provider.Request, progress func(provider.Progress)) (provider.Response, error) {
+func (p sessionProvider) Generate(ctx context.Context, req provider.Request, progress func(provider.Progress)) (provider.Response, error) {
 	start := time.Now()
 	if err := ctx.Err(); err != nil {
 		return provider.Response{}, err
@@ -76,8 +77,8 @@ func (p sessions) Generate(ctx context.Context, req provider.Request, progress f
 	}
 	within, stop := context.WithTimeout(ctx, req.Constraints.Timeout())
 	defer stop()
-	c := &call{sessions: p, req: req, progress: progress}
-	resp, err := c.make(within)
+	c := &call{sessionProvider: p, req: req, progress: progress}
+	resp, err := c.runAgent(within)
 	resp.RawText = p.Redact.String(resp.RawText)
 	resp.DurationMs = time.Since(start).Milliseconds()
 	if err == nil {
@@ -86,12 +87,13 @@ func (p sessions) Generate(ctx context.Context, req provider.Request, progress f
 	if ctx.Err() != nil {
 		return provider.Response{RawText: resp.RawText, FinishReason: provider.Failed, DurationMs: resp.DurationMs}, ctx.Err()
 	}
-	return p.failure(resp, err, req.Constraints.Timeout())
+	return p.classifyError(resp, err, req.Constraints.Timeout())
 }
 
-// failure is what the contract makes of an error.
-func (p sessions) failure(resp provider.Response, err error, limit time.Duration) (provider.Response, error) {
-	if halts(err) {
+// classifyError turns an error of a call into the response and the error that
+// the provider's contract asks for.
+func (p sessionProvider) classifyError(resp provider.Response, err error, limit time.Duration) (provider.Response, error) {
+	if isPause(err) {
 		return resp, err
 	}
 	e, ok := errors.AsType[*provider.Error](err)
@@ -109,33 +111,34 @@ func (p sessions) failure(resp provider.Response, err error, limit time.Duration
 	return out, e
 }
 
-// halts says whether the call waits for something and has not failed.
-func halts(err error) bool {
+// isPause reports whether the call waits for something and has not failed.
+func isPause(err error) bool {
 	_, suspended := errors.AsType[*provider.Suspended](err)
 	_, exhausted := errors.AsType[*provider.Exhausted](err)
 	_, limited := errors.AsType[*provider.Limited](err)
 	return suspended || exhausted || limited
 }
 
-// call is one Generate.
+// call is one call of Generate.
 type call struct {
-	sessions
+	sessionProvider
 	req      provider.Request
 	progress func(provider.Progress)
 
 	note note
 	talk *talk
-	// peers says that the run's own turn is over and its answer kept: the turns
-	// that follow are those of other sessions' messages.
-	peers bool
+	// servingPeers says that the run's own turn is over and its answer kept. The
+	// turns that follow serve the messages of other sessions.
+	servingPeers bool
 }
 
-// make has the agent answer. Whatever happens, its process is gone afterwards,
-// unless the call is suspended: then the pool keeps it.
-func (c *call) make(ctx context.Context) (resp provider.Response, err error) {
+// runAgent lets the agent answer the request. The agent's process is gone
+// afterwards in every case except one: if the call is suspended, the pool keeps
+// it.
+func (c *call) runAgent(ctx context.Context) (resp provider.Response, err error) {
 	site := c.req.Work.Site
-	if c.talk = c.Pool.take(site.Slot(), c.key(), c.req.Call); c.talk == nil {
-		release, err := site.Hold(ctx, func() { c.Pool.release(site.Slot()) })
+	if c.talk = c.Pool.takeTalk(site.Slot(), c.workKey(), c.req.Call); c.talk == nil {
+		release, err := site.Hold(ctx, func() { c.Pool.releaseSlot(site.Slot()) })
 		if err != nil {
 			return provider.Response{}, err
 		}
@@ -143,88 +146,90 @@ func (c *call) make(ctx context.Context) (resp provider.Response, err error) {
 	}
 	kept := false
 	defer func() {
-		if !kept { // a panic of an adapter too
-			c.talk.end()
+		if !kept { // also after a panic in an adapter
+			c.talk.endAgent()
 		}
 	}()
-	resp, err = c.answer(ctx)
+	resp, err = c.produceAnswer(ctx)
 	if err == nil {
-		c.serveOthers(ctx)
-		resp.Usage = c.spent()
+		c.answerPeers(ctx)
+		resp.Usage = c.unreportedUsage()
 	}
-	if text := c.talk.stderr.take(); c.Log != nil && len(text) > 0 {
+	if text := c.talk.stderr.takeLines(); c.Log != nil && len(text) > 0 {
 		_, _ = c.Log.Write(c.Redact.Bytes(text))
 	}
 	if _, suspended := errors.AsType[*provider.Suspended](err); suspended {
 		kept = true
-		c.talk.park()
-		c.Pool.keep(site.Slot(), c.key(), c.req.Call, c.talk)
+		c.talk.pauseMessages()
+		c.Pool.keepTalk(site.Slot(), c.workKey(), c.req.Call, c.talk)
 	}
 	return resp, err
 }
 
-// answer has the agent work until what it changed can be taken.
-func (c *call) answer(ctx context.Context) (provider.Response, error) {
+// produceAnswer lets the agent work until its changes can be taken.
+func (c *call) produceAnswer(ctx context.Context) (provider.Response, error) {
 	var err error
 	if c.note, err = loadNote(c.req.Work.Site); err != nil {
 		return provider.Response{}, err
 	}
-	a, err := c.first(ctx)
+	a, err := c.firstAnswer(ctx)
 	for told := 0; ; told++ {
 		if err != nil {
-			return c.partial(err), err
+			return c.partialResponse(err), err
 		}
-		resp, unfit := c.finish(ctx, a)
+		resp, unfit := c.buildResponse(ctx, a)
 		bad, ok := errors.AsType[*provider.Error](unfit)
-		if !ok || told == complaint {
+		if !ok || told == maxComplaints {
 			return resp, unfit
 		}
-		a, err = c.mend(ctx, bad.Message)
+		a, err = c.requestRepair(ctx, bad.Message)
 	}
 }
 
-// first is the answer that an earlier attempt was given, or that of a turn.
-func (c *call) first(ctx context.Context) (answer, error) {
-	if a := c.note.Answer; a != nil && c.note.is(c.key(), c.req.Call) && c.note.Task == c.task() {
+// firstAnswer returns the answer of an earlier attempt if the note holds it, and
+// the answer of a turn otherwise.
+func (c *call) firstAnswer(ctx context.Context) (answer, error) {
+	if a := c.note.Answer; a != nil && c.note.isFor(c.workKey(), c.req.Call) && c.note.Task == c.taskDigest() {
 		return *a, nil
 	}
 	if c.talk.Session == nil {
-		if err := c.begin(ctx); err != nil {
+		if err := c.beginWork(ctx); err != nil {
 			return answer{}, err
 		}
 	}
-	a, err := c.listen(ctx)
-	if c.talk.resumed && (errors.Is(err, agent.ErrNoSession) || full(err)) {
-		a, err = c.anew(ctx)
+	a, err := c.awaitAnswer(ctx)
+	if c.talk.resumed && (errors.Is(err, agent.ErrNoSession) || isContextFull(err)) {
+		a, err = c.answerAnew(ctx)
 	}
 	return a, err
 }
 
-// mend tells the agent why its changes cannot be taken.
-func (c *call) mend(ctx context.Context, why string) (answer, error) {
-	if c.talk.Session == nil { // the answer was an earlier attempt's
-		if err := c.start(ctx, true); err != nil {
+// requestRepair tells the agent why its changes cannot be taken, and returns its
+// next answer.
+func (c *call) requestRepair(ctx context.Context, why string) (answer, error) {
+	if c.talk.Session == nil { // the answer came from an earlier attempt
+		if err := c.startAgent(ctx, true); err != nil {
 			return answer{}, err
 		}
 	}
-	if err := c.send(ctx, unfitPrompt(why)); err != nil {
+	if err := c.sendPrompt(ctx, repairPrompt(why)); err != nil {
 		return answer{}, err
 	}
-	return c.listen(ctx)
+	return c.awaitAnswer(ctx)
 }
 
-// full says whether the session's context takes no more.
-func full(err error) bool {
+// isContextFull reports whether err says that the session's context is full.
+func isContextFull(err error) bool {
 	e, ok := errors.AsType[*provider.Error](err)
 	return ok && e.Code == provider.BadRequest && strings.HasPrefix(e.Message, provider.TooLong)
 }
 
-// finish returns the response to a turn that was completed. The changes are
-// those that the checkout held when it ended: they are kept in the note, and what
-// happens in the checkout later is no part of them.
-func (c *call) finish(ctx context.Context, a answer) (provider.Response, error) {
-	resp := provider.Response{RawText: a.Text, FinishReason: provider.Stop, Usage: c.spent()}
-	if c.sandbox() == agent.ReadOnly {
+// buildResponse returns the response to a completed turn. Its changes are the
+// content of the checkout at the end of the turn. They are kept in the note;
+// later changes to the checkout are not part of them.
+func (c *call) buildResponse(ctx context.Context, a answer) (provider.Response, error) {
+	resp := provider.Response{RawText: a.Text, FinishReason: provider.Stop, Usage: c.unreportedUsage()}
+	if c.roleSandbox() == agent.ReadOnly {
 		return resp, nil
 	}
 	if !a.Taken {
@@ -242,47 +247,47 @@ func (c *call) finish(ctx context.Context, a answer) (provider.Response, error) 
 	return resp, nil
 }
 
-// spent returns what the call has used beyond what its errors have told.
-func (c *call) spent() *run.Usage {
+// unreportedUsage returns the usage of the call that no error has reported yet.
+func (c *call) unreportedUsage() *run.Usage {
 	used := c.note.Used.Sub(c.note.Told)
 	return &used
 }
 
-// partial is what there is of an answer. Its usage is told with it, once; that
-// of a call that only waits is told in the end.
-func (c *call) partial(err error) provider.Response {
-	resp := provider.Response{RawText: c.talk.said(), FinishReason: provider.Failed}
+// partialResponse returns the unfinished answer. It reports the usage once; a
+// call that only waits reports it at its end.
+func (c *call) partialResponse(err error) provider.Response {
+	resp := provider.Response{RawText: c.talk.textSoFar(), FinishReason: provider.Failed}
 	if c.talk.Session != nil {
-		c.note.Used = c.talk.usage()
+		c.note.Used = c.talk.callUsage()
 	}
 	if _, waits := errors.AsType[*provider.Suspended](err); !waits {
-		resp.Usage = c.spent()
+		resp.Usage = c.unreportedUsage()
 		c.note.Told = c.note.Used
 	}
-	c.keepBest()
+	c.keepNoteOrLog()
 	return resp
 }
 
-// keepBest keeps the note where an error is on its way already.
-func (c *call) keepBest() {
+// keepNoteOrLog keeps the note on a path that already returns an error.
+func (c *call) keepNoteOrLog() {
 	if err := c.keepNote(); err != nil {
 		c.log("note not kept", map[string]string{"error": err.Error()})
 	}
 }
 
-// sandbox is how far the role's agent may reach: the planner and the evaluator
-// change nothing.
-func (c *call) sandbox() agent.Sandbox {
+// roleSandbox returns how far the role's agent may reach: the planner and the
+// evaluator change nothing.
+func (c *call) roleSandbox() agent.Sandbox {
 	if c.req.Role == run.Developer || c.req.Role == run.Fixer {
 		return agent.WorkspaceWrite
 	}
 	return agent.ReadOnly
 }
 
-// key names what the calls have in common that one piece of work may need.
-func (c *call) key() string {
+// workKey names the piece of work. All calls that this work needs share it.
+func (c *call) workKey() string {
 	return fmt.Sprintf("%s-%d-%d", c.req.Phase, c.req.Iteration, c.req.Attempt)
 }
 
-// task identifies what the agent is told.
-func (c *call) task() run.Digest { return run.DigestOf([]byte(taskPrompt(c.req.Prompt))) }
+// taskDigest identifies the prompt that the agent is given.
+func (c *call) taskDigest() run.Digest { return run.DigestOf([]byte(taskPrompt(c.req.Prompt))) }

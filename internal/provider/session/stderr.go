@@ -28,7 +28,7 @@ func (w *stderr) Write(p []byte) (int, error) {
 }
 
 // take returns whole lines, the last ones.
-func (w *stderr) take() []byte {
+func (w *stderr) takeLines() []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	text := w.kept

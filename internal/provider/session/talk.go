@@ -15,59 +15,59 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// maxText is how much of a turn's text is kept for display and for the record
-// of a failure; the answer itself comes with the end of the turn.
+// maxText bounds the text of a turn that is kept for display and for the record
+// of a failure. The answer itself comes with the end of the turn.
 const maxText = 256 << 10
 
-// shown is how much of its end is redacted to show the last of it.
-const shown = 8 << 10
+// maxShown bounds the end of that text that is redacted for display.
+const maxShown = 8 << 10
 
-// begin starts the agent and sends what it is to do: on the session that the
-// note names where there is one, with the checkout left alone where the last
-// attempt at this very work was cut off.
-func (c *call) begin(ctx context.Context) error {
-	cutOff := c.note.Key == c.key() && c.note.Open && c.note.Session != ""
-	err := c.start(ctx, cutOff)
+// beginWork starts the agent and sends its task. It resumes the session of the
+// note if there is one, and leaves the checkout alone if the last attempt at
+// this same work was cut off.
+func (c *call) beginWork(ctx context.Context) error {
+	cutOff := c.note.Key == c.workKey() && c.note.Open && c.note.Session != ""
+	err := c.startAgent(ctx, cutOff)
 	switch {
 	case errors.Is(err, agent.ErrNoSession):
-		return c.renew(ctx)
+		return c.startOver(ctx)
 	case err != nil:
 		return err
 	case cutOff && c.note.Call == c.req.Call && c.note.Heard:
-		return c.send(ctx, goOnPrompt(c.note.awaited(c.req.Work.Permits)))
+		return c.sendPrompt(ctx, resumePrompt(c.note.awaitedPermit(c.req.Work.Permits)))
 	}
-	return c.send(ctx, taskPrompt(c.req.Prompt))
+	return c.sendPrompt(ctx, taskPrompt(c.req.Prompt))
 }
 
-// renew begins a new session for work that the old one cannot go on with.
-func (c *call) renew(ctx context.Context) error {
+// startOver sends the work to a new session because the old one cannot take it.
+func (c *call) startOver(ctx context.Context) error {
 	if c.talk.Session != nil {
 		if err := c.talk.Stop(ctx); err != nil {
 			return err
 		}
 	}
 	c.note.Session, c.note.Rung, c.note.Asked = "", 0, nil
-	if err := c.start(ctx, false); err != nil {
+	if err := c.startAgent(ctx, false); err != nil {
 		return err
 	}
-	return c.send(ctx, taskPrompt(c.req.Prompt))
+	return c.sendPrompt(ctx, taskPrompt(c.req.Prompt))
 }
 
-// anew is renew, and the answer.
-func (c *call) anew(ctx context.Context) (answer, error) {
-	if err := c.renew(ctx); err != nil {
+// answerAnew sends the work to a new session and waits for the answer.
+func (c *call) answerAnew(ctx context.Context) (answer, error) {
+	if err := c.startOver(ctx); err != nil {
 		return answer{}, err
 	}
-	return c.listen(ctx)
+	return c.awaitAnswer(ctx)
 }
 
-func (c *call) start(ctx context.Context, keep bool) error {
+func (c *call) startAgent(ctx context.Context, keep bool) error {
 	dir, err := c.req.Work.Site.Checkout(ctx, keep)
 	if err != nil {
 		return err
 	}
 	s, err := c.Adapter.Start(ctx, agent.Options{
-		Dir: dir, Resume: c.note.Session, Sticky: c.Choice, Sandbox: c.sandbox(), Network: c.req.Work.Network,
+		Dir: dir, Resume: c.note.Session, Sticky: c.Choice, Sandbox: c.roleSandbox(), Network: c.req.Work.Network,
 		MaxOutputTokens: agent.AnswerTokens(c.note.Rung), Log: &c.talk.stderr,
 		Env: []string{proc.RunVariable + "=" + string(c.req.RunID)},
 	})
@@ -78,36 +78,36 @@ func (c *call) start(ctx context.Context, keep bool) error {
 	if id := s.ID(); id != "" {
 		c.note.Session = id
 	}
-	c.open(ctx)
-	c.log("agent started", map[string]string{"session": c.note.Session, "resumed": strconv.FormatBool(c.talk.resumed), "sandbox": string(c.sandbox())})
+	c.makeAddressable(ctx)
+	c.log("agent started", map[string]string{"session": c.note.Session, "resumed": strconv.FormatBool(c.talk.resumed), "sandbox": string(c.roleSandbox())})
 	return nil
 }
 
 func (c *call) log(what string, about map[string]string) { c.req.Work.Site.Log(what, about) }
 
-// send begins a turn. That it was begun is on disk first.
-func (c *call) send(ctx context.Context, text string) error {
+// sendPrompt begins a turn. Before that it records the turn in the note on disk.
+func (c *call) sendPrompt(ctx context.Context, text string) error {
 	t := c.talk
-	if c.note.Key != c.key() {
+	if c.note.Key != c.workKey() {
 		c.note.Used, c.note.Told, c.note.Asked = run.Usage{}, run.Usage{}, nil
 	}
-	if c.note.Call != c.req.Call { // what was told is in the budgets
+	if c.note.Call != c.req.Call { // the reported usage is in the budgets already
 		c.note.Used, c.note.Told = c.note.Used.Sub(c.note.Told), run.Usage{}
 	}
-	t.before, t.used = c.note.Used, agent.Tokens{}
-	c.note.Key, c.note.Call, c.note.Task = c.key(), c.req.Call, c.task()
+	t.usedBefore, t.used = c.note.Used, agent.Tokens{}
+	c.note.Key, c.note.Call, c.note.Task = c.workKey(), c.req.Call, c.taskDigest()
 	c.note.Open, c.note.Heard, c.note.Answer = true, false, nil
 	if err := c.keepNote(); err != nil {
 		return err
 	}
-	return c.say(ctx, text)
+	return c.sendMessage(ctx, text)
 }
 
-// say gives the agent a message, which begins a turn.
-func (c *call) say(ctx context.Context, text string) error {
+// sendMessage gives the agent a message, which begins a turn.
+func (c *call) sendMessage(ctx context.Context, text string) error {
 	t := c.talk
-	t.text, t.asks, t.over, t.tools = nil, nil, false, map[string]bool{}
-	sent := make(chan error, 1) // an agent that does not read could hold it up
+	t.text, t.asks, t.overBudget, t.tools = nil, nil, false, map[string]bool{}
+	sent := make(chan error, 1) // an agent that does not read could block Send
 	go func() { sent <- t.Send(ctx, text) }()
 	select {
 	case err := <-sent:
@@ -117,10 +117,10 @@ func (c *call) say(ctx context.Context, text string) error {
 	}
 }
 
-// listen follows the run's own turn to its end, and keeps what it ended in
-// before anybody relies on it.
-func (c *call) listen(ctx context.Context) (answer, error) {
-	a, err := c.follow(ctx)
+// awaitAnswer follows the run's own turn to its end. It keeps the answer in the
+// note before it returns it.
+func (c *call) awaitAnswer(ctx context.Context) (answer, error) {
+	a, err := c.followTurn(ctx)
 	if err != nil {
 		return answer{}, err
 	}
@@ -128,12 +128,13 @@ func (c *call) listen(ctx context.Context) (answer, error) {
 	return *a, c.keepNote()
 }
 
-// follow follows a turn to its end, and decides about tools on the way.
-func (c *call) follow(ctx context.Context) (*answer, error) {
+// followTurn handles the events of a turn until its end, and decides about tools
+// on the way.
+func (c *call) followTurn(ctx context.Context) (*answer, error) {
 	quiet := time.NewTimer(c.Quiet)
 	defer quiet.Stop()
 	for {
-		if err := c.settle(ctx); err != nil {
+		if err := c.decidePermissions(ctx); err != nil {
 			return nil, err
 		}
 		select {
@@ -151,7 +152,7 @@ func (c *call) follow(ctx context.Context) (*answer, error) {
 			if n, ok := e.(agent.Notice); !ok || !n.Stall {
 				quiet.Reset(c.Quiet)
 			}
-			a, err := c.hear(ctx, e)
+			a, err := c.handleEvent(ctx, e)
 			if a != nil || err != nil {
 				return a, err
 			}
@@ -159,8 +160,8 @@ func (c *call) follow(ctx context.Context) (*answer, error) {
 	}
 }
 
-// heard notes, once a turn, that the agent has the message.
-func (c *call) heard(e agent.Event) error {
+// noteHeard records, once per turn, that the agent has the message.
+func (c *call) noteHeard(e agent.Event) error {
 	switch e.(type) {
 	case agent.Text, agent.ToolUse, agent.ToolResult, agent.Permission, agent.Usage:
 	default:
@@ -173,10 +174,10 @@ func (c *call) heard(e agent.Event) error {
 	return c.keepNote()
 }
 
-// hear takes one event in. The answer is there when the turn was completed.
-func (c *call) hear(ctx context.Context, e agent.Event) (*answer, error) {
+// handleEvent handles one event. It returns the answer if e completes the turn.
+func (c *call) handleEvent(ctx context.Context, e agent.Event) (*answer, error) {
 	t := c.talk
-	if err := c.heard(e); err != nil {
+	if err := c.noteHeard(e); err != nil {
 		return nil, err
 	}
 	switch e := e.(type) {
@@ -191,17 +192,17 @@ func (c *call) hear(ctx context.Context, e agent.Event) (*answer, error) {
 			t.text = slices.Delete(t.text, 0, over)
 		}
 		t.bytes += int64(len(e.Text))
-		c.show("writes")
+		c.showProgress("writes")
 	case agent.ToolUse:
 		t.tools[e.CallID] = true
 		c.log("tool called", map[string]string{"tool": e.Tool, "input": string(e.Input)})
-		c.show("uses " + e.Tool)
+		c.showProgress("uses " + e.Tool)
 	case agent.ToolResult:
 		delete(t.tools, e.CallID)
 		if e.Error {
 			c.log("tool failed", map[string]string{"output": e.Output})
 		}
-		c.show("read what a tool said")
+		c.showProgress("read what a tool said")
 	case agent.Permission:
 		t.asks = append(t.asks, e)
 	case agent.Withdrawn:
@@ -211,47 +212,47 @@ func (c *call) hear(ctx context.Context, e agent.Event) (*answer, error) {
 		return nil, c.keepNote()
 	case agent.Usage:
 		t.used = e.Tokens
-		c.note.Used = t.usage()
+		c.note.Used = t.callUsage()
 		if err := c.keepNote(); err != nil {
 			return nil, err
 		}
-		return nil, c.limit(ctx)
+		return nil, c.enforceBudget(ctx)
 	case agent.Turn:
 		c.log("turn ended", map[string]string{"status": string(e.Status), "context": fmt.Sprintf("%d of %d tokens", e.Context.Used, e.Context.Total)})
-		return c.ended(e)
+		return c.turnResult(e)
 	case agent.Exit:
-		if t.over {
-			return nil, &provider.Exhausted{Usage: t.usage()}
+		if t.overBudget {
+			return nil, &provider.Exhausted{Usage: t.callUsage()}
 		}
-		return nil, exited(e)
+		return nil, exitError(e)
 	}
 	return nil, nil
 }
 
-// limit interrupts a turn that has used up what the budgets leave. One that is
-// completed all the same counts.
-func (c *call) limit(ctx context.Context) error {
-	left, used := c.req.Work.Left, c.talk.usage()
+// enforceBudget interrupts a turn that has used up the rest of a budget. If the
+// turn is completed all the same, its answer counts.
+func (c *call) enforceBudget(ctx context.Context) error {
+	left, used := c.req.Work.Left, c.talk.callUsage()
 	over := left.Tokens > 0 && used.TotalTokens >= left.Tokens || left.Cost > 0 && used.Cost >= left.Cost
-	if !over || c.talk.over {
+	if !over || c.talk.overBudget {
 		return nil
 	}
-	c.talk.over = true
+	c.talk.overBudget = true
 	return c.talk.Interrupt(ctx)
 }
 
-func (c *call) ended(e agent.Turn) (*answer, error) {
+func (c *call) turnResult(e agent.Turn) (*answer, error) {
 	t := c.talk
 	t.used = e.Tokens
-	used := t.usage()
+	used := t.callUsage()
 	if e.Cost != nil {
 		used.Cost += *e.Cost
 	}
-	t.before, t.used = used, agent.Tokens{}
+	t.usedBefore, t.used = used, agent.Tokens{}
 	switch {
 	case e.Status == agent.Completed:
 		return &answer{Text: c.Redact.String(e.Text), used: used}, nil
-	case t.over: // however the interrupt is reported
+	case t.overBudget: // regardless of how the agent reports the interrupt
 		return nil, &provider.Exhausted{Usage: used}
 	case e.Status == agent.Interrupted:
 		return nil, &provider.Error{Code: provider.Unknown, Message: "the agent's turn was interrupted", Retriable: true}
@@ -262,7 +263,7 @@ func (c *call) ended(e agent.Turn) (*answer, error) {
 	return nil, e.Err
 }
 
-func exited(e agent.Exit) error {
+func exitError(e agent.Exit) error {
 	how := fmt.Sprintf("exit code %d", e.Code)
 	if e.Signal != "" {
 		how = e.Signal
@@ -274,18 +275,18 @@ func exited(e agent.Exit) error {
 	return &provider.Error{Code: provider.Unknown, Message: message, Retriable: true}
 }
 
-// show reports progress.
-func (c *call) show(doing string) {
+// showProgress reports the progress of the turn.
+func (c *call) showProgress(doing string) {
 	if c.progress != nil {
-		end := c.talk.text[max(0, len(c.talk.text)-shown):]
+		end := c.talk.text[max(0, len(c.talk.text)-maxShown):]
 		c.progress(provider.Progress{Bytes: c.talk.bytes, Tail: provider.Tail(c.Redact.Bytes(end)), Doing: doing})
 	}
 }
 
-// usage is that of the call so far.
-func (t *talk) usage() run.Usage {
+// callUsage returns the usage of the call so far.
+func (t *talk) callUsage() run.Usage {
 	in, out := t.used.Input, t.used.Output
-	return t.before.Add(run.Usage{InputTokens: in, OutputTokens: out, TotalTokens: in + out})
+	return t.usedBefore.Add(run.Usage{InputTokens: in, OutputTokens: out, TotalTokens: in + out})
 }
 
-func (t *talk) said() string { return strings.ToValidUTF8(string(t.text), "") }
+func (t *talk) textSoFar() string { return strings.ToValidUTF8(string(t.text), "") }

@@ -16,7 +16,7 @@ func taskPrompt(p provider.Prompt) string {
 
 // goOnPrompt follows a turn that was cut off. Decided is what came of the
 // permission that it waited for; nil when it waited for none.
-func goOnPrompt(decided *run.Permit) string {
+func resumePrompt(decided *run.Permit) string {
 	text := "You were cut off. Nothing is lost: the files are as you left them. Go on where you stopped, and end with the answer that the task asks for."
 	switch {
 	case decided == nil:
@@ -28,6 +28,6 @@ func goOnPrompt(decided *run.Permit) string {
 }
 
 // unfitPrompt follows changes that no patch can carry.
-func unfitPrompt(why string) string {
+func repairPrompt(why string) string {
 	return "Your changes cannot be taken as they are. Mend this in the files, and end with the answer that the task asks for.\n\n" + why
 }
