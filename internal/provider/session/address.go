@@ -13,14 +13,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// Host lets other sessions of this host reach one of ours while its agent
-// lives.
+// Host lets other sessions of this host reach one of our sessions while its
+// agent lives.
 type Host interface {
-	// Open makes the session known by a garden id: by the one given, or by a new
-	// one where it is empty. What is a line that says who it is. Close makes it
-	// unknown again. A host that has nobody to tell returns an empty id, and close
-	// does nothing.
-	Open(ctx context.Context, id dispatch.GardenID, dir, what string, s controlsocket.Session) (known dispatch.GardenID, close func(), err error)
+	// Open makes the session known to others by the garden id that is given, or by
+	// a new id if it is empty. About is a line that describes the session. Close
+	// makes the session unknown again. A host without other sessions returns an
+	// empty id, and its close does nothing.
+	Open(ctx context.Context, id dispatch.GardenID, dir, about string, s controlsocket.Session) (known dispatch.GardenID, close func(), err error)
 }
 
 // peersLimit bounds how long a run waits for the turns of other sessions'
@@ -29,8 +29,9 @@ const peersLimit = 10 * time.Minute
 
 var errOwned = errors.New("the turn belongs to a run: cancel the run to end it")
 
-// open makes the session known, unless it plans or judges: nobody has a say in
-// that. That it could not be made known is no reason not to work.
+// makeAddressable makes the session known to others, unless the agent plans or
+// judges: other sessions have no influence on that. A failure does not stop the
+// work.
 func (c *call) makeAddressable(ctx context.Context) {
 	if c.Host == nil || c.talk.unregister != nil || c.roleSandbox() == agent.ReadOnly {
 		return
@@ -57,7 +58,7 @@ func (c *call) makeAddressable(ctx context.Context) {
 	}
 }
 
-// introduction says in a line which agent this is, and for whom it works.
+// describeAgent returns a line that names the agent, its role and its run.
 func (c *call) describeAgent() string {
 	who := string(c.Adapter.Kind())
 	if c.Choice.Model != "" {
@@ -70,10 +71,10 @@ func (c *call) describeAgent() string {
 	return fmt.Sprintf("%s, %s of run %s", who, role, c.req.RunID)
 }
 
-// serveOthers gives each message that other sessions sent during the run's own
-// turn a turn of its own. The answer is kept by then and none of these turns
-// touches it; what they change in the checkout is never taken, since the slot's
-// next call begins with a fresh one. Later messages are refused.
+// answerPeers gives each message that other sessions sent during the run's own
+// turn a turn of its own. The run's answer is kept before, and these turns do
+// not touch it. Their changes to the checkout are never taken, because the
+// slot's next call begins with a fresh checkout. Later messages are refused.
 func (c *call) answerPeers(ctx context.Context) {
 	in := c.talk.inlet
 	if in == nil {
@@ -108,7 +109,7 @@ func (c *call) answerPeer(ctx context.Context, in *inlet.Inlet, m controlsocket.
 	return c.keepNote()
 }
 
-// aboutMessage are the circumstances of a message in the log.
+// messageFields returns the fields that describe a message in the log.
 func messageFields(m controlsocket.Message) map[string]string {
 	from := "nobody who says who it is"
 	if m.Sender != nil {

@@ -113,7 +113,7 @@ func TestOthersReachTheSessionOfAnAgentWhileItLives(t *testing.T) {
 	}
 }
 
-// Finding D2. With others before finish in session.go each row gives what the
+// Finding D2. With answerPeers before buildResponse in session.go each row gives what the
 // peer says.
 func TestWhatPeersSayIsNotTheAnswer(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -1,4 +1,4 @@
 package session
 
-// Inside lets tests hold links against it.
+// Inside exposes isInside to the tests of links.
 var Inside = isInside

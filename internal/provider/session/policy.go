@@ -14,8 +14,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// settle answers the permission requests that the policy or a permit answers,
-// in their order. The first that it leaves to a person suspends the call.
+// decidePermissions answers the waiting permission requests in their order, by
+// the policy or a permit. The first request that is left to a person suspends
+// the call.
 func (c *call) decidePermissions(ctx context.Context) error {
 	t := c.talk
 	for len(t.asks) > 0 {
@@ -26,7 +27,7 @@ func (c *call) decidePermissions(ctx context.Context) error {
 			c.note.Asked = &askID{s.CallID, s.Digest()}
 			return s
 		}
-		if err := c.keepNote(); err != nil { // a permit that is used up stays so
+		if err := c.keepNote(); err != nil { // a permit that is used up must stay used up
 			return err
 		}
 		c.log("permission decided", map[string]string{"tool": t.asks[0].Tool, "input": string(t.asks[0].Input), "verdict": string(d.Verdict), "reason": d.Reason})
@@ -39,8 +40,8 @@ func (c *call) decidePermissions(ctx context.Context) error {
 	return nil
 }
 
-// decide says what the request settles by itself; known is false when a person
-// must say.
+// decidePermission answers a request by the role, a permit or the run's policy;
+// known is false if a person must decide.
 func (c *call) decidePermission(asked agent.Permission) (d agent.PermissionDecision, known bool) {
 	d = agent.PermissionDecision{CallID: asked.CallID, Verdict: agent.Deny}
 	if c.roleSandbox() == agent.ReadOnly {
@@ -73,9 +74,10 @@ func (c *call) decidePermission(asked agent.Permission) (d agent.PermissionDecis
 	return d, true
 }
 
-// permit finds the decision on a tool call: one made for this very call, one
-// for the same input that has let no call through yet, or one that holds for
-// the session, of which the agent itself lets pass what it takes for the same.
+// findPermit finds the decision on a tool call. It prefers the decision on this
+// very call. Otherwise it takes a decision on the same input that has let no
+// call through yet, or one that holds for the session: then the agent itself
+// lets the calls pass that it takes for the same.
 func (c *call) findPermit(asked agent.Permission) (run.Permit, bool) {
 	digest := newSuspension(asked).Digest()
 	var found *run.Permit
@@ -99,15 +101,15 @@ func newSuspension(asked agent.Permission) *provider.Suspended {
 	return &provider.Suspended{CallID: asked.CallID, Tool: asked.Tool, Input: input, Title: asked.Title, Reason: asked.Reason}
 }
 
-// inside says whether all of the paths lie in the checkout, links resolved,
-// and outside of its git directory.
+// isInside reports whether all paths, with their links resolved, lie in the
+// checkout and outside of its git directory.
 func isInside(dir string, paths []string) bool {
 	root, err := filepath.EvalSymlinks(dir)
 	if err != nil || len(paths) == 0 {
 		return false
 	}
 	for _, path := range paths {
-		if slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "..") { // behind a link it leads elsewhere than it reads
+		if slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "..") { // behind a link, .. leads to another place than the path shows
 			return false
 		}
 		if !filepath.IsAbs(path) {
@@ -121,15 +123,15 @@ func isInside(dir string, paths []string) bool {
 	return true
 }
 
-// resolved follows the links of what is there; the rest of the path is not
-// there yet. Empty when a link leads nowhere.
+// resolveLinks follows the links of the existing part of path; the rest does not
+// exist yet. It returns an empty string if a link leads nowhere.
 func resolveLinks(path string) string {
 	rest := ""
 	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
 		if real, err := filepath.EvalSymlinks(at); err == nil {
 			return filepath.Join(real, rest)
 		}
-		if _, err := os.Lstat(at); err == nil { // a link that leads nowhere yet
+		if _, err := os.Lstat(at); err == nil { // a link whose target does not exist yet
 			return ""
 		}
 		if at == filepath.Dir(at) {

@@ -5,12 +5,11 @@ import (
 	"sync"
 )
 
-// keptStderr is how much of the end of what an agent writes to standard error
-// goes into the log of a call.
+// keptStderr bounds the end of an agent's standard error that goes into the log
+// of a call.
 const keptStderr = 4 << 10
 
-// stderr gathers what an agent writes to standard error between two calls of
-// take.
+// stderr collects the standard error of an agent between two calls of takeLines.
 type stderr struct {
 	mu   sync.Mutex
 	kept []byte
@@ -27,7 +26,7 @@ func (w *stderr) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// take returns whole lines, the last ones.
+// takeLines returns the last whole lines and forgets them.
 func (w *stderr) takeLines() []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,14 +8,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// taskPrompt is the whole task in one message: not every agent takes a system
-// prompt, and a session that is gone on with may change its role.
+// taskPrompt returns the whole task as one message: not every agent takes a
+// system prompt, and a resumed session may have another role than before.
 func taskPrompt(p provider.Prompt) string {
 	return strings.TrimRight(p.System, "\n") + "\n\n" + p.User
 }
 
-// goOnPrompt follows a turn that was cut off. Decided is what came of the
-// permission that it waited for; nil when it waited for none.
+// resumePrompt returns the message after a turn that was cut off. Decided is the
+// decision on the permission that the turn waited for; nil if it waited for none.
 func resumePrompt(decided *run.Permit) string {
 	text := "You were cut off. Nothing is lost: the files are as you left them. Go on where you stopped, and end with the answer that the task asks for."
 	switch {
@@ -27,7 +27,7 @@ func resumePrompt(decided *run.Permit) string {
 	return text + fmt.Sprintf("\n\nThe use of the tool %s that you asked for is refused, do without it: %s", decided.Tool, decided.Reason)
 }
 
-// unfitPrompt follows changes that no patch can carry.
+// repairPrompt returns the message after changes that no patch can carry.
 func repairPrompt(why string) string {
 	return "Your changes cannot be taken as they are. Mend this in the files, and end with the answer that the task asks for.\n\n" + why
 }
