@@ -9,7 +9,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// The modes of the client that can be chosen.
+// The modes of the client that a caller can choose.
 const (
 	askMode    = "default"
 	editMode   = "acceptEdits"
@@ -17,20 +17,21 @@ const (
 	bypassMode = "bypassPermissions"
 )
 
-// readTools are all that a read-only session has. Plan mode is no sandbox: it
-// writes when it is allowed to (docs/contracts/claude-code.md, 1).
+// readTools are the only tools of a read-only session. Plan mode is no sandbox:
+// it writes if it is allowed to (docs/contracts/claude-code.md, 1).
 const readTools = "Read,Grep,Glob"
 
 // noTools are never offered: the first three would wait for a person at a
-// terminal, the others begin turns that nobody sent.
+// terminal, the others begin turns that the caller did not send.
 var noTools = []string{"AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "CronCreate", "ScheduleWakeup", "Monitor"}
 
-// netTools reach the network by themselves. Commands do as well, and are asked
-// about.
+// netTools reach the network by themselves. Commands reach it too, but they need
+// a permission.
 var netTools = []string{"WebFetch", "WebSearch"}
 
-// arguments are those of the client (docs/contracts/claude-code.md, 3). Values that the caller chose
-// stand in one argument with their flag, so that none is taken for a flag.
+// clientArgs returns the arguments of the client (docs/contracts/claude-code.md, 3).
+// A value that the caller chose is in one argument with its flag, so that no
+// value is taken for a flag.
 func clientArgs(o agent.Options, fresh string) ([]string, error) {
 	limits, err := sandboxArgs(o)
 	if err != nil {
@@ -46,12 +47,12 @@ func clientArgs(o agent.Options, fresh string) ([]string, error) {
 		argv = append(argv, "--session-id", fresh)
 	}
 	// The settings of the project hold hooks, servers and variables: programs of
-	// the repository that would run unasked. Its CLAUDE.md comes in as that of an
-	// additional directory.
+	// the repository that would run unasked. Its CLAUDE.md is read because the
+	// project is also named as an additional directory.
 	argv = append(argv, "--setting-sources", "user", "--add-dir="+o.Dir)
 	argv = append(argv, limits...)
 	if !o.UserServers || o.Sandbox == agent.ReadOnly {
-		argv = append(argv, "--strict-mcp-config") // those of MCPConfig alone
+		argv = append(argv, "--strict-mcp-config") // only the servers of MCPConfig
 	}
 	if model := o.Choice().Model; model != "" {
 		argv = append(argv, "--model="+model)
@@ -79,8 +80,9 @@ func repeatFlag(flag string, values []string) []string {
 	return list
 }
 
-// limitsOf are the arguments that hold the sandbox (docs/contracts/claude-code.md, 11). The mode is
-// always named, or the user's settings would choose it.
+// sandboxArgs returns the arguments that enforce the sandbox
+// (docs/contracts/claude-code.md, 11). They always name the mode, because the
+// user's settings would choose it otherwise.
 func sandboxArgs(o agent.Options) ([]string, error) {
 	mode := cmp.Or(o.Choice().Mode, defaultMode(o.Sandbox))
 	if !slices.ContainsFunc(modes, func(m agent.Mode) bool { return m.Code == mode }) {

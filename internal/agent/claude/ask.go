@@ -13,9 +13,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
-// ask is a call that waits for a permission (docs/contracts/claude-code.md, 6).
+// permissionRequest is a tool call that waits for a permission
+// (docs/contracts/claude-code.md, 6).
 type permissionRequest struct {
-	request string // the id to answer under
+	request string // the id of the request that asks for it
 
 	Subtype     string          `json:"subtype"`
 	Tool        string          `json:"tool_name"`
@@ -28,7 +29,7 @@ type permissionRequest struct {
 	Suggestions []suggestion    `json:"permission_suggestions"`
 }
 
-// suggestion is a change of the client's rules that would spare the next ask.
+// suggestion is a change of the client's rules that would spare the next request.
 type suggestion struct {
 	Type     string `json:"type"`
 	Behavior string `json:"behavior"`
@@ -38,8 +39,8 @@ type suggestion struct {
 	} `json:"rules"`
 }
 
-// asks are the calls that wait, by their ids, and the rules that the session
-// allows.
+// permissions holds the calls that wait, by their ids, and the rules that the
+// session allows.
 type permissions struct {
 	waiting map[string]permissionRequest
 	allowed map[string]bool
@@ -49,7 +50,7 @@ func newPermissions() permissions {
 	return permissions{waiting: map[string]permissionRequest{}, allowed: map[string]bool{}}
 }
 
-// drop takes back the ask of a request.
+// takeBack removes the call of a request that no longer waits.
 func (w permissions) takeBack(request string) (callID string, ok bool) {
 	for callID, a := range w.waiting {
 		if a.request == request {
@@ -71,15 +72,16 @@ func (w permissions) allowsCall(a permissionRequest) bool {
 	return len(rules) > 0 && !slices.ContainsFunc(rules, func(r string) bool { return !w.allowed[r] })
 }
 
-// rules are what AllowSession covers for this call: the rules that the client
-// itself would keep for it, all of which a later call of the tool has to
-// match. Without one it is the tool's name, if the call is asked about for no
-// reason of its own, such as a file outside the working directory; else
-// nothing, and the next such call is asked about.
+// sessionRules returns the rules that AllowSession covers for this call. They
+// are the rules that the client itself would keep for it; a later call of the
+// tool has to match all of them. If there are none, the rule is the tool's name,
+// unless the client asks for a reason of its own, such as a file outside the
+// working directory. Then there is no rule, and the next such call needs a
+// permission again.
 //
-// That is narrower than what the client would do for the session: its
-// suggestions either go to a file of settings, or switch to a mode that allows
-// every edit and many commands (docs/contracts/claude-code.md, 6).
+// That is narrower than the client's own session scope. Its suggestions either
+// go to a file of settings, or switch to a mode that allows every edit and many
+// commands (docs/contracts/claude-code.md, 6).
 func (a permissionRequest) sessionRules() []string {
 	var rules []string
 	for _, s := range a.Suggestions {
@@ -96,11 +98,11 @@ func (a permissionRequest) sessionRules() []string {
 	return rules
 }
 
-// asked takes a request of the client. One that is not about a permission has
-// no answer here, and the client must not wait for it.
+// takeRequest handles a request of the client. It refuses a request that is not
+// about a permission, because the client must not wait for it.
 func (s *session) takeRequest(c controlFrame) bool {
 	a := permissionRequest{request: c.RequestID}
-	_ = json.Unmarshal(c.Request, &a) // what is of another shape is left out
+	_ = json.Unmarshal(c.Request, &a) // members of another type stay empty
 	if a.Subtype != "can_use_tool" || a.Tool == "" {
 		go s.writeFrame(controlFrame{Type: "control_response", Response: &controlResponse{
 			Subtype: "error", RequestID: c.RequestID, Error: fmt.Sprintf("no answer to a request %q here", a.Subtype),
@@ -157,7 +159,8 @@ func (s *session) settleRequest(d agent.PermissionDecision) (permissionRequest, 
 	return a, nil
 }
 
-// verdict is how the client takes a decision (docs/contracts/claude-code.md, 6).
+// permissionResult is a decision in the client's form
+// (docs/contracts/claude-code.md, 6).
 type permissionResult struct {
 	Behavior  string          `json:"behavior"`
 	Input     json.RawMessage `json:"updatedInput,omitempty"`
@@ -165,8 +168,8 @@ type permissionResult struct {
 	Interrupt bool            `json:"interrupt,omitempty"`
 }
 
-// answer lets the call go on, always with its input: a version that gets none
-// back runs nothing.
+// answerRequest sends the decision to the client. An allowed call always gets
+// its input back: some versions run nothing without it.
 func (s *session) answerRequest(a permissionRequest, d agent.PermissionDecision) error {
 	v := permissionResult{Behavior: "allow", Input: a.Input}
 	if d.Verdict == agent.Deny || d.Verdict == agent.Abort {
@@ -181,7 +184,7 @@ func (s *session) answerRequest(a permissionRequest, d agent.PermissionDecision)
 	return s.writeFrame(controlFrame{Type: "control_response", Response: &controlResponse{Subtype: "success", RequestID: a.request, Response: body}})
 }
 
-// maxTitle bounds the one line that stands for a call, in bytes.
+// maxTitle bounds the title of a call, in bytes.
 const maxTitle = 200
 
 // editTools do nothing but change files.
@@ -194,7 +197,7 @@ func (a permissionRequest) toPermission(dir string) agent.Permission {
 		Notebook string `json:"notebook_path"`
 		URL      string `json:"url"`
 	}
-	_ = json.Unmarshal(a.Input, &in) // of another shape: there is less to tell
+	_ = json.Unmarshal(a.Input, &in) // members of another type stay empty
 	p := agent.Permission{
 		CallID: a.CallID, Tool: a.Tool, Input: a.Input, Dir: dir,
 		Reason: cmp.Or(a.Reason, a.ReasonType), Edit: slices.Contains(editTools, a.Tool),
@@ -202,7 +205,7 @@ func (a permissionRequest) toPermission(dir string) agent.Permission {
 	if path := cmp.Or(in.File, in.Notebook, a.Blocked); path != "" {
 		p.Paths = []string{path}
 	}
-	// The description of a command is the model's: what it really runs goes first.
+	// The model wrote the description of a command, so the command itself goes first.
 	what, _, more := strings.Cut(cmp.Or(in.Command, in.File, in.Notebook, in.URL, a.Description), "\n")
 	if more {
 		what += " ..."

@@ -1,10 +1,11 @@
-// Package claude is the adapter to Claude Code: one process of its CLI a
-// session, and JSON lines on its standard input and output (docs/contracts/claude-code.md). What the client calls permissions is all the sandbox there is.
-// The settings of the repository that the agent works in have no say in them;
-// rules that the user of the machine keeps do, within the sandbox.
+// Package claude is the adapter to Claude Code. A session is one process of its
+// CLI, with JSON lines on its standard input and output
+// (docs/contracts/claude-code.md). The client's permissions are the only
+// sandbox. The settings of the repository in which the agent works do not affect
+// them; rules of the machine's user do, within the sandbox.
 //
-// A turn is what one Send began. What would go on after it, or begin by
-// itself, is switched off.
+// A turn is the work that one Send began. Work that would outlast the turn, or
+// begin by itself, is switched off.
 package claude
 
 import (
@@ -20,14 +21,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
-// Config says which client to run, and what it may see of our environment.
+// Config says which client to run, and which of our variables it sees.
 type Config struct {
-	// Binary is the client's program: a path, or a name that is looked for on
+	// Binary is the client's program: a path, or a name that is searched for on
 	// the PATH of Environ; empty means claude.
 	Binary string
-	// Environ is our own environment, NAME=value. Of it the client sees a small
-	// part (see environ) and the variables that Allow names: the credentials of
-	// a cloud that serves the model, for one.
+	// Environ is our own environment, NAME=value. The client sees a small part of
+	// it (see clientEnviron) and the variables that Allow names, such as the
+	// credentials of a cloud that serves the model.
 	Environ []string
 	Allow   []string
 }
@@ -38,7 +39,7 @@ type adapter struct {
 	manifests child.Manifests
 }
 
-// New makes the adapter. It starts nothing.
+// New returns the adapter. It starts nothing.
 func New(c Config) agent.Adapter {
 	return &adapter{Config: c}
 }
@@ -53,8 +54,8 @@ func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, er
 	return s, nil
 }
 
-// start returns once the client has answered initialize: it then takes input,
-// and has found the session that it is to go on with (docs/contracts/claude-code.md, 8).
+// startSession returns once the client has answered initialize. The client then
+// takes input, and has found the session to resume (docs/contracts/claude-code.md, 8).
 func (a *adapter) startSession(ctx context.Context, o agent.Options) (*session, greeting, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, greeting{}, err
@@ -88,7 +89,7 @@ func (a *adapter) startSession(ctx context.Context, o agent.Options) (*session, 
 	return s, g, nil
 }
 
-// refuse says what keeps any client from working with o.
+// checkOptions returns an error if no client can work with o.
 func checkOptions(o agent.Options) error {
 	if !filepath.IsAbs(o.Dir) {
 		return badRequest("the working directory %q is not absolute", o.Dir)
@@ -96,8 +97,8 @@ func checkOptions(o agent.Options) error {
 	if info, err := os.Stat(o.Dir); err != nil || !info.IsDir() {
 		return badRequest("there is no working directory %s", o.Dir)
 	}
-	// The client would take another text for a title, and might go on with a
-	// session of that title.
+	// The client would take any other text for a title, and might resume a session
+	// with that title.
 	if o.Resume != "" && uuid.Validate(o.Resume) != nil {
 		return agent.ErrNoSession
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
-// passed are the variables of ours that the client sees: what a program needs,
-// how it reaches the network, and how it reaches the model. The names that
-// begin like passedPrefixes go with them.
+// passedNames are the variables of ours that the client sees: variables that a
+// program needs, and those by which it reaches the network and the model. Names
+// with one of the passedPrefixes are passed as well.
 var (
 	passedNames = []string{
 		"PATH", "HOME", "USER", "LANG", "TMPDIR", "TERM",
@@ -26,25 +26,25 @@ var (
 	passedPrefixes = []string{"LC_", "ANTHROPIC_"}
 )
 
-// stripped only claim that there is a sandbox, and lift the client's refusal
-// to bypass permissions as root (docs/contracts/claude-code.md, 11).
+// strippedNames are variables that only claim that there is a sandbox. They lift
+// the client's refusal to bypass permissions as root (docs/contracts/claude-code.md, 11).
 var strippedNames = []string{"IS_SANDBOX", "CLAUDE_CODE_BUBBLEWRAP"}
 
-// switches keep the client from what nobody asked it for.
+// fixedVariables switch off actions of the client that it was not asked for.
 var fixedVariables = map[string]string{
 	"DISABLE_AUTOUPDATER":                      "1",
 	"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-	// A result then ends a turn: no task goes on, and begins another when it ends.
+	// A result then ends a turn: no task outlasts it and begins another turn.
 	"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
-	// An @ in a prompt would read any file, unasked.
+	// An @ in a prompt would read any file without a permission.
 	"CLAUDE_CODE_DISABLE_FILE_MENTIONS": "1",
-	// With --setting-sources user, the way to the CLAUDE.md of the project.
+	// With --setting-sources user, this makes the client read the project's CLAUDE.md.
 	"CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD": "1",
 }
 
 const maxOutputVariable = "CLAUDE_CODE_MAX_OUTPUT_TOKENS"
 
-// environ is the whole environment of the client.
+// clientEnviron returns the whole environment of the client.
 func (a *adapter) clientEnviron(o agent.Options) []string {
 	ours := child.ParseEnviron(a.Environ)
 	extra := maps.Clone(fixedVariables)
@@ -59,7 +59,7 @@ func (a *adapter) clientEnviron(o agent.Options) []string {
 	return child.BuildEnviron(ours, slices.Concat(passedNames, a.Allow), passedPrefixes, extra)
 }
 
-// find is the absolute path of the client's program.
+// findBinary returns the absolute path of the client's program.
 func (a *adapter) findBinary() (string, error) {
 	return child.FindProgram(cmp.Or(a.Binary, "claude"), child.ParseEnviron(a.Environ)["PATH"])
 }

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// unknownSession is what the client says of an id that it does not know: in
-	// the errors of a result, and on its standard error (docs/contracts/claude-code.md, 8).
+	// unknownSession is the client's text for an id that it does not know: in the
+	// errors of a result, and on its standard error (docs/contracts/claude-code.md, 8).
 	unknownSession = "No conversation found with session ID"
 	rootRefused    = "full access: Claude Code refuses to bypass permissions as root; run the worker as another user"
 )
 
-// statuses are what the client's words for errors stand for when it names no
-// status (docs/contracts/claude-code.md, 9).
+// statusOfWord maps the client's words for errors to HTTP statuses, for errors
+// without a status (docs/contracts/claude-code.md, 9).
 var statusOfWord = map[string]int{
 	"authentication_failed": http.StatusUnauthorized,
 	"billing_error":         http.StatusPaymentRequired,
@@ -30,13 +30,14 @@ var statusOfWord = map[string]int{
 	"rate_limit":            http.StatusTooManyRequests,
 }
 
-// failure says why a turn failed. Word is the client's own for it.
+// turnError returns the error of a failed turn. Word is the client's own word
+// for it.
 func (s *session) turnError(r resultFrame, word string) error {
 	text := errorText(r)
 	switch {
 	case strings.Contains(text, unknownSession):
 		return agent.ErrNoSession
-	case strings.HasPrefix(r.Subtype, "error_max_"): // limits that were set on purpose
+	case strings.HasPrefix(r.Subtype, "error_max_"): // limits that the caller set
 		return badRequest("%s", text)
 	}
 	until := s.limit
@@ -50,8 +51,8 @@ func (s *session) turnError(r resultFrame, word string) error {
 	return e
 }
 
-// textOf is what a result says of its error. The diagnostics of an abort are
-// for the client's makers (docs/contracts/claude-code.md, 5).
+// errorText returns the error text of a result. The diagnostics of an abort are
+// left out: they are for the client's developers (docs/contracts/claude-code.md, 5).
 func errorText(r resultFrame) string {
 	if r.Text != "" {
 		return r.Text
@@ -68,8 +69,8 @@ func errorText(r resultFrame) string {
 	return strings.Join(said, "; ")
 }
 
-// classify says what an error of the API means for a retry. One without a
-// status never reached the API, or was cut off.
+// classifyError says whether an error of the API can be retried. An error without
+// a status never reached the API, or was cut off.
 func classifyError(status int, word, text string) *provider.Error {
 	if status == 0 {
 		status = statusOfWord[word]
@@ -80,8 +81,9 @@ func classifyError(status int, word, text string) *provider.Error {
 	return provider.ClassifyHTTP(status, nil, []byte(text), time.Now())
 }
 
-// resets is how a subscription that is used up says until when, in seconds
-// since 1970 (public reports: Claude AI usage limit reached|1755615600).
+// resetPattern matches the text of a used-up subscription; the number is the
+// time of its reset in seconds since 1970 (public reports: Claude AI usage limit
+// reached|1755615600).
 var resetPattern = regexp.MustCompile(`usage limit reached\|(\d+)`)
 
 func parseReset(text string) (time.Time, bool) {
@@ -93,8 +95,8 @@ func parseReset(text string) (time.Time, bool) {
 	return epochTime(n), err == nil
 }
 
-// epoch reads seconds since 1970, and milliseconds, which public reports have
-// as well.
+// epochTime converts seconds since 1970, and milliseconds, which public reports
+// have as well.
 func epochTime(n float64) time.Time {
 	if n > 1e11 {
 		n /= 1000
@@ -102,8 +104,8 @@ func epochTime(n float64) time.Time {
 	return time.Unix(int64(n), 0)
 }
 
-// takeRate remembers until when a subscription is used up; the turn that
-// fails of it says only that it is.
+// takeRateLimit stores until when a subscription is used up. The turn that fails
+// because of it does not say until when.
 func (s *session) takeRateLimit(line []byte) bool {
 	var f rateFrame
 	if json.Unmarshal(line, &f) != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// head is what all frames have, and requests: enough to know what to read the
-// rest as.
+// frameHead holds the members that all frames and requests have. They tell how
+// to read the rest.
 type frameHead struct {
 	Type    string `json:"type,omitempty"`
 	Subtype string `json:"subtype"`
@@ -21,7 +21,7 @@ type initFrame struct {
 	Model     string `json:"model"`
 }
 
-// messageFrame is a part of a message, of the assistant or of a user.
+// messageFrame is a part of a message of the assistant or of a user.
 type messageFrame struct {
 	Message struct {
 		ID      string  `json:"id"`
@@ -29,24 +29,24 @@ type messageFrame struct {
 		Content content `json:"content"`
 		Usage   usage   `json:"usage"`
 	} `json:"message"`
-	Parent    string `json:"parent_tool_use_id"` // the call of the sub-agent whose message it is
+	Parent    string `json:"parent_tool_use_id"` // the call whose sub-agent wrote the message
 	Error     string `json:"error"`
 	Replay    bool   `json:"isReplay"`
 	Synthetic bool   `json:"isSynthetic"`
 }
 
-// readMessage reads what it can: what is of another shape is left out.
+// parseMessage reads a message; members of another type stay empty.
 func parseMessage(line []byte) messageFrame {
 	var f messageFrame
 	_ = json.Unmarshal(line, &f)
 	return f
 }
 
-// synthetic is the model of messages that no model said: the errors of the
-// API, above all.
+// synthetic is the model name of messages that no model wrote: mostly errors of
+// the API.
 const synthetic = "<synthetic>"
 
-// content is a list of blocks; a plain text is one.
+// content is a list of blocks. A plain text counts as one block.
 type content []contentBlock
 
 type contentBlock struct {
@@ -60,7 +60,7 @@ type contentBlock struct {
 	IsError   bool            `json:"is_error"`
 }
 
-// UnmarshalJSON takes blocks and plain text.
+// UnmarshalJSON accepts blocks and plain text.
 func (c *content) UnmarshalJSON(b []byte) error {
 	if b = bytes.TrimSpace(b); len(b) > 0 && b[0] == '"' {
 		*c = content{{Type: "text"}}
@@ -69,7 +69,8 @@ func (c *content) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]contentBlock)(c))
 }
 
-// text is what the blocks say; of a picture, that it is one.
+// plainText returns the text of the blocks. A block of another type, such as a
+// picture, is replaced by its type.
 func (c content) plainText() string {
 	parts := make([]string, 0, len(c))
 	for _, b := range c {
@@ -105,7 +106,7 @@ type resultFrame struct {
 	Errors   []string              `json:"errors"`
 	Took     float64               `json:"duration_ms"`
 	Total    *float64              `json:"total_cost_usd"` // of the process so far
-	OldTotal *float64              `json:"cost_usd"`       // what older clients call it
+	OldTotal *float64              `json:"cost_usd"`       // the name of Total in older clients
 	Usage    usage                 `json:"usage"`
 	Models   map[string]modelUsage `json:"modelUsage"`
 	Since    map[string]modelUsage `json:"model_usage_since_last_result"`
@@ -116,7 +117,7 @@ type modelUsage struct {
 	Window int     `json:"contextWindow"`
 }
 
-// rateFrame says how a subscription stands.
+// rateFrame holds the state of a subscription.
 type rateFrame struct {
 	Info struct {
 		Status   string  `json:"status"`
@@ -124,7 +125,7 @@ type rateFrame struct {
 	} `json:"rate_limit_info"`
 }
 
-// control is a request of either side, and the answer to one.
+// controlFrame is a request of either side, or the response to one.
 type controlFrame struct {
 	Type      string           `json:"type"`
 	RequestID string           `json:"request_id,omitempty"`

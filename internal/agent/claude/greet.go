@@ -9,7 +9,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
-// greeting is what the client says of itself when it takes input (docs/contracts/claude-code.md, 7).
+// greeting is the client's description of itself when it takes input
+// (docs/contracts/claude-code.md, 7).
 type greeting struct {
 	Models []struct {
 		Value       string `json:"value"`
@@ -24,10 +25,10 @@ type greetResult struct {
 	err      error
 }
 
-// greet asks the client to begin and waits until it takes input. Of a fresh
-// session the id is known then: it is ours.
+// awaitGreeting asks the client to begin and waits until it takes input. It then
+// reports the id of a fresh session, which is ours.
 func (s *session) awaitGreeting(ctx context.Context) (greeting, error) {
-	// A client that is gone says in its exit why.
+	// The exit of a client that has ended says why, so the error is not needed.
 	s.sendRequest("initialize")
 	select {
 	case g := <-s.greetResults:
@@ -45,7 +46,7 @@ func (s *session) awaitGreeting(ctx context.Context) (greeting, error) {
 	}
 }
 
-// started passes on how the start went; all but the first word are dropped.
+// reportStart passes on the result of the start; only the first result counts.
 func (s *session) reportStart(g greetResult) {
 	select {
 	case s.greetResults <- g:
@@ -53,8 +54,8 @@ func (s *session) reportStart(g greetResult) {
 	}
 }
 
-// answered takes the answer to a request of ours. Only the first one matters:
-// an interrupt shows in the result of the turn.
+// takeResponse handles the response to a request of ours. Only the first response
+// matters: the effect of an interrupt is in the result of the turn.
 func (s *session) takeResponse(r *controlResponse) {
 	if r == nil {
 		return
@@ -63,12 +64,12 @@ func (s *session) takeResponse(r *controlResponse) {
 	if r.Subtype == "error" {
 		g.err = newError(provider.BadRequest, false, "Claude Code did not start: %s", r.Error)
 	} else if err := json.Unmarshal(r.Response, &g.greeting); err != nil {
-		g.greeting = greeting{} // it takes input all the same
+		g.greeting = greeting{} // the client takes input all the same
 	}
 	s.reportStart(g)
 }
 
-// whyExit says what keeps a client that ended at its start from working.
+// startError returns the error of a client that ended at its start.
 func startError(e agent.Exit) error {
 	said := func(text string) bool { return strings.Contains(e.Stderr, text) }
 	switch {

@@ -12,22 +12,22 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
-// identity is by what the session can be resumed. A client may name another id
-// than the one it was given: /clear makes a new one, and some versions mint
-// one for every resume (docs/contracts/agent.md, 1). Such an id counts
-// once a turn under it went well and its transcript is there; until then the
-// old one is kept.
+// identity tracks the id by which the session can be resumed. A client may name
+// another id than the one it was given: /clear makes a new id, and some versions
+// mint one for every resume (docs/contracts/agent.md, 1). Such an id counts once
+// a turn under it has completed and its transcript exists; until then the old id
+// is kept.
 type identity struct {
 	id       string
 	resumed  bool
 	told     bool   // in a Started event
 	named    bool   // by the client
-	minted   string // another id, that does not count yet
+	minted   string // another id that does not count yet
 	projects projects
 }
 
-// confirm takes the id that the client names at the begin of a turn. What a
-// fresh session is called the first time is its name.
+// confirmID takes the id that the client names at the start of a turn. The first
+// id that it names for a fresh session is the session's id.
 func (i *identity) confirmID(id string) *agent.Started {
 	first := !i.named
 	i.named = true
@@ -45,7 +45,7 @@ func (i *identity) confirmID(id string) *agent.Started {
 	return i.adoptID(id)
 }
 
-// settle ends a turn, which went well or not.
+// settleTurn ends a turn; well says whether it was completed.
 func (i *identity) settleTurn(well bool) *agent.Started {
 	minted := i.minted
 	i.minted = ""
@@ -65,7 +65,8 @@ type projects string
 
 func projectsOf(env []string) projects { return projects(filepath.Join(configDir(env), "projects")) }
 
-// configOf is where a client with that environment keeps its state.
+// configDir returns the directory in which a client with that environment keeps
+// its state.
 func configDir(env []string) string {
 	values := child.ParseEnviron(env)
 	if dir := values["CLAUDE_CONFIG_DIR"]; dir != "" {
@@ -74,10 +75,10 @@ func configDir(env []string) string {
 	return filepath.Join(values["HOME"], ".claude")
 }
 
-// have says whether there is a transcript of that session. It is in a
-// directory named after the working directory, with a dash for each slash, dot
-// and underscore; but a session that is resumed elsewhere stays where it was
-// (docs/contracts/claude-code.md, 8), so all of them are looked at.
+// hasTranscript reports whether there is a transcript of the session. Its
+// directory is named after the working directory, with a dash for each slash,
+// dot and underscore. But a session that is resumed elsewhere stays in its old
+// directory (docs/contracts/claude-code.md, 8), so all directories are searched.
 func (p projects) hasTranscript(id string) bool { return p.findTranscript(id) != "" }
 
 func (p projects) findTranscript(id string) string {
@@ -97,13 +98,13 @@ func (p projects) findTranscript(id string) string {
 	return ""
 }
 
-// deaf says that the transcript of the session is there and holds nothing that
-// the user said: a client that is killed soon after the first message may not
-// have written it, and would go on with a session that never heard its task.
+// lacksUserMessage reports whether the transcript of the session exists and holds
+// no message of the user. A client that is killed soon after the first message
+// may not have written it, and would resume a session that never got its task.
 func (p projects) lacksUserMessage(id string) bool {
 	f, err := os.Open(p.findTranscript(id))
 	if err != nil {
-		return false // the client itself knows best
+		return false // the client itself decides about the session
 	}
 	defer f.Close()
 	lines := bufio.NewReader(f)

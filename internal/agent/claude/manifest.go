@@ -40,7 +40,8 @@ func missingManifest(why string) agent.Manifest {
 	return agent.MissingManifest(agent.Claude, label, why)
 }
 
-// detect says whether the client told all.
+// detectClient returns the manifest; whole says whether the client told
+// everything.
 func (a *adapter) detectClient(ctx context.Context, path string) (m agent.Manifest, whole bool) {
 	version, err := child.ReadVersion(ctx, []string{path}, a.clientEnviron(agent.Options{}))
 	if err != nil {
@@ -71,7 +72,7 @@ func newManifest(path, version string) agent.Manifest {
 	return m
 }
 
-// inquire starts a session that nothing is sent to, for the greeting: that
+// fetchGreeting starts a session for its greeting and sends it nothing. That
 // needs no model and leaves no transcript.
 func (a *adapter) fetchGreeting(ctx context.Context) (greeting, error) {
 	s, g, err := a.startSession(ctx, agent.Options{Dir: os.TempDir(), Sandbox: agent.ReadOnly})
@@ -82,8 +83,8 @@ func (a *adapter) fetchGreeting(ctx context.Context) (greeting, error) {
 	return g, s.Stop(ctx)
 }
 
-// models are those that the client offers. Of their windows it tells only
-// which are the large ones.
+// offeredModels returns the models that the client offers. It tells of their
+// windows only which are the large ones.
 func (g greeting) offeredModels() []agent.Model {
 	list := make([]agent.Model, 0, len(g.Models))
 	for _, m := range g.Models {

@@ -5,29 +5,31 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// meter reckons what turns cost and how full the window is (docs/contracts/claude-code.md, 10).
+// meter computes the cost of turns and the fill of the window
+// (docs/contracts/claude-code.md, 10).
 type meter struct {
-	model  string // the session's own; others serve sub-agents
-	window int    // of that model; zero until a result tells
-	last   usage  // of the message that came last
-	fresh  bool   // it came in this turn
-	warned bool   // since it came
+	model  string // of the session itself; sub-agents may use others
+	window int    // of that model; zero until a result reports it
+	last   usage  // of the last message
+	fresh  bool   // the last message came in this turn
+	warned bool   // a warning was sent since the last message
 
-	total  float64 // dollars of the process so far, as the client counts
-	unpaid float64 // of it, what no turn has been billed for
+	total  float64 // dollars of the process so far, by the client's account
+	unpaid float64 // the part of total that no turn has been billed for
 	priced bool
 }
 
-// note takes the usage of a message: it replaces the one before.
+// noteUsage stores the usage of a message; it replaces the one before.
 func (m *meter) noteUsage(u usage) { m.last, m.fresh, m.warned = u, true, false }
 
 func (m *meter) windowFill() agent.Context {
 	return agent.Context{Used: int(m.last.promptTokens()), Total: m.window}
 }
 
-// settle takes the figures of a result. The client counts money for the whole
-// process, and at times begins anew: the total may drop. Newer versions give
-// the share of the turn, and after a resume begin with an old total.
+// settleResult takes the figures of a result. The client counts money for the
+// whole process, and sometimes starts again, so the total may drop. Newer
+// versions report the share of the turn, and start with an old total after a
+// resume.
 func (m *meter) settleResult(r resultFrame) {
 	if w := windowOfModel(r.Models, m.model); w > 0 {
 		m.window = w
@@ -54,7 +56,8 @@ func (m *meter) settleResult(r resultFrame) {
 	}
 }
 
-// bill is the price of all since the bill before; nil when none is known.
+// billTurn returns the price of everything since the last bill; nil if no price
+// is known.
 func (m *meter) billTurn() *run.Micros {
 	if !m.priced {
 		return nil
@@ -64,8 +67,8 @@ func (m *meter) billTurn() *run.Micros {
 	return &price
 }
 
-// windowOf is the window of a model among those of a process: its own, or
-// that of the only one.
+// windowOfModel returns the window of a model among the models of a process. It
+// falls back to the only model.
 func windowOfModel(models map[string]modelUsage, model string) int {
 	if u, ok := models[model]; ok {
 		return u.Window
@@ -78,10 +81,10 @@ func windowOfModel(models map[string]modelUsage, model string) int {
 	return 0
 }
 
-// warn puts a Budget event when the context nears the limit, once until the
-// next message (docs/contracts/agent.md, 4). What the API counted holds the system
-// prompt and the files that were loaded; a prompt that it never answered is
-// estimated.
+// warnBudget puts a Budget event when the context nears the limit, at most once
+// until the next message (docs/contracts/agent.md, 4). The API's count includes
+// the system prompt and the files that were loaded. A prompt that the API never
+// answered is estimated.
 func (s *session) warnBudget(t *turn) {
 	used := int(s.meter.last.promptTokens() + s.meter.last.Output)
 	if !s.meter.fresh {

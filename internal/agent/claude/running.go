@@ -16,21 +16,20 @@ import (
 
 var _ agent.Prober = (*adapter)(nil)
 
-// registered is what a client says of itself while it runs, in
-// <config>/sessions/<pid>.json (seen with 2.1.329; not documented). One that was
-// killed leaves its entry behind.
+// registryEntry is the file in which a running client describes itself:
+// <config>/sessions/<pid>.json (seen with 2.1.329; not documented). A client that
+// was killed leaves its entry behind.
 type registryEntry struct {
 	PID     int    `json:"pid"`
 	Session string `json:"sessionId"`
-	// Start tells the process from a later one of that number: on Linux field 22
-	// of its stat.
+	// Start tells the process from a later one with the same number: on Linux it is
+	// field 22 of the process's stat.
 	Start string `json:"procStart"`
-	// Domain is where the number counts: linux:<machine id>:<pid namespace>.
+	// Domain says where the number counts: linux:<machine id>:<pid namespace>.
 	Domain string `json:"pidDomain"`
 }
 
-// Running implements agent.Prober by the list that the clients keep of
-// themselves.
+// Running implements agent.Prober by the entries that running clients keep.
 func (a *adapter) Running(id string) (bool, error) {
 	dir := filepath.Join(configDir(a.clientEnviron(agent.Options{})), "sessions")
 	names, err := os.ReadDir(dir)
@@ -56,14 +55,14 @@ func (a *adapter) Running(id string) (bool, error) {
 	return false, doubt
 }
 
-// maxRegistered bounds an entry.
+// maxRegistryEntry bounds the size of an entry.
 const maxRegistryEntry = 64 << 10
 
-// holds says whether the client of that entry runs and has the session.
+// holdsSession reports whether the client of the entry runs and has the session.
 func holdsSession(path, id string) (bool, error) {
 	b, err := file.Read(path, maxRegistryEntry)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil // it has just ended
+		return false, nil // the client has just ended
 	}
 	var c registryEntry
 	if err == nil {
@@ -84,8 +83,8 @@ func holdsSession(path, id string) (bool, error) {
 	return !process.Gone(c.PID) && !process.Replaced(c.PID, "linux:"+c.Start), nil
 }
 
-// domain is what an entry of this process would have; empty where that cannot
-// be learned.
+// pidDomain returns the domain that an entry of this process would have; it is
+// empty if that cannot be determined.
 func pidDomain() string {
 	machine, err := os.ReadFile("/etc/machine-id")
 	space := process.Space()

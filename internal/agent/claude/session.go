@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// patience is how long Stop waits for the client to end a turn, and then
-	// itself (docs/contracts/claude-code.md, 12).
+	// patience is how long Stop waits for the client to end a turn, and again to
+	// end itself (docs/contracts/claude-code.md, 12).
 	patience = 2 * time.Second
-	// transcribed is how long after a result its last words may be missing from
+	// transcribed is how long after a result the last lines may be missing from
 	// the transcript (docs/contracts/claude-code.md, 8).
 	transcribed = 100 * time.Millisecond
 )
@@ -81,8 +81,8 @@ func (s *session) Send(ctx context.Context, text string) error {
 	return err
 }
 
-// guarded is a text that the client takes for a prompt: one that begins with a
-// slash may be a command (docs/contracts/claude-code.md, 4).
+// guardPrompt returns a text that the client takes for a prompt. A text that
+// begins with a slash may be a command (docs/contracts/claude-code.md, 4).
 func guardPrompt(text string) string {
 	if strings.HasPrefix(text, "/") {
 		return " " + text
@@ -103,7 +103,7 @@ func (s *session) beginTurn(text string) (*turn, error) {
 	return s.turn, nil
 }
 
-// forget takes back a turn that the client never heard of.
+// forgetTurn removes a turn whose message did not reach the client.
 func (s *session) forgetTurn(t *turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +122,7 @@ func (s *session) Interrupt(ctx context.Context) error {
 	return s.sendInterrupt()
 }
 
-// interruptible is the turn under way, marked as one to interrupt.
+// markInterrupted marks the turn under way as interrupted and returns it.
 func (s *session) markInterrupted() *turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,28 +144,28 @@ func (s *session) Stop(ctx context.Context) error {
 	return nil
 }
 
-// windDown lets the client end in good order, as far as ctx lasts: what it says
-// of an interrupted turn gets into the transcript, and it ends the commands
-// that it runs (docs/contracts/claude-code.md, 12).
+// windDown lets the client end in good order while ctx lasts. The client writes
+// the end of an interrupted turn into the transcript, and ends the commands that
+// it runs (docs/contracts/claude-code.md, 12).
 func (s *session) windDown(ctx context.Context) {
 	if t := s.markInterrupted(); t != nil {
-		go s.sendInterrupt() // a client that no longer reads would hold us
+		go s.sendInterrupt() // would block if the client no longer reads
 		s.waitFor(ctx, t.ended, patience)
 	}
 	s.waitFor(ctx, nil, time.Until(s.transcriptDone()))
-	s.child.CloseStdin() // a client that is gone does not mind
+	s.child.CloseStdin() // fails harmlessly if the client has ended
 	s.waitFor(ctx, s.child.Done(), patience)
 }
 
-// quiet is when the transcript holds all that was said.
+// transcriptDone returns the time at which the transcript is complete.
 func (s *session) transcriptDone() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lastEnd.Add(transcribed)
 }
 
-// wait waits for an event, for d at most, while ctx lasts and there is
-// something to read.
+// waitFor waits for an event, at most for d, while ctx lasts and frames can be
+// read.
 func (s *session) waitFor(ctx context.Context, event <-chan struct{}, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -177,14 +177,14 @@ func (s *session) waitFor(ctx context.Context, event <-chan struct{}, d time.Dur
 	}
 }
 
-// abandon ends a session that never started.
+// abandonStart ends a session whose start failed.
 func (s *session) abandonStart() {
 	s.queue.Drop()
 	s.child.End()
 	<-s.over
 }
 
-// request asks the client for something.
+// sendRequest sends the client a control request.
 func (s *session) sendRequest(subtype string) error {
 	body, err := json.Marshal(frameHead{Subtype: subtype})
 	if err != nil {
@@ -203,7 +203,7 @@ func (s *session) writeFrameWithin(ctx context.Context, frame any) error {
 	return s.child.SendLine(ctx, line)
 }
 
-// read takes frames until there are no more, and then tells the end.
+// readFrames takes frames until the last, and then reports the client's end.
 func (s *session) readFrames() {
 	defer close(s.over)
 	for {
@@ -223,7 +223,7 @@ func (s *session) readFrames() {
 	}
 }
 
-// unreadable ends a client that said what nobody can read.
+// endUnreadable ends a client whose output cannot be read.
 func (s *session) endUnreadable(err error) {
 	_, ended := s.child.Exit()
 	alive := s.child.Alive()

@@ -7,9 +7,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// take turns one line of the client into events. What has no better event is
-// Raw: unknown frames never fail anything (docs/contracts/claude-code.md, 5). A line that is no
-// JSON is nothing.
+// takeFrame turns one line of the client into events. A frame without a better
+// event becomes Raw: unknown frames never fail anything
+// (docs/contracts/claude-code.md, 5). A line that is not JSON is ignored.
 func (s *session) takeFrame(line []byte) {
 	var h frameHead
 	if _, broken := errors.AsType[*json.SyntaxError](json.Unmarshal(line, &h)); broken {
@@ -62,13 +62,13 @@ func (s *session) takeSystem(name string, line []byte) bool {
 	if name == "" {
 		return false
 	}
-	// A call that fails for ever looks like silence and retries (docs/contracts/claude-code.md, 9).
+	// A call that keeps failing shows as silence and retries (docs/contracts/claude-code.md, 9).
 	s.queue.Put(agent.Notice{Name: name, Data: line, Stall: name == "api_retry"})
 	return true
 }
 
-// takeInit begins a turn. An interrupt that came while the message was still
-// queued is lost on the client, so it is repeated.
+// takeInit begins a turn. The client loses an interrupt that came while the
+// message was still queued, so it is repeated.
 func (s *session) takeInit(line []byte) bool {
 	var f initFrame
 	if json.Unmarshal(line, &f) != nil {
@@ -88,9 +88,9 @@ func (s *session) tellStarted(e *agent.Started) {
 	}
 }
 
-// takeAssistant tells what the assistant says and calls. One message comes in
-// several frames, each with blocks of its own. Of a sub-agent only the calls
-// that ask for a permission are told, when they do.
+// takeAssistant reports the texts and calls of the assistant. One message comes
+// in several frames, each with blocks of its own. Of a sub-agent's calls only
+// those that ask for a permission are reported, by their requests.
 func (s *session) takeAssistant(line []byte) bool {
 	f := parseMessage(line)
 	if s.turn == nil || f.Parent != "" {
@@ -119,7 +119,7 @@ func (s *session) takeAssistant(line []byte) bool {
 	return known
 }
 
-// tellCall tells a call of the turn under way once.
+// tellCall reports a call of the turn under way once.
 func (s *session) tellCall(u agent.ToolUse) {
 	if s.turn.told[u.CallID] {
 		return
@@ -128,7 +128,7 @@ func (s *session) tellCall(u agent.ToolUse) {
 	s.queue.Put(u)
 }
 
-// takeResults tells what the calls gave that were told.
+// takeResults reports the results of the calls that were reported.
 func (s *session) takeResults(line []byte) bool {
 	f := parseMessage(line)
 	if s.turn == nil || f.Replay || f.Synthetic {

@@ -9,20 +9,20 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// turn is what is known of the turn under way.
+// turn is the state of the turn under way.
 type turn struct {
 	begun       time.Time
-	prompt      int  // its length in characters
+	prompt      int  // length of the prompt in characters
 	interrupted bool // by us
 	ended       chan struct{}
 
-	message string          // the message that the assistant said last
-	text    strings.Builder // what it says
-	told    map[string]bool // the calls of tools
-	failure string          // the client's word for what went wrong
+	message string          // the id of the assistant's last message
+	text    strings.Builder // of that message
+	told    map[string]bool // the tool calls that were reported
+	failure string          // the client's word for the error
 
-	usage  usage  // of the message that came last
-	usedBy string // that message
+	usage  usage  // of the last message
+	usedBy string // the id of that message
 	before agent.Tokens
 }
 
@@ -40,8 +40,8 @@ func (t *turn) addText(message, text string) {
 	t.text.WriteString(text)
 }
 
-// spend takes the usage of a message, whose frames all carry it, and says
-// whether it is news.
+// addUsage takes the usage of a message, which all frames of the message carry.
+// It reports whether the usage is new.
 func (t *turn) addUsage(message string, u usage) bool {
 	if u == (usage{}) || message == t.usedBy && u == t.usage {
 		return false
@@ -61,8 +61,8 @@ func (t *turn) tokensSoFar() agent.Tokens {
 	}
 }
 
-// statusOf reads how a turn ended (docs/contracts/claude-code.md, 5). The subtype says nothing: an
-// error of the API is a success by it.
+// turnStatus returns how a turn ended (docs/contracts/claude-code.md, 5). The
+// subtype does not tell: it calls an error of the API a success.
 func turnStatus(r resultFrame) agent.TurnStatus {
 	switch {
 	case strings.HasPrefix(r.Reason, "aborted_"):
@@ -73,8 +73,8 @@ func turnStatus(r resultFrame) agent.TurnStatus {
 	return agent.Completed
 }
 
-// takeResult ends the turn. A result that nobody waits for still has a price;
-// before the start it says why there is none.
+// takeResult ends the turn. A result outside a turn still has a price; before
+// the session has started, it says why the start failed.
 func (s *session) takeResult(line []byte) bool {
 	var r resultFrame
 	if err := json.Unmarshal(line, &r); err != nil {
@@ -110,15 +110,15 @@ func (s *session) concludeTurn(t *turn) {
 	close(t.ended)
 }
 
-// withdraw tells of the permissions that wait no longer.
+// withdrawRequests reports that the waiting requests no longer wait.
 func (s *session) withdrawRequests() {
 	for _, callID := range s.permissions.clearWaiting() {
 		s.queue.Put(agent.Withdrawn{CallID: callID})
 	}
 }
 
-// finish tells the end of the client: to whoever waits for its start, and as
-// the last event.
+// finishSession reports the end of the client: to the caller that waits for its
+// start, and as the last event.
 func (s *session) finishSession(e agent.Exit, unexpected bool) {
 	s.reportStart(greetResult{err: startError(e)})
 	s.mu.Lock()
