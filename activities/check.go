@@ -162,11 +162,11 @@ func (a *Activities) plant(ctx context.Context, tree *scratch.Scratch, in TryInp
 		return err
 	}
 	defer root.Close()
-	change, err := patch.Plan(patch.Dir(root), diff, rendered)
+	change, err := patch.Plan(patch.DirTree(root), diff, rendered)
 	if err != nil {
 		return fmt.Errorf("plan %s: %w", in.Patch.Name, err)
 	}
-	return patch.Write(root, change)
+	return patch.WriteChange(root, change)
 }
 
 // mentioned are the files of the commit that failing checks point at.

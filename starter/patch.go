@@ -64,7 +64,7 @@ func patchDir(dir string, in io.Reader, finish string, limits patch.Limits, chec
 	}
 	defer root.Close()
 	if check {
-		return patch.Check(patch.Dir(root), raw, finish, limits), nil
+		return patch.CheckAnswer(patch.DirTree(root), raw, finish, limits), nil
 	}
-	return patch.Apply(root, raw, finish, limits), nil
+	return patch.ApplyAnswer(root, raw, finish, limits), nil
 }

@@ -73,7 +73,7 @@ func (p *parser) fenceEnd(start, limit int, f fence) int {
 	for i := start + 1; i < limit; i++ {
 		g, ok := p.fence(i)
 		switch closes := ok && f.closedBy(g); {
-		case closes && !t.Open():
+		case closes && !t.IsOpen():
 			return i
 		case closes && first < 0:
 			first = i
@@ -121,7 +121,7 @@ func (p *parser) openFence(start int, f fence) (end int, err *Error) {
 	switch {
 	case !isDiff(f, diff):
 		return -1, nil
-	case !p.finished || !udiff.Complete(diff):
+	case !p.finished || !udiff.IsComplete(diff):
 		return -1, wrong(Truncated, "the fence on line %d is not closed, so the diff may be cut; give it again, complete", start+1)
 	}
 	return len(p.lines), nil
@@ -129,7 +129,7 @@ func (p *parser) openFence(start int, f fence) (end int, err *Error) {
 
 // isDiff reports whether a fence holds a diff: it says so, or has the headers of one.
 func isDiff(f fence, text []byte) bool {
-	return f.saysDiff() || udiff.Looks(text)
+	return f.saysDiff() || udiff.LooksLikeDiff(text)
 }
 
 // one makes one patch of several diffs: repeated ones count once, and others have
@@ -147,7 +147,7 @@ func one(diffs [][]byte) ([]byte, *Error) {
 	seen := make(map[string]bool)
 	var out []byte
 	for _, d := range distinct {
-		names := udiff.Names(d)
+		names := udiff.SectionNames(d)
 		if len(names) == 0 || slices.ContainsFunc(names, func(n string) bool { return seen[n] }) {
 			return nil, wrong(ManyPatches, "the answer has %d diffs that are not one patch: two are about the same file, or one names none; put the whole patch into one block", len(distinct))
 		}
@@ -163,7 +163,7 @@ func one(diffs [][]byte) ([]byte, *Error) {
 func (p *parser) bare() ([]byte, *Error) {
 	for k, i := range p.prose {
 		text := bytes.Join(p.lines[i:min(len(p.lines), i+3)], nil)
-		if !udiff.Starts(text) {
+		if !udiff.StartsWithHeader(text) {
 			continue
 		}
 		end := i
@@ -171,7 +171,7 @@ func (p *parser) bare() ([]byte, *Error) {
 			end++
 		}
 		diff := bytes.Join(p.lines[i:end], nil)
-		if !p.finished && !udiff.Complete(diff) {
+		if !p.finished && !udiff.IsComplete(diff) {
 			return nil, wrong(Truncated, "the last hunk of the diff is shorter than its header says, and nothing shows that the answer is complete; put the diff between %s and %s", patchBegin, patchEnd)
 		}
 		p.prose = p.prose[:k]

@@ -159,11 +159,11 @@ func (p *parser) patchEnd(start int) int {
 	var t udiff.Tracker
 	for i := start + 1; i < len(p.lines); i++ {
 		switch m := p.marker(i); {
-		case m == patchEnd && !t.Open():
+		case m == patchEnd && !t.IsOpen():
 			return i
 		case m == patchEnd:
 			last = i
-		case m != "" && (!t.Open() || last >= 0 && m != patchBegin):
+		case m != "" && (!t.IsOpen() || last >= 0 && m != patchBegin):
 			return last
 		}
 		t.Add(p.lines[i])

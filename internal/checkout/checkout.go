@@ -67,7 +67,7 @@ func Borrow(dir, common string) error {
 	}
 	objects := filepath.Join(common, "objects")
 	if strings.ContainsAny(objects, "\n") {
-		objects = udiff.Quote(objects)
+		objects = udiff.QuoteName(objects)
 	}
 	if err := os.WriteFile(filepath.Join(info, "alternates"), []byte(objects+"\n"), 0o600); err != nil {
 		return err

@@ -99,7 +99,7 @@ func BenchmarkDiff(b *testing.B) {
 	}
 }
 
-// BenchmarkGitApplyCheck is what BenchmarkPlan is measured against.
+// BenchmarkGitApplyCheck is the measure for BenchmarkPlan.
 func BenchmarkGitApplyCheck(b *testing.B) {
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -172,7 +172,7 @@ func BenchmarkTraps(b *testing.B) {
 	}
 }
 
-// TestTrapsStayInMemory bounds what a diff can make the planner hold.
+// TestTrapsStayInMemory bounds the memory that a diff can make the planner hold.
 func TestTrapsStayInMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of work; runs without -short")

@@ -19,7 +19,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch"
 )
 
-// corpusCase is one case of the patch corpus: a tree, a raw answer, and what has to become of them.
+// corpusCase is one case of the patch corpus: a tree, a raw answer, and the expected result.
 type corpusCase struct {
 	ID, Group, Kind, Layer string
 	Files, Modes, Symlinks map[string]string
@@ -76,7 +76,7 @@ const (
 
 func (c *corpusCase) judge(t *testing.T) (outcome, patch.Report) {
 	tree := c.tree()
-	r := patch.Check(tree, c.raw(), c.FinishReason, patch.Limits{})
+	r := patch.CheckAnswer(tree, c.raw(), c.FinishReason, patch.Limits{})
 	switch {
 	case r.Result != patch.Applied && c.Expect.Result == "refused":
 		return right, r
@@ -188,9 +188,9 @@ func (c *corpusCase) family() string {
 	return c.Kind
 }
 
-// TestCorpus holds the engine to what nobody here wrote: real commits with the mistakes
-// models make, the apply tests of other programs, hostile patches. Nothing may come out wrong, and
-// what has one meaning has to be applied.
+// TestCorpus runs the engine on material from outside of this project: real commits with the mistakes
+// models make, the apply tests of other programs, hostile patches. No result may be wrong, and
+// a patch that has one meaning has to be applied.
 func TestCorpus(t *testing.T) {
 	kinds, groups := make(map[string]map[outcome]int), make(map[string]map[outcome]int)
 	for _, c := range corpus(t, filepath.Join("..", "..", "..", "shared", "corpus", "patch", "cases_dev.jsonl")) {
@@ -262,7 +262,7 @@ func TestCorpusOnDisk(t *testing.T) {
 				}
 			}
 			before := picture(t, base)
-			r := patch.Apply(open(t, dir), c.raw(), c.FinishReason, patch.Limits{})
+			r := patch.ApplyAnswer(open(t, dir), c.raw(), c.FinishReason, patch.Limits{})
 			want := before
 			switch {
 			case r.Result == patch.Applied && len(r.Sensitive) > 0:

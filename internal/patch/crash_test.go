@@ -92,7 +92,7 @@ func randomChange(seed uint64) (map[string]string, *patch.Change) {
 }
 
 // TestNoChangeIsEverHalfMade is R5 of the reliability catalogue: whatever fails or dies at
-// whatever step, the tree is what it was or what it shall be once Recover has run.
+// whatever step, the tree is in its old or its new state once Recover has run.
 func TestNoChangeIsEverHalfMade(t *testing.T) {
 	patches := 500
 	if testing.Short() {

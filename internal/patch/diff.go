@@ -8,9 +8,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
 )
 
-// Diff is the git-style unified diff from the bytes before to the bytes after,
-// with full blob ids in its index lines. It depends on nothing but the files of c, and
-// Plan of it on the same tree gives the same files again.
+// Diff returns the change as a git-style unified diff with full blob ids in its index lines. The result
+// depends on nothing but the files of c. Plan of it on the same tree gives the same files again.
 func (c *Change) Diff() []byte {
 	var out []byte
 	for _, f := range c.Files {
@@ -39,7 +38,7 @@ func (f FileChange) appendDiff(out []byte) []byte {
 	return udiff.AppendHunks(out, a, b, edits)
 }
 
-// blobID is git's name for content.
+// blobID returns the name that git gives to a blob with this content.
 func blobID(content []byte) string {
 	h := sha1.New()
 	fmt.Fprintf(h, "blob %d\x00", len(content))

@@ -10,42 +10,41 @@ import (
 	"strings"
 )
 
-// Dir is the tree of the plain directory at root. Its files are read through
-// root and never through a symbolic link. A directory that has a .git of its own counts
-// as a submodule. While a Write is under way, or was interrupted, every call fails with
-// ErrInterrupted.
-func Dir(root *os.Root) Tree { return dir{root} }
+// DirTree returns the tree of the plain directory at root. It reads files through root and never through a
+// symbolic link. A directory that has a .git of its own counts as a submodule. Every call fails with
+// ErrInterrupted while a WriteChange is under way or after one was interrupted.
+func DirTree(root *os.Root) Tree { return dirTree{root} }
 
-// ErrInterrupted says that a change is being written to the directory, or that
-// writing one was interrupted and Recover has to put it right.
+// ErrInterrupted says that a change is being written to the directory, or that a write was interrupted and
+// Recover has to undo it.
 var ErrInterrupted = errors.New("a patch is being applied here, or applying one was interrupted")
 
-// maxRead bounds what is read of one file; Limits bound it further.
+// maxRead bounds the bytes read of one file. Limits bound them further.
 const maxRead = 256 << 20
 
-type dir struct{ root *os.Root }
+type dirTree struct{ root *os.Root }
 
-func (d dir) Lookup(name string) (File, error) {
-	if err := d.quiet(); err != nil {
+func (d dirTree) Lookup(name string) (File, error) {
+	if err := d.checkQuiet(); err != nil {
 		return File{}, err
 	}
-	parent, err := descend(d.root, path.Dir(name))
+	parent, err := openSubdir(d.root, path.Dir(name))
 	if err != nil {
 		return File{}, err
 	}
 	defer parent.Close()
-	content, info, err := read(parent, name)
+	content, info, err := readRegular(parent, name)
 	if err != nil {
 		return File{}, err
 	}
 	return File{Mode: modeFor(info), Content: content}, nil
 }
 
-func (d dir) Names(name string) ([]string, error) {
-	if err := d.quiet(); err != nil {
+func (d dirTree) Names(name string) ([]string, error) {
+	if err := d.checkQuiet(); err != nil {
 		return nil, err
 	}
-	r, err := descend(d.root, name)
+	r, err := openSubdir(d.root, name)
 	if err != nil {
 		return nil, err
 	}
@@ -58,13 +57,15 @@ func (d dir) Names(name string) ([]string, error) {
 	return f.Readdirnames(-1)
 }
 
-func (d dir) quiet() error {
+// checkQuiet returns ErrInterrupted if the directory has a journal.
+func (d dirTree) checkQuiet() error {
 	if _, err := d.root.Lstat(journalDir); err == nil {
 		return ErrInterrupted
 	}
 	return nil
 }
 
+// modeFor returns the mode of a file: executable if its owner may execute it.
 func modeFor(info fs.FileInfo) Mode {
 	if info.Mode()&0o100 != 0 {
 		return Executable
@@ -72,17 +73,17 @@ func modeFor(info fs.FileInfo) Mode {
 	return Regular
 }
 
-// descend opens the directory name below root, part by part. A part that is
-// replaced by a symbolic link meanwhile is noticed: what was opened is then not what was
-// looked at. The caller closes the result.
-func descend(root *os.Root, name string) (*os.Root, error) {
+// openSubdir opens the directory name below root, part by part. It notices a part that is replaced by a
+// symbolic link meanwhile, because the opened directory then differs from the one that it looked at. The
+// caller closes the result.
+func openSubdir(root *os.Root, name string) (*os.Root, error) {
 	at, err := root.OpenRoot(".")
 	if err != nil || name == "." {
 		return at, err
 	}
 	parts := strings.Split(name, "/")
 	for i := range parts {
-		next, err := enter(at, parts[i], path.Join(parts[:i+1]...))
+		next, err := openPart(at, parts[i], path.Join(parts[:i+1]...))
 		at.Close()
 		if err != nil {
 			return nil, err
@@ -92,8 +93,8 @@ func descend(root *os.Root, name string) (*os.Root, error) {
 	return at, nil
 }
 
-// enter opens the directory part of at, which is called full from the top.
-func enter(at *os.Root, part, full string) (*os.Root, error) {
+// openPart opens the directory part of at. full is its path from the top.
+func openPart(at *os.Root, part, full string) (*os.Root, error) {
 	seen, err := at.Lstat(part)
 	if err != nil {
 		return nil, err
@@ -121,6 +122,7 @@ func enter(at *os.Root, part, full string) (*os.Root, error) {
 	return next, nil
 }
 
+// entryOf returns the kind of entry that info describes. For a regular file it returns file.
 func entryOf(info fs.FileInfo, file Entry) Entry {
 	switch mode := info.Mode(); {
 	case mode.IsRegular():
@@ -133,8 +135,8 @@ func entryOf(info fs.FileInfo, file Entry) Entry {
 	return Special
 }
 
-// read reads the regular file at the last part of full in parent.
-func read(parent *os.Root, full string) ([]byte, fs.FileInfo, error) {
+// readRegular reads the regular file at the last part of full in parent.
+func readRegular(parent *os.Root, full string) ([]byte, fs.FileInfo, error) {
 	name := path.Base(full)
 	seen, err := parent.Lstat(name)
 	if err != nil {

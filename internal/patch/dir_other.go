@@ -6,6 +6,6 @@ import "os"
 
 const nonblock = 0
 
-// lock does nothing where there are no advisory locks: two writers at once are
-// then told apart by their journal only.
-func lock(*os.File) error { return nil }
+// lockFile does nothing where there are no advisory locks. Only the journal tells two concurrent writers
+// apart there.
+func lockFile(*os.File) error { return nil }

@@ -11,9 +11,9 @@ import (
 // nonblock keeps the opening of a FIFO from waiting for a writer.
 const nonblock = syscall.O_NONBLOCK
 
-// lock takes f for this process, without waiting. The kernel gives it back when the
-// process ends, however it ends.
-func lock(f *os.File) error {
+// lockFile locks f for this process, without waiting. The kernel releases the lock when the process ends,
+// however it ends.
+func lockFile(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return ErrInterrupted

@@ -8,14 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// Display is a path, or any other text of one line, with every character made
-// visible that a terminal obeys or a reader is deceived by: <U+202E> for a
-// character, <0x9B> for a byte that is not UTF-8. Letters of other alphabets that stand in one
-// word with Latin ones are shown in the same way.
+// Display returns a path, or any other text of one line, with every character made visible that a terminal
+// obeys or that deceives a reader: <U+202E> for a character, <0x9B> for a byte that is not UTF-8. Letters
+// of other alphabets that share a word with Latin letters are shown in the same way.
 func Display(path string) string { return visible(path, "") }
 
-// DisplayJSON is JSON that a terminal can show: every character that Display would make visible for itself is a \u escape,
-// which means the same to a program. Line feeds stay.
+// DisplayJSON returns JSON that a terminal can show. Every character that Display makes visible becomes a
+// \u escape, which means the same to a program. Line feeds stay.
 func DisplayJSON(raw []byte) []byte {
 	var b bytes.Buffer
 	b.Grow(len(raw))
@@ -37,12 +36,12 @@ func DisplayJSON(raw []byte) []byte {
 	return b.Bytes()
 }
 
-// wrapAt is how many characters of a line are shown before it is broken.
+// wrapAt is the number of characters of a line before it is broken.
 const wrapAt = 400
 
-// DisplayDiff is a diff, or any other text of several lines, made visible as
-// Display does it. Line feeds and tabs stay. A line of more than 400 characters goes on in a line
-// that begins with "⋯ ", so that nothing hides beyond the edge.
+// DisplayDiff returns a diff, or any other text of several lines, made visible in the way of Display. Line
+// feeds and tabs stay. A line of more than 400 characters continues on a line that begins with "⋯ ", so
+// that nothing hides beyond the edge.
 func DisplayDiff(text []byte) string {
 	s := visible(string(text), "\n\t")
 	var b strings.Builder
@@ -61,6 +60,7 @@ func DisplayDiff(text []byte) string {
 	return b.String()
 }
 
+// visible returns s with every deceptive or control character escaped, except for the characters in keep.
 func visible(s, keep string) string {
 	if plain(s, keep) {
 		return s
@@ -82,6 +82,7 @@ func visible(s, keep string) string {
 	return b.String()
 }
 
+// escape writes the character r, or the invalid byte raw, in the form that visible gives it.
 func escape(b *strings.Builder, raw string, r rune, mixed bool, keep string) {
 	switch {
 	case r == utf8.RuneError && len(raw) == 1:
@@ -95,6 +96,7 @@ func escape(b *strings.Builder, raw string, r rune, mixed bool, keep string) {
 	}
 }
 
+// plain reports whether s consists of printable ASCII and the characters in keep.
 func plain(s, keep string) bool {
 	for i := range len(s) {
 		if c := s[i]; c >= 0x7f || c < ' ' && !strings.ContainsRune(keep, rune(c)) {
@@ -104,7 +106,7 @@ func plain(s, keep string) bool {
 	return true
 }
 
-// wordEnd is the length of the run of letters at the beginning of s.
+// wordEnd returns the length of the run of letters at the beginning of s.
 func wordEnd(s string) int {
 	for i, r := range s {
 		if !unicode.IsLetter(r) {
@@ -114,8 +116,8 @@ func wordEnd(s string) int {
 	return len(s)
 }
 
-// mixesAlphabets reports whether word has Latin letters and such of another
-// alphabet whose letters look like them.
+// mixesAlphabets reports whether word has Latin letters and letters of an alphabet that look like Latin
+// ones.
 func mixesAlphabets(word string) bool {
 	latin, other := false, false
 	for _, r := range word {

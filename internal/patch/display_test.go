@@ -10,7 +10,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch"
 )
 
-// deceivers are what a text can be made to read otherwise with: the characters of the
+// deceivers returns the characters by which a text reads otherwise than it is: the characters of the
 // Trojan Source papers, of terminals, and of names that look alike.
 func deceivers() []string {
 	var all []string
@@ -86,7 +86,7 @@ func TestLongLinesAreBroken(t *testing.T) {
 
 func TestReportIsSafeOnATerminal(t *testing.T) {
 	raw := "--- /dev/null\n+++ b/x.txt\n@@ -0,0 +1,1 @@\n+" + strings.Join(deceivers()[:30], "") + "\U000e0041 <&>\n"
-	r := patch.Check(memory{}, []byte(raw), "stop", patch.Limits{})
+	r := patch.CheckAnswer(memory{}, []byte(raw), "stop", patch.Limits{})
 	if r.Result != patch.Applied {
 		t.Fatalf("%+v", r.Error)
 	}

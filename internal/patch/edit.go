@@ -10,7 +10,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
 )
 
-// editor makes the content of one file from its placed hunks.
+// editor computes the content of one file from its placed hunks.
 type editor struct {
 	*planner
 	file  *place.File
@@ -30,9 +30,11 @@ type span struct {
 	indent  reindent
 }
 
-func (e *editor) run(matches []place.Match, placed []place.Hunk) ([]byte, *Refusal) {
+// applyMatches returns the content of the file with all hunks applied. It refuses hunks that change the
+// same lines.
+func (e *editor) applyMatches(matches []place.Match, placed []place.Hunk) ([]byte, *Refusal) {
 	for i, m := range matches {
-		if r := e.hunk(i, m, placed[i]); r != nil {
+		if r := e.addSpans(i, m, placed[i]); r != nil {
 			return nil, r
 		}
 	}
@@ -45,10 +47,10 @@ func (e *editor) run(matches []place.Match, placed []place.Hunk) ([]byte, *Refus
 		}
 	}
 	e.reportShared(matches)
-	return e.compose(), nil
+	return e.composeFile(), nil
 }
 
-// reportShared notes hunks that show the same lines of the file.
+// reportShared adds a repair for hunks that show the same lines of the file.
 func (e *editor) reportShared(matches []place.Match) {
 	order := make([]int, len(matches))
 	for i := range order {
@@ -57,23 +59,23 @@ func (e *editor) reportShared(matches []place.Match) {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(matches[a].At, matches[b].At) })
 	for k := 1; k < len(order); k++ {
 		if before, i := order[k-1], order[k]; matches[i].At < matches[before].End() {
-			e.repair(e.path, i+1, RepairMerged, fmt.Sprintf("shows lines of hunk %d again", before+1))
+			e.addRepair(e.path, i+1, RepairMerged, fmt.Sprintf("shows lines of hunk %d again", before+1))
 		}
 	}
 }
 
-// hunk turns a placed hunk into spans and notes what had to be made good.
-func (e *editor) hunk(i int, m place.Match, h place.Hunk) *Refusal {
-	e.report(i, m, h)
+// addSpans turns a placed hunk into spans and reports its repairs.
+func (e *editor) addSpans(i int, m place.Match, h place.Hunk) *Refusal {
+	e.reportRepairs(i, m, h)
 	indent := reindent{}
 	if m.Level >= place.Blanks {
 		var ok bool
-		if indent, ok = indentation(m.Lines, e.file.Lines[m.At:m.End()]); !ok {
+		if indent, ok = findReindent(m.Lines, e.file.Lines[m.At:m.End()]); !ok {
 			return &Refusal{Kind: DeletedLineDiffers, Path: e.path, Hunk: i + 1,
-				Message: "the deleted lines are indented otherwise than in the file, and not in one way; the file has:\n" + around(e.file, m.At)}
+				Message: "the deleted lines are indented otherwise than in the file, and not in one way; the file has:\n" + showAround(e.file, m.At)}
 		}
 		if indent.note != "" {
-			e.repair(e.path, i+1, RepairIndentation, indent.note)
+			e.addRepair(e.path, i+1, RepairIndentation, indent.note)
 		}
 	}
 	at := m.At
@@ -100,65 +102,65 @@ func (e *editor) hunk(i int, m place.Match, h place.Hunk) *Refusal {
 	return nil
 }
 
-// report notes the repairs of one hunk.
-func (e *editor) report(i int, m place.Match, h place.Hunk) {
+// reportRepairs adds the repairs of one hunk.
+func (e *editor) reportRepairs(i int, m place.Match, h place.Hunk) {
 	n := i + 1
 	if !h.Counted && h.Readings[m.Reading].Note == "" {
-		e.repair(e.path, n, RepairCounts, "")
+		e.addRepair(e.path, n, RepairCounts, "")
 	}
 	if m.At != h.Start {
-		e.repair(e.path, n, RepairLines, fmt.Sprintf("found at line %d", m.At+1))
+		e.addRepair(e.path, n, RepairLines, fmt.Sprintf("found at line %d", m.At+1))
 	}
 	switch h.Readings[m.Reading].Note {
 	case udiff.NoteTail:
-		e.repair(e.path, n, RepairTail, "")
+		e.addRepair(e.path, n, RepairTail, "")
 	case udiff.NoteWrapped:
-		e.repair(e.path, n, RepairWrapped, "")
+		e.addRepair(e.path, n, RepairWrapped, "")
 	case udiff.NoteBlank:
-		e.repair(e.path, n, RepairAddedBlank, "")
+		e.addRepair(e.path, n, RepairAddedBlank, "")
 	}
 	bare := func(l udiff.Line) bool { return l.Bare && len(l.Text) > 0 }
 	if m.Level != place.Altered && slices.ContainsFunc(m.Lines, bare) {
-		e.repair(e.path, n, RepairContextSpace, "")
+		e.addRepair(e.path, n, RepairContextSpace, "")
 	}
 	switch m.Level {
 	case place.LineEnds:
-		e.repair(e.path, n, RepairLineEnds, "")
+		e.addRepair(e.path, n, RepairLineEnds, "")
 	case place.Trailing, place.Blanks:
-		e.repair(e.path, n, RepairBlanks, "")
+		e.addRepair(e.path, n, RepairBlanks, "")
 	case place.Punctuation:
-		e.repair(e.path, n, RepairPunctuation, "")
+		e.addRepair(e.path, n, RepairPunctuation, "")
 	case place.Altered:
-		e.repair(e.path, n, RepairAltered, "a context line is not as in the file")
+		e.addRepair(e.path, n, RepairAltered, "a context line is not as in the file")
 		e.change.Sensitive = append(e.change.Sensitive, Reason{Path: e.path, Reason: fmt.Sprintf("a context line of hunk %d is not as in the file", n)})
 	}
 }
 
-// compose writes the file with the spans replaced. Lines outside of them are copied.
-func (e *editor) compose() []byte {
+// composeFile returns the file with the spans replaced. It copies the lines outside of them.
+func (e *editor) composeFile() []byte {
 	var out [][]byte
 	at := 0
-	returns := e.mostlyReturns()
+	returns := e.hasMostlyReturns()
 	for _, s := range e.spans {
 		out = append(out, e.file.Lines[at:s.at]...)
 		for k, l := range s.lines {
-			out = append(out, e.added(s, k, l, returns))
+			out = append(out, e.addedLine(s, k, l, returns))
 		}
 		at = s.end
 	}
 	kept := e.file.Lines[at:]
 	out = append(out, kept...)
-	return e.join(out, len(kept) > 0, returns)
+	return e.joinLines(out, len(kept) > 0, returns)
 }
 
-// added is an added line as it goes into the file. In a hunk that is not the file's
-// in every byte, it takes indentation and line end from the file: from the line it replaces, else
-// from the one before, else from most lines.
-func (e *editor) added(s span, k int, l udiff.Line, returns bool) []byte {
-	if e.verbatim(s) {
+// addedLine returns an added line in the form that it has in the file. If the hunk does not agree with the
+// file in every byte, the line takes its indentation and line end from the file: from the line it
+// replaces, else from the line before it, else from the majority of lines.
+func (e *editor) addedLine(s span, k int, l udiff.Line, returns bool) []byte {
+	if e.isVerbatim(s) {
 		return l.Text
 	}
-	text := s.indent.apply(bytes.TrimRight(l.Text, "\r"))
+	text := s.indent.indentLine(bytes.TrimRight(l.Text, "\r"))
 	model := min(s.at+k, s.end-1)
 	if model < s.at {
 		model = s.at - 1
@@ -172,20 +174,19 @@ func (e *editor) added(s span, k int, l udiff.Line, returns bool) []byte {
 	return text
 }
 
-// verbatim reports whether the added lines of s are the file's as they are: its hunk
-// is the file's in every byte. A hunk without an old line says nothing about the
-// file's line ends.
-func (e *editor) verbatim(s span) bool {
-	return s.exact && (e.anchored(s) || len(e.file.Lines) == 0)
+// isVerbatim reports whether the added lines of s enter the file unchanged, because its hunk agrees with
+// the file in every byte. A hunk without an old line says nothing about the file's line ends.
+func (e *editor) isVerbatim(s span) bool {
+	return s.exact && (e.hasOldLines(s) || len(e.file.Lines) == 0)
 }
 
-// anchored reports whether the hunk of s has an old line at all.
-func (e *editor) anchored(s span) bool {
+// hasOldLines reports whether the hunk of s has an old line at all.
+func (e *editor) hasOldLines(s span) bool {
 	return slices.ContainsFunc(e.hunks[s.hunk].Lines, func(l udiff.Line) bool { return l.Op != udiff.Insert })
 }
 
-// mostlyReturns reports whether most lines of the file end in CR LF.
-func (e *editor) mostlyReturns() bool {
+// hasMostlyReturns reports whether most lines of the file end in CR LF.
+func (e *editor) hasMostlyReturns() bool {
 	n := 0
 	for _, l := range e.file.Lines {
 		if bytes.HasSuffix(l, []byte("\r")) {
@@ -195,10 +196,10 @@ func (e *editor) mostlyReturns() bool {
 	return 2*n > len(e.file.Lines)
 }
 
-// join puts the lines together and decides about the last line feed: a kept last
-// line stays as it is; for an added one the marker says it or, when the diff
-// has none at the end of this file, the file as it was.
-func (e *editor) join(out [][]byte, kept, returns bool) []byte {
+// joinLines joins the lines and decides about the last line feed. A kept last line stays unchanged. For an
+// added last line the marker decides or, if the diff has no marker at the end of this file, the old end of
+// the file.
+func (e *editor) joinLines(out [][]byte, kept, returns bool) []byte {
 	if len(out) == 0 {
 		return nil
 	}
@@ -212,12 +213,12 @@ func (e *editor) join(out [][]byte, kept, returns bool) []byte {
 		ended = !last.NoEOL
 	case e.file.NoEOL:
 		ended = false
-		e.repair(e.path, 0, RepairFinalNewline, "the file still ends without a line feed")
+		e.addRepair(e.path, 0, RepairFinalNewline, "the file still ends without a line feed")
 	}
 	if e.file.NoEOL && !kept && returns {
-		e.inner(out)
+		e.addInnerReturn(out)
 	}
-	if end := len(out) - 1; !ended && last != nil && !e.verbatim(e.spans[len(e.spans)-1]) {
+	if end := len(out) - 1; !ended && last != nil && !e.isVerbatim(e.spans[len(e.spans)-1]) {
 		out[end] = bytes.TrimSuffix(out[end], []byte("\r")) // without its line feed it would stand alone
 	}
 	text := bytes.Join(out, []byte("\n"))
@@ -227,7 +228,7 @@ func (e *editor) join(out [][]byte, kept, returns bool) []byte {
 	return text
 }
 
-// lastAdded is the added line that ends the file, nil when none does.
+// lastAdded returns the added line that ends the file, or nil if the last line is not an added one.
 func (e *editor) lastAdded() *udiff.Line {
 	if len(e.spans) == 0 {
 		return nil
@@ -239,9 +240,9 @@ func (e *editor) lastAdded() *udiff.Line {
 	return &s.lines[len(s.lines)-1]
 }
 
-// inner gives the line that was the last, and is followed by others now, the carriage
-// return of the others.
-func (e *editor) inner(out [][]byte) {
+// addInnerReturn appends a carriage return to the line that was the last one and now has lines after it,
+// as the other lines have one.
+func (e *editor) addInnerReturn(out [][]byte) {
 	last := e.file.Lines[len(e.file.Lines)-1]
 	for i := range len(out) - 1 {
 		if len(out[i]) > 0 && len(last) > 0 && &out[i][0] == &last[0] {

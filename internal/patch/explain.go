@@ -9,9 +9,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
 )
 
-// missed says why a hunk has no place, with the file's lines that whoever writes the
-// next diff needs.
-func missed(s *step, f *place.File, hunks []place.Hunk, m *place.Miss) *Refusal {
+// explainMiss returns the refusal of a hunk that has no place. It shows the lines of the file that the
+// author of the next diff needs.
+func explainMiss(s *step, f *place.File, hunks []place.Hunk, m *place.Miss) *Refusal {
 	r := &Refusal{Path: s.old, Hunk: m.Hunk + 1}
 	switch m.Reason {
 	case place.Several:
@@ -19,7 +19,7 @@ func missed(s *step, f *place.File, hunks []place.Hunk, m *place.Miss) *Refusal 
 		for _, at := range m.Places {
 			r.Candidates = append(r.Candidates, at+1)
 		}
-		r.Message = fmt.Sprintf("it fits in several places, at lines %s; show more context lines or the right line number", list(r.Candidates))
+		r.Message = fmt.Sprintf("it fits in several places, at lines %s; show more context lines or the right line number", listNumbers(r.Candidates))
 		if len(r.Candidates) < 2 {
 			r.Message = "its place is not certain; show more context lines, and correct the numbers of its header"
 		}
@@ -34,38 +34,39 @@ func missed(s *step, f *place.File, hunks []place.Hunk, m *place.Miss) *Refusal 
 		r.Message = "the file repeats itself too much to find the place; show more context lines"
 	case place.DeletedDiffers:
 		r.Kind = DeletedLineDiffers
-		r.Message = "a line that it deletes reads otherwise in the file\n" + difference(f, m)
+		r.Message = "a line that it deletes reads otherwise in the file\n" + showDifference(f, m)
 	default:
 		r.Kind = ContextNotFound
-		r.Message = "no place in the file agrees with it\n" + difference(f, m)
+		r.Message = "no place in the file agrees with it\n" + showDifference(f, m)
 	}
 	return r
 }
 
-func list(numbers []int) string {
+// listNumbers returns numbers separated by commas.
+func listNumbers(numbers []int) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ", "), "[]")
 }
 
-// difference shows the first line that differs and the file's lines around it.
-func difference(f *place.File, m *place.Miss) string {
+// showDifference returns the first line that differs, and the lines of the file around it.
+func showDifference(f *place.File, m *place.Miss) string {
 	switch {
 	case m.Want == nil:
 		return "none of its lines that would tell the place is in the file; look at the file again"
 	case m.Want.NoEOL && m.At < len(f.Lines)-1:
-		return fmt.Sprintf("the diff says that this is the last line, but line %d of the file is not:\n%s", m.At+1, around(f, m.At))
+		return fmt.Sprintf("the diff says that this is the last line, but line %d of the file is not:\n%s", m.At+1, showAround(f, m.At))
 	}
-	return fmt.Sprintf("the first line that differs, at line %d of the file, is in the diff:\n  %s\nthe file has:\n%s", m.At+1, clip(quoteLine(*m.Want)), around(f, m.At))
+	return fmt.Sprintf("the first line that differs, at line %d of the file, is in the diff:\n  %s\nthe file has:\n%s", m.At+1, clipLine(quoteLine(*m.Want)), showAround(f, m.At))
 }
 
-// around shows the line at index at and three on either side, with their numbers.
-func around(f *place.File, at int) string {
+// showAround returns the line at index at and three lines on either side, with their numbers.
+func showAround(f *place.File, at int) string {
 	var b strings.Builder
 	for i := max(0, at-3); i < min(len(f.Lines), at+4); i++ {
 		mark := " "
 		if i == at {
 			mark = ">"
 		}
-		fmt.Fprintf(&b, "%s %4d  %s\n", mark, i+1, clip(string(bytes.TrimRight(f.Lines[i], "\r"))))
+		fmt.Fprintf(&b, "%s %4d  %s\n", mark, i+1, clipLine(string(bytes.TrimRight(f.Lines[i], "\r"))))
 	}
 	if at >= len(f.Lines) {
 		fmt.Fprintf(&b, "> the file ends at line %d\n", len(f.Lines))
@@ -73,15 +74,16 @@ func around(f *place.File, at int) string {
 	return b.String()
 }
 
-func wanted(lines []udiff.Line, at int) string {
+// showWanted returns the line of the diff at index at.
+func showWanted(lines []udiff.Line, at int) string {
 	if at >= len(lines) {
 		return "the diff ends before this line"
 	}
-	return "the diff has:\n  " + clip(quoteLine(lines[at]))
+	return "the diff has:\n  " + clipLine(quoteLine(lines[at]))
 }
 
-// clip bounds a line in a message.
-func clip(s string) string {
+// clipLine bounds a line in a message.
+func clipLine(s string) string {
 	const most = 300
 	if len(s) <= most {
 		return s

@@ -1,4 +1,4 @@
 package patch
 
-// WriteFaulty is Write with fault called before every step.
-var WriteFaulty = write
+// WriteFaulty is WriteChange with fault called before every step.
+var WriteFaulty = writeWithFault

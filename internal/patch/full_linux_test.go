@@ -34,8 +34,8 @@ func TestFullDisk(t *testing.T) {
 		fill(t, ballast, trial*4096)
 		before := picture(t, dir)
 		diff := fmt.Sprintf("--- a/%[1]s\n+++ b/%[1]s\n@@ -1 +1,2001 @@\n a\n%[2]s--- a/t%[3]d/z.txt\n+++ b/t%[3]d/z.txt\n@@ -1 +1 @@\n-z\n+Z\n", name, strings.Repeat("+"+strings.Repeat("x", 199)+"\n", 2000), trial)
-		c := plan(t, patch.Dir(root), diff)
-		err := patch.Write(root, c)
+		c := plan(t, patch.DirTree(root), diff)
+		err := patch.WriteChange(root, c)
 		if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), fmt.Sprintf("t%d/", trial)) && !strings.Contains(err.Error(), "journal") {
 			t.Fatalf("trial %d: got %v, want no space left with the path", trial, err)
 		}
@@ -45,7 +45,7 @@ func TestFullDisk(t *testing.T) {
 		if err := os.Remove(ballast); err != nil {
 			t.Fatal(err)
 		}
-		if err := patch.Write(root, c); err != nil {
+		if err := patch.WriteChange(root, c); err != nil {
 			t.Fatalf("trial %d: with space again: %v", trial, err)
 		}
 		if err := os.RemoveAll(filepath.Join(dir, fmt.Sprintf("t%d", trial))); err != nil {

@@ -59,7 +59,7 @@ func wellRefused(t *testing.T, err error) {
 	}
 }
 
-// holdsTogether checks what has to be true of every change: it is about files that can be,
+// holdsTogether checks the invariants of every change: it is about files that can be,
 // it does something, its diff makes it again, and go-gitdiff reads that diff as it is meant.
 func holdsTogether(t *testing.T, tree memory, c *patch.Change) {
 	t.Helper()
@@ -134,7 +134,7 @@ func FuzzAnswer(f *testing.F) {
 	}
 	tree := memory{files: map[string]patch.File{"src/util.go": {Mode: patch.Regular, Content: []byte("package main\n\nfunc add(a, b int) int {\n\treturn a + b\n}\n")}}}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		r := patch.Check(tree, raw, "stop", patch.Limits{})
+		r := patch.CheckAnswer(tree, raw, "stop", patch.Limits{})
 		if _, err := r.MarshalJSON(); err != nil {
 			t.Error(err)
 		}

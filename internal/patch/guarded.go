@@ -6,17 +6,16 @@ import (
 	"strings"
 )
 
-// guarded says which names need a person, and what each is: words that follow
-// a name and a colon. The first row that has a name speaks for it.
+// guardedNames lists the names whose change needs a person's approval. Each row has a description, to be read after a
+// name and a colon. The first row that matches a name describes it.
 //
-// A pattern is a file's name wherever it lies. With a slash at its end it is a
-// directory and stands for everything below it; with slashes before that it is
-// a name and the directories that lead to it. Each part is one of path.Match.
-// Letter case does not count.
-var guarded = []struct{ what, patterns string }{
+// A pattern is the name of a file in any directory. With a slash at its end it is a directory and stands for
+// everything below it. With slashes before that it is a name and the directories that lead to it. Each part is
+// a pattern of path.Match. Letter case does not count.
+var guardedNames = []struct{ what, patterns string }{
 	{"changes how git treats the repository", `.gitattributes .gitmodules .gitconfig .lfsconfig`},
 
-	// What agents keep below a directory of theirs is theirs, whatever its name.
+	// Everything below a directory of an agent belongs to the agent, whatever its name.
 	{"Claude Code runs what it names, or follows it", `.claude/ .claude.json .claude-plugin/ claude.md claude.local.md`},
 	{"Codex runs what it names, or follows it", `.codex/ codex.md`},
 	{"loaded as a program by Gemini CLI, or followed by it", `.gemini/ gemini.md`},
@@ -47,7 +46,7 @@ var guarded = []struct{ what, patterns string }{
 		.goreleaser.y*ml .goreleaser.*.y*ml .releaserc .releaserc.* release-please-config.json
 		netlify.toml vercel.json wrangler.toml wrangler.json wrangler.jsonc firebase.json render.yaml railway.json railway.toml heroku.yml nixpacks.toml`},
 
-	// What a tool runs because it starts here.
+	// Files that a tool runs because it starts in the repository.
 	{"runs whenever Python starts", `sitecustomize.py usercustomize.py *.pth`},
 	{"sets up the environment that commands run in", `
 		.envrc mise.toml .mise.toml mise.*.toml .mise.*.toml mise/config.toml .mise/ .config/mise.toml .config/mise/ mise-tasks/ .mise-tasks/ .rtx.toml .tool-versions .asdfrc .prototools .sdkmanrc
@@ -114,56 +113,58 @@ var guarded = []struct{ what, patterns string }{
 	{"the record of runs may lie there", `.runs/`},
 }
 
-// guard is a pattern of the table.
+// guard is one pattern of guardedNames.
 type guard struct {
 	parts []string // folded
 	dir   bool     // the last part is a directory above the name
 	what  string
 }
 
-var guards = compile()
+var guards = compileGuards()
 
-func compile() []guard {
+// compileGuards parses the patterns of guardedNames.
+func compileGuards() []guard {
 	var all []guard
-	for _, row := range guarded {
+	for _, row := range guardedNames {
 		for _, pattern := range strings.Fields(row.patterns) {
-			name, dir := strings.CutSuffix(fold(pattern), "/")
+			name, dir := strings.CutSuffix(foldCase(pattern), "/")
 			all = append(all, guard{strings.Split(name, "/"), dir, row.what})
 		}
 	}
 	return all
 }
 
-// guardedAs says what a name is that needs a person; empty when it needs none.
+// guardedAs returns the description of a name that needs a person's approval, or "" if it needs none.
 func guardedAs(name string) string {
-	parts := strings.Split(fold(name), "/")
-	i := slices.IndexFunc(guards, func(g guard) bool { return g.covers(parts) })
+	parts := strings.Split(foldCase(name), "/")
+	i := slices.IndexFunc(guards, func(g guard) bool { return g.coversName(parts) })
 	if i < 0 {
 		return ""
 	}
 	return guards[i].what
 }
 
-// covers reports whether g is about the name with these parts.
-func (g guard) covers(parts []string) bool {
+// coversName reports whether g matches the name with these parts.
+func (g guard) coversName(parts []string) bool {
 	if !g.dir {
-		return len(parts) >= len(g.parts) && g.matches(parts[len(parts)-len(g.parts):])
+		return len(parts) >= len(g.parts) && g.matchesParts(parts[len(parts)-len(g.parts):])
 	}
 	for i := range len(parts) - len(g.parts) {
-		if g.matches(parts[i : i+len(g.parts)]) {
+		if g.matchesParts(parts[i : i+len(g.parts)]) {
 			return true
 		}
 	}
 	return false
 }
 
-func (g guard) matches(parts []string) bool {
+// matchesParts reports whether each part of g matches the part of the name at its index.
+func (g guard) matchesParts(parts []string) bool {
 	for i, pattern := range g.parts {
 		if pattern == parts[i] {
 			continue
 		}
 		if pattern[0] != '*' && pattern[0] != parts[i][0] || !strings.Contains(pattern, "*") {
-			return false // most patterns, without a look at all of them
+			return false // the fast way out for most patterns
 		}
 		if ok, err := path.Match(pattern, parts[i]); err != nil || !ok {
 			return false

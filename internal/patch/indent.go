@@ -8,7 +8,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
 )
 
-// reindent makes the indentation of an added line the file's. The zero value changes nothing.
+// reindent changes the indentation of an added line to the file's. The zero value changes nothing.
 type reindent struct {
 	note  string
 	add   string // put before the line
@@ -17,7 +17,8 @@ type reindent struct {
 	space int    // a leading tab is so many spaces
 }
 
-func (r reindent) apply(line []byte) []byte {
+// indentLine returns line with its indentation changed. It leaves a blank line alone.
+func (r reindent) indentLine(line []byte) []byte {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return line
 	}
@@ -27,29 +28,30 @@ func (r reindent) apply(line []byte) []byte {
 	case r.cut != "":
 		return bytes.TrimPrefix(line, []byte(r.cut))
 	case r.tab > 0:
-		n := leading(line, ' ')
+		n := countLeading(line, ' ')
 		return append([]byte(strings.Repeat("\t", n/r.tab)+strings.Repeat(" ", n%r.tab)), line[n:]...)
 	case r.space > 0:
-		n := leading(line, '\t')
+		n := countLeading(line, '\t')
 		return append([]byte(strings.Repeat(" ", n*r.space)), line[n:]...)
 	}
 	return line
 }
 
-func leading(line []byte, c byte) int { return len(line) - len(bytes.TrimLeft(line, string(c))) }
+// countLeading returns the number of bytes c at the beginning of line.
+func countLeading(line []byte, c byte) int { return len(line) - len(bytes.TrimLeft(line, string(c))) }
 
-// pair is the indentation of an old line in the diff and in the file.
-type pair struct {
+// indentPair is the indentation of an old line in the diff and in the file.
+type indentPair struct {
 	diff, file string
 	deleted    bool
 }
 
-// indentation says how the added lines of a hunk are to be indented, from how its
-// old lines differ from the file's. Context alone is weak proof: it loses its
-// leading space often. ok is false when the deleted lines differ and no one rule explains it.
-func indentation(lines []udiff.Line, file [][]byte) (r reindent, ok bool) {
-	pairs, added := indents(lines, file)
-	var deleted []pair
+// findReindent derives the indentation of a hunk's added lines from the difference between its old lines
+// and the file's. Context alone is weak proof, because it often loses its leading space. ok is false if
+// the deleted lines differ and no single rule explains the difference.
+func findReindent(lines []udiff.Line, file [][]byte) (r reindent, ok bool) {
+	pairs, added := collectIndents(lines, file)
+	var deleted []indentPair
 	differs := false
 	for _, p := range pairs {
 		if p.deleted {
@@ -61,20 +63,20 @@ func indentation(lines []udiff.Line, file [][]byte) (r reindent, ok bool) {
 	case len(added) == 0, len(deleted) > 0 && !differs:
 		return reindent{}, true
 	case len(deleted) == 0:
-		r, _ := rule(pairs, added)
+		r, _ := findRule(pairs, added)
 		if len(r.add) == 1 && r.add == " " || r.cut == " " {
 			return reindent{}, true
 		}
 		return r, true
 	}
-	if r, ok := rule(pairs, added); ok {
+	if r, ok := findRule(pairs, added); ok {
 		return r, true
 	}
-	return rule(deleted, added)
+	return findRule(deleted, added)
 }
 
-// indents gives the indentation of all lines that are not blank.
-func indents(lines []udiff.Line, file [][]byte) (pairs []pair, added []string) {
+// collectIndents returns the indentation of all lines that are not blank.
+func collectIndents(lines []udiff.Line, file [][]byte) (pairs []indentPair, added []string) {
 	at := 0
 	for _, l := range lines {
 		if l.Op == udiff.Insert {
@@ -84,19 +86,20 @@ func indents(lines []udiff.Line, file [][]byte) (pairs []pair, added []string) {
 			continue
 		}
 		if len(bytes.TrimSpace(l.Text)) > 0 && len(bytes.TrimSpace(file[at])) > 0 {
-			pairs = append(pairs, pair{indentOf(l.Text), indentOf(file[at]), l.Op == udiff.Delete})
+			pairs = append(pairs, indentPair{indentOf(l.Text), indentOf(file[at]), l.Op == udiff.Delete})
 		}
 		at++
 	}
 	return pairs, added
 }
 
+// indentOf returns the blanks at the beginning of line.
 func indentOf(line []byte) string {
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-// rule finds the one rule that makes every diff indentation the file's.
-func rule(pairs []pair, added []string) (reindent, bool) {
+// findRule returns the single rule that turns every indentation of the diff into the file's.
+func findRule(pairs []indentPair, added []string) (reindent, bool) {
 	if len(pairs) == 0 {
 		return reindent{}, false
 	}
@@ -105,29 +108,31 @@ func rule(pairs []pair, added []string) (reindent, bool) {
 	if add, ok := strings.CutSuffix(first.file, first.diff); ok && add != "" {
 		rules = append(rules, reindent{add: add, note: fmt.Sprintf("%q put before added lines", add)})
 	}
-	if cut, ok := strings.CutSuffix(first.diff, first.file); ok && cut != "" && startWith(added, cut) {
+	if cut, ok := strings.CutSuffix(first.diff, first.file); ok && cut != "" && allStartWith(added, cut) {
 		rules = append(rules, reindent{cut: cut, note: fmt.Sprintf("%q taken off added lines", cut)})
 	}
 	for _, width := range []int{4, 2, 8, 3, 1} {
-		if !contain(added, "\t") {
+		if !anyContains(added, "\t") {
 			rules = append(rules, reindent{tab: width, note: fmt.Sprintf("%d leading spaces made a tab", width)})
 		}
-		if !contain(added, " ") {
+		if !anyContains(added, " ") {
 			rules = append(rules, reindent{space: width, note: fmt.Sprintf("leading tabs made %d spaces", width)})
 		}
 	}
 	for _, r := range rules {
-		if r.explains(pairs) {
+		if r.explainsAll(pairs) {
 			return r, true
 		}
 	}
 	return reindent{}, false
 }
 
-func (r reindent) explains(pairs []pair) bool {
+// explainsAll reports whether r turns every indentation of the diff into the file's, and changes one at
+// least.
+func (r reindent) explainsAll(pairs []indentPair) bool {
 	changed := false
 	for _, p := range pairs {
-		got := string(r.apply([]byte(p.diff + "x")))
+		got := string(r.indentLine([]byte(p.diff + "x")))
 		if got != p.file+"x" {
 			return false
 		}
@@ -136,7 +141,7 @@ func (r reindent) explains(pairs []pair) bool {
 	return changed
 }
 
-func startWith(indents []string, prefix string) bool {
+func allStartWith(indents []string, prefix string) bool {
 	for _, s := range indents {
 		if !strings.HasPrefix(s, prefix) {
 			return false
@@ -145,7 +150,7 @@ func startWith(indents []string, prefix string) bool {
 	return true
 }
 
-func contain(indents []string, c string) bool {
+func anyContains(indents []string, c string) bool {
 	for _, s := range indents {
 		if strings.Contains(s, c) {
 			return true

@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// The journal of a Write lies in the directory it writes to. Until it is called done,
-// whatever was written is undone; afterwards whatever is left over is removed.
+// The journal of a write is in the directory that it writes to. Until its name is done, recovery undoes the write;
+// afterwards recovery removes the leftovers.
 const (
 	journalDir    = ownPrefix + "patch"
 	journalLock   = journalDir + "/lock"
@@ -21,48 +21,47 @@ const (
 	journalDone   = journalDir + "/done"   // the change is made
 )
 
-// journal is what has to be known to undo a Write.
+// journal holds everything that is needed to undo a write.
 type journal struct {
-	Puts []put    `json:"puts"`
-	Dirs []string `json:"dirs"` // directories that are made, parents first
+	Puts []journalEntry `json:"puts"`
+	Dirs []string       `json:"dirs"` // the directories to make, parents first
 }
 
-// put is the change of one name.
-type put struct {
+// journalEntry is the change of one name.
+type journalEntry struct {
 	Path    string `json:"path"`
-	Temp    string `json:"temp,omitempty"` // name beside it of the new file; empty when it is deleted
-	Old     string `json:"old,omitempty"`  // name beside it of the file as it was; empty when there was none
+	Temp    string `json:"temp,omitempty"` // the new file's name in the same directory; empty when the file is deleted
+	Old     string `json:"old,omitempty"`  // the old file's name in the same directory; empty when there was none
 	Existed bool   `json:"existed"`
 	Sum     string `json:"sum,omitempty"` // blob id of the new file
 
-	// Of a name that is a file before and a directory afterwards, or the other way
-	// round: the files below it, which the new directory has or the old one had.
+	// Tree and Held are set for a name that changes from a file to a directory or back. They
+	// list the files below it: Tree those of the new directory, Held those of the old one.
 	Tree []string `json:"tree,omitempty"`
 	Held []string `json:"held,omitempty"`
 
 	content []byte
 	perm    fs.FileMode
 	before  *File
-	parts   []put // what Tree or Held are
+	parts   []journalEntry // the changes of the files in Tree or Held, in the same order
 }
 
-// Recover undoes what an interrupted Write has left in the directory at root, or
-// removes what a finished one has. It does nothing when there is nothing to do, and again
-// when it is interrupted itself and called once more. A Write of another process that is
-// under way is ErrInterrupted.
+// Recover undoes an interrupted WriteChange in the directory at root, or removes the leftovers of a
+// finished one. It does nothing if there is nothing to undo or remove. It may be interrupted itself and
+// called again. It returns ErrInterrupted if another process is writing.
 func Recover(root *os.Root) error {
 	if _, err := root.Lstat(journalDir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	w, err := begin(root, nil)
+	w, err := beginWrite(root, nil)
 	if err != nil {
 		return err
 	}
-	return w.end()
+	return w.endWrite()
 }
 
-// begin takes the lock and puts right what an earlier Write has left.
-func begin(root *os.Root, fault func(step, path string) error) (*writer, error) {
+// beginWrite locks the journal and undoes or finishes an earlier write.
+func beginWrite(root *os.Root, fault func(step, path string) error) (*writer, error) {
 	w := &writer{root: root, fault: fault}
 	if err := root.Mkdir(journalDir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("begin to write: %w", err)
@@ -75,18 +74,18 @@ func begin(root *os.Root, fault func(step, path string) error) (*writer, error) 
 		return nil, fmt.Errorf("begin to write: %w", err)
 	}
 	w.locked = f
-	if err := w.take(); err != nil {
+	if err := w.lockJournal(); err != nil {
 		return nil, errors.Join(fmt.Errorf("begin to write: %w", err), f.Close())
 	}
-	if _, err := w.recover(); err != nil {
+	if _, err := w.recoverJournal(); err != nil {
 		return nil, errors.Join(fmt.Errorf("recover: %w", err), f.Close())
 	}
 	return w, nil
 }
 
-// take locks the journal, and makes sure that nobody removed it meanwhile.
-func (w *writer) take() error {
-	if err := lock(w.locked); err != nil {
+// lockJournal locks the journal, and makes sure that no other process removed it meanwhile.
+func (w *writer) lockJournal() error {
+	if err := lockFile(w.locked); err != nil {
 		return err
 	}
 	mine, err := w.locked.Stat()
@@ -100,8 +99,8 @@ func (w *writer) take() error {
 	return nil
 }
 
-// recover reads the journal and undoes the change, or tidies up when it was made.
-func (w *writer) recover() (made bool, err error) {
+// recoverJournal reads the journal and undoes the change, or removes the leftovers if the change was made.
+func (w *writer) recoverJournal() (made bool, err error) {
 	for _, at := range []string{journalDone, journalPlaced, journalStaged} {
 		raw, err := w.root.ReadFile(at)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -115,19 +114,19 @@ func (w *writer) recover() (made bool, err error) {
 			return false, fmt.Errorf("read %s: %w", at, err)
 		}
 		if at == journalDone {
-			return true, w.tidy(j)
+			return true, w.tidyJournal(j)
 		}
-		return false, w.undo(j, at == journalPlaced)
+		return false, w.undoJournal(j, at == journalPlaced)
 	}
-	return false, gone(w.root.Remove(journalTemp))
+	return false, ignoreMissing(w.root.Remove(journalTemp))
 }
 
-// undo makes every name what it was before. It stops at nothing, so that as much
-// as can be is put right, but keeps the journal when something failed.
-func (w *writer) undo(j journal, placed bool) error {
+// undoJournal restores every name to its state before the write. It continues after an error, so that as
+// much as possible is restored, but keeps the journal if anything failed.
+func (w *writer) undoJournal(j journal, placed bool) error {
 	var errs []error
 	for _, p := range slices.Backward(j.Puts) {
-		if err := w.undoPut(p, placed); err != nil {
+		if err := w.undoEntry(p, placed); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", Display(p.Path), err))
 		}
 	}
@@ -140,33 +139,34 @@ func (w *writer) undo(j journal, placed bool) error {
 		return err
 	}
 	w.syncDirs(j)
-	return errors.Join(w.forget(journalPlaced), w.forget(journalStaged))
+	return errors.Join(w.removeJournal(journalPlaced), w.removeJournal(journalStaged))
 }
 
-func (w *writer) undoPut(p put, placed bool) error {
-	if err := w.step("undo", p.Path); err != nil {
+// undoEntry restores one name to its state before the write. placed says that every new file was staged.
+func (w *writer) undoEntry(p journalEntry, placed bool) error {
+	if err := w.beforeStep("undo", p.Path); err != nil {
 		return err
 	}
-	parent, err := descend(w.root, path.Dir(p.Path))
+	parent, err := openSubdir(w.root, path.Dir(p.Path))
 	if err != nil {
-		return gone(err)
+		return ignoreMissing(err)
 	}
 	defer parent.Close()
-	if p.swaps() {
+	if p.isSwap() {
 		return undoSwap(parent, p)
 	}
 	name := path.Base(p.Path)
 	if p.Temp != "" {
 		err := parent.Remove(p.Temp)
 		if err == nil && !p.Existed {
-			return nil // it was never put in its place
+			return nil // the new file was never put in its place
 		}
-		if gone(err) != nil {
+		if ignoreMissing(err) != nil {
 			return err
 		}
 	}
 	if p.Existed {
-		return restore(parent, p.Old, name)
+		return restoreOld(parent, p.Old, name)
 	}
 	if placed {
 		return removeOurs(parent, p)
@@ -174,56 +174,56 @@ func (w *writer) undoPut(p put, placed bool) error {
 	return nil
 }
 
-// restore gives the old file its name back, if it was put aside.
-func restore(parent *os.Root, old, name string) error {
+// restoreOld gives the old file its name back, if it was put aside.
+func restoreOld(parent *os.Root, old, name string) error {
 	if _, err := parent.Lstat(old); err != nil {
-		return gone(err)
+		return ignoreMissing(err)
 	}
 	// A rename of one name of a file onto another name of it does nothing.
-	return errors.Join(parent.Rename(old, name), gone(parent.Remove(old)))
+	return errors.Join(parent.Rename(old, name), ignoreMissing(parent.Remove(old)))
 }
 
-// removeOurs removes a file that the Write made, unless it is someone else's by now.
-func removeOurs(parent *os.Root, p put) error {
-	content, _, err := read(parent, p.Path)
+// removeOurs removes a file that the write made, unless another program has replaced it meanwhile.
+func removeOurs(parent *os.Root, p journalEntry) error {
+	content, _, err := readRegular(parent, p.Path)
 	if err != nil || blobID(content) != p.Sum {
-		return gone(err)
+		return ignoreMissing(err)
 	}
-	return gone(parent.Remove(path.Base(p.Path)))
+	return ignoreMissing(parent.Remove(path.Base(p.Path)))
 }
 
-// gone is err unless it says that nothing is there.
-func gone(err error) error {
+// ignoreMissing returns err unless it says that nothing is there.
+func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err
 }
 
-// removeDir removes a directory that the Write made, when nothing else is in it.
+// removeDir removes a directory that the write made, if nothing else is in it.
 func (w *writer) removeDir(name string) error {
-	parent, err := descend(w.root, path.Dir(name))
+	parent, err := openSubdir(w.root, path.Dir(name))
 	if err != nil {
-		return gone(err)
+		return ignoreMissing(err)
 	}
 	defer parent.Close()
 	info, err := parent.Lstat(path.Base(name))
 	if err != nil || !info.IsDir() {
-		return gone(err)
+		return ignoreMissing(err)
 	}
-	_ = parent.Remove(path.Base(name)) // someone else's files may be in it by now
+	_ = parent.Remove(path.Base(name)) // files of other programs may be in it by now
 	return nil
 }
 
-// tidy removes the old files of a change that is made, and directories that it left empty.
-func (w *writer) tidy(j journal) error {
+// tidyJournal removes the old files of a change that is made, and the directories that it left empty.
+func (w *writer) tidyJournal(j journal) error {
 	for _, p := range j.Puts {
-		parent, err := descend(w.root, path.Dir(p.Path))
+		parent, err := openSubdir(w.root, path.Dir(p.Path))
 		if err != nil {
 			continue
 		}
 		if p.Old != "" {
-			err = discard(parent, p.Old, p.Held)
+			err = discardFiles(parent, p.Old, p.Held)
 		}
 		if err = errors.Join(err, parent.Close()); err != nil {
 			return err
@@ -232,13 +232,13 @@ func (w *writer) tidy(j journal) error {
 			w.removeEmpty(path.Dir(p.Path))
 		}
 	}
-	return w.forget(journalDone)
+	return w.removeJournal(journalDone)
 }
 
-// removeEmpty removes a directory that has become empty, and its parents likewise.
+// removeEmpty removes a directory that has become empty, and then its parents in the same way.
 func (w *writer) removeEmpty(name string) {
 	for ; name != "."; name = path.Dir(name) {
-		parent, err := descend(w.root, path.Dir(name))
+		parent, err := openSubdir(w.root, path.Dir(name))
 		if err != nil {
 			return
 		}
@@ -253,10 +253,11 @@ func (w *writer) removeEmpty(name string) {
 	}
 }
 
-func (w *writer) forget(at string) error { return gone(w.root.Remove(at)) }
+// removeJournal removes the journal with this name, if it is there.
+func (w *writer) removeJournal(at string) error { return ignoreMissing(w.root.Remove(at)) }
 
-// end gives the lock back and removes the journal.
-func (w *writer) end() error {
-	err := errors.Join(gone(w.root.Remove(journalLock)), gone(w.root.Remove(journalDir)))
+// endWrite removes the journal and releases the lock.
+func (w *writer) endWrite() error {
+	err := errors.Join(ignoreMissing(w.root.Remove(journalLock)), ignoreMissing(w.root.Remove(journalDir)))
 	return errors.Join(err, w.locked.Close())
 }

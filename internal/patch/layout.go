@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// layout checks the steps against the tree and against each other: what is
-// changed is there, what is made is not, and no name stands in the way of another.
-func (p *planner) layout(steps []*step) *Refusal {
+// checkLayout checks the steps against the tree and against each other: a file to change is there, a file
+// to make is not, and no name stands in the way of another.
+func (p *planner) checkLayout(steps []*step) *Refusal {
 	gone := make(map[string]bool) // names that the change frees
-	used := make(map[string]bool) // names that the change reads or writes, copies' sources apart
+	used := make(map[string]bool) // names that the change reads or writes, except for the sources of copies
 	for _, s := range steps {
-		for _, name := range s.touched() {
+		for _, name := range s.touchedNames() {
 			if used[name] {
 				return &Refusal{Kind: Overlap, Path: name, Message: "two sections of the diff use this name, one of them to rename, copy, make or delete the file"}
 			}
@@ -26,17 +26,17 @@ func (p *planner) layout(steps []*step) *Refusal {
 			gone[s.old] = true
 		}
 	}
-	l := &layout{planner: p, gone: gone, dirs: make(map[string][]string), made: make(map[string]string)}
+	l := &layoutCheck{planner: p, gone: gone, dirs: make(map[string][]string), made: make(map[string]string)}
 	for _, s := range steps {
-		if r := l.step(s); r != nil {
+		if r := l.checkStep(s); r != nil {
 			return r
 		}
 	}
 	return nil
 }
 
-// touched are the names that a step claims for itself.
-func (s *step) touched() []string {
+// touchedNames returns the names that s claims for itself.
+func (s *step) touchedNames() []string {
 	switch {
 	case s.new == "":
 		return []string{s.old}
@@ -46,128 +46,133 @@ func (s *step) touched() []string {
 	return []string{s.new}
 }
 
-type layout struct {
+// layoutCheck holds the state of checkLayout.
+type layoutCheck struct {
 	*planner
 	gone map[string]bool
 	dirs map[string][]string // names in directories of the tree
 	made map[string]string   // folded to real: the names and directories that the change makes
 }
 
-func (l *layout) step(s *step) *Refusal {
+// checkStep checks the old and the new name of one step.
+func (l *layoutCheck) checkStep(s *step) *Refusal {
 	if s.old != "" {
-		if r := l.present(s.old); r != nil {
+		if r := l.checkPresent(s.old); r != nil {
 			return r
 		}
 	}
 	if s.new != "" && s.new != s.old {
-		return l.free(s.new)
+		return l.checkFree(s.new)
 	}
 	return nil
 }
 
-// present checks that name is a regular file.
-func (l *layout) present(name string) *Refusal {
-	_, err := l.lookup(name)
+// checkPresent checks that name is a regular file.
+func (l *layoutCheck) checkPresent(name string) *Refusal {
+	_, err := l.lookupFile(name)
 	switch e, _ := errors.AsType[*EntryError](err); {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return &Refusal{Kind: NoSuchFile, Path: name, Message: "there is no such file in the repository; a new file needs /dev/null as its old name" + l.alike(name)}
+		return &Refusal{Kind: NoSuchFile, Path: name, Message: "there is no such file in the repository; a new file needs /dev/null as its old name" + l.similarName(name)}
 	case errors.Is(err, ErrTooLarge):
 		return tooBig(name, "the file is too large to be patched")
 	case e != nil:
-		return inTheWay(name, e)
+		return refuseEntry(name, e)
 	}
 	return &Refusal{Kind: BadPath, Path: name, Message: "the file cannot be read"}
 }
 
-func inTheWay(name string, e *EntryError) *Refusal {
+// refuseEntry returns the refusal of name because of an entry of the tree that is not a regular file.
+func refuseEntry(name string, e *EntryError) *Refusal {
 	if e.Path == name {
 		return &Refusal{Kind: BadPath, Path: name, Message: fmt.Sprintf("this is a %s, not a regular file", e.Entry)}
 	}
 	return &Refusal{Kind: BadPath, Path: name, Message: fmt.Sprintf("%s is a %s, not a directory", Display(e.Path), e.Entry)}
 }
 
-// alike names a file of the same directory whose name differs in letter case only.
-func (l *layout) alike(name string) string {
-	for _, other := range l.names(path.Dir(name)) {
-		if fold(other) == fold(path.Base(name)) {
+// similarName returns a hint at a file of the same directory whose name differs in letter case only, or
+// "".
+func (l *layoutCheck) similarName(name string) string {
+	for _, other := range l.namesIn(path.Dir(name)) {
+		if foldCase(other) == foldCase(path.Base(name)) {
 			return fmt.Sprintf(" (%s is there)", Display(path.Join(path.Dir(name), other)))
 		}
 	}
 	return ""
 }
 
-// free checks that nothing is at name, that its parents are or can become
-// directories, and that no other name is the same where letter case does not count.
-func (l *layout) free(name string) *Refusal {
-	_, err := l.lookup(name)
+// checkFree checks that nothing is at name, that its parents are or can become directories, and that no
+// other name is the same where letter case does not count.
+func (l *layoutCheck) checkFree(name string) *Refusal {
+	_, err := l.lookupFile(name)
 	switch e, _ := errors.AsType[*EntryError](err); {
 	case err == nil || errors.Is(err, ErrTooLarge):
 		return &Refusal{Kind: Exists, Path: name, Message: "the file to be made is there already; to change it, take it as the old name and show its lines"}
-	case e != nil && (l.gone[e.Path] || e.Path == name && l.vacated(name)):
+	case e != nil && (l.gone[e.Path] || e.Path == name && l.isVacated(name)):
 		// a file gives way to a directory, or a directory to a file
 	case e != nil && e.Path == name:
 		return &Refusal{Kind: Exists, Path: name, Message: fmt.Sprintf("a %s of this name is there already", e.Entry)}
 	case e != nil:
-		return inTheWay(name, e)
+		return refuseEntry(name, e)
 	case !errors.Is(err, fs.ErrNotExist):
 		return &Refusal{Kind: BadPath, Path: name, Message: "the name cannot be looked up"}
 	}
 	parts := strings.Split(name, "/")
 	for i := range parts {
-		if r := l.component(name, strings.Join(parts[:i], "/"), parts[i], i == len(parts)-1); r != nil {
+		if r := l.checkNewPart(name, strings.Join(parts[:i], "/"), parts[i], i == len(parts)-1); r != nil {
 			return r
 		}
 	}
 	return nil
 }
 
-// component checks one part of a name that is made: part in directory dir.
-func (l *layout) component(name, dir, part string, last bool) *Refusal {
+// checkNewPart checks one part of a new name: part in directory dir.
+func (l *layoutCheck) checkNewPart(name, dir, part string, last bool) *Refusal {
 	full := path.Join(dir, part)
 	if !last {
-		if _, err := l.lookup(full); err == nil && !l.gone[full] {
+		if _, err := l.lookupFile(full); err == nil && !l.gone[full] {
 			return &Refusal{Kind: Exists, Path: name, Message: fmt.Sprintf("%s is a file, not a directory", Display(full))}
 		}
 	}
-	for _, other := range l.names(cmp.Or(dir, ".")) {
-		if other != part && fold(other) == fold(part) && !l.vacated(path.Join(dir, other)) {
-			return collision(name, path.Join(dir, other))
+	for _, other := range l.namesIn(cmp.Or(dir, ".")) {
+		if other != part && foldCase(other) == foldCase(part) && !l.isVacated(path.Join(dir, other)) {
+			return refuseCollision(name, path.Join(dir, other))
 		}
 	}
 	kind := "/"
 	if last {
 		kind = ""
 	}
-	if other, ok := l.made[fold(full)]; ok && (other != full+kind || last) {
-		return collision(name, strings.TrimSuffix(other, "/"))
+	if other, ok := l.made[foldCase(full)]; ok && (other != full+kind || last) {
+		return refuseCollision(name, strings.TrimSuffix(other, "/"))
 	}
-	l.made[fold(full)] = full + kind
+	l.made[foldCase(full)] = full + kind
 	return nil
 }
 
-// vacated reports whether the change frees a name of the tree: it is a file that
-// goes, or a directory in which no file stays. An empty directory is nobody's to
-// remove.
-func (l *layout) vacated(name string) bool {
+// isVacated reports whether the change frees a name of the tree: the name is a file that goes, or a
+// directory in which no file stays. An empty directory is never freed, because the change does not remove
+// it.
+func (l *layoutCheck) isVacated(name string) bool {
 	if l.gone[name] {
 		return true
 	}
-	_, err := l.lookup(name)
+	_, err := l.lookupFile(name)
 	if e, ok := errors.AsType[*EntryError](err); !ok || e.Entry != Directory || e.Path != name {
 		return false
 	}
-	names := l.names(name)
-	return len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return !l.vacated(path.Join(name, n)) })
+	names := l.namesIn(name)
+	return len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return !l.isVacated(path.Join(name, n)) })
 }
 
-func collision(name, other string) *Refusal {
+// refuseCollision returns the refusal of two names that are one on some systems.
+func refuseCollision(name, other string) *Refusal {
 	return &Refusal{Kind: BadPath, Path: name, Message: fmt.Sprintf("the name collides with %s: they are one name, or a file and a directory, on some systems", Display(other))}
 }
 
-// names are the names in a directory of the tree, none when it is not there.
-func (l *layout) names(dir string) []string {
+// namesIn returns the names in a directory of the tree, none if the directory is not there.
+func (l *layoutCheck) namesIn(dir string) []string {
 	if names, ok := l.dirs[dir]; ok {
 		return names
 	}

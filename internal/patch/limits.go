@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Limits bound what one diff may be. A zero field means its default.
+// Limits bound the size of one diff. A zero field means its default.
 type Limits struct {
 	Files int // changed files; default 500
 	Hunks int // hunks of all files; default 10,000
@@ -27,8 +27,8 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// text checks a diff before it is read.
-func (l Limits) text(diff []byte) *Refusal {
+// checkText checks the size and the bytes of a diff before it is parsed.
+func (l Limits) checkText(diff []byte) *Refusal {
 	if len(diff) > l.Bytes {
 		return tooBig("", "the diff has %d bytes; at most %d are taken", len(diff), l.Bytes)
 	}
@@ -45,6 +45,7 @@ func (l Limits) text(diff []byte) *Refusal {
 	return nil
 }
 
+// tooBig returns a refusal of the kind TooBig.
 func tooBig(path, format string, args ...any) *Refusal {
 	return &Refusal{Kind: TooBig, Path: path, Message: fmt.Sprintf(format, args...)}
 }

@@ -6,33 +6,33 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
 )
 
-// names are the two names of a section without their prefixes; "" is no file.
+// names holds the two names of a section without their prefixes; "" means no file.
 type names struct {
 	old, new string
-	odd      string // how the names were read when that was not git's plain way
+	odd      string // how the names were read, if not in git's plain form
 }
 
-// sectionNames reads the names of a section from all the lines that carry one. They have to
-// agree with each other.
+// sectionNames returns the names of a section from all the lines that carry one. These lines have to
+// agree.
 func sectionNames(s udiff.Section, known func(string) bool) (names, *Refusal) {
 	var n names
 	switch {
 	case s.Broken != "":
-		return names{}, malformed(s, "a name in quotes has no closing quote, or goes on after it: %s", clip(s.Broken))
+		return names{}, refuseSection(s, "a name in quotes has no closing quote, or goes on after it: %s", clipLine(s.Broken))
 	case s.Old != "" || s.New != "":
-		n = strip(s.Old, s.New, known)
+		n = stripPrefixes(s.Old, s.New, known)
 	case s.GitOld != "":
-		n = strip(s.GitOld, s.GitNew, known)
+		n = stripPrefixes(s.GitOld, s.GitNew, known)
 	case s.From != "" && s.To != "":
 		n = names{old: s.From, new: s.To}
 	default:
-		return names{}, malformed(s, "the names of the file cannot be read from its header")
+		return names{}, refuseSection(s, "the names of the file cannot be read from its header")
 	}
-	if s.GitOld != "" && !agree(n, strip(s.GitOld, s.GitNew, known)) {
-		return names{}, malformed(s, "the diff --git line and the --- and +++ lines name different files")
+	if s.GitOld != "" && !namesAgree(n, stripPrefixes(s.GitOld, s.GitNew, known)) {
+		return names{}, refuseSection(s, "the diff --git line and the --- and +++ lines name different files")
 	}
 	if s.Rename || s.Copy {
-		return movedNames(s, n)
+		return checkMovedNames(s, n)
 	}
 	if s.Created {
 		n.old = ""
@@ -42,42 +42,43 @@ func sectionNames(s udiff.Section, known func(string) bool) (names, *Refusal) {
 	}
 	switch {
 	case n.old == "" && n.new == "":
-		r := malformed(s, "the name of the file is empty")
+		r := refuseSection(s, "the name of the file is empty")
 		r.Kind = BadPath
 		return names{}, r
 	case n.old != "" && n.new != "" && n.old != n.new:
-		return names{}, malformed(s, "the section names two files, %s and %s, and is no rename: use rename from and rename to lines", Display(n.old), Display(n.new))
+		return names{}, refuseSection(s, "the section names two files, %s and %s, and is no rename: use rename from and rename to lines", Display(n.old), Display(n.new))
 	}
 	return n, nil
 }
 
-// movedNames checks the names of a rename or copy, which have no prefix.
-func movedNames(s udiff.Section, n names) (names, *Refusal) {
+// checkMovedNames checks the names of a rename or copy, which have no prefix.
+func checkMovedNames(s udiff.Section, n names) (names, *Refusal) {
 	moved := names{old: s.From, new: s.To, odd: n.odd}
 	switch {
 	case s.From == "" || s.To == "" || s.Rename && s.Copy || s.Created || s.Removed:
-		return names{}, malformed(s, "a rename needs one rename from and one rename to line, a copy one copy from and one copy to line, and nothing else of the kind")
+		return names{}, refuseSection(s, "a rename needs one rename from and one rename to line, a copy one copy from and one copy to line, and nothing else of the kind")
 	case s.From == s.To:
-		return names{}, malformed(s, "the file is renamed to the name it has")
-	case agree(n, moved):
+		return names{}, refuseSection(s, "the file is renamed to the name it has")
+	case namesAgree(n, moved):
 		return moved, nil
-	case agree(n, strip(s.From, s.To, func(string) bool { return false })):
+	case namesAgree(n, stripPrefixes(s.From, s.To, func(string) bool { return false })):
 		n.odd = "prefixes of the rename lines taken off"
 		return n, nil
 	}
-	return names{}, malformed(s, "the rename or copy lines and the other header lines name different files")
+	return names{}, refuseSection(s, "the rename or copy lines and the other header lines name different files")
 }
 
-func agree(a, b names) bool {
+// namesAgree reports whether a and b name the same files, as far as both name one.
+func namesAgree(a, b names) bool {
 	return (a.old == b.old || a.old == "" || b.old == "") && (a.new == b.new || a.new == "" || b.new == "")
 }
 
-// prefixes are the pairs that git puts before names.
+// prefixes are the pairs of prefixes that git puts before names.
 var prefixes = [][2]string{{"a/", "b/"}, {"i/", "w/"}, {"c/", "i/"}, {"c/", "w/"}, {"o/", "w/"}}
 
-// strip takes the prefixes off a pair of names. Only git's own pair is taken off
-// whatever the tree holds; a guess has to be confirmed by it.
-func strip(old, new string, known func(string) bool) names {
+// stripPrefixes removes the prefixes of a pair of names. It removes git's own pair whatever the tree
+// holds; a guess has to be confirmed by known.
+func stripPrefixes(old, new string, known func(string) bool) names {
 	a, inA := strings.CutPrefix(old, "a/")
 	b, inB := strings.CutPrefix(new, "b/")
 	switch {

@@ -1,23 +1,22 @@
-// Package patch turns the diff a model wrote into the exact bytes of every file
-// it changes, or says why it does not. It reads leniently and places strictly:
-// wrong counts, wrong line numbers, lost spaces and foreign line ends are
-// repaired and reported; anything whose meaning is not certain is refused, and so is
-// everything hostile. Plan decides and writes nothing; Write puts a decided
-// change into a directory, all of it or none.
+// Package patch turns the diff that a model wrote into the exact bytes of every file it changes, or says
+// why it does not. It reads leniently and places strictly: wrong counts, wrong line numbers, lost spaces
+// and foreign line ends are repaired and reported. It refuses everything whose meaning is not certain, and
+// everything hostile. Plan decides and writes nothing; WriteChange puts a decided change into a directory,
+// all of it or none.
 package patch
 
-// Change is what a diff does to a tree: the decided bytes, not the model's text.
+// Change is the effect of a diff on a tree: the decided bytes, not the model's text.
 type Change struct {
 	Files     []FileChange `json:"files"`               // sorted by path, never empty
-	Repairs   []Repair     `json:"repairs,omitempty"`   // what was made good in the model's text
-	Sensitive []Reason     `json:"sensitive,omitempty"` // what needs a person under every policy but never
+	Repairs   []Repair     `json:"repairs,omitempty"`   // defects of the model's text that were repaired
+	Sensitive []Reason     `json:"sensitive,omitempty"` // reasons to ask a person, under every policy but never
 }
 
 // FileChange is the change of one file. Before is nil for an added file, After
 // for a deleted one; both are set otherwise.
 type FileChange struct {
 	Path    string `json:"path"`              // slash-separated, relative, checked
-	OldPath string `json:"oldPath,omitempty"` // renamed and copied only: where the bytes come from
+	OldPath string `json:"oldPath,omitempty"` // renamed and copied only: the source of the bytes
 	Kind    Kind   `json:"change"`
 	Before  *File  `json:"-"`
 	After   *File  `json:"-"`
@@ -25,7 +24,7 @@ type FileChange struct {
 	Deleted int    `json:"deleted"` // lines
 }
 
-// Kind says what happens to a file.
+// Kind names the effect of a change on a file.
 type Kind string
 
 // The kinds of a file change; the set is closed.
@@ -38,14 +37,14 @@ const (
 	ModeOnly Kind = "mode"    // the mode alone
 )
 
-// Stat counts a change.
+// Stat holds the size of a change.
 type Stat struct {
 	Files   int `json:"files"`
 	Added   int `json:"added"`   // lines
 	Deleted int `json:"deleted"` // lines
 }
 
-// Stat counts the files and lines of c.
+// Stat returns the number of files and lines that c changes.
 func (c *Change) Stat() Stat {
 	s := Stat{Files: len(c.Files)}
 	for _, f := range c.Files {
@@ -55,22 +54,22 @@ func (c *Change) Stat() Stat {
 	return s
 }
 
-// Repair is one thing that was made good in the model's text.
+// Repair is one defect of the model's text that was repaired.
 type Repair struct {
 	Path   string     `json:"path,omitempty"`
-	Hunk   int        `json:"hunk,omitempty"` // from 1 within the file, as the diff has them; 0 when it is about the file
+	Hunk   int        `json:"hunk,omitempty"` // from 1 within the file, in the order of the diff; 0 when it concerns the file as a whole
 	Kind   RepairKind `json:"kind"`
 	Detail string     `json:"detail,omitempty"`
 }
 
-// RepairKind says what was made good.
+// RepairKind names the defect that was repaired.
 type RepairKind string
 
 // The kinds of a repair; the set is closed.
 const (
 	RepairLineEnds     RepairKind = "line_ends"       // carriage returns follow the file
 	RepairNames        RepairKind = "names"           // an odd or missing prefix of a file's name
-	RepairHeader       RepairKind = "header"          // a line of a file's header that is missing or says nothing
+	RepairHeader       RepairKind = "header"          // a line of a file's header is missing or has no value
 	RepairMerged       RepairKind = "merged"          // several sections of one file, or hunks that show the same lines
 	RepairCounts       RepairKind = "counts"          // wrong or missing counts in a hunk's header
 	RepairLines        RepairKind = "lines"           // wrong or missing line numbers

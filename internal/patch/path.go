@@ -13,7 +13,7 @@ const (
 	maxComponent = 255  // bytes
 )
 
-// ownPrefix begins the names of files that Write makes for a while.
+// ownPrefix begins the names of the temporary files that WriteChange makes.
 const ownPrefix = ".ratchet-"
 
 var (
@@ -21,8 +21,8 @@ var (
 	device   = regexp.MustCompile(`^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])$`)
 )
 
-// checkPath gives the rule that forbids a name, empty when none does. The rules
-// hold for every system that the repository may be checked out on.
+// checkPath returns the rule that forbids a name, or "" if no rule does. The rules hold for every system
+// on which the repository may be checked out.
 func checkPath(name string) string {
 	switch {
 	case name == "":
@@ -49,6 +49,7 @@ func checkPath(name string) string {
 	return ""
 }
 
+// checkComponent returns the rule that forbids one part of a name, or "" if no rule does.
 func checkComponent(part string) string {
 	folded := strings.ToLower(strings.TrimRight(part, " ."))
 	stem, _, _ := strings.Cut(folded, ".")
@@ -71,19 +72,19 @@ func checkComponent(part string) string {
 	return ""
 }
 
-// deceptive reports whether r shows as nothing, or changes how what is around it shows.
+// deceptive reports whether r is invisible, or changes how the characters around it are shown.
 func deceptive(r rune) bool {
 	switch {
 	case unicode.Is(unicode.Cf, r), unicode.Is(unicode.Zl, r), unicode.Is(unicode.Zp, r):
 		return true
 	case r == 0x034f, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x2800, r == 0x3164, r == 0xffa0:
-		return true // shown as nothing though a mark or a letter
+		return true // a mark or a letter, yet invisible
 	}
 	return unicode.Is(unicode.Variation_Selector, r) || unicode.Is(unicode.Co, r)
 }
 
-// fold is equal for names that are one name where letter case does not count.
-func fold(name string) string {
+// foldCase returns the same text for names that are one name where letter case does not count.
+func foldCase(name string) string {
 	return strings.Map(func(r rune) rune {
 		least := r
 		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {

@@ -11,17 +11,17 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
 )
 
-// Plan reads diff and decides what it does to t. Nothing is written. The error is
-// a *Refusal, or what t failed with.
+// Plan reads diff and decides its effect on t. It writes nothing. The error is a *Refusal, or the error of
+// t.
 func Plan(t Tree, diff []byte, l Limits) (*Change, error) {
 	l = l.withDefaults()
-	if r := l.text(diff); r != nil {
+	if r := l.checkText(diff); r != nil {
 		return nil, r
 	}
-	p := &planner{tree: t, limits: l, files: make(map[string]found)}
-	c, err := p.plan(diff, false)
+	p := &planner{tree: t, limits: l, files: make(map[string]lookupResult)}
+	c, err := p.planDiff(diff, false)
 	if err != nil && p.failed == nil && p.unsure {
-		if c, strictErr := p.plan(diff, true); strictErr == nil {
+		if c, strictErr := p.planDiff(diff, true); strictErr == nil {
 			return c, nil
 		}
 	}
@@ -31,25 +31,26 @@ func Plan(t Tree, diff []byte, l Limits) (*Change, error) {
 	return c, err
 }
 
-// planner makes one plan. It remembers what it has looked up.
+// planner makes one plan. It remembers its lookups.
 type planner struct {
 	tree   Tree
 	limits Limits
-	files  map[string]found
-	failed error // what the tree failed with
+	files  map[string]lookupResult
+	failed error // the error of the tree
 	unsure bool  // the diff could be read in another way too
 
-	held   int // bytes of files that were looked up
-	read   int // bytes of files before and after
-	change Change
+	heldBytes    int // bytes of the files that were looked up
+	changedBytes int // bytes of the changed files, before and after
+	change       Change
 }
 
-type found struct {
+// lookupResult is a remembered result of Tree.Lookup.
+type lookupResult struct {
 	file File
 	err  error
 }
 
-// step is what the diff does to one file, before it is placed.
+// step is the change of one file by the diff, before it is placed.
 type step struct {
 	names
 	section udiff.Section // the first of the file
@@ -57,22 +58,23 @@ type step struct {
 	mode    Mode          // that the section asks for; 0 when it asks for none
 }
 
-func (p *planner) plan(diff []byte, strict bool) (*Change, error) {
-	p.change, p.read = Change{}, 0
-	d, err := udiff.Parse(diff, p.knownName, strict)
+// planDiff plans the diff. With strict, a header never ends a hunk before its counts are fulfilled.
+func (p *planner) planDiff(diff []byte, strict bool) (*Change, error) {
+	p.change, p.changedBytes = Change{}, 0
+	d, err := udiff.Parse(diff, p.isPrefixedFile, strict)
 	if err != nil {
-		return nil, unreadable(err)
+		return nil, refuseSyntax(err)
 	}
 	p.unsure = d.Unsure
-	steps, r := p.steps(d)
+	steps, r := p.buildSteps(d)
 	if r != nil {
 		return nil, r
 	}
-	if r := p.layout(steps); r != nil {
+	if r := p.checkLayout(steps); r != nil {
 		return nil, r
 	}
 	for _, s := range steps {
-		if r := p.apply(s); r != nil {
+		if r := p.applyStep(s); r != nil {
 			return nil, r
 		}
 	}
@@ -80,15 +82,16 @@ func (p *planner) plan(diff []byte, strict bool) (*Change, error) {
 		return nil, &Refusal{Kind: NotADiff, Message: "the diff changes nothing: it has no added and no deleted lines"}
 	}
 	if d.CRLF {
-		p.repair("", 0, RepairLineEnds, "carriage returns of the answer taken off")
+		p.addRepair("", 0, RepairLineEnds, "carriage returns of the answer taken off")
 	}
 	c := p.change
 	slices.SortFunc(c.Files, func(a, b FileChange) int { return strings.Compare(a.Path, b.Path) })
-	c.Sensitive = append(c.Sensitive, sensitive(c.Files, p.there)...)
+	c.Sensitive = append(c.Sensitive, sensitiveReasons(c.Files, p.hasEntry)...)
 	return &c, nil
 }
 
-func unreadable(err error) *Refusal {
+// refuseSyntax returns the refusal of a text that udiff.Parse cannot read.
+func refuseSyntax(err error) *Refusal {
 	r := &Refusal{Kind: NotADiff, Message: err.Error()}
 	s, ok := errors.AsType[*udiff.SyntaxError](err)
 	if ok && s.Line > 0 {
@@ -100,62 +103,65 @@ func unreadable(err error) *Refusal {
 	return r
 }
 
-func malformed(s udiff.Section, format string, args ...any) *Refusal {
+// refuseSection returns the refusal of a section, with its line.
+func refuseSection(s udiff.Section, format string, args ...any) *Refusal {
 	return &Refusal{Kind: NotADiff, Message: fmt.Sprintf("line %d of the diff: ", s.At) + fmt.Sprintf(format, args...)}
 }
 
-func (p *planner) repair(path string, hunk int, kind RepairKind, detail string) {
+// addRepair adds a repair to the change.
+func (p *planner) addRepair(path string, hunk int, kind RepairKind, detail string) {
 	p.change.Repairs = append(p.change.Repairs, Repair{Path: path, Hunk: hunk, Kind: kind, Detail: detail})
 }
 
-// lookup reads a file of the tree, once.
-func (p *planner) lookup(path string) (File, error) {
+// lookupFile reads a file of the tree, once.
+func (p *planner) lookupFile(path string) (File, error) {
 	if f, ok := p.files[path]; ok {
 		return f.file, f.err
 	}
 	file, err := p.tree.Lookup(path)
-	if p.held += len(file.Content); p.held > p.limits.Total {
+	if p.heldBytes += len(file.Content); p.heldBytes > p.limits.Total {
 		file, err = File{}, ErrTooLarge
 	}
 	if _, other := errors.AsType[*EntryError](err); err != nil && !other && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrTooLarge) && p.failed == nil {
 		p.failed = fmt.Errorf("look up %s: %w", Display(path), err)
 	}
-	p.files[path] = found{file, err}
+	p.files[path] = lookupResult{file, err}
 	return file, err
 }
 
-func (p *planner) known(path string) bool {
+// isFile reports whether path is an allowed name and a regular file of the tree.
+func (p *planner) isFile(path string) bool {
 	if checkPath(path) != "" {
 		return false
 	}
-	_, err := p.lookup(path)
+	_, err := p.lookupFile(path)
 	return err == nil
 }
 
-// there reports whether something is at path, be it no regular file.
-func (p *planner) there(path string) bool {
-	_, err := p.lookup(path)
+// hasEntry reports whether anything is at path, a regular file or not.
+func (p *planner) hasEntry(path string) bool {
+	_, err := p.lookupFile(path)
 	e, other := errors.AsType[*EntryError](err)
 	return err == nil || errors.Is(err, ErrTooLarge) || other && e.Path == path
 }
 
-// knownName is known for a name that may have a prefix.
-func (p *planner) knownName(name string) bool {
-	if p.known(name) {
+// isPrefixedFile reports whether name is a file of the tree, with or without a prefix.
+func (p *planner) isPrefixedFile(name string) bool {
+	if p.isFile(name) {
 		return true
 	}
 	_, rest, ok := strings.Cut(name, "/")
-	return ok && p.known(rest)
+	return ok && p.isFile(rest)
 }
 
-// steps reads the sections, one step a file, and checks everything that can be said without
-// the file's content.
-func (p *planner) steps(d *udiff.Diff) ([]*step, *Refusal) {
+// buildSteps reads the sections, one step for each file, and checks everything that does not need the
+// content of a file.
+func (p *planner) buildSteps(d *udiff.Diff) ([]*step, *Refusal) {
 	var steps []*step
 	byPath := make(map[string]*step)
 	hunks := 0
 	for _, s := range d.Sections {
-		next, r := p.step(s)
+		next, r := p.buildStep(s)
 		if r != nil {
 			return nil, r
 		}
@@ -165,10 +171,10 @@ func (p *planner) steps(d *udiff.Diff) ([]*step, *Refusal) {
 		}
 		p.reportHeader(s, path)
 		if first := byPath[path]; first != nil {
-			if !first.merge(next) {
+			if !first.mergeHunks(next) {
 				return nil, &Refusal{Kind: Overlap, Path: path, Message: "the diff has several sections for this file that cannot be one: put everything about it into one section"}
 			}
-			p.repair(path, 0, RepairMerged, "several sections made one")
+			p.addRepair(path, 0, RepairMerged, "several sections made one")
 			continue
 		}
 		if len(steps) == p.limits.Files {
@@ -177,50 +183,50 @@ func (p *planner) steps(d *udiff.Diff) ([]*step, *Refusal) {
 		byPath[path] = next
 		steps = append(steps, next)
 		if next.odd != "" {
-			p.repair(path, 0, RepairNames, next.odd)
+			p.addRepair(path, 0, RepairNames, next.odd)
 		}
 	}
 	return steps, nil
 }
 
-// reportHeader notes lines that the header of a section lacks.
+// reportHeader adds repairs for lines that the header of a section lacks.
 func (p *planner) reportHeader(s udiff.Section, path string) {
 	if s.Empty != "" {
-		p.repair(path, 0, RepairHeader, fmt.Sprintf("the line %q says no mode", s.Empty))
+		p.addRepair(path, 0, RepairHeader, fmt.Sprintf("the line %q says no mode", s.Empty))
 	}
 	if s.Old == "" && len(s.Hunks) > 0 {
-		p.repair(path, 0, RepairHeader, "the --- and +++ lines are missing, or one of them is")
+		p.addRepair(path, 0, RepairHeader, "the --- and +++ lines are missing, or one of them is")
 	}
 }
 
-// step reads one section.
-func (p *planner) step(s udiff.Section) (*step, *Refusal) {
-	n, r := sectionNames(s, p.known)
+// buildStep reads one section.
+func (p *planner) buildStep(s udiff.Section) (*step, *Refusal) {
+	n, r := sectionNames(s, p.isFile)
 	if r == nil {
 		r = checkSection(s, n)
 	}
 	if r != nil {
 		return nil, r
 	}
-	if p.unsaidNew(s, n) {
+	if p.isUnsaidNew(s, n) {
 		n.old, n.odd = "", "a file that is not there is a new one"
 	}
-	return &step{names: n, section: s, hunks: s.Hunks, mode: newMode(s)}, nil
+	return &step{names: n, section: s, hunks: s.Hunks, mode: askedMode(s)}, nil
 }
 
-// unsaidNew reports whether a section makes a file without saying so: there is no such
-// file, and its one hunk begins where there is nothing.
-func (p *planner) unsaidNew(s udiff.Section, n names) bool {
+// isUnsaidNew reports whether a section makes a file without saying so: there is no such file, and the
+// section's one hunk begins at an empty range.
+func (p *planner) isUnsaidNew(s udiff.Section, n names) bool {
 	if n.old == "" || n.old != n.new || len(s.Hunks) != 1 || s.Hunks[0].Old != (udiff.Range{Start: 0, Lines: 0}) {
 		return false
 	}
-	_, err := p.lookup(n.old)
+	_, err := p.lookupFile(n.old)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// merge adds the hunks of a second section about the same file. Only plain changes
-// of content can be merged.
-func (s *step) merge(next *step) bool {
+// mergeHunks adds the hunks of a second section about the same file. It merges only plain changes of
+// content.
+func (s *step) mergeHunks(next *step) bool {
 	plain := func(s *step) bool { return s.old == s.new && len(s.hunks) > 0 }
 	if !plain(s) || !plain(next) || s.mode != 0 && next.mode != 0 && s.mode != next.mode {
 		return false
@@ -231,7 +237,7 @@ func (s *step) merge(next *step) bool {
 	return true
 }
 
-// checkSection applies the policy to names, modes and kind of content.
+// checkSection applies the policy to names, modes and the kind of content.
 func checkSection(s udiff.Section, n names) *Refusal {
 	for _, name := range []string{n.old, n.new} {
 		if name == "" {
@@ -256,6 +262,7 @@ func checkSection(s udiff.Section, n names) *Refusal {
 	return nil
 }
 
+// checkMode refuses every mode but those of regular and executable files.
 func checkMode(path, mode string) *Refusal {
 	switch mode {
 	case "", Regular.String(), Executable.String():
@@ -268,8 +275,8 @@ func checkMode(path, mode string) *Refusal {
 	return &Refusal{Kind: Policy, Path: path, Message: fmt.Sprintf("mode %q is not taken; a file has mode 100644 or 100755", mode)}
 }
 
-// newMode is the mode that a section asks for, 0 when it asks for none.
-func newMode(s udiff.Section) Mode {
+// askedMode returns the mode that a section asks for, or 0 if it asks for none.
+func askedMode(s udiff.Section) Mode {
 	switch {
 	case s.Removed || s.NewMode == "":
 		return 0

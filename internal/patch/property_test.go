@@ -30,7 +30,7 @@ func text(words []string) *rapid.Generator[string] {
 var odd = []string{"", "", "}", "\treturn nil", "    x := 1", "a", "b", "c", "d", "--- a/x.txt", "+++ b/x.txt", "@@ -1 +1 @@", "diff --git a/x b/x", "-- ", "\\ No newline", "[PATCH_END]",
 	"```", "ünï", "\xff\xfe", "trailing  ", "\r", "\ufefffirst", " lead"}
 
-// edited draws what becomes of a text when a few of its lines are replaced.
+// edited draws a text with a few lines of the old one replaced.
 func edited(t *rapid.T, before string, words []string) string {
 	lines := strings.SplitAfter(before, "\n")
 	for range rapid.IntRange(1, 4).Draw(t, "edits") {
@@ -179,8 +179,8 @@ func chosen(t *rapid.T) []spoiled {
 	return rapid.SliceOfNDistinct(rapid.SampledFrom(spoils), 1, 3, func(s spoiled) string { return s.name }).Draw(t, "spoils")
 }
 
-// TestSpoiledDiffIsRightOrRefused spoils diffs in up to three ways. What is applied is what was
-// meant, or nothing is.
+// TestSpoiledDiffIsRightOrRefused spoils diffs in up to three ways. The intended change is applied,
+// or nothing is.
 func TestSpoiledDiffIsRightOrRefused(t *testing.T) {
 	applied, refused := make(map[string]int), make(map[string]int)
 	rapid.Check(t, func(t *rapid.T) {

@@ -2,11 +2,11 @@ package patch
 
 import "fmt"
 
-// RefusalKind says why a diff is refused.
+// RefusalKind names the reason of a refusal.
 type RefusalKind string
 
-// The kinds of a refusal; the set is closed. Truncated and Envelope are given
-// by the answer's gate.
+// The kinds of a refusal; the set is closed. Truncated and Envelope come from
+// the check of the answer.
 const (
 	Truncated          RefusalKind = "truncated"
 	Envelope           RefusalKind = "envelope"
@@ -23,11 +23,11 @@ const (
 	TooBig             RefusalKind = "limits"
 )
 
-// Refusal says why a diff was not applied, in words for whoever wrote it.
+// Refusal says why a diff was not applied, in words for its author.
 type Refusal struct {
 	Kind       RefusalKind `json:"kind"`
 	Path       string      `json:"path,omitempty"`
-	Hunk       int         `json:"hunk,omitempty"`       // from 1 within the file, as the diff has them; 0 when it is about the file
+	Hunk       int         `json:"hunk,omitempty"`       // from 1 within the file, in the order of the diff; 0 when it concerns the file as a whole
 	Message    string      `json:"message"`              // several lines; shows the first line that differs and the file's lines around it
 	Candidates []int       `json:"candidates,omitempty"` // ambiguous: the line numbers where the hunk would fit
 }

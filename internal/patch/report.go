@@ -9,18 +9,18 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/answer"
 )
 
-// Result is how it ended with a raw answer.
+// Result is the result of handling a raw answer.
 type Result string
 
 // The four results; the set is closed.
 const (
-	Applied Result = "applied" // by Check: it would be applied
+	Applied Result = "applied" // by CheckAnswer: it would be applied
 	Refused Result = "refused"
 	Asked   Result = "ask"
 	Nothing Result = "noop"
 )
 
-// Report is what was done, or would be done, with a raw answer.
+// Report says what was done, or would be done, with a raw answer.
 type Report struct {
 	Result      Result       `json:"result"`
 	Summary     string       `json:"summary,omitempty"`
@@ -30,7 +30,7 @@ type Report struct {
 	Files       []FileChange `json:"files"`
 	Stat        Stat         `json:"stat"`
 	Repairs     []Repair     `json:"repairs"`
-	Sensitive   []Reason     `json:"sensitive"` // what a run would ask a person about
+	Sensitive   []Reason     `json:"sensitive"` // the reasons for which a run would ask a person
 	Error       *ReportError `json:"error,omitempty"`
 	Diff        string       `json:"diff,omitempty"` // the diff that is really applied, see Change.Diff
 }
@@ -44,38 +44,38 @@ type ReportError struct {
 	Candidates []int  `json:"candidates,omitempty"`
 }
 
-// CodeIO is the code of an error that is not the answer's fault: the tree could not
-// be read or written. Nothing has changed then either.
+// CodeIO is the code of an error that the answer did not cause: the tree could not be read or written.
+// Nothing has changed then either.
 const CodeIO = "io"
 
-// Check reports what applying a raw answer to t would do. Nothing is written. finish is
-// the provider's finish reason, as answer.Parse takes it.
-func Check(t Tree, raw []byte, finish string, l Limits) Report {
-	r, _ := judge(t, raw, finish, l)
+// CheckAnswer reports what applying a raw answer to t would do. It writes nothing. finish is the
+// provider's finish reason, as answer.Parse takes it.
+func CheckAnswer(t Tree, raw []byte, finish string, l Limits) Report {
+	r, _ := planAnswer(t, raw, finish, l)
 	return r
 }
 
-// Apply puts a raw answer into the directory at root and reports it. It first puts
-// right what an interrupted Apply has left.
-func Apply(root *os.Root, raw []byte, finish string, l Limits) Report {
+// ApplyAnswer applies a raw answer to the directory at root and reports the result. It first recovers from
+// an interrupted ApplyAnswer.
+func ApplyAnswer(root *os.Root, raw []byte, finish string, l Limits) Report {
 	if err := Recover(root); err != nil {
-		return refused(err)
+		return refusedReport(err)
 	}
-	r, c := judge(Dir(root), raw, finish, l)
+	r, c := planAnswer(DirTree(root), raw, finish, l)
 	if c == nil {
 		return r
 	}
-	if err := Write(root, c); err != nil {
-		return refused(err)
+	if err := WriteChange(root, c); err != nil {
+		return refusedReport(err)
 	}
 	return r
 }
 
-// judge reads a raw answer and plans it. The change is nil when there is none.
-func judge(t Tree, raw []byte, finish string, l Limits) (Report, *Change) {
+// planAnswer reads a raw answer and plans it. The change is nil if there is none.
+func planAnswer(t Tree, raw []byte, finish string, l Limits) (Report, *Change) {
 	a, err := answer.Parse(raw, finish)
 	if err != nil {
-		return refused(err), nil
+		return refusedReport(err), nil
 	}
 	r := Report{Summary: a.Summary, Question: a.Question, Reason: a.Reason, NeededInput: a.NeededInput,
 		Files: []FileChange{}, Repairs: []Repair{}, Sensitive: []Reason{}}
@@ -89,7 +89,7 @@ func judge(t Tree, raw []byte, finish string, l Limits) (Report, *Change) {
 	}
 	c, err := Plan(t, a.Diff, l)
 	if err != nil {
-		r := refused(err)
+		r := refusedReport(err)
 		r.Summary = a.Summary
 		return r, nil
 	}
@@ -98,8 +98,8 @@ func judge(t Tree, raw []byte, finish string, l Limits) (Report, *Change) {
 	return r, c
 }
 
-// refused is the report of an error of answer.Parse, Plan or Write.
-func refused(err error) Report {
+// refusedReport returns the report of an error of answer.Parse, Plan or WriteChange.
+func refusedReport(err error) Report {
 	e := &ReportError{Code: CodeIO, Message: err.Error()}
 	if a, ok := errors.AsType[*answer.Error](err); ok {
 		e.Code, e.Message = string(a.Code), a.Message
@@ -110,7 +110,7 @@ func refused(err error) Report {
 	return Report{Result: Refused, Files: []FileChange{}, Repairs: []Repair{}, Sensitive: []Reason{}, Error: e}
 }
 
-// MarshalJSON writes the report as DisplayJSON does.
+// MarshalJSON encodes the report in the form of DisplayJSON.
 func (r Report) MarshalJSON() ([]byte, error) {
 	type plain Report
 	raw, err := json.Marshal(plain(r))

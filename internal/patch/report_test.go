@@ -32,10 +32,10 @@ func TestReport(t *testing.T) {
 			lay(t, dir, map[string]string{"x.txt": "a\nb\n"})
 			root := open(t, dir)
 			before := picture(t, dir)
-			r := patch.Check(patch.Dir(root), []byte(tt.raw), tt.finish, patch.Limits{})
+			r := patch.CheckAnswer(patch.DirTree(root), []byte(tt.raw), tt.finish, patch.Limits{})
 			samePicture(t, picture(t, dir), before)
 			check(t, r, tt.result, tt.code, tt.says)
-			r = patch.Apply(root, []byte(tt.raw), tt.finish, patch.Limits{})
+			r = patch.ApplyAnswer(root, []byte(tt.raw), tt.finish, patch.Limits{})
 			check(t, r, tt.result, tt.code, tt.says)
 			if text, _ := os.ReadFile(filepath.Join(dir, "x.txt")); (string(text) == "a\nB\n") != (tt.result == patch.Applied) {
 				t.Errorf("x.txt is %q", text)
@@ -65,7 +65,7 @@ func TestApplyTwiceIsRefused(t *testing.T) {
 	lay(t, dir, map[string]string{"x.txt": "a\nb\n"})
 	root := open(t, dir)
 	for i, want := range []patch.Result{patch.Applied, patch.Refused} {
-		if r := patch.Apply(root, []byte(swap), "stop", patch.Limits{}); r.Result != want {
+		if r := patch.ApplyAnswer(root, []byte(swap), "stop", patch.Limits{}); r.Result != want {
 			t.Errorf("time %d: %s %+v", i+1, r.Result, r.Error)
 		}
 	}
@@ -75,7 +75,7 @@ func TestApplyPutsRightWhatWasInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	lay(t, dir, map[string]string{"x.txt": "a\nb\n"})
 	root := open(t, dir)
-	c := plan(t, patch.Dir(root), swap)
+	c := plan(t, patch.DirTree(root), swap)
 	steps := 0
 	_ = patch.WriteFaulty(root, c, func(step, _ string) error {
 		if steps++; step == "sync directory" || step == "undo" {
@@ -83,10 +83,10 @@ func TestApplyPutsRightWhatWasInterrupted(t *testing.T) {
 		}
 		return nil
 	})
-	if r := patch.Check(patch.Dir(root), []byte(swap), "stop", patch.Limits{}); r.Error == nil || r.Error.Code != patch.CodeIO {
+	if r := patch.CheckAnswer(patch.DirTree(root), []byte(swap), "stop", patch.Limits{}); r.Error == nil || r.Error.Code != patch.CodeIO {
 		t.Errorf("a half-made change was not noticed: %+v", r)
 	}
-	if r := patch.Apply(root, []byte(swap), "stop", patch.Limits{}); r.Result != patch.Applied {
+	if r := patch.ApplyAnswer(root, []byte(swap), "stop", patch.Limits{}); r.Result != patch.Applied {
 		t.Errorf("%+v", r.Error)
 	}
 	want := t.TempDir()

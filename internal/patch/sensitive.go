@@ -7,9 +7,9 @@ import (
 	"unicode"
 )
 
-// sensitive gives what in files needs a person under every policy but never.
-// there reports whether the tree has something at a path.
-func sensitive(files []FileChange, there func(string) bool) []Reason {
+// sensitiveReasons returns the reasons for which files need a person's approval under every policy but
+// never. there reports whether the tree has something at a path.
+func sensitiveReasons(files []FileChange, there func(string) bool) []Reason {
 	bare := bareRepositories(files, there)
 	var reasons []Reason
 	for _, f := range files {
@@ -17,7 +17,7 @@ func sensitive(files []FileChange, there func(string) bool) []Reason {
 			if name == "" {
 				continue
 			}
-			for _, why := range []string{guardedAs(name), misread(name), bare(name)} {
+			for _, why := range []string{guardedAs(name), misreadName(name), bare(name)} {
 				if why != "" {
 					reasons = append(reasons, Reason{Path: name, Reason: why})
 				}
@@ -30,8 +30,8 @@ func sensitive(files []FileChange, there func(string) bool) []Reason {
 	return reasons
 }
 
-// misread says what commands that are given a name take it for.
-func misread(name string) string {
+// misreadName returns how a command that is given the name may misread it, or "".
+func misreadName(name string) string {
 	for part := range strings.SplitSeq(name, "/") {
 		switch part[0] {
 		case '-':
@@ -43,20 +43,20 @@ func misread(name string) string {
 	return ""
 }
 
-// bareRepositories says of a name that it lies in a directory that git takes, or
-// may take with another change, for a repository of its own: one with a HEAD. The
-// configuration of such a repository names programs that git runs. The top is
-// none, for there git finds the repository that holds it.
+// bareRepositories returns a function that explains why a name needs approval: it is in a directory that
+// git takes, or may take after another change, for a repository of its own, because it has a HEAD. The
+// configuration of such a repository names programs that git runs. The top directory does not count,
+// because git finds the repository that holds it first.
 func bareRepositories(files []FileChange, there func(string) bool) func(name string) string {
 	made := make(map[string]bool)
 	for _, f := range files {
 		if f.After != nil {
-			made[fold(f.Path)] = true
+			made[foldCase(f.Path)] = true
 		}
 	}
 	return func(name string) string {
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-			if head := path.Join(dir, "HEAD"); made[fold(head)] || there(head) {
+			if head := path.Join(dir, "HEAD"); made[foldCase(head)] || there(head) {
 				return "git may take " + Display(dir) + " for a repository and run what its configuration names"
 			}
 		}
@@ -64,6 +64,8 @@ func bareRepositories(files []FileChange, there func(string) bool) func(name str
 	}
 }
 
+// sensitiveFile returns the reason for which the mode or the content of f needs a person's approval, or
+// "".
 func sensitiveFile(f FileChange) string {
 	switch {
 	case f.After == nil:
@@ -78,17 +80,18 @@ func sensitiveFile(f FileChange) string {
 	return ""
 }
 
-// addsDirection reports whether a file gains control characters of text direction,
-// which make source read otherwise than it runs.
+// addsDirection reports whether a file gains control characters of text direction. They make source read
+// otherwise than it runs.
 func addsDirection(f FileChange) bool {
 	var before []byte
 	if f.Before != nil {
 		before = f.Before.Content
 	}
-	return count(f.After.Content) > count(before)
+	return countDirections(f.After.Content) > countDirections(before)
 }
 
-func count(text []byte) (n int) {
+// countDirections returns the number of control characters of text direction in text.
+func countDirections(text []byte) (n int) {
 	if bytes.IndexByte(text, "\u2067"[0]) < 0 && bytes.IndexByte(text, "\u061c"[0]) < 0 {
 		return 0
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch"
 )
 
-// reasons are what needs a person about a new file of that name.
+// reasons returns the reasons for which a new file of that name needs a person.
 func reasons(t *testing.T, tree memory, name string) []patch.Reason {
 	t.Helper()
 	return plan(t, tree, addition(name)).Sensitive

@@ -8,12 +8,11 @@ import (
 	"slices"
 )
 
-// swaps reports whether a directory takes the place of a file, or a file that of a
-// directory.
-func (p put) swaps() bool { return len(p.Tree)+len(p.Held) > 0 }
+// isSwap reports whether a directory takes the place of a file, or a file takes the place of a directory.
+func (p journalEntry) isSwap() bool { return len(p.Tree)+len(p.Held) > 0 }
 
 // stageTree writes the directory that takes a file's place.
-func (w *writer) stageTree(parent *os.Root, p put) error {
+func (w *writer) stageTree(parent *os.Root, p journalEntry) error {
 	if err := parent.Mkdir(p.Temp, 0o777); err != nil {
 		return err
 	}
@@ -31,14 +30,14 @@ func (w *writer) stageTree(parent *os.Root, p put) error {
 		}
 	}
 	var errs []error
-	for _, name := range append(parents(p.Tree), ".") {
+	for _, name := range append(parentDirs(p.Tree), ".") {
 		errs = append(errs, syncDir(dir, name))
 	}
 	return errors.Join(errs...)
 }
 
-// parents are the directories on the way to names, each before those that it is in.
-func parents(names []string) []string {
+// parentDirs returns the directories on the way to names, each before its own parent.
+func parentDirs(names []string) []string {
 	var dirs []string
 	for _, name := range names {
 		for dir := path.Dir(name); dir != "." && !slices.Contains(dirs, dir); dir = path.Dir(dir) {
@@ -50,40 +49,40 @@ func parents(names []string) []string {
 	return dirs
 }
 
-// swap puts aside what is there as a whole, and what is staged in its place.
-func (w *writer) swap(parent *os.Root, p put) error {
+// swapEntry puts the old file or directory aside as a whole, and the staged one in its place.
+func (w *writer) swapEntry(parent *os.Root, p journalEntry) error {
 	name := path.Base(p.Path)
-	if err := p.unswapped(parent, name); err != nil {
+	if err := p.checkUnswapped(parent, name); err != nil {
 		return err
 	}
-	if err := w.step("keep", p.Path); err != nil {
+	if err := w.beforeStep("keep", p.Path); err != nil {
 		return err
 	}
 	if err := parent.Rename(name, p.Old); err != nil {
 		return err
 	}
-	if err := p.holds(parent, p.Old); err != nil { // somebody else's file may have come
+	if err := p.checkHeld(parent, p.Old); err != nil { // another program may have added a file
 		return err
 	}
-	if err := w.step("place", p.Path); err != nil {
+	if err := w.beforeStep("place", p.Path); err != nil {
 		return err
 	}
 	return parent.Rename(p.Temp, name)
 }
 
-// unswapped checks that a name still is what the plan was made for: the file, or
-// the directory with the files that go and nothing else.
-func (p put) unswapped(parent *os.Root, name string) error {
+// checkUnswapped checks that a name still is in the planned state: the file, or the directory with exactly
+// the files that are deleted.
+func (p journalEntry) checkUnswapped(parent *os.Root, name string) error {
 	if len(p.Tree) > 0 {
-		return moved(unmoved(parent, put{Path: p.Path, Existed: true, before: p.before}))
+		return asMoved(checkUnmoved(parent, journalEntry{Path: p.Path, Existed: true, before: p.before}))
 	}
-	if err := p.holds(parent, name); err != nil {
+	if err := p.checkHeld(parent, name); err != nil {
 		return err
 	}
 	for i, held := range p.Held {
-		dir, err := descend(parent, path.Join(name, path.Dir(held)))
+		dir, err := openSubdir(parent, path.Join(name, path.Dir(held)))
 		if err == nil {
-			err = errors.Join(unmoved(dir, p.parts[i]), dir.Close())
+			err = errors.Join(checkUnmoved(dir, p.parts[i]), dir.Close())
 		}
 		if err != nil {
 			return err
@@ -92,17 +91,17 @@ func (p put) unswapped(parent *os.Root, name string) error {
 	return nil
 }
 
-// holds checks that the directory called name has the files that go and nothing else.
-func (p put) holds(parent *os.Root, name string) error {
+// checkHeld checks that the directory called name has the files that are deleted and no others.
+func (p journalEntry) checkHeld(parent *os.Root, name string) error {
 	if len(p.Held) == 0 {
 		return nil
 	}
-	dir, err := descend(parent, name)
+	dir, err := openSubdir(parent, name)
 	if err != nil {
-		return moved(err)
+		return asMoved(err)
 	}
 	defer dir.Close()
-	dirs := parents(p.Held)
+	dirs := parentDirs(p.Held)
 	return fs.WalkDir(dir.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		known := name == "." || slices.Contains(p.Held, name) || d != nil && d.IsDir() && slices.Contains(dirs, name)
 		switch {
@@ -115,46 +114,46 @@ func (p put) holds(parent *os.Root, name string) error {
 	})
 }
 
-// moved is ErrMoved for an error that says that something else is there, or nothing.
-func moved(err error) error {
+// asMoved returns ErrMoved for an error that says that something else is there, or nothing. It returns
+// other errors unchanged.
+func asMoved(err error) error {
 	if _, other := errors.AsType[*EntryError](err); other || errors.Is(err, fs.ErrNotExist) {
 		return ErrMoved
 	}
 	return err
 }
 
-// undoSwap gives what was put aside its name back, if it was, and removes what was
-// staged.
-func undoSwap(parent *os.Root, p put) error {
+// undoSwap gives the old file or directory its name back, if it was put aside, and removes the staged one.
+func undoSwap(parent *os.Root, p journalEntry) error {
 	name := path.Base(p.Path)
 	_, err := parent.Lstat(p.Old)
 	if err == nil {
 		if _, staged := parent.Lstat(p.Temp); errors.Is(staged, fs.ErrNotExist) {
-			err = gone(parent.Rename(name, p.Temp)) // it was in its place
+			err = ignoreMissing(parent.Rename(name, p.Temp)) // the new one was in its place
 		}
 		if err == nil {
 			err = parent.Rename(p.Old, name)
 		}
 	}
-	if gone(err) != nil {
+	if ignoreMissing(err) != nil {
 		return err
 	}
-	return discard(parent, p.Temp, p.Tree)
+	return discardFiles(parent, p.Temp, p.Tree)
 }
 
-// discard removes a file, or a directory with the files named. Whatever else is in
-// it stays, and so do the directories that lead to it.
-func discard(parent *os.Root, name string, files []string) error {
+// discardFiles removes a file, or a directory with the named files. Other files in it stay, and so do the
+// directories that lead to them.
+func discardFiles(parent *os.Root, name string, files []string) error {
 	if len(files) == 0 {
-		return gone(parent.Remove(name))
+		return ignoreMissing(parent.Remove(name))
 	}
 	for _, file := range files {
-		if err := gone(parent.Remove(path.Join(name, file))); err != nil {
+		if err := ignoreMissing(parent.Remove(path.Join(name, file))); err != nil {
 			return err
 		}
 	}
-	for _, dir := range append(parents(files), ".") {
-		if err := gone(parent.Remove(path.Join(name, dir))); err != nil && !errors.Is(err, fs.ErrExist) {
+	for _, dir := range append(parentDirs(files), ".") {
+		if err := ignoreMissing(parent.Remove(path.Join(name, dir))); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}

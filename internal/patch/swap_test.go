@@ -125,7 +125,7 @@ func TestFilesAndDirectoriesSwapAsGitSwapsThem(t *testing.T) {
 		}
 		root := open(t, ours)
 		defer root.Close()
-		tree := patch.Dir(root)
+		tree := patch.DirTree(root)
 		c, err := patch.Plan(tree, []byte(diff), patch.Limits{})
 		if err != nil {
 			r.Fatalf("refused: %v\n%s", err, diff)
@@ -134,13 +134,13 @@ func TestFilesAndDirectoriesSwapAsGitSwapsThem(t *testing.T) {
 		if err != nil || !sameFiles(c.Files, again.Files) || !bytes.Equal(again.Diff(), c.Diff()) {
 			r.Fatalf("the canonical diff makes another change: %v\n%s", err, c.Diff())
 		}
-		if err := patch.Write(root, c); err != nil {
+		if err := patch.WriteChange(root, c); err != nil {
 			r.Fatalf("write: %v\n%s", err, diff)
 		}
 		if got, want := picture(t, ours), picture(t, theirs); !maps.Equal(got, want) {
 			r.Fatalf("got %q, git made %q\n%s", got, want, diff)
 		}
-		if err := patch.Write(root, c); !errors.Is(err, patch.ErrMoved) && len(c.Files) > 0 {
+		if err := patch.WriteChange(root, c); !errors.Is(err, patch.ErrMoved) && len(c.Files) > 0 {
 			r.Fatalf("the second write gave %v, want ErrMoved\n%s", err, diff)
 		}
 	})
@@ -170,12 +170,12 @@ func TestADirectoryThatIsNotAsPlannedStays(t *testing.T) {
 			lay(t, dir, map[string]string{"d/a": "a\n", "d/b": "b\n", "other": "x\n"})
 			root := open(t, dir)
 			diff := section("d/a", "", "a\n", "") + section("d/b", "", "b\n", "") + section("", "d", "", "file\n") + section("", "e/f", "", "f\n")
-			c := plan(t, patch.Dir(root), diff)
+			c := plan(t, patch.DirTree(root), diff)
 			if err := meddle(filepath.Join(dir, "d")); err != nil {
 				t.Fatal(err)
 			}
 			before := picture(t, dir)
-			if err := patch.Write(root, c); !errors.Is(err, patch.ErrMoved) && !errors.As(err, new(*patch.EntryError)) {
+			if err := patch.WriteChange(root, c); !errors.Is(err, patch.ErrMoved) && !errors.As(err, new(*patch.EntryError)) {
 				t.Errorf("got %v, want ErrMoved", err)
 			}
 			samePicture(t, picture(t, dir), before)
@@ -189,7 +189,7 @@ func TestWhatComesWhileADirectoryIsPutAsideStays(t *testing.T) {
 	dir := t.TempDir()
 	lay(t, dir, map[string]string{"d/a": "a\n"})
 	root := open(t, dir)
-	c := plan(t, patch.Dir(root), section("d/a", "", "a\n", "")+section("", "d", "", "file\n"))
+	c := plan(t, patch.DirTree(root), section("d/a", "", "a\n", "")+section("", "d", "", "file\n"))
 	err := patch.WriteFaulty(root, c, func(step, name string) error {
 		if step == "keep" && path.Base(name) == "d" {
 			return os.WriteFile(filepath.Join(dir, "d", "mine"), []byte("mine"), 0o644)

@@ -15,10 +15,10 @@ const (
 	Executable Mode = 0o755
 )
 
-// String is git's form: 100644 or 100755.
+// String returns git's form of the mode: 100644 or 100755.
 func (m Mode) String() string { return fmt.Sprintf("100%03o", uint16(m)) }
 
-// Perm is the form of package fs.
+// Perm returns the mode in the form of package fs.
 func (m Mode) Perm() fs.FileMode { return fs.FileMode(m) }
 
 // File is a regular file.
@@ -27,23 +27,22 @@ type File struct {
 	Content []byte // never written to
 }
 
-// Tree is the state of a repository that a diff is planned against. Paths are
-// slash-separated, relative and already checked by Plan. It must not change while
-// a plan is made.
+// Tree is the state of a repository that a diff is planned against. Paths are slash-separated, relative
+// and already checked by Plan. It must not change during Plan.
 type Tree interface {
-	// Lookup gives the regular file at path. The error is fs.ErrNotExist when
+	// Lookup returns the regular file at path. The error is fs.ErrNotExist when
 	// nothing is there, an *EntryError when the path or one of its parents is
 	// something else, and ErrTooLarge when the file is too big to be read.
 	Lookup(path string) (File, error)
-	// Names gives the names in a directory, "." for the top, in any order;
+	// Names returns the names in a directory, "." for the top, in any order;
 	// fs.ErrNotExist when there is none.
 	Names(dir string) ([]string, error)
 }
 
-// Entry says what a path is when it is not a regular file.
+// Entry names a kind of entry that is not a regular file.
 type Entry string
 
-// What a tree can hold beside regular files.
+// The entries of a tree that are not regular files.
 const (
 	Directory Entry = "directory"
 	Symlink   Entry = "symbolic link"
@@ -52,13 +51,13 @@ const (
 	Parent    Entry = "file"         // a parent of the path is a file
 )
 
-// EntryError says that a path, or one of its parents, is not what a change may touch.
+// EntryError says that a path, or one of its parents, is an entry that a change may not touch.
 type EntryError struct {
-	Path  string // the path that is in the way: the asked one or a parent
+	Path  string // the path that is in the way: the requested one or a parent
 	Entry Entry
 }
 
 func (e *EntryError) Error() string { return fmt.Sprintf("%s is a %s", Display(e.Path), e.Entry) }
 
-// ErrTooLarge is a file that a tree will not read.
+// ErrTooLarge says that a file is too large for a tree to read.
 var ErrTooLarge = errors.New("file too large")

@@ -14,18 +14,19 @@ var (
 )
 
 // UnmarshalText accepts the words of the set only.
-func (k *Kind) UnmarshalText(b []byte) error { return word(k, b, kinds) }
+func (k *Kind) UnmarshalText(b []byte) error { return parseWord(k, b, kinds) }
 
 // UnmarshalText accepts the words of the set only.
-func (r *Result) UnmarshalText(b []byte) error { return word(r, b, results) }
+func (r *Result) UnmarshalText(b []byte) error { return parseWord(r, b, results) }
 
 // UnmarshalText accepts the words of the set only.
-func (k *RefusalKind) UnmarshalText(b []byte) error { return word(k, b, refusalKinds) }
+func (k *RefusalKind) UnmarshalText(b []byte) error { return parseWord(k, b, refusalKinds) }
 
 // UnmarshalText accepts the words of the set only.
-func (k *RepairKind) UnmarshalText(b []byte) error { return word(k, b, repairKinds) }
+func (k *RepairKind) UnmarshalText(b []byte) error { return parseWord(k, b, repairKinds) }
 
-func word[T ~string](into *T, b []byte, set []T) error {
+// parseWord sets into to the word b if set contains it.
+func parseWord[T ~string](into *T, b []byte, set []T) error {
 	if !slices.Contains(set, T(b)) {
 		return fmt.Errorf("unknown word %q", b)
 	}

@@ -11,36 +11,37 @@ import (
 	"strings"
 )
 
-// ErrMoved says that a file is not what it was when the change was planned.
+// ErrMoved says that a file is no longer in the state for which the change was planned.
 var ErrMoved = errors.New("the file has changed since the patch was planned")
 
-// Write puts c into the directory at root: all of it or, on any error, nothing.
-// A second Write of the same change is ErrMoved.
+// WriteChange puts c into the directory at root: all of it or, on any error, nothing. A second WriteChange
+// of the same change returns ErrMoved.
 //
-// Every file is written beside its place, synced and renamed into it, so a hard
-// link elsewhere keeps the old content. A file that becomes a directory, or the other
-// way round, is renamed as a whole. A journal in the directory tells what to undo: a
-// Write that is interrupted at any point is undone, or finished when it was made already, by the next Write
-// or by Recover. When even the undoing fails the journal stays for Recover.
-func Write(root *os.Root, c *Change) error { return write(root, c, nil) }
+// It writes every file beside its place, syncs it and renames it into its place, so a hard link elsewhere
+// keeps the old content. It renames as a whole a file that becomes a directory, and a directory that
+// becomes a file. A journal in the directory records how to undo the change. If a write is interrupted at
+// any point, the next WriteChange or Recover undoes it, or finishes it if the change was already made. If
+// even the undoing fails, the journal stays for Recover.
+func WriteChange(root *os.Root, c *Change) error { return writeWithFault(root, c, nil) }
 
-// write is Write with fault called before every step; an error of it is the step's.
-func write(root *os.Root, c *Change, fault func(step, path string) error) error {
-	w, err := begin(root, fault)
+// writeWithFault is WriteChange with fault called before every step. An error of fault is the error of the
+// step.
+func writeWithFault(root *os.Root, c *Change, fault func(step, path string) error) error {
+	w, err := beginWrite(root, fault)
 	if err != nil {
 		return err
 	}
-	wrote := w.write(c)
-	made, err := w.recover()
+	wrote := w.makeChange(c)
+	made, err := w.recoverJournal()
 	switch {
 	case made && err != nil:
 		return w.locked.Close() // the next writer tidies up
 	case err != nil:
 		return errors.Join(fmt.Errorf("write %w", wrote), fmt.Errorf("undo: %w", err), w.locked.Close())
 	case !made:
-		return errors.Join(fmt.Errorf("write %w", wrote), w.end())
+		return errors.Join(fmt.Errorf("write %w", wrote), w.endWrite())
 	}
-	return w.end()
+	return w.endWrite()
 }
 
 // writer writes one change.
@@ -50,55 +51,55 @@ type writer struct {
 	fault  func(step, path string) error
 }
 
-// step tells a test what comes next.
-func (w *writer) step(step, path string) error {
+// beforeStep calls fault, by which a test learns the next step and can make it fail.
+func (w *writer) beforeStep(step, path string) error {
 	if w.fault == nil {
 		return nil
 	}
 	return w.fault(step, path)
 }
 
-// write goes through the steps up to the one that makes the change: the journal's last
-// name. Whether it got there is for the journal to say.
-func (w *writer) write(c *Change) error {
-	j, err := w.prepare(c)
+// makeChange performs the steps up to the one that makes the change: the rename of the journal to its last
+// name. The journal tells whether that step was reached.
+func (w *writer) makeChange(c *Change) error {
+	j, err := w.prepareJournal(c)
 	if err != nil {
 		return err
 	}
-	if err := w.record(j, journalStaged); err != nil {
+	if err := w.recordJournal(j, journalStaged); err != nil {
 		return err
 	}
 	for _, d := range j.Dirs {
-		if err := w.mkdir(d); err != nil {
+		if err := w.makeDir(d); err != nil {
 			return err
 		}
 	}
 	for _, p := range j.Puts {
-		if err := w.stage(p); err != nil {
+		if err := w.stageEntry(p); err != nil {
 			return fmt.Errorf("%s: %w", Display(p.Path), err)
 		}
 	}
-	if err := w.advance(journalStaged, journalPlaced); err != nil {
+	if err := w.advanceJournal(journalStaged, journalPlaced); err != nil {
 		return err
 	}
 	for _, p := range j.Puts {
-		if err := w.place(p); err != nil {
+		if err := w.placeEntry(p); err != nil {
 			return fmt.Errorf("%s: %w", Display(p.Path), err)
 		}
 	}
 	if err := w.syncDirs(j); err != nil {
 		return err
 	}
-	return w.advance(journalPlaced, journalDone)
+	return w.advanceJournal(journalPlaced, journalDone)
 }
 
-// record writes the journal before anything that it tells about.
-func (w *writer) record(j journal, at string) error {
+// recordJournal writes the journal before any of the changes that it records.
+func (w *writer) recordJournal(j journal, at string) error {
 	raw, err := json.Marshal(j)
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
-	if err := w.step("record", at); err != nil {
+	if err := w.beforeStep("record", at); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
 	f, err := w.root.OpenFile(journalTemp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
@@ -112,29 +113,29 @@ func (w *writer) record(j journal, at string) error {
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
-	return errors.Join(w.sync(journalDir), w.sync("."))
+	return errors.Join(w.syncPath(journalDir), w.syncPath("."))
 }
 
-// advance renames the journal: the change enters its next state.
-func (w *writer) advance(from, to string) error {
-	if err := w.step("advance", to); err != nil {
+// advanceJournal renames the journal: the change enters its next state.
+func (w *writer) advanceJournal(from, to string) error {
+	if err := w.beforeStep("advance", to); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
 	if err := w.root.Rename(from, to); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
 	if to == journalDone {
-		_ = w.sync(journalDir) // what has been renamed can no longer be undone
+		_ = w.syncPath(journalDir) // the rename can no longer be undone
 		return nil
 	}
-	return w.sync(journalDir)
+	return w.syncPath(journalDir)
 }
 
-func (w *writer) mkdir(name string) error {
-	if err := w.step("mkdir", name); err != nil {
+func (w *writer) makeDir(name string) error {
+	if err := w.beforeStep("mkdir", name); err != nil {
 		return fmt.Errorf("%s: %w", Display(name), err)
 	}
-	parent, err := descend(w.root, path.Dir(name))
+	parent, err := openSubdir(w.root, path.Dir(name))
 	if err != nil {
 		return fmt.Errorf("%s: %w", Display(name), err)
 	}
@@ -145,16 +146,16 @@ func (w *writer) mkdir(name string) error {
 	return nil
 }
 
-// stage writes the new file beside its place. It keeps the permissions of the file it
-// replaces, but for the right to execute.
-func (w *writer) stage(p put) error {
+// stageEntry writes the new file beside its place. The new file keeps the permissions of the old one,
+// except for the right to execute.
+func (w *writer) stageEntry(p journalEntry) error {
 	if p.Temp == "" {
 		return nil
 	}
-	if err := w.step("stage", p.Path); err != nil {
+	if err := w.beforeStep("stage", p.Path); err != nil {
 		return err
 	}
-	parent, err := w.parent(p)
+	parent, err := w.openParent(p)
 	if err != nil {
 		return err
 	}
@@ -165,32 +166,34 @@ func (w *writer) stage(p put) error {
 	return w.stageFile(parent, p.Temp, p)
 }
 
-// parent opens the directory that p is in. Where there was a file, it was there.
-func (w *writer) parent(p put) (*os.Root, error) {
-	parent, err := descend(w.root, path.Dir(p.Path))
+// openParent opens the directory of p. It returns ErrMoved if an old file is expected there and the
+// directory is missing.
+func (w *writer) openParent(p journalEntry) (*os.Root, error) {
+	parent, err := openSubdir(w.root, path.Dir(p.Path))
 	if p.Existed && errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrMoved
 	}
 	return parent, err
 }
 
-// stageFile writes the new file of p as name.
-func (w *writer) stageFile(parent *os.Root, name string, p put) error {
+// stageFile writes the new file of p under the given name.
+func (w *writer) stageFile(parent *os.Root, name string, p journalEntry) error {
 	f, err := parent.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, p.perm)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(p.content)
-	if err == nil && p.Existed && !p.swaps() {
+	if err == nil && p.Existed && !p.isSwap() {
 		err = keepMode(parent, p, f)
 	}
 	if err == nil {
-		err = w.step("sync", p.Path)
+		err = w.beforeStep("sync", p.Path)
 	}
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-func keepMode(parent *os.Root, p put, f *os.File) error {
+// keepMode gives f the permissions of the old file, with the right to execute taken from the change.
+func keepMode(parent *os.Root, p journalEntry, f *os.File) error {
 	info, err := parent.Lstat(path.Base(p.Path))
 	if err != nil {
 		return err
@@ -205,41 +208,40 @@ func keepMode(parent *os.Root, p put, f *os.File) error {
 	return f.Chmod(mode)
 }
 
-// place makes the new file the file, or removes it, after another look at what is
-// there. The old file stays beside it until the whole change is made.
-func (w *writer) place(p put) error {
-	parent, err := w.parent(p)
+// placeEntry checks the old state again and then puts the new file in its place, or removes the old one.
+// The old file stays beside its place until the whole change is made.
+func (w *writer) placeEntry(p journalEntry) error {
+	parent, err := w.openParent(p)
 	if err != nil {
 		return err
 	}
 	defer parent.Close()
-	if p.swaps() {
-		return w.swap(parent, p)
+	if p.isSwap() {
+		return w.swapEntry(parent, p)
 	}
 	name := path.Base(p.Path)
-	if err := unmoved(parent, p); err != nil {
+	if err := checkUnmoved(parent, p); err != nil {
 		return err
 	}
-	if err := w.step("keep", p.Path); err != nil {
+	if err := w.beforeStep("keep", p.Path); err != nil {
 		return err
 	}
 	switch {
 	case p.Temp == "":
 		return parent.Rename(name, p.Old)
 	case p.Existed:
-		if err := keep(parent, name, p.Old); err != nil {
+		if err := keepOld(parent, name, p.Old); err != nil {
 			return err
 		}
 	}
-	if err := w.step("place", p.Path); err != nil {
+	if err := w.beforeStep("place", p.Path); err != nil {
 		return err
 	}
 	return parent.Rename(p.Temp, name)
 }
 
-// keep gives the file a second name, or only that one on a file system without
-// hard links.
-func keep(parent *os.Root, name, old string) error {
+// keepOld gives the old file a second name. On a file system without hard links it renames the file.
+func keepOld(parent *os.Root, name, old string) error {
 	err := parent.Link(name, old)
 	if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -247,9 +249,9 @@ func keep(parent *os.Root, name, old string) error {
 	return parent.Rename(name, old)
 }
 
-// unmoved checks that a name still is what the plan was made for.
-func unmoved(parent *os.Root, p put) error {
-	content, info, err := read(parent, p.Path)
+// checkUnmoved checks that a name still is in the planned state.
+func checkUnmoved(parent *os.Root, p journalEntry) error {
+	content, info, err := readRegular(parent, p.Path)
 	switch {
 	case !p.Existed && errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -274,15 +276,16 @@ func (w *writer) syncDirs(j journal) error {
 	}
 	var errs []error
 	for d := range dirs {
-		errs = append(errs, w.step("sync directory", d), gone(w.sync(d)))
+		errs = append(errs, w.beforeStep("sync directory", d), ignoreMissing(w.syncPath(d)))
 	}
 	return errors.Join(errs...)
 }
 
-func (w *writer) sync(name string) error {
+// syncPath syncs the directory at name.
+func (w *writer) syncPath(name string) error {
 	r := w.root
 	if !strings.HasPrefix(name, journalDir) {
-		d, err := descend(w.root, name)
+		d, err := openSubdir(w.root, name)
 		if err != nil {
 			return err
 		}

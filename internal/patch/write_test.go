@@ -148,7 +148,7 @@ func TestWriteEveryKindOfChange(t *testing.T) {
 	lay(t, want, map[string]string{"mod.txt": "a\nB\nc\n", "run.sh*": "true\n", "deep/er/to.txt": "from\n", "copy.txt": "a\nb\nc\n", "café d.txt*": "new", "other.txt": "other\n",
 		"tool/main.go*": "main\n", "tool/deep/old.go": "tool\n", "pkg": "b\n"})
 	root := open(t, dir)
-	if err := patch.Write(root, plan(t, patch.Dir(root), everyKind)); err != nil {
+	if err := patch.WriteChange(root, plan(t, patch.DirTree(root), everyKind)); err != nil {
 		t.Fatal(err)
 	}
 	samePicture(t, picture(t, dir), picture(t, want))
@@ -172,12 +172,12 @@ func TestWriteTwiceIsMoved(t *testing.T) {
 	dir := t.TempDir()
 	lay(t, dir, everyKindBefore())
 	root := open(t, dir)
-	c := plan(t, patch.Dir(root), everyKind)
-	if err := patch.Write(root, c); err != nil {
+	c := plan(t, patch.DirTree(root), everyKind)
+	if err := patch.WriteChange(root, c); err != nil {
 		t.Fatal(err)
 	}
 	after := picture(t, dir)
-	if err := patch.Write(root, c); !errors.Is(err, patch.ErrMoved) {
+	if err := patch.WriteChange(root, c); !errors.Is(err, patch.ErrMoved) {
 		t.Errorf("the second write gave %v, want ErrMoved", err)
 	}
 	samePicture(t, picture(t, dir), after)
@@ -190,7 +190,7 @@ func TestWriteUndoesEveryStep(t *testing.T) {
 		lay(t, dir, everyKindBefore())
 		before := picture(t, dir)
 		root := open(t, dir)
-		c := plan(t, patch.Dir(root), everyKind)
+		c := plan(t, patch.DirTree(root), everyKind)
 		at, failed := 0, ""
 		err := patch.WriteFaulty(root, c, func(step, path string) error {
 			if at++; at == fail+1 {
@@ -229,7 +229,7 @@ func TestWriteKeepsPermissionsAndHardLinks(t *testing.T) {
 	}
 	kept := picture(t, outside)
 	root := open(t, dir)
-	r := patch.Apply(root, []byte("--- a/mod.txt\n+++ b/mod.txt\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"), "stop", patch.Limits{})
+	r := patch.ApplyAnswer(root, []byte("--- a/mod.txt\n+++ b/mod.txt\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"), "stop", patch.Limits{})
 	if r.Result != patch.Applied {
 		t.Fatalf("%+v", r.Error)
 	}
@@ -275,7 +275,7 @@ func TestApplyRefusesWhatIsNoRegularFile(t *testing.T) {
 				if tt.name == "a directory" && strings.Contains(diff, "new.txt") {
 					continue
 				}
-				r := patch.Apply(open(t, dir), fmt.Appendf(nil, diff, tt.path), "stop", patch.Limits{})
+				r := patch.ApplyAnswer(open(t, dir), fmt.Appendf(nil, diff, tt.path), "stop", patch.Limits{})
 				if r.Result != patch.Refused || r.Error.Path == "" {
 					t.Errorf("got %s %+v for\n%s", r.Result, r.Error, fmt.Sprintf(diff, tt.path))
 				}

@@ -7,24 +7,24 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
 )
 
-// longest is the number of lines of a hunk up to which one of them may be altered.
-const longest = 2000
+// maxAltered is the most lines of a hunk of which one line may be altered.
+const maxAltered = 2000
 
-// altered looks for the one place where h fits but for one context line: it reads a
-// little otherwise, or one of the two has it and the other has not. Deleted lines have
-// to agree, and the line is not one that alone tells where lines are added.
-func (f *File) altered(h Hunk) (spot, bool) {
+// findAltered looks for the one place where h fits except for one context line: the line differs a little,
+// or only the hunk or only the file has it. Deleted lines have to agree, and the altered line must not be
+// the only one that tells where lines are added.
+func (f *File) findAltered(h Hunk) (spot, bool) {
 	lines := h.Readings[0].Lines
-	x := f.index(Blanks)
-	p, _ := x.pattern(Blanks, lines)
-	bare := func(l udiff.Line) bool { return l.Bare } // perhaps what is left of an added line
-	if len(p) < 4 || len(lines) > longest || slices.ContainsFunc(lines, bare) {
+	x := f.levelIndex(Blanks)
+	p, _ := x.numberLines(Blanks, lines)
+	bare := func(l udiff.Line) bool { return l.Bare } // perhaps the rest of an added line
+	if len(p) < 4 || len(lines) > maxAltered || slices.ContainsFunc(lines, bare) {
 		return spot{}, false
 	}
 	var found spot
 	changed := -1
-	for _, start := range f.starts(x, p) {
-		fixed, ok := f.mend(lines, start)
+	for _, start := range f.candidateStarts(x, p) {
+		fixed, ok := f.mendLine(lines, start)
 		if !ok {
 			continue
 		}
@@ -38,12 +38,12 @@ func (f *File) altered(h Hunk) (spot, bool) {
 	return found, changed >= 0
 }
 
-// starts gives the indices that are worth a try: one of any two lines agrees, so
-// the two rarest tell them all, give or take the one line that may be too many or missing.
-func (f *File) starts(x *index, p []int32) []int {
+// candidateStarts returns the start indices to try. Of any two lines of the hunk one agrees with the file,
+// so the two rarest lines yield all starts, allowing for the one line that may be extra or missing.
+func (f *File) candidateStarts(x *index, p []int32) []int {
 	var order []int
 	for i, n := range p {
-		if n != unknown && len(x.where[n]) <= common {
+		if n != unknown && len(x.where[n]) <= maxCommon {
 			order = append(order, i)
 		}
 	}
@@ -62,14 +62,15 @@ func (f *File) starts(x *index, p []int32) []int {
 	return slices.Compact(starts)
 }
 
+// firstChange returns the index of the first added or deleted line.
 func firstChange(lines []udiff.Line) int {
 	return slices.IndexFunc(lines, func(l udiff.Line) bool { return l.Op != udiff.Context })
 }
 
-// mend changes one context line of a hunk so that it fits at index at.
-func (f *File) mend(lines []udiff.Line, at int) ([]udiff.Line, bool) {
-	i, stop := f.fits(lines, at)
-	if i == len(lines) || !calm(lines, i) {
+// mendLine changes one context line of a hunk so that the hunk fits at index at.
+func (f *File) mendLine(lines []udiff.Line, at int) ([]udiff.Line, bool) {
+	i, stop := f.firstMisfit(lines, at)
+	if i == len(lines) || !isCalm(lines, i) {
 		return nil, false
 	}
 	if stop >= len(f.Lines) {
@@ -77,24 +78,24 @@ func (f *File) mend(lines []udiff.Line, at int) ([]udiff.Line, bool) {
 	}
 	kept := udiff.Line{Op: udiff.Context, Text: f.Lines[stop]}
 	for _, fixed := range [][]udiff.Line{
-		slices.Concat(lines[:i], []udiff.Line{kept}, lines[i+1:]), // it reads otherwise
+		slices.Concat(lines[:i], []udiff.Line{kept}, lines[i+1:]), // the line differs
 		slices.Concat(lines[:i], []udiff.Line{kept}, lines[i:]),   // the hunk left it out
-		slices.Concat(lines[:i], lines[i+1:]),                     // the file has it not
+		slices.Concat(lines[:i], lines[i+1:]),                     // the file lacks it
 	} {
 		replaced := len(fixed) == len(lines)
-		if replaced && !similar(lines[i].Text, kept.Text) {
+		if replaced && !areSimilar(lines[i].Text, kept.Text) {
 			continue
 		}
-		if end, _ := f.fits(fixed, at); end == len(fixed) && weight(fixed, i) >= enough {
+		if end, _ := f.firstMisfit(fixed, at); end == len(fixed) && weighLines(fixed, i) >= minWeight {
 			return fixed, true
 		}
 	}
 	return nil, false
 }
 
-// fits gives the first hunk line that does not agree at index at, and where in
-// the file that is.
-func (f *File) fits(lines []udiff.Line, at int) (i, stop int) {
+// firstMisfit returns the index of the first hunk line that does not agree if the hunk is at index at, and
+// the index in the file where this line would be.
+func (f *File) firstMisfit(lines []udiff.Line, at int) (i, stop int) {
 	for i, l := range lines {
 		if l.Op == udiff.Insert {
 			continue
@@ -103,7 +104,7 @@ func (f *File) fits(lines []udiff.Line, at int) (i, stop int) {
 		if l.Op == udiff.Delete {
 			level = Trailing
 		}
-		if at >= len(f.Lines) || !same(level, l.Text, f.Lines[at]) || l.NoEOL && at != len(f.Lines)-1 {
+		if at >= len(f.Lines) || !sameAt(level, l.Text, f.Lines[at]) || l.NoEOL && at != len(f.Lines)-1 {
 			return i, at
 		}
 		at++
@@ -111,19 +112,18 @@ func (f *File) fits(lines []udiff.Line, at int) (i, stop int) {
 	return len(lines), at
 }
 
-// calm reports whether line i is context, and the changes next to it delete
-// something that tells their place.
-func calm(lines []udiff.Line, i int) bool {
+// isCalm reports whether line i is context, and the changes next to it delete lines that tell their place.
+func isCalm(lines []udiff.Line, i int) bool {
 	if lines[i].Op != udiff.Context || lines[i].NoEOL {
 		return false
 	}
 	back, ahead := slices.Clone(lines[:i]), lines[i+1:]
 	slices.Reverse(back)
-	return pinned(back) && pinned(ahead)
+	return isPinned(back) && isPinned(ahead)
 }
 
-// pinned reports whether lines begin with context, or with a change that deletes.
-func pinned(lines []udiff.Line) bool {
+// isPinned reports whether lines begin with context, or with a change that deletes a line.
+func isPinned(lines []udiff.Line) bool {
 	for i, l := range lines {
 		switch l.Op {
 		case udiff.Delete:
@@ -135,23 +135,23 @@ func pinned(lines []udiff.Line) bool {
 	return len(lines) == 0
 }
 
-// enough is the weight of the lines that have to agree: short lines say little.
-const enough = 40
+// minWeight is the least weight of the lines that have to agree. Short lines prove little.
+const minWeight = 40
 
-// weight is the number of characters in the old lines but for line skip, of each 20 at most.
-func weight(lines []udiff.Line, skip int) (n int) {
+// weighLines returns the number of characters in the old lines except for line skip, at most 20 for each
+// line.
+func weighLines(lines []udiff.Line, skip int) (n int) {
 	for i, l := range lines {
 		if l.Op != udiff.Insert && i != skip {
-			n += min(20, len(squeeze(nil, l.Text)))
+			n += min(20, len(squeezeBlanks(nil, l.Text)))
 		}
 	}
 	return n
 }
 
-// similar reports whether two lines share at least half of their pairs of
-// neighbouring bytes.
-func similar(a, b []byte) bool {
-	a, b = squeeze(nil, a), squeeze(nil, b)
+// areSimilar reports whether two lines share at least half of their pairs of neighbouring bytes.
+func areSimilar(a, b []byte) bool {
+	a, b = squeezeBlanks(nil, a), squeezeBlanks(nil, b)
 	if len(a) < 2 || len(b) < 2 {
 		return false
 	}

@@ -6,8 +6,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
 )
 
-// File is a text that hunks are placed in. It is for one Place after the other,
-// not for two at once.
+// File is a text in which hunks are placed. It must not be used concurrently.
 type File struct {
 	Lines [][]byte // without their line feeds
 	NoEOL bool     // the last line has no line feed
@@ -16,7 +15,7 @@ type File struct {
 	work   int
 }
 
-// NewFile cuts text into lines. An empty text has none.
+// NewFile splits text into lines. An empty text has none.
 func NewFile(text []byte) *File {
 	if len(text) == 0 {
 		return &File{}
@@ -25,8 +24,8 @@ func NewFile(text []byte) *File {
 	return &File{Lines: bytes.Split(body, []byte("\n")), NoEOL: !ended}
 }
 
-// agrees reports whether the old lines of a hunk lie at index at, byte by byte.
-func (f *File) agrees(lines []udiff.Line, at int) bool {
+// agreesAt reports whether the old lines of a hunk are at index at, byte by byte.
+func (f *File) agreesAt(lines []udiff.Line, at int) bool {
 	for _, l := range lines {
 		if l.Op == udiff.Insert {
 			continue
@@ -39,7 +38,7 @@ func (f *File) agrees(lines []udiff.Line, at int) bool {
 	return true
 }
 
-// index numbers the different lines of a file at one level.
+// index numbers the distinct lines of a file at one level.
 type index struct {
 	numbers map[string]int32
 	lines   []int32   // the number of each line
@@ -48,14 +47,15 @@ type index struct {
 
 const unknown int32 = -1 // a line that the file does not have
 
-func (f *File) index(l Level) *index {
+// levelIndex returns the index of f at level l.
+func (f *File) levelIndex(l Level) *index {
 	if f.levels[l] != nil {
 		return f.levels[l]
 	}
 	x := &index{numbers: make(map[string]int32), lines: make([]int32, len(f.Lines))}
 	var buf []byte
 	for i, line := range f.Lines {
-		buf = l.key(buf[:0], line)
+		buf = l.appendKey(buf[:0], line)
 		n, ok := x.numbers[string(buf)]
 		if !ok {
 			n = int32(len(x.numbers))
@@ -69,8 +69,8 @@ func (f *File) index(l Level) *index {
 	return x
 }
 
-// pattern numbers the old lines of a hunk; ok is false when the file lacks one.
-func (x *index) pattern(l Level, lines []udiff.Line) (p []int32, ok bool) {
+// numberLines returns the numbers of the old lines of a hunk. ok is false if the file lacks one of them.
+func (x *index) numberLines(l Level, lines []udiff.Line) (p []int32, ok bool) {
 	ok = true
 	p = make([]int32, 0, len(lines))
 	var buf []byte
@@ -78,7 +78,7 @@ func (x *index) pattern(l Level, lines []udiff.Line) (p []int32, ok bool) {
 		if line.Op == udiff.Insert {
 			continue
 		}
-		buf = l.key(buf[:0], line.Text)
+		buf = l.appendKey(buf[:0], line.Text)
 		n, known := x.numbers[string(buf)]
 		if !known {
 			n, ok = unknown, false

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// key appends to buf what a line is at level l: lines that are alike have the same.
-func (l Level) key(buf, line []byte) []byte {
+// appendKey appends the key of line at level l to buf. Lines that are alike at l have the same key.
+func (l Level) appendKey(buf, line []byte) []byte {
 	switch l {
 	case Exact:
 		return append(buf, line...)
@@ -15,14 +15,13 @@ func (l Level) key(buf, line []byte) []byte {
 	case Trailing:
 		return append(buf, bytes.TrimRight(line, " \t\r\f\v")...)
 	case Blanks:
-		return squeeze(buf, line)
+		return squeezeBlanks(buf, line)
 	}
-	return plainPunctuation(buf, squeeze(nil, line))
+	return plainPunctuation(buf, squeezeBlanks(nil, line))
 }
 
-// squeeze appends line without blanks at its ends and with one space for every run
-// of blanks.
-func squeeze(buf, line []byte) []byte {
+// squeezeBlanks appends line without the blanks at its ends and with one space for every run of blanks.
+func squeezeBlanks(buf, line []byte) []byte {
 	gap := false
 	start := len(buf)
 	for _, c := range line {
@@ -39,8 +38,8 @@ func squeeze(buf, line []byte) []byte {
 	return buf
 }
 
-// plainPunctuation appends line with typographic quotes, dashes, ellipses and spaces as
-// they are typed.
+// plainPunctuation appends line with typographic quotes, dashes, ellipses and spaces replaced by the typed
+// characters.
 func plainPunctuation(buf, line []byte) []byte {
 	for len(line) > 0 {
 		r, n := utf8.DecodeRune(line)

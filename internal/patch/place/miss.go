@@ -4,44 +4,44 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
 )
 
-// common is how often a line may occur in a file to say anything about a place.
-const common = 64
+// maxCommon is the most occurrences of a line in a file with which it says anything about a place.
+const maxCommon = 64
 
-// diverge says why h has no place in f.
-func (f *File) diverge(h Hunk) *Miss {
+// explainMiss says why h has no place in f.
+func (f *File) explainMiss(h Hunk) *Miss {
 	lines := h.Readings[0].Lines
-	if f.made(lines) {
+	if f.isMade(lines) {
 		return &Miss{Reason: Already}
 	}
-	x := f.index(Blanks)
-	p, _ := x.pattern(Blanks, lines)
-	at, ok := likeliest(x, p, h.Start)
+	x := f.levelIndex(Blanks)
+	p, _ := x.numberLines(Blanks, lines)
+	at, ok := likeliestStart(x, p, h.Start)
 	if !ok {
 		return &Miss{Reason: NotFound}
 	}
-	return f.firstDifference(lines, at)
+	return f.missAt(lines, at)
 }
 
-// made reports whether what the hunk would make is already in f, somewhere.
-func (f *File) made(lines []udiff.Line) bool {
+// isMade reports whether the result of the hunk is already somewhere in f.
+func (f *File) isMade(lines []udiff.Line) bool {
 	after := make([]udiff.Line, 0, len(lines))
 	telling := false
 	for _, l := range lines {
 		if l.Op == udiff.Delete {
 			continue
 		}
-		telling = telling || l.Op == udiff.Insert && len(squeeze(nil, l.Text)) > 0
+		telling = telling || l.Op == udiff.Insert && len(squeezeBlanks(nil, l.Text)) > 0
 		after = append(after, udiff.Line{Op: udiff.Context, Text: l.Text})
 	}
-	return telling && len(f.find(Blanks, after)) > 0
+	return telling && len(f.findPlaces(Blanks, after)) > 0
 }
 
-// likeliest is the index at which most of the old lines would lie; lines that are
-// common in the file do not count. Of equal ones it is the one nearest to start.
-func likeliest(x *index, p []int32, start int) (int, bool) {
+// likeliestStart returns the index at which most of the old lines agree. Lines that are common in the file
+// do not count. Of several such indices it returns the nearest to start.
+func likeliestStart(x *index, p []int32, start int) (int, bool) {
 	votes := make(map[int]int)
 	for i, n := range p {
-		if n == unknown || len(x.where[n]) > common {
+		if n == unknown || len(x.where[n]) > maxCommon {
 			continue
 		}
 		for _, at := range x.where[n] {
@@ -52,7 +52,7 @@ func likeliest(x *index, p []int32, start int) (int, bool) {
 	for at, n := range votes {
 		switch {
 		case !found, n > votes[best]:
-		case n < votes[best], !nearer(at, best, start):
+		case n < votes[best], !isNearer(at, best, start):
 			continue
 		}
 		best, found = at, true
@@ -60,19 +60,21 @@ func likeliest(x *index, p []int32, start int) (int, bool) {
 	return best, found
 }
 
-func nearer(a, b, start int) bool {
+// isNearer reports whether a is nearer to start than b. If both are equally near, the smaller one is.
+func isNearer(a, b, start int) bool {
 	da, db := distance(a, start), distance(b, start)
 	return da < db || da == db && a < b
 }
 
-func (f *File) firstDifference(lines []udiff.Line, at int) *Miss {
+// missAt returns the miss of a hunk at index at, with the first line that differs.
+func (f *File) missAt(lines []udiff.Line, at int) *Miss {
 	m := &Miss{Reason: NotFound, At: at}
 	for _, l := range lines {
 		if l.Op == udiff.Insert {
 			continue
 		}
 		m.Want = &l
-		if m.At < 0 || m.At >= len(f.Lines) || !same(Blanks, l.Text, f.Lines[m.At]) || l.NoEOL && m.At != len(f.Lines)-1 {
+		if m.At < 0 || m.At >= len(f.Lines) || !sameAt(Blanks, l.Text, f.Lines[m.At]) || l.NoEOL && m.At != len(f.Lines)-1 {
 			if l.Op == udiff.Delete {
 				m.Reason = DeletedDiffers
 			}

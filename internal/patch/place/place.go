@@ -1,7 +1,6 @@
-// Package place finds where the hunks of a diff belong in a file. Numbers are
-// believed only when the text agrees. A hunk is looked for in the whole file at one
-// level of likeness after the other; what fits in several places, and cannot be told
-// apart, is refused.
+// Package place finds where the hunks of a diff belong in a file. It believes numbers only if the text
+// agrees. It searches the whole file for a hunk at one level of likeness after the other. It refuses a
+// hunk that fits in several places that cannot be told apart.
 package place
 
 import (
@@ -11,7 +10,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
 )
 
-// Level says how alike a hunk and the file are.
+// Level is a degree of likeness between a hunk and the file.
 type Level int
 
 // The levels, strictest first. Deleted lines are compared at Blanks at most,
@@ -27,26 +26,27 @@ const (
 
 // Hunk is a hunk to be placed.
 type Hunk struct {
-	Start    int  // index of its first old line in the file as its header says; -1 when it does not
+	Start    int  // index of its first old line according to its header; -1 when the header has none
 	Counted  bool // the counts of its header are right
 	Readings []udiff.Reading
 }
 
-// Match is where a hunk belongs.
+// Match is the place of a hunk.
 type Match struct {
 	At      int // index of its first old line
 	Level   Level
 	Reading int // which of the readings fits
 
-	// Lines are the lines of that reading. At level Altered they are made
+	// Lines are the lines of that reading. At level Altered one of them is changed
 	// to fit the file.
 	Lines []udiff.Line
 }
 
-// End is the index after the last old line.
-func (m Match) End() int { return m.At + old(m.Lines) }
+// End returns the index after the last old line.
+func (m Match) End() int { return m.At + countOld(m.Lines) }
 
-func old(lines []udiff.Line) (n int) {
+// countOld returns the number of old lines: those that are not added.
+func countOld(lines []udiff.Line) (n int) {
 	for _, l := range lines {
 		if l.Op != udiff.Insert {
 			n++
@@ -58,14 +58,14 @@ func old(lines []udiff.Line) (n int) {
 // Reason says why a hunk has no place.
 type Reason int
 
-// Why a hunk has no place.
+// The reasons why a hunk has no place.
 const (
 	NotFound       Reason = iota // nothing in the file is like it
 	DeletedDiffers               // a line it deletes reads otherwise in the file
 	Several                      // it fits in several places
-	Already                      // what it would make is there
-	Unanchored                   // it only adds lines and names none of the file's
-	Exhausted                    // the file repeats itself so much that the search was given up
+	Already                      // the file has its result already
+	Unanchored                   // it only adds lines and shows no line of the file
+	Exhausted                    // the file repeats itself so much that the search stopped
 )
 
 // Miss says that hunk number Hunk, from 0, has no place.
@@ -81,7 +81,7 @@ type Miss struct {
 	Agree int
 }
 
-// spot is where one hunk could be.
+// spot holds the possible places of one hunk.
 type spot struct {
 	level   Level
 	reading int
@@ -89,62 +89,62 @@ type spot struct {
 	at      []int
 }
 
-// Place finds the place of every hunk in f, in the order of hunks.
-func (f *File) Place(hunks []Hunk) ([]Match, *Miss) {
+// PlaceHunks finds the place of every hunk in f, in the order of hunks.
+func (f *File) PlaceHunks(hunks []Hunk) ([]Match, *Miss) {
 	spots := make([]spot, len(hunks))
 	for i, h := range hunks {
-		s, miss := f.look(h)
+		s, miss := f.findSpot(h)
 		if miss != nil {
 			miss.Hunk = i
 			return nil, miss
 		}
 		spots[i] = s
 	}
-	return f.settle(hunks, spots)
+	return f.chooseSpots(hunks, spots)
 }
 
-// look finds the places of one hunk at the strictest level that has any.
-func (f *File) look(h Hunk) (spot, *Miss) {
+// findSpot finds the places of one hunk at the strictest level that has any.
+func (f *File) findSpot(h Hunk) (spot, *Miss) {
 	var found []spot
 	for i, r := range h.Readings {
-		if len(found) > 0 && !r.Rival || f.has(r.Prose) {
+		if len(found) > 0 && !r.Rival || f.hasAnyOf(r.Prose) {
 			continue
 		}
-		if old(r.Lines) == 0 {
+		if countOld(r.Lines) == 0 {
 			found = append(found, spot{reading: i, lines: r.Lines})
 			continue
 		}
-		if s, ok := f.climb(h, i); ok {
+		if s, ok := f.climbLevels(h, i); ok {
 			found = append(found, s)
 		}
 	}
 	switch {
-	case f.spent():
+	case f.isSpent():
 		return spot{}, &Miss{Reason: Exhausted}
 	case len(found) > 1:
-		return spot{}, &Miss{Reason: Several, Places: found[0].at[:min(len(found[0].at), shown)]}
+		return spot{}, &Miss{Reason: Several, Places: found[0].at[:min(len(found[0].at), shownPlaces)]}
 	case len(found) == 1:
 		return found[0], nil
 	}
-	if s, ok := f.altered(h); ok {
+	if s, ok := f.findAltered(h); ok {
 		return s, nil
 	}
-	return spot{}, f.diverge(h)
+	return spot{}, f.explainMiss(h)
 }
 
-// climb looks for reading number i of h, level by level.
-func (f *File) climb(h Hunk, i int) (spot, bool) {
+// climbLevels looks for reading number i of h, level by level.
+func (f *File) climbLevels(h Hunk, i int) (spot, bool) {
 	lines := h.Readings[i].Lines
 	s := spot{reading: i, lines: lines}
-	if h.Start >= 0 && f.agrees(lines, h.Start) {
+	if h.Start >= 0 && f.agreesAt(lines, h.Start) {
 		s.at = []int{h.Start}
-		if !h.claimsEnd(lines) || s.at[0]+old(lines) == len(f.Lines) {
+		if !h.claimsEnd(lines) || s.at[0]+countOld(lines) == len(f.Lines) {
 			return s, true
 		}
 	}
 	for s.level = Exact; s.level <= Punctuation; s.level++ {
-		s.at = f.find(s.level, lines)
-		if len(s.at) > most && h.Start >= 0 && !h.claimsEnd(lines) && f.old(s.level, lines, h.Start) {
+		s.at = f.findPlaces(s.level, lines)
+		if len(s.at) > maxPlaces && h.Start >= 0 && !h.claimsEnd(lines) && f.hasOldLinesAt(s.level, lines, h.Start) {
 			s.at = []int{h.Start}
 		}
 		if len(s.at) > 0 {
@@ -154,51 +154,50 @@ func (f *File) climb(h Hunk, i int) (spot, bool) {
 	return spot{}, false
 }
 
-// claimsEnd reports whether h, as programs write hunks, says that it ends with the
-// file: full context before the change and none after it.
+// claimsEnd reports whether the form of h says that it ends with the file: full context before the change
+// and none after it, as programs write hunks.
 func (h Hunk) claimsEnd(lines []udiff.Line) bool {
 	n := len(lines)
 	return h.Counted && n > 3 && lines[n-1].Op != udiff.Context &&
 		lines[0].Op == udiff.Context && lines[1].Op == udiff.Context && lines[2].Op == udiff.Context
 }
 
-// little is the weight of old lines that say little about a place, such as a brace
-// and a blank line.
-const little = 8
+// littleWeight is the weight of old lines that say little about a place, such as a brace and a blank line.
+const littleWeight = 8
 
-// doubtful reports whether nothing speaks for the one place of a hunk but lines that say
-// little: the numbers of its header speak against it, and its counts are wrong.
-func (h Hunk) doubtful(s spot) bool {
-	return h.Start >= 0 && h.Start != s.at[0] && !h.Counted && weight(s.lines, -1) < little
+// isDoubtful reports whether only lines that say little support the one place of a hunk: the numbers of
+// its header contradict the place, and its counts are wrong.
+func (h Hunk) isDoubtful(s spot) bool {
+	return h.Start >= 0 && h.Start != s.at[0] && !h.Counted && weighLines(s.lines, -1) < littleWeight
 }
 
-const shown = 8 // places named in a refusal
+const shownPlaces = 8 // most places named in a refusal
 
-// settle chooses one place for every hunk.
-func (f *File) settle(hunks []Hunk, spots []spot) ([]Match, *Miss) {
+// chooseSpots chooses one place for every hunk.
+func (f *File) chooseSpots(hunks []Hunk, spots []spot) ([]Match, *Miss) {
 	for i, s := range spots {
-		if len(s.at) > most {
-			return nil, &Miss{Hunk: i, Reason: Several, Places: s.at[:shown]}
+		if len(s.at) > maxPlaces {
+			return nil, &Miss{Hunk: i, Reason: Several, Places: s.at[:shownPlaces]}
 		}
 	}
 	for i := range spots {
-		f.narrow(hunks, spots, i)
+		f.narrowByLine(hunks, spots, i)
 	}
-	inOrder(hunks, spots)
+	narrowByOrder(hunks, spots)
 	matches := make([]Match, len(spots))
 	for i, s := range spots {
 		switch {
-		case old(s.lines) == 0:
-			at, ok := f.unanchored(hunks, spots, i)
+		case countOld(s.lines) == 0:
+			at, ok := f.placeUnanchored(hunks, spots, i)
 			if !ok {
 				return nil, &Miss{Hunk: i, Reason: Unanchored}
 			}
 			s.at = []int{at}
 		case len(s.at) > 1:
-			return nil, &Miss{Hunk: i, Reason: Several, Places: s.at[:min(len(s.at), shown)]}
-		case hunks[i].doubtful(s):
+			return nil, &Miss{Hunk: i, Reason: Several, Places: s.at[:min(len(s.at), shownPlaces)]}
+		case hunks[i].isDoubtful(s):
 			return nil, &Miss{Hunk: i, Reason: Several, Places: s.at}
-		case f.already(s):
+		case f.isAlreadyMade(s):
 			return nil, &Miss{Hunk: i, Reason: Already, At: s.at[0]}
 		}
 		matches[i] = Match{At: s.at[0], Level: s.level, Reading: s.reading, Lines: s.lines}
@@ -206,9 +205,9 @@ func (f *File) settle(hunks []Hunk, spots []spot) ([]Match, *Miss) {
 	return matches, nil
 }
 
-// narrow chooses by the stated line: the place at that line, else one within
-// three lines of it when every other is four times as far.
-func (f *File) narrow(hunks []Hunk, spots []spot, i int) {
+// narrowByLine chooses by the stated line: the place at that line, else one within three lines of it if
+// every other place is four times as far.
+func (f *File) narrowByLine(hunks []Hunk, spots []spot, i int) {
 	s, h := &spots[i], hunks[i]
 	if len(s.at) < 2 || h.Start < 0 || h.claimsEnd(s.lines) {
 		return
@@ -222,25 +221,26 @@ func (f *File) narrow(hunks []Hunk, spots []spot, i int) {
 	}
 }
 
+// distance returns the number of lines between a and b.
 func distance(a, b int) int { return max(a-b, b-a) }
 
-// inOrder settles hunks with several places by the order of the hunks, when that
-// leaves one place for each: the earliest assignment is then the latest too.
-func inOrder(hunks []Hunk, spots []spot) {
+// narrowByOrder narrows hunks with several places by the order of the hunks, if the order leaves one place
+// for each. The earliest assignment is then the latest too.
+func narrowByOrder(hunks []Hunk, spots []spot) {
 	order := make([]int, 0, len(spots))
 	for i, s := range spots {
-		if old(s.lines) > 0 {
+		if countOld(s.lines) > 0 {
 			order = append(order, i)
 		}
 	}
-	if stated := func(i int) bool { return hunks[i].Start >= 0 }; all(order, stated) {
+	if stated := func(i int) bool { return hunks[i].Start >= 0 }; allHunks(order, stated) {
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(hunks[a].Start, hunks[b].Start) })
 	}
-	early, ok := earliest(spots, order)
+	early, ok := earliestPlaces(spots, order)
 	if !ok {
 		return
 	}
-	late, ok := latest(spots, order)
+	late, ok := latestPlaces(spots, order)
 	if !ok {
 		return
 	}
@@ -251,11 +251,13 @@ func inOrder(hunks []Hunk, spots []spot) {
 	}
 }
 
-func all(order []int, is func(int) bool) bool {
+// allHunks reports whether is holds for every hunk in order.
+func allHunks(order []int, is func(int) bool) bool {
 	return !slices.ContainsFunc(order, func(i int) bool { return !is(i) })
 }
 
-func earliest(spots []spot, order []int) ([]int, bool) {
+// earliestPlaces returns the earliest place of each hunk, in order and without overlap.
+func earliestPlaces(spots []spot, order []int) ([]int, bool) {
 	out := make([]int, len(order))
 	free := 0
 	for k, i := range order {
@@ -264,17 +266,18 @@ func earliest(spots []spot, order []int) ([]int, bool) {
 			return nil, false
 		}
 		out[k] = spots[i].at[at]
-		free = out[k] + old(spots[i].lines)
+		free = out[k] + countOld(spots[i].lines)
 	}
 	return out, true
 }
 
-func latest(spots []spot, order []int) ([]int, bool) {
+// latestPlaces returns the latest place of each hunk, in order and without overlap.
+func latestPlaces(spots []spot, order []int) ([]int, bool) {
 	out := make([]int, len(order))
 	bound := int(^uint(0) >> 1)
 	for k := len(order) - 1; k >= 0; k-- {
 		s := spots[order[k]]
-		at, _ := slices.BinarySearch(s.at, bound-old(s.lines)+1)
+		at, _ := slices.BinarySearch(s.at, bound-countOld(s.lines)+1)
 		if at == 0 {
 			return nil, false
 		}
@@ -284,10 +287,10 @@ func latest(spots []spot, order []int) ([]int, bool) {
 	return out, true
 }
 
-// unanchored places a hunk that only adds lines. Its number is believed when
-// the counts are right and another hunk of the file lies exactly where it says; in an empty
-// file there is only one place.
-func (f *File) unanchored(hunks []Hunk, spots []spot, i int) (int, bool) {
+// placeUnanchored places a hunk that only adds lines. It believes the hunk's number if the counts are
+// right and another hunk of the file is exactly where its header says. In an empty file there is only one
+// place.
+func (f *File) placeUnanchored(hunks []Hunk, spots []spot, i int) (int, bool) {
 	if len(f.Lines) == 0 {
 		return 0, true
 	}
@@ -296,19 +299,19 @@ func (f *File) unanchored(hunks []Hunk, spots []spot, i int) (int, bool) {
 		return 0, false
 	}
 	for k, s := range spots {
-		if k != i && old(s.lines) > 0 && s.level == Exact && len(s.at) == 1 && s.at[0] == hunks[k].Start {
+		if k != i && countOld(s.lines) > 0 && s.level == Exact && len(s.at) == 1 && s.at[0] == hunks[k].Start {
 			return h.Start, true
 		}
 	}
 	return 0, false
 }
 
-// Trust places hunks where their headers say, when every old line is there byte by
-// byte. It is for a diff whose base is known to be f, where the place needs no other proof.
-func (f *File) Trust(hunks []Hunk) ([]Match, bool) {
+// PlaceTrusted places hunks at the lines that their headers give, if every old line is there byte by byte.
+// It is for a diff whose base is known to be f, where the place needs no other proof.
+func (f *File) PlaceTrusted(hunks []Hunk) ([]Match, bool) {
 	matches := make([]Match, len(hunks))
 	for i, h := range hunks {
-		if !h.Counted || h.Start < 0 || h.Readings[0].Note != "" || !f.agrees(h.Readings[0].Lines, h.Start) {
+		if !h.Counted || h.Start < 0 || h.Readings[0].Note != "" || !f.agreesAt(h.Readings[0].Lines, h.Start) {
 			return nil, false
 		}
 		matches[i] = Match{At: h.Start, Lines: h.Readings[0].Lines}
@@ -316,11 +319,11 @@ func (f *File) Trust(hunks []Hunk) ([]Match, bool) {
 	return matches, true
 }
 
-// Differs gives the index of the first line of f that is not the next of lines,
-// blanks at the ends aside; -1 when they are the same.
-func (f *File) Differs(lines []udiff.Line) int {
+// FirstDifference returns the index of the first line of f that differs from the line of lines at the same
+// index, except for blanks at the ends, or -1 if there is none.
+func (f *File) FirstDifference(lines []udiff.Line) int {
 	for i := range max(len(lines), len(f.Lines)) {
-		if i >= len(lines) || i >= len(f.Lines) || !same(Blanks, lines[i].Text, f.Lines[i]) {
+		if i >= len(lines) || i >= len(f.Lines) || !sameAt(Blanks, lines[i].Text, f.Lines[i]) {
 			return i
 		}
 	}

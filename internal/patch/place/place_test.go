@@ -55,7 +55,7 @@ func TestPlace(t *testing.T) {
 		{name: "only additions to an empty file", file: "", hunks: []place.Hunk{hunk(1, "+x\n")}, at: []int{0}, levels: []place.Level{place.Exact}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			matches, miss := place.NewFile([]byte(tt.file)).Place(tt.hunks)
+			matches, miss := place.NewFile([]byte(tt.file)).PlaceHunks(tt.hunks)
 			if tt.at == nil {
 				if miss == nil || miss.Reason != tt.reason || !slices.Equal(miss.Places, tt.places) {
 					t.Fatalf("got %+v, %+v; want reason %d at %v", matches, miss, tt.reason, tt.places)
@@ -75,7 +75,7 @@ func TestPlace(t *testing.T) {
 }
 
 func TestMissSaysWhereItDiffers(t *testing.T) {
-	_, miss := place.NewFile([]byte("one\ntwo\nthree\nfour\n")).Place([]place.Hunk{hunk(1, " one\n two\n drei\n+x\n four\n")})
+	_, miss := place.NewFile([]byte("one\ntwo\nthree\nfour\n")).PlaceHunks([]place.Hunk{hunk(1, " one\n two\n drei\n+x\n four\n")})
 	if miss == nil || miss.Want == nil || string(miss.Want.Text) != "drei" || miss.At != 2 || miss.Agree != 2 {
 		t.Errorf("got %+v", miss)
 	}
@@ -83,11 +83,11 @@ func TestMissSaysWhereItDiffers(t *testing.T) {
 
 func TestTrustTakesNothingOnTrust(t *testing.T) {
 	f := place.NewFile([]byte("a\nb\nc\n"))
-	if _, ok := f.Trust([]place.Hunk{hunk(2, "-b\n+B\n")}); !ok {
+	if _, ok := f.PlaceTrusted([]place.Hunk{hunk(2, "-b\n+B\n")}); !ok {
 		t.Error("a right hunk was not placed")
 	}
 	for name, h := range map[string]place.Hunk{"another place": hunk(1, "-b\n+B\n"), "another line": hunk(2, "-x\n+B\n"), "no number": hunk(0, "-b\n+B\n"), "beyond the end": hunk(9, "-b\n+B\n")} {
-		if _, ok := f.Trust([]place.Hunk{h}); ok {
+		if _, ok := f.PlaceTrusted([]place.Hunk{h}); ok {
 			t.Errorf("%s was believed", name)
 		}
 	}

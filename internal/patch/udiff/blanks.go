@@ -2,14 +2,14 @@ package udiff
 
 import "slices"
 
-// maxBlanks bounds the empty lines that are taken for added ones, and the ways of it.
+// maxBlanks bounds the empty lines that are taken for added ones, and the number of ways to choose them.
 const maxBlanks = 32
 
-// lostBlanks takes empty lines next to changed ones for added lines that lost
-// their +. The counts of the header have to come out right, and the file has to choose between
-// the ways there are.
-func (h *Hunk) lostBlanks(lines []Line) []Reading {
-	old, new := counts(lines)
+// readLostBlanks takes empty lines next to changed ones for added lines that lost their +. The counts of
+// the header have to come out right. If there are several ways to choose the lines, the file decides among
+// them.
+func (h *Hunk) readLostBlanks(lines []Line) []Reading {
+	old, new := countLines(lines)
 	over := old - h.Old.Lines
 	if h.Old.Start == Unstated || over <= 0 || over > maxBlanks || new != h.New.Lines {
 		return nil
@@ -19,7 +19,7 @@ func (h *Hunk) lostBlanks(lines []Line) []Reading {
 		return nil
 	}
 	var readings []Reading
-	for _, marks := range choices(runs, over) {
+	for _, marks := range chooseLines(runs, over) {
 		marked := slices.Clone(lines)
 		for _, i := range marks {
 			marked[i] = Line{Op: Insert, Text: lines[i].Text}
@@ -29,7 +29,8 @@ func (h *Hunk) lostBlanks(lines []Line) []Reading {
 	return readings
 }
 
-func counts(lines []Line) (old, new int) {
+// countLines returns the number of lines before and after the hunk.
+func countLines(lines []Line) (old, new int) {
 	for _, l := range lines {
 		if l.Op != Insert {
 			old++
@@ -41,12 +42,12 @@ func counts(lines []Line) (old, new int) {
 	return old, new
 }
 
-// emptyRuns gives the runs of empty lines that touch a changed line, each in the
-// order in which its lines would be taken: from the changed line on.
+// emptyRuns returns the runs of empty lines that touch a changed line. The lines of each run are in the
+// order in which they are chosen: from the changed line outwards.
 func emptyRuns(lines []Line) (runs [][]int) {
 	for i := 0; i < len(lines); i++ {
 		var run []int
-		for i < len(lines) && lines[i].empty() {
+		for i < len(lines) && lines[i].isEmpty() {
 			run = append(run, i)
 			i++
 		}
@@ -65,8 +66,8 @@ func emptyRuns(lines []Line) (runs [][]int) {
 	return runs
 }
 
-// choices gives the ways to take n lines from the beginnings of runs.
-func choices(runs [][]int, n int) [][]int {
+// chooseLines returns the ways to choose n lines from the beginnings of runs.
+func chooseLines(runs [][]int, n int) [][]int {
 	if n == 0 {
 		return [][]int{nil}
 	}
@@ -75,7 +76,7 @@ func choices(runs [][]int, n int) [][]int {
 	}
 	var out [][]int
 	for k := min(n, len(runs[0])); k >= 0; k-- {
-		for _, rest := range choices(runs[1:], n-k) {
+		for _, rest := range chooseLines(runs[1:], n-k) {
 			if len(out) == maxBlanks {
 				return out
 			}

@@ -28,35 +28,38 @@ func IsFileHeader(a, b []byte) bool {
 	return bytes.HasPrefix(a, []byte("--- ")) && bytes.HasPrefix(b, []byte("+++ "))
 }
 
+// isCombined reports whether line begins a combined diff of several parents.
 func isCombined(line []byte) bool {
 	return bytes.HasPrefix(line, []byte("@@@ ")) || bytes.HasPrefix(line, []byte("diff --cc ")) ||
 		bytes.HasPrefix(line, []byte("diff --combined "))
 }
 
-// parseRanges reads the numbers of an @@ line. Numbers over nine digits mean
-// nothing: no file has that many lines.
+// parseRanges reads the numbers of an @@ line. A number of more than nine digits is unusable, because no
+// file has that many lines.
 func parseRanges(line []byte) (old, new Range) {
 	none := Range{Unstated, Unstated}
 	m := hunkHeader.FindSubmatch(line)
 	if m == nil {
 		return none, none
 	}
-	old = Range{number(m[1]), count(m[2])}
-	new = Range{number(m[3]), count(m[4])}
+	old = Range{parseNumber(m[1]), parseCount(m[2])}
+	new = Range{parseNumber(m[3]), parseCount(m[4])}
 	if old.Start == Unstated || old.Lines == Unstated || new.Start == Unstated || new.Lines == Unstated {
 		return none, none
 	}
 	return old, new
 }
 
-func count(digits []byte) int {
+// parseCount returns the number of lines in a range. Without digits it is 1.
+func parseCount(digits []byte) int {
 	if len(digits) == 0 {
 		return 1
 	}
-	return number(digits)
+	return parseNumber(digits)
 }
 
-func number(digits []byte) int {
+// parseNumber returns the value of digits, or Unstated if it is unusable.
+func parseNumber(digits []byte) int {
 	if len(digits) > 9 {
 		return Unstated
 	}
@@ -67,12 +70,12 @@ func number(digits []byte) int {
 	return n
 }
 
-// fileName reads the name on a --- or +++ line, without its time stamp. A tab that
-// no stamp follows is part of the name. whole is as of gitNames.
-func fileName(line []byte) (name string, whole bool) {
+// parseFileName reads the name on a --- or +++ line, without its time stamp. A tab that no time stamp
+// follows is part of the name. whole has the meaning it has for parseGitNames.
+func parseFileName(line []byte) (name string, whole bool) {
 	s := strings.TrimRight(string(line[len("--- "):]), "\r")
 	if strings.HasPrefix(s, `"`) {
-		if name, rest, ok := unquote(s); ok && (rest == "" || rest[0] == '\t' || rest[0] == ' ') {
+		if name, rest, ok := unquoteName(s); ok && (rest == "" || rest[0] == '\t' || rest[0] == ' ') {
 			return name, true
 		}
 		return s, false
@@ -83,20 +86,19 @@ func fileName(line []byte) (name string, whole bool) {
 	return stamp.ReplaceAllString(s, ""), true
 }
 
-// gitNames reads the two names of a diff --git line. Names with blanks are not
-// delimited there: then only a pair that differs in nothing but the prefix can be told
-// apart, and others are left to the lines that follow. whole is false when a quote
-// has no end, or the name goes on after it.
-func gitNames(line []byte) (old, new string, whole bool) {
+// parseGitNames reads the two names of a diff --git line. Names with blanks are not delimited there: only
+// a pair that differs in nothing but the prefix can be told apart, and other pairs are left to the lines
+// that follow. whole is false if a quote has no end, or if the name continues after it.
+func parseGitNames(line []byte) (old, new string, whole bool) {
 	s := strings.TrimRight(string(line[len("diff --git "):]), "\r")
 	if strings.HasPrefix(s, `"`) {
-		first, rest, ok := unquote(s)
+		first, rest, ok := unquoteName(s)
 		second, found := strings.CutPrefix(rest, " ")
-		new, whole = plainName(second)
+		new, whole = parsePlainName(second)
 		return first, new, ok && found && whole
 	}
 	if i := strings.Index(s, ` "`); i >= 0 && strings.HasSuffix(s, `"`) {
-		if second, rest, ok := unquote(s[i+1:]); ok && rest == "" {
+		if second, rest, ok := unquoteName(s[i+1:]); ok && rest == "" {
 			return s[:i], second, true
 		}
 	}
@@ -105,36 +107,35 @@ func gitNames(line []byte) (old, new string, whole bool) {
 		return old, new, !strings.HasPrefix(new, `"`)
 	}
 	for i := range len(s) {
-		if s[i] == ' ' && bare(s[:i]) == bare(s[i+1:]) && bare(s[:i]) != "" {
+		if s[i] == ' ' && trimLetterPrefix(s[:i]) == trimLetterPrefix(s[i+1:]) && trimLetterPrefix(s[:i]) != "" {
 			return s[:i], s[i+1:], true
 		}
 	}
 	return "", "", true
 }
 
-// bare is a name of a diff --git line without a one-letter prefix.
-func bare(name string) string {
+// trimLetterPrefix returns a name of a diff --git line without a one-letter prefix.
+func trimLetterPrefix(name string) string {
 	if len(name) > 2 && name[1] == '/' {
 		return name[2:]
 	}
 	return name
 }
 
-// plainName reads a name that may be quoted. whole is as of gitNames.
-func plainName(s string) (name string, whole bool) {
+// parsePlainName reads a name that may be quoted. whole has the meaning it has for parseGitNames.
+func parsePlainName(s string) (name string, whole bool) {
 	s = strings.TrimRight(s, "\r")
 	if !strings.HasPrefix(s, `"`) {
 		return s, true
 	}
-	name, rest, ok := unquote(s)
+	name, rest, ok := unquoteName(s)
 	return name, ok && strings.TrimRight(rest, " \t") == ""
 }
 
-// extended reads one of git's extended header lines into s and reports whether
-// it was one.
-func (s *Section) extended(line []byte) bool {
+// readExtended reads one of git's extended header lines into s and reports whether the line is one.
+func (s *Section) readExtended(line []byte) bool {
 	text := strings.TrimRight(string(line), "\r")
-	key, value := headerKey(text)
+	key, value := splitHeaderKey(text)
 	whole := true
 	switch key {
 	case "old mode":
@@ -147,34 +148,34 @@ func (s *Section) extended(line []byte) bool {
 		s.Removed, s.OldMode = true, value
 	case "rename from":
 		s.Rename = true
-		s.From, whole = plainName(value)
+		s.From, whole = parsePlainName(value)
 	case "rename to":
 		s.Rename = true
-		s.To, whole = plainName(value)
+		s.To, whole = parsePlainName(value)
 	case "copy from":
 		s.Copy = true
-		s.From, whole = plainName(value)
+		s.From, whole = parsePlainName(value)
 	case "copy to":
 		s.Copy = true
-		s.To, whole = plainName(value)
+		s.To, whole = parsePlainName(value)
 	case "index":
-		s.index(value)
+		s.readIndex(value)
 	case "GIT binary patch", "Binary files":
 		s.Binary = true
 	default:
 		return false
 	}
-	s.quoted(line, whole)
+	s.noteBroken(line, whole)
 	if strings.HasSuffix(key, " mode") && value == "" {
 		s.Empty = key
 	}
 	return true
 }
 
-// says reports whether s has the extended header line already, so that another one
-// is another section's.
-func (s *Section) says(line []byte) bool {
-	switch key, _ := headerKey(strings.TrimRight(string(line), "\r")); key {
+// alreadySays reports whether s has the extended header line already, so that another one belongs to
+// another section.
+func (s *Section) alreadySays(line []byte) bool {
+	switch key, _ := splitHeaderKey(strings.TrimRight(string(line), "\r")); key {
 	case "new file mode":
 		return s.Created
 	case "deleted file mode":
@@ -187,7 +188,9 @@ func (s *Section) says(line []byte) bool {
 	return false
 }
 
-func headerKey(line string) (key, value string) {
+// splitHeaderKey splits an extended header line into its key and value. The key is "" if the line is no
+// such line.
+func splitHeaderKey(line string) (key, value string) {
 	for _, key := range []string{"old mode", "new mode", "new file mode", "deleted file mode"} {
 		if value, ok := strings.CutPrefix(line+" ", key+" "); ok {
 			return key, strings.TrimSpace(value)
@@ -204,7 +207,8 @@ func headerKey(line string) (key, value string) {
 	return "", ""
 }
 
-func (s *Section) index(value string) {
+// readIndex reads the value of an index line.
+func (s *Section) readIndex(value string) {
 	ids, mode, _ := strings.Cut(value, " ")
 	old, new, ok := strings.Cut(ids, "..")
 	if !ok {

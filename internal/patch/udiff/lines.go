@@ -8,26 +8,27 @@ import (
 // Edit replaces the lines [A, AEnd) of one text by the lines [B, BEnd) of another.
 type Edit struct{ A, AEnd, B, BEnd int }
 
-// Edits gives what has to be done to the lines of a to get those of b: in order,
-// apart from each other, and depending on nothing but a and b.
+// Edits returns the edits that turn the lines of a into the lines of b. They are in order, apart from each
+// other, and depend on nothing but a and b.
 func Edits(a, b [][]byte) []Edit {
 	d := differ{a: a, b: b}
-	d.between(0, len(a), 0, len(b))
+	d.compareParts(0, len(a), 0, len(b))
 	return d.edits
 }
 
+// differ compares two texts.
 type differ struct {
 	a, b  [][]byte
 	edits []Edit
 }
 
-// small is the number of lines up to which a shortest way is looked for at once.
-const small = 200
+// maxDirect is the most lines for which a shortest sequence of edits is searched at once.
+const maxDirect = 200
 
-// between compares a[al:ah] with b[bl:bh]: it takes off what is equal at both ends, goes
-// from change to change as long as they are small, splits the rest at lines that occur once on
-// either side, and searches what remains.
-func (d *differ) between(al, ah, bl, bh int) {
+// compareParts compares a[al:ah] with b[bl:bh]. It removes equal lines at both ends, proceeds from change
+// to change as long as they are small, splits the rest at lines that occur once on either side, and
+// searches the remainder.
+func (d *differ) compareParts(al, ah, bl, bh int) {
 	for al < ah && bl < bh && bytes.Equal(d.a[ah-1], d.b[bh-1]) {
 		ah, bh = ah-1, bh-1
 	}
@@ -37,29 +38,29 @@ func (d *differ) between(al, ah, bl, bh int) {
 		}
 		if al == ah || bl == bh {
 			if al < ah || bl < bh {
-				d.replace(al, ah, bl, bh)
+				d.addEdit(al, ah, bl, bh)
 			}
 			return
 		}
-		if ah-al+bh-bl <= small {
+		if ah-al+bh-bl <= maxDirect {
 			break
 		}
-		a, b, ok := d.search(al, ah, bl, bh, stride, solid)
+		a, b, ok := d.searchEdits(al, ah, bl, bh, stride, solid)
 		if !ok {
 			break
 		}
 		al, bl = a, b
 	}
-	if ah-al+bh-bl > small && d.split(al, ah, bl, bh) {
+	if ah-al+bh-bl > maxDirect && d.splitAtUnique(al, ah, bl, bh) {
 		return
 	}
-	if _, _, ok := d.search(al, ah, bl, bh, maxDepth, ah-al+1); !ok {
-		d.replace(al, ah, bl, bh)
+	if _, _, ok := d.searchEdits(al, ah, bl, bh, maxDepth, ah-al+1); !ok {
+		d.addEdit(al, ah, bl, bh)
 	}
 }
 
-// replace records an edit; one that begins where the last one ended is joined to it.
-func (d *differ) replace(al, ah, bl, bh int) {
+// addEdit records an edit. It joins an edit that begins at the end of the last one to it.
+func (d *differ) addEdit(al, ah, bl, bh int) {
 	if n := len(d.edits); n > 0 && d.edits[n-1].AEnd == al && d.edits[n-1].BEnd == bl {
 		d.edits[n-1].AEnd, d.edits[n-1].BEnd = ah, bh
 		return
@@ -67,22 +68,22 @@ func (d *differ) replace(al, ah, bl, bh int) {
 	d.edits = append(d.edits, Edit{al, ah, bl, bh})
 }
 
-// seen is where a line occurs, when it does so once.
-type seen struct{ a, b, inA, inB int }
+// occurrence says where a line occurs in a and b, and how often.
+type occurrence struct{ a, b, inA, inB int }
 
-// split compares the parts between lines that occur once on either side and in the
-// same order on both.
-func (d *differ) split(al, ah, bl, bh int) bool {
-	lines := make(map[string]*seen, ah-al)
+// splitAtUnique compares the parts between lines that occur once on either side and in the same order on
+// both.
+func (d *differ) splitAtUnique(al, ah, bl, bh int) bool {
+	lines := make(map[string]*occurrence, ah-al)
 	for i := al; i < ah; i++ {
 		s := lines[string(d.a[i])]
 		if s == nil {
-			s = &seen{}
+			s = &occurrence{}
 			lines[string(d.a[i])] = s
 		}
 		s.a, s.inA = i, s.inA+1
 	}
-	var anchors []seen
+	var anchors []occurrence
 	for i := bl; i < bh; i++ {
 		if s := lines[string(d.b[i])]; s != nil {
 			s.b, s.inB = i, s.inB+1
@@ -93,7 +94,7 @@ func (d *differ) split(al, ah, bl, bh int) bool {
 			anchors = append(anchors, *s)
 		}
 	}
-	anchors = rising(anchors)
+	anchors = longestRising(anchors)
 	if len(anchors) == 0 {
 		return false
 	}
@@ -101,16 +102,16 @@ func (d *differ) split(al, ah, bl, bh int) bool {
 		if s.a < al || s.b < bl {
 			continue // taken as equal already
 		}
-		d.between(al, s.a, bl, s.b)
+		d.compareParts(al, s.a, bl, s.b)
 		al, bl = s.a+1, s.b+1
 	}
-	d.between(al, ah, bl, bh)
+	d.compareParts(al, ah, bl, bh)
 	return true
 }
 
-// rising is a longest part of anchors, which are in order of a, that is in order of b
-// too.
-func rising(anchors []seen) []seen {
+// longestRising returns a longest subsequence of anchors that is in order of b. The anchors are in order
+// of a.
+func longestRising(anchors []occurrence) []occurrence {
 	var tails []int // tails[n] is the anchor with the least b that ends a part of n+1
 	before := make([]int, len(anchors))
 	for i, s := range anchors {
@@ -128,7 +129,7 @@ func rising(anchors []seen) []seen {
 	if len(tails) == 0 {
 		return nil
 	}
-	var out []seen
+	var out []occurrence
 	for i := tails[len(tails)-1]; i >= 0; i = before[i] {
 		out = append(out, anchors[i])
 	}
@@ -137,18 +138,19 @@ func rising(anchors []seen) []seen {
 }
 
 // Bounds of a search. Parts that differ by more than maxDepth lines are replaced
-// as a whole: that is right too, only longer.
+// as a whole. The result is correct too, but longer.
 const (
 	maxDepth = 1000
-	stride   = 50 // lines of a change that is taken without looking at all the rest
+	stride   = 50 // most lines of a change that is accepted before the rest is compared
 	solid    = 8  // equal lines that end it
 )
 
-// reach is how far every diagonal got with a number of steps: the index in a for
-// the diagonals from -steps to steps, -1 where there is no way.
+// reach holds how far every diagonal got with a number of steps: the index in a for the diagonals from
+// -steps to steps, -1 where there is no way.
 type reach []int
 
-func (r reach) at(k int) int {
+// reachAt returns the index that diagonal k reached.
+func (r reach) reachAt(k int) int {
 	steps := len(r) / 2
 	if k < -steps || k > steps {
 		return -1
@@ -156,9 +158,9 @@ func (r reach) at(k int) int {
 	return r[k+steps]
 }
 
-// step goes on to diagonal k: by a line of a more, or by a line of b more.
-func (r reach) step(k, n, m int) (x int, takesA bool) {
-	right, down := r.at(k-1), r.at(k+1)
+// nextStep extends the search to diagonal k, by a line of a or by a line of b.
+func (r reach) nextStep(k, n, m int) (x int, takesA bool) {
+	right, down := r.reachAt(k-1), r.reachAt(k+1)
 	if right >= 0 && right < n {
 		right++
 	} else {
@@ -170,10 +172,9 @@ func (r reach) step(k, n, m int) (x int, takesA bool) {
 	return max(right, down), right >= down
 }
 
-// search is the greedy search of Myers. It ends at the end of both parts, or at
-// enough equal lines in a row, and gives where that is; nothing is recorded when it takes
-// more than depth lines.
-func (d *differ) search(al, ah, bl, bh, depth, enough int) (a, b int, ok bool) {
+// searchEdits is the greedy search of Myers. It ends at the end of both parts, or at enough equal lines in
+// a row, and returns that position. It records nothing if it needs more than depth lines.
+func (d *differ) searchEdits(al, ah, bl, bh, depth, enough int) (a, b int, ok bool) {
 	n, m := ah-al, bh-bl
 	var trace []reach
 	for steps := 0; steps <= depth; steps++ {
@@ -185,7 +186,7 @@ func (d *differ) search(al, ah, bl, bh, depth, enough int) (a, b int, ok bool) {
 			}
 			x := 0
 			if steps > 0 {
-				x, _ = trace[steps-1].step(k, n, m)
+				x, _ = trace[steps-1].nextStep(k, n, m)
 			}
 			if x < 0 || x-k < 0 {
 				continue
@@ -196,7 +197,7 @@ func (d *differ) search(al, ah, bl, bh, depth, enough int) (a, b int, ok bool) {
 			}
 			now[k+steps] = x
 			if x == n && x-k == m || x-from == enough {
-				d.walk(trace, al, bl, k, n, m)
+				d.walkBack(trace, al, bl, k, n, m)
 				return al + from, bl + from - k, true
 			}
 		}
@@ -205,11 +206,11 @@ func (d *differ) search(al, ah, bl, bh, depth, enough int) (a, b int, ok bool) {
 	return 0, 0, false
 }
 
-// walk follows the trace back from diagonal k and records the edits on the way.
-func (d *differ) walk(trace []reach, al, bl, k, n, m int) {
+// walkBack follows the trace back from diagonal k and records the edits on the way.
+func (d *differ) walkBack(trace []reach, al, bl, k, n, m int) {
 	back := make([]Edit, 0, len(trace))
 	for _, before := range slices.Backward(trace) {
-		x, takesA := before.step(k, n, m)
+		x, takesA := before.nextStep(k, n, m)
 		if takesA {
 			back = append(back, Edit{al + x - 1, al + x, bl + x - k, bl + x - k})
 			k--
@@ -219,6 +220,6 @@ func (d *differ) walk(trace []reach, al, bl, k, n, m int) {
 		}
 	}
 	for _, e := range slices.Backward(back) {
-		d.replace(e.A, e.AEnd, e.B, e.BEnd)
+		d.addEdit(e.A, e.AEnd, e.B, e.BEnd)
 	}
 }

@@ -8,15 +8,15 @@ import (
 // Known reports whether a name on a --- or +++ line is a file of the tree.
 type Known func(name string) bool
 
-// Parse reads text. Everything that is no part of a section is passed over.
+// Parse reads text. It skips everything that is not part of a section.
 //
-// A pair of --- and +++ lines inside a hunk may be a header or two changed lines.
-// It is a header when a hunk follows and the counts are fulfilled, or known says
-// that the file is there. With strict, a header never comes before the counts are fulfilled.
+// A pair of --- and +++ lines inside a hunk may be a header or two changed lines. It is a header if a hunk
+// follows and the counts are fulfilled, or if known reports that the file is there. With strict, a header
+// never comes before the counts are fulfilled.
 func Parse(text []byte, known Known, strict bool) (*Diff, error) {
-	p := &parser{lines: split(text), known: known, strict: strict}
+	p := &parser{lines: splitLines(text), known: known, strict: strict}
 	for p.next < len(p.lines) && len(p.diff.Sections) <= MaxSections && p.hunks <= MaxHunks {
-		if err := p.step(); err != nil {
+		if err := p.readNext(); err != nil {
 			return nil, err
 		}
 	}
@@ -29,8 +29,8 @@ func Parse(text []byte, known Known, strict bool) (*Diff, error) {
 	return &p.diff, nil
 }
 
-// split cuts text into lines without their line feeds.
-func split(text []byte) [][]byte {
+// splitLines splits text into lines without their line feeds.
+func splitLines(text []byte) [][]byte {
 	text = bytes.TrimSuffix(text, []byte("\n"))
 	if len(text) == 0 {
 		return nil
@@ -38,6 +38,7 @@ func split(text []byte) [][]byte {
 	return bytes.Split(text, []byte("\n"))
 }
 
+// parser reads the sections of a text.
 type parser struct {
 	lines  [][]byte
 	next   int // index of the line to read
@@ -47,74 +48,77 @@ type parser struct {
 	strict bool
 }
 
-// step reads one line outside of hunks, or one hunk.
-func (p *parser) step() error {
+// readNext reads one line outside of hunks, or one hunk.
+func (p *parser) readNext() error {
 	line := p.lines[p.next]
-	cur := p.current()
+	cur := p.currentSection()
 	switch {
 	case isCombined(line):
 		return &SyntaxError{Line: p.next + 1, Msg: "a combined diff of several parents cannot be applied"}
 	case IsGitHeader(line):
-		old, new, whole := gitNames(line)
-		p.open(Section{Git: true, GitOld: old, GitNew: new})
-		p.current().quoted(line, whole)
-	case p.fileHeader(p.next):
+		old, new, whole := parseGitNames(line)
+		p.openSection(Section{Git: true, GitOld: old, GitNew: new})
+		p.currentSection().noteBroken(line, whole)
+	case p.isFileHeaderAt(p.next):
 		if cur == nil || cur.Old != "" || len(cur.Hunks) > 0 {
-			p.open(Section{})
-			cur = p.current()
+			p.openSection(Section{})
+			cur = p.currentSection()
 		}
-		p.fileNames(cur)
+		p.readFileNames(cur)
 	case IsHunkHeader(line):
 		if cur == nil || cur.Old == "" && !cur.Git {
 			return &SyntaxError{Line: p.next + 1, Msg: "a hunk stands before any file header: put a --- and a +++ line with the file's name before it"}
 		}
-		p.hunk(cur)
+		p.readHunk(cur)
 		return nil
-	case cur != nil && len(cur.Hunks) == 0 && !(p.orphan(p.next) && cur.says(line)):
-		cur.extended(line)
-	case p.orphan(p.next):
-		p.open(Section{})
-		p.current().extended(line)
+	case cur != nil && len(cur.Hunks) == 0 && !(p.isOrphan(p.next) && cur.alreadySays(line)):
+		cur.readExtended(line)
+	case p.isOrphan(p.next):
+		p.openSection(Section{})
+		p.currentSection().readExtended(line)
 	}
 	p.next++
 	return nil
 }
 
-func (p *parser) current() *Section {
+// currentSection returns the last section, or nil if there is none.
+func (p *parser) currentSection() *Section {
 	if len(p.diff.Sections) == 0 {
 		return nil
 	}
 	return &p.diff.Sections[len(p.diff.Sections)-1]
 }
 
-func (p *parser) open(s Section) {
+// openSection adds a section that begins at the next line.
+func (p *parser) openSection(s Section) {
 	s.At = p.next + 1
 	p.diff.Sections = append(p.diff.Sections, s)
 }
 
-// fileNames reads the --- and +++ lines of a section.
-func (p *parser) fileNames(s *Section) {
+// readFileNames reads the --- and +++ lines of a section.
+func (p *parser) readFileNames(s *Section) {
 	var whole bool
-	s.Old, whole = fileName(p.lines[p.next])
-	s.quoted(p.lines[p.next], whole)
+	s.Old, whole = parseFileName(p.lines[p.next])
+	s.noteBroken(p.lines[p.next], whole)
 	p.next++
-	s.New, whole = fileName(p.lines[p.next])
-	s.quoted(p.lines[p.next], whole)
+	s.New, whole = parseFileName(p.lines[p.next])
+	s.noteBroken(p.lines[p.next], whole)
 }
 
-// quoted notes a line whose quoted name is not whole.
-func (s *Section) quoted(line []byte, whole bool) {
+// noteBroken records a line whose quoted name is not whole.
+func (s *Section) noteBroken(line []byte, whole bool) {
 	if !whole {
 		s.Broken = strings.TrimRight(string(line), "\r")
 	}
 }
 
-func (p *parser) fileHeader(i int) bool {
+// isFileHeaderAt reports whether lines i and i+1 are the --- and +++ lines of a file.
+func (p *parser) isFileHeaderAt(i int) bool {
 	return i+1 < len(p.lines) && IsFileHeader(p.lines[i], p.lines[i+1])
 }
 
-// hunk reads a hunk and everything up to the next header.
-func (p *parser) hunk(s *Section) {
+// readHunk reads a hunk and everything up to the next header.
+func (p *parser) readHunk(s *Section) {
 	h := Hunk{At: p.next + 1, Fit: -1}
 	h.Old, h.New = parseRanges(p.lines[p.next])
 	returns := bytes.HasSuffix(p.lines[p.next], []byte("\r"))
@@ -122,74 +126,74 @@ func (p *parser) hunk(s *Section) {
 	left := counter{h.Old.Lines, h.New.Lines}
 	h.Lines = make([]Line, 0, max(0, min(h.Old.Lines+h.New.Lines, len(p.lines)-p.next-1)))
 	for p.next++; p.next < len(p.lines); p.next++ {
-		if left.done() && h.Fit < 0 {
+		if left.isDone() && h.Fit < 0 {
 			h.Fit = len(h.Lines)
 		}
-		if p.ends(left) {
+		if p.endsHunk(left) {
 			break
 		}
 		line := p.lines[p.next]
 		if returns {
 			line = bytes.TrimSuffix(line, []byte("\r"))
 		}
-		h.add(line, &left)
+		h.addLine(line, &left)
 	}
-	if left.done() && h.Fit < 0 {
+	if left.isDone() && h.Fit < 0 {
 		h.Fit = len(h.Lines)
 	}
 	s.Hunks = append(s.Hunks, h)
 	p.hunks++
 }
 
-// counter is how many lines the header of a hunk still promises.
+// counter holds how many lines the header of a hunk still promises.
 type counter struct{ old, new int }
 
-func (c counter) done() bool { return c.old == 0 && c.new == 0 }
+// isDone reports whether the counts of the header are fulfilled.
+func (c counter) isDone() bool { return c.old == 0 && c.new == 0 }
 
-// ends reports whether the line to read is a header, which ends a hunk.
-func (p *parser) ends(left counter) bool {
+// endsHunk reports whether the next line is a header, which ends a hunk.
+func (p *parser) endsHunk(left counter) bool {
 	line := p.lines[p.next]
 	switch {
 	case len(line) == 0 || line[0] == ' ' || line[0] == '+':
 		return false
 	case IsGitHeader(line), IsHunkHeader(line), isCombined(line):
 		return true
-	case p.otherHeader(), p.orphan(p.next):
+	case p.isOtherHeader(), p.isOrphan(p.next):
 		return true
-	case !p.fileHeader(p.next) || !p.hunkFollows(p.next+2):
+	case !p.isFileHeaderAt(p.next) || !p.hunkFollows(p.next+2):
 		return false
-	case left.done():
+	case left.isDone():
 		return true
 	case p.strict:
 		return left.old < 1 || left.new < 1
 	}
 	p.diff.Unsure = true
-	old, _ := fileName(line)
-	new, _ := fileName(p.lines[p.next+1])
+	old, _ := parseFileName(line)
+	new, _ := parseFileName(p.lines[p.next+1])
 	return p.known(old) || old == Null || p.known(new)
 }
 
-// otherHeader reports whether the line to read is the line that other programs put
-// before a --- line.
-func (p *parser) otherHeader() bool {
+// isOtherHeader reports whether the next line is one that other programs put before a --- line.
+func (p *parser) isOtherHeader() bool {
 	line := p.lines[p.next]
 	if !bytes.HasPrefix(line, []byte("diff ")) && !bytes.HasPrefix(line, []byte("Index: ")) {
 		return false
 	}
-	return p.fileHeader(p.next+1) || p.fileHeader(p.next+2)
+	return p.isFileHeaderAt(p.next+1) || p.isFileHeaderAt(p.next+2)
 }
 
-// orphan reports whether line i begins the section of a file that lost its diff
-// --git line: it says something about a file that no hunk says.
-func (p *parser) orphan(i int) bool {
+// isOrphan reports whether line i begins the section of a file that lost its diff --git line: it states a
+// fact about a file that no hunk states.
+func (p *parser) isOrphan(i int) bool {
 	if i >= len(p.lines) || len(p.lines[i]) == 0 || bytes.IndexByte([]byte("ondrcsBG"), p.lines[i][0]) < 0 {
 		return false
 	}
-	switch key, value := headerKey(string(bytes.TrimRight(p.lines[i], "\r"))); key {
+	switch key, value := splitHeaderKey(string(bytes.TrimRight(p.lines[i], "\r"))); key {
 	case "old mode", "new mode", "new file mode", "deleted file mode":
 		return gitMode.MatchString(value)
 	case "similarity index":
-		return p.orphan(i + 1)
+		return p.isOrphan(i + 1)
 	case "rename from", "copy from":
 		return i+1 < len(p.lines) && (bytes.HasPrefix(p.lines[i+1], []byte("rename to ")) || bytes.HasPrefix(p.lines[i+1], []byte("copy to ")))
 	case "Binary files":
@@ -200,6 +204,7 @@ func (p *parser) orphan(i int) bool {
 	return false
 }
 
+// hunkFollows reports whether line i, or the first line after it that is not blank, begins a hunk.
 func (p *parser) hunkFollows(i int) bool {
 	for i < len(p.lines) && len(bytes.TrimSpace(p.lines[i])) == 0 {
 		i++
@@ -207,7 +212,8 @@ func (p *parser) hunkFollows(i int) bool {
 	return i < len(p.lines) && IsHunkHeader(p.lines[i])
 }
 
-func (h *Hunk) add(text []byte, left *counter) {
+// addLine adds a line to h and counts it.
+func (h *Hunk) addLine(text []byte, left *counter) {
 	if bytes.HasPrefix(text, []byte(`\ `)) {
 		if len(h.Lines) > 0 {
 			h.Lines[len(h.Lines)-1].NoEOL = true
@@ -224,6 +230,7 @@ func (h *Hunk) add(text []byte, left *counter) {
 	}
 }
 
+// parseLine splits a line of a hunk into its operation and its text.
 func parseLine(text []byte) Line {
 	if len(text) == 0 {
 		return Line{Op: Context, Bare: true}

@@ -2,8 +2,8 @@ package udiff
 
 import "strings"
 
-// unquote reads a C-quoted name at the beginning of s and gives what follows it.
-func unquote(s string) (name, rest string, ok bool) {
+// unquoteName reads a C-quoted name at the beginning of s and returns the text after it.
+func unquoteName(s string) (name, rest string, ok bool) {
 	if !strings.HasPrefix(s, `"`) {
 		return "", "", false
 	}
@@ -13,7 +13,7 @@ func unquote(s string) (name, rest string, ok bool) {
 		case '"':
 			return b.String(), s[i+1:], true
 		case '\\':
-			c, n, ok := unescape(s[i+1:])
+			c, n, ok := unescapeByte(s[i+1:])
 			if !ok {
 				return "", "", false
 			}
@@ -26,8 +26,8 @@ func unquote(s string) (name, rest string, ok bool) {
 	return "", "", false
 }
 
-// unescape reads what follows a backslash and gives the byte and the length read.
-func unescape(s string) (c byte, n int, ok bool) {
+// unescapeByte reads the text after a backslash and returns the byte and the length read.
+func unescapeByte(s string) (c byte, n int, ok bool) {
 	if s == "" {
 		return 0, 0, false
 	}
@@ -62,10 +62,9 @@ func unescape(s string) (c byte, n int, ok bool) {
 	return byte(v), 3, v < 256
 }
 
-// Quote gives a name as git writes it in a header: as it is, or in double quotes with
-// octal escapes when it holds a quote, a backslash, a control character or a byte
-// over 127.
-func Quote(name string) string {
+// QuoteName returns a name as git writes it in a header: unchanged, or in double quotes with octal escapes
+// if it holds a quote, a backslash, a control character or a byte over 127.
+func QuoteName(name string) string {
 	plain := true
 	for i := range len(name) {
 		c := name[i]

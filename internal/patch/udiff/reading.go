@@ -5,14 +5,14 @@ import "slices"
 // Reading is one way to understand the text of a hunk.
 type Reading struct {
 	Lines []Line
-	Note  string // what is assumed beyond the plain text; empty for the plain reading
+	Note  string // the assumption beyond the plain text; empty for the plain reading
 
 	// Rival says that the text alone cannot choose between this reading and
-	// those before it: a hunk that two of them fit is ambiguous.
+	// the earlier ones: a hunk is ambiguous if two of its readings fit.
 	Rival bool
 
-	// Prose are the lines taken for text after the hunk: the reading is out of
-	// the question when the file has one of them, added lines apart.
+	// Prose holds the lines taken for text after the hunk. The reading is
+	// impossible if the file has one of them, except for added lines.
 	Prose []Line
 }
 
@@ -23,32 +23,32 @@ const (
 	NoteBlank   = "added blank line had lost its +"
 )
 
-// Readings gives the ways in which h can be understood, the likeliest first.
-// Later ones are for a hunk that the earlier ones fit nowhere.
+// Readings returns the possible readings of h, the likeliest first. A later one is for a hunk of which no
+// earlier reading fits anywhere.
 func (h *Hunk) Readings() []Reading {
-	base := h.ends()
+	base := h.findEnds()
 	plain := base[0].Lines
 	if joined, ok := joinWrapped(plain); ok {
 		base = append(base, Reading{Lines: joined, Note: NoteWrapped})
 	}
-	return append(base, h.lostBlanks(h.Lines)...)
+	return append(base, h.readLostBlanks(h.Lines)...)
 }
 
-// ends finds where the hunk ends and other text begins. Counts that are
-// fulfilled at the end, or at a line that separates, are believed; others are not.
-func (h *Hunk) ends() []Reading {
-	if h.Fit > 0 && blank(h.Lines[h.Fit:]) {
+// findEnds finds where the hunk ends and other text begins. It believes counts that are fulfilled at the
+// end, or at a line that separates; it does not believe others.
+func (h *Hunk) findEnds() []Reading {
+	if h.Fit > 0 && areBlank(h.Lines[h.Fit:]) {
 		return []Reading{{Lines: h.Lines[:h.Fit]}}
 	}
 	full := trimBlanks(h.Lines)
-	if h.Fit <= 0 || !separates(h.Lines[h.Fit]) {
+	if h.Fit <= 0 || !isSeparator(h.Lines[h.Fit]) {
 		return append([]Reading{{Lines: full}}, withoutProse(full)...)
 	}
 	cut := Reading{Lines: h.Lines[:h.Fit], Note: NoteTail, Prose: h.Lines[h.Fit:]}
 	switch tail := h.Lines[h.Fit:]; {
-	case !changes(cut.Lines):
+	case !hasChanges(cut.Lines):
 		return []Reading{{Lines: full}}
-	case !changes(tail):
+	case !hasChanges(tail):
 		return []Reading{cut, {Lines: full}}
 	case onlyAdds(tail):
 		cut.Rival = true
@@ -56,52 +56,55 @@ func (h *Hunk) ends() []Reading {
 	return []Reading{{Lines: full}, cut}
 }
 
+// trimBlanks returns lines without the empty ones at the end.
 func trimBlanks(lines []Line) []Line {
-	for len(lines) > 0 && lines[len(lines)-1].empty() {
+	for len(lines) > 0 && lines[len(lines)-1].isEmpty() {
 		lines = lines[:len(lines)-1]
 	}
 	return lines
 }
 
-// empty reports whether l was an empty line of the text.
-func (l Line) empty() bool {
+// isEmpty reports whether l was an empty line of the text.
+func (l Line) isEmpty() bool {
 	return l.Bare && (len(l.Text) == 0 || string(l.Text) == "\r")
 }
 
-func blank(lines []Line) bool { return len(trimBlanks(lines)) == 0 }
+// areBlank reports whether all lines are empty.
+func areBlank(lines []Line) bool { return len(trimBlanks(lines)) == 0 }
 
-// separates reports whether l can stand between a hunk and other text: an empty
-// line, a line without an operation, the signature mark of a mail.
-func separates(l Line) bool {
+// isSeparator reports whether l can stand between a hunk and other text: an empty line, a line without an
+// operation, the signature mark of a mail.
+func isSeparator(l Line) bool {
 	return l.Bare || l.Op == Delete && (string(l.Text) == "- " || string(l.Text) == "-")
 }
 
-func changes(lines []Line) bool {
+// hasChanges reports whether a line is added or deleted, separators excepted.
+func hasChanges(lines []Line) bool {
 	for _, l := range lines {
-		if l.Op != Context && !separates(l) {
+		if l.Op != Context && !isSeparator(l) {
 			return true
 		}
 	}
 	return false
 }
 
-// onlyAdds reports whether nothing in lines can be checked against a file.
+// onlyAdds reports whether no line of lines can be checked against a file.
 func onlyAdds(lines []Line) bool {
 	for _, l := range lines {
-		if l.Op != Insert && !l.empty() {
+		if l.Op != Insert && !l.isEmpty() {
 			return false
 		}
 	}
 	return true
 }
 
-// withoutProse gives the hunk without a paragraph at its end. Only a paragraph after an
-// empty line counts, and only when the hunk's own context kept its spaces; else
-// context would be dropped that the file has to confirm.
+// withoutProse returns the hunk without a paragraph at its end. The paragraph has to follow an empty line,
+// and the hunk's own context must have kept its spaces; otherwise context would be dropped that the file
+// has to confirm.
 func withoutProse(lines []Line) []Reading {
 	cut := len(lines)
 	for i := len(lines) - 1; i > 0 && lines[i].Bare; i-- {
-		if lines[i].empty() && !lines[i+1].empty() {
+		if lines[i].isEmpty() && !lines[i+1].isEmpty() {
 			cut = i
 		}
 	}
@@ -109,17 +112,17 @@ func withoutProse(lines []Line) []Reading {
 		return nil
 	}
 	for _, l := range lines[:cut] {
-		if l.Bare && !l.empty() {
+		if l.Bare && !l.isEmpty() {
 			return nil
 		}
 	}
 	return []Reading{{Lines: trimBlanks(lines[:cut]), Note: NoteTail, Prose: lines[cut:]}}
 }
 
-// joinWrapped takes lines without an operation for the rest of the line before.
-// An added line cannot be joined: no file would confirm it.
+// joinWrapped joins lines without an operation to the line before. It cannot join to an added line,
+// because no file would confirm the result.
 func joinWrapped(lines []Line) ([]Line, bool) {
-	rest := func(l Line) bool { return l.Bare && !l.empty() }
+	rest := func(l Line) bool { return l.Bare && !l.isEmpty() }
 	if !slices.ContainsFunc(lines, rest) || rest(lines[0]) {
 		return nil, false
 	}

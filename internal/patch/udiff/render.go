@@ -6,16 +6,16 @@ import (
 	"strconv"
 )
 
-// around is how many lines of context a written hunk has.
-const around = 3
+// contextLines is the number of context lines in a written hunk.
+const contextLines = 3
 
-// Text is a text cut into lines for comparing and writing. A line without a line
-// feed at its end, which only the last can be, differs from one that has it.
+// Text is a text split into lines for comparing and writing. The last line may lack its line
+// feed; it then differs from the same line with one.
 type Text struct {
 	Lines [][]byte // with their line feeds
 }
 
-// NewText cuts text into lines.
+// NewText splits text into lines.
 func NewText(text []byte) Text {
 	if len(text) == 0 {
 		return Text{}
@@ -27,11 +27,11 @@ func NewText(text []byte) Text {
 	return Text{lines}
 }
 
-// AppendHunks appends the hunks that make b of a, with three lines of context.
+// AppendHunks appends the hunks that turn a into b, with three lines of context.
 func AppendHunks(out []byte, a, b Text, edits []Edit) []byte {
 	for len(edits) > 0 {
 		n := 1
-		for n < len(edits) && edits[n].A-edits[n-1].AEnd <= 2*around {
+		for n < len(edits) && edits[n].A-edits[n-1].AEnd <= 2*contextLines {
 			n++
 		}
 		out = appendHunk(out, a, b, edits[:n])
@@ -42,8 +42,8 @@ func AppendHunks(out []byte, a, b Text, edits []Edit) []byte {
 
 func appendHunk(out []byte, a, b Text, edits []Edit) []byte {
 	first, last := edits[0], edits[len(edits)-1]
-	lead := min(around, first.A)
-	trail := min(around, len(a.Lines)-last.AEnd)
+	lead := min(contextLines, first.A)
+	trail := min(contextLines, len(a.Lines)-last.AEnd)
 	from, to := first.A-lead, last.AEnd+trail
 	out = append(out, "@@ -"...)
 	out = appendRange(out, from, to)
@@ -59,8 +59,8 @@ func appendHunk(out []byte, a, b Text, edits []Edit) []byte {
 	return appendLines(out, Context, a.Lines[from:to])
 }
 
-// appendRange writes the lines [from, to) as a header does: counted from 1, with the
-// number of lines unless it is 1; an empty range names the line before it.
+// appendRange appends the lines [from, to) in the form of a header: counted from 1, with the number of
+// lines unless it is 1. An empty range names the line before it.
 func appendRange(out []byte, from, to int) []byte {
 	n := to - from
 	if n > 0 {
@@ -85,7 +85,7 @@ func appendLines(out []byte, op Op, lines [][]byte) []byte {
 	return out
 }
 
-// Header is what stands before the hunks of a file.
+// Header holds the lines before the hunks of a file.
 type Header struct {
 	Old, New         string // names without prefix; both are set, also for a file that is created or removed
 	OldMode, NewMode string // git's six digits; empty when there is no such file
@@ -96,9 +96,9 @@ type Header struct {
 // nullID is the blob id of no file.
 const nullID = "0000000000000000000000000000000000000000"
 
-// Append writes the header as git does. hunks says whether any follow.
+// Append writes the header in git's form. hunks says whether any follow.
 func (h Header) Append(out []byte, hunks bool) []byte {
-	old, new := Quote("a/"+h.Old), Quote("b/"+h.New)
+	old, new := QuoteName("a/"+h.Old), QuoteName("b/"+h.New)
 	out = fmt.Appendf(out, "diff --git %s %s\n", old, new)
 	switch {
 	case h.OldMode == "":
@@ -109,10 +109,10 @@ func (h Header) Append(out []byte, hunks bool) []byte {
 		out = fmt.Appendf(out, "old mode %s\nnew mode %s\n", h.OldMode, h.NewMode)
 	}
 	if h.Rename {
-		out = fmt.Appendf(out, "rename from %s\nrename to %s\n", Quote(h.Old), Quote(h.New))
+		out = fmt.Appendf(out, "rename from %s\nrename to %s\n", QuoteName(h.Old), QuoteName(h.New))
 	}
 	if h.Copy {
-		out = fmt.Appendf(out, "copy from %s\ncopy to %s\n", Quote(h.Old), Quote(h.New))
+		out = fmt.Appendf(out, "copy from %s\ncopy to %s\n", QuoteName(h.Old), QuoteName(h.New))
 	}
 	if h.OldID != h.NewID {
 		out = h.appendIndex(out)
@@ -120,7 +120,7 @@ func (h Header) Append(out []byte, hunks bool) []byte {
 	if !hunks {
 		return out
 	}
-	return fmt.Appendf(out, "--- %s\n+++ %s\n", h.name(old, h.OldMode), h.name(new, h.NewMode))
+	return fmt.Appendf(out, "--- %s\n+++ %s\n", h.nameField(old, h.OldMode), h.nameField(new, h.NewMode))
 }
 
 func (h Header) appendIndex(out []byte) []byte {
@@ -138,8 +138,8 @@ func (h Header) appendIndex(out []byte) []byte {
 	return append(out, '\n')
 }
 
-// name is a name on a --- or +++ line: a tab ends one that holds a blank.
-func (h Header) name(quoted, mode string) string {
+// nameField returns a name for a --- or +++ line. A tab ends a name that holds a blank.
+func (h Header) nameField(quoted, mode string) string {
 	if mode == "" {
 		return Null
 	}

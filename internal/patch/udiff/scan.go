@@ -5,41 +5,42 @@ import (
 	"errors"
 )
 
-// Complete reports whether text has a diff that does not break off: its last hunk has all
-// the lines that its header promises, or its last section says what it does without hunks.
-func Complete(text []byte) bool {
-	d, err := Parse(text, nobody, true)
+// IsComplete reports whether text has a diff that does not break off: its last hunk has all the lines that
+// its header promises, or its last section is complete without hunks.
+func IsComplete(text []byte) bool {
+	d, err := Parse(text, knowNone, true)
 	if err != nil {
 		return false
 	}
 	last := d.Sections[len(d.Sections)-1]
 	if n := len(last.Hunks); n > 0 {
-		return !last.Hunks[n-1].owed()
+		return !last.Hunks[n-1].isOwed()
 	}
 	moved := (last.Rename || last.Copy) && last.To != ""
 	return last.Old == "" && (moved || last.NewMode != "" || last.Removed)
 }
 
-// owed reports whether the header of h promises more lines than there are.
-func (h *Hunk) owed() bool {
+// isOwed reports whether the header of h promises more lines than there are.
+func (h *Hunk) isOwed() bool {
 	if h.Old.Start == Unstated {
 		return false
 	}
-	old, new := counts(h.Lines)
+	old, new := countLines(h.Lines)
 	return old < h.Old.Lines || new < h.New.Lines
 }
 
-func nobody(string) bool { return false }
+// knowNone is the Known of an empty tree.
+func knowNone(string) bool { return false }
 
-// Looks reports whether text has a header of a diff and a hunk or another change.
-func Looks(text []byte) bool {
-	_, err := Parse(text, nobody, true)
+// LooksLikeDiff reports whether text has a header of a diff and a hunk or another change.
+func LooksLikeDiff(text []byte) bool {
+	_, err := Parse(text, knowNone, true)
 	e, _ := errors.AsType[*SyntaxError](err)
 	return err == nil || e != nil && e.TooBig
 }
 
-// Starts reports whether text begins with the header of a file.
-func Starts(text []byte) bool {
+// StartsWithHeader reports whether text begins with the header of a file.
+func StartsWithHeader(text []byte) bool {
 	first, rest, _ := bytes.Cut(text, []byte("\n"))
 	if IsGitHeader(first) {
 		return true
@@ -48,9 +49,9 @@ func Starts(text []byte) bool {
 	return IsFileHeader(first, second) && (len(bytes.TrimSpace(third)) == 0 || IsHunkHeader(third))
 }
 
-// Names gives the names that the sections of text carry, without git's prefixes.
-func Names(text []byte) []string {
-	d, err := Parse(text, nobody, true)
+// SectionNames returns the names that the sections of text carry, without git's prefixes.
+func SectionNames(text []byte) []string {
+	d, err := Parse(text, knowNone, true)
 	if err != nil {
 		return nil
 	}
@@ -65,6 +66,7 @@ func Names(text []byte) []string {
 	return names
 }
 
+// bareName returns n without git's prefix.
 func bareName(n string) string {
 	if len(n) > 2 && (n[:2] == "a/" || n[:2] == "b/") {
 		return n[2:]

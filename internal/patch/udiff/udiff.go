@@ -1,10 +1,10 @@
-// Package udiff reads unified diffs as models write them and writes them as git
-// does. Reading is lenient about form: counts and line numbers are hints, headers may
-// be missing or odd, prose may stand around. It decides nothing about a file;
-// where the text alone leaves a doubt, it hands over the possible readings.
+// Package udiff reads unified diffs as models write them and writes them as git does. Reading is lenient
+// about form: counts and line numbers are hints, headers may be missing or odd, prose may surround the
+// diff. It decides nothing about a file. If the text alone leaves a doubt, it returns the possible
+// readings.
 package udiff
 
-// Op is what a hunk line does.
+// Op is the operation of a hunk line.
 type Op byte
 
 // The three operations; their values are the characters of the format.
@@ -22,8 +22,8 @@ type Line struct {
 	Bare  bool   // it had no operation: an empty line, or one that begins with another character
 }
 
-// Unstated is a number that a hunk header does not give, or gives in a form that
-// means nothing.
+// Unstated is the value of a number that a hunk header does not give, or gives in an
+// unusable form.
 const Unstated = -1
 
 // Range is one side of a hunk header. Start counts from 1.
@@ -40,8 +40,8 @@ type Hunk struct {
 	Fit      int // how many Lines fulfil the counts of the header exactly; -1 when none do
 }
 
-// Section is everything a diff says about one file. Names are unquoted and still
-// have their prefixes.
+// Section holds everything that a diff says about one file. Names are unquoted and still have their
+// prefixes.
 type Section struct {
 	At  int  // its first line in the text, from 1
 	Git bool // begins with a diff --git line
@@ -57,7 +57,7 @@ type Section struct {
 	IndexMode        string // mode of the index line
 	Binary           bool
 
-	Broken string // a header line whose quoted name has no end, or goes on after it
+	Broken string // a header line whose quoted name has no end, or continues after it
 	Empty  string // the key of a header line that has no value
 
 	Hunks []Hunk
@@ -69,19 +69,19 @@ const Null = "/dev/null"
 // Diff is a parsed text.
 type Diff struct {
 	Sections []Section
-	Unsure   bool // a header inside of a hunk was taken for one on the word of Known alone
+	Unsure   bool // a header inside a hunk was recognized because of Known alone
 	CRLF     bool // the @@ line of a hunk ended in CR LF: its carriage returns are not the file's and have been taken off
 }
 
-// Bounds of what is read of one text.
+// Bounds of one text.
 const (
 	MaxSections = 10_000
 	MaxHunks    = 100_000
 )
 
-// SyntaxError says why a text is no unified diff.
+// SyntaxError says why a text is not a unified diff.
 type SyntaxError struct {
-	Line   int // from 1; 0 when it is about the whole text
+	Line   int // from 1; 0 when it concerns the whole text
 	Msg    string
 	TooBig bool // it may be one, but is over MaxSections or MaxHunks
 }

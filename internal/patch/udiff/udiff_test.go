@@ -94,10 +94,10 @@ func TestHunksEndWhereTheyShould(t *testing.T) {
 func TestQuoteReadsBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := "x" + string(rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, "name"))
-		if strings.ContainsAny(name, "\n") || !strings.HasPrefix(udiff.Quote(name), `"`) {
+		if strings.ContainsAny(name, "\n") || !strings.HasPrefix(udiff.QuoteName(name), `"`) {
 			return // git quotes what cannot stand on a line; the rest is plain
 		}
-		d, err := udiff.Parse([]byte("--- "+udiff.Quote(name)+"\n+++ "+udiff.Quote(name)+"\n"), nobody, false)
+		d, err := udiff.Parse([]byte("--- "+udiff.QuoteName(name)+"\n+++ "+udiff.QuoteName(name)+"\n"), nobody, false)
 		if err != nil || d.Sections[0].Old != name || d.Sections[0].New != name {
 			t.Fatalf("%q became %+v, %v", name, d, err)
 		}
