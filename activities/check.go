@@ -179,7 +179,7 @@ func mentioned(ctx context.Context, w *workspace.Workspace, at run.Commit, repor
 	for _, f := range files {
 		known[f.Path] = true
 	}
-	return check.Mentioned(report, w.WorkDir(), func(path string) bool { return known[path] }), nil
+	return check.MentionedFiles(report, w.WorkDir(), func(path string) bool { return known[path] }), nil
 }
 
 // judge turns the report into a verdict. No checks at all leave the verdict to

@@ -28,7 +28,7 @@ func (a *Activities) guards(ctx context.Context, w *workspace.Workspace, c Call)
 		return string(text), err == nil
 	}
 	var guards []gate.Guard
-	for _, s := range check.Sources(c.Checks, read) {
+	for _, s := range check.FindSources(c.Checks, read) {
 		guards = append(guards, gate.Guard{Path: s.Path, Why: patch.Display(s.Why)})
 	}
 	if failed != nil {

@@ -92,7 +92,7 @@ func read(r reply) (answer.Answer, error) {
 	if len(r.changes) == 0 || r.finish != provider.Stop {
 		return ans, err
 	}
-	if answer.Marked(r.text) {
+	if answer.HasResultBlock(r.text) {
 		return answer.Answer{}, &answer.Error{Code: answer.Contradiction, Message: "Files were changed, and there is a result block as well. Give one of both."}
 	}
 	return answer.Answer{Kind: answer.Patch, Summary: cmp.Or(lastLine(r.text), "Change files"), Diff: r.changes}, nil
@@ -158,7 +158,7 @@ func describe(p *run.Proposal, change *patch.Change, diff []byte, guards []gate.
 	for _, r := range change.Sensitive {
 		facts.Sensitive = append(facts.Sensitive, fmt.Sprintf("%s: %s", patch.Display(r.Path), r.Reason))
 	}
-	p.Risks = clipAll(gate.Risks(facts))
+	p.Risks = clipAll(gate.FindRisks(facts))
 	for _, r := range change.Repairs {
 		p.Repairs = append(p.Repairs, fmt.Sprintf("%s hunk %d: %s %s", patch.Display(r.Path), r.Hunk, r.Kind, r.Detail))
 	}

@@ -252,5 +252,5 @@ func (c *cli) checks(f runFlags, dir string) ([]string, error) {
 	if !ok && f.roles.Evaluator == "" {
 		return nil, errors.New("nothing would judge the result: no check was found in the repository, and who writes the patch does not judge it; name a command with --check CMD, or a provider with --evaluator SPEC")
 	}
-	return found.Commands(), nil
+	return found.CommandList(), nil
 }

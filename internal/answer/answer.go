@@ -1,7 +1,6 @@
-// Package answer holds what a developer or a fixer may say: exactly one of
-// PATCH, ASK and NOOP. Parse reads a raw answer as models write it, and refuses,
-// with words that can be given back to the model, every answer whose type is not
-// certain. It finds a diff and keeps its bytes; package patch reads them.
+// Package answer holds the possible answers of a developer or a fixer: exactly one of PATCH, ASK and NOOP.
+// Parse reads a raw answer as models write it. It refuses every answer whose type is not certain, with
+// words that can be returned to the model. It finds a diff and keeps its bytes; package patch reads them.
 package answer
 
 import (
@@ -15,15 +14,16 @@ type Kind string
 
 // The three types of an answer; there is no other.
 const (
-	Patch Kind = "PATCH" // the goal is worked on: a unified diff
-	Ask   Kind = "ASK"   // information is missing, or a risk has to be decided
+	Patch Kind = "PATCH" // a unified diff that works towards the goal
+	Ask   Kind = "ASK"   // information is missing, or a person has to decide about a risk
 	Noop  Kind = "NOOP"  // the goal is already reached
 )
 
 // UnmarshalText accepts the three words only.
-func (k *Kind) UnmarshalText(b []byte) error { return word(k, b, []Kind{Patch, Ask, Noop}) }
+func (k *Kind) UnmarshalText(b []byte) error { return parseWord(k, b, []Kind{Patch, Ask, Noop}) }
 
-func word[T ~string](into *T, b []byte, set []T) error {
+// parseWord sets into to the word b if set contains it.
+func parseWord[T ~string](into *T, b []byte, set []T) error {
 	if !slices.Contains(set, T(b)) {
 		return fmt.Errorf("unknown word %q", b)
 	}
@@ -45,10 +45,10 @@ type Answer struct {
 	NeededInput []string `json:"neededInput,omitempty"` // ASK only: the values asked for
 }
 
-// Code says in which way an answer is wrong.
+// Code names the defect of an answer.
 type Code string
 
-// The ways an answer can be wrong. The set is closed.
+// The defects of an answer. The set is closed.
 const (
 	Truncated     Code = "truncated"      // the provider did not finish, or a block or a fence has no end
 	TooLarge      Code = "too_large"      // longer than MaxBytes
@@ -61,13 +61,13 @@ const (
 	NoPatch       Code = "no_patch"       // PATCH declared, no diff found
 	NoQuestion    Code = "no_question"    // ASK without a question
 	Contradiction Code = "contradiction"  // parts contradict the declared type
-	UnknownFinish Code = "unknown_finish" // the finish reason is no word of the provider contract
+	UnknownFinish Code = "unknown_finish" // the finish reason is not a word of the provider contract
 )
 
 var codes = []Code{Truncated, TooLarge, Empty, NoType, UnknownType, BadResult, ManyResults, ManyPatches, NoPatch, NoQuestion, Contradiction, UnknownFinish}
 
 // UnmarshalText accepts the words of the set only.
-func (c *Code) UnmarshalText(b []byte) error { return word(c, b, codes) }
+func (c *Code) UnmarshalText(b []byte) error { return parseWord(c, b, codes) }
 
 // Error says why an answer cannot be used. Message is a sentence for the model.
 type Error struct {
@@ -77,9 +77,9 @@ type Error struct {
 
 func (e *Error) Error() string { return "answer: " + e.Message }
 
-// Marked says whether the text has a result block, or the beginning of one: it
-// is meant as an answer of the contract's form, and is no mere prose.
-func Marked(text []byte) bool { return bytes.Contains(text, []byte(resultStart)) }
+// HasResultBlock reports whether the text has a result block, or the beginning of one. Such a text is
+// meant as an answer in the contract's form and is not mere prose.
+func HasResultBlock(text []byte) bool { return bytes.Contains(text, []byte(resultStart)) }
 
 // MaxBytes is the longest answer that Parse reads.
 const MaxBytes = 16 << 20

@@ -5,17 +5,16 @@ import (
 	"strings"
 )
 
-// result is a result block, field by field.
-type result struct {
+// resultBlock holds the fields of a result block.
+type resultBlock struct {
 	kind                      string
 	summary, question, reason string
 	needed                    []string
 }
 
-// declared reads an answer with a result block: what the block says and what the answer
-// holds have to agree.
-func (p *parser) declared() (Answer, error) {
-	r, err := p.result(p.results[0])
+// parseDeclared reads an answer with a result block. The block and the rest of the answer have to agree.
+func (p *parser) parseDeclared() (Answer, error) {
+	r, err := p.parseResult(p.results[0])
 	if err != nil {
 		return Answer{}, err
 	}
@@ -26,52 +25,52 @@ func (p *parser) declared() (Answer, error) {
 	case Ask:
 		a.Question, a.Reason, a.NeededInput = r.question, r.reason, r.needed
 		if a.Question == "" {
-			return Answer{}, wrong(NoQuestion, "type ASK needs a line question: with one question that the user can decide")
+			return Answer{}, newError(NoQuestion, "type ASK needs a line question: with one question that the user can decide")
 		}
-		err = p.noDiff("ASK")
+		err = p.checkNoDiff("ASK")
 	case Noop:
 		a.Reason = r.reason
-		err = p.noDiff("NOOP")
+		err = p.checkNoDiff("NOOP")
 	default:
-		return Answer{}, wrong(UnknownType, "the type %q is not known; it is PATCH, ASK or NOOP", r.kind)
+		return Answer{}, newError(UnknownType, "the type %q is not known; it is PATCH, ASK or NOOP", r.kind)
 	}
 	if err != nil {
 		return Answer{}, err
 	}
 	if a.Summary == "" {
-		a.Summary = p.summary()
+		a.Summary = p.summarizeProse()
 	}
 	return a, nil
 }
 
+// declaredDiff returns the diff of an answer of the type PATCH.
 func (p *parser) declaredDiff() ([]byte, *Error) {
 	if len(p.patches) == 1 {
-		diff, err := p.diff(p.patches[0])
+		diff, err := p.blockDiff(p.patches[0])
 		if err == nil && len(diff) == 0 {
-			err = wrong(NoPatch, "the patch block is empty")
+			err = newError(NoPatch, "the patch block is empty")
 		}
 		return diff, err
 	}
-	diff, err := p.loose()
+	diff, err := p.findLoose()
 	if err == nil && diff == nil {
-		err = wrong(NoPatch, "the type is PATCH but there is no patch; put a unified diff between %s and %s", patchBegin, patchEnd)
+		err = newError(NoPatch, "the type is PATCH but there is no patch; put a unified diff between %s and %s", patchBegin, patchEnd)
 	}
 	return diff, err
 }
 
-// noDiff refuses an answer that declares a type without a patch and has one.
-func (p *parser) noDiff(kind string) *Error {
-	diff, err := p.loose()
+// checkNoDiff refuses an answer that declares a type without a patch and has one.
+func (p *parser) checkNoDiff(kind string) *Error {
+	diff, err := p.findLoose()
 	if len(p.patches) > 0 || diff != nil || err != nil {
-		return wrong(Contradiction, "the type is %s but the answer has a patch; give exactly one of PATCH, ASK and NOOP", kind)
+		return newError(Contradiction, "the type is %s but the answer has a patch; give exactly one of PATCH, ASK and NOOP", kind)
 	}
 	return nil
 }
 
-// result reads the fields of a result block. A line that begins no field goes on
-// with the one before.
-func (p *parser) result(b block) (result, *Error) {
-	var r result
+// parseResult reads the fields of a result block. A line that begins no field continues the field before.
+func (p *parser) parseResult(b block) (resultBlock, *Error) {
+	var r resultBlock
 	fields := map[string]*string{"type": &r.kind, "summary": &r.summary, "question": &r.question, "reason": &r.reason}
 	seen := make(map[string]bool)
 	var open *string
@@ -83,7 +82,7 @@ func (p *parser) result(b block) (result, *Error) {
 		switch {
 		case ok && (field != nil || key == "needed_input"):
 			if seen[key] {
-				return result{}, wrong(BadResult, "the result block has %s: twice", key)
+				return resultBlock{}, newError(BadResult, "the result block has %s: twice", key)
 			}
 			seen[key] = true
 			if open = field; field != nil {
@@ -98,7 +97,7 @@ func (p *parser) result(b block) (result, *Error) {
 		}
 	}
 	if r.kind == "" {
-		return result{}, wrong(NoType, "the result block has no line type: with PATCH, ASK or NOOP")
+		return resultBlock{}, newError(NoType, "the result block has no line type: with PATCH, ASK or NOOP")
 	}
 	return r, nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/answer"
 )
 
-// FuzzParse feeds raw answers to the parser: each is refused in words, or keeps what its
-// type promises, and gives the same again when it is wrapped in the canonical form.
+// FuzzParse feeds raw answers to the parser: each is refused in words, or fulfils the
+// promises of its type, and parses to the same again when it is wrapped in the canonical form.
 func FuzzParse(f *testing.F) {
 	for _, tt := range answers() {
 		f.Add([]byte(tt.raw), tt.finish)

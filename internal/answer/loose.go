@@ -8,32 +8,32 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
 )
 
-// undeclared reads an answer without a result block: a diff makes it a PATCH, and
-// nothing else makes it anything.
-func (p *parser) undeclared() (Answer, error) {
-	diff, err := p.loose()
+// parseUndeclared reads an answer without a result block. It is a PATCH if it has a diff; otherwise it has
+// no type.
+func (p *parser) parseUndeclared() (Answer, error) {
+	diff, err := p.findLoose()
 	if err != nil {
 		return Answer{}, err
 	}
 	if diff == nil {
-		return Answer{}, wrong(NoType, "the answer is no PATCH, ASK or NOOP: give a result block between %s and %s, and for a PATCH a unified diff between %s and %s",
+		return Answer{}, newError(NoType, "the answer is no PATCH, ASK or NOOP: give a result block between %s and %s, and for a PATCH a unified diff between %s and %s",
 			resultStart, resultEnd, patchBegin, patchEnd)
 	}
-	return Answer{Kind: Patch, Summary: p.summary(), Diff: diff}, nil
+	return Answer{Kind: Patch, Summary: p.summarizeProse(), Diff: diff}, nil
 }
 
-// loose finds a diff that has no markers: in fences, else bare in the prose. It is nil when
-// there is none.
-func (p *parser) loose() ([]byte, *Error) {
-	fenced, rest, err := p.fences()
+// findLoose finds a diff that has no markers: in fences, else bare in the prose. It returns nil if there
+// is none.
+func (p *parser) findLoose() ([]byte, *Error) {
+	fenced, rest, err := p.findFences()
 	if err != nil {
 		return nil, err
 	}
 	if len(fenced) > 0 {
 		p.prose = rest
-		return one(fenced)
+		return joinDiffs(fenced)
 	}
-	return p.bare()
+	return p.findBare()
 }
 
 // fence is a line of three or more back-ticks or tildes at column 0.
@@ -43,7 +43,8 @@ type fence struct {
 	info string // lower-case
 }
 
-func (p *parser) fence(i int) (fence, bool) {
+// fenceAt returns the fence on line i. ok is false if the line is no fence.
+func (p *parser) fenceAt(i int) (fence, bool) {
 	if i >= len(p.lines) {
 		return fence{}, false
 	}
@@ -57,7 +58,8 @@ func (p *parser) fence(i int) (fence, bool) {
 	return f, f.n >= 3 && !(f.mark == '`' && strings.Contains(f.info, "`"))
 }
 
-func (f fence) closedBy(g fence) bool { return g.mark == f.mark && g.n >= f.n && g.info == "" }
+// isClosedBy reports whether g closes f.
+func (f fence) isClosedBy(g fence) bool { return g.mark == f.mark && g.n >= f.n && g.info == "" }
 
 // saysDiff reports whether the fence's first word is a name of the format.
 func (f fence) saysDiff() bool {
@@ -65,14 +67,14 @@ func (f fence) saysDiff() bool {
 	return slices.Contains([]string{"diff", "patch", "udiff", "unidiff"}, word)
 }
 
-// fenceEnd is the line that closes the fence that line start opens, before limit: the
-// first at which no hunk is still owed lines, else the first of all; -1 when there is none.
-func (p *parser) fenceEnd(start, limit int, f fence) int {
+// findFenceEnd returns the line before limit that closes the fence that line start opens: the first such
+// line at which no hunk lacks lines, else the first of all, or -1 if there is none.
+func (p *parser) findFenceEnd(start, limit int, f fence) int {
 	first := -1
 	var t udiff.Tracker
 	for i := start + 1; i < limit; i++ {
-		g, ok := p.fence(i)
-		switch closes := ok && f.closedBy(g); {
+		g, ok := p.fenceAt(i)
+		switch closes := ok && f.isClosedBy(g); {
 		case closes && !t.IsOpen():
 			return i
 		case closes && first < 0:
@@ -83,20 +85,20 @@ func (p *parser) fenceEnd(start, limit int, f fence) int {
 	return first
 }
 
-// fences gives the diffs in fences, and the lines of prose outside of all fences.
-func (p *parser) fences() (diffs [][]byte, rest []int, err *Error) {
+// findFences returns the diffs in fences, and the lines of prose outside of all fences.
+func (p *parser) findFences() (diffs [][]byte, rest []int, err *Error) {
 	open := make(map[byte]int) // the shortest fence of each mark that is known to have no end
 	for k := 0; k < len(p.prose); k++ {
 		i := p.prose[k]
-		f, ok := p.fence(i)
+		f, ok := p.fenceAt(i)
 		if n, known := open[f.mark]; !ok || known && f.n >= n {
 			rest = append(rest, i)
 			continue
 		}
-		end := p.fenceEnd(i, len(p.lines), f)
+		end := p.findFenceEnd(i, len(p.lines), f)
 		if end < 0 {
 			open[f.mark] = f.n
-			if end, err = p.openFence(i, f); err != nil {
+			if end, err = p.judgeOpenFence(i, f); err != nil {
 				return nil, nil, err
 			}
 			if end < 0 {
@@ -114,27 +116,27 @@ func (p *parser) fences() (diffs [][]byte, rest []int, err *Error) {
 	return diffs, rest, nil
 }
 
-// openFence judges a fence without end: it is the end of the answer when it holds a whole
-// diff and the provider said that it finished; it is prose, -1, when it holds none.
-func (p *parser) openFence(start int, f fence) (end int, err *Error) {
+// judgeOpenFence decides about a fence without end. It is the end of the answer if it holds a whole diff
+// and the provider said that it finished. It is prose, -1, if it holds no diff.
+func (p *parser) judgeOpenFence(start int, f fence) (end int, err *Error) {
 	diff := bytes.Join(p.lines[start+1:], nil)
 	switch {
 	case !isDiff(f, diff):
 		return -1, nil
 	case !p.finished || !udiff.IsComplete(diff):
-		return -1, wrong(Truncated, "the fence on line %d is not closed, so the diff may be cut; give it again, complete", start+1)
+		return -1, newError(Truncated, "the fence on line %d is not closed, so the diff may be cut; give it again, complete", start+1)
 	}
 	return len(p.lines), nil
 }
 
-// isDiff reports whether a fence holds a diff: it says so, or has the headers of one.
+// isDiff reports whether a fence holds a diff: its info says so, or its text has the headers of one.
 func isDiff(f fence, text []byte) bool {
 	return f.saysDiff() || udiff.LooksLikeDiff(text)
 }
 
-// one makes one patch of several diffs: repeated ones count once, and others have
-// to be about different files.
-func one(diffs [][]byte) ([]byte, *Error) {
+// joinDiffs makes one patch of several diffs. Repeated diffs count once, and the others have to change
+// different files.
+func joinDiffs(diffs [][]byte) ([]byte, *Error) {
 	var distinct [][]byte
 	for _, d := range diffs {
 		if !slices.ContainsFunc(distinct, func(o []byte) bool { return bytes.Equal(bytes.TrimSpace(o), bytes.TrimSpace(d)) }) {
@@ -149,7 +151,7 @@ func one(diffs [][]byte) ([]byte, *Error) {
 	for _, d := range distinct {
 		names := udiff.SectionNames(d)
 		if len(names) == 0 || slices.ContainsFunc(names, func(n string) bool { return seen[n] }) {
-			return nil, wrong(ManyPatches, "the answer has %d diffs that are not one patch: two are about the same file, or one names none; put the whole patch into one block", len(distinct))
+			return nil, newError(ManyPatches, "the answer has %d diffs that are not one patch: two are about the same file, or one names none; put the whole patch into one block", len(distinct))
 		}
 		for _, n := range names {
 			seen[n] = true
@@ -159,20 +161,20 @@ func one(diffs [][]byte) ([]byte, *Error) {
 	return out, nil
 }
 
-// bare gives the text from the first header of a diff on.
-func (p *parser) bare() ([]byte, *Error) {
+// findBare returns the text from the first header of a diff on.
+func (p *parser) findBare() ([]byte, *Error) {
 	for k, i := range p.prose {
 		text := bytes.Join(p.lines[i:min(len(p.lines), i+3)], nil)
 		if !udiff.StartsWithHeader(text) {
 			continue
 		}
 		end := i
-		for end < len(p.lines) && p.marker(end) == "" {
+		for end < len(p.lines) && p.markerAt(end) == "" {
 			end++
 		}
 		diff := bytes.Join(p.lines[i:end], nil)
 		if !p.finished && !udiff.IsComplete(diff) {
-			return nil, wrong(Truncated, "the last hunk of the diff is shorter than its header says, and nothing shows that the answer is complete; put the diff between %s and %s", patchBegin, patchEnd)
+			return nil, newError(Truncated, "the last hunk of the diff is shorter than its header says, and nothing shows that the answer is complete; put the diff between %s and %s", patchBegin, patchEnd)
 		}
 		p.prose = p.prose[:k]
 		return diff, nil

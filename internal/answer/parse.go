@@ -8,7 +8,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
 )
 
-// The canonical markers. They count as whole lines at column 0, blanks after them aside.
+// The canonical markers. Each counts only as a whole line at column 0; blanks may follow it.
 const (
 	resultStart = "<<<AIO_RESULT_START>>>"
 	resultEnd   = "<<<AIO_RESULT_END>>>"
@@ -18,44 +18,46 @@ const (
 	patchEnd    = "[PATCH_END]"
 )
 
-// Parse reads a raw answer. finish is the provider's finish reason: stop,
-// length, timeout or error, empty when it is not known. The error is an *Error.
+// Parse reads a raw answer. finish is the provider's finish reason: stop, length, timeout or error, or
+// empty if it is not known. The error is an *Error.
 //
-// The finish reason and the markers are judged before any diff is read, for a
-// diff cut at a line boundary looks whole.
+// Parse judges the finish reason and the markers before it reads any diff, because a diff cut at a line
+// boundary looks whole.
 func Parse(raw []byte, finish string) (Answer, error) {
-	if err := gate(raw, finish); err != nil {
+	if err := checkFinish(raw, finish); err != nil {
 		return Answer{}, err
 	}
 	p := &parser{text: bytes.TrimPrefix(raw, []byte("\ufeff")), finished: finish == "stop"}
-	p.split()
-	a, err := p.answer()
+	p.splitLines()
+	a, err := p.parseAnswer()
 	if err != nil {
 		return Answer{}, err
 	}
 	return a, nil
 }
 
-func gate(raw []byte, finish string) *Error {
+// checkFinish checks the finish reason and the size of a raw answer.
+func checkFinish(raw []byte, finish string) *Error {
 	switch finish {
 	case "", "stop":
 	case "length":
-		return wrong(Truncated, "the answer was cut off at the output limit; give it again, complete and shorter")
+		return newError(Truncated, "the answer was cut off at the output limit; give it again, complete and shorter")
 	case "timeout", "error":
-		return wrong(Truncated, "the answer was cut off (%s); give it again, complete", finish)
+		return newError(Truncated, "the answer was cut off (%s); give it again, complete", finish)
 	default:
-		return wrong(UnknownFinish, "the provider gave the unknown finish reason %q, so the answer may be incomplete", finish)
+		return newError(UnknownFinish, "the provider gave the unknown finish reason %q, so the answer may be incomplete", finish)
 	}
 	switch {
 	case len(raw) > MaxBytes:
-		return wrong(TooLarge, "the answer has %d bytes; at most %d are read", len(raw), MaxBytes)
+		return newError(TooLarge, "the answer has %d bytes; at most %d are read", len(raw), MaxBytes)
 	case len(bytes.TrimSpace(raw)) == 0:
-		return wrong(Empty, "the answer is empty")
+		return newError(Empty, "the answer is empty")
 	}
 	return nil
 }
 
-func wrong(code Code, format string, args ...any) *Error {
+// newError returns an Error with a formatted message.
+func newError(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
@@ -73,14 +75,16 @@ type parser struct {
 // block is the lines [from, to) between two markers or fences.
 type block struct{ from, to int }
 
-func (p *parser) split() {
+// splitLines splits the text into lines.
+func (p *parser) splitLines() {
 	p.lines = bytes.SplitAfter(p.text, []byte("\n"))
 	if n := len(p.lines); len(p.lines[n-1]) == 0 {
 		p.lines = p.lines[:n-1]
 	}
 }
 
-func (p *parser) marker(i int) string {
+// markerAt returns the marker on line i, or "" if there is none.
+func (p *parser) markerAt(i int) string {
 	line := p.lines[i]
 	if len(line) == 0 || line[0] != '<' && line[0] != '[' {
 		return ""
@@ -92,45 +96,46 @@ func (p *parser) marker(i int) string {
 	return ""
 }
 
-func (p *parser) answer() (Answer, error) {
-	if err := p.blocks(); err != nil {
+// parseAnswer finds the blocks and reads the answer by them.
+func (p *parser) parseAnswer() (Answer, error) {
+	if err := p.findBlocks(); err != nil {
 		return Answer{}, err
 	}
 	switch {
 	case len(p.results) > 1:
-		return Answer{}, wrong(ManyResults, "the answer has %d result blocks; give exactly one", len(p.results))
+		return Answer{}, newError(ManyResults, "the answer has %d result blocks; give exactly one", len(p.results))
 	case len(p.patches) > 1:
-		return Answer{}, wrong(ManyPatches, "the answer has %d patch blocks; put the whole patch into one", len(p.patches))
+		return Answer{}, newError(ManyPatches, "the answer has %d patch blocks; put the whole patch into one", len(p.patches))
 	case len(p.results) == 1:
-		return p.declared()
+		return p.parseDeclared()
 	case len(p.patches) == 1:
-		return Answer{}, wrong(NoType, "the answer has a patch block but no result block; begin with %s, a line type: PATCH, a line summary: and %s", resultStart, resultEnd)
+		return Answer{}, newError(NoType, "the answer has a patch block but no result block; begin with %s, a line type: PATCH, a line summary: and %s", resultStart, resultEnd)
 	}
-	return p.undeclared()
+	return p.parseUndeclared()
 }
 
-// blocks finds the blocks between markers. Inside of a fence that holds a bare diff, and inside
-// of a patch, lines that look like markers are content.
-func (p *parser) blocks() *Error {
-	var claims []block // what the model says of its own checks proves nothing
+// findBlocks finds the blocks between markers. Lines that look like markers are content inside a fence
+// that holds a bare diff, and inside a patch.
+func (p *parser) findBlocks() *Error {
+	var claims []block // the model's report on its own checks proves nothing
 	for i := 0; i < len(p.lines); i++ {
 		var into *[]block
 		var end int
-		switch m := p.marker(i); m {
+		switch m := p.markerAt(i); m {
 		case "":
 			p.prose = append(p.prose, i)
 			continue
 		case resultStart:
-			into, end = &p.results, p.closing(i, resultEnd)
+			into, end = &p.results, p.findClosing(i, resultEnd)
 		case checksStart:
-			into, end = &claims, p.closing(i, checksEnd)
+			into, end = &claims, p.findClosing(i, checksEnd)
 		case patchBegin:
-			into, end = &p.patches, p.patchEnd(i)
+			into, end = &p.patches, p.findPatchEnd(i)
 		default:
-			return wrong(Contradiction, "line %d has %s without the marker that begins it", i+1, m)
+			return newError(Contradiction, "line %d has %s without the marker that begins it", i+1, m)
 		}
 		if end < 0 {
-			return wrong(Truncated, "%s on line %d has no end; the answer is incomplete or its markers are wrong", p.marker(i), i+1)
+			return newError(Truncated, "%s on line %d has no end; the answer is incomplete or its markers are wrong", p.markerAt(i), i+1)
 		}
 		*into = append(*into, block{i + 1, end})
 		i = end
@@ -138,10 +143,10 @@ func (p *parser) blocks() *Error {
 	return nil
 }
 
-// closing is the line with the marker end, when no other marker comes before it.
-func (p *parser) closing(start int, end string) int {
+// findClosing returns the line with the marker end, or -1 if another marker comes before it.
+func (p *parser) findClosing(start int, end string) int {
 	for i := start + 1; i < len(p.lines); i++ {
-		switch p.marker(i) {
+		switch p.markerAt(i) {
 		case "":
 		case end:
 			return i
@@ -152,13 +157,13 @@ func (p *parser) closing(start int, end string) int {
 	return -1
 }
 
-// patchEnd is the line that ends the patch: the first end marker at which no hunk is
-// still owed lines. A hunk whose context lost its leading spaces may hold the marker itself.
-func (p *parser) patchEnd(start int) int {
+// findPatchEnd returns the line that ends the patch: the first end marker at which no hunk lacks lines. A
+// hunk whose context lost its leading spaces may hold the marker itself.
+func (p *parser) findPatchEnd(start int) int {
 	last := -1
 	var t udiff.Tracker
 	for i := start + 1; i < len(p.lines); i++ {
-		switch m := p.marker(i); {
+		switch m := p.markerAt(i); {
 		case m == patchEnd && !t.IsOpen():
 			return i
 		case m == patchEnd:
@@ -171,36 +176,36 @@ func (p *parser) patchEnd(start int) int {
 	return last
 }
 
-// diff is the text of a block, without a fence around it. It is empty when the block is
-// blank.
-func (p *parser) diff(b block) ([]byte, *Error) {
+// blockDiff returns the text of a block, without a fence around it. It is empty if the block is blank.
+func (p *parser) blockDiff(b block) ([]byte, *Error) {
 	first, last := b.from, b.to-1
-	for first <= last && p.blank(first) {
+	for first <= last && p.isBlank(first) {
 		first++
 	}
-	for first <= last && p.blank(last) {
+	for first <= last && p.isBlank(last) {
 		last--
 	}
 	if first > last {
 		return nil, nil
 	}
-	if f, ok := p.fence(first); ok {
-		if p.fenceEnd(first, b.to, f) != last {
-			return nil, wrong(Contradiction, "the patch block holds a fence that does not go around the whole patch")
+	if f, ok := p.fenceAt(first); ok {
+		if p.findFenceEnd(first, b.to, f) != last {
+			return nil, newError(Contradiction, "the patch block holds a fence that does not go around the whole patch")
 		}
 		b = block{first + 1, last}
 	}
 	return bytes.Join(p.lines[b.from:b.to], nil), nil
 }
 
-func (p *parser) blank(i int) bool { return len(bytes.TrimSpace(p.lines[i])) == 0 }
+// isBlank reports whether line i is blank.
+func (p *parser) isBlank(i int) bool { return len(bytes.TrimSpace(p.lines[i])) == 0 }
 
-// summary is the prose around the blocks in one line.
-func (p *parser) summary() string {
+// summarizeProse returns the prose around the blocks in one line.
+func (p *parser) summarizeProse() string {
 	const most = 500
 	var words []string
 	for _, i := range p.prose {
-		if _, ok := p.fence(i); ok {
+		if _, ok := p.fenceAt(i); ok {
 			continue
 		}
 		words = append(words, strings.Fields(strings.ToValidUTF8(string(p.lines[i]), "\ufffd"))...)

@@ -1,5 +1,6 @@
-// Package check runs the commands that judge a workspace and says what their results mean. It also finds the commands of a
-// repository for whom none were named, and the files that a failing output points at.
+// Package check runs the commands that judge a workspace and decides the meaning of their results. It also
+// finds the commands of a repository for runs that name none, and the files that a failing output points
+// at.
 package check
 
 import (
@@ -7,14 +8,14 @@ import (
 	"slices"
 )
 
-// Status is how one command ended.
+// Status is the result of one command.
 type Status string
 
-// The statuses. Only pass is good; fail and timeout can be mended in the repository, error cannot.
+// The statuses. Only pass is good. A change of the repository can repair fail and timeout, but not error.
 const (
 	Pass    Status = "pass"    // exit code 0
 	Fail    Status = "fail"    // any other exit code, or a signal
-	Error   Status = "error"   // it cannot run at all, as a program is missing, or its end cannot be learned
+	Error   Status = "error"   // it cannot run at all, because a program is missing, or its end is unknown
 	Timeout Status = "timeout" // no end before the deadline
 )
 
@@ -35,12 +36,12 @@ type Result struct {
 	Status     Status `json:"status"`
 	ExitCode   int    `json:"exitCode"` // 128 + n after signal n, -1 when there is none
 	DurationMs int64  `json:"durationMs"`
-	// Head and Tail are the beginning and the end of stdout and stderr together, as plain text, filtered; a short output is in
-	// Head alone. Bytes is the length of the whole, after the filter.
+	// Head and Tail are the beginning and the end of stdout and stderr together, as plain text, filtered. A short
+	// output is in Head alone. Bytes is the length of the whole output, after the filter.
 	Head  string `json:"head"`
 	Tail  string `json:"tail"`
 	Bytes int64  `json:"bytes"`
-	// Reason says in one line why the status is not what the exit code alone would make it.
+	// Reason explains in one line a status that does not follow from the exit code alone.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -49,26 +50,26 @@ type Report struct {
 	Checks []Result `json:"checks"`
 }
 
-// Outcome is what a whole report means.
+// Outcome is the meaning of a whole report.
 type Outcome string
 
 // The outcomes.
 const (
 	Passed  Outcome = "passed"  // every check passed
 	Failed  Outcome = "failed"  // some did not, and a change of the repository can help
-	Blocked Outcome = "blocked" // those that did not pass cannot run: a person has to help
+	Blocked Outcome = "blocked" // the checks that did not pass cannot run: a person has to help
 )
 
-// Verdict is the outcome and the commands that made it.
+// Verdict holds the outcome and the commands that caused it.
 type Verdict struct {
 	Outcome   Outcome
 	Failing   []string // failed or ran out of time
 	CannotRun []string // could not run
 }
 
-// Verdict decides what the report means. A check that failed outweighs one that cannot run: there is work that needs nobody,
-// perhaps the very change that broke the other one, and the next evaluation asks if it did not help. A report without a
-// check proves nothing and is blocked.
+// Verdict decides the meaning of the report. A failed check outweighs a check that cannot run: the run has work that
+// needs no person, perhaps on the very change that broke the other check, and the next evaluation asks a person if
+// it did not help. A report without a check proves nothing and is blocked.
 func (r Report) Verdict() Verdict {
 	var v Verdict
 	for _, c := range r.Checks {

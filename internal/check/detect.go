@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// maxManifest bounds what is read of a file that may hold a check.
+// maxManifest bounds the bytes read of a file that may hold a check.
 const maxManifest = 1 << 20
 
 // Choice is a check that was found in a repository.
@@ -19,14 +19,14 @@ type Choice struct {
 	Why     string // for the user: the file that it comes from
 }
 
-// Detected is what a repository offers.
+// Detected holds the checks that a repository offers.
 type Detected struct {
 	Choices []Choice
-	Notes   []string // files that look like a source of checks and are none, with the reason
+	Notes   []string // files that look like a source of checks but are not, with the reason
 }
 
-// Commands are the commands alone.
-func (d Detected) Commands() []string {
+// CommandList returns the commands alone.
+func (d Detected) CommandList() []string {
 	var commands []string
 	for _, c := range d.Choices {
 		commands = append(commands, c.Command)
@@ -34,46 +34,50 @@ func (d Detected) Commands() []string {
 	return commands
 }
 
-// Detect finds the checks of a repository in the files of its top level; each kind of project that is there gives one. ok is
-// false when there is none. Nothing is run, and files that cannot be read are noted.
+// Detect finds the checks of a repository in the files of its top level. Each kind of project that is
+// there gives one check. ok is false if there is none. Detect runs nothing, and notes files that it cannot
+// read.
 func Detect(repo fs.FS) (_ Detected, ok bool) {
 	d := detector{repo: repo}
-	d.golang()
-	d.node()
-	d.python()
-	d.cargo()
-	d.jvm()
-	d.makefile()
+	d.detectGo()
+	d.detectNode()
+	d.detectPython()
+	d.detectCargo()
+	d.detectJVM()
+	d.detectMake()
 	return d.found, len(d.found.Choices) > 0
 }
 
+// detector collects the checks of a repository.
 type detector struct {
 	repo  fs.FS
 	found Detected
 }
 
-func (d *detector) choose(command, why string) {
+// addChoice adds a check.
+func (d *detector) addChoice(command, why string) {
 	d.found.Choices = append(d.found.Choices, Choice{Command: command, Why: why})
 }
 
-func (d *detector) note(format string, args ...any) {
+// addNote adds a note.
+func (d *detector) addNote(format string, args ...any) {
 	d.found.Notes = append(d.found.Notes, fmt.Sprintf(format, args...))
 }
 
-func (d *detector) golang() {
-	if d.has("go.mod") {
-		d.choose("go test ./...", "go.mod")
+func (d *detector) detectGo() {
+	if d.hasFile("go.mod") {
+		d.addChoice("go test ./...", "go.mod")
 	}
 }
 
-func (d *detector) cargo() {
-	if d.has("Cargo.toml") {
-		d.choose("cargo test", "Cargo.toml")
+func (d *detector) detectCargo() {
+	if d.hasFile("Cargo.toml") {
+		d.addChoice("cargo test", "Cargo.toml")
 	}
 }
 
-// jvm prefers the wrapper that the repository brings along.
-func (d *detector) jvm() {
+// detectJVM prefers the wrapper that the repository contains.
+func (d *detector) detectJVM() {
 	for _, tool := range []struct{ file, command string }{
 		{"gradlew", "./gradlew test"},
 		{"build.gradle", "gradle test"},
@@ -81,36 +85,36 @@ func (d *detector) jvm() {
 		{"mvnw", "./mvnw test"},
 		{"pom.xml", "mvn test"},
 	} {
-		if d.has(tool.file) {
-			d.choose(tool.command, tool.file)
+		if d.hasFile(tool.file) {
+			d.addChoice(tool.command, tool.file)
 			return
 		}
 	}
 }
 
-// makeTarget is a rule for test, alone or among others; an assignment (test := x) is none.
+// makeTarget is a rule for test, alone or among others; an assignment (test := x) is not a rule.
 var makeTarget = regexp.MustCompile(`(?m)^(?:[^\s:=#][^:=#\n]*[ \t])?test(?:[ \t][^:=#\n]*)?::?(?:[^:=\n].*)?$`)
 
-func (d *detector) makefile() {
+func (d *detector) detectMake() {
 	for _, name := range []string{"GNUmakefile", "makefile", "Makefile"} { // the order in which make looks
-		text, ok := d.read(name)
+		text, ok := d.readFile(name)
 		if !ok {
 			continue
 		}
 		if makeTarget.MatchString(text) {
-			d.choose("make test", "target test in "+name)
+			d.addChoice("make test", "target test in "+name)
 		} else {
-			d.note("%s has no target test", name)
+			d.addNote("%s has no target test", name)
 		}
 		return
 	}
 }
 
-// npmDefault is in the test script that npm init writes.
+// npmDefault is part of the test script that npm init writes.
 const npmDefault = "no test specified"
 
-func (d *detector) node() {
-	text, ok := d.read("package.json")
+func (d *detector) detectNode() {
+	text, ok := d.readFile("package.json")
 	if !ok {
 		return
 	}
@@ -121,24 +125,25 @@ func (d *detector) node() {
 		} `json:"scripts"`
 	}
 	if err := json.Unmarshal([]byte(text), &manifest); err != nil {
-		d.note("package.json cannot be read: %v", err)
+		d.addNote("package.json cannot be read: %v", err)
 		return
 	}
 	switch test := strings.TrimSpace(manifest.Scripts.Test); {
 	case test == "":
-		d.note("package.json has no test script")
+		d.addNote("package.json has no test script")
 	case strings.Contains(test, npmDefault):
-		d.note("package.json has only the test script that npm init writes")
+		d.addNote("package.json has only the test script that npm init writes")
 	default:
 		manager, why := d.nodeManager(manifest.PackageManager)
-		d.choose(nodeTest[manager], "test script in package.json, "+why)
+		d.addChoice(nodeTest[manager], "test script in package.json, "+why)
 	}
 }
 
 // nodeTest is how each package manager runs the script; bun test would start bun's own test runner.
 var nodeTest = map[string]string{"npm": "npm test", "pnpm": "pnpm test", "yarn": "yarn test", "bun": "bun run test"}
 
-// nodeManager is what the manifest declares, else what left its lock file, else npm.
+// nodeManager returns the package manager that the manifest declares, else the one whose lock file is
+// there, else npm.
 func (d *detector) nodeManager(declared string) (manager, why string) {
 	name, _, _ := strings.Cut(declared, "@")
 	if nodeTest[name] != "" {
@@ -151,14 +156,14 @@ func (d *detector) nodeManager(declared string) (manager, why string) {
 		{"bun.lock", "bun"},
 		{"bun.lockb", "bun"},
 	} {
-		if d.has(lock.file) {
+		if d.hasFile(lock.file) {
 			return lock.manager, "package manager by " + lock.file
 		}
 	}
 	return "npm", "npm for want of a lock file"
 }
 
-func (d *detector) python() {
+func (d *detector) detectPython() {
 	const command = "python3 -m pytest"
 	for _, sign := range []struct {
 		file string
@@ -170,37 +175,38 @@ func (d *detector) python() {
 		{file: "setup.py"},
 		{file: "conftest.py"},
 	} {
-		text, ok := d.read(sign.file)
+		text, ok := d.readFile(sign.file)
 		if !ok {
 			continue
 		}
 		if sign.form == nil || sign.form.MatchString(text) {
-			d.choose(command, sign.file)
+			d.addChoice(command, sign.file)
 			return
 		}
-		d.note("%s describes no Python project", sign.file)
+		d.addNote("%s describes no Python project", sign.file)
 	}
 	for _, pattern := range []string{"tests/test_*.py", "tests/*_test.py", "tests/*/test_*.py", "test_*.py"} {
 		if names, err := fs.Glob(d.repo, pattern); err == nil && len(names) > 0 {
-			d.choose(command, names[0])
+			d.addChoice(command, names[0])
 			return
 		}
 	}
 }
 
-// has says whether a regular file of that name is there.
-func (d *detector) has(name string) bool {
+// hasFile reports whether a regular file of that name is there.
+func (d *detector) hasFile(name string) bool {
 	info, err := fs.Stat(d.repo, name)
 	return err == nil && info.Mode().IsRegular()
 }
 
-func (d *detector) read(name string) (string, bool) {
-	if !d.has(name) {
+// readFile reads a file of the repository. It notes a file that it cannot read.
+func (d *detector) readFile(name string) (string, bool) {
+	if !d.hasFile(name) {
 		return "", false
 	}
 	text, err := readManifest(d.repo, name)
 	if err != nil {
-		d.note("%s cannot be read: %v", name, err)
+		d.addNote("%s cannot be read: %v", name, err)
 	}
 	return text, err == nil
 }

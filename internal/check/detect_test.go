@@ -65,7 +65,7 @@ func TestDetect(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, ok := check.Detect(repository(test.files))
-			if !slices.Equal(got.Commands(), test.want) || ok != (len(test.want) > 0) {
+			if !slices.Equal(got.CommandList(), test.want) || ok != (len(test.want) > 0) {
 				t.Fatalf("got %+v, %t; want %q", got, ok, test.want)
 			}
 			said := strings.Join(got.Notes, "\n")

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// digestLength is how much of a failure goes into a digest, in characters (docs/contracts/run.md, 12).
+// digestLength is the length of a digest, in characters (docs/contracts/run.md, 12).
 const digestLength = 320
 
 var (
-	telling = regexp.MustCompile(`(?i)\b(?:errors?|fail(?:ed|ures?|s)?|fatal|panic|exception|traceback|undefined|not found|no such|assert\w*|expected)\b`)
-	nothing = regexp.MustCompile(`(?i)\b(?:0|no) (?:errors?|fail(?:ed|ures?))\b`)
+	failureWords   = regexp.MustCompile(`(?i)\b(?:errors?|fail(?:ed|ures?|s)?|fatal|panic|exception|traceback|undefined|not found|no such|assert\w*|expected)\b`)
+	noFailureWords = regexp.MustCompile(`(?i)\b(?:0|no) (?:errors?|fail(?:ed|ures?))\b`)
 )
 
-// Digest is the part of the output that tells most about a failure, at most 320 characters: from the first line on that
-// speaks of one, else the end. A check that passed has none.
+// Digest returns the part of the output that tells most about a failure, at most 320 characters: from the
+// first line that mentions a failure, else the end. It returns "" for a check that passed.
 func (r Result) Digest() string {
 	if r.Status == Pass {
 		return ""
@@ -22,7 +22,7 @@ func (r Result) Digest() string {
 	text := strings.TrimSpace(r.Head + "\n" + r.Tail)
 	for rest := text; rest != ""; {
 		line, after, _ := strings.Cut(rest, "\n")
-		if telling.MatchString(line) && !nothing.MatchString(line) {
+		if failureWords.MatchString(line) && !noFailureWords.MatchString(line) {
 			return firstRunes(rest, digestLength)
 		}
 		rest = after
@@ -30,6 +30,7 @@ func (r Result) Digest() string {
 	return lastRunes(text, digestLength)
 }
 
+// firstRunes returns the first n characters of s.
 func firstRunes(s string, n int) string {
 	for i := range s {
 		if n == 0 {
@@ -40,6 +41,7 @@ func firstRunes(s string, n int) string {
 	return s
 }
 
+// lastRunes returns the last n characters of s.
 func lastRunes(s string, n int) string {
 	runes := []rune(s)
 	return string(runes[max(len(runes)-n, 0):])

@@ -12,56 +12,56 @@ var (
 	makeRule    = regexp.MustCompile(`^([^\s:=#][^:=#]*?)\s*::?([^=;]*)(?:;(.*))?$`)
 )
 
+// isMakefile reports whether name is the name of a makefile.
 func isMakefile(name string) bool {
 	base := strings.ToLower(path.Base(name))
 	return strings.HasSuffix(base, "makefile") || strings.HasPrefix(base, "makefile.") || path.Ext(base) == ".mk"
 }
 
-// recipe is what the targets of one rule need and run.
+// recipe holds the needs and commands of the targets of one rule.
 type recipe struct {
 	needs    []string
 	commands strings.Builder
-	done     bool // it was followed
+	done     bool // the tracer has followed it
 }
 
-// makefile is a makefile with those that it includes.
-type makefile struct {
+// makeRules holds the rules of a makefile and of the makefiles that it includes.
+type makeRules struct {
 	*tracer
-	from  []string // where its names begin
+	from  []string // the directories to which its names are relative
 	rules map[string][]*recipe
 	first string // the target that is made when none is asked for
 	read  []string
 }
 
-// makefile follows what the targets among args run, or the first target when
-// there is none.
-func (t *tracer) makefile(name, text string, args, from []string) {
-	m := &makefile{tracer: t, from: from, rules: make(map[string][]*recipe)}
-	m.add(name, text)
+// followMakefile follows the commands of the targets among args, or of the first target if there is none.
+func (t *tracer) followMakefile(name, text string, args, from []string) {
+	m := &makeRules{tracer: t, from: from, rules: make(map[string][]*recipe)}
+	m.addMakefile(name, text)
 	targets := slices.DeleteFunc(slices.Clone(args), func(a string) bool { return m.rules[a] == nil })
 	if len(targets) == 0 {
 		targets = []string{m.first}
 	}
 	for target := range m.rules {
-		if strings.ContainsAny(target, "%$") { // it may be any
+		if strings.ContainsAny(target, "%$") { // the name may be any
 			targets = append(targets, target)
 		}
 	}
 	for ; len(targets) > 0; targets = targets[1:] {
-		m.shadow(name, targets[0])
+		m.addShadow(name, targets[0])
 		for _, r := range m.rules[targets[0]] {
 			if !r.done {
 				r.done = true
 				targets = append(targets, r.needs...)
-				t.lines(r.commands.String(), from)
+				t.followScript(r.commands.String(), from)
 			}
 		}
 	}
 }
 
-// shadow notes the name of a target: where it is a file or a directory, make
-// takes the target for made and runs nothing, unless it is phony.
-func (m *makefile) shadow(by, target string) {
+// addShadow adds the name of a target. If the name is a file or a directory, make takes the target for
+// made and runs nothing, unless the target is phony.
+func (m *makeRules) addShadow(by, target string) {
 	listed := func(need string) bool { return need == target || strings.Contains(need, "$") }
 	phony := func(r *recipe) bool { return slices.ContainsFunc(r.needs, listed) }
 	forced := func(r *recipe) bool { return slices.Contains(r.needs, "FORCE") }
@@ -70,19 +70,19 @@ func (m *makefile) shadow(by, target string) {
 	}
 	defer func(why string) { m.why = why }(m.why)
 	m.why = "a target of " + by + " that is skipped when it is there"
-	m.each(m.from, target, func(name string) {
-		m.tracer.add(name)
-		m.tracer.add(name + "/")
+	m.eachPath(m.from, target, func(name string) {
+		m.tracer.addSource(name)
+		m.tracer.addSource(name + "/")
 	})
 }
 
-// add reads the rules of a makefile.
-func (m *makefile) add(name, text string) {
+// addMakefile reads the rules of a makefile.
+func (m *makeRules) addMakefile(name, text string) {
 	if slices.Contains(m.read, name) {
 		return
 	}
 	m.read = append(m.read, name)
-	open := &recipe{} // the lines before the first rule are nobody's
+	open := &recipe{} // takes the lines before the first rule, which belong to no target
 	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
 		line = strings.TrimRight(line, "\r\n")
 		if command, ok := strings.CutPrefix(line, "\t"); ok {
@@ -90,15 +90,15 @@ func (m *makefile) add(name, text string) {
 			continue
 		}
 		if of := makeInclude.FindStringSubmatch(line); of != nil {
-			m.include(name, strings.Fields(of[1]))
+			m.includeFiles(name, strings.Fields(of[1]))
 		} else if of := makeRule.FindStringSubmatch(line); of != nil {
-			open = m.rule(strings.Fields(of[1]), strings.Fields(of[2]), of[3])
+			open = m.openRule(strings.Fields(of[1]), strings.Fields(of[2]), of[3])
 		}
 	}
 }
 
-// rule opens the recipe of targets.
-func (m *makefile) rule(targets, needs []string, command string) *recipe {
+// openRule begins the recipe of targets.
+func (m *makeRules) openRule(targets, needs []string, command string) *recipe {
 	r := &recipe{needs: needs}
 	r.commands.WriteString(command + "\n")
 	for _, target := range targets {
@@ -112,15 +112,15 @@ func (m *makefile) rule(targets, needs []string, command string) *recipe {
 	return r
 }
 
-// include notes the makefiles that one includes, and reads them.
-func (m *makefile) include(by string, names []string) {
+// includeFiles adds the makefiles that another one includes, and reads them.
+func (m *makeRules) includeFiles(by string, names []string) {
 	defer func(why string) { m.why = why }(m.why)
 	m.why = "included by " + by
 	for _, name := range names {
-		m.each(m.from, name, func(name string) {
-			m.tracer.add(name)
-			if text, ok := m.text(name); ok {
-				m.add(name, text)
+		m.eachPath(m.from, name, func(name string) {
+			m.tracer.addSource(name)
+			if text, ok := m.readText(name); ok {
+				m.addMakefile(name, text)
 			}
 		})
 	}

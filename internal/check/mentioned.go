@@ -10,23 +10,24 @@ import (
 var (
 	// python names a file in quotes, so it alone may hold spaces.
 	pythonFile = regexp.MustCompile(`File "([^"\n]+)", line \d+`)
-	// located is a file with a position, or what pytest and node put after a name: file.go:12, src/a.ts(3,5), test_a.py::test_b.
+	// located is a file with a position, or with a suffix of pytest or node: file.go:12, src/a.ts(3,5), test_a.py::test_b.
 	located = regexp.MustCompile(`(?:file://)?([\w@.+~/\\$-]*[\w@+~$-]\.\w+)(?::\d+|\(\d+[,)]|::\w)`)
 	// goPackage is the line by which go test names the package of the files it printed before.
 	goPackage = regexp.MustCompile(`(?m)^(?:FAIL|---? FAIL:?)\t(\S+)(?:\t|\s|$)`)
 )
 
-// Mentioned is the files of the repository that the output of the checks that did not pass points at, in the order of their
-// first mention, as slash-separated paths relative to dir, the workspace as the commands saw it. exists says whether such a
-// path is a file of the repository; it is never asked about a path that leaves it.
-func Mentioned(r Report, dir string, exists func(string) bool) []string {
+// MentionedFiles returns the files of the repository that the output of the failed checks points at, in
+// the order of their first mention, as slash-separated paths relative to dir. dir is the workspace as the
+// commands saw it. exists reports whether such a path is a file of the repository; it is never called with
+// a path outside the repository.
+func MentionedFiles(r Report, dir string, exists func(string) bool) []string {
 	var files []string
 	for _, c := range r.Checks {
 		if c.Status == Pass {
 			continue
 		}
 		for _, part := range []string{c.Head, c.Tail} {
-			for _, file := range mentions(part, dir, exists) {
+			for _, file := range findMentions(part, dir, exists) {
 				if !slices.Contains(files, file) {
 					files = append(files, file)
 				}
@@ -36,8 +37,8 @@ func Mentioned(r Report, dir string, exists func(string) bool) []string {
 	return files
 }
 
-// mentions finds the files of one text.
-func mentions(text, dir string, exists func(string) bool) []string {
+// findMentions finds the files of one text.
+func findMentions(text, dir string, exists func(string) bool) []string {
 	type mention struct {
 		at   int
 		name string
@@ -53,19 +54,19 @@ func mentions(text, dir string, exists func(string) bool) []string {
 	packages := goPackages(text)
 	var files []string
 	for _, m := range all {
-		name, ok := relative(m.name, dir)
+		name, ok := relativePath(m.name, dir)
 		if !ok {
 			continue
 		}
-		if file, ok := resolve(name, packages, exists); ok {
+		if file, ok := resolveName(name, packages, exists); ok {
 			files = append(files, file)
 		}
 	}
 	return files
 }
 
-// relative makes a name a clean path below dir, or says that it is none.
-func relative(name, dir string) (string, bool) {
+// relativePath makes a name a clean path below dir. ok is false if it is not one.
+func relativePath(name, dir string) (string, bool) {
 	name = strings.ReplaceAll(name, `\`, "/")
 	if strings.HasPrefix(name, "/") {
 		below, ok := strings.CutPrefix(path.Clean(name), path.Clean(dir)+"/")
@@ -75,9 +76,9 @@ func relative(name, dir string) (string, bool) {
 	return name, name != "." && name != ".." && !strings.HasPrefix(name, "../")
 }
 
-// resolve finds the file that a name means: itself, or a file in one of the packages that go test spoke of, for go test
-// prints the bare name.
-func resolve(name string, packages []string, exists func(string) bool) (string, bool) {
+// resolveName finds the file of a name: the file itself, or a file in one of the packages that go test
+// named, because go test prints the bare name.
+func resolveName(name string, packages []string, exists func(string) bool) (string, bool) {
 	if exists(name) {
 		return name, true
 	}
@@ -95,6 +96,7 @@ func resolve(name string, packages []string, exists func(string) bool) (string, 
 	return "", false
 }
 
+// goPackages returns the packages that the output of go test names.
 func goPackages(text string) []string {
 	var packages []string
 	for _, m := range goPackage.FindAllStringSubmatch(text, -1) {

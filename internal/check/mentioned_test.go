@@ -44,7 +44,7 @@ func TestMentioned(t *testing.T) {
 				return slices.Contains(files, file)
 			}
 			report := check.Report{Checks: []check.Result{{Status: check.Pass, Head: "src/lib.rs:1:1"}, {Status: check.Fail, Head: "...\n", Tail: test.output}}}
-			if got := check.Mentioned(report, "/site/tree", exists); !slices.Equal(got, test.want) {
+			if got := check.MentionedFiles(report, "/site/tree", exists); !slices.Equal(got, test.want) {
 				t.Errorf("got %q; want %q", got, test.want)
 			}
 		})

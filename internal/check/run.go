@@ -15,7 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/proc"
 )
 
-// What is kept of one command's output, and its deadline where a Spec has none (docs/contracts/run.md, 16).
+// The bounds of one command's kept output, and its deadline if a Spec has none (docs/contracts/run.md, 16).
 const (
 	HeadBytes      = 8 << 10
 	TailBytes      = 24 << 10
@@ -25,25 +25,25 @@ const (
 // progressEvery is the time between two calls of progress for one command.
 const progressEvery = time.Second
 
-// Spec is what to run, where, and with what environment.
+// Spec says which commands to run, in which directory, and with which environment.
 type Spec struct {
 	Commands []string // each for /bin/sh -c, run one after another
 	Dir      string   // the workspace
-	// Home is a directory of the run's own, outside the workspace: the commands' HOME, with TMPDIR under it. It is made when
-	// it is missing, and stays.
+	// Home is a directory that belongs to the run, outside the workspace: the commands' HOME, with TMPDIR under it. Run
+	// creates it if it is missing, and keeps it.
 	Home  string
 	Cache string   // XDG_CACHE_HOME; empty means not set
 	RunID string   // proc.RunVariable; empty means not set
-	Env   []string // names of our variables that are let through beside PATH and LANG
+	Env   []string // names of our variables that the commands get in addition to PATH and LANG
 	// Lookup finds the values of Env; nil means os.LookupEnv.
 	Lookup  func(string) (string, bool)
 	Timeout time.Duration // of each command; zero means DefaultTimeout
-	// Filter stands before everything that is kept of an output, to take secrets out. It is closed after the last byte when it
-	// is an io.Closer. Nil keeps the output as it is.
+	// Filter removes secrets from an output before any of it is kept. It is closed after the last byte if it
+	// is an io.Closer. Nil keeps the output unchanged.
 	Filter func(io.Writer) io.Writer
 }
 
-// Progress is how far a Run is.
+// Progress is the state of a Run.
 type Progress struct {
 	Index, Total int // of the command, from 0
 	Command      string
@@ -52,11 +52,12 @@ type Progress struct {
 	Result       *Result // set when the command has ended
 }
 
-// Run runs all commands, also after one that failed, and reports each. Commands that fail, hang or cannot run are results;
-// an error means that nothing is known: ctx is done (the report holds the commands that had ended), or the directories are
-// not there. A second call runs everything again.
+// Run runs all commands, even after one that failed, and reports each. Commands that fail, hang or cannot
+// run are results. An error means that the results are unknown: ctx is done (the report holds the commands
+// that had ended), or the directories are missing. A second call runs everything again.
 //
-// progress, when given, is called once a second for the running command and at its end, never twice at a time.
+// If progress is not nil, Run calls it once a second for the running command and at the command's end,
+// never concurrently.
 func Run(ctx context.Context, spec Spec, progress func(Progress)) (Report, error) {
 	if progress == nil {
 		progress = func(Progress) {}
@@ -68,11 +69,11 @@ func Run(ctx context.Context, spec Spec, progress func(Progress)) (Report, error
 	if err := os.MkdirAll(tmp, 0o700); err != nil {
 		return Report{}, fmt.Errorf("home of the checks: %w", err)
 	}
-	env := spec.environ(tmp)
+	env := spec.buildEnviron(tmp)
 	var report Report
 	for i, command := range spec.Commands {
 		at := Progress{Index: i, Total: len(spec.Commands), Command: command}
-		result, err := spec.one(ctx, env, at, progress)
+		result, err := spec.runCommand(ctx, env, at, progress)
 		if err != nil {
 			return report, fmt.Errorf("check %q: %w", command, err)
 		}
@@ -84,7 +85,8 @@ func Run(ctx context.Context, spec Spec, progress func(Progress)) (Report, error
 	return report, nil
 }
 
-func (s Spec) environ(tmp string) []string {
+// buildEnviron returns the environment of the commands.
+func (s Spec) buildEnviron(tmp string) []string {
 	lookup := s.Lookup
 	if lookup == nil {
 		lookup = os.LookupEnv
@@ -99,14 +101,14 @@ func (s Spec) environ(tmp string) []string {
 	return proc.Environ(lookup, s.Env, extra)
 }
 
-// maxLost is how often a command is begun that loses its supervisor each time.
+// maxLost is the number of times a command is started that loses its supervisor each time.
 const maxLost = 2
 
-// one runs one command. Of one that lost its supervisor nothing is known, and it may have done that itself: it is begun
-// again once, and cannot run then.
-func (s Spec) one(ctx context.Context, env []string, at Progress, progress func(Progress)) (Result, error) {
+// runCommand runs one command. If the command loses its supervisor, its end is unknown, and it may have
+// caused the loss itself: runCommand starts it again once, and then reports that it cannot run.
+func (s Spec) runCommand(ctx context.Context, env []string, at Progress, progress func(Progress)) (Result, error) {
 	for n := 1; ; n++ {
-		result, err := s.once(ctx, env, at, progress)
+		result, err := s.runOnce(ctx, env, at, progress)
 		if !errors.Is(err, proc.ErrLost) {
 			return result, err
 		}
@@ -118,8 +120,8 @@ func (s Spec) one(ctx context.Context, env []string, at Progress, progress func(
 	}
 }
 
-// once runs it once.
-func (s Spec) once(ctx context.Context, env []string, at Progress, progress func(Progress)) (Result, error) {
+// runOnce runs a command once.
+func (s Spec) runOnce(ctx context.Context, env []string, at Progress, progress func(Progress)) (Result, error) {
 	timeout := s.Timeout
 	if timeout <= 0 {
 		timeout = DefaultTimeout
@@ -128,12 +130,12 @@ func (s Spec) once(ctx context.Context, env []string, at Progress, progress func
 	defer cancel()
 
 	kept := proc.NewHeadTail(HeadBytes, TailBytes)
-	out := &output{w: kept}
+	out := &sharedWriter{w: kept}
 	if s.Filter != nil {
 		out.w = s.Filter(kept)
 	}
 	began := time.Now()
-	stop := follow(began, kept, at, progress)
+	stop := reportProgress(began, kept, at, progress)
 	ended, err := proc.Run(limited, proc.Command{
 		Argv:   []string{"/bin/sh", "-c", at.Command},
 		Dir:    s.Dir,
@@ -142,7 +144,7 @@ func (s Spec) once(ctx context.Context, env []string, at Progress, progress func
 		Stderr: out,
 	})
 	stop()
-	if closeErr := out.close(); closeErr != nil {
+	if closeErr := out.closeWriter(); closeErr != nil {
 		return Result{}, fmt.Errorf("filter the output: %w", closeErr)
 	}
 	if ctxErr := ctx.Err(); ctxErr != nil && (err != nil || ended.End != proc.Exited) {
@@ -150,11 +152,12 @@ func (s Spec) once(ctx context.Context, env []string, at Progress, progress func
 	}
 	result := Result{Command: at.Command, DurationMs: time.Since(began).Milliseconds(), Bytes: kept.Bytes()}
 	result.Head, result.Tail, _ = kept.Text()
-	return judge(result, ended, err, timeout)
+	return judgeEnd(result, ended, err, timeout)
 }
 
-// judge decides what the end of a command means. It passes on the errors that say nothing about the command.
-func judge(r Result, ended proc.Result, err error, timeout time.Duration) (Result, error) {
+// judgeEnd decides the meaning of a command's end. It returns the errors that say nothing about the
+// command.
+func judgeEnd(r Result, ended proc.Result, err error, timeout time.Duration) (Result, error) {
 	r.ExitCode, r.Status = -1, Fail
 	switch {
 	case errors.Is(err, proc.ErrNotFound), errors.Is(err, proc.ErrNotExecutable), errors.Is(err, syscall.E2BIG):
@@ -176,8 +179,9 @@ func judge(r Result, ended proc.Result, err error, timeout time.Duration) (Resul
 	return r, nil
 }
 
-// follow reports once a second until stop is called, which returns when no call is under way any more.
-func follow(began time.Time, kept *proc.HeadTail, at Progress, progress func(Progress)) (stop func()) {
+// reportProgress calls progress once a second until stop is called. stop returns when no call of progress
+// is under way any more.
+func reportProgress(began time.Time, kept *proc.HeadTail, at Progress, progress func(Progress)) (stop func()) {
 	tick := time.NewTicker(progressEvery)
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -199,12 +203,14 @@ func follow(began time.Time, kept *proc.HeadTail, at Progress, progress func(Pro
 	}
 }
 
-// output is one writer for both streams, so that they share a pipe and keep their order, whatever type the filter has.
-type output struct{ w io.Writer }
+// sharedWriter is one writer for both streams, so that they share a pipe and keep their order, whatever
+// type the filter has.
+type sharedWriter struct{ w io.Writer }
 
-func (o *output) Write(p []byte) (int, error) { return o.w.Write(p) }
+func (o *sharedWriter) Write(p []byte) (int, error) { return o.w.Write(p) }
 
-func (o *output) close() error {
+// closeWriter closes the filter if it is an io.Closer.
+func (o *sharedWriter) closeWriter() error {
 	if c, ok := o.w.(io.Closer); ok {
 		return c.Close()
 	}

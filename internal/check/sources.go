@@ -8,48 +8,48 @@ import (
 	"strings"
 )
 
-// Source is a file that decides what a check finds.
+// Source is a file that influences the result of a check.
 type Source struct {
-	Path string // slash-separated, relative; with a slash at its end all below it, with * any part of one name
-	Why  string // what it is, in words that follow the path
+	Path string // slash-separated, relative; a slash at its end stands for everything below it, a * for any part of one name
+	Why  string // its role, in words that follow the path
 }
 
-// Bounds of what one call of Sources looks at; beyond them it stops looking. The
-// commands themselves come first.
+// Bounds of one call of FindSources. It stops when it reaches them. It examines the
+// commands themselves first.
 const (
 	maxSources = 200
 	maxTexts   = 64
 	maxDirs    = 8
-	maxWork    = 100_000 // words and names that are looked at
+	maxWork    = 100_000 // words and names that are examined
 )
 
-// Sources are the files that decide what the commands find, apart from the code
-// that they judge: those that a command names, unless it only looks at them or
-// compiles them, those in which its program looks up what to do, and those that these run or include in turn. A file that a
-// command names is among them though it is not there, for whoever makes it
-// decides as well.
+// FindSources returns the files that influence the results of the commands, apart from the code that the
+// commands judge. These are the files that a command names, unless it only reads or compiles them, the
+// files in which its program looks up its tasks, and the files that these run or include in turn. A file
+// that a command names is included even if it is missing, because a patch that adds it influences the result
+// too.
 //
-// read gives the text of a file of the repository; it is asked about clean
-// relative paths only. Commands are read as a shell's and nothing is run: what
-// they find through variables or by searching stays unseen.
-func Sources(commands []string, read func(name string) (text string, ok bool)) []Source {
+// read returns the text of a file of the repository; it is called with clean relative paths only.
+// FindSources reads commands as shell commands and runs nothing. It does not see files that the commands
+// find through variables or by searching.
+func FindSources(commands []string, read func(name string) (text string, ok bool)) []Source {
 	t := &tracer{read: read, texts: make(map[string]*string), followed: make(map[string]bool)}
 	for _, c := range commands {
-		t.why = fmt.Sprintf("named by the check %q", clipped(c))
-		from := dirs([]string{"."}, c)
-		for _, words := range simple(c) {
-			t.named(words, from)
+		t.why = fmt.Sprintf("named by the check %q", clipCommand(c))
+		from := runDirs([]string{"."}, c)
+		for _, words := range splitCommands(c) {
+			t.addNamed(words, from)
 		}
 	}
 	for _, c := range commands {
-		t.why = fmt.Sprintf("read by the check %q", clipped(c))
-		t.lines(c, []string{"."})
+		t.why = fmt.Sprintf("read by the check %q", clipCommand(c))
+		t.followScript(c, []string{"."})
 	}
 	return t.found
 }
 
-// clipped bounds a command in a reason.
-func clipped(command string) string {
+// clipCommand bounds a command in a reason.
+func clipCommand(command string) string {
 	const most = 60
 	if len(command) <= most {
 		return command
@@ -60,22 +60,23 @@ func clipped(command string) string {
 // tracer follows commands into the files that they run.
 type tracer struct {
 	read     func(string) (string, bool)
-	texts    map[string]*string // what was read; nil: nothing is there
+	texts    map[string]*string // the texts read; nil for a missing file
 	followed map[string]bool
 	found    []Source
 	work     int
-	why      string // what led to where it is
+	why      string // the reason for the files that it adds now
 }
 
-func (t *tracer) add(name string) {
+// addSource adds a file with the current reason.
+func (t *tracer) addSource(name string) {
 	known := slices.ContainsFunc(t.found, func(s Source) bool { return s.Path == name })
 	if !known && len(t.found) < maxSources {
 		t.found = append(t.found, Source{Path: name, Why: t.why})
 	}
 }
 
-// text reads a file, unless too many were read.
-func (t *tracer) text(name string) (string, bool) {
+// readText reads a file, unless too many were read.
+func (t *tracer) readText(name string) (string, bool) {
 	p, seen := t.texts[name]
 	if !seen && len(t.texts) < maxTexts {
 		if text, ok := t.read(name); ok {
@@ -89,25 +90,24 @@ func (t *tracer) text(name string) (string, bool) {
 	return *p, true
 }
 
-// named notes every word of a command that can be a file's name; those that are
-// none are nothing that a patch could change. What a command looks at or compiles
-// is what it judges.
-func (t *tracer) named(words, from []string) {
+// addNamed adds every word of a command that can be a file's name. A word that is not a file name does no
+// harm, because no patch can change it. The files that a command reads or compiles are the code that it
+// judges.
+func (t *tracer) addNamed(words, from []string) {
 	i := slices.IndexFunc(words, func(w string) bool { return !prefix.MatchString(w) })
 	if i >= 0 && looker.MatchString(words[i]) {
 		return
 	}
 	for i, w := range words {
 		for _, name := range runBy(w, words[i+1:]) {
-			t.each(from, name, t.add)
+			t.eachPath(from, name, t.addSource)
 		}
-		t.each(from, operand(w), t.add)
+		t.eachPath(from, operandOf(w), t.addSource)
 	}
 }
 
-// each calls do with what name is in each of the directories, as far as it lies
-// in the repository.
-func (t *tracer) each(from []string, name string, do func(string)) {
+// eachPath calls do with the path of name in each of the directories, if the path is in the repository.
+func (t *tracer) eachPath(from []string, name string, do func(string)) {
 	if strings.HasPrefix(name, "$") { // ${ROOT}/x: most likely the top
 		_, name, _ = strings.Cut(name, "/")
 	}
@@ -118,13 +118,13 @@ func (t *tracer) each(from []string, name string, do func(string)) {
 		if t.work++; t.work > maxWork {
 			return
 		}
-		if name, ok := relative(path.Join(dir, name), ""); ok {
+		if name, ok := relativePath(path.Join(dir, name), ""); ok {
 			do(name)
 		}
 	}
 }
 
-// manifests are the files in which programs look up what to run.
+// manifests are the files in which programs look up their tasks.
 var manifests = map[string][]string{
 	"make": {"GNUmakefile", "makefile", "Makefile"}, "gmake": {"GNUmakefile", "makefile", "Makefile"}, "bmake": {"BSDmakefile", "makefile", "Makefile"}, "$MAKE": {"GNUmakefile", "makefile", "Makefile"},
 	"npm": {"package.json"}, "pnpm": {"package.json"}, "yarn": {"package.json"}, "bun": {"package.json"},
@@ -132,61 +132,61 @@ var manifests = map[string][]string{
 	"invoke": {"tasks.py", "tasks/__init__.py"}, "inv": {"tasks.py", "tasks/__init__.py"},
 }
 
-// command notes the files that a simple command runs or looks things up in, as
-// far as they are there, and follows them.
-func (t *tracer) command(words, from []string) {
+// followCommand adds the files that a simple command runs or looks tasks up in, if they are there, and
+// follows them.
+func (t *tracer) followCommand(words, from []string) {
 	for _, w := range words {
 		for _, file := range manifests[path.Base(w)] {
-			t.each(from, file, func(name string) { t.run(name, words, from) })
+			t.eachPath(from, file, func(name string) { t.followFile(name, words, from) })
 		}
 	}
-	for _, program := range programs(words) {
-		t.each(from, program, func(name string) { t.run(name, nil, from) })
+	for _, program := range programsOf(words) {
+		t.eachPath(from, program, func(name string) { t.followFile(name, nil, from) })
 	}
 }
 
-// run notes a file that is there and follows it into what it runs. args are the
-// words of the command that reads it.
-func (t *tracer) run(name string, args, from []string) {
-	text, ok := t.text(name)
+// followFile adds a file that is there and follows the commands that it runs. args are the words of the
+// command that reads it.
+func (t *tracer) followFile(name string, args, from []string) {
+	text, ok := t.readText(name)
 	key := strings.Join(append([]string{name}, args...), "\x00")
 	if !ok || t.followed[key] || len(t.followed) > maxTexts {
 		return
 	}
-	t.add(name)
+	t.addSource(name)
 	t.followed[key] = true
 	defer func(why string) { t.why = why }(t.why)
 	t.why = "run by " + name
 	switch dir := path.Dir(name); {
 	case path.Base(name) == "package.json":
-		t.scripts(text, args, []string{dir})
+		t.followNodeScripts(text, args, []string{dir})
 	case isMakefile(name):
-		t.makefile(name, text, args, from)
+		t.followMakefile(name, text, args, from)
 	case isScript(name, text):
-		t.lines(text, append(slices.Clone(from), dir))
+		t.followScript(text, append(slices.Clone(from), dir))
 	}
 }
 
-// lines follows the commands of a script.
-func (t *tracer) lines(text string, from []string) {
-	from = dirs(from, text)
-	for _, words := range simple(text) {
+// followScript follows the commands of a script.
+func (t *tracer) followScript(text string, from []string) {
+	from = runDirs(from, text)
+	for _, words := range splitCommands(text) {
 		if t.work += len(words); t.work > maxWork {
 			return
 		}
-		t.command(words, from)
+		t.followCommand(words, from)
 	}
 }
 
-// alongside are the scripts of a package.json that a word of a command runs,
-// apart from the one of its name.
+// alongside lists the scripts of a package.json that a word of a command runs,
+// in addition to the script of the same name.
 var alongside = map[string][]string{
 	"t": {"test"}, "tst": {"test"}, "it": {"install", "prepare", "test"},
 	"install": {"prepare"}, "i": {"install", "prepare"}, "ci": {"install", "prepare"}, "add": {"install", "prepare"},
 }
 
-// scripts follows those scripts of a package.json that args ask for.
-func (t *tracer) scripts(text string, args, from []string) {
+// followNodeScripts follows the scripts of a package.json that args ask for.
+func (t *tracer) followNodeScripts(text string, args, from []string) {
 	var manifest struct {
 		Scripts map[string]string `json:"scripts"`
 	}
@@ -196,7 +196,7 @@ func (t *tracer) scripts(text string, args, from []string) {
 	for _, word := range args {
 		for _, name := range append(slices.Clone(alongside[word]), word) {
 			for _, script := range []string{"pre" + name, name, "post" + name} {
-				t.lines(manifest.Scripts[script], from)
+				t.followScript(manifest.Scripts[script], from)
 			}
 		}
 	}

@@ -53,7 +53,7 @@ func TestSources(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, s := range check.Sources(test.commands, func(file string) (string, bool) {
+			for _, s := range check.FindSources(test.commands, func(file string) (string, bool) {
 				if path.IsAbs(file) || path.Clean(file) != file || strings.HasPrefix(file, "..") {
 					t.Errorf("asked about %q", file)
 				}
@@ -82,7 +82,7 @@ func TestSources(t *testing.T) {
 func TestSourcesSayHowTheyWereFound(t *testing.T) {
 	files := map[string]string{"Makefile": "include x.inc\ntest:\n\t./t.sh\n", "t.sh": "./u.sh\n", "u.sh": ""}
 	want := map[string]string{"Makefile": `read by the check "make test"`, "x.inc": "included by Makefile", "t.sh": "run by Makefile", "u.sh": "run by t.sh", "v.sh": `named by the check "v.sh"`}
-	for _, s := range check.Sources([]string{"make test", "v.sh"}, func(file string) (string, bool) { text, ok := files[file]; return text, ok }) {
+	for _, s := range check.FindSources([]string{"make test", "v.sh"}, func(file string) (string, bool) { text, ok := files[file]; return text, ok }) {
 		if why, ok := want[s.Path]; ok && why != s.Why {
 			t.Errorf("%s: got %q, want %q", s.Path, s.Why, why)
 		}
@@ -93,7 +93,7 @@ func TestSourcesSayHowTheyWereFound(t *testing.T) {
 	}
 }
 
-// A repository is nobody's friend: whatever it holds, looking for the sources ends soon.
+// The search for the sources ends soon, whatever the repository holds.
 func TestSourcesOfAHostileRepository(t *testing.T) {
 	for name, text := range map[string]string{
 		"many targets":     strings.Repeat("a ", 60_000) + ":\n" + strings.Repeat("\t./x\n", 20_000),
@@ -102,7 +102,7 @@ func TestSourcesOfAHostileRepository(t *testing.T) {
 		"many includes":    strings.Repeat("include x.mk Makefile y/z.mk\n", 8_000),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if n := len(check.Sources([]string{"make test"}, func(string) (string, bool) { return text, true })); n > 200 {
+			if n := len(check.FindSources([]string{"make test"}, func(string) (string, bool) { return text, true })); n > 200 {
 				t.Errorf("%d sources", n)
 			}
 		})
@@ -113,7 +113,7 @@ func FuzzSources(f *testing.F) {
 	f.Add("make -C sub test && sh -c 'cd x; ./y' -", "include a.mk\ntest: b ; c\n\t@./d\n%.o:\n\t$(MAKE) e\n")
 	f.Add("npm ci; npm t", `{"scripts":{"test":"node -r ./a b","prepare":"$X/y"}}`)
 	f.Fuzz(func(t *testing.T, command, text string) {
-		for _, s := range check.Sources([]string{command}, func(string) (string, bool) { return text, true }) {
+		for _, s := range check.FindSources([]string{command}, func(string) (string, bool) { return text, true }) {
 			if s.Why == "" || s.Path == "" || path.IsAbs(s.Path) || path.Clean(s.Path) != strings.TrimSuffix(s.Path, "/") || strings.HasPrefix(s.Path, "../") {
 				t.Errorf("%+v", s)
 			}

@@ -1,5 +1,5 @@
-// Package gate decides what is risky about a patch, from the patch itself and
-// before it is applied. Any one risk lets the policy "risky" wait for a person.
+// Package gate decides which risks a patch has, from the patch itself and before it is applied. Under the
+// policy "risky", any one risk makes the run wait for a person.
 package gate
 
 import (
@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Facts are what the gate knows of a patch. The zero Facts are a risk: nothing
-// was inspected.
+// Facts hold the gate's knowledge of a patch. The zero Facts are a risk, because no
+// patch was inspected.
 type Facts struct {
 	Files []File
 	// Sensitive are reasons that the patch engine found: a CI workflow, a hook,
 	// an executable.
 	Sensitive []string
-	// Guards are paths that this run in particular depends on.
+	// Guards are paths on which this run in particular depends.
 	Guards []Guard
 	// Failed says why the patch could not be inspected; empty when it was.
 	Failed string
@@ -26,19 +26,19 @@ type Facts struct {
 // like any other.
 type File struct {
 	Path    string // slash-separated, relative
-	OldPath string // of a rename or a copy; tested like Path, but no file of its own
+	OldPath string // of a rename or a copy; tested like Path, but not counted as a file
 	Deleted bool
 	Added   int // lines
 	Removed int // lines
 }
 
-// Guard is a path of the repository that decides what a run finds or keeps.
+// Guard is a path of the repository that influences the result of a run.
 type Guard struct {
-	Path string // slash-separated, relative; with a slash at its end all below it, with * any part of one name
-	Why  string // what it is, in words that follow the path
+	Path string // slash-separated, relative; a slash at its end stands for everything below it, a * for any part of one name
+	Why  string // its role, in words that follow the path
 }
 
-// From these sizes on a patch is risky (docs/contracts/run.md, 6).
+// A patch of these sizes or more is risky (docs/contracts/run.md, 6).
 const (
 	ManyFiles = 20
 	ManyLines = 500
@@ -49,10 +49,10 @@ const (
 	maxOthers = 20 // reasons of the patch engine
 )
 
-// Risks returns the reasons why a person should look at the patch first, in a
-// stable order, one for each rule that it breaks. Paths are quoted, so that
-// what is shown cannot deceive. None means that no rule is broken.
-func Risks(f Facts) []string {
+// FindRisks returns the reasons why a person should look at the patch first, in a stable order, one for
+// each rule that the patch breaks. It quotes paths, so that the text cannot deceive. No reason means that
+// the patch breaks no rule.
+func FindRisks(f Facts) []string {
 	var risks []string
 	add := func(when bool, format string, args ...any) {
 		if when {
@@ -71,9 +71,9 @@ func Risks(f Facts) []string {
 	}
 	add(f.Failed != "", "the patch could not be inspected: %s", f.Failed)
 	add(f.Failed == "" && len(f.Files) == 0, "the patch could not be inspected: no changed file was found")
-	add(len(deleted) > 0, "deletes %s: %s", count(len(deleted), "file"), named(deleted))
-	add(len(touched) > 0, "touches security-related paths: %s", named(touched))
-	add(len(guarded) > 0, "touches what decides the result: %s", named(guarded))
+	add(len(deleted) > 0, "deletes %s: %s", countNoun(len(deleted), "file"), listNames(deleted))
+	add(len(touched) > 0, "touches security-related paths: %s", listNames(touched))
+	add(len(guarded) > 0, "touches what decides the result: %s", listNames(guarded))
 	add(len(f.Files) >= ManyFiles, "changes %d files, %d or more are many", len(f.Files), ManyFiles)
 	add(lines >= ManyLines, "changes %d lines, %d or more are many", lines, ManyLines)
 	risks = append(risks, f.Sensitive[:min(len(f.Sensitive), maxOthers)]...)
@@ -87,8 +87,8 @@ var securityWords = []string{
 	"token", "tokens", "permission", "permissions",
 }
 
-// securityNames returns those names of the file that say security, quoted and
-// with the word that says so.
+// securityNames returns the names of the file that are security-related, quoted and with the word that
+// makes them so.
 func securityNames(f File) []string {
 	var names []string
 	for _, name := range slices.Compact([]string{f.OldPath, f.Path}) {
@@ -99,8 +99,8 @@ func securityNames(f File) []string {
 	return names
 }
 
-// securityWord returns the word that makes the path a security path: a whole
-// segment, or ".env" anywhere, in any case. Empty when there is none.
+// securityWord returns the word that makes the path a security path: a whole segment, or ".env" anywhere,
+// in any case. It returns "" if there is none.
 func securityWord(name string) string {
 	name = strings.ToLower(name)
 	for segment := range strings.SplitSeq(name, "/") {
@@ -114,12 +114,12 @@ func securityWord(name string) string {
 	return ""
 }
 
-// guardedNames returns those names of the file that a guard is about, quoted and
-// with what the first one says.
+// guardedNames returns the names of the file that a guard covers, quoted and with the first guard's
+// reason.
 func guardedNames(f File, guards []Guard) []string {
 	var names []string
 	for _, name := range slices.Compact([]string{f.OldPath, f.Path}) {
-		i := slices.IndexFunc(guards, func(g Guard) bool { return g.covers(name) })
+		i := slices.IndexFunc(guards, func(g Guard) bool { return g.coversName(name) })
 		if i >= 0 {
 			names = append(names, fmt.Sprintf("%q (%s)", name, guards[i].Why))
 		}
@@ -127,22 +127,24 @@ func guardedNames(f File, guards []Guard) []string {
 	return names
 }
 
-// covers reports whether g is about the name. Letter case does not count: a work
-// tree may lie where it does not.
-func (g Guard) covers(name string) bool {
+// coversName reports whether g covers the name. Letter case does not count, because a work tree may be on
+// a file system that ignores it.
+func (g Guard) coversName(name string) bool {
 	guard, name := strings.ToLower(g.Path), strings.ToLower(name)
 	ok, err := path.Match(guard, name)
 	return ok && err == nil || guard == name || strings.HasSuffix(guard, "/") && strings.HasPrefix(name, guard)
 }
 
-func count(n int, noun string) string {
+// countNoun returns a number and a noun, in the plural if needed.
+func countNoun(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-func named(names []string) string {
+// listNames returns the first names, and the number of the others.
+func listNames(names []string) string {
 	text := strings.Join(names[:min(len(names), maxNames)], ", ")
 	if more := len(names) - maxNames; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)

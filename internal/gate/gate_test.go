@@ -63,7 +63,7 @@ func TestRisks(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := gate.Risks(tt.facts); !slices.Equal(got, tt.want) {
+			if got := gate.FindRisks(tt.facts); !slices.Equal(got, tt.want) {
 				t.Errorf("got  %q\nwant %q", got, tt.want)
 			}
 		})
@@ -102,7 +102,7 @@ func TestSecurityPaths(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.path, func(t *testing.T) {
-			risks := gate.Risks(gate.Facts{Files: []gate.File{{Path: tt.path, Added: 1}}})
+			risks := gate.FindRisks(gate.Facts{Files: []gate.File{{Path: tt.path, Added: 1}}})
 			if got := len(risks) > 0; got != tt.want {
 				t.Errorf("risks %q", risks)
 			}
@@ -134,7 +134,7 @@ func TestWhatDecidesTheResultIsGuarded(t *testing.T) {
 		{"elsewhere", gate.File{Path: "sub/tests/run.py"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			risks := gate.Risks(gate.Facts{Files: []gate.File{tt.file}, Guards: guards})
+			risks := gate.FindRisks(gate.Facts{Files: []gate.File{tt.file}, Guards: guards})
 			if got := strings.Join(risks, "\n"); !strings.Contains(got, tt.want) || (got == "") != (tt.want == "") {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -144,7 +144,7 @@ func TestWhatDecidesTheResultIsGuarded(t *testing.T) {
 
 func TestRisksAreBounded(t *testing.T) {
 	found := slices.Repeat([]string{"a hook"}, 1000)
-	risks := gate.Risks(gate.Facts{Files: deleted(1000), Sensitive: found})
+	risks := gate.FindRisks(gate.Facts{Files: deleted(1000), Sensitive: found})
 	if len(risks) > 30 || !strings.Contains(risks[len(risks)-1], "980 more") {
 		t.Errorf("%d risks, the last %q", len(risks), risks[len(risks)-1])
 	}

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// diff is a git diff without the sections of files that are withheld.
-type diff struct {
+// sectionedDiff is a git diff without the sections of withheld files.
+type sectionedDiff struct {
 	text     string
 	paths    []string // of its sections, after the change
 	withheld int      // sections
 }
 
-// readDiff takes the sections of a git diff apart. What stands before the
-// first one is dropped: it names no file that could be judged.
-func readDiff(text string) diff {
-	var d diff
+// readDiff splits a git diff into sections. It drops the text before the first section, because that text
+// names no file that could be judged.
+func readDiff(text string) sectionedDiff {
+	var d sectionedDiff
 	var kept strings.Builder
-	for section := range sections(text) {
+	for section := range splitSections(text) {
 		path, ok := sectionPath(section)
 		if !ok {
 			d.withheld++
@@ -32,7 +32,8 @@ func readDiff(text string) diff {
 
 const sectionMark = "diff --git "
 
-func sections(text string) func(yield func(string) bool) {
+// splitSections returns an iterator over the sections of a git diff.
+func splitSections(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		start := 0
 		if !strings.HasPrefix(text, sectionMark) {
@@ -57,8 +58,8 @@ func sections(text string) func(yield func(string) bool) {
 // nameMarks begin the header lines that name one file each.
 var nameMarks = []string{"--- ", "+++ ", "rename from ", "rename to ", "copy from ", "copy to "}
 
-// sectionPath returns the path of a section; ok is false when one of its names
-// is withheld or cannot be read.
+// sectionPath returns the path of a section. ok is false if one of its names is withheld or cannot be
+// read.
 func sectionPath(section string) (path string, ok bool) {
 	for line := range strings.Lines(section) {
 		line = strings.TrimRight(line, "\r\n")
@@ -76,7 +77,7 @@ func sectionPath(section string) (path string, ok bool) {
 			if !found {
 				continue
 			}
-			name, err := unquote(rest)
+			name, err := unquoteName(rest)
 			if err != nil || Withheld(name) {
 				return "", false
 			}
@@ -88,9 +89,9 @@ func sectionPath(section string) (path string, ok bool) {
 	return path, true
 }
 
-// unquote reads a name as git writes it: in C's quotes when it holds special
-// characters, and before a tab when it holds spaces.
-func unquote(name string) (string, error) {
+// unquoteName reads a name as git writes it: in C's quotes if it holds special characters, and before a
+// tab if it holds spaces.
+func unquoteName(name string) (string, error) {
 	name, _, _ = strings.Cut(name, "\t")
 	if strings.HasPrefix(name, `"`) {
 		return strconv.Unquote(name)

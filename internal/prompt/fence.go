@@ -26,18 +26,18 @@ func Fence(info, text string) string {
 	return ticks + info + "\n" + text + ticks + "\n"
 }
 
-// span is a short text in one line, as code that it cannot leave.
-func span(text string) string { return "`" + oneLine(text, 300) + "`" }
+// codeSpan returns a short text in one line, as Markdown code that the text cannot end.
+func codeSpan(text string) string { return "`" + oneLine(text, 300) + "`" }
 
-// oneLine is at most n bytes of a text, in one line and without back-ticks.
+// oneLine returns at most n bytes of a text, in one line and without back-ticks.
 func oneLine(text string, n int) string {
-	text = strings.Join(strings.Fields(clean(clip(text, 4*n))), " ")
-	return clip(strings.ReplaceAll(text, "`", "'"), n)
+	text = strings.Join(strings.Fields(cleanText(clipLine(text, 4*n))), " ")
+	return clipLine(strings.ReplaceAll(text, "`", "'"), n)
 }
 
-// clean returns the text as valid UTF-8 with line feeds, and without other
-// control characters than tabs.
-func clean(text string) string {
+// cleanText returns the text as valid UTF-8 with line feeds, and without control characters other than
+// tabs.
+func cleanText(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n")
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
@@ -47,30 +47,29 @@ func clean(text string) string {
 	}, text)
 }
 
-// clip returns at most n bytes of a line.
-func clip(text string, n int) string {
+// clipLine returns at most n bytes of a line.
+func clipLine(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
 	return strings.ToValidUTF8(text[:n], "") + "…"
 }
 
-// head returns the first lines of a text that fit into n bytes, and how many
-// lines are missing then. A first line that is longer is cut.
-func head(text string, n int) (kept string, missing int) {
+// headLines returns the first lines of a text that fit into n bytes, and the number of missing lines. It
+// cuts a first line that is longer.
+func headLines(text string, n int) (kept string, missing int) {
 	if len(text) <= n {
 		return text, 0
 	}
 	end := strings.LastIndexByte(text[:n], '\n') + 1
 	if end == 0 {
-		return strings.ToValidUTF8(text[:n], ""), lines(text)
+		return strings.ToValidUTF8(text[:n], ""), countLines(text)
 	}
-	return text[:end], lines(text[end:])
+	return text[:end], countLines(text[end:])
 }
 
-// tail returns the last lines of a text that fit into n bytes; a last line
-// that is longer is cut.
-func tail(text string, n int) string {
+// tailLines returns the last lines of a text that fit into n bytes. It cuts a last line that is longer.
+func tailLines(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
@@ -81,7 +80,8 @@ func tail(text string, n int) string {
 	return strings.ToValidUTF8(text, "")
 }
 
-func lines(text string) int {
+// countLines returns the number of lines in text.
+func countLines(text string) int {
 	n := strings.Count(text, "\n")
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		n++
@@ -89,7 +89,8 @@ func lines(text string) int {
 	return n
 }
 
-func count(n int, noun string) string {
+// countNoun returns a number and a noun, in the plural if needed.
+func countNoun(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

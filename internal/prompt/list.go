@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// fileList lists the paths, one a line. When that takes more than limit bytes,
-// deep directories become one line with the number of their files; when even
-// that is too long, the end is cut and counted; without room for that there is
-// no list.
+// fileList lists the paths, one on each line. If that takes more than limit bytes, deep directories become
+// one line with the number of their files. If even that is too long, fileList cuts the end and counts the
+// missing lines. Without room for the count there is no list.
 func fileList(paths []string, limit int) string {
 	paths = slices.Sorted(slices.Values(paths))
 	depth := 0
@@ -21,26 +20,25 @@ func fileList(paths []string, limit int) string {
 	if limit < room {
 		return ""
 	}
-	list := collapse(paths, depth)
+	list := collapseDirs(paths, depth)
 	for len(list) > limit && depth > 1 {
 		depth--
-		list = collapse(paths, depth)
+		list = collapseDirs(paths, depth)
 	}
 	if len(list) <= limit {
 		return list
 	}
-	kept, missing := head(list, limit-room)
-	return kept + fmt.Sprintf("(and %s)\n", count(missing, "more line"))
+	kept, missing := headLines(list, limit-room)
+	return kept + fmt.Sprintf("(and %s)\n", countNoun(missing, "more line"))
 }
 
-// collapse lists sorted paths of at most depth segments, and the directories
-// that hold longer ones.
-func collapse(paths []string, depth int) string {
+// collapseDirs lists sorted paths of at most depth segments, and the directories that hold longer ones.
+func collapseDirs(paths []string, depth int) string {
 	var b strings.Builder
 	for i := 0; i < len(paths); {
-		dir, deep := prefix(paths[i], depth)
+		dir, deep := dirPrefix(paths[i], depth)
 		if !deep {
-			b.WriteString(printable(paths[i]) + "\n")
+			b.WriteString(printablePath(paths[i]) + "\n")
 			i++
 			continue
 		}
@@ -48,15 +46,15 @@ func collapse(paths []string, depth int) string {
 		for i+n < len(paths) && strings.HasPrefix(paths[i+n], dir) {
 			n++
 		}
-		fmt.Fprintf(&b, "%s (%s)\n", printable(dir), count(n, "file"))
+		fmt.Fprintf(&b, "%s (%s)\n", printablePath(dir), countNoun(n, "file"))
 		i += n
 	}
 	return b.String()
 }
 
-// prefix returns the directory of a path's first depth segments; deep is false
-// for a path that has no more than those.
-func prefix(p string, depth int) (dir string, deep bool) {
+// dirPrefix returns the directory of a path's first depth segments. deep is false if the path has no more
+// segments.
+func dirPrefix(p string, depth int) (dir string, deep bool) {
 	end := 0
 	for range depth {
 		i := strings.IndexByte(p[end:], '/')
@@ -68,8 +66,8 @@ func prefix(p string, depth int) (dir string, deep bool) {
 	return p[:end], true
 }
 
-// printable quotes a path that would not be one line of plain text.
-func printable(p string) string {
+// printablePath quotes a path that would not be one line of plain text.
+func printablePath(p string) string {
 	if q := strconv.Quote(p); q != `"`+p+`"` {
 		return q
 	}

@@ -7,14 +7,15 @@ import (
 	"unicode"
 )
 
-// index finds the files that a text names.
-type index struct {
+// fileIndex finds the files that a text names.
+type fileIndex struct {
 	files  map[string]File
 	byBase map[string][]string // sorted
 }
 
-func newIndex(files []File) index {
-	x := index{files: make(map[string]File, len(files)), byBase: make(map[string][]string)}
+// newFileIndex returns the index of files.
+func newFileIndex(files []File) fileIndex {
+	x := fileIndex{files: make(map[string]File, len(files)), byBase: make(map[string][]string)}
 	for _, f := range files {
 		x.files[f.Path] = f
 		base := path.Base(f.Path)
@@ -26,17 +27,17 @@ func newIndex(files []File) index {
 	return x
 }
 
-// find returns the files that the text names, in the order of first mention.
-func (x index) find(text string) []string {
+// findNamed returns the files that the text names, in the order of first mention.
+func (x fileIndex) findNamed(text string) []string {
 	var found []string
 	seen := make(map[string]bool)
-	for word := range strings.FieldsFuncSeq(text, separates) {
+	for word := range strings.FieldsFuncSeq(text, isSeparator) {
 		if seen[word] {
 			continue
 		}
 		seen[word] = true
-		for _, w := range bare(word) {
-			if hits := x.resolve(w); len(hits) > 0 {
+		for _, w := range bareForms(word) {
+			if hits := x.resolveWord(w); len(hits) > 0 {
 				found = append(found, hits...)
 				break
 			}
@@ -45,25 +46,26 @@ func (x index) find(text string) []string {
 	return found
 }
 
-// bare returns a word with less and less of the marks around it: a name may
-// begin with a dot, a bracket or an underscore of its own.
-func bare(word string) []string {
+// bareForms returns a word with fewer and fewer of the marks around it. A name may itself begin with a
+// dot, a bracket or an underscore.
+func bareForms(word string) []string {
 	const ends, emphasis = ".-/", "[]{}*_!#"
 	inner := strings.TrimRight(strings.Trim(word, emphasis), ends+emphasis)
 	return []string{word, strings.TrimRight(word, ends+emphasis), inner, strings.TrimLeft(inner, ends+emphasis)}
 }
 
-func separates(r rune) bool {
+// isSeparator reports whether r separates words.
+func isSeparator(r rune) bool {
 	return unicode.IsSpace(r) || strings.ContainsRune("\"'`,;:<>|()?", r)
 }
 
-// maxAlike is how many files a name may mean; what more files have names none.
+// maxAlike is the most files that a name may mean. A name that means more files names none.
 const maxAlike = 3
 
-// resolve reads a word as a path, as the end of paths, or as a path that
-// begins outside the repository, in this order. A name without a slash needs a
-// dot to be the end of a path: "test" is mostly a word.
-func (x index) resolve(word string) []string {
+// resolveWord reads a word as a path, as the end of paths, or as a path that begins outside the
+// repository, in this order. A name without a slash needs a dot to be the end of a path: "test" is mostly
+// a word.
+func (x fileIndex) resolveWord(word string) []string {
 	if _, ok := x.files[word]; ok {
 		return []string{word}
 	}

@@ -1,7 +1,6 @@
-// Package prompt writes what a provider is told: the system prompt of a role,
-// the user prompt of one call, and the files that go with it. It is pure: the
-// same facts give the same bytes. What the user did not say is fenced and
-// labelled as data; files that may hold secrets never go out.
+// Package prompt writes the input of a provider: the system prompt of a role, the user prompt of one call,
+// and the files that go with it. It is pure: the same facts give the same bytes. Text that the user did
+// not write is fenced and labelled as data. Files that may hold secrets are never sent.
 package prompt
 
 import (
@@ -10,36 +9,36 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// In is all that a prompt is made from.
+// In holds everything that a prompt is made from.
 type In struct {
 	Role      run.Role
 	Iteration int
-	// RemainingFixes is how many fixes may follow this call that no person asks for.
+	// RemainingFixes is the number of fixes that may follow this call without a person's request.
 	RemainingFixes int
 	Goal           string
 	Plan           string // Markdown; empty for the planner
-	// Guidance is what people and earlier attempts said, oldest first.
+	// Guidance holds the words of people and of earlier attempts, oldest first.
 	Guidance []run.Guidance
 	Checks   []string // the commands that will judge
 	Report   []Check  // the last check report; nil when there is none
-	// Problem is why a fixer is called: a refusal, a rejection, a verdict. It
+	// Problem is the reason for which a fixer is called: a refusal, a rejection, a verdict. It
 	// need not repeat Guidance or Report. Refused is the patch or the answer that
-	// was not taken; empty when none was.
+	// was refused; empty if there is none.
 	Problem string
 	Refused string
-	// Lost names what the record has lost that would be here: the plan, say.
+	// Lost names the parts of this input that the record has lost, such as the plan.
 	Lost []string
 	Diff string     // the branch against its base as git writes it; empty when nothing changed
 	Head run.Commit // the tip of the branch
 
-	// Files are all files at Head, relative to where patches apply. Read returns
-	// the bytes of one and follows no link; a file that it fails for is left out.
+	// Files are all files at Head, relative to the directory where patches apply. Read returns
+	// the bytes of one file and follows no link. A file for which it fails is left out.
 	Files []File
 	Read  func(path string) ([]byte, error)
-	// Mentioned are those of Files that failing checks point at.
+	// Mentioned are the members of Files that the output of failing checks names.
 	Mentioned []string
-	// Budget is how many bytes the artifacts may have together. Zero means
-	// DefaultBudget; a negative one sends none, for a provider that reads the
+	// Budget is the most bytes of all artifacts together. Zero means
+	// DefaultBudget. A negative budget sends no artifact, for a provider that reads the
 	// work tree itself.
 	Budget int
 	// Edits says that the provider is an agent that reads and changes the files
@@ -49,7 +48,7 @@ type In struct {
 	Explores bool
 }
 
-// DefaultBudget is the budget of a call that does not say.
+// DefaultBudget is the budget of a call that sets none.
 const DefaultBudget = 128 << 10
 
 // File is one file of the repository.
@@ -59,23 +58,23 @@ type File struct {
 	Symlink bool   // listed, never read
 }
 
-// Check is how one check ended.
+// Check is the result of one check.
 type Check struct {
 	Command string
 	Passed  bool
 	Outcome string // in words: "exit code 1", "timed out after 3m0s"
 	Head    string // the beginning of its output
-	Tail    string // the end of it, without what Head has
+	Tail    string // the end of its output, without the bytes in Head
 	Bytes   int64  // of the whole output
 }
 
-// Prompt is what goes to a provider.
+// Prompt is the input of a provider.
 type Prompt struct {
 	System    string
 	User      string
 	Artifacts []Artifact
-	// LeftOut says which files that the run points at were not sent, or not
-	// whole, and why. The user prompt says it too.
+	// LeftOut lists the files that the run points at but that were not sent, or not
+	// whole, with the reasons. The user prompt says it too.
 	LeftOut []string
 }
 
@@ -83,7 +82,7 @@ type Prompt struct {
 // beginning; Name says when it is not whole.
 type Artifact struct {
 	Name    string
-	Path    string // empty when it is no file
+	Path    string // empty when it is not a file
 	Content string
 }
 
@@ -93,17 +92,17 @@ func Build(in In) Prompt {
 		in.Budget = -1
 	}
 	diff := readDiff(in.Diff)
-	chosen := choose(in, diff.paths)
+	chosen := chooseFiles(in, diff.paths)
 	return Prompt{
-		System:    system(in.Role, in.Edits),
-		User:      user(in, diff, chosen),
+		System:    systemPrompt(in.Role, in.Edits),
+		User:      userPrompt(in, diff, chosen),
 		Artifacts: chosen.artifacts,
 		LeftOut:   chosen.leftOut,
 	}
 }
 
-// Message is the artifacts and the user prompt in one text, for providers that
-// take the system prompt apart.
+// Message returns the artifacts and the user prompt in one text, for providers that take the system prompt
+// separately.
 func (p Prompt) Message() string {
 	if len(p.Artifacts) == 0 {
 		return p.User
@@ -118,9 +117,4 @@ func (p Prompt) Message() string {
 		b.WriteString("\n\n" + Fence("", a.Content) + "\n")
 	}
 	return b.String() + p.User
-}
-
-// Flatten is the whole prompt in one text, for providers that take one.
-func (p Prompt) Flatten() string {
-	return "[SYSTEM]\n\n" + p.System + "\n[USER]\n\n" + p.Message()
 }

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// Withheld says whether a file is never sent, for its name says that it may
-// hold secrets (docs/contracts/run.md, 15). Every segment of the path is judged, in any
-// case.
+// Withheld reports whether a file is never sent, because its name says that it may hold secrets
+// (docs/contracts/run.md, 15). It judges every segment of the path, in any case.
 func Withheld(name string) bool {
 	for segment := range strings.SplitSeq(strings.ToLower(name), "/") {
-		if slices.Contains(secretNames, segment) || matches(secretForms, segment) {
+		if slices.Contains(secretNames, segment) || matchesAny(secretForms, segment) {
 			return true
 		}
 	}
@@ -31,14 +30,14 @@ var secretForms = []string{
 	"*.tfstate", "*.tfstate.*", "*.tfvars", "service-account*.json", "*.ovpn",
 }
 
-// locks are files that a tool writes and nobody reads.
-var locks = []string{
+// lockFiles are files that a tool writes and that people do not read.
+var lockFiles = []string{
 	"go.sum", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock",
 	"Cargo.lock", "poetry.lock", "uv.lock", "pdm.lock", "Pipfile.lock", "Gemfile.lock", "composer.lock",
 	"flake.lock", "mix.lock", "pubspec.lock", "packages.lock.json", "gradle.lockfile", "Podfile.lock",
 }
 
-// manifests say at the top level what a repository is and how it is built.
+// manifests are the files at the top level that describe a repository and its build.
 var manifests = []string{
 	"README*", "readme*", "go.mod", "go.work", "package.json", "pnpm-workspace.yaml", "tsconfig.json",
 	"pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "requirements.txt", "Cargo.toml",
@@ -46,11 +45,14 @@ var manifests = []string{
 	"Gemfile", "composer.json", "mix.exs", "CONTRIBUTING.md",
 }
 
-func isLock(name string) bool { return slices.Contains(locks, path.Base(name)) }
+// isLock reports whether name is a lock file.
+func isLock(name string) bool { return slices.Contains(lockFiles, path.Base(name)) }
 
-func isManifest(name string) bool { return !strings.Contains(name, "/") && matches(manifests, name) }
+// isManifest reports whether name is a manifest at the top level.
+func isManifest(name string) bool { return !strings.Contains(name, "/") && matchesAny(manifests, name) }
 
-func matches(forms []string, name string) bool {
+// matchesAny reports whether name matches one of forms.
+func matchesAny(forms []string, name string) bool {
 	return slices.ContainsFunc(forms, func(form string) bool {
 		ok, err := path.Match(form, name)
 		return ok && err == nil

@@ -31,7 +31,7 @@ func TestWithheld(t *testing.T) {
 	}
 }
 
-// docs/contracts/run.md, 15: none goes out, whoever points at it.
+// docs/contracts/run.md, 15: no secret file is sent, whatever points at it.
 func TestNoSecretFileGoesOut(t *testing.T) {
 	r := repository{"main.go": "package main\n", "link.go": "CANARY"}
 	var diff strings.Builder

@@ -22,7 +22,7 @@ const (
 	binaryDetected = 8 << 10 // bytes searched for a NUL
 )
 
-// selection is the files that go with a prompt.
+// selection holds the files that go with a prompt.
 type selection struct {
 	artifacts []Artifact
 	leftOut   []string
@@ -31,16 +31,15 @@ type selection struct {
 	visible   int // the others
 
 	in    In
-	index index
+	index fileIndex
 	room  int
 	seen  map[string]bool
 }
 
-// choose picks the files by priority: those that failing checks point at, then
-// those named by the problem and the guidance, the goal and the plan, those that
-// the branch changed, small manifests, the neighbours of all these, and at last
-// everything else when all of it fits.
-func choose(in In, changed []string) *selection {
+// chooseFiles picks the files by priority: the files that failing checks point at, then the files named by
+// the problem and the guidance, the goal and the plan, the files that the branch changed, small manifests,
+// the neighbours of all these, and at last everything else if all of it fits.
+func chooseFiles(in In, changed []string) *selection {
 	c := &selection{in: in, room: cmp.Or(in.Budget, DefaultBudget), seen: make(map[string]bool)}
 	var visible []File
 	for _, f := range in.Files {
@@ -55,22 +54,23 @@ func choose(in In, changed []string) *selection {
 	if c.room < 0 || in.Read == nil {
 		return c
 	}
-	c.index = newIndex(in.Files)
-	c.list(visible)
-	pointed := c.pointed(changed)
+	c.index = newFileIndex(in.Files)
+	c.addList(visible)
+	pointed := c.pointedFiles(changed)
 	for _, p := range pointed {
-		c.add(c.index.files[p], true)
+		c.addFile(c.index.files[p], true)
 	}
 	c.addManifests(visible)
 	c.addNeighbours(visible, pointed)
 	c.addRest(visible)
 	if n := len(c.leftOut) - maxLeftOut; n > 0 {
-		c.leftOut = append(c.leftOut[:maxLeftOut], fmt.Sprintf("and %s", count(n, "more file")))
+		c.leftOut = append(c.leftOut[:maxLeftOut], fmt.Sprintf("and %s", countNoun(n, "more file")))
 	}
 	return c
 }
 
-func (c *selection) list(visible []File) {
+// addList adds the list of the visible files.
+func (c *selection) addList(visible []File) {
 	paths := make([]string, len(visible))
 	for i, f := range visible {
 		paths[i] = f.Path
@@ -83,12 +83,12 @@ func (c *selection) list(visible []File) {
 	c.room -= len(list)
 }
 
-// pointed returns the files of the repository that the run points at.
-func (c *selection) pointed(changed []string) []string {
+// pointedFiles returns the files of the repository that the run points at.
+func (c *selection) pointedFiles(changed []string) []string {
 	var all []string
-	look := func(text string, n int) { all = append(all, c.index.find(text[:min(len(text), n)])...) }
+	look := func(text string, n int) { all = append(all, c.index.findNamed(text[:min(len(text), n)])...) }
 	for _, p := range c.in.Mentioned {
-		all = append(all, c.index.resolve(p)...)
+		all = append(all, c.index.resolveWord(p)...)
 	}
 	look(c.in.Problem, maxProblem)
 	for _, g := range slices.Backward(c.in.Guidance) {
@@ -97,19 +97,21 @@ func (c *selection) pointed(changed []string) []string {
 	look(c.in.Goal, run.MaxGoalBytes)
 	look(c.in.Plan, maxPlan)
 	for _, p := range changed {
-		all = append(all, c.index.resolve(p)...)
+		all = append(all, c.index.resolveWord(p)...)
 	}
 	return all
 }
 
+// addManifests adds the small manifests.
 func (c *selection) addManifests(visible []File) {
 	for _, f := range visible {
 		if isManifest(f.Path) && f.Size <= maxManifest {
-			c.add(f, false)
+			c.addFile(f, false)
 		}
 	}
 }
 
+// addNeighbours adds the small files in the directories of the pointed files.
 func (c *selection) addNeighbours(visible []File, pointed []string) {
 	dirs := make(map[string]bool)
 	for _, p := range pointed {
@@ -117,11 +119,12 @@ func (c *selection) addNeighbours(visible []File, pointed []string) {
 	}
 	for _, f := range visible {
 		if dirs[path.Dir(f.Path)] && f.Size <= maxNeighbour && !isLock(f.Path) {
-			c.add(f, false)
+			c.addFile(f, false)
 		}
 	}
 }
 
+// addRest adds all other files if all of them fit.
 func (c *selection) addRest(visible []File) {
 	total := int64(0)
 	var rest []File
@@ -135,31 +138,31 @@ func (c *selection) addRest(visible []File) {
 		return
 	}
 	for _, f := range rest {
-		c.add(f, false)
+		c.addFile(f, false)
 	}
 }
 
-// add sends a file, or says why not when the run points at it. A file is tried
-// once.
-func (c *selection) add(f File, pointed bool) {
+// addFile sends a file. If the run points at the file and it is not sent whole, addFile records why. It
+// tries each file once.
+func (c *selection) addFile(f File, pointed bool) {
 	if c.seen[f.Path] {
 		return
 	}
 	c.seen[f.Path] = true
-	a, why := c.take(f, pointed)
+	a, why := c.takeFile(f, pointed)
 	if a.Path != "" {
 		c.artifacts = append(c.artifacts, a)
 		c.room -= len(a.Content)
 		c.given++
 	}
 	if why != "" && pointed {
-		c.leftOut = append(c.leftOut, span(f.Path)+": "+why)
+		c.leftOut = append(c.leftOut, codeSpan(f.Path)+": "+why)
 	}
 }
 
-// take reads a file and cuts it to the room that is left, where it may be cut.
-// why says what speaks against it, or what is missing; the zero Artifact is none.
-func (c *selection) take(f File, cut bool) (a Artifact, why string) {
+// takeFile reads a file and cuts it to the room that is left, if it may be cut. why says why the file is
+// not sent, or which part is missing. The zero Artifact means that the file is not sent.
+func (c *selection) takeFile(f File, cut bool) (a Artifact, why string) {
 	switch {
 	case Withheld(f.Path):
 		return a, "withheld, for its name says that it may hold secrets"
@@ -177,38 +180,38 @@ func (c *selection) take(f File, cut bool) (a Artifact, why string) {
 	case isBinary(content):
 		return a, "not a text"
 	case len(content) <= c.room:
-		return Artifact{Name: printable(f.Path), Path: f.Path, Content: string(content)}, ""
+		return Artifact{Name: printablePath(f.Path), Path: f.Path, Content: string(content)}, ""
 	case !cut || c.room < minCut:
 		return a, fmt.Sprintf("no room for its %d bytes", len(content))
 	}
 	return cutFile(f.Path, content, c.room)
 }
 
-// cutFile is the whole lines at the beginning of a file that fit into room.
+// cutFile returns the whole lines at the beginning of a file that fit into room.
 func cutFile(p string, content []byte, room int) (a Artifact, why string) {
 	end := bytes.LastIndexByte(content[:room], '\n') + 1
 	if end == 0 {
 		return a, "no room for its first line"
 	}
-	part := fmt.Sprintf("lines 1 to %d of %d", lines(string(content[:end])), lines(string(content)))
-	return Artifact{Name: printable(p) + ", " + part, Path: p, Content: string(content[:end])}, "only " + part
+	part := fmt.Sprintf("lines 1 to %d of %d", countLines(string(content[:end])), countLines(string(content)))
+	return Artifact{Name: printablePath(p) + ", " + part, Path: p, Content: string(content[:end])}, "only " + part
 }
 
+// isBinary reports whether content is not text.
 func isBinary(content []byte) bool {
 	start := content[:min(len(content), binaryDetected)]
 	return bytes.IndexByte(start, 0) >= 0 || !utf8.Valid(content)
 }
 
-// section says what is given and what is not; empty when there is nothing to
-// say.
-func (c *selection) section() string {
+// writeSection says which files are given and which are not. It is empty if there is nothing to say.
+func (c *selection) writeSection() string {
 	if len(c.in.Files) == 0 {
 		return ""
 	}
 	if c.room < 0 && c.given == 0 {
 		return "No file is given with this request: read those that you need in the current directory.\n"
 	}
-	text := fmt.Sprintf("Given with this request, as they are now: %s. Not given: %d.", count(c.given, "file"), c.visible-c.given)
+	text := fmt.Sprintf("Given with this request, as they are now: %s. Not given: %d.", countNoun(c.given, "file"), c.visible-c.given)
 	if c.withheld > 0 {
 		text += fmt.Sprintf(" Withheld, for their names stand for secrets: %d.", c.withheld)
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// The parts of the system prompts. What an evaluator's prompt shows of a
-// decision must not read as one when it is echoed: see package verdict.
+// The parts of the system prompts. The form of a decision in an evaluator's prompt
+// must not be read as a decision when a model echoes it: see package verdict.
 var (
 	//go:embed text/planner.md
 	planner string
@@ -25,9 +25,9 @@ var (
 	data string
 )
 
-// system is the system prompt of a role; of the four only. Edits says that it
+// systemPrompt returns the system prompt of a role, which is one of the four. edits says that the provider
 // changes the files itself.
-func system(role run.Role, edits bool) string {
+func systemPrompt(role run.Role, edits bool) string {
 	form := answerForm
 	if edits {
 		form = works

@@ -16,48 +16,49 @@ const (
 	maxChanged = 50 // files named
 )
 
-// user writes the user prompt.
-func user(in In, d diff, c *selection) string {
-	var p parts
-	p.add("Goal", "The user's own words:\n\n"+quoted("", in.Goal, run.MaxGoalBytes))
+// userPrompt writes the user prompt.
+func userPrompt(in In, d sectionedDiff, c *selection) string {
+	var p promptParts
+	p.addPart("Goal", "The user's own words:\n\n"+quoteData("", in.Goal, run.MaxGoalBytes))
 	if in.Role != run.Planner {
-		p.add("Plan", quoted("markdown", in.Plan, maxPlan))
+		p.addPart("Plan", quoteData("markdown", in.Plan, maxPlan))
 	}
-	p.add("Guidance", guidance(in.Guidance))
-	p.add("Problem", problem(in))
-	p.add("Last check report", report(in.Report))
-	p.add("Lost", lost(in.Lost))
-	p.add("Diff of the branch against its base", branch(in.Role, d))
-	p.add("Checks", checks(in))
-	p.add("Files", c.section())
-	p.add("Now", now(in))
+	p.addPart("Guidance", writeGuidance(in.Guidance))
+	p.addPart("Problem", writeProblem(in))
+	p.addPart("Last check report", writeReport(in.Report))
+	p.addPart("Lost", writeLost(in.Lost))
+	p.addPart("Diff of the branch against its base", writeBranch(in.Role, d))
+	p.addPart("Checks", writeChecks(in))
+	p.addPart("Files", c.writeSection())
+	p.addPart("Now", writeNow(in))
 	return strings.Join(p, "\n")
 }
 
-// parts are the sections that have something to say.
-type parts []string
+// promptParts are the sections that are not empty.
+type promptParts []string
 
-func (p *parts) add(title, body string) {
+// addPart adds a section unless its body is empty.
+func (p *promptParts) addPart(title, body string) {
 	if body != "" {
 		*p = append(*p, "# "+title+"\n\n"+body)
 	}
 }
 
-// quoted is a text of at most n bytes as data; empty for an empty text.
-func quoted(info, text string, n int) string {
-	text, missing := head(text, n)
-	text = clean(text)
+// quoteData returns a text of at most n bytes as data, or "" for an empty text.
+func quoteData(info, text string, n int) string {
+	text, missing := headLines(text, n)
+	text = cleanText(text)
 	if strings.TrimSpace(text) == "" {
 		return ""
 	}
 	if missing == 0 {
 		return Fence(info, text)
 	}
-	return Fence(info, text) + fmt.Sprintf("\n(%s more)\n", count(missing, "line"))
+	return Fence(info, text) + fmt.Sprintf("\n(%s more)\n", countNoun(missing, "line"))
 }
 
-// titles say of each kind of guidance whose word it is.
-var titles = map[string]string{
+// guidanceTitles name the author of each kind of guidance.
+var guidanceTitles = map[string]string{
 	run.FromAnswer:    "The user answered",
 	run.FromRejection: "The user rejected a patch",
 	run.FromNote:      "The user notes",
@@ -65,28 +66,30 @@ var titles = map[string]string{
 	run.FromVerdict:   "An evaluation found",
 }
 
-func guidance(list []run.Guidance) string {
+// writeGuidance writes the guidance, oldest first.
+func writeGuidance(list []run.Guidance) string {
 	if len(list) == 0 {
 		return ""
 	}
 	var b strings.Builder
 	b.WriteString("Oldest first. The user's word binds; of two that contradict each other the later counts.\n")
 	for i, g := range list {
-		title := titles[g.Kind]
+		title := guidanceTitles[g.Kind]
 		if title == "" {
 			title = "Recorded"
 		}
-		fmt.Fprintf(&b, "\n## %d. %s (iteration %d)\n\n%s", i+1, title, g.Iteration, quoted("", g.Text, run.MaxTextBytes))
+		fmt.Fprintf(&b, "\n## %d. %s (iteration %d)\n\n%s", i+1, title, g.Iteration, quoteData("", g.Text, run.MaxTextBytes))
 	}
 	return b.String()
 }
 
-func problem(in In) string {
+// writeProblem writes a fixer's problem and the refused text.
+func writeProblem(in In) string {
 	if in.Role != run.Fixer {
 		return ""
 	}
-	text := quoted("", in.Problem, maxProblem)
-	refused := quoted("", in.Refused, maxRefused)
+	text := quoteData("", in.Problem, maxProblem)
+	refused := quoteData("", in.Refused, maxRefused)
 	if refused == "" {
 		return text
 	}
@@ -96,14 +99,16 @@ func problem(in In) string {
 	return text + "It was about this, which has not been applied:\n\n" + refused
 }
 
-func lost(names []string) string {
+// writeLost writes the parts that the record has lost.
+func writeLost(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
 	return "The run's directory has lost what would stand here: " + strings.Join(names, ", ") + ". Go on without.\n"
 }
 
-func branch(role run.Role, d diff) string {
+// writeBranch writes the diff of the branch and the files that it changes.
+func writeBranch(role run.Role, d sectionedDiff) string {
 	if role == run.Planner {
 		return ""
 	}
@@ -115,27 +120,29 @@ func branch(role run.Role, d diff) string {
 	}
 	names := make([]string, 0, maxChanged)
 	for _, path := range d.paths[:min(len(d.paths), maxChanged)] {
-		names = append(names, span(path))
+		names = append(names, codeSpan(path))
 	}
-	text := "It changes " + count(len(d.paths), "file") + ": " + strings.Join(names, ", ")
+	text := "It changes " + countNoun(len(d.paths), "file") + ": " + strings.Join(names, ", ")
 	if more := len(d.paths) - maxChanged; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	if d.withheld > 0 {
-		text += fmt.Sprintf(", and %s withheld, for their names stand for secrets", count(d.withheld, "file"))
+		text += fmt.Sprintf(", and %s withheld, for their names stand for secrets", countNoun(d.withheld, "file"))
 	}
-	return text + ".\n\n" + quoted("diff", d.text, maxDiff)
+	return text + ".\n\n" + quoteData("diff", d.text, maxDiff)
 }
 
-func checks(in In) string {
+// writeChecks writes the commands that judge the result.
+func writeChecks(in In) string {
 	if len(in.Checks) == 0 {
 		return "No command judges the result: an evaluator reads the diff.\n"
 	}
 	return "These commands judge the result, each time that a patch has been applied:\n\n" +
-		Fence("sh", clean(strings.Join(in.Checks, "\n")))
+		Fence("sh", cleanText(strings.Join(in.Checks, "\n")))
 }
 
-func now(in In) string {
+// writeNow writes the current iteration and the demand on the provider.
+func writeNow(in In) string {
 	text := fmt.Sprintf("This is iteration %d", max(in.Iteration, 1))
 	if in.Head != "" {
 		text += fmt.Sprintf(", on commit %.12s", in.Head)
@@ -152,11 +159,11 @@ func now(in In) string {
 	if in.Edits && (in.Role == run.Developer || in.Role == run.Fixer) {
 		return text + "Change the files, or end with ASK or NOOP.\n"
 	}
-	return text + demands[in.Role]
+	return text + closingLines[in.Role]
 }
 
-// demands end a prompt. The evaluator's names no decision: see package verdict.
-var demands = map[run.Role]string{
+// closingLines end a prompt. The evaluator's line names no decision: see package verdict.
+var closingLines = map[run.Role]string{
 	run.Planner:   "Write the plan.\n",
 	run.Developer: "Give your answer: exactly one of PATCH, ASK and NOOP.\n",
 	run.Fixer:     "Give your answer: exactly one of PATCH, ASK and NOOP.\n",

@@ -6,44 +6,43 @@ import (
 	"strings"
 )
 
-// words mark a variable as a secret when its name holds one of them, taken
-// apart at everything that is not a letter or a digit.
-var words = []string{
+// secretWords mark a variable as a secret if its name holds one of them. The name is split
+// at every character that is not a letter or a digit.
+var secretWords = []string{
 	"KEY", "KEYS", "APIKEY", "TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "PASSWORDS", "PASSWD", "PASSPHRASE",
 	"PASS", "PWD", "PW", "CREDENTIAL", "CREDENTIALS", "CREDS", "AUTH", "AUTHORIZATION", "BEARER", "JWT", "PAT", "COOKIE", "COOKIES",
 	"DSN", "PRIVATE",
 }
 
-// endings mark a word that is written together, such as PGPASSWORD.
-var endings = []string{"PASSWORD", "PASSWD", "PASSPHRASE", "TOKEN", "SECRET", "APIKEY"}
+// secretEndings mark a word that is written together, such as PGPASSWORD.
+var secretEndings = []string{"PASSWORD", "PASSWD", "PASSPHRASE", "TOKEN", "SECRET", "APIKEY"}
 
-// places end names of variables that say where a secret is, not what it is.
-var places = []string{"PATH", "FILE", "DIR", "SOCK", "SOCKET", "PID"}
+// placeWords end names of variables that hold the place of a secret, not its value.
+var placeWords = []string{"PATH", "FILE", "DIR", "SOCK", "SOCKET", "PID"}
 
-// exempt are the names that hold a word and no secret.
-var exempt = []string{"PWD"}
+// exemptNames are the names that hold a secret word but name no secret.
+var exemptNames = []string{"PWD"}
 
-// Looks says whether a variable of that name holds a secret.
-func Looks(name string) bool {
+// LooksSecret reports whether a variable of that name holds a secret.
+func LooksSecret(name string) bool {
 	name = strings.ToUpper(name)
 	parts := strings.FieldsFunc(name, func(r rune) bool { return !(r >= 'A' && r <= 'Z' || r >= '0' && r <= '9') })
-	if len(parts) == 0 || slices.Contains(exempt, name) || slices.Contains(places, parts[len(parts)-1]) {
+	if len(parts) == 0 || slices.Contains(exemptNames, name) || slices.Contains(placeWords, parts[len(parts)-1]) {
 		return false
 	}
 	return slices.ContainsFunc(parts, func(part string) bool {
-		return slices.Contains(words, part) ||
-			slices.ContainsFunc(endings, func(end string) bool { return strings.HasSuffix(part, end) })
+		return slices.Contains(secretWords, part) ||
+			slices.ContainsFunc(secretEndings, func(end string) bool { return strings.HasSuffix(part, end) })
 	})
 }
 
-// Secrets returns the secrets of an environment, sorted by name: the values of
-// the variables that look like one, and the passwords and tokens in all that
-// are URLs.
-func Secrets(environ []string) []Secret {
+// FindSecrets returns the secrets of an environment, sorted by name: the values of the variables that look
+// like a secret, and the passwords and tokens in all values that are URLs.
+func FindSecrets(environ []string) []Secret {
 	var found []Secret
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
-		if Looks(name) {
+		if LooksSecret(name) {
 			found = append(found, Secret{name, value})
 		}
 		if password, ok := passwordIn(value); ok {
@@ -54,9 +53,10 @@ func Secrets(environ []string) []Secret {
 	return found
 }
 
-// tokenLength is from where on the lone user of a URL is taken for a token.
+// tokenLength is the length from which the lone user of a URL counts as a token.
 const tokenLength = 20
 
+// passwordIn returns the password of a URL, or its lone user if that is long enough for a token.
 func passwordIn(value string) (string, bool) {
 	if !strings.Contains(value, "://") {
 		return "", false
@@ -72,9 +72,9 @@ func passwordIn(value string) (string, bool) {
 	return user, len(user) >= tokenLength
 }
 
-// label is what stands for a secret. It is safe within JSON, a URL and a shell
-// word, whatever the name.
-func label(name string) string {
+// labelFor returns the text that replaces a secret. It is safe within JSON, a URL and a shell word,
+// whatever the name.
+func labelFor(name string) string {
 	safe := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.' {
 			return r

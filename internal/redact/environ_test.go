@@ -22,7 +22,7 @@ func TestLooks(t *testing.T) {
 	}
 	for kind, names := range tests {
 		for _, name := range names {
-			if got := redact.Looks(name); got != (kind == "secret") {
+			if got := redact.LooksSecret(name); got != (kind == "secret") {
 				t.Errorf("%q: want %s", name, kind)
 			}
 		}
@@ -30,7 +30,7 @@ func TestLooks(t *testing.T) {
 }
 
 func TestSecrets(t *testing.T) {
-	got := redact.Secrets([]string{
+	got := redact.FindSecrets([]string{
 		"PATH=/usr/bin", "Z_TOKEN=t=1", "A_KEY=", "nothing", "EMPTY_KEY",
 		"DATABASE_URL=postgres://app:s3cret%2Fpass@db:5432/x", "HTTPS_PROXY=http://proxy:3128", "LINK=https://user@host/",
 		"REMOTE=https://github_pat_0123456789@host/x.git", "BROKEN=://%zz",
@@ -70,8 +70,8 @@ func TestWhichValuesAreRedacted(t *testing.T) {
 			if got := r.String(tt.text); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
-			if !slices.Equal(r.Short(), tt.short) {
-				t.Errorf("short: %q, want %q", r.Short(), tt.short)
+			if !slices.Equal(r.ShortNames(), tt.short) {
+				t.Errorf("short: %q, want %q", r.ShortNames(), tt.short)
 			}
 		})
 	}

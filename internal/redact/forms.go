@@ -10,26 +10,27 @@ import (
 	"strings"
 )
 
-// lineLength is from where on a line of a secret counts as one by itself: the
-// lines of a PEM block have 64.
+// lineLength is the length from which a line of a secret counts as a secret by itself. The lines of a PEM
+// block have 64 characters.
 const lineLength = 32
 
-// formsOf returns the ways in which a value may be written, some more than
-// once. All have MinLength bytes at least.
+// formsOf returns the ways in which a value may be written, some of them more than once. Each has at least
+// MinLength bytes.
 func formsOf(value string) []string {
-	forms := writings(value)
+	forms := writtenForms(value)
 	if lines := strings.Split(value, "\n"); len(lines) > 1 {
-		for _, line := range lines { // they show one by one where lines are prefixed, as in a diff
+		for _, line := range lines { // a diff prefixes lines, so that each is shown by itself
 			line = strings.TrimSpace(line)
 			if len(line) >= lineLength && !strings.ContainsAny(line, " \t") {
-				forms = append(forms, writings(line)...)
+				forms = append(forms, writtenForms(line)...)
 			}
 		}
 	}
 	return forms
 }
 
-func writings(value string) []string {
+// writtenForms returns the ways in which one value or line may be written.
+func writtenForms(value string) []string {
 	forms := []string{value}
 	for _, once := range inJSON(value) {
 		forms = append(append(forms, once), inJSON(once)...)
@@ -40,8 +41,8 @@ func writings(value string) []string {
 	return append(forms, lower, strings.ToUpper(lower))
 }
 
-// inJSON escapes as Go does, with and without its care for HTML, as those do
-// that escape all but ASCII, and as those that escape the slash.
+// inJSON returns the value escaped as Go does, with and without HTML escapes, as encoders do that escape
+// everything but ASCII, and as encoders do that escape the slash.
 func inJSON(value string) []string {
 	var plain strings.Builder
 	enc := json.NewEncoder(&plain)
@@ -51,7 +52,7 @@ func inJSON(value string) []string {
 	text = text[1 : len(text)-2]
 
 	html, _ := json.Marshal(value)
-	ascii := asciiJSON(text)
+	ascii := escapeASCII(text)
 	forms := []string{text, string(html[1 : len(html)-1]), ascii, upperEscapes.ReplaceAllStringFunc(ascii, upperHex)}
 	for _, f := range forms {
 		forms = append(forms, strings.ReplaceAll(f, "/", `\/`))
@@ -59,7 +60,8 @@ func inJSON(value string) []string {
 	return forms
 }
 
-func asciiJSON(text string) string {
+// escapeASCII escapes every character outside ASCII as JSON does.
+func escapeASCII(text string) string {
 	var b strings.Builder
 	for _, r := range text {
 		switch {
@@ -79,8 +81,8 @@ var upperEscapes = regexp.MustCompile(`\\u[0-9a-f]{4}`)
 
 func upperHex(escape string) string { return `\u` + strings.ToUpper(escape[2:]) }
 
-// inURL escapes for a query, for a path, for user information, and all that is
-// not a letter, a digit, or one of -_.~ , with the digits in both cases.
+// inURL returns the value escaped for a query, for a path, for user information, and with every character
+// escaped that is not a letter, a digit, or one of -_.~ , with the digits in both cases.
 func inURL(value string) []string {
 	query := url.QueryEscape(value)
 	forms := []string{
@@ -96,21 +98,21 @@ func inURL(value string) []string {
 	return forms
 }
 
-// componentEscapes turns url.QueryEscape's output into that of JavaScript's
+// componentEscapes turns url.QueryEscape's output into the output of JavaScript's
 // encodeURIComponent.
 var componentEscapes = strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*")
 
 var percents = regexp.MustCompile(`%[0-9A-F]{2}`)
 
-// inBase64 returns what of the value's base64 is the same whatever stands
-// before and after it, for each of the three places in a group of three bytes
-// where it can begin, in both alphabets.
+// inBase64 returns the part of the value's base64 that is the same whatever bytes are before and after it.
+// It does so for each of the three places in a group of three bytes where the value can begin, in both
+// alphabets.
 func inBase64(value string) []string {
 	var forms []string
 	for before := range 3 {
 		padded := append(make([]byte, before), value...)
-		// A character holds 6 bits: skip those that hold a bit of what stands
-		// before, drop the last when it holds a bit of what follows.
+		// A character holds 6 bits. Skip the characters that hold a bit of the bytes
+		// before, and drop the last one if it holds a bit of the bytes after.
 		from, to := (8*before+5)/6, 8*len(padded)/6
 		std := base64.RawStdEncoding.EncodeToString(padded)[from:to]
 		forms = append(forms, std, strings.NewReplacer("+", "-", "/", "_").Replace(std))

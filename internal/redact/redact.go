@@ -1,9 +1,9 @@
-// Package redact takes the worker's secrets out of what is recorded or sent:
-// answers, errors, logs, artifacts. It knows the values; it replaces them, also
-// where they were escaped or encoded on the way, by [redacted:NAME].
+// Package redact removes the worker's secrets from everything that is recorded or sent: answers, errors,
+// logs, artifacts. It knows the values. It replaces them by [redacted:NAME], also where they were escaped
+// or encoded on the way.
 //
-// It cannot undo what hides a value on purpose: compression, encryption, a
-// text in pieces or backwards.
+// It cannot find a value that is hidden on purpose, by compression, by encryption, or in a text in pieces
+// or backwards.
 package redact
 
 import (
@@ -14,11 +14,11 @@ import (
 	"strings"
 )
 
-// MinLength is the shortest value that is redacted. A shorter one would be
-// found everywhere; it is no secret to speak of, and Short names it.
+// MinLength is the length of the shortest value that is redacted. A shorter value would be
+// found everywhere. It hardly protects anything, and ShortNames returns its name.
 const MinLength = 8
 
-// Secret is a value that must not be seen, and the name that stands for it.
+// Secret is a value that must not be shown, and the name that replaces it.
 type Secret struct{ Name, Value string }
 
 // Redactor replaces secrets. It is immutable and safe for concurrent use; nil
@@ -33,13 +33,13 @@ type Redactor struct {
 // form is one way in which a secret may be written.
 type form struct{ text, label string }
 
-// New makes a redactor of the secrets in environ, NAME=value as os.Environ
-// gives them, and of the extra ones. A variable is a secret by its name (see
-// Secrets). White space around a value does not count.
+// New returns a redactor of the secrets in environ, NAME=value as os.Environ
+// returns them, and of the extra ones. A variable is a secret by its name (see
+// FindSecrets). White space around a value does not count.
 func New(environ []string, extra ...Secret) *Redactor {
 	r := &Redactor{forms: map[uint64][]form{}, starts: map[string]struct{}{}, pairs: new([1 << 16 / 64]uint64)}
 	known := map[string]bool{}
-	for _, s := range slices.Concat(extra, Secrets(environ)) {
+	for _, s := range slices.Concat(extra, FindSecrets(environ)) {
 		value := strings.TrimSpace(s.Value)
 		if len(value) < MinLength {
 			if value != "" {
@@ -50,7 +50,7 @@ func New(environ []string, extra ...Secret) *Redactor {
 		for _, text := range formsOf(value) {
 			if !known[text] {
 				known[text] = true
-				r.add(form{text, label(s.Name)})
+				r.addForm(form{text, labelFor(s.Name)})
 			}
 		}
 	}
@@ -60,7 +60,8 @@ func New(environ []string, extra ...Secret) *Redactor {
 	return r
 }
 
-func (r *Redactor) add(f form) {
+// addForm adds one form to the tables of r.
+func (r *Redactor) addForm(f form) {
 	key := binary.LittleEndian.Uint64([]byte(f.text))
 	r.forms[key] = append(r.forms[key], f)
 	for n := 1; n < MinLength; n++ {
@@ -70,8 +71,8 @@ func (r *Redactor) add(f form) {
 	r.pairs[pair/64] |= 1 << (pair % 64)
 }
 
-// Short names the secrets that are too short to be redacted.
-func (r *Redactor) Short() []string {
+// ShortNames returns the names of the secrets that are too short to be redacted.
+func (r *Redactor) ShortNames() []string {
 	if r == nil {
 		return nil
 	}
@@ -80,11 +81,11 @@ func (r *Redactor) Short() []string {
 
 // Bytes returns b without the secrets; b itself when it holds none.
 func (r *Redactor) Bytes(b []byte) []byte {
-	if !r.holds(b) {
+	if !r.holdsSecret(b) {
 		return b
 	}
 	var s scan
-	out, _ := s.run(r, make([]byte, 0, len(b)), b, true)
+	out, _ := s.scanBytes(r, make([]byte, 0, len(b)), b, true)
 	return out
 }
 
@@ -93,29 +94,29 @@ func (r *Redactor) String(s string) string {
 	if r == nil || len(r.forms) == 0 {
 		return s
 	}
-	if b := []byte(s); r.holds(b) {
+	if b := []byte(s); r.holdsSecret(b) {
 		return string(r.Bytes(b))
 	}
 	return s
 }
 
-func (r *Redactor) holds(b []byte) bool {
+// holdsSecret reports whether b holds a secret.
+func (r *Redactor) holdsSecret(b []byte) bool {
 	if r == nil || len(r.forms) == 0 {
 		return false
 	}
 	for at := 0; ; at++ {
-		if at = r.next(b, at); at == len(b) {
+		if at = r.nextStart(b, at); at == len(b) {
 			return false
 		}
-		if f, _ := r.match(b[at:], true); f != nil {
+		if f, _ := r.matchForm(b[at:], true); f != nil {
 			return true
 		}
 	}
 }
 
-// Writer returns a writer that passes on to w what it is given, without the
-// secrets, wherever a Write cuts them. It holds back only what may yet become
-// one; Close passes that on and does not close w.
+// Writer returns a writer that passes its input on to w without the secrets, wherever a Write cuts them.
+// It holds back only bytes that may still become a secret. Close passes these on and does not close w.
 func (r *Redactor) Writer(w io.Writer) io.WriteCloser {
 	return &writer{redactor: r, to: w}
 }

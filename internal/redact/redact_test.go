@@ -135,7 +135,7 @@ func TestTextsWithoutSecretsAreNotCopied(t *testing.T) {
 			if got := written(t, r, string(text), 7); got != string(text) {
 				t.Errorf("written: %q", got)
 			}
-			if r.Bytes(nil) != nil || r.String("") != "" || r.Short() != nil {
+			if r.Bytes(nil) != nil || r.String("") != "" || r.ShortNames() != nil {
 				t.Error("nothing became something")
 			}
 		})

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// next returns the first place from at on where a form may start.
-func (r *Redactor) next(b []byte, at int) int {
+// nextStart returns the first index from at on at which a form may start.
+func (r *Redactor) nextStart(b []byte, at int) int {
 	for ; at+1 < len(b); at++ {
 		pair := uint16(b[at]) | uint16(b[at+1])<<8
 		if r.pairs[pair/64]&(1<<(pair%64)) != 0 {
@@ -17,9 +17,9 @@ func (r *Redactor) next(b []byte, at int) int {
 	return at
 }
 
-// match finds the longest form that b starts with. Unless b is final, more is
-// true when a longer one may show when b goes on.
-func (r *Redactor) match(b []byte, final bool) (found *form, more bool) {
+// matchForm finds the longest form at the start of b. more is true if b is not final and more bytes could
+// make it a longer form.
+func (r *Redactor) matchForm(b []byte, final bool) (found *form, more bool) {
 	if len(b) < MinLength {
 		_, starts := r.starts[string(b)]
 		return nil, starts && !final
@@ -36,23 +36,23 @@ func (r *Redactor) match(b []byte, final bool) (found *form, more bool) {
 	return nil, more
 }
 
-// scan is where a text is read. Forms that overlap are covered as one.
+// scan is the state of reading a text. Overlapping forms are replaced as one.
 type scan struct {
-	covered int // how many of the coming bytes belong to a form already replaced
+	covered int // number of next bytes that belong to a form already replaced
 }
 
-// run appends to out what may be shown of b and returns what has to wait.
-func (s *scan) run(r *Redactor, out, b []byte, final bool) (shown, held []byte) {
+// scanBytes appends to out the bytes of b that may be shown and returns the bytes that have to wait.
+func (s *scan) scanBytes(r *Redactor, out, b []byte, final bool) (shown, held []byte) {
 	for at := 0; at < len(b); {
 		if s.covered == 0 {
 			start := at
-			at = r.next(b, at)
+			at = r.nextStart(b, at)
 			out = append(out, b[start:at]...)
 			if at == len(b) {
 				break
 			}
 		}
-		found, more := r.match(b[at:], final)
+		found, more := r.matchForm(b[at:], final)
 		if more {
 			return out, b[at:]
 		}
@@ -72,6 +72,7 @@ func (s *scan) run(r *Redactor, out, b []byte, final bool) (shown, held []byte) 
 	return out, nil
 }
 
+// writer redacts its input.
 type writer struct {
 	redactor *Redactor
 	to       io.Writer
@@ -88,7 +89,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	if w.redactor == nil || len(w.redactor.forms) == 0 {
 		return w.to.Write(p)
 	}
-	if err := w.pass(p, false); err != nil {
+	if err := w.passOn(p, false); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -98,12 +99,13 @@ func (w *writer) Close() error {
 	if w.err != nil {
 		return w.err
 	}
-	return w.pass(nil, true)
+	return w.passOn(nil, true)
 }
 
-func (w *writer) pass(p []byte, final bool) error {
+// passOn redacts p and writes it, as far as it may be shown.
+func (w *writer) passOn(p []byte, final bool) error {
 	text := append(w.held, p...)
-	shown, held := w.scan.run(w.redactor, w.out[:0], text, final)
+	shown, held := w.scan.scanBytes(w.redactor, w.out[:0], text, final)
 	w.held = append(w.held[:0], held...)
 	w.out = shown
 	if len(shown) > 0 {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// decoration is the Markdown that may surround the tag and its word. A quote,
-// a list or a diff mark is none: behind those a tag is someone else's.
+// decoration holds the Markdown characters that may surround the tag and its word. The marks of a
+// quote, a list or a diff are not among them: a tag after such a mark is a citation.
 const decoration = " \t#*_`"
 
 var (
@@ -19,51 +19,50 @@ var (
 	clause   = regexp.MustCompile(`^(?:[-–—:,;.]+\s+|\()`)
 )
 
-// Parse reads an evaluator's answer. Whether the provider finished it is for
-// the caller to judge first: the part that is missing may hold a second
-// decision. The error is an *Error.
+// Parse reads an evaluator's answer. The caller judges first whether the provider finished the answer,
+// because the missing part may hold a second decision. The error is an *Error.
 //
-// The answer holds one DECISION tag, on a line that it begins. The word is the
-// rest of that line or the next line that is not blank, in any case. A PASS
-// stands alone; behind FIX and ASK a clause may follow, which is the first
-// reason. Tags that stand elsewhere count too: they are not read, but they make
-// the answer one of two decisions, or of none that can be used.
+// The answer holds one DECISION tag, at the beginning of a line. The word is the rest of that line or the
+// next line that is not blank, in any case. A PASS stands alone. After FIX and ASK a clause may follow,
+// which is the first reason. Parse does not read tags in other places, but it counts them: they make an
+// answer with two decisions, or one without a usable decision.
 func Parse(text string) (Verdict, error) {
 	if len(text) > MaxBytes {
-		return Verdict{}, refuse(TooLarge, "The verdict has %d bytes; at most %d are read. %s", len(text), MaxBytes, wanted)
+		return Verdict{}, newError(TooLarge, "The verdict has %d bytes; at most %d are read. %s", len(text), MaxBytes, wantedForm)
 	}
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\r\n", "\n"), "\uFFFD")
 	if strings.TrimSpace(text) == "" {
-		return Verdict{}, refuse(Empty, "The verdict is empty. %s", wanted)
+		return Verdict{}, newError(Empty, "The verdict is empty. %s", wantedForm)
 	}
-	found := tags(text)
+	found := findTags(text)
 	switch {
 	case len(found) == 0:
-		return Verdict{}, refuse(NoDecision, "The verdict has no DECISION line. %s", wanted)
+		return Verdict{}, newError(NoDecision, "The verdict has no DECISION line. %s", wantedForm)
 	case len(found) > 1:
-		return Verdict{}, refuse(ManyDecisions, "The verdict has %d DECISION tags. %s", len(found), wanted)
+		return Verdict{}, newError(ManyDecisions, "The verdict has %d DECISION tags. %s", len(found), wantedForm)
 	case !found[0].first:
-		return Verdict{}, refuse(UnknownDecision, "The DECISION tag does not begin its line. %s", wanted)
+		return Verdict{}, newError(UnknownDecision, "The DECISION tag does not begin its line. %s", wantedForm)
 	}
-	return found[0].read(text)
+	return found[0].readVerdict(text)
 }
 
-const wanted = "Write exactly one line that is DECISION, a colon and one of the words PASS, FIX and ASK, and the reasons after it."
+const wantedForm = "Write exactly one line that is DECISION, a colon and one of the words PASS, FIX and ASK, and the reasons after it."
 
-func refuse(code Code, format string, args ...any) *Error {
+// newError returns an Error with a formatted message.
+func newError(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
 // tag is one place where the text names a decision.
 type tag struct {
-	start, end int  // the bytes of the line's beginning and behind the colon
-	first      bool // nothing but decoration stands before it
+	start, end int  // the offsets of the line's beginning and of the byte after the colon
+	first      bool // only decoration comes before it on the line
 }
 
-// tags finds the tags: the word with its colon at the beginning of a line, in
-// capitals anywhere, or anywhere with one of the three words behind it. "The
-// decision: keep the API" in the middle of a sentence is prose.
-func tags(text string) []tag {
+// findTags finds the tags: the word with its colon at the beginning of a line, in capitals anywhere, or
+// anywhere with one of the three words after it. "The decision: keep the API" in the middle of a sentence
+// is prose.
+func findTags(text string) []tag {
 	var found []tag
 	start := 0
 	for line := range strings.Lines(text) {
@@ -80,26 +79,26 @@ func tags(text string) []tag {
 	return found
 }
 
-// read reads the word behind the tag and all that follows from it.
-func (t tag) read(text string) (Verdict, error) {
+// readVerdict reads the word after the tag, and the reasons and the question.
+func (t tag) readVerdict(text string) (Verdict, error) {
 	value, after := valueOf(text[t.end:])
-	d, reason, ok := word(value)
+	d, reason, ok := parseDecision(value)
 	if !ok {
-		return Verdict{}, refuse(UnknownDecision, "The DECISION line says %q. %s", clip(value, 60), wanted)
+		return Verdict{}, newError(UnknownDecision, "The DECISION line says %q. %s", clipText(value, 60), wantedForm)
 	}
-	question, reasons := paragraphs(after)
+	question, reasons := splitParagraphs(after)
 	if reason != "" {
 		reasons = slices.Insert(reasons, 0, reason)
 	}
 	if len(reasons) == 0 {
-		_, reasons = paragraphs(text[:t.start])
+		_, reasons = splitParagraphs(text[:t.start])
 	}
-	v := Verdict{Decision: d, Reasons: bound(reasons)}
+	v := Verdict{Decision: d, Reasons: boundReasons(reasons)}
 	if d != Ask {
 		return v, nil
 	}
-	if v.Question = ask(question, reasons); v.Question == "" {
-		return Verdict{}, refuse(NoQuestion, "The decision is ASK, but nothing is asked. Write the question on a line that begins with QUESTION and a colon.")
+	if v.Question = chooseQuestion(question, reasons); v.Question == "" {
+		return Verdict{}, newError(NoQuestion, "The decision is ASK, but nothing is asked. Write the question on a line that begins with QUESTION and a colon.")
 	}
 	return v, nil
 }
@@ -117,8 +116,8 @@ func valueOf(text string) (value, after string) {
 	return "", ""
 }
 
-// word reads a decision and the reason that may stand behind it.
-func word(value string) (d Decision, reason string, ok bool) {
+// parseDecision reads a decision and the reason that may follow it.
+func parseDecision(value string) (d Decision, reason string, ok bool) {
 	w := wordForm.FindString(value)
 	d = Decision(strings.ToUpper(w))
 	if !slices.Contains(decisions, d) {

@@ -12,10 +12,9 @@ var (
 	questionForm = regexp.MustCompile("(?i)^[ \t#*_`]*question[*_` \t]*:[*_` \t]*")
 )
 
-// paragraphs splits a text into its list items and paragraphs, each on one
-// line. The paragraph that begins with QUESTION and a colon is returned apart,
-// the first one when there are several.
-func paragraphs(text string) (question string, reasons []string) {
+// splitParagraphs splits a text into its list items and paragraphs, each on one line. It returns
+// separately the paragraph that begins with QUESTION and a colon, the first one if there are several.
+func splitParagraphs(text string) (question string, reasons []string) {
 	var open []string
 	closeOpen := func() {
 		p := strings.Join(open, " ")
@@ -45,28 +44,29 @@ func paragraphs(text string) (question string, reasons []string) {
 	return question, reasons
 }
 
-// ask finds what to ask: the QUESTION paragraph, else the first reason that
-// ends in a question mark, else the first reason.
-func ask(question string, reasons []string) string {
+// chooseQuestion returns the question to ask: the QUESTION paragraph, else the first reason that ends in a
+// question mark, else the first reason.
+func chooseQuestion(question string, reasons []string) string {
 	if question == "" {
 		i := slices.IndexFunc(reasons, func(r string) bool { return strings.HasSuffix(strings.TrimRight(r, decoration), "?") })
 		if i = max(i, 0); i < len(reasons) {
 			question = reasons[i]
 		}
 	}
-	return clip(question, MaxQuestionBytes)
+	return clipText(question, MaxQuestionBytes)
 }
 
-func bound(reasons []string) []string {
+// boundReasons returns at most MaxReasons reasons, each clipped to MaxReasonBytes.
+func boundReasons(reasons []string) []string {
 	reasons = reasons[:min(len(reasons), MaxReasons)]
 	for i, r := range reasons {
-		reasons[i] = clip(r, MaxReasonBytes)
+		reasons[i] = clipText(r, MaxReasonBytes)
 	}
 	return reasons
 }
 
-// clip returns at most n bytes of valid UTF-8.
-func clip(s string, n int) string {
+// clipText returns at most n bytes of valid UTF-8.
+func clipText(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

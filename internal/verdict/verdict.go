@@ -1,6 +1,6 @@
-// Package verdict reads what an evaluator says: exactly one decision, PASS, FIX
-// or ASK, and its reasons. What is not surely a decision is an error, worded so
-// that it can be given back to the model. Nothing is a pass by default.
+// Package verdict reads the answer of an evaluator: exactly one decision, PASS, FIX or ASK, and its
+// reasons. A text that is not certainly a decision is an error, worded so that it can be returned to the
+// model. There is no pass by default.
 package verdict
 
 import (
@@ -29,11 +29,11 @@ func (d *Decision) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Verdict is one understood verdict.
+// Verdict is one parsed verdict.
 type Verdict struct {
 	Decision Decision `json:"decision"`
-	// Reasons are the list items and paragraphs after the decision, or those
-	// before it when none follow: at most MaxReasons of MaxReasonBytes each.
+	// Reasons are the list items and paragraphs after the decision, or the ones
+	// before it if none follow: at most MaxReasons of MaxReasonBytes each.
 	Reasons []string `json:"reasons,omitempty"`
 	// Question is set for ASK only and never empty there.
 	Question string `json:"question,omitempty"`
@@ -48,17 +48,17 @@ const (
 	MaxQuestionBytes = 1000
 )
 
-// Code says in which way a verdict is wrong.
+// Code names the defect of a verdict.
 type Code string
 
-// The ways a verdict can be wrong. The set is closed.
+// The defects of a verdict. The set is closed.
 const (
 	Empty           Code = "empty"            // no text at all
 	TooLarge        Code = "too_large"        // longer than MaxBytes
 	NoDecision      Code = "no_decision"      // no DECISION tag
 	ManyDecisions   Code = "many_decisions"   // more than one
 	UnknownDecision Code = "unknown_decision" // a tag without exactly one of the three words
-	NoQuestion      Code = "no_question"      // ASK, and nothing that could be asked
+	NoQuestion      Code = "no_question"      // ASK without any text to ask
 )
 
 // Error says why a verdict cannot be used. Message is a sentence for the model.

@@ -1,5 +1,5 @@
-// Package redacttest looks for secrets where none may be. It shares nothing
-// with package redact: what one forgets the other shall find.
+// Package redacttest looks for secrets where none may be. It shares no code with package redact, so that
+// it finds the forms that package redact forgets.
 package redacttest
 
 import (
@@ -21,19 +21,18 @@ const (
 	maxUnpacked = 64 << 20 // bytes of one gzip member
 )
 
-// Find returns the forms in which data holds the canary, such as "raw",
-// "hex" or "base64: json": sorted, nil when there are none. It looks for the
-// canary raw, escaped for JSON, escaped for a URL, in hexadecimal, in base64 of
-// both alphabets and any alignment, reversed, with its halves swapped or
-// reversed; and for all of these within what base64, hexadecimal, gzip and JSON
-// strings in data unpack to. The canary must have 12 bytes at least, its halves
-// being distinctive.
+// Find returns the forms in which data holds the canary, such as "raw", "hex" or "base64: json", sorted,
+// or nil if there are none. It looks for the canary raw, escaped for JSON, escaped for a URL, in
+// hexadecimal, in base64 of both alphabets and any alignment, reversed, and with its halves swapped or
+// reversed. It looks for all of these also within the texts to which base64, hexadecimal, gzip and JSON
+// strings in data unpack. The canary must have 12 bytes at least, because its halves have to be
+// distinctive.
 func Find(data []byte, canary string) []string {
 	if len(canary) < 12 {
 		panic(fmt.Sprintf("redacttest: a canary of %d bytes proves nothing", len(canary)))
 	}
 	found := map[string]bool{}
-	find(found, "", data, canary, maxDepth)
+	findForms(found, "", data, canary, maxDepth)
 	var forms []string
 	for form := range found {
 		forms = append(forms, form)
@@ -42,8 +41,9 @@ func Find(data []byte, canary string) []string {
 	return forms
 }
 
-func find(found map[string]bool, within string, data []byte, canary string, depth int) {
-	for form, texts := range forms(canary) {
+// findForms adds the forms in data to found, and the forms within its encodings down to depth.
+func findForms(found map[string]bool, within string, data []byte, canary string, depth int) {
+	for form, texts := range writtenForms(canary) {
 		for _, text := range texts {
 			if bytes.Contains(data, []byte(text)) {
 				found[within+form] = true
@@ -58,11 +58,12 @@ func find(found map[string]bool, within string, data []byte, canary string, dept
 		name string
 		each func(data []byte, yield func([]byte))
 	}{{"base64", eachBase64}, {"hex", eachHex}, {"gzip", eachGzip}, {"json", eachJSON}} {
-		unpack.each(data, func(inner []byte) { find(found, within+unpack.name+": ", inner, canary, depth-1) })
+		unpack.each(data, func(inner []byte) { findForms(found, within+unpack.name+": ", inner, canary, depth-1) })
 	}
 }
 
-func forms(canary string) map[string][]string {
+// writtenForms returns the texts of each form of the canary.
+func writtenForms(canary string) map[string][]string {
 	escaped, err := json.Marshal(canary)
 	if err != nil {
 		panic(err)
@@ -74,14 +75,14 @@ func forms(canary string) map[string][]string {
 		"json":     {string(escaped[1 : len(escaped)-1])},
 		"url":      {url.QueryEscape(canary), url.PathEscape(canary)},
 		"hex":      {lower, strings.ToUpper(lower)},
-		"base64":   cores(canary),
-		"reversed": {reverse(canary), canary[half:] + canary[:half], reverse(canary[:half]) + reverse(canary[half:])},
+		"base64":   base64Cores(canary),
+		"reversed": {reverseString(canary), canary[half:] + canary[:half], reverseString(canary[:half]) + reverseString(canary[half:])},
 	}
 }
 
-// cores are the canary's base64 without the characters that its neighbours
-// have a part in: found by encoding it between two different pairs of them.
-func cores(canary string) []string {
+// base64Cores returns the canary's base64 without the characters that also hold bits of its neighbours. It
+// finds them by encoding the canary between two different pairs of neighbours.
+func base64Cores(canary string) []string {
 	var all []string
 	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for before := range 3 {
@@ -103,7 +104,7 @@ func cores(canary string) []string {
 	return all
 }
 
-func reverse(s string) string {
+func reverseString(s string) string {
 	b := []byte(s)
 	slices.Reverse(b)
 	return string(b)
@@ -115,8 +116,8 @@ var (
 	jsonRun   = regexp.MustCompile(`"(?:[^"\\]|\\.)*\\.(?:[^"\\]|\\.)*"`) // with an escape in it
 )
 
-// eachBase64 decodes runs of the alphabet. A run that is whole base64 starts at
-// its first character; others are met at any of four.
+// eachBase64 decodes runs of the alphabet. A run that is whole base64 starts at its first character; other
+// values may start at any of four.
 func eachBase64(data []byte, yield func([]byte)) {
 	standard := strings.NewReplacer("-", "+", "_", "/")
 	for _, match := range base64Run.FindAll(data, -1) {
@@ -142,7 +143,7 @@ func eachHex(data []byte, yield func([]byte)) {
 	}
 }
 
-// eachGzip unpacks what it can of every place that looks like a gzip header.
+// eachGzip unpacks as much as possible from every place that looks like a gzip header.
 func eachGzip(data []byte, yield func([]byte)) {
 	magic := []byte{0x1f, 0x8b, 8}
 	for at := bytes.Index(data, magic); at >= 0; {
