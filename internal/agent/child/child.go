@@ -1,7 +1,7 @@
-// Package child runs the program of an agent: its standard input and output
-// are the session's wire, its standard error is kept for whoever asks why it
-// ended. The program and all that it started end together, on every path
-// (package proc).
+// Package child runs the program of an agent. The program's standard input and
+// output are the session's wire; its standard error is kept to explain why it
+// ended. The program and all processes that it started end together, on every
+// path (package proc).
 package child
 
 import (
@@ -24,24 +24,24 @@ import (
 // are usual.
 const MaxLine = 64 << 20
 
-// keptStderr is how much of the end of standard error is kept.
+// keptStderr bounds the end of standard error that is kept.
 const keptStderr = 8 << 10
 
-// ErrLine is a line over MaxLine.
+// ErrLine is the error of a line that is longer than MaxLine.
 var ErrLine = fmt.Errorf("a line of more than %d bytes", MaxLine)
 
-// Spec is one program to run.
+// Spec describes a program to run.
 type Spec struct {
 	Argv []string
 	Dir  string
-	Env  []string // whole: nothing is inherited
-	// Log gets what it writes to standard error as it comes; nil discards it.
+	Env  []string // the whole environment: nothing is inherited
+	// Log gets the program's standard error as it comes; nil discards it.
 	Log io.Writer
-	// Grace is the time between SIGTERM and SIGKILL; zero is the default of proc.
+	// Grace is the time between SIGTERM and SIGKILL; zero means the default of proc.
 	Grace time.Duration
 }
 
-// Child is a program that runs.
+// Child is a running program.
 type Child struct {
 	in     *os.File
 	out    *os.File
@@ -53,14 +53,14 @@ type Child struct {
 
 	writing sync.Mutex // one line at a time
 	mu      sync.Mutex
-	ended   bool // by us
-	closed  bool // standard input
+	ended   bool // we ended the program
+	closed  bool // its standard input is closed
 	result  proc.Result
 	err     error
 }
 
-// Start runs the program. The end of ctx does not end it: End does. What keeps
-// the program from running is agent.ErrUnavailable.
+// Start runs the program. The end of ctx does not end it; End does. The error is
+// agent.ErrUnavailable if the program cannot run.
 func Start(ctx context.Context, s Spec) (*Child, error) {
 	inR, in, err := os.Pipe()
 	if err != nil {
@@ -103,13 +103,14 @@ func Start(ctx context.Context, s Spec) (*Child, error) {
 	}
 }
 
-// PID is the process that ends last; see proc.Command.
+// PID returns the id of the process that ends last; see proc.Command.
 func (c *Child) PID() int { return c.pid }
 
-// Done is closed when the program and all that it started are gone.
+// Done returns a channel that is closed when the program and all processes that
+// it started have ended.
 func (c *Child) Done() <-chan struct{} { return c.done }
 
-// Alive says whether the program runs, is not being ended, and reads.
+// Alive reports whether the program runs, is not being ended, and reads.
 func (c *Child) Alive() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,21 +122,22 @@ func (c *Child) Alive() bool {
 	}
 }
 
-// Stdin is the program's standard input, for wires that frame by themselves.
+// Stdin returns the program's standard input, for wires that frame by themselves.
 func (c *Child) Stdin() io.WriteCloser { return stdin{c} }
 
-// Stdout is its standard output, likewise. Do not mix with ReadLine.
+// Stdout returns the program's standard output, for wires that frame by
+// themselves. It must not be mixed with ReadLine.
 func (c *Child) Stdout() io.Reader { return c.out }
 
-// WriteLine writes one line. A program that is gone is agent.ErrGone.
+// WriteLine writes one line. It returns agent.ErrGone if the program has ended.
 func (c *Child) WriteLine(line []byte) error {
 	_, err := stdin{c}.Write(append(bytes.TrimSuffix(line, []byte("\n")), '\n'))
 	return err
 }
 
-// SendLine is WriteLine for as long as ctx lasts: a program that does not read
-// could hold it up. What ctx cut off in the middle of a line has broken the
-// wire: the input is closed then.
+// SendLine is WriteLine for as long as ctx lasts, because a program that does not
+// read could block it. A line that the end of ctx cut off in the middle has
+// broken the wire: the input is closed then.
 func (c *Child) SendLine(ctx context.Context, line []byte) error {
 	stop := context.AfterFunc(ctx, func() { c.in.SetWriteDeadline(time.Now()) })
 	err := c.WriteLine(line)
@@ -150,8 +152,9 @@ func (c *Child) SendLine(ctx context.Context, line []byte) error {
 	return nil
 }
 
-// ReadLine returns the next line without its end, blank lines left out; io.EOF
-// after the last, whose end may be missing. A line over MaxLine is ErrLine.
+// ReadLine returns the next line without its end. It skips blank lines. It
+// returns io.EOF after the last line, whose end may be missing, and ErrLine for a
+// line that is longer than MaxLine.
 func (c *Child) ReadLine() ([]byte, error) {
 	for {
 		line, err := c.readRawLine()
@@ -181,11 +184,11 @@ func (c *Child) readRawLine() ([]byte, error) {
 	}
 }
 
-// CloseStdin says that no more input comes.
+// CloseStdin ends the program's input.
 func (c *Child) CloseStdin() error { return stdin{c}.Close() }
 
-// Wait waits for the end of the program while ctx lasts, and says whether it
-// came.
+// Wait waits for the end of the program while ctx lasts, and reports whether it
+// has ended.
 func (c *Child) Wait(ctx context.Context) bool {
 	select {
 	case <-c.done:
@@ -195,8 +198,8 @@ func (c *Child) Wait(ctx context.Context) bool {
 	}
 }
 
-// End ends the program and all that it started, and returns when they are
-// gone: SIGTERM, the grace, SIGKILL.
+// End ends the program and all processes that it started, and returns when they
+// have ended. It sends SIGTERM, waits for the grace, and sends SIGKILL.
 func (c *Child) End() {
 	c.ExpectEnd()
 	c.cancel()
@@ -204,7 +207,7 @@ func (c *Child) End() {
 	c.closePipes()
 }
 
-// Expect marks the end that is coming as ours: Exit then reports none.
+// ExpectEnd marks the coming end as ours: Exit then reports none.
 func (c *Child) ExpectEnd() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -215,8 +218,8 @@ func (c *Child) ExpectEnd() {
 	}
 }
 
-// Exit is how the program ended; ok is false while it runs, and when the end
-// was ours.
+// Exit returns how the program ended; ok is false while it runs, and if we ended
+// it.
 func (c *Child) Exit() (e agent.Exit, ok bool) {
 	select {
 	case <-c.done:
@@ -232,7 +235,7 @@ func (c *Child) Exit() (e agent.Exit, ok bool) {
 	return e, !c.ended
 }
 
-// Stderr is the end of what the program wrote to standard error.
+// Stderr returns the end of the program's standard error.
 func (c *Child) Stderr() string { return strings.TrimSpace(c.stderr.String()) }
 
 func (c *Child) closePipes() {

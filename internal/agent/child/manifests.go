@@ -10,17 +10,17 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// Manifests remembers what a client told of itself, once for each state of its
+// Manifests remembers the manifest of a client, once for each state of its
 // program. The zero value is ready.
 type Manifests struct {
 	mu   sync.Mutex
 	seen map[string]agent.Manifest
 }
 
-// Of is the manifest of the client that argv runs, or the one that missing
-// makes of the reason why there is none. Detect asks the client; its answer is
-// kept if it is whole. It is waited for while ctx lasts, for ManifestTimeout at
-// most.
+// GetOrDetect returns the manifest of the client that argv runs. If it cannot, it
+// returns the manifest that missing makes of the reason. Detect asks the client;
+// its answer is kept if whole is true. GetOrDetect waits for it while ctx lasts,
+// and for ManifestTimeout at most.
 func (m *Manifests) GetOrDetect(
 	ctx context.Context, argv []string, missing func(why string) agent.Manifest, detect func(context.Context) (found agent.Manifest, whole bool),
 ) agent.Manifest {
@@ -58,7 +58,8 @@ func (m *Manifests) keepManifest(state string, found agent.Manifest) {
 	m.seen[state] = found
 }
 
-// stateOf changes when the program does, or a file that it is given to run.
+// programState returns a string that changes when the program or a file changes
+// that argv names.
 func programState(argv []string) string {
 	var s strings.Builder
 	for _, arg := range argv {

@@ -11,8 +11,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/proc"
 )
 
-// Values are the entries NAME=value of an environment; the last of a name
-// counts.
+// ParseEnviron returns the entries NAME=value of an environment; the last entry
+// of a name counts.
 func ParseEnviron(environ []string) map[string]string {
 	values := make(map[string]string, len(environ))
 	for _, entry := range environ {
@@ -22,8 +22,9 @@ func ParseEnviron(environ []string) map[string]string {
 	return values
 }
 
-// Environ is the environment of a client: of ours, the variables of those names
-// and those whose names begin like one of the prefixes; what extra has wins.
+// BuildEnviron returns the environment of a client. It holds each variable of
+// ours that is named in names or begins with one of the prefixes, and all of
+// extra, which wins.
 func BuildEnviron(ours map[string]string, names, prefixes []string, extra map[string]string) []string {
 	names = slices.Clone(names)
 	for name := range ours {
@@ -38,9 +39,9 @@ func BuildEnviron(ours map[string]string, names, prefixes []string, extra map[st
 	return proc.Environ(lookup, names, extra)
 }
 
-// Find is the absolute path of a program that is named by a path, or by a name
-// that is looked for in the directories of path, a PATH. The error names every
-// place that was looked at.
+// FindProgram returns the absolute path of a program. Name is a path, or a name
+// that is searched for in the directories of path, which has the form of PATH.
+// The error names every place that was searched.
 func FindProgram(name, path string) (string, error) {
 	if strings.Contains(name, "/") {
 		file, err := filepath.Abs(name)
@@ -51,7 +52,7 @@ func FindProgram(name, path string) (string, error) {
 	}
 	var tried []string
 	for _, dir := range filepath.SplitList(path) {
-		if !filepath.IsAbs(dir) || slices.Contains(tried, dir) { // what runs must not depend on where we are
+		if !filepath.IsAbs(dir) || slices.Contains(tried, dir) { // the choice must not depend on our working directory
 			continue
 		}
 		if file := filepath.Join(dir, name); checkExecutable(file) == nil {
@@ -76,8 +77,8 @@ func checkExecutable(path string) error {
 	return nil
 }
 
-// Version is what the program answers to --version, in words; there is at least
-// one.
+// ReadVersion returns the words of the program's answer to --version; there is at
+// least one.
 func ReadVersion(ctx context.Context, argv, env []string) ([]string, error) {
 	out := proc.NewHeadTail(256, 0)
 	r, err := proc.Run(ctx, proc.Command{

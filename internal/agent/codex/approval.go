@@ -10,19 +10,19 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// approval is a request that waits for a decision, and the shape of its answer.
+// approval is a request that waits for a decision, and the form of its answer.
 type approval struct {
-	id    json.RawMessage // as it is on the wire
+	id    json.RawMessage // in the form that it has on the wire
 	turn  string
 	reply func(agent.PermissionDecision) any
-	ends  bool // the client ends the turn by itself when it is aborted
+	ends  bool // the client itself ends the turn when the request is aborted
 }
 
 func (a *approval) answerFrame(d agent.PermissionDecision) object {
 	return object{"id": a.id, "result": a.reply(d)}
 }
 
-// request is what any family asks with. Its members are those of all of them.
+// approvalRequest is a request of any family. It has the members of all families.
 type approvalRequest struct {
 	TurnID string `json:"turnId"`
 	ItemID string `json:"itemId"`
@@ -53,7 +53,7 @@ type approvalRequest struct {
 	elicitation
 }
 
-// elicitation is what the server of a tool asks for, its ids left out.
+// elicitation is the request of a tool's server, without its ids.
 type elicitation struct {
 	Server      string          `json:"serverName,omitempty"`
 	Mode        string          `json:"mode,omitempty"`
@@ -72,12 +72,14 @@ type question struct {
 	Options  any    `json:"options,omitempty"`
 }
 
-// call is the item that a request is about; empty: none that it names.
+// itemOrCallID returns the id of the item that the request is about; it is empty
+// if the request names none.
 func (r approvalRequest) itemOrCallID() string { return cmp.Or(r.ItemID, r.CallID) }
 
-// family is a kind of request for a decision (docs/contracts/codex.md, 13).
+// requestFamily is a kind of request for a decision (docs/contracts/codex.md, 13).
 type requestFamily struct {
-	// ask makes the question; ok is false for one that lacks what it needs.
+	// toPermission makes the permission event; ok is false if the request lacks a
+	// member that this needs.
 	toPermission func(r approvalRequest, of openCalls) (p agent.Permission, input any, ok bool)
 	toResult     func(r approvalRequest, d agent.PermissionDecision) any
 	ends         bool
@@ -86,7 +88,7 @@ type requestFamily struct {
 var families = map[string]requestFamily{
 	"item/commandExecution/requestApproval": {askCommand, decisionWords("accept", "acceptForSession", "decline", "cancel"), true},
 	"item/fileChange/requestApproval":       {askPatch, decisionWords("accept", "acceptForSession", "decline", "cancel"), true},
-	// Only servers that know the bare denied still ask in the legacy way.
+	// Only servers that know the bare "denied" still ask in the legacy way.
 	"execCommandApproval":              {askCommand, decisionWords("approved", "approved_for_session", "denied", "abort"), true},
 	"applyPatchApproval":               {askLegacyPatch, decisionWords("approved", "approved_for_session", "denied", "abort"), true},
 	"mcpServer/elicitation/request":    {askElicitation, sayElicitation, false},
@@ -94,8 +96,8 @@ var families = map[string]requestFamily{
 	"item/tool/requestUserInput":       {askQuestions, sayQuestions, false},
 }
 
-// refusals answer the requests that are no approvals and have a shape of their
-// own to say no in; all others get an error.
+// refusals holds the answers to those requests that are no approvals and have a
+// refusal of their own form. All others get an error.
 var refusals = map[string]any{
 	"item/tool/call": object{"contentItems": []object{}, "success": false},
 }
@@ -120,7 +122,7 @@ func askCommand(r approvalRequest, _ openCalls) (agent.Permission, any, bool) {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// absent turns null into nothing.
+// dropNull returns raw, or nil if raw is null.
 func dropNull(raw json.RawMessage) json.RawMessage {
 	if string(raw) == "null" {
 		return nil
@@ -128,9 +130,9 @@ func dropNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// askPatch takes the files from the item: the request does not name them. Where
-// the item is not known the input is of this call alone, so that no decision on
-// it fits another.
+// askPatch takes the files from the item, because the request does not name
+// them. If the item is not known, the input names this call alone, so that no
+// decision on it fits another call.
 func askPatch(r approvalRequest, of openCalls) (agent.Permission, any, bool) {
 	input := patchInput{Root: r.Root}
 	i, known := of[r.ItemID]
@@ -158,8 +160,8 @@ func askElicitation(r approvalRequest, _ openCalls) (agent.Permission, any, bool
 	return agent.Permission{Tool: r.Server, Title: oneLine(cmp.Or(r.Message, r.Title))}, r.elicitation, r.Server != ""
 }
 
-// sayElicitation allows for the session where the request offers that; a
-// session is no more than once elsewhere.
+// sayElicitation allows for the session if the request offers that; otherwise
+// AllowSession allows once.
 func sayElicitation(r approvalRequest, d agent.PermissionDecision) any {
 	switch d.Verdict {
 	case agent.Deny:
@@ -170,7 +172,7 @@ func sayElicitation(r approvalRequest, d agent.PermissionDecision) any {
 	var meta struct {
 		Persist []string `json:"persist"`
 	}
-	json.Unmarshal(r.Meta, &meta) // what it is not, offers nothing
+	json.Unmarshal(r.Meta, &meta) // members of another type offer nothing
 	if d.Verdict == agent.AllowSession && slices.Contains(meta.Persist, "session") {
 		return object{"action": "accept", "_meta": object{"persist": "session"}}
 	}
@@ -188,7 +190,7 @@ func askPermissions(r approvalRequest, _ openCalls) (agent.Permission, any, bool
 	return agent.Permission{Tool: "request_permissions", Paths: wanted.Files.Write}, input, ok
 }
 
-// sayPermissions grants all that was asked for or nothing.
+// sayPermissions grants everything that was requested, or nothing.
 func sayPermissions(r approvalRequest, d agent.PermissionDecision) any {
 	switch d.Verdict {
 	case agent.Allow:
@@ -207,8 +209,8 @@ func askQuestions(r approvalRequest, _ openCalls) (agent.Permission, any, bool) 
 		object{"questions": r.Questions}, r.itemOrCallID() != ""
 }
 
-// sayQuestions answers with the reason of who allows it; otherwise nothing is
-// answered.
+// sayQuestions answers each question with the reason of a decision that allows;
+// otherwise it answers none.
 func sayQuestions(r approvalRequest, d agent.PermissionDecision) any {
 	answers := object{}
 	if allowed := d.Verdict == agent.Allow || d.Verdict == agent.AllowSession; allowed && d.Reason != "" {

@@ -7,19 +7,19 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// asks are the requests for a decision.
+// approvals holds the requests for a decision.
 type approvals struct {
 	pending map[string]*approval // by CallID
-	made    map[string]bool      // every CallID that ever was
+	made    map[string]bool      // every CallID that was used
 }
 
 func newApprovals() approvals {
 	return approvals{pending: map[string]*approval{}, made: map[string]bool{}}
 }
 
-// ask takes a request of the client. One that nobody can decide is refused at
-// once, in its own shape: a foreign one would leave the client with no answer
-// that it knows (docs/contracts/codex.md, 13).
+// takeRequest handles a request of the client. A request that cannot be decided
+// is refused at once in the form of its family: the client knows no other answer
+// (docs/contracts/codex.md, 13).
 func (s *session) takeRequest(f frame) {
 	kind, ok := families[f.Method]
 	if !ok {
@@ -49,7 +49,7 @@ func (s *session) takeRequest(f frame) {
 	s.tellEvent(p)
 }
 
-// refuse answers what is no approval: we lend the client nothing.
+// refuseRequest answers a request that is no approval: we lend the client nothing.
 func (s *session) refuseRequest(f frame) {
 	if answer, ok := refusals[f.Method]; ok {
 		s.conn.sendObject(object{"id": f.ID, "result": answer})
@@ -58,8 +58,9 @@ func (s *session) refuseRequest(f frame) {
 	s.conn.sendObject(object{"id": f.ID, "error": object{"code": methodNotFound, "message": "not served: " + f.Method}})
 }
 
-// callID names a permission request by its call. A call that asks again gets
-// another name, so that no late decision answers what it was not made for.
+// uniqueCallID names a permission request by its call. A call that asks again
+// gets another name, so that no late decision answers another request than the
+// one it was made for.
 func (s *session) uniqueCallID(r approvalRequest, id json.RawMessage) string {
 	call := r.itemOrCallID()
 	if call == "" {
@@ -71,8 +72,8 @@ func (s *session) uniqueCallID(r approvalRequest, id json.RawMessage) string {
 	return call
 }
 
-// resolved withdraws what the client no longer waits for, unless it is what we
-// decided.
+// onResolved withdraws a request that the client no longer waits for, unless our
+// decision resolved it.
 func (s *session) onResolved(n notification) bool {
 	for name, p := range s.approvals.pending {
 		if bytes.Equal(p.id, n.RequestID) {

@@ -1,11 +1,11 @@
-// Package codex is the adapter to Codex: one process of `codex app-server` a
-// session, JSON lines on its standard input and output, and nobody else on the
-// wire (docs/contracts/codex.md, which the sections named here are of).
+// Package codex is the adapter to Codex. A session is one process of
+// `codex app-server`, with JSON lines on its standard input and output, and no
+// other client on the wire (docs/contracts/codex.md).
 //
-// What a session may do is said at its start, again at each resume, and never
-// by the repository that it works in: see thread.go. One turn runs at a time,
-// because a turn that is started on a busy thread silently joins the one that
-// runs; see turn.go.
+// A session's permissions are set at its start, again at each resume, and never
+// by the repository in which it works: see thread.go. One turn runs at a time,
+// because a turn that is started on a busy thread silently joins the running
+// one; see turn.go.
 package codex
 
 import (
@@ -22,13 +22,13 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
-// Config says which client to run, and what it may see of our environment.
+// Config says which client to run, and which of our variables it sees.
 type Config struct {
-	// Binary is the client's program: a path, or a name that is looked for on
+	// Binary is the client's program: a path, or a name that is searched for on
 	// the PATH of Environ; empty means codex.
 	Binary string
-	// Environ is our own environment, NAME=value. Of it the client sees a small
-	// part (see environ) and the variables that Allow names.
+	// Environ is our own environment, NAME=value. The client sees a small part of
+	// it (see clientEnviron) and the variables that Allow names.
 	Environ []string
 	Allow   []string
 }
@@ -39,18 +39,20 @@ type adapter struct {
 	manifests child.Manifests
 }
 
-// New makes the adapter. It starts nothing.
+// New returns the adapter. It starts nothing.
 func New(c Config) agent.Adapter {
 	return &adapter{Config: c}
 }
 
 func (*adapter) Kind() agent.Kind { return agent.Codex }
 
-// handshakeLimit bounds one process's way to a thread (docs/contracts/codex.md, 11). The client itself waits 15 s for a locked database.
+// handshakeLimit bounds the time in which one process opens its thread
+// (docs/contracts/codex.md, 11). The client itself waits 15 s for a locked
+// database.
 const handshakeLimit = 30 * time.Second
 
-// lockPauses are the pauses before another client is started when one found its
-// database locked (docs/contracts/codex.md, 11).
+// lockPauses are the pauses before the next client is started after one found
+// its database locked (docs/contracts/codex.md, 11).
 var lockPauses = []time.Duration{200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond}
 
 func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, error) {
@@ -80,15 +82,15 @@ func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, er
 	}
 }
 
-// locked says whether a client did not come up because another one held its
-// database (docs/contracts/codex.md, 11).
+// isDatabaseLocked reports whether a client did not start because another one
+// held its database (docs/contracts/codex.md, 11).
 func isDatabaseLocked(err error) bool {
 	var e *provider.Error
 	return errors.As(err, &e) &&
 		(strings.Contains(e.Message, "database is locked") || strings.Contains(e.Message, "(code: 5)"))
 }
 
-// open starts one process and brings it to a thread.
+// openSession starts one process and opens its thread.
 func (a *adapter) openSession(ctx context.Context, binary string, o agent.Options) (*session, error) {
 	env, scratch, err := a.scratchEnviron(o)
 	if err != nil {
@@ -109,9 +111,9 @@ func (a *adapter) openSession(ctx context.Context, binary string, o agent.Option
 	return s, nil
 }
 
-// scratch is the environment of a session, with a directory of its own for
-// temporary files: the sandbox would otherwise have to let tools write where
-// everybody's are. It is empty when the caller names one.
+// scratchEnviron returns the environment of a session and a new directory for its
+// temporary files: otherwise the sandbox would have to let tools write into the
+// shared one. Dir is empty if the caller names a directory.
 func (a *adapter) scratchEnviron(o agent.Options) (env []string, dir string, err error) {
 	if child.ParseEnviron(o.Env)["TMPDIR"] != "" {
 		return a.clientEnviron(o.Env), "", nil
@@ -125,8 +127,8 @@ func (a *adapter) scratchEnviron(o agent.Options) (env []string, dir string, err
 
 var errSlow = errors.New("codex did not come up in time")
 
-// whyNot is the error of a start: of ctx where that ended it, and otherwise
-// what the client said.
+// startError returns the error of a start: the error of ctx if ctx ended it, and
+// otherwise the error that the client reported.
 func (s *session) startError(ctx context.Context, err error) error {
 	var rpc *rpcError
 	switch {
@@ -142,7 +144,7 @@ func (s *session) startError(ctx context.Context, err error) error {
 	return err
 }
 
-// died says how a client ended that never came up, or that it never ran.
+// exitError says how a client ended before it took input, or that it never ran.
 func (s *session) exitError() error {
 	exit, _ := s.child.Exit()
 	if exit.Code < 0 && exit.Signal == "" {
@@ -155,8 +157,8 @@ func (s *session) exitError() error {
 	return &provider.Error{Code: provider.Unknown, Message: "codex ended at its start with " + how + s.stderrTail(), Retriable: true}
 }
 
-// said is the end of what the client wrote to its standard error, for the end
-// of a message.
+// stderrTail returns the end of the client's standard error as the end of a
+// message.
 func (s *session) stderrTail() string {
 	const most = 800
 	text := s.child.Stderr()
@@ -166,8 +168,8 @@ func (s *session) stderrTail() string {
 	return ": " + strings.ToValidUTF8(text[max(len(text)-most, 0):], "")
 }
 
-// refuse says what keeps any client from working with o. The client would take
-// a directory that is not there.
+// checkOptions returns an error if no client can work with o. The client itself
+// would accept a directory that does not exist.
 func checkOptions(o agent.Options) error {
 	if !filepath.IsAbs(o.Dir) {
 		return badRequest("the working directory %q is not absolute", o.Dir)

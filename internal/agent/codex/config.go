@@ -11,8 +11,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
-// configOf is what counts over the client's configuration file, in the dotted
-// form of its -c.
+// threadConfig returns the settings that override the client's configuration
+// file, in the dotted form of its -c.
 func threadConfig(o agent.Options, env []string) (object, error) {
 	c := object{
 		"projects":                                  distrustDirs(o.Dir),
@@ -31,12 +31,13 @@ func threadConfig(o agent.Options, env []string) (object, error) {
 	return c, err
 }
 
-// distrusted says that nothing of the working directory is to be trusted. The
-// client would else take a thread that may write for the user's word that it
-// is, note so in the user's configuration, and take the repository's own: MCP
-// servers that it starts outside of the sandbox, rules for what need not be
-// asked, directories that may be written. A user who trusts the repository
-// does not mean what an agent writes into a worktree of it.
+// distrustDirs marks the working directory and all directories above it as
+// untrusted. Otherwise the client would take a thread that may write for the
+// user's word that the directory is trusted, store that in the user's
+// configuration, and load the repository's own configuration: MCP servers that it
+// starts outside of the sandbox, rules for commands that need no permission,
+// directories that may be written. A user who trusts the repository does not
+// mean the files that an agent writes into a worktree of it.
 func distrustDirs(dir string) object {
 	dirs := object{}
 	for _, path := range []string{dir, resolveLinks(dir)} {
@@ -54,12 +55,12 @@ func resolveLinks(dir string) string {
 	return dir
 }
 
-// maxGuide is how much of an AGENTS.md counts, as with the client itself.
+// maxGuide bounds the part of an AGENTS.md that counts, as the client itself does.
 const maxGuide = 32 << 10
 
-// instructionsOf joins the system prompt and the repository's AGENTS.md, which
-// the client leaves out where it trusts nothing. It is text for the model, and
-// loosens nothing.
+// developerInstructions joins the system prompt and the repository's AGENTS.md,
+// which the client leaves out of an untrusted directory. It is text for the model,
+// and loosens no rule.
 func developerInstructions(o agent.Options) string {
 	guide := readGuide(o.Dir)
 	if guide == "" {
@@ -69,8 +70,8 @@ func developerInstructions(o agent.Options) string {
 	return strings.TrimPrefix(o.System+"\n\n"+text, "\n\n")
 }
 
-// guideIn is empty where there is none that lies within dir. A file that would
-// keep its reader waiting does not.
+// readGuide returns the AGENTS.md of dir. It is empty if there is none that lies
+// within dir, or if reading the file could block.
 func readGuide(dir string) string {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

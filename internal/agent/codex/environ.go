@@ -7,8 +7,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
-// passed are the variables of ours that the client sees, and LC_*: what a
-// program needs, how it reaches the network, and how it reaches the model.
+// passedNames, and LC_*, are the variables of ours that the client sees:
+// variables that a program needs, and those by which it reaches the network and
+// the model.
 var passedNames = []string{
 	"PATH", "HOME", "CODEX_HOME", "USER", "LANG", "TMPDIR", "TERM",
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
@@ -19,12 +20,13 @@ var passedNames = []string{
 // keyVariable is for the client alone: its tools do not see it.
 const keyVariable = "OPENAI_API_KEY"
 
-// environ is the whole environment of the client; the entries of extra win.
+// clientEnviron returns the whole environment of the client; the entries of extra
+// win.
 func (a *adapter) clientEnviron(extra []string) []string {
 	return child.BuildEnviron(child.ParseEnviron(a.Environ), slices.Concat(passedNames, a.Allow), []string{"LC_"}, child.ParseEnviron(extra))
 }
 
-// find is the absolute path of the client's program.
+// findBinary returns the absolute path of the client's program.
 func (a *adapter) findBinary() (string, error) {
 	return child.FindProgram(cmp.Or(a.Binary, "codex"), child.ParseEnviron(a.Environ)["PATH"])
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
-// turnError is why a turn failed, or would have (docs/contracts/codex.md, 3 and 10).
+// turnError is the error of a turn (docs/contracts/codex.md, 3 and 10).
 type turnError struct {
 	Message string          `json:"message"`
 	Info    json.RawMessage `json:"codexErrorInfo"`
 }
 
-// problemOf is nil for no error at all.
+// parseTurnError returns nil if there is no error.
 func parseTurnError(raw json.RawMessage) *turnError {
 	var e *turnError
 	if len(raw) > 0 && json.Unmarshal(raw, &e) != nil {
@@ -27,8 +27,8 @@ func parseTurnError(raw json.RawMessage) *turnError {
 	return e
 }
 
-// kind is the name of the error, and the HTTP status that some carry; zero:
-// none.
+// nameAndStatus returns the name of the error, and its HTTP status if it carries
+// one; zero means none.
 func (e *turnError) nameAndStatus() (name string, status int) {
 	if json.Unmarshal(e.Info, &name) == nil {
 		return name, 0
@@ -36,14 +36,14 @@ func (e *turnError) nameAndStatus() (name string, status int) {
 	var carried map[string]struct {
 		Status int `json:"httpStatusCode"`
 	}
-	json.Unmarshal(e.Info, &carried) // what it is not, is none
+	json.Unmarshal(e.Info, &carried) // members of another type carry none
 	for name, c := range carried {
 		return name, c.Status
 	}
 	return "", 0
 }
 
-// kinds are the errors whose name says enough.
+// errorKinds holds the errors whose name alone determines the code.
 var errorKinds = map[string]provider.Error{
 	"rateLimitExceeded":           {Code: provider.RateLimit, Retriable: true},
 	"serverOverloaded":            {Code: provider.RateLimit, Retriable: true},
@@ -63,8 +63,8 @@ var errorKinds = map[string]provider.Error{
 	"internalServerError":         {Code: provider.Unknown, Retriable: true},
 }
 
-// failure is what e means for a retry. A nil e is a failure for no stated
-// reason.
+// providerError returns the error that says whether e can be retried. A nil e is
+// a failure without a stated reason.
 func (e *turnError) providerError(l limits, now time.Time) error {
 	if e == nil {
 		return &provider.Error{Code: provider.Unknown, Message: "codex failed and did not say why", Retriable: true}
@@ -90,8 +90,9 @@ func (e *turnError) providerError(l limits, now time.Time) error {
 	return &known
 }
 
-// other judges by the text what has no name of its own: the body of an HTTP
-// 400, a key that is not there, and a stream that was cut (docs/contracts/codex.md, 10).
+// classifyText classifies errors without a name of their own by their text: the
+// body of an HTTP 400, a missing key, and a stream that was cut off
+// (docs/contracts/codex.md, 10).
 func (e *turnError) classifyText(now time.Time) *provider.Error {
 	var body struct {
 		Error json.RawMessage `json:"error"`
@@ -106,13 +107,13 @@ func (e *turnError) classifyText(now time.Time) *provider.Error {
 	return &provider.Error{Code: provider.Unknown, Message: message, Retriable: true}
 }
 
-// refusal is what a refused request means: structure first, text second
-// (docs/contracts/codex.md, 5).
+// refusalError returns the error of a refused request. It reads the structure
+// first and the text second (docs/contracts/codex.md, 5).
 func refusalError(e *rpcError) error {
 	var data struct {
 		Info json.RawMessage `json:"codexErrorInfo"`
 	}
-	json.Unmarshal(e.Data, &data) // what it is not, is none
+	json.Unmarshal(e.Data, &data) // members of another type stay empty
 	problem := turnError{Message: e.Message, Info: data.Info}
 	if name, _ := problem.nameAndStatus(); name != "" {
 		return problem.providerError(nil, time.Now())
@@ -124,14 +125,14 @@ func refusalError(e *rpcError) error {
 	switch {
 	case e.Code == overloaded:
 		failure.Code = provider.RateLimit
-	case e.says("already has an active writer"): // until its process has ended
+	case e.says("already has an active writer"): // until that writer's process has ended
 	case e.Code == invalidRequest, e.Code == methodNotFound, e.Code == invalidParams:
 		failure.Code, failure.Retriable = provider.BadRequest, false
 	}
 	return failure
 }
 
-// turnRefusal is why a turn did not begin.
+// turnStartError returns the error of a turn that did not begin.
 func turnStartError(err error) error {
 	var e *rpcError
 	if errors.As(err, &e) {
@@ -140,8 +141,8 @@ func turnStartError(err error) error {
 	return unknownOutcome("turn/start: %v", err)
 }
 
-// unsure is the failure of a turn of which nobody can say what it did: to do it
-// again by itself is no answer to that.
+// unknownOutcome is the error of a turn whose effects are not known. It must not
+// be retried automatically.
 func unknownOutcome(format string, args ...any) *provider.Error {
 	return &provider.Error{Code: provider.Unknown, Message: fmt.Sprintf(format, args...)}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// item is one thing of a turn: a message, or a tool call (docs/contracts/codex.md, 3). Its
-// members are those of all the types that we read.
+// item is one element of a turn: a message, or a tool call
+// (docs/contracts/codex.md, 3). It has the members of all types that we read.
 type item struct {
 	Type     string `json:"type"`
 	ID       string `json:"id"`
@@ -50,7 +50,7 @@ type change struct {
 
 type changes []change
 
-// paths are the files that are touched.
+// touchedPaths returns the paths of the files that are touched.
 func (c changes) touchedPaths() []string {
 	var paths []string
 	for _, one := range c {
@@ -62,11 +62,11 @@ func (c changes) touchedPaths() []string {
 	return paths
 }
 
-// What tool calls are asked to do. A permission request for a call has the same
-// input, and more where there is more to know.
+// The inputs of tool calls. A permission request for a call has the same input,
+// and more members if more is known.
 type (
 	shellInput struct {
-		Command     json.RawMessage `json:"command,omitempty"` // a line; words with the legacy family
+		Command     json.RawMessage `json:"command,omitempty"` // a line; a list of words in the legacy family
 		Dir         string          `json:"cwd,omitempty"`
 		Network     json.RawMessage `json:"network,omitempty"`
 		Permissions json.RawMessage `json:"permissions,omitempty"`
@@ -74,18 +74,19 @@ type (
 	patchInput struct {
 		Changes any    `json:"changes"`
 		Root    string `json:"grantRoot,omitempty"`
-		Item    string `json:"itemId,omitempty"` // where nothing else tells one patch from another
+		Item    string `json:"itemId,omitempty"` // set if nothing else tells one patch from another
 	}
 )
 
-// The tools in the client's words.
+// The names of the client's tools.
 const (
 	shell      = "shell"
 	applyPatch = "apply_patch"
 )
 
-// toolCalls are the items that are tool calls (docs/contracts/codex.md, 12).
-// Those that name their input only when they are complete are late.
+// toolCalls holds the types of items that are tool calls
+// (docs/contracts/codex.md, 12). A late type names its input only when the item
+// is complete.
 var toolCalls = map[string]struct {
 	use    func(i item) (tool string, input any)
 	result func(i item) (output string, failed bool)
@@ -133,7 +134,7 @@ func patchResult(i item) (string, bool) {
 	if wasRefused(i) {
 		return i.Status, true
 	}
-	text, _ := encodeJSON(i.Changes) // has nothing that does not encode
+	text, _ := encodeJSON(i.Changes) // all values of this type encode
 	return string(text), false
 }
 
@@ -149,12 +150,12 @@ func mcpResult(i item) (string, bool) {
 	if json.Unmarshal(i.Problem, &problem) == nil && problem.Message != "" {
 		return problem.Message, true
 	}
-	json.Unmarshal(i.Result, &result) // what it is not, says nothing
+	json.Unmarshal(i.Result, &result) // members of another type hold no text
 	return contentText(result.Content), i.Status == "failed"
 }
 
-// contentText is the text of content blocks; a block of another kind stands for
-// itself.
+// contentText returns the text of content blocks. A block of another type is
+// included as it is.
 func contentText(blocks []json.RawMessage) string {
 	var all []string
 	for _, b := range blocks {
@@ -170,17 +171,17 @@ func contentText(blocks []json.RawMessage) string {
 	return strings.Join(all, "\n")
 }
 
-// text is s in JSON.
+// jsonString returns s as a JSON string.
 func jsonString(s string) json.RawMessage {
 	raw, _ := encodeJSON(s) // a string always encodes
 	return raw
 }
 
-// calls are the tool calls that were told of and have no result yet, with the
-// items that they are.
+// openCalls holds the items of the tool calls that were reported and have no
+// result yet.
 type openCalls map[string]item
 
-// use tells a call, once.
+// tellUse reports a call once.
 func (s *session) tellUse(i item, tool string, input any) {
 	if _, told := s.calls[i.ID]; told {
 		return
@@ -193,8 +194,8 @@ func (s *session) tellUse(i item, tool string, input any) {
 	s.tellEvent(agent.ToolUse{CallID: i.ID, Tool: tool, Input: raw})
 }
 
-// itemStarted and itemCompleted tell of an item of our turn, and say whether
-// there was anything to tell.
+// tellItemStarted and tellItemCompleted report an item of our turn. They return
+// false if there was nothing to report.
 func (s *session) tellItemStarted(i item) bool {
 	call, ok := toolCalls[i.Type]
 	if !ok {

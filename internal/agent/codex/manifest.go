@@ -36,7 +36,8 @@ func missingManifest(why string) agent.Manifest {
 	return agent.MissingManifest(agent.Codex, label, why)
 }
 
-// detect says whether the client works as it should.
+// detectClient returns the manifest; whole says whether the client works as it
+// should.
 func (a *adapter) detectClient(ctx context.Context, path string) (m agent.Manifest, whole bool) {
 	version, err := child.ReadVersion(ctx, []string{path}, a.clientEnviron(nil))
 	if err != nil {
@@ -67,9 +68,9 @@ func (a *adapter) detectClient(ctx context.Context, path string) (m agent.Manife
 // usageError is the exit code of a client that does not know a command.
 const usageError = 2
 
-// unboxed says why no sandbox can be started here, as in a container without
-// user namespaces: tools then fail wherever one is asked for. It is empty where
-// one can, and for a client that does not tell.
+// sandboxProblem says why no sandbox can be started here, as in a container
+// without user namespaces: tools then fail in every sandbox. It is empty if a
+// sandbox can be started, and for a client that does not tell.
 func (a *adapter) sandboxProblem(ctx context.Context, path string) string {
 	out := proc.NewHeadTail(0, 256)
 	r, err := proc.Run(ctx, proc.Command{
@@ -81,7 +82,7 @@ func (a *adapter) sandboxProblem(ctx context.Context, path string) string {
 	return "its sandbox does not start here, so that its tools fail unless they have full access: " + strings.TrimSpace(out.String())
 }
 
-// models are those that the client offers to choose from.
+// listModels returns the models that the client offers.
 func (a *adapter) listModels(ctx context.Context, path string) ([]agent.Model, error) {
 	c, err := child.Start(ctx, child.Spec{Argv: []string{path, "app-server"}, Dir: os.TempDir(), Env: a.clientEnviron(nil)})
 	if err != nil {
@@ -91,7 +92,7 @@ func (a *adapter) listModels(ctx context.Context, path string) ([]agent.Model, e
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		w.readFrames(func(frame, []byte) {}) // its end is ours
+		w.readFrames(func(frame, []byte) {}) // ended by us, so the error does not matter
 	}()
 	defer func() {
 		c.End()

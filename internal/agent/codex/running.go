@@ -17,9 +17,9 @@ import (
 var _ agent.Prober = (*adapter)(nil)
 
 // Running implements agent.Prober by the lock that a client holds on each thread
-// that it writes (docs/contracts/codex.md, 1, point 7): a file of its own in
-// $CODEX_HOME/thread-writer-locks, seen with 0.169.0. It is taken here for a
-// moment, shared; a client that opens the thread in that moment is refused it.
+// that it writes (docs/contracts/codex.md, 1, point 7). The lock is a file of its
+// own in $CODEX_HOME/thread-writer-locks, seen with 0.169.0. Running takes it for
+// a moment, shared; a client that opens the thread in that moment is refused.
 func (a *adapter) Running(id string) (bool, error) {
 	if uuid.Validate(id) != nil {
 		return false, fmt.Errorf("%w: %q is no thread id", agent.ErrNoSession, id)
@@ -35,7 +35,7 @@ func (a *adapter) Running(id string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer f.Close() // and so the lock
+	defer f.Close() // releases the lock
 	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return true, nil
@@ -43,7 +43,8 @@ func (a *adapter) Running(id string) (bool, error) {
 	return false, err
 }
 
-// homeOf is where a client with that environment keeps its threads.
+// codexHome returns the directory in which a client with that environment keeps
+// its threads.
 func codexHome(env []string) string {
 	values := child.ParseEnviron(env)
 	if dir := values["CODEX_HOME"]; dir != "" {

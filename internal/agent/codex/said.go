@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// saidItems bounds the messages whose beginning is kept.
+// saidItems bounds the number of incomplete messages that are kept.
 const saidItems = 64
 
-// said is what was told so far of the messages that are not complete (docs/contracts/codex.md, 12).
+// partialMessages holds the parts that were reported of messages that are not
+// complete (docs/contracts/codex.md, 12).
 type partialMessages struct {
 	text        map[string]*strings.Builder // by item
 	order       []string
@@ -19,7 +20,7 @@ func newPartialMessages() partialMessages {
 	return partialMessages{text: map[string]*strings.Builder{}}
 }
 
-// delta notes a piece that is being told.
+// addPiece records a piece that is being reported.
 func (s *partialMessages) addPiece(item, piece string) {
 	text := s.text[item]
 	if text == nil {
@@ -33,8 +34,8 @@ func (s *partialMessages) addPiece(item, piece string) {
 	text.WriteString(piece)
 }
 
-// whole takes a complete message and returns what of it remains to be told: all
-// of it where it is not what the pieces began.
+// completeMessage takes a complete message and returns the part that has not been
+// reported. It returns the whole message if the pieces are not its beginning.
 func (s *partialMessages) completeMessage(item, message string) string {
 	s.lastMessage = message
 	text := s.text[item]

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// serversOf reads a file of MCP servers: a JSON object whose member mcpServers
+// readServers reads a file of MCP servers: a JSON object whose member mcpServers
 // holds the client's mcp_servers tables.
 func readServers(path string) (object, error) {
 	if path == "" {
@@ -31,16 +31,17 @@ func readServers(path string) (object, error) {
 	return file.Servers, nil
 }
 
-// withoutUsers turns off the MCP servers of the user's own configuration, by
-// name, since an empty table changes nothing in the client (0.169.0), and with
-// them apps and plugins, which bring servers along. Those that config names stay.
+// disableUserServers turns off the MCP servers of the user's own configuration.
+// It names each server, because an empty table changes nothing in the client
+// (0.169.0). It also turns off apps and plugins, which bring servers along.
+// Servers that config names stay.
 func (w *conn) disableUserServers(ctx context.Context, config object) error {
 	var read struct {
 		Config struct {
 			Servers map[string]json.RawMessage `json:"mcp_servers"`
 		} `json:"config"`
 	}
-	// Without a directory that is the user's configuration, and not a project's.
+	// Without a directory, the answer is the user's configuration and not a project's.
 	err := w.callServer(ctx, "config/read", object{}, func(result json.RawMessage) error {
 		if err := json.Unmarshal(result, &read); err != nil {
 			return badRequest("codex said %.80q of its configuration: %v", result, err)

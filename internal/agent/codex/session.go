@@ -15,8 +15,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
-// patience is how long Stop waits for the client to end a turn, and then
-// itself. It needs some 50 ms for either (docs/contracts/codex.md, 8).
+// patience is how long Stop waits for the client to end a turn, and again to end
+// itself. The client needs some 50 ms for either (docs/contracts/codex.md, 8).
 const patience = 2 * time.Second
 
 // session is one thread in one process of the client.
@@ -24,15 +24,15 @@ type session struct {
 	child    *child.Child
 	conn     *conn
 	queue    *agent.Queue
-	scratch  string        // temporary files; empty: none of ours
+	scratch  string        // directory for temporary files; empty: none of ours
 	over     chan struct{} // closed after the last event
 	stopping sync.Once
 
 	mu          sync.Mutex
-	thread      string        // its id; empty until the client has named it
-	earlyEvents []agent.Event // of before then
+	thread      string        // id of the thread; empty until the client has named it
+	earlyEvents []agent.Event // events from before that
 	running     runningTurn
-	turn        *turn    // ours; nil between turns
+	turn        *turn    // our turn; nil between turns
 	unmatched   wireTurn // the last turn that ended and was not known as ours
 	calls       openCalls
 	approvals   approvals
@@ -59,7 +59,7 @@ func (s *session) ID() string {
 	return s.thread
 }
 
-// named tells the thread's name before anything else.
+// nameThread reports the thread's name before all other events.
 func (s *session) nameThread(id string, resumed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *session) nameThread(id string, resumed bool) {
 	s.earlyEvents = nil
 }
 
-// tell adds an event.
+// tellEvent adds an event.
 func (s *session) tellEvent(e agent.Event) {
 	if s.thread == "" {
 		s.earlyEvents = append(s.earlyEvents, e)
@@ -157,10 +157,10 @@ func (s *session) Stop(ctx context.Context) error {
 	return nil
 }
 
-// settle lets the client end in good order, as far as ctx lasts: what waits for
-// a decision is cancelled, each in its own words, and the turn is interrupted.
-// A client whose input ends notes an interrupted turn as well, but not what it
-// was told before (docs/contracts/codex.md, 8).
+// windDown lets the client end in good order while ctx lasts. It cancels the
+// waiting requests, each in the form of its family, and interrupts the turn. A
+// client whose input ends also records an interrupted turn, but not the messages
+// before it (docs/contracts/codex.md, 8).
 func (s *session) windDown(ctx context.Context) {
 	if t := s.abortPending(); t != nil {
 		s.waitFor(ctx, t.ended)
@@ -169,7 +169,8 @@ func (s *session) windDown(ctx context.Context) {
 	s.waitFor(ctx, s.child.Done())
 }
 
-// cancel aborts what is pending and returns the turn under way, interrupted.
+// abortPending aborts the pending requests and returns the turn under way, which
+// it interrupts.
 func (s *session) abortPending() *turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,8 +184,8 @@ func (s *session) abortPending() *turn {
 	return s.turn
 }
 
-// wait waits for an event while ctx and our patience last and there is
-// something to read.
+// waitFor waits for an event while ctx and our patience last and frames can be
+// read.
 func (s *session) waitFor(ctx context.Context, event <-chan struct{}) {
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
@@ -195,20 +196,20 @@ func (s *session) waitFor(ctx context.Context, event <-chan struct{}) {
 	}
 }
 
-// abandon ends a session that never began.
+// abandonStart ends a session whose start failed.
 func (s *session) abandonStart() {
 	s.queue.Drop()
 	s.child.End()
 	<-s.over
 }
 
-// read takes frames until there are no more, and then tells the end.
+// readFrames takes frames until the last, and then reports the client's end.
 func (s *session) readFrames() {
 	defer close(s.over)
 	if s.scratch != "" {
 		defer os.RemoveAll(s.scratch)
 	}
-	if err := s.conn.readFrames(s.takeFrame); err != nil { // what nobody can read
+	if err := s.conn.readFrames(s.takeFrame); err != nil { // the output cannot be read
 		expected := !s.child.Alive()
 		s.child.End()
 		s.closeEvents(agent.Exit{Code: -1, Stderr: err.Error()}, !expected)

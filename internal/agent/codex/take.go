@@ -6,8 +6,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// note is a notification. What is more than a word is decoded by who reads it,
-// so that nothing is lost for a member that it does not need.
+// notification is a notification of the client. Its structured members are
+// decoded by their readers, so that a member that is not needed cannot spoil the
+// rest.
 type notification struct {
 	ThreadID  string          `json:"threadId"`
 	TurnID    string          `json:"turnId"`
@@ -25,8 +26,8 @@ type notification struct {
 	params json.RawMessage
 }
 
-// notifications are those that we act upon; each says whether it had anything
-// to act upon.
+// notifications holds the handlers of the notifications that we act upon. Each
+// returns false if it had nothing to act upon.
 var notifications = map[string]func(s *session, n notification) bool{
 	"turn/started":               (*session).onTurnStarted,
 	"turn/completed":             (*session).onTurnCompleted,
@@ -37,7 +38,7 @@ var notifications = map[string]func(s *session, n notification) bool{
 	"account/rateLimits/updated": (*session).onRateLimits,
 	"serverRequest/resolved":     (*session).onResolved,
 	"error":                      (*session).onError,
-	"thread/started":             func(*session, notification) bool { return true }, // the answer to our request tells
+	"thread/started":             func(*session, notification) bool { return true }, // the answer to our request has the same content
 	"thread/status/changed":      (*session).onStatusChanged,
 	"warning":                    noticeHandler("warning"),
 	"guardianWarning":            noticeHandler("warning"),
@@ -54,8 +55,8 @@ func noticeHandler(name string) func(*session, notification) bool {
 	}
 }
 
-// take handles a frame that is no answer. What nothing else is made of is told
-// raw.
+// takeFrame handles a frame that is no answer. It reports a frame that has no
+// other event as Raw.
 func (s *session) takeFrame(f frame, line []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,11 +71,11 @@ func (s *session) takeFrame(f frame, line []byte) {
 	}
 }
 
-// here says whether n is about our thread, and not about one of an agent that
-// ours has started.
+// isOurThread reports whether n is about our thread, and not about the thread of
+// an agent that ours has started.
 func (s *session) isOurThread(n notification) bool { return n.ThreadID == s.thread }
 
-// ours is the turn that n is about when that is ours beyond doubt.
+// ourTurn returns the turn that n is about if it is ours beyond doubt.
 func (s *session) ourTurn(n notification) *turn {
 	if t := s.turn; t != nil && t.proven && s.isOurThread(n) && n.TurnID == t.id {
 		return t
@@ -110,8 +111,8 @@ func (s *session) onTurnCompleted(n notification) bool {
 	return false
 }
 
-// statusChanged ends what runs and is not ours: the client may begin a turn
-// under one id and end it under another (docs/contracts/codex.md, 5).
+// onStatusChanged forgets a running turn that is not ours: the client may begin a
+// turn under one id and end it under another (docs/contracts/codex.md, 5).
 func (s *session) onStatusChanged(n notification) bool {
 	var status struct {
 		Type string `json:"type"`
@@ -137,7 +138,7 @@ func (s *session) onItemStarted(n notification) bool {
 	return s.ourTurn(n) != nil && s.tellItemStarted(i)
 }
 
-// userMessage is the proof of whose turn it is.
+// noteUserMessage records the proof of whose turn it is.
 func (s *session) noteUserMessage(turn, message string) {
 	if s.running.id != turn {
 		s.running = runningTurn{id: turn}
@@ -191,8 +192,8 @@ func (s *session) onRateLimits(n notification) bool {
 	return true
 }
 
-// problem notes why a turn fails, or what the client tries again: it goes on in
-// either case (docs/contracts/codex.md, 10).
+// onError records why a turn fails, or what the client tries again. The client
+// continues in either case (docs/contracts/codex.md, 10).
 func (s *session) onError(n notification) bool {
 	name := "error"
 	if n.WillRetry {

@@ -10,8 +10,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// modes are the client's words for our sandboxes, and policies those that its
-// answer has for them.
+// sandboxModes holds the client's names for our sandboxes, and sandboxTypes the
+// names that its answer uses.
 var (
 	sandboxModes = map[agent.Sandbox]string{
 		agent.ReadOnly: "read-only", agent.WorkspaceWrite: "workspace-write", agent.FullAccess: "danger-full-access",
@@ -19,12 +19,12 @@ var (
 	sandboxTypes = map[agent.Sandbox]string{
 		agent.ReadOnly: "readOnly", agent.WorkspaceWrite: "workspaceWrite", agent.FullAccess: "dangerFullAccess",
 	}
-	// reach orders the sandboxes.
+	// sandboxOrder orders the sandboxes from the narrowest to the widest.
 	sandboxOrder = []agent.Sandbox{agent.ReadOnly, agent.WorkspaceWrite, agent.FullAccess}
 )
 
-// sandboxOf is the sandbox of a start. A mode can narrow it and never widens
-// it; one that is not ours is ignored.
+// sandboxOf returns the sandbox of a start. A mode can narrow it and never widens
+// it; a mode that is none of our sandboxes is ignored.
 func sandboxOf(o agent.Options) agent.Sandbox {
 	chosen := agent.Sandbox(o.Choice().Mode)
 	if i := slices.Index(sandboxOrder, chosen); i >= 0 && i < slices.Index(sandboxOrder, o.Sandbox) {
@@ -33,11 +33,12 @@ func sandboxOf(o agent.Options) agent.Sandbox {
 	return o.Sandbox
 }
 
-// policyOf says when the client asks. On request it asks for what the model
-// wants to do outside of the sandbox, for patches of files that the sandbox
-// keeps, for the tools of MCP servers and for commands that it finds dangerous;
-// the rest is free within the sandbox. Untrusted asks even for ls (docs/contracts/codex.md, 1,
-// fact 12). Never refuses instead of asking, tools of MCP servers included.
+// approvalPolicy says when the client asks for a permission. With "on-request" it
+// asks for actions outside of the sandbox, for patches of files that the sandbox
+// protects, for the tools of MCP servers and for commands that it finds
+// dangerous; everything else is free within the sandbox. "untrusted" asks even
+// for ls (docs/contracts/codex.md, 1, fact 12). "never" refuses instead of
+// asking, tools of MCP servers included.
 func approvalPolicy(s agent.Sandbox) string {
 	if s == agent.ReadOnly {
 		return "never"
@@ -45,8 +46,9 @@ func approvalPolicy(s agent.Sandbox) string {
 	return "on-request"
 }
 
-// threadParams begin a thread or go on with one. All that bounds the agent is
-// said each time: a resume does not bring the sandbox back (docs/contracts/codex.md, 1, point 10).
+// threadParams begin or resume a thread. Everything that bounds the agent is set
+// each time: a resume does not restore the sandbox (docs/contracts/codex.md, 1,
+// point 10).
 type threadParams struct {
 	ThreadID     string `json:"threadId,omitempty"`
 	ExcludeTurns bool   `json:"excludeTurns,omitempty"`
@@ -68,7 +70,7 @@ func newThreadParams(o agent.Options, env []string) (threadParams, error) {
 	}, err
 }
 
-// initialize is the handshake that each connection begins with.
+// sendInitialize performs the handshake that each connection begins with.
 func (w *conn) sendInitialize(ctx context.Context) error {
 	params := object{"clientInfo": object{"name": "ratchet", "title": "Ratchet", "version": "1"}, "capabilities": nil}
 	if err := w.callServer(ctx, "initialize", params, func(json.RawMessage) error { return nil }); err != nil {
@@ -77,7 +79,7 @@ func (w *conn) sendInitialize(ctx context.Context) error {
 	return w.sendObject(object{"method": "initialized"})
 }
 
-// threadAnswer is what the client made of threadParams.
+// threadAnswer is the client's answer to threadParams.
 type threadAnswer struct {
 	Thread struct {
 		ID string `json:"id"`
@@ -90,7 +92,7 @@ type threadAnswer struct {
 	} `json:"sandbox"`
 }
 
-// greet brings a new client to its thread.
+// openThread brings a new client to its thread.
 func (s *session) openThread(ctx context.Context, o agent.Options, env []string) error {
 	params, err := newThreadParams(o, env)
 	if err != nil {
@@ -111,8 +113,8 @@ func (s *session) openThread(ctx context.Context, o agent.Options, env []string)
 	return s.conn.callServer(ctx, method, params, func(result json.RawMessage) error { return s.adoptThread(o, result) })
 }
 
-// opened takes the thread that the client answers with. An id that it does not
-// name is never taken from the request (docs/contracts/codex.md, 11).
+// adoptThread takes the thread of the client's answer. If the answer names no id,
+// the id is never taken from the request (docs/contracts/codex.md, 11).
 func (s *session) adoptThread(o agent.Options, result json.RawMessage) error {
 	var answer threadAnswer
 	if err := json.Unmarshal(result, &answer); err != nil {
@@ -129,8 +131,8 @@ func (s *session) adoptThread(o agent.Options, result json.RawMessage) error {
 	return nil
 }
 
-// keeps says whether the thread is bounded as it was asked for, as far as the
-// answer tells.
+// checkBounds returns an error if the answer shows other bounds than those that
+// were asked for.
 func (a threadAnswer) checkBounds(o agent.Options) error {
 	want := sandboxOf(o)
 	if got := a.Sandbox.Type; got != "" && got != sandboxTypes[want] {
@@ -145,7 +147,9 @@ func (a threadAnswer) checkBounds(o agent.Options) error {
 	return nil
 }
 
-// resumeRefusals are the words of a client that knows no such thread (docs/contracts/codex.md, 4; an id that is none of its own is an invalid session id).
+// resumeRefusals are the texts of a client that knows no such thread
+// (docs/contracts/codex.md, 4). An id that is not in its form is an invalid
+// session id.
 var resumeRefusals = []string{"no rollout found", "thread not found", "invalid session id"}
 
 func isUnknownThread(e *rpcError) bool {

@@ -9,38 +9,38 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// running is the turn that runs on the thread, ours or not.
+// runningTurn is the turn that runs on the thread, ours or not.
 type runningTurn struct {
 	id     string
 	opened bool   // a user message was seen
-	opener string // the id that the first one carries
+	opener string // the id that the first user message carries
 }
 
-// turn is what one Send began. It is ours because its first user message is: a
-// turn/start that meets a running turn succeeds, and the message joins that one
-// (docs/contracts/codex.md, 1, point 1).
+// turn is the turn that one Send began. It is ours if its first user message is
+// ours: a turn/start that meets a running turn succeeds, and the message joins
+// that turn (docs/contracts/codex.md, 1, point 1).
 type turn struct {
 	message string // the id that our message carries
 	id      string // empty until it is known
-	proven  bool
-	joined  bool // our message joined somebody else's
+	proven  bool   // its first user message is ours
+	joined  bool   // our message joined the turn of another client
 	ended   chan struct{}
 
 	unwanted    bool // to be interrupted
-	interrupted bool // the client was told
+	interrupted bool // the client was told to interrupt it
 
 	began    time.Time
-	took     time.Duration // as the client says; zero: it did not
+	took     time.Duration // by the client's account; zero: not reported
 	messages partialMessages
 	share    turnShare
-	problem  json.RawMessage // the last that the client told
+	problem  json.RawMessage // the last error that the client reported
 }
 
 func newTurn(message string) *turn {
 	return &turn{message: message, began: time.Now(), messages: newPartialMessages(), ended: make(chan struct{})}
 }
 
-// wireTurn is a turn as the client tells it.
+// wireTurn is a turn in the client's form.
 type wireTurn struct {
 	ID     string            `json:"id"`
 	Status string            `json:"status"`
@@ -49,11 +49,11 @@ type wireTurn struct {
 	Took   float64           `json:"durationMs"`
 }
 
-// begun takes the answer to the turn/start of t.
+// turnBegun handles the answer to the turn/start of t.
 func (s *session) turnBegun(t *turn, raw json.RawMessage, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.turn != t || errors.Is(err, agent.ErrGone) { // the Exit tells
+	if s.turn != t || errors.Is(err, agent.ErrGone) { // the Exit event reports the end
 		return
 	}
 	var answer struct {
@@ -77,9 +77,9 @@ func (s *session) turnBegun(t *turn, raw json.RawMessage, err error) {
 	s.matchTurn()
 }
 
-// look judges whose turn runs, and interrupts ours when that waited for it to
-// run: until its turn/started the client refuses to interrupt it, whatever it
-// answered to turn/start.
+// matchTurn decides whether the running turn is ours. It sends an interrupt that
+// waited for our turn to run: before turn/started the client refuses to interrupt
+// a turn, whatever it answered to turn/start.
 func (s *session) matchTurn() {
 	t := s.turn
 	if t == nil || s.running.id == "" || t.id != s.running.id {
@@ -95,7 +95,8 @@ func (s *session) matchTurn() {
 	}
 }
 
-// An interrupt that comes too early is sent again, after a pause that doubles.
+// An interrupt that comes too early is sent again after a pause, which doubles
+// each time.
 const (
 	interruptPause    = 20 * time.Millisecond
 	maxInterruptPause = time.Second
@@ -108,7 +109,7 @@ func (s *session) interruptTurn(t *turn) {
 
 func (s *session) sendInterrupt(t *turn, pause time.Duration) {
 	params := object{"threadId": s.thread, "turnId": t.id}
-	// A client that is gone ends the turn as well.
+	// The answer of a client that has ended is not needed: its end ends the turn.
 	s.conn.beginCall(&pendingCall{method: "turn/interrupt", params: params, done: func(_ json.RawMessage, err error) {
 		var e *rpcError
 		if !errors.As(err, &e) || !e.says("no active turn") {
@@ -124,7 +125,7 @@ func (s *session) sendInterrupt(t *turn, pause time.Duration) {
 	}})
 }
 
-// finishTurn ends t as the client told it.
+// finishTurn ends t with the client's report of it.
 func (s *session) finishTurn(t *turn, w wireTurn) {
 	for _, raw := range w.Items {
 		var i item
@@ -137,7 +138,7 @@ func (s *session) finishTurn(t *turn, w wireTurn) {
 	s.endTurn(t, status, err)
 }
 
-// outcome fails closed: a turn that is not ours, and one with a status that we
+// turnOutcome fails closed: a turn that is not ours, or that has a status that we
 // do not know, is no success (docs/contracts/codex.md, 1, points 1 and 4).
 func (s *session) turnOutcome(t *turn, w wireTurn) (agent.TurnStatus, error) {
 	switch {
@@ -159,7 +160,7 @@ func (s *session) turnOutcome(t *turn, w wireTurn) (agent.TurnStatus, error) {
 	return agent.Completed, nil
 }
 
-// end tells the end of a turn. What it asked for waits no longer.
+// endTurn reports the end of a turn and withdraws its waiting requests.
 func (s *session) endTurn(t *turn, status agent.TurnStatus, err error) {
 	for id, p := range s.approvals.pending {
 		if t.id != "" && p.turn == t.id {

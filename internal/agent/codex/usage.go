@@ -6,8 +6,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// tokens count as the client does: input is all of it, what came from a cache
-// included, and output all that the model wrote.
+// tokens counts tokens as the client does. Input is the whole input, including
+// the part from a cache; output is everything that the model wrote.
 type tokens struct {
 	Input  int64 `json:"inputTokens"`
 	Cached int64 `json:"cachedInputTokens"`
@@ -15,38 +15,38 @@ type tokens struct {
 	Total  int64 `json:"totalTokens"`
 }
 
-// over is what t has more than u.
+// excessOver returns t minus u, and zero for members that are greater in u.
 func (t tokens) excessOver(u tokens) tokens {
 	return tokens{
 		Input: max(t.Input-u.Input, 0), Cached: max(t.Cached-u.Cached, 0), Output: max(t.Output-u.Output, 0),
 	}
 }
 
-// tally is what a thread has used so far: it is not known after a resume, until
-// the client tells it.
+// threadTotal is the usage of a thread so far. After a resume it is not known
+// until the client reports it.
 type threadTotal struct {
 	tokens
 	known bool
 }
 
-// tokenUsage is the report of one request to the model: Last is its own share,
-// and so what the window holds.
+// tokenUsage reports one request to the model. Last is the usage of that request,
+// and therefore the content of the window.
 type tokenUsage struct {
 	Total  tokens `json:"total"`
 	Last   tokens `json:"last"`
 	Window int    `json:"modelContextWindow"`
 }
 
-// share is what a turn has used of its thread.
+// turnShare is the share of a turn in the usage of its thread.
 type turnShare struct {
 	counted bool
-	before  tokens // what the thread had used
+	before  tokens // usage of the thread before the turn
 	tokens  agent.Tokens
 	context agent.Context
 }
 
-// count takes a report. The turn's share is the difference of totals: a report
-// that comes twice counts once.
+// countUsage takes a report. The turn's share is the difference of totals: a
+// report that comes twice counts once.
 func (s *session) countUsage(u tokenUsage, turn string) {
 	before := s.total
 	s.total = threadTotal{u.Total, true}
@@ -66,16 +66,16 @@ func (s *session) countUsage(u tokenUsage, turn string) {
 	s.tellEvent(agent.Usage{Tokens: t.share.tokens, Context: t.share.context})
 }
 
-// window is one limit of an account.
+// limitWindow is one limit of an account.
 type limitWindow struct {
 	Used   float64 `json:"usedPercent"`
 	Resets *int64  `json:"resetsAt"` // Unix time
 }
 
-// limits are the windows that were told of last, by their names.
+// limits holds the last report of each window, by the window's name.
 type limits map[string]limitWindow
 
-// rateLimits is a report of some of them: those that it leaves out stand.
+// rateLimits reports some of the windows; the others keep their last report.
 type rateLimits struct {
 	ID        string       `json:"limitId"`
 	Primary   *limitWindow `json:"primary"`
@@ -90,8 +90,8 @@ func (l limits) noteLimits(r rateLimits) {
 	}
 }
 
-// reset is when an account that is used up can be used again: the fullest
-// window counts, and of windows that are equally full the last to be reset.
+// resetTime returns the time at which a used-up account can be used again. The
+// fullest window counts; among equally full windows, the last one to be reset.
 func (l limits) resetTime(now time.Time) (at time.Time, ok bool) {
 	fullest := -1.0
 	for _, w := range l {

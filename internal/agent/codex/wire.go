@@ -16,9 +16,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
-// frame is one line that the app-server writes: a request, a notification or
-// an answer. There is no "jsonrpc" member (docs/contracts/codex.md, 3). An id keeps the form
-// that it has on the wire: it is a string or a number, and 0 is one.
+// frame is one line that the app-server writes: a request, a notification or an
+// answer. It has no "jsonrpc" member (docs/contracts/codex.md, 3). An id keeps
+// the form that it has on the wire: it is a string or a number, and may be 0.
 type frame struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -29,10 +29,10 @@ type frame struct {
 
 func (f frame) hasID() bool { return len(f.ID) > 0 && string(f.ID) != "null" }
 
-// object is JSON that we write.
+// object is a JSON object that we write.
 type object map[string]any
 
-// rpcError is the answer to a request that was refused.
+// rpcError is the answer to a refused request.
 type rpcError struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
@@ -43,7 +43,7 @@ func (e *rpcError) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.C
 
 func (e *rpcError) says(phrase string) bool { return strings.Contains(e.Message, phrase) }
 
-// The codes that we send, and those that mean something to us (docs/contracts/codex.md, 1 and 5).
+// The codes that we send or act upon (docs/contracts/codex.md, 1 and 5).
 const (
 	invalidRequest = -32600
 	methodNotFound = -32601
@@ -51,15 +51,15 @@ const (
 	overloaded     = -32001
 )
 
-// An overloaded server gets the same request again, this many times at most.
-// The first pause doubles with each.
+// An overloaded server gets the same request again, at most overloadTries times.
+// The pause doubles each time.
 const (
 	overloadTries = 4
 	overloadPause = 100 * time.Millisecond
 )
 
-// conn is the wire to one app-server. What is written goes through a queue, so
-// that nobody waits for a server that does not read.
+// conn is the wire to one app-server. Lines are written from a queue, so that no
+// caller waits for a server that does not read.
 type conn struct {
 	child *child.Child
 
@@ -71,7 +71,7 @@ type conn struct {
 	wake  chan struct{}
 }
 
-// call is a request of ours.
+// pendingCall is a request of ours.
 type pendingCall struct {
 	method string
 	params any
@@ -86,7 +86,7 @@ func newConn(c *child.Child) *conn {
 	return w
 }
 
-// begin sends a request whose answer goes to k.done.
+// beginCall sends a request whose answer goes to k.done.
 func (w *conn) beginCall(k *pendingCall) error {
 	w.mu.Lock()
 	if w.lost {
@@ -100,8 +100,8 @@ func (w *conn) beginCall(k *pendingCall) error {
 	return w.sendObject(object{"id": id, "method": k.method, "params": k.params})
 }
 
-// call sends a request and waits for its answer, which take gets before
-// anything that the server says after it.
+// callServer sends a request and waits for its answer. Take gets the answer before
+// any later frame of the server is handled.
 func (w *conn) callServer(ctx context.Context, method string, params any, take func(result json.RawMessage) error) error {
 	answer := make(chan error, 1)
 	err := w.beginCall(&pendingCall{method: method, params: params, done: func(result json.RawMessage, err error) {
@@ -129,7 +129,7 @@ func (w *conn) sendObject(v any) error {
 	return err
 }
 
-// closeInput says, after all that was sent, that nothing more comes.
+// closeInput closes the server's input after all queued lines.
 func (w *conn) closeInput() { w.queueLine(nil) }
 
 func (w *conn) queueLine(line []byte) {
@@ -142,8 +142,8 @@ func (w *conn) queueLine(line []byte) {
 	}
 }
 
-// write is the goroutine that writes. A line that cannot be written is not
-// missed: the end of the program, which the reader sees, is why.
+// writeLines writes the queued lines. An error does not matter: it means that the
+// program has ended, which the reader sees.
 func (w *conn) writeLines() {
 	for {
 		select {
@@ -165,9 +165,9 @@ func (w *conn) writeLines() {
 	}
 }
 
-// read hands every frame that is no answer to take, until there are no more.
-// Lines that are not frames are passed over, as the server itself does. The
-// error is nil when the program ended.
+// readFrames passes every frame that is no answer to take, until the last. It
+// skips lines that are not frames, as the server itself does. The error is nil if
+// the program ended.
 func (w *conn) readFrames(take func(f frame, line []byte)) error {
 	defer w.failCalls()
 	for {
@@ -215,7 +215,7 @@ func (w *conn) retryCall(k *pendingCall) {
 	}
 }
 
-// lose answers all that waits: the program is gone.
+// failCalls answers all waiting calls because the program has ended.
 func (w *conn) failCalls() {
 	w.mu.Lock()
 	calls := w.calls
@@ -226,7 +226,7 @@ func (w *conn) failCalls() {
 	}
 }
 
-// encode writes JSON as people read it: without escapes for HTML.
+// encodeJSON returns v as JSON without escapes for HTML.
 func encodeJSON(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
