@@ -12,38 +12,41 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// request is a permission request.
-type request struct {
-	Call    toolCall `json:"toolCall"`
-	Options []choice `json:"options"`
+// permissionRequest is a permission request in the agent's form.
+type permissionRequest struct {
+	Call    toolCall           `json:"toolCall"`
+	Options []permissionOption `json:"options"`
 }
 
-// choice is one of the answers that an agent offers.
-type choice struct {
+// permissionOption is one of the answers that an agent offers.
+type permissionOption struct {
 	ID   string `json:"optionId"`
 	Name string `json:"name"`
 	Kind string `json:"kind"`
 }
 
-// ask is a permission request that waits for a decision.
-type ask struct {
+// waitingRequest is a permission request that waits for a decision.
+type waitingRequest struct {
 	id      string // of the events
 	call    *tool
-	options []choice
+	options []permissionOption
 	answer  chan sdk.RequestPermissionOutcome // has room for it
 }
 
-func (a *ask) settle(o sdk.RequestPermissionOutcome) { a.answer <- o }
+func (a *waitingRequest) answerWith(o sdk.RequestPermissionOutcome) { a.answer <- o }
 
-func cancelled() sdk.RequestPermissionOutcome { return sdk.NewRequestPermissionOutcomeCancelled() }
+func cancelledOutcome() sdk.RequestPermissionOutcome {
+	return sdk.NewRequestPermissionOutcomeCancelled()
+}
 
-// pick finds the option for a verdict by its kind: the order and the ids are
-// different with every agent. Nothing that lasts is picked, neither to allow nor
-// to deny, except for AllowSession what an agent of which we know it keeps for
-// this session and no longer. Elsewhere AllowSession is Allow: a list of our own
-// would go by the tool's name, and that is often no more than its kind, so that
-// one command would allow them all (docs/contracts/acp.md, 2.3).
-func pick(options []choice, v agent.PermissionVerdict, h habits) (sdk.RequestPermissionOutcome, bool) {
+// pickOption finds the option for a verdict by its kind, because the order and the
+// ids differ between agents. It picks no option that lasts, neither to allow nor
+// to deny. The exception is AllowSession, for an agent that is known to keep such
+// an option for this session and no longer. For other agents AllowSession is
+// Allow. A list of our own would go by the tool's name, which is often no more
+// than its kind, so that one command would allow them all
+// (docs/contracts/acp.md, 2.3).
+func pickOption(options []permissionOption, v agent.PermissionVerdict, h habits) (sdk.RequestPermissionOutcome, bool) {
 	find := func(kind sdk.PermissionOptionKind, label string) (sdk.RequestPermissionOutcome, bool) {
 		for _, o := range options {
 			if o.Kind == string(kind) && strings.Contains(strings.ToLower(o.Name), label) {
@@ -64,155 +67,156 @@ func pick(options []choice, v agent.PermissionVerdict, h habits) (sdk.RequestPer
 	if o, ok := find(sdk.PermissionOptionKindRejectOnce, ""); ok && v == agent.Deny {
 		return o, true
 	}
-	return cancelled(), true
+	return cancelledOutcome(), true
 }
 
-// ask implements peer: it tells of the request and returns the wait for its
-// answer, which may take days.
-func (s *session) ask(params json.RawMessage) func(context.Context) (any, *sdk.RequestError) {
-	var r request
-	if !read(params, &r) || r.Call.ID == "" {
+// takeRequest implements peer. It reports the request and returns a function that
+// waits for its answer, which may take days.
+func (s *session) takeRequest(params json.RawMessage) func(context.Context) (any, *sdk.RequestError) {
+	var r permissionRequest
+	if !decodeLenient(params, &r) || r.Call.ID == "" {
 		return func(context.Context) (any, *sdk.RequestError) {
 			return nil, sdk.NewInvalidParams(map[string]any{"error": "a permission request for no tool call"})
 		}
 	}
-	a := &ask{options: r.Options, answer: make(chan sdk.RequestPermissionOutcome, 1)}
-	s.put(a, r.Call)
+	a := &waitingRequest{options: r.Options, answer: make(chan sdk.RequestPermissionOutcome, 1)}
+	s.decideOrWait(a, r.Call)
 	return func(ctx context.Context) (any, *sdk.RequestError) {
 		select {
 		case o := <-a.answer:
 			return sdk.RequestPermissionResponse{Outcome: o}, nil
-		case <-ctx.Done(): // the agent took it back, or is gone
+		case <-ctx.Done(): // the agent took the request back, or has ended
 			s.takeBack(a)
-			return sdk.RequestPermissionResponse{Outcome: cancelled()}, nil
+			return sdk.RequestPermissionResponse{Outcome: cancelledOutcome()}, nil
 		}
 	}
 }
 
-// put decides a request by what the session may do, or lets it wait. Outside of
-// a turn, and in one that was given up, nothing is allowed any more.
-func (s *session) put(a *ask, c toolCall) {
+// decideOrWait answers a request by the session's permissions, or lets it wait. It
+// allows nothing outside of a turn or in an interrupted turn.
+func (s *session) decideOrWait(a *waitingRequest, c toolCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turn == nil || s.turn.interrupted {
-		a.settle(cancelled())
+		a.answerWith(cancelledOutcome())
 		return
 	}
-	a.call = s.tool(c)
-	s.tell(a.call, c.input())
-	name := a.call.name(s.habits)
+	a.call = s.toolOf(c)
+	s.tellUse(a.call, c.inputOrSummary())
+	name := a.call.toolName(s.habits)
 	switch {
 	case s.readOnly:
-		s.deny(a, "denied: the session is read-only")
+		s.denyRequest(a, "denied: the session is read-only")
 	case slices.Contains(s.refused, name):
-		s.deny(a, fmt.Sprintf("denied: %s may not be used", name))
-	case slices.Contains(s.allowed, name) && s.allow(a):
+		s.denyRequest(a, fmt.Sprintf("denied: %s may not be used", name))
+	case slices.Contains(s.allowed, name) && s.allowRequest(a):
 	default:
-		for a.id = c.ID; s.waiting(a.id) >= 0; a.id += "'" {
+		for a.id = c.ID; s.indexOfWaiting(a.id) >= 0; a.id += "'" {
 		}
-		s.asks = append(s.asks, a)
-		paths := a.call.paths()
+		s.requests = append(s.requests, a)
+		paths := a.call.touchedPaths()
 		s.events.Put(agent.Permission{
-			CallID: a.id, Tool: name, Input: c.input(), Title: a.call.Title,
+			CallID: a.id, Tool: name, Input: c.inputOrSummary(), Title: a.call.Title,
 			Paths: paths, Edit: a.call.Kind == string(sdk.ToolKindEdit) && len(paths) > 0,
 		})
 	}
 }
 
-// deny denies without asking; the caller holds the lock.
-func (s *session) deny(a *ask, why string) {
-	o, _ := pick(a.options, agent.Deny, s.habits)
-	s.denied(a, why)
-	a.settle(o)
+// denyRequest denies without asking; the caller holds the lock.
+func (s *session) denyRequest(a *waitingRequest, why string) {
+	o, _ := pickOption(a.options, agent.Deny, s.habits)
+	s.recordDenial(a, why)
+	a.answerWith(o)
 }
 
-// allow allows without asking, where that can be done once.
-func (s *session) allow(a *ask) bool {
-	o, ok := pick(a.options, agent.Allow, s.habits)
+// allowRequest allows a call once, without asking. It returns false if the agent
+// offers no such option.
+func (s *session) allowRequest(a *waitingRequest) bool {
+	o, ok := pickOption(a.options, agent.Allow, s.habits)
 	if ok {
-		a.settle(o)
+		a.answerWith(o)
 	}
 	return ok
 }
 
-func (s *session) denied(a *ask, why string) {
+func (s *session) recordDenial(a *waitingRequest, why string) {
 	a.call.denial = why
 	s.turn.denied = append(s.turn.denied, a.call)
 }
 
-// waiting is the place of a request among those that wait; negative when it
-// does not.
-func (s *session) waiting(id string) int {
-	return slices.IndexFunc(s.asks, func(a *ask) bool { return a.id == id })
+// indexOfWaiting returns the index of a request among the waiting ones; it is
+// negative if the request does not wait.
+func (s *session) indexOfWaiting(id string) int {
+	return slices.IndexFunc(s.requests, func(a *waitingRequest) bool { return a.id == id })
 }
 
-// Decide implements agent.Session. A verdict that the agent offers no option for
-// is an error, and the request still waits.
+// Decide implements agent.Session. If the agent offers no option for the verdict,
+// Decide returns an error and the request still waits.
 func (s *session) Decide(ctx context.Context, d agent.PermissionDecision) error {
 	switch d.Verdict {
 	case agent.Allow, agent.AllowSession, agent.Deny, agent.Abort:
 	default:
 		return fmt.Errorf("no verdict %q", d.Verdict)
 	}
-	told, err := s.decide(d)
+	told, err := s.settleRequest(d)
 	if err != nil {
 		return err
 	}
-	return until(ctx, told)
+	return waitUntil(ctx, told)
 }
 
-// decide settles a request; what it returns is closed when the agent was told
-// all of it.
-func (s *session) decide(d agent.PermissionDecision) (told <-chan struct{}, err error) {
+// settleRequest answers a request. The channel, unless nil, is closed when the
+// agent was told everything.
+func (s *session) settleRequest(d agent.PermissionDecision) (told <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := s.waiting(d.CallID)
+	i := s.indexOfWaiting(d.CallID)
 	if i < 0 {
 		return nil, agent.ErrNotPending
 	}
-	a := s.asks[i]
-	o, ok := pick(a.options, d.Verdict, s.habits)
+	a := s.requests[i]
+	o, ok := pickOption(a.options, d.Verdict, s.habits)
 	if !ok {
-		return nil, fmt.Errorf("the agent offers no way to allow %s once", a.call.name(s.habits))
+		return nil, fmt.Errorf("the agent offers no way to allow %s once", a.call.toolName(s.habits))
 	}
-	s.asks = slices.Delete(s.asks, i, i+1)
+	s.requests = slices.Delete(s.requests, i, i+1)
 	if d.Verdict == agent.Deny || d.Verdict == agent.Abort {
-		s.denied(a, strings.TrimSuffix("denied: "+d.Reason, ": "))
+		s.recordDenial(a, strings.TrimSuffix("denied: "+d.Reason, ": "))
 	}
-	a.settle(o)
+	a.answerWith(o)
 	if d.Verdict == agent.Abort {
-		s.interrupt()
+		s.interruptTurn()
 		return s.cancelled, nil
 	}
 	return nil, nil
 }
 
-// withdraw takes back all requests that wait, which the caller answers; it holds
-// the lock.
-func (s *session) withdraw(why string) []*ask {
-	all := s.asks
+// withdrawRequests removes all waiting requests and returns them; the caller
+// answers them. The caller holds the lock.
+func (s *session) withdrawRequests(why string) []*waitingRequest {
+	all := s.requests
 	for _, a := range all {
 		if s.turn != nil {
-			s.denied(a, why)
+			s.recordDenial(a, why)
 		}
 		s.events.Put(agent.Withdrawn{CallID: a.id})
 	}
-	s.asks = nil
+	s.requests = nil
 	return all
 }
 
-func cancelAll(all []*ask) {
+func cancelAll(all []*waitingRequest) {
 	for _, a := range all {
-		a.settle(cancelled())
+		a.answerWith(cancelledOutcome())
 	}
 }
 
 // takeBack withdraws one request, if it still waits.
-func (s *session) takeBack(a *ask) {
+func (s *session) takeBack(a *waitingRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i := slices.Index(s.asks, a); i >= 0 {
-		s.asks = slices.Delete(s.asks, i, i+1)
+	if i := slices.Index(s.requests, a); i >= 0 {
+		s.requests = slices.Delete(s.requests, i, i+1)
 		s.events.Put(agent.Withdrawn{CallID: a.id})
 	}
 }

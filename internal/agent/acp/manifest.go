@@ -14,63 +14,64 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
-// introduction is an agent's greeting, or the wait for it.
+// introduction is the greeting of an agent, which may still be on its way.
 type introduction struct {
 	file string        // fingerprint of the program
-	done chan struct{} // closed when the rest is there
+	done chan struct{} // closed when greeting and err are set
 	greeting
 	err error
 }
 
-// introductionTime bounds the greeting for a manifest, which goes on when the
-// manifest is no longer waited for.
-const introductionTime = 30 * time.Second
+// introductionLimit bounds the wait for a greeting. It continues when the manifest
+// is no longer waited for.
+const introductionLimit = 30 * time.Second
 
-// Manifest implements agent.Adapter. It greets the agent and opens no session:
-// an agent keeps every session that was opened, and takes seconds for it. Modes
-// and models are those of the last session that was started. An agent that
+// Manifest implements agent.Adapter. It greets the agent and opens no session,
+// because an agent keeps every session that was opened, and takes seconds to open
+// it. Modes and models come from the last session that was started. An agent that
 // needs longer than ctx lasts is known to a later manifest.
 func (a *adapter) Manifest(ctx context.Context) agent.Manifest {
 	ctx, cancel := context.WithTimeout(ctx, agent.ManifestTimeout)
 	defer cancel()
-	path, err := a.find()
+	path, err := a.findProgram()
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
-		return a.missing(err)
+		return a.missingManifest(err)
 	}
-	i := a.introduction(a.fingerprint(path))
+	i := a.introduceAgent(a.programState(path))
 	select {
 	case <-i.done:
 	case <-ctx.Done():
-		return a.missing(fmt.Errorf("%s has not introduced itself yet", path))
+		return a.missingManifest(fmt.Errorf("%s has not introduced itself yet", path))
 	}
 	if i.err != nil {
-		return a.missing(i.err)
+		return a.missingManifest(i.err)
 	}
-	return a.describe(i.greeting, path)
+	return a.newManifest(i.greeting, path)
 }
 
-// introduction is the one of that program. A failure is not kept.
-func (a *adapter) introduction(file string) *introduction {
+// introduceAgent returns the introduction of that program, and begins one if
+// there is none. A failed introduction is not kept.
+func (a *adapter) introduceAgent(file string) *introduction {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.met != nil && a.met.file == file && !a.met.failed() {
-		return a.met
+	if a.lastIntroduction != nil && a.lastIntroduction.file == file && !a.lastIntroduction.hasFailed() {
+		return a.lastIntroduction
 	}
 	i := &introduction{file: file, done: make(chan struct{})}
-	a.met = i
+	a.lastIntroduction = i
 	go func() {
 		defer close(i.done)
-		ctx, cancel := context.WithTimeout(context.Background(), introductionTime)
+		ctx, cancel := context.WithTimeout(context.Background(), introductionLimit)
 		defer cancel()
-		i.greeting, i.err = a.meet(ctx)
+		i.greeting, i.err = a.fetchGreeting(ctx)
 	}()
 	return i
 }
 
-func (i *introduction) failed() bool {
+func (i *introduction) hasFailed() bool {
 	select {
 	case <-i.done:
 		return i.err != nil
@@ -79,19 +80,19 @@ func (i *introduction) failed() bool {
 	}
 }
 
-// meet greets an agent and ends it.
-func (a *adapter) meet(ctx context.Context) (greeting, error) {
-	s, err := a.spawn(ctx, agent.Options{Dir: os.TempDir(), Sandbox: agent.ReadOnly})
+// fetchGreeting greets an agent and ends it.
+func (a *adapter) fetchGreeting(ctx context.Context) (greeting, error) {
+	s, err := a.spawnAgent(ctx, agent.Options{Dir: os.TempDir(), Sandbox: agent.ReadOnly})
 	if err != nil {
 		return greeting{}, err
 	}
 	still := context.AfterFunc(ctx, s.child.End)
 	defer still()
-	g, err := s.greet(ctx)
-	return g, s.abandon(err)
+	g, err := s.sendInitialize(ctx)
+	return g, s.abandonStart(err)
 }
 
-func (a *adapter) missing(err error) agent.Manifest {
+func (a *adapter) missingManifest(err error) agent.Manifest {
 	label := "ACP"
 	if len(a.Argv) > 0 {
 		label = filepath.Base(a.Argv[0])
@@ -99,16 +100,18 @@ func (a *adapter) missing(err error) agent.Manifest {
 	return agent.MissingManifest(agent.ACP, label, err.Error())
 }
 
-// find is the agent's program, or an error that names every place looked at.
-func (a *adapter) find() (string, error) {
+// findProgram returns the agent's program, or an error that names every place
+// that was searched.
+func (a *adapter) findProgram() (string, error) {
 	if len(a.Argv) == 0 || a.Argv[0] == "" {
 		return "", errors.New("no program is configured")
 	}
-	return child.FindProgram(a.Argv[0], child.ParseEnviron(a.environ(agent.Options{}))["PATH"])
+	return child.FindProgram(a.Argv[0], child.ParseEnviron(a.agentEnviron(agent.Options{}))["PATH"])
 }
 
-// fingerprint changes when the program does, or a file that it is given to run.
-func (a *adapter) fingerprint(path string) string {
+// programState returns a string that changes when the program or a file changes
+// that its arguments name.
+func (a *adapter) programState(path string) string {
 	var print strings.Builder
 	for _, file := range append([]string{path}, a.Argv[1:]...) {
 		if info, err := os.Stat(file); err == nil {
@@ -118,13 +121,13 @@ func (a *adapter) fingerprint(path string) string {
 	return print.String()
 }
 
-func (a *adapter) describe(g greeting, path string) agent.Manifest {
+func (a *adapter) newManifest(g greeting, path string) agent.Manifest {
 	h := habitsOf(g.Info.Name)
 	m := agent.Manifest{
-		Kind: agent.ACP, Label: cmp.Or(g.Info.Title, g.name()), Installed: true, Binary: path, Version: g.Info.Version,
+		Kind: agent.ACP, Label: cmp.Or(g.Info.Title, g.agentName()), Installed: true, Binary: path, Version: g.Info.Version,
 		Status: agent.Supported, Models: []agent.Model{}, Modes: []agent.Mode{},
 		Capabilities: agent.Capabilities{
-			Permissions: true, SessionScope: h.forSession, Resume: g.resumes() != "", Interrupt: true, Cost: h.cost,
+			Permissions: true, SessionScope: h.forSession, Resume: g.resumeMethod() != "", Interrupt: true, Cost: h.cost,
 			ContextUsage: "none", Sandbox: "soft",
 		},
 	}
@@ -134,20 +137,20 @@ func (a *adapter) describe(g greeting, path string) agent.Manifest {
 	if h.short != "" {
 		m.Status, m.StatusReason = agent.Degraded, h.short
 	}
-	a.choices(&m)
+	a.addChoices(&m)
 	return m
 }
 
-// choices adds what the last session offered.
-func (a *adapter) choices(m *agent.Manifest) {
+// addChoices adds the modes and models that the last session offered.
+func (a *adapter) addChoices(m *agent.Manifest) {
 	a.mu.Lock()
-	modes, models := a.offer.modes(), a.offer.models()
+	modes, models := a.offer.modeMenu(), a.offer.modelMenu()
 	a.mu.Unlock()
 	for _, i := range modes.items {
-		m.Modes = append(m.Modes, agent.Mode{Code: i.code(), Label: i.Name, Description: i.Description, Default: i.code() == modes.current})
+		m.Modes = append(m.Modes, agent.Mode{Code: i.itemCode(), Label: i.Name, Description: i.Description, Default: i.itemCode() == modes.current})
 	}
 	for _, i := range models.items {
-		m.Models = append(m.Models, agent.Model{Code: i.code(), Label: i.Name, Description: i.Description, Default: i.code() == models.current})
+		m.Models = append(m.Models, agent.Model{Code: i.itemCode(), Label: i.Name, Description: i.Description, Default: i.itemCode() == models.current})
 		m.ModelsSource = "runtime"
 	}
 }

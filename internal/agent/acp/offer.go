@@ -12,8 +12,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
-// offer is what an agent lets one choose in a session: as modes and models of
-// its own, or as options.
+// offer holds the choices that an agent offers in a session: as modes and models
+// of its own, or as options.
 type offer struct {
 	SessionID string `json:"sessionId"`
 	Modes     struct {
@@ -37,9 +37,10 @@ type item struct {
 	Options     []item `json:"options"`
 }
 
-func (i item) code() string { return i.ID + i.ModelID + i.Value } // it has one of them
+func (i item) itemCode() string { return i.ID + i.ModelID + i.Value } // only one of them is set
 
-// option is one whose value is a string; others have no current value here.
+// option is an option whose value is a string. Other options have no current value
+// here.
 type option struct {
 	ID       string `json:"id"`
 	Category string `json:"category"`
@@ -47,25 +48,26 @@ type option struct {
 	Options  []item `json:"options"`
 }
 
-// menu is one thing that can be chosen.
+// menu is one setting with its possible values.
 type menu struct {
 	what, current string
 	items         []item
-	// request says how value is chosen; nil when nothing can be.
+	// request returns the request that chooses value; nil if there is nothing to
+	// choose.
 	request func(id, value string) (method string, params any)
 }
 
-func (o offer) modes() menu {
+func (o offer) modeMenu() menu {
 	if m := o.Modes; len(m.Available) > 0 {
 		return menu{"mode", m.Current, m.Available, func(id, value string) (string, any) {
 			return sdk.AgentMethodSessionSetMode, sdk.SetSessionModeRequest{SessionId: sdk.SessionId(id), ModeId: sdk.SessionModeId(value)}
 		}}
 	}
-	return o.option("mode")
+	return o.optionMenu("mode")
 }
 
-func (o offer) models() menu {
-	if m := o.option("model"); m.request != nil {
+func (o offer) modelMenu() menu {
+	if m := o.optionMenu("model"); m.request != nil {
 		return m
 	}
 	if m := o.Models; len(m.Available) > 0 {
@@ -76,7 +78,7 @@ func (o offer) models() menu {
 	return menu{what: "model"}
 }
 
-func (o offer) option(category string) menu {
+func (o offer) optionMenu(category string) menu {
 	for _, opt := range o.Options {
 		if opt.Category != category && opt.ID != category {
 			continue
@@ -97,28 +99,28 @@ func (o offer) option(category string) menu {
 	return menu{what: category}
 }
 
-// mode is the mode for a sandbox; empty leaves it to the agent.
-func (o offer) mode(sandbox agent.Sandbox, h habits) string {
+// modeForSandbox returns the mode for a sandbox; empty leaves it to the agent.
+func (o offer) modeForSandbox(sandbox agent.Sandbox, h habits) string {
 	codes := []string{h.modes[sandbox]}
 	if sandbox == agent.ReadOnly {
 		codes = append(codes, "read-only", "plan")
 	}
 	for _, code := range codes {
-		if slices.ContainsFunc(o.modes().items, func(i item) bool { return i.code() == code }) {
+		if slices.ContainsFunc(o.modeMenu().items, func(i item) bool { return i.itemCode() == code }) {
 			return code
 		}
 	}
 	return ""
 }
 
-func (s *session) choose(ctx context.Context, m menu, value string) error {
+func (s *session) chooseValue(ctx context.Context, m menu, value string) error {
 	if value == "" || value == m.current {
 		return nil
 	}
 	if m.request == nil {
-		return failure(provider.BadRequest, false, fmt.Sprintf("the agent offers no choice of a %s", m.what))
+		return newError(provider.BadRequest, false, fmt.Sprintf("the agent offers no choice of a %s", m.what))
 	}
 	method, params := m.request(s.id, value)
-	_, err := call[json.RawMessage](ctx, s.wire, method, params)
+	_, err := callAgent[json.RawMessage](ctx, s.wire, method, params)
 	return err
 }

@@ -22,21 +22,21 @@ type session struct {
 	events   *agent.Queue
 	patience time.Duration
 	readOnly bool
-	allowed  []string // tools that are not asked about
+	allowed  []string // tools that need no permission
 	refused  []string // tools that are always denied
 	habits   habits
-	id       string // fixed before the session is anyone else's
+	id       string // does not change once the session is returned to the caller
 
 	turns sync.WaitGroup // prompts that wait for their answer
-	gone  chan struct{}  // closed when the process and the last event are out
+	gone  chan struct{}  // closed when the process has ended and the last event is put
 
 	mu        sync.Mutex
 	preface   string // goes before the first message
 	entered   bool   // updates before that are history
 	stopping  bool
-	turn      *turn           // under way
-	cancelled <-chan struct{} // closed when the agent was told of the last interrupt
-	asks      []*ask          // that wait for a decision
+	turn      *turn             // under way
+	cancelled <-chan struct{}   // closed when the agent was told of the last interrupt
+	requests  []*waitingRequest // that wait for a decision
 	bill      bill
 	context   agent.Context
 }
@@ -48,12 +48,12 @@ func newSession(c *child.Child, o agent.Options, patience time.Duration) *sessio
 		gone: make(chan struct{}),
 		bill: bill{carried: o.Resume != ""},
 	}
-	s.wire = connect(c, s)
+	s.wire = newWire(c, s)
 	return s
 }
 
-// enterAs begins to take updates for what happens now.
-func (s *session) enterAs(resumed, named string) {
+// acceptSession sets the session's id and begins to take its updates.
+func (s *session) acceptSession(resumed, named string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.id = named; s.id == "" {
@@ -65,7 +65,7 @@ func (s *session) enterAs(resumed, named string) {
 
 func (s *session) ID() string                 { return s.id }
 func (s *session) PID() int                   { return s.child.PID() }
-func (s *session) Alive() bool                { return s.child.Alive() && !s.wire.over() }
+func (s *session) Alive() bool                { return s.child.Alive() && !s.wire.isOver() }
 func (s *session) Events() <-chan agent.Event { return s.events.C() }
 
 // Send implements agent.Session.
@@ -90,20 +90,20 @@ func (s *session) Send(ctx context.Context, text string) error {
 	s.turn = t
 	s.turns.Go(func() {
 		if before != nil {
-			<-before // what was to end the last turn must not end this one
+			<-before // the cancellation of the last turn must not end this one
 		}
-		// The turn outlives ctx, and its answer is waited for whatever happens: to
-		// give up the call would drop it (docs/contracts/acp.md, 1).
-		answer, err := call[answer](context.Background(), s.wire, sdk.AgentMethodSessionPrompt, sdk.PromptRequest{SessionId: sdk.SessionId(s.id), Prompt: blocks})
-		if !errors.Is(err, errOver) { // or what comes is Exit
-			s.finish(t, answer, err)
+		// The turn outlives ctx, and its answer is always waited for: giving up the
+		// call would drop it (docs/contracts/acp.md, 1).
+		answer, err := callAgent[answer](context.Background(), s.wire, sdk.AgentMethodSessionPrompt, sdk.PromptRequest{SessionId: sdk.SessionId(s.id), Prompt: blocks})
+		if !errors.Is(err, errOver) { // otherwise an Exit event follows
+			s.finishTurn(t, answer, err)
 		}
 	})
 	return nil
 }
 
-// sent hears what was written.
-func (s *session) sent(method string) {
+// noteSent records that the prompt was written.
+func (s *session) noteSent(method string) {
 	if method != sdk.AgentMethodSessionPrompt {
 		return
 	}
@@ -117,14 +117,14 @@ func (s *session) sent(method string) {
 // Interrupt implements agent.Session.
 func (s *session) Interrupt(ctx context.Context) error {
 	s.mu.Lock()
-	s.interrupt()
+	s.interruptTurn()
 	told := s.cancelled
 	s.mu.Unlock()
-	return until(ctx, told)
+	return waitUntil(ctx, told)
 }
 
-// until waits for done while ctx lasts; nil is done.
-func until(ctx context.Context, done <-chan struct{}) error {
+// waitUntil waits for done while ctx lasts; a nil channel counts as done.
+func waitUntil(ctx context.Context, done <-chan struct{}) error {
 	if done == nil {
 		return nil
 	}
@@ -136,33 +136,34 @@ func until(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
-// interrupt gives the turn up and has the agent told: from here on it is our
-// doing that the turn ends, and an agent that does not end it is ended. The
+// interruptTurn gives the turn up and lets the agent be told. From then on the end
+// of the turn counts as our doing, and an agent that does not end it is ended. The
 // caller holds the lock.
-func (s *session) interrupt() {
+func (s *session) interruptTurn() {
 	t := s.turn
 	if t == nil || t.interrupted {
 		return
 	}
 	t.interrupted = true
-	waiting := s.withdraw("the turn was interrupted")
+	waiting := s.withdrawRequests("the turn was interrupted")
 	t.limit = time.AfterFunc(s.patience, func() {
-		s.finish(t, answer{}, nil)
-		s.wire.fail(errors.New("the agent went on with a turn that was interrupted"))
+		s.finishTurn(t, answer{}, nil)
+		s.wire.failWith(errors.New("the agent went on with a turn that was interrupted"))
 	})
 	told := make(chan struct{})
 	s.cancelled = told
 	go func() {
 		defer close(told)
-		s.cancel(t)
-		// Some take an answer that comes first for a denial, and go on with it.
+		s.sendCancel(t)
+		// Some agents take an answer that comes first for a denial, and continue the turn.
 		cancelAll(waiting)
 	}()
 }
 
-// cancel tells the agent that a turn was given up: after the prompt itself, and
-// unless it has ended meanwhile. What goes wrong here ends the session.
-func (s *session) cancel(t *turn) {
+// sendCancel tells the agent that a turn was given up. It does so after the prompt
+// was sent, and only if the turn has not ended meanwhile. An error here ends the
+// session.
+func (s *session) sendCancel(t *turn) {
 	select {
 	case <-t.sent:
 	case <-s.wire.conn.Done():
@@ -175,10 +176,10 @@ func (s *session) cancel(t *turn) {
 	}
 }
 
-// The times of a stop in good order (docs/contracts/acp.md, 2.4).
+// The time limits of a stop in good order (docs/contracts/acp.md, 2.4).
 const (
 	turnTime = time.Second     // for the turn under way
-	stopTime = 3 * time.Second // for all
+	stopTime = 3 * time.Second // for everything
 )
 
 // Stop implements agent.Session.
@@ -186,7 +187,7 @@ func (s *session) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	first, t := !s.stopping, s.turn
 	s.stopping = true
-	s.interrupt()
+	s.interruptTurn()
 	s.mu.Unlock()
 	if !first {
 		<-s.gone
@@ -197,42 +198,42 @@ func (s *session) Stop(ctx context.Context) error {
 	defer cancel()
 	if t != nil {
 		short, enough := context.WithTimeout(ctx, turnTime)
-		until(short, t.ended) // so that the agent has kept what it did
+		waitUntil(short, t.ended) // lets the agent store its work
 		enough()
 	}
 	s.child.CloseStdin()
-	s.child.Wait(ctx)
-	s.child.End() // sweeps what a wrapper left behind, such as the native claude
+	s.child.WaitForEnd(ctx)
+	s.child.End() // also ends processes that a wrapper left behind, such as the native claude
 	<-s.gone
 	return nil
 }
 
-// watch sees the session to its end.
-func (s *session) watch() {
+// watchEnd waits for the end of the session and reports it.
+func (s *session) watchEnd() {
 	defer close(s.gone)
 	select {
 	case <-s.wire.conn.Done():
 	case <-s.wire.failed:
 	}
-	cause := s.wire.why()
-	if (cause == nil || cause == errDeaf) && s.settle() {
-		<-s.wire.conn.Done() // what it said last
+	cause := s.wire.failureCause()
+	if (cause == nil || cause == errDeaf) && s.waitForExit() {
+		<-s.wire.conn.Done() // reads the last messages
 	}
 	exit, itself := s.child.Exit()
 	s.child.End()
 	<-s.wire.conn.Done()
 	s.turns.Wait()
-	s.close(exit, itself, cause)
+	s.closeEvents(exit, itself, cause)
 }
 
-// close puts the last event: none after Stop. Where the agent was ended because
-// no more could be had from it, cause says why.
-func (s *session) close(exit agent.Exit, itself bool, cause error) {
+// closeEvents puts the last event: none after Stop. If we ended the agent because
+// its connection failed, cause says why.
+func (s *session) closeEvents(exit agent.Exit, itself bool, cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	cancelAll(s.withdraw("the session ended"))
+	cancelAll(s.withdrawRequests("the session ended"))
 	if t := s.turn; t != nil {
-		t.stop()
+		t.markEnded()
 		s.turn = nil
 	}
 	if s.stopping {
@@ -248,23 +249,23 @@ func (s *session) close(exit agent.Exit, itself bool, cause error) {
 	s.events.Close(exit)
 }
 
-// update takes what the agent tells.
-func (s *session) update(params json.RawMessage) {
+// takeUpdate handles an update of the agent.
+func (s *session) takeUpdate(params json.RawMessage) {
 	var n struct {
 		SessionID string          `json:"sessionId"`
 		Update    json.RawMessage `json:"update"`
 	}
 	var u update
-	read(params, &n)
-	read(n.Update, &u)
+	decodeLenient(params, &n)
+	decodeLenient(n.Update, &u)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ours := n.SessionID == s.id || !s.entered
 	switch {
 	case u.Kind == "usage_update" && ours:
-		s.usage(n.Update)
-	case !s.entered: // session/load tells the history once more, before its answer
-	case !s.take(u, ours, n.Update):
+		s.takeUsage(n.Update)
+	case !s.entered: // session/load repeats the history before its answer
+	case !s.handleUpdate(u, ours, n.Update):
 		s.events.Put(agent.Raw{Frame: params})
 	}
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// toolCall is a tool call as an update or a permission request has it, whole or
-// in part.
+// toolCall is a tool call in an update or a permission request, whole or in part.
 type toolCall struct {
 	ID        string          `json:"toolCallId"`
 	Name      string          `json:"name"`
@@ -32,8 +31,8 @@ type location struct {
 	Path string `json:"path"`
 }
 
-// blank says whether v, an object or a list, holds nothing.
-func blank(v json.RawMessage) bool {
+// isBlank reports whether v, an object or a list, holds nothing.
+func isBlank(v json.RawMessage) bool {
 	switch string(bytes.TrimSpace(v)) {
 	case "", "null", "{}", "[]":
 		return true
@@ -41,10 +40,11 @@ func blank(v json.RawMessage) bool {
 	return false
 }
 
-// input is what the tool gets. Where the agent does not say, it is all that the
-// agent shows of the call: what is decided on must tell one call from another.
-func (c toolCall) input() json.RawMessage {
-	if !blank(c.Input) {
+// inputOrSummary returns the input of the tool. If the agent does not report it,
+// it returns everything that the agent shows of the call, because a decision must
+// tell one call from another.
+func (c toolCall) inputOrSummary() json.RawMessage {
+	if !isBlank(c.Input) {
 		return c.Input
 	}
 	shown := struct {
@@ -53,7 +53,7 @@ func (c toolCall) input() json.RawMessage {
 		Content   json.RawMessage `json:"content,omitempty"`
 		Locations []location      `json:"locations,omitempty"`
 	}{Title: c.Title, Kind: c.Kind, Locations: c.Locations}
-	if !blank(c.Content) {
+	if !isBlank(c.Content) {
 		shown.Content = c.Content
 	}
 	b, err := json.Marshal(shown)
@@ -63,10 +63,10 @@ func (c toolCall) input() json.RawMessage {
 	return b
 }
 
-// paths are the files that the call is about, sorted.
-func (c toolCall) paths() []string {
+// touchedPaths returns the sorted paths of the files that the call is about.
+func (c toolCall) touchedPaths() []string {
 	var diffs []location
-	read(c.Content, &diffs)
+	decodeLenient(c.Content, &diffs)
 	var paths []string
 	for _, l := range slices.Concat(c.Locations, diffs) {
 		if l.Path != "" {
@@ -77,9 +77,9 @@ func (c toolCall) paths() []string {
 	return slices.Compact(paths)
 }
 
-// output is what the tool gave: its text where there is one, else the JSON of
-// what there is.
-func (c toolCall) output() string {
+// outputText returns the result of the tool: its text if there is one, otherwise
+// its JSON.
+func (c toolCall) outputText() string {
 	var text string
 	if json.Unmarshal(c.Output, &text) == nil && text != "" {
 		return text
@@ -87,7 +87,7 @@ func (c toolCall) output() string {
 	var list []struct {
 		Content struct{ Type, Text string } `json:"content"`
 	}
-	read(c.Content, &list)
+	decodeLenient(c.Content, &list)
 	var texts []string
 	for _, item := range list {
 		if item.Content.Type == "text" {
@@ -97,23 +97,23 @@ func (c toolCall) output() string {
 	switch {
 	case len(texts) > 0:
 		return strings.Join(texts, "\n")
-	case !blank(c.Output):
+	case !isBlank(c.Output):
 		return string(c.Output)
-	case !blank(c.Content):
+	case !isBlank(c.Content):
 		return string(c.Content)
 	}
 	return ""
 }
 
-// tool is one tool call of a turn: what is known of it, and what was told.
+// tool is one tool call of a turn: the members known so far, and what was reported.
 type tool struct {
 	toolCall
 	told, ended bool
 	denial      string // why we denied it
 }
 
-// learn adds what is newer.
-func (t *tool) learn(c toolCall) {
+// mergeCall adds the newer members of c.
+func (t *tool) mergeCall(c toolCall) {
 	for _, text := range []struct {
 		to   *string
 		from string
@@ -126,7 +126,7 @@ func (t *tool) learn(c toolCall) {
 		}
 	}
 	for _, value := range []struct{ to, from *json.RawMessage }{{&t.Input, &c.Input}, {&t.Content, &c.Content}} {
-		if !blank(*value.from) {
+		if !isBlank(*value.from) {
 			*value.to = *value.from
 		}
 	}
@@ -135,8 +135,8 @@ func (t *tool) learn(c toolCall) {
 	}
 }
 
-// name is the tool's name, or what stands for it (docs/contracts/acp.md, 2.3).
-func (t *tool) name(h habits) string {
+// toolName returns the tool's name, or a substitute (docs/contracts/acp.md, 2.3).
+func (t *tool) toolName(h habits) string {
 	prefix, _, ok := strings.Cut(t.ID, "__")
 	switch {
 	case t.Name != "":
@@ -151,52 +151,52 @@ func (t *tool) name(h habits) string {
 	return "other" // the protocol's default for the kind
 }
 
-// tool is the call of that id; the caller holds the lock.
-func (s *session) tool(c toolCall) *tool {
+// toolOf returns the call with that id; the caller holds the lock.
+func (s *session) toolOf(c toolCall) *tool {
 	t := s.turn.calls[c.ID]
 	if t == nil {
 		t = &tool{}
 		s.turn.calls[c.ID] = t
 		s.turn.message.divided = true
 	}
-	t.learn(c)
+	t.mergeCall(c)
 	return t
 }
 
-// work takes an update of a tool call. The input of a call that is pending may
-// still be on its way: that is what pending means in the protocol. The caller
+// takeToolCall handles an update of a tool call. The input of a pending call may
+// still be incomplete: that is the meaning of pending in the protocol. The caller
 // holds the lock.
-func (s *session) work(raw json.RawMessage) bool {
+func (s *session) takeToolCall(raw json.RawMessage) bool {
 	var c toolCall
-	if !read(raw, &c) || c.ID == "" {
+	if !decodeLenient(raw, &c) || c.ID == "" {
 		return false
 	}
-	t := s.tool(c)
+	t := s.toolOf(c)
 	switch ended := t.Status == "completed" || t.Status == "failed"; {
 	case t.ended:
 	case ended:
-		s.tell(t, t.input())
+		s.tellUse(t, t.inputOrSummary())
 		t.ended = true
-		s.events.Put(agent.ToolResult{CallID: t.ID, Output: c.output(), Error: t.Status == "failed"})
-	case t.Status == "in_progress" && !blank(t.Input) && !t.told:
-		s.tell(t, t.input())
+		s.events.Put(agent.ToolResult{CallID: t.ID, Output: c.outputText(), Error: t.Status == "failed"})
+	case t.Status == "in_progress" && !isBlank(t.Input) && !t.told:
+		s.tellUse(t, t.inputOrSummary())
 	default:
 		s.events.Put(agent.Notice{Name: "tool_call_update", Data: raw})
 	}
 	return true
 }
 
-// tell tells of a call, once; the caller holds the lock.
-func (s *session) tell(t *tool, input json.RawMessage) {
+// tellUse reports a call once; the caller holds the lock.
+func (s *session) tellUse(t *tool, input json.RawMessage) {
 	if t.told {
 		return
 	}
 	t.told = true
-	s.events.Put(agent.ToolUse{CallID: t.ID, Tool: t.name(s.habits), Input: input})
+	s.events.Put(agent.ToolUse{CallID: t.ID, Tool: t.toolName(s.habits), Input: input})
 }
 
-// settleDenied gives the denied calls the results that the agent did not; the
-// caller holds the lock.
+// settleDenied reports a result for each denied call that has none from the agent;
+// the caller holds the lock.
 func (s *session) settleDenied() {
 	for _, t := range s.turn.denied {
 		if !t.ended {

@@ -11,42 +11,42 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
-// turn is one prompt and what came of it so far.
+// turn is one prompt and its results so far.
 type turn struct {
 	began       time.Time
 	sent        chan struct{} // closed once the prompt is written
-	ended       chan struct{} // closed with it
+	ended       chan struct{} // closed when the turn ends
 	interrupted bool          // by us
-	limit       *time.Timer   // until an interrupted turn is ended in another way
+	limit       *time.Timer   // ends an interrupted turn that does not end by itself
 	message     message
 	calls       map[string]*tool
-	denied      []*tool // calls, by us
-	broken      bool    // as the bridge to Codex says beside an answer that does not
-	aside       string  // what it said last in no message: a warning, or an error
+	denied      []*tool // calls that we denied
+	broken      bool    // reported by the bridge to Codex beside an answer that does not say so
+	aside       string  // the last text outside of a message: a warning, or an error
 }
 
 func newTurn() *turn {
 	return &turn{began: time.Now(), sent: make(chan struct{}), ended: make(chan struct{}), calls: map[string]*tool{}}
 }
 
-// stop marks a turn as over.
-func (t *turn) stop() {
+// markEnded marks a turn as ended.
+func (t *turn) markEnded() {
 	if t.limit != nil {
 		t.limit.Stop()
 	}
 	close(t.ended)
 }
 
-// message is the last one of the assistant. Agents that name their messages put
-// warnings without a name beside them; with the others a tool call divides two
-// messages.
+// message is the last message of the assistant. Agents that name their messages
+// put warnings without a name beside them; with other agents a tool call divides
+// two messages.
 type message struct {
 	id      string
 	divided bool
 	text    strings.Builder
 }
 
-func (m *message) add(id, text string) {
+func (m *message) addText(id, text string) {
 	switch {
 	case id != m.id && id != "", id == "" && m.id == "" && m.divided:
 		m.text.Reset()
@@ -71,8 +71,9 @@ type update struct {
 	} `json:"_meta"`
 }
 
-// take says whether the update was for us; the caller holds the lock.
-func (s *session) take(u update, ours bool, raw json.RawMessage) bool {
+// handleUpdate handles an update and reports whether it was for us; the caller
+// holds the lock.
+func (s *session) handleUpdate(u update, ours bool, raw json.RawMessage) bool {
 	if s.turn != nil && ours && u.Meta.Codex.Status.Type != "" {
 		s.turn.broken = u.Meta.Codex.Status.Type == "systemError"
 	}
@@ -86,9 +87,9 @@ func (s *session) take(u update, ours bool, raw json.RawMessage) bool {
 	}
 	switch u.Kind {
 	case "agent_message_chunk":
-		return s.say(u)
+		return s.takeText(u)
 	case "tool_call", "tool_call_update":
-		return s.work(raw)
+		return s.takeToolCall(raw)
 	case "agent_thought_chunk", "plan":
 		s.events.Put(agent.Notice{Name: u.Kind, Data: raw})
 		return true
@@ -96,9 +97,9 @@ func (s *session) take(u update, ours bool, raw json.RawMessage) bool {
 	return false
 }
 
-func (s *session) say(u update) bool {
+func (s *session) takeText(u update) bool {
 	var block struct{ Type, Text string }
-	if !read(u.Content, &block) || block.Type != "text" {
+	if !decodeLenient(u.Content, &block) || block.Type != "text" {
 		return false
 	}
 	s.settleDenied()
@@ -107,7 +108,7 @@ func (s *session) say(u update) bool {
 		s.events.Put(agent.Notice{Name: "warning", Data: u.Content})
 		return true
 	}
-	s.turn.message.add(u.MessageID, block.Text)
+	s.turn.message.addText(u.MessageID, block.Text)
 	s.events.Put(agent.Text{Text: block.Text})
 	return true
 }
@@ -123,39 +124,40 @@ type answer struct {
 	} `json:"_meta"`
 }
 
-// finish ends a turn, unless it has ended.
-func (s *session) finish(t *turn, a answer, err error) {
+// finishTurn ends a turn, unless it has ended already.
+func (s *session) finishTurn(t *turn, a answer, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turn != t {
 		return
 	}
-	cancelAll(s.withdraw("the turn ended"))
+	cancelAll(s.withdrawRequests("the turn ended"))
 	s.settleDenied()
-	t.stop()
+	t.markEnded()
 	s.turn = nil
-	status, err := t.end(a, err)
+	status, err := t.turnResult(a, err)
 	s.events.Put(agent.Turn{
 		Status: status, Err: err,
-		Text: t.message.text.String(), Tokens: a.tokens(), Cost: s.bill.turn(),
+		Text: t.message.text.String(), Tokens: a.turnTokens(), Cost: s.bill.billTurn(),
 		Took: time.Since(t.began), Context: s.context,
 	})
 }
 
-// end says how the turn ended. What it ended with counts less than that we
-// interrupted it: agents answer that with whatever they like. One that says
-// cancelled, and we did not, took a denial for it, as codex-acp does (docs/contracts/acp.md, 2.3).
-func (t *turn) end(a answer, err error) (agent.TurnStatus, error) {
+// turnResult returns how the turn ended. An interrupt of ours counts more than the
+// answer, because agents answer an interrupted prompt in any way. An agent that
+// reports cancelled without an interrupt of ours took a denial for one, as
+// codex-acp does (docs/contracts/acp.md, 2.3).
+func (t *turn) turnResult(a answer, err error) (agent.TurnStatus, error) {
 	failed := func(code provider.Code, retriable bool, text string) (agent.TurnStatus, error) {
-		return agent.Failed, failure(code, retriable, text)
+		return agent.Failed, newError(code, retriable, text)
 	}
 	switch reason := sdk.StopReason(a.StopReason); {
 	case t.interrupted:
 		return agent.Interrupted, nil
 	case err != nil:
-		return agent.Failed, classify(err)
+		return agent.Failed, classifyError(err)
 	case reason == sdk.StopReasonEndTurn && t.broken:
-		if e := byWords(t.aside); e != nil {
+		if e := classifyText(t.aside); e != nil {
 			return agent.Failed, e
 		}
 		return failed(provider.BadRequest, false, t.aside)

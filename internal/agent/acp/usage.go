@@ -7,8 +7,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// tokens are the tokens of a turn: of all its model calls, or, as opencode has
-// it, of the last (docs/contracts/acp.md, 2.4).
+// tokens counts the tokens of a turn: of all its model calls or, with opencode, of
+// the last one (docs/contracts/acp.md, 2.4).
 type tokens struct {
 	Input  int64 `json:"inputTokens"`
 	Output int64 `json:"outputTokens"`
@@ -17,15 +17,15 @@ type tokens struct {
 	Total  int64 `json:"totalTokens"`
 }
 
-// quota is where gemini has them.
+// quota holds gemini's count of tokens.
 type quota struct {
 	Input  int64 `json:"input_tokens"`
 	Output int64 `json:"output_tokens"`
 }
 
-// tokens are those of the turn. What was read from a cache is a part of the
-// input with some agents and beside it with others: the total tells.
-func (a answer) tokens() agent.Tokens {
+// turnTokens returns the tokens of the turn. Some agents count the tokens from a
+// cache as part of the input, others beside it: the total tells which.
+func (a answer) turnTokens() agent.Tokens {
 	u := a.Usage
 	if u == nil {
 		return agent.Tokens{Input: a.Meta.Quota.Count.Input, Output: a.Meta.Quota.Count.Output}
@@ -37,19 +37,20 @@ func (a answer) tokens() agent.Tokens {
 	return agent.Tokens{Input: input, Output: u.Output, Cached: u.Read}
 }
 
-// bill tells the cost of a turn from what the session has cost so far, which an
+// bill computes the cost of a turn from the cost of the session so far, which an
 // agent carries over when it loads the session again (docs/contracts/acp.md, 2.4).
 type bill struct {
-	carried   bool // what it cost before us is still to be learned
-	told      bool // since the last turn
+	carried   bool // the cost before our process is not known yet
+	told      bool // reported since the last turn
 	now, paid run.Micros
 }
 
-func (b *bill) add(now run.Micros) { b.now, b.told = now, true }
+func (b *bill) addReport(now run.Micros) { b.now, b.told = now, true }
 
-// turn is the cost of the turn that ends here; nil when the agent has not said,
-// or has now said for the first time what there was before.
-func (b *bill) turn() *run.Micros {
+// billTurn returns the cost of the turn that ends here. It returns nil if the
+// agent has not reported a cost, or has reported the earlier cost for the first
+// time.
+func (b *bill) billTurn() *run.Micros {
 	if !b.told {
 		return nil
 	}
@@ -61,8 +62,8 @@ func (b *bill) turn() *run.Micros {
 	return &cost
 }
 
-// usage takes a usage_update; the caller holds the lock.
-func (s *session) usage(raw json.RawMessage) {
+// takeUsage handles a usage_update; the caller holds the lock.
+func (s *session) takeUsage(raw json.RawMessage) {
 	var u struct {
 		Used float64 `json:"used"`
 		Size float64 `json:"size"`
@@ -71,15 +72,15 @@ func (s *session) usage(raw json.RawMessage) {
 			Currency string  `json:"currency"`
 		} `json:"cost"`
 	}
-	read(raw, &u)
+	decodeLenient(raw, &u)
 	s.context = agent.Context{Used: int(u.Used), Total: int(u.Size)}
 	if u.Cost != nil && u.Cost.Currency == "USD" {
-		s.bill.add(run.Dollars(u.Cost.Amount))
+		s.bill.addReport(run.Dollars(u.Cost.Amount))
 	}
 	switch {
 	case s.turn != nil:
 		s.events.Put(agent.Usage{Context: s.context})
 	case s.bill.carried:
-		s.bill.turn() // what there was before is known before the first turn
+		s.bill.billTurn() // so the earlier cost is known before the first turn
 	}
 }

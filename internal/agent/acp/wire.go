@@ -14,7 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
-// maxLine is the longest line that the connection can take, its end included.
+// maxLine is the longest line that the connection can take, including its end.
 const maxLine = 10 << 20
 
 var (
@@ -23,65 +23,66 @@ var (
 	errSilent = errors.New("the agent closed its output")
 )
 
-// peer is who takes what the agent sends, one message at a time and in order.
+// peer handles the messages of the agent, one at a time and in order.
 type peer interface {
-	update(params json.RawMessage)
-	// ask takes a permission request; what it returns waits for the answer.
-	ask(params json.RawMessage) func(context.Context) (any, *sdk.RequestError)
-	// sent hears of each request and notification that was written.
-	sent(method string)
+	takeUpdate(params json.RawMessage)
+	// takeRequest handles a permission request; the function that it returns waits
+	// for the answer.
+	takeRequest(params json.RawMessage) func(context.Context) (any, *sdk.RequestError)
+	// noteSent is called after each request and notification that was written.
+	noteSent(method string)
 }
 
 // wire is the connection to an agent. The connection of the protocol's library
-// handles requests beside the notifications before them; wire hands it the next
-// message only when peer has taken the one before, so that a permission request
-// comes after what led to it.
+// handles requests concurrently with the notifications before them. Wire passes
+// the next message on only when peer has handled the one before, so that a
+// permission request comes after the updates that led to it.
 type wire struct {
 	conn  *sdk.Connection
 	child *child.Child
 	peer  peer
 
 	ready   chan struct{} // closed once conn is set up
-	taken   chan struct{} // has one for each message that peer took
-	pending bool          // peer has still to take the last message
+	taken   chan struct{} // has one for each message that peer handled
+	pending bool          // peer has not handled the last message yet
 	rest    []byte        // of the line that is being read
 
 	once   sync.Once
-	failed chan struct{} // closed when the connection is of no more use
-	cause  error         // why, to be read after that
+	failed chan struct{} // closed when the connection can no longer be used
+	cause  error         // the reason; may be read after failed is closed
 }
 
-func connect(c *child.Child, p peer) *wire {
+func newWire(c *child.Child, p peer) *wire {
 	w := &wire{
 		child: c, peer: p,
 		ready: make(chan struct{}), taken: make(chan struct{}, 1), failed: make(chan struct{}),
 	}
-	w.conn = sdk.NewConnection(w.handle, w, w)
+	w.conn = sdk.NewConnection(w.handleCall, w, w)
 	w.conn.SetLogger(slog.New(slog.DiscardHandler)) // of frames, which may hold secrets
 	close(w.ready)
 	return w
 }
 
-// handle answers what the agent calls. Files and terminals are not offered, and
-// refused (docs/contracts/acp.md, 2.3).
-func (w *wire) handle(ctx context.Context, method string, params json.RawMessage) (any, *sdk.RequestError) {
+// handleCall answers the requests of the agent. Files and terminals are not
+// offered, and refused (docs/contracts/acp.md, 2.3).
+func (w *wire) handleCall(ctx context.Context, method string, params json.RawMessage) (any, *sdk.RequestError) {
 	switch method {
 	case sdk.ClientMethodSessionUpdate:
-		w.peer.update(params)
+		w.peer.takeUpdate(params)
 		w.taken <- struct{}{}
 		return nil, nil
 	case sdk.ClientMethodSessionRequestPermission:
-		wait := w.peer.ask(params)
+		wait := w.peer.takeRequest(params)
 		w.taken <- struct{}{}
 		return wait(ctx)
 	}
 	return nil, sdk.NewMethodNotFound(method)
 }
 
-// Read gives the connection what the agent writes, at most one line at a time.
+// Read passes the agent's output to the connection, at most one line at a time.
 func (w *wire) Read(p []byte) (int, error) {
 	if len(w.rest) == 0 {
-		if err := w.next(); err != nil {
+		if err := w.nextMessage(); err != nil {
 			return 0, err
 		}
 	}
@@ -90,7 +91,7 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (w *wire) next() error {
+func (w *wire) nextMessage() error {
 	<-w.ready
 	if w.pending {
 		<-w.taken
@@ -98,16 +99,16 @@ func (w *wire) next() error {
 	for {
 		line, err := w.child.ReadLine()
 		if errors.Is(err, child.ErrLine) || len(line) >= maxLine {
-			w.fail(errLine)
+			w.failWith(errLine)
 			return errLine
 		}
 		if err != nil {
 			return io.EOF
 		}
-		m := envelopeOf(line)
+		m := parseEnvelope(line)
 		ask := m.Method == sdk.ClientMethodSessionRequestPermission
 		if ask && m.ID == nil {
-			continue // nobody waits for an answer
+			continue // without an id, no answer is expected
 		}
 		w.pending = ask || m.Method == sdk.ClientMethodSessionUpdate
 		w.rest = append(line, '\n')
@@ -115,21 +116,21 @@ func (w *wire) next() error {
 	}
 }
 
-// Write sends what the connection says, a message at a time.
+// Write sends the messages of the connection, one at a time.
 func (w *wire) Write(p []byte) (int, error) {
 	n, err := w.child.Stdin().Write(p)
 	if err != nil {
-		w.fail(errDeaf)
+		w.failWith(errDeaf)
 		return n, err
 	}
-	if m := envelopeOf(p); m.Method != "" {
-		w.peer.sent(m.Method)
+	if m := parseEnvelope(p); m.Method != "" {
+		w.peer.noteSent(m.Method)
 	}
 	return n, nil
 }
 
-// envelope has the members that the connection's own has: what it cannot read,
-// we must not wait for.
+// envelope has the same members as the connection's own type: we must not wait
+// for a message that the connection cannot read.
 type envelope struct {
 	ID     *json.RawMessage  `json:"id"`
 	Method string            `json:"method"`
@@ -139,8 +140,8 @@ type envelope struct {
 	JSON   string            `json:"jsonrpc"`
 }
 
-// envelopeOf is empty where the line is none.
-func envelopeOf(line []byte) envelope {
+// parseEnvelope returns an empty envelope if the line is not one.
+func parseEnvelope(line []byte) envelope {
 	var m envelope
 	if json.Unmarshal(line, &m) != nil {
 		return envelope{}
@@ -148,16 +149,16 @@ func envelopeOf(line []byte) envelope {
 	return m
 }
 
-// fail gives the connection up.
-func (w *wire) fail(cause error) {
+// failWith gives the connection up.
+func (w *wire) failWith(cause error) {
 	w.once.Do(func() {
 		w.cause = cause
 		close(w.failed)
 	})
 }
 
-// over says whether the connection is of no more use.
-func (w *wire) over() bool {
+// isOver reports whether the connection can no longer be used.
+func (w *wire) isOver() bool {
 	select {
 	case <-w.failed:
 		return true
@@ -168,8 +169,9 @@ func (w *wire) over() bool {
 	}
 }
 
-// why is what ended the connection; nil when the agent's output did.
-func (w *wire) why() error {
+// failureCause returns the error that ended the connection; it is nil if the end
+// of the agent's output did.
+func (w *wire) failureCause() error {
 	select {
 	case <-w.failed:
 		return w.cause
@@ -178,29 +180,29 @@ func (w *wire) why() error {
 	}
 }
 
-// errOver is the error of a call that the connection did not outlast.
+// errOver is the error of a call that was cut off by the end of the connection.
 var errOver = errors.New("the connection to the agent has ended")
 
-// call makes a request. The error is the agent's, a *sdk.RequestError, or
-// errOver, or ctx.Err().
-func call[T any](ctx context.Context, w *wire, method string, params any) (T, error) {
+// callAgent makes a request. The error is the agent's *sdk.RequestError, errOver,
+// or ctx.Err().
+func callAgent[T any](ctx context.Context, w *wire, method string, params any) (T, error) {
 	var answer T
 	raw, err := sdk.SendRequest[json.RawMessage](w.conn, ctx, method, params)
 	switch {
 	case err == nil:
-		read(raw, &answer)
+		decodeLenient(raw, &answer)
 		return answer, nil
 	case ctx.Err() != nil:
 		return answer, ctx.Err()
-	case w.over():
+	case w.isOver():
 		return answer, errOver
 	}
 	return answer, err
 }
 
-// read reads what it can of a value: a member of another type than expected is
-// left out. It says whether there was a value.
-func read(raw json.RawMessage, to any) bool {
+// decodeLenient decodes a value and leaves out members of an unexpected type. It
+// reports whether there was a value.
+func decodeLenient(raw json.RawMessage, to any) bool {
 	err := json.Unmarshal(raw, to)
 	_, odd := errors.AsType[*json.UnmarshalTypeError](err)
 	return err == nil || odd

@@ -189,7 +189,7 @@ func (c *Child) CloseStdin() error { return stdin{c}.Close() }
 
 // Wait waits for the end of the program while ctx lasts, and reports whether it
 // has ended.
-func (c *Child) Wait(ctx context.Context) bool {
+func (c *Child) WaitForEnd(ctx context.Context) bool {
 	select {
 	case <-c.done:
 		return true
