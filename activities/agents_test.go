@@ -130,7 +130,7 @@ func TestTryJudgesAnAttemptInATreeOfItsOwn(t *testing.T) {
 	p := must[activities.ProposeResult](s, s.acts.Propose, c).Proposal
 	for check, want := range map[string]run.Result{"grep -q two log.txt": run.Pass, "test -f gone": run.Fixable} {
 		in := activities.TryInput{
-			CheckInput: activities.CheckInput{Place: s.place(), Iteration: 1, Commit: s.base, Stat: p.Stat, Commands: []string{check}, Timeout: c.Timeout},
+			CheckInput: activities.CheckInput{Header: s.place(), Iteration: 1, Commit: s.base, Stat: p.Stat, Commands: []string{check}, Timeout: c.Timeout},
 			Attempt:    2, Number: 1, Patch: p.Patch,
 		}
 		for range 2 {

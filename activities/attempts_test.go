@@ -25,7 +25,7 @@ func TestBranchIsJudgedAnew(t *testing.T) {
 	s.prepare()
 	s.employ("[[say:DECISION: PASS]]")
 	in := s.judging(1)
-	try := activities.TryInput{CheckInput: activities.CheckInput{Place: s.place(), Iteration: 1, Commit: s.base, Commands: []string{"true"}, Timeout: time.Minute}, Attempt: 1, Number: 1}
+	try := activities.TryInput{CheckInput: activities.CheckInput{Header: s.place(), Iteration: 1, Commit: s.base, Commands: []string{"true"}, Timeout: time.Minute}, Attempt: 1, Number: 1}
 	try.Patch, _ = s.dir().Keep("execute/iter-0001.try-1.patch", []byte("--- a/log.txt\n+++ b/log.txt\n@@ -1 +1,2 @@\n one\n+two\n"))
 	in.Report = must[activities.Judgement](s, s.acts.Try, try).Report
 	if j := must[activities.Judgement](s, s.acts.Judge, in); j.Verdict != run.Pass {
@@ -43,7 +43,7 @@ func TestReportOfAnAttemptIsNotAltered(t *testing.T) {
 	s := newSite(t)
 	s.prepare()
 	s.provider.says("DECISION: PASS")
-	try := activities.TryInput{CheckInput: activities.CheckInput{Place: s.place(), Iteration: 1, Commit: s.base, Commands: []string{"true"}, Timeout: time.Minute}, Attempt: 1, Number: 1}
+	try := activities.TryInput{CheckInput: activities.CheckInput{Header: s.place(), Iteration: 1, Commit: s.base, Commands: []string{"true"}, Timeout: time.Minute}, Attempt: 1, Number: 1}
 	try.Patch, _ = s.dir().Keep("execute/iter-0001.try-1.patch", []byte("--- a/log.txt\n+++ b/log.txt\n@@ -1 +1,2 @@\n one\n+two\n"))
 	report := must[activities.Judgement](s, s.acts.Try, try).Report // run.Entrant.Report
 	c := s.call(run.Evaluate)
@@ -62,7 +62,7 @@ func TestChecksOfAttemptsShareNoHome(t *testing.T) {
 	for attempt := 1; attempt <= 2; attempt++ {
 		j := must[activities.Judgement](s, s.acts.Try, activities.TryInput{
 			CheckInput: activities.CheckInput{
-				Place: s.place(), Iteration: 1, Commit: s.base, Timeout: time.Minute,
+				Header: s.place(), Iteration: 1, Commit: s.base, Timeout: time.Minute,
 				Commands: []string{`mkdir "$HOME/lock"`, `mkdir "$TMPDIR/lock"`},
 			},
 			Attempt: attempt, Number: 1, Patch: patch,

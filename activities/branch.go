@@ -16,7 +16,7 @@ import (
 
 // BranchInput names the commit that the run's branch has to be at.
 type BranchInput struct {
-	Place
+	Header
 	Head run.Commit `json:"head"`
 }
 
@@ -32,10 +32,10 @@ func (a *Activities) CheckBranch(ctx context.Context, in BranchInput) (_ BranchR
 	_, stop := pulse(ctx, Beat{Doing: "looks at the branch"})
 	defer stop()
 	defer lasting(&err)
-	if err := errors.Join(a.record(ctx, in.Place), a.stopAgents(ctx, in.RunID)); err != nil {
+	if err := errors.Join(a.record(ctx, in.Header), a.stopAgents(ctx, in.RunID)); err != nil {
 		return BranchResult{}, err
 	}
-	w, release, err := a.workspaces.use(ctx, in.Place)
+	w, release, err := a.workspaces.use(ctx, in.Header)
 	if err != nil {
 		return BranchResult{}, err
 	}

@@ -79,7 +79,7 @@ func TestApplyPutsTheBranchBack(t *testing.T) {
 
 	late := in
 	in.Entry = s.entry(append(proposed(p), run.PatchApplied{Patch: p.Patch.Digest, Commit: out.Commit})...)
-	must[any](s, s.acts.Record, in.Place)
+	must[any](s, s.acts.Record, in.Header)
 	further := s.git("commit-tree", "-p", string(out.Commit), "-m", "the next patch", string(out.Commit)+"^{tree}")
 	s.git("update-ref", "refs/heads/ratchet/r1", further)
 	late.Summary = "another subject, and so another commit"
@@ -98,7 +98,7 @@ func TestApplyPutsTheBranchBack(t *testing.T) {
 func (s *site) checking(commands ...string) activities.CheckInput {
 	place := s.place()
 	place.Entry = s.upTo(run.Evaluate)
-	return activities.CheckInput{Place: place, Iteration: 1, Commit: s.base, Commands: commands, Timeout: time.Minute}
+	return activities.CheckInput{Header: place, Iteration: 1, Commit: s.base, Commands: commands, Timeout: time.Minute}
 }
 
 // Finding B1. A check that moves the branch gets no verdict, whatever it ends in;
@@ -163,7 +163,7 @@ func TestLateChecksMoveNothing(t *testing.T) {
 	s := newSite(t)
 	s.prepare()
 	in := s.checking("true")
-	must[any](s, s.acts.Record, in.Place)
+	must[any](s, s.acts.Record, in.Header)
 	p := s.place()
 	p.Entry = s.entry(run.PhaseStarted{Role: run.Planner}, run.PhaseCompleted{Result: run.Planned}, run.PhaseStarted{Role: run.Developer},
 		run.PhaseCompleted{Result: run.Noop}, run.PhaseStarted{Role: run.Evaluator}, run.EvaluationFailedFixable{},
@@ -179,7 +179,7 @@ func TestLateChecksMoveNothing(t *testing.T) {
 func TestCheckBranch(t *testing.T) {
 	s := newSite(t)
 	s.prepare()
-	in := activities.BranchInput{Place: s.place(), Head: s.base}
+	in := activities.BranchInput{Header: s.place(), Head: s.base}
 	in.Entry = s.entry(run.PhaseStarted{Role: run.Planner}, run.PhaseCompleted{Result: run.Planned}, run.PhaseStarted{Role: run.Developer},
 		run.PhaseCompleted{Result: run.Noop}, run.PhaseStarted{Role: run.Evaluator}, run.EvaluationPassed{}, run.PhaseCompleted{Result: run.Pass})
 	if out := must[activities.BranchResult](s, s.acts.CheckBranch, in); out.Restored != nil {

@@ -47,7 +47,7 @@ type meta struct {
 func (a *Activities) ask(ctx context.Context, c Call, build func(provider.Capabilities) (provider.Request, error)) (reply, error) {
 	show, stop := pulse(ctx, Beat{Doing: "prepares the prompt"})
 	defer stop()
-	if err := a.record(ctx, c.Place); err != nil {
+	if err := a.record(ctx, c.Header); err != nil {
 		return reply{}, err
 	}
 	dir := a.runs.Run(c.RunID)

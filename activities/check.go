@@ -49,7 +49,7 @@ func (a *Activities) Check(ctx context.Context, in CheckInput) (_ Judgement, err
 	defer lasting(&err)
 	show, stop := pulse(ctx, Beat{Doing: "waits for the run's tree"})
 	defer stop()
-	if err := a.record(ctx, in.Place); err != nil {
+	if err := a.record(ctx, in.Header); err != nil {
 		return Judgement{}, err
 	}
 	lock, err := takeTurns(ctx, a.runs.Run(in.RunID), checkLock, "the run's tree", show)
@@ -59,7 +59,7 @@ func (a *Activities) Check(ctx context.Context, in CheckInput) (_ Judgement, err
 	defer lock.Unlock()
 	ctx = proc.Keep(ctx, lock.File())
 	show(Beat{Doing: "runs the checks"})
-	w, release, err := a.workspaces.use(ctx, in.Place)
+	w, release, err := a.workspaces.use(ctx, in.Header)
 	if err != nil {
 		return Judgement{}, err
 	}
@@ -117,7 +117,7 @@ func (a *Activities) Try(ctx context.Context, in TryInput) (_ Judgement, err err
 	defer lasting(&err)
 	show, stop := pulse(ctx, Beat{Doing: fmt.Sprintf("checks attempt %d", in.Attempt)})
 	defer stop()
-	if err := a.record(ctx, in.Place); err != nil {
+	if err := a.record(ctx, in.Header); err != nil {
 		return Judgement{}, err
 	}
 	slot := a.runs.Slot(in.RunID, fmt.Sprintf("trial-%d", in.Attempt))
@@ -147,7 +147,7 @@ func (a *Activities) Try(ctx context.Context, in TryInput) (_ Judgement, err err
 
 // plant makes the tree of an attempt: the commit, and its patch.
 func (a *Activities) plant(ctx context.Context, tree *scratch.Scratch, in TryInput) error {
-	diff, err := a.bytesOf(ctx, in.Place, in.Patch, in.Raw, in.Commit)
+	diff, err := a.bytesOf(ctx, in.Header, in.Patch, in.Raw, in.Commit)
 	if lost, ok := errors.AsType[*lostPatch](err); ok {
 		return permanent(ArtifactError, lost)
 	}

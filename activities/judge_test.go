@@ -17,7 +17,7 @@ import (
 func (s *site) check(commands ...string) activities.Judgement {
 	s.t.Helper()
 	return must[activities.Judgement](s, s.acts.Check, activities.CheckInput{
-		Place: s.place(), Iteration: 1, Commit: s.base, Commands: commands, Env: []string{"LET_THROUGH"}, Timeout: time.Minute,
+		Header: s.place(), Iteration: 1, Commit: s.base, Commands: commands, Env: []string{"LET_THROUGH"}, Timeout: time.Minute,
 	})
 }
 
@@ -108,7 +108,7 @@ func TestEachEvaluationOfAnIterationHasItsReport(t *testing.T) {
 	s := newSite(t)
 	s.prepare()
 	tool := filepath.Join(t.TempDir(), "tool")
-	in := activities.CheckInput{Place: s.place(), Iteration: 1, Evaluation: 1, Commit: s.base, Commands: []string{tool}, Timeout: time.Minute}
+	in := activities.CheckInput{Header: s.place(), Iteration: 1, Evaluation: 1, Commit: s.base, Commands: []string{tool}, Timeout: time.Minute}
 	first := must[activities.Judgement](s, s.acts.Check, in)
 	if err := os.WriteFile(tool, []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)

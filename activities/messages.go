@@ -9,20 +9,24 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
-// Place names a run and the repository that it works on, and brings what is
-// not on disk yet: an activity that takes one records that before it acts. So
-// the record holds only what the engine has already kept, it costs no round
-// trip of its own, and what an activity reads from it is up to date.
-type Place struct {
+// Header names a run and the repository that it works on, and carries the events
+// that are not on disk yet. An activity that takes one writes these events to the
+// record before it acts. So the record holds only events that the engine has
+// already kept, it costs no round trip of its own, and an activity reads it up to
+// date.
+type Header struct {
 	RunID      run.ID         `json:"runId"`
 	Repository run.Repository `json:"repository"`
 	Entry      rundir.Entry   `json:"entry,omitzero"`
 }
 
+// SetHeader replaces the header of the input that embeds it.
+func (h *Header) SetHeader(header Header) { *h = header }
+
 // Call is one provider call. Its phase, iteration and number name its
 // artifacts: a second attempt at the same call finds the answer of the first.
 type Call struct {
-	Place
+	Header
 	Phase     run.Phase     `json:"phase"`
 	Iteration int           `json:"iteration"`
 	Number    int           `json:"number"`
@@ -120,7 +124,7 @@ type ProposeResult struct {
 
 // ApplyInput names the patch to apply and the commit that it was made for.
 type ApplyInput struct {
-	Place
+	Header
 	Iteration int        `json:"iteration"`
 	Patch     run.Ref    `json:"patch"`
 	Raw       run.Ref    `json:"raw,omitzero"` // the answer that the patch was read from
@@ -142,7 +146,7 @@ type ApplyResult struct {
 // CheckInput names the checks and the commit that they judge. Evaluation
 // counts those of the iteration and names the report; zero is the first.
 type CheckInput struct {
-	Place
+	Header
 	Iteration  int           `json:"iteration"`
 	Evaluation int           `json:"evaluation,omitempty"`
 	Commit     run.Commit    `json:"commit"`

@@ -114,7 +114,7 @@ func lastLine(text []byte) string {
 func (a *Activities) propose(ctx context.Context, c Call, ans answer.Answer, out *ProposeResult) error {
 	_, stop := pulse(ctx, Beat{Doing: "places the patch"})
 	defer stop()
-	w, release, err := a.workspaces.use(ctx, c.Place)
+	w, release, err := a.workspaces.use(ctx, c.Header)
 	if err != nil {
 		return err
 	}
@@ -262,7 +262,7 @@ func (a *Activities) prompt(ctx context.Context, c Call, can provider.Capabiliti
 	if err != nil {
 		return provider.Request{}, err
 	}
-	w, release, err := a.workspaces.use(ctx, c.Place)
+	w, release, err := a.workspaces.use(ctx, c.Header)
 	if err != nil {
 		return provider.Request{}, err
 	}

@@ -29,7 +29,7 @@ func (e *lostPatch) Error() string {
 // kept, or else those that the answer it was read from gives once more, which
 // are then kept again. Only bytes of the patch's digest are ever returned; when
 // there are none the error is a *lostPatch.
-func (a *Activities) bytesOf(ctx context.Context, p Place, want, raw run.Ref, base run.Commit) ([]byte, error) {
+func (a *Activities) bytesOf(ctx context.Context, p Header, want, raw run.Ref, base run.Commit) ([]byte, error) {
 	dir := a.runs.Run(p.RunID)
 	diff, err := dir.Load(want)
 	if !rundir.Lost(err) {
@@ -101,10 +101,10 @@ func (a *Activities) found(ctx context.Context, c Call) (*ProposeResult, error) 
 	if c.Lost == nil || c.Lost.Base != c.Head {
 		return nil, nil
 	}
-	if err := a.record(ctx, c.Place); err != nil {
+	if err := a.record(ctx, c.Header); err != nil {
 		return nil, err
 	}
-	_, err := a.bytesOf(ctx, c.Place, c.Lost.Patch, c.Lost.Raw, c.Lost.Base)
+	_, err := a.bytesOf(ctx, c.Header, c.Lost.Patch, c.Lost.Raw, c.Lost.Base)
 	if _, lost := errors.AsType[*lostPatch](err); lost {
 		return nil, nil
 	}

@@ -51,7 +51,7 @@ func (s site) Hold(ctx context.Context, wanted func()) (func(), error) {
 }
 
 func (s site) Files(ctx context.Context) ([]string, error) {
-	w, release, err := s.a.workspaces.use(ctx, s.c.Place)
+	w, release, err := s.a.workspaces.use(ctx, s.c.Header)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (s site) Files(ctx context.Context) ([]string, error) {
 }
 
 func (s site) Read(ctx context.Context, path string, limit int64) ([]byte, int64, error) {
-	w, release, err := s.a.workspaces.use(ctx, s.c.Place)
+	w, release, err := s.a.workspaces.use(ctx, s.c.Header)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -104,8 +104,8 @@ func (s *site) write(name, content string) {
 	}
 }
 
-func (s *site) place() activities.Place {
-	return activities.Place{RunID: "r1", Repository: run.Repository{Path: s.repo, Base: s.base}}
+func (s *site) place() activities.Header {
+	return activities.Header{RunID: "r1", Repository: run.Repository{Path: s.repo, Base: s.base}}
 }
 
 func (s *site) dir() *rundir.Dir { return s.runs.Run("r1") }
@@ -116,7 +116,7 @@ func (s *site) call(phase run.Phase) activities.Call {
 	place := s.place()
 	place.Entry = s.upTo(phase)
 	return activities.Call{
-		Place: place, Phase: phase, Iteration: 1, Number: 1, Provider: "fake", Timeout: time.Minute, Head: s.base,
+		Header: place, Phase: phase, Iteration: 1, Number: 1, Provider: "fake", Timeout: time.Minute, Head: s.base,
 	}
 }
 

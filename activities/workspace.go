@@ -17,7 +17,7 @@ import (
 
 // Prepare makes the run's branch and worktree. A second call mends what is
 // missing and changes nothing else.
-func (a *Activities) Prepare(ctx context.Context, p Place) (err error) {
+func (a *Activities) Prepare(ctx context.Context, p Header) (err error) {
 	defer lasting(&err)
 	_, stop := pulse(ctx, Beat{Doing: "makes the worktree"})
 	defer stop()
@@ -33,7 +33,7 @@ func (a *Activities) Prepare(ctx context.Context, p Place) (err error) {
 
 // CleanUp removes the worktree and the scratch directory, and then records the
 // run's end; the branch and the record stay. A second call is a no-op.
-func (a *Activities) CleanUp(ctx context.Context, p Place) error {
+func (a *Activities) CleanUp(ctx context.Context, p Header) error {
 	_, stop := pulse(ctx, Beat{Doing: "removes the worktree"})
 	defer stop()
 	removed := errors.Join(a.stopAgents(ctx, p.RunID), a.remove(ctx, p), removeAll(a.runs.Scratch(p.RunID)))
@@ -47,7 +47,7 @@ func (a *Activities) CleanUp(ctx context.Context, p Place) error {
 	return removed
 }
 
-func (a *Activities) remove(ctx context.Context, p Place) error {
+func (a *Activities) remove(ctx context.Context, p Header) error {
 	w, release, err := a.workspaces.use(ctx, p)
 	if errors.Is(err, git.ErrNotRepository) { // it is gone, or not to be read: only ours can be removed
 		return workspace.Discard(a.runs.Workspace(p.RunID))
@@ -68,17 +68,17 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) (_ ApplyResult, e
 	defer lasting(&err)
 	_, stop := pulse(ctx, Beat{Doing: "applies the patch"})
 	defer stop()
-	if err := a.record(ctx, in.Place); err != nil {
+	if err := a.record(ctx, in.Header); err != nil {
 		return ApplyResult{}, err
 	}
-	diff, err := a.bytesOf(ctx, in.Place, in.Patch, in.Raw, in.Base)
+	diff, err := a.bytesOf(ctx, in.Header, in.Patch, in.Raw, in.Base)
 	if lost, ok := errors.AsType[*lostPatch](err); ok {
 		return ApplyResult{Refusal: &run.Problem{Code: ArtifactError, Message: lost.Error()}}, nil
 	}
 	if err != nil {
 		return ApplyResult{}, err
 	}
-	w, release, err := a.workspaces.use(ctx, in.Place)
+	w, release, err := a.workspaces.use(ctx, in.Header)
 	if err != nil {
 		return ApplyResult{}, err
 	}

@@ -19,7 +19,7 @@ import (
 
 func (s *site) applying(p *run.Proposal) activities.ApplyInput {
 	return activities.ApplyInput{
-		Place: s.place(), Iteration: 1, Patch: p.Patch, Raw: p.Raw, Base: p.Base, Summary: p.Summary,
+		Header: s.place(), Iteration: 1, Patch: p.Patch, Raw: p.Raw, Base: p.Base, Summary: p.Summary,
 		Time: noon,
 	}
 }
@@ -180,16 +180,16 @@ func TestPrepareAndCleanUpMayBeRepeated(t *testing.T) {
 }
 
 func TestActivitiesRecordFirst(t *testing.T) {
-	for name, act := range map[string]func(*site, activities.Place){
-		"Record":  func(s *site, p activities.Place) { must[any](s, s.acts.Record, p) },
-		"CleanUp": func(s *site, p activities.Place) { must[any](s, s.acts.CleanUp, p) },
-		"Propose": func(s *site, _ activities.Place) { s.propose("x") },
-		"Check": func(s *site, p activities.Place) {
+	for name, act := range map[string]func(*site, activities.Header){
+		"Record":  func(s *site, p activities.Header) { must[any](s, s.acts.Record, p) },
+		"CleanUp": func(s *site, p activities.Header) { must[any](s, s.acts.CleanUp, p) },
+		"Propose": func(s *site, _ activities.Header) { s.propose("x") },
+		"Check": func(s *site, p activities.Header) {
 			s.prepare()
-			must[any](s, s.acts.Check, activities.CheckInput{Place: p, Iteration: 1, Commit: s.base, Commands: []string{"true"}, Timeout: time.Minute})
+			must[any](s, s.acts.Check, activities.CheckInput{Header: p, Iteration: 1, Commit: s.base, Commands: []string{"true"}, Timeout: time.Minute})
 		},
-		"Apply": func(s *site, p activities.Place) {
-			must[any](s, s.acts.Apply, activities.ApplyInput{Place: p, Base: s.base, Patch: run.Ref{Name: "none"}})
+		"Apply": func(s *site, p activities.Header) {
+			must[any](s, s.acts.Apply, activities.ApplyInput{Header: p, Base: s.base, Patch: run.Ref{Name: "none"}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

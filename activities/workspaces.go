@@ -34,7 +34,7 @@ type held struct {
 
 // use opens the workspace of a run, or takes the one that is open. Release
 // gives it back.
-func (s *workspaces) use(ctx context.Context, p Place) (w *workspace.Workspace, release func(), err error) {
+func (s *workspaces) use(ctx context.Context, p Header) (w *workspace.Workspace, release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.open[p.RunID]

@@ -27,10 +27,8 @@ func (r *runner) ready(ctx workflow.Context) error {
 func (r *runner) complete(ctx workflow.Context) error {
 	done := run.RunCompleted{Branch: r.s.Input.RunID.Branch(), Head: r.s.Head, Commits: r.s.Commits}
 	if r.s.Since(run.RulesAsked) {
-		var out activities.BranchResult
-		err := r.do(acting(ctx, "See that the branch is as approved"), acts.CheckBranch, func(p activities.Place) any {
-			return activities.BranchInput{Place: p, Head: r.s.Head}
-		}, &out)
+		on := acting(ctx, "See that the branch is as approved")
+		out, err := runActivity(on, r, acts.CheckBranch, activities.BranchInput{Head: r.s.Head})
 		if temporal.IsCanceledError(err) {
 			return err
 		}

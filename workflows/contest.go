@@ -95,7 +95,7 @@ func (r *runner) attempt(ctx workflow.Context, n int, providers []string) entry 
 	c.Permits = r.s.PermitsOf(c.Slot)
 	c.Left = provider.Left{Tokens: share(c.Left.Tokens, len(providers)), Cost: share(c.Left.Cost, len(providers))}
 	e := entry{Entrant: run.Entrant{Attempt: n, Provider: c.Provider}}
-	e.out, e.err = call[activities.ProposeResult](ctx, r, c, acts.Propose, func(c activities.Call) any { return c })
+	e.out, e.err = callProvider(thinking(ctx, c), r, acts.Propose, c)
 	switch {
 	case e.err != nil:
 		e.Problem = troubleOf(e.err)
@@ -143,16 +143,13 @@ func (r *runner) try(ctx workflow.Context, c activities.Call, e *entry) error {
 	in := r.s.Input
 	limit := in.Timeouts.WithDefaults().Check
 	on := checking(ctx, limit, len(in.Checks), fmt.Sprintf("Run %d checks on attempt %d", len(in.Checks), e.Attempt))
-	var j activities.Judgement
-	err := r.do(on, acts.Try, func(p activities.Place) any {
-		return activities.TryInput{
-			CheckInput: activities.CheckInput{
-				Place: p, Iteration: c.Iteration, Commit: e.Proposal.Base, Stat: e.Proposal.Stat,
-				Commands: in.Checks, Env: in.CheckEnv, Timeout: limit,
-			},
-			Attempt: e.Attempt, Number: c.Number, Patch: e.Proposal.Patch, Raw: e.Proposal.Raw,
-		}
-	}, &j)
+	j, err := runActivity(on, r, acts.Try, activities.TryInput{
+		CheckInput: activities.CheckInput{
+			Iteration: c.Iteration, Commit: e.Proposal.Base, Stat: e.Proposal.Stat,
+			Commands: in.Checks, Env: in.CheckEnv, Timeout: limit,
+		},
+		Attempt: e.Attempt, Number: c.Number, Patch: e.Proposal.Patch, Raw: e.Proposal.Raw,
+	})
 	if err != nil {
 		return err
 	}
@@ -162,9 +159,7 @@ func (r *runner) try(ctx workflow.Context, c activities.Call, e *entry) error {
 	}
 	c.Phase, c.Provider, c.Slot, c.Permits = run.Evaluate, in.Providers.Evaluator, r.s.Slot(run.Evaluate, e.Attempt), nil
 	c.Left = provider.Left{Tokens: rest(c.Left.Tokens, e.out.Usage.TotalTokens), Cost: rest(c.Left.Cost, e.out.Usage.Cost)}
-	j, err = call[activities.Judgement](ctx, r, c, acts.Judge, func(c activities.Call) any {
-		return activities.JudgeInput{Call: c, Report: *e.Report, Patch: &e.Proposal.Patch}
-	})
+	j, err = callProvider(thinking(ctx, c), r, acts.Judge, activities.JudgeInput{Call: c, Report: *e.Report, Patch: &e.Proposal.Patch})
 	if err != nil {
 		r.log.Warn("attempt not judged", "attempt", e.Attempt, "error", err)
 		return ctx.Err() // the checks alone rank it

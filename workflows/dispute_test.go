@@ -15,7 +15,7 @@ import (
 // restored is a world whose record knows more than the workflow once something
 // was decided.
 func restored(answers ...activities.ProposeResult) *world {
-	return &world{answers: answers, ahead: func(p activities.Place) bool {
+	return &world{answers: answers, ahead: func(p activities.Header) bool {
 		return p.Entry.First() > 0 && p.Entry.Events[0].Type == run.ApprovalGrantedEvent
 	}}
 }
@@ -60,7 +60,7 @@ func TestRecordThatIsAheadIsAQuestion(t *testing.T) {
 // A cancellation leaves the record as it is: the run can be resumed from it.
 func TestRecordThatIsAheadOutlivesACancellation(t *testing.T) {
 	w := restored(patch("one"))
-	w.ahead = func(p activities.Place) bool { return p.Entry.First() > 0 && len(w.events) >= 6 }
+	w.ahead = func(p activities.Header) bool { return p.Entry.First() > 0 && len(w.events) >= 6 }
 	e := env(t, w)
 	replies(t, e, nil, run.Approve)
 	e.RegisterDelayedCallback(func() {
@@ -86,7 +86,7 @@ func TestRecordThatIsAheadOutlivesACancellation(t *testing.T) {
 // Several attempts at once meet the same record and ask one question.
 func TestAttemptsShareADispute(t *testing.T) {
 	w := &world{rivals: map[int][]activities.ProposeResult{1: {patch("one")}, 2: {patch("two")}}}
-	w.ahead = func(p activities.Place) bool { return !w.over && p.Entry.First() > 0 && len(w.events) >= 3 }
+	w.ahead = func(p activities.Header) bool { return !w.over && p.Entry.First() > 0 && len(w.events) >= 3 }
 	in := input(run.Never, 1)
 	in.Tries = 2
 	e := env(t, w)

@@ -97,13 +97,10 @@ func (r *runner) apply(ctx workflow.Context) error {
 	on, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
 	on = acting(on, fmt.Sprintf("Apply %.12s: %s", patch.Patch.Digest, patch.Stat))
-	var out activities.ApplyResult
-	err := r.do(on, acts.Apply, func(p activities.Place) any {
-		return activities.ApplyInput{
-			Place: p, Iteration: s.State.Iteration,
-			Patch: patch.Patch, Raw: patch.Raw, Base: patch.Base, Summary: patch.Summary, Time: s.State.UpdatedAt,
-		}
-	}, &out)
+	out, err := runActivity(on, r, acts.Apply, activities.ApplyInput{
+		Iteration: s.State.Iteration,
+		Patch:     patch.Patch, Raw: patch.Raw, Base: patch.Base, Summary: patch.Summary, Time: s.State.UpdatedAt,
+	})
 	if err != nil {
 		return r.unapplied(ctx, err)
 	}

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,13 +16,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-func (r *runner) place() activities.Place {
-	return activities.Place{RunID: r.s.Input.RunID, Repository: r.s.Input.Repository}
+// header returns the header of an activity input without an entry for the record.
+func (r *runner) header() activities.Header {
+	return activities.Header{RunID: r.s.Input.RunID, Repository: r.s.Input.Repository}
 }
 
 // prepare makes branch and worktree while the planner thinks.
 func (r *runner) prepare(ctx workflow.Context) workflow.Future {
-	return workflow.ExecuteActivity(acting(ctx, "Make branch and worktree"), acts.Prepare, r.place())
+	return workflow.ExecuteActivity(acting(ctx, "Make branch and worktree"), acts.Prepare, r.header())
 }
 
 // cleanUp removes the worktree and the scratch files; the branch stays.
@@ -29,7 +31,7 @@ func (r *runner) cleanUp(ctx workflow.Context) error {
 	if r.workspace != nil {
 		_ = r.workspace.Get(ctx, nil) // it has ended, one way or the other
 	}
-	return r.do(acting(ctx, "Remove the worktree"), acts.CleanUp, func(p activities.Place) any { return p }, nil)
+	return r.runBare(acting(ctx, "Remove the worktree"), acts.CleanUp)
 }
 
 func (r *runner) start(ctx workflow.Context, phase run.Phase) error {
@@ -62,7 +64,8 @@ func (r *runner) work(ctx workflow.Context, phase run.Phase) error {
 }
 
 func (r *runner) plan(ctx workflow.Context) error {
-	out, err := call[activities.PlanResult](ctx, r, r.nextCall(), acts.Plan, func(c activities.Call) any { return c })
+	c := r.nextCall()
+	out, err := callProvider(thinking(ctx, c), r, acts.Plan, c)
 	if err != nil {
 		return r.failPhase(ctx, err)
 	}
@@ -84,7 +87,7 @@ func (r *runner) propose(ctx workflow.Context) error {
 		c.Provider, c.Slot = r.s.ProviderOf(c.Phase, r.s.Chosen), r.s.Slot(c.Phase, r.s.Chosen)
 		c.Permits = r.s.PermitsOf(c.Slot)
 	}
-	out, err := call[activities.ProposeResult](ctx, r, c, acts.Propose, func(c activities.Call) any { return c })
+	out, err := callProvider(thinking(ctx, c), r, acts.Propose, c)
 	if err != nil {
 		return r.failPhase(ctx, err)
 	}
@@ -109,19 +112,18 @@ func (r *runner) proposed(ctx workflow.Context, out activities.ProposeResult) er
 	return nil
 }
 
-// call calls a provider. A usage limit is waited out; what else keeps the call
-// from an answer is a *halted.
-func call[R activities.Answer](ctx workflow.Context, r *runner, c activities.Call, activity any, input func(activities.Call) any) (R, error) {
+// callProvider runs an activity that calls a provider. It waits until a usage
+// limit ends and calls again. Anything else that keeps the call from an answer
+// is returned as a *halted.
+func callProvider[In any, Out activities.Answer, P headed[In]](
+	ctx workflow.Context, r *runner, activity func(context.Context, In) (Out, error), in In,
+) (Out, error) {
 	for {
-		var out R
 		if _, _, ok := r.s.Left(); !ok {
-			return out, &halted{Halt: activities.Halt{Exhausted: true}}
+			var none Out
+			return none, &halted{Halt: activities.Halt{Exhausted: true}}
 		}
-		on := thinking(ctx, c.Timeout, fmt.Sprintf("%s %d: %s", c.Phase, c.Iteration, c.Provider))
-		err := r.do(on, activity, func(p activities.Place) any {
-			c.Place = p
-			return input(c)
-		}, &out)
+		out, err := runActivity[In, Out, P](ctx, r, activity, in)
 		h, used := out.Halted()
 		switch {
 		case err != nil || h == nil:
@@ -268,10 +270,8 @@ func (r *runner) evaluate(ctx workflow.Context) error {
 	}
 	restored := j.Restored
 	if j.Verdict == run.Pass && r.s.Input.Providers.Evaluator != "" {
-		checked := j
-		j, err = call[activities.Judgement](ctx, r, r.nextCall(), acts.Judge, func(c activities.Call) any {
-			return activities.JudgeInput{Call: c, Report: checked.Report}
-		})
+		c := r.nextCall()
+		j, err = callProvider(thinking(ctx, c), r, acts.Judge, activities.JudgeInput{Call: c, Report: j.Report})
 		if err != nil {
 			return r.failPhase(ctx, err)
 		}
@@ -292,20 +292,18 @@ func (r *runner) evaluate(ctx workflow.Context) error {
 	return nil
 }
 
-func (r *runner) check(ctx workflow.Context) (j activities.Judgement, err error) {
+// check runs the checks on the branch as it stands.
+func (r *runner) check(ctx workflow.Context) (activities.Judgement, error) {
 	if err := r.ready(ctx); err != nil {
-		return j, err
+		return activities.Judgement{}, err
 	}
 	in := r.s.Input
 	limit := in.Timeouts.WithDefaults().Check
 	ctx = checking(ctx, limit, len(in.Checks), fmt.Sprintf("Run %d checks of iteration %d", len(in.Checks), r.s.State.Iteration))
-	err = r.do(ctx, acts.Check, func(p activities.Place) any {
-		return activities.CheckInput{
-			Place: p, Iteration: r.s.State.Iteration, Evaluation: r.s.Calls[run.Evaluate], Commit: r.s.Head, Stat: r.s.Stat,
-			Commands: in.Checks, Env: in.CheckEnv, Timeout: limit,
-		}
-	}, &j)
-	return j, err
+	return runActivity(ctx, r, acts.Check, activities.CheckInput{
+		Iteration: r.s.State.Iteration, Evaluation: r.s.Calls[run.Evaluate], Commit: r.s.Head, Stat: r.s.Stat,
+		Commands: in.Checks, Env: in.CheckEnv, Timeout: limit,
+	})
 }
 
 func (r *runner) closePhase(ctx workflow.Context) {

@@ -1,7 +1,9 @@
 package workflows
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -32,21 +34,49 @@ func (r *runner) emit(ctx workflow.Context, p run.Payload) {
 // between two activities; more come up only when the record has lost lines.
 const maxEntry = 8
 
-// do runs an activity that records what is not on disk yet before it acts, and
-// brings the Web UI up to date. A record that has lost lines, or has others in
-// their place, is given all that is still known. One that knows more than this
-// workflow is a matter for a person: see dispute.
-func (r *runner) do(ctx workflow.Context, activity any, input func(activities.Place) any, out any) error {
+// headed is satisfied by a pointer to an activity input that embeds a header.
+type headed[In any] interface {
+	*In
+	SetHeader(activities.Header)
+}
+
+// runActivity runs an activity with the input, whose header it fills in, and
+// returns the activity's result. See recordFirst for the header.
+func runActivity[In, Out any, P headed[In]](
+	ctx workflow.Context, r *runner, activity func(context.Context, In) (Out, error), in In,
+) (out Out, err error) {
+	err = r.recordFirst(ctx, func(h activities.Header) error {
+		P(&in).SetHeader(h)
+		return workflow.ExecuteActivity(ctx, activity, in).Get(ctx, &out)
+	})
+	return out, err
+}
+
+// runBare runs an activity that takes the header alone and returns no result.
+func (r *runner) runBare(ctx workflow.Context, activity func(context.Context, activities.Header) error) error {
+	return r.recordFirst(ctx, func(h activities.Header) error {
+		return workflow.ExecuteActivity(ctx, activity, h).Get(ctx, nil)
+	})
+}
+
+// recordFirst calls execute, which runs an activity that writes the header's
+// entry to the record before it acts. It also brings the Web UI up to date.
+// Events that do not fit into one entry are written by the activity Record
+// before. A record that has lost lines, or holds others in their place, is given
+// every event that this execution still knows. A record that knows more than
+// this workflow is put to a person: see dispute.
+func (r *runner) recordFirst(ctx workflow.Context, execute func(activities.Header) error) error {
 	r.show(ctx)
-	for gap, over := false, false; ; {
-		p := r.place()
-		p.Entry = r.entry(ctx, gap)
-		p.Entry.Over = over && len(p.Entry.Events) > 0
+	var gap, over bool // over: a person let the workflow replace later events
+	for {
+		h := r.header()
+		h.Entry = r.entry(ctx, gap)
+		h.Entry.Over = over && len(h.Entry.Events) > 0
 		var err error
-		if r.brought(p.Entry) == r.s.Seq {
-			err = workflow.ExecuteActivity(ctx, activity, input(p)).Get(ctx, out)
+		if r.brought(h.Entry) == r.s.Seq {
+			err = execute(h)
 		} else {
-			err = workflow.ExecuteActivity(ctx, acts.Record, p).Get(ctx, nil)
+			err = workflow.ExecuteActivity(ctx, acts.Record, h).Get(ctx, nil)
 		}
 		last, behind := lost(err)
 		more, ahead := further(err)
@@ -66,7 +96,7 @@ func (r *runner) do(ctx workflow.Context, activity any, input func(activities.Pl
 		case err != nil:
 			return err
 		default:
-			r.recorded = r.brought(p.Entry)
+			r.recorded = r.brought(h.Entry)
 			if r.recorded == r.s.Seq {
 				return nil
 			}
@@ -152,8 +182,7 @@ func (r *runner) flush(ctx workflow.Context) {
 		r.show(ctx)
 		return
 	}
-	err := r.do(acting(ctx, "Write the record"), acts.Record, func(p activities.Place) any { return p }, nil)
-	if err != nil {
+	if err := r.runBare(acting(ctx, "Write the record"), acts.Record); err != nil {
 		r.log.Error("record is behind", "error", err)
 	}
 }
@@ -226,13 +255,13 @@ const thinkingAttempts = 50
 // as the provider may, and a little for reading the context. The policy's short
 // intervals are for what is wrong around the call; the provider's own errors say
 // for themselves how long to wait.
-func thinking(ctx workflow.Context, limit time.Duration, summary string) workflow.Context {
+func thinking(ctx workflow.Context, c activities.Call) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout: limit + time.Minute,
+		StartToCloseTimeout: c.Timeout + time.Minute,
 		HeartbeatTimeout:    longHeartbeat,
 		WaitForCancellation: true,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 1.5, MaximumInterval: 5 * time.Second, MaximumAttempts: thinkingAttempts},
-		Summary:             summary,
+		Summary:             fmt.Sprintf("%s %d: %s", c.Phase, c.Iteration, c.Provider),
 	})
 }
 

@@ -32,9 +32,9 @@ type world struct {
 	failing  map[int]bool                       // attempts whose checks fail
 	loseAt   int                                // the application that finds the record empty; 0: none
 
-	ahead  func(activities.Place) bool // the record knows more than the workflow
-	doubts bool                        // the record is never what the workflow says
-	over   bool                        // a person let the workflow's events replace others
+	ahead  func(activities.Header) bool // the record knows more than the workflow
+	doubts bool                         // the record is never what the workflow says
+	over   bool                         // a person let the workflow's events replace others
 
 	prepareErr, checkErr, applyErr, branchErr []error // of the first of each
 	restored                                  *run.Restored
@@ -63,14 +63,14 @@ func next[T any](list *[]T, none T) T {
 	return head
 }
 
-func (w *world) Record(_ context.Context, p activities.Place) error {
+func (w *world) Record(_ context.Context, p activities.Header) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.record(p)
 }
 
 // record keeps the rules of the run directory.
-func (w *world) record(p activities.Place) error {
+func (w *world) record(p activities.Header) error {
 	if len(p.Entry.Events) == 0 {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (w *world) record(p activities.Place) error {
 
 // brief is what the prompt of the call is made from.
 func (w *world) brief(c activities.Call) error {
-	if err := w.record(c.Place); err != nil {
+	if err := w.record(c.Header); err != nil {
 		return err
 	}
 	s, err := run.Fold(w.events)
@@ -107,7 +107,7 @@ func (w *world) brief(c activities.Call) error {
 	return nil
 }
 
-func (w *world) Prepare(context.Context, activities.Place) error {
+func (w *world) Prepare(context.Context, activities.Header) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.prepared++
@@ -117,7 +117,7 @@ func (w *world) Prepare(context.Context, activities.Place) error {
 func (w *world) CheckBranch(_ context.Context, in activities.BranchInput) (activities.BranchResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.record(in.Place); err != nil {
+	if err := w.record(in.Header); err != nil {
 		return activities.BranchResult{}, err
 	}
 	w.ended = append(w.ended, in)
@@ -134,7 +134,7 @@ func take(list *[]error) error {
 	return err
 }
 
-func (w *world) CleanUp(_ context.Context, p activities.Place) error {
+func (w *world) CleanUp(_ context.Context, p activities.Header) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cleaned++
@@ -182,7 +182,7 @@ func (w *world) Apply(_ context.Context, in activities.ApplyInput) (activities.A
 	if w.loseAt > 0 && w.loseAt == len(w.applied)+1 {
 		w.loseAt, w.events = 0, nil
 	}
-	if err := w.record(in.Place); err != nil {
+	if err := w.record(in.Header); err != nil {
 		return activities.ApplyResult{}, err
 	}
 	w.largest = max(w.largest, len(in.Entry.Events))
@@ -200,7 +200,7 @@ func (w *world) Apply(_ context.Context, in activities.ApplyInput) (activities.A
 func (w *world) Check(_ context.Context, in activities.CheckInput) (activities.Judgement, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.record(in.Place); err != nil {
+	if err := w.record(in.Header); err != nil {
 		return activities.Judgement{}, err
 	}
 	if err := take(&w.checkErr); err != nil {
@@ -213,7 +213,7 @@ func (w *world) Check(_ context.Context, in activities.CheckInput) (activities.J
 func (w *world) Try(_ context.Context, in activities.TryInput) (activities.Judgement, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.record(in.Place); err != nil {
+	if err := w.record(in.Header); err != nil {
 		return activities.Judgement{}, err
 	}
 	w.tried = append(w.tried, in)
