@@ -126,12 +126,12 @@ func TestTryJudgesAnAttemptInATreeOfItsOwn(t *testing.T) {
 	s := newSite(t)
 	s.employ(writes("log.txt", "one\ntwo\n") + "[[say:Append]]")
 	c := s.developing()
-	c.Attempt, c.Slot = 2, "developer-2"
+	c.Candidate, c.Slot = 2, "developer-2"
 	p := must[activities.ProposeResult](s, s.acts.Propose, c).Proposal
 	for check, want := range map[string]run.Result{"grep -q two log.txt": run.Pass, "test -f gone": run.Fixable} {
 		in := activities.TryInput{
 			CheckInput: activities.CheckInput{Header: s.place(), Iteration: 1, Commit: s.base, Stat: p.Stat, Commands: []string{check}, Timeout: c.Timeout},
-			Attempt:    2, Number: 1, Patch: p.Patch,
+			Candidate:  2, Number: 1, Patch: p.Patch,
 		}
 		for range 2 {
 			if j := must[activities.Judgement](s, s.acts.Try, in); j.Verdict != want || j.Report.Name != "evaluate/iter-0001.try-2.json" {

@@ -15,7 +15,7 @@ import (
 func (s *site) judging(attempt int) activities.JudgeInput {
 	s.t.Helper()
 	c := s.call(run.Evaluate)
-	c.Slot, c.Attempt = "evaluator", attempt
+	c.Slot, c.Candidate = "evaluator", attempt
 	return activities.JudgeInput{Call: c, Report: s.check("true").Report}
 }
 
@@ -25,7 +25,7 @@ func TestBranchIsJudgedAnew(t *testing.T) {
 	s.prepare()
 	s.employ("[[say:DECISION: PASS]]")
 	in := s.judging(1)
-	try := activities.TryInput{CheckInput: activities.CheckInput{Header: s.place(), Iteration: 1, Commit: s.base, Commands: []string{"true"}, Timeout: time.Minute}, Attempt: 1, Number: 1}
+	try := activities.TryInput{CheckInput: activities.CheckInput{Header: s.place(), Iteration: 1, Commit: s.base, Commands: []string{"true"}, Timeout: time.Minute}, Candidate: 1, Number: 1}
 	try.Patch, _ = s.dir().Keep("execute/iter-0001.try-1.patch", []byte("--- a/log.txt\n+++ b/log.txt\n@@ -1 +1,2 @@\n one\n+two\n"))
 	in.Report = must[activities.Judgement](s, s.acts.Try, try).Report
 	if j := must[activities.Judgement](s, s.acts.Judge, in); j.Verdict != run.Pass {
@@ -43,11 +43,11 @@ func TestReportOfAnAttemptIsNotAltered(t *testing.T) {
 	s := newSite(t)
 	s.prepare()
 	s.provider.says("DECISION: PASS")
-	try := activities.TryInput{CheckInput: activities.CheckInput{Header: s.place(), Iteration: 1, Commit: s.base, Commands: []string{"true"}, Timeout: time.Minute}, Attempt: 1, Number: 1}
+	try := activities.TryInput{CheckInput: activities.CheckInput{Header: s.place(), Iteration: 1, Commit: s.base, Commands: []string{"true"}, Timeout: time.Minute}, Candidate: 1, Number: 1}
 	try.Patch, _ = s.dir().Keep("execute/iter-0001.try-1.patch", []byte("--- a/log.txt\n+++ b/log.txt\n@@ -1 +1,2 @@\n one\n+two\n"))
-	report := must[activities.Judgement](s, s.acts.Try, try).Report // run.Entrant.Report
+	report := must[activities.Judgement](s, s.acts.Try, try).Report // run.Candidate.Report
 	c := s.call(run.Evaluate)
-	c.Attempt = 1
+	c.Candidate = 1
 	must[activities.Judgement](s, s.acts.Judge, activities.JudgeInput{Call: c, Report: report})
 	if _, err := s.dir().Load(report); err != nil {
 		t.Error(err)
@@ -65,7 +65,7 @@ func TestChecksOfAttemptsShareNoHome(t *testing.T) {
 				Header: s.place(), Iteration: 1, Commit: s.base, Timeout: time.Minute,
 				Commands: []string{`mkdir "$HOME/lock"`, `mkdir "$TMPDIR/lock"`},
 			},
-			Attempt: attempt, Number: 1, Patch: patch,
+			Candidate: attempt, Number: 1, Patch: patch,
 		})
 		if j.Verdict != run.Pass {
 			t.Errorf("attempt %d fails by what another left: %q", attempt, j.Failed)

@@ -210,7 +210,7 @@ func (a *Activities) suspended(dir *rundir.Dir, c Call, s *provider.Suspended) (
 		return nil, err
 	}
 	return &Halt{Permission: &run.Permission{
-		CallID: clip(s.CallID, maxSummary), Tool: clip(patch.Display(s.Tool), maxSummary), Digest: s.Digest(), Input: ref, Attempt: c.Attempt,
+		CallID: clip(s.CallID, maxSummary), Tool: clip(patch.Display(s.Tool), maxSummary), Digest: s.Digest(), Input: ref, Candidate: c.Candidate,
 		Title:   clip(patch.Display(a.redact.String(s.Title)), maxSummary),
 		Reason:  clip(patch.Display(a.redact.String(s.Reason)), maxSummary),
 		Excerpt: clip(patch.DisplayDiff(input), maxExcerpt),
@@ -288,7 +288,7 @@ func attempt(c Call, n int) string { return c.Artifact(fmt.Sprintf("attempt-%d.r
 func request(c Call, system, user string, context provider.Artifacts) provider.Request {
 	role := c.Phase.Role()
 	return provider.Request{
-		RunID: c.RunID, Iteration: c.Iteration, Phase: c.Phase, Role: role, Call: c.Number, Attempt: c.Attempt,
+		RunID: c.RunID, Iteration: c.Iteration, Phase: c.Phase, Role: role, Call: c.Number, Candidate: c.Candidate,
 		Prompt: provider.Prompt{System: system, User: user}, ContextArtifacts: context,
 		Constraints: provider.Constraints{
 			TimeoutMs:  c.Timeout.Milliseconds(),

@@ -22,29 +22,28 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
-// Evaluation is evaluate/iter-NNNN.json.
+// Evaluation is the content of evaluate/iter-NNNN.json.
 type Evaluation struct {
 	Verdict   verdict.Decision `json:"verdict"`
 	Reasons   []string         `json:"reasons"`
 	Checks    []check.Result   `json:"checks"`
 	Diffstat  run.Stat         `json:"diffstat"`
 	Commit    run.Commit       `json:"commit"`
-	Mentioned []string         `json:"mentioned,omitempty"` // files that failing checks point at
-	// Restored is what had become of the branch before the checks, or became of
-	// it while they ran.
+	Mentioned []string         `json:"mentioned,omitempty"` // files that failing checks mention
+	// Restored says how the branch was moved before the checks or while they ran.
 	Restored *run.Restored `json:"restored,omitempty"`
 }
 
-// checkLock is held by the one attempt that has the run's tree to itself.
+// checkLock names the lock under which one attempt at a time uses the run's tree.
 const checkLock = "check.lock"
 
-// Check runs the checks in the worktree as the commit has it. A second call
-// runs them again: nothing of a first one is left in the worktree, and one that
-// is still under way, as in a worker that slept, is waited for. A check that
-// fails is a result, not an error.
+// Check runs the checks on the commit, in the run's worktree. A second call runs
+// them again: it waits for a first call that is still under way, as in a worker that
+// slept, and removes everything that the first call left in the worktree. A check
+// that fails is a result, not an error.
 //
-// The branch is where it has to be before and after. Checks that moved it are
-// no verdict.
+// Check looks at the branch before and after the checks. If it was moved while they
+// ran, there is no verdict.
 func (a *Activities) Check(ctx context.Context, in CheckInput) (_ Judgement, err error) {
 	defer lasting(&err)
 	show, stop := pulse(ctx, Beat{Doing: "waits for the run's tree"})
@@ -84,7 +83,7 @@ func (a *Activities) Check(ctx context.Context, in CheckInput) (_ Judgement, err
 		return Judgement{}, err
 	}
 	if out.Verdict != run.Pass {
-		if e.Mentioned, err = mentioned(ctx, w, in.Commit, report); err != nil {
+		if e.Mentioned, err = mentionedFiles(ctx, w, in.Commit, report); err != nil {
 			return Judgement{}, err
 		}
 	}
@@ -107,20 +106,20 @@ func (a *Activities) runChecks(ctx context.Context, in CheckInput, dir, home str
 		return report, Evaluation{}, Judgement{}, err
 	}
 	e := Evaluation{Reasons: []string{}, Checks: append([]check.Result{}, report.Checks...), Diffstat: in.Stat, Commit: in.Commit}
-	out := judge(report, &e)
+	out := judgeChecks(report, &e)
 	return report, e, out, nil
 }
 
-// Try runs the checks on the patch of one of several attempts, in a tree of
-// its own. A second call runs them again, in a new tree.
+// Try runs the checks on the patch of a contest's candidate, in a tree of its own. A
+// second call runs them again, in a new tree.
 func (a *Activities) Try(ctx context.Context, in TryInput) (_ Judgement, err error) {
 	defer lasting(&err)
-	show, stop := pulse(ctx, Beat{Doing: fmt.Sprintf("checks attempt %d", in.Attempt)})
+	show, stop := pulse(ctx, Beat{Doing: fmt.Sprintf("checks attempt %d", in.Candidate)})
 	defer stop()
 	if err := a.record(ctx, in.Header); err != nil {
 		return Judgement{}, err
 	}
-	slot := a.runs.Slot(in.RunID, fmt.Sprintf("trial-%d", in.Attempt))
+	slot := a.runs.Slot(in.RunID, fmt.Sprintf("trial-%d", in.Candidate))
 	release, err := slot.Hold(ctx, func() {})
 	if err != nil {
 		return Judgement{}, err
@@ -130,10 +129,10 @@ func (a *Activities) Try(ctx context.Context, in TryInput) (_ Judgement, err err
 	if err != nil {
 		return Judgement{}, err
 	}
-	if err := a.plant(ctx, tree, in); err != nil {
+	if err := a.plantCandidate(ctx, tree, in); err != nil {
 		return Judgement{}, err
 	}
-	home := filepath.Join(a.runs.Scratch(in.RunID), fmt.Sprintf("try-%d", in.Attempt))
+	home := filepath.Join(a.runs.Scratch(in.RunID), fmt.Sprintf("try-%d", in.Candidate))
 	if err := removeAll(home); err != nil {
 		return Judgement{}, err
 	}
@@ -141,12 +140,12 @@ func (a *Activities) Try(ctx context.Context, in TryInput) (_ Judgement, err err
 	if err != nil {
 		return Judgement{}, err
 	}
-	out.Report, err = a.keepEvaluation(in.RunID, evaluationName(in.Iteration, 1, in.Attempt), e)
+	out.Report, err = a.keepEvaluation(in.RunID, evaluationName(in.Iteration, 1, in.Candidate), e)
 	return out, err
 }
 
-// plant makes the tree of an attempt: the commit, and its patch.
-func (a *Activities) plant(ctx context.Context, tree *scratch.Scratch, in TryInput) error {
+// plantCandidate makes the tree of a candidate: the commit, and on it the patch.
+func (a *Activities) plantCandidate(ctx context.Context, tree *scratch.Scratch, in TryInput) error {
 	diff, err := a.bytesOf(ctx, in.Header, in.Patch, in.Raw, in.Commit)
 	if lost, ok := errors.AsType[*lostPatch](err); ok {
 		return permanent(ArtifactError, lost)
@@ -169,8 +168,8 @@ func (a *Activities) plant(ctx context.Context, tree *scratch.Scratch, in TryInp
 	return patch.WriteChange(root, change)
 }
 
-// mentioned are the files of the commit that failing checks point at.
-func mentioned(ctx context.Context, w *workspace.Workspace, at run.Commit, report check.Report) ([]string, error) {
+// mentionedFiles returns the files of the commit that failing checks mention.
+func mentionedFiles(ctx context.Context, w *workspace.Workspace, at run.Commit, report check.Report) ([]string, error) {
 	files, err := w.Files(ctx, at)
 	if err != nil {
 		return nil, err
@@ -182,9 +181,10 @@ func mentioned(ctx context.Context, w *workspace.Workspace, at run.Commit, repor
 	return check.MentionedFiles(report, w.WorkDir(), func(path string) bool { return known[path] }), nil
 }
 
-// judge turns the report into a verdict. No checks at all leave the verdict to
-// the evaluator, which must then be there: see run.Input.Validate.
-func judge(report check.Report, e *Evaluation) Judgement {
+// judgeChecks returns the verdict of the report and adds it to the evaluation. Without
+// any check the verdict is a pass and the evaluator decides. It must then be there:
+// see run.Input.Validate.
+func judgeChecks(report check.Report, e *Evaluation) Judgement {
 	if len(report.Checks) == 0 {
 		e.Verdict = verdict.Pass
 		return Judgement{Verdict: run.Pass}
@@ -217,19 +217,20 @@ func judge(report check.Report, e *Evaluation) Judgement {
 	return out
 }
 
-// evaluationName is that of one of an iteration's evaluations, or of one of
-// its several attempts.
-func evaluationName(iteration, n, attempt int) string {
-	return Call{Phase: run.Evaluate, Iteration: iteration, Number: n, Attempt: attempt}.Artifact("json")
+// evaluationName returns the artifact name of evaluation n of an iteration, or of the
+// evaluation of a contest's candidate.
+func evaluationName(iteration, n, candidate int) string {
+	return Call{Phase: run.Evaluate, Iteration: iteration, Number: n, Candidate: candidate}.Artifact("json")
 }
 
+// keepEvaluation keeps a report as an artifact.
 func (a *Activities) keepEvaluation(id run.ID, name string, e Evaluation) (run.Ref, error) {
 	return keepJSON(a.runs.Run(id), name, e)
 }
 
-// evaluation reads a report. One that is lost is as good as one without checks:
-// what they led to is in the events.
-func (a *Activities) evaluation(id run.ID, ref run.Ref) (e Evaluation, err error) {
+// loadEvaluation reads a report. For a lost report it returns one without checks: the
+// events hold the verdict.
+func (a *Activities) loadEvaluation(id run.ID, ref run.Ref) (e Evaluation, err error) {
 	b, err := a.runs.Run(id).Load(ref)
 	if rundir.Lost(err) {
 		return Evaluation{Checks: []check.Result{}}, nil
@@ -243,18 +244,20 @@ func (a *Activities) evaluation(id run.ID, ref run.Ref) (e Evaluation, err error
 	return e, nil
 }
 
+// forPrompt returns the checks as the prompt shows them.
 func (e Evaluation) forPrompt() []prompt.Check {
 	out := make([]prompt.Check, len(e.Checks))
 	for i, c := range e.Checks {
 		out[i] = prompt.Check{
-			Command: c.Command, Passed: c.Status == check.Pass, Outcome: outcome(c),
+			Command: c.Command, Passed: c.Status == check.Pass, Outcome: outcomeText(c),
 			Head: c.Head, Tail: c.Tail, Bytes: c.Bytes,
 		}
 	}
 	return out
 }
 
-func outcome(c check.Result) string {
+// outcomeText says how a check ended.
+func outcomeText(c check.Result) string {
 	if c.Reason != "" {
 		return c.Reason
 	}

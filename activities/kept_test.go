@@ -78,7 +78,7 @@ func TestPatchHasOneNameAnIteration(t *testing.T) {
 		want            string
 	}{{1, 0, "execute/iter-0001.patch"}, {2, 0, "execute/iter-0001.patch"}, {2, 3, "execute/iter-0001.try-3.patch"}} {
 		c := s.call(run.Execute)
-		c.Number, c.Attempt = tc.number, tc.attempt
+		c.Number, c.Candidate = tc.number, tc.attempt
 		if out := must[activities.ProposeResult](s, s.acts.Propose, c); out.Proposal == nil || out.Proposal.Patch.Name != tc.want {
 			t.Errorf("call %d, attempt %d: %+v", tc.number, tc.attempt, out.Proposal)
 		}

@@ -23,8 +23,8 @@ type Header struct {
 // SetHeader replaces the header of the input that embeds it.
 func (h *Header) SetHeader(header Header) { *h = header }
 
-// Call is one provider call. Its phase, iteration and number name its
-// artifacts: a second attempt at the same call finds the answer of the first.
+// Call describes one provider call. Its phase, iteration, number and candidate name
+// its artifacts. A second attempt at the same call finds the answer of the first.
 type Call struct {
 	Header
 	Phase     run.Phase     `json:"phase"`
@@ -34,54 +34,54 @@ type Call struct {
 	Dir       string        `json:"dir,omitempty"`
 	Timeout   time.Duration `json:"timeout"`
 	Head      run.Commit    `json:"head"`
-	Patches   run.Size      `json:"patches,omitzero"` // bounds the patch that is answered
-	Checks    []string      `json:"checks,omitempty"` // that will judge it: what they run needs a person
+	Patches   run.Size      `json:"patches,omitzero"` // bounds the patch of the answer
+	Checks    []string      `json:"checks,omitempty"` // will judge the patch; a change of a file that they run needs a person
 
-	// Slot names the agent session that serves the call, Permits what was
-	// decided about its tools, Left what the budgets leave.
+	// Slot names the agent session that serves the call. Permits holds the decisions
+	// on the session's tools. Left holds the rest of the budgets.
 	Slot    string        `json:"slot,omitempty"`
 	Tools   run.Tools     `json:"tools,omitempty"`
 	Network bool          `json:"network,omitempty"`
 	Permits []run.Permit  `json:"permits,omitempty"`
 	Left    provider.Left `json:"left,omitzero"`
-	// Attempt counts several attempts at the same work from 1; zero: it is one.
-	Attempt int `json:"attempt,omitempty"`
-	// Lost is a proposal of the phase that could not be applied because its
-	// artifacts were gone. When they are back it is the answer, and nothing is paid.
+	// Candidate is the number, from 1, of the contest's candidate that the call is
+	// for; zero: there is no contest.
+	Candidate int `json:"attempt,omitempty"`
+	// Lost is a proposal of the phase that could not be applied because its artifacts
+	// were gone. If they are back, the proposal is the answer and nothing is paid.
 	Lost *run.Proposal `json:"lost,omitempty"`
 }
 
-// Halt is why a call gave no answer and yet has not failed: the same call is
-// made again once what it waits for has come. Exactly one of the first three
-// members is set.
+// Halt says why a call gave no answer although it has not failed. The same call is
+// made again when the event that it waits for has come. Exactly one of the first
+// three members is set.
 type Halt struct {
-	Permission *run.Permission `json:"permission,omitempty"` // somebody must decide
+	Permission *run.Permission `json:"permission,omitempty"` // a person must decide
 	Exhausted  bool            `json:"exhausted,omitempty"`  // a budget must be raised
 	Limited    *run.Limited    `json:"limited,omitempty"`    // time must pass
-	// Cut is the text that came before the call was cut off; nil: none.
+	// Cut refers to the text that came before the call was cut off; nil: none.
 	Cut *run.Ref `json:"cut,omitempty"`
 }
 
 // Artifact names an artifact of the call.
 func (c Call) Artifact(suffix string) string {
-	if c.Attempt > 0 {
-		suffix = fmt.Sprintf("try-%d.%s", c.Attempt, suffix)
+	if c.Candidate > 0 {
+		suffix = fmt.Sprintf("try-%d.%s", c.Candidate, suffix)
 	}
 	return rundir.Artifact(c.Phase, c.Iteration, c.Number, suffix)
 }
 
-// patchName names the patch of the call's phase and iteration. There is at most
-// one, whatever number the answer has that it was read from; those of several
-// attempts are told apart.
+// patchName names the patch of the call's phase and iteration. There is at most one
+// for each candidate, whatever number the call has that answered with it.
 func (c Call) patchName() string {
 	c.Number = 1
 	return c.Artifact("patch")
 }
 
-// Answer is the result of a call.
+// Answer is the result of an activity that calls a provider.
 type Answer interface {
-	// Halted is why there is no answer, and what was used up to there; nil when
-	// there is one.
+	// Halted returns the reason why there is no answer, nil if there is one, and the
+	// usage of the call so far.
 	Halted() (*Halt, run.Usage)
 }
 
@@ -99,7 +99,7 @@ func (j Judgement) Halted() (*Halt, run.Usage) {
 	return j.Halt, *j.Usage
 }
 
-// PlanResult is the plan that the planner wrote.
+// PlanResult holds the plan that the planner wrote.
 type PlanResult struct {
 	Plan    run.Ref     `json:"plan"`
 	Summary string      `json:"summary"`
@@ -108,8 +108,8 @@ type PlanResult struct {
 	Halt    *Halt       `json:"halt,omitempty"` // then there is no plan
 }
 
-// ProposeResult is what the developer or the fixer answered: exactly one of
-// Halt, Violation, Question, Proposal and, with none of them, a NOOP.
+// ProposeResult holds the answer of the developer or the fixer. At most one of Halt,
+// Violation, Question and Proposal is set. If none is, the answer is a NOOP.
 type ProposeResult struct {
 	Raw       run.Ref       `json:"raw"`
 	Halt      *Halt         `json:"halt,omitempty"`
@@ -122,7 +122,7 @@ type ProposeResult struct {
 	Retries   []run.Retry   `json:"retries,omitempty"`
 }
 
-// ApplyInput names the patch to apply and the commit that it was made for.
+// ApplyInput names the patch to apply and the commit that the patch was made for.
 type ApplyInput struct {
 	Header
 	Iteration int        `json:"iteration"`
@@ -134,17 +134,18 @@ type ApplyInput struct {
 	Time time.Time `json:"time"`
 }
 
-// ApplyResult is the new tip of the branch, or why there is none.
+// ApplyResult holds the new tip of the branch, or the reason why there is none.
 type ApplyResult struct {
 	Commit  run.Commit   `json:"commit,omitempty"`
-	Stat    run.Stat     `json:"stat"` // the branch against the run's base
+	Stat    run.Stat     `json:"stat"` // of the branch against the run's base
 	Refusal *run.Problem `json:"refusal,omitempty"`
-	// Restored is what had become of the branch before; nil: it was in place.
+	// Restored says how the branch had been moved before; nil: it was in place.
 	Restored *run.Restored `json:"restored,omitempty"`
 }
 
-// CheckInput names the checks and the commit that they judge. Evaluation
-// counts those of the iteration and names the report; zero is the first.
+// CheckInput names the checks and the commit that they judge. Evaluation is the
+// number of the evaluation within the iteration and names the report; zero means the
+// first.
 type CheckInput struct {
 	Header
 	Iteration  int           `json:"iteration"`
@@ -156,38 +157,39 @@ type CheckInput struct {
 	Timeout    time.Duration `json:"timeout"` // of each command
 }
 
-// TryInput names the patch of one of several attempts, and the checks that
-// judge it. Commit is what it applies to.
+// TryInput names the patch of a contest's candidate, and the checks that judge it.
+// Commit is the commit that the patch applies to.
 type TryInput struct {
 	CheckInput
-	Attempt int     `json:"attempt"`
-	Number  int     `json:"number"` // of the call that proposed it
-	Patch   run.Ref `json:"patch"`
-	Raw     run.Ref `json:"raw,omitzero"` // the answer that the patch was read from
+	Candidate int     `json:"attempt"`
+	Number    int     `json:"number"` // of the call that proposed it
+	Patch     run.Ref `json:"patch"`
+	Raw       run.Ref `json:"raw,omitzero"` // the answer that the patch was read from
 }
 
-// Judgement is the verdict of the checks or of the evaluator.
+// Judgement holds the verdict of the checks or of the evaluator.
 type Judgement struct {
 	Verdict  run.Result    `json:"verdict"` // pass, fix or blocked
 	Report   run.Ref       `json:"report"`
 	Reasons  []string      `json:"reasons,omitempty"`
 	Failed   []string      `json:"failed,omitempty"`
 	Question *run.Question `json:"question,omitempty"` // verdict blocked
-	// Again says of a blocked verdict that nothing was judged: the answer leads
-	// to another evaluation, not to a fix.
+	// Again says of a blocked verdict that nothing was judged. The person's answer
+	// then leads to another evaluation, not to a fix.
 	Again   bool        `json:"again,omitempty"`
 	Usage   *run.Usage  `json:"usage,omitempty"`
 	Retries []run.Retry `json:"retries,omitempty"`
 	Halt    *Halt       `json:"halt,omitempty"` // then there is no verdict
-	// Restored is what had become of the branch before or during the checks.
+	// Restored says how the branch was moved before or during the checks; nil: it was
+	// not.
 	Restored *run.Restored `json:"restored,omitempty"`
 }
 
-// JudgeInput asks the evaluator about what the checks let pass.
+// JudgeInput describes the call of the evaluator about a result whose checks passed.
 type JudgeInput struct {
 	Call
 	Report run.Ref `json:"report"` // of the checks
-	// Patch is that of one of several attempts: it is judged in place of the
-	// branch.
+	// Patch is the patch of a contest's candidate. The evaluator judges it in place
+	// of the branch.
 	Patch *run.Ref `json:"patch,omitempty"`
 }

@@ -166,16 +166,16 @@ func describe(p *run.Proposal, change *patch.Change, diff []byte, guards []gate.
 	p.Excerpt = clip(patch.DisplayDiff(diff), maxExcerpt)
 }
 
-// Judge asks the evaluator about a result that the checks let pass. An answer
-// without a usable decision is given back once; a second one is blocked, never
-// a pass. A second call finds the answers of the first.
+// Judge asks the evaluator about a result whose checks passed. If the answer has no
+// usable decision, Judge asks once more and says so. A second such answer leads to a
+// blocked verdict, never to a pass. A second call finds the answers of the first.
 func (a *Activities) Judge(ctx context.Context, in JudgeInput) (_ Judgement, err error) {
 	defer lasting(&err)
 	out := Judgement{Usage: &run.Usage{}}
 	complaint := ""
-	for try := range 2 {
+	for question := range questionsPerJudgement {
 		c := in.Call
-		c.Number = in.Number*2 - 1 + try
+		c.Number = judgeCallNumber(in.Number, question)
 		r, err := a.ask(ctx, c, a.prompter(ctx, c, brief{complaint: complaint, report: &in.Report, patch: in.Patch}))
 		if err != nil {
 			return out, err
@@ -186,9 +186,9 @@ func (a *Activities) Judge(ctx context.Context, in JudgeInput) (_ Judgement, err
 			out.Halt = r.halt
 			return out, nil
 		}
-		v, err := decision(r)
+		v, err := parseVerdict(r)
 		if err == nil {
-			return a.judged(in, out, v)
+			return a.keepVerdict(in, out, v)
 		}
 		bad, ok := errors.AsType[*verdict.Error](err)
 		if !ok {
@@ -196,12 +196,21 @@ func (a *Activities) Judge(ctx context.Context, in JudgeInput) (_ Judgement, err
 		}
 		complaint = bad.Message
 	}
-	return a.unjudged(in, out, "the evaluator gave no usable decision: "+complaint)
+	return a.keepNoVerdict(in, out, "the evaluator gave no usable decision: "+complaint)
 }
 
-// decision reads the verdict. In an answer that the provider did not finish it
-// is none: what is missing could take it back.
-func decision(r reply) (verdict.Verdict, error) {
+// questionsPerJudgement is how often one Judge asks the evaluator at most.
+const questionsPerJudgement = 2
+
+// judgeCallNumber returns the number of a call to the evaluator: evaluation n, from 1,
+// makes the calls 2n-1 and 2n. Question counts the calls of one evaluation from 0.
+func judgeCallNumber(evaluation, question int) int {
+	return (evaluation-1)*questionsPerJudgement + 1 + question
+}
+
+// parseVerdict reads the evaluator's verdict from its answer. An answer that the
+// provider did not finish holds no verdict, for the missing rest could revoke it.
+func parseVerdict(r reply) (verdict.Verdict, error) {
 	if r.finish != provider.Stop {
 		return verdict.Verdict{}, &verdict.Error{
 			Code:    verdict.NoDecision,
@@ -211,29 +220,33 @@ func decision(r reply) (verdict.Verdict, error) {
 	return verdict.Parse(string(r.text))
 }
 
-var results = map[verdict.Decision]run.Result{verdict.Pass: run.Pass, verdict.Fix: run.Fixable, verdict.Ask: run.Blocked}
+// resultOf maps the evaluator's decision to the result of the phase.
+var resultOf = map[verdict.Decision]run.Result{verdict.Pass: run.Pass, verdict.Fix: run.Fixable, verdict.Ask: run.Blocked}
 
-func (a *Activities) judged(in JudgeInput, out Judgement, v verdict.Verdict) (Judgement, error) {
-	out.Verdict, out.Reasons = results[v.Decision], clipAll(v.Reasons)
+// keepVerdict adds the evaluator's verdict to the judgement and to the report of the
+// checks, and keeps the report.
+func (a *Activities) keepVerdict(in JudgeInput, out Judgement, v verdict.Verdict) (Judgement, error) {
+	out.Verdict, out.Reasons = resultOf[v.Decision], clipAll(v.Reasons)
 	if out.Verdict == run.Blocked {
 		out.Question = &run.Question{Question: clip(v.Question, run.MaxTextBytes/4), Reason: "the evaluator asks"}
 	}
-	e, err := a.evaluation(in.RunID, in.Report)
+	e, err := a.loadEvaluation(in.RunID, in.Report)
 	if err != nil {
 		return out, err
 	}
 	e.Verdict, e.Reasons = v.Decision, v.Reasons
 	name := evaluationName(in.Iteration, in.Number, 0)
-	if in.Attempt > 0 { // the record refers to the report of the checks as well
+	if in.Candidate > 0 { // the record refers to the report of the checks, too
 		name = in.Artifact("judged.json")
 	}
 	out.Report, err = a.keepEvaluation(in.RunID, name, e)
 	return out, err
 }
 
-// unjudged is the judgement of an evaluator that does not decide.
-func (a *Activities) unjudged(in JudgeInput, out Judgement, why string) (Judgement, error) {
-	out, err := a.judged(in, out, verdict.Verdict{
+// keepNoVerdict returns the blocked judgement of an evaluator that does not decide,
+// and keeps its report.
+func (a *Activities) keepNoVerdict(in JudgeInput, out Judgement, why string) (Judgement, error) {
+	out, err := a.keepVerdict(in, out, verdict.Verdict{
 		Decision: verdict.Ask, Reasons: []string{why}, Question: "The evaluator gave no usable decision. What shall it know?",
 	})
 	out.Again = true

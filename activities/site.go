@@ -126,8 +126,8 @@ func (s site) Warn(what string, about map[string]string) {
 
 func (s site) log(level, what string, about map[string]string) {
 	fields := map[string]any{"iteration": s.c.Iteration, "call": s.c.Number}
-	if s.c.Attempt > 0 {
-		fields["attempt"] = s.c.Attempt
+	if s.c.Candidate > 0 {
+		fields["attempt"] = s.c.Candidate
 	}
 	for name, value := range about {
 		fields[name] = clip(s.a.redact.String(value), maxLogged)

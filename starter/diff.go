@@ -96,7 +96,7 @@ func chosenOf(a run.PendingApproval, id string) (run.PendingApproval, error) {
 	for _, choice := range a.Choices {
 		if choice.ApprovalID == id {
 			a.ApprovalID, a.Digest, a.Patch, a.Stat, a.Summary = choice.ApprovalID, choice.Digest, choice.Patch, choice.Stat, choice.Summary
-			a.Files, a.Reasons, a.Repairs, a.Excerpt, a.Attempt = nil, choice.Risks, nil, "", choice.Attempt
+			a.Files, a.Reasons, a.Repairs, a.Excerpt, a.Candidate = nil, choice.Risks, nil, "", choice.Candidate
 			return a, nil
 		}
 	}

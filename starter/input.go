@@ -26,7 +26,7 @@ import (
 func (c *cli) input(ctx context.Context, f runFlags) (run.Input, error) {
 	in := run.Input{
 		RunID: run.ID(f.id), CheckEnv: f.env, MaxFix: &f.maxFix, Timeouts: f.limits, Patches: f.patches,
-		MaxTokens: f.maxTokens, MaxCost: run.Dollars(f.maxCost), Network: f.network, FreshFixer: f.fresh, Tries: f.attempts,
+		MaxTokens: f.maxTokens, MaxCost: run.Dollars(f.maxCost), Network: f.network, FreshFixer: f.fresh, Candidates: f.attempts,
 	}
 	if f.id == "" {
 		id, err := uuid.NewV7()

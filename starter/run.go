@@ -87,7 +87,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.provider, "provider", "", "`spec` of the provider of planner, developer and fixer, such as claude, codex, anthropic:<model>, acp:<program and arguments>, command:<program and arguments>")
 	flags.StringVar(&f.roles.Planner, "planner", "", "`spec` of the planner's provider")
 	flags.StringArrayVar(&f.developers, "developer", nil, "`spec` of the developer's provider; several compete, see --attempts")
-	flags.IntVar(&f.attempts, "attempts", 0, "how many attempts at the execute phase compete, at most "+strconv.Itoa(run.MaxAttempts)+"; default: one for each developer")
+	flags.IntVar(&f.attempts, "attempts", 0, "how many attempts at the execute phase compete, at most "+strconv.Itoa(run.MaxCandidates)+"; default: one for each developer")
 	flags.StringVar(&f.roles.Fixer, "fixer", "", "`spec` of the fixer's provider")
 	flags.StringVar(&f.roles.Evaluator, "evaluator", "", "`spec` of a provider that judges what the checks let pass; default: the checks alone decide")
 	flags.StringArrayVar(&f.checks, "check", nil, "`command` that judges the result, for /bin/sh; repeat it for more; default: found in the repository")

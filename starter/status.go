@@ -155,7 +155,7 @@ func (c *cli) printPending(p run.Pending) {
 			c.printf("  %s\n", story.OneLine(f, 160))
 		}
 		for _, o := range a.Choices {
-			c.printf("  or %s, attempt %d by %s: %s, %s\n", c.style().Wait(o.ApprovalID), o.Attempt, story.OneLine(o.Provider, 60), story.OneLine(o.Summary, 160), story.Stat(o.Stat))
+			c.printf("  or %s, attempt %d by %s: %s, %s\n", c.style().Wait(o.ApprovalID), o.Candidate, story.OneLine(o.Provider, 60), story.OneLine(o.Summary, 160), story.Stat(o.Stat))
 			for _, r := range o.Risks {
 				c.printf("    %s %s\n", c.style().Wait("risk:"), story.OneLine(r, 300))
 			}

@@ -12,75 +12,76 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// contest is several developers at work side by side. It lasts over the
-// decisions on permissions that one of them waits for: the others work on.
+// contest holds several developers that work side by side. While one of them waits
+// for the decision on a permission, the contest continues and the others work.
 type contest struct {
-	providers []string
-	entries   []entry
-	running   int
-	ctx       workflow.Context // of those at work
-	stop      workflow.CancelFunc
+	providers  []string
+	candidates []candidate
+	running    int
+	ctx        workflow.Context // of the candidates at work
+	stop       workflow.CancelFunc
 }
 
-// entry is how one attempt ended.
-type entry struct {
-	run.Entrant
+// candidate is the result of one developer's work.
+type candidate struct {
+	run.Candidate
 	out  activities.ProposeResult
 	err  error
 	over bool
 }
 
-// compete has several developers work side by side, runs the checks on what
-// each proposes, and puts the best patch forward. As soon as an agent waits for
-// a permission, it is asked for; the step is made again after the decision.
-func (r *runner) compete(ctx workflow.Context, providers []string) error {
+// runContest has several developers work side by side, runs the checks on each
+// proposal, and proposes the best patch. As soon as an agent waits for a permission,
+// runContest asks for it and returns. The step is repeated after the decision.
+func (r *runner) runContest(ctx workflow.Context, providers []string) error {
 	if r.contest == nil {
 		r.flush(ctx)
-		r.contest = &contest{providers: providers, entries: make([]entry, len(providers))}
+		r.contest = &contest{providers: providers, candidates: make([]candidate, len(providers))}
 		for n := range providers {
-			r.launch(ctx, n)
+			r.startCandidate(ctx, n)
 		}
-	} else if n := r.contest.suspended(); n >= 0 { // it has been decided about
-		r.launch(ctx, n)
+	} else if n := r.contest.suspendedCandidate(); n >= 0 { // its permission is decided
+		r.startCandidate(ctx, n)
 	}
 	c := r.contest
-	if err := workflow.Await(ctx, func() bool { return c.running == 0 || c.suspended() >= 0 }); err != nil {
+	if err := workflow.Await(ctx, func() bool { return c.running == 0 || c.suspendedCandidate() >= 0 }); err != nil {
 		return err
 	}
-	if n := c.suspended(); n >= 0 {
-		h, _ := asHalted(c.entries[n].err)
+	if n := c.suspendedCandidate(); n >= 0 {
+		h, _ := asHalted(c.candidates[n].err)
 		return r.halt(ctx, h)
 	}
 	r.contest = nil
-	return r.award(ctx, c.entries)
+	return r.proposeBest(ctx, c.candidates)
 }
 
-// launch sets an attempt to work, anew or on.
-func (r *runner) launch(ctx workflow.Context, n int) {
+// startCandidate starts the work of candidate n, or continues it after a decision.
+func (r *runner) startCandidate(ctx workflow.Context, n int) {
 	c := r.contest
 	if c.stop == nil {
 		ctx, c.stop = workflow.WithCancel(ctx)
 		c.ctx = ctx
 	}
 	c.running++
-	c.entries[n] = entry{}
+	c.candidates[n] = candidate{}
 	workflow.Go(c.ctx, func(ctx workflow.Context) {
 		defer func() { c.running-- }()
-		c.entries[n] = r.attempt(ctx, n+1, c.providers)
-		c.entries[n].over = true
+		c.candidates[n] = r.runCandidate(ctx, n+1, c.providers)
+		c.candidates[n].over = true
 	})
 }
 
-// suspended is an attempt that waits for a permission; -1: none does.
-func (c *contest) suspended() int {
-	return slices.IndexFunc(c.entries, func(e entry) bool {
+// suspendedCandidate returns the index of a candidate that waits for a permission;
+// -1: none does.
+func (c *contest) suspendedCandidate() int {
+	return slices.IndexFunc(c.candidates, func(e candidate) bool {
 		h, ok := asHalted(e.err)
 		return e.over && ok && h.Permission != nil
 	})
 }
 
-// disband ends a contest that nobody waits for any more.
-func (r *runner) disband(ctx workflow.Context) {
+// stopContest cancels the contest under way, if there is one, and waits for its end.
+func (r *runner) stopContest(ctx workflow.Context) {
 	if c := r.contest; c != nil {
 		c.stop()
 		_ = workflow.Await(ctx, func() bool { return c.running == 0 }) // ctx is disconnected
@@ -88,17 +89,17 @@ func (r *runner) disband(ctx workflow.Context) {
 	}
 }
 
-// attempt is one developer's work, checked.
-func (r *runner) attempt(ctx workflow.Context, n int, providers []string) entry {
+// runCandidate calls the developer of candidate n and checks its proposal.
+func (r *runner) runCandidate(ctx workflow.Context, n int, providers []string) candidate {
 	c := r.nextCall()
-	c.Attempt, c.Provider, c.Slot = n, providers[n-1], r.s.Slot(r.s.Phase(), n)
+	c.Candidate, c.Provider, c.Slot = n, providers[n-1], r.s.Slot(r.s.Phase(), n)
 	c.Permits = r.s.PermitsOf(c.Slot)
-	c.Left = provider.Left{Tokens: share(c.Left.Tokens, len(providers)), Cost: share(c.Left.Cost, len(providers))}
-	e := entry{Entrant: run.Entrant{Attempt: n, Provider: c.Provider}}
+	c.Left = provider.Left{Tokens: shareOf(c.Left.Tokens, len(providers)), Cost: shareOf(c.Left.Cost, len(providers))}
+	e := candidate{Candidate: run.Candidate{Number: n, Provider: c.Provider}}
 	e.out, e.err = callProvider(thinking(ctx, c), r, acts.Propose, c)
 	switch {
 	case e.err != nil:
-		e.Problem = troubleOf(e.err)
+		e.Problem = failureOf(e.err)
 	case e.out.Refusal != nil:
 		e.Problem = e.out.Refusal
 	case e.out.Violation != nil:
@@ -107,13 +108,13 @@ func (r *runner) attempt(ctx workflow.Context, n int, providers []string) entry 
 		e.Problem = &run.Problem{Code: "NO_PATCH", Message: "it proposes no patch"}
 	default:
 		e.Proposal = e.out.Proposal
-		e.err = r.try(ctx, c, &e)
+		e.err = r.checkCandidate(ctx, c, &e)
 	}
 	return e
 }
 
-// troubleOf is why an attempt came to nothing.
-func troubleOf(err error) *run.Problem {
+// failureOf returns the problem to record for a candidate whose call ended in err.
+func failureOf(err error) *run.Problem {
 	p := problemOf(err)
 	if h, ok := asHalted(err); ok && h.Exhausted {
 		p = run.Problem{Code: run.CodeBudget, Message: "its share of the budget is used up"}
@@ -121,34 +122,35 @@ func troubleOf(err error) *run.Problem {
 	return &p
 }
 
-// share is what one of n gets of a budget; zero is none and stays none.
-func share[T int64 | run.Micros](left T, n int) T {
+// shareOf returns the part of a budget that one of n candidates gets. Zero means no
+// budget and stays zero.
+func shareOf[T int64 | run.Micros](left T, n int) T {
 	if left == 0 {
 		return 0
 	}
 	return max(left/T(n), 1)
 }
 
-// rest is what is left of a share; zero is no bound and stays none.
-func rest[T int64 | run.Micros](left, used T) T {
+// restOf returns the rest of a share. Zero means no bound and stays zero.
+func restOf[T int64 | run.Micros](left, used T) T {
 	if left == 0 {
 		return 0
 	}
 	return max(left-used, 1)
 }
 
-// try runs the checks on a proposal, and asks the evaluator about one that
-// passes.
-func (r *runner) try(ctx workflow.Context, c activities.Call, e *entry) error {
+// checkCandidate runs the checks on the candidate's proposal. If they pass, it asks
+// the evaluator about it.
+func (r *runner) checkCandidate(ctx workflow.Context, c activities.Call, e *candidate) error {
 	in := r.s.Input
 	limit := in.Timeouts.WithDefaults().Check
-	on := checking(ctx, limit, len(in.Checks), fmt.Sprintf("Run %d checks on attempt %d", len(in.Checks), e.Attempt))
+	on := checking(ctx, limit, len(in.Checks), fmt.Sprintf("Run %d checks on attempt %d", len(in.Checks), e.Number))
 	j, err := runActivity(on, r, acts.Try, activities.TryInput{
 		CheckInput: activities.CheckInput{
 			Iteration: c.Iteration, Commit: e.Proposal.Base, Stat: e.Proposal.Stat,
 			Commands: in.Checks, Env: in.CheckEnv, Timeout: limit,
 		},
-		Attempt: e.Attempt, Number: c.Number, Patch: e.Proposal.Patch, Raw: e.Proposal.Raw,
+		Candidate: e.Number, Number: c.Number, Patch: e.Proposal.Patch, Raw: e.Proposal.Raw,
 	})
 	if err != nil {
 		return err
@@ -157,11 +159,11 @@ func (r *runner) try(ctx workflow.Context, c activities.Call, e *entry) error {
 	if !e.Passed || in.Providers.Evaluator == "" {
 		return nil
 	}
-	c.Phase, c.Provider, c.Slot, c.Permits = run.Evaluate, in.Providers.Evaluator, r.s.Slot(run.Evaluate, e.Attempt), nil
-	c.Left = provider.Left{Tokens: rest(c.Left.Tokens, e.out.Usage.TotalTokens), Cost: rest(c.Left.Cost, e.out.Usage.Cost)}
+	c.Phase, c.Provider, c.Slot, c.Permits = run.Evaluate, in.Providers.Evaluator, r.s.Slot(run.Evaluate, e.Number), nil
+	c.Left = provider.Left{Tokens: restOf(c.Left.Tokens, e.out.Usage.TotalTokens), Cost: restOf(c.Left.Cost, e.out.Usage.Cost)}
 	j, err = callProvider(thinking(ctx, c), r, acts.Judge, activities.JudgeInput{Call: c, Report: *e.Report, Patch: &e.Proposal.Patch})
 	if err != nil {
-		r.log.Warn("attempt not judged", "attempt", e.Attempt, "error", err)
+		r.log.Warn("attempt not judged", "attempt", e.Number, "error", err)
 		return ctx.Err() // the checks alone rank it
 	}
 	_, used := j.Halted()
@@ -170,33 +172,33 @@ func (r *runner) try(ctx workflow.Context, c activities.Call, e *entry) error {
 	return nil
 }
 
-// award emits what the attempts came to.
-func (r *runner) award(ctx workflow.Context, entries []entry) error {
+// proposeBest ranks the candidates and emits the best patch with its rivals.
+func (r *runner) proposeBest(ctx workflow.Context, candidates []candidate) error {
 	var used run.Usage
 	var retries []run.Retry
-	var entrants []run.Entrant
-	for _, e := range entries {
+	var results []run.Candidate
+	for _, e := range candidates {
 		if temporal.IsCanceledError(e.err) {
 			return e.err
 		}
-		used = used.Add(e.used())
+		used = used.Add(e.usage())
 		retries = run.AddRetries(retries, e.out.Retries)
-		entrants = append(entrants, e.Entrant)
+		results = append(results, e.Candidate)
 	}
-	ranked := run.Rank(entrants)
+	ranked := run.RankCandidates(results)
 	if ranked[0].Proposal == nil {
-		return r.noPatch(ctx, entries, used)
+		return r.proposeNone(ctx, candidates, used)
 	}
 	top, rivals := ranked[0], ranked[1:]
 	for i := range rivals {
-		rivals[i] = rivals[i].Short()
+		rivals[i] = rivals[i].Shortened()
 	}
-	r.emit(ctx, run.PatchProduced{Proposal: *top.Proposal, Usage: &used, Retries: retries, Attempt: top.Attempt, Rivals: rivals})
+	r.emit(ctx, run.PatchProduced{Proposal: *top.Proposal, Usage: &used, Retries: retries, Candidate: top.Number, Rivals: rivals})
 	return nil
 }
 
-// used is what the attempt used, whatever came of it.
-func (e entry) used() run.Usage {
+// usage returns the usage of the candidate's calls, however they ended.
+func (e candidate) usage() run.Usage {
 	if h, ok := asHalted(e.err); ok {
 		return h.used
 	}
@@ -204,19 +206,21 @@ func (e entry) used() run.Usage {
 	return e.out.Usage.Add(spent)
 }
 
-// noPatch goes on with what the first attempt said that said something.
-func (r *runner) noPatch(ctx workflow.Context, entries []entry, used run.Usage) error {
-	for _, e := range entries {
+// proposeNone handles a contest without a patch. It emits the first answer that a
+// candidate gave. Without any answer it handles the first halt, and without a halt
+// the first error.
+func (r *runner) proposeNone(ctx workflow.Context, candidates []candidate, used run.Usage) error {
+	for _, e := range candidates {
 		if e.err == nil {
 			e.out.Usage = used
 			return r.proposed(ctx, e.out)
 		}
 	}
-	for _, e := range entries {
+	for _, e := range candidates {
 		if h, ok := asHalted(e.err); ok {
 			return r.halt(ctx, &halted{h.Halt, used})
 		}
 	}
-	_, before := spentOn(entries[0].err)
-	return r.fail(ctx, entries[0].err, used, before)
+	_, before := spentOn(candidates[0].err)
+	return r.fail(ctx, candidates[0].err, used, before)
 }

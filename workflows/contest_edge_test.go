@@ -27,7 +27,7 @@ func TestJudgesOfAContestShareNoSession(t *testing.T) {
 		if c.Phase != run.Evaluate {
 			continue
 		}
-		known, what := fmt.Sprintf("%s %s-%d call %d", c.Slot, c.Phase, c.Iteration, c.Number), fmt.Sprintf("attempt %d at %s", c.Attempt, c.Head)
+		known, what := fmt.Sprintf("%s %s-%d call %d", c.Slot, c.Phase, c.Iteration, c.Number), fmt.Sprintf("attempt %d at %s", c.Candidate, c.Head)
 		if other, ok := met[known]; ok {
 			t.Errorf("%s is %s and %s", known, other, what)
 		}
@@ -83,7 +83,7 @@ func TestSmallRestIsNoUnboundedShare(t *testing.T) {
 	waitsWith(t, w, in)
 	for _, c := range w.calls {
 		if c.Phase == run.Execute && c.Left.Tokens == 0 {
-			t.Errorf("attempt %d has no bound where 1 token is left for two", c.Attempt)
+			t.Errorf("attempt %d has no bound where 1 token is left for two", c.Candidate)
 		}
 	}
 }
@@ -97,8 +97,8 @@ func TestShareOfAnAttemptIsOfAllItsCalls(t *testing.T) {
 	in.MaxTokens, in.Providers.Evaluator = 100, "claude"
 	decideAll(t, w, in, run.Decision{Decision: run.Approve})
 	for _, c := range w.calls {
-		if c.Phase == run.Evaluate && c.Attempt > 0 && c.Left.Tokens > 5 {
-			t.Errorf("attempt %d: 45 tokens of its 50 are used, and its evaluator may use %d more", c.Attempt, c.Left.Tokens)
+		if c.Phase == run.Evaluate && c.Candidate > 0 && c.Left.Tokens > 5 {
+			t.Errorf("attempt %d: 45 tokens of its 50 are used, and its evaluator may use %d more", c.Candidate, c.Left.Tokens)
 		}
 	}
 }
@@ -113,7 +113,7 @@ func TestChecksOfAnAttemptRunOnce(t *testing.T) {
 	decideAll(t, w, contest(2), yes, yes, yes, yes)
 	n := 0
 	for _, in := range w.tried {
-		if in.Attempt == 1 {
+		if in.Candidate == 1 {
 			n++
 		}
 	}

@@ -19,7 +19,7 @@ func sized(name string, n int) []activities.ProposeResult {
 
 func contest(n int) run.Input {
 	in := input(run.Always, 3)
-	in.Tries = n
+	in.Candidates = n
 	in.Providers.Rivals = []string{"replay:y"}
 	return in
 }
@@ -31,7 +31,7 @@ func TestBestOfSeveralAttemptsIsPutForward(t *testing.T) {
 	}
 	met := decideAll(t, w, contest(3), run.Decision{Decision: run.Approve})
 	a := met[0].Approval
-	if a.Summary != "short" || a.Attempt != 2 || len(a.Choices) != 1 || a.Choices[0].Summary != "long" || a.Choices[0].Provider != "replay:x" {
+	if a.Summary != "short" || a.Candidate != 2 || len(a.Choices) != 1 || a.Choices[0].Summary != "long" || a.Choices[0].Provider != "replay:x" {
 		t.Errorf("the gate shows %+v", a)
 	}
 	if len(w.applied) != 1 || w.applied[0].Summary != "short" || len(w.tried) != 3 {
@@ -108,8 +108,8 @@ func TestAttemptThatAsksForAPermissionIsGoneOnWith(t *testing.T) {
 		t.Errorf("first %+v, then %+v", met[0].Approval, met[1].Approval)
 	}
 	for _, c := range w.calls {
-		if want := c.Attempt == 2 && len(c.Permits) > 0; c.Attempt == 1 && len(c.Permits) > 0 || want && c.Slot != "developer-2" {
-			t.Errorf("attempt %d in %s has the permits %+v", c.Attempt, c.Slot, c.Permits)
+		if want := c.Candidate == 2 && len(c.Permits) > 0; c.Candidate == 1 && len(c.Permits) > 0 || want && c.Slot != "developer-2" {
+			t.Errorf("attempt %d in %s has the permits %+v", c.Candidate, c.Slot, c.Permits)
 		}
 	}
 }

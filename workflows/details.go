@@ -104,17 +104,17 @@ func approvalDetails(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
 
 // choices are the other attempts that may be approved instead.
 func choices(m *markdown, a *run.PendingApproval) {
-	if a.Attempt == 0 {
+	if a.Candidate == 0 {
 		return
 	}
-	m.printf("This is attempt %d, the best of those that were made. ", a.Attempt)
+	m.printf("This is attempt %d, the best of those that were made. ", a.Candidate)
 	if len(a.Choices) == 0 {
 		m.printf("No other passes the checks.\n\n")
 		return
 	}
 	m.printf("To choose another, approve its id instead:\n\n")
 	for _, c := range a.Choices {
-		m.printf("- %s: attempt %d by %s, %s: %s\n", code(c.ApprovalID), c.Attempt, code(c.Provider), stat(c.Stat), text(c.Summary))
+		m.printf("- %s: attempt %d by %s, %s: %s\n", code(c.ApprovalID), c.Candidate, code(c.Provider), stat(c.Stat), text(c.Summary))
 		for _, risk := range c.Risks {
 			m.printf("  - **Risk** %s\n", text(risk))
 		}
@@ -125,9 +125,9 @@ func choices(m *markdown, a *run.PendingApproval) {
 // permissionDetails is about a tool call of the agent at work.
 func permissionDetails(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
 	p := a.Permission
-	m.printf("The %s's agent %s wants to use the tool %s and waits.\n\n", s.Phase().Role(), code(s.ProviderOf(s.Phase(), p.Attempt)), code(p.Tool))
-	if p.Attempt > 0 {
-		m.printf("It works on attempt %d.\n\n", p.Attempt)
+	m.printf("The %s's agent %s wants to use the tool %s and waits.\n\n", s.Phase().Role(), code(s.ProviderOf(s.Phase(), p.Candidate)), code(p.Tool))
+	if p.Candidate > 0 {
+		m.printf("It works on attempt %d.\n\n", p.Candidate)
 	}
 	if p.Title != "" {
 		m.block(p.Title, shownProblem)

@@ -36,7 +36,7 @@ func TestPageNamesTheAgentThatAsks(t *testing.T) {
 	in := created(run.Input{Goal: "g"})
 	in.Providers.Developer, in.Providers.Rivals = "claude", []string{"codex"}
 	s := told(t, in, run.PhaseStarted{Role: run.Planner}, planned(), run.PhaseStarted{Role: run.Developer})
-	if err := s.Apply(s.Event(s.State.UpdatedAt, s.Ask(run.Permission{CallID: "c", Tool: "shell", Digest: "d", Attempt: 2}))); err != nil {
+	if err := s.Apply(s.Event(s.State.UpdatedAt, s.Ask(run.Permission{CallID: "c", Tool: "shell", Digest: "d", Candidate: 2}))); err != nil {
 		t.Fatal(err)
 	}
 	page, _, _ := strings.Cut(details(s, nil), "### Decide")

@@ -88,7 +88,7 @@ func TestAttemptsShareADispute(t *testing.T) {
 	w := &world{rivals: map[int][]activities.ProposeResult{1: {patch("one")}, 2: {patch("two")}}}
 	w.ahead = func(p activities.Header) bool { return !w.over && p.Entry.First() > 0 && len(w.events) >= 3 }
 	in := input(run.Never, 1)
-	in.Tries = 2
+	in.Candidates = 2
 	e := env(t, w)
 	replies(t, e, []string{"go on"})
 	start(e, in)

@@ -119,7 +119,7 @@ var paths = []path{
 		world: func() *world {
 			return &world{rivals: map[int][]activities.ProposeResult{1: sized("long", 30), 2: sized("short", 2), 3: {question("which?")}}}
 		},
-		input: func(in *run.Input) { in.Tries = 3 },
+		input: func(in *run.Input) { in.Candidates = 3 },
 		play:  func(p *scene) { p.decide(run.Approve, false) }},
 	{name: "contest-with-evaluator-and-permission", policy: run.Always, status: run.Completed,
 		world: func() *world {
@@ -127,7 +127,7 @@ var paths = []path{
 				1: sized("long", 30), 2: {attemptAsks(2, "call-1"), sized("short", 2)[0]},
 			}}
 		},
-		input: func(in *run.Input) { in.Tries, in.Providers.Evaluator = 2, "replay:x" },
+		input: func(in *run.Input) { in.Candidates, in.Providers.Evaluator = 2, "replay:x" },
 		play:  func(p *scene) { p.decide(run.Approve, false); p.decide(run.Approve, false) }},
 	{name: "canceled-waiting", policy: run.Always, status: run.Canceled, play: func(p *scene) { p.approval(); p.cancel() }},
 	{name: "canceled-working", policy: run.Always, status: run.Canceled, shows: is(enums.EVENT_TYPE_ACTIVITY_TASK_CANCELED),

@@ -79,8 +79,8 @@ func (r *runner) propose(ctx workflow.Context) error {
 			return r.failPhase(ctx, err)
 		}
 	}
-	if rivals := r.s.Input.Attempts(); len(rivals) > 1 && r.s.Phase() == run.Execute && r.s.Lost == nil {
-		return r.compete(ctx, rivals)
+	if rivals := r.s.Input.CandidateProviders(); len(rivals) > 1 && r.s.Phase() == run.Execute && r.s.Lost == nil {
+		return r.runContest(ctx, rivals)
 	}
 	c := r.nextCall()
 	if c.Lost = r.s.Lost; c.Lost != nil && c.Phase == run.Execute { // it may be that of one of several attempts

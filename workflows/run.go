@@ -171,7 +171,7 @@ func (r *runner) finish(ctx workflow.Context) error {
 func (r *runner) end(ctx workflow.Context, p run.Payload) {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
-	r.disband(ctx)
+	r.stopContest(ctx)
 	r.emit(ctx, p)
 	if err := r.cleanUp(ctx); err != nil {
 		r.log.Error("workspace left behind", "error", err)

@@ -162,10 +162,10 @@ func (w *world) Propose(_ context.Context, c activities.Call) (activities.Propos
 		return activities.ProposeResult{}, err
 	}
 	answers := &w.answers
-	if c.Attempt > 0 {
-		list := w.rivals[c.Attempt]
+	if c.Candidate > 0 {
+		list := w.rivals[c.Candidate]
 		answers = &list
-		defer func() { w.rivals[c.Attempt] = list }()
+		defer func() { w.rivals[c.Candidate] = list }()
 	}
 	out := next(answers, patch("one"))
 	if out.Proposal != nil {
@@ -217,7 +217,7 @@ func (w *world) Try(_ context.Context, in activities.TryInput) (activities.Judge
 		return activities.Judgement{}, err
 	}
 	w.tried = append(w.tried, in)
-	if w.failing[in.Attempt] {
+	if w.failing[in.Candidate] {
 		return fixable, nil
 	}
 	return pass, nil
@@ -273,7 +273,7 @@ func asksFor(call string) activities.ProposeResult {
 
 func attemptAsks(attempt int, call string) activities.ProposeResult {
 	r := asksFor(call)
-	r.Halt.Permission.Attempt = attempt
+	r.Halt.Permission.Candidate = attempt
 	return r
 }
 

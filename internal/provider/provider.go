@@ -60,7 +60,7 @@ type Request struct {
 	// zero means 1. Attempts of one call share its number.
 	Call int `json:"call,omitempty"`
 	// Attempt is which of several attempts at the same work it is; zero: the only.
-	Attempt          int         `json:"attempt,omitempty"`
+	Candidate          int         `json:"attempt,omitempty"`
 	Prompt           Prompt      `json:"prompt"`
 	ContextArtifacts Artifacts   `json:"contextArtifacts"`
 	Constraints      Constraints `json:"constraints"`

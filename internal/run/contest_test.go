@@ -7,29 +7,29 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-func entrant(attempt, lines int, passed bool, judged run.Result) run.Entrant {
-	return run.Entrant{
-		Attempt: attempt, Provider: "replay:x", Passed: passed, Judged: judged,
+func candidate(attempt, lines int, passed bool, judged run.Result) run.Candidate {
+	return run.Candidate{
+		Number: attempt, Provider: "replay:x", Passed: passed, Judged: judged,
 		Proposal: &run.Proposal{Patch: run.Ref{Digest: run.DigestOf([]byte{byte(attempt)})}, Base: "b0", Stat: run.Stat{Files: 1, Added: lines}},
 	}
 }
 
 func TestRank(t *testing.T) {
-	none := run.Entrant{Attempt: 9, Problem: &run.Problem{Code: "NO_PATCH"}}
+	none := run.Candidate{Number: 9, Problem: &run.Problem{Code: "NO_PATCH"}}
 	for name, tc := range map[string]struct {
-		in   []run.Entrant
+		in   []run.Candidate
 		want []int
 	}{
-		"what passes its checks comes first":     {[]run.Entrant{entrant(1, 1, false, ""), entrant(2, 90, true, "")}, []int{2, 1}},
-		"then what the evaluator lets pass":      {[]run.Entrant{entrant(1, 1, true, run.Fixable), entrant(2, 90, true, run.Pass)}, []int{2, 1}},
-		"then the smaller patch":                 {[]run.Entrant{entrant(1, 9, true, ""), entrant(2, 3, true, "")}, []int{2, 1}},
-		"then the earlier attempt":               {[]run.Entrant{entrant(2, 3, true, ""), entrant(1, 3, true, "")}, []int{1, 2}},
-		"a failing patch is better than none":    {[]run.Entrant{none, entrant(1, 3, false, "")}, []int{1, 9}},
-		"the evaluator does not mend the checks": {[]run.Entrant{entrant(1, 1, false, run.Pass), entrant(2, 9, true, run.Fixable)}, []int{2, 1}},
+		"what passes its checks comes first":     {[]run.Candidate{candidate(1, 1, false, ""), candidate(2, 90, true, "")}, []int{2, 1}},
+		"then what the evaluator lets pass":      {[]run.Candidate{candidate(1, 1, true, run.Fixable), candidate(2, 90, true, run.Pass)}, []int{2, 1}},
+		"then the smaller patch":                 {[]run.Candidate{candidate(1, 9, true, ""), candidate(2, 3, true, "")}, []int{2, 1}},
+		"then the earlier attempt":               {[]run.Candidate{candidate(2, 3, true, ""), candidate(1, 3, true, "")}, []int{1, 2}},
+		"a failing patch is better than none":    {[]run.Candidate{none, candidate(1, 3, false, "")}, []int{1, 9}},
+		"the evaluator does not mend the checks": {[]run.Candidate{candidate(1, 1, false, run.Pass), candidate(2, 9, true, run.Fixable)}, []int{2, 1}},
 	} {
 		var got []int
-		for _, e := range run.Rank(tc.in) {
-			got = append(got, e.Attempt)
+		for _, e := range run.RankCandidates(tc.in) {
+			got = append(got, e.Number)
 		}
 		if !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
@@ -50,8 +50,8 @@ func TestAttemptsTakeTurns(t *testing.T) {
 		"never fewer than developers": {1, []string{"replay:y", "replay:z"}, []string{"replay:x", "replay:y", "replay:z"}},
 	} {
 		in := input(3)
-		in.Tries, in.Providers.Rivals = tc.tries, tc.rivals
-		if got := in.Attempts(); !slices.Equal(got, tc.want) {
+		in.Candidates, in.Providers.Rivals = tc.tries, tc.rivals
+		if got := in.CandidateProviders(); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -61,13 +61,13 @@ func TestAttemptsTakeTurns(t *testing.T) {
 // that failed has none.
 func TestChoicesAreThoseThatPassed(t *testing.T) {
 	s := working(t)
-	same := entrant(2, 3, true, "")
-	same.Attempt = 4
-	ranked := run.Rank([]run.Entrant{entrant(1, 9, true, ""), entrant(2, 3, true, ""), entrant(3, 1, false, ""), same})
-	told(t, s, run.PatchProduced{Proposal: *ranked[0].Proposal, Attempt: 2, Rivals: ranked[1:]})
+	same := candidate(2, 3, true, "")
+	same.Number = 4
+	ranked := run.RankCandidates([]run.Candidate{candidate(1, 9, true, ""), candidate(2, 3, true, ""), candidate(3, 1, false, ""), same})
+	told(t, s, run.PatchProduced{Proposal: *ranked[0].Proposal, Candidate: 2, Rivals: ranked[1:]})
 	request := s.Request()
 	told(t, s, request)
-	if len(request.Choices) != 1 || request.Choices[0].Attempt != 1 || request.Choices[0].ApprovalID == request.ApprovalID {
+	if len(request.Choices) != 1 || request.Choices[0].Candidate != 1 || request.Choices[0].ApprovalID == request.ApprovalID {
 		t.Fatalf("choices %+v", request.Choices)
 	}
 	choice := request.Choices[0].ApprovalID

@@ -202,14 +202,14 @@ type (
 		Usage    *Usage    `json:"usage,omitempty"`
 		Retries  []Retry   `json:"retries,omitempty"`
 	}
-	// PatchProduced carries a patch; nothing has been applied. Of several
-	// attempts it is the first in rank, number Attempt; Rivals are the others.
+	// PatchProduced carries a patch; nothing has been applied. Of a
+	// contest it is the first in rank, from Candidate; Rivals are the others.
 	PatchProduced struct {
 		Proposal
-		Usage   *Usage    `json:"usage,omitempty"`
-		Retries []Retry   `json:"retries,omitempty"`
-		Attempt int       `json:"attempt,omitempty"`
-		Rivals  []Entrant `json:"rivals,omitempty"`
+		Usage     *Usage      `json:"usage,omitempty"`
+		Retries   []Retry     `json:"retries,omitempty"`
+		Candidate int         `json:"attempt,omitempty"`
+		Rivals    []Candidate `json:"rivals,omitempty"`
 	}
 	// ApprovalRequested opens the wait for a decision: on a patch, or, when
 	// Permission is there, on a tool call of the agent at work. Digest is

@@ -132,8 +132,8 @@ func (s *Snapshot) fold(e Event) {
 		s.failPhase(p)
 	case PatchProduced:
 		s.Proposal, s.Rivals, s.Lost = &p.Proposal, p.Rivals, nil
-		if p.Attempt > 0 { // a fix leaves it
-			s.Chosen = p.Attempt
+		if p.Candidate > 0 { // a fix leaves it
+			s.Chosen = p.Candidate
 		}
 		s.spend(p.Usage)
 		s.Next = Step{Do: Gate, Phase: e.Phase}
@@ -323,7 +323,7 @@ func (s *Snapshot) settled() {
 
 func (s *Snapshot) grant(phase Phase, p ApprovalGranted) {
 	asked := s.Approval.Permission
-	s.choose(p.ApprovalID)
+	s.adoptChoice(p.ApprovalID)
 	s.settled()
 	if asked != nil {
 		s.permit(*asked, Permit{Allow: true, Session: p.Session, Reason: p.Reason})

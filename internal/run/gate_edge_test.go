@@ -13,15 +13,15 @@ import (
 func contest(t *testing.T, top string, others ...string) *run.Snapshot {
 	t.Helper()
 	in := input(3)
-	in.Tries = 1 + len(others)
+	in.Candidates = 1 + len(others)
 	s := run.New(in)
 	proposal := func(name string) run.Proposal {
 		return run.Proposal{Patch: run.Ref{Name: name, Digest: run.DigestOf([]byte(name))}, Base: "b0", Summary: name, Stat: run.Stat{Files: 1, Added: 1}}
 	}
-	p := run.PatchProduced{Proposal: proposal(top), Attempt: 1}
+	p := run.PatchProduced{Proposal: proposal(top), Candidate: 1}
 	for i, name := range others {
 		other := proposal(name)
-		p.Rivals = append(p.Rivals, run.Entrant{Attempt: i + 2, Provider: "replay:x", Proposal: &other, Passed: true})
+		p.Rivals = append(p.Rivals, run.Candidate{Number: i + 2, Provider: "replay:x", Proposal: &other, Passed: true})
 	}
 	told(t, s, run.RunCreated{Input: in}, begin, planned, begin, p)
 	told(t, s, s.Request())
@@ -35,7 +35,7 @@ func TestApprovalOfTheFirstChoosesTheFirst(t *testing.T) {
 	id := s.Approval.ApprovalID
 	for _, c := range s.Approval.Choices {
 		if c.ApprovalID == id {
-			t.Errorf("attempt %d is offered under the id of the first, %s", c.Attempt, id)
+			t.Errorf("attempt %d is offered under the id of the first, %s", c.Candidate, id)
 		}
 	}
 	told(t, s, run.ApprovalGranted{ApprovalID: id})
@@ -97,14 +97,14 @@ func maximal(name string) run.Proposal {
 // events and the state; continue-as-new carries the snapshot.
 func TestPayloadsOfAContestStaySmall(t *testing.T) {
 	in := input(3)
-	in.Tries = run.MaxAttempts
+	in.Candidates = run.MaxCandidates
 	s := run.New(in)
-	p := run.PatchProduced{Proposal: maximal("one"), Attempt: 1}
-	for i := 2; i <= run.MaxAttempts; i++ {
+	p := run.PatchProduced{Proposal: maximal("one"), Candidate: 1}
+	for i := 2; i <= run.MaxCandidates; i++ {
 		other := maximal(fmt.Sprint(i))
 		other.Excerpt = ""
-		e := run.Entrant{Attempt: i, Provider: "claude", Proposal: &other, Passed: true}
-		p.Rivals = append(p.Rivals, e.Short())
+		e := run.Candidate{Number: i, Provider: "claude", Proposal: &other, Passed: true}
+		p.Rivals = append(p.Rivals, e.Shortened())
 	}
 	told(t, s, run.RunCreated{Input: in}, begin, planned, begin)
 	events := told(t, s, p)

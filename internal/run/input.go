@@ -43,9 +43,9 @@ type Input struct {
 	Tools      Tools `json:"tools,omitempty"`
 	Network    bool  `json:"network,omitempty"`
 	FreshFixer bool  `json:"freshFixer,omitempty"`
-	// Tries is how many attempts compete at execute; zero is one for each
+	// Candidates is how many candidates compete at execute; zero means one for each
 	// developer.
-	Tries int `json:"attempts,omitempty"`
+	Candidates int `json:"attempts,omitempty"`
 }
 
 // Size bounds a patch. Zero members mean the patch engine's own limits.
@@ -146,7 +146,7 @@ func (in Input) Validate() error {
 	refuse(in.Policy == "", "no approval policy given: always, risky or never")
 	refuse(in.Fixes() < 0, "the number of fixes is negative")
 	refuse(in.Patches.Files < 0 || in.Patches.Bytes < 0, "a limit of the patches is negative")
-	refuse(in.Tries < 0 || in.Tries > MaxAttempts || 1+len(in.Providers.Rivals) > MaxAttempts, "an execute has from 1 to %d attempts", MaxAttempts)
+	refuse(in.Candidates < 0 || in.Candidates > MaxCandidates || 1+len(in.Providers.Rivals) > MaxCandidates, "an execute has from 1 to %d attempts", MaxCandidates)
 	refuse(in.MaxTokens < 0, "the token budget is negative")
 	refuse(in.MaxCost < 0, "the cost budget is negative")
 	for _, d := range []time.Duration{in.Timeouts.Provider, in.Timeouts.Check, in.Timeouts.Approval, in.Timeouts.Answer} {

@@ -93,7 +93,7 @@ func (s *Snapshot) leads(with string) string {
 		return fmt.Sprintf("the fixer is called%s; that does not count (%s)", with, used)
 	case step.Phase == Fix && !step.Again:
 		return fmt.Sprintf("the fixer is called%s, fix %d of %d", with, s.Fixes+1, s.Input.Fixes())
-	case step.Phase == Execute && len(s.Input.Attempts()) > 1:
+	case step.Phase == Execute && len(s.Input.CandidateProviders()) > 1:
 		return "the developers are called again" + with
 	default:
 		return fmt.Sprintf("the %s is called again%s", step.Phase.Role(), with)

@@ -40,10 +40,10 @@ type PendingApproval struct {
 	Repairs    []string    `json:"repairs,omitempty"`
 	Excerpt    string      `json:"excerpt,omitempty"`
 	Commands   []string    `json:"commands"`
-	// Attempt is which of several attempts the patch is from; Choices are the
-	// others that may be approved instead, each by its own id.
-	Attempt int      `json:"attempt,omitempty"`
-	Choices []Choice `json:"choices,omitempty"`
+	// Candidate is the number of the candidate that the patch is from. Choices are
+	// the others that may be approved instead, each by its own id.
+	Candidate int      `json:"attempt,omitempty"`
+	Choices   []Choice `json:"choices,omitempty"`
 	// Signal is the payload to send as the signal `approval`.
 	Signal Decision `json:"signal"`
 	// Next says what a yes and a no lead to.
@@ -79,7 +79,7 @@ func (s *Snapshot) Request() ApprovalRequested {
 	d := ApprovalDigest(s.Input.RunID, s.Proposal.Patch.Digest, s.Proposal.Base, gate)
 	return ApprovalRequested{
 		ApprovalID: approvalID(s.State.Iteration, d), Digest: d, Gate: gate,
-		Patch: s.Proposal.Patch.Digest, Base: s.Proposal.Base, Reasons: s.Proposal.Risks, Choices: s.choices(gate),
+		Patch: s.Proposal.Patch.Digest, Base: s.Proposal.Base, Reasons: s.Proposal.Risks, Choices: s.otherChoices(gate),
 	}
 }
 
@@ -125,7 +125,7 @@ func (s *Snapshot) Pending() Pending {
 				fmt.Sprintf("starter approve %s --approval %s", id, a.ApprovalID),
 				fmt.Sprintf("starter reject %s --approval %s --reason TEXT", id, a.ApprovalID),
 			},
-			Attempt: s.Chosen, Choices: a.Choices,
+			Candidate: s.Chosen, Choices: a.Choices,
 			Signal: Decision{ApprovalID: a.ApprovalID, Decision: Approve},
 		}
 		for _, c := range a.Choices {

@@ -33,8 +33,8 @@ type Permission struct {
 	Reason  string `json:"reason,omitempty"`
 	Input   Ref    `json:"input"`
 	Excerpt string `json:"excerpt,omitempty"` // head of the input, made safe for display
-	// Attempt is which of several attempts asks; zero when there is one.
-	Attempt int `json:"attempt,omitempty"`
+	// Candidate is the number of the candidate that asks; zero: there is no contest.
+	Candidate int `json:"attempt,omitempty"`
 }
 
 // Summary says in one line what is asked for.
@@ -71,7 +71,7 @@ const (
 // permit keeps the decision on what was asked.
 func (s *Snapshot) permit(asked Permission, p Permit) {
 	p.CallID, p.Tool, p.Digest = asked.CallID, asked.Tool, asked.Digest
-	p.Slot = s.Slot(s.Phase(), asked.Attempt)
+	p.Slot = s.Slot(s.Phase(), asked.Candidate)
 	p.Reason = clip(p.Reason, maxPermitReason)
 	s.Permits = append(s.Permits, p)
 	for len(s.Permits) > maxPermits {
@@ -102,7 +102,7 @@ func (s *Snapshot) PermitsOf(slot string) []Permit {
 // PermissionDigest is what an approval of a tool call approves: this input of
 // this tool, at this gate of this run. It fits nothing else.
 func PermissionDigest(id ID, p Permission, gate int) Digest {
-	return DigestOf(fmt.Appendf(nil, "ratchet permission\nrun %s\ngate %d\nattempt %d\ncall %s\ntool %s\n", id, gate, p.Attempt, p.CallID, p.Digest))
+	return DigestOf(fmt.Appendf(nil, "ratchet permission\nrun %s\ngate %d\nattempt %d\ncall %s\ntool %s\n", id, gate, p.Candidate, p.CallID, p.Digest))
 }
 
 // Ask is the approval that an agent's tool call needs.

@@ -25,7 +25,7 @@ func TestPermissionBindsOneCallOfOneToolAtOneGate(t *testing.T) {
 	for name, change := range map[string]func(*run.Permission, *run.Snapshot){
 		"another input":        func(p *run.Permission, _ *run.Snapshot) { p.Digest = run.DigestOf([]byte("rm")) },
 		"another call":         func(p *run.Permission, _ *run.Snapshot) { p.CallID = "call-2" },
-		"another attempt":      func(p *run.Permission, _ *run.Snapshot) { p.Attempt = 2 },
+		"another attempt":      func(p *run.Permission, _ *run.Snapshot) { p.Candidate = 2 },
 		"a later gate":         func(_ *run.Permission, s *run.Snapshot) { s.Gates++ },
 		"another run":          func(_ *run.Permission, s *run.Snapshot) { s.Input.RunID = "r2" },
 		"a patch of that name": nil,

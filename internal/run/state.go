@@ -102,8 +102,8 @@ type Snapshot struct {
 	Permits  []Permit           `json:"permits,omitempty"`
 	Proposal *Proposal          `json:"proposal,omitempty"`
 	Lost     *Proposal          `json:"lost,omitempty"`     // could not be applied, for its artifacts are gone
-	Rivals   []Entrant          `json:"rivals,omitempty"`   // of the proposal, ranked
-	Chosen   int                `json:"chosen,omitempty"`   // the attempt that the proposal is from; zero: the only one
+	Rivals   []Candidate        `json:"rivals,omitempty"`   // of the proposal, ranked
+	Chosen   int                `json:"chosen,omitempty"`   // the candidate that the proposal is from; zero: there is no contest
 	Approval *ApprovalRequested `json:"approval,omitempty"` // pending
 	Doubt    *Question          `json:"doubt,omitempty"`    // asked, or about to be
 	// Recheck says that the doubt is of an evaluation that judged nothing: its

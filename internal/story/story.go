@@ -162,7 +162,7 @@ func (t *Teller) requested(p run.ApprovalRequested) []string {
 func (t *Teller) choices(list []run.Choice) []string {
 	var lines []string
 	for _, c := range list {
-		lines = append(lines, t.under("%s attempt %d, %s%s", t.Style.Dim("or "+c.ApprovalID), c.Attempt, Stat(c.Stat), tail(c.Summary)))
+		lines = append(lines, t.under("%s attempt %d, %s%s", t.Style.Dim("or "+c.ApprovalID), c.Candidate, Stat(c.Stat), tail(c.Summary)))
 		lines = append(lines, t.list("risk", c.Risks)...)
 	}
 	return lines
@@ -191,10 +191,10 @@ func (t *Teller) produced(e run.Event, p run.PatchProduced) []string {
 
 // rivals tells how the other attempts ended, the best first.
 func (t *Teller) rivals(p run.PatchProduced) []string {
-	if p.Attempt == 0 {
+	if p.Candidate == 0 {
 		return nil
 	}
-	lines := []string{t.under("%s", t.Style.Dim(fmt.Sprintf("the best of %d, attempt %d", len(p.Rivals)+1, p.Attempt)))}
+	lines := []string{t.under("%s", t.Style.Dim(fmt.Sprintf("the best of %d, attempt %d", len(p.Rivals)+1, p.Candidate)))}
 	for _, e := range p.Rivals {
 		how := "passes the checks"
 		switch {
@@ -205,7 +205,7 @@ func (t *Teller) rivals(p run.PatchProduced) []string {
 		case e.Judged == run.Fixable || e.Judged == run.Blocked:
 			how += ", the evaluator does not let it"
 		}
-		line := fmt.Sprintf("attempt %d by %s %s", e.Attempt, OneLine(e.Provider, 60), how)
+		line := fmt.Sprintf("attempt %d by %s %s", e.Number, OneLine(e.Provider, 60), how)
 		if e.Proposal != nil {
 			line += ", " + OneLine(e.Proposal.Summary, 100)
 		}

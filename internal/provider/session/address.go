@@ -65,8 +65,8 @@ func (c *call) describeAgent() string {
 		who += "/" + c.Choice.Model
 	}
 	role := string(c.req.Role)
-	if c.req.Attempt > 0 {
-		role += fmt.Sprintf(" %d", c.req.Attempt)
+	if c.req.Candidate > 0 {
+		role += fmt.Sprintf(" %d", c.req.Candidate)
 	}
 	return fmt.Sprintf("%s, %s of run %s", who, role, c.req.RunID)
 }

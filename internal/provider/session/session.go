@@ -286,7 +286,7 @@ func (c *call) roleSandbox() agent.Sandbox {
 
 // workKey names the piece of work. All calls that this work needs share it.
 func (c *call) workKey() string {
-	return fmt.Sprintf("%s-%d-%d", c.req.Phase, c.req.Iteration, c.req.Attempt)
+	return fmt.Sprintf("%s-%d-%d", c.req.Phase, c.req.Iteration, c.req.Candidate)
 }
 
 // taskDigest identifies the prompt that the agent is given.
