@@ -142,3 +142,17 @@ func (s *site) killAt(p place, standby bool) time.Duration {
 	next.kill()
 	return took
 }
+
+// A call that goes on after the engine has given its attempt up ends with its run.
+func TestACallThatWasGivenUpEndsWithItsRun(t *testing.T) {
+	s := newSite(t)
+	h, w := s.hold(atCall, hasty)
+	s.pause(4*time.Second, w.cmd.Process.Pid)
+	eventually.Holds(t, "the next attempt, which waits", func() bool {
+		return strings.Contains(h.pending().GetHeartbeatDetails().String(), "waits: ")
+	})
+	if n := h.begun(); n != 1 {
+		t.Errorf("the provider was started %d times", n)
+	}
+	t.Logf("over after %v", s.cancel(t, h.scripted).Round(time.Millisecond))
+}
