@@ -255,7 +255,6 @@ func TestForeignEditsOfALongRun(t *testing.T) {
 func TestForeignEditsInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := telling(t)
-		var forged []string
 		for n := 1; n <= len(steps); n += rapid.IntRange(1, 6).Draw(rt, "events") {
 			if err := w.tell(n); err != nil {
 				rt.Fatal(err)
@@ -265,7 +264,6 @@ func TestForeignEditsInAnyOrder(t *testing.T) {
 			case "forge":
 				text := rapid.SampledFrom([]string{forgery, "tidy\n", strings.Replace(forgery, "evt-000009", run.EventID(n+1), 1)}).Draw(rt, "text")
 				add(t, file, text)
-				forged = append(forged, text)
 			case "cut":
 				b := read(t, file)
 				write(t, file, b[:rapid.IntRange(0, len(b)).Draw(rt, "size")])
