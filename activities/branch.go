@@ -55,10 +55,10 @@ func (a *Activities) tell(id run.ID, due func(*run.Snapshot) bool) workspace.Tol
 		dir := a.runs.Run(id)
 		s, err := dir.Sealed()
 		if err != nil {
-			return fmt.Errorf("%s: %w; the record does not say where the run stands: %w", shown(&found), workspace.ErrMoved, err)
+			return fmt.Errorf("%s: %w; the record does not say where the run stands: %w", shown(&found).Found(), workspace.ErrMoved, err)
 		}
 		if !due(s) {
-			return fmt.Errorf("%s: %w; the run has gone on", shown(&found), workspace.ErrMoved)
+			return fmt.Errorf("%s: %w; the run has gone on", shown(&found).Found(), workspace.ErrMoved)
 		}
 		return dir.Log("branch", rundir.Error, "moved by others", map[string]any{
 			"branch": id.Branch(), "from": found.From, "to": found.To, "was": clip(found.Was, maxLogged),
@@ -87,7 +87,7 @@ func (a *Activities) afterChecks(ctx context.Context, w *workspace.Workspace, in
 	})
 	switch {
 	case errors.Is(err, workspace.ErrMoved) && seen != nil:
-		moved(in.RunID, *seen, fmt.Sprintf("%s (commit %s), and was not put back, for the record does not say that the run is here", seen.Was, seen.From), e, out)
+		moved(in.RunID, *seen, seen.Found()+", and was not put back, for the record does not say that the run is here", e, out)
 		return nil
 	case err != nil:
 		return err

@@ -45,7 +45,7 @@ type meta struct {
 // answer is on disk before ask returns. Two attempts at once, as after a long
 // pause of the first one's worker, take turns.
 func (a *Activities) ask(ctx context.Context, c Call, build func(provider.Capabilities) (provider.Request, error)) (reply, error) {
-	show, stop := pulse(ctx, Beat{Doing: "prepares the prompt"})
+	show, stop := pulse(ctx, Beat{Doing: "writes the record"})
 	defer stop()
 	if err := a.record(ctx, c.Header); err != nil {
 		return reply{}, err
@@ -59,6 +59,10 @@ func (a *Activities) ask(ctx context.Context, c Call, build func(provider.Capabi
 	if r, err := stored(dir, c); !errors.Is(err, fs.ErrNotExist) {
 		return r, err
 	}
+	if err := inTime(ctx, c.Timeout); err != nil {
+		return reply{}, err
+	}
+	show(Beat{Doing: "prepares the prompt"})
 	p, err := a.open(c.Provider, c.Dir, complaints{dir, c})
 	if err != nil {
 		return reply{}, permanent(string(provider.BadRequest), err)

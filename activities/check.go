@@ -114,11 +114,18 @@ func (a *Activities) runChecks(ctx context.Context, in CheckInput, dir, home str
 // second call runs them again, in a new tree.
 func (a *Activities) Try(ctx context.Context, in TryInput) (_ Judgement, err error) {
 	defer lasting(&err)
-	show, stop := pulse(ctx, Beat{Doing: fmt.Sprintf("checks attempt %d", in.Candidate)})
+	show, stop := pulse(ctx, Beat{Doing: "waits for the tree of the attempt"})
 	defer stop()
 	if err := a.record(ctx, in.Header); err != nil {
 		return Judgement{}, err
 	}
+	lock, err := takeTurns(ctx, a.runs.Run(in.RunID), fmt.Sprintf("trial-%d.lock", in.Candidate), "the tree of the attempt", show)
+	if err != nil {
+		return Judgement{}, err
+	}
+	defer lock.Unlock()
+	ctx = proc.Keep(ctx, lock.File())
+	show(Beat{Doing: fmt.Sprintf("checks attempt %d", in.Candidate)})
 	slot := a.runs.Slot(in.RunID, fmt.Sprintf("trial-%d", in.Candidate))
 	release, err := slot.Hold(ctx, func() {})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/provider"
@@ -90,5 +91,17 @@ func TestAProviderThatWasNotStartedIsNotPaid(t *testing.T) {
 	s.opened = nil
 	if out := s.propose(result("type: NOOP\nreason: done")); out.Summary != "done" {
 		t.Errorf("%+v", out)
+	}
+}
+
+// An attempt that has waited for another for too long gives way to the next, which
+// has all of its time.
+func TestAnAttemptThatIsTooLateIsNotPaid(t *testing.T) {
+	s := newSite(t)
+	s.provider.says(result("type: NOOP\nreason: done"))
+	c := s.call(run.Execute)
+	c.Timeout = time.Hour // more than the environment gives
+	if app := failure(t, s, c); app.Type() != activities.LateError || app.NonRetryable() || s.provider.calls() != 0 {
+		t.Errorf("%s, final %v, %d calls", app.Type(), app.NonRetryable(), s.provider.calls())
 	}
 }

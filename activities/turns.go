@@ -3,6 +3,9 @@ package activities
 import (
 	"context"
 	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
@@ -19,4 +22,19 @@ func takeTurns(ctx context.Context, dir *rundir.Dir, name, what string, show fun
 		}
 		show(Beat{Doing: fmt.Sprintf("waits: %s holds %s", who, what)})
 	})
+}
+
+// LateError is the type of the error of an attempt that has waited for another so
+// long that its own time would not do.
+const LateError = "Late"
+
+// inTime returns an error when less time than the limit is left: the next attempt
+// has all of it.
+func inTime(ctx context.Context, limit time.Duration) error {
+	end, bounded := ctx.Deadline()
+	if !bounded || time.Until(end) >= limit {
+		return nil
+	}
+	return temporal.NewApplicationErrorWithOptions("it waited for another attempt for too long", LateError,
+		temporal.ApplicationErrorOptions{NextRetryDelay: retryLost})
 }

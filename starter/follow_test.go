@@ -13,6 +13,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 
+	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/terminal"
@@ -337,5 +338,17 @@ func TestPersonIsToldWhatFollows(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in %s", want, out.String())
 		}
+	}
+}
+
+// Finding B12.
+func TestTheMovingLineSaysForWhomAStepWaits(t *testing.T) {
+	now := time.Now()
+	e := runs.Execution{Activities: []runs.Activity{
+		{Name: "Prepare", Running: true, Attempt: 1, Since: now},
+		{Name: "Propose", Running: true, Attempt: 2, Since: now.Add(-time.Minute), Beat: activities.Beat{Doing: "waits: process 4711 holds the answer"}},
+	}}
+	if got := doing(e, now); !strings.HasPrefix(got, "waits: process 4711 holds the answer · ") || !strings.Contains(got, "attempt 2") {
+		t.Errorf("says %q", got)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
 )
@@ -65,8 +67,8 @@ func twoPeople(t *testing.T) (kim, mallory neighbour) {
 	return move(65534), move(12345)
 }
 
-func (p neighbour) command(program string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(p.Context(), program, args...)
+func (p neighbour) command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = p.home
 	cmd.Env = []string{"HOME=" + p.home, "PATH=" + os.Getenv("PATH"), asProgram + "=1"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: p.uid, Gid: p.uid}}
@@ -75,7 +77,7 @@ func (p neighbour) command(program string, args ...string) *exec.Cmd {
 
 func (p neighbour) sh(script string) string {
 	p.Helper()
-	out, err := p.command("sh", "-ec", script).CombinedOutput()
+	out, err := p.command(p.Context(), "sh", "-ec", script).CombinedOutput()
 	if err != nil {
 		p.Fatalf("%s: %v\n%s", script, err, out)
 	}
@@ -84,7 +86,9 @@ func (p neighbour) sh(script string) string {
 
 func (p neighbour) starter(args ...string) result {
 	p.Helper()
-	cmd := p.command(filepath.Join(filepath.Dir(p.home), "starter"), args...)
+	ctx, cancel := context.WithTimeout(p.Context(), time.Minute) // a run in wrong hands may never end
+	defer cancel()
+	cmd := p.command(ctx, filepath.Join(filepath.Dir(p.home), "starter"), args...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
@@ -98,7 +102,7 @@ func (p neighbour) starter(args ...string) result {
 // up starts an engine and a worker, and returns what ends them.
 func (p neighbour) up(args ...string) (f engine.File, stop func()) {
 	p.Helper()
-	cmd := p.command(filepath.Join(filepath.Dir(p.home), "starter"), append([]string{"up", "--ui-port", "0", "--json"}, args...)...)
+	cmd := p.command(p.Context(), filepath.Join(filepath.Dir(p.home), "starter"), append([]string{"up", "--ui-port", "0", "--json"}, args...)...)
 	var errs output
 	cmd.Stderr = &errs
 	out, err := cmd.StdoutPipe()

@@ -363,38 +363,50 @@ func (s *agentSite) fixed(in run.Input) {
 func hanging(string) string { return "[[hang]]" }
 
 // TestAgentsDieWithTheirWorker kills workers while agents work: of none is
-// anything left, and the next worker goes on with the same session.
+// anything left, and the next worker goes on with the same session. A turn is paid
+// for five times at most.
 func TestAgentsDieWithTheirWorker(t *testing.T) {
-	kills := 2
+	rounds, kills := 1, 2
 	if long() {
-		kills = 17
+		rounds, kills = 5, 4
 	}
 	for _, a := range realAgents {
 		t.Run(a.name, func(t *testing.T) {
 			s := newAgentSite(t, a)
-			in := s.job(hanging)
-			s.start(in)
-			var recovery []time.Duration
-			for i := range kills {
-				w := s.hire()
-				began := time.Now()
-				eventually.Within(t, "the agent's work", 2*time.Minute, func() bool { return s.asked() > i })
-				if i > 0 {
-					recovery = append(recovery, time.Since(began))
-				}
-				if len(s.processes("")) == 0 {
-					t.Fatal("no process of the agent is found while it works")
-				}
-				w.kill()
-				eventually.Within(t, "the agent's end", 20*time.Second, func() bool { return len(s.processes("")) == 0 })
+			for range rounds {
+				s.killAgain(kills)
 			}
-			slices.Sort(recovery)
-			t.Logf("from a new worker to the agent's next request: %v", recovery)
-			s.hire()
-			eventually.Within(t, "the agent's work", 2*time.Minute, func() bool { return s.asked() > kills })
-			t.Logf("canceled and gone after %v", s.stop(in.RunID).Round(time.Millisecond))
 		})
 	}
+}
+
+// killAgain kills the workers of a run whose agent does not end, so many times,
+// and then cancels the run.
+func (s *agentSite) killAgain(kills int) {
+	s.t.Helper()
+	before := s.asked()
+	in := s.job(hanging)
+	s.start(in)
+	var recovery []time.Duration
+	for i := range kills {
+		w := s.hire()
+		began := time.Now()
+		eventually.Within(s.t, "the agent's work", 2*time.Minute, func() bool { return s.asked() > before+i })
+		if i > 0 {
+			recovery = append(recovery, time.Since(began))
+		}
+		if len(s.processes("")) == 0 {
+			s.t.Fatal("no process of the agent is found while it works")
+		}
+		w.kill()
+		eventually.Within(s.t, "the agent's end", 20*time.Second, func() bool { return len(s.processes("")) == 0 })
+	}
+	slices.Sort(recovery)
+	s.t.Logf("from a new worker to the agent's next request: %v", recovery)
+	w := s.hire()
+	eventually.Within(s.t, "the agent's work", 2*time.Minute, func() bool { return s.asked() > before+kills })
+	s.t.Logf("canceled and gone after %v", s.stop(in.RunID).Round(time.Millisecond))
+	w.kill()
 }
 
 // asked is how often the model was asked for work.

@@ -3,8 +3,13 @@ package main
 import (
 	"context"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 )
 
 // crew is a number of worker processes: who dies is replaced at once.
@@ -22,12 +27,27 @@ func (s *site) hire(n int, env ...string) *crew {
 	return c
 }
 
-// killOne kills a worker and starts another, which it does not wait for.
+// killOne kills a worker and starts another, which it does not wait for. It waits
+// while that could cost a call the last time that it is paid for.
 func (c *crew) killOne(rng *rand.Rand) {
 	c.s.t.Helper()
+	eventually.Within(c.s.t, "calls that can be lost once more", 5*time.Minute, func() bool { return !c.s.oftenLost() })
 	i := rng.IntN(len(c.workers))
 	c.workers[i].kill()
 	c.workers[i] = c.s.launch()
+}
+
+// oftenLost reports whether the provider of some call has been started four times
+// without an answer: the fifth time is the last.
+func (s *site) oftenLost() bool {
+	counts, err := filepath.Glob(filepath.Join(s.runsDir, "workflows", "*", "locks", "*.begun"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return slices.ContainsFunc(counts, func(name string) bool {
+		info, err := os.Stat(name) // or it has been answered
+		return err == nil && info.Size() >= 4
+	})
 }
 
 // waves starts the runs, so many at a time, and closes the channel when all

@@ -14,7 +14,13 @@ import (
 func (s *site) refused(say string) {
 	s.t.Helper()
 	w := s.spawn("TEMPORAL_ADDRESS=")
-	<-w.done
+	select {
+	case <-w.done:
+	case <-w.ready:
+		s.t.Errorf("it serves, and should say %q", say)
+		w.kill()
+		return
+	}
 	if code := w.cmd.ProcessState.ExitCode(); code != 6 {
 		s.t.Errorf("exit code %d", code)
 	}

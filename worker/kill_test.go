@@ -38,10 +38,13 @@ type siege struct {
 	kills    int
 	pace     func() time.Duration
 	kill     func(n int)
+	pauses   bool                  // nobody dies: no call may be made again
+	follow   func(n int) *scripted // nil: the variants in turn, with quick answers
 }
 
-// lay takes the runs through the kills and verifies every one of them.
-func (g siege) lay(t *testing.T, s *site) {
+// lay takes the runs through the kills and verifies every one of them, which it
+// returns.
+func (g siege) lay(t *testing.T, s *site) (all []*scripted) {
 	t.Helper()
 	began, killed := time.Now(), 0
 	var runs []*scripted
@@ -49,7 +52,11 @@ func (g siege) lay(t *testing.T, s *site) {
 	for size := g.size; len(runs) == 0 || killed < g.kills; size = g.inFlight {
 		wave := make([]*scripted, size)
 		for i := range wave {
-			wave[i] = s.follow(variants[(len(runs)+i)%len(variants)](), 0.3)
+			if n := len(runs) + i; g.follow != nil {
+				wave[i] = g.follow(n)
+			} else {
+				wave[i] = s.follow(variants[n%len(variants)](), 0.3)
+			}
 		}
 		runs = append(runs, wave...)
 		stop := s.decided(t, wave)
@@ -69,14 +76,18 @@ func (g siege) lay(t *testing.T, s *site) {
 		stop()
 	}
 	s.verifyAppended(t, runs, logs)
-	again := 0
+	again, deaths := 0, killed
+	if g.pauses {
+		deaths = 0
+	}
 	for _, r := range runs {
-		s.verify(t, r, killed)
+		s.verify(t, r, deaths)
 		count, _, _ := r.calls()
 		for _, n := range count {
 			again += n - 1
 		}
 	}
 	s.verifySite(t)
-	t.Logf("%d runs, %d kills in %v; %d calls were cut short and made again", len(runs), killed, time.Since(began).Round(time.Millisecond), again)
+	t.Logf("%d runs, %d kills or pauses in %v; %d calls were cut short and made again", len(runs), killed, time.Since(began).Round(time.Millisecond), again)
+	return runs
 }

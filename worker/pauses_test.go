@@ -1,9 +1,16 @@
 package main
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
 // pause stops processes as a closed lid would, for so long.
@@ -74,4 +81,66 @@ func (s *site) pauses(t *testing.T, kind string, d time.Duration) map[place]int 
 		h.finished(t, 0)
 	}
 	return begun
+}
+
+// TestRandomPauses stops the engine, a worker, or both, again and again while runs
+// are in flight. Every run is what its script says, no call is made twice, and no
+// check runs twice or beside another.
+func TestRandomPauses(t *testing.T) {
+	if !long() {
+		t.Skip("a hundred pauses of up to 25 s: only with RATCHET_TEST_LONG")
+	}
+	s := newSite(t)
+	s.flaky = true
+	crew := s.hire(3)
+	rng := rand.New(rand.NewPCG(5, uint64(time.Now().UnixNano())))
+	runs := siege{
+		size: 40, inFlight: 8, kills: 100, pauses: true,
+		pace: func() time.Duration { return time.Duration(200+rng.IntN(2000)) * time.Millisecond },
+		kill: func(int) {
+			s.pause(500*time.Millisecond+time.Duration(rng.Int64N(int64(24500*time.Millisecond))), crew.some(rng)...)
+		},
+		follow: func(n int) *scripted {
+			r := s.follow(variants[n%len(variants)](), 6)
+			r.in.Checks = []string{watched(r)}
+			return r
+		},
+	}.lay(t, s)
+	for _, r := range runs {
+		s.verifyChecks(t, r)
+	}
+}
+
+// some are the engine, a worker, or both.
+func (c *crew) some(rng *rand.Rand) []int {
+	w := c.workers[rng.IntN(len(c.workers))].cmd.Process.Pid
+	return [][]int{{c.s.engine.PID}, {w}, {c.s.engine.PID, w}}[rng.IntN(3)]
+}
+
+// watched is the run's check, which takes a while and keeps a ledger: a line when
+// it begins, and "beside another" when one is under way.
+func watched(r *scripted) string {
+	return fmt.Sprintf("echo begins >>%[1]s/checks; mkdir %[1]s/checking || echo beside another >>%[1]s/checks; sleep 5; rmdir %[1]s/checking; %[2]s", r.answers, r.check)
+}
+
+// verifyChecks fails if a check ran more often than there were evaluations.
+func (s *site) verifyChecks(t *testing.T, r *scripted) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(r.answers, "checks"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := s.runs.Run(r.in.RunID).Events()
+	if err != nil {
+		t.Fatal(err)
+	}
+	evaluations := 0
+	for _, e := range events {
+		if e.Type == run.EvaluationPassedEvent || e.Type == run.EvaluationFailedFixableEvent {
+			evaluations++
+		}
+	}
+	if n := strings.Count(string(b), "begins"); n != evaluations || strings.Contains(string(b), "beside") {
+		t.Errorf("run %s: %d evaluations, and the checks say\n%s", r.in.RunID, evaluations, b)
+	}
 }

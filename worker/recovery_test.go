@@ -1,27 +1,33 @@
 package main
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/workflows"
 )
 
-// pendingState is that of the activity under way.
-func (h *heldRun) pendingState() (state enums.PendingActivityState) {
+// pending is the activity under way.
+func (h *heldRun) pending() (last *workflow.PendingActivityInfo) {
 	h.t.Helper()
 	d, err := h.client.DescribeWorkflowExecution(h.t.Context(), h.in.RunID.WorkflowID(), "")
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	for _, a := range d.GetPendingActivities() {
-		state = a.GetState()
+		last = a
 	}
-	return state
+	return last
 }
 
 // The engine does not try again what is to be canceled: the report of a dead
@@ -35,7 +41,7 @@ func TestCanceledThoughNobodyIsLeftToSaySo(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually.Within(t, "the request to cancel the check", 30*time.Second, func() bool {
-		return h.pendingState() == enums.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
+		return h.pending().GetState() == enums.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
 	})
 	w.kill()
 	err := s.client.GetWorkflow(t.Context(), h.in.RunID.WorkflowID(), "").Get(t.Context(), nil)
@@ -43,4 +49,110 @@ func TestCanceledThoughNobodyIsLeftToSaySo(t *testing.T) {
 		t.Errorf("the run is %s and ended with %v", got, err)
 	}
 	s.verifySite(t)
+}
+
+// TestACallIsPaidFiveTimesAtMost kills the worker each time that the provider has
+// been started. After the fifth time a person is asked, whose answer makes another
+// call. Finding H1.
+func TestACallIsPaidFiveTimesAtMost(t *testing.T) {
+	s := newSite(t)
+	h, w := s.hold(atCall, "1")
+	for n := 1; n < 5; n++ {
+		w.kill()
+		w = h.spawn()
+		eventually.Holds(t, "the next attempt", func() bool { return h.begun() == n+1 })
+	}
+	w.kill()
+	h.spawn()
+	eventually.Holds(t, "the question", func() bool { return s.state(h.scripted).PendingQuestionID != "" })
+	if n := h.begun(); n != 5 {
+		t.Errorf("the provider was started %d times", n)
+	}
+	p, err := query[run.Pending](h.site, h.in.RunID, workflows.PendingQuery)
+	if err != nil || p.Question == nil || !strings.Contains(p.Question.Question.Question, "started 5 times and never answered") {
+		t.Errorf("%+v, %v", p.Question, err)
+	}
+	h.put(h.file("execute-1.2.md"), h.script.answers["execute-1"])
+	delete(h.script.answers, "execute-1")
+	defer s.decided(t, []*scripted{h.scripted})()
+	h.finished(t, 0)
+}
+
+// TestWhoWaitsSaysForWhom stops a worker in a call for longer than it is missed.
+// Another waits for it, and says so; the call is made once. Finding B12.
+func TestWhoWaitsSaysForWhom(t *testing.T) {
+	s := newSite(t)
+	h, w := s.hold(atCall, hasty)
+	h.spawn(asWorker + "=" + hasty)
+	stopped := w.cmd.Process.Pid
+	if err := syscall.Kill(stopped, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("waits: process %d holds the answer", stopped)
+	eventually.Within(t, "word of who is waited for", 2*time.Minute, func() bool {
+		return strings.Contains(h.pending().GetHeartbeatDetails().String(), want)
+	})
+	if err := syscall.Kill(stopped, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	h.let()
+	h.finished(t, 0)
+}
+
+// BenchmarkKillToNextStep is the time from the death of a worker to the first
+// effect of the next attempt, with another worker that stands by and with one that
+// is started then.
+func BenchmarkKillToNextStep(b *testing.B) {
+	for _, standby := range []bool{true, false} {
+		for _, p := range []place{atCall, atCheck, atApply, atAgent} {
+			b.Run(fmt.Sprintf("%s/standby=%v", p, standby), func(b *testing.B) {
+				s := newSite(b)
+				var times []time.Duration
+				for b.Loop() {
+					times = append(times, s.killAt(p, standby))
+				}
+				slices.Sort(times)
+				b.ReportMetric(ms(times[len(times)/2]), "p50-ms")
+				b.ReportMetric(ms(times[(len(times)*95-1)/100]), "p95-ms")
+			})
+		}
+	}
+}
+
+// killAt kills the worker of a run at the place and returns how long it took
+// until another went on.
+func (s *site) killAt(p place, standby bool) time.Duration {
+	s.t.Helper()
+	h, w := s.hold(p, "1")
+	log := "RATCHET_FAILPOINT_LOG=" + h.log
+	var next *workerProcess
+	if standby {
+		next = h.spawn(log)
+	}
+	before := h.begun()
+	began := time.Now()
+	w.kill()
+	if !standby {
+		next = h.launch(log)
+	}
+	eventually.Holds(s.t, "the next attempt", func() bool { return h.begun() > before })
+	took := time.Since(began)
+	h.let()
+	h.finish(s.t.Context(), h.scripted)
+	next.kill()
+	return took
+}
+
+// A call that goes on after the engine has given its attempt up ends with its run.
+func TestACallThatWasGivenUpEndsWithItsRun(t *testing.T) {
+	s := newSite(t)
+	h, w := s.hold(atCall, hasty)
+	s.pause(4*time.Second, w.cmd.Process.Pid)
+	eventually.Holds(t, "the next attempt, which waits", func() bool {
+		return strings.Contains(h.pending().GetHeartbeatDetails().String(), "waits: ")
+	})
+	if n := h.begun(); n != 1 {
+		t.Errorf("the provider was started %d times", n)
+	}
+	t.Logf("over after %v", s.cancel(t, h.scripted).Round(time.Millisecond))
 }

@@ -89,6 +89,9 @@ func (s *site) verifyRecord(t *testing.T, id run.ID) []run.Event {
 	if err != nil || asJSON(t, state) != asJSON(t, snapshot.State) {
 		t.Errorf("run %s: state.json is %s, %v; the events make %s", id, asJSON(t, state), err, asJSON(t, snapshot.State))
 	}
+	if foreign := dir.Foreign(); len(foreign) > 0 {
+		t.Errorf("run %s: %v were set aside, and nobody but workers wrote", id, foreign)
+	}
 	known, err := query[workflows.EventsResult](s, id, workflows.EventsQuery)
 	if err != nil {
 		t.Errorf("run %s: %v", id, err)

@@ -21,7 +21,7 @@ func Shadow(dir, common, workTree string, commit ID, extra ...string) (Repo, err
 		return Repo{}, fmt.Errorf("make shadow: %w", err)
 	}
 	for name, text := range map[string]string{"HEAD": string(commit) + "\n", "config": shadowConfig(commit, extra)} {
-		if err := replace(filepath.Join(dir, name), text); err != nil {
+		if err := Replace(filepath.Join(dir, name), text); err != nil {
 			return Repo{}, fmt.Errorf("make shadow: %w", err)
 		}
 	}
@@ -56,9 +56,9 @@ func shadowConfig(like ID, extra []string) string {
 	return b.String()
 }
 
-// replace writes a small file unless it holds the text already, by a rename:
+// Replace writes a small file unless it holds the text already, by a rename:
 // what else the name may have come to be is not written through.
-func replace(name, text string) error {
+func Replace(name, text string) error {
 	if fi, err := os.Lstat(name); err == nil && fi.Mode().IsRegular() && fi.Size() == int64(len(text)) {
 		if old, err := os.ReadFile(name); err == nil && string(old) == text {
 			return nil

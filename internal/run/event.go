@@ -328,12 +328,16 @@ type Restored struct {
 	Was  string `json:"was"` // what had become of it, in words
 }
 
-func (r Restored) String() string {
+// Found says what had become of the branch, and where the commit is that stood
+// there.
+func (r Restored) Found() string {
 	if r.From == "" {
-		return fmt.Sprintf("%s; it was put back to %s", r.Was, r.To)
+		return r.Was
 	}
-	return fmt.Sprintf("%s (commit %s); it was put back to %s", r.Was, r.From, r.To)
+	return fmt.Sprintf("%s (commit %s)", r.Was, r.From)
 }
+
+func (r Restored) String() string { return fmt.Sprintf("%s; it was put back to %s", r.Found(), r.To) }
 
 // Type implements Payload.
 func (RunCreated) Type() EventType              { return RunCreatedEvent }

@@ -157,9 +157,6 @@ func size(lines []line) (n int) {
 	return n
 }
 
-// rest is what follows the lines that are events in order.
-func (j *journal) rest() []byte { return j.b[size(j.lines):] }
-
 // write makes the log hold these lines and no other byte. Lines that are there
 // already are not written again, but where the log must be written anew.
 func (j *journal) write(lines []line) error {

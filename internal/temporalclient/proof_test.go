@@ -113,7 +113,7 @@ func TestStrangerThatTakesThePortOfADeadEngine(t *testing.T) {
 // is refused, whatever was believed before. Finding B2.
 func TestEachAnswerIsProved(t *testing.T) {
 	isolate(t)
-	f := &fakeServer{lag: 1, prove: func(nonce, address, method string) []string {
+	f := &fakeServer{prove: func(nonce, address, method string) []string {
 		if !strings.HasSuffix(method, "/GetSystemInfo") {
 			return nil
 		}
@@ -126,6 +126,10 @@ func TestEachAnswerIsProved(t *testing.T) {
 	defer c.Close()
 	if err := count(t, c, 300*time.Millisecond); err == nil {
 		t.Error("its answer was believed")
+	}
+	f.lag = 1 << 30
+	if _, believed := errors.AsType[*serviceerror.InvalidArgument](count(t, c, 300*time.Millisecond)); believed {
+		t.Error("its error was believed")
 	}
 	_, err = c.DescribeTaskQueue(t.Context(), "ratchet", 0)
 	if _, unknown := errors.AsType[*serviceerror.Unimplemented](err); !unknown {

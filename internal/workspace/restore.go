@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"slices"
-	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/git"
@@ -21,8 +19,8 @@ type Told func(run.Restored) error
 
 // Restore makes the branch stand at head, whatever became of it since the run
 // put it there: moved, gone, made another name of some reference, its name
-// taken by something else. Replacements of the run's own objects are taken away as
-// well. It returns what it found, nil when all was well. The commit that stood
+// taken by something else. What has git show something else in place of the run's
+// own objects is taken away as well. It returns what it found, nil when all was well. The commit that stood
 // there is not lost: the result and tell name it.
 //
 // Only who knows that the run stands at head may ask for it: tell is the place to
@@ -48,19 +46,19 @@ func (w *Workspace) restore(ctx context.Context, held *os.File, head run.Commit,
 	if err != nil {
 		return nil, err
 	}
-	replaced, err := w.replaced(ctx, at.replaced, head)
-	if err != nil || at.at(head) && len(replaced) == 0 {
+	disguise, err := w.disguised(ctx, at.replaced, head)
+	if err != nil || at.at(head) && disguise.none() {
 		return nil, err
 	}
 	found := at.restored(head)
-	if len(replaced) > 0 {
-		found.Was += fmt.Sprintf(", and its objects were replaced by %v", replaced)
+	if !disguise.none() {
+		found.Was += fmt.Sprintf(", and git showed something else in place of its objects: %v", disguise)
 	}
 	if err := tell(found); err != nil {
 		return nil, err
 	}
 	failpoint.Hit("branch.told")
-	if err := w.drop(ctx, replaced); err != nil {
+	if err := w.reveal(ctx, disguise); err != nil {
 		return nil, err
 	}
 	return &found, w.put(ctx, held, at, head)
@@ -72,30 +70,6 @@ func (s standing) restored(to run.Commit) run.Restored {
 		r.Was = "it was in place"
 	}
 	return r
-}
-
-// replaced are those of the replacements that are in place of what the run
-// made: nobody else can have had a reason.
-func (w *Workspace) replaced(ctx context.Context, all []ref, head run.Commit) ([]ref, error) {
-	if len(all) == 0 {
-		return nil, nil
-	}
-	out, err := w.repo.Run(ctx, "rev-list", "--objects", "--no-object-names", string(head), "^"+string(w.spec.Base))
-	if err != nil {
-		return nil, err
-	}
-	made := strings.Fields(string(out))
-	return slices.DeleteFunc(slices.Clone(all), func(r ref) bool { return !slices.Contains(made, path.Base(r.name)) }), nil
-}
-
-// drop deletes references, each only if it is as it was seen.
-func (w *Workspace) drop(ctx context.Context, refs []ref) error {
-	for _, r := range refs {
-		if _, err := w.repo.Run(ctx, "update-ref", "--no-deref", "-d", r.name, string(r.id)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // put makes the branch stand at a commit, unless somebody comes in between, which

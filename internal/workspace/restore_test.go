@@ -2,6 +2,7 @@ package workspace_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -125,6 +126,12 @@ var moves = []struct {
 		runGit(t, a.repo, "update-ref", "refs/replace/"+tree, runGit(t, a.repo, "rev-parse", string(a.spec.Base)+"^{tree}"))
 		runGit(t, a.repo, "pack-refs", "--all", "--prune")
 	}, "head", "refs/replace/"},
+	{"a graft of its commit", grafting, "head", "graft "},
+}
+
+// grafting gives the head another parent, beside a graft of the user's.
+func grafting(t *testing.T, a applied) {
+	write(t, a.repo.Dir, files{".git/info/grafts": fmt.Sprintf("%s %s\n%s\n", a.head, a.stray, a.spec.Base)})
 }
 
 // Finding B1. Whatever became of the branch, it is put back to what the run put
@@ -169,6 +176,9 @@ func (a applied) wantRestored(t *testing.T, main string) {
 	}
 	if got := runGit(t, a.repo, "rev-parse", "refs/heads/main"); got != main {
 		t.Errorf("main at %s, was at %s", got, main)
+	}
+	if b, err := os.ReadFile(filepath.Join(a.repo.Dir, ".git", "info", "grafts")); err == nil && string(b) != string(a.spec.Base)+"\n" {
+		t.Errorf("grafts: %s", b)
 	}
 	if got := runGit(t, a.repo, "for-each-ref", "refs/replace"); got != "" {
 		t.Errorf("replacements are left: %s", got)
@@ -231,7 +241,7 @@ func refs(t *testing.T, r git.Repo) string {
 func TestCommitPutsTheBranchBack(t *testing.T) {
 	second := change(patch.FileChange{Path: "second", Kind: patch.Added, After: regular("2\n")})
 	for _, tt := range moves {
-		if strings.Contains(tt.name, "replacement") { // those are for the end
+		if tt.from == "head" && !strings.Contains(tt.name, "name") { // Restore sees to those
 			continue
 		}
 		t.Run(tt.name, func(t *testing.T) {

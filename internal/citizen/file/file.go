@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -89,11 +90,14 @@ func place(path string, b []byte, name func(temp, path string) error) error {
 const tempLen = 8
 
 // tempName finds the names that place gives to temporary files, and no others.
-var tempName = regexp.MustCompile(fmt.Sprintf(`.\.tmp-[0-9]+-[A-Z2-7]{%d}$`, tempLen))
+var tempName = regexp.MustCompile(fmt.Sprintf(`.\.tmp-([0-9]+)-[A-Z2-7]{%d}$`, tempLen))
 
-// abandoned is after how long a temporary file is that of a writer that was
-// killed.
-const abandoned = time.Hour
+// After abandoned a temporary file is that of a writer that was killed, and after
+// orphaned when no process has the writer's id.
+const (
+	abandoned = time.Hour
+	orphaned  = time.Minute
+)
 
 // Sweep removes what writers of ours that were killed have left in a directory,
 // as far as it can: it keeps nobody from what the directory is for. A writer that
@@ -101,11 +105,16 @@ const abandoned = time.Hour
 func Sweep(dir string) {
 	names, _ := Names(dir)
 	for _, name := range names {
-		if !tempName.MatchString(name) {
+		writer := tempName.FindStringSubmatch(name)
+		if writer == nil {
 			continue
 		}
+		patience := abandoned
+		if pid, err := strconv.Atoi(writer[1]); err == nil && errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+			patience = orphaned
+		}
 		path := filepath.Join(dir, name)
-		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > abandoned {
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > patience {
 			_ = os.Remove(path)
 		}
 	}

@@ -60,7 +60,9 @@ func TestSweep(t *testing.T) {
 	}{
 		{"x.json.tmp-123-ABCDEFGH", 2 * hour, true},
 		{"2026-06-12T12-00-00-000Z-ffffff.msg.tmp-1-A2345672", 2 * hour, true},
-		{"x.json.tmp-123-ABCDEFG7", hour / 2, false},
+		{"x.json.tmp-1-ABCDEFG7", hour / 2, false},
+		{"x.json.tmp-9999999-ABCDEFGH", 2 * time.Minute, true}, // no process has this id
+		{"x.json.tmp-9999999-ABCDEFG7", time.Second, false},
 		{"x.json.tmp-123-ABCDEFG6", -2 * hour, false},
 		{"x.json.tmp-123-abcdefgh", 2 * hour, false}, // another program's
 		{"x.json.tmp-123-ABCDEFGHI", 2 * hour, false},

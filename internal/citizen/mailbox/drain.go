@@ -148,6 +148,7 @@ func (b box) archive(ctx context.Context, msgs []Message, now time.Time) error {
 		return err
 	}
 	defer unlock()
+	file.Sweep(b.dir)
 	if _, err := b.stamp(LastRead, now); err != nil {
 		return err
 	}

@@ -1,0 +1,99 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// disguise is what has the user's git show something else in place of what the
+// run made: nobody else can have had a reason for it. Our own git looks at
+// neither.
+type disguise struct {
+	replaced []ref    // by references below refs/replace
+	grafted  []string // lines of info/grafts that give its commits other parents
+}
+
+func (d disguise) none() bool { return len(d.replaced)+len(d.grafted) == 0 }
+
+func (d disguise) String() string {
+	var said []string
+	for _, r := range d.replaced {
+		said = append(said, r.String())
+	}
+	for _, line := range d.grafted {
+		said = append(said, "graft "+line)
+	}
+	return strings.Join(said, ", ")
+}
+
+// disguised finds the disguises among all replacements and grafts.
+func (w *Workspace) disguised(ctx context.Context, replaced []ref, head run.Commit) (d disguise, err error) {
+	grafts := w.grafts()
+	if len(replaced)+len(grafts) == 0 {
+		return d, nil
+	}
+	out, err := w.repo.Run(ctx, "rev-list", "--objects", "--no-object-names", string(head), "^"+string(w.spec.Base))
+	if err != nil {
+		return d, err
+	}
+	made := map[string]bool{}
+	for id := range strings.FieldsSeq(string(out)) {
+		made[id] = true
+	}
+	for _, r := range replaced {
+		if made[path.Base(r.name)] {
+			d.replaced = append(d.replaced, r)
+		}
+	}
+	for _, line := range grafts {
+		if id, _, _ := strings.Cut(line, " "); made[id] {
+			d.grafted = append(d.grafted, line)
+		}
+	}
+	return d, nil
+}
+
+func (w *Workspace) graftsFile() string { return filepath.Join(w.repo.GitDir, "info", "grafts") }
+
+// grafts are the lines of the user's info/grafts.
+func (w *Workspace) grafts() []string {
+	text := small(w.graftsFile())
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+// reveal takes the disguises away, and leaves the user's own replacements and
+// grafts as they are.
+func (w *Workspace) reveal(ctx context.Context, d disguise) error {
+	if err := w.drop(ctx, d.replaced); err != nil || len(d.grafted) == 0 {
+		return err
+	}
+	kept := slices.DeleteFunc(w.grafts(), func(line string) bool { return slices.Contains(d.grafted, line) })
+	if len(kept) == 0 {
+		return os.Remove(w.graftsFile())
+	}
+	if err := git.Replace(w.graftsFile(), strings.Join(kept, "\n")+"\n"); err != nil {
+		return fmt.Errorf("rewrite grafts: %w", err)
+	}
+	return nil
+}
+
+// drop deletes references, each only if it is as it was seen.
+func (w *Workspace) drop(ctx context.Context, refs []ref) error {
+	for _, r := range refs {
+		if _, err := w.repo.Run(ctx, "update-ref", "--no-deref", "-d", r.name, string(r.id)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
