@@ -13,9 +13,9 @@ import (
 // each worker is enough, and several ring no more often. It is no method of the
 // desk, whose methods are activities.
 type Doorbells struct {
-	Desk  *Desk            // nil serves no dispatches and rings for nobody
-	Log   *slog.Logger     // told when what is wrong changes
-	Ticks <-chan time.Time // when to look; nil means every minute
+	Dispatch *DispatchActivities // nil serves no dispatches and rings for nobody
+	Log      *slog.Logger        // told when what is wrong changes
+	Ticks    <-chan time.Time    // when to look; nil means every minute
 }
 
 // lostAfter is how long a ring may take to be answered, and how often is looked.
@@ -24,19 +24,19 @@ const lostAfter = time.Minute
 // Start looks until ctx ends or stop is called; stop returns when nobody looks
 // any more.
 func (b Doorbells) Start(ctx context.Context) (stop func()) {
-	if b.Desk == nil {
+	if b.Dispatch == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	wg.Go(func() { b.keep(ctx) })
+	wg.Go(func() { b.ringRegularly(ctx) })
 	return func() {
 		cancel()
 		wg.Wait()
 	}
 }
 
-func (b Doorbells) keep(ctx context.Context) {
+func (b Doorbells) ringRegularly(ctx context.Context) {
 	ticks := b.Ticks
 	if ticks == nil {
 		t := time.NewTicker(lostAfter)
@@ -49,14 +49,14 @@ func (b Doorbells) keep(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticks:
-			wrong = b.look(ctx, wrong)
+			wrong = b.ringOnce(ctx, wrong)
 		}
 	}
 }
 
-// look rings, and returns what is wrong, which it logs unless it was before.
-func (b Doorbells) look(ctx context.Context, before string) (wrong string) {
-	rung, err := b.Desk.boxes.RingAgain(ctx, lostAfter)
+// ringOnce rings, and returns what is wrong, which it logs unless it was before.
+func (b Doorbells) ringOnce(ctx context.Context, before string) (wrong string) {
+	rung, err := b.Dispatch.boxes.RingAgain(ctx, lostAfter)
 	if len(rung) > 0 {
 		b.Log.Info("rang again for unread mail", "citizens", rung)
 	}

@@ -16,7 +16,7 @@ import (
 func TestDoorbells(t *testing.T) {
 	o := newOffice(t)
 	o.awake()
-	e, err := mailbox.Mailboxes{Dirs: o.dirs}.Enqueue(t.Context(), mailbox.Letter{To: gid, Body: "hello"})
+	e, err := mailbox.Mailboxes{Dirs: o.dirs}.Enqueue(t.Context(), mailbox.Mail{To: gid, Body: "hello"})
 	check(t, err)
 	check(t, os.WriteFile(filepath.Join(o.dirs.Mailboxes, "20990101T000000-ffffff"), nil, 0o600))
 	yesterday := time.Now().Add(-24 * time.Hour).Truncate(time.Second)
@@ -33,7 +33,7 @@ func TestDoorbells(t *testing.T) {
 	ticks := make(chan time.Time)
 	tick := func() { ticks <- time.Time{}; ticks <- time.Time{} } // the second is taken when the first is done with
 	var log bytes.Buffer
-	stop := activities.Doorbells{Desk: o.desk, Log: slog.New(slog.NewTextHandler(&log, nil)), Ticks: ticks}.Start(t.Context())
+	stop := activities.Doorbells{Dispatch: o.desk, Log: slog.New(slog.NewTextHandler(&log, nil)), Ticks: ticks}.Start(t.Context())
 	if rung() {
 		t.Error("rung before its time")
 	}

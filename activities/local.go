@@ -56,9 +56,9 @@ func (l Local) Open() (*Activities, error) {
 // worker without a HOME.
 var ErrNoRegistry = errors.New("there is no registry of sessions")
 
-// OpenDesk wires the desk of every binary that has a worker. Its registry is
+// NewDispatchActivities wires the desk of every binary that has a worker. Its registry is
 // found from HOME and the variables that other programs use.
-func (l Local) OpenDesk() (*Desk, error) {
+func (l Local) NewDispatchActivities() (*DispatchActivities, error) {
 	dirs, err := citizen.FindDirs(l.lookup)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoRegistry, err)
@@ -72,7 +72,7 @@ func (l Local) OpenDesk() (*Desk, error) {
 		return nil, err
 	}
 	observe, _ := l.lookup(ObserveVariable)
-	return NewDesk(DeskConfig{Dirs: dirs, Redact: redact.New(l.Environ), Observe: ObserveTimeout(observe), Resume: func(b dispatch.Backend, approve bool) (Resumer, bool) {
+	return NewDispatchActivities(DispatchConfig{Dirs: dirs, Redact: redact.New(l.Environ), Observe: ObserveTimeout(observe), Resume: func(b dispatch.Backend, approve bool) (Resumer, bool) {
 		if b != dispatch.Pi {
 			r, ok := others[b]
 			return r, ok

@@ -25,7 +25,7 @@ func TestWhichBackendsAreResumed(t *testing.T) {
 			o := newOffice(t)
 			o.enroll(citizen.Birth{Backend: dispatch.ClaudeCode, NativeSessionID: "n-1"})
 			o.enroll(citizen.Birth{GardenID: other, Backend: dispatch.Codex, NativeSessionID: "n-2"})
-			desk, err := activities.Local{RunsDir: t.TempDir(), Environ: []string{"HOME=" + o.dirs.Home, activities.ResumeVariable + "=" + list}}.OpenDesk()
+			desk, err := activities.Local{RunsDir: t.TempDir(), Environ: []string{"HOME=" + o.dirs.Home, activities.ResumeVariable + "=" + list}}.NewDispatchActivities()
 			if err != nil {
 				if want != "error" || !strings.Contains(err.Error(), activities.ResumeVariable) || !strings.Contains(err.Error(), "claude-code, codex") {
 					t.Errorf("%v", err)
@@ -35,7 +35,7 @@ func TestWhichBackendsAreResumed(t *testing.T) {
 			o.desk = desk
 			var got []string
 			for _, id := range []dispatch.GardenID{gid, other} {
-				if to := mustPerform[activities.Resolved](o, desk.Resolve, id); to.Session != "" {
+				if to := mustPerform[activities.ResolveResult](o, desk.Resolve, id); to.Session != "" {
 					got = append(got, string(to.Backend))
 				}
 			}
@@ -66,7 +66,7 @@ func TestAChildIsWatchedAsLongAsTheVariableSays(t *testing.T) {
 	check(t, os.WriteFile(silent, []byte("#!/bin/sh\nexec sleep 300\n"), 0o700))
 	desk, err := activities.Local{RunsDir: t.TempDir(), Environ: []string{
 		"HOME=" + o.dirs.Home, "PATH=/usr/bin:/bin", catalog.PiVariable + "=" + silent, activities.ObserveVariable + "=20",
-	}}.OpenDesk()
+	}}.NewDispatchActivities()
 	check(t, err)
 	o.desk = desk
 	if out := receive(t, "the outcome", o.own(o.errand())); out.err != nil || out.Kind != dispatch.StartFailed || !strings.Contains(out.Error, "deadline") {

@@ -27,7 +27,7 @@ type office struct {
 	t     *testing.T
 	dirs  citizen.Dirs
 	work  string // where the sessions work
-	desk  *activities.Desk
+	desk  *activities.DispatchActivities
 	house *house
 
 	ctx    context.Context // of the worker
@@ -47,7 +47,7 @@ func newOffice(t *testing.T) *office {
 	o.dirs, err = citizen.FindDirs(func(name string) (string, bool) { return home, name == "HOME" })
 	check(t, err)
 	check(t, os.Mkdir(o.work, 0o700))
-	o.desk, err = activities.NewDesk(activities.DeskConfig{
+	o.desk, err = activities.NewDispatchActivities(activities.DispatchConfig{
 		Dirs: o.dirs, Resume: o.house.door, Grace: 50 * time.Millisecond, Redact: redact.New([]string{"THE_TOKEN=sesame-open-up"}),
 		Now: func() time.Time { return time.Now().Add(o.late) },
 	})
@@ -178,8 +178,8 @@ func (o *office) put(path, text string) {
 	check(o.t, os.WriteFile(path, []byte(text), 0o600))
 }
 
-func letter(id, text string) activities.Letter {
-	return activities.Letter{ID: id, Request: dispatch.Request{Target: gid, Intent: dispatch.FireAndForget, Message: text}, Sender: dispatch.Sender{
+func letter(id, text string) dispatch.Message {
+	return dispatch.Message{ID: id, Request: dispatch.Request{Target: gid, Intent: dispatch.FireAndForget, Message: text}, Sender: dispatch.Sender{
 		SessionID: "20260612T090000-aaaaaa", AgentID: "pi/test", CWD: "/w", Timestamp: "2026-06-12T09:30:00.000Z",
 	}}
 }

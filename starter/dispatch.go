@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
-	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -60,15 +59,15 @@ that no session has. An interrupt ends the waiting, never the dispatch.`,
 
 // letter is what the flags say, or a usage error: nothing has been looked at
 // then.
-func (c *cli) letter(target string, f dispatchFlags) (activities.Letter, error) {
+func (c *cli) letter(target string, f dispatchFlags) (dispatch.Message, error) {
 	if f.message == "-" {
 		text, err := readMessage(c.in)
 		if err != nil {
-			return activities.Letter{}, err
+			return dispatch.Message{}, err
 		}
 		f.message = text
 	}
-	l := activities.Letter{ID: uuid.NewString(), Request: dispatch.Request{
+	l := dispatch.Message{ID: uuid.NewString(), Request: dispatch.Request{
 		Target: dispatch.GardenID(target), Intent: dispatch.Intent(f.intent), Mode: dispatch.Mode(f.mode),
 		Message: f.message, WantsReply: f.wantsReply,
 	}}
@@ -124,7 +123,7 @@ type dispatched struct {
 	Hint string `json:"hint,omitempty"`
 }
 
-func (c *cli) dispatch(ctx context.Context, l activities.Letter) error {
+func (c *cli) dispatch(ctx context.Context, l dispatch.Message) error {
 	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
 	if err != nil {
 		return err
@@ -171,7 +170,7 @@ const workerStart = 3 * time.Second
 
 // post refuses where nobody serves dispatches: it would wait for ever. Taken is
 // called when a workflow has taken the letter; nil: nobody is told.
-func (c *cli) post(ctx context.Context, t client.Client, l activities.Letter, taken func()) (dispatch.Result, error) {
+func (c *cli) post(ctx context.Context, t client.Client, l dispatch.Message, taken func()) (dispatch.Result, error) {
 	if served, err := c.clientOf(t).AwaitServed(ctx, workerStart); err == nil && !served {
 		return dispatch.Result{}, runs.ErrNoWorker
 	}

@@ -7,7 +7,6 @@ import (
 
 	"go.temporal.io/sdk/client"
 
-	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
@@ -123,7 +122,7 @@ func onNamed[T any](ctx context.Context, r *remote, name string, ask func(found)
 	})
 }
 
-func (r *remote) Dispatch(ctx context.Context, l activities.Letter) (dispatch.Result, error) {
+func (r *remote) Dispatch(ctx context.Context, l dispatch.Message) (dispatch.Result, error) {
 	return on(ctx, r, func(t client.Client) (dispatch.Result, error) { return r.cli.post(ctx, t, l, nil) })
 }
 

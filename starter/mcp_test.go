@@ -177,7 +177,7 @@ func (h agentHost) listens() quiet {
 func TestToolsWithoutAnEngine(t *testing.T) {
 	h := newAgentHost(t)
 	h.listens()
-	_, err := mailbox.Mailboxes{Dirs: h.dirs}.Enqueue(t.Context(), mailbox.Letter{To: mailed, Body: "hello"})
+	_, err := mailbox.Mailboxes{Dirs: h.dirs}.Enqueue(t.Context(), mailbox.Mail{To: mailed, Body: "hello"})
 	must(t, err)
 	t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1") // the default port may be taken by somebody's server
 	s := h.connect()

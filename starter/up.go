@@ -135,7 +135,7 @@ func (c *cli) startHost(ctx context.Context, o hostOptions) (_ *host, err error)
 	if err != nil {
 		return nil, err
 	}
-	desk, err := o.local.OpenDesk()
+	desk, err := o.local.NewDispatchActivities()
 	if errors.Is(err, activities.ErrNoRegistry) {
 		fmt.Fprintf(c.err, "starter: no dispatches are served: %v\n", err)
 	} else if err != nil {
@@ -166,7 +166,7 @@ func (c *cli) startHost(ctx context.Context, o hostOptions) (_ *host, err error)
 }
 
 // serve starts a worker on the engine.
-func (h *host) serve(ctx context.Context, local activities.Local, acts *activities.Activities, desk *activities.Desk, queue string) error {
+func (h *host) serve(ctx context.Context, local activities.Local, acts *activities.Activities, desk *activities.DispatchActivities, queue string) error {
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	where := temporalclient.Options{Engine: h.engine.Address, Token: h.engine.Token, Logger: log}
 	target, err := temporalclient.Resolve(where)
@@ -189,7 +189,7 @@ func (h *host) serve(ctx context.Context, local activities.Local, acts *activiti
 		return fmt.Errorf("start the worker: %w", err)
 	}
 	h.worker = w
-	noReports, quiet := liveness.Start(ctx), activities.Doorbells{Desk: desk, Log: log}.Start(ctx)
+	noReports, quiet := liveness.Start(ctx), activities.Doorbells{Dispatch: desk, Log: log}.Start(ctx)
 	h.quiet = func() { noReports(); quiet() }
 	return nil
 }

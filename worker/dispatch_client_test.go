@@ -108,7 +108,7 @@ func (s *agentSite) enlist(b dispatch.Backend, id string) dispatch.GardenID {
 }
 
 func (s *agentSite) own(to dispatch.GardenID, message string) told {
-	l := activities.Letter{ID: uuid.NewString(), Request: dispatch.Request{Target: to, Intent: dispatch.OwnedOutcome, Message: message},
+	l := dispatch.Message{ID: uuid.NewString(), Request: dispatch.Request{Target: to, Intent: dispatch.OwnedOutcome, Message: message},
 		Sender: dispatch.Sender{SessionID: "test", AgentID: "test", CWD: s.repo, Timestamp: "2026-01-02T03:04:05.000Z"}}
 	res, err := s.post(s.t.Context(), l)
 	return told{l, res, err}

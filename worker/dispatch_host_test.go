@@ -16,7 +16,6 @@ import (
 	"github.com/kballard/go-shellquote"
 	"go.temporal.io/sdk/client"
 
-	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/citizen/mailbox"
 	"github.com/ratchet-dev/ratchet/internal/citizen/marker"
@@ -159,7 +158,7 @@ func (h *host) lines(words ...string) (n int) {
 }
 
 // arrived is how often a letter did.
-func (h *host) arrived(l activities.Letter) int {
+func (h *host) arrived(l dispatch.Message) int {
 	h.t.Helper()
 	h.mu.Lock()
 	n := h.heard[l.ID]
@@ -198,9 +197,9 @@ func intentOf(k kind) dispatch.Intent {
 }
 
 // letter is one whose text begins with its id.
-func letter(to dispatch.GardenID, intent dispatch.Intent, words ...string) activities.Letter {
+func letter(to dispatch.GardenID, intent dispatch.Intent, words ...string) dispatch.Message {
 	id := uuid.NewString()
-	return activities.Letter{ID: id, Request: dispatch.Request{
+	return dispatch.Message{ID: id, Request: dispatch.Request{
 		Target: to, Intent: intent, Message: strings.Join(append([]string{id}, words...), " "),
 	}, Sender: dispatch.Sender{SessionID: "test", AgentID: "test", CWD: "/", Timestamp: "2026-01-02T03:04:05.000Z"}}
 }
@@ -213,7 +212,7 @@ type resident struct {
 
 // told is what became of a letter.
 type told struct {
-	letter activities.Letter
+	letter dispatch.Message
 	dispatch.Result
 	err error
 }
@@ -234,7 +233,7 @@ func (got told) String() string {
 }
 
 // give hands a letter in and waits beside the test.
-func (r *resident) give(l activities.Letter) <-chan told {
+func (r *resident) give(l dispatch.Message) <-chan told {
 	over := make(chan told, 1)
 	go func() {
 		ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute) // far above what any may take
@@ -246,7 +245,7 @@ func (r *resident) give(l activities.Letter) <-chan told {
 }
 
 // dispatch is give, and waits.
-func (r *resident) dispatch(l activities.Letter) told { return <-r.give(l) }
+func (r *resident) dispatch(l dispatch.Message) told { return <-r.give(l) }
 
 // spawn starts a worker, and waits until it serves or has died.
 func (r *resident) spawn(env ...string) *workerProcess {

@@ -47,7 +47,7 @@ func serveDesk(v deskVariant) {
 
 func (v deskVariant) work(runsDir, queue string) error {
 	local := activities.Local{RunsDir: runsDir, Environ: os.Environ()}
-	desk, err := local.OpenDesk()
+	desk, err := local.NewDispatchActivities()
 	if err != nil {
 		return err
 	}

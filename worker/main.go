@@ -67,7 +67,7 @@ func serve(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	desk, err := local.OpenDesk()
+	desk, err := local.NewDispatchActivities()
 	if errors.Is(err, activities.ErrNoRegistry) {
 		fmt.Fprintln(os.Stderr, "worker: no dispatches are served:", err)
 	} else if err != nil {
@@ -98,7 +98,7 @@ func serve(ctx context.Context, s settings) error {
 	}
 	defer w.Stop()
 	defer liveness.Start(ctx)()
-	defer activities.Doorbells{Desk: desk, Log: log}.Start(ctx)()
+	defer activities.Doorbells{Dispatch: desk, Log: log}.Start(ctx)()
 	fmt.Printf("serving task queue %s of %s, namespace %s, runs in %s\n", s.taskQueue, target.Address, target.Namespace, s.runsDir)
 	<-ctx.Done()
 	return nil

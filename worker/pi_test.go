@@ -16,7 +16,6 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
-	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
@@ -66,7 +65,7 @@ func TestRealPiIsResumedAndReached(t *testing.T) {
 
 	give := func(r dispatch.Request) (dispatch.Result, error) {
 		r.Target = id
-		return s.post(t.Context(), activities.Letter{ID: uuid.NewString(), Request: r, Sender: dispatch.Sender{
+		return s.post(t.Context(), dispatch.Message{ID: uuid.NewString(), Request: r, Sender: dispatch.Sender{
 			SessionID: "test", AgentID: "test", CWD: s.repo, Timestamp: "2026-01-02T03:04:05Z",
 		}})
 	}
@@ -113,7 +112,7 @@ func TestRealPiIsResumedAndReached(t *testing.T) {
 // post gives a letter to the workflow of its target, as starter does. One that
 // was just ending is followed by another, and one whose worker died is asked
 // again.
-func (s *site) post(ctx context.Context, l activities.Letter) (res dispatch.Result, err error) {
+func (s *site) post(ctx context.Context, l dispatch.Message) (res dispatch.Result, err error) {
 	for {
 		start := s.client.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
 			ID: workflows.DispatchWorkflowID(l.Request.Target), TaskQueue: s.queue,
@@ -123,7 +122,7 @@ func (s *site) post(ctx context.Context, l activities.Letter) (res dispatch.Resu
 		h, err = s.client.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
 			StartWorkflowOperation: start,
 			UpdateOptions: client.UpdateWorkflowOptions{
-				UpdateID: l.ID, UpdateName: workflows.DispatchMessage, Args: []any{l}, WaitForStage: client.WorkflowUpdateStageAccepted,
+				UpdateID: l.ID, UpdateName: workflows.DispatchUpdate, Args: []any{l}, WaitForStage: client.WorkflowUpdateStageAccepted,
 			},
 		})
 		if err == nil {

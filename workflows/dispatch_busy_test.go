@@ -23,9 +23,9 @@ func TestDispatchesWaitForEachOtherAWhile(t *testing.T) {
 		})
 	}}
 	d.give(0, letter("l-1", fire))
-	d.serve()
+	d.serveMessage()
 	for id, want := range map[string]dispatch.Reason{"l-1": "", "l-2": dispatch.TargetLocked, "l-3": ""} {
-		if got, ok := d.result(id); !ok || got.Receipt.Reason() != want || got.Receipt.Observed() == "" != (want != "") || got.Diagnostic == "" != (want == "") {
+		if got, ok := d.dispatchResult(id); !ok || got.Receipt.Reason() != want || got.Receipt.Observed() == "" != (want != "") || got.Diagnostic == "" != (want == "") {
 			t.Errorf("%s: %+v", id, got)
 		}
 	}
@@ -42,7 +42,7 @@ func TestASessionThatIsOwnedIsLocked(t *testing.T) {
 	for name, s := range map[string]script{"before it has begun": starts, "while it can be reached": begins, "while nobody reaches it": unreachable} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t, newTown(s))
-			d.w.own = func(ctx context.Context, _ activities.Errand) error {
+			d.w.own = func(ctx context.Context, _ activities.OwnedTurn) error {
 				if d.w.called("Own", 2)() {
 					return nil
 				}
@@ -57,12 +57,12 @@ func TestASessionThatIsOwnedIsLocked(t *testing.T) {
 				return nil
 			}
 			d.give(0, letter("l-1", own))
-			d.serve()
-			if got, _ := d.result("l-1"); got.Outcome == nil || got.Outcome.Kind != dispatch.Completed {
+			d.serveMessage()
+			if got, _ := d.dispatchResult("l-1"); got.Outcome == nil || got.Outcome.Kind != dispatch.Completed {
 				t.Errorf("the first: %+v", got)
 			}
 			for i := range 7 {
-				if got, _ := d.result(fmt.Sprint("l-", i+2)); got.Receipt.Reason() != dispatch.TargetLocked || got.Receipt.Observed() != "" {
+				if got, _ := d.dispatchResult(fmt.Sprint("l-", i+2)); got.Receipt.Reason() != dispatch.TargetLocked || got.Receipt.Observed() != "" {
 					t.Errorf("the next: %+v", got)
 				}
 			}
@@ -77,10 +77,10 @@ func TestAMessageWaitsForTheBegin(t *testing.T) {
 		d.give(0, letter("l-2", fire))
 		_ = until(t.Context(), d.w.called("Resolve", 2))
 	}}
-	d.w.own = func(ctx context.Context, _ activities.Errand) error { return until(ctx, d.ended("l-2")) }
+	d.w.own = func(ctx context.Context, _ activities.OwnedTurn) error { return until(ctx, d.ended("l-2")) }
 	d.give(0, letter("l-1", own))
-	d.serve()
-	if got, _ := d.result("l-2"); got.Outcome == nil || got.Outcome.Kind != dispatch.Sent {
+	d.serveMessage()
+	if got, _ := d.dispatchResult("l-2"); got.Outcome == nil || got.Outcome.Kind != dispatch.Sent {
 		t.Errorf("%+v", got)
 	}
 }

@@ -65,7 +65,7 @@ type told struct {
 }
 
 // give hands a letter in and waits beside the test.
-func (c *counter) give(l activities.Letter) <-chan told {
+func (c *counter) give(l dispatch.Message) <-chan told {
 	c.t.Helper()
 	start := c.client.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
 		ID: c.id(), TaskQueue: c.queue, WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
@@ -74,7 +74,7 @@ func (c *counter) give(l activities.Letter) <-chan told {
 	h, err := c.client.UpdateWithStartWorkflow(c.t.Context(), client.UpdateWithStartWorkflowOptions{
 		StartWorkflowOperation: start,
 		UpdateOptions: client.UpdateWorkflowOptions{
-			UpdateID: l.ID, UpdateName: workflows.DispatchMessage, Args: []any{l}, WaitForStage: client.WorkflowUpdateStageAccepted,
+			UpdateID: l.ID, UpdateName: workflows.DispatchUpdate, Args: []any{l}, WaitForStage: client.WorkflowUpdateStageAccepted,
 		},
 	})
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *counter) give(l activities.Letter) <-chan told {
 	return over
 }
 
-func (c *counter) letter(id string, intent dispatch.Intent) activities.Letter {
+func (c *counter) letter(id string, intent dispatch.Intent) dispatch.Message {
 	return letterTo(c.target, id, intent)
 }
 
@@ -192,13 +192,13 @@ var passages = []passage{
 	one("release-failed", fire, script{failing: fails("Unlock", broken)}, "execution-failed"),
 	one("resumed", own, trusting(dead), "completed"),
 	one("client-asked", own, script{resolved: list(sleeping), seen: list(alive)}, "owned-live-no-autosend"),
-	{name: "client-resumed", town: script{resolved: list(sleeping), trust: activities.Trusted{OK: true}}, play: oneAtATime,
+	{name: "client-resumed", town: script{resolved: list(sleeping), trust: activities.TrustResult{OK: true}}, play: oneAtATime,
 		calls: "Resolve Lock Ask Trust Own Resolve Resolve Enqueue Unlock Resolve Lock Ask Trust Own Unlock"},
-	{name: "errand-goes-on", town: script{seen: list(dead, alive), trust: activities.Trusted{OK: true}, told: &completed}, shows: isLost, play: goesOn,
+	{name: "errand-goes-on", town: script{seen: list(dead, alive), trust: activities.TrustResult{OK: true}, told: &completed}, shows: isLost, play: goesOn,
 		calls: "Resolve Lock Look Trust Own Resolve"},
 	{name: "continued", town: script{resolved: list(reading)}, play: continued},
-	one("start-failed", own, script{seen: list(dead), trust: activities.Trusted{OK: true}, silent: true, ends: list(noStart)}, "spawn-start-failed"),
-	one("lock-retained", own, script{seen: list(dead), trust: activities.Trusted{OK: true}, silent: true, ends: list(retained)}, "lock-retained"),
+	one("start-failed", own, script{seen: list(dead), trust: activities.TrustResult{OK: true}, silent: true, ends: list(noStart)}, "spawn-start-failed"),
+	one("lock-retained", own, script{seen: list(dead), trust: activities.TrustResult{OK: true}, silent: true, ends: list(retained)}, "lock-retained"),
 	{name: "send-lost", town: script{failing: fails("Deliver", shaky)}, calls: "Resolve Lock Look Deliver Unlock", play: func(c *counter) {
 		c.kinds("unknown", c.dispatch("l-1", fire))
 	}},
@@ -234,7 +234,7 @@ var passages = []passage{
 		c.cancel()
 	}},
 	{name: "canceled-errand", town: trusting(dead), canceled: true, play: func(c *counter) {
-		c.w.own = func(ctx context.Context, _ activities.Errand) error { <-beating(ctx); return nil }
+		c.w.own = func(ctx context.Context, _ activities.OwnedTurn) error { <-beating(ctx); return nil }
 		over := c.give(c.letter("l-1", own))
 		c.await("the errand", c.w.called("Own", 1))
 		c.cancel()
@@ -262,7 +262,7 @@ func isLost(e *history.HistoryEvent) bool {
 // amongOthers lets others decide while an errand goes on.
 func amongOthers(c *counter) {
 	end := make(chan struct{})
-	c.w.own = func(context.Context, activities.Errand) error { <-end; return nil }
+	c.w.own = func(context.Context, activities.OwnedTurn) error { <-end; return nil }
 	first := c.give(c.letter("l-1", own))
 	c.await("the errand", c.w.called("Own", 1))
 	c.kinds("sent target-locked", c.dispatch("l-2", fire), c.dispatch("l-3", own))
@@ -273,7 +273,7 @@ func amongOthers(c *counter) {
 // oneAtATime has two own the same session, which takes its mail meanwhile.
 func oneAtATime(c *counter) {
 	end := make(chan struct{})
-	c.w.own = func(context.Context, activities.Errand) error { <-end; return nil }
+	c.w.own = func(context.Context, activities.OwnedTurn) error { <-end; return nil }
 	first := c.give(c.letter("l-1", own))
 	c.await("the errand", c.w.called("Own", 1))
 	c.kinds("target-locked enqueued", c.dispatch("l-2", own), c.dispatch("l-3", fire))
@@ -285,7 +285,7 @@ func oneAtATime(c *counter) {
 // then fall silent.
 func goesOn(c *counter) {
 	end := make(chan struct{})
-	c.w.own = func(context.Context, activities.Errand) error {
+	c.w.own = func(context.Context, activities.OwnedTurn) error {
 		<-end
 		return activity.ErrResultPending // which says nothing to anybody
 	}
@@ -301,7 +301,7 @@ func goesOn(c *counter) {
 // continued gives letters until the history is long: the next execution knows
 // them.
 func continued(c *counter) {
-	var last activities.Letter
+	var last dispatch.Message
 	for i := 0; len(c.runs) < 2; i++ {
 		if i == 100 {
 			c.t.Fatal("the workflow does not go on in another execution")
@@ -321,7 +321,7 @@ func continued(c *counter) {
 // lostAndResumed lets an errand fall silent: until it is missed the session is
 // locked.
 func lostAndResumed(c *counter) {
-	c.w.own = func(context.Context, activities.Errand) error {
+	c.w.own = func(context.Context, activities.OwnedTurn) error {
 		if c.w.called("Own", 2)() {
 			return nil
 		}
@@ -336,7 +336,7 @@ func lostAndResumed(c *counter) {
 // strays signals what is no begin.
 func strays(c *counter) {
 	c.w.silent, c.w.ends = true, list(noStart)
-	c.w.own = func(ctx context.Context, _ activities.Errand) error {
+	c.w.own = func(ctx context.Context, _ activities.OwnedTurn) error {
 		for _, stray := range []any{7, "of another errand", map[string]int{"a": 1}} {
 			if err := c.client.SignalWorkflow(ctx, c.id(), "", activities.BegunSignal, stray); err != nil {
 				return err

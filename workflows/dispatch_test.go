@@ -38,7 +38,7 @@ var dispatchings = []dispatching{
 	{name: "nobody", intent: fire, town: script{resolved: list(nobody)}, calls: "Resolve", reason: dispatch.BadTarget},
 	{name: "a record and a socket that name two receivers", intent: own, town: script{resolved: list(twofold)}, calls: "Resolve", reason: dispatch.TargetAddressConflict},
 	{name: "a record that is broken", intent: fire, town: script{failing: fails("Resolve", broken)}, calls: "Resolve", fails: true},
-	{name: "a record that can be read at the third try", intent: fire, town: script{failing: fails("Resolve", shaky, gone)},
+	{name: "a record that can be read at the third try", intent: fire, town: script{failing: fails("Resolve", shaky, goneOutcome)},
 		calls: "Resolve Resolve Resolve Lock Look Deliver Unlock", observed: dispatch.Alive, kind: dispatch.Sent, by: dispatch.ControlSocket},
 	{name: "a record that nobody can read", intent: fire, town: script{failing: fails("Resolve", slices.Repeat([]error{shaky}, 8)...)},
 		calls: "Resolve Resolve Resolve Resolve Resolve Resolve Resolve Resolve", fails: true},
@@ -53,13 +53,13 @@ var dispatchings = []dispatching{
 		calls: "Resolve Enqueue Enqueue", observed: dispatch.Unsupported, kind: dispatch.Enqueued, by: dispatch.MetaMailbox},
 	{name: "a mailbox that is broken", intent: fire, town: script{resolved: list(reading), failing: fails("Enqueue", broken)},
 		calls: "Resolve Enqueue", observed: dispatch.Unsupported, kind: dispatch.ExecutionFailed, by: dispatch.MetaMailbox},
-	{name: "a mailbox that does not say", intent: fire, town: script{resolved: list(reading), failing: fails("Enqueue", slices.Repeat([]error{gone}, 8)...)},
+	{name: "a mailbox that does not say", intent: fire, town: script{resolved: list(reading), failing: fails("Enqueue", slices.Repeat([]error{goneOutcome}, 8)...)},
 		calls: "Resolve Enqueue Enqueue Enqueue Enqueue Enqueue Enqueue Enqueue Enqueue", observed: dispatch.Unsupported, kind: dispatch.Unknown, by: dispatch.MetaMailbox},
 
 	// The lock.
 	{name: "a lock that somebody has", intent: fire, town: script{holder: "foreign"}, calls: "Resolve Lock", reason: dispatch.TargetLocked, locked: true},
 	{name: "a lock that cannot be made", intent: fire, town: script{failing: fails("Lock", broken)}, calls: "Resolve Lock Unlock", fails: true},
-	{name: "a lock whose worker dies", intent: fire, town: script{failing: fails("Lock", gone)},
+	{name: "a lock whose worker dies", intent: fire, town: script{failing: fails("Lock", goneOutcome)},
 		calls: "Resolve Lock Lock Look Deliver Unlock", observed: dispatch.Alive, kind: dispatch.Sent, by: dispatch.ControlSocket},
 	{name: "a look that fails", intent: own, town: script{failing: fails("Look", broken)}, calls: "Resolve Lock Look Unlock", fails: true},
 	{name: "a foreign file at the address", intent: own, town: script{seen: list(conflict)}, calls: "Resolve Lock Look Unlock", reason: dispatch.TargetAddressConflict},
@@ -73,7 +73,7 @@ var dispatchings = []dispatching{
 	{name: "fire at who does not run", intent: fire, town: script{seen: list(dead)}, calls: "Resolve Lock Look Unlock", reason: dispatch.DormantFireForgetUnsupported, observed: dispatch.Dead},
 	{name: "fire at who cannot be told", intent: fire, town: script{seen: list(unclear)}, calls: "Resolve Lock Look Unlock", reason: dispatch.IndeterminateNoSpawn, observed: dispatch.Indeterminate},
 	{name: "own who lives", intent: own, calls: "Resolve Lock Look Unlock", reason: dispatch.OwnedLiveNoAutosend, observed: dispatch.Alive},
-	{name: "own who does not run", intent: own, town: script{seen: list(dead), trust: activities.Trusted{OK: true}},
+	{name: "own who does not run", intent: own, town: script{seen: list(dead), trust: activities.TrustResult{OK: true}},
 		calls: "Resolve Lock Look Trust Own", observed: dispatch.Dead, kind: dispatch.Completed, by: dispatch.SpawnBg},
 	{name: "own who cannot be told", intent: own, town: script{seen: list(unclear)}, calls: "Resolve Lock Look Unlock", reason: dispatch.IndeterminateNoSpawn, observed: dispatch.Indeterminate},
 	{name: "fire at a session without a record", intent: fire, town: script{resolved: list(recordless)}, calls: "Resolve Lock Look Deliver Unlock", observed: dispatch.Alive, kind: dispatch.Sent, by: dispatch.ControlSocket},
@@ -84,7 +84,7 @@ var dispatchings = []dispatching{
 	{name: "the session refuses", intent: fire, town: script{delivered: list(refused)}, calls: "Resolve Lock Look Deliver Unlock", observed: dispatch.Alive, kind: dispatch.Rejected, by: dispatch.ControlSocket},
 	{name: "the socket cannot be reached", intent: fire, town: script{delivered: list(unsent)}, calls: "Resolve Lock Look Deliver Unlock", observed: dispatch.Alive, kind: dispatch.ExecutionFailed, by: dispatch.ControlSocket},
 	{name: "the session does not answer", intent: fire, town: script{delivered: list(dubious)}, calls: "Resolve Lock Look Deliver Unlock", observed: dispatch.Alive, kind: dispatch.Unknown, by: dispatch.ControlSocket},
-	{name: "the worker dies while it sends", intent: fire, town: script{failing: fails("Deliver", gone)}, calls: "Resolve Lock Look Deliver Unlock", observed: dispatch.Alive, kind: dispatch.Unknown, by: dispatch.ControlSocket},
+	{name: "the worker dies while it sends", intent: fire, town: script{failing: fails("Deliver", goneOutcome)}, calls: "Resolve Lock Look Deliver Unlock", observed: dispatch.Alive, kind: dispatch.Unknown, by: dispatch.ControlSocket},
 	{name: "the worker panics while it sends", intent: fire, town: script{failing: fails("Deliver", shaky)}, calls: "Resolve Lock Look Deliver Unlock", observed: dispatch.Alive, kind: dispatch.Unknown, by: dispatch.ControlSocket},
 	{name: "no worker sends", intent: fire, town: script{delivered: list(unsent), failing: fails("Deliver", unstarted)}, calls: "Resolve Lock Look Deliver Unlock", observed: dispatch.Alive, kind: dispatch.ExecutionFailed, by: dispatch.ControlSocket},
 
@@ -93,7 +93,7 @@ var dispatchings = []dispatching{
 	{name: "gone, and back to refuse", intent: fire, town: script{delivered: list(nowhere, refused)}, calls: secondLook + "Look Deliver Unlock", observed: dispatch.Alive, kind: dispatch.Rejected, by: dispatch.ControlSocket},
 	{name: "gone twice", intent: fire, town: script{delivered: list(nowhere, nowhere)}, calls: secondLook + "Look Deliver Unlock", observed: dispatch.Alive, kind: dispatch.ExecutionFailed, by: dispatch.ControlSocket},
 	{name: "gone, and back to be silent", intent: fire, town: script{delivered: list(nowhere, dubious)}, calls: secondLook + "Look Deliver Unlock", observed: dispatch.Alive, kind: dispatch.Unknown, by: dispatch.ControlSocket},
-	{name: "gone, and the worker dies at the second try", intent: fire, town: script{delivered: list(nowhere, sent), failing: fails("Deliver", nil, gone)}, calls: secondLook + "Look Deliver Unlock", observed: dispatch.Alive, kind: dispatch.Unknown, by: dispatch.ControlSocket},
+	{name: "gone, and the worker dies at the second try", intent: fire, town: script{delivered: list(nowhere, sent), failing: fails("Deliver", nil, goneOutcome)}, calls: secondLook + "Look Deliver Unlock", observed: dispatch.Alive, kind: dispatch.Unknown, by: dispatch.ControlSocket},
 	{name: "gone with its record", intent: fire, town: script{resolved: list(aPi, nobody), delivered: list(nowhere)}, calls: secondLook + "Unlock", observed: dispatch.Alive, kind: dispatch.Rejected, by: dispatch.ControlSocket, again: dispatch.BadTarget},
 	{name: "gone, and two receivers now", intent: fire, town: script{resolved: list(aPi, twofold), delivered: list(nowhere)}, calls: secondLook + "Unlock", observed: dispatch.Alive, kind: dispatch.Rejected, by: dispatch.ControlSocket, again: dispatch.TargetAddressConflict},
 	{name: "gone, and a foreign file now", intent: fire, town: script{seen: list(alive, conflict), delivered: list(nowhere)}, calls: secondLook + "Look Unlock", observed: dispatch.Alive, kind: dispatch.Rejected, by: dispatch.ControlSocket, again: dispatch.TargetAddressConflict},
@@ -113,7 +113,7 @@ var dispatchings = []dispatching{
 	resuming("it does not start", script{silent: true, ends: list(noStart)}, " Unlock", dispatch.StartFailed),
 	resuming("it ends before it has the letter", script{ends: list(noStart)}, "", dispatch.StartFailed),
 	stays(resuming("it is not seen to end", script{silent: true, ends: list(retained)}, "", dispatch.LockRetained)),
-	resuming("its worker dies at the start", script{failing: fails("Own", gone)}, " Unlock", dispatch.Unknown),
+	resuming("its worker dies at the start", script{failing: fails("Own", goneOutcome)}, " Unlock", dispatch.Unknown),
 	resuming("its worker dies later", script{own: dies}, "", dispatch.Unknown),
 	resuming("no worker starts it", script{failing: fails("Own", unstarted)}, " Unlock", dispatch.StartFailed),
 
@@ -130,14 +130,14 @@ var dispatchings = []dispatching{
 	// A release that fails.
 	{name: "sent, and the lock stays", intent: fire, town: script{failing: fails("Unlock", broken)}, calls: "Resolve Lock Look Deliver Unlock", observed: dispatch.Alive, kind: dispatch.ExecutionFailed, by: dispatch.ControlSocket, final: dispatch.Sent, locked: true},
 	{name: "failed, and the lock stays", intent: fire, town: script{delivered: list(unsent), failing: fails("Unlock", broken)}, calls: "Resolve Lock Look Deliver Unlock", observed: dispatch.Alive, kind: dispatch.ExecutionFailed, by: dispatch.ControlSocket, locked: true},
-	{name: "gone, and the lock stays", intent: fire, town: script{failing: map[string][]error{"Deliver": {gone}, "Unlock": {broken}}}, calls: "Resolve Lock Look Deliver Unlock", observed: dispatch.Alive, kind: dispatch.Unknown, by: dispatch.ControlSocket, locked: true},
+	{name: "gone, and the lock stays", intent: fire, town: script{failing: map[string][]error{"Deliver": {goneOutcome}, "Unlock": {broken}}}, calls: "Resolve Lock Look Deliver Unlock", observed: dispatch.Alive, kind: dispatch.Unknown, by: dispatch.ControlSocket, locked: true},
 }
 
 const secondLook = "Resolve Lock Look Deliver Resolve "
 
 // resuming is a dispatch to a session that is resumed.
 func resuming(name string, s script, then string, kind dispatch.Kind) dispatching {
-	s.seen, s.trust = list(dead), activities.Trusted{OK: true, Approve: true}
+	s.seen, s.trust = list(dead), activities.TrustResult{OK: true, Approve: true}
 	return dispatching{
 		name: name, intent: own, town: s, calls: "Resolve Lock Look Trust Own" + then,
 		observed: dispatch.Dead, kind: kind, by: dispatch.SpawnBg,
@@ -163,11 +163,11 @@ func stays(d dispatching) dispatching {
 	return d
 }
 
-func dies(context.Context, activities.Errand) error { return gone }
+func dies(context.Context, activities.OwnedTurn) error { return goneOutcome }
 
 func TestDispatch(t *testing.T) {
 	for _, row := range dispatchings {
-		t.Run(row.name, func(t *testing.T) { row.play(t, gone) })
+		t.Run(row.name, func(t *testing.T) { row.play(t, goneOutcome) })
 	}
 }
 
@@ -185,7 +185,7 @@ func (row dispatching) play(t *testing.T, death error) {
 	town.death = death
 	d := newDesk(t, town)
 	d.give(0, letter("l-1", row.intent))
-	served := d.serve()
+	served := d.serveMessage()
 	if got := d.w.noted(); got != row.calls {
 		t.Errorf("calls %s\nwant  %s", got, row.calls)
 	}

@@ -107,7 +107,7 @@ func (r *runner) recordFirst(ctx workflow.Context, execute func(activities.Heade
 // canceledInSilence reports whether an activity that was to be canceled ended
 // without saying so, as nobody was left who could.
 func (r *runner) canceledInSilence(ctx workflow.Context, err error) bool {
-	return ctx.Err() != nil && silent(err) && r.s.Since(run.RulesAsked)
+	return ctx.Err() != nil && isSilent(err) && r.s.Since(run.RulesAsked)
 }
 
 // entry is what the record lacks, the first of it.

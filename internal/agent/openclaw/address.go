@@ -12,14 +12,15 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
-// address is where a gateway is, and the token that lets us in. Its text is
-// without the token.
+// address is the address of a gateway, and the token for it. Its String leaves
+// out the token.
 type address struct {
 	url   *url.URL
 	token string
 }
 
-// newAddress refuses to send a token over a network in the clear.
+// newAddress refuses an address to which the token would be sent over a network
+// in the clear.
 func newAddress(at, token string) (address, error) {
 	u, err := url.Parse(at)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" {
@@ -37,15 +38,15 @@ func newAddress(at, token string) (address, error) {
 
 func (a address) String() string { return a.url.String() }
 
-// clean keeps the token out of what is said further.
-func (a address) clean(text string) string {
+// hideToken removes the token from a text.
+func (a address) hideToken(text string) string {
 	if a.token == "" {
 		return text
 	}
 	return strings.ReplaceAll(text, a.token, "[token]")
 }
 
-func unreachable(at address, resp *http.Response, err error) error {
+func unreachableError(at address, resp *http.Response, err error) error {
 	if resp != nil && (resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden) {
 		return &provider.Error{Code: provider.Auth, Message: fmt.Sprintf("the gateway at %s: HTTP %s", at, resp.Status)}
 	}

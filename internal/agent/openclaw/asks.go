@@ -6,35 +6,36 @@ import (
 	"time"
 )
 
-// asks are the permission requests that wait, in the order in which they came.
-type asks struct {
+// approvalList holds the permission requests that wait, in the order in which they
+// came.
+type approvalList struct {
 	mu      sync.Mutex
-	pending []*ask
+	pending []*waitingApproval
 }
 
-// ask is one of them.
-type ask struct {
-	id       string      // the gateway's
-	call     string      // the tool call, by which it is decided
-	deciding bool        // a decision is on its way: nobody waits any more
-	expiry   *time.Timer // nil: not yet
+// waitingApproval is a permission request that waits.
+type waitingApproval struct {
+	id       string      // the gateway's id
+	call     string      // the tool call, by which the request is decided
+	deciding bool        // a decision is on its way: the request no longer waits
+	expiry   *time.Timer // nil: not set yet
 }
 
-// add puts a request on the list, for the tool call unless one waits for that
-// call already, and returns the id by which it is decided.
-func (a *asks) add(id, call string) string {
+// addRequest puts a request on the list and returns the id by which it is decided:
+// the tool call, unless another request waits for that call already.
+func (a *approvalList) addRequest(id, call string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if call == "" || slices.ContainsFunc(a.pending, func(w *ask) bool { return w.call == call }) {
+	if call == "" || slices.ContainsFunc(a.pending, func(w *waitingApproval) bool { return w.call == call }) {
 		call = id
 	}
-	a.pending = append(a.pending, &ask{id: id, call: call})
+	a.pending = append(a.pending, &waitingApproval{id: id, call: call})
 	return call
 }
 
-// limit calls expired when the life of a request is over, unless it is settled
-// by then.
-func (a *asks) limit(id string, life time.Duration, expired func(id string)) {
+// startExpiry makes expired be called when the life of a request is over, unless
+// the request is removed before.
+func (a *approvalList) startExpiry(id string, life time.Duration, expired func(id string)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, w := range a.pending {
@@ -44,9 +45,9 @@ func (a *asks) limit(id string, life time.Duration, expired func(id string)) {
 	}
 }
 
-// take begins a decision, and says on which request; ok is false when none
-// waits. Settled or back ends it.
-func (a *asks) take(call string) (id string, ok bool) {
+// beginDecision begins a decision and returns the id of its request; ok is false if
+// none waits. RemoveRequest or cancelDecision ends it.
+func (a *approvalList) beginDecision(call string) (id string, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, w := range a.pending {
@@ -58,8 +59,8 @@ func (a *asks) take(call string) (id string, ok bool) {
 	return "", false
 }
 
-// back says that a decision did not arrive: the request waits again.
-func (a *asks) back(id string) {
+// cancelDecision says that a decision did not arrive: the request waits again.
+func (a *approvalList) cancelDecision(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, w := range a.pending {
@@ -69,12 +70,12 @@ func (a *asks) back(id string) {
 	}
 }
 
-// settled says that a request does not wait any more. Withdrawn is true when
-// it did, and no decision of ours was on its way.
-func (a *asks) settled(id string) (call string, withdrawn bool) {
+// removeRequest removes a request that no longer waits. Withdrawn is true if it was
+// on the list and no decision of ours was on its way.
+func (a *approvalList) removeRequest(id string) (call string, withdrawn bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	i := slices.IndexFunc(a.pending, func(w *ask) bool { return w.id == id })
+	i := slices.IndexFunc(a.pending, func(w *waitingApproval) bool { return w.id == id })
 	if i < 0 {
 		return "", false
 	}
@@ -86,8 +87,8 @@ func (a *asks) settled(id string) (call string, withdrawn bool) {
 	return w.call, !w.deciding
 }
 
-// ids are the requests on the list.
-func (a *asks) ids() []string {
+// requestIDs returns the ids of the requests on the list.
+func (a *approvalList) requestIDs() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var ids []string

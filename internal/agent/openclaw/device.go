@@ -19,13 +19,13 @@ import (
 	"sync"
 )
 
-// device is who we are to a gateway: an Ed25519 key, which it pairs with
-// (docs/contracts/openclaw.md, 1).
+// device is our identity for a gateway: an Ed25519 key, with which the gateway
+// pairs (docs/contracts/openclaw.md, 1).
 type device struct{ key ed25519.PrivateKey }
 
-// opener opens the device of a file when it is first asked for one. A failure
-// is not kept: somebody may mend the file.
-func opener(file string) func() (device, error) {
+// deviceOpener returns a function that opens the device of a file at its first
+// call. It does not keep a failure, because the file may be repaired.
+func deviceOpener(file string) func() (device, error) {
 	var mu sync.Mutex
 	var d device
 	return func() (_ device, err error) {
@@ -75,8 +75,8 @@ func readDevice(file string) (device, error) {
 	return device{}, fmt.Errorf("device key: %s holds no Ed25519 key: remove it for a new one", file)
 }
 
-// makeDevice writes a new key. It appears whole or not at all, and of two
-// processes that make one both go on with the same: a link does not replace.
+// makeDevice writes a new key. The file appears whole or not at all. Two processes
+// that make one use the same key, because a link does not replace a file.
 func makeDevice(file string) error {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -104,15 +104,15 @@ func makeDevice(file string) error {
 	return nil
 }
 
-func (d device) public() []byte { return d.key.Public().(ed25519.PublicKey) }
+func (d device) publicKey() []byte { return d.key.Public().(ed25519.PublicKey) }
 
-// id is the fingerprint of the public key.
-func (d device) id() string {
-	sum := sha256.Sum256(d.public())
+// fingerprint returns the fingerprint of the public key, which is the device's id.
+func (d device) fingerprint() string {
+	sum := sha256.Sum256(d.publicKey())
 	return hex.EncodeToString(sum[:])
 }
 
-// proof is the member device of connect.
+// proof is the member "device" of connect.
 type proof struct {
 	ID        string `json:"id"`
 	PublicKey string `json:"publicKey"`
@@ -121,16 +121,16 @@ type proof struct {
 	Nonce     string `json:"nonce"`
 }
 
-// prove answers a challenge. What is signed binds who connects, as what and
-// with which token to the nonce; the last field, a device family, is empty.
-func (d device) prove(c challenge, token string) proof {
+// signChallenge answers a challenge. The signature binds our identity, our role and
+// the token to the nonce; the last field, a device family, is empty.
+func (d device) signChallenge(c challenge, token string) proof {
 	text := strings.Join([]string{
-		"v3", d.id(), clientID, clientMode, role, strings.Join(scopes, ","),
+		"v3", d.fingerprint(), clientID, clientMode, role, strings.Join(scopes, ","),
 		strconv.FormatInt(c.TS, 10), token, c.Nonce, runtime.GOOS, "",
 	}, "|")
 	encode := base64.RawURLEncoding.EncodeToString
 	return proof{
-		ID: d.id(), PublicKey: encode(d.public()), Signature: encode(ed25519.Sign(d.key, []byte(text))),
+		ID: d.fingerprint(), PublicKey: encode(d.publicKey()), Signature: encode(ed25519.Sign(d.key, []byte(text))),
 		SignedAt: c.TS, Nonce: c.Nonce,
 	}
 }

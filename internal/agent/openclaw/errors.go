@@ -27,7 +27,8 @@ type details struct {
 	Missing string `json:"missingScope"`
 }
 
-// UnmarshalJSON takes what it finds: the details are whatever a method says.
+// UnmarshalJSON ignores members of another type: the form of the details depends on
+// the method.
 func (d *details) UnmarshalJSON(b []byte) error {
 	type plain details
 	_ = json.Unmarshal(b, (*plain)(d))
@@ -36,15 +37,15 @@ func (d *details) UnmarshalJSON(b []byte) error {
 
 func (r *refusal) Error() string { return fmt.Sprintf("%s: %s", r.Code, r.Message) }
 
-// gone says that a permission request no longer waits.
-func (r *refusal) gone() bool {
+// isGone reports whether the refusal says that a permission request no longer waits.
+func (r *refusal) isGone() bool {
 	return slices.Contains([]string{"APPROVAL_NOT_FOUND", "APPROVAL_ALREADY_RESOLVED"}, r.Details.Reason) ||
 		r.Code == "APPROVAL_NOT_FOUND"
 }
 
-// classify says what a refusal means for a retry. Other errors are returned as
-// they are.
-func classify(err error) error {
+// classifyError says whether a refusal can be retried. It returns other errors
+// unchanged.
+func classifyError(err error) error {
 	r, ok := errors.AsType[*refusal](err)
 	if !ok {
 		return err
@@ -71,7 +72,7 @@ func classify(err error) error {
 	return e
 }
 
-// trouble is what a chat event says of a run that failed.
+// trouble is the part of a chat event that describes a failed run.
 type trouble struct {
 	Text   string `json:"errorMessage"`
 	Kind   string `json:"errorKind"`
@@ -82,9 +83,9 @@ type trouble struct {
 	} `json:"errorDetail"`
 }
 
-// meanings of the words for a failure, which the gateway made of what the
-// model's API said; retries of its own are over by then.
-var meanings = map[string]provider.Error{
+// errorKinds holds the errors for the gateway's words for a failure of the model's
+// API. The gateway's own retries are over by then.
+var errorKinds = map[string]provider.Error{
 	"auth":               {Code: provider.Auth},
 	"auth_permanent":     {Code: provider.Auth},
 	"auth_invalid_token": {Code: provider.Auth},
@@ -99,16 +100,16 @@ var meanings = map[string]provider.Error{
 	"tls_certificate":    {Code: provider.BadRequest},
 }
 
-// err is the failure. A word comes before the status, since it is more
-// specific, and what nobody has a word for may go better the next time.
-func (t trouble) err(now time.Time) *provider.Error {
+// providerError returns the failure. A word counts more than the status, since it is
+// more specific. A failure without a known word can be retried.
+func (t trouble) providerError(now time.Time) *provider.Error {
 	text := strings.TrimSpace(strings.TrimPrefix(t.Text, "⚠️"))
 	if t.Detail.Preview != "" {
 		text += ": " + t.Detail.Preview
 	}
-	e, known := meanings[t.Detail.Reason]
+	e, known := errorKinds[t.Detail.Reason]
 	if !known {
-		e, known = meanings[t.Kind]
+		e, known = errorKinds[t.Kind]
 	}
 	if !known && t.Detail.Status >= 400 {
 		return provider.ClassifyHTTP(t.Detail.Status, nil, []byte(text), now)

@@ -7,7 +7,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// history is what the gateway keeps of a session, as far as it counts.
+// history is the part of the gateway's record of a session that we read.
 type history struct {
 	Messages []struct {
 		Key   string `json:"idempotencyKey"`
@@ -23,8 +23,8 @@ type history struct {
 	} `json:"sessionInfo"`
 }
 
-// usage is that of one call of the model. Input is without what a cache gave
-// or took.
+// usage is the usage of one call of the model. Input does not include the tokens
+// that a cache gave or took.
 type usage struct {
 	Input      int64 `json:"input"`
 	Output     int64 `json:"output"`
@@ -35,29 +35,29 @@ type usage struct {
 	} `json:"cost"`
 }
 
-// figures are those of a run.
+// figures holds the usage, the cost and the context of a run.
 type figures struct {
 	tokens  agent.Tokens
 	cost    *run.Micros
 	context agent.Context
 }
 
-// figures asks for the history and adds up what belongs to a run. What cannot
-// be known is left out: the turn has ended well without it.
-func (s *session) figures(ctx context.Context, run string) figures {
+// fetchFigures asks for the history and adds up the calls of a run. Figures that
+// are not known are left out: the turn has ended well without them.
+func (s *session) fetchFigures(ctx context.Context, run string) figures {
 	var h history
-	// A message of its own text is not wanted, and would fill the answer.
+	// The texts of the messages are not needed, and would fill the answer.
 	params := object{"sessionKey": s.key, "limit": 1000, "maxChars": 1}
-	if s.conn.call(ctx, "chat.history", params, &h) != nil {
+	if s.conn.callGateway(ctx, "chat.history", params, &h) != nil {
 		return figures{}
 	}
-	return h.of(run)
+	return h.sumRun(run)
 }
 
-// of adds up the calls of a run. They are all there if the message that began
-// it is; else nothing is known of them. A price of nothing is one that the
-// gateway does not know.
-func (h history) of(id string) figures {
+// sumRun adds up the calls of a run. They are complete if the message that began
+// the run is there; otherwise nothing is known of them. A price of zero means that
+// the gateway does not know the price.
+func (h history) sumRun(id string) figures {
 	var f figures
 	if h.Info.Fresh {
 		f.context.Used = h.Info.Used

@@ -10,49 +10,49 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// Send begins a turn. A message that may have arrived although ctx has ended
-// is aborted again. What else runs in the session gives way: the message would
-// be mixed into it.
+// Send begins a turn. If ctx ends first, a message that may have arrived is aborted
+// again. Another run of the session is interrupted, because the message would be
+// mixed into it.
 func (s *session) Send(ctx context.Context, text string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	t, message, err := s.begin(text)
+	t, message, err := s.beginTurn(text)
 	if err != nil {
 		return err
 	}
-	err = s.conn.call(ctx, "chat.send", object{
+	err = s.conn.callGateway(ctx, "chat.send", object{
 		"sessionKey": s.ID(), "message": message, "idempotencyKey": t.run, "deliver": false, "queueMode": "interrupt",
 		"expectedPermissionMode": orNull(s.terms.mode),
 	}, nil)
 	close(t.answered)
 	if err != nil && ctx.Err() != nil {
-		_ = s.halt(ctx) // ctx.Err() is what there is to say
+		_ = s.abortRun(ctx) // the caller gets ctx.Err() in any case
 	}
-	if err != nil && s.dropped(t) {
-		s.withdraw()
-		return classify(err)
+	if err != nil && s.dropTurn(t) {
+		s.withdrawAll()
+		return classifyError(err)
 	}
 	return nil
 }
 
-func (s *session) begin(text string) (t *turn, message string, err error) {
+func (s *session) beginTurn(text string) (t *turn, message string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case !s.alive():
+	case !s.isAlive():
 		return nil, "", agent.ErrGone
 	case s.turn != nil:
 		return nil, "", agent.ErrBusy
 	}
 	t = newTurn(uuid.NewString(), s.system)
 	s.turn, s.system = t, ""
-	return t, plain(s.terms.dir, t.system, text), nil
+	return t, plainMessage(s.terms.dir, t.system, text), nil
 }
 
-// dropped takes back a turn that did not begin; one that has ended meanwhile
-// did.
-func (s *session) dropped(t *turn) bool {
+// dropTurn takes back a turn that did not begin. A turn that has ended meanwhile did
+// begin.
+func (s *session) dropTurn(t *turn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turn == t && !t.ending {
@@ -61,52 +61,52 @@ func (s *session) dropped(t *turn) bool {
 	return !t.ending
 }
 
-// Decide answers a request. The gateway has no words for a reason, and none
-// for a session: AllowSession allows this once.
+// Decide answers a request. The gateway takes no reason, and has no decision for a
+// session: AllowSession allows this call once.
 func (s *session) Decide(ctx context.Context, d agent.PermissionDecision) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	answer, ok := answers[d.Verdict]
+	answer, ok := verdictWords[d.Verdict]
 	if !ok {
-		return refuse("verdict %q: want allow, allow_session, deny or abort", d.Verdict)
+		return badRequest("verdict %q: want allow, allow_session, deny or abort", d.Verdict)
 	}
-	id, ok := s.asks.take(d.CallID)
+	id, ok := s.approvals.beginDecision(d.CallID)
 	if !ok {
 		return agent.ErrNotPending
 	}
-	err := s.answer(ctx, id, answer)
-	if r, ok := errors.AsType[*refusal](err); ok && r.gone() {
+	err := s.sendVerdict(ctx, id, answer)
+	if r, ok := errors.AsType[*refusal](err); ok && r.isGone() {
 		err = agent.ErrNotPending
 	}
 	if err == nil || errors.Is(err, agent.ErrNotPending) {
-		s.asks.settled(id)
+		s.approvals.removeRequest(id)
 		return err
 	}
-	s.asks.back(id)
-	return classify(err)
+	s.approvals.cancelDecision(id)
+	return classifyError(err)
 }
 
-// answers are the gateway's words for verdicts. To abort, the run is aborted:
-// the gateway then denies what the run asked. To deny first would let the model
-// go on, perhaps to the end of the turn, before the abort comes.
-var answers = map[agent.PermissionVerdict]string{
+// verdictWords holds the gateway's words for verdicts. Abort has none, because it
+// aborts the run: the gateway then denies the run's requests. If we denied first,
+// the model could continue, perhaps to the end of the turn, before the abort comes.
+var verdictWords = map[agent.PermissionVerdict]string{
 	agent.Allow: "allow-once", agent.AllowSession: "allow-once", agent.Deny: "deny", agent.Abort: "",
 }
 
-func (s *session) answer(ctx context.Context, id, word string) error {
+func (s *session) sendVerdict(ctx context.Context, id, word string) error {
 	if word == "" {
-		return s.halt(ctx)
+		return s.abortRun(ctx)
 	}
-	return s.conn.call(ctx, "exec.approval.resolve", object{"id": id, "decision": word}, nil)
+	return s.conn.callGateway(ctx, "exec.approval.resolve", object{"id": id, "decision": word}, nil)
 }
 
-func (s *session) Interrupt(ctx context.Context) error { return classify(s.halt(ctx)) }
+func (s *session) Interrupt(ctx context.Context) error { return classifyError(s.abortRun(ctx)) }
 
-// halt aborts the run under way, also when ctx has ended: then it does not
-// wait to hear of it.
-func (s *session) halt(ctx context.Context) error {
-	t := s.underway()
+// abortRun aborts the run under way, even if ctx has ended: then it does not wait
+// for the answer.
+func (s *session) abortRun(ctx context.Context) error {
+	t := s.currentTurn()
 	if t == nil {
 		return nil
 	}
@@ -115,11 +115,11 @@ func (s *session) halt(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-s.conn.done:
 	}
-	return s.conn.call(ctx, "chat.abort", object{"sessionKey": s.ID(), "runId": t.run}, nil)
+	return s.conn.callGateway(ctx, "chat.abort", object{"sessionKey": s.ID(), "runId": t.run}, nil)
 }
 
-// underway is the turn that has not ended.
-func (s *session) underway() *turn {
+// currentTurn returns the turn that has not ended; nil if there is none.
+func (s *session) currentTurn() *turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turn == nil || s.turn.ending {
@@ -128,8 +128,8 @@ func (s *session) underway() *turn {
 	return s.turn
 }
 
-// Stop aborts what runs and leaves. The session stays with the gateway. An
-// error says that the run may go on there.
+// Stop aborts the run under way and closes the connection. The session stays with
+// the gateway. An error says that the run may continue there.
 func (s *session) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	first, t := !s.stopped, s.turn
@@ -141,7 +141,7 @@ func (s *session) Stop(ctx context.Context) error {
 	}
 	patient, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	err := s.halt(patient)
+	err := s.abortRun(patient)
 	if t != nil && err == nil {
 		select {
 		case <-t.over:
@@ -149,10 +149,10 @@ func (s *session) Stop(ctx context.Context) error {
 		case <-s.conn.done:
 		}
 	}
-	s.conn.close(patient)
+	s.conn.closeConn(patient)
 	<-s.done
 	if err == nil || ctx.Err() != nil {
 		return nil
 	}
-	return fmt.Errorf("the turn may go on in the gateway: %w", classify(err))
+	return fmt.Errorf("the turn may go on in the gateway: %w", classifyError(err))
 }

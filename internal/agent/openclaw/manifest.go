@@ -10,34 +10,34 @@ import (
 
 const label = "OpenClaw gateway"
 
-// limits is what the adapter cannot do, for people who choose an agent.
+// limits lists the adapter's limitations, for people who choose an agent.
 const limits = "it asks about commands only, and not about those on its own allowlist; a request that is not decided within half an hour " +
 	"is denied; a session works only within a workspace of the gateway's agents; the system prompt goes with the first message; " +
 	"tools, MCP servers and bounds on answers are the gateway's own"
 
-// Manifest connects, and leaves again.
+// Manifest connects to the gateway and disconnects again.
 func (a adapter) Manifest(ctx context.Context) agent.Manifest {
 	ctx, cancel := context.WithTimeout(ctx, agent.ManifestTimeout)
 	defer cancel()
-	c, err := a.connect(ctx, nil)
+	c, err := a.connectGateway(ctx, nil)
 	if err != nil {
 		return agent.MissingManifest(agent.OpenClaw, label, fmt.Sprintf("%v; run one with openclaw gateway run, or set %s and %s", err, URLVariable, TokenVariable))
 	}
-	go c.serve(func(frame) {})
-	defer c.close(ctx)
+	go c.serveFrames(func(frame) {})
+	defer c.closeConn(ctx)
 	return agent.Manifest{
 		Kind: agent.OpenClaw, Label: label, Description: "a running OpenClaw gateway",
 		Installed: true, Version: c.hello.Server.Version, Status: agent.Degraded, StatusReason: limits,
-		Models: c.models(ctx), ModelsSource: "runtime", Modes: slices.Clone(modes),
+		Models: c.listModels(ctx), ModelsSource: "runtime", Modes: slices.Clone(modes),
 		Capabilities: agent.Capabilities{
 			Permissions: true, Resume: true, Interrupt: true, Cost: true, ContextUsage: "native", Sandbox: "soft",
 		},
 	}
 }
 
-// models are those that the gateway's agents may use. None is no error: the
-// manifest says what it can.
-func (c *conn) models(ctx context.Context) []agent.Model {
+// listModels returns the models that the gateway's agents may use. If the gateway
+// does not list them, the manifest has none.
+func (c *conn) listModels(ctx context.Context) []agent.Model {
 	var list struct {
 		Models []struct {
 			ID       string   `json:"id"`
@@ -48,7 +48,7 @@ func (c *conn) models(ctx context.Context) []agent.Model {
 		} `json:"models"`
 	}
 	models := []agent.Model{}
-	if c.call(ctx, "models.list", object{}, &list) != nil {
+	if c.callGateway(ctx, "models.list", object{}, &list) != nil {
 		return models
 	}
 	for _, m := range list.Models {

@@ -1,8 +1,9 @@
-// Package openclaw attaches to an OpenClaw gateway that runs already (docs/contracts/openclaw.md, 1 to 4; protocol 4). A session is one of the gateway's
-// own under a key that begins with ours; it has no process here, and the
-// gateway keeps it. The gateway asks about commands only: files are held by
-// the permission mode of the session, which this package sets and which every
-// turn names again, so that a turn never runs under another one.
+// Package openclaw attaches to a running OpenClaw gateway
+// (docs/contracts/openclaw.md, 1 to 4; protocol 4). A session is a session of the
+// gateway under a key that begins with our prefix. It has no process here, and the
+// gateway keeps it. The gateway asks about commands only. Files are protected by the
+// permission mode of the session: this package sets the mode, and names it again
+// with every turn, so that no turn runs under another mode.
 package openclaw
 
 import (
@@ -18,25 +19,24 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
-// The gateway where none is configured, and the variables that name another.
+// The default gateway, and the variables that name another.
 const (
 	DefaultURL    = "ws://127.0.0.1:18789"
 	URLVariable   = "OPENCLAW_GATEWAY_URL"
 	TokenVariable = "OPENCLAW_GATEWAY_TOKEN"
 )
 
-// Config says where the gateway is, and who we are to it.
+// Config names the gateway and our identity for it.
 type Config struct {
-	// URL and Token of the gateway; empty members are those of Environ. Without
-	// TLS only loopback addresses are taken, since the token is sent.
+	// URL and Token of the gateway; an empty member is taken from Environ. Without
+	// TLS only loopback addresses are accepted, since the token is sent.
 	URL, Token string
-	// KeyFile keeps the key of our device; it is made when it is missing. Empty
-	// makes a device for the life of this adapter. The gateway shows what a run
-	// asks only to the device that began the run, and a gateway elsewhere takes a
-	// new device only when somebody approves it.
+	// KeyFile is the file with the key of our device; it is made if it is missing.
+	// If it is empty, the device lasts as long as this adapter. The gateway shows the
+	// requests of a run only to the device that began the run, and a remote gateway
+	// accepts a new device only after a person has approved it.
 	KeyFile string
-	// Environ is our own environment, in which URLVariable and TokenVariable are
-	// looked up.
+	// Environ is our own environment, which may set URLVariable and TokenVariable.
 	Environ []string
 }
 
@@ -45,17 +45,17 @@ type adapter struct {
 	device func() (device, error)
 }
 
-// New makes the adapter. It does nothing until it is used.
-func New(c Config) agent.Adapter { return adapter{c, opener(c.KeyFile)} }
+// New returns the adapter. It does nothing until it is used.
+func New(c Config) agent.Adapter { return adapter{c, deviceOpener(c.KeyFile)} }
 
 func (adapter) Kind() agent.Kind { return agent.OpenClaw }
 
-// The permission modes of a session that need no administrator (the gateway's
-// own documentation, "Session permission modes"). The unnamed one leaves it to
+// The permission modes of a session that need no administrator (the gateway's own
+// documentation, "Session permission modes"). The empty mode leaves the choice to
 // the gateway's configuration.
 const (
 	readOnly  = "read-only" // no commands, no changes of files
-	guarded   = "guarded"   // files within the directory; commands are asked about
+	guarded   = "guarded"   // files within the directory; commands need a permission
 	reviewed  = "workspace" // the same, but a model of the gateway answers first
 	unguarded = ""
 )
@@ -66,51 +66,51 @@ var modes = []agent.Mode{
 	{Code: readOnly, Label: "Read only", Description: "reads files within its directory; runs and changes nothing"},
 }
 
-// Start begins a session, or goes on with one that this package began. A run
-// that an earlier connection left behind in it is aborted.
+// Start begins a session, or resumes one that this package began. It aborts a run
+// that an earlier connection left behind in the session.
 func (a adapter) Start(ctx context.Context, o agent.Options) (agent.Session, error) {
-	t, err := agree(o)
+	t, err := newTerms(o)
 	if err != nil {
 		return nil, err
 	}
-	c, err := a.connect(ctx, o.Env)
+	c, err := a.connectGateway(ctx, o.Env)
 	if err != nil {
 		return nil, err
 	}
 	s := newSession(c, t)
-	go s.run()
-	if err := s.open(ctx, o.Resume); err != nil {
-		s.abandon()
-		return nil, classify(err)
+	go s.readEvents()
+	if err := s.openSession(ctx, o.Resume); err != nil {
+		s.abandonStart()
+		return nil, classifyError(err)
 	}
 	return s, nil
 }
 
-// terms are what a session runs under.
-type terms struct {
+// sessionTerms holds the settings under which a session runs.
+type sessionTerms struct {
 	dir, system, model, mode string
-	denies                   bool // whatever is asked
+	denies                   bool // every request
 }
 
-func agree(o agent.Options) (terms, error) {
+func newTerms(o agent.Options) (sessionTerms, error) {
 	if info, err := os.Stat(o.Dir); err != nil || !filepath.IsAbs(o.Dir) || !info.IsDir() {
-		return terms{}, refuse("working directory %q: want an absolute path of a directory that exists", o.Dir)
+		return sessionTerms{}, badRequest("working directory %q: want an absolute path of a directory that exists", o.Dir)
 	}
-	mode, err := modeOf(o.Sandbox, o.Choice().Mode)
-	return terms{
+	mode, err := permissionMode(o.Sandbox, o.Choice().Mode)
+	return sessionTerms{
 		dir: o.Dir, system: o.System, model: o.Choice().Model, mode: mode, denies: o.Sandbox == agent.ReadOnly,
 	}, err
 }
 
-// modeOf is the permission mode for a sandbox: the chosen one unless nothing
-// may be changed. Full access is what the gateway's configuration gives.
-func modeOf(s agent.Sandbox, chosen string) (string, error) {
+// permissionMode returns the permission mode for a sandbox: the chosen one, unless
+// the sandbox is read-only. Full access is the gateway's own configuration.
+func permissionMode(s agent.Sandbox, chosen string) (string, error) {
 	known := func(m agent.Mode) bool { return m.Code == chosen }
 	switch {
 	case !slices.Contains([]agent.Sandbox{agent.ReadOnly, agent.WorkspaceWrite, agent.FullAccess}, s):
-		return "", refuse("sandbox %q: want %s, %s or %s", s, agent.ReadOnly, agent.WorkspaceWrite, agent.FullAccess)
+		return "", badRequest("sandbox %q: want %s, %s or %s", s, agent.ReadOnly, agent.WorkspaceWrite, agent.FullAccess)
 	case chosen != "" && !slices.ContainsFunc(modes, known):
-		return "", refuse("mode %q: want one of the manifest", chosen)
+		return "", badRequest("mode %q: want one of the manifest", chosen)
 	case s == agent.ReadOnly:
 		return readOnly, nil
 	case chosen != "":
@@ -121,12 +121,12 @@ func modeOf(s agent.Sandbox, chosen string) (string, error) {
 	return unguarded, nil
 }
 
-func refuse(format string, args ...any) *provider.Error {
+func badRequest(format string, args ...any) *provider.Error {
 	return &provider.Error{Code: provider.BadRequest, Message: provider.Clip(fmt.Sprintf(format, args...), provider.MaxMessage)}
 }
 
-func (a adapter) connect(ctx context.Context, env []string) (*conn, error) {
-	at, err := a.address(env)
+func (a adapter) connectGateway(ctx context.Context, env []string) (*conn, error) {
+	at, err := a.gatewayAddress(env)
 	if err != nil {
 		return nil, err
 	}
@@ -136,24 +136,24 @@ func (a adapter) connect(ctx context.Context, env []string) (*conn, error) {
 	}
 	shaking, cancel := context.WithTimeout(ctx, shakeTimeout)
 	defer cancel()
-	c, err := dial(shaking, at, d)
+	c, err := dialGateway(shaking, at, d)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	return c, err
 }
 
-// address is where the gateway is: what a session's own variables say, then
-// the configuration, then our environment.
-func (a adapter) address(env []string) (address, error) {
+// gatewayAddress returns the address of the gateway. The session's own variables
+// count first, then the configuration, then our environment.
+func (a adapter) gatewayAddress(env []string) (address, error) {
 	return newAddress(
-		cmp.Or(variable(env, URLVariable), a.URL, variable(a.Environ, URLVariable), DefaultURL),
-		cmp.Or(variable(env, TokenVariable), a.Token, variable(a.Environ, TokenVariable)),
+		cmp.Or(lookupVariable(env, URLVariable), a.URL, lookupVariable(a.Environ, URLVariable), DefaultURL),
+		cmp.Or(lookupVariable(env, TokenVariable), a.Token, lookupVariable(a.Environ, TokenVariable)),
 	)
 }
 
-// variable is the value of the last entry of that name.
-func variable(environ []string, name string) string {
+// lookupVariable returns the value of the last entry with that name.
+func lookupVariable(environ []string, name string) string {
 	for _, entry := range slices.Backward(environ) {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {
 			return value

@@ -10,12 +10,12 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
-// run reads until nothing more comes.
-func (s *session) run() {
+// readEvents reads until the connection ends, and then reports its end.
+func (s *session) readEvents() {
 	defer close(s.done)
-	err := s.conn.serve(s.handle)
+	err := s.conn.serveFrames(s.handleEvent)
 	s.work.Wait()
-	s.withdraw()
+	s.withdrawAll()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.turn = nil
@@ -26,81 +26,81 @@ func (s *session) run() {
 	s.queue.Close(agent.Exit{Code: -1, Stderr: strings.TrimSpace(err.Error() + "\n" + s.farewell)})
 }
 
-// handle tells what an event of the gateway means. Those of other sessions, of
-// other runs and of runs that have ended mean nothing, whatever they say.
-func (s *session) handle(f frame) {
+// handleEvent reports an event of the gateway. It ignores events of other sessions,
+// of other runs and of runs that have ended.
+func (s *session) handleEvent(f frame) {
 	switch f.Event {
 	case "chat":
 		var e chatEvent
-		if t := s.current(f.Payload, &e, &e.Run); t != nil {
-			s.chat(t, e, f.Payload)
+		if t := s.turnOfPayload(f.Payload, &e, &e.Run); t != nil {
+			s.handleChat(t, e, f.Payload)
 		}
 	case "agent":
 		var e streamEvent
-		if t := s.current(f.Payload, &e, &e.Run); t != nil {
-			s.put(t.stream(e, f.Payload))
+		if t := s.turnOfPayload(f.Payload, &e, &e.Run); t != nil {
+			s.putEvent(t.streamUpdate(e, f.Payload))
 		}
 	case "exec.approval.requested":
 		var a approval
-		if t := s.underway(); t != nil && json.Unmarshal(f.Payload, &a) == nil && a.of(s.ID(), t.run) {
-			s.asked(t, a)
+		if t := s.currentTurn(); t != nil && json.Unmarshal(f.Payload, &a) == nil && a.isFor(s.ID(), t.run) {
+			s.takeApproval(t, a)
 		}
 	case "exec.approval.resolved":
 		var a approval
 		if json.Unmarshal(f.Payload, &a) == nil {
-			s.expired(a.ID)
+			s.withdrawRequest(a.ID)
 		}
 	case "shutdown":
-		s.leaving(f.Payload)
+		s.noteShutdown(f.Payload)
 	}
 }
 
-// current reads a payload, and returns the turn under way when it is about
-// that one.
-func (s *session) current(payload json.RawMessage, into any, run *string) *turn {
-	t := s.underway()
+// turnOfPayload reads a payload, and returns the turn under way if the payload is
+// about it.
+func (s *session) turnOfPayload(payload json.RawMessage, into any, run *string) *turn {
+	t := s.currentTurn()
 	if t == nil || json.Unmarshal(payload, into) != nil || *run != t.run {
 		return nil
 	}
 	return t
 }
 
-func (s *session) put(e agent.Event) {
+func (s *session) putEvent(e agent.Event) {
 	if e != nil {
 		s.queue.Put(e)
 	}
 }
 
-func (s *session) chat(t *turn, e chatEvent, payload json.RawMessage) {
-	o, ended := t.end(e)
+func (s *session) handleChat(t *turn, e chatEvent, payload json.RawMessage) {
+	o, ended := t.turnOutcome(e)
 	if !ended {
-		s.put(t.chat(e, payload))
+		s.putEvent(t.chatUpdate(e, payload))
 		return
 	}
-	if !s.ends(t) {
+	if !s.markEnding(t) {
 		return
 	}
 	if o.rest != "" {
-		s.put(agent.Text{Text: o.rest})
+		s.putEvent(agent.Text{Text: o.rest})
 	}
-	s.withdraw()
-	s.work.Go(func() { s.finish(t, o) })
+	s.withdrawAll()
+	s.work.Go(func() { s.finishTurn(t, o) })
 }
 
-// ends marks a turn whose run has ended, unless Send has taken it back.
-func (s *session) ends(t *turn) bool {
+// markEnding marks a turn whose run has ended, unless Send has taken it back.
+func (s *session) markEnding(t *turn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.ending = s.turn == t
 	return t.ending
 }
 
-// finish ends a turn once its figures are known. The next one may begin as
-// soon as this one is told.
-func (s *session) finish(t *turn, o outcome) {
+// finishTurn ends a turn once its figures are known. The next turn may begin as soon
+// as the end of this one is reported.
+func (s *session) finishTurn(t *turn, o outcome) {
 	ctx, cancel := context.WithTimeout(s.conn.life, callTimeout)
 	defer cancel()
-	f := s.figures(ctx, t.run)
+	f := s.fetchFigures(ctx, t.run)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer close(t.over)
@@ -111,11 +111,11 @@ func (s *session) finish(t *turn, o outcome) {
 	})
 }
 
-// exec is the one tool that the gateway asks about.
+// exec is the only tool that the gateway asks about.
 const exec = "exec"
 
-// asked tells a permission request, or denies it where none may be allowed.
-func (s *session) asked(t *turn, a approval) {
+// takeApproval reports a permission request, or denies it if none may be allowed.
+func (s *session) takeApproval(t *turn, a approval) {
 	r := a.Request
 	input, err := json.Marshal(struct {
 		Command string `json:"command"`
@@ -126,46 +126,46 @@ func (s *session) asked(t *turn, a approval) {
 		return
 	}
 	if s.terms.denies {
-		s.work.Go(func() { s.deny(a.ID) })
+		s.work.Go(func() { s.denyRequest(a.ID) })
 		return
 	}
-	call := s.asks.add(a.ID, r.Call)
-	s.put(t.use(call, exec, input))
-	s.put(agent.Permission{
-		CallID: call, Tool: exec, Input: input, Title: title(r.Command), Reason: r.Warning, Dir: r.Dir,
+	call := s.approvals.addRequest(a.ID, r.Call)
+	s.putEvent(t.toolUse(call, exec, input))
+	s.putEvent(agent.Permission{
+		CallID: call, Tool: exec, Input: input, Title: commandTitle(r.Command), Reason: r.Warning, Dir: r.Dir,
 	})
-	s.asks.limit(a.ID, a.life(), s.expired)
+	s.approvals.startExpiry(a.ID, a.lifetime(), s.withdrawRequest)
 }
 
-// deny needs no success: what is not answered is denied when its time is over.
-func (s *session) deny(id string) {
+// denyRequest may fail: the gateway denies an unanswered request when its time is over.
+func (s *session) denyRequest(id string) {
 	ctx, cancel := context.WithTimeout(s.conn.life, callTimeout)
 	defer cancel()
-	_ = s.answer(ctx, id, answers[agent.Deny])
+	_ = s.sendVerdict(ctx, id, verdictWords[agent.Deny])
 }
 
-// title is a command in one line.
-func title(command string) string {
+// commandTitle returns a command in one line.
+func commandTitle(command string) string {
 	const limit = 120
 	return provider.Clip(strings.Join(strings.Fields(command), " "), limit)
 }
 
-// expired says that a request does not wait any more: its time is over, or
-// somebody has answered it.
-func (s *session) expired(id string) {
-	if call, withdrawn := s.asks.settled(id); withdrawn {
-		s.put(agent.Withdrawn{CallID: call})
+// withdrawRequest removes a request that no longer waits: its time is over, or it
+// was answered.
+func (s *session) withdrawRequest(id string) {
+	if call, withdrawn := s.approvals.removeRequest(id); withdrawn {
+		s.putEvent(agent.Withdrawn{CallID: call})
 	}
 }
 
-func (s *session) withdraw() {
-	for _, id := range s.asks.ids() {
-		s.expired(id)
+func (s *session) withdrawAll() {
+	for _, id := range s.approvals.requestIDs() {
+		s.withdrawRequest(id)
 	}
 }
 
-// leaving keeps why the gateway goes away.
-func (s *session) leaving(payload json.RawMessage) {
+// noteShutdown keeps the reason of the gateway's shutdown.
+func (s *session) noteShutdown(payload json.RawMessage) {
 	var said struct {
 		Reason string `json:"reason"`
 	}

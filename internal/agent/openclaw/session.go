@@ -14,55 +14,55 @@ import (
 )
 
 const (
-	// ours marks the keys of sessions that we began. We go on with no other: it
-	// is somebody's chat.
-	ours = "ratchet-"
+	// keyPrefix marks the keys of sessions that we began. We resume no other
+	// session, because it is the chat of a person.
+	keyPrefix = "ratchet-"
 
-	// callTimeout bounds requests that nobody gives a limit of their own.
+	// callTimeout bounds requests without a limit of their own.
 	callTimeout = 10 * time.Second
 )
 
 type session struct {
-	conn  *conn
-	terms terms
-	queue *agent.Queue
-	asks  asks
-	work  sync.WaitGroup // begun by events only
-	done  chan struct{}  // closed when all of it is over
+	conn      *conn
+	terms     sessionTerms
+	queue     *agent.Queue
+	approvals approvalList
+	work      sync.WaitGroup // begun by events only
+	done      chan struct{}  // closed when the connection and all work have ended
 
 	mu       sync.Mutex
 	key      string
-	system   string // not told yet
+	system   string // not sent yet
 	turn     *turn
-	farewell string // what the gateway said of its end
+	farewell string // the gateway's reason for its end
 	stopped  bool
 }
 
-func newSession(c *conn, t terms) *session {
+func newSession(c *conn, t sessionTerms) *session {
 	return &session{conn: c, terms: t, system: t.system, queue: agent.NewQueue(), done: make(chan struct{})}
 }
 
-// open makes the session, or finds it and makes it ours again.
-func (s *session) open(ctx context.Context, resume string) error {
+// openSession makes the session, or finds it and makes it ours again.
+func (s *session) openSession(ctx context.Context, resume string) error {
 	key := resume
 	if resume == "" {
-		key = fmt.Sprintf("agent:%s:%s%s", s.conn.hello.agent(), ours, uuid.NewString())
-	} else if err := s.find(ctx, resume); err != nil {
+		key = fmt.Sprintf("agent:%s:%s%s", s.conn.hello.defaultAgent(), keyPrefix, uuid.NewString())
+	} else if err := s.findSession(ctx, resume); err != nil {
 		return err
 	}
 	var made struct {
 		Key string `json:"key"`
 	}
-	// On a session that exists it sets the directory.
-	err := s.conn.call(ctx, "sessions.create", object{"key": key, "cwd": s.terms.dir}, &made)
+	// For an existing session, this sets the directory.
+	err := s.conn.callGateway(ctx, "sessions.create", object{"key": key, "cwd": s.terms.dir}, &made)
 	if r, ok := errors.AsType[*refusal](err); ok && r.Details.Missing == "operator.admin" {
-		return refuse("the gateway lets no session work in %s: make it, or a directory above it, the workspace of one of its agents", s.terms.dir)
+		return badRequest("the gateway lets no session work in %s: make it, or a directory above it, the workspace of one of its agents", s.terms.dir)
 	}
 	if err != nil {
 		return err
 	}
 	settings := object{"key": made.Key, "permissionMode": orNull(s.terms.mode), "model": orNull(s.terms.model)}
-	if err := s.conn.call(ctx, "sessions.patch", settings, nil); err != nil {
+	if err := s.conn.callGateway(ctx, "sessions.patch", settings, nil); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -75,23 +75,23 @@ func (s *session) open(ctx context.Context, resume string) error {
 	return nil
 }
 
-// find looks for a session of ours, and ends what still runs in it: a run
-// outlives the connection that began it, and nobody would read it.
-func (s *session) find(ctx context.Context, key string) error {
+// findSession searches for a session of ours, and ends a run in it: a run outlives
+// the connection that began it, and its events would not be read.
+func (s *session) findSession(ctx context.Context, key string) error {
 	parts := strings.SplitN(key, ":", 3)
-	if len(parts) != 3 || !strings.HasPrefix(parts[2], ours) {
+	if len(parts) != 3 || !strings.HasPrefix(parts[2], keyPrefix) {
 		return fmt.Errorf("%w: %q is none of Ratchet's", agent.ErrNoSession, key)
 	}
 	var found struct {
 		Session *struct{} `json:"session"`
 	}
-	if err := s.conn.call(ctx, "sessions.describe", object{"key": key}, &found); err != nil {
+	if err := s.conn.callGateway(ctx, "sessions.describe", object{"key": key}, &found); err != nil {
 		return err
 	}
 	if found.Session == nil {
 		return agent.ErrNoSession
 	}
-	return s.conn.call(ctx, "chat.abort", object{"sessionKey": key}, nil)
+	return s.conn.callGateway(ctx, "chat.abort", object{"sessionKey": key}, nil)
 }
 
 func orNull(text string) any {
@@ -101,14 +101,14 @@ func orNull(text string) any {
 	return text
 }
 
-// abandon ends a session that did not begin.
-func (s *session) abandon() {
+// abandonStart ends a session whose start failed.
+func (s *session) abandonStart() {
 	s.mu.Lock()
 	s.stopped = true
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	s.conn.close(ctx)
+	s.conn.closeConn(ctx)
 	<-s.done
 	s.queue.Drop()
 }
@@ -119,16 +119,16 @@ func (s *session) ID() string {
 	return s.key
 }
 
-// PID is zero: the gateway is none of ours.
+// PID returns zero: the gateway is no process of ours.
 func (*session) PID() int { return 0 }
 
 func (s *session) Alive() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.alive()
+	return s.isAlive()
 }
 
-func (s *session) alive() bool {
+func (s *session) isAlive() bool {
 	select {
 	case <-s.conn.done:
 		return false

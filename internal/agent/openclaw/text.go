@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// plain makes a message that the gateway takes for nothing but a message. It
-// obeys texts: a slash and a word between blanks is a command wherever it
-// stands, and /elevated or /model in a quoted file would change how the turn
-// runs; a text of a single word such as stop, or one that begins with a slash
-// or an exclamation mark, never reaches the model. So the message begins with
-// a sentence of ours, and such words are put into backquotes. The gateway's
-// own switch for that needs an administrator.
-func plain(dir string, parts ...string) string {
+// plainMessage makes a message that the gateway takes for nothing but a message. The
+// gateway obeys texts. A slash and a word between blanks is a command anywhere in
+// the text: /elevated or /model in a quoted file would change how the turn runs. A
+// text of a single word such as stop, or a text that begins with a slash or an
+// exclamation mark, never reaches the model. Therefore the message begins with a
+// sentence of ours, and command words are put into backquotes. The gateway's own
+// switch for that needs an administrator.
+func plainMessage(dir string, parts ...string) string {
 	var b strings.Builder
 	b.WriteString("This session works in `" + dir + "`.")
 	for _, part := range parts {
@@ -27,7 +27,7 @@ func plain(dir string, parts ...string) string {
 
 func quoteCommands(text string) string {
 	var b strings.Builder
-	for word, blank := range words(text) {
+	for word, blank := range splitWords(text) {
 		if isCommand(word) {
 			name, rest, colon := strings.Cut(word, ":")
 			word = "`" + name + "`"
@@ -40,20 +40,20 @@ func quoteCommands(text string) string {
 	return b.String()
 }
 
-// isCommand says whether a word is a slash and a name, which a colon may end.
+// isCommand reports whether a word is a slash and a name, which a colon may end.
 func isCommand(word string) bool {
 	name, ok := strings.CutPrefix(word, "/")
 	name, _, _ = strings.Cut(name, ":")
 	return ok && name != "" && strings.IndexFunc(name, isNoName) < 0
 }
 
-// isNoName says what no name of a command or of a model has in it.
+// isNoName reports whether r cannot be part of the name of a command or a model.
 func isNoName(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.+@", r)
 }
 
-// words are the words of a text, each with the blanks that follow it.
-func words(text string) iter.Seq2[string, string] {
+// splitWords returns the words of a text, each with the blanks that follow it.
+func splitWords(text string) iter.Seq2[string, string] {
 	return func(yield func(word, blank string) bool) {
 		for text != "" {
 			end := strings.IndexFunc(text, isBlank)
@@ -72,12 +72,13 @@ func words(text string) iter.Seq2[string, string] {
 	}
 }
 
-// isBlank says what parts words for the gateway: a byte order mark as well.
+// isBlank reports whether r separates words for the gateway. A byte order mark does
+// too.
 func isBlank(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' }
 
-// beyond is what whole has beyond its common beginning with said, in whole
-// characters.
-func beyond(said, whole string) string {
+// textBeyond returns the part of whole after its common beginning with said, in
+// whole characters.
+func textBeyond(said, whole string) string {
 	n := 0
 	for n < min(len(said), len(whole)) && said[n] == whole[n] {
 		n++

@@ -9,18 +9,18 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
-// turn is one under way: a run of the gateway under an id of ours. Its events
+// turn is the turn under way: a run of the gateway under an id of ours. Its events
 // are read by one goroutine.
 type turn struct {
 	run      string
 	began    time.Time
-	system   string        // went with the message
+	system   string        // the system prompt that was sent with the message
 	answered chan struct{} // closed when the gateway has answered chat.send
-	over     chan struct{} // closed when the turn is told to have ended
+	over     chan struct{} // closed when the end of the turn is reported
 	ending   bool          // the run has ended; guarded by the session
 
-	said string // so far
-	last string // the last message of it
+	said string // the text so far
+	last string // the last message of the text
 	told map[string]bool
 }
 
@@ -31,11 +31,11 @@ func newTurn(run, system string) *turn {
 	}
 }
 
-// chat returns what a chat event that does not end the turn tells.
-func (t *turn) chat(e chatEvent, frame json.RawMessage) agent.Event {
+// chatUpdate returns the event for a chat event that does not end the turn.
+func (t *turn) chatUpdate(e chatEvent, frame json.RawMessage) agent.Event {
 	switch e.State {
 	case "delta":
-		return t.say(e)
+		return t.textPiece(e)
 	case "status":
 		if len(e.Retry) > 0 {
 			return agent.Notice{Name: "retry", Data: e.Retry, Stall: true}
@@ -45,18 +45,19 @@ func (t *turn) chat(e chatEvent, frame json.RawMessage) agent.Event {
 	return agent.Raw{Frame: frame}
 }
 
-// say returns what a delta adds. The message so far counts more than the new
-// piece: a piece may have been dropped. What the gateway replaces afterwards
-// cannot be taken back; the rest is told from where it differs.
-func (t *turn) say(e chatEvent) agent.Event {
+// textPiece returns the text that a delta adds. The whole message counts more than
+// the new piece, because a piece may have been dropped. Reported text that the
+// gateway replaces afterwards cannot be taken back: the new text is reported from
+// the first difference.
+func (t *turn) textPiece(e chatEvent) agent.Event {
 	whole := t.said + e.Delta
 	switch {
-	case e.Message != nil && e.Message.text() != "":
-		whole = e.Message.text()
+	case e.Message != nil && e.Message.plainText() != "":
+		whole = e.Message.plainText()
 	case e.Replace:
 		whole = e.Delta
 	}
-	piece := beyond(t.said, whole)
+	piece := textBeyond(t.said, whole)
 	t.said = whole
 	if piece == "" {
 		return nil
@@ -64,31 +65,31 @@ func (t *turn) say(e chatEvent) agent.Event {
 	return agent.Text{Text: piece}
 }
 
-// outcome is how a turn ended.
+// outcome is the end of a turn.
 type outcome struct {
-	rest   string // text that was not told yet
+	rest   string // text that was not reported yet
 	text   string // the last message
 	status agent.TurnStatus
 	err    error
 }
 
-// end says how a chat event ends the turn; ok is false when it does not.
-func (t *turn) end(e chatEvent) (o outcome, ok bool) {
+// turnOutcome returns how a chat event ends the turn; ok is false if it does not.
+func (t *turn) turnOutcome(e chatEvent) (o outcome, ok bool) {
 	switch e.State {
 	case "final":
 		o.status = agent.Completed
 	case "aborted":
-		o.status, o.err = aborted(e.StopReason)
+		o.status, o.err = abortOutcome(e.StopReason)
 	case "error":
-		o.status, o.err = agent.Failed, e.err(time.Now())
+		o.status, o.err = agent.Failed, e.providerError(time.Now())
 	default:
 		return outcome{}, false
 	}
 	whole := t.said
-	if e.Message != nil && e.Message.text() != "" {
-		whole = e.Message.text()
+	if e.Message != nil && e.Message.plainText() != "" {
+		whole = e.Message.plainText()
 	}
-	// The whole may be edited at the end: then nothing of it is told twice.
+	// The whole may be edited at the end: then no part of it is reported twice.
 	if rest, ok := strings.CutPrefix(whole, t.said); ok {
 		o.rest = rest
 	}
@@ -99,9 +100,9 @@ func (t *turn) end(e chatEvent) (o outcome, ok bool) {
 	return o, true
 }
 
-// aborted tells our abort, and that of another client, from what the gateway
-// ends by itself.
-func aborted(reason string) (agent.TurnStatus, error) {
+// abortOutcome returns how an aborted turn ended. An abort by us or by another
+// client interrupts it; an end by the gateway itself is a failure.
+func abortOutcome(reason string) (agent.TurnStatus, error) {
 	switch reason {
 	case "timeout":
 		return agent.Failed, &provider.Error{Code: provider.Timeout, Message: "the gateway's time for a run is over", Retriable: true}
@@ -111,11 +112,11 @@ func aborted(reason string) (agent.TurnStatus, error) {
 	return agent.Interrupted, nil
 }
 
-// stream returns what an event of the run tells; nil when it tells nothing new.
-func (t *turn) stream(e streamEvent, frame json.RawMessage) agent.Event {
+// streamUpdate returns the event for an event of the run; nil if it holds nothing new.
+func (t *turn) streamUpdate(e streamEvent, frame json.RawMessage) agent.Event {
 	switch e.Stream {
 	case "tool":
-		return t.tool(e.Data, frame)
+		return t.toolUpdate(e.Data, frame)
 	case "assistant":
 		var data struct{ Text string }
 		if json.Unmarshal(e.Data, &data) == nil {
@@ -128,7 +129,7 @@ func (t *turn) stream(e streamEvent, frame json.RawMessage) agent.Event {
 			return agent.Usage{Tokens: agent.Tokens{Output: data.OutputTokens}}
 		}
 	case "run_status":
-		return nil // chat says it as well
+		return nil // the chat event says the same
 	case "lifecycle":
 		var data struct{ Phase string }
 		if json.Unmarshal(e.Data, &data) == nil && data.Phase != "" {
@@ -138,22 +139,22 @@ func (t *turn) stream(e streamEvent, frame json.RawMessage) agent.Event {
 	return agent.Raw{Frame: frame}
 }
 
-func (t *turn) tool(data, frame json.RawMessage) agent.Event {
+func (t *turn) toolUpdate(data, frame json.RawMessage) agent.Event {
 	var e toolEvent
 	if json.Unmarshal(data, &e) != nil {
 		return agent.Raw{Frame: frame}
 	}
 	switch e.Phase {
 	case "start":
-		return t.use(e.Call, e.Name, e.Args)
+		return t.toolUse(e.Call, e.Name, e.Args)
 	case "result":
-		return agent.ToolResult{CallID: e.Call, Output: e.Result.text(), Error: e.Error}
+		return agent.ToolResult{CallID: e.Call, Output: e.Result.plainText(), Error: e.Error}
 	}
 	return agent.Raw{Frame: frame}
 }
 
-// use tells a tool call unless it was told.
-func (t *turn) use(call, tool string, input json.RawMessage) agent.Event {
+// toolUse reports a tool call unless it was reported before.
+func (t *turn) toolUse(call, tool string, input json.RawMessage) agent.Event {
 	if t.told[call] {
 		return nil
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// What we are to the gateway (docs/contracts/openclaw.md, 1). No administrator: it could
-// widen what a session may do.
+// Our identity for the gateway (docs/contracts/openclaw.md, 1). We are no
+// administrator, which could widen the permissions of a session.
 const (
 	protocol   = 4
 	clientID   = "cli"
@@ -22,7 +22,7 @@ var (
 	caps   = []string{"tool-events", "exec-approvals", "approvals"}
 )
 
-// frame is what the gateway sends: an answer, or an event.
+// frame is an answer or an event of the gateway.
 type frame struct {
 	Type    string          `json:"type"`
 	ID      string          `json:"id"`
@@ -46,7 +46,7 @@ type challenge struct {
 	TS    int64  `json:"ts"`
 }
 
-// hello is what the gateway says of itself once it has let us in.
+// hello is the gateway's description of itself once it has accepted us.
 type hello struct {
 	Type   string `json:"type"`
 	Server struct {
@@ -66,25 +66,25 @@ type hello struct {
 	} `json:"policy"`
 }
 
-// lacks are the scopes that we asked for and do not have. A gateway that says
-// nothing of them is believed.
-func (h hello) lacks() []string {
+// missingScopes returns the scopes that we asked for and were not granted. A gateway
+// that lists no scopes is taken to have granted all.
+func (h hello) missingScopes() []string {
 	if len(h.Auth.Scopes) == 0 {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return slices.Contains(h.Auth.Scopes, s) })
 }
 
-// agent is the one whose sessions ours become.
-func (h hello) agent() string {
+// defaultAgent returns the agent of the gateway that owns our sessions.
+func (h hello) defaultAgent() string {
 	if h.Snapshot.Sessions.Agent == "" {
 		return "main"
 	}
 	return h.Snapshot.Sessions.Agent
 }
 
-// tick is the interval at which the gateway makes itself heard at least.
-func (h hello) tick() time.Duration {
+// tickInterval returns the longest time between two frames of the gateway.
+func (h hello) tickInterval() time.Duration {
 	const usual = 30 * time.Second
 	if h.Policy.TickMs <= 0 {
 		return usual
@@ -97,25 +97,25 @@ func connectParams(c challenge, token string, d device) object {
 		"minProtocol": protocol, "maxProtocol": protocol,
 		"client": object{"id": clientID, "displayName": "Ratchet", "version": "1", "platform": runtime.GOOS, "mode": clientMode},
 		"role":   role, "scopes": scopes, "caps": caps,
-		"auth": object{"token": token}, "device": d.prove(c, token),
+		"auth": object{"token": token}, "device": d.signChallenge(c, token),
 	}
 }
 
-// chatEvent is a payload of the event chat. The end of a turn is told here and
-// nowhere else; a run may be ended twice over, of which the first counts.
+// chatEvent is a payload of the event "chat". Only this event reports the end of a
+// turn. A run may end twice; the first end counts.
 type chatEvent struct {
 	Run        string          `json:"runId"`
 	State      string          `json:"state"` // status, delta, final, aborted or error
 	Phase      string          `json:"phase"`
 	Retry      json.RawMessage `json:"retry"`
 	Delta      string          `json:"deltaText"`
-	Replace    bool            `json:"replace"` // Delta is all there is so far
-	Message    *message        `json:"message"` // all there is so far
+	Replace    bool            `json:"replace"` // Delta is the whole text so far
+	Message    *message        `json:"message"` // the whole text so far
 	StopReason string          `json:"stopReason"`
 	trouble
 }
 
-// streamEvent is a payload of the event agent.
+// streamEvent is a payload of the event "agent".
 type streamEvent struct {
 	Run    string          `json:"runId"`
 	Stream string          `json:"stream"`
@@ -131,8 +131,8 @@ type toolEvent struct {
 	Result message         `json:"result"`
 }
 
-// approval is a payload of exec.approval.requested, and of resolved as far as
-// its id.
+// approval is a payload of exec.approval.requested. Of exec.approval.resolved only
+// the id is read.
 type approval struct {
 	ID      string `json:"id"`
 	Request struct {
@@ -148,14 +148,14 @@ type approval struct {
 	ExpiresAtMs int64 `json:"expiresAtMs"`
 }
 
-// of says whether the request is one of a run in a session, as far as it names
-// the run.
-func (a approval) of(session, run string) bool {
+// isFor reports whether the request belongs to a run in a session. A request that
+// names no run belongs to every run.
+func (a approval) isFor(session, run string) bool {
 	return a.Request.Session == session && (a.Request.Run == "" || a.Request.Run == run)
 }
 
-// life is how long the request waits: half an hour where it does not say.
-func (a approval) life() time.Duration {
+// lifetime returns how long the request waits: half an hour if it does not say.
+func (a approval) lifetime() time.Duration {
 	if d := time.Duration(a.ExpiresAtMs-a.CreatedAtMs) * time.Millisecond; d > 0 {
 		return d
 	}
@@ -182,7 +182,7 @@ func (c *content) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*parts)(c))
 }
 
-func (m message) text() string {
+func (m message) plainText() string {
 	var b strings.Builder
 	for _, part := range m.Content {
 		if part.Type == "text" {

@@ -8,21 +8,21 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
-// readTools are all that a read-only session has.
+// readTools are the only tools of a read-only session.
 var readTools = []string{"read", "grep", "find", "ls"}
 
-// arguments are those of pi (docs/contracts/pi.md, 1). No message is among them: those go
-// over the wire, where nothing takes them for a flag or a file (docs/contracts/dispatch.md, 10).
+// piArgs returns pi's arguments (docs/contracts/pi.md, 1). They hold no message:
+// messages go over the wire, where none is taken for a flag or a file
+// (docs/contracts/dispatch.md, 10).
 //
-// The flag --session-id takes the id as it is, and looks in the working
-// directory's sessions alone; --session would take the beginning of an id as
-// well, and would ask on standard output whether to copy another project's
-// session. Of an id that it does not know the former makes a session: greet
-// finds out.
-func (t Trust) arguments(o agent.Options, f files) []string {
-	argv := append([]string{"--mode", "rpc"}, t.flags()...)
-	if gated(o) {
-		argv = append(argv, "--extension", f.gate())
+// The flag --session-id takes the id as it is, and searches only the working
+// directory's sessions. --session would also accept the beginning of an id, and
+// would ask on standard output whether to copy another project's session. For an
+// unknown id, --session-id makes a new session: checkState detects that.
+func (t Trust) piArgs(o agent.Options, f lentFiles) []string {
+	argv := append([]string{"--mode", "rpc"}, t.trustFlags()...)
+	if needsGate(o) {
+		argv = append(argv, "--extension", f.gatePath())
 	}
 	if o.Resume != "" {
 		argv = append(argv, "--session-id", o.Resume)
@@ -30,8 +30,8 @@ func (t Trust) arguments(o agent.Options, f files) []string {
 	if model := o.Choice().Model; model != "" {
 		argv = append(argv, "--model", model)
 	}
-	if o.System != "" { // pi would read a file of that name
-		argv = append(argv, "--append-system-prompt", f.system())
+	if o.System != "" { // pi would read a file with that name
+		argv = append(argv, "--append-system-prompt", f.systemPath())
 	}
 	if o.Sandbox == agent.ReadOnly {
 		argv = append(argv, "--tools", strings.Join(readTools, ","))
@@ -42,7 +42,7 @@ func (t Trust) arguments(o agent.Options, f files) []string {
 	return argv
 }
 
-func (t Trust) flags() []string {
+func (t Trust) trustFlags() []string {
 	switch t {
 	case TrustUser:
 		return nil
@@ -53,9 +53,9 @@ func (t Trust) flags() []string {
 	}
 }
 
-// program is its absolute path, and its leading arguments. The
-// error names every place that was looked at.
-func (a *adapter) program() ([]string, error) {
+// findProgram returns the absolute path of the program, and its leading arguments.
+// The error names every place that was searched.
+func (a *adapter) findProgram() ([]string, error) {
 	argv := slices.Clone(a.Argv)
 	if len(argv) == 0 {
 		argv = []string{"pi"}

@@ -14,9 +14,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
-// ask is a call that stands at the gate (docs/contracts/pi.md, 3).
-type ask struct {
-	request string // the id to answer under
+// gateRequest is a call that waits at the gate (docs/contracts/pi.md, 3).
+type gateRequest struct {
+	request string // the id of the request that asks for it
 
 	Gate   int             `json:"gate"`
 	Tool   string          `json:"toolName"`
@@ -24,60 +24,61 @@ type ask struct {
 	Input  json.RawMessage `json:"input"`
 }
 
-// asks are the calls that wait for a decision, by their ids.
-type asks map[string]ask
+// gateRequests holds the calls that wait for a decision, by their ids.
+type gateRequests map[string]gateRequest
 
-func (w asks) drop(callID string) bool {
+func (w gateRequests) takeBack(callID string) bool {
 	_, ok := w[callID]
 	delete(w, callID)
 	return ok
 }
 
-func (w asks) clear() []string {
+func (w gateRequests) clearWaiting() []string {
 	ids := slices.Sorted(maps.Keys(w))
 	clear(w)
 	return ids
 }
 
-// gateKey is under what the gate says that it is shut.
+// gateKey is the key of the status by which the gate reports that it is shut.
 const gateKey = "ratchet-gate"
 
-// takeRequest takes what an extension has to say. To a question of another one
-// than the gate nobody is there to answer, and pi must not wait for that.
+// takeRequest handles a request of an extension. It cancels the questions of all
+// extensions except the gate: they have no person to answer them, and pi must not
+// wait for that.
 func (s *session) takeRequest(line []byte) bool {
-	r := read[uiRequest](line)
+	r := decodeLenient[uiRequest](line)
 	switch {
 	case r.Method == "setStatus" && r.Key == gateKey:
-		s.shut = true
+		s.gateShut = true
 		return true
-	case r.Method == "select" && s.asked(r):
+	case r.Method == "select" && s.takeGateRequest(r):
 		return true
 	case slices.Contains([]string{"select", "confirm", "input", "editor"}, r.Method):
-		s.post(uiResponse{Type: uiAnswer, ID: r.ID, Cancelled: true})
+		s.postFrame(uiResponse{Type: uiAnswer, ID: r.ID, Cancelled: true})
 	}
 	s.queue.Put(agent.Notice{Name: "extension_ui_request", Data: line, Stall: true})
 	return true
 }
 
-// asked takes a question of the gate: every call comes by it. Those that need
-// no person are answered here.
-func (s *session) asked(r uiRequest) bool {
-	a := read[ask]([]byte(r.Title))
+// takeGateRequest handles a question of the gate, which asks about every call. It
+// answers the questions that need no person.
+func (s *session) takeGateRequest(r uiRequest) bool {
+	a := decodeLenient[gateRequest]([]byte(r.Title))
 	if a.Gate != 1 || a.Tool == "" {
 		return false
 	}
 	a.request = r.ID
-	if _, taken := s.asks[a.CallID]; taken || a.CallID == "" {
+	if _, taken := s.requests[a.CallID]; taken || a.CallID == "" {
 		a.CallID = r.ID
 	}
 	s.tellCall(agent.ToolUse{CallID: a.CallID, Tool: a.Tool, Input: a.Input})
-	verdict, reason := s.rules.judge(a)
+	verdict, reason := s.rules.judgeCall(a)
 	if verdict != "" {
-		s.answer(a, agent.PermissionDecision{Verdict: verdict, Reason: reason})
+		s.answerRequest(a, agent.PermissionDecision{Verdict: verdict, Reason: reason})
 		return true
 	}
-	s.asks[a.CallID] = a
-	p := a.permission(s.o.Dir)
+	s.requests[a.CallID] = a
+	p := a.toPermission(s.o.Dir)
 	p.Reason = reason
 	s.queue.Put(p)
 	return true
@@ -94,53 +95,53 @@ func (s *session) Decide(ctx context.Context, d agent.PermissionDecision) error 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a, ok := s.asks[d.CallID]
+	a, ok := s.requests[d.CallID]
 	if !ok {
 		return agent.ErrNotPending
 	}
 	if !s.child.Alive() {
 		return agent.ErrGone
 	}
-	delete(s.asks, d.CallID)
+	delete(s.requests, d.CallID)
 	switch {
 	case d.Verdict == agent.AllowSession:
-		s.rules.keep(a)
+		s.rules.allowForSession(a)
 	case d.Verdict == agent.Abort && s.turn != nil:
 		s.turn.interrupted = true
 	}
-	s.answer(a, d)
+	s.answerRequest(a, d)
 	return nil
 }
 
 const uiAnswer = "extension_ui_response"
 
-// answer lets the call go on or not: the gate takes one word, and after a colon
-// what the model is to hear.
-func (s *session) answer(a ask, d agent.PermissionDecision) {
+// answerRequest allows or denies the call. The gate takes one word, followed by a
+// colon and the text for the model.
+func (s *session) answerRequest(a gateRequest, d agent.PermissionDecision) {
 	word := "deny"
 	switch d.Verdict {
 	case agent.Allow, agent.AllowSession:
-		s.post(uiResponse{Type: uiAnswer, ID: a.request, Value: "allow"})
+		s.postFrame(uiResponse{Type: uiAnswer, ID: a.request, Value: "allow"})
 		return
 	case agent.Abort:
 		word = "abort"
 	}
-	s.post(uiResponse{Type: uiAnswer, ID: a.request, Value: word + ": " + cmp.Or(d.Reason, "denied")})
+	s.postFrame(uiResponse{Type: uiAnswer, ID: a.request, Value: word + ": " + cmp.Or(d.Reason, "denied")})
 }
 
-// maxTitle bounds the one line that stands for a call, in bytes.
+// maxTitle bounds the title of a call, in bytes.
 const maxTitle = 200
 
 // editTools do nothing but change files.
 var editTools = []string{"edit", "write"}
 
-func (a ask) permission(dir string) agent.Permission {
+func (a gateRequest) toPermission(dir string) agent.Permission {
 	p := agent.Permission{CallID: a.CallID, Tool: a.Tool, Input: a.Input, Dir: dir, Edit: slices.Contains(editTools, a.Tool)}
-	if path, ok := a.member("path"); ok && path != "" {
+	if path, ok := a.inputString("path"); ok && path != "" {
 		p.Paths = []string{path}
 	}
-	command, _ := a.member("command")
-	path, _ := a.member("path")
+	command, _ := a.inputString("command")
+	path, _ := a.inputString("path")
 	what := cmp.Or(command, path)
 	if what == "" && !bytes.Equal(a.Input, []byte("{}")) {
 		what = string(a.Input)
@@ -153,9 +154,9 @@ func (a ask) permission(dir string) agent.Permission {
 	return p
 }
 
-// member is a text of the input, under exactly that name, as pi reads it; ok is
-// false where there is something else under it.
-func (a ask) member(name string) (text string, ok bool) {
+// inputString returns a text of the input under exactly that name, as pi reads it.
+// It returns false if the value under the name is not a text.
+func (a gateRequest) inputString(name string) (text string, ok bool) {
 	var in map[string]json.RawMessage
 	if json.Unmarshal(a.Input, &in) != nil {
 		return "", false

@@ -11,12 +11,12 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
-// passed are the variables of ours that pi sees, and with it the commands that
-// it runs: what a program needs, how it reaches the network, and the keys of
-// the models that it knows. The names that begin like passedPrefixes go with
-// them.
+// passedNames are the variables of ours that pi and its commands see: variables
+// that a program needs, those by which it reaches the network, and the keys of
+// the models that pi knows. Names with one of the passedPrefixes are passed as
+// well.
 var (
-	passed = []string{
+	passedNames = []string{
 		"PATH", "HOME", "USER", "LANG", "TMPDIR", "TERM",
 		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
 		"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR",
@@ -34,10 +34,10 @@ var (
 	passedPrefixes = []string{"LC_", "PI_"}
 )
 
-// stripped tell whose child a program is. Where we run in a command of another
-// pi, they name that session: who believed them would speak in its name
-// (docs/contracts/dispatch.md, 5).
-var stripped = []string{
+// strippedNames say which session a program belongs to. If we run in a command of
+// another pi, they name that session: a program that believed them would act in
+// its name (docs/contracts/dispatch.md, 5).
+var strippedNames = []string{
 	"PI_SESSION_ID", "PI_AGENT_ID", "PI_SESSION_FILE", "PI_PROVIDER", "PI_MODEL", "PI_REASONING_LEVEL", "PI_CODING_AGENT",
 }
 
@@ -46,28 +46,28 @@ const (
 	sessionsVariable = "PI_CODING_AGENT_SESSION_DIR"
 )
 
-// environ is the whole environment of pi: the switches keep it from what nobody
-// asked it for, and the entries of o win.
-func (a *adapter) environ(o agent.Options) []string {
+// piEnviron returns the whole environment of pi. It switches off actions that pi
+// was not asked for; the entries of o win.
+func (a *adapter) piEnviron(o agent.Options) []string {
 	ours := child.ParseEnviron(a.Environ)
-	for _, name := range stripped {
+	for _, name := range strippedNames {
 		delete(ours, name)
 	}
 	extra := map[string]string{"PI_SKIP_VERSION_CHECK": "1", "PI_TELEMETRY": "0"}
 	theirs := child.ParseEnviron(o.Env)
 	if a.Trust == TrustNobody {
-		extra["PI_OFFLINE"] = "1" // it would fetch programs and lists of models
-		extra[sessionsVariable] = cmp.Or(ours[sessionsVariable], sessionsOf(o.Dir, ours, theirs))
+		extra["PI_OFFLINE"] = "1" // otherwise it fetches programs and lists of models
+		extra[sessionsVariable] = cmp.Or(ours[sessionsVariable], sessionsDir(o.Dir, ours, theirs))
 	}
 	maps.Copy(extra, theirs)
-	return child.BuildEnviron(ours, slices.Concat(passed, a.Allow), passedPrefixes, extra)
+	return child.BuildEnviron(ours, slices.Concat(passedNames, a.Allow), passedPrefixes, extra)
 }
 
-// sessionsOf is where pi keeps the sessions of a working directory. It is
-// named, because the settings of a project may name another place even where
-// nothing of the project is trusted: one within the checkout, whose changes the
-// transcript would then be.
-func sessionsOf(dir string, ours, theirs map[string]string) string {
+// sessionsDir returns the directory in which pi keeps the sessions of a working
+// directory. It is set explicitly, because the settings of a project can name
+// another place even if nothing of the project is trusted. A place within the
+// checkout would make the transcript part of its changes.
+func sessionsDir(dir string, ours, theirs map[string]string) string {
 	value := func(name string) string { return cmp.Or(theirs[name], ours[name]) }
 	home := cmp.Or(value(homeVariable), "~/.pi/agent")
 	if rest, ok := strings.CutPrefix(home, "~/"); ok {

@@ -12,12 +12,12 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
-// apiError is how pi repeats what the API of a model said: the status, in some
+// apiError matches an error of a model's API as pi repeats it: the status, in some
 // wires after the name of the API and in brackets, and the body.
 var apiError = regexp.MustCompile(`(?s)^(?:[^(){}]{0,80}\()?([45]\d\d)\)?:?\s+(.*)$`)
 
-// words are what stands for a status where there is none.
-var words = []struct {
+// statusPatterns guess the status from the text if there is none.
+var statusPatterns = []struct {
 	status int
 	text   *regexp.Regexp
 }{
@@ -27,11 +27,11 @@ var words = []struct {
 	{http.StatusServiceUnavailable, regexp.MustCompile(`(?i)overloaded|unavailable`)},
 }
 
-// resets is how pi says until when a subscription is used up.
-var resets = regexp.MustCompile(`Try again in ~(\d+) min`)
+// resetPattern matches the time until the reset of a used-up subscription.
+var resetPattern = regexp.MustCompile(`Try again in ~(\d+) min`)
 
-// classify says what an error that pi gave up on means for a retry.
-func classify(text string) error {
+// classifyError says whether an error at which pi gave up can be retried.
+func classifyError(text string) error {
 	now := time.Now()
 	if text == "" {
 		text = "the turn failed without a word"
@@ -39,26 +39,26 @@ func classify(text string) error {
 	status, body, guessed := 0, text, false
 	if at := apiError.FindStringSubmatch(text); at != nil {
 		status, _ = strconv.Atoi(at[1])
-		body = wrapped(at[2])
+		body = wrapError(at[2])
 	} else {
-		status, guessed = byWords(text), true
+		status, guessed = guessStatus(text), true
 	}
 	e := provider.ClassifyHTTP(status, nil, []byte(body), now)
 	if status == 0 {
-		return failed(provider.Unknown, true, "%s", text)
+		return newError(provider.Unknown, true, "%s", text)
 	}
-	if guessed { // the status is not to be told
+	if guessed { // a guessed status is left out of the message
 		e.Message = strings.Replace(e.Message, fmt.Sprintf("HTTP %d %s: ", status, http.StatusText(status)), "", 1)
 	}
-	if at := resets.FindStringSubmatch(text); at != nil && e.Code == provider.RateLimit {
+	if at := resetPattern.FindStringSubmatch(text); at != nil && e.Code == provider.RateLimit {
 		minutes, _ := strconv.Atoi(at[1])
 		return &provider.Limited{Until: now.Add(time.Duration(minutes+1) * time.Minute), Cause: e}
 	}
 	return e
 }
 
-func byWords(text string) int {
-	for _, w := range words {
+func guessStatus(text string) int {
+	for _, w := range statusPatterns {
 		if w.text.MatchString(text) {
 			return w.status
 		}
@@ -66,9 +66,9 @@ func byWords(text string) int {
 	return 0
 }
 
-// wrapped is the body of an error as APIs send it: of some pi passes on only
-// what they wrap in an error member.
-func wrapped(body string) string {
+// wrapError returns the body of an error in the form that APIs send: pi removes the
+// enclosing error member of some.
+func wrapError(body string) string {
 	var in map[string]json.RawMessage
 	if json.Unmarshal([]byte(body), &in) != nil || in["error"] != nil {
 		return body
@@ -76,6 +76,6 @@ func wrapped(body string) string {
 	return `{"error":` + body + `}`
 }
 
-func failed(code provider.Code, retriable bool, format string, args ...any) *provider.Error {
+func newError(code provider.Code, retriable bool, format string, args ...any) *provider.Error {
 	return &provider.Error{Code: code, Message: provider.Clip(fmt.Sprintf(format, args...), provider.MaxMessage), Retriable: retriable}
 }

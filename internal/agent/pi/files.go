@@ -10,20 +10,21 @@ import (
 )
 
 //go:embed gate.ts
-var gate []byte
+var gateSource []byte
 
-// files is the directory, which nobody else can read, of what pi loads at its
-// start; empty when there is nothing. It is there as long as pi is.
-type files string
+// lentFiles is the directory of the files that pi loads at its start, readable only
+// by our user. It is empty if there are none. It exists as long as pi runs.
+type lentFiles string
 
-// lend writes them. Without a gate nothing may start that needs one.
-func lend(o agent.Options) (files, error) {
+// lendFiles writes the files. It fails if the gate is needed and cannot be written,
+// because pi must not start without it.
+func lendFiles(o agent.Options) (lentFiles, error) {
 	write := map[string][]byte{}
-	if gated(o) {
-		write[files("").gate()] = gate
+	if needsGate(o) {
+		write[lentFiles("").gatePath()] = gateSource
 	}
 	if o.System != "" {
-		write[files("").system()] = []byte(o.System)
+		write[lentFiles("").systemPath()] = []byte(o.System)
 	}
 	if len(write) == 0 {
 		return "", nil
@@ -34,16 +35,16 @@ func lend(o agent.Options) (files, error) {
 	}
 	for name, text := range write {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			files(dir).remove()
+			lentFiles(dir).removeFiles()
 			return "", fmt.Errorf("%w: %w", agent.ErrUnavailable, err)
 		}
 	}
-	return files(dir), nil
+	return lentFiles(dir), nil
 }
 
-// gated says whether calls have to be asked about.
-func gated(o agent.Options) bool { return o.Sandbox != agent.FullAccess }
+// needsGate reports whether calls need a permission.
+func needsGate(o agent.Options) bool { return o.Sandbox != agent.FullAccess }
 
-func (f files) gate() string   { return filepath.Join(string(f), "gate.ts") }
-func (f files) system() string { return filepath.Join(string(f), "system.md") }
-func (f files) remove()        { os.RemoveAll(string(f)) }
+func (f lentFiles) gatePath() string   { return filepath.Join(string(f), "gate.ts") }
+func (f lentFiles) systemPath() string { return filepath.Join(string(f), "system.md") }
+func (f lentFiles) removeFiles()       { os.RemoveAll(string(f)) }

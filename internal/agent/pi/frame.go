@@ -7,14 +7,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// command is what pi is asked to do (docs/contracts/pi.md, 2).
+// command is a command to pi (docs/contracts/pi.md, 2).
 type command struct {
 	ID      string  `json:"id"`
 	Type    string  `json:"type"`
 	Message *string `json:"message,omitempty"`
 }
 
-// response is what became of a command.
+// response is the result of a command.
 type response struct {
 	ID      string          `json:"id"`
 	Success bool            `json:"success"`
@@ -38,10 +38,10 @@ type model struct {
 	Window   int    `json:"contextWindow"`
 }
 
-// code is the model in one word, as the flag takes it.
-func (m model) code() string { return m.Provider + "/" + m.ID }
+// modelCode returns the model in one word, in the form of pi's flag.
+func (m model) modelCode() string { return m.Provider + "/" + m.ID }
 
-// stats is the answer to get_session_stats, as far as we read it.
+// stats is the part of the answer to get_session_stats that we read.
 type stats struct {
 	Context struct {
 		Tokens int `json:"tokens"` // null after a compaction: not known yet
@@ -57,7 +57,7 @@ type update struct {
 	} `json:"assistantMessageEvent"`
 }
 
-// messageEnd is a message, whole.
+// messageEnd is a whole message.
 type messageEnd struct {
 	Message struct {
 		Role    string  `json:"role"`
@@ -79,18 +79,18 @@ type usage struct {
 	} `json:"cost"`
 }
 
-func (u usage) tokens() agent.Tokens {
+func (u usage) agentTokens() agent.Tokens {
 	return agent.Tokens{Input: u.Input + u.Read + u.Write, Output: u.Output, Cached: u.Read}
 }
 
-// compactionEnd ends a summary of what was said, which a model made.
+// compactionEnd ends a compaction: a model has summarized the conversation.
 type compactionEnd struct {
 	Result struct {
 		Usage usage `json:"usage"`
 	} `json:"result"`
 }
 
-// toolFrame is the begin or the end of a call.
+// toolFrame is the start or the end of a call.
 type toolFrame struct {
 	CallID string          `json:"toolCallId"`
 	Tool   string          `json:"toolName"`
@@ -101,7 +101,7 @@ type toolFrame struct {
 	Error bool `json:"isError"`
 }
 
-// content is a list of blocks; a plain text is one.
+// content is a list of blocks. A plain text counts as one block.
 type content []block
 
 type block struct {
@@ -109,7 +109,7 @@ type block struct {
 	Text string `json:"text"`
 }
 
-// UnmarshalJSON takes blocks and plain text.
+// UnmarshalJSON accepts blocks and plain text.
 func (c *content) UnmarshalJSON(b []byte) error {
 	var text string
 	if json.Unmarshal(b, &text) == nil {
@@ -119,8 +119,8 @@ func (c *content) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]block)(c))
 }
 
-// said is the text alone.
-func (c content) said() string {
+// textOnly returns the text of the text blocks.
+func (c content) textOnly() string {
 	var text strings.Builder
 	for _, b := range c {
 		if b.Type == "text" {
@@ -130,8 +130,9 @@ func (c content) said() string {
 	return text.String()
 }
 
-// shown is the text, and of a picture that it is one.
-func (c content) shown() string {
+// plainText returns the text of the blocks. A block of another type, such as a
+// picture, is replaced by its type.
+func (c content) plainText() string {
 	parts := make([]string, 0, len(c))
 	for _, b := range c {
 		if b.Type == "text" {
@@ -143,8 +144,8 @@ func (c content) shown() string {
 	return strings.Join(parts, "\n")
 }
 
-// uiRequest is what an extension has to say, or asks: the gate, or one of the
-// user's.
+// uiRequest is a message or a question of an extension: the gate, or an extension
+// of the user.
 type uiRequest struct {
 	ID     string `json:"id"`
 	Method string `json:"method"`

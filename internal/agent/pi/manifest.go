@@ -13,31 +13,31 @@ const label = "pi"
 
 // Manifest asks pi itself, once for each version of its program.
 func (a *adapter) Manifest(ctx context.Context) agent.Manifest {
-	argv, err := a.program()
+	argv, err := a.findProgram()
 	if err != nil {
-		return missing(err.Error())
+		return missingManifest(err.Error())
 	}
-	return a.manifests.GetOrDetect(ctx, argv, missing, func(ctx context.Context) (agent.Manifest, bool) { return a.detect(ctx, argv) })
+	return a.manifests.GetOrDetect(ctx, argv, missingManifest, func(ctx context.Context) (agent.Manifest, bool) { return a.detectPi(ctx, argv) })
 }
 
-func missing(why string) agent.Manifest { return agent.MissingManifest(agent.Pi, label, why) }
+func missingManifest(why string) agent.Manifest { return agent.MissingManifest(agent.Pi, label, why) }
 
-// detect asks for the version and for the models at the same time: pi takes a
-// second to begin. It says whether pi told all.
-func (a *adapter) detect(ctx context.Context, argv []string) (m agent.Manifest, whole bool) {
+// detectPi asks for the version and for the models at the same time, because pi
+// takes a second to start. Whole says whether pi told everything.
+func (a *adapter) detectPi(ctx context.Context, argv []string) (m agent.Manifest, whole bool) {
 	type answer struct {
 		models []agent.Model
 		err    error
 	}
 	asked := make(chan answer, 1)
 	go func() {
-		models, err := a.models(ctx)
+		models, err := a.listModels(ctx)
 		asked <- answer{models, err}
 	}()
-	version, err := child.ReadVersion(ctx, argv, a.environ(agent.Options{Dir: os.TempDir()}))
+	version, err := child.ReadVersion(ctx, argv, a.piEnviron(agent.Options{Dir: os.TempDir()}))
 	got := <-asked
 	if err != nil {
-		return missing(err.Error()), false
+		return missingManifest(err.Error()), false
 	}
 	m = agent.Manifest{
 		Kind: agent.Pi, Label: label, Description: "the coding agent pi, by its RPC mode",
@@ -56,23 +56,23 @@ func (a *adapter) detect(ctx context.Context, argv []string) (m agent.Manifest, 
 	return m, true
 }
 
-// models are those that pi has credentials for. The session that tells them
-// leaves nothing behind. Anybody may write in its directory, which is no
-// project to trust.
-func (a *adapter) models(ctx context.Context) ([]agent.Model, error) {
+// listModels returns the models that pi has credentials for. The session that
+// reports them leaves nothing behind. Its directory can be written by all users,
+// so it is never trusted as a project.
+func (a *adapter) listModels(ctx context.Context) ([]agent.Model, error) {
 	c := a.Config
 	if c.Trust == TrustProject {
 		c.Trust = TrustUser
 	}
-	s, err := (&adapter{Config: c}).start(ctx, agent.Options{Dir: os.TempDir(), Sandbox: agent.ReadOnly}, "--no-session")
+	s, err := (&adapter{Config: c}).startSession(ctx, agent.Options{Dir: os.TempDir(), Sandbox: agent.ReadOnly}, "--no-session")
 	if err != nil {
 		return nil, err
 	}
-	defer s.abandon()
-	if err := s.greet(ctx); err != nil {
+	defer s.abandonStart()
+	if err := s.checkState(ctx); err != nil {
 		return nil, err
 	}
-	data, err := s.call(ctx, "get_available_models")
+	data, err := s.callPi(ctx, "get_available_models")
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (a *adapter) models(ctx context.Context) ([]agent.Model, error) {
 	}
 	list := make([]agent.Model, 0, len(offer.Models))
 	for _, m := range offer.Models {
-		list = append(list, agent.Model{Code: m.code(), Label: m.Name, ContextWindow: m.Window, Default: m.code() == s.model.code()})
+		list = append(list, agent.Model{Code: m.modelCode(), Label: m.Name, ContextWindow: m.Window, Default: m.modelCode() == s.model.modelCode()})
 	}
 	return list, nil
 }

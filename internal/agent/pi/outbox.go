@@ -2,8 +2,8 @@ package pi
 
 import "sync"
 
-// outbox writes lines to pi in order. Putting one never waits: whoever reads
-// what pi says must not be held up by a pi that does not read.
+// outbox writes lines to pi in order. Queueing a line never waits: a pi that does
+// not read must not block the goroutine that reads pi's output.
 type outbox struct {
 	write func(line []byte) error
 	done  chan struct{}
@@ -17,19 +17,20 @@ type outbox struct {
 func newOutbox(write func([]byte) error) *outbox {
 	o := &outbox{write: write, done: make(chan struct{})}
 	o.more = sync.NewCond(&o.mu)
-	go o.deliver()
+	go o.writeLines()
 	return o
 }
 
-func (o *outbox) put(line []byte) {
+func (o *outbox) queueLine(line []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.lines = append(o.lines, line)
 	o.more.Signal()
 }
 
-// close drops what has not been written. A write under way must end by itself.
-func (o *outbox) close() {
+// closeOutbox drops the lines that are not written. A write under way must end by
+// itself.
+func (o *outbox) closeOutbox() {
 	o.mu.Lock()
 	o.closed = true
 	o.more.Signal()
@@ -37,18 +38,19 @@ func (o *outbox) close() {
 	<-o.done
 }
 
-// deliver ends with the outbox, or when pi reads no longer: its exit says why.
-func (o *outbox) deliver() {
+// writeLines ends when the outbox is closed, or when pi no longer reads. Pi's exit
+// says why.
+func (o *outbox) writeLines() {
 	defer close(o.done)
 	for {
-		line, ok := o.next()
+		line, ok := o.nextLine()
 		if !ok || o.write(line) != nil {
 			return
 		}
 	}
 }
 
-func (o *outbox) next() ([]byte, bool) {
+func (o *outbox) nextLine() ([]byte, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for len(o.lines) == 0 && !o.closed {

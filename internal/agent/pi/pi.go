@@ -1,14 +1,15 @@
-// Package pi is the adapter to pi: one process in its RPC mode a session, and
-// JSON lines on its standard input and output (docs/contracts/pi.md, 1 to 4; docs/contracts/dispatch.md, 10). Pi asks for nothing by itself: an
-// extension of ours, the gate, has every call of a tool wait for our word, and
-// no session in which calls are to be asked about starts without it. That is
-// all the sandbox there is. A call that was let through reaches whatever the
-// user does, and the network.
+// Package pi is the adapter to pi. A session is one process in its RPC mode, with
+// JSON lines on its standard input and output (docs/contracts/pi.md, 1 to 4;
+// docs/contracts/dispatch.md, 10). Pi itself asks for no permission. An extension
+// of ours, the gate, makes every call of a tool wait for our answer, and no
+// session whose calls need a permission starts without it. That is the only
+// sandbox. A call that was allowed reaches everything that the user reaches, and
+// the network.
 //
-// Of the options, Mode, Network, MCPConfig and MaxOutputTokens have no
-// counterpart. A Model is a pattern as pi's own flag takes it, best
-// provider/id; without one a fresh session gets pi's default, and one that is
-// resumed goes on with the model that it has, or not at all.
+// The options Mode, Network, MCPConfig and MaxOutputTokens have no counterpart. A
+// Model is a pattern in the form of pi's own flag, best provider/id. Without one,
+// a new session gets pi's default, and a resumed session keeps its model or does
+// not start.
 package pi
 
 import (
@@ -23,34 +24,34 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
-// Config says which pi to run, what it may see of our environment, and what
-// it loads.
+// Config says which pi to run, which of our variables it sees, and which
+// extensions it loads.
 type Config struct {
 	// Argv is the program and its leading arguments: a script after its
-	// interpreter, or flags of the user's extensions. A program without a slash is looked for on the PATH of
-	// Environ; empty means pi.
+	// interpreter, or flags of the user's extensions. A program without a slash is
+	// searched for on the PATH of Environ; empty means pi.
 	Argv []string
-	// Environ is our own environment, NAME=value. Of it pi sees a small part
-	// (see environ) and the variables that Allow names: the credentials of a
-	// cloud that serves the model, for one.
+	// Environ is our own environment, NAME=value. Pi sees a small part of it (see
+	// piEnviron) and the variables that Allow names, such as the credentials of a
+	// cloud that serves the model.
 	Environ []string
 	Allow   []string
 	Trust   Trust
 }
 
-// Trust says whose extensions, skills, prompt templates and settings pi loads.
-// An extension is a program that runs unasked, with all rights. What AGENTS.md
-// and CLAUDE.md say is heard in any case: it is only text.
+// Trust says whose extensions, skills, prompt templates and settings pi loads. An
+// extension is a program that runs without a permission, with all rights. AGENTS.md
+// and CLAUDE.md are always read, because they are only text.
 type Trust string
 
-// The degrees of trust. With the zero Trust pi loads nothing but the gate and
-// the user's own settings: that is for an agent that works by itself in a
-// repository of anybody's. The others are for a session of the user's own,
-// which may not work without the user's extensions.
+// The degrees of trust. With the zero Trust pi loads nothing but the gate and the
+// user's own settings: that is for an agent that works by itself in a repository
+// of any origin. The others are for the user's own sessions, which may not work
+// without the user's extensions.
 const (
 	TrustNobody  Trust = ""
-	TrustUser    Trust = "user"    // what the user has installed, and a project's where the user has decided so before
-	TrustProject Trust = "project" // what the user has installed, and the project's
+	TrustUser    Trust = "user"    // the user's installation, and a project's if the user has decided so before
+	TrustProject Trust = "project" // the user's installation, and the project's
 )
 
 type adapter struct {
@@ -59,7 +60,7 @@ type adapter struct {
 	manifests child.Manifests
 }
 
-// New makes the adapter. It starts nothing.
+// New returns the adapter. It starts nothing.
 func New(c Config) agent.Adapter {
 	return &adapter{Config: c}
 }
@@ -67,58 +68,58 @@ func New(c Config) agent.Adapter {
 func (*adapter) Kind() agent.Kind { return agent.Pi }
 
 func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, error) {
-	s, err := a.start(ctx, o)
+	s, err := a.startSession(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.greet(ctx); err != nil {
-		s.abandon()
+	if err := s.checkState(ctx); err != nil {
+		s.abandonStart()
 		return nil, err
 	}
 	return s, nil
 }
 
-// start runs pi, which does not take input yet.
-func (a *adapter) start(ctx context.Context, o agent.Options, extra ...string) (*session, error) {
+// startSession runs pi, which does not take input yet.
+func (a *adapter) startSession(ctx context.Context, o agent.Options, extra ...string) (*session, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	argv, err := a.program()
+	argv, err := a.findProgram()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", agent.ErrUnavailable, err)
 	}
-	if err := refuse(a.Trust, o); err != nil {
+	if err := checkOptions(a.Trust, o); err != nil {
 		return nil, err
 	}
-	files, err := lend(o)
+	files, err := lendFiles(o)
 	if err != nil {
 		return nil, err
 	}
-	argv = append(append(argv, a.Trust.arguments(o, files)...), extra...)
-	c, err := child.Start(ctx, child.Spec{Argv: argv, Dir: o.Dir, Env: a.environ(o), Log: o.Log})
+	argv = append(append(argv, a.Trust.piArgs(o, files)...), extra...)
+	c, err := child.Start(ctx, child.Spec{Argv: argv, Dir: o.Dir, Env: a.piEnviron(o), Log: o.Log})
 	if err != nil {
-		files.remove()
+		files.removeFiles()
 		return nil, err
 	}
 	return newSession(c, o, files), nil
 }
 
-// sessionID is what pi takes for the id of a session.
+// sessionID matches the ids that pi accepts for a session.
 var sessionID = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
 
-// refuse says what keeps any pi from working with o.
-func refuse(t Trust, o agent.Options) error {
+// checkOptions returns an error if no pi can work with o.
+func checkOptions(t Trust, o agent.Options) error {
 	if t != TrustNobody && t != TrustUser && t != TrustProject {
-		return bad("no trust %q", t)
+		return badRequest("no trust %q", t)
 	}
 	if o.Sandbox != agent.ReadOnly && o.Sandbox != agent.WorkspaceWrite && o.Sandbox != agent.FullAccess {
-		return bad("no sandbox %q", o.Sandbox)
+		return badRequest("no sandbox %q", o.Sandbox)
 	}
 	if !filepath.IsAbs(o.Dir) {
-		return bad("the working directory %q is not absolute", o.Dir)
+		return badRequest("the working directory %q is not absolute", o.Dir)
 	}
 	if info, err := os.Stat(o.Dir); err != nil || !info.IsDir() {
-		return bad("there is no working directory %s", o.Dir)
+		return badRequest("there is no working directory %s", o.Dir)
 	}
 	if o.Resume != "" && !sessionID.MatchString(o.Resume) {
 		return agent.ErrNoSession
@@ -126,6 +127,6 @@ func refuse(t Trust, o agent.Options) error {
 	return nil
 }
 
-func bad(format string, args ...any) *provider.Error {
-	return failed(provider.BadRequest, false, format, args...)
+func badRequest(format string, args ...any) *provider.Error {
+	return newError(provider.BadRequest, false, format, args...)
 }

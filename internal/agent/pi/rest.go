@@ -5,74 +5,74 @@ import (
 	"time"
 )
 
-// restPoll is how often a pi that rests is asked whether it still works.
-const restPoll = 200 * time.Millisecond
+// pausePoll is the interval at which a pausing pi is asked whether it still works.
+const pausePoll = 200 * time.Millisecond
 
-// rest is the time after a run of pi's loop, which may be the turn's last. Pi
-// tells when it is by agent_settled; one before 0.80.4 never does. It is asked
-// then: of the runs that it makes by itself it begins the next at once, or tells
-// what comes before it.
-type rest struct {
-	id     string // of the command that asks
-	on     bool
-	goesOn bool // pi has told that it repeats a request, or shortens the conversation
-	timer  *time.Timer
+// pause is the time after a run of pi's loop, which may be the last of the turn.
+// Pi reports the last with agent_settled; versions before 0.80.4 never do, and are
+// asked instead. If pi makes another run by itself, it begins it at once, or
+// reports the step before it.
+type pause struct {
+	id      string // of the command that asks
+	waiting bool
+	working bool // pi has reported that it repeats a request, or shortens the conversation
+	timer   *time.Timer
 }
 
-// restID begins the ids of the commands that ask.
-const restID = "rest-"
+// pauseID begins the ids of the commands that ask.
+const pauseID = "rest-"
 
-func newRest(n int) rest { return rest{id: fmt.Sprintf("%s%d", restID, n)} }
+func newPause(n int) pause { return pause{id: fmt.Sprintf("%s%d", pauseID, n)} }
 
-// end ends the rest.
-func (r *rest) end() {
-	r.on, r.goesOn = false, false
+// endPause ends the pause.
+func (r *pause) endPause() {
+	r.waiting, r.working = false, false
 	if r.timer != nil {
 		r.timer.Stop()
 	}
 }
 
-// rests takes the end of a run.
-func (s *session) rests(t *turn) {
+// beginPause handles the end of a run.
+func (s *session) beginPause(t *turn) {
 	if s.settles || !t.begun || t.end != nil {
 		return
 	}
-	t.rest.end()
-	t.rest.on = true
-	s.askSoon(t)
+	t.pause.endPause()
+	t.pause.waiting = true
+	s.pollSoon(t)
 }
 
-func (s *session) askSoon(t *turn) {
-	t.rest.timer = time.AfterFunc(restPoll, func() {
+func (s *session) pollSoon(t *turn) {
+	t.pause.timer = time.AfterFunc(pausePoll, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.turn == t && t.rest.on {
-			s.post(command{ID: t.rest.id, Type: "get_state"})
+		if s.turn == t && t.pause.waiting {
+			s.postFrame(command{ID: t.pause.id, Type: "get_state"})
 		}
 	})
 }
 
-// takeRest takes the answer to whether pi still works. The turn has settled when
-// it does not, and nothing was told that will have it go on. An answer that comes
-// too late says nothing.
-func (s *session) takeRest(t *turn, r response) {
-	if t == nil || r.ID != t.rest.id || !t.rest.on {
+// takePollAnswer handles pi's answer. The turn has ended if pi does not work and
+// has reported nothing that continues the turn. An answer that comes too late is
+// ignored.
+func (s *session) takePollAnswer(t *turn, r response) {
+	if t == nil || r.ID != t.pause.id || !t.pause.waiting {
 		return
 	}
-	if !r.Success || t.rest.goesOn || read[state](r.Data).Running {
-		s.askSoon(t)
+	if !r.Success || t.pause.working || decodeLenient[state](r.Data).Running {
+		s.pollSoon(t)
 		return
 	}
-	t.rest.end()
-	s.settled(t)
+	t.pause.endPause()
+	s.endUnlessSteered(t)
 }
 
-// goesOn takes a notice that pi will go on by itself, or will not after all.
-func (t *turn) goesOn(notice string) {
+// noteNotice handles a notice that pi will continue by itself, or no longer will.
+func (t *turn) noteNotice(notice string) {
 	switch notice {
 	case "auto_retry_start", "compaction_start":
-		t.rest.goesOn = true
+		t.pause.working = true
 	case "auto_retry_end", "compaction_end":
-		t.rest.goesOn = false
+		t.pause.working = false
 	}
 }

@@ -2,16 +2,16 @@ package pi
 
 import "strings"
 
-// said is what was told of the message that comes in pieces. A message that
-// broke off is asked for again, and often begins with the same words: these
-// are told once.
-type said struct {
+// partialMessage holds the reported part of the message that comes in pieces. A
+// message that broke off is requested again, and often begins with the same
+// words: these are reported once.
+type partialMessage struct {
 	message strings.Builder
-	before  string // what was told of the message that broke off
+	before  string // the reported part of the message that broke off
 }
 
-// delta takes a piece and returns what of it is to be told.
-func (s *said) delta(piece string) string {
+// addPiece takes a piece and returns the part of it to report.
+func (s *partialMessage) addPiece(piece string) string {
 	s.message.WriteString(piece)
 	now := s.message.String()
 	switch {
@@ -25,12 +25,12 @@ func (s *said) delta(piece string) string {
 	return rest
 }
 
-// whole ends the message and returns what of it remains to be told: all of it
-// where it is not what the pieces began.
-func (s *said) whole(text string, broken bool) string {
+// completeMessage ends the message and returns the part that has not been reported.
+// It returns the whole message if the pieces are not its beginning.
+func (s *partialMessage) completeMessage(text string, broken bool) string {
 	rest, ok := strings.CutPrefix(text, s.message.String())
 	if ok && rest != "" {
-		rest = s.delta(rest)
+		rest = s.addPiece(rest)
 	}
 	if told := s.message.String(); !broken {
 		s.before = ""

@@ -6,9 +6,9 @@ import (
 	"os"
 )
 
-// entry is a line of a saved session: a node of a tree, whose last one is
-// where the session goes on.
-type entry struct {
+// savedEntry is a line of a saved session: a node of a tree. The session continues
+// at the last one.
+type savedEntry struct {
 	Type     string `json:"type"`
 	ID       string `json:"id"`
 	Parent   string `json:"parentId"`
@@ -21,8 +21,8 @@ type entry struct {
 	} `json:"message"`
 }
 
-// model is the one that the entry names.
-func (e entry) model() string {
+// namedModel returns the model that the entry names.
+func (e savedEntry) namedModel() string {
 	switch {
 	case e.Type == "model_change":
 		return e.Provider + "/" + e.Model
@@ -32,9 +32,10 @@ func (e entry) model() string {
 	return ""
 }
 
-// modelOf is the model that a saved session goes on with: the one named last on
-// the way to its last entry. It is empty where there is none, or no such file.
-func modelOf(file string) string {
+// savedModel returns the model with which a saved session continues: the last one
+// that is named on the path to its last entry. It is empty if there is none, or no
+// such file.
+func savedModel(file string) string {
 	f, err := os.Open(file)
 	if err != nil {
 		return ""
@@ -44,12 +45,12 @@ func modelOf(file string) string {
 	for lines := bufio.NewReader(f); err == nil; {
 		var line []byte
 		line, err = lines.ReadBytes('\n')
-		var e entry
+		var e savedEntry
 		if json.Unmarshal(line, &e) != nil || e.ID == "" || e.Type == "session" {
 			continue
 		}
 		models[e.ID], last = models[e.Parent], e.ID
-		if named := e.model(); named != "" {
+		if named := e.namedModel(); named != "" {
 			models[e.ID] = named
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
-// patience is how long Stop waits for pi to end a turn, and then itself, and
-// the end of a turn for how full the window is.
+// patience bounds three waits: in Stop for pi to end a turn, and for pi to end
+// itself; and at the end of a turn for the fill of the window.
 const patience = 2 * time.Second
 
 // session is one process of pi.
@@ -23,30 +23,30 @@ type session struct {
 	queue *agent.Queue
 	out   *outbox
 	o     agent.Options
-	files files
+	files lentFiles
 
-	over     chan struct{} // closed when the last frame has been read, and nothing is left
+	over     chan struct{} // closed when the last frame has been read and the files are removed
 	stopping sync.Once
 
-	mu      sync.Mutex
-	id      string
-	shut    bool // the gate is, as it has said itself
-	calls   map[string]chan response
-	model   model
-	settles bool // this pi tells when it has settled
-	turns   int
-	steers  int
-	turn    *turn // nil between turns
-	asks    asks
-	rules   rules
+	mu       sync.Mutex
+	id       string
+	gateShut bool // reported by the gate itself
+	calls    map[string]chan response
+	model    model
+	settles  bool // this pi reports when it has settled
+	turns    int
+	steers   int
+	turn     *turn // nil between turns
+	requests gateRequests
+	rules    rules
 }
 
-func newSession(c *child.Child, o agent.Options, f files) *session {
+func newSession(c *child.Child, o agent.Options, f lentFiles) *session {
 	s := &session{
 		child: c, queue: agent.NewQueue(), out: newOutbox(c.WriteLine), o: o, files: f, over: make(chan struct{}),
-		calls: map[string]chan response{}, asks: asks{}, rules: newRules(o),
+		calls: map[string]chan response{}, requests: gateRequests{}, rules: newRules(o),
 	}
-	go s.read()
+	go s.readFrames()
 	return s
 }
 
@@ -74,14 +74,14 @@ func (s *session) Send(ctx context.Context, text string) error {
 	}
 	s.turns++
 	s.turn = newTurn(s.turns)
-	text = guarded(text)
-	s.post(command{ID: s.turn.prompt, Type: "prompt", Message: &text})
+	text = guardPrompt(text)
+	s.postFrame(command{ID: s.turn.prompt, Type: "prompt", Message: &text})
 	return nil
 }
 
-// guarded is a text that pi takes for a prompt: one that begins with a slash
-// may be a command of an extension, and pi has one of its own.
-func guarded(text string) string {
+// guardPrompt returns a text that pi takes for a prompt. A text that begins with a
+// slash may be a command of an extension, or pi's own.
+func guardPrompt(text string) string {
 	if strings.HasPrefix(text, "/") {
 		return " " + text
 	}
@@ -92,23 +92,23 @@ func (s *session) Interrupt(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.interrupt()
+	s.interruptTurn()
 	return nil
 }
 
-// interrupt ends the turn under way, and returns it.
-func (s *session) interrupt() *turn {
+// interruptTurn ends the turn under way and returns it.
+func (s *session) interruptTurn() *turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turn != nil {
 		s.turn.interrupted = true
-		s.drop(s.turn)
-		s.abort()
+		s.emptyQueue(s.turn)
+		s.sendAbort()
 	}
 	return s.turn
 }
 
-func (s *session) abort() { s.post(command{ID: "abort", Type: "abort"}) }
+func (s *session) sendAbort() { s.postFrame(command{ID: "abort", Type: "abort"}) }
 
 func (s *session) Stop(ctx context.Context) error {
 	s.stopping.Do(func() {
@@ -120,19 +120,18 @@ func (s *session) Stop(ctx context.Context) error {
 	return nil
 }
 
-// windDown lets pi end in good order, as far as ctx lasts: what there was of an
-// interrupted turn gets into the transcript.
+// windDown lets pi end in good order while ctx lasts. Pi writes the existing part
+// of an interrupted turn into the transcript.
 func (s *session) windDown(ctx context.Context) {
-	if t := s.interrupt(); t != nil {
-		s.wait(ctx, t.ended)
+	if t := s.interruptTurn(); t != nil {
+		s.waitFor(ctx, t.ended)
 	}
-	s.child.CloseStdin() // a pi that is gone does not mind
-	s.wait(ctx, s.child.Done())
+	s.child.CloseStdin() // fails harmlessly if pi has ended
+	s.waitFor(ctx, s.child.Done())
 }
 
-// wait waits for an event as long as patience and ctx last and there is
-// something to read.
-func (s *session) wait(ctx context.Context, event <-chan struct{}) {
+// waitFor waits for an event while patience and ctx last and frames can be read.
+func (s *session) waitFor(ctx context.Context, event <-chan struct{}) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
@@ -143,59 +142,59 @@ func (s *session) wait(ctx context.Context, event <-chan struct{}) {
 	}
 }
 
-// abandon ends a session that never started.
-func (s *session) abandon() {
+// abandonStart ends a session whose start failed.
+func (s *session) abandonStart() {
 	s.queue.Drop()
 	s.child.End()
 	<-s.over
 }
 
-// post has a frame written; strings always marshal.
-func (s *session) post(frame any) {
+// postFrame queues a frame; strings always marshal.
+func (s *session) postFrame(frame any) {
 	line, _ := json.Marshal(frame)
-	s.out.put(line)
+	s.out.queueLine(line)
 }
 
-// call asks pi for something outside of turns, and waits for the answer.
-func (s *session) call(ctx context.Context, what string) (json.RawMessage, error) {
+// callPi sends pi a command outside of turns, and waits for the answer.
+func (s *session) callPi(ctx context.Context, what string) (json.RawMessage, error) {
 	answer := make(chan response, 1)
 	s.mu.Lock()
 	s.calls[what] = answer
 	s.mu.Unlock()
-	s.post(command{ID: what, Type: what})
+	s.postFrame(command{ID: what, Type: what})
 	select {
 	case r := <-answer:
 		if !r.Success {
-			return nil, bad("pi did not answer %s: %s", what, r.Error)
+			return nil, badRequest("pi did not answer %s: %s", what, r.Error)
 		}
 		return r.Data, nil
 	case <-s.over:
 		e, _ := s.child.Exit()
-		return nil, whyExit(e)
+		return nil, startError(e)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// read takes frames until there are no more, and then tells the end.
-func (s *session) read() {
+// readFrames takes frames until the last, and then reports pi's end.
+func (s *session) readFrames() {
 	defer close(s.over)
-	defer s.files.remove()
+	defer s.files.removeFiles()
 	for {
 		line, err := s.child.ReadLine()
 		if err == nil {
-			s.take(line)
+			s.takeFrame(line)
 			continue
 		}
-		exit, unexpected := s.ended(err)
-		s.out.close()
-		s.finish(exit, unexpected)
+		exit, unexpected := s.waitForExit(err)
+		s.out.closeOutbox()
+		s.finishSession(exit, unexpected)
 		return
 	}
 }
 
-// ended is how pi ended. One that said what nobody can read is ended here.
-func (s *session) ended(err error) (e agent.Exit, unexpected bool) {
+// waitForExit returns how pi ended. It ends a pi whose output cannot be read.
+func (s *session) waitForExit(err error) (e agent.Exit, unexpected bool) {
 	if errors.Is(err, io.EOF) {
 		<-s.child.Done()
 		return s.child.Exit()

@@ -11,34 +11,35 @@ import (
 
 var _ agent.Steerer = (*session)(nil)
 
-// steering is what a turn is given besides its prompt. Pi queues it, looks into
-// its queue before each request to the model, and may settle a moment before
-// something gets there: it would lie there until the next prompt.
+// steering holds the messages that a turn is given after its prompt. Pi queues
+// them, and reads its queue before each request to the model. It may settle a
+// moment before a message arrives, which would then stay queued until the next
+// prompt.
 type steering struct {
-	asked    map[string]chan response // not answered yet, by id of the command
-	queued   bool                     // pi has queued something
-	settling bool                     // it has settled, and its queue is looked at
-	limit    *time.Timer              // until when
+	asked    map[string]chan response // the commands without an answer, by id
+	queued   bool                     // pi has queued a message
+	settling bool                     // pi has settled, and its queue is being read
+	limit    *time.Timer              // ends that
 }
 
 // clearing is the id of the command that empties pi's queue.
 const clearing = "clear_queue"
 
-// queue is pi's, as clear_queue gives it back.
+// queue is pi's queue, as clear_queue returns it.
 type queue struct {
 	Steering []string `json:"steering"`
 }
 
 // Steer implements agent.Steerer.
 func (s *session) Steer(ctx context.Context, text string) error {
-	answer, err := s.steer(guarded(text))
+	answer, err := s.sendSteer(guardPrompt(text))
 	if err != nil {
 		return err
 	}
 	select {
 	case r := <-answer:
 		if !r.Success {
-			return bad("pi did not take the message into its turn: %s", r.Error)
+			return badRequest("pi did not take the message into its turn: %s", r.Error)
 		}
 		return nil
 	case <-s.over:
@@ -48,7 +49,7 @@ func (s *session) Steer(ctx context.Context, text string) error {
 	}
 }
 
-func (s *session) steer(text string) (<-chan response, error) {
+func (s *session) sendSteer(text string) (<-chan response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.turn
@@ -58,11 +59,11 @@ func (s *session) steer(text string) (<-chan response, error) {
 	s.steers++
 	id, answer := fmt.Sprintf("steer-%d", s.steers), make(chan response, 1)
 	t.steering.asked[id] = answer
-	s.post(command{ID: id, Type: "steer", Message: &text})
+	s.postFrame(command{ID: id, Type: "steer", Message: &text})
 	return answer, nil
 }
 
-// takeSteered takes the answer to a steer.
+// takeSteered handles the answer to a steer command.
 func (s *session) takeSteered(t *turn, r response) {
 	t.steering.asked[r.ID] <- r
 	delete(t.steering.asked, r.ID)
@@ -72,10 +73,10 @@ func (s *session) takeSteered(t *turn, r response) {
 	}
 }
 
-// settled ends a turn, unless something may lie in pi's queue.
-func (s *session) settled(t *turn) {
+// endUnlessSteered ends a turn, unless pi's queue may hold a message.
+func (s *session) endUnlessSteered(t *turn) {
 	if !t.steering.queued && len(t.steering.asked) == 0 {
-		s.settle(t)
+		s.settleTurn(t)
 		return
 	}
 	t.steering.settling = true
@@ -83,7 +84,7 @@ func (s *session) settled(t *turn) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.turn == t && t.steering.settling {
-			s.settle(t)
+			s.settleTurn(t)
 		}
 	})
 	s.lookIntoQueue(t)
@@ -91,30 +92,30 @@ func (s *session) settled(t *turn) {
 
 func (s *session) lookIntoQueue(t *turn) {
 	if len(t.steering.asked) == 0 {
-		s.post(command{ID: clearing, Type: clearing})
+		s.postFrame(command{ID: clearing, Type: clearing})
 	}
 }
 
-// takeQueue goes on with a turn whose steering came too late for it.
+// takeQueue continues a turn whose messages came too late for it.
 func (s *session) takeQueue(t *turn, r response) {
 	if !t.steering.settling || t.end != nil {
-		return // it was emptied for an interrupt
+		return // the queue was emptied for an interrupt
 	}
 	t.steering.limit.Stop()
 	t.steering.settling, t.steering.queued = false, false
-	late := read[queue](r.Data).Steering
+	late := decodeLenient[queue](r.Data).Steering
 	if len(late) == 0 || t.interrupted {
-		s.settle(t)
+		s.settleTurn(t)
 		return
 	}
 	t.begun, t.accepted = false, false
 	text := strings.Join(late, "\n\n")
-	s.post(command{ID: t.prompt, Type: "prompt", Message: &text})
+	s.postFrame(command{ID: t.prompt, Type: "prompt", Message: &text})
 }
 
-// drop empties pi's queue before an abort, which would go on with it.
-func (s *session) drop(t *turn) {
+// emptyQueue empties pi's queue before an abort, because pi would continue with it.
+func (s *session) emptyQueue(t *turn) {
 	if t.steering.queued || len(t.steering.asked) > 0 {
-		s.post(command{ID: clearing, Type: clearing})
+		s.postFrame(command{ID: clearing, Type: clearing})
 	}
 }

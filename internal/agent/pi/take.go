@@ -8,9 +8,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// take turns one line of pi into events. What has no better event is Raw:
-// unknown frames never fail anything. A line that is no JSON is nothing.
-func (s *session) take(line []byte) {
+// takeFrame turns one line of pi into events. A frame without a better event
+// becomes Raw: unknown frames never fail anything. A line that is not JSON is
+// ignored.
+func (s *session) takeFrame(line []byte) {
 	var head struct {
 		Type string `json:"type"`
 	}
@@ -22,7 +23,7 @@ func (s *session) take(line []byte) {
 	known := false
 	switch head.Type {
 	case "response":
-		known = s.takeResponse(read[response](line))
+		known = s.takeResponse(decodeLenient[response](line))
 	case "extension_ui_request":
 		known = s.takeRequest(line)
 	case "agent_start", "agent_settled", "message_update", "message_end", "tool_execution_start", "tool_execution_end":
@@ -38,16 +39,16 @@ func (s *session) take(line []byte) {
 	}
 }
 
-// read reads what it can: what is of another shape is left out.
-func read[F any](line []byte) F {
+// decodeLenient decodes a frame; members of another type stay empty.
+func decodeLenient[F any](line []byte) F {
 	var f F
 	_ = json.Unmarshal(line, &f)
 	return f
 }
 
-// notices are the frames that are told by their names. Those that say that a
-// request is to be repeated look like progress, and are none; those that are
-// told without their data repeat what was told, or will be.
+// notices are the frames that are reported by their names. A stall frame says that
+// a request will be repeated: it looks like progress, and is none. A bare frame is
+// reported without its data, which repeats other reports.
 var notices = map[string]struct{ stall, bare bool }{
 	"turn_start":                        {bare: true},
 	"turn_end":                          {bare: true},
@@ -79,17 +80,17 @@ func (s *session) takeNotice(name string, line []byte) bool {
 	}
 	s.queue.Put(n)
 	if t := s.turn; t != nil {
-		switch t.goesOn(name); name {
+		switch t.noteNotice(name); name {
 		case "compaction_end":
-			t.spend(read[compactionEnd](line).Result.Usage)
+			t.addUsage(decodeLenient[compactionEnd](line).Result.Usage)
 		case "agent_end":
-			s.rests(t)
+			s.beginPause(t)
 		}
 	}
 	return true
 }
 
-// takeResponse takes the answer to a command of ours.
+// takeResponse handles the answer to a command of ours.
 func (s *session) takeResponse(r response) bool {
 	if waits := s.calls[r.ID]; waits != nil {
 		delete(s.calls, r.ID)
@@ -97,8 +98,8 @@ func (s *session) takeResponse(r response) bool {
 		return true
 	}
 	t := s.turn
-	if strings.HasPrefix(r.ID, restID) {
-		s.takeRest(t, r)
+	if strings.HasPrefix(r.ID, pauseID) {
+		s.takePollAnswer(t, r)
 		return true
 	}
 	if t == nil {
@@ -106,101 +107,101 @@ func (s *session) takeResponse(r response) bool {
 	}
 	switch {
 	case r.ID == t.prompt:
-		s.accepted(t, r)
+		s.takeAcceptance(t, r)
 	case t.steering.asked[r.ID] != nil:
 		s.takeSteered(t, r)
 	case r.ID == clearing:
 		s.takeQueue(t, r)
 	case r.ID == t.state:
-		// What an extension of the user's took for itself begins no turn.
-		if r.Success && !t.begun && !read[state](r.Data).Running {
-			s.settle(t)
+		// A prompt that an extension of the user took for itself begins no turn.
+		if r.Success && !t.begun && !decodeLenient[state](r.Data).Running {
+			s.settleTurn(t)
 		}
 	case r.ID == t.stats && t.end != nil:
-		s.conclude(t, read[stats](r.Data))
+		s.concludeTurn(t, decodeLenient[stats](r.Data))
 	default:
 		return r.ID == "abort"
 	}
 	return true
 }
 
-// accepted takes the answer to a prompt, which says only that there is a turn.
-func (s *session) accepted(t *turn, r response) {
+// takeAcceptance handles the answer to a prompt, which says only that a turn exists.
+func (s *session) takeAcceptance(t *turn, r response) {
 	if !r.Success {
 		t.stop, t.failure = "error", r.Error
-		s.settle(t)
+		s.settleTurn(t)
 		return
 	}
 	t.accepted = true
-	s.post(command{ID: t.state, Type: "get_state"})
+	s.postFrame(command{ID: t.state, Type: "get_state"})
 }
 
-// takeTurn takes a frame of the turn under way.
+// takeTurn handles a frame of the turn under way.
 func (s *session) takeTurn(kind string, line []byte) bool {
 	t := s.turn
 	switch kind {
 	case "agent_start":
-		t.rest.end()
-		// An interrupt that came before pi had begun is lost on it.
+		t.pause.endPause()
+		// Pi loses an interrupt that came before it had begun.
 		if t.begun = true; t.interrupted {
-			s.abort()
+			s.sendAbort()
 		}
 	case "agent_settled":
 		if !t.begun && !t.accepted {
-			return false // of a turn that an extension of the user's began
+			return false // the frame belongs to a turn that an extension of the user began
 		}
-		s.settled(t)
+		s.endUnlessSteered(t)
 	case "message_update":
-		return s.takeUpdate(t, read[update](line))
+		return s.takeUpdate(t, decodeLenient[update](line))
 	case "message_end":
-		s.takeMessage(t, read[messageEnd](line))
+		s.takeMessage(t, decodeLenient[messageEnd](line))
 	case "tool_execution_start":
-		f := read[toolFrame](line)
+		f := decodeLenient[toolFrame](line)
 		s.tellCall(agent.ToolUse{CallID: f.CallID, Tool: f.Tool, Input: f.Args})
 	case "tool_execution_end":
-		s.takeResult(t, read[toolFrame](line))
+		s.takeResult(t, decodeLenient[toolFrame](line))
 	}
 	return true
 }
 
-// takeUpdate takes a piece. Thoughts and the pieces of calls are not told, but
-// that there are some.
+// takeUpdate handles a piece. Thoughts and the pieces of calls are not reported,
+// except that they exist.
 func (s *session) takeUpdate(t *turn, u update) bool {
 	if u.Event.Type != "text_delta" {
 		return u.Event.Type == "text_start" || u.Event.Type == "text_end"
 	}
-	s.say(t.said.delta(u.Event.Delta))
+	s.tellText(t.message.addPiece(u.Event.Delta))
 	return true
 }
 
-func (s *session) say(text string) {
+func (s *session) tellText(text string) {
 	if text != "" {
 		s.queue.Put(agent.Text{Text: text})
 	}
 }
 
-// takeMessage takes a whole message. A tool that has asked a model tells in its
-// result what that used.
+// takeMessage handles a whole message. The result of a tool that has asked a model
+// holds the usage of that.
 func (s *session) takeMessage(t *turn, m messageEnd) {
 	if m.Message.Role == "toolResult" {
-		t.spend(m.Message.Usage)
+		t.addUsage(m.Message.Usage)
 	}
 	if m.Message.Role != "assistant" {
 		return
 	}
 	t.stop, t.failure = m.Message.Stop, m.Message.Failure
-	text := m.Message.Content.said()
-	s.say(t.said.whole(text, t.stop == "error"))
+	text := m.Message.Content.textOnly()
+	s.tellText(t.message.completeMessage(text, t.stop == "error"))
 	if text != "" {
 		t.text = text
 	}
-	if u := m.Message.Usage; t.spend(u) {
+	if u := m.Message.Usage; t.addUsage(u) {
 		t.used = u.Total
 		s.queue.Put(agent.Usage{Tokens: t.tokens, Context: agent.Context{Used: t.used, Total: s.model.Window}})
 	}
 }
 
-// tellCall tells a call of the turn under way once. It begins before the gate
+// tellCall reports a call of the turn under way once. A call begins before the gate
 // asks about it.
 func (s *session) tellCall(u agent.ToolUse) {
 	if s.turn != nil && !s.turn.told[u.CallID] {
@@ -209,13 +210,13 @@ func (s *session) tellCall(u agent.ToolUse) {
 	}
 }
 
-// takeResult takes the end of a call. One that still waited was taken back, by
+// takeResult handles the end of a call. A call that still waited was taken back by
 // an interrupt.
 func (s *session) takeResult(t *turn, f toolFrame) {
-	if s.asks.drop(f.CallID) {
+	if s.requests.takeBack(f.CallID) {
 		s.queue.Put(agent.Withdrawn{CallID: f.CallID})
 	}
 	if t.told[f.CallID] {
-		s.queue.Put(agent.ToolResult{CallID: f.CallID, Output: f.Result.Content.shown(), Error: f.Error})
+		s.queue.Put(agent.ToolResult{CallID: f.CallID, Output: f.Result.Content.plainText(), Error: f.Error})
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// turn is what is known of the turn under way.
+// turn is the state of the turn under way.
 type turn struct {
 	prompt, state, stats string // the ids of its commands
 
@@ -19,11 +19,11 @@ type turn struct {
 	interrupted bool // by us
 	ended       chan struct{}
 	steering    steering
-	rest        rest
+	pause       pause
 
-	said          said
-	text          string          // of the last message that has some
-	told          map[string]bool // the calls of tools
+	message       partialMessage
+	text          string          // of the last message that has a text
+	told          map[string]bool // the tool calls that were reported
 	stop, failure string          // how the last message ended
 
 	tokens agent.Tokens
@@ -31,21 +31,21 @@ type turn struct {
 	priced bool
 	used   int // of the window, by the last message
 
-	end   *agent.Turn // once it has settled
-	limit *time.Timer // until when the end waits for the state of the window
+	end   *agent.Turn // set once the turn has settled
+	limit *time.Timer // bounds the wait of the end for the state of the window
 }
 
 func newTurn(n int) *turn {
 	return &turn{
 		prompt: fmt.Sprintf("prompt-%d", n), state: fmt.Sprintf("state-%d", n), stats: fmt.Sprintf("stats-%d", n),
-		since: time.Now(), ended: make(chan struct{}), told: map[string]bool{}, steering: steering{asked: map[string]chan response{}}, rest: newRest(n),
+		since: time.Now(), ended: make(chan struct{}), told: map[string]bool{}, steering: steering{asked: map[string]chan response{}}, pause: newPause(n),
 	}
 }
 
-// spend adds the usage of one request to a model, and says whether there was
+// addUsage adds the usage of one request to a model, and reports whether there was
 // any.
-func (t *turn) spend(u usage) bool {
-	now := u.tokens()
+func (t *turn) addUsage(u usage) bool {
+	now := u.agentTokens()
 	if now == (agent.Tokens{}) {
 		return false
 	}
@@ -57,31 +57,31 @@ func (t *turn) spend(u usage) bool {
 	return true
 }
 
-// status says how the turn ended, and why. Pi calls an abort of a call an error
-// of the next message (docs/contracts/pi.md, 3): what it ended with counts less than that
-// we interrupted it.
-func (t *turn) status() (agent.TurnStatus, error) {
+// turnStatus returns how the turn ended, and why. An interrupt of ours counts more
+// than the last message, because pi reports an aborted call as an error of the
+// next message (docs/contracts/pi.md, 3).
+func (t *turn) turnStatus() (agent.TurnStatus, error) {
 	switch {
 	case t.interrupted, t.stop == "aborted":
 		return agent.Interrupted, nil
 	case t.stop == "error":
-		return agent.Failed, classify(t.failure)
+		return agent.Failed, classifyError(t.failure)
 	case t.stop == "", t.stop == "stop", t.stop == "toolUse":
 		return agent.Completed, nil
 	case t.stop == "length":
-		return agent.Failed, failed(provider.Unknown, true, "the limit of tokens of an answer was reached")
+		return agent.Failed, newError(provider.Unknown, true, "the limit of tokens of an answer was reached")
 	}
-	return agent.Failed, failed(provider.Unknown, true, "the turn ended for a reason that is not known: %s", t.stop)
+	return agent.Failed, newError(provider.Unknown, true, "the turn ended for a reason that is not known: %s", t.stop)
 }
 
-// settle ends a turn, unless it has ended. Pi reckons by itself how full its
-// window is: the end waits for that, for a while.
-func (s *session) settle(t *turn) {
+// settleTurn ends a turn, unless it has ended. Pi itself computes the fill of its
+// window: the end of the turn waits for that, for a limited time.
+func (s *session) settleTurn(t *turn) {
 	if t.end != nil {
 		return
 	}
-	t.rest.end()
-	status, err := t.status()
+	t.pause.endPause()
+	status, err := t.turnStatus()
 	t.end = &agent.Turn{
 		Status: status, Err: err, Text: t.text, Tokens: t.tokens, Took: time.Since(t.since),
 		Context: agent.Context{Used: t.used, Total: s.model.Window},
@@ -90,58 +90,59 @@ func (s *session) settle(t *turn) {
 		price := run.Dollars(t.cost)
 		t.end.Cost = &price
 	}
-	s.withdraw()
+	s.withdrawRequests()
 	if !t.begun {
-		s.conclude(t, stats{})
+		s.concludeTurn(t, stats{})
 		return
 	}
-	s.post(command{ID: t.stats, Type: "get_session_stats"})
+	s.postFrame(command{ID: t.stats, Type: "get_session_stats"})
 	t.limit = time.AfterFunc(patience, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.turn == t {
-			s.conclude(t, stats{})
+			s.concludeTurn(t, stats{})
 		}
 	})
 }
 
-// conclude tells the end of a turn that has settled.
-func (s *session) conclude(t *turn, now stats) {
+// concludeTurn reports the end of a turn that has settled.
+func (s *session) concludeTurn(t *turn, now stats) {
 	if now.Context.Window > 0 {
 		s.model.Window = now.Context.Window
 		t.end.Context = agent.Context{Used: now.Context.Tokens, Total: s.model.Window}
 	}
-	s.leave(t)
+	s.releaseTurn(t)
 	s.queue.Put(*t.end)
 }
 
-// leave makes room for the next turn.
-func (s *session) leave(t *turn) {
+// releaseTurn makes room for the next turn.
+func (s *session) releaseTurn(t *turn) {
 	if t.limit != nil {
 		t.limit.Stop()
 	}
-	t.rest.end()
+	t.pause.endPause()
 	s.turn = nil
 	close(t.ended)
 }
 
-// withdraw tells of the permissions that wait no longer.
-func (s *session) withdraw() {
-	for _, callID := range s.asks.clear() {
+// withdrawRequests reports that the waiting requests no longer wait.
+func (s *session) withdrawRequests() {
+	for _, callID := range s.requests.clearWaiting() {
 		s.queue.Put(agent.Withdrawn{CallID: callID})
 	}
 }
 
-// finish tells the end of pi. A turn that had settled before ended before.
-func (s *session) finish(e agent.Exit, unexpected bool) {
+// finishSession reports the end of pi. A turn that had settled before is reported
+// as ended before it.
+func (s *session) finishSession(e agent.Exit, unexpected bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.withdraw()
+	s.withdrawRequests()
 	switch t := s.turn; {
 	case t != nil && t.end != nil:
-		s.conclude(t, stats{})
+		s.concludeTurn(t, stats{})
 	case t != nil:
-		s.leave(t)
+		s.releaseTurn(t)
 	}
 	if unexpected {
 		s.queue.Close(e)

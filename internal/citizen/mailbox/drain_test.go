@@ -301,7 +301,7 @@ func TestNothingIsLostAmongOthers(t *testing.T) {
 	for i := range 4 {
 		senders.Go(func() {
 			for j := range 20 {
-				letter := mailbox.Letter{To: gid, ID: fmt.Sprint(i, "/", j/2), Body: fmt.Sprint(i, "/", j/2)}
+				letter := mailbox.Mail{To: gid, ID: fmt.Sprint(i, "/", j/2), Body: fmt.Sprint(i, "/", j/2)}
 				if _, err := m.Enqueue(t.Context(), letter); err != nil {
 					t.Error(err)
 				}

@@ -36,8 +36,8 @@ type Mailboxes struct {
 	at func(step string) // told of every step, so that a test can do what others may do there
 }
 
-// Letter is a message to put into a mailbox.
-type Letter struct {
+// Mail is a message to put into a mailbox.
+type Mail struct {
 	To dispatch.GardenID
 	// ID makes a repeated Enqueue the same one: as long as a body with it is
 	// there, read or not, no second is written. Empty: every call writes one.
@@ -62,7 +62,7 @@ type Enqueued struct {
 // After an error the letter may be in the mailbox. A second call with the same
 // id finds it there and does what is left: as long as the body is fresh it
 // stamps and rings again.
-func (m Mailboxes) Enqueue(ctx context.Context, l Letter) (Enqueued, error) {
+func (m Mailboxes) Enqueue(ctx context.Context, l Mail) (Enqueued, error) {
 	fail := func(err error) (Enqueued, error) { return Enqueued{}, fmt.Errorf("mail to %s: %w", l.To, err) }
 	if err := l.validate(); err != nil {
 		return fail(err)
@@ -98,7 +98,7 @@ func (m Mailboxes) Enqueue(ctx context.Context, l Letter) (Enqueued, error) {
 	}, nil
 }
 
-func (l Letter) validate() error {
+func (l Mail) validate() error {
 	switch {
 	case l.Body == "":
 		return errors.New("an empty body")
@@ -151,7 +151,7 @@ func (b box) lock(ctx context.Context) (unlock func(), err error) {
 }
 
 // put writes the body unless one with the letter's id is there.
-func (b box) put(l Letter, now time.Time) (name string, again bool, err error) {
+func (b box) put(l Mail, now time.Time) (name string, again bool, err error) {
 	name, found, err := b.place(l, now)
 	if err != nil || found {
 		return name, found, err

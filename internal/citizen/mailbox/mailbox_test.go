@@ -67,16 +67,16 @@ func TestEnqueue(t *testing.T) {
 func TestWhatIsNotEnqueued(t *testing.T) {
 	rows := []struct {
 		name   string
-		letter mailbox.Letter
+		letter mailbox.Mail
 		setUp  func(m mailbox.Mailboxes) error
 		want   error
 	}{
-		{"an empty body", mailbox.Letter{To: gid}, nil, nil},
-		{"a huge body", mailbox.Letter{To: gid, Body: strings.Repeat("x", mailbox.MaxBody+1)}, nil, nil},
-		{"a body that is no text", mailbox.Letter{To: gid, Body: "\xff"}, nil, nil},
-		{"no garden id", mailbox.Letter{To: "../x", Body: "x"}, nil, nil},
-		{"nobody", mailbox.Letter{To: other, Body: "x"}, nil, citizen.ErrUnknown},
-		{"a record that drifted", mailbox.Letter{To: other, Body: "x"}, func(m mailbox.Mailboxes) error {
+		{"an empty body", mailbox.Mail{To: gid}, nil, nil},
+		{"a huge body", mailbox.Mail{To: gid, Body: strings.Repeat("x", mailbox.MaxBody+1)}, nil, nil},
+		{"a body that is no text", mailbox.Mail{To: gid, Body: "\xff"}, nil, nil},
+		{"no garden id", mailbox.Mail{To: "../x", Body: "x"}, nil, nil},
+		{"nobody", mailbox.Mail{To: other, Body: "x"}, nil, citizen.ErrUnknown},
+		{"a record that drifted", mailbox.Mail{To: other, Body: "x"}, func(m mailbox.Mailboxes) error {
 			s := citizen.Store{Dir: m.Dirs.Sessions}
 			b, err := os.ReadFile(s.Path(gid))
 			return errors.Join(err, os.WriteFile(s.Path(other), b, 0o600))
@@ -101,7 +101,7 @@ func TestWhatIsNotEnqueued(t *testing.T) {
 func TestABrokenStateKeepsBodiesOut(t *testing.T) {
 	m := newMailboxes(t)
 	write(t, m, "state.json", "{")
-	if _, err := m.Enqueue(t.Context(), mailbox.Letter{To: gid, Body: "x"}); err == nil {
+	if _, err := m.Enqueue(t.Context(), mailbox.Mail{To: gid, Body: "x"}); err == nil {
 		t.Error("enqueued")
 	}
 	if got := names(t, m); len(got) != 1 {
@@ -310,7 +310,7 @@ func TestFiftySendersAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 50 {
 		wg.Go(func() {
-			letter := mailbox.Letter{To: gid, ID: fmt.Sprint("id ", i/2), Body: fmt.Sprint("body ", i/2)}
+			letter := mailbox.Mail{To: gid, ID: fmt.Sprint("id ", i/2), Body: fmt.Sprint("body ", i/2)}
 			if _, err := m.Enqueue(t.Context(), letter); err != nil {
 				t.Error(err)
 			}
@@ -342,7 +342,7 @@ func TestHostileMailboxes(t *testing.T) {
 			m := newMailboxes(t)
 			must(t, os.MkdirAll(path(m, ""), 0o700))
 			must(t, setUp(m))
-			if e, err := m.Enqueue(t.Context(), mailbox.Letter{To: gid, Body: "x"}); err == nil {
+			if e, err := m.Enqueue(t.Context(), mailbox.Mail{To: gid, Body: "x"}); err == nil {
 				t.Errorf("enqueued: %+v", e)
 			}
 		})

@@ -47,7 +47,7 @@ func play(home, letter string) error {
 	}
 	m := mailbox.Mailboxes{Dirs: dirs}
 	if letter != "" {
-		_, err := m.Enqueue(context.Background(), mailbox.Letter{To: gid, ID: letter, Body: letter})
+		_, err := m.Enqueue(context.Background(), mailbox.Mail{To: gid, ID: letter, Body: letter})
 		return err
 	}
 	_, err = m.Drain(context.Background(), gid, func(d mailbox.Drained) error {
@@ -90,7 +90,7 @@ func newMailboxes(t testing.TB) mailbox.Mailboxes {
 
 func enqueue(t testing.TB, m mailbox.Mailboxes, id, body string) mailbox.Enqueued {
 	t.Helper()
-	e, err := m.Enqueue(t.Context(), mailbox.Letter{To: gid, ID: id, Body: body})
+	e, err := m.Enqueue(t.Context(), mailbox.Mail{To: gid, ID: id, Body: body})
 	must(t, err)
 	return e
 }

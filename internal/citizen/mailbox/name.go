@@ -107,7 +107,7 @@ func timeOf(stem string) (t time.Time, ok bool) {
 // The id is in the name as its tag. That has 24 bits, so a body with the same
 // tag counts only when it is the same to the letter, and another letter's tag is
 // made anew.
-func (b box) place(l Letter, now time.Time) (name string, found bool, err error) {
+func (b box) place(l Mail, now time.Time) (name string, found bool, err error) {
 	there, err := b.bodies(allListings, func(string) bool { return true })
 	if err != nil {
 		return "", false, err
@@ -156,7 +156,7 @@ func after(last, now time.Time) time.Time {
 
 // tag is what tells the letter's body from others, the same each time for a
 // letter with an id.
-func (l Letter) tag(try int) string {
+func (l Mail) tag(try int) string {
 	if l.ID == "" {
 		random := make([]byte, tagLen/2)
 		rand.Read(random) // never fails

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
-	"github.com/ratchet-dev/ratchet/internal/controlsocket/inlet"
+	"github.com/ratchet-dev/ratchet/internal/controlsocket/intake"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
@@ -37,7 +37,7 @@ func (c *call) makeAddressable(ctx context.Context) {
 		return
 	}
 	kind := string(c.Adapter.Kind())
-	in := inlet.New(inlet.Options{
+	in := intake.New(intake.Options{
 		Dir: c.talk.dir, Model: &controlsocket.Model{ID: cmp.Or(c.Choice.Model, kind), Provider: kind},
 		End: func(context.Context) error { return errOwned },
 	})
@@ -46,8 +46,8 @@ func (c *call) makeAddressable(ctx context.Context) {
 		c.log("not addressable", map[string]string{"error": err.Error()})
 		return
 	}
-	in.Name(id)
-	c.talk.inlet, c.talk.unregister = in, leave
+	in.SetID(id)
+	c.talk.intake, c.talk.unregister = in, leave
 	site := c.req.Work.Site
 	c.talk.reportLost = func(m controlsocket.Message) {
 		site.Warn("message of another session lost: the agent ended before its turn", messageFields(m))
@@ -76,14 +76,14 @@ func (c *call) describeAgent() string {
 // not touch it. Their changes to the checkout are never taken, because the
 // slot's next call begins with a fresh checkout. Later messages are refused.
 func (c *call) answerPeers(ctx context.Context) {
-	in := c.talk.inlet
+	in := c.talk.intake
 	if in == nil {
 		return
 	}
 	ctx, stop := context.WithTimeout(ctx, peersLimit)
 	defer stop()
 	c.servingPeers = true
-	in.Said(c.note.Answer.Text)
+	in.SetLastMessage(c.note.Answer.Text)
 	in.Close()
 	for m, ok := in.Next(); ok; m, ok = in.Next() {
 		c.log("message of another session", messageFields(m))
@@ -96,7 +96,7 @@ func (c *call) answerPeers(ctx context.Context) {
 	}
 }
 
-func (c *call) answerPeer(ctx context.Context, in *inlet.Inlet, m controlsocket.Message) error {
+func (c *call) answerPeer(ctx context.Context, in *intake.Intake, m controlsocket.Message) error {
 	if err := c.sendMessage(ctx, m.Prompt()); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (c *call) answerPeer(ctx context.Context, in *inlet.Inlet, m controlsocket.
 		return err
 	}
 	c.note.Used = a.used
-	in.Said(a.Text)
+	in.SetLastMessage(a.Text)
 	return c.keepNote()
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
-	"github.com/ratchet-dev/ratchet/internal/controlsocket/inlet"
+	"github.com/ratchet-dev/ratchet/internal/controlsocket/intake"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -129,30 +129,30 @@ type talk struct {
 
 	resumed    bool
 	stderr     stderr
-	inlet      *inlet.Inlet                // takes the messages of others; nil: none can reach the session
-	reportLost func(controlsocket.Message) // reports a message that the inlet took in vain
+	intake     *intake.Intake              // takes the messages of others; nil: none can reach the session
+	reportLost func(controlsocket.Message) // reports a message that the intake took in vain
 	unregister func()                      // makes the session unknown to others; nil: it is unknown
 }
 
 // pauseMessages lets the session take no messages while it waits for a decision,
 // because it may never have a turn for them.
 func (t *talk) pauseMessages() {
-	if t.inlet != nil {
-		t.inlet.Park()
+	if t.intake != nil {
+		t.intake.Park()
 	}
 }
 
 func (t *talk) resumeMessages() {
-	if t.inlet != nil {
-		t.inlet.Unpark()
+	if t.intake != nil {
+		t.intake.Unpark()
 	}
 }
 
 // endAgent stops the agent and gives the slot back. It reports the messages that
 // still wait for a turn as lost.
 func (t *talk) endAgent() {
-	if t.inlet != nil {
-		for _, m := range t.inlet.Close() {
+	if t.intake != nil {
+		for _, m := range t.intake.Close() {
 			t.reportLost(m)
 		}
 	}

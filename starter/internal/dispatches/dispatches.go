@@ -12,7 +12,6 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
@@ -32,7 +31,7 @@ const again = 200 * time.Millisecond
 // there is none, and waits for what becomes of it. The error is a *CutOffError
 // when that cannot be learned here, for the end of ctx or of the server. A letter
 // that is given twice is one dispatch.
-func (c Client) Dispatch(ctx context.Context, l activities.Letter) (res dispatch.Result, err error) {
+func (c Client) Dispatch(ctx context.Context, l dispatch.Message) (res dispatch.Result, err error) {
 	taken, err := c.give(ctx, l)
 	if err == nil && c.Taken != nil {
 		c.Taken()
@@ -94,7 +93,7 @@ func ended(err error) bool {
 }
 
 // give returns when the target's workflow has taken the letter for good.
-func (c Client) give(ctx context.Context, l activities.Letter) (client.WorkflowUpdateHandle, error) {
+func (c Client) give(ctx context.Context, l dispatch.Message) (client.WorkflowUpdateHandle, error) {
 	for {
 		start := c.Temporal.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
 			ID: workflows.DispatchWorkflowID(l.Request.Target), TaskQueue: c.Queue, StaticSummary: "Dispatches to " + string(l.Request.Target),
@@ -103,7 +102,7 @@ func (c Client) give(ctx context.Context, l activities.Letter) (client.WorkflowU
 		taken, err := c.Temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
 			StartWorkflowOperation: start,
 			UpdateOptions: client.UpdateWorkflowOptions{
-				UpdateID: l.ID, UpdateName: workflows.DispatchMessage, Args: []any{l}, WaitForStage: client.WorkflowUpdateStageAccepted,
+				UpdateID: l.ID, UpdateName: workflows.DispatchUpdate, Args: []any{l}, WaitForStage: client.WorkflowUpdateStageAccepted,
 			},
 		})
 		if err == nil {

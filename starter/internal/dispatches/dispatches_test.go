@@ -10,7 +10,6 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 )
@@ -60,7 +59,7 @@ func (u *update) Get(ctx context.Context, result any) error {
 }
 
 func give(ctx context.Context, s *server) (dispatch.Result, error) {
-	return dispatches.Client{Temporal: s, Queue: "q"}.Dispatch(ctx, activities.Letter{ID: "l-1", Request: dispatch.Request{Target: gid}})
+	return dispatches.Client{Temporal: s, Queue: "q"}.Dispatch(ctx, dispatch.Message{ID: "l-1", Request: dispatch.Request{Target: gid}})
 }
 
 // A workflow that was ending, or whose worker died with the letter, is asked
@@ -90,7 +89,7 @@ func TestTaken(t *testing.T) {
 		if !row.server.unended && !row.server.untaken {
 			in = t.Context()
 		}
-		_, _ = dispatches.Client{Temporal: &row.server, Queue: "q", Taken: func() { told++ }}.Dispatch(in, activities.Letter{ID: "l-1", Request: dispatch.Request{Target: gid}})
+		_, _ = dispatches.Client{Temporal: &row.server, Queue: "q", Taken: func() { told++ }}.Dispatch(in, dispatch.Message{ID: "l-1", Request: dispatch.Request{Target: gid}})
 		if told != row.want {
 			t.Errorf("%s: told %d times", name, told)
 		}

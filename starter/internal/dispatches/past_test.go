@@ -98,7 +98,7 @@ func (c *closed) Get(_ context.Context, v any) error { return c.ran.Get(v) }
 func served(open bool, ids ...string) execution {
 	e := execution{open: open, has: workflows.DispatchResult{Target: gid}}
 	for i, id := range ids {
-		e.has.Dispatches = append(e.has.Dispatches, workflows.Dispatched{
+		e.has.Dispatches = append(e.has.Dispatches, workflows.EndedDispatch{
 			ID: id, Intent: dispatch.FireAndForget, At: time.Unix(int64(i), 0).UTC(),
 			Result: dispatch.Result{Receipt: dispatch.Resolve(dispatch.FireAndForget, dispatch.Dead, false)},
 		})

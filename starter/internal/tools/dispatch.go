@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 )
@@ -78,7 +77,7 @@ func (s *server) offerPast(m *mcp.Server) {
 }
 
 func (s *server) dispatch(ctx context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
-	l := activities.Letter{ID: uuid.NewString()}
+	l := dispatch.Message{ID: uuid.NewString()}
 	err := json.Unmarshal([]byte(cmp.Or(string(arguments), "{}")), &l.Request)
 	if err != nil {
 		return nil, err
@@ -109,7 +108,7 @@ func answer(res dispatch.Result) (*mcp.CallToolResult, error) {
 const linger = time.Second
 
 // send gives up the waiting alone when ctx ends, never the dispatch.
-func (s *server) send(ctx context.Context, l activities.Letter) (dispatch.Result, error) {
+func (s *server) send(ctx context.Context, l dispatch.Message) (dispatch.Result, error) {
 	held, letGo := context.WithCancel(context.WithoutCancel(ctx))
 	defer letGo()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(linger, letGo) })()

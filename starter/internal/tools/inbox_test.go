@@ -26,7 +26,7 @@ const own = `{"gardenId":"` + string(claude) + `"}`
 func (w *world) mail(t *testing.T, bodies ...string) {
 	t.Helper()
 	for _, body := range bodies {
-		_, err := w.boxes().Enqueue(t.Context(), mailbox.Letter{To: claude, Body: body})
+		_, err := w.boxes().Enqueue(t.Context(), mailbox.Mail{To: claude, Body: body})
 		must(t, err)
 	}
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/citizen/marker"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
@@ -36,7 +35,7 @@ var noon = time.Date(2026, 6, 12, 12, 0, 0, 0, time.UTC)
 // engine is one in memory.
 type engine struct {
 	mu      sync.Mutex
-	letters []activities.Letter
+	letters []dispatch.Message
 	filters []runs.Filter
 	decided []run.Decision
 	replied []run.Reply
@@ -48,7 +47,7 @@ type engine struct {
 	hold   func(ctx context.Context) // what Dispatch waits for
 }
 
-func (e *engine) Dispatch(ctx context.Context, l activities.Letter) (dispatch.Result, error) {
+func (e *engine) Dispatch(ctx context.Context, l dispatch.Message) (dispatch.Result, error) {
 	e.mu.Lock()
 	e.letters = append(e.letters, l)
 	e.mu.Unlock()
@@ -103,7 +102,7 @@ func (e *engine) Reply(_ context.Context, name string, r run.Reply) (run.ID, err
 	return "r-1", e.err
 }
 
-func (e *engine) sent() []activities.Letter {
+func (e *engine) sent() []dispatch.Message {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.letters

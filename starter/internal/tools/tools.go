@@ -17,7 +17,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -43,7 +42,7 @@ type Config struct {
 // as on the command line: by id or by the beginning of one.
 type Engine interface {
 	// Dispatch goes on with the dispatch when ctx ends; the error says so.
-	Dispatch(context.Context, activities.Letter) (dispatch.Result, error)
+	Dispatch(context.Context, dispatch.Message) (dispatch.Result, error)
 	// Past may give some beside an error.
 	Past(ctx context.Context, target dispatch.GardenID, most int) ([]dispatches.Past, error)
 	List(context.Context, runs.Filter) ([]runs.Listed, error)

@@ -138,13 +138,13 @@ func (g *guest) exit(e agent.Event) {
 func (g *guest) ends(text string) { g.queue.Put(agent.Turn{Status: agent.Completed, Text: text}) }
 
 // errand is one whose claim has the lock.
-func (o *office) errand() activities.Errand {
+func (o *office) errand() activities.OwnedTurn {
 	o.t.Helper()
-	e := activities.Errand{
-		Letter: letter("l-1", "do it"), Claim: activities.Claim{Target: gid, Nonce: "c-1"}, CWD: o.work, Approve: true, Observe: time.Minute,
+	e := activities.OwnedTurn{
+		Message: letter("l-1", "do it"), Lock: activities.Lock{Target: gid, Nonce: "c-1"}, CWD: o.work, Approve: true, Observe: time.Minute,
 	}
 	e.Request.Intent = dispatch.OwnedOutcome
-	if got := mustPerform[activities.Claimed](o, o.desk.Lock, e.Claim); !got.OK {
+	if got := mustPerform[activities.LockResult](o, o.desk.Lock, e.Lock); !got.OK {
 		o.t.Fatalf("%+v", got)
 	}
 	return e
@@ -157,7 +157,7 @@ type owned struct {
 }
 
 // own carries an errand out beside the test.
-func (o *office) own(e activities.Errand) <-chan owned {
+func (o *office) own(e activities.OwnedTurn) <-chan owned {
 	over := make(chan owned, 1)
 	go func() {
 		out, err := perform[dispatch.Outcome](o, o.desk.Own, e)
@@ -268,7 +268,7 @@ const block = `<sender_info>{"sessionId":"20260612T090000-aaaaaa","agentId":"pi/
 func TestOwnWhoHasNoAddress(t *testing.T) {
 	o := newOffice(t)
 	e := o.errand()
-	e.Native = activities.Native{Backend: dispatch.ClaudeCode, Session: "n-1"}
+	e.NativeSession = activities.NativeSession{Backend: dispatch.ClaudeCode, Session: "n-1"}
 	over := o.own(e)
 	g := receive(t, "the start", o.house.guests)
 	receive(t, "the letter", g.told)
@@ -291,7 +291,7 @@ func TestOwnWhoHasNoAddress(t *testing.T) {
 func TestOwnWhomNobodyResumes(t *testing.T) {
 	o := newOffice(t)
 	e := o.errand()
-	e.Native = activities.Native{Backend: dispatch.Codex, Session: "n-1"}
+	e.NativeSession = activities.NativeSession{Backend: dispatch.Codex, Session: "n-1"}
 	if out := receive(t, "the outcome", o.own(e)); out.err != nil || out.Kind != dispatch.StartFailed || !strings.Contains(out.Error, "does not resume sessions of codex") {
 		t.Errorf("%+v", out)
 	}
@@ -339,11 +339,11 @@ func TestErrandsThatDoNotBegin(t *testing.T) {
 		{"a file is in the socket's place", (*office).file, 1, true},
 		{"a session has been opened meanwhile", (*office).live, 1, true},
 		{"the lock is free again", func(o *office) {
-			mustPerform[any](o, o.desk.Unlock, activities.Claim{Target: gid, Nonce: "c-1"})
+			mustPerform[any](o, o.desk.Unlock, activities.Lock{Target: gid, Nonce: "c-1"})
 		}, 0, true},
 		{"another dispatch has the lock", func(o *office) {
-			mustPerform[any](o, o.desk.Unlock, activities.Claim{Target: gid, Nonce: "c-1"})
-			mustPerform[any](o, o.desk.Lock, activities.Claim{Target: gid, Nonce: "c-2"})
+			mustPerform[any](o, o.desk.Unlock, activities.Lock{Target: gid, Nonce: "c-1"})
+			mustPerform[any](o, o.desk.Lock, activities.Lock{Target: gid, Nonce: "c-2"})
 		}, 0, true},
 	}
 	for _, row := range rows {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
-	"github.com/ratchet-dev/ratchet/internal/controlsocket/inlet"
+	"github.com/ratchet-dev/ratchet/internal/controlsocket/intake"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"go.temporal.io/sdk/activity"
@@ -33,27 +33,27 @@ const maxAnswer = 4 << 10
 // call would give the letter once more: it may be called once. The agent dies
 // with its worker. A session that nobody reaches is released by its errand too,
 // in case nothing is left of the dispatch.
-func (d *Desk) Own(ctx context.Context, e Errand) (dispatch.Outcome, error) {
+func (d *DispatchActivities) Own(ctx context.Context, e OwnedTurn) (dispatch.Outcome, error) {
 	e.Observe = cmp.Or(d.observe, e.Observe)
 	show, stop := pulse(ctx, Beat{Doing: "starts the session"})
 	defer stop()
-	defer d.using(e.Claim.Target)()
-	a, err := d.begin(ctx, e)
+	defer d.markInUse(e.Lock.Target)()
+	a, err := d.beginTurn(ctx, e)
 	if errors.Is(err, errUnended) {
-		return d.retained(e), nil
+		return d.retainedOutcome(e), nil
 	}
 	if err != nil {
-		return d.spawned(dispatch.StartFailed, err), nil
+		return d.failedOutcome(dispatch.StartFailed, err), nil
 	}
-	defer d.leave(ctx, a, e.Claim)
+	defer d.closeAndUnlock(ctx, a, e.Lock)
 	failpoint.Hit("desk.before-errand")
 	letter := controlsocket.Message{Text: e.Request.Message, Sender: &e.Sender, WantsReply: e.Request.WantsReply}
 	err = a.Session.Send(ctx, letter.Prompt())
 	if errors.Is(err, agent.ErrGone) {
-		return d.spawned(dispatch.StartFailed, err), nil
+		return d.failedOutcome(dispatch.StartFailed, err), nil
 	}
 	if err != nil {
-		return d.spawned(dispatch.Unknown, err), nil
+		return d.failedOutcome(dispatch.Unknown, err), nil
 	}
 	failpoint.Hit("desk.errand-sent")
 	if e.Timeout > 0 {
@@ -62,18 +62,18 @@ func (d *Desk) Own(ctx context.Context, e Errand) (dispatch.Outcome, error) {
 		defer cancel()
 	}
 	show(Beat{Doing: "works"})
-	out := a.turn(ctx, show)
-	if next, ok := a.inlet.Next(); ok {
-		_ = tell(ctx, TurnSignal, TurnEnd{e.Claim.Nonce, out}) // else the result does
-		a.follow(ctx, next, show)
+	out := a.runTurn(ctx, show)
+	if next, ok := a.intake.Next(); ok {
+		_ = signalWorkflow(ctx, TurnSignal, TurnEnd{e.Lock.Nonce, out}) // else the result does
+		a.runQueuedTurns(ctx, next, show)
 	}
 	return out, nil
 }
 
-// leave ends the session, and then gives back the lock of one that nobody could
+// closeAndUnlock ends the session, and then gives back the lock of one that nobody could
 // reach.
-func (d *Desk) leave(ctx context.Context, a *attended, c Claim) {
-	if n := a.close(); n > 0 {
+func (d *DispatchActivities) closeAndUnlock(ctx context.Context, a *ownedSession, c Lock) {
+	if n := a.closeSession(); n > 0 {
 		activity.GetLogger(ctx).Warn("the session ended before the turns of messages that it had acknowledged", "target", string(c.Target), "messages", n)
 	}
 	if a.server == nil {
@@ -81,60 +81,60 @@ func (d *Desk) leave(ctx context.Context, a *attended, c Claim) {
 	}
 }
 
-// begin has the session take input, and, where others can reach it now, its lock
+// beginTurn has the session take input, and, where others can reach it now, its lock
 // released and the workflow told. After an error the agent has been given
 // nothing.
-func (d *Desk) begin(ctx context.Context, e Errand) (*attended, error) {
-	if err := d.hold(ctx, e.Claim); err != nil {
+func (d *DispatchActivities) beginTurn(ctx context.Context, e OwnedTurn) (*ownedSession, error) {
+	if err := d.holdLock(ctx, e.Lock); err != nil {
 		return nil, err
 	}
-	a, err := d.attend(ctx, e)
+	a, err := d.openSession(ctx, e)
 	if err != nil {
 		return nil, err
 	}
 	if a.server != nil {
-		if err = d.Unlock(ctx, e.Claim); err == nil {
-			err = tell(ctx, BegunSignal, e.Claim.Nonce)
+		if err = d.Unlock(ctx, e.Lock); err == nil {
+			err = signalWorkflow(ctx, BegunSignal, e.Lock.Nonce)
 		}
 	}
 	if err != nil {
-		a.close()
+		a.closeSession()
 		return nil, err
 	}
 	return a, nil
 }
 
-// hold has the lock name this process: the one that took it may have ended
+// holdLock has the lock name this process: the one that took it may have ended
 // since. Where the lock was free meanwhile, what was seen of the target holds no
 // longer.
-func (d *Desk) hold(ctx context.Context, c Claim) error {
+func (d *DispatchActivities) holdLock(ctx context.Context, c Lock) error {
 	lock, err := d.locks.Acquire(ctx, c.Target, c.Nonce)
 	if err == nil && !lock.Again {
 		err = errors.New("the lock of the target was lost")
 	}
 	if err == nil {
-		d.claims.took(c, activity.GetInfo(ctx).WorkflowExecution.RunID)
+		d.held.addLock(c, activity.GetInfo(ctx).WorkflowExecution.RunID)
 	}
 	return err
 }
 
-// attend starts the session and serves its socket, if its backend has one: at
+// openSession starts the session and serves its socket, if its backend has one: at
 // that of another a socket would be a second address (docs/contracts/dispatch.md, 4.1).
-func (d *Desk) attend(ctx context.Context, e Errand) (*attended, error) {
+func (d *DispatchActivities) openSession(ctx context.Context, e OwnedTurn) (*ownedSession, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.Observe)
 	defer cancel()
-	s, err := d.start(ctx, e)
+	s, err := d.startAgent(ctx, e)
 	if err != nil {
 		return nil, fmt.Errorf("start the session: %w", err)
 	}
 	steer, _ := s.(agent.Steerer)
-	a := &attended{Session: s, desk: d, inlet: inlet.New(inlet.Options{Steer: steer, Dir: e.CWD, End: s.Interrupt})}
-	a.inlet.Name(e.Request.Target)
-	if !e.backend().Probed() {
+	a := &ownedSession{Session: s, acts: d, intake: intake.New(intake.Options{Steer: steer, Dir: e.CWD, End: s.Interrupt})}
+	a.intake.SetID(e.Request.Target)
+	if !e.sessionBackend().Probed() {
 		return a, nil
 	}
-	if a.server, err = controlsocket.Listen(ctx, d.dirs.Socket(e.Request.Target), a.inlet); err != nil {
-		a.close()
+	if a.server, err = controlsocket.Listen(ctx, d.dirs.Socket(e.Request.Target), a.intake); err != nil {
+		a.closeSession()
 		return nil, err
 	}
 	return a, nil
@@ -143,18 +143,18 @@ func (d *Desk) attend(ctx context.Context, e Errand) (*attended, error) {
 // errUnended is an agent that was told to end and was not seen to.
 var errUnended = errors.New("its agent was told to end, its time being up, and was not seen to")
 
-// start begins the session while ctx lasts, and gives it up a grace later.
+// startAgent begins the session while ctx lasts, and gives it up a grace later.
 // The lock then stays until the agent has ended, if not with this process: two
 // agents on one session would spoil it.
-func (d *Desk) start(ctx context.Context, e Errand) (agent.Session, error) {
+func (d *DispatchActivities) startAgent(ctx context.Context, e OwnedTurn) (agent.Session, error) {
 	type birth struct {
 		session agent.Session
 		err     error
 	}
 	done := make(chan birth, 1)
-	r, ok := d.resume(e.backend(), e.Approve)
+	r, ok := d.resume(e.sessionBackend(), e.Approve)
 	if !ok {
-		return nil, fmt.Errorf("this worker does not resume sessions of %s", e.backend())
+		return nil, fmt.Errorf("this worker does not resume sessions of %s", e.sessionBackend())
 	}
 	r.Options.Dir, r.Options.Resume = e.CWD, cmp.Or(e.Session, string(e.Request.Target))
 	go func() {
@@ -171,32 +171,34 @@ func (d *Desk) start(ctx context.Context, e Errand) (agent.Session, error) {
 		return b.session, b.err
 	case <-time.After(d.grace):
 	}
-	ended := d.using(e.Claim.Target)
+	ended := d.markInUse(e.Lock.Target)
 	go func() {
 		defer ended()
 		if b := <-done; b.err == nil {
 			_ = b.session.Stop(context.Background())
 		}
-		_ = d.Unlock(context.Background(), e.Claim)
+		_ = d.Unlock(context.Background(), e.Lock)
 	}()
 	return nil, errUnended
 }
 
-func (e Errand) backend() dispatch.Backend { return cmp.Or(e.Native.Backend, dispatch.Pi) }
+func (e OwnedTurn) sessionBackend() dispatch.Backend {
+	return cmp.Or(e.NativeSession.Backend, dispatch.Pi)
+}
 
-// retained names this process, as the lock does: the agent ends with it.
-func (d *Desk) retained(e Errand) dispatch.Outcome {
-	out := d.spawned(dispatch.LockRetained, errUnended)
-	path, _ := d.locks.Path(e.Claim.Target)
+// retainedOutcome names this process, as the lock does: the agent ends with it.
+func (d *DispatchActivities) retainedOutcome(e OwnedTurn) dispatch.Outcome {
+	out := d.failedOutcome(dispatch.LockRetained, errUnended)
+	path, _ := d.locks.Path(e.Lock.Target)
 	out.Retention = dispatch.KillUnconfirmed
 	out.Diagnostic = &dispatch.Diagnostic{
-		GardenID: e.Claim.Target, PID: os.Getpid(), Socket: d.dirs.Socket(e.Claim.Target), LockPath: path,
+		GardenID: e.Lock.Target, PID: os.Getpid(), Socket: d.dirs.Socket(e.Lock.Target), LockPath: path,
 		ObserveTimeoutMs: e.Observe.Milliseconds(), KillGraceMs: d.grace.Milliseconds(),
 	}
 	return out
 }
 
-// spawned is the outcome of an errand that went wrong.
-func (d *Desk) spawned(kind dispatch.Kind, err error) dispatch.Outcome {
+// failedOutcome is the outcome of an errand that went wrong.
+func (d *DispatchActivities) failedOutcome(kind dispatch.Kind, err error) dispatch.Outcome {
 	return dispatch.Outcome{Kind: kind, Transport: dispatch.SpawnBg, Error: clip(d.secrets.String(err.Error()), maxSummary)}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// Resolved is what the records say of a target, before anything is probed.
-type Resolved struct {
+// ResolveResult is what the records say of a target, before anything is probed.
+type ResolveResult struct {
 	// Reject is why it is none; empty when it is one.
 	Reject     dispatch.Reason  `json:"reject,omitempty"`
 	Diagnostic string           `json:"diagnostic,omitempty"`
@@ -24,58 +24,51 @@ type Resolved struct {
 	Session string `json:"session,omitempty"`
 }
 
-// Native is a session by the id that its client knows it by.
-type Native struct {
+// NativeSession is a session by the id that its client knows it by.
+type NativeSession struct {
 	Backend dispatch.Backend `json:"backend,omitempty"`
 	Session string           `json:"session,omitempty"`
 }
 
-// Claim is the lock of a target, by the nonce of the dispatch that takes it.
-type Claim struct {
+// Lock is the lock of a target, by the nonce of the dispatch that takes it.
+type Lock struct {
 	Target dispatch.GardenID `json:"target"`
 	Nonce  string            `json:"nonce"`
 }
 
-// Claimed says whether the lock was taken, or who has it.
-type Claimed struct {
+// LockResult says whether the lock was taken, or who has it.
+type LockResult struct {
 	OK         bool   `json:"ok"`
 	Diagnostic string `json:"diagnostic,omitempty"`
 }
 
-// Looked is what a look at a target's socket gave.
-type Looked struct {
+// LookResult is what a look at a target's socket gave.
+type LookResult struct {
 	Liveness   dispatch.Liveness `json:"liveness,omitempty"`
 	Conflict   bool              `json:"conflict,omitempty"` // then there is no liveness
 	Diagnostic string            `json:"diagnostic,omitempty"`
 }
 
-// Letter is a message on its way.
-type Letter struct {
-	ID      string           `json:"id"` // of the dispatch; a second letter with it is the same one
-	Request dispatch.Request `json:"request"`
-	Sender  dispatch.Sender  `json:"sender"`
-}
-
-// Delivered is what became of a letter. Gone says that there was nobody at the
+// DeliverResult is what became of a letter. Gone says that there was nobody at the
 // socket and that no byte was written: it may be looked for again.
-type Delivered struct {
+type DeliverResult struct {
 	Outcome dispatch.Outcome `json:"outcome,omitzero"`
 	Gone    bool             `json:"gone,omitempty"`
 }
 
-// Trusted says whether an agent may be started in a directory.
-type Trusted struct {
+// TrustResult says whether an agent may be started in a directory.
+type TrustResult struct {
 	OK         bool   `json:"ok"`
 	Approve    bool   `json:"approve,omitempty"` // the agent is told so
 	Diagnostic string `json:"diagnostic,omitempty"`
 }
 
-// Errand is a turn of a dormant session that the dispatch owns: of pi's by the
+// OwnedTurn is a turn of a dormant session that the dispatch owns: of pi's by the
 // garden id, unless it says of which.
-type Errand struct {
-	Letter
-	Native
-	Claim   Claim         `json:"claim"` // released when the session can be reached by others, if ever
+type OwnedTurn struct {
+	dispatch.Message
+	NativeSession
+	Lock    Lock          `json:"claim"` // released when the session can be reached by others, if ever
 	CWD     string        `json:"cwd"`
 	Approve bool          `json:"approve,omitempty"`
 	Observe time.Duration `json:"observe"` // to begin, unless the worker has a time of its own for that

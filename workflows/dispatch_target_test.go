@@ -31,8 +31,8 @@ func until(ctx context.Context, holds func() bool) error {
 	return nil
 }
 
-func (d *desk) ended(id string) func() bool {
-	return func() bool { _, ok := d.result(id); return ok }
+func (d *target) ended(id string) func() bool {
+	return func() bool { _, ok := d.dispatchResult(id); return ok }
 }
 
 // called says whether there were so many calls of that name.
@@ -41,8 +41,8 @@ func (w *town) called(name string, n int) func() bool {
 }
 
 // trusting is a town whose sessions do not run and may be resumed.
-func trusting(looks ...activities.Looked) script {
-	return script{seen: looks, trust: activities.Trusted{OK: true}}
+func trusting(looks ...activities.LookResult) script {
+	return script{seen: looks, trust: activities.TrustResult{OK: true}}
 }
 
 func TestDispatchesToATargetTakeTurns(t *testing.T) {
@@ -50,7 +50,7 @@ func TestDispatchesToATargetTakeTurns(t *testing.T) {
 	for i := range 5 {
 		d.give(0, letter(fmt.Sprint("l-", i), fire))
 	}
-	d.serve()
+	d.serveMessage()
 	decided := strings.ReplaceAll(d.w.noted(), "Resolve ", "")
 	if want := strings.TrimSpace(strings.Repeat("Lock Look Deliver Unlock ", 5)); decided != want {
 		t.Errorf("calls %s", decided)
@@ -60,13 +60,13 @@ func TestDispatchesToATargetTakeTurns(t *testing.T) {
 // The session of an errand is one as any other, as soon as it can be reached.
 func TestTheNextDispatchDecidesWhileAnErrandGoesOn(t *testing.T) {
 	d := newDesk(t, newTown(trusting(dead, alive)))
-	d.w.own = func(ctx context.Context, _ activities.Errand) error {
+	d.w.own = func(ctx context.Context, _ activities.OwnedTurn) error {
 		d.give(0, letter("l-2", fire))
 		d.give(0, letter("l-3", own))
 		return errors.Join(until(ctx, d.ended("l-2")), until(ctx, d.ended("l-3")))
 	}
 	d.give(0, letter("l-1", own))
-	served := d.serve()
+	served := d.serveMessage()
 	if got := d.results["l-1"].Outcome.Kind; got != dispatch.Completed {
 		t.Errorf("the errand: %s", got)
 	}
@@ -83,7 +83,7 @@ func TestTheNextDispatchDecidesWhileAnErrandGoesOn(t *testing.T) {
 
 // atDefault has the desk be an execution from before dispatches waited for each
 // other no longer than a while.
-func (d *desk) atDefault() *desk {
+func (d *target) atDefault() *target {
 	d.OnGetVersion("dispatch-locked", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
 	return d
 }
@@ -94,7 +94,7 @@ func TestTheNextDispatchWaitsForTheBegin(t *testing.T) {
 	s := trusting(dead)
 	s.silent, s.ends = true, list(noStart)
 	d := newDesk(t, newTown(s)).atDefault()
-	d.w.own = func(ctx context.Context, e activities.Errand) error {
+	d.w.own = func(ctx context.Context, e activities.OwnedTurn) error {
 		d.SignalWorkflow(activities.BegunSignal, "of another errand")
 		if d.w.called("Own", 2)() {
 			return nil
@@ -108,7 +108,7 @@ func TestTheNextDispatchWaitsForTheBegin(t *testing.T) {
 		_ = until(ctx, d.w.called("Lock", 2))
 	}}
 	d.give(0, letter("l-1", own))
-	d.serve()
+	d.serveMessage()
 	if got, want := d.w.noted(), "Resolve Lock Look Trust Own Resolve Unlock Lock Look Trust Own Unlock"; got != want {
 		t.Errorf("calls %s\nwant  %s", got, want)
 	}
@@ -118,7 +118,7 @@ func TestTheNextDispatchWaitsForTheBegin(t *testing.T) {
 // certain its agent may run. At the default version the next dispatch waits for it.
 func TestNobodyIsResumedTwiceAtATime(t *testing.T) {
 	d := newDesk(t, newTown(trusting(dead))).atDefault()
-	d.w.own = func(ctx context.Context, _ activities.Errand) error {
+	d.w.own = func(ctx context.Context, _ activities.OwnedTurn) error {
 		if d.w.called("Own", 2)() {
 			return nil
 		}
@@ -126,10 +126,10 @@ func TestNobodyIsResumedTwiceAtATime(t *testing.T) {
 		if err := until(ctx, d.w.called("Look", 2)); err != nil {
 			return err
 		}
-		return gone
+		return goneOutcome
 	}
 	d.give(0, letter("l-1", own))
-	d.serve()
+	d.serveMessage()
 	if got := d.results["l-1"].Outcome.Kind; got != dispatch.Unknown {
 		t.Errorf("the first: %s", got)
 	}
@@ -142,7 +142,7 @@ func TestNobodyIsResumedTwiceAtATime(t *testing.T) {
 // verifyResumedTwice fails unless two dispatches resumed the session. The second
 // looks again after it has waited for the end of the first, which it need not when
 // it hears of that end together with what it saw.
-func (d *desk) verifyResumedTwice() {
+func (d *target) verifyResumedTwice() {
 	d.t.Helper()
 	const before, after = "Resolve Lock Look Trust Own Resolve Lock Look ", "Trust Own"
 	if got := d.w.noted(); got != before+after && got != before+"Look "+after {
@@ -155,32 +155,32 @@ func TestSignalsThatAreNoBegin(t *testing.T) {
 	s := trusting(dead)
 	s.silent, s.ends = true, list(noStart)
 	d := newDesk(t, newTown(s))
-	d.w.own = func(context.Context, activities.Errand) error {
+	d.w.own = func(context.Context, activities.OwnedTurn) error {
 		for _, stray := range []any{"", "of another errand", nil, map[string]int{"a": 1}, 7} {
 			d.SignalWorkflow(activities.BegunSignal, stray)
 		}
 		return nil
 	}
 	d.give(0, letter("l-1", own))
-	d.serve()
+	d.serveMessage()
 	if got := d.results["l-1"]; got.Outcome == nil || got.Outcome.Kind != dispatch.StartFailed || d.w.holder != "" {
 		t.Errorf("%+v, the lock is %q's", got, d.w.holder)
 	}
 }
 
 func TestMalformedLettersAreRefused(t *testing.T) {
-	with := func(change func(*activities.Letter)) activities.Letter {
+	with := func(change func(*dispatch.Message)) dispatch.Message {
 		l := letter("l-1", fire)
 		change(&l)
 		return l
 	}
 	rows := map[string]any{
-		"for another target":       with(func(l *activities.Letter) { l.Request.Target = "20260612T093000-ffffff" }),
-		"without an id":            with(func(l *activities.Letter) { l.ID = "" }),
-		"without a message":        with(func(l *activities.Letter) { l.Request.Message = "" }),
-		"with too long a message":  with(func(l *activities.Letter) { l.Request.Message = strings.Repeat("é", dispatch.MaxMessage+1) }),
-		"without a sender":         with(func(l *activities.Letter) { l.Sender = dispatch.Sender{} }),
-		"without a time":           with(func(l *activities.Letter) { l.Sender.Timestamp = "" }),
+		"for another target":       with(func(l *dispatch.Message) { l.Request.Target = "20260612T093000-ffffff" }),
+		"without an id":            with(func(l *dispatch.Message) { l.ID = "" }),
+		"without a message":        with(func(l *dispatch.Message) { l.Request.Message = "" }),
+		"with too long a message":  with(func(l *dispatch.Message) { l.Request.Message = strings.Repeat("é", dispatch.MaxMessage+1) }),
+		"without a sender":         with(func(l *dispatch.Message) { l.Sender = dispatch.Sender{} }),
+		"without a time":           with(func(l *dispatch.Message) { l.Sender.Timestamp = "" }),
 		"with an unknown intent":   map[string]any{"id": "l-1", "request": map[string]any{"target": gid, "intent": "best-effort", "message": "m"}},
 		"with an unknown mode":     map[string]any{"id": "l-1", "request": map[string]any{"target": gid, "intent": fire, "message": "m", "mode": "shout"}},
 		"with a member too many":   map[string]any{"id": "l-1", "request": map[string]any{"target": gid, "intent": fire, "message": "m", "transport": "tmux-live"}},
@@ -192,7 +192,7 @@ func TestMalformedLettersAreRefused(t *testing.T) {
 	for name, l := range rows {
 		d.giveAny(0, name, l)
 	}
-	served := d.serve()
+	served := d.serveMessage()
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		if d.refused[name] == nil {
 			t.Errorf("a letter %s was taken: %+v", name, d.results[name])
@@ -208,7 +208,7 @@ func TestALetterThatIsGivenTwiceIsOneDispatch(t *testing.T) {
 	d.give(0, letter("l-1", fire))
 	d.give(0, letter("l-1", fire))
 	d.give(5*time.Second, letter("l-1", fire))
-	if served := d.serve(); len(served.Dispatches) != 1 || d.w.got["l-1"] != 1 || d.w.noted() != "Resolve Lock Look Deliver Unlock" {
+	if served := d.serveMessage(); len(served.Dispatches) != 1 || d.w.got["l-1"] != 1 || d.w.noted() != "Resolve Lock Look Deliver Unlock" {
 		t.Errorf("kept %+v, calls %s", served.Dispatches, d.w.noted())
 	}
 }
@@ -219,7 +219,7 @@ func TestTheDeskClosesWhenNoLetterCame(t *testing.T) {
 	for i := range 3 {
 		d.give(time.Duration(i)*179*time.Second, letter(fmt.Sprint("l-", i), fire))
 	}
-	served := d.serve()
+	served := d.serveMessage()
 	if len(served.Dispatches) != 3 || served.Target != gid {
 		t.Errorf("%+v", served)
 	}
@@ -242,7 +242,7 @@ func TestTheLastDispatchesAreKept(t *testing.T) {
 			for i := range row.given {
 				d.give(time.Duration(i)*row.every, letter(fmt.Sprint("l-", i), fire))
 			}
-			kept := d.serve().Dispatches
+			kept := d.serveMessage().Dispatches
 			if len(kept) != row.kept || kept[0].ID != fmt.Sprint("l-", row.given-row.kept) {
 				t.Errorf("%d are kept: %+v", len(kept), kept)
 			}
@@ -258,7 +258,7 @@ func TestTheLastDispatchesAreKept(t *testing.T) {
 // The next execution goes on with what this one has done.
 func TestTheDeskGoesOnWhenItsHistoryIsLong(t *testing.T) {
 	d := newDesk(t, newTown(trusting(dead, alive)))
-	d.w.own = func(ctx context.Context, _ activities.Errand) error {
+	d.w.own = func(ctx context.Context, _ activities.OwnedTurn) error {
 		d.SetContinueAsNewSuggested(true)
 		d.give(0, letter("l-2", fire))
 		return until(ctx, d.ended("l-2"))
@@ -291,12 +291,12 @@ func TestTheDeskGoesOnWhenItsHistoryIsLong(t *testing.T) {
 // An errand that has told of its turn may go on with those of others: its
 // dispatch has its outcome, whatever becomes of the rest.
 func TestAnErrandThatGoesOn(t *testing.T) {
-	for name, end := range map[string]error{"well": nil, "with its worker": gone} {
+	for name, end := range map[string]error{"well": nil, "with its worker": goneOutcome} {
 		t.Run(name, func(t *testing.T) {
 			s := trusting(dead)
 			s.told, s.ends = &completed, list(noStart)
 			d := newDesk(t, newTown(s)).atDefault()
-			d.w.own = func(ctx context.Context, _ activities.Errand) error {
+			d.w.own = func(ctx context.Context, _ activities.OwnedTurn) error {
 				if d.w.called("Own", 2)() {
 					return nil
 				}
@@ -311,9 +311,9 @@ func TestAnErrandThatGoesOn(t *testing.T) {
 				return end
 			}
 			d.give(0, letter("l-1", own))
-			d.serve()
+			d.serveMessage()
 			for _, id := range []string{"l-1", "l-2"} {
-				if res, _ := d.result(id); res.Outcome == nil || res.Outcome.Kind != dispatch.Completed || res.Outcome.Answer != "done" {
+				if res, _ := d.dispatchResult(id); res.Outcome == nil || res.Outcome.Kind != dispatch.Completed || res.Outcome.Answer != "done" {
 					t.Errorf("%s: %+v", id, res)
 				}
 			}
@@ -327,7 +327,7 @@ func TestAnErrandThatGoesOn(t *testing.T) {
 func TestADeskWhoseHistoryIsFull(t *testing.T) {
 	d := newDesk(t, newTown(trusting(dead, alive)))
 	var long bool
-	d.w.own = func(context.Context, activities.Errand) error {
+	d.w.own = func(context.Context, activities.OwnedTurn) error {
 		d.SetCurrentHistoryLength(40_001)
 		d.give(0, letter("l-2", fire))
 		return until(t.Context(), func() bool {
@@ -338,8 +338,8 @@ func TestADeskWhoseHistoryIsFull(t *testing.T) {
 		})
 	}
 	d.give(0, letter("l-1", own))
-	d.serve()
-	if res, ok := d.result("l-1"); !ok || res.Outcome.Kind != dispatch.Completed || !long {
+	d.serveMessage()
+	if res, ok := d.dispatchResult("l-1"); !ok || res.Outcome.Kind != dispatch.Completed || !long {
 		t.Errorf("%+v, refused %v", res, d.refused)
 	}
 }

@@ -1,7 +1,7 @@
 // Package inlet lets peers reach an agent's session by its control socket while
 // somebody else gives it turns: what they send goes into the turn under way, or
 // waits for a turn of its own.
-package inlet
+package intake
 
 import (
 	"context"
@@ -21,8 +21,8 @@ const maxWaiting = 32
 
 var errFull = errors.New("too many messages wait for their turn already")
 
-// Inlet is a controlsocket.Session around an agent's. New makes one.
-type Inlet struct {
+// Intake is a controlsocket.Session around an agent's. New makes one.
+type Intake struct {
 	Options
 
 	mu     sync.Mutex
@@ -45,10 +45,10 @@ type Options struct {
 }
 
 // New makes one that takes messages until it is closed.
-func New(o Options) *Inlet { return &Inlet{Options: o} }
+func New(o Options) *Intake { return &Intake{Options: o} }
 
-// Name says by which garden id peers know the session.
-func (i *Inlet) Name(id dispatch.GardenID) {
+// SetID says by which garden id peers know the session.
+func (i *Intake) SetID(id dispatch.GardenID) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.id = id
@@ -56,7 +56,7 @@ func (i *Inlet) Name(id dispatch.GardenID) {
 
 // Next removes the oldest waiting message and returns it. When none waits, it
 // closes the inlet, so that none is left behind.
-func (i *Inlet) Next() (m controlsocket.Message, ok bool) {
+func (i *Intake) Next() (m controlsocket.Message, ok bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if len(i.wait) == 0 {
@@ -70,7 +70,7 @@ func (i *Inlet) Next() (m controlsocket.Message, ok bool) {
 
 // Close refuses every later message. It returns those that still wait, which
 // Next goes on to return.
-func (i *Inlet) Close() (waiting []controlsocket.Message) {
+func (i *Intake) Close() (waiting []controlsocket.Message) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.closed = true
@@ -79,19 +79,19 @@ func (i *Inlet) Close() (waiting []controlsocket.Message) {
 
 // Park refuses messages until Unpark: nobody can tell whether the session will
 // ever have a turn for them.
-func (i *Inlet) Park() { i.setParked(true) }
+func (i *Intake) Park() { i.setParked(true) }
 
 // Unpark takes messages again, unless the inlet is closed.
-func (i *Inlet) Unpark() { i.setParked(false) }
+func (i *Intake) Unpark() { i.setParked(false) }
 
-func (i *Inlet) setParked(parked bool) {
+func (i *Intake) setParked(parked bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.parked = parked
 }
 
-// Said keeps what the agent said last.
-func (i *Inlet) Said(text string) {
+// SetLastMessage keeps what the agent said last.
+func (i *Intake) SetLastMessage(text string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.last = &controlsocket.LastMessage{Role: "assistant", Content: text, Timestamp: time.Now().UnixMilli()}
@@ -99,7 +99,7 @@ func (i *Inlet) Said(text string) {
 
 // Info implements controlsocket.Session. A session is never idle: it ends when
 // nothing is left for it to do.
-func (i *Inlet) Info(context.Context) (controlsocket.Info, error) {
+func (i *Intake) Info(context.Context) (controlsocket.Info, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return controlsocket.Info{SessionID: string(i.id), CWD: i.Dir, Model: i.Model}, nil
@@ -109,9 +109,9 @@ func (i *Inlet) Info(context.Context) (controlsocket.Info, error) {
 // message that asks to be steered waits for a turn of its own; the returned
 // delivery says so. An inlet that is closed or parked returns ErrNotReady and
 // keeps nothing.
-func (i *Inlet) Send(ctx context.Context, m controlsocket.Message) (dispatch.Delivery, error) {
-	if m.Mode == dispatch.Steer && i.Steer != nil && i.takes() {
-		if taken, err := i.steer(ctx, m.Prompt()); taken || err != nil {
+func (i *Intake) Send(ctx context.Context, m controlsocket.Message) (dispatch.Delivery, error) {
+	if m.Mode == dispatch.Steer && i.Steer != nil && i.isOpen() {
+		if taken, err := i.steerTurn(ctx, m.Prompt()); taken || err != nil {
 			return dispatch.Steered, err
 		}
 	}
@@ -127,8 +127,8 @@ func (i *Inlet) Send(ctx context.Context, m controlsocket.Message) (dispatch.Del
 	return dispatch.Followed, nil
 }
 
-// steer reports whether the turn under way has taken the message.
-func (i *Inlet) steer(ctx context.Context, text string) (bool, error) {
+// steerTurn reports whether the turn under way has taken the message.
+func (i *Intake) steerTurn(ctx context.Context, text string) (bool, error) {
 	err := i.Steer.Steer(ctx, text)
 	if err == nil {
 		return true, nil
@@ -139,18 +139,18 @@ func (i *Inlet) steer(ctx context.Context, text string) (bool, error) {
 	return false, fmt.Errorf("%w: %w", controlsocket.ErrUncertain, err)
 }
 
-// takes reports whether the inlet takes messages.
-func (i *Inlet) takes() bool {
+// isOpen reports whether the inlet takes messages.
+func (i *Intake) isOpen() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return !i.closed && !i.parked
 }
 
 // Abort implements controlsocket.Session.
-func (i *Inlet) Abort(ctx context.Context) error { return i.End(ctx) }
+func (i *Intake) Abort(ctx context.Context) error { return i.End(ctx) }
 
 // LastMessage implements controlsocket.Session.
-func (i *Inlet) LastMessage(context.Context) (*controlsocket.LastMessage, error) {
+func (i *Intake) LastMessage(context.Context) (*controlsocket.LastMessage, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.last, nil

@@ -23,15 +23,15 @@ const gid dispatch.GardenID = "20260612T093000-0a1b2c"
 
 // script says what a town is like. Of each list the last goes on for ever.
 type script struct {
-	resolved  []activities.Resolved
-	seen      []activities.Looked
-	trust     activities.Trusted
-	delivered []activities.Delivered
+	resolved  []activities.ResolveResult
+	seen      []activities.LookResult
+	trust     activities.TrustResult
+	delivered []activities.DeliverResult
 	ends      []dispatch.Outcome // of errands
 	failing   map[string][]error // by call; nil: it does not fail
 	silent    bool               // errands do not say that they began
 	told      *dispatch.Outcome  // of their turns, before they go on; nil: they do not tell
-	own       func(context.Context, activities.Errand) error
+	own       func(context.Context, activities.OwnedTurn) error
 	holder    string            // of the lock: a nonce
 	before    map[string]func() // a call goes on
 }
@@ -58,24 +58,24 @@ func newTown(s script) *town {
 
 // Where a target is, and how it looks.
 var (
-	aPi        = activities.Resolved{Backend: dispatch.Pi, CWD: "/w"}
-	recordless = activities.Resolved{Backend: dispatch.Pi, Recordless: true}
-	nobody     = activities.Resolved{Reject: dispatch.BadTarget}
-	twofold    = activities.Resolved{Reject: dispatch.TargetAddressConflict, Diagnostic: "two of them"}
-	reading    = activities.Resolved{Backend: dispatch.ClaudeCode, Deliverable: true}
-	away       = activities.Resolved{Backend: dispatch.ClaudeCode, Diagnostic: "nobody reads"}
-	sleeping   = activities.Resolved{Backend: dispatch.ClaudeCode, CWD: "/w", Deliverable: true, Session: "n-1"}
+	aPi        = activities.ResolveResult{Backend: dispatch.Pi, CWD: "/w"}
+	recordless = activities.ResolveResult{Backend: dispatch.Pi, Recordless: true}
+	nobody     = activities.ResolveResult{Reject: dispatch.BadTarget}
+	twofold    = activities.ResolveResult{Reject: dispatch.TargetAddressConflict, Diagnostic: "two of them"}
+	reading    = activities.ResolveResult{Backend: dispatch.ClaudeCode, Deliverable: true}
+	away       = activities.ResolveResult{Backend: dispatch.ClaudeCode, Diagnostic: "nobody reads"}
+	sleeping   = activities.ResolveResult{Backend: dispatch.ClaudeCode, CWD: "/w", Deliverable: true, Session: "n-1"}
 
-	alive    = activities.Looked{Liveness: dispatch.Alive}
-	dead     = activities.Looked{Liveness: dispatch.Dead, Diagnostic: "ENOENT"}
-	unclear  = activities.Looked{Liveness: dispatch.Indeterminate, Diagnostic: "EAGAIN"}
-	conflict = activities.Looked{Conflict: true, Diagnostic: "symlink"}
+	alive    = activities.LookResult{Liveness: dispatch.Alive}
+	dead     = activities.LookResult{Liveness: dispatch.Dead, Diagnostic: "ENOENT"}
+	unclear  = activities.LookResult{Liveness: dispatch.Indeterminate, Diagnostic: "EAGAIN"}
+	conflict = activities.LookResult{Conflict: true, Diagnostic: "symlink"}
 
-	sent    = activities.Delivered{Outcome: dispatch.Outcome{Kind: dispatch.Sent, Transport: dispatch.ControlSocket, DeliveredAs: dispatch.Direct}}
-	refused = activities.Delivered{Outcome: dispatch.Outcome{Kind: dispatch.Rejected, Transport: dispatch.ControlSocket, Error: "not now"}}
-	unsent  = activities.Delivered{Outcome: dispatch.Outcome{Kind: dispatch.ExecutionFailed, Transport: dispatch.ControlSocket, Error: "EACCES"}}
-	dubious = activities.Delivered{Outcome: dispatch.Outcome{Kind: dispatch.Unknown, Transport: dispatch.ControlSocket, Error: "no answer"}}
-	nowhere = activities.Delivered{Outcome: unsent.Outcome, Gone: true}
+	sent    = activities.DeliverResult{Outcome: dispatch.Outcome{Kind: dispatch.Sent, Transport: dispatch.ControlSocket, DeliveredAs: dispatch.Direct}}
+	refused = activities.DeliverResult{Outcome: dispatch.Outcome{Kind: dispatch.Rejected, Transport: dispatch.ControlSocket, Error: "not now"}}
+	unsent  = activities.DeliverResult{Outcome: dispatch.Outcome{Kind: dispatch.ExecutionFailed, Transport: dispatch.ControlSocket, Error: "EACCES"}}
+	dubious = activities.DeliverResult{Outcome: dispatch.Outcome{Kind: dispatch.Unknown, Transport: dispatch.ControlSocket, Error: "no answer"}}
+	nowhere = activities.DeliverResult{Outcome: unsent.Outcome, Gone: true}
 
 	mailed    = dispatch.Outcome{Kind: dispatch.Enqueued, Transport: dispatch.MetaMailbox, Mail: "1.msg"}
 	completed = dispatch.Outcome{Kind: dispatch.Completed, Transport: dispatch.SpawnBg, Answer: "done"}
@@ -85,10 +85,10 @@ var (
 		Retention: dispatch.KillUnconfirmed, Diagnostic: &dispatch.Diagnostic{GardenID: gid, PID: 7},
 	}
 
-	broken = temporal.NewNonRetryableApplicationError("broken", activities.InvalidError, nil)
-	shaky  = temporal.NewApplicationError("shaky", "Shaky")
-	gone   = temporal.NewHeartbeatTimeoutError()                                  // the worker is
-	found  = temporal.NewApplicationError("process 7 died", activities.LostError) // dead, by another worker
+	broken      = temporal.NewNonRetryableApplicationError("broken", activities.InvalidError, nil)
+	shaky       = temporal.NewApplicationError("shaky", "Shaky")
+	goneOutcome = temporal.NewHeartbeatTimeoutError()                                  // the worker is
+	found       = temporal.NewApplicationError("process 7 died", activities.LostError) // dead, by another worker
 
 	unstarted = temporal.NewTimeoutError(enums.TIMEOUT_TYPE_SCHEDULE_TO_START, nil)
 )
@@ -123,7 +123,7 @@ func (w *town) fail(name string) error {
 
 // dying is the error as this town's workers die.
 func (w *town) dying(err error) error {
-	if err == gone && w.death != nil {
+	if err == goneOutcome && w.death != nil {
 		return w.death
 	}
 	return err
@@ -140,22 +140,22 @@ func (w *town) noted() string {
 	return strings.Join(w.calls, " ")
 }
 
-func (w *town) Resolve(context.Context, dispatch.GardenID) (activities.Resolved, error) {
+func (w *town) Resolve(context.Context, dispatch.GardenID) (activities.ResolveResult, error) {
 	defer w.enter("Resolve")()
 	return next(&w.resolved, aPi), w.fail("Resolve")
 }
 
-func (w *town) Lock(_ context.Context, c activities.Claim) (activities.Claimed, error) {
+func (w *town) Lock(_ context.Context, c activities.Lock) (activities.LockResult, error) {
 	defer w.enter("Lock")()
 	err := w.fail("Lock")
 	if w.holder != "" && w.holder != c.Nonce {
-		return activities.Claimed{Diagnostic: "process 7 has it"}, err
+		return activities.LockResult{Diagnostic: "process 7 has it"}, err
 	}
 	w.holder = c.Nonce // also when nobody hears of it
-	return activities.Claimed{OK: true}, err
+	return activities.LockResult{OK: true}, err
 }
 
-func (w *town) Unlock(_ context.Context, c activities.Claim) error {
+func (w *town) Unlock(_ context.Context, c activities.Lock) error {
 	defer w.enter("Unlock")()
 	if err := w.fail("Unlock"); err != nil {
 		return err
@@ -164,7 +164,7 @@ func (w *town) Unlock(_ context.Context, c activities.Claim) error {
 	return nil
 }
 
-func (w *town) unlock(c activities.Claim) {
+func (w *town) unlock(c activities.Lock) {
 	if w.holder != c.Nonce {
 		w.breach("released by %q, which does not have it", c.Nonce)
 		return
@@ -172,7 +172,7 @@ func (w *town) unlock(c activities.Claim) {
 	w.holder = ""
 }
 
-func (w *town) Look(context.Context, dispatch.GardenID) (activities.Looked, error) {
+func (w *town) Look(context.Context, dispatch.GardenID) (activities.LookResult, error) {
 	defer w.enter("Look")()
 	if w.holder == "" {
 		w.breach("looked without the lock")
@@ -180,23 +180,23 @@ func (w *town) Look(context.Context, dispatch.GardenID) (activities.Looked, erro
 	return next(&w.seen, alive), w.fail("Look")
 }
 
-func (w *town) Ask(_ context.Context, n activities.Native) (activities.Looked, error) {
+func (w *town) Ask(_ context.Context, n activities.NativeSession) (activities.LookResult, error) {
 	defer w.enter("Ask")()
 	if w.holder == "" {
 		w.breach("asked without the lock")
 	}
-	if n != (activities.Native{Backend: sleeping.Backend, Session: sleeping.Session}) {
+	if n != (activities.NativeSession{Backend: sleeping.Backend, Session: sleeping.Session}) {
 		w.breach("asked for %+v", n)
 	}
 	return next(&w.seen, dead), w.fail("Ask")
 }
 
-func (w *town) Trust(context.Context, string) (activities.Trusted, error) {
+func (w *town) Trust(context.Context, string) (activities.TrustResult, error) {
 	defer w.enter("Trust")()
 	return w.trust, w.fail("Trust")
 }
 
-func (w *town) Deliver(_ context.Context, l activities.Letter) (activities.Delivered, error) {
+func (w *town) Deliver(_ context.Context, l dispatch.Message) (activities.DeliverResult, error) {
 	defer w.enter("Deliver")()
 	if w.holder == "" {
 		w.breach("sent without the lock")
@@ -208,7 +208,7 @@ func (w *town) Deliver(_ context.Context, l activities.Letter) (activities.Deliv
 	return out, w.fail("Deliver")
 }
 
-func (w *town) Enqueue(_ context.Context, l activities.Letter) (*dispatch.Outcome, error) {
+func (w *town) Enqueue(_ context.Context, l dispatch.Message) (*dispatch.Outcome, error) {
 	defer w.enter("Enqueue")()
 	if err := w.fail("Enqueue"); err != nil {
 		return nil, err
@@ -217,22 +217,22 @@ func (w *town) Enqueue(_ context.Context, l activities.Letter) (*dispatch.Outcom
 	return &mailed, nil
 }
 
-func (w *town) arrive(l activities.Letter) {
+func (w *town) arrive(l dispatch.Message) {
 	if w.got[l.ID]++; w.got[l.ID] > 1 {
 		w.breach("letter %s arrived %d times", l.ID, w.got[l.ID])
 	}
 }
 
 // Own begins unless the town is silent, and then does what own says.
-func (w *town) Own(ctx context.Context, e activities.Errand) (*dispatch.Outcome, error) {
+func (w *town) Own(ctx context.Context, e activities.OwnedTurn) (*dispatch.Outcome, error) {
 	if err := w.start(e); err != nil {
 		return nil, err
 	}
 	defer w.stop()
 	if w.reachable(e) {
-		w.signal(activities.BegunSignal, e.Claim.Nonce)
+		w.signal(activities.BegunSignal, e.Lock.Nonce)
 		if w.told != nil {
-			w.signal(activities.TurnSignal, activities.TurnEnd{Nonce: e.Claim.Nonce, Outcome: *w.told})
+			w.signal(activities.TurnSignal, activities.TurnEnd{Nonce: e.Lock.Nonce, Outcome: *w.told})
 		}
 	}
 	if w.own != nil {
@@ -246,28 +246,28 @@ func (w *town) Own(ctx context.Context, e activities.Errand) (*dispatch.Outcome,
 	return &out, nil
 }
 
-func (w *town) start(e activities.Errand) error {
+func (w *town) start(e activities.OwnedTurn) error {
 	defer w.enter("Own")()
 	if err := w.fail("Own"); err != nil {
 		return err
 	}
-	if w.holder != e.Claim.Nonce {
+	if w.holder != e.Lock.Nonce {
 		w.breach("started without the lock")
 	}
 	if w.running++; w.running > 1 {
 		w.breach("%d agents run", w.running)
 	}
 	if !w.silent {
-		w.arrive(e.Letter)
+		w.arrive(e.Message)
 	}
 	if w.reachable(e) {
-		w.unlock(e.Claim)
+		w.unlock(e.Lock)
 	}
 	return nil
 }
 
 // reachable says whether others reach the session of an errand.
-func (w *town) reachable(e activities.Errand) bool { return !w.silent && e.Session == "" }
+func (w *town) reachable(e activities.OwnedTurn) bool { return !w.silent && e.Session == "" }
 
 func (w *town) stop() {
 	w.mu.Lock()
@@ -275,8 +275,8 @@ func (w *town) stop() {
 	w.running--
 }
 
-// desk is the workflow in a test environment, which serves a town.
-type desk struct {
+// target is the workflow in a test environment, which serves a town.
+type target struct {
 	*testsuite.TestWorkflowEnvironment
 	t testing.TB
 	w *town
@@ -287,11 +287,11 @@ type desk struct {
 	refused map[string]error           // letters
 }
 
-func newDesk(t testing.TB, w *town) *desk {
+func newDesk(t testing.TB, w *town) *target {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
-	d := &desk{
+	d := &target{
 		TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), t: t, w: w,
 		results: map[string]dispatch.Result{}, errs: map[string]error{}, refused: map[string]error{},
 	}
@@ -305,9 +305,9 @@ func newDesk(t testing.TB, w *town) *desk {
 }
 
 // give hands a letter in, after a time. It may be called while the desk serves.
-func (d *desk) give(after time.Duration, l activities.Letter) { d.giveAny(after, l.ID, l) }
+func (d *target) give(after time.Duration, l dispatch.Message) { d.giveAny(after, l.ID, l) }
 
-func (d *desk) giveAny(after time.Duration, id string, letter any) {
+func (d *target) giveAny(after time.Duration, id string, letter any) {
 	keep := func(in map[string]error, err error) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -325,19 +325,19 @@ func (d *desk) giveAny(after time.Duration, id string, letter any) {
 			d.results[id] = v.(dispatch.Result)
 		},
 	}
-	d.RegisterDelayedCallback(func() { d.UpdateWorkflow(workflows.DispatchMessage, id, callbacks, letter) }, after)
+	d.RegisterDelayedCallback(func() { d.UpdateWorkflow(workflows.DispatchUpdate, id, callbacks, letter) }, after)
 }
 
-// result is that of a letter, which ok says is there.
-func (d *desk) result(id string) (res dispatch.Result, ok bool) {
+// dispatchResult is that of a letter, which ok says is there.
+func (d *target) dispatchResult(id string) (res dispatch.Result, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	res, ok = d.results[id]
 	return res, ok
 }
 
-// serve runs the workflow to its end.
-func (d *desk) serve() workflows.DispatchResult {
+// serveMessage runs the workflow to its end.
+func (d *target) serveMessage() workflows.DispatchResult {
 	d.t.Helper()
 	d.ExecuteWorkflow(workflows.Dispatch, workflows.DispatchInput{Target: gid})
 	var res workflows.DispatchResult
@@ -361,10 +361,10 @@ func (w *town) verify(t testing.TB) {
 	}
 }
 
-func letter(id string, intent dispatch.Intent) activities.Letter { return letterTo(gid, id, intent) }
+func letter(id string, intent dispatch.Intent) dispatch.Message { return letterTo(gid, id, intent) }
 
-func letterTo(target dispatch.GardenID, id string, intent dispatch.Intent) activities.Letter {
-	return activities.Letter{
+func letterTo(target dispatch.GardenID, id string, intent dispatch.Intent) dispatch.Message {
+	return dispatch.Message{
 		ID: id, Request: dispatch.Request{Target: target, Intent: intent, Message: "hello"},
 		Sender: dispatch.Sender{SessionID: "20260612T090000-aaaaaa", AgentID: "pi/test", CWD: "/w", Timestamp: "2026-06-12T09:30:00.000Z"},
 	}

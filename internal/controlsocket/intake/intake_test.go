@@ -1,4 +1,4 @@
-package inlet_test
+package intake_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
-	"github.com/ratchet-dev/ratchet/internal/controlsocket/inlet"
+	"github.com/ratchet-dev/ratchet/internal/controlsocket/intake"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
@@ -51,7 +51,7 @@ func TestSend(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			steer, _ := row.session.(agent.Steerer)
-			in := inlet.New(inlet.Options{Steer: steer})
+			in := intake.New(intake.Options{Steer: steer})
 			if row.closed {
 				in.Close()
 			}
@@ -72,8 +72,8 @@ func TestSend(t *testing.T) {
 // Messages have their turns in their order, at most so many wait, and after the
 // last none is taken.
 func TestTurns(t *testing.T) {
-	in := inlet.New(inlet.Options{Dir: "/w", Model: &controlsocket.Model{ID: "m"}, End: func(context.Context) error { return errors.New("mine") }})
-	in.Name("20260612T093000-0a1b2c")
+	in := intake.New(intake.Options{Dir: "/w", Model: &controlsocket.Model{ID: "m"}, End: func(context.Context) error { return errors.New("mine") }})
+	in.SetID("20260612T093000-0a1b2c")
 	send := func(text string) error {
 		_, err := in.Send(t.Context(), controlsocket.Message{Text: text, Mode: dispatch.FollowUp})
 		return err
@@ -107,7 +107,7 @@ func TestTurns(t *testing.T) {
 	if m, ok := in.Next(); ok || !errors.Is(send("late"), controlsocket.ErrNotReady) {
 		t.Errorf("%q after the last", m.Text)
 	}
-	in.Said("done")
+	in.SetLastMessage("done")
 	if m, err := in.LastMessage(t.Context()); err != nil || m.Content != "done" || m.Role != "assistant" || m.Timestamp == 0 {
 		t.Errorf("%+v, %v", m, err)
 	}
@@ -122,7 +122,7 @@ func TestTurns(t *testing.T) {
 // Finding D10.
 func TestWhatIsParkedTakesNothing(t *testing.T) {
 	for _, mode := range []dispatch.Mode{dispatch.FollowUp, dispatch.Steer} {
-		in := inlet.New(inlet.Options{Steer: &supple{}})
+		in := intake.New(intake.Options{Steer: &supple{}})
 		send := func() error {
 			_, err := in.Send(t.Context(), controlsocket.Message{Text: "hi", Mode: mode})
 			return err

@@ -21,9 +21,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/redact"
 )
 
-// Desk does what dispatches ask for, on the registry of this host. NewDesk
+// DispatchActivities does what dispatches ask for, on the registry of this host. NewDesk
 // makes one.
-type Desk struct {
+type DispatchActivities struct {
 	dirs   citizen.Dirs
 	store  *citizen.Store
 	locks  gidlock.Locks
@@ -35,7 +35,7 @@ type Desk struct {
 
 	secrets *redact.Redactor
 	now     func() time.Time
-	claims  claims
+	held    heldLocks
 }
 
 // Resumer goes on with the sessions of a backend.
@@ -44,8 +44,8 @@ type Resumer struct {
 	Options agent.Options // of each start; Dir and Resume are the session's
 }
 
-// DeskConfig is what a worker gives its desk. Dirs and Resume are required.
-type DeskConfig struct {
+// DispatchConfig is what a worker gives its desk. Dirs and Resume are required.
+type DispatchConfig struct {
 	Dirs citizen.Dirs
 	// Resume is how dormant sessions of a backend are gone on with, false when
 	// they are not; approve says that the session's directory is trusted. A
@@ -65,15 +65,15 @@ type DeskConfig struct {
 
 const stopGrace = 5 * time.Second
 
-// NewDesk refuses an incomplete configuration.
-func NewDesk(c DeskConfig) (*Desk, error) {
+// NewDispatchActivities refuses an incomplete configuration.
+func NewDispatchActivities(c DispatchConfig) (*DispatchActivities, error) {
 	if c.Dirs.Sessions == "" || c.Resume == nil {
 		return nil, errors.New("desk: the configuration is incomplete")
 	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Desk{
+	return &DispatchActivities{
 		dirs: c.Dirs, store: &citizen.Store{Dir: c.Dirs.Sessions}, locks: gidlock.Locks{Dir: c.Dirs.Locks},
 		boxes: mailbox.Mailboxes{Dirs: c.Dirs}, resume: c.Resume, observe: c.Observe, grace: cmp.Or(c.Grace, stopGrace), secrets: c.Redact, now: c.Now,
 	}, nil
@@ -81,15 +81,15 @@ func NewDesk(c DeskConfig) (*Desk, error) {
 
 // Resolve says who the target is, and probes nothing. A record that is broken
 // is an error: nobody can tell whom it names. A second call looks again.
-func (d *Desk) Resolve(_ context.Context, id dispatch.GardenID) (Resolved, error) {
+func (d *DispatchActivities) Resolve(_ context.Context, id dispatch.GardenID) (ResolveResult, error) {
 	record, err := d.store.Address(id)
 	if errors.Is(err, citizen.ErrUnknown) {
-		return d.recordless(id), nil
+		return d.resolveRecordless(id), nil
 	}
 	if err != nil {
-		return Resolved{}, permanent(InvalidError, err)
+		return ResolveResult{}, permanent(InvalidError, err)
 	}
-	to := Resolved{Backend: record.Backend, CWD: record.CWD}
+	to := ResolveResult{Backend: record.Backend, CWD: record.CWD}
 	if record.Backend.Probed() {
 		return to, nil
 	}
@@ -98,76 +98,76 @@ func (d *Desk) Resolve(_ context.Context, id dispatch.GardenID) (Resolved, error
 	case controlsocket.Unreadable:
 		return to, fmt.Errorf("look for a socket of %s: %s", id, at.Code)
 	default:
-		return Resolved{Reject: dispatch.TargetAddressConflict, Diagnostic: fmt.Sprintf("the record says %s, and there is a %s at %s", record.Backend, at.State, d.dirs.Socket(id))}, nil
+		return ResolveResult{Reject: dispatch.TargetAddressConflict, Diagnostic: fmt.Sprintf("the record says %s, and there is a %s at %s", record.Backend, at.State, d.dirs.Socket(id))}, nil
 	}
 	mail := d.boxes.Deliverability(record)
 	to.Deliverable, to.Diagnostic = mail.Deliverable, mail.Reason
-	if d.prober(record.Backend) != nil {
+	if d.proberOf(record.Backend) != nil {
 		to.Session = record.NativeSessionID
 	}
 	return to, nil
 }
 
-// prober tells the liveness of sessions that have no control socket; nil where
+// proberOf tells the liveness of sessions that have no control socket; nil where
 // this worker has none, or does not resume them.
-func (d *Desk) prober(b dispatch.Backend) agent.Prober {
+func (d *DispatchActivities) proberOf(b dispatch.Backend) agent.Prober {
 	r, _ := d.resume(b, false)
 	p, _ := r.Adapter.(agent.Prober)
 	return p
 }
 
-// recordless is a target without a record: a session that listens and never
+// resolveRecordless is a target without a record: a session that listens and never
 // registered, or nobody.
-func (d *Desk) recordless(id dispatch.GardenID) Resolved {
+func (d *DispatchActivities) resolveRecordless(id dispatch.GardenID) ResolveResult {
 	if controlsocket.Inspect(d.dirs.Socket(id)).State == controlsocket.SocketFile {
-		return Resolved{Backend: dispatch.Pi, Recordless: true}
+		return ResolveResult{Backend: dispatch.Pi, Recordless: true}
 	}
-	return Resolved{Reject: dispatch.BadTarget}
+	return ResolveResult{Reject: dispatch.BadTarget}
 }
 
 // Lock takes the target's lock for the claim. A second call has it again.
-func (d *Desk) Lock(ctx context.Context, c Claim) (Claimed, error) {
+func (d *DispatchActivities) Lock(ctx context.Context, c Lock) (LockResult, error) {
 	run := activity.GetInfo(ctx).WorkflowExecution.RunID
 	_, err := d.locks.Acquire(ctx, c.Target, c.Nonce)
-	if taken, ok := errors.AsType[*gidlock.Conflict](err); ok && taken.Holder != nil && d.claims.abandoned(c.Target, taken.Holder.Claim, run) {
+	if taken, ok := errors.AsType[*gidlock.Conflict](err); ok && taken.Holder != nil && d.held.isAbandoned(c.Target, taken.Holder.Claim, run) {
 		if _, err = d.locks.Release(ctx, c.Target, taken.Holder.Claim); err == nil {
 			_, err = d.locks.Acquire(ctx, c.Target, c.Nonce)
 		}
 	}
 	failpoint.Hit("desk.locked")
 	if taken, ok := errors.AsType[*gidlock.Conflict](err); ok {
-		return Claimed{Diagnostic: clip(taken.Error(), maxSummary)}, nil
+		return LockResult{Diagnostic: clip(taken.Error(), maxSummary)}, nil
 	}
 	if err == nil {
-		d.claims.took(c, run)
+		d.held.addLock(c, run)
 	}
-	return Claimed{OK: err == nil}, err
+	return LockResult{OK: err == nil}, err
 }
 
 // Unlock gives the lock back if it is the claim's. A second call is a no-op.
-func (d *Desk) Unlock(ctx context.Context, c Claim) error {
+func (d *DispatchActivities) Unlock(ctx context.Context, c Lock) error {
 	_, err := d.locks.Release(ctx, c.Target, c.Nonce)
 	failpoint.Hit("desk.unlocked")
 	if err == nil {
-		d.claims.gave(c)
+		d.held.removeLock(c)
 	}
 	return err
 }
 
 // Look inspects the target's socket and probes it. A second call looks again.
-func (d *Desk) Look(ctx context.Context, id dispatch.GardenID) (Looked, error) {
+func (d *DispatchActivities) Look(ctx context.Context, id dispatch.GardenID) (LookResult, error) {
 	seen := controlsocket.Look(ctx, d.dirs.Socket(id))
 	if err := ctx.Err(); err != nil {
-		return Looked{}, err // what was seen is no fact: the look was cut off
+		return LookResult{}, err // what was seen is no fact: the look was cut off
 	}
 	if seen.Conflict != "" {
-		return Looked{Conflict: true, Diagnostic: fmt.Sprintf("%s at %s", seen.Conflict, d.dirs.Socket(id))}, nil
+		return LookResult{Conflict: true, Diagnostic: fmt.Sprintf("%s at %s", seen.Conflict, d.dirs.Socket(id))}, nil
 	}
-	return Looked{Liveness: dispatch.LivenessOf(dispatch.Pi, seen.Liveness), Diagnostic: inWords(seen.Code)}, nil
+	return LookResult{Liveness: dispatch.LivenessOf(dispatch.Pi, seen.Liveness), Diagnostic: describeLookCode(seen.Code)}, nil
 }
 
-// inWords is what the code of a look means.
-func inWords(code string) string {
+// describeLookCode is what the code of a look means.
+func describeLookCode(code string) string {
 	switch code {
 	case "":
 		return ""
@@ -181,46 +181,46 @@ func inWords(code string) string {
 
 // Ask has the session's own client say whether it runs. A second call asks
 // again.
-func (d *Desk) Ask(_ context.Context, n Native) (Looked, error) {
-	p := d.prober(n.Backend)
+func (d *DispatchActivities) Ask(_ context.Context, n NativeSession) (LookResult, error) {
+	p := d.proberOf(n.Backend)
 	if p == nil {
-		return Looked{}, fmt.Errorf("this worker does not resume sessions of %s", n.Backend)
+		return LookResult{}, fmt.Errorf("this worker does not resume sessions of %s", n.Backend)
 	}
 	running, err := p.Running(n.Session)
 	switch {
 	case err != nil:
-		return Looked{Liveness: dispatch.Indeterminate, Diagnostic: clip(err.Error(), maxSummary)}, nil
+		return LookResult{Liveness: dispatch.Indeterminate, Diagnostic: clip(err.Error(), maxSummary)}, nil
 	case running:
-		return Looked{Liveness: dispatch.Alive}, nil
+		return LookResult{Liveness: dispatch.Alive}, nil
 	}
-	return Looked{Liveness: dispatch.Dead}, nil
+	return LookResult{Liveness: dispatch.Dead}, nil
 }
 
 // Trust says whether a session may be resumed in the directory. A second call
 // looks again.
-func (d *Desk) Trust(_ context.Context, dir string) (Trusted, error) {
+func (d *DispatchActivities) Trust(_ context.Context, dir string) (TrustResult, error) {
 	facts, err := trust.Look(d.dirs, dir)
 	if err != nil {
-		return Trusted{}, permanent(InvalidError, err)
+		return TrustResult{}, permanent(InvalidError, err)
 	}
 	v := trust.Decide(facts)
-	return Trusted{OK: v.Kind != trust.Deny, Approve: v.Kind == trust.Approve, Diagnostic: clip(v.String(), maxSummary)}, nil
+	return TrustResult{OK: v.Kind != trust.Deny, Approve: v.Kind == trust.Approve, Diagnostic: clip(v.String(), maxSummary)}, nil
 }
 
 // Deliver gives the letter to the session at the target's socket. A second
 // call gives it once more: it may be called once.
-func (d *Desk) Deliver(ctx context.Context, l Letter) (Delivered, error) {
+func (d *DispatchActivities) Deliver(ctx context.Context, l dispatch.Message) (DeliverResult, error) {
 	mode := l.Request.Mode
 	if mode == "" {
 		mode = dispatch.FollowUp
 	}
-	defer d.using(l.Request.Target)()
+	defer d.markInUse(l.Request.Target)()
 	failpoint.Hit("desk.before-deliver")
 	as, err := controlsocket.Client{Path: d.dirs.Socket(l.Request.Target)}.Send(ctx, controlsocket.Message{
 		Text: l.Request.Message, Mode: mode, Sender: &l.Sender, WantsReply: l.Request.WantsReply,
 	})
 	failpoint.Hit("desk.delivered")
-	out := Delivered{Outcome: dispatch.Outcome{Kind: dispatch.Sent, Transport: dispatch.ControlSocket, DeliveredAs: as}}
+	out := DeliverResult{Outcome: dispatch.Outcome{Kind: dispatch.Sent, Transport: dispatch.ControlSocket, DeliveredAs: as}}
 	if err != nil {
 		out.Outcome = dispatch.Outcome{Kind: dispatch.Unknown, Transport: dispatch.ControlSocket, Error: clip(err.Error(), maxSummary)}
 	}
@@ -236,11 +236,11 @@ func (d *Desk) Deliver(ctx context.Context, l Letter) (Delivered, error) {
 // Enqueue puts the letter into the target's mailbox and rings. A second call
 // with the same letter finds it there. Beside an error there is no outcome: the
 // zero one does not encode, and would hide the error.
-func (d *Desk) Enqueue(ctx context.Context, l Letter) (*dispatch.Outcome, error) {
-	if err := d.stillRead(ctx, l.Request.Target); err != nil {
+func (d *DispatchActivities) Enqueue(ctx context.Context, l dispatch.Message) (*dispatch.Outcome, error) {
+	if err := d.checkDeliverable(ctx, l.Request.Target); err != nil {
 		return nil, err
 	}
-	done, err := d.boxes.Enqueue(ctx, mailbox.Letter{
+	done, err := d.boxes.Enqueue(ctx, mailbox.Mail{
 		To: l.Request.Target, ID: l.ID, Body: mailbox.Render(&l.Sender, l.Request.Message, l.Request.WantsReply, d.dirs.Home),
 	})
 	if err != nil {
@@ -250,13 +250,13 @@ func (d *Desk) Enqueue(ctx context.Context, l Letter) (*dispatch.Outcome, error)
 	return &dispatch.Outcome{Kind: dispatch.Enqueued, Transport: dispatch.MetaMailbox, Mail: filepath.Base(done.Message)}, nil
 }
 
-// deliverable is how long the answer holds that somebody reads a mailbox.
-const deliverable = time.Minute
+// deliverableFor is how long the answer holds that somebody reads a mailbox.
+const deliverableFor = time.Minute
 
-// stillRead asks again whether somebody reads the target's mail, when no worker
+// checkDeliverable asks again whether somebody reads the target's mail, when no worker
 // was there for a while.
-func (d *Desk) stillRead(ctx context.Context, id dispatch.GardenID) error {
-	if d.now().Sub(activity.GetInfo(ctx).ScheduledTime) < deliverable {
+func (d *DispatchActivities) checkDeliverable(ctx context.Context, id dispatch.GardenID) error {
+	if d.now().Sub(activity.GetInfo(ctx).ScheduledTime) < deliverableFor {
 		return nil
 	}
 	record, err := d.store.Address(id)
@@ -269,8 +269,8 @@ func (d *Desk) stillRead(ctx context.Context, id dispatch.GardenID) error {
 	return nil
 }
 
-// tell signals the workflow of the activity.
-func tell(ctx context.Context, signal string, what any) error {
+// signalWorkflow signals the workflow of the activity.
+func signalWorkflow(ctx context.Context, signal string, what any) error {
 	info := activity.GetInfo(ctx)
 	return activity.GetClient(ctx).SignalWorkflow(ctx, info.WorkflowExecution.ID, info.WorkflowExecution.RunID, signal, what)
 }

@@ -63,21 +63,21 @@ func TestResolve(t *testing.T) {
 	rows := []struct {
 		name  string
 		there acts
-		want  activities.Resolved // but for CWD and Diagnostic
+		want  activities.ResolveResult // but for CWD and Diagnostic
 	}{
-		{"nobody", nil, activities.Resolved{Reject: dispatch.BadTarget}},
-		{"a pi", acts{(*office).pi}, activities.Resolved{Backend: dispatch.Pi}},
-		{"a pi whose address is a file is not looked at", acts{(*office).pi, (*office).file}, activities.Resolved{Backend: dispatch.Pi}},
-		{"a session without a record", acts{(*office).live}, activities.Resolved{Backend: dispatch.Pi, Recordless: true}},
-		{"a dead socket without a record", acts{(*office).stale}, activities.Resolved{Backend: dispatch.Pi, Recordless: true}},
-		{"a symlink without a record", acts{(*office).link}, activities.Resolved{Reject: dispatch.BadTarget}},
-		{"a file without a record", acts{(*office).file}, activities.Resolved{Reject: dispatch.BadTarget}},
-		{"a claude that reads its mail", acts{(*office).awake}, activities.Resolved{Backend: dispatch.ClaudeCode, Deliverable: true, Session: "n-1"}},
-		{"a claude that does not", acts{(*office).claude}, activities.Resolved{Backend: dispatch.ClaudeCode, Session: "n-1"}},
-		{"a codex that nobody resumes", acts{(*office).codex}, activities.Resolved{Backend: dispatch.Codex}},
-		{"a claude with a socket", acts{(*office).awake, (*office).live}, activities.Resolved{Reject: dispatch.TargetAddressConflict}},
-		{"a claude with a dead socket", acts{(*office).awake, (*office).stale}, activities.Resolved{Reject: dispatch.TargetAddressConflict}},
-		{"a claude with a symlink", acts{(*office).claude, (*office).link}, activities.Resolved{Reject: dispatch.TargetAddressConflict}},
+		{"nobody", nil, activities.ResolveResult{Reject: dispatch.BadTarget}},
+		{"a pi", acts{(*office).pi}, activities.ResolveResult{Backend: dispatch.Pi}},
+		{"a pi whose address is a file is not looked at", acts{(*office).pi, (*office).file}, activities.ResolveResult{Backend: dispatch.Pi}},
+		{"a session without a record", acts{(*office).live}, activities.ResolveResult{Backend: dispatch.Pi, Recordless: true}},
+		{"a dead socket without a record", acts{(*office).stale}, activities.ResolveResult{Backend: dispatch.Pi, Recordless: true}},
+		{"a symlink without a record", acts{(*office).link}, activities.ResolveResult{Reject: dispatch.BadTarget}},
+		{"a file without a record", acts{(*office).file}, activities.ResolveResult{Reject: dispatch.BadTarget}},
+		{"a claude that reads its mail", acts{(*office).awake}, activities.ResolveResult{Backend: dispatch.ClaudeCode, Deliverable: true, Session: "n-1"}},
+		{"a claude that does not", acts{(*office).claude}, activities.ResolveResult{Backend: dispatch.ClaudeCode, Session: "n-1"}},
+		{"a codex that nobody resumes", acts{(*office).codex}, activities.ResolveResult{Backend: dispatch.Codex}},
+		{"a claude with a socket", acts{(*office).awake, (*office).live}, activities.ResolveResult{Reject: dispatch.TargetAddressConflict}},
+		{"a claude with a dead socket", acts{(*office).awake, (*office).stale}, activities.ResolveResult{Reject: dispatch.TargetAddressConflict}},
+		{"a claude with a symlink", acts{(*office).claude, (*office).link}, activities.ResolveResult{Reject: dispatch.TargetAddressConflict}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestResolve(t *testing.T) {
 			for _, act := range row.there {
 				act(o)
 			}
-			got := mustPerform[activities.Resolved](o, o.desk.Resolve, gid)
+			got := mustPerform[activities.ResolveResult](o, o.desk.Resolve, gid)
 			if why := got.Diagnostic != ""; why == (row.want.Reject == dispatch.BadTarget || row.want.Backend == dispatch.Pi) {
 				t.Errorf("diagnostic %q", got.Diagnostic)
 			}
@@ -126,7 +126,7 @@ func TestResolveGivesUp(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			o := newOffice(t)
 			row.there(o)
-			got, err := perform[activities.Resolved](o, o.desk.Resolve, gid)
+			got, err := perform[activities.ResolveResult](o, o.desk.Resolve, gid)
 			app, ok := errors.AsType[*temporal.ApplicationError](err)
 			if !ok || app.NonRetryable() == row.again || got.Reject != "" {
 				t.Errorf("%+v, %v", got, err)
@@ -137,14 +137,14 @@ func TestResolveGivesUp(t *testing.T) {
 
 func TestLockIsTheClaims(t *testing.T) {
 	o := newOffice(t)
-	mine, other := activities.Claim{Target: gid, Nonce: "c-1"}, activities.Claim{Target: gid, Nonce: "c-2"}
+	mine, other := activities.Lock{Target: gid, Nonce: "c-1"}, activities.Lock{Target: gid, Nonce: "c-2"}
 	for range 2 {
-		if got := mustPerform[activities.Claimed](o, o.desk.Lock, mine); !got.OK {
+		if got := mustPerform[activities.LockResult](o, o.desk.Lock, mine); !got.OK {
 			t.Errorf("%+v", got)
 		}
 	}
 	path, _ := o.locks().Path(gid)
-	if got := mustPerform[activities.Claimed](o, o.desk.Lock, other); got.OK || !strings.Contains(got.Diagnostic, path) {
+	if got := mustPerform[activities.LockResult](o, o.desk.Lock, other); got.OK || !strings.Contains(got.Diagnostic, path) {
 		t.Errorf("the second claim: %+v", got)
 	}
 	if mustPerform[any](o, o.desk.Unlock, other); !o.locked() {
@@ -155,7 +155,7 @@ func TestLockIsTheClaims(t *testing.T) {
 			t.Error("not released")
 		}
 	}
-	if _, err := perform[activities.Claimed](o, o.desk.Lock, activities.Claim{Target: "../x", Nonce: "c-1"}); err == nil {
+	if _, err := perform[activities.LockResult](o, o.desk.Lock, activities.Lock{Target: "../x", Nonce: "c-1"}); err == nil {
 		t.Error("locked what is no garden id")
 	}
 }
@@ -164,20 +164,20 @@ func TestLook(t *testing.T) {
 	rows := []struct {
 		name  string
 		there func(*office)
-		want  activities.Looked
+		want  activities.LookResult
 	}{
-		{"nothing", func(*office) {}, activities.Looked{Liveness: dispatch.Dead}},
-		{"a session", (*office).live, activities.Looked{Liveness: dispatch.Alive}},
-		{"the socket of a session that is gone", (*office).stale, activities.Looked{Liveness: dispatch.Dead}},
-		{"a file", (*office).file, activities.Looked{Conflict: true}},
-		{"a symlink", (*office).link, activities.Looked{Conflict: true}},
-		{"a directory that is a file", func(o *office) { o.put(o.dirs.Sockets, "") }, activities.Looked{Liveness: dispatch.Indeterminate}},
+		{"nothing", func(*office) {}, activities.LookResult{Liveness: dispatch.Dead}},
+		{"a session", (*office).live, activities.LookResult{Liveness: dispatch.Alive}},
+		{"the socket of a session that is gone", (*office).stale, activities.LookResult{Liveness: dispatch.Dead}},
+		{"a file", (*office).file, activities.LookResult{Conflict: true}},
+		{"a symlink", (*office).link, activities.LookResult{Conflict: true}},
+		{"a directory that is a file", func(o *office) { o.put(o.dirs.Sockets, "") }, activities.LookResult{Liveness: dispatch.Indeterminate}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			o := newOffice(t)
 			row.there(o)
-			got := mustPerform[activities.Looked](o, o.desk.Look, gid)
+			got := mustPerform[activities.LookResult](o, o.desk.Look, gid)
 			if why := got.Diagnostic != ""; why == (row.want.Liveness == dispatch.Alive) {
 				t.Errorf("diagnostic %q", got.Diagnostic)
 			}
@@ -191,30 +191,30 @@ func TestLook(t *testing.T) {
 func TestAsk(t *testing.T) {
 	for _, row := range []struct {
 		name       string
-		of         activities.Native
+		of         activities.NativeSession
 		runs       bool
 		doubt      error
 		want       dispatch.Liveness
 		diagnostic string
 	}{
-		{"it runs", activities.Native{Backend: dispatch.ClaudeCode, Session: "n-1"}, true, nil, dispatch.Alive, ""},
-		{"it does not", activities.Native{Backend: dispatch.ClaudeCode, Session: "n-1"}, false, nil, dispatch.Dead, ""},
-		{"nobody can tell", activities.Native{Backend: dispatch.ClaudeCode, Session: "n-1"}, false, errors.New("an older client"), dispatch.Indeterminate, "an older client"},
-		{"what it says beside an error is nothing", activities.Native{Backend: dispatch.ClaudeCode, Session: "n-1"}, true, errors.New("hm"), dispatch.Indeterminate, "hm"},
-		{"nobody has it", activities.Native{Backend: dispatch.ClaudeCode, Session: "n-2"}, false, nil, dispatch.Indeterminate, "there is no session n-2"},
+		{"it runs", activities.NativeSession{Backend: dispatch.ClaudeCode, Session: "n-1"}, true, nil, dispatch.Alive, ""},
+		{"it does not", activities.NativeSession{Backend: dispatch.ClaudeCode, Session: "n-1"}, false, nil, dispatch.Dead, ""},
+		{"nobody can tell", activities.NativeSession{Backend: dispatch.ClaudeCode, Session: "n-1"}, false, errors.New("an older client"), dispatch.Indeterminate, "an older client"},
+		{"what it says beside an error is nothing", activities.NativeSession{Backend: dispatch.ClaudeCode, Session: "n-1"}, true, errors.New("hm"), dispatch.Indeterminate, "hm"},
+		{"nobody has it", activities.NativeSession{Backend: dispatch.ClaudeCode, Session: "n-2"}, false, nil, dispatch.Indeterminate, "there is no session n-2"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			o := newOffice(t)
 			o.house.runs, o.house.doubt = row.runs, row.doubt
-			want := activities.Looked{Liveness: row.want, Diagnostic: row.diagnostic}
-			if got := mustPerform[activities.Looked](o, o.desk.Ask, row.of); got != want {
+			want := activities.LookResult{Liveness: row.want, Diagnostic: row.diagnostic}
+			if got := mustPerform[activities.LookResult](o, o.desk.Ask, row.of); got != want {
 				t.Errorf("%+v", got)
 			}
 		})
 	}
 	for _, b := range []dispatch.Backend{dispatch.Codex, dispatch.Pi} { // one is not resumed, the other has an address
 		o := newOffice(t)
-		if got, err := perform[activities.Looked](o, o.desk.Ask, activities.Native{Backend: b, Session: "n-1"}); err == nil {
+		if got, err := perform[activities.LookResult](o, o.desk.Ask, activities.NativeSession{Backend: b, Session: "n-1"}); err == nil {
 			t.Errorf("%s: %+v", b, got)
 		}
 	}
@@ -226,7 +226,7 @@ func TestALookThatIsCutOff(t *testing.T) {
 	o.pi()
 	o.live()
 	o.cancel()
-	if got, err := perform[activities.Looked](o, o.desk.Look, gid); err == nil {
+	if got, err := perform[activities.LookResult](o, o.desk.Look, gid); err == nil {
 		t.Errorf("%+v", got)
 	}
 }
@@ -238,20 +238,20 @@ func TestTrust(t *testing.T) {
 	rows := []struct {
 		name  string
 		there func(*office)
-		want  activities.Trusted
+		want  activities.TrustResult
 		fails bool
 	}{
-		{"a directory with nothing of its own", func(*office) {}, activities.Trusted{OK: true}, false},
-		{"one with settings that nobody has decided about", func(o *office) { o.put(o.work+"/.pi/settings.json", "{}") }, activities.Trusted{}, false},
-		{"one that is trusted", saved("true"), activities.Trusted{OK: true, Approve: true}, false},
-		{"one that is not", saved("false"), activities.Trusted{}, false},
-		{"a store that is none", func(o *office) { o.put(o.dirs.Trust, "[]") }, activities.Trusted{}, true},
+		{"a directory with nothing of its own", func(*office) {}, activities.TrustResult{OK: true}, false},
+		{"one with settings that nobody has decided about", func(o *office) { o.put(o.work+"/.pi/settings.json", "{}") }, activities.TrustResult{}, false},
+		{"one that is trusted", saved("true"), activities.TrustResult{OK: true, Approve: true}, false},
+		{"one that is not", saved("false"), activities.TrustResult{}, false},
+		{"a store that is none", func(o *office) { o.put(o.dirs.Trust, "[]") }, activities.TrustResult{}, true},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			o := newOffice(t)
 			row.there(o)
-			got, err := perform[activities.Trusted](o, o.desk.Trust, o.work)
+			got, err := perform[activities.TrustResult](o, o.desk.Trust, o.work)
 			if (err != nil) != row.fails || (got.Diagnostic == "") != row.fails {
 				t.Errorf("%+v, %v", got, err)
 			}
@@ -325,7 +325,7 @@ func TestDeliver(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			o := newOffice(t)
 			row.there(o)
-			got := mustPerform[activities.Delivered](o, o.desk.Deliver, letter("l-1", "hello"))
+			got := mustPerform[activities.DeliverResult](o, o.desk.Deliver, letter("l-1", "hello"))
 			if (got.Outcome.Error == "") != (row.want.Kind == dispatch.Sent) {
 				t.Errorf("error %q", got.Outcome.Error)
 			}
@@ -343,9 +343,9 @@ func TestALetterArrivesToTheLetter(t *testing.T) {
 	o.open(s)
 	l := letter("l-1", "--help\n@file \"x\"\x00 <b>\u2028é")
 	l.Request.WantsReply = true
-	mustPerform[activities.Delivered](o, o.desk.Deliver, l)
+	mustPerform[activities.DeliverResult](o, o.desk.Deliver, l)
 	l.Request.Mode = dispatch.Steer
-	mustPerform[activities.Delivered](o, o.desk.Deliver, l)
+	mustPerform[activities.DeliverResult](o, o.desk.Deliver, l)
 	for i, mode := range []dispatch.Mode{dispatch.FollowUp, dispatch.Steer} {
 		if m := s.got[i]; m.Text != l.Request.Message || m.Mode != mode || *m.Sender != l.Sender || !m.WantsReply {
 			t.Errorf("%+v", m)
@@ -417,10 +417,10 @@ func TestNobodysMailIsAnError(t *testing.T) {
 
 func TestDeskWithoutItsParts(t *testing.T) {
 	o := newOffice(t)
-	for name, c := range map[string]activities.DeskConfig{
+	for name, c := range map[string]activities.DispatchConfig{
 		"no registry": {Resume: o.house.door}, "no adapter": {Dirs: o.dirs},
 	} {
-		if _, err := activities.NewDesk(c); err == nil {
+		if _, err := activities.NewDispatchActivities(c); err == nil {
 			t.Errorf("%s: made", name)
 		}
 	}

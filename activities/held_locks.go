@@ -1,0 +1,59 @@
+package activities
+
+import (
+	"sync"
+
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+)
+
+// heldLocks are the locks that this process holds. The lock on disk says only that
+// this process has it; a workflow that was terminated gives none back.
+type heldLocks struct {
+	mu   sync.Mutex
+	held map[dispatch.GardenID]heldLock
+	uses map[dispatch.GardenID]int // activities that need the lock
+}
+
+type heldLock struct{ nonce, run string }
+
+func (c *heldLocks) addLock(claim Lock, run string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held == nil {
+		c.held = map[dispatch.GardenID]heldLock{}
+	}
+	c.held[claim.Target] = heldLock{claim.Nonce, run}
+}
+
+func (c *heldLocks) removeLock(claim Lock) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held[claim.Target].nonce == claim.Nonce {
+		delete(c.held, claim.Target)
+	}
+}
+
+// isAbandoned says whether we hold the lock for an execution that is over. A target
+// has one open execution at a time, so over is each but the one that asks.
+func (c *heldLocks) isAbandoned(id dispatch.GardenID, nonce, asks string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h, ok := c.held[id]
+	return ok && h.nonce == nonce && h.run != asks && c.uses[id] == 0
+}
+
+// markInUse says, until done, that something goes on under the lock of the target.
+func (d *DispatchActivities) markInUse(id dispatch.GardenID) (done func()) {
+	add := func(n int) {
+		d.held.mu.Lock()
+		defer d.held.mu.Unlock()
+		if d.held.uses == nil {
+			d.held.uses = map[dispatch.GardenID]int{}
+		}
+		if d.held.uses[id] += n; d.held.uses[id] == 0 {
+			delete(d.held.uses, id)
+		}
+	}
+	add(1)
+	return func() { add(-1) }
+}

@@ -1,0 +1,118 @@
+package activities
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/controlsocket"
+	"github.com/ratchet-dev/ratchet/internal/controlsocket/intake"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+)
+
+// ownedSession is a session whose turn a dispatch owns. What others send to it while
+// it lasts is in its inlet.
+type ownedSession struct {
+	agent.Session
+	acts   *DispatchActivities
+	intake *intake.Intake
+	server *controlsocket.Server // nil: it has no address
+}
+
+// closeSession ends the session, and its socket after it: who finds nobody there may
+// resume the session. One that does not end in time is left to, its socket with
+// it, where it refuses what comes. Left is how many messages of others had no
+// turn.
+func (a *ownedSession) closeSession() (left int) {
+	left = len(a.intake.Close())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		ctx, cancel := context.WithTimeout(context.Background(), a.acts.grace)
+		defer cancel()
+		_ = a.Stop(ctx) // by force at the latest
+		if a.server != nil {
+			_ = a.server.Close()
+		}
+	}()
+	select {
+	case <-ended:
+	case <-time.After(2 * a.acts.grace):
+	}
+	return left
+}
+
+// runQueuedTurns gives the session what others sent meanwhile, a turn each, as long as
+// it lives and there is time.
+func (a *ownedSession) runQueuedTurns(ctx context.Context, m controlsocket.Message, show func(Beat)) {
+	for ok := true; ok; m, ok = a.intake.Next() {
+		if a.Session.Send(ctx, m.Prompt()) != nil {
+			return
+		}
+		a.runTurn(ctx, show)
+	}
+}
+
+// runTurn follows one turn to its end.
+func (a *ownedSession) runTurn(ctx context.Context, show func(Beat)) dispatch.Outcome {
+	var said strings.Builder
+	for {
+		select {
+		case <-ctx.Done():
+			return a.acts.cutOffOutcome(ctx)
+		case event, ok := <-a.Events():
+			if !ok {
+				return a.acts.failedOutcome(dispatch.ChildExited, errors.New("the session ended in the middle of a turn"))
+			}
+			switch e := event.(type) {
+			case agent.Text:
+				said.WriteString(e.Text)
+				show(Beat{Doing: "works", Bytes: int64(said.Len())})
+			case agent.ToolUse:
+				show(Beat{Doing: "uses " + e.Tool, Bytes: int64(said.Len())})
+			case agent.Permission: // the session is its user's own; what its agent asks for all the same is not ours to give
+				_ = a.Decide(ctx, agent.PermissionDecision{CallID: e.CallID, Verdict: agent.Deny, Reason: "nobody is here to decide"})
+			case agent.Exit:
+				return a.acts.exitOutcome(e)
+			case agent.Turn:
+				return a.turnOutcome(e)
+			}
+		}
+	}
+}
+
+// cutOffOutcome is the outcome of a turn that was given no more time.
+func (d *DispatchActivities) cutOffOutcome(ctx context.Context) dispatch.Outcome {
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return d.failedOutcome(dispatch.ChildExited, fmt.Errorf("it was cut off, and the session ended: %w", context.Cause(ctx)))
+	}
+	out := d.failedOutcome(dispatch.ChildExited, errors.New("its time was up, and it was ended"))
+	out.TimedOut = true
+	return out
+}
+
+func (d *DispatchActivities) exitOutcome(e agent.Exit) dispatch.Outcome {
+	how := fmt.Sprintf("exit code %d", e.Code)
+	if e.Signal != "" {
+		how = e.Signal
+	}
+	out := d.failedOutcome(dispatch.ChildExited, fmt.Errorf("the session's process ended (%s): %s", how, e.Stderr))
+	if e.Signal == "" {
+		out.ExitCode = &e.Code
+	}
+	return out
+}
+
+func (a *ownedSession) turnOutcome(t agent.Turn) dispatch.Outcome {
+	a.intake.SetLastMessage(t.Text)
+	out := dispatch.Outcome{Kind: dispatch.Completed, Transport: dispatch.SpawnBg}
+	if t.Status != agent.Completed {
+		out = a.acts.failedOutcome(dispatch.TurnFailed, cmp.Or(t.Err, errors.New(string(t.Status))))
+	}
+	out.Answer = clip(a.acts.secrets.String(t.Text), maxAnswer)
+	return out
+}

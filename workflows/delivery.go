@@ -1,0 +1,355 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+)
+
+// dispatchActivities is for method values only; the worker holds the real one.
+var dispatchActivities *activities.DispatchActivities
+
+// observeLimit is that of an errand (docs/contracts/dispatch.md, 10).
+const observeLimit = 30 * time.Second
+
+// delivery is one dispatch to a backend with a liveness predicate, from the lock
+// to its release.
+type delivery struct {
+	*target
+	message   dispatch.Message
+	to        activities.ResolveResult
+	lock      activities.Lock
+	inSection bool // in the desk's section
+}
+
+// unlockSection lets the next dispatch decide.
+func (v *delivery) unlockSection() {
+	if v.inSection {
+		v.inSection = false
+		v.section.Unlock()
+	}
+}
+
+func (v *delivery) run(ctx workflow.Context) (dispatch.Result, error) {
+	var lock activities.LockResult
+	if err := workflow.ExecuteActivity(quickActivity(ctx, "Lock the target"), dispatchActivities.Lock, v.lock).Get(ctx, &lock); err != nil {
+		return dispatch.Result{}, v.releaseAfterError(ctx, err)
+	}
+	if !lock.OK {
+		return rejectDispatch(dispatch.TargetLocked, "", lock.Diagnostic)
+	}
+	receipt, why, err := v.decideReceipt(ctx)
+	if err != nil {
+		return dispatch.Result{}, v.releaseAfterError(ctx, err)
+	}
+	switch receipt.Action() {
+	case dispatch.Send:
+		return v.releaseWithOutcome(ctx, receipt, v.sendMessage(ctx)), nil
+	case dispatch.Resume:
+		return v.resumeSession(ctx, receipt)
+	}
+	return dispatch.Result{Receipt: receipt, Diagnostic: why}, v.releaseLock(ctx)
+}
+
+// decideReceipt looks at the target and asks the table. At the default version of
+// dispatchLocked an errand may be under way: one whose session nobody reaches any
+// more is about to end, or was lost with its worker, and its agent may be a moment
+// behind. The session is not resumed before that.
+func (v *delivery) decideReceipt(ctx workflow.Context) (receipt dispatch.Receipt, why string, err error) {
+	for {
+		seen, err := v.probeTarget(ctx)
+		if err != nil {
+			return receipt, "", err
+		}
+		if seen.Conflict {
+			receipt, err = dispatch.Reject(dispatch.TargetAddressConflict, "")
+			return receipt, seen.Diagnostic, err
+		}
+		receipt = dispatch.Resolve(v.message.Request.Intent, seen.Liveness, false)
+		if receipt.Action() != dispatch.Resume || v.ownedTurns == 0 {
+			return receipt, seen.Diagnostic, nil
+		}
+		if err := workflow.Await(ctx, func() bool { return v.ownedTurns == 0 }); err != nil {
+			return receipt, "", err
+		}
+	}
+}
+
+func (v *delivery) probeTarget(ctx workflow.Context) (seen activities.LookResult, err error) {
+	if n := v.nativeSession(); n.Session != "" {
+		err = workflow.ExecuteActivity(quickActivity(ctx, "Ask the target's client whether it runs"), dispatchActivities.Ask, n).Get(ctx, &seen)
+		return seen, err
+	}
+	err = workflow.ExecuteActivity(quickActivity(ctx, "Look whether the target lives"), dispatchActivities.Look, v.id).Get(ctx, &seen)
+	return seen, err
+}
+
+// nativeSession is the target by its client's own id, where it has no address of its
+// own.
+func (v *delivery) nativeSession() (n activities.NativeSession) {
+	if v.to.Session != "" {
+		n = activities.NativeSession{Backend: v.to.Backend, Session: v.to.Session}
+	}
+	return n
+}
+
+// releaseWithOutcome releases, and is the result.
+func (v *delivery) releaseWithOutcome(ctx workflow.Context, receipt dispatch.Receipt, outcome dispatch.Outcome) dispatch.Result {
+	if err := v.releaseLock(ctx); err != nil {
+		outcome = outcome.Dirty(err)
+	}
+	return dispatch.Result{Receipt: receipt, Outcome: &outcome}
+}
+
+// releaseLock gives the lock back, whatever becomes of the dispatch.
+func (v *delivery) releaseLock(ctx workflow.Context) error {
+	ctx, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
+	return workflow.ExecuteActivity(quickActivity(ctx, "Release the target"), dispatchActivities.Unlock, v.lock).Get(ctx, nil)
+}
+
+// releaseAfterError releases and returns the first error.
+func (v *delivery) releaseAfterError(ctx workflow.Context, err error) error {
+	if again := v.releaseLock(ctx); again != nil {
+		v.log.Error("lock left behind", "error", again)
+	}
+	return err
+}
+
+func (v *delivery) releaseAndReject(ctx workflow.Context, why dispatch.Reason, observed dispatch.Liveness, diagnostic string) (dispatch.Result, error) {
+	if err := v.releaseLock(ctx); err != nil {
+		return dispatch.Result{}, err
+	}
+	return rejectDispatch(why, observed, diagnostic)
+}
+
+// sendMessage puts the letter into a live session. Nobody at the socket is the one
+// failure after which it is looked for again, once.
+func (v *delivery) sendMessage(ctx workflow.Context) dispatch.Outcome {
+	got, outcome := v.deliverOnce(ctx)
+	if !got.Gone {
+		return outcome
+	}
+	to, err := v.resolveTarget(ctx)
+	switch {
+	case err != nil:
+		return failedOutcome(dispatch.ControlSocket, err)
+	case to.Reject != "":
+		return goneOutcome(to.Reject)
+	case !to.Backend.Probed():
+		if !to.Deliverable {
+			return goneOutcome(dispatch.MailboxUndeliverable)
+		}
+		return v.enqueueMessage(ctx, v.message).Fallback()
+	}
+	seen, err := v.probeTarget(ctx)
+	if err != nil {
+		return failedOutcome(dispatch.ControlSocket, err)
+	}
+	if seen.Conflict {
+		return goneOutcome(dispatch.TargetAddressConflict)
+	}
+	if again := dispatch.Resolve(dispatch.FireAndForget, seen.Liveness, false); !again.OK() {
+		return goneOutcome(again.Reason())
+	}
+	_, outcome = v.deliverOnce(ctx)
+	return outcome.Fallback()
+}
+
+// deliverOnce tries once: what may have been delivered is not sent again.
+func (v *delivery) deliverOnce(ctx workflow.Context) (activities.DeliverResult, dispatch.Outcome) {
+	var got activities.DeliverResult
+	err := workflow.ExecuteActivity(singleActivity(ctx, "Send the letter", 20*time.Second), dispatchActivities.Deliver, v.message).Get(ctx, &got)
+	switch {
+	case err == nil:
+		return got, got.Outcome
+	case isUnbegun(err):
+		return got, failedOutcome(dispatch.ControlSocket, err)
+	}
+	return got, unknownOutcome(dispatch.ControlSocket, err)
+}
+
+// resumeSession has the dormant session take a turn of which the dispatch owns the
+// outcome.
+func (v *delivery) resumeSession(ctx workflow.Context, receipt dispatch.Receipt) (dispatch.Result, error) {
+	var trust activities.TrustResult
+	if err := workflow.ExecuteActivity(quickActivity(ctx, "Look whether the directory is trusted"), dispatchActivities.Trust, v.to.CWD).Get(ctx, &trust); err != nil {
+		return dispatch.Result{}, v.releaseAfterError(ctx, err)
+	}
+	if !trust.OK {
+		return v.releaseAndReject(ctx, dispatch.UntrustedFailFast, receipt.Observed(), trust.Diagnostic)
+	}
+	outcome, begun := v.runOwnedTurn(ctx, trust.Approve)
+	if begun || outcome.Kind == dispatch.LockRetained {
+		return dispatch.Result{Receipt: receipt, Outcome: &outcome}, nil
+	}
+	return v.releaseWithOutcome(ctx, receipt, outcome), nil
+}
+
+// runOwnedTurn has the errand carried out. Begun says that the errand has released the
+// lock, as it does when the session can be reached; the next dispatch may decide
+// from then on. What an errand leaves locked that ended before, or whose worker
+// was lost, is its dispatch's to release. The outcome is that of the turn: the
+// errand may go on with what others sent meanwhile.
+func (v *delivery) runOwnedTurn(ctx workflow.Context, approve bool) (out dispatch.Outcome, begun bool) {
+	v.ownedTurns++
+	errand := workflow.ExecuteActivity(ownedTurnActivity(ctx, fmt.Sprintf("A turn of %s", v.id)), dispatchActivities.Own, activities.OwnedTurn{
+		Message: v.message, NativeSession: v.nativeSession(), Lock: v.lock, CWD: v.to.CWD, Approve: approve, Observe: observeLimit,
+	})
+	if begun = v.awaitBegin(ctx, errand); begun {
+		v.unlockSection()
+		if out, told := v.awaitTurn(ctx, errand); told {
+			v.awaitInBackground(ctx, errand)
+			return out, begun
+		}
+	}
+	defer func() { v.ownedTurns-- }()
+	err := errand.Get(ctx, &out)
+	switch {
+	case err == nil:
+		return out, begun
+	case isUnbegun(err):
+		return dispatch.Outcome{Kind: dispatch.StartFailed, Transport: dispatch.SpawnBg, Error: problemOf(err).Message}, begun
+	}
+	return unknownOutcome(dispatch.SpawnBg, err), begun
+}
+
+// awaitBegin returns when the session can be reached, or the errand has ended
+// without that.
+func (v *delivery) awaitBegin(ctx workflow.Context, errand workflow.Future) (begun bool) {
+	return awaitSignal(ctx, activities.BegunSignal, errand, func(nonce string) bool { return nonce == v.lock.Nonce })
+}
+
+// awaitTurn returns when the errand has told of its turn, or has ended without
+// that.
+func (v *delivery) awaitTurn(ctx workflow.Context, errand workflow.Future) (out dispatch.Outcome, told bool) {
+	told = awaitSignal(ctx, activities.TurnSignal, errand, func(t activities.TurnEnd) bool {
+		out = t.Outcome
+		return t.Nonce == v.lock.Nonce
+	})
+	return out, told
+}
+
+// awaitSignal waits for a signal that is meant, or for the end of the errand.
+// Those of other errands, and those that nobody can read, are dropped.
+func awaitSignal[M any](ctx workflow.Context, name string, errand workflow.Future, meant func(M) bool) (came bool) {
+	ctx, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
+	signals := workflow.GetSignalChannel(ctx, name)
+	for over := false; !over && !came; {
+		workflow.NewSelector(ctx).
+			AddReceive(signals, func(c workflow.ReceiveChannel, _ bool) {
+				var m M
+				came = c.ReceiveAsync(&m) && meant(m)
+			}).
+			AddFuture(errand, func(workflow.Future) { over = true }).
+			Select(ctx)
+	}
+	return came
+}
+
+// awaitInBackground sees the errand to its end.
+func (v *delivery) awaitInBackground(ctx workflow.Context, errand workflow.Future) {
+	ctx, stop := workflow.NewDisconnectedContext(ctx)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		defer stop()
+		defer func() { v.ownedTurns-- }()
+		_ = errand.Get(ctx, nil) // the outcome was told
+	})
+}
+
+// quickActivity is for what is done at once or not at all, and may be done twice.
+// Who waits for it is told before long that it cannot be done. A call ends by
+// itself within its limit: one that went on beside its successor could take a
+// lock that nobody releases.
+func quickActivity(ctx workflow.Context, summary string) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: 10 * time.Second, WaitForCancellation: true, Summary: summary,
+		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumAttempts: 5},
+	})
+}
+
+// singleActivity is for what must not happen twice.
+func singleActivity(ctx workflow.Context, summary string, limit time.Duration) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: limit, ScheduleToStartTimeout: time.Minute, WaitForCancellation: true,
+		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: summary,
+	})
+}
+
+// ownedTurnActivity is once for a turn that lasts as long as it takes.
+func ownedTurnActivity(ctx workflow.Context, summary string) workflow.Context {
+	return workflow.WithHeartbeatTimeout(singleActivity(ctx, summary, 7*24*time.Hour), longHeartbeat)
+}
+
+// isUnbegun says of an activity that is done once that no worker had begun it: a
+// cancellation ends none that was.
+func isUnbegun(err error) bool {
+	late, ok := errors.AsType[*temporal.TimeoutError](err)
+	return temporal.IsCanceledError(err) || ok && late.TimeoutType() == enums.TIMEOUT_TYPE_SCHEDULE_TO_START
+}
+
+// unknownOutcome is what became of a message that may have been delivered.
+func unknownOutcome(by dispatch.Transport, err error) dispatch.Outcome {
+	out := dispatch.Outcome{Kind: dispatch.Unknown, Transport: by, Error: problemOf(err).Message}
+	if isSilent(err) {
+		out.Error = "the worker that did it ended, or lost the server, before it could tell"
+	}
+	return out
+}
+
+// isSilent reports whether an activity ended without saying how: its worker was not
+// heard of in time, or was found dead.
+func isSilent(err error) bool {
+	if _, late := errors.AsType[*temporal.TimeoutError](err); late {
+		return true
+	}
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	return ok && app.Type() == activities.LostError
+}
+
+// failedOutcome is a message that was not sent, for no reason of the target's.
+func failedOutcome(by dispatch.Transport, err error) dispatch.Outcome {
+	return dispatch.Outcome{Kind: dispatch.ExecutionFailed, Transport: by, Error: problemOf(err).Message}
+}
+
+// goneOutcome is a message whose target a second look did not find.
+func goneOutcome(why dispatch.Reason) dispatch.Outcome {
+	return dispatch.Outcome{
+		Kind: dispatch.Rejected, Transport: dispatch.ControlSocket, RejectReason: why,
+		Error: "nobody listened any more, and the second look found: " + string(why),
+	}
+}
+
+// dispatchDetails is what the Web UI shows of a target.
+func dispatchDetails(target dispatch.GardenID, open []OpenDispatch, done []EndedDispatch) string {
+	var m markdown
+	m.printf("## Dispatches to %s\n\n", code(string(target)))
+	for _, o := range slices.Backward(open) {
+		m.printf("- %s, %s: **under way**\n", clock(o.Since), string(o.Intent))
+	}
+	for i := len(done) - 1; i >= 0; i-- {
+		d := done[i]
+		how := string(d.Result.Receipt.Reason())
+		if d.Result.Outcome != nil {
+			how = string(d.Result.Outcome.Kind)
+		}
+		m.printf("- %s, %s: **%s**", clock(d.At), string(d.Intent), text(how))
+		if d.Result.Diagnostic != "" {
+			m.printf(" (%s)", text(d.Result.Diagnostic))
+		}
+		if hint := d.Result.Hint(); hint != "" {
+			m.printf(", %s", text(hint))
+		}
+		m.printf("\n")
+	}
+	return m.String()
+}
