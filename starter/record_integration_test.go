@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -180,7 +181,17 @@ func testPutBack(b bench, id string) {
 	}
 }
 
+// The commit that the forgotten course left on the branch is adopted.
 func testPutBackAndOn(b bench, id string) {
+	applied := func() (commits []run.Commit) {
+		for _, e := range b.onDisk(id) {
+			if p, ok := e.Payload.(run.PatchApplied); ok {
+				commits = append(commits, p.Commit)
+			}
+		}
+		return commits
+	}
+	before := applied()
 	b.expect(0, "approve", id)
 	b.await(id, run.AwaitingInput)
 	b.expect(0, "answer", id, "go on")
@@ -188,6 +199,9 @@ func testPutBackAndOn(b bench, id string) {
 		st := b.status(id)
 		return st.Pending.Approval != nil || st.Pending.Question != nil && st.Pending.Question.Question.Reason != run.CodeAhead
 	})
+	if after := applied(); len(before) != 1 || !slices.Equal(after, before) {
+		b.Errorf("applied %v, and before the database was put back %v", after, before)
+	}
 	old, err := filepath.Glob(filepath.Join(b.dirOf(id), "events.reset-*.ndjson"))
 	if err != nil || len(old) != 1 {
 		b.Errorf("the old course is not set aside: %v, %v", old, err)
