@@ -58,8 +58,8 @@ type Request struct {
 	// Call counts the calls of the same phase in the same iteration, from 1;
 	// zero means 1. Attempts of one call share its number.
 	Call int `json:"call,omitempty"`
-	// Attempt is which of several attempts at the same work it is; zero: the only.
-	Candidate          int         `json:"attempt,omitempty"`
+	// Candidate is the number of the candidate in a contest, from 1; zero if the call is part of none.
+	Candidate        int         `json:"attempt,omitempty"`
 	Prompt           Prompt      `json:"prompt"`
 	ContextArtifacts Artifacts   `json:"contextArtifacts"`
 	Constraints      Constraints `json:"constraints"`
