@@ -113,7 +113,7 @@ func (l Local) resumed() (map[dispatch.Backend]Resumer, error) {
 	all := map[dispatch.Backend]Resumer{}
 	env := catalog.Env{Environ: l.Environ, Allow: l.ProviderEnv}
 	for b, text := range map[dispatch.Backend]string{dispatch.ClaudeCode: "claude", dispatch.Codex: "codex"} {
-		a, err := catalog.Adapter(text, env)
+		a, err := catalog.NewAdapter(text, env)
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +139,7 @@ func (l Local) resumed() (map[dispatch.Backend]Resumer, error) {
 }
 
 func (l Local) survey(ctx context.Context) []agent.Manifest {
-	return agent.CollectManifests(ctx, catalog.Adapters(catalog.Env{Dir: l.RunsDir, Environ: l.Environ, Allow: l.ProviderEnv}))
+	return agent.CollectManifests(ctx, catalog.NewAdapters(catalog.Env{Dir: l.RunsDir, Environ: l.Environ, Allow: l.ProviderEnv}))
 }
 
 func opener(env catalog.Env) OpenProvider {

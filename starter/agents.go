@@ -63,7 +63,7 @@ func (c *cli) adapters() []agent.Adapter {
 	if err != nil {
 		dir = "."
 	}
-	return catalog.Adapters(catalog.Env{Dir: dir, Environ: c.environ})
+	return catalog.NewAdapters(catalog.Env{Dir: dir, Environ: c.environ})
 }
 
 func (c *cli) printAgents(list []agent.Manifest) {

@@ -31,12 +31,12 @@ func (c *Code) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// MaxMessage bounds Error.Message where a provider makes it: error texts enter
-// the workflow's history.
+// MaxMessage bounds Error.Message where a provider makes it, because error texts enter the workflow's
+// history.
 const MaxMessage = 1 << 10
 
-// TooLong begins the message of a BAD_REQUEST whose prompt does not fit the
-// model's window: a shorter one may.
+// TooLong begins the message of a BAD_REQUEST whose prompt does not fit the model's window. A shorter
+// prompt may fit.
 const TooLong = "context too long"
 
 // MaxRetryAfter is the longest wait that a provider may ask for.
@@ -46,20 +46,20 @@ const MaxRetryAfter = 10 * time.Minute
 type Error struct {
 	Code      Code
 	Message   string
-	Retriable bool // retrying may help; when it is false nobody may retry
-	// RetryAfter is how long the provider asked to wait; zero: it did not say.
+	Retriable bool // retrying may help; when it is false, a retry is forbidden
+	// RetryAfter is the wait that the provider asked for; zero if it asked for none.
 	RetryAfter time.Duration
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Code, e.Message) }
 
-// NeedsPerson says that neither a retry nor another prompt helps, only someone
-// who renews a login or a quota: AUTH, and a RATE_LIMIT that is not retriable.
+// NeedsPerson reports whether neither a retry nor another prompt helps, but only a person who renews a
+// login or a quota: AUTH, and a RATE_LIMIT that is not retriable.
 func (e *Error) NeedsPerson() bool {
 	return e.Code == Auth || e.Code == RateLimit && !e.Retriable
 }
 
-// Response is the response of a call that ended in e with raw received so far.
+// Response returns the response of a call that ended in e after raw was received.
 func (e *Error) Response(raw string, took time.Duration) Response {
 	finish := Failed
 	if e.Code == Timeout {
@@ -68,7 +68,7 @@ func (e *Error) Response(raw string, took time.Duration) Response {
 	return Response{RawText: raw, FinishReason: finish, DurationMs: took.Milliseconds(), Error: e}
 }
 
-// wireError is Error in JSON. RetryAfterMs is ours, the rest is the contract's.
+// wireError is Error in JSON. RetryAfterMs is ours; the contract defines the other members.
 type wireError struct {
 	Code         Code   `json:"code"`
 	Message      string `json:"message"`

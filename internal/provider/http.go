@@ -15,33 +15,33 @@ import (
 	"time"
 )
 
-// ClassifyHTTP says what the answer of a model API means for a retry
-// (docs/contracts/run.md, 13). Body is the head of the answer, as much as was read. A
-// success is nil.
+// ClassifyHTTP returns the meaning of a model API's answer for a retry (docs/contracts/run.md, 13). body
+// is the head of the answer, as much as was read. A success is nil.
 func ClassifyHTTP(status int, header http.Header, body []byte, now time.Time) *Error {
 	if status >= 200 && status < 300 {
 		return nil
 	}
 	said := readProblem(body)
-	e := &Error{Code: codeOf(status), Message: describe(status, said.text)}
+	e := &Error{Code: codeOfStatus(status), Message: describeStatus(status, said.text)}
 	e.Retriable = e.Code == Unknown || e.Code == Timeout || e.Code == RateLimit
 	switch {
-	case status >= 500: // whatever it says, it is the server's own trouble
-	case status == http.StatusPaymentRequired || said.quota():
+	case status >= 500: // the server's own failure, whatever its text says
+	case status == http.StatusPaymentRequired || said.isQuota():
 		e.Code, e.Retriable = RateLimit, false
 		e.Message = "quota or credit exhausted: " + e.Message
-	case status == http.StatusRequestEntityTooLarge || said.tooLong():
+	case status == http.StatusRequestEntityTooLarge || said.isTooLong():
 		e.Code, e.Retriable = BadRequest, false
 		e.Message = TooLong + ": " + e.Message
 	}
 	if e.Retriable {
-		e.RetryAfter = retryAfter(header, now)
+		e.RetryAfter = readRetryAfter(header, now)
 	}
 	e.Message = Clip(e.Message, MaxMessage)
 	return e
 }
 
-func codeOf(status int) Code {
+// codeOfStatus returns the error code of an HTTP status.
+func codeOfStatus(status int) Code {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
 		return Timeout
@@ -58,7 +58,8 @@ func codeOf(status int) Code {
 	return BadRequest
 }
 
-func describe(status int, text string) string {
+// describeStatus returns an HTTP status and the text of its answer in one line.
+func describeStatus(status int, text string) string {
 	s := strings.TrimSpace(fmt.Sprintf("HTTP %d %s", status, http.StatusText(status)))
 	if text != "" {
 		s += ": " + text
@@ -66,13 +67,14 @@ func describe(status int, text string) string {
 	return s
 }
 
-// problem is what an API's error body says. OpenAI and Anthropic both wrap
-// {type, code, message} in an "error" member.
+// problem holds the content of an API's error body. OpenAI and Anthropic both wrap {type, code, message}
+// in an "error" member.
 type problem struct {
 	words []string // type and code, lower case
 	text  string
 }
 
+// readProblem reads an API's error body.
 func readProblem(body []byte) problem {
 	var doc struct {
 		Error struct {
@@ -89,33 +91,37 @@ func readProblem(body []byte) problem {
 	return problem{[]string{strings.ToLower(doc.Error.Type), strings.ToLower(code)}, doc.Error.Message}
 }
 
-func (p problem) quota() bool {
-	return p.is("insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active") ||
-		p.says("credit balance is too low", "exceeded your current quota")
+// isQuota reports whether a quota or credit is exhausted.
+func (p problem) isQuota() bool {
+	return p.hasWord("insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active") ||
+		p.hasPhrase("credit balance is too low", "exceeded your current quota")
 }
 
-func (p problem) tooLong() bool {
-	return p.is("context_length_exceeded", "request_too_large", "exceed_context_size_error") ||
-		p.says("prompt is too long", "maximum context length", "exceed context limit", "exceeds the available context size")
+// isTooLong reports whether the prompt is too long for the model.
+func (p problem) isTooLong() bool {
+	return p.hasWord("context_length_exceeded", "request_too_large", "exceed_context_size_error") ||
+		p.hasPhrase("prompt is too long", "maximum context length", "exceed context limit", "exceeds the available context size")
 }
 
-func (p problem) is(words ...string) bool {
+// hasWord reports whether the type or the code is one of words.
+func (p problem) hasWord(words ...string) bool {
 	return slices.ContainsFunc(p.words, func(w string) bool { return slices.Contains(words, w) })
 }
 
-func (p problem) says(phrases ...string) bool {
+// hasPhrase reports whether the text contains one of phrases.
+func (p problem) hasPhrase(phrases ...string) bool {
 	text := strings.ToLower(p.text)
 	return slices.ContainsFunc(phrases, func(s string) bool { return strings.Contains(text, s) })
 }
 
-// retryAfter reads Retry-After in seconds or as a date, and the finer
-// Retry-After-Ms that some APIs send beside it. What cannot be read is zero.
-func retryAfter(header http.Header, now time.Time) time.Duration {
-	if d, ok := wait(header.Get("Retry-After-Ms"), time.Millisecond); ok {
+// readRetryAfter reads Retry-After in seconds or as a date, and the finer Retry-After-Ms that some APIs
+// send beside it. It returns zero for a value that it cannot read.
+func readRetryAfter(header http.Header, now time.Time) time.Duration {
+	if d, ok := parseWait(header.Get("Retry-After-Ms"), time.Millisecond); ok {
 		return d
 	}
 	value := header.Get("Retry-After")
-	if d, ok := wait(value, time.Second); ok {
+	if d, ok := parseWait(value, time.Second); ok {
 		return d
 	}
 	if at, err := http.ParseTime(value); err == nil {
@@ -124,7 +130,8 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-func wait(value string, unit time.Duration) (d time.Duration, ok bool) {
+// parseWait reads a number of units.
+func parseWait(value string, unit time.Duration) (d time.Duration, ok bool) {
 	n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 	if err != nil || !(n >= 0) {
 		return 0, false
@@ -132,8 +139,8 @@ func wait(value string, unit time.Duration) (d time.Duration, ok bool) {
 	return time.Duration(min(n*float64(unit), float64(MaxRetryAfter))), true
 }
 
-// ClassifyTransport says what the failure of a request or of reading its
-// answer means. When ctx has ended it is ctx.Err(), else an *Error.
+// ClassifyTransport returns the meaning of a failed request, or of a failure to read its answer. It
+// returns ctx.Err() if ctx has ended, else an *Error.
 func ClassifyTransport(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -142,23 +149,23 @@ func ClassifyTransport(ctx context.Context, err error) error {
 	if t, ok := errors.AsType[net.Error](err); errors.Is(err, os.ErrDeadlineExceeded) || ok && t.Timeout() {
 		e.Code = Timeout
 	}
-	if untrusted(err) {
+	if isUntrusted(err) {
 		e.Code, e.Retriable = BadRequest, false
 	}
 	return e
 }
 
-// untrusted says whether the server's certificate was refused: trying again
-// meets the same one.
-func untrusted(err error) bool {
+// isUntrusted reports whether the server's certificate was refused. A retry would meet the same
+// certificate.
+func isUntrusted(err error) bool {
 	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
 	_, host := errors.AsType[x509.HostnameError](err)
 	_, invalid := errors.AsType[x509.CertificateInvalidError](err)
 	return authority || host || invalid
 }
 
-// Clip shortens s to at most limit bytes, which must be at least 8, and says
-// so; what is not UTF-8 is replaced.
+// Clip shortens s to at most limit bytes, which must be at least 8, and marks the cut. It replaces bytes
+// that are not UTF-8.
 func Clip(s string, limit int) string {
 	const mark = " ..."
 	s = strings.ToValidUTF8(s, "?")

@@ -1,8 +1,7 @@
-// Package provider is the seam to whatever turns a prompt into an answer: the
-// request, the response and the errors of docs/contracts/run.md, 2, and the
-// classifier of what an HTTP API says. A provider changes nothing and decides
-// nothing; who retries is up to the caller. The package does no I/O; its
-// sub-packages do, and package catalog opens them by their specs.
+// Package provider defines the interface to every program or API that turns a prompt into an answer: the
+// request, the response and the errors of docs/contracts/run.md, 2, and the classifier of HTTP answers. A
+// provider changes nothing and decides nothing; the caller decides about retries. The package does no I/O.
+// Its sub-packages do, and package catalog opens them by their specs.
 package provider
 
 import (
@@ -23,20 +22,20 @@ import (
 type Provider interface {
 	Capabilities() Capabilities
 
-	// Generate makes one call and never retries by itself. Whatever was
-	// received is in the Response, on an error too.
+	// Generate makes one call and never retries by itself. The Response holds
+	// everything that was received, on an error too.
 	//
-	// A failure of the provider is an *Error, and the Response is the one that
-	// Error.Response makes. When ctx ends first, the error is ctx.Err(). A call
-	// that something else than trying again makes go on ends in a *Suspended, an
+	// A failure of the provider is an *Error, and the Response is the result of
+	// Error.Response. When ctx ends first, the error is ctx.Err(). A call
+	// that can continue, but not by a retry alone, ends in a *Suspended, an
 	// *Exhausted or a *Limited.
 	//
-	// Progress, unless nil, is told what has been received so far: often, from
+	// Unless progress is nil, Generate calls it with the amount received so far: often, from
 	// one goroutine at a time, and never after Generate has returned.
 	Generate(ctx context.Context, req Request, progress func(Progress)) (Response, error)
 }
 
-// Capabilities says what a provider can do.
+// Capabilities describes the abilities of a provider.
 type Capabilities struct {
 	Name               string `json:"name"`
 	Version            string `json:"version,omitempty"`
@@ -44,8 +43,8 @@ type Capabilities struct {
 	SupportsStreaming  bool   `json:"supportsStreaming,omitempty"`
 	SupportsToolCalls  bool   `json:"supportsToolCalls,omitempty"`
 	MaxContextTokens   int    `json:"maxContextTokens,omitempty"` // zero: not known
-	// Explores says that it reads the run's files itself, by Work.Site; Edits
-	// that it changes them in the site's checkout and answers with Changes.
+	// Explores says that the provider reads the run's files itself, by Work.Site. Edits
+	// says that it changes them in the site's checkout and answers with Changes.
 	Explores bool `json:"explores,omitempty"`
 	Edits    bool `json:"edits,omitempty"`
 }
@@ -59,15 +58,15 @@ type Request struct {
 	// Call counts the calls of the same phase in the same iteration, from 1;
 	// zero means 1. Attempts of one call share its number.
 	Call int `json:"call,omitempty"`
-	// Attempt is which of several attempts at the same work it is; zero: the only.
-	Candidate          int         `json:"attempt,omitempty"`
+	// Candidate is the number of the candidate in a contest, from 1; zero if the call is part of none.
+	Candidate        int         `json:"attempt,omitempty"`
 	Prompt           Prompt      `json:"prompt"`
 	ContextArtifacts Artifacts   `json:"contextArtifacts"`
 	Constraints      Constraints `json:"constraints"`
 	Work             Work        `json:"-"`
 }
 
-// Prompt is what the model is told.
+// Prompt is the text that the model gets.
 type Prompt struct {
 	System string `json:"system"`
 	User   string `json:"user"`
@@ -88,10 +87,10 @@ type Constraints struct {
 	PatchFirst      bool     `json:"patchFirst"` // demanded of developer and fixer
 }
 
-// Timeout is TimeoutMs as a duration.
+// Timeout returns TimeoutMs as a duration.
 func (c Constraints) Timeout() time.Duration { return time.Duration(c.TimeoutMs) * time.Millisecond }
 
-// Validate says what of the contract the request breaks.
+// Validate returns an error that names the rules of the contract that the request breaks.
 func (r Request) Validate() error {
 	var errs []error
 	refuse := func(when bool, format string, args ...any) {
@@ -115,7 +114,7 @@ func (r Request) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Check is Validate as providers report it: BAD_REQUEST, not retriable.
+// Check returns the error of Validate as providers report it: BAD_REQUEST, not retriable.
 func (r Request) Check() *Error {
 	if err := r.Validate(); err != nil {
 		return &Error{Code: BadRequest, Message: "request: " + err.Error()}
@@ -133,20 +132,20 @@ func (a Artifacts) MarshalJSON() ([]byte, error) {
 	}
 	var list bytes.Buffer
 	enc := json.NewEncoder(&list)
-	enc.SetEscapeHTML(false) // who marshals the request decides
+	enc.SetEscapeHTML(false) // the marshaler of the request decides
 	err := enc.Encode([]Artifact(a))
 	return list.Bytes(), err
 }
 
-// Response is what a call gave.
+// Response is the result of a call.
 type Response struct {
 	RawText      string       `json:"rawText"` // verbatim
 	FinishReason FinishReason `json:"finishReason"`
 	Usage        *run.Usage   `json:"usage,omitempty"` // nil: not known
 	DurationMs   int64        `json:"durationMs"`
 	Error        *Error       `json:"error,omitempty"`
-	// Changes is the diff of what an agent did in its checkout; empty when it
-	// changed nothing, or has none.
+	// Changes is the diff of an agent's work in its checkout; empty when the agent
+	// changed nothing, or has no checkout.
 	Changes []byte `json:"-"`
 }
 
@@ -176,15 +175,14 @@ func (f *FinishReason) UnmarshalText(b []byte) error {
 // MaxTail bounds Progress.Tail.
 const MaxTail = 512
 
-// Progress is what has been received so far.
+// Progress is the state of a call that has not ended.
 type Progress struct {
 	Bytes int64  `json:"bytes"`
 	Tail  string `json:"tail,omitempty"`  // the last MaxTail bytes at most, whole runes of UTF-8
-	Doing string `json:"doing,omitempty"` // what an agent is doing, in a line
+	Doing string `json:"doing,omitempty"` // the current action of an agent, in a line
 }
 
-// Tail is the end of b, for Progress: at most MaxTail bytes, what is not UTF-8
-// replaced.
+// Tail returns the end of b, for Progress: at most MaxTail bytes. It replaces bytes that are not UTF-8.
 func Tail(b []byte) string {
 	if over := len(b) - MaxTail; over > 0 {
 		for b = b[over:]; len(b) > 0 && !utf8.RuneStart(b[0]); b = b[1:] {

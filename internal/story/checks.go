@@ -11,34 +11,34 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/terminal"
 )
 
-// failureLines is how much of the output of a failing check is shown.
+// failureLines is the number of lines shown of a failing check's output.
 const failureLines = 8
 
-// evaluated tells each check with its result; the reasons only where they
-// say more than the checks do.
-func (t *Teller) evaluated(ev run.Evaluation) []string {
+// tellEvaluation tells each check with its result. It tells the reasons only if they say more than the
+// checks do.
+func (t *Teller) tellEvaluation(ev run.Evaluation) []string {
 	t.trouble = ""
 	report, ok := check.Report{}, false
 	if t.Report != nil {
 		report, ok = t.Report(ev.Report)
 	}
 	if !ok {
-		report = t.guess(ev)
+		report = t.guessReport(ev)
 	}
 	var lines []string
 	for _, c := range report.Checks {
-		lines = append(lines, t.check(c)...)
+		lines = append(lines, t.tellCheck(c)...)
 	}
 	if len(ev.Failed) == 0 {
 		for _, r := range ev.Reasons {
-			lines = append(lines, t.under("%s", OneLine(r, 300)))
+			lines = append(lines, t.indentLine("%s", OneLine(r, 300)))
 		}
 	}
 	return lines
 }
 
-// guess is the report as the event alone tells it.
-func (t *Teller) guess(ev run.Evaluation) check.Report {
+// guessReport returns the report as far as the event alone tells it.
+func (t *Teller) guessReport(ev run.Evaluation) check.Report {
 	var r check.Report
 	commands := t.input.Checks
 	if len(commands) == 0 {
@@ -54,16 +54,16 @@ func (t *Teller) guess(ev run.Evaluation) check.Report {
 	return r
 }
 
-func (t *Teller) check(c check.Result) []string {
+func (t *Teller) tellCheck(c check.Result) []string {
 	command := OneLine(c.Command, 120)
 	took := ""
 	if c.DurationMs > 0 {
 		took = t.Style.Dim("  " + terminal.Duration(time.Duration(c.DurationMs)*time.Millisecond))
 	}
 	if c.Status == check.Pass {
-		return []string{t.mark(t.Style.Good("✓"), "%s", command) + took}
+		return []string{t.markLine(t.Style.Good("✓"), "%s", command) + took}
 	}
-	lines := []string{t.mark(t.Style.Bad("✗"), "%s  %s", command, t.Style.Bad(outcome(c))) + took}
+	lines := []string{t.markLine(t.Style.Bad("✗"), "%s  %s", command, t.Style.Bad(outcomeOf(c))) + took}
 	output := c.Head
 	if c.Tail != "" {
 		output = c.Tail
@@ -74,7 +74,7 @@ func (t *Teller) check(c check.Result) []string {
 	return lines
 }
 
-func outcome(c check.Result) string {
+func outcomeOf(c check.Result) string {
 	switch {
 	case c.Reason != "":
 		return OneLine(c.Reason, 160)
@@ -88,7 +88,7 @@ func outcome(c check.Result) string {
 	return "failed"
 }
 
-// lastLines are the last n lines of an output that say something.
+// lastLines returns the last n lines of an output that are not blank.
 func lastLines(output string, n int) []string {
 	lines := slices.DeleteFunc(Lines(output, 10_000), func(l string) bool { return strings.TrimSpace(l) == "" })
 	return lines[max(0, len(lines)-n):]

@@ -8,8 +8,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/terminal"
 )
 
-// Gist is an event as one row of a list: id, time of day in UTC, where in the
-// loop, type, and what it says.
+// Gist returns an event as one row of a list: id, time of day in UTC, place in the loop, type, and a
+// summary.
 func Gist(s terminal.Style, e run.Event) []string {
 	where := "-"
 	if e.Phase != "" {
@@ -24,10 +24,11 @@ func Gist(s terminal.Style, e run.Event) []string {
 	case strings.HasSuffix(kind, "PASSED"), strings.HasSuffix(kind, "GRANTED"), strings.HasSuffix(kind, "APPLIED"), e.Type == run.RunCompletedEvent:
 		kind = s.Good(kind)
 	}
-	return []string{s.Dim(e.ID), s.Dim(e.TS.UTC().Format("15:04:05.000")), where, kind, OneLine(says(e), 120)}
+	return []string{s.Dim(e.ID), s.Dim(e.TS.UTC().Format("15:04:05.000")), where, kind, OneLine(gistOf(e), 120)}
 }
 
-func says(e run.Event) string {
+// gistOf returns the summary of an event.
+func gistOf(e run.Event) string {
 	switch p := e.Payload.(type) {
 	case run.RunCreated:
 		return p.Goal
@@ -45,9 +46,9 @@ func says(e run.Event) string {
 		}
 		return strings.TrimSpace(p.ApprovalID + " " + strings.Join(p.Reasons, "; "))
 	case run.ApprovalGranted:
-		return strings.TrimSpace(p.ApprovalID + by(p.By) + " " + p.Reason)
+		return strings.TrimSpace(p.ApprovalID + bySuffix(p.By) + " " + p.Reason)
 	case run.ApprovalRejected:
-		return strings.TrimSpace(p.ApprovalID + by(p.By) + " " + p.Reason)
+		return strings.TrimSpace(p.ApprovalID + bySuffix(p.By) + " " + p.Reason)
 	case run.PatchApplied:
 		return fmt.Sprintf("%.10s, the branch differs in %s", p.Commit, Stat(p.After))
 	case run.PatchApplyFailed:
@@ -61,13 +62,13 @@ func says(e run.Event) string {
 	case run.QuestionRaised:
 		return p.QuestionID + " " + p.Question.Question
 	case run.QuestionAnswered:
-		return p.QuestionID + by(p.By) + " " + p.Text
+		return p.QuestionID + bySuffix(p.By) + " " + p.Text
 	case run.RunCompleted:
-		return fmt.Sprintf("%s on %s", count(p.Commits, "commit", "commits"), p.Branch)
+		return fmt.Sprintf("%s on %s", countNoun(p.Commits, "commit", "commits"), p.Branch)
 	case run.RunFailed:
 		return p.Error.Code + ": " + p.Error.Message
 	case run.RunCanceled:
-		return p.Reason + by(p.By)
+		return p.Reason + bySuffix(p.By)
 	}
 	return ""
 }

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Screen is where lines go. On a live screen one more line may move below
-// them; elsewhere that line does not exist. It is safe for concurrent use.
+// Screen prints lines. On a live screen one more line may move below
+// them; other screens do not have that line. It is safe for concurrent use.
 type Screen struct {
 	Style
 	w     io.Writer
@@ -32,7 +32,7 @@ func NewScreen(w io.Writer, o Options) *Screen {
 	return &Screen{Style: Colors(o.Color), w: w, live: o.Live, width: o.Width}
 }
 
-// Columns is the width of the screen.
+// Columns returns the width of the screen.
 func (s *Screen) Columns() int {
 	if s.width != nil {
 		if n := s.width(); n > 0 {
@@ -46,7 +46,7 @@ func (s *Screen) Columns() int {
 func (s *Screen) Line(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.clear()
+	s.clearLocked()
 	fmt.Fprintln(s.w, text)
 }
 
@@ -57,14 +57,14 @@ func (s *Screen) Linef(format string, args ...any) { s.Line(fmt.Sprintf(format, 
 func (s *Screen) Prompt(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.clear()
+	s.clearLocked()
 	fmt.Fprint(s.w, text)
 }
 
-// frames of the spinner.
-var frames = strings.Split("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "")
+// spinnerFrames of the spinner.
+var spinnerFrames = strings.Split("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "")
 
-// Spin draws the moving line with text; each call moves it on. It does
+// Spin draws the moving line with text; each call advances it. It does
 // nothing on a screen that is not live.
 func (s *Screen) Spin(text string) {
 	if !s.live {
@@ -72,19 +72,19 @@ func (s *Screen) Spin(text string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.frame = (s.frame + 1) % len(frames)
+	s.frame = (s.frame + 1) % len(spinnerFrames)
 	s.drawn = true
-	fmt.Fprintf(s.w, "\r\x1b[K  %s %s", s.Accent(frames[s.frame]), s.Dim(Clip(text, s.Columns()-5)))
+	fmt.Fprintf(s.w, "\r\x1b[K  %s %s", s.Accent(spinnerFrames[s.frame]), s.Dim(Clip(text, s.Columns()-5)))
 }
 
-// Clear takes the moving line away.
+// Clear removes the moving line.
 func (s *Screen) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.clear()
+	s.clearLocked()
 }
 
-func (s *Screen) clear() {
+func (s *Screen) clearLocked() {
 	if s.drawn {
 		fmt.Fprint(s.w, "\r\x1b[K")
 		s.drawn = false

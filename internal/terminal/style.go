@@ -1,40 +1,40 @@
-// Package terminal draws what the starter shows: colours, diffs, tables, and
-// one transient line that moves while a person waits. What it is given must
-// have been made safe already; it adds the only control bytes there are.
+// Package terminal draws the output of the starter: colours, diffs, tables, and one transient line that
+// moves while a person waits. Its input must have been made safe already; it adds the only control bytes
+// there are.
 package terminal
 
 import "strings"
 
-// Style colours text, or leaves it as it is: the zero Style does.
+// Style colours text. The zero Style leaves text unchanged.
 type Style struct{ on bool }
 
 // Colors returns the style with colours on or off.
 func Colors(on bool) Style { return Style{on} }
 
-func (s Style) wrap(code, text string) string {
+func (s Style) colorText(code, text string) string {
 	if !s.on || text == "" {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// Bold is for what a line is about.
-func (s Style) Bold(text string) string { return s.wrap("1", text) }
+// Bold is for the subject of a line.
+func (s Style) Bold(text string) string { return s.colorText("1", text) }
 
-// Dim is for what may be skipped.
-func (s Style) Dim(text string) string { return s.wrap("2", text) }
+// Dim is for text that may be skipped.
+func (s Style) Dim(text string) string { return s.colorText("2", text) }
 
-// Good is for what went well.
-func (s Style) Good(text string) string { return s.wrap("32", text) }
+// Good is for a success.
+func (s Style) Good(text string) string { return s.colorText("32", text) }
 
-// Bad is for what did not.
-func (s Style) Bad(text string) string { return s.wrap("31", text) }
+// Bad is for a failure.
+func (s Style) Bad(text string) string { return s.colorText("31", text) }
 
-// Wait is for what a person has to do.
-func (s Style) Wait(text string) string { return s.wrap("33", text) }
+// Wait is for a task of a person.
+func (s Style) Wait(text string) string { return s.colorText("33", text) }
 
-// Accent is for names that lead on: phases, ids to copy.
-func (s Style) Accent(text string) string { return s.wrap("36", text) }
+// Accent is for names that structure the output: phases, ids to copy.
+func (s Style) Accent(text string) string { return s.colorText("36", text) }
 
 // Diff colours a unified diff line by line.
 func (s Style) Diff(text string) string {
@@ -50,12 +50,12 @@ func (s Style) Diff(text string) string {
 	return b.String()
 }
 
-// headers begin the lines between the files of a diff. A removed line that
-// looks like one is coloured as one, which deceives nobody.
-var headers = []string{"diff --git ", "--- ", "+++ ", "new file ", "deleted file ", "old mode ", "new mode ", "rename ", "copy ", "similarity "}
+// diffHeaders begin the lines between the files of a diff. A removed line that
+// looks like one is coloured as one, which is harmless.
+var diffHeaders = []string{"diff --git ", "--- ", "+++ ", "new file ", "deleted file ", "old mode ", "new mode ", "rename ", "copy ", "similarity "}
 
 func (s Style) diffLine(line string) string {
-	for _, h := range headers {
+	for _, h := range diffHeaders {
 		if strings.HasPrefix(line, h) {
 			return s.Bold(line)
 		}

@@ -7,12 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// Width is the number of columns that text takes, colours not counted. Every
-// character counts as one.
+// Width returns the number of columns that text takes, colours not counted. Every character counts as one.
 func Width(text string) int {
 	n := 0
 	for text != "" {
-		if skip := escape(text); skip > 0 {
+		if skip := escapeLength(text); skip > 0 {
 			text = text[skip:]
 			continue
 		}
@@ -22,8 +21,8 @@ func Width(text string) int {
 	return n
 }
 
-// escape is the length of the colour sequence that text begins with.
-func escape(text string) int {
+// escapeLength returns the length of the colour sequence at the beginning of text.
+func escapeLength(text string) int {
 	if !strings.HasPrefix(text, "\x1b[") {
 		return 0
 	}
@@ -67,7 +66,7 @@ func Table(rows [][]string) string {
 	return b.String()
 }
 
-// Duration is how long something took, for a person: 0.3s, 12.4s, 3m05s, 2h10m.
+// Duration formats a duration for a person: 0.3s, 12.4s, 3m05s, 2h10m.
 func Duration(d time.Duration) string {
 	d = max(d, 0)
 	switch {
@@ -79,7 +78,7 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
 }
 
-// Age is how long ago something was: 12s, 3m, 2h, 5d.
+// Age formats the time since an event: 12s, 3m, 2h, 5d.
 func Age(d time.Duration) string {
 	d = max(d, 0)
 	switch {
@@ -93,7 +92,7 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dd", d/(24*time.Hour))
 }
 
-// Bytes is a size for a person: 812 B, 4.2 KB, 1.3 MB.
+// Bytes formats a size for a person: 812 B, 4.2 KB, 1.3 MB.
 func Bytes(n int64) string {
 	switch {
 	case n < 1000:

@@ -1,5 +1,5 @@
-// Package agenttest holds what every adapter to agents must pass, the reading
-// of a session's events in tests, and Fake, an agent in memory.
+// Package agenttest holds the suite that every adapter to agents must pass, the
+// reading of a session's events in tests, and Fake, an agent in memory.
 package agenttest
 
 import (
@@ -14,12 +14,12 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 )
 
-// Subject is an adapter under test. What it can do is up to its manifest: what
-// that denies is skipped.
+// Subject is an adapter under test. Its manifest says which capabilities it has;
+// the cases for the others are skipped.
 type Subject struct {
-	// New makes an adapter, and the options of a first start: with a Dir and,
-	// where the agent keeps anything, a home that nothing else uses, a Sandbox in
-	// which Touch asks, and an agent that talks to model.
+	// New makes an adapter, and the options of a first start: with a Dir and, if the
+	// agent keeps anything, a home that nothing else uses; a Sandbox in which Touch
+	// asks; and an agent that talks to model.
 	New func(t *testing.T, model *fakemodel.Server) (agent.Adapter, agent.Options)
 	// Touch is a prompt whose one tool call asks for a permission and then
 	// creates the file.
@@ -29,7 +29,7 @@ type Subject struct {
 // Run runs the suite.
 func Run(t *testing.T, s Subject) {
 	adapter, _ := s.New(t, fakemodel.Start(t))
-	can := installed(t, adapter).Capabilities
+	can := installedManifest(t, adapter).Capabilities
 	for _, c := range slices.Concat(basics, permissions, interrupts, endings) {
 		t.Run(c.name, func(t *testing.T) {
 			if c.needs != nil && !c.needs(can) {
@@ -40,9 +40,9 @@ func Run(t *testing.T, s Subject) {
 	}
 }
 
-// installed is the manifest of an adapter whose agent must be there. An agent
-// that starts for the first time may need more than one manifest's time.
-func installed(t *testing.T, a agent.Adapter) agent.Manifest {
+// installedManifest returns the manifest of an adapter whose agent must be there.
+// An agent that starts for the first time may need longer than one manifest lasts.
+func installedManifest(t *testing.T, a agent.Adapter) agent.Manifest {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Patience)
 	defer cancel()
@@ -64,11 +64,11 @@ type testCase struct {
 	test  func(*bench)
 }
 
-func asks(c agent.Capabilities) bool          { return c.Permissions }
-func resumes(c agent.Capabilities) bool       { return c.Resume }
-func interruptible(c agent.Capabilities) bool { return c.Interrupt }
+func canAsk(c agent.Capabilities) bool       { return c.Permissions }
+func canResume(c agent.Capabilities) bool    { return c.Resume }
+func canInterrupt(c agent.Capabilities) bool { return c.Interrupt }
 
-// bench is what one case works with.
+// bench is the environment of one case.
 type bench struct {
 	*testing.T
 	Subject
@@ -93,8 +93,8 @@ func newBench(t *testing.T, s Subject, can agent.Capabilities) *bench {
 	return b
 }
 
-// start begins a session that is stopped when the case ends.
-func (b *bench) start(o agent.Options) (agent.Session, *Log) {
+// startSession begins a session that is stopped when the case ends.
+func (b *bench) startSession(o agent.Options) (agent.Session, *Log) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), Patience)
 	defer cancel()
@@ -102,28 +102,28 @@ func (b *bench) start(o agent.Options) (agent.Session, *Log) {
 	if err != nil {
 		b.Fatalf("start: %v", err)
 	}
-	b.Cleanup(func() { b.stop(s) })
-	if s.PID() != 0 && canLook() && len(b.marked()) == 0 {
+	b.Cleanup(func() { b.stopSession(s) })
+	if s.PID() != 0 && canFindProcesses() && len(b.findMarked()) == 0 {
 		b.Error("the agent's process has not got the variables of the options")
 	}
 	return s, Watch(b, s)
 }
 
-// stop stops a session, of which nothing may be left then.
-func (b *bench) stop(s agent.Session) {
+// stopSession stops a session and checks that no process of it is left.
+func (b *bench) stopSession(s agent.Session) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	if err := s.Stop(ctx); err != nil {
 		b.Errorf("stop: %v", err)
 	}
-	if left := b.marked(); len(left) > 0 {
+	if left := b.findMarked(); len(left) > 0 {
 		b.Errorf("after the stop these are left: %v", left)
 	}
 }
 
-// resumed are the options of a start that goes on with s.
-func (b *bench) resumed(s agent.Session) agent.Options {
+// resumeOptions returns the options of a start that resumes s.
+func (b *bench) resumeOptions(s agent.Session) agent.Options {
 	b.Helper()
 	o := b.options
 	if o.Resume = s.ID(); o.Resume == "" {
@@ -132,8 +132,8 @@ func (b *bench) resumed(s agent.Session) agent.Options {
 	return o
 }
 
-// works checks that the session takes another turn.
-func (b *bench) works(l *Log) {
+// checkWorks checks that the session takes another turn.
+func (b *bench) checkWorks(l *Log) {
 	b.Helper()
 	const answer = "as good as new"
 	turn, _ := l.Turn("once more " + fakemodel.Say(answer))
@@ -142,13 +142,13 @@ func (b *bench) works(l *Log) {
 	}
 }
 
-// untilAsked waits until the model has got a request with the text.
-func (b *bench) untilAsked(l *Log, text string) {
+// waitForRequest waits until the model has got a request with the text.
+func (b *bench) waitForRequest(l *Log, text string) {
 	b.Helper()
-	l.Poll("request to the model", func() bool { return b.heard(text) })
+	l.Poll("request to the model", func() bool { return b.modelHeard(text) })
 }
 
-func (b *bench) heard(text string) bool {
+func (b *bench) modelHeard(text string) bool {
 	return slices.ContainsFunc(b.model.Requests(), func(q fakemodel.Request) bool {
 		return len(q.Tools) > 0 && strings.Contains(q.Text(), text)
 	})

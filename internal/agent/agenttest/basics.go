@@ -16,33 +16,33 @@ import (
 )
 
 var basics = []testCase{
-	{"the manifest says what is there", nil, manifestSays},
-	{"the manifest obeys a context that ends", nil, manifestObeys},
-	{"a start is refused without a directory or a sandbox", nil, startRefused},
-	{"a start obeys a context that ends", nil, startObeys},
-	{"a turn", nil, oneTurn},
-	{"two turns of one conversation", nil, twoTurns},
-	{"one turn at a time", nil, busy},
-	{"a long line arrives whole", nil, longLine},
-	{"an error of the API fails the turn", nil, apiError},
-	{"another process goes on with a session", resumes, resumed},
-	{"no session under that id", resumes, unknownSession},
+	{"the manifest says what is there", nil, testManifestSays},
+	{"the manifest obeys a context that ends", nil, testManifestObeys},
+	{"a start is refused without a directory or a sandbox", nil, testStartRefused},
+	{"a start obeys a context that ends", nil, testStartObeys},
+	{"a turn", nil, testOneTurn},
+	{"two turns of one conversation", nil, testTwoTurns},
+	{"one turn at a time", nil, testBusy},
+	{"a long line arrives whole", nil, testLongLine},
+	{"an error of the API fails the turn", nil, testAPIError},
+	{"another process goes on with a session", canResume, testResumed},
+	{"no session under that id", canResume, testUnknownSession},
 }
 
-func manifestSays(b *bench) {
-	m := installed(b.T, b.adapter)
+func testManifestSays(b *bench) {
+	m := installedManifest(b.T, b.adapter)
 	if m.Kind != b.adapter.Kind() || m.Label == "" || m.Version == "" {
 		b.Errorf("manifest %+v", m)
 	}
 	if m.Models == nil || m.Modes == nil || m.Status == agent.Unsupported {
 		b.Errorf("status %s, models %v, modes %v", m.Status, m.Models, m.Modes)
 	}
-	if again := installed(b.T, b.adapter); !reflect.DeepEqual(again, m) {
+	if again := installedManifest(b.T, b.adapter); !reflect.DeepEqual(again, m) {
 		b.Errorf("first %+v\nthen %+v", m, again)
 	}
 }
 
-func manifestObeys(b *bench) {
+func testManifestObeys(b *bench) {
 	ctx, cancel := context.WithCancel(b.Context())
 	cancel()
 	if m := b.adapter.Manifest(ctx); m.Kind != b.adapter.Kind() { // a hang is the timeout of the whole test
@@ -50,7 +50,7 @@ func manifestObeys(b *bench) {
 	}
 }
 
-func startRefused(b *bench) {
+func testStartRefused(b *bench) {
 	for name, spoil := range map[string]func(*agent.Options){
 		"no directory":              func(o *agent.Options) { o.Dir = "" },
 		"a directory that is not":   func(o *agent.Options) { o.Dir = filepath.Join(o.Dir, "none") },
@@ -60,15 +60,15 @@ func startRefused(b *bench) {
 		o := b.options
 		spoil(&o)
 		if s, err := b.adapter.Start(b.Context(), o); err == nil {
-			b.stop(s)
+			b.stopSession(s)
 			b.Errorf("%s: started", name)
 		}
 	}
 }
 
-// startObeys ends the context before the start and in its course; the start
-// may still win.
-func startObeys(b *bench) {
+// testStartObeys ends the context before the start and during it; the start may
+// still succeed.
+func testStartObeys(b *bench) {
 	for _, limit := range []time.Duration{0, time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond} {
 		ctx, cancel := context.WithTimeout(b.Context(), limit)
 		s, err := b.adapter.Start(ctx, b.options)
@@ -77,19 +77,19 @@ func startObeys(b *bench) {
 			b.Error("started with a context that had ended")
 			fallthrough
 		case err == nil:
-			b.stop(s)
+			b.stopSession(s)
 		case !errors.Is(err, ctx.Err()):
 			b.Errorf("after %v: %v", limit, err)
 		}
 		cancel()
-		if left := b.marked(); len(left) > 0 {
+		if left := b.findMarked(); len(left) > 0 {
 			b.Errorf("after %v these are left: %v", limit, left)
 		}
 	}
 }
 
-func oneTurn(b *bench) {
-	s, l := b.start(b.options)
+func testOneTurn(b *bench) {
+	s, l := b.startSession(b.options)
 	if !s.Alive() {
 		b.Error("not alive after the start")
 	}
@@ -108,14 +108,14 @@ func oneTurn(b *bench) {
 	if b.can.Cost && (turn.Cost == nil || *turn.Cost < 0) {
 		b.Errorf("cost %v", turn.Cost)
 	}
-	b.startedEarly(s, l, false)
+	b.checkStartedEarly(s, l, false)
 	if !s.Alive() || b.Failed() {
 		b.Errorf("alive is %v:%s", s.Alive(), l)
 	}
 }
 
-// startedEarly checks that the session was named before anything was said.
-func (b *bench) startedEarly(s agent.Session, l *Log, resumed bool) {
+// checkStartedEarly checks that the session was named before all other events.
+func (b *bench) checkStartedEarly(s agent.Session, l *Log, resumed bool) {
 	b.Helper()
 	for _, e := range l.Events() {
 		switch e := e.(type) {
@@ -135,8 +135,8 @@ func (b *bench) startedEarly(s agent.Session, l *Log, resumed bool) {
 	}
 }
 
-func twoTurns(b *bench) {
-	_, l := b.start(b.options)
+func testTwoTurns(b *bench) {
+	_, l := b.startSession(b.options)
 	first, _ := l.Turn("remember the word heliotrope [[usage:4000,30]][[say:one]]")
 	second, events := l.Turn("and now? [[usage:300,20]][[say:two]]")
 	if first.Text != "one" || second.Text != "two" || Said(events) != "two" {
@@ -145,11 +145,11 @@ func twoTurns(b *bench) {
 	if second.Tokens.Input >= first.Tokens.Input {
 		b.Errorf("tokens %+v, then %+v: want those of each turn", first.Tokens, second.Tokens)
 	}
-	b.heardBoth("and now?", "heliotrope")
+	b.checkHeardBoth("and now?", "heliotrope")
 }
 
-// heardBoth checks that a request with the prompt has something of before, too.
-func (b *bench) heardBoth(prompt, before string) {
+// checkHeardBoth checks that a request with the prompt also holds the earlier text.
+func (b *bench) checkHeardBoth(prompt, before string) {
 	b.Helper()
 	for _, q := range b.model.Requests() {
 		if text := q.Text(); len(q.Tools) > 0 && strings.Contains(text, prompt) && strings.Contains(text, before) {
@@ -159,8 +159,8 @@ func (b *bench) heardBoth(prompt, before string) {
 	b.Errorf("the model heard %q without %q", prompt, before)
 }
 
-func busy(b *bench) {
-	s, l := b.start(b.options)
+func testBusy(b *bench) {
+	s, l := b.startSession(b.options)
 	l.Send("[[slow:8]]")
 	if err := s.Send(b.Context(), "not yet [[say:hm]]"); !errors.Is(err, agent.ErrBusy) {
 		b.Errorf("a second message in the turn: %v", err)
@@ -168,15 +168,15 @@ func busy(b *bench) {
 	if turn := Next[agent.Turn](l); turn.Status != agent.Completed || !strings.Contains(turn.Text, "slow7") {
 		b.Errorf("the turn was %s with %q", turn.Status, turn.Text)
 	}
-	b.works(l)
-	if b.heard("not yet") {
+	b.checkWorks(l)
+	if b.modelHeard("not yet") {
 		b.Error("the model heard what was refused")
 	}
 }
 
-func longLine(b *bench) {
+func testLongLine(b *bench) {
 	const size = 350_000
-	_, l := b.start(b.options)
+	_, l := b.startSession(b.options)
 	turn, events := l.Turn("[[fill:350000]]")
 	if turn.Status != agent.Completed || turn.Text != fakemodel.Filler(size) {
 		b.Errorf("the turn was %s with %d bytes, error %v", turn.Status, len(turn.Text), turn.Err)
@@ -184,11 +184,11 @@ func longLine(b *bench) {
 	if got := Said(events); got != turn.Text {
 		b.Errorf("the pieces add up to %d bytes", len(got))
 	}
-	b.works(l)
+	b.checkWorks(l)
 }
 
-func apiError(b *bench) {
-	s, l := b.start(b.options)
+func testAPIError(b *bench) {
+	s, l := b.startSession(b.options)
 	turn, _ := l.Turn("[[error:400:invalid_request_error:never heard of it]]")
 	e, ok := errors.AsType[*provider.Error](turn.Err)
 	if turn.Status != agent.Failed || !ok {
@@ -198,26 +198,26 @@ func apiError(b *bench) {
 		b.Errorf("error %+v", e)
 	}
 	if s.Alive() {
-		b.works(l)
+		b.checkWorks(l)
 	}
 }
 
-func resumed(b *bench) {
-	s, l := b.start(b.options)
+func testResumed(b *bench) {
+	s, l := b.startSession(b.options)
 	if turn, _ := l.Turn("remember the word heliotrope [[say:kept]]"); turn.Status != agent.Completed {
 		b.Fatalf("the turn was %s:%s", turn.Status, l)
 	}
-	o := b.resumed(s)
-	b.stop(s)
-	s, l = b.start(o)
+	o := b.resumeOptions(s)
+	b.stopSession(s)
+	s, l = b.startSession(o)
 	if turn, _ := l.Turn("which was it? [[say:I know]]"); turn.Status != agent.Completed || turn.Text != "I know" {
 		b.Errorf("the turn was %s with %q, error %v:%s", turn.Status, turn.Text, turn.Err, l)
 	}
-	b.startedEarly(s, l, true)
-	b.heardBoth("which was it?", "heliotrope")
+	b.checkStartedEarly(s, l, true)
+	b.checkHeardBoth("which was it?", "heliotrope")
 }
 
-func unknownSession(b *bench) {
+func testUnknownSession(b *bench) {
 	o := b.options
 	o.Resume = uuid.NewString()
 	s, err := b.adapter.Start(b.Context(), o)
@@ -227,7 +227,7 @@ func unknownSession(b *bench) {
 		}
 		return
 	}
-	b.Cleanup(func() { b.stop(s) })
+	b.Cleanup(func() { b.stopSession(s) })
 	l := Watch(b, s)
 	if turn, _ := l.Turn("[[say:hm]]"); turn.Status != agent.Failed || !errors.Is(turn.Err, agent.ErrNoSession) {
 		b.Errorf("the turn was %s, error %v:%s", turn.Status, turn.Err, l)

@@ -9,42 +9,42 @@ import (
 
 var endings = []testCase{
 	{"a stop when idle", nil, func(b *bench) {
-		s, l := b.start(b.options)
-		b.works(l)
-		b.stopped(s, l)
+		s, l := b.startSession(b.options)
+		b.checkWorks(l)
+		b.checkStopped(s, l)
 	}},
 	{"a stop before the first turn", nil, func(b *bench) {
-		s, l := b.start(b.options)
-		b.stopped(s, l)
+		s, l := b.startSession(b.options)
+		b.checkStopped(s, l)
 	}},
 	{"a stop in a turn", nil, func(b *bench) {
-		s, l := b.start(b.options)
+		s, l := b.startSession(b.options)
 		l.Send("at length [[hang]]")
-		b.untilAsked(l, "at length")
-		b.stopped(s, l)
+		b.waitForRequest(l, "at length")
+		b.checkStopped(s, l)
 	}},
-	{"a stop while it asks", asks, func(b *bench) {
-		s, l := b.start(b.options)
-		b.ask(l)
-		b.stopped(s, l)
+	{"a stop while it asks", canAsk, func(b *bench) {
+		s, l := b.startSession(b.options)
+		b.askForFile(l)
+		b.checkStopped(s, l)
 	}},
-	{"a process that is killed", nil, killed},
+	{"a process that is killed", nil, testKilled},
 }
 
-// stopped stops the session and checks that it is over, and quietly.
-func (b *bench) stopped(s agent.Session, l *Log) {
+// checkStopped stops the session and checks that it ends without an event.
+func (b *bench) checkStopped(s agent.Session, l *Log) {
 	b.Helper()
-	b.stop(s)
+	b.stopSession(s)
 	l.Rest()
 	if exits := All[agent.Exit](l.Events()); len(exits) > 0 {
 		b.Errorf("a stop is told as %+v", exits)
 	}
-	b.over(s)
-	b.stop(s)
+	b.checkOver(s)
+	b.stopSession(s)
 }
 
-// over checks that a session takes nothing any more.
-func (b *bench) over(s agent.Session) {
+// checkOver checks that a session takes no more input.
+func (b *bench) checkOver(s agent.Session) {
 	b.Helper()
 	if s.Alive() {
 		b.Error("alive after the end")
@@ -54,14 +54,14 @@ func (b *bench) over(s agent.Session) {
 	}
 }
 
-func killed(b *bench) {
-	s, l := b.start(b.options)
+func testKilled(b *bench) {
+	s, l := b.startSession(b.options)
 	if s.PID() == 0 {
 		b.Skip("the session has no process of ours")
 	}
-	b.works(l)
+	b.checkWorks(l)
 	l.Send("at length [[hang:1]][[say:at last]]")
-	b.untilAsked(l, "at length")
+	b.waitForRequest(l, "at length")
 	if err := syscall.Kill(s.PID(), syscall.SIGKILL); err != nil {
 		b.Fatal(err)
 	}
@@ -70,14 +70,14 @@ func killed(b *bench) {
 	if _, last := l.Events()[len(l.Events())-1].(agent.Exit); len(exits) != 1 || !last {
 		b.Fatalf("want one Exit, the last of all:%s", l)
 	}
-	b.over(s)
-	l.Poll("end of what it started", func() bool { return len(b.marked()) == 0 })
+	b.checkOver(s)
+	l.Poll("end of what it started", func() bool { return len(b.findMarked()) == 0 })
 	if !b.can.Resume {
 		return
 	}
-	_, l = b.start(b.resumed(s))
+	_, l = b.startSession(b.resumeOptions(s))
 	if turn, _ := l.Turn("back again [[say:here]]"); turn.Status != agent.Completed || turn.Text != "here" {
 		b.Errorf("the turn was %s with %q, error %v:%s", turn.Status, turn.Text, turn.Err, l)
 	}
-	b.heardBoth("back again", "once more")
+	b.checkHeardBoth("back again", "once more")
 }

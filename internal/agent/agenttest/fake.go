@@ -17,18 +17,20 @@ import (
 const FakeKind agent.Kind = "fake"
 
 // Fake is an agent in memory: an adapter whose sessions have no process, and
-// whose model is a fakemodel. Make one with NewFake. Its tools are
+// whose model is a fakemodel. NewFake makes one. Its tools are
 //
-//	write {"path":P,"content":C}   change a file of its directory, after an ask
-//	run {"command":C}              run nothing, after an ask: see Ran
-//	read {"path":P}                read a file of it, unasked
+//	write {"path":P,"content":C}   change a file of its directory, after asking
+//	run {"command":C}              run nothing, after asking: see Ran
+//	read {"path":P}                read a file of it, without asking
 //
-// FullAccess and Options.Tools spare the ask; ReadOnly refuses write and run.
-// Sessions can be resumed within the same Fake. A token costs a millionth of a
-// dollar, and the window is the one of 200,000 tokens that agent.LimitsOf assumes.
+// With FullAccess, and for Options.Tools, it does not ask; with ReadOnly it refuses
+// write and run. Sessions can be resumed within the same Fake. A token costs a
+// millionth of a dollar, and the window has the 200,000 tokens that agent.LimitsOf
+// assumes.
 type Fake struct {
 	Model *fakemodel.Model
-	// Refuse, unless nil, is asked before each start, whose error its own is.
+	// Refuse, unless nil, is called before each start. Its error is the error of the
+	// start.
 	Refuse func(agent.Options) error
 
 	mu     sync.Mutex
@@ -38,7 +40,7 @@ type Fake struct {
 	ran    []string
 }
 
-// past is what is kept of a session.
+// past is the stored part of a session.
 type past struct {
 	mu       sync.Mutex
 	messages []fakemodel.Message
@@ -47,21 +49,21 @@ type past struct {
 // NewFake returns an agent without sessions.
 func NewFake(model *fakemodel.Model) *Fake { return &Fake{Model: model, past: map[string]*past{}} }
 
-// Starts are the options of every start that was not refused.
+// Starts returns the options of every start that was not refused.
 func (f *Fake) Starts() []agent.Options {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.starts)
 }
 
-// Ran are the commands that the tool run was allowed to run.
+// Ran returns the commands that the tool "run" was allowed to run.
 func (f *Fake) Ran() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.ran)
 }
 
-// Living is how many sessions have not been stopped and have not crashed.
+// Living returns the number of sessions that were not stopped and did not crash.
 func (f *Fake) Living() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -75,7 +77,7 @@ func (f *Fake) Crash() {
 	f.living = nil
 	f.mu.Unlock()
 	for _, s := range living {
-		s.end()
+		s.endSession()
 		s.queue.Close(agent.Exit{Code: -1, Signal: "killed"})
 	}
 }
@@ -100,7 +102,7 @@ func (f *Fake) Start(ctx context.Context, o agent.Options) (agent.Session, error
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := f.check(o); err != nil {
+	if err := f.checkOptions(o); err != nil {
 		return nil, err
 	}
 	f.mu.Lock()
@@ -120,7 +122,7 @@ func (f *Fake) Start(ctx context.Context, o agent.Options) (agent.Session, error
 	return s, nil
 }
 
-func (f *Fake) check(o agent.Options) error {
+func (f *Fake) checkOptions(o agent.Options) error {
 	if f.Refuse != nil {
 		if err := f.Refuse(o); err != nil {
 			return err
@@ -137,7 +139,7 @@ func (f *Fake) check(o agent.Options) error {
 	}
 }
 
-func (f *Fake) forget(s *fakeSession) {
+func (f *Fake) forgetSession(s *fakeSession) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.living = slices.DeleteFunc(f.living, func(other *fakeSession) bool { return other == s })

@@ -64,10 +64,10 @@ func (s *fakeSession) Send(ctx context.Context, text string) error {
 	case s.turn != nil:
 		return agent.ErrBusy
 	}
-	s.keep(fakemodel.Message{Role: fakemodel.User, Texts: []string{text}})
+	s.keepMessage(fakemodel.Message{Role: fakemodel.User, Texts: []string{text}})
 	within, interrupt := context.WithCancel(context.Background())
 	s.turn = &fakeTurn{fakeSession: s, interrupt: interrupt, done: make(chan struct{}), start: time.Now()}
-	go s.turn.run(within)
+	go s.turn.runTurn(within)
 	return nil
 }
 
@@ -92,14 +92,14 @@ func (s *fakeSession) Interrupt(context.Context) error {
 }
 
 func (s *fakeSession) Stop(context.Context) error {
-	s.end()
+	s.endSession()
 	s.queue.Drop()
-	s.fake.forget(s)
+	s.fake.forgetSession(s)
 	return nil
 }
 
-// end ends the session; its turn, if there is one, says nothing any more.
-func (s *fakeSession) end() {
+// endSession ends the session; its turn, if there is one, puts no more events.
+func (s *fakeSession) endSession() {
 	s.mu.Lock()
 	s.gone = true
 	turn := s.turn
@@ -110,8 +110,8 @@ func (s *fakeSession) end() {
 	}
 }
 
-// put tells an event, unless the session has been ended.
-func (s *fakeSession) put(e agent.Event) {
+// putEvent puts an event, unless the session has been ended.
+func (s *fakeSession) putEvent(e agent.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.gone {
@@ -119,13 +119,13 @@ func (s *fakeSession) put(e agent.Event) {
 	}
 }
 
-func (s *fakeSession) keep(m fakemodel.Message) {
+func (s *fakeSession) keepMessage(m fakemodel.Message) {
 	s.past.mu.Lock()
 	defer s.past.mu.Unlock()
 	s.past.messages = append(s.past.messages, m)
 }
 
-func (s *fakeSession) request() fakemodel.Request {
+func (s *fakeSession) newRequest() fakemodel.Request {
 	s.past.mu.Lock()
 	defer s.past.mu.Unlock()
 	q := fakemodel.Request{Model: s.o.Choice().Model, System: s.o.System, Messages: slices.Clone(s.past.messages)}
@@ -149,14 +149,14 @@ type fakeTurn struct {
 	decided chan agent.PermissionDecision
 }
 
-// errInterrupted ends a turn that somebody has interrupted.
+// errInterrupted ends an interrupted turn.
 var errInterrupted = errors.New("interrupted")
 
-func (t *fakeTurn) run(ctx context.Context) {
+func (t *fakeTurn) runTurn(ctx context.Context) {
 	defer close(t.done)
 	defer t.interrupt()
 	turn := agent.Turn{Status: agent.Completed}
-	turn.Text, turn.Err = t.answer(ctx)
+	turn.Text, turn.Err = t.answerPrompt(ctx)
 	switch {
 	case errors.Is(turn.Err, errInterrupted):
 		turn.Status, turn.Err = agent.Interrupted, nil
@@ -172,29 +172,29 @@ func (t *fakeTurn) run(ctx context.Context) {
 	}
 }
 
-// answer asks the model until it calls no tool any more.
-func (t *fakeTurn) answer(ctx context.Context) (string, error) {
+// answerPrompt asks the model until it calls no more tools.
+func (t *fakeTurn) answerPrompt(ctx context.Context) (string, error) {
 	for {
-		r := t.fake.Model.Reply(t.request())
-		if err := t.fault(ctx, r.Fault); err != nil {
+		r := t.fake.Model.Reply(t.newRequest())
+		if err := t.injectFault(ctx, r.Fault); err != nil {
 			return "", err
 		}
-		said, err := t.say(ctx, r)
-		t.keep(fakemodel.Message{Role: fakemodel.Assistant, Texts: []string{said}, Calls: r.Calls})
+		said, err := t.sayReply(ctx, r)
+		t.keepMessage(fakemodel.Message{Role: fakemodel.Assistant, Texts: []string{said}, Calls: r.Calls})
 		if err != nil {
 			return said, err
 		}
-		t.use(r.Usage)
+		t.countUsage(r.Usage)
 		if len(r.Calls) == 0 {
 			return said, nil
 		}
-		if err := t.calls(ctx, r.Calls); err != nil {
+		if err := t.makeCalls(ctx, r.Calls); err != nil {
 			return said, err
 		}
 	}
 }
 
-func (t *fakeTurn) fault(ctx context.Context, f *fakemodel.Fault) error {
+func (t *fakeTurn) injectFault(ctx context.Context, f *fakemodel.Fault) error {
 	switch {
 	case f == nil:
 		return nil
@@ -208,9 +208,9 @@ func (t *fakeTurn) fault(ctx context.Context, f *fakemodel.Fault) error {
 	}
 }
 
-func (t *fakeTurn) say(ctx context.Context, r fakemodel.Reply) (said string, err error) {
+func (t *fakeTurn) sayReply(ctx context.Context, r fakemodel.Reply) (said string, err error) {
 	for _, piece := range r.Pieces {
-		t.put(agent.Text{Text: piece})
+		t.putEvent(agent.Text{Text: piece})
 		said += piece
 		if r.Pace == 0 {
 			continue
@@ -224,17 +224,17 @@ func (t *fakeTurn) say(ctx context.Context, r fakemodel.Reply) (said string, err
 	return said, nil
 }
 
-// use counts the tokens of a request, and warns where the ladder says so.
-func (t *fakeTurn) use(u fakemodel.Usage) {
+// countUsage counts the tokens of a request, and warns when the ladder requires it.
+func (t *fakeTurn) countUsage(u fakemodel.Usage) {
 	t.tokens.Input += int64(u.Input)
 	t.tokens.Output += int64(u.Output)
 	t.tokens.Cached += int64(u.Cached)
 	used := u.Input + u.Output
-	t.put(agent.Usage{Tokens: t.tokens, Context: agent.Context{Used: used, Total: fakeWindow}})
+	t.putEvent(agent.Usage{Tokens: t.tokens, Context: agent.Context{Used: used, Total: fakeWindow}})
 	rung := agent.RungOf(t.o.MaxOutputTokens)
 	onLadder := agent.AnswerTokens(rung) == t.o.MaxOutputTokens
 	if limits := agent.LimitsOf(rung, fakeWindow); onLadder && used >= limits.Warn {
-		t.put(agent.Budget{
+		t.putEvent(agent.Budget{
 			Used: used, Warn: limits.Warn, Hard: limits.Hard, MaxOutput: t.o.MaxOutputTokens, Step: agent.ClampRung(rung + 1),
 		})
 	}

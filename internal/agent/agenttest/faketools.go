@@ -11,17 +11,17 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 )
 
-// calls makes the calls of a round, one after the other. What an interrupt
-// keeps from being made has a result, too.
-func (t *fakeTurn) calls(ctx context.Context, calls []fakemodel.Call) error {
-	results := make([]fakemodel.Result, len(calls))
-	for i, c := range calls {
+// makeCalls makes the calls of a round, one after the other. A call that an
+// interrupt prevented has a result, too.
+func (t *fakeTurn) makeCalls(ctx context.Context, makeCalls []fakemodel.Call) error {
+	results := make([]fakemodel.Result, len(makeCalls))
+	for i, c := range makeCalls {
 		results[i] = fakemodel.Result{CallID: c.ID, Text: cutOff, Error: true}
 	}
-	defer func() { t.keep(fakemodel.Message{Role: fakemodel.User, Results: results}) }()
-	for i, c := range calls {
-		t.put(agent.ToolUse{CallID: c.ID, Tool: c.Tool, Input: c.Input})
-		output, err := t.call(ctx, c)
+	defer func() { t.keepMessage(fakemodel.Message{Role: fakemodel.User, Results: results}) }()
+	for i, c := range makeCalls {
+		t.putEvent(agent.ToolUse{CallID: c.ID, Tool: c.Tool, Input: c.Input})
+		output, err := t.makeCall(ctx, c)
 		if ctx.Err() != nil {
 			return errInterrupted
 		}
@@ -29,7 +29,7 @@ func (t *fakeTurn) calls(ctx context.Context, calls []fakemodel.Call) error {
 			output = err.Error()
 		}
 		results[i] = fakemodel.Result{CallID: c.ID, Text: output, Error: err != nil}
-		t.put(agent.ToolResult{CallID: c.ID, Output: output, Error: err != nil})
+		t.putEvent(agent.ToolResult{CallID: c.ID, Output: output, Error: err != nil})
 	}
 	return nil
 }
@@ -37,8 +37,8 @@ func (t *fakeTurn) calls(ctx context.Context, calls []fakemodel.Call) error {
 // fakeInput is the input of any of the tools.
 type fakeInput struct{ Path, Content, Command string }
 
-// call makes one call; its error is for the model.
-func (t *fakeTurn) call(ctx context.Context, c fakemodel.Call) (output string, err error) {
+// makeCall makes one call; its error is for the model.
+func (t *fakeTurn) makeCall(ctx context.Context, c fakemodel.Call) (output string, err error) {
 	var in fakeInput
 	if err := json.Unmarshal(c.Input, &in); err != nil {
 		return "", err
@@ -46,14 +46,14 @@ func (t *fakeTurn) call(ctx context.Context, c fakemodel.Call) (output string, e
 	if in.Path != "" && !filepath.IsAbs(in.Path) {
 		in.Path = filepath.Join(t.o.Dir, in.Path)
 	}
-	if !slices.Contains(t.request().Tools, c.Tool) {
+	if !slices.Contains(t.newRequest().Tools, c.Tool) {
 		return "", refusal("no such tool")
 	}
 	if c.Tool == "read" {
 		content, err := os.ReadFile(in.Path)
 		return string(content), err
 	}
-	if err := t.permitted(ctx, c, in); err != nil {
+	if err := t.checkPermitted(ctx, c, in); err != nil {
 		return "", err
 	}
 	if c.Tool == "run" {
@@ -65,12 +65,12 @@ func (t *fakeTurn) call(ctx context.Context, c fakemodel.Call) (output string, e
 	return "written", os.WriteFile(in.Path, []byte(in.Content), 0o600)
 }
 
-// refusal is why a call was not made.
+// refusal is the reason why a call was not made.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-func (t *fakeTurn) permitted(ctx context.Context, c fakemodel.Call, in fakeInput) error {
+func (t *fakeTurn) checkPermitted(ctx context.Context, c fakemodel.Call, in fakeInput) error {
 	t.mu.Lock()
 	granted := t.granted[c.Tool] || t.o.Sandbox == agent.FullAccess
 	t.mu.Unlock()
@@ -80,7 +80,7 @@ func (t *fakeTurn) permitted(ctx context.Context, c fakemodel.Call, in fakeInput
 	case granted:
 		return nil
 	}
-	d, ok := t.ask(ctx, c, in)
+	d, ok := t.askPermission(ctx, c, in)
 	switch {
 	case !ok:
 		return errInterrupted
@@ -99,8 +99,8 @@ func (t *fakeTurn) permitted(ctx context.Context, c fakemodel.Call, in fakeInput
 	}
 }
 
-// ask waits for the decision about a call; ok is false when the turn ends first.
-func (t *fakeTurn) ask(ctx context.Context, c fakemodel.Call, in fakeInput) (d agent.PermissionDecision, ok bool) {
+// askPermission waits for the decision on a call; ok is false if the turn ends first.
+func (t *fakeTurn) askPermission(ctx context.Context, c fakemodel.Call, in fakeInput) (d agent.PermissionDecision, ok bool) {
 	p := agent.Permission{CallID: c.ID, Tool: c.Tool, Input: c.Input, Title: c.Tool + " " + in.Path + in.Command, Dir: t.o.Dir}
 	if c.Tool == "write" {
 		p.Paths, p.Edit = []string{in.Path}, true
@@ -109,7 +109,7 @@ func (t *fakeTurn) ask(ctx context.Context, c fakemodel.Call, in fakeInput) (d a
 	t.mu.Lock()
 	t.pending, t.decided = c.ID, decided
 	t.mu.Unlock()
-	t.put(p)
+	t.putEvent(p)
 	select {
 	case d := <-decided:
 		return d, true
@@ -118,6 +118,6 @@ func (t *fakeTurn) ask(ctx context.Context, c fakemodel.Call, in fakeInput) (d a
 	t.mu.Lock()
 	t.pending = ""
 	t.mu.Unlock()
-	t.put(agent.Withdrawn{CallID: c.ID})
+	t.putEvent(agent.Withdrawn{CallID: c.ID})
 	return agent.PermissionDecision{}, false
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// Patience is how long a test waits for what must happen. Whatever takes longer
-// never comes.
+// Patience is how long a test waits for an event that must come. An event that takes
+// longer counts as missing.
 const Patience = time.Minute
 
-// Log reads the events of a session for one test, and keeps them: a wait that
-// fails shows what there was. It is for one goroutine.
+// Log reads the events of a session for one test, and keeps them: a wait that fails
+// reports the events so far. It is for one goroutine.
 type Log struct {
 	t      testing.TB
 	s      agent.Session
@@ -23,10 +23,10 @@ type Log struct {
 	closed bool
 }
 
-// Watch begins a log. Nobody else may read the session's events.
+// Watch begins a log, which must be the only reader of the session's events.
 func Watch(t testing.TB, s agent.Session) *Log { return &Log{t: t, s: s} }
 
-// Events are those read so far.
+// Events returns the events read so far.
 func (l *Log) Events() []agent.Event { return l.events }
 
 // Until reads up to an event that passes, and returns it.
@@ -34,7 +34,7 @@ func (l *Log) Until(what string, passes func(agent.Event) bool) agent.Event {
 	l.t.Helper()
 	limit := time.After(Patience)
 	for {
-		e, ok := l.read(what, limit)
+		e, ok := l.readEvent(what, limit)
 		if !ok {
 			l.t.Fatalf("the events ended before %s:%s", what, l)
 		}
@@ -55,7 +55,7 @@ func Next[E agent.Event](l *Log) E {
 	return next
 }
 
-// Poll reads until done says yes, whatever comes.
+// Poll reads events of any type until done returns true.
 func (l *Log) Poll(what string, done func() bool) {
 	l.t.Helper()
 	limit := time.After(Patience)
@@ -68,7 +68,7 @@ func (l *Log) Poll(what string, done func() bool) {
 		}
 		select {
 		case e, ok := <-events:
-			l.keep(e, ok)
+			l.keepEvent(e, ok)
 		case <-tick.C:
 		case <-limit:
 			l.t.Fatalf("no %s within %v:%s", what, Patience, l)
@@ -81,13 +81,13 @@ func (l *Log) Rest() {
 	l.t.Helper()
 	limit := time.After(Patience)
 	for {
-		if _, ok := l.read("the end of the events", limit); !ok {
+		if _, ok := l.readEvent("the end of the events", limit); !ok {
 			return
 		}
 	}
 }
 
-// Turn sends a message and reads to the end of its turn. Events are those of
+// Turn sends a message and reads to the end of its turn. It returns the events of
 // the turn.
 func (l *Log) Turn(text string) (turn agent.Turn, events []agent.Event) {
 	l.t.Helper()
@@ -105,11 +105,11 @@ func (l *Log) Send(text string) {
 	}
 }
 
-func (l *Log) read(what string, limit <-chan time.Time) (agent.Event, bool) {
+func (l *Log) readEvent(what string, limit <-chan time.Time) (agent.Event, bool) {
 	l.t.Helper()
 	select {
 	case e, ok := <-l.s.Events():
-		l.keep(e, ok)
+		l.keepEvent(e, ok)
 		return e, ok
 	case <-limit:
 		l.t.Fatalf("no %s within %v:%s", what, Patience, l)
@@ -117,7 +117,7 @@ func (l *Log) read(what string, limit <-chan time.Time) (agent.Event, bool) {
 	}
 }
 
-func (l *Log) keep(e agent.Event, ok bool) {
+func (l *Log) keepEvent(e agent.Event, ok bool) {
 	l.t.Helper()
 	if l.closed = !ok; ok {
 		l.events = append(l.events, e)
@@ -131,13 +131,13 @@ func (l *Log) keep(e agent.Event, ok bool) {
 func (l *Log) String() string {
 	var lines strings.Builder
 	for _, e := range l.events {
-		fmt.Fprintf(&lines, "\n\t%T %.400s", e, describe(e))
+		fmt.Fprintf(&lines, "\n\t%T %.400s", e, describeEvent(e))
 	}
 	return lines.String()
 }
 
-// describe writes out what would else be numbers of bytes.
-func describe(e agent.Event) string {
+// describeEvent formats an event with its bytes as text.
+func describeEvent(e agent.Event) string {
 	switch e := e.(type) {
 	case agent.Raw:
 		return string(e.Frame)
@@ -152,7 +152,7 @@ func describe(e agent.Event) string {
 	}
 }
 
-// All are the events of a type.
+// All returns the events of one type.
 func All[E agent.Event](events []agent.Event) []E {
 	var all []E
 	for _, e := range events {
@@ -163,7 +163,7 @@ func All[E agent.Event](events []agent.Event) []E {
 	return all
 }
 
-// Said is the text that events add up to.
+// Said returns the text of all Text events.
 func Said(events []agent.Event) string {
 	var all strings.Builder
 	for _, t := range All[agent.Text](events) {

@@ -9,12 +9,12 @@ import (
 	"syscall"
 )
 
-// canLook says whether there is a /proc to find processes in.
-func canLook() bool { return runtime.GOOS == "linux" }
+// canFindProcesses reports whether there is a /proc to find processes in.
+func canFindProcesses() bool { return runtime.GOOS == "linux" }
 
-// marked finds the processes that carry the mark of the case, where it can.
-func (b *bench) marked() []marked {
-	if !canLook() {
+// findMarked finds the processes that carry the mark of the case, if it can.
+func (b *bench) findMarked() []marked {
+	if !canFindProcesses() {
 		return nil
 	}
 	entries, err := os.ReadDir("/proc")
@@ -43,9 +43,9 @@ type marked struct {
 
 func (m marked) String() string { return fmt.Sprintf("%d (%.100s)", m.pid, m.argv) }
 
-// endMarked ends what a case has left, one by one.
+// endMarked ends the processes that a case has left, one by one.
 func (b *bench) endMarked() {
-	for _, m := range b.marked() {
+	for _, m := range b.findMarked() {
 		b.Errorf("left at the end: %v", m)
 		syscall.Kill(m.pid, syscall.SIGKILL)
 	}

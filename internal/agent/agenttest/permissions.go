@@ -11,32 +11,32 @@ import (
 )
 
 var permissions = []testCase{
-	{"an allowed call is made", asks, allowed},
-	{"a call allowed for the session is made", asks, allowedForTheSession},
-	{"a denied call is not made", asks, denied},
-	{"an abort ends the turn", asks, aborted},
-	{"a decision counts once", asks, decidedOnce},
-	{"an interrupt withdraws what was asked", func(c agent.Capabilities) bool { return c.Permissions && c.Interrupt }, withdrawn},
-	{"what waited at a stop is asked again", func(c agent.Capabilities) bool { return c.Permissions && c.Resume }, askedAgain},
+	{"an allowed call is made", canAsk, testAllowed},
+	{"a call allowed for the session is made", canAsk, testAllowedForTheSession},
+	{"a denied call is not made", canAsk, testDenied},
+	{"an abort ends the turn", canAsk, testAborted},
+	{"a decision counts once", canAsk, testDecidedOnce},
+	{"an interrupt withdraws what was asked", func(c agent.Capabilities) bool { return c.Permissions && c.Interrupt }, testWithdrawn},
+	{"what waited at a stop is asked again", func(c agent.Capabilities) bool { return c.Permissions && c.Resume }, testAskedAgain},
 }
 
-// ask has the agent ask whether it may create the file.
-func (b *bench) ask(l *Log) (p agent.Permission, file string) {
+// askForFile makes the agent ask for the permission to create the file.
+func (b *bench) askForFile(l *Log) (p agent.Permission, file string) {
 	b.Helper()
 	file = filepath.Join(b.options.Dir, "made")
 	l.Send("make it " + b.Touch(file) + fakemodel.Say("that was it"))
-	p = b.asked(l)
+	p = b.nextPermission(l)
 	if p.CallID == "" || p.Tool == "" || !json.Valid(p.Input) {
 		b.Errorf("%+v with input %s", p, p.Input)
 	}
-	if exists(file) {
+	if fileExists(file) {
 		b.Error("the file was made before anybody was asked")
 	}
 	return p, file
 }
 
-// asked reads up to a permission request that must come.
-func (b *bench) asked(l *Log) agent.Permission {
+// nextPermission reads up to a permission request that must come.
+func (b *bench) nextPermission(l *Log) agent.Permission {
 	b.Helper()
 	p, ok := permissionOrTurn(l)
 	if !ok {
@@ -62,20 +62,20 @@ func permissionOrTurn(l *Log) (p agent.Permission, ok bool) {
 	return p, ok
 }
 
-func (b *bench) decide(s agent.Session, d agent.PermissionDecision) {
+func (b *bench) decidePermission(s agent.Session, d agent.PermissionDecision) {
 	b.Helper()
 	if err := s.Decide(b.Context(), d); err != nil {
 		b.Fatalf("decide %s: %v", d.Verdict, err)
 	}
 }
 
-func exists(path string) bool {
+func fileExists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// result checks that the call was told once, and returns what it gave.
-func (b *bench) result(l *Log, callID string) agent.ToolResult {
+// callResult checks that the call was reported once, and returns its result.
+func (b *bench) callResult(l *Log, callID string) agent.ToolResult {
 	b.Helper()
 	uses, results := 0, []agent.ToolResult{}
 	for _, u := range All[agent.ToolUse](l.Events()) {
@@ -94,81 +94,81 @@ func (b *bench) result(l *Log, callID string) agent.ToolResult {
 	return results[0]
 }
 
-func allowed(b *bench) {
-	s, l := b.start(b.options)
-	p, file := b.ask(l)
-	b.decide(s, agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Allow})
+func testAllowed(b *bench) {
+	s, l := b.startSession(b.options)
+	p, file := b.askForFile(l)
+	b.decidePermission(s, agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Allow})
 	turn := Next[agent.Turn](l)
 	if turn.Status != agent.Completed || turn.Text != "that was it" {
 		b.Errorf("the turn was %s with %q, error %v:%s", turn.Status, turn.Text, turn.Err, l)
 	}
-	if r := b.result(l, p.CallID); r.Error {
+	if r := b.callResult(l, p.CallID); r.Error {
 		b.Errorf("%+v", r)
 	}
-	if !exists(file) {
+	if !fileExists(file) {
 		b.Error("the file was not made")
 	}
 	if w := All[agent.Withdrawn](l.Events()); len(w) > 0 {
 		b.Errorf("withdrawn: %v", w)
 	}
-	b.works(l)
+	b.checkWorks(l)
 }
 
-// allowedForTheSession repeats the very call: that is the least that a session's
-// scope covers.
-func allowedForTheSession(b *bench) {
-	s, l := b.start(b.options)
-	p, file := b.ask(l)
-	b.decide(s, agent.PermissionDecision{CallID: p.CallID, Verdict: agent.AllowSession})
-	if turn := Next[agent.Turn](l); turn.Status != agent.Completed || !exists(file) {
-		b.Fatalf("the turn was %s, the file made: %v:%s", turn.Status, exists(file), l)
+// testAllowedForTheSession repeats the same call, which is the least that the scope
+// of a session covers.
+func testAllowedForTheSession(b *bench) {
+	s, l := b.startSession(b.options)
+	p, file := b.askForFile(l)
+	b.decidePermission(s, agent.PermissionDecision{CallID: p.CallID, Verdict: agent.AllowSession})
+	if turn := Next[agent.Turn](l); turn.Status != agent.Completed || !fileExists(file) {
+		b.Fatalf("the turn was %s, the file made: %v:%s", turn.Status, fileExists(file), l)
 	}
 	l.Send("again " + b.Touch(file) + fakemodel.Say("twice"))
 	if p, ok := permissionOrTurn(l); ok {
 		if b.can.SessionScope {
 			b.Errorf("asked again: %+v", p)
 		}
-		b.decide(s, agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Allow})
+		b.decidePermission(s, agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Allow})
 		Next[agent.Turn](l)
 	}
-	b.works(l)
+	b.checkWorks(l)
 }
 
-func denied(b *bench) {
-	s, l := b.start(b.options)
-	p, file := b.ask(l)
-	b.decide(s, agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Deny, Reason: "not on my watch"})
+func testDenied(b *bench) {
+	s, l := b.startSession(b.options)
+	p, file := b.askForFile(l)
+	b.decidePermission(s, agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Deny, Reason: "not on my watch"})
 	if turn := Next[agent.Turn](l); turn.Status != agent.Completed {
 		b.Errorf("the turn was %s, error %v:%s", turn.Status, turn.Err, l)
 	}
-	if r := b.result(l, p.CallID); !r.Error {
+	if r := b.callResult(l, p.CallID); !r.Error {
 		b.Errorf("%+v", r)
 	}
-	if exists(file) {
+	if fileExists(file) {
 		b.Error("the file was made")
 	}
-	b.works(l)
-	if b.can.DenyReason && !b.heard("not on my watch") {
+	b.checkWorks(l)
+	if b.can.DenyReason && !b.modelHeard("not on my watch") {
 		b.Error("the model did not hear why")
 	}
 }
 
-func aborted(b *bench) {
-	s, l := b.start(b.options)
-	p, file := b.ask(l)
-	b.decide(s, agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Abort})
+func testAborted(b *bench) {
+	s, l := b.startSession(b.options)
+	p, file := b.askForFile(l)
+	b.decidePermission(s, agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Abort})
 	if turn := Next[agent.Turn](l); turn.Status != agent.Interrupted {
 		b.Errorf("the turn was %s, error %v:%s", turn.Status, turn.Err, l)
 	}
-	if exists(file) {
+	if fileExists(file) {
 		b.Error("the file was made")
 	}
-	b.works(l)
+	b.checkWorks(l)
 }
 
-func decidedOnce(b *bench) {
-	s, l := b.start(b.options)
-	p, _ := b.ask(l)
+func testDecidedOnce(b *bench) {
+	s, l := b.startSession(b.options)
+	p, _ := b.askForFile(l)
 	yes := agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Allow}
 	for name, d := range map[string]agent.PermissionDecision{
 		"no id": {Verdict: agent.Allow}, "an id of nothing": {CallID: p.CallID + "0", Verdict: agent.Allow},
@@ -177,7 +177,7 @@ func decidedOnce(b *bench) {
 			b.Errorf("%s: %v", name, err)
 		}
 	}
-	b.decide(s, yes)
+	b.decidePermission(s, yes)
 	if err := s.Decide(b.Context(), yes); !errors.Is(err, agent.ErrNotPending) {
 		b.Errorf("a second time: %v", err)
 	}
@@ -187,10 +187,10 @@ func decidedOnce(b *bench) {
 	}
 }
 
-func withdrawn(b *bench) {
-	s, l := b.start(b.options)
-	p, file := b.ask(l)
-	b.interrupt(s)
+func testWithdrawn(b *bench) {
+	s, l := b.startSession(b.options)
+	p, file := b.askForFile(l)
+	b.interruptSession(s)
 	l.Poll("Withdrawn and Turn", func() bool {
 		return len(All[agent.Withdrawn](l.Events())) > 0 && len(All[agent.Turn](l.Events())) > 0
 	})
@@ -204,27 +204,27 @@ func withdrawn(b *bench) {
 	if !errors.Is(err, agent.ErrNotPending) {
 		b.Errorf("a late decision: %v", err)
 	}
-	b.works(l)
-	if exists(file) {
+	b.checkWorks(l)
+	if fileExists(file) {
 		b.Error("the file was made")
 	}
 }
 
-// askedAgain has the model call again what was never answered. Whether the
-// agent told it so is what it sees.
-func askedAgain(b *bench) {
-	s, l := b.start(b.options)
-	first, file := b.ask(l)
-	o := b.resumed(s)
-	b.stop(s)
-	s, l = b.start(o)
+// testAskedAgain makes the model repeat a call that was never answered. The model
+// sees whether the agent has told it about that.
+func testAskedAgain(b *bench) {
+	s, l := b.startSession(b.options)
+	first, file := b.askForFile(l)
+	o := b.resumeOptions(s)
+	b.stopSession(s)
+	s, l = b.startSession(o)
 	l.Send("go on")
-	p := b.asked(l)
+	p := b.nextPermission(l)
 	if p.Tool != first.Tool || p.CallID == first.CallID {
 		b.Errorf("asked %+v, then %+v", first, p)
 	}
-	b.decide(s, agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Allow})
-	if turn := Next[agent.Turn](l); turn.Status != agent.Completed || turn.Text != "that was it" || !exists(file) {
-		b.Errorf("the turn was %s with %q, the file made: %v:%s", turn.Status, turn.Text, exists(file), l)
+	b.decidePermission(s, agent.PermissionDecision{CallID: p.CallID, Verdict: agent.Allow})
+	if turn := Next[agent.Turn](l); turn.Status != agent.Completed || turn.Text != "that was it" || !fileExists(file) {
+		b.Errorf("the turn was %s with %q, the file made: %v:%s", turn.Status, turn.Text, fileExists(file), l)
 	}
 }

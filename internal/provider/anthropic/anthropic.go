@@ -16,15 +16,15 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/redact"
 )
 
-// Config says which model to ask, and how. All that counts is in it: the SDK
+// Config says which model to ask, and how. It is complete: the SDK
 // reads neither the environment nor files.
 type Config struct {
 	Model string
 	// Key is sent as X-Api-Key, Token as a bearer token. One of them is enough.
 	Key, Token string
 	BaseURL    string // empty: Anthropic's own
-	// Redact takes the worker's secrets, Key and Token among them, out of what is
-	// said. Nil takes none.
+	// Redact removes the worker's secrets, Key and Token among them, from all texts.
+	// Nil removes none.
 	Redact *redact.Redactor
 	// HTTP makes the requests; nil is http.DefaultClient, which heeds the proxy
 	// variables of the environment. Redirects are never followed.
@@ -35,7 +35,7 @@ type Config struct {
 	Price  chat.Price
 }
 
-// FromEnv makes a Config of the variables that Anthropic's own tools read:
+// FromEnv returns a Config from the variables that Anthropic's own tools read:
 // ANTHROPIC_API_KEY or else ANTHROPIC_AUTH_TOKEN, and ANTHROPIC_BASE_URL. An
 // empty variable counts as none.
 func FromEnv(lookup func(string) (string, bool), model string) (Config, error) {
@@ -59,7 +59,7 @@ func FromEnv(lookup func(string) (string, bool), model string) (Config, error) {
 	return c, nil
 }
 
-// New makes the provider.
+// New returns the provider.
 func New(c Config) provider.Provider {
 	opts := []option.RequestOption{
 		option.WithEnvironmentProduction(),

@@ -100,7 +100,7 @@ func delta(text string) string {
 	return `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":` + quote(text) + `}}`
 }
 
-// quote writes a JSON string and keeps what is not UTF-8, as a careless server
+// quote writes a JSON string and keeps bytes that are not UTF-8, as a careless server
 // may.
 func quote(s string) string {
 	var b strings.Builder

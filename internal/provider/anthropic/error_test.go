@@ -35,7 +35,7 @@ func (o outcome) check(t *testing.T, resp provider.Response, err error) *provide
 	return e
 }
 
-// docs/contracts/run.md, 13: what is retried is up to the caller, so each error is one
+// docs/contracts/run.md, 13: the caller decides about retries, so each error is one
 // request.
 func TestErrors(t *testing.T) {
 	date := time.Now().Add(30 * time.Second).UTC().Format(http.TimeFormat)

@@ -6,11 +6,11 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider/chat"
 )
 
-// families are what the beginning of a model's name says, the more special
+// modelFamilies lists the limits of models by the beginning of their names, the more specific
 // first, from platform.claude.com/docs/en/models/overview and the pages of older
-// models. Where models of a family differ, or a larger window needs asking for,
-// the smaller numbers stand here.
-var families = []struct {
+// models. Where models of a family differ, or a larger window has to be requested,
+// the table has the smaller numbers.
+var modelFamilies = []struct {
 	prefix            string
 	window, maxOutput int
 }{
@@ -32,7 +32,7 @@ var families = []struct {
 
 const (
 	unknownWindow = 128_000
-	// reserve is the answer that is asked for when the request does not bound it:
+	// reserve is the length of the answer if the request does not bound it, because
 	// the API demands a number. Thoughts count, too.
 	reserve = 32_000
 )
@@ -40,7 +40,7 @@ const (
 func modelOf(name string) chat.Model {
 	m := chat.Model{Name: name, Window: unknownWindow, Reserve: reserve}
 	base := name[strings.LastIndexByte(name, '/')+1:] // gateways put a vendor before it
-	for _, f := range families {
+	for _, f := range modelFamilies {
 		if strings.HasPrefix(base, f.prefix) {
 			m.Window, m.MaxOutput = f.window, f.maxOutput
 			break

@@ -50,8 +50,8 @@ func TestTheModelExplores(t *testing.T) {
 	}
 }
 
-// What the API sent it takes back: thoughts whole, empty texts not at all. The
-// last result ends what is cached.
+// The API accepts its own messages back: thoughts whole, empty texts not at all. The
+// last result ends the cached prefix.
 func TestWhatIsSentBack(t *testing.T) {
 	asks := func(w http.ResponseWriter, _ *http.Request) {
 		send(w, start,

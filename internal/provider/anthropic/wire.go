@@ -17,34 +17,34 @@ import (
 type wire struct{ messages sdk.MessageService }
 
 func (w wire) Send(ctx context.Context, c chat.Conversation, line *chat.Line) (chat.Message, error) {
-	stream := w.messages.NewStreaming(ctx, params(c), option.WithMiddleware(line.Middleware))
+	stream := w.messages.NewStreaming(ctx, newParams(c), option.WithMiddleware(line.Middleware))
 	defer stream.Close()
 	var m sdk.Message
 	for stream.Next() {
 		event := stream.Current()
 		if err := m.Accumulate(event); err != nil {
-			return message(m), err
+			return toMessage(m), err
 		}
 		switch event.Type {
 		case "content_block_start":
 			line.Hear(event.ContentBlock.Text)
 		case "content_block_delta":
 			line.Hear(event.Delta.Text)
-		case "message_stop": // the server may hold the line
-			return message(m), refusal(m)
+		case "message_stop": // the server may keep the connection open
+			return toMessage(m), refusalError(m)
 		}
 	}
 	switch err := stream.Err(); {
-	case m.StopReason != "": // all is there but the end of the stream
-		return message(m), refusal(m)
+	case m.StopReason != "": // only the end of the stream is missing
+		return toMessage(m), refusalError(m)
 	case err != nil:
-		return message(m), reported(err)
+		return toMessage(m), toStatusError(err)
 	}
-	return message(m), chat.ErrUnfinished
+	return toMessage(m), chat.ErrUnfinished
 }
 
-// message is what has come of a message.
-func message(m sdk.Message) chat.Message {
+// toMessage converts the message as far as it was received.
+func toMessage(m sdk.Message) chat.Message {
 	out := chat.Message{Finish: provider.Stop, Native: m}
 	if m.ID != "" || m.Role != "" { // it has begun
 		out.Tokens = &chat.Tokens{
@@ -65,9 +65,9 @@ func message(m sdk.Message) chat.Message {
 	return out
 }
 
-// refusal is the error of a message that ended in one: asking again for the
-// same leads to the same.
-func refusal(m sdk.Message) error {
+// refusalError returns the error of a message that ended in a refusal. The same request would end in the
+// same refusal.
+func refusalError(m sdk.Message) error {
 	if m.StopReason != sdk.StopReasonRefusal {
 		return nil
 	}
@@ -78,9 +78,9 @@ func refusal(m sdk.Message) error {
 	return e
 }
 
-// statuses are those that stand for the errors which come within a stream
+// statusOf maps the errors within a stream to HTTP statuses
 // (docs.claude.com: errors).
-var statuses = map[shared.ErrorType]int{
+var statusOf = map[shared.ErrorType]int{
 	shared.ErrorTypeInvalidRequestError: http.StatusBadRequest,
 	shared.ErrorTypeAuthenticationError: http.StatusUnauthorized,
 	shared.ErrorTypeBillingError:        http.StatusPaymentRequired,
@@ -93,13 +93,13 @@ var statuses = map[shared.ErrorType]int{
 	"request_too_large":                 http.StatusRequestEntityTooLarge,
 }
 
-// reported turns an error within a stream into what it would be outside of one.
-func reported(err error) error {
+// toStatusError converts an error within a stream to the corresponding error of a request.
+func toStatusError(err error) error {
 	e, ok := errors.AsType[*sdk.Error](err)
 	if !ok {
 		return err
 	}
-	out := &chat.StatusError{Status: statuses[e.Type()], Body: []byte(e.RawJSON())}
+	out := &chat.StatusError{Status: statusOf[e.Type()], Body: []byte(e.RawJSON())}
 	if out.Status == 0 {
 		out.Status = e.StatusCode
 	}

@@ -24,16 +24,16 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/redact"
 )
 
-// The variables that name the programs of agents which are not on PATH.
+// The variables that name the programs of agents that are not on PATH.
 const (
 	ClaudeBinary = "CLAUDE_BIN"
 	CodexBinary  = "CODEX_BIN"
 )
 
-// PiVariable is the command line of pi, where it is not pi on PATH.
+// PiVariable names the variable that holds the command line of pi, if it is not pi on PATH.
 const PiVariable = "RATCHET_PI"
 
-// PiArgv is the command line that PiVariable has.
+// PiArgv returns the command line in PiVariable.
 func PiArgv(environ []string) ([]string, error) {
 	line, ok := lookupIn(environ)(PiVariable)
 	if !ok || line == "" {
@@ -49,22 +49,21 @@ func PiArgv(environ []string) ([]string, error) {
 	return argv, nil
 }
 
-// Validate says, before a run is started, what would keep the provider from
-// working on this machine. Relative names count from dir; environ is as
-// os.Environ gives it.
+// Validate reports, before a run is started, why the provider cannot work on this machine. Relative names
+// count from dir. environ has the form of os.Environ.
 func (s Spec) Validate(dir string, environ []string) error {
 	lookup := lookupIn(environ)
-	err := s.whole()
+	err := s.checkWhole()
 	switch {
 	case err != nil:
 	case s.Kind == Command || s.Kind == ACP:
 		err = command.Find(dir, s.Argv[0])
 	case s.Kind == Replay:
-		err = replay.Find(from(dir, s.Dir))
+		err = replay.Find(fromDir(dir, s.Dir))
 	case s.Kind == Claude:
-		err = command.Find(dir, named(lookup, ClaudeBinary, "claude"))
+		err = command.Find(dir, programOf(lookup, ClaudeBinary, "claude"))
 	case s.Kind == Codex:
-		err = command.Find(dir, named(lookup, CodexBinary, "codex"))
+		err = command.Find(dir, programOf(lookup, CodexBinary, "codex"))
 	case s.Kind == Pi:
 		var argv []string
 		if argv, err = PiArgv(environ); err == nil {
@@ -77,8 +76,8 @@ func (s Spec) Validate(dir string, environ []string) error {
 	return nil
 }
 
-// whole refuses a spec that Parse did not make.
-func (s Spec) whole() error {
+// checkWhole refuses a spec that Parse did not make.
+func (s Spec) checkWhole() error {
 	switch s.Kind {
 	case Replay, Anthropic, OpenAI, Claude, Codex, OpenClaw, Pi:
 		return nil
@@ -87,39 +86,40 @@ func (s Spec) whole() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("not a whole spec: use one of %s", forms)
+	return fmt.Errorf("not a whole spec: use one of %s", specForms)
 }
 
-func named(lookup func(string) (string, bool), variable, name string) string {
+// programOf returns the program that variable names, or name if the variable is empty.
+func programOf(lookup func(string) (string, bool), variable, name string) string {
 	if path, ok := lookup(variable); ok && path != "" {
 		return path
 	}
 	return name
 }
 
-// Env is what a worker gives to the providers that it opens.
+// Env holds everything that a worker gives to the providers that it opens.
 type Env struct {
-	// Dir is where programs run, and where relative names count from.
+	// Dir is the directory in which programs run, and to which names are relative.
 	Dir string
-	// Environ is the worker's environment, as os.Environ gives it. Programs see
+	// Environ is the worker's environment, in the form of os.Environ. Programs see
 	// little of it (see command.Config), and the variables that Allow names.
 	Environ []string
 	Allow   []string
-	// State is where adapters keep what must outlive the worker; empty: nowhere.
+	// State is the directory for the state of adapters that must outlive the worker; empty: none.
 	State string
 	// Agents keeps the agents that wait for a decision.
 	Agents *session.Pool
-	// Host lets other sessions reach those of agents; nil: none can.
+	// Host lets other sessions reach the sessions of agents; nil: none can.
 	Host session.Host
-	// Redact takes the worker's secrets out of all that a provider says.
+	// Redact removes the worker's secrets from all texts of a provider.
 	Redact *redact.Redactor
-	// Log gets what a program writes to its standard error; nil discards it.
+	// Log gets the standard error of programs; nil discards it.
 	Log io.Writer
 }
 
-// Open makes the provider. It starts nothing.
+// Open returns the provider. It starts nothing.
 func (s Spec) Open(env Env) (provider.Provider, error) {
-	if err := s.whole(); err != nil {
+	if err := s.checkWhole(); err != nil {
 		return nil, fmt.Errorf("open provider %s: %w", s, err)
 	}
 	switch s.Kind {
@@ -128,21 +128,21 @@ func (s Spec) Open(env Env) (provider.Provider, error) {
 			Argv: s.Argv, Dir: env.Dir, Environ: env.Environ, Allow: env.Allow, Redact: env.Redact, Log: env.Log,
 		}), nil
 	case Replay:
-		return replay.New(from(env.Dir, s.Dir), env.Redact), nil
+		return replay.New(fromDir(env.Dir, s.Dir), env.Redact), nil
 	case Anthropic, OpenAI:
-		p, err := s.api(env)
+		p, err := s.openAPI(env)
 		if err != nil {
 			return nil, fmt.Errorf("open provider %s: %w", s, err)
 		}
 		return p, nil
 	}
 	return session.New(session.Config{
-		Adapter: s.adapter(env), Choice: agent.Choice{Model: s.Model}, Pool: env.Agents, Host: env.Host, Redact: env.Redact, Log: env.Log,
+		Adapter: s.newAdapter(env), Choice: agent.Choice{Model: s.Model}, Pool: env.Agents, Host: env.Host, Redact: env.Redact, Log: env.Log,
 	}), nil
 }
 
-// api makes the provider of a model API.
-func (s Spec) api(env Env) (provider.Provider, error) {
+// openAPI returns the provider of a model API.
+func (s Spec) openAPI(env Env) (provider.Provider, error) {
 	lookup := lookupIn(env.Environ)
 	prices, _ := lookup(PricesVariable)
 	price, err := priceOf(prices, s.Model)
@@ -165,19 +165,19 @@ func (s Spec) api(env Env) (provider.Provider, error) {
 	return openai.New(c), nil
 }
 
-// adapter makes the adapter of an agent's spec.
-func (s Spec) adapter(env Env) agent.Adapter {
+// newAdapter returns the adapter of an agent's spec.
+func (s Spec) newAdapter(env Env) agent.Adapter {
 	lookup := lookupIn(env.Environ)
 	switch s.Kind {
 	case Claude:
-		return claude.New(claude.Config{Binary: named(lookup, ClaudeBinary, ""), Environ: env.Environ, Allow: env.Allow})
+		return claude.New(claude.Config{Binary: programOf(lookup, ClaudeBinary, ""), Environ: env.Environ, Allow: env.Allow})
 	case Codex:
-		return codex.New(codex.Config{Binary: named(lookup, CodexBinary, ""), Environ: env.Environ, Allow: env.Allow})
+		return codex.New(codex.Config{Binary: programOf(lookup, CodexBinary, ""), Environ: env.Environ, Allow: env.Allow})
 	case ACP:
 		argv := append([]string{inDir(env.Dir, s.Argv[0])}, s.Argv[1:]...)
 		return acp.New(acp.Config{Argv: argv, Environ: env.Environ, Allow: env.Allow})
 	case Pi:
-		argv, _ := PiArgv(env.Environ) // what cannot be read was refused before a run; else pi on PATH
+		argv, _ := PiArgv(env.Environ) // a value that cannot be read was refused before the run; otherwise pi on PATH
 		return pi.New(pi.Config{Argv: argv, Environ: env.Environ, Allow: env.Allow})
 	}
 	c := openclaw.Config{Environ: env.Environ}
@@ -187,43 +187,44 @@ func (s Spec) adapter(env Env) agent.Adapter {
 	return openclaw.New(c)
 }
 
-// Adapter is that of a spec whose provider is an agent.
-func Adapter(text string, env Env) (agent.Adapter, error) {
+// NewAdapter returns the adapter of a spec whose provider is an agent.
+func NewAdapter(text string, env Env) (agent.Adapter, error) {
 	spec, err := Parse(text)
 	if err != nil {
 		return nil, err
 	}
-	return spec.adapter(env), nil
+	return spec.newAdapter(env), nil
 }
 
-// Adapters are those of the agents that this machine may have: of ACP those
-// whose programs are well known.
-func Adapters(env Env) []agent.Adapter {
+// NewAdapters returns the adapters of the agents that this machine may have. Of ACP agents it returns the
+// ones whose programs are well known.
+func NewAdapters(env Env) []agent.Adapter {
 	var list []agent.Adapter
 	for _, text := range []string{"claude", "codex", "acp:opencode acp", "acp:gemini --acp", "openclaw", "pi"} {
-		if a, err := Adapter(text, env); err == nil {
+		if a, err := NewAdapter(text, env); err == nil {
 			list = append(list, a)
 		}
 	}
 	return list
 }
 
-// inDir is a program named by a relative path, from dir on.
+// inDir returns a program named by a relative path, relative to dir.
 func inDir(dir, program string) string {
 	if strings.Contains(program, "/") {
-		return from(dir, program)
+		return fromDir(dir, program)
 	}
 	return program
 }
 
-func from(dir, name string) string {
+// fromDir returns name relative to dir, unless it is absolute.
+func fromDir(dir, name string) string {
 	if filepath.IsAbs(name) {
 		return name
 	}
 	return filepath.Join(dir, name)
 }
 
-// lookupIn finds a variable; of two with one name the last counts.
+// lookupIn returns a function that finds a variable. If two entries have the same name, the last counts.
 func lookupIn(environ []string) func(string) (string, bool) {
 	return func(name string) (value string, ok bool) {
 		for _, entry := range environ {

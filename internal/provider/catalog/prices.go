@@ -9,13 +9,13 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// PricesVariable holds what the models of the APIs cost, in dollars for a
+// PricesVariable holds the prices of the APIs' models, in dollars for a
 // million tokens: "model=input/output", or
 // "model=input/output/cache read/cache write", separated by commas. Prices
 // change too often to be built in; without one a model's cost is not known.
 const PricesVariable = "RATCHET_PRICES"
 
-// priceOf finds the model's price in the value of the variable.
+// priceOf returns the model's price in the value of the variable.
 func priceOf(prices, model string) (chat.Price, error) {
 	var found chat.Price
 	for entry := range strings.SplitSeq(prices, ",") {
@@ -34,8 +34,8 @@ func priceOf(prices, model string) (chat.Price, error) {
 	return found, nil
 }
 
-// readPrice reads two figures or four. Of two, what is read from a cache or
-// written to it costs as much as any input.
+// readPrice reads two figures or four. With two figures, tokens read from a cache or written to it cost as
+// much as any input.
 func readPrice(figures string) (chat.Price, error) {
 	var amounts []run.Micros
 	for text := range strings.SplitSeq(figures, "/") {

@@ -1,6 +1,6 @@
-// Package catalog knows the kinds of providers: it reads a spec such as
-// command:./agent.py, says before a run whether it can work, and opens it. A
-// spec holds no secret: it enters the workflow's history.
+// Package catalog knows the kinds of providers: it reads a spec such as command:./agent.py, checks before
+// a run whether the provider can work, and opens it. A spec holds no secret, because it enters the
+// workflow's history.
 package catalog
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// Kind is the kind of a provider: what a spec has before its colon.
+// Kind is the kind of a provider: the part of a spec before its colon.
 type Kind string
 
 // The kinds.
@@ -30,11 +30,11 @@ const (
 	Pi        Kind = Kind(agent.Pi)
 )
 
-// agents are the kinds behind which an agent works in a checkout.
-var agents = []Kind{Claude, Codex, ACP, OpenClaw, Pi}
+// agentKinds are the kinds behind which an agent works in a checkout.
+var agentKinds = []Kind{Claude, Codex, ACP, OpenClaw, Pi}
 
-// forms are the specs that Parse takes.
-const forms = "command:<program and arguments>, replay:<directory>, anthropic:<model>, openai:<model>, " +
+// specForms lists the specs that Parse accepts.
+const specForms = "command:<program and arguments>, replay:<directory>, anthropic:<model>, openai:<model>, " +
 	"claude[:<model>], codex[:<model>], acp:<program and arguments>, openclaw, pi[:<model>]"
 
 // Spec names one provider. Parse makes it; the zero Spec names none.
@@ -45,17 +45,17 @@ type Spec struct {
 	Model string   // of a model API, and of Claude, Codex and Pi, where empty leaves it to the agent
 }
 
-// Agent says whether an agent works behind the provider.
-func (s Spec) Agent() bool { return slices.Contains(agents, s.Kind) }
+// Agent reports whether an agent works behind the provider.
+func (s Spec) Agent() bool { return slices.Contains(agentKinds, s.Kind) }
 
-// Costs says whether what the provider costs can be known: it reckons it
+// Costs reports whether the provider's cost can be known: the provider computes it
 // itself, or it has prices.
 func (s Spec) Costs() bool {
 	return s.Kind == Claude || s.Kind == ACP || s.Kind == Pi || s.Kind == Anthropic || s.Kind == OpenAI || s.Kind == Command
 }
 
-// Parse reads a spec. The arguments of a command are taken apart as a shell
-// does it, quotes included, and nothing is expanded.
+// Parse reads a spec. It splits the arguments of a command as a shell
+// does, quotes included, and expands nothing.
 func Parse(text string) (Spec, error) {
 	name, rest, colon := strings.Cut(strings.TrimSpace(text), ":")
 	s := Spec{Kind: Kind(name)}
@@ -68,11 +68,11 @@ func Parse(text string) (Spec, error) {
 			err = errors.New("it names no directory: give replay:<directory>")
 		}
 	case Anthropic, OpenAI:
-		if s.Model = rest; !word(rest) {
+		if s.Model = rest; !isModelName(rest) {
 			err = fmt.Errorf("it names no model: give %s:<model>", name)
 		}
 	case Claude, Codex, Pi:
-		if s.Model = rest; colon && !word(rest) {
+		if s.Model = rest; colon && !isModelName(rest) {
 			err = fmt.Errorf("it names no model: give %s:<model>, or %s alone for the agent's own choice", name, name)
 		}
 	case OpenClaw:
@@ -80,7 +80,7 @@ func Parse(text string) (Spec, error) {
 			err = errors.New("the gateway has its own model: give openclaw alone")
 		}
 	default:
-		err = fmt.Errorf("no such kind of provider: use one of %s", forms)
+		err = fmt.Errorf("no such kind of provider: use one of %s", specForms)
 	}
 	if err != nil {
 		return Spec{}, fmt.Errorf("provider %q: %w", text, err)
@@ -88,11 +88,12 @@ func Parse(text string) (Spec, error) {
 	return s, nil
 }
 
-// word says whether the text is the name of a model: one word that is no flag.
-func word(text string) bool {
+// isModelName reports whether the text is the name of a model: one word that is no flag.
+func isModelName(text string) bool {
 	return text != "" && !strings.HasPrefix(text, "-") && !strings.ContainsAny(text, " \t\r\n\x00")
 }
 
+// splitArgv splits a command line.
 func splitArgv(kind Kind, text string) ([]string, error) {
 	argv, err := shellquote.Split(text)
 	if err != nil {
@@ -104,7 +105,7 @@ func splitArgv(kind Kind, text string) ([]string, error) {
 	return argv, nil
 }
 
-// String is the spec that Parse reads back.
+// String returns the spec in the form that Parse reads.
 func (s Spec) String() string {
 	rest := s.Model + s.Dir
 	if len(s.Argv) > 0 {

@@ -1,12 +1,10 @@
-// Package chat is what providers on model APIs have in common: one call as a
-// conversation of a few messages, in which the model may look around in the
-// run's files. It fits the prompt into the model's window, keeps the time, the
-// bounds and the budgets, and says what an error means. How an API is spoken is
-// a Wire's business; the SDK behind it never retries.
+// Package chat holds the common part of the providers on model APIs: one call as a conversation of a few
+// messages, in which the model may explore the run's files. It fits the prompt into the model's window,
+// enforces the time, the bounds and the budgets, and decides the meaning of an error. A Wire speaks the
+// API; the SDK behind it never retries.
 //
-// A message is sent again in two cases, neither of which waits or was paid: once
-// with half of the artifacts when the API finds the prompt too long, and once
-// without tools when it knows none.
+// A message is sent again in two cases, neither of which waits or was paid: once with half of the
+// artifacts when the API finds the prompt too long, and once without tools when the API knows none.
 package chat
 
 import (
@@ -20,7 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/redact"
 )
 
-// Model is what is known of a model, in tokens.
+// Model holds the known limits of a model, in tokens.
 type Model struct {
 	Name   string
 	Window int // of prompt and answer together
@@ -39,11 +37,11 @@ type Config struct {
 	Name  string // of the provider
 	Model Model
 	Wire  Wire
-	// Redact takes secrets out of what the model and its API say, and out of the
-	// files that the model reads. Nil takes none.
+	// Redact removes secrets from the texts of the model and its API, and from the
+	// files that the model reads. Nil removes none.
 	Redact *redact.Redactor
 	// Idle is the longest silence within an answer that has begun; zero is
-	// DefaultIdle. What comes before it has the time of the request.
+	// DefaultIdle. The beginning of an answer may take the time of the request.
 	Idle  time.Duration
 	Price Price
 }
@@ -51,10 +49,10 @@ type Config struct {
 // Wire speaks one API. It is safe for concurrent use.
 type Wire interface {
 	// Send asks for the next message of a conversation, by one request over
-	// line, and tells line the text as it comes. What is known of the message is
-	// returned with an error, too: ErrUnfinished when the stream ended before the
-	// message did, a *StatusError for what the API says, a *provider.Error for
-	// what can be judged at once, and whatever the transport reports.
+	// line, and passes the text to line as it arrives. With an error, too, it returns the known
+	// part of the message. The error is ErrUnfinished when the stream ended before the
+	// message did, a *StatusError for an answer of the API, a *provider.Error for
+	// a failure that the wire can judge, or the error of the transport.
 	Send(ctx context.Context, c Conversation, line *Line) (Message, error)
 }
 
@@ -62,7 +60,7 @@ type Wire interface {
 // message did.
 var ErrUnfinished = errors.New("the stream ended before the answer did")
 
-// Conversation is what a message is asked for. All of it is sent each time.
+// Conversation is the input for the model's next message. All of it is sent each time.
 type Conversation struct {
 	Model   string
 	System  string
@@ -70,18 +68,18 @@ type Conversation struct {
 	User    string
 	Key     string // the same for conversations that begin alike
 	Tools   []explore.Tool
-	// Exchanges are what the model asked for so far, and got.
+	// Exchanges are the tool calls of the model so far, with their results.
 	Exchanges []Exchange
 	// MustAnswer forbids to use the tools further.
 	MustAnswer bool
 	// MaxOutput is positive. Bounded says that the request or a budget demands
-	// it, and not we.
+	// it; otherwise this package chose it.
 	MaxOutput   int
 	Bounded     bool
 	Temperature *float64
 }
 
-// Exchange is a message that asked for tools, and what they gave, in the same
+// Exchange is a message with tool calls, and their results in the same
 // order.
 type Exchange struct {
 	Said    Message
@@ -91,7 +89,7 @@ type Exchange struct {
 // Message is one message of the model.
 type Message struct {
 	Finish provider.FinishReason // Stop or Length
-	Calls  []explore.Call        // what it waits for; none when it is an answer
+	Calls  []explore.Call        // the calls whose results it waits for; none when it is an answer
 	Tokens *Tokens               // nil: not told
 	Native any                   // the message as its wire sends it back
 }
@@ -116,9 +114,9 @@ func (p chat) Capabilities() provider.Capabilities {
 	}
 }
 
-// Generate answers with the text of the model's last message; what it said
-// before, between its looks at files, counts as progress alone. After an error
-// the text is all that was said.
+// Generate answers with the text of the model's last message. The text of earlier
+// messages, which made tool calls, counts as progress only. After an error
+// the text is the text of all messages.
 func (p chat) Generate(ctx context.Context, req provider.Request, progress func(provider.Progress)) (provider.Response, error) {
 	start := time.Now()
 	if err := ctx.Err(); err != nil {
@@ -127,13 +125,13 @@ func (p chat) Generate(ctx context.Context, req provider.Request, progress func(
 	if err := req.Check(); err != nil {
 		return err.Response("", 0), err
 	}
-	c := p.begin(req, progress)
-	finish, err := c.hold(ctx)
-	resp := provider.Response{RawText: c.out.message(), FinishReason: finish}
+	c := p.beginCall(req, progress)
+	finish, err := c.holdConversation(ctx)
+	resp := provider.Response{RawText: c.out.lastMessage(), FinishReason: finish}
 	if err != nil {
-		resp, err = c.failed(ctx, err)
+		resp, err = c.endInError(ctx, err)
 	}
-	resp.Usage = c.usage()
+	resp.Usage = c.knownUsage()
 	resp.DurationMs = time.Since(start).Milliseconds()
 	return resp, err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
-// StatusError is what an API says instead of an answer, or in the midst of
+// StatusError is an error that an API reports instead of an answer, or within
 // one.
 type StatusError struct {
 	Status int
@@ -20,35 +20,37 @@ type StatusError struct {
 	Body   []byte // its head
 }
 
-func (e *StatusError) Error() string { return e.classify(time.Now()).Error() }
+func (e *StatusError) Error() string { return e.classifyStatus(time.Now()).Error() }
 
-func (e *StatusError) classify(now time.Time) *provider.Error {
-	if e.Status >= 200 && e.Status < 300 { // nobody knows what it means
+// classifyStatus returns the meaning of the error for a retry.
+func (e *StatusError) classifyStatus(now time.Time) *provider.Error {
+	if e.Status >= 200 && e.Status < 300 { // the meaning is not documented
 		return provider.ClassifyHTTP(http.StatusInternalServerError, e.Header, e.Body, now)
 	}
 	return provider.ClassifyHTTP(e.Status, e.Header, e.Body, now)
 }
 
-func (e *StatusError) tooLong() bool {
-	return strings.HasPrefix(e.classify(time.Time{}).Message, provider.TooLong)
+// isTooLong reports whether the API found the prompt too long.
+func (e *StatusError) isTooLong() bool {
+	return strings.HasPrefix(e.classifyStatus(time.Time{}).Message, provider.TooLong)
 }
 
-var tools = regexp.MustCompile(`(?i)\b(tool|function)(s\b|_|\b)`)
+var toolWords = regexp.MustCompile(`(?i)\b(tool|function)(s\b|_|\b)`)
 
-// namesTools says whether the request may have been refused for its tools.
-// There is no code for that: the servers of local models say it in words.
+// namesTools reports whether the request may have been refused for its tools. There is no code for that;
+// the servers of local models say it in words.
 func (e *StatusError) namesTools() bool {
 	switch e.Status {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnprocessableEntity:
-		return tools.Match(e.Body)
+		return toolWords.Match(e.Body)
 	}
 	return false
 }
 
-// failed is the end of a call in an error. Ctx is the caller's.
-func (c *call) failed(ctx context.Context, err error) (provider.Response, error) {
-	err = c.classify(ctx, err)
-	resp := provider.Response{RawText: c.out.all(), FinishReason: provider.Failed}
+// endInError returns the response of a call that ended in an error. ctx is the caller's.
+func (c *call) endInError(ctx context.Context, err error) (provider.Response, error) {
+	err = c.classifyError(ctx, err)
+	resp := provider.Response{RawText: c.out.allText(), FinishReason: provider.Failed}
 	if e, ok := errors.AsType[*provider.Error](err); ok { // in a *Limited, too
 		e.Message = provider.Clip(c.Redact.String(e.Message), provider.MaxMessage)
 		resp = e.Response(resp.RawText, 0)
@@ -56,14 +58,15 @@ func (c *call) failed(ctx context.Context, err error) (provider.Response, error)
 	return resp, err
 }
 
-func (c *call) classify(ctx context.Context, err error) error {
+// classifyError returns the meaning of an error of the call.
+func (c *call) classifyError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if refusal, ok := errors.AsType[*StatusError](err); ok {
 		now := time.Now()
 		refusal.Body = c.Redact.Bytes(refusal.Body) // before it is clipped: half a secret is not found
-		return limit(refusal.classify(now), refusal.Header, now)
+		return limitError(refusal.classifyStatus(now), refusal.Header, now)
 	}
 	if e, ok := errors.AsType[*provider.Error](err); ok {
 		return e

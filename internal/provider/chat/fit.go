@@ -13,8 +13,8 @@ const (
 	maxNamed   = 20      // artifacts that the note names
 )
 
-// artifacts are those of a request that go with the conversation, and those
-// that do not.
+// artifacts holds the artifacts of a request that go with the conversation, and the
+// dropped ones.
 type artifacts struct{ kept, dropped []prompt.Artifact }
 
 func artifactsOf(req provider.Request) artifacts {
@@ -25,30 +25,28 @@ func artifactsOf(req provider.Request) artifacts {
 	return a
 }
 
-// keep drops all but the first n, for the most important come first.
-func (a artifacts) keep(n int) artifacts {
+// keepFirst drops all but the first n, because the most important come first.
+func (a artifacts) keepFirst(n int) artifacts {
 	all := append(a.kept[:len(a.kept):len(a.kept)], a.dropped...)
 	return artifacts{all[:n], all[n:]}
 }
 
-// fit keeps as many as fit into size bytes; ok is false when there is no
-// room at all.
-func (a artifacts) fit(size int) (_ artifacts, ok bool) {
+// fitInto keeps as many as fit into size bytes. ok is false if there is no room at all.
+func (a artifacts) fitInto(size int) (_ artifacts, ok bool) {
 	if size < 0 {
 		return a, false
 	}
 	for n := range a.kept {
 		one := prompt.Prompt{Artifacts: a.kept[n : n+1]}
 		if size -= len(one.Message()); size < 0 {
-			return a.keep(n), true
+			return a.keepFirst(n), true
 		}
 	}
 	return a, true
 }
 
-// text is the artifacts as package prompt writes them, and a note on those
-// that were dropped.
-func (a artifacts) text() string {
+// writeText returns the artifacts as package prompt writes them, and a note on the dropped ones.
+func (a artifacts) writeText() string {
 	text := prompt.Prompt{Artifacts: a.kept}.Message()
 	if len(a.dropped) == 0 {
 		return text
@@ -63,39 +61,38 @@ func (a artifacts) text() string {
 	return text + fmt.Sprintf("# Artifacts left out\n\nThese did not fit into the model's window, whatever is said of them below: %s.\n\n", strings.Join(names, ", "))
 }
 
-// tokens estimates what a text of n bytes takes.
-func tokens(n int) int { return (n + 3) / 4 }
+// estimateTokens estimates the tokens of a text of n bytes.
+func estimateTokens(n int) int { return (n + 3) / 4 }
 
-// fit makes the context out of the artifacts that the model's window has room
-// for, or says that it has none for the rest of the prompt.
-func (c *call) fit() *provider.Error {
+// fitContext makes the context out of the artifacts for which the model's window has room. It fails if the
+// window has none for the rest of the prompt.
+func (c *call) fitContext() *provider.Error {
 	fixed := len(c.conv.System) + len(c.conv.User) + frameBytes
 	room := 4*(c.Model.Window-c.conv.MaxOutput) - fixed
-	kept, ok := c.artifacts.fit(room)
+	kept, ok := c.artifacts.fitInto(room)
 	if !ok {
 		return &provider.Error{Code: provider.BadRequest, Message: fmt.Sprintf(
 			"%s: about %d tokens of prompt and %d of answer do not fit into the %d of %s",
-			provider.TooLong, tokens(fixed), c.conv.MaxOutput, c.Model.Window, c.Model.Name)}
+			provider.TooLong, estimateTokens(fixed), c.conv.MaxOutput, c.Model.Window, c.Model.Name)}
 	}
 	c.artifacts = kept
-	c.conv.Context = kept.text()
+	c.conv.Context = kept.writeText()
 	return nil
 }
 
-// shrink drops half of the artifacts, once; ok is false when that is no way
-// out.
-func (c *call) shrink() (ok bool) {
+// shrinkContext drops half of the artifacts, once. ok is false if that is impossible.
+func (c *call) shrinkContext() (ok bool) {
 	if c.shrunk || len(c.artifacts.kept) == 0 {
 		return false
 	}
 	c.shrunk = true
-	c.artifacts = c.artifacts.keep(len(c.artifacts.kept) / 2)
-	c.conv.Context = c.artifacts.text()
+	c.artifacts = c.artifacts.keepFirst(len(c.artifacts.kept) / 2)
+	c.conv.Context = c.artifacts.writeText()
 	return true
 }
 
-// output is how long the next message may be.
-func (c *call) output() {
+// setMaxOutput sets the length of the next message.
+func (c *call) setMaxOutput() {
 	want := c.req.Constraints.MaxOutputTokens
 	if c.conv.Bounded = want > 0; !c.conv.Bounded {
 		want = min(c.Model.Reserve, c.Model.Window/4)
@@ -104,7 +101,7 @@ func (c *call) output() {
 		want = min(want, most)
 	}
 	if budget := c.req.Work.Left.Tokens; budget > 0 {
-		if left := budget - c.used.usage(c.Price).TotalTokens; left < int64(want) {
+		if left := budget - c.used.toUsage(c.Price).TotalTokens; left < int64(want) {
 			want, c.conv.Bounded = int(max(left, 1)), true
 		}
 	}

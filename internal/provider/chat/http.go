@@ -7,16 +7,15 @@ import (
 	"net/url"
 )
 
-// Client is client, or http.DefaultClient for nil, without redirects: one would
-// take the prompt, and a key in a header of its own, to another host.
+// Client returns client, or http.DefaultClient for nil, without redirects. A redirect would take the
+// prompt, and a key in a header of its own, to another host.
 func Client(client *http.Client) *http.Client {
 	bound := *cmp.Or(client, http.DefaultClient)
 	bound.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &bound
 }
 
-// CheckURL says what keeps text from being the base URL of an API; an empty
-// one is the API's own.
+// CheckURL returns why text cannot be the base URL of an API. An empty text stands for the API's own URL.
 func CheckURL(text string) error {
 	if text == "" {
 		return nil

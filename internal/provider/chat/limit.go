@@ -9,17 +9,16 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
-// maxLimited is the longest that an API may put us off. What is further away is
-// taken for this.
+// maxLimited is the longest wait that an API may ask for. A longer wait is shortened to it.
 const maxLimited = 31 * 24 * time.Hour
 
-// limit makes a *provider.Limited of a rate limit that ends later than a retry
-// may wait, and else tells the retry what the headers tell.
-func limit(e *provider.Error, header http.Header, now time.Time) error {
+// limitError returns a *provider.Limited for a rate limit that ends later than a retry may wait. For other
+// errors it sets the retry's wait from the headers.
+func limitError(e *provider.Error, header http.Header, now time.Time) error {
 	if e.Code != provider.RateLimit || !e.Retriable {
 		return e
 	}
-	wait := max(retryAfter(header, now), untilReset(header, now))
+	wait := max(readRetryAfter(header, now), untilReset(header, now))
 	if wait > provider.MaxRetryAfter {
 		return &provider.Limited{Until: now.Add(wait), Cause: e}
 	}
@@ -29,22 +28,21 @@ func limit(e *provider.Error, header http.Header, now time.Time) error {
 	return e
 }
 
-// retryAfter reads Retry-After without the bound of provider.ClassifyHTTP.
-func retryAfter(header http.Header, now time.Time) time.Duration {
+// readRetryAfter reads Retry-After without the bound of provider.ClassifyHTTP.
+func readRetryAfter(header http.Header, now time.Time) time.Duration {
 	value := strings.TrimSpace(header.Get("Retry-After"))
 	if n, err := strconv.ParseFloat(value, 64); err == nil {
-		return seconds(n)
+		return secondsOf(n)
 	}
 	if at, err := http.ParseTime(value); err == nil {
-		return away(at, now)
+		return timeUntil(at, now)
 	}
 	return 0
 }
 
-// untilReset is how long the last of the limits takes of which nothing
-// remains. Anthropic writes anthropic-ratelimit-<what>-remaining and -reset,
-// OpenAI and others x-ratelimit-remaining-<what> and x-ratelimit-reset-<what>.
-// A subscription of Anthropic has a status in place of what remains.
+// untilReset returns the longest time until the reset of a limit of which nothing remains. Anthropic
+// writes anthropic-ratelimit-<what>-remaining and -reset, OpenAI and others x-ratelimit-remaining-<what>
+// and x-ratelimit-reset-<what>. A subscription of Anthropic has a status in place of the remaining amount.
 func untilReset(header http.Header, now time.Time) time.Duration {
 	var longest time.Duration
 	for name := range header {
@@ -63,11 +61,11 @@ func untilReset(header http.Header, now time.Time) time.Duration {
 	return longest
 }
 
-// resetIn reads a time, a duration such as 6m0s, or a number: of seconds, or
-// since 1970 of seconds or milliseconds.
+// resetIn reads a time, a duration such as 6m0s, or a number: of seconds, or since 1970 of seconds or
+// milliseconds.
 func resetIn(value string, now time.Time) time.Duration {
 	if at, err := time.Parse(time.RFC3339, value); err == nil {
-		return away(at, now)
+		return timeUntil(at, now)
 	}
 	if d, err := time.ParseDuration(value); err == nil {
 		return min(max(d, 0), maxLimited)
@@ -76,19 +74,21 @@ func resetIn(value string, now time.Time) time.Duration {
 	switch {
 	case err != nil:
 		return 0
-	case n >= 1e15: // no time at all
+	case n >= 1e15: // not a time
 		return maxLimited
 	case n >= 1e11:
-		return away(time.UnixMilli(int64(n)), now)
+		return timeUntil(time.UnixMilli(int64(n)), now)
 	case n >= 1e9:
-		return away(time.Unix(int64(n), 0), now)
+		return timeUntil(time.Unix(int64(n), 0), now)
 	}
-	return seconds(n)
+	return secondsOf(n)
 }
 
-func away(at, now time.Time) time.Duration { return min(max(at.Sub(now), 0), maxLimited) }
+// timeUntil returns the time from now to at, at most maxLimited.
+func timeUntil(at, now time.Time) time.Duration { return min(max(at.Sub(now), 0), maxLimited) }
 
-func seconds(n float64) time.Duration {
+// secondsOf returns n seconds, at most maxLimited.
+func secondsOf(n float64) time.Duration {
 	if !(n >= 0) {
 		return 0
 	}

@@ -12,7 +12,7 @@ import (
 
 const (
 	maxRefusal = 64 << 10  // bytes that are read of an error
-	maxStream  = 128 << 20 // bytes of a stream, whatever is in it
+	maxStream  = 128 << 20 // bytes of a stream, text or not
 
 	eventStream = "text/event-stream"
 )
@@ -24,26 +24,25 @@ var (
 	errNoStream = errors.New("the API answers with something else than a stream of events")
 )
 
-// Line is what one request goes over: it bounds what comes back, and watches
-// that it keeps coming.
+// Line carries one request: it bounds the answer, and ends it when it
+// falls silent.
 type Line struct {
 	out  *output
 	idle time.Duration
 	cut  context.CancelCauseFunc
 
 	silence *time.Timer // runs from the first byte of a stream on
-	media   string      // what a stream said to be
+	media   string      // the media type of the stream
 }
 
-// Hear takes the next piece of the model's text.
+// Hear receives the next piece of the model's text.
 func (l *Line) Hear(text string) {
 	if text != "" {
 		io.WriteString(l.out.in, text)
 	}
 }
 
-// Middleware is to be around the request. It turns every answer but a success
-// into a *StatusError.
+// Middleware must wrap the request. It turns every answer except a success into a *StatusError.
 func (l *Line) Middleware(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	resp, err := next(req)
 	if err != nil {
@@ -59,15 +58,15 @@ func (l *Line) Middleware(req *http.Request, next func(*http.Request) (*http.Res
 	return resp, nil
 }
 
-func (l *Line) close() {
+func (l *Line) stopTimer() {
 	if l.silence != nil {
 		l.silence.Stop()
 	}
 }
 
-// explain puts the reason why the line was cut, or why there was nothing on it,
-// in place of the error that came of it.
-func (l *Line) explain(ctx context.Context, err error) error {
+// explainError returns the reason why the line was cut or the stream was empty, in place of the error that
+// followed from it.
+func (l *Line) explainError(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	switch _, refused := errors.AsType[*StatusError](err); {
 	case errors.Is(cause, errFlood): // even when the message ended just then
@@ -84,7 +83,7 @@ func (l *Line) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// stream is a body under watch.
+// stream is a body that reports each read to its line.
 type stream struct {
 	io.ReadCloser
 	line *Line
@@ -94,7 +93,7 @@ type stream struct {
 func (s *stream) Read(p []byte) (int, error) {
 	n, err := s.ReadCloser.Read(p)
 	if n > 0 {
-		s.line.heard()
+		s.line.noteBytes()
 	}
 	if s.left -= int64(n); s.left < 0 {
 		s.line.cut(errFlood)
@@ -103,7 +102,8 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (l *Line) heard() {
+// noteBytes restarts the timer of silence.
+func (l *Line) noteBytes() {
 	if l.silence == nil {
 		l.silence = time.AfterFunc(l.idle, func() { l.cut(errIdle) })
 		return

@@ -9,11 +9,11 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/redact"
 )
 
-// MaxText bounds what a model may say in one call, in bytes. A longer stream is
+// MaxText bounds the text of a model in one call, in bytes. A longer stream is
 // cut.
 const MaxText = 16 << 20
 
-// output keeps what the model says, without secrets, and reports it.
+// output keeps the text of the model, without secrets, and reports it.
 type output struct {
 	redact   *redact.Redactor
 	progress func(provider.Progress)
@@ -24,34 +24,36 @@ type output struct {
 	full func(error)
 }
 
-// begin begins a message. Full is called when there is too much.
-func (o *output) begin(full func(error)) {
+// beginMessage begins a message. It keeps full, which is called when the text is too long.
+func (o *output) beginMessage(full func(error)) {
 	o.mark, o.full = len(o.kept), full
-	o.in = o.redact.Writer(keep{o})
+	o.in = o.redact.Writer(keptWriter{o})
 }
 
-// end passes on what was held back in case a secret came of it.
-func (o *output) end() { o.in.Close() }
+// endMessage passes on the bytes that were held back because they could have begun a secret.
+func (o *output) endMessage() { o.in.Close() }
 
-func (o *output) message() string { return string(o.kept[o.mark:]) }
+// lastMessage returns the text of the current message.
+func (o *output) lastMessage() string { return string(o.kept[o.mark:]) }
 
-func (o *output) all() string { return string(o.kept) }
+// allText returns the text of all messages.
+func (o *output) allText() string { return string(o.kept) }
 
-// does reports that the model uses a tool.
-func (o *output) does(c explore.Call) {
-	o.report(provider.Clip(o.redact.String(fmt.Sprintf("%s %s", c.Name, c.Input)), 200))
+// reportTool reports that the model uses a tool.
+func (o *output) reportTool(c explore.Call) {
+	o.reportProgress(provider.Clip(o.redact.String(fmt.Sprintf("%s %s", c.Name, c.Input)), 200))
 }
 
-func (o *output) report(doing string) {
+func (o *output) reportProgress(doing string) {
 	if o.progress != nil {
 		o.progress(provider.Progress{Bytes: int64(len(o.kept)), Tail: provider.Tail(o.kept), Doing: doing})
 	}
 }
 
-// keep is the writer behind the redaction. It takes everything.
-type keep struct{ *output }
+// keptWriter is the writer behind the redaction. It accepts everything.
+type keptWriter struct{ *output }
 
-func (k keep) Write(p []byte) (int, error) {
+func (k keptWriter) Write(p []byte) (int, error) {
 	n := len(p)
 	if room := MaxText - len(k.kept); len(p) > room {
 		p = p[:room]
@@ -59,7 +61,7 @@ func (k keep) Write(p []byte) (int, error) {
 	}
 	if len(p) > 0 {
 		k.kept = append(k.kept, p...)
-		k.report("")
+		k.reportProgress("")
 	}
 	return n, nil
 }

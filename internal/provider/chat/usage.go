@@ -2,23 +2,24 @@ package chat
 
 import "github.com/ratchet-dev/ratchet/internal/run"
 
-// Tokens are what an API counts. Input is what neither came from its cache nor
-// went into it.
+// Tokens holds the numbers that an API counts. Input excludes the tokens that were read from
+// its cache or written to it.
 type Tokens struct{ Input, CacheRead, CacheWrite, Output int64 }
 
-func (t Tokens) add(u Tokens) Tokens {
+// addTokens returns the sums of t and u. It ignores negative numbers of u.
+func (t Tokens) addTokens(u Tokens) Tokens {
 	return Tokens{
 		Input: t.Input + max(u.Input, 0), CacheRead: t.CacheRead + max(u.CacheRead, 0),
 		CacheWrite: t.CacheWrite + max(u.CacheWrite, 0), Output: t.Output + max(u.Output, 0),
 	}
 }
 
-// Price is what a million tokens of each kind cost. The zero Price is not
+// Price is the cost of a million tokens of each kind. The zero Price means that the price is not
 // known: then no cost is reported, and a budget of money does not bound a call.
 type Price struct{ Input, CacheRead, CacheWrite, Output run.Micros }
 
-// usage counts all input alike, cached or not.
-func (t Tokens) usage(p Price) run.Usage {
+// toUsage counts all input alike, cached or not.
+func (t Tokens) toUsage(p Price) run.Usage {
 	u := run.Usage{InputTokens: t.Input + t.CacheRead + t.CacheWrite, OutputTokens: t.Output}
 	u.TotalTokens = u.InputTokens + u.OutputTokens
 	const million = 1_000_000

@@ -13,19 +13,18 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// answer is what a program printed.
+// answer is the parsed output of a program.
 type answer struct {
 	raw    string
-	finish provider.FinishReason // empty: it did not say
+	finish provider.FinishReason // empty: not given
 	usage  *run.Usage
-	err    *provider.Error // what it reports
-	broken error           // what is wrong with its report
+	err    *provider.Error // the error that it reports
+	broken error           // the defect of its report
 }
 
-// read tells a ProviderResponse from raw text by the member rawText. Members
-// that the contract does not know are ignored, and so is durationMs: we measure
-// that ourselves.
-func read(out []byte) answer {
+// readAnswer distinguishes a ProviderResponse from raw text by the member rawText. It ignores members that
+// the contract does not know, and durationMs, which this package measures itself.
+func readAnswer(out []byte) answer {
 	var members map[string]json.RawMessage
 	if !bytes.HasPrefix(bytes.TrimLeft(out, " \t\r\n"), []byte("{")) || json.Unmarshal(out, &members) != nil {
 		return answer{raw: string(out)}
@@ -88,7 +87,7 @@ func (a *answer) readError(members map[string]json.RawMessage) error {
 	return nil
 }
 
-// readMember leaves to alone when the member is absent or null.
+// readMember leaves to unchanged if the member is absent or null.
 func readMember(members map[string]json.RawMessage, name string, to any) error {
 	member, ok := members[name]
 	if !ok || string(member) == "null" {
@@ -100,10 +99,10 @@ func readMember(members map[string]json.RawMessage, name string, to any) error {
 	return nil
 }
 
-// response joins what the program said with how it ended: its own report of an
-// error tells more than its exit code does.
-func (a answer) response(ended *provider.Error) provider.Response {
-	if err := cmp.Or(a.err, ended, a.breach(), a.unexplained()); err != nil {
+// toResponse combines the program's report with its ending. The program's own report of an error tells
+// more than its exit code.
+func (a answer) toResponse(ended *provider.Error) provider.Response {
+	if err := cmp.Or(a.err, ended, a.breachError(), a.unexplainedError()); err != nil {
 		resp := err.Response(a.raw, 0)
 		resp.Usage = a.usage
 		return resp
@@ -111,16 +110,16 @@ func (a answer) response(ended *provider.Error) provider.Response {
 	return provider.Response{RawText: a.raw, FinishReason: cmp.Or(a.finish, provider.Stop), Usage: a.usage}
 }
 
-func (a answer) breach() *provider.Error {
+// breachError returns the error of a response that breaks the contract.
+func (a answer) breachError() *provider.Error {
 	if a.broken == nil {
 		return nil
 	}
 	return &provider.Error{Code: provider.BadRequest, Message: "the program's response breaks the contract: " + a.broken.Error()}
 }
 
-// unexplained is the error of a response that reports one by its finish reason
-// alone.
-func (a answer) unexplained() *provider.Error {
+// unexplainedError returns the error of a response that reports one by its finish reason alone.
+func (a answer) unexplainedError() *provider.Error {
 	switch a.finish {
 	case provider.TimedOut:
 		return &provider.Error{Code: provider.Timeout, Message: "the program reports a timeout", Retriable: true}

@@ -43,7 +43,7 @@ func TestWhatAProgramPrints(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := read([]byte(tt.out)).response(nil); !reflect.DeepEqual(got, tt.want) {
+			if got := readAnswer([]byte(tt.out)).toResponse(nil); !reflect.DeepEqual(got, tt.want) {
 				t.Errorf("got  %+v\nwant %+v", got, tt.want)
 			}
 		})
@@ -65,7 +65,7 @@ func TestAResponseThatBreaksTheContract(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := read([]byte(tt.out)).response(nil)
+			got := readAnswer([]byte(tt.out)).toResponse(nil)
 			if got.Error == nil || got.Error.Code != provider.BadRequest || got.Error.Retriable || !strings.Contains(got.Error.Message, tt.says) {
 				t.Errorf("got %+v, want a BAD_REQUEST about %s", got.Error, tt.says)
 			}
@@ -91,7 +91,7 @@ func TestWhichErrorCounts(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := read([]byte(tt.out)).response(tt.ended); got.Error == nil || got.Error.Code != tt.want {
+			if got := readAnswer([]byte(tt.out)).toResponse(tt.ended); got.Error == nil || got.Error.Code != tt.want {
 				t.Errorf("got %+v, want %s", got.Error, tt.want)
 			}
 		})

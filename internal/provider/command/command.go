@@ -1,5 +1,5 @@
-// Package command is the provider that asks a program: the request as JSON on
-// its standard input, the answer on its standard output.
+// Package command is the provider that asks a program. It writes the request as JSON to the program's
+// standard input and reads the answer from its standard output.
 package command
 
 import (
@@ -20,27 +20,27 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/redact"
 )
 
-// MaxOutput bounds what a program may print, in bytes. One that prints more is
+// MaxOutput bounds the output of a program, in bytes. A program that prints more is
 // ended.
 const MaxOutput = 16 << 20
 
 // Config says which program to ask, and how.
 type Config struct {
 	Argv []string // the program, which must be there, and its arguments
-	Dir  string   // its working directory, and where a relative program is looked for
+	Dir  string   // its working directory, and the directory to which a relative program is relative
 	// Environ is our own environment. Of it the program sees PATH, HOME, USER,
-	// LANG, LC_*, TMPDIR, and what Allow names. It also gets RATCHET_RUN_ID,
+	// LANG, LC_*, TMPDIR, and the variables in Allow. It also gets RATCHET_RUN_ID,
 	// RATCHET_PHASE, RATCHET_ITERATION and RATCHET_ROLE.
 	Environ []string
 	Allow   []string
 	Redact  *redact.Redactor // nil: nothing is redacted
-	// Log gets the head and the tail of what the program wrote to its standard
-	// error, in one Write a call; nil discards it.
+	// Log gets the head and the tail of the program's standard
+	// error, in one Write for each call; nil discards it.
 	Log io.Writer
 }
 
-// Find says whether the program can be started: on our own PATH, or from dir on
-// when its name is a relative path.
+// Find returns an error if the program cannot be started: from our own PATH, or relative to dir if its
+// name is a relative path.
 func Find(dir, program string) error {
 	path := program
 	if strings.Contains(program, "/") && !filepath.IsAbs(program) {
@@ -60,11 +60,11 @@ func Find(dir, program string) error {
 
 type command struct{ Config }
 
-// New makes a provider that runs the program once for each request. What the
-// program prints is the answer: as it is, or a ProviderResponse of the contract
-// when it is a JSON object with a member rawText.
+// New returns a provider that runs the program once for each request. The program's
+// output is the answer: a ProviderResponse of the contract if it is a JSON object
+// with a member rawText, else raw text.
 //
-// The program and all that it started are ended before Generate returns.
+// The program and all programs that it started are ended before Generate returns.
 func New(c Config) provider.Provider { return command{c} }
 
 func (c command) Capabilities() provider.Capabilities {
@@ -79,18 +79,18 @@ func (c command) Generate(ctx context.Context, req provider.Request, progress fu
 	if err := req.Check(); err != nil {
 		return err.Response("", 0), err
 	}
-	input, err := encode(req)
+	input, err := encodeRequest(req)
 	if err != nil {
 		e := &provider.Error{Code: provider.BadRequest, Message: "request: " + err.Error()}
 		return e.Response("", 0), e
 	}
-	out, end := c.run(ctx, req, input, progress)
-	answer := read(out)
-	answer.raw = c.Redact.String(answer.raw) // what JSON escapes could hide
-	if ctx.Err() != nil && !end.byItself() {
+	out, end := c.runProgram(ctx, req, input, progress)
+	answer := readAnswer(out)
+	answer.raw = c.Redact.String(answer.raw) // JSON escapes could hide a secret from the redaction of the output
+	if ctx.Err() != nil && !end.endedByItself() {
 		return provider.Response{RawText: answer.raw, FinishReason: provider.Failed, DurationMs: time.Since(start).Milliseconds()}, ctx.Err()
 	}
-	resp := answer.response(classify(end))
+	resp := answer.toResponse(classifyEnding(end))
 	resp.DurationMs = time.Since(start).Milliseconds()
 	if resp.Error != nil {
 		resp.Error.Message = provider.Clip(c.Redact.String(resp.Error.Message), provider.MaxMessage)
@@ -99,8 +99,8 @@ func (c command) Generate(ctx context.Context, req provider.Request, progress fu
 	return resp, nil
 }
 
-// encode writes one line, for programs that read no further.
-func encode(req provider.Request) ([]byte, error) {
+// encodeRequest writes one line, for programs that read only one.
+func encodeRequest(req provider.Request) ([]byte, error) {
 	var line bytes.Buffer
 	enc := json.NewEncoder(&line)
 	enc.SetEscapeHTML(false)
@@ -108,7 +108,7 @@ func encode(req provider.Request) ([]byte, error) {
 	return line.Bytes(), err
 }
 
-func (c command) run(ctx context.Context, req provider.Request, input []byte, progress func(provider.Progress)) ([]byte, ending) {
+func (c command) runProgram(ctx context.Context, req provider.Request, input []byte, progress func(provider.Progress)) ([]byte, ending) {
 	ctx, stop := context.WithTimeout(ctx, req.Constraints.Timeout())
 	defer stop()
 	out := &output{limit: MaxOutput, full: stop, progress: progress}
@@ -118,7 +118,7 @@ func (c command) run(ctx context.Context, req provider.Request, input []byte, pr
 	result, err := proc.Run(ctx, proc.Command{
 		Argv:   c.Argv,
 		Dir:    c.Dir,
-		Env:    c.environ(req),
+		Env:    c.buildEnviron(req),
 		Stdin:  bytes.NewReader(input),
 		Stdout: stdout,
 		Stderr: stderr,
@@ -126,9 +126,9 @@ func (c command) run(ctx context.Context, req provider.Request, input []byte, pr
 	// Neither can fail: both writers take everything.
 	stdout.Close()
 	stderr.Close()
-	said.log(c.Log)
+	said.writeLog(c.Log)
 	return out.kept, ending{
 		program: c.Argv[0], result: result, err: err,
-		flooded: out.over, timeout: req.Constraints.Timeout(), said: said.brief(),
+		flooded: out.over, timeout: req.Constraints.Timeout(), said: said.briefText(),
 	}
 }

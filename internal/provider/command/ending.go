@@ -10,22 +10,22 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
-// ending is what is known of a program that has ended, or never ran.
+// ending describes a program that has ended, or never ran.
 type ending struct {
 	program string
 	result  proc.Result
 	err     error         // of proc.Run; result is empty then
 	flooded bool          // it printed more than MaxOutput
-	timeout time.Duration // what it had
-	said    string        // on its standard error, shortened
+	timeout time.Duration // the limit that it had
+	said    string        // its standard error, shortened
 }
 
-// byItself says whether the program ended of its own accord.
-func (e ending) byItself() bool { return e.err == nil && e.result.End == proc.Exited }
+// endedByItself reports whether the program ended without being killed.
+func (e ending) endedByItself() bool { return e.err == nil && e.result.End == proc.Exited }
 
-// classify says what the ending means for a retry (docs/contracts/run.md, 13); nil is
+// classifyEnding returns the meaning of the ending for a retry (docs/contracts/run.md, 13); nil is
 // success. The caller has ruled out that its own context ended the program.
-func classify(e ending) *provider.Error {
+func classifyEnding(e ending) *provider.Error {
 	fail := func(code provider.Code, retriable bool, format string, args ...any) *provider.Error {
 		message := fmt.Sprintf(format, args...)
 		if e.said != "" {
@@ -43,7 +43,7 @@ func classify(e ending) *provider.Error {
 		return fail(provider.BadRequest, false, "%v", e.err)
 	case e.flooded:
 		return fail(provider.BadRequest, false, "%s printed more than %d bytes and was ended", e.program, MaxOutput)
-	case e.err != nil: // no process to be had, or its supervisor killed
+	case e.err != nil: // no process could be started, or its supervisor was killed
 		return fail(provider.Unknown, true, "%v", e.err)
 	case r.End == proc.Deadline:
 		return fail(provider.Timeout, true, "%s was ended after %v", e.program, e.timeout)

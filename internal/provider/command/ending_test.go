@@ -41,7 +41,7 @@ func TestClassify(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			tt.end.program = "agent"
-			e := classify(tt.end)
+			e := classifyEnding(tt.end)
 			if tt.code == "" {
 				if e != nil {
 					t.Errorf("got %v, want success", e)

@@ -9,12 +9,12 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
-// base are the variables that every program sees.
-var base = []string{"PATH", "HOME", "USER", "LANG", "TMPDIR"}
+// baseVariables are the variables that every program sees.
+var baseVariables = []string{"PATH", "HOME", "USER", "LANG", "TMPDIR"}
 
-func (c command) environ(req provider.Request) []string {
+func (c command) buildEnviron(req provider.Request) []string {
 	ours := map[string]string{}
-	names := slices.Concat(base, c.Allow)
+	names := slices.Concat(baseVariables, c.Allow)
 	for _, entry := range c.Environ {
 		name, value, _ := strings.Cut(entry, "=")
 		ours[name] = value

@@ -10,7 +10,7 @@ import (
 )
 
 // output keeps the first limit bytes, and calls full when there are more. It
-// takes everything, so that nobody who writes to it blocks.
+// accepts everything, so that no writer to it blocks.
 type output struct {
 	limit    int
 	full     func()
@@ -37,7 +37,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// complaint keeps what a program says on its standard error: much for the log,
+// complaint keeps a program's standard error: much of it for the log,
 // little for the error message, which enters the workflow's history.
 type complaint struct{ long, short *proc.HeadTail }
 
@@ -50,10 +50,11 @@ func (c complaint) Write(p []byte) (int, error) {
 	return c.long.Write(p)
 }
 
-func (c complaint) brief() string { return strings.TrimSpace(c.short.String()) }
+// briefText returns the short form for the error message.
+func (c complaint) briefText() string { return strings.TrimSpace(c.short.String()) }
 
-// log loses what the log does not take: a full disk must not cost an answer.
-func (c complaint) log(w io.Writer) {
+// writeLog ignores the errors of the log, because a full disk must not cost an answer.
+func (c complaint) writeLog(w io.Writer) {
 	if text := strings.TrimRight(c.long.String(), "\n"); w != nil && text != "" {
 		fmt.Fprintln(w, text)
 	}

@@ -1,7 +1,6 @@
-// Package explore lets a model look around in the files of a run, by tools
-// that list, read and search them and change nothing. What it hands out is
-// bounded and labelled as data. Files that may hold secrets stay closed: see
-// prompt.Withheld.
+// Package explore lets a model look around in the files of a run, by tools that list, read and search them
+// and change nothing. The results are bounded and labelled as data. Files that may hold secrets stay
+// closed: see prompt.Withheld.
 package explore
 
 import (
@@ -16,8 +15,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/prompt"
 )
 
-// Files are the files where a run stands, the part of provider.Site that is
-// used here.
+// Files gives access to the files at a run's current commit. It is the part of provider.Site that
+// this package uses.
 type Files interface {
 	Files(ctx context.Context) ([]string, error)
 	Read(ctx context.Context, path string, limit int64) (content []byte, size int64, err error)
@@ -25,14 +24,14 @@ type Files interface {
 
 // Bounds of one call.
 const (
-	MaxResult = 48 << 10 // bytes of a result, but for what frames it
+	MaxResult = 48 << 10 // bytes of a result, without its frame
 	MaxFile   = 1 << 20  // bytes of a file, from its beginning
 )
 
 // maxScan bounds the bytes that an explorer reads for all its searches.
 const maxScan = 256 << 20
 
-// Call is what a model asks for.
+// Call is a tool call of a model.
 type Call struct {
 	ID    string
 	Name  string
@@ -52,24 +51,23 @@ type Explorer struct {
 	room  int64 // bytes that results may still have
 	scan  int64 // bytes that searches may still read
 
-	paths    []string // sorted, without those that stay closed; once listed
+	paths    []string // sorted, without the withheld ones; set once listed
 	withheld int
 	listed   bool
 	spent    bool
 }
 
-// New makes an explorer whose results have at most room bytes together.
+// New returns an explorer whose results have at most room bytes together.
 func New(files Files, room int64) *Explorer {
 	return &Explorer{files: files, room: room, scan: maxScan}
 }
 
-// Spent says whether a result found no room: further calls find none either.
+// Spent reports whether a result found no room. Further calls find none either.
 func (e *Explorer) Spent() bool { return e.spent }
 
-// Do answers a call. What goes wrong is in the result, for the model to read;
-// so is the end of ctx.
+// Do answers a call. The result holds errors, for the model to read, and also the end of ctx.
 func (e *Explorer) Do(ctx context.Context, c Call) Result {
-	text, err := e.call(ctx, c)
+	text, err := e.callTool(ctx, c)
 	if err == nil && int64(len(text)) > e.room {
 		e.spent = true
 	}
@@ -83,19 +81,20 @@ func (e *Explorer) Do(ctx context.Context, c Call) Result {
 	return Result{ID: c.ID, Text: text}
 }
 
-func (e *Explorer) call(ctx context.Context, c Call) (string, error) {
+// callTool calls the tool that c names.
+func (e *Explorer) callTool(ctx context.Context, c Call) (string, error) {
 	at := slices.IndexFunc(tools, func(t tool) bool { return t.Name == c.Name })
 	if at < 0 {
 		return "", errors.New("there is no such tool")
 	}
-	if err := e.list(ctx); err != nil {
+	if err := e.listOnce(ctx); err != nil {
 		return "", err
 	}
 	return tools[at].do(e, ctx, c.Input)
 }
 
-// list lists the files, once: where a run stands does not change under a call.
-func (e *Explorer) list(ctx context.Context) error {
+// listOnce lists the files, once. The run's commit does not change during a call.
+func (e *Explorer) listOnce(ctx context.Context) error {
 	if e.listed {
 		return nil
 	}
@@ -115,21 +114,21 @@ func (e *Explorer) list(ctx context.Context) error {
 	return nil
 }
 
-// find is the file that a model names.
-func (e *Explorer) find(name string) (string, error) {
-	name = path.Clean(relative(name))
+// findFile returns the path of the file that a model names.
+func (e *Explorer) findFile(name string) (string, error) {
+	name = path.Clean(trimRoot(name))
 	if prompt.Withheld(name) {
-		return "", fmt.Errorf("%q is withheld, for its name says that it may hold secrets", clip(name))
+		return "", fmt.Errorf("%q is withheld, for its name says that it may hold secrets", clipName(name))
 	}
 	if _, ok := slices.BinarySearch(e.paths, name); !ok {
-		return "", fmt.Errorf("there is no file %q", clip(name))
+		return "", fmt.Errorf("there is no file %q", clipName(name))
 	}
 	return name, nil
 }
 
-// under are the files whose paths begin with prefix.
-func (e *Explorer) under(prefix string) []string {
-	if prefix = relative(prefix); prefix == "." {
+// pathsUnder returns the files whose paths begin with prefix.
+func (e *Explorer) pathsUnder(prefix string) []string {
+	if prefix = trimRoot(prefix); prefix == "." {
 		prefix = ""
 	}
 	from, _ := slices.BinarySearch(e.paths, prefix)

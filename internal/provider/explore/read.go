@@ -15,13 +15,13 @@ type extract struct {
 }
 
 func (e *Explorer) readFile(ctx context.Context, in extract) (string, error) {
-	name, err := e.find(in.Path)
+	name, err := e.findFile(in.Path)
 	if err != nil {
 		return "", err
 	}
 	content, size, err := e.files.Read(ctx, name, MaxFile)
 	if err != nil {
-		return "", fmt.Errorf("%q cannot be read", clip(name))
+		return "", fmt.Errorf("%q cannot be read", clipName(name))
 	}
 	whole := int64(len(content)) == size
 	if !whole { // the end may lie within a line
@@ -29,30 +29,30 @@ func (e *Explorer) readFile(ctx context.Context, in extract) (string, error) {
 	}
 	switch {
 	case size == 0:
-		return fmt.Sprintf("%q is empty.\n", clip(name)), nil
+		return fmt.Sprintf("%q is empty.\n", clipName(name)), nil
 	case len(content) == 0:
-		return "", fmt.Errorf("%q has no line that can be read", clip(name))
-	case binary(content):
-		return "", fmt.Errorf("%q is not a text", clip(name))
+		return "", fmt.Errorf("%q has no line that can be read", clipName(name))
+	case isBinary(content):
+		return "", fmt.Errorf("%q is not a text", clipName(name))
 	}
 	all := strings.SplitAfter(strings.TrimSuffix(string(content), "\n"), "\n")
-	from, to, err := in.cut(all)
+	from, to, err := in.cutLines(all)
 	if err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf("%q, lines %d to %d of %d", clip(name), from, to, len(all))
+	text := fmt.Sprintf("%q, lines %d to %d of %d", clipName(name), from, to, len(all))
 	if !whole {
 		text += fmt.Sprintf(" in its first %d bytes, the rest of its %d cannot be read", MaxFile, size)
 	}
 	if whole && to == len(all) && content[len(content)-1] != '\n' {
 		text += " (no line feed at the end)"
 	}
-	return text + ". " + label + prompt.Fence("", strings.Join(all[from-1:to], "")), nil
+	return text + ". " + dataLabel + prompt.Fence("", strings.Join(all[from-1:to], "")), nil
 }
 
-// cut says which lines are given: those that are asked for, as many as fit. A
-// single one that does not fit is refused.
-func (in extract) cut(all []string) (from, to int, err error) {
+// cutLines returns the range of lines to show: the requested lines, as many as fit. It refuses a single
+// line that does not fit.
+func (in extract) cutLines(all []string) (from, to int, err error) {
 	from, most := max(in.From, 1), len(all)
 	if in.To > 0 {
 		most = min(in.To, most)

@@ -23,12 +23,12 @@ type pattern struct {
 }
 
 func (e *Explorer) searchFiles(ctx context.Context, in pattern) (string, error) {
-	matches, err := in.compile()
+	matches, err := in.compileTest()
 	if err != nil {
 		return "", err
 	}
 	s := search{matches: matches}
-	for _, name := range e.under(in.Prefix) {
+	for _, name := range e.pathsUnder(in.Prefix) {
 		if ctx.Err() != nil {
 			return "", errors.New("there is no time left")
 		}
@@ -37,17 +37,17 @@ func (e *Explorer) searchFiles(ctx context.Context, in pattern) (string, error) 
 		}
 		content, size, err := e.files.Read(ctx, name, MaxFile)
 		e.scan -= int64(len(content))
-		if err != nil || size > MaxFile || binary(content) {
+		if err != nil || size > MaxFile || isBinary(content) {
 			s.skipped++
 			continue
 		}
-		s.file(name, string(content))
+		s.searchFile(name, string(content))
 	}
-	return s.report(), nil
+	return s.writeReport(), nil
 }
 
-// compile makes the test of a line, which has no line feed.
-func (in pattern) compile() (func(line string) bool, error) {
+// compileTest returns the test of a line, which has no line feed.
+func (in pattern) compileTest() (func(line string) bool, error) {
 	switch {
 	case in.Pattern == "":
 		return nil, errors.New("the pattern is empty")
@@ -74,7 +74,7 @@ type search struct {
 	cut     bool
 }
 
-func (s *search) file(name, content string) {
+func (s *search) searchFile(name, content string) {
 	s.files++
 	n := 0
 	for line := range strings.Lines(content) {
@@ -88,13 +88,13 @@ func (s *search) file(name, content string) {
 		if len(line) > maxLine {
 			line = strings.ToValidUTF8(line[:maxLine], "") + "..."
 		}
-		fmt.Fprintf(&s.found, "%s:%d: %s\n", printable(name), n, line)
+		fmt.Fprintf(&s.found, "%s:%d: %s\n", printablePath(name), n, line)
 		s.lines++
 	}
 }
 
-func (s *search) report() string {
-	text := fmt.Sprintf("%s in %s searched", count(s.lines, "matching line"), count(s.files, "file"))
+func (s *search) writeReport() string {
+	text := fmt.Sprintf("%s in %s searched", countNoun(s.lines, "matching line"), countNoun(s.files, "file"))
 	if s.skipped > 0 {
 		text += fmt.Sprintf(", %d skipped, which are too large or not texts", s.skipped)
 	}
@@ -104,5 +104,5 @@ func (s *search) report() string {
 	if s.lines == 0 {
 		return text + ".\n"
 	}
-	return text + ". " + label + prompt.Fence("", s.found.String())
+	return text + ". " + dataLabel + prompt.Fence("", s.found.String())
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider/explore"
 )
 
-// maxArguments bounds what a model may write as arguments of its calls, in
+// maxArguments bounds the arguments of a model's calls, in
 // bytes.
 const maxArguments = 1 << 20
 
-// answer is what has come of a message.
+// answer is the received part of a message.
 type answer struct {
 	text    strings.Builder
 	refusal strings.Builder
@@ -32,8 +32,8 @@ type call struct {
 	arguments []byte
 }
 
-// add takes a chunk and returns the text in it.
-func (a *answer) add(chunk sdk.ChatCompletionChunk) string {
+// addChunk adds a chunk and returns its text.
+func (a *answer) addChunk(chunk sdk.ChatCompletionChunk) string {
 	if u := chunk.Usage; chunk.JSON.Usage.Valid() { // of the whole message, the last one counts
 		a.tokens = &chat.Tokens{
 			Input:     u.PromptTokens - u.PromptTokensDetails.CachedTokens,
@@ -49,7 +49,7 @@ func (a *answer) add(chunk sdk.ChatCompletionChunk) string {
 		a.text.WriteString(choice.Delta.Content)
 		a.refusal.WriteString(choice.Delta.Refusal)
 		for _, part := range choice.Delta.ToolCalls {
-			a.call(part)
+			a.addCall(part)
 		}
 		if choice.FinishReason != "" {
 			a.finish = choice.FinishReason
@@ -58,9 +58,9 @@ func (a *answer) add(chunk sdk.ChatCompletionChunk) string {
 	return text
 }
 
-// call takes a part of a tool call. Some servers number all calls alike and
-// tell them apart by their ids, some give no ids.
-func (a *answer) call(part sdk.ChatCompletionChunkChoiceDeltaToolCall) {
+// addCall adds a part of a tool call. Some servers give all calls the same index and tell them apart by
+// their ids; others give no ids.
+func (a *answer) addCall(part sdk.ChatCompletionChunkChoiceDeltaToolCall) {
 	at := len(a.calls) - 1
 	for at >= 0 && (a.calls[at].index != part.Index || part.ID != "" && a.calls[at].id != part.ID) {
 		at--
@@ -80,8 +80,8 @@ func (a *answer) call(part sdk.ChatCompletionChunkChoiceDeltaToolCall) {
 	}
 }
 
-// message is the answer so far.
-func (a *answer) message() chat.Message {
+// toMessage returns the answer so far.
+func (a *answer) toMessage() chat.Message {
 	m := chat.Message{Finish: provider.Stop, Tokens: a.tokens, Native: a}
 	if a.finish == "length" {
 		m.Finish = provider.Length
@@ -93,9 +93,9 @@ func (a *answer) message() chat.Message {
 	return m
 }
 
-// refused is the error of an answer that is a refusal, or that a filter took
-// away: asking again for the same leads to the same.
-func (a *answer) refused() error {
+// refusalError returns the error of an answer that is a refusal, or that a filter removed. The same
+// request would end in the same way.
+func (a *answer) refusalError() error {
 	why := ""
 	switch {
 	case a.finish == "content_filter":
@@ -108,8 +108,8 @@ func (a *answer) refused() error {
 	return &provider.Error{Code: provider.BadRequest, Message: "the model refuses to answer: " + why}
 }
 
-// param is the message as it is sent back.
-func (a *answer) param() sdk.ChatCompletionMessageParamUnion {
+// toParam returns the message in the form in which it is sent back.
+func (a *answer) toParam() sdk.ChatCompletionMessageParamUnion {
 	var p sdk.ChatCompletionAssistantMessageParam
 	if a.text.Len() > 0 {
 		p.Content.OfString = sdk.String(a.text.String())

@@ -102,7 +102,7 @@ func says(raw, reason string) http.HandlerFunc {
 
 func delta(text string) string { return chunk(`{"content":`+quote(text)+`}`, "") }
 
-// quote writes a JSON string and keeps what is not UTF-8, as a careless server
+// quote writes a JSON string and keeps bytes that are not UTF-8, as a careless server
 // may.
 func quote(s string) string {
 	var b strings.Builder

@@ -6,11 +6,11 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider/chat"
 )
 
-// families are what the beginning of a model's name says, the more special
+// modelFamilies lists the limits of models by the beginning of their names, the more specific
 // first, from platform.openai.com/docs/models. The window of the GPT-5 family is
-// what it takes as input: it has more for the answer. Where models of a family
-// differ, the smaller numbers stand here.
-var families = []struct {
+// its limit for the input; it has more for the answer. Where models of a family
+// differ, the table has the smaller numbers.
+var modelFamilies = []struct {
 	prefix            string
 	window, maxOutput int
 }{
@@ -49,7 +49,7 @@ func modelOf(name string) chat.Model {
 	m := chat.Model{Name: name, Window: unknownWindow, Reserve: reserve}
 	base := name[strings.LastIndexByte(name, '/')+1:] // gateways put a vendor before it
 	base = strings.TrimPrefix(base, "ft:")
-	for _, f := range families {
+	for _, f := range modelFamilies {
 		if strings.HasPrefix(base, f.prefix) {
 			m.Window, m.MaxOutput = f.window, f.maxOutput
 			break

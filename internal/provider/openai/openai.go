@@ -1,5 +1,5 @@
-// Package openai is the provider on OpenAI's Chat Completions API, and on all
-// servers that speak it, those of local models among them.
+// Package openai is the provider on OpenAI's Chat Completions API, and on all servers that speak it,
+// including the servers of local models.
 package openai
 
 import (
@@ -18,14 +18,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/redact"
 )
 
-// Config says which model to ask, and how. All that counts is in it: the SDK
+// Config says which model to ask, and how. It is complete: the SDK
 // does not read the environment.
 type Config struct {
 	Model   string
 	Key     string // empty: none is sent
 	BaseURL string // empty: OpenAI's own; with the version, as in http://localhost:11434/v1
-	// Redact takes the worker's secrets, Key among them, out of what is said. Nil
-	// takes none.
+	// Redact removes the worker's secrets, Key among them, from all texts. Nil
+	// removes none.
 	Redact *redact.Redactor
 	// HTTP makes the requests; nil is http.DefaultClient, which heeds the proxy
 	// variables of the environment. Redirects are never followed.
@@ -36,7 +36,7 @@ type Config struct {
 	Price  chat.Price
 }
 
-// FromEnv makes a Config of the variables that OpenAI's own tools read:
+// FromEnv returns a Config from the variables that OpenAI's own tools read:
 // OPENAI_API_KEY and OPENAI_BASE_URL. One of them is enough. An empty variable
 // counts as none.
 func FromEnv(lookup func(string) (string, bool), model string) (Config, error) {
@@ -48,7 +48,7 @@ func FromEnv(lookup func(string) (string, bool), model string) (Config, error) {
 	switch {
 	case c.Model == "":
 		return Config{}, errors.New("no model is named: give one such as gpt-5")
-	case c.Key == "" && official(c.BaseURL):
+	case c.Key == "" && isOfficial(c.BaseURL):
 		return Config{}, errors.New("OPENAI_API_KEY is not set: give the worker a key of the OpenAI API, or the address of another server as OPENAI_BASE_URL")
 	}
 	if err := chat.CheckURL(c.BaseURL); err != nil {
@@ -57,8 +57,8 @@ func FromEnv(lookup func(string) (string, bool), model string) (Config, error) {
 	return c, nil
 }
 
-// official says whether a base URL is OpenAI's own, of any region.
-func official(base string) bool {
+// isOfficial reports whether a base URL is OpenAI's own, of any region.
+func isOfficial(base string) bool {
 	if base == "" {
 		return true
 	}
@@ -69,7 +69,7 @@ func official(base string) bool {
 	return u.Hostname() == "api.openai.com" || strings.HasSuffix(u.Hostname(), ".api.openai.com")
 }
 
-// New makes the provider.
+// New returns the provider.
 func New(c Config) provider.Provider {
 	opts := []option.RequestOption{
 		option.WithEnvironmentProduction(),
@@ -89,6 +89,6 @@ func New(c Config) provider.Provider {
 	return chat.New(chat.Config{
 		Name: "openai", Model: model, Redact: c.Redact, Idle: c.Idle, Price: c.Price,
 		// The service by itself: a client would read the environment.
-		Wire: wire{sdk.NewChatCompletionService(opts...), official(c.BaseURL)},
+		Wire: wire{sdk.NewChatCompletionService(opts...), isOfficial(c.BaseURL)},
 	})
 }

@@ -7,18 +7,17 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider/explore"
 )
 
-// params are the request. Servers of other makers get only what all of them
-// know.
-func (w wire) params(c chat.Conversation) sdk.ChatCompletionNewParams {
+// newParams returns the request. Servers of other makers get only the parameters that all of them know.
+func (w wire) newParams(c chat.Conversation) sdk.ChatCompletionNewParams {
 	p := sdk.ChatCompletionNewParams{
-		Model: c.Model, Messages: messages(c),
+		Model: c.Model, Messages: newMessages(c),
 		StreamOptions: sdk.ChatCompletionStreamOptionsParam{IncludeUsage: sdk.Bool(true)},
 	}
 	if w.official {
 		p.PromptCacheKey = sdk.String(c.Key)
 	}
 	switch most := sdk.Int(int64(c.MaxOutput)); {
-	case c.Bounded && w.official: // which deprecates the other
+	case c.Bounded && w.official: // the official API deprecates MaxTokens
 		p.MaxCompletionTokens = most
 	case c.Bounded:
 		p.MaxTokens = most
@@ -27,15 +26,16 @@ func (w wire) params(c chat.Conversation) sdk.ChatCompletionNewParams {
 		p.Temperature = sdk.Float(*c.Temperature)
 	}
 	for _, t := range c.Tools {
-		p.Tools = append(p.Tools, function(t))
+		p.Tools = append(p.Tools, newFunction(t))
 	}
-	if c.MustAnswer { // the tools stay: the messages tell of their use
+	if c.MustAnswer { // the tools stay, because the messages mention their use
 		p.ToolChoice.OfAuto = sdk.String(string(sdk.ChatCompletionToolChoiceOptionAutoNone))
 	}
 	return p
 }
 
-func function(t explore.Tool) sdk.ChatCompletionToolUnionParam {
+// newFunction converts a tool.
+func newFunction(t explore.Tool) sdk.ChatCompletionToolUnionParam {
 	schema := sdk.FunctionParameters{"type": "object", "properties": t.Properties}
 	if len(t.Required) > 0 {
 		schema["required"] = t.Required
@@ -45,14 +45,15 @@ func function(t explore.Tool) sdk.ChatCompletionToolUnionParam {
 	})
 }
 
-func messages(c chat.Conversation) []sdk.ChatCompletionMessageParamUnion {
+// newMessages returns the messages of the conversation.
+func newMessages(c chat.Conversation) []sdk.ChatCompletionMessageParamUnion {
 	var all []sdk.ChatCompletionMessageParamUnion
 	if c.System != "" {
 		all = append(all, sdk.SystemMessage(c.System))
 	}
 	all = append(all, sdk.UserMessage(c.Context+c.User))
 	for _, x := range c.Exchanges {
-		all = append(all, x.Said.Native.(*answer).param())
+		all = append(all, x.Said.Native.(*answer).toParam())
 		for _, r := range x.Results {
 			all = append(all, sdk.ToolMessage(r.Text, r.ID))
 		}

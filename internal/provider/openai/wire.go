@@ -19,24 +19,24 @@ type wire struct {
 }
 
 func (w wire) Send(ctx context.Context, c chat.Conversation, line *chat.Line) (chat.Message, error) {
-	stream := w.completions.NewStreaming(ctx, w.params(c), option.WithMiddleware(line.Middleware))
+	stream := w.completions.NewStreaming(ctx, w.newParams(c), option.WithMiddleware(line.Middleware))
 	defer stream.Close()
 	var a answer
 	for stream.Next() {
-		line.Hear(a.add(stream.Current()))
+		line.Hear(a.addChunk(stream.Current()))
 	}
 	switch err := stream.Err(); {
-	case a.finish != "": // all is there but, perhaps, the usage
-		return a.message(), a.refused()
+	case a.finish != "": // at most the usage is missing
+		return a.toMessage(), a.refusalError()
 	case err != nil:
-		return a.message(), reported(err)
+		return a.toMessage(), toStatusError(err)
 	}
-	return a.message(), chat.ErrUnfinished
+	return a.toMessage(), chat.ErrUnfinished
 }
 
-// statuses are those that stand for the errors which come within a stream, by
+// statusOf maps the errors within a stream to HTTP statuses, by
 // their code or type.
-var statuses = map[string]int{
+var statusOf = map[string]int{
 	"invalid_request_error":   http.StatusBadRequest,
 	"context_length_exceeded": http.StatusBadRequest,
 	"invalid_api_key":         http.StatusUnauthorized,
@@ -48,9 +48,9 @@ var statuses = map[string]int{
 	"server_error":            http.StatusInternalServerError,
 }
 
-// reported turns an error within a stream into what it would be outside of one.
-// Some servers give the status itself as its code.
-func reported(err error) error {
+// toStatusError converts an error within a stream to the corresponding error of a request. Some servers
+// give the status itself as its code.
+func toStatusError(err error) error {
 	e, ok := errors.AsType[*ssestream.StreamError](err)
 	if !ok {
 		return err
@@ -70,10 +70,10 @@ func reported(err error) error {
 	switch {
 	case number >= 400 && number < 600:
 		out.Status = int(number)
-	case statuses[code] != 0:
-		out.Status = statuses[code]
-	case statuses[said.Error.Type] != 0:
-		out.Status = statuses[said.Error.Type]
+	case statusOf[code] != 0:
+		out.Status = statusOf[code]
+	case statusOf[said.Error.Type] != 0:
+		out.Status = statusOf[said.Error.Type]
 	}
 	return out
 }

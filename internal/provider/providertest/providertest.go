@@ -1,4 +1,4 @@
-// Package providertest holds what every provider must pass.
+// Package providertest holds the tests that every provider must pass.
 package providertest
 
 import (
@@ -18,14 +18,14 @@ import (
 
 // Subject makes providers of the kind under test.
 type Subject struct {
-	// Answers makes one that answers every request with raw.
+	// Answers makes a provider that answers every request with raw.
 	Answers func(t *testing.T, raw string) provider.Provider
-	// Fails makes one whose every call fails.
+	// Fails makes a provider whose every call fails.
 	Fails func(t *testing.T) provider.Provider
-	// Hangs makes one that sends partial and then nothing for ever; nil for a
+	// Hangs makes a provider that sends partial and then nothing for ever; nil for a
 	// kind that cannot.
 	Hangs func(t *testing.T, partial string) provider.Provider
-	// Text says that its wire carries text alone: bytes that are no UTF-8 never
+	// Text says that the kind's wire carries text alone: bytes that are not UTF-8 never
 	// arrive.
 	Text bool
 }

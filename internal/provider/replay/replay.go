@@ -20,7 +20,7 @@ import (
 // MaxAnswer bounds one recorded answer in bytes.
 const MaxAnswer = 16 << 20
 
-// Find says whether dir is a directory that can be read.
+// Find returns an error if dir is not a directory that can be read.
 func Find(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -34,10 +34,10 @@ type replay struct {
 	redact *redact.Redactor
 }
 
-// New makes a provider that answers from dir. The answer to the request of a
-// phase and an iteration is the file <phase>-<iteration>.md; from the second
-// call on <phase>-<iteration>.<call>.md goes before it. No answer is a
-// BAD_REQUEST. Nothing outside dir is read, links included.
+// New returns a provider that answers from dir. The answer to the request of a
+// phase and an iteration is the file <phase>-<iteration>.md. From the second
+// call on, <phase>-<iteration>.<call>.md takes precedence. A missing answer is a
+// BAD_REQUEST. The provider reads nothing outside dir, not even by links.
 func New(dir string, redact *redact.Redactor) provider.Provider {
 	return replay{dir, redact}
 }
@@ -54,7 +54,7 @@ func (r replay) Generate(ctx context.Context, req provider.Request, progress fun
 	if err := req.Check(); err != nil {
 		return err.Response("", time.Since(start)), err
 	}
-	raw, err := r.read(req)
+	raw, err := r.readAnswer(req)
 	if err != nil {
 		e := &provider.Error{Code: provider.BadRequest, Message: provider.Clip(r.redact.String(err.Error()), provider.MaxMessage)}
 		return e.Response("", time.Since(start)), e
@@ -66,7 +66,8 @@ func (r replay) Generate(ctx context.Context, req provider.Request, progress fun
 	return provider.Response{RawText: string(raw), FinishReason: provider.Stop, DurationMs: time.Since(start).Milliseconds()}, nil
 }
 
-func (r replay) read(req provider.Request) ([]byte, error) {
+// readAnswer reads the recorded answer of a request.
+func (r replay) readAnswer(req provider.Request) ([]byte, error) {
 	root, err := os.OpenRoot(r.dir)
 	if err != nil {
 		return nil, fmt.Errorf("open recorded answers: %w", err)
@@ -86,7 +87,7 @@ func (r replay) read(req provider.Request) ([]byte, error) {
 	return raw, err
 }
 
-// readFile opens without blocking, for a pipe of that name may have no writer.
+// readFile opens without blocking, because a pipe of that name may have no writer.
 func readFile(root *os.Root, name string) ([]byte, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

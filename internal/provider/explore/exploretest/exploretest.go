@@ -25,8 +25,8 @@ func (f Files) Read(_ context.Context, path string, limit int64) ([]byte, int64,
 	return []byte(text[:min(int64(len(text)), limit)]), int64(len(text)), nil
 }
 
-// Site is a site that has these files and nothing else: what uses more of it
-// panics.
+// Site returns a site that has these files and nothing else. Its other methods
+// panic.
 func (f Files) Site() provider.Site { return site{files: f} }
 
 type site struct {
