@@ -266,6 +266,10 @@ func (v *delivery) awaitInBackground(ctx workflow.Context, errand workflow.Futur
 	})
 }
 
+// quickAttempts end some 5 s after the first that failed. They are more than
+// that takes, for each worker that dies uses one up.
+const quickAttempts = 8
+
 // quickActivity is for what is done at once or not at all, and may be done twice.
 // Who waits for it is told before long that it cannot be done. A call ends by
 // itself within its limit: one that went on beside its successor could take a
@@ -273,7 +277,7 @@ func (v *delivery) awaitInBackground(ctx workflow.Context, errand workflow.Futur
 func quickActivity(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: 10 * time.Second, WaitForCancellation: true, Summary: summary,
-		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumAttempts: 5},
+		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: time.Second, MaximumAttempts: quickAttempts},
 	})
 }
 
