@@ -21,15 +21,15 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/redact"
 )
 
-// DispatchActivities does what dispatches ask for, on the registry of this host. NewDesk
-// makes one.
+// DispatchActivities holds the activities of dispatches, which work on the registry
+// of this host. NewDispatchActivities creates it.
 type DispatchActivities struct {
 	dirs   citizen.Dirs
 	store  *citizen.Store
 	locks  gidlock.Locks
 	boxes  mailbox.Mailboxes
 	resume func(b dispatch.Backend, approve bool) (Resumer, bool)
-	// observe is how long a session may take to begin; zero: as the errand says.
+	// observe is how long a session may take to begin; zero: as the OwnedTurn says.
 	observe time.Duration
 	grace   time.Duration
 
@@ -38,18 +38,19 @@ type DispatchActivities struct {
 	held    heldLocks
 }
 
-// Resumer goes on with the sessions of a backend.
+// Resumer resumes the sessions of a backend.
 type Resumer struct {
 	agent.Adapter
 	Options agent.Options // of each start; Dir and Resume are the session's
 }
 
-// DispatchConfig is what a worker gives its desk. Dirs and Resume are required.
+// DispatchConfig configures the activities. Dirs and Resume are required.
 type DispatchConfig struct {
 	Dirs citizen.Dirs
-	// Resume is how dormant sessions of a backend are gone on with, false when
-	// they are not; approve says that the session's directory is trusted. A
-	// backend without a control socket needs an agent.Prober.
+	// Resume returns the adapter that resumes dormant sessions of backend b; ok is
+	// false if this worker resumes none. Approve says that the session's directory
+	// is trusted. For a backend without a control socket the adapter must be an
+	// agent.Prober.
 	Resume func(b dispatch.Backend, approve bool) (Resumer, bool)
 	// Observe is how long a resumed session may take to begin; zero means the 30 s
 	// of the facts (dispatch, section 10), which the errand carries.
@@ -65,7 +66,8 @@ type DispatchConfig struct {
 
 const stopGrace = 5 * time.Second
 
-// NewDispatchActivities refuses an incomplete configuration.
+// NewDispatchActivities returns the activities, or an error if the configuration
+// is incomplete.
 func NewDispatchActivities(c DispatchConfig) (*DispatchActivities, error) {
 	if c.Dirs.Sessions == "" || c.Resume == nil {
 		return nil, errors.New("desk: the configuration is incomplete")
@@ -79,8 +81,8 @@ func NewDispatchActivities(c DispatchConfig) (*DispatchActivities, error) {
 	}, nil
 }
 
-// Resolve says who the target is, and probes nothing. A record that is broken
-// is an error: nobody can tell whom it names. A second call looks again.
+// Resolve looks the target up in the registry and probes nothing. A broken record
+// is an error, because its target is not known. A second call looks again.
 func (d *DispatchActivities) Resolve(_ context.Context, id dispatch.GardenID) (ResolveResult, error) {
 	record, err := d.store.Address(id)
 	if errors.Is(err, citizen.ErrUnknown) {
@@ -108,16 +110,16 @@ func (d *DispatchActivities) Resolve(_ context.Context, id dispatch.GardenID) (R
 	return to, nil
 }
 
-// proberOf tells the liveness of sessions that have no control socket; nil where
-// this worker has none, or does not resume them.
+// proberOf returns the prober of a backend whose sessions have no control socket,
+// or nil if this worker has none or does not resume such sessions.
 func (d *DispatchActivities) proberOf(b dispatch.Backend) agent.Prober {
 	r, _ := d.resume(b, false)
 	p, _ := r.Adapter.(agent.Prober)
 	return p
 }
 
-// resolveRecordless is a target without a record: a session that listens and never
-// registered, or nobody.
+// resolveRecordless resolves a target without a record: it is a session that
+// listens and never registered, or there is no such target.
 func (d *DispatchActivities) resolveRecordless(id dispatch.GardenID) ResolveResult {
 	if controlsocket.Inspect(d.dirs.Socket(id)).State == controlsocket.SocketFile {
 		return ResolveResult{Backend: dispatch.Pi, Recordless: true}
@@ -125,7 +127,9 @@ func (d *DispatchActivities) resolveRecordless(id dispatch.GardenID) ResolveResu
 	return ResolveResult{Reject: dispatch.BadTarget}
 }
 
-// Lock takes the target's lock for the claim. A second call has it again.
+// Lock takes the target's lock under the nonce. A lock that this process holds
+// for an ended execution, and that no activity uses, is released first. A second call with the same
+// nonce has the lock again.
 func (d *DispatchActivities) Lock(ctx context.Context, c Lock) (LockResult, error) {
 	run := activity.GetInfo(ctx).WorkflowExecution.RunID
 	_, err := d.locks.Acquire(ctx, c.Target, c.Nonce)
@@ -144,7 +148,7 @@ func (d *DispatchActivities) Lock(ctx context.Context, c Lock) (LockResult, erro
 	return LockResult{OK: err == nil}, err
 }
 
-// Unlock gives the lock back if it is the claim's. A second call is a no-op.
+// Unlock releases the lock if the nonce holds it. A second call is a no-op.
 func (d *DispatchActivities) Unlock(ctx context.Context, c Lock) error {
 	_, err := d.locks.Release(ctx, c.Target, c.Nonce)
 	failpoint.Hit("desk.unlocked")
@@ -166,7 +170,7 @@ func (d *DispatchActivities) Look(ctx context.Context, id dispatch.GardenID) (Lo
 	return LookResult{Liveness: dispatch.LivenessOf(dispatch.Pi, seen.Liveness), Diagnostic: describeLookCode(seen.Code)}, nil
 }
 
-// describeLookCode is what the code of a look means.
+// describeLookCode returns the meaning of the code that a look returned.
 func describeLookCode(code string) string {
 	switch code {
 	case "":
@@ -179,7 +183,7 @@ func describeLookCode(code string) string {
 	return "its control socket: " + code
 }
 
-// Ask has the session's own client say whether it runs. A second call asks
+// Ask asks the session's own client whether the session runs. A second call asks
 // again.
 func (d *DispatchActivities) Ask(_ context.Context, n NativeSession) (LookResult, error) {
 	p := d.proberOf(n.Backend)
@@ -196,7 +200,7 @@ func (d *DispatchActivities) Ask(_ context.Context, n NativeSession) (LookResult
 	return LookResult{Liveness: dispatch.Dead}, nil
 }
 
-// Trust says whether a session may be resumed in the directory. A second call
+// Trust reports whether a session may be resumed in the directory. A second call
 // looks again.
 func (d *DispatchActivities) Trust(_ context.Context, dir string) (TrustResult, error) {
 	facts, err := trust.Look(d.dirs, dir)
@@ -207,8 +211,8 @@ func (d *DispatchActivities) Trust(_ context.Context, dir string) (TrustResult, 
 	return TrustResult{OK: v.Kind != trust.Deny, Approve: v.Kind == trust.Approve, Diagnostic: clip(v.String(), maxSummary)}, nil
 }
 
-// Deliver gives the letter to the session at the target's socket. A second
-// call gives it once more: it may be called once.
+// Deliver sends the message to the session at the target's socket. It must be
+// called once only, because a second call sends the message again.
 func (d *DispatchActivities) Deliver(ctx context.Context, l dispatch.Message) (DeliverResult, error) {
 	mode := l.Request.Mode
 	if mode == "" {
@@ -233,9 +237,9 @@ func (d *DispatchActivities) Deliver(ctx context.Context, l dispatch.Message) (D
 	return out, nil
 }
 
-// Enqueue puts the letter into the target's mailbox and rings. A second call
-// with the same letter finds it there. Beside an error there is no outcome: the
-// zero one does not encode, and would hide the error.
+// Enqueue puts the message into the target's mailbox and rings the doorbell. A
+// second call with the same message finds it there. The outcome is nil beside an
+// error: the zero Outcome does not encode, and would hide the error.
 func (d *DispatchActivities) Enqueue(ctx context.Context, l dispatch.Message) (*dispatch.Outcome, error) {
 	if err := d.checkDeliverable(ctx, l.Request.Target); err != nil {
 		return nil, err

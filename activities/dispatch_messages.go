@@ -42,15 +42,15 @@ type LockResult struct {
 	Diagnostic string `json:"diagnostic,omitempty"`
 }
 
-// LookResult is what a look at a target's socket gave.
+// LookResult is the result of Look and of Ask.
 type LookResult struct {
 	Liveness   dispatch.Liveness `json:"liveness,omitempty"`
 	Conflict   bool              `json:"conflict,omitempty"` // then there is no liveness
 	Diagnostic string            `json:"diagnostic,omitempty"`
 }
 
-// DeliverResult is what became of a letter. Gone says that there was nobody at the
-// socket and that no byte was written: it may be looked for again.
+// DeliverResult is the result of Deliver. Gone says that no session listened at the
+// socket and that no byte was written, so the target may be looked up again.
 type DeliverResult struct {
 	Outcome dispatch.Outcome `json:"outcome,omitzero"`
 	Gone    bool             `json:"gone,omitempty"`
@@ -75,7 +75,7 @@ type OwnedTurn struct {
 	Timeout time.Duration `json:"timeout"` // of the turn; zero: none
 }
 
-// TurnEnd is what came of the turn of an errand that may go on.
+// TurnEnd is the result of an owned turn whose session may run further turns.
 type TurnEnd struct {
 	Nonce   string           `json:"nonce"` // of the claim
 	Outcome dispatch.Outcome `json:"outcome"`

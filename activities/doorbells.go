@@ -9,9 +9,9 @@ import (
 )
 
 // Doorbells ring again for mail that lies unread though its receiver is there: a
-// ring can be lost, and then a session sleeps on until the next letter. One for
-// each worker is enough, and several ring no more often. It is no method of the
-// desk, whose methods are activities.
+// ring can be lost, and then a session sleeps on until the next message. One for
+// each worker is enough, and several ring no more often. It is no method of
+// DispatchActivities, whose methods are activities.
 type Doorbells struct {
 	Dispatch *DispatchActivities // nil serves no dispatches and rings for nobody
 	Log      *slog.Logger        // told when what is wrong changes

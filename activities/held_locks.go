@@ -33,8 +33,9 @@ func (c *heldLocks) removeLock(claim Lock) {
 	}
 }
 
-// isAbandoned says whether we hold the lock for an execution that is over. A target
-// has one open execution at a time, so over is each but the one that asks.
+// isAbandoned reports whether this process holds the lock for an execution that has
+// ended. A target has one open execution at a time, so every execution other than
+// the asking one has ended.
 func (c *heldLocks) isAbandoned(id dispatch.GardenID, nonce, asks string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

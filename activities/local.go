@@ -56,7 +56,7 @@ func (l Local) Open() (*Activities, error) {
 // worker without a HOME.
 var ErrNoRegistry = errors.New("there is no registry of sessions")
 
-// NewDispatchActivities wires the desk of every binary that has a worker. Its registry is
+// NewDispatchActivities wires the activities of dispatches for every binary that has a worker. Its registry is
 // found from HOME and the variables that other programs use.
 func (l Local) NewDispatchActivities() (*DispatchActivities, error) {
 	dirs, err := citizen.FindDirs(l.lookup)

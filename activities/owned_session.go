@@ -14,8 +14,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// ownedSession is a session whose turn a dispatch owns. What others send to it while
-// it lasts is in its inlet.
+// ownedSession is a session whose turn a dispatch owns. Its intake holds the
+// messages that others send during the turn.
 type ownedSession struct {
 	agent.Session
 	acts   *DispatchActivities
@@ -23,10 +23,10 @@ type ownedSession struct {
 	server *controlsocket.Server // nil: it has no address
 }
 
-// closeSession ends the session, and its socket after it: who finds nobody there may
-// resume the session. One that does not end in time is left to, its socket with
-// it, where it refuses what comes. Left is how many messages of others had no
-// turn.
+// closeSession stops the session, and then closes its socket: a peer that finds no
+// listener there may resume the session. After twice the grace it returns although
+// the session has not ended; the socket then stays and refuses messages. Left is
+// the number of messages of others that had no turn.
 func (a *ownedSession) closeSession() (left int) {
 	left = len(a.intake.Close())
 	ended := make(chan struct{})
@@ -46,8 +46,8 @@ func (a *ownedSession) closeSession() (left int) {
 	return left
 }
 
-// runQueuedTurns gives the session what others sent meanwhile, a turn each, as long as
-// it lives and there is time.
+// runQueuedTurns runs a turn for each message that others sent meanwhile, as long
+// as the session lives and ctx lasts.
 func (a *ownedSession) runQueuedTurns(ctx context.Context, m controlsocket.Message, show func(Beat)) {
 	for ok := true; ok; m, ok = a.intake.Next() {
 		if a.Session.Send(ctx, m.Prompt()) != nil {

@@ -16,23 +16,23 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// BegunSignal says that the session of an errand can be reached and that its
-// lock was released; its payload is the claim's nonce.
+// BegunSignal says that the session of an owned turn can be reached and that its
+// lock was released. Its payload is the nonce of the lock.
 const BegunSignal = "begun"
 
-// TurnSignal says what came of the turn of an errand, a TurnEnd: the session may
-// go on with what others sent to it.
+// TurnSignal carries the result of an owned turn, a TurnEnd. The session may still
+// run turns for messages of others.
 const TurnSignal = "turn"
 
-// maxAnswer bounds what goes into history of what an agent said last.
+// maxAnswer limits the part of an agent's last answer that enters history.
 const maxAnswer = 4 << 10
 
-// Own starts the agent of a dormant session, gives it the letter, and waits
-// for the end of its turn. Meanwhile a session of pi has a control socket, by
-// which others reach it as any live one; another is locked until then. A second
-// call would give the letter once more: it may be called once. The agent dies
-// with its worker. A session that nobody reaches is released by its errand too,
-// in case nothing is left of the dispatch.
+// Own starts the agent of a dormant session, sends it the message, and waits for
+// the end of its turn. During the turn a session of pi has a control socket, by
+// which others reach it like any live session; a session of another backend stays
+// locked until the end. Own must be called once only, because a second call sends
+// the message again. The agent dies with its worker. Own also releases the lock
+// of a session that others cannot reach, in case the dispatch has ended.
 func (d *DispatchActivities) Own(ctx context.Context, e OwnedTurn) (dispatch.Outcome, error) {
 	e.Observe = cmp.Or(d.observe, e.Observe)
 	show, stop := pulse(ctx, Beat{Doing: "starts the session"})
@@ -198,7 +198,7 @@ func (d *DispatchActivities) retainedOutcome(e OwnedTurn) dispatch.Outcome {
 	return out
 }
 
-// failedOutcome is the outcome of an errand that went wrong.
+// failedOutcome returns the outcome of an owned turn that failed.
 func (d *DispatchActivities) failedOutcome(kind dispatch.Kind, err error) dispatch.Outcome {
 	return dispatch.Outcome{Kind: kind, Transport: dispatch.SpawnBg, Error: clip(d.secrets.String(err.Error()), maxSummary)}
 }

@@ -48,18 +48,18 @@ that no session has. An interrupt ends the waiting, never the dispatch.`,
 	flags.StringVar(&f.mode, "mode", "", "`how` a busy session takes it: follow_up after its turn (the default), or steer into it")
 	flags.BoolVar(&f.wantsReply, "wants-reply", false, "tell the session that a reply is welcome; nothing waits for one")
 	cmd.RunE = c.do(func(ctx context.Context, args []string) error {
-		letter, err := c.letter(args[0], f)
+		m, err := c.newMessage(args[0], f)
 		if err != nil {
 			return err
 		}
-		return c.dispatch(ctx, letter)
+		return c.dispatch(ctx, m)
 	})
 	return cmd
 }
 
-// letter is what the flags say, or a usage error: nothing has been looked at
-// then.
-func (c *cli) letter(target string, f dispatchFlags) (dispatch.Message, error) {
+// newMessage returns the message that the flags describe. After a usage error nothing
+// has been looked at.
+func (c *cli) newMessage(target string, f dispatchFlags) (dispatch.Message, error) {
 	if f.message == "-" {
 		text, err := readMessage(c.in)
 		if err != nil {
@@ -161,15 +161,16 @@ func (c *cli) cutOff(to dispatch.GardenID, err error) error {
 	return err
 }
 
-// silence is how long a letter may wait for a worker before the sender is told.
+// silence is the time that a message may wait for a worker before the sender is told.
 const silence = 5 * time.Second
 
 // workerStart is how long a worker that has just been started may take until the
 // engine knows it.
 const workerStart = 3 * time.Second
 
-// post refuses where nobody serves dispatches: it would wait for ever. Taken is
-// called when a workflow has taken the letter; nil: nobody is told.
+// post sends the message, or refuses if no worker serves dispatches, because it
+// would wait for ever. Taken is called when a workflow has accepted the message; it
+// may be nil.
 func (c *cli) post(ctx context.Context, t client.Client, l dispatch.Message, taken func()) (dispatch.Result, error) {
 	if served, err := c.clientOf(t).AwaitServed(ctx, workerStart); err == nil && !served {
 		return dispatch.Result{}, runs.ErrNoWorker

@@ -17,7 +17,7 @@ import (
 // dispatchActivities is for method values only; the worker holds the real one.
 var dispatchActivities *activities.DispatchActivities
 
-// observeLimit is that of an errand (docs/contracts/dispatch.md, 10).
+// observeLimit is that of an owned turn (docs/contracts/dispatch.md, 10).
 const observeLimit = 30 * time.Second
 
 // delivery is one dispatch to a backend with a liveness predicate, from the lock
@@ -27,7 +27,7 @@ type delivery struct {
 	message   dispatch.Message
 	to        activities.ResolveResult
 	lock      activities.Lock
-	inSection bool // in the desk's section
+	inSection bool // in the target's section
 }
 
 // unlockSection lets the next dispatch decide.
@@ -60,7 +60,7 @@ func (v *delivery) run(ctx workflow.Context) (dispatch.Result, error) {
 }
 
 // decideReceipt looks at the target and asks the table. At the default version of
-// dispatchLocked an errand may be under way: one whose session nobody reaches any
+// dispatchLocked an owned turn may be under way: one whose session nobody reaches any
 // more is about to end, or was lost with its worker, and its agent may be a moment
 // behind. The session is not resumed before that.
 func (v *delivery) decideReceipt(ctx workflow.Context) (receipt dispatch.Receipt, why string, err error) {
@@ -131,7 +131,7 @@ func (v *delivery) releaseAndReject(ctx workflow.Context, why dispatch.Reason, o
 	return rejectDispatch(why, observed, diagnostic)
 }
 
-// sendMessage puts the letter into a live session. Nobody at the socket is the one
+// sendMessage puts the message into a live session. Nobody at the socket is the one
 // failure after which it is looked for again, once.
 func (v *delivery) sendMessage(ctx workflow.Context) dispatch.Outcome {
 	got, outcome := v.deliverOnce(ctx)
@@ -194,25 +194,25 @@ func (v *delivery) resumeSession(ctx workflow.Context, receipt dispatch.Receipt)
 	return v.releaseWithOutcome(ctx, receipt, outcome), nil
 }
 
-// runOwnedTurn has the errand carried out. Begun says that the errand has released the
+// runOwnedTurn has the owned turn carried out. Begun says that the owned turn has released the
 // lock, as it does when the session can be reached; the next dispatch may decide
-// from then on. What an errand leaves locked that ended before, or whose worker
+// from then on. What an owned turn leaves locked that ended before, or whose worker
 // was lost, is its dispatch's to release. The outcome is that of the turn: the
 // errand may go on with what others sent meanwhile.
 func (v *delivery) runOwnedTurn(ctx workflow.Context, approve bool) (out dispatch.Outcome, begun bool) {
 	v.ownedTurns++
-	errand := workflow.ExecuteActivity(ownedTurnActivity(ctx, fmt.Sprintf("A turn of %s", v.id)), dispatchActivities.Own, activities.OwnedTurn{
+	turn := workflow.ExecuteActivity(ownedTurnActivity(ctx, fmt.Sprintf("A turn of %s", v.id)), dispatchActivities.Own, activities.OwnedTurn{
 		Message: v.message, NativeSession: v.nativeSession(), Lock: v.lock, CWD: v.to.CWD, Approve: approve, Observe: observeLimit,
 	})
-	if begun = v.awaitBegin(ctx, errand); begun {
+	if begun = v.awaitBegin(ctx, turn); begun {
 		v.unlockSection()
-		if out, told := v.awaitTurn(ctx, errand); told {
-			v.awaitInBackground(ctx, errand)
+		if out, told := v.awaitTurn(ctx, turn); told {
+			v.awaitInBackground(ctx, turn)
 			return out, begun
 		}
 	}
 	defer func() { v.ownedTurns-- }()
-	err := errand.Get(ctx, &out)
+	err := turn.Get(ctx, &out)
 	switch {
 	case err == nil:
 		return out, begun
@@ -222,25 +222,25 @@ func (v *delivery) runOwnedTurn(ctx workflow.Context, approve bool) (out dispatc
 	return unknownOutcome(dispatch.SpawnBg, err), begun
 }
 
-// awaitBegin returns when the session can be reached, or the errand has ended
+// awaitBegin returns when the session can be reached, or the owned turn has ended
 // without that.
-func (v *delivery) awaitBegin(ctx workflow.Context, errand workflow.Future) (begun bool) {
-	return awaitSignal(ctx, activities.BegunSignal, errand, func(nonce string) bool { return nonce == v.lock.Nonce })
+func (v *delivery) awaitBegin(ctx workflow.Context, turn workflow.Future) (begun bool) {
+	return awaitSignal(ctx, activities.BegunSignal, turn, func(nonce string) bool { return nonce == v.lock.Nonce })
 }
 
-// awaitTurn returns when the errand has told of its turn, or has ended without
+// awaitTurn returns when the owned turn has told of its turn, or has ended without
 // that.
-func (v *delivery) awaitTurn(ctx workflow.Context, errand workflow.Future) (out dispatch.Outcome, told bool) {
-	told = awaitSignal(ctx, activities.TurnSignal, errand, func(t activities.TurnEnd) bool {
+func (v *delivery) awaitTurn(ctx workflow.Context, turn workflow.Future) (out dispatch.Outcome, told bool) {
+	told = awaitSignal(ctx, activities.TurnSignal, turn, func(t activities.TurnEnd) bool {
 		out = t.Outcome
 		return t.Nonce == v.lock.Nonce
 	})
 	return out, told
 }
 
-// awaitSignal waits for a signal that is meant, or for the end of the errand.
-// Those of other errands, and those that nobody can read, are dropped.
-func awaitSignal[M any](ctx workflow.Context, name string, errand workflow.Future, meant func(M) bool) (came bool) {
+// awaitSignal waits for a signal that is meant, or for the end of the owned turn.
+// Those of other owned turns, and those that nobody can read, are dropped.
+func awaitSignal[M any](ctx workflow.Context, name string, turn workflow.Future, meant func(M) bool) (came bool) {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
 	signals := workflow.GetSignalChannel(ctx, name)
@@ -250,19 +250,19 @@ func awaitSignal[M any](ctx workflow.Context, name string, errand workflow.Futur
 				var m M
 				came = c.ReceiveAsync(&m) && meant(m)
 			}).
-			AddFuture(errand, func(workflow.Future) { over = true }).
+			AddFuture(turn, func(workflow.Future) { over = true }).
 			Select(ctx)
 	}
 	return came
 }
 
-// awaitInBackground sees the errand to its end.
-func (v *delivery) awaitInBackground(ctx workflow.Context, errand workflow.Future) {
+// awaitInBackground sees the owned turn to its end.
+func (v *delivery) awaitInBackground(ctx workflow.Context, turn workflow.Future) {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		defer stop()
 		defer func() { v.ownedTurns-- }()
-		_ = errand.Get(ctx, nil) // the outcome was told
+		_ = turn.Get(ctx, nil) // the outcome was told
 	})
 }
 

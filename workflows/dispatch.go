@@ -17,8 +17,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// DispatchUpdate is the update by which a letter goes to a target: an
-// dispatch.Message in, a dispatch.Result out.
+// DispatchUpdate is the update that sends a message to a target: a dispatch.Message
+// in, a dispatch.Result out.
 const DispatchUpdate = "dispatch"
 
 // DispatchesQuery asks for the dispatches of an execution: a DispatchResult.
@@ -66,14 +66,14 @@ const (
 	keptDispatches = 20
 	knownMessages  = 100
 	// targetIdle is longer than clients repeat a call whose answer was lost, which is
-	// a minute: the server knows a letter again as long as its execution is open.
+	// a minute: the server knows a message again as long as its execution is open.
 	targetIdle = 3 * time.Minute
-	// maxHistory is where letters are refused that come while others are under
+	// maxHistory is where messages are refused that come while others are under
 	// way: the server ends a workflow of 51,200 events, and a dispatch has some 40.
 	maxHistory = 40_000
 )
 
-// Dispatch carries letters to one target, one after the other, and ends when
+// Dispatch carries messages to one target, one after the other, and ends when
 // none comes for a while. The order of the steps is law (docs/contracts/dispatch.md, 6): validate, resolve, domain guard, lock, look, table, preflight
 // behind a resume alone, execute, release once.
 func Dispatch(ctx workflow.Context, in DispatchInput) (DispatchResult, error) {
@@ -105,7 +105,7 @@ func Dispatch(ctx workflow.Context, in DispatchInput) (DispatchResult, error) {
 }
 
 // dispatchContinues has an execution with a long history go on in another, which
-// knows the letters of the first: at 0 it ended, and a letter that was repeated
+// knows the messages of the first: at 0 it ended, and a message that was repeated
 // then would have been another dispatch.
 const dispatchContinues = "dispatch-continues"
 
@@ -128,7 +128,7 @@ func (d *target) showDetails(ctx workflow.Context) {
 }
 
 // recentDispatches are the dispatches to keep beside a new one: a few for people to see,
-// and those whose letters may be given again.
+// and those whose messages may be given again.
 func (d *target) recentDispatches(now time.Time) []EndedDispatch {
 	from := max(0, len(d.done)-keptDispatches+1)
 	for from > 0 && len(d.done)-from < knownMessages-1 && now.Sub(d.done[from-1].At) < targetIdle {
@@ -137,7 +137,7 @@ func (d *target) recentDispatches(now time.Time) []EndedDispatch {
 	return d.done[from:]
 }
 
-// awaitIdle returns when no letter came for a while, or between two of them when
+// awaitIdle returns when no message came for a while, or between two of them when
 // the history is long.
 func (d *target) awaitIdle(ctx workflow.Context) (long bool, err error) {
 	for {
@@ -270,8 +270,9 @@ func (d *target) queueForSection(ctx workflow.Context, to activities.ResolveResu
 	return "", d.section.Lock(ctx)
 }
 
-// awaitFreeSection waits for the section of a session that nobody reaches in its turn, unless
-// it is held for all of one: that can take days.
+// awaitFreeSection reports whether the target can be locked soon. It waits for a
+// dispatch that is still deciding; it returns false while a dispatch owns the turn
+// of a session that others cannot reach, which can take days.
 func (d *target) awaitFreeSection(ctx workflow.Context) bool {
 	err := workflow.Await(ctx, func() bool { return d.ownedTurns > 0 || !d.section.IsLocked() })
 	return err != nil || d.ownedTurns == 0 // who is canceled hears of it from the section
@@ -292,7 +293,7 @@ func (d *target) mailMessage(ctx workflow.Context, l dispatch.Message, to activi
 	return dispatch.Result{Receipt: receipt, Outcome: &outcome}, nil
 }
 
-// enqueueMessage may be tried several times: a letter with one id is one mail. Where no
+// enqueueMessage may be tried several times: a message with one id is one mail. Where no
 // try has said what became of it, it may lie there.
 func (d *target) enqueueMessage(ctx workflow.Context, l dispatch.Message) (out dispatch.Outcome) {
 	err := workflow.ExecuteActivity(quickActivity(ctx, "Put the letter into the mailbox"), dispatchActivities.Enqueue, l).Get(ctx, &out)

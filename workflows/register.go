@@ -7,7 +7,7 @@ import (
 )
 
 // Register gives a worker all that runs and dispatches are made of. A worker
-// without a desk serves no dispatches.
+// without d serves no dispatches.
 func Register(w worker.Registry, a *activities.Activities, d *activities.DispatchActivities) {
 	w.RegisterWorkflow(Run)
 	w.RegisterWorkflow(Agents)

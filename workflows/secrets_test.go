@@ -132,13 +132,13 @@ func (v *vault) see(where string, m proto.Message) {
 	fmt.Fprintf(v.writer(where), "%s\n", b)
 }
 
-// watchedRun is one run in the vault.
-type watchedRun struct {
+// visit is one run in the vault.
+type visit struct {
 	*scene
 	vault *vault
 }
 
-func (v *vault) enter(name string, acts *activities.Activities, change func(*run.Input)) watchedRun {
+func (v *vault) enter(name string, acts *activities.Activities, change func(*run.Input)) visit {
 	v.t.Helper()
 	spec := "command:" + program(leakyProvider)
 	in := run.Input{
@@ -152,11 +152,11 @@ func (v *vault) enter(name string, acts *activities.Activities, change func(*run
 	}
 	p := v.perform(v.t, in)
 	p.serve(func(w worker.Registry) { workflows.Register(w, acts, nil) })
-	return watchedRun{p, v}
+	return visit{p, v}
 }
 
-// readQueries sees what the engine tells of the run while it is under way.
-func (o watchedRun) readQueries() {
+// look sees what the engine tells of the run while it is under way.
+func (o visit) look() {
 	o.t.Helper()
 	d, err := o.client.DescribeWorkflowExecution(o.t.Context(), o.id, "")
 	if err != nil {
@@ -173,7 +173,7 @@ func (o watchedRun) readQueries() {
 	o.vault.see(o.id+" details", &details)
 }
 
-func (o watchedRun) ask(query string, to any) {
+func (o visit) ask(query string, to any) {
 	o.t.Helper()
 	value, err := o.client.QueryWorkflow(o.t.Context(), o.id, "", query)
 	if err == nil {
@@ -184,20 +184,20 @@ func (o watchedRun) ask(query string, to any) {
 	}
 }
 
-// readHistory waits for the run's end and sees its history.
-func (o watchedRun) readHistory(want run.Status) {
+// leave waits for the run's end and sees its history.
+func (o visit) leave(want run.Status) {
 	o.t.Helper()
 	if got := o.status(); got != want {
 		o.t.Errorf("%s is %s, want %s", o.id, got, want)
 	}
-	o.readQueries()
+	o.look()
 	for _, h := range o.histories() {
 		o.vault.see(o.id+" history", h)
 	}
 }
 
 // beats waits for a heartbeat that tells of output.
-func (o watchedRun) beats() {
+func (o visit) beats() {
 	o.t.Helper()
 	o.until("a heartbeat tells of output", func() bool {
 		d, err := o.client.DescribeWorkflowExecution(o.t.Context(), o.id, "")
@@ -260,24 +260,24 @@ func TestSecretsStayInTheWorker(t *testing.T) {
 	canceled := v.enter("canceled", v.acts, nil)
 
 	canceled.beats()
-	canceled.readQueries()
+	canceled.look()
 	canceled.cancel()
 	asking.question()
-	asking.readQueries()
+	asking.look()
 	asking.reply("it is")
 	rejected.approval()
-	rejected.readQueries()
+	rejected.look()
 	rejected.settle(run.Reject, true)
 	erring.question()
-	erring.readQueries()
+	erring.look()
 	erring.reply("mended")
 
-	canceled.readHistory(run.Canceled)
-	completed.readHistory(run.Completed)
-	failed.readHistory(run.Failed)
-	asking.readHistory(run.Completed)
-	rejected.readHistory(run.Canceled)
-	erring.readHistory(run.Completed)
+	canceled.leave(run.Canceled)
+	completed.leave(run.Completed)
+	failed.leave(run.Failed)
+	asking.leave(run.Completed)
+	rejected.leave(run.Canceled)
+	erring.leave(run.Completed)
 	v.searchDisk()
 	for where, forms := range v.leaked() {
 		t.Errorf("%s holds a secret: %q", where, forms)
@@ -292,9 +292,9 @@ func (v *vault) control() {
 	v.seen = map[string][]byte{}
 	c := v.enter("control", v.unguarded(), func(in *run.Input) { in.Policy = run.Always })
 	c.approval()
-	c.readQueries()
+	c.look()
 	c.settle(run.Approve, false)
-	c.readHistory(run.Completed)
+	c.leave(run.Completed)
 	v.searchDisk()
 	found := v.leaked()
 	forms := map[string]bool{}
@@ -328,7 +328,7 @@ func TestChecksSeeTheListedVariablesOnly(t *testing.T) {
 	c := v.enter("environment", v.acts, func(in *run.Input) {
 		in.Checks, in.CheckEnv = []string{"exec " + program(leakyCheck, "names")}, []string{"HARMLESS"}
 	})
-	c.readHistory(run.Completed)
+	c.leave(run.Completed)
 	v.searchDisk()
 	report := string(v.seen["runs directory: workflows/environment/artifacts/evaluate/iter-0001.json"])
 	want := []string{"HARMLESS", "HOME", "LANG", "PATH", "PWD", "RATCHET_RUN_ID", "TMPDIR", "XDG_CACHE_HOME"}

@@ -8,7 +8,7 @@ import (
 )
 
 // Event is an event of a session. The types below are all there are.
-type Event interface{ event() }
+type Event interface{ isEvent() }
 
 // The events.
 type (
@@ -109,18 +109,18 @@ type (
 	}
 )
 
-func (Started) event()    {}
-func (Text) event()       {}
-func (ToolUse) event()    {}
-func (ToolResult) event() {}
-func (Permission) event() {}
-func (Withdrawn) event()  {}
-func (Usage) event()      {}
-func (Budget) event()     {}
-func (Turn) event()       {}
-func (Notice) event()     {}
-func (Raw) event()        {}
-func (Exit) event()       {}
+func (Started) isEvent()    {}
+func (Text) isEvent()       {}
+func (ToolUse) isEvent()    {}
+func (ToolResult) isEvent() {}
+func (Permission) isEvent() {}
+func (Withdrawn) isEvent()  {}
+func (Usage) isEvent()      {}
+func (Budget) isEvent()     {}
+func (Turn) isEvent()       {}
+func (Notice) isEvent()     {}
+func (Raw) isEvent()        {}
+func (Exit) isEvent()       {}
 
 // TurnStatus says how a turn ended.
 type TurnStatus string

@@ -74,7 +74,7 @@ func modeFor(info fs.FileInfo) Mode {
 }
 
 // openSubdir opens the directory name below root, part by part. It notices a part that is replaced by a
-// symbolic link meanwhile, because the opened directory then differs from the one that it looked at. The
+// symbolic link meanwhile, because the opened directory then differs from the inspected one. The
 // caller closes the result.
 func openSubdir(root *os.Root, name string) (*os.Root, error) {
 	at, err := root.OpenRoot(".")

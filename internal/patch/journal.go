@@ -36,7 +36,7 @@ type journalEntry struct {
 	Sum     string `json:"sum,omitempty"` // blob id of the new file
 
 	// Tree and Held are set for a name that changes from a file to a directory or back. They
-	// list the files below it: Tree those of the new directory, Held those of the old one.
+	// list the files below it: Tree for the new directory, Held for the old one.
 	Tree []string `json:"tree,omitempty"`
 	Held []string `json:"held,omitempty"`
 

@@ -262,7 +262,7 @@ func checkSection(s udiff.Section, n names) *Refusal {
 	return nil
 }
 
-// checkMode refuses every mode but those of regular and executable files.
+// checkMode refuses every mode except the modes of regular and executable files.
 func checkMode(path, mode string) *Refusal {
 	switch mode {
 	case "", Regular.String(), Executable.String():

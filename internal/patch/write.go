@@ -59,7 +59,7 @@ func (w *writer) beforeStep(step, path string) error {
 	return w.fault(step, path)
 }
 
-// makeChange performs the steps up to the one that makes the change: the rename of the journal to its last
+// makeChange performs the steps up to the decisive step: the rename of the journal to its last
 // name. The journal tells whether that step was reached.
 func (w *writer) makeChange(c *Change) error {
 	j, err := w.prepareJournal(c)

@@ -45,7 +45,7 @@ type Mail struct {
 	Body string
 }
 
-// Enqueued is where a letter went.
+// Enqueued is where a mail went.
 type Enqueued struct {
 	Record  string `json:"recordPath"`
 	Message string `json:"messagePath"` // by its present name
@@ -55,11 +55,11 @@ type Enqueued struct {
 	Again bool `json:"again,omitempty"`
 }
 
-// Enqueue puts a letter into the mailbox of a citizen that has a record, stamps
+// Enqueue puts a mail into the mailbox of a citizen that has a record, stamps
 // the state, and rings the doorbell last, so that whoever is woken finds the
 // body. It asks nobody whether the mail will be read: see Deliverability.
 //
-// After an error the letter may be in the mailbox. A second call with the same
+// After an error the mail may be in the mailbox. A second call with the same
 // id finds it there and does what is left: as long as the body is fresh it
 // stamps and rings again.
 func (m Mailboxes) Enqueue(ctx context.Context, l Mail) (Enqueued, error) {
@@ -150,7 +150,7 @@ func (b box) lock(ctx context.Context) (unlock func(), err error) {
 	return file.Lock(ctx, filepath.Join(b.dir, ".ratchet.lock"))
 }
 
-// put writes the body unless one with the letter's id is there.
+// put writes the body unless one with the mail's id is there.
 func (b box) put(l Mail, now time.Time) (name string, again bool, err error) {
 	name, found, err := b.place(l, now)
 	if err != nil || found {

@@ -99,8 +99,8 @@ func timeOf(stem string) (t time.Time, ok bool) {
 	return t, err == nil
 }
 
-// place is the name for a letter: that of the body with its id, when there is
-// one, else a new one that sorts after every other. Two letters of one
+// place is the name for a mail: that of the body with its id, when there is
+// one, else a new one that sorts after every other. Two mails of one
 // millisecond get two stamps, the later one a millisecond ahead of the clock, and
 // so does one that comes after the clock was set back.
 //
@@ -154,8 +154,8 @@ func after(last, now time.Time) time.Time {
 	return last.Add(time.Millisecond)
 }
 
-// tag is what tells the letter's body from others, the same each time for a
-// letter with an id.
+// tag is what tells the mail's body from others, the same each time for a
+// mail with an id.
 func (l Mail) tag(try int) string {
 	if l.ID == "" {
 		random := make([]byte, tagLen/2)

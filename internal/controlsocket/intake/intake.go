@@ -1,6 +1,6 @@
-// Package inlet lets peers reach an agent's session by its control socket while
-// somebody else gives it turns: what they send goes into the turn under way, or
-// waits for a turn of its own.
+// Package intake takes the messages that peers send to an agent's session by its
+// control socket while another caller runs its turns. A message goes into the
+// turn under way, or waits for a turn of its own.
 package intake
 
 import (
@@ -21,7 +21,7 @@ const maxWaiting = 32
 
 var errFull = errors.New("too many messages wait for their turn already")
 
-// Intake is a controlsocket.Session around an agent's. New makes one.
+// Intake is a controlsocket.Session around an agent's session. New returns one.
 type Intake struct {
 	Options
 
@@ -33,7 +33,7 @@ type Intake struct {
 	last   *controlsocket.LastMessage
 }
 
-// Options are what an Inlet is made of.
+// Options configure an Intake.
 type Options struct {
 	// Steer takes messages into the turn under way; nil: every message waits for
 	// a turn of its own.
@@ -44,10 +44,10 @@ type Options struct {
 	End func(context.Context) error
 }
 
-// New makes one that takes messages until it is closed.
+// New returns an Intake that takes messages until it is closed.
 func New(o Options) *Intake { return &Intake{Options: o} }
 
-// SetID says by which garden id peers know the session.
+// SetID sets the garden id by which peers know the session.
 func (i *Intake) SetID(id dispatch.GardenID) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -55,7 +55,7 @@ func (i *Intake) SetID(id dispatch.GardenID) {
 }
 
 // Next removes the oldest waiting message and returns it. When none waits, it
-// closes the inlet, so that none is left behind.
+// closes the intake, so that none is left behind.
 func (i *Intake) Next() (m controlsocket.Message, ok bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -81,7 +81,7 @@ func (i *Intake) Close() (waiting []controlsocket.Message) {
 // ever have a turn for them.
 func (i *Intake) Park() { i.setParked(true) }
 
-// Unpark takes messages again, unless the inlet is closed.
+// Unpark takes messages again, unless the intake is closed.
 func (i *Intake) Unpark() { i.setParked(false) }
 
 func (i *Intake) setParked(parked bool) {
@@ -90,7 +90,7 @@ func (i *Intake) setParked(parked bool) {
 	i.parked = parked
 }
 
-// SetLastMessage keeps what the agent said last.
+// SetLastMessage keeps the agent's last message.
 func (i *Intake) SetLastMessage(text string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -107,7 +107,7 @@ func (i *Intake) Info(context.Context) (controlsocket.Info, error) {
 
 // Send implements controlsocket.Session. Without a Steer, and between turns, a
 // message that asks to be steered waits for a turn of its own; the returned
-// delivery says so. An inlet that is closed or parked returns ErrNotReady and
+// delivery says so. An intake that is closed or parked returns ErrNotReady and
 // keeps nothing.
 func (i *Intake) Send(ctx context.Context, m controlsocket.Message) (dispatch.Delivery, error) {
 	if m.Mode == dispatch.Steer && i.Steer != nil && i.isOpen() {
@@ -139,7 +139,7 @@ func (i *Intake) steerTurn(ctx context.Context, text string) (bool, error) {
 	return false, fmt.Errorf("%w: %w", controlsocket.ErrUncertain, err)
 }
 
-// isOpen reports whether the inlet takes messages.
+// isOpen reports whether the intake takes messages.
 func (i *Intake) isOpen() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

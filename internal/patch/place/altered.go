@@ -12,7 +12,7 @@ const maxAltered = 2000
 
 // findAltered looks for the one place where h fits except for one context line: the line differs a little,
 // or only the hunk or only the file has it. Deleted lines have to agree, and the altered line must not be
-// the only one that tells where lines are added.
+// the only evidence for the place of added lines.
 func (f *File) findAltered(h Hunk) (spot, bool) {
 	lines := h.Readings[0].Lines
 	x := f.levelIndex(Blanks)

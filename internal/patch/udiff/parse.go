@@ -174,7 +174,7 @@ func (p *parser) endsHunk(left counter) bool {
 	return p.known(old) || old == Null || p.known(new)
 }
 
-// isOtherHeader reports whether the next line is one that other programs put before a --- line.
+// isOtherHeader reports whether the next line is a line that other programs put before a --- line.
 func (p *parser) isOtherHeader() bool {
 	line := p.lines[p.next]
 	if !bytes.HasPrefix(line, []byte("diff ")) && !bytes.HasPrefix(line, []byte("Index: ")) {

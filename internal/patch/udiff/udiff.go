@@ -19,7 +19,7 @@ type Line struct {
 	Op    Op
 	Text  []byte // without the operation and the line feed; a carriage return stays
 	NoEOL bool   // "\ No newline at end of file" follows it
-	Bare  bool   // it had no operation: an empty line, or one that begins with another character
+	Bare  bool   // it had no operation: an empty line, or a line that begins with another character
 }
 
 // Unstated is the value of a number that a hunk header does not give, or gives in an

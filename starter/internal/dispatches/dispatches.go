@@ -1,4 +1,4 @@
-// Package dispatches gives letters to the workflows that serve their targets.
+// Package dispatches sends messages to the workflows that serve their targets.
 package dispatches
 
 import (
@@ -20,19 +20,19 @@ import (
 type Client struct {
 	Temporal client.Client
 	Queue    string // the task queue of the host whose registry has the target
-	Taken    func() // called when a workflow has taken the letter; nil: nobody is told
+	Taken    func() // called when a workflow has accepted the message; may be nil
 }
 
-// again is how soon a letter is given to the next workflow of a target whose
-// last one was just ending.
+// again is the pause before a message is sent to the next workflow of a target whose
+// last workflow was just ending.
 const again = 200 * time.Millisecond
 
-// Dispatch gives the letter to the target's workflow, which it starts where
-// there is none, and waits for what becomes of it. The error is a *CutOffError
-// when that cannot be learned here, for the end of ctx or of the server. A letter
-// that is given twice is one dispatch.
+// Dispatch sends the message to the target's workflow, which it starts if there is
+// none, and waits for the result. The error is a *CutOffError when the result
+// cannot be learned here, because ctx or the server ended. A message that is sent
+// twice is one dispatch.
 func (c Client) Dispatch(ctx context.Context, l dispatch.Message) (res dispatch.Result, err error) {
-	taken, err := c.give(ctx, l)
+	taken, err := c.acceptMessage(ctx, l)
 	if err == nil && c.Taken != nil {
 		c.Taken()
 	}
@@ -42,12 +42,12 @@ func (c Client) Dispatch(ctx context.Context, l dispatch.Message) (res dispatch.
 	switch {
 	case err == nil:
 		return res, nil
-	case told(err):
-		return res, explain(l.Request.Target, err)
+	case isAnswer(err):
+		return res, explainError(l.Request.Target, err)
 	case ctx.Err() != nil:
 		err = ctx.Err() // the client has words of its own for it
 	}
-	return res, &CutOffError{Workflow: workflows.DispatchWorkflowID(l.Request.Target), Taken: taken != nil, Over: ended(err), Cause: err}
+	return res, &CutOffError{Workflow: workflows.DispatchWorkflowID(l.Request.Target), Taken: taken != nil, Over: endedWithMessage(err), Cause: err}
 }
 
 // CutOffError is a dispatch of which nothing more can be learned here. The
@@ -71,12 +71,12 @@ func (e *CutOffError) Error() string {
 
 func (e *CutOffError) Unwrap() error { return e.Cause }
 
-// told says whether an error is the workflow's answer, or a refusal of what was
+// isAnswer reports whether an error is the workflow's answer, or a refusal of what was
 // asked: the message was not delivered then, or the answer says so. A workflow
-// that ended with the letter has answered nothing.
-func told(err error) bool {
+// that ended with the message has answered nothing.
+func isAnswer(err error) bool {
 	if _, ok := errors.AsType[*temporal.ApplicationError](err); ok {
-		return !ended(err)
+		return !endedWithMessage(err)
 	}
 	_, step := errors.AsType[*temporal.ActivityError](err)
 	_, canceled := errors.AsType[*temporal.CanceledError](err)
@@ -86,14 +86,14 @@ func told(err error) bool {
 	return step || canceled || invalid || denied || nowhere
 }
 
-// ended says whether a workflow ended with the letter that it had taken.
-func ended(err error) bool {
+// endedWithMessage reports whether a workflow ended with a message that it had accepted.
+func endedWithMessage(err error) bool {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	return ok && app.Type() == "AcceptedUpdateCompletedWorkflow"
 }
 
-// give returns when the target's workflow has taken the letter for good.
-func (c Client) give(ctx context.Context, l dispatch.Message) (client.WorkflowUpdateHandle, error) {
+// acceptMessage sends the message and returns when the target's workflow has accepted it.
+func (c Client) acceptMessage(ctx context.Context, l dispatch.Message) (client.WorkflowUpdateHandle, error) {
 	for {
 		start := c.Temporal.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
 			ID: workflows.DispatchWorkflowID(l.Request.Target), TaskQueue: c.Queue, StaticSummary: "Dispatches to " + string(l.Request.Target),
@@ -108,7 +108,7 @@ func (c Client) give(ctx context.Context, l dispatch.Message) (client.WorkflowUp
 		if err == nil {
 			return taken, nil
 		}
-		if !before(err) {
+		if !endedBeforeMessage(err) {
 			return nil, err
 		}
 		select {
@@ -119,15 +119,15 @@ func (c Client) give(ctx context.Context, l dispatch.Message) (client.WorkflowUp
 	}
 }
 
-// before says whether the workflow ended before it took the letter, or lost its
-// workers before.
-func before(err error) bool {
+// endedBeforeMessage reports whether the workflow ended, or lost its workers, before it accepted
+// the message.
+func endedBeforeMessage(err error) bool {
 	_, gone := errors.AsType[*serviceerror.NotFound](err)
 	_, busy := errors.AsType[*serviceerror.WorkflowNotReady](err)
 	return gone || busy
 }
 
-func explain(to dispatch.GardenID, err error) error {
+func explainError(to dispatch.GardenID, err error) error {
 	if err == nil {
 		return nil
 	}
