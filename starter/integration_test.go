@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -132,6 +133,29 @@ func TestCommandsOnARealEngine(t *testing.T) {
 	})
 }
 
+// take does as the last line of a story says, after somebody has given the
+// branch's name to something else. Finding B1.
+func (b bench) take(id, story string) {
+	b.Helper()
+	_, line, ok := strings.Cut(story, "take: ")
+	if !ok {
+		b.Fatalf("the story does not say how to take the result:\n%s", story)
+	}
+	gitIn(b.T, b.repo, "tag", "ratchet/"+id, "main")
+	out, err := exec.CommandContext(b.Context(), "sh", "-c", line).CombinedOutput()
+	if err != nil {
+		b.Errorf("%s: %v\n%s", line, err, out)
+	}
+	head := strings.TrimSpace(gitIn(b.T, b.repo, "rev-parse", "refs/heads/ratchet/"+id))
+	if got := strings.TrimSpace(gitIn(b.T, b.repo, "rev-parse", "HEAD")); got != head {
+		b.Errorf("%s: at %s, want %s", line, got, head)
+	}
+	if got := b.expect(0, "status", id).out; !strings.Contains(got, head) {
+		b.Errorf("the status does not name %s:\n%s", head, got)
+	}
+	gitIn(b.T, b.repo, "tag", "-d", "ratchet/"+id)
+}
+
 func testApprovals(b bench) {
 	id := b.start()
 	b.await(id, run.AwaitingApproval)
@@ -159,6 +183,7 @@ func testApprovals(b bench) {
 	if strings.ContainsRune(got.out, 0x1b) {
 		b.Error("colours without a terminal")
 	}
+	b.take(id, got.out)
 	if text := gitIn(b.T, b.repo, "show", "ratchet/"+id+":state.txt"); text != "good\n" {
 		b.Errorf("the branch has %q", text)
 	}

@@ -155,6 +155,11 @@ func TestComplaintIsOneSafeLine(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	alone(t)
 	repo, recorded := repository(t), answers(t)
+	lossy := repository(t)
+	blob := strings.TrimSpace(gitIn(t, lossy, "rev-parse", "HEAD:state.txt"))
+	if err := os.Remove(filepath.Join(lossy, ".git", "objects", blob[:2], blob[2:])); err != nil {
+		t.Fatal(err)
+	}
 	dirty, taken := repository(t), repository(t)
 	gitIn(t, taken, "branch", "ratchet/taken")
 	write(t, filepath.Join(dirty, "state.txt"), "dirty\n")
@@ -191,6 +196,7 @@ func TestBadInput(t *testing.T) {
 		{"recorded answers that are missing", with("--fixer", "replay:none"), 1, "none"},
 		{"no such directory", with("--repo", "none"), 1, "none"},
 		{"no repository", with("--repo", t.TempDir()), 1, "not a git repository"},
+		{"a repository that lacks an object", with("--repo", lossy), 1, "objects are missing"}, // Finding B14.
 		{"a dirty repository", with("--repo", dirty), 1, "not committed"},
 		{"an id whose branch is there", with("--repo", taken, "--id", "taken"), 1, "branch ratchet/taken is there already"},
 		{"a base that is missing", with("--base", "nowhere"), 1, "nowhere"},

@@ -162,6 +162,23 @@ func TestStoryOfTheOtherEnds(t *testing.T) {
 	golden(t, "canceled.txt", tell(terminal.Style{}, failed.events))
 }
 
+// Finding B1. That something else had moved the branch is told where the branch
+// is told of.
+func TestStoryOfABranchThatWasPutBack(t *testing.T) {
+	in := input()
+	in.Policy = run.Never
+	moved := &run.Restored{From: base, To: first, Was: "it was moved"}
+	r := record(t, in)
+	r.add(run.PhaseStarted{Role: run.Planner}, run.PhaseCompleted{Result: run.Planned},
+		run.PhaseStarted{Role: run.Developer}, run.PatchProduced{Proposal: proposal("Round to cents", base)},
+		run.PatchApplied{Commit: first, Restored: moved}, run.PhaseCompleted{Result: run.Patched},
+		run.PhaseStarted{Role: run.Evaluator}, run.EvaluationPassed{Evaluation: run.Evaluation{Restored: moved}},
+		run.PhaseCompleted{Result: run.Pass}, run.RunCompleted{Branch: in.RunID.Branch(), Head: first, Restored: moved})
+	if got := tell(terminal.Style{}, r.events); strings.Count(got, moved.String()) != 3 {
+		t.Errorf("not told three times %q:\n%s", moved, got)
+	}
+}
+
 // Finding D3. A fix that a person asked for is not one of those that count.
 func TestStoryOfAFixThatWasAskedFor(t *testing.T) {
 	r := record(t, input())
