@@ -22,7 +22,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
-// Bounds of what a result carries into history.
+// Bounds of the texts that a result carries into history.
 const (
 	maxSummary = 300
 	maxExcerpt = 4 << 10
@@ -33,8 +33,8 @@ const (
 
 // Plan asks the planner. A second call finds the answer of the first.
 func (a *Activities) Plan(ctx context.Context, c Call) (_ PlanResult, err error) {
-	defer lasting(&err)
-	r, err := a.ask(ctx, c, a.prompter(ctx, c, brief{}))
+	defer makePermanent(&err)
+	r, err := a.callProvider(ctx, c, a.prompter(ctx, c, brief{}))
 	if err != nil || r.halt != nil {
 		return PlanResult{Halt: r.halt, Usage: r.usage}, err
 	}
@@ -51,18 +51,18 @@ func (a *Activities) Plan(ctx context.Context, c Call) (_ PlanResult, err error)
 // patch on the commit where the run stands. Nothing is applied. A second call
 // finds the answer of the first.
 func (a *Activities) Propose(ctx context.Context, c Call) (_ ProposeResult, err error) {
-	defer lasting(&err)
-	if out, err := a.found(ctx, c); err != nil {
+	defer makePermanent(&err)
+	if out, err := a.findLost(ctx, c); err != nil {
 		return ProposeResult{}, err
 	} else if out != nil {
 		return *out, nil
 	}
-	r, err := a.ask(ctx, c, a.prompter(ctx, c, brief{}))
+	r, err := a.callProvider(ctx, c, a.prompter(ctx, c, brief{}))
 	if err != nil || r.halt != nil {
 		return ProposeResult{Halt: r.halt, Usage: r.usage}, err
 	}
 	out := ProposeResult{Raw: r.raw, Usage: r.usage, Retries: r.retries}
-	ans, err := read(r)
+	ans, err := readAnswer(r)
 	if bad, ok := errors.AsType[*answer.Error](err); ok {
 		out.Violation = &run.Problem{Code: string(bad.Code), Message: clip(bad.Message, run.MaxTextBytes/2)}
 		return out, nil
@@ -80,14 +80,15 @@ func (a *Activities) Propose(ctx context.Context, c Call) (_ ProposeResult, err 
 	case answer.Noop:
 		out.Summary = clip(ans.Reason, maxSummary)
 	default:
-		err = a.propose(ctx, c, ans, &out)
+		err = a.planProposal(ctx, c, ans, &out)
 	}
 	return out, err
 }
 
-// read reads the answer. What an agent changed in its checkout is its patch;
-// one that changed nothing is taken at its word, and one that did both is not.
-func read(r reply) (answer.Answer, error) {
+// readAnswer reads the answer. If an agent changed its checkout, the changes are its
+// patch. If it changed nothing, its text is the answer. An answer with both is an
+// *answer.Error.
+func readAnswer(r reply) (answer.Answer, error) {
 	ans, err := answer.Parse(r.text, string(r.finish))
 	if len(r.changes) == 0 || r.finish != provider.Stop {
 		return ans, err
@@ -98,7 +99,7 @@ func read(r reply) (answer.Answer, error) {
 	return answer.Answer{Kind: answer.Patch, Summary: cmp.Or(lastLine(r.text), "Change files"), Diff: r.changes}, nil
 }
 
-// lastLine is the last line of a message that says something.
+// lastLine returns the last line of a message that holds text.
 func lastLine(text []byte) string {
 	for _, line := range slices.Backward(strings.Split(string(text), "\n")) {
 		if line = strings.Trim(line, "#*- \t\r`"); line != "" {
@@ -108,43 +109,43 @@ func lastLine(text []byte) string {
 	return ""
 }
 
-// propose plans the patch and keeps the diff that would be applied, rendered
-// from the bytes before and after. A patch that is refused is kept as it came;
-// text that is no diff is no patch, and the answer breaks the output contract.
-func (a *Activities) propose(ctx context.Context, c Call, ans answer.Answer, out *ProposeResult) error {
-	_, stop := pulse(ctx, Beat{Doing: "places the patch"})
+// planProposal plans the patch and keeps the diff to apply, rendered from the bytes
+// before and after. A patch that is refused is kept as the provider wrote it. If the
+// text is not a diff, the answer violates the output contract.
+func (a *Activities) planProposal(ctx context.Context, c Call, ans answer.Answer, out *ProposeResult) error {
+	_, stop := heartbeat(ctx, Progress{Doing: "places the patch"})
 	defer stop()
 	w, release, err := a.workspaces.use(ctx, c.Header)
 	if err != nil {
 		return err
 	}
 	defer release()
-	change, diff, err := planned(ctx, w, c.Head, ans.Diff, patch.Limits{Files: c.Patches.Files, Bytes: c.Patches.Bytes})
+	change, diff, err := planPatch(ctx, w, c.Head, ans.Diff, patch.Limits{Files: c.Patches.Files, Bytes: c.Patches.Bytes})
 	refusal, refused := errors.AsType[*patch.Refusal](err)
 	if err != nil && !refused {
 		return err
 	}
 	if refused && refusal.Kind == patch.NotADiff {
-		out.Violation = problem(refusal)
+		out.Violation = refusalProblem(refusal)
 		return nil
 	}
 	out.Proposal = &run.Proposal{Base: c.Head, Raw: out.Raw, Summary: out.Summary}
 	if refused {
-		diff, out.Refusal = ans.Diff, problem(refusal)
+		diff, out.Refusal = ans.Diff, refusalProblem(refusal)
 	} else {
-		guards, err := a.guards(ctx, w, c)
+		guards, err := a.guardedPaths(ctx, w, c)
 		if err != nil {
 			return err
 		}
-		describe(out.Proposal, change, diff, guards)
+		describeProposal(out.Proposal, change, diff, guards)
 	}
 	out.Proposal.Patch, err = a.runs.Run(c.RunID).Keep(c.patchName(), diff)
 	failpoint.Hit("propose.kept")
 	return err
 }
 
-// describe says what a person should know of the change.
-func describe(p *run.Proposal, change *patch.Change, diff []byte, guards []gate.Guard) {
+// describeProposal fills in the facts about the change that a person should know.
+func describeProposal(p *run.Proposal, change *patch.Change, diff []byte, guards []gate.Guard) {
 	p.Stat = run.Stat(change.Stat())
 	facts := gate.Facts{Guards: guards}
 	for _, f := range change.Files {
@@ -170,13 +171,13 @@ func describe(p *run.Proposal, change *patch.Change, diff []byte, guards []gate.
 // usable decision, Judge asks once more and says so. A second such answer leads to a
 // blocked verdict, never to a pass. A second call finds the answers of the first.
 func (a *Activities) Judge(ctx context.Context, in JudgeInput) (_ Judgement, err error) {
-	defer lasting(&err)
+	defer makePermanent(&err)
 	out := Judgement{Usage: &run.Usage{}}
 	complaint := ""
 	for question := range questionsPerJudgement {
 		c := in.Call
 		c.Number = judgeCallNumber(in.Number, question)
-		r, err := a.ask(ctx, c, a.prompter(ctx, c, brief{complaint: complaint, report: &in.Report, patch: in.Patch}))
+		r, err := a.callProvider(ctx, c, a.prompter(ctx, c, brief{complaint: complaint, report: &in.Report, patch: in.Patch}))
 		if err != nil {
 			return out, err
 		}
@@ -258,20 +259,20 @@ func (a *Activities) keepNoVerdict(in JudgeInput, out Judgement, why string) (Ju
 	return out, err
 }
 
-// brief is what a prompt says beside what the record knows.
+// brief holds the parts of a prompt that are not in the record.
 type brief struct {
-	complaint string   // what was wrong with the last answer to the same question
-	report    *run.Ref // the checks' report that is not in the record yet
-	patch     *run.Ref // the patch that is judged in place of the branch
+	complaint string   // the fault of the last answer to the same question
+	report    *run.Ref // the report of the checks, if it is not in the record yet
+	patch     *run.Ref // the patch to judge in place of the branch
 }
 
 func (a *Activities) prompter(ctx context.Context, c Call, b brief) func(provider.Capabilities) (provider.Request, error) {
 	return func(can provider.Capabilities) (provider.Request, error) { return a.prompt(ctx, c, can, b) }
 }
 
-// prompt writes what the provider of the call is told.
+// prompt builds the request for the provider of the call.
 func (a *Activities) prompt(ctx context.Context, c Call, can provider.Capabilities, b brief) (provider.Request, error) {
-	in, err := a.remembered(a.runs.Run(c.RunID), c)
+	in, err := a.fillFromRecord(a.runs.Run(c.RunID), c)
 	if err != nil {
 		return provider.Request{}, err
 	}
@@ -280,10 +281,10 @@ func (a *Activities) prompt(ctx context.Context, c Call, can provider.Capabiliti
 		return provider.Request{}, err
 	}
 	defer release()
-	if err := look(ctx, w, c, &in); err != nil {
+	if err := fillRepository(ctx, w, c, &in); err != nil {
 		return provider.Request{}, err
 	}
-	if err := a.add(&in, c, b); err != nil {
+	if err := a.addBrief(&in, c, b); err != nil {
 		return provider.Request{}, err
 	}
 	in.Edits, in.Explores = can.Edits, can.Explores
@@ -292,15 +293,15 @@ func (a *Activities) prompt(ctx context.Context, c Call, can provider.Capabiliti
 	for _, art := range p.Artifacts {
 		context = append(context, provider.Artifact{Name: art.Name, Path: art.Path, Content: a.redact.String(art.Content)})
 	}
-	return request(c, p.System, a.redact.String(p.User), context), nil
+	return providerRequest(c, p.System, a.redact.String(p.User), context), nil
 }
 
-func (a *Activities) add(in *prompt.In, c Call, b brief) error {
+func (a *Activities) addBrief(in *prompt.In, c Call, b brief) error {
 	if b.complaint != "" {
 		in.Guidance = append(in.Guidance, run.Guidance{Kind: run.FromRefusal, Iteration: c.Iteration, Text: b.complaint})
 	}
 	if b.report != nil {
-		if err := a.reported(c.RunID, b.report, in); err != nil {
+		if err := a.addReport(c.RunID, b.report, in); err != nil {
 			return err
 		}
 	}
@@ -314,9 +315,9 @@ func (a *Activities) add(in *prompt.In, c Call, b brief) error {
 	return nil
 }
 
-// remembered fills in what the record knows. It is up to date: what the call
-// brought has just been written.
-func (a *Activities) remembered(dir *rundir.Dir, c Call) (prompt.In, error) {
+// fillFromRecord fills in the facts of the record, which is up to date: the entry of
+// the call has just been written.
+func (a *Activities) fillFromRecord(dir *rundir.Dir, c Call) (prompt.In, error) {
 	in := prompt.In{Role: c.Phase.Role(), Iteration: c.Iteration, Head: c.Head}
 	s, err := dir.Rebuild()
 	if err != nil {
@@ -324,21 +325,21 @@ func (a *Activities) remembered(dir *rundir.Dir, c Call) (prompt.In, error) {
 	}
 	in.Goal, in.Guidance, in.Checks = s.Input.Goal, s.Guidance, s.Input.Checks
 	in.RemainingFixes = s.Input.Fixes() - s.Fixes
-	if in.Plan, err = loaded(dir, s.Plan, "the plan", &in); err != nil {
+	if in.Plan, err = loadForPrompt(dir, s.Plan, "the plan", &in); err != nil {
 		return in, err
 	}
-	if in.Refused, err = loaded(dir, s.Refused, "what was not taken", &in); err != nil {
+	if in.Refused, err = loadForPrompt(dir, s.Refused, "what was not taken", &in); err != nil {
 		return in, err
 	}
 	if s.Refused != nil {
 		in.Problem = "The last answer was not taken. The last entry under Guidance says why."
 	}
-	return in, a.reported(c.RunID, s.Report, &in)
+	return in, a.addReport(c.RunID, s.Report, &in)
 }
 
-// reported adds the report of the checks.
-func (a *Activities) reported(id run.ID, ref *run.Ref, in *prompt.In) error {
-	text, err := loaded(a.runs.Run(id), ref, "the report of the checks", in)
+// addReport adds the report of the checks.
+func (a *Activities) addReport(id run.ID, ref *run.Ref, in *prompt.In) error {
+	text, err := loadForPrompt(a.runs.Run(id), ref, "the report of the checks", in)
 	if text == "" || err != nil {
 		return err
 	}
@@ -350,9 +351,9 @@ func (a *Activities) reported(id run.ID, ref *run.Ref, in *prompt.In) error {
 	return nil
 }
 
-// loaded is the text of an artifact; empty when there is none. One that is gone
-// or was altered is not in the prompt, and the prompt says so.
-func loaded(dir *rundir.Dir, ref *run.Ref, what string, in *prompt.In) (string, error) {
+// loadForPrompt returns the text of an artifact; empty if there is none. If the
+// artifact is gone or was altered, the prompt says that it is missing.
+func loadForPrompt(dir *rundir.Dir, ref *run.Ref, what string, in *prompt.In) (string, error) {
 	if ref == nil {
 		return "", nil
 	}
@@ -364,8 +365,9 @@ func loaded(dir *rundir.Dir, ref *run.Ref, what string, in *prompt.In) (string, 
 	return string(b), err
 }
 
-// look fills in what the repository holds at the commit where the run stands.
-func look(ctx context.Context, w *workspace.Workspace, c Call, in *prompt.In) error {
+// fillRepository fills in the files of the repository at the commit where the run
+// stands, and the diff of the branch.
+func fillRepository(ctx context.Context, w *workspace.Workspace, c Call, in *prompt.In) error {
 	files, err := w.Files(ctx, c.Head)
 	if err != nil {
 		return err
@@ -388,7 +390,7 @@ func look(ctx context.Context, w *workspace.Workspace, c Call, in *prompt.In) er
 	return nil
 }
 
-// headline is the first line of a plan that says something.
+// headline returns the first line of a plan that holds text.
 func headline(text string) string {
 	for line := range strings.Lines(text) {
 		line = strings.TrimPrefix(strings.Trim(line, "#*- \t\r\n"), "[ ] ")

@@ -60,7 +60,7 @@ func (r *runner) runBare(ctx workflow.Context, activity func(context.Context, ac
 }
 
 // recordFirst calls execute, which runs an activity that writes the header's
-// nextEntry to the record before it acts. It also brings the Web UI up to date.
+// entry to the record before it acts. It also brings the Web UI up to date.
 // Events that do not fit into one entry are written by the activity Record
 // before. A record that has lost lines, or holds others in their place, is given
 // every event that this execution still knows. A record that knows more than

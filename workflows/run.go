@@ -199,7 +199,7 @@ func (r *runner) closeRun(ctx workflow.Context) (RunResult, error) {
 }
 
 // tooLong says whether history has grown enough to begin a new one here. A
-// doStep that works or closes is not left half done.
+// step that works or closes is not left half done.
 func (r *runner) tooLong(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
 	long := info.GetContinueAsNewSuggested() ||
