@@ -78,21 +78,22 @@ const (
 	ArtifactError = run.CodeArtifact // an artifact is gone or was altered
 )
 
-// permanent marks an error that trying again cannot mend.
+// permanent returns an error of Temporal that is not retried.
 func permanent(kind string, err error) error {
 	return temporal.NewNonRetryableApplicationError(err.Error(), kind, err)
 }
 
-// Beat is what a running activity shows of itself.
-type Beat struct {
+// Progress says what a running activity is doing. It is the payload of its heartbeat.
+type Progress struct {
 	Doing string `json:"doing"`
 	Bytes int64  `json:"bytes,omitempty"`
 	Tail  string `json:"tail,omitempty"`
 }
 
-// pulse heartbeats until stop is called, which waits for it: a host that is lost is
-// noticed, and a cancellation arrives. What it shows is the last Beat.
-func pulse(ctx context.Context, first Beat) (show func(Beat), stop func()) {
+// heartbeat sends heartbeats until stop is called, so that a lost host is noticed and
+// a cancellation arrives. Each one carries the Progress that show was last called
+// with. Stop returns when no heartbeat is sent any more.
+func heartbeat(ctx context.Context, first Progress) (show func(Progress), stop func()) {
 	const every = 500 * time.Millisecond
 	var mu sync.Mutex
 	last := first
@@ -106,7 +107,7 @@ func pulse(ctx context.Context, first Beat) (show func(Beat), stop func()) {
 			case <-done:
 				return
 			case <-ctx.Done():
-				return // nobody hears it
+				return // the engine ignores further heartbeats
 			case <-tick.C:
 				mu.Lock()
 				b := last
@@ -115,7 +116,7 @@ func pulse(ctx context.Context, first Beat) (show func(Beat), stop func()) {
 			}
 		}
 	})
-	show = func(b Beat) {
+	show = func(b Progress) {
 		mu.Lock()
 		defer mu.Unlock()
 		last = b

@@ -13,20 +13,20 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
-// brief is what a prompt says beside what the record knows.
+// brief holds the parts of a prompt that are not in the record.
 type brief struct {
-	complaint string   // what was wrong with the last answer to the same question
-	report    *run.Ref // the checks' report that is not in the record yet
-	patch     *run.Ref // the patch that is judged in place of the branch
+	complaint string   // the fault of the last answer to the same question
+	report    *run.Ref // the report of the checks, if it is not in the record yet
+	patch     *run.Ref // the patch to judge in place of the branch
 }
 
 func (a *Activities) prompter(ctx context.Context, c Call, b brief) func(provider.Capabilities) (provider.Request, error) {
 	return func(can provider.Capabilities) (provider.Request, error) { return a.prompt(ctx, c, can, b) }
 }
 
-// prompt writes what the provider of the call is told.
+// prompt builds the request for the provider of the call.
 func (a *Activities) prompt(ctx context.Context, c Call, can provider.Capabilities, b brief) (provider.Request, error) {
-	in, err := a.remembered(a.runs.Run(c.RunID), c)
+	in, err := a.fillFromRecord(a.runs.Run(c.RunID), c)
 	if err != nil {
 		return provider.Request{}, err
 	}
@@ -35,10 +35,10 @@ func (a *Activities) prompt(ctx context.Context, c Call, can provider.Capabiliti
 		return provider.Request{}, err
 	}
 	defer release()
-	if err := look(ctx, w, c, &in); err != nil {
+	if err := fillRepository(ctx, w, c, &in); err != nil {
 		return provider.Request{}, err
 	}
-	if err := a.add(&in, c, b); err != nil {
+	if err := a.addBrief(&in, c, b); err != nil {
 		return provider.Request{}, err
 	}
 	in.Edits, in.Explores = can.Edits, can.Explores
@@ -47,15 +47,15 @@ func (a *Activities) prompt(ctx context.Context, c Call, can provider.Capabiliti
 	for _, art := range p.Artifacts {
 		context = append(context, provider.Artifact{Name: art.Name, Path: art.Path, Content: a.redact.String(art.Content)})
 	}
-	return request(c, p.System, a.redact.String(p.User), context), nil
+	return providerRequest(c, p.System, a.redact.String(p.User), context), nil
 }
 
-func (a *Activities) add(in *prompt.In, c Call, b brief) error {
+func (a *Activities) addBrief(in *prompt.In, c Call, b brief) error {
 	if b.complaint != "" {
 		in.Guidance = append(in.Guidance, run.Guidance{Kind: run.FromRefusal, Iteration: c.Iteration, Text: b.complaint})
 	}
 	if b.report != nil {
-		if err := a.reported(c.RunID, b.report, in); err != nil {
+		if err := a.addReport(c.RunID, b.report, in); err != nil {
 			return err
 		}
 	}
@@ -69,9 +69,9 @@ func (a *Activities) add(in *prompt.In, c Call, b brief) error {
 	return nil
 }
 
-// remembered fills in what the record knows. It is up to date: what the call
-// brought has just been written.
-func (a *Activities) remembered(dir *rundir.Dir, c Call) (prompt.In, error) {
+// fillFromRecord fills in the facts of the record, which is up to date: the entry of
+// the call has just been written.
+func (a *Activities) fillFromRecord(dir *rundir.Dir, c Call) (prompt.In, error) {
 	in := prompt.In{Role: c.Phase.Role(), Iteration: c.Iteration, Head: c.Head}
 	s, err := dir.Rebuild()
 	if err != nil {
@@ -79,21 +79,21 @@ func (a *Activities) remembered(dir *rundir.Dir, c Call) (prompt.In, error) {
 	}
 	in.Goal, in.Guidance, in.Checks = s.Input.Goal, s.Guidance, s.Input.Checks
 	in.RemainingFixes = s.Input.Fixes() - s.Fixes
-	if in.Plan, err = loaded(dir, s.Plan, "the plan", &in); err != nil {
+	if in.Plan, err = loadForPrompt(dir, s.Plan, "the plan", &in); err != nil {
 		return in, err
 	}
-	if in.Refused, err = loaded(dir, s.Refused, "what was not taken", &in); err != nil {
+	if in.Refused, err = loadForPrompt(dir, s.Refused, "what was not taken", &in); err != nil {
 		return in, err
 	}
 	if s.Refused != nil {
 		in.Problem = "The last answer was not taken. The last entry under Guidance says why."
 	}
-	return in, a.reported(c.RunID, s.Report, &in)
+	return in, a.addReport(c.RunID, s.Report, &in)
 }
 
-// reported adds the report of the checks.
-func (a *Activities) reported(id run.ID, ref *run.Ref, in *prompt.In) error {
-	text, err := loaded(a.runs.Run(id), ref, "the report of the checks", in)
+// addReport adds the report of the checks.
+func (a *Activities) addReport(id run.ID, ref *run.Ref, in *prompt.In) error {
+	text, err := loadForPrompt(a.runs.Run(id), ref, "the report of the checks", in)
 	if text == "" || err != nil {
 		return err
 	}
@@ -105,9 +105,9 @@ func (a *Activities) reported(id run.ID, ref *run.Ref, in *prompt.In) error {
 	return nil
 }
 
-// loaded is the text of an artifact; empty when there is none. One that is gone
-// or was altered is not in the prompt, and the prompt says so.
-func loaded(dir *rundir.Dir, ref *run.Ref, what string, in *prompt.In) (string, error) {
+// loadForPrompt returns the text of an artifact; empty if there is none. If the
+// artifact is gone or was altered, the prompt says that it is missing.
+func loadForPrompt(dir *rundir.Dir, ref *run.Ref, what string, in *prompt.In) (string, error) {
 	if ref == nil {
 		return "", nil
 	}
@@ -119,8 +119,9 @@ func loaded(dir *rundir.Dir, ref *run.Ref, what string, in *prompt.In) (string, 
 	return string(b), err
 }
 
-// look fills in what the repository holds at the commit where the run stands.
-func look(ctx context.Context, w *workspace.Workspace, c Call, in *prompt.In) error {
+// fillRepository fills in the files of the repository at the commit where the run
+// stands, and the diff of the branch.
+func fillRepository(ctx context.Context, w *workspace.Workspace, c Call, in *prompt.In) error {
 	files, err := w.Files(ctx, c.Head)
 	if err != nil {
 		return err

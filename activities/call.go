@@ -18,18 +18,18 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
-// reply is a stored answer, or why there is none yet.
+// reply is a stored answer, or the reason why there is none yet.
 type reply struct {
 	text    []byte
 	raw     run.Ref
-	changes []byte // what an agent did in its checkout
+	changes []byte // the diff of the agent's checkout
 	finish  provider.FinishReason
 	usage   run.Usage
 	retries []run.Retry
 	halt    *Halt
 }
 
-// meta lies beside a raw answer: what the text itself does not say.
+// meta is kept beside a raw answer and holds the facts that the text does not say.
 type meta struct {
 	Provider     string                `json:"provider"`
 	Raw          run.Digest            `json:"raw"`
@@ -40,14 +40,14 @@ type meta struct {
 	DurationMs   int64                 `json:"durationMs"`
 }
 
-// ask calls the provider, unless an earlier attempt at the same call has
-// stored its answer: then that is the reply and nothing is paid again. The
-// answer is on disk before ask returns. Two attempts at once, as after a long
-// pause of the first one's worker, take turns.
-func (a *Activities) ask(ctx context.Context, c Call, build func(provider.Capabilities) (provider.Request, error)) (reply, error) {
-	show, stop := pulse(ctx, Beat{Doing: "writes the record"})
+// callProvider calls the provider and keeps its answer on disk before it returns. If
+// an earlier attempt at the same call has stored an answer, callProvider returns it
+// and nothing is paid again. Two attempts at the same time, as after a long pause of
+// the first attempt's worker, take turns.
+func (a *Activities) callProvider(ctx context.Context, c Call, build func(provider.Capabilities) (provider.Request, error)) (reply, error) {
+	show, stop := heartbeat(ctx, Progress{Doing: "writes the record"})
 	defer stop()
-	if err := a.record(ctx, c.Header); err != nil {
+	if err := a.writeEntry(ctx, c.Header); err != nil {
 		return reply{}, err
 	}
 	dir := a.runs.Run(c.RunID)
@@ -56,13 +56,13 @@ func (a *Activities) ask(ctx context.Context, c Call, build func(provider.Capabi
 		return reply{}, err
 	}
 	defer lock.Unlock()
-	if r, err := stored(dir, c); !errors.Is(err, fs.ErrNotExist) {
+	if r, err := findAnswer(dir, c); !errors.Is(err, fs.ErrNotExist) {
 		return r, err
 	}
 	if err := inTime(ctx, c.Timeout); err != nil {
 		return reply{}, err
 	}
-	show(Beat{Doing: "prepares the prompt"})
+	show(Progress{Doing: "prepares the prompt"})
 	p, err := a.open(c.Provider, c.Dir, complaints{dir, c})
 	if err != nil {
 		return reply{}, permanent(string(provider.BadRequest), err)
@@ -76,33 +76,33 @@ func (a *Activities) ask(ctx context.Context, c Call, build func(provider.Capabi
 		return reply{}, err
 	}
 	req.Work = provider.Work{Site: site, Tools: c.Tools, Permits: c.Permits, Left: c.Left, Network: c.Network}
-	begun, err := a.pay(dir, c)
+	begun, err := a.countStart(dir, c)
 	if err != nil {
 		return reply{}, err
 	}
-	show(Beat{Doing: "asks " + c.Provider})
+	show(Progress{Doing: "asks " + c.Provider})
 	ctx, stopCall := endure(ctx)
 	defer stopCall()
 	resp, err := p.Generate(ctx, req, func(pr provider.Progress) {
-		show(Beat{Doing: c.Provider + " " + cmp.Or(pr.Doing, "answers"), Bytes: pr.Bytes, Tail: a.redact.String(pr.Tail)})
+		show(Progress{Doing: c.Provider + " " + cmp.Or(pr.Doing, "answers"), Bytes: pr.Bytes, Tail: a.redact.String(pr.Tail)})
 	})
 	text := a.redact.Bytes([]byte(resp.RawText))
-	if halt, err := a.halted(dir, c, text, err); halt != nil || err != nil {
+	if halt, err := a.haltOf(dir, c, text, err); halt != nil || err != nil {
 		if err == nil {
 			err = settlePaid(dir, c)
 		}
-		return reply{halt: halt, usage: used(resp)}, err
+		return reply{halt: halt, usage: usageOf(resp)}, err
 	}
 	if err != nil {
-		return reply{}, a.refused(ctx, dir, c, text, used(resp), begun, err)
+		return reply{}, a.failedAttempt(ctx, dir, c, text, usageOf(resp), begun, err)
 	}
 	failpoint.Hit("call.answered")
-	return a.store(dir, c, text, resp)
+	return a.keepAnswer(dir, c, text, resp)
 }
 
-// stored finds the answer of an earlier attempt; fs.ErrNotExist when there is
-// none. A raw answer that lacks its meta is whole: it is written last.
-func stored(dir *rundir.Dir, c Call) (reply, error) {
+// findAnswer returns the answer of an earlier attempt, or fs.ErrNotExist if there is
+// none. A raw answer without its meta is complete, for it is written last.
+func findAnswer(dir *rundir.Dir, c Call) (reply, error) {
 	text, ref, err := dir.Find(c.Artifact("raw.txt"))
 	if err != nil {
 		return reply{}, err
@@ -124,11 +124,11 @@ func stored(dir *rundir.Dir, c Call) (reply, error) {
 	return r, nil
 }
 
-// store keeps what is known of the answer, and then the answer: with it the
-// call is paid.
-func (a *Activities) store(dir *rundir.Dir, c Call, text []byte, resp provider.Response) (reply, error) {
+// keepAnswer keeps the answer's meta first and the answer last: from then on the call
+// counts as paid.
+func (a *Activities) keepAnswer(dir *rundir.Dir, c Call, text []byte, resp provider.Response) (reply, error) {
 	r := reply{
-		text: text, finish: resp.FinishReason, usage: used(resp).Add(wasted(dir, c)), retries: retried(dir, c, maxPaid),
+		text: text, finish: resp.FinishReason, usage: usageOf(resp).Add(failedUsage(dir, c)), retries: failedRetries(dir, c, maxPaid),
 		changes: a.redact.Bytes(resp.Changes),
 	}
 	m := meta{
@@ -160,7 +160,8 @@ func (a *Activities) store(dir *rundir.Dir, c Call, text []byte, resp provider.R
 	})
 }
 
-func used(resp provider.Response) run.Usage {
+// usageOf returns the usage of a response, with the total filled in.
+func usageOf(resp provider.Response) run.Usage {
 	if resp.Usage == nil {
 		return run.Usage{}
 	}
@@ -171,11 +172,11 @@ func used(resp provider.Response) run.Usage {
 	return u
 }
 
-// halted is what a call waits for that has no answer and has not failed; nil
-// for any other. The text that came of a call that was cut off is kept.
-func (a *Activities) halted(dir *rundir.Dir, c Call, text []byte, cause error) (*Halt, error) {
+// haltOf returns the halt of a call that ended without an answer and has not failed;
+// nil for any other call. It keeps the text of a call that was cut off.
+func (a *Activities) haltOf(dir *rundir.Dir, c Call, text []byte, cause error) (*Halt, error) {
 	if s, ok := errors.AsType[*provider.Suspended](cause); ok {
-		return a.suspended(dir, c, s)
+		return a.haltForPermission(dir, c, s)
 	}
 	if _, ok := errors.AsType[*provider.Exhausted](cause); ok {
 		cut, err := keepCut(dir, c, text)
@@ -186,7 +187,7 @@ func (a *Activities) halted(dir *rundir.Dir, c Call, text []byte, cause error) (
 		if err != nil {
 			return nil, err
 		}
-		l.Until = earlier(l.Until, time.Now().Add(maxLimit))
+		l.Until = earlierOf(l.Until, time.Now().Add(maxLimit))
 		reason := clip(a.redact.String(l.Cause.Message), maxSummary)
 		return &Halt{Limited: &run.Limited{Until: l.Until.UTC(), Provider: c.Provider, Reason: reason}, Cut: cut}, dir.Log(
 			"provider-"+string(c.Phase), rundir.Info, "limited", map[string]any{
@@ -196,18 +197,19 @@ func (a *Activities) halted(dir *rundir.Dir, c Call, text []byte, cause error) (
 	return nil, nil
 }
 
-// maxLimit is the longest wait for a usage limit's end that is believed.
+// maxLimit bounds the wait for the end of a usage limit.
 const maxLimit = 31 * 24 * time.Hour
 
-func earlier(a, b time.Time) time.Time {
+func earlierOf(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b
 	}
 	return a
 }
 
-// suspended keeps what the agent asks for, whole, for whoever decides.
-func (a *Activities) suspended(dir *rundir.Dir, c Call, s *provider.Suspended) (*Halt, error) {
+// haltForPermission keeps the whole input of the tool call that the agent asks about,
+// so that a person can read it before the decision.
+func (a *Activities) haltForPermission(dir *rundir.Dir, c Call, s *provider.Suspended) (*Halt, error) {
 	input := a.redact.Bytes(s.Input)
 	ref, err := dir.Keep(c.Artifact(fmt.Sprintf("permission-%.12s.json", s.Digest())), input)
 	if err != nil {
@@ -221,9 +223,9 @@ func (a *Activities) suspended(dir *rundir.Dir, c Call, s *provider.Suspended) (
 	}}, nil
 }
 
-// refused keeps what came before the error and says whether to try again.
-// What all attempts have used goes with the error.
-func (a *Activities) refused(ctx context.Context, dir *rundir.Dir, c Call, partial []byte, spent run.Usage, begun int, cause error) error {
+// failedAttempt keeps the text that came before the error, and returns the error that
+// says whether to try again. The error carries the usage of all attempts.
+func (a *Activities) failedAttempt(ctx context.Context, dir *rundir.Dir, c Call, partial []byte, spent run.Usage, begun int, cause error) error {
 	perr, ok := errors.AsType[*provider.Error](cause)
 	if !ok {
 		if ctx.Err() != nil {
@@ -233,7 +235,7 @@ func (a *Activities) refused(ctx context.Context, dir *rundir.Dir, c Call, parti
 	}
 	n := 1
 	for ; n <= maxPaid; n++ {
-		if _, _, err := dir.Find(attempt(c, n)); errors.Is(err, fs.ErrNotExist) {
+		if _, _, err := dir.Find(attemptText(c, n)); errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 	}
@@ -246,7 +248,7 @@ func (a *Activities) refused(ctx context.Context, dir *rundir.Dir, c Call, parti
 	if _, err := keepJSON(dir, attemptError(c, n), run.Problem{Code: string(perr.Code), Message: message}); err != nil {
 		return err
 	}
-	if _, err := dir.Keep(attempt(c, n), partial); err != nil {
+	if _, err := dir.Keep(attemptText(c, n), partial); err != nil {
 		return err
 	}
 	err := dir.Log("provider-"+string(c.Phase), rundir.Error, "failed", map[string]any{
@@ -259,12 +261,13 @@ func (a *Activities) refused(ctx context.Context, dir *rundir.Dir, c Call, parti
 	return temporal.NewApplicationErrorWithOptions(message, string(perr.Code), temporal.ApplicationErrorOptions{
 		NonRetryable:   !perr.Retriable || max(n, begun) >= maxPaid,
 		NextRetryDelay: cmp.Or(perr.RetryAfter, time.Second<<(n-1)),
-		Details:        details(wasted(dir, c), retried(dir, c, n-1)),
+		Details:        errorDetails(failedUsage(dir, c), failedRetries(dir, c, n-1)),
 	})
 }
 
-// details of an error say what was used, and which errors came before it.
-func details(used run.Usage, before []run.Retry) []any {
+// errorDetails returns the details of an activity's error: the usage, and the errors
+// that came before it.
+func errorDetails(used run.Usage, before []run.Retry) []any {
 	if used == (run.Usage{}) && len(before) == 0 {
 		return nil
 	}
@@ -273,8 +276,8 @@ func details(used run.Usage, before []run.Retry) []any {
 
 func attemptUsage(c Call, n int) string { return c.Artifact(fmt.Sprintf("attempt-%d.usage.json", n)) }
 
-// wasted is what the attempts at the call have used that ended in errors.
-func wasted(dir *rundir.Dir, c Call) run.Usage {
+// failedUsage returns the usage of the attempts at the call that ended in errors.
+func failedUsage(dir *rundir.Dir, c Call) run.Usage {
 	var sum run.Usage
 	for n := 1; n <= maxPaid; n++ {
 		var used run.Usage
@@ -285,11 +288,11 @@ func wasted(dir *rundir.Dir, c Call) run.Usage {
 	return sum
 }
 
-// attempt names what an attempt left that ended in an error.
-func attempt(c Call, n int) string { return c.Artifact(fmt.Sprintf("attempt-%d.raw.txt", n)) }
+// attemptText names the text that attempt n wrote before it ended in an error.
+func attemptText(c Call, n int) string { return c.Artifact(fmt.Sprintf("attempt-%d.raw.txt", n)) }
 
-// request is the contract's request around a prompt.
-func request(c Call, system, user string, context provider.Artifacts) provider.Request {
+// providerRequest returns the request of the provider contract for a prompt.
+func providerRequest(c Call, system, user string, context provider.Artifacts) provider.Request {
 	role := c.Phase.Role()
 	return provider.Request{
 		RunID: c.RunID, Iteration: c.Iteration, Phase: c.Phase, Role: role, Call: c.Number, Candidate: c.Candidate,
@@ -301,8 +304,8 @@ func request(c Call, system, user string, context provider.Artifacts) provider.R
 	}
 }
 
-// complaints puts what a provider's program writes to standard error into
-// the run's log. The provider has taken the secrets out.
+// complaints writes the standard error of a provider's program to the run's log. The
+// provider has removed the secrets from it.
 type complaints struct {
 	dir  *rundir.Dir
 	call Call

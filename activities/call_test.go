@@ -177,7 +177,7 @@ func TestHeartbeatsShowWhatComes(t *testing.T) {
 		<-shown
 		return provider.Response{RawText: "# Plan\n\nx\n", FinishReason: provider.Stop}, nil
 	})
-	s.planWatched(shown, func(b activities.Beat) bool {
+	s.planWatched(shown, func(b activities.Progress) bool {
 		if strings.Contains(b.Tail, secret) {
 			t.Errorf("beat %+v", b)
 		}
@@ -198,16 +198,16 @@ func TestAWaitingAttemptBeats(t *testing.T) {
 		<-beats
 		unlock()
 	}()
-	s.planWatched(beats, func(activities.Beat) bool { return s.provider.calls() == 0 })
+	s.planWatched(beats, func(activities.Progress) bool { return s.provider.calls() == 0 })
 }
 
 // planWatched plans, and closes seen at the first heartbeat that is the one.
-func (s *site) planWatched(seen chan struct{}, is func(activities.Beat) bool) {
+func (s *site) planWatched(seen chan struct{}, is func(activities.Progress) bool) {
 	s.t.Helper()
 	env := s.environment()
 	once := sync.OnceFunc(func() { close(seen) })
 	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
-		var b activities.Beat
+		var b activities.Progress
 		if err := details.Get(&b); err != nil {
 			s.t.Error(err)
 		}

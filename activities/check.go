@@ -45,10 +45,10 @@ const checkLock = "check.lock"
 // Check looks at the branch before and after the checks. If it was moved while they
 // ran, there is no verdict.
 func (a *Activities) Check(ctx context.Context, in CheckInput) (_ Judgement, err error) {
-	defer lasting(&err)
-	show, stop := pulse(ctx, Beat{Doing: "waits for the run's tree"})
+	defer makePermanent(&err)
+	show, stop := heartbeat(ctx, Progress{Doing: "waits for the run's tree"})
 	defer stop()
-	if err := a.record(ctx, in.Header); err != nil {
+	if err := a.writeEntry(ctx, in.Header); err != nil {
 		return Judgement{}, err
 	}
 	lock, err := takeTurns(ctx, a.runs.Run(in.RunID), checkLock, "the run's tree", show)
@@ -57,13 +57,13 @@ func (a *Activities) Check(ctx context.Context, in CheckInput) (_ Judgement, err
 	}
 	defer lock.Unlock()
 	ctx = proc.Keep(ctx, lock.File())
-	show(Beat{Doing: "runs the checks"})
+	show(Progress{Doing: "runs the checks"})
 	w, release, err := a.workspaces.use(ctx, in.Header)
 	if err != nil {
 		return Judgement{}, err
 	}
 	defer release()
-	tell := a.tell(in.RunID, func(s *run.Snapshot) bool {
+	tell := a.logMoved(in.RunID, func(s *run.Snapshot) bool {
 		return s.Next.Do == run.Work && s.Phase() == run.Evaluate && s.State.Iteration == in.Iteration && s.Head == in.Commit
 	})
 	before, err := w.Restore(ctx, in.Commit, tell)
@@ -78,8 +78,8 @@ func (a *Activities) Check(ctx context.Context, in CheckInput) (_ Judgement, err
 		return Judgement{}, err
 	}
 	failpoint.Hit("check.ran")
-	e.Restored = shown(before)
-	if err := a.afterChecks(ctx, w, in, tell, &e, &out); err != nil {
+	e.Restored = displayable(before)
+	if err := a.checkBranchAfter(ctx, w, in, tell, &e, &out); err != nil {
 		return Judgement{}, err
 	}
 	if out.Verdict != run.Pass {
@@ -94,13 +94,13 @@ func (a *Activities) Check(ctx context.Context, in CheckInput) (_ Judgement, err
 }
 
 // runChecks runs the checks in a directory, with a home of their own.
-func (a *Activities) runChecks(ctx context.Context, in CheckInput, dir, home string, show func(Beat)) (check.Report, Evaluation, Judgement, error) {
+func (a *Activities) runChecks(ctx context.Context, in CheckInput, dir, home string, show func(Progress)) (check.Report, Evaluation, Judgement, error) {
 	report, err := check.Run(ctx, check.Spec{
 		Commands: in.Commands, Dir: dir, Home: home, Cache: a.runs.Cache(), RunID: string(in.RunID),
 		Env: in.Env, Lookup: a.env, Timeout: in.Timeout,
 		Filter: func(w io.Writer) io.Writer { return a.redact.Writer(w) },
 	}, func(p check.Progress) {
-		show(Beat{Doing: fmt.Sprintf("check %d of %d: %s", p.Index+1, p.Total, p.Command), Bytes: p.Bytes})
+		show(Progress{Doing: fmt.Sprintf("check %d of %d: %s", p.Index+1, p.Total, p.Command), Bytes: p.Bytes})
 	})
 	if err != nil {
 		return report, Evaluation{}, Judgement{}, err
@@ -113,10 +113,10 @@ func (a *Activities) runChecks(ctx context.Context, in CheckInput, dir, home str
 // Try runs the checks on the patch of a contest's candidate, in a tree of its own. A
 // second call runs them again, in a new tree.
 func (a *Activities) Try(ctx context.Context, in TryInput) (_ Judgement, err error) {
-	defer lasting(&err)
-	show, stop := pulse(ctx, Beat{Doing: "waits for the tree of the attempt"})
+	defer makePermanent(&err)
+	show, stop := heartbeat(ctx, Progress{Doing: "waits for the tree of the attempt"})
 	defer stop()
-	if err := a.record(ctx, in.Header); err != nil {
+	if err := a.writeEntry(ctx, in.Header); err != nil {
 		return Judgement{}, err
 	}
 	lock, err := takeTurns(ctx, a.runs.Run(in.RunID), fmt.Sprintf("trial-%d.lock", in.Candidate), "the tree of the attempt", show)
@@ -125,14 +125,14 @@ func (a *Activities) Try(ctx context.Context, in TryInput) (_ Judgement, err err
 	}
 	defer lock.Unlock()
 	ctx = proc.Keep(ctx, lock.File())
-	show(Beat{Doing: fmt.Sprintf("checks attempt %d", in.Candidate)})
+	show(Progress{Doing: fmt.Sprintf("checks attempt %d", in.Candidate)})
 	slot := a.runs.Slot(in.RunID, fmt.Sprintf("trial-%d", in.Candidate))
 	release, err := slot.Hold(ctx, func() {})
 	if err != nil {
 		return Judgement{}, err
 	}
 	defer release()
-	tree, err := scratchIn(slot, in.Repository)
+	tree, err := openScratch(slot, in.Repository)
 	if err != nil {
 		return Judgement{}, err
 	}
@@ -153,7 +153,7 @@ func (a *Activities) Try(ctx context.Context, in TryInput) (_ Judgement, err err
 
 // plantCandidate makes the tree of a candidate: the commit, and on it the patch.
 func (a *Activities) plantCandidate(ctx context.Context, tree *scratch.Scratch, in TryInput) error {
-	diff, err := a.bytesOf(ctx, in.Header, in.Patch, in.Raw, in.Commit)
+	diff, err := a.patchBytes(ctx, in.Header, in.Patch, in.Raw, in.Commit)
 	if lost, ok := errors.AsType[*lostPatch](err); ok {
 		return permanent(ArtifactError, lost)
 	}

@@ -13,12 +13,13 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
-// maxSource bounds what is read of a file that a check may run.
+// maxSource bounds the bytes that are read of a file that a check may run.
 const maxSource = 256 << 10
 
-// guards are the paths whose change needs a person in this run: what its checks
-// run at the commit where it stands, and the runs directory.
-func (a *Activities) guards(ctx context.Context, w *workspace.Workspace, c Call) ([]gate.Guard, error) {
+// guardedPaths returns the paths whose change needs a person's approval in this run:
+// the files that its checks run at the commit where the run stands, and the runs
+// directory.
+func (a *Activities) guardedPaths(ctx context.Context, w *workspace.Workspace, c Call) ([]gate.Guard, error) {
 	var failed error
 	read := func(name string) (string, bool) {
 		text, _, err := w.Read(ctx, c.Head, name, maxSource)
@@ -35,14 +36,15 @@ func (a *Activities) guards(ctx context.Context, w *workspace.Workspace, c Call)
 		return nil, fmt.Errorf("look up what the checks run: %w", failed)
 	}
 	top := filepath.Join(c.Repository.Path, filepath.FromSlash(c.Repository.Prefix))
-	if rel, err := filepath.Rel(resolved(top), resolved(a.runs.Dir())); err == nil && filepath.IsLocal(rel) && rel != "." {
+	if rel, err := filepath.Rel(withoutSymlinks(top), withoutSymlinks(a.runs.Dir())); err == nil && filepath.IsLocal(rel) && rel != "." {
 		guards = append(guards, gate.Guard{Path: filepath.ToSlash(rel) + "/", Why: "the record of runs"})
 	}
 	return guards, nil
 }
 
-// resolved is a path without symbolic links, as far as that can be told.
-func resolved(name string) string {
+// withoutSymlinks returns the path with its symbolic links resolved, or the path itself
+// if they cannot be.
+func withoutSymlinks(name string) string {
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		return real
 	}

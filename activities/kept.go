@@ -8,12 +8,12 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
-// maxCuts is how many texts of one call are kept that was cut off; of more the
-// last takes the place of the one before.
+// maxCuts bounds the kept texts of one call that was cut off. Of more texts, each
+// replaces the last one.
 const maxCuts = 20
 
-// keepCut keeps the text that came before the call was cut off, which was paid
-// for; nil when none came.
+// keepCut keeps the text that came before the call was cut off, for it was paid. It
+// returns nil if there is no text.
 func keepCut(dir *rundir.Dir, c Call, text []byte) (*run.Ref, error) {
 	if len(text) == 0 {
 		return nil, nil
@@ -29,11 +29,11 @@ func keepCut(dir *rundir.Dir, c Call, text []byte) (*run.Ref, error) {
 	return &ref, err
 }
 
-// attemptError names what an attempt ended in.
+// attemptError names the artifact that holds the error of attempt n.
 func attemptError(c Call, n int) string { return c.Artifact(fmt.Sprintf("attempt-%d.error.json", n)) }
 
-// retried counts the errors that the first attempts at the call ended in.
-func retried(dir *rundir.Dir, c Call, attempts int) (list []run.Retry) {
+// failedRetries counts, by code, the errors of the first attempts at the call.
+func failedRetries(dir *rundir.Dir, c Call, attempts int) (list []run.Retry) {
 	for n := 1; n <= attempts; n++ {
 		var p run.Problem
 		if b, _, err := dir.Find(attemptError(c, n)); err == nil && json.Unmarshal(b, &p) == nil {

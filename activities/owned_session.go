@@ -48,7 +48,7 @@ func (a *ownedSession) closeSession() (left int) {
 
 // runQueuedTurns runs a turn for each message that others sent meanwhile, as long
 // as the session lives and ctx lasts.
-func (a *ownedSession) runQueuedTurns(ctx context.Context, m controlsocket.Message, show func(Beat)) {
+func (a *ownedSession) runQueuedTurns(ctx context.Context, m controlsocket.Message, show func(Progress)) {
 	for ok := true; ok; m, ok = a.intake.Next() {
 		if a.Session.Send(ctx, m.Prompt()) != nil {
 			return
@@ -58,7 +58,7 @@ func (a *ownedSession) runQueuedTurns(ctx context.Context, m controlsocket.Messa
 }
 
 // runTurn follows one turn to its end.
-func (a *ownedSession) runTurn(ctx context.Context, show func(Beat)) dispatch.Outcome {
+func (a *ownedSession) runTurn(ctx context.Context, show func(Progress)) dispatch.Outcome {
 	var said strings.Builder
 	for {
 		select {
@@ -71,9 +71,9 @@ func (a *ownedSession) runTurn(ctx context.Context, show func(Beat)) dispatch.Ou
 			switch e := event.(type) {
 			case agent.Text:
 				said.WriteString(e.Text)
-				show(Beat{Doing: "works", Bytes: int64(said.Len())})
+				show(Progress{Doing: "works", Bytes: int64(said.Len())})
 			case agent.ToolUse:
-				show(Beat{Doing: "uses " + e.Tool, Bytes: int64(said.Len())})
+				show(Progress{Doing: "uses " + e.Tool, Bytes: int64(said.Len())})
 			case agent.Permission: // the session is its user's own; what its agent asks for all the same is not ours to give
 				_ = a.Decide(ctx, agent.PermissionDecision{CallID: e.CallID, Verdict: agent.Deny, Reason: "nobody is here to decide"})
 			case agent.Exit:

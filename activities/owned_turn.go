@@ -35,7 +35,7 @@ const maxAnswer = 4 << 10
 // of a session that others cannot reach, in case the dispatch has ended.
 func (d *DispatchActivities) Own(ctx context.Context, e OwnedTurn) (dispatch.Outcome, error) {
 	e.Observe = cmp.Or(d.observe, e.Observe)
-	show, stop := pulse(ctx, Beat{Doing: "starts the session"})
+	show, stop := heartbeat(ctx, Progress{Doing: "starts the session"})
 	defer stop()
 	defer d.markInUse(e.Lock.Target)()
 	a, err := d.beginTurn(ctx, e)
@@ -61,7 +61,7 @@ func (d *DispatchActivities) Own(ctx context.Context, e OwnedTurn) (dispatch.Out
 		ctx, cancel = context.WithTimeout(ctx, e.Timeout)
 		defer cancel()
 	}
-	show(Beat{Doing: "works"})
+	show(Progress{Doing: "works"})
 	out := a.runTurn(ctx, show)
 	if next, ok := a.intake.Next(); ok {
 		_ = signalWorkflow(ctx, TurnSignal, TurnEnd{e.Lock.Nonce, out}) // else the result does

@@ -9,15 +9,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
-// maxPaid is how often the provider of one call is started at most, whatever
-// keeps it from an answer: its own errors, a lost worker, a timeout. After that a
-// person is asked.
+// maxPaid bounds the starts of the provider of one call, whatever prevents an answer:
+// the provider's errors, a lost worker, a timeout. After that a person is asked.
 const maxPaid = 5
 
-// pay notes, on disk, that the provider is started, and says how often it was
-// started for this call without an answer. One time too many is a permanent
+// countStart counts, on disk, a start of the provider, and returns the number of
+// starts for this call that have no answer yet. Over maxPaid it returns a permanent
 // error.
-func (a *Activities) pay(dir *rundir.Dir, c Call) (begun int, err error) {
+func (a *Activities) countStart(dir *rundir.Dir, c Call) (begun int, err error) {
 	if begun, err = dir.Count(c.Artifact("begun")); err != nil {
 		return begun, err
 	}
@@ -31,9 +30,9 @@ func (a *Activities) pay(dir *rundir.Dir, c Call) (begun int, err error) {
 	if err != nil {
 		return begun, err
 	}
-	return begun, temporal.NewNonRetryableApplicationError(message, string(provider.Unknown), nil, details(wasted(dir, c), retried(dir, c, maxPaid))...)
+	return begun, temporal.NewNonRetryableApplicationError(message, string(provider.Unknown), nil, errorDetails(failedUsage(dir, c), failedRetries(dir, c, maxPaid))...)
 }
 
-// settlePaid forgets the starts of a call that has an answer, or that waits for
-// somebody: then it was no failure.
+// settlePaid resets the count of a call that has an answer or waits for a person, for
+// these starts were no failures.
 func settlePaid(dir *rundir.Dir, c Call) error { return dir.Forget(c.Artifact("begun")) }

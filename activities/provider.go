@@ -17,7 +17,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/verdict"
 )
 
-// Bounds of what a result carries into history.
+// Bounds of the texts that a result carries into history.
 const (
 	maxSummary = 300
 	maxExcerpt = 4 << 10
@@ -28,8 +28,8 @@ const (
 
 // Plan asks the planner. A second call finds the answer of the first.
 func (a *Activities) Plan(ctx context.Context, c Call) (_ PlanResult, err error) {
-	defer lasting(&err)
-	r, err := a.ask(ctx, c, a.prompter(ctx, c, brief{}))
+	defer makePermanent(&err)
+	r, err := a.callProvider(ctx, c, a.prompter(ctx, c, brief{}))
 	if err != nil || r.halt != nil {
 		return PlanResult{Halt: r.halt, Usage: r.usage}, err
 	}
@@ -46,18 +46,18 @@ func (a *Activities) Plan(ctx context.Context, c Call) (_ PlanResult, err error)
 // patch on the commit where the run stands. Nothing is applied. A second call
 // finds the answer of the first.
 func (a *Activities) Propose(ctx context.Context, c Call) (_ ProposeResult, err error) {
-	defer lasting(&err)
-	if out, err := a.found(ctx, c); err != nil {
+	defer makePermanent(&err)
+	if out, err := a.findLost(ctx, c); err != nil {
 		return ProposeResult{}, err
 	} else if out != nil {
 		return *out, nil
 	}
-	r, err := a.ask(ctx, c, a.prompter(ctx, c, brief{}))
+	r, err := a.callProvider(ctx, c, a.prompter(ctx, c, brief{}))
 	if err != nil || r.halt != nil {
 		return ProposeResult{Halt: r.halt, Usage: r.usage}, err
 	}
 	out := ProposeResult{Raw: r.raw, Usage: r.usage, Retries: r.retries}
-	ans, err := read(r)
+	ans, err := readAnswer(r)
 	if bad, ok := errors.AsType[*answer.Error](err); ok {
 		out.Violation = &run.Problem{Code: string(bad.Code), Message: clip(bad.Message, run.MaxTextBytes/2)}
 		return out, nil
@@ -75,14 +75,15 @@ func (a *Activities) Propose(ctx context.Context, c Call) (_ ProposeResult, err 
 	case answer.Noop:
 		out.Summary = clip(ans.Reason, maxSummary)
 	default:
-		err = a.propose(ctx, c, ans, &out)
+		err = a.planProposal(ctx, c, ans, &out)
 	}
 	return out, err
 }
 
-// read reads the answer. What an agent changed in its checkout is its patch;
-// one that changed nothing is taken at its word, and one that did both is not.
-func read(r reply) (answer.Answer, error) {
+// readAnswer reads the answer. If an agent changed its checkout, the changes are its
+// patch. If it changed nothing, its text is the answer. An answer with both is an
+// *answer.Error.
+func readAnswer(r reply) (answer.Answer, error) {
 	ans, err := answer.Parse(r.text, string(r.finish))
 	if len(r.changes) == 0 || r.finish != provider.Stop {
 		return ans, err
@@ -93,7 +94,7 @@ func read(r reply) (answer.Answer, error) {
 	return answer.Answer{Kind: answer.Patch, Summary: cmp.Or(lastLine(r.text), "Change files"), Diff: r.changes}, nil
 }
 
-// lastLine is the last line of a message that says something.
+// lastLine returns the last line of a message that holds text.
 func lastLine(text []byte) string {
 	for _, line := range slices.Backward(strings.Split(string(text), "\n")) {
 		if line = strings.Trim(line, "#*- \t\r`"); line != "" {
@@ -103,43 +104,43 @@ func lastLine(text []byte) string {
 	return ""
 }
 
-// propose plans the patch and keeps the diff that would be applied, rendered
-// from the bytes before and after. A patch that is refused is kept as it came;
-// text that is no diff is no patch, and the answer breaks the output contract.
-func (a *Activities) propose(ctx context.Context, c Call, ans answer.Answer, out *ProposeResult) error {
-	_, stop := pulse(ctx, Beat{Doing: "places the patch"})
+// planProposal plans the patch and keeps the diff to apply, rendered from the bytes
+// before and after. A patch that is refused is kept as the provider wrote it. If the
+// text is not a diff, the answer violates the output contract.
+func (a *Activities) planProposal(ctx context.Context, c Call, ans answer.Answer, out *ProposeResult) error {
+	_, stop := heartbeat(ctx, Progress{Doing: "places the patch"})
 	defer stop()
 	w, release, err := a.workspaces.use(ctx, c.Header)
 	if err != nil {
 		return err
 	}
 	defer release()
-	change, diff, err := planned(ctx, w, c.Head, ans.Diff, patch.Limits{Files: c.Patches.Files, Bytes: c.Patches.Bytes})
+	change, diff, err := planPatch(ctx, w, c.Head, ans.Diff, patch.Limits{Files: c.Patches.Files, Bytes: c.Patches.Bytes})
 	refusal, refused := errors.AsType[*patch.Refusal](err)
 	if err != nil && !refused {
 		return err
 	}
 	if refused && refusal.Kind == patch.NotADiff {
-		out.Violation = problem(refusal)
+		out.Violation = refusalProblem(refusal)
 		return nil
 	}
 	out.Proposal = &run.Proposal{Base: c.Head, Raw: out.Raw, Summary: out.Summary}
 	if refused {
-		diff, out.Refusal = ans.Diff, problem(refusal)
+		diff, out.Refusal = ans.Diff, refusalProblem(refusal)
 	} else {
-		guards, err := a.guards(ctx, w, c)
+		guards, err := a.guardedPaths(ctx, w, c)
 		if err != nil {
 			return err
 		}
-		describe(out.Proposal, change, diff, guards)
+		describeProposal(out.Proposal, change, diff, guards)
 	}
 	out.Proposal.Patch, err = a.runs.Run(c.RunID).Keep(c.patchName(), diff)
 	failpoint.Hit("propose.kept")
 	return err
 }
 
-// describe says what a person should know of the change.
-func describe(p *run.Proposal, change *patch.Change, diff []byte, guards []gate.Guard) {
+// describeProposal fills in the facts about the change that a person should know.
+func describeProposal(p *run.Proposal, change *patch.Change, diff []byte, guards []gate.Guard) {
 	p.Stat = run.Stat(change.Stat())
 	facts := gate.Facts{Guards: guards}
 	for _, f := range change.Files {
@@ -165,13 +166,13 @@ func describe(p *run.Proposal, change *patch.Change, diff []byte, guards []gate.
 // usable decision, Judge asks once more and says so. A second such answer leads to a
 // blocked verdict, never to a pass. A second call finds the answers of the first.
 func (a *Activities) Judge(ctx context.Context, in JudgeInput) (_ Judgement, err error) {
-	defer lasting(&err)
+	defer makePermanent(&err)
 	out := Judgement{Usage: &run.Usage{}}
 	complaint := ""
 	for question := range questionsPerJudgement {
 		c := in.Call
 		c.Number = judgeCallNumber(in.Number, question)
-		r, err := a.ask(ctx, c, a.prompter(ctx, c, brief{complaint: complaint, report: &in.Report, patch: in.Patch}))
+		r, err := a.callProvider(ctx, c, a.prompter(ctx, c, brief{complaint: complaint, report: &in.Report, patch: in.Patch}))
 		if err != nil {
 			return out, err
 		}
@@ -253,7 +254,7 @@ func (a *Activities) keepNoVerdict(in JudgeInput, out Judgement, why string) (Ju
 	return out, err
 }
 
-// headline is the first line of a plan that says something.
+// headline returns the first line of a plan that holds text.
 func headline(text string) string {
 	for line := range strings.Lines(text) {
 		line = strings.TrimPrefix(strings.Trim(line, "#*- \t\r\n"), "[ ] ")

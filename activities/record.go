@@ -27,9 +27,9 @@ const (
 )
 
 // Record writes what is not on disk yet. A second call changes nothing.
-func (a *Activities) Record(ctx context.Context, p Header) error { return a.record(ctx, p) }
+func (a *Activities) Record(ctx context.Context, p Header) error { return a.writeEntry(ctx, p) }
 
-func (a *Activities) record(ctx context.Context, p Header) error {
+func (a *Activities) writeEntry(ctx context.Context, p Header) error {
 	if len(p.Entry.Events) == 0 {
 		return nil
 	}

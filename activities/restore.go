@@ -14,7 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
-// lostPatch is a patch whose bytes cannot be had any more.
+// lostPatch is the error about a patch whose bytes cannot be restored.
 type lostPatch struct{ patch, raw run.Ref }
 
 func (e *lostPatch) Error() string {
@@ -25,11 +25,11 @@ func (e *lostPatch) Error() string {
 	return text + fmt.Sprintf(", and %s does not give it again", e.raw.Name)
 }
 
-// bytesOf returns the bytes of a patch that was proposed on the base: those
-// kept, or else those that the answer it was read from gives once more, which
-// are then kept again. Only bytes of the patch's digest are ever returned; when
-// there are none the error is a *lostPatch.
-func (a *Activities) bytesOf(ctx context.Context, p Header, want, raw run.Ref, base run.Commit) ([]byte, error) {
+// patchBytes returns the bytes of a patch that was proposed on the base. If the kept
+// bytes are lost, it makes them again from the answer and keeps them. It only ever
+// returns bytes that match the patch's digest. If there are none, the error is a
+// *lostPatch.
+func (a *Activities) patchBytes(ctx context.Context, p Header, want, raw run.Ref, base run.Commit) ([]byte, error) {
 	dir := a.runs.Run(p.RunID)
 	diff, err := dir.Load(want)
 	if !rundir.Lost(err) {
@@ -40,12 +40,12 @@ func (a *Activities) bytesOf(ctx context.Context, p Header, want, raw run.Ref, b
 		return nil, err
 	}
 	defer release()
-	sources, err := sourcesOf(dir, raw)
+	sources, err := patchSources(dir, raw)
 	if err != nil {
 		return nil, err
 	}
 	for _, source := range sources {
-		_, diff, err := planned(ctx, w, base, source, rendered)
+		_, diff, err := planPatch(ctx, w, base, source, rendered)
 		if _, refused := errors.AsType[*patch.Refusal](err); refused {
 			continue
 		}
@@ -60,9 +60,9 @@ func (a *Activities) bytesOf(ctx context.Context, p Header, want, raw run.Ref, b
 	return nil, &lostPatch{want, raw}
 }
 
-// sourcesOf are the diffs that a patch may have been made from: what the agent
-// changed in its checkout, and what the answer holds.
-func sourcesOf(dir *rundir.Dir, raw run.Ref) (diffs [][]byte, err error) {
+// patchSources returns the diffs that a patch may have been made from: the changes of
+// the agent's checkout, and the diff in the answer.
+func patchSources(dir *rundir.Dir, raw run.Ref) (diffs [][]byte, err error) {
 	if raw.Name == "" {
 		return nil, nil
 	}
@@ -85,9 +85,9 @@ func sourcesOf(dir *rundir.Dir, raw run.Ref) (diffs [][]byte, err error) {
 	return diffs, nil
 }
 
-// planned places a diff on a commit, and renders what would be applied. The
-// same diff on the same commit gives the same bytes.
-func planned(ctx context.Context, w *workspace.Workspace, on run.Commit, diff []byte, most patch.Limits) (*patch.Change, []byte, error) {
+// planPatch places a diff on a commit, and renders the diff to apply. The same diff on
+// the same commit gives the same bytes.
+func planPatch(ctx context.Context, w *workspace.Workspace, on run.Commit, diff []byte, most patch.Limits) (*patch.Change, []byte, error) {
 	change, err := patch.Plan(w.Tree(ctx, on), diff, most)
 	if err != nil {
 		return nil, nil, fmt.Errorf("plan the patch: %w", err)
@@ -95,16 +95,16 @@ func planned(ctx context.Context, w *workspace.Workspace, on run.Commit, diff []
 	return change, change.Diff(), nil
 }
 
-// found is the proposal that the phase lost, if its artifacts are back; nil in
-// any other case, and then the provider is asked.
-func (a *Activities) found(ctx context.Context, c Call) (*ProposeResult, error) {
+// findLost returns the proposal that the phase lost, if its artifacts are back. In any
+// other case it returns nil, and the provider is called.
+func (a *Activities) findLost(ctx context.Context, c Call) (*ProposeResult, error) {
 	if c.Lost == nil || c.Lost.Base != c.Head {
 		return nil, nil
 	}
-	if err := a.record(ctx, c.Header); err != nil {
+	if err := a.writeEntry(ctx, c.Header); err != nil {
 		return nil, err
 	}
-	_, err := a.bytesOf(ctx, c.Header, c.Lost.Patch, c.Lost.Raw, c.Lost.Base)
+	_, err := a.patchBytes(ctx, c.Header, c.Lost.Patch, c.Lost.Raw, c.Lost.Base)
 	if _, lost := errors.AsType[*lostPatch](err); lost {
 		return nil, nil
 	}

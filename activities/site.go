@@ -18,7 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/scratch"
 )
 
-// site is what a call lends to its provider; see provider.Site.
+// site implements provider.Site for one call.
 type site struct {
 	slot    rundir.Slot
 	a       *Activities
@@ -30,18 +30,18 @@ type site struct {
 func (a *Activities) site(ctx context.Context, c Call) (provider.Site, error) {
 	s := site{slot: a.runs.Slot(c.RunID, c.Slot), a: a, c: c, worker: activity.GetLogger(ctx)}
 	var err error
-	s.scratch, err = scratchIn(s.slot, c.Repository)
+	s.scratch, err = openScratch(s.slot, c.Repository)
 	return s, err
 }
 
-func scratchIn(slot rundir.Slot, repo run.Repository) (*scratch.Scratch, error) {
+func openScratch(slot rundir.Slot, repo run.Repository) (*scratch.Scratch, error) {
 	return scratch.Open(scratch.Spec{Repo: repo.Path, Prefix: repo.Prefix, Dir: filepath.Join(slot.Path(), "checkout")})
 }
 
 // Slot is the path of the slot's directory.
 func (s site) Slot() string { return s.slot.Path() }
 
-// Note and the like are the slot's own.
+// Note returns the slot's note.
 func (s site) Note() ([]byte, error) { return s.slot.Note() }
 
 func (s site) SetNote(note []byte) error { return s.slot.SetNote(note) }
@@ -76,8 +76,8 @@ func (s site) Read(ctx context.Context, path string, limit int64) ([]byte, int64
 	return w.Read(ctx, s.c.Head, path, limit)
 }
 
-// Checkout keeps what is there only when it was made from where the run
-// stands.
+// Checkout keeps the present checkout only if it was made from the commit where the
+// run stands.
 func (s site) Checkout(ctx context.Context, keep bool) (string, error) {
 	if at, ok := s.scratch.Made(); !keep || !ok || at != s.c.Head {
 		if err := s.scratch.Make(ctx, s.c.Head); err != nil {
@@ -87,8 +87,8 @@ func (s site) Checkout(ctx context.Context, keep bool) (string, error) {
 	return s.scratch.WorkDir(), nil
 }
 
-// Changes is a BAD_REQUEST, for the agent to mend, when a patch cannot carry
-// them.
+// Changes returns the diff of the checkout. If a patch cannot carry the changes, the
+// error is a BAD_REQUEST, which the agent can correct.
 func (s site) Changes(ctx context.Context) ([]byte, error) {
 	diff, err := s.scratch.Changes(ctx, patch.Limits{Files: s.c.Patches.Files, Bytes: s.c.Patches.Bytes})
 	if bad, ok := errors.AsType[*scratch.UnfitError](err); ok {
@@ -97,9 +97,9 @@ func (s site) Changes(ctx context.Context) ([]byte, error) {
 	return diff, err
 }
 
-// leave takes the slot's session out of the registry, if a worker died before
-// it could.
-func (a *Activities) leave(ctx context.Context, slot rundir.Slot) error {
+// unregisterSession removes the slot's session from the registry, if a worker died
+// before it could.
+func (a *Activities) unregisterSession(ctx context.Context, slot rundir.Slot) error {
 	note, err := slot.Note()
 	if err != nil {
 		return err
@@ -135,8 +135,8 @@ func (s site) log(level, what string, about map[string]string) {
 	_ = s.a.runs.Run(s.c.RunID).Log("provider-"+string(s.c.Phase), level, what, fields) // the record does not rely on it
 }
 
-// stopAgents ends what agents of the run still wait, here and in other
-// workers, and removes their checkouts.
+// stopAgents ends the run's agents that still wait, in this worker and in others, and
+// removes their checkouts.
 func (a *Activities) stopAgents(ctx context.Context, id run.ID) error {
 	a.agents.Stop(a.runs.Agents(id) + string(filepath.Separator))
 	names, err := a.runs.Slots(id)
@@ -149,7 +149,7 @@ func (a *Activities) stopAgents(ctx context.Context, id run.ID) error {
 			return err
 		}
 		defer release()
-		if err := a.leave(ctx, a.runs.Slot(id, name)); err != nil {
+		if err := a.unregisterSession(ctx, a.runs.Slot(id, name)); err != nil {
 			return err
 		}
 	}

@@ -14,13 +14,13 @@ import (
 // same thing. While another has it, which may be of a process that is stopped,
 // the heartbeat says so: "waits: process 4711 holds the answer". What names that
 // which it holds.
-func takeTurns(ctx context.Context, dir *rundir.Dir, name, what string, show func(Beat)) (*rundir.Lock, error) {
+func takeTurns(ctx context.Context, dir *rundir.Dir, name, what string, show func(Progress)) (*rundir.Lock, error) {
 	return dir.Take(ctx, name, func(pid int) {
 		who := "another process"
 		if pid > 0 {
 			who = fmt.Sprintf("process %d", pid)
 		}
-		show(Beat{Doing: fmt.Sprintf("waits: %s holds %s", who, what)})
+		show(Progress{Doing: fmt.Sprintf("waits: %s holds %s", who, what)})
 	})
 }
 

@@ -18,8 +18,8 @@ import (
 // Prepare makes the run's branch and worktree. A second call mends what is
 // missing and changes nothing else.
 func (a *Activities) Prepare(ctx context.Context, p Header) (err error) {
-	defer lasting(&err)
-	_, stop := pulse(ctx, Beat{Doing: "makes the worktree"})
+	defer makePermanent(&err)
+	_, stop := heartbeat(ctx, Progress{Doing: "makes the worktree"})
 	defer stop()
 	w, release, err := a.workspaces.use(ctx, p)
 	if err != nil {
@@ -34,20 +34,20 @@ func (a *Activities) Prepare(ctx context.Context, p Header) (err error) {
 // CleanUp removes the worktree and the scratch directory, and then records the
 // run's end; the branch and the record stay. A second call is a no-op.
 func (a *Activities) CleanUp(ctx context.Context, p Header) error {
-	_, stop := pulse(ctx, Beat{Doing: "removes the worktree"})
+	_, stop := heartbeat(ctx, Progress{Doing: "removes the worktree"})
 	defer stop()
-	removed := errors.Join(a.stopAgents(ctx, p.RunID), a.remove(ctx, p), removeAll(a.runs.Scratch(p.RunID)))
+	removed := errors.Join(a.stopAgents(ctx, p.RunID), a.removeWorktree(ctx, p), removeAll(a.runs.Scratch(p.RunID)))
 	a.workspaces.drop(p.RunID)
 	a.runs.Run(p.RunID).Sweep()
 	failpoint.Hit("cleanup.done")
 	// What the record says of itself goes back as it is: the workflow acts on it.
-	if err := a.record(ctx, p); err != nil {
+	if err := a.writeEntry(ctx, p); err != nil {
 		return err
 	}
 	return removed
 }
 
-func (a *Activities) remove(ctx context.Context, p Header) error {
+func (a *Activities) removeWorktree(ctx context.Context, p Header) error {
 	w, release, err := a.workspaces.use(ctx, p)
 	if errors.Is(err, git.ErrNotRepository) { // it is gone, or not to be read: only ours can be removed
 		return workspace.Discard(a.runs.Workspace(p.RunID))
@@ -65,13 +65,13 @@ func (a *Activities) remove(ctx context.Context, p Header) error {
 // returns it. A patch that cannot be applied, or whose bytes cannot be had, is a
 // result, not an error. A branch that something else has moved is put back first.
 func (a *Activities) Apply(ctx context.Context, in ApplyInput) (_ ApplyResult, err error) {
-	defer lasting(&err)
-	_, stop := pulse(ctx, Beat{Doing: "applies the patch"})
+	defer makePermanent(&err)
+	_, stop := heartbeat(ctx, Progress{Doing: "applies the patch"})
 	defer stop()
-	if err := a.record(ctx, in.Header); err != nil {
+	if err := a.writeEntry(ctx, in.Header); err != nil {
 		return ApplyResult{}, err
 	}
-	diff, err := a.bytesOf(ctx, in.Header, in.Patch, in.Raw, in.Base)
+	diff, err := a.patchBytes(ctx, in.Header, in.Patch, in.Raw, in.Base)
 	if lost, ok := errors.AsType[*lostPatch](err); ok {
 		return ApplyResult{Refusal: &run.Problem{Code: ArtifactError, Message: lost.Error()}}, nil
 	}
@@ -85,7 +85,7 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) (_ ApplyResult, e
 	defer release()
 	change, err := patch.Plan(w.Tree(ctx, in.Base), diff, rendered)
 	if refusal, ok := errors.AsType[*patch.Refusal](err); ok {
-		return ApplyResult{Refusal: problem(refusal)}, nil
+		return ApplyResult{Refusal: refusalProblem(refusal)}, nil
 	}
 	if err != nil {
 		return ApplyResult{}, fmt.Errorf("plan %s: %w", in.Patch.Name, err)
@@ -93,7 +93,7 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) (_ ApplyResult, e
 	failpoint.Hit("apply.planned")
 	commit, found, err := w.Commit(ctx, workspace.CommitInput{
 		Base: in.Base, Change: change, Message: commitMessage(in), Time: in.Time,
-		Tell: a.tell(in.RunID, func(s *run.Snapshot) bool {
+		Tell: a.logMoved(in.RunID, func(s *run.Snapshot) bool {
 			return (s.Next.Do == run.Gate || s.Next.Do == run.Apply) && s.Head == in.Base && s.Proposal.Patch.Digest == in.Patch.Digest
 		}),
 	})
@@ -104,7 +104,7 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) (_ ApplyResult, e
 		return ApplyResult{}, err
 	}
 	failpoint.Hit("apply.committed")
-	out := ApplyResult{Commit: commit, Restored: shown(found), Stat: run.Stat(change.Stat())}
+	out := ApplyResult{Commit: commit, Restored: displayable(found), Stat: run.Stat(change.Stat())}
 	if in.Base == in.Repository.Base {
 		return out, nil
 	}
@@ -124,11 +124,11 @@ var rendered = patch.Limits{Files: 1 << 20, Hunks: 1 << 20, Bytes: 64 << 20, Lin
 // commitMessage is a function of the input, as the commit's id must be.
 func commitMessage(in ApplyInput) string {
 	return fmt.Sprintf("%s\n\nRatchet-Run: %s\nRatchet-Iteration: %d\nRatchet-Patch: %s\n",
-		subject(in.Summary), in.RunID, in.Iteration, in.Patch.Digest)
+		commitSubject(in.Summary), in.RunID, in.Iteration, in.Patch.Digest)
 }
 
-// subject is a summary as the first line of a commit.
-func subject(summary string) string {
+// commitSubject is a summary as the first line of a commit.
+func commitSubject(summary string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(summary), "\n")
 	line = strings.Join(strings.Fields(line), " ")
 	if r := []rune(line); len(r) > 100 {
@@ -140,7 +140,7 @@ func subject(summary string) string {
 	return line
 }
 
-func problem(r *patch.Refusal) *run.Problem {
+func refusalProblem(r *patch.Refusal) *run.Problem {
 	return &run.Problem{Code: string(r.Kind), Message: clip(r.Error(), run.MaxTextBytes/2)}
 }
 

@@ -10,13 +10,12 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
-// idle is how long a workspace that nobody uses stays open for the run's next
-// activity.
+// idle is the time that an unused workspace stays open for the run's next activity.
 const idle = 3 * time.Second
 
-// workspaces keeps the workspaces of the runs at work open between their
-// activities: each reads objects through a git of its own, and to start one
-// costs as much as all the reading.
+// workspaces keeps the workspaces of active runs open between their activities. Each
+// workspace reads objects through a git process of its own, and to start one costs as
+// much as all the reading.
 type workspaces struct {
 	dir func(run.ID) string
 

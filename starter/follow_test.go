@@ -96,7 +96,7 @@ func (f *fakeRun) Decide(_ context.Context, _ run.ID, d run.Decision) error {
 		f.refuse = nil
 		return err
 	}
-	if err := f.s.Settles(d); err != nil {
+	if err := f.s.CheckDecision(d); err != nil {
 		return &runs.RefusedError{Reason: err.Error()}
 	}
 	f.settle(d)
@@ -115,7 +115,7 @@ func (f *fakeRun) settle(d run.Decision) {
 func (f *fakeRun) Reply(_ context.Context, _ run.ID, r run.Reply) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.s.Answers(r); err != nil {
+	if err := f.s.CheckReply(r); err != nil {
 		return &runs.RefusedError{Reason: err.Error()}
 	}
 	f.add(run.QuestionAnswered{QuestionID: r.QuestionID, Text: r.Text})
@@ -155,7 +155,7 @@ var (
 	toPatch = []func(*run.Snapshot) run.Payload{
 		is(run.PhaseStarted{Role: run.Planner}), is(run.PhaseCompleted{Result: run.Planned}),
 		is(run.PhaseStarted{Role: run.Developer}), is(run.PatchProduced{Proposal: run.Proposal{Base: "b", Summary: "s"}}),
-		func(s *run.Snapshot) run.Payload { return s.Request() },
+		func(s *run.Snapshot) run.Payload { return s.NewApproval() },
 	}
 	toEnd = []func(*run.Snapshot) run.Payload{
 		is(run.PatchApplied{Commit: "c"}), is(run.PhaseCompleted{Result: run.Patched}), is(run.PhaseStarted{Role: run.Evaluator}),

@@ -8,11 +8,11 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// ready waits for branch and worktree. What could not be made is made anew the
+// awaitWorkspace waits for branch and worktree. What could not be made is made anew the
 // next time.
-func (r *runner) ready(ctx workflow.Context) error {
+func (r *runner) awaitWorkspace(ctx workflow.Context) error {
 	if r.workspace == nil {
-		r.workspace = r.prepare(ctx)
+		r.workspace = r.prepareWorkspace(ctx)
 	}
 	err := r.workspace.Get(ctx, nil)
 	if err != nil && !temporal.IsCanceledError(err) {
@@ -21,10 +21,10 @@ func (r *runner) ready(ctx workflow.Context) error {
 	return err
 }
 
-// complete records a success once the branch is where the events say. Where
+// completeRun records a success once the branch is where the events say. Where
 // that cannot be brought about the run has failed. Runs that began under older
 // rules do not look.
-func (r *runner) complete(ctx workflow.Context) error {
+func (r *runner) completeRun(ctx workflow.Context) error {
 	done := run.RunCompleted{Branch: r.s.Input.RunID.Branch(), Head: r.s.Head, Commits: r.s.Commits}
 	if r.s.Since(run.RulesAsked) {
 		on := acting(ctx, "See that the branch is as approved")
@@ -33,22 +33,22 @@ func (r *runner) complete(ctx workflow.Context) error {
 			return err
 		}
 		if err != nil {
-			r.end(ctx, run.RunFailed{Error: problemOf(err)})
+			r.endRun(ctx, run.RunFailed{Error: problemOf(err)})
 			return nil
 		}
 		done.Restored = out.Restored
 	}
-	r.end(ctx, done)
+	r.endRun(ctx, done)
 	return nil
 }
 
-// unapplied is an application that ended in an error. What a person has to see
+// failApply is an application that ended in an error. What a person has to see
 // to is no defect of the patch.
-func (r *runner) unapplied(ctx workflow.Context, err error) error {
+func (r *runner) failApply(ctx workflow.Context, err error) error {
 	p := problemOf(err)
 	if p.Code != run.CodeRepository {
 		return err
 	}
-	r.emit(ctx, run.PatchApplyFailed{Patch: r.s.Proposal.Patch.Digest, Error: p})
+	r.emitEvent(ctx, run.PatchApplyFailed{Patch: r.s.Proposal.Patch.Digest, Error: p})
 	return nil
 }

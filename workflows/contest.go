@@ -35,7 +35,7 @@ type candidate struct {
 // runContest asks for it and returns. The step is repeated after the decision.
 func (r *runner) runContest(ctx workflow.Context, providers []string) error {
 	if r.contest == nil {
-		r.flush(ctx)
+		r.flushRecord(ctx)
 		r.contest = &contest{providers: providers, candidates: make([]candidate, len(providers))}
 		for n := range providers {
 			r.startCandidate(ctx, n)
@@ -49,7 +49,7 @@ func (r *runner) runContest(ctx workflow.Context, providers []string) error {
 	}
 	if n := c.suspendedCandidate(); n >= 0 {
 		h, _ := asHalted(c.candidates[n].err)
-		return r.halt(ctx, h)
+		return r.emitHalt(ctx, h)
 	}
 	r.contest = nil
 	return r.proposeBest(ctx, c.candidates)
@@ -193,7 +193,7 @@ func (r *runner) proposeBest(ctx workflow.Context, candidates []candidate) error
 	for i := range rivals {
 		rivals[i] = rivals[i].Shortened()
 	}
-	r.emit(ctx, run.PatchProduced{Proposal: *top.Proposal, Usage: &used, Retries: retries, Candidate: top.Number, Rivals: rivals})
+	r.emitEvent(ctx, run.PatchProduced{Proposal: *top.Proposal, Usage: &used, Retries: retries, Candidate: top.Number, Rivals: rivals})
 	return nil
 }
 
@@ -213,14 +213,14 @@ func (r *runner) proposeNone(ctx workflow.Context, candidates []candidate, used 
 	for _, e := range candidates {
 		if e.err == nil {
 			e.out.Usage = used
-			return r.proposed(ctx, e.out)
+			return r.emitAnswer(ctx, e.out)
 		}
 	}
 	for _, e := range candidates {
 		if h, ok := asHalted(e.err); ok {
-			return r.halt(ctx, &halted{h.Halt, used})
+			return r.emitHalt(ctx, &halted{h.Halt, used})
 		}
 	}
 	_, before := spentOn(candidates[0].err)
-	return r.fail(ctx, candidates[0].err, used, before)
+	return r.emitFailure(ctx, candidates[0].err, used, before)
 }

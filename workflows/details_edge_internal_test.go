@@ -11,7 +11,7 @@ import (
 func asking(t *testing.T, in run.Input, p run.Permission) string {
 	t.Helper()
 	s := told(t, created(in), run.PhaseStarted{Role: run.Planner}, planned(), run.PhaseStarted{Role: run.Developer})
-	if err := s.Apply(s.Event(s.State.UpdatedAt, s.Ask(p))); err != nil {
+	if err := s.Apply(s.Event(s.State.UpdatedAt, s.NewPermission(p))); err != nil {
 		t.Fatal(err)
 	}
 	return details(s, nil)
@@ -36,7 +36,7 @@ func TestPageNamesTheAgentThatAsks(t *testing.T) {
 	in := created(run.Input{Goal: "g"})
 	in.Providers.Developer, in.Providers.Rivals = "claude", []string{"codex"}
 	s := told(t, in, run.PhaseStarted{Role: run.Planner}, planned(), run.PhaseStarted{Role: run.Developer})
-	if err := s.Apply(s.Event(s.State.UpdatedAt, s.Ask(run.Permission{CallID: "c", Tool: "shell", Digest: "d", Candidate: 2}))); err != nil {
+	if err := s.Apply(s.Event(s.State.UpdatedAt, s.NewPermission(run.Permission{CallID: "c", Tool: "shell", Digest: "d", Candidate: 2}))); err != nil {
 		t.Fatal(err)
 	}
 	page, _, _ := strings.Cut(details(s, nil), "### Decide")
@@ -48,7 +48,7 @@ func TestPageNamesTheAgentThatAsks(t *testing.T) {
 // A tool that was refused for good is no patch.
 func TestEndNamesWhatWasRefused(t *testing.T) {
 	s := told(t, created(run.Input{Goal: "g"}), run.PhaseStarted{Role: run.Planner}, planned(), run.PhaseStarted{Role: run.Developer})
-	a := s.Ask(run.Permission{CallID: "c", Tool: "Bash", Digest: "d"})
+	a := s.NewPermission(run.Permission{CallID: "c", Tool: "Bash", Digest: "d"})
 	for _, p := range []run.Payload{a, run.ApprovalRejected{ApprovalID: a.ApprovalID, Reason: "enough", Final: true}, run.PhaseCompleted{Result: run.Rejected}, run.RunCanceled{Reason: "enough"}} {
 		if err := s.Apply(s.Event(s.State.UpdatedAt, p)); err != nil {
 			t.Fatal(err)

@@ -24,8 +24,8 @@ type dispute struct {
 	reply    *run.Reply
 }
 
-// settles reports whether the reply is about the dispute.
-func (d *dispute) settles(a run.Reply) bool { return d != nil && d.id == a.QuestionID }
+// isAnsweredBy reports whether the reply is about the dispute.
+func (d *dispute) isAnsweredBy(a run.Reply) bool { return d != nil && d.id == a.QuestionID }
 
 // settleRecord waits until somebody says that the run is to go on from where the
 // workflow stands. A cancellation of the run ends the wait and leaves the record
@@ -37,7 +37,7 @@ func (r *runner) settleRecord(ctx workflow.Context, a rundir.Ahead) error {
 	if r.dispute == nil {
 		r.dispute = &dispute{id: fmt.Sprintf("qst-record-%d", r.s.Seq), question: aboutRecord(r.s.Input.RunID, a)}
 		r.log.Warn("the record is ahead of the workflow", "events", a.Events, "last", a.Last)
-		r.show(ctx)
+		r.updateUI(ctx)
 	}
 	d := r.dispute
 	err := workflow.Await(ctx, func() bool { return d.reply != nil || r.root.Err() != nil })
@@ -46,7 +46,7 @@ func (r *runner) settleRecord(ctx workflow.Context, a rundir.Ahead) error {
 	}
 	if err == nil && r.dispute == d {
 		r.dispute = nil
-		r.show(ctx)
+		r.updateUI(ctx)
 	}
 	return err
 }
@@ -63,9 +63,9 @@ func aboutRecord(id run.ID, a rundir.Ahead) run.Question {
 	}
 }
 
-// seen is the snapshot as others are shown it: while a dispute is open the run
+// visibleSnapshot is the snapshot as others are shown it: while a dispute is open the run
 // waits for its answer.
-func (r *runner) seen() *run.Snapshot {
+func (r *runner) visibleSnapshot() *run.Snapshot {
 	if r.dispute == nil || r.s.State.Status.Terminal() {
 		return r.s
 	}

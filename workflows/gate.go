@@ -10,21 +10,21 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// gate lets the proposal through or asks a person.
-func (r *runner) gate(ctx workflow.Context) error {
+// gateProposal lets the proposal through or asks a person.
+func (r *runner) gateProposal(ctx workflow.Context) error {
 	if r.s.NeedsApproval() {
-		r.emit(ctx, r.s.Request())
+		r.emitEvent(ctx, r.s.NewApproval())
 		return nil
 	}
-	return r.apply(ctx)
+	return r.applyPatch(ctx)
 }
 
 // awaitDecision waits for the decision that names the pending approval. Any
 // other was refused when it came in.
 func (r *runner) awaitDecision(ctx workflow.Context) error {
-	r.flush(ctx)
+	r.flushRecord(ctx)
 	id := r.s.State.PendingApprovalID
-	settled, err := r.await(ctx, "Decision on "+id, func() bool { return r.decision != nil })
+	settled, err := r.awaitUntil(ctx, "Decision on "+id, func() bool { return r.decision != nil })
 	if err != nil {
 		return err
 	}
@@ -32,21 +32,21 @@ func (r *runner) awaitDecision(ctx workflow.Context) error {
 	r.decision = nil
 	switch {
 	case !settled:
-		r.emit(ctx, run.ApprovalRejected{ApprovalID: id, By: "deadline", Reason: overdue("decision", r.s.Patience()), Final: true})
+		r.emitEvent(ctx, run.ApprovalRejected{ApprovalID: id, By: "deadline", Reason: overdueText("decision", r.s.WaitLimit()), Final: true})
 	case d == nil: // history is long: begin a new one and wait on
 	case d.Decision == run.Approve:
-		r.emit(ctx, run.ApprovalGranted{ApprovalID: d.ApprovalID, By: d.By, Reason: d.Reason, Session: d.Session})
+		r.emitEvent(ctx, run.ApprovalGranted{ApprovalID: d.ApprovalID, By: d.By, Reason: d.Reason, Session: d.Session})
 	default:
-		r.emit(ctx, run.ApprovalRejected{ApprovalID: id, By: d.By, Reason: d.Reason, Final: d.Final})
+		r.emitEvent(ctx, run.ApprovalRejected{ApprovalID: id, By: d.By, Reason: d.Reason, Final: d.Final})
 	}
 	return nil
 }
 
 // awaitAnswer waits for the reply that names the pending question.
 func (r *runner) awaitAnswer(ctx workflow.Context) error {
-	r.flush(ctx)
+	r.flushRecord(ctx)
 	id := r.s.State.PendingQuestionID
-	settled, err := r.await(ctx, "Answer to "+id, func() bool { return r.answer != nil })
+	settled, err := r.awaitUntil(ctx, "Answer to "+id, func() bool { return r.answer != nil })
 	if err != nil {
 		return err
 	}
@@ -54,14 +54,14 @@ func (r *runner) awaitAnswer(ctx workflow.Context) error {
 	r.answer = nil
 	switch {
 	case !settled:
-		r.end(ctx, run.RunCanceled{By: "deadline", Reason: overdue("answer", r.s.Patience())})
+		r.endRun(ctx, run.RunCanceled{By: "deadline", Reason: overdueText("answer", r.s.WaitLimit())})
 	case a == nil: // history is long: begin a new one and wait on
 	default:
-		raise, err := r.s.Budget(*a)
+		raise, err := r.s.ParseBudget(*a)
 		if err != nil {
 			return err
 		}
-		r.emit(ctx, run.QuestionAnswered{
+		r.emitEvent(ctx, run.QuestionAnswered{
 			QuestionID: id, Text: a.Text, Values: a.Values, By: a.By,
 			MaxTokens: raise.MaxTokens, MaxCost: raise.MaxCost, Stop: raise.Stop, Fix: r.s.WantsFix(*a),
 		})
@@ -69,14 +69,14 @@ func (r *runner) awaitAnswer(ctx workflow.Context) error {
 	return nil
 }
 
-func overdue(what string, limit time.Duration) string {
+func overdueText(what string, limit time.Duration) string {
 	return fmt.Sprintf("no %s came within %v", what, limit)
 }
 
-// await waits until the condition holds, patience ends (settled is then
+// awaitUntil waits until the condition holds, patience ends (settled is then
 // false), or history has grown long.
-func (r *runner) await(ctx workflow.Context, summary string, settled func() bool) (bool, error) {
-	limit := r.s.Patience()
+func (r *runner) awaitUntil(ctx workflow.Context, summary string, settled func() bool) (bool, error) {
+	limit := r.s.WaitLimit()
 	wake := func() bool { return settled() || r.tooLong(ctx) }
 	if limit == 0 {
 		return true, workflow.Await(ctx, wake)
@@ -87,11 +87,11 @@ func (r *runner) await(ctx workflow.Context, summary string, settled func() bool
 	}, wake)
 }
 
-// apply puts the patch on the branch. A cancellation waits for it: the record
+// applyPatch puts the patch on the branch. A cancellation waits for it: the record
 // then says whether the patch is there.
-func (r *runner) apply(ctx workflow.Context) error {
-	if err := r.ready(ctx); err != nil {
-		return r.unapplied(ctx, err)
+func (r *runner) applyPatch(ctx workflow.Context) error {
+	if err := r.awaitWorkspace(ctx); err != nil {
+		return r.failApply(ctx, err)
 	}
 	s, patch := r.s, r.s.Proposal
 	on, stop := workflow.NewDisconnectedContext(ctx)
@@ -102,12 +102,12 @@ func (r *runner) apply(ctx workflow.Context) error {
 		Patch:     patch.Patch, Raw: patch.Raw, Base: patch.Base, Summary: patch.Summary, Time: s.State.UpdatedAt,
 	})
 	if err != nil {
-		return r.unapplied(ctx, err)
+		return r.failApply(ctx, err)
 	}
 	if out.Refusal != nil {
-		r.emit(ctx, run.PatchApplyFailed{Patch: patch.Patch.Digest, Error: *out.Refusal})
+		r.emitEvent(ctx, run.PatchApplyFailed{Patch: patch.Patch.Digest, Error: *out.Refusal})
 	} else {
-		r.emit(ctx, run.PatchApplied{
+		r.emitEvent(ctx, run.PatchApplied{
 			Patch: patch.Patch.Digest, Base: patch.Base, Commit: out.Commit, Before: s.Stat, After: out.Stat, Restored: out.Restored,
 		})
 	}

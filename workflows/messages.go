@@ -44,17 +44,17 @@ type Accepted struct {
 
 var errSettled = errors.New("it has been decided already")
 
-// listen serves queries, updates and signals for as long as the run lives.
-func (r *runner) listen(ctx workflow.Context) error {
+// registerHandlers serves queries, updates and signals for as long as the run lives.
+func (r *runner) registerHandlers(ctx workflow.Context) error {
 	signals := workflow.NewSelector(ctx)
 	err := errors.Join(
-		r.query(ctx, StateQuery, "the state of the run", func() (run.State, error) { return r.seen().State, nil }),
-		r.query(ctx, PendingQuery, "what the run waits for, and how to settle it", func() (run.Pending, error) { return r.pending(), nil }),
-		r.query(ctx, FactsQuery, "branch, commits, usage and settings", func() (rundir.Facts, error) { return rundir.FactsOf(r.s), nil }),
-		r.query(ctx, EventsQuery, `all events, or those after one: {"after":"evt-000007"}`, r.eventsAfter),
-		receive(ctx, r, signals, ApprovalMessage, `{"approvalId":"...","decision":"approve|reject","by":"...","reason":"...","final":false,"session":false}`, r.checkDecision, r.decide),
-		receive(ctx, r, signals, AnswerMessage, `{"questionId":"...","text":"...","values":{},"by":"..."}`, r.checkReply, r.reply),
-		receive(ctx, r, signals, NoteMessage, `{"text":"...","by":"..."}`, r.checkNote, r.note),
+		r.registerQuery(ctx, StateQuery, "the state of the run", func() (run.State, error) { return r.visibleSnapshot().State, nil }),
+		r.registerQuery(ctx, PendingQuery, "what the run waits for, and how to settle it", func() (run.Pending, error) { return r.visiblePending(), nil }),
+		r.registerQuery(ctx, FactsQuery, "branch, commits, usage and settings", func() (rundir.Facts, error) { return rundir.FactsOf(r.s), nil }),
+		r.registerQuery(ctx, EventsQuery, `all events, or those after one: {"after":"evt-000007"}`, r.eventsAfter),
+		registerMessage(ctx, r, signals, ApprovalMessage, `{"approvalId":"...","decision":"approve|reject","by":"...","reason":"...","final":false,"session":false}`, r.checkDecision, r.takeDecision),
+		registerMessage(ctx, r, signals, AnswerMessage, `{"questionId":"...","text":"...","values":{},"by":"..."}`, r.checkReply, r.takeReply),
+		registerMessage(ctx, r, signals, NoteMessage, `{"text":"...","by":"..."}`, r.checkNote, r.takeNote),
 	)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		for {
@@ -64,14 +64,14 @@ func (r *runner) listen(ctx workflow.Context) error {
 	return err
 }
 
-func (r *runner) query(ctx workflow.Context, name, what string, handler any) error {
+func (r *runner) registerQuery(ctx workflow.Context, name, what string, handler any) error {
 	return workflow.SetQueryHandlerWithOptions(ctx, name, handler, workflow.QueryHandlerOptions{Description: what})
 }
 
-// receive takes the messages of one name, by update and by signal. What does
+// registerMessage takes the messages of one name, by update and by signal. What does
 // not fit is refused to the update's caller and dropped when it is a signal:
 // it changes nothing, and a stray one never ends a run.
-func receive[M any](ctx workflow.Context, r *runner, signals workflow.Selector, name, form string, check func(M) error, take func(M) Accepted) error {
+func registerMessage[M any](ctx workflow.Context, r *runner, signals workflow.Selector, name, form string, check func(M) error, take func(M) Accepted) error {
 	err := workflow.SetUpdateHandlerWithOptions(ctx, name,
 		func(_ workflow.Context, m M) (Accepted, error) { return take(m), nil },
 		workflow.UpdateHandlerOptions{Validator: check, Description: form})
@@ -101,14 +101,14 @@ func receive[M any](ctx workflow.Context, r *runner, signals workflow.Selector, 
 	return err
 }
 
-func (r *runner) pending() run.Pending {
-	p := r.seen().Pending()
-	p.Limited = r.limited()
+func (r *runner) visiblePending() run.Pending {
+	p := r.visibleSnapshot().Pending()
+	p.Limited = r.latestLimit()
 	return p
 }
 
 func (r *runner) checkDecision(d run.Decision) error {
-	if err := r.s.Settles(d); err != nil {
+	if err := r.s.CheckDecision(d); err != nil {
 		return err
 	}
 	if r.decision != nil {
@@ -117,16 +117,16 @@ func (r *runner) checkDecision(d run.Decision) error {
 	return nil
 }
 
-func (r *runner) decide(d run.Decision) Accepted {
+func (r *runner) takeDecision(d run.Decision) Accepted {
 	r.decision = &d
 	return Accepted{RunID: r.s.Input.RunID, ID: d.ApprovalID}
 }
 
 func (r *runner) checkReply(a run.Reply) error {
-	if err := r.seen().Answers(a); err != nil {
+	if err := r.visibleSnapshot().CheckReply(a); err != nil {
 		return err
 	}
-	if r.dispute.settles(a) {
+	if r.dispute.isAnsweredBy(a) {
 		return nil
 	}
 	if r.answer != nil {
@@ -135,8 +135,8 @@ func (r *runner) checkReply(a run.Reply) error {
 	return nil
 }
 
-func (r *runner) reply(a run.Reply) Accepted {
-	if r.dispute.settles(a) {
+func (r *runner) takeReply(a run.Reply) Accepted {
+	if r.dispute.isAnsweredBy(a) {
 		r.dispute.reply = &a
 	} else {
 		r.answer = &a
@@ -144,10 +144,10 @@ func (r *runner) reply(a run.Reply) Accepted {
 	return Accepted{RunID: r.s.Input.RunID, ID: a.QuestionID}
 }
 
-func (r *runner) checkNote(n run.Note) error { return r.s.Takes(n) }
+func (r *runner) checkNote(n run.Note) error { return r.s.CheckNote(n) }
 
-func (r *runner) note(n run.Note) Accepted {
-	r.s.Note(n)
+func (r *runner) takeNote(n run.Note) Accepted {
+	r.s.AddNote(n)
 	return Accepted{RunID: r.s.Input.RunID}
 }
 

@@ -21,8 +21,8 @@ func (r *runner) header() activities.Header {
 	return activities.Header{RunID: r.s.Input.RunID, Repository: r.s.Input.Repository}
 }
 
-// prepare makes branch and worktree while the planner thinks.
-func (r *runner) prepare(ctx workflow.Context) workflow.Future {
+// prepareWorkspace makes branch and worktree while the planner thinks.
+func (r *runner) prepareWorkspace(ctx workflow.Context) workflow.Future {
 	return workflow.ExecuteActivity(acting(ctx, "Make branch and worktree"), acts.Prepare, r.header())
 }
 
@@ -34,7 +34,7 @@ func (r *runner) cleanUp(ctx workflow.Context) error {
 	return r.runBare(acting(ctx, "Remove the worktree"), acts.CleanUp)
 }
 
-func (r *runner) start(ctx workflow.Context, phase run.Phase) error {
+func (r *runner) startPhase(ctx workflow.Context, phase run.Phase) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -44,38 +44,38 @@ func (r *runner) start(ctx workflow.Context, phase run.Phase) error {
 		p.Notes = r.s.Notes
 	}
 	p.Uncounted = r.s.Next.Uncounted
-	r.emit(ctx, p)
+	r.emitEvent(ctx, p)
 	return nil
 }
 
-// work does what the phase is for.
-func (r *runner) work(ctx workflow.Context, phase run.Phase) error {
+// doPhase does what the phase is for.
+func (r *runner) doPhase(ctx workflow.Context, phase run.Phase) error {
 	switch phase {
 	case run.Plan:
-		return r.plan(ctx)
+		return r.callPlanner(ctx)
 	case run.Execute, run.Fix:
-		return r.propose(ctx)
+		return r.callDeveloper(ctx)
 	case run.Evaluate:
-		return r.evaluate(ctx)
+		return r.evaluateResult(ctx)
 	default:
-		r.emit(ctx, r.s.Raise())
+		r.emitEvent(ctx, r.s.NewQuestion())
 		return nil
 	}
 }
 
-func (r *runner) plan(ctx workflow.Context) error {
+func (r *runner) callPlanner(ctx workflow.Context) error {
 	c := r.nextCall()
 	out, err := callProvider(thinking(ctx, c), r, acts.Plan, c)
 	if err != nil {
 		return r.failPhase(ctx, err)
 	}
-	r.emit(ctx, run.PhaseCompleted{Result: run.Planned, Summary: out.Summary, Artifact: &out.Plan, Usage: &out.Usage, Retries: out.Retries})
+	r.emitEvent(ctx, run.PhaseCompleted{Result: run.Planned, Summary: out.Summary, Artifact: &out.Plan, Usage: &out.Usage, Retries: out.Retries})
 	return nil
 }
 
-func (r *runner) propose(ctx workflow.Context) error {
+func (r *runner) callDeveloper(ctx workflow.Context) error {
 	if r.s.Since(run.RulesAsked) { // nothing is paid for what cannot be applied or checked
-		if err := r.ready(ctx); err != nil {
+		if err := r.awaitWorkspace(ctx); err != nil {
 			return r.failPhase(ctx, err)
 		}
 	}
@@ -91,22 +91,22 @@ func (r *runner) propose(ctx workflow.Context) error {
 	if err != nil {
 		return r.failPhase(ctx, err)
 	}
-	return r.proposed(ctx, out)
+	return r.emitAnswer(ctx, out)
 }
 
-// proposed emits what a developer or a fixer answered.
-func (r *runner) proposed(ctx workflow.Context, out activities.ProposeResult) error {
+// emitAnswer emits what a developer or a fixer answered.
+func (r *runner) emitAnswer(ctx workflow.Context, out activities.ProposeResult) error {
 	switch {
 	case out.Violation != nil:
-		r.emit(ctx, run.PhaseFailed{Error: *out.Violation, Artifact: &out.Raw, Usage: &out.Usage, Retries: out.Retries})
+		r.emitEvent(ctx, run.PhaseFailed{Error: *out.Violation, Artifact: &out.Raw, Usage: &out.Usage, Retries: out.Retries})
 	case out.Question != nil:
-		r.emit(ctx, run.PhaseCompleted{Result: run.Asked, Question: out.Question, Artifact: &out.Raw, Usage: &out.Usage, Retries: out.Retries})
+		r.emitEvent(ctx, run.PhaseCompleted{Result: run.Asked, Question: out.Question, Artifact: &out.Raw, Usage: &out.Usage, Retries: out.Retries})
 	case out.Proposal == nil:
-		r.emit(ctx, run.PhaseCompleted{Result: run.Noop, Summary: out.Summary, Artifact: &out.Raw, Usage: &out.Usage, Retries: out.Retries})
+		r.emitEvent(ctx, run.PhaseCompleted{Result: run.Noop, Summary: out.Summary, Artifact: &out.Raw, Usage: &out.Usage, Retries: out.Retries})
 	default:
-		r.emit(ctx, run.PatchProduced{Proposal: *out.Proposal, Usage: &out.Usage, Retries: out.Retries})
+		r.emitEvent(ctx, run.PatchProduced{Proposal: *out.Proposal, Usage: &out.Usage, Retries: out.Retries})
 		if out.Refusal != nil {
-			r.emit(ctx, run.PatchApplyFailed{Patch: out.Proposal.Patch.Digest, Error: *out.Refusal})
+			r.emitEvent(ctx, run.PatchApplyFailed{Patch: out.Proposal.Patch.Digest, Error: *out.Refusal})
 		}
 	}
 	return nil
@@ -119,7 +119,7 @@ func callProvider[In any, Out activities.Answer, P headed[In]](
 	ctx workflow.Context, r *runner, activity func(context.Context, In) (Out, error), in In,
 ) (Out, error) {
 	for {
-		if _, _, ok := r.s.Left(); !ok {
+		if _, _, ok := r.s.BudgetLeft(); !ok {
 			var none Out
 			return none, &halted{Halt: activities.Halt{Exhausted: true}}
 		}
@@ -150,7 +150,7 @@ func asHalted(err error) (*halted, bool) { return errors.AsType[*halted](err) }
 // nextCall is the call of the phase under way.
 func (r *runner) nextCall() activities.Call {
 	s, phase := r.s, r.s.Phase()
-	tokens, cost, _ := s.Left()
+	tokens, cost, _ := s.BudgetLeft()
 	limit := s.Input.Timeouts.WithDefaults().Provider
 	c := activities.Call{
 		Phase: phase, Iteration: s.State.Iteration, Number: s.Calls[phase],
@@ -166,21 +166,21 @@ func (r *runner) nextCall() activities.Call {
 	return c
 }
 
-// halt asks for what a call waits for: a decision on a tool, after which the
+// emitHalt asks for what a call waits for: a decision on a tool, after which the
 // same call is made again, or a larger budget, after which the phase starts
 // again.
-func (r *runner) halt(ctx workflow.Context, h *halted) error {
+func (r *runner) emitHalt(ctx workflow.Context, h *halted) error {
 	if h.Permission != nil {
-		r.emit(ctx, r.s.Ask(*h.Permission))
+		r.emitEvent(ctx, r.s.NewPermission(*h.Permission))
 		return nil
 	}
-	p, q := r.s.Overrun(h.used)
-	r.emit(ctx, run.PhaseFailed{Error: p, Question: &q, Artifact: h.Cut, Usage: &h.used})
+	p, q := r.s.BudgetOverrun(h.used)
+	r.emitEvent(ctx, run.PhaseFailed{Error: p, Question: &q, Artifact: h.Cut, Usage: &h.used})
 	return nil
 }
 
-// limited is the usage limit that ends last of those waited out; nil: none is.
-func (r *runner) limited() *run.Limited {
+// latestLimit is the usage limit that ends last of those waited out; nil: none is.
+func (r *runner) latestLimit() *run.Limited {
 	var last *run.Limited
 	for _, l := range r.limits {
 		if last == nil || l.Until.After(last.Until) {
@@ -196,7 +196,7 @@ func (r *runner) waitOut(ctx workflow.Context, l run.Limited) error {
 	defer func() {
 		r.limits = slices.DeleteFunc(r.limits, func(other *run.Limited) bool { return other == &l })
 	}()
-	r.show(ctx)
+	r.updateUI(ctx)
 	left := max(l.Until.Sub(workflow.Now(ctx)), time.Second)
 	return workflow.NewTimerWithOptions(ctx, left, workflow.TimerOptions{
 		Summary: fmt.Sprintf("Usage limit of %s, until %s", l.Provider, clock(l.Until)),
@@ -210,14 +210,14 @@ func (r *runner) failPhase(ctx workflow.Context, err error) error {
 		return err
 	}
 	if h, ok := asHalted(err); ok {
-		return r.halt(ctx, h)
+		return r.emitHalt(ctx, h)
 	}
 	used, before := spentOn(err)
-	return r.fail(ctx, err, used, before)
+	return r.emitFailure(ctx, err, used, before)
 }
 
-// fail is failPhase for what is no halt.
-func (r *runner) fail(ctx workflow.Context, err error, used run.Usage, before []run.Retry) error {
+// emitFailure is failPhase for what is no halt.
+func (r *runner) emitFailure(ctx workflow.Context, err error, used run.Usage, before []run.Retry) error {
 	p := problemOf(err)
 	q := run.Question{
 		Question:    fmt.Sprintf("The %s's provider %s failed: %s. How shall the run go on?", r.s.Phase().Role(), r.s.Input.Providers.For(r.s.Phase().Role()), p.Message),
@@ -235,7 +235,7 @@ func (r *runner) fail(ctx workflow.Context, err error, used run.Usage, before []
 	if used != (run.Usage{}) {
 		failed.Usage = &used
 	}
-	r.emit(ctx, failed)
+	r.emitEvent(ctx, failed)
 	return nil
 }
 
@@ -262,9 +262,9 @@ func problemOf(err error) run.Problem {
 	return run.Problem{Code: "UNKNOWN", Message: err.Error()}
 }
 
-// evaluate runs the checks and, when they pass, asks the evaluator.
-func (r *runner) evaluate(ctx workflow.Context) error {
-	j, err := r.check(ctx)
+// evaluateResult runs the checks and, when they pass, asks the evaluator.
+func (r *runner) evaluateResult(ctx workflow.Context) error {
+	j, err := r.runChecks(ctx)
 	if err != nil {
 		return r.failPhase(ctx, err)
 	}
@@ -279,22 +279,22 @@ func (r *runner) evaluate(ctx workflow.Context) error {
 	ev := run.Evaluation{Report: j.Report, Reasons: j.Reasons, Failed: j.Failed, Usage: j.Usage, Retries: j.Retries, Restored: restored}
 	switch {
 	case j.Verdict == run.Pass:
-		r.emit(ctx, run.EvaluationPassed{Evaluation: ev})
+		r.emitEvent(ctx, run.EvaluationPassed{Evaluation: ev})
 	case j.Verdict == run.Fixable:
-		r.emit(ctx, run.EvaluationFailedFixable{Evaluation: ev})
+		r.emitEvent(ctx, run.EvaluationFailedFixable{Evaluation: ev})
 	default:
 		q := run.Question{Question: "The result could not be judged. How shall the run go on?"}
 		if j.Question != nil {
 			q = *j.Question
 		}
-		r.emit(ctx, run.EvaluationFailedBlocked{Evaluation: ev, Question: q, Again: j.Again})
+		r.emitEvent(ctx, run.EvaluationFailedBlocked{Evaluation: ev, Question: q, Again: j.Again})
 	}
 	return nil
 }
 
-// check runs the checks on the branch as it stands.
-func (r *runner) check(ctx workflow.Context) (activities.Judgement, error) {
-	if err := r.ready(ctx); err != nil {
+// runChecks runs the checks on the branch as it stands.
+func (r *runner) runChecks(ctx workflow.Context) (activities.Judgement, error) {
+	if err := r.awaitWorkspace(ctx); err != nil {
 		return activities.Judgement{}, err
 	}
 	in := r.s.Input
@@ -308,8 +308,8 @@ func (r *runner) check(ctx workflow.Context) (activities.Judgement, error) {
 
 func (r *runner) closePhase(ctx workflow.Context) {
 	if r.s.Outcome == "" {
-		r.emit(ctx, run.PhaseFailed{Error: r.s.Problem, Question: r.s.Wanting()})
+		r.emitEvent(ctx, run.PhaseFailed{Error: r.s.Problem, Question: r.s.LostQuestion()})
 		return
 	}
-	r.emit(ctx, run.PhaseCompleted{Result: r.s.Outcome})
+	r.emitEvent(ctx, run.PhaseCompleted{Result: r.s.Outcome})
 }

@@ -18,10 +18,10 @@ import (
 // acts is for method values only; the worker holds the real one.
 var acts *activities.Activities
 
-// emit makes the next event and folds it in. An event out of turn is a defect
+// emitEvent makes the next event and folds it in. An event out of turn is a defect
 // of this program: the panic blocks the workflow task, and with it the run,
 // until a mended worker takes over. Nothing is lost.
-func (r *runner) emit(ctx workflow.Context, p run.Payload) {
+func (r *runner) emitEvent(ctx workflow.Context, p run.Payload) {
 	e := r.s.Event(workflow.Now(ctx), p)
 	if err := r.s.Apply(e); err != nil {
 		panic(err)
@@ -66,20 +66,20 @@ func (r *runner) runBare(ctx workflow.Context, activity func(context.Context, ac
 // every event that this execution still knows. A record that knows more than
 // this workflow is put to a person: see dispute.
 func (r *runner) recordFirst(ctx workflow.Context, execute func(activities.Header) error) error {
-	r.show(ctx)
+	r.updateUI(ctx)
 	var gap, over bool // over: a person let the workflow replace later events
 	for {
 		h := r.header()
-		h.Entry = r.entry(ctx, gap)
+		h.Entry = r.nextEntry(ctx, gap)
 		h.Entry.Over = over && len(h.Entry.Events) > 0
 		var err error
-		if r.brought(h.Entry) == r.s.Seq {
+		if r.lastRecorded(h.Entry) == r.s.Seq {
 			err = execute(h)
 		} else {
 			err = workflow.ExecuteActivity(ctx, acts.Record, h).Get(ctx, nil)
 		}
-		last, behind := lost(err)
-		more, ahead := further(err)
+		last, behind := behindFrom(err)
+		more, ahead := aheadFrom(err)
 		if r.canceledInSilence(ctx, err) {
 			err = ctx.Err()
 		}
@@ -96,7 +96,7 @@ func (r *runner) recordFirst(ctx workflow.Context, execute func(activities.Heade
 		case err != nil:
 			return err
 		default:
-			r.recorded = r.brought(h.Entry)
+			r.recorded = r.lastRecorded(h.Entry)
 			if r.recorded == r.s.Seq {
 				return nil
 			}
@@ -110,9 +110,9 @@ func (r *runner) canceledInSilence(ctx workflow.Context, err error) bool {
 	return ctx.Err() != nil && isSilent(err) && r.s.Since(run.RulesAsked)
 }
 
-// entry is what the record lacks, the first of it.
-func (r *runner) entry(ctx workflow.Context, gap bool) rundir.Entry {
-	events := r.since(r.recorded)
+// nextEntry is what the record lacks, the first of it.
+func (r *runner) nextEntry(ctx workflow.Context, gap bool) rundir.Entry {
+	events := r.eventsSince(r.recorded)
 	if len(events) == 0 {
 		return rundir.Entry{}
 	}
@@ -121,14 +121,14 @@ func (r *runner) entry(ctx workflow.Context, gap bool) rundir.Entry {
 		Execution: workflow.GetInfo(ctx).WorkflowExecution.RunID,
 	}
 	if !gap && r.s.Since(run.RulesAsked) {
-		e.Before = r.before(e.First())
+		e.Before = r.chainBefore(e.First())
 	}
 	return e
 }
 
-// before is the chain of the record up to event number n, without it; empty:
+// chainBefore is the chain of the record up to event number n, without it; empty:
 // not known.
-func (r *runner) before(n int) run.Digest {
+func (r *runner) chainBefore(n int) run.Digest {
 	i := n - 1 - (r.s.Seq - len(r.events)) // events of this execution that come before
 	if i <= 0 || r.s.Chain == "" {
 		return r.origin
@@ -152,34 +152,34 @@ func (r *runner) giveAgain(last int, gap bool) {
 	}
 }
 
-// brought is how far the record is with the entry.
-func (r *runner) brought(e rundir.Entry) int {
+// lastRecorded is how far the record is with the entry.
+func (r *runner) lastRecorded(e rundir.Entry) int {
 	if len(e.Events) == 0 {
 		return r.s.Seq
 	}
 	return e.First() + len(e.Events) - 1
 }
 
-// lost says where the record ends that has lost lines.
-func lost(err error) (last int, behind bool) {
+// behindFrom says where the record ends that has lost lines.
+func behindFrom(err error) (last int, behind bool) {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	return last, ok && app.Type() == activities.BehindError && app.Details(&last) == nil
 }
 
-// further says what the record knows beyond the workflow.
-func further(err error) (more rundir.Ahead, ahead bool) {
+// aheadFrom says what the record knows beyond the workflow.
+func aheadFrom(err error) (more rundir.Ahead, ahead bool) {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	return more, ok && app.Type() == activities.AheadError && app.Details(&more) == nil
 }
 
-// flush brings the record up to date where no activity follows at once: before
+// flushRecord brings the record up to date where no activity follows at once: before
 // a wait, and before history is cut. A cancellation does not undo it: what
 // happened, happened.
-func (r *runner) flush(ctx workflow.Context) {
+func (r *runner) flushRecord(ctx workflow.Context) {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
-	if len(r.since(r.recorded)) == 0 {
-		r.show(ctx)
+	if len(r.eventsSince(r.recorded)) == 0 {
+		r.updateUI(ctx)
 		return
 	}
 	if err := r.runBare(acting(ctx, "Write the record"), acts.Record); err != nil {
@@ -187,8 +187,8 @@ func (r *runner) flush(ctx workflow.Context) {
 	}
 }
 
-// since returns the events after number n that this execution knows.
-func (r *runner) since(n int) []run.Event {
+// eventsSince returns the events after number n that this execution knows.
+func (r *runner) eventsSince(n int) []run.Event {
 	first := r.s.Seq - len(r.events) + 1
 	return r.events[min(max(0, n-first+1), len(r.events)):]
 }
@@ -200,11 +200,11 @@ type attributes struct {
 	iteration int
 }
 
-// show brings the Web UI up to date. Details cost nothing, attributes an
+// updateUI brings the Web UI up to date. Details cost nothing, attributes an
 // event: they are sent when they change.
-func (r *runner) show(ctx workflow.Context) {
-	s := r.seen()
-	workflow.SetCurrentDetails(ctx, details(s, r.limited()))
+func (r *runner) updateUI(ctx workflow.Context) {
+	s := r.visibleSnapshot()
+	workflow.SetCurrentDetails(ctx, details(s, r.latestLimit()))
 	now := attributes{s.State.Status, s.Phase(), s.State.Iteration}
 	if now == r.shown || now.status == "" {
 		return

@@ -52,21 +52,21 @@ const (
 // Run takes a goal and a repository through plan, execute, evaluate and fix,
 // asks where it must, and leaves a branch with one commit for each patch.
 func Run(ctx workflow.Context, in RunInput) (RunResult, error) {
-	r, err := open(ctx, in)
+	r, err := newRunner(ctx, in)
 	if err != nil {
 		return RunResult{}, temporal.NewNonRetryableApplicationError(err.Error(), InvalidInputError, err)
 	}
 	for r.s.Next.Do != run.Rest {
-		if r.tooLong(ctx) && r.drained(ctx) {
+		if r.tooLong(ctx) && r.readyToContinue(ctx) {
 			return RunResult{}, workflow.NewContinueAsNewError(ctx, Run, RunInput{Snapshot: r.s})
 		}
-		if err := r.step(ctx); temporal.IsCanceledError(err) {
-			r.cancel(ctx)
+		if err := r.doStep(ctx); temporal.IsCanceledError(err) {
+			r.cancelRun(ctx)
 		} else if err != nil {
 			return RunResult{}, err
 		}
 	}
-	return r.close(ctx)
+	return r.closeRun(ctx)
 }
 
 // runner carries one run through its steps.
@@ -91,7 +91,7 @@ type runner struct {
 	log       log.Logger
 }
 
-func open(ctx workflow.Context, in RunInput) (*runner, error) {
+func newRunner(ctx workflow.Context, in RunInput) (*runner, error) {
 	s := in.Snapshot
 	if s == nil {
 		if in.Input == nil {
@@ -104,89 +104,89 @@ func open(ctx workflow.Context, in RunInput) (*runner, error) {
 	}
 	r := &runner{s: s, origin: s.Chain, recorded: s.Seq, root: ctx}
 	r.log = log.With(workflow.GetLogger(ctx), "runId", s.Input.RunID)
-	if err := r.listen(ctx); err != nil {
+	if err := r.registerHandlers(ctx); err != nil {
 		return nil, err
 	}
-	r.workspace = r.prepare(ctx)
+	r.workspace = r.prepareWorkspace(ctx)
 	return r, nil
 }
 
-// step does what is next; the events that it emits say what follows.
-func (r *runner) step(ctx workflow.Context) error {
+// doStep does what is next; the events that it emits say what follows.
+func (r *runner) doStep(ctx workflow.Context) error {
 	switch next := r.s.Next; next.Do {
 	case run.Begin:
-		r.emit(ctx, run.RunCreated{Input: r.s.Input, Branch: r.s.Input.RunID.Branch(), Rules: rules(ctx)})
+		r.emitEvent(ctx, run.RunCreated{Input: r.s.Input, Branch: r.s.Input.RunID.Branch(), Rules: latestRules(ctx)})
 		return nil
 	case run.Start:
-		return r.start(ctx, next.Phase)
+		return r.startPhase(ctx, next.Phase)
 	case run.Work:
-		return r.work(ctx, next.Phase)
+		return r.doPhase(ctx, next.Phase)
 	case run.Gate:
-		return r.gate(ctx)
+		return r.gateProposal(ctx)
 	case run.Decide:
 		return r.awaitDecision(ctx)
 	case run.Apply:
-		return r.apply(ctx)
+		return r.applyPatch(ctx)
 	case run.Close:
 		r.closePhase(ctx)
 		return nil
 	case run.Await:
 		return r.awaitAnswer(ctx)
 	case run.Finish:
-		return r.finish(ctx)
+		return r.finishRun(ctx)
 	default:
 		return fmt.Errorf("no step %q", next.Do)
 	}
 }
 
-// rules are the latest, or, in a replay, those that were the latest when the
+// latestRules are the latest, or, in a replay, those that were the latest when the
 // run began.
-func rules(ctx workflow.Context) run.Rules {
+func latestRules(ctx workflow.Context) run.Rules {
 	return run.Rules(max(workflow.GetVersion(ctx, "rules", workflow.DefaultVersion, workflow.Version(run.LatestRules)), 0))
 }
 
-// cancel ends the run from wherever it stands. What was under way has ended:
+// cancelRun ends the run from wherever it stands. What was under way has ended:
 // the steps wait for what they cancel.
-func (r *runner) cancel(ctx workflow.Context) {
-	r.end(ctx, run.RunCanceled{Reason: "a cancellation was requested"})
+func (r *runner) cancelRun(ctx workflow.Context) {
+	r.endRun(ctx, run.RunCanceled{Reason: "a cancellation was requested"})
 }
 
-// finish records the end that the events have led to.
-func (r *runner) finish(ctx workflow.Context) error {
+// finishRun records the end that the events have led to.
+func (r *runner) finishRun(ctx workflow.Context) error {
 	s := r.s
 	switch s.End {
 	case run.Completed:
-		return r.complete(ctx)
+		return r.completeRun(ctx)
 	case run.Canceled:
-		r.end(ctx, run.RunCanceled{Reason: s.Problem.Message})
+		r.endRun(ctx, run.RunCanceled{Reason: s.Problem.Message})
 	default:
-		r.end(ctx, run.RunFailed{Error: s.Problem})
+		r.endRun(ctx, run.RunFailed{Error: s.Problem})
 	}
 	return nil
 }
 
-// end removes the worktree and records the end: a run whose record says that
+// endRun removes the worktree and records the end: a run whose record says that
 // it is over, and whose workflow is closed, has left nothing else behind. A
 // cancellation comes too late for that.
-func (r *runner) end(ctx workflow.Context, p run.Payload) {
+func (r *runner) endRun(ctx workflow.Context, p run.Payload) {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
 	r.stopContest(ctx)
-	r.emit(ctx, p)
+	r.emitEvent(ctx, p)
 	if err := r.cleanUp(ctx); err != nil {
 		r.log.Error("workspace left behind", "error", err)
 	}
 }
 
-// close turns the run's end into the workflow's.
-func (r *runner) close(ctx workflow.Context) (RunResult, error) {
+// closeRun turns the run's end into the workflow's.
+func (r *runner) closeRun(ctx workflow.Context) (RunResult, error) {
 	s := r.s
 	res := RunResult{
 		RunID: s.Input.RunID, Status: s.State.Status, Branch: s.Input.RunID.Branch(),
 		Base: s.Input.Repository.Base, Head: s.Head, Commits: s.Commits, Stat: s.Stat,
 		Usage: s.Usage, Error: s.State.LastError,
 	}
-	if err := r.settle(ctx); err != nil {
+	if err := r.finishHandlers(ctx); err != nil {
 		return res, err
 	}
 	switch res.Status {
@@ -211,19 +211,19 @@ func (r *runner) tooLong(ctx workflow.Context) bool {
 	return false
 }
 
-// drained makes ready for a new history: all is recorded and every message
+// readyToContinue makes ready for a new history: all is recorded and every message
 // handled. A decision that came in meanwhile is carried out first.
-func (r *runner) drained(ctx workflow.Context) bool {
-	r.flush(ctx)
-	if err := r.settle(ctx); err != nil {
+func (r *runner) readyToContinue(ctx workflow.Context) bool {
+	r.flushRecord(ctx)
+	if err := r.finishHandlers(ctx); err != nil {
 		return false
 	}
 	return r.decision == nil && r.answer == nil
 }
 
-// settle lets the update handlers return and handles the signals that wait,
+// finishHandlers lets the update handlers return and handles the signals that wait,
 // so that none is lost when this execution ends.
-func (r *runner) settle(ctx workflow.Context) error {
+func (r *runner) finishHandlers(ctx workflow.Context) error {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
 	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {

@@ -23,14 +23,14 @@ func (e Event) Line() ([]byte, error) {
 	return append(b, '\n'), err
 }
 
-// Link is the chain of a log that is one line longer: the digest of the chain
+// ExtendChain is the chain of a log that is one line longer: the digest of the chain
 // before and the line. The chain of an empty log is empty.
-func Link(before Digest, line []byte) Digest {
+func ExtendChain(before Digest, line []byte) Digest {
 	return DigestOf(append([]byte(before), line...))
 }
 
-// link carries the chain on. A snapshot of an older version has none, and gets none.
-func (s *Snapshot) link(e Event) {
+// linkEvent carries the chain on. A snapshot of an older version has none, and gets none.
+func (s *Snapshot) linkEvent(e Event) {
 	if s.Seq > 1 && s.Chain == "" {
 		return
 	}
@@ -39,5 +39,5 @@ func (s *Snapshot) link(e Event) {
 		s.Chain = ""
 		return
 	}
-	s.Chain = Link(s.Chain, line)
+	s.Chain = ExtendChain(s.Chain, line)
 }

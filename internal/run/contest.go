@@ -76,12 +76,12 @@ const (
 func (e Candidate) Shortened() Candidate {
 	if e.Proposal != nil {
 		p := *e.Proposal
-		p.Summary, p.Excerpt, p.Repairs = clip(p.Summary, shortText), "", nil
+		p.Summary, p.Excerpt, p.Repairs = clipText(p.Summary, shortText), "", nil
 		p.Files, p.Risks = shortList(p.Files), shortList(p.Risks)
 		e.Proposal = &p
 	}
 	if e.Problem != nil {
-		e.Problem = &Problem{Code: e.Problem.Code, Message: clip(e.Problem.Message, 2*shortText)}
+		e.Problem = &Problem{Code: e.Problem.Code, Message: clipText(e.Problem.Message, 2*shortText)}
 	}
 	e.Failed = shortList(e.Failed)
 	return e
@@ -90,7 +90,7 @@ func (e Candidate) Shortened() Candidate {
 func shortList(list []string) []string {
 	list = slices.Clone(list[:min(len(list), shortListLen)])
 	for i := range list {
-		list[i] = clip(list[i], shortText)
+		list[i] = clipText(list[i], shortText)
 	}
 	return list
 }

@@ -65,23 +65,23 @@ func TestChoicesAreThoseThatPassed(t *testing.T) {
 	same.Number = 4
 	ranked := run.RankCandidates([]run.Candidate{candidate(1, 9, true, ""), candidate(2, 3, true, ""), candidate(3, 1, false, ""), same})
 	told(t, s, run.PatchProduced{Proposal: *ranked[0].Proposal, Candidate: 2, Rivals: ranked[1:]})
-	request := s.Request()
+	request := s.NewApproval()
 	told(t, s, request)
 	if len(request.Choices) != 1 || request.Choices[0].Candidate != 1 || request.Choices[0].ApprovalID == request.ApprovalID {
 		t.Fatalf("choices %+v", request.Choices)
 	}
 	choice := request.Choices[0].ApprovalID
-	if err := s.Settles(run.Decision{ApprovalID: choice, Decision: run.Reject}); err == nil {
+	if err := s.CheckDecision(run.Decision{ApprovalID: choice, Decision: run.Reject}); err == nil {
 		t.Error("a choice is rejected by its own id")
 	}
-	if err := s.Settles(run.Decision{ApprovalID: choice, Decision: run.Approve}); err != nil {
+	if err := s.CheckDecision(run.Decision{ApprovalID: choice, Decision: run.Approve}); err != nil {
 		t.Error(err)
 	}
 	told(t, s, run.ApprovalGranted{ApprovalID: choice})
 	if s.Proposal.Stat.Added != 9 || s.Chosen != 1 {
 		t.Errorf("attempt %d is applied", s.Chosen)
 	}
-	if err := s.Settles(run.Decision{ApprovalID: choice, Decision: run.Approve}); err == nil {
+	if err := s.CheckDecision(run.Decision{ApprovalID: choice, Decision: run.Approve}); err == nil {
 		t.Error("it is approved twice")
 	}
 }

@@ -48,9 +48,9 @@ var moves = []move{
 		if s.Proposal == nil {
 			return run.ApprovalRequested{Gate: 1}
 		}
-		return s.Request()
+		return s.NewApproval()
 	}},
-	{name: "APPROVAL_REQUESTED for a tool", make: func(s *run.Snapshot) run.Payload { return s.Ask(tool) }},
+	{name: "APPROVAL_REQUESTED for a tool", make: func(s *run.Snapshot) run.Payload { return s.NewPermission(tool) }},
 	{name: "APPROVAL_GRANTED", person: true, make: func(s *run.Snapshot) run.Payload {
 		return run.ApprovalGranted{ApprovalID: s.State.PendingApprovalID}
 	}},
@@ -66,7 +66,7 @@ var moves = []move{
 		if s.Doubt == nil {
 			return run.QuestionRaised{}
 		}
-		return s.Raise()
+		return s.NewQuestion()
 	}},
 	{name: "QUESTION_ANSWERED", person: true, make: always(answered)},
 	{name: "QUESTION_ANSWERED fix:", person: true, make: always(run.QuestionAnswered{Text: "fix: x", Fix: true})},

@@ -49,9 +49,9 @@ func (s *Snapshot) nextIteration() int {
 // ErrTransition is an event that may not follow where the run stands.
 var ErrTransition = errors.New("not a transition of the contract")
 
-// admits holds, for each action, the events that it may end in. RUN_CANCELED
+// eventsOfAction holds, for each action, the events that it may end in. RUN_CANCELED
 // is one of every action but Rest.
-var admits = map[Action][]EventType{
+var eventsOfAction = map[Action][]EventType{
 	Begin:  {RunCreatedEvent},
 	Start:  {PhaseStartedEvent},
 	Work:   {PhaseCompletedEvent, PhaseFailedEvent, PatchProducedEvent, ApprovalRequestedEvent, EvaluationPassedEvent, EvaluationFailedFixableEvent, EvaluationFailedBlockedEvent, QuestionRaisedEvent},
@@ -63,8 +63,8 @@ var admits = map[Action][]EventType{
 	Finish: {RunCompletedEvent, RunFailedEvent, RunCanceledEvent},
 }
 
-// works holds, for each phase, the events that its work may end in.
-var works = map[Phase][]EventType{
+// eventsOfPhase holds, for each phase, the events that its work may end in.
+var eventsOfPhase = map[Phase][]EventType{
 	Plan:     {PhaseCompletedEvent, PhaseFailedEvent},
 	Execute:  {PhaseCompletedEvent, PhaseFailedEvent, PatchProducedEvent, ApprovalRequestedEvent},
 	Fix:      {PhaseCompletedEvent, PhaseFailedEvent, PatchProducedEvent, ApprovalRequestedEvent},
@@ -72,20 +72,20 @@ var works = map[Phase][]EventType{
 	Ask:      {QuestionRaisedEvent},
 }
 
-func (s *Snapshot) admit(t EventType) bool {
+func (s *Snapshot) admitsEvent(t EventType) bool {
 	if t == RunCanceledEvent && s.Next.Do != Rest && s.Next.Do != Begin {
 		return true
 	}
-	if !slices.Contains(admits[s.Next.Do], t) {
+	if !slices.Contains(eventsOfAction[s.Next.Do], t) {
 		return false
 	}
-	return s.Next.Do != Work || slices.Contains(works[s.Next.Phase], t)
+	return s.Next.Do != Work || slices.Contains(eventsOfPhase[s.Next.Phase], t)
 }
 
-// fits says whether the payload is one for where the run stands: an approval
+// fitsStep says whether the payload is one for where the run stands: an approval
 // asks for a tool while an agent works and for a patch at the gate; a phase ends
 // as its work can end, or as the events before have said.
-func (s *Snapshot) fits(p Payload) bool {
+func (s *Snapshot) fitsStep(p Payload) bool {
 	switch p := p.(type) {
 	case ApprovalRequested:
 		return (p.Permission != nil) == (s.Next.Do == Work)
@@ -109,25 +109,25 @@ func (s *Snapshot) Apply(e Event) error {
 	if want := EventID(s.Seq + 1); e.ID != want {
 		return fmt.Errorf("event %s where %s is due: %w", e.ID, want, ErrTransition)
 	}
-	if e.Payload == nil || e.Payload.Type() != e.Type || !s.admit(e.Type) || !s.fits(e.Payload) {
+	if e.Payload == nil || e.Payload.Type() != e.Type || !s.admitsEvent(e.Type) || !s.fitsStep(e.Payload) {
 		return fmt.Errorf("%s %s while the next step is to %s %s: %w", e.ID, e.Type, s.Next.Do, s.Next.Phase, ErrTransition)
 	}
 	s.Seq++
-	s.fold(e)
-	s.link(e)
+	s.foldEvent(e)
+	s.linkEvent(e)
 	s.State.LastEventID = &e.ID
 	s.State.UpdatedAt = e.TS
 	return nil
 }
 
-func (s *Snapshot) fold(e Event) {
+func (s *Snapshot) foldEvent(e Event) {
 	switch p := e.Payload.(type) {
 	case RunCreated:
-		s.create(e, p)
+		s.createRun(e, p)
 	case PhaseStarted:
-		s.start(e, p)
+		s.startPhase(e, p)
 	case PhaseCompleted:
-		s.complete(p)
+		s.completePhase(p)
 	case PhaseFailed:
 		s.failPhase(p)
 	case PatchProduced:
@@ -135,7 +135,7 @@ func (s *Snapshot) fold(e Event) {
 		if p.Candidate > 0 { // a fix leaves it
 			s.Chosen = p.Candidate
 		}
-		s.spend(p.Usage)
+		s.addUsage(p.Usage)
 		s.Next = Step{Do: Gate, Phase: e.Phase}
 	case ApprovalRequested:
 		s.Gates = p.Gate
@@ -144,43 +144,43 @@ func (s *Snapshot) fold(e Event) {
 		s.State.Status = AwaitingApproval
 		s.Next = Step{Do: Decide, Phase: e.Phase}
 	case ApprovalGranted:
-		s.grant(e.Phase, p)
+		s.grantApproval(e.Phase, p)
 	case ApprovalRejected:
-		s.reject(p)
+		s.rejectApproval(p)
 	case PatchApplied:
-		s.applied(p)
+		s.recordApplied(p)
 	case PatchApplyFailed:
-		if s.lose(p.Error) {
+		if s.loseProposal(p.Error) {
 			return
 		}
-		s.refuse()
+		s.refuseProposal()
 		s.Problem = p.Error
 		s.State.LastError = &p.Error
-		s.guide(FromRefusal, p.Error.Message)
-		s.close(noOutcome, Step{Do: Start, Phase: Fix})
+		s.addGuidance(FromRefusal, p.Error.Message)
+		s.closePhase(noOutcome, Step{Do: Start, Phase: Fix})
 	case EvaluationPassed:
-		s.evaluated(p.Evaluation, Pass, Step{Do: Finish})
+		s.recordEvaluation(p.Evaluation, Pass, Step{Do: Finish})
 		s.End = Completed
 	case EvaluationFailedFixable:
-		s.evaluated(p.Evaluation, Fixable, Step{Do: Start, Phase: Fix})
+		s.recordEvaluation(p.Evaluation, Fixable, Step{Do: Start, Phase: Fix})
 	case EvaluationFailedBlocked:
 		s.Doubt, s.Recheck = &p.Question, p.Again && s.Since(RulesAsked)
-		s.evaluated(p.Evaluation, Blocked, Step{Do: Start, Phase: Ask})
+		s.recordEvaluation(p.Evaluation, Blocked, Step{Do: Start, Phase: Ask})
 	case QuestionRaised:
 		s.Asked++
 		s.State.PendingQuestionID = p.QuestionID
 		s.State.Status = AwaitingInput
 		s.Next = Step{Do: Await, Phase: Ask}
 	case QuestionAnswered:
-		s.answer(p)
+		s.answerQuestion(p)
 	case RunCompleted:
-		s.restored(p.Restored)
-		s.end(Completed)
+		s.recordRestored(p.Restored)
+		s.endRun(Completed)
 	case RunFailed:
 		s.State.LastError = &p.Error
-		s.end(Failed)
+		s.endRun(Failed)
 	case RunCanceled:
-		s.end(Canceled)
+		s.endRun(Canceled)
 	}
 }
 
@@ -191,21 +191,21 @@ const CodeArtifact = "Artifact"
 // CodeAhead is the code of a record that knows more than its workflow.
 const CodeAhead = "RECORD_AHEAD"
 
-// lose drops a proposal whose artifacts are gone, or whose repository is not as
+// loseProposal drops a proposal whose artifacts are gone, or whose repository is not as
 // it has to be, and reports whether that is the problem. The phase that proposed
 // it starts again after a question.
-func (s *Snapshot) lose(p Problem) bool {
+func (s *Snapshot) loseProposal(p Problem) bool {
 	if p.Code != CodeArtifact && p.Code != CodeRepository || !s.Since(RulesAsked) {
 		return false
 	}
 	s.Lost, s.Proposal, s.Rivals = s.Proposal, nil, nil
 	s.Problem, s.State.LastError = p, &p
-	s.close(noOutcome, Step{})
+	s.closePhase(noOutcome, Step{})
 	return true
 }
 
-// Wanting is the question about a proposal that was lost.
-func (s *Snapshot) Wanting() *Question {
+// LostQuestion is the question about a proposal that was lost.
+func (s *Snapshot) LostQuestion() *Question {
 	if s.Lost == nil {
 		return nil
 	}
@@ -223,7 +223,7 @@ func (s *Snapshot) Wanting() *Question {
 	}
 }
 
-func (s *Snapshot) create(e Event, p RunCreated) {
+func (s *Snapshot) createRun(e Event, p RunCreated) {
 	s.Input, s.Rules = p.Input, p.Rules
 	s.Head = p.Repository.Base
 	s.State = State{
@@ -233,7 +233,7 @@ func (s *Snapshot) create(e Event, p RunCreated) {
 	s.Next = Step{Do: Start, Phase: Plan}
 }
 
-func (s *Snapshot) start(e Event, p PhaseStarted) {
+func (s *Snapshot) startPhase(e Event, p PhaseStarted) {
 	if e.Iteration != s.State.Iteration {
 		s.Calls, s.Asked = nil, 0
 	}
@@ -246,9 +246,9 @@ func (s *Snapshot) start(e Event, p PhaseStarted) {
 	s.State.Iteration = e.Iteration
 	s.State.CurrentPhase = &e.Phase
 	s.State.Status = Running
-	s.enter(e.Phase)
+	s.dropUsedPermits(e.Phase)
 	for _, n := range p.Notes {
-		s.guide(FromNote, n.Text)
+		s.addGuidance(FromNote, n.Text)
 	}
 	s.Notes = s.Notes[min(len(p.Notes), len(s.Notes)):]
 	if e.Phase != Ask {
@@ -260,9 +260,9 @@ func (s *Snapshot) start(e Event, p PhaseStarted) {
 	s.Next = Step{Do: Work, Phase: e.Phase}
 }
 
-func (s *Snapshot) complete(p PhaseCompleted) {
+func (s *Snapshot) completePhase(p PhaseCompleted) {
 	phase := s.Phase()
-	s.spend(p.Usage)
+	s.addUsage(p.Usage)
 	s.Problem = Problem{}
 	if s.Next.Do == Work {
 		s.Lost = nil
@@ -292,7 +292,7 @@ func (s *Snapshot) complete(p PhaseCompleted) {
 }
 
 func (s *Snapshot) failPhase(p PhaseFailed) {
-	s.spend(p.Usage)
+	s.addUsage(p.Usage)
 	s.State.LastError = &p.Error
 	s.Problem = Problem{}
 	if s.Next.Do == Work {
@@ -308,48 +308,48 @@ func (s *Snapshot) failPhase(p PhaseFailed) {
 	case s.Next.Do == Close:
 		s.Next, s.outcome = s.After, outcome{}
 	default:
-		s.guide(FromRefusal, p.Error.Message)
+		s.addGuidance(FromRefusal, p.Error.Message)
 		s.Refused = p.Artifact
 		s.Next = Step{Do: Start, Phase: Fix}
 	}
 	s.limitFixes()
 }
 
-func (s *Snapshot) settled() {
+func (s *Snapshot) clearApproval() {
 	s.Approval = nil
 	s.State.PendingApprovalID = ""
 	s.State.Status = Running
 }
 
-func (s *Snapshot) grant(phase Phase, p ApprovalGranted) {
+func (s *Snapshot) grantApproval(phase Phase, p ApprovalGranted) {
 	asked := s.Approval.Permission
 	s.adoptChoice(p.ApprovalID)
-	s.settled()
+	s.clearApproval()
 	if asked != nil {
-		s.permit(*asked, Permit{Allow: true, Session: p.Session, Reason: p.Reason})
+		s.addPermit(*asked, Permit{Allow: true, Session: p.Session, Reason: p.Reason})
 		s.Next = Step{Do: Work, Phase: phase}
 		return
 	}
 	s.Next = Step{Do: Apply, Phase: phase}
 }
 
-func (s *Snapshot) reject(p ApprovalRejected) {
+func (s *Snapshot) rejectApproval(p ApprovalRejected) {
 	asked := s.Approval.Permission
-	s.settled()
+	s.clearApproval()
 	reason := p.Reason
 	if reason == "" {
 		reason = "no reason was given"
 	}
 	if asked != nil && !p.Final {
-		s.permit(*asked, Permit{Reason: reason})
+		s.addPermit(*asked, Permit{Reason: reason})
 		s.Next = Step{Do: Work, Phase: s.Phase()}
 		return
 	}
-	s.refuse()
+	s.refuseProposal()
 	if asked == nil {
-		s.guide(FromRejection, reason)
+		s.addGuidance(FromRejection, reason)
 	}
-	s.close(Rejected, s.fixAsked())
+	s.closePhase(Rejected, s.fixAsked())
 	if p.Final {
 		s.End = Canceled
 		s.After = Step{Do: Finish}
@@ -357,38 +357,38 @@ func (s *Snapshot) reject(p ApprovalRejected) {
 	}
 }
 
-// refuse drops the proposal and keeps its patch in sight of the fixer.
-func (s *Snapshot) refuse() {
+// refuseProposal drops the proposal and keeps its patch in sight of the fixer.
+func (s *Snapshot) refuseProposal() {
 	if s.Proposal != nil {
 		s.Refused = &s.Proposal.Patch
 	}
 	s.Proposal, s.Rivals = nil, nil
 }
 
-func (s *Snapshot) applied(p PatchApplied) {
+func (s *Snapshot) recordApplied(p PatchApplied) {
 	s.Proposal, s.Rivals, s.Refused = nil, nil, nil
 	s.Head, s.Stat = p.Commit, p.After
 	s.Commits++
-	s.restored(p.Restored)
-	s.close(Patched, Step{Do: Start, Phase: Evaluate})
+	s.recordRestored(p.Restored)
+	s.closePhase(Patched, Step{Do: Start, Phase: Evaluate})
 }
 
-func (s *Snapshot) evaluated(ev Evaluation, r Result, after Step) {
-	s.spend(ev.Usage)
-	s.restored(ev.Restored)
+func (s *Snapshot) recordEvaluation(ev Evaluation, r Result, after Step) {
+	s.addUsage(ev.Usage)
+	s.recordRestored(ev.Restored)
 	s.Report = &ev.Report
-	s.guide(FromVerdict, strings.Join(ev.Reasons, "\n"))
-	s.close(r, after)
+	s.addGuidance(FromVerdict, strings.Join(ev.Reasons, "\n"))
+	s.closePhase(r, after)
 }
 
-// close leaves the phase to be closed with a result; none means that it
+// closePhase leaves the phase to be closed with a result; none means that it
 // failed, with the problem at hand.
-func (s *Snapshot) close(r Result, after Step) {
+func (s *Snapshot) closePhase(r Result, after Step) {
 	s.Outcome, s.After = r, after
 	s.Next = Step{Do: Close, Phase: s.Phase()}
 }
 
-func (s *Snapshot) answer(p QuestionAnswered) {
+func (s *Snapshot) answerQuestion(p QuestionAnswered) {
 	q, recheck := s.Doubt, s.Recheck
 	s.Doubt, s.Recheck = nil, false
 	s.State.PendingQuestionID = ""
@@ -403,7 +403,7 @@ func (s *Snapshot) answer(p QuestionAnswered) {
 	if q != nil {
 		text = "Question: " + q.Question + "\nAnswer: " + text
 	}
-	s.guide(FromAnswer, text)
+	s.addGuidance(FromAnswer, text)
 	after := s.After
 	switch {
 	case after.Do != "":
@@ -412,7 +412,7 @@ func (s *Snapshot) answer(p QuestionAnswered) {
 	default:
 		after = s.fixAsked()
 	}
-	s.close(Answered, after)
+	s.closePhase(Answered, after)
 	if p.Stop {
 		s.End = Canceled
 		s.After = Step{Do: Finish}
@@ -436,7 +436,7 @@ func (s *Snapshot) limitFixes() {
 	s.Next = Step{Do: Finish}
 }
 
-func (s *Snapshot) end(status Status) {
+func (s *Snapshot) endRun(status Status) {
 	s.State.Status = status
 	s.State.CurrentPhase = nil
 	s.State.PendingApprovalID, s.State.PendingQuestionID = "", ""
@@ -444,19 +444,19 @@ func (s *Snapshot) end(status Status) {
 	s.Next = Step{Do: Rest}
 }
 
-func (s *Snapshot) restored(r *Restored) {
+func (s *Snapshot) recordRestored(r *Restored) {
 	if r != nil {
 		s.Restored = r
 	}
 }
 
-func (s *Snapshot) spend(u *Usage) {
+func (s *Snapshot) addUsage(u *Usage) {
 	if u != nil {
 		s.Usage = s.Usage.Add(*u)
 	}
 }
 
-func clip(s string, n int) string {
+func clipText(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

@@ -104,7 +104,7 @@ func TestStandardTransitions(t *testing.T) {
 func TestApprovalIsPendingUntilItIsSettled(t *testing.T) {
 	s := fresh(t, 3)
 	told(t, s, begin, planned, begin, produced)
-	req := s.Request()
+	req := s.NewApproval()
 	told(t, s, req)
 	if s.State.Status != run.AwaitingApproval || s.State.PendingApprovalID != req.ApprovalID || s.Phase() != run.Execute {
 		t.Fatalf("state %+v", s.State)
@@ -119,7 +119,7 @@ func TestRejectionLeadsToFixOrEnds(t *testing.T) {
 	for _, final := range []bool{false, true} {
 		s := fresh(t, 3)
 		told(t, s, begin, planned, begin, produced)
-		told(t, s, s.Request(), run.ApprovalRejected{Reason: "too big", Final: final}, run.PhaseCompleted{Result: run.Rejected})
+		told(t, s, s.NewApproval(), run.ApprovalRejected{Reason: "too big", Final: final}, run.PhaseCompleted{Result: run.Rejected})
 		want := run.Step{Do: run.Start, Phase: run.Fix}
 		if final {
 			want = run.Step{Do: run.Finish}
@@ -218,8 +218,8 @@ func TestSnapshotStaysSmall(t *testing.T) {
 	for range 300 {
 		told(t, s, run.PhaseFailed{Error: run.Problem{Code: "x", Message: strings.Repeat("m", run.MaxTextBytes)}}, begin)
 	}
-	for s.Takes(run.Note{Text: strings.Repeat("n", 1000)}) == nil {
-		s.Note(run.Note{Text: strings.Repeat("n", 1000)})
+	for s.CheckNote(run.Note{Text: strings.Repeat("n", 1000)}) == nil {
+		s.AddNote(run.Note{Text: strings.Repeat("n", 1000)})
 	}
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -253,7 +253,7 @@ func TestBudgetQuestionIsAnsweredByANumber(t *testing.T) {
 		run.PhaseFailed{Error: run.Problem{Code: run.CodeBudget}, Usage: &run.Usage{TotalTokens: 500}, Question: &run.Question{Question: "raise?"}},
 		begin, run.QuestionRaised{QuestionID: "qst-1-1"})
 	for text, ok := range map[string]bool{"yes": false, "500": false, "-1": false, " 900 ": true} {
-		if err := s.Answers(run.Reply{QuestionID: "qst-1-1", Text: text}); (err == nil) != ok {
+		if err := s.CheckReply(run.Reply{QuestionID: "qst-1-1", Text: text}); (err == nil) != ok {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -24,7 +24,7 @@ func contest(t *testing.T, top string, others ...string) *run.Snapshot {
 		p.Rivals = append(p.Rivals, run.Candidate{Number: i + 2, Provider: "replay:x", Proposal: &other, Passed: true})
 	}
 	told(t, s, run.RunCreated{Input: in}, begin, planned, begin, p)
-	told(t, s, s.Request())
+	told(t, s, s.NewApproval())
 	return s
 }
 
@@ -62,7 +62,7 @@ func TestPermitForTheSessionIsNotCrowdedOut(t *testing.T) {
 	s := fresh(t, 3)
 	told(t, s, begin, planned, begin)
 	ask := func(i int, session bool) {
-		r := s.Ask(run.Permission{CallID: fmt.Sprint(i), Tool: "Bash", Digest: run.DigestOf([]byte(fmt.Sprint(i)))})
+		r := s.NewPermission(run.Permission{CallID: fmt.Sprint(i), Tool: "Bash", Digest: run.DigestOf([]byte(fmt.Sprint(i)))})
 		told(t, s, r, run.ApprovalGranted{ApprovalID: r.ApprovalID, Session: session})
 	}
 	ask(0, true)
@@ -108,7 +108,7 @@ func TestPayloadsOfAContestStaySmall(t *testing.T) {
 	}
 	told(t, s, run.RunCreated{Input: in}, begin, planned, begin)
 	events := told(t, s, p)
-	events = append(events, told(t, s, s.Request())...)
+	events = append(events, told(t, s, s.NewApproval())...)
 	for what, v := range map[string]any{"the events up to the gate": events, "the snapshot at the gate": s} {
 		b, err := json.Marshal(v)
 		if err != nil {

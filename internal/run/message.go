@@ -19,7 +19,7 @@ const (
 // UnmarshalText refuses an unknown verdict, so that a signal with one is
 // dropped whole.
 func (v *Verdict) UnmarshalText(b []byte) error {
-	return decode(v, b, "decision", []Verdict{Approve, Reject})
+	return decodeWord(v, b, "decision", []Verdict{Approve, Reject})
 }
 
 // Decision settles one approval: the one that it names.
@@ -57,12 +57,12 @@ var (
 	ErrTooMany    = errors.New("the notes that wait for the next prompt are enough: it carries no more")
 )
 
-// Settles says whether the decision fits what is pending; a nil error is yes.
-func (s *Snapshot) Settles(d Decision) error {
+// CheckDecision says whether the decision fits what is pending; a nil error is yes.
+func (s *Snapshot) CheckDecision(d Decision) error {
 	switch {
 	case s.State.Status.Terminal():
 		return ErrOver
-	case !s.offers(d):
+	case !s.offersApproval(d):
 		return fmt.Errorf("approval %q: %w", d.ApprovalID, ErrNotPending)
 	case d.Decision == "":
 		return errors.New("decision is missing: approve or reject")
@@ -76,9 +76,9 @@ func (s *Snapshot) Settles(d Decision) error {
 	return nil
 }
 
-// offers says whether the id is that of the pending approval or, for a yes, of
+// offersApproval says whether the id is that of the pending approval or, for a yes, of
 // one of its choices.
-func (s *Snapshot) offers(d Decision) bool {
+func (s *Snapshot) offersApproval(d Decision) bool {
 	if d.ApprovalID == "" || s.State.PendingApprovalID == "" {
 		return false
 	}
@@ -87,8 +87,8 @@ func (s *Snapshot) offers(d Decision) bool {
 	return chosen || d.ApprovalID == s.State.PendingApprovalID
 }
 
-// Answers says whether the reply fits what is pending; a nil error is yes.
-func (s *Snapshot) Answers(r Reply) error {
+// CheckReply says whether the reply fits what is pending; a nil error is yes.
+func (s *Snapshot) CheckReply(r Reply) error {
 	switch {
 	case s.State.Status.Terminal():
 		return ErrOver
@@ -102,7 +102,7 @@ func (s *Snapshot) Answers(r Reply) error {
 	if s.WantsFix(r) && len(strings.TrimSpace(r.Text)) == len(FixWord) && len(r.Values) == 0 {
 		return fmt.Errorf("say after %q what to change", FixWord)
 	}
-	_, err := s.Budget(r)
+	_, err := s.ParseBudget(r)
 	return err
 }
 
@@ -117,8 +117,8 @@ func (s *Snapshot) WantsFix(r Reply) bool {
 	return s.Recheck && len(text) >= len(FixWord) && strings.EqualFold(text[:len(FixWord)], FixWord)
 }
 
-// Takes says whether the note can be kept; a nil error is yes.
-func (s *Snapshot) Takes(n Note) error {
+// CheckNote says whether the note can be kept; a nil error is yes.
+func (s *Snapshot) CheckNote(n Note) error {
 	switch {
 	case s.State.Status.Terminal():
 		return ErrOver

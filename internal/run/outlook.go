@@ -29,13 +29,13 @@ func (o Outlook) Ways() []Way {
 	return slices.DeleteFunc(all, func(w Way) bool { return w.Leads == "" })
 }
 
-// decisions is the outlook of the pending approval. It is read off the fold
+// approvalOutlook is the outlook of the pending approval. It is read off the fold
 // itself, so it says what will happen.
-func (s *Snapshot) decisions() Outlook {
+func (s *Snapshot) approvalOutlook() Outlook {
 	o := Outlook{
-		Approve: s.after(ApprovalGranted{ApprovalID: s.State.PendingApprovalID}).leads(""),
-		Reject:  s.after(ApprovalRejected{}).leads(" with your reason"),
-		Final:   s.after(ApprovalRejected{Final: true}).leads(""),
+		Approve: s.snapshotAfter(ApprovalGranted{ApprovalID: s.State.PendingApprovalID}).describeNext(""),
+		Reject:  s.snapshotAfter(ApprovalRejected{}).describeNext(" with your reason"),
+		Final:   s.snapshotAfter(ApprovalRejected{Final: true}).describeNext(""),
 	}
 	if s.Approval.Permission != nil {
 		o.Approve, o.Reject = "the agent uses the tool and works on", "the agent is told your reason and works on without the tool"
@@ -43,40 +43,40 @@ func (s *Snapshot) decisions() Outlook {
 	return o
 }
 
-// replies is the outlook of the open question.
-func (s *Snapshot) replies() (o Outlook) {
+// questionOutlook is the outlook of the open question.
+func (s *Snapshot) questionOutlook() (o Outlook) {
 	const with = " with the answer"
 	if e := s.State.LastError; e != nil && e.Code == CodeAhead {
 		o.Answer = "the run goes on from where its workflow stands, and the later events are set aside"
 		return o
 	}
-	if s.overrun() != "" {
-		o.Answer = "the budget is raised, and " + s.after(QuestionAnswered{}).leads("")
-		o.Stop = s.after(QuestionAnswered{Stop: true}).leads("")
+	if s.overrunCode() != "" {
+		o.Answer = "the budget is raised, and " + s.snapshotAfter(QuestionAnswered{}).describeNext("")
+		o.Stop = s.snapshotAfter(QuestionAnswered{Stop: true}).describeNext("")
 		return o
 	}
-	o.Answer = s.after(QuestionAnswered{}).leads(with)
+	o.Answer = s.snapshotAfter(QuestionAnswered{}).describeNext(with)
 	if s.Recheck {
-		o.Fix = s.after(QuestionAnswered{Fix: true}).leads(with)
+		o.Fix = s.snapshotAfter(QuestionAnswered{Fix: true}).describeNext(with)
 	}
 	return o
 }
 
-// after is where the run will stand once the payload, which settles the wait
+// snapshotAfter is where the run will stand once the payload, which settles the wait
 // at hand, is recorded and the phase closed.
-func (s *Snapshot) after(p Payload) *Snapshot {
+func (s *Snapshot) snapshotAfter(p Payload) *Snapshot {
 	next := *s
 	next.Guidance, next.Permits = slices.Clip(s.Guidance), slices.Clip(s.Permits)
-	next.fold(next.Event(s.State.UpdatedAt, p))
+	next.foldEvent(next.Event(s.State.UpdatedAt, p))
 	if next.Next.Do == Close {
-		next.fold(next.Event(s.State.UpdatedAt, PhaseCompleted{Result: next.Outcome}))
+		next.foldEvent(next.Event(s.State.UpdatedAt, PhaseCompleted{Result: next.Outcome}))
 	}
 	return &next
 }
 
-// leads says what the run does where it stands after a wait; what the person
+// describeNext says what the run does where it stands after a wait; what the person
 // said goes to whoever is called.
-func (s *Snapshot) leads(with string) string {
+func (s *Snapshot) describeNext(with string) string {
 	used := fmt.Sprintf("%d of %d fixes used", s.Fixes, s.Input.Fixes())
 	switch step := s.Next; {
 	case step.Do == Finish && s.End == Failed:
@@ -84,9 +84,9 @@ func (s *Snapshot) leads(with string) string {
 	case step.Do == Finish:
 		return fmt.Sprintf("the run ends as %s", s.End)
 	case step.Do == Apply:
-		return "the patch is applied, and " + s.judges("")
+		return "the patch is applied, and " + s.describeJudges("")
 	case step.Phase == Evaluate:
-		return s.judges(" again")
+		return s.describeJudges(" again")
 	case s.Lost != nil:
 		return fmt.Sprintf("the same patch is proposed again if it is back, or else the %s is called again%s", step.Phase.Role(), with)
 	case step.Phase == Fix && !step.Again && step.Uncounted:
@@ -100,8 +100,8 @@ func (s *Snapshot) leads(with string) string {
 	}
 }
 
-// judges names who judges the result.
-func (s *Snapshot) judges(again string) string {
+// describeJudges names who judges the result.
+func (s *Snapshot) describeJudges(again string) string {
 	var who []string
 	if len(s.Input.Checks) > 0 {
 		who = append(who, "the checks run"+again)

@@ -71,7 +71,7 @@ func TestOutlook(t *testing.T) {
 			s := under(t, tc.rules, tc.maxFix, tc.given...)
 			var next run.Outlook
 			if s.Next.Do == run.Gate {
-				told(t, s, s.Request())
+				told(t, s, s.NewApproval())
 				next = s.Pending().Approval.Next
 			} else {
 				next = s.Pending().Question.Next
@@ -89,7 +89,7 @@ func TestOutlook(t *testing.T) {
 
 func TestOutlookOfATool(t *testing.T) {
 	s := under(t, run.RulesAsked, 0, begin, planned, begin)
-	told(t, s, s.Ask(run.Permission{CallID: "c", Tool: "Bash", Digest: "d"}))
+	told(t, s, s.NewPermission(run.Permission{CallID: "c", Tool: "Bash", Digest: "d"}))
 	next := s.Pending().Approval.Next
 	if !strings.Contains(next.Approve, "uses the tool") || !strings.Contains(next.Reject, "told your reason") || next.Final != "the run ends as canceled" {
 		t.Errorf("%+v", next)

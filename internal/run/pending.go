@@ -72,9 +72,9 @@ func (s *Snapshot) NeedsApproval() bool {
 	return true
 }
 
-// Request is the approval that the proposal at hand needs. Its id is derived
+// NewApproval is the approval that the proposal at hand needs. Its id is derived
 // from the content, so that it fits no other patch.
-func (s *Snapshot) Request() ApprovalRequested {
+func (s *Snapshot) NewApproval() ApprovalRequested {
 	gate := s.Gates + 1
 	d := ApprovalDigest(s.Input.RunID, s.Proposal.Patch.Digest, s.Proposal.Base, gate)
 	return ApprovalRequested{
@@ -83,8 +83,8 @@ func (s *Snapshot) Request() ApprovalRequested {
 	}
 }
 
-// Raise is the question that is about to be asked.
-func (s *Snapshot) Raise() QuestionRaised {
+// NewQuestion is the question that is about to be asked.
+func (s *Snapshot) NewQuestion() QuestionRaised {
 	asker := s.After.Phase
 	if asker == "" {
 		asker = Evaluate
@@ -92,9 +92,9 @@ func (s *Snapshot) Raise() QuestionRaised {
 	return QuestionRaised{QuestionID: questionID(s.State.Iteration, s.Asked+1), Question: *s.Doubt, Asker: asker}
 }
 
-// Patience is how long the wait under way may last; zero is for ever, or no
+// WaitLimit is how long the wait under way may last; zero is for ever, or no
 // wait. It counts from the last event, which opened the wait.
-func (s *Snapshot) Patience() time.Duration {
+func (s *Snapshot) WaitLimit() time.Duration {
 	switch s.Next.Do {
 	case Decide:
 		return s.Input.Timeouts.Approval
@@ -107,7 +107,7 @@ func (s *Snapshot) Patience() time.Duration {
 // Pending says what the run waits for.
 func (s *Snapshot) Pending() Pending {
 	p := Pending{RunID: s.Input.RunID, Status: s.State.Status}
-	if limit := s.Patience(); limit > 0 {
+	if limit := s.WaitLimit(); limit > 0 {
 		end := s.State.UpdatedAt.Add(limit)
 		p.Deadline = &end
 	}
@@ -115,7 +115,7 @@ func (s *Snapshot) Pending() Pending {
 	switch a := s.Approval; {
 	case a == nil:
 	case a.Permission != nil:
-		p.Approval = a.pending(id)
+		p.Approval = a.toolApproval(id)
 	case s.Proposal != nil:
 		p.Approval = &PendingApproval{
 			ApprovalID: a.ApprovalID, Digest: a.Digest, Summary: s.Proposal.Summary,
@@ -133,21 +133,21 @@ func (s *Snapshot) Pending() Pending {
 		}
 	}
 	if p.Approval != nil {
-		p.Approval.Next = s.decisions()
+		p.Approval.Next = s.approvalOutlook()
 	}
 	if q := s.State.PendingQuestionID; q != "" && s.Doubt != nil {
 		p.Question = &PendingQuestion{
 			QuestionID: q, Question: *s.Doubt,
 			Commands: []string{fmt.Sprintf("starter answer %s TEXT --question %s", id, q)},
 			Signal:   Reply{QuestionID: q, Text: "your answer"},
-			Next:     s.replies(),
+			Next:     s.questionOutlook(),
 		}
 	}
 	return p
 }
 
-// pending is the approval of a tool call.
-func (a *ApprovalRequested) pending(id ID) *PendingApproval {
+// toolApproval is the approval of a tool call.
+func (a *ApprovalRequested) toolApproval(id ID) *PendingApproval {
 	return &PendingApproval{
 		ApprovalID: a.ApprovalID, Digest: a.Digest, Base: a.Base, Reasons: a.Reasons,
 		Summary: a.Permission.Summary(), Permission: a.Permission, Excerpt: a.Permission.Excerpt,

@@ -20,7 +20,7 @@ const (
 
 // UnmarshalText refuses an unknown policy.
 func (t *Tools) UnmarshalText(b []byte) error {
-	return decode(t, b, "tool policy", []Tools{AskTools, AllowTools, DenyTools})
+	return decodeWord(t, b, "tool policy", []Tools{AskTools, AllowTools, DenyTools})
 }
 
 // Permission is a tool call of an agent that waits for a person. Digest is
@@ -68,11 +68,11 @@ const (
 	maxPermitReason = 300
 )
 
-// permit keeps the decision on what was asked.
-func (s *Snapshot) permit(asked Permission, p Permit) {
+// addPermit keeps the decision on what was asked.
+func (s *Snapshot) addPermit(asked Permission, p Permit) {
 	p.CallID, p.Tool, p.Digest = asked.CallID, asked.Tool, asked.Digest
 	p.Slot = s.Slot(s.Phase(), asked.Candidate)
-	p.Reason = clip(p.Reason, maxPermitReason)
+	p.Reason = clipText(p.Reason, maxPermitReason)
 	s.Permits = append(s.Permits, p)
 	for len(s.Permits) > maxPermits {
 		oldest := max(0, slices.IndexFunc(s.Permits, func(p Permit) bool { return !p.Session }))
@@ -80,9 +80,9 @@ func (s *Snapshot) permit(asked Permission, p Permit) {
 	}
 }
 
-// enter starts a phase's calls: what was permitted once is used up, what was
+// dropUsedPermits starts a phase's calls: what was permitted once is used up, what was
 // permitted for a session lasts.
-func (s *Snapshot) enter(phase Phase) {
+func (s *Snapshot) dropUsedPermits(phase Phase) {
 	if phase == Execute || phase == Fix {
 		s.Permits = slices.DeleteFunc(s.Permits, func(p Permit) bool { return !p.Session })
 	}
@@ -105,8 +105,8 @@ func PermissionDigest(id ID, p Permission, gate int) Digest {
 	return DigestOf(fmt.Appendf(nil, "ratchet permission\nrun %s\ngate %d\nattempt %d\ncall %s\ntool %s\n", id, gate, p.Candidate, p.CallID, p.Digest))
 }
 
-// Ask is the approval that an agent's tool call needs.
-func (s *Snapshot) Ask(p Permission) ApprovalRequested {
+// NewPermission is the approval that an agent's tool call needs.
+func (s *Snapshot) NewPermission(p Permission) ApprovalRequested {
 	gate := s.Gates + 1
 	d := PermissionDigest(s.Input.RunID, p, gate)
 	a := ApprovalRequested{ApprovalID: approvalID(s.State.Iteration, d), Digest: d, Gate: gate, Base: s.Head, Permission: &p}

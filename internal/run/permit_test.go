@@ -21,7 +21,7 @@ func working(t *testing.T) *run.Snapshot {
 
 func TestPermissionBindsOneCallOfOneToolAtOneGate(t *testing.T) {
 	s := working(t)
-	base := s.Ask(asking("call-1"))
+	base := s.NewPermission(asking("call-1"))
 	for name, change := range map[string]func(*run.Permission, *run.Snapshot){
 		"another input":        func(p *run.Permission, _ *run.Snapshot) { p.Digest = run.DigestOf([]byte("rm")) },
 		"another call":         func(p *run.Permission, _ *run.Snapshot) { p.CallID = "call-2" },
@@ -40,7 +40,7 @@ func TestPermissionBindsOneCallOfOneToolAtOneGate(t *testing.T) {
 				return
 			}
 			change(&p, s)
-			if got := s.Ask(p); got.ApprovalID == base.ApprovalID || got.Digest == base.Digest {
+			if got := s.NewPermission(p); got.ApprovalID == base.ApprovalID || got.Digest == base.Digest {
 				t.Errorf("%s fits as well", got.ApprovalID)
 			}
 		})
@@ -53,18 +53,18 @@ func TestPermissionIsAskedOnlyWhileADeveloperOrAFixerWorks(t *testing.T) {
 		"while the plan is":  func(t *testing.T) *run.Snapshot { s := fresh(t, 3); told(t, s, begin); return s },
 		"at the gate":        func(t *testing.T) *run.Snapshot { s := working(t); told(t, s, produced); return s },
 		"while checks run":   func(t *testing.T) *run.Snapshot { s := working(t); told(t, s, noop, begin); return s },
-		"while another asks": func(t *testing.T) *run.Snapshot { s := working(t); told(t, s, s.Ask(asking("x"))); return s },
+		"while another asks": func(t *testing.T) *run.Snapshot { s := working(t); told(t, s, s.NewPermission(asking("x"))); return s },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := there(t)
-			if err := s.Apply(s.Event(start, s.Ask(asking("call-1")))); err == nil {
+			if err := s.Apply(s.Event(start, s.NewPermission(asking("call-1")))); err == nil {
 				t.Error("it is asked for")
 			}
 		})
 	}
 	s := working(t)
 	told(t, s, produced)
-	patch := s.Request()
+	patch := s.NewApproval()
 	s = working(t)
 	if err := s.Apply(s.Event(start, patch)); err == nil {
 		t.Error("an approval of a patch is asked for while the developer works")
@@ -73,7 +73,7 @@ func TestPermissionIsAskedOnlyWhileADeveloperOrAFixerWorks(t *testing.T) {
 
 func TestDecisionOnAPermission(t *testing.T) {
 	s := working(t)
-	told(t, s, s.Ask(asking("call-1")))
+	told(t, s, s.NewPermission(asking("call-1")))
 	id := s.State.PendingApprovalID
 	if s.State.Status != run.AwaitingApproval || s.Pending().Approval.Summary != "Bash: make" {
 		t.Errorf("%s with %+v", s.State.Status, s.Pending().Approval)
@@ -89,7 +89,7 @@ func TestDecisionOnAPermission(t *testing.T) {
 		"no, for the session":     {run.Decision{ApprovalID: id, Decision: run.Reject, Session: true}, false},
 		"yes to nothing":          {run.Decision{Decision: run.Approve}, false},
 	} {
-		if err := s.Settles(tc.d); (err == nil) != tc.fits {
+		if err := s.CheckDecision(tc.d); (err == nil) != tc.fits {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -98,8 +98,8 @@ func TestDecisionOnAPermission(t *testing.T) {
 		t.Errorf("next is %+v with %+v", s.Next, s.Permits)
 	}
 	told(t, s, produced)
-	told(t, s, s.Request())
-	if err := s.Settles(run.Decision{ApprovalID: s.State.PendingApprovalID, Decision: run.Approve, Session: true}); err == nil {
+	told(t, s, s.NewApproval())
+	if err := s.CheckDecision(run.Decision{ApprovalID: s.State.PendingApprovalID, Decision: run.Approve, Session: true}); err == nil {
 		t.Error("the approval of a patch holds for a session")
 	}
 }
@@ -107,7 +107,7 @@ func TestDecisionOnAPermission(t *testing.T) {
 func TestPermitsStaySmall(t *testing.T) {
 	s := working(t)
 	for i := range 200 {
-		told(t, s, s.Ask(asking(strings.Repeat("c", 1+i%7))))
+		told(t, s, s.NewPermission(asking(strings.Repeat("c", 1+i%7))))
 		told(t, s, run.ApprovalRejected{ApprovalID: s.State.PendingApprovalID, Reason: strings.Repeat("no ", 2000)})
 	}
 	size := 0

@@ -23,7 +23,7 @@ type State struct {
 // Action is what a run does next.
 type Action string
 
-// The actions. Each may end in certain events only; see admits.
+// The actions. Each may end in certain events only; see eventsOfAction.
 const (
 	Begin  Action = "begin"  // create the run
 	Start  Action = "start"  // start the phase
@@ -80,7 +80,7 @@ type Snapshot struct {
 	Rules Rules `json:"rules,omitempty"`
 	State State `json:"state"`
 	Seq   int   `json:"seq"` // number of the last event
-	// Chain is that of the lines of all events, see Link; empty: not known.
+	// Chain is that of the lines of all events, see ExtendChain; empty: not known.
 	Chain Digest `json:"chain,omitempty"`
 	Next  Step   `json:"next"`
 
@@ -142,9 +142,9 @@ func (s *Snapshot) Phase() Phase {
 	return *s.State.CurrentPhase
 }
 
-// Left is what the budgets leave; ok is false when one is used up. A zero
+// BudgetLeft is what the budgets leave; ok is false when one is used up. A zero
 // member is no budget.
-func (s *Snapshot) Left() (tokens int64, cost Micros, ok bool) {
+func (s *Snapshot) BudgetLeft() (tokens int64, cost Micros, ok bool) {
 	ok = true
 	if s.Input.MaxTokens > 0 {
 		tokens = s.Input.MaxTokens - s.Usage.TotalTokens
@@ -157,24 +157,24 @@ func (s *Snapshot) Left() (tokens int64, cost Micros, ok bool) {
 	return tokens, cost, ok
 }
 
-// Note keeps guidance for the next prompt.
-func (s *Snapshot) Note(n Note) { s.Notes = append(s.Notes, n) }
+// AddNote keeps guidance for the next prompt.
+func (s *Snapshot) AddNote(n Note) { s.Notes = append(s.Notes, n) }
 
-// Restore puts notes back that are in no event yet, those that fit.
-func (s *Snapshot) Restore(notes []Note) {
+// RestoreNotes puts notes back that are in no event yet, those that fit.
+func (s *Snapshot) RestoreNotes(notes []Note) {
 	s.Notes = nil
 	for _, n := range notes {
-		if s.Takes(n) == nil {
-			s.Note(n)
+		if s.CheckNote(n) == nil {
+			s.AddNote(n)
 		}
 	}
 }
 
-func (s *Snapshot) guide(kind, text string) {
+func (s *Snapshot) addGuidance(kind, text string) {
 	if text == "" {
 		return
 	}
-	text = clip(text, MaxTextBytes)
+	text = clipText(text, MaxTextBytes)
 	s.Guidance = append(s.Guidance, Guidance{Kind: kind, Iteration: s.State.Iteration, Text: text})
 	total := 0
 	for i, g := range slices.Backward(s.Guidance) {

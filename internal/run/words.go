@@ -24,7 +24,7 @@ const (
 var Phases = []Phase{Plan, Execute, Evaluate, Fix, Ask}
 
 // UnmarshalText refuses an unknown phase.
-func (p *Phase) UnmarshalText(b []byte) error { return decode(p, b, "phase", Phases) }
+func (p *Phase) UnmarshalText(b []byte) error { return decodeWord(p, b, "phase", Phases) }
 
 // Role returns the role that serves the phase; empty for Ask.
 func (p Phase) Role() Role { return roleOf[p] }
@@ -46,7 +46,7 @@ var Roles = []Role{Planner, Developer, Evaluator, Fixer}
 var roleOf = map[Phase]Role{Plan: Planner, Execute: Developer, Evaluate: Evaluator, Fix: Fixer}
 
 // UnmarshalText refuses an unknown role.
-func (r *Role) UnmarshalText(b []byte) error { return decode(r, b, "role", Roles) }
+func (r *Role) UnmarshalText(b []byte) error { return decodeWord(r, b, "role", Roles) }
 
 // Status is where a run stands, as the outside sees it.
 type Status string
@@ -66,7 +66,7 @@ const (
 var Statuses = []Status{Created, Running, AwaitingApproval, AwaitingInput, Completed, Failed, Canceled}
 
 // UnmarshalText refuses an unknown status.
-func (s *Status) UnmarshalText(b []byte) error { return decode(s, b, "status", Statuses) }
+func (s *Status) UnmarshalText(b []byte) error { return decodeWord(s, b, "status", Statuses) }
 
 // Terminal says whether nothing follows the status.
 func (s Status) Terminal() bool { return s == Completed || s == Failed || s == Canceled }
@@ -113,7 +113,7 @@ const (
 var Policies = []Policy{Always, Risky, Never}
 
 // UnmarshalText refuses an unknown policy.
-func (p *Policy) UnmarshalText(b []byte) error { return decode(p, b, "approval policy", Policies) }
+func (p *Policy) UnmarshalText(b []byte) error { return decodeWord(p, b, "approval policy", Policies) }
 
 // Result says how a phase ended when it ended normally.
 type Result string
@@ -136,9 +136,9 @@ const (
 var results = []Result{Planned, Patched, Rejected, Asked, Noop, Pass, Fixable, Blocked, Answered}
 
 // UnmarshalText refuses an unknown result.
-func (r *Result) UnmarshalText(b []byte) error { return decode(r, b, "result", results) }
+func (r *Result) UnmarshalText(b []byte) error { return decodeWord(r, b, "result", results) }
 
-func decode[T ~string](to *T, b []byte, what string, known []T) error {
+func decodeWord[T ~string](to *T, b []byte, what string, known []T) error {
 	if !slices.Contains(known, T(b)) {
 		return fmt.Errorf("unknown %s %q", what, b)
 	}

@@ -63,7 +63,7 @@ func (w *teller) tell(n int) error {
 func chain(steps []rundir.Entry) (d run.Digest) {
 	for _, s := range steps {
 		b, _ := s.Events[0].Line()
-		d = run.Link(d, b)
+		d = run.ExtendChain(d, b)
 	}
 	return d
 }
@@ -182,7 +182,7 @@ func reseal(t testing.TB, file string) {
 	var d run.Digest
 	n := 0
 	for l := range bytes.Lines(read(t, file)) {
-		d = run.Link(d, l)
+		d = run.ExtendChain(d, l)
 		n++
 	}
 	seal["lines"], seal["chain"], seal["bytes"] = n, d, len(read(t, file))

@@ -65,7 +65,7 @@ func (d *Dir) fold(events []run.Event) (*run.Snapshot, error) {
 	}
 	var facts Facts
 	if b, err := d.read(factsFile); err == nil && json.Unmarshal(b, &facts) == nil {
-		s.Restore(facts.Notes)
+		s.RestoreNotes(facts.Notes)
 	}
 	return s, nil
 }

@@ -155,7 +155,7 @@ func TestGateAndEndAreLogged(t *testing.T) {
 			add(run.PhaseStarted{Role: run.Developer})
 			add(run.PatchProduced{Proposal: run.Proposal{Patch: run.Ref{Digest: "d1"}, Base: "b0", Risks: []string{"deletes a file"}}})
 			if tc.policy == run.Risky {
-				add(s.Request())
+				add(s.NewApproval())
 				add(run.ApprovalGranted{ApprovalID: s.State.PendingApprovalID})
 			}
 			add(run.PatchApplied{Patch: "d1", Base: "b0", Commit: "c1"})

@@ -45,7 +45,7 @@ func (s seal) covers(lines []line) int {
 
 func chainOf(lines []line) (chain run.Digest) {
 	for _, l := range lines {
-		chain = run.Link(chain, l.b)
+		chain = run.ExtendChain(chain, l.b)
 	}
 	return chain
 }

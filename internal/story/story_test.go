@@ -75,12 +75,12 @@ func long(t *testing.T) *tape {
 		run.PhaseCompleted{Result: run.Planned, Summary: "Keep the remainder"},
 		run.PhaseStarted{Role: run.Developer, Provider: "command:./agent.py", Notes: []run.Note{{Text: "mind the API"}}},
 		run.PatchProduced{Proposal: proposal("Round to cents", base)})
-	r.add(r.s.Request())
+	r.add(r.s.NewApproval())
 	r.add(run.ApprovalRejected{ApprovalID: r.approval(), By: "ada", Reason: "keep old.go"},
 		run.PhaseCompleted{Result: run.Rejected},
 		run.PhaseStarted{Role: run.Fixer, Provider: "command:./agent.py"},
 		run.PatchProduced{Proposal: proposal("Round, keep old.go", base)})
-	r.add(r.s.Request())
+	r.add(r.s.NewApproval())
 	r.add(run.ApprovalGranted{ApprovalID: r.approval(), By: "ada"},
 		run.PatchApplied{Commit: first, After: run.Stat{Files: 1, Added: 3, Deleted: 1}},
 		run.PhaseCompleted{Result: run.Patched},
@@ -92,7 +92,7 @@ func long(t *testing.T) *tape {
 		run.PhaseStarted{Role: run.Fixer, Provider: "command:./agent.py"},
 		run.PhaseCompleted{Result: run.Asked, Question: &run.Question{Question: "Half up or half even?", Reason: "both are used", NeededInput: []string{"the rule"}}},
 		run.PhaseStarted{})
-	r.add(r.s.Raise())
+	r.add(r.s.NewQuestion())
 	return r
 }
 
@@ -157,7 +157,7 @@ func TestStoryOfTheOtherEnds(t *testing.T) {
 	failed.add(run.PhaseStarted{Role: run.Planner}, run.PhaseFailed{Error: run.Problem{Code: "AUTH", Message: "no key"}},
 		run.PhaseStarted{Role: run.Fixer}, run.PatchProduced{Proposal: proposal("x", base)},
 	)
-	failed.add(failed.s.Request())
+	failed.add(failed.s.NewApproval())
 	failed.add(run.RunCanceled{Reason: "a cancellation was requested", By: "ada"})
 	golden(t, "canceled.txt", tell(terminal.Style{}, failed.events))
 }
@@ -185,7 +185,7 @@ func TestStoryOfAFixThatWasAskedFor(t *testing.T) {
 	fix := run.PhaseStarted{Role: run.Fixer, Uncounted: true}
 	r.add(run.PhaseStarted{Role: run.Planner}, run.PhaseCompleted{Result: run.Planned},
 		run.PhaseStarted{Role: run.Developer}, run.PatchProduced{Proposal: proposal("x", base)})
-	r.add(r.s.Request())
+	r.add(r.s.NewApproval())
 	r.add(run.ApprovalRejected{ApprovalID: r.approval()}, run.PhaseCompleted{Result: run.Rejected},
 		fix, run.PhaseFailed{Error: run.Problem{Code: "no_type", Message: "no answer"}}, run.PhaseStarted{Role: run.Fixer})
 	text := tell(terminal.Style{}, r.events)
@@ -212,11 +212,11 @@ func TestNothingFromOutsideReachesTheTerminalRaw(t *testing.T) {
 	p.Files, p.Risks, p.Repairs = []string{evil}, []string{evil}, []string{evil}
 	r.add(run.PhaseStarted{Role: run.Planner, Provider: evil}, run.PhaseCompleted{Result: run.Planned, Summary: evil},
 		run.PhaseStarted{Role: run.Developer, Provider: evil}, run.PatchProduced{Proposal: p})
-	r.add(r.s.Request())
+	r.add(r.s.NewApproval())
 	r.add(run.ApprovalRejected{ApprovalID: r.approval(), By: evil, Reason: evil}, run.PhaseCompleted{Result: run.Rejected},
 		run.PhaseStarted{Role: run.Fixer, Provider: evil}, run.PhaseFailed{Error: run.Problem{Code: evil, Message: evil}, Question: &run.Question{Question: evil, Reason: evil, NeededInput: []string{evil}}},
 		run.PhaseStarted{})
-	r.add(r.s.Raise())
+	r.add(r.s.NewQuestion())
 	r.add(run.QuestionAnswered{QuestionID: "qst-2-1", Text: evil, By: evil}, run.PhaseCompleted{Result: run.Answered},
 		run.RunCanceled{Reason: evil, By: evil})
 	text := tell(terminal.Style{}, r.events)

@@ -11,13 +11,13 @@ import (
 
 // Activity is what a run does at this moment.
 type Activity struct {
-	Name    string          `json:"name"`
-	Running bool            `json:"running"`           // a worker has it; else it waits for one, or for its next attempt
-	Attempt int             `json:"attempt"`           // from 1
-	Beat    activities.Beat `json:"progress"`          // the zero Beat when it has not said
-	Failure string          `json:"failure,omitempty"` // of the attempt before
-	Since   time.Time       `json:"since,omitzero"`    // when this attempt began, or else when it was scheduled
-	Next    time.Time       `json:"next,omitzero"`     // when it is tried again
+	Name    string              `json:"name"`
+	Running bool                `json:"running"`           // a worker has it; else it waits for one, or for its next attempt
+	Attempt int                 `json:"attempt"`           // from 1
+	Beat    activities.Progress `json:"progress"`          // the zero Beat when it has not said
+	Failure string              `json:"failure,omitempty"` // of the attempt before
+	Since   time.Time           `json:"since,omitzero"`    // when this attempt began, or else when it was scheduled
+	Next    time.Time           `json:"next,omitzero"`     // when it is tried again
 }
 
 func activity(a *workflow.PendingActivityInfo) Activity {
@@ -37,7 +37,7 @@ func activity(a *workflow.PendingActivityInfo) Activity {
 		out.Next = t.AsTime()
 	}
 	if p := a.GetHeartbeatDetails().GetPayloads(); len(p) > 0 {
-		out.Beat = decode[activities.Beat](p[0])
+		out.Beat = decode[activities.Progress](p[0])
 	}
 	return out
 }
