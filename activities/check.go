@@ -128,7 +128,7 @@ func (a *Activities) Try(ctx context.Context, in TryInput) (_ Judgement, err err
 	ctx = proc.Keep(ctx, lock.File())
 	show(Beat{Doing: fmt.Sprintf("checks attempt %d", in.Attempt)})
 	slot := a.runs.Slot(in.RunID, fmt.Sprintf("trial-%d", in.Attempt))
-	release, err := slot.Hold(ctx, func() {})
+	release, err := slot.Hold(ctx, func() {}, nil)
 	if err != nil {
 		return Judgement{}, err
 	}

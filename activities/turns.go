@@ -15,13 +15,18 @@ import (
 // the heartbeat says so: "waits: process 4711 holds the answer". What names that
 // which it holds.
 func takeTurns(ctx context.Context, dir *rundir.Dir, name, what string, show func(Beat)) (*rundir.Lock, error) {
-	return dir.Take(ctx, name, func(pid int) {
+	return dir.Take(ctx, name, waiting(what, show))
+}
+
+// waiting shows which process has what is waited for.
+func waiting(what string, show func(Beat)) func(pid int) {
+	return func(pid int) {
 		who := "another process"
 		if pid > 0 {
 			who = fmt.Sprintf("process %d", pid)
 		}
 		show(Beat{Doing: fmt.Sprintf("waits: %s holds %s", who, what)})
-	})
+	}
 }
 
 // LateError is the type of the error of an attempt that has waited for another so
