@@ -13,7 +13,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/patch"
-	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/prompt"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
@@ -39,9 +38,9 @@ type Evaluation struct {
 const checkLock = "check.lock"
 
 // Check runs the checks in the worktree as the commit has it. A second call
-// runs them again: nothing of a first one is left in the worktree, and one that
-// is still under way, as in a worker that slept, is waited for. A check that
-// fails is a result, not an error.
+// runs them again: nothing of a first one is left in the worktree. One that is
+// still under way, as in a worker that slept, is waited for, and its verdict is
+// that of both. A check that fails is a result, not an error.
 //
 // The branch is where it has to be before and after. Checks that moved it are
 // no verdict.
@@ -52,13 +51,13 @@ func (a *Activities) Check(ctx context.Context, in CheckInput) (_ Judgement, err
 	if err := a.record(ctx, in.Place); err != nil {
 		return Judgement{}, err
 	}
-	lock, err := takeTurns(ctx, a.runs.Run(in.RunID), checkLock, "the run's tree", show)
-	if err != nil {
-		return Judgement{}, err
-	}
-	defer lock.Unlock()
-	ctx = proc.Keep(ctx, lock.File())
-	show(Beat{Doing: "runs the checks"})
+	return alone(ctx, a.runs.Run(in.RunID), checkLock, "the run's tree", show, func(ctx context.Context) (Judgement, error) {
+		show(Beat{Doing: "runs the checks"})
+		return a.checkCommit(ctx, in, show)
+	})
+}
+
+func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(Beat)) (Judgement, error) {
 	w, release, err := a.workspaces.use(ctx, in.Place)
 	if err != nil {
 		return Judgement{}, err
@@ -120,13 +119,14 @@ func (a *Activities) Try(ctx context.Context, in TryInput) (_ Judgement, err err
 	if err := a.record(ctx, in.Place); err != nil {
 		return Judgement{}, err
 	}
-	lock, err := takeTurns(ctx, a.runs.Run(in.RunID), fmt.Sprintf("trial-%d.lock", in.Attempt), "the tree of the attempt", show)
-	if err != nil {
-		return Judgement{}, err
-	}
-	defer lock.Unlock()
-	ctx = proc.Keep(ctx, lock.File())
-	show(Beat{Doing: fmt.Sprintf("checks attempt %d", in.Attempt)})
+	name := fmt.Sprintf("trial-%d.lock", in.Attempt)
+	return alone(ctx, a.runs.Run(in.RunID), name, "the tree of the attempt", show, func(ctx context.Context) (Judgement, error) {
+		show(Beat{Doing: fmt.Sprintf("checks attempt %d", in.Attempt)})
+		return a.tryPatch(ctx, in, show)
+	})
+}
+
+func (a *Activities) tryPatch(ctx context.Context, in TryInput, show func(Beat)) (Judgement, error) {
 	slot := a.runs.Slot(in.RunID, fmt.Sprintf("trial-%d", in.Attempt))
 	release, err := slot.Hold(ctx, func() {}, nil)
 	if err != nil {
