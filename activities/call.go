@@ -71,7 +71,7 @@ func (a *Activities) callProvider(ctx context.Context, c Call, build func(provid
 	if err != nil {
 		return reply{}, err
 	}
-	site, err := a.site(ctx, c)
+	site, err := a.site(ctx, c, show)
 	if err != nil {
 		return reply{}, err
 	}

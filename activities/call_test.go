@@ -3,6 +3,7 @@ package activities_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -185,7 +186,8 @@ func TestHeartbeatsShowWhatComes(t *testing.T) {
 	})
 }
 
-// An attempt that waits for another one of the same call is alive, too.
+// An attempt that waits for another one of the same call is alive, too, and says
+// for which process it waits. Finding B12.
 func TestAWaitingAttemptBeats(t *testing.T) {
 	s := newSite(t)
 	s.provider.says("# Plan\n\nx\n")
@@ -198,7 +200,28 @@ func TestAWaitingAttemptBeats(t *testing.T) {
 		<-beats
 		unlock()
 	}()
-	s.planWatched(beats, func(activities.Progress) bool { return s.provider.calls() == 0 })
+	s.planWatched(beats, func(b activities.Progress) bool {
+		return b.Doing == fmt.Sprintf("waits: process %d holds the answer", os.Getpid()) && s.provider.calls() == 0
+	})
+}
+
+// So is one that waits for the session of its agent, which another worker has.
+// Finding B12.
+func TestWhoWaitsForASessionSaysForWhom(t *testing.T) {
+	s := newSite(t)
+	s.employ("[[say:# Plan\n\nx]]")
+	release, err := s.runs.Slot("r1", "").Hold(t.Context(), func() {}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	beats := make(chan struct{})
+	go func() {
+		<-beats
+		release()
+	}()
+	s.planWatched(beats, func(b activities.Progress) bool {
+		return b.Doing == fmt.Sprintf("waits: process %d holds the agent's session", os.Getpid())
+	})
 }
 
 // planWatched plans, and closes seen at the first heartbeat that is the one.

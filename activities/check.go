@@ -13,7 +13,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/patch"
-	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/prompt"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
@@ -38,9 +37,10 @@ type Evaluation struct {
 const checkLock = "check.lock"
 
 // Check runs the checks on the commit, in the run's worktree. A second call runs
-// them again: it waits for a first call that is still under way, as in a worker that
-// slept, and removes everything that the first call left in the worktree. A check
-// that fails is a result, not an error.
+// them again and removes everything that the first call left in the worktree. It
+// waits for a first call that is still under way, as in a worker that slept, and
+// the verdict of that call is the verdict of both. A check that fails is a result,
+// not an error.
 //
 // Check looks at the branch before and after the checks. If it was moved while they
 // ran, there is no verdict.
@@ -51,13 +51,13 @@ func (a *Activities) Check(ctx context.Context, in CheckInput) (_ Judgement, err
 	if err := a.writeEntry(ctx, in.Header); err != nil {
 		return Judgement{}, err
 	}
-	lock, err := takeTurns(ctx, a.runs.Run(in.RunID), checkLock, "the run's tree", show)
-	if err != nil {
-		return Judgement{}, err
-	}
-	defer lock.Unlock()
-	ctx = proc.Keep(ctx, lock.File())
-	show(Progress{Doing: "runs the checks"})
+	return alone(ctx, a.runs.Run(in.RunID), checkLock, "the run's tree", show, func(ctx context.Context) (Judgement, error) {
+		show(Progress{Doing: "runs the checks"})
+		return a.checkCommit(ctx, in, show)
+	})
+}
+
+func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(Progress)) (Judgement, error) {
 	w, release, err := a.workspaces.use(ctx, in.Header)
 	if err != nil {
 		return Judgement{}, err
@@ -119,15 +119,16 @@ func (a *Activities) Try(ctx context.Context, in TryInput) (_ Judgement, err err
 	if err := a.writeEntry(ctx, in.Header); err != nil {
 		return Judgement{}, err
 	}
-	lock, err := takeTurns(ctx, a.runs.Run(in.RunID), fmt.Sprintf("trial-%d.lock", in.Candidate), "the tree of the attempt", show)
-	if err != nil {
-		return Judgement{}, err
-	}
-	defer lock.Unlock()
-	ctx = proc.Keep(ctx, lock.File())
-	show(Progress{Doing: fmt.Sprintf("checks attempt %d", in.Candidate)})
+	name := fmt.Sprintf("trial-%d.lock", in.Candidate)
+	return alone(ctx, a.runs.Run(in.RunID), name, "the tree of the attempt", show, func(ctx context.Context) (Judgement, error) {
+		show(Progress{Doing: fmt.Sprintf("checks attempt %d", in.Candidate)})
+		return a.tryPatch(ctx, in, show)
+	})
+}
+
+func (a *Activities) tryPatch(ctx context.Context, in TryInput, show func(Progress)) (Judgement, error) {
 	slot := a.runs.Slot(in.RunID, fmt.Sprintf("trial-%d", in.Candidate))
-	release, err := slot.Hold(ctx, func() {})
+	release, err := slot.Hold(ctx, func() {}, nil)
 	if err != nil {
 		return Judgement{}, err
 	}

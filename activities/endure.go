@@ -44,6 +44,55 @@ func givenUp(ctx context.Context) bool {
 	return ok
 }
 
+// outlast does what takes long and is found by no later attempt: it goes on when
+// the engine has given the attempt up, and its result is then that of the attempt
+// which waits for it. The caller holds what that one waits for, and gives it back
+// after outlast.
+func outlast[T any](ctx context.Context, do func(context.Context) (T, error)) (T, error) {
+	enduring, stop := endure(ctx)
+	defer stop()
+	out, err := do(enduring)
+	if err == nil && overtaken(ctx) {
+		handOver(ctx, out)
+	}
+	return out, err
+}
+
+// overtaken reports whether the engine has given the attempt up, though it may not
+// have said so yet.
+func overtaken(ctx context.Context) bool {
+	if ctx.Err() != nil {
+		return givenUp(ctx)
+	}
+	asked, cancel := context.WithTimeout(ctx, reportLimit)
+	defer cancel()
+	err := activity.GetClient(ctx).RecordActivityHeartbeat(asked, activity.GetInfo(ctx).TaskToken)
+	_, gone := errors.AsType[*serviceerror.NotFound](err)
+	return gone
+}
+
+const (
+	handOverLimit = 20 * time.Second // for the next attempt to begin: a result is taken from none that has not
+	handOverEvery = 200 * time.Millisecond
+)
+
+// handOver ends the activity of ctx with a result, whichever attempt is under way.
+func handOver(ctx context.Context, result any) {
+	info := activity.GetInfo(ctx)
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), handOverLimit)
+	defer cancel()
+	at := info.WorkflowExecution
+	for wanted(ctx) && end.Err() == nil {
+		if activity.GetClient(ctx).CompleteActivityByID(end, info.Namespace, at.ID, at.RunID, info.ActivityID, result, nil) == nil {
+			return
+		}
+		select {
+		case <-end.Done():
+		case <-time.After(handOverEvery):
+		}
+	}
+}
+
 // wanted reports whether the activity of ctx is still to be done, by whatever
 // attempt. An engine that does not answer has not said otherwise.
 func wanted(ctx context.Context) bool {

@@ -69,7 +69,7 @@ func perform[Out any](o *office, activity, in any) (out Out, err error) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
 	e := suite.NewTestActivityEnvironment()
-	e.SetWorkerOptions(worker.Options{BackgroundActivityContext: o.ctx, Interceptors: []interceptor.WorkerInterceptor{&wired{office: o}}})
+	e.SetWorkerOptions(worker.Options{BackgroundActivityContext: o.ctx, Interceptors: []interceptor.WorkerInterceptor{&wired{client: wire{office: o}}}})
 	e.RegisterActivity(o.desk)
 	v, err := e.ExecuteActivity(activity, in)
 	if err == nil && v.HasValue() {
@@ -86,23 +86,23 @@ func mustPerform[Out any](o *office, activity, in any) Out {
 	return out
 }
 
-// wired gives the activities a client whose signals reach the office.
+// wired gives the activities a client.
 type wired struct {
 	interceptor.WorkerInterceptorBase
-	office *office
+	client client.Client
 }
 
 func (w *wired) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
-	return &inbound{interceptor.ActivityInboundInterceptorBase{Next: next}, w.office}
+	return &inbound{interceptor.ActivityInboundInterceptorBase{Next: next}, w.client}
 }
 
 type inbound struct {
 	interceptor.ActivityInboundInterceptorBase
-	office *office
+	client client.Client
 }
 
 func (i *inbound) Init(next interceptor.ActivityOutboundInterceptor) error {
-	return i.Next.Init(wiring(next, next.GetClient, wire{office: i.office}))
+	return i.Next.Init(wiring(next, next.GetClient, i.client))
 }
 
 // outbound has another client. C is the type of one by the SDK's own name for it,
@@ -118,7 +118,7 @@ func wiring[C any](next interceptor.ActivityOutboundInterceptor, _ func(context.
 	return &outbound[C]{interceptor.ActivityOutboundInterceptorBase{Next: next}, c.(C)}
 }
 
-// wire is a client that can signal.
+// wire is a client whose signals reach the office.
 type wire struct {
 	client.Client
 	office *office

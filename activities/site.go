@@ -25,10 +25,11 @@ type site struct {
 	c       Call
 	scratch *scratch.Scratch
 	worker  log.Logger
+	show    func(Progress)
 }
 
-func (a *Activities) site(ctx context.Context, c Call) (provider.Site, error) {
-	s := site{slot: a.runs.Slot(c.RunID, c.Slot), a: a, c: c, worker: activity.GetLogger(ctx)}
+func (a *Activities) site(ctx context.Context, c Call, show func(Progress)) (provider.Site, error) {
+	s := site{slot: a.runs.Slot(c.RunID, c.Slot), a: a, c: c, worker: activity.GetLogger(ctx), show: show}
 	var err error
 	s.scratch, err = openScratch(s.slot, c.Repository)
 	return s, err
@@ -47,7 +48,7 @@ func (s site) Note() ([]byte, error) { return s.slot.Note() }
 func (s site) SetNote(note []byte) error { return s.slot.SetNote(note) }
 
 func (s site) Hold(ctx context.Context, wanted func()) (func(), error) {
-	return s.slot.Hold(ctx, wanted)
+	return s.slot.Hold(ctx, wanted, waiting("the agent's session", s.show))
 }
 
 func (s site) Files(ctx context.Context) ([]string, error) {
@@ -144,7 +145,7 @@ func (a *Activities) stopAgents(ctx context.Context, id run.ID) error {
 		return err
 	}
 	for _, name := range names {
-		release, err := a.runs.Slot(id, name).Hold(ctx, func() {})
+		release, err := a.runs.Slot(id, name).Hold(ctx, func() {}, nil)
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/agent"
@@ -37,6 +39,7 @@ type site struct {
 	opened   error             // instead of a provider
 	agent    provider.Provider // instead of both, when there is one
 	pool     *session.Pool
+	engine   engine
 }
 
 func newSite(t testing.TB) *site { return newSiteWith(t, "runs") }
@@ -152,10 +155,16 @@ func (s *site) upTo(phase run.Phase) rundir.Entry {
 }
 
 func (s *site) environment() *testsuite.TestActivityEnvironment {
+	return s.environmentOf(context.Background())
+}
+
+// environmentOf is one whose activities end with ctx.
+func (s *site) environmentOf(ctx context.Context) *testsuite.TestActivityEnvironment {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(quiet{})
 	env := suite.NewTestActivityEnvironment()
 	env.SetTestTimeout(time.Minute)
+	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx, Interceptors: []interceptor.WorkerInterceptor{&wired{client: &s.engine}}})
 	env.RegisterActivity(s.acts)
 	return env
 }

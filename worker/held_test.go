@@ -185,8 +185,7 @@ func playAgent(dir string) {
 }
 
 // hasty, as the value of asWorker, makes the test binary a worker whose
-// activities are missed after 2 s without a heartbeat. It is the control of the
-// pauses: they must show that it pays twice.
+// activities are missed after 2 s without a heartbeat.
 const hasty = "hasty"
 
 type hastener struct {

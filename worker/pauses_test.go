@@ -31,7 +31,9 @@ func (s *site) pause(d time.Duration, pids ...int) {
 
 // TestPausesCostNothing stops the engine, the workers, and both, while a call, a
 // check, an application and an agent's turn are under way: nothing is begun
-// again. Findings H1, B8.
+// again. What the engine gives up all the same is waited for: under a heartbeat
+// timeout of 2 s nothing is begun again but an application, which makes the same
+// commit. Findings H1, B8.
 func TestPausesCostNothing(t *testing.T) {
 	pause := 4 * time.Second
 	if long() {
@@ -44,17 +46,10 @@ func TestPausesCostNothing(t *testing.T) {
 			t.Errorf("%s: begun %d times", p, n)
 		}
 	}
-	again := 0
-	begun = s.pauses(t, hasty, 4*time.Second)
-	for _, n := range begun {
-		again += n - 1
-	}
-	if again == 0 {
-		t.Error("with a heartbeat timeout of 2 s nothing was begun again: the pauses are none")
-	}
-	t.Logf("with a heartbeat timeout of 2 s: %v", begun)
-	if begun[atCall] != 1 || begun[atAgent] != 1 {
-		t.Error("what is paid was not waited for after the engine had given it up")
+	for p, n := range s.pauses(t, hasty, 4*time.Second) {
+		if again := n > 1; again != (p == atApply) {
+			t.Errorf("with a heartbeat timeout of 2 s: %s was begun %d times", p, n)
+		}
 	}
 }
 

@@ -64,18 +64,19 @@ func (s Slot) Note() ([]byte, error) {
 func (s Slot) SetNote(note []byte) error { return s.dir.replace(noteName, note) }
 
 // Hold takes the slot for this process until release, and waits for it until
-// ctx ends. While somebody else waits, wanted is called, and called again.
-func (s Slot) Hold(ctx context.Context, wanted func()) (release func(), err error) {
+// ctx ends: meanwhile held is called with the process that has it, as by Take.
+// Once it is ours, wanted is called, and called again, while somebody else waits.
+func (s Slot) Hold(ctx context.Context, wanted func(), held func(pid int)) (release func(), err error) {
 	now, cancel := context.WithCancel(ctx)
 	cancel()
-	unlock, err := s.dir.Lock(now, heldName)
+	lock, err := s.dir.Take(now, heldName, nil)
 	if errors.Is(err, context.Canceled) {
 		enough, err := s.want()
 		if err != nil {
 			return nil, err
 		}
 		defer enough()
-		unlock, err = s.dir.Lock(ctx, heldName)
+		lock, err = s.dir.Take(ctx, heldName, held)
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +84,7 @@ func (s Slot) Hold(ctx context.Context, wanted func()) (release func(), err erro
 		return nil, err
 	}
 	stop := s.watch(wanted)
-	return func() { stop(); unlock() }, nil
+	return func() { stop(); lock.Unlock() }, nil
 }
 
 // want tells the holder that somebody waits, until enough is called or this

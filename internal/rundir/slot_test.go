@@ -16,7 +16,7 @@ func TestSecondWhoWaitsIsHeard(t *testing.T) {
 		t.Fatal(err)
 	}
 	slot := store.Slot("r1", "developer")
-	release, err := slot.Hold(t.Context(), func() {})
+	release, err := slot.Hold(t.Context(), func() {}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestSecondWhoWaitsIsHeard(t *testing.T) {
 		go func() {
 			h := holder{wanted: make(chan struct{}, 100)}
 			var err error
-			if h.release, err = slot.Hold(ctx, func() { h.wanted <- struct{}{} }); err == nil {
+			if h.release, err = slot.Hold(ctx, func() { h.wanted <- struct{}{} }, nil); err == nil {
 				holders <- h
 			}
 		}()
