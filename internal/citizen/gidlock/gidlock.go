@@ -1,15 +1,15 @@
-// Package gidlock is the lock of one citizen on disk, which keeps every program
-// of this host, not only ours, from dispatching to it at the same time (docs/contracts/dispatch.md, 7). There is no time after which a lock is free: only the lock of a
-// process that is certainly dead is taken over, and only on its own host.
+// Package gidlock locks one citizen on disk. The lock keeps every program of this host, not only
+// ours, from dispatching to the citizen at the same time (docs/contracts/dispatch.md, 7). No lock
+// expires: a process takes over only the lock of a process that is certainly dead, and only on its
+// own host.
 //
-// A lock is ours by its claim, a name that the dispatch keeps through restarts
-// of the program. It cannot be ours by its nonce, as it is for others: when the
-// process that took the lock has died, the lock has to name a living one before
-// somebody reclaims it, and a program that has judged the dead one looks at the
-// nonce alone to see whether the lock still is the same. So each process that
-// takes over writes a new nonce under the old claim. The claim and what tells
-// our process from a later one with its number are further members of the
-// holder, which other programs pass over.
+// A lock is ours by its claim, a name that the dispatch keeps through restarts of the program.
+// Other programs own a lock by its nonce, which does not work here: when the process that took the
+// lock has died, the lock must name a living process before another program reclaims it, and a
+// program that has judged the dead process compares the nonce alone to see whether the lock is
+// unchanged. Each process that takes over therefore writes a new nonce under the old claim. The
+// holder has further members, which other programs ignore: the claim, and the keys that tell our
+// process from a later one with the same number.
 package gidlock
 
 import (
@@ -36,7 +36,7 @@ type Locks struct {
 	at func(step string) // told of every step, so that a test can do what others may do there
 }
 
-// Holder is what a lock says, in the order of the file.
+// Holder is the content of a lock, in the order of the file.
 type Holder struct {
 	GardenID  dispatch.GardenID `json:"gardenId"`
 	PID       int               `json:"pid"`
@@ -55,7 +55,8 @@ type Holder struct {
 // owner marks a lock as one of this protocol.
 const owner = "entwurf_v2"
 
-// Conflict is a lock that another dispatch has, or that nobody can tell from one.
+// Conflict reports a lock that another dispatch has, or a file that cannot be told from such a
+// lock.
 type Conflict struct {
 	LockPath string  `json:"lockPath"`
 	Holder   *Holder `json:"holder"` // nil when the file does not say
@@ -67,12 +68,12 @@ func (c *Conflict) Error() string { return fmt.Sprintf("locked: %s: %s", c.LockP
 // Lock is a lock that is ours.
 type Lock struct {
 	Holder
-	// Again says that the claim had it before this call. After a crash, a lock
-	// that was not had again was free for a while, or somebody else's.
+	// Again reports that the claim had the lock before this call. After a crash, a lock without
+	// Again was free for a while, or another dispatch had it.
 	Again bool
 }
 
-// Path is where the lock of a citizen lies. It refuses what is no garden id.
+// Path returns the path of a citizen's lock. It returns an error if id is not a garden id.
 func (l Locks) Path(id dispatch.GardenID) (string, error) {
 	if err := id.Validate(); err != nil {
 		return "", fmt.Errorf("lock: %w", err)
@@ -80,12 +81,12 @@ func (l Locks) Path(id dispatch.GardenID) (string, error) {
 	return filepath.Join(l.Dir, string(id)+".lock"), nil
 }
 
-// Acquire takes the lock of a citizen for a claim, or a *Conflict. It does not
-// wait for a holder. A second call with the same claim has it again, whichever
-// of our processes made the first one and whether that one still runs: the lock
-// then names the process of the second. So a claim belongs to one dispatch, and
-// nothing else may use it. The claim too meets a *Conflict while another program
-// is reclaiming the lock of its dead process, which is then lost or free again.
+// Acquire takes the lock of a citizen for a claim, or returns a *Conflict. It does not wait for a
+// holder. A second call with the same claim gets the lock again, whichever of our processes made
+// the first call and whether or not that process still runs; the lock then names the process of the
+// second call. A claim therefore belongs to one dispatch, and nothing else may use it. Acquire also
+// returns a *Conflict to the claim itself while another program is reclaiming the lock of the
+// claim's dead process; the lock is then lost or free again.
 func (l Locks) Acquire(ctx context.Context, id dispatch.GardenID, claim string) (Lock, error) {
 	s, leave, err := l.enter(ctx, id, claim)
 	if err != nil {
@@ -116,18 +117,18 @@ func (l Locks) Acquire(ctx context.Context, id dispatch.GardenID, claim string) 
 	return Lock{}, s.conflict(there)
 }
 
-// Released is what a release found.
+// Released is the result of a release.
 type Released string
 
-// What a release found. Only Unlocked changed anything.
+// The results of a release. Only Unlocked changed anything.
 const (
 	Unlocked Released = "released"
 	NotOwned Released = "not-owned"
 	Absent   Released = "absent"
 )
 
-// Release removes the lock if it is the claim's. A second call finds it Absent,
-// or NotOwned when somebody has it by then.
+// Release removes the lock if it is the claim's. A second call returns Absent, or NotOwned when
+// another dispatch has the lock by then.
 func (l Locks) Release(ctx context.Context, id dispatch.GardenID, claim string) (Released, error) {
 	s, leave, err := l.enter(ctx, id, claim)
 	if err != nil {
@@ -141,8 +142,7 @@ func (l Locks) Release(ctx context.Context, id dispatch.GardenID, claim string) 
 	return found, nil
 }
 
-// Holds says whether the lock on disk is the claim's. It looks and changes
-// nothing.
+// Holds reports whether the lock on disk is the claim's. It changes nothing.
 func (l Locks) Holds(id dispatch.GardenID, claim string) (bool, error) {
 	path, err := l.Path(id)
 	if err != nil {
@@ -155,8 +155,8 @@ func (l Locks) Holds(id dispatch.GardenID, claim string) (bool, error) {
 	return there != nil && claim != "" && there.Claim == claim, err
 }
 
-// enter makes the directory and keeps our other processes out of it, for the few
-// files that one call touches.
+// enter makes the directory and keeps our other processes out of it while one call touches its few
+// files.
 func (l Locks) enter(ctx context.Context, id dispatch.GardenID, claim string) (*session, func(), error) {
 	path, err := l.Path(id)
 	if err != nil {
@@ -176,7 +176,7 @@ func (l Locks) enter(ctx context.Context, id dispatch.GardenID, claim string) (*
 	return &session{id: id, claim: claim, path: path, at: l.at}, leave, nil
 }
 
-// holder is what a lock of this process says.
+// holder returns the content of a lock of this process.
 func (s *session) holder() (Holder, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -191,27 +191,27 @@ func (s *session) holder() (Holder, error) {
 	}, nil
 }
 
-// mine says whether the lock names this very process.
+// mine reports whether the lock names this very process.
 func (h Holder) mine() bool {
 	return h.near() && h.PID == os.Getpid() && process.Is(h.PID, h.StartKey)
 }
 
-// dead says whether the holder certainly is: there is no process of its number,
-// or, where the lock is one of ours, the number is a later one's by now.
+// dead reports whether the holder is certainly dead: no process has its number, or, in a lock of
+// ours, a later process has the number by now.
 func (h Holder) dead() bool {
 	return h.near() && (process.Gone(h.PID) || h.PIDSpace == process.Space() && process.Replaced(h.PID, h.StartKey))
 }
 
-// near says whether the holder's number can be looked up here: that of another
-// host or of another space says nothing. A lock of another program names no
-// space and is taken to count in ours.
+// near reports whether the holder's number can be looked up here. A number of another host or of
+// another space says nothing. A lock of another program names no space and is taken to count in
+// ours.
 func (h Holder) near() bool {
 	host, err := os.Hostname()
 	return err == nil && h.Hostname == host && (h.PIDSpace == "" || h.PIDSpace == process.Space())
 }
 
-// read is the holder of a lock or of a marker, nil when the file does not name
-// one: it is empty, garbage, for another citizen, not a file.
+// read returns the holder of a lock or of a marker. It returns nil when the file does not name one:
+// it is empty, garbage, for another citizen, or not a file.
 func read(path string, id dispatch.GardenID) (*Holder, error) {
 	b, err := file.Read(path, file.MaxDocument)
 	if errors.Is(err, file.ErrIrregular) || errors.Is(err, file.ErrTooLarge) {

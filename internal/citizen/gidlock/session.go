@@ -13,9 +13,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 )
 
-// session is one call about one lock, while our other processes are kept out.
-// What other programs may do meanwhile: create the lock where there is none,
-// release their own, and, holding the marker, reclaim that of a dead process.
+// session is one call about one lock, while our other processes are kept out. Other programs may
+// meanwhile create the lock where there is none, release their own, and, holding the marker,
+// reclaim the lock of a dead process.
 type session struct {
 	id    dispatch.GardenID
 	claim string
@@ -23,7 +23,7 @@ type session struct {
 	at    func(step string)
 }
 
-// step is a point at which we may be killed, and others may act.
+// step marks a point at which this process may be killed and others may act.
 func (s *session) step(name string) {
 	failpoint.Hit("gidlock." + name)
 	if s.at != nil {
@@ -33,7 +33,7 @@ func (s *session) step(name string) {
 
 func (s *session) read() (*Holder, error) { return read(s.path, s.id) }
 
-// retry is the one more attempt after a lock that was there is gone.
+// retry creates the lock once more after the lock that was there is gone.
 func (s *session) retry() (Lock, error) {
 	h, err := s.create()
 	if errors.Is(err, fs.ErrExist) {
@@ -42,7 +42,7 @@ func (s *session) retry() (Lock, error) {
 	return Lock{Holder: h}, err
 }
 
-// have returns the lock that the claim has already, with this process in it.
+// have returns the lock that the claim already has, with this process in it.
 func (s *session) have(there Holder) (Lock, error) {
 	if there.mine() {
 		return Lock{Holder: there, Again: true}, nil
@@ -51,8 +51,8 @@ func (s *session) have(there Holder) (Lock, error) {
 	return Lock{Holder: h, Again: true}, err
 }
 
-// takeOver puts this process into a lock of the claim's. It needs the marker,
-// because the one in it may be dead and somebody about to reclaim it.
+// takeOver writes this process into a lock of the claim's. It needs the marker, because the process
+// in the lock may be dead and another program about to reclaim the lock.
 func (s *session) takeOver(there Holder) (h Holder, err error) {
 	err = s.marked(there, func() error {
 		if h, err = s.holder(); err != nil {
@@ -117,10 +117,10 @@ func (s *session) remove() (Released, error) {
 	return Unlocked, err
 }
 
-// marked runs change while the marker keeps other programs from reclaiming the
-// lock, if the lock still is the one that was judged. The marker is removed
-// afterwards whatever happens; one that stays because we were killed names us,
-// and the next of our processes that needs one removes it.
+// marked runs change while the marker keeps other programs from reclaiming the lock, if the lock is
+// still the one that was judged. It removes the marker afterwards whatever happens. A marker that
+// stays because this process was killed names it, and the next of our processes that needs a marker
+// removes it.
 func (s *session) marked(judged Holder, change func() error) error {
 	marker := s.path + ".reclaim"
 	if err := s.mark(marker); err != nil {
@@ -138,9 +138,9 @@ func (s *session) marked(judged Holder, change func() error) error {
 	return change()
 }
 
-// mark makes the marker. Those of other programs are empty and stay for a person
-// to judge; one that a process of ours left behind is removed, which is safe
-// because our processes make and remove markers one at a time.
+// mark makes the marker. Markers of other programs are empty and stay for a person to judge. A
+// marker that a process of ours left behind is removed, which is safe because our processes make
+// and remove markers one at a time.
 func (s *session) mark(marker string) error {
 	h, err := s.holder()
 	if err != nil {
@@ -173,7 +173,7 @@ func (s *session) mark(marker string) error {
 	return err
 }
 
-// taken is the conflict with whoever came first.
+// taken returns the conflict with the holder that came first.
 func (s *session) taken() *Conflict {
 	there, _ := s.read()
 	return s.conflict(there)
@@ -194,7 +194,7 @@ func (s *session) conflict(there *Holder) *Conflict {
 	return c
 }
 
-// since tells when a file was last written, as far as that can be seen.
+// since returns a phrase that says when a file was last written, empty if that cannot be seen.
 func since(path string) string {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -16,35 +16,36 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 )
 
-// Message is a body that was in the mailbox, by the name it had.
+// Message is a body that was in the mailbox, under the name that it had.
 type Message struct {
 	File string `json:"file"`
 	Body string `json:"body"`
 }
 
-// Drained is what a mailbox held.
+// Drained holds the content of a mailbox.
 type Drained struct {
 	GardenID dispatch.GardenID `json:"gardenId"`
 	Messages []Message         `json:"messages"`
-	// ReadAt is the read receipt, which is stamped once the bodies are taken;
-	// empty when there are none.
+	// ReadAt is the read receipt, which is stamped once the bodies are taken; empty when there were
+	// none.
 	ReadAt string `json:"readAt,omitempty"`
-	// Left is how many more unread bodies there were than one drain holds. They
-	// are those that come after, and the next drain goes on with them.
+	// Left is the number of unread bodies beyond the first that one drain holds. They come later in
+	// the order, and the next drain returns them.
 	Left int `json:"left,omitempty"`
-	// Unreadable says of bodies that were left in the mailbox what is wrong.
+	// Unreadable has an error text for each body that was left in the mailbox because it could not
+	// be read.
 	Unreadable []string `json:"unreadable,omitempty"`
 }
 
-// Drain hands all unread bodies to take, in the order of their names, or the
-// first of very many, and when take has them stamps the read receipt and archives
-// them. Take is called once, without bodies too, unless an error comes first. One
-// of our drains at a time reads; a mailbox without unread mail is left as it is.
+// Drain passes all unread bodies to take, in the order of their names. When there are very many, it
+// passes only the first. When take returns without an error, Drain stamps the read receipt and
+// archives the bodies. Take is called once, even without bodies, unless an error comes first. Our
+// drains read one at a time. A mailbox without unread mail is left unchanged.
 //
-// Every body is handed out at least once: one stays unread until a take that got
-// it has returned without an error. It is handed out again when take fails, when
-// we are killed before it is archived, or when another program drains at the same time.
-// The receipt never says that mail was read before it was.
+// Every body is passed on at least once: a body stays unread until a take that got it has returned
+// without an error. It is passed on again when take fails, when this process is killed before the
+// body is archived, or when another program drains at the same time. The receipt never claims that
+// mail was read before it was read.
 func (m Mailboxes) Drain(ctx context.Context, id dispatch.GardenID, take func(Drained) error) (Drained, error) {
 	if err := id.Validate(); err != nil {
 		return Drained{}, err
@@ -69,13 +70,13 @@ func (m Mailboxes) drain(ctx context.Context, b box, take func(Drained) error) (
 	if len(names) == 0 {
 		return nothing, take(nothing)
 	}
-	// A reader may take its time, and nobody who writes has to wait for it.
+	// Take may be slow. Writers do not wait for this lock.
 	leave, err := file.Lock(ctx, filepath.Join(b.dir, ".ratchet-drain.lock"))
 	if err != nil {
 		return nothing, err
 	}
 	defer leave()
-	if _, err := b.state(); err != nil { // before anybody has read what could not be stamped
+	if _, err := b.state(); err != nil { // before a reader gets bodies whose receipt could not be stamped
 		return nothing, err
 	}
 	d, err := b.readAll()
@@ -97,14 +98,14 @@ func (m Mailboxes) drain(ctx context.Context, b box, take func(Drained) error) (
 	return d, b.archive(ctx, d.Messages, now)
 }
 
-// What one drain holds in memory at most; there is always room for one more body.
+// The most that one drain holds in memory; there is always room for one more body.
 const (
 	mostMessages = 10_000
 	mostBytes    = 16 * MaxBody
 )
 
-// readAll reads what is unread, as far as a drain goes, and changes nothing. A
-// body that cannot be read hides none of the others, and stays.
+// readAll reads the unread bodies, up to the bounds of one drain, and changes nothing. A body that
+// cannot be read stays and hides no other body.
 func (b box) readAll() (Drained, error) {
 	names, err := b.unread()
 	if err != nil {
@@ -130,7 +131,7 @@ func (b box) readAll() (Drained, error) {
 	return d, nil
 }
 
-// read reads a body, which the doorbell may just have rung for.
+// read reads a body. The doorbell may have renamed it a moment before.
 func (b box) read(name string) (Message, error) {
 	body, err := file.Read(filepath.Join(b.dir, name), MaxBody)
 	if errors.Is(err, fs.ErrNotExist) && fresh(name) {
@@ -140,8 +141,8 @@ func (b box) read(name string) (Message, error) {
 	return Message{File: name, Body: string(body)}, err
 }
 
-// archive stamps the receipt, then gives the bodies their last names: whoever is
-// killed between the two has mail read again, not a receipt missing.
+// archive stamps the receipt and then gives the bodies their last names. A process that is killed
+// between the two leaves mail that is read again, and no missing receipt.
 func (b box) archive(ctx context.Context, msgs []Message, now time.Time) error {
 	unlock, err := b.lock(ctx)
 	if err != nil {
@@ -162,8 +163,8 @@ func (b box) archive(ctx context.Context, msgs []Message, now time.Time) error {
 	return nil
 }
 
-// shelve renames one body. The doorbell may have renamed it meanwhile, or
-// another program archived it.
+// shelve renames one body. The doorbell may have renamed it meanwhile, or another program may have
+// archived it.
 func (b box) shelve(name string) error {
 	err := b.rename(name)
 	if errors.Is(err, fs.ErrNotExist) && fresh(name) {

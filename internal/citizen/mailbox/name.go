@@ -17,7 +17,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen/file"
 )
 
-// Ends of the names of bodies.
+// The suffixes of the names of bodies.
 const (
 	freshEnd     = ".msg"
 	deliveredEnd = ".msg.delivered"
@@ -26,14 +26,14 @@ const (
 
 func fresh(name string) bool { return strings.HasSuffix(name, freshEnd) }
 
-// announced is the name that the doorbell gives a fresh body.
+// announced returns the name that the doorbell gives a fresh body.
 func announced(name string) string { return strings.TrimSuffix(name, freshEnd) + deliveredEnd }
 
-// unread says whether a name is that of a body that nobody was handed.
+// unread reports whether name belongs to a body that no reader was given.
 func unread(name string) bool { return fresh(name) || strings.HasSuffix(name, deliveredEnd) }
 
-// stem is the name of a body without what became of it; ok is false for the
-// name of anything else.
+// stem returns the name of a body without its suffixes; ok is false if name does not belong to a
+// body.
 func stem(name string) (stem string, ok bool) {
 	name = strings.TrimSuffix(name, readEnd)
 	if s, ok := strings.CutSuffix(name, deliveredEnd); ok {
@@ -42,16 +42,16 @@ func stem(name string) (stem string, ok bool) {
 	return strings.CutSuffix(name, freshEnd)
 }
 
-// A body is renamed twice in its life, by the doorbell and by its reader, and a
-// listing that goes on meanwhile may pass it over. So one of two listings has
-// every body that stays unread through both, and one of three has every body.
+// The doorbell and the reader each rename a body once. A listing that runs during a rename may miss
+// the body. Of two listings, one has every body that stays unread through both. Of three listings,
+// one has every body.
 const (
 	unreadListings = 2
 	allListings    = 3
 )
 
-// bodies are the names of the bodies that which picks, by their stems: one for
-// each, the last that the listings have.
+// bodies returns the names of the bodies for which which returns true, by their stems. Each stem
+// has one name, the last that the listings have.
 func (b box) bodies(listings int, which func(name string) bool) (map[string]string, error) {
 	found := make(map[string]string)
 	for range listings {
@@ -70,7 +70,7 @@ func (b box) bodies(listings int, which func(name string) bool) (map[string]stri
 	return found, nil
 }
 
-// unread are the names of the bodies that nobody was handed, in their order.
+// unread returns the names of the bodies that no reader was given, in their order.
 func (b box) unread() ([]string, error) {
 	found, err := b.bodies(unreadListings, unread)
 	return slices.Sorted(maps.Values(found)), err
@@ -83,13 +83,12 @@ const (
 	tagLen    = 6
 )
 
-// stampOf flattens the stamp of a time so that it can be part of a name.
+// stampOf formats a time as a stamp that can be part of a name.
 func stampOf(t time.Time) string {
 	return strings.NewReplacer(":", "-", ".", "-").Replace(document.Stamp(t))
 }
 
-// timeOf is the time of a stem; ok is false when another program named it
-// otherwise.
+// timeOf returns the time of a stem; ok is false when another program named it in another form.
 func timeOf(stem string) (t time.Time, ok bool) {
 	if len(stem) != stampLen+1+tagLen {
 		return time.Time{}, false
@@ -99,14 +98,13 @@ func timeOf(stem string) (t time.Time, ok bool) {
 	return t, err == nil
 }
 
-// place is the name for a mail: that of the body with its id, when there is
-// one, else a new one that sorts after every other. Two mails of one
-// millisecond get two stamps, the later one a millisecond ahead of the clock, and
-// so does one that comes after the clock was set back.
+// place returns the name for a mail: the name of the body with its id if there is one, otherwise a
+// new name that sorts after every other. Two mails of one millisecond get two stamps, the later a
+// millisecond ahead of the clock. A mail that comes after the clock was set back also gets a stamp
+// ahead of the clock.
 //
-// The id is in the name as its tag. That has 24 bits, so a body with the same
-// tag counts only when it is the same to the letter, and another letter's tag is
-// made anew.
+// The tag in the name is derived from the id. It has 24 bits. A body with the same tag therefore
+// counts as the same mail only when its text is identical; otherwise the mail gets another tag.
 func (b box) place(l Mail, now time.Time) (name string, found bool, err error) {
 	there, err := b.bodies(allListings, func(string) bool { return true })
 	if err != nil {
@@ -130,12 +128,11 @@ func (b box) place(l Mail, now time.Time) (name string, found bool, err error) {
 	}
 }
 
-// aheadMost is how far ahead of our clock another one may be. A stamp further
-// ahead is that of no clock, and does not drag ours along: behind the last one
-// that can be written there is none.
+// aheadMost is how far another clock may be ahead of ours. A stamp further ahead comes from no real
+// clock and does not move ours: after the last stamp that can be written, none could follow.
 const aheadMost = 24 * time.Hour
 
-// lastOf is the time of the last body.
+// lastOf returns the time of the last body.
 func lastOf(there map[string]string, now time.Time) (last time.Time) {
 	for s := range there {
 		if t, ok := timeOf(s); ok && t.After(last) && !t.After(now.Add(aheadMost)) {
@@ -145,7 +142,7 @@ func lastOf(there map[string]string, now time.Time) (last time.Time) {
 	return last
 }
 
-// after is the millisecond of a new body: now, or the next one after the last.
+// after returns the millisecond of a new body: now, or the next one after the last.
 func after(last, now time.Time) time.Time {
 	now = now.UTC().Truncate(time.Millisecond)
 	if now.After(last) {
@@ -154,8 +151,8 @@ func after(last, now time.Time) time.Time {
 	return last.Add(time.Millisecond)
 }
 
-// tag is what tells the mail's body from others, the same each time for a
-// mail with an id.
+// tag returns the digits that tell the mail's body from others. A mail with an id gets the same tag
+// each time for the same try.
 func (l Mail) tag(try int) string {
 	if l.ID == "" {
 		random := make([]byte, tagLen/2)
@@ -166,8 +163,8 @@ func (l Mail) tag(try int) string {
 	return hex.EncodeToString(sum[:tagLen/2])
 }
 
-// holds says whether a body is that text. One that has been renamed since is
-// looked for under its next names; one that is gone holds nothing.
+// holds reports whether a body has that text. It looks for a renamed body under its next names. A
+// body that is gone holds nothing.
 func (b box) holds(name, text string) (bool, error) {
 	s, _ := stem(name)
 	for _, n := range []string{name, s + deliveredEnd, s + freshEnd + readEnd, s + deliveredEnd + readEnd} {

@@ -1,9 +1,7 @@
-// Package marker holds the two notes that a session's own hooks leave about the
-// process that runs it (docs/contracts/dispatch.md, 3, 5 and 12): the sender marker, by
-// which the process's children know which citizen they are, and the receiver
-// marker, which says that somebody would be woken by mail. A note is worth
-// something only while the process that it names runs; the record stays the
-// authority.
+// Package marker holds the two notes that a session's own hooks leave about the process that runs
+// it (docs/contracts/dispatch.md, 3, 5 and 12). The sender marker tells the process's children
+// which citizen they are. The receiver marker says that mail would wake a session. A note counts
+// only while the process that it names runs; the record stays the authority.
 package marker
 
 import (
@@ -20,11 +18,12 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// ErrStale is a marker whose process has ended, or whose number another has got.
+// ErrStale reports a marker whose process has ended, or whose process number belongs to another
+// process.
 var ErrStale = errors.New("the process that the marker names is gone")
 
-// Citizen is whom a marker speaks of. It holds only against a record that says
-// the same in all three.
+// Citizen identifies the citizen of a marker. The marker counts only if the citizen's record has
+// the same three values.
 type Citizen struct {
 	GardenID        dispatch.GardenID
 	Backend         dispatch.Backend
@@ -37,7 +36,7 @@ type Owner struct {
 	StartKey string
 }
 
-// OwnerOf is the running process of that number.
+// OwnerOf returns the running process with that number.
 func OwnerOf(pid int) Owner { return Owner{PID: pid, StartKey: process.StartKey(pid)} }
 
 func (o Owner) validate() error {
@@ -47,7 +46,7 @@ func (o Owner) validate() error {
 	return nil
 }
 
-// live is ErrStale unless the very process still runs.
+// live returns ErrStale unless the very process still runs.
 func (o Owner) live() error {
 	if err := o.validate(); err != nil {
 		return err
@@ -76,14 +75,14 @@ type senderForm struct {
 	UpdatedAt       string            `json:"updatedAt"`
 }
 
-// SenderPath is where the sender marker of a process lies.
+// SenderPath returns the path of the sender marker of a process.
 func SenderPath(dir string, b dispatch.Backend, pid int) string {
 	return filepath.Join(dir, string(b), strconv.Itoa(pid)+".json")
 }
 
-// ReadSender reads a sender marker. It is an error unless the process that it
-// names runs, and is the one that the file is named for: whoever looks for the
-// marker of a process would else learn that of another.
+// ReadSender reads a sender marker. It returns an error unless the process that the marker names
+// runs and is the process that the file is named for. Otherwise a caller that looks for the marker
+// of one process would read the marker of another.
 func ReadSender(path string) (Sender, error) {
 	o, err := open(path)
 	if err != nil {
@@ -100,7 +99,7 @@ func ReadSender(path string) (Sender, error) {
 	return m, nil
 }
 
-// lies is an error where no marker of the process can lie.
+// lies returns an error if path is not the path of the process's marker.
 func (m Sender) lies(path string) error {
 	if dir := filepath.Dir(filepath.Dir(path)); filepath.Clean(path) != SenderPath(dir, m.Backend, m.Owner.PID) {
 		return fmt.Errorf("it is that of process %d of %s", m.Owner.PID, m.Backend)
@@ -119,14 +118,14 @@ func WriteSender(dir string, m Sender, now time.Time) error {
 // Provenance is the event of the session that armed the watch on its mailbox.
 type Provenance string
 
-// The events that can. A prompt of the user's cannot, so it mints no receiver.
+// The events that can arm a watch. A prompt of the user's cannot, and makes no receiver.
 const (
 	SessionStart Provenance = "session-start"
 	CwdChanged   Provenance = "cwd-changed"
 	FileChanged  Provenance = "file-changed"
 )
 
-// UnmarshalText refuses an event that cannot arm.
+// UnmarshalText returns an error for an event that cannot arm a watch.
 func (p *Provenance) UnmarshalText(b []byte) error {
 	switch Provenance(b) {
 	case SessionStart, CwdChanged, FileChanged:
@@ -159,13 +158,13 @@ type receiverForm struct {
 	UpdatedAt       string            `json:"updatedAt"`
 }
 
-// ReceiverPath is where the receiver marker of a citizen lies.
+// ReceiverPath returns the path of the receiver marker of a citizen.
 func ReceiverPath(dir string, id dispatch.GardenID) string {
 	return filepath.Join(dir, string(id)+".json")
 }
 
-// ReadReceiver reads a receiver marker. It is an error unless the process that
-// it names runs.
+// ReadReceiver reads a receiver marker. It returns an error unless the process that the marker
+// names runs.
 func ReadReceiver(dir string, id dispatch.GardenID) (Receiver, error) {
 	path := ReceiverPath(dir, id)
 	o, err := open(path)
@@ -180,8 +179,8 @@ func ReadReceiver(dir string, id dispatch.GardenID) (Receiver, error) {
 	return m, nil
 }
 
-// WriteReceiver makes m the marker of its citizen. A second call replaces it; a
-// provenance that arms nothing is refused.
+// WriteReceiver makes m the marker of its citizen. A second call replaces it. It returns an error
+// for a provenance that arms no watch.
 func WriteReceiver(dir string, m Receiver, now time.Time) error {
 	var p Provenance
 	if err := p.UnmarshalText([]byte(m.Provenance)); err != nil {
@@ -219,7 +218,7 @@ func owner(o *document.Object) Owner {
 	return Owner{PID: o.Int("ownerPid"), StartKey: o.Text("ownerStartKey")}
 }
 
-// check is what reading has found wrong. Backends with a socket have no markers.
+// check returns the errors of reading a marker. Backends with a socket have no markers.
 func check(o *document.Object, b dispatch.Backend, owner Owner) error {
 	if b.Probed() {
 		o.Refuse("backend", fmt.Sprintf("%s has no markers", b))
@@ -230,8 +229,8 @@ func check(o *document.Object, b dispatch.Backend, owner Owner) error {
 	return owner.live()
 }
 
-// write refuses what would never be read, but for a process that has ended
-// meanwhile.
+// write refuses a marker that a reader would never accept. It does not refuse a marker whose
+// process has ended meanwhile.
 func write(path string, form any, c Citizen, o Owner) error {
 	var unknown error
 	if b := c.Backend; b.Capability() == "" || b.Probed() {

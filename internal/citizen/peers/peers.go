@@ -1,7 +1,6 @@
-// Package peers is the listing of who is there (docs/contracts/dispatch.md, 4.1): the
-// citizens with a record, the sockets without one, and what was wrong while
-// looking. It states facts; what can be done with a peer is decided when it is
-// asked for, from facts of that moment.
+// Package peers lists the citizens with a record, the sockets without one, and the problems found
+// while looking (docs/contracts/dispatch.md, 4.1). It states facts. A dispatch decides later, from
+// facts of its own moment, how it can reach a peer.
 package peers
 
 import (
@@ -13,11 +12,11 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// Listing is everything that was found, sorted by garden id in plain byte order.
+// Listing holds everything that a scan found, sorted by garden id in plain byte order.
 type Listing struct {
 	ControlDir string `json:"controlDir"`
-	// Count is how many Sessions there are. They are what listens: older readers
-	// know nothing else.
+	// Count is the number of Sessions. Sessions are the listening addresses; older readers know
+	// nothing else.
 	Count       int          `json:"count"`
 	Sessions    []Session    `json:"sessions"`
 	Peers       []Peer       `json:"peers"`
@@ -25,14 +24,13 @@ type Listing struct {
 	Diagnostics []Diagnostic `json:"diagnostics"`
 }
 
-// Session is an address at which somebody listens.
+// Session is an address at which a session listens.
 type Session struct {
 	SessionID  dispatch.GardenID `json:"sessionId"`
 	SocketPath string            `json:"socketPath"`
 }
 
-// Peer is a citizen: its record, but for where its transcript lies, and its
-// liveness.
+// Peer is a citizen: its record, without the path of its transcript, and its liveness.
 type Peer struct {
 	GardenID        dispatch.GardenID  `json:"gardenId"`
 	Backend         dispatch.Backend   `json:"backend"`
@@ -46,8 +44,8 @@ type Peer struct {
 	Liveness        dispatch.Liveness  `json:"liveness"`
 }
 
-// Socket is a control socket that no record speaks of. Nobody has asked it
-// anything, so the rest of what readers look for is null.
+// Socket is a control socket without a record. A listing asks it nothing, and the other members
+// that readers look for are null.
 type Socket struct {
 	Kind      string            `json:"kind"` // socket-only
 	GardenID  dispatch.GardenID `json:"gardenId"`
@@ -58,7 +56,7 @@ type Socket struct {
 	InfoError *string           `json:"infoError"`
 }
 
-// Kind is what a diagnostic is about.
+// Kind is the kind of problem that a diagnostic reports.
 type Kind string
 
 // The kinds, in the order of the listing.
@@ -72,8 +70,8 @@ const (
 
 var kinds = []Kind{RecordReadError, SocketConflict, SymlinkRejected, MalformedSocket, SocketDirReadError}
 
-// Diagnostic is something that was wrong. Of the four names it has the one that
-// its kind is about, and of a conflict the backend, where the record says it.
+// Diagnostic is a problem. Of the four names it has the one that its kind is about. A conflict also
+// has the backend, where the record says it.
 type Diagnostic struct {
 	Kind     Kind              `json:"kind"`
 	Filename string            `json:"filename,omitempty"`
@@ -92,15 +90,15 @@ func compareDiagnostics(a, b Diagnostic) int {
 	)
 }
 
-// Probe is what was found at one address.
+// Probe is the liveness found at one address.
 type Probe struct {
 	GardenID dispatch.GardenID
 	Liveness dispatch.Liveness
 }
 
-// Join makes facts of records and probes. It refuses what only a mistake in this
-// program can bring about: a citizen twice, an address probed twice, a pi citizen
-// that was not probed, and the address of another backend's citizen probed at all.
+// Join combines records and probes into facts. It returns an error only for a mistake in this
+// program: a citizen twice, an address probed twice, a pi citizen that was not probed, or a probed
+// address of another backend's citizen.
 func Join(records []citizen.Record, probes []Probe) ([]Peer, []Socket, error) {
 	probed := make(map[dispatch.GardenID]dispatch.Liveness)
 	for _, p := range probes {

@@ -16,15 +16,15 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// Look looks at one control socket; controlsocket.Look does.
+// Look inspects one control socket; controlsocket.Look implements it.
 type Look func(ctx context.Context, path string) controlsocket.Sighting
 
-// concurrent bounds how many addresses are looked at at a time.
+// concurrent bounds how many addresses are inspected at a time.
 const concurrent = 32
 
-// Scan lists who is there. Every pi citizen and every socket is looked at once.
-// What is broken becomes a diagnostic and hides nothing else; an error is a
-// store that cannot be read, a mistake in this program, or that ctx has ended.
+// Scan lists the peers. It looks at every pi citizen and every socket once. A broken entry becomes
+// a diagnostic and hides no other entry. Scan returns an error if the store cannot be read, if this
+// program made a mistake, or if ctx has ended.
 func Scan(ctx context.Context, d citizen.Dirs, look Look) (Listing, error) {
 	store := citizen.Store{Dir: d.Sessions}
 	records, bad, err := store.List()
@@ -51,7 +51,7 @@ func Scan(ctx context.Context, d citizen.Dirs, look Look) (Listing, error) {
 	return l, nil
 }
 
-// head keeps a message short that quotes what somebody else has written.
+// head shortens a message that quotes text written by others.
 func head(s string) string {
 	const most = 400
 	if len(s) <= most {
@@ -60,7 +60,7 @@ func head(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + " ..."
 }
 
-// entry is what the directory of sockets has under a garden id.
+// entry is the kind of file that the directory of sockets has under a garden id.
 type entry int
 
 const (
@@ -80,7 +80,7 @@ type scan struct {
 
 func (s *scan) note(d Diagnostic) { s.diagnostics = append(s.diagnostics, d) }
 
-// readDir finds the sockets. A directory that is not there has none.
+// readDir finds the sockets. A missing directory has none.
 func (s *scan) readDir() {
 	entries, err := os.ReadDir(s.dirs.Sockets)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -116,8 +116,8 @@ func (s *scan) refuseSymlinks() {
 	}
 }
 
-// quarantineBad takes out the sockets under the ids of bad records: nobody can
-// tell whose they are, and a dispatch to such an id is refused.
+// quarantineBad removes the sockets under the ids of bad records from the listing. Their owner
+// cannot be known, and a dispatch to such an id is refused.
 func (s *scan) quarantineBad(store *citizen.Store, bad []*citizen.BadRecord) {
 	names := make(map[string]bool)
 	for _, b := range bad {
@@ -135,8 +135,8 @@ func (s *scan) quarantineBad(store *citizen.Store, bad []*citizen.BadRecord) {
 	}
 }
 
-// quarantine takes out the citizens of other backends that share their id with a
-// socket, and that socket: nobody can tell which of the two is meant.
+// quarantine removes each citizen of another backend that shares its id with a socket, together
+// with that socket. The id does not tell which of the two is meant.
 func (s *scan) quarantine(records []citizen.Record) []citizen.Record {
 	return slices.DeleteFunc(records, func(r citizen.Record) bool {
 		if r.Backend.Probed() || s.found[r.GardenID] == none {
@@ -158,8 +158,8 @@ func (s *scan) refuse(id dispatch.GardenID) {
 	})
 }
 
-// probe looks at every address once. A symlink is never looked at: its pi citizen
-// is dead, and without a record it is dropped.
+// probe looks at every address once. It never looks at a symlink: a pi citizen whose address is a
+// symlink is dead, and a symlink without a record is dropped.
 func (s *scan) probe(ctx context.Context, records []citizen.Record) []Probe {
 	ids := make(map[dispatch.GardenID]bool) // whether it has a record
 	for id, e := range s.found {
@@ -197,8 +197,8 @@ func (s *scan) probe(ctx context.Context, records []citizen.Record) []Probe {
 	return probes
 }
 
-// liveness of what is under one id. Swapped says that a symlink was put there
-// after the directory was read.
+// liveness returns the liveness under one id. Swapped reports that a symlink was put there after
+// the directory was read.
 func (s *scan) liveness(ctx context.Context, id dispatch.GardenID) (l dispatch.Liveness, swapped bool) {
 	switch {
 	case s.blind:
@@ -211,12 +211,12 @@ func (s *scan) liveness(ctx context.Context, id dispatch.GardenID) (l dispatch.L
 	case controlsocket.Symlink:
 		return dispatch.Dead, true
 	case controlsocket.NotSocket:
-		return dispatch.Dead, false // nobody can listen on it
+		return dispatch.Dead, false // no session can listen on it
 	}
 	return seen.Liveness, false
 }
 
-// sessions are the addresses at which somebody listens.
+// sessions returns the addresses at which a session listens.
 func sessions(d citizen.Dirs, l Listing) []Session {
 	var ids []dispatch.GardenID
 	for _, p := range l.Peers {

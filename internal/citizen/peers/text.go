@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Text is the listing for people: three sections, each there when it is empty
-// too, a line for each entry.
+// Text returns the listing for people. It has three sections with a line for each entry; an empty
+// section is shown too.
 func (l Listing) Text() string {
 	var b strings.Builder
 	section(&b, "Citizens", l.Peers, Peer.line)
@@ -53,7 +53,7 @@ func (d Diagnostic) line() string {
 	return text + ": " + plain(d.Message)
 }
 
-// plain quotes what would break the line or speak to the terminal.
+// plain quotes text that would break the line or control the terminal.
 func plain(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return strconv.Quote(s)
