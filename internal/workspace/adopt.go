@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	maxWalk   = 1000    // commits of the branch that are looked at for one that is there already
+	maxWalk   = 1000    // commits of the branch that are searched for an equal commit
 	maxCommit = 1 << 20 // bytes of such a commit
 )
 
-// adopted finds the commit on the branch that is p in all but who made it and
-// when: its one parent is the base, and it has the same tree and the same trailers. Workers whose
-// clocks differ make such, and so does an engine whose database was restored. Empty
-// when there is none.
+// adopted returns the commit on the branch that equals p except for its author, committer and
+// times: its only parent is the base, and it has the same tree and the same trailers. Workers with
+// different clocks make such commits, and so does an engine with a restored database. The result is
+// empty when there is no such commit.
 func (w *Workspace) adopted(ctx context.Context, at standing, in CommitInput, p planned) (run.Commit, error) {
 	if !at.plain() || at.commit == "" {
 		return "", nil
@@ -45,15 +45,15 @@ func (w *Workspace) adopted(ctx context.Context, at standing, in CommitInput, p 
 	return "", nil
 }
 
-// commit is what a commit says of itself.
+// commit holds the parsed parts of a commit.
 type commit struct {
 	tree    git.ID
 	parents []run.Commit
 	message string
 }
 
-// readCommit reads a commit. Of one that is absurdly large, or no commit, nothing is
-// said.
+// readCommit reads a commit. The result is empty for an object that is no commit or is larger than
+// maxCommit.
 func (w *Workspace) readCommit(ctx context.Context, id run.Commit) (c commit, err error) {
 	o, err := w.objects.Read(ctx, git.ID(id), maxCommit)
 	if err != nil || o.Kind != git.Commit || o.Size > maxCommit {
@@ -74,14 +74,14 @@ func (w *Workspace) readCommit(ctx context.Context, id run.Commit) (c commit, er
 
 var trailer = regexp.MustCompile(`^[A-Za-z0-9-]+: .`)
 
-// sameTrailers reports whether two messages end in the same trailers; without
-// any they do not.
+// sameTrailers reports whether two messages end in the same trailers. Messages without trailers do
+// not.
 func sameTrailers(a, b string) bool {
 	ta, tb := trailers(a), trailers(b)
 	return len(ta) > 0 && slices.Equal(ta, tb)
 }
 
-// trailers are the lines of the last paragraph, when it is one of trailers.
+// trailers returns the lines of the last paragraph when all of them are trailers.
 func trailers(message string) []string {
 	message = strings.TrimSpace(message)
 	lines := strings.Split(message[strings.LastIndex(message, "\n\n")+1:], "\n")

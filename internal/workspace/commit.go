@@ -15,31 +15,31 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// ErrNoChange is a change that leaves every file as it is.
+// ErrNoChange reports a change that leaves every file as it is.
 var ErrNoChange = errors.New("the patch changes nothing")
 
-// ErrPlan is a change that was not planned on the commit it is to follow.
+// ErrPlan reports a change that was planned on a commit other than its parent.
 var ErrPlan = errors.New("the patch was planned on another commit")
 
-// CommitInput is one commit. The same input makes the same commit, whoever
-// makes it and however often.
+// CommitInput describes one commit. The same input makes the same commit, on every worker and every
+// time.
 type CommitInput struct {
-	Base    run.Commit    // the parent, which Change was planned on
+	Base    run.Commit    // the parent; Change was planned on it
 	Change  *patch.Change // its paths are relative to Prefix
-	Message string        // its last paragraph are trailers by which the commit is known again
+	Message string        // its last paragraph holds the trailers that identify the commit
 	Time    time.Time     // of the author and the committer; fixed by the caller, to the second
-	Tell    Told          // nil: a branch that is not at Base is left where it is
+	Tell    Told          // nil: a branch that is not at Base stays there
 }
 
-// Commit puts a change on the branch, which is to be at Base, and returns the
-// commit. A branch that holds that commit already, or one that differs from it
-// in nothing but who made it when, is as good: then that one is returned. A branch
-// that is anywhere else was moved by somebody: it is put back, with the commit on it, and what
-// was found is returned. Where Tell does not let that happen the error matches what
-// it says, or ErrMoved without one, and nothing changes.
+// Commit puts a change on the branch, which should be at Base, and returns the commit. A branch
+// that holds the commit already is as good, and so is a branch with a commit that differs only in
+// its author, committer and times: Commit returns that commit then. A branch anywhere else was
+// moved from outside. Commit puts it back, with the commit on it, and returns what it found. Where
+// Tell does not allow this, nothing changes, and the error matches the error of Tell, or ErrMoved
+// without a Tell.
 //
 // The error matches *CheckedOutError when the branch is checked out in a work tree of the user's.
-// The work tree of the workspace is not touched: Sync follows.
+// Commit does not touch the work tree of the workspace: Sync follows.
 func (w *Workspace) Commit(ctx context.Context, in CommitInput) (run.Commit, *run.Restored, error) {
 	pack := git.NewPack(git.ID(in.Base))
 	planned, err := w.pack(ctx, pack, in)
@@ -59,7 +59,7 @@ type planned struct {
 	tree git.ID
 }
 
-// pack collects the objects of the commit. Nothing is written.
+// pack collects the objects of the commit. It writes nothing.
 func (w *Workspace) pack(ctx context.Context, pack *git.Pack, in CommitInput) (planned, error) {
 	if !git.ID(in.Base).Valid() {
 		return planned{}, errors.New("base is not a full commit id")
@@ -104,8 +104,7 @@ func commitText(tree git.ID, in CommitInput) ([]byte, error) {
 	return fmt.Appendf(nil, "tree %s\nparent %s\nauthor %s\ncommitter %s\n\n%s\n", tree, in.Base, who, who, message), nil
 }
 
-// land stores the objects and moves the branch: the one moment in which the
-// change takes place.
+// land stores the objects and moves the branch. The change takes place in that one moment.
 func (w *Workspace) land(ctx context.Context, pack *git.Pack, in CommitInput, p planned) (run.Commit, *run.Restored, error) {
 	held, err := w.enter(ctx)
 	if err != nil {
@@ -131,15 +130,15 @@ func (w *Workspace) land(ctx context.Context, pack *git.Pack, in CommitInput, p 
 		return commit, nil, err
 	}
 	found, err := w.reclaim(ctx, held, at, in, cmp.Or(commit, p.id))
-	if commit != "" && errors.Is(err, ErrMoved) { // others have gone on from there
+	if commit != "" && errors.Is(err, ErrMoved) { // the branch has advanced from there since
 		return commit, nil, nil
 	}
 	return cmp.Or(commit, p.id), found, err
 }
 
-// advance moves the branch on from the base.
+// advance moves the branch from the base to a commit.
 func (w *Workspace) advance(ctx context.Context, held *os.File, at standing, to run.Commit) error {
-	if at.worktree != "" && at.worktree != w.spec.Dir { // ours is from before it had a repository of its own
+	if at.worktree != "" && at.worktree != w.spec.Dir { // Dir itself is listed when an old version registered it
 		return &CheckedOutError{Branch: w.Branch(), Path: at.worktree}
 	}
 	failpoint.Hit("workspace.before-update-ref")
@@ -150,7 +149,7 @@ func (w *Workspace) advance(ctx context.Context, held *os.File, at standing, to 
 	return nil
 }
 
-// reclaim moves the branch from where somebody put it.
+// reclaim moves a branch that was moved from outside.
 func (w *Workspace) reclaim(ctx context.Context, held *os.File, at standing, in CommitInput, to run.Commit) (*run.Restored, error) {
 	if in.Tell == nil {
 		return nil, moved(at, in.Base)

@@ -13,9 +13,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// disguise is what has the user's git show something else in place of what the
-// run made: nobody else can have had a reason for it. Our own git looks at
-// neither.
+// disguise holds the replacements and grafts that make the user's git show something else in place
+// of the objects that the run made. They have no other use. Our own git ignores both.
 type disguise struct {
 	replaced []ref    // by references below refs/replace
 	grafted  []string // lines of info/grafts that give its commits other parents
@@ -34,7 +33,7 @@ func (d disguise) String() string {
 	return strings.Join(said, ", ")
 }
 
-// disguised finds the disguises among all replacements and grafts.
+// disguised returns the disguises among all replacements and grafts.
 func (w *Workspace) disguised(ctx context.Context, replaced []ref, head run.Commit) (d disguise, err error) {
 	grafts := w.grafts()
 	if len(replaced)+len(grafts) == 0 {
@@ -63,7 +62,7 @@ func (w *Workspace) disguised(ctx context.Context, replaced []ref, head run.Comm
 
 func (w *Workspace) graftsFile() string { return filepath.Join(w.repo.GitDir, "info", "grafts") }
 
-// grafts are the lines of the user's info/grafts.
+// grafts returns the lines of the user's info/grafts.
 func (w *Workspace) grafts() []string {
 	text := small(w.graftsFile())
 	if text == "" {
@@ -72,8 +71,7 @@ func (w *Workspace) grafts() []string {
 	return strings.Split(text, "\n")
 }
 
-// reveal takes the disguises away, and leaves the user's own replacements and
-// grafts as they are.
+// reveal removes the disguises, and leaves the user's own replacements and grafts as they are.
 func (w *Workspace) reveal(ctx context.Context, d disguise) error {
 	if err := w.drop(ctx, d.replaced); err != nil || len(d.grafted) == 0 {
 		return err
@@ -88,7 +86,7 @@ func (w *Workspace) reveal(ctx context.Context, d disguise) error {
 	return nil
 }
 
-// drop deletes references, each only if it is as it was seen.
+// drop deletes references, each only if it is unchanged since it was read.
 func (w *Workspace) drop(ctx context.Context, refs []ref) error {
 	for _, r := range refs {
 		if _, err := w.repo.Run(ctx, "update-ref", "--no-deref", "-d", r.name, string(r.id)); err != nil {

@@ -13,18 +13,17 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch"
 )
 
-// edit is what happens to one name of a tree: to the file there, to names
-// below it, or to both where a file gives way to a directory or the other way round.
+// edit holds the changes to one name of a tree: to the file there, to names below it, or to both
+// where a file gives way to a directory or a directory to a file.
 type edit struct {
 	file  *exchange
 	below map[string]*edit
 }
 
-// exchange replaces, makes or deletes a file; nil is absent.
+// exchange replaces, makes or deletes a file. A nil entry means an absent file.
 type exchange struct{ before, after *git.Entry }
 
-// edits turns a change into the edit of the repository's root, and puts the
-// new contents into pack.
+// edits turns a change into the edit of the repository's root, and puts the new contents into pack.
 func edits(pack *git.Pack, like git.ID, prefix string, c *patch.Change) (*edit, error) {
 	top := &edit{}
 	for _, f := range c.Files {
@@ -50,7 +49,7 @@ func edits(pack *git.Pack, like git.ID, prefix string, c *patch.Change) (*edit, 
 	return top, nil
 }
 
-// blob is the entry of a file in a tree, without its name.
+// blob returns the tree entry of a file, without its name.
 func blob(like git.ID, f *patch.File) *git.Entry {
 	if f == nil {
 		return nil
@@ -62,8 +61,8 @@ func blob(like git.ID, f *patch.File) *git.Entry {
 	return &git.Entry{Mode: mode, ID: git.Identify(like, git.Blob, f.Content)}
 }
 
-// add puts an exchange at a path. Plan has checked the path; a caller that did
-// not plan is still kept inside the tree and out of .git.
+// add puts an exchange at a path. Plan has checked the path. add also keeps a caller that did not
+// plan inside the tree and out of .git.
 func (e *edit) add(prefix, name string, x exchange) error {
 	if !fs.ValidPath(name) || name == "." {
 		return fmt.Errorf("path %q: not a clean relative path", name)
@@ -87,14 +86,15 @@ func (e *edit) add(prefix, name string, x exchange) error {
 	return nil
 }
 
-// rewriter makes the trees that edits lead to.
+// rewriter makes the trees that result from edits.
 type rewriter struct {
 	store *store
 	pack  *git.Pack
 }
 
-// tree applies the edits below one directory and returns the id of its new tree, empty
-// when nothing is left in it. An empty id is a directory that is not there yet.
+// tree applies the edits below one directory and returns the id of its new tree. The new id is
+// empty when nothing is left in the directory. An empty id stands for a directory that does not
+// exist yet.
 func (r rewriter) tree(ctx context.Context, dir string, id git.ID, e *edit) (git.ID, error) {
 	var entries []git.Entry
 	if id != "" {
@@ -129,8 +129,8 @@ func (r rewriter) tree(ctx context.Context, dir string, id git.ID, e *edit) (git
 	return r.pack.Add(git.Tree, git.FormatTree(entries)), nil
 }
 
-// entry applies an edit to one name: a directory is emptied before a file takes
-// its name, and a file goes before a directory does.
+// entry applies an edit to one name. It empties a directory before a file takes its name, and
+// removes a file before a directory takes its name.
 func (r rewriter) entry(ctx context.Context, name string, at *git.Entry, e *edit) (*git.Entry, error) {
 	directory := at != nil && at.Mode == git.ModeTree
 	var err error
@@ -166,7 +166,7 @@ func (r rewriter) descend(ctx context.Context, name string, at *git.Entry, e *ed
 	return &git.Entry{Mode: git.ModeTree, ID: id}, nil
 }
 
-// same says whether what is there is what the plan saw.
+// same reports whether the entry in the tree equals the entry that the plan saw.
 func same(at, planned *git.Entry) bool {
 	if at == nil || planned == nil {
 		return at == planned

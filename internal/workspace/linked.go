@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// unlink removes what makes the work tree one of the user's repository: a
-// directory there, by which versions up to v0.2 registered it with git.
+// unlink ends the registration of the work tree in the user's repository: it removes the directory
+// there by which versions up to v0.2 registered it with git.
 func (w *Workspace) unlink() error {
 	admins := filepath.Join(w.repo.GitDir, "worktrees")
 	entries, err := os.ReadDir(admins)
@@ -33,12 +33,13 @@ func (w *Workspace) unlink() error {
 	return errors.Join(os.RemoveAll(w.aside("new")), os.RemoveAll(w.aside("old")))
 }
 
-// aside is where git's directory for the work tree was made and is unmade, out of git's sight.
+// aside returns a path out of git's sight, where git's directory for the work tree was made and is
+// removed.
 func (w *Workspace) aside(state string) string {
 	return filepath.Join(w.repo.GitDir, "ratchet-"+string(w.spec.RunID)+"."+state)
 }
 
-// owns reports whether git's directory admin is that of our work tree.
+// owns reports whether git's directory admin belongs to the workspace's work tree.
 func (w *Workspace) owns(admin string) bool {
 	back := small(filepath.Join(admin, "gitdir"))
 	if back != "" && !filepath.IsAbs(back) {
@@ -47,7 +48,8 @@ func (w *Workspace) owns(admin string) bool {
 	return back != "" && filepath.Clean(back) == filepath.Join(w.spec.Dir, ".git")
 }
 
-// small is the line in a small regular file, empty when it is anything else.
+// small returns the text of a small regular file without its final line feeds. It returns the empty
+// string for anything else.
 func small(name string) string {
 	fi, err := os.Lstat(name)
 	if err != nil || !fi.Mode().IsRegular() || fi.Size() > 8<<10 {

@@ -13,9 +13,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// Prepare makes the branch, at Base, when there is none, and the work tree when it is
-// missing or broken, and brings the work tree to the branch's tip. The error
-// matches ErrForeign when there was a branch of this name that does not come from Base.
+// Prepare makes the branch at Base when there is none, and the work tree when it is missing or
+// broken. Then it brings the work tree to the branch's tip. The error matches ErrForeign when the
+// branch exists and does not come from Base.
 func (w *Workspace) Prepare(ctx context.Context) error {
 	held, err := w.enter(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func (w *Workspace) branch(ctx context.Context, held *os.File) (run.Commit, erro
 	case err != nil:
 		return "", err
 	case w.begun():
-		return cmp.Or(at.commit, w.spec.Base), nil // what became of the branch meanwhile is Restore's to tell
+		return cmp.Or(at.commit, w.spec.Base), nil // Restore reports changes of the branch since
 	case at.nowhere():
 		failpoint.Hit("workspace.before-create-branch")
 		if err := w.swap(ctx, held, at, w.spec.Base); err != nil {
@@ -59,16 +59,16 @@ func (w *Workspace) branch(ctx context.Context, held *os.File) (run.Commit, erro
 	return at.commit, err
 }
 
-// begun reports whether the workspace was there before: then the branch is ours.
+// begun reports whether the workspace existed before. The branch is ours then.
 func (w *Workspace) begun() bool {
 	_, err := os.Lstat(filepath.Join(w.shadow(), "HEAD"))
 	return err == nil
 }
 
-// shadow is our own git directory for the work tree, beside it.
+// shadow returns the path of our own git directory for the work tree, beside it.
 func (w *Workspace) shadow() string { return w.spec.Dir + shadowSuffix }
 
-// Remove removes the work tree and all that belongs to it. The branch stays.
+// Remove removes the work tree and everything that belongs to it. The branch stays.
 func (w *Workspace) Remove(ctx context.Context) error {
 	held, err := w.enter(ctx)
 	if err != nil {
@@ -86,8 +86,8 @@ func (w *Workspace) Remove(ctx context.Context) error {
 	return nil
 }
 
-// Discard is Remove for a workspace whose repository is not there any more. The
-// error of a directory that cannot be removed is the only one.
+// Discard removes a workspace whose repository no longer exists. It fails only when a directory
+// cannot be removed.
 func Discard(dir string) error {
 	parent, err := os.OpenRoot(filepath.Dir(dir))
 	if errors.Is(err, os.ErrNotExist) {
@@ -105,8 +105,8 @@ func Discard(dir string) error {
 	return nil
 }
 
-// erase removes the work tree first and what is known of it last, so that a kill in
-// between leaves something to find it by.
+// erase removes the work tree first and its records last. A kill in between leaves something to
+// find the rest by.
 func (w *Workspace) erase() error {
 	parent, err := os.OpenRoot(filepath.Dir(w.spec.Dir))
 	if err != nil {

@@ -17,14 +17,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// standing is what stands under the name of the run's branch.
+// standing is the state of the name of the run's branch.
 type standing struct {
 	commit   run.Commit // empty: none
 	to       string     // the reference that the branch is another name of; empty: it is a branch of its own
-	odd      string     // what is in the place of its file; empty: a file, or nothing
-	worktree string     // of the user's, where it is checked out; empty: nowhere
-	blocking []ref      // their names exclude that of the branch
-	replaced []ref      // replacements of whatever objects
+	odd      string     // describes a thing in place of its file; empty: a file, or nothing
+	worktree string     // the user's work tree that has it checked out; empty: none
+	blocking []ref      // their names exclude the name of the branch
+	replaced []ref      // replacements of any objects
 }
 
 type ref struct {
@@ -38,15 +38,15 @@ func (s standing) plain() bool { return s.to == "" && s.odd == "" }
 
 func (s standing) nowhere() bool { return s.commit == "" && s.plain() && len(s.blocking) == 0 }
 
-// at reports whether there is a branch of its own at c.
+// at reports whether the name is a branch of its own that stands at c.
 func (s standing) at(c run.Commit) bool { return s.plain() && s.commit == c }
 
-// same reports whether nobody has been here since s was read.
+// same reports whether the branch is unchanged since s was read.
 func (s standing) same(now standing) bool {
 	return s.commit == now.commit && s.to == now.to && s.odd == now.odd
 }
 
-// what says what stands there, for people.
+// what describes the standing for people.
 func (s standing) what() string {
 	switch {
 	case s.odd != "":
@@ -61,7 +61,7 @@ func (s standing) what() string {
 	return "it was moved"
 }
 
-// stands reads what stands under the branch's name, without following it.
+// stands reads the state of the branch's name, without following it.
 func (w *Workspace) stands(ctx context.Context) (standing, error) {
 	odd, err := w.odd()
 	if err != nil || odd != "" { // git would follow a link, and wait for a pipe's writer
@@ -71,14 +71,15 @@ func (w *Workspace) stands(ctx context.Context) (standing, error) {
 	if err != nil || at.commit != "" {
 		return at, err
 	}
-	out, err := w.repo.Run(ctx, "symbolic-ref", "-q", w.ref) // one that leads nowhere is not listed
+	out, err := w.repo.Run(ctx, "symbolic-ref", "-q", w.ref) // for-each-ref does not list one that leads nowhere
 	if at.to = strings.TrimSpace(string(out)); git.ExitCode(err) > 0 {
 		err = nil
 	}
 	return at, err
 }
 
-// odd names what is in the place of the branch's file and is neither that nor a directory.
+// odd names a thing in the place of the branch's file that is neither a regular file nor a
+// directory. It returns the empty string when there is none.
 func (w *Workspace) odd() (string, error) {
 	fi, err := os.Lstat(w.file(""))
 	switch {
@@ -94,12 +95,12 @@ func (w *Workspace) odd() (string, error) {
 	return "a special file", nil
 }
 
-// file is the file of the branch, or that beside it with the suffix.
+// file returns the path of the branch's file, or of the file beside it that has the suffix.
 func (w *Workspace) file(suffix string) string {
 	return filepath.Join(w.repo.GitDir, filepath.FromSlash(w.ref)+suffix)
 }
 
-// named is what git lists under the branch's name.
+// named returns the references that git lists under the branch's name.
 func (w *Workspace) named(ctx context.Context) (at standing, err error) {
 	if err := w.refs(ctx, &at, w.ref, replacements); err != nil || at.commit != "" || len(at.blocking) > 0 {
 		return at, err
@@ -107,10 +108,10 @@ func (w *Workspace) named(ctx context.Context) (at standing, err error) {
 	return at, w.refs(ctx, &at, "--count=1", path.Dir(w.ref))
 }
 
-// replacements is where git looks for the objects that it shows in place of others.
+// replacements is the prefix of the references by which git shows one object in place of another.
 const replacements = "refs/replace/"
 
-// refs adds to at what git lists of the patterns.
+// refs adds to at the references that git lists for the patterns.
 func (w *Workspace) refs(ctx context.Context, at *standing, patterns ...string) error {
 	const format = "--format=%(refname)%00%(objectname)%00%(symref)%00%(worktreepath)"
 	out, err := w.repo.Run(ctx, append([]string{"for-each-ref", format}, patterns...)...)
@@ -137,9 +138,9 @@ func (w *Workspace) refs(ctx context.Context, at *standing, patterns ...string) 
 
 func zero(like run.Commit) run.Commit { return run.Commit(git.ID(like).Zero()) }
 
-// swap moves the branch from where it was seen to another commit, at once and
-// only if it is there still. It is done, too, when the branch is at that commit already.
-// The error matches ErrMoved when it is anywhere else. The caller holds the lock.
+// swap moves the branch in one step from the place where it was seen to another commit, and only if
+// it is still there. swap also succeeds when the branch is at that commit already. The error
+// matches ErrMoved when the branch is anywhere else. The caller holds the lock.
 func (w *Workspace) swap(ctx context.Context, held *os.File, from standing, to run.Commit) error {
 	for {
 		cause := w.updateRef(ctx, held, cmp.Or(from.commit, zero(to)), to)
@@ -161,16 +162,17 @@ func (w *Workspace) swap(ctx context.Context, held *os.File, from standing, to r
 	}
 }
 
-// moved says where a branch is that is to be elsewhere.
+// moved returns an ErrMoved that says where the branch is and where it was expected.
 func moved(at standing, from run.Commit) error {
 	return fmt.Errorf("at %s, not at %s: %s: %w", cmp.Or(at.commit, "no commit"), cmp.Or(from, "none"), at.what(), ErrMoved)
 }
 
-// updateRef moves the branch itself, and nothing that it is another name of.
+// updateRef moves the branch itself. When the branch is another name of a reference, that reference
+// stays as it is.
 func (w *Workspace) updateRef(ctx context.Context, held *os.File, old, new run.Commit) error {
 	log := filepath.Join(w.repo.GitDir, "logs", filepath.FromSlash(w.ref))
 	if fi, err := os.Lstat(log); err == nil && !fi.Mode().IsRegular() && !fi.IsDir() {
-		if err := os.Remove(log); err != nil { // git would write wherever it leads
+		if err := os.Remove(log); err != nil { // git would write to the file that it leads to
 			return err
 		}
 	}
@@ -180,12 +182,12 @@ func (w *Workspace) updateRef(ctx context.Context, held *os.File, old, new run.C
 	return err
 }
 
-// staleRefLock is how old a lock on the run's branch is that nobody holds any more: the
-// workspace's own lock keeps Ratchet out, and git itself is done in milliseconds.
+// staleRefLock is the age from which a lock on the run's branch counts as abandoned. The
+// workspace's own lock keeps Ratchet out, and git itself finishes in milliseconds.
 const staleRefLock = 2 * time.Second
 
-// freeRef waits for git's own lock on the branch, and removes one that a killed
-// git has left. False when there is none, so that the lock was not the trouble.
+// freeRef waits for git's own lock on the branch, and removes a lock that a killed git has left. It
+// returns false when there is no lock: then the lock was not the cause of the failure.
 func (w *Workspace) freeRef(ctx context.Context) (bool, error) {
 	name := w.file(".lock")
 	for seen := false; ; seen = true {

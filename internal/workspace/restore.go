@@ -12,19 +12,18 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// Told is asked before a branch that somebody has moved is put back, while the
-// workspace is locked, and keeps what it is told. An error of it leaves the
-// branch as it is.
+// Told is called before a branch that was moved from outside is put back, while the workspace is
+// locked. It records its argument. An error of it leaves the branch as it is.
 type Told func(run.Restored) error
 
-// Restore makes the branch stand at head, whatever became of it since the run
-// put it there: moved, gone, made another name of some reference, its name
-// taken by something else. What has git show something else in place of the run's
-// own objects is taken away as well. It returns what it found, nil when all was well. The commit that stood
+// Restore makes the branch stand at head, whatever happened to it since the run put it there: it
+// was moved, deleted, made another name of some reference, or its name was taken by something else.
+// Restore also removes replacements and grafts that make git show something else in place of the
+// run's own objects. It returns what it found, or nil when all was well. The commit that stood
 // there is not lost: the result and tell name it.
 //
-// Only who knows that the run stands at head may ask for it: tell is the place to
-// make sure, for a worker that slept comes late.
+// Only a caller that knows that the run stands at head may call Restore. tell is the place to make
+// sure, because a worker that slept comes late.
 func (w *Workspace) Restore(ctx context.Context, head run.Commit, tell Told) (*run.Restored, error) {
 	if !git.ID(head).Valid() {
 		return nil, fmt.Errorf("restore branch: commit %q: not a full commit id", string(head))
@@ -72,8 +71,8 @@ func (s standing) restored(to run.Commit) run.Restored {
 	return r
 }
 
-// put makes the branch stand at a commit, unless somebody comes in between, which
-// is an ErrMoved.
+// put makes the branch stand at a commit. The error matches ErrMoved when the branch is changed
+// meanwhile.
 func (w *Workspace) put(ctx context.Context, held *os.File, at standing, to run.Commit) error {
 	if at.commit == "" {
 		var err error
@@ -86,7 +85,7 @@ func (w *Workspace) put(ctx context.Context, held *os.File, at standing, to run.
 	if err == nil || at.commit != "" || errors.Is(err, ErrMoved) {
 		return err
 	}
-	// Nothing that git would read is there, and yet no branch can be.
+	// Git finds nothing to read there, and still cannot make a branch.
 	if err := w.unplug(); err != nil {
 		return err
 	}
@@ -96,8 +95,8 @@ func (w *Workspace) put(ctx context.Context, held *os.File, at standing, to run.
 	return w.swap(ctx, held, at, to)
 }
 
-// clear takes away what keeps a branch from being there, and reads what stands
-// there then.
+// clear removes everything that keeps a branch from being there, and returns the standing after
+// that.
 func (w *Workspace) clear(ctx context.Context, at standing) (standing, error) {
 	if err := w.drop(ctx, at.blocking); err != nil {
 		return at, err
@@ -110,7 +109,7 @@ func (w *Workspace) clear(ctx context.Context, at standing) (standing, error) {
 	return w.stands(ctx)
 }
 
-// unplug removes what is in the place of the branch's file.
+// unplug removes the thing in the place of the branch's file.
 func (w *Workspace) unplug() error {
 	root, err := os.OpenRoot(w.repo.GitDir)
 	if err != nil {

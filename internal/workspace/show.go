@@ -24,8 +24,8 @@ type File struct {
 	Size int64
 }
 
-// Files lists the regular files of commit below Prefix in git's order; symbolic
-// links and submodules are left out.
+// Files lists the regular files of commit below Prefix in git's order. It leaves out symbolic links
+// and submodules.
 func (w *Workspace) Files(ctx context.Context, commit run.Commit) ([]File, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -39,7 +39,7 @@ func (w *Workspace) Files(ctx context.Context, commit run.Commit) ([]File, error
 	return slices.Clone(w.listed.files), nil
 }
 
-// listing is what was listed last: one commit is often asked for twice.
+// listing holds the last result of Files, because one commit is often asked for twice.
 type listing struct {
 	commit run.Commit
 	files  []File
@@ -74,8 +74,8 @@ func (w *Workspace) list(ctx context.Context, commit run.Commit) ([]File, error)
 	return files, nil
 }
 
-// Read reads the first limit bytes of a file of commit and says how big all of it is. The
-// errors are those of patch.Tree's Lookup, without its limit.
+// Read returns the first limit bytes of a file of commit, and the size of the whole file. It
+// returns the errors of [patch.Tree]'s Lookup, without the limit of Lookup.
 func (w *Workspace) Read(ctx context.Context, commit run.Commit, name string, limit int64) ([]byte, int64, error) {
 	e, err := newStore(w.objects).find(ctx, commit, w.spec.Prefix, name)
 	if err == nil && !e.Mode.Regular() {
@@ -91,8 +91,8 @@ func (w *Workspace) Read(ctx context.Context, commit run.Commit, name string, li
 	return o.Content, o.Size, nil
 }
 
-// Diff writes the unified diff between two commits, with paths relative to
-// Prefix. An error of out ends it, so a bounded out bounds it.
+// Diff writes the unified diff between two commits, with paths relative to Prefix. An error of out
+// ends the diff: a bounded out bounds the diff.
 func (w *Workspace) Diff(ctx context.Context, from, to run.Commit, out io.Writer) error {
 	args, err := w.diffArgs(from, to, "-p", "--full-index", "--src-prefix=a/", "--dst-prefix=b/")
 	if err == nil {
@@ -110,10 +110,10 @@ type FileStat struct {
 	OldPath string `json:"oldPath,omitempty"` // of a renamed file
 	Added   int    `json:"added"`
 	Deleted int    `json:"deleted"`
-	Binary  bool   `json:"binary,omitempty"` // its lines are not counted
+	Binary  bool   `json:"binary,omitempty"` // lines are not counted
 }
 
-// DiffStat counts what Diff would show, file by file.
+// DiffStat counts the changes of a Diff, file by file.
 func (w *Workspace) DiffStat(ctx context.Context, from, to run.Commit) ([]FileStat, error) {
 	args, err := w.diffArgs(from, to, "--numstat", "-z")
 	var stats []FileStat
@@ -126,11 +126,11 @@ func (w *Workspace) DiffStat(ctx context.Context, from, to run.Commit) ([]FileSt
 	return stats, nil
 }
 
-// numstat reads lines of "added TAB deleted TAB path"; a rename has no path there, and its
-// two paths follow.
+// numstat reads lines of "added TAB deleted TAB path". The line of a rename has an empty path, and
+// its two paths follow.
 func (w *Workspace) numstat(ctx context.Context, args []string) ([]FileStat, error) {
 	var stats []FileStat
-	var names []string // still to come, of the last
+	var names []string // paths read so far for the last entry, a rename
 	err := w.records(ctx, func(record string) error {
 		if len(names) < 2 && names != nil {
 			if names = append(names, record); len(names) == 2 {
@@ -160,8 +160,8 @@ func (w *Workspace) numstat(ctx context.Context, args []string) ([]FileStat, err
 	return stats, err
 }
 
-// diffArgs are the arguments of a diff that depends on the two commits alone: no
-// program of the user's shows it.
+// diffArgs returns the arguments of a diff that depends on the two commits alone. The diff runs no
+// program of the user's configuration.
 func (w *Workspace) diffArgs(from, to run.Commit, form ...string) ([]string, error) {
 	for _, c := range []run.Commit{from, to} {
 		if !git.ID(c).Valid() {
@@ -182,10 +182,10 @@ type LogEntry struct {
 	Subject string     `json:"subject"`
 }
 
-// maxLog is how many commits a log has at most.
+// maxLog is the maximum number of commits in a log.
 const maxLog = 10_000
 
-// Log lists the commits that head has and base has not, the oldest first.
+// Log lists the commits that head has and base lacks, the oldest first.
 func (w *Workspace) Log(ctx context.Context, base, head run.Commit) ([]LogEntry, error) {
 	if !git.ID(base).Valid() || !git.ID(head).Valid() {
 		return nil, fmt.Errorf("log of %q to %q: not full commit ids", string(base), string(head))
@@ -207,7 +207,7 @@ func (w *Workspace) Log(ctx context.Context, base, head run.Commit) ([]LogEntry,
 	return entries, nil
 }
 
-// records runs git and gives each part of its output that ends in a NUL to take, as it comes.
+// records runs git and passes each NUL-terminated part of its output to take as it arrives.
 func (w *Workspace) records(ctx context.Context, take func(string) error, args ...string) error {
 	r, pipe := io.Pipe()
 	done := make(chan error, 1)
@@ -217,7 +217,7 @@ func (w *Workspace) records(ctx context.Context, take func(string) error, args .
 		done <- err
 	}()
 	err := scan(r, take)
-	r.CloseWithError(err) // git, if it still writes, ends
+	r.CloseWithError(err) // ends a git that still writes
 	if ended := <-done; err == nil {
 		err = ended
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// Why a run cannot start from a directory. Each comes wrapped in one line that
-// says what to do.
+// The reasons why a run cannot start from a directory. Each is wrapped in one line that says what
+// to do.
 var (
 	ErrNotRepository = git.ErrNotRepository
 	ErrNoCommits     = errors.New("no commits yet")
@@ -23,17 +23,17 @@ var (
 	ErrReftable      = errors.New("references are in reftables, which cannot be used: run git refs migrate --ref-format=files")
 )
 
-// Source is where a run starts from.
+// Source describes the place that a run starts from.
 type Source struct {
 	Root   string     // top of the user's work tree; the git directory of a bare repository
 	Prefix string     // the directory that was asked for, relative to Root; empty for Root itself
 	Base   run.Commit // a full id
-	Branch string     // what Root has checked out, for display; empty when detached
+	Branch string     // the branch that Root has checked out, for display; empty when detached
 }
 
-// Inspect finds the repository that dir is in and resolves base in it. An empty base
-// is the last commit, and then changes of tracked files that are not committed are an error, for the run
-// would not see them. Nothing is changed, the user's index included. Submodules are not looked into.
+// Inspect finds the repository that contains dir and resolves base in it. An empty base means the
+// last commit. Uncommitted changes of tracked files are an error then, because the run would not
+// see them. Inspect changes nothing, including the user's index. It does not look into submodules.
 func Inspect(ctx context.Context, dir, base string) (Source, error) {
 	if _, err := git.Version(ctx); err != nil {
 		return Source{}, err
@@ -54,11 +54,11 @@ func Inspect(ctx context.Context, dir, base string) (Source, error) {
 	return src, nil
 }
 
-// place is a repository as it was found from a directory.
+// place describes a repository as seen from a directory.
 type place struct {
 	repo   git.Repo
 	gitDir string // of this work tree
-	common string // shared by all of them
+	common string // shared by all work trees
 	bare   bool
 	root   string
 	prefix string
@@ -87,7 +87,7 @@ func locate(ctx context.Context, r git.Repo) (place, error) {
 	return p, nil
 }
 
-// revParse asks for n lines.
+// revParse runs git rev-parse and returns its n lines.
 func revParse(ctx context.Context, r git.Repo, n int, args ...string) ([]string, error) {
 	out, err := r.Run(ctx, append([]string{"rev-parse", "--path-format=absolute"}, args...)...)
 	if err != nil {
@@ -148,8 +148,8 @@ func (p place) resolve(ctx context.Context, name string) (run.Commit, error) {
 	return run.Commit(strings.TrimSpace(string(out))), err
 }
 
-// clean compares the user's work tree with the last commit through a shadow,
-// so that no filter of theirs runs and their index stays as it is.
+// clean compares the user's work tree with the last commit through a shadow: no filter of the
+// user's runs, and their index stays as it is.
 func (p place) clean(ctx context.Context, head run.Commit) error {
 	rules, err := p.repo.FileRules(ctx)
 	if err != nil {
@@ -177,8 +177,8 @@ func (p place) clean(ctx context.Context, head run.Commit) error {
 		ErrDirty, strings.Count(string(out), "\x00"), strings.TrimSpace(first[min(3, len(first)):]))
 }
 
-// borrowIndex lets shadow read the index of gitDir. The parts of a split index
-// are looked for beside HEAD; they are copied, for git touches those that it reads.
+// borrowIndex lets shadow read the index of gitDir. Git looks for the parts of a split index beside
+// HEAD. borrowIndex copies them, because git touches the parts that it reads.
 func borrowIndex(shadow *git.Repo, gitDir string) error {
 	shadow.Index = filepath.Join(gitDir, "index")
 	entries, err := os.ReadDir(gitDir)

@@ -18,15 +18,14 @@ import (
 // checkoutTimeout bounds the writing of all files of a repository.
 const checkoutTimeout = 10 * time.Minute
 
-// Sync makes the tracked files of the work tree those of commit, exactly, and
-// removes untracked files that no .gitignore covers. Files that are right stay as they
-// are, and so does what is ignored. What checks left there is
-// not followed: a symbolic link in the place of a directory is removed, not written through. A
-// work tree that cannot be brought there is made anew. Content filters, such
-// as those of Git LFS, do not run: such files are their pointers.
+// Sync makes the tracked files of the work tree exactly those files that commit has, and removes
+// untracked files that no .gitignore covers. Correct files and ignored files stay as they are. Sync
+// does not follow leftovers of checks: it removes a symbolic link in the place of a directory and
+// does not write through it. It makes a work tree anew that cannot be brought to commit. Content
+// filters, such as Git LFS, do not run: such files hold their pointers.
 //
-// The work tree's own repository is made anew each time: HEAD is on a branch of the run's
-// name at commit, and there are copies of the user's branches and tags.
+// Sync makes the work tree's own repository anew each time: HEAD is on a branch of the run's name
+// at commit, and the user's branches and tags are copied.
 func (w *Workspace) Sync(ctx context.Context, commit run.Commit) error {
 	if !git.ID(commit).Valid() {
 		return fmt.Errorf("sync work tree: commit %q: not a full commit id", string(commit))
@@ -57,8 +56,8 @@ func (w *Workspace) sync(ctx context.Context, held *os.File, commit run.Commit) 
 	return w.checkout(ctx, held, commit)
 }
 
-// checkout brings the work tree to commit with an index that only we use: what
-// a check's git did to its own cannot mislead us.
+// checkout brings the work tree to commit with an index that only we use. A check's git cannot
+// mislead us through its own index.
 func (w *Workspace) checkout(ctx context.Context, held *os.File, commit run.Commit) error {
 	root, err := w.tree()
 	if err != nil {
@@ -70,7 +69,7 @@ func (w *Workspace) checkout(ctx context.Context, held *os.File, commit run.Comm
 		return err
 	}
 	shadow.Keep, shadow.Timeout = held, checkoutTimeout
-	if err := os.RemoveAll(shadow.Index + ".lock"); err != nil { // of a git that was killed: we have the lock
+	if err := os.RemoveAll(shadow.Index + ".lock"); err != nil { // left by a killed git: we have the lock
 		return err
 	}
 	if err := settle(ctx, shadow, root, commit); err != nil {
@@ -84,8 +83,8 @@ func (w *Workspace) checkout(ctx context.Context, held *os.File, commit run.Comm
 	return nil
 }
 
-// tree opens the top of the work tree. It and our own git directory are made
-// first where no directory is there, whatever else is.
+// tree opens the top of the work tree. It first makes the top and our own git directory where no
+// directory is there, and removes anything else in their places.
 func (w *Workspace) tree() (*os.Root, error) {
 	parent, err := os.OpenRoot(filepath.Dir(w.spec.Dir))
 	if err != nil {
@@ -106,11 +105,11 @@ func (w *Workspace) tree() (*os.Root, error) {
 	return parent.OpenRoot(name)
 }
 
-// repository is what a check's git finds in the work tree. It is made aside and
-// put in the place of whatever was there.
+// repository makes the repository that a check's git finds in the work tree. It makes it aside and
+// puts it in the place of the old one.
 func (w *Workspace) repository(ctx context.Context, root *os.Root, commit run.Commit) error {
 	fresh := filepath.Join(w.shadow(), "repository")
-	if err := os.RemoveAll(fresh); err != nil { // of a worker that was killed
+	if err := os.RemoveAll(fresh); err != nil { // left by a killed worker
 		return err
 	}
 	err := checkout.Repository{
@@ -127,8 +126,8 @@ func (w *Workspace) repository(ctx context.Context, root *os.Root, commit run.Co
 	return os.Rename(fresh, filepath.Join(w.spec.Dir, ".git"))
 }
 
-// settle writes the files of commit and looks at what came of it, again where
-// something was in the way.
+// settle writes the files of commit and checks the result. It repeats this where something was in
+// the way.
 func settle(ctx context.Context, shadow git.Repo, root *os.Root, commit run.Commit) error {
 	for try := range 3 {
 		if _, err := shadow.Run(ctx, "read-tree", "--reset", "-u", string(commit)); err != nil {
@@ -156,15 +155,15 @@ func settle(ctx context.Context, shadow git.Repo, root *os.Root, commit run.Comm
 	return errors.New("files do not become those of the commit")
 }
 
-// strays are the files by which a work tree is not its commit.
+// strays holds the files in which a work tree differs from its commit.
 type strays struct {
 	untracked []string
 	changed   []string
 }
 
-// settled says whether nothing is left to be done. A file that git has just written
-// may count as changed for git: its line ends do not fit its own attributes. The
-// second time round such a file is what git makes of it.
+// settled reports whether nothing is left to do. Git may count a file that it has just written as
+// changed, because its line ends do not fit its own attributes. In the second round such a file is
+// accepted as git wrote it.
 func (s strays) settled(root *os.Root, try int) bool {
 	for _, path := range s.changed {
 		if try == 0 || !plain(root, path) {
@@ -174,7 +173,7 @@ func (s strays) settled(root *os.Root, try int) bool {
 	return true
 }
 
-// look asks git; the shadow's HEAD is the commit.
+// look asks git for the strays. The shadow's HEAD is the commit.
 func look(ctx context.Context, shadow git.Repo) (strays, error) {
 	out, err := shadow.Run(ctx, "status", "-z", "--porcelain=v1", "--untracked-files=normal",
 		"--ignore-submodules=all", "--no-renames")
@@ -196,21 +195,21 @@ func look(ctx context.Context, shadow git.Repo) (strays, error) {
 	return s, nil
 }
 
-// plain says whether path is a regular file or a symbolic link, and every parent a directory.
+// plain reports whether path is a regular file or a symbolic link, and every parent a directory.
 func plain(root *os.Root, path string) bool {
 	blocker, fi := walk(root, path)
 	return blocker == path && fi != nil && !fi.IsDir()
 }
 
-// unblock removes what keeps git from writing path: path itself, or the first
-// parent that is no directory.
+// unblock removes the thing that keeps git from writing path: path itself, or the first parent that
+// is not a directory.
 func unblock(root *os.Root, path string) error {
 	blocker, _ := walk(root, path)
 	return git.RemoveAll(root, blocker)
 }
 
-// walk goes down to path as far as there are directories, and returns where it ended
-// and what is there: nil when nothing is.
+// walk descends towards path as far as there are directories. It returns the path where it ended
+// and the file info there, which is nil when nothing is there.
 func walk(root *os.Root, path string) (string, os.FileInfo) {
 	for i := 0; ; i++ {
 		next := strings.IndexByte(path[i:], '/')

@@ -14,18 +14,17 @@ import (
 )
 
 const (
-	maxFile = 64 << 20 // bytes of a file that a patch may touch, as patch.Limits has them
+	maxFile = 64 << 20 // bytes of a file that a patch may touch, as in patch.Limits
 	maxTree = 64 << 20 // bytes of one directory's tree object: about a million names
 )
 
-// Tree is the state of commit below Prefix, read from the repository's objects as it is asked for;
-// the work tree is not looked at. It is good until ctx ends, for one goroutine at a time.
+// Tree returns the state of commit below Prefix. It reads the repository's objects on demand and
+// never reads the work tree. It is valid until ctx ends, for one goroutine at a time.
 func (w *Workspace) Tree(ctx context.Context, commit run.Commit) patch.Tree {
 	return &tree{ctx: ctx, commit: commit, prefix: w.spec.Prefix, store: newStore(w.objects)}
 }
 
-// tree keeps the context because patch.Tree has none: a plan is pure but for
-// the reading.
+// tree keeps the context because patch.Tree has none. A plan is pure except for these reads.
 type tree struct {
 	ctx    context.Context
 	commit run.Commit
@@ -81,7 +80,7 @@ func fileMode(m git.Mode) patch.Mode {
 	return patch.Regular
 }
 
-// entry names what is no regular file.
+// entry returns the kind of an entry that is not a regular file.
 func entry(m git.Mode) patch.Entry {
 	switch m {
 	case git.ModeTree:
@@ -107,7 +106,7 @@ func newStore(o *git.Objects) *store {
 	return &store{objects: o, roots: map[run.Commit]git.ID{}, trees: map[git.ID][]git.Entry{}}
 }
 
-// root is the id of a commit's tree.
+// root returns the id of a commit's tree.
 func (s *store) root(ctx context.Context, commit run.Commit) (git.ID, error) {
 	s.mu.Lock()
 	id, ok := s.roots[commit]
@@ -130,7 +129,7 @@ func (s *store) root(ctx context.Context, commit run.Commit) (git.ID, error) {
 	return id, nil
 }
 
-// tree is the entries of one directory. They must not be changed.
+// tree returns the entries of one directory. The caller must not change them.
 func (s *store) tree(ctx context.Context, id git.ID) ([]git.Entry, error) {
 	s.mu.Lock()
 	entries, ok := s.trees[id]
@@ -154,8 +153,8 @@ func (s *store) tree(ctx context.Context, id git.ID) ([]git.Entry, error) {
 	return entries, nil
 }
 
-// find looks up name below prefix. Its errors are those of patch.Tree's Lookup, but what
-// the path itself is, is no error. Names in errors are relative to prefix.
+// find looks up name below prefix. It returns the errors of [patch.Tree]'s Lookup, but accepts any
+// kind of entry at the path itself. Names in errors are relative to prefix.
 func (s *store) find(ctx context.Context, commit run.Commit, prefix, name string) (git.Entry, error) {
 	id, err := s.root(ctx, commit)
 	if err != nil {
@@ -184,7 +183,7 @@ func (s *store) find(ctx context.Context, commit run.Commit, prefix, name string
 	return at, nil
 }
 
-// blocked says that a parent of a path is not a directory.
+// blocked returns the error for a path with a parent that is not a directory.
 func blocked(prefix, at string, m git.Mode) error {
 	kind := patch.Parent
 	if !m.Regular() {

@@ -10,13 +10,11 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// ErrLacks is a repository without all the objects of the commit that a run is
-// to start from.
+// ErrLacks reports a repository that lacks objects of the commit that a run would start from.
 var ErrLacks = errors.New("objects are missing")
 
-// whole refuses a commit whose files and directories are not all there, as in a
-// partial clone: nothing is fetched in a run. The history of the commit does not
-// count.
+// whole refuses a commit with missing files or directories, as in a partial clone: a run fetches
+// nothing. The history of the commit does not count.
 func (p place) whole(ctx context.Context, commit run.Commit) error {
 	repo, lacks := p.repo, lacking{atStart: true}
 	repo.Timeout = checkoutTimeout
@@ -36,17 +34,18 @@ func (p place) whole(ctx context.Context, commit run.Commit) error {
 	return fmt.Errorf("%w from commit %.12s, %d of them: see what git fsck says, or run from a whole clone", ErrLacks, commit, lacks.count)
 }
 
-// partial reports whether missing objects were left with another repository.
+// partial reports whether the repository is a partial clone, which leaves objects with another
+// repository.
 func (p place) partial(ctx context.Context) bool {
 	out, err := p.repo.Run(ctx, "config", "--get-regexp", `^(extensions\.partialclone|remote\..*\.promisor)$`)
 	return err == nil && len(out) > 0
 }
 
-// lacking counts the lines that begin with a question mark: the objects that
-// git-rev-list misses.
+// lacking counts the lines that begin with a question mark. Each names an object that git-rev-list
+// misses.
 type lacking struct {
 	count   int
-	atStart bool // of a line
+	atStart bool // at the start of a line
 }
 
 func (l *lacking) Write(p []byte) (int, error) {

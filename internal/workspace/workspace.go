@@ -1,12 +1,12 @@
-// Package workspace is where a run's changes live: a branch of its own in the
-// user's repository, and a work tree where they are checked. The branch is the truth; it moves
-// from commit to commit by one compare-and-swap, and what else moves it is put
-// back. The work tree is a cache of a commit, re-made whenever it is in doubt, in a
-// repository of its own that borrows the objects of the user's. Nothing here touches the
-// user's own checkout, index, HEAD, branches or stash.
+// Package workspace keeps the changes of a run: on a branch of its own in the user's repository,
+// and in a work tree where they are checked. The branch is the truth. It moves from commit to
+// commit by one compare-and-swap, and a move by anything else is undone. The work tree is a cache
+// of a commit. It is made anew whenever it is in doubt, in a repository of its own that borrows the
+// objects of the user's repository. The package never touches the user's own checkout, index, HEAD,
+// branches or stash.
 //
-// Every method may be repeated, and may follow a kill of the process at any point
-// of an earlier one.
+// Every method may be repeated, and may follow a kill of the process at any point of an earlier
+// one.
 package workspace
 
 import (
@@ -23,15 +23,15 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// What a caller branches on.
+// The errors that a caller tells apart.
 var (
 	ErrMoved    = errors.New("branch has moved on otherwise") // no retry helps
 	ErrForeign  = errors.New("the branch is not the run's")   // no retry helps
 	ErrNoBranch = errors.New("branch does not exist")
 )
 
-// CheckedOutError says that the run's branch is checked out in a work tree of
-// somebody else's, which a commit would pull from under them.
+// CheckedOutError reports that the run's branch is checked out in a work tree that is not the
+// workspace's own. A commit would change the branch under that work tree.
 type CheckedOutError struct {
 	Branch string
 	Path   string
@@ -45,8 +45,8 @@ func (e *CheckedOutError) Error() string {
 type Spec struct {
 	Repo   string     // the repository: Source.Root
 	Prefix string     // the sub-directory that all paths here are relative to: Source.Prefix
-	RunID  run.ID     // names the branch
-	Base   run.Commit // where the branch starts
+	RunID  run.ID     // names the run's branch
+	Base   run.Commit // the commit that the branch starts from
 	Dir    string     // the work tree; it, Dir+".lock" and Dir+".shadow" belong to the workspace alone
 }
 
@@ -64,7 +64,7 @@ type Workspace struct {
 	listed listing
 }
 
-// Open finds the repository of spec. It changes nothing.
+// Open returns the workspace that spec names, in the repository that it finds. It changes nothing.
 func Open(ctx context.Context, spec Spec) (*Workspace, error) {
 	if err := spec.RunID.Validate(); err != nil {
 		return nil, fmt.Errorf("open workspace: %w", err)
@@ -96,23 +96,23 @@ func Open(ctx context.Context, spec Spec) (*Workspace, error) {
 	}, nil
 }
 
-// Close ends the processes that the workspace reads with. It removes nothing.
+// Close ends the processes that read for the workspace. It removes nothing.
 func (w *Workspace) Close() error { return w.objects.Close() }
 
-// Dir is the top of the work tree, absolute and without symbolic links.
+// Dir returns the top of the work tree, as an absolute path without symbolic links.
 func (w *Workspace) Dir() string { return w.spec.Dir }
 
-// WorkDir is where checks run: the sub-directory of the work tree that the
-// run is about.
+// WorkDir returns the directory that checks run in: the sub-directory of the work tree that the run
+// is about.
 func (w *Workspace) WorkDir() string {
 	return filepath.Join(w.spec.Dir, filepath.FromSlash(w.spec.Prefix))
 }
 
-// Branch is the short name of the run's branch.
+// Branch returns the short name of the run's branch.
 func (w *Workspace) Branch() string { return w.spec.RunID.Branch() }
 
-// resolve makes a path absolute and free of symbolic links, as git writes it.
-// It need not exist.
+// resolve returns path as git writes it: absolute and free of symbolic links. The path need not
+// exist.
 func resolve(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -130,8 +130,8 @@ func resolve(path string) (string, error) {
 	}
 }
 
-// commonDir finds the git directory that all work trees of a repository
-// share. A plain checkout is known at sight; of everything else git is asked.
+// commonDir returns the git directory that all work trees of a repository share. It recognizes a
+// plain checkout by its files, and asks git about everything else.
 func commonDir(ctx context.Context, repo string) (string, error) {
 	if _, err := os.Stat(repo); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrNotRepository, err)
@@ -146,7 +146,8 @@ func commonDir(ctx context.Context, repo string) (string, error) {
 	return strings.TrimSuffix(string(out), "\n"), err
 }
 
-// refuseReftable refuses what the work trees and locks here are not made for.
+// refuseReftable returns ErrReftable for a repository that keeps its references in reftables. The
+// work trees and locks of this package do not support them.
 func refuseReftable(common string) error {
 	if _, err := os.Lstat(filepath.Join(common, "reftable")); err == nil {
 		return ErrReftable
@@ -154,8 +155,8 @@ func refuseReftable(common string) error {
 	return nil
 }
 
-// Head is the commit at the tip of the run's branch. The error matches ErrNoBranch
-// when there is no such branch.
+// Head returns the commit at the tip of the run's branch. The error matches ErrNoBranch when there
+// is no such branch.
 func (w *Workspace) Head(ctx context.Context) (run.Commit, error) {
 	at, err := w.stands(ctx)
 	if err == nil && at.commit == "" {
@@ -167,8 +168,8 @@ func (w *Workspace) Head(ctx context.Context) (run.Commit, error) {
 	return at.commit, nil
 }
 
-// Tip is the commit at the tip of the branch of a run, which need have no
-// workspace here. The error matches ErrNoBranch when there is no such branch.
+// Tip returns the commit at the tip of the branch of a run. The run need not have a workspace here.
+// The error matches ErrNoBranch when there is no such branch.
 func Tip(ctx context.Context, repo string, id run.ID) (run.Commit, error) {
 	common, err := commonDir(ctx, repo)
 	if err != nil {
@@ -178,8 +179,7 @@ func Tip(ctx context.Context, repo string, id run.ID) (run.Commit, error) {
 	return w.Head(ctx)
 }
 
-// enter locks the workspace for a change; the lock is free again when the file
-// is closed.
+// enter locks the workspace for a change. Closing the file releases the lock.
 func (w *Workspace) enter(ctx context.Context) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(w.spec.Dir), 0o755); err != nil {
 		return nil, err
