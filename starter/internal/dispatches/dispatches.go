@@ -23,14 +23,13 @@ type Client struct {
 	Taken    func() // called when a workflow has accepted the message; may be nil
 }
 
-// again is the pause before a message is sent to the next workflow of a target whose
-// last workflow was just ending.
+// again is the pause before Dispatch sends a message to the next workflow of a target. It
+// applies when the target's last workflow was just ending.
 const again = 200 * time.Millisecond
 
-// Dispatch sends the message to the target's workflow, which it starts if there is
-// none, and waits for the result. The error is a *CutOffError when the result
-// cannot be learned here, because ctx or the server ended. A message that is sent
-// twice is one dispatch.
+// Dispatch sends the message to the target's workflow and waits for the result. It starts
+// the workflow if there is none. The error is a *CutOffError when ctx or the server ended
+// and the result cannot be learned here. A message that is sent twice is one dispatch.
 func (c Client) Dispatch(ctx context.Context, l dispatch.Message) (res dispatch.Result, err error) {
 	taken, err := c.acceptMessage(ctx, l)
 	if err == nil && c.Taken != nil {
@@ -45,17 +44,17 @@ func (c Client) Dispatch(ctx context.Context, l dispatch.Message) (res dispatch.
 	case isAnswer(err):
 		return res, explainError(l.Request.Target, err)
 	case ctx.Err() != nil:
-		err = ctx.Err() // the client has words of its own for it
+		err = ctx.Err() // the Temporal client words it differently
 	}
 	return res, &CutOffError{Workflow: workflows.DispatchWorkflowID(l.Request.Target), Taken: taken != nil, Over: endedWithMessage(err), Cause: err}
 }
 
-// CutOffError is a dispatch of which nothing more can be learned here. The
-// message may have been delivered, or may yet be.
+// CutOffError reports a dispatch whose result cannot be learned here. The message may have
+// been delivered, or may still be delivered.
 type CutOffError struct {
-	Workflow string // that has the dispatch
-	Taken    bool   // false: it is not known whether the workflow took it
-	Over     bool   // the workflow ended with it, and tells nothing any more
+	Workflow string // id of the workflow that has the dispatch
+	Taken    bool   // the workflow took the message; false: unknown
+	Over     bool   // the workflow ended with the message and answers no more
 	Cause    error
 }
 
@@ -71,9 +70,9 @@ func (e *CutOffError) Error() string {
 
 func (e *CutOffError) Unwrap() error { return e.Cause }
 
-// isAnswer reports whether an error is the workflow's answer, or a refusal of what was
-// asked: the message was not delivered then, or the answer says so. A workflow
-// that ended with the message has answered nothing.
+// isAnswer reports whether an error is the workflow's answer or a refusal of the request. In
+// both cases the message was not delivered, or the answer says that it was. A workflow that
+// ended with the message has not answered.
 func isAnswer(err error) bool {
 	if _, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		return !endedWithMessage(err)
@@ -132,7 +131,7 @@ func explainError(to dispatch.GardenID, err error) error {
 		return nil
 	}
 	if step, ok := errors.AsType[*temporal.ActivityError](err); ok {
-		err = step.Unwrap() // what is around it repeats it
+		err = step.Unwrap() // the text of the ActivityError repeats its cause
 	}
 	if said, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		err = errors.New(said.Message())

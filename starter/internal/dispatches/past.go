@@ -15,15 +15,15 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
-// Past is a dispatch that has ended or goes on.
+// Past is a dispatch that has ended or is still open.
 type Past struct {
 	Target dispatch.GardenID `json:"target"`
 	ID     string            `json:"id"`
 	Intent dispatch.Intent   `json:"intent"`
-	At     time.Time         `json:"at"` // its end, or its begin while it goes on
-	// Result is nil while it goes on, and when it is lost.
+	At     time.Time         `json:"at"` // end of the dispatch; its begin while it is open
+	// Result is nil while the dispatch is open, and when it is lost.
 	Result *dispatch.Result `json:"result,omitempty"`
-	// Lost says how the workflow ended that had it: the message may have been
+	// Lost says how the workflow of a lost dispatch ended. The message may have been
 	// delivered.
 	Lost string `json:"lost,omitempty"`
 }
@@ -33,11 +33,11 @@ const workflowType = "Dispatch"
 
 const queryLimit = 10 * time.Second
 
-// Past returns the last dispatches, the newest first: those to the target, or
-// all where it is empty. What goes on needs a worker to tell: beside an error are
-// the others.
+// Past returns the last dispatches to the target, the newest first. An empty target selects
+// all dispatches. Only a worker can report the open dispatches. When no worker does, Past
+// returns the other dispatches together with an error.
 func (c Client) Past(ctx context.Context, target dispatch.GardenID, most int) (found []Past, untold error) {
-	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", workflowType) // the next one knows
+	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", workflowType) // the next execution knows its dispatches
 	if target != "" {
 		query += fmt.Sprintf(" AND WorkflowId = '%s'", workflows.DispatchWorkflowID(target))
 	}
@@ -48,16 +48,16 @@ func (c Client) Past(ctx context.Context, target dispatch.GardenID, most int) (f
 		if err != nil {
 			return nil, fmt.Errorf("list the dispatches: %w", err)
 		}
-		for _, info := range page.GetExecutions() { // the open ones, then the last closed
+		for _, info := range page.GetExecutions() { // open executions first, then the last closed
 			if len(found) >= most && older(info, found[most-1].At) {
 				return found[:most], untold
 			}
 			if untold != nil && info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
-				continue // nobody answers
+				continue // no worker answers
 			}
 			res, err := c.read(ctx, info)
 			if err != nil && untold == nil {
-				untold = fmt.Errorf("no worker says what goes on in the workflow %s: %v", info.GetExecution().GetWorkflowId(), err) // the server can be reached
+				untold = fmt.Errorf("no worker says what goes on in the workflow %s: %v", info.GetExecution().GetWorkflowId(), err) // %v, not %w: the server can be reached
 			}
 			found = append(found, past(res, info.GetStatus())...)
 			slices.SortStableFunc(found, func(a, b Past) int { return b.At.Compare(a.At) })
@@ -68,13 +68,13 @@ func (c Client) Past(ctx context.Context, target dispatch.GardenID, most int) (f
 	}
 }
 
-// older says whether an execution was over by then.
+// older reports whether an execution closed before then.
 func older(info *workflow.WorkflowExecutionInfo, then time.Time) bool {
 	return info.GetCloseTime() != nil && info.GetCloseTime().AsTime().Before(then)
 }
 
-// read is what an execution has: as its result, or, where it has none, as it says
-// itself.
+// read returns the dispatches of an execution. It reads them from the result of a completed
+// execution and queries any other.
 func (c Client) read(ctx context.Context, info *workflow.WorkflowExecutionInfo) (res workflows.DispatchResult, err error) {
 	id, runID := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
 	if info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
@@ -89,7 +89,7 @@ func (c Client) read(ctx context.Context, info *workflow.WorkflowExecutionInfo) 
 	return res, err
 }
 
-// past is what an execution of that status has, in any order.
+// past returns the dispatches of an execution with that status, in any order.
 func past(res workflows.DispatchResult, status enums.WorkflowExecutionStatus) (all []Past) {
 	lost := ""
 	if status != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {

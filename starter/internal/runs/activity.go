@@ -9,15 +9,15 @@ import (
 	"github.com/ratchet-dev/ratchet/activities"
 )
 
-// Activity is what a run does at this moment.
+// Activity is a step that a run is executing at this moment.
 type Activity struct {
 	Name    string              `json:"name"`
-	Running bool                `json:"running"`           // a worker has it; else it waits for one, or for its next attempt
+	Running bool                `json:"running"`           // a worker has it; false: it waits for a worker or for its next attempt
 	Attempt int                 `json:"attempt"`           // from 1
-	Beat    activities.Progress `json:"progress"`          // the zero Beat when it has not said
-	Failure string              `json:"failure,omitempty"` // of the attempt before
-	Since   time.Time           `json:"since,omitzero"`    // when this attempt began, or else when it was scheduled
-	Next    time.Time           `json:"next,omitzero"`     // when it is tried again
+	Beat    activities.Progress `json:"progress"`          // zero until the activity reports any
+	Failure string              `json:"failure,omitempty"` // error of the previous attempt
+	Since   time.Time           `json:"since,omitzero"`    // start of this attempt; when it is not running, its scheduling
+	Next    time.Time           `json:"next,omitzero"`     // time of the next attempt
 }
 
 func activity(a *workflow.PendingActivityInfo) Activity {

@@ -12,8 +12,8 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
-// Agents asks a worker of the task queue which agents it has; its page in the
-// Web UI shows them too. ErrNoWorker when nobody serves the queue.
+// Agents asks a worker of the task queue which agents it has. The page of the asking workflow
+// in the Web UI shows them too. The error is ErrNoWorker when no worker serves the queue.
 func (c *Client) Agents(ctx context.Context) ([]agent.Manifest, error) {
 	if served, err := c.Served(ctx); err == nil && !served {
 		return nil, ErrNoWorker

@@ -12,9 +12,9 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
-// Events returns the run's events after one; without an id, all. What earlier
-// executions of a long run know is asked of them, and what none knows any
-// more is read from the record.
+// Events returns the run's events after the given event, or all events when after is empty.
+// It asks the earlier executions of a long run for the events that they know. It reads the
+// events that no execution knows any more from the record.
 func (c *Client) Events(ctx context.Context, id run.ID, after string) ([]run.Event, error) {
 	res, err := query[workflows.EventsResult](ctx, c, id, "", workflows.EventsQuery, workflows.EventsInput{After: after})
 	if err != nil || whole(res, after) {
@@ -23,8 +23,8 @@ func (c *Client) Events(ctx context.Context, id run.ID, after string) ([]run.Eve
 	return c.earlier(ctx, id, after)
 }
 
-// whole says whether nothing lies between the event after which was asked and
-// the first that is known.
+// whole reports whether no event is missing between after and the first event that the
+// execution knows.
 func whole(res workflows.EventsResult, after string) bool {
 	return res.First <= run.Event{ID: after}.Seq()+1
 }
@@ -53,8 +53,9 @@ func (c *Client) earlier(ctx context.Context, id run.ID, after string) ([]run.Ev
 	return c.recorded(id, after, events)
 }
 
-// recorded puts before the events what the run's directory has of the time
-// between; where there is none the story begins late.
+// recorded prepends to the events those between after and the first of them, from the run's
+// directory. Without a directory on this host it returns the events unchanged, and the story
+// begins late.
 func (c *Client) recorded(id run.ID, after string, events []run.Event) ([]run.Event, error) {
 	if c.Record == nil {
 		return events, nil
@@ -70,7 +71,8 @@ func (c *Client) recorded(id run.ID, after string, events []run.Event) ([]run.Ev
 	return append(between, events...), nil
 }
 
-// previous is the execution that continued as this one; empty when there is none.
+// previous returns the execution that continued as the given one. It is empty when there is
+// none.
 func (c *Client) previous(ctx context.Context, id run.ID, execution string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

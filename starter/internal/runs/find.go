@@ -29,8 +29,8 @@ type Listed struct {
 	Goal       string     `json:"goal"` // first line
 	Started    time.Time  `json:"startedAt"`
 	Ended      *time.Time `json:"endedAt,omitempty"`
-	// Outcome is how the workflow ended where no status of a run says it:
-	// terminated or timed_out.
+	// Outcome says how the workflow ended when no status of a run does: terminated or
+	// timed_out.
 	Outcome string `json:"outcome,omitempty"`
 }
 
@@ -95,8 +95,8 @@ func listed(info *workflow.WorkflowExecutionInfo) (Listed, bool) {
 	return l, ok
 }
 
-// end lets the engine's word about the end of a workflow win over the
-// attributes, which the workflow itself sends.
+// end sets the status from the engine's status of an ended workflow. The engine's status
+// overrides the search attributes, which the workflow itself sends.
 func (l *Listed) end(s enums.WorkflowExecutionStatus) {
 	switch s {
 	case enums.WORKFLOW_EXECUTION_STATUS_COMPLETED:
@@ -112,7 +112,7 @@ func (l *Listed) end(s enums.WorkflowExecutionStatus) {
 	}
 }
 
-// decode reads a payload; what is missing or unreadable is the zero value.
+// decode reads a payload. It returns the zero value for a missing or unreadable payload.
 func decode[T any](p *common.Payload) (v T) {
 	if p != nil {
 		_ = converter.GetDefaultDataConverter().FromPayload(p, &v)
@@ -120,8 +120,8 @@ func decode[T any](p *common.Payload) (v T) {
 	return v
 }
 
-// Find returns the run that a person means: by its run id, its workflow id,
-// or the beginning of either when only one run has it.
+// Find returns the run with the given name. The name is a run id, a workflow id, or the
+// beginning of either when only one run has it.
 func (c *Client) Find(ctx context.Context, name string) (run.ID, error) {
 	if run.ID(name).Validate() != nil {
 		return "", &NotFoundError{name}
@@ -162,7 +162,7 @@ func (c *Client) complete(ctx context.Context, name string, stems []string) (run
 	return "", fmt.Errorf("%q is the beginning of %d run ids, %s and %s among them: give more of it", name, len(ids), ids[0], ids[1])
 }
 
-// Execution is a run as the engine sees it, at once and without a worker.
+// Execution is a run as the engine sees it. It is current and needs no worker.
 type Execution struct {
 	Listed
 	Open       bool
@@ -172,8 +172,8 @@ type Execution struct {
 	execution string // Temporal's own id of it
 }
 
-// Describe asks the engine about a run; one that it does not know is a
-// *NotFoundError.
+// Describe asks the engine about a run. The error is a *NotFoundError when the engine does not
+// know the run.
 func (c *Client) Describe(ctx context.Context, id run.ID) (Execution, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

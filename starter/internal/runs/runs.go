@@ -1,6 +1,5 @@
-// Package runs is the client's side of runs: it starts and finds them, reads
-// what they say of themselves, and carries messages to them. It decides
-// nothing; the workflow does.
+// Package runs is the client's side of runs. It starts and finds runs, queries their state and
+// sends them messages. It makes no decisions; the workflow does.
 package runs
 
 import (
@@ -21,11 +20,11 @@ import (
 
 // Client reaches the runs of one Temporal namespace.
 type Client struct {
-	// Record reads the events in a run's directory, for those that the engine no
-	// longer knows; nil when there is none on this host.
+	// Record reads the events in a run's directory. It serves the events that the engine no
+	// longer knows. It is nil when this host has no such directories.
 	Record func(run.ID) ([]run.Event, error)
-	// MayDecide says why this process may not settle, guide or end a run; nil lets
-	// it.
+	// MayDecide returns the reason why this process may not settle, guide or end a run. A
+	// nil MayDecide permits it.
 	MayDecide func() error
 
 	temporal client.Client
@@ -35,35 +34,35 @@ type Client struct {
 // New returns a client of the runs that workers on the task queue serve.
 func New(c client.Client, queue string) *Client { return &Client{temporal: c, queue: queue} }
 
-// What callers tell apart.
+// Errors that callers tell apart.
 var (
-	// ErrNoWorker is a run that nobody serves: the engine has it, but what it
-	// says of itself is computed by a worker.
+	// ErrNoWorker reports a run that no worker serves. The engine has the run, but a worker
+	// computes the answers to queries.
 	ErrNoWorker = errors.New("no worker answers: start one with `starter up` or `worker`")
-	// ErrOver is a message for a run that has ended.
+	// ErrOver reports a message to a run that has ended.
 	ErrOver = errors.New("is over")
 )
 
-// NotFoundError is a name that no run has.
+// NotFoundError reports a name that no run has.
 type NotFoundError struct{ Name string }
 
 func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("no run %q: `starter list` shows those there are", e.Name)
 }
 
-// ExistsError is a run id that has been given away.
+// ExistsError reports a run id that is already taken.
 type ExistsError struct{ ID run.ID }
 
 func (e *ExistsError) Error() string {
 	return fmt.Sprintf("run %s exists already: follow it with `starter watch %s`, or start one under another --id", e.ID, e.ID)
 }
 
-// RefusedError is the run's own no to a message. Nothing changed.
+// RefusedError reports that the run itself refused a message. The run did not change.
 type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return e.Reason }
 
-// Lost says whether the error is an engine that does not answer.
+// Lost reports whether the error means that the engine does not answer.
 func Lost(err error) bool {
 	if errors.Is(err, ErrNoWorker) {
 		return false
@@ -73,14 +72,13 @@ func Lost(err error) bool {
 	return unavailable || late || errors.Is(err, context.DeadlineExceeded)
 }
 
-// Each call to the engine, and each to a worker through it, may take this long.
+// Limits of each call to the engine, and of each call to a worker through it.
 const (
 	callTimeout  = 5 * time.Second
 	queryTimeout = 8 * time.Second
 )
 
-// query asks one execution of a run's workflow; an empty execution is the
-// latest.
+// query queries one execution of a run's workflow. An empty execution selects the latest.
 func query[T any](ctx context.Context, c *Client, id run.ID, execution, name string, args ...any) (out T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
@@ -94,7 +92,8 @@ func query[T any](ctx context.Context, c *Client, id run.ID, execution, name str
 	return out, nil
 }
 
-// unanswered turns the errors of a call that a worker has to answer into ours.
+// unanswered converts the error of a call that a worker has to answer into an error of this
+// package.
 func (c *Client) unanswered(id run.ID, err error) error {
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
 		return &NotFoundError{string(id)}
@@ -108,24 +107,24 @@ func (c *Client) unanswered(id run.ID, err error) error {
 	return err
 }
 
-// State is the run's state.
+// State returns the run's state.
 func (c *Client) State(ctx context.Context, id run.ID) (run.State, error) {
 	return query[run.State](ctx, c, id, "", workflows.StateQuery)
 }
 
-// Pending is what the run waits for.
+// Pending returns the approval, question or usage limit that the run waits for.
 func (c *Client) Pending(ctx context.Context, id run.ID) (run.Pending, error) {
 	return query[run.Pending](ctx, c, id, "", workflows.PendingQuery)
 }
 
-// Facts are the run's branch, usage and settings.
+// Facts returns the run's branch, usage and settings.
 func (c *Client) Facts(ctx context.Context, id run.ID) (rundir.Facts, error) {
 	return query[rundir.Facts](ctx, c, id, "", workflows.FactsQuery)
 }
 
-// Result waits for the end of the run and returns how it ended. It needs no
-// worker. An error that is not the context's is a workflow that ended outside
-// of the contract: terminated, or refused at the start.
+// Result waits for the end of the run and returns how it ended. It needs no worker. An error
+// other than the context's means that the workflow ended outside of the contract: it was
+// terminated, or refused at the start.
 func (c *Client) Result(ctx context.Context, id run.ID) (workflows.RunResult, error) {
 	var res workflows.RunResult
 	err := c.temporal.GetWorkflow(ctx, id.WorkflowID(), "").Get(ctx, &res)
@@ -141,7 +140,7 @@ func (c *Client) Result(ctx context.Context, id run.ID) (workflows.RunResult, er
 	return res, fmt.Errorf("run %s: %w", id, err)
 }
 
-// Decide settles an approval; the verdict is the run's own.
+// Decide sends a decision about an approval. The run itself accepts or refuses it.
 func (c *Client) Decide(ctx context.Context, id run.ID, d run.Decision) error {
 	return c.send(ctx, id, workflows.ApprovalMessage, d)
 }
@@ -191,7 +190,7 @@ func (c *Client) send(ctx context.Context, id run.ID, name string, message any) 
 	return fmt.Errorf("send the %s to run %s: %w", name, id, c.unanswered(id, err))
 }
 
-// over is the error of a message that came too late, or for no run at all.
+// over returns the error of a message that came too late or that names no run.
 func (c *Client) over(ctx context.Context, id run.ID) error {
 	e, err := c.Describe(ctx, id)
 	if err != nil {
@@ -200,7 +199,7 @@ func (c *Client) over(ctx context.Context, id run.ID) error {
 	return fmt.Errorf("run %s %w: it is %s", id, ErrOver, e.Status)
 }
 
-// Cancel asks the run to end. It does not wait for that.
+// Cancel asks the run to end. It does not wait for the end.
 func (c *Client) Cancel(ctx context.Context, id run.ID) error {
 	if err := c.mayDecide(); err != nil {
 		return err
@@ -224,7 +223,7 @@ func (c *Client) Cancel(ctx context.Context, id run.ID) error {
 	return nil
 }
 
-// Served says whether a worker has asked for work lately.
+// Served reports whether a worker has asked for work lately.
 func (c *Client) Served(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -237,8 +236,8 @@ func (c *Client) Served(ctx context.Context) (bool, error) {
 
 const servedPoll = 100 * time.Millisecond
 
-// AwaitServed is Served for one who does not want to be refused because a
-// worker is just starting: it asks for so long until there is one.
+// AwaitServed calls Served until a worker has asked for work or patience has passed. It serves
+// callers that a worker which is just starting should not refuse.
 func (c *Client) AwaitServed(ctx context.Context, patience time.Duration) (bool, error) {
 	deadline := time.Now().Add(patience)
 	for {

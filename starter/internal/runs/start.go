@@ -18,22 +18,22 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
-// goalMemo is the memo that lists show; it is the first line of the goal.
+// goalMemo is the key of the memo that lists show. The memo holds the first line of the goal.
 const goalMemo = "goal"
 
 // maxSummary is well below the Web UI's limit of 400 bytes.
 const maxSummary = 100
 
-// Start starts a run. An id that was ever given to another one is an
-// *ExistsError: two starts with one id, at once too, make one run.
+// Start starts a run. The error is an *ExistsError when another run ever had the id. Two
+// starts with one id make one run, even when they happen at once.
 func (c *Client) Start(ctx context.Context, in run.Input) error {
 	o := c.options(in, run.Created)
 	o.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	return c.start(ctx, in.RunID, o, workflows.RunInput{Input: &in})
 }
 
-// Resume goes on with a run that the engine does not know as open; one that
-// it does is an *ExistsError.
+// Resume continues a run that is not open in the engine. The error is an *ExistsError when the
+// run is open.
 func (c *Client) Resume(ctx context.Context, s *run.Snapshot) error {
 	o := c.options(s.Input, s.State.Status)
 	o.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE

@@ -9,8 +9,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// What settles something names it: a decision meant for one thing never meets
-// another that took its place.
+// Each input names the approval or question that it settles. A decision therefore never
+// settles another one that took its place.
 type (
 	approveInput struct {
 		Run        string `json:"run" jsonschema:"id of the run, or the beginning of one"`
@@ -55,8 +55,7 @@ func (s *server) offerDecisions(m *mcp.Server) {
 	}, s.reply)
 }
 
-// settles are the annotations of a tool whose second call with the same input is
-// refused.
+// settles returns the annotations of a tool that refuses a second call with the same input.
 func settles(title string, destructive bool) *mcp.ToolAnnotations {
 	no := false
 	return &mcp.ToolAnnotations{Title: title, IdempotentHint: true, DestructiveHint: &destructive, OpenWorldHint: &no}
@@ -81,8 +80,8 @@ func (s *server) reply(ctx context.Context, req *mcp.CallToolRequest, in answerI
 	return nil, settled{id, in.QuestionID, "answered"}, err
 }
 
-// by is who decides, as the record has it: what is proved of the caller, else
-// what its client calls itself. It shows that no person did.
+// by returns the name of the decider for the record. It is the proved identity of the caller,
+// or else the name that the MCP client gives itself. The name shows that no person decided.
 func (s *server) by(req *mcp.CallToolRequest) string {
 	name := "an MCP client"
 	if self, err := s.Dirs.Self(s.Caller()); err == nil {

@@ -38,14 +38,14 @@ func (s *server) past(ctx context.Context, _ *mcp.CallToolRequest, in pastInput)
 	return nil, out, nil
 }
 
-// answered is what entwurf_v2 gives.
+// answered is the output of entwurf_v2.
 type answered struct {
 	dispatch.Result
 	Hint string `json:"hint,omitempty" jsonschema:"what can be done about a result that is no success"`
 }
 
-// offerDispatch adds the one tool with a decoder of its own, the contract's: it
-// refuses more than a schema can.
+// offerDispatch adds entwurf_v2. It is the only tool with a decoder of its own, the contract's.
+// That decoder refuses more than a schema can.
 func (s *server) offerDispatch(m *mcp.Server) {
 	yes := true
 	m.AddTool(&mcp.Tool{
@@ -55,7 +55,7 @@ func (s *server) offerDispatch(m *mcp.Server) {
 			"A session is never created. The receipt says what was decided, the outcome what came of it; everything but a success is an error with a hint. " +
 			"When the call is cut off, the dispatch goes on.",
 		InputSchema: requestSchema(), OutputSchema: schemaOf[answered](),
-		// A session that is resumed, or whose turn is interrupted, may do anything.
+		// A resumed session may do anything, and a session whose turn is interrupted too.
 		Annotations: &mcp.ToolAnnotations{Title: "Send to a session", DestructiveHint: &yes, OpenWorldHint: &yes},
 	}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		res, err := s.dispatch(ctx, req.Params.Arguments)
@@ -67,7 +67,7 @@ func (s *server) offerDispatch(m *mcp.Server) {
 	})
 }
 
-// offerPast is about what became of them.
+// offerPast adds ratchet_dispatches, which lists the last dispatches and their results.
 func (s *server) offerPast(m *mcp.Server) {
 	add(m, &mcp.Tool{
 		Name:        "ratchet_dispatches",
@@ -92,7 +92,8 @@ func (s *server) dispatch(ctx context.Context, arguments json.RawMessage) (*mcp.
 	return answer(res)
 }
 
-// answer is an error unless the result is a success (docs/contracts/dispatch.md, 9).
+// answer returns the tool's answer. It is marked as an error unless the result is a success
+// (docs/contracts/dispatch.md, 9).
 func answer(res dispatch.Result) (*mcp.CallToolResult, error) {
 	b, err := json.Marshal(answered{res, res.Hint()})
 	if err != nil {
@@ -103,11 +104,12 @@ func answer(res dispatch.Result) (*mcp.CallToolResult, error) {
 	return out, nil
 }
 
-// linger is how long the dispatch of a call that was cut off is held on to: it
-// may be on its way to the engine still.
+// linger is how long send keeps the dispatch of a call that was cut off. The dispatch may
+// still be on its way to the engine.
 const linger = time.Second
 
-// send gives up the waiting alone when ctx ends, never the dispatch.
+// send dispatches the message and waits for the result. When ctx ends it gives up only the
+// wait, never the dispatch.
 func (s *server) send(ctx context.Context, l dispatch.Message) (dispatch.Result, error) {
 	held, letGo := context.WithCancel(context.WithoutCancel(ctx))
 	defer letGo()
@@ -115,7 +117,7 @@ func (s *server) send(ctx context.Context, l dispatch.Message) (dispatch.Result,
 	res, err := s.Engine.Dispatch(held, l)
 	if _, cut := errors.AsType[*dispatches.CutOffError](err); cut {
 		s.Log.Warn("a call was cut off", "dispatch", l.ID, "target", string(l.Request.Target), "error", err)
-		// First, since a long line loses its end.
+		// The warning comes first because a long line loses its end.
 		return res, fmt.Errorf("do not dispatch the message again before you know what came of it, which ratchet_dispatches shows: %w", err)
 	}
 	return res, err

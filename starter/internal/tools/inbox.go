@@ -17,15 +17,15 @@ type inboxInput struct {
 	GardenID dispatch.GardenID `json:"gardenId" jsonschema:"your own garden id, as the doorbell or entwurf_self says it"`
 }
 
-// Why mail stays unread.
+// Reasons why mail stays unread.
 var (
 	errUnwritten = errors.New("the answer with the mail was not written: it stays unread")
 	errTooMuch   = fmt.Errorf("the mail has more than %d bytes, too much for an answer: take it with `starter inbox read`", mailbox.MaxBody)
 )
 
-// inbox answers with the mail while the mailbox is still being read: the mail
-// counts as read when the answer has been written. Whether the client ever
-// looks at it cannot be known.
+// inbox answers with the mail while it is still reading the mailbox. The mail counts as read
+// when the answer has been written. The server cannot know whether the client ever looks at
+// it.
 func (s *server) inbox(ctx context.Context, _ *mcp.CallToolRequest, in inboxInput) (*mcp.CallToolResult, mailbox.Drained, error) {
 	if err := s.mayRead(in.GardenID); err != nil {
 		return nil, mailbox.Drained{}, err
@@ -56,8 +56,8 @@ func (s *server) inbox(ctx context.Context, _ *mcp.CallToolRequest, in inboxInpu
 	return res, d, nil
 }
 
-// mayRead refuses a citizen the mail of another. Who has no proved identity is
-// taken at its word: clients without a marker have no other way to their mail.
+// mayRead refuses a citizen the mail of another. It trusts a caller without a proved identity,
+// because clients without a marker have no other way to their mail.
 func (s *server) mayRead(id dispatch.GardenID) error {
 	self, err := s.Dirs.Self(s.Caller())
 	if err != nil || self.SessionID == string(id) {
@@ -66,8 +66,8 @@ func (s *server) mayRead(id dispatch.GardenID) error {
 	return fmt.Errorf("%s is not your mailbox: your own garden id is %s", id, self.SessionID)
 }
 
-// drain lets go of a mailbox that it waits for when ctx ends. Once it has the
-// mail only take can stop it: what was handed out is archived.
+// drain reads a mailbox and passes the mail to take. It stops waiting for the mailbox when ctx
+// ends. Once it has the mail only take can stop it. The mail that take accepts is archived.
 func (s *server) drain(ctx context.Context, id dispatch.GardenID, take func(mailbox.Drained) error) error {
 	waiting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -92,7 +92,7 @@ func size(d mailbox.Drained) int {
 	return n
 }
 
-// letters are the bodies, each under the name of its file.
+// letters returns the bodies, each under the name of its file.
 func letters(d mailbox.Drained) string {
 	if len(d.Messages) == 0 && len(d.Unreadable) == 0 {
 		return "no unread mail"

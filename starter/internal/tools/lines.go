@@ -15,21 +15,21 @@ import (
 // longest message has some 200,000 when each character is escaped.
 const maxLine = 1 << 20
 
-// lines are the messages of the client, each on a line of its own. What is no
-// message is answered with an error and left out, since the SDK ends the session
-// at it. It does so at a batch too, unless the client is an old one: the members of
-// a batch are handed on one by one.
+// lines reads the messages of the client, each on a line of its own. It answers a line that
+// is not a message with an error and drops it, because the SDK ends the session at such a
+// line. The SDK also ends the session at a batch, unless the client is an old one. Therefore
+// lines passes on the members of a batch one by one.
 type lines struct {
 	from  *bufio.Reader
 	to    io.Writer
-	ready []byte // of what was read, what is to be handed out
+	ready []byte // read from the client, not yet returned by Read
 }
 
 func newLines(from io.Reader, to io.Writer) *lines {
 	return &lines{from: bufio.NewReaderSize(from, maxLine), to: to}
 }
 
-// Read gives whole messages only. An answer that cannot be written is its error.
+// Read returns whole messages only. It returns an error when it cannot write an answer.
 func (l *lines) Read(p []byte) (int, error) {
 	for len(l.ready) == 0 {
 		if err := l.next(); err != nil {
@@ -81,7 +81,7 @@ func (l *lines) take(message []byte) error {
 		l.ready = append(append(l.ready, message...), '\n')
 		return nil
 	case answers(message):
-		return nil // to which nothing is said: two could go on answering each other
+		return nil // never answered: two peers could answer each other without end
 	}
 	return l.refuse(jsonrpc.CodeInvalidRequest, err)
 }
@@ -91,7 +91,8 @@ func answers(message []byte) bool {
 	return json.Unmarshal(message, &m) == nil && (m.Result != nil || m.Error != nil)
 }
 
-// refuse answers what nobody knows the id of.
+// refuse answers a line with an error. The answer has no id because the id of the line is
+// unknown.
 func (l *lines) refuse(code int64, why error) error {
 	answer, err := json.Marshal(struct {
 		Version string        `json:"jsonrpc"`

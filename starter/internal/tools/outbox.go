@@ -10,13 +10,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// outbox is the stream to the client. It tells who waits for it that an answer
-// has been written, which the SDK tells nobody: such an answer carries a slip in
-// its metadata, and the transport writes a message at once. Messages of several
-// writers do not mix.
+// outbox is the stream to the client. It reports to a waiting handler that its answer has been
+// written, which the SDK does not report. Such an answer carries a slip in its metadata, and
+// the transport writes a message in one call. Messages of several writers do not mix.
 type outbox struct {
 	to      io.Writer
-	writing sync.Mutex // apart from mu: a client that does not read holds up nobody but writers
+	writing sync.Mutex // apart from mu: a client that does not read blocks only writers
 
 	mu    sync.Mutex
 	slips map[string]chan struct{} // by number; closed when written
@@ -46,17 +45,17 @@ func (o *outbox) write(p []byte) (int, error) {
 	return o.to.Write(p)
 }
 
-// Close leaves the stream to who opened it.
+// Close does nothing. The opener of the stream closes it.
 func (o *outbox) Close() error { return nil }
 
-// slip is what one answer is recognised by.
+// slip identifies one answer.
 type slip struct {
 	out    *outbox
 	number string
 	done   chan struct{}
 }
 
-// slipKey is where an answer carries its slip.
+// slipKey is the metadata key under which an answer carries its slip.
 const slipKey = "ratchet/answer"
 
 // expect makes the slip of an answer to come.
@@ -70,15 +69,15 @@ func (o *outbox) expect() slip {
 
 func (s slip) meta() mcp.Meta { return mcp.Meta{slipKey: s.number} }
 
-// drop forgets an answer that may never come.
+// drop forgets the slip, because its answer may never come.
 func (s slip) drop() {
 	s.out.mu.Lock()
 	defer s.out.mu.Unlock()
 	delete(s.out.slips, s.number)
 }
 
-// written waits until the answer has been written. Ctx is that of the call: the
-// SDK ends it when it has tried to write the answer.
+// written waits until the answer has been written. ctx is the context of the call. The SDK
+// ends ctx when it has tried to write the answer.
 func (s slip) written(ctx context.Context) error {
 	select {
 	case <-s.done:

@@ -27,7 +27,7 @@ func (s *server) offerPeers(m *mcp.Server) {
 		Name: "entwurf_inbox_read",
 		Description: "Take the unread mail of your own mailbox, by your garden id, and stamp the read receipt. " +
 			"Each message is handed out once; what could not be handed out stays unread.",
-		// The bodies are kept, under names that say that they were read.
+		// The bodies are kept. The names of their files say that they were read.
 		Annotations: &mcp.ToolAnnotations{Title: "Read the own mail", DestructiveHint: &no, OpenWorldHint: &no},
 	}, s.inbox)
 }

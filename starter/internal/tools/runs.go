@@ -24,8 +24,8 @@ type (
 	}
 )
 
-// bounded bounds the member max. It has no default: the SDK panics where it is to
-// set one in null.
+// bounded bounds the member max. It sets no default, because the SDK panics when it has to set
+// a default in null.
 func bounded(s *jsonschema.Schema) *jsonschema.Schema {
 	most := s.Properties["max"]
 	most.Minimum, most.Maximum = jsonschema.Ptr(1.0), jsonschema.Ptr(100.0)

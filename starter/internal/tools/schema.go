@@ -11,9 +11,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// schemaOf is the schema of a struct: exactly its members, and of the words of
-// the contracts only those that there are. A type without a schema is a mistake
-// in this package.
+// schemaOf returns the schema of a struct. It allows exactly the members of the struct, and
+// only the words that the contracts define. It panics for a type without a schema, which is a
+// mistake in this package.
 func schemaOf[T any]() *jsonschema.Schema { return schemaWith[T](wordSchemas()) }
 
 func schemaWith[T any](types map[reflect.Type]*jsonschema.Schema) *jsonschema.Schema {
@@ -37,7 +37,7 @@ func wordSchemas() map[reflect.Type]*jsonschema.Schema {
 	}
 }
 
-// requestSchema is that of a dispatch, as the contract has it.
+// requestSchema returns the schema of a dispatch, as the contract has it.
 func requestSchema() *jsonschema.Schema {
 	s := schemaOf[dispatch.Request]()
 	message := s.Properties["message"]
@@ -45,8 +45,8 @@ func requestSchema() *jsonschema.Schema {
 	return s
 }
 
-// receiptSchema has the members of both branches: clients take a schema without
-// alternatives better. The contract's own has them apart.
+// receiptSchema returns a schema with the members of both branches, because clients handle a
+// schema without alternatives better. The contract's own schema keeps the branches apart.
 func receiptSchema() *jsonschema.Schema {
 	observed := oneOf(dispatch.Livenesses)
 	observed.Type, observed.Types, observed.Enum = "", []string{"string", "null"}, append(observed.Enum, nil)
@@ -61,7 +61,8 @@ func receiptSchema() *jsonschema.Schema {
 	}
 }
 
-// outcomeSchema names what every outcome has, and what is said to an agent.
+// outcomeSchema returns a schema with the members of every outcome and those that are told to
+// an agent.
 func outcomeSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{
 		Type: "object", Description: "what came of it; absent when the receipt is a reject",
@@ -75,8 +76,9 @@ func outcomeSchema() *jsonschema.Schema {
 	}
 }
 
-// pastSchema names the type of a result that is no embedded one: the library
-// finds no way through an outcome by itself, which may hold another.
+// pastSchema returns the schema of pastOutput. It names the type of a result that is not
+// embedded, because the library cannot derive the schema of an outcome, which may hold another
+// outcome.
 func pastSchema() *jsonschema.Schema {
 	types := wordSchemas()
 	types[reflect.TypeFor[dispatch.Result]()] = &jsonschema.Schema{

@@ -1,10 +1,10 @@
-// Package tools offers the peers of this host and the runs of an engine to an
-// agent, as the tools of an MCP server on a stream. Those named entwurf_* take
-// and give what the other programs of the host do (docs/contracts/dispatch.md, 1 and 9).
-// It decides nothing: a workflow decides dispatches, a run what settles it.
+// Package tools offers the peers of this host and the runs of an engine to an agent, as the
+// tools of an MCP server on a stream. The tools named entwurf_* have the inputs and outputs of
+// the other programs of the host (docs/contracts/dispatch.md, 1 and 9). The package makes no
+// decisions. A workflow decides about dispatches, and a run about the messages that settle it.
 //
-// What goes wrong is a tool's error in one line, which the agent reads, never
-// one of the protocol.
+// A failure is an error of the tool in one line, which the agent reads. It is never an error
+// of the protocol.
 package tools
 
 import (
@@ -25,28 +25,30 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 )
 
-// Config is what a server needs. Every member but AllowDecisions is required.
+// Config configures a server. Every member but AllowDecisions is required.
 type Config struct {
 	Dirs citizen.Dirs
-	// Caller is the process that the client runs in, at this moment. The tools
-	// act for it.
+	// Caller returns the process that the client runs in at this moment. The tools act
+	// for it.
 	Caller func() citizen.Caller
 	Engine Engine
 	Log    *slog.Logger
-	// AllowDecisions offers the tools that settle what runs wait for.
+	// AllowDecisions offers the tools that settle approvals and questions of runs.
 	AllowDecisions bool
 }
 
-// Engine is what the tools ask of the Temporal server. Each call reaches it
-// anew, so that the tools that need no engine work without one. Runs are named
-// as on the command line: by id or by the beginning of one.
+// Engine holds the calls of the tools to the Temporal server. Each call reaches it anew, so that
+// the tools that need no engine work without one. A name of a run is its id or the beginning
+// of its id, as on the command line.
 type Engine interface {
-	// Dispatch goes on with the dispatch when ctx ends; the error says so.
+	// Dispatch sends a message and waits for the result. The dispatch continues when ctx
+	// ends, and the error says so.
 	Dispatch(context.Context, dispatch.Message) (dispatch.Result, error)
-	// Past may give some beside an error.
+	// Past may return some dispatches together with an error.
 	Past(ctx context.Context, target dispatch.GardenID, most int) ([]dispatches.Past, error)
 	List(context.Context, runs.Filter) ([]runs.Listed, error)
-	// Standing is where a run stands and what it waits for, as its JSON.
+	// Standing returns the state of a run and its pending approval or question, as its
+	// JSON.
 	Standing(ctx context.Context, name string) (any, error)
 	Decide(ctx context.Context, name string, d run.Decision) (run.ID, error)
 	Reply(ctx context.Context, name string, r run.Reply) (run.ID, error)
@@ -60,12 +62,12 @@ ratchet_runs and ratchet_run show runs of coding agents and what they wait for.`
 type server struct {
 	Config
 	out    *outbox
-	drains sync.WaitGroup // mailboxes that are being read
+	drains sync.WaitGroup // reads of mailboxes under way
 }
 
-// Serve serves one client on in and out until it hangs up or ctx ends. Both
-// are a good end: what is under way is cut off, a dispatch goes on. Nothing
-// else may be written to out, and in may be read a little longer.
+// Serve serves one client on in and out until the client hangs up or ctx ends. Both are
+// regular ends. Calls under way are cut off, but a dispatch continues. Nothing else may be
+// written to out. Serve may read in a little longer.
 func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	s := &server{Config: c, out: newOutbox(out)}
 	m := mcp.NewServer(&mcp.Implementation{Name: "ratchet", Title: "Ratchet", Version: version()}, &mcp.ServerOptions{
@@ -104,9 +106,9 @@ func version() string {
 	return "(devel)"
 }
 
-// endingWith has calls end with ctx too. The SDK ends them when the client
-// cancels them or hangs up, and each when its answer was written: nothing is
-// left of one then.
+// endingWith returns middleware that also ends the context of a call when end ends. The SDK
+// ends it when the client cancels the call or hangs up, and when the answer has been written.
+// Nothing of the call is left then.
 func endingWith(end context.Context) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -118,8 +120,8 @@ func endingWith(end context.Context) mcp.Middleware {
 	}
 }
 
-// add offers a tool. What it gives is its answer as JSON and, unless it sets
-// another, as text.
+// add offers a tool. The output of handle is the answer as JSON. It is the answer as text too,
+// unless handle sets another text.
 func add[In, Out any](m *mcp.Server, t *mcp.Tool, handle mcp.ToolHandlerFor[In, Out]) {
 	if t.InputSchema == nil {
 		t.InputSchema = schemaOf[In]()
@@ -133,13 +135,13 @@ func add[In, Out any](m *mcp.Server, t *mcp.Tool, handle mcp.ToolHandlerFor[In, 
 // none is the input of a tool without arguments.
 type none struct{}
 
-// looks are the annotations of a tool that changes nothing.
+// looks returns the annotations of a tool that changes nothing.
 func looks(title string) *mcp.ToolAnnotations {
 	no := false
 	return &mcp.ToolAnnotations{Title: title, ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no}
 }
 
-// maxError is how wide a line of an error is.
+// maxError is the maximum width of a line of an error.
 const maxError = 600
 
 func oneLine(err error) error {
