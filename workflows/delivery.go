@@ -14,23 +14,24 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// dispatchActivities is for method values only; the worker holds the real one.
+// dispatchActivities provides method values only. The worker holds the real activities.
 var dispatchActivities *activities.DispatchActivities
 
-// observeLimit is that of an owned turn (docs/contracts/dispatch.md, 10).
+// observeLimit is the observation limit of an owned turn (docs/contracts/dispatch.md, 10).
 const observeLimit = 30 * time.Second
 
-// delivery is one dispatch to a backend with a liveness predicate, from the lock
-// to its release.
+// delivery carries out one dispatch to a backend with a liveness predicate, from the lock to its
+// release.
 type delivery struct {
 	*target
 	message   dispatch.Message
 	to        activities.ResolveResult
 	lock      activities.Lock
-	inSection bool // in the target's section
+	inSection bool // holds the target's section
 }
 
-// unlockSection lets the next dispatch decide.
+// unlockSection releases the target's section, which lets the next dispatch decide. A second call
+// does nothing.
 func (v *delivery) unlockSection() {
 	if v.inSection {
 		v.inSection = false
@@ -59,10 +60,10 @@ func (v *delivery) run(ctx workflow.Context) (dispatch.Result, error) {
 	return dispatch.Result{Receipt: receipt, Diagnostic: why}, v.releaseLock(ctx)
 }
 
-// decideReceipt looks at the target and asks the table. At the default version of
-// dispatchLocked an owned turn may be under way: one whose session nobody reaches any
-// more is about to end, or was lost with its worker, and its agent may be a moment
-// behind. The session is not resumed before that.
+// decideReceipt probes the target and resolves the receipt from the table. At the default version of
+// dispatchLocked an owned turn may be under way. If its session can no longer be reached, the turn
+// is about to end or was lost with its worker, and its agent may end a moment later. decideReceipt
+// waits for that end before it resumes the session.
 func (v *delivery) decideReceipt(ctx workflow.Context) (receipt dispatch.Receipt, why string, err error) {
 	for {
 		seen, err := v.probeTarget(ctx)
@@ -92,8 +93,8 @@ func (v *delivery) probeTarget(ctx workflow.Context) (seen activities.LookResult
 	return seen, err
 }
 
-// nativeSession is the target by its client's own id, where it has no address of its
-// own.
+// nativeSession returns the target under its client's own session id. It returns zero if the target
+// has an address of its own.
 func (v *delivery) nativeSession() (n activities.NativeSession) {
 	if v.to.Session != "" {
 		n = activities.NativeSession{Backend: v.to.Backend, Session: v.to.Session}
@@ -101,7 +102,8 @@ func (v *delivery) nativeSession() (n activities.NativeSession) {
 	return n
 }
 
-// releaseWithOutcome releases, and is the result.
+// releaseWithOutcome releases the lock and returns the result of the dispatch. A failed release marks
+// the outcome as dirty.
 func (v *delivery) releaseWithOutcome(ctx workflow.Context, receipt dispatch.Receipt, outcome dispatch.Outcome) dispatch.Result {
 	if err := v.releaseLock(ctx); err != nil {
 		outcome = outcome.Dirty(err)
@@ -109,14 +111,14 @@ func (v *delivery) releaseWithOutcome(ctx workflow.Context, receipt dispatch.Rec
 	return dispatch.Result{Receipt: receipt, Outcome: &outcome}
 }
 
-// releaseLock gives the lock back, whatever becomes of the dispatch.
+// releaseLock releases the lock, even if the dispatch is canceled.
 func (v *delivery) releaseLock(ctx workflow.Context) error {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
 	return workflow.ExecuteActivity(quickActivity(ctx, "Release the target"), dispatchActivities.Unlock, v.lock).Get(ctx, nil)
 }
 
-// releaseAfterError releases and returns the first error.
+// releaseAfterError releases the lock and returns err. It logs an error of the release.
 func (v *delivery) releaseAfterError(ctx workflow.Context, err error) error {
 	if again := v.releaseLock(ctx); again != nil {
 		v.log.Error("lock left behind", "error", again)
@@ -131,8 +133,8 @@ func (v *delivery) releaseAndReject(ctx workflow.Context, why dispatch.Reason, o
 	return rejectDispatch(why, observed, diagnostic)
 }
 
-// sendMessage puts the message into a live session. Nobody at the socket is the one
-// failure after which it is looked for again, once.
+// sendMessage sends the message to a live session. If no process listens at the socket, sendMessage
+// looks for the target again, once. It retries after no other failure.
 func (v *delivery) sendMessage(ctx workflow.Context) dispatch.Outcome {
 	got, outcome := v.deliverOnce(ctx)
 	if !got.Gone {
@@ -164,7 +166,7 @@ func (v *delivery) sendMessage(ctx workflow.Context) dispatch.Outcome {
 	return outcome.Fallback()
 }
 
-// deliverOnce tries once: what may have been delivered is not sent again.
+// deliverOnce makes one attempt. A message that may have been delivered is not sent again.
 func (v *delivery) deliverOnce(ctx workflow.Context) (activities.DeliverResult, dispatch.Outcome) {
 	var got activities.DeliverResult
 	err := workflow.ExecuteActivity(singleActivity(ctx, "Send the letter", 20*time.Second), dispatchActivities.Deliver, v.message).Get(ctx, &got)
@@ -177,8 +179,7 @@ func (v *delivery) deliverOnce(ctx workflow.Context) (activities.DeliverResult, 
 	return got, unknownOutcome(dispatch.ControlSocket, err)
 }
 
-// resumeSession has the dormant session take a turn of which the dispatch owns the
-// outcome.
+// resumeSession resumes the dormant session for one turn. The dispatch owns the outcome of the turn.
 func (v *delivery) resumeSession(ctx workflow.Context, receipt dispatch.Receipt) (dispatch.Result, error) {
 	var trust activities.TrustResult
 	if err := workflow.ExecuteActivity(quickActivity(ctx, "Look whether the directory is trusted"), dispatchActivities.Trust, v.to.CWD).Get(ctx, &trust); err != nil {
@@ -194,11 +195,10 @@ func (v *delivery) resumeSession(ctx workflow.Context, receipt dispatch.Receipt)
 	return v.releaseWithOutcome(ctx, receipt, outcome), nil
 }
 
-// runOwnedTurn has the owned turn carried out. Begun says that the owned turn has released the
-// lock, as it does when the session can be reached; the next dispatch may decide
-// from then on. What an owned turn leaves locked that ended before, or whose worker
-// was lost, is its dispatch's to release. The outcome is that of the turn: the
-// errand may go on with what others sent meanwhile.
+// runOwnedTurn starts the owned turn and returns its outcome. begun reports whether the owned turn
+// has released the lock, which it does when the session can be reached. The next dispatch may decide
+// from then on. If the owned turn ends before, or its worker is lost, the dispatch releases the lock.
+// The outcome describes this turn only: the session may still run turns for messages of others.
 func (v *delivery) runOwnedTurn(ctx workflow.Context, approve bool) (out dispatch.Outcome, begun bool) {
 	v.ownedTurns++
 	turn := workflow.ExecuteActivity(ownedTurnActivity(ctx, fmt.Sprintf("A turn of %s", v.id)), dispatchActivities.Own, activities.OwnedTurn{
@@ -222,14 +222,14 @@ func (v *delivery) runOwnedTurn(ctx workflow.Context, approve bool) (out dispatc
 	return unknownOutcome(dispatch.SpawnBg, err), begun
 }
 
-// awaitBegin returns when the session can be reached, or the owned turn has ended
-// without that.
+// awaitBegin waits until the session can be reached or the owned turn has ended. begun reports
+// whether the session can be reached.
 func (v *delivery) awaitBegin(ctx workflow.Context, turn workflow.Future) (begun bool) {
 	return awaitSignal(ctx, activities.BegunSignal, turn, func(nonce string) bool { return nonce == v.lock.Nonce })
 }
 
-// awaitTurn returns when the owned turn has told of its turn, or has ended without
-// that.
+// awaitTurn waits until the owned turn has reported its outcome or has ended. told reports whether
+// the outcome was reported.
 func (v *delivery) awaitTurn(ctx workflow.Context, turn workflow.Future) (out dispatch.Outcome, told bool) {
 	told = awaitSignal(ctx, activities.TurnSignal, turn, func(t activities.TurnEnd) bool {
 		out = t.Outcome
@@ -238,8 +238,8 @@ func (v *delivery) awaitTurn(ctx workflow.Context, turn workflow.Future) (out di
 	return out, told
 }
 
-// awaitSignal waits for a signal that is meant, or for the end of the owned turn.
-// Those of other owned turns, and those that nobody can read, are dropped.
+// awaitSignal waits for a signal that meant accepts, or for the end of the owned turn. It reports
+// whether the signal came. It drops signals of other owned turns and signals that cannot be decoded.
 func awaitSignal[M any](ctx workflow.Context, name string, turn workflow.Future, meant func(M) bool) (came bool) {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
@@ -256,24 +256,23 @@ func awaitSignal[M any](ctx workflow.Context, name string, turn workflow.Future,
 	return came
 }
 
-// awaitInBackground sees the owned turn to its end.
+// awaitInBackground waits for the end of the owned turn in a coroutine of its own.
 func (v *delivery) awaitInBackground(ctx workflow.Context, turn workflow.Future) {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		defer stop()
 		defer func() { v.ownedTurns-- }()
-		_ = turn.Get(ctx, nil) // the outcome was told
+		_ = turn.Get(ctx, nil) // the turn has reported its outcome
 	})
 }
 
-// quickAttempts end some 5 s after the first that failed. They are more than
-// that takes, for each worker that dies uses one up.
+// quickAttempts bounds the attempts of a quick activity. The last one starts about 5 s after the
+// first failure. The bound includes spare attempts, because each worker that dies uses one up.
 const quickAttempts = 8
 
-// quickActivity is for what is done at once or not at all, and may be done twice.
-// Who waits for it is told before long that it cannot be done. A call ends by
-// itself within its limit: one that went on beside its successor could take a
-// lock that nobody releases.
+// quickActivity returns a context for an activity that succeeds at once or not at all, and that may
+// run twice. The caller learns of a failure soon. Each call ends by itself within its limit: a call
+// that ran beside its successor could take a lock that is never released.
 func quickActivity(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: 10 * time.Second, WaitForCancellation: true, Summary: summary,
@@ -281,7 +280,7 @@ func quickActivity(ctx workflow.Context, summary string) workflow.Context {
 	})
 }
 
-// singleActivity is for what must not happen twice.
+// singleActivity returns a context for an activity that must not run twice.
 func singleActivity(ctx workflow.Context, summary string, limit time.Duration) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: limit, ScheduleToStartTimeout: time.Minute, WaitForCancellation: true,
@@ -289,19 +288,19 @@ func singleActivity(ctx workflow.Context, summary string, limit time.Duration) w
 	})
 }
 
-// ownedTurnActivity is once for a turn that lasts as long as it takes.
+// ownedTurnActivity returns a context for an owned turn: one attempt, with a limit of 7 days.
 func ownedTurnActivity(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithHeartbeatTimeout(singleActivity(ctx, summary, 7*24*time.Hour), longHeartbeat)
 }
 
-// isUnbegun says of an activity that is done once that no worker had begun it: a
-// cancellation ends none that was.
+// isUnbegun reports whether an activity with a single attempt ended before a worker began it. A
+// cancellation does not end an activity that has begun.
 func isUnbegun(err error) bool {
 	late, ok := errors.AsType[*temporal.TimeoutError](err)
 	return temporal.IsCanceledError(err) || ok && late.TimeoutType() == enums.TIMEOUT_TYPE_SCHEDULE_TO_START
 }
 
-// unknownOutcome is what became of a message that may have been delivered.
+// unknownOutcome returns the outcome of a message that may have been delivered.
 func unknownOutcome(by dispatch.Transport, err error) dispatch.Outcome {
 	out := dispatch.Outcome{Kind: dispatch.Unknown, Transport: by, Error: problemOf(err).Message}
 	if isSilent(err) {
@@ -310,8 +309,8 @@ func unknownOutcome(by dispatch.Transport, err error) dispatch.Outcome {
 	return out
 }
 
-// isSilent reports whether an activity ended without saying how: its worker was not
-// heard of in time, or was found dead.
+// isSilent reports whether an activity ended without a report of its result: its worker was not heard
+// from in time, or was found dead.
 func isSilent(err error) bool {
 	if _, late := errors.AsType[*temporal.TimeoutError](err); late {
 		return true
@@ -320,12 +319,12 @@ func isSilent(err error) bool {
 	return ok && app.Type() == activities.LostError
 }
 
-// failedOutcome is a message that was not sent, for no reason of the target's.
+// failedOutcome returns the outcome of a message that was not sent. The target is not the cause.
 func failedOutcome(by dispatch.Transport, err error) dispatch.Outcome {
 	return dispatch.Outcome{Kind: dispatch.ExecutionFailed, Transport: by, Error: problemOf(err).Message}
 }
 
-// goneOutcome is a message whose target a second look did not find.
+// goneOutcome returns the outcome of a message whose target the second look did not find.
 func goneOutcome(why dispatch.Reason) dispatch.Outcome {
 	return dispatch.Outcome{
 		Kind: dispatch.Rejected, Transport: dispatch.ControlSocket, RejectReason: why,
@@ -333,7 +332,7 @@ func goneOutcome(why dispatch.Reason) dispatch.Outcome {
 	}
 }
 
-// dispatchDetails is what the Web UI shows of a target.
+// dispatchDetails returns the Markdown that the Web UI shows for a target.
 func dispatchDetails(target dispatch.GardenID, open []OpenDispatch, done []EndedDispatch) string {
 	var m markdown
 	m.printf("## Dispatches to %s\n\n", code(string(target)))

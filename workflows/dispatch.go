@@ -17,26 +17,24 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// DispatchUpdate is the update that sends a message to a target: a dispatch.Message
-// in, a dispatch.Result out.
+// DispatchUpdate is the name of the update that sends a message to a target. It takes a
+// dispatch.Message and returns a dispatch.Result.
 const DispatchUpdate = "dispatch"
 
-// DispatchesQuery asks for the dispatches of an execution: a DispatchResult.
+// DispatchesQuery is the name of the query for the dispatches of an execution. It returns a
+// DispatchResult.
 const DispatchesQuery = "dispatches"
 
-// DispatchWorkflowID is the id of the workflow that serves a target. There is
-// one for each, so that the engine lets one dispatch at a time decide, on
-// however many hosts it is asked for.
+// DispatchWorkflowID returns the id of the workflow that serves a target. Each target has one
+// workflow. The engine therefore lets one dispatch at a time decide, even if several hosts ask.
 func DispatchWorkflowID(target dispatch.GardenID) string { return "dispatch-" + string(target) }
 
-// DispatchInput names the target that is served.
+// DispatchInput is the input of the workflow that serves a target.
 type DispatchInput struct {
 	Target dispatch.GardenID `json:"target"`
-	// Done are the dispatches of the execution before, which this one goes on
-	// with.
+	// Done holds the dispatches of the previous execution, which this one continues.
 	Done []EndedDispatch `json:"done,omitempty"`
-	// Idle is how long the workflow waits for another dispatch; zero means 3
-	// minutes.
+	// Idle is how long the workflow waits for another dispatch. Zero means 3 minutes.
 	Idle time.Duration `json:"idle,omitempty"`
 }
 
@@ -44,17 +42,17 @@ type DispatchInput struct {
 type DispatchResult struct {
 	Target     dispatch.GardenID `json:"target"`
 	Dispatches []EndedDispatch   `json:"dispatches"`
-	Open       []OpenDispatch    `json:"open,omitempty"` // those under way
+	Open       []OpenDispatch    `json:"open,omitempty"` // dispatches under way
 }
 
-// OpenDispatch is one that has not ended.
+// OpenDispatch is a dispatch that has not ended.
 type OpenDispatch struct {
 	ID     string          `json:"id"`
 	Intent dispatch.Intent `json:"intent"`
 	Since  time.Time       `json:"since"`
 }
 
-// EndedDispatch is one dispatch that has ended.
+// EndedDispatch is a dispatch that has ended.
 type EndedDispatch struct {
 	ID     string          `json:"id"`
 	Intent dispatch.Intent `json:"intent"`
@@ -65,17 +63,18 @@ type EndedDispatch struct {
 const (
 	keptDispatches = 20
 	knownMessages  = 100
-	// targetIdle is longer than clients repeat a call whose answer was lost, which is
-	// a minute: the server knows a message again as long as its execution is open.
+	// targetIdle is the default of DispatchInput.Idle. It is longer than the minute for which
+	// clients repeat a call whose answer was lost. The server recognizes a repeated message while
+	// its execution is open.
 	targetIdle = 3 * time.Minute
-	// maxHistory is where messages are refused that come while others are under
-	// way: the server ends a workflow of 51,200 events, and a dispatch has some 40.
+	// maxHistory is the number of events above which messages are refused while others are under
+	// way. The server ends a workflow of 51,200 events. A dispatch has about 40.
 	maxHistory = 40_000
 )
 
-// Dispatch carries messages to one target, one after the other, and ends when
-// none comes for a while. The order of the steps is law (docs/contracts/dispatch.md, 6): validate, resolve, domain guard, lock, look, table, preflight
-// behind a resume alone, execute, release once.
+// Dispatch carries messages to one target, one after the other, and ends when none comes for a while.
+// The order of the steps is fixed (docs/contracts/dispatch.md, 6): validate, resolve, domain guard,
+// lock, look, table, preflight behind a resume alone, execute, release once.
 func Dispatch(ctx workflow.Context, in DispatchInput) (DispatchResult, error) {
 	d := &target{
 		id: in.Target, idle: cmp.Or(in.Idle, targetIdle), section: workflow.NewMutex(ctx),
@@ -104,31 +103,31 @@ func Dispatch(ctx workflow.Context, in DispatchInput) (DispatchResult, error) {
 	return d.dispatchResult(), err
 }
 
-// dispatchContinues has an execution with a long history go on in another, which
-// knows the messages of the first: at 0 it ended, and a message that was repeated
-// then would have been another dispatch.
+// dispatchContinues is the change that continues an execution with a long history as a new one. The
+// new execution knows the messages of the first. At the default version the first execution ends, and
+// a message that is repeated afterwards becomes another dispatch.
 const dispatchContinues = "dispatch-continues"
 
 // target serves one target.
 type target struct {
 	id         dispatch.GardenID
 	idle       time.Duration
-	section    workflow.Mutex // held from the lock to its release
+	section    workflow.Mutex // held from the lock of a dispatch to its release
 	open       []OpenDispatch
-	ownedTurns int // of them, those whose agent may run
+	ownedTurns int // number of owned turns whose agent may run
 	done       []EndedDispatch
 	log        log.Logger
 }
 
 func (d *target) dispatchResult() DispatchResult { return DispatchResult{d.id, d.done, d.open} }
 
-// showDetails has the Web UI tell what is under way and what was last.
+// showDetails shows the open and the last dispatches in the Web UI.
 func (d *target) showDetails(ctx workflow.Context) {
 	workflow.SetCurrentDetails(ctx, dispatchDetails(d.id, d.open, d.done[max(0, len(d.done)-keptDispatches):]))
 }
 
-// recentDispatches are the dispatches to keep beside a new one: a few for people to see,
-// and those whose messages may be given again.
+// recentDispatches returns the dispatches to keep beside a new one: a few for people to see, and the
+// dispatches whose messages may be repeated.
 func (d *target) recentDispatches(now time.Time) []EndedDispatch {
 	from := max(0, len(d.done)-keptDispatches+1)
 	for from > 0 && len(d.done)-from < knownMessages-1 && now.Sub(d.done[from-1].At) < targetIdle {
@@ -137,8 +136,8 @@ func (d *target) recentDispatches(now time.Time) []EndedDispatch {
 	return d.done[from:]
 }
 
-// awaitIdle returns when no message came for a while, or between two of them when
-// the history is long.
+// awaitIdle returns when no message has come for a while, or between two messages when the history is
+// long. long reports the second case.
 func (d *target) awaitIdle(ctx workflow.Context) (long bool, err error) {
 	for {
 		if err := workflow.Await(ctx, d.isIdle); err != nil {
@@ -156,7 +155,7 @@ func (d *target) awaitIdle(ctx workflow.Context) (long bool, err error) {
 
 func (d *target) isIdle() bool { return len(d.open) == 0 && d.ownedTurns == 0 }
 
-// drainDispatches lets the dispatches under way end: what was begun is told.
+// drainDispatches waits until the dispatches under way have ended and returned their results.
 func (d *target) drainDispatches(ctx workflow.Context) error {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
@@ -181,7 +180,7 @@ func (d *target) checkMessage(ctx workflow.Context, l dispatch.Message) error {
 
 func (d *target) dispatchOnce(ctx workflow.Context, l dispatch.Message) (dispatch.Result, error) {
 	if i := slices.IndexFunc(d.done, func(p EndedDispatch) bool { return p.ID == l.ID }); i >= 0 {
-		return d.done[i].Result, nil // in the execution before
+		return d.done[i].Result, nil // known from the previous execution
 	}
 	d.open = append(d.open, OpenDispatch{l.ID, l.Request.Intent, workflow.Now(ctx).UTC()})
 	d.showDetails(ctx)
@@ -197,7 +196,7 @@ func (d *target) dispatchOnce(ctx workflow.Context, l dispatch.Message) (dispatc
 	return res, nil
 }
 
-// serveMessage is one dispatch, up to its outcome.
+// serveMessage carries out one dispatch, up to its outcome.
 func (d *target) serveMessage(ctx workflow.Context, l dispatch.Message) (dispatch.Result, error) {
 	to, err := d.resolveTarget(ctx)
 	if err != nil {
@@ -227,19 +226,19 @@ func (d *target) serveMessage(ctx workflow.Context, l dispatch.Message) (dispatc
 // lockWait bounds how long dispatches to one target wait for each other.
 const lockWait = 2 * time.Second
 
-// dispatchLocked bounds that wait, and refuses to own a session whose turn a
-// dispatch owns already. At the default version a dispatch waits for as long as
-// the one before it decides.
+// dispatchLocked is the change that bounds the wait by lockWait and refuses to own a session whose
+// turn a dispatch owns already. At the default version a dispatch waits until the previous one has
+// decided.
 const dispatchLocked = "dispatch-locked"
 
-// Why a receipt says target-locked.
+// Diagnostics of a receipt with the reason target-locked.
 const (
 	turnOwned = "a dispatch owns its turn, and the session has not ended"
 	stillBusy = "another dispatch is under way"
 )
 
-// lockSection takes the section, which the caller gives back. It returns why not when
-// another dispatch keeps the target busy: busy is empty when the section is taken.
+// lockSection locks the section, which the caller must unlock. If another dispatch keeps the target
+// busy, busy says why. busy is empty if the section is locked.
 func (d *target) lockSection(ctx workflow.Context, l dispatch.Message, to activities.ResolveResult) (busy string, err error) {
 	owned := func() bool { return l.Request.Intent == dispatch.OwnedOutcome && d.ownedTurns > 0 }
 	if !owned() && d.section.TryLock(ctx) {
@@ -262,7 +261,7 @@ func (d *target) lockSection(ctx workflow.Context, l dispatch.Message, to activi
 	return "", nil
 }
 
-// queueForSection is enter at the default version.
+// queueForSection is lockSection at the default version of dispatchLocked.
 func (d *target) queueForSection(ctx workflow.Context, to activities.ResolveResult) (busy string, err error) {
 	if to.Session != "" && !d.awaitFreeSection(ctx) {
 		return turnOwned, nil
@@ -275,7 +274,7 @@ func (d *target) queueForSection(ctx workflow.Context, to activities.ResolveResu
 // of a session that others cannot reach, which can take days.
 func (d *target) awaitFreeSection(ctx workflow.Context) bool {
 	err := workflow.Await(ctx, func() bool { return d.ownedTurns > 0 || !d.section.IsLocked() })
-	return err != nil || d.ownedTurns == 0 // who is canceled hears of it from the section
+	return err != nil || d.ownedTurns == 0 // a canceled caller gets the error from the section
 }
 
 func (d *target) resolveTarget(ctx workflow.Context) (to activities.ResolveResult, err error) {
@@ -283,7 +282,7 @@ func (d *target) resolveTarget(ctx workflow.Context) (to activities.ResolveResul
 	return to, err
 }
 
-// mailMessage serves a backend whose liveness nobody can tell.
+// mailMessage serves a backend whose liveness cannot be determined.
 func (d *target) mailMessage(ctx workflow.Context, l dispatch.Message, to activities.ResolveResult) (dispatch.Result, error) {
 	receipt := dispatch.Resolve(l.Request.Intent, dispatch.Unsupported, to.Deliverable)
 	if !receipt.OK() {
@@ -293,8 +292,9 @@ func (d *target) mailMessage(ctx workflow.Context, l dispatch.Message, to activi
 	return dispatch.Result{Receipt: receipt, Outcome: &outcome}, nil
 }
 
-// enqueueMessage may be tried several times: a message with one id is one mail. Where no
-// try has said what became of it, it may lie there.
+// enqueueMessage puts the message into the mailbox. It may make several attempts, because a message
+// with one id is one mail. If no attempt has reported its result, the outcome is unknown: the message
+// may be in the mailbox.
 func (d *target) enqueueMessage(ctx workflow.Context, l dispatch.Message) (out dispatch.Outcome) {
 	err := workflow.ExecuteActivity(quickActivity(ctx, "Put the letter into the mailbox"), dispatchActivities.Enqueue, l).Get(ctx, &out)
 	if err == nil {
@@ -311,7 +311,7 @@ func rejectDispatch(why dispatch.Reason, observed dispatch.Liveness, diagnostic 
 	return dispatch.Result{Receipt: receipt, Diagnostic: diagnostic}, err
 }
 
-// lockNonce tells this dispatch's lock from every other.
+// lockNonce returns the nonce that distinguishes this dispatch's lock from every other.
 func lockNonce(ctx workflow.Context, l dispatch.Message) string {
 	return string(run.DigestOf([]byte(workflow.GetInfo(ctx).WorkflowExecution.RunID + " " + l.ID)))[:16]
 }

@@ -1,6 +1,5 @@
-// Package workflows holds the deterministic side of Ratchet: it waits and
-// calls. What follows what is decided by package run; what touches the world
-// is done by package activities.
+// Package workflows holds the deterministic part of Ratchet, which waits and calls activities.
+// Package run decides the order of the steps. Package activities performs all side effects.
 package workflows
 
 import (
@@ -18,12 +17,12 @@ import (
 type RunInput struct {
 	// Input starts a new run.
 	Input *run.Input `json:"input,omitempty"`
-	// Snapshot goes on with one: after continue-as-new, or from a run directory.
+	// Snapshot continues a run: after continue-as-new, or from a run directory.
 	Snapshot *run.Snapshot `json:"snapshot,omitempty"`
 }
 
-// RunResult is how a run ended. A failed run carries it in the details of its
-// error, a canceled one in those of its cancellation.
+// RunResult describes how a run ended. The error of a failed run carries it in its details. The
+// cancellation of a canceled run carries it in its details too.
 type RunResult struct {
 	RunID   run.ID       `json:"runId"`
 	Status  run.Status   `json:"status"`
@@ -42,15 +41,15 @@ const (
 	InvalidInputError = "InvalidInput" // the run never began
 )
 
-// History is cut by continue-as-new past these; Temporal's own suggestion
-// comes later.
+// Limits of the history of one execution. Beyond them the run continues as new. Temporal itself
+// suggests that later.
 const (
 	maxHistoryEvents = 3000
 	maxHistoryBytes  = 4 << 20
 )
 
-// Run takes a goal and a repository through plan, execute, evaluate and fix,
-// asks where it must, and leaves a branch with one commit for each patch.
+// Run takes a goal and a repository through plan, execute, evaluate and fix. It asks a person where
+// it must. It leaves a branch with one commit for each applied patch.
 func Run(ctx workflow.Context, in RunInput) (RunResult, error) {
 	r, err := newRunner(ctx, in)
 	if err != nil {
@@ -72,21 +71,21 @@ func Run(ctx workflow.Context, in RunInput) (RunResult, error) {
 // runner carries one run through its steps.
 type runner struct {
 	s        *run.Snapshot
-	events   []run.Event  // since this execution began
-	origin   run.Digest   // chain of the events before
-	chains   []run.Digest // of the record up to each of events
+	events   []run.Event  // of this execution
+	origin   run.Digest   // chain of the events before this execution
+	chains   []run.Digest // chain of the record up to each of events
 	recorded int          // number of the last event on disk
-	regiven  int          // how often the record was given all again
+	regiven  int          // how often the record was given all events again
 
-	decision *run.Decision // accepted, not yet in an event
+	decision *run.Decision // accepted, but not yet in an event
 	answer   *run.Reply    // likewise
-	drains   []func()      // handle the signals that wait
+	drains   []func()      // handle the buffered signals
 
-	root      workflow.Context // of the run: ends when it is canceled
-	dispute   *dispute         // about the record, open
-	limits    []*run.Limited   // waited out now
-	contest   *contest         // under way
-	workspace workflow.Future  // done when branch and worktree are there; nil: they could not be made
+	root      workflow.Context // context of the run; ends when the run is canceled
+	dispute   *dispute         // open dispute about the record; nil: none
+	limits    []*run.Limited   // usage limits that calls wait for
+	contest   *contest         // contest under way; nil: none
+	workspace workflow.Future  // ready when branch and worktree exist; nil: they could not be made
 	shown     attributes
 	log       log.Logger
 }
@@ -111,7 +110,7 @@ func newRunner(ctx workflow.Context, in RunInput) (*runner, error) {
 	return r, nil
 }
 
-// doStep does what is next; the events that it emits say what follows.
+// doStep performs the next step. The events that it emits determine the step after it.
 func (r *runner) doStep(ctx workflow.Context) error {
 	switch next := r.s.Next; next.Do {
 	case run.Begin:
@@ -139,19 +138,19 @@ func (r *runner) doStep(ctx workflow.Context) error {
 	}
 }
 
-// latestRules are the latest, or, in a replay, those that were the latest when the
+// latestRules returns the latest rules. In a replay it returns the rules that were the latest when the
 // run began.
 func latestRules(ctx workflow.Context) run.Rules {
 	return run.Rules(max(workflow.GetVersion(ctx, "rules", workflow.DefaultVersion, workflow.Version(run.LatestRules)), 0))
 }
 
-// cancelRun ends the run from wherever it stands. What was under way has ended:
-// the steps wait for what they cancel.
+// cancelRun ends the run at any step. No activity is under way then, because the steps wait for the
+// activities that they cancel.
 func (r *runner) cancelRun(ctx workflow.Context) {
 	r.endRun(ctx, run.RunCanceled{Reason: "a cancellation was requested"})
 }
 
-// finishRun records the end that the events have led to.
+// finishRun records the end of the run that follows from the events.
 func (r *runner) finishRun(ctx workflow.Context) error {
 	s := r.s
 	switch s.End {
@@ -165,9 +164,8 @@ func (r *runner) finishRun(ctx workflow.Context) error {
 	return nil
 }
 
-// endRun removes the worktree and records the end: a run whose record says that
-// it is over, and whose workflow is closed, has left nothing else behind. A
-// cancellation comes too late for that.
+// endRun removes the worktree and records the end. A run whose record says that it is over, and whose
+// workflow is closed, leaves nothing else behind. A cancellation does not interrupt endRun.
 func (r *runner) endRun(ctx workflow.Context, p run.Payload) {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
@@ -178,7 +176,7 @@ func (r *runner) endRun(ctx workflow.Context, p run.Payload) {
 	}
 }
 
-// closeRun turns the run's end into the workflow's.
+// closeRun returns the result of the run as the result or the error of the workflow.
 func (r *runner) closeRun(ctx workflow.Context) (RunResult, error) {
 	s := r.s
 	res := RunResult{
@@ -198,8 +196,8 @@ func (r *runner) closeRun(ctx workflow.Context) (RunResult, error) {
 	return res, nil
 }
 
-// tooLong says whether history has grown enough to begin a new one here. A
-// step that works or closes is not left half done.
+// tooLong reports whether the history has grown enough to begin a new one at this step. A step that
+// works or closes is not interrupted.
 func (r *runner) tooLong(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
 	long := info.GetContinueAsNewSuggested() ||
@@ -211,8 +209,9 @@ func (r *runner) tooLong(ctx workflow.Context) bool {
 	return false
 }
 
-// readyToContinue makes ready for a new history: all is recorded and every message
-// handled. A decision that came in meanwhile is carried out first.
+// readyToContinue records all events and handles every message, in preparation for a new history. It
+// reports whether the new history can begin. A decision or an answer that arrives meanwhile is
+// carried out first.
 func (r *runner) readyToContinue(ctx workflow.Context) bool {
 	r.flushRecord(ctx)
 	if err := r.finishHandlers(ctx); err != nil {
@@ -221,8 +220,8 @@ func (r *runner) readyToContinue(ctx workflow.Context) bool {
 	return r.decision == nil && r.answer == nil
 }
 
-// finishHandlers lets the update handlers return and handles the signals that wait,
-// so that none is lost when this execution ends.
+// finishHandlers waits until the update handlers return and handles the buffered signals. No message
+// is lost when this execution ends.
 func (r *runner) finishHandlers(ctx workflow.Context) error {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
