@@ -21,7 +21,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
-// Activities holds what the activities depend on. New makes one.
+// Activities holds the dependencies of the activities. New makes one.
 type Activities struct {
 	runs   *rundir.Store
 	open   OpenProvider
@@ -34,21 +34,21 @@ type Activities struct {
 	workspaces *workspaces
 }
 
-// OpenProvider makes the provider of a spec. Dir is where its programs run,
-// log gets what they write to standard error.
+// OpenProvider makes the provider of a spec. Dir is the working directory of its programs; log
+// receives their standard error.
 type OpenProvider func(spec, dir string, log io.Writer) (provider.Provider, error)
 
-// Config is what a worker gives its activities. Every member is required but Forget.
+// Config configures the activities of a worker. Every member except Forget is required.
 type Config struct {
 	Runs   *rundir.Store
 	Open   OpenProvider
 	Redact *redact.Redactor
-	// Agents are those of the providers that Open makes.
+	// Agents holds the agents of the providers that Open makes.
 	Agents AgentPool
-	// Survey says which agents this machine has.
+	// Survey returns the manifests of the agents on this machine.
 	Survey func(context.Context) []agent.Manifest
-	// Forget takes an agent's session out of the registry of citizens; nil: none
-	// is ever in it.
+	// Forget removes an agent's session from the registry of citizens. It is nil if no session is
+	// ever in the registry.
 	Forget func(context.Context, dispatch.GardenID) error
 	// LookupEnv finds the variables that a run lets through to its checks.
 	LookupEnv func(string) (string, bool)
@@ -56,7 +56,7 @@ type Config struct {
 
 // AgentPool knows the agents that wait for decisions.
 type AgentPool interface {
-	// Stop ends those whose slot's name begins so.
+	// Stop ends the agents whose slot's name begins with slot.
 	Stop(slot string)
 }
 
@@ -90,9 +90,9 @@ type Progress struct {
 	Tail  string `json:"tail,omitempty"`
 }
 
-// heartbeat sends heartbeats until stop is called, so that a lost host is noticed and
-// a cancellation arrives. Each one carries the Progress that show was last called
-// with. Stop returns when no heartbeat is sent any more.
+// heartbeat sends heartbeats until stop is called. They let the engine notice a lost host and
+// deliver a cancellation. Each heartbeat carries the Progress of the last call of show. Stop
+// returns when no heartbeat is sent any more.
 func heartbeat(ctx context.Context, first Progress) (show func(Progress), stop func()) {
 	const every = 500 * time.Millisecond
 	var mu sync.Mutex

@@ -6,7 +6,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
 
-// AgentsResult says what this worker can have work for it.
+// AgentsResult lists the agents that can work for this worker.
 type AgentsResult struct {
 	Agents []agent.Manifest `json:"agents"`
 }

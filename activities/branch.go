@@ -117,9 +117,8 @@ func askAboutBranch(id run.ID, found run.Restored, how string, e *Evaluation, ou
 	out.Question.NeededInput = append(out.Question.NeededInput, "or, where the repository is at fault: "+run.FixWord+" and what to change in it")
 }
 
-// RepositoryError is the type of errors about the user's repository that a
-// person alone can mend: it lacks objects, it cannot be read, its branch of the
-// run's name is another's.
+// RepositoryError is the type of errors about the user's repository that only a person can mend: it
+// lacks objects, it cannot be read, or its branch of the run's name belongs to another.
 const RepositoryError = run.CodeRepository
 
 // makePermanent makes an error about the user's repository permanent.

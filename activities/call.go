@@ -40,10 +40,10 @@ type meta struct {
 	DurationMs   int64                 `json:"durationMs"`
 }
 
-// callProvider calls the provider and keeps its answer on disk before it returns. If
-// an earlier attempt at the same call has stored an answer, callProvider returns it
-// and nothing is paid again. Two attempts at the same time, as after a long pause of
-// the first attempt's worker, take turns.
+// callProvider calls the provider and keeps its answer on disk before it returns. If an earlier
+// attempt at the same call has stored an answer, callProvider returns it and pays nothing again.
+// Two simultaneous attempts take turns. They occur, for example, after a long pause of the first
+// attempt's worker.
 func (a *Activities) callProvider(ctx context.Context, c Call, build func(provider.Capabilities) (provider.Request, error)) (reply, error) {
 	show, stop := heartbeat(ctx, Progress{Doing: "writes the record"})
 	defer stop()
@@ -124,8 +124,8 @@ func findAnswer(dir *rundir.Dir, c Call) (reply, error) {
 	return r, nil
 }
 
-// keepAnswer keeps the answer's meta first and the answer last: from then on the call
-// counts as paid.
+// keepAnswer keeps the answer's meta first and the answer last. The call counts as paid once the
+// answer is kept.
 func (a *Activities) keepAnswer(dir *rundir.Dir, c Call, text []byte, resp provider.Response) (reply, error) {
 	r := reply{
 		text: text, finish: resp.FinishReason, usage: usageOf(resp).Add(failedUsage(dir, c)), retries: failedRetries(dir, c, maxPaid),

@@ -36,14 +36,13 @@ type Evaluation struct {
 // checkLock names the lock under which one attempt at a time uses the run's tree.
 const checkLock = "check.lock"
 
-// Check runs the checks on the commit, in the run's worktree. A second call runs
-// them again and removes everything that the first call left in the worktree. It
-// waits for a first call that is still under way, as in a worker that slept, and
-// the verdict of that call is the verdict of both. A check that fails is a result,
-// not an error.
+// Check runs the checks on the commit, in the run's worktree. A second call runs them again and
+// removes everything that the first call left in the worktree. If the first call is still under
+// way, as in a worker that slept, the second call waits for it, and the verdict of the first call
+// is the verdict of both. A check that fails is a result, not an error.
 //
-// Check looks at the branch before and after the checks. If it was moved while they
-// ran, there is no verdict.
+// Check looks at the branch before and after the checks. If the branch was moved while they ran,
+// there is no verdict.
 func (a *Activities) Check(ctx context.Context, in CheckInput) (_ Judgement, err error) {
 	defer makePermanent(&err)
 	show, stop := heartbeat(ctx, Progress{Doing: "waits for the run's tree"})
@@ -189,9 +188,9 @@ func mentionedFiles(ctx context.Context, w *workspace.Workspace, at run.Commit, 
 	return check.MentionedFiles(report, w.WorkDir(), func(path string) bool { return known[path] }), nil
 }
 
-// judgeChecks returns the verdict of the report and adds it to the evaluation. Without
-// any check the verdict is a pass and the evaluator decides. It must then be there:
-// see run.Input.Validate.
+// judgeChecks returns the verdict of the report and adds it to the evaluation. Without any check
+// the verdict is a pass and the evaluator decides. run.Input.Validate requires an evaluator in that
+// case.
 func judgeChecks(report check.Report, e *Evaluation) Judgement {
 	if len(report.Checks) == 0 {
 		e.Verdict = verdict.Pass
@@ -236,7 +235,7 @@ func (a *Activities) keepEvaluation(id run.ID, name string, e Evaluation) (run.R
 	return keepJSON(a.runs.Run(id), name, e)
 }
 
-// loadEvaluation reads a report. For a lost report it returns one without checks: the
+// loadEvaluation reads a report. If the report is lost, it returns a report without checks: the
 // events hold the verdict.
 func (a *Activities) loadEvaluation(id run.ID, ref run.Ref) (e Evaluation, err error) {
 	b, err := a.runs.Run(id).Load(ref)

@@ -29,7 +29,7 @@ type DispatchActivities struct {
 	locks  gidlock.Locks
 	boxes  mailbox.Mailboxes
 	resume func(b dispatch.Backend, approve bool) (Resumer, bool)
-	// observe is how long a session may take to begin; zero: as the OwnedTurn says.
+	// observe bounds the time that a session may take to begin; zero means OwnedTurn.Observe.
 	observe time.Duration
 	grace   time.Duration
 
@@ -41,26 +41,25 @@ type DispatchActivities struct {
 // Resumer resumes the sessions of a backend.
 type Resumer struct {
 	agent.Adapter
-	Options agent.Options // of each start; Dir and Resume are the session's
+	Options agent.Options // of each start; startAgent sets Dir and Resume
 }
 
 // DispatchConfig configures the activities. Dirs and Resume are required.
 type DispatchConfig struct {
 	Dirs citizen.Dirs
-	// Resume returns the adapter that resumes dormant sessions of backend b; ok is
-	// false if this worker resumes none. Approve says that the session's directory
-	// is trusted. For a backend without a control socket the adapter must be an
-	// agent.Prober.
+	// Resume returns the adapter that resumes dormant sessions of backend b; ok is false if this
+	// worker resumes none. Approve reports that the session's directory is trusted. For a backend
+	// without a control socket the adapter must be an agent.Prober.
 	Resume func(b dispatch.Backend, approve bool) (Resumer, bool)
-	// Observe is how long a resumed session may take to begin; zero means the 30 s
-	// of the facts (dispatch, section 10), which the errand carries.
+	// Observe bounds the time that a resumed session may take to begin. Zero means the 30 s of
+	// docs/contracts/dispatch.md, 10, which OwnedTurn.Observe carries.
 	Observe time.Duration
-	// Grace is how long an agent that was told to end has for it; zero means the
-	// 5 s of docs/contracts/dispatch.md, 10.
+	// Grace is the time that an agent has to end after it was told to. Zero means the 5 s of
+	// docs/contracts/dispatch.md, 10.
 	Grace time.Duration
-	// Redact takes the worker's secrets out of what agents say.
+	// Redact removes the worker's secrets from the texts of agents.
 	Redact *redact.Redactor
-	// Now is time.Now unless it is set.
+	// Now returns the current time; nil means time.Now.
 	Now func() time.Time
 }
 
@@ -127,9 +126,9 @@ func (d *DispatchActivities) resolveRecordless(id dispatch.GardenID) ResolveResu
 	return ResolveResult{Reject: dispatch.BadTarget}
 }
 
-// Lock takes the target's lock under the nonce. A lock that this process holds
-// for an ended execution, and that no activity uses, is released first. A second call with the same
-// nonce has the lock again.
+// Lock takes the target's lock under the nonce. It first releases a lock that this process holds
+// for an ended execution and that no activity uses. A second call with the same nonce returns the
+// lock again.
 func (d *DispatchActivities) Lock(ctx context.Context, c Lock) (LockResult, error) {
 	run := activity.GetInfo(ctx).WorkflowExecution.RunID
 	_, err := d.locks.Acquire(ctx, c.Target, c.Nonce)
@@ -162,7 +161,7 @@ func (d *DispatchActivities) Unlock(ctx context.Context, c Lock) error {
 func (d *DispatchActivities) Look(ctx context.Context, id dispatch.GardenID) (LookResult, error) {
 	seen := controlsocket.Look(ctx, d.dirs.Socket(id))
 	if err := ctx.Err(); err != nil {
-		return LookResult{}, err // what was seen is no fact: the look was cut off
+		return LookResult{}, err // the look was cut off, and its result is not a fact
 	}
 	if seen.Conflict != "" {
 		return LookResult{Conflict: true, Diagnostic: fmt.Sprintf("%s at %s", seen.Conflict, d.dirs.Socket(id))}, nil
@@ -211,8 +210,8 @@ func (d *DispatchActivities) Trust(_ context.Context, dir string) (TrustResult, 
 	return TrustResult{OK: v.Kind != trust.Deny, Approve: v.Kind == trust.Approve, Diagnostic: clip(v.String(), maxSummary)}, nil
 }
 
-// Deliver sends the message to the session at the target's socket. It must be
-// called once only, because a second call sends the message again.
+// Deliver sends the message to the session at the target's socket. It must be called only once,
+// because a second call sends the message again.
 func (d *DispatchActivities) Deliver(ctx context.Context, l dispatch.Message) (DeliverResult, error) {
 	mode := l.Request.Mode
 	if mode == "" {
@@ -237,9 +236,9 @@ func (d *DispatchActivities) Deliver(ctx context.Context, l dispatch.Message) (D
 	return out, nil
 }
 
-// Enqueue puts the message into the target's mailbox and rings the doorbell. A
-// second call with the same message finds it there. The outcome is nil beside an
-// error: the zero Outcome does not encode, and would hide the error.
+// Enqueue puts the message into the target's mailbox and rings the doorbell. A second call with the
+// same message finds it there. With an error the outcome is nil, because the zero Outcome does not
+// encode and would hide the error.
 func (d *DispatchActivities) Enqueue(ctx context.Context, l dispatch.Message) (*dispatch.Outcome, error) {
 	if err := d.checkDeliverable(ctx, l.Request.Target); err != nil {
 		return nil, err
@@ -254,11 +253,11 @@ func (d *DispatchActivities) Enqueue(ctx context.Context, l dispatch.Message) (*
 	return &dispatch.Outcome{Kind: dispatch.Enqueued, Transport: dispatch.MetaMailbox, Mail: filepath.Base(done.Message)}, nil
 }
 
-// deliverableFor is how long the answer holds that somebody reads a mailbox.
+// deliverableFor is the time for which the knowledge that a mailbox is read stays valid.
 const deliverableFor = time.Minute
 
-// checkDeliverable asks again whether somebody reads the target's mail, when no worker
-// was there for a while.
+// checkDeliverable returns an error if the target's mail is no longer read. It asks only if the
+// activity was scheduled at least deliverableFor ago, as after a time without a worker.
 func (d *DispatchActivities) checkDeliverable(ctx context.Context, id dispatch.GardenID) error {
 	if d.now().Sub(activity.GetInfo(ctx).ScheduledTime) < deliverableFor {
 		return nil

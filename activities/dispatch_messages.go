@@ -6,37 +6,37 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// ResolveResult is what the records say of a target, before anything is probed.
+// ResolveResult holds the facts of the records about a target, before anything is probed.
 type ResolveResult struct {
-	// Reject is why it is none; empty when it is one.
+	// Reject is the reason why the id is not a target; empty if it is a target.
 	Reject     dispatch.Reason  `json:"reject,omitempty"`
 	Diagnostic string           `json:"diagnostic,omitempty"`
 	Backend    dispatch.Backend `json:"backend,omitempty"`
 	CWD        string           `json:"cwd,omitempty"`
-	// Recordless is a session that listens and has no record: it can be sent to,
-	// and not resumed.
+	// Recordless reports a session that listens and has no record. It can receive messages and
+	// cannot be resumed.
 	Recordless bool `json:"recordless,omitempty"`
-	// Deliverable says, of a backend without a liveness predicate, that its
-	// mailbox is surely read.
+	// Deliverable reports, for a backend without a liveness predicate, that the mailbox is
+	// certainly read.
 	Deliverable bool `json:"deliverable,omitempty"`
-	// Session is the backend's own id of one that its client tells the liveness
-	// of, and that this worker resumes; empty otherwise.
+	// Session is the backend's own id of a session whose liveness its client reports and which this
+	// worker resumes; empty otherwise.
 	Session string `json:"session,omitempty"`
 }
 
-// NativeSession is a session by the id that its client knows it by.
+// NativeSession identifies a session by the id that its client uses.
 type NativeSession struct {
 	Backend dispatch.Backend `json:"backend,omitempty"`
 	Session string           `json:"session,omitempty"`
 }
 
-// Lock is the lock of a target, by the nonce of the dispatch that takes it.
+// Lock identifies the lock of a target by the nonce of the dispatch that takes it.
 type Lock struct {
 	Target dispatch.GardenID `json:"target"`
 	Nonce  string            `json:"nonce"`
 }
 
-// LockResult says whether the lock was taken, or who has it.
+// LockResult reports whether the lock was taken, or who has it.
 type LockResult struct {
 	OK         bool   `json:"ok"`
 	Diagnostic string `json:"diagnostic,omitempty"`
@@ -49,29 +49,29 @@ type LookResult struct {
 	Diagnostic string            `json:"diagnostic,omitempty"`
 }
 
-// DeliverResult is the result of Deliver. Gone says that no session listened at the
-// socket and that no byte was written, so the target may be looked up again.
+// DeliverResult is the result of Deliver. Gone reports that no session listened at the socket and
+// that no byte was written. The target may then be looked up again.
 type DeliverResult struct {
 	Outcome dispatch.Outcome `json:"outcome,omitzero"`
 	Gone    bool             `json:"gone,omitempty"`
 }
 
-// TrustResult says whether an agent may be started in a directory.
+// TrustResult reports whether an agent may be started in a directory.
 type TrustResult struct {
 	OK         bool   `json:"ok"`
-	Approve    bool   `json:"approve,omitempty"` // the agent is told so
+	Approve    bool   `json:"approve,omitempty"` // the agent is told that the directory is trusted
 	Diagnostic string `json:"diagnostic,omitempty"`
 }
 
-// OwnedTurn is a turn of a dormant session that the dispatch owns: of pi's by the
-// garden id, unless it says of which.
+// OwnedTurn is a turn of a dormant session that the dispatch owns. Without a NativeSession, it is
+// the session of pi with the garden id of the target.
 type OwnedTurn struct {
 	dispatch.Message
 	NativeSession
-	Lock    Lock          `json:"claim"` // released when the session can be reached by others, if ever
+	Lock    Lock          `json:"claim"` // released when others can reach the session, if ever
 	CWD     string        `json:"cwd"`
 	Approve bool          `json:"approve,omitempty"`
-	Observe time.Duration `json:"observe"` // to begin, unless the worker has a time of its own for that
+	Observe time.Duration `json:"observe"` // limit for the session to begin; the worker's own limit replaces it
 	Timeout time.Duration `json:"timeout"` // of the turn; zero: none
 }
 

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// Doorbells ring again for mail that lies unread though its receiver is there: a
-// ring can be lost, and then a session sleeps on until the next message. One for
-// each worker is enough, and several ring no more often. It is no method of
-// DispatchActivities, whose methods are activities.
+// Doorbells rings again for mail that lies unread although its receiver is present. A ring can be
+// lost, and the session then sleeps until the next message. One Doorbells for each worker is
+// enough, and several ring no more often. Doorbells is not a method of DispatchActivities, because
+// the methods of that type are activities.
 type Doorbells struct {
-	Dispatch *DispatchActivities // nil serves no dispatches and rings for nobody
-	Log      *slog.Logger        // told when what is wrong changes
-	Ticks    <-chan time.Time    // when to look; nil means every minute
+	Dispatch *DispatchActivities // nil: the worker serves no dispatches, and nothing rings
+	Log      *slog.Logger        // receives an error when it changes, and each repeated ring
+	Ticks    <-chan time.Time    // starts each look; nil means every minute
 }
 
-// lostAfter is how long a ring may take to be answered, and how often is looked.
+// lostAfter is the time after which an unanswered ring counts as lost. It is also the interval
+// between two looks.
 const lostAfter = time.Minute
 
-// Start looks until ctx ends or stop is called; stop returns when nobody looks
-// any more.
+// Start looks until ctx ends or stop is called. Stop returns when no look is under way any more.
 func (b Doorbells) Start(ctx context.Context) (stop func()) {
 	if b.Dispatch == nil {
 		return func() {}
@@ -54,7 +54,8 @@ func (b Doorbells) ringRegularly(ctx context.Context) {
 	}
 }
 
-// ringOnce rings, and returns what is wrong, which it logs unless it was before.
+// ringOnce rings for unread mail and returns the text of the error, or an empty string. It logs the
+// error unless it equals before.
 func (b Doorbells) ringOnce(ctx context.Context, before string) (wrong string) {
 	rung, err := b.Dispatch.boxes.RingAgain(ctx, lostAfter)
 	if len(rung) > 0 {

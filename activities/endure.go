@@ -11,14 +11,14 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// wantedEvery is how often the engine is asked whether an answer is still wanted
-// that it has given up.
+// wantedEvery is the interval at which the engine is asked whether it still wants the answer of an
+// attempt that it has given up.
 const wantedEvery = 2 * time.Second
 
-// endure returns a context that ends with ctx, but for one reason: the engine has
-// given the attempt up and begins another, as after a pause longer than the
-// heartbeat timeout. What is paid goes on then, for the next attempt waits for its
-// answer, until nobody wants it any more. Stop ends it.
+// endure returns a context that ends with ctx, with one exception: the engine has given the attempt
+// up and begins another, as after a pause longer than the heartbeat timeout. Paid work then
+// continues, because the next attempt waits for its answer. In that case the context ends when the
+// answer is no longer wanted. Stop ends the context at any time.
 func endure(ctx context.Context) (enduring context.Context, stop func()) {
 	enduring, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	go func() {
@@ -44,10 +44,9 @@ func givenUp(ctx context.Context) bool {
 	return ok
 }
 
-// outlast does what takes long and is found by no later attempt: it goes on when
-// the engine has given the attempt up, and its result is then that of the attempt
-// which waits for it. The caller holds what that one waits for, and gives it back
-// after outlast.
+// outlast runs long work that no later attempt can find. The work continues after the engine has
+// given the attempt up, and its result then becomes the result of the attempt that waits for it.
+// The caller holds the lock that the other attempt waits for, and releases it after outlast.
 func outlast[T any](ctx context.Context, do func(context.Context) (T, error)) (T, error) {
 	enduring, stop := endure(ctx)
 	defer stop()
@@ -58,8 +57,8 @@ func outlast[T any](ctx context.Context, do func(context.Context) (T, error)) (T
 	return out, err
 }
 
-// overtaken reports whether the engine has given the attempt up, though it may not
-// have said so yet.
+// overtaken reports whether the engine has given the attempt up, even if the engine has not said
+// this yet.
 func overtaken(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return givenUp(ctx)
@@ -72,7 +71,7 @@ func overtaken(ctx context.Context) bool {
 }
 
 const (
-	handOverLimit = 20 * time.Second // for the next attempt to begin: a result is taken from none that has not
+	handOverLimit = 20 * time.Second // for the next attempt to begin: the engine takes no result before
 	handOverEvery = 200 * time.Millisecond
 )
 
@@ -93,8 +92,8 @@ func handOver(ctx context.Context, result any) {
 	}
 }
 
-// wanted reports whether the activity of ctx is still to be done, by whatever
-// attempt. An engine that does not answer has not said otherwise.
+// wanted reports whether the activity of ctx is still to be done, by any attempt. If the engine
+// does not answer, wanted returns true.
 func wanted(ctx context.Context) bool {
 	info := activity.GetInfo(ctx)
 	if time.Now().After(info.Deadline) {

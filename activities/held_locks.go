@@ -6,8 +6,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// heldLocks are the locks that this process holds. The lock on disk says only that
-// this process has it; a workflow that was terminated gives none back.
+// heldLocks records the locks that this process holds. The lock on disk says only that this process
+// has it. A workflow that was terminated releases no lock.
 type heldLocks struct {
 	mu   sync.Mutex
 	held map[dispatch.GardenID]heldLock
@@ -43,7 +43,7 @@ func (c *heldLocks) isAbandoned(id dispatch.GardenID, nonce, asks string) bool {
 	return ok && h.nonce == nonce && h.run != asks && c.uses[id] == 0
 }
 
-// markInUse says, until done, that something goes on under the lock of the target.
+// markInUse marks the lock of the target as in use until done is called.
 func (d *DispatchActivities) markInUse(id dispatch.GardenID) (done func()) {
 	add := func(n int) {
 		d.held.mu.Lock()

@@ -21,13 +21,13 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
-// LostError is the type of the error that ends an attempt whose worker died. It
-// says no more of what the attempt did than a heartbeat timeout.
+// LostError is the type of the error that ends an attempt whose worker died. Like a heartbeat
+// timeout, it does not tell how far the attempt came.
 const LostError = "WorkerLost"
 
-// Liveness has the workers of a host find out at once when one of them dies, and
-// never takes a stopped one for dead: see package attempts. As an interceptor it
-// notes every attempt at an activity; Start reports those of the dead.
+// Liveness lets the workers of a host detect at once that one of them died. It never takes a
+// stopped worker for a dead one: see package attempts. As an interceptor it notes every attempt at
+// an activity. Start reports the attempts of dead workers.
 type Liveness struct {
 	interceptor.WorkerInterceptorBase
 
@@ -37,8 +37,8 @@ type Liveness struct {
 	log    *slog.Logger
 }
 
-// OpenLiveness wires that of every binary that has a worker. The attempts are in
-// the runs directory, which the workers of a host share.
+// OpenLiveness makes the Liveness for every binary that has a worker. The attempts are in the runs
+// directory, which the workers of a host share.
 func (l Local) OpenLiveness(ctx context.Context, c client.Client, namespace string, log *slog.Logger) (*Liveness, error) {
 	runs, err := rundir.Open(l.RunsDir)
 	if err != nil {
@@ -65,12 +65,12 @@ type noted struct {
 	liveness *Liveness
 }
 
-// ExecuteActivity holds the attempt for as long as it lasts, and its programs do
-// until they are gone. An attempt that cannot be noted is made all the same: the
-// engine misses its heartbeats then.
+// ExecuteActivity holds the attempt while it lasts, and the programs of the attempt hold it until
+// they end. An attempt that cannot be noted is executed all the same. The engine then detects its
+// loss by the missing heartbeats.
 func (n *noted) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
 	info := activity.GetInfo(ctx)
-	if info.IsLocalActivity { // it has no token: its workflow task is made again
+	if info.IsLocalActivity { // it has no token; its workflow task is executed again
 		return n.Next.ExecuteActivity(ctx, in)
 	}
 	held, err := n.liveness.store.Begin(attempts.Attempt{
@@ -87,15 +87,15 @@ func (n *noted) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActi
 const (
 	sweepEvery  = 300 * time.Millisecond
 	reportLimit = 5 * time.Second
-	// retryLost is how long the engine waits with the next attempt after one that was lost.
+	// retryLost is the delay of the engine between a lost attempt and the next one.
 	retryLost = 100 * time.Millisecond
-	// forgotten is the age at which a dead attempt of an engine that nobody here serves is of no more use to it: its
-	// timeouts have passed.
+	// forgotten is the age at which a dead attempt of another engine is removed, in case no worker
+	// here serves that engine. Its timeouts have passed by then.
 	forgotten = 24 * time.Hour
 )
 
-// Start reports what the dead have left, at once and again and again, until ctx
-// ends or stop is called; stop returns when nobody reports any more.
+// Start reports the attempts of dead workers, at once and then every sweepEvery, until ctx ends or
+// stop is called. Stop returns when no report is under way any more.
 func (l *Liveness) Start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -119,7 +119,8 @@ func (l *Liveness) keep(ctx context.Context) {
 	}
 }
 
-// sweep returns what is wrong, which it logs unless it was before.
+// sweep reports the attempts of dead workers once. It returns the text of the error, or an empty
+// string, and logs the error unless it equals before.
 func (l *Liveness) sweep(ctx context.Context, before string) (wrong string) {
 	err := l.store.Dead(func(a attempts.Attempt) (settled bool) {
 		if a.Engine != l.engine {
@@ -140,8 +141,8 @@ func (l *Liveness) sweep(ctx context.Context, before string) (wrong string) {
 	return wrong
 }
 
-// report ends the attempt with its own token: an engine that has gone on since
-// refuses it, and then nothing is to be done. An error may go away.
+// report ends the attempt with the attempt's own token. An engine that no longer knows the attempt
+// as open refuses the token, and nothing remains to be done. An error may be temporary.
 func (l *Liveness) report(ctx context.Context, a attempts.Attempt) error {
 	ctx, cancel := context.WithTimeout(ctx, reportLimit)
 	defer cancel()

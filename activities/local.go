@@ -21,11 +21,11 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
-// Local says what the activities of a worker on this machine work with.
+// Local configures the activities of a worker on this machine.
 type Local struct {
-	RunsDir string // made where it does not exist
-	// Environ is the worker's environment, as os.Environ gives it. Its secrets
-	// are taken out of all that is recorded.
+	RunsDir string // made if it does not exist
+	// Environ is the worker's environment, in the form of os.Environ. Its secrets are removed from
+	// everything that is recorded.
 	Environ []string
 	// ProviderEnv names the variables that the programs of providers see besides
 	// the few that every program needs.
@@ -52,12 +52,12 @@ func (l Local) Open() (*Activities, error) {
 	return New(c)
 }
 
-// ErrNoRegistry says that there are no sessions of a host to dispatch to, as in a
-// worker without a HOME.
+// ErrNoRegistry reports that this host has no registry of sessions to dispatch to, as in a worker
+// without a HOME.
 var ErrNoRegistry = errors.New("there is no registry of sessions")
 
-// NewDispatchActivities wires the activities of dispatches for every binary that has a worker. Its registry is
-// found from HOME and the variables that other programs use.
+// NewDispatchActivities wires the activities of dispatches for every binary that has a worker. It
+// finds the registry from HOME and the variables that other programs use.
 func (l Local) NewDispatchActivities() (*DispatchActivities, error) {
 	dirs, err := citizen.FindDirs(l.lookup)
 	if err != nil {
@@ -85,12 +85,12 @@ func (l Local) NewDispatchActivities() (*DispatchActivities, error) {
 	}})
 }
 
-// ObserveVariable is how many milliseconds a resumed session may take to begin
-// (docs/contracts/dispatch.md, 10).
+// ObserveVariable names the variable that holds the number of milliseconds that a resumed session
+// may take to begin (docs/contracts/dispatch.md, 10).
 const ObserveVariable = "ENTWURF_V2_OBSERVE_TIMEOUT_MS"
 
-// ObserveTimeout reads the value of ObserveVariable. It returns zero, which is the
-// default, for what is no positive number.
+// ObserveTimeout reads the value of ObserveVariable. It returns zero, which means the default, if
+// the value is not a positive number.
 func ObserveTimeout(text string) time.Duration {
 	ms, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if limit := float64(math.MaxInt64 / time.Millisecond); err != nil || !(ms > 0 && ms < limit) {
@@ -99,16 +99,15 @@ func ObserveTimeout(text string) time.Duration {
 	return time.Duration(ms * float64(time.Millisecond))
 }
 
-// ResumeVariable lists the backends besides pi whose dormant sessions dispatches
-// resume, with commas between them: claude-code (or claude), codex. It is empty
-// by default: by the contract those sessions get mail alone.
+// ResumeVariable names the variable that lists the backends besides pi whose dormant sessions
+// dispatches resume: claude-code (or claude) and codex, separated by commas. The list is empty by
+// default: by the contract those sessions receive only mail.
 const ResumeVariable = "RATCHET_RESUME"
 
-// resumed are the backends of ResumeVariable. What their agents would ask a
-// person for is denied, and so they get what needs no person: the files of the
-// working directory, and the commands that the user's own settings, or the
-// sandbox of Codex, let through. They are the user's sessions, and so have the
-// user's MCP servers.
+// resumed returns the backends of ResumeVariable. Every request of their agents that would need a
+// person is denied. The agents therefore have the files of the working directory, and the commands
+// that the user's own settings, or the sandbox of Codex, let through. The sessions belong to the
+// user and have the user's MCP servers.
 func (l Local) resumed() (map[dispatch.Backend]Resumer, error) {
 	all := map[dispatch.Backend]Resumer{}
 	env := catalog.Env{Environ: l.Environ, Allow: l.ProviderEnv}
@@ -154,7 +153,8 @@ func opener(env catalog.Env) OpenProvider {
 	}
 }
 
-// lookup finds a variable in Environ; of two with one name the last counts.
+// lookup returns the value of a variable in Environ. If Environ has the name twice, the last entry
+// counts.
 func (l Local) lookup(name string) (value string, ok bool) {
 	for _, entry := range l.Environ {
 		if n, v, _ := strings.Cut(entry, "="); n == name {

@@ -9,11 +9,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
-// Header names a run and the repository that it works on, and carries the events
-// that are not on disk yet. An activity that takes one writes these events to the
-// record before it acts. So the record holds only events that the engine has
-// already kept, it costs no round trip of its own, and an activity reads it up to
-// date.
+// Header names a run and the repository that it works on, and carries the events that are not on
+// disk yet. An activity that takes a Header writes these events to the record before it acts. The
+// record therefore holds only events that the engine has already kept, needs no round trip of its
+// own, and is up to date when an activity reads it.
 type Header struct {
 	RunID      run.ID         `json:"runId"`
 	Repository run.Repository `json:"repository"`
@@ -71,8 +70,8 @@ func (c Call) Artifact(suffix string) string {
 	return rundir.Artifact(c.Phase, c.Iteration, c.Number, suffix)
 }
 
-// patchName names the patch of the call's phase and iteration. There is at most one
-// for each candidate, whatever number the call has that answered with it.
+// patchName names the patch of the call's phase and iteration. There is at most one for each
+// candidate. Its name does not depend on the number of the call that answered with it.
 func (c Call) patchName() string {
 	c.Number = 1
 	return c.Artifact("patch")
@@ -174,8 +173,8 @@ type Judgement struct {
 	Reasons  []string      `json:"reasons,omitempty"`
 	Failed   []string      `json:"failed,omitempty"`
 	Question *run.Question `json:"question,omitempty"` // verdict blocked
-	// Again says of a blocked verdict that nothing was judged. The person's answer
-	// then leads to another evaluation, not to a fix.
+	// Again reports of a blocked verdict that nothing was judged. The person's answer then leads to
+	// another evaluation, not to a fix.
 	Again   bool        `json:"again,omitempty"`
 	Usage   *run.Usage  `json:"usage,omitempty"`
 	Retries []run.Retry `json:"retries,omitempty"`

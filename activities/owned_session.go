@@ -23,10 +23,10 @@ type ownedSession struct {
 	server *controlsocket.Server // nil: it has no address
 }
 
-// closeSession stops the session, and then closes its socket: a peer that finds no
-// listener there may resume the session. After twice the grace it returns although
-// the session has not ended; the socket then stays and refuses messages. Left is
-// the number of messages of others that had no turn.
+// closeSession stops the session, and then closes its socket, because a peer that finds no listener
+// there may resume the session. After twice the grace it returns even if the session has not ended.
+// The socket then stays and refuses messages. Left is the number of messages of others that had no
+// turn.
 func (a *ownedSession) closeSession() (left int) {
 	left = len(a.intake.Close())
 	ended := make(chan struct{})
@@ -74,7 +74,7 @@ func (a *ownedSession) runTurn(ctx context.Context, show func(Progress)) dispatc
 				show(Progress{Doing: "works", Bytes: int64(said.Len())})
 			case agent.ToolUse:
 				show(Progress{Doing: "uses " + e.Tool, Bytes: int64(said.Len())})
-			case agent.Permission: // the session is its user's own; what its agent asks for all the same is not ours to give
+			case agent.Permission: // the session is the user's; Ratchet may not grant the request
 				_ = a.Decide(ctx, agent.PermissionDecision{CallID: e.CallID, Verdict: agent.Deny, Reason: "nobody is here to decide"})
 			case agent.Exit:
 				return a.acts.exitOutcome(e)
@@ -85,7 +85,7 @@ func (a *ownedSession) runTurn(ctx context.Context, show func(Progress)) dispatc
 	}
 }
 
-// cutOffOutcome is the outcome of a turn that was given no more time.
+// cutOffOutcome returns the outcome of a turn that was given no more time.
 func (d *DispatchActivities) cutOffOutcome(ctx context.Context) dispatch.Outcome {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return d.failedOutcome(dispatch.ChildExited, fmt.Errorf("it was cut off, and the session ended: %w", context.Cause(ctx)))

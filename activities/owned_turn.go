@@ -16,8 +16,8 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// BegunSignal says that the session of an owned turn can be reached and that its
-// lock was released. Its payload is the nonce of the lock.
+// BegunSignal reports that the session of an owned turn can be reached and that its lock was
+// released. Its payload is the nonce of the lock.
 const BegunSignal = "begun"
 
 // TurnSignal carries the result of an owned turn, a TurnEnd. The session may still
@@ -27,12 +27,11 @@ const TurnSignal = "turn"
 // maxAnswer limits the part of an agent's last answer that enters history.
 const maxAnswer = 4 << 10
 
-// Own starts the agent of a dormant session, sends it the message, and waits for
-// the end of its turn. During the turn a session of pi has a control socket, by
-// which others reach it like any live session; a session of another backend stays
-// locked until the end. Own must be called once only, because a second call sends
-// the message again. The agent dies with its worker. Own also releases the lock
-// of a session that others cannot reach, in case the dispatch has ended.
+// Own starts the agent of a dormant session, sends it the message, and waits for the end of its
+// turn. During the turn a session of pi has a control socket, at which others reach it like any
+// live session. A session of another backend stays locked until the end. Own must be called only
+// once, because a second call sends the message again. The agent dies with its worker. Own also
+// releases the lock of a session that others cannot reach, in case the dispatch has ended.
 func (d *DispatchActivities) Own(ctx context.Context, e OwnedTurn) (dispatch.Outcome, error) {
 	e.Observe = cmp.Or(d.observe, e.Observe)
 	show, stop := heartbeat(ctx, Progress{Doing: "starts the session"})
@@ -64,26 +63,25 @@ func (d *DispatchActivities) Own(ctx context.Context, e OwnedTurn) (dispatch.Out
 	show(Progress{Doing: "works"})
 	out := a.runTurn(ctx, show)
 	if next, ok := a.intake.Next(); ok {
-		_ = signalWorkflow(ctx, TurnSignal, TurnEnd{e.Lock.Nonce, out}) // else the result does
+		_ = signalWorkflow(ctx, TurnSignal, TurnEnd{e.Lock.Nonce, out}) // on failure the result tells the workflow
 		a.runQueuedTurns(ctx, next, show)
 	}
 	return out, nil
 }
 
-// closeAndUnlock ends the session, and then gives back the lock of one that nobody could
+// closeAndUnlock ends the session, and then releases the lock of a session that others could not
 // reach.
 func (d *DispatchActivities) closeAndUnlock(ctx context.Context, a *ownedSession, c Lock) {
 	if n := a.closeSession(); n > 0 {
 		activity.GetLogger(ctx).Warn("the session ended before the turns of messages that it had acknowledged", "target", string(c.Target), "messages", n)
 	}
 	if a.server == nil {
-		_ = d.Unlock(context.Background(), c) // or its dispatch does
+		_ = d.Unlock(context.Background(), c) // if it fails, the dispatch releases the lock
 	}
 }
 
-// beginTurn has the session take input, and, where others can reach it now, its lock
-// released and the workflow told. After an error the agent has been given
-// nothing.
+// beginTurn opens a session that takes input. If others can reach the session, beginTurn releases
+// its lock and tells the workflow. After an error the agent has received nothing.
 func (d *DispatchActivities) beginTurn(ctx context.Context, e OwnedTurn) (*ownedSession, error) {
 	if err := d.holdLock(ctx, e.Lock); err != nil {
 		return nil, err
@@ -104,9 +102,9 @@ func (d *DispatchActivities) beginTurn(ctx context.Context, e OwnedTurn) (*owned
 	return a, nil
 }
 
-// holdLock has the lock name this process: the one that took it may have ended
-// since. Where the lock was free meanwhile, what was seen of the target holds no
-// longer.
+// holdLock makes the lock name this process, because the process that took it may have ended since.
+// It returns an error if the lock was free meanwhile: earlier observations of the target are then
+// no longer valid.
 func (d *DispatchActivities) holdLock(ctx context.Context, c Lock) error {
 	lock, err := d.locks.Acquire(ctx, c.Target, c.Nonce)
 	if err == nil && !lock.Again {
@@ -118,8 +116,8 @@ func (d *DispatchActivities) holdLock(ctx context.Context, c Lock) error {
 	return err
 }
 
-// openSession starts the session and serves its socket, if its backend has one: at
-// that of another a socket would be a second address (docs/contracts/dispatch.md, 4.1).
+// openSession starts the session, and serves its socket if its backend has one. For a session of
+// another backend, a socket would be a second address (docs/contracts/dispatch.md, 4.1).
 func (d *DispatchActivities) openSession(ctx context.Context, e OwnedTurn) (*ownedSession, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.Observe)
 	defer cancel()
@@ -140,12 +138,12 @@ func (d *DispatchActivities) openSession(ctx context.Context, e OwnedTurn) (*own
 	return a, nil
 }
 
-// errUnended is an agent that was told to end and was not seen to.
+// errUnended reports an agent that was told to end and whose end was not seen.
 var errUnended = errors.New("its agent was told to end, its time being up, and was not seen to")
 
-// startAgent begins the session while ctx lasts, and gives it up a grace later.
-// The lock then stays until the agent has ended, if not with this process: two
-// agents on one session would spoil it.
+// startAgent begins the session while ctx lasts, and gives up after a further grace. The lock then
+// stays until the agent has ended, at the latest with this process: two agents on one session would
+// spoil it.
 func (d *DispatchActivities) startAgent(ctx context.Context, e OwnedTurn) (agent.Session, error) {
 	type birth struct {
 		session agent.Session
@@ -186,7 +184,8 @@ func (e OwnedTurn) sessionBackend() dispatch.Backend {
 	return cmp.Or(e.NativeSession.Backend, dispatch.Pi)
 }
 
-// retainedOutcome names this process, as the lock does: the agent ends with it.
+// retainedOutcome returns the outcome of a turn whose lock stays. It names this process, as the
+// lock does, because the agent ends with the process.
 func (d *DispatchActivities) retainedOutcome(e OwnedTurn) dispatch.Outcome {
 	out := d.failedOutcome(dispatch.LockRetained, errUnended)
 	path, _ := d.locks.Path(e.Lock.Target)

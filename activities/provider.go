@@ -195,7 +195,7 @@ func (a *Activities) Judge(ctx context.Context, in JudgeInput) (_ Judgement, err
 	return a.keepNoVerdict(in, out, "the evaluator gave no usable decision: "+complaint)
 }
 
-// questionsPerJudgement is how often one Judge asks the evaluator at most.
+// questionsPerJudgement bounds the questions of one Judge to the evaluator.
 const questionsPerJudgement = 2
 
 // judgeCallNumber returns the number of a call to the evaluator: evaluation n, from 1,

@@ -15,18 +15,18 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
-// The errors that say how the record stands to what the workflow gives it.
+// The types of the errors about a record that does not match the events of the workflow.
 const (
-	// BehindError says that the run directory has lost events that come before
-	// those given, or has others there. Its details are the number of the last event
-	// that is good; the workflow then gives all after it.
+	// BehindError means that the run directory has lost events that precede the given events, or
+	// holds others in their place. Its details are the number of the last good event. The workflow
+	// then gives all later events.
 	BehindError = "Behind"
-	// AheadError says that the run directory knows of a later course of the same
-	// workflow. Its details are a rundir.Ahead.
+	// AheadError means that the run directory holds a later course of the same workflow. Its
+	// details are a rundir.Ahead.
 	AheadError = "Ahead"
 )
 
-// Record writes what is not on disk yet. A second call changes nothing.
+// Record writes the events that are not on disk yet. A second call changes nothing.
 func (a *Activities) Record(ctx context.Context, p Header) error { return a.writeEntry(ctx, p) }
 
 func (a *Activities) writeEntry(ctx context.Context, p Header) error {
@@ -51,7 +51,7 @@ func (a *Activities) writeEntry(ctx context.Context, p Header) error {
 	return nil
 }
 
-// keepJSON keeps an artifact that people read too.
+// keepJSON keeps v as an artifact in indented JSON, because people read it too.
 func keepJSON(dir *rundir.Dir, name string, v any) (run.Ref, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -25,10 +25,9 @@ func (e *lostPatch) Error() string {
 	return text + fmt.Sprintf(", and %s does not give it again", e.raw.Name)
 }
 
-// patchBytes returns the bytes of a patch that was proposed on the base. If the kept
-// bytes are lost, it makes them again from the answer and keeps them. It only ever
-// returns bytes that match the patch's digest. If there are none, the error is a
-// *lostPatch.
+// patchBytes returns the bytes of a patch that was proposed on the base. If the kept bytes are
+// lost, it makes them again from the answer and keeps them. It returns only bytes that match the
+// patch's digest. If there are none, the error is a *lostPatch.
 func (a *Activities) patchBytes(ctx context.Context, p Header, want, raw run.Ref, base run.Commit) ([]byte, error) {
 	dir := a.runs.Run(p.RunID)
 	diff, err := dir.Load(want)

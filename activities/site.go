@@ -39,7 +39,7 @@ func openScratch(slot rundir.Slot, repo run.Repository) (*scratch.Scratch, error
 	return scratch.Open(scratch.Spec{Repo: repo.Path, Prefix: repo.Prefix, Dir: filepath.Join(slot.Path(), "checkout")})
 }
 
-// Slot is the path of the slot's directory.
+// Slot returns the path of the slot's directory.
 func (s site) Slot() string { return s.slot.Path() }
 
 // Note returns the slot's note.
@@ -77,8 +77,8 @@ func (s site) Read(ctx context.Context, path string, limit int64) ([]byte, int64
 	return w.Read(ctx, s.c.Head, path, limit)
 }
 
-// Checkout keeps the present checkout only if it was made from the commit where the
-// run stands.
+// Checkout returns the working directory of the checkout. It keeps the present checkout only if
+// keep is set and the checkout was made from the commit where the run stands.
 func (s site) Checkout(ctx context.Context, keep bool) (string, error) {
 	if at, ok := s.scratch.Made(); !keep || !ok || at != s.c.Head {
 		if err := s.scratch.Make(ctx, s.c.Head); err != nil {
@@ -111,7 +111,7 @@ func (a *Activities) unregisterSession(ctx context.Context, slot rundir.Slot) er
 	return nil
 }
 
-// maxLogged bounds each circumstance in the log.
+// maxLogged bounds the length of each value in the log.
 const maxLogged = 1 << 10
 
 func (s site) Log(what string, about map[string]string) { s.log(rundir.Info, what, about) }

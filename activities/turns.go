@@ -11,15 +11,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
-// takeTurns takes a lock of the run, under which one attempt at a time does the
-// same thing. While another has it, which may be of a process that is stopped,
-// the heartbeat says so: "waits: process 4711 holds the answer". What names that
-// which it holds.
+// takeTurns takes a lock of the run, under which one attempt at a time does the same work. While
+// another process holds the lock, even a stopped one, the heartbeat says so: "waits: process 4711
+// holds the answer". The parameter what names the thing that the process holds.
 func takeTurns(ctx context.Context, dir *rundir.Dir, name, what string, show func(Progress)) (*rundir.Lock, error) {
 	return dir.Take(ctx, name, waiting(what, show))
 }
 
-// waiting shows which process has what is waited for.
+// waiting returns a function that shows which process holds the thing named by what.
 func waiting(what string, show func(Progress)) func(pid int) {
 	return func(pid int) {
 		who := "another process"
@@ -30,9 +29,9 @@ func waiting(what string, show func(Progress)) func(pid int) {
 	}
 }
 
-// alone does what takes long, and what one attempt at a time may do: under the lock
-// of that name, which the programs of do keep as well. What an attempt began that
-// the engine has given up is not begun again: its result ends the activity.
+// alone runs do, which takes long, under the named lock of the run. One attempt at a time holds
+// this lock, and the programs of do keep it as well. Work of an attempt that the engine has given
+// up is not begun again: its result ends the activity.
 func alone[T any](ctx context.Context, dir *rundir.Dir, name, what string, show func(Progress), do func(context.Context) (T, error)) (out T, err error) {
 	waited, tell := false, waiting(what, show)
 	lock, err := dir.Take(ctx, name, func(pid int) {
@@ -44,18 +43,18 @@ func alone[T any](ctx context.Context, dir *rundir.Dir, name, what string, show 
 	}
 	defer lock.Unlock()
 	if waited && !wanted(ctx) {
-		<-ctx.Done() // as the engine is about to say
+		<-ctx.Done() // the engine is about to end it
 		return out, ctx.Err()
 	}
 	return outlast(proc.Keep(ctx, lock.File()), do)
 }
 
-// LateError is the type of the error of an attempt that has waited for another so
-// long that its own time would not do.
+// LateError is the type of the error of an attempt that has too little time left after it waited
+// for another attempt.
 const LateError = "Late"
 
-// inTime returns an error when less time than the limit is left: the next attempt
-// has all of it.
+// inTime returns an error if less time than the limit is left. The next attempt has all of its
+// time.
 func inTime(ctx context.Context, limit time.Duration) error {
 	end, bounded := ctx.Deadline()
 	if !bounded || time.Until(end) >= limit {

@@ -15,8 +15,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
-// Prepare makes the run's branch and worktree. A second call mends what is
-// missing and changes nothing else.
+// Prepare makes the run's branch and worktree. A second call restores missing parts and changes
+// nothing else.
 func (a *Activities) Prepare(ctx context.Context, p Header) (err error) {
 	defer makePermanent(&err)
 	_, stop := heartbeat(ctx, Progress{Doing: "makes the worktree"})
@@ -40,7 +40,7 @@ func (a *Activities) CleanUp(ctx context.Context, p Header) error {
 	a.workspaces.drop(p.RunID)
 	a.runs.Run(p.RunID).Sweep()
 	failpoint.Hit("cleanup.done")
-	// What the record says of itself goes back as it is: the workflow acts on it.
+	// writeEntry's error is returned unchanged, because the workflow acts on it.
 	if err := a.writeEntry(ctx, p); err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (a *Activities) CleanUp(ctx context.Context, p Header) error {
 
 func (a *Activities) removeWorktree(ctx context.Context, p Header) error {
 	w, release, err := a.workspaces.use(ctx, p)
-	if errors.Is(err, git.ErrNotRepository) { // it is gone, or not to be read: only ours can be removed
+	if errors.Is(err, git.ErrNotRepository) { // it is gone or unreadable: only our own files can be removed
 		return workspace.Discard(a.runs.Workspace(p.RunID))
 	}
 	if err != nil {
@@ -59,11 +59,11 @@ func (a *Activities) removeWorktree(ctx context.Context, p Header) error {
 	return w.Remove(ctx)
 }
 
-// Apply commits the patch to the run's branch: the one with the digest given,
-// on the commit given. A patch whose artifact is gone or was altered is planned
-// again from its raw answer. A second call finds the commit of the first and
-// returns it. A patch that cannot be applied, or whose bytes cannot be had, is a
-// result, not an error. A branch that something else has moved is put back first.
+// Apply commits the patch with the given digest to the run's branch, on the given commit. If the
+// patch's artifact is gone or was altered, Apply plans the patch again from its raw answer. A
+// second call finds the commit of the first and returns it. A patch that cannot be applied, or
+// whose bytes cannot be restored, is a result, not an error. If something else has moved the
+// branch, Apply first puts it back.
 func (a *Activities) Apply(ctx context.Context, in ApplyInput) (_ ApplyResult, err error) {
 	defer makePermanent(&err)
 	_, stop := heartbeat(ctx, Progress{Doing: "applies the patch"})
@@ -117,17 +117,18 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) (_ ApplyResult, e
 	return out, err
 }
 
-// rendered are the limits of a diff that was rendered from one that kept the
-// run's: it may be longer, for its context is complete.
+// rendered holds the limits of a diff that was rendered from a diff within the run's limits. The
+// rendered diff may be longer, because its context is complete.
 var rendered = patch.Limits{Files: 1 << 20, Hunks: 1 << 20, Bytes: 64 << 20, Line: 64 << 20}
 
-// commitMessage is a function of the input, as the commit's id must be.
+// commitMessage returns the message of the commit. The message depends only on the input, because
+// the commit's id must.
 func commitMessage(in ApplyInput) string {
 	return fmt.Sprintf("%s\n\nRatchet-Run: %s\nRatchet-Iteration: %d\nRatchet-Patch: %s\n",
 		commitSubject(in.Summary), in.RunID, in.Iteration, in.Patch.Digest)
 }
 
-// commitSubject is a summary as the first line of a commit.
+// commitSubject returns a summary as the first line of a commit message.
 func commitSubject(summary string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(summary), "\n")
 	line = strings.Join(strings.Fields(line), " ")
@@ -144,7 +145,7 @@ func refusalProblem(r *patch.Refusal) *run.Problem {
 	return &run.Problem{Code: string(r.Kind), Message: clip(r.Error(), run.MaxTextBytes/2)}
 }
 
-// removeAll removes a directory, read-only ones inside it too, such as those
+// removeAll removes a directory, including read-only directories inside it, such as the directories
 // of a module cache.
 func removeAll(dir string) error {
 	err := os.RemoveAll(dir)

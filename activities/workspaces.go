@@ -13,9 +13,9 @@ import (
 // idle is the time that an unused workspace stays open for the run's next activity.
 const idle = 3 * time.Second
 
-// workspaces keeps the workspaces of active runs open between their activities. Each
-// workspace reads objects through a git process of its own, and to start one costs as
-// much as all the reading.
+// workspaces keeps the workspaces of active runs open between their activities. Each workspace
+// reads objects through a git process of its own. Starting this process costs as much as all the
+// reading.
 type workspaces struct {
 	dir func(run.ID) string
 
@@ -28,11 +28,10 @@ type held struct {
 	id    run.ID
 	repo  run.Repository
 	users int
-	end   *time.Timer // while there are none
+	end   *time.Timer // set while there are no users
 }
 
-// use opens the workspace of a run, or takes the one that is open. Release
-// gives it back.
+// use returns the workspace of a run, and opens it if it is not open. Release gives it back.
 func (s *workspaces) use(ctx context.Context, p Header) (w *workspace.Workspace, release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,8 +58,7 @@ func (s *workspaces) use(ctx context.Context, p Header) (w *workspace.Workspace,
 	return h.Workspace, sync.OnceFunc(func() { s.release(h, idle) }), nil
 }
 
-// drop closes the workspace once its users are gone, and at once when there
-// are none.
+// drop closes the workspace once its users are gone, at once if there are none.
 func (s *workspaces) drop(id run.ID) {
 	s.mu.Lock()
 	h := s.open[id]

@@ -1,5 +1,5 @@
-// Program worker serves the runs of one Temporal server: it takes their
-// workflow tasks and does their activities on this machine.
+// Worker serves the runs of one Temporal server: it takes their workflow tasks and does their
+// activities on this machine.
 package main
 
 import (
@@ -31,7 +31,8 @@ type settings struct {
 }
 
 func main() {
-	// Programs of runs are of the same user, and our environment may hold secrets.
+	// The programs of runs have the same user as this process, and its environment may hold
+	// secrets.
 	if err := dumpable.Off(); err != nil {
 		fmt.Fprintln(os.Stderr, "worker:", err)
 		os.Exit(1)
@@ -52,8 +53,8 @@ func main() {
 	}
 }
 
-// codeOf is the exit code of an error, with starter's meaning: 6 for an engine
-// that cannot be reached.
+// codeOf returns the exit code of an error, with starter's meaning: 6 for an engine that cannot be
+// reached.
 func codeOf(err error) int {
 	if _, ok := errors.AsType[*temporalclient.Unreachable](err); ok {
 		return 6
