@@ -8,8 +8,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// awaitWorkspace waits for branch and worktree. What could not be made is made anew the
-// next time.
+// awaitWorkspace waits until branch and worktree are made. If they could not be made, it returns the
+// error, and the next call makes them anew.
 func (r *runner) awaitWorkspace(ctx workflow.Context) error {
 	if r.workspace == nil {
 		r.workspace = r.prepareWorkspace(ctx)
@@ -21,9 +21,9 @@ func (r *runner) awaitWorkspace(ctx workflow.Context) error {
 	return err
 }
 
-// completeRun records a success once the branch is where the events say. Where
-// that cannot be brought about the run has failed. Runs that began under older
-// rules do not look.
+// completeRun records a success once the branch is at the commit that the events name. If the branch
+// cannot be brought there, completeRun records a failure. It does not check the branch of a run that
+// began under older rules.
 func (r *runner) completeRun(ctx workflow.Context) error {
 	done := run.RunCompleted{Branch: r.s.Input.RunID.Branch(), Head: r.s.Head, Commits: r.s.Commits}
 	if r.s.Since(run.RulesAsked) {
@@ -42,8 +42,9 @@ func (r *runner) completeRun(ctx workflow.Context) error {
 	return nil
 }
 
-// failApply is an application that ended in an error. What a person has to see
-// to is no defect of the patch.
+// failApply handles an application of the patch that ended in an error. It emits an event for a problem
+// with the repository, which a person must solve and which is no defect of the patch. It returns any
+// other error.
 func (r *runner) failApply(ctx workflow.Context, err error) error {
 	p := problemOf(err)
 	if p.Code != run.CodeRepository {

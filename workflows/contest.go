@@ -18,7 +18,7 @@ type contest struct {
 	providers  []string
 	candidates []candidate
 	running    int
-	ctx        workflow.Context // of the candidates at work
+	ctx        workflow.Context // context of the candidates at work
 	stop       workflow.CancelFunc
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// Bounds of what a page quotes, in characters.
+// Bounds of the quotations on a page: of texts in characters, of checks in number.
 const (
 	shownGoal    = 600
 	shownProblem = 1200
@@ -17,8 +17,8 @@ const (
 	shownChecks  = 8
 )
 
-// details is the run as the Web UI shows it: Markdown that says where it stands and, when it waits, what for and how to
-// settle it. It is a pure function of the snapshot.
+// details returns the Markdown that the Web UI shows for a run. It tells the state of the run. For a run
+// that waits, it tells the reason and how to settle the wait. It is a pure function of its arguments.
 func details(s *run.Snapshot, limited *run.Limited) string {
 	var m markdown
 	m.printf("## %s\n\n", headline(s))
@@ -102,7 +102,7 @@ func approvalDetails(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
 	patience(m, "decision", s.State.UpdatedAt, s.Input.Timeouts.Approval)
 }
 
-// choices are the other attempts that may be approved instead.
+// choices adds the other attempts that may be approved instead.
 func choices(m *markdown, a *run.PendingApproval) {
 	if a.Candidate == 0 {
 		return
@@ -122,7 +122,7 @@ func choices(m *markdown, a *run.PendingApproval) {
 	m.printf("\n")
 }
 
-// permissionDetails is about a tool call of the agent at work.
+// permissionDetails adds the tool call for which the agent at work wants permission.
 func permissionDetails(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
 	p := a.Permission
 	m.printf("The %s's agent %s wants to use the tool %s and waits.\n\n", s.Phase().Role(), code(s.ProviderOf(s.Phase(), p.Candidate)), code(p.Tool))
@@ -160,7 +160,7 @@ func questionDetails(m *markdown, s *run.Snapshot, q *run.PendingQuestion) {
 	patience(m, "answer", s.State.UpdatedAt, s.Input.Timeouts.Answer)
 }
 
-// ways says what each way to settle the wait leads to.
+// ways adds the ways to settle the wait, each with its consequence.
 func ways(m *markdown, o run.Outlook) {
 	for _, w := range o.Ways() {
 		m.printf("- **%s**: %s\n", text(w.Do), text(w.Leads))
@@ -168,7 +168,7 @@ func ways(m *markdown, o run.Outlook) {
 	m.printf("\n")
 }
 
-// form says what to put into the signal form of the UI.
+// form adds the signal and the data to enter into the signal form of the UI.
 func form(m *markdown, signal string, payload any) {
 	m.printf("**More Actions → Send a Signal**, signal `%s`, with this data:\n\n", signal)
 	m.fence("json", object(payload))
@@ -182,7 +182,7 @@ func object(payload any) string {
 	return string(b)
 }
 
-// commands are broken at their flags: the column is narrow.
+// commands adds commands for a terminal. It breaks them at their flags, because the column is narrow.
 func commands(m *markdown, list []string) {
 	m.printf("Or in a terminal:\n\n")
 	m.fence("sh", strings.ReplaceAll(strings.Join(list, "\n"), " --", " \\\n  --"))
@@ -218,7 +218,7 @@ func workDetails(m *markdown, s *run.Snapshot) {
 	reason(m, s)
 }
 
-// reason is why there is a fix.
+// reason adds the reason for a fix.
 func reason(m *markdown, s *run.Snapshot) {
 	if s.Phase() != run.Fix || len(s.Guidance) == 0 {
 		return
@@ -243,7 +243,7 @@ func endDetails(m *markdown, s *run.Snapshot) {
 	m.fence("sh", look)
 }
 
-// ended is why a run ended that did not complete, as far as the snapshot knows.
+// ended adds the reason why a run did not complete, as far as the snapshot knows it.
 func ended(m *markdown, s *run.Snapshot) {
 	if s.State.Status == run.Completed {
 		return
@@ -258,7 +258,7 @@ func ended(m *markdown, s *run.Snapshot) {
 	}
 }
 
-// about is the run itself, below what it waits for.
+// about adds the facts of the run itself, at the end of the page.
 func about(m *markdown, s *run.Snapshot) {
 	m.printf("### The run\n\n")
 	m.prose(s.Input.Goal, shownGoal)
@@ -312,8 +312,8 @@ func stat(s run.Stat) string {
 	return fmt.Sprintf("%s, +%d −%d", count(s.Files, "file", "files"), s.Added, s.Deleted)
 }
 
-// StaticDetails is what was asked for, as the Web UI shows it beside where the
-// run stands: Markdown of less than 20,000 bytes, the server's limit.
+// StaticDetails returns the Markdown that the Web UI shows for the input of a run, beside its state. It
+// is shorter than 20,000 bytes, the server's limit.
 func StaticDetails(in run.Input) string {
 	var m markdown
 	m.prose(in.Goal, shownAsked)

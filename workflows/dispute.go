@@ -9,27 +9,27 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
-// dispute is about a record that knows more than the workflow that writes it.
-// That happens when the engine's database was put back to an older copy: what
-// the run did since then is in its directory, and on its branch, but not in the
-// workflow's history. The workflow would do it again, and put its own events in
-// the place of those. The record decides by what an execution of the workflow
-// has written (see rundir.Ahead); late attempts and resets do not look like it.
+// dispute holds the question about a record that knows more than the workflow that writes it. That
+// happens when the engine's database was put back to an older copy. The later work of the run is in
+// its directory and on its branch, but not in the workflow's history. The workflow would do that work
+// again and replace the later events with its own. The record detects a dispute by the execution that
+// has written its events (see rundir.Ahead). Late attempts and resets do not look like one.
 //
-// A dispute is no event: until it is settled the record must stay as it is, for
-// it is what the run can be resumed from.
+// A dispute is no event. The record must stay unchanged until the dispute is settled, because the run
+// can be resumed from it.
 type dispute struct {
 	id       string
 	question run.Question
 	reply    *run.Reply
 }
 
-// isAnsweredBy reports whether the reply is about the dispute.
+// isAnsweredBy reports whether the reply answers the question of the dispute. It returns false for a
+// nil dispute.
 func (d *dispute) isAnsweredBy(a run.Reply) bool { return d != nil && d.id == a.QuestionID }
 
-// settleRecord waits until somebody says that the run is to go on from where the
-// workflow stands. A cancellation of the run ends the wait and leaves the record
-// as it is. A run of older rules goes on without asking.
+// settleRecord waits until a person tells the run to continue from the state of the workflow. A
+// cancellation of the run ends the wait and leaves the record unchanged. A run of older rules
+// continues without a question.
 func (r *runner) settleRecord(ctx workflow.Context, a rundir.Ahead) error {
 	if !r.s.Since(run.RulesAsked) {
 		return nil
@@ -41,7 +41,7 @@ func (r *runner) settleRecord(ctx workflow.Context, a rundir.Ahead) error {
 	}
 	d := r.dispute
 	err := workflow.Await(ctx, func() bool { return d.reply != nil || r.root.Err() != nil })
-	if err == nil && d.reply == nil { // ctx outlives the run's, which is canceled
+	if err == nil && d.reply == nil { // ctx outlives the context of the run, which is canceled
 		err = r.root.Err()
 	}
 	if err == nil && r.dispute == d {
@@ -63,8 +63,8 @@ func aboutRecord(id run.ID, a rundir.Ahead) run.Question {
 	}
 }
 
-// visibleSnapshot is the snapshot as others are shown it: while a dispute is open the run
-// waits for its answer.
+// visibleSnapshot returns the snapshot that queries and the Web UI show. While a dispute is open, it
+// shows a run that waits for the answer to the dispute.
 func (r *runner) visibleSnapshot() *run.Snapshot {
 	if r.dispute == nil || r.s.State.Status.Terminal() {
 		return r.s

@@ -10,7 +10,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// gateProposal lets the proposal through or asks a person.
+// gateProposal applies the proposal, or asks a person for approval if it needs one.
 func (r *runner) gateProposal(ctx workflow.Context) error {
 	if r.s.NeedsApproval() {
 		r.emitEvent(ctx, r.s.NewApproval())
@@ -19,8 +19,8 @@ func (r *runner) gateProposal(ctx workflow.Context) error {
 	return r.applyPatch(ctx)
 }
 
-// awaitDecision waits for the decision that names the pending approval. Any
-// other was refused when it came in.
+// awaitDecision waits for the decision that names the pending approval. Other decisions are refused
+// when they arrive.
 func (r *runner) awaitDecision(ctx workflow.Context) error {
 	r.flushRecord(ctx)
 	id := r.s.State.PendingApprovalID
@@ -33,7 +33,7 @@ func (r *runner) awaitDecision(ctx workflow.Context) error {
 	switch {
 	case !settled:
 		r.emitEvent(ctx, run.ApprovalRejected{ApprovalID: id, By: "deadline", Reason: overdueText("decision", r.s.WaitLimit()), Final: true})
-	case d == nil: // history is long: begin a new one and wait on
+	case d == nil: // the history is long: wait in a new one
 	case d.Decision == run.Approve:
 		r.emitEvent(ctx, run.ApprovalGranted{ApprovalID: d.ApprovalID, By: d.By, Reason: d.Reason, Session: d.Session})
 	default:
@@ -55,7 +55,7 @@ func (r *runner) awaitAnswer(ctx workflow.Context) error {
 	switch {
 	case !settled:
 		r.endRun(ctx, run.RunCanceled{By: "deadline", Reason: overdueText("answer", r.s.WaitLimit())})
-	case a == nil: // history is long: begin a new one and wait on
+	case a == nil: // the history is long: wait in a new one
 	default:
 		raise, err := r.s.ParseBudget(*a)
 		if err != nil {
@@ -73,8 +73,8 @@ func overdueText(what string, limit time.Duration) string {
 	return fmt.Sprintf("no %s came within %v", what, limit)
 }
 
-// awaitUntil waits until the condition holds, patience ends (settled is then
-// false), or history has grown long.
+// awaitUntil waits until settled returns true, the wait limit of the run ends, or the history has grown
+// long. It returns false if the wait limit ended.
 func (r *runner) awaitUntil(ctx workflow.Context, summary string, settled func() bool) (bool, error) {
 	limit := r.s.WaitLimit()
 	wake := func() bool { return settled() || r.tooLong(ctx) }
@@ -87,8 +87,8 @@ func (r *runner) awaitUntil(ctx workflow.Context, summary string, settled func()
 	}, wake)
 }
 
-// applyPatch puts the patch on the branch. A cancellation waits for it: the record
-// then says whether the patch is there.
+// applyPatch applies the patch to the branch. A cancellation waits for its end, and the record then
+// says whether the patch is on the branch.
 func (r *runner) applyPatch(ctx workflow.Context) error {
 	if err := r.awaitWorkspace(ctx); err != nil {
 		return r.failApply(ctx, err)

@@ -7,15 +7,17 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch"
 )
 
-// markdown is a page of the Web UI under construction. The UI renders CommonMark, drops HTML and images, and keeps
-// line feeds; its column is some 60 characters wide. What a model, a repository or a person wrote goes in through
-// text, code and fence only: it is shown as it is, with what a browser would hide made visible, and cannot pose as ours.
+// markdown builds a page of the Web UI. The UI renders CommonMark, drops HTML and images, and keeps line
+// feeds. Its column is about 60 characters wide. Text by a model, a repository or a person enters the
+// page through text, code and fence only. They show it unchanged, make characters visible that a
+// browser would hide, and keep it from posing as text of Ratchet.
 type markdown struct{ strings.Builder }
 
 func (m *markdown) printf(format string, args ...any) { m.WriteString(fmt.Sprintf(format, args...)) }
 
-// fence adds a block that nothing in the text can close. A long line goes on in one that begins with "⋯ ", so that
-// nothing hides beyond the edge.
+// fence adds a fenced block that nothing in the text can close. A long line continues on a line that
+// begins with "⋯ ", which keeps text from hiding beyond
+// the edge.
 func (m *markdown) fence(lang, text string) {
 	text = placeholders.Replace(wrap(strings.Trim(text, "\n")))
 	if text == "" {
@@ -25,12 +27,14 @@ func (m *markdown) fence(lang, text string) {
 	m.printf("%s%s\n%s\n%s\n\n", ticks, lang, text, ticks)
 }
 
-// block is a fence for a text that has not been made visible yet; of a long one only the head.
+// block adds a fence around a text whose hidden characters have not been made visible yet. It shortens
+// the text to limit characters.
 func (m *markdown) block(text string, limit int) {
 	m.fence("", patch.DisplayDiff([]byte(clipRunes(text, limit)))) //workflowcheck:ignore // pure
 }
 
-// prose adds a text that wraps as the page does, line by line; of a long one only the head.
+// prose adds a text as a quotation that wraps with the page, line by line. It shortens the text to limit
+// characters.
 func (m *markdown) prose(s string, limit int) {
 	for l := range strings.Lines(strings.TrimSpace(clipRunes(s, limit))) {
 		m.printf("> %s\n", text(l))
@@ -47,7 +51,7 @@ func (m *markdown) list(name string, items []string) {
 	}
 }
 
-// text is one line of prose that says what it says: no character of it is markup.
+// text returns s as one line of prose in which no character is markup.
 func text(s string) string {
 	var b strings.Builder
 	for _, r := range line(s) {
@@ -60,7 +64,7 @@ func text(s string) string {
 	return b.String()
 }
 
-// code is one line in the type of code.
+// code returns s as one line of inline code.
 func code(s string) string {
 	s = placeholders.Replace(line(s))
 	ticks, pad := backticks(s, 1), ""
@@ -74,11 +78,12 @@ func line(s string) string {
 	return patch.Display(strings.Join(strings.Fields(s), " ")) //workflowcheck:ignore // pure
 }
 
-// placeholders keeps the UI from putting its own values for these three words, which it does in code too.
+// placeholders escapes three words that the UI would replace with its own values. The UI replaces them
+// in code too.
 var placeholders = strings.NewReplacer(
 	"{namespace}", "<U+007B>namespace}", "{workflowId}", "<U+007B>workflowId}", "{runId}", "<U+007B>runId}")
 
-// backticks are more of them than the text has in a row, and least at least.
+// backticks returns more backticks than the text has in a row, and at least least of them.
 func backticks(text string, least int) string {
 	ticks := strings.Repeat("`", least)
 	for strings.Contains(text, ticks) {
@@ -112,7 +117,7 @@ func clipRunes(s string, n int) string {
 	return s
 }
 
-// count is a number and what is counted.
+// count returns the number with its noun, in the singular or the plural.
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -9,8 +9,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
-// The messages of a run. Each signal has an update of the same name, which
-// says at once whether the message fits.
+// The names of the messages of a run. Each signal has an update of the same name, which reports at once
+// whether the run accepts the message.
 const (
 	ApprovalMessage = "approval" // run.Decision
 	AnswerMessage   = "answer"   // run.Reply
@@ -22,24 +22,23 @@ const (
 	FactsQuery   = "facts"   // rundir.Facts
 )
 
-// EventsInput asks for the events after one; without an id, for all.
+// EventsInput asks for the events after the one with the id After. Without an id it asks for all.
 type EventsInput struct {
 	After string `json:"after,omitempty"`
 }
 
 // EventsResult holds the events that this execution of the workflow knows.
-// First is the number of the oldest that it knows: over 1 after a
-// continue-as-new, when the earlier ones are in the execution before it and
-// in the run directory.
+// First is the number of the oldest of them. It is over 1 after a continue-as-new: the
+// earlier events are in the previous execution and in the run directory.
 type EventsResult struct {
 	Events []run.Event `json:"events"`
 	First  int         `json:"first"`
 }
 
-// Accepted is what an update answers when the message fits.
+// Accepted is the result of an update whose message the run accepts.
 type Accepted struct {
 	RunID run.ID `json:"runId"`
-	ID    string `json:"id,omitempty"` // of the approval or question settled
+	ID    string `json:"id,omitempty"` // id of the settled approval or question
 }
 
 var errSettled = errors.New("it has been decided already")
@@ -68,9 +67,9 @@ func (r *runner) registerQuery(ctx workflow.Context, name, what string, handler 
 	return workflow.SetQueryHandlerWithOptions(ctx, name, handler, workflow.QueryHandlerOptions{Description: what})
 }
 
-// registerMessage takes the messages of one name, by update and by signal. What does
-// not fit is refused to the update's caller and dropped when it is a signal:
-// it changes nothing, and a stray one never ends a run.
+// registerMessage registers handlers for the messages of one name, by update and by signal. An update
+// that check refuses returns the error to its caller. A signal that check refuses is dropped: it
+// changes nothing, and a stray signal never ends a run.
 func registerMessage[M any](ctx workflow.Context, r *runner, signals workflow.Selector, name, form string, check func(M) error, take func(M) Accepted) error {
 	err := workflow.SetUpdateHandlerWithOptions(ctx, name,
 		func(_ workflow.Context, m M) (Accepted, error) { return take(m), nil },

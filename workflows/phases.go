@@ -21,15 +21,15 @@ func (r *runner) header() activities.Header {
 	return activities.Header{RunID: r.s.Input.RunID, Repository: r.s.Input.Repository}
 }
 
-// prepareWorkspace makes branch and worktree while the planner thinks.
+// prepareWorkspace starts to make the branch and the worktree, while the planner works.
 func (r *runner) prepareWorkspace(ctx workflow.Context) workflow.Future {
 	return workflow.ExecuteActivity(acting(ctx, "Make branch and worktree"), acts.Prepare, r.header())
 }
 
-// cleanUp removes the worktree and the scratch files; the branch stays.
+// cleanUp removes the worktree and the scratch files. The branch stays.
 func (r *runner) cleanUp(ctx workflow.Context) error {
 	if r.workspace != nil {
-		_ = r.workspace.Get(ctx, nil) // it has ended, one way or the other
+		_ = r.workspace.Get(ctx, nil) // waits for its end; its error does not matter here
 	}
 	return r.runBare(acting(ctx, "Remove the worktree"), acts.CleanUp)
 }
@@ -48,7 +48,7 @@ func (r *runner) startPhase(ctx workflow.Context, phase run.Phase) error {
 	return nil
 }
 
-// doPhase does what the phase is for.
+// doPhase performs the work of the phase.
 func (r *runner) doPhase(ctx workflow.Context, phase run.Phase) error {
 	switch phase {
 	case run.Plan:
@@ -74,7 +74,7 @@ func (r *runner) callPlanner(ctx workflow.Context) error {
 }
 
 func (r *runner) callDeveloper(ctx workflow.Context) error {
-	if r.s.Since(run.RulesAsked) { // nothing is paid for what cannot be applied or checked
+	if r.s.Since(run.RulesAsked) { // pay for no result that cannot be applied or checked
 		if err := r.awaitWorkspace(ctx); err != nil {
 			return r.failPhase(ctx, err)
 		}
@@ -83,7 +83,7 @@ func (r *runner) callDeveloper(ctx workflow.Context) error {
 		return r.runContest(ctx, rivals)
 	}
 	c := r.nextCall()
-	if c.Lost = r.s.Lost; c.Lost != nil && c.Phase == run.Execute { // it may be that of one of several attempts
+	if c.Lost = r.s.Lost; c.Lost != nil && c.Phase == run.Execute { // the lost proposal may belong to one of several attempts
 		c.Provider, c.Slot = r.s.ProviderOf(c.Phase, r.s.Chosen), r.s.Slot(c.Phase, r.s.Chosen)
 		c.Permits = r.s.PermitsOf(c.Slot)
 	}
@@ -94,7 +94,7 @@ func (r *runner) callDeveloper(ctx workflow.Context) error {
 	return r.emitAnswer(ctx, out)
 }
 
-// emitAnswer emits what a developer or a fixer answered.
+// emitAnswer emits the events for the answer of a developer or a fixer.
 func (r *runner) emitAnswer(ctx workflow.Context, out activities.ProposeResult) error {
 	switch {
 	case out.Violation != nil:
@@ -112,9 +112,8 @@ func (r *runner) emitAnswer(ctx workflow.Context, out activities.ProposeResult) 
 	return nil
 }
 
-// callProvider runs an activity that calls a provider. It waits until a usage
-// limit ends and calls again. Anything else that keeps the call from an answer
-// is returned as a *halted.
+// callProvider runs an activity that calls a provider. At a usage limit it waits until the limit ends
+// and calls again. It returns a *halted if the call cannot answer for another reason.
 func callProvider[In any, Out activities.Answer, P headed[In]](
 	ctx workflow.Context, r *runner, activity func(context.Context, In) (Out, error), in In,
 ) (Out, error) {
@@ -137,7 +136,7 @@ func callProvider[In any, Out activities.Answer, P headed[In]](
 	}
 }
 
-// halted is a call that waits for somebody.
+// halted is the error of a call that waits for the decision of a person.
 type halted struct {
 	activities.Halt
 	used run.Usage
@@ -147,7 +146,7 @@ func (*halted) Error() string { return "the call waits for a decision" }
 
 func asHalted(err error) (*halted, bool) { return errors.AsType[*halted](err) }
 
-// nextCall is the call of the phase under way.
+// nextCall returns the provider call of the phase under way.
 func (r *runner) nextCall() activities.Call {
 	s, phase := r.s, r.s.Phase()
 	tokens, cost, _ := s.BudgetLeft()
@@ -166,9 +165,8 @@ func (r *runner) nextCall() activities.Call {
 	return c
 }
 
-// emitHalt asks for what a call waits for: a decision on a tool, after which the
-// same call is made again, or a larger budget, after which the phase starts
-// again.
+// emitHalt asks a person for the decision that a call waits for. After a decision on a tool the same
+// call is made again. After a decision on a larger budget the phase starts again.
 func (r *runner) emitHalt(ctx workflow.Context, h *halted) error {
 	if h.Permission != nil {
 		r.emitEvent(ctx, r.s.NewPermission(*h.Permission))
@@ -179,7 +177,8 @@ func (r *runner) emitHalt(ctx workflow.Context, h *halted) error {
 	return nil
 }
 
-// latestLimit is the usage limit that ends last of those waited out; nil: none is.
+// latestLimit returns the usage limit that ends last among the limits that calls wait for. It returns
+// nil if no call waits.
 func (r *runner) latestLimit() *run.Limited {
 	var last *run.Limited
 	for _, l := range r.limits {
@@ -203,8 +202,8 @@ func (r *runner) waitOut(ctx workflow.Context, l run.Limited) error {
 	}).Get(ctx, nil)
 }
 
-// failPhase ends a phase whose provider gave nothing: a person says how to go
-// on, and the same phase starts again. A cancellation passes through.
+// failPhase ends a phase whose provider gave no answer. It asks a person how to continue, and the same
+// phase starts again. It returns the error of a cancellation.
 func (r *runner) failPhase(ctx workflow.Context, err error) error {
 	if temporal.IsCanceledError(err) {
 		return err
@@ -216,7 +215,7 @@ func (r *runner) failPhase(ctx workflow.Context, err error) error {
 	return r.emitFailure(ctx, err, used, before)
 }
 
-// emitFailure is failPhase for what is no halt.
+// emitFailure is failPhase for an error that is not a *halted.
 func (r *runner) emitFailure(ctx workflow.Context, err error, used run.Usage, before []run.Retry) error {
 	p := problemOf(err)
 	q := run.Question{
@@ -239,11 +238,11 @@ func (r *runner) emitFailure(ctx workflow.Context, err error, used run.Usage, be
 	return nil
 }
 
-// spentOn is what the call used that ended in the error, and the errors that
-// came before; zero: not known.
+// spentOn returns the usage of the call that ended in err, and the errors that came before. Both are
+// zero if they are not known.
 func spentOn(err error) (used run.Usage, before []run.Retry) {
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.HasDetails() {
-		if app.Details(&used, &before) != nil { // of an older worker, or of another kind
+		if app.Details(&used, &before) != nil { // details of an older worker, or of another kind
 			before = nil
 			_ = app.Details(&used)
 		}
@@ -251,7 +250,7 @@ func spentOn(err error) (used run.Usage, before []run.Retry) {
 	return used, before
 }
 
-// problemOf is the error of an activity as the record keeps it.
+// problemOf returns the error of an activity in the form that the record keeps.
 func problemOf(err error) run.Problem {
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		return run.Problem{Code: cmp.Or(app.Type(), "UNKNOWN"), Message: app.Message()}
@@ -292,7 +291,7 @@ func (r *runner) evaluateResult(ctx workflow.Context) error {
 	return nil
 }
 
-// runChecks runs the checks on the branch as it stands.
+// runChecks runs the checks on the branch in its current state.
 func (r *runner) runChecks(ctx workflow.Context) (activities.Judgement, error) {
 	if err := r.awaitWorkspace(ctx); err != nil {
 		return activities.Judgement{}, err

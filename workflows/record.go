@@ -15,11 +15,11 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 )
 
-// acts is for method values only; the worker holds the real one.
+// acts provides method values only. The worker holds the real activities.
 var acts *activities.Activities
 
-// emitEvent makes the next event and folds it in. An event out of turn is a defect
-// of this program: the panic blocks the workflow task, and with it the run,
+// emitEvent creates the next event and folds it into the snapshot. It panics if the event is out of
+// turn, which is a defect of this program. The panic blocks the workflow task, and with it the run,
 // until a mended worker takes over. Nothing is lost.
 func (r *runner) emitEvent(ctx workflow.Context, p run.Payload) {
 	e := r.s.Event(workflow.Now(ctx), p)
@@ -30,8 +30,8 @@ func (r *runner) emitEvent(ctx workflow.Context, p run.Payload) {
 	r.chains = append(r.chains, r.s.Chain)
 }
 
-// maxEntry is how many events one activity brings at most. A run emits fewer
-// between two activities; more come up only when the record has lost lines.
+// maxEntry is the maximum number of events that one activity writes to the record. A run emits fewer
+// between two activities. More are due only when the record has lost lines.
 const maxEntry = 8
 
 // headed is satisfied by a pointer to an activity input that embeds a header.
@@ -59,15 +59,14 @@ func (r *runner) runBare(ctx workflow.Context, activity func(context.Context, ac
 	})
 }
 
-// recordFirst calls execute, which runs an activity that writes the header's
-// entry to the record before it acts. It also brings the Web UI up to date.
-// Events that do not fit into one entry are written by the activity Record
-// before. A record that has lost lines, or holds others in their place, is given
-// every event that this execution still knows. A record that knows more than
-// this workflow is put to a person: see dispute.
+// recordFirst calls execute, which runs an activity that writes the header's entry to the record
+// before it acts. It also brings the Web UI up to date. If the events do not fit into one entry, the
+// activity Record writes the first of them before. If the record has lost lines, or holds other lines
+// in their place, recordFirst gives it every event that this execution still knows. If the record
+// knows more than this workflow, recordFirst asks a person: see dispute.
 func (r *runner) recordFirst(ctx workflow.Context, execute func(activities.Header) error) error {
 	r.updateUI(ctx)
-	var gap, over bool // over: a person let the workflow replace later events
+	var gap, over bool // over: a person lets the workflow replace the later events
 	for {
 		h := r.header()
 		h.Entry = r.nextEntry(ctx, gap)
@@ -104,13 +103,13 @@ func (r *runner) recordFirst(ctx workflow.Context, execute func(activities.Heade
 	}
 }
 
-// canceledInSilence reports whether an activity that was to be canceled ended
-// without saying so, as nobody was left who could.
+// canceledInSilence reports whether an activity that was asked to cancel ended without a report,
+// because no worker was left to send it. It returns false for a run of older rules.
 func (r *runner) canceledInSilence(ctx workflow.Context, err error) bool {
 	return ctx.Err() != nil && isSilent(err) && r.s.Since(run.RulesAsked)
 }
 
-// nextEntry is what the record lacks, the first of it.
+// nextEntry returns an entry with the first events that the record lacks, maxEntry at most.
 func (r *runner) nextEntry(ctx workflow.Context, gap bool) rundir.Entry {
 	events := r.eventsSince(r.recorded)
 	if len(events) == 0 {
@@ -126,23 +125,23 @@ func (r *runner) nextEntry(ctx workflow.Context, gap bool) rundir.Entry {
 	return e
 }
 
-// chainBefore is the chain of the record up to event number n, without it; empty:
-// not known.
+// chainBefore returns the chain of the record up to event number n, exclusive. The chain is empty if it
+// is not known.
 func (r *runner) chainBefore(n int) run.Digest {
-	i := n - 1 - (r.s.Seq - len(r.events)) // events of this execution that come before
+	i := n - 1 - (r.s.Seq - len(r.events)) // number of events of this execution before event n
 	if i <= 0 || r.s.Chain == "" {
 		return r.origin
 	}
 	return r.chains[i-1]
 }
 
-// maxRegiven bounds how often an execution gives the record all again because
-// its lines are not those that it should hold. A worker of another version, which
-// words its lines otherwise, would have it so for ever.
+// maxRegiven bounds how often an execution gives the record all events again because the record holds
+// other lines than it should. A worker of another version words its lines differently, and would
+// cause that without end.
 const maxRegiven = 3
 
-// giveAgain counts, and forgets the chain where it cannot hold: with a gap, and
-// with lines that are never as they should be.
+// giveAgain counts how often the record is given all events again. It forgets the chain where the
+// chain cannot hold: with a gap, and after more than maxRegiven times.
 func (r *runner) giveAgain(last int, gap bool) {
 	if last == 0 {
 		r.regiven++
@@ -152,7 +151,7 @@ func (r *runner) giveAgain(last int, gap bool) {
 	}
 }
 
-// lastRecorded is how far the record is with the entry.
+// lastRecorded returns the number of the last event in the record once the entry is written.
 func (r *runner) lastRecorded(e rundir.Entry) int {
 	if len(e.Events) == 0 {
 		return r.s.Seq
@@ -160,21 +159,22 @@ func (r *runner) lastRecorded(e rundir.Entry) int {
 	return e.First() + len(e.Events) - 1
 }
 
-// behindFrom says where the record ends that has lost lines.
+// behindFrom returns the number of the last event in a record that has lost lines. behind reports
+// whether err says that the record has lost lines.
 func behindFrom(err error) (last int, behind bool) {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	return last, ok && app.Type() == activities.BehindError && app.Details(&last) == nil
 }
 
-// aheadFrom says what the record knows beyond the workflow.
+// aheadFrom returns a description of the events that the record knows beyond the workflow. ahead
+// reports whether err says that there are any.
 func aheadFrom(err error) (more rundir.Ahead, ahead bool) {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	return more, ok && app.Type() == activities.AheadError && app.Details(&more) == nil
 }
 
-// flushRecord brings the record up to date where no activity follows at once: before
-// a wait, and before history is cut. A cancellation does not undo it: what
-// happened, happened.
+// flushRecord brings the record up to date where no activity follows at once: before a wait, and before
+// the history is cut. A cancellation of the run does not prevent it, because the events have happened.
 func (r *runner) flushRecord(ctx workflow.Context) {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
@@ -193,15 +193,15 @@ func (r *runner) eventsSince(n int) []run.Event {
 	return r.events[min(max(0, n-first+1), len(r.events)):]
 }
 
-// attributes are the search attributes as last sent.
+// attributes holds the search attributes that were sent last.
 type attributes struct {
 	status    run.Status
 	phase     run.Phase
 	iteration int
 }
 
-// updateUI brings the Web UI up to date. Details cost nothing, attributes an
-// event: they are sent when they change.
+// updateUI brings the Web UI up to date. It sends the details at every call, because they cost no event.
+// It sends the search attributes when they change, because they cost an event.
 func (r *runner) updateUI(ctx workflow.Context) {
 	s := r.visibleSnapshot()
 	workflow.SetCurrentDetails(ctx, details(s, r.latestLimit()))
@@ -226,16 +226,15 @@ func (r *runner) updateUI(ctx workflow.Context) {
 	r.shown = now
 }
 
-// A worker of the same host notices at once when another dies; see
-// activities.Liveness. Heartbeat timeouts are for hosts that are lost, and longer
-// than the pauses of a host that is not.
+// Heartbeat timeouts detect the loss of a host. They are longer than the pauses of a host that is not
+// lost. A worker of the same host notices at once when another dies: see activities.Liveness.
 const (
 	shortHeartbeat = 15 * time.Second
-	longHeartbeat  = 30 * time.Second // of what is paid, or long
+	longHeartbeat  = 30 * time.Second // of activities that are paid or long
 )
 
-// acting is for steps on the run's own files: idempotent, so tried until they
-// succeed; what will never succeed they return as a result.
+// acting returns a context for steps on the run's own files. The steps are idempotent and are tried
+// until they succeed. They return a failure that is final as a result.
 func acting(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: 10 * time.Minute,
@@ -246,15 +245,14 @@ func acting(ctx workflow.Context, summary string) workflow.Context {
 	})
 }
 
-// Attempts at one provider call that no answer came of, those included in which
-// the provider was never started. Those in which it was are counted by the
-// activity, and fewer.
+// thinkingAttempts bounds the attempts at one provider call that bring no answer. It includes the
+// attempts that never started the provider. The activity counts the attempts that started it, and
+// allows fewer of them.
 const thinkingAttempts = 50
 
-// thinking is for provider calls: slow and paid. The attempt may last as long
-// as the provider may, and a little for reading the context. The policy's short
-// intervals are for what is wrong around the call; the provider's own errors say
-// for themselves how long to wait.
+// thinking returns a context for a provider call, which is slow and paid. The attempt may last as long
+// as the provider may, and a minute more for reading the context. The policy's short intervals are for
+// failures around the call. The provider's own errors carry the time to wait.
 func thinking(ctx workflow.Context, c activities.Call) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: c.Timeout + time.Minute,
@@ -265,7 +263,7 @@ func thinking(ctx workflow.Context, c activities.Call) workflow.Context {
 	})
 }
 
-// checking is for the checks: each has its limit, and they run one by one.
+// checking returns a context for n checks, which run one by one. limit bounds each check.
 func checking(ctx workflow.Context, limit time.Duration, n int, summary string) workflow.Context {
 	ctx = workflow.WithHeartbeatTimeout(acting(ctx, summary), longHeartbeat)
 	return workflow.WithStartToCloseTimeout(ctx, limit*time.Duration(max(n, 1))+time.Minute)

@@ -6,7 +6,7 @@ import (
 	"github.com/ratchet-dev/ratchet/activities"
 )
 
-// Register gives a worker all that runs and dispatches are made of. A worker
+// Register registers the workflows and activities of runs and dispatches with a worker. A worker
 // without d serves no dispatches.
 func Register(w worker.Registry, a *activities.Activities, d *activities.DispatchActivities) {
 	w.RegisterWorkflow(Run)
