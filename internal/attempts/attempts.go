@@ -1,9 +1,7 @@
-// Package attempts tells the dead workers of a host from those that are only
-// stopped. Each attempt at an activity is a file: locked for as long as its
-// process lives, and with the engine's token of the attempt in it. A free lock
-// on a file with a token proves that the process is gone. A token is a key to
-// its step: the directory is 0700, the files are 0600, and nothing else keeps
-// tokens.
+// Package attempts tells the dead workers of a host from stopped ones. Each attempt at an activity
+// is a file. The file is locked for as long as its process lives, and holds the engine's token of
+// the attempt. A free lock on a file with a token proves that the process is gone. A token is a key
+// to its step: the directory is 0700, the files are 0600, and nothing else keeps tokens.
 package attempts
 
 import (
@@ -24,7 +22,7 @@ import (
 
 // Attempt is the content of its file.
 type Attempt struct {
-	Engine string    `json:"engine"` // who made the token: the id of a namespace
+	Engine string    `json:"engine"` // the maker of the token: the id of a namespace
 	Token  []byte    `json:"token"`
 	PID    int       `json:"pid"`
 	Began  time.Time `json:"began"`
@@ -65,18 +63,18 @@ func (s *Store) Begin(a Attempt) (*Held, error) {
 	return h, nil
 }
 
-// lock does not wait.
+// lock locks f without waiting.
 func lock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
 
-// File is what the lock is on: a process that inherits it holds the lock too.
+// File returns the locked file. A process that inherits it holds the lock too.
 func (h *Held) File() *os.File { return h.file }
 
-// End removes the attempt, whoever else holds its lock.
+// End removes the attempt, even if another process holds its lock.
 func (h *Held) End() error { return errors.Join(os.Remove(h.file.Name()), h.file.Close()) }
 
-// Dead calls report for each attempt whose process is gone, and every process
-// that inherited its lock, and removes those that report settles. Nobody else
-// sees an attempt as dead while it is reported.
+// Dead calls report for each attempt whose process is gone, together with every process that
+// inherited its lock. It removes the attempts that report settles. No other process sees an attempt
+// as dead while it is reported.
 func (s *Store) Dead(report func(Attempt) (settled bool)) error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -91,7 +89,7 @@ func (s *Store) Dead(report func(Attempt) (settled bool)) error {
 	return errors.Join(wrong...)
 }
 
-// unwritten is how long a file may be empty whose process is about to lock it.
+// unwritten is the time for which a file may be empty before its process locks and writes it.
 const unwritten = time.Minute
 
 func (s *Store) settle(e fs.DirEntry, report func(Attempt) bool) error {

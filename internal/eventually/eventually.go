@@ -1,6 +1,5 @@
-// Package eventually lets tests wait for what other goroutines and processes
-// bring about: for the condition itself, never for a time in which it should
-// hold.
+// Package eventually lets tests wait for the effects of other goroutines and processes. A test
+// waits for the condition itself, never for a time after which the condition should hold.
 package eventually
 
 import (
@@ -8,16 +7,16 @@ import (
 	"time"
 )
 
-// pace is how often a condition is looked at.
+// pace is the time between two checks of a condition.
 const pace = 5 * time.Millisecond
 
-// Holds returns when the condition holds. A minute without that fails the test.
+// Holds returns when the condition holds. It fails the test after a minute.
 func Holds(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	Within(t, what, time.Minute, holds)
 }
 
-// Within is Holds with another limit, far above what it takes.
+// Within is Holds with another limit, which should be far above the time that the condition takes.
 func Within(t testing.TB, what string, limit time.Duration, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(pace)

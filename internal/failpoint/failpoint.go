@@ -19,16 +19,16 @@ import (
 	"sync"
 )
 
-// Hit says that the program has got to the point with this name. Where it is
-// asked to, it does not return: the process is killed.
+// Hit marks the point of the program with this name. It does not return where the variables ask for
+// a kill: the process is killed.
 func Hit(name string) {
 	if p := active(); p != nil {
 		p.hit(name)
 	}
 }
 
-// active is nil when neither variable is set. A malformed variable ends the process: a
-// test that kills nothing would prove nothing.
+// active returns nil when neither variable is set. A malformed variable ends the process: a test
+// that kills nothing would prove nothing.
 var active = sync.OnceValue(func() *points {
 	p, err := parse(os.Getenv("RATCHET_FAILPOINTS"), os.Getenv("RATCHET_FAILPOINT_LOG"))
 	if err != nil {
@@ -37,7 +37,7 @@ var active = sync.OnceValue(func() *points {
 	return p
 })
 
-// points is what the two variables ask for.
+// points holds the parsed values of the two variables.
 type points struct {
 	rules map[string]rule
 	log   string
@@ -46,7 +46,7 @@ type points struct {
 	hits map[string]int
 }
 
-// rule says when a point kills: at the nth hit, or, with n zero, with a chance.
+// rule states when a point kills: at the nth hit, or, with n zero, with a chance.
 type rule struct {
 	nth    int
 	chance float64

@@ -1,5 +1,6 @@
-// Package need says what a test needs of the machine it runs on. What is missing skips the test with a reason; in CI, which
-// installs all of it, it fails the test, so that nothing is skipped unseen.
+// Package need states the requirements of a test on its machine. A missing requirement skips the
+// test with a reason. In CI, which installs all of them, it fails the test, and no test is skipped
+// unseen.
 package need
 
 import (

@@ -1,5 +1,6 @@
-// Package nobody lets a test run as a user without privileges, where the superuser runs the tests: what the kernel forbids to
-// a user it allows to root, so an attack that root carries out proves nothing.
+// Package nobody runs a test as a user without privileges where the superuser runs the tests. The
+// kernel allows root many things that it forbids other users. An attack that root carries out
+// therefore proves nothing.
 package nobody
 
 import (
@@ -16,14 +17,16 @@ import (
 	"time"
 )
 
-// ID is the user and the group that such a test runs as.
+// ID is the user id and the group id that such a test runs as.
 const ID = 65534
 
-// Lent is a file that the test must be able to reach as that user: it gets a copy, whose path is in Variable.
+// Lent is a file that the test must be able to reach as that user. The test gets a copy, and
+// Variable holds the path of the copy.
 type Lent struct{ Variable, Path string }
 
-// Runs reports whether this process is to run the test. A process of the superuser is not: it starts the test binary again
-// as the user [ID] with this test alone, in a home and a TMPDIR of its own, and takes over how that ended. So a test begins:
+// Runs reports whether this process is to run the test. A process of the superuser is not. It
+// starts the test binary again as the user [ID] with this test alone, in a home and a TMPDIR of its
+// own, and takes over the outcome. A test begins:
 //
 //	if !nobody.Runs(t) {
 //		return
@@ -53,7 +56,8 @@ func Runs(t *testing.T, lent ...Lent) bool {
 	return false
 }
 
-// home makes a directory of that user, with a short path: a socket's is bounded.
+// home makes a directory owned by that user. Its path is short, because the path of a socket is
+// bounded.
 func home(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "n")
@@ -76,7 +80,7 @@ func executable(t *testing.T) string {
 	return path
 }
 
-// arguments are those of the test binary for this one test.
+// arguments returns the arguments of the test binary for this one test.
 func arguments(t *testing.T) []string {
 	pattern := "^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$"
 	argv := []string{"-test.run=" + pattern, "-test.v", "-test.count=1"}
@@ -89,13 +93,13 @@ func arguments(t *testing.T) []string {
 	return argv
 }
 
-// environ is ours, without what points into our own home.
+// environ returns our environment without the variables that point into our own home.
 func environ(dir string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "XDG_") })
 	return append(env, "HOME="+dir, "TMPDIR="+dir, "USER=nobody")
 }
 
-// lend puts a copy of a file into dir, as a link where that can be.
+// lend puts a copy of a file into dir, as a hard link where possible.
 func lend(t *testing.T, dir, path string) string {
 	t.Helper()
 	to := filepath.Join(dir, filepath.Base(path))

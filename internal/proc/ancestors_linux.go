@@ -9,7 +9,7 @@ import (
 )
 
 func isSupervisor(pid int) bool {
-	argv, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // one that is gone is none
+	argv, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // a process that is gone has no name
 	name, _, _ := bytes.Cut(argv, []byte{0})
 	return string(name) == supervisor.Name
 }

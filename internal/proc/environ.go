@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// defaultPath is PATH where ours has none.
+// defaultPath is the PATH of a child where ours is not set.
 const defaultPath = "/usr/local/bin:/usr/bin:/bin"
 
-// Environ makes the environment of a child as NAME=value, sorted: PATH and LANG, the named variables that are set, and extra,
-// which wins. lookup finds the values, as os.LookupEnv does. Nothing else of ours gets through, so that no secret does.
+// Environ returns the environment of a child as sorted NAME=value entries: PATH and LANG, the named
+// variables that are set, and extra, which takes precedence. lookup finds the values, as
+// os.LookupEnv does. No other variable of ours reaches the child, and therefore no secret does.
 func Environ(lookup func(string) (string, bool), names []string, extra map[string]string) []string {
 	vars := map[string]string{"PATH": defaultPath, "LANG": "C.UTF-8"}
 	for _, name := range append([]string{"PATH", "LANG"}, names...) {

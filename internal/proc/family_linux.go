@@ -16,8 +16,9 @@ import (
 // family is the supervisors of this process.
 var family = supervisors{running: map[*exec.Cmd]bool{}}
 
-// supervisors tells the supervisors that run from the orphans of those that were lost. This process adopts these orphans: it
-// is the next subreaper above. They are its only children in sessions of their own that it did not start.
+// supervisors tells running supervisors from the orphans of lost ones. This process adopts these
+// orphans, because it is the next subreaper above. Among its children, only the orphans are in
+// sessions of their own without being started by it.
 type supervisors struct {
 	adopt sync.Once
 
@@ -25,7 +26,7 @@ type supervisors struct {
 	running map[*exec.Cmd]bool
 }
 
-// start starts a supervisor. The lock keeps end from taking it for an orphan.
+// start starts a supervisor. The lock keeps endOrphans from taking it for an orphan.
 func (f *supervisors) start(cmd *exec.Cmd) error {
 	f.adopt.Do(func() { unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })
 	f.mu.Lock()
@@ -44,8 +45,8 @@ func (f *supervisors) reaped(cmd *exec.Cmd) {
 	delete(f.running, cmd)
 }
 
-// end ends what a lost supervisor has left: its session, and whoever left that. Deeper descendants come up one layer a
-// round, as their parents die.
+// end ends the processes that a lost supervisor has left: its session, and the processes that left
+// the session. Deeper descendants come up one layer a round, as their parents die.
 func (f *supervisors) end(lost int) {
 	killSession(lost)
 	if os.Getpid() == 1 {
@@ -56,7 +57,7 @@ func (f *supervisors) end(lost int) {
 	}
 }
 
-// endOrphans reports whether there was any that can be ended.
+// endOrphans kills the orphans. It reports whether there was any that can be ended.
 func (f *supervisors) endOrphans() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,7 +78,8 @@ func (f *supervisors) endOrphans() bool {
 	return found
 }
 
-// children are the processes whose parent is this one, the dead that nobody has waited for included.
+// children returns the processes whose parent is this one, including the dead that were not waited
+// for.
 func children() (pids []int) {
 	entries, _ := os.ReadDir("/proc")
 	for _, entry := range entries {
@@ -89,7 +91,8 @@ func children() (pids []int) {
 	return pids
 }
 
-// killSession ends who is in the session of a supervisor. The program itself dies with its supervisor.
+// killSession kills the processes in the session of a supervisor. The program itself dies with its
+// supervisor.
 func killSession(session int) {
 	entries, _ := os.ReadDir("/proc")
 	for _, entry := range entries {
@@ -99,7 +102,7 @@ func killSession(session int) {
 	}
 }
 
-// sessionOf is -1 for a process that is gone.
+// sessionOf returns the session of a process, or -1 for a process that is gone.
 func sessionOf(pid int) int {
 	session, err := unix.Getsid(pid)
 	if err != nil {

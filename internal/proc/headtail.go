@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// HeadTail keeps the first and the last bytes of what is written to it, and counts the rest. It never grows beyond the two
-// sizes, never fails, and may be read while it is written to.
+// HeadTail keeps the first and the last bytes written to it, and counts the rest. It never grows
+// beyond the two sizes, never fails, and may be read while it is written to.
 type HeadTail struct {
 	mu    sync.Mutex
 	head  []byte
@@ -20,12 +20,13 @@ type HeadTail struct {
 	maxHead, maxTail int
 }
 
-// NewHeadTail keeps up to head bytes of the beginning and up to tail bytes of the end.
+// NewHeadTail returns a HeadTail that keeps up to head bytes of the beginning and up to tail bytes
+// of the end.
 func NewHeadTail(head, tail int) *HeadTail {
 	return &HeadTail{maxHead: max(head, 0), maxTail: max(tail, 0)}
 }
 
-// Write takes all of p.
+// Write accepts all of p.
 func (h *HeadTail) Write(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -47,16 +48,17 @@ func (h *HeadTail) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Bytes is how many bytes were written so far.
+// Bytes returns the number of bytes written so far.
 func (h *HeadTail) Bytes() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.total
 }
 
-// Text is the kept beginning and end, and how many bytes between them are left out. An output that fits is in head and, what
-// head cannot hold, in tail. Both are plain text and no longer than the sizes asked for: valid UTF-8 cut between characters,
-// no terminal sequences, line ends as \n, and a question mark for any other control character.
+// Text returns the kept beginning and end, and the number of bytes left out between them. An output
+// that fits is in head, and the part that head cannot hold is in tail. Both are plain text and no
+// longer than the sizes asked for: valid UTF-8 cut between characters, no terminal sequences, line
+// ends as \n, and a question mark for any other control character.
 func (h *HeadTail) Text() (head, tail string, omitted int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -77,7 +79,7 @@ func (h *HeadTail) Text() (head, tail string, omitted int64) {
 	return plain(first), plain(last), h.total - int64(len(first)+len(last))
 }
 
-// String is the text with a line that says how much is left out.
+// String returns the text with a line that says how much is left out.
 func (h *HeadTail) String() string {
 	head, tail, omitted := h.Text()
 	if omitted == 0 {
@@ -102,7 +104,7 @@ func plain(b []byte) string {
 	}, text)
 }
 
-// lastRune is where b must be cut so that no character is halved.
+// lastRune returns the index at which b must be cut to keep every character whole.
 func lastRune(b []byte) int {
 	for i := len(b) - 1; i >= 0 && i >= len(b)-utf8.UTFMax; i-- {
 		if utf8.RuneStart(b[i]) {
@@ -115,7 +117,7 @@ func lastRune(b []byte) int {
 	return len(b)
 }
 
-// firstRune is where the first whole character of b starts.
+// firstRune returns the index of the first whole character of b.
 func firstRune(b []byte) int {
 	for i := range min(len(b), utf8.UTFMax) {
 		if utf8.RuneStart(b[i]) {

@@ -8,8 +8,9 @@ import (
 
 type keptKey struct{}
 
-// Keep returns a context whose programs keep f open, none of them visibly, until they and all that they started are gone:
-// a file lock of ours on f is held until then, even if we are killed. Where there is no supervisor it is not.
+// Keep returns a context whose programs keep f open until they and everything that they started are
+// gone. None of them can see it. A file lock of ours on f is held until then, even if we are
+// killed. Where there is no supervisor the lock is not held.
 func Keep(ctx context.Context, f *os.File) context.Context {
 	return context.WithValue(ctx, keptKey{}, append(slices.Clip(kept(ctx)), f))
 }

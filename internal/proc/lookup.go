@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// lookPath finds the file of a program as the program's own environment says, not ours. Relative entries of PATH are passed
-// over: what runs must not depend on what lies in the working directory.
+// lookPath finds the file of a program by the program's own environment, not ours. It skips
+// relative entries of PATH: the choice of the program must not depend on the content of the working
+// directory.
 func lookPath(program, dir string, env []string) (string, error) {
 	if strings.Contains(program, "/") {
 		path := program
@@ -48,7 +49,7 @@ func executable(path string) error {
 	return nil
 }
 
-// value is the last entry of that name, as programs and shells read it.
+// value returns the last entry of that name, as programs and shells read it.
 func value(env []string, name string) string {
 	var found string
 	for _, entry := range env {

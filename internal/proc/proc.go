@@ -1,10 +1,11 @@
-// Package proc runs one program and ends it together with everything it started: when the program ends, when the deadline
-// passes, when the context is canceled, and when we ourselves are killed.
+// Package proc runs one program and ends it together with everything it started: when the program
+// ends, when the deadline passes, when the context is canceled, and when we ourselves are killed.
 //
-// On Linux a process of package supervisor holds that promise, as any user and in any container: daemons that left the
-// session and the process group included. It knows two exceptions: processes that belong to somebody else and that we may not kill (they
-// are counted in [Result.Left]), and a program that kills its own supervisor first ([ErrLost]); against a hostile program a
-// PID namespace is the answer. On other systems only the program's process group is ended, a descendant that leaves the
+// On Linux a process of package supervisor keeps that promise, as any user and in any container. It
+// also ends daemons that left the session and the process group. There are two exceptions.
+// Processes that belong to another user and that we may not kill stay: [Result.Left] counts them. A
+// program may kill its own supervisor first ([ErrLost]): use a PID namespace against a hostile
+// program. On other systems Run ends only the program's process group. A descendant that leaves the
 // group stays, and nothing ends when we are killed.
 package proc
 
@@ -19,31 +20,33 @@ import (
 	"time"
 )
 
-// DefaultGrace is the time between SIGTERM and SIGKILL where a Command does not say (docs/contracts/run.md, 12).
+// DefaultGrace is the time between SIGTERM and SIGKILL of a Command without a Grace
+// (docs/contracts/run.md, 12).
 const DefaultGrace = 500 * time.Millisecond
 
 // Command is one program to run.
 type Command struct {
-	// Argv is the program and its arguments. A program without a slash is looked for in the PATH of Env, one with a relative
-	// path from Dir on.
+	// Argv is the program and its arguments. A program without a slash is looked up in the PATH of
+	// Env. A relative path starts at Dir.
 	Argv []string
 	// Dir is the working directory; empty means ours.
 	Dir string
 	// Env is the whole environment as NAME=value; nothing is inherited, nil means none. See [Environ].
 	Env []string
-	// Stdin is what the program reads; nil means an empty input. A reader that is not a file is read until the program ends,
-	// and a Read that is under way then is left alone.
+	// Stdin is the input of the program; nil means an empty input. A reader that is not a file is
+	// read until the program ends. Run does not wait for a Read that is under way then.
 	Stdin io.Reader
-	// Stdout and Stderr get the output; nil discards it. Where both are the same pointer, the two streams share one pipe and
-	// keep their order. A Write must return: Run waits for it.
+	// Stdout and Stderr receive the output; nil discards it. Where both are the same pointer, the
+	// two streams share one pipe and keep their order. A Write must return: Run waits for it.
 	Stdout, Stderr io.Writer
 	// Grace is the time between SIGTERM and SIGKILL; zero means DefaultGrace.
 	Grace time.Duration
-	// Started, unless nil, is told the process that ends last, once it runs: the program's supervisor where there is one.
+	// Started, unless nil, is called with the id of the process that ends last, once that process
+	// runs: the program's supervisor where there is one.
 	Started func(pid int)
 }
 
-// End says what ended a program.
+// End is the reason why a program ended.
 type End string
 
 // The ends. A program that ends by itself while it is being stopped still counts as stopped.
@@ -53,7 +56,7 @@ const (
 	Canceled End = "canceled" // the context was canceled
 )
 
-// Result is how a program ended.
+// Result describes the end of a program.
 type Result struct {
 	ExitCode int    // -1 when a signal ended it
 	Signal   string // that signal, such as SIGKILL; empty otherwise
@@ -61,16 +64,17 @@ type Result struct {
 	Left     int // processes that could not be ended, because they belong to another user
 }
 
-// What callers tell apart in a [StartError], and the loss of a supervisor.
+// The causes of a [StartError] that callers tell apart, and the loss of a supervisor.
 var (
 	ErrNotFound      = errors.New("no such program")
 	ErrNotExecutable = errors.New("not an executable program")
-	// ErrLost means that a supervisor was killed or stopped, or did not end as it reported: nothing is known of the program,
-	// and it may have done this itself.
+	// ErrLost means that a supervisor was killed or stopped, or did not end as it reported. Nothing
+	// is known of the program, and the program itself may have done this.
 	ErrLost = errors.New("its supervisor was lost")
 )
 
-// StartError says why a program never ran. It wraps [ErrNotFound] or [ErrNotExecutable] where it is one of these.
+// StartError reports why a program never ran. It wraps [ErrNotFound] or [ErrNotExecutable] where
+// one of these is the cause.
 type StartError struct {
 	Program string
 	Err     error
@@ -78,15 +82,17 @@ type StartError struct {
 
 func (e *StartError) Error() string { return fmt.Sprintf("start %s: %v", e.Program, e.Err) }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *StartError) Unwrap() error { return e.Err }
 
-// Run runs c and returns when the program and all its descendants are gone. A program that failed, or that was ended because
-// ctx was done, is a Result and no error. An error is a [StartError] when the program never ran, or wraps [ErrLost] when
-// its end could not be learned; a second call runs the program again.
+// Run runs c and returns when the program and all its descendants are gone. A program that failed,
+// or that was ended because ctx was done, is a Result and no error. The error is a [StartError]
+// when the program never ran, and wraps [ErrLost] when its end could not be learned. A second call
+// runs the program again.
 //
-// When ctx is done the program has c.Grace to end after SIGTERM, and is killed then. Run returns as soon as all are gone,
-// and seven seconds after the grace in any case, whoever cannot be killed or holds the output.
+// When ctx is done the program has c.Grace to end after SIGTERM, and is killed then. Run returns as
+// soon as all processes are gone. It returns seven seconds after the grace in any case, even if a
+// process cannot be killed or holds the output.
 func Run(ctx context.Context, c Command) (Result, error) {
 	if err := c.validate(); err != nil {
 		return Result{}, err
@@ -130,8 +136,9 @@ func (c Command) validate() error {
 	return nil
 }
 
-// feed makes a file for the program to read from. stop closes what is ours; it does not wait for a Read that hangs, which is
-// why os/exec does not do this for us: its Wait would.
+// feed returns a file for the program to read r from. stop closes our files and does not wait for a
+// Read that hangs. The Wait of os/exec would wait for it, and feed replaces os/exec here for that
+// reason.
 func feed(r io.Reader) (child *os.File, stop func(), err error) {
 	switch file, isFile := r.(*os.File); {
 	case r == nil:
@@ -150,7 +157,7 @@ func feed(r io.Reader) (child *os.File, stop func(), err error) {
 	return child, func() { child.Close(); ours.Close() }, nil
 }
 
-// endOf names why ctx is done.
+// endOf returns the End for a ctx that is done.
 func endOf(ctx context.Context) End {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return Deadline

@@ -18,13 +18,15 @@ import (
 )
 
 const (
-	// ourselves is our executable even after the file has been replaced or removed.
+	// ourselves is the path of our executable, even after the file has been replaced or removed.
 	ourselves = "/proc/self/exe"
-	// pipeDelay is how long the output is waited for when somebody outlives the supervisor and holds it.
+	// pipeDelay is the time that Run waits for the output when a process outlives the supervisor
+	// and holds it.
 	pipeDelay = 500 * time.Millisecond
-	// maxReport is more than a report has, in bytes.
+	// maxReport is larger than any report, in bytes.
 	maxReport = 512
-	// backstop is how much longer than it may a supervisor is waited for, should it be stopped itself.
+	// backstop is the time that Run waits for a supervisor beyond its own limit, in case the
+	// supervisor is stopped itself.
 	backstop = time.Second
 )
 
@@ -50,7 +52,7 @@ func run(ctx context.Context, c Command, path string, stdin *os.File) (Result, e
 type supervised struct {
 	cmd     *exec.Cmd
 	nonce   string   // of its report
-	control *os.File // closed: stop
+	control *os.File // closing it tells the supervisor to stop
 	report  *os.File
 }
 
@@ -89,18 +91,19 @@ func start(c Command, path string, stdin *os.File, kept []*os.File) (*supervised
 	return &supervised{cmd: cmd, nonce: rand.Text(), control: control, report: report}, nil
 }
 
-// wait returns when the supervisor is gone. Where it is lost, so is everything that it supervised.
+// wait returns when the supervisor is gone. When the supervisor is lost, wait also ends everything
+// that it supervised.
 func (s *supervised) wait(ctx context.Context, c Command) (supervisor.Report, error) {
 	defer s.report.Close()
 	defer s.control.Close()
 	order := supervisor.Order{Nonce: s.nonce, Env: c.Env}
-	go s.control.Write(order.Encode()) // more than a pipe holds would wait for the reader
+	go s.control.Write(order.Encode()) // a message larger than the pipe waits for the reader
 
 	over := make(chan struct{})
 	defer close(over)
 	release := context.AfterFunc(ctx, func() {
 		s.control.Close()
-		s.cmd.Process.Signal(syscall.SIGCONT) // one that the program has stopped does its duty
+		s.cmd.Process.Signal(syscall.SIGCONT) // wakes a supervisor that the program has stopped
 		select {
 		case <-over:
 		case <-time.After(c.Grace + supervisor.KillLimit + backstop):
@@ -122,8 +125,9 @@ func (s *supervised) wait(ctx context.Context, c Command) (supervisor.Report, er
 	return report, nil
 }
 
-// verdict is the report of a supervisor that has ended as it says. Any other is lost: whoever can end it, or write where it
-// writes, has no say in what became of the program.
+// verdict returns the report of a supervisor that ended as it reported. Any other supervisor is
+// lost: a process that can end a supervisor, or write to its report descriptor, must not decide the
+// result of the program.
 func (s *supervised) verdict(ctx context.Context) (supervisor.Report, error) {
 	state := s.cmd.ProcessState
 	if !state.Exited() {
@@ -132,7 +136,7 @@ func (s *supervised) verdict(ctx context.Context) (supervisor.Report, error) {
 	if state.ExitCode() == supervisor.Unbegun && ctx.Err() != nil {
 		return supervisor.Report{Status: int(syscall.SIGTERM), Told: true}, nil
 	}
-	s.report.SetReadDeadline(time.Now().Add(pipeDelay)) // the line is there already; an end that others hold open never comes
+	s.report.SetReadDeadline(time.Now().Add(pipeDelay)) // the line is there already; others may hold the pipe open for ever
 	text, err := io.ReadAll(io.LimitReader(s.report, maxReport))
 	if err != nil {
 		return supervisor.Report{}, fmt.Errorf("%w: its report: %w", ErrLost, err)

@@ -14,10 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipeDelay is how long the output is waited for when somebody outlives the process group and holds it.
+// pipeDelay is the time that Run waits for the output when a process outlives the process group and
+// holds it.
 const pipeDelay = 500 * time.Millisecond
 
-// run has no supervisor here: it ends the process group, and neither those who left it nor anything after our own death.
+// run works without a supervisor here: it ends the process group. It does not end processes that
+// left the group, nor anything after our own death.
 func run(ctx context.Context, c Command, path string, stdin *os.File) (Result, error) {
 	cmd := &exec.Cmd{
 		Path:        path,
@@ -77,5 +79,5 @@ func whyNot(err error) error {
 	return err
 }
 
-// isSupervisor is false: there are none here.
+// isSupervisor returns false: there are no supervisors here.
 func isSupervisor(int) bool { return false }

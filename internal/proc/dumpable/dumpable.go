@@ -1,5 +1,6 @@
-// Package dumpable closes this process to others of the same user: on Linux its environment, memory and descriptors, and
-// whoever would trace it. Root, and who has the capability to trace, is not kept out. Elsewhere the package does nothing.
+// Package dumpable closes this process to other processes of the same user. On Linux it protects
+// the environment, memory and descriptors, and prevents tracing. It does not keep out root or a
+// process with the capability to trace. Elsewhere the package does nothing.
 //
 // It imports no more than package supervisor may.
 package dumpable

@@ -8,18 +8,21 @@ import (
 	"strings"
 )
 
-// maxOrder bounds what a supervisor reads; Linux itself refuses an environment of far less.
+// maxOrder bounds the bytes that a supervisor reads. Linux itself refuses a much smaller
+// environment.
 const maxOrder = 64 << 20
 
-// Order opens the control descriptor. The environment does not travel as the supervisor's own, because there GODEBUG and
-// its kind would speak to us; neither does the nonce, because others could read it there.
+// Order is the first message on the control descriptor. The environment does not travel as the
+// supervisor's own, because GODEBUG and similar variables would affect the supervisor there. The
+// nonce does not either, because others could read it there.
 type Order struct {
-	// Nonce is what the report repeats. It is random, holds no NUL, and nobody knows it but the two ends.
+	// Nonce is repeated by the report. It is random and holds no NUL. Only the two ends know it.
 	Nonce string
 	Env   []string // the program's environment
 }
 
-// Encode is the message: the length in 4 bytes, then the nonce and the entries, each ended by NUL.
+// Encode returns the message: the length in 4 bytes, then the nonce and the entries, each ended by
+// NUL.
 func (o Order) Encode() []byte {
 	var body strings.Builder
 	for _, entry := range append([]string{o.Nonce}, o.Env...) {
@@ -29,7 +32,7 @@ func (o Order) Encode() []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(body.Len())), body.String()...)
 }
 
-// ReadOrder reads that message and not one byte more.
+// ReadOrder reads one encoded order and not one byte more.
 func ReadOrder(r io.Reader) (Order, error) {
 	var size [4]byte
 	if _, err := io.ReadFull(r, size[:]); err != nil {

@@ -21,7 +21,8 @@ const (
 	lastFD            = 1<<32 - 1
 )
 
-// KillLimit is how long a supervisor goes on killing before it reports what is left.
+// KillLimit is the time that a supervisor keeps killing before it reports the processes that are
+// left.
 const KillLimit = 5 * time.Second
 
 func init() {
@@ -30,7 +31,7 @@ func init() {
 	}
 }
 
-// supervise runs the program to its end and its descendants to theirs, and returns the exit code.
+// supervise runs the program and its descendants until all have ended, and returns the exit code.
 func supervise(args []string) int {
 	if len(args) < 3 {
 		return codeUnready
@@ -39,7 +40,7 @@ func supervise(args []string) int {
 	if err != nil {
 		return codeUnready
 	}
-	// The program is of our user and could write our report.
+	// The program runs as our user and could write our report.
 	if dumpable.Off() != nil || keepDescriptors() != nil {
 		return codeUnready
 	}
@@ -52,12 +53,12 @@ func supervise(args []string) int {
 	// The program is killed when the thread that started it ends, and this one ends last.
 	runtime.LockOSThread()
 	r := run(args[1], args[2:], order.Env, time.Duration(graceMS)*time.Millisecond, control)
-	io.WriteString(report, r.Line(order.Nonce)) // nobody may be left to read it
+	io.WriteString(report, r.Line(order.Nonce)) // the reader may be gone
 	return r.ExitCode()
 }
 
-// keepDescriptors lets nothing but the three standard descriptors through to the program: neither ours, nor what whoever
-// started us had open for his own programs.
+// keepDescriptors hides all descriptors but the three standard ones from the program: our own, and
+// those that our starter had open for its own programs.
 func keepDescriptors() error {
 	if _, _, errno := syscall.RawSyscall(sysCloseRange, ControlFD, lastFD, closeRangeCloexec); errno != 0 {
 		return keepListed() // before Linux 5.11, and where a filter forbids it
@@ -65,7 +66,7 @@ func keepDescriptors() error {
 	return nil
 }
 
-// keepListed does the same by the list of what is open.
+// keepListed does the same as keepDescriptors for each descriptor that /proc lists as open.
 func keepListed() error {
 	names, err := list("/proc/self/fd")
 	if err != nil {
@@ -114,7 +115,8 @@ func run(path string, argv, env []string, grace time.Duration, control io.Reader
 	return Report{Status: int(t.status), Left: left, Told: told}
 }
 
-// stopped is closed when the control descriptor ends, by the will or the death of whoever started us, or on a signal.
+// stopped returns a channel that is closed when the control descriptor ends or on a signal. The
+// descriptor ends when our starter closes it or dies.
 func stopped(control io.Reader) <-chan struct{} {
 	stop := make(chan struct{})
 	signals := make(chan os.Signal, 1)

@@ -8,11 +8,13 @@ import (
 	"time"
 )
 
-// tree is the program and all that descends from it. We are its subreaper: whoever loses a parent becomes our child. So the
-// tree is over exactly when wait4 says that we have no child, whatever /proc shows.
+// tree is the program and everything that descends from it. We are its subreaper: a process that
+// loses its parent becomes our child. The tree is therefore over exactly when wait4 says that we
+// have no child, whatever /proc shows.
 //
-// Only children are signalled, and only the one goroutine that signals also reaps: between the look into /proc and the
-// signal no id can pass to a stranger. Deeper descendants come up one layer a round, as their parents die.
+// Only children are signalled, and the one goroutine that signals also reaps. No id can pass to a
+// stranger between the look into /proc and the signal. Deeper descendants come up one layer a
+// round, as their parents die.
 type tree struct {
 	program int // its pid, and the id of its process group
 	status  syscall.WaitStatus
@@ -20,7 +22,7 @@ type tree struct {
 	died    chan os.Signal // SIGCHLD
 }
 
-// reap collects the dead; it reports whether any child is left.
+// reap collects the dead children. It reports whether any child is left.
 func (t *tree) reap() bool {
 	for {
 		var status syscall.WaitStatus
@@ -37,7 +39,7 @@ func (t *tree) reap() bool {
 	}
 }
 
-// await returns when the program has ended by itself (false) or when it must be ended (true).
+// await returns false when the program has ended by itself, and true when it must be ended.
 func (t *tree) await(stop <-chan struct{}) bool {
 	for t.reap(); !t.ended; t.reap() {
 		select {
@@ -50,12 +52,12 @@ func (t *tree) await(stop <-chan struct{}) bool {
 	return false
 }
 
-// terminate asks all to end and returns when they have or when the grace is over.
+// terminate asks all processes to end. It returns when they have ended or when the grace is over.
 func (t *tree) terminate(grace time.Duration) {
 	over := time.NewTimer(grace)
 	defer over.Stop()
 	t.signal(syscall.SIGTERM)
-	t.signal(syscall.SIGCONT) // one that is stopped cannot hear
+	t.signal(syscall.SIGCONT) // a stopped process does not handle SIGTERM
 	for t.reap() {
 		select {
 		case <-t.died:
@@ -65,8 +67,8 @@ func (t *tree) terminate(grace time.Duration) {
 	}
 }
 
-// kill ends whoever is left. It gives up after limit, with the number of those that we may not end, or that the kernel does
-// not let go.
+// kill kills the processes that are left. It gives up after limit, and returns the number of
+// processes that we may not end or that the kernel does not release.
 func (t *tree) kill(limit time.Duration) int {
 	over := time.NewTimer(limit)
 	defer over.Stop()
@@ -99,7 +101,7 @@ func (t *tree) signal(sig syscall.Signal) {
 
 type child struct{ pid, group int }
 
-// children are those processes whose parent we are, the dead that are not reaped yet included.
+// children returns the processes whose parent we are, including the dead that are not reaped yet.
 func children() []child {
 	names, _ := list("/proc")
 	self := os.Getpid()
@@ -120,8 +122,8 @@ func children() []child {
 	return found
 }
 
-// parseStat reads the parent and the process group out of /proc/PID/stat. The name before them is in brackets and may itself
-// hold brackets and spaces.
+// parseStat reads the parent and the process group out of /proc/PID/stat. The name before them is
+// in brackets and may itself contain brackets and spaces.
 func parseStat(stat string) (parent, group int, ok bool) {
 	end := strings.LastIndexByte(stat, ')')
 	if end < 0 {
