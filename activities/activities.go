@@ -1,6 +1,6 @@
-// Package activities does what the workflows ask for: it calls providers,
-// applies patches, runs checks and keeps the record. Each activity may run
-// twice; its doc says what a second call with the same input does.
+// Package activities implements the activities of the workflows: it calls providers, applies
+// patches, runs checks and keeps the record. Each activity may run twice. Its doc describes the
+// effect of a second call with the same input.
 package activities
 
 import (

@@ -117,8 +117,8 @@ func (d *DispatchActivities) proberOf(b dispatch.Backend) agent.Prober {
 	return p
 }
 
-// resolveRecordless resolves a target without a record: it is a session that
-// listens and never registered, or there is no such target.
+// resolveRecordless resolves a target without a record: either a session that listens and never
+// registered, or no target at all.
 func (d *DispatchActivities) resolveRecordless(id dispatch.GardenID) ResolveResult {
 	if controlsocket.Inspect(d.dirs.Socket(id)).State == controlsocket.SocketFile {
 		return ResolveResult{Backend: dispatch.Pi, Recordless: true}

@@ -63,8 +63,8 @@ type TrustResult struct {
 	Diagnostic string `json:"diagnostic,omitempty"`
 }
 
-// OwnedTurn is a turn of a dormant session that the dispatch owns. Without a NativeSession, it is
-// the session of pi with the garden id of the target.
+// OwnedTurn is a turn of a dormant session that the dispatch owns. Without a NativeSession,
+// the session is the session of pi that has the garden id of the target.
 type OwnedTurn struct {
 	dispatch.Message
 	NativeSession

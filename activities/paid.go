@@ -9,8 +9,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
-// maxPaid bounds the starts of the provider of one call, whatever prevents an answer:
-// the provider's errors, a lost worker, a timeout. After that a person is asked.
+// maxPaid bounds the starts of the provider of one call, for any reason that
+// prevents an answer: the provider's errors, a lost worker, a timeout. After that a person is asked.
 const maxPaid = 5
 
 // countStart counts, on disk, a start of the provider, and returns the number of
