@@ -16,8 +16,7 @@ type markdown struct{ strings.Builder }
 func (m *markdown) printf(format string, args ...any) { m.WriteString(fmt.Sprintf(format, args...)) }
 
 // fence adds a fenced block that nothing in the text can close. A long line continues on a line that
-// begins with "⋯ ", which keeps text from hiding beyond
-// the edge.
+// begins with "⋯ ", which keeps text from hiding beyond the edge.
 func (m *markdown) fence(lang, text string) {
 	text = placeholders.Replace(wrap(strings.Trim(text, "\n")))
 	if text == "" {
@@ -27,14 +26,14 @@ func (m *markdown) fence(lang, text string) {
 	m.printf("%s%s\n%s\n%s\n\n", ticks, lang, text, ticks)
 }
 
-// block adds a fence around a text whose hidden characters have not been made visible yet. It shortens
-// the text to limit characters.
+// block adds a fence around a text whose hidden characters have not been made visible yet. It keeps
+// only the first limit characters of the text.
 func (m *markdown) block(text string, limit int) {
 	m.fence("", patch.DisplayDiff([]byte(clipRunes(text, limit)))) //workflowcheck:ignore // pure
 }
 
-// prose adds a text as a quotation that wraps with the page, line by line. It shortens the text to limit
-// characters.
+// prose adds a text as a quotation that wraps with the page, line by line. It keeps only the
+// first limit characters of the text.
 func (m *markdown) prose(s string, limit int) {
 	for l := range strings.Lines(strings.TrimSpace(clipRunes(s, limit))) {
 		m.printf("> %s\n", text(l))

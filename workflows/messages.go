@@ -43,7 +43,7 @@ type Accepted struct {
 
 var errSettled = errors.New("it has been decided already")
 
-// registerHandlers serves queries, updates and signals for as long as the run lives.
+// registerHandlers serves queries, updates and signals until the run ends.
 func (r *runner) registerHandlers(ctx workflow.Context) error {
 	signals := workflow.NewSelector(ctx)
 	err := errors.Join(
