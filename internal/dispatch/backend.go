@@ -3,7 +3,7 @@ package dispatch
 // Backend is the product that a citizen is a session of.
 type Backend string
 
-// The backends. The registry is strict: there is no fifth.
+// The backends. The registry is closed: there is no fifth.
 const (
 	ClaudeCode  Backend = "claude-code"
 	Antigravity Backend = "antigravity"
@@ -14,16 +14,16 @@ const (
 // Backends lists every backend.
 var Backends = []Backend{ClaudeCode, Antigravity, Codex, Pi}
 
-// UnmarshalText refuses an unknown backend.
+// UnmarshalText returns an error for an unknown backend.
 func (b *Backend) UnmarshalText(text []byte) error { return decode(b, text, "backend", Backends) }
 
-// Probed says whether the backend has an address at which its sessions can be
-// probed and reached. Only pi has one, its control socket. By the contract alone
-// nobody knows whether a session of another lives; who has a real predicate for
-// it, of its own client, may own its outcome (docs/contracts/dispatch.md, 2.2).
+// Probed reports whether the backend has an address at which its sessions can be probed and
+// reached. Only pi has one, its control socket. The contract alone does not tell whether a session
+// of another backend lives. A caller that has a real predicate for it, of its own client, may own
+// its outcome (docs/contracts/dispatch.md, 2.2).
 func (b Backend) Probed() bool { return b == Pi }
 
-// Capability is how a backend's session gets what is sent to it.
+// Capability is the way a backend's session gets a message.
 type Capability string
 
 // The capabilities.
@@ -36,12 +36,12 @@ var capabilityOf = map[Backend]Capability{
 	ClaudeCode: SelfFetch, Antigravity: DirectInject, Codex: DirectInject, Pi: DirectInject,
 }
 
-// Capability is empty for a backend that is not in the registry.
+// Capability returns the backend's capability, empty for a backend that is not in the registry.
 func (b Backend) Capability() Capability { return capabilityOf[b] }
 
-// LivenessOf is the fact that a probe makes of a citizen (docs/contracts/dispatch.md, 2.2).
-// Probed is empty when there was no probe. Absence of proof is never Dead: what
-// is not one of the three results of a probe is Indeterminate.
+// LivenessOf returns the liveness of a citizen from the result of a probe
+// (docs/contracts/dispatch.md, 2.2). Probed is empty when there was no probe. Absence of proof is
+// never Dead: every value other than the three results of a probe is Indeterminate.
 func LivenessOf(b Backend, probed Liveness) Liveness {
 	if !b.Probed() {
 		return Unsupported

@@ -12,10 +12,9 @@ import (
 	"unicode/utf8"
 )
 
-// exact decodes an object into a struct whose fields all have a JSON name. It
-// refuses what encoding/json lets pass: a member that is unknown, spelt in
-// other letters, given twice, or missing without omitempty, a null where the
-// field is no pointer, and bytes that are no UTF-8.
+// exact decodes an object into a struct whose fields all have a JSON name. It returns an error for
+// input that encoding/json accepts: a member that is unknown, spelt in other letters, given twice,
+// or missing without omitempty, a null where the field is no pointer, and bytes that are not UTF-8.
 func exact(b []byte, to any) error {
 	given, err := members(b)
 	if err != nil {
@@ -44,7 +43,7 @@ func exact(b []byte, to any) error {
 	return nil
 }
 
-// members splits an object.
+// members splits an object into its members.
 func members(b []byte) (map[string]json.RawMessage, error) {
 	if !utf8.Valid(b) {
 		return nil, errors.New("not UTF-8")

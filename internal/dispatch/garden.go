@@ -1,12 +1,12 @@
-// Package dispatch is the frozen contract of a dispatch: a message to an agent
-// session that already exists. It holds the words, the tables that decide, the
-// receipt that they give and the outcome that follows it. It is pure: no I/O,
-// no clock, no Temporal. Package citizen knows the targets, package
-// controlsocket reaches them, and a workflow carries out what is decided here.
+// Package dispatch holds the frozen contract of a dispatch: a message to an agent session that
+// already exists. It defines the words, the decision tables, the receipt that they give and the
+// outcome that follows it. The package is pure: no I/O, no clock, no Temporal. Package citizen
+// knows the targets, package controlsocket reaches them, and a workflow carries out the decisions
+// made here.
 //
-// A dispatch names its target and declares the outcome that it expects. Nothing
-// here guesses and nothing has a default: each cell of the tables is one
-// verdict, and where the facts are missing the verdict is a reject.
+// A dispatch names its target and declares the outcome that it expects. The package guesses nothing
+// and has no defaults: each cell of the tables is one verdict, and where facts are missing the
+// verdict is a reject.
 package dispatch
 
 import (
@@ -25,20 +25,20 @@ var gardenForm = regexp.MustCompile(GardenPattern)
 // GardenID is the universal address of a citizen.
 type GardenID string
 
-// ParseGardenID refuses a text that is no garden id.
+// ParseGardenID returns an error for a text that is not a garden id.
 func ParseGardenID(s string) (GardenID, error) {
 	id := GardenID(s)
 	return id, id.Validate()
 }
 
-// NewGardenID is the id of a citizen made now, in local time. Tags collide: who
-// makes a record under the id makes it exclusively.
+// NewGardenID returns the id of a citizen made now, in local time. Tags can collide: the caller
+// must create the record under the id exclusively.
 func NewGardenID(now time.Time, tag [3]byte) GardenID {
 	return GardenID(now.Format("20060102T150405") + "-" + hex.EncodeToString(tag[:]))
 }
 
-// Validate refuses what is no garden id, and so every name that could leave the
-// directory it is joined to.
+// Validate returns an error if id is not a garden id. It thereby refuses every name that could
+// leave the directory it is joined to.
 func (id GardenID) Validate() error {
 	if !gardenForm.MatchString(string(id)) {
 		return fmt.Errorf("%q is no garden id: want a stamp and six hex digits, as in 20260612T093000-0a1b2c", string(id))
@@ -46,7 +46,7 @@ func (id GardenID) Validate() error {
 	return nil
 }
 
-// UnmarshalText refuses what is no garden id.
+// UnmarshalText returns an error for a text that is not a garden id.
 func (id *GardenID) UnmarshalText(b []byte) error {
 	parsed, err := ParseGardenID(string(b))
 	if err == nil {

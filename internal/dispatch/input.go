@@ -6,20 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// MaxMessage is the longest message, in Unicode code points: JSON Schema counts
-// maxLength so, and counted so no message is refused that a peer which counts
-// UTF-16 units would take.
+// MaxMessage is the longest message, in Unicode code points. JSON Schema counts maxLength the same
+// way. A peer that counts UTF-16 units accepts no message that this limit refuses.
 const MaxMessage = 16000
 
-// Input says what is asked of the decider. Decoding is exact: an unknown
-// member, a malformed garden id and an unknown word are errors of the caller,
-// and no receipt is made.
+// Input holds a caller's request to the decider. Decoding is exact: an unknown member, a malformed
+// garden id and an unknown word are errors of the caller, and no receipt is made.
 type Input struct {
 	Target GardenID `json:"target" jsonschema:"garden id of an existing citizen; a dispatch never starts a new session"`
 	Intent Intent   `json:"intent" jsonschema:"the outcome that the caller declares: fire-and-forget ends with the acknowledgement, owned-outcome owns the completion"`
 	// Mode is empty when the caller leaves it open.
 	Mode Mode `json:"mode,omitempty" jsonschema:"how a busy target takes the message: steer interrupts its turn, follow_up waits for its end; means nothing to a mailbox and to a resume"`
-	// WantsReply is etiquette. It routes nothing and nobody waits for it.
+	// WantsReply is etiquette. It routes nothing, and nothing waits for the reply.
 	WantsReply bool `json:"wantsReply,omitempty" jsonschema:"tells the target that a reply is welcome; etiquette only, nothing waits for one"`
 }
 
@@ -43,13 +41,12 @@ type Request struct {
 	WantsReply bool     `json:"wants_reply,omitempty" jsonschema:"tells the target that a reply is welcome; etiquette only, nothing waits for one"`
 }
 
-// Input is the request without its message.
+// Input returns the request without its message.
 func (r Request) Input() Input {
 	return Input{Target: r.Target, Intent: r.Intent, Mode: r.Mode, WantsReply: r.WantsReply}
 }
 
-// Validate refuses what the decoder refuses, of a request that was made in
-// another way.
+// Validate returns the errors of the decoder for a request that was not decoded.
 func (r Request) Validate() error {
 	if err := r.Target.Validate(); err != nil {
 		return err
@@ -79,7 +76,7 @@ func (r *Request) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// validMessage lets pass what every transport can carry verbatim.
+// validMessage returns an error for a message that some transport cannot carry verbatim.
 func validMessage(s string) error {
 	switch n := utf8.RuneCountInString(s); {
 	case !utf8.ValidString(s):

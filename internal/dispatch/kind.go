@@ -1,15 +1,14 @@
 package dispatch
 
-// Kind is what became of a dispatch after its receipt accepted it.
+// Kind is the result of a dispatch after its receipt accepted it.
 type Kind string
 
-// The kinds (docs/contracts/dispatch.md, 9 to 11). Unknown is not a word for an error whose
-// cause is unclear: it says that the message may have arrived and that nobody
-// can tell.
+// The kinds (docs/contracts/dispatch.md, 9 to 11). Unknown does not stand for an error of unclear
+// cause: it says that the message may have arrived and that this cannot be found out.
 const (
 	Sent         Kind = "sent"          // the peer acknowledged the message
-	FallbackSent Kind = "fallback-sent" // the peer was gone; a second look found where it is, and that took the message
-	Enqueued     Kind = "enqueued"      // it lies in the mailbox and the doorbell was rung; nobody has read it yet
+	FallbackSent Kind = "fallback-sent" // the peer was gone; a second look found its place, which took the message
+	Enqueued     Kind = "enqueued"      // it lies in the mailbox and the doorbell was rung; it is unread so far
 	Completed    Kind = "completed"     // the turn that it began ended well
 
 	Rejected    Kind = "rejected"           // the peer refused it, or the second look rejected: see RejectReason
@@ -22,12 +21,12 @@ const (
 	Unknown         Kind = "unknown"          // it may have been delivered, and that cannot be known
 )
 
-// rule is what holds for every outcome of a kind.
+// rule holds the properties of every outcome of a kind.
 type rule struct {
 	by        []Transport
 	good      bool // the caller got what its intent asks for
 	retrySafe bool
-	hint      string // what can be done when it is not good
+	hint      string // the caller's next step when it is not good
 }
 
 var anyTransport = []Transport{ControlSocket, SpawnBg, MetaMailbox}
@@ -72,5 +71,5 @@ var Kinds = []Kind{
 	Sent, FallbackSent, Enqueued, Completed, Rejected, StartFailed, TurnFailed, ChildExited, LockRetained, ExecutionFailed, Unknown,
 }
 
-// UnmarshalText refuses an unknown kind.
+// UnmarshalText returns an error for an unknown kind.
 func (k *Kind) UnmarshalText(b []byte) error { return decode(k, b, "outcome", Kinds) }

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Delivery is how a peer says that it took a message. It is the peer's word.
+// Delivery is the peer's own word for how it took a message.
 type Delivery string
 
 // The deliveries.
@@ -16,38 +16,38 @@ const (
 	Followed Delivery = "followUp" // it waits for the end of the turn under way
 )
 
-// Outcome is what happened after the verdict. It is a separate axis: it never
-// changes the receipt, and its failures are no reject reasons.
+// Outcome describes what happened after the verdict. It is a separate axis: it never changes the
+// receipt, and its failures are no reject reasons.
 type Outcome struct {
 	Kind Kind `json:"kind"`
-	// Transport carried the message or was to. After a fallback it is not that
-	// of the receipt.
+	// Transport carried the message, or was chosen to carry it. After a fallback it differs from
+	// the transport of the receipt.
 	Transport Transport `json:"transport"`
 
 	DeliveredAs Delivery `json:"deliveredAs,omitempty"` // by a control socket
 	Mail        string   `json:"mail,omitempty"`        // name of the file in the mailbox
-	Answer      string   `json:"answer,omitempty"`      // what the agent said last in its turn, or the head of it
+	Answer      string   `json:"answer,omitempty"`      // the agent's last text in its turn, or the head of it
 
-	// RejectReason is why a second look at the target rejected. It is empty when
-	// the peer itself refused: Error has its words.
+	// RejectReason is the reason why a second look at the target rejected. It is empty when the
+	// peer itself refused; Error then has the peer's words.
 	RejectReason Reason `json:"rejectReason,omitempty"`
-	// ExitCode is that of the agent's process; nil when a signal ended it.
+	// ExitCode is the exit code of the agent's process; nil when a signal ended it.
 	ExitCode *int `json:"exitCode,omitempty"`
-	// TimedOut says that we ended the process, its time being up.
+	// TimedOut reports that we ended the process because its time was up.
 	TimedOut bool `json:"timedOut,omitempty"`
-	// Retention is why the lock stays, Diagnostic what an operator needs to
-	// free it.
+	// Retention is the reason why the lock stays. Diagnostic holds the facts that an operator needs
+	// to free it.
 	Retention  Retention   `json:"reason,omitempty"`
 	Diagnostic *Diagnostic `json:"diagnostic,omitempty"`
-	// Finalized is what had happened for good when the release of the lock
-	// failed, which ReleaseFailed says.
+	// Finalized is the outcome that was final when the release of the lock failed. ReleaseFailed
+	// reports that failure.
 	Finalized     *Outcome `json:"finalizedOutcome,omitempty"`
 	ReleaseFailed bool     `json:"releaseFailed,omitempty"`
-	// Error is one line, set exactly when the outcome is not a success.
+	// Error is one line. It is set exactly when the outcome is not a success.
 	Error string `json:"error,omitempty"`
 }
 
-// Retention is why a lock is kept.
+// Retention is the reason why a lock is kept.
 type Retention string
 
 // The reasons to keep a lock.
@@ -56,12 +56,12 @@ const (
 	ObserveFailed   Retention = "observe-failed"   // told to end because it could not be watched
 )
 
-// UnmarshalText refuses an unknown reason.
+// UnmarshalText returns an error for an unknown reason.
 func (r *Retention) UnmarshalText(b []byte) error {
 	return decode(r, b, "retention", []Retention{KillUnconfirmed, ObserveFailed})
 }
 
-// Diagnostic names what a retained lock is kept for.
+// Diagnostic names the process and the files of a retained lock.
 type Diagnostic struct {
 	GardenID         GardenID `json:"gardenId"`
 	PID              int      `json:"pid"`
@@ -71,15 +71,15 @@ type Diagnostic struct {
 	KillGraceMs      int64    `json:"killGraceMs"`
 }
 
-// Succeeded says whether the caller got what its intent asks for.
+// Succeeded reports whether the caller got the result that its intent asks for.
 func (o Outcome) Succeeded() bool { return rules[o.Kind].good }
 
-// RetrySafe says whether the same message may be dispatched again without the
-// danger that the target gets it twice.
+// RetrySafe reports whether the same message may be dispatched again without the danger that the
+// target gets it twice.
 func (o Outcome) RetrySafe() bool { return rules[o.Kind].retrySafe }
 
-// Fallback is the outcome of the way that the second look found, seen from the
-// dispatch: what succeeded is FallbackSent, the rest stays.
+// Fallback returns the outcome of the transport that the second look found, as an outcome of the
+// dispatch. A success becomes FallbackSent; every other outcome stays.
 func (o Outcome) Fallback() Outcome {
 	if o.Succeeded() {
 		o.Kind = FallbackSent
@@ -87,8 +87,8 @@ func (o Outcome) Fallback() Outcome {
 	return o
 }
 
-// Dirty is the outcome when the lock could not be released afterwards. An
-// outcome that is a failure of its own wins over that of the release.
+// Dirty returns the outcome for a lock that could not be released afterwards. An outcome that is
+// itself a failure takes precedence over the failed release.
 func (o Outcome) Dirty(release error) Outcome {
 	if o.Kind == ExecutionFailed || o.Kind == Unknown || o.Kind == LockRetained {
 		return o
@@ -99,8 +99,8 @@ func (o Outcome) Dirty(release error) Outcome {
 	}
 }
 
-// Validate refuses an outcome with members that do not belong to its kind, and
-// one without those that do.
+// Validate returns an error for an outcome with members that do not belong to its kind, or without
+// members that do.
 func (o Outcome) Validate() error {
 	r, known := rules[o.Kind]
 	retained := o.Kind == LockRetained
@@ -129,7 +129,7 @@ func (o Outcome) Validate() error {
 	return nil
 }
 
-// MarshalJSON writes a valid outcome, and retrySafe with it.
+// MarshalJSON writes a valid outcome together with retrySafe.
 func (o Outcome) MarshalJSON() ([]byte, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (o Outcome) MarshalJSON() ([]byte, error) {
 	}{plain(o), o.RetrySafe()})
 }
 
-// UnmarshalJSON refuses an outcome that is not valid.
+// UnmarshalJSON returns an error for an outcome that is not valid.
 func (o *Outcome) UnmarshalJSON(b []byte) error {
 	type plain Outcome
 	var p plain

@@ -1,7 +1,7 @@
 package dispatch
 
-// Reason is why a dispatch is rejected before any transport is tried. What goes
-// wrong afterwards is an Outcome and never one of these.
+// Reason says why a dispatch is rejected before any transport is tried. A later failure is an
+// Outcome and never a Reason.
 type Reason string
 
 // The nine reasons, by who decides them.
@@ -28,11 +28,11 @@ var Reasons = []Reason{
 	MailboxUndeliverable, BadTarget, UntrustedFailFast, TargetLocked, TargetAddressConflict,
 }
 
-// UnmarshalText refuses an unknown reason.
+// UnmarshalText returns an error for an unknown reason.
 func (r *Reason) UnmarshalText(b []byte) error { return decode(r, b, "reject reason", Reasons) }
 
-// BeforeProbe says whether the reason is decided before anybody looks whether
-// the target is alive. Exactly these go without a liveness.
+// BeforeProbe reports whether the reason is decided before the target is probed. Exactly these
+// reasons have no liveness.
 func (r Reason) BeforeProbe() bool {
 	return r == BadTarget || r == TargetLocked || r == TargetAddressConflict
 }
@@ -49,5 +49,5 @@ var hintOf = map[Reason]string{
 	UntrustedFailFast:            "the target's directory is not trusted; let the operator trust it in pi, or name its root in the worker's PI_ENTWURF_PREFIX_ROOTS",
 }
 
-// Hint says in one line what can be done about the reject.
+// Hint returns one line that says what the caller can do about the reject.
 func (r Reason) Hint() string { return hintOf[r] }

@@ -7,17 +7,16 @@ import (
 	"slices"
 )
 
-// Receipt is the verdict on one dispatch: an acceptance, which only a cell of
-// the tables gives, or a reject. Only Resolve, Reject and the decoder make one.
-// The zero Receipt is none: it is not accepted, and it does not encode.
+// Receipt is the verdict on one dispatch: an acceptance, which only a cell of the tables gives, or
+// a reject. Only Resolve, Reject and the decoder make one. The zero Receipt is no verdict: it is
+// not accepted, and it does not encode.
 type Receipt struct {
 	verdict  verdict
 	observed Liveness
 }
 
-// Reject is the receipt of a dispatch that is rejected. Observed is the fact
-// that was measured: empty for the reasons that are decided before a probe, and
-// for no other.
+// Reject returns the receipt of a rejected dispatch. Observed is the measured liveness. It must be
+// empty for the reasons that are decided before a probe, and for no other.
 func Reject(why Reason, observed Liveness) (Receipt, error) {
 	if err := known(why, "reject reason", Reasons); err != nil {
 		return Receipt{}, err
@@ -31,22 +30,22 @@ func Reject(why Reason, observed Liveness) (Receipt, error) {
 	return Receipt{verdict{reason: why}, observed}, nil
 }
 
-// OK says whether the dispatch is accepted.
+// OK reports whether the dispatch is accepted.
 func (r Receipt) OK() bool { return r.verdict.action != "" }
 
-// Action is empty on a reject.
+// Action returns the action, empty on a reject.
 func (r Receipt) Action() Action { return r.verdict.action }
 
-// Transport is empty on a reject.
+// Transport returns the transport, empty on a reject.
 func (r Receipt) Transport() Transport { return r.verdict.transport }
 
-// Ownership is empty on a reject.
+// Ownership returns the ownership, empty on a reject.
 func (r Receipt) Ownership() Ownership { return r.verdict.ownership }
 
-// Reason is empty on an acceptance.
+// Reason returns the reason of a reject, empty on an acceptance.
 func (r Receipt) Reason() Reason { return r.verdict.reason }
 
-// Observed is the liveness that the verdict was made from; empty when it was
+// Observed returns the liveness that the verdict was made from. It is empty when the verdict was
 // made before a probe.
 func (r Receipt) Observed() Liveness { return r.observed }
 
@@ -79,8 +78,8 @@ func (r Receipt) MarshalJSON() ([]byte, error) {
 	return json.Marshal(reject{Reason: r.verdict.reason, Observed: &r.observed})
 }
 
-// UnmarshalJSON refuses members of the other branch, a success that is no cell
-// of the tables, and a reject that Reject would not make.
+// UnmarshalJSON returns an error for members of the other branch, for a success that no cell of the
+// tables gives, and for a reject that Reject would not make.
 func (r *Receipt) UnmarshalJSON(b []byte) error {
 	made, err := parse(b)
 	if err != nil {
@@ -115,7 +114,7 @@ func parse(b []byte) (Receipt, error) {
 	return Receipt{}, errors.New("ok is neither true nor false")
 }
 
-// receipt finds the cell that the success came from.
+// receipt returns the receipt of the cell that the success came from.
 func (s success) receipt() (Receipt, error) {
 	want := Receipt{verdict{action: s.Action, transport: s.Transport, ownership: s.Ownership}, s.Observed}
 	for _, intent := range Intents {

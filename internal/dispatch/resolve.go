@@ -1,7 +1,6 @@
 package dispatch
 
-// verdict is one cell of a table: what to do and by which transport, or why
-// not.
+// verdict is one cell of a table: the action and its transport, or the reason of a reject.
 type verdict struct {
 	action    Action
 	transport Transport
@@ -9,8 +8,8 @@ type verdict struct {
 	reason    Reason // of a reject; the rest is empty then
 }
 
-// table decides for backends with a liveness predicate (docs/contracts/dispatch.md, 2.3).
-// It allows two cells of six.
+// table decides for backends with a liveness predicate (docs/contracts/dispatch.md, 2.3). It allows
+// two cells of six.
 var table = map[Intent]map[Standing]verdict{
 	FireAndForget: {
 		Live:         {action: Send, transport: ControlSocket, ownership: AckOnly},
@@ -24,20 +23,20 @@ var table = map[Intent]map[Standing]verdict{
 	},
 }
 
-// mailTable decides for the other backends (2.4), by the intent alone. Its one
-// allowed cell needs a mailbox that somebody reads.
+// mailTable decides for the other backends (docs/contracts/dispatch.md, 2.4), by the intent alone.
+// Its one allowed cell needs a mailbox that a session reads.
 //
-// That a dormant pi gets no mail and a session of unknown liveness does is
-// meant: mail to what is known not to run piles up unseen, and a doorbell is
-// the most that can be offered where nothing is known.
+// A dormant pi gets no mail, and a session of unknown liveness does. Both are intended: mail to a
+// session that is known not to run piles up unseen, and a doorbell is the most that can be offered
+// where nothing is known.
 var mailTable = map[Intent]verdict{
 	FireAndForget: {action: Send, transport: MetaMailbox, ownership: AckOnly},
 	OwnedOutcome:  {reason: BackendLivenessUnsupported},
 }
 
-// Resolve decides a dispatch from its facts. Deliverable says that the target's
-// mailbox is surely read; what is not known is false. It counts for Unsupported
-// alone. A word outside its set gives the zero Receipt, which is none.
+// Resolve decides a dispatch from its facts. Deliverable reports that the target's mailbox is
+// surely read; it is false when this is not known. It counts for Unsupported alone. A word outside
+// its set gives the zero Receipt, which is no verdict.
 func Resolve(intent Intent, observed Liveness, deliverable bool) Receipt {
 	v := table[intent][standingOf[observed]]
 	if observed == Unsupported {

@@ -1,23 +1,22 @@
 package dispatch
 
-// Result is what a dispatch gives back.
+// Result is the result of a dispatch.
 type Result struct {
 	Receipt Receipt `json:"receipt"`
 	// Outcome is nil exactly when the receipt is a reject.
 	Outcome *Outcome `json:"outcome,omitempty"`
-	// Diagnostic says in one line what a reject is about: who holds the lock,
-	// which file is in the way.
+	// Diagnostic says in one line what a reject is about, such as the holder of the lock or the
+	// file that is in the way.
 	Diagnostic string `json:"diagnostic,omitempty"`
 }
 
-// Succeeded says whether the message was sent or enqueued, or the owned outcome
-// is a success.
+// Succeeded reports whether the message was sent or enqueued, or the owned outcome is a success.
 func (r Result) Succeeded() bool {
 	return r.Receipt.OK() && r.Outcome != nil && r.Outcome.Succeeded()
 }
 
-// Hint says in one line what can be done about a result that is no success;
-// empty for one that is.
+// Hint returns one line that says what the caller can do about a result that is not a success. It
+// is empty for a success.
 func (r Result) Hint() string {
 	switch {
 	case r.Outcome == nil:

@@ -1,6 +1,6 @@
 package dispatch
 
-// Origin is what kind of session a sender is. One that a peer makes up is kept:
+// Origin is the kind of session that a sender is. An origin that a peer makes up is kept, because
 // nothing is decided by it.
 type Origin string
 
@@ -18,11 +18,11 @@ type Sender struct {
 	CWD       string `json:"cwd"`
 	Timestamp string `json:"timestamp"` // ISO 8601 in UTC; a peer's is shown as it came
 	Origin    Origin `json:"origin,omitempty"`
-	// Replyable is a fact about the sender; nil: it does not say.
+	// Replyable is a fact about the sender; nil if the sender does not state it.
 	Replyable *bool `json:"replyable,omitempty"`
 }
 
-// Missing names the members that an envelope needs and this one leaves empty.
+// Missing returns the names of the members that an envelope needs and this envelope leaves empty.
 func (s Sender) Missing() []string {
 	var names []string
 	for _, m := range []struct{ name, value string }{

@@ -10,18 +10,17 @@ type Intent string
 
 // The intents.
 const (
-	FireAndForget Intent = "fire-and-forget" // the acknowledgement is the end of it
+	FireAndForget Intent = "fire-and-forget" // the dispatch ends with the acknowledgement
 	OwnedOutcome  Intent = "owned-outcome"   // the caller owns the completion
 )
 
 // Intents lists every intent.
 var Intents = []Intent{FireAndForget, OwnedOutcome}
 
-// UnmarshalText refuses an unknown intent.
+// UnmarshalText returns an error for an unknown intent.
 func (i *Intent) UnmarshalText(b []byte) error { return decode(i, b, "intent", Intents) }
 
-// Mode is how a busy target takes the message. It means nothing to a mailbox
-// and to a resume.
+// Mode says how a busy target takes the message. It means nothing to a mailbox and to a resume.
 type Mode string
 
 // The modes. The zero Mode is FollowUp.
@@ -33,13 +32,13 @@ const (
 // Modes lists every mode.
 var Modes = []Mode{Steer, FollowUp}
 
-// UnmarshalText refuses an unknown mode.
+// UnmarshalText returns an error for an unknown mode.
 func (m *Mode) UnmarshalText(b []byte) error { return decode(m, b, "mode", Modes) }
 
-// Liveness is what is known of a citizen.
+// Liveness is the known state of a citizen.
 type Liveness string
 
-// The four facts. The zero Liveness is none: nobody has looked.
+// The four facts. The zero Liveness is none of them: the citizen was not looked at.
 const (
 	Alive         Liveness = "alive"
 	Dead          Liveness = "dead"          // seen to be gone
@@ -50,11 +49,11 @@ const (
 // Livenesses lists the four facts.
 var Livenesses = []Liveness{Alive, Dead, Indeterminate, Unsupported}
 
-// UnmarshalText refuses an unknown liveness.
+// UnmarshalText returns an error for an unknown liveness.
 func (l *Liveness) UnmarshalText(b []byte) error { return decode(l, b, "liveness", Livenesses) }
 
-// Standing is the axis that the table is keyed on: a liveness as far as it
-// bears on routing. Unsupported never reaches it.
+// Standing is the axis that the table is keyed on: the part of a liveness that bears on routing.
+// Unsupported never reaches it.
 type Standing string
 
 // The standings.
@@ -69,17 +68,17 @@ var Standings = []Standing{Live, Dormant, Inconclusive}
 
 var standingOf = map[Liveness]Standing{Alive: Live, Dead: Dormant, Indeterminate: Inconclusive}
 
-// Standing returns where the liveness stands; ok is false for Unsupported.
+// Standing returns the standing of the liveness; ok is false for Unsupported.
 func (l Liveness) Standing() (s Standing, ok bool) {
 	s, ok = standingOf[l]
 	return s, ok
 }
 
-// Transport is what carries a message.
+// Transport is the means that carries a message.
 type Transport string
 
-// The transports. No path yields TmuxLive: it is a word of the contract, and
-// a receipt with it is refused.
+// The transports. No path yields TmuxLive: it is a word of the contract, and a receipt with it is
+// refused.
 const (
 	ControlSocket Transport = "control-socket"
 	SpawnBg       Transport = "spawn-bg"
@@ -90,10 +89,10 @@ const (
 // Transports lists every transport.
 var Transports = []Transport{ControlSocket, SpawnBg, TmuxLive, MetaMailbox}
 
-// UnmarshalText refuses an unknown transport.
+// UnmarshalText returns an error for an unknown transport.
 func (t *Transport) UnmarshalText(b []byte) error { return decode(t, b, "transport", Transports) }
 
-// Action is what is done to the target.
+// Action is the action on the target.
 type Action string
 
 // The actions.
@@ -105,10 +104,10 @@ const (
 // Actions lists every action.
 var Actions = []Action{Send, Resume}
 
-// UnmarshalText refuses an unknown action.
+// UnmarshalText returns an error for an unknown action.
 func (a *Action) UnmarshalText(b []byte) error { return decode(a, b, "action", Actions) }
 
-// Ownership says who answers for what the target does with the message.
+// Ownership says who answers for the target's work on the message.
 type Ownership string
 
 // The ownerships.
@@ -120,7 +119,7 @@ const (
 // Ownerships lists every ownership.
 var Ownerships = []Ownership{AckOnly, Owned}
 
-// UnmarshalText refuses an unknown ownership.
+// UnmarshalText returns an error for an unknown ownership.
 func (o *Ownership) UnmarshalText(b []byte) error { return decode(o, b, "ownership", Ownerships) }
 
 func decode[T ~string](to *T, b []byte, what string, set []T) error {

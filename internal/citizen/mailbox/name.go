@@ -50,8 +50,8 @@ const (
 	allListings    = 3
 )
 
-// bodies returns the names of the bodies for which which returns true, by their stems. Each stem
-// has one name, the last that the listings have.
+// bodies returns the names of bodies by their stems. The function which selects the names. Each
+// stem has one name, the last that the listings have.
 func (b box) bodies(listings int, which func(name string) bool) (map[string]string, error) {
 	found := make(map[string]string)
 	for range listings {
