@@ -1,8 +1,8 @@
-// Package citizen is the registry of agent sessions that others can address:
-// where it lies, the record of each session, and who we are in it ourselves. Its
-// sub-packages hold what belongs to a citizen: markers, mailbox, lock, trust,
-// and the listing of all. Every file is shared with other programs, whose forms
-// are kept to the letter (docs/contracts/dispatch.md, 3). It decides no dispatch.
+// Package citizen is the registry of agent sessions that others can address. It knows the places of
+// the registry, the record of each session, and our own identity in it. Its sub-packages hold the
+// parts that belong to a citizen: markers, mailbox, lock, trust, and the listing of all. Other
+// programs share every file, and the package keeps to their forms exactly
+// (docs/contracts/dispatch.md, 3). It decides no dispatch.
 package citizen
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// Dirs is where everything of the registry lies. Only FindDirs makes it, so that
-// no override moves one half of the product and leaves the other (docs/contracts/dispatch.md, 3).
+// Dirs holds the places of the registry. Only FindDirs makes it, which prevents an override from
+// moving one half of the product and leaving the other (docs/contracts/dispatch.md, 3).
 type Dirs struct {
-	Home      string // what ~ stands for
+	Home      string // replaces ~
 	Agent     string // pi's own directory
 	Sessions  string // records
 	Mailboxes string
@@ -28,13 +28,13 @@ type Dirs struct {
 	Locks     string
 	Trust     string // pi's trust store, a file
 
-	// PrefixRoots are the directories that the operator trusts with all below
-	// them, as they were written but for ~.
+	// PrefixRoots are the directories that the operator trusts together with everything below them.
+	// They are as the operator wrote them, except for ~.
 	PrefixRoots []string
 }
 
-// Overrides, each under its own name and under the one that later versions gave
-// it (docs/contracts/dispatch.md, 3 and 13). The later one wins.
+// The overrides, each under its own name and under the name that later versions gave it
+// (docs/contracts/dispatch.md, 3 and 13). The later name wins.
 var (
 	sessionsVars    = []string{"ENTWURF_META_SESSIONS_DIR", "PI_META_SESSIONS_DIR"}
 	mailboxesVars   = []string{"ENTWURF_META_MAILBOX_DIR", "PI_META_MAILBOX_DIR"}
@@ -45,8 +45,8 @@ var (
 	prefixRootsVars = []string{"ENTWURF_PREFIX_ROOTS", "PI_ENTWURF_PREFIX_ROOTS"}
 )
 
-// FindDirs finds them from HOME and the overrides; lookup finds a variable, as
-// os.LookupEnv does. An empty variable counts as unset. Nothing is made.
+// FindDirs returns the places given by HOME and the overrides. Lookup returns a variable, as
+// os.LookupEnv does. An empty variable counts as unset. FindDirs creates nothing.
 func FindDirs(lookup func(string) (string, bool)) (Dirs, error) {
 	home, ok := lookup("HOME")
 	if !ok || !filepath.IsAbs(home) {
@@ -70,10 +70,10 @@ func FindDirs(lookup func(string) (string, bool)) (Dirs, error) {
 	return d, f.err
 }
 
-// Socket is the path of a citizen's control socket.
+// Socket returns the path of a citizen's control socket.
 func (d Dirs) Socket(id dispatch.GardenID) string { return controlsocket.Path(d.Sockets, id) }
 
-// Mailbox is the directory of a citizen's mail.
+// Mailbox returns the directory of a citizen's mail.
 func (d Dirs) Mailbox(id dispatch.GardenID) string { return filepath.Join(d.Mailboxes, string(id)) }
 
 type finder struct {
@@ -82,7 +82,7 @@ type finder struct {
 	err    error
 }
 
-// dir is the first override that is set, absolute, else the place given.
+// dir returns the first override that is set, as an absolute path, or else the given place.
 func (f *finder) dir(place string, vars []string) string {
 	value := f.value(vars)
 	if value == "" {

@@ -12,20 +12,20 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// Host makes sessions of ours citizens while they live. They are of the
-// backend pi: it is the one whose sessions are reached by a control socket.
+// Host makes sessions of ours citizens while they live. Their backend is pi, the only backend whose
+// sessions are reached by a control socket.
 type Host struct {
 	Dirs Dirs
-	// Timeout is how long a close may wait for the registry, behind the end of
-	// the session's socket; zero means 5 s. What it leaves is for Forget.
+	// Timeout is how long a close may wait for the registry after the session's socket has ended;
+	// zero means 5 s. Forget removes anything that a close leaves behind.
 	Timeout time.Duration
 }
 
 const leaveTimeout = 5 * time.Second
 
-// Open registers the session and serves its socket until close. What says which
-// agent it is: it stands in the record's member model, the one that is free text.
-// Where nobody keeps a registry there is nobody to tell: the id is empty then.
+// Open registers the session and serves its socket until close. The text in what names the agent;
+// it is stored in the record's member model, the only free text there. Where there is no registry,
+// Open registers nothing and returns an empty id.
 func (h Host) Open(ctx context.Context, id dispatch.GardenID, dir, what string, s controlsocket.Session) (dispatch.GardenID, func(), error) {
 	if _, err := os.Stat(h.Dirs.Sessions); errors.Is(err, fs.ErrNotExist) {
 		return "", func() {}, nil
@@ -47,13 +47,13 @@ func (h Host) Open(ctx context.Context, id dispatch.GardenID, dir, what string, 
 	}, nil
 }
 
-// Forget takes a session of ours out of the registry, and its socket if that is
-// dead: also one whose process died before it could. A second call does nothing.
+// Forget removes a session of ours from the registry, and its socket if that is dead. It also
+// removes a session whose process died before it could do so itself. A second call does nothing.
 func (h Host) Forget(ctx context.Context, id dispatch.GardenID) error {
 	if err := id.Validate(); err != nil {
 		return err
 	}
-	// The socket goes first: without a record nobody would come back for it.
+	// The socket is removed first: without a record no later call would find it.
 	err := controlsocket.RemoveDead(ctx, h.Dirs.Socket(id))
 	return errors.Join(err, (&Store{Dir: h.Dirs.Sessions}).Remove(ctx, id))
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// Record is what makes a session a citizen: who it is, never what becomes of
-// its mail. Times are as they stand on disk.
+// Record is the identity of a session that is a citizen. It never holds the state of its mail.
+// Times are as they stand on disk.
 type Record struct {
 	Version         Version
 	GardenID        dispatch.GardenID
@@ -28,18 +28,17 @@ type Record struct {
 // Version is the form that a record has on disk.
 type Version int
 
-// The versions. The first is read and never written: attaching to such a record
-// makes it a V2. V3 has no parent and no IsEntwurf; its installations refuse a
-// store with anything else in it, so a store that has one gets more of them
-// (docs/contracts/dispatch.md, 3 and 13).
+// The versions. V1 is read and never written: attaching to such a record makes it a V2. V3 has no
+// parent and no IsEntwurf. Installations of V3 refuse a store with records of any other version,
+// and a store that has a V3 therefore gets more of them (docs/contracts/dispatch.md, 3 and 13).
 const (
 	V1 Version = 1
 	V2 Version = 2
 	V3 Version = 3
 )
 
-// form is a record as it is written, its members in their order. A V3 has no
-// parent and no IsEntwurf, not even null.
+// form is a record as it is written, with its members in their order. A V3 has no parent and no
+// IsEntwurf, not even null.
 type form struct {
 	SchemaVersion   Version           `json:"schemaVersion"`
 	GardenID        dispatch.GardenID `json:"gardenId"`
@@ -62,8 +61,8 @@ var (
 	keysV2 = append([]string{"parentGardenId", "isEntwurf"}, keysV3...)
 )
 
-// ParseRecord reads a record of any version. Whatever is not exactly one is an
-// error; nothing of it is used.
+// ParseRecord reads a record of any version. It returns an error for input that is not exactly a
+// record, and uses nothing of it.
 func ParseRecord(b []byte) (Record, error) {
 	o, err := document.Parse(b)
 	if err != nil {
@@ -93,7 +92,7 @@ func ParseRecord(b []byte) (Record, error) {
 	return r, nil
 }
 
-// common are the members that every version has.
+// common reads the members that every version has.
 func (r *Record) common(o *document.Object) {
 	o.Word("gardenId", &r.GardenID)
 	o.Word("backend", &r.Backend)
@@ -115,9 +114,8 @@ func (r *Record) readParent(o *document.Object) {
 	}
 }
 
-// readV1 is lenient about other members, as the first version was. It knew no
-// pi, and kept what is now the mailbox's state in a member of its own, whose
-// wake mode has to be the backend's.
+// readV1 accepts other members, as the first version did. V1 had no pi, and kept the state of the
+// mailbox in a member of its own, whose wake mode has to be the backend's.
 func (r *Record) readV1(o *document.Object) {
 	r.TranscriptPath = o.Text("transcriptPath")
 	r.UpdatedAt = o.Text("lastSeen")
@@ -132,8 +130,8 @@ func (r *Record) readV1(o *document.Object) {
 	}
 }
 
-// Marshal is the record as it stands on disk; a V1 becomes a V2. What cannot be
-// read again is refused.
+// Marshal returns the record as it stands on disk; a V1 becomes a V2. It returns an error for a
+// record that could not be read again.
 func (r Record) Marshal() ([]byte, error) {
 	b, err := document.Marshal(r.form())
 	if err != nil {
@@ -167,8 +165,8 @@ func nullable(s string) *string {
 // recordSuffix ends the name of every record's file; the garden id is before it.
 const recordSuffix = ".meta.json"
 
-// parseNamed reads a record that lies in a file of that name. The body is the
-// authority; a name that says otherwise is drift.
+// parseNamed reads a record from a file with that name. The body is the authority; a name that
+// contradicts it is ErrDrift.
 func parseNamed(name string, b []byte) (Record, error) {
 	r, err := ParseRecord(b)
 	if err != nil {
@@ -180,5 +178,5 @@ func parseNamed(name string, b []byte) (Record, error) {
 	return r, nil
 }
 
-// ErrDrift is a record whose file is named for another citizen.
+// ErrDrift reports a record whose file is named for another citizen.
 var ErrDrift = errors.New("name and body of the record do not agree")

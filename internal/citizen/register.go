@@ -18,14 +18,13 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 )
 
-// Birth is what is known of a session when it becomes a citizen.
+// Birth holds the known facts about a session when it becomes a citizen.
 type Birth struct {
-	// GardenID is for a session that is addressed by an id made before it, as pi
-	// is; empty makes one.
+	// GardenID is for a session that is addressed by an id made before it, as pi is. If it is
+	// empty, an id is made.
 	GardenID dispatch.GardenID
 	Backend  dispatch.Backend
-	// NativeSessionID is the backend's own id. Empty means the garden id, which
-	// is what pi's sessions have.
+	// NativeSessionID is the backend's own id. Empty means the garden id, which pi's sessions have.
 	NativeSessionID string
 	CWD             string
 	Model           string
@@ -34,8 +33,8 @@ type Birth struct {
 	IsEntwurf       bool
 }
 
-// Change is what a later sighting of the session says. Nil keeps what the record
-// has, empty clears it.
+// Change holds the facts of a later sighting of the session. Nil keeps the value of the record,
+// empty clears it.
 type Change struct {
 	CWD            string // always told
 	Model          *string
@@ -44,17 +43,15 @@ type Change struct {
 	IsEntwurf      *bool
 }
 
-// mintings is how many ids are tried: there are 24 random bits a second.
+// mintings is the number of ids that are tried. Each second has 24 random bits.
 const mintings = 8
 
-// ErrTaken is a native session, or a garden id that was asked for, that another
-// record has.
+// ErrTaken reports that another record has the native session, or the garden id that was asked for.
 var ErrTaken = errors.New("already a citizen")
 
-// Create writes the record of a session that has none. Nothing on disk is ever
-// replaced: a made id that is taken is made anew, one that was asked for is
-// ErrTaken, and so is a native session that has a record. A second call is
-// ErrTaken; see Register.
+// Create writes the record of a session that has none. It never replaces anything on disk. If a
+// made id is taken, it makes another. If an id that was asked for is taken, or the native session
+// has a record, it returns ErrTaken. A second call returns ErrTaken; see Register.
 func (s *Store) Create(ctx context.Context, b Birth) (Record, error) {
 	unlock, records, err := s.enter(ctx)
 	if err != nil {
@@ -74,9 +71,9 @@ func (s *Store) Create(ctx context.Context, b Birth) (Record, error) {
 	return s.create(records, b)
 }
 
-// Register is Create for a session that may have a record, which is attached to
-// then: a second call with the same birth only touches the record. It looks for
-// the native session, or, where that is the garden id, for that.
+// Register is like Create, but attaches to the record of a session that has one. A second call with
+// the same birth only updates the time of the record. Register looks for the native session, or for
+// the garden id where the native session id is the garden id.
 func (s *Store) Register(ctx context.Context, b Birth) (Record, error) {
 	unlock, records, err := s.enter(ctx)
 	if err != nil {
@@ -99,12 +96,12 @@ func (s *Store) Register(ctx context.Context, b Birth) (Record, error) {
 	return s.attach(r, b.change())
 }
 
-// native is the id that the session is looked up by, empty when it will be the
-// garden id that is made.
+// native returns the id that the session is looked up by. It is empty when that will be the garden
+// id still to be made.
 func (b Birth) native() string { return cmp.Or(b.NativeSessionID, string(b.GardenID)) }
 
-// change is what a birth says about a session that has a record: what it does
-// not know it leaves alone.
+// change returns the change that a birth makes to a session that has a record. A fact that the
+// birth does not know stays unchanged.
 func (b Birth) change() Change {
 	c := Change{CWD: b.CWD}
 	if b.Model != "" {
@@ -137,8 +134,8 @@ func (s *Store) Attach(ctx context.Context, id dispatch.GardenID, c Change) (Rec
 	return s.attach(r, c)
 }
 
-// Remove takes a citizen out of the registry. Removing it again does nothing. A
-// bad entry stays: it is not known to be that citizen.
+// Remove takes a citizen out of the registry. Removing it again does nothing. A bad entry stays,
+// because it is not known to be that citizen.
 func (s *Store) Remove(ctx context.Context, id dispatch.GardenID) error {
 	unlock, _, err := s.enter(ctx)
 	if err != nil {
@@ -154,12 +151,12 @@ func (s *Store) Remove(ctx context.Context, id dispatch.GardenID) error {
 	return errors.Join(os.Remove(s.Path(id)), file.SyncDir(s.Dir))
 }
 
-// lockName is a file of ours in the store. The other programs do not lock; they
-// pass over it, because it is not named like a record.
+// lockName is a file of ours in the store. The other programs do not lock. They ignore the file,
+// because it is not named like a record.
 const lockName = ".ratchet.lock"
 
-// enter makes the store, keeps our other processes from changing it, clears what
-// killed ones left, and reads what there is.
+// enter makes the store, keeps our other processes from changing it, removes files that killed
+// processes left, and reads the records.
 func (s *Store) enter(ctx context.Context) (unlock func(), records []Record, err error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return nil, nil, err
@@ -201,7 +198,7 @@ func (s *Store) create(records []Record, b Birth) (Record, error) {
 	return Record{}, fmt.Errorf("create a citizen: %d garden ids in a row were taken", mintings)
 }
 
-// version is the form of new records: V3 where the store has one of them.
+// version returns the version of new records: V3 where the store has a V3, otherwise V2.
 func version(records []Record) Version {
 	for _, r := range records {
 		if r.Version == V3 {
@@ -258,7 +255,7 @@ func (s *Store) attach(r Record, c Change) (Record, error) {
 	return r, file.SyncDir(s.Dir)
 }
 
-// set replaces a value by the one that was told, if one was.
+// set replaces a value by told, unless told is nil.
 func set[T any](value, told *T) {
 	if told != nil {
 		*value = *told

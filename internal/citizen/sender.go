@@ -15,7 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// Caller is the process that asks who it is.
+// Caller is the process that asks for its identity.
 type Caller struct {
 	Lookup func(string) (string, bool) // its environment
 	CWD    string
@@ -23,15 +23,15 @@ type Caller struct {
 	Now    time.Time
 }
 
-// Who a caller can fail to be.
+// The errors of a caller without one clear identity.
 var (
-	// ErrAnonymous is a caller without a proved identity, where one is asked for.
+	// ErrAnonymous reports a caller without a proved identity, where a proved identity is required.
 	ErrAnonymous = errors.New("not a citizen: no PI_SESSION_ID with PI_AGENT_ID, and no marker of a session that runs this process")
-	// ErrAmbiguous is a process with the markers of several citizens.
+	// ErrAmbiguous reports a process with the markers of several citizens.
 	ErrAmbiguous = errors.New("this process has the markers of more than one citizen")
 )
 
-// SocketState is what a session knows of its own control socket.
+// SocketState is a session's view of its own control socket.
 type SocketState string
 
 // The states of a socket.
@@ -41,16 +41,16 @@ const (
 	SocketNone     SocketState = "none"     // there is not even a path
 )
 
-// Self is a caller's own identity, and why an answer would reach it or not.
+// Self is a caller's own identity, with the reason why an answer would reach it or not.
 type Self struct {
 	dispatch.Sender
 	Socket SocketState `json:"socketState"`
 	Reason string      `json:"reason"`
 }
 
-// Self is the caller's proved identity: that of the environment, else that of
-// the marker of its parent, else of its grandparent. ErrAnonymous when there is
-// none.
+// Self returns the caller's proved identity. It comes from the environment, else from the marker of
+// the caller's parent, else from the marker of its grandparent. Self returns ErrAnonymous when
+// there is none.
 func (d Dirs) Self(c Caller) (Self, error) {
 	if self, ok := d.piSelf(c); ok {
 		return self, nil
@@ -65,8 +65,8 @@ func (d Dirs) Self(c Caller) (Self, error) {
 	return Self{Sender: self, Socket: SocketNone, Reason: reason}, nil
 }
 
-// Sender is Self for a message: a caller without an identity sends as an
-// external one, to whom nobody can answer, unless the environment forbids it.
+// Sender returns the caller's identity as the sender of a message. A caller without an identity
+// sends as an external sender, to whom no session can answer, unless the environment forbids it.
 func (d Dirs) Sender(c Caller) (dispatch.Sender, error) {
 	self, err := d.Self(c)
 	if !errors.Is(err, ErrAnonymous) {
@@ -89,7 +89,7 @@ func (d Dirs) piSelf(c Caller) (Self, bool) {
 	return Self{Sender: sender, Socket: state, Reason: reason}, true
 }
 
-// ownSocket looks at a file and never connects: a session knows that it runs.
+// ownSocket inspects the socket's file and never connects, because a session knows that it runs.
 func (d Dirs) ownSocket(session string) (SocketState, string) {
 	id, err := dispatch.ParseGardenID(session)
 	if err != nil {
@@ -102,8 +102,8 @@ func (d Dirs) ownSocket(session string) (SocketState, string) {
 	return SocketAlive, "its control socket is at " + d.Socket(id)
 }
 
-// trusted is the marker that says which citizen the caller works for, as far as
-// the record bears it out.
+// trusted returns the marker that says which citizen the caller works for, if the citizen's record
+// confirms it.
 func (d Dirs) trusted(c Caller) (marker.Sender, error) {
 	if path := cmp.Or(c.value("ENTWURF_META_SENDER_MARKER"), c.value("PI_META_SENDER_MARKER")); path != "" {
 		return d.only([]string{expand(path, d.Home)})
@@ -125,9 +125,9 @@ func (d Dirs) trusted(c Caller) (marker.Sender, error) {
 	return marker.Sender{}, ErrAnonymous
 }
 
-// only is the one citizen that the markers speak of. A marker that says what the
-// record does not is none; a record that cannot be read is an error, because
-// the caller does have an identity.
+// only returns the marker of the one citizen that the markers at paths name. It ignores a marker
+// that contradicts the record. A record that cannot be read is an error, because the caller does
+// have an identity.
 func (d Dirs) only(paths []string) (marker.Sender, error) {
 	var found []marker.Sender
 	store := &Store{Dir: d.Sessions}
@@ -153,7 +153,7 @@ func (d Dirs) only(paths []string) (marker.Sender, error) {
 	return marker.Sender{}, fmt.Errorf("%w: %s and %s", ErrAmbiguous, found[0].GardenID, found[1].GardenID)
 }
 
-// Citizen is what markers have to agree with.
+// Citizen returns the values of the record that its markers have to match.
 func (r Record) Citizen() marker.Citizen {
 	return marker.Citizen{GardenID: r.GardenID, Backend: r.Backend, NativeSessionID: r.NativeSessionID}
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// Store is a directory of records. Its zero clock and source of randomness are
-// the system's.
+// Store is a directory of records. A nil Now and a nil Random mean the system's clock and
+// randomness.
 type Store struct {
 	Dir    string
 	Now    func() time.Time
 	Random io.Reader
 }
 
-// What callers branch on.
+// The errors that callers branch on.
 var (
 	ErrUnknown      = errors.New("no such citizen")
 	ErrDuplicate    = errors.New("more than one record has this native session id")
@@ -37,16 +37,16 @@ type BadRecord struct {
 
 func (e *BadRecord) Error() string { return fmt.Sprintf("record %s: %v", e.Name, e.Err) }
 
-// Unwrap is what is wrong with it.
+// Unwrap returns the problem with the entry.
 func (e *BadRecord) Unwrap() error { return e.Err }
 
-// Path is where the record of a citizen lies.
+// Path returns the path of a citizen's record.
 func (s *Store) Path(id dispatch.GardenID) string {
 	return filepath.Join(s.Dir, string(id)+recordSuffix)
 }
 
-// Find reads the record of a citizen. ErrUnknown when there is none; a
-// *BadRecord when there is something else in its place, or it cannot be read.
+// Find reads the record of a citizen. It returns ErrUnknown when there is none, and a *BadRecord
+// when something else is in its place or the record cannot be read.
 func (s *Store) Find(id dispatch.GardenID) (Record, error) {
 	if err := id.Validate(); err != nil {
 		return Record{}, err
@@ -73,10 +73,9 @@ func (s *Store) read(name string) (Record, error) {
 	return r, nil
 }
 
-// List reads every record, sorted by garden id, and says of each bad entry what
-// is wrong with it: one that is broken hides none of the others. Records that
-// claim the same native session are bad, each of them. A store that does not
-// exist is empty; one that cannot be read is an error.
+// List reads every record, sorted by garden id, and returns an error for each bad entry. A broken
+// entry hides no other. All records that claim the same native session are bad. A store that does
+// not exist is empty. A store that cannot be read is an error.
 func (s *Store) List() (good []Record, bad []*BadRecord, err error) {
 	good, bad, err = s.scan()
 	if err != nil {
@@ -98,7 +97,7 @@ func (s *Store) List() (good []Record, bad []*BadRecord, err error) {
 	return unique, bad, nil
 }
 
-// scan is List without the rule about native sessions.
+// scan is like List, but without the rule about native sessions.
 func (s *Store) scan() (good []Record, bad []*BadRecord, err error) {
 	entries, err := os.ReadDir(s.Dir) // sorted
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,9 +120,9 @@ func (s *Store) scan() (good []Record, bad []*BadRecord, err error) {
 	return good, bad, nil
 }
 
-// FindNative looks a native session up in the bodies of all records: ErrUnknown,
-// ErrDuplicate when two have it, ErrOtherBackend when the one that has it is of
-// another backend. Bad entries are passed over; List shows them.
+// FindNative looks a native session up in the bodies of all records. It returns ErrUnknown when no
+// record has it, ErrDuplicate when two have it, and ErrOtherBackend when its record is of another
+// backend. It ignores bad entries; List returns them.
 func (s *Store) FindNative(backend dispatch.Backend, native string) (Record, error) {
 	records, _, err := s.scan()
 	if err != nil {
@@ -153,8 +152,8 @@ func findNative(records []Record, backend dispatch.Backend, native string) (Reco
 	return found[0], nil
 }
 
-// Address is Find for a dispatch: it also refuses a citizen whose native session
-// another record claims, because nobody can tell which one is meant.
+// Address is Find for a dispatch. It also returns an error for a citizen whose native session
+// another record claims, because the target of the dispatch would be ambiguous.
 func (s *Store) Address(id dispatch.GardenID) (Record, error) {
 	r, err := s.Find(id)
 	if err != nil {

@@ -87,8 +87,8 @@ func (o Outcome) Fallback() Outcome {
 	return o
 }
 
-// Dirty returns the outcome for a lock that could not be released afterwards. An outcome that is
-// itself a failure takes precedence over the failed release.
+// Dirty returns the outcome for a lock that could not be released afterwards. ExecutionFailed,
+// Unknown and LockRetained take precedence over the failed release.
 func (o Outcome) Dirty(release error) Outcome {
 	if o.Kind == ExecutionFailed || o.Kind == Unknown || o.Kind == LockRetained {
 		return o

@@ -1,7 +1,7 @@
-// Package document reads and writes the JSON objects of the registry, which
-// programs in another language write and read beside us. Reading is strict:
-// names are compared letter by letter, and a member of another type, or one
-// that does not belong, is an error. It knows no document of its own.
+// Package document reads and writes the JSON objects of the registry, which programs in another
+// language also write and read. Reading is strict: names are compared letter by letter, and a
+// member of another type, or a member that does not belong, is an error. The package knows no
+// document of its own.
 package document
 
 import (
@@ -15,17 +15,16 @@ import (
 	"time"
 )
 
-// Stamp writes a time as the registry does: UTC, in milliseconds.
+// Stamp formats a time as the registry does: UTC, in milliseconds.
 func Stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// Object is a JSON object whose members are taken one by one. What is wrong
-// with them is in Err, all of it.
+// Object is a JSON object whose members are taken one by one. Err returns all problems with them.
 type Object struct {
 	members map[string]json.RawMessage
 	errs    []error
 }
 
-// Parse refuses everything but one object.
+// Parse returns an error for everything except one object.
 func Parse(b []byte) (*Object, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(b, &members); err != nil {
@@ -37,7 +36,7 @@ func Parse(b []byte) (*Object, error) {
 	return &Object{members: members}, nil
 }
 
-// Err is what was wrong with the members taken so far.
+// Err returns the problems with the members taken so far.
 func (o *Object) Err() error { return errors.Join(o.errs...) }
 
 // Only refuses every member with another name.
@@ -54,7 +53,7 @@ func (o *Object) Only(names ...string) {
 	}
 }
 
-// Text is a string that is not empty.
+// Text returns a string member that is not empty.
 func (o *Object) Text(name string) string {
 	text, ok := take[string](o, name, "a string")
 	if ok && text == "" {
@@ -63,8 +62,8 @@ func (o *Object) Text(name string) string {
 	return text
 }
 
-// Nullable is a string that is not empty, or empty for null. The member has to
-// be there.
+// Nullable returns a string member that is not empty, or empty for null. The member has to be
+// there.
 func (o *Object) Nullable(name string) string {
 	if string(o.members[name]) == "null" {
 		return ""
@@ -72,7 +71,7 @@ func (o *Object) Nullable(name string) string {
 	return o.Text(name)
 }
 
-// Optional is a string, empty when there is no such member.
+// Optional returns a string member that is not empty, or empty when there is no such member.
 func (o *Object) Optional(name string) string {
 	if _, ok := o.members[name]; !ok {
 		return ""
@@ -91,19 +90,19 @@ func (o *Object) Word(name string, to encoding.TextUnmarshaler) {
 	}
 }
 
-// Flag is true or false.
+// Flag returns a member that is true or false.
 func (o *Object) Flag(name string) bool {
 	flag, _ := take[bool](o, name, "true or false")
 	return flag
 }
 
-// Int is a whole number.
+// Int returns a member that is a whole number.
 func (o *Object) Int(name string) int {
 	n, _ := take[int](o, name, "a whole number")
 	return n
 }
 
-// Object is a member that is an object itself, nil when it is not.
+// Object returns a member that is an object itself, or nil when it is not.
 func (o *Object) Object(name string) *Object {
 	inner, err := Parse(o.members[name])
 	if err != nil {
@@ -112,18 +111,18 @@ func (o *Object) Object(name string) *Object {
 	return inner
 }
 
-// Has says whether there is a member of that name.
+// Has reports whether there is a member of that name.
 func (o *Object) Has(name string) bool {
 	_, ok := o.members[name]
 	return ok
 }
 
-// Refuse adds what a caller found wrong with a member.
+// Refuse adds a problem that a caller found with a member.
 func (o *Object) Refuse(name, why string) {
 	o.errs = append(o.errs, fmt.Errorf("member %s: %s", name, why))
 }
 
-// take is the member as a T; null is not one.
+// take returns the member as a T; null is not one.
 func take[T any](o *Object, name, want string) (value T, ok bool) {
 	raw, there := o.members[name]
 	if !there {
@@ -137,8 +136,8 @@ func take[T any](o *Object, name, want string) (value T, ok bool) {
 	return value, true
 }
 
-// Marshal writes a document: two spaces deep, members in the order of the
-// fields, a newline at the end.
+// Marshal writes a document: indented by two spaces, members in the order of the fields, a newline
+// at the end.
 func Marshal(v any) ([]byte, error) { return marshal(v, "  ") }
 
 // Line writes a document as one line.
@@ -163,7 +162,6 @@ func marshal(v any, indent string) ([]byte, error) {
 	}), nil
 }
 
-// separators finds the two characters that encoding/json escapes and the other
-// programs do not. It goes over escaped backslashes, so that what follows one is
-// left alone.
+// separators matches the two characters that encoding/json escapes and the other programs do not.
+// It also matches escaped backslashes, which leaves the text after an escaped backslash alone.
 var separators = regexp.MustCompile(`\\(?:\\|u202[89])`)

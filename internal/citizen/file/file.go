@@ -1,6 +1,6 @@
-// Package file reads and writes the small files of the registry. Other programs
-// have write access to it, so a reader follows no symlink, waits for no fifo and
-// takes in no more than it was told; a writer shows a file whole or not at all.
+// Package file reads and writes the small files of the registry. Other programs can write there,
+// and a reader therefore follows no symlink, waits for no fifo and reads no more than its bound. A
+// writer publishes a file whole or not at all.
 package file
 
 import (
@@ -25,14 +25,14 @@ import (
 // MaxDocument bounds a document of the registry.
 const MaxDocument = 1 << 20
 
-// What a reader refuses.
+// The errors for files that a reader refuses.
 var (
 	ErrIrregular = errors.New("not a regular file")
 	ErrTooLarge  = errors.New("too large")
 )
 
-// Read reads a regular file of at most so many bytes. The kind is that of the
-// opened file: nothing put in its place meanwhile is read.
+// Read reads a regular file of at most that many bytes. It checks the kind of the opened file and
+// therefore reads nothing that is put in the file's place meanwhile.
 func Read(path string, most int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	switch {
@@ -60,17 +60,17 @@ func Read(path string, most int64) ([]byte, error) {
 	return b, err
 }
 
-// Replace gives path new content, for its owner alone. A reader sees the old or
-// the new, whole, after a power cut too.
+// Replace gives path new content, readable by its owner alone. A reader sees the old content or the
+// new, whole, even after a power cut.
 func Replace(path string, b []byte) error { return place(path, b, os.Rename) }
 
-// Create is Replace of what does not exist: fs.ErrExist when it does. It is
-// exclusive against every program, as an exclusive open is, but the file is
-// never seen empty. The file system needs hard links.
+// Create is like Replace for a path that does not exist, and returns fs.ErrExist for one that does.
+// It is exclusive against every program, as an exclusive open is, but the file is never seen empty.
+// The file system needs hard links.
 func Create(path string, b []byte) error { return place(path, b, os.Link) }
 
-// place writes a temporary file beside path, with a name that means nothing to
-// the registry, and gives it its name.
+// place writes a temporary file beside path, with a name that means nothing to the registry, and
+// then gives it its name.
 func place(path string, b []byte, name func(temp, path string) error) error {
 	temp := fmt.Sprintf("%s.tmp-%d-%s", path, os.Getpid(), rand.Text()[:tempLen])
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -86,22 +86,22 @@ func place(path string, b []byte, name func(temp, path string) error) error {
 	return name(temp, path)
 }
 
-// tempLen is how much of the name of a temporary file is random.
+// tempLen is the number of random characters in the name of a temporary file.
 const tempLen = 8
 
-// tempName finds the names that place gives to temporary files, and no others.
+// tempName matches the names that place gives to temporary files, and no others.
 var tempName = regexp.MustCompile(fmt.Sprintf(`.\.tmp-([0-9]+)-[A-Z2-7]{%d}$`, tempLen))
 
-// After abandoned a temporary file is that of a writer that was killed, and after
-// orphaned when no process has the writer's id.
+// A temporary file older than abandoned belongs to a writer that was killed. If no process has the
+// writer's id, a file older than orphaned does too.
 const (
 	abandoned = time.Hour
 	orphaned  = time.Minute
 )
 
-// Sweep removes what writers of ours that were killed have left in a directory,
-// as far as it can: it keeps nobody from what the directory is for. A writer that
-// is still at it gets an error, and has written nothing.
+// Sweep removes temporary files that killed writers of ours have left in a directory. It ignores
+// errors, which lets callers use the directory anyway. A writer that still runs gets an error, and
+// has written nothing.
 func Sweep(dir string) {
 	names, _ := Names(dir)
 	for _, name := range names {
@@ -120,9 +120,8 @@ func Sweep(dir string) {
 	}
 }
 
-// Names are the names in a directory, sorted; none where there is no directory.
-// A name that is changed while they are read may be missing, or be among them as
-// it was and as it is.
+// Names returns the names in a directory, sorted, and none where there is no directory. A name that
+// is changed during the read may be missing, or may appear in its old and its new form.
 func Names(dir string) ([]string, error) {
 	d, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -149,9 +148,8 @@ func SyncDir(dir string) error {
 // lockPoll is how often a taken lock is tried again.
 const lockPoll = 2 * time.Millisecond
 
-// Lock takes the lock that the file at path stands for, and waits for it until
-// ctx ends. It excludes our own processes alone, and is free when its holder
-// dies. The file stays.
+// Lock takes the lock of the file at path, and waits for it until ctx ends. The lock excludes our
+// own processes alone, and is free when its holder dies. The file stays.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {
@@ -173,8 +171,8 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	}
 }
 
-// Overwrite writes into the file itself, which stays the same one for whoever
-// watches it, and makes it where there is none.
+// Overwrite writes into the file itself, which stays the same file for programs that watch it. It
+// creates the file where there is none.
 func Overwrite(path string, b []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {

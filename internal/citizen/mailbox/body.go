@@ -8,9 +8,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// Render is the text of a dispatch as it lies in a mailbox: a head that says who
-// sent it and whether an answer would arrive, then the message to the letter.
-// Without a sender there is no head. Home is shown as ~.
+// Render returns the text of a dispatch as it lies in a mailbox: a head that says who sent it and
+// whether an answer would arrive, then the message verbatim. Without a sender there is no head.
+// Home is shown as ~.
 func Render(s *dispatch.Sender, message string, wantsReply bool, home string) string {
 	if s == nil {
 		return message
@@ -30,8 +30,9 @@ func Render(s *dispatch.Sender, message string, wantsReply bool, home string) st
 	return b.String()
 }
 
-// reach says what kind of session the sender is, and whether it can be answered
-// there. A pi session that cannot is still one, and no external program (docs/contracts/dispatch.md, 5).
+// reach returns the kind of session that the sender is, and whether it can be answered there. A pi
+// session that cannot be answered is still a pi session, and no external program
+// (docs/contracts/dispatch.md, 5).
 func reach(s dispatch.Sender) string {
 	label := "external"
 	if s.Origin == dispatch.PiSession || s.Origin == dispatch.MetaSession {
@@ -51,7 +52,7 @@ func abbreviate(dir, home string) string {
 	return "~" + rest
 }
 
-// clock shows a stamp in UTC, and as it came when it is none.
+// clock returns a stamp in UTC. A text that is not a stamp is returned unchanged.
 func clock(stamp string) string {
 	t, err := time.Parse(time.RFC3339Nano, stamp)
 	if err != nil {
@@ -60,8 +61,7 @@ func clock(stamp string) string {
 	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
-// line keeps a value of the sender's in its line, so that it cannot add to the
-// head.
+// line keeps a value of the sender's on its line, which prevents it from adding to the head.
 func line(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' {

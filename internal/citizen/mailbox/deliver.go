@@ -8,15 +8,15 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// Deliverability says whether mail would wake somebody who reads it, and why or
-// why not: the reason tells a backend that has no use for mail from a session
-// that is not there. Its zero value is no.
+// Deliverability reports whether mail would wake a session that reads it. The reason says why or
+// why not: it tells a backend that has no use for mail from a session that is not there. The zero
+// value is not deliverable.
 type Deliverability struct {
 	Deliverable bool   `json:"deliverable"`
 	Reason      string `json:"reason"`
 }
 
-// Decide is the rule (docs/contracts/dispatch.md, 12). The backend comes first: where mail
+// Decide applies the rule (docs/contracts/dispatch.md, 12). The backend comes first: where mail
 // would lie unread, a marker changes nothing.
 func Decide(wake dispatch.Capability, p marker.Presence) Deliverability {
 	if wake != dispatch.SelfFetch {
@@ -26,8 +26,8 @@ func Decide(wake dispatch.Capability, p marker.Presence) Deliverability {
 	return Deliverability{Deliverable: active, Reason: "receiver: " + reason}
 }
 
-// Deliverability looks at a citizen's markers. It makes nothing, and what cannot
-// be read counts for nothing.
+// Deliverability inspects a citizen's markers. It creates nothing, and a marker that cannot be read
+// counts for nothing.
 func (m Mailboxes) Deliverability(r citizen.Record) Deliverability {
 	return Decide(r.Backend.Capability(), marker.PresenceOf(m.Dirs.Receivers, m.Dirs.Senders, r.Citizen()))
 }

@@ -1,12 +1,12 @@
-// Package mailbox is the mail of citizens that fetch it themselves (docs/contracts/dispatch.md, 11 and 12): bodies in files, a signal that wakes the session, a
-// state that says when mail last came and was last read.
+// Package mailbox is the mail of citizens that fetch it themselves (docs/contracts/dispatch.md, 11
+// and 12). A mailbox has bodies in files, a signal that wakes the session, and a state that says
+// when mail last came and was last read.
 //
-// Bodies carry their history in their names: .msg is fresh, .msg.delivered was
-// announced by the doorbell, and a further .read was handed out. What other
-// programs leave to luck is certain between ours: bodies are put in place whole,
-// sort in the order in which they came, are handed out to one reader each, and
-// no stamp of the state is lost. Towards programs that do not lock, a body may be
-// handed out twice, never lost.
+// The name of a body shows its history: .msg is fresh, .msg.delivered was announced by the
+// doorbell, and a further .read was handed out. Between our processes four things are certain that
+// other programs do not guarantee: bodies are put in place whole, they sort in the order in which
+// they came, each is handed out to one reader, and no stamp of the state is lost. With programs
+// that do not lock, a body may be handed out twice, but is never lost.
 package mailbox
 
 import (
@@ -25,10 +25,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 )
 
-// MaxBody bounds a body, of ours and of others: a larger one is not read.
+// MaxBody bounds a body, written by us or by others. A larger body is not read.
 const MaxBody = 4 << 20
 
-// Mailboxes are those of all citizens. A nil clock is the system's.
+// Mailboxes holds the mailboxes of all citizens. A nil Now means the system's clock.
 type Mailboxes struct {
 	Dirs citizen.Dirs
 	Now  func() time.Time
@@ -39,29 +39,28 @@ type Mailboxes struct {
 // Mail is a message to put into a mailbox.
 type Mail struct {
 	To dispatch.GardenID
-	// ID makes a repeated Enqueue the same one: as long as a body with it is
-	// there, read or not, no second is written. Empty: every call writes one.
+	// ID makes a repeated Enqueue the same mail: as long as a body with it is there, read or not,
+	// no second body is written. If it is empty, every call writes a body.
 	ID   string
 	Body string
 }
 
-// Enqueued is where a mail went.
+// Enqueued holds the places that a mail was written to.
 type Enqueued struct {
 	Record  string `json:"recordPath"`
 	Message string `json:"messagePath"` // by its present name
 	Signal  string `json:"signalPath"`
 	State   string `json:"statePath"`
-	// Again says that an earlier call had put it there.
+	// Again reports that an earlier call had put the mail there.
 	Again bool `json:"again,omitempty"`
 }
 
-// Enqueue puts a mail into the mailbox of a citizen that has a record, stamps
-// the state, and rings the doorbell last, so that whoever is woken finds the
-// body. It asks nobody whether the mail will be read: see Deliverability.
+// Enqueue puts a mail into the mailbox of a citizen that has a record, stamps the state, and rings
+// the doorbell last, which guarantees that the woken session finds the body. It does not check
+// whether the mail will be read: see Deliverability.
 //
-// After an error the mail may be in the mailbox. A second call with the same
-// id finds it there and does what is left: as long as the body is fresh it
-// stamps and rings again.
+// After an error the mail may be in the mailbox. A second call with the same id finds it there and
+// does the rest: as long as the body is fresh, it stamps and rings again.
 func (m Mailboxes) Enqueue(ctx context.Context, l Mail) (Enqueued, error) {
 	fail := func(err error) (Enqueued, error) { return Enqueued{}, fmt.Errorf("mail to %s: %w", l.To, err) }
 	if err := l.validate(); err != nil {
@@ -110,7 +109,7 @@ func (l Mail) validate() error {
 	return l.To.Validate()
 }
 
-// State reads the state of a mailbox. Absent it is empty, and not made.
+// State reads the state of a mailbox. An absent state is empty, and is not created.
 func (m Mailboxes) State(id dispatch.GardenID) (State, error) {
 	if err := id.Validate(); err != nil {
 		return State{}, err
@@ -173,8 +172,7 @@ func (b box) announce(now time.Time) error {
 	return b.ring(now)
 }
 
-// ring writes the signal in place: who watches it may watch the file, not its
-// name.
+// ring writes the signal in place, because a watcher may watch the file and not its name.
 func (b box) ring(now time.Time) error {
 	return file.Overwrite(b.signal(), []byte(document.Stamp(now)+"\n"))
 }

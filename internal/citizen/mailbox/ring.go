@@ -14,13 +14,13 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// RingAgain rings the doorbell of every mailbox whose ring was lost: there is a
-// fresh body in it that is older than that, which a doorbell would have renamed,
-// nobody has rung for as long, and somebody is there to be woken. It returns
-// whose they are. Another call within that time rings none of them again.
+// RingAgain rings the doorbell of every mailbox whose ring was lost. A ring was lost if the mailbox
+// has a fresh body older than that, which a doorbell would have renamed, if the last ring is as
+// old, and if there is a session to wake. It returns the ids of their citizens. Another call within
+// that time rings none of them again.
 //
-// A mailbox that cannot be looked at hides none of the others. A doorbell that
-// was ringing after all finds nothing fresh the second time, and is silent.
+// A mailbox that cannot be inspected hides none of the others. A doorbell that was ringing after
+// all finds nothing fresh the second time, and is silent.
 func (m Mailboxes) RingAgain(ctx context.Context, older time.Duration) (rung []dispatch.GardenID, err error) {
 	names, err := file.Names(m.Dirs.Mailboxes)
 	if err != nil {
@@ -62,8 +62,7 @@ func (m Mailboxes) ringAgain(id dispatch.GardenID, older time.Duration) (bool, e
 	return true, b.ring(m.now())
 }
 
-// lostRing says whether a body is fresh though it has been there for so long, and
-// so has the last ring.
+// lostRing reports whether a fresh body and the last ring are both at least that old.
 func (b box) lostRing(now time.Time, older time.Duration) (bool, error) {
 	rung, err := past(b.signal(), now, older)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && !rung {
@@ -84,8 +83,8 @@ func (b box) lostRing(now time.Time, older time.Duration) (bool, error) {
 	return false, nil
 }
 
-// past says whether a file was last written so long before now. One of as long
-// after now was written by a clock that says nothing, and counts too.
+// past reports whether a file was last written at least that long before now. A file written as
+// long after now counts too: the clock that wrote it says nothing.
 func past(path string, now time.Time, older time.Duration) (bool, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

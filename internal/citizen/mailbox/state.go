@@ -13,8 +13,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 )
 
-// State is state.json: when what last happened, as it stands on disk, empty for
-// never. Nobody writes LastDelivered; it is kept as it is.
+// State is the content of state.json: the times of the last events, as they stand on disk, empty
+// for never. Ratchet never writes LastDelivered and keeps it as it is.
 type State struct {
 	GardenID      dispatch.GardenID `json:"gardenId"`
 	LastEnqueued  string            `json:"lastEnqueuedAt,omitempty"`
@@ -44,7 +44,7 @@ const stateVersion = 1
 
 func (b box) statePath() string { return filepath.Join(b.dir, "state.json") }
 
-// state reads the state; whatever is not exactly one is an error.
+// state reads the state. It returns an error for a file that is not exactly a state.
 func (b box) state() (State, error) {
 	raw, err := file.Read(b.statePath(), file.MaxDocument)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,7 +79,7 @@ func parseState(raw []byte) (s State, err error) {
 	return s, o.Err()
 }
 
-// stamp sets one member of the state to now. The mailbox is locked.
+// stamp sets one member of the state to now. The caller has locked the mailbox.
 func (b box) stamp(which Stamp, now time.Time) (State, error) {
 	s, err := b.state()
 	if err != nil {

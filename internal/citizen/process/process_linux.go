@@ -23,8 +23,8 @@ func startKey(pid int) string {
 
 func parent(pid int) int { return number(stat(pid, parentField)) }
 
-// stat is a field of the process's status. The name in it may hold anything, so
-// fields are counted from its last parenthesis.
+// stat returns a field of the process's status. The name in the status may contain anything, and
+// fields are therefore counted from its last parenthesis.
 func stat(pid, field int) string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

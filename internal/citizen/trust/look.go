@@ -13,12 +13,12 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen/file"
 )
 
-// inputs are what pi asks trust for below <dir>/.pi. A bare .pi is nothing, and
-// so are AGENTS.md and CLAUDE.md.
+// inputs are the names below <dir>/.pi that pi asks trust for. A bare .pi does not count, and
+// neither do AGENTS.md and CLAUDE.md.
 var inputs = []string{"settings.json", "extensions", "skills", "prompts", "themes", "SYSTEM.md", "APPEND_SYSTEM.md"}
 
-// Look gathers the facts about a directory. A trust store that cannot be read, or
-// that is not one, is an error and no decision.
+// Look gathers the facts about a directory. A trust store that cannot be read, or a file that is
+// not a trust store, is an error and no decision.
 func Look(d citizen.Dirs, dir string) (Facts, error) {
 	dir, err := canonical(dir)
 	if err != nil {
@@ -39,8 +39,8 @@ func Look(d citizen.Dirs, dir string) (Facts, error) {
 	return f, nil
 }
 
-// canonical is the absolute path without symlinks. What does not exist stays as
-// it is: a root that is not there covers nothing.
+// canonical returns the absolute path without symlinks. A path that does not exist stays as it is,
+// because a root that is missing covers nothing.
 func canonical(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -52,7 +52,7 @@ func canonical(path string) (string, error) {
 	return abs, nil
 }
 
-// readStore reads pi's decisions by canonical directory; null is none.
+// readStore returns pi's decisions by canonical directory; null is no decision.
 func readStore(path string) (map[string]*bool, error) {
 	b, err := file.Read(path, file.MaxDocument)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,8 +83,8 @@ func nearest(saved map[string]*bool, dir string) (Decision, string) {
 	return Undecided, ""
 }
 
-// hasInputs also looks for .agents/skills in the directory and all above it, but
-// for the user's own.
+// hasInputs reports whether the directory has inputs. It also looks for .agents/skills in the
+// directory and all above it, except in the user's home.
 func hasInputs(dir, home string) bool {
 	for _, name := range inputs {
 		if there(filepath.Join(dir, ".pi", name)) {
@@ -100,7 +100,7 @@ func hasInputs(dir, home string) bool {
 	return false
 }
 
-// there says whether something is at path, or may be: an error proves nothing.
+// there reports whether something is at path, or may be: an error proves nothing.
 func there(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)

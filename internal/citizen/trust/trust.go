@@ -1,7 +1,6 @@
-// Package trust decides whether a pi session may be started in a directory
-// without a person (docs/contracts/dispatch.md, 8). Decide is the rule over facts, Look
-// gathers them from pi's own store and the directory. A launch is approved or
-// refused; it is never degraded.
+// Package trust decides whether a pi session may be started in a directory without a person
+// (docs/contracts/dispatch.md, 8). Decide applies the rule to facts. Look gathers the facts from
+// pi's own store and the directory. A launch is approved or refused; it is never degraded.
 package trust
 
 import (
@@ -9,7 +8,7 @@ import (
 	"strings"
 )
 
-// Decision is what pi's trust store says of a directory.
+// Decision is the decision in pi's trust store about a directory.
 type Decision string
 
 // The decisions. The zero Decision is none.
@@ -19,30 +18,29 @@ const (
 	Distrusted Decision = "distrusted"
 )
 
-// Facts are what is decided from.
+// Facts are the input of Decide.
 type Facts struct {
 	Dir string `json:"dir"` // canonical
-	// Saved is the decision about Dir or its nearest ancestor with one, which
-	// SavedAt is.
+	// Saved is the decision about Dir or about its nearest ancestor that has one. SavedAt is the
+	// directory that has the decision.
 	Saved   Decision `json:"saved,omitempty"`
 	SavedAt string   `json:"savedAt,omitempty"`
 	Root    string   `json:"root,omitempty"` // the operator's root that Dir is at or under
-	// Inputs says that the directory brings something of its own that pi asks
-	// trust for.
+	// Inputs reports that the directory has settings of its own that pi asks trust for.
 	Inputs bool `json:"inputs"`
 }
 
-// Kind is what becomes of a launch.
+// Kind is the decision about a launch.
 type Kind string
 
-// The kinds. The zero Kind is none of them, and no launch.
+// The kinds. The zero Kind is none of them, and permits no launch.
 const (
 	Approve Kind = "approve"        // with --approve
 	Go      Kind = "trusted-no-arg" // there is nothing to approve
 	Deny    Kind = "deny"
 )
 
-// Reason is why.
+// Reason is the reason of a verdict.
 type Reason string
 
 // The reasons, in their precedence.
@@ -61,7 +59,7 @@ type Verdict struct {
 	Facts  Facts  `json:"facts"`
 }
 
-// Decide is the table. A saved no wins over an operator's root.
+// Decide returns the verdict for the facts. A saved no takes precedence over an operator's root.
 func Decide(f Facts) Verdict {
 	switch {
 	case f.Saved == Distrusted:
@@ -76,7 +74,7 @@ func Decide(f Facts) Verdict {
 	return Verdict{Deny, FailFast, f}
 }
 
-// String says in one line what was decided, and of a denial what a person can do.
+// String returns the verdict on one line. For a denial it also says what a person can do.
 func (v Verdict) String() string {
 	f := v.Facts
 	open := "open pi there and trust it"
@@ -91,7 +89,7 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("%s: not trusted: %s to change that", f.Dir, open)
 }
 
-// covers says whether a directory is at or under a root, both canonical.
+// covers reports whether a directory is at or under a root, both canonical.
 func covers(root, dir string) bool {
 	rest, ok := strings.CutPrefix(dir, strings.TrimSuffix(root, "/"))
 	return ok && (rest == "" || rest[0] == '/')
