@@ -14,11 +14,11 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 )
 
-// adriftPatience bounds the look at the records.
+// adriftPatience is the time limit of adrift.
 const adriftPatience = 15 * time.Second
 
-// adrift are the runs that are not over by their records in the runs directory
-// and that no open workflow goes on with, as after a loss of the database.
+// adrift returns the runs without an open workflow whose records in the runs directory say that
+// they are not over. A loss of the database causes such runs.
 func (c *cli) adrift(ctx context.Context, client *runs.Client) (ids []run.ID, err error) {
 	ctx, cancel := context.WithTimeout(ctx, adriftPatience)
 	defer cancel()
@@ -49,7 +49,7 @@ func (c *cli) adrift(ctx context.Context, client *runs.Client) (ids []run.ID, er
 	return ids, err
 }
 
-// adriftText says how these runs come back.
+// adriftText returns a text that tells how to resume these runs.
 func (c *cli) adriftText(ids []run.ID) string {
 	const most = 3
 	var names []string
@@ -78,17 +78,17 @@ func (c *cli) findAdrift(ctx context.Context, client *runs.Client) finding {
 	return f
 }
 
-// recordNote is what `status` says of a record that is not as it should be.
+// recordNote holds the faults of a record that `status` shows.
 type recordNote struct {
-	// Foreign are files with what others wrote into the record, and the worker
-	// set aside.
+	// Foreign lists the files with text that others wrote into the record and that the
+	// worker set aside.
 	Foreign []string `json:"foreign,omitempty"`
-	// Ahead is how many events the record knows that the workflow does not.
+	// Ahead is the number of events that the record knows and the workflow does not.
 	Ahead int `json:"ahead,omitempty"`
 }
 
-// seqOn is the number of the last event of a run's record on this host; zero:
-// there is none.
+// seqOn returns the number of the last event of a run's record on this host. It returns zero
+// when there is none.
 func (c *cli) seqOn(id run.ID) int {
 	dir, err := c.record(id)
 	if err != nil {
@@ -101,8 +101,8 @@ func (c *cli) seqOn(id run.ID) int {
 	return run.Event{ID: *state.LastEventID}.Seq()
 }
 
-// noteOn is what is to be said of the record; nil: nothing. The number of its
-// last event was read before the workflow's state was asked for, and a record is
+// noteOn returns the faults of the record, or nil when it has none. The caller read recorded,
+// the number of the record's last event, before it asked for the workflow's state. A record is
 // written after its workflow.
 func (c *cli) noteOn(id run.ID, recorded int, state run.State) *recordNote {
 	var n recordNote
@@ -125,7 +125,7 @@ func foreignIn(dir *rundir.Dir) (names []string) {
 	return names
 }
 
-// lines says it to a person.
+// lines returns the note in words for a person.
 func (n *recordNote) lines() (list []string) {
 	if n == nil {
 		return nil

@@ -41,7 +41,8 @@ machine, and with --worker on that of the worker, which is where agents run.`,
 	return cmd
 }
 
-// askLimit bounds the asking of a worker: its own limit, and the way there.
+// askLimit bounds the question to a worker. It is the worker's own limit and the time for the
+// way there.
 const askLimit = agent.ManifestTimeout + 26*time.Second
 
 func (c *cli) agents(ctx context.Context, worker bool) ([]agent.Manifest, error) {
@@ -82,7 +83,7 @@ func (c *cli) printAgents(list []agent.Manifest) {
 	c.printf("%s", terminal.Table(rows))
 }
 
-// agentGist is a manifest in a line.
+// agentGist returns a manifest in one line.
 func agentGist(m agent.Manifest) string {
 	if !m.Installed {
 		return m.Unavailable

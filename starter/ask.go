@@ -12,11 +12,11 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/terminal"
 )
 
-// maxLine bounds what a person types.
+// maxLine is the maximum length of a line that a person types.
 const maxLine = run.MaxTextBytes + 1
 
-// lineReader reads what a person types. A line that was typed before anybody
-// asked is dropped: it cannot be meant as the answer.
+// lineReader reads the lines that a person types. It drops a line that was typed before a
+// question was asked, because that line cannot be meant as the answer.
 type lineReader struct {
 	ended chan struct{}
 	lines chan string // holds the line that answers, at most one
@@ -47,7 +47,8 @@ func (l *lineReader) take(line string) {
 	}
 }
 
-// want says that a question is about to be asked: the next line answers it.
+// want sets whether a question is about to be asked, which the next line answers. It drops a
+// line that was not taken.
 func (l *lineReader) want(yes bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,8 +59,7 @@ func (l *lineReader) want(yes bool) {
 	}
 }
 
-// next waits for the line that was wanted. The end of the input is an
-// errUnanswered.
+// next waits for the wanted line. The error is errUnanswered at the end of the input.
 func (l *lineReader) next(ctx context.Context) (string, error) {
 	defer l.want(false)
 	select {
@@ -82,16 +82,16 @@ type person struct {
 	screen *terminal.Screen
 	lines  *lineReader
 	name   string
-	// diff is the whole patch of an approval, safe for a terminal, and whether
-	// it is whole indeed.
+	// diff returns the patch of an approval, safe for a terminal, and reports whether it is
+	// whole.
 	diff func(run.PendingApproval) (text string, whole bool)
 }
 
-// shownLines is how much of a diff is shown without being asked for more.
+// shownLines is the number of lines of a diff that are shown unless the person asks for more.
 const shownLines = 60
 
-// approve shows the patch and asks. Only y and yes are yes; everything else
-// is no, and asks for the reason.
+// approve shows the patch and asks. Only y and yes mean yes. Everything else means no, and
+// approve then asks for the reason.
 func (p *person) approve(ctx context.Context, a run.PendingApproval) (run.Decision, error) {
 	d := run.Decision{ApprovalID: a.ApprovalID, By: p.name}
 	p.show(a, shownLines)
@@ -120,7 +120,7 @@ func (p *person) approve(ctx context.Context, a run.PendingApproval) (run.Decisi
 		if err != nil {
 			return d, err
 		}
-		if isYes(reason) || reason == "b" { // a yes is no reason: it is asked for again
+		if isYes(reason) || reason == "b" { // a yes is no reason: ask the question again
 			continue
 		}
 		d.Decision, d.Reason = run.Reject, reason
@@ -139,7 +139,7 @@ func (p *person) ask(ctx context.Context, question, choices string) (string, err
 	return line, err
 }
 
-// leads says what a way to settle the wait leads to.
+// leads prints the consequence of a way to settle the wait.
 func (p *person) leads(way, to string) {
 	if to != "" {
 		p.screen.Line(p.screen.Dim("  " + way + " → " + to))
@@ -150,7 +150,7 @@ func isYes(line string) bool {
 	return strings.EqualFold(line, "y") || strings.EqualFold(line, "yes")
 }
 
-// show prints the diff, its first lines of at most limit; zero is all.
+// show prints at most limit lines of the diff. A limit of zero prints all.
 func (p *person) show(a run.PendingApproval, limit int) {
 	text, whole := p.diff(a)
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
@@ -172,7 +172,7 @@ func (p *person) show(a run.PendingApproval, limit int) {
 	p.screen.Line("")
 }
 
-// answer asks until something is typed.
+// answer asks until the person types something.
 func (p *person) answer(ctx context.Context, q run.PendingQuestion) (run.Reply, error) {
 	for _, w := range q.Next.Ways() {
 		p.leads(w.Do, w.Leads)
@@ -188,7 +188,7 @@ func (p *person) answer(ctx context.Context, q run.PendingQuestion) (run.Reply, 
 	}
 }
 
-// teller prints a run's events as a story.
+// teller returns a function that prints a run's events as a story.
 func (c *cli) teller(screen *terminal.Screen, id run.ID) func(run.Event) error {
 	t := &story.Teller{Style: screen.Style, Report: c.reports(id)}
 	return func(e run.Event) error {

@@ -10,8 +10,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// cancelPatience is how long `cancel` waits for the end. The processes of a
-// run are gone within 10 s.
+// cancelPatience is the time that `cancel` waits for the end. The processes of a run are gone
+// within 10 s.
 const cancelPatience = 20 * time.Second
 
 func (c *cli) cancelCommand() *cobra.Command {

@@ -24,7 +24,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 )
 
-// console is all that a command touches of the process it runs in.
+// console holds everything of its process that a command uses.
 type console struct {
 	program     string // how the user called it; empty: starter
 	args        []string
@@ -135,7 +135,7 @@ Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
 	return root
 }
 
-// do makes a cobra handler of one that starts when the command line has been
+// do returns a cobra handler that calls handle. It records that the command line was
 // understood.
 func (c *cli) do(handle func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
@@ -150,8 +150,7 @@ type found struct {
 	id run.ID
 }
 
-// onRun makes a cobra handler of one about the run that the first argument
-// names.
+// onRun returns a cobra handler that calls handle with the run that the first argument names.
 func (c *cli) onRun(handle func(ctx context.Context, r found, args []string) error) func(*cobra.Command, []string) error {
 	return c.do(func(ctx context.Context, args []string) error {
 		client, closeClient, err := c.dial(ctx)
@@ -181,7 +180,7 @@ func (c *cli) clientOf(t client.Client) *runs.Client {
 	return r
 }
 
-// screenOn is where a command shows things to a person.
+// screenOn returns the screen on which a command shows things to a person.
 func (c *cli) screenOn(w io.Writer) *terminal.Screen {
 	return terminal.NewScreen(w, terminal.Options{Color: c.colors(), Live: c.screen, Width: c.width})
 }
@@ -192,8 +191,7 @@ func (c *cli) colors() bool {
 
 func (c *cli) style() terminal.Style { return terminal.Colors(c.colors()) }
 
-// printJSON writes one object on one line, without anything in it that a
-// terminal obeys.
+// printJSON writes one object on one line. The line holds nothing that a terminal obeys.
 func (c *cli) printJSON(v any) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -209,7 +207,7 @@ func (c *cli) printf(format string, args ...any) {
 	fmt.Fprintf(c.out, format, args...)
 }
 
-// exactly and between are the argument checks, with words that say what is wanted.
+// exactly and between return argument checks. Their errors name the wanted arguments.
 func exactly(n int, want string) cobra.PositionalArgs { return between(n, n, want) }
 
 func between(least, most int, want string) cobra.PositionalArgs {
@@ -224,7 +222,7 @@ func between(least, most int, want string) cobra.PositionalArgs {
 
 const wantsRun = "one RUN: an id from `starter list` or the beginning of one"
 
-// record is the directory of a run on this host.
+// record returns the directory of a run on this host.
 func (c *cli) record(id run.ID) (*rundir.Dir, error) {
 	return rundir.At(filepath.Join(c.runsDir, "workflows", string(id)))
 }
@@ -237,7 +235,7 @@ func (c *cli) recorded(id run.ID) ([]run.Event, error) {
 	return dir.Events()
 }
 
-// hint is a command line of this program that reaches the same engine.
+// hint returns a command line of this program that reaches the same engine.
 func (c *cli) hint(format string, args ...any) string {
 	line := cmp.Or(c.program, "starter") + " " + fmt.Sprintf(format, args...)
 	if c.runsDir != defaultRunsDir {
@@ -246,7 +244,8 @@ func (c *cli) hint(format string, args ...any) string {
 	return line
 }
 
-// near is a path as seen from the working directory, when it lies there.
+// near returns the path relative to the working directory when it lies there. It returns any
+// other path unchanged.
 func near(path string) string {
 	wd, err := os.Getwd()
 	if err != nil {

@@ -66,7 +66,7 @@ func (c *cli) decisionCommand(d *run.Decision) *cobra.Command {
 	return cmd
 }
 
-// notWaiting is the error of settling what is not there.
+// notWaiting returns the error of settling an approval or question that is not pending.
 func notWaiting(id run.ID, what string, p run.Pending) error {
 	if p.Status.Terminal() {
 		return fmt.Errorf("run %s %w: it is %s", id, runs.ErrOver, p.Status)
@@ -77,7 +77,7 @@ func notWaiting(id run.ID, what string, p run.Pending) error {
 	return fmt.Errorf("run %s waits for no %s, it is %s", id, what, p.Status)
 }
 
-// accepted says that a message was taken.
+// accepted prints that the run took a message.
 func (c *cli) accepted(id run.ID, about, verdict string) error {
 	if c.json {
 		return c.printJSON(struct {

@@ -24,8 +24,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/terminal"
 )
 
-// sample is the repository and the recorded answers of the demo. The names
-// end in .txt where Go's tools would take the files for ours.
+// sample holds the repository and the recorded answers of the demo. The names of files that
+// Go's tools would take for ours end in .txt.
 //
 //go:embed demo
 var sample embed.FS
@@ -83,19 +83,19 @@ func (c *cli) demo(ctx context.Context, dir string, yes bool) error {
 	return d.conclude(ctx, r)
 }
 
-// demo is one showing.
+// demo is one run of the demo.
 type demo struct {
 	*cli
 	screen *terminal.Screen
 	yes    bool
 
-	home  string // of the sample
+	home  string // directory of the sample
 	repo  string
 	cache string // the user's Go build cache
 	waits int    // approvals asked for
 }
 
-// prepare makes the sample.
+// prepare creates the sample.
 func (d *demo) prepare(ctx context.Context, dir string) error {
 	if _, err := git.Version(ctx); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (d *demo) prepare(ctx context.Context, dir string) error {
 	return nil
 }
 
-// freshDir makes a directory that was not there: name, name-2, name-3 ...
+// freshDir creates a directory with the first free name of name, name-2, name-3 ...
 func freshDir(parent, name string) (string, error) {
 	parent, err := filepath.Abs(parent)
 	if err != nil {
@@ -187,7 +187,7 @@ func (d *demo) start(ctx context.Context, h *host) (found, error) {
 	return r, nil
 }
 
-// follow tells the run with a word between its steps.
+// follow tells the run with comments between its steps.
 func (d *demo) follow(ctx context.Context, r found) error {
 	f := d.follower(r)
 	tell := f.tell
@@ -215,8 +215,8 @@ type visitor struct {
 	demo *demo
 }
 
-// approve asks, unless --yes has answered. The recorded answers know no other
-// way, so that a no is final here.
+// approve asks, unless --yes has answered. A no is final here, because the recorded answers
+// contain no other way.
 func (v visitor) approve(ctx context.Context, a run.PendingApproval) (run.Decision, error) {
 	if v.demo.yes {
 		if !v.demo.json {
@@ -233,14 +233,14 @@ func (v visitor) approve(ctx context.Context, a run.PendingApproval) (run.Decisi
 	return d, err
 }
 
-// before says what the next event means.
+// before prints the meaning of the next event.
 func (d *demo) before(e run.Event) {
 	if e.Type == run.PhaseStartedEvent && e.Phase == run.Fix {
 		d.comment("The test was real and it failed. The run goes back with its output; no person is needed for that.")
 	}
 }
 
-// after says what the event meant, and leaves a moment to read it.
+// after prints the meaning of the event, and leaves a moment to read it.
 func (d *demo) after(ctx context.Context, e run.Event) error {
 	switch e.Type {
 	case run.ApprovalRequestedEvent:
@@ -271,7 +271,7 @@ func (d *demo) comment(lines ...string) {
 	}
 }
 
-// pause leaves time to read, where somebody does.
+// pause leaves a person at a terminal time to read.
 func (d *demo) pause(ctx context.Context) error {
 	if !d.cli.screen {
 		return nil
@@ -285,7 +285,7 @@ func (d *demo) pause(ctx context.Context) error {
 	}
 }
 
-// conclude shows the branch and says what to try next.
+// conclude shows the branch and suggests the next commands.
 func (d *demo) conclude(ctx context.Context, r found) error {
 	out, err := d.outcome(ctx, r, run.Completed)
 	if err != nil {

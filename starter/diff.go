@@ -12,7 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
-// shownDiff is what `diff --json` prints.
+// shownDiff is the output of `diff --json`.
 type shownDiff struct {
 	RunID    run.ID               `json:"runId"`
 	Approval *run.PendingApproval `json:"approval,omitempty"` // nil: the diff is the branch's
@@ -88,7 +88,7 @@ func (c *cli) diffOf(ctx context.Context, r found, f diffFlags) (shownDiff, erro
 	return branchDiff(ctx, r.id, facts)
 }
 
-// chosenOf is the pending approval as it would be for one of its choices.
+// chosenOf returns the pending approval as it would be for one of its choices.
 func chosenOf(a run.PendingApproval, id string) (run.PendingApproval, error) {
 	if id == "" || id == a.ApprovalID {
 		return a, nil

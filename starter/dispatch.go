@@ -57,8 +57,8 @@ that no session has. An interrupt ends the waiting, never the dispatch.`,
 	return cmd
 }
 
-// newMessage returns the message that the flags describe. After a usage error nothing
-// has been looked at.
+// newMessage returns the message that the flags describe. It reports a usage error before it
+// looks at the registry.
 func (c *cli) newMessage(target string, f dispatchFlags) (dispatch.Message, error) {
 	if f.message == "-" {
 		text, err := readMessage(c.in)
@@ -82,8 +82,8 @@ func (c *cli) newMessage(target string, f dispatchFlags) (dispatch.Message, erro
 	return l, err
 }
 
-// readMessage reads no more than a message and the end of its line can have, and
-// refuses what goes on after that.
+// readMessage reads a message and the end of its line. It reads no more bytes than both can
+// have, and refuses a longer input.
 func readMessage(in io.Reader) (string, error) {
 	const most = dispatch.MaxMessage*utf8.UTFMax + 1
 	b, err := io.ReadAll(io.LimitReader(in, most+1))
@@ -107,7 +107,7 @@ func (c *cli) lookup(name string) (string, bool) {
 	return "", false
 }
 
-// caller is this process, to those who ask who we are.
+// caller returns this process as the caller whose identity others look up.
 func (c *cli) caller() citizen.Caller {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -116,7 +116,7 @@ func (c *cli) caller() citizen.Caller {
 	return citizen.Caller{Lookup: c.lookup, CWD: dir, Parent: os.Getppid(), Now: c.now()}
 }
 
-// dispatched is what a dispatch prints as JSON.
+// dispatched is the JSON output of a dispatch.
 type dispatched struct {
 	ID string `json:"id"` // as `starter dispatches` lists it
 	dispatch.Result
@@ -148,8 +148,8 @@ func (c *cli) dispatch(ctx context.Context, l dispatch.Message) error {
 	return err
 }
 
-// cutOff tells who loses sight of a dispatch where to look for it, also where an
-// interrupt ends the command without a word.
+// cutOff adds to the error of a dispatch that was cut off where to look for its result. It
+// prints the error itself when an interrupt would end the command without a message.
 func (c *cli) cutOff(to dispatch.GardenID, err error) error {
 	if _, cut := errors.AsType[*dispatches.CutOffError](err); !cut {
 		return err
@@ -164,13 +164,13 @@ func (c *cli) cutOff(to dispatch.GardenID, err error) error {
 // silence is the time that a message may wait for a worker before the sender is told.
 const silence = 5 * time.Second
 
-// workerStart is how long a worker that has just been started may take until the
-// engine knows it.
+// workerStart is the time that a worker which has just been started may take until the engine
+// knows it.
 const workerStart = 3 * time.Second
 
-// post sends the message, or refuses if no worker serves dispatches, because it
-// would wait for ever. Taken is called when a workflow has accepted the message; it
-// may be nil.
+// post sends the message and waits for the result. It refuses when no worker serves
+// dispatches, because the message would wait for ever. taken is called when a workflow has
+// accepted the message; it may be nil.
 func (c *cli) post(ctx context.Context, t client.Client, l dispatch.Message, taken func()) (dispatch.Result, error) {
 	if served, err := c.clientOf(t).AwaitServed(ctx, workerStart); err == nil && !served {
 		return dispatch.Result{}, runs.ErrNoWorker

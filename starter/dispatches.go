@@ -65,7 +65,7 @@ func (c *cli) printPast(found []dispatches.Past) error {
 	return nil
 }
 
-// outcomeIn is what came of a dispatch, in its colour.
+// outcomeIn returns the outcome of a dispatch, in its colour.
 func outcomeIn(s terminal.Style, p dispatches.Past) string {
 	res := p.Result
 	switch {
@@ -81,7 +81,7 @@ func outcomeIn(s terminal.Style, p dispatches.Past) string {
 	return s.Bad(string(res.Outcome.Kind))
 }
 
-// gist is one line of what a result says.
+// gist returns the text of a result in one line.
 func gist(p dispatches.Past) string {
 	res := p.Result
 	if res == nil {

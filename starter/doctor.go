@@ -26,7 +26,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 )
 
-// finding is one thing that the doctor looked at.
+// finding is the result of one examination by the doctor.
 type finding struct {
 	Name     string `json:"name"`
 	OK       bool   `json:"ok"`
@@ -34,8 +34,8 @@ type finding struct {
 	Detail   string `json:"detail"`
 }
 
-// keys are the variables that hold keys of model APIs. Only whether they are
-// set is ever said.
+// keys names the variables that hold keys of model APIs. The doctor only ever says whether they
+// are set.
 var keys = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY"}
 
 func (c *cli) doctorCommand() *cobra.Command {
@@ -91,7 +91,7 @@ func (c *cli) findGit(ctx context.Context) finding {
 	return f
 }
 
-// findRunsDir looks at the directory, or at the nearest above it that is there.
+// findRunsDir examines the runs directory, or the nearest directory above it that exists.
 func (c *cli) findRunsDir() finding {
 	f := finding{Name: "runs directory", Required: true}
 	dir, err := filepath.Abs(c.runsDir)
@@ -173,7 +173,7 @@ func findWorker(ctx context.Context, t client.Client, queue string) finding {
 	return f
 }
 
-// findAgents looks at what only their own providers need.
+// findAgents examines the agents. Only their own providers need them.
 func (c *cli) findAgents(ctx context.Context) []finding {
 	var found []finding
 	for _, m := range agent.CollectManifests(ctx, c.adapters()) {
@@ -183,7 +183,7 @@ func (c *cli) findAgents(ctx context.Context) []finding {
 	return found
 }
 
-// findKeys looks whether keys are set, which only some providers need.
+// findKeys examines whether the keys are set. Only some providers need them.
 func (c *cli) findKeys() []finding {
 	var found []finding
 	for _, name := range keys {

@@ -13,7 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 )
 
-// The exit codes, as README.md lists them.
+// Exit codes, as README.md lists them.
 const (
 	exitDone        = 0
 	exitFailed      = 1 // failed or refused
@@ -25,7 +25,7 @@ const (
 	exitInterrupted = 130
 )
 
-// usageError is a command line that cannot be obeyed.
+// usageError reports a command line that cannot be obeyed.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -35,13 +35,13 @@ func usagef(format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...)}
 }
 
-// statusError ends a command with the exit code of where the run stands. All
-// there is to say has been said.
+// statusError ends a command with the exit code of the run's status. The command has already
+// printed everything.
 type statusError struct{ status run.Status }
 
 func (e *statusError) Error() string { return "the run is " + string(e.status) }
 
-// codeOf is the exit code of what a command ended in.
+// codeOf returns the exit code for the error of a command.
 func codeOf(err error) int {
 	if stands, ok := errors.AsType[*statusError](err); ok {
 		return codeOfStatus(stands.status)
@@ -75,8 +75,8 @@ func codeOfStatus(s run.Status) int {
 	return exitFailed
 }
 
-// withDisk adds to the loss of the engine that its disk is full, when it is: the
-// engine then answers nothing in time.
+// withDisk adds to the error of a lost engine that the engine's disk is full, when it is. With
+// a full disk the engine answers nothing in time.
 func (c *cli) withDisk(err error) error {
 	if codeOf(err) != exitUnreachable {
 		return err
@@ -88,8 +88,8 @@ func (c *cli) withDisk(err error) error {
 	return engine.FullDisk(f.DB, err)
 }
 
-// complaint is the one line that an error is shown as; empty for one that
-// needs no words.
+// complaint returns the error as one line for the user. It is empty for an error that needs no
+// message.
 func complaint(err error) string {
 	if _, said := errors.AsType[*statusError](err); said || errors.Is(err, context.Canceled) {
 		return ""

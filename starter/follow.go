@@ -14,7 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 )
 
-// How often a followed run is looked at.
+// Intervals between two looks at a followed run.
 const (
 	pollActive  = 250 * time.Millisecond
 	pollQuiet   = 600 * time.Millisecond // after quietPolls without an event
@@ -24,14 +24,14 @@ const (
 	pollFrame   = 100 * time.Millisecond // of the moving line
 )
 
-// How long following bears what may be mended by itself.
+// Waits for troubles that may end by themselves.
 const (
-	workerGrace = 3 * time.Second  // without a worker, before a word is said
+	workerGrace = 3 * time.Second  // without a worker, before the follower says it
 	recordGrace = 10 * time.Second // for the record, once the run is over or waits
 	patience    = 30 * time.Second // without the engine, before it counts as lost
 )
 
-// watched is what following needs of a run.
+// watched holds the methods of a run's client that a follower uses.
 type watched interface {
 	Events(ctx context.Context, id run.ID, after string) ([]run.Event, error)
 	Describe(ctx context.Context, id run.ID) (runs.Execution, error)
@@ -40,7 +40,7 @@ type watched interface {
 	Reply(ctx context.Context, id run.ID, r run.Reply) error
 }
 
-// decider settles what a run waits for. An errUnanswered leaves it as it is.
+// decider settles the approvals and questions of a run. An errUnanswered leaves them pending.
 type decider interface {
 	approve(ctx context.Context, a run.PendingApproval) (run.Decision, error)
 	answer(ctx context.Context, q run.PendingQuestion) (run.Reply, error)
@@ -51,23 +51,23 @@ var (
 	errSettled    = errors.New("it was settled elsewhere")
 )
 
-// follower tells one run as it goes, until it is over, or waits and nobody is
-// there to be asked.
+// follower tells the events of one run live. It ends when the run is over, or when the run
+// waits and there is no person to ask.
 type follower struct {
 	watched
 	id      run.ID
 	tell    func(run.Event) error
 	screen  *terminal.Screen
-	decider decider // nil: nobody can be asked
+	decider decider // nil: there is no person to ask
 	now     func() time.Time
 	poll    time.Duration // between looks; zero: as the constants say
 
-	last     run.Event // told
-	failures map[string]string
-	idle     time.Time // since when no worker answers
-	lost     time.Time // since when the engine does not
-	told     bool      // of the trouble at hand
-	quiet    int       // polls without an event
+	last     run.Event         // last event told
+	failures map[string]string // last failure told, by the name of the activity
+	idle     time.Time         // since when no worker answers
+	lost     time.Time         // since when the engine does not answer
+	told     bool              // the follower has told that no worker answers
+	quiet    int               // polls without an event
 }
 
 // follow returns the status that the run ended in or waits in.
@@ -96,9 +96,9 @@ func (f *follower) follow(ctx context.Context) (run.Status, error) {
 	}
 }
 
-// recorded waits until what has been told is on disk too, and until a run that
-// is over has been cleaned up after. It gives up on that after a while: the
-// run's worker does it when it can.
+// recorded waits until the told events are on disk too, and until the worker has cleaned up
+// after a run that is over. It gives up after recordGrace. The run's worker then does both when
+// it can.
 func (f *follower) recorded(ctx context.Context, status run.Status) error {
 	for end := f.now().Add(recordGrace); f.now().Before(end); {
 		e, err := f.Describe(ctx, f.id)
@@ -115,8 +115,8 @@ func (f *follower) recorded(ctx context.Context, status run.Status) error {
 	return nil
 }
 
-// look tells what is new and waits a little. The status is where the run
-// stands when it is over or waits, else running.
+// look tells the new events and waits a little. It returns the status of a run that is over or
+// waits, and running for any other.
 func (f *follower) look(ctx context.Context) (run.Status, error) {
 	events, err := f.Events(ctx, f.id, f.last.ID)
 	if err != nil {
@@ -154,7 +154,7 @@ func (f *follower) look(ctx context.Context) (run.Status, error) {
 	return run.Running, f.wait(ctx, every, what)
 }
 
-// standing is the status after an event, as far as following is concerned.
+// standing returns the status after an event, as far as following needs it.
 func standing(e run.Event) run.Status {
 	switch e.Type {
 	case run.ApprovalRequestedEvent:
@@ -171,8 +171,8 @@ func standing(e run.Event) run.Status {
 	return run.Running
 }
 
-// closed tells the events that came with the end. A workflow without an end
-// of the contract was ended from outside.
+// closed tells the events that came with the end. It returns an error for a workflow that ended
+// without an end of the contract, because it was ended from outside.
 func (f *follower) closed(ctx context.Context, e runs.Execution) (run.Status, error) {
 	events, err := f.Events(ctx, f.id, f.last.ID)
 	if err != nil {
@@ -194,7 +194,7 @@ func (f *follower) closed(ctx context.Context, e runs.Execution) (run.Status, er
 	return "", fmt.Errorf("run %s: its workflow has ended (%s) without an end of the run: its record can be resumed with `starter resume`", f.id, why)
 }
 
-// trouble bears an engine or a worker that does not answer for a while.
+// trouble tolerates for a while an engine or a worker that does not answer.
 func (f *follower) trouble(ctx context.Context, err error) (run.Status, error) {
 	switch {
 	case ctx.Err() != nil:
@@ -236,7 +236,7 @@ func (f *follower) say(format string, args ...any) {
 	f.screen.Linef("  %s %s", f.screen.Wait("!"), fmt.Sprintf(format, args...))
 }
 
-// failing says why an activity is tried again, once for each reason.
+// failing prints why an activity is tried again, once for each reason.
 func (f *follower) failing(list []runs.Activity) {
 	for _, a := range list {
 		if a.Failure == "" || f.failures[a.Name] == a.Failure {
@@ -250,7 +250,7 @@ func (f *follower) failing(list []runs.Activity) {
 	}
 }
 
-// doing is what the moving line says.
+// doing returns the text of the moving line.
 func doing(e runs.Execution, now time.Time) string {
 	if e.Canceling {
 		return "cancels"
@@ -282,7 +282,7 @@ func doing(e runs.Execution, now time.Time) string {
 	return strings.Join(parts, " · ")
 }
 
-// wait keeps the moving line moving.
+// wait waits for d, or for f.poll when it is set, and keeps the moving line moving.
 func (f *follower) wait(ctx context.Context, d time.Duration, text string) error {
 	end := time.NewTimer(cmp.Or(f.poll, d))
 	defer end.Stop()
@@ -300,8 +300,8 @@ func (f *follower) wait(ctx context.Context, d time.Duration, text string) error
 	}
 }
 
-// settle asks for what the run waits for and passes it on. What was settled
-// elsewhere meanwhile is an errSettled.
+// settle asks the decider for the decision or the answer that the run waits for and sends it to
+// the run. The error is errSettled when it was settled elsewhere meanwhile.
 func (f *follower) settle(ctx context.Context) error {
 	p, err := f.Pending(ctx, f.id)
 	if err != nil {
@@ -323,7 +323,7 @@ func (f *follower) settle(ctx context.Context) error {
 			err = f.Reply(ctx, f.id, r)
 		}
 	default:
-		return f.wait(ctx, pollFrame, "") // the next events say what it was
+		return f.wait(ctx, pollFrame, "") // the next events tell how it was settled
 	}
 	if refused, ok := errors.AsType[*runs.RefusedError](err); ok {
 		f.say("%s", story.OneLine(refused.Reason, 300))
@@ -335,12 +335,12 @@ func (f *follower) settle(ctx context.Context) error {
 	case errors.Is(err, errSettled):
 		f.say("%s", err)
 	case errors.Is(err, runs.ErrNoWorker), runs.Lost(err):
-		_, err = f.trouble(ctx, err) // and then it is asked again
+		_, err = f.trouble(ctx, err) // follow asks again afterwards
 	}
 	return err
 }
 
-// watch stops the asking when the run no longer waits for the same thing.
+// watch calls stop when the run no longer waits for the same approval or question.
 func (f *follower) watch(ctx context.Context, asked run.Pending, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(cmp.Or(f.poll, pollWaiting))
 	defer tick.Stop()

@@ -21,8 +21,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
-// input is the run's input, or everything that is wrong with it. Nothing has
-// been started then.
+// input returns the run's input, or an error that tells its faults. It starts nothing.
 func (c *cli) input(ctx context.Context, f runFlags) (run.Input, error) {
 	in := run.Input{
 		RunID: run.ID(f.id), CheckEnv: f.env, MaxFix: &f.maxFix, Timeouts: f.limits, Patches: f.patches,
@@ -95,7 +94,7 @@ func (c *cli) warnOfCosts(f runFlags, specs []catalog.Spec) {
 	}
 }
 
-// branchFree refuses an id whose branch is there: what it holds is not this
+// branchFree refuses an id whose branch exists already. The commits of that branch are not this
 // run's.
 func branchFree(ctx context.Context, in run.Input) error {
 	tip, err := workspace.Tip(ctx, in.Repository.Path, in.RunID)
@@ -108,7 +107,7 @@ func branchFree(ctx context.Context, in run.Input) error {
 	return fmt.Errorf("run %s: branch %s is there already, at %.12s: choose another --id, or rename the branch", in.RunID, in.RunID.Branch(), tip)
 }
 
-// goal is the text, from the flag or the file.
+// goal returns the text of the goal, from the flag or the file.
 func (c *cli) goal(f runFlags) (string, error) {
 	switch {
 	case f.goalGiven && f.file:
@@ -166,8 +165,8 @@ func (f runFlags) validate(in run.Input) error {
 	return nil
 }
 
-// providers are the specs of all roles, and of the developers besides the
-// first. The evaluator has none unless it was named.
+// providers returns the specs of all roles, and of the developers besides the first. The
+// evaluator has a spec only when the flags name one.
 func (f runFlags) providers() (specs map[run.Role]catalog.Spec, rivals []catalog.Spec, err error) {
 	if len(f.developers) > 0 {
 		f.roles.Developer = f.developers[0]
@@ -201,8 +200,8 @@ func (f runFlags) providers() (specs map[run.Role]catalog.Spec, rivals []catalog
 	return specs, rivals, nil
 }
 
-// checkProviders finds the programs and directories, from the working
-// directory on, as the worker will.
+// checkProviders finds the programs and directories of the providers. It starts from the
+// working directory, as the worker will.
 func checkProviders(specs map[run.Role]catalog.Spec, rivals []catalog.Spec) (run.Providers, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -232,8 +231,8 @@ func checkProviders(specs map[run.Role]catalog.Spec, rivals []catalog.Spec) (run
 	return out, nil
 }
 
-// checks are those given, or those that the repository offers; what was
-// chosen is said.
+// checks returns the checks of the flags, or those that the repository offers. It prints the
+// checks that it chose.
 func (c *cli) checks(f runFlags, dir string) ([]string, error) {
 	if len(f.checks) > 0 {
 		return f.checks, nil

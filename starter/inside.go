@@ -9,8 +9,8 @@ import (
 
 var errNotYours = errors.New("a run's own programs decide nothing, of this run or another: decide from a terminal of your own")
 
-// mayDecide refuses what a run, or an agent of Ratchet, has started. It is a
-// belt: who reaches the engine by other means is not held.
+// mayDecide refuses a process that a run, or an agent of Ratchet, has started. It is an
+// additional safeguard only. It does not stop a process that reaches the engine by other means.
 func (c console) mayDecide() error {
 	if id := c.getenv(proc.RunVariable); id != "" {
 		return fmt.Errorf("%w (%s is %s)", errNotYours, proc.RunVariable, id)

@@ -69,7 +69,7 @@ func (c *cli) printList(found []runs.Listed) error {
 	return nil
 }
 
-// statusIn is a status in its colour.
+// statusIn returns a status in its colour.
 func statusIn(s terminal.Style, status run.Status, outcome string) string {
 	text := string(status)
 	if outcome != "" {

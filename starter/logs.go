@@ -16,7 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/terminal"
 )
 
-// maxLog is how much of the end of each log is shown.
+// maxLog is the number of bytes shown from the end of each log.
 const maxLog = 64 << 10
 
 // logFile is one log, or its end.

@@ -1,5 +1,5 @@
-// Program starter is Ratchet's command line: it starts runs, follows them,
-// and settles what they wait for. `starter --help` teaches it.
+// Program starter is Ratchet's command line. It starts runs, follows them, and settles their
+// approvals and questions. `starter --help` explains it.
 package main
 
 import (
@@ -42,8 +42,8 @@ func main() {
 	os.Exit(c.main(ctx))
 }
 
-// called is how to call this program again: one that `go run` has built is
-// gone afterwards.
+// called returns the command that calls this program again. A program that `go run` has built
+// is gone afterwards.
 func called(path string) string {
 	if strings.Contains(filepath.ToSlash(path), "/go-build") {
 		return "go run ./starter"

@@ -13,24 +13,24 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 )
 
-// remote is the engine of the tools. It is looked for when a tool asks for it,
-// and again after it was lost: tools outlive engines.
+// remote is the engine of the tools. It looks for the engine when a tool asks for it, and again
+// after the engine was lost, because tools outlive engines.
 type remote struct {
 	cli  *cli
 	dial func(context.Context) (client.Client, error)
 
-	ending context.Context // of every search
+	ending context.Context // context of every search
 	end    context.CancelFunc
 
 	mu     sync.Mutex
 	search *search         // under way; nil: none
-	client client.Client   // nil until it is found, and once it is lost
-	opened []client.Client // all: on a lost one other calls may be under way
+	client client.Client   // nil until the engine is found, and once it is lost
+	opened []client.Client // all clients: other calls may be under way on a lost one
 }
 
-// search is one that all who ask for the engine meanwhile wait for.
+// search is one search for the engine. All calls that ask for the engine meanwhile wait for it.
 type search struct {
-	done  chan struct{} // closed when what follows holds
+	done  chan struct{} // closed when found and err are set
 	found client.Client
 	err   error
 }
@@ -41,7 +41,7 @@ func newRemote(c *cli, dial func(context.Context) (client.Client, error)) *remot
 	return r
 }
 
-// close returns when nothing is looked for any more.
+// close ends a search under way, waits for its end, and closes all clients.
 func (r *remote) close() {
 	r.end()
 	r.mu.Lock()
@@ -57,7 +57,8 @@ func (r *remote) close() {
 	}
 }
 
-// reach gives up the waiting when ctx ends, not the search: others may wait for it.
+// reach returns the client of the engine, and searches for the engine if there is none. When ctx
+// ends it gives up the wait but not the search, because other calls may wait for it.
 func (r *remote) reach(ctx context.Context) (client.Client, error) {
 	r.mu.Lock()
 	if c := r.client; c != nil {
@@ -97,7 +98,7 @@ func (r *remote) forget(lost client.Client) {
 	}
 }
 
-// on asks the engine something.
+// on calls ask with the client of the engine. It forgets the client when the engine was lost.
 func on[T any](ctx context.Context, r *remote, ask func(client.Client) (T, error)) (out T, err error) {
 	c, err := r.reach(ctx)
 	if err != nil {
@@ -110,7 +111,7 @@ func on[T any](ctx context.Context, r *remote, ask func(client.Client) (T, error
 	return out, err
 }
 
-// onNamed asks about the run of that name.
+// onNamed calls ask with the run of that name.
 func onNamed[T any](ctx context.Context, r *remote, name string, ask func(found) (T, error)) (T, error) {
 	return on(ctx, r, func(t client.Client) (out T, err error) {
 		c := r.cli.clientOf(t)

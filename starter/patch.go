@@ -54,7 +54,7 @@ is a refusal.`,
 }
 
 func patchDir(dir string, in io.Reader, finish string, limits patch.Limits, check bool) (patch.Report, error) {
-	raw, err := io.ReadAll(io.LimitReader(in, answer.MaxBytes+1)) // one more, so that the parser sees that it is too long
+	raw, err := io.ReadAll(io.LimitReader(in, answer.MaxBytes+1)) // one byte more shows the parser that it is too long
 	if err != nil {
 		return patch.Report{}, fmt.Errorf("read the answer: %w", err)
 	}

@@ -39,8 +39,8 @@ in.`,
 	return cmd
 }
 
-// rebuild folds the events in a run's directory, and makes the runs directory
-// around it the one of this command.
+// rebuild folds the events in a run's directory. Unless a runs directory was chosen, it makes
+// the one around the run's directory the runs directory of this command.
 func (c *cli) rebuild(path string, chosen bool) (*run.Snapshot, error) {
 	dir, err := rundir.At(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -17,12 +17,12 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 )
 
-// runFlags are what `run` is told.
+// runFlags holds the flags of `run`.
 type runFlags struct {
 	repo, base      string
 	goal, goalFile  string
 	provider        string
-	roles           run.Providers // those named one by one, without developers
+	roles           run.Providers // named one by one, without developers
 	developers      []string
 	attempts        int
 	checks, env     []string
@@ -75,8 +75,8 @@ following, never the run.`,
 	return cmd
 }
 
-// agentLimit is the limit of a call that an agent serves and that has no other:
-// it works, where a model only answers.
+// agentLimit is the default limit of a call that an agent serves. It is long because an agent
+// works, while a model only answers.
 const agentLimit = 45 * time.Minute
 
 func (f *runFlags) register(flags *pflag.FlagSet) {
@@ -130,7 +130,7 @@ func (c *cli) run(ctx context.Context, f runFlags) error {
 	return c.started(ctx, found{client, in.RunID}, f.detach)
 }
 
-// started follows a run that has just been started, or says its id.
+// started follows a run that has just been started. With detach it prints the run's id instead.
 func (c *cli) started(ctx context.Context, r found, detach bool) error {
 	if !detach {
 		if link := c.webUI(r.id); link != "" && !c.json {
@@ -152,7 +152,8 @@ func (c *cli) started(ctx context.Context, r found, detach bool) error {
 	return nil
 }
 
-// webUI is the run's page, when the engine is one of ours.
+// webUI returns the address of the run's page in the Web UI. It is empty unless the engine was
+// found by its engine.json.
 func (c *cli) webUI(id run.ID) string {
 	target, err := temporalclient.Resolve(temporalclient.Options{RunsDir: c.runsDir})
 	if err != nil || target.Source != temporalclient.EngineFile {

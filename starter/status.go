@@ -16,8 +16,8 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 )
 
-// standingOf is what `status` knows: the WorkflowState of the contract, and beside it
-// what is pending, the facts and what is being done.
+// standingOf is the output of `status`. It holds the WorkflowState of the contract, and beside
+// it the pending approval or question, the facts and the running activities.
 type standingOf struct {
 	run.State
 	Pending    *run.Pending    `json:"pending,omitempty"`

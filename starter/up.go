@@ -19,13 +19,13 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
-// The ports that Temporal's own tools look at.
+// Ports that Temporal's own tools try by default.
 const (
 	defaultPort   = 7233
 	defaultUIPort = 8233
 )
 
-// databaseName is the engine's state in the runs directory.
+// databaseName is the name of the file with the engine's state in the runs directory.
 const databaseName = "engine.db"
 
 type upFlags struct {
@@ -99,8 +99,8 @@ func (c *cli) up(ctx context.Context, f upFlags) error {
 	}
 }
 
-// knownToken is that of the engine that ran on this runs directory before, so
-// that a worker which knows it goes on with the next one; empty when there is
+// knownToken returns the token of the engine that ran on this runs directory before. A worker
+// that knows the token can then continue with the next engine. The token is empty when there is
 // none, or when another user may know it too.
 func (c *cli) knownToken() engine.Token {
 	f, err := engine.ReadFile(c.runsDir)
@@ -110,7 +110,7 @@ func (c *cli) knownToken() engine.Token {
 	return f.Token
 }
 
-// host is an engine and a worker of this process.
+// host holds the engine and the worker of this process.
 type host struct {
 	engine *engine.Engine
 	client client.Client
@@ -125,7 +125,7 @@ type hostOptions struct {
 	local  activities.Local
 }
 
-// stopTimeout bounds the end of the engine; a killed one loses nothing.
+// stopTimeout bounds the end of the engine. A killed engine loses nothing.
 const stopTimeout = 10 * time.Second
 
 // startHost starts the engine and the worker, and writes engine.json when
@@ -194,7 +194,7 @@ func (h *host) serve(ctx context.Context, local activities.Local, acts *activiti
 	return nil
 }
 
-// stop ends what has been started, the engine last.
+// stop ends the started parts of the host, the engine last.
 func (h *host) stop() {
 	if h.worker != nil {
 		h.quiet()

@@ -38,8 +38,8 @@ waits. An interrupt ends the watching, never the run.`,
 	}
 }
 
-// follow tells the run until it is over or waits for somebody who is not
-// here, and says how to go on.
+// follow tells the run until it is over, or until it waits and there is no person to ask. It
+// then says how to continue.
 func (c *cli) follow(ctx context.Context, r found) error {
 	status, err := c.follower(r).follow(ctx)
 	if errors.Is(err, context.Canceled) {
@@ -52,8 +52,8 @@ func (c *cli) follow(ctx context.Context, r found) error {
 	return c.conclude(ctx, r, status)
 }
 
-// follower follows as this command line wants it: in JSON, where nobody is
-// asked, or as a story.
+// follower returns a follower that tells the run as the command line wants it. In JSON it asks
+// no person. Otherwise it tells a story.
 func (c *cli) follower(r found) *follower {
 	f := &follower{watched: r, id: r.id, now: c.now}
 	if c.json {
@@ -75,7 +75,7 @@ type outcome struct {
 	Pending *run.Pending `json:"pending,omitempty"`
 }
 
-// conclude says how the run ended, or what it waits for, and what to do next.
+// conclude prints how the run ended or why it waits, and the next step.
 func (c *cli) conclude(ctx context.Context, r found, status run.Status) error {
 	out, err := c.outcome(ctx, r, status)
 	switch {
@@ -94,8 +94,8 @@ func (c *cli) conclude(ctx context.Context, r found, status run.Status) error {
 	return err
 }
 
-// takeHome says how to look at what was approved and how to take it. It names
-// commits in full: a name means what the repository says it means by then.
+// takeHome prints how to look at the approved commits and how to take them. It names commits in
+// full, because the repository may give a name another meaning by then.
 func (c *cli) takeHome(ctx context.Context, r found) {
 	facts, err := r.Facts(ctx, r.id)
 	if err != nil {
@@ -110,7 +110,7 @@ func (c *cli) takeHome(ctx context.Context, r found) {
 	}
 }
 
-// outcome is how the run ended or, while it waits, how far it is.
+// outcome returns how the run ended or, while it waits, how far it is.
 func (c *cli) outcome(ctx context.Context, r found, status run.Status) (outcome, error) {
 	if status.Terminal() {
 		res, err := r.Result(ctx, r.id)
@@ -130,7 +130,7 @@ func (c *cli) outcome(ctx context.Context, r found, status run.Status) (outcome,
 	}, err
 }
 
-// waits says how to settle what the run waits for.
+// waits prints how to settle the approval or question that the run waits for.
 func (c *cli) waits(p run.Pending) {
 	s := c.style()
 	switch {
@@ -157,14 +157,14 @@ func (c *cli) waits(p run.Pending) {
 	}
 }
 
-// ways says what each way to settle a wait leads to.
+// ways prints the consequence of each way to settle a wait.
 func (c *cli) ways(o run.Outlook) {
 	for _, w := range o.Ways() {
 		c.printf("  %s\n", c.style().Dim(w.Do+" → "+w.Leads))
 	}
 }
 
-// person is whoever sits at the terminal.
+// person returns the decider that asks the person at the terminal.
 func (c *cli) person(screen *terminal.Screen, id run.ID) *person {
 	if c.lines == nil {
 		c.lines = readLines(c.in)
@@ -178,7 +178,7 @@ func (c *cli) person(screen *terminal.Screen, id run.ID) *person {
 	}}
 }
 
-// user is the local user's name; decisions carry it.
+// user returns the local user's name. Decisions carry it.
 func (c *cli) user() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username
@@ -186,7 +186,8 @@ func (c *cli) user() string {
 	return cmp.Or(c.getenv("USER"), c.getenv("LOGNAME"))
 }
 
-// readable is the input of a tool with a line for each member; a patch as it is.
+// readable returns the input of a tool with a line for each member. It returns a patch
+// unchanged.
 func readable(a run.PendingApproval, raw []byte) []byte {
 	var lines bytes.Buffer
 	if a.Permission == nil || json.Indent(&lines, raw, "", "  ") != nil {
@@ -195,8 +196,8 @@ func readable(a run.PendingApproval, raw []byte) []byte {
 	return lines.Bytes()
 }
 
-// pendingDiff is what an approval is about, a patch or the input of a tool,
-// from its artifact: the bytes of its digest or an error.
+// pendingDiff returns the subject of an approval, which is a patch or the input of a tool. It
+// reads the artifact and returns the bytes of its digest or an error.
 func (c *cli) pendingDiff(id run.ID, a run.PendingApproval) ([]byte, error) {
 	dir, err := c.record(id)
 	if err != nil {
@@ -208,7 +209,7 @@ func (c *cli) pendingDiff(id run.ID, a run.PendingApproval) ([]byte, error) {
 	return dir.Load(a.Patch)
 }
 
-// reports reads what an evaluation found from the run's directory.
+// reports returns a function that reads the report of an evaluation from the run's directory.
 func (c *cli) reports(id run.ID) func(run.Ref) (check.Report, bool) {
 	return func(ref run.Ref) (check.Report, bool) {
 		var r check.Report
