@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// The codes of the problems that are a used-up budget.
+// The codes of the problem of a used-up budget.
 const (
 	CodeBudget = "BUDGET" // of tokens
 	CodeCost   = "BUDGET_COST"
 )
 
-// BudgetRaise is what the reply to a question about a budget says: the new total of
-// the budget that was used up, or to stop.
+// BudgetRaise is the content of the reply to a question about a budget: the new
+// total of the used-up budget, or the wish to stop.
 type BudgetRaise struct {
 	MaxTokens int64
 	MaxCost   Micros
@@ -23,8 +23,8 @@ type BudgetRaise struct {
 // stopWord is the answer that ends a run instead of raising its budget.
 const stopWord = "stop"
 
-// ParseBudget reads the reply to a question about a budget. A reply to any other
-// question raises nothing.
+// ParseBudget parses the reply to a question about a budget. It returns the zero
+// BudgetRaise for a reply to any other question.
 func (s *Snapshot) ParseBudget(r Reply) (BudgetRaise, error) {
 	text := strings.TrimSpace(r.Text)
 	switch s.overrunCode() {
@@ -50,8 +50,8 @@ func (s *Snapshot) ParseBudget(r Reply) (BudgetRaise, error) {
 	return BudgetRaise{}, nil
 }
 
-// overrunCode is the code of the budget that the pending question is about; empty
-// when it is about something else.
+// overrunCode returns the code of the budget that the pending question concerns;
+// empty if the question concerns something else.
 func (s *Snapshot) overrunCode() string {
 	if e := s.State.LastError; e != nil && (e.Code == CodeBudget || e.Code == CodeCost) {
 		return e.Code
@@ -59,8 +59,8 @@ func (s *Snapshot) overrunCode() string {
 	return ""
 }
 
-// BudgetOverrun is the problem and the question of a budget that is used up by what
-// was used and, beyond it, more.
+// BudgetOverrun returns the problem and the question for a used-up budget. The
+// amount used is the run's usage plus more.
 func (s *Snapshot) BudgetOverrun(more Usage) (Problem, Question) {
 	used := s.Usage.Add(more)
 	if s.Input.MaxCost > 0 && (used.Cost >= s.Input.MaxCost || s.Input.MaxTokens == 0) {

@@ -2,10 +2,11 @@ package run
 
 import "encoding/json"
 
-// Line is the event as a line of the log, its line feed included. The line of
-// an event that was read from a line is that line again. Its bytes depend on
-// the event alone: package json sorts the keys of maps. They enter no command
-// of a workflow but the inputs of activities, which a replay does not compare.
+// Line returns the event as a line of the log, its line feed included. For an
+// event that was read from a line, it returns the same line. The bytes depend on
+// the event alone, because package json sorts the keys of maps. In the commands of
+// a workflow they appear only in the inputs of activities, which a replay does not
+// compare.
 //
 //workflowcheck:ignore
 func (e Event) Line() ([]byte, error) {
@@ -13,7 +14,7 @@ func (e Event) Line() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What was made in memory may hold what JSON does not: bytes that are no
+	// An event made in memory may hold values that JSON does not keep: invalid
 	// UTF-8, numbers of any type.
 	var read Event
 	if err := json.Unmarshal(b, &read); err != nil {
@@ -23,13 +24,14 @@ func (e Event) Line() ([]byte, error) {
 	return append(b, '\n'), err
 }
 
-// ExtendChain is the chain of a log that is one line longer: the digest of the chain
-// before and the line. The chain of an empty log is empty.
+// ExtendChain returns the chain of a log that is one line longer: the digest of
+// the previous chain and the line. The chain of an empty log is empty.
 func ExtendChain(before Digest, line []byte) Digest {
 	return DigestOf(append([]byte(before), line...))
 }
 
-// linkEvent carries the chain on. A snapshot of an older version has none, and gets none.
+// linkEvent extends the chain by the event. A snapshot of an older version has no
+// chain and gets none.
 func (s *Snapshot) linkEvent(e Event) {
 	if s.Seq > 1 && s.Chain == "" {
 		return

@@ -26,8 +26,9 @@ type Candidate struct {
 	Judged Result `json:"judged,omitempty"`
 }
 
-// CandidateProviders returns the provider of each candidate of an execute: one,
-// unless the input asks for more. Several developers take turns.
+// CandidateProviders returns the provider of each candidate of an execute. An
+// execute has one candidate unless the input asks for more. Several developers
+// take turns.
 func (in Input) CandidateProviders() []string {
 	developers := append([]string{in.Providers.Developer}, in.Providers.Rivals...)
 	list := make([]string, max(in.Candidates, len(developers)))
@@ -65,14 +66,14 @@ func trueFirst(a, b bool) int {
 	return 1
 }
 
-// Bounds of the entry that the record holds for a candidate that is not the first.
+// The bounds of the record's entry for a candidate that is not the first.
 const (
 	shortListLen = 3   // files, risks
 	shortText    = 160 // bytes
 )
 
-// Shortened returns the candidate as the record holds it beside the first: its
-// patch is in its artifact.
+// Shortened returns the candidate in the short form that the record holds for a
+// candidate beside the first. The whole patch is in the candidate's artifact.
 func (e Candidate) Shortened() Candidate {
 	if e.Proposal != nil {
 		p := *e.Proposal
@@ -104,8 +105,8 @@ func (e Candidate) patchLines() int {
 	return e.Proposal.Stat.Added + e.Proposal.Stat.Deleted
 }
 
-// Choice is a patch that a person may approve at the gate in place of the first,
-// by an approval of its own id.
+// Choice is a patch that a person may approve at the gate in place of the first.
+// Its approval has an id of its own.
 type Choice struct {
 	ApprovalID string `json:"approvalId"`
 	Digest     Digest `json:"digest"`
@@ -119,8 +120,8 @@ type Choice struct {
 	Risks []string `json:"risks,omitempty"`
 }
 
-// otherChoices returns the candidates besides the first that passed their checks
-// too, each patch once.
+// otherChoices returns the candidates other than the first that passed their
+// checks too. Each patch appears once.
 func (s *Snapshot) otherChoices(gate int) []Choice {
 	var list []Choice
 	seen := []Digest{s.Proposal.Patch.Digest}
@@ -138,8 +139,7 @@ func (s *Snapshot) otherChoices(gate int) []Choice {
 	return list
 }
 
-// adoptChoice puts the candidate whose patch was approved in the place of the
-// first.
+// adoptChoice replaces the first candidate by the candidate whose patch was approved.
 func (s *Snapshot) adoptChoice(id string) {
 	i := slices.IndexFunc(s.Approval.Choices, func(c Choice) bool { return c.ApprovalID == id })
 	if i < 0 {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Event is one line of a run's history. Its type is that of its payload, so
-// an event with another's payload cannot be built.
+// Event is one line of a run's history. Type equals the type of Payload:
+// Snapshot.Event sets it, and Snapshot.Apply refuses an event in which they differ.
 type Event struct {
 	ID        string    `json:"id"`
 	RunID     ID        `json:"runId"`
@@ -19,10 +19,11 @@ type Event struct {
 	Payload   Payload   `json:"payload"`
 }
 
-// Payload is the closed sum of what events carry.
+// Payload is the content of an event. The set of payloads is closed.
 type Payload interface{ Type() EventType }
 
-// UnmarshalJSON refuses an unknown type and decodes the payload by it.
+// UnmarshalJSON decodes the payload according to the event's type. It refuses an
+// unknown type.
 func (e *Event) UnmarshalJSON(b []byte) error {
 	type plain Event
 	var raw struct {
@@ -75,20 +76,20 @@ func decodeAs[P Payload](b []byte) (Payload, error) {
 	return p, err
 }
 
-// Problem is an error as the record keeps it: a stable code and one text.
+// Problem is an error in the form that the record keeps: a stable code and one text.
 type Problem struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
-// Retry counts the errors of one code that a later attempt at the same call
-// made good.
+// Retry counts the errors of one code after which a later attempt at the same
+// call succeeded.
 type Retry struct {
 	Code  string `json:"code"`
 	Count int    `json:"count"`
 }
 
-// AddRetries returns the sum of both by code.
+// AddRetries returns the sum of both lists by code.
 func AddRetries(a, b []Retry) []Retry {
 	sum := slices.Clone(a)
 	for _, r := range b {
@@ -102,7 +103,7 @@ func AddRetries(a, b []Retry) []Retry {
 	return sum
 }
 
-// Usage counts tokens, and money where it is known.
+// Usage counts tokens. It counts money too where the cost is known.
 type Usage struct {
 	InputTokens  int64  `json:"inputTokens,omitempty"`
 	OutputTokens int64  `json:"outputTokens,omitempty"`
@@ -118,7 +119,7 @@ func (u Usage) Add(v Usage) Usage {
 	}
 }
 
-// Sub returns what u has more than v.
+// Sub returns u minus v.
 func (u Usage) Sub(v Usage) Usage {
 	return Usage{
 		InputTokens: u.InputTokens - v.InputTokens, OutputTokens: u.OutputTokens - v.OutputTokens,
@@ -141,43 +142,43 @@ func (s Stat) String() string {
 	return fmt.Sprintf("%d %s, +%d -%d", s.Files, noun, s.Added, s.Deleted)
 }
 
-// Question is what a person is asked.
+// Question is a question to a person.
 type Question struct {
 	Question    string   `json:"question"`
 	Reason      string   `json:"reason,omitempty"`
 	NeededInput []string `json:"neededInput,omitempty"`
 }
 
-// Proposal is a patch that has been produced and not yet applied. Digest and
-// Base are what an approval binds.
+// Proposal is a patch that has been produced and not yet applied. An approval
+// binds the digest of Patch and Base.
 type Proposal struct {
 	Patch   Ref    `json:"patch"` // the canonical diff, as it will be applied
 	Base    Commit `json:"base"`
-	Raw     Ref    `json:"raw"` // the answer it was read from
+	Raw     Ref    `json:"raw"` // the answer that holds the patch
 	Summary string `json:"summary"`
 	Stat    Stat   `json:"stat"`
-	// Files names the first files touched; Stat counts all.
+	// Files names the first of the touched files; Stat counts all.
 	Files []string `json:"files,omitempty"`
 	// Risks are the gatekeeper's reasons to ask a person.
 	Risks []string `json:"risks,omitempty"`
-	// Repairs says what was mended in the diff that the model wrote.
+	// Repairs lists the repairs made to the model's diff.
 	Repairs []string `json:"repairs,omitempty"`
 	// Excerpt is the head of the diff, made safe for display.
 	Excerpt string `json:"excerpt,omitempty"`
 }
 
-// The payloads, one for each event type.
+// The payloads. Each event type has one.
 type (
-	// RunCreated carries the whole input, so that the events alone rebuild a run,
-	// and the rules that it goes by to its end.
+	// RunCreated carries the whole input: the events alone rebuild a run. It also
+	// carries the rules that the run follows to its end.
 	RunCreated struct {
 		Input
 		Branch string `json:"branch"`
 		Rules  Rules  `json:"rules,omitempty"`
 	}
-	// PhaseStarted opens a phase. Notes are those that its prompt is the first
-	// to carry. Uncounted is a fix that a person asked for: maxFixIterations does
-	// not bound it.
+	// PhaseStarted opens a phase. Notes holds the notes that the prompt of this
+	// phase carries first. Uncounted marks a fix that a person asked for:
+	// maxFixIterations does not bound it.
 	PhaseStarted struct {
 		Role      Role   `json:"role,omitempty"`
 		Provider  string `json:"provider,omitempty"`
@@ -193,8 +194,8 @@ type (
 		Usage    *Usage    `json:"usage,omitempty"`
 		Retries  []Retry   `json:"retries,omitempty"`
 	}
-	// PhaseFailed closes a phase that gave nothing usable. Question is what a
-	// person is asked then; without one a fix follows.
+	// PhaseFailed closes a phase that gave nothing usable. Question is the question
+	// that a person is then asked. Without a question a fix follows.
 	PhaseFailed struct {
 		Error    Problem   `json:"error"`
 		Artifact *Ref      `json:"artifact,omitempty"`
@@ -202,8 +203,9 @@ type (
 		Usage    *Usage    `json:"usage,omitempty"`
 		Retries  []Retry   `json:"retries,omitempty"`
 	}
-	// PatchProduced carries a patch; nothing has been applied. Of a
-	// contest it is the first in rank, from Candidate; Rivals are the others.
+	// PatchProduced carries a patch that has not been applied. After a contest the
+	// patch is the first in rank, Candidate is the number of its candidate, and
+	// Rivals holds the other candidates.
 	PatchProduced struct {
 		Proposal
 		Usage     *Usage      `json:"usage,omitempty"`
@@ -211,9 +213,9 @@ type (
 		Candidate int         `json:"attempt,omitempty"`
 		Rivals    []Candidate `json:"rivals,omitempty"`
 	}
-	// ApprovalRequested opens the wait for a decision: on a patch, or, when
-	// Permission is there, on a tool call of the agent at work. Digest is
-	// ApprovalDigest or PermissionDigest.
+	// ApprovalRequested opens the wait for a decision. The decision is on a tool
+	// call of the working agent if Permission is set, and on a patch otherwise.
+	// Digest is PermissionDigest or ApprovalDigest, respectively.
 	ApprovalRequested struct {
 		ApprovalID string      `json:"approvalId"`
 		Digest     Digest      `json:"digest"`
@@ -222,11 +224,11 @@ type (
 		Base       Commit      `json:"base"`
 		Reasons    []string    `json:"reasons,omitempty"`
 		Permission *Permission `json:"permission,omitempty"`
-		// Choices are the other patches that may be approved instead.
+		// Choices holds the other patches that may be approved instead.
 		Choices []Choice `json:"choices,omitempty"`
 	}
-	// ApprovalGranted is a yes. Session extends a permission to its like in the
-	// agent's session: see Permit.
+	// ApprovalGranted is a yes. Session extends a permission to similar tool calls
+	// in the agent's session: see Permit.
 	ApprovalGranted struct {
 		ApprovalID string `json:"approvalId"`
 		By         string `json:"by,omitempty"`
@@ -240,9 +242,9 @@ type (
 		Reason     string `json:"reason,omitempty"`
 		Final      bool   `json:"final,omitempty"`
 	}
-	// PatchApplied says that the branch holds the patch. Before and After are
-	// the branch against the run's base. Restored is what had become of the branch
-	// before.
+	// PatchApplied records that the branch holds the patch. Before and After sum up
+	// the branch against the run's base. Restored is set if something other than the
+	// run had moved the branch before.
 	PatchApplied struct {
 		Patch    Digest    `json:"patch"`
 		Base     Commit    `json:"base"`
@@ -251,7 +253,7 @@ type (
 		After    Stat      `json:"after"`
 		Restored *Restored `json:"restored,omitempty"`
 	}
-	// PatchApplyFailed says why the patch was refused; the tree is unchanged.
+	// PatchApplyFailed records why the patch was refused. The tree is unchanged.
 	PatchApplyFailed struct {
 		Patch Digest  `json:"patch,omitempty"`
 		Error Problem `json:"error"`
@@ -260,9 +262,9 @@ type (
 	EvaluationPassed struct{ Evaluation }
 	// EvaluationFailedFixable is a fail that a fix may mend.
 	EvaluationFailedFixable struct{ Evaluation }
-	// EvaluationFailedBlocked is a fail that needs a person. Again says that
-	// nothing was judged, as when a check cannot run: after the answer the result
-	// is evaluated once more. Without it a fix follows.
+	// EvaluationFailedBlocked is a fail that needs a person. Again is set if nothing
+	// was judged, for example because a check could not run. With Again, the result
+	// is evaluated once more after the answer. Without it, a fix follows.
 	EvaluationFailedBlocked struct {
 		Evaluation
 		Question Question `json:"question"`
@@ -274,29 +276,29 @@ type (
 		Question
 		Asker Phase `json:"asker"`
 	}
-	// QuestionAnswered closes it.
+	// QuestionAnswered closes the wait for an answer.
 	QuestionAnswered struct {
 		QuestionID string         `json:"questionId"`
 		Text       string         `json:"text"`
 		Values     map[string]any `json:"values,omitempty"`
 		By         string         `json:"by,omitempty"`
 		// MaxTokens and MaxCost are the budgets that the answer sets; zero leaves
-		// them. Stop ends the run instead.
+		// a budget unchanged. Stop ends the run instead.
 		MaxTokens int64  `json:"maxTokens,omitempty"`
 		MaxCost   Micros `json:"maxCostMicros,omitempty"`
 		Stop      bool   `json:"stop,omitempty"`
-		// Fix has a fix follow where another evaluation would.
+		// Fix asks for a fix in place of another evaluation.
 		Fix bool `json:"fix,omitempty"`
 	}
-	// RunCompleted ends the run with success. Restored is what had become of the
-	// branch since the last patch.
+	// RunCompleted ends the run with success. Restored is set if something other
+	// than the run had moved the branch since the last patch.
 	RunCompleted struct {
 		Branch   string    `json:"branch"`
 		Head     Commit    `json:"head"`
 		Commits  int       `json:"commits"`
 		Restored *Restored `json:"restored,omitempty"`
 	}
-	// RunFailed ends the run without.
+	// RunFailed ends the run without success.
 	RunFailed struct {
 		Error Problem `json:"error"`
 	}
@@ -307,29 +309,28 @@ type (
 	}
 )
 
-// Evaluation is the outcome of the checks and, where there is one, of the
-// evaluator.
+// Evaluation is the outcome of the checks and, if the run has one, of the evaluator.
 type Evaluation struct {
 	Report  Ref      `json:"report"`
 	Reasons []string `json:"reasons,omitempty"`
 	Failed  []string `json:"failed,omitempty"` // the checks that did not pass
 	Usage   *Usage   `json:"usage,omitempty"`
 	Retries []Retry  `json:"retries,omitempty"`
-	// Restored is what had become of the branch before the checks, or became of
-	// it while they ran.
+	// Restored is set if something other than the run moved the branch before the
+	// checks or while they ran.
 	Restored *Restored `json:"restored,omitempty"`
 }
 
-// Restored is the run's branch as it was found when something other than the
-// run had moved it, and where it was put back to.
+// Restored describes the run's branch as it was found after something other than
+// the run had moved it, and the commit that it was put back to.
 type Restored struct {
-	From Commit `json:"from,omitempty"` // what it led to; empty: to no commit
+	From Commit `json:"from,omitempty"` // the commit it pointed to; empty: no commit
 	To   Commit `json:"to"`
-	Was  string `json:"was"` // what had become of it, in words
+	Was  string `json:"was"` // the state it was found in, in words
 }
 
-// Found says what had become of the branch, and where the commit is that stood
-// there.
+// Found returns the state in which the branch was found, in words, with the
+// commit that it pointed to.
 func (r Restored) Found() string {
 	if r.From == "" {
 		return r.Was

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Fold returns the snapshot that the events add up to. They must be a run's
+// Fold returns the snapshot that results from the events. They must be a run's
 // events from the first on, without a gap.
 func Fold(events []Event) (*Snapshot, error) {
 	s := new(Snapshot)
@@ -21,8 +21,8 @@ func Fold(events []Event) (*Snapshot, error) {
 	return s, nil
 }
 
-// Event makes the next event: numbered, stamped, and placed in the phase and
-// iteration that it belongs to. It does not apply it.
+// Event returns the next event for the payload. The event has its number, its
+// time, and the phase and iteration that it belongs to. Event does not apply it.
 func (s *Snapshot) Event(now time.Time, p Payload) Event {
 	e := Event{
 		ID: EventID(s.Seq + 1), RunID: s.Input.RunID, TS: now.UTC(), Type: p.Type(),
@@ -38,7 +38,8 @@ func (s *Snapshot) Event(now time.Time, p Payload) Event {
 	return e
 }
 
-// nextIteration is that of the phase about to start: a fix opens a new one.
+// nextIteration returns the iteration of the phase about to start. A fix opens a
+// new iteration.
 func (s *Snapshot) nextIteration() int {
 	if s.Next.Phase == Fix && !s.Next.Again {
 		return s.State.Iteration + 1
@@ -46,11 +47,11 @@ func (s *Snapshot) nextIteration() int {
 	return max(s.State.Iteration, 1)
 }
 
-// ErrTransition is an event that may not follow where the run stands.
+// ErrTransition is the error for an event that the run's current step does not admit.
 var ErrTransition = errors.New("not a transition of the contract")
 
-// eventsOfAction holds, for each action, the events that it may end in. RUN_CANCELED
-// is one of every action but Rest.
+// eventsOfAction holds, for each action, the events that it may end in. Every
+// action except Begin and Rest may also end in RUN_CANCELED.
 var eventsOfAction = map[Action][]EventType{
 	Begin:  {RunCreatedEvent},
 	Start:  {PhaseStartedEvent},
@@ -82,9 +83,10 @@ func (s *Snapshot) admitsEvent(t EventType) bool {
 	return s.Next.Do != Work || slices.Contains(eventsOfPhase[s.Next.Phase], t)
 }
 
-// fitsStep says whether the payload is one for where the run stands: an approval
-// asks for a tool while an agent works and for a patch at the gate; a phase ends
-// as its work can end, or as the events before have said.
+// fitsStep reports whether the payload fits the run's current step. An approval
+// asks for a tool while an agent works, and for a patch at the gate. A phase ends
+// with a result that its work can have, or with the outcome that the events
+// before have set.
 func (s *Snapshot) fitsStep(p Payload) bool {
 	switch p := p.(type) {
 	case ApprovalRequested:
@@ -103,8 +105,8 @@ func (s *Snapshot) fitsStep(p Payload) bool {
 	return true
 }
 
-// Apply folds one event in. An event that is out of turn leaves the snapshot
-// as it was and is an ErrTransition.
+// Apply folds one event into the snapshot. For an event that is out of turn it
+// returns ErrTransition and leaves the snapshot unchanged.
 func (s *Snapshot) Apply(e Event) error {
 	if want := EventID(s.Seq + 1); e.ID != want {
 		return fmt.Errorf("event %s where %s is due: %w", e.ID, want, ErrTransition)
@@ -132,7 +134,7 @@ func (s *Snapshot) foldEvent(e Event) {
 		s.failPhase(p)
 	case PatchProduced:
 		s.Proposal, s.Rivals, s.Lost = &p.Proposal, p.Rivals, nil
-		if p.Candidate > 0 { // a fix leaves it
+		if p.Candidate > 0 { // the patch of a fix has no candidate
 			s.Chosen = p.Candidate
 		}
 		s.addUsage(p.Usage)
@@ -184,16 +186,17 @@ func (s *Snapshot) foldEvent(e Event) {
 	}
 }
 
-// CodeArtifact is the code of a problem with what the run's directory keeps: an
-// artifact is gone or was altered. No answer of a provider is at fault.
+// CodeArtifact is the code of a problem with an artifact in the run's directory:
+// the artifact is gone or was altered. No answer of a provider is at fault.
 const CodeArtifact = "Artifact"
 
-// CodeAhead is the code of a record that knows more than its workflow.
+// CodeAhead is the code of a problem with a record that holds events which its
+// workflow does not know.
 const CodeAhead = "RECORD_AHEAD"
 
-// loseProposal drops a proposal whose artifacts are gone, or whose repository is not as
-// it has to be, and reports whether that is the problem. The phase that proposed
-// it starts again after a question.
+// loseProposal drops the proposal if the problem is a missing or altered artifact
+// or a defect of the repository. It reports whether it dropped the proposal. The
+// phase that made the proposal starts again after a question.
 func (s *Snapshot) loseProposal(p Problem) bool {
 	if p.Code != CodeArtifact && p.Code != CodeRepository || !s.Since(RulesAsked) {
 		return false
@@ -204,7 +207,7 @@ func (s *Snapshot) loseProposal(p Problem) bool {
 	return true
 }
 
-// LostQuestion is the question about a proposal that was lost.
+// LostQuestion returns the question about a lost proposal; nil if none was lost.
 func (s *Snapshot) LostQuestion() *Question {
 	if s.Lost == nil {
 		return nil
@@ -286,7 +289,7 @@ func (s *Snapshot) completePhase(p PhaseCompleted) {
 			s.After = s.fixAsked()
 		}
 		s.Next = Step{Do: Start, Phase: Ask}
-	default: // NOOP: the checks say whether it is true
+	default: // NOOP: the checks decide whether nothing is left to do
 		s.Next = Step{Do: Start, Phase: Evaluate}
 	}
 }
@@ -357,7 +360,7 @@ func (s *Snapshot) rejectApproval(p ApprovalRejected) {
 	}
 }
 
-// refuseProposal drops the proposal and keeps its patch in sight of the fixer.
+// refuseProposal drops the proposal and keeps a reference to its patch for the fixer.
 func (s *Snapshot) refuseProposal() {
 	if s.Proposal != nil {
 		s.Refused = &s.Proposal.Patch
@@ -381,8 +384,8 @@ func (s *Snapshot) recordEvaluation(ev Evaluation, r Result, after Step) {
 	s.closePhase(r, after)
 }
 
-// closePhase leaves the phase to be closed with a result; none means that it
-// failed, with the problem at hand.
+// closePhase makes closing the phase with the result the next step. An empty
+// result means that the phase failed with the current problem.
 func (s *Snapshot) closePhase(r Result, after Step) {
 	s.Outcome, s.After = r, after
 	s.Next = Step{Do: Close, Phase: s.Phase()}
@@ -420,13 +423,14 @@ func (s *Snapshot) answerQuestion(p QuestionAnswered) {
 	}
 }
 
-// fixAsked starts a fix that a person's answer or rejection asks for. It does
-// not count against maxFixIterations: each takes a person.
+// fixAsked returns the step that starts a fix after a person's answer or
+// rejection. Such a fix does not count against maxFixIterations, because each one
+// takes a person.
 func (s *Snapshot) fixAsked() Step {
 	return Step{Do: Start, Phase: Fix, Uncounted: s.Since(RulesAsked)}
 }
 
-// limitFixes turns the demand for a fix too many into the end.
+// limitFixes ends the run as failed if the next step is a fix beyond the limit.
 func (s *Snapshot) limitFixes() {
 	if s.Next != (Step{Do: Start, Phase: Fix}) || s.Fixes < s.Input.Fixes() {
 		return

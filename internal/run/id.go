@@ -13,8 +13,8 @@ type ID string
 
 var idForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
-// Validate refuses an id that could not be a directory, a branch and a
-// workflow id at once.
+// Validate returns an error if the id cannot serve as the name of a directory, of
+// a branch and of a workflow.
 func (id ID) Validate() error {
 	if !idForm.MatchString(string(id)) {
 		return fmt.Errorf("run id %q: want 1 to 64 letters, digits, '-' and '_'", string(id))
@@ -24,14 +24,13 @@ func (id ID) Validate() error {
 
 const workflowPrefix = "run-"
 
-// WorkflowID is the id of the run's workflow.
+// WorkflowID returns the id of the run's workflow.
 func (id ID) WorkflowID() string { return workflowPrefix + string(id) }
 
-// Branch is the branch that the run's commits go to.
+// Branch returns the name of the branch that receives the run's commits.
 func (id ID) Branch() string { return "ratchet/" + string(id) }
 
-// IDOf returns the run id in a workflow id; ok is false for a workflow that
-// is not a run.
+// IDOf returns the run id in a workflow id; ok is false if the workflow is not a run.
 func IDOf(workflowID string) (id ID, ok bool) {
 	s, ok := strings.CutPrefix(workflowID, workflowPrefix)
 	return ID(s), ok && ID(s).Validate() == nil
@@ -40,7 +39,7 @@ func IDOf(workflowID string) (id ID, ok bool) {
 // Digest is a SHA-256 in lower-case hexadecimal.
 type Digest string
 
-// DigestOf hashes the bytes.
+// DigestOf returns the digest of the bytes.
 func DigestOf(b []byte) Digest {
 	sum := sha256.Sum256(b)
 	return Digest(hex.EncodeToString(sum[:]))
@@ -49,8 +48,8 @@ func DigestOf(b []byte) Digest {
 // Commit is a full git object id.
 type Commit string
 
-// Ref points at an artifact of the run directory. Name is relative to its
-// artifacts directory; who reads it compares the bytes with Digest.
+// Ref refers to an artifact of the run directory. Name is relative to its
+// artifacts directory. Readers compare the bytes with Digest.
 type Ref struct {
 	Name   string `json:"name"`
 	Digest Digest `json:"digest"`
@@ -59,10 +58,10 @@ type Ref struct {
 
 const eventForm = "evt-%06d"
 
-// EventID is the id of a run's event number seq, from 1 on.
+// EventID returns the id of a run's event number seq. Numbers begin at 1.
 func EventID(seq int) string { return fmt.Sprintf(eventForm, seq) }
 
-// Seq is the number in the event's id; zero when it has none.
+// Seq returns the number in the event's id; zero if the id has none.
 func (e Event) Seq() int {
 	var n int
 	if _, err := fmt.Sscanf(e.ID, eventForm, &n); err != nil {
@@ -71,15 +70,15 @@ func (e Event) Seq() int {
 	return n
 }
 
-// ApprovalDigest is what an approval of a patch approves: these bytes on this
-// commit, at this gate of this run. It fits nothing else.
+// ApprovalDigest returns the digest that an approval of a patch binds: these bytes
+// on this commit, at this gate of this run. It fits nothing else.
 func ApprovalDigest(id ID, patch Digest, base Commit, gate int) Digest {
 	return DigestOf(fmt.Appendf(nil, "ratchet approval\nrun %s\ngate %d\nbase %s\npatch %s\n", id, gate, base, patch))
 }
 
 func approvalID(iteration int, d Digest) string { return fmt.Sprintf("apr-%d-%.12s", iteration, d) }
 
-// QuestionForm is the form of a question's id: iteration, number in it.
+// QuestionForm is the format of a question's id: the iteration and the number in it.
 const QuestionForm = "qst-%d-%d"
 
 func questionID(iteration, n int) string { return fmt.Sprintf(QuestionForm, iteration, n) }

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Bounds of what enters the workflow's history.
+// The bounds of texts that enter the workflow's history.
 const (
-	MaxGoalBytes  = 16 << 10 // a goal; what is longer belongs into a file of the repository
+	MaxGoalBytes  = 16 << 10 // a goal; a longer text belongs into a file of the repository
 	MaxTextBytes  = 8 << 10  // an answer, a note or a reason
 	MaxCheckBytes = 4 << 10  // all checks of a run together
 )
 
-// DefaultMaxFix is how many fixes a run gets that does not say.
+// DefaultMaxFix is the number of fixes of a run whose input sets none.
 const DefaultMaxFix = 3
 
-// Input is all that decides how a run behaves. It is fixed at the start;
-// nothing that the repository holds later loosens it.
+// Input holds everything that decides how a run behaves. It is fixed at the start.
+// No later content of the repository loosens it.
 type Input struct {
 	RunID      ID         `json:"runId"`
 	Goal       string     `json:"goal"`
@@ -29,7 +29,8 @@ type Input struct {
 	Checks   []string `json:"checks"`
 	CheckEnv []string `json:"checkEnv,omitempty"`
 	Policy   Policy   `json:"approvalPolicy"`
-	// MaxFix is how many fixes may be tried; zero is none, nil is three.
+	// MaxFix is the number of fixes that may be tried. Zero means none, nil means
+	// DefaultMaxFix.
 	MaxFix   *int  `json:"maxFixIterations,omitempty"`
 	Timeouts Limit `json:"timeouts"`
 	// MaxTokens and MaxCost are the budgets; zero is none.
@@ -37,14 +38,14 @@ type Input struct {
 	MaxCost   Micros `json:"maxCostMicros,omitempty"`
 	Patches   Size   `json:"patches,omitzero"` // of each patch
 
-	// Tools says who lets agents use tools; empty is AskTools. Network lets the
-	// tools reach the network where the agent's sandbox can tell. FreshFixer
+	// Tools is the policy for agents' tool calls; empty means AskTools. Network lets
+	// the tools reach the network where the agent's sandbox can tell. FreshFixer
 	// gives the fixer a session of its own instead of the developer's.
 	Tools      Tools `json:"tools,omitempty"`
 	Network    bool  `json:"network,omitempty"`
 	FreshFixer bool  `json:"freshFixer,omitempty"`
-	// Candidates is how many candidates compete at execute; zero means one for each
-	// developer.
+	// Candidates is the number of candidates that compete at execute; zero means one
+	// for each developer.
 	Candidates int `json:"attempts,omitempty"`
 }
 
@@ -54,15 +55,15 @@ type Size struct {
 	Bytes int `json:"bytes,omitempty"` // of the diff
 }
 
-// Repository says where a run starts from.
+// Repository is the starting point of a run.
 type Repository struct {
 	Path   string `json:"path"`             // top level of the work tree, absolute
 	Prefix string `json:"prefix,omitempty"` // the sub-directory that patches are relative to
 	Base   Commit `json:"base"`
 }
 
-// Providers names one provider for each role. An empty evaluator is none: the
-// checks alone decide.
+// Providers names one provider for each role. Without an evaluator the checks
+// alone decide.
 type Providers struct {
 	Planner   string `json:"planner"`
 	Developer string `json:"developer"`
@@ -70,7 +71,8 @@ type Providers struct {
 	Rivals    []string `json:"rivals,omitempty"`
 	Evaluator string   `json:"evaluator,omitempty"`
 	Fixer     string   `json:"fixer"`
-	// Dir is where programs named by a relative path are looked for and run.
+	// Dir is the directory in which programs named by a relative path are looked for
+	// and run.
 	Dir string `json:"dir,omitempty"`
 }
 
@@ -110,7 +112,7 @@ func (l Limit) WithDefaults() Limit {
 	return l
 }
 
-// Fixes is how many fixes the run may try.
+// Fixes returns the number of fixes that the run may try.
 func (in Input) Fixes() int {
 	if in.MaxFix == nil {
 		return DefaultMaxFix
@@ -118,7 +120,7 @@ func (in Input) Fixes() int {
 	return *in.MaxFix
 }
 
-// Validate says everything that is wrong with the input.
+// Validate returns all errors of the input, joined.
 func (in Input) Validate() error {
 	var errs []error
 	refuse := func(when bool, format string, args ...any) {

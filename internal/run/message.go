@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Verdict is what an approver says.
+// Verdict is an approver's yes or no.
 type Verdict string
 
 // The verdicts. The zero Verdict settles nothing.
@@ -16,25 +16,25 @@ const (
 	Reject  Verdict = "reject"
 )
 
-// UnmarshalText refuses an unknown verdict, so that a signal with one is
+// UnmarshalText refuses an unknown verdict. A signal with an unknown verdict is
 // dropped whole.
 func (v *Verdict) UnmarshalText(b []byte) error {
 	return decodeWord(v, b, "decision", []Verdict{Approve, Reject})
 }
 
-// Decision settles one approval: the one that it names.
+// Decision settles the approval that it names.
 type Decision struct {
 	ApprovalID string  `json:"approvalId"`
 	Decision   Verdict `json:"decision"`
 	By         string  `json:"by,omitempty"`
 	Reason     string  `json:"reason,omitempty"`
 	Final      bool    `json:"final,omitempty"` // a rejection that ends the run
-	// Session extends the approval of a tool call to its like in the agent's
+	// Session extends the approval of a tool call to similar calls in the agent's
 	// session: see Permit.
 	Session bool `json:"session,omitempty"`
 }
 
-// Reply answers one question: the one that it names.
+// Reply answers the question that it names.
 type Reply struct {
 	QuestionID string         `json:"questionId"`
 	Text       string         `json:"text"`
@@ -48,7 +48,7 @@ type Note struct {
 	By   string `json:"by,omitempty"`
 }
 
-// Why a message is refused. Nothing changes then.
+// The errors of refused messages. A refused message changes nothing.
 var (
 	ErrNotPending = errors.New("nothing is pending under that id")
 	ErrTooLong    = fmt.Errorf("text is longer than %d bytes", MaxTextBytes)
@@ -57,7 +57,8 @@ var (
 	ErrTooMany    = errors.New("the notes that wait for the next prompt are enough: it carries no more")
 )
 
-// CheckDecision says whether the decision fits what is pending; a nil error is yes.
+// CheckDecision returns nil if the decision fits the pending approval, and
+// otherwise an error that says why it does not.
 func (s *Snapshot) CheckDecision(d Decision) error {
 	switch {
 	case s.State.Status.Terminal():
@@ -76,8 +77,8 @@ func (s *Snapshot) CheckDecision(d Decision) error {
 	return nil
 }
 
-// offersApproval says whether the id is that of the pending approval or, for a yes, of
-// one of its choices.
+// offersApproval reports whether the decision names the pending approval or, for a
+// yes, one of its choices.
 func (s *Snapshot) offersApproval(d Decision) bool {
 	if d.ApprovalID == "" || s.State.PendingApprovalID == "" {
 		return false
@@ -87,7 +88,8 @@ func (s *Snapshot) offersApproval(d Decision) bool {
 	return chosen || d.ApprovalID == s.State.PendingApprovalID
 }
 
-// CheckReply says whether the reply fits what is pending; a nil error is yes.
+// CheckReply returns nil if the reply fits the pending question, and otherwise an
+// error that says why it does not.
 func (s *Snapshot) CheckReply(r Reply) error {
 	switch {
 	case s.State.Status.Terminal():
@@ -106,18 +108,18 @@ func (s *Snapshot) CheckReply(r Reply) error {
 	return err
 }
 
-// FixWord begins the reply that has a fix follow where the result would be
-// evaluated again.
+// FixWord begins a reply that asks for a fix in place of another evaluation.
 const FixWord = "fix:"
 
 // WantsFix reports whether the reply asks for a fix in place of another
-// evaluation. To any other question it asks for nothing of its own.
+// evaluation. It returns false for the reply to any other question.
 func (s *Snapshot) WantsFix(r Reply) bool {
 	text := strings.TrimSpace(r.Text)
 	return s.Recheck && len(text) >= len(FixWord) && strings.EqualFold(text[:len(FixWord)], FixWord)
 }
 
-// CheckNote says whether the note can be kept; a nil error is yes.
+// CheckNote returns nil if the note can be kept, and otherwise an error that says
+// why it cannot.
 func (s *Snapshot) CheckNote(n Note) error {
 	switch {
 	case s.State.Status.Terminal():
@@ -137,8 +139,8 @@ func (s *Snapshot) CheckNote(n Note) error {
 	return nil
 }
 
-// Render is the reply as a prompt carries it: the text, then the values by
-// name.
+// Render returns the reply in the form that a prompt carries: the text, then the
+// values in the order of their names.
 func (r Reply) Render() string {
 	lines := make([]string, 0, len(r.Values)+1)
 	if r.Text != "" {

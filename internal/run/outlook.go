@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Outlook says in words what each way to settle a wait leads to. An empty
-// member is a way that is not open.
+// Outlook describes in words the consequence of each way to settle a wait. An
+// empty member means that the way is not open.
 type Outlook struct {
 	Approve string `json:"approve,omitempty"`
 	Reject  string `json:"reject,omitempty"`
@@ -17,10 +17,10 @@ type Outlook struct {
 	Stop    string `json:"stop,omitempty"` // the answer that raises no budget
 }
 
-// Way is one way to settle a wait, and what it leads to.
+// Way is one way to settle a wait, and its consequence.
 type Way struct{ Do, Leads string }
 
-// Ways are those that are open.
+// Ways returns the open ways.
 func (o Outlook) Ways() []Way {
 	all := []Way{
 		{"approve", o.Approve}, {"reject", o.Reject}, {"reject, final", o.Final},
@@ -29,8 +29,8 @@ func (o Outlook) Ways() []Way {
 	return slices.DeleteFunc(all, func(w Way) bool { return w.Leads == "" })
 }
 
-// approvalOutlook is the outlook of the pending approval. It is read off the fold
-// itself, so it says what will happen.
+// approvalOutlook returns the outlook of the pending approval. It takes the
+// consequences from the fold itself and thus agrees with the run's later course.
 func (s *Snapshot) approvalOutlook() Outlook {
 	o := Outlook{
 		Approve: s.snapshotAfter(ApprovalGranted{ApprovalID: s.State.PendingApprovalID}).describeNext(""),
@@ -43,7 +43,7 @@ func (s *Snapshot) approvalOutlook() Outlook {
 	return o
 }
 
-// questionOutlook is the outlook of the open question.
+// questionOutlook returns the outlook of the pending question.
 func (s *Snapshot) questionOutlook() (o Outlook) {
 	const with = " with the answer"
 	if e := s.State.LastError; e != nil && e.Code == CodeAhead {
@@ -62,8 +62,8 @@ func (s *Snapshot) questionOutlook() (o Outlook) {
 	return o
 }
 
-// snapshotAfter is where the run will stand once the payload, which settles the wait
-// at hand, is recorded and the phase closed.
+// snapshotAfter returns the snapshot of the run after the payload, which settles
+// the current wait, is recorded and the phase is closed.
 func (s *Snapshot) snapshotAfter(p Payload) *Snapshot {
 	next := *s
 	next.Guidance, next.Permits = slices.Clip(s.Guidance), slices.Clip(s.Permits)
@@ -74,8 +74,8 @@ func (s *Snapshot) snapshotAfter(p Payload) *Snapshot {
 	return &next
 }
 
-// describeNext says what the run does where it stands after a wait; what the person
-// said goes to whoever is called.
+// describeNext describes the next step of a run after a wait. The text in with
+// tells that the role called next receives the person's words.
 func (s *Snapshot) describeNext(with string) string {
 	used := fmt.Sprintf("%d of %d fixes used", s.Fixes, s.Input.Fixes())
 	switch step := s.Next; {
@@ -100,7 +100,7 @@ func (s *Snapshot) describeNext(with string) string {
 	}
 }
 
-// describeJudges names who judges the result.
+// describeJudges names the judges of the result: the checks and the evaluator.
 func (s *Snapshot) describeJudges(again string) string {
 	var who []string
 	if len(s.Input.Checks) > 0 {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Pending is what a run waits for: an approval, an answer, or nothing.
+// Pending describes the wait of a run: for an approval, for an answer, or for nothing.
 type Pending struct {
 	RunID    ID               `json:"runId"`
 	Status   Status           `json:"status"`
@@ -13,7 +13,7 @@ type Pending struct {
 	Question *PendingQuestion `json:"question,omitempty"`
 	// Limited is the usage limit that the run waits out by itself.
 	Limited *Limited `json:"limited,omitempty"`
-	// Deadline is when the wait ends by itself; nil is never.
+	// Deadline is the time at which the wait ends by itself; nil: never.
 	Deadline *time.Time `json:"deadline,omitempty"`
 }
 
@@ -24,13 +24,13 @@ type Limited struct {
 	Reason   string    `json:"reason"`
 }
 
-// PendingApproval is the approval that is awaited, and how to settle it.
+// PendingApproval is the pending approval, with the ways to settle it.
 type PendingApproval struct {
 	ApprovalID string `json:"approvalId"`
 	Digest     Digest `json:"digest"`
 	Summary    string `json:"summary"`
-	// Permission is the tool call that waits; nil when a patch does, which the
-	// members from Patch to Excerpt then describe.
+	// Permission is the tool call that waits. It is nil when a patch waits; the
+	// members from Patch to Excerpt then describe the patch.
 	Permission *Permission `json:"permission,omitempty"`
 	Patch      Ref         `json:"patch,omitzero"`
 	Base       Commit      `json:"base"`
@@ -40,28 +40,28 @@ type PendingApproval struct {
 	Repairs    []string    `json:"repairs,omitempty"`
 	Excerpt    string      `json:"excerpt,omitempty"`
 	Commands   []string    `json:"commands"`
-	// Candidate is the number of the candidate that the patch is from. Choices are
-	// the others that may be approved instead, each by its own id.
+	// Candidate is the number of the candidate that made the patch. Choices holds
+	// the other patches that may be approved instead, each by its own id.
 	Candidate int      `json:"attempt,omitempty"`
 	Choices   []Choice `json:"choices,omitempty"`
 	// Signal is the payload to send as the signal `approval`.
 	Signal Decision `json:"signal"`
-	// Next says what a yes and a no lead to.
+	// Next describes the consequences of a yes and of a no.
 	Next Outlook `json:"next"`
 }
 
-// PendingQuestion is the question that is awaited, and how to answer it.
+// PendingQuestion is the pending question, with the ways to answer it.
 type PendingQuestion struct {
 	QuestionID string `json:"questionId"`
 	Question
 	Commands []string `json:"commands"`
 	// Signal is the payload to send as the signal `answer`.
 	Signal Reply `json:"signal"`
-	// Next says what an answer leads to.
+	// Next describes the consequences of an answer.
 	Next Outlook `json:"next"`
 }
 
-// NeedsApproval says whether the proposal at hand must wait for a person.
+// NeedsApproval reports whether the current proposal must wait for a person.
 func (s *Snapshot) NeedsApproval() bool {
 	switch s.Input.Policy {
 	case Never:
@@ -72,8 +72,8 @@ func (s *Snapshot) NeedsApproval() bool {
 	return true
 }
 
-// NewApproval is the approval that the proposal at hand needs. Its id is derived
-// from the content, so that it fits no other patch.
+// NewApproval returns the request for the approval that the current proposal needs.
+// Its id is derived from the content and fits no other patch.
 func (s *Snapshot) NewApproval() ApprovalRequested {
 	gate := s.Gates + 1
 	d := ApprovalDigest(s.Input.RunID, s.Proposal.Patch.Digest, s.Proposal.Base, gate)
@@ -83,7 +83,7 @@ func (s *Snapshot) NewApproval() ApprovalRequested {
 	}
 }
 
-// NewQuestion is the question that is about to be asked.
+// NewQuestion returns the event payload of the question about to be asked.
 func (s *Snapshot) NewQuestion() QuestionRaised {
 	asker := s.After.Phase
 	if asker == "" {
@@ -92,8 +92,8 @@ func (s *Snapshot) NewQuestion() QuestionRaised {
 	return QuestionRaised{QuestionID: questionID(s.State.Iteration, s.Asked+1), Question: *s.Doubt, Asker: asker}
 }
 
-// WaitLimit is how long the wait under way may last; zero is for ever, or no
-// wait. It counts from the last event, which opened the wait.
+// WaitLimit returns the longest time that the current wait may last, counted from
+// the last event, which opened the wait. Zero means no limit or no wait.
 func (s *Snapshot) WaitLimit() time.Duration {
 	switch s.Next.Do {
 	case Decide:
@@ -104,7 +104,7 @@ func (s *Snapshot) WaitLimit() time.Duration {
 	return 0
 }
 
-// Pending says what the run waits for.
+// Pending returns the description of the run's current wait.
 func (s *Snapshot) Pending() Pending {
 	p := Pending{RunID: s.Input.RunID, Status: s.State.Status}
 	if limit := s.WaitLimit(); limit > 0 {
@@ -146,7 +146,7 @@ func (s *Snapshot) Pending() Pending {
 	return p
 }
 
-// toolApproval is the approval of a tool call.
+// toolApproval returns the pending approval of a tool call.
 func (a *ApprovalRequested) toolApproval(id ID) *PendingApproval {
 	return &PendingApproval{
 		ApprovalID: a.ApprovalID, Digest: a.Digest, Base: a.Base, Reasons: a.Reasons,

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Tools says who may let an agent use a tool that its sandbox does not settle.
-// Changes of files in its checkout are never asked about: the patch that comes
-// of them is.
+// Tools is the policy for an agent's tool calls that its sandbox does not settle.
+// Changes of files in the agent's checkout need no permission; the resulting patch
+// passes the gate.
 type Tools string
 
-// The policies for tools; the empty one is AskTools.
+// The policies for tools. The empty policy means AskTools.
 const (
 	AskTools   Tools = "ask"
 	AllowTools Tools = "allow"
@@ -23,8 +23,8 @@ func (t *Tools) UnmarshalText(b []byte) error {
 	return decodeWord(t, b, "tool policy", []Tools{AskTools, AllowTools, DenyTools})
 }
 
-// Permission is a tool call of an agent that waits for a person. Digest is
-// that of the tool and its whole input, which Input refers to.
+// Permission is a tool call of an agent that waits for a person. Digest is the
+// digest of the tool and its whole input. Input refers to the input.
 type Permission struct {
 	CallID  string `json:"callId"`
 	Tool    string `json:"tool"`
@@ -37,7 +37,7 @@ type Permission struct {
 	Candidate int `json:"attempt,omitempty"`
 }
 
-// Summary says in one line what is asked for.
+// Summary describes the tool call in one line.
 func (p Permission) Summary() string {
 	switch rest, named := strings.CutPrefix(p.Title, p.Tool); {
 	case p.Title == "":
@@ -54,21 +54,21 @@ type Permit struct {
 	Tool   string `json:"tool"`
 	Digest Digest `json:"digest"`
 	Allow  bool   `json:"allow"`
-	// Session allows, in the same session, what the agent takes for the same as
-	// well, and the same input always.
+	// Session also allows, in the same session, the calls that the agent takes for
+	// the same, and always the same input.
 	Session bool   `json:"session,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Slot    string `json:"slot"` // of the session that asked
 }
 
-// Bounds of the permits that a snapshot carries. Of more the oldest go, those
-// for a session last: the agent asks again.
+// The bounds of the permits that a snapshot carries. Beyond maxPermits the oldest
+// permits are dropped, permits for a session last. The agent then asks again.
 const (
 	maxPermits      = 48
 	maxPermitReason = 300
 )
 
-// addPermit keeps the decision on what was asked.
+// addPermit keeps the decision on the requested tool call.
 func (s *Snapshot) addPermit(asked Permission, p Permit) {
 	p.CallID, p.Tool, p.Digest = asked.CallID, asked.Tool, asked.Digest
 	p.Slot = s.Slot(s.Phase(), asked.Candidate)
@@ -80,15 +80,15 @@ func (s *Snapshot) addPermit(asked Permission, p Permit) {
 	}
 }
 
-// dropUsedPermits starts a phase's calls: what was permitted once is used up, what was
-// permitted for a session lasts.
+// dropUsedPermits drops, at the start of an execute or a fix, the permits for a
+// single call. Permits for a session stay.
 func (s *Snapshot) dropUsedPermits(phase Phase) {
 	if phase == Execute || phase == Fix {
 		s.Permits = slices.DeleteFunc(s.Permits, func(p Permit) bool { return !p.Session })
 	}
 }
 
-// PermitsOf are the permits of the agent session in a slot.
+// PermitsOf returns the permits of the agent session in a slot.
 func (s *Snapshot) PermitsOf(slot string) []Permit {
 	var list []Permit
 	for _, p := range s.Permits {
@@ -99,13 +99,13 @@ func (s *Snapshot) PermitsOf(slot string) []Permit {
 	return list
 }
 
-// PermissionDigest is what an approval of a tool call approves: this input of
-// this tool, at this gate of this run. It fits nothing else.
+// PermissionDigest returns the digest that an approval of a tool call binds: this
+// input of this tool, at this gate of this run. It fits nothing else.
 func PermissionDigest(id ID, p Permission, gate int) Digest {
 	return DigestOf(fmt.Appendf(nil, "ratchet permission\nrun %s\ngate %d\nattempt %d\ncall %s\ntool %s\n", id, gate, p.Candidate, p.CallID, p.Digest))
 }
 
-// NewPermission is the approval that an agent's tool call needs.
+// NewPermission returns the request for the approval that an agent's tool call needs.
 func (s *Snapshot) NewPermission(p Permission) ApprovalRequested {
 	gate := s.Gates + 1
 	d := PermissionDigest(s.Input.RunID, p, gate)

@@ -2,13 +2,13 @@ package run
 
 import "fmt"
 
-// CodeRepository is the code of a problem with the user's repository that a
-// person alone can mend: it lacks objects, or cannot be read. No answer of a
+// CodeRepository is the code of a problem with the user's repository that only a
+// person can mend: the repository lacks objects or cannot be read. No answer of a
 // provider is at fault.
 const CodeRepository = "Repository"
 
-// RepositoryQuestion is what a person is asked about such a problem. After the
-// answer the step is made again.
+// RepositoryQuestion returns the question to a person about a problem with the
+// code CodeRepository. After the answer the step is made again.
 func RepositoryQuestion(p Problem) Question {
 	return Question{
 		Question: fmt.Sprintf("The repository is not as the run needs it: %s. How shall the run go on?", p.Message),

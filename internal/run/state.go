@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// State is the state of docs/contracts/run.md, 3, and nothing else.
+// State is the state that docs/contracts/run.md, 3, defines. It has no other members.
 type State struct {
 	RunID             ID        `json:"runId"`
 	Status            Status    `json:"status"`
@@ -20,7 +20,7 @@ type State struct {
 	LastError         *Problem  `json:"lastError,omitempty"`
 }
 
-// Action is what a run does next.
+// Action is the kind of a run's next step.
 type Action string
 
 // The actions. Each may end in certain events only; see eventsOfAction.
@@ -37,19 +37,19 @@ const (
 	Rest   Action = "rest"   // nothing: the run is over
 )
 
-// Step is where a run stands.
+// Step is the next step of a run.
 type Step struct {
 	Do    Action `json:"do"`
 	Phase Phase  `json:"phase,omitempty"`
-	// Again starts the phase once more in the same iteration: its provider
-	// failed or its checks could not run, and a person said to go on, or the
+	// Again starts the phase once more in the same iteration. Its provider failed
+	// or its checks could not run, and a person said to continue; or the
 	// developer's question was answered.
 	Again bool `json:"again,omitempty"`
 	// Uncounted starts a fix that a person asked for.
 	Uncounted bool `json:"uncounted,omitempty"`
 }
 
-// Guidance is one thing that the prompts to come carry.
+// Guidance is one text that the coming prompts carry.
 type Guidance struct {
 	Kind      string `json:"kind"` // answer, rejection, refusal, verdict, note
 	Iteration int    `json:"iteration"`
@@ -65,7 +65,7 @@ const (
 	FromNote      = "note"
 )
 
-// Bounds of the snapshot, so that it always fits one payload.
+// The bounds of the snapshot. They make it fit one payload.
 const (
 	maxGuidanceBytes = 16 << 10
 	maxNotes         = 16
@@ -73,14 +73,14 @@ const (
 	maxNameBytes     = 128
 )
 
-// Snapshot is the whole state of a run: what its events add up to. It is
-// what continue-as-new carries and what resume rebuilds.
+// Snapshot is the whole state of a run. It results from the run's events.
+// Continue-as-new carries it, and resume rebuilds it.
 type Snapshot struct {
 	Input Input `json:"input"`
 	Rules Rules `json:"rules,omitempty"`
 	State State `json:"state"`
 	Seq   int   `json:"seq"` // number of the last event
-	// Chain is that of the lines of all events, see ExtendChain; empty: not known.
+	// Chain is the chain of the lines of all events, see ExtendChain; empty: not known.
 	Chain Digest `json:"chain,omitempty"`
 	Next  Step   `json:"next"`
 
@@ -93,7 +93,7 @@ type Snapshot struct {
 	Fixes   int    `json:"fixes,omitempty"` // fixes begun that count against maxFixIterations
 	Gates   int    `json:"gates,omitempty"` // approvals asked for
 	Asked   int    `json:"asked,omitempty"` // questions raised in this iteration
-	// Uncounted says that a person asked for the fix under way.
+	// Uncounted is set if a person asked for the current fix.
 	Uncounted bool    `json:"uncounted,omitempty"`
 	Calls     Calls   `json:"calls,omitempty"`
 	Notes     []Note  `json:"notes,omitempty"` // not yet in a prompt
@@ -101,40 +101,41 @@ type Snapshot struct {
 
 	Permits  []Permit           `json:"permits,omitempty"`
 	Proposal *Proposal          `json:"proposal,omitempty"`
-	Lost     *Proposal          `json:"lost,omitempty"`     // could not be applied, for its artifacts are gone
+	Lost     *Proposal          `json:"lost,omitempty"`     // could not be applied: see loseProposal
 	Rivals   []Candidate        `json:"rivals,omitempty"`   // of the proposal, ranked
 	Chosen   int                `json:"chosen,omitempty"`   // the candidate that the proposal is from; zero: there is no contest
 	Approval *ApprovalRequested `json:"approval,omitempty"` // pending
 	Doubt    *Question          `json:"doubt,omitempty"`    // asked, or about to be
-	// Recheck says that the doubt is of an evaluation that judged nothing: its
-	// answer leads to another evaluation.
+	// Recheck is set if Doubt comes from an evaluation that judged nothing. The
+	// answer then leads to another evaluation.
 	Recheck  bool       `json:"recheck,omitempty"`
 	Guidance []Guidance `json:"guidance,omitempty"`
-	// Restored is the branch, when something other than the run had last moved it.
+	// Restored describes the last time that something other than the run had moved
+	// the branch; nil: it never happened.
 	Restored *Restored `json:"restored,omitempty"`
-	// Refused is the patch or the answer that was last not taken.
+	// Refused refers to the last patch or answer that was refused.
 	Refused *Ref `json:"refused,omitempty"`
-	outcome      // what Close has to say
+	outcome      // recorded by Close
 }
 
-// Calls counts the provider calls of each phase in this iteration; it names
-// their artifacts.
+// Calls counts the provider calls of each phase in this iteration. The count is
+// part of the names of their artifacts.
 type Calls map[Phase]int
 
 type outcome struct {
 	Outcome Result `json:"outcome,omitempty"`
-	// After is what follows once the phase is closed, or the question answered.
+	// After is the step that follows once the phase is closed or the question answered.
 	After Step `json:"after,omitzero"`
 	// End is the terminal status that Finish records.
 	End Status `json:"end,omitempty"`
 }
 
-// New is the snapshot of a run that has no events yet.
+// New returns the snapshot of a run that has no events yet.
 func New(in Input) *Snapshot {
 	return &Snapshot{Input: in, Next: Step{Do: Begin}}
 }
 
-// Phase is the phase under way; empty before the first and after the last.
+// Phase returns the current phase; empty before the first and after the last.
 func (s *Snapshot) Phase() Phase {
 	if s.State.CurrentPhase == nil {
 		return ""
@@ -142,8 +143,8 @@ func (s *Snapshot) Phase() Phase {
 	return *s.State.CurrentPhase
 }
 
-// BudgetLeft is what the budgets leave; ok is false when one is used up. A zero
-// member is no budget.
+// BudgetLeft returns the rest of each budget. A zero result stands for no budget
+// unless ok is false. ok is false when a budget is used up.
 func (s *Snapshot) BudgetLeft() (tokens int64, cost Micros, ok bool) {
 	ok = true
 	if s.Input.MaxTokens > 0 {
@@ -160,7 +161,8 @@ func (s *Snapshot) BudgetLeft() (tokens int64, cost Micros, ok bool) {
 // AddNote keeps guidance for the next prompt.
 func (s *Snapshot) AddNote(n Note) { s.Notes = append(s.Notes, n) }
 
-// RestoreNotes puts notes back that are in no event yet, those that fit.
+// RestoreNotes replaces the waiting notes by the given ones, which are in no event
+// yet. It drops the notes that CheckNote refuses.
 func (s *Snapshot) RestoreNotes(notes []Note) {
 	s.Notes = nil
 	for _, n := range notes {

@@ -1,6 +1,6 @@
-// Package run is the contract of a run: its words, its events, its state, and
-// the fold that turns events into state and says what comes next. It is pure:
-// no I/O, no clock, no Temporal. Package workflows carries out what it says.
+// Package run is the contract of a run: its words, its events, its state, and the
+// fold. The fold turns events into state and decides the next step. The package is
+// pure: no I/O, no clock, no Temporal. Package workflows carries out the steps.
 package run
 
 import (
@@ -29,7 +29,7 @@ func (p *Phase) UnmarshalText(b []byte) error { return decodeWord(p, b, "phase",
 // Role returns the role that serves the phase; empty for Ask.
 func (p Phase) Role() Role { return roleOf[p] }
 
-// Role names who a provider plays.
+// Role is the role that a provider plays.
 type Role string
 
 // The four roles.
@@ -48,7 +48,7 @@ var roleOf = map[Phase]Role{Plan: Planner, Execute: Developer, Evaluate: Evaluat
 // UnmarshalText refuses an unknown role.
 func (r *Role) UnmarshalText(b []byte) error { return decodeWord(r, b, "role", Roles) }
 
-// Status is where a run stands, as the outside sees it.
+// Status is the status of a run as the outside sees it.
 type Status string
 
 // The seven statuses.
@@ -68,10 +68,10 @@ var Statuses = []Status{Created, Running, AwaitingApproval, AwaitingInput, Compl
 // UnmarshalText refuses an unknown status.
 func (s *Status) UnmarshalText(b []byte) error { return decodeWord(s, b, "status", Statuses) }
 
-// Terminal says whether nothing follows the status.
+// Terminal reports whether the run has ended.
 func (s Status) Terminal() bool { return s == Completed || s == Failed || s == Canceled }
 
-// Waiting says whether the run waits for a person.
+// Waiting reports whether the run waits for a person.
 func (s Status) Waiting() bool { return s == AwaitingApproval || s == AwaitingInput }
 
 // EventType is one of the eighteen kinds of event.
@@ -99,10 +99,10 @@ const (
 	RunCanceledEvent             EventType = "RUN_CANCELED"
 )
 
-// Policy says which patches wait for a person.
+// Policy decides which patches wait for a person.
 type Policy string
 
-// The approval policies. The zero Policy is refused by Input.Validate.
+// The approval policies. Input.Validate refuses the zero Policy.
 const (
 	Always Policy = "always"
 	Risky  Policy = "risky"
@@ -115,7 +115,7 @@ var Policies = []Policy{Always, Risky, Never}
 // UnmarshalText refuses an unknown policy.
 func (p *Policy) UnmarshalText(b []byte) error { return decodeWord(p, b, "approval policy", Policies) }
 
-// Result says how a phase ended when it ended normally.
+// Result is the result of a phase that ended normally.
 type Result string
 
 // The results of a phase. Patch, Question and Noop are the three answers of
