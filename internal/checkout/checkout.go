@@ -1,7 +1,7 @@
-// Package checkout makes the git directories of checkouts in which others'
-// programs work: repositories of their own, which borrow the objects of the
-// user's and share nothing else with it. What is done with git in one of them
-// reaches no hook, no configuration and no reference of the user's.
+// Package checkout makes the git directories of checkouts in which foreign programs work. They are
+// repositories of their own, which borrow the objects of the user's repository and share nothing
+// else with it. Git commands in one of them reach no hook, no configuration and no reference of the
+// user's repository.
 package checkout
 
 import (
@@ -17,20 +17,20 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
 )
 
-// Repository is what stands around the files of a checkout.
+// Repository describes the git directory of a checkout.
 type Repository struct {
 	Common   string // the git directory that the work trees of the user's repository share
-	WorkTree string // the files
-	Commit   git.ID // what they are of
-	Index    string // an index that knows them: git sees at once that nothing is changed
+	WorkTree string // the top of the checkout
+	Commit   git.ID // the commit of the files
+	Index    string // an index of the files: git sees at once that nothing is changed
 	Branch   string // the reference that HEAD names, at Commit; empty: HEAD is detached
-	// Refs has the branches and tags of the user's repository copied, which
-	// versions and ranges of changes are told by.
+	// Refs is whether the branches and tags of the user's repository are copied. They identify
+	// versions and ranges of changes.
 	Refs bool
 }
 
-// Make makes the repository at dir, where nothing is. It has no remotes and no
-// hooks, and no configuration of anybody's.
+// Make makes the repository at dir, which must be empty. The repository has no remotes, no hooks
+// and no configuration of any user.
 func (r Repository) Make(ctx context.Context, dir string) error {
 	_, err := git.Shadow(dir, dir, r.WorkTree, r.Commit, Excludes(r.Common), "core.logAllRefUpdates=true",
 		"user.name="+git.Name, "user.email="+git.Email, "gc.auto=0", "maintenance.auto=false")
@@ -52,14 +52,15 @@ func (r Repository) Make(ctx context.Context, dir string) error {
 	return nil
 }
 
-// Excludes makes git ignore what the user's own checkout ignores beside the
-// files called .gitignore, and nothing else: not what an account ignores.
+// Excludes returns the setting that makes git ignore the same files as the user's own checkout: the
+// info/exclude of the repository applies in addition to the files called .gitignore. The excludes
+// of an account do not apply.
 func Excludes(common string) string {
 	return "core.excludesFile=" + filepath.Join(common, "info", "exclude")
 }
 
-// Borrow gives a git directory the objects of the repository at common, and
-// tells it where that repository's history was cut off, if it was.
+// Borrow gives a git directory the objects of the repository at common. It also copies the list of
+// the commits at which that repository's history is cut off, if there is one.
 func Borrow(dir, common string) error {
 	info := filepath.Join(dir, "objects", "info")
 	if err := os.MkdirAll(info, 0o700); err != nil {
@@ -79,7 +80,7 @@ func Borrow(dir, common string) error {
 	return os.WriteFile(filepath.Join(dir, "shallow"), cut, 0o600)
 }
 
-// shallow is the list of the commits where history is cut off; empty when it
+// shallow returns the list of the commits at which history is cut off. It is empty when the history
 // is whole.
 func shallow(common string) ([]byte, error) {
 	name := filepath.Join(common, "shallow")
@@ -93,8 +94,7 @@ func shallow(common string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// copyRefs writes the user's branches and tags into one file, as git-pack-refs
-// does.
+// copyRefs writes the user's branches and tags into one file, as git-pack-refs does.
 func (r Repository) copyRefs(ctx context.Context, dir string) error {
 	f, err := os.OpenFile(filepath.Join(dir, "packed-refs"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

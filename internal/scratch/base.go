@@ -11,14 +11,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch"
 )
 
-// base is the commit below prefix as package patch looks at it. It keeps the
-// context because patch.Tree has none.
+// base is the commit below prefix in the form that package patch reads. It keeps the context
+// because patch.Tree has none.
 type base struct {
 	ctx     context.Context
 	index   *index
 	prefix  string
 	objects *git.Objects
-	most    int // bytes that are read of one file
+	most    int // maximum bytes to read of one file
 }
 
 func (b base) Lookup(name string) (patch.File, error) {
@@ -76,7 +76,7 @@ func (b base) read(name string, id git.ID, executable bool) (patch.File, error) 
 	return patch.File{Mode: mode, Content: o.Content}, nil
 }
 
-// kindOf names what stands where a directory or a regular file is asked for.
+// kindOf returns the kind of an entry in the place of a directory or a regular file.
 func kindOf(m git.Mode) patch.Entry {
 	switch {
 	case m.Regular():

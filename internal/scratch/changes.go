@@ -16,14 +16,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch"
 )
 
-// Changes is the canonical diff of the files in the checkout against its
-// commit, with paths relative to Prefix; empty when nothing was changed. Only
-// the files count, not what was committed, and of those that the commit does
-// not have, the ones that no .gitignore covers. patch.Plan of it, on the commit
-// and with the same limits, gives the files as git would store them.
+// Changes returns the canonical diff of the files in the checkout against its commit, with paths
+// relative to Prefix. The diff is empty when nothing was changed. Only the files count, not the
+// commits made in the checkout. Files that the commit does not have count when no .gitignore covers
+// them. patch.Plan of the diff, on the commit and with the same limits, gives the files as git
+// would store them.
 //
-// The error is an *UnfitError when something was done that a patch cannot carry,
-// and matches ErrNotMade when there is no checkout.
+// The error is an *UnfitError when the checkout has a change that a patch cannot carry, and matches
+// ErrNotMade when there is no checkout.
 func (s *Scratch) Changes(ctx context.Context, limits patch.Limits) ([]byte, error) {
 	held, err := s.enter(ctx)
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *Scratch) Changes(ctx context.Context, limits patch.Limits) ([]byte, err
 	}
 	defer held.Close()
 	diff, err := s.changes(ctx, held, limits)
-	if errors.Is(err, ErrNotMade) { // then Made says so too
+	if errors.Is(err, ErrNotMade) { // makes Made report the same
 		_ = os.Remove(s.path(madeName))
 	}
 	if err != nil {
@@ -73,8 +73,7 @@ func (s *Scratch) changes(ctx context.Context, held *os.File, limits patch.Limit
 	return v.diff(ctx)
 }
 
-// withDefaults fills in the limits that bound what is read, as package patch
-// does.
+// withDefaults fills in the limits that bound the reads, as package patch does.
 func withDefaults(l patch.Limits) patch.Limits {
 	l.Files = cmp.Or(l.Files, 500)
 	l.File = cmp.Or(l.File, 64<<20)
@@ -82,7 +81,7 @@ func withDefaults(l patch.Limits) patch.Limits {
 	return l
 }
 
-// diff makes the patch of what the survey found, and proves it.
+// diff makes the patch from the results of the survey, and proves it.
 func (v *survey) diff(ctx context.Context) ([]byte, error) {
 	if len(v.changed)+len(v.added)+len(v.gone) == 0 {
 		return nil, v.err()
@@ -111,8 +110,8 @@ func (v *survey) diff(ctx context.Context) ([]byte, error) {
 	return diff, nil
 }
 
-// records are what git makes of the files on the stage. All that is new or gone
-// is among them.
+// records returns git's diff of the files on the stage. It includes every new and every deleted
+// file.
 func (v *survey) records(ctx context.Context) ([]record, error) {
 	records, err := v.stage.diff(ctx, git.ID(v.index.commit), v.gone, slices.Concat(v.changed, v.added))
 	if err != nil {
@@ -134,8 +133,8 @@ func (v *survey) records(ctx context.Context) ([]record, error) {
 	return records, nil
 }
 
-// unencodable knows the complaint of git about a file that is not in the
-// encoding that its attribute working-tree-encoding states.
+// unencodable recognizes git's complaint about a file that is not in the encoding that its
+// attribute working-tree-encoding states.
 func unencodable(err error, paths ...[]string) (name, why string) {
 	e, ok := errors.AsType[*git.Error](err)
 	if !ok || !strings.Contains(e.Stderr, "encod") {
@@ -149,8 +148,7 @@ func unencodable(err error, paths ...[]string) (name, why string) {
 	return "", ""
 }
 
-// change reads the bytes before and after. What is over the limits is noted,
-// and not part of it.
+// change reads the bytes before and after. It notes each file over the limits and leaves it out.
 func (v *survey) change(b base, records []record) (*patch.Change, error) {
 	c := &patch.Change{}
 	if len(records) > v.limits.Files {
@@ -208,8 +206,8 @@ func (v *survey) fileChange(b base, r record) (patch.FileChange, error) {
 
 var kindsOf = map[byte]patch.Kind{'A': patch.Added, 'D': patch.Deleted, 'M': patch.Modified, 'R': patch.Renamed}
 
-// prove renders c and plans it again, as the run will. What is refused is noted,
-// file by file where that says more.
+// prove renders c and plans it again, as the run will. It notes refused files, one by one where
+// that says more.
 func (v *survey) prove(b base, c *patch.Change) ([]byte, error) {
 	diff := c.Diff()
 	planned, err := patch.Plan(b, diff, v.limits)

@@ -8,9 +8,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/git"
 )
 
-// empty makes name an empty directory. A directory that is there stays the one
-// that it is, and so do those of keep below it, emptied: an agent that lives on
-// may stand in them.
+// empty makes name an empty directory. An existing directory stays the same directory, and so do
+// the directories of keep below it: they are emptied, because an agent that is still alive may have
+// them as its working directory.
 func empty(root *os.Root, name string, keep []string) error {
 	fi, err := root.Lstat(name)
 	if err == nil && !fi.IsDir() {

@@ -10,11 +10,11 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/git"
 )
 
-// compare looks at a name that the commit has.
+// compare compares an item with the commit's entry of the same name.
 func (v *survey) compare(e entry, it item) error {
 	was := e.stamp
 	if was.before(v.index.made) && was.changed == it.stamp.changed && was.modified == it.stamp.modified && was.inode == it.stamp.inode {
-		if was.size != it.stamp.size { // nobody has changed it
+		if was.size != it.stamp.size { // no program has changed the file
 			return fmt.Errorf("%s: %w", it.path, ErrNotMade)
 		}
 		return nil
@@ -61,7 +61,7 @@ func (v *survey) content(e entry, it item) error {
 	return nil
 }
 
-// same says whether a file has the bytes of the commit's.
+// same reports whether a file has the same bytes as the commit's file.
 func (v *survey) same(e entry, it item) (bool, error) {
 	f, now, err := open(v.tree, it.path)
 	if err != nil {
@@ -92,8 +92,7 @@ func (v *survey) put(it item, paths *[]string) error {
 	return nil
 }
 
-// copy copies a file to the stage, at most as many bytes as it had when it was
-// looked at.
+// copy copies a file to the stage, with at most as many bytes as it had when it was listed.
 func (v *survey) copy(it item) error {
 	if it.size > v.bytes {
 		v.add("", "the files that were changed have more than %d bytes", v.limits.Total)
@@ -108,7 +107,7 @@ func (v *survey) copy(it item) error {
 	return v.stage.write(it.path, now.exec, io.LimitReader(f, it.size))
 }
 
-// unread settles a file that could not be read. One that has just gone is gone.
+// unread handles a file that could not be read. A file that has just disappeared counts as deleted.
 func (v *survey) unread(it item, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):

@@ -18,8 +18,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// index is what our own index says: the files of the commit, each as it was
-// when git had written it.
+// index holds the content of our own index: the files of the commit, each as it was when git had
+// written it.
 type index struct {
 	commit  run.Commit
 	made    time.Time // when all of them were written
@@ -34,8 +34,7 @@ type entry struct {
 	stamp stamp
 }
 
-// stamp is by what a file is known not to have been touched. Nobody can set
-// the time of change.
+// stamp identifies an untouched file. No program can set the time of change.
 type stamp struct {
 	changed, modified [2]uint32 // seconds and nanoseconds
 	inode, size       uint32    // the low bits
@@ -49,23 +48,23 @@ func stampOf(st *unix.Stat_t) stamp {
 	}
 }
 
-// before says whether a file was last changed before t, so that a later change
-// of it must show.
+// before reports whether a file was last changed before t. A later change of such a file must show
+// in its stamp.
 func (s stamp) before(t time.Time) bool {
 	return time.Unix(int64(s.changed[0]), int64(s.changed[1])).Before(t)
 }
 
 var errIndex = errors.New("the index is malformed")
 
-// Lengths of version 2 of git's index (gitformat-index): of its header, of what
-// stands before an entry's id, and of the flags after it.
+// Lengths in version 2 of git's index (gitformat-index): of its header, of the part of an entry
+// before its id, and of the flags after the id.
 const (
 	indexHeader = 12
 	beforeID    = 40
 	indexFlags  = 2
 )
 
-// parseIndex reads an index of version 2 of the repository that like is of.
+// parseIndex reads an index of version 2. The repository has the same kind of ids as like.
 func parseIndex(like git.ID, text []byte) (*index, error) {
 	sum := newHash(like)
 	end := len(text) - sum.Size()
@@ -106,7 +105,7 @@ func parseEntry(head []byte, path string) entry {
 	}
 }
 
-// newHash is the hash of like's repository.
+// newHash returns the hash of like's repository.
 func newHash(like git.ID) hash.Hash {
 	if len(like) == 2*sha256.Size {
 		return sha256.New()
@@ -122,7 +121,7 @@ func (x *index) find(path string) (entry, bool) {
 	return x.entries[i], true
 }
 
-// below are the entries below a directory, "." for the top.
+// below returns the entries below a directory, "." for the top.
 func (x *index) below(dir string) []entry {
 	if dir == "." {
 		return x.entries

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// item is one name in the tree as it was found.
+// item is one name in the tree, in the state in which it was found.
 type item struct {
 	path  string
 	kind  uint32 // one of unix.S_IFMT
@@ -26,7 +26,7 @@ func (it item) dir() bool     { return it.kind == unix.S_IFDIR }
 func (it item) regular() bool { return it.kind == unix.S_IFREG }
 func (it item) symlink() bool { return it.kind == unix.S_IFLNK }
 
-// what names the kind of an item in a sentence.
+// what returns the kind of an item as words for a sentence.
 func (it item) what() string {
 	switch it.kind {
 	case unix.S_IFREG:
@@ -43,11 +43,11 @@ func (it item) what() string {
 	return "a device"
 }
 
-// errCrowded is a directory with too many names.
+// errCrowded reports a directory with too many names.
 var errCrowded = errors.New("too many names")
 
-// list lists a directory of the tree, sorted, and looks at every name without
-// following it. The error is errCrowded when there are more than most names.
+// list lists a directory of the tree, sorted. It examines every name without following it. The
+// error is errCrowded when there are more than most names.
 func list(tree *os.Root, dir string, most int) ([]item, error) {
 	f, err := tree.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY, 0) // does not wait for a FIFO's writer
 	if err != nil {
@@ -82,8 +82,8 @@ func itemOf(name string, st *unix.Stat_t) item {
 	return item{path: name, kind: mode & unix.S_IFMT, exec: mode&0o100 != 0, size: st.Size, stamp: stampOf(st)}
 }
 
-// open opens a regular file of the tree and looks at it again: what has taken
-// its place since is not waited for and not read.
+// open opens a regular file of the tree and examines it again. It neither waits for nor reads
+// another thing that has taken its place since.
 func open(tree *os.Root, name string) (*os.File, item, error) {
 	f, err := tree.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -18,12 +18,11 @@ import (
 // writeTimeout bounds the writing of all files of a repository.
 const writeTimeout = 10 * time.Minute
 
-// Make makes the checkout at commit, whatever was there before: the files as a
-// checkout of the user's would have them, but that no filter runs, and around
-// them a repository with the history of commit and a detached HEAD, without
-// branches, tags, remotes and hooks.
+// Make makes the checkout at commit, whatever was there before. The files are the files of a user's
+// checkout, except that no filter runs. Around them is a repository with the history of commit and
+// a detached HEAD, without branches, tags, remotes and hooks.
 //
-// A Make that does not end well leaves a checkout that is not Made.
+// A Make that fails leaves a checkout that is not Made.
 func (s *Scratch) Make(ctx context.Context, commit run.Commit) error {
 	if !git.ID(commit).Valid() {
 		return fmt.Errorf("make checkout: commit %q: not a full commit id", string(commit))
@@ -64,14 +63,14 @@ func (s *Scratch) make(ctx context.Context, held *os.File, commit run.Commit) er
 	return nil
 }
 
-// fence keeps a git that no longer finds the checkout's repository from looking
-// further up, where the user's may be: at a file of this name that names none it
-// gives up.
+// fence writes a file that stops git from searching further up for a repository, where the user's
+// may be, when it no longer finds the checkout's own. Git gives up at a file of this name that
+// names no repository.
 func (s *Scratch) fence() error {
 	return os.WriteFile(s.path(fenceName), []byte("gitdir: none\n"), 0o600)
 }
 
-// clear removes what is there, the mark first.
+// clear removes the old checkout, the mark first.
 func (s *Scratch) clear() error {
 	root, err := os.OpenRoot(s.spec.Dir)
 	if err != nil {
@@ -88,8 +87,8 @@ func (s *Scratch) clear() error {
 	return empty(root, treeName, strings.Split(s.spec.Prefix, "/"))
 }
 
-// files writes the files of commit through a git directory of ours, which has
-// no configuration of anybody's, and so no filter.
+// files writes the files of commit through a git directory of ours. That directory has no
+// configuration of any user, and therefore no filter.
 func (s *Scratch) files(ctx context.Context, held *os.File, common string, commit run.Commit) error {
 	dir := s.path(shadowName)
 	shadow, err := git.Shadow(dir, dir, s.path(treeName), git.ID(commit), checkout.Excludes(common), "index.version=2")
@@ -111,8 +110,8 @@ func (s *Scratch) files(ctx context.Context, held *os.File, common string, commi
 	return tree.MkdirAll(filepath.FromSlash(s.spec.Prefix), 0o755) // the commit may have nothing there
 }
 
-// repository is what the agent's git finds in the checkout. Its index is a
-// copy of ours, so that it sees at once that nothing is changed.
+// repository makes the repository that the agent's git finds in the checkout. Its index is a copy
+// of ours: git sees at once that nothing is changed.
 func (s *Scratch) repository(ctx context.Context, common string, commit run.Commit) error {
 	r := checkout.Repository{
 		Common: common, WorkTree: s.path(treeName), Commit: git.ID(commit), Index: s.path(shadowName, "index"),
@@ -120,8 +119,8 @@ func (s *Scratch) repository(ctx context.Context, common string, commit run.Comm
 	return r.Make(ctx, s.path(treeName, ".git"))
 }
 
-// mark says that the checkout is whole. Its time tells later which files may
-// have been changed within the same tick of the clock.
+// mark records that the checkout is whole. The time of the mark tells later which files may have
+// been changed within the same tick of the clock.
 func (s *Scratch) mark(commit run.Commit) error {
 	f, err := os.CreateTemp(s.path(shadowName), madeName+".*")
 	if err != nil {
@@ -135,8 +134,8 @@ func (s *Scratch) mark(commit run.Commit) error {
 	return err
 }
 
-// small is what a regular file of no great size holds, without the line feed at its end;
-// empty when it is anything else.
+// small returns the content of a small regular file, without the line feed at its end. It returns
+// the empty string for anything else.
 func small(name string) string {
 	const most = 16 << 20
 	fi, err := os.Lstat(name)

@@ -1,9 +1,8 @@
-// Package scratch is the disposable checkout that a coding agent works in: a
-// repository of its own that borrows the objects of the user's, so that nothing
-// done with git in there reaches the user's, and beside it a private index by
-// which the files are compared with the commit. What the agent leaves is not
-// trusted: its files are bytes, read without following a link, and its git
-// directory is not looked at.
+// Package scratch manages the disposable checkout that a coding agent works in. The checkout is a
+// repository of its own that borrows the objects of the user's repository: no git command in there
+// reaches the user's repository. Beside it is a private index, and the files are compared with the
+// commit by that index. The package does not trust the agent's results. It treats the files as
+// bytes and reads them without following a link, and it never looks at the agent's git directory.
 package scratch
 
 import (
@@ -19,29 +18,28 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// ErrNotMade is a checkout that was never made, or that was damaged since, as a
-// power cut does. Making it is what helps.
+// ErrNotMade reports a checkout that was never made, or that was damaged since, for example by a
+// power cut. Make repairs it.
 var ErrNotMade = errors.New("the checkout is not made, or not whole")
 
-// Spec says where a checkout is and what it is of.
+// Spec states the place of a checkout and its source.
 type Spec struct {
 	Repo   string // the user's repository: the top of a work tree, or the git directory of a bare one
 	Prefix string // the sub-directory that the agent works in and patches are relative to
-	Dir    string // where the checkout lives; it belongs to the checkout alone
+	Dir    string // the directory of the checkout; it belongs to the checkout alone
 }
 
-// Scratch is one disposable checkout. Several processes may use it, one call
-// after the other; each call waits for the one before. Every call may follow a
-// kill of the process at any point of an earlier one.
+// Scratch is one disposable checkout. Several processes may use it, one call after the other; each
+// call waits for the one before. Every call may follow a kill of the process at any point of an
+// earlier one.
 type Scratch struct{ spec Spec }
 
-// Names in Dir. All but the first are out of the agent's reach where it has a
-// sandbox.
+// The names in Dir. All but the first are out of the reach of an agent that has a sandbox.
 const (
 	treeName   = "tree"   // the checkout
 	shadowName = "shadow" // our git directory for it
 	stageName  = "stage"  // copies of the files that Changes shows to git
-	madeName   = "made"   // the commit that the checkout is whole of
+	madeName   = "made"   // the commit of a complete checkout
 	fenceName  = ".git"   // no repository; see fence
 	lockName   = "lock"
 )
@@ -61,8 +59,8 @@ func Open(spec Spec) (*Scratch, error) {
 	return &Scratch{spec}, nil
 }
 
-// WorkDir is where the agent works. It is the same directory, not only the same
-// path, after every Make.
+// WorkDir returns the directory that the agent works in. After every Make it is the same directory,
+// and not only the same path.
 func (s *Scratch) WorkDir() string {
 	return s.path(treeName, filepath.FromSlash(s.spec.Prefix))
 }
@@ -71,8 +69,8 @@ func (s *Scratch) path(parts ...string) string {
 	return filepath.Join(append([]string{s.spec.Dir}, parts...)...)
 }
 
-// Made is the commit that the checkout was made of; false when there is none
-// that is whole. What an agent has done to the files since does not count.
+// Made returns the commit that the checkout was made at, and false when there is no complete
+// checkout. The agent's changes of the files since do not count.
 func (s *Scratch) Made() (run.Commit, bool) {
 	base, err := s.load()
 	if err != nil {
@@ -81,8 +79,7 @@ func (s *Scratch) Made() (run.Commit, bool) {
 	return base.commit, true
 }
 
-// Remove removes the checkout and all that belongs to it. A second call is a
-// no-op.
+// Remove removes the checkout and everything that belongs to it. A second call is a no-op.
 func (s *Scratch) Remove(ctx context.Context) error {
 	held, err := s.enter(ctx)
 	if err != nil {
@@ -108,12 +105,12 @@ func (s *Scratch) erase() error {
 		}
 		failpoint.Hit("scratch.mid-remove")
 	}
-	_ = os.Remove(s.spec.Dir) // not empty when the next has come in already
+	_ = os.Remove(s.spec.Dir) // not empty when the next call has entered already
 	return nil
 }
 
-// load reads the mark and our index. The error matches ErrNotMade when they, or
-// the checkout itself, are not there or not whole.
+// load reads the mark and our index. The error matches ErrNotMade when they or the checkout itself
+// are missing or incomplete.
 func (s *Scratch) load() (*index, error) {
 	mark, err := os.Lstat(s.path(madeName))
 	if err != nil {

@@ -14,10 +14,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/git"
 )
 
-// stage is a directory of ours with copies of files of the tree: of what was
-// changed, and of what says how git has to look at that. It is the only work
-// tree that git sees while changes are looked for, so that nothing that the
-// agent makes can hold git up or lead it astray.
+// stage is a directory of ours with copies of files of the tree: the changed files, and the files
+// that tell git how to read them. It is the only work tree that git sees during the search for
+// changes. No file of the agent can therefore block git or mislead it.
 type stage struct {
 	root *os.Root
 	repo git.Repo
@@ -62,7 +61,7 @@ func (g *stage) write(name string, executable bool, content io.Reader) error {
 	return errors.Join(err, f.Chmod(perm), f.Close())
 }
 
-// run runs git with paths for its input, each ended by a NUL.
+// run runs git with paths as its input, each ended by a NUL.
 func (g *stage) run(ctx context.Context, paths []string, args ...string) ([]byte, error) {
 	var in, out bytes.Buffer
 	for _, p := range paths {
@@ -73,12 +72,11 @@ func (g *stage) run(ctx context.Context, paths []string, args ...string) ([]byte
 	return out.Bytes(), err
 }
 
-// here before a path keeps git from reading magic into a colon. The one command
-// that has to be asked about paths to be ignored refuses to take them literally.
+// here before a path keeps git from reading magic into a colon. git check-ignore needs it, because
+// that one command refuses to take paths literally.
 const here = "./"
 
-// kept gives the items that are not ignored. The files that say so are on the
-// stage already.
+// kept returns the items that are not ignored. The files with the rules are on the stage already.
 func (g *stage) kept(ctx context.Context, items []item) ([]item, error) {
 	if len(items) == 0 {
 		return nil, nil
@@ -89,7 +87,7 @@ func (g *stage) kept(ctx context.Context, items []item) ([]item, error) {
 		if !it.dir() {
 			continue
 		}
-		if err := g.root.MkdirAll(it.path, 0o755); err != nil { // some patterns are about directories only
+		if err := g.root.MkdirAll(it.path, 0o755); err != nil { // some patterns match directories only
 			return nil, err
 		}
 	}
@@ -115,10 +113,10 @@ type record struct {
 	renamedFrom string // empty when it is no rename
 }
 
-// diff has git compare the files on the stage with the commit: as it would
-// store them, with line ends and encodings as its attributes say.
+// diff compares the files on the stage with the commit through git: as git would store them, with
+// line ends and encodings according to its attributes.
 func (g *stage) diff(ctx context.Context, commit git.ID, gone, there []string) ([]record, error) {
-	// What is gone comes first: a file of attributes that is gone must not count.
+	// Deleted files come first: a deleted file of attributes must not count.
 	if _, err := g.run(ctx, slices.Concat(gone, there), "update-index", "-z", "--add", "--remove", "--stdin"); err != nil {
 		return nil, err
 	}
@@ -129,7 +127,7 @@ func (g *stage) diff(ctx context.Context, commit git.ID, gone, there []string) (
 	return parseRaw(out)
 }
 
-// parseRaw reads what git-diff-index(1) calls the raw output format, with -z.
+// parseRaw parses the raw output format of git-diff-index(1), with -z.
 func parseRaw(out []byte) ([]record, error) {
 	var records []record
 	fields := strings.Split(string(out), "\x00")

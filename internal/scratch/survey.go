@@ -13,16 +13,15 @@ import (
 )
 
 const (
-	maxNames = 1 << 18  // names that are looked at beside those of the commit
-	maxPath  = 1024     // bytes of a path that is looked at, as package patch has it
+	maxNames = 1 << 18  // maximum names beside the names of the commit
+	maxPath  = 1024     // bytes of a path, as in package patch
 	maxRules = 16 << 20 // bytes of a .gitignore or .gitattributes
 )
 
 const noDirectory = "the directory cannot be read"
 
-// survey compares the tree with the commit. It goes down level by level, so
-// that git is asked once a level what is ignored. Of what differs it puts copies
-// on the stage.
+// survey compares the tree with the commit. It descends level by level, and asks git once a level
+// for the ignored names. It puts copies of the differing files on the stage.
 type survey struct {
 	index  *index
 	tree   *os.Root
@@ -31,19 +30,19 @@ type survey struct {
 	limits patch.Limits // without zeros
 
 	next    []string        // directories of the level below
-	unknown []item          // names of this level that the commit does not have
-	seen    map[string]bool // entries that are there, or whose absence says nothing
-	names   int             // how many more names are looked at
-	bytes   int64           // how many more bytes go to the stage
+	unknown []item          // names of this level that the commit lacks
+	seen    map[string]bool // entries that exist, or whose absence means nothing
+	names   int             // names that may still be examined
+	bytes   int64           // bytes that may still go to the stage
 
 	changed, added, gone []string
 	unfits
 }
 
-// errEnough ends a survey: what it found already cannot be a patch.
+// errEnough ends a survey whose findings already exclude a patch.
 var errEnough = errors.New("more than a patch can be")
 
-// run fills changed, added and gone, which are for git to look at, and unfits.
+// run fills changed, added and gone, which git compares later, and unfits.
 func (v *survey) run(ctx context.Context) error {
 	if err := v.walk(ctx); err != nil {
 		return err
@@ -76,7 +75,7 @@ func (v *survey) walk(ctx context.Context) error {
 	return nil
 }
 
-// directory looks at what is in dir.
+// directory examines the names in dir.
 func (v *survey) directory(dir string) error {
 	items, err := list(v.tree, dir, v.names)
 	switch {
@@ -111,8 +110,7 @@ func (v *survey) directory(dir string) error {
 	return nil
 }
 
-// pass goes by a name that is unfit: nothing is said about what the commit has
-// below it.
+// pass skips a name that is unfit. It marks the commit's entries below the name as seen.
 func (v *survey) pass(name, format string, args ...any) {
 	v.add(name, format, args...)
 	for _, e := range v.index.below(name) {
@@ -120,7 +118,7 @@ func (v *survey) pass(name, format string, args ...any) {
 	}
 }
 
-// meet looks at one name.
+// meet examines one name.
 func (v *survey) meet(it item) error {
 	e, tracked := v.index.find(it.path)
 	switch {
@@ -140,7 +138,7 @@ func (v *survey) meet(it item) error {
 	return nil
 }
 
-// rules lets git see a file that says what is ignored or how files are converted.
+// rules shows git a file with the rules of ignored files or of conversions.
 func (v *survey) rules(it item) error {
 	if it.size > maxRules {
 		v.add(it.path, "the file has %d bytes; at most %d are taken", it.size, maxRules)
@@ -148,13 +146,12 @@ func (v *survey) rules(it item) error {
 	}
 	err := v.copy(it)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
-		return nil // what it says is settled where it is met as a file
+		return nil // meet handles it as a file
 	}
 	return err
 }
 
-// submodule looks at where a submodule would be: the checkout has an empty
-// directory there.
+// submodule examines the place of a submodule: the checkout has an empty directory there.
 func (v *survey) submodule(it item) error {
 	v.seen[it.path] = true
 	inside, err := list(v.tree, it.path, 1)
@@ -168,7 +165,7 @@ func (v *survey) submodule(it item) error {
 	return err
 }
 
-// fresh looks at a name that the commit does not have and that is not ignored.
+// fresh examines a name that the commit does not have and that is not ignored.
 func (v *survey) fresh(it item) error {
 	_, tracked := v.index.find(it.path)
 	switch {
@@ -192,7 +189,7 @@ func (v *survey) fresh(it item) error {
 	return nil
 }
 
-// missing finds what the commit has and the tree has not.
+// missing finds the entries of the commit that the tree does not have.
 func (v *survey) missing() {
 	for _, e := range v.index.entries {
 		switch {
@@ -207,7 +204,7 @@ func (v *survey) missing() {
 	}
 }
 
-// permits says whether a patch may touch a path, and notes it when not.
+// permits reports whether a patch may touch a path, and notes the path when it may not.
 func (v *survey) permits(name string) bool {
 	if v.prefix != "" && !strings.HasPrefix(name, v.prefix+"/") {
 		v.add(name, "it is outside of the directory that can be changed, %s", v.prefix)
@@ -220,8 +217,7 @@ func (v *survey) permits(name string) bool {
 	return true
 }
 
-// forbidden is the rule of package patch that forbids a name, empty when none
-// does.
+// forbidden returns the rule of package patch that forbids a name. It is empty when no rule does.
 func forbidden(name string) string {
 	made := patch.FileChange{Path: name, Kind: patch.Added, After: &patch.File{Mode: patch.Regular, Content: []byte("x\n")}}
 	_, err := patch.Plan(nothing{}, (&patch.Change{Files: []patch.FileChange{made}}).Diff(), patch.Limits{})

@@ -10,21 +10,20 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/patch"
 )
 
-// Unfit is one thing that was done in the checkout and that a patch cannot
-// carry, in words for whoever did it.
+// Unfit is one change in the checkout that a patch cannot carry, in words for its author.
 type Unfit struct {
-	Path   string // relative to Prefix, and so perhaps with leading ".."; empty when it is about all of it
+	Path   string // relative to Prefix, perhaps with leading ".."; empty when it concerns the whole checkout
 	Reason string
 }
 
-// UnfitError is all that a patch cannot carry. It is never empty. Undoing what
-// it names helps; trying again does not.
+// UnfitError lists every change that a patch cannot carry. It is never empty. Undoing these changes
+// helps; trying again does not.
 type UnfitError struct{ Files []Unfit }
 
-// shown is how many files the text of an error names.
+// shown is the number of files that the text of an error names.
 const shown = 50
 
-// Error has a line for each file, the first ones if there are many.
+// Error returns a line for each file, the first ones if there are many.
 func (e *UnfitError) Error() string {
 	var b strings.Builder
 	b.WriteString("a patch cannot carry all that was done:")
@@ -41,16 +40,16 @@ func (e *UnfitError) Error() string {
 	return b.String()
 }
 
-// relative is a path of the tree as seen from prefix.
+// relative returns a path of the tree as seen from prefix.
 func relative(prefix, name string) string {
 	rel, err := filepath.Rel("/"+prefix, "/"+name)
-	if err != nil { // not between two absolute paths
+	if err != nil { // impossible between two absolute paths
 		return name
 	}
 	return filepath.ToSlash(rel)
 }
 
-// unfits collects what is unfit.
+// unfits collects unfit changes.
 type unfits struct {
 	prefix string
 	noted  []Unfit
@@ -63,7 +62,7 @@ func (u *unfits) add(name, format string, args ...any) {
 	u.noted = append(u.noted, Unfit{name, fmt.Sprintf(format, args...)})
 }
 
-// err is nil when nothing is unfit.
+// err returns nil when nothing is unfit.
 func (u *unfits) err() error {
 	if len(u.noted) == 0 {
 		return nil
