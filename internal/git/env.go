@@ -5,19 +5,18 @@ import (
 	"os"
 )
 
-// The identity of everything that git writes for Ratchet. It is fixed so that
-// the same commit made twice, by whichever worker, has the same id.
+// The identity in everything that git writes for Ratchet. It is fixed: the same commit made twice,
+// by any worker, has the same id.
 const (
 	Name  = "Ratchet"
 	Email = "ratchet@localhost"
 )
 
-// settings override a repository's own configuration: none of its words may
-// start a program, open a connection or weaken a check of names.
-// Filters and diff drivers cannot be overridden by name; see Shadow and the
-// flags of the calls that print diffs.
+// settings override a repository's own configuration. No setting there may start a program, open a
+// connection or weaken a check of names. Filters and diff drivers cannot be overridden by name; see
+// Shadow and the flags of the calls that print diffs.
 var settings = [][2]string{
-	{"safe.directory", "*"}, // what it protects from is disarmed here
+	{"safe.directory", "*"}, // the settings here disarm the dangers that it protects from
 	{"core.hooksPath", os.DevNull},
 	{"core.fsmonitor", "false"},
 	{"core.attributesFile", os.DevNull},
@@ -35,14 +34,14 @@ var settings = [][2]string{
 	{"commit.gpgSign", "false"},
 	{"log.showSignature", "false"},
 	{"submodule.recurse", "false"},
-	{"advice.graftFileDeprecated", "false"}, // it is said of an empty file, too
+	{"advice.graftFileDeprecated", "false"}, // git gives this advice for an empty file, too
 }
 
-// environ is the whole environment of a git: nothing of the worker's but where
-// programs and temporary files are.
+// environ returns the whole environment of a git. From the worker it takes only the variables that
+// locate programs and temporary files.
 func (r Repo) environ() []string {
 	env := []string{
-		"HOME=" + os.DevNull, // "~" in a configuration must mean something, and hold nothing
+		"HOME=" + os.DevNull, // "~" in a configuration must have a value, with nothing in it
 		"LC_ALL=C",
 		"GIT_CONFIG_GLOBAL=" + os.DevNull,
 		"GIT_CONFIG_NOSYSTEM=1",

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// What a caller can do something about; an *Error matches one of them at most.
+// The errors that a caller can act on. An *Error matches at most one of them.
 var (
 	ErrMissing       = errors.New("git is not installed: install git " + Minimum + " or later")
 	ErrTooOld        = errors.New("git is too old: install git " + Minimum + " or later")
@@ -18,11 +18,11 @@ var (
 	ErrOutput        = errors.New("git wrote too much")
 )
 
-// Error is a git that could not be run, did not end in time, or failed.
+// Error reports a git that could not be run, did not end in time, or failed.
 type Error struct {
 	Command string // the name of git's command, such as update-ref
 	Exit    int    // -1 when it did not end by itself
-	Stderr  string // what it complained of, at most 4 KiB
+	Stderr  string // the start of its standard error, at most 4 KiB
 	Err     error
 }
 
@@ -33,10 +33,11 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("git %s: %v", e.Command, e.Err)
 }
 
-// Unwrap gives the cause: one of the errors above, the context's error, or how the process ended.
+// Unwrap returns the cause: one of the errors above, the context's error, or the way in which the
+// process ended.
 func (e *Error) Unwrap() error { return e.Err }
 
-// complaint is the first line of stderr that is not mere advice.
+// complaint returns the first line of stderr that is not mere advice.
 func complaint(stderr string) string {
 	for line := range strings.Lines(stderr) {
 		line = strings.TrimSpace(line)
@@ -67,7 +68,8 @@ func failure(ctx context.Context, args []string, stderr string, cause error) err
 	return e
 }
 
-// classify knows git's complaints by their words in the C locale; nil when it does not.
+// classify recognizes git's complaints by their words in the C locale. It returns nil for any
+// other.
 func classify(stderr string) error {
 	for _, c := range []struct {
 		words string
@@ -96,7 +98,8 @@ func classify(stderr string) error {
 	return nil
 }
 
-// ExitCode is the code that git ended with; -1 when err is no git that ended by itself.
+// ExitCode returns the code that git ended with, and -1 when err is not the error of a git that
+// ended by itself.
 func ExitCode(err error) int {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Exit

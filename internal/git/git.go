@@ -1,9 +1,9 @@
-// Package git is the one place that starts git. Every call is hardened: a
-// repository's configuration, hooks and attributes start no program, nothing
-// of the worker's environment or of the user's own configuration is seen,
-// nothing reaches the network, and every call has a deadline and bounded output.
+// Package git is the only package that starts git. Every call is hardened. A repository's
+// configuration, hooks and attributes start no program. Git sees nothing of the worker's
+// environment or of the user's own configuration. Nothing reaches the network. Every call has a
+// deadline and bounded output.
 //
-// It needs git 2.32, the first that can be told to read no global configuration.
+// The package needs git 2.32, the first version that can be told to read no global configuration.
 package git
 
 import (
@@ -19,33 +19,32 @@ import (
 )
 
 const (
-	timeout   = time.Minute     // of a run, unless its Repo says
+	timeout   = time.Minute     // of a run, unless its Repo sets another
 	maxOutput = 16 << 20        // bytes that Run keeps
-	maxStderr = 4 << 10         // bytes of complaint that an error keeps
+	maxStderr = 4 << 10         // bytes of standard error that an error keeps
 	drain     = 2 * time.Second // how long a killed git's children may hold its pipes
 )
 
-// Repo says where git runs. Only Dir is needed; the other fields replace what
-// git would find out from there.
+// Repo states where git runs. Only Dir is needed. The other fields replace the results of git's own
+// search from there.
 type Repo struct {
 	Dir      string        // the working directory of git
 	GitDir   string        // the git directory
 	WorkTree string        // the top of the work tree; only with GitDir
 	Index    string        // the index file; only with GitDir
 	Objects  string        // the object directory; only with GitDir
-	Keep     *os.File      // held open by every git that is started until it has ended: a lock, when set
+	Keep     *os.File      // when set, a lock that every started git holds open until it has ended
 	Timeout  time.Duration // of one run; zero: a minute. The context may end it earlier
 }
 
-// Call is what one run of git reads and writes.
+// Call is the input and output of one run of git.
 type Call struct {
 	Args   []string
 	Stdin  io.Reader // nil: empty
 	Stdout io.Writer // nil: dropped; an error of it ends the call
 }
 
-// Run runs git and returns what it wrote to standard output, at most 16 MiB. The
-// error is an *Error.
+// Run runs git and returns its standard output, at most 16 MiB. The error is an *Error.
 func (r Repo) Run(ctx context.Context, args ...string) ([]byte, error) {
 	var out bounded
 	out.limit = maxOutput
@@ -66,7 +65,7 @@ func (r Repo) Do(ctx context.Context, c Call) error {
 		cmd.Stdout = out
 	}
 	err := cmd.Run()
-	if out != nil && out.err != nil { // then git died of a broken pipe
+	if out != nil && out.err != nil { // git died of a broken pipe
 		return &Error{Command: c.Args[0], Exit: -1, Err: out.err}
 	}
 	if err != nil {
@@ -75,7 +74,7 @@ func (r Repo) Do(ctx context.Context, c Call) error {
 	return nil
 }
 
-// sink remembers why its writer would take no more.
+// sink remembers the error of its writer.
 type sink struct {
 	to  io.Writer
 	err error
@@ -87,8 +86,8 @@ func (s *sink) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// command is git in a process group of its own: an interrupt typed at the
-// terminal does not end it half-way, and its deadline ends its children too.
+// command returns a git in a process group of its own: an interrupt typed at the terminal does not
+// end it half-way, and its deadline ends its children too.
 func (r Repo) command(ctx context.Context, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir, cmd.Env = r.Dir, r.environ()
@@ -101,7 +100,7 @@ func (r Repo) command(ctx context.Context, args []string) *exec.Cmd {
 	return cmd
 }
 
-// bounded keeps what is written to it and fails past its limit.
+// bounded keeps the bytes written to it and fails past its limit.
 type bounded struct {
 	buf   bytes.Buffer
 	limit int

@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// Lock excludes every other process that locks the file of that name, and the
-// gits that a killed one left running, for as long as the file that it returns
-// is open in one of them: it is to be the Keep of every Repo that works under
-// the lock. Lock waits while ctx lasts. A directory that is not there is an
-// os.ErrNotExist.
+// Lock locks the file of that name. It excludes every other process that locks the file, and the
+// gits that a killed process left running, for as long as the returned file is open in one of them.
+// The returned file should be the Keep of every Repo that works under the lock. Lock waits until
+// ctx ends. The error matches os.ErrNotExist when the directory does not exist.
 func Lock(ctx context.Context, name string) (*os.File, error) {
 	for {
 		f, err := tryLock(name)
@@ -28,7 +27,7 @@ func Lock(ctx context.Context, name string) (*os.File, error) {
 	}
 }
 
-// tryLock returns no file when another holds the lock, or has just removed it.
+// tryLock returns no file when another process holds the lock, or has just removed it.
 func tryLock(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -45,8 +44,7 @@ func tryLock(name string) (*os.File, error) {
 	return nil, fmt.Errorf("lock %s: %w", name, err)
 }
 
-// sameFile says whether name is still the locked file: its holder may have
-// removed it.
+// sameFile reports whether name is still the locked file: its holder may have removed it.
 func sameFile(f *os.File, name string) bool {
 	a, err1 := f.Stat()
 	b, err2 := os.Lstat(name)

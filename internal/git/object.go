@@ -16,8 +16,8 @@ import (
 // repository, 64 in a SHA-256 one.
 type ID string
 
-// Valid says whether id has the form of an id; nothing else may be put where git
-// would take a name or an option.
+// Valid reports whether id has the form of an id. Only a valid id may be put where git would take a
+// name or an option.
 func (id ID) Valid() bool {
 	if len(id) != 2*sha1.Size && len(id) != 2*sha256.Size {
 		return false
@@ -30,10 +30,10 @@ func (id ID) Valid() bool {
 	return true
 }
 
-// Zero is the id of nothing, in the form of id's repository.
+// Zero returns the id that stands for no object, in the form of id's repository.
 func (id ID) Zero() ID { return ID(bytes.Repeat([]byte("0"), len(id))) }
 
-// newHash is the hash of id's repository.
+// newHash returns the hash of id's repository.
 func (id ID) newHash() hash.Hash {
 	if len(id) == 2*sha256.Size {
 		return sha256.New()
@@ -41,7 +41,7 @@ func (id ID) newHash() hash.Hash {
 	return sha1.New()
 }
 
-// Kind is what an object is.
+// Kind is the kind of an object.
 type Kind string
 
 // The kinds of objects; the set is closed.
@@ -52,7 +52,7 @@ const (
 	Tag    Kind = "tag"
 )
 
-// packed is the number of a kind in a pack.
+// packed returns the number of a kind in a pack.
 func (k Kind) packed() byte {
 	switch k {
 	case Commit:
@@ -65,7 +65,7 @@ func (k Kind) packed() byte {
 	return 4
 }
 
-// Identify returns the id that content has as an object in the repository of like.
+// Identify returns the id of content as an object of the given kind, in the repository of like.
 func Identify(like ID, kind Kind, content []byte) ID {
 	h := like.newHash()
 	fmt.Fprintf(h, "%s %d\x00", kind, len(content))
@@ -73,7 +73,7 @@ func Identify(like ID, kind Kind, content []byte) ID {
 	return ID(hex.EncodeToString(h.Sum(nil)))
 }
 
-// Pack collects new objects in memory, to be stored by one git. Make it with NewPack.
+// Pack collects new objects in memory. One git stores all of them. Make it with NewPack.
 type Pack struct {
 	like  ID
 	seen  map[ID]bool
@@ -81,7 +81,7 @@ type Pack struct {
 	count uint32
 }
 
-// NewPack makes an empty pack for the repository that like is of.
+// NewPack makes an empty pack for the repository of like.
 func NewPack(like ID) *Pack { return &Pack{like: like, seen: map[ID]bool{}} }
 
 // Add puts an object into the pack, once, and returns its id.
@@ -119,10 +119,9 @@ func (p *Pack) bytes() []byte {
 	return sum.Sum(out)
 }
 
-// Store writes the objects of p as loose objects. Storing them again is a
-// no-op, and a git that is killed half-way leaves only unreferenced objects.
-// They are not checked by --strict: it would judge, and refuse, what old
-// objects that they refer to contain.
+// Store writes the objects of p as loose objects. Storing them again is a no-op, and a git that is
+// killed half-way leaves only unreferenced objects. Store does not use --strict, because --strict
+// would also check, and refuse, the content of old objects that the new ones refer to.
 func (r Repo) Store(ctx context.Context, p *Pack) error {
 	return r.Do(ctx, Call{Args: []string{"unpack-objects", "-q"}, Stdin: bytes.NewReader(p.bytes())})
 }

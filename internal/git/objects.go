@@ -12,15 +12,15 @@ import (
 	"sync"
 )
 
-// Object is an object as it was read.
+// Object is an object read from a repository.
 type Object struct {
 	Kind    Kind
-	Size    int64  // of all of it
-	Content []byte // the first bytes of it, as many as were asked for
+	Size    int64  // of the whole object
+	Content []byte // its first bytes, as many as were asked for
 }
 
-// Objects reads objects by id through one git that is started at the first
-// read and answers until Close. It is safe for concurrent use.
+// Objects reads objects by id through one git. The git starts at the first read and answers until
+// Close. Objects is safe for concurrent use.
 type Objects struct {
 	repo Repo
 
@@ -28,7 +28,7 @@ type Objects struct {
 	git *reader // nil: none runs
 }
 
-// NewObjects reads the objects of r. It starts nothing yet.
+// NewObjects returns a reader of the objects of r. It starts no git yet.
 func NewObjects(r Repo) *Objects { return &Objects{repo: r} }
 
 // Read reads the first limit bytes of an object. The error matches ErrObject when
@@ -51,11 +51,11 @@ func (o *Objects) Read(ctx context.Context, id ID, limit int64) (Object, error) 
 	}
 	stop := context.AfterFunc(ctx, o.git.kill)
 	object, err := o.git.read(id, limit)
-	if !stop() || err != nil && !errors.Is(err, ErrObject) { // it is gone, or out of step
+	if !stop() || err != nil && !errors.Is(err, ErrObject) { // the git is gone, or out of step
 		err = errors.Join(err, context.Cause(ctx))
 		o.git.kill()
 		o.git.wait()
-		if kind := classify(o.git.stderr.buf.String()); kind != nil && ctx.Err() == nil { // it has died of it
+		if kind := classify(o.git.stderr.buf.String()); kind != nil && ctx.Err() == nil { // the git has died of it
 			err = fmt.Errorf("%w: %w", kind, err)
 		}
 		o.git = nil
@@ -113,11 +113,12 @@ func (r *reader) kill() { r.cancel() }
 
 func (r *reader) wait() error {
 	defer r.cancel()
-	r.in.Close() // its end of input is git's end
+	r.in.Close() // git ends at the end of its input
 	return r.cmd.Wait()
 }
 
-// read asks for one object: a line out, a line of id, kind and size back, the content, a line feed.
+// read asks for one object. It sends a line, and receives a line of id, kind and size, the content,
+// and a line feed.
 func (r *reader) read(id ID, limit int64) (Object, error) {
 	if _, err := io.WriteString(r.in, string(id)+"\n"); err != nil {
 		return Object{}, err

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// RemoveAll removes a worktree's file or tree at name, directories that cannot
-// be read or written included, and follows no symbolic link.
+// RemoveAll removes the file or tree at name in a work tree, including directories that cannot be
+// read or written. It follows no symbolic link.
 func RemoveAll(root *os.Root, name string) error {
 	if root.RemoveAll(name) == nil {
 		return nil

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// Shadow makes dir a git directory that borrows the objects of the repository
-// whose shared git directory is common, and has nothing else of it: no configuration, so no
-// filter that a checkout would run, no hooks and no references. Its HEAD is commit. Run in
-// it what compares or writes the files of workTree. An index that is there stays;
-// everything else is written anew, so that doing it twice is doing it once. extra lines
-// join its configuration, one "name=value" each.
+// Shadow makes dir a git directory that borrows the objects of the repository whose shared git
+// directory is common. It takes nothing else from that repository: no hooks, no references, and no
+// configuration, and therefore no filter that a checkout would run. Its HEAD is commit. Use it to
+// run the commands that compare or write the files of workTree. An existing index stays. Everything
+// else is written anew: a second call changes nothing. The lines of extra join its configuration,
+// one "name=value" each.
 func Shadow(dir, common, workTree string, commit ID, extra ...string) (Repo, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "refs"), 0o700); err != nil {
 		return Repo{}, fmt.Errorf("make shadow: %w", err)
@@ -34,12 +34,12 @@ func Shadow(dir, common, workTree string, commit ID, extra ...string) (Repo, err
 	}, nil
 }
 
-// quoted escapes what a quoted value of a configuration cannot hold.
+// quoted escapes the characters that a quoted value of a configuration cannot hold.
 var quoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 func shadowConfig(like ID, extra []string) string {
 	lines := []string{"core.bare=false", "core.logAllRefUpdates=false", "diff.ignoreSubmodules=all"}
-	if runtime.GOOS == "darwin" { // what its file system does to names
+	if runtime.GOOS == "darwin" { // the effects of its file system on names
 		lines = append(lines, "core.ignoreCase=true", "core.precomposeUnicode=true")
 	}
 	version := "core.repositoryFormatVersion=0"
@@ -56,8 +56,8 @@ func shadowConfig(like ID, extra []string) string {
 	return b.String()
 }
 
-// Replace writes a small file unless it holds the text already, by a rename:
-// what else the name may have come to be is not written through.
+// Replace writes a small file unless it holds the text already. It uses a rename, and does not
+// write through anything else that has taken the name.
 func Replace(name, text string) error {
 	if fi, err := os.Lstat(name); err == nil && fi.Mode().IsRegular() && fi.Size() == int64(len(text)) {
 		if old, err := os.ReadFile(name); err == nil && string(old) == text {
@@ -89,8 +89,8 @@ func CopyIndex(to, from string) error {
 	return errors.Join(os.WriteFile(to, text, 0o600), os.Chtimes(to, fi.ModTime(), fi.ModTime()))
 }
 
-// FileRules reads what a repository's own configuration says about how files
-// and their names look on this file system, as extra lines for Shadow.
+// FileRules returns the settings of a repository's own configuration for the form of files and
+// their names on this file system, as extra lines for Shadow.
 func (r Repo) FileRules(ctx context.Context) ([]string, error) {
 	const names = `^core\.(autocrlf|eol|filemode|ignorecase|symlinks|precomposeunicode|trustctime|checkstat)$`
 	out, err := r.Run(ctx, "config", "-z", "--get-regexp", names)

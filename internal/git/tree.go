@@ -13,8 +13,8 @@ import (
 // Mode is the mode of a tree's entry.
 type Mode uint32
 
-// The modes that git writes. Old repositories have other permission bits in
-// those of regular files; see Regular.
+// The modes that git writes. Old repositories have other permission bits in the modes of regular
+// files; see Regular.
 const (
 	ModeFile       Mode = 0o100644
 	ModeExecutable Mode = 0o100755
@@ -25,16 +25,16 @@ const (
 
 const modeType Mode = 0o170000
 
-// Regular says whether m is a regular file, executable or not.
+// Regular reports whether m is a regular file, executable or not.
 func (m Mode) Regular() bool { return m&modeType == ModeFile&modeType }
 
-// Executable says whether m is a regular file that its owner may execute.
+// Executable reports whether m is a regular file that its owner may execute.
 func (m Mode) Executable() bool { return m.Regular() && m&0o100 != 0 }
 
-// String is git's form: six octal digits.
+// String returns git's form of the mode: six octal digits.
 func (m Mode) String() string { return fmt.Sprintf("%06o", uint32(m)) }
 
-// Perm is the permission that git gives a regular file of mode m.
+// Perm returns the permission that git gives a regular file of mode m.
 func (m Mode) Perm() fs.FileMode {
 	if m.Executable() {
 		return 0o755
@@ -49,7 +49,7 @@ type Entry struct {
 	ID   ID
 }
 
-// key is what git sorts the entries of a tree by.
+// key returns the sort key of an entry in git's order of a tree.
 func (e Entry) key() string {
 	if e.Mode == ModeTree {
 		return e.Name + "/"
@@ -57,7 +57,7 @@ func (e Entry) key() string {
 	return e.Name
 }
 
-// ParseTree reads a tree object of the repository that like is of.
+// ParseTree reads a tree object of the repository of like.
 func ParseTree(like ID, content []byte) ([]Entry, error) {
 	size := len(like) / 2
 	var entries []Entry
@@ -74,8 +74,8 @@ func ParseTree(like ID, content []byte) ([]Entry, error) {
 	return entries, nil
 }
 
-// FormatTree is the tree object that holds the entries, in any order. Their
-// ids must be valid.
+// FormatTree returns the tree object that holds the entries, given in any order. Their ids must be
+// valid.
 func FormatTree(entries []Entry) []byte {
 	sorted := slices.SortedFunc(slices.Values(entries), func(a, b Entry) int { return strings.Compare(a.key(), b.key()) })
 	var out []byte

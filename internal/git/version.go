@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Minimum is the oldest git that will do: 2.32 reads GIT_CONFIG_GLOBAL, and
-// GIT_CONFIG_COUNT and rev-parse --path-format came shortly before.
+// Minimum is the oldest usable git: 2.32 reads GIT_CONFIG_GLOBAL. GIT_CONFIG_COUNT and rev-parse
+// --path-format came shortly before.
 const Minimum = "2.32"
 
-// Version returns the version of the installed git. The error matches
-// ErrMissing or ErrTooOld when that is the trouble.
+// Version returns the version of the installed git. The error matches ErrMissing when git is not
+// installed, and ErrTooOld when it is older than Minimum.
 func Version(ctx context.Context) (string, error) {
 	out, err := Repo{}.Run(ctx, "version")
 	if err != nil {
@@ -28,7 +28,7 @@ func Version(ctx context.Context) (string, error) {
 	return fields[2], nil
 }
 
-// older compares the leading two numbers of two versions.
+// older reports whether v is older than another version, by their leading two numbers.
 func older(v, than string) bool {
 	a, b := numbers(v), numbers(than)
 	return a[0] < b[0] || a[0] == b[0] && a[1] < b[1]
@@ -36,7 +36,7 @@ func older(v, than string) bool {
 
 func numbers(v string) (n [2]int) {
 	for i, part := range strings.SplitN(v, ".", 3)[:min(2, strings.Count(v, ".")+1)] {
-		n[i], _ = strconv.Atoi(part) // a word that is no number counts as none: too old
+		n[i], _ = strconv.Atoi(part) // a word that is no number counts as 0: too old
 	}
 	return n
 }

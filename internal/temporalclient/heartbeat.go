@@ -11,17 +11,20 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// heartbeatLimit is how long a heartbeat may take. The SDK gives it no longer than the time between two.
+// heartbeatLimit bounds the duration of a heartbeat. The SDK gives it at most the time between two
+// heartbeats.
 const heartbeatLimit = 10 * time.Second
 
-// silent are the answers that say nothing of the activity: the server was not reached, or has too much to do.
+// silent holds the codes that say nothing about the activity: the server was not reached, or is
+// overloaded.
 var silent = []codes.Code{
 	codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted, codes.Aborted, codes.Internal, codes.Unknown,
 }
 
-// patient is a client interceptor under which a heartbeat that the server did not answer counts as made: the SDK would
-// cancel the activity, and with it a paid call, although a server that was paused still waits for the next heartbeat. One
-// that has given the activity up says so then.
+// patient is a client interceptor under which a heartbeat without an answer counts as made. The SDK
+// would otherwise cancel the activity, and with it a paid call, although a server that was paused
+// still waits for the next heartbeat. A server that has given the activity up says so at that
+// heartbeat.
 func patient(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	if method != workflowservice.WorkflowService_RecordActivityTaskHeartbeat_FullMethodName {
 		return invoke(ctx, method, req, reply, cc, opts...)

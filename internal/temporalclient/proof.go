@@ -16,12 +16,13 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 )
 
-// stranger is the text of the error of an answer without a proof.
+// stranger is the error text for an answer without a proof.
 const stranger = "another program listens there: it does not prove that it is the engine"
 
-// prover believes only the engine that holds the token. Each connection is made when one that was made a moment before has
-// proved itself, so that a program that takes the port of an engine that died is told nothing; and each answer is
-// believed only with a proof of its own, so that such a program does not tell anything either.
+// prover accepts only the engine that holds the token. It makes each connection only after another
+// one, made a moment before, has proved itself: a program that takes the port of a dead engine
+// learns nothing. It accepts each answer only with a proof of its own: such a program cannot inject
+// an answer either.
 type prover struct {
 	address string
 	token   engine.Token
@@ -38,7 +39,7 @@ func (p prover) dial(ctx context.Context, address string) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
 }
 
-// challenge asks on a connection of its own what everybody may know.
+// challenge makes a call on a connection of its own. The call contains nothing secret.
 func (p prover) challenge(ctx context.Context) error {
 	const method = workflowservice.WorkflowService_GetSystemInfo_FullMethodName
 	conn, err := grpc.NewClient("passthrough:///"+p.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -55,7 +56,7 @@ func (p prover) challenge(ctx context.Context) error {
 	return err
 }
 
-// believe is a client interceptor.
+// believe is a client interceptor that accepts only answers with a proof.
 func (p prover) believe(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	proven, err := p.call(ctx, method, func(ctx context.Context, more ...grpc.CallOption) error {
 		return invoke(ctx, method, req, reply, conn, append(slices.Clip(opts), more...)...)
@@ -66,7 +67,7 @@ func (p prover) believe(ctx context.Context, method string, req, reply any, conn
 	return status.Error(codes.Unavailable, stranger)
 }
 
-// call makes one call with a nonce that was never used and reports whether its answer came with the proof.
+// call makes one call with a fresh nonce and reports whether its answer came with the proof.
 func (p prover) call(ctx context.Context, method string, invoke func(context.Context, ...grpc.CallOption) error) (proven bool, err error) {
 	nonce := rand.Text()
 	var header metadata.MD
@@ -77,13 +78,14 @@ func (p prover) call(ctx context.Context, method string, invoke func(context.Con
 	return proven, err
 }
 
-// unanswered holds for an error that this side makes when no answer came.
+// unanswered reports whether err was made on this side because no answer came.
 func unanswered(err error) bool {
 	return slices.Contains([]codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Canceled}, status.Code(err))
 }
 
-// saysNothing holds for an error that the transport of the true engine makes before the engine sees the call: for a method
-// that it does not have, and for a message that is too large. A program that lies with one of them only delays.
+// saysNothing reports whether err can come from the transport of the true engine before the engine
+// sees the call: for a method that it does not have, or for a message that is too large. A program
+// that fakes one of these errors only delays the client.
 func saysNothing(err error) bool {
 	return slices.Contains([]codes.Code{codes.Unimplemented, codes.ResourceExhausted}, status.Code(err))
 }

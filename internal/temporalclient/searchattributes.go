@@ -20,9 +20,10 @@ import (
 
 const attributePoll = 100 * time.Millisecond
 
-// EnsureSearchAttributes registers those of package attribute that the namespace does not have yet and returns when the
-// server knows them; Resolve says the namespace of a client. Calling it again is a no-op. Where the server does not let this client register them, or has one
-// under another type, the error names the operator's command.
+// EnsureSearchAttributes registers the attributes of package attribute that the namespace lacks,
+// and returns when the server knows them. Resolve returns the namespace of a client. A second call
+// is a no-op. The error names the operator's command when the server does not let this client
+// register them, or has one under another type.
 func EnsureSearchAttributes(ctx context.Context, c client.Client, namespace string) error {
 	missing, err := missingAttributes(ctx, c, namespace)
 	if _, none := errors.AsType[*serviceerror.NamespaceNotFound](err); none {
@@ -81,7 +82,8 @@ func operatorCommand(namespace string, missing map[string]enums.IndexedValueType
 	return b.String()
 }
 
-// awaitAttributes asks a query that names every attribute until the server's caches know them all.
+// awaitAttributes repeats a query that names every attribute until the server's caches know all of
+// them.
 func awaitAttributes(ctx context.Context, c client.Client, namespace string) error {
 	request := &workflowservice.CountWorkflowExecutionsRequest{Namespace: namespace, Query: allAttributes()}
 	tick := time.NewTicker(attributePoll)

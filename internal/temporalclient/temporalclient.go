@@ -1,9 +1,12 @@
-// Package temporalclient makes the Temporal client of every binary, and the worker options that go with it.
+// Package temporalclient makes the Temporal client of every binary, and the worker options that
+// belong to it.
 //
-// The server is the engine that the caller started itself, else the one that the standard Temporal client configuration
-// names (environment variables, a profile of the config file, TLS, API key), else the engine whose address is in
-// engine.json of the runs directory. Without any of them there is none: what listens at Temporal's usual port may be
-// anybody's. An engine has to prove with each answer that it is the one that wrote engine.json; a configured server has not.
+// The client uses the first of three servers: the engine that the caller started itself, the server
+// that the standard Temporal client configuration names (environment variables, a profile of the
+// config file, TLS, API key), or the engine whose address is in engine.json of the runs directory.
+// Without any of them there is no server: the program at Temporal's usual port may belong to
+// anyone. An engine has to prove with each answer that it is the engine that wrote engine.json. A
+// configured server does not.
 package temporalclient
 
 import (
@@ -28,18 +31,19 @@ const TaskQueue = "ratchet"
 
 const dialTimeout = 5 * time.Second
 
-// Options say where Dial looks and how the client reports. The zero Options are usable.
+// Options state where Dial looks and how the client reports. The zero Options are usable.
 type Options struct {
 	Engine   string        // host:port of an engine of the caller's own; empty: the other sources are asked
-	Token    engine.Token  // of Engine; empty: no proof is asked of it
-	RunsDir  string        // directory whose engine.json is read; empty: none is looked for
+	Token    engine.Token  // of Engine; empty: Engine need not prove itself
+	RunsDir  string        // directory whose engine.json is read; empty: none
 	Logger   *slog.Logger  // nil: the client and its workers log nothing
 	Identity string        // empty: the SDK's own, pid@host
-	Timeout  time.Duration // how long Dial tries; zero: 5 s
+	Timeout  time.Duration // limit of Dial; zero: 5 s
 }
 
-// Dial returns a client of the server that Resolve found, after the server has answered once. A server that cannot be
-// reached, or that refuses the credentials, is an *Unreachable; a configuration that cannot be read is another error.
+// Dial returns a client of the server that Resolve found, after the server has answered once. The
+// error is an *Unreachable when the server cannot be reached or refuses the credentials. A
+// configuration that cannot be read is another error.
 func Dial(ctx context.Context, o Options) (client.Client, error) {
 	target, err := Resolve(o)
 	if err != nil {
@@ -50,7 +54,8 @@ func Dial(ctx context.Context, o Options) (client.Client, error) {
 	opts.Identity = o.Identity
 	opts.Logger = sdklog.NewStructuredLogger(quiet(o.Logger))
 	opts.ConnectionOptions.GetSystemInfoTimeout = timeout
-	// Outside of what refuses an answer without a proof: a heartbeat that no engine answered is none that it refused.
+	// patient wraps the interceptor that refuses an answer without a proof: the engine has not
+	// refused a heartbeat that it did not answer.
 	opts.ConnectionOptions.DialOptions = append([]grpc.DialOption{grpc.WithChainUnaryInterceptor(patient)}, opts.ConnectionOptions.DialOptions...)
 
 	dialCtx, cancel := context.WithTimeout(ctx, timeout)
@@ -72,14 +77,14 @@ func quiet(l *slog.Logger) *slog.Logger {
 	return l
 }
 
-// Configured reports whether the standard Temporal client configuration names a server. A configuration that cannot be
-// read counts as one that does: Dial then says what is wrong with it.
+// Configured reports whether the standard Temporal client configuration names a server. It also
+// returns true for a configuration that cannot be read: Dial then says why.
 func Configured() bool {
 	p, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{})
 	return err != nil || p.Address != ""
 }
 
-// Target is the server that Dial would talk to.
+// Target is the server that Dial would connect to.
 type Target struct {
 	Address   string
 	Namespace string
@@ -88,9 +93,10 @@ type Target struct {
 	options client.Options
 }
 
-// Resolve finds the server without talking to it. Where nothing names one, and where engine.json is not this user's own, the
-// error is an *Unreachable. An engine is reached without the credentials and the namespace of the standard configuration:
-// they belong to another server.
+// Resolve finds the server without a connection to it. The error is an *Unreachable when nothing
+// names a server, and when engine.json does not belong to this user. An engine is reached without
+// the credentials and the namespace of the standard configuration, because they belong to another
+// server.
 func Resolve(o Options) (Target, error) {
 	if o.Engine != "" {
 		return ofEngine(OwnEngine, o.Engine, o.Token), nil
@@ -110,7 +116,7 @@ func Resolve(o Options) (Target, error) {
 	return Target{Address: opts.HostPort, Namespace: opts.Namespace, Source: Configuration, options: opts}, nil
 }
 
-// ofFile is the engine of a runs directory.
+// ofFile returns the engine of a runs directory.
 func ofFile(runsDir string) (Target, error) {
 	if runsDir == "" {
 		return Target{}, &Unreachable{Source: Nowhere, Err: errNoConfiguration}

@@ -10,15 +10,15 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 )
 
-// Source says what named the server.
+// Source is the source that named the server.
 type Source int
 
-// The sources, in the order in which they are asked.
+// The sources, in the order of precedence.
 const (
 	OwnEngine     Source = iota + 1 // the caller, who started an engine
 	Configuration                   // the standard Temporal client configuration
 	EngineFile                      // engine.json of the runs directory
-	Nowhere                         // nothing did
+	Nowhere                         // no source named a server
 )
 
 // String names the source as a user knows it.
@@ -41,15 +41,15 @@ var (
 	errNoToken         = errors.New("an older version started that engine: it cannot prove itself")
 )
 
-// Unreachable is the error of a server that is not known, did not answer, refused the client, or did not prove that it is
-// the engine. Its text is one line that says who was not reached and what to do.
+// Unreachable reports a server that is not known, did not answer, refused the client, or did not
+// prove that it is the engine. Its text is one line that names the server and the remedy.
 type Unreachable struct {
 	Address string // empty: not known
 	Source  Source
 	Err     error
 }
 
-// Error says who was not reached, why, and what to do.
+// Error says which server was not reached, why, and which remedy there is.
 func (e *Unreachable) Error() string {
 	if e.Address == "" {
 		return fmt.Sprintf("no engine is known: %s; %s", e.Err, e.remedy())
@@ -57,7 +57,7 @@ func (e *Unreachable) Error() string {
 	return fmt.Sprintf("cannot reach temporal at %s (%s): %s; %s", e.Address, e.Source, e.reason(), e.remedy())
 }
 
-// reason is the cause without the layers that gRPC and the SDK wrap around it.
+// reason returns the cause without the layers that gRPC and the SDK wrap around it.
 func (e *Unreachable) reason() string {
 	text := strings.TrimPrefix(e.Err.Error(), "failed reaching server: ")
 	if e.metStranger() {
@@ -70,10 +70,11 @@ func (e *Unreachable) reason() string {
 	return text
 }
 
-// metStranger reads the text: gRPC passes on no type.
+// metStranger reports whether the answer lacked a proof. It compares the text, because gRPC passes
+// on no type.
 func (e *Unreachable) metStranger() bool { return strings.Contains(e.Err.Error(), stranger) }
 
-// Unwrap returns what the connection failed with.
+// Unwrap returns the error of the connection.
 func (e *Unreachable) Unwrap() error { return e.Err }
 
 func (e *Unreachable) remedy() string {

@@ -8,8 +8,8 @@ import (
 	"go.temporal.io/sdk/worker"
 )
 
-// WorkerOptions are those of a worker on TaskQueue; an empty identity is the client's. Eager activities are on, which is
-// the SDK's default.
+// WorkerOptions returns the options of a worker on TaskQueue. An empty identity means the client's.
+// Eager activities are on, which is the SDK's default.
 func WorkerOptions(identity string, interceptors ...interceptor.WorkerInterceptor) worker.Options {
 	cores := runtime.GOMAXPROCS(0)
 	return worker.Options{
@@ -17,11 +17,12 @@ func WorkerOptions(identity string, interceptors ...interceptor.WorkerIntercepto
 		Interceptors: interceptors,
 		// A run whose worker was killed waits this long before another worker gets its next workflow task.
 		StickyScheduleToStartTimeout: time.Second,
-		// A pause that ends just before the heartbeat timeout costs nothing only if the heartbeat before it was recent. A
-		// cancellation comes with a heartbeat where the server does not push it.
+		// A pause that ends just before the heartbeat timeout costs nothing only if the heartbeat
+		// before it was recent. A cancellation comes with a heartbeat where the server does not
+		// push it.
 		MaxHeartbeatThrottleInterval:     time.Second,
 		DefaultHeartbeatThrottleInterval: time.Second,
-		// Activities wait for other programs more than they compute.
+		// Activities mostly wait for other programs and compute little.
 		MaxConcurrentActivityExecutionSize:      16 * cores,
 		MaxConcurrentLocalActivityExecutionSize: 16 * cores,
 		MaxConcurrentWorkflowTaskExecutionSize:  32 * cores,

@@ -1,5 +1,5 @@
-// Package attribute holds the custom search attributes that runs are found by.
-// It imports only the SDK's typed keys, so that workflow code can use it.
+// Package attribute holds the custom search attributes by which runs are found. It imports only the
+// SDK's typed keys: workflow code may therefore import it.
 package attribute
 
 import (
@@ -7,7 +7,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// Names of the search attributes as an operator and the Web UI see them.
+// The names of the search attributes as an operator and the Web UI see them.
 const (
 	StatusName     = "RatchetStatus"
 	PhaseName      = "RatchetPhase"
@@ -35,7 +35,7 @@ func Iteration() temporal.SearchAttributeKeyInt64 {
 	return temporal.NewSearchAttributeKeyInt64(IterationName)
 }
 
-// Types says for each name how a server must have it registered.
+// Types returns the type under which a server must have registered each name.
 func Types() map[string]enums.IndexedValueType {
 	return map[string]enums.IndexedValueType{
 		StatusName:     enums.INDEXED_VALUE_TYPE_KEYWORD,
