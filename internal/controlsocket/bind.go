@@ -16,10 +16,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// ErrInUse says that somebody listens at the address already.
+// ErrInUse reports that a session already listens at the address.
 var ErrInUse error = obstacle("a session is served there already")
 
-// obstacle is why what lies at an address stays there.
+// obstacle is the reason why a file at an address stays there.
 type obstacle string
 
 func (o obstacle) Error() string { return string(o) }
@@ -27,12 +27,12 @@ func (o obstacle) Error() string { return string(o) }
 // maxPath is the longest path that fits a socket address, 107 bytes on Linux.
 const maxPath = len(unix.RawSockaddrUnix{}.Path) - 1
 
-// claimPoll is how often a taken directory is tried again.
+// claimPoll is the interval between attempts to claim a taken directory.
 const claimPoll = 10 * time.Millisecond
 
-// bind listens at a path and returns the file that it made there. Nobody but
-// the owner can reach it. What is in the way stays, unless it is the socket of
-// one of the owner's sessions that is surely gone.
+// bind listens at a path and returns the file that it made there. Only the owner can reach the
+// file. A file in the way stays, unless it is the socket of one of the owner's sessions that is
+// surely gone.
 func bind(ctx context.Context, path string) (*net.UnixListener, fs.FileInfo, error) {
 	switch {
 	case !filepath.IsAbs(path):
@@ -62,7 +62,7 @@ func listen(path string) (*net.UnixListener, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// Close of the listener would remove whatever has the name by then.
+	// Otherwise Close of the listener would remove any file that has the name by then.
 	l.SetUnlinkOnClose(false)
 	err = os.Chmod(path, 0o600)
 	own, lost := os.Lstat(path)
@@ -72,10 +72,9 @@ func listen(path string) (*net.UnixListener, fs.FileInfo, error) {
 	return l, own, nil
 }
 
-// claim takes the lock that lets one server at a time decide what becomes of a
-// path in the directory. It lasts until the file is closed. Without it two that
-// start together would both find a dead socket, and the second would remove the
-// first one's.
+// claim takes a lock on the directory. Only the server that holds it may decide about the paths in
+// the directory. The lock lasts until the file is closed. Without it, two servers that start
+// together would both find a dead socket, and the second would remove the socket of the first.
 func claim(ctx context.Context, dir string) (*os.File, error) {
 	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
@@ -87,8 +86,8 @@ func claim(ctx context.Context, dir string) (*os.File, error) {
 	return f, nil
 }
 
-// private sets the directory's mode. One that belongs to somebody else, or that
-// is meant to be shared, is refused and left alone.
+// private sets the directory's mode to 0700. It refuses a directory that belongs to another user,
+// or that is meant to be shared, and leaves it alone.
 func private(dir *os.File) error {
 	info, err := dir.Stat()
 	switch {
@@ -121,9 +120,9 @@ func lock(ctx context.Context, f *os.File) error {
 	}
 }
 
-// RemoveDead removes the owner's socket of a session that is surely gone. All
-// else at the path stays: what listens, what cannot be told, what is no socket.
-// A second call does nothing.
+// RemoveDead removes the owner's socket of a session that is surely gone. Any other file at the
+// path stays: a socket that is listened on, a socket whose state cannot be told, a file that is no
+// socket. A second call does nothing.
 func RemoveDead(ctx context.Context, path string) error {
 	dir, err := claim(ctx, filepath.Dir(path))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -140,8 +139,9 @@ func RemoveDead(ctx context.Context, path string) error {
 	return err
 }
 
-// vacate removes a dead socket of ours from the path. An obstacle says that
-// something else is there. The caller has claimed the directory.
+// vacate removes a dead socket of ours from the path. It returns an obstacle if the path has a file
+// of another kind, a socket of another user, or a socket that is not surely dead. The caller has
+// claimed the directory.
 func vacate(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -163,8 +163,8 @@ func vacate(ctx context.Context, path string) error {
 	return os.Remove(path)
 }
 
-// unbind removes the path while it is still the file that bind made. The
-// listener is still open: it keeps the file's number from being used again.
+// unbind removes the path if it is still the file that bind made. The listener is still open, which
+// keeps the file's number from being used again.
 func unbind(ctx context.Context, path string, own fs.FileInfo) error {
 	dir, err := claim(ctx, filepath.Dir(path))
 	if errors.Is(err, fs.ErrNotExist) {

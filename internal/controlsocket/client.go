@@ -22,7 +22,7 @@ import (
 // Timeout is how long one request may take, from the connect to the answer.
 const Timeout = 5 * time.Second
 
-// Bounds of what a peer says.
+// The bounds on the data that a peer sends.
 const (
 	maxHeard   = 4 << 20 // bytes that are read until the answer comes
 	maxRefusal = 1 << 10
@@ -58,7 +58,7 @@ func (c Client) Info(ctx context.Context) (Info, error) {
 	return info, c.ask(ctx, infoCommand, &info)
 }
 
-// LastMessage asks for what the assistant said last; nil when it has not yet.
+// LastMessage returns the assistant's last message, nil when there is none yet.
 func (c Client) LastMessage(ctx context.Context) (*LastMessage, error) {
 	var said messageData
 	err := c.ask(ctx, getMessageCommand, &said)
@@ -115,8 +115,8 @@ func (c Client) call(ctx context.Context, r request) (json.RawMessage, error) {
 	answer, err := await(conn, r)
 	switch {
 	case errors.Is(err, unix.ECONNRESET):
-		// The kernel says so of a peer that closed and left bytes of ours unread:
-		// the end of the line, if no more.
+		// The kernel reports ECONNRESET for a peer that closed and left bytes of ours unread, even
+		// if these are only the end of the line.
 		return nil, &NotSentError{Code: code(err), Err: fmt.Errorf("the peer hung up on it unread: %w", err)}
 	case err != nil:
 		return nil, &UnansweredError{cmp.Or(ctx.Err(), err)}
@@ -143,8 +143,8 @@ func (c Client) dial(ctx context.Context) (net.Conn, error) {
 	return conn, nil
 }
 
-// await reads until the answer to the request comes. What is no answer to it is
-// skipped: blank lines, lines that do not parse, events, other answers.
+// await reads until the answer to the request comes. It skips everything else: blank lines, lines
+// that do not parse, events, other answers.
 func await(conn io.Reader, r request) (response, error) {
 	heard := &io.LimitedReader{R: conn, N: maxHeard}
 	lines := bufio.NewScanner(heard)
@@ -173,8 +173,8 @@ type response struct {
 	ID      json.RawMessage `json:"id"`
 }
 
-// match says whether the line answers the request. Peers need not echo the id;
-// an id that is not ours makes it the answer to something else.
+// match reports whether the line answers the request. Peers need not echo the id. A line with an id
+// that is not ours answers another request.
 func match(line []byte, r request) (a response, ok bool) {
 	if json.Unmarshal(line, &a) != nil || a.Type != responseType || a.Command != r.Type || a.Success == nil {
 		return response{}, false
@@ -184,7 +184,7 @@ func match(line []byte, r request) (a response, ok bool) {
 	return a, absent || isText && id == r.ID
 }
 
-// refusal is the peer's error on one line.
+// refusal returns the peer's error on one line.
 func (a response) refusal() string {
 	said, ok := text(a.Error)
 	if !ok {
@@ -193,7 +193,7 @@ func (a response) refusal() string {
 	return cmp.Or(clip(strings.Join(strings.Fields(said), " "), maxRefusal), "the peer does not say why")
 }
 
-// text decodes a string; ok is false for everything else.
+// text decodes a string; ok is false for every other value.
 func text(raw json.RawMessage) (s string, ok bool) {
 	ok = bytes.HasPrefix(raw, []byte(`"`)) && json.Unmarshal(raw, &s) == nil
 	return s, ok

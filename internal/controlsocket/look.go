@@ -1,10 +1,10 @@
-// Package controlsocket reaches agent sessions by their control sockets, and
-// serves one for a session of ours: newline-delimited JSON over a Unix stream
-// socket at <directory>/<garden id>.sock (docs/contracts/dispatch.md, 4 and 5).
+// Package controlsocket reaches agent sessions by their control sockets, and serves a control
+// socket for a session of ours. The protocol is newline-delimited JSON over a Unix stream socket at
+// <directory>/<garden id>.sock (docs/contracts/dispatch.md, 4 and 5).
 //
-// An address is looked at before anything connects to it, and only a plain
-// socket is connected to: connect follows symlinks, and to it a regular file is
-// the same as a socket that nobody listens on.
+// The package inspects an address before it connects, and connects only to a plain socket. The
+// system call connect follows symlinks, and fails in the same way for a regular file as for a
+// socket without a listener.
 package controlsocket
 
 import (
@@ -25,13 +25,12 @@ import (
 // Suffix ends the name of a control socket.
 const Suffix = ".sock"
 
-// Path is the address of a citizen in a directory of control sockets. The id is
-// a valid one.
+// Path returns the address of a citizen in a directory of control sockets. The id must be valid.
 func Path(dir string, id dispatch.GardenID) string {
 	return filepath.Join(dir, string(id)+Suffix)
 }
 
-// State is what lies at an address.
+// State is the kind of file at an address.
 type State string
 
 // The states.
@@ -42,24 +41,23 @@ const (
 	Unreadable      State = "indeterminate"
 )
 
-// Conflict is what is in a socket's place.
+// Conflict is the kind of file that is in a socket's place.
 type Conflict string
 
-// The conflicts. A symlink is one whatever it points at.
+// The conflicts. A symlink is a conflict whatever it points at.
 const (
 	Symlink   Conflict = "symlink"
 	NotSocket Conflict = "not-socket"
 )
 
-// Inspection is what an address looks like from outside.
+// Inspection is the result of Inspect.
 type Inspection struct {
 	State    State    `json:"state"`
 	Conflict Conflict `json:"conflict,omitempty"` // of AddressConflict
 	Code     string   `json:"code,omitempty"`     // the errno of Unreadable
 }
 
-// Inspect looks at an address with a single lstat. It follows nothing and
-// connects to nothing.
+// Inspect inspects an address with a single lstat. It follows nothing and connects to nothing.
 func Inspect(path string) Inspection {
 	info, err := os.Lstat(path)
 	switch {
@@ -75,15 +73,15 @@ func Inspect(path string) Inspection {
 	return Inspection{State: SocketFile}
 }
 
-// Sighting is what a look at an address gives: a liveness, or a conflict.
+// Sighting is the result of Look: a liveness, or a conflict.
 type Sighting struct {
 	Liveness dispatch.Liveness `json:"liveness,omitempty"` // empty on a conflict
 	Conflict Conflict          `json:"conflict,omitempty"`
-	// Code is why it is not alive, for diagnostics: an errno, timeout, canceled.
+	// Code says why the address is not alive, for diagnostics: an errno, timeout, canceled.
 	Code string `json:"code,omitempty"`
 }
 
-// ProbeTimeout is how long a peer has to let itself be connected to.
+// ProbeTimeout is how long a peer has to accept a connection.
 const ProbeTimeout = 300 * time.Millisecond
 
 // Look inspects an address and probes it when it is a socket.
@@ -99,8 +97,8 @@ func Look(ctx context.Context, path string) Sighting {
 	return Probe(ctx, path)
 }
 
-// Probe says whether somebody listens: it connects, sends nothing, and closes.
-// Who accepts and never answers is alive. It follows symlinks: Look first.
+// Probe reports whether a session listens. It connects, sends nothing, and closes. A session that
+// accepts and never answers is alive. Probe follows symlinks: call Look first.
 func Probe(ctx context.Context, path string) Sighting {
 	ctx, cancel := context.WithTimeout(ctx, ProbeTimeout)
 	defer cancel()
@@ -112,9 +110,9 @@ func Probe(ctx context.Context, path string) Sighting {
 	return Sighting{Liveness: dispatch.Alive}
 }
 
-// silence is what a failed connect tells. Only these two errors prove that
-// nobody is there: a full backlog, a socket of another type and a path too long
-// for the kernel (EAGAIN, EPROTOTYPE, EINVAL) do not.
+// silence returns the liveness that a failed connect proves. Only ECONNREFUSED and ENOENT prove
+// that no session listens. A full backlog, a socket of another type and a path too long for the
+// kernel (EAGAIN, EPROTOTYPE, EINVAL) do not.
 func silence(err error) dispatch.Liveness {
 	if errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.ENOENT) {
 		return dispatch.Dead
@@ -122,7 +120,8 @@ func silence(err error) dispatch.Liveness {
 	return dispatch.Indeterminate
 }
 
-// code names an error. The errno counts first: Go calls EAGAIN a timeout too.
+// code returns the name of an error. The errno is checked first, because Go calls EAGAIN a timeout
+// too.
 func code(err error) string {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return unix.ErrnoName(errno)

@@ -6,19 +6,19 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// Message is what a session is told.
+// Message is a message to a session.
 type Message struct {
 	Text string
-	// Mode is how a busy session takes it. A client that sends none means
-	// FollowUp; a server that gets none means Steer.
+	// Mode says how a busy session takes the message. A client that sends none means FollowUp; a
+	// server that gets none means Steer.
 	Mode       dispatch.Mode
 	Sender     *dispatch.Sender // nil: the peer does not say who it is
 	WantsReply bool
 }
 
-// Prompt is the message as the session's model reads it: verbatim, and behind
-// it who sent it. A text that ends in a block of its own is a sender's claim;
-// the last block is the envelope's.
+// Prompt returns the message as the session's model reads it: the text verbatim, followed by its
+// sender. A text that ends in a sender block of its own only makes a claim; the last block is the
+// envelope's.
 func (m Message) Prompt() string {
 	if m.Sender == nil {
 		return m.Text
@@ -32,7 +32,7 @@ func (m Message) Prompt() string {
 	return m.Text + "\n\n<sender_info>" + string(info) + "</sender_info>"
 }
 
-// Info is what a session says of itself.
+// Info is a session's description of itself.
 type Info struct {
 	SessionID string `json:"sessionId"`
 	CWD       string `json:"cwd"`
@@ -40,13 +40,13 @@ type Info struct {
 	Idle      bool   `json:"idle"`
 }
 
-// Model is the one that a session runs on.
+// Model is the model that a session runs on.
 type Model struct {
 	ID       string `json:"id"`
 	Provider string `json:"provider"`
 }
 
-// LastMessage is what a session's assistant said last.
+// LastMessage is the last message of a session's assistant.
 type LastMessage struct {
 	Role      string `json:"role"`
 	Content   string `json:"content"`
@@ -64,7 +64,7 @@ const (
 	responseType = "response"
 )
 
-// sendData and messageData are what the answers to their commands carry.
+// sendData and messageData are the data of the answers to their commands.
 type (
 	sendData struct {
 		DeliveredAs dispatch.Delivery `json:"deliveredAs"`

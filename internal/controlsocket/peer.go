@@ -35,8 +35,8 @@ type peer struct {
 	end time.Time // of all writing; zero until the server closes
 }
 
-// talk carries out the commands of a connection, several at a time, until it
-// ends, stays silent, or ctx does. Commands under way still answer.
+// talk carries out the commands of a connection, several at a time, until the connection ends or
+// stays silent, or ctx ends. Commands under way still answer.
 func talk(ctx context.Context, p *peer) {
 	defer p.conn.Close()
 	defer context.AfterFunc(ctx, p.leave)()
@@ -63,14 +63,14 @@ func talk(ctx context.Context, p *peer) {
 	}
 }
 
-// await begins the time that the peer has for its next command. Blank lines do
-// not renew it.
+// await starts the time that the peer has for its next command. Blank lines do not renew it.
 func (p *peer) await(d time.Duration) { _ = p.conn.SetReadDeadline(time.Now().Add(d)) }
 
-// deafen ends the reading, not the answers.
+// deafen ends the reading, but not the answers.
 func (p *peer) deafen() { _ = p.conn.CloseRead() }
 
-// leave ends the reading, and soon the answers: also one that is being written.
+// leave ends the reading at once and the answers soon after, including an answer that is being
+// written.
 func (p *peer) leave() {
 	defer p.deafen()
 	p.mu.Lock()
@@ -79,7 +79,7 @@ func (p *peer) leave() {
 	_ = p.conn.SetWriteDeadline(p.end)
 }
 
-// offer begins the time that the peer has to read an answer.
+// offer starts the time that the peer has to read an answer.
 func (p *peer) offer() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,7 +98,7 @@ type answer struct {
 	ID      json.RawMessage `json:"id,omitempty"`
 }
 
-// answer writes a line. Who does not read it in time is hung up on.
+// answer writes a line. It hangs up on a peer that does not read the line in time.
 func (p *peer) answer(a answer) {
 	a.Type = responseType
 	line, err := json.Marshal(a)
@@ -135,7 +135,7 @@ func (p *peer) handle(ctx context.Context, line []byte) {
 	p.answer(a)
 }
 
-// echo keeps an id that can be told apart: a string or a number.
+// echo keeps an id that a peer can tell from others: a string or a number.
 func echo(id json.RawMessage) json.RawMessage {
 	if len(id) > 0 && strings.ContainsRune(`"-0123456789`, rune(id[0])) {
 		return id
@@ -168,7 +168,7 @@ func (p *peer) run(ctx context.Context, command string, members map[string]json.
 	return nil, refusal("Unknown command: " + command)
 }
 
-// data leaves out what comes with an error.
+// data returns no data together with an error.
 func data[T any](v T, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -211,8 +211,8 @@ func modeOf(raw json.RawMessage) (dispatch.Mode, error) {
 	return mode, nil
 }
 
-// senderOf reads an envelope. What an envelope has beside its members is
-// dropped; a member that is no string is missing.
+// senderOf reads an envelope. It drops members that do not belong to an envelope. A member that is
+// not a string counts as missing.
 func senderOf(raw json.RawMessage) (*dispatch.Sender, error) {
 	if raw == nil {
 		return nil, nil

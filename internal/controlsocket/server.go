@@ -12,28 +12,27 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// Session is what a Server serves. Its methods are called concurrently. Their
-// context ends when the server is closed, and they return soon after it: Close
-// waits for them. An error says that nothing was done; its text goes to the peer.
+// Session is served by a Server. Its methods are called concurrently. Their context ends when the
+// server is closed, and they must return soon after it, because Close waits for them. An error says
+// that nothing was done; its text is sent to the peer.
 type Session interface {
 	Info(context.Context) (Info, error)
-	// Send gives the session a message whose Mode is set, and says how it was
-	// taken.
+	// Send gives the session a message whose Mode is set, and returns how the session took it.
 	Send(context.Context, Message) (dispatch.Delivery, error)
-	// LastMessage is nil when the assistant has said nothing yet.
+	// LastMessage returns nil when the assistant has said nothing yet.
 	LastMessage(context.Context) (*LastMessage, error)
 	Abort(context.Context) error
 }
 
-// What a Session may return, beside errors of its own.
+// The errors that a Session may return besides its own.
 var (
 	ErrNotReady = errors.New("the session is not ready")
-	// ErrUncertain says that something may have been done. The peer gets no
-	// answer then: any would be a claim.
+	// ErrUncertain reports that something may have been done. The peer then gets no answer, because
+	// any answer would be a claim.
 	ErrUncertain = errors.New("it cannot be known what was done")
 )
 
-// Bounds of what peers may take up.
+// The bounds on the resources that peers may use.
 const (
 	maxPeers    = 64                    // connections at a time; more are hung up on
 	maxCommands = 16                    // of a connection at a time
@@ -42,7 +41,7 @@ const (
 	unbindLimit = 2 * time.Second
 )
 
-// limits are the bounds that tests have other values for.
+// limits are the bounds that tests replace.
 type limits struct {
 	First    time.Duration // for the first command of a connection to come
 	Patience time.Duration // for the next one to come, and for an answer to be read
@@ -63,14 +62,14 @@ type Server struct {
 	close    func() error
 }
 
-// Listen serves the session at an absolute path until Close. Ctx bounds the
-// start alone. The directory gets the mode 0700 and the socket 0600. The error
-// is ErrInUse when a session is served there already.
+// Listen serves the session at an absolute path until Close. Ctx bounds the start alone. The
+// directory gets the mode 0700 and the socket 0600. The error is ErrInUse when a session is already
+// served there.
 //
-// Other programs clear the whole directory of dead sockets and symlinks when they
-// start. Listen removes a dead socket at its own path and nothing else: a socket
-// that such a program has bound and does not listen on yet looks dead, and a
-// symlink is evidence that dispatches and listings speak of.
+// Other programs remove all dead sockets and symlinks from the directory when they start. Listen
+// removes a dead socket at its own path and nothing else. A socket that such a program has bound
+// and does not listen on yet looks dead, and a symlink is evidence that dispatches and listings
+// report.
 func Listen(ctx context.Context, path string, session Session) (*Server, error) {
 	return serveWith(ctx, path, session, usual)
 }
@@ -90,10 +89,10 @@ func serveWith(ctx context.Context, path string, session Session, l limits) (*Se
 	return s, nil
 }
 
-// Close takes the path away, so that peers look for the session elsewhere, lets
-// the commands under way answer, and returns when all is closed. Peers that do
-// not read their answers keep it for two seconds at most. A path that is no
-// longer the server's own stays. A second Close does nothing.
+// Close removes the path, which makes peers look for the session elsewhere. It lets the commands
+// under way answer, and returns when everything is closed. Peers that do not read their answers
+// delay it for two seconds at most. A path that is no longer the server's own stays. A second Close
+// does nothing.
 func (s *Server) Close() error { return s.close() }
 
 func (s *Server) end() error {

@@ -24,7 +24,7 @@ const (
 // rule holds the properties of every outcome of a kind.
 type rule struct {
 	by        []Transport
-	good      bool // the caller got what its intent asks for
+	good      bool // the caller got the result that its intent asks for
 	retrySafe bool
 	hint      string // the caller's next step when it is not good
 }

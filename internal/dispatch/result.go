@@ -5,7 +5,7 @@ type Result struct {
 	Receipt Receipt `json:"receipt"`
 	// Outcome is nil exactly when the receipt is a reject.
 	Outcome *Outcome `json:"outcome,omitempty"`
-	// Diagnostic says in one line what a reject is about, such as the holder of the lock or the
+	// Diagnostic gives the cause of a reject in one line, such as the holder of the lock or the
 	// file that is in the way.
 	Diagnostic string `json:"diagnostic,omitempty"`
 }

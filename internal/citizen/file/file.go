@@ -64,9 +64,9 @@ func Read(path string, most int64) ([]byte, error) {
 // new, whole, even after a power cut.
 func Replace(path string, b []byte) error { return place(path, b, os.Rename) }
 
-// Create is like Replace for a path that does not exist, and returns fs.ErrExist for one that does.
-// It is exclusive against every program, as an exclusive open is, but the file is never seen empty.
-// The file system needs hard links.
+// Create is like Replace for a path that does not exist. It returns fs.ErrExist for a path that
+// does. It is exclusive against every program, as an exclusive open is, but the file is never seen
+// empty. The file system needs hard links.
 func Create(path string, b []byte) error { return place(path, b, os.Link) }
 
 // place writes a temporary file beside path, with a name that means nothing to the registry, and

@@ -33,7 +33,7 @@ import (
 type Locks struct {
 	Dir string
 
-	at func(step string) // told of every step, so that a test can do what others may do there
+	at func(step string) // called at every step; a test acts there as other programs may
 }
 
 // Holder is the content of a lock, in the order of the file.

@@ -117,10 +117,10 @@ func (s *session) remove() (Released, error) {
 	return Unlocked, err
 }
 
-// marked runs change while the marker keeps other programs from reclaiming the lock, if the lock is
-// still the one that was judged. It removes the marker afterwards whatever happens. A marker that
-// stays because this process was killed names it, and the next of our processes that needs a marker
-// removes it.
+// marked runs change if the lock is still the lock that was judged. Meanwhile the marker keeps
+// other programs from reclaiming the lock. It removes the marker afterwards whatever happens. A
+// marker that stays because this process was killed names the process, and the next of our
+// processes that needs a marker removes it.
 func (s *session) marked(judged Holder, change func() error) error {
 	marker := s.path + ".reclaim"
 	if err := s.mark(marker); err != nil {

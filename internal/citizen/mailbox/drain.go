@@ -26,7 +26,7 @@ type Message struct {
 type Drained struct {
 	GardenID dispatch.GardenID `json:"gardenId"`
 	Messages []Message         `json:"messages"`
-	// ReadAt is the read receipt, which is stamped once the bodies are taken; empty when there were
+	// ReadAt is the read receipt, which is stamped once the bodies are taken; empty when there are
 	// none.
 	ReadAt string `json:"readAt,omitempty"`
 	// Left is the number of unread bodies beyond the first that one drain holds. They come later in

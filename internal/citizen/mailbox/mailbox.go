@@ -33,7 +33,7 @@ type Mailboxes struct {
 	Dirs citizen.Dirs
 	Now  func() time.Time
 
-	at func(step string) // told of every step, so that a test can do what others may do there
+	at func(step string) // called at every step; a test acts there as other programs may
 }
 
 // Mail is a message to put into a mailbox.

@@ -14,7 +14,7 @@ import (
 )
 
 // State is the content of state.json: the times of the last events, as they stand on disk, empty
-// for never. Ratchet never writes LastDelivered and keeps it as it is.
+// for never. No program writes LastDelivered; the package keeps it as it is.
 type State struct {
 	GardenID      dispatch.GardenID `json:"gardenId"`
 	LastEnqueued  string            `json:"lastEnqueuedAt,omitempty"`

@@ -70,8 +70,8 @@ const (
 
 var kinds = []Kind{RecordReadError, SocketConflict, SymlinkRejected, MalformedSocket, SocketDirReadError}
 
-// Diagnostic is a problem. Of the four names it has the one that its kind is about. A conflict also
-// has the backend, where the record says it.
+// Diagnostic is a problem. Of the four names it sets only the name that its kind is about. A
+// conflict also has the backend, where the record names it.
 type Diagnostic struct {
 	Kind     Kind              `json:"kind"`
 	Filename string            `json:"filename,omitempty"`

@@ -40,7 +40,7 @@ type Options struct {
 	Steer agent.Steerer
 	Dir   string
 	Model *controlsocket.Model // nil: not known
-	// End is what a peer's abort does.
+	// End carries out a peer's abort.
 	End func(context.Context) error
 }
 
@@ -54,8 +54,8 @@ func (i *Intake) SetID(id dispatch.GardenID) {
 	i.id = id
 }
 
-// Next removes the oldest waiting message and returns it. When none waits, it
-// closes the intake, so that none is left behind.
+// Next removes the oldest waiting message and returns it. When none waits, it closes the intake,
+// which ensures that no message is left behind.
 func (i *Intake) Next() (m controlsocket.Message, ok bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -68,8 +68,8 @@ func (i *Intake) Next() (m controlsocket.Message, ok bool) {
 	return m, true
 }
 
-// Close refuses every later message. It returns those that still wait, which
-// Next goes on to return.
+// Close refuses every later message. It returns the messages that still wait. Next still returns
+// them too.
 func (i *Intake) Close() (waiting []controlsocket.Message) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -77,8 +77,8 @@ func (i *Intake) Close() (waiting []controlsocket.Message) {
 	return i.wait
 }
 
-// Park refuses messages until Unpark: nobody can tell whether the session will
-// ever have a turn for them.
+// Park refuses messages until Unpark, while it is unknown whether the session will ever have a turn
+// for them.
 func (i *Intake) Park() { i.setParked(true) }
 
 // Unpark takes messages again, unless the intake is closed.
