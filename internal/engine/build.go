@@ -60,7 +60,8 @@ func (b builder) say(format string, args ...any) {
 	}
 }
 
-// lock holds until the returned file is closed here and in every process that inherited it.
+// lock locks the directory of the program. The lock holds until the returned file is closed here and in every
+// process that inherited it.
 func (b builder) lock(ctx context.Context) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(b.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -96,10 +97,11 @@ func (b builder) build(ctx context.Context, path string, lock *os.File) error {
 	tmp := path + ".new"
 	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-mod=readonly", "-buildvcs=false", "-ldflags=-s -w", "-o", tmp, ".")
 	cmd.Dir = b.sources
-	// Without cgo the program asks its environment who the user is when the password file does not know.
+	// Without cgo the program reads the user from its environment when the password file does not
+	// know the user.
 	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.ExtraFiles = []*os.File{lock} // a build that outlives this process still keeps others from the same file
+	cmd.ExtraFiles = []*os.File{lock} // a build that outlives this process still holds the lock
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
@@ -116,7 +118,7 @@ func (b builder) build(ctx context.Context, path string, lock *os.File) error {
 	return os.Rename(tmp, path)
 }
 
-// reportEvery tells how far the build is until stop is called.
+// reportEvery reports the progress of the build until stop is called.
 func (b builder) reportEvery(begin time.Time, out *buildOutput) (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup
@@ -137,7 +139,8 @@ func (b builder) reportEvery(begin time.Time, out *buildOutput) (stop func()) {
 	return func() { close(done); running.Wait() }
 }
 
-// buildOutput counts the lines of go build -v by what they say and keeps the last line that says neither.
+// buildOutput counts the lines of go build -v that report a download or a compiled package. It
+// keeps the last other line.
 type buildOutput struct {
 	mu       sync.Mutex
 	partial  []byte

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// inherited are the environment variables that the engine gets: none that could hold a secret or change the server.
+// inherited holds the names of the environment variables that the engine gets. None of them could
+// hold a secret or change the server.
 var inherited = [...]string{"TMPDIR", "TZ", "LANG", "GOMAXPROCS", "GOMEMLIMIT", "GOTRACEBACK"}
 
 // child is a running program that ends when its standard input does.
@@ -21,12 +22,12 @@ type child struct {
 	stdin  io.Closer
 	stdout firstLine
 
-	report chan struct{} // closed when the first line is there
+	report chan struct{} // closed when the first line is complete
 	done   chan struct{} // closed when the program has ended and its output has been read
 }
 
-// spawn runs the program in a process group of its own, so that a Ctrl-C on the terminal reaches this process alone, which
-// decides when the engine ends.
+// spawn runs the program in a process group of its own. A Ctrl-C on the terminal reaches this
+// process alone, which decides when the engine ends.
 func spawn(stderr *os.File, env []string, program string, args ...string) (*child, error) {
 	c := &child{report: make(chan struct{}), done: make(chan struct{})}
 	c.stdout.complete = sync.OnceFunc(func() { close(c.report) })
@@ -46,8 +47,8 @@ func spawn(stderr *os.File, env []string, program string, args ...string) (*chil
 	return c, <-started
 }
 
-// live keeps its thread until the program has ended: Linux takes the end of the thread that started a child for the death
-// of the parent.
+// live keeps its thread until the program has ended. Linux takes the end of the thread that started
+// a child for the death of the parent.
 func (c *child) live(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -59,8 +60,8 @@ func (c *child) live(started chan<- error) {
 	}
 }
 
-// userless are what a library of the server asks for when the password file does not know the user, as in a container with
-// an arbitrary user id, and it must not be empty.
+// userless returns the variables that a library of the server reads when the password file does not
+// know the user, as in a container with an arbitrary user id. They must not be empty.
 func userless(home string) []string {
 	return []string{"USER=" + cmp.Or(os.Getenv("USER"), strconv.Itoa(os.Getuid())), "HOME=" + cmp.Or(os.Getenv("HOME"), home)}
 }
@@ -79,18 +80,18 @@ func (c *child) kill() { _ = c.cmd.Process.Kill() }
 
 func (c *child) closeInput() { _ = c.stdin.Close() }
 
-// line is the first line of standard output, or what there is of it.
+// line returns the first line of standard output, or the part of it that has arrived.
 func (c *child) line() []byte { return c.stdout.bytes() }
 
-// state says how the program ended. It waits for that.
+// state waits for the end of the program and says how it ended.
 func (c *child) state() string {
 	<-c.done
 	return c.cmd.ProcessState.String()
 }
 
-// firstLine keeps the first line that is written to it, without its end, and drops the rest.
+// firstLine keeps the first line written to it, without its end, and drops the rest.
 type firstLine struct {
-	complete func() // called when the line is there
+	complete func() // called when the line is complete
 
 	mu   sync.Mutex
 	line []byte
@@ -99,7 +100,7 @@ type firstLine struct {
 
 const maxLine = 64 << 10
 
-// Write never fails, so that a program that writes more is not stopped by it.
+// Write never fails, because an error would stop a program that writes more.
 func (l *firstLine) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

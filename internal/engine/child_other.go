@@ -4,7 +4,8 @@ package engine
 
 import "syscall"
 
-// attributes leave it to the end of standard input to tell the engine that this process died.
+// attributes returns no death signal: the engine notices the death of this process by the end of
+// its standard input.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

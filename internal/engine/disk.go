@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leastSpace is what SQLite needs to take a few more transactions.
+// leastSpace is the space that SQLite needs for a few more transactions.
 const leastSpace = 1 << 20
 
-// FullDisk adds to an error that the disk which holds a database is full, when it is: neither server nor SQLite says so to
-// who waits for them. A nil error stays nil.
+// FullDisk adds to an error that the disk of a database is full, when it is. Neither the server nor
+// SQLite reports that to a process that waits for them. A nil error stays nil.
 func FullDisk(db string, err error) error {
 	var fs unix.Statfs_t
 	dir := filepath.Dir(db)

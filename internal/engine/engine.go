@@ -1,7 +1,9 @@
-// Package engine starts Temporal's own server and Web UI as a child process with its state in one SQLite file.
+// Package engine starts Temporal's own server and Web UI as a child process with its state in one
+// SQLite file.
 //
-// The program is a module of its own in the folder server, so that its hundreds of dependencies weigh on nothing else. It
-// is built once with the go command and kept in the user's cache. The child never outlives the process that started it.
+// The program is a module of its own in the folder server: its hundreds of dependencies do not
+// burden the rest of Ratchet. The program is built once with the go command and kept in the user's
+// cache. The child never outlives the process that started it.
 package engine
 
 import (
@@ -22,14 +24,14 @@ const (
 	maxLog       = 8 << 20
 )
 
-// Options say what Start runs. DB is required.
+// Options configure Start. DB is required.
 type Options struct {
 	DB       string            // SQLite file; it and its directory are made when missing
 	Port     int               // loopback port of the frontend; 0: a free one
 	UIPort   int               // loopback port of the Web UI; 0: a free one
 	Log      string            // file that the server logs to, warnings and worse; empty: DB + ".log"
-	Token    Token             // what the engine proves itself with; empty: a fresh one
-	Progress func(line string) // hears about a build, which takes minutes; nil: nobody does
+	Token    Token             // the token by which the engine proves itself; empty: a fresh one
+	Progress func(line string) // called with lines about a build, which takes minutes; nil: never
 }
 
 // Engine is a running server. Its methods are safe for concurrent use.
@@ -38,16 +40,17 @@ type Engine struct {
 	UI      string // URL of the Web UI
 	PID     int    // process id of the server
 	DB      string // absolute path of the database file
-	Token   Token  // what its clients recognise it by
+	Token   Token  // the token by which its clients recognise it
 
 	child    *child
 	log      string
 	stopping atomic.Bool
 }
 
-// Start finds the engine's program, builds it when it has to, runs it, and returns when server and Web UI answer. The
-// context bounds the start only: a started engine runs until Stop or until this process ends, however that ends. A taken
-// port, a database that another engine holds and one that another server version wrote are errors of one line.
+// Start finds the engine's program, builds it when necessary, runs it, and returns when the server
+// and the Web UI answer. The context bounds the start only: a started engine runs until Stop or
+// until this process ends in any way. The error has one line for a taken port, for a database that
+// another engine holds, and for a database that another server version wrote.
 func Start(ctx context.Context, o Options) (*Engine, error) {
 	if o.DB == "" {
 		return nil, errors.New("start the engine: no database file")
@@ -91,7 +94,7 @@ func launch(program string, o Options) (*Engine, error) {
 	return e, err
 }
 
-// openLog begins a log anew that has grown large.
+// openLog opens the log. It truncates a log that has grown large.
 func openLog(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -103,7 +106,7 @@ func openLog(path string) (*os.File, error) {
 	return f, nil
 }
 
-// await fills in what the program reports, or returns the error that it does.
+// await fills in the report of the program, or returns the error in it.
 func (e *Engine) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("not ready after %v; its log: %s", readyTimeout, e.log))
 	defer cancel()
@@ -130,7 +133,7 @@ func (e *Engine) await(ctx context.Context) error {
 	return nil
 }
 
-// silent is the error of a program that did not report.
+// silent returns the error of a program that did not report.
 func (e *Engine) silent() error {
 	select {
 	case <-e.child.done:
@@ -140,10 +143,11 @@ func (e *Engine) silent() error {
 	}
 }
 
-// Done is closed when the engine has ended, by Stop or by itself.
+// Done returns a channel that is closed when the engine has ended, by Stop or by itself.
 func (e *Engine) Done() <-chan struct{} { return e.child.done }
 
-// Err is nil while the engine runs and after Stop; else it says how the engine ended by itself and where its log is.
+// Err returns nil while the engine runs and after Stop. Otherwise it says how the engine ended by
+// itself and where its log is.
 func (e *Engine) Err() error {
 	select {
 	case <-e.child.done:
@@ -160,8 +164,8 @@ func (e *Engine) ended() error {
 	return fmt.Errorf("the engine ended by itself: %s; its log: %s", e.child.state(), e.log)
 }
 
-// Stop ends the engine and returns when it has ended. When the context ends first the engine is killed, which loses
-// nothing either. A second call waits as the first does.
+// Stop ends the engine and returns when it has ended. When the context ends first, Stop kills the
+// engine, which loses nothing either. A second call waits as the first does.
 func (e *Engine) Stop(ctx context.Context) error {
 	e.stopping.Store(true)
 	e.child.closeInput()

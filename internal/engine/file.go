@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// FileName is the name of the file in the runs directory that says how the engine is reached.
+// FileName is the name of the file in the runs directory that says how to reach the engine.
 const FileName = "engine.json"
 
 const maxFile = 64 << 10
@@ -26,7 +26,7 @@ type File struct {
 	Token   Token  `json:"token,omitempty"`
 }
 
-// ErrNotOurs is the error of a file that another user may have written: nothing in it is believed.
+// ErrNotOurs reports a file that another user may have written. Nothing in it is believed.
 var ErrNotOurs = errors.New("it is not used")
 
 // WriteFile puts engine.json into runsDir, which must exist. A reader sees the old content or the new, never a part.
@@ -38,8 +38,9 @@ func WriteFile(runsDir string, f File) error {
 	return replaceFile(filepath.Join(runsDir, FileName), append(b, '\n'))
 }
 
-// ReadFile reads engine.json of runsDir. The error of a missing file is fs.ErrNotExist, that of a file that is a link, that
-// belongs to another user or that others can read or write is ErrNotOurs; a file without an address is refused.
+// ReadFile reads engine.json of runsDir. The error is fs.ErrNotExist for a missing file. It is
+// ErrNotOurs for a file that is a link, that belongs to another user, or that others can read or
+// write. A file without an address is refused.
 func ReadFile(runsDir string) (File, error) {
 	path := filepath.Join(runsDir, FileName)
 	r, err := openOurs(path)
@@ -57,7 +58,7 @@ func ReadFile(runsDir string) (File, error) {
 	return f, nil
 }
 
-// openOurs opens a file of this user that nobody else can read or write.
+// openOurs opens a file of this user that no other user can read or write.
 func openOurs(path string) (*os.File, error) {
 	r, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ELOOP) {

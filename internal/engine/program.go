@@ -22,9 +22,11 @@ const (
 	serverModule = "github.com/ratchet-dev/ratchet/internal/engine/server"
 )
 
-// Program returns the path of the engine's program: what RATCHET_ENGINE names, else ratchet-engine beside the running
-// executable, else the one in the user's cache, which is built from the sources of this checkout when it is not there yet.
-// Progress hears about the build; it may be nil. A call during a build by another process waits for that build.
+// Program returns the path of the engine's program. It looks for the program that RATCHET_ENGINE
+// names, then for ratchet-engine beside the running executable, and then in the user's cache. It
+// builds the program of the cache from the sources of this checkout when it is missing. progress is
+// called with lines about the build; it may be nil. A call during a build by another process waits
+// for that build.
 func Program(ctx context.Context, progress func(line string)) (string, error) {
 	if path := os.Getenv(ProgramVariable); path != "" {
 		if err := executable(path); err != nil {
@@ -77,8 +79,8 @@ func executable(path string) error {
 	return nil
 }
 
-// findSources looks where this package was compiled from, then upwards from the working directory: a binary built with
-// -trimpath does not know the first.
+// findSources looks in the directory that this package was compiled from, then upwards from the
+// working directory. A binary built with -trimpath does not know the first.
 func findSources() (string, error) {
 	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {
 		if dir := filepath.Join(filepath.Dir(file), "server"); isSources(dir) {
@@ -105,7 +107,8 @@ func isSources(dir string) bool {
 	return err == nil && moduleLine.Match(b)
 }
 
-// digest is 16 hex digits over what the program is built from: the sources, the Go version and the platform.
+// digest returns 16 hex digits over the inputs of the program's build: the sources, the Go version
+// and the platform.
 func digest(sources string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, runtime.Version(), runtime.GOOS, runtime.GOARCH)

@@ -7,8 +7,8 @@ import (
 	"encoding/hex"
 )
 
-// The names of the gRPC metadata with which a client asks for a proof and the engine gives it. The engine's program has the
-// same.
+// The names of the gRPC metadata by which a client asks for a proof and the engine gives it. The
+// engine's program has the same names.
 const (
 	NonceHeader = "ratchet-nonce"
 	ProofHeader = "ratchet-proof"
@@ -16,11 +16,11 @@ const (
 	tokenVariable = "RATCHET_ENGINE_TOKEN"
 )
 
-// Token is what an engine and its clients know and nobody else: 32 random bytes in hex. The engine proves itself with it;
-// it gives its holder no right that another caller of the engine has not.
+// Token is the secret of an engine and its clients: 32 random bytes in hex. The engine proves
+// itself with it. It gives its holder no right that another caller of the engine lacks.
 type Token string
 
-// NewToken returns a token that nobody knows yet.
+// NewToken returns a fresh random token.
 func NewToken() Token {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -35,8 +35,9 @@ func (t Token) String() string {
 	return "[token]"
 }
 
-// Proof is what the engine that listens at address answers to a call of the method that brings the nonce. The address is
-// part of it so that an engine's proof is worth nothing to a program elsewhere that passes calls on to it.
+// Proof returns the answer of the engine that listens at address to a call of the method with the
+// nonce. The address is part of the proof: an engine's proof is worthless to a program elsewhere
+// that passes calls on to the engine.
 func (t Token) Proof(nonce, address, method string) string {
 	mac := hmac.New(sha256.New, []byte(t))
 	for _, part := range []string{nonce, address, method} {
@@ -46,7 +47,7 @@ func (t Token) Proof(nonce, address, method string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// Proves reports whether proof is that of a holder of the token. No token proves nothing.
+// Proves reports whether proof was made by a holder of the token. An empty token proves nothing.
 func (t Token) Proves(proof, nonce, address, method string) bool {
 	return t != "" && hmac.Equal([]byte(proof), []byte(t.Proof(nonce, address, method)))
 }
