@@ -12,7 +12,7 @@ import (
 
 const clusterName = "active"
 
-// searchAttributes are Ratchet's own; a new database has them from its first moment.
+// searchAttributes returns Ratchet's own search attributes. A new database has them from the start.
 func searchAttributes() map[string]enums.IndexedValueType {
 	return map[string]enums.IndexedValueType{
 		"RatchetStatus":     enums.INDEXED_VALUE_TYPE_KEYWORD,
@@ -22,22 +22,22 @@ func searchAttributes() map[string]enums.IndexedValueType {
 	}
 }
 
-// dynamicConfig is the server's tuning for one machine and one user.
+// dynamicConfig returns the server's tuning for one machine and one user.
 func dynamicConfig() dynamicconfig.StaticClient {
-	// 20 a second, the default, makes each step of a workflow wait up to 50 ms.
+	// The default of 20 a second makes each step of a workflow wait up to 50 ms.
 	const pollsPerSecond = 2000
 	return dynamicconfig.StaticClient{
 		dynamicconfig.TransferProcessorMaxPollRPS.Key():   pollsPerSecond,
 		dynamicconfig.TimerProcessorMaxPollRPS.Key():      pollsPerSecond,
 		dynamicconfig.VisibilityProcessorMaxPollRPS.Key(): pollsPerSecond,
 		dynamicconfig.OutboundProcessorMaxPollRPS.Key():   pollsPerSecond,
-		// A cancel reaches an activity at once rather than with its next heartbeat.
+		// A cancel reaches an activity at once, and not only with its next heartbeat.
 		dynamicconfig.WorkerCommandsEnabled.Key():             true,
 		dynamicconfig.EnableCancelActivityWorkerCommand.Key(): true,
 		dynamicconfig.EnableEagerWorkflowStart.Key():          true,
 		dynamicconfig.EnableActivityEagerExecution.Key():      true,
 		dynamicconfig.WorkflowPauseEnabled.Key():              true,
-		// The one call that would leave the machine.
+		// The version check is the only call that would leave the machine.
 		dynamicconfig.EnableServerVersionCheck.Key(): false,
 	}
 }

@@ -27,8 +27,9 @@ const (
 	lockPoll     = 50 * time.Millisecond
 )
 
-// writer is what the file beside the database says of the server that writes it. Complete is false while the schema is
-// being made: nothing of value is in the database then.
+// writer is the content of the file beside the database: it describes the server that writes the
+// database. Complete is false while the schema is being made: the database holds nothing of value
+// then.
 type writer struct {
 	Server     string `json:"server"`
 	Schema     string `json:"schema"`
@@ -38,13 +39,13 @@ type writer struct {
 
 var thisServer = writer{Server: headers.ServerVersion, Schema: sqlite.Version, Visibility: sqlite.VisibilityVersion}
 
-// database is an SQLite file that this process alone writes, until it closes the lock or ends.
+// database is an SQLite file that only this process writes, until it closes the lock or ends.
 type database struct {
 	sql  *config.SQL
 	lock *os.File
 }
 
-// openDatabase takes the file at path and makes it when it is missing.
+// openDatabase opens the file at path and makes it when it is missing.
 func openDatabase(ctx context.Context, path string) (*database, error) {
 	if path == "" {
 		return nil, errors.New("no database file: name one with --db")
@@ -60,7 +61,8 @@ func openDatabase(ctx context.Context, path string) (*database, error) {
 	db := &config.SQL{
 		PluginName:   sqliteplugin.PluginName,
 		DatabaseName: escapePath(path),
-		// With more connections than one, SQLite answers "database is locked" and does half the work.
+		// With more than one connection, SQLite answers "database is locked" and does half the
+		// work.
 		MaxConns:     1,
 		MaxIdleConns: 1,
 		// WAL with synchronous=normal keeps every commit when the process dies; a loss of power may take the last ones.
@@ -80,12 +82,13 @@ func openDatabase(ctx context.Context, path string) (*database, error) {
 	return &database{sql: db, lock: held}, thisServer.write(path, true)
 }
 
-// escapePath writes a path as SQLite reads it in a URI.
+// escapePath escapes a path for SQLite's URI.
 func escapePath(path string) string {
 	return strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path)
 }
 
-// lock waits for a while: an engine that was killed may still be on its way out.
+// lock locks the database. It waits for up to lockPatience, because a killed engine may still be
+// about to end.
 func lock(ctx context.Context, path string) (*os.File, error) {
 	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -109,7 +112,7 @@ func lock(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// sign writes who holds the lock.
+// sign writes the id of the lock's holder.
 func sign(f *os.File) error {
 	if err := f.Truncate(0); err != nil {
 		return err
@@ -118,7 +121,8 @@ func sign(f *os.File) error {
 	return err
 }
 
-// admit says whether the database has to be made, and refuses one that this server must not write.
+// admit reports whether the database has to be made, and refuses a database that this server must
+// not write.
 func admit(path string) (fresh bool, err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular() && info.Size() == 0 {
@@ -149,7 +153,7 @@ func admit(path string) (fresh bool, err error) {
 	return !by.Complete, nil
 }
 
-// readableBy holds for the same schema and a reader that is not older than the writer.
+// readableBy reports whether reader has the same schema and is not older than the writer.
 func (w writer) readableBy(reader writer) bool {
 	wrote, err := semver.Parse(w.Server)
 	if err != nil {
@@ -173,7 +177,8 @@ func (w writer) write(path string, complete bool) error {
 
 func versionFile(path string) string { return path + ".version" }
 
-// create makes schema and namespace. The version file is incomplete meanwhile, so that a start after a kill begins anew.
+// create makes schema and namespace. The version file is incomplete meanwhile: a start after a kill
+// begins anew.
 func create(path string, db *config.SQL) error {
 	if err := thisServer.write(path, false); err != nil {
 		return err

@@ -13,17 +13,19 @@ import (
 )
 
 const (
-	sqliteDriver = "sqlite" // of modernc.org/sqlite, which the server brings
+	sqliteDriver = "sqlite" // of modernc.org/sqlite, a dependency of the server
 	sqliteMagic  = "SQLite format 3\x00"
 
-	// inspectTime bounds the look at a large database. What it does not reach the server finds when it reads it.
+	// inspectTime bounds the check of a large database. The server finds other damage when it reads
+	// it.
 	inspectTime = 2 * time.Second
 )
 
-// serverTables are some that every database of the server has.
+// serverTables are some of the tables that every database of the server has.
 var serverTables = []string{"executions", "history_node", "namespaces", "queue_messages", "executions_visibility"}
 
-// inspect refuses a file that is no database of the server, and a damaged one, and writes nothing.
+// inspect refuses a file that is not a database of the server, and a damaged database. It writes
+// nothing.
 func inspect(ctx context.Context, path string) error {
 	if err := checkMagic(path); err != nil {
 		return err
@@ -71,14 +73,14 @@ func checkMagic(path string) error {
 	return nil
 }
 
-// countTables says how many of serverTables there are.
+// countTables returns the number of serverTables that exist.
 func countTables(ctx context.Context, db *sql.DB) (n int, err error) {
 	names := "'" + strings.Join(serverTables, "', '") + "'"
 	err = db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ("+names+")").Scan(&n)
 	return n, err
 }
 
-// checkPages has SQLite look at every page until it finds one that is wrong.
+// checkPages makes SQLite check every page until it finds a damaged one.
 func checkPages(ctx context.Context, db *sql.DB) error {
 	var verdict string
 	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {

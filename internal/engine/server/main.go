@@ -1,7 +1,9 @@
-// Program ratchet-engine is Temporal's server with an SQLite file and its Web UI, on the loopback interface only.
+// Program ratchet-engine is Temporal's server with an SQLite file and its Web UI, on the loopback
+// interface only.
 //
-// It writes one line of JSON to standard output, a report, when it answers or when it cannot. It ends when its standard
-// input does, so that it never outlives the process that holds the other end, and on an interrupt or a termination signal.
+// It writes one line of JSON, a report, to standard output when it answers or when it cannot. It
+// ends at the end of its standard input, and on an interrupt or a termination signal. It therefore
+// never outlives the process that holds the other end.
 package main
 
 import (
@@ -28,7 +30,7 @@ type settings struct {
 	port   int
 	uiPort int
 	level  string
-	token  string // from the environment: arguments can be seen by every user
+	token  string // from the environment: every user can see arguments
 }
 
 // stopTimeout bounds a graceful stop. The database survives a kill at any point, so nothing is lost after it.
@@ -42,7 +44,7 @@ func main() {
 	flag.IntVar(&s.uiPort, "ui-port", 0, "loopback port of the Web UI; 0: a free one")
 	flag.StringVar(&s.level, "log-level", "warn", "least `level` that is logged to standard error: debug, info, warn, error")
 	flag.Parse()
-	syscall.Umask(0o077) // histories are their owner's business
+	syscall.Umask(0o077) // histories are private to their owner
 	s.token = os.Getenv(tokenVariable)
 	_ = os.Unsetenv(tokenVariable)
 
@@ -53,7 +55,7 @@ func main() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
-	// What the libraries print belongs into the log, not between the lines of this program.
+	// The output of the libraries belongs in the log, not between the lines of this program.
 	out := os.Stdout
 	os.Stdout = os.Stderr
 	if err == nil {

@@ -11,7 +11,8 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// These are the contract with the clients; package engine has the same on their side.
+// These names and limits are the contract with the clients. Package engine has the same on their
+// side.
 const (
 	tokenVariable = "RATCHET_ENGINE_TOKEN"
 	nonceHeader   = "ratchet-nonce"
@@ -20,9 +21,9 @@ const (
 	maxNonce = 128
 )
 
-// prover answers each call that brings a nonce with a header that only a holder of the token can make, for this address
-// and this method. It is an authorizer because the server asks that one before anything of its own refuses a call; it
-// forbids nothing.
+// prover answers each call that has a nonce with a header that only a holder of the token can make,
+// for this address and this method. It is an authorizer because the server asks the authorizer
+// before any of its own checks refuses a call. It forbids nothing.
 type prover struct {
 	token   string
 	address string
@@ -34,7 +35,7 @@ func (p prover) Authorize(ctx context.Context, _ *authorization.Claims, target *
 	if p.token == "" || len(nonce) != 1 || len(nonce[0]) > maxNonce {
 		return allow, nil
 	}
-	// Without the header the client refuses the answer: that is all there is to do about an error.
+	// The client refuses an answer without the header. The error needs no other handling.
 	_ = grpc.SetHeader(ctx, metadata.Pairs(proofHeader, p.proof(nonce[0], target.APIName)))
 	return allow, nil
 }

@@ -65,7 +65,7 @@ func newServer(s settings, db *config.SQL) (*engine, error) {
 	return &engine{address: address, temporal: srv, ui: ui}, nil
 }
 
-// listen takes a port, or a free one for 0.
+// listen opens a listener at a port of the loopback interface. Port 0 means a free one.
 func listen(what, flag string, port int) (net.Listener, error) {
 	if port == 0 {
 		port = freeport.MustGetFreePort()
@@ -96,7 +96,8 @@ func hosts(cfg *config.Config) map[primitives.ServiceName]static.Hosts {
 	return h
 }
 
-// start returns when frontend and namespace answer. The Web UI's port is open from the beginning.
+// start returns when the frontend and the namespace answer. The Web UI's port is open from the
+// beginning.
 func (e *engine) start(ctx context.Context) error {
 	served := make(chan error, 1)
 	go func() { served <- e.ui.serve() }()

@@ -23,7 +23,7 @@ import (
 	"github.com/temporalio/ui-server/v2/ui"
 )
 
-// webUI is Temporal's Web UI at a listener.
+// webUI serves Temporal's Web UI at a listener.
 type webUI struct {
 	server   *http.Server
 	listener net.Listener
@@ -38,7 +38,7 @@ func newWebUI(frontend string, l net.Listener) (*webUI, error) {
 	return &webUI{listener: l, server: &http.Server{Handler: door, ReadHeaderTimeout: 10 * time.Second}}, nil
 }
 
-// serve returns when the Web UI is closed.
+// serve serves the Web UI and returns when it is closed.
 func (w *webUI) serve() error {
 	if err := w.server.Serve(w.listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve the Web UI: %w", err)
@@ -50,9 +50,9 @@ func (w *webUI) url() string { return "http://" + w.listener.Addr().String() }
 
 func (w *webUI) close() error { return w.server.Close() }
 
-// ownNamesOnly refuses a request for any other host than the loopback interface at this port. A page of another site whose
-// name has been made to point at this machine is of the same origin as the Web UI for a browser: only the name in the
-// request tells them apart.
+// ownNamesOnly refuses a request for any host but the loopback interface at this port. A page of
+// another site can point its name at this machine. A browser then takes it for the same origin as
+// the Web UI, and only the name in the request tells them apart.
 func ownNamesOnly(port int, next http.Handler) http.Handler {
 	names := []string{"127.0.0.1", "localhost", "[::1]"}
 	var own []string
@@ -72,8 +72,8 @@ func ownNamesOnly(port int, next http.Handler) http.Handler {
 	})
 }
 
-// uiSite is what ui-server's own server.NewServer puts together, without logs. That one keeps its handler to itself, so
-// that nothing could be put before it.
+// uiSite returns the handler that ui-server's own server.NewServer builds, without logs. NewServer
+// does not expose its handler, and another handler could not be put before it.
 func uiSite(cfg *uiconfig.Config) (http.Handler, error) {
 	provider, err := uiconfig.NewConfigProviderWithRefresh(cfg)
 	if err != nil {
@@ -121,7 +121,8 @@ func uiConfig(frontend string, port int) *uiconfig.Config {
 		DefaultNamespace:    namespace,
 		DisableNewsFetch:    true,
 		HideLogs:            true,
-		// Plain HTTP on loopback: a browser drops a secure cookie there, and with it the token that every form needs.
+		// The Web UI uses plain HTTP on loopback. A browser drops a secure cookie there, and with
+		// it the token that every form needs.
 		CORS: uiconfig.CORS{CookieInsecure: true},
 	}
 }
