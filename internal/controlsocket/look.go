@@ -37,7 +37,7 @@ type State string
 const (
 	Absent          State = "absent"
 	SocketFile      State = "socket-file"
-	AddressConflict State = "address-conflict" // something that no session of ours put there
+	AddressConflict State = "address-conflict" // a file that no session of ours put there
 	Unreadable      State = "indeterminate"
 )
 

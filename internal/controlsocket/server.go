@@ -121,7 +121,7 @@ func (s *Server) serve(ctx context.Context) {
 		}
 		select {
 		case slots <- struct{}{}:
-		default: // at once and unread, so that the peer can tell that nothing was done
+		default: // an unread close tells the peer that nothing was done
 			conn.Close()
 			continue
 		}

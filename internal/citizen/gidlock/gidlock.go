@@ -52,14 +52,14 @@ type Holder struct {
 	Claim    string `json:"claim,omitempty"`
 }
 
-// owner marks a lock as one of this protocol.
+// owner marks a lock of this protocol.
 const owner = "entwurf_v2"
 
 // Conflict reports a lock that another dispatch has, or a file that cannot be told from such a
 // lock.
 type Conflict struct {
 	LockPath string  `json:"lockPath"`
-	Holder   *Holder `json:"holder"` // nil when the file does not say
+	Holder   *Holder `json:"holder"` // nil when the file names none
 	Detail   string  `json:"detail"` // for the person who may have to remove it
 }
 

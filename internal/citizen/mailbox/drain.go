@@ -76,7 +76,7 @@ func (m Mailboxes) drain(ctx context.Context, b box, take func(Drained) error) (
 		return nothing, err
 	}
 	defer leave()
-	if _, err := b.state(); err != nil { // before a reader gets bodies whose receipt could not be stamped
+	if _, err := b.state(); err != nil { // an unreadable state would keep the receipt from being stamped
 		return nothing, err
 	}
 	d, err := b.readAll()

@@ -48,7 +48,7 @@ type Mail struct {
 // Enqueued holds the places that a mail was written to.
 type Enqueued struct {
 	Record  string `json:"recordPath"`
-	Message string `json:"messagePath"` // by its present name
+	Message string `json:"messagePath"` // under its present name
 	Signal  string `json:"signalPath"`
 	State   string `json:"statePath"`
 	// Again reports that an earlier call had put the mail there.
@@ -80,7 +80,7 @@ func (m Mailboxes) Enqueue(ctx context.Context, l Mail) (Enqueued, error) {
 	}
 	defer unlock()
 	file.Sweep(b.dir)
-	if _, err := b.state(); err != nil { // before there is a body that it would leave unannounced
+	if _, err := b.state(); err != nil { // an unreadable state would leave a body unannounced
 		return fail(err)
 	}
 	name, again, err := b.put(l, m.now())

@@ -161,7 +161,7 @@ func (s *scan) refuse(id dispatch.GardenID) {
 // probe looks at every address once. It never looks at a symlink: a pi citizen whose address is a
 // symlink is dead, and a symlink without a record is dropped.
 func (s *scan) probe(ctx context.Context, records []citizen.Record) []Probe {
-	ids := make(map[dispatch.GardenID]bool) // whether it has a record
+	ids := make(map[dispatch.GardenID]bool) // the value reports whether the id has a record
 	for id, e := range s.found {
 		if e == socket {
 			ids[id] = false

@@ -83,8 +83,8 @@ func nearest(saved map[string]*bool, dir string) (Decision, string) {
 	return Undecided, ""
 }
 
-// hasInputs reports whether the directory has inputs. It also looks for .agents/skills in the
-// directory and all above it, except in the user's home.
+// hasInputs reports whether the directory brings something that pi asks trust for. Besides inputs,
+// it looks for .agents/skills in the directory and all above it, except in the user's home.
 func hasInputs(dir, home string) bool {
 	for _, name := range inputs {
 		if there(filepath.Join(dir, ".pi", name)) {
