@@ -45,8 +45,7 @@ func (c content) message(role Role) Message {
 	return m
 }
 
-// blocks are the blocks of an answer, of which all but the text come in one
-// piece.
+// blocks returns the blocks of an answer. All but the text come in one piece.
 func (anthropic) blocks(r Reply) []object {
 	var blocks []object
 	if r.Think != "" {
@@ -110,7 +109,7 @@ func (a anthropic) stream(s *stream, q Request, r Reply) {
 	send("message_stop", object{})
 }
 
-// block sends a block: it starts empty, and is filled by deltas.
+// block sends a block, which starts empty and is filled by deltas.
 func (anthropic) block(s *stream, i int, b object, send func(event string, data object)) {
 	start, delta := object{"type": b["type"]}, func(d object) { send("content_block_delta", object{"delta": d}) }
 	switch b["type"] {

@@ -9,7 +9,7 @@ import (
 // chat is the API of POST /v1/chat/completions.
 type chat struct{}
 
-// chatMessage is one of its messages.
+// chatMessage is a message of the API.
 type chatMessage struct {
 	Role       string
 	Content    content

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// content is what all the APIs have in a message: a text, or a list of blocks.
+// content is the content of a message in all the APIs: a text, or a list of blocks.
 type content []block
 
-// block is a block of any of them.
+// block is a block of any of the APIs.
 type block struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
 
-	// Of Anthropic's tool_use and tool_result.
+	// These fields belong to Anthropic's tool_use and tool_result.
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
 	Input     json.RawMessage `json:"input"`
@@ -46,7 +46,7 @@ func (c content) texts() []string {
 
 func (c content) text() string { return strings.Join(c.texts(), "\n") }
 
-// join adds a part of the system prompt to what there is of it.
+// join adds a part to the system prompt.
 func join(system, part string) string {
 	if system == "" {
 		return part

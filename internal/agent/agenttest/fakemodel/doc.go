@@ -1,7 +1,6 @@
-// Package fakemodel is a model for tests: a server that speaks the APIs which
-// coding agents talk to, Anthropic's Messages and OpenAI's Chat Completions and
-// Responses. It needs no key, and says and calls what the user's prompt tells it
-// to, by directives:
+// Package fakemodel is a model for tests: a server that implements the APIs of coding agents,
+// Anthropic's Messages and OpenAI's Chat Completions and Responses. It needs no key. Directives in
+// the user's prompt decide its texts and calls:
 //
 //	[[say:TEXT]]               the final answer; several add up
 //	[[fill:N]]                 N bytes more of it, all in one line: see [Filler]
@@ -16,19 +15,17 @@
 //	[[errorx:N:STATUS:TYPE:TEXT]], [[hang:N]], [[drop:N]]
 //	                           the same, for the first N requests alone
 //
-// TEXT may be a JSON string, which can hold anything; without quotes it ends at
-// the first "]]". [Say], [Tool] and [Par] write directives. Hang, drop and error
-// happen where they stand: after the rounds of tools before them.
+// TEXT may be a JSON string, which can hold anything. Without quotes it ends at the first "]]".
+// [Say], [Tool] and [Par] write directives. Hang, drop and error happen in their place: after the
+// rounds of tools before them.
 //
-// All state but the counts of N is in the conversation, so that a script
-// survives its agent. The last user message with directives is the script; what
-// the user says later without any goes on with it until it is finished, which
-// it is when each of its calls has a result and its final answer was given. A
-// call whose result says that it was interrupted is made again; a denied one
-// counts as done. After that, and without a script, the answer is "ECHO: " and
-// what the user said. The final answer of a script that has none is "TOOLS DONE: "
-// and the last result, or "DONE".
+// All state but the counts of N is in the conversation: a script survives its agent. The last user
+// message with directives is the script. Later user messages without directives continue it until
+// it is finished. It is finished when each of its calls has a result and its final answer was
+// given. A call is made again when its result says that it was interrupted. A denied call counts as
+// done. After that, and without a script, the answer is "ECHO: " and the user's text. The final
+// answer of a script without one is "TOOLS DONE: " and the last result, or "DONE".
 //
-// A request without tools is one on the side, for a title or a summary: it is
-// answered at once, and nothing else of a script happens to it.
+// A request without tools is a request on the side, for a title or a summary. It is answered at
+// once, and the script does not otherwise apply to it.
 package fakemodel

@@ -12,8 +12,7 @@ import (
 	"testing"
 )
 
-// Model is the model, as an [http.Handler] and for callers in Go. Make one with
-// New.
+// Model is the model, as an [http.Handler] and for callers in Go. Make it with New.
 type Model struct {
 	mux *http.ServeMux
 
@@ -27,9 +26,9 @@ type faultOf struct {
 	fault
 }
 
-// Request is what the model was asked.
+// Request is a request to the model.
 type Request struct {
-	Path     string // with its query; empty when it was asked in Go
+	Path     string // with its query; empty for a request made in Go
 	Header   http.Header
 	Model    string
 	System   string
@@ -38,7 +37,7 @@ type Request struct {
 	Stream   bool
 }
 
-// Text is all that the conversation holds, for a test to search.
+// Text returns the whole text of the conversation, for a test to search.
 func (q Request) Text() string {
 	var all strings.Builder
 	for _, m := range q.Messages {
@@ -52,7 +51,7 @@ func (q Request) Text() string {
 	return all.String()
 }
 
-// New returns a model that has not been asked anything.
+// New returns a model without requests.
 func New() *Model {
 	m := &Model{mux: http.NewServeMux(), faults: map[faultOf]int{}}
 	for path, w := range map[string]wire{"messages": anthropic{}, "chat/completions": chat{}, "responses": responses{}} {
@@ -82,14 +81,14 @@ func answerWith(body string) http.HandlerFunc {
 // ServeHTTP implements http.Handler.
 func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.mux.ServeHTTP(w, r) }
 
-// Requests are the requests for an answer so far.
+// Requests returns the requests for an answer so far.
 func (m *Model) Requests() []Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.requests)
 }
 
-// Reply answers a request, and keeps it.
+// Reply answers a request, and records it.
 func (m *Model) Reply(q Request) Reply {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -125,7 +124,7 @@ func (m *Model) serve(w http.ResponseWriter, r *http.Request, api wire) {
 	}
 }
 
-// Body is an error as the APIs put it, all in the same way.
+// Body returns the error in the form that all the APIs share.
 func (f Fault) Body() []byte {
 	return []byte(encode(object{"type": "error", "error": object{"type": f.Type, "code": f.Type, "message": f.Text}}))
 }

@@ -12,26 +12,26 @@ import (
 	"time"
 )
 
-// Reply is what the model answers to one request, in no wire's form.
+// Reply is the model's answer to one request, independent of any API's form.
 type Reply struct {
 	Think string
-	// Pieces add up to the text; Pace is the pause after each.
+	// Pieces add up to the text. Pace is the pause after each.
 	Pieces []string
 	Pace   time.Duration
 	Calls  []Call
 	Usage  Usage
-	// Fault is what happens instead, or on the way; nil for nothing.
+	// Fault happens instead of the answer, or in the middle of it; nil means no fault.
 	Fault *Fault
 }
 
-// Text is the whole text.
+// Text returns the whole text.
 func (r Reply) Text() string { return strings.Join(r.Pieces, "") }
 
-// Usage are the tokens of a request; Cached is a part of Input.
+// Usage counts the tokens of a request. Cached is a part of Input.
 type Usage struct{ Input, Output, Cached int }
 
-// Fault is how a request goes wrong: an error of the API with a status, or a
-// stream that hangs or is cut off.
+// Fault is the failure of a request: an error of the API with a status, or a stream that hangs or
+// is cut off.
 type Fault struct {
 	Status     int
 	Type, Text string
@@ -41,18 +41,18 @@ type Fault struct {
 // pace is the pause between the pieces of a slow answer.
 const pace = 300 * time.Millisecond
 
-// state is how far a script has come in a conversation.
+// state is the progress of a script in a conversation.
 type state struct {
 	script
-	prompt string       // that holds the script
-	done   map[int]bool // calls, by their index
-	result string       // the last
-	said   []string     // by the assistant since, a message each
-	later  string       // by the user since, the last
+	prompt string       // the text with the script
+	done   map[int]bool // the finished calls, by their index
+	result string       // the last result
+	said   []string     // the assistant's texts since, one per message
+	later  string       // the user's last text since
 }
 
-// reply decides; counted says how often the fault of a prompt has happened, and
-// counts it.
+// reply chooses the answer to a request. counted counts one more fault of a prompt, and returns the
+// count.
 func reply(q Request, counted func(prompt string, f fault) int) Reply {
 	s, err := follow(q.Messages)
 	if err != nil {
@@ -79,7 +79,7 @@ func reply(q Request, counted func(prompt string, f fault) int) Reply {
 	return r
 }
 
-// follow finds the script of a conversation and how far it has come.
+// follow finds the script of a conversation and the progress of the script.
 func follow(messages []Message) (state, error) {
 	s := state{done: map[int]bool{}}
 	at := 0
@@ -98,7 +98,7 @@ func follow(messages []Message) (state, error) {
 	return s, err
 }
 
-// take notes what a message says about the script before it.
+// take updates the progress from a message after the script.
 func (s *state) take(m Message) {
 	for _, r := range m.Results {
 		s.result = r.Text
@@ -117,17 +117,17 @@ func (s *state) take(m Message) {
 	}
 }
 
-// interrupted is how the results begin of calls whose outcome is not known, or
-// that an interrupt kept from being made, which Claude Code calls rejected too
-// (docs/contracts/claude-code.md, 8; docs/contracts/codex.md, 8).
+// interrupted matches the beginning of the result of a call whose outcome is not known, or that an
+// interrupt prevented. Claude Code also calls the latter rejected (docs/contracts/claude-code.md,
+// 8; docs/contracts/codex.md, 8).
 var interrupted = regexp.MustCompile(`^(Wall time: .*\s)?(?i:\W*(tool )?(call |execution |use |operation )?(was )?(interrupted|aborted|cancelled)\b)|` +
 	`^The user doesn't want to .* STOP what you are doing and wait|^No result provided$|` +
 	`^Tool permission request failed: .*stream closed before response received`)
 
-// added is what clients add to what the user says.
+// added matches the texts that clients add to the user's text.
 var added = regexp.MustCompile(`^\s*(<(system-reminder|environment_context|user_instructions|turn_aborted)|\[Request interrupted|$)`)
 
-// round is the first that is not done.
+// round returns the first round that is not done.
 func (s *state) round() int {
 	for i, c := range s.calls {
 		if !s.done[i] {
@@ -137,8 +137,7 @@ func (s *state) round() int {
 	return s.rounds
 }
 
-// calling are the calls of a round that are not done, under ids that tell which
-// they are.
+// calling returns the calls of a round that are not done. Their ids contain the index of the call.
 func (s *state) calling(round int) []Call {
 	var calls []Call
 	for i, c := range s.calls {
@@ -160,7 +159,7 @@ func (s *state) finished() bool {
 	return s.round() == s.rounds && slices.Contains(s.said, whole)
 }
 
-// aside is the answer to a request on the side.
+// aside returns the answer to a request on the side.
 func (s *state) aside() string {
 	if s.rounds > 0 || s.slow > 0 {
 		return "A title"
@@ -168,7 +167,7 @@ func (s *state) aside() string {
 	return s.rest()
 }
 
-// rest is the answer where there is nothing left of a script to do.
+// rest returns the answer when the script has nothing left to do.
 func (s *state) rest() string {
 	if s.later != "" {
 		return "ECHO: " + tail(s.later, 200)
@@ -227,10 +226,10 @@ type Message struct {
 	Results []Result
 }
 
-// Role says whose message it is.
+// Role is the author of a message.
 type Role string
 
-// The roles. Results of tools come in messages of the user's.
+// The roles. The results of tools come in messages of the user.
 const (
 	User      Role = "user"
 	Assistant Role = "assistant"
@@ -242,7 +241,7 @@ type Call struct {
 	Input    json.RawMessage
 }
 
-// Result is what a call gave.
+// Result is the result of a call.
 type Result struct {
 	CallID, Text string
 	Error        bool

@@ -12,7 +12,7 @@ import (
 // responses is the API of POST /v1/responses.
 type responses struct{}
 
-// item is one of its input, of whatever type.
+// item is an item of the input, of any type.
 type item struct {
 	Type      string
 	Role      string
@@ -62,7 +62,7 @@ func (responses) decode(body []byte) (Request, error) {
 	q := Request{Model: in.Model, Stream: in.Stream, System: in.Instructions}
 	for _, t := range in.Tools {
 		if t.Name == "" {
-			t.Name = t.Type // of the kinds that are built in
+			t.Name = t.Type // of a built-in kind
 		}
 		q.Tools = append(q.Tools, t.Name)
 	}
@@ -89,7 +89,7 @@ func (i item) message() Message {
 	}
 }
 
-// items are those of an answer.
+// items returns the items of an answer.
 func (responses) items(r Reply) []object {
 	var items []object
 	if len(r.Pieces) > 0 {
@@ -147,7 +147,7 @@ func (a responses) stream(s *stream, q Request, r Reply) {
 	send("response.completed", object{"response": response})
 }
 
-// item sends an item: it is added empty, and filled by deltas.
+// item sends an item, which is added empty and filled by deltas.
 func (a responses) item(s *stream, whole object, send func(event string, data object)) {
 	started := maps.Clone(whole)
 	started["status"] = "in_progress"

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// script is what one prompt tells the model to do.
+// script holds the parsed directives of one prompt.
 type script struct {
 	calls  []scripted
 	rounds int
@@ -26,8 +26,8 @@ type scripted struct {
 	Call
 }
 
-// fault is what goes wrong once so many rounds are done; with first, for so many
-// requests alone.
+// fault is a Fault that happens after the given number of rounds. A first above zero limits it to
+// that many requests.
 type fault struct {
 	after, first int
 	Fault
@@ -37,7 +37,7 @@ var opening = regexp.MustCompile(`\[\[(say|fill|think|slow|tool|par|usage|hang|d
 
 var errUnclosed = errors.New("it has no end")
 
-// holdsScript says whether a text has directives.
+// holdsScript reports whether a text has directives.
 func holdsScript(text string) bool { return opening.MatchString(text) }
 
 func parse(text string) (script, error) {
@@ -63,14 +63,14 @@ func parse(text string) (script, error) {
 	}
 }
 
-// directive is one of a prompt, with its argument: text or, for a call, the name
-// of the tool and its input.
+// directive is one directive of a prompt, with its argument: a text or, for a call, the name of the
+// tool and its input.
 type directive struct {
 	name, text string
 	input      json.RawMessage
 }
 
-// read takes the argument off the text that follows the colon.
+// read removes the argument from the text that follows the colon.
 func (d *directive) read(text string) (rest string, err error) {
 	end := strings.Index(text, "]]")
 	if end < 0 {
@@ -96,7 +96,7 @@ func (d *directive) read(text string) (rest string, err error) {
 	return rest, err
 }
 
-// readJSON takes a JSON value and the end of its directive off a text.
+// readJSON removes a JSON value and the end of its directive from a text.
 func readJSON(text string) (value json.RawMessage, rest string, err error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	if err := dec.Decode(&value); err != nil {
@@ -179,23 +179,22 @@ func (u *Usage) read(text string) error {
 	return nil
 }
 
-// Say is a directive for a final answer, whatever it holds.
+// Say returns a directive for a final answer with any text.
 func Say(text string) string { return "[[say:" + encode(text) + "]]" }
 
-// Tool is a directive for a call in a round of its own; input marshals to a JSON
-// object.
+// Tool returns a directive for a call in a round of its own. input must marshal to a JSON object.
 func Tool(name string, input any) string { return "[[tool:" + name + " " + encode(input) + "]]" }
 
-// Par is a directive for a call in the round of the one before.
+// Par returns a directive for a call in the round of the call before it.
 func Par(name string, input any) string { return "[[par:" + name + " " + encode(input) + "]]" }
 
-// Filler is what [[fill:N]] says: n bytes without a line end.
+// Filler returns the text of [[fill:N]]: n bytes without a line end.
 func Filler(n int) string {
 	const line = "0123456789abcdef"
 	return strings.Repeat(line, n/len(line)+1)[:n]
 }
 
-// encode panics on what is no value of a test's: a channel, a func.
+// encode returns v as JSON. It panics on a value that has no JSON form: a channel or a func.
 func encode(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {

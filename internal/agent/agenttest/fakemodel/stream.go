@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// wire is one API.
+// wire is the interface of one API.
 type wire interface {
 	decode(body []byte) (Request, error)
 	plain(q Request, r Reply) any
@@ -17,8 +17,8 @@ type wire interface {
 
 type object = map[string]any
 
-// stream are server-sent events. After a hang, a cut, or the leaving of the peer
-// it is over, and sends nothing more.
+// stream is a stream of server-sent events. It is over after a hang, a cut, or a disconnect of the
+// peer, and sends nothing more.
 type stream struct {
 	w     http.ResponseWriter
 	r     *http.Request
@@ -32,7 +32,7 @@ func newStream(w http.ResponseWriter, r *http.Request, reply Reply) *stream {
 	return &stream{w: w, r: r, reply: reply}
 }
 
-// send sends an event; a name is for the APIs that have them.
+// send sends an event. Only some APIs give events a name.
 func (s *stream) send(name string, data any) {
 	if s.over {
 		return
@@ -42,13 +42,13 @@ func (s *stream) send(name string, data any) {
 	}
 	b, err := json.Marshal(data)
 	if err != nil {
-		panic(err) // the wires send what marshals
+		panic(err) // the wires send only values that marshal
 	}
 	fmt.Fprintf(s.w, "data: %s\n\n", b)
 	s.flush()
 }
 
-// done sends the mark that ends the streams of some APIs.
+// done sends the mark by which some APIs end a stream.
 func (s *stream) done() {
 	if !s.over {
 		fmt.Fprint(s.w, "data: [DONE]\n\n")
@@ -62,7 +62,7 @@ func (s *stream) flush() {
 	}
 }
 
-// opened is where a stream hangs that does.
+// opened blocks a stream whose fault is a hang.
 func (s *stream) opened() {
 	if s.reply.Fault != nil && s.reply.Fault.Hang {
 		<-s.r.Context().Done()
@@ -70,8 +70,8 @@ func (s *stream) opened() {
 	}
 }
 
-// speak sends the pieces of the text, at their pace; a stream to be cut off is
-// cut after the first.
+// speak sends the pieces of the text at their pace. It cuts off a stream with a drop after the
+// first piece.
 func (s *stream) speak(send func(piece string)) {
 	for _, piece := range s.reply.Pieces {
 		if send(piece); s.over {
@@ -92,8 +92,7 @@ func (s *stream) wait() {
 	}
 }
 
-// cut closes the connection of a stream that is to be cut off, the way a server
-// does that dies.
+// cut closes the connection of a stream whose fault is a drop, as a dying server does.
 func (s *stream) cut() {
 	if s.over || s.reply.Fault == nil || !s.reply.Fault.Drop {
 		return
