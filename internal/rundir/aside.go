@@ -12,33 +12,33 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// kind says what lines are that the log loses.
+// kind is the kind of the lines that the log loses.
 type kind string
 
 const (
-	foreign    kind = "foreign" // nobody of ours wrote them
-	superseded kind = "reset"   // of an old course of the workflow
-	late       kind = "late"    // none: it is the entry that is old
+	foreign    kind = "foreign" // no recorder of this program wrote them
+	superseded kind = "reset"   // they belong to an old course of the workflow
+	late       kind = "late"    // no lines are lost: the entry is old
 )
 
-// Bounds of what is set aside. Of more the log tells, and no more.
+// The bounds of the bytes that are set aside. Beyond them the loss is only logged.
 const (
 	maxAside  = 16 << 20
 	maxAsides = 99 // files of one kind
 )
 
-// aside is what the log loses, and why.
+// aside holds the bytes that the log loses, and the reason.
 type aside struct {
 	kind  kind
 	b     []byte
-	from  int  // number of the first event that is replaced; zero: they only followed the last
+	from  int  // number of the first replaced event; zero: the bytes only followed the last event
 	short bool // bytes that had been written are gone
-	odd   bool // what has the log's name is not a plain file
+	odd   bool // the object with the log's name is not a plain file
 }
 
-// Aside is what was found to be wrong with the log, and mended.
+// Aside describes a defect of the log that was found and mended.
 type Aside struct {
-	File string `json:"file,omitempty"` // beside the log: what it lost
+	File string `json:"file,omitempty"` // file beside the log with the bytes that it lost
 	Why  string `json:"why"`
 }
 
@@ -62,8 +62,8 @@ func (a aside) why() string {
 	return strings.Join(why, "; ")
 }
 
-// setAside keeps what the log loses in a file of its own, and tells of it; nil
-// when nothing is wrong.
+// setAside keeps the bytes that the log loses in a file of their own, and logs it.
+// It returns nil if the log has no defect.
 func (d *Dir) setAside(j *journal, a aside) (*Aside, error) {
 	why := a.why()
 	if why == "" {
@@ -86,7 +86,8 @@ func (d *Dir) setAside(j *journal, a aside) (*Aside, error) {
 	return out, d.Log("record", level, "mended", out)
 }
 
-// moveAside gives what stands in the log's place another name.
+// moveAside renames the object in the log's place. It removes the object if no name
+// is free.
 func (j *journal) moveAside(k kind) (string, error) {
 	name, err := j.freeName(k)
 	if err != nil || name == "" {
@@ -95,8 +96,9 @@ func (j *journal) moveAside(k kind) (string, error) {
 	return name, j.root.Rename(eventsFile, name)
 }
 
-// copyAside writes the bytes, unless the last of their kind are the same: then a
-// crash has come between that and the mending of the log.
+// copyAside writes the bytes to a file. It writes nothing if the last file of the
+// kind holds the same bytes: then a crash came between that write and the mending of
+// the log.
 func (j *journal) copyAside(k kind, b []byte) (string, error) {
 	names := asides(j.root.FS(), k)
 	if len(names) > 0 {
@@ -112,7 +114,7 @@ func (j *journal) copyAside(k kind, b []byte) (string, error) {
 	return name, replaceSynced(j.root, name, b)
 }
 
-// freeName is the next name for what is set aside; empty when there are enough.
+// freeName returns the next name for a file of the kind; empty if maxAsides exist.
 func (j *journal) freeName(k kind) (string, error) {
 	for n := 1; n <= maxAsides; n++ {
 		name := fmt.Sprintf("events.%s-%d.ndjson", k, n)
@@ -125,7 +127,7 @@ func (j *journal) freeName(k kind) (string, error) {
 	return "", nil
 }
 
-// asides are the files of a kind, in the order in which they came.
+// asides returns the files of a kind in the order of their creation.
 func asides(dir fs.FS, k kind) []string {
 	names, _ := fs.Glob(dir, "events."+string(k)+"-*.ndjson")
 	slices.SortFunc(names, func(a, b string) int {
@@ -137,7 +139,8 @@ func asides(dir fs.FS, k kind) []string {
 	return names
 }
 
-// Foreign are the files, beside the log, with what others have written into it.
+// Foreign returns the paths of the files beside the log that hold the bytes which
+// others wrote into it.
 func (d *Dir) Foreign() []string {
 	names, _ := filepath.Glob(filepath.Join(d.path, "events."+string(foreign)+"-*.ndjson"))
 	return names

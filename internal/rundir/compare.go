@@ -10,62 +10,64 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// Ahead is the error of a record that knows more than its workflow: another
-// course of the same workflow is on disk, and goes on from where the one that
-// writes now turned off. A database that was restored from an older copy leads
-// to it. Nothing was written.
+// Ahead is the error for a record that holds events which its workflow does not
+// know. Another course of the same workflow is on disk and continues past the
+// point where the course that writes now branched off. A database restored from an
+// older copy leads to this error. Nothing was written.
 type Ahead struct {
 	Last   string        `json:"last"`   // id of the last event on disk
-	Type   run.EventType `json:"type"`   // of it
-	At     time.Time     `json:"at"`     // its time
-	Events int           `json:"events"` // that the workflow does not know
+	Type   run.EventType `json:"type"`   // type of the last event
+	At     time.Time     `json:"at"`     // time of the last event
+	Events int           `json:"events"` // number of events that the workflow does not know
 }
 
 func (a *Ahead) Error() string {
 	return fmt.Sprintf("the record knows %d events that the workflow does not, up to %s", a.Events, a.Last)
 }
 
-// comparison is what comes of holding an entry against the log.
+// comparison is the result of comparing an entry with the log.
 type comparison struct {
-	lines  []line // that the log is to hold
-	covers int    // how many of them the seal is to cover
+	lines  []line // the lines that the log must hold
+	covers int    // number of those lines that the seal must cover
 	fresh  []run.Event
-	aside  aside // what the log loses
-	behind bool  // the log lacks lines: those up to last are good
-	late   bool  // a later entry has been here: nothing is to be done
+	aside  aside // the bytes that the log loses
+	behind bool  // the log lacks lines: the lines up to last are good
+	late   bool  // a later entry was recorded already: nothing remains to do
 	last   int
 }
 
-// compare holds an entry against the log. The workflow is the truth, and the
-// entry is its word:
+// compare compares an entry with the log. The workflow is the truth, and the entry
+// speaks for the workflow:
 //
-//   - Lines before the entry's first must have the chain that the entry names.
-//     Lines that are missing there, or are others, the workflow gives again.
-//   - A line with the number of a given event must be that event. Where it is
-//     not, the given one and those after it take the place of the rest of the log.
-//   - What lies beyond the entry's last event is left where the seal covers it: a
-//     later entry has been here. What it does not cover nobody was told of who
-//     could rely on it: if it is ours the attempt that wrote it comes again.
+//   - The lines before the entry's first event must have the chain that the entry
+//     names. If lines are missing there or differ, the workflow gives them again.
+//   - A line with the number of a given event must be that event. If it is not, the
+//     given event and the events after it replace the rest of the log.
+//   - Lines beyond the entry's last event stay if the seal covers them: a later entry
+//     wrote them. Lines that the seal does not cover are set aside, because no caller
+//     was told of them and none can rely on them. If a recorder of this program wrote
+//     them, its attempt is made again. If the seal covers no line at all, they stay.
 //
-// Whose a line is that differs decides what is said of it. One that the seal does
-// not cover is foreign: nobody of ours wrote it. One that it covers is of another
-// course of the workflow:
+// The origin of a differing line decides its treatment. A line that the seal does not
+// cover is foreign: no recorder of this program wrote it. A line that the seal covers
+// belongs to another course of the workflow:
 //
-//   - The execution that writes now is not known to the seal: it began by a reset
-//     or by a resume, and its course replaces the old one.
-//   - It is known, and the given event is later than the line: the execution has
-//     forgotten what it wrote, or what its successors wrote, as one does whose
-//     database was restored. A person decides: an *Ahead. The entry that says Over
-//     carries the decision.
-//   - It is known and not the last, and the given event is the earlier one: a late
-//     attempt of an execution that a reset or a resume has ended. It changes nothing.
-//   - It is the last one, and the given event is not later: one execution does not
-//     write a number twice, so the line is forged, or is the same event in the words
-//     of another version. The given one replaces it.
+//   - The seal does not know the writing execution. The execution began by a reset or
+//     by a resume, and its course replaces the old course.
+//   - The seal knows the execution, and the given event is later than the line. The
+//     execution has forgotten its own lines or the lines of its successors, as happens
+//     after its database was restored. A person decides: the error is an *Ahead. An
+//     entry with Over carries the decision.
+//   - The seal knows the execution, the execution is not the last, and the given event
+//     is not later. The entry is a late attempt of an execution that a reset or a resume
+//     has ended. It changes nothing.
+//   - The execution is the last, and the given event is not later. One execution does
+//     not write a number twice: the line is forged, or is the same event in the form of
+//     another version. The given event replaces it.
 func (j *journal) compare(e Entry) (comparison, error) {
 	covered := j.seal.covers(j.lines)
 	first := e.First()
-	at := 0 // of the line that comes after those before the entry
+	at := 0 // index of the first line that is not before the entry
 	for at < len(j.lines) && j.lines[at].seq < first {
 		at++
 	}
@@ -104,8 +106,8 @@ func (j *journal) compare(e Entry) (comparison, error) {
 	return c, nil
 }
 
-// before looks at the lines before the entry. Those that are not what the
-// workflow says, or are too few, it is to give again.
+// before checks the lines before the entry. It returns false if they contradict the
+// workflow or are too few. The workflow must then give them again.
 func (j *journal) before(e Entry, at, covered int) (comparison, bool) {
 	last := 0
 	if at > 0 {
@@ -123,8 +125,8 @@ func (j *journal) before(e Entry, at, covered int) (comparison, bool) {
 	return comparison{}, true
 }
 
-// finish says what the log loses from line number k on, how far the seal then
-// goes, and which event is the last.
+// finish sets the bytes that the log loses from line number k on, the number of
+// lines that the seal then covers, and the number of the last event.
 func (c *comparison) finish(j *journal, k, given, covered int, lost aside) {
 	for c.covers < len(c.lines) && (c.lines[c.covers].seq <= given || c.covers < covered) {
 		c.covers++
@@ -142,8 +144,8 @@ func (c *comparison) finish(j *journal, k, given, covered int, lost aside) {
 	c.aside = lost
 }
 
-// torn reports whether the bytes after the log's last line are what a crash
-// leaves of the next one.
+// torn reports whether the bytes after the log's last line are the part of the next
+// line that a crash left.
 func (c *comparison) torn(b []byte, k int) bool {
 	if bytes.IndexByte(b, '\n') >= 0 {
 		return false
@@ -151,7 +153,7 @@ func (c *comparison) torn(b []byte, k int) bool {
 	return k >= len(c.lines) || bytes.HasPrefix(c.lines[k].b, b)
 }
 
-// whose says why line number k is not the given event.
+// whose returns the kind of difference between line number k and the given event.
 func (j *journal) whose(k int, given run.Event, e Entry, covered int) (kind, error) {
 	var there run.Event
 	if k >= covered || json.Unmarshal(j.lines[k].b, &there) != nil {
@@ -161,7 +163,7 @@ func (j *journal) whose(k int, given run.Event, e Entry, covered int) (kind, err
 	n := slices.Index(j.seal.Executions, e.Execution)
 	switch {
 	case e.Execution == "" && !later && !given.TS.Equal(there.TS):
-		return late, nil // of a worker that does not name its execution
+		return late, nil // from a worker that does not name its execution
 	case e.Over, n < 0:
 		return superseded, nil
 	case later:
@@ -172,8 +174,8 @@ func (j *journal) whose(k int, given run.Event, e Entry, covered int) (kind, err
 	return foreign, nil
 }
 
-// ahead is the error of a log whose lines from number k on the workflow does
-// not know.
+// ahead returns the error for a log whose lines from number k on are unknown to the
+// workflow.
 func (j *journal) ahead(k int) error {
 	var last run.Event
 	end := j.lines[len(j.lines)-1]
@@ -194,8 +196,8 @@ func linesFrom(events []run.Event) (list []line, err error) {
 	return list, nil
 }
 
-// means reports whether both lines say the same, be it in the words of two
-// versions of this program.
+// means reports whether both lines hold the same event, possibly in the forms of
+// two versions of this program.
 func means(a, b line) bool {
 	if bytes.Equal(a.b, b.b) {
 		return true

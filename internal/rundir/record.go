@@ -16,25 +16,24 @@ const (
 	factsFile  = "run.json"
 )
 
-// Entry is one step of the record: the events since the last one, the state
-// that they lead to, and how the branch stands.
+// Entry is one step of the record: the events since the last entry, the state that
+// they lead to, and the standing of the branch.
 type Entry struct {
 	Events   []run.Event `json:"events,omitempty"`
 	State    run.State   `json:"state"`
 	Standing Standing    `json:"standing"`
-	// Gap lets the events be appended although some before them are lost.
+	// Gap permits appending the events although some events before them are lost.
 	Gap bool `json:"gap,omitempty"`
-	// Before is the chain of the lines before the first event, as the workflow
-	// knows it (see run.Link); empty: it does not.
+	// Before is the chain of the lines before the first event, as the workflow knows
+	// it (see run.ExtendChain); empty: the workflow does not know it.
 	Before run.Digest `json:"before,omitempty"`
-	// Execution is the execution of the workflow that gives the entry.
+	// Execution names the execution of the workflow that gives the entry.
 	Execution string `json:"execution,omitempty"`
-	// Over lets the events replace later ones that the workflow does not know:
-	// see Ahead.
+	// Over permits replacing later events that the workflow does not know: see Ahead.
 	Over bool `json:"over,omitempty"`
 }
 
-// First is the number of the first event; zero when there is none.
+// First returns the number of the first event; zero if there is none.
 func (e Entry) First() int {
 	if len(e.Events) == 0 {
 		return 0
@@ -42,7 +41,8 @@ func (e Entry) First() int {
 	return e.Events[0].Seq()
 }
 
-// Facts is run.json: what the contract's state has no room for.
+// Facts is the content of run.json: the facts that the contract's state has no
+// member for.
 type Facts struct {
 	RunID      run.ID         `json:"runId"`
 	WorkflowID string         `json:"workflowId"`
@@ -55,23 +55,24 @@ type Facts struct {
 	Standing
 }
 
-// Standing is the part of the facts that changes as a run goes on.
+// Standing is the part of the facts that changes during a run.
 type Standing struct {
 	Head    run.Commit `json:"head"`
 	Commits int        `json:"commits"`
 	Stat    run.Stat   `json:"stat"`
 	Usage   run.Usage  `json:"usage"`
 	Notes   []run.Note `json:"notes,omitempty"` // in no prompt yet
-	// Restored is the branch, when something other than the run had last moved it.
+	// Restored describes the last time that something other than the run had moved
+	// the branch; nil: it never happened.
 	Restored *run.Restored `json:"restored,omitempty"`
 }
 
-// StandingOf is how the run of a snapshot stands.
+// StandingOf returns the standing of a snapshot's run.
 func StandingOf(s *run.Snapshot) Standing {
 	return Standing{Head: s.Head, Commits: s.Commits, Stat: s.Stat, Usage: s.Usage, Notes: s.Notes, Restored: s.Restored}
 }
 
-// FactsOf are the facts of a snapshot.
+// FactsOf returns the facts of a snapshot.
 func FactsOf(s *run.Snapshot) Facts { return facts(s.Input, StandingOf(s)) }
 
 func facts(in run.Input, now Standing) Facts {
@@ -81,23 +82,22 @@ func facts(in run.Input, now Standing) Facts {
 	}
 }
 
-// Recorded is what a call of Record came to.
+// Recorded is the result of a call of Record.
 type Recorded struct {
 	Last  int    // number of the last event on disk
-	Aside *Aside // what was wrong with the log and has been mended; nil: nothing
+	Aside *Aside // the defect of the log that was mended; nil: none
 }
 
-// Record makes the log hold the events, and replaces the snapshots beside it. A
-// Last that is lower than the number before the first event given means that the
-// record lacks the events after it, or cannot vouch for them, and that nothing
-// was written. The error is an *Ahead when the record knows of another, later
-// course of the same workflow.
+// Record makes the log hold the events and replaces the snapshots beside it. If
+// Last is lower than the number before the first given event, nothing was written:
+// the record lacks the events after Last or cannot vouch for them. The error is an
+// *Ahead if the record holds another, later course of the same workflow.
 //
-// A second call with the same entry changes nothing, and so does a late call
-// with an older one. The log is appended to, and its earlier bytes are not
-// written again, but for these: a last line that a crash cut is taken away; what
-// others wrote, and what a new course of the workflow replaces, is set aside in a
-// file of its own, and told. See compare.
+// A second call with the same entry changes nothing, and a late call with an older
+// entry changes nothing either. Record appends to the log and does not rewrite its
+// earlier bytes, with two exceptions. It removes a last line that a crash cut. It
+// sets aside, in a file of their own, the bytes that others wrote and the lines that
+// a new course of the workflow replaces, and logs it. See compare.
 func (d *Dir) Record(e Entry) (out Recorded, err error) {
 	j, err := d.openJournal()
 	if err != nil {
@@ -123,7 +123,7 @@ func (d *Dir) Record(e Entry) (out Recorded, err error) {
 		return out, fmt.Errorf("record: %w", err)
 	}
 	if e.State.LastEventID == nil || *e.State.LastEventID != run.EventID(c.last) {
-		return out, nil // a later call has been here
+		return out, nil // a later call has already written its state
 	}
 	if err := d.keepQuestions(e.Events); err != nil {
 		return out, err
@@ -136,8 +136,8 @@ func (d *Dir) Record(e Entry) (out Recorded, err error) {
 	return out, d.logEvents(j, c.fresh)
 }
 
-// replaceSnapshots writes state.json and run.json; the first event holds what of
-// these never changes. A log that lost it leaves run.json as it is.
+// replaceSnapshots writes state.json and run.json. The constant part of run.json
+// comes from the first event. If the log has lost that event, run.json stays as it is.
 func (j *journal) replaceSnapshots(state run.State, now Standing) error {
 	var first run.Event
 	if err := json.Unmarshal(j.lines[0].b, &first); err != nil {
@@ -150,7 +150,8 @@ func (j *journal) replaceSnapshots(state run.State, now Standing) error {
 	return errors.Join(err, replaceJSON(j.root, stateFile, state))
 }
 
-// replaceJSON does not wait for the disk: the events have, and they win.
+// replaceJSON replaces the file by v as JSON. It does not wait for the disk: the
+// events are on disk already, and they win over the file.
 func replaceJSON(root *os.Root, name string, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

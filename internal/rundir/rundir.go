@@ -1,7 +1,7 @@
-// Package rundir is the record of runs on disk: state.json, events.ndjson,
-// artifacts and logs, as docs/contracts/run.md, 9, lays them out. It is a
-// projection that a worker writes from a run's events; the workflow is the
-// truth. Every write may be made again: a second one changes nothing.
+// Package rundir keeps the record of runs on disk: state.json, events.ndjson,
+// artifacts and logs, in the layout of docs/contracts/run.md, 9. The record is a
+// projection that a worker writes from a run's events. The workflow is the truth.
+// Every write may be repeated: a second one changes nothing.
 package rundir
 
 import (
@@ -21,14 +21,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// MaxArtifact bounds what Load reads.
+// MaxArtifact is the largest number of bytes that Load reads.
 const MaxArtifact = 64 << 20
 
 // Store is a runs directory: the records of many runs, and their workspaces.
 type Store struct{ dir string }
 
-// Open makes the runs directory where it does not exist. It keeps itself out
-// of any git repository around it.
+// Open opens the runs directory and makes it if it does not exist. A .gitignore in
+// the directory keeps it out of any git repository around it.
 func Open(dir string) (*Store, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -53,8 +53,8 @@ func Open(dir string) (*Store, error) {
 }
 
 // fence keeps a git that runs below dir, and finds no repository there, from
-// looking further up, where the user's may be: at a file of this name that names
-// none it gives up.
+// searching further up, where the user's repository may be. It writes a file .git
+// that names no repository. Git stops at such a file.
 func fence(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -66,28 +66,29 @@ func fence(dir string) error {
 	return os.WriteFile(name, []byte("gitdir: none\n"), 0o600)
 }
 
-// Dir is the absolute path of the runs directory.
+// Dir returns the absolute path of the runs directory.
 func (s *Store) Dir() string { return s.dir }
 
-// Workspace is where the run's worktree lies.
+// Workspace returns the path of the run's worktree.
 func (s *Store) Workspace(id run.ID) string { return filepath.Join(s.dir, "workspaces", string(id)) }
 
-// Scratch is the run's own temporary directory, HOME of its checks.
+// Scratch returns the path of the run's own temporary directory, which is HOME for
+// its checks.
 func (s *Store) Scratch(id run.ID) string { return filepath.Join(s.dir, "tmp", string(id)) }
 
-// Cache is what the checks of all runs share as their cache directory.
+// Cache returns the path of the cache directory that the checks of all runs share.
 func (s *Store) Cache() string { return filepath.Join(s.dir, "cache") }
 
-// Attempts is where the workers of this host note what they are doing; see
-// package attempts.
+// Attempts returns the path of the directory in which the workers of this host note
+// their current work; see package attempts.
 func (s *Store) Attempts() string { return filepath.Join(s.dir, "attempts") }
 
-// Run is the record of one run; the directory is made by the first write.
+// Run returns the record of one run. The first write makes the directory.
 func (s *Store) Run(id run.ID) *Dir {
 	return &Dir{path: filepath.Join(s.dir, "workflows", string(id))}
 }
 
-// At is the record in a directory that is already there.
+// At returns the record in an existing directory.
 func At(dir string) (*Dir, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -106,10 +107,11 @@ func At(dir string) (*Dir, error) {
 // Dir is the record of one run.
 type Dir struct{ path string }
 
-// Path is the absolute path of the directory.
+// Path returns the absolute path of the directory.
 func (d *Dir) Path() string { return d.path }
 
-// open gives the kernel-enforced root that every access goes through.
+// open makes the directory if it does not exist and returns it as a root. The
+// kernel enforces that no access through the root leaves the directory.
 func (d *Dir) open() (*os.Root, error) {
 	if err := os.MkdirAll(d.path, 0o700); err != nil {
 		return nil, err
@@ -117,7 +119,7 @@ func (d *Dir) open() (*os.Root, error) {
 	return os.OpenRoot(d.path)
 }
 
-// errIrregular is what stands in a file's place and is no file.
+// errIrregular is the error for an object in a file's place that is not a regular file.
 var errIrregular = errors.New("not a regular file")
 
 func (d *Dir) read(name string) ([]byte, error) {
@@ -129,8 +131,8 @@ func (d *Dir) read(name string) ([]byte, error) {
 	return readPlain(root, name)
 }
 
-// readPlain reads a regular file of at most MaxArtifact bytes. It waits for no
-// pipe that was put in its place.
+// readPlain reads a regular file of at most MaxArtifact bytes. It does not wait for
+// a pipe that was put in the file's place.
 func readPlain(root *os.Root, name string) ([]byte, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -156,13 +158,13 @@ func (d *Dir) replace(name string, b []byte) error {
 	return replaceSynced(root, name, b)
 }
 
-// replaceSynced has the bytes on disk before they have the name.
+// replaceSynced replaces the file. The bytes are on disk before they have the name.
 func replaceSynced(root *os.Root, name string, b []byte) error {
 	return replace(root, name, b, (*os.File).Sync)
 }
 
-// replace writes by temporary file and rename. Sync is what happens to the
-// file before it gets its name.
+// replace writes the bytes to a temporary file and renames it. It calls sync on the
+// file before the file gets its name.
 func replace(root *os.Root, name string, b []byte, sync func(*os.File) error) (err error) {
 	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
 		return err
@@ -173,8 +175,8 @@ func replace(root *os.Root, name string, b []byte, sync func(*os.File) error) (e
 	if err != nil {
 		return err
 	}
-	defer f.Close()                                        // and with it the lock
-	_ = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) // says to sweep that the writer lives
+	defer f.Close()                                        // releases the lock too
+	_ = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) // tells sweep that the writer lives
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, root.Remove(tmp))

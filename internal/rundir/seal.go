@@ -8,9 +8,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// sealFile says what the recorders of this program have written. It tells
-// their lines from foreign ones; the workflow, whose word wins over both, is
-// asked for nothing that it covers.
+// sealFile records the lines that the recorders of this program have written. It
+// distinguishes their lines from foreign ones. The workflow's word wins over both.
+// The workflow is asked for no line that the seal covers.
 const sealFile = "events.seal"
 
 // seal covers the first lines of a log.
@@ -18,15 +18,15 @@ type seal struct {
 	Lines int        `json:"lines"`
 	Bytes int        `json:"bytes"`
 	Chain run.Digest `json:"chain"`
-	// Executions are those of the workflow that have written, in the order in
-	// which they came; the last is the one that goes on.
+	// Executions holds the executions of the workflow that have written, in the
+	// order of their first entry or takeover. The last one is the current execution.
 	Executions []string `json:"executions,omitempty"`
 }
 
-// maxExecutions is how many executions a seal remembers.
+// maxExecutions is the largest number of executions that a seal remembers.
 const maxExecutions = 64
 
-// readSeal reads the seal; one that is gone or unreadable covers nothing.
+// readSeal reads the seal. A missing or unreadable seal covers nothing.
 func readSeal(root *os.Root) (s seal) {
 	if b, err := readPlain(root, sealFile); err != nil || json.Unmarshal(b, &s) != nil {
 		return seal{}
@@ -34,8 +34,8 @@ func readSeal(root *os.Root) (s seal) {
 	return s
 }
 
-// covers is how many of the lines the seal covers: all of its own, or none when
-// they are not what was sealed.
+// covers returns the number of lines that the seal covers: all of its own, or none
+// if they differ from the sealed lines.
 func (s seal) covers(lines []line) int {
 	if s.Lines < 1 || s.Lines > len(lines) || chainOf(lines[:s.Lines]) != s.Chain {
 		return 0
@@ -50,8 +50,8 @@ func chainOf(lines []line) (chain run.Digest) {
 	return chain
 }
 
-// sealed replaces the seal by one that covers the lines. The execution becomes
-// the last when it is new, or when it takes over.
+// sealed replaces the seal by one that covers the lines. The execution becomes the
+// last if it is new or takes over.
 func (j *journal) sealed(lines []line, execution string, over bool) error {
 	next := seal{Lines: len(lines), Bytes: size(lines), Chain: chainOf(lines), Executions: slices.Clone(j.seal.Executions)}
 	if over {

@@ -14,14 +14,15 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// Slot is where one agent session of a run lives: its checkout, and what a
-// worker must know to go on with it. It is no part of the record.
+// Slot is the directory of one agent session of a run. It holds the session's
+// checkout and the note that a worker needs to continue the session. It is not part
+// of the record.
 type Slot struct{ dir *Dir }
 
-// Agents holds the slots of a run.
+// Agents returns the path of the directory that holds the slots of a run.
 func (s *Store) Agents(id run.ID) string { return filepath.Join(s.dir, "agents", string(id)) }
 
-// Slot is the run's slot of that name; its directory is made by the first write.
+// Slot returns the run's slot of that name. The first write makes its directory.
 func (s *Store) Slot(id run.ID, name string) Slot {
 	return Slot{&Dir{path: filepath.Join(s.Agents(id), name)}}
 }
@@ -39,19 +40,19 @@ func (s *Store) Slots(id run.ID) ([]string, error) {
 	return names, err
 }
 
-// Path is the slot's directory.
+// Path returns the path of the slot's directory.
 func (s Slot) Path() string { return s.dir.path }
 
 const (
 	noteName = "note.json"
 	heldName = "held"
-	wanting  = "wanted-" // and an id: one for each that waits, locked by it
+	wanting  = "wanted-" // prefix; each waiting process has a file with an id, and locks it
 )
 
-// wantedPoll is how often the holder of a slot looks whether it is wanted.
+// wantedPoll is the interval at which the holder of a slot checks for waiting processes.
 const wantedPoll = 500 * time.Millisecond
 
-// Note is what SetNote wrote last; nil when it never did.
+// Note returns the note that SetNote wrote last; nil if it wrote none.
 func (s Slot) Note() ([]byte, error) {
 	b, err := os.ReadFile(filepath.Join(s.dir.path, noteName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,12 +61,13 @@ func (s Slot) Note() ([]byte, error) {
 	return b, err
 }
 
-// SetNote replaces the note; it is on disk when SetNote returns.
+// SetNote replaces the note. The note is on disk when SetNote returns.
 func (s Slot) SetNote(note []byte) error { return s.dir.replace(noteName, note) }
 
-// Hold takes the slot for this process until release, and waits for it until
-// ctx ends: meanwhile held is called with the process that has it, as by Take.
-// Once it is ours, wanted is called, and called again, while somebody else waits.
+// Hold takes the slot for this process until release is called. It waits for the
+// slot until ctx ends. While it waits it calls held with the process that has the
+// slot, as Take does. While this process has the slot and another one waits, wanted
+// is called repeatedly.
 func (s Slot) Hold(ctx context.Context, wanted func(), held func(pid int)) (release func(), err error) {
 	now, cancel := context.WithCancel(ctx)
 	cancel()
@@ -87,7 +89,7 @@ func (s Slot) Hold(ctx context.Context, wanted func(), held func(pid int)) (rele
 	return func() { stop(); lock.Unlock() }, nil
 }
 
-// want tells the holder that somebody waits, until enough is called or this
+// want tells the holder that this process waits, until enough is called or this
 // process dies.
 func (s Slot) want() (enough func(), err error) {
 	name := filepath.Join(s.dir.path, wanting+uuid.NewString())
@@ -97,19 +99,20 @@ func (s Slot) want() (enough func(), err error) {
 	}
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == nil {
-		err = os.Rename(f.Name(), name) // it is seen locked, or not at all
+		err = os.Rename(f.Name(), name) // the file is locked before it is seen
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
 	return func() {
-		os.Remove(name) // what is left is known by its lock, which is free
+		os.Remove(name) // wanted removes a file that remains: its lock is free
 		f.Close()
 	}, nil
 }
 
-// watch calls wanted while somebody waits, until stop, which waits for no call
-// under way: wanted may be what stops.
+// watch calls wanted repeatedly while another process waits, until stop is called.
+// stop does not wait for a running call of wanted, because wanted itself may call
+// stop.
 func (s Slot) watch(wanted func()) (stop func()) {
 	done := make(chan struct{})
 	go func() {
@@ -129,7 +132,7 @@ func (s Slot) watch(wanted func()) (stop func()) {
 	return func() { close(done) }
 }
 
-// wanted says whether anybody who lives waits, and removes what the dead left.
+// wanted reports whether a living process waits. It removes the files of dead ones.
 func (s Slot) wanted() bool {
 	names, _ := filepath.Glob(filepath.Join(s.dir.path, wanting+"*"))
 	for _, name := range names {
