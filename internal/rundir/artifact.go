@@ -13,17 +13,18 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// ErrAltered is an artifact whose bytes are not those that were kept.
+// ErrAltered is the error for an artifact whose bytes differ from the kept bytes.
 var ErrAltered = errors.New("artifact is not what was kept")
 
-// Lost reports whether the error says that an artifact is gone, or that it is
-// not what was kept: trying again does not bring it back.
+// Lost reports whether the error says that an artifact is gone or altered. Trying
+// again does not bring the artifact back.
 func Lost(err error) bool {
 	return errors.Is(err, ErrAltered) || errors.Is(err, fs.ErrNotExist)
 }
 
-// Artifact names the artifact of a phase and iteration. The second and later
-// provider calls of the same phase and iteration carry their number.
+// Artifact returns the name of the artifact of a phase and iteration. The name for
+// the second and later provider calls of the same phase and iteration carries the
+// number of the call.
 func Artifact(p run.Phase, iteration, call int, suffix string) string {
 	if call > 1 {
 		return fmt.Sprintf("%s/iter-%04d.%d.%s", p, iteration, call, suffix)
@@ -32,10 +33,10 @@ func Artifact(p run.Phase, iteration, call int, suffix string) string {
 }
 
 // Keep stores an artifact under a name relative to artifacts/, whole or not at
-// all: its bytes are on disk before it has its name. It has a second name, its
-// digest, under which Load finds it when other bytes take the first: the late
-// attempt of an activity may keep what it likes, a reference that history holds
-// stays good. Keeping the same bytes again is a no-op.
+// all: its bytes are on disk before it has its name. The artifact has a second name,
+// its digest. Load finds it there when other bytes take the first name: a reference
+// in history stays good even if a late attempt of an activity keeps other bytes.
+// Keeping the same bytes again is a no-op.
 func (d *Dir) Keep(name string, b []byte) (run.Ref, error) {
 	ref := run.Ref{Name: name, Digest: run.DigestOf(b), Bytes: int64(len(b))}
 	file, err := artifactFile(name)
@@ -61,8 +62,8 @@ func (d *Dir) Keep(name string, b []byte) (run.Ref, error) {
 	return ref, nil
 }
 
-// keepByDigest gives the file its second name: a hard link, which takes no
-// room, or a copy where the file system has none.
+// keepByDigest gives the file its second name: a hard link, which takes no room, or
+// a copy if the file system has no hard links.
 func keepByDigest(root *os.Root, file string, digest run.Digest, b []byte) error {
 	second := digestFile(digest)
 	if old, err := readPlain(root, second); err == nil && bytes.Equal(old, b) {
@@ -79,8 +80,8 @@ func keepByDigest(root *os.Root, file string, digest run.Digest, b []byte) error
 	return replaceSynced(root, second, b)
 }
 
-// Load reads an artifact and compares it with its reference. An artifact whose
-// name is gone, or has other bytes, is found by its digest.
+// Load reads an artifact and compares it with its reference. If the name is gone or
+// has other bytes, Load finds the artifact by its digest.
 func (d *Dir) Load(ref run.Ref) ([]byte, error) {
 	b, found, err := d.Find(ref.Name)
 	if err == nil && found.Digest == ref.Digest {
@@ -107,7 +108,7 @@ func (d *Dir) byDigest(digest run.Digest) ([]byte, bool) {
 
 func digestFile(d run.Digest) string { return path.Join("artifacts", "by-digest", string(d)) }
 
-// Find reads an artifact by its name alone; fs.ErrNotExist when there is none.
+// Find reads an artifact by its name alone. It returns fs.ErrNotExist if there is none.
 func (d *Dir) Find(name string) ([]byte, run.Ref, error) {
 	file, err := artifactFile(name)
 	if err != nil {

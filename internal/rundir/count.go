@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Count adds one to the count of that name, which begins at zero, and returns
-// it once it is on disk. It is no part of the record: counts lie beside the locks.
+// Count adds one to the count of that name and returns the sum once it is on disk.
+// A count begins at zero. Counts are not part of the record: they lie beside the locks.
 func (d *Dir) Count(name string) (n int, err error) {
 	f, err := d.beside(name, os.O_WRONLY|os.O_APPEND)
 	if err != nil {

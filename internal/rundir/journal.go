@@ -18,17 +18,17 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// journal is the log of a run's events, locked. Other programs of the same
-// user can write to the directory, so nothing there is believed for its name:
-// what is no plain file is no log, and a line is an event only when it is read.
+// journal is the locked log of a run's events. Other programs of the same user can
+// write to the directory, and a name alone proves nothing there. Only a plain file is
+// a log, and a line is an event only if it can be read as one.
 type journal struct {
 	root *os.Root
-	lock *os.File // the directory: it cannot be exchanged as the log can
-	file *os.File // nil: what has its name is not a plain file of one name
+	lock *os.File // the directory: unlike the log it cannot be exchanged
+	file *os.File // nil: the log is missing, or is not a plain file with a single name
 
-	odd   bool   // what has the log's name is not a plain file
-	b     []byte // all that the log holds
-	lines []line // of b, for as long as they are events in order
+	odd   bool   // the object with the log's name is not a plain file
+	b     []byte // the whole content of the log
+	lines []line // the first lines of b, up to the last that is an event in order
 	seal  seal
 }
 
@@ -38,8 +38,8 @@ type line struct {
 	seq int
 }
 
-// lockPatience bounds the wait for the record's lock: whoever holds it for
-// longer is none of ours, and the error says so.
+// lockPatience bounds the wait for the record's lock. No worker holds the lock for
+// longer; the error says that another process has held it.
 const lockPatience = 30 * time.Second
 
 // openJournal locks the record and reads its log.
@@ -71,7 +71,7 @@ func (d *Dir) openJournal() (j *journal, err error) {
 func (j *journal) close() {
 	for _, f := range []*os.File{j.file, j.lock} {
 		if f != nil {
-			f.Close() // and with it the lock
+			f.Close() // releases the lock too
 		}
 	}
 	j.root.Close()
@@ -91,8 +91,8 @@ func flock(f *os.File) error {
 	}
 }
 
-// openLog opens the log and reads it, without following a link and without
-// waiting for a pipe. A log of several names is read, but not written to.
+// openLog opens the log and reads it. It follows no link and does not wait for a
+// pipe. A log with several names is read, but not written to.
 func (j *journal) openLog() error {
 	fd, err := unix.Openat(int(j.lock.Fd()), eventsFile, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,10 +120,11 @@ func (j *journal) openLog() error {
 	if err != nil {
 		return err
 	}
-	return flock(f) // which workers of older versions lock
+	return flock(f) // workers of older versions lock the log itself
 }
 
-// linesOf are the lines up to the first that is no event's, or is out of order.
+// linesOf returns the lines before the first one that is not an event or is out of
+// order.
 func linesOf(b []byte) (list []line) {
 	last := 0
 	for text := range bytes.Lines(b) {
@@ -137,8 +138,8 @@ func linesOf(b []byte) (list []line) {
 	return list
 }
 
-// seqOf is the number of the event in a line as we write them; zero: it is not
-// one of those.
+// seqOf returns the number of the event in a line of the form that this program
+// writes; zero for any other line.
 func seqOf(text []byte) int {
 	rest, ok := bytes.CutPrefix(text, []byte(`{"id":"evt-`))
 	digits, _, found := bytes.Cut(rest, []byte(`"`))
@@ -149,7 +150,7 @@ func seqOf(text []byte) int {
 	return seq
 }
 
-// size is how many bytes the first lines have.
+// size returns the total number of bytes of the lines.
 func size(lines []line) (n int) {
 	for _, l := range lines {
 		n += len(l.b)
@@ -157,8 +158,8 @@ func size(lines []line) (n int) {
 	return n
 }
 
-// write makes the log hold these lines and no other byte. Lines that are there
-// already are not written again, but where the log must be written anew.
+// write makes the log hold these lines and no other byte. It does not rewrite lines
+// that are there already, except when the whole log must be written anew.
 func (j *journal) write(lines []line) error {
 	have := 0
 	for have < len(lines) && have < len(j.lines) && bytes.Equal(lines[have].b, j.lines[have].b) {

@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockPoll is how often a taken lock is tried again.
+// lockPoll is the interval at which a taken lock is tried again.
 const lockPoll = 50 * time.Millisecond
 
-// Lock takes the lock of that name, which the kernel gives back when this
-// process dies, and waits for it until ctx ends.
+// Lock takes the lock of that name. It waits for the lock until ctx ends. The kernel
+// releases the lock when this process dies.
 func (d *Dir) Lock(ctx context.Context, name string) (unlock func(), err error) {
 	l, err := d.Take(ctx, name, nil)
 	if err != nil {
@@ -26,17 +26,17 @@ func (d *Dir) Lock(ctx context.Context, name string) (unlock func(), err error) 
 	return l.Unlock, nil
 }
 
-// Lock is one that this process holds.
+// Lock is a lock that this process holds.
 type Lock struct{ file *os.File }
 
-// File is what the lock is on: a process that inherits it holds the lock too.
+// File returns the locked file. A process that inherits the file holds the lock too.
 func (l *Lock) File() *os.File { return l.file }
 
-// Unlock gives it back.
+// Unlock releases the lock.
 func (l *Lock) Unlock() { l.file.Close() }
 
-// Take is Lock for who tells what it waits for: meanwhile held is called with
-// the process that has the lock, again and again; 0: that is not known.
+// Take is like Lock, and calls held repeatedly while it waits, with the id of the
+// process that has the lock, or 0 if the id is not known. held may be nil.
 func (d *Dir) Take(ctx context.Context, name string, held func(pid int)) (*Lock, error) {
 	f, err := d.beside(name, os.O_RDWR)
 	if err != nil {
@@ -62,7 +62,7 @@ func (d *Dir) Take(ctx context.Context, name string, held func(pid int)) (*Lock,
 	}
 }
 
-// beside opens a file of locks/, made where it does not exist.
+// beside opens a file of locks/ and makes it if it does not exist.
 func (d *Dir) beside(name string, flags int) (*os.File, error) {
 	root, err := d.open()
 	if err != nil {
@@ -78,8 +78,8 @@ func (d *Dir) beside(name string, flags int) (*os.File, error) {
 
 func besideName(name string) string { return path.Join("locks", strings.ReplaceAll(name, "/", "-")) }
 
-// sign says in a lock's file who holds it. The lock holds whether that can be
-// written or not.
+// sign writes the id of this process into the file of a lock that it holds. The lock
+// holds even if the id cannot be written.
 func sign(f *os.File) {
 	if f.Truncate(0) == nil {
 		_, _ = f.WriteAt(strconv.AppendInt(nil, int64(os.Getpid()), 10), 0)

@@ -21,7 +21,7 @@ const (
 	Error = "ERROR"
 )
 
-// Log appends one line to logs/<name>.log: time, level, message, fields.
+// Log appends one line to logs/<name>.log: time, level, message, and the fields as JSON.
 func (d *Dir) Log(name, level, msg string, fields any) error {
 	root, err := d.open()
 	if err != nil {
@@ -48,7 +48,8 @@ func logLine(root *os.Root, name string, at time.Time, level, msg string, fields
 	return err
 }
 
-// openLogFile opens a log, and waits for no pipe in its place: that is removed.
+// openLogFile opens a log. It does not wait for a pipe in the log's place, but
+// removes it.
 func openLogFile(root *os.Root, name string) (*os.File, error) {
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND | unix.O_NONBLOCK
 	f, err := root.OpenFile(name, flags, 0o600)
@@ -68,16 +69,16 @@ func openLogFile(root *os.Root, name string) (*os.File, error) {
 	return root.OpenFile(name, flags|os.O_EXCL, 0o600)
 }
 
-// passage is what the gate's log says of a patch that was let through.
+// passage is the entry in the gate's log for a patch that passed the gate.
 type passage struct {
 	Policy   run.Policy `json:"policy"`
-	Approval string     `json:"approvalId,omitempty"` // empty: nobody was asked
+	Approval string     `json:"approvalId,omitempty"` // empty: no person was asked
 	Risks    []string   `json:"risks"`
 	run.PatchApplied
 }
 
-// logEvents writes what the contract wants in the logs too: the gate's
-// decisions, every error, and how the run ended.
+// logEvents writes the events to the logs that the contract wants there too: the
+// gate's decisions, every error, and the end of the run.
 func (d *Dir) logEvents(j *journal, events []run.Event) error {
 	for _, e := range events {
 		name, level := "", Info
@@ -105,8 +106,8 @@ func (d *Dir) logEvents(j *journal, events []run.Event) error {
 	return nil
 }
 
-// passage says why the patch went through the gate: the policy, and either who
-// was asked or that nobody had to be.
+// passage returns the reason why the patch passed the gate: the policy, and the
+// approval. The approval is empty if no person had to be asked.
 func (j *journal) passage(applied run.Event, p run.PatchApplied) passage {
 	out := passage{Risks: []string{}, PatchApplied: p}
 	for _, l := range slices.Backward(j.lines) {
@@ -125,7 +126,7 @@ func (j *journal) passage(applied run.Event, p run.PatchApplied) passage {
 	return out
 }
 
-// risksOf are the risks of the patch, which may be that of a rival.
+// risksOf returns the risks of the patch. The patch may come from a rival.
 func risksOf(p run.PatchProduced, patch run.Digest) []string {
 	if p.Patch.Digest == patch {
 		return p.Risks
@@ -143,7 +144,8 @@ func (j *journal) policy() run.Policy {
 	return created.Policy
 }
 
-// event decodes the line if it is of one of the types; else the event is zero.
+// event decodes the line if its event has one of the types. Otherwise it returns the
+// zero event.
 func (l line) event(types ...run.EventType) (e run.Event) {
 	for _, t := range types {
 		if bytes.Contains(l.b, []byte(`"type":"`+t+`"`)) && json.Unmarshal(l.b, &e) == nil && e.Type == t {

@@ -10,8 +10,8 @@ import (
 
 const answerHeading = "\n## Answer\n\n"
 
-// keepQuestions writes ask/iter-NNNN.md for each question raised, and puts the
-// answer into it once there is one.
+// keepQuestions writes ask/iter-NNNN.md for each raised question, and adds the
+// answer to it once there is one.
 func (d *Dir) keepQuestions(events []run.Event) error {
 	for _, e := range events {
 		var err error
@@ -35,8 +35,8 @@ func (d *Dir) keepQuestions(events []run.Event) error {
 	return nil
 }
 
-// questionArtifact is made from the question's id, which names iteration and
-// number.
+// questionArtifact returns the name of a question's artifact. It takes the iteration
+// and the number from the question's id.
 func questionArtifact(id string) string {
 	var iteration, n int
 	if _, err := fmt.Sscanf(id, run.QuestionForm, &iteration, &n); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// Events reads the log. A last line that a crash cut is left out; any other
-// line that is not an event is an error.
+// Events returns the events of the log. It leaves out a last line that a crash cut.
+// Any other line that is not an event is an error.
 func (d *Dir) Events() ([]run.Event, error) {
 	b, err := d.read(eventsFile)
 	if err != nil {
@@ -35,7 +35,7 @@ func eventsIn(b []byte) (events []run.Event, err error) {
 	return events, nil
 }
 
-// State reads the last state written; fs.ErrNotExist when there is none.
+// State returns the last written state. It returns fs.ErrNotExist if there is none.
 func (d *Dir) State() (run.State, error) {
 	var s run.State
 	b, err := d.read(stateFile)
@@ -45,8 +45,8 @@ func (d *Dir) State() (run.State, error) {
 	return s, json.Unmarshal(b, &s)
 }
 
-// Rebuild folds the log into the run's snapshot. Where state.json and the log
-// disagree the log wins. Notes that no prompt carried yet come from run.json.
+// Rebuild folds the log into the run's snapshot. If state.json and the log disagree,
+// the log wins. Notes that no prompt carried yet come from run.json.
 func (d *Dir) Rebuild() (*run.Snapshot, error) {
 	events, err := d.Events()
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(events) == 0 {
@@ -70,10 +70,10 @@ func (d *Dir) fold(events []run.Event) (*run.Snapshot, error) {
 	return s, nil
 }
 
-// Repair rebuilds the run's snapshot, and brings the files up to it: a last line
-// that a crash cut is taken away, what follows the sealed lines and does not
-// follow from them is set aside, and state.json and run.json are those of the
-// last event. It is safe while a worker writes. A second call changes nothing.
+// Repair rebuilds the run's snapshot and adapts the files to it. It removes a last
+// line that a crash cut. It sets aside bytes after the sealed lines that do not
+// continue the run's events. It makes state.json and run.json match the last event.
+// Repair is safe while a worker writes. A second call changes nothing.
 func (d *Dir) Repair() (*run.Snapshot, error) {
 	if _, err := d.Events(); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s holds no events: it is not the directory of a run", d.path)
@@ -96,8 +96,9 @@ func (d *Dir) Repair() (*run.Snapshot, error) {
 	return s, nil
 }
 
-// Sealed folds those lines of the log that the recorders of this program wrote,
-// whatever others have added since. Without a seal that fits they all count.
+// Sealed folds the lines of the log that the recorders of this program wrote. It
+// ignores lines that others have added since. Without a seal that fits the log,
+// Sealed folds all lines.
 func (d *Dir) Sealed() (*run.Snapshot, error) {
 	j, err := d.openJournal()
 	if err != nil {
@@ -118,7 +119,7 @@ func (d *Dir) Sealed() (*run.Snapshot, error) {
 	return d.fold(events)
 }
 
-// whole folds the log once it holds no other lines than those of the run.
+// whole makes the log hold only the lines of the run, and folds it.
 func (d *Dir) whole(j *journal) (*run.Snapshot, error) {
 	lines := j.lines
 	events, err := eventsIn(j.b)

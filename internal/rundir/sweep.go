@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tempForm finds the names that replace gives to temporary files, and no others.
+// tempForm matches exactly the names that replace gives to temporary files.
 var tempForm = regexp.MustCompile(`^\..+\.[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\.tmp$`)
 
-// unlocked is how old a temporary file may be whose writer has not locked it
-// yet, as it does at once.
+// unlocked is the age up to which sweep keeps a temporary file even if it is not
+// locked: a writer locks its file at once after making it.
 const unlocked = time.Second
 
-// sweep removes the temporary files that killed writers have left in a
-// directory, as far as it can: it keeps nobody from what the directory is for.
-// The lock of a file says whether its writer lives.
+// sweep removes the temporary files that killed writers have left in a directory. It
+// ignores errors: a failed sweep does not hinder the use of the directory. The lock
+// of a file tells whether its writer lives.
 func sweep(root *os.Root, dir string) {
 	d, err := root.Open(dir)
 	if err != nil {
@@ -47,7 +47,8 @@ func abandoned(root *os.Root, name string) bool {
 	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
 }
 
-// Sweep removes what killed writers have left anywhere in the run's directory.
+// Sweep removes the temporary files that killed writers have left anywhere in the
+// run's directory.
 func (d *Dir) Sweep() {
 	root, err := os.OpenRoot(d.path)
 	if err != nil {
