@@ -24,13 +24,13 @@ type Repository struct {
 	Commit   git.ID // the commit of the files
 	Index    string // an index of the files: git sees at once that nothing is changed
 	Branch   string // the reference that HEAD names, at Commit; empty: HEAD is detached
-	// Refs is whether the branches and tags of the user's repository are copied. They identify
-	// versions and ranges of changes.
+	// Refs makes Make copy the branches and tags of the user's repository. They identify versions
+	// and ranges of changes.
 	Refs bool
 }
 
-// Make makes the repository at dir, which must be empty. The repository has no remotes, no hooks
-// and no configuration of any user.
+// Make makes the repository at dir. Nothing may exist there yet. The repository has no remotes, no
+// hooks and no configuration of any user.
 func (r Repository) Make(ctx context.Context, dir string) error {
 	_, err := git.Shadow(dir, dir, r.WorkTree, r.Commit, Excludes(r.Common), "core.logAllRefUpdates=true",
 		"user.name="+git.Name, "user.email="+git.Email, "gc.auto=0", "maintenance.auto=false")

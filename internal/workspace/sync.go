@@ -18,7 +18,7 @@ import (
 // checkoutTimeout bounds the writing of all files of a repository.
 const checkoutTimeout = 10 * time.Minute
 
-// Sync makes the tracked files of the work tree exactly those files that commit has, and removes
+// Sync makes the tracked files of the work tree exactly the files that commit has, and removes
 // untracked files that no .gitignore covers. Correct files and ignored files stay as they are. Sync
 // does not follow leftovers of checks: it removes a symbolic link in the place of a directory and
 // does not write through it. It makes a work tree anew that cannot be brought to commit. Content
