@@ -57,12 +57,13 @@ func TestWorkerSaysOneLineAndServesUntilItIsTold(t *testing.T) {
 	}
 }
 
+// The exit code is that of starter, as README.md lists it.
 func TestServerThatIsNotThereIsOneLine(t *testing.T) {
 	cmd := commandLine(t, "127.0.0.1:1", "--runs-dir", filepath.Join(t.TempDir(), ".runs"))
 	var out bytes.Buffer
 	cmd.Stderr = &out
 	err := cmd.Run()
-	if cmd.ProcessState.ExitCode() != 1 || strings.Count(out.String(), "\n") != 1 || !strings.Contains(out.String(), "127.0.0.1:1") {
+	if cmd.ProcessState.ExitCode() != 6 || strings.Count(out.String(), "\n") != 1 || !strings.Contains(out.String(), "127.0.0.1:1") {
 		t.Errorf("%v: %q", err, out.String())
 	}
 }
