@@ -11,9 +11,15 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// wantedEvery is the interval at which the engine is asked whether it still wants the answer of an
-// attempt that it has given up.
-const wantedEvery = 2 * time.Second
+const (
+	// wantedEvery is the interval at which the engine is asked whether it still wants the answer of
+	// an attempt that it has given up.
+	wantedEvery = 2 * time.Second
+	// settleEvery is the interval at which the engine is asked again once there is a result.
+	settleEvery = 200 * time.Millisecond
+	// settleLimit bounds the wait for an engine that may itself be paused.
+	settleLimit = 2 * time.Minute
+)
 
 // endure returns a context that ends with ctx, with one exception: the engine has given the attempt
 // up and begins another, as after a pause longer than the heartbeat timeout. Paid work then
@@ -51,43 +57,35 @@ func outlast[T any](ctx context.Context, do func(context.Context) (T, error)) (T
 	enduring, stop := endure(ctx)
 	defer stop()
 	out, err := do(enduring)
-	if err == nil && overtaken(ctx) {
+	if err == nil {
 		handOver(ctx, out)
 	}
 	return out, err
 }
 
-// overtaken reports whether the engine has given the attempt up, even if the engine has not said
-// this yet.
-func overtaken(ctx context.Context) bool {
-	if ctx.Err() != nil {
-		return givenUp(ctx)
-	}
-	asked, cancel := context.WithTimeout(ctx, reportLimit)
-	defer cancel()
-	err := activity.GetClient(ctx).RecordActivityHeartbeat(asked, activity.GetInfo(ctx).TaskToken)
-	_, gone := errors.AsType[*serviceerror.NotFound](err)
-	return gone
-}
-
-const (
-	handOverLimit = 20 * time.Second // for the next attempt to begin: the engine takes no result before
-	handOverEvery = 200 * time.Millisecond
-)
-
-// handOver ends the activity of ctx with a result, whichever attempt is under way.
+// handOver ends the activity of ctx with a result if the engine has begun another attempt at it. It
+// waits for an engine that does not answer, and for an attempt that is scheduled and not started: the
+// engine takes no result before. It does nothing for the attempt of ctx itself.
 func handOver(ctx context.Context, result any) {
+	if ctx.Err() != nil && !givenUp(ctx) {
+		return
+	}
 	info := activity.GetInfo(ctx)
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), handOverLimit)
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleLimit)
 	defer cancel()
-	at := info.WorkflowExecution
-	for wanted(ctx) && end.Err() == nil {
-		if activity.GetClient(ctx).CompleteActivityByID(end, info.Namespace, at.ID, at.RunID, info.ActivityID, result, nil) == nil {
+	for {
+		now, err := pendingActivity(limit)
+		if err == nil && (now == nil || now.GetAttempt() <= info.Attempt) {
+			return
+		}
+		at := info.WorkflowExecution
+		if err == nil && activity.GetClient(ctx).CompleteActivityByID(limit, info.Namespace, at.ID, at.RunID, info.ActivityID, result, nil) == nil {
 			return
 		}
 		select {
-		case <-end.Done():
-		case <-time.After(handOverEvery):
+		case <-limit.Done():
+			return
+		case <-time.After(settleEvery):
 		}
 	}
 }
@@ -95,26 +93,44 @@ func handOver(ctx context.Context, result any) {
 // wanted reports whether the activity of ctx is still to be done, by any attempt. If the engine
 // does not answer, wanted returns true.
 func wanted(ctx context.Context) bool {
-	info := activity.GetInfo(ctx)
-	if time.Now().After(info.Deadline) {
+	if time.Now().After(activity.GetInfo(ctx).Deadline) {
 		return false
 	}
-	asked, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportLimit)
+	now, err := pendingActivity(context.WithoutCancel(ctx))
+	return err != nil || now != nil
+}
+
+// isOver reports whether the activity of ctx has ended or is to be canceled. It asks until the
+// engine answers or ctx ends.
+func isOver(ctx context.Context) bool {
+	for {
+		now, err := pendingActivity(ctx)
+		if err == nil {
+			return now == nil
+		}
+		select {
+		case <-ctx.Done():
+			return true
+		case <-time.After(settleEvery):
+		}
+	}
+}
+
+// pendingActivity returns what the engine knows of the activity of ctx. It returns nil if the
+// activity has ended or is to be canceled.
+func pendingActivity(ctx context.Context) (*workflow.PendingActivityInfo, error) {
+	info := activity.GetInfo(ctx)
+	asked, cancel := context.WithTimeout(ctx, reportLimit)
 	defer cancel()
 	at := info.WorkflowExecution
 	run, err := activity.GetClient(ctx).DescribeWorkflowExecution(asked, at.ID, at.RunID)
-	if err != nil {
-		_, gone := errors.AsType[*serviceerror.NotFound](err)
-		return !gone
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+		return nil, nil
 	}
-	return pending(run.GetPendingActivities(), info.ActivityID)
-}
-
-func pending(list []*workflow.PendingActivityInfo, id string) bool {
-	for _, a := range list {
-		if a.GetActivityId() == id {
-			return a.GetState() != enums.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
+	for _, a := range run.GetPendingActivities() {
+		if a.GetActivityId() == info.ActivityID && a.GetState() != enums.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED {
+			return a, nil
 		}
 	}
-	return false
+	return nil, err
 }

@@ -24,24 +24,26 @@ type engine struct {
 	client.Client
 	gaveUp bool
 	over   bool   // the activity has ended, or is to be canceled
-	asked  func() // after each question; nil: nothing
+	silent int    // so many questions are not answered
+	asked  func() // after it said that it is over
 
 	mu     sync.Mutex
 	result any // by which the activity was ended, whatever its attempt
 }
 
-func (e *engine) RecordActivityHeartbeat(context.Context, []byte, ...any) error {
-	if e.gaveUp {
-		return serviceerror.NewNotFound("activity already timed out")
-	}
-	return nil
-}
-
 func (e *engine) DescribeWorkflowExecution(ctx context.Context, _, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	if e.asked != nil {
+	if e.silent > 0 {
+		e.silent--
+		return nil, serviceerror.NewUnavailable("paused")
+	}
+	info := activity.GetInfo(ctx)
+	a := &workflow.PendingActivityInfo{ActivityId: info.ActivityID, State: enums.PENDING_ACTIVITY_STATE_STARTED, Attempt: info.Attempt}
+	if e.gaveUp {
+		a.Attempt++
+	}
+	if e.over && e.asked != nil {
 		defer e.asked()
 	}
-	a := &workflow.PendingActivityInfo{ActivityId: activity.GetInfo(ctx).ActivityID, State: enums.PENDING_ACTIVITY_STATE_STARTED}
 	if e.over {
 		a.State = enums.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
 	}
@@ -60,7 +62,7 @@ func TestTheVerdictOfAnAttemptThatWasGivenUpIsTheActivitys(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
 			s.prepare()
-			s.engine.gaveUp = gaveUp
+			s.engine.gaveUp, s.engine.silent = gaveUp, 2
 			j := s.check("true")
 			handed, ok := s.engine.result.(activities.Judgement)
 			if ok != gaveUp || ok && handed.Report != j.Report {
@@ -75,7 +77,7 @@ func TestTheVerdictOfAnAttemptThatWasGivenUpIsTheActivitys(t *testing.T) {
 func TestWhatHasEndedMeanwhileIsNotCheckedAgain(t *testing.T) {
 	s := newSite(t)
 	s.prepare()
-	s.engine.over = true
+	s.engine.over, s.engine.silent = true, 2
 	unlock, err := s.dir().Lock(t.Context(), "check.lock")
 	if err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func alone[T any](ctx context.Context, dir *rundir.Dir, name, what string, show 
 		return out, err
 	}
 	defer lock.Unlock()
-	if waited && !wanted(ctx) {
+	if waited && isOver(ctx) {
 		<-ctx.Done() // the engine is about to end it
 		return out, ctx.Err()
 	}
