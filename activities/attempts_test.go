@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -87,11 +88,11 @@ func TestIDsOfAnAgentAreBounded(t *testing.T) {
 // Tokens of a call that failed were paid for: without them no budget holds.
 func TestUsageOfAFailedCallIsKept(t *testing.T) {
 	s := newSite(t)
-	e := &provider.Error{Code: provider.Auth, Message: "401"}
-	resp := e.Response("half", time.Second)
+	e := &failure.Error{Code: failure.Auth, Message: "401"}
+	resp := provider.FailedResponse(e, "half", time.Second)
 	resp.Usage = &run.Usage{TotalTokens: 900_000}
 	s.provider.responds(resp, e)
-	app := failure(t, s, s.call(run.Execute))
+	app := callFailure(t, s, s.call(run.Execute))
 	if !app.HasDetails() {
 		t.Error("the error says nothing of the 900000 tokens, and no event will")
 	}

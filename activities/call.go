@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -65,7 +66,7 @@ func (a *Activities) callProvider(ctx context.Context, c Call, build func(provid
 	show(Progress{Doing: "prepares the prompt"})
 	p, err := a.open(c.Provider, c.Dir, complaints{dir, c})
 	if err != nil {
-		return reply{}, permanent(string(provider.BadRequest), err)
+		return reply{}, permanent(string(failure.BadRequest), err)
 	}
 	req, err := build(p.Capabilities())
 	if err != nil {
@@ -226,12 +227,12 @@ func (a *Activities) haltForPermission(dir *rundir.Dir, c Call, s *provider.Susp
 // failedAttempt keeps the text that came before the error, and returns the error that
 // says whether to try again. The error carries the usage of all attempts.
 func (a *Activities) failedAttempt(ctx context.Context, dir *rundir.Dir, c Call, partial []byte, spent run.Usage, begun int, cause error) error {
-	perr, ok := errors.AsType[*provider.Error](cause)
+	perr, ok := errors.AsType[*failure.Error](cause)
 	if !ok {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		perr = &provider.Error{Code: provider.Unknown, Message: cause.Error(), Retriable: true}
+		perr = &failure.Error{Code: failure.Unknown, Message: cause.Error(), Retriable: true}
 	}
 	n := 1
 	for ; n <= maxPaid; n++ {

@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/session"
 	"github.com/ratchet-dev/ratchet/internal/redact"
@@ -69,17 +70,17 @@ func TestAttemptsAtOnceTakeTurns(t *testing.T) {
 
 func TestWhatWasSaidBeforeAnErrorIsKept(t *testing.T) {
 	s := newSite(t)
-	s.provider.fails("half an ans"+secret, provider.Error{Code: provider.Unknown, Message: "broke off at " + secret, Retriable: true})
-	s.provider.fails("half", provider.Error{Code: provider.RateLimit, Message: "slow down", Retriable: true, RetryAfter: 7 * time.Second})
+	s.provider.fails("half an ans"+secret, failure.Error{Code: failure.Unknown, Message: "broke off at " + secret, Retriable: true})
+	s.provider.fails("half", failure.Error{Code: failure.RateLimit, Message: "slow down", Retriable: true, RetryAfter: 7 * time.Second})
 	c := s.call(run.Execute)
-	app := failure(t, s, c)
+	app := callFailure(t, s, c)
 	if app.Type() != "UNKNOWN" || app.NonRetryable() || app.Message() != "broke off at [redacted:MODEL_KEY]" {
 		t.Errorf("%s %v %q", app.Type(), app.NonRetryable(), app.Message())
 	}
 	if b, _, err := s.dir().Find("execute/iter-0001.attempt-1.raw.txt"); err != nil || string(b) != "half an ans[redacted:MODEL_KEY]" {
 		t.Errorf("kept %q, %v", b, err)
 	}
-	if app = failure(t, s, c); app.Type() != "RATE_LIMIT" || app.NextRetryDelay() != 7*time.Second {
+	if app = callFailure(t, s, c); app.Type() != "RATE_LIMIT" || app.NextRetryDelay() != 7*time.Second {
 		t.Errorf("%s after %v", app.Type(), app.NextRetryDelay())
 	}
 	if b, _, err := s.dir().Find("execute/iter-0001.attempt-2.raw.txt"); err != nil || string(b) != "half" {
@@ -94,7 +95,7 @@ func TestWhatWasSaidBeforeAnErrorIsKept(t *testing.T) {
 	}
 }
 
-func failure(t *testing.T, s *site, c activities.Call) *temporal.ApplicationError {
+func callFailure(t *testing.T, s *site, c activities.Call) *temporal.ApplicationError {
 	t.Helper()
 	_, err := do[activities.ProposeResult](s, s.acts.Propose, c)
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
@@ -106,9 +107,9 @@ func failure(t *testing.T, s *site, c activities.Call) *temporal.ApplicationErro
 
 func TestTheFifthErrorIsTheLast(t *testing.T) {
 	s := newSite(t)
-	s.provider.fails("", provider.Error{Code: provider.Timeout, Message: "too slow", Retriable: true})
+	s.provider.fails("", failure.Error{Code: failure.Timeout, Message: "too slow", Retriable: true})
 	for n := 1; n <= 6; n++ {
-		if app := failure(t, s, s.call(run.Execute)); app.NonRetryable() != (n >= 5) {
+		if app := callFailure(t, s, s.call(run.Execute)); app.NonRetryable() != (n >= 5) {
 			t.Errorf("error %d: final is %v", n, app.NonRetryable())
 		}
 	}
@@ -117,7 +118,7 @@ func TestTheFifthErrorIsTheLast(t *testing.T) {
 func TestErrorsThatNoRetryMends(t *testing.T) {
 	for name, spoil := range map[string]func(*site, *activities.Call){
 		"the provider says so": func(s *site, _ *activities.Call) {
-			s.provider.fails("", provider.Error{Code: provider.Auth, Message: "401"})
+			s.provider.fails("", failure.Error{Code: failure.Auth, Message: "401"})
 		},
 		"there is no such provider": func(s *site, _ *activities.Call) { s.opened = errors.New("no such kind") },
 		"the record is behind":      func(_ *site, c *activities.Call) { c.Entry.Events = c.Entry.Events[2:] },
@@ -126,7 +127,7 @@ func TestErrorsThatNoRetryMends(t *testing.T) {
 			s := newSite(t)
 			c := s.call(run.Execute)
 			spoil(s, &c)
-			if app := failure(t, s, c); !app.NonRetryable() {
+			if app := callFailure(t, s, c); !app.NonRetryable() {
 				t.Errorf("%s may be tried again", app.Type())
 			}
 		})
@@ -136,7 +137,7 @@ func TestErrorsThatNoRetryMends(t *testing.T) {
 func TestAnotherErrorMayBeTriedAgain(t *testing.T) {
 	s := newSite(t)
 	s.provider.responds(provider.Response{}, io.ErrUnexpectedEOF)
-	if app := failure(t, s, s.call(run.Execute)); app.Type() != "UNKNOWN" || app.NonRetryable() {
+	if app := callFailure(t, s, s.call(run.Execute)); app.Type() != "UNKNOWN" || app.NonRetryable() {
 		t.Errorf("%s, final %v", app.Type(), app.NonRetryable())
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -14,8 +15,8 @@ import (
 func TestTextOfACallThatIsCutOffIsKept(t *testing.T) {
 	for name, cause := range map[string]error{
 		"by the budget":    &provider.Exhausted{},
-		"by a usage limit": &provider.Limited{Until: time.Now().Add(time.Hour), Cause: &provider.Error{Code: provider.RateLimit, Message: "5 hours"}},
-		"by a broken line": &provider.Error{Code: provider.Unknown, Message: "broke off", Retriable: true},
+		"by a usage limit": &provider.Limited{Until: time.Now().Add(time.Hour), Cause: &failure.Error{Code: failure.RateLimit, Message: "5 hours"}},
+		"by a broken line": &failure.Error{Code: failure.Unknown, Message: "broke off", Retriable: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
@@ -42,12 +43,12 @@ func TestTextOfACallThatIsCutOffIsKept(t *testing.T) {
 // Finding D6: the errors that a retry made good are counted in the result.
 func TestRetriedErrorsAreCounted(t *testing.T) {
 	s := newSite(t)
-	for _, code := range []provider.Code{provider.Timeout, provider.RateLimit, provider.Timeout} {
-		s.provider.fails("", provider.Error{Code: code, Message: "later", Retriable: true})
+	for _, code := range []failure.Code{failure.Timeout, failure.RateLimit, failure.Timeout} {
+		s.provider.fails("", failure.Error{Code: code, Message: "later", Retriable: true})
 	}
 	c := s.call(run.Execute)
 	for range 3 {
-		failure(t, s, c)
+		callFailure(t, s, c)
 	}
 	s.provider.responds(provider.Response{RawText: result("type: NOOP\nreason: done"), FinishReason: provider.Stop}, nil)
 	s.provider.acts = s.provider.acts[1:]
@@ -58,12 +59,12 @@ func TestRetriedErrorsAreCounted(t *testing.T) {
 		}
 	}
 	s = newSite(t)
-	s.provider.fails("", provider.Error{Code: provider.Timeout, Message: "later", Retriable: true})
-	s.provider.fails("", provider.Error{Code: provider.Auth, Message: "401"})
-	failure(t, s, s.call(run.Execute))
+	s.provider.fails("", failure.Error{Code: failure.Timeout, Message: "later", Retriable: true})
+	s.provider.fails("", failure.Error{Code: failure.Auth, Message: "401"})
+	callFailure(t, s, s.call(run.Execute))
 	var used run.Usage
 	var before []run.Retry
-	if err := failure(t, s, s.call(run.Execute)).Details(&used, &before); err != nil || !reflect.DeepEqual(before, want[:0:0]) && before[0].Count != 1 {
+	if err := callFailure(t, s, s.call(run.Execute)).Details(&used, &before); err != nil || !reflect.DeepEqual(before, want[:0:0]) && before[0].Count != 1 {
 		t.Errorf("details %+v, %v", before, err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
@@ -30,7 +30,7 @@ func (a *Activities) countStart(dir *rundir.Dir, c Call) (begun int, err error) 
 	if err != nil {
 		return begun, err
 	}
-	return begun, temporal.NewNonRetryableApplicationError(message, string(provider.Unknown), nil, errorDetails(failedUsage(dir, c), failedRetries(dir, c, maxPaid))...)
+	return begun, temporal.NewNonRetryableApplicationError(message, string(failure.Unknown), nil, errorDetails(failedUsage(dir, c), failedRetries(dir, c, maxPaid))...)
 }
 
 // settlePaid resets the count of a call that has an answer or waits for a person, for

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -19,7 +20,7 @@ func (p *scripted) dies() {
 }
 
 func (p *scripted) errs() {
-	p.fails("half", provider.Error{Code: provider.Timeout, Message: "too slow", Retriable: true})
+	p.fails("half", failure.Error{Code: failure.Timeout, Message: "too slow", Retriable: true})
 }
 
 func (p *scripted) asks() {
@@ -47,7 +48,7 @@ func TestAProviderIsStartedFiveTimesForOneAnswer(t *testing.T) {
 					t.Fatalf("time %d: no error", n)
 				}
 			}
-			if app := failure(t, s, s.call(run.Execute)); !app.NonRetryable() || app.Type() == "PanicError" {
+			if app := callFailure(t, s, s.call(run.Execute)); !app.NonRetryable() || app.Type() == "PanicError" {
 				t.Errorf("the sixth: %s, final %v: %s", app.Type(), app.NonRetryable(), app.Message())
 			}
 			if n := s.provider.calls(); n != 5 {
@@ -86,7 +87,7 @@ func TestAProviderThatWasNotStartedIsNotPaid(t *testing.T) {
 	s := newSite(t)
 	s.opened = errors.New("no such kind")
 	for range 6 {
-		_ = failure(t, s, s.call(run.Execute))
+		_ = callFailure(t, s, s.call(run.Execute))
 	}
 	s.opened = nil
 	if out := s.propose(result("type: NOOP\nreason: done")); out.Summary != "done" {
@@ -101,7 +102,7 @@ func TestAnAttemptThatIsTooLateIsNotPaid(t *testing.T) {
 	s.provider.says(result("type: NOOP\nreason: done"))
 	c := s.call(run.Execute)
 	c.Timeout = time.Hour // more than the environment gives
-	if app := failure(t, s, c); app.Type() != activities.LateError || app.NonRetryable() || s.provider.calls() != 0 {
+	if app := callFailure(t, s, c); app.Type() != activities.LateError || app.NonRetryable() || s.provider.calls() != 0 {
 		t.Errorf("%s, final %v, %d calls", app.Type(), app.NonRetryable(), s.provider.calls())
 	}
 }

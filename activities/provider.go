@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/answer"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/gate"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/provider"
@@ -35,7 +36,7 @@ func (a *Activities) Plan(ctx context.Context, c Call) (_ PlanResult, err error)
 	}
 	text := strings.TrimSpace(string(r.text))
 	if text == "" || r.finish != provider.Stop {
-		return PlanResult{}, permanent(string(provider.BadRequest), fmt.Errorf("the plan is empty or cut short (%s)", r.finish))
+		return PlanResult{}, permanent(string(failure.BadRequest), fmt.Errorf("the plan is empty or cut short (%s)", r.finish))
 	}
 	plan, err := a.runs.Run(c.RunID).Keep(c.Artifact("md"), append([]byte(text), '\n'))
 	failpoint.Hit("plan.kept")

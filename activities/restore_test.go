@@ -130,7 +130,7 @@ func TestLostChangesOfAnAgentAreNotPaidAgain(t *testing.T) {
 	s := newSite(t)
 	s.proposed(true)
 	s.leave("execute/iter-0001.raw.txt", "execute/iter-0001.call.json")
-	if app := failure(t, s, s.developing()); app.Type() != activities.ArtifactError || !app.NonRetryable() || !strings.Contains(app.Message(), "changes.patch") {
+	if app := callFailure(t, s, s.developing()); app.Type() != activities.ArtifactError || !app.NonRetryable() || !strings.Contains(app.Message(), "changes.patch") {
 		t.Errorf("%s %v %q", app.Type(), app.NonRetryable(), app.Message())
 	}
 }

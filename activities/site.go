@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/log"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/session"
@@ -93,7 +94,7 @@ func (s site) Checkout(ctx context.Context, keep bool) (string, error) {
 func (s site) Changes(ctx context.Context) ([]byte, error) {
 	diff, err := s.scratch.Changes(ctx, patch.Limits{Files: s.c.Patches.Files, Bytes: s.c.Patches.Bytes})
 	if bad, ok := errors.AsType[*scratch.UnfitError](err); ok {
-		return nil, &provider.Error{Code: provider.BadRequest, Message: clip(bad.Error(), provider.MaxMessage)}
+		return nil, &failure.Error{Code: failure.BadRequest, Message: clip(bad.Error(), failure.MaxMessage)}
 	}
 	return diff, err
 }

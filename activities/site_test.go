@@ -18,6 +18,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/session"
@@ -251,8 +252,8 @@ func (p *scripted) says(answers ...string) {
 }
 
 // fails adds a failure that leaves a partial answer.
-func (p *scripted) fails(partial string, e provider.Error) {
-	p.responds(e.Response(partial, time.Second), &e)
+func (p *scripted) fails(partial string, e failure.Error) {
+	p.responds(provider.FailedResponse(&e, partial, time.Second), &e)
 }
 
 func (p *scripted) calls() int {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
@@ -31,36 +32,36 @@ func TestClassifyHTTP(t *testing.T) {
 	tests := map[string]struct {
 		status    int
 		body      string
-		code      provider.Code
+		code      failure.Code
 		retriable bool
 		person    bool
 		says      string
 	}{
-		"request timeout":             {408, "", provider.Timeout, true, false, "HTTP 408 Request Timeout"},
-		"conflict":                    {409, "", provider.Unknown, true, false, "HTTP 409 Conflict"},
-		"too early":                   {425, "", provider.Unknown, true, false, "HTTP 425"},
-		"rate limit":                  {429, "", provider.RateLimit, true, false, "HTTP 429"},
-		"rate limit of OpenAI":        {429, openAIRate, provider.RateLimit, true, false, "Rate limit reached"},
-		"rate limit of Anthropic":     {429, anthropicRate, provider.RateLimit, true, false, "exceed your rate limit"},
-		"server error":                {500, "<html>oops</html>", provider.Unknown, true, false, "<html>oops</html>"},
-		"bad gateway":                 {502, "", provider.Unknown, true, false, "HTTP 502"},
-		"unavailable":                 {503, "", provider.Unknown, true, false, "HTTP 503"},
-		"gateway timeout":             {504, "", provider.Timeout, true, false, "HTTP 504"},
-		"overloaded":                  {529, overloaded, provider.Unknown, true, false, "HTTP 529: Overloaded"},
-		"bad request":                 {400, "", provider.BadRequest, false, false, "HTTP 400"},
-		"payment required":            {402, "", provider.RateLimit, false, true, "quota or credit exhausted: HTTP 402"},
-		"not found":                   {404, "", provider.BadRequest, false, false, "HTTP 404"},
-		"request entity too large":    {413, "", provider.BadRequest, false, false, "context too long: HTTP 413"},
-		"unprocessable":               {422, "", provider.BadRequest, false, false, "HTTP 422"},
-		"unauthorized":                {401, "", provider.Auth, false, true, "HTTP 401"},
-		"forbidden":                   {403, "", provider.Auth, false, true, "HTTP 403"},
-		"quota exhausted, OpenAI":     {429, openAIQuota, provider.RateLimit, false, true, "quota or credit exhausted"},
-		"credit exhausted, Anthropic": {400, anthropicQuota, provider.RateLimit, false, true, "quota or credit exhausted"},
-		"context too long, OpenAI":    {400, openAILong, provider.BadRequest, false, false, "context too long"},
-		"context too long, Anthropic": {400, anthropicLong, provider.BadRequest, false, false, "context too long"},
-		"a server error that quotes":  {500, openAILong, provider.Unknown, true, false, "HTTP 500"},
-		"a numeric code":              {400, `{"error": {"message": "m", "code": 7}}`, provider.BadRequest, false, false, "HTTP 400 Bad Request: m"},
-		"a redirect":                  {302, "", provider.BadRequest, false, false, "HTTP 302"},
+		"request timeout":             {408, "", failure.Timeout, true, false, "HTTP 408 Request Timeout"},
+		"conflict":                    {409, "", failure.Unknown, true, false, "HTTP 409 Conflict"},
+		"too early":                   {425, "", failure.Unknown, true, false, "HTTP 425"},
+		"rate limit":                  {429, "", failure.RateLimit, true, false, "HTTP 429"},
+		"rate limit of OpenAI":        {429, openAIRate, failure.RateLimit, true, false, "Rate limit reached"},
+		"rate limit of Anthropic":     {429, anthropicRate, failure.RateLimit, true, false, "exceed your rate limit"},
+		"server error":                {500, "<html>oops</html>", failure.Unknown, true, false, "<html>oops</html>"},
+		"bad gateway":                 {502, "", failure.Unknown, true, false, "HTTP 502"},
+		"unavailable":                 {503, "", failure.Unknown, true, false, "HTTP 503"},
+		"gateway timeout":             {504, "", failure.Timeout, true, false, "HTTP 504"},
+		"overloaded":                  {529, overloaded, failure.Unknown, true, false, "HTTP 529: Overloaded"},
+		"bad request":                 {400, "", failure.BadRequest, false, false, "HTTP 400"},
+		"payment required":            {402, "", failure.RateLimit, false, true, "quota or credit exhausted: HTTP 402"},
+		"not found":                   {404, "", failure.BadRequest, false, false, "HTTP 404"},
+		"request entity too large":    {413, "", failure.BadRequest, false, false, "context too long: HTTP 413"},
+		"unprocessable":               {422, "", failure.BadRequest, false, false, "HTTP 422"},
+		"unauthorized":                {401, "", failure.Auth, false, true, "HTTP 401"},
+		"forbidden":                   {403, "", failure.Auth, false, true, "HTTP 403"},
+		"quota exhausted, OpenAI":     {429, openAIQuota, failure.RateLimit, false, true, "quota or credit exhausted"},
+		"credit exhausted, Anthropic": {400, anthropicQuota, failure.RateLimit, false, true, "quota or credit exhausted"},
+		"context too long, OpenAI":    {400, openAILong, failure.BadRequest, false, false, "context too long"},
+		"context too long, Anthropic": {400, anthropicLong, failure.BadRequest, false, false, "context too long"},
+		"a server error that quotes":  {500, openAILong, failure.Unknown, true, false, "HTTP 500"},
+		"a numeric code":              {400, `{"error": {"message": "m", "code": 7}}`, failure.BadRequest, false, false, "HTTP 400 Bad Request: m"},
+		"a redirect":                  {302, "", failure.BadRequest, false, false, "HTTP 302"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +83,7 @@ func TestClassifyHTTP(t *testing.T) {
 func TestAHugeErrorBodyIsCut(t *testing.T) {
 	for _, body := range []string{strings.Repeat("é", 1<<16), `{"error": {"message": "` + strings.Repeat("x", 1<<16) + `", "type": "insufficient_quota"}}`} {
 		e := provider.ClassifyHTTP(429, nil, []byte(body), time.Now())
-		if len(e.Message) > provider.MaxMessage || !strings.HasSuffix(e.Message, " ...") {
+		if len(e.Message) > failure.MaxMessage || !strings.HasSuffix(e.Message, " ...") {
 			t.Errorf("a message of %d bytes", len(e.Message))
 		}
 	}
@@ -99,15 +100,15 @@ func TestRetryAfter(t *testing.T) {
 		"half a second":              {http.Header{"Retry-After": {"0.5"}}, 500 * time.Millisecond},
 		"zero":                       {http.Header{"Retry-After": {"0"}}, 0},
 		"negative":                   {http.Header{"Retry-After": {"-5"}}, 0},
-		"a day":                      {http.Header{"Retry-After": {"86400"}}, provider.MaxRetryAfter},
+		"a day":                      {http.Header{"Retry-After": {"86400"}}, failure.MaxRetryAfter},
 		"more than a number holds":   {http.Header{"Retry-After": {"1" + strings.Repeat("0", 400)}}, 0},
-		"infinite":                   {http.Header{"Retry-After": {"Inf"}}, provider.MaxRetryAfter},
+		"infinite":                   {http.Header{"Retry-After": {"Inf"}}, failure.MaxRetryAfter},
 		"no number":                  {http.Header{"Retry-After": {"NaN"}}, 0},
 		"a word":                     {http.Header{"Retry-After": {"soon"}}, 0},
 		"a date":                     {http.Header{"Retry-After": {"Sat, 14 Feb 2026 12:00:30 GMT"}}, 30 * time.Second},
 		"a date in the old form":     {http.Header{"Retry-After": {"Saturday, 14-Feb-26 12:00:30 GMT"}}, 30 * time.Second},
 		"a date that has passed":     {http.Header{"Retry-After": {"Sat, 14 Feb 2026 11:00:00 GMT"}}, 0},
-		"a date next year":           {http.Header{"Retry-After": {"Sun, 14 Feb 2027 12:00:00 GMT"}}, provider.MaxRetryAfter},
+		"a date next year":           {http.Header{"Retry-After": {"Sun, 14 Feb 2027 12:00:00 GMT"}}, failure.MaxRetryAfter},
 		"milliseconds are finer":     {http.Header{"Retry-After": {"2"}, "Retry-After-Ms": {"1250"}}, 1250 * time.Millisecond},
 		"milliseconds nobody reads":  {http.Header{"Retry-After": {"2"}, "Retry-After-Ms": {"?"}}, 2 * time.Second},
 		"white space around seconds": {http.Header{"Retry-After": {" 3 "}}, 3 * time.Second},
@@ -126,24 +127,24 @@ func TestClassifyTransport(t *testing.T) {
 	read := func(err error) error { return &net.OpError{Op: "read", Net: "tcp", Err: err} }
 	tests := map[string]struct {
 		err       error
-		code      provider.Code
+		code      failure.Code
 		retriable bool
 	}{
-		"connection reset":        {post(read(syscall.ECONNRESET)), provider.Unknown, true},
-		"connection refused":      {post(&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}), provider.Unknown, true},
-		"end of file":             {post(io.EOF), provider.Unknown, true},
-		"end within the answer":   {fmt.Errorf("read answer: %w", io.ErrUnexpectedEOF), provider.Unknown, true},
-		"no such host":            {post(&net.DNSError{Err: "no such host", IsNotFound: true}), provider.Unknown, true},
-		"timeout before any byte": {post(read(os.ErrDeadlineExceeded)), provider.Timeout, true},
-		"the call's own deadline": {post(context.DeadlineExceeded), provider.Timeout, true},
-		"timeout in the answer":   {fmt.Errorf("read answer: %w", os.ErrDeadlineExceeded), provider.Timeout, true},
-		"unknown authority":       {post(x509.UnknownAuthorityError{}), provider.BadRequest, false},
-		"another host's name":     {post(x509.HostnameError{Certificate: &x509.Certificate{}, Host: "api.invalid"}), provider.BadRequest, false},
+		"connection reset":        {post(read(syscall.ECONNRESET)), failure.Unknown, true},
+		"connection refused":      {post(&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}), failure.Unknown, true},
+		"end of file":             {post(io.EOF), failure.Unknown, true},
+		"end within the answer":   {fmt.Errorf("read answer: %w", io.ErrUnexpectedEOF), failure.Unknown, true},
+		"no such host":            {post(&net.DNSError{Err: "no such host", IsNotFound: true}), failure.Unknown, true},
+		"timeout before any byte": {post(read(os.ErrDeadlineExceeded)), failure.Timeout, true},
+		"the call's own deadline": {post(context.DeadlineExceeded), failure.Timeout, true},
+		"timeout in the answer":   {fmt.Errorf("read answer: %w", os.ErrDeadlineExceeded), failure.Timeout, true},
+		"unknown authority":       {post(x509.UnknownAuthorityError{}), failure.BadRequest, false},
+		"another host's name":     {post(x509.HostnameError{Certificate: &x509.Certificate{}, Host: "api.invalid"}), failure.BadRequest, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			err := provider.ClassifyTransport(t.Context(), tt.err)
-			e, ok := errors.AsType[*provider.Error](err)
+			e, ok := errors.AsType[*failure.Error](err)
 			if !ok || e.Code != tt.code || e.Retriable != tt.retriable {
 				t.Errorf("got %+v, want %s (retriable %t)", err, tt.code, tt.retriable)
 			}

@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -115,9 +116,9 @@ func (r Request) Validate() error {
 }
 
 // Check returns the error of Validate as providers report it: BAD_REQUEST, not retriable.
-func (r Request) Check() *Error {
+func (r Request) Check() *failure.Error {
 	if err := r.Validate(); err != nil {
-		return &Error{Code: BadRequest, Message: "request: " + err.Error()}
+		return &failure.Error{Code: failure.BadRequest, Message: "request: " + err.Error()}
 	}
 	return nil
 }
@@ -139,14 +140,23 @@ func (a Artifacts) MarshalJSON() ([]byte, error) {
 
 // Response is the result of a call.
 type Response struct {
-	RawText      string       `json:"rawText"` // verbatim
-	FinishReason FinishReason `json:"finishReason"`
-	Usage        *run.Usage   `json:"usage,omitempty"` // nil: not known
-	DurationMs   int64        `json:"durationMs"`
-	Error        *Error       `json:"error,omitempty"`
+	RawText      string         `json:"rawText"` // verbatim
+	FinishReason FinishReason   `json:"finishReason"`
+	Usage        *run.Usage     `json:"usage,omitempty"` // nil: not known
+	DurationMs   int64          `json:"durationMs"`
+	Error        *failure.Error `json:"error,omitempty"`
 	// Changes is the diff of an agent's work in its checkout; empty when the agent
 	// changed nothing, or has no checkout.
 	Changes []byte `json:"-"`
+}
+
+// FailedResponse returns the response of a call that ended in e after raw was received.
+func FailedResponse(e *failure.Error, raw string, took time.Duration) Response {
+	finish := Failed
+	if e.Code == failure.Timeout {
+		finish = TimedOut
+	}
+	return Response{RawText: raw, FinishReason: finish, DurationMs: took.Milliseconds(), Error: e}
 }
 
 // FinishReason says why the output ended.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/providertest"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -38,15 +38,15 @@ func TestRequestJSON(t *testing.T) {
 }
 
 func TestResponseJSON(t *testing.T) {
-	limited := &provider.Error{Code: provider.RateLimit, Message: "slow down", Retriable: true, RetryAfter: 1500 * time.Millisecond}
+	limited := &failure.Error{Code: failure.RateLimit, Message: "slow down", Retriable: true, RetryAfter: 1500 * time.Millisecond}
 	tests := map[string]struct {
 		resp provider.Response
 		want string
 	}{
 		"an answer":            {provider.Response{RawText: "x", FinishReason: provider.Stop, DurationMs: 5}, `{"rawText":"x","finishReason":"stop","durationMs":5}`},
 		"an answer with usage": {provider.Response{FinishReason: provider.Length, Usage: &run.Usage{InputTokens: 1, OutputTokens: 2, TotalTokens: 3}}, `{"rawText":"","finishReason":"length","usage":{"inputTokens":1,"outputTokens":2,"totalTokens":3},"durationMs":0}`},
-		"a timeout":            {(&provider.Error{Code: provider.Timeout, Message: "late", Retriable: true}).Response("part", time.Second), `{"rawText":"part","finishReason":"timeout","durationMs":1000,"error":{"code":"TIMEOUT","message":"late","retriable":true}}`},
-		"a rate limit":         {limited.Response("", 0), `{"rawText":"","finishReason":"error","durationMs":0,"error":{"code":"RATE_LIMIT","message":"slow down","retriable":true,"retryAfterMs":1500}}`},
+		"a timeout":            {provider.FailedResponse(&failure.Error{Code: failure.Timeout, Message: "late", Retriable: true}, "part", time.Second), `{"rawText":"part","finishReason":"timeout","durationMs":1000,"error":{"code":"TIMEOUT","message":"late","retriable":true}}`},
+		"a rate limit":         {provider.FailedResponse(limited, "", 0), `{"rawText":"","finishReason":"error","durationMs":0,"error":{"code":"RATE_LIMIT","message":"slow down","retriable":true,"retryAfterMs":1500}}`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestValidate(t *testing.T) {
 			if tt.says == "" && err != nil || tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says)) {
 				t.Errorf("got %v, want %q", err, tt.says)
 			}
-			if e := req.Check(); (e == nil) != (err == nil) || e != nil && (e.Code != provider.BadRequest || e.Retriable) {
+			if e := req.Check(); (e == nil) != (err == nil) || e != nil && (e.Code != failure.BadRequest || e.Retriable) {
 				t.Errorf("checked as %+v", e)
 			}
 		})
@@ -122,23 +122,6 @@ func TestTail(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := provider.Tail([]byte(tt.text)); got != tt.want {
 				t.Errorf("got %q", got)
-			}
-		})
-	}
-}
-
-func TestClip(t *testing.T) {
-	tests := map[string]struct{ text, want string }{
-		"what fits":           {"0123456789", "0123456789"},
-		"what does not":       {"0123456789x", "012345 ..."},
-		"a rune at the cut":   {"01234é6789x", "01234 ..."},
-		"what is no text":     {"a\xffb", "a?b"},
-		"much of what is not": {strings.Repeat("\xff", 20), "?"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := provider.Clip(tt.text, 10); len(got) > 10 || !utf8.ValidString(got) || got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -97,7 +98,7 @@ func (*Exhausted) Error() string { return "the budget is used up" }
 // time.
 type Limited struct {
 	Until time.Time
-	Cause *Error
+	Cause *failure.Error
 }
 
 func (l *Limited) Error() string {

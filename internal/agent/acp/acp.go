@@ -26,7 +26,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 // DefaultPatience is the time in which an interrupted turn has to end. Agents took
@@ -82,7 +82,7 @@ func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, er
 		s, err = a.startSession(ctx, o)
 	}
 	if errors.Is(err, errMigration) {
-		err = newError(provider.Unknown, true, err.Error())
+		err = newError(failure.Unknown, true, err.Error())
 	}
 	if err != nil {
 		return nil, err
@@ -94,14 +94,14 @@ func checkOptions(o agent.Options) error {
 	switch o.Sandbox {
 	case agent.ReadOnly, agent.WorkspaceWrite, agent.FullAccess:
 	default:
-		return newError(provider.BadRequest, false, fmt.Sprintf("no sandbox %q", o.Sandbox))
+		return newError(failure.BadRequest, false, fmt.Sprintf("no sandbox %q", o.Sandbox))
 	}
 	info, err := os.Stat(o.Dir)
 	if err == nil && (!filepath.IsAbs(o.Dir) || !info.IsDir()) {
 		err = fmt.Errorf("%q is no absolute path of a directory", o.Dir)
 	}
 	if err != nil {
-		return newError(provider.BadRequest, false, "working directory: "+err.Error())
+		return newError(failure.BadRequest, false, "working directory: "+err.Error())
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 // errMigration is the error of a start that lost the race for opencode's database.
@@ -72,7 +72,7 @@ func (s *session) sendInitialize(ctx context.Context) (greeting, error) {
 		ClientInfo:      &sdk.Implementation{Name: "ratchet", Version: "1"},
 	})
 	if err == nil && g.Version != sdk.ProtocolVersionNumber {
-		err = newError(provider.BadRequest, false, fmt.Sprintf("%s speaks version %d of the protocol, not %d", g.agentName(), g.Version, sdk.ProtocolVersionNumber))
+		err = newError(failure.BadRequest, false, fmt.Sprintf("%s speaks version %d of the protocol, not %d", g.agentName(), g.Version, sdk.ProtocolVersionNumber))
 	}
 	s.habits = habitsOf(g.Info.Name)
 	return g, err
@@ -136,7 +136,7 @@ func (s *session) requestSession(ctx context.Context, g greeting, o agent.Option
 		err = agent.ErrNoSession
 	}
 	if err == nil && o.Resume == "" && offered.SessionID == "" {
-		err = newError(provider.BadRequest, false, g.agentName()+" named no session")
+		err = newError(failure.BadRequest, false, g.agentName()+" named no session")
 	}
 	if err != nil {
 		return offer{}, err
@@ -217,7 +217,7 @@ func (s *session) exitError() error {
 	case exit.Signal != "":
 		text = "the agent was ended by " + exit.Signal
 	}
-	return newError(provider.Unknown, true, strings.TrimSuffix(text+": "+s.child.Stderr(), ": "))
+	return newError(failure.Unknown, true, strings.TrimSuffix(text+": "+s.child.Stderr(), ": "))
 }
 
 // settleTime is the time in which a program that closed its input or its output

@@ -12,6 +12,7 @@ import (
 
 	sdk "github.com/coder/acp-go-sdk"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
@@ -38,17 +39,17 @@ var statusPatterns = []struct {
 // classifyError says whether an error of the agent can be retried. Gemini answers
 // with the status of the model's API as the code, others with an internal error
 // and a text.
-func classifyError(err error) *provider.Error {
+func classifyError(err error) *failure.Error {
 	said, ok := errors.AsType[*sdk.RequestError](err)
 	if !ok {
-		return newError(provider.Unknown, true, err.Error())
+		return newError(failure.Unknown, true, err.Error())
 	}
 	text := describeError(said)
 	switch {
 	case said.Code == authRequired:
-		return newError(provider.Auth, false, text)
+		return newError(failure.Auth, false, text)
 	case said.Code <= -32600 && said.Code >= -32602: // the agent could not read the request
-		return newError(provider.BadRequest, false, text)
+		return newError(failure.BadRequest, false, text)
 	case said.Code >= 400 && said.Code < 600:
 		return provider.ClassifyHTTP(said.Code, nil, []byte(said.Message), time.Now())
 	}
@@ -61,11 +62,11 @@ func classifyError(err error) *provider.Error {
 	if e := classifyText(text); e != nil {
 		return e
 	}
-	return newError(provider.Unknown, true, text)
+	return newError(failure.Unknown, true, text)
 }
 
 // classifyText returns the error that a text stands for; nil for none.
-func classifyText(text string) *provider.Error {
+func classifyText(text string) *failure.Error {
 	for _, w := range statusPatterns {
 		if w.text.MatchString(text) {
 			e := provider.ClassifyHTTP(w.status, nil, []byte(text), time.Now())
@@ -77,8 +78,8 @@ func classifyText(text string) *provider.Error {
 	return nil
 }
 
-func newError(code provider.Code, retriable bool, text string) *provider.Error {
-	return &provider.Error{Code: code, Message: provider.Clip(text, provider.MaxMessage), Retriable: retriable}
+func newError(code failure.Code, retriable bool, text string) *failure.Error {
+	return &failure.Error{Code: code, Message: failure.Clip(text, failure.MaxMessage), Retriable: retriable}
 }
 
 // describeError returns the message of an error, with its data.

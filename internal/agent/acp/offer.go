@@ -9,7 +9,7 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 // offer holds the choices that an agent offers in a session: as modes and models
@@ -118,7 +118,7 @@ func (s *session) chooseValue(ctx context.Context, m menu, value string) error {
 		return nil
 	}
 	if m.request == nil {
-		return newError(provider.BadRequest, false, fmt.Sprintf("the agent offers no choice of a %s", m.what))
+		return newError(failure.BadRequest, false, fmt.Sprintf("the agent offers no choice of a %s", m.what))
 	}
 	method, params := m.request(s.id, value)
 	_, err := callAgent[json.RawMessage](ctx, s.wire, method, params)

@@ -11,7 +11,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/acp"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 func TestWhatKeepsASessionFromStarting(t *testing.T) {
@@ -20,16 +20,16 @@ func TestWhatKeepsASessionFromStarting(t *testing.T) {
 		agent, resume string
 		method, fails string
 		is            error
-		code          provider.Code
+		code          failure.Code
 		retriable     bool
 		says          string
 	}{
-		"not logged in":                            {"gemini", "", "session/new", `{"code":-32000,"message":"Authentication required"}`, nil, provider.Auth, false, "Authentication"},
-		"an internal error":                        {"plain", "", "session/new", `{"code":-32603,"message":"disk full"}`, nil, provider.Unknown, true, "disk full"},
-		"another version of the protocol":          {"future", "", "", "", nil, provider.BadRequest, false, "version 2"},
+		"not logged in":                            {"gemini", "", "session/new", `{"code":-32000,"message":"Authentication required"}`, nil, failure.Auth, false, "Authentication"},
+		"an internal error":                        {"plain", "", "session/new", `{"code":-32603,"message":"disk full"}`, nil, failure.Unknown, true, "disk full"},
+		"another version of the protocol":          {"future", "", "", "", nil, failure.BadRequest, false, "version 2"},
 		"a session that is not found":              {"claude", "s9", "session/load", `{"code":-32002,"message":"Resource not found"}`, agent.ErrNoSession, "", false, ""},
 		"a session that is not on the list":        {"opencode", "s9", "session/load", none, agent.ErrNoSession, "", false, ""},
-		"a session on the list that does not load": {"opencode", "s1", "session/load", none, nil, provider.Unknown, true, "service failure"},
+		"a session on the list that does not load": {"opencode", "s1", "session/load", none, nil, failure.Unknown, true, "service failure"},
 		"an agent that forgets":                    {"gemini", "s1", "", "", agent.ErrNoSession, "", false, "gemini-cli does not go on"},
 		"an agent that does not say that it can":   {"plain", "s1", "", "", agent.ErrNoSession, "", false, "plain does not go on"},
 	}
@@ -45,7 +45,7 @@ func TestWhatKeepsASessionFromStarting(t *testing.T) {
 				s.Stop(t.Context())
 				t.Fatal("started")
 			}
-			e, _ := errors.AsType[*provider.Error](err)
+			e, _ := errors.AsType[*failure.Error](err)
 			if tt.is != nil && !errors.Is(err, tt.is) || tt.is == nil && (e == nil || e.Code != tt.code || e.Retriable != tt.retriable) || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("got %v", err)
 			}
@@ -61,7 +61,7 @@ func TestAProgramThatCannotBeStarted(t *testing.T) {
 		}
 	}
 	_, err := acp.New(acp.Config{Argv: []string{"/bin/sh", "-c", "echo no such module >&2; exit 3"}}).Start(t.Context(), b.options)
-	if e, ok := errors.AsType[*provider.Error](err); !ok || e.Code != provider.Unknown || e.Message != "the agent ended with exit code 3: no such module" {
+	if e, ok := errors.AsType[*failure.Error](err); !ok || e.Code != failure.Unknown || e.Message != "the agent ended with exit code 3: no such module" {
 		t.Errorf("got %v", err)
 	}
 }

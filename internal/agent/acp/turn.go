@@ -8,7 +8,7 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 // turn is one prompt and its results so far.
@@ -148,7 +148,7 @@ func (s *session) finishTurn(t *turn, a answer, err error) {
 // reports cancelled without an interrupt of ours took a denial for one, as
 // codex-acp does (docs/contracts/acp.md, 2.3).
 func (t *turn) turnResult(a answer, err error) (agent.TurnStatus, error) {
-	failed := func(code provider.Code, retriable bool, text string) (agent.TurnStatus, error) {
+	failed := func(code failure.Code, retriable bool, text string) (agent.TurnStatus, error) {
 		return agent.Failed, newError(code, retriable, text)
 	}
 	switch reason := sdk.StopReason(a.StopReason); {
@@ -160,18 +160,18 @@ func (t *turn) turnResult(a answer, err error) (agent.TurnStatus, error) {
 		if e := classifyText(t.aside); e != nil {
 			return agent.Failed, e
 		}
-		return failed(provider.BadRequest, false, t.aside)
+		return failed(failure.BadRequest, false, t.aside)
 	case reason == sdk.StopReasonEndTurn, reason == sdk.StopReasonCancelled && len(t.denied) > 0:
 		return agent.Completed, nil
 	case reason == sdk.StopReasonCancelled:
-		return failed(provider.Unknown, true, "the agent cancelled the turn by itself")
+		return failed(failure.Unknown, true, "the agent cancelled the turn by itself")
 	case reason == sdk.StopReasonRefusal:
-		return failed(provider.BadRequest, false, "the agent refused to go on")
+		return failed(failure.BadRequest, false, "the agent refused to go on")
 	case reason == sdk.StopReasonMaxTokens:
-		return failed(provider.Unknown, true, "the limit of tokens of an answer was reached")
+		return failed(failure.Unknown, true, "the limit of tokens of an answer was reached")
 	case reason == sdk.StopReasonMaxTurnRequests:
-		return failed(provider.Unknown, true, "the limit of requests of a turn was reached")
+		return failed(failure.Unknown, true, "the limit of requests of a turn was reached")
 	default:
-		return failed(provider.Unknown, true, "the turn ended for a reason that is not known: "+a.StopReason)
+		return failed(failure.Unknown, true, "the turn ended for a reason that is not known: "+a.StopReason)
 	}
 }

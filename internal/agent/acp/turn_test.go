@@ -8,7 +8,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 func TestHowATurnEnds(t *testing.T) {
@@ -19,29 +19,29 @@ func TestHowATurnEnds(t *testing.T) {
 		steps     []step
 		decide    *agent.PermissionDecision
 		status    agent.TurnStatus
-		code      provider.Code
+		code      failure.Code
 		retriable bool
 		says      string
 	}{
 		"the end":                             {"plain", []step{ends("end_turn")}, nil, agent.Completed, "", false, ""},
-		"a refusal":                           {"plain", []step{ends("refusal")}, nil, agent.Failed, provider.BadRequest, false, "refused"},
-		"the limit of tokens":                 {"plain", []step{ends("max_tokens")}, nil, agent.Failed, provider.Unknown, true, "tokens"},
-		"the limit of requests":               {"plain", []step{ends("max_turn_requests")}, nil, agent.Failed, provider.Unknown, true, "requests"},
-		"a reason from the future":            {"plain", []step{ends("boredom")}, nil, agent.Failed, provider.Unknown, true, "boredom"},
-		"an answer without a reason":          {"plain", []step{{Answer: json.RawMessage(`null`)}}, nil, agent.Failed, provider.Unknown, true, "not known"},
-		"cancelled, and not by us":            {"plain", []step{ends("cancelled")}, nil, agent.Failed, provider.Unknown, true, "by itself"},
+		"a refusal":                           {"plain", []step{ends("refusal")}, nil, agent.Failed, failure.BadRequest, false, "refused"},
+		"the limit of tokens":                 {"plain", []step{ends("max_tokens")}, nil, agent.Failed, failure.Unknown, true, "tokens"},
+		"the limit of requests":               {"plain", []step{ends("max_turn_requests")}, nil, agent.Failed, failure.Unknown, true, "requests"},
+		"a reason from the future":            {"plain", []step{ends("boredom")}, nil, agent.Failed, failure.Unknown, true, "boredom"},
+		"an answer without a reason":          {"plain", []step{{Answer: json.RawMessage(`null`)}}, nil, agent.Failed, failure.Unknown, true, "not known"},
+		"cancelled, and not by us":            {"plain", []step{ends("cancelled")}, nil, agent.Failed, failure.Unknown, true, "by itself"},
 		"cancelled, after a denial":           {"codex", []step{ask(asked["codex"]), ends("cancelled")}, &deny, agent.Completed, "", false, ""},
-		"not logged in":                       {"codex", failing(`{"code":-32000,"message":"Authentication required"}`), nil, agent.Failed, provider.Auth, false, "Authentication"},
-		"a bad call":                          {"plain", failing(`{"code":-32602,"message":"Invalid params","data":"no such session"}`), nil, agent.Failed, provider.BadRequest, false, "Invalid params: no such session"},
-		"gemini: the status is the code":      {"gemini", failing(`{"code":401,"message":"{\"error\":{\"message\":\"bad key\",\"code\":401}}"}`), nil, agent.Failed, provider.Auth, false, "bad key"},
-		"claude: the status is in the text":   {"claude", failing(`{"code":-32603,"message":"Internal error: API Error: 529 overloaded","data":{"errorKind":"unknown"}}`), nil, agent.Failed, provider.Unknown, true, "HTTP 529: overloaded"},
-		"opencode: no status, and final":      {"opencode", failing(`{"code":-32603,"message":"Internal error: what?","data":{"service":"session","errorName":"APIError"}}`), nil, agent.Failed, provider.BadRequest, false, "Internal error: what?"},
-		"opencode: a key, by its words":       {"opencode", failing(`{"code":-32603,"message":"Internal error: Incorrect API key provided","data":{"errorName":"APIError"}}`), nil, agent.Failed, provider.Auth, false, "Incorrect API key"},
-		"opencode: a quota, by its words":     {"opencode", failing(`{"code":-32603,"message":"Internal error: You exceeded your current quota","data":{"errorName":"APIError"}}`), nil, agent.Failed, provider.RateLimit, false, "quota or credit exhausted: Internal"},
-		"an internal error":                   {"plain", failing(`{"code":-32603,"message":"Internal error","data":{"details":"disk full"}}`), nil, agent.Failed, provider.Unknown, true, "disk full"},
-		"codex: failed beside an end_turn":    {"codex", []step{update(`{"sessionUpdate":"session_info_update","_meta":{"codex":{"threadStatus":{"type":"systemError"}}}}`), chunk("", "never heard of it"), ends("end_turn")}, nil, agent.Failed, provider.BadRequest, false, "never heard of it"},
+		"not logged in":                       {"codex", failing(`{"code":-32000,"message":"Authentication required"}`), nil, agent.Failed, failure.Auth, false, "Authentication"},
+		"a bad call":                          {"plain", failing(`{"code":-32602,"message":"Invalid params","data":"no such session"}`), nil, agent.Failed, failure.BadRequest, false, "Invalid params: no such session"},
+		"gemini: the status is the code":      {"gemini", failing(`{"code":401,"message":"{\"error\":{\"message\":\"bad key\",\"code\":401}}"}`), nil, agent.Failed, failure.Auth, false, "bad key"},
+		"claude: the status is in the text":   {"claude", failing(`{"code":-32603,"message":"Internal error: API Error: 529 overloaded","data":{"errorKind":"unknown"}}`), nil, agent.Failed, failure.Unknown, true, "HTTP 529: overloaded"},
+		"opencode: no status, and final":      {"opencode", failing(`{"code":-32603,"message":"Internal error: what?","data":{"service":"session","errorName":"APIError"}}`), nil, agent.Failed, failure.BadRequest, false, "Internal error: what?"},
+		"opencode: a key, by its words":       {"opencode", failing(`{"code":-32603,"message":"Internal error: Incorrect API key provided","data":{"errorName":"APIError"}}`), nil, agent.Failed, failure.Auth, false, "Incorrect API key"},
+		"opencode: a quota, by its words":     {"opencode", failing(`{"code":-32603,"message":"Internal error: You exceeded your current quota","data":{"errorName":"APIError"}}`), nil, agent.Failed, failure.RateLimit, false, "quota or credit exhausted: Internal"},
+		"an internal error":                   {"plain", failing(`{"code":-32603,"message":"Internal error","data":{"details":"disk full"}}`), nil, agent.Failed, failure.Unknown, true, "disk full"},
+		"codex: failed beside an end_turn":    {"codex", []step{update(`{"sessionUpdate":"session_info_update","_meta":{"codex":{"threadStatus":{"type":"systemError"}}}}`), chunk("", "never heard of it"), ends("end_turn")}, nil, agent.Failed, failure.BadRequest, false, "never heard of it"},
 		"codex: one that recovered":           {"codex", []step{update(`{"sessionUpdate":"session_info_update","_meta":{"codex":{"threadStatus":{"type":"systemError"}}}}`), update(`{"sessionUpdate":"session_info_update","_meta":{"codex":{"threadStatus":{"type":"active"}}}}`), ends("end_turn")}, nil, agent.Completed, "", false, ""},
-		"an error that is longer than needed": {"plain", failing(`{"code":-32603,"message":"` + strings.Repeat("x", 5000) + `"}`), nil, agent.Failed, provider.Unknown, true, "xxx"},
+		"an error that is longer than needed": {"plain", failing(`{"code":-32603,"message":"` + strings.Repeat("x", 5000) + `"}`), nil, agent.Failed, failure.Unknown, true, "xxx"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -57,8 +57,8 @@ func TestHowATurnEnds(t *testing.T) {
 			if turn.Status != tt.status || (turn.Err == nil) != (tt.status == agent.Completed) {
 				t.Fatalf("the turn was %s, error %v", turn.Status, turn.Err)
 			}
-			e, _ := errors.AsType[*provider.Error](turn.Err)
-			if e == nil && tt.code != "" || e != nil && (e.Code != tt.code || e.Retriable != tt.retriable || !strings.Contains(e.Message, tt.says) || len(e.Message) > provider.MaxMessage) {
+			e, _ := errors.AsType[*failure.Error](turn.Err)
+			if e == nil && tt.code != "" || e != nil && (e.Code != tt.code || e.Retriable != tt.retriable || !strings.Contains(e.Message, tt.says) || len(e.Message) > failure.MaxMessage) {
 				t.Errorf("error %+v", e)
 			}
 			if turn, _ := l.Turn(script(ends("end_turn"))); turn.Status != agent.Completed {

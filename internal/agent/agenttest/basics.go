@@ -12,7 +12,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 var basics = []testCase{
@@ -190,7 +190,7 @@ func testLongLine(b *bench) {
 func testAPIError(b *bench) {
 	s, l := b.startSession(b.options)
 	turn, _ := l.Turn("[[error:400:invalid_request_error:never heard of it]]")
-	e, ok := errors.AsType[*provider.Error](turn.Err)
+	e, ok := errors.AsType[*failure.Error](turn.Err)
 	if turn.Status != agent.Failed || !ok {
 		b.Fatalf("the turn was %s, error %v:%s", turn.Status, turn.Err, l)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 func newFake(t *testing.T) (*agenttest.Fake, agent.Options) {
@@ -125,14 +125,14 @@ func TestTheFakeCrashesAndGoesOn(t *testing.T) {
 
 func TestTheFakeFailsAsItIsTold(t *testing.T) {
 	f, o := newFake(t)
-	for prompt, want := range map[string]provider.Error{
-		"[[error:401:authentication_error:no]]": {Code: provider.Auth, Message: "HTTP 401 Unauthorized: no"},
-		"[[error:529:overloaded_error:busy]]":   {Code: provider.Unknown, Message: "HTTP 529: busy", Retriable: true},
-		"[[drop]]":                              {Code: provider.Unknown, Message: "the stream was cut off", Retriable: true},
+	for prompt, want := range map[string]failure.Error{
+		"[[error:401:authentication_error:no]]": {Code: failure.Auth, Message: "HTTP 401 Unauthorized: no"},
+		"[[error:529:overloaded_error:busy]]":   {Code: failure.Unknown, Message: "HTTP 529: busy", Retriable: true},
+		"[[drop]]":                              {Code: failure.Unknown, Message: "the stream was cut off", Retriable: true},
 	} {
 		_, l := begin(t, f, o)
 		turn, _ := l.Turn(prompt)
-		e, ok := errors.AsType[*provider.Error](turn.Err)
+		e, ok := errors.AsType[*failure.Error](turn.Err)
 		if turn.Status != agent.Failed || !ok || *e != want {
 			t.Errorf("%s: %s, %+v", prompt, turn.Status, turn.Err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -202,7 +203,7 @@ func (t *fakeTurn) injectFault(ctx context.Context, f *fakemodel.Fault) error {
 		<-ctx.Done()
 		return errInterrupted
 	case f.Drop:
-		return &provider.Error{Code: provider.Unknown, Message: "the stream was cut off", Retriable: true}
+		return &failure.Error{Code: failure.Unknown, Message: "the stream was cut off", Retriable: true}
 	default:
 		return provider.ClassifyHTTP(f.Status, http.Header{}, f.Body(), time.Now())
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 // permissionRequest is a tool call that waits for a permission
@@ -210,6 +210,6 @@ func (a permissionRequest) toPermission(dir string) agent.Permission {
 	if more {
 		what += " ..."
 	}
-	p.Title = provider.Clip(strings.TrimSpace(a.Tool+" "+what), maxTitle)
+	p.Title = failure.Clip(strings.TrimSpace(a.Tool+" "+what), maxTitle)
 	return p
 }

@@ -18,7 +18,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 // Config says which client to run, and which of our variables it sees.
@@ -105,6 +105,6 @@ func checkOptions(o agent.Options) error {
 	return nil
 }
 
-func badRequest(format string, args ...any) *provider.Error {
-	return newError(provider.BadRequest, false, format, args...)
+func badRequest(format string, args ...any) *failure.Error {
+	return newError(failure.BadRequest, false, format, args...)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
@@ -45,7 +46,7 @@ func (s *session) turnError(r resultFrame, word string) error {
 		until, word = said, "rate_limit"
 	}
 	e := classifyError(r.Status, word, text)
-	if e.Code == provider.RateLimit && until.After(time.Now()) {
+	if e.Code == failure.RateLimit && until.After(time.Now()) {
 		return &provider.Limited{Until: until, Cause: e}
 	}
 	return e
@@ -71,12 +72,12 @@ func errorText(r resultFrame) string {
 
 // classifyError says whether an error of the API can be retried. An error without
 // a status never reached the API, or was cut off.
-func classifyError(status int, word, text string) *provider.Error {
+func classifyError(status int, word, text string) *failure.Error {
 	if status == 0 {
 		status = statusOfWord[word]
 	}
 	if status == 0 {
-		return newError(provider.Unknown, true, "%s", text)
+		return newError(failure.Unknown, true, "%s", text)
 	}
 	return provider.ClassifyHTTP(status, nil, []byte(text), time.Now())
 }
@@ -119,10 +120,10 @@ func (s *session) takeRateLimit(line []byte) bool {
 	return true
 }
 
-func newError(code provider.Code, retriable bool, format string, args ...any) *provider.Error {
-	return &provider.Error{Code: code, Message: provider.Clip(fmt.Sprintf(format, args...), provider.MaxMessage), Retriable: retriable}
+func newError(code failure.Code, retriable bool, format string, args ...any) *failure.Error {
+	return &failure.Error{Code: code, Message: failure.Clip(fmt.Sprintf(format, args...), failure.MaxMessage), Retriable: retriable}
 }
 
 func unavailableError(why string) error {
-	return fmt.Errorf("%w: %s", agent.ErrUnavailable, provider.Clip(why, provider.MaxMessage))
+	return fmt.Errorf("%w: %s", agent.ErrUnavailable, failure.Clip(why, failure.MaxMessage))
 }

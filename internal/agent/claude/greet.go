@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 // greeting is the client's description of itself when it takes input
@@ -62,7 +62,7 @@ func (s *session) takeResponse(r *controlResponse) {
 	}
 	var g greetResult
 	if r.Subtype == "error" {
-		g.err = newError(provider.BadRequest, false, "Claude Code did not start: %s", r.Error)
+		g.err = newError(failure.BadRequest, false, "Claude Code did not start: %s", r.Error)
 	} else if err := json.Unmarshal(r.Response, &g.greeting); err != nil {
 		g.greeting = greeting{} // the client takes input all the same
 	}
@@ -78,7 +78,7 @@ func startError(e agent.Exit) error {
 	case said("root/sudo"), said("unknown option"):
 		return unavailableError(e.Stderr)
 	case e.Signal != "":
-		return newError(provider.Unknown, true, "Claude Code was killed by %s at its start", e.Signal)
+		return newError(failure.Unknown, true, "Claude Code was killed by %s at its start", e.Signal)
 	}
-	return newError(provider.Unknown, true, "Claude Code ended at its start with exit code %d: %s", e.Code, e.Stderr)
+	return newError(failure.Unknown, true, "Claude Code ended at its start with exit code %d: %s", e.Code, e.Stderr)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/agent/claude"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/need"
-	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
 // realBinary is the client of CLAUDE_BIN. It gets a model that costs nothing,
@@ -163,18 +163,18 @@ func TestASlashIsNoCommand(t *testing.T) {
 }
 
 func TestTheRealErrors(t *testing.T) {
-	tests := map[string]provider.Error{
-		"[[error:401:authentication_error:bad key]]":                                  {Code: provider.Auth},
-		"[[error:429:rate_limit_error:slow down]]":                                    {Code: provider.RateLimit, Retriable: true},
-		"[[error:529:overloaded_error:Overloaded]]":                                   {Code: provider.Unknown, Retriable: true},
-		"[[error:400:invalid_request_error:prompt is too long: 210000 tokens > 1]]":   {Code: provider.BadRequest, Message: "context too long"},
-		"[[error:400:invalid_request_error:Your credit balance is too low for this]]": {Code: provider.RateLimit},
+	tests := map[string]failure.Error{
+		"[[error:401:authentication_error:bad key]]":                                  {Code: failure.Auth},
+		"[[error:429:rate_limit_error:slow down]]":                                    {Code: failure.RateLimit, Retriable: true},
+		"[[error:529:overloaded_error:Overloaded]]":                                   {Code: failure.Unknown, Retriable: true},
+		"[[error:400:invalid_request_error:prompt is too long: 210000 tokens > 1]]":   {Code: failure.BadRequest, Message: "context too long"},
+		"[[error:400:invalid_request_error:Your credit balance is too low for this]]": {Code: failure.RateLimit},
 	}
 	for prompt, want := range tests {
 		t.Run(prompt[2:11], func(t *testing.T) {
 			_, l, _ := realSession(t, agent.Options{Dir: t.TempDir(), Sandbox: agent.ReadOnly}, nil)
 			turn, _ := l.Turn(prompt)
-			e, ok := errors.AsType[*provider.Error](turn.Err)
+			e, ok := errors.AsType[*failure.Error](turn.Err)
 			if !ok || e.Code != want.Code || e.Retriable != want.Retriable || !strings.Contains(e.Message, want.Message) {
 				t.Errorf("%s: got %v", prompt, turn.Err)
 			}

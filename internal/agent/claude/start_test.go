@@ -14,7 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/claude"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 func adapter(f fake, environ ...string) agent.Adapter { return claude.New(f.config(environ...)) }
@@ -94,19 +94,19 @@ func TestRefusedOptions(t *testing.T) {
 	f := newFake(t, script{})
 	tests := map[string]struct {
 		o    agent.Options
-		want provider.Code
+		want failure.Code
 	}{
-		"a directory that is not there":        {agent.Options{Dir: filepath.Join(f.work, "none"), Sandbox: agent.ReadOnly}, provider.BadRequest},
-		"a directory that is relative":         {agent.Options{Dir: ".", Sandbox: agent.ReadOnly}, provider.BadRequest},
-		"the zero sandbox":                     {agent.Options{Dir: f.work}, provider.BadRequest},
-		"an unknown sandbox":                   {agent.Options{Dir: f.work, Sandbox: "house"}, provider.BadRequest},
-		"an unknown mode":                      {agent.Options{Dir: f.work, Sandbox: agent.ReadOnly, Sticky: agent.Choice{Mode: "auto"}}, provider.BadRequest},
-		"a mode that is wider than the limits": {agent.Options{Dir: f.work, Sandbox: agent.WorkspaceWrite, Sticky: agent.Choice{Mode: "bypassPermissions"}}, provider.BadRequest},
+		"a directory that is not there":        {agent.Options{Dir: filepath.Join(f.work, "none"), Sandbox: agent.ReadOnly}, failure.BadRequest},
+		"a directory that is relative":         {agent.Options{Dir: ".", Sandbox: agent.ReadOnly}, failure.BadRequest},
+		"the zero sandbox":                     {agent.Options{Dir: f.work}, failure.BadRequest},
+		"an unknown sandbox":                   {agent.Options{Dir: f.work, Sandbox: "house"}, failure.BadRequest},
+		"an unknown mode":                      {agent.Options{Dir: f.work, Sandbox: agent.ReadOnly, Sticky: agent.Choice{Mode: "auto"}}, failure.BadRequest},
+		"a mode that is wider than the limits": {agent.Options{Dir: f.work, Sandbox: agent.WorkspaceWrite, Sticky: agent.Choice{Mode: "bypassPermissions"}}, failure.BadRequest},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s, err := adapter(f).Start(t.Context(), tt.o)
-			if e, ok := errors.AsType[*provider.Error](err); !ok || e.Code != tt.want || e.Retriable || s != nil {
+			if e, ok := errors.AsType[*failure.Error](err); !ok || e.Code != tt.want || e.Retriable || s != nil {
 				t.Errorf("got %v, %v", s, err)
 			}
 		})
@@ -203,9 +203,9 @@ func TestTheProgramIsFoundOnPATH(t *testing.T) {
 }
 
 func TestStartsThatFail(t *testing.T) {
-	refused := func(code provider.Code, retriable bool) func(error) bool {
+	refused := func(code failure.Code, retriable bool) func(error) bool {
 		return func(err error) bool {
-			e, ok := errors.AsType[*provider.Error](err)
+			e, ok := errors.AsType[*failure.Error](err)
 			return ok && e.Code == code && e.Retriable == retriable
 		}
 	}
@@ -214,12 +214,12 @@ func TestStartsThatFail(t *testing.T) {
 		is    func(error) bool
 		says  string
 	}{
-		"it ends":              {[]string{"exit 3 something is off"}, refused(provider.Unknown, true), "something is off"},
-		"it is killed":         {[]string{"die"}, refused(provider.Unknown, true), "SIGKILL"},
+		"it ends":              {[]string{"exit 3 something is off"}, refused(failure.Unknown, true), "something is off"},
+		"it is killed":         {[]string{"die"}, refused(failure.Unknown, true), "SIGKILL"},
 		"it is too old":        {[]string{"exit 1 error: unknown option '--setting-sources'"}, func(err error) bool { return errors.Is(err, agent.ErrUnavailable) }, "unknown option"},
 		"it refuses root":      {[]string{"exit 1 --dangerously-skip-permissions cannot be used with root/sudo privileges"}, func(err error) bool { return errors.Is(err, agent.ErrUnavailable) }, "root"},
-		"it refuses the hello": {[]string{`{"type":"control_response","response":{"subtype":"error","request_id":"x","error":"no such request"}}`}, refused(provider.BadRequest, false), "no such request"},
-		"it fails with a word": {[]string{`{"type":"result","is_error":true,"api_error_status":401,"result":"log in"}`}, refused(provider.Auth, false), "log in"},
+		"it refuses the hello": {[]string{`{"type":"control_response","response":{"subtype":"error","request_id":"x","error":"no such request"}}`}, refused(failure.BadRequest, false), "no such request"},
+		"it fails with a word": {[]string{`{"type":"result","is_error":true,"api_error_status":401,"result":"log in"}`}, refused(failure.Auth, false), "log in"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -103,39 +104,39 @@ func TestErrors(t *testing.T) {
 		before string // a frame
 		word   string
 		result string
-		want   provider.Error // of Message, a part
+		want   failure.Error // of Message, a part
 		until  int64
 	}{
 		"401": {word: "authentication_failed", result: `"api_error_status":401,"result":"Invalid API key"`,
-			want: provider.Error{Code: provider.Auth, Message: "Invalid API key"}},
+			want: failure.Error{Code: failure.Auth, Message: "Invalid API key"}},
 		"a login without a status": {word: "authentication_failed", result: `"api_error_status":null,"result":"Not logged in"`,
-			want: provider.Error{Code: provider.Auth, Message: "Not logged in"}},
+			want: failure.Error{Code: failure.Auth, Message: "Not logged in"}},
 		"429": {word: "rate_limit", result: `"api_error_status":429,"result":"API Error: Request rejected (429)"`,
-			want: provider.Error{Code: provider.RateLimit, Message: "rejected", Retriable: true}},
+			want: failure.Error{Code: failure.RateLimit, Message: "rejected", Retriable: true}},
 		"529": {word: "server_error", result: `"api_error_status":529,"result":"API Error: 529 Overloaded"`,
-			want: provider.Error{Code: provider.Unknown, Message: "Overloaded", Retriable: true}},
+			want: failure.Error{Code: failure.Unknown, Message: "Overloaded", Retriable: true}},
 		"connection refused": {word: "server_error", result: `"api_error_status":null,"result":"API Error: Connection refused"`,
-			want: provider.Error{Code: provider.Unknown, Message: "Connection refused", Retriable: true}},
+			want: failure.Error{Code: failure.Unknown, Message: "Connection refused", Retriable: true}},
 		"400 prompt too long": {word: "invalid_request", result: `"api_error_status":400,"terminal_reason":"prompt_too_long","result":"Prompt is too long"`,
-			want: provider.Error{Code: provider.BadRequest, Message: "context too long: "}},
+			want: failure.Error{Code: failure.BadRequest, Message: "context too long: "}},
 		"another 400": {word: "unknown", result: `"api_error_status":400,"result":"API Error: 400 bad thing"`,
-			want: provider.Error{Code: provider.BadRequest, Message: "bad thing"}},
+			want: failure.Error{Code: failure.BadRequest, Message: "bad thing"}},
 		"404": {word: "model_not_found", result: `"api_error_status":404,"result":"There's an issue with the selected model"`,
-			want: provider.Error{Code: provider.BadRequest, Message: "selected model"}},
+			want: failure.Error{Code: failure.BadRequest, Message: "selected model"}},
 		"credit used up": {word: "billing_error", result: `"api_error_status":400,"result":"Credit balance is too low"`,
-			want: provider.Error{Code: provider.RateLimit, Message: "quota or credit exhausted"}},
+			want: failure.Error{Code: failure.RateLimit, Message: "quota or credit exhausted"}},
 		"a limit of its own": {result: `"subtype":"error_max_turns","errors":["Reached maximum number of turns (1)"]`,
-			want: provider.Error{Code: provider.BadRequest, Message: "number of turns"}},
+			want: failure.Error{Code: failure.BadRequest, Message: "number of turns"}},
 		"errors with a diagnostic": {result: `"subtype":"error_during_execution","errors":["[ede_diagnostic] x","it broke"]`,
-			want: provider.Error{Code: provider.Unknown, Message: "it broke", Retriable: true}},
+			want: failure.Error{Code: failure.Unknown, Message: "it broke", Retriable: true}},
 		"a subscription that states its reset": {result: fmt.Sprintf(`"result":"Claude AI usage limit reached|%d"`, later),
-			want: provider.Error{Code: provider.RateLimit, Message: "usage limit", Retriable: true}, until: later},
+			want: failure.Error{Code: failure.RateLimit, Message: "usage limit", Retriable: true}, until: later},
 		"a subscription whose reset has passed": {result: `"result":"Claude AI usage limit reached|1755615600"`,
-			want: provider.Error{Code: provider.RateLimit, Message: "usage limit", Retriable: true}},
+			want: failure.Error{Code: failure.RateLimit, Message: "usage limit", Retriable: true}},
 		"a subscription that was rejected": {before: rejected, word: "rate_limit", result: `"api_error_status":429,"result":"You've hit your limit"`,
-			want: provider.Error{Code: provider.RateLimit, Message: "hit your limit", Retriable: true}, until: later},
+			want: failure.Error{Code: failure.RateLimit, Message: "hit your limit", Retriable: true}, until: later},
 		"another error after a rejection": {before: rejected, word: "server_error", result: `"api_error_status":500,"result":"boom"`,
-			want: provider.Error{Code: provider.Unknown, Message: "boom", Retriable: true}},
+			want: failure.Error{Code: failure.Unknown, Message: "boom", Retriable: true}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +147,7 @@ func TestErrors(t *testing.T) {
 			lines = append(lines, `{"type":"result","is_error":true,`+tt.result+`}`)
 			s := newFake(t, script{Turns: [][]string{lines}}).start(t, agent.Options{})
 			got, events := turn(t, s, "go")
-			e, ok := errors.AsType[*provider.Error](got.Err)
+			e, ok := errors.AsType[*failure.Error](got.Err)
 			if !ok || e.Code != tt.want.Code || e.Retriable != tt.want.Retriable || !strings.Contains(e.Message, tt.want.Message) || strings.Contains(e.Message, "diagnostic") {
 				t.Errorf("got %v, want %v", got.Err, &tt.want)
 			}

@@ -19,7 +19,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 // Config says which client to run, and which of our variables it sees.
@@ -85,7 +85,7 @@ func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, er
 // isDatabaseLocked reports whether a client did not start because another one
 // held its database (docs/contracts/codex.md, 11).
 func isDatabaseLocked(err error) bool {
-	var e *provider.Error
+	var e *failure.Error
 	return errors.As(err, &e) &&
 		(strings.Contains(e.Message, "database is locked") || strings.Contains(e.Message, "(code: 5)"))
 }
@@ -133,7 +133,7 @@ func (s *session) startError(ctx context.Context, err error) error {
 	var rpc *rpcError
 	switch {
 	case ctx.Err() != nil && context.Cause(ctx) == errSlow:
-		return &provider.Error{Code: provider.Timeout, Message: errSlow.Error() + s.stderrTail(), Retriable: true}
+		return &failure.Error{Code: failure.Timeout, Message: errSlow.Error() + s.stderrTail(), Retriable: true}
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, agent.ErrGone):
@@ -154,7 +154,7 @@ func (s *session) exitError() error {
 	if exit.Signal != "" {
 		how = exit.Signal
 	}
-	return &provider.Error{Code: provider.Unknown, Message: "codex ended at its start with " + how + s.stderrTail(), Retriable: true}
+	return &failure.Error{Code: failure.Unknown, Message: "codex ended at its start with " + how + s.stderrTail(), Retriable: true}
 }
 
 // stderrTail returns the end of the client's standard error as the end of a
@@ -183,6 +183,6 @@ func checkOptions(o agent.Options) error {
 	return nil
 }
 
-func badRequest(format string, args ...any) *provider.Error {
-	return &provider.Error{Code: provider.BadRequest, Message: fmt.Sprintf(format, args...)}
+func badRequest(format string, args ...any) *failure.Error {
+	return &failure.Error{Code: failure.BadRequest, Message: fmt.Sprintf(format, args...)}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
@@ -44,30 +45,30 @@ func (e *turnError) nameAndStatus() (name string, status int) {
 }
 
 // errorKinds holds the errors whose name alone determines the code.
-var errorKinds = map[string]provider.Error{
-	"rateLimitExceeded":           {Code: provider.RateLimit, Retriable: true},
-	"serverOverloaded":            {Code: provider.RateLimit, Retriable: true},
-	"flexUnavailable":             {Code: provider.RateLimit, Retriable: true},
-	"policyCapacityUnavailable":   {Code: provider.RateLimit, Retriable: true},
-	"usageLimitExceeded":          {Code: provider.RateLimit},
-	"sessionBudgetExceeded":       {Code: provider.RateLimit},
-	"unauthorized":                {Code: provider.Auth},
-	"contextWindowExceeded":       {Code: provider.BadRequest},
-	"badRequest":                  {Code: provider.BadRequest},
-	"sandboxError":                {Code: provider.BadRequest},
-	"modelNotFound":               {Code: provider.BadRequest},
-	"inferenceHookDenied":         {Code: provider.BadRequest},
-	"cyberPolicy":                 {Code: provider.BadRequest},
-	"misalignmentPolicyViolation": {Code: provider.BadRequest},
-	"tooManyDenials":              {Code: provider.BadRequest},
-	"internalServerError":         {Code: provider.Unknown, Retriable: true},
+var errorKinds = map[string]failure.Error{
+	"rateLimitExceeded":           {Code: failure.RateLimit, Retriable: true},
+	"serverOverloaded":            {Code: failure.RateLimit, Retriable: true},
+	"flexUnavailable":             {Code: failure.RateLimit, Retriable: true},
+	"policyCapacityUnavailable":   {Code: failure.RateLimit, Retriable: true},
+	"usageLimitExceeded":          {Code: failure.RateLimit},
+	"sessionBudgetExceeded":       {Code: failure.RateLimit},
+	"unauthorized":                {Code: failure.Auth},
+	"contextWindowExceeded":       {Code: failure.BadRequest},
+	"badRequest":                  {Code: failure.BadRequest},
+	"sandboxError":                {Code: failure.BadRequest},
+	"modelNotFound":               {Code: failure.BadRequest},
+	"inferenceHookDenied":         {Code: failure.BadRequest},
+	"cyberPolicy":                 {Code: failure.BadRequest},
+	"misalignmentPolicyViolation": {Code: failure.BadRequest},
+	"tooManyDenials":              {Code: failure.BadRequest},
+	"internalServerError":         {Code: failure.Unknown, Retriable: true},
 }
 
 // providerError returns the error that says whether e can be retried. A nil e is
 // a failure without a stated reason.
 func (e *turnError) providerError(l limits, now time.Time) error {
 	if e == nil {
-		return &provider.Error{Code: provider.Unknown, Message: "codex failed and did not say why", Retriable: true}
+		return &failure.Error{Code: failure.Unknown, Message: "codex failed and did not say why", Retriable: true}
 	}
 	name, status := e.nameAndStatus()
 	if status != 0 {
@@ -81,9 +82,9 @@ func (e *turnError) providerError(l limits, now time.Time) error {
 	}
 	known.Message = e.Message
 	if name == "contextWindowExceeded" {
-		known.Message = provider.TooLong + ": " + e.Message
+		known.Message = failure.TooLong + ": " + e.Message
 	}
-	known.Message = provider.Clip(known.Message, provider.MaxMessage)
+	known.Message = failure.Clip(known.Message, failure.MaxMessage)
 	if until, told := l.resetTime(now); told && name == "usageLimitExceeded" {
 		return &provider.Limited{Until: until, Cause: &known}
 	}
@@ -93,18 +94,18 @@ func (e *turnError) providerError(l limits, now time.Time) error {
 // classifyText classifies errors without a name of their own by their text: the
 // body of an HTTP 400, a missing key, and a stream that was cut off
 // (docs/contracts/codex.md, 10).
-func (e *turnError) classifyText(now time.Time) *provider.Error {
+func (e *turnError) classifyText(now time.Time) *failure.Error {
 	var body struct {
 		Error json.RawMessage `json:"error"`
 	}
 	if json.Unmarshal([]byte(e.Message), &body) == nil && len(body.Error) > 0 {
 		return provider.ClassifyHTTP(http.StatusBadRequest, nil, []byte(e.Message), now)
 	}
-	message := provider.Clip(e.Message, provider.MaxMessage)
+	message := failure.Clip(e.Message, failure.MaxMessage)
 	if strings.Contains(e.Message, "Missing environment variable") {
-		return &provider.Error{Code: provider.Auth, Message: message}
+		return &failure.Error{Code: failure.Auth, Message: message}
 	}
-	return &provider.Error{Code: provider.Unknown, Message: message, Retriable: true}
+	return &failure.Error{Code: failure.Unknown, Message: message, Retriable: true}
 }
 
 // refusalError returns the error of a refused request. It reads the structure
@@ -121,15 +122,15 @@ func refusalError(e *rpcError) error {
 	if isUnknownThread(e) {
 		return agent.ErrNoSession
 	}
-	failure := &provider.Error{Code: provider.Unknown, Message: provider.Clip(e.Error(), provider.MaxMessage), Retriable: true}
+	failed := &failure.Error{Code: failure.Unknown, Message: failure.Clip(e.Error(), failure.MaxMessage), Retriable: true}
 	switch {
 	case e.Code == overloaded:
-		failure.Code = provider.RateLimit
+		failed.Code = failure.RateLimit
 	case e.says("already has an active writer"): // until that writer's process has ended
 	case e.Code == invalidRequest, e.Code == methodNotFound, e.Code == invalidParams:
-		failure.Code, failure.Retriable = provider.BadRequest, false
+		failed.Code, failed.Retriable = failure.BadRequest, false
 	}
-	return failure
+	return failed
 }
 
 // turnStartError returns the error of a turn that did not begin.
@@ -143,6 +144,6 @@ func turnStartError(err error) error {
 
 // unknownOutcome is the error of a turn whose effects are not known. It must not
 // be retried automatically.
-func unknownOutcome(format string, args ...any) *provider.Error {
-	return &provider.Error{Code: provider.Unknown, Message: fmt.Sprintf(format, args...)}
+func unknownOutcome(format string, args ...any) *failure.Error {
+	return &failure.Error{Code: failure.Unknown, Message: fmt.Sprintf(format, args...)}
 }

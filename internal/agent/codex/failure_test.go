@@ -8,6 +8,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
@@ -15,35 +16,35 @@ func TestWhyATurnFailed(t *testing.T) {
 	const body = `"{\"error\":{\"code\":\"invalid_request_error\",\"message\":\"never heard of it\",\"type\":\"invalid_request_error\"}}"`
 	for name, tt := range map[string]struct {
 		message, info string
-		code          provider.Code
+		code          failure.Code
 		retriable     bool
 		says          string
 	}{
-		"HTTP 500":                    {`"high demand"`, `"internalServerError"`, provider.Unknown, true, "high demand"},
-		"HTTP 401":                    {`"no"`, `{"httpConnectionFailed":{"httpStatusCode":401}}`, provider.Auth, false, "no"},
-		"HTTP 403":                    {`"no"`, `{"httpConnectionFailed":{"httpStatusCode":403}}`, provider.Auth, false, "no"},
-		"HTTP 400":                    {body, `"other"`, provider.BadRequest, false, "never heard of it"},
-		"HTTP 400 with its status":    {`"no"`, `{"httpConnectionFailed":{"httpStatusCode":400}}`, provider.BadRequest, false, "no"},
-		"HTTP 402":                    {`"pay"`, `{"httpConnectionFailed":{"httpStatusCode":402}}`, provider.RateLimit, false, "pay"},
-		"HTTP 413":                    {`"big"`, `{"httpConnectionFailed":{"httpStatusCode":413}}`, provider.BadRequest, false, provider.TooLong + ": "},
-		"HTTP 429":                    {`"slow"`, `{"responseTooManyFailedAttempts":{"httpStatusCode":429}}`, provider.RateLimit, true, "slow"},
-		"HTTP 503":                    {`"away"`, `{"responseTooManyFailedAttempts":{"httpStatusCode":503}}`, provider.Unknown, true, "away"},
-		"no connection":               {`"refused"`, `{"httpConnectionFailed":{"httpStatusCode":null}}`, provider.Unknown, true, "refused"},
-		"a usage limit":               {`"used up"`, `"usageLimitExceeded"`, provider.RateLimit, false, "used up"},
-		"a rate limit":                {`"slow"`, `"rateLimitExceeded"`, provider.RateLimit, true, "slow"},
-		"an overload":                 {`"busy"`, `"serverOverloaded"`, provider.RateLimit, true, "busy"},
-		"too long a prompt":           {`"no room"`, `"contextWindowExceeded"`, provider.BadRequest, false, provider.TooLong + ": no room"},
-		"a login that has ended":      {`"who?"`, `"unauthorized"`, provider.Auth, false, "who?"},
-		"a bad request":               {`"no"`, `"badRequest"`, provider.BadRequest, false, "no"},
-		"a sandbox that fails":        {`"bwrap"`, `"sandboxError"`, provider.BadRequest, false, "bwrap"},
-		"a model that is unknown":     {`"which?"`, `"modelNotFound"`, provider.BadRequest, false, "which?"},
-		"a stream that was cut":       {`"stream disconnected before completion: x"`, `"other"`, provider.Unknown, true, "stream disconnected"},
-		"a stream that disconnected":  {`"gone"`, `{"responseStreamDisconnected":{"httpStatusCode":null}}`, provider.Unknown, true, "gone"},
-		"a key that is not set":       {"\"Missing environment variable: `K`.\"", `"other"`, provider.Auth, false, "`K`"},
-		"a kind that is unknown":      {`"hm"`, `"newfangled"`, provider.Unknown, true, "hm"},
-		"a kind with unknown members": {`"hm"`, `{"newfangled":{"more":[]}}`, provider.Unknown, true, "hm"},
-		"no kind":                     {`"hm"`, `null`, provider.Unknown, true, "hm"},
-		"a long story":                {`"` + strings.Repeat("long ", 1000) + `"`, `"badRequest"`, provider.BadRequest, false, "long"},
+		"HTTP 500":                    {`"high demand"`, `"internalServerError"`, failure.Unknown, true, "high demand"},
+		"HTTP 401":                    {`"no"`, `{"httpConnectionFailed":{"httpStatusCode":401}}`, failure.Auth, false, "no"},
+		"HTTP 403":                    {`"no"`, `{"httpConnectionFailed":{"httpStatusCode":403}}`, failure.Auth, false, "no"},
+		"HTTP 400":                    {body, `"other"`, failure.BadRequest, false, "never heard of it"},
+		"HTTP 400 with its status":    {`"no"`, `{"httpConnectionFailed":{"httpStatusCode":400}}`, failure.BadRequest, false, "no"},
+		"HTTP 402":                    {`"pay"`, `{"httpConnectionFailed":{"httpStatusCode":402}}`, failure.RateLimit, false, "pay"},
+		"HTTP 413":                    {`"big"`, `{"httpConnectionFailed":{"httpStatusCode":413}}`, failure.BadRequest, false, failure.TooLong + ": "},
+		"HTTP 429":                    {`"slow"`, `{"responseTooManyFailedAttempts":{"httpStatusCode":429}}`, failure.RateLimit, true, "slow"},
+		"HTTP 503":                    {`"away"`, `{"responseTooManyFailedAttempts":{"httpStatusCode":503}}`, failure.Unknown, true, "away"},
+		"no connection":               {`"refused"`, `{"httpConnectionFailed":{"httpStatusCode":null}}`, failure.Unknown, true, "refused"},
+		"a usage limit":               {`"used up"`, `"usageLimitExceeded"`, failure.RateLimit, false, "used up"},
+		"a rate limit":                {`"slow"`, `"rateLimitExceeded"`, failure.RateLimit, true, "slow"},
+		"an overload":                 {`"busy"`, `"serverOverloaded"`, failure.RateLimit, true, "busy"},
+		"too long a prompt":           {`"no room"`, `"contextWindowExceeded"`, failure.BadRequest, false, failure.TooLong + ": no room"},
+		"a login that has ended":      {`"who?"`, `"unauthorized"`, failure.Auth, false, "who?"},
+		"a bad request":               {`"no"`, `"badRequest"`, failure.BadRequest, false, "no"},
+		"a sandbox that fails":        {`"bwrap"`, `"sandboxError"`, failure.BadRequest, false, "bwrap"},
+		"a model that is unknown":     {`"which?"`, `"modelNotFound"`, failure.BadRequest, false, "which?"},
+		"a stream that was cut":       {`"stream disconnected before completion: x"`, `"other"`, failure.Unknown, true, "stream disconnected"},
+		"a stream that disconnected":  {`"gone"`, `{"responseStreamDisconnected":{"httpStatusCode":null}}`, failure.Unknown, true, "gone"},
+		"a key that is not set":       {"\"Missing environment variable: `K`.\"", `"other"`, failure.Auth, false, "`K`"},
+		"a kind that is unknown":      {`"hm"`, `"newfangled"`, failure.Unknown, true, "hm"},
+		"a kind with unknown members": {`"hm"`, `{"newfangled":{"more":[]}}`, failure.Unknown, true, "hm"},
+		"no kind":                     {`"hm"`, `null`, failure.Unknown, true, "hm"},
+		"a long story":                {`"` + strings.Repeat("long ", 1000) + `"`, `"badRequest"`, failure.BadRequest, false, "long"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			problem := `{"message":` + tt.message + `,"codexErrorInfo":` + tt.info + `,"additionalDetails":null}`
@@ -56,11 +57,11 @@ func TestWhyATurnFailed(t *testing.T) {
 				p.finish("completed", "")
 			})
 			turn, _ := l.Turn("go")
-			e, ok := errors.AsType[*provider.Error](turn.Err)
+			e, ok := errors.AsType[*failure.Error](turn.Err)
 			if turn.Status != agent.Failed || !ok || e.Code != tt.code || e.Retriable != tt.retriable || !strings.Contains(e.Message, tt.says) {
 				t.Errorf("the turn was %s, error %+v; want %s, retriable %v, that says %q", turn.Status, turn.Err, tt.code, tt.retriable, tt.says)
 			}
-			if ok && len(e.Message) > provider.MaxMessage {
+			if ok && len(e.Message) > failure.MaxMessage {
 				t.Errorf("a message of %d bytes", len(e.Message))
 			}
 			if turn, _ := l.Turn("go on"); turn.Status != agent.Completed || !s.Alive() {
@@ -77,7 +78,7 @@ func TestTheErrorThatWasToldCountsWhereTheTurnNamesNone(t *testing.T) {
 		p.finish("failed", `,"error":null`)
 	})
 	turn, _ := l.Turn("go")
-	if e, ok := errors.AsType[*provider.Error](turn.Err); !ok || e.Code != provider.Auth {
+	if e, ok := errors.AsType[*failure.Error](turn.Err); !ok || e.Code != failure.Auth {
 		t.Errorf("error %+v", turn.Err)
 	}
 }
@@ -122,7 +123,7 @@ func TestAUsageLimitSaysWhenItEnds(t *testing.T) {
 			if ok != (tt.want != 0) || ok && limited.Until.Unix() != tt.want {
 				t.Errorf("error %+v; want until %d", turn.Err, tt.want)
 			}
-			if e, ok := errors.AsType[*provider.Error](turn.Err); !ok || e.Code != provider.RateLimit || e.Retriable {
+			if e, ok := errors.AsType[*failure.Error](turn.Err); !ok || e.Code != failure.RateLimit || e.Retriable {
 				t.Errorf("error %+v", turn.Err)
 			}
 		})
@@ -132,16 +133,16 @@ func TestAUsageLimitSaysWhenItEnds(t *testing.T) {
 func TestATurnThatIsRefused(t *testing.T) {
 	for name, tt := range map[string]struct {
 		refusal   string
-		code      provider.Code // empty: no such session
+		code      failure.Code // empty: no such session
 		retriable bool
 	}{
 		"a thread that is gone": {`{"code":-32600,"message":"thread not found: T"}`, "", false},
-		"a bad request":         {`{"code":-32600,"message":"Invalid request: no"}`, provider.BadRequest, false},
-		"in a compaction":       {`{"code":-32603,"message":"failed to submit turn input: ActiveTurnNotSteerable { turn_kind: Compact }"}`, provider.Unknown, true},
+		"a bad request":         {`{"code":-32600,"message":"Invalid request: no"}`, failure.BadRequest, false},
+		"in a compaction":       {`{"code":-32603,"message":"failed to submit turn input: ActiveTurnNotSteerable { turn_kind: Compact }"}`, failure.Unknown, true},
 		"for a reason that is told": {
-			`{"code":-32600,"message":"who?","data":{"message":"who?","codexErrorInfo":"unauthorized"}}`, provider.Auth, false,
+			`{"code":-32600,"message":"who?","data":{"message":"who?","codexErrorInfo":"unauthorized"}}`, failure.Auth, false,
 		},
-		"with other data": {`{"code":-32600,"message":"no","data":"more"}`, provider.BadRequest, false},
+		"with other data": {`{"code":-32600,"message":"no","data":"more"}`, failure.BadRequest, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, l := playing(t, func(p *peer) {
@@ -150,7 +151,7 @@ func TestATurnThatIsRefused(t *testing.T) {
 				p.finish("completed", "")
 			})
 			turn, _ := l.Turn("go")
-			e, ok := errors.AsType[*provider.Error](turn.Err)
+			e, ok := errors.AsType[*failure.Error](turn.Err)
 			switch {
 			case turn.Status != agent.Failed, tt.code == "" && !errors.Is(turn.Err, agent.ErrNoSession):
 				t.Errorf("the turn was %s, error %+v", turn.Status, turn.Err)
@@ -198,7 +199,7 @@ func TestAServerThatStaysOverloaded(t *testing.T) {
 		p.finish("completed", "")
 	})
 	turn, _ := l.Turn("go")
-	if e, ok := errors.AsType[*provider.Error](turn.Err); !ok || e.Code != provider.RateLimit || !e.Retriable {
+	if e, ok := errors.AsType[*failure.Error](turn.Err); !ok || e.Code != failure.RateLimit || !e.Retriable {
 		t.Errorf("the turn was %s, error %+v", turn.Status, turn.Err)
 	}
 	if turn, _ := l.Turn("again"); turn.Status != agent.Completed {

@@ -13,8 +13,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/agent/codex"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/need"
-	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
 // offline is what the real client needs to work with a model on loopback and
@@ -241,18 +241,18 @@ func TestWhatTheToolsOfTheRealClientSee(t *testing.T) {
 func TestWhyTheRealClientFails(t *testing.T) {
 	realClient(t)
 	_, _, _, l := live(t)
-	for prompt, want := range map[string]provider.Error{
-		"[[error:500:x:boom]]":                     {Code: provider.Unknown, Retriable: true},
-		"[[error:503:server_is_overloaded:boom]]":  {Code: provider.RateLimit, Retriable: true},
-		"[[error:401:x:boom]]":                     {Code: provider.Auth},
-		"[[error:400:x:boom]]":                     {Code: provider.BadRequest},
-		"[[error:400:context_length_exceeded:no]]": {Code: provider.BadRequest, Message: provider.TooLong},
-		"[[error:429:x:boom]]":                     {Code: provider.RateLimit, Retriable: true},
-		"[[error:429:usage_limit_reached:boom]]":   {Code: provider.RateLimit},
-		"[[drop]]":                                 {Code: provider.Unknown, Retriable: true},
+	for prompt, want := range map[string]failure.Error{
+		"[[error:500:x:boom]]":                     {Code: failure.Unknown, Retriable: true},
+		"[[error:503:server_is_overloaded:boom]]":  {Code: failure.RateLimit, Retriable: true},
+		"[[error:401:x:boom]]":                     {Code: failure.Auth},
+		"[[error:400:x:boom]]":                     {Code: failure.BadRequest},
+		"[[error:400:context_length_exceeded:no]]": {Code: failure.BadRequest, Message: failure.TooLong},
+		"[[error:429:x:boom]]":                     {Code: failure.RateLimit, Retriable: true},
+		"[[error:429:usage_limit_reached:boom]]":   {Code: failure.RateLimit},
+		"[[drop]]":                                 {Code: failure.Unknown, Retriable: true},
 	} {
 		turn, _ := l.Turn(prompt)
-		e, ok := errors.AsType[*provider.Error](turn.Err)
+		e, ok := errors.AsType[*failure.Error](turn.Err)
 		if turn.Status != agent.Failed || !ok || e.Code != want.Code || e.Retriable != want.Retriable || !strings.Contains(e.Message, want.Message) {
 			t.Errorf("%s: the turn was %s, error %+v", prompt, turn.Status, turn.Err)
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/codex"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 func TestALockedDatabaseIsWaitedFor(t *testing.T) {
@@ -41,7 +41,7 @@ func TestALockedDatabaseIsWaitedFor(t *testing.T) {
 			if err == nil {
 				s.Stop(t.Context())
 			}
-			if e, ok := errors.AsType[*provider.Error](err); (err == nil) != tt.ok || err != nil && (!ok || !e.Retriable || !strings.Contains(e.Message, "exit code 1: ")) {
+			if e, ok := errors.AsType[*failure.Error](err); (err == nil) != tt.ok || err != nil && (!ok || !e.Retriable || !strings.Contains(e.Message, "exit code 1: ")) {
 				t.Errorf("error %v", err)
 			}
 			if left, _ := os.ReadFile(file); string(left) != tt.left {
@@ -71,18 +71,18 @@ func TestStartsThatFail(t *testing.T) {
 		binary string
 		change func(*agent.Options)
 		is     error
-		code   provider.Code
+		code   failure.Code
 		says   string
 	}{
 		"no program on PATH":            {binary: "ratchet-no-such-program", is: agent.ErrUnavailable, says: "no program ratchet-no-such-program in /usr/bin, /bin"},
 		"no program at a path":          {binary: filepath.Join(dir, "none"), is: agent.ErrUnavailable, says: filepath.Join(dir, "none")},
 		"a file that is no program":     {binary: filepath.Join(dir, "text"), is: agent.ErrUnavailable},
 		"a program that does not run":   {binary: broken, is: agent.ErrUnavailable, says: broken},
-		"a relative directory":          {change: func(o *agent.Options) { o.Dir = "." }, code: provider.BadRequest},
-		"a directory that is a file":    {change: func(o *agent.Options) { o.Dir = filepath.Join(dir, "text") }, code: provider.BadRequest},
-		"servers in no file":            {change: func(o *agent.Options) { o.MCPConfig = filepath.Join(dir, "none") }, code: provider.BadRequest},
-		"servers in a broken file":      {change: func(o *agent.Options) { o.MCPConfig = filepath.Join(dir, "broken.json") }, code: provider.BadRequest},
-		"a server with a name of parts": {change: func(o *agent.Options) { o.MCPConfig = filepath.Join(dir, "dotted.json") }, code: provider.BadRequest, says: "a.b"},
+		"a relative directory":          {change: func(o *agent.Options) { o.Dir = "." }, code: failure.BadRequest},
+		"a directory that is a file":    {change: func(o *agent.Options) { o.Dir = filepath.Join(dir, "text") }, code: failure.BadRequest},
+		"servers in no file":            {change: func(o *agent.Options) { o.MCPConfig = filepath.Join(dir, "none") }, code: failure.BadRequest},
+		"servers in a broken file":      {change: func(o *agent.Options) { o.MCPConfig = filepath.Join(dir, "broken.json") }, code: failure.BadRequest},
+		"a server with a name of parts": {change: func(o *agent.Options) { o.MCPConfig = filepath.Join(dir, "dotted.json") }, code: failure.BadRequest, says: "a.b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := c
@@ -98,7 +98,7 @@ func TestStartsThatFail(t *testing.T) {
 				s.Stop(t.Context())
 				t.Fatal("started")
 			}
-			e, _ := errors.AsType[*provider.Error](err)
+			e, _ := errors.AsType[*failure.Error](err)
 			if tt.is != nil && !errors.Is(err, tt.is) || tt.code != "" && (e == nil || e.Code != tt.code) || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("error %v", err)
 			}

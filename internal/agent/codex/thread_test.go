@@ -14,7 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/agent/codex"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 // startWith starts a session that answers with whatever was asked for, and
@@ -189,19 +189,19 @@ func TestResumes(t *testing.T) {
 		answer string
 		id     string
 		err    error
-		code   provider.Code
+		code   failure.Code
 	}{
 		"the same thread":         {`"result":{"thread":{"id":"some thread"}}`, "some thread", nil, ""},
 		"another thread":          {`"result":{"thread":{"id":"migrated"}}`, "migrated", nil, ""},
 		"a thread that names it":  {`"result":{"threadId":"older"}`, "older", nil, ""},
-		"a thread without a name": {`"result":{"thread":{}}`, "", nil, provider.BadRequest},
-		"what is no thread":       {`"result":[]`, "", nil, provider.BadRequest},
+		"a thread without a name": {`"result":{"thread":{}}`, "", nil, failure.BadRequest},
+		"what is no thread":       {`"result":[]`, "", nil, failure.BadRequest},
 		"a thread that never was": {`"error":{"code":-32600,"message":"no rollout found for thread id some thread"}`, "", agent.ErrNoSession, ""},
 		"a thread that is gone":   {`"error":{"code":-32600,"message":"thread not found: some thread"}`, "", agent.ErrNoSession, ""},
 		"an id of something else": {`"error":{"code":-32600,"message":"invalid session id: invalid length"}`, "", agent.ErrNoSession, ""},
-		"a thread in use":         {`"error":{"code":-32600,"message":"thread x already has an active writer"}`, "", nil, provider.Unknown},
-		"a broken configuration":  {`"error":{"code":-32600,"message":"failed to load configuration: x"}`, "", nil, provider.BadRequest},
-		"trouble inside":          {`"error":{"code":-32603,"message":"oh"}`, "", nil, provider.Unknown},
+		"a thread in use":         {`"error":{"code":-32600,"message":"thread x already has an active writer"}`, "", nil, failure.Unknown},
+		"a broken configuration":  {`"error":{"code":-32600,"message":"failed to load configuration: x"}`, "", nil, failure.BadRequest},
+		"trouble inside":          {`"error":{"code":-32603,"message":"oh"}`, "", nil, failure.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := serve(t, func(p *peer) {
@@ -220,7 +220,7 @@ func TestResumes(t *testing.T) {
 				}
 				return
 			}
-			e, _ := errors.AsType[*provider.Error](err)
+			e, _ := errors.AsType[*failure.Error](err)
 			if tt.id != "" || tt.err != nil && !errors.Is(err, tt.err) || tt.code != "" && (e == nil || e.Code != tt.code) {
 				t.Errorf("error %v", err)
 			}
@@ -252,7 +252,7 @@ func TestAThreadThatIsBoundedOtherwiseIsRefused(t *testing.T) {
 			if err == nil {
 				s.Stop(t.Context())
 			}
-			if e, _ := errors.AsType[*provider.Error](err); (err == nil) != tt.ok || err != nil && (e == nil || e.Retriable) {
+			if e, _ := errors.AsType[*failure.Error](err); (err == nil) != tt.ok || err != nil && (e == nil || e.Retriable) {
 				t.Errorf("error %v", err)
 			}
 		})

@@ -7,24 +7,24 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 func TestHowATurnEnds(t *testing.T) {
 	for name, tt := range map[string]struct {
 		status, more string
 		want         agent.TurnStatus
-		code         provider.Code
+		code         failure.Code
 		retriable    bool
 	}{
 		"completed":              {"completed", "", agent.Completed, "", false},
 		"interrupted":            {"interrupted", "", agent.Interrupted, "", false},
-		"failed":                 {"failed", `,"error":{"message":"m","codexErrorInfo":"badRequest"}`, agent.Failed, provider.BadRequest, false},
-		"failed, in other words": {"failed", `,"error":"boom"`, agent.Failed, provider.Unknown, true},
-		"failed, nobody says":    {"failed", `,"error":null`, agent.Failed, provider.Unknown, true},
-		"replaced":               {"replaced", "", agent.Failed, provider.Unknown, false},
-		"no status":              {"", "", agent.Failed, provider.Unknown, false},
-		"still in progress":      {"inProgress", "", agent.Failed, provider.Unknown, false},
+		"failed":                 {"failed", `,"error":{"message":"m","codexErrorInfo":"badRequest"}`, agent.Failed, failure.BadRequest, false},
+		"failed, in other words": {"failed", `,"error":"boom"`, agent.Failed, failure.Unknown, true},
+		"failed, nobody says":    {"failed", `,"error":null`, agent.Failed, failure.Unknown, true},
+		"replaced":               {"replaced", "", agent.Failed, failure.Unknown, false},
+		"no status":              {"", "", agent.Failed, failure.Unknown, false},
+		"still in progress":      {"inProgress", "", agent.Failed, failure.Unknown, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, l := playing(t, func(p *peer) {
@@ -32,7 +32,7 @@ func TestHowATurnEnds(t *testing.T) {
 				p.finish(tt.status, tt.more)
 			})
 			turn, _ := l.Turn("go")
-			e, _ := errors.AsType[*provider.Error](turn.Err)
+			e, _ := errors.AsType[*failure.Error](turn.Err)
 			if turn.Status != tt.want || (e == nil) != (tt.code == "") || e != nil && (e.Code != tt.code || e.Retriable != tt.retriable) {
 				t.Errorf("the turn was %s, error %+v", turn.Status, turn.Err)
 			}
@@ -121,7 +121,7 @@ func TestWhoseTurnItIs(t *testing.T) {
 			if turn.Status != tt.status || agenttest.Said(events) != tt.text {
 				t.Errorf("the turn was %s and said %q, error %v:%s", turn.Status, agenttest.Said(events), turn.Err, l)
 			}
-			if e, ok := errors.AsType[*provider.Error](turn.Err); tt.status == agent.Failed && (!ok || e.Retriable) {
+			if e, ok := errors.AsType[*failure.Error](turn.Err); tt.status == agent.Failed && (!ok || e.Retriable) {
 				t.Errorf("error %+v: nobody knows what the message did", turn.Err)
 			}
 		})

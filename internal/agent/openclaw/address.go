@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 // address is the address of a gateway, and the token for it. Its String leaves
@@ -48,7 +48,7 @@ func (a address) hideToken(text string) string {
 
 func unreachableError(at address, resp *http.Response, err error) error {
 	if resp != nil && (resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden) {
-		return &provider.Error{Code: provider.Auth, Message: fmt.Sprintf("the gateway at %s: HTTP %s", at, resp.Status)}
+		return &failure.Error{Code: failure.Auth, Message: fmt.Sprintf("the gateway at %s: HTTP %s", at, resp.Status)}
 	}
 	if deeper, ok := errors.AsType[*url.Error](err); ok {
 		err = deeper.Err

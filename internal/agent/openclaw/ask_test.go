@@ -11,7 +11,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 func TestDecisions(t *testing.T) {
@@ -60,8 +60,8 @@ func TestPermission(t *testing.T) {
 	if p.CallID != "a1" || use.CallID != "a1" || p.Tool != "exec" || p.Title != `touch \ ok.txt` || dir == "" {
 		t.Errorf("%+v, %+v", use, p)
 	}
-	e, ok := errors.AsType[*provider.Error](s.Decide(t.Context(), agent.PermissionDecision{CallID: "a1", Verdict: "perhaps"}))
-	if !ok || e.Code != provider.BadRequest {
+	e, ok := errors.AsType[*failure.Error](s.Decide(t.Context(), agent.PermissionDecision{CallID: "a1", Verdict: "perhaps"}))
+	if !ok || e.Code != failure.BadRequest {
 		t.Errorf("a verdict that is none: %v", e)
 	}
 }
@@ -145,7 +145,7 @@ func TestDecisionsThatDoNotArrive(t *testing.T) {
 	g.with(func() {
 		g.refuse["exec.approval.resolve"] = object{"code": "UNAVAILABLE", "message": "later", "retryable": true}
 	})
-	if e, ok := errors.AsType[*provider.Error](s.Decide(t.Context(), yes)); !ok || !e.Retriable {
+	if e, ok := errors.AsType[*failure.Error](s.Decide(t.Context(), yes)); !ok || !e.Retriable {
 		t.Errorf("while the gateway is busy: %v", e)
 	}
 	ended, cancel := context.WithCancel(t.Context())

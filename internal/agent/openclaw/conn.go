@@ -15,7 +15,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 const (
@@ -92,7 +92,7 @@ func (c *conn) authenticate(ctx context.Context, d device) error {
 	}
 	if missing := c.hello.missingScopes(); len(missing) > 0 {
 		// Missing scopes have no other sign: their events would not come.
-		return &provider.Error{Code: provider.Auth, Message: fmt.Sprintf("the gateway at %s does not grant us %s", c.at, strings.Join(missing, ", "))}
+		return &failure.Error{Code: failure.Auth, Message: fmt.Sprintf("the gateway at %s does not grant us %s", c.at, strings.Join(missing, ", "))}
 	}
 	return nil
 }

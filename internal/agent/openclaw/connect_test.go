@@ -16,7 +16,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/openclaw"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 // connect starts and stops a session.
@@ -151,29 +151,29 @@ func TestAddressAndToken(t *testing.T) {
 func TestNotLetIn(t *testing.T) {
 	for name, test := range map[string]struct {
 		refusal object // nil: for the token
-		want    provider.Error
+		want    failure.Error
 		says    string
 	}{
-		"a wrong token":          {nil, provider.Error{Code: provider.Auth}, openclaw.TokenVariable},
-		"a token that is echoed": {object{"code": "INVALID_REQUEST", "message": "not wr0ng-token", "details": object{"code": "AUTH_TOKEN_MISMATCH"}}, provider.Error{Code: provider.Auth}, "not [token]"},
+		"a wrong token":          {nil, failure.Error{Code: failure.Auth}, openclaw.TokenVariable},
+		"a token that is echoed": {object{"code": "INVALID_REQUEST", "message": "not wr0ng-token", "details": object{"code": "AUTH_TOKEN_MISMATCH"}}, failure.Error{Code: failure.Auth}, "not [token]"},
 		"a device to be paired": {
 			object{"code": "NOT_PAIRED", "message": "pairing required", "details": object{"code": "PAIRING_REQUIRED", "requestId": "req-7"}},
-			provider.Error{Code: provider.Auth}, "openclaw devices approve req-7",
+			failure.Error{Code: failure.Auth}, "openclaw devices approve req-7",
 		},
 		"a device that is refused": {
 			object{"code": "INVALID_REQUEST", "message": "device signature expired", "details": object{"code": "DEVICE_AUTH_SIGNATURE_EXPIRED"}},
-			provider.Error{Code: provider.Auth}, "expired",
+			failure.Error{Code: failure.Auth}, "expired",
 		},
 		"a gateway that is starting": {
 			object{"code": "UNAVAILABLE", "message": "starting", "retryable": true, "retryAfterMs": 1500, "details": object{"reason": "startup-sidecars"}},
-			provider.Error{Code: provider.Unknown, Retriable: true, RetryAfter: 1500 * time.Millisecond}, "starting",
+			failure.Error{Code: failure.Unknown, Retriable: true, RetryAfter: 1500 * time.Millisecond}, "starting",
 		},
 		"too many attempts": {
 			object{"code": "INVALID_REQUEST", "message": "slow down", "retryAfterMs": 2000, "details": object{"code": "AUTH_RATE_LIMITED"}},
-			provider.Error{Code: provider.RateLimit, Retriable: true, RetryAfter: 2 * time.Second}, "slow down",
+			failure.Error{Code: failure.RateLimit, Retriable: true, RetryAfter: 2 * time.Second}, "slow down",
 		},
 		"another protocol, with details of a form of their own": {
-			object{"code": "INVALID_REQUEST", "message": "protocol mismatch", "details": []int{1}}, provider.Error{Code: provider.BadRequest}, "protocol mismatch",
+			object{"code": "INVALID_REQUEST", "message": "protocol mismatch", "details": []int{1}}, failure.Error{Code: failure.BadRequest}, "protocol mismatch",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestNotLetIn(t *testing.T) {
 				g.refusal, g.token = test.refusal, c.Token
 			}
 			err := connect(t, c, g.options(t))
-			e, ok := errors.AsType[*provider.Error](err)
+			e, ok := errors.AsType[*failure.Error](err)
 			if !ok {
 				t.Fatalf("error %v", err)
 			}
@@ -230,8 +230,8 @@ func TestConnectAsksForNoMoreThanItNeeds(t *testing.T) {
 func TestConnectNeedsAllItAsksFor(t *testing.T) {
 	g := startGateway(t, nil)
 	g.grants = []string{"operator.read", "operator.write", "operator.pairing"}
-	e, ok := errors.AsType[*provider.Error](connect(t, g.config(), g.options(t)))
-	if !ok || e.Code != provider.Auth || !strings.HasSuffix(e.Message, "does not grant us operator.approvals") {
+	e, ok := errors.AsType[*failure.Error](connect(t, g.config(), g.options(t)))
+	if !ok || e.Code != failure.Auth || !strings.HasSuffix(e.Message, "does not grant us operator.approvals") {
 		t.Errorf("error %v", e)
 	}
 	g.grants = append(g.grants, "operator.approvals")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
@@ -50,25 +51,25 @@ func classifyError(err error) error {
 	if !ok {
 		return err
 	}
-	e := &provider.Error{Code: provider.BadRequest, Message: "the gateway: " + r.Message}
+	e := &failure.Error{Code: failure.BadRequest, Message: "the gateway: " + r.Message}
 	switch {
 	case r.Details.Code == "AUTH_RATE_LIMITED":
-		e.Code, e.Retriable = provider.RateLimit, true
+		e.Code, e.Retriable = failure.RateLimit, true
 	case r.Details.Code == "PAIRING_REQUIRED":
-		e.Code = provider.Auth
+		e.Code = failure.Auth
 		e.Message += fmt.Sprintf(": approve this device where the gateway runs, with openclaw devices approve %s", r.Details.Request)
 	case strings.HasPrefix(r.Details.Code, "AUTH_"):
-		e.Code = provider.Auth
+		e.Code = failure.Auth
 		e.Message += ": check " + TokenVariable
 	case strings.HasPrefix(r.Details.Code, "DEVICE_"), r.Code == "NOT_PAIRED", r.Code == "FORBIDDEN":
-		e.Code = provider.Auth
+		e.Code = failure.Auth
 	case r.Retryable, r.Code == "UNAVAILABLE":
-		e.Code, e.Retriable = provider.Unknown, true
+		e.Code, e.Retriable = failure.Unknown, true
 	}
 	if e.Retriable {
-		e.RetryAfter = min(time.Duration(r.RetryAfterMs)*time.Millisecond, provider.MaxRetryAfter)
+		e.RetryAfter = min(time.Duration(r.RetryAfterMs)*time.Millisecond, failure.MaxRetryAfter)
 	}
-	e.Message = provider.Clip(e.Message, provider.MaxMessage)
+	e.Message = failure.Clip(e.Message, failure.MaxMessage)
 	return e
 }
 
@@ -85,24 +86,24 @@ type trouble struct {
 
 // errorKinds holds the errors for the gateway's words for a failure of the model's
 // API. The gateway's own retries are over by then.
-var errorKinds = map[string]provider.Error{
-	"auth":               {Code: provider.Auth},
-	"auth_permanent":     {Code: provider.Auth},
-	"auth_invalid_token": {Code: provider.Auth},
-	"billing":            {Code: provider.RateLimit},
-	"rate_limit":         {Code: provider.RateLimit, Retriable: true},
-	"timeout":            {Code: provider.Timeout, Retriable: true},
-	"context_overflow":   {Code: provider.BadRequest},
-	"context_length":     {Code: provider.BadRequest},
-	"format":             {Code: provider.BadRequest},
-	"model_not_found":    {Code: provider.BadRequest},
-	"refusal":            {Code: provider.BadRequest},
-	"tls_certificate":    {Code: provider.BadRequest},
+var errorKinds = map[string]failure.Error{
+	"auth":               {Code: failure.Auth},
+	"auth_permanent":     {Code: failure.Auth},
+	"auth_invalid_token": {Code: failure.Auth},
+	"billing":            {Code: failure.RateLimit},
+	"rate_limit":         {Code: failure.RateLimit, Retriable: true},
+	"timeout":            {Code: failure.Timeout, Retriable: true},
+	"context_overflow":   {Code: failure.BadRequest},
+	"context_length":     {Code: failure.BadRequest},
+	"format":             {Code: failure.BadRequest},
+	"model_not_found":    {Code: failure.BadRequest},
+	"refusal":            {Code: failure.BadRequest},
+	"tls_certificate":    {Code: failure.BadRequest},
 }
 
 // providerError returns the failure. A word counts more than the status, since it is
 // more specific. A failure without a known word can be retried.
-func (t trouble) providerError(now time.Time) *provider.Error {
+func (t trouble) providerError(now time.Time) *failure.Error {
 	text := strings.TrimSpace(strings.TrimPrefix(t.Text, "⚠️"))
 	if t.Detail.Preview != "" {
 		text += ": " + t.Detail.Preview
@@ -115,8 +116,8 @@ func (t trouble) providerError(now time.Time) *provider.Error {
 		return provider.ClassifyHTTP(t.Detail.Status, nil, []byte(text), now)
 	}
 	if !known {
-		e = provider.Error{Code: provider.Unknown, Retriable: true}
+		e = failure.Error{Code: failure.Unknown, Retriable: true}
 	}
-	e.Message = provider.Clip("the gateway: "+text, provider.MaxMessage)
+	e.Message = failure.Clip("the gateway: "+text, failure.MaxMessage)
 	return &e
 }

@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 // The default gateway, and the variables that name another.
@@ -121,8 +121,8 @@ func permissionMode(s agent.Sandbox, chosen string) (string, error) {
 	return unguarded, nil
 }
 
-func badRequest(format string, args ...any) *provider.Error {
-	return &provider.Error{Code: provider.BadRequest, Message: provider.Clip(fmt.Sprintf(format, args...), provider.MaxMessage)}
+func badRequest(format string, args ...any) *failure.Error {
+	return &failure.Error{Code: failure.BadRequest, Message: failure.Clip(fmt.Sprintf(format, args...), failure.MaxMessage)}
 }
 
 func (a adapter) connectGateway(ctx context.Context, env []string) (*conn, error) {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 // readEvents reads until the connection ends, and then reports its end.
@@ -147,7 +147,7 @@ func (s *session) denyRequest(id string) {
 // commandTitle returns a command in one line.
 func commandTitle(command string) string {
 	const limit = 120
-	return provider.Clip(strings.Join(strings.Fields(command), " "), limit)
+	return failure.Clip(strings.Join(strings.Fields(command), " "), limit)
 }
 
 // withdrawRequest removes a request that no longer waits: its time is over, or it

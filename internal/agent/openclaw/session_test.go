@@ -12,7 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/agent/openclaw"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 func TestTermsOfASession(t *testing.T) {
@@ -39,8 +39,8 @@ func TestTermsOfASession(t *testing.T) {
 			o.Sandbox, o.Sticky = test.sandbox, test.choice
 			s, err := openclaw.New(g.config()).Start(t.Context(), o)
 			if test.refusal != "" {
-				e, ok := errors.AsType[*provider.Error](err)
-				if !ok || e.Code != provider.BadRequest || !strings.Contains(e.Message, test.refusal) {
+				e, ok := errors.AsType[*failure.Error](err)
+				if !ok || e.Code != failure.BadRequest || !strings.Contains(e.Message, test.refusal) {
 					t.Errorf("error %v", err)
 				}
 				return
@@ -68,7 +68,7 @@ func TestDirectoryOutsideOfEveryWorkspace(t *testing.T) {
 	o := g.options(t)
 	o.Dir = t.TempDir()
 	_, err := openclaw.New(g.config()).Start(t.Context(), o)
-	if e, ok := errors.AsType[*provider.Error](err); !ok || e.Code != provider.BadRequest || !strings.Contains(e.Message, o.Dir) {
+	if e, ok := errors.AsType[*failure.Error](err); !ok || e.Code != failure.BadRequest || !strings.Contains(e.Message, o.Dir) {
 		t.Errorf("error %v", err)
 	}
 }

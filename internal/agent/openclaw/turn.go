@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 // turn is the turn under way: a run of the gateway under an id of ours. Its events
@@ -105,9 +105,9 @@ func (t *turn) turnOutcome(e chatEvent) (o outcome, ok bool) {
 func abortOutcome(reason string) (agent.TurnStatus, error) {
 	switch reason {
 	case "timeout":
-		return agent.Failed, &provider.Error{Code: provider.Timeout, Message: "the gateway's time for a run is over", Retriable: true}
+		return agent.Failed, &failure.Error{Code: failure.Timeout, Message: "the gateway's time for a run is over", Retriable: true}
 	case "restart":
-		return agent.Failed, &provider.Error{Code: provider.Unknown, Message: "the gateway restarts", Retriable: true}
+		return agent.Failed, &failure.Error{Code: failure.Unknown, Message: "the gateway restarts", Retriable: true}
 	}
 	return agent.Interrupted, nil
 }

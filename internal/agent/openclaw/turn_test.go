@@ -9,7 +9,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 // delta is a piece, with all there is so far as a real gateway sends it.
@@ -23,94 +23,94 @@ func TestEndsOfTurns(t *testing.T) {
 		status agent.TurnStatus
 		text   string // the last message
 		said   string
-		err    provider.Error
+		err    failure.Error
 	}{
 		"the last piece comes with the end": {func(r *job) {
 			r.delta("Hello", "Hello")
 			r.delta(" there", "Hello there")
 			r.chatEvent("final", object{"message": text("Hello there")})
-		}, agent.Completed, "Hello there", "Hello there", provider.Error{}},
+		}, agent.Completed, "Hello there", "Hello there", failure.Error{}},
 		"no pieces at all": {func(r *job) {
 			r.chatEvent("final", object{"message": text("Hello")})
-		}, agent.Completed, "Hello", "Hello", provider.Error{}},
+		}, agent.Completed, "Hello", "Hello", failure.Error{}},
 		"the end has the rest": {func(r *job) {
 			r.delta("Hel", "Hel")
 			r.chatEvent("final", object{"message": text("Hello")})
-		}, agent.Completed, "Hello", "Hello", provider.Error{}},
+		}, agent.Completed, "Hello", "Hello", failure.Error{}},
 		"a piece was dropped on the way": {func(r *job) {
 			r.delta("a", "a")
 			r.delta("c", "abc")
 			r.chatEvent("final", object{})
-		}, agent.Completed, "abc", "abc", provider.Error{}},
+		}, agent.Completed, "abc", "abc", failure.Error{}},
 		"pieces without all there is so far": {func(r *job) {
 			r.chatEvent("delta", object{"deltaText": "a"})
 			r.chatEvent("delta", object{"deltaText": "b"})
 			r.chatEvent("final", object{})
-		}, agent.Completed, "ab", "ab", provider.Error{}},
+		}, agent.Completed, "ab", "ab", failure.Error{}},
 		"the same piece twice": {func(r *job) {
 			r.delta("ha", "ha")
 			r.delta("ha", "ha")
 			r.chatEvent("final", object{"message": text("ha")})
-		}, agent.Completed, "ha", "ha", provider.Error{}},
+		}, agent.Completed, "ha", "ha", failure.Error{}},
 		"what was said is replaced in the middle of a character": {func(r *job) {
 			r.delta("aé", "aé")
 			r.chatEvent("delta", object{"deltaText": "aèb", "replace": true})
 			r.chatEvent("final", object{"message": text("aèb")})
-		}, agent.Completed, "aèb", "aéèb", provider.Error{}},
+		}, agent.Completed, "aèb", "aéèb", failure.Error{}},
 		"what was said is edited at the end": {func(r *job) {
 			r.delta("a <tag> b", "a <tag> b")
 			r.chatEvent("final", object{"message": text("a b")})
-		}, agent.Completed, "a b", "a <tag> b", provider.Error{}},
+		}, agent.Completed, "a b", "a <tag> b", failure.Error{}},
 		"several messages, of which the last counts": {func(r *job) {
 			r.agentEvent("assistant", object{"text": "one"})
 			r.delta("one", "one")
 			r.agentEvent("assistant", object{"text": "two"})
 			r.delta("\n\ntwo", "one\n\ntwo")
 			r.chatEvent("final", object{"message": text("one\n\ntwo")})
-		}, agent.Completed, "two", "one\n\ntwo", provider.Error{}},
-		"a silent end": {func(r *job) { r.chatEvent("final", object{}) }, agent.Completed, "", "", provider.Error{}},
+		}, agent.Completed, "two", "one\n\ntwo", failure.Error{}},
+		"a silent end": {func(r *job) { r.chatEvent("final", object{}) }, agent.Completed, "", "", failure.Error{}},
 		"a second end, of a command": {func(r *job) {
 			r.chatEvent("final", object{"message": text("right")})
 			r.chatEvent("final", object{"message": text("wrong")})
-		}, agent.Completed, "right", "right", provider.Error{}},
+		}, agent.Completed, "right", "right", failure.Error{}},
 		"what comes after the end": {func(r *job) {
 			r.chatEvent("final", object{"message": text("right")})
 			r.delta("late", "right late")
 			r.agentEvent("tool", object{"phase": "start", "name": "exec", "toolCallId": "c1"})
-		}, agent.Completed, "right", "right", provider.Error{}},
+		}, agent.Completed, "right", "right", failure.Error{}},
 		"lifecycle ends no turn": {func(r *job) {
 			r.agentEvent("lifecycle", object{"phase": "end", "status": "cancelled"})
 			r.agentEvent("lifecycle", object{"phase": "error", "error": "This operation was aborted"})
 			r.chatEvent("final", object{"message": text("right")})
-		}, agent.Completed, "right", "right", provider.Error{}},
+		}, agent.Completed, "right", "right", failure.Error{}},
 		"aborted by another client": {func(r *job) {
 			r.chatEvent("aborted", object{"stopReason": "rpc", "message": object{"content": "half"}})
-		}, agent.Interrupted, "half", "half", provider.Error{}},
+		}, agent.Interrupted, "half", "half", failure.Error{}},
 		"the gateway's time for a run is over": {func(r *job) {
 			r.chatEvent("aborted", object{"stopReason": "timeout"})
-		}, agent.Failed, "", "", provider.Error{Code: provider.Timeout, Retriable: true}},
+		}, agent.Failed, "", "", failure.Error{Code: failure.Timeout, Retriable: true}},
 		"the gateway restarts": {func(r *job) {
 			r.chatEvent("aborted", object{"stopReason": "restart"})
-		}, agent.Failed, "", "", provider.Error{Code: provider.Unknown, Retriable: true}},
+		}, agent.Failed, "", "", failure.Error{Code: failure.Unknown, Retriable: true}},
 		"an error with a word for it, told twice": {func(r *job) {
 			r.chatEvent("error", object{"errorMessage": "⚠️ refused", "errorDetail": object{"failoverReason": "auth"}})
 			r.chatEvent("error", object{"errorMessage": "⚠️ Agent failed before reply: refused"})
-		}, agent.Failed, "", "", provider.Error{Code: provider.Auth, Message: "the gateway: refused"}},
+		}, agent.Failed, "", "", failure.Error{Code: failure.Auth, Message: "the gateway: refused"}},
 		"an error with the other word for it": {func(r *job) {
 			r.chatEvent("error", object{"errorMessage": "too long", "errorKind": "context_length"})
-		}, agent.Failed, "", "", provider.Error{Code: provider.BadRequest, Message: "the gateway: too long"}},
+		}, agent.Failed, "", "", failure.Error{Code: failure.BadRequest, Message: "the gateway: too long"}},
 		"an error with a status": {func(r *job) {
 			r.chatEvent("error", object{"errorMessage": "failed", "errorDetail": object{"httpStatus": 529, "providerErrorMessagePreview": "busy"}})
-		}, agent.Failed, "", "", provider.Error{Code: provider.Unknown, Retriable: true, Message: "busy"}},
+		}, agent.Failed, "", "", failure.Error{Code: failure.Unknown, Retriable: true, Message: "busy"}},
 		"an exhausted credit": {func(r *job) {
 			r.chatEvent("error", object{"errorMessage": "pay", "errorDetail": object{"failoverReason": "billing", "httpStatus": 402}})
-		}, agent.Failed, "", "", provider.Error{Code: provider.RateLimit, Message: "pay"}},
+		}, agent.Failed, "", "", failure.Error{Code: failure.RateLimit, Message: "pay"}},
 		"a limit that passes": {func(r *job) {
 			r.chatEvent("error", object{"errorMessage": "slow down", "errorKind": "rate_limit"})
-		}, agent.Failed, "", "", provider.Error{Code: provider.RateLimit, Retriable: true}},
+		}, agent.Failed, "", "", failure.Error{Code: failure.RateLimit, Retriable: true}},
 		"an error that nobody has a word for": {func(r *job) {
 			r.chatEvent("error", object{"errorMessage": "Inline API key is temporarily disabled", "errorKind": "unknown"})
-		}, agent.Failed, "", "", provider.Error{Code: provider.Unknown, Retriable: true, Message: "temporarily disabled"}},
+		}, agent.Failed, "", "", failure.Error{Code: failure.Unknown, Retriable: true, Message: "temporarily disabled"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, s, l := scripted(t, test.play)
@@ -118,7 +118,7 @@ func TestEndsOfTurns(t *testing.T) {
 			if turn.Status != test.status || turn.Text != test.text || agenttest.Said(events) != test.said {
 				t.Errorf("the turn was %s with %q, said %q", turn.Status, turn.Text, agenttest.Said(events))
 			}
-			e, failed := errors.AsType[*provider.Error](turn.Err)
+			e, failed := errors.AsType[*failure.Error](turn.Err)
 			if failed != (test.status == agent.Failed) {
 				t.Fatalf("error %v", turn.Err)
 			}
@@ -274,15 +274,15 @@ func TestSendThatIsGivenUpIsAborted(t *testing.T) {
 func TestSendIsRefused(t *testing.T) {
 	g, s, _ := scripted(t, func(*job) {})
 	g.with(func() { g.sessions[s.ID()].mode = "full" })
-	e, ok := errors.AsType[*provider.Error](s.Send(t.Context(), "go"))
-	if !ok || e.Code != provider.BadRequest || e.Retriable {
+	e, ok := errors.AsType[*failure.Error](s.Send(t.Context(), "go"))
+	if !ok || e.Code != failure.BadRequest || e.Retriable {
 		t.Errorf("in a session that somebody has given more rights: %v", e)
 	}
 	g.maxPayload = 1000
 	s, _ = g.start(t, g.options(t))
 	before := len(g.got("chat.send"))
-	e, ok = errors.AsType[*provider.Error](s.Send(t.Context(), strings.Repeat("x", 1000)))
-	if !ok || e.Code != provider.BadRequest || len(g.got("chat.send")) != before {
+	e, ok = errors.AsType[*failure.Error](s.Send(t.Context(), strings.Repeat("x", 1000)))
+	if !ok || e.Code != failure.BadRequest || len(g.got("chat.send")) != before {
 		t.Errorf("a message that is too long: %v", e)
 	}
 }

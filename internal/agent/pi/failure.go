@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
@@ -45,12 +46,12 @@ func classifyError(text string) error {
 	}
 	e := provider.ClassifyHTTP(status, nil, []byte(body), now)
 	if status == 0 {
-		return newError(provider.Unknown, true, "%s", text)
+		return newError(failure.Unknown, true, "%s", text)
 	}
 	if guessed { // a guessed status is left out of the message
 		e.Message = strings.Replace(e.Message, fmt.Sprintf("HTTP %d %s: ", status, http.StatusText(status)), "", 1)
 	}
-	if at := resetPattern.FindStringSubmatch(text); at != nil && e.Code == provider.RateLimit {
+	if at := resetPattern.FindStringSubmatch(text); at != nil && e.Code == failure.RateLimit {
 		minutes, _ := strconv.Atoi(at[1])
 		return &provider.Limited{Until: now.Add(time.Duration(minutes+1) * time.Minute), Cause: e}
 	}
@@ -76,6 +77,6 @@ func wrapError(body string) string {
 	return `{"error":` + body + `}`
 }
 
-func newError(code provider.Code, retriable bool, format string, args ...any) *provider.Error {
-	return &provider.Error{Code: code, Message: provider.Clip(fmt.Sprintf(format, args...), provider.MaxMessage), Retriable: retriable}
+func newError(code failure.Code, retriable bool, format string, args ...any) *failure.Error {
+	return &failure.Error{Code: code, Message: failure.Clip(fmt.Sprintf(format, args...), failure.MaxMessage), Retriable: retriable}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 // noProvider is the provider that pi reports if it has no model at all.
@@ -23,7 +23,7 @@ func (s *session) checkState(ctx context.Context) error {
 	}
 	var now state
 	if err := json.Unmarshal(data, &now); err != nil {
-		return newError(provider.Unknown, true, "the state of pi cannot be read: %v", err)
+		return newError(failure.Unknown, true, "the state of pi cannot be read: %v", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,7 +31,7 @@ func (s *session) checkState(ctx context.Context) error {
 		return unavailableError("this pi did not load the extension that asks for permissions")
 	}
 	if now.Model.Provider == noProvider {
-		return newError(provider.Auth, false, "pi has no model to use: nobody is logged in, and no key is set")
+		return newError(failure.Auth, false, "pi has no model to use: nobody is logged in, and no key is set")
 	}
 	if err := now.checkSession(s.o); err != nil {
 		return err
@@ -76,17 +76,17 @@ func startError(e agent.Exit) error {
 	said := func(text string) bool { return strings.Contains(e.Stderr, text) }
 	switch {
 	case said("No models available"):
-		return newError(provider.Auth, false, "pi has no model to use: %s", e.Stderr)
+		return newError(failure.Auth, false, "pi has no model to use: %s", e.Stderr)
 	case said("Failed to load extension"):
 		return unavailableError(e.Stderr)
 	case said("--list-models"), said("not a valid pi session"): // the text names the model, or the file
 		return badRequest("%s", e.Stderr)
 	case e.Signal != "":
-		return newError(provider.Unknown, true, "pi was killed by %s at its start", e.Signal)
+		return newError(failure.Unknown, true, "pi was killed by %s at its start", e.Signal)
 	}
-	return newError(provider.Unknown, true, "pi ended at its start with exit code %d: %s", e.Code, e.Stderr)
+	return newError(failure.Unknown, true, "pi ended at its start with exit code %d: %s", e.Code, e.Stderr)
 }
 
 func unavailableError(why string) error {
-	return fmt.Errorf("%w: %s", agent.ErrUnavailable, provider.Clip(why, provider.MaxMessage))
+	return fmt.Errorf("%w: %s", agent.ErrUnavailable, failure.Clip(why, failure.MaxMessage))
 }

@@ -21,7 +21,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 // Config says which pi to run, which of our variables it sees, and which
@@ -127,6 +127,6 @@ func checkOptions(t Trust, o agent.Options) error {
 	return nil
 }
 
-func badRequest(format string, args ...any) *provider.Error {
-	return newError(provider.BadRequest, false, format, args...)
+func badRequest(format string, args ...any) *failure.Error {
+	return newError(failure.BadRequest, false, format, args...)
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/agent/pi"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/need"
-	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
 // realArgv is the pi of NODE_BIN and PI_JS. It gets a model that costs nothing,
@@ -228,18 +228,18 @@ func TestAnInterruptedCommand(t *testing.T) {
 }
 
 func TestTheRealErrors(t *testing.T) {
-	for prompt, want := range map[string]provider.Error{
-		"[[error:401:authentication_error:bad key]]":                                  {Code: provider.Auth},
-		"[[error:429:rate_limit_error:slow down]]":                                    {Code: provider.RateLimit, Retriable: true},
-		"[[error:429:insufficient_quota:no money]]":                                   {Code: provider.RateLimit},
-		"[[error:529:overloaded_error:Overloaded]]":                                   {Code: provider.Unknown, Retriable: true},
-		"[[error:400:invalid_request_error:prompt is too long: 210000 tokens > 1]]":   {Code: provider.BadRequest, Message: "context too long"},
-		"[[error:400:invalid_request_error:Your credit balance is too low for this]]": {Code: provider.RateLimit},
+	for prompt, want := range map[string]failure.Error{
+		"[[error:401:authentication_error:bad key]]":                                  {Code: failure.Auth},
+		"[[error:429:rate_limit_error:slow down]]":                                    {Code: failure.RateLimit, Retriable: true},
+		"[[error:429:insufficient_quota:no money]]":                                   {Code: failure.RateLimit},
+		"[[error:529:overloaded_error:Overloaded]]":                                   {Code: failure.Unknown, Retriable: true},
+		"[[error:400:invalid_request_error:prompt is too long: 210000 tokens > 1]]":   {Code: failure.BadRequest, Message: "context too long"},
+		"[[error:400:invalid_request_error:Your credit balance is too low for this]]": {Code: failure.RateLimit},
 	} {
 		t.Run(prompt[2:20], func(t *testing.T) {
 			_, l, _ := realSession(t, pi.TrustNobody, agent.Options{Dir: t.TempDir(), Sandbox: agent.ReadOnly}, nil)
 			turn, _ := l.Turn(prompt)
-			e, ok := errors.AsType[*provider.Error](turn.Err)
+			e, ok := errors.AsType[*failure.Error](turn.Err)
 			if !ok || e.Code != want.Code || e.Retriable != want.Retriable || !strings.Contains(e.Message, want.Message) {
 				t.Errorf("%s: got %v:%s", prompt, turn.Err, l)
 			}
@@ -276,7 +276,7 @@ func TestTheModelOfASession(t *testing.T) {
 	}
 	put(t, filepath.Join(home, "models.json"), strings.ReplaceAll(string(text), "other-model", "third-model"))
 	_, err = pi.New(c).Start(t.Context(), o)
-	if e, ok := errors.AsType[*provider.Error](err); !ok || e.Code != provider.BadRequest || !strings.Contains(e.Message, "fake/other-model is not available") {
+	if e, ok := errors.AsType[*failure.Error](err); !ok || e.Code != failure.BadRequest || !strings.Contains(e.Message, "fake/other-model is not available") {
 		t.Errorf("got %v", err)
 	}
 	o.Sticky.Model = "fake/third-model"
@@ -289,7 +289,7 @@ func TestTheModelOfASession(t *testing.T) {
 func TestAModelThatIsNotThere(t *testing.T) {
 	c := realConfig(t, realArgv(t), fakemodel.Start(t))
 	_, err := pi.New(c).Start(t.Context(), agent.Options{Dir: t.TempDir(), Sandbox: agent.ReadOnly, Sticky: agent.Choice{Model: "none/such"}})
-	if e, ok := errors.AsType[*provider.Error](err); !ok || e.Code != provider.BadRequest {
+	if e, ok := errors.AsType[*failure.Error](err); !ok || e.Code != failure.BadRequest {
 		t.Errorf("got %v", err)
 	}
 }
@@ -298,7 +298,7 @@ func TestAModelThatIsNotThere(t *testing.T) {
 func TestWithoutALogin(t *testing.T) {
 	a := pi.New(pi.Config{Argv: realArgv(t), Environ: []string{"PATH=/usr/bin:/bin", "HOME=" + t.TempDir()}})
 	_, err := a.Start(t.Context(), agent.Options{Dir: t.TempDir(), Sandbox: agent.ReadOnly})
-	if e, ok := errors.AsType[*provider.Error](err); !ok || e.Code != provider.Auth || e.Retriable {
+	if e, ok := errors.AsType[*failure.Error](err); !ok || e.Code != failure.Auth || e.Retriable {
 		t.Errorf("got %v", err)
 	}
 	if m := a.Manifest(t.Context()); !m.Installed || m.Status != agent.Degraded || m.Version == "" {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 // Finding H2. A pi before 0.80.4 ends a run, and what comes after it is told by
@@ -36,7 +36,7 @@ func TestAPiThatDoesNotTellThatItHasSettled(t *testing.T) {
 			s := newFake(t, script{Busy: tt.busy, Turns: [][]string{frames, frames}}).start(t, agent.Options{})
 			for range 2 - min(tt.busy, 1) {
 				got, _ := turn(t, s, "go")
-				e, failed := errors.AsType[*provider.Error](got.Err)
+				e, failed := errors.AsType[*failure.Error](got.Err)
 				if got.Status != tt.status || got.Text != tt.text || failed != (tt.status == agent.Failed) {
 					t.Errorf("%s %q, %v", got.Status, got.Text, e)
 				}

@@ -12,7 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/pi"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 // flag is the value of a flag; empty where there is none.
@@ -157,7 +157,7 @@ func TestRefusedOptions(t *testing.T) {
 			c := f.config()
 			c.Trust = tt.trust
 			_, err := pi.New(c).Start(t.Context(), tt.o)
-			if e, ok := errors.AsType[*provider.Error](err); tt.want == nil && (!ok || e.Code != provider.BadRequest || e.Retriable) {
+			if e, ok := errors.AsType[*failure.Error](err); tt.want == nil && (!ok || e.Code != failure.BadRequest || e.Retriable) {
 				t.Errorf("got %v", err)
 			} else if tt.want != nil && !errors.Is(err, tt.want) || f.ran() {
 				t.Errorf("got %v, ran is %v", err, f.ran())
@@ -269,19 +269,19 @@ func TestAProgramOnPATH(t *testing.T) {
 func TestAPiThatEndsAtItsStart(t *testing.T) {
 	for name, tt := range map[string]struct {
 		how  string
-		want provider.Error
+		want failure.Error
 	}{
-		"without a model":              {"exit 1 No models available. Use /login to log in", provider.Error{Code: provider.Auth}},
-		"without the model":            {`exit 1 Error: Model "x" not found. Use --list-models to see available models.`, provider.Error{Code: provider.BadRequest}},
-		"with a session that is none":  {"exit 1 Error: Session file is not a valid pi session: /s", provider.Error{Code: provider.BadRequest}},
-		"without the gate":             {`exit 1 Error: Failed to load extension "/x": no`, provider.Error{}},
-		"for a reason that is unknown": {"exit 3 out of luck", provider.Error{Code: provider.Unknown, Retriable: true}},
-		"by a signal":                  {"die", provider.Error{Code: provider.Unknown, Retriable: true}},
+		"without a model":              {"exit 1 No models available. Use /login to log in", failure.Error{Code: failure.Auth}},
+		"without the model":            {`exit 1 Error: Model "x" not found. Use --list-models to see available models.`, failure.Error{Code: failure.BadRequest}},
+		"with a session that is none":  {"exit 1 Error: Session file is not a valid pi session: /s", failure.Error{Code: failure.BadRequest}},
+		"without the gate":             {`exit 1 Error: Failed to load extension "/x": no`, failure.Error{}},
+		"for a reason that is unknown": {"exit 3 out of luck", failure.Error{Code: failure.Unknown, Retriable: true}},
+		"by a signal":                  {"die", failure.Error{Code: failure.Unknown, Retriable: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t, script{Start: []string{tt.how}})
 			_, err := f.adapter().Start(t.Context(), f.options(agent.Options{}))
-			e, ok := errors.AsType[*provider.Error](err)
+			e, ok := errors.AsType[*failure.Error](err)
 			if tt.want.Code == "" && errors.Is(err, agent.ErrUnavailable) {
 				return
 			}

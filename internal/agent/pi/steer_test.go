@@ -13,7 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/agent/pi"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 // steered is a turn in the middle of which pi reads these lines.
@@ -66,7 +66,7 @@ func TestSteer(t *testing.T) {
 			send(t, s, "go")
 			until[agent.Text](t, s)
 			err := s.(agent.Steerer).Steer(t.Context(), "and this")
-			if _, refused := errors.AsType[*provider.Error](err); refused != row.refused || (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
+			if _, refused := errors.AsType[*failure.Error](err); refused != row.refused || (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
 				t.Errorf("%v", err)
 			}
 			turn, _ := until[agent.Turn](t, s)

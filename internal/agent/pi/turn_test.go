@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
@@ -207,22 +208,22 @@ func answerTo(id, data string) string {
 }
 
 func TestErrors(t *testing.T) {
-	tests := map[string]provider.Error{
-		`400: {"message":"never heard of it","type":"invalid_request_error"}`:          {Code: provider.BadRequest, Message: "HTTP 400 Bad Request: never heard of it"},
-		`400 {"type":"error","error":{"type":"invalid_request_error","message":"no"}}`: {Code: provider.BadRequest, Message: "HTTP 400 Bad Request: no"},
-		`OpenAI API error (401): {"message":"bad key"}`:                                {Code: provider.Auth, Message: "HTTP 401 Unauthorized: bad key"},
-		`429: {"message":"slow down","type":"rate_limit_error"}`:                       {Code: provider.RateLimit, Retriable: true, Message: "HTTP 429 Too Many Requests: slow down"},
-		`429: {"message":"no money","type":"insufficient_quota"}`:                      {Code: provider.RateLimit, Message: "quota or credit exhausted: HTTP 429 Too Many Requests: no money"},
-		`400: {"message":"too long","code":"context_length_exceeded"}`:                 {Code: provider.BadRequest, Message: "context too long: HTTP 400 Bad Request: too long"},
-		"529 status code (no body)":                                                    {Code: provider.Unknown, Retriable: true, Message: "HTTP 529: status code (no body)"},
-		"Connection error.":                                                            {Code: provider.Unknown, Retriable: true, Message: "Connection error."},
-		"terminated":                                                                   {Code: provider.Unknown, Retriable: true, Message: "terminated"},
-		"No API key found for anthropic.":                                              {Code: provider.Auth, Message: "No API key found for anthropic."},
-		`Authentication failed for "x". Run '/login x' to re-authenticate.`:            {Code: provider.Auth, Message: `Authentication failed for "x". Run '/login x' to re-authenticate.`},
-		"Monthly usage limit reached":                                                  {Code: provider.RateLimit, Message: "quota or credit exhausted: Monthly usage limit reached"},
-		"The model is overloaded":                                                      {Code: provider.Unknown, Retriable: true, Message: "The model is overloaded"},
-		"4000 tokens":                                                                  {Code: provider.Unknown, Retriable: true, Message: "4000 tokens"},
-		"Codex error: 500 monkeys":                                                     {Code: provider.Unknown, Retriable: true, Message: "Codex error: 500 monkeys"},
+	tests := map[string]failure.Error{
+		`400: {"message":"never heard of it","type":"invalid_request_error"}`:          {Code: failure.BadRequest, Message: "HTTP 400 Bad Request: never heard of it"},
+		`400 {"type":"error","error":{"type":"invalid_request_error","message":"no"}}`: {Code: failure.BadRequest, Message: "HTTP 400 Bad Request: no"},
+		`OpenAI API error (401): {"message":"bad key"}`:                                {Code: failure.Auth, Message: "HTTP 401 Unauthorized: bad key"},
+		`429: {"message":"slow down","type":"rate_limit_error"}`:                       {Code: failure.RateLimit, Retriable: true, Message: "HTTP 429 Too Many Requests: slow down"},
+		`429: {"message":"no money","type":"insufficient_quota"}`:                      {Code: failure.RateLimit, Message: "quota or credit exhausted: HTTP 429 Too Many Requests: no money"},
+		`400: {"message":"too long","code":"context_length_exceeded"}`:                 {Code: failure.BadRequest, Message: "context too long: HTTP 400 Bad Request: too long"},
+		"529 status code (no body)":                                                    {Code: failure.Unknown, Retriable: true, Message: "HTTP 529: status code (no body)"},
+		"Connection error.":                                                            {Code: failure.Unknown, Retriable: true, Message: "Connection error."},
+		"terminated":                                                                   {Code: failure.Unknown, Retriable: true, Message: "terminated"},
+		"No API key found for anthropic.":                                              {Code: failure.Auth, Message: "No API key found for anthropic."},
+		`Authentication failed for "x". Run '/login x' to re-authenticate.`:            {Code: failure.Auth, Message: `Authentication failed for "x". Run '/login x' to re-authenticate.`},
+		"Monthly usage limit reached":                                                  {Code: failure.RateLimit, Message: "quota or credit exhausted: Monthly usage limit reached"},
+		"The model is overloaded":                                                      {Code: failure.Unknown, Retriable: true, Message: "The model is overloaded"},
+		"4000 tokens":                                                                  {Code: failure.Unknown, Retriable: true, Message: "4000 tokens"},
+		"Codex error: 500 monkeys":                                                     {Code: failure.Unknown, Retriable: true, Message: "Codex error: 500 monkeys"},
 	}
 	texts := slices.Sorted(maps.Keys(tests))
 	var all script
@@ -232,7 +233,7 @@ func TestErrors(t *testing.T) {
 	s := newFake(t, all).start(t, agent.Options{})
 	for _, text := range texts {
 		got, _ := turn(t, s, "go")
-		if e, ok := errors.AsType[*provider.Error](got.Err); !ok || *e != tests[text] {
+		if e, ok := errors.AsType[*failure.Error](got.Err); !ok || *e != tests[text] {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", text, got.Err, tests[text])
 		}
 	}
@@ -242,7 +243,7 @@ func TestASubscriptionThatIsUsedUp(t *testing.T) {
 	f := newFake(t, script{Turns: [][]string{turnOf(ended("", "error", `,"errorMessage":"You have hit your ChatGPT usage limit (plus plan). Try again in ~90 min."`))}})
 	got, _ := turn(t, f.start(t, agent.Options{}), "go")
 	l, ok := errors.AsType[*provider.Limited](got.Err)
-	if !ok || l.Cause.Code != provider.RateLimit || time.Until(l.Until) < 90*time.Minute || time.Until(l.Until) > 91*time.Minute {
+	if !ok || l.Cause.Code != failure.RateLimit || time.Until(l.Until) < 90*time.Minute || time.Until(l.Until) > 91*time.Minute {
 		t.Errorf("got %v", got.Err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 // maxWaiting bounds the messages that wait for their turn.
@@ -133,7 +133,7 @@ func (i *Intake) steerTurn(ctx context.Context, text string) (bool, error) {
 	if err == nil {
 		return true, nil
 	}
-	if _, refused := errors.AsType[*provider.Error](err); refused || errors.Is(err, agent.ErrNoTurn) {
+	if _, refused := errors.AsType[*failure.Error](err); refused || errors.Is(err, agent.ErrNoTurn) {
 		return false, nil
 	}
 	return false, fmt.Errorf("%w: %w", controlsocket.ErrUncertain, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket/intake"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 // rigid is an agent that cannot be steered.
@@ -43,7 +43,7 @@ func TestSend(t *testing.T) {
 		{"after the turn", &supple{}, dispatch.FollowUp, false, dispatch.Followed, nil, true},
 		{"into the turn", &supple{}, dispatch.Steer, false, dispatch.Steered, nil, false},
 		{"into no turn", &supple{err: agent.ErrNoTurn}, dispatch.Steer, false, dispatch.Followed, nil, true},
-		{"into a turn that refuses it", &supple{err: &provider.Error{Message: "no"}}, dispatch.Steer, false, dispatch.Followed, nil, true},
+		{"into a turn that refuses it", &supple{err: &failure.Error{Message: "no"}}, dispatch.Steer, false, dispatch.Followed, nil, true},
 		{"into who may have it", &supple{err: lost}, dispatch.Steer, false, "", controlsocket.ErrUncertain, false},
 		{"into who cannot be steered", rigid{}, dispatch.Steer, false, dispatch.Followed, nil, true},
 		{"to who is closed", &supple{}, dispatch.FollowUp, true, "", controlsocket.ErrNotReady, false},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/anthropic"
 	"github.com/ratchet-dev/ratchet/internal/provider/chat"
@@ -135,14 +136,14 @@ func TestFromEnv(t *testing.T) {
 func TestWhyAnAnswerEnds(t *testing.T) {
 	tests := map[string]struct {
 		finish provider.FinishReason
-		code   provider.Code
+		code   failure.Code
 	}{
 		"end_turn":                      {finish: provider.Stop},
 		"stop_sequence":                 {finish: provider.Stop},
 		"max_tokens":                    {finish: provider.Length},
 		"model_context_window_exceeded": {finish: provider.Length},
 		"a reason of tomorrow":          {finish: provider.Stop},
-		"refusal":                       {finish: provider.Failed, code: provider.BadRequest},
+		"refusal":                       {finish: provider.Failed, code: failure.BadRequest},
 	}
 	for reason, tt := range tests {
 		t.Run(reason, func(t *testing.T) {
@@ -162,7 +163,7 @@ func TestARefusalSaysWhy(t *testing.T) {
 		send(w, start, `{"type":"message_delta","delta":{"stop_reason":"refusal","stop_details":{"type":"refusal","category":"bio","explanation":"not that"}},"usage":{"output_tokens":1}}`, over)
 	})
 	resp, err := a.provider().Generate(t.Context(), providertest.Request(), nil)
-	outcome{provider.BadRequest, false, "the model refuses to answer: not that"}.check(t, resp, err)
+	outcome{failure.BadRequest, false, "the model refuses to answer: not that"}.check(t, resp, err)
 }
 
 func TestUsageCountsWhatIsCached(t *testing.T) {
@@ -210,7 +211,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)
 	})
 	resp, err := a.provider().Generate(t.Context(), providertest.Request(), nil)
-	if err == nil || resp.Error == nil || resp.Error.Code != provider.BadRequest || len(elsewhere.requests()) != 0 {
+	if err == nil || resp.Error == nil || resp.Error.Code != failure.BadRequest || len(elsewhere.requests()) != 0 {
 		t.Errorf("got %+v, %v, %d requests elsewhere", resp, err, len(elsewhere.requests()))
 	}
 }

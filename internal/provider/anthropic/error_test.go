@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/anthropic"
 	"github.com/ratchet-dev/ratchet/internal/provider/providertest"
@@ -21,14 +22,14 @@ func problem(kind, message string) string {
 
 // outcome is how a failed call shall end.
 type outcome struct {
-	code      provider.Code
+	code      failure.Code
 	retriable bool
 	says      string
 }
 
-func (o outcome) check(t *testing.T, resp provider.Response, err error) *provider.Error {
+func (o outcome) check(t *testing.T, resp provider.Response, err error) *failure.Error {
 	t.Helper()
-	e, ok := errors.AsType[*provider.Error](err)
+	e, ok := errors.AsType[*failure.Error](err)
 	if !ok || e.Code != o.code || e.Retriable != o.retriable || !strings.Contains(e.Message, o.says) || resp.Error != e {
 		t.Errorf("got %+v, want %s (retriable %t) that says %q", err, o.code, o.retriable, o.says)
 	}
@@ -46,28 +47,28 @@ func TestErrors(t *testing.T) {
 		want   outcome
 		after  time.Duration // at most, and more than half of it
 	}{
-		"invalid request":          {400, problem("invalid_request_error", "messages: too few"), nil, outcome{provider.BadRequest, false, "too few"}, 0},
-		"prompt too long":          {400, problem("invalid_request_error", "prompt is too long: 3 tokens > 2 maximum"), nil, outcome{provider.BadRequest, false, provider.TooLong}, 0},
-		"credit used up":           {400, problem("invalid_request_error", "Your credit balance is too low"), nil, outcome{provider.RateLimit, false, "credit"}, 0},
-		"no such key":              {401, problem("authentication_error", "invalid x-api-key"), nil, outcome{provider.Auth, false, "x-api-key"}, 0},
-		"billing":                  {402, problem("billing_error", "billing"), nil, outcome{provider.RateLimit, false, "billing"}, 0},
-		"no permission":            {403, problem("permission_error", "no"), nil, outcome{provider.Auth, false, "403"}, 0},
-		"no such model":            {404, problem("not_found_error", "model: x"), nil, outcome{provider.BadRequest, false, "model: x"}, 0},
-		"request timeout":          {408, "", nil, outcome{provider.Timeout, true, "408"}, 0},
-		"conflict":                 {409, "", nil, outcome{provider.Unknown, true, "409"}, 0},
-		"request too large":        {413, problem("request_too_large", "big"), nil, outcome{provider.BadRequest, false, provider.TooLong}, 0},
-		"unprocessable":            {422, "", nil, outcome{provider.BadRequest, false, "422"}, 0},
-		"too early":                {425, "", nil, outcome{provider.Unknown, true, "425"}, 0},
-		"rate limit":               {429, problem("rate_limit_error", "slow down"), nil, outcome{provider.RateLimit, true, "slow down"}, 0},
-		"rate limit with seconds":  {429, problem("rate_limit_error", ""), []string{"Retry-After", "7"}, outcome{provider.RateLimit, true, "429"}, 7 * time.Second},
-		"rate limit with a date":   {429, problem("rate_limit_error", ""), []string{"Retry-After", date}, outcome{provider.RateLimit, true, "429"}, 30 * time.Second},
-		"server error":             {500, problem("api_error", "internal"), []string{"X-Should-Retry", "true"}, outcome{provider.Unknown, true, "internal"}, 0},
-		"bad gateway":              {502, "<html>", nil, outcome{provider.Unknown, true, "<html>"}, 0},
-		"unavailable":              {503, "", []string{"Retry-After", "3"}, outcome{provider.Unknown, true, "503"}, 3 * time.Second},
-		"gateway timeout":          {504, problem("timeout_error", "late"), nil, outcome{provider.Timeout, true, "late"}, 0},
-		"overloaded":               {529, problem("overloaded_error", "Overloaded"), nil, outcome{provider.Unknown, true, "Overloaded"}, 0},
-		"a body without an end":    {400, strings.Repeat("x", 1<<20), nil, outcome{provider.BadRequest, false, "xxx"}, 0},
-		"a success that is a page": {200, "<html>", []string{"Content-Type", "text/html"}, outcome{provider.BadRequest, false, "base URL"}, 0},
+		"invalid request":          {400, problem("invalid_request_error", "messages: too few"), nil, outcome{failure.BadRequest, false, "too few"}, 0},
+		"prompt too long":          {400, problem("invalid_request_error", "prompt is too long: 3 tokens > 2 maximum"), nil, outcome{failure.BadRequest, false, failure.TooLong}, 0},
+		"credit used up":           {400, problem("invalid_request_error", "Your credit balance is too low"), nil, outcome{failure.RateLimit, false, "credit"}, 0},
+		"no such key":              {401, problem("authentication_error", "invalid x-api-key"), nil, outcome{failure.Auth, false, "x-api-key"}, 0},
+		"billing":                  {402, problem("billing_error", "billing"), nil, outcome{failure.RateLimit, false, "billing"}, 0},
+		"no permission":            {403, problem("permission_error", "no"), nil, outcome{failure.Auth, false, "403"}, 0},
+		"no such model":            {404, problem("not_found_error", "model: x"), nil, outcome{failure.BadRequest, false, "model: x"}, 0},
+		"request timeout":          {408, "", nil, outcome{failure.Timeout, true, "408"}, 0},
+		"conflict":                 {409, "", nil, outcome{failure.Unknown, true, "409"}, 0},
+		"request too large":        {413, problem("request_too_large", "big"), nil, outcome{failure.BadRequest, false, failure.TooLong}, 0},
+		"unprocessable":            {422, "", nil, outcome{failure.BadRequest, false, "422"}, 0},
+		"too early":                {425, "", nil, outcome{failure.Unknown, true, "425"}, 0},
+		"rate limit":               {429, problem("rate_limit_error", "slow down"), nil, outcome{failure.RateLimit, true, "slow down"}, 0},
+		"rate limit with seconds":  {429, problem("rate_limit_error", ""), []string{"Retry-After", "7"}, outcome{failure.RateLimit, true, "429"}, 7 * time.Second},
+		"rate limit with a date":   {429, problem("rate_limit_error", ""), []string{"Retry-After", date}, outcome{failure.RateLimit, true, "429"}, 30 * time.Second},
+		"server error":             {500, problem("api_error", "internal"), []string{"X-Should-Retry", "true"}, outcome{failure.Unknown, true, "internal"}, 0},
+		"bad gateway":              {502, "<html>", nil, outcome{failure.Unknown, true, "<html>"}, 0},
+		"unavailable":              {503, "", []string{"Retry-After", "3"}, outcome{failure.Unknown, true, "503"}, 3 * time.Second},
+		"gateway timeout":          {504, problem("timeout_error", "late"), nil, outcome{failure.Timeout, true, "late"}, 0},
+		"overloaded":               {529, problem("overloaded_error", "Overloaded"), nil, outcome{failure.Unknown, true, "Overloaded"}, 0},
+		"a body without an end":    {400, strings.Repeat("x", 1<<20), nil, outcome{failure.BadRequest, false, "xxx"}, 0},
+		"a success that is a page": {200, "<html>", []string{"Content-Type", "text/html"}, outcome{failure.BadRequest, false, "base URL"}, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +78,7 @@ func TestErrors(t *testing.T) {
 			if n := len(a.requests()); n != 1 {
 				t.Errorf("%d requests", n)
 			}
-			if e != nil && (e.RetryAfter > tt.after || e.RetryAfter < tt.after/2 || len(e.Message) > provider.MaxMessage) {
+			if e != nil && (e.RetryAfter > tt.after || e.RetryAfter < tt.after/2 || len(e.Message) > failure.MaxMessage) {
 				t.Errorf("retry after %v, a message of %d bytes", e.RetryAfter, len(e.Message))
 			}
 		})
@@ -89,15 +90,15 @@ func TestErrorsWithinTheStream(t *testing.T) {
 		body string
 		want outcome
 	}{
-		"overloaded":          {problem("overloaded_error", "Overloaded"), outcome{provider.Unknown, true, "Overloaded"}},
-		"rate limit":          {problem("rate_limit_error", "slow down"), outcome{provider.RateLimit, true, "slow down"}},
-		"server error":        {problem("api_error", "internal"), outcome{provider.Unknown, true, "internal"}},
-		"no such key":         {problem("authentication_error", "key"), outcome{provider.Auth, false, "key"}},
-		"invalid request":     {problem("invalid_request_error", "bad"), outcome{provider.BadRequest, false, "bad"}},
-		"credit used up":      {problem("billing_error", "pay"), outcome{provider.RateLimit, false, "pay"}},
-		"timeout":             {problem("timeout_error", "late"), outcome{provider.Timeout, true, "late"}},
-		"an error of no name": {problem("tomorrow_error", "what"), outcome{provider.Unknown, true, "what"}},
-		"no JSON":             {"oops", outcome{provider.Unknown, true, "oops"}},
+		"overloaded":          {problem("overloaded_error", "Overloaded"), outcome{failure.Unknown, true, "Overloaded"}},
+		"rate limit":          {problem("rate_limit_error", "slow down"), outcome{failure.RateLimit, true, "slow down"}},
+		"server error":        {problem("api_error", "internal"), outcome{failure.Unknown, true, "internal"}},
+		"no such key":         {problem("authentication_error", "key"), outcome{failure.Auth, false, "key"}},
+		"invalid request":     {problem("invalid_request_error", "bad"), outcome{failure.BadRequest, false, "bad"}},
+		"credit used up":      {problem("billing_error", "pay"), outcome{failure.RateLimit, false, "pay"}},
+		"timeout":             {problem("timeout_error", "late"), outcome{failure.Timeout, true, "late"}},
+		"an error of no name": {problem("tomorrow_error", "what"), outcome{failure.Unknown, true, "what"}},
+		"no JSON":             {"oops", outcome{failure.Unknown, true, "oops"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +137,7 @@ func TestAStreamThatEndsTooEarly(t *testing.T) {
 			})
 			resp, err := a.provider().Generate(t.Context(), providertest.Request(), nil)
 			if tt.err {
-				outcome{provider.Unknown, true, ""}.check(t, resp, err)
+				outcome{failure.Unknown, true, ""}.check(t, resp, err)
 			} else if err != nil || resp.FinishReason != provider.Stop {
 				t.Errorf("got %+v, %v", resp, err)
 			}
@@ -159,7 +160,7 @@ func TestALimitThatEndsLater(t *testing.T) {
 func TestAnAnswerThatFallsSilent(t *testing.T) {
 	p := serve(t, hangs("half")).provider(func(c *anthropic.Config) { c.Idle = 50 * time.Millisecond })
 	resp, err := p.Generate(t.Context(), providertest.Request(), nil)
-	outcome{provider.Timeout, true, "silent"}.check(t, resp, err)
+	outcome{failure.Timeout, true, "silent"}.check(t, resp, err)
 	if resp.RawText != "half" || resp.FinishReason != provider.TimedOut {
 		t.Errorf("got %+v", resp)
 	}
@@ -170,7 +171,7 @@ func TestNobodyListens(t *testing.T) {
 	p := a.provider()
 	a.Close()
 	resp, err := p.Generate(t.Context(), providertest.Request(), nil)
-	outcome{provider.Unknown, true, "refused"}.check(t, resp, err)
+	outcome{failure.Unknown, true, "refused"}.check(t, resp, err)
 }
 
 func TestSecretsStayOut(t *testing.T) {
@@ -181,7 +182,7 @@ func TestSecretsStayOut(t *testing.T) {
 	watch := func(p provider.Progress) { seen.WriteString(p.Tail) }
 
 	resp, err := serve(t, fails(401, problem("authentication_error", "no such key "+key))).provider(own).Generate(t.Context(), providertest.Request(), watch)
-	outcome{provider.Auth, false, "[redacted:ANTHROPIC_API_KEY]"}.check(t, resp, err)
+	outcome{failure.Auth, false, "[redacted:ANTHROPIC_API_KEY]"}.check(t, resp, err)
 	said, err := serve(t, says("the key is "+key+".", "end_turn")).provider(own).Generate(t.Context(), providertest.Request(), watch)
 	if err != nil || said.RawText != "the key is [redacted:ANTHROPIC_API_KEY]." {
 		t.Errorf("got %q, %v", said.RawText, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/option"
 	"github.com/anthropics/anthropic-sdk-go/shared"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/chat"
 	"github.com/ratchet-dev/ratchet/internal/provider/explore"
@@ -71,7 +72,7 @@ func refusalError(m sdk.Message) error {
 	if m.StopReason != sdk.StopReasonRefusal {
 		return nil
 	}
-	e := &provider.Error{Code: provider.BadRequest, Message: "the model refuses to answer"}
+	e := &failure.Error{Code: failure.BadRequest, Message: "the model refuses to answer"}
 	if why := m.StopDetails.Explanation; why != "" {
 		e.Message += ": " + why
 	}

@@ -51,7 +51,7 @@ type Wire interface {
 	// Send asks for the next message of a conversation, by one request over
 	// line, and passes the text to line as it arrives. With an error, too, it returns the known
 	// part of the message. The error is ErrUnfinished when the stream ended before the
-	// message did, a *StatusError for an answer of the API, a *provider.Error for
+	// message did, a *StatusError for an answer of the API, a *failure.Error for
 	// a failure that the wire can judge, or the error of the transport.
 	Send(ctx context.Context, c Conversation, line *Line) (Message, error)
 }
@@ -123,7 +123,7 @@ func (p chat) Generate(ctx context.Context, req provider.Request, progress func(
 		return provider.Response{}, err
 	}
 	if err := req.Check(); err != nil {
-		return err.Response("", 0), err
+		return provider.FailedResponse(err, "", 0), err
 	}
 	c := p.beginCall(req, progress)
 	finish, err := c.holdConversation(ctx)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/chat"
 	"github.com/ratchet-dev/ratchet/internal/provider/explore"
@@ -247,7 +248,7 @@ func TestTheTimeIsOver(t *testing.T) {
 	req.Constraints.TimeoutMs = 10
 	p := chat.New(chat.Config{Model: model, Wire: wireFunc(waits)})
 	resp, err := p.Generate(t.Context(), req, nil)
-	if e, ok := errors.AsType[*provider.Error](err); !ok || e.Code != provider.Timeout || !e.Retriable || e.Message != "no whole answer within 10ms" || resp.RawText != "half" {
+	if e, ok := errors.AsType[*failure.Error](err); !ok || e.Code != failure.Timeout || !e.Retriable || e.Message != "no whole answer within 10ms" || resp.RawText != "half" {
 		t.Errorf("got %+v, %v", resp, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -271,7 +272,7 @@ func TestAFloodIsCut(t *testing.T) {
 		return chat.Message{Finish: provider.Stop}, nil // as if it had ended just then
 	})})
 	resp, err := p.Generate(t.Context(), providertest.Request(), nil)
-	if e, ok := errors.AsType[*provider.Error](err); !ok || e.Code != provider.BadRequest || e.Retriable || len(resp.RawText) != chat.MaxText {
+	if e, ok := errors.AsType[*failure.Error](err); !ok || e.Code != failure.BadRequest || e.Retriable || len(resp.RawText) != chat.MaxText {
 		t.Errorf("kept %d bytes, %v", len(resp.RawText), err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
@@ -23,7 +24,7 @@ type StatusError struct {
 func (e *StatusError) Error() string { return e.classifyStatus(time.Now()).Error() }
 
 // classifyStatus returns the meaning of the error for a retry.
-func (e *StatusError) classifyStatus(now time.Time) *provider.Error {
+func (e *StatusError) classifyStatus(now time.Time) *failure.Error {
 	if e.Status >= 200 && e.Status < 300 { // the meaning is not documented
 		return provider.ClassifyHTTP(http.StatusInternalServerError, e.Header, e.Body, now)
 	}
@@ -32,7 +33,7 @@ func (e *StatusError) classifyStatus(now time.Time) *provider.Error {
 
 // isTooLong reports whether the API found the prompt too long.
 func (e *StatusError) isTooLong() bool {
-	return strings.HasPrefix(e.classifyStatus(time.Time{}).Message, provider.TooLong)
+	return strings.HasPrefix(e.classifyStatus(time.Time{}).Message, failure.TooLong)
 }
 
 var toolWords = regexp.MustCompile(`(?i)\b(tool|function)(s\b|_|\b)`)
@@ -51,9 +52,9 @@ func (e *StatusError) namesTools() bool {
 func (c *call) endInError(ctx context.Context, err error) (provider.Response, error) {
 	err = c.classifyError(ctx, err)
 	resp := provider.Response{RawText: c.out.allText(), FinishReason: provider.Failed}
-	if e, ok := errors.AsType[*provider.Error](err); ok { // in a *Limited, too
-		e.Message = provider.Clip(c.Redact.String(e.Message), provider.MaxMessage)
-		resp = e.Response(resp.RawText, 0)
+	if e, ok := errors.AsType[*failure.Error](err); ok { // in a *Limited, too
+		e.Message = failure.Clip(c.Redact.String(e.Message), failure.MaxMessage)
+		resp = provider.FailedResponse(e, resp.RawText, 0)
 	}
 	return resp, err
 }
@@ -68,24 +69,24 @@ func (c *call) classifyError(ctx context.Context, err error) error {
 		refusal.Body = c.Redact.Bytes(refusal.Body) // before it is clipped: half a secret is not found
 		return limitError(refusal.classifyStatus(now), refusal.Header, now)
 	}
-	if e, ok := errors.AsType[*provider.Error](err); ok {
+	if e, ok := errors.AsType[*failure.Error](err); ok {
 		return e
 	}
 	if e, ok := errors.AsType[*provider.Exhausted](err); ok {
 		return e
 	}
-	fail := func(code provider.Code, retriable bool, format string, args ...any) error {
-		return &provider.Error{Code: code, Message: fmt.Sprintf(format, args...), Retriable: retriable}
+	fail := func(code failure.Code, retriable bool, format string, args ...any) error {
+		return &failure.Error{Code: code, Message: fmt.Sprintf(format, args...), Retriable: retriable}
 	}
 	switch {
 	case errors.Is(err, errFlood):
-		return fail(provider.BadRequest, false, "%v: it was cut off after %d bytes of text", err, len(c.out.kept))
+		return fail(failure.BadRequest, false, "%v: it was cut off after %d bytes of text", err, len(c.out.kept))
 	case errors.Is(err, errNoStream):
-		return fail(provider.BadRequest, false, "%v: check its base URL", err)
+		return fail(failure.BadRequest, false, "%v: check its base URL", err)
 	case errors.Is(err, errIdle):
-		return fail(provider.Timeout, true, "%v for %v", err, c.Idle)
+		return fail(failure.Timeout, true, "%v for %v", err, c.Idle)
 	case errors.Is(err, errLate):
-		return fail(provider.Timeout, true, "no whole answer within %v", c.req.Constraints.Timeout())
+		return fail(failure.Timeout, true, "no whole answer within %v", c.req.Constraints.Timeout())
 	}
 	return provider.ClassifyTransport(ctx, err)
 }

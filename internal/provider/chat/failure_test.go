@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/chat"
 	"github.com/ratchet-dev/ratchet/internal/provider/providertest"
@@ -29,7 +30,7 @@ func TestLimits(t *testing.T) {
 		"as long as a retry waits":             {429, []string{"Retry-After", "600"}, 0, 10 * time.Minute},
 		"hours":                                {429, []string{"Retry-After", "7200"}, 2 * hour, 0},
 		"a date tomorrow":                      {429, []string{"Retry-After", in(24 * hour).UTC().Format(http.TimeFormat)}, 24 * hour, 0},
-		"hours for an overload":                {529, []string{"Retry-After", "7200"}, 0, provider.MaxRetryAfter},
+		"hours for an overload":                {529, []string{"Retry-After", "7200"}, 0, failure.MaxRetryAfter},
 		"tokens of Anthropic":                  {429, []string{"anthropic-ratelimit-tokens-remaining", "0", "anthropic-ratelimit-tokens-reset", in(3 * hour).UTC().Format(time.RFC3339)}, 3 * hour, 0},
 		"tokens of Anthropic that are left":    {429, []string{"anthropic-ratelimit-tokens-remaining", "9", "anthropic-ratelimit-tokens-reset", in(3 * hour).UTC().Format(time.RFC3339)}, 0, 0},
 		"the last of several":                  {429, []string{"anthropic-ratelimit-input-tokens-remaining", "0", "anthropic-ratelimit-input-tokens-reset", in(hour).UTC().Format(time.RFC3339), "anthropic-ratelimit-requests-remaining", "0", "anthropic-ratelimit-requests-reset", in(2 * hour).UTC().Format(time.RFC3339)}, 2 * hour, 0},
@@ -59,8 +60,8 @@ func TestLimits(t *testing.T) {
 			if limited != (tt.limited > 0) || limited && !near(time.Until(l.Until), tt.limited) {
 				t.Fatalf("got %v", err)
 			}
-			e, ok := errors.AsType[*provider.Error](err)
-			if !ok || resp.Error != e || resp.FinishReason != provider.Failed || limited && e.Code != provider.RateLimit {
+			e, ok := errors.AsType[*failure.Error](err)
+			if !ok || resp.Error != e || resp.FinishReason != provider.Failed || limited && e.Code != failure.RateLimit {
 				t.Fatalf("got %+v, %v", resp, err)
 			}
 			if !limited && !near(e.RetryAfter, tt.after) {
@@ -106,7 +107,7 @@ func TestAnAPIWithoutTools(t *testing.T) {
 
 func TestASecretAtTheCutStaysOut(t *testing.T) {
 	const key = "canary-0123456789"
-	for n := provider.MaxMessage - 100; n < provider.MaxMessage; n++ {
+	for n := failure.MaxMessage - 100; n < failure.MaxMessage; n++ {
 		w := &wire{steps: []step{refuses(500, strings.Repeat("x", n)+key+strings.Repeat("x", 100))}}
 		p := chat.New(chat.Config{Model: model, Wire: w, Redact: redact.New([]string{"A_KEY=" + key})})
 		if _, err := p.Generate(t.Context(), providertest.Request(), nil); err == nil || strings.Contains(err.Error(), key[:4]) {

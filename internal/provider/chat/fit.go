@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/prompt"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
@@ -66,14 +67,14 @@ func estimateTokens(n int) int { return (n + 3) / 4 }
 
 // fitContext makes the context out of the artifacts for which the model's window has room. It fails if the
 // window has none for the rest of the prompt.
-func (c *call) fitContext() *provider.Error {
+func (c *call) fitContext() *failure.Error {
 	fixed := len(c.conv.System) + len(c.conv.User) + frameBytes
 	room := 4*(c.Model.Window-c.conv.MaxOutput) - fixed
 	kept, ok := c.artifacts.fitInto(room)
 	if !ok {
-		return &provider.Error{Code: provider.BadRequest, Message: fmt.Sprintf(
+		return &failure.Error{Code: failure.BadRequest, Message: fmt.Sprintf(
 			"%s: about %d tokens of prompt and %d of answer do not fit into the %d of %s",
-			provider.TooLong, estimateTokens(fixed), c.conv.MaxOutput, c.Model.Window, c.Model.Name)}
+			failure.TooLong, estimateTokens(fixed), c.conv.MaxOutput, c.Model.Window, c.Model.Name)}
 	}
 	c.artifacts = kept
 	c.conv.Context = kept.writeText()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/chat"
 	"github.com/ratchet-dev/ratchet/internal/provider/providertest"
@@ -55,7 +56,7 @@ func TestThePromptFitsTheWindow(t *testing.T) {
 			req.Prompt.User = strings.Repeat("u", tt.user)
 			resp, err := p.Generate(t.Context(), req, nil)
 			if tt.refused {
-				if e := resp.Error; err == nil || e == nil || e.Code != provider.BadRequest || e.Retriable || !strings.HasPrefix(e.Message, provider.TooLong+": ") || len(w.asked) != 0 {
+				if e := resp.Error; err == nil || e == nil || e.Code != failure.BadRequest || e.Retriable || !strings.HasPrefix(e.Message, failure.TooLong+": ") || len(w.asked) != 0 {
 					t.Errorf("got %+v, %v after %d calls", resp, err, len(w.asked))
 				}
 				return

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
@@ -14,12 +15,12 @@ const maxLimited = 31 * 24 * time.Hour
 
 // limitError returns a *provider.Limited for a rate limit that ends later than a retry may wait. For other
 // errors it sets the retry's wait from the headers.
-func limitError(e *provider.Error, header http.Header, now time.Time) error {
-	if e.Code != provider.RateLimit || !e.Retriable {
+func limitError(e *failure.Error, header http.Header, now time.Time) error {
+	if e.Code != failure.RateLimit || !e.Retriable {
 		return e
 	}
 	wait := max(readRetryAfter(header, now), untilReset(header, now))
-	if wait > provider.MaxRetryAfter {
+	if wait > failure.MaxRetryAfter {
 		return &provider.Limited{Until: now.Add(wait), Cause: e}
 	}
 	if e.RetryAfter == 0 {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -18,8 +19,8 @@ type answer struct {
 	raw    string
 	finish provider.FinishReason // empty: not given
 	usage  *run.Usage
-	err    *provider.Error // the error that it reports
-	broken error           // the defect of its report
+	err    *failure.Error // the error that it reports
+	broken error          // the defect of its report
 }
 
 // readAnswer distinguishes a ProviderResponse from raw text by the member rawText. It ignores members that
@@ -74,15 +75,15 @@ func (a *answer) readError(members map[string]json.RawMessage) error {
 	if err := readMember(members, "error", &said); err != nil || said == nil {
 		return err
 	}
-	a.err = &provider.Error{Code: provider.Code(said.Code), Message: said.Message}
-	if !slices.Contains(provider.Codes, a.err.Code) {
-		a.err.Code = provider.Unknown
+	a.err = &failure.Error{Code: failure.Code(said.Code), Message: said.Message}
+	if !slices.Contains(failure.Codes, a.err.Code) {
+		a.err.Code = failure.Unknown
 	}
-	a.err.Retriable = a.err.Code != provider.Auth && a.err.Code != provider.BadRequest
+	a.err.Retriable = a.err.Code != failure.Auth && a.err.Code != failure.BadRequest
 	if said.Retriable != nil {
 		a.err.Retriable = *said.Retriable
 	}
-	most := provider.MaxRetryAfter.Milliseconds()
+	most := failure.MaxRetryAfter.Milliseconds()
 	a.err.RetryAfter = time.Duration(min(max(said.RetryAfterMs, 0), most)) * time.Millisecond
 	return nil
 }
@@ -101,9 +102,9 @@ func readMember(members map[string]json.RawMessage, name string, to any) error {
 
 // toResponse combines the program's report with its ending. The program's own report of an error tells
 // more than its exit code.
-func (a answer) toResponse(ended *provider.Error) provider.Response {
+func (a answer) toResponse(ended *failure.Error) provider.Response {
 	if err := cmp.Or(a.err, ended, a.breachError(), a.unexplainedError()); err != nil {
-		resp := err.Response(a.raw, 0)
+		resp := provider.FailedResponse(err, a.raw, 0)
 		resp.Usage = a.usage
 		return resp
 	}
@@ -111,20 +112,20 @@ func (a answer) toResponse(ended *provider.Error) provider.Response {
 }
 
 // breachError returns the error of a response that breaks the contract.
-func (a answer) breachError() *provider.Error {
+func (a answer) breachError() *failure.Error {
 	if a.broken == nil {
 		return nil
 	}
-	return &provider.Error{Code: provider.BadRequest, Message: "the program's response breaks the contract: " + a.broken.Error()}
+	return &failure.Error{Code: failure.BadRequest, Message: "the program's response breaks the contract: " + a.broken.Error()}
 }
 
 // unexplainedError returns the error of a response that reports one by its finish reason alone.
-func (a answer) unexplainedError() *provider.Error {
+func (a answer) unexplainedError() *failure.Error {
 	switch a.finish {
 	case provider.TimedOut:
-		return &provider.Error{Code: provider.Timeout, Message: "the program reports a timeout", Retriable: true}
+		return &failure.Error{Code: failure.Timeout, Message: "the program reports a timeout", Retriable: true}
 	case provider.Failed:
-		return &provider.Error{Code: provider.Unknown, Message: "the program reports an error and does not say which", Retriable: true}
+		return &failure.Error{Code: failure.Unknown, Message: "the program reports an error and does not say which", Retriable: true}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -14,7 +15,7 @@ func TestWhatAProgramPrints(t *testing.T) {
 	raw := func(text string) provider.Response {
 		return provider.Response{RawText: text, FinishReason: provider.Stop}
 	}
-	failed := func(text string, e provider.Error) provider.Response { return e.Response(text, 0) }
+	failed := func(text string, e failure.Error) provider.Response { return provider.FailedResponse(&e, text, 0) }
 	tests := map[string]struct {
 		out  string
 		want provider.Response
@@ -32,14 +33,14 @@ func TestWhatAProgramPrints(t *testing.T) {
 		"a response full of nulls":            {`{"rawText": "x", "finishReason": null, "usage": null, "error": null}`, raw("x")},
 		"a response cut by the output limit":  {`{"rawText": "x", "finishReason": "length"}`, provider.Response{RawText: "x", FinishReason: provider.Length}},
 		"a response with its usage":           {`{"rawText": "x", "usage": {"inputTokens": 3, "cached": 1}}`, provider.Response{RawText: "x", FinishReason: provider.Stop, Usage: &run.Usage{InputTokens: 3}}},
-		"an error":                            {`{"rawText": "x", "error": {"code": "AUTH", "message": "m", "retriable": false}}`, failed("x", provider.Error{Code: provider.Auth, Message: "m"})},
-		"an error that says when":             {`{"rawText": "", "error": {"code": "RATE_LIMIT", "message": "m", "retriable": true, "retryAfterMs": 10}}`, failed("", provider.Error{Code: provider.RateLimit, Message: "m", Retriable: true, RetryAfter: 10 * time.Millisecond})},
-		"an error that wants a year":          {`{"rawText": "", "error": {"code": "RATE_LIMIT", "message": "m", "retriable": true, "retryAfterMs": 9000000000000000000}}`, failed("", provider.Error{Code: provider.RateLimit, Message: "m", Retriable: true, RetryAfter: provider.MaxRetryAfter})},
-		"an error with a code of its own":     {`{"rawText": "", "error": {"code": "OVERLOADED", "message": "m", "retriable": false}}`, failed("", provider.Error{Code: provider.Unknown, Message: "m"})},
-		"an error that leaves retries to us":  {`{"rawText": "", "error": {"code": "TIMEOUT", "message": "m"}}`, failed("", provider.Error{Code: provider.Timeout, Message: "m", Retriable: true})},
-		"an AUTH that leaves retries to us":   {`{"rawText": "", "error": {"code": "AUTH", "message": "m"}}`, failed("", provider.Error{Code: provider.Auth, Message: "m"})},
-		"a finish reason that needs an error": {`{"rawText": "x", "finishReason": "timeout"}`, failed("x", provider.Error{Code: provider.Timeout, Message: "the program reports a timeout", Retriable: true})},
-		"an error by its finish reason alone": {`{"rawText": "x", "finishReason": "error"}`, failed("x", provider.Error{Code: provider.Unknown, Message: "the program reports an error and does not say which", Retriable: true})},
+		"an error":                            {`{"rawText": "x", "error": {"code": "AUTH", "message": "m", "retriable": false}}`, failed("x", failure.Error{Code: failure.Auth, Message: "m"})},
+		"an error that says when":             {`{"rawText": "", "error": {"code": "RATE_LIMIT", "message": "m", "retriable": true, "retryAfterMs": 10}}`, failed("", failure.Error{Code: failure.RateLimit, Message: "m", Retriable: true, RetryAfter: 10 * time.Millisecond})},
+		"an error that wants a year":          {`{"rawText": "", "error": {"code": "RATE_LIMIT", "message": "m", "retriable": true, "retryAfterMs": 9000000000000000000}}`, failed("", failure.Error{Code: failure.RateLimit, Message: "m", Retriable: true, RetryAfter: failure.MaxRetryAfter})},
+		"an error with a code of its own":     {`{"rawText": "", "error": {"code": "OVERLOADED", "message": "m", "retriable": false}}`, failed("", failure.Error{Code: failure.Unknown, Message: "m"})},
+		"an error that leaves retries to us":  {`{"rawText": "", "error": {"code": "TIMEOUT", "message": "m"}}`, failed("", failure.Error{Code: failure.Timeout, Message: "m", Retriable: true})},
+		"an AUTH that leaves retries to us":   {`{"rawText": "", "error": {"code": "AUTH", "message": "m"}}`, failed("", failure.Error{Code: failure.Auth, Message: "m"})},
+		"a finish reason that needs an error": {`{"rawText": "x", "finishReason": "timeout"}`, failed("x", failure.Error{Code: failure.Timeout, Message: "the program reports a timeout", Retriable: true})},
+		"an error by its finish reason alone": {`{"rawText": "x", "finishReason": "error"}`, failed("x", failure.Error{Code: failure.Unknown, Message: "the program reports an error and does not say which", Retriable: true})},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +67,7 @@ func TestAResponseThatBreaksTheContract(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := readAnswer([]byte(tt.out)).toResponse(nil)
-			if got.Error == nil || got.Error.Code != provider.BadRequest || got.Error.Retriable || !strings.Contains(got.Error.Message, tt.says) {
+			if got.Error == nil || got.Error.Code != failure.BadRequest || got.Error.Retriable || !strings.Contains(got.Error.Message, tt.says) {
 				t.Errorf("got %+v, want a BAD_REQUEST about %s", got.Error, tt.says)
 			}
 			if got.RawText != tt.raw || got.FinishReason != provider.Failed || got.Usage != nil {
@@ -77,17 +78,17 @@ func TestAResponseThatBreaksTheContract(t *testing.T) {
 }
 
 func TestWhichErrorCounts(t *testing.T) {
-	exit := &provider.Error{Code: provider.Unknown, Message: "exit code 1", Retriable: true}
+	exit := &failure.Error{Code: failure.Unknown, Message: "exit code 1", Retriable: true}
 	tests := map[string]struct {
 		out   string
-		ended *provider.Error
-		want  provider.Code
+		ended *failure.Error
+		want  failure.Code
 	}{
-		"the program's own before its exit code":          {`{"rawText": "", "error": {"code": "AUTH", "message": "m"}}`, exit, provider.Auth},
-		"the exit code before a broken response":          {`{"rawText": 7}`, exit, provider.Unknown},
-		"the exit code before a finish reason":            {`{"rawText": "", "finishReason": "timeout"}`, exit, provider.Unknown},
-		"a broken response where the program ended well":  {`{"rawText": 7}`, nil, provider.BadRequest},
-		"the exit code where there is nothing but a text": {`text`, exit, provider.Unknown},
+		"the program's own before its exit code":          {`{"rawText": "", "error": {"code": "AUTH", "message": "m"}}`, exit, failure.Auth},
+		"the exit code before a broken response":          {`{"rawText": 7}`, exit, failure.Unknown},
+		"the exit code before a finish reason":            {`{"rawText": "", "finishReason": "timeout"}`, exit, failure.Unknown},
+		"a broken response where the program ended well":  {`{"rawText": 7}`, nil, failure.BadRequest},
+		"the exit code where there is nothing but a text": {`text`, exit, failure.Unknown},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/redact"
@@ -77,12 +78,12 @@ func (c command) Generate(ctx context.Context, req provider.Request, progress fu
 		return provider.Response{}, err
 	}
 	if err := req.Check(); err != nil {
-		return err.Response("", 0), err
+		return provider.FailedResponse(err, "", 0), err
 	}
 	input, err := encodeRequest(req)
 	if err != nil {
-		e := &provider.Error{Code: provider.BadRequest, Message: "request: " + err.Error()}
-		return e.Response("", 0), e
+		e := &failure.Error{Code: failure.BadRequest, Message: "request: " + err.Error()}
+		return provider.FailedResponse(e, "", 0), e
 	}
 	out, end := c.runProgram(ctx, req, input, progress)
 	answer := readAnswer(out)
@@ -93,7 +94,7 @@ func (c command) Generate(ctx context.Context, req provider.Request, progress fu
 	resp := answer.toResponse(classifyEnding(end))
 	resp.DurationMs = time.Since(start).Milliseconds()
 	if resp.Error != nil {
-		resp.Error.Message = provider.Clip(c.Redact.String(resp.Error.Message), provider.MaxMessage)
+		resp.Error.Message = failure.Clip(c.Redact.String(resp.Error.Message), failure.MaxMessage)
 		return resp, resp.Error
 	}
 	return resp, nil

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/command"
 	"github.com/ratchet-dev/ratchet/internal/provider/providertest"
@@ -128,33 +129,33 @@ func TestEndings(t *testing.T) {
 	limited := `{"rawText": "", "error": {"code": "RATE_LIMIT", "message": "slow down", "retriable": true, "retryAfterMs": 1500}}`
 	tests := map[string]struct {
 		argv      []string
-		code      provider.Code
+		code      failure.Code
 		retriable bool
 		says      string
 		raw       string
 	}{
-		"a non-zero exit keeps what was printed": {behave("print, then exit", file(t, "part"), "3"), provider.Unknown, true, "exit code 3: the model is gone", "part"},
-		"a non-zero exit after a good response":  {behave("print, then exit", file(t, ok), "3"), provider.Unknown, true, "exit code 3", "the answer"},
-		"a non-zero exit that reports its error": {behave("print, then exit", file(t, limited), "1"), provider.RateLimit, true, "slow down", ""},
-		"a reported error with exit code 0":      {behave("print", file(t, limited)), provider.RateLimit, true, "slow down", ""},
-		"killed by a signal":                     {behave("print, then die", file(t, "part")), provider.Unknown, true, "SIGKILL", "part"},
-		"a program that is not there":            {[]string{"ratchet-no-such-program"}, provider.BadRequest, false, "ratchet-no-such-program", ""},
-		"a path that is not there":               {[]string{"./nothing"}, provider.BadRequest, false, "./nothing", ""},
-		"a file that is no program":              {[]string{"./text"}, provider.BadRequest, false, "executable", ""},
-		"words on standard error without end":    {behave("flood standard error"), provider.Unknown, true, "last words", ""},
+		"a non-zero exit keeps what was printed": {behave("print, then exit", file(t, "part"), "3"), failure.Unknown, true, "exit code 3: the model is gone", "part"},
+		"a non-zero exit after a good response":  {behave("print, then exit", file(t, ok), "3"), failure.Unknown, true, "exit code 3", "the answer"},
+		"a non-zero exit that reports its error": {behave("print, then exit", file(t, limited), "1"), failure.RateLimit, true, "slow down", ""},
+		"a reported error with exit code 0":      {behave("print", file(t, limited)), failure.RateLimit, true, "slow down", ""},
+		"killed by a signal":                     {behave("print, then die", file(t, "part")), failure.Unknown, true, "SIGKILL", "part"},
+		"a program that is not there":            {[]string{"ratchet-no-such-program"}, failure.BadRequest, false, "ratchet-no-such-program", ""},
+		"a path that is not there":               {[]string{"./nothing"}, failure.BadRequest, false, "./nothing", ""},
+		"a file that is no program":              {[]string{"./text"}, failure.BadRequest, false, "executable", ""},
+		"words on standard error without end":    {behave("flood standard error"), failure.Unknown, true, "last words", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := command.New(command.Config{Argv: tt.argv, Dir: dir, Environ: os.Environ()})
 			resp, err := p.Generate(t.Context(), providertest.Request(), nil)
-			e, ok := errors.AsType[*provider.Error](err)
+			e, ok := errors.AsType[*failure.Error](err)
 			if !ok || e.Code != tt.code || e.Retriable != tt.retriable || !strings.Contains(e.Message, tt.says) {
 				t.Errorf("got %+v, want %s (retriable %t) that says %q", err, tt.code, tt.retriable, tt.says)
 			}
 			if resp.RawText != tt.raw {
 				t.Errorf("kept %q, want %q", resp.RawText, tt.raw)
 			}
-			if ok && len(e.Message) > provider.MaxMessage {
+			if ok && len(e.Message) > failure.MaxMessage {
 				t.Errorf("a message of %d bytes", len(e.Message))
 			}
 		})
@@ -164,15 +165,15 @@ func TestEndings(t *testing.T) {
 func TestTheWorkingDirectoryIsGone(t *testing.T) {
 	p := command.New(command.Config{Argv: behave("print", os.DevNull), Dir: filepath.Join(t.TempDir(), "gone")})
 	_, err := p.Generate(t.Context(), providertest.Request(), nil)
-	if e, ok := errors.AsType[*provider.Error](err); !ok || e.Code != provider.BadRequest || e.Retriable {
+	if e, ok := errors.AsType[*failure.Error](err); !ok || e.Code != failure.BadRequest || e.Retriable {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestAFloodIsCut(t *testing.T) {
 	resp, err := asking(t, behave("flood")).Generate(t.Context(), providertest.Request(), nil)
-	e, ok := errors.AsType[*provider.Error](err)
-	if !ok || e.Code != provider.BadRequest || e.Retriable || !strings.Contains(e.Message, "16777216 bytes") {
+	e, ok := errors.AsType[*failure.Error](err)
+	if !ok || e.Code != failure.BadRequest || e.Retriable || !strings.Contains(e.Message, "16777216 bytes") {
 		t.Errorf("got %v", err)
 	}
 	if len(resp.RawText) != command.MaxOutput {
@@ -198,7 +199,7 @@ func TestWhatAProgramLeaksIsRedacted(t *testing.T) {
 	config := command.Config{Argv: behave("leak", "MODEL_KEY"), Dir: t.TempDir(), Environ: environ, Allow: []string{"MODEL_KEY"}, Log: &log}
 	leaks := func() string {
 		resp, err := command.New(config).Generate(t.Context(), providertest.Request(), func(p provider.Progress) { seen = append(seen, p.Tail) })
-		if e, ok := errors.AsType[*provider.Error](err); !ok || e.Code != provider.Auth {
+		if e, ok := errors.AsType[*failure.Error](err); !ok || e.Code != failure.Auth {
 			t.Fatalf("got %v, want the AUTH that the program reports", err)
 		}
 		all, err := json.Marshal(map[string]any{"response": resp, "progress": seen, "log": log.String()})

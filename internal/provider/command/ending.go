@@ -6,8 +6,8 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/proc"
-	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
 // ending describes a program that has ended, or never ran.
@@ -25,34 +25,34 @@ func (e ending) endedByItself() bool { return e.err == nil && e.result.End == pr
 
 // classifyEnding returns the meaning of the ending for a retry (docs/contracts/run.md, 13); nil is
 // success. The caller has ruled out that its own context ended the program.
-func classifyEnding(e ending) *provider.Error {
-	fail := func(code provider.Code, retriable bool, format string, args ...any) *provider.Error {
+func classifyEnding(e ending) *failure.Error {
+	fail := func(code failure.Code, retriable bool, format string, args ...any) *failure.Error {
 		message := fmt.Sprintf(format, args...)
 		if e.said != "" {
 			message += ": " + e.said
 		}
-		return &provider.Error{Code: code, Message: message, Retriable: retriable}
+		return &failure.Error{Code: code, Message: message, Retriable: retriable}
 	}
 	r := e.result
 	switch {
 	case errors.Is(e.err, proc.ErrNotFound):
-		return fail(provider.BadRequest, false, "no program %s: install it where the worker runs, or name another", e.program)
+		return fail(failure.BadRequest, false, "no program %s: install it where the worker runs, or name another", e.program)
 	case errors.Is(e.err, proc.ErrNotExecutable):
-		return fail(provider.BadRequest, false, "%v: make it executable, or name its interpreter first", e.err)
+		return fail(failure.BadRequest, false, "%v: make it executable, or name its interpreter first", e.err)
 	case errors.Is(e.err, fs.ErrNotExist):
-		return fail(provider.BadRequest, false, "%v", e.err)
+		return fail(failure.BadRequest, false, "%v", e.err)
 	case e.flooded:
-		return fail(provider.BadRequest, false, "%s printed more than %d bytes and was ended", e.program, MaxOutput)
+		return fail(failure.BadRequest, false, "%s printed more than %d bytes and was ended", e.program, MaxOutput)
 	case e.err != nil: // no process could be started, or its supervisor was killed
-		return fail(provider.Unknown, true, "%v", e.err)
+		return fail(failure.Unknown, true, "%v", e.err)
 	case r.End == proc.Deadline:
-		return fail(provider.Timeout, true, "%s was ended after %v", e.program, e.timeout)
+		return fail(failure.Timeout, true, "%s was ended after %v", e.program, e.timeout)
 	case r.End != proc.Exited:
-		return fail(provider.Unknown, true, "%s was ended", e.program)
+		return fail(failure.Unknown, true, "%s was ended", e.program)
 	case r.Signal != "":
-		return fail(provider.Unknown, true, "%s was killed by %s", e.program, r.Signal)
+		return fail(failure.Unknown, true, "%s was killed by %s", e.program, r.Signal)
 	case r.ExitCode != 0:
-		return fail(provider.Unknown, true, "%s ended with exit code %d", e.program, r.ExitCode)
+		return fail(failure.Unknown, true, "%s ended with exit code %d", e.program, r.ExitCode)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	sdk "github.com/openai/openai-go/v3"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/chat"
 	"github.com/ratchet-dev/ratchet/internal/provider/explore"
@@ -105,7 +106,7 @@ func (a *answer) refusalError() error {
 	default:
 		return nil
 	}
-	return &provider.Error{Code: provider.BadRequest, Message: "the model refuses to answer: " + why}
+	return &failure.Error{Code: failure.BadRequest, Message: "the model refuses to answer: " + why}
 }
 
 // toParam returns the message in the form in which it is sent back.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/openai"
 	"github.com/ratchet-dev/ratchet/internal/provider/providertest"
@@ -21,14 +22,14 @@ func problem(kind, code, message string) string {
 
 // outcome is how a failed call shall end.
 type outcome struct {
-	code      provider.Code
+	code      failure.Code
 	retriable bool
 	says      string
 }
 
-func (o outcome) check(t *testing.T, resp provider.Response, err error) *provider.Error {
+func (o outcome) check(t *testing.T, resp provider.Response, err error) *failure.Error {
 	t.Helper()
-	e, ok := errors.AsType[*provider.Error](err)
+	e, ok := errors.AsType[*failure.Error](err)
 	if !ok || e.Code != o.code || e.Retriable != o.retriable || !strings.Contains(e.Message, o.says) || resp.Error != e {
 		t.Errorf("got %+v, want %s (retriable %t) that says %q", err, o.code, o.retriable, o.says)
 	}
@@ -47,29 +48,29 @@ func TestErrors(t *testing.T) {
 		want   outcome
 		after  time.Duration // at most, and more than half of it
 	}{
-		"invalid request":            {400, problem("invalid_request_error", "", "messages: too few"), nil, outcome{provider.BadRequest, false, "too few"}, 0},
-		"prompt too long":            {400, problem("invalid_request_error", "context_length_exceeded", "long"), nil, outcome{provider.BadRequest, false, provider.TooLong}, 0},
-		"no such key":                {401, problem("invalid_request_error", "invalid_api_key", "Incorrect API key"), nil, outcome{provider.Auth, false, "Incorrect"}, 0},
-		"payment required":           {402, "", nil, outcome{provider.RateLimit, false, "402"}, 0},
-		"no permission":              {403, "", nil, outcome{provider.Auth, false, "403"}, 0},
-		"no such model":              {404, problem("invalid_request_error", "model_not_found", "The model x does not exist"), nil, outcome{provider.BadRequest, false, "does not exist"}, 0},
-		"request timeout":            {408, "", nil, outcome{provider.Timeout, true, "408"}, 0},
-		"conflict":                   {409, "", nil, outcome{provider.Unknown, true, "409"}, 0},
-		"request too large":          {413, "", nil, outcome{provider.BadRequest, false, provider.TooLong}, 0},
-		"unprocessable":              {422, `{"detail":"bad"}`, nil, outcome{provider.BadRequest, false, "bad"}, 0},
-		"too early":                  {425, "", nil, outcome{provider.Unknown, true, "425"}, 0},
-		"rate limit":                 {429, limited, nil, outcome{provider.RateLimit, true, "slow down"}, 0},
-		"rate limit with seconds":    {429, limited, []string{"Retry-After", "7"}, outcome{provider.RateLimit, true, "429"}, 7 * time.Second},
-		"rate limit with a date":     {429, limited, []string{"Retry-After", date}, outcome{provider.RateLimit, true, "429"}, 30 * time.Second},
-		"rate limit with its resets": {429, limited, []string{"X-Ratelimit-Remaining-Tokens", "0", "X-Ratelimit-Reset-Tokens", "6s"}, outcome{provider.RateLimit, true, "429"}, 6 * time.Second},
-		"quota used up":              {429, problem("insufficient_quota", "insufficient_quota", "quota"), []string{"Retry-After", "7"}, outcome{provider.RateLimit, false, "quota"}, 0},
-		"server error":               {500, problem("server_error", "", "internal"), []string{"X-Should-Retry", "true"}, outcome{provider.Unknown, true, "internal"}, 0},
-		"bad gateway":                {502, "<html>", nil, outcome{provider.Unknown, true, "<html>"}, 0},
-		"unavailable":                {503, "", []string{"Retry-After", "3"}, outcome{provider.Unknown, true, "503"}, 3 * time.Second},
-		"gateway timeout":            {504, "", nil, outcome{provider.Timeout, true, "504"}, 0},
-		"overloaded":                 {529, "", nil, outcome{provider.Unknown, true, "529"}, 0},
-		"a body without an end":      {400, strings.Repeat("x", 1<<20), nil, outcome{provider.BadRequest, false, "xxx"}, 0},
-		"a success that is a page":   {200, "<html>", []string{"Content-Type", "text/html"}, outcome{provider.BadRequest, false, "base URL"}, 0},
+		"invalid request":            {400, problem("invalid_request_error", "", "messages: too few"), nil, outcome{failure.BadRequest, false, "too few"}, 0},
+		"prompt too long":            {400, problem("invalid_request_error", "context_length_exceeded", "long"), nil, outcome{failure.BadRequest, false, failure.TooLong}, 0},
+		"no such key":                {401, problem("invalid_request_error", "invalid_api_key", "Incorrect API key"), nil, outcome{failure.Auth, false, "Incorrect"}, 0},
+		"payment required":           {402, "", nil, outcome{failure.RateLimit, false, "402"}, 0},
+		"no permission":              {403, "", nil, outcome{failure.Auth, false, "403"}, 0},
+		"no such model":              {404, problem("invalid_request_error", "model_not_found", "The model x does not exist"), nil, outcome{failure.BadRequest, false, "does not exist"}, 0},
+		"request timeout":            {408, "", nil, outcome{failure.Timeout, true, "408"}, 0},
+		"conflict":                   {409, "", nil, outcome{failure.Unknown, true, "409"}, 0},
+		"request too large":          {413, "", nil, outcome{failure.BadRequest, false, failure.TooLong}, 0},
+		"unprocessable":              {422, `{"detail":"bad"}`, nil, outcome{failure.BadRequest, false, "bad"}, 0},
+		"too early":                  {425, "", nil, outcome{failure.Unknown, true, "425"}, 0},
+		"rate limit":                 {429, limited, nil, outcome{failure.RateLimit, true, "slow down"}, 0},
+		"rate limit with seconds":    {429, limited, []string{"Retry-After", "7"}, outcome{failure.RateLimit, true, "429"}, 7 * time.Second},
+		"rate limit with a date":     {429, limited, []string{"Retry-After", date}, outcome{failure.RateLimit, true, "429"}, 30 * time.Second},
+		"rate limit with its resets": {429, limited, []string{"X-Ratelimit-Remaining-Tokens", "0", "X-Ratelimit-Reset-Tokens", "6s"}, outcome{failure.RateLimit, true, "429"}, 6 * time.Second},
+		"quota used up":              {429, problem("insufficient_quota", "insufficient_quota", "quota"), []string{"Retry-After", "7"}, outcome{failure.RateLimit, false, "quota"}, 0},
+		"server error":               {500, problem("server_error", "", "internal"), []string{"X-Should-Retry", "true"}, outcome{failure.Unknown, true, "internal"}, 0},
+		"bad gateway":                {502, "<html>", nil, outcome{failure.Unknown, true, "<html>"}, 0},
+		"unavailable":                {503, "", []string{"Retry-After", "3"}, outcome{failure.Unknown, true, "503"}, 3 * time.Second},
+		"gateway timeout":            {504, "", nil, outcome{failure.Timeout, true, "504"}, 0},
+		"overloaded":                 {529, "", nil, outcome{failure.Unknown, true, "529"}, 0},
+		"a body without an end":      {400, strings.Repeat("x", 1<<20), nil, outcome{failure.BadRequest, false, "xxx"}, 0},
+		"a success that is a page":   {200, "<html>", []string{"Content-Type", "text/html"}, outcome{failure.BadRequest, false, "base URL"}, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +80,7 @@ func TestErrors(t *testing.T) {
 			if n := len(a.requests()); n != 1 {
 				t.Errorf("%d requests", n)
 			}
-			if e != nil && (e.RetryAfter > tt.after || e.RetryAfter < tt.after/2 || len(e.Message) > provider.MaxMessage) {
+			if e != nil && (e.RetryAfter > tt.after || e.RetryAfter < tt.after/2 || len(e.Message) > failure.MaxMessage) {
 				t.Errorf("retry after %v, a message of %d bytes", e.RetryAfter, len(e.Message))
 			}
 		})
@@ -91,16 +92,16 @@ func TestErrorsWithinTheStream(t *testing.T) {
 		body string
 		want outcome
 	}{
-		"rate limit":             {problem("tokens", "rate_limit_exceeded", "slow down"), outcome{provider.RateLimit, true, "slow down"}},
-		"quota used up":          {problem("insufficient_quota", "insufficient_quota", "quota"), outcome{provider.RateLimit, false, "quota"}},
-		"server error":           {problem("server_error", "", "internal"), outcome{provider.Unknown, true, "internal"}},
-		"prompt too long":        {problem("invalid_request_error", "context_length_exceeded", "long"), outcome{provider.BadRequest, false, provider.TooLong}},
-		"invalid request":        {problem("invalid_request_error", "", "bad"), outcome{provider.BadRequest, false, "bad"}},
-		"a status for its code":  {`{"error":{"code":503,"message":"no workers"}}`, outcome{provider.Unknown, true, "no workers"}},
-		"an error of no name":    {problem("tomorrow", "", "what"), outcome{provider.Unknown, true, "what"}},
-		"an error that is text":  {`{"error":"boom"}`, outcome{provider.Unknown, true, "boom"}},
-		"no JSON":                {"oops", outcome{provider.Unknown, true, ""}},
-		"a code that is nothing": {`{"error":{"code":7,"message":"seven"}}`, outcome{provider.Unknown, true, "seven"}},
+		"rate limit":             {problem("tokens", "rate_limit_exceeded", "slow down"), outcome{failure.RateLimit, true, "slow down"}},
+		"quota used up":          {problem("insufficient_quota", "insufficient_quota", "quota"), outcome{failure.RateLimit, false, "quota"}},
+		"server error":           {problem("server_error", "", "internal"), outcome{failure.Unknown, true, "internal"}},
+		"prompt too long":        {problem("invalid_request_error", "context_length_exceeded", "long"), outcome{failure.BadRequest, false, failure.TooLong}},
+		"invalid request":        {problem("invalid_request_error", "", "bad"), outcome{failure.BadRequest, false, "bad"}},
+		"a status for its code":  {`{"error":{"code":503,"message":"no workers"}}`, outcome{failure.Unknown, true, "no workers"}},
+		"an error of no name":    {problem("tomorrow", "", "what"), outcome{failure.Unknown, true, "what"}},
+		"an error that is text":  {`{"error":"boom"}`, outcome{failure.Unknown, true, "boom"}},
+		"no JSON":                {"oops", outcome{failure.Unknown, true, ""}},
+		"a code that is nothing": {`{"error":{"code":7,"message":"seven"}}`, outcome{failure.Unknown, true, "seven"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +138,7 @@ func TestAStreamThatEndsTooEarly(t *testing.T) {
 			})
 			resp, err := a.provider().Generate(t.Context(), providertest.Request(), nil)
 			if tt.err {
-				outcome{provider.Unknown, true, ""}.check(t, resp, err)
+				outcome{failure.Unknown, true, ""}.check(t, resp, err)
 			} else if err != nil || resp.FinishReason != provider.Stop {
 				t.Errorf("got %+v, %v", resp, err)
 			}
@@ -156,7 +157,7 @@ func TestAStreamOfNothing(t *testing.T) {
 		}
 	})
 	resp, err := a.provider().Generate(t.Context(), providertest.Request(), nil)
-	outcome{provider.BadRequest, false, "does not stop"}.check(t, resp, err)
+	outcome{failure.BadRequest, false, "does not stop"}.check(t, resp, err)
 }
 
 func TestALimitThatEndsLater(t *testing.T) {
@@ -170,7 +171,7 @@ func TestALimitThatEndsLater(t *testing.T) {
 func TestAnAnswerThatFallsSilent(t *testing.T) {
 	p := serve(t, hangs("half")).provider(func(c *openai.Config) { c.Idle = 50 * time.Millisecond })
 	resp, err := p.Generate(t.Context(), providertest.Request(), nil)
-	outcome{provider.Timeout, true, "silent"}.check(t, resp, err)
+	outcome{failure.Timeout, true, "silent"}.check(t, resp, err)
 	if resp.RawText != "half" || resp.FinishReason != provider.TimedOut {
 		t.Errorf("got %+v", resp)
 	}
@@ -181,7 +182,7 @@ func TestNobodyListens(t *testing.T) {
 	p := a.provider()
 	a.Close()
 	resp, err := p.Generate(t.Context(), providertest.Request(), nil)
-	outcome{provider.Unknown, true, "refused"}.check(t, resp, err)
+	outcome{failure.Unknown, true, "refused"}.check(t, resp, err)
 }
 
 func TestSecretsStayOut(t *testing.T) {
@@ -192,7 +193,7 @@ func TestSecretsStayOut(t *testing.T) {
 	watch := func(p provider.Progress) { seen.WriteString(p.Tail) }
 
 	resp, err := serve(t, fails(401, problem("", "invalid_api_key", "Incorrect API key provided: "+key))).provider(own).Generate(t.Context(), providertest.Request(), watch)
-	outcome{provider.Auth, false, "[redacted:OPENAI_API_KEY]"}.check(t, resp, err)
+	outcome{failure.Auth, false, "[redacted:OPENAI_API_KEY]"}.check(t, resp, err)
 	said, err := serve(t, says("the key is "+key+".", "stop")).provider(own).Generate(t.Context(), providertest.Request(), watch)
 	if err != nil || said.RawText != "the key is [redacted:OPENAI_API_KEY]." {
 		t.Errorf("got %q, %v", said.RawText, err)

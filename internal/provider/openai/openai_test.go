@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/chat"
 	"github.com/ratchet-dev/ratchet/internal/provider/openai"
@@ -157,14 +158,14 @@ func TestWhyAnAnswerEnds(t *testing.T) {
 	tests := map[string]struct {
 		answer http.HandlerFunc
 		finish provider.FinishReason
-		code   provider.Code
+		code   failure.Code
 	}{
 		"stop":                  {says("so far", "stop"), provider.Stop, ""},
 		"length":                {says("so far", "length"), provider.Length, ""},
 		"a reason of its own":   {says("so far", "eos"), provider.Stop, ""},
 		"tool calls, but none":  {says("so far", "tool_calls"), provider.Stop, ""},
-		"a content filter":      {says("so far", "content_filter"), provider.Failed, provider.BadRequest},
-		"the model's own words": {refuses, provider.Failed, provider.BadRequest},
+		"a content filter":      {says("so far", "content_filter"), provider.Failed, failure.BadRequest},
+		"the model's own words": {refuses, provider.Failed, failure.BadRequest},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -215,7 +216,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)
 	})
 	resp, err := a.provider().Generate(t.Context(), providertest.Request(), nil)
-	if err == nil || resp.Error == nil || resp.Error.Code != provider.BadRequest || len(elsewhere.requests()) != 0 {
+	if err == nil || resp.Error == nil || resp.Error.Code != failure.BadRequest || len(elsewhere.requests()) != 0 {
 		t.Errorf("got %+v, %v, %d requests elsewhere", resp, err, len(elsewhere.requests()))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -51,12 +52,12 @@ func Run(t *testing.T, s Subject) {
 	t.Run("refuses a request that breaks the contract", func(t *testing.T) {
 		req := Request()
 		req.Constraints.PatchFirst = false
-		e := failure(t, s.Answers(t, "x"), req)
-		if e.Code != provider.BadRequest || e.Retriable {
+		e := callFailure(t, s.Answers(t, "x"), req)
+		if e.Code != failure.BadRequest || e.Retriable {
 			t.Errorf("got %+v, want a BAD_REQUEST that is not retriable", e)
 		}
 	})
-	t.Run("reports a failure", func(t *testing.T) { failure(t, s.Fails(t), Request()) })
+	t.Run("reports a failure", func(t *testing.T) { callFailure(t, s.Fails(t), Request()) })
 	t.Run("returns the error of a context that has ended", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -124,20 +125,20 @@ func checkProgress(t *testing.T, seen []provider.Progress, raw string) {
 
 // failure makes a call that must fail and checks that its error and its
 // response agree.
-func failure(t *testing.T, p provider.Provider, req provider.Request) *provider.Error {
+func callFailure(t *testing.T, p provider.Provider, req provider.Request) *failure.Error {
 	t.Helper()
 	resp, err := p.Generate(t.Context(), req, nil)
-	e, ok := errors.AsType[*provider.Error](err)
+	e, ok := errors.AsType[*failure.Error](err)
 	if !ok {
 		t.Fatalf("got %v, want a *provider.Error", err)
 	}
 	if resp.Error == nil || *resp.Error != *e {
 		t.Errorf("the response carries %v, the error is %v", resp.Error, e)
 	}
-	if !slices.Contains(provider.Codes, e.Code) || e.Message == "" || len(e.Message) > provider.MaxMessage {
+	if !slices.Contains(failure.Codes, e.Code) || e.Message == "" || len(e.Message) > failure.MaxMessage {
 		t.Errorf("code %q with a message of %d bytes", e.Code, len(e.Message))
 	}
-	if timeout := e.Code == provider.Timeout; timeout != (resp.FinishReason == provider.TimedOut) || !timeout && resp.FinishReason != provider.Failed {
+	if timeout := e.Code == failure.Timeout; timeout != (resp.FinishReason == provider.TimedOut) || !timeout && resp.FinishReason != provider.Failed {
 		t.Errorf("code %s with finish reason %s", e.Code, resp.FinishReason)
 	}
 	var back provider.Response
@@ -171,8 +172,8 @@ func givesUp(t *testing.T, s Subject) {
 	for limit := 500 * time.Millisecond; ; limit *= 2 {
 		req.Constraints.TimeoutMs = limit.Milliseconds()
 		resp, err := p.Generate(t.Context(), req, nil)
-		e, ok := errors.AsType[*provider.Error](err)
-		if !ok || e.Code != provider.Timeout || !e.Retriable || resp.FinishReason != provider.TimedOut {
+		e, ok := errors.AsType[*failure.Error](err)
+		if !ok || e.Code != failure.Timeout || !e.Retriable || resp.FinishReason != provider.TimedOut {
 			t.Fatalf("got %+v with finish reason %s, want a TIMEOUT that is retriable", err, resp.FinishReason)
 		}
 		if resp.RawText == partial {

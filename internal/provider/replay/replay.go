@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/redact"
 )
@@ -52,12 +53,12 @@ func (r replay) Generate(ctx context.Context, req provider.Request, progress fun
 		return provider.Response{}, err
 	}
 	if err := req.Check(); err != nil {
-		return err.Response("", time.Since(start)), err
+		return provider.FailedResponse(err, "", time.Since(start)), err
 	}
 	raw, err := r.readAnswer(req)
 	if err != nil {
-		e := &provider.Error{Code: provider.BadRequest, Message: provider.Clip(r.redact.String(err.Error()), provider.MaxMessage)}
-		return e.Response("", time.Since(start)), e
+		e := &failure.Error{Code: failure.BadRequest, Message: failure.Clip(r.redact.String(err.Error()), failure.MaxMessage)}
+		return provider.FailedResponse(e, "", time.Since(start)), e
 	}
 	raw = r.redact.Bytes(raw)
 	if progress != nil {

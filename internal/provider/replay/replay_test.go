@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/providertest"
 	"github.com/ratchet-dev/ratchet/internal/provider/replay"
@@ -90,8 +91,8 @@ func TestNoAnswer(t *testing.T) {
 			req := providertest.Request()
 			req.Call = tt.call
 			resp, err := replay.New(dir, nil).Generate(t.Context(), req, nil)
-			e, ok := errors.AsType[*provider.Error](err)
-			if !ok || e.Code != provider.BadRequest || e.Retriable || !strings.Contains(e.Message, tt.says) {
+			e, ok := errors.AsType[*failure.Error](err)
+			if !ok || e.Code != failure.BadRequest || e.Retriable || !strings.Contains(e.Message, tt.says) {
 				t.Errorf("got %v, want a BAD_REQUEST that says %q", err, tt.says)
 			}
 			if resp.RawText != "" {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/redact"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -69,11 +70,11 @@ func (p sessionProvider) Generate(ctx context.Context, req provider.Request, pro
 		return provider.Response{}, err
 	}
 	if err := req.Check(); err != nil {
-		return err.Response("", 0), err
+		return provider.FailedResponse(err, "", 0), err
 	}
 	if req.Work.Site == nil {
-		e := &provider.Error{Code: provider.BadRequest, Message: "an agent needs a checkout to work in, and none was lent"}
-		return e.Response("", 0), e
+		e := &failure.Error{Code: failure.BadRequest, Message: "an agent needs a checkout to work in, and none was lent"}
+		return provider.FailedResponse(e, "", 0), e
 	}
 	within, stop := context.WithTimeout(ctx, req.Constraints.Timeout())
 	defer stop()
@@ -96,17 +97,17 @@ func (p sessionProvider) classifyError(resp provider.Response, err error, limit 
 	if isPause(err) {
 		return resp, err
 	}
-	e, ok := errors.AsType[*provider.Error](err)
+	e, ok := errors.AsType[*failure.Error](err)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		e = &provider.Error{Code: provider.Timeout, Message: fmt.Sprintf("no answer within %v", limit), Retriable: true}
+		e = &failure.Error{Code: failure.Timeout, Message: fmt.Sprintf("no answer within %v", limit), Retriable: true}
 	case errors.Is(err, agent.ErrUnavailable):
-		e = &provider.Error{Code: provider.BadRequest, Message: err.Error()}
+		e = &failure.Error{Code: failure.BadRequest, Message: err.Error()}
 	case !ok:
-		e = &provider.Error{Code: provider.Unknown, Message: err.Error(), Retriable: true}
+		e = &failure.Error{Code: failure.Unknown, Message: err.Error(), Retriable: true}
 	}
-	e.Message = provider.Clip(p.Redact.String(e.Message), provider.MaxMessage)
-	out := e.Response(resp.RawText, 0)
+	e.Message = failure.Clip(p.Redact.String(e.Message), failure.MaxMessage)
+	out := provider.FailedResponse(e, resp.RawText, 0)
 	out.DurationMs, out.Usage = resp.DurationMs, resp.Usage
 	return out, e
 }
@@ -178,7 +179,7 @@ func (c *call) produceAnswer(ctx context.Context) (provider.Response, error) {
 			return c.partialResponse(err), err
 		}
 		resp, unfit := c.buildResponse(ctx, a)
-		bad, ok := errors.AsType[*provider.Error](unfit)
+		bad, ok := errors.AsType[*failure.Error](unfit)
 		if !ok || told == maxComplaints {
 			return resp, unfit
 		}
@@ -220,8 +221,8 @@ func (c *call) requestRepair(ctx context.Context, why string) (answer, error) {
 
 // isContextFull reports whether err says that the session's context is full.
 func isContextFull(err error) bool {
-	e, ok := errors.AsType[*provider.Error](err)
-	return ok && e.Code == provider.BadRequest && strings.HasPrefix(e.Message, provider.TooLong)
+	e, ok := errors.AsType[*failure.Error](err)
+	return ok && e.Code == failure.BadRequest && strings.HasPrefix(e.Message, failure.TooLong)
 }
 
 // buildResponse returns the response to a completed turn. Its changes are the

@@ -16,6 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/providertest"
 	"github.com/ratchet-dev/ratchet/internal/provider/session"
@@ -73,7 +74,7 @@ func (s *site) Changes(context.Context) ([]byte, error) {
 	entries, err := os.ReadDir(s.dir)
 	for _, e := range entries {
 		if why, bad := s.unfit[e.Name()]; bad {
-			return nil, &provider.Error{Code: provider.BadRequest, Message: e.Name() + ": " + why}
+			return nil, &failure.Error{Code: failure.BadRequest, Message: e.Name() + ": " + why}
 		}
 		b, err := os.ReadFile(filepath.Join(s.dir, e.Name()))
 		if err != nil {
@@ -354,7 +355,7 @@ func TestWorkGoesOnWhereACrashCutItOff(t *testing.T) {
 		time.Sleep(5 * time.Millisecond) // the pace of polling
 	}
 	b.fake.Crash()
-	if e, ok := errors.AsType[*provider.Error](<-done); !ok || !e.Retriable {
+	if e, ok := errors.AsType[*failure.Error](<-done); !ok || !e.Retriable {
 		t.Fatalf("got %v, want an error that is retriable", e)
 	}
 	resp, err := b.call(req)
@@ -431,8 +432,8 @@ func TestChangesThatNoPatchCanCarryAreMended(t *testing.T) {
 	b.site.unfit = map[string]string{"link": "a symbolic link"}
 	req := b.request(write("link", "x") + "[[say:done]]")
 	_, err := b.call(req)
-	e, ok := errors.AsType[*provider.Error](err)
-	if !ok || e.Code != provider.BadRequest || e.Retriable || !strings.Contains(e.Message, "a symbolic link") {
+	e, ok := errors.AsType[*failure.Error](err)
+	if !ok || e.Code != failure.BadRequest || e.Retriable || !strings.Contains(e.Message, "a symbolic link") {
 		t.Fatalf("got %v", err)
 	}
 	told := 0
@@ -468,7 +469,7 @@ func TestSilentAgentIsATimeout(t *testing.T) {
 	b := newBench(t)
 	b.quiet = 50 * time.Millisecond
 	_, err := b.call(b.request("[[hang]]"))
-	if e, ok := errors.AsType[*provider.Error](err); !ok || e.Code != provider.Timeout || !e.Retriable {
+	if e, ok := errors.AsType[*failure.Error](err); !ok || e.Code != failure.Timeout || !e.Retriable {
 		t.Errorf("got %v", err)
 	}
 }
@@ -477,17 +478,17 @@ func TestFailuresAreTheContracts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		script string
 		refuse error
-		code   provider.Code
+		code   failure.Code
 	}{
-		"a login that is refused": {"[[error:401:authentication_error:no]]", nil, provider.Auth},
-		"an agent that is absent": {"", fmt.Errorf("%w: no claude on PATH", agent.ErrUnavailable), provider.BadRequest},
-		"an error of the start":   {"", errors.New("handshake"), provider.Unknown},
+		"a login that is refused": {"[[error:401:authentication_error:no]]", nil, failure.Auth},
+		"an agent that is absent": {"", fmt.Errorf("%w: no claude on PATH", agent.ErrUnavailable), failure.BadRequest},
+		"an error of the start":   {"", errors.New("handshake"), failure.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			b.fake.Refuse = func(agent.Options) error { return tc.refuse }
 			resp, err := b.call(b.request(tc.script))
-			e, ok := errors.AsType[*provider.Error](err)
+			e, ok := errors.AsType[*failure.Error](err)
 			if !ok || e.Code != tc.code || resp.Error == nil || *resp.Error != *e {
 				t.Errorf("got %v with %+v", err, resp)
 			}
@@ -500,7 +501,7 @@ func TestWithoutASiteNothingIsDone(t *testing.T) {
 	req := b.request("[[say:done]]")
 	req.Work.Site = nil
 	_, err := b.call(req)
-	if e, ok := errors.AsType[*provider.Error](err); !ok || e.Code != provider.BadRequest || e.Retriable {
+	if e, ok := errors.AsType[*failure.Error](err); !ok || e.Code != failure.BadRequest || e.Retriable {
 		t.Errorf("got %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -142,12 +143,12 @@ func (c *call) followTurn(ctx context.Context) (*answer, error) {
 			return nil, ctx.Err()
 		case <-quiet.C:
 			if len(c.talk.tools) == 0 {
-				return nil, &provider.Error{Code: provider.Timeout, Message: fmt.Sprintf("the agent said nothing for %v", c.Quiet), Retriable: true}
+				return nil, &failure.Error{Code: failure.Timeout, Message: fmt.Sprintf("the agent said nothing for %v", c.Quiet), Retriable: true}
 			}
 			quiet.Reset(c.Quiet)
 		case e, ok := <-c.talk.Events():
 			if !ok {
-				return nil, &provider.Error{Code: provider.Unknown, Message: "the agent's session ended in the middle of a turn", Retriable: true}
+				return nil, &failure.Error{Code: failure.Unknown, Message: "the agent's session ended in the middle of a turn", Retriable: true}
 			}
 			if n, ok := e.(agent.Notice); !ok || !n.Stall {
 				quiet.Reset(c.Quiet)
@@ -255,10 +256,10 @@ func (c *call) turnResult(e agent.Turn) (*answer, error) {
 	case t.overBudget: // regardless of how the agent reports the interrupt
 		return nil, &provider.Exhausted{Usage: used}
 	case e.Status == agent.Interrupted:
-		return nil, &provider.Error{Code: provider.Unknown, Message: "the agent's turn was interrupted", Retriable: true}
+		return nil, &failure.Error{Code: failure.Unknown, Message: "the agent's turn was interrupted", Retriable: true}
 	}
 	if e.Err == nil {
-		return nil, &provider.Error{Code: provider.Unknown, Message: "the agent's turn failed and it does not say why", Retriable: true}
+		return nil, &failure.Error{Code: failure.Unknown, Message: "the agent's turn failed and it does not say why", Retriable: true}
 	}
 	return nil, e.Err
 }
@@ -272,7 +273,7 @@ func exitError(e agent.Exit) error {
 	if e.Stderr != "" {
 		message += ": " + e.Stderr
 	}
-	return &provider.Error{Code: provider.Unknown, Message: message, Retriable: true}
+	return &failure.Error{Code: failure.Unknown, Message: message, Retriable: true}
 }
 
 // showProgress reports the progress of the turn.

@@ -1,9 +1,12 @@
-package provider
+// Package failure holds the error that a provider or an agent reports, with the codes of the contract. It
+// decides what a failure means for a retry, and imports nothing of this module.
+package failure
 
 import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -59,15 +62,6 @@ func (e *Error) NeedsPerson() bool {
 	return e.Code == Auth || e.Code == RateLimit && !e.Retriable
 }
 
-// Response returns the response of a call that ended in e after raw was received.
-func (e *Error) Response(raw string, took time.Duration) Response {
-	finish := Failed
-	if e.Code == Timeout {
-		finish = TimedOut
-	}
-	return Response{RawText: raw, FinishReason: finish, DurationMs: took.Milliseconds(), Error: e}
-}
-
 // wireError is Error in JSON. RetryAfterMs is ours; the contract defines the other members.
 type wireError struct {
 	Code         Code   `json:"code"`
@@ -89,4 +83,15 @@ func (e *Error) UnmarshalJSON(b []byte) error {
 	}
 	*e = Error{w.Code, w.Message, w.Retriable, time.Duration(w.RetryAfterMs) * time.Millisecond}
 	return nil
+}
+
+// Clip shortens s to at most limit bytes, which must be at least 8, and marks the cut. It replaces bytes
+// that are not UTF-8.
+func Clip(s string, limit int) string {
+	const mark = " ..."
+	s = strings.ToValidUTF8(s, "?")
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit-len(mark)], "") + mark
 }

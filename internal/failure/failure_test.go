@@ -1,0 +1,60 @@
+package failure_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ratchet-dev/ratchet/internal/failure"
+)
+
+func TestErrorInJSON(t *testing.T) {
+	for want, e := range map[string]failure.Error{
+		`{"code":"AUTH","message":"401","retriable":false}`:                                {Code: failure.Auth, Message: "401"},
+		`{"code":"RATE_LIMIT","message":"slow down","retriable":true,"retryAfterMs":1500}`: {Code: failure.RateLimit, Message: "slow down", Retriable: true, RetryAfter: 1500 * time.Millisecond},
+	} {
+		got, err := json.Marshal(e)
+		if err != nil || string(got) != want {
+			t.Errorf("%+v is written as %s, %v", e, got, err)
+		}
+		var back failure.Error
+		if err := json.Unmarshal(got, &back); err != nil || back != e {
+			t.Errorf("%s is read as %+v, %v", got, back, err)
+		}
+	}
+	for _, text := range []string{`{"code":"auth"}`, `{"code":""}`, `{"code":"OVERLOADED"}`} {
+		if err := json.Unmarshal([]byte(text), new(failure.Error)); err == nil {
+			t.Errorf("%s is read", text)
+		}
+	}
+}
+
+func TestNeedsPerson(t *testing.T) {
+	for _, code := range failure.Codes {
+		for _, retriable := range []bool{true, false} {
+			e := &failure.Error{Code: code, Retriable: retriable}
+			if want := code == failure.Auth || code == failure.RateLimit && !retriable; e.NeedsPerson() != want {
+				t.Errorf("%s, retriable %t: needs a person is %t", code, retriable, !want)
+			}
+		}
+	}
+}
+
+func TestClip(t *testing.T) {
+	tests := map[string]struct{ text, want string }{
+		"what fits":           {"0123456789", "0123456789"},
+		"what does not":       {"0123456789x", "012345 ..."},
+		"a rune at the cut":   {"01234é6789x", "01234 ..."},
+		"what is no text":     {"a\xffb", "a?b"},
+		"much of what is not": {strings.Repeat("\xff", 20), "?"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := failure.Clip(tt.text, 10); len(got) > 10 || !utf8.ValidString(got) || got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
