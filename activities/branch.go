@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/git"
-	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/verdict"
@@ -74,7 +74,7 @@ func displayable(r *run.Restored) *run.Restored {
 		return nil
 	}
 	safe := *r
-	safe.Was = clip(patch.Display(r.Was), 2*maxSummary)
+	safe.Was = clip(display.Line(r.Was), 2*maxSummary)
 	return &safe
 }
 

@@ -11,9 +11,9 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/failure"
-	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
@@ -217,10 +217,10 @@ func (a *Activities) haltForPermission(dir *rundir.Dir, c Call, s *provider.Susp
 		return nil, err
 	}
 	return &Halt{Permission: &run.Permission{
-		CallID: clip(s.CallID, maxSummary), Tool: clip(patch.Display(s.Tool), maxSummary), Digest: s.Digest(), Input: ref, Candidate: c.Candidate,
-		Title:   clip(patch.Display(a.redact.String(s.Title)), maxSummary),
-		Reason:  clip(patch.Display(a.redact.String(s.Reason)), maxSummary),
-		Excerpt: clip(patch.DisplayDiff(input), maxExcerpt),
+		CallID: clip(s.CallID, maxSummary), Tool: clip(display.Line(s.Tool), maxSummary), Digest: s.Digest(), Input: ref, Candidate: c.Candidate,
+		Title:   clip(display.Line(a.redact.String(s.Title)), maxSummary),
+		Reason:  clip(display.Line(a.redact.String(s.Reason)), maxSummary),
+		Excerpt: clip(display.Text(input), maxExcerpt),
 	}}, nil
 }
 

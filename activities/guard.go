@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/ratchet-dev/ratchet/internal/check"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/gate"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
@@ -30,7 +31,7 @@ func (a *Activities) guardedPaths(ctx context.Context, w *workspace.Workspace, c
 	}
 	var guards []gate.Guard
 	for _, s := range check.FindSources(c.Checks, read) {
-		guards = append(guards, gate.Guard{Path: s.Path, Why: patch.Display(s.Why)})
+		guards = append(guards, gate.Guard{Path: s.Path, Why: display.Line(s.Why)})
 	}
 	if failed != nil {
 		return nil, fmt.Errorf("look up what the checks run: %w", failed)

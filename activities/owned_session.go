@@ -10,8 +10,8 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
-	"github.com/ratchet-dev/ratchet/internal/controlsocket/intake"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/intake"
 )
 
 // ownedSession is a session whose turn a dispatch owns. Its intake holds the

@@ -10,9 +10,9 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
-	"github.com/ratchet-dev/ratchet/internal/controlsocket/intake"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/intake"
 	"go.temporal.io/sdk/activity"
 )
 

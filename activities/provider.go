@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/answer"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/gate"
@@ -66,7 +67,7 @@ func (a *Activities) Propose(ctx context.Context, c Call) (_ ProposeResult, err 
 	if err != nil {
 		return out, fmt.Errorf("read the answer: %w", err)
 	}
-	out.Summary = clip(patch.Display(ans.Summary), maxSummary)
+	out.Summary = clip(display.Line(ans.Summary), maxSummary)
 	switch ans.Kind {
 	case answer.Ask:
 		out.Question = &run.Question{
@@ -149,18 +150,18 @@ func describeProposal(p *run.Proposal, change *patch.Change, diff []byte, guards
 			Path: f.Path, OldPath: f.OldPath, Deleted: f.Kind == patch.Deleted, Added: f.Added, Removed: f.Deleted,
 		})
 		if len(p.Files) < maxFiles {
-			p.Files = append(p.Files, fmt.Sprintf("%s %s +%d -%d", f.Kind, clip(patch.Display(f.Path), maxSummary), f.Added, f.Deleted))
+			p.Files = append(p.Files, fmt.Sprintf("%s %s +%d -%d", f.Kind, clip(display.Line(f.Path), maxSummary), f.Added, f.Deleted))
 		}
 	}
 	for _, r := range change.Sensitive {
-		facts.Sensitive = append(facts.Sensitive, fmt.Sprintf("%s: %s", patch.Display(r.Path), r.Reason))
+		facts.Sensitive = append(facts.Sensitive, fmt.Sprintf("%s: %s", display.Line(r.Path), r.Reason))
 	}
 	p.Risks = clipAll(gate.FindRisks(facts))
 	for _, r := range change.Repairs {
-		p.Repairs = append(p.Repairs, fmt.Sprintf("%s hunk %d: %s %s", patch.Display(r.Path), r.Hunk, r.Kind, r.Detail))
+		p.Repairs = append(p.Repairs, fmt.Sprintf("%s hunk %d: %s %s", display.Line(r.Path), r.Hunk, r.Kind, r.Detail))
 	}
 	p.Repairs = clipAll(p.Repairs)
-	p.Excerpt = clip(patch.DisplayDiff(diff), maxExcerpt)
+	p.Excerpt = clip(display.Text(diff), maxExcerpt)
 }
 
 // Judge asks the evaluator about a result whose checks passed. If the answer has no
@@ -260,7 +261,7 @@ func headline(text string) string {
 	for line := range strings.Lines(text) {
 		line = strings.TrimPrefix(strings.Trim(line, "#*- \t\r\n"), "[ ] ")
 		if line != "" && !strings.EqualFold(line, "plan") {
-			return clip(patch.Display(line), maxSummary)
+			return clip(display.Line(line), maxSummary)
 		}
 	}
 	return ""

@@ -16,12 +16,12 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
-	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
-	"github.com/ratchet-dev/ratchet/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
 // console holds everything of its process that a command uses.
@@ -199,7 +199,7 @@ func (c *cli) printJSON(v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := c.out.Write(patch.DisplayJSON(b.Bytes()))
+	_, err := c.out.Write(display.JSON(b.Bytes()))
 	return err
 }
 

@@ -17,11 +17,11 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/git"
-	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
 // sample holds the repository and the recorded answers of the demo. The names of files that
@@ -301,7 +301,7 @@ func (d *demo) conclude(ctx context.Context, r found) error {
 	s := d.screen
 	s.Line("")
 	for line := range strings.Lines(string(log)) {
-		s.Line("  " + patch.Display(strings.TrimSuffix(line, "\n")))
+		s.Line("  " + display.Line(strings.TrimSuffix(line, "\n")))
 	}
 	s.Line("")
 	s.Line(s.Bold("Try next"))

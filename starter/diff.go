@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/git"
-	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
@@ -53,7 +53,7 @@ or a reader is deceived by are made visible; --raw prints the bytes as they are.
 				fmt.Fprintf(c.err, "starter: the branch of run %s has no changes yet\n", r.id)
 				return nil
 			}
-			c.printf("%s", c.style().Diff(patch.DisplayDiff([]byte(d.Diff))))
+			c.printf("%s", c.style().Diff(display.Text([]byte(d.Diff))))
 			if !d.Whole {
 				c.printf("%s\n", c.style().Dim("… this is its head: the whole patch is in the run's directory on the worker's host"))
 			}

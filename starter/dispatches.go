@@ -7,10 +7,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/internal/story"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
-	"github.com/ratchet-dev/ratchet/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
 func (c *cli) dispatchesCommand() *cobra.Command {

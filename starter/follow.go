@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/story"
-	"github.com/ratchet-dev/ratchet/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
 // Intervals between two looks at a followed run.

@@ -14,10 +14,10 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"github.com/ratchet-dev/ratchet/activities"
-	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
 // fakeRun is a run in memory: the contract's own snapshot, moved by a script
@@ -287,7 +287,7 @@ func TestPersonDecides(t *testing.T) {
 			var out output
 			p := &person{
 				screen: terminal.NewScreen(&out, terminal.Options{}), lines: readLines(in), name: "ada",
-				diff: func(a run.PendingApproval) (string, bool) { return patch.DisplayDiff([]byte(secret)), true },
+				diff: func(a run.PendingApproval) (string, bool) { return display.Text([]byte(secret)), true },
 			}
 			go typist(t, &out, w, tt.typed)
 			d, err := p.approve(t.Context(), run.PendingApproval{ApprovalID: "apr-1-x"})

@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ratchet-dev/ratchet/internal/check"
-	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
@@ -243,10 +243,10 @@ func (c *cli) checks(f runFlags, dir string) ([]string, error) {
 		say = c.err
 	}
 	for _, note := range found.Notes {
-		fmt.Fprintln(say, c.style().Dim("no check: "+patch.Display(note)))
+		fmt.Fprintln(say, c.style().Dim("no check: "+display.Line(note)))
 	}
 	for _, choice := range found.Choices {
-		fmt.Fprintln(say, c.style().Dim(patch.Display(fmt.Sprintf("check chosen: %s (%s)", choice.Command, choice.Why))))
+		fmt.Fprintln(say, c.style().Dim(display.Line(fmt.Sprintf("check chosen: %s (%s)", choice.Command, choice.Why))))
 	}
 	if !ok && f.roles.Evaluator == "" {
 		return nil, errors.New("nothing would judge the result: no check was found in the repository, and who writes the patch does not judge it; name a command with --check CMD, or a provider with --evaluator SPEC")

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ratchet-dev/ratchet/internal/patch"
-	"github.com/ratchet-dev/ratchet/internal/terminal"
+	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
 // maxLog is the number of bytes shown from the end of each log.
@@ -119,10 +119,10 @@ func readTail(root *os.Root, name string) (logFile, error) {
 func (c *cli) printLogs(files []logFile) {
 	s := c.style()
 	for _, f := range files {
-		c.printf("%s %s\n", s.Bold(patch.Display(f.Name)), s.Dim(patch.Display(f.Path)))
+		c.printf("%s %s\n", s.Bold(display.Line(f.Name)), s.Dim(display.Line(f.Path)))
 		if left := f.Bytes - int64(len(f.Text)); left > 0 {
 			c.printf("%s\n", s.Dim(fmt.Sprintf("… the first %s are left out", terminal.Bytes(left))))
 		}
-		c.printf("%s\n", patch.DisplayDiff([]byte(f.Text)))
+		c.printf("%s\n", display.Text([]byte(f.Text)))
 	}
 }

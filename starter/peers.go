@@ -10,7 +10,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen/peers"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 func (c *cli) peersCommand() *cobra.Command {
@@ -34,7 +34,7 @@ can be done with one is decided when it is asked for.`,
 			if c.json {
 				return c.printJSON(list)
 			}
-			c.printf("%s", patch.DisplayDiff([]byte(list.Text())))
+			c.printf("%s", display.Text([]byte(list.Text())))
 			return nil
 		}),
 	}
@@ -77,7 +77,7 @@ func (c *cli) printMail(d mailbox.Drained) error {
 		c.printf("no unread mail\n")
 	}
 	for _, m := range d.Messages {
-		c.printf("%s\n%s\n\n", c.style().Dim(m.File), patch.DisplayDiff([]byte(m.Body)))
+		c.printf("%s\n%s\n\n", c.style().Dim(m.File), display.Text([]byte(m.Body)))
 	}
 	if d.Left > 0 {
 		c.printf("%d more are unread: read again\n", d.Left)

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/engine"
-	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
@@ -134,7 +134,7 @@ func (c *cli) run(ctx context.Context, f runFlags) error {
 func (c *cli) started(ctx context.Context, r found, detach bool) error {
 	if !detach {
 		if link := c.webUI(r.id); link != "" && !c.json {
-			c.printf("%s\n\n", c.style().Dim("Web UI "+patch.Display(link)))
+			c.printf("%s\n\n", c.style().Dim("Web UI "+display.Line(link)))
 		}
 		return c.follow(ctx, r)
 	}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
-	"github.com/ratchet-dev/ratchet/internal/story"
-	"github.com/ratchet-dev/ratchet/internal/terminal"
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
 // standingOf is the output of `status`. It holds the WorkflowState of the contract, and beside

@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/internal/check"
-	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/story"
-	"github.com/ratchet-dev/ratchet/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
@@ -174,7 +174,7 @@ func (c *cli) person(screen *terminal.Screen, id run.ID) *person {
 		if err != nil {
 			return a.Excerpt, false
 		}
-		return patch.DisplayDiff(readable(a, raw)), true
+		return display.Text(readable(a, raw)), true
 	}}
 }
 

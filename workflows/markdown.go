@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // markdown builds a page of the Web UI. The UI renders CommonMark, drops HTML and images, and keeps line
@@ -29,7 +29,7 @@ func (m *markdown) fence(lang, text string) {
 // block adds a fence around a text whose hidden characters have not been made visible yet. It keeps
 // only the first limit characters of the text.
 func (m *markdown) block(text string, limit int) {
-	m.fence("", patch.DisplayDiff([]byte(clipRunes(text, limit)))) //workflowcheck:ignore // pure
+	m.fence("", display.Text([]byte(clipRunes(text, limit)))) //workflowcheck:ignore // pure
 }
 
 // prose adds a text as a quotation that wraps with the page, line by line. It keeps only the
@@ -74,7 +74,7 @@ func code(s string) string {
 }
 
 func line(s string) string {
-	return patch.Display(strings.Join(strings.Fields(s), " ")) //workflowcheck:ignore // pure
+	return display.Line(strings.Join(strings.Fields(s), " ")) //workflowcheck:ignore // pure
 }
 
 // placeholders escapes three words that the UI would replace with its own values. The UI replaces them

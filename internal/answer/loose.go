@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
+	"github.com/ratchet-dev/ratchet/internal/udiff"
 )
 
 // parseUndeclared reads an answer without a result block. It is a PATCH if it has a diff; otherwise it has

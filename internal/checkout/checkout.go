@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
-	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
+	"github.com/ratchet-dev/ratchet/internal/udiff"
 )
 
 // Repository describes the git directory of a checkout.

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/citizen/document"
-	"github.com/ratchet-dev/ratchet/internal/citizen/file"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/file"
 )
 
 // Birth holds the known facts about a session when it becomes a citizen.

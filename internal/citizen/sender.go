@@ -11,8 +11,8 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/citizen/document"
 	"github.com/ratchet-dev/ratchet/internal/citizen/marker"
-	"github.com/ratchet-dev/ratchet/internal/citizen/process"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/proc/process"
 )
 
 // Caller is the process that asks for its identity.

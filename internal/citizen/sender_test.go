@@ -9,8 +9,8 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/citizen/marker"
-	"github.com/ratchet-dev/ratchet/internal/citizen/process"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/proc/process"
 )
 
 // world is a registry with the citizens gid and gid2, both of Claude Code.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ratchet-dev/ratchet/internal/citizen/file"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/file"
 )
 
 // Store is a directory of records. A nil Now and a nil Random mean the system's clock and

@@ -18,7 +18,7 @@ var layers = [][]string{{"starter", "worker"}, {"workflows"}, {"activities"}, {"
 
 // pure packages decide and do no I/O: of the standard library they import
 // nothing that could, and of this module only each other.
-var pure = []string{"internal/run", "internal/answer", "internal/gate", "internal/verdict", "internal/prompt", "internal/patch/udiff", "internal/dispatch"}
+var pure = []string{"internal/run", "internal/answer", "internal/gate", "internal/verdict", "internal/prompt", "internal/udiff", "internal/dispatch"}
 
 var touching = []string{"os", "os/exec", "net", "net/http", "io/ioutil", "syscall"}
 
@@ -99,7 +99,7 @@ func TestPurePackagesTouchNothing(t *testing.T) {
 // starting are the packages that may start programs: package proc for all that
 // a run executes, the others for programs of ours, git and go. Package command
 // only looks for one.
-var starting = []string{"internal/proc", "internal/git", "internal/engine", "internal/citizen/process", "internal/provider/command", "starter"}
+var starting = []string{"internal/proc", "internal/git", "internal/engine", "internal/proc/process", "internal/provider/command", "starter"}
 
 func TestProgramsOfRunsAreStartedInOnePlace(t *testing.T) {
 	for _, p := range packages(t) {

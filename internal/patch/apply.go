@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/ratchet-dev/ratchet/internal/patch/place"
-	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
+	"github.com/ratchet-dev/ratchet/internal/udiff"
 )
 
 // applyStep decides the bytes of one file and adds them to the change.

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
+	"github.com/ratchet-dev/ratchet/internal/udiff"
 )
 
 // Diff returns the change as a git-style unified diff with full blob ids in its index lines. The result

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // DirTree returns the tree of the plain directory at root. It reads files through root and never through a
@@ -157,7 +159,7 @@ func readRegular(parent *os.Root, full string) ([]byte, fs.FileInfo, error) {
 	case !os.SameFile(seen, opened):
 		return nil, nil, &EntryError{full, Symlink}
 	case opened.Size() > maxRead:
-		return nil, nil, fmt.Errorf("%s: %w", Display(full), ErrTooLarge)
+		return nil, nil, fmt.Errorf("%s: %w", display.Line(full), ErrTooLarge)
 	}
 	content := make([]byte, opened.Size(), opened.Size()+1)
 	n, err := io.ReadFull(f, content)

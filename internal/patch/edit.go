@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/ratchet-dev/ratchet/internal/patch/place"
-	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
+	"github.com/ratchet-dev/ratchet/internal/udiff"
 )
 
 // editor computes the content of one file from its placed hunks.

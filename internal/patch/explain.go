@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/patch/place"
-	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
+	"github.com/ratchet-dev/ratchet/internal/udiff"
 )
 
 // explainMiss returns the refusal of a hunk that has no place. It shows the lines of the file that the

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path"
 	"slices"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // The journal of a write is in the directory that it writes to. Until its name is done, recovery undoes the write;
@@ -127,7 +129,7 @@ func (w *writer) undoJournal(j journal, placed bool) error {
 	var errs []error
 	for _, p := range slices.Backward(j.Puts) {
 		if err := w.undoEntry(p, placed); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", Display(p.Path), err))
+			errs = append(errs, fmt.Errorf("%s: %w", display.Line(p.Path), err))
 		}
 	}
 	for _, d := range slices.Backward(j.Dirs) {

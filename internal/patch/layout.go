@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // checkLayout checks the steps against the tree and against each other: a file to change is there, a file
@@ -88,7 +90,7 @@ func refuseEntry(name string, e *EntryError) *Refusal {
 	if e.Path == name {
 		return &Refusal{Kind: BadPath, Path: name, Message: fmt.Sprintf("this is a %s, not a regular file", e.Entry)}
 	}
-	return &Refusal{Kind: BadPath, Path: name, Message: fmt.Sprintf("%s is a %s, not a directory", Display(e.Path), e.Entry)}
+	return &Refusal{Kind: BadPath, Path: name, Message: fmt.Sprintf("%s is a %s, not a directory", display.Line(e.Path), e.Entry)}
 }
 
 // similarName returns a hint at a file of the same directory whose name differs in letter case only, or
@@ -96,7 +98,7 @@ func refuseEntry(name string, e *EntryError) *Refusal {
 func (l *layoutCheck) similarName(name string) string {
 	for _, other := range l.namesIn(path.Dir(name)) {
 		if foldCase(other) == foldCase(path.Base(name)) {
-			return fmt.Sprintf(" (%s is there)", Display(path.Join(path.Dir(name), other)))
+			return fmt.Sprintf(" (%s is there)", display.Line(path.Join(path.Dir(name), other)))
 		}
 	}
 	return ""
@@ -132,7 +134,7 @@ func (l *layoutCheck) checkNewPart(name, dir, part string, last bool) *Refusal {
 	full := path.Join(dir, part)
 	if !last {
 		if _, err := l.lookupFile(full); err == nil && !l.gone[full] {
-			return &Refusal{Kind: Exists, Path: name, Message: fmt.Sprintf("%s is a file, not a directory", Display(full))}
+			return &Refusal{Kind: Exists, Path: name, Message: fmt.Sprintf("%s is a file, not a directory", display.Line(full))}
 		}
 	}
 	for _, other := range l.namesIn(cmp.Or(dir, ".")) {
@@ -168,7 +170,7 @@ func (l *layoutCheck) isVacated(name string) bool {
 
 // refuseCollision returns the refusal of two names that are one on some systems.
 func refuseCollision(name, other string) *Refusal {
-	return &Refusal{Kind: BadPath, Path: name, Message: fmt.Sprintf("the name collides with %s: they are one name, or a file and a directory, on some systems", Display(other))}
+	return &Refusal{Kind: BadPath, Path: name, Message: fmt.Sprintf("the name collides with %s: they are one name, or a file and a directory, on some systems", display.Line(other))}
 }
 
 // namesIn returns the names in a directory of the tree, none if the directory is not there.
@@ -178,7 +180,7 @@ func (l *layoutCheck) namesIn(dir string) []string {
 	}
 	names, err := l.tree.Names(dir)
 	if _, other := errors.AsType[*EntryError](err); err != nil && !other && !errors.Is(err, fs.ErrNotExist) && l.failed == nil {
-		l.failed = fmt.Errorf("list %s: %w", Display(dir), err)
+		l.failed = fmt.Errorf("list %s: %w", display.Line(dir), err)
 	}
 	l.dirs[dir] = names
 	return names

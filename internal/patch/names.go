@@ -3,7 +3,8 @@ package patch
 import (
 	"strings"
 
-	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
+	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/udiff"
 )
 
 // names holds the two names of a section without their prefixes; "" means no file.
@@ -46,7 +47,7 @@ func sectionNames(s udiff.Section, known func(string) bool) (names, *Refusal) {
 		r.Kind = BadPath
 		return names{}, r
 	case n.old != "" && n.new != "" && n.old != n.new:
-		return names{}, refuseSection(s, "the section names two files, %s and %s, and is no rename: use rename from and rename to lines", Display(n.old), Display(n.new))
+		return names{}, refuseSection(s, "the section names two files, %s and %s, and is no rename: use rename from and rename to lines", display.Line(n.old), display.Line(n.new))
 	}
 	return n, nil
 }

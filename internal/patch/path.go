@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 const (
@@ -37,7 +39,7 @@ func checkPath(name string) string {
 		return "the name holds a backslash or a colon"
 	}
 	for _, r := range name {
-		if unicode.IsControl(r) || deceptive(r) {
+		if unicode.IsControl(r) || display.IsDeceptive(r) {
 			return fmt.Sprintf("the name holds the invisible character U+%04X", r)
 		}
 	}
@@ -70,17 +72,6 @@ func checkComponent(part string) string {
 		return "a part of the name is a device on some systems"
 	}
 	return ""
-}
-
-// deceptive reports whether r is invisible, or changes how the characters around it are shown.
-func deceptive(r rune) bool {
-	switch {
-	case unicode.Is(unicode.Cf, r), unicode.Is(unicode.Zl, r), unicode.Is(unicode.Zp, r):
-		return true
-	case r == 0x034f, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x2800, r == 0x3164, r == 0xffa0:
-		return true // a mark or a letter, yet invisible
-	}
-	return unicode.Is(unicode.Variation_Selector, r) || unicode.Is(unicode.Co, r)
 }
 
 // foldCase returns the same text for names that are one name where letter case does not count.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 )
 
@@ -22,7 +23,7 @@ func TestNamesThatAreRefused(t *testing.T) {
 		strings.Repeat("x", 256), strings.Repeat("xx/", 400) + "y", "\xff\xfe",
 		".ratchet-patch/done", "a/.ratchet-x",
 	} {
-		t.Run(patch.Display(name), func(t *testing.T) {
+		t.Run(display.Line(name), func(t *testing.T) {
 			_, err := patch.Plan(memory{}, []byte(addition(name)), patch.Limits{})
 			if r, ok := errors.AsType[*patch.Refusal](err); !ok || r.Kind != patch.BadPath {
 				t.Errorf("got %v, want a refusal of the path", err)

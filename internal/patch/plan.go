@@ -8,7 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
+	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/udiff"
 )
 
 // Plan reads diff and decides its effect on t. It writes nothing. The error is a *Refusal, or the error of
@@ -123,7 +124,7 @@ func (p *planner) lookupFile(path string) (File, error) {
 		file, err = File{}, ErrTooLarge
 	}
 	if _, other := errors.AsType[*EntryError](err); err != nil && !other && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrTooLarge) && p.failed == nil {
-		p.failed = fmt.Errorf("look up %s: %w", Display(path), err)
+		p.failed = fmt.Errorf("look up %s: %w", display.Line(path), err)
 	}
 	p.files[path] = lookupResult{file, err}
 	return file, err

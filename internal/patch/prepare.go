@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // nameEffect is the effect of a change on one name. A nil file means no file.
@@ -88,7 +90,7 @@ func (w *writer) prepareJournal(c *Change) (journal, error) {
 			p.Temp = fresh
 			p.setContent(h.after)
 			if err := w.addMissingDirs(path.Dir(h.path), dirs); err != nil {
-				return journal{}, fmt.Errorf("%s: %w", Display(h.path), err)
+				return journal{}, fmt.Errorf("%s: %w", display.Line(h.path), err)
 			}
 		}
 		j.Puts = append(j.Puts, p)

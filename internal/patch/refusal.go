@@ -1,6 +1,10 @@
 package patch
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
+)
 
 // RefusalKind names the reason of a refusal.
 type RefusalKind string
@@ -37,7 +41,7 @@ func (r *Refusal) Error() string {
 	case r.Path == "":
 		return fmt.Sprintf("patch refused: %s: %s", r.Kind, r.Message)
 	case r.Hunk == 0:
-		return fmt.Sprintf("patch refused: %s: %s: %s", Display(r.Path), r.Kind, r.Message)
+		return fmt.Sprintf("patch refused: %s: %s: %s", display.Line(r.Path), r.Kind, r.Message)
 	}
-	return fmt.Sprintf("patch refused: %s: hunk %d: %s: %s", Display(r.Path), r.Hunk, r.Kind, r.Message)
+	return fmt.Sprintf("patch refused: %s: hunk %d: %s: %s", display.Line(r.Path), r.Hunk, r.Kind, r.Message)
 }

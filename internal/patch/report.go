@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/ratchet-dev/ratchet/internal/answer"
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // Result is the result of handling a raw answer.
@@ -110,12 +111,12 @@ func refusedReport(err error) Report {
 	return Report{Result: Refused, Files: []FileChange{}, Repairs: []Repair{}, Sensitive: []Reason{}, Error: e}
 }
 
-// MarshalJSON encodes the report in the form of DisplayJSON.
+// MarshalJSON encodes the report in the form of display.JSON.
 func (r Report) MarshalJSON() ([]byte, error) {
 	type plain Report
 	raw, err := json.Marshal(plain(r))
 	if err != nil {
 		return nil, fmt.Errorf("write report: %w", err)
 	}
-	return DisplayJSON(raw), nil
+	return display.JSON(raw), nil
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/ratchet-dev/ratchet/internal/patch"
 )
@@ -92,4 +93,25 @@ func TestApplyPutsRightWhatWasInterrupted(t *testing.T) {
 	want := t.TempDir()
 	lay(t, want, map[string]string{"x.txt": "a\nB\n"})
 	samePicture(t, picture(t, dir), picture(t, want))
+}
+
+func TestReportIsSafeOnATerminal(t *testing.T) {
+	raw := "--- /dev/null\n+++ b/x.txt\n@@ -0,0 +1,1 @@\n+\u202a\u2066\u061c\u200f\u200b\u2060\ufeff\u00ad\u180e\u2028\u2029\u0085\u009b\u007f\u001b\u0007\u0008\U000e0041 <&>\n"
+	r := patch.CheckAnswer(memory{}, []byte(raw), "stop", patch.Limits{})
+	if r.Result != patch.Applied {
+		t.Fatalf("%+v", r.Error)
+	}
+	out, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range string(out) {
+		if c != '\n' && (unicode.IsControl(c) || unicode.Is(unicode.Cf, c)) {
+			t.Errorf("the report shows U+%04X", c)
+		}
+	}
+	var back struct{ Diff string }
+	if err := json.Unmarshal(out, &back); err != nil || back.Diff != r.Diff {
+		t.Errorf("the diff reads back as %q, %v; want %q", back.Diff, err, r.Diff)
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"path"
 	"strings"
 	"unicode"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // sensitiveReasons returns the reasons for which files need a person's approval under every policy but
@@ -57,7 +59,7 @@ func bareRepositories(files []FileChange, there func(string) bool) func(name str
 	return func(name string) string {
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 			if head := path.Join(dir, "HEAD"); made[foldCase(head)] || there(head) {
-				return "git may take " + Display(dir) + " for a repository and run what its configuration names"
+				return "git may take " + display.Line(dir) + " for a repository and run what its configuration names"
 			}
 		}
 		return ""

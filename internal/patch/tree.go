@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // Mode is one of the two modes a file can have here.
@@ -57,7 +59,7 @@ type EntryError struct {
 	Entry Entry
 }
 
-func (e *EntryError) Error() string { return fmt.Sprintf("%s is a %s", Display(e.Path), e.Entry) }
+func (e *EntryError) Error() string { return fmt.Sprintf("%s is a %s", display.Line(e.Path), e.Entry) }
 
 // ErrTooLarge says that a file is too large for a tree to read.
 var ErrTooLarge = errors.New("file too large")

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // ErrMoved says that a file is no longer in the state for which the change was planned.
@@ -76,7 +78,7 @@ func (w *writer) makeChange(c *Change) error {
 	}
 	for _, p := range j.Puts {
 		if err := w.stageEntry(p); err != nil {
-			return fmt.Errorf("%s: %w", Display(p.Path), err)
+			return fmt.Errorf("%s: %w", display.Line(p.Path), err)
 		}
 	}
 	if err := w.advanceJournal(journalStaged, journalPlaced); err != nil {
@@ -84,7 +86,7 @@ func (w *writer) makeChange(c *Change) error {
 	}
 	for _, p := range j.Puts {
 		if err := w.placeEntry(p); err != nil {
-			return fmt.Errorf("%s: %w", Display(p.Path), err)
+			return fmt.Errorf("%s: %w", display.Line(p.Path), err)
 		}
 	}
 	if err := w.syncDirs(j); err != nil {
@@ -133,15 +135,15 @@ func (w *writer) advanceJournal(from, to string) error {
 
 func (w *writer) makeDir(name string) error {
 	if err := w.beforeStep("mkdir", name); err != nil {
-		return fmt.Errorf("%s: %w", Display(name), err)
+		return fmt.Errorf("%s: %w", display.Line(name), err)
 	}
 	parent, err := openSubdir(w.root, path.Dir(name))
 	if err != nil {
-		return fmt.Errorf("%s: %w", Display(name), err)
+		return fmt.Errorf("%s: %w", display.Line(name), err)
 	}
 	defer parent.Close()
 	if err := parent.Mkdir(path.Base(name), 0o777); err != nil {
-		return fmt.Errorf("%s: %w", Display(name), err)
+		return fmt.Errorf("%s: %w", display.Line(name), err)
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 package proc
 
-import "github.com/ratchet-dev/ratchet/internal/citizen/process"
+import "github.com/ratchet-dev/ratchet/internal/proc/process"
 
 // RunVariable is set in the environment of every program that a run starts, to the run's id.
 const RunVariable = "RATCHET_RUN_ID"

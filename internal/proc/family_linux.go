@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ratchet-dev/ratchet/internal/citizen/process"
+	"github.com/ratchet-dev/ratchet/internal/proc/process"
 	"github.com/ratchet-dev/ratchet/internal/proc/supervisor"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // Unfit is one change in the checkout that a patch cannot carry, in words for its author.
@@ -31,7 +31,7 @@ func (e *UnfitError) Error() string {
 		if f.Path == "" {
 			fmt.Fprintf(&b, "\n- %s", f.Reason)
 		} else {
-			fmt.Fprintf(&b, "\n- %s: %s", patch.Display(f.Path), f.Reason)
+			fmt.Fprintf(&b, "\n- %s: %s", display.Line(f.Path), f.Reason)
 		}
 	}
 	if more := len(e.Files) - shown; more > 0 {

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/citizen/file"
-	"github.com/ratchet-dev/ratchet/internal/citizen/process"
+	"github.com/ratchet-dev/ratchet/internal/file"
+	"github.com/ratchet-dev/ratchet/internal/proc/process"
 )
 
 var _ agent.Prober = (*adapter)(nil)

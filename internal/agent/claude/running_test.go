@@ -12,7 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/agent/claude"
-	"github.com/ratchet-dev/ratchet/internal/citizen/process"
+	"github.com/ratchet-dev/ratchet/internal/proc/process"
 )
 
 const ours = "c4298a75-92be-4fbe-8490-1fcb9df6e406"

@@ -24,9 +24,9 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/citizen/document"
-	"github.com/ratchet-dev/ratchet/internal/citizen/file"
-	"github.com/ratchet-dev/ratchet/internal/citizen/process"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/file"
+	"github.com/ratchet-dev/ratchet/internal/proc/process"
 )
 
 // Locks is a directory of locks.

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ratchet-dev/ratchet/internal/citizen/gidlock"
-	"github.com/ratchet-dev/ratchet/internal/citizen/process"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/proc/process"
 )
 
 func newLocks(t testing.TB) gidlock.Locks {

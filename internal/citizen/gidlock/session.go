@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/citizen/document"
-	"github.com/ratchet-dev/ratchet/internal/citizen/file"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/file"
 )
 
 // session is one call about one lock, while our other processes are kept out. Other programs may

@@ -11,9 +11,9 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/citizen/document"
-	"github.com/ratchet-dev/ratchet/internal/citizen/file"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/file"
 )
 
 // Message is a body that was in the mailbox, under the name that it had.

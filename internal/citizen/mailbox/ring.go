@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/citizen"
-	"github.com/ratchet-dev/ratchet/internal/citizen/file"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/file"
 )
 
 // RingAgain rings the doorbell of every mailbox whose ring was lost. A ring was lost if the mailbox

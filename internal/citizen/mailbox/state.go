@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/citizen/document"
-	"github.com/ratchet-dev/ratchet/internal/citizen/file"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/file"
 )
 
 // State is the content of state.json: the times of the last events, as they stand on disk, empty

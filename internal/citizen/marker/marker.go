@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/citizen/document"
-	"github.com/ratchet-dev/ratchet/internal/citizen/file"
-	"github.com/ratchet-dev/ratchet/internal/citizen/process"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/file"
+	"github.com/ratchet-dev/ratchet/internal/proc/process"
 )
 
 // ErrStale reports a marker whose process has ended, or whose process number belongs to another

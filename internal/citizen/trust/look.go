@@ -10,7 +10,7 @@ import (
 	"syscall"
 
 	"github.com/ratchet-dev/ratchet/internal/citizen"
-	"github.com/ratchet-dev/ratchet/internal/citizen/file"
+	"github.com/ratchet-dev/ratchet/internal/file"
 )
 
 // inputs are the names below <dir>/.pi that pi asks trust for. A bare .pi does not count, and

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
+	"github.com/ratchet-dev/ratchet/internal/udiff"
 )
 
 // maxAltered is the most lines of a hunk of which one line may be altered.

@@ -3,7 +3,7 @@ package place
 import (
 	"bytes"
 
-	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
+	"github.com/ratchet-dev/ratchet/internal/udiff"
 )
 
 // File is a text in which hunks are placed. It must not be used concurrently.

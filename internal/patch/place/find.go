@@ -3,7 +3,7 @@ package place
 import (
 	"slices"
 
-	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
+	"github.com/ratchet-dev/ratchet/internal/udiff"
 )
 
 // maxWork is the most lines that the search in one file may compare. A file of 100,000 lines with 1,000

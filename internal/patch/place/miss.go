@@ -1,7 +1,7 @@
 package place
 
 import (
-	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
+	"github.com/ratchet-dev/ratchet/internal/udiff"
 )
 
 // maxCommon is the most occurrences of a line in a file with which it says anything about a place.

@@ -7,7 +7,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
+	"github.com/ratchet-dev/ratchet/internal/udiff"
 )
 
 // Level is a degree of likeness between a hunk and the file.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/patch/place"
-	"github.com/ratchet-dev/ratchet/internal/patch/udiff"
+	"github.com/ratchet-dev/ratchet/internal/udiff"
 )
 
 // hunk is a hunk whose header names the line start, 0 for none, with right counts.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
-	"github.com/ratchet-dev/ratchet/internal/controlsocket/intake"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/intake"
 )
 
 // Host lets other sessions of this host reach one of our sessions while its

@@ -8,7 +8,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
-	"github.com/ratchet-dev/ratchet/internal/controlsocket/intake"
+	"github.com/ratchet-dev/ratchet/internal/intake"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 

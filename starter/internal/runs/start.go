@@ -11,10 +11,10 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
-	"github.com/ratchet-dev/ratchet/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
@@ -73,5 +73,5 @@ func (c *Client) options(in run.Input, status run.Status) client.StartWorkflowOp
 
 func firstLine(goal string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(goal), "\n")
-	return terminal.Clip(patch.Display(line), maxSummary)
+	return terminal.Clip(display.Line(line), maxSummary)
 }

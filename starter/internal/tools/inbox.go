@@ -10,7 +10,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/citizen/mailbox"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
 )
 
 type inboxInput struct {

@@ -20,9 +20,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
 )
 
 // Config configures a server. Every member but AllowDecisions is required.

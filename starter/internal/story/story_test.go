@@ -10,8 +10,8 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/story"
-	"github.com/ratchet-dev/ratchet/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
 // Gist returns an event as one row of a list: id, time of day in UTC, place in the loop, type, and a

@@ -1,4 +1,6 @@
-package patch
+// Package display makes text safe to show: every character that a terminal obeys, or that deceives a
+// reader, becomes visible. Paths, diffs, answers and messages pass through it on their way to a person.
+package display
 
 import (
 	"bytes"
@@ -8,14 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// Display returns a path, or any other text of one line, with every character made visible that a terminal
+// Line returns a path, or any other text of one line, with every character made visible that a terminal
 // obeys or that deceives a reader: <U+202E> for a character, <0x9B> for a byte that is not UTF-8. Letters
 // of other alphabets that share a word with Latin letters are shown in the same way.
-func Display(path string) string { return visible(path, "") }
+func Line(s string) string { return visible(s, "") }
 
-// DisplayJSON returns JSON that a terminal can show. Every character that Display makes visible becomes a
+// JSON returns JSON that a terminal can show. Every character that Line makes visible becomes a
 // \u escape, which means the same to a program. Line feeds stay.
-func DisplayJSON(raw []byte) []byte {
+func JSON(raw []byte) []byte {
 	var b bytes.Buffer
 	b.Grow(len(raw))
 	for len(raw) > 0 {
@@ -23,7 +25,7 @@ func DisplayJSON(raw []byte) []byte {
 		switch {
 		case c == utf8.RuneError && n == 1:
 			b.WriteString(`\ufffd`)
-		case c < utf8.RuneSelf && c != 0x7f, !unicode.IsControl(c) && !deceptive(c):
+		case c < utf8.RuneSelf && c != 0x7f, !unicode.IsControl(c) && !IsDeceptive(c):
 			b.Write(raw[:n])
 		case c > 0xffff:
 			c -= 0x10000
@@ -39,10 +41,10 @@ func DisplayJSON(raw []byte) []byte {
 // wrapAt is the number of characters of a line before it is broken.
 const wrapAt = 400
 
-// DisplayDiff returns a diff, or any other text of several lines, made visible in the way of Display. Line
+// Text returns a diff, or any other text of several lines, made visible in the way of Line. Line
 // feeds and tabs stay. A line of more than 400 characters continues on a line that begins with "⋯ ", so
 // that nothing hides beyond the edge.
-func DisplayDiff(text []byte) string {
+func Text(text []byte) string {
 	s := visible(string(text), "\n\t")
 	var b strings.Builder
 	b.Grow(len(s))
@@ -89,7 +91,7 @@ func escape(b *strings.Builder, raw string, r rune, mixed bool, keep string) {
 		fmt.Fprintf(b, "<0x%02X>", raw[0])
 	case strings.ContainsRune(keep, r):
 		b.WriteString(raw)
-	case unicode.IsControl(r), deceptive(r), mixed && r > unicode.MaxASCII && unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r):
+	case unicode.IsControl(r), IsDeceptive(r), mixed && r > unicode.MaxASCII && unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r):
 		fmt.Fprintf(b, "<U+%04X>", r)
 	default:
 		b.WriteString(raw)
@@ -125,4 +127,15 @@ func mixesAlphabets(word string) bool {
 		other = other || unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Coptic, unicode.Lisu)
 	}
 	return latin && other
+}
+
+// IsDeceptive reports whether r is invisible, or changes how the characters around it are shown.
+func IsDeceptive(r rune) bool {
+	switch {
+	case unicode.Is(unicode.Cf, r), unicode.Is(unicode.Zl, r), unicode.Is(unicode.Zp, r):
+		return true
+	case r == 0x034f, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x2800, r == 0x3164, r == 0xffa0:
+		return true // a mark or a letter, yet invisible
+	}
+	return unicode.Is(unicode.Variation_Selector, r) || unicode.Is(unicode.Co, r)
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
 // failureLines is the number of lines shown of a failing check's output.

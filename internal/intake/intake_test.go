@@ -7,9 +7,9 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
-	"github.com/ratchet-dev/ratchet/internal/controlsocket/intake"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/failure"
+	"github.com/ratchet-dev/ratchet/internal/intake"
 )
 
 // rigid is an agent that cannot be steered.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ratchet-dev/ratchet/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
 func TestDuration(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ratchet-dev/ratchet/internal/citizen/process"
+	"github.com/ratchet-dev/ratchet/internal/proc/process"
 )
 
 // As a child the test binary says that it runs, and waits to be ended.

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/check"
-	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/terminal"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
 // Teller tells the events of one run, in their order. It remembers the facts to which
@@ -344,12 +344,12 @@ func summarySuffix(text string) string {
 
 // OneLine returns text on one line, safe for a terminal, and at most width wide.
 func OneLine(text string, width int) string {
-	return terminal.Clip(patch.Display(strings.Join(strings.Fields(text), " ")), width)
+	return terminal.Clip(display.Line(strings.Join(strings.Fields(text), " ")), width)
 }
 
 // Lines returns the first n lines of text, made safe, and marks a cut.
 func Lines(text string, n int) []string {
-	lines := strings.Split(patch.DisplayDiff([]byte(strings.TrimSpace(text))), "\n")
+	lines := strings.Split(display.Text([]byte(strings.TrimSpace(text))), "\n")
 	if len(lines) > n {
 		return append(lines[:n:n], "…")
 	}
