@@ -169,6 +169,9 @@ func (p *person) show(a run.PendingApproval, limit int) {
 	case !whole:
 		p.screen.Line(p.screen.Dim("    … this is its head: all of it is in the run's directory on the worker's host"))
 	}
+	if a.Unboxed {
+		p.screen.Line("  " + p.screen.Wait("sandbox off: ") + run.Unboxed)
+	}
 	p.screen.Line("")
 }
 

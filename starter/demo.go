@@ -169,7 +169,7 @@ func (d *demo) start(ctx context.Context, h *host) (found, error) {
 	r := found{d.clientOf(h.client), ""}
 	in, err := d.input(ctx, runFlags{
 		repo: d.repo, goal: demoGoal, goalGiven: true, provider: "replay:" + near(filepath.Join(d.home, "answers")),
-		checks: []string{"go test ./..."}, env: []string{"GOCACHE"}, policy: string(run.Always), tools: string(run.AskTools), maxFix: run.DefaultMaxFix,
+		checks: []string{"go test ./..."}, env: []string{"GOCACHE"}, policy: string(run.Always), tools: string(run.AskTools), sandbox: string(run.SandboxRequired), maxFix: run.DefaultMaxFix,
 	})
 	if err != nil {
 		return r, err

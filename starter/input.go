@@ -43,6 +43,9 @@ func (c *cli) input(ctx context.Context, f runFlags) (run.Input, error) {
 	if err := in.Tools.UnmarshalText([]byte(f.tools)); err != nil {
 		return in, usagef("--tools: %w: want ask, allow or deny", err)
 	}
+	if err := in.Sandbox.UnmarshalText([]byte(f.sandbox)); err != nil {
+		return in, usagef("--sandbox: %w: want required or off", err)
+	}
 	var err error
 	if in.Goal, err = c.goal(f); err != nil {
 		return in, err

@@ -61,7 +61,7 @@ func (c *cli) printList(found []runs.Listed) error {
 			phase = fmt.Sprintf("%s %d", l.Phase, l.Iteration)
 		}
 		rows = append(rows, []string{
-			string(l.ID), statusIn(s, l.Status, l.Outcome), phase,
+			string(l.ID), statusIn(s, l.Status, l.Outcome) + unboxedIn(s, l.Sandbox), phase,
 			terminal.Age(c.now().Sub(l.Started)), story.OneLine(l.Goal, 60),
 		})
 	}
@@ -84,6 +84,14 @@ func statusIn(s terminal.Style, status run.Status, outcome string) string {
 		return s.Wait(text)
 	}
 	return text
+}
+
+// unboxedIn returns what a list adds to the status of a run without the box.
+func unboxedIn(s terminal.Style, policy run.Sandbox) string {
+	if !policy.Off() {
+		return ""
+	}
+	return " " + s.Wait("unboxed")
 }
 
 // completeRun completes the id of a run for the shell.

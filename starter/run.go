@@ -27,6 +27,7 @@ type runFlags struct {
 	attempts        int
 	checks, env     []string
 	policy          string
+	sandbox         string
 	maxFix          int
 	limits          run.Limit
 	maxTokens       int64
@@ -93,6 +94,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.checks, "check", nil, "`command` that judges the result, for /bin/sh; repeat it for more; default: found in the repository")
 	flags.StringArrayVar(&f.env, "env", nil, "`name` of a variable of the worker that the checks may see; repeat it for more")
 	flags.StringVar(&f.policy, "approve", string(run.Always), "which patches wait for a person: `always`, risky or never")
+	flags.StringVar(&f.sandbox, "sandbox", string(run.SandboxRequired), "`required` or off: hold what the run executes in the box, or let it do what the worker's user can; off must be said by the worker, too")
 	flags.IntVar(&f.maxFix, "max-fix", run.DefaultMaxFix, "most fixes that are tried unasked; those that you ask for by a rejection or an answer do not count")
 	defaults := run.Limit{}.WithDefaults()
 	flags.DurationVar(&f.limits.Provider, "timeout", defaults.Provider, "limit of each provider call; of an agent's, unless given, "+agentLimit.String())

@@ -139,6 +139,9 @@ func (c *cli) waits(p run.Pending) {
 		if p.Approval.Permission != nil {
 			what = "The agent waits for the permission to use a tool."
 		}
+		if p.Approval.Unboxed {
+			what += " Sandbox off: " + run.Unboxed + "."
+		}
 		c.printf("\n%s Nothing has been applied. Look and decide:\n", s.Wait(what))
 		c.printf("  %s\n", c.hint(look, p.RunID))
 		c.printf("  %s\n", c.hint("approve %s --approval %s", p.RunID, p.Approval.ApprovalID))

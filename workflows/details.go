@@ -84,6 +84,7 @@ func approvalDetails(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
 	}
 	m.list("**Risk** ", a.Reasons)
 	m.list("**Repaired** ", a.Repairs)
+	unboxed(m, s.Input)
 	reason(m, s)
 	m.fence("diff", a.Excerpt)
 	if strings.HasSuffix(a.Excerpt, "…") {
@@ -100,6 +101,13 @@ func approvalDetails(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
 	ways(m, a.Next)
 	commands(m, a.Commands)
 	patience(m, "decision", s.State.UpdatedAt, s.Input.Timeouts.Approval)
+}
+
+// unboxed warns of a run whose programs the box does not hold.
+func unboxed(m *markdown, in run.Input) {
+	if in.Sandbox.Off() {
+		m.printf("**Sandbox off:** %s, they can do what the worker's user can.\n\n", run.Unboxed)
+	}
 }
 
 // choices adds the other attempts that may be approved instead.
@@ -133,6 +141,7 @@ func permissionDetails(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
 		m.block(p.Title, shownProblem)
 	}
 	m.list("**Why it asks** ", a.Reasons)
+	unboxed(m, s.Input)
 	m.fence("json", p.Excerpt)
 	if strings.HasSuffix(p.Excerpt, "…") {
 		m.printf("**This is only the head of it.** All of it, %d bytes, is in artifacts/%s.\n\n", p.Input.Bytes, text(p.Input.Name))
@@ -270,6 +279,9 @@ func about(m *markdown, s *run.Snapshot) {
 	row("Branch", "%s", s.Input.RunID.Branch())
 	row("Applied", "%s, %s", count(s.Commits, "patch", "patches"), stat(s.Stat))
 	row("Iteration", "%d, %d of %s used", s.State.Iteration, s.Fixes, count(s.Input.Fixes(), "fix", "fixes"))
+	if s.Input.Sandbox.Off() {
+		row("Sandbox", "off, %s", run.Unboxed)
+	}
 	if s.Plan != nil {
 		row("Plan", "artifacts/%s", s.Plan.Name)
 	}
@@ -329,5 +341,6 @@ func StaticDetails(in run.Input) string {
 		item("Check", check)
 	}
 	item("Approval", string(in.Policy))
+	item("Sandbox", string(in.Sandbox.WithDefault()))
 	return m.String()
 }

@@ -51,6 +51,8 @@ func TestDetails(t *testing.T) {
 	goal := run.Input{Goal: "be polite", Checks: []string{"go test ./..."}}
 	limited := goal
 	limited.Timeouts.Approval = time.Hour
+	unboxed := goal
+	unboxed.Sandbox = run.SandboxOff
 	asked := run.ApprovalRequested{ApprovalID: "apr-1-0123456789ab", Gate: 1, Patch: "p", Base: "0123456789abcdef", Reasons: []string{"touches CI"}}
 	upToGate := func(in run.Input, excerpt string) []run.Payload {
 		return []run.Payload{created(in), run.PhaseStarted{Role: run.Planner}, planned(), run.PhaseStarted{Role: run.Developer}, proposal(excerpt), asked}
@@ -63,6 +65,14 @@ func TestDetails(t *testing.T) {
 		"a run that plans": {
 			[]run.Payload{created(goal), run.PhaseStarted{Role: run.Planner}},
 			[]string{"## Planning", "The planner `replay:x` is at work", "> be polite", "Repository  /repo", "signal `note`"},
+		},
+		"an approval of a run without the box is asked for": {
+			upToGate(unboxed, "+a"),
+			[]string{"**Sandbox off:** the checks of this run are not boxed", "Sandbox     off, the checks of this run are not boxed"},
+		},
+		"a run without the box works": {
+			[]run.Payload{created(unboxed), run.PhaseStarted{Role: run.Planner}},
+			[]string{"Sandbox     off, the checks of this run are not boxed"},
 		},
 		"an approval is asked for": {
 			upToGate(goal, "+a"),

@@ -226,6 +226,9 @@ func (r *runner) emitFailure(ctx workflow.Context, err error, used run.Usage, be
 	if p.Code == run.CodeRepository {
 		q = run.RepositoryQuestion(p)
 	}
+	if p.Code == run.CodeSandbox {
+		q = run.SandboxQuestion(r.s.Phase(), p)
+	}
 	if p.Code == run.CodeArtifact && r.s.Since(run.RulesAsked) {
 		q.Question = fmt.Sprintf("The run's directory lacks something: %s. How shall the run go on?", p.Message)
 		q.NeededInput[0] = "put it back from a copy, and answer anything: the step is made again"

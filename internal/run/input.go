@@ -37,6 +37,9 @@ type Input struct {
 	MaxTokens int64  `json:"maxTokens,omitempty"`
 	MaxCost   Micros `json:"maxCostMicros,omitempty"`
 	Patches   Size   `json:"patches,omitzero"` // of each patch
+	// Sandbox is the policy for the box; empty means SandboxRequired. A worker boxes
+	// what it starts for the run, or refuses to start it, unless both say off.
+	Sandbox Sandbox `json:"sandbox,omitempty"`
 
 	// Tools is the policy for agents' tool calls; empty means AskTools. Network lets
 	// the tools reach the network where the agent's sandbox can tell. FreshFixer

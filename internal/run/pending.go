@@ -40,6 +40,8 @@ type PendingApproval struct {
 	Repairs    []string    `json:"repairs,omitempty"`
 	Excerpt    string      `json:"excerpt,omitempty"`
 	Commands   []string    `json:"commands"`
+	// Unboxed is set if the box does not hold the programs of the run.
+	Unboxed bool `json:"unboxed,omitempty"`
 	// Candidate is the number of the candidate that made the patch. Choices holds
 	// the other patches that may be approved instead, each by its own id.
 	Candidate int      `json:"attempt,omitempty"`
@@ -134,6 +136,7 @@ func (s *Snapshot) Pending() Pending {
 	}
 	if p.Approval != nil {
 		p.Approval.Next = s.approvalOutlook()
+		p.Approval.Unboxed = s.Input.Sandbox.Off()
 	}
 	if q := s.State.PendingQuestionID; q != "" && s.Doubt != nil {
 		p.Question = &PendingQuestion{

@@ -52,6 +52,7 @@ type Facts struct {
 	Providers  run.Providers  `json:"providers"`
 	Checks     []string       `json:"checks"`
 	Policy     run.Policy     `json:"approvalPolicy"`
+	Sandbox    run.Sandbox    `json:"sandbox,omitempty"`
 	Standing
 }
 
@@ -78,7 +79,8 @@ func FactsOf(s *run.Snapshot) Facts { return facts(s.Input, StandingOf(s)) }
 func facts(in run.Input, now Standing) Facts {
 	return Facts{
 		RunID: in.RunID, WorkflowID: in.RunID.WorkflowID(), Goal: in.Goal, Repository: in.Repository,
-		Branch: in.RunID.Branch(), Providers: in.Providers, Checks: in.Checks, Policy: in.Policy, Standing: now,
+		Branch: in.RunID.Branch(), Providers: in.Providers, Checks: in.Checks, Policy: in.Policy,
+		Sandbox: in.Sandbox.WithDefault(), Standing: now,
 	}
 }
 

@@ -27,8 +27,11 @@ type Listed struct {
 	Iteration  int        `json:"iteration"`
 	Repository string     `json:"repository"`
 	Goal       string     `json:"goal"` // first line
-	Started    time.Time  `json:"startedAt"`
-	Ended      *time.Time `json:"endedAt,omitempty"`
+	// Sandbox is run.SandboxOff for a run without the box that a starter has begun;
+	// else empty.
+	Sandbox run.Sandbox `json:"sandbox,omitempty"`
+	Started time.Time   `json:"startedAt"`
+	Ended   *time.Time  `json:"endedAt,omitempty"`
 	// Outcome says how the workflow ended when no status of a run does: terminated or
 	// timed_out.
 	Outcome string `json:"outcome,omitempty"`
@@ -91,6 +94,7 @@ func listed(info *workflow.WorkflowExecutionInfo) (Listed, bool) {
 	l.Iteration = decode[int](fields[attribute.IterationName])
 	l.Repository = decode[string](fields[attribute.RepositoryName])
 	l.Goal = decode[string](info.GetMemo().GetFields()[goalMemo])
+	l.Sandbox = decode[run.Sandbox](info.GetMemo().GetFields()[sandboxMemo])
 	l.end(info.GetStatus())
 	return l, ok
 }

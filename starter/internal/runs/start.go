@@ -18,8 +18,12 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
-// goalMemo is the key of the memo that lists show. The memo holds the first line of the goal.
-const goalMemo = "goal"
+// The keys of the memos that lists show: the first line of the goal, and the sandbox policy of a
+// run without the box.
+const (
+	goalMemo    = "goal"
+	sandboxMemo = "sandbox"
+)
 
 // maxSummary is well below the Web UI's limit of 400 bytes.
 const maxSummary = 100
@@ -54,21 +58,28 @@ func (c *Client) start(ctx context.Context, id run.ID, o client.StartWorkflowOpt
 }
 
 func (c *Client) options(in run.Input, status run.Status) client.StartWorkflowOptions {
-	goal := firstLine(in.Goal)
 	return client.StartWorkflowOptions{
 		ID:                                       in.RunID.WorkflowID(),
 		TaskQueue:                                c.queue,
 		WorkflowIDConflictPolicy:                 enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 		EnableEagerStart:                         true,
-		StaticSummary:                            goal,
+		StaticSummary:                            firstLine(in.Goal),
 		StaticDetails:                            workflows.StaticDetails(in),
-		Memo:                                     map[string]any{goalMemo: goal},
+		Memo:                                     memo(in),
 		TypedSearchAttributes: temporal.NewSearchAttributes(
 			attribute.Status().ValueSet(string(status)),
 			attribute.Repository().ValueSet(in.Repository.Path),
 		),
 	}
+}
+
+func memo(in run.Input) map[string]any {
+	m := map[string]any{goalMemo: firstLine(in.Goal)}
+	if in.Sandbox.Off() {
+		m[sandboxMemo] = in.Sandbox
+	}
+	return m
 }
 
 func firstLine(goal string) string {

@@ -31,6 +31,9 @@ func Gist(s terminal.Style, e run.Event) []string {
 func gistOf(e run.Event) string {
 	switch p := e.Payload.(type) {
 	case run.RunCreated:
+		if p.Sandbox.Off() {
+			return "sandbox off: " + p.Goal
+		}
 		return p.Goal
 	case run.PhaseStarted:
 		return p.Provider

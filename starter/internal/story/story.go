@@ -94,6 +94,9 @@ func (t *Teller) tellCreated(p run.RunCreated) []string {
 		row("check", OneLine(c, 120))
 	}
 	row("approval", fmt.Sprintf("%s, at most %s", p.Policy, countNoun(p.Fixes(), "fix unasked", "fixes unasked")))
+	if p.Sandbox.Off() {
+		row("sandbox", t.Style.Wait("off")+", "+run.Unboxed)
+	}
 	table := strings.TrimRight(terminal.Table(rows), "\n")
 	return append([]string{t.Style.Bold("Run " + string(p.RunID))}, strings.Split(table, "\n")...)
 }

@@ -194,6 +194,19 @@ func TestStoryOfAFixThatWasAskedFor(t *testing.T) {
 	}
 }
 
+func TestStoryOfARunWithoutTheBox(t *testing.T) {
+	in := input()
+	for policy, want := range map[run.Sandbox]bool{"": false, run.SandboxRequired: false, run.SandboxOff: true} {
+		in.Sandbox = policy
+		teller := &story.Teller{}
+		first := record(t, in).events[0]
+		told := strings.Join(teller.Tell(first), "\n") + strings.Join(story.Gist(terminal.Style{}, first), " ")
+		if got := strings.Contains(told, run.Unboxed) && strings.Contains(told, "sandbox off"); got != want {
+			t.Errorf("%q: told %v:\n%s", policy, got, told)
+		}
+	}
+}
+
 func TestGists(t *testing.T) {
 	var rows [][]string
 	for _, e := range long(t).events {

@@ -1,0 +1,51 @@
+package run
+
+import "fmt"
+
+// Sandbox says whether the programs that a run starts are held by the box: its
+// checks, its `command:` providers and its agents.
+type Sandbox string
+
+// The policies for the box. The empty policy means SandboxRequired, so that an
+// input without one, as earlier versions wrote it, is boxed.
+const (
+	SandboxRequired Sandbox = "required"
+	SandboxOff      Sandbox = "off"
+)
+
+// UnmarshalText refuses an unknown policy.
+func (b *Sandbox) UnmarshalText(text []byte) error {
+	return decodeWord(b, text, "sandbox policy", []Sandbox{SandboxRequired, SandboxOff})
+}
+
+// Off reports whether the programs run without the box. Every word except
+// SandboxOff means that they do not.
+func (b Sandbox) Off() bool { return b == SandboxOff }
+
+// WithDefault returns the policy, or SandboxRequired in place of the empty policy.
+func (b Sandbox) WithDefault() Sandbox {
+	if b == "" {
+		return SandboxRequired
+	}
+	return b
+}
+
+// Unboxed is the text that every gate of a run without the box shows.
+const Unboxed = "the checks of this run are not boxed"
+
+// CodeSandbox is the code of a problem with the box: what the run wants to start
+// must be held by it, and the worker has none, or only one of the two says off.
+const CodeSandbox = "SANDBOX"
+
+// SandboxQuestion returns the question about a step that was not begun because of
+// the box.
+func SandboxQuestion(phase Phase, p Problem) Question {
+	return Question{
+		Question: fmt.Sprintf("Nothing was executed for the phase %s: %s. How shall the run go on?", phase, p.Message),
+		Reason:   p.Code,
+		NeededInput: []string{
+			"do what it says, and answer anything: the same phase starts again",
+			"or cancel the run; no answer lets it leave the box",
+		},
+	}
+}
