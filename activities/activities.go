@@ -90,17 +90,21 @@ type Progress struct {
 	Tail  string `json:"tail,omitempty"`
 }
 
+// heartbeatEvery is the interval of heartbeats. It is longer than the time for which the SDK holds
+// a heartbeat back (temporalclient.WorkerOptions): one that is held back when the activity has
+// reported its own result is sent afterwards, and refused.
+const heartbeatEvery = time.Second
+
 // heartbeat sends heartbeats until stop is called. They let the engine notice a lost host and
 // deliver a cancellation. Each heartbeat carries the Progress of the last call of show. Stop
 // returns when no heartbeat is sent any more.
 func heartbeat(ctx context.Context, first Progress) (show func(Progress), stop func()) {
-	const every = 500 * time.Millisecond
 	var mu sync.Mutex
 	last := first
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		tick := time.NewTicker(every)
+		tick := time.NewTicker(heartbeatEvery)
 		defer tick.Stop()
 		for {
 			select {

@@ -39,7 +39,8 @@ const checkLock = "check.lock"
 // Check runs the checks on the commit, in the run's worktree. A second call runs them again and
 // removes everything that the first call left in the worktree. If the first call is still under
 // way, as in a worker that slept, the second call waits for it, and the verdict of the first call
-// is the verdict of both. A check that fails is a result, not an error.
+// is the verdict of both. A check that fails is a result, not an error. Check reports its verdict to
+// the engine itself, before it returns.
 //
 // Check looks at the branch before and after the checks. If the branch was moved while they ran,
 // there is no verdict.

@@ -15,10 +15,11 @@ const (
 	// wantedEvery is the interval at which the engine is asked whether it still wants the answer of
 	// an attempt that it has given up.
 	wantedEvery = 2 * time.Second
-	// settleEvery is the interval at which the engine is asked again once there is a result.
-	settleEvery = 200 * time.Millisecond
-	// settleLimit bounds the wait for an engine that may itself be paused.
-	settleLimit = 2 * time.Minute
+	// askEvery is the interval at which the engine is asked or told again.
+	askEvery = 200 * time.Millisecond
+	// reportFor bounds the report of a result to an engine that may itself be paused, again and
+	// again.
+	reportFor = 10 * time.Minute
 )
 
 // endure returns a context that ends with ctx, with one exception: the engine has given the attempt
@@ -52,42 +53,51 @@ func givenUp(ctx context.Context) bool {
 
 // outlast runs long work that no later attempt can find. The work continues after the engine has
 // given the attempt up, and its result then becomes the result of the attempt that waits for it.
-// The caller holds the lock that the other attempt waits for, and releases it after outlast.
+// The caller holds the lock that the other attempt waits for, and releases it after outlast: by
+// then the engine has the result.
 func outlast[T any](ctx context.Context, do func(context.Context) (T, error)) (T, error) {
 	enduring, stop := endure(ctx)
 	defer stop()
 	out, err := do(enduring)
-	if err == nil {
-		handOver(ctx, out)
+	if err == nil && reportResult(ctx, out) {
+		err = activity.ErrResultPending // which says that the result needs no other report
 	}
 	return out, err
 }
 
-// handOver ends the activity of ctx with a result if the engine has begun another attempt at it. It
-// waits for an engine that does not answer, and for an attempt that is scheduled and not started: the
-// engine takes no result before. It does nothing for the attempt of ctx itself.
-func handOver(ctx context.Context, result any) {
-	if ctx.Err() != nil && !givenUp(ctx) {
-		return
-	}
-	info := activity.GetInfo(ctx)
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleLimit)
+// reportResult ends the activity of ctx with a result, whether or not the engine has given the
+// attempt up. It reports until the engine has a result of the activity or wants none, and returns
+// true then. An attempt that the SDK reports is lost if it is given up in that moment, as by an
+// engine that pauses.
+func reportResult(ctx context.Context, result any) bool {
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportFor)
 	defer cancel()
-	for {
-		now, err := pendingActivity(limit)
-		if err == nil && (now == nil || now.GetAttempt() <= info.Attempt) {
-			return
-		}
-		at := info.WorkflowExecution
-		if err == nil && activity.GetClient(ctx).CompleteActivityByID(limit, info.Namespace, at.ID, at.RunID, info.ActivityID, result, nil) == nil {
-			return
-		}
+	for !reportOnce(limit, result) {
 		select {
 		case <-limit.Done():
-			return
-		case <-time.After(settleEvery):
+			return false
+		case <-time.After(askEvery):
 		}
 	}
+	return true
+}
+
+// reportOnce is one report of reportResult. The engine takes the result of an attempt that it has
+// given up once the next attempt has started.
+func reportOnce(ctx context.Context, result any) bool {
+	asked, cancel := context.WithTimeout(ctx, reportLimit)
+	defer cancel()
+	info, engine := activity.GetInfo(ctx), activity.GetClient(ctx)
+	err := engine.CompleteActivity(asked, info.TaskToken, result, nil)
+	if _, refused := errors.AsType[*serviceerror.NotFound](err); !refused {
+		return err == nil
+	}
+	now, err := pendingActivity(asked)
+	if err != nil || now == nil {
+		return err == nil
+	}
+	at := info.WorkflowExecution
+	return engine.CompleteActivityByID(asked, info.Namespace, at.ID, at.RunID, info.ActivityID, result, nil) == nil
 }
 
 // wanted reports whether the activity of ctx is still to be done, by any attempt. If the engine
@@ -100,18 +110,18 @@ func wanted(ctx context.Context) bool {
 	return err != nil || now != nil
 }
 
-// isOver reports whether the activity of ctx has ended or is to be canceled. It asks until the
-// engine answers or ctx ends.
-func isOver(ctx context.Context) bool {
+// isCurrent reports whether the engine waits for the attempt of ctx, and for no later one. It asks
+// until the engine answers or ctx ends.
+func isCurrent(ctx context.Context) bool {
 	for {
 		now, err := pendingActivity(ctx)
 		if err == nil {
-			return now == nil
+			return now != nil && now.GetAttempt() == activity.GetInfo(ctx).Attempt
 		}
 		select {
 		case <-ctx.Done():
-			return true
-		case <-time.After(settleEvery):
+			return false
+		case <-time.After(askEvery):
 		}
 	}
 }

@@ -2,10 +2,12 @@ package activities_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -13,85 +15,147 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/interceptor"
 
-	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// engine is a client of one that has the activity under way, or has given this
-// attempt at it up.
+// engine has an activity under way.
 type engine struct {
 	client.Client
-	gaveUp bool
+	later  int32  // attempts that it has begun since
 	over   bool   // the activity has ended, or is to be canceled
-	silent int    // so many questions are not answered
-	asked  func() // after it said that it is over
+	silent int    // so many questions and reports are not answered
+	asked  func() // after each answer to a question; nil: nothing
+	taking func() // before each report; nil: nothing
+}
 
-	mu     sync.Mutex
-	result any // by which the activity was ended, whatever its attempt
+func (e *engine) answers() error {
+	if e.silent > 0 {
+		e.silent--
+		return serviceerror.NewUnavailable("paused")
+	}
+	return nil
 }
 
 func (e *engine) DescribeWorkflowExecution(ctx context.Context, _, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	if e.silent > 0 {
-		e.silent--
-		return nil, serviceerror.NewUnavailable("paused")
+	if err := e.answers(); err != nil {
+		return nil, err
 	}
-	info := activity.GetInfo(ctx)
-	a := &workflow.PendingActivityInfo{ActivityId: info.ActivityID, State: enums.PENDING_ACTIVITY_STATE_STARTED, Attempt: info.Attempt}
-	if e.gaveUp {
-		a.Attempt++
-	}
-	if e.over && e.asked != nil {
+	if e.asked != nil {
 		defer e.asked()
 	}
+	info := activity.GetInfo(ctx)
+	a := &workflow.PendingActivityInfo{ActivityId: info.ActivityID, State: enums.PENDING_ACTIVITY_STATE_STARTED, Attempt: info.Attempt + e.later}
 	if e.over {
 		a.State = enums.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
 	}
 	return &workflowservice.DescribeWorkflowExecutionResponse{PendingActivities: []*workflow.PendingActivityInfo{a}}, nil
 }
 
-func (e *engine) CompleteActivityByID(_ context.Context, _, _, _, _ string, result any, _ error) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.result = result
+// told is a client of the engine for one activity. As an interceptor it returns the result that the
+// engine was told as that of the activity.
+type told struct {
+	interceptor.WorkerInterceptorBase
+	*engine
+	result any
+}
+
+func (c *told) CompleteActivity(_ context.Context, _ []byte, result any, _ error) error {
+	if c.taking != nil {
+		c.taking()
+	}
+	if c.later > 0 || c.over {
+		return serviceerror.NewNotFound("activity already timed out")
+	}
+	err := c.answers()
+	if err == nil {
+		c.result = result
+	}
+	return err
+}
+
+func (c *told) CompleteActivityByID(_ context.Context, _, _, _, _ string, result any, _ error) error {
+	c.result = result
 	return nil
 }
 
-func TestTheVerdictOfAnAttemptThatWasGivenUpIsTheActivitys(t *testing.T) {
-	for name, gaveUp := range map[string]bool{"given up": true, "not given up": false} {
+func (c *told) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	return &tellsInbound{interceptor.ActivityInboundInterceptorBase{Next: next}, c}
+}
+
+type tellsInbound struct {
+	interceptor.ActivityInboundInterceptorBase
+	told *told
+}
+
+func (i *tellsInbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	out, err := i.Next.ExecuteActivity(ctx, in)
+	if errors.Is(err, activity.ErrResultPending) {
+		return i.told.result, nil
+	}
+	if err == nil && i.told.result != nil {
+		err = errors.New("a result was told, and returned as well")
+	}
+	return out, err
+}
+
+// The lock is kept until the engine has the verdict: the next attempt would begin
+// the check again.
+func TestAVerdictIsReportedUntilTheEngineHasIt(t *testing.T) {
+	for name, meanwhile := range map[string]func(*engine){
+		"the engine is paused":                         func(e *engine) { e.silent = 2 },
+		"another attempt was begun":                    func(e *engine) { e.later = 1 },
+		"another attempt was begun by a paused engine": func(e *engine) { e.later, e.silent = 2, 1 },
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
 			s.prepare()
-			s.engine.gaveUp, s.engine.silent = gaveUp, 2
-			j := s.check("true")
-			handed, ok := s.engine.result.(activities.Judgement)
-			if ok != gaveUp || ok && handed.Report != j.Report {
-				t.Errorf("handed over %+v", s.engine.result)
+			s.engine.asked = sync.OnceFunc(func() { meanwhile(&s.engine) })
+			held := 0
+			s.engine.taking = func() {
+				short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+				defer cancel()
+				if _, err := s.dir().Lock(short, "check.lock"); err != nil {
+					held++
+				}
+			}
+			ran := filepath.Join(t.TempDir(), "ran")
+			if j := s.check("echo once >>" + ran); j.Verdict != run.Pass || held == 0 {
+				t.Errorf("%+v, with the lock held at %d reports", j, held)
+			}
+			if b, err := os.ReadFile(ran); string(b) != "once\n" {
+				t.Errorf("ran %q, %v", b, err)
+			}
+			if _, err := s.dir().Lock(t.Context(), "check.lock"); err != nil {
+				t.Error(err)
 			}
 		})
 	}
 }
 
-// What waited for an attempt that has ended the activity does not begin it again.
-// Finding B8.
-func TestWhatHasEndedMeanwhileIsNotCheckedAgain(t *testing.T) {
-	s := newSite(t)
-	s.prepare()
-	s.engine.over, s.engine.silent = true, 2
-	unlock, err := s.dir().Lock(t.Context(), "check.lock")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	env := s.environmentOf(ctx)
-	waits := sync.OnceFunc(unlock)
-	env.SetOnActivityHeartbeatListener(func(*activity.Info, converter.EncodedValues) { waits() })
-	s.engine.asked = cancel // as the engine does that is asked next
-	ran := filepath.Join(t.TempDir(), "ran")
-	if _, err := env.ExecuteActivity(s.acts.Check, s.checking("touch "+ran)); err == nil {
-		t.Error("no error")
-	}
-	if _, err := os.Stat(ran); err == nil {
-		t.Error("the check ran")
+// An attempt of a worker that slept, while another attempt ended the activity or
+// is under way, begins nothing. Finding B8.
+func TestAnAttemptThatIsNotWaitedForDoesNotCheck(t *testing.T) {
+	for name, e := range map[string]engine{
+		"the activity has ended":               {over: true},
+		"it has ended, says a paused engine":   {over: true, silent: 2},
+		"another attempt at it has begun":      {later: 1},
+		"two have begun, says a paused engine": {later: 2, silent: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			s.prepare()
+			ctx, cancel := context.WithCancel(t.Context())
+			s.engine = e
+			s.engine.asked = cancel // as the engine does that is asked next
+			ran := filepath.Join(t.TempDir(), "ran")
+			if _, err := s.environmentOf(ctx).ExecuteActivity(s.acts.Check, s.checking("touch "+ran)); err == nil {
+				t.Error("no error")
+			}
+			if _, err := os.Stat(ran); err == nil {
+				t.Error("the check ran")
+			}
+		})
 	}
 }

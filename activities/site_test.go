@@ -165,7 +165,8 @@ func (s *site) environmentOf(ctx context.Context) *testsuite.TestActivityEnviron
 	suite.SetLogger(quiet{})
 	env := suite.NewTestActivityEnvironment()
 	env.SetTestTimeout(time.Minute)
-	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx, Interceptors: []interceptor.WorkerInterceptor{&wired{client: &s.engine}}})
+	told := &told{engine: &s.engine}
+	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx, Interceptors: []interceptor.WorkerInterceptor{told, &wired{client: told}}})
 	env.RegisterActivity(s.acts)
 	return env
 }

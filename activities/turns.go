@@ -30,22 +30,20 @@ func waiting(what string, show func(Progress)) func(pid int) {
 }
 
 // alone runs do, which takes long, under the named lock of the run. One attempt at a time holds
-// this lock, and the programs of do keep it as well. Work of an attempt that the engine has given
-// up is not begun again: its result ends the activity.
+// this lock, and the programs of do keep it as well. It is released once the engine has the result,
+// and only the attempt that the engine waits for begins under it. So do is begun again only after
+// an error, or when the process that ran it has died.
 func alone[T any](ctx context.Context, dir *rundir.Dir, name, what string, show func(Progress), do func(context.Context) (T, error)) (out T, err error) {
-	waited, tell := false, waiting(what, show)
-	lock, err := dir.Take(ctx, name, func(pid int) {
-		waited = true
-		tell(pid)
-	})
+	lock, err := takeTurns(ctx, dir, name, what, show)
 	if err != nil {
 		return out, err
 	}
-	defer lock.Unlock()
-	if waited && isOver(ctx) {
-		<-ctx.Done() // the engine is about to end it
+	if !isCurrent(ctx) {
+		lock.Unlock()
+		<-ctx.Done() // the next heartbeat is refused
 		return out, ctx.Err()
 	}
+	defer lock.Unlock()
 	return outlast(proc.Keep(ctx, lock.File()), do)
 }
 

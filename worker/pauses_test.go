@@ -13,15 +13,20 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
+// clock is the form of the times by which pauses, checks and attempts are compared.
+const clock = "15:04:05.000"
+
 // pause stops processes as a closed lid would, for so long.
 func (s *site) pause(d time.Duration, pids ...int) {
 	s.t.Helper()
+	began := time.Now()
 	for _, pid := range pids {
 		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 			s.t.Fatal(err)
 		}
 	}
 	time.Sleep(d) // the pause itself
+	s.t.Logf("%s to %s: %v stopped; the engine is %d", began.Format(clock), time.Now().Format(clock), pids, s.engine.PID)
 	for _, pid := range pids {
 		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 			s.t.Fatal(err)
@@ -115,7 +120,7 @@ func (c *crew) some(rng *rand.Rand) []int {
 // watched is the run's check, which takes a while and keeps a ledger: a line when
 // it begins, and "beside another" when one is under way.
 func watched(r *scripted) string {
-	return fmt.Sprintf("echo begins >>%[1]s/checks; mkdir %[1]s/checking || echo beside another >>%[1]s/checks; sleep 5; rmdir %[1]s/checking; %[2]s", r.answers, r.check)
+	return fmt.Sprintf("echo begins $(date +%%T.%%N) >>%[1]s/checks; mkdir %[1]s/checking || echo beside another >>%[1]s/checks; sleep 5; rmdir %[1]s/checking; %[2]s", r.answers, r.check)
 }
 
 // verifyChecks fails if a check ran more often than there were evaluations.
@@ -136,6 +141,25 @@ func (s *site) verifyChecks(t *testing.T, r *scripted) {
 		}
 	}
 	if n := strings.Count(string(b), "begins"); n != evaluations || strings.Contains(string(b), "beside") {
-		t.Errorf("run %s: %d evaluations, and the checks say\n%s", r.in.RunID, evaluations, b)
+		t.Errorf("run %s: %d evaluations, and the checks say\n%sthe engine\n%s", r.in.RunID, evaluations, b, s.attempts(r.in.RunID))
 	}
+}
+
+// attempts says which attempt at each activity of a run was its last, and why it was not the first.
+func (s *site) attempts(id run.ID) string {
+	desc, err := s.client.DescribeWorkflowExecution(s.t.Context(), id.WorkflowID(), "")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, ex := range s.executions(id, desc.WorkflowExecutionInfo.Execution.RunId) {
+		for _, e := range ex.events {
+			if a := e.GetActivityTaskStartedEventAttributes(); a.GetAttempt() > 1 {
+				fmt.Fprintf(&b, "%s attempt %d by %s after %s\n", e.GetEventTime().AsTime().Local().Format(clock), a.GetAttempt(), a.GetIdentity(), a.GetLastFailure().GetMessage())
+			} else if a := e.GetActivityTaskScheduledEventAttributes(); a != nil {
+				fmt.Fprintf(&b, "%s %s\n", e.GetEventTime().AsTime().Local().Format(clock), a.GetActivityType().GetName())
+			}
+		}
+	}
+	return b.String()
 }

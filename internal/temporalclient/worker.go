@@ -17,11 +17,11 @@ func WorkerOptions(identity string, interceptors ...interceptor.WorkerIntercepto
 		Interceptors: interceptors,
 		// A run whose worker was killed waits this long before another worker gets its next workflow task.
 		StickyScheduleToStartTimeout: time.Second,
-		// A pause that ends just before the heartbeat timeout costs nothing only if the heartbeat
-		// before it was recent. A cancellation comes with a heartbeat where the server does not
-		// push it.
-		MaxHeartbeatThrottleInterval:     time.Second,
-		DefaultHeartbeatThrottleInterval: time.Second,
+		// Activities send a heartbeat every second, and none is held back. A pause that ends just
+		// before the heartbeat timeout costs nothing only if the heartbeat before it was recent. A
+		// cancellation comes with a heartbeat where the server does not push it.
+		MaxHeartbeatThrottleInterval:     100 * time.Millisecond,
+		DefaultHeartbeatThrottleInterval: 100 * time.Millisecond,
 		// Activities mostly wait for other programs and compute little.
 		MaxConcurrentActivityExecutionSize:      16 * cores,
 		MaxConcurrentLocalActivityExecutionSize: 16 * cores,
