@@ -76,7 +76,13 @@ func New(c Config) (*Activities, error) {
 const (
 	InvalidError  = "Invalid"        // the input can never work
 	ArtifactError = run.CodeArtifact // an artifact is gone or was altered
+	// LostError ends an attempt whose worker died. Like a heartbeat timeout, it does not tell how far
+	// the attempt came.
+	LostError = "WorkerLost"
 )
+
+// RetryLost is the delay of the engine between a lost attempt and the next one.
+const RetryLost = 100 * time.Millisecond
 
 // permanent returns an error of Temporal that is not retried.
 func permanent(kind string, err error) error {

@@ -264,25 +264,3 @@ func TestNewRefusesHalfAConfiguration(t *testing.T) {
 		}
 	}
 }
-
-func TestLocalOpensTheProvidersOfASpec(t *testing.T) {
-	s := newSite(t)
-	answers := t.TempDir()
-	if err := os.WriteFile(filepath.Join(answers, "plan-1.md"), []byte("# Plan\n\n- "+secret+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	local, err := activities.Local{RunsDir: s.runs.Dir(), Environ: []string{"A_KEY=other", "MODEL_KEY=" + secret}}.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.acts = local
-	c := s.call(run.Plan)
-	c.Provider = "replay:" + answers
-	if out := must[activities.PlanResult](s, s.acts.Plan, c); out.Summary != "[redacted:MODEL_KEY]" {
-		t.Errorf("%+v", out)
-	}
-	c.Number, c.Provider = 2, "nonsense:x"
-	if _, err := do[activities.PlanResult](s, s.acts.Plan, c); err == nil {
-		t.Error("an unknown kind of provider is taken")
-	}
-}

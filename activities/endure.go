@@ -20,6 +20,8 @@ const (
 	// reportFor bounds the report of a result to an engine that may itself be paused, again and
 	// again.
 	reportFor = 10 * time.Minute
+	// reportLimit bounds one report or question to the engine.
+	reportLimit = 5 * time.Second
 )
 
 // endure returns a context that ends with ctx, with one exception: the engine has given the attempt

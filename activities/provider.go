@@ -267,6 +267,10 @@ func headline(text string) string {
 	return ""
 }
 
+// ClipSummary returns at most the first 300 bytes of a text, marked where it was cut. Longer texts
+// enter neither history nor logs.
+func ClipSummary(s string) string { return clip(s, maxSummary) }
+
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s

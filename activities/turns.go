@@ -59,5 +59,5 @@ func inTime(ctx context.Context, limit time.Duration) error {
 		return nil
 	}
 	return temporal.NewApplicationErrorWithOptions("it waited for another attempt for too long", LateError,
-		temporal.ApplicationErrorOptions{NextRetryDelay: retryLost})
+		temporal.ApplicationErrorOptions{NextRetryDelay: RetryLost})
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
@@ -47,7 +47,7 @@ const askLimit = agent.ManifestTimeout + 26*time.Second
 
 func (c *cli) agents(ctx context.Context, worker bool) ([]agent.Manifest, error) {
 	if !worker {
-		return agent.CollectManifests(ctx, c.adapters()), nil
+		return c.localAgents(ctx), nil
 	}
 	client, closeClient, err := c.dial(ctx)
 	if err != nil {
@@ -59,12 +59,13 @@ func (c *cli) agents(ctx context.Context, worker bool) ([]agent.Manifest, error)
 	return client.Agents(ctx)
 }
 
-func (c *cli) adapters() []agent.Adapter {
+// localAgents returns the manifests of the agents on this machine, asked in the working directory.
+func (c *cli) localAgents(ctx context.Context) []agent.Manifest {
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = "."
 	}
-	return catalog.NewAdapters(catalog.Env{Dir: dir, Environ: c.environ})
+	return host.Config{Environ: c.environ}.CollectManifests(ctx, dir)
 }
 
 func (c *cli) printAgents(list []agent.Manifest) {

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
-	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/git"
@@ -65,10 +65,7 @@ func (c *cli) demo(ctx context.Context, dir string, yes bool) error {
 		return fmt.Errorf("demo: %w", err)
 	}
 	d.introduce()
-	h, err := c.startHost(ctx, hostOptions{
-		engine: engine.Options{DB: filepath.Join(c.runsDir, databaseName)},
-		local:  activities.Local{RunsDir: c.runsDir, Environ: append(c.environ, "GOCACHE="+d.cache)},
-	})
+	h, err := c.startLocalHost(ctx, engine.Options{DB: filepath.Join(c.runsDir, databaseName)}, host.Config{Environ: append(c.environ, "GOCACHE="+d.cache)})
 	if err != nil {
 		return err
 	}
@@ -165,8 +162,8 @@ func (d *demo) introduce() {
 }
 
 // start starts the run as `starter run` does.
-func (d *demo) start(ctx context.Context, h *host) (found, error) {
-	r := found{d.clientOf(h.client), ""}
+func (d *demo) start(ctx context.Context, h *localHost) (found, error) {
+	r := found{d.clientOf(h.worker.Client), ""}
 	in, err := d.input(ctx, runFlags{
 		repo: d.repo, goal: demoGoal, goalGiven: true, provider: "replay:" + near(filepath.Join(d.home, "answers")),
 		checks: []string{"go test ./..."}, env: []string{"GOCACHE"}, policy: string(run.Always), tools: string(run.AskTools), sandbox: string(run.SandboxRequired), maxFix: run.DefaultMaxFix,

@@ -176,7 +176,7 @@ func findWorker(ctx context.Context, t client.Client, queue string) finding {
 // findAgents examines the agents. Only their own providers need them.
 func (c *cli) findAgents(ctx context.Context) []finding {
 	var found []finding
-	for _, m := range agent.CollectManifests(ctx, c.adapters()) {
+	for _, m := range c.localAgents(ctx) {
 		detail := strings.TrimSpace(m.Version + " " + agentGist(m))
 		found = append(found, finding{Name: "agent " + m.Label, OK: m.Installed && m.Status != agent.Unsupported, Detail: detail})
 	}

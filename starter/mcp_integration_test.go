@@ -13,7 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/citizen/mailbox"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
@@ -30,10 +30,7 @@ func (h agentHost) starts() (stop func()) {
 	c := newCLI(console{out: io.Discard, err: io.Discard, environ: h.environ(), now: time.Now})
 	c.runsDir, c.queue = h.runsDir, temporalclient.TaskQueue
 	must(h.T, os.MkdirAll(h.runsDir, 0o755))
-	up, err := c.startHost(h.Context(), hostOptions{
-		engine: engine.Options{DB: filepath.Join(h.runsDir, databaseName)},
-		local:  activities.Local{RunsDir: h.runsDir, Environ: c.environ},
-	})
+	up, err := c.startLocalHost(h.Context(), engine.Options{DB: filepath.Join(h.runsDir, databaseName)}, host.Config{Environ: c.environ})
 	must(h.T, err)
 	return up.stop
 }

@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -10,13 +10,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/worker"
 
-	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
-	"github.com/ratchet-dev/ratchet/workflows"
 )
 
 // Ports that Temporal's own tools try by default.
@@ -31,7 +28,7 @@ const databaseName = "engine.db"
 type upFlags struct {
 	db           string
 	port, uiPort int
-	providerEnv  []string
+	worker       host.Config
 }
 
 func (c *cli) upCommand() *cobra.Command {
@@ -56,7 +53,9 @@ approve, and so run any command as you.`,
 	flags.StringVar(&f.db, "db", "", "database `file`; default: "+databaseName+" in the runs directory")
 	flags.IntVar(&f.port, "port", defaultPort, "`port` of the engine on the loopback interface; 0 takes a free one")
 	flags.IntVar(&f.uiPort, "ui-port", defaultUIPort, "`port` of the Web UI; 0 takes a free one")
-	flags.StringArrayVar(&f.providerEnv, "provider-env", nil, "`name` of a variable that provider programs may see; repeat it for more")
+	ofWorker := flag.NewFlagSet("worker", flag.ContinueOnError)
+	f.worker.AddFlags(ofWorker)
+	flags.AddGoFlagSet(ofWorker)
 	return cmd
 }
 
@@ -69,10 +68,8 @@ func (c *cli) up(ctx context.Context, f upFlags) error {
 	if f.db == "" {
 		f.db = filepath.Join(c.runsDir, databaseName)
 	}
-	h, err := c.startHost(ctx, hostOptions{
-		engine: engine.Options{DB: f.db, Port: f.port, UIPort: f.uiPort, Token: c.knownToken()},
-		local:  activities.Local{RunsDir: c.runsDir, Environ: c.environ, ProviderEnv: f.providerEnv},
-	})
+	f.worker.Environ = c.environ
+	h, err := c.startLocalHost(ctx, engine.Options{DB: f.db, Port: f.port, UIPort: f.uiPort, Token: c.knownToken()}, f.worker)
 	if err != nil {
 		return err
 	}
@@ -87,7 +84,7 @@ func (c *cli) up(ctx context.Context, f upFlags) error {
 	if err != nil {
 		return err
 	}
-	if ids, err := c.adrift(ctx, c.clientOf(h.client)); err == nil && len(ids) > 0 {
+	if ids, err := c.adrift(ctx, c.clientOf(h.worker.Client)); err == nil && len(ids) > 0 {
 		fmt.Fprintln(c.err, c.adriftText(ids))
 	}
 	select {
@@ -110,105 +107,62 @@ func (c *cli) knownToken() engine.Token {
 	return f.Token
 }
 
-// host holds the engine and the worker of this process.
-type host struct {
+// localHost holds the engine and the worker of this process.
+type localHost struct {
 	engine *engine.Engine
-	client client.Client
-	worker worker.Worker
-	quiet  func() // ends the reports of dead workers and the ringing of doorbells
+	worker *host.Worker
 	log    *os.File
 	file   engine.File
-}
-
-type hostOptions struct {
-	engine engine.Options
-	local  activities.Local
 }
 
 // stopTimeout bounds the end of the engine. A killed engine loses nothing.
 const stopTimeout = 10 * time.Second
 
-// startHost starts the engine and the worker, and writes engine.json when
-// both are ready.
-func (c *cli) startHost(ctx context.Context, o hostOptions) (_ *host, err error) {
-	acts, err := o.local.Open()
+// startLocalHost starts the engine and the worker, and writes engine.json when
+// both are ready. The worker has the runs directory and the task queue of the command line.
+func (c *cli) startLocalHost(ctx context.Context, e engine.Options, w host.Config) (_ *localHost, err error) {
+	w.RunsDir, w.TaskQueue = c.runsDir, c.queue
+	w.Warn = func(err error) { fmt.Fprintf(c.err, "starter: %v\n", err) }
+	h, err := host.Open(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	desk, err := o.local.NewDispatchActivities()
-	if errors.Is(err, activities.ErrNoRegistry) {
-		fmt.Fprintf(c.err, "starter: no dispatches are served: %v\n", err)
-	} else if err != nil {
-		return nil, err
-	}
-	h := &host{}
+	l := &localHost{}
 	defer func() {
 		if err != nil {
-			h.stop()
+			l.stop()
 		}
 	}()
-	o.engine.Progress = func(line string) { fmt.Fprintln(c.err, line) }
-	if h.engine, err = engine.Start(ctx, o.engine); err != nil {
+	e.Progress = func(line string) { fmt.Fprintln(c.err, line) }
+	if l.engine, err = engine.Start(ctx, e); err != nil {
 		return nil, err
 	}
-	if h.log, err = os.OpenFile(filepath.Join(o.local.RunsDir, "worker.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
+	if l.log, err = os.OpenFile(filepath.Join(c.runsDir, "worker.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
 		return nil, fmt.Errorf("log of the worker: %w", err)
 	}
-	if err := h.serve(ctx, o.local, acts, desk, c.queue); err != nil {
+	log := slog.New(slog.NewTextHandler(l.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	if l.worker, err = h.Serve(ctx, temporalclient.Options{Engine: l.engine.Address, Token: l.engine.Token, Logger: log}); err != nil {
 		return nil, err
 	}
-	runsDir, err := filepath.Abs(o.local.RunsDir)
+	runsDir, err := filepath.Abs(c.runsDir)
 	if err != nil {
 		return nil, err
 	}
-	h.file = engine.File{Address: h.engine.Address, UI: h.engine.UI, RunsDir: runsDir, PID: h.engine.PID, DB: h.engine.DB, Token: h.engine.Token}
-	return h, engine.WriteFile(runsDir, h.file)
+	l.file = engine.File{Address: l.engine.Address, UI: l.engine.UI, RunsDir: runsDir, PID: l.engine.PID, DB: l.engine.DB, Token: l.engine.Token}
+	return l, engine.WriteFile(runsDir, l.file)
 }
 
-// serve starts a worker on the engine.
-func (h *host) serve(ctx context.Context, local activities.Local, acts *activities.Activities, desk *activities.DispatchActivities, queue string) error {
-	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	where := temporalclient.Options{Engine: h.engine.Address, Token: h.engine.Token, Logger: log}
-	target, err := temporalclient.Resolve(where)
-	if err != nil {
-		return err
+// stop ends the started parts, the engine last.
+func (l *localHost) stop() {
+	if l.worker != nil {
+		l.worker.Stop()
 	}
-	if h.client, err = temporalclient.Dial(ctx, where); err != nil {
-		return err
-	}
-	if err := temporalclient.EnsureSearchAttributes(ctx, h.client, target.Namespace); err != nil {
-		return err
-	}
-	liveness, err := local.OpenLiveness(ctx, h.client, target.Namespace, log)
-	if err != nil {
-		return err
-	}
-	w := worker.New(h.client, queue, temporalclient.WorkerOptions("", liveness))
-	workflows.Register(w, acts, desk)
-	if err := w.Start(); err != nil {
-		return fmt.Errorf("start the worker: %w", err)
-	}
-	h.worker = w
-	noReports, quiet := liveness.Start(ctx), activities.Doorbells{Dispatch: desk, Log: log}.Start(ctx)
-	h.quiet = func() { noReports(); quiet() }
-	return nil
-}
-
-// stop ends the started parts of the host, the engine last.
-func (h *host) stop() {
-	if h.worker != nil {
-		h.quiet()
-		h.worker.Stop()
-	}
-	if h.client != nil {
-		h.client.Close()
-	}
-	if h.engine != nil {
+	if l.engine != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
-		_ = h.engine.Stop(ctx)
+		_ = l.engine.Stop(ctx)
 	}
-	if h.log != nil {
-		_ = h.log.Close()
+	if l.log != nil {
+		_ = l.log.Close()
 	}
 }

@@ -22,7 +22,7 @@ import (
 // that do nothing, and compares the medians. The first letter to a target begins
 // a workflow, as the floor does; the next one finds it.
 func BenchmarkDispatchOverFloor(b *testing.B) {
-	h := newHost(b)
+	h := newDispatchFixture(b)
 	r := h.on("dispatch")
 	r.spawn(asWorker + "=" + flooredDesk)
 	var firsts, nexts, floors []time.Duration
@@ -83,7 +83,7 @@ func percentile(times []time.Duration, p int) time.Duration {
 // of those lives.
 func BenchmarkPeers(b *testing.B) {
 	const size, every = 1000, 20
-	h := newHost(b)
+	h := newDispatchFixture(b)
 	if err := os.MkdirAll(h.dirs.Sessions, 0o700); err != nil {
 		b.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func BenchmarkPeers(b *testing.B) {
 }
 
 // enrolled writes the nth record without looking at the others.
-func (h *host) enrolled(b *testing.B, n int) citizen.Record {
+func (h *dispatchFixture) enrolled(b *testing.B, n int) citizen.Record {
 	b.Helper()
 	r := citizen.Record{
 		Version: citizen.V2, GardenID: dispatch.GardenID(fmt.Sprintf("20260612T093000-%06x", n)), Backend: dispatch.Pi, CWD: h.work,

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
@@ -25,7 +25,7 @@ func TestRealClientsAreResumed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			i := slices.IndexFunc(realAgents, func(a realAgent) bool { return a.name == name })
 			s := newAgentSite(t, realAgents[i])
-			s.env = append(s.env, activities.ResumeVariable+"="+string(backend))
+			s.env = append(s.env, host.ResumeVariable+"="+string(backend))
 			open, id := s.talk()
 			to := s.enlist(backend, id)
 			w := s.spawn(s.env...)

@@ -26,7 +26,7 @@ func TestManyOwnOneSession(t *testing.T) {
 		sizes = []int{2, 10, 50}
 	}
 	t.Parallel()
-	h := newHost(t)
+	h := newDispatchFixture(t)
 	r := h.on("dispatch")
 	r.spawn()
 	r.spawn()
@@ -76,12 +76,12 @@ func (r *resident) from(t *testing.T, n int) *resident {
 	}
 	there := *r.queue
 	there.client = r.clients[n]
-	return &resident{r.host, &there}
+	return &resident{r.dispatchFixture, &there}
 }
 
 // TestErrandsInARow has owned dispatches come one behind the other's end.
 func TestErrandsInARow(t *testing.T) {
-	h := newHost(t)
+	h := newDispatchFixture(t)
 	r := h.on("dispatch")
 	r.spawn()
 	to := h.settle(dormant)
@@ -96,7 +96,7 @@ func TestErrandsInARow(t *testing.T) {
 // TestPeersReachAnErrand sends to a session while a dispatch owns its turn: what
 // comes has turns of its own, in their order.
 func TestPeersReachAnErrand(t *testing.T) {
-	h := newHost(t)
+	h := newDispatchFixture(t)
 	r := h.on("dispatch")
 	r.spawn()
 	to := h.settle(dormant)
@@ -124,7 +124,7 @@ func TestPeersReachAnErrand(t *testing.T) {
 }
 
 // prompts are the letters that sessions were given, in their order.
-func (h *host) prompts(t *testing.T) (ids []string) {
+func (h *dispatchFixture) prompts(t *testing.T) (ids []string) {
 	t.Helper()
 	b, err := os.ReadFile(h.ledger)
 	if err != nil {
@@ -141,7 +141,7 @@ func (h *host) prompts(t *testing.T) (ids []string) {
 // TestAnErrandKeepsItsOutcome has peers keep the session busy after the turn of
 // the dispatch that resumed it: that one is told at once, and for good.
 func TestAnErrandKeepsItsOutcome(t *testing.T) {
-	h := newHost(t)
+	h := newDispatchFixture(t)
 	r := h.on("dispatch")
 	w := r.spawn()
 	to := h.settle(dormant)
@@ -184,7 +184,7 @@ func (r *resident) own(t *testing.T, to dispatch.GardenID) (got told) {
 
 // TestAForeignLock has another program's lock on the target.
 func TestAForeignLock(t *testing.T) {
-	h := newHost(t)
+	h := newDispatchFixture(t)
 	r := h.on("dispatch")
 	r.spawn()
 	other := exec.Command("sleep", "300")
@@ -223,7 +223,7 @@ func TestAForeignLock(t *testing.T) {
 }
 
 // lockAs locks a target as another program does (docs/contracts/dispatch.md, 7).
-func (h *host) lockAs(t *testing.T, id dispatch.GardenID, pid int) (path string, text []byte) {
+func (h *dispatchFixture) lockAs(t *testing.T, id dispatch.GardenID, pid int) (path string, text []byte) {
 	t.Helper()
 	name, err := os.Hostname()
 	if err == nil {

@@ -25,10 +25,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 )
 
-// host is a site with a registry of its own, whose citizens keep ledgers of what
+// dispatchFixture is a site with a registry of its own, whose citizens keep ledgers of what
 // reaches them: the sessions that live are in this process, those that do not
 // run are the fake pi's, and mail lies where it lies.
-type host struct {
+type dispatchFixture struct {
 	*site
 	dirs   citizen.Dirs
 	env    []string // of its workers
@@ -42,7 +42,7 @@ type host struct {
 	clients []client.Client
 }
 
-func newHost(t testing.TB) *host {
+func newDispatchFixture(t testing.TB) *dispatchFixture {
 	t.Helper()
 	s := newSite(t)
 	home, err := os.MkdirTemp("", "home") // a short path: sockets lie in it
@@ -50,7 +50,7 @@ func newHost(t testing.TB) *host {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(home) })
-	h := &host{site: s, ledger: filepath.Join(s.dir, "ledger"), work: filepath.Join(s.dir, "work"), heard: map[string]int{}}
+	h := &dispatchFixture{site: s, ledger: filepath.Join(s.dir, "ledger"), work: filepath.Join(s.dir, "work"), heard: map[string]int{}}
 	h.env = []string{
 		"HOME=" + home, asPi + "=" + h.ledger, catalog.PiVariable + "=" + shellquote.Join(os.Args[0]), "GORACE=atexit_sleep_ms=0",
 	}
@@ -65,7 +65,7 @@ func newHost(t testing.TB) *host {
 }
 
 // on is the same host, whose workers and letters have another task queue.
-func (h *host) on(queue string) *resident { return &resident{h, h.site.at(queue)} }
+func (h *dispatchFixture) on(queue string) *resident { return &resident{h, h.site.at(queue)} }
 
 // kind is how a citizen is reached.
 type kind string
@@ -79,7 +79,7 @@ const (
 var kinds = []kind{live, dormant, mailed}
 
 // settle makes a citizen.
-func (h *host) settle(k kind) dispatch.GardenID {
+func (h *dispatchFixture) settle(k kind) dispatch.GardenID {
 	h.t.Helper()
 	h.mu.Lock()
 	h.founded++
@@ -104,7 +104,7 @@ func (h *host) settle(k kind) dispatch.GardenID {
 }
 
 // listen serves a session in this process.
-func (h *host) listen(id dispatch.GardenID) error {
+func (h *dispatchFixture) listen(id dispatch.GardenID) error {
 	server, err := controlsocket.Listen(h.t.Context(), h.dirs.Socket(id), h)
 	if err == nil {
 		h.t.Cleanup(func() { server.Close() })
@@ -113,14 +113,14 @@ func (h *host) listen(id dispatch.GardenID) error {
 }
 
 // read says that this process reads the mail of a citizen; all of them are its.
-func (h *host) read(r citizen.Record) error {
+func (h *dispatchFixture) read(r citizen.Record) error {
 	owner, now := marker.OwnerOf(os.Getpid()), time.Now()
 	who := marker.Citizen{GardenID: r.GardenID, Backend: r.Backend, NativeSessionID: r.NativeSessionID}
 	return marker.WriteReceiver(h.dirs.Receivers, marker.Receiver{Citizen: who, Owner: owner, Provenance: marker.SessionStart}, now)
 }
 
 // Send implements controlsocket.Session.
-func (h *host) Send(_ context.Context, m controlsocket.Message) (dispatch.Delivery, error) {
+func (h *dispatchFixture) Send(_ context.Context, m controlsocket.Message) (dispatch.Delivery, error) {
 	id := strings.Fields(m.Text)[0]
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -134,16 +134,20 @@ func (h *host) Send(_ context.Context, m controlsocket.Message) (dispatch.Delive
 }
 
 // Info implements controlsocket.Session.
-func (h *host) Info(context.Context) (controlsocket.Info, error) { return controlsocket.Info{}, nil }
+func (h *dispatchFixture) Info(context.Context) (controlsocket.Info, error) {
+	return controlsocket.Info{}, nil
+}
 
 // LastMessage implements controlsocket.Session.
-func (h *host) LastMessage(context.Context) (*controlsocket.LastMessage, error) { return nil, nil }
+func (h *dispatchFixture) LastMessage(context.Context) (*controlsocket.LastMessage, error) {
+	return nil, nil
+}
 
 // Abort implements controlsocket.Session.
-func (h *host) Abort(context.Context) error { return nil }
+func (h *dispatchFixture) Abort(context.Context) error { return nil }
 
 // lines counts the lines of pi's ledger that begin so.
-func (h *host) lines(words ...string) (n int) {
+func (h *dispatchFixture) lines(words ...string) (n int) {
 	h.t.Helper()
 	b, err := os.ReadFile(h.ledger)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -158,7 +162,7 @@ func (h *host) lines(words ...string) (n int) {
 }
 
 // arrived is how often a letter did.
-func (h *host) arrived(l dispatch.Message) int {
+func (h *dispatchFixture) arrived(l dispatch.Message) int {
 	h.t.Helper()
 	h.mu.Lock()
 	n := h.heard[l.ID]
@@ -179,10 +183,10 @@ func (h *host) arrived(l dispatch.Message) int {
 }
 
 // end lets the turns end that wait for a file of that name.
-func (h *host) end(name string) { h.put(filepath.Join(filepath.Dir(h.ledger), name), "") }
+func (h *dispatchFixture) end(name string) { h.put(filepath.Join(filepath.Dir(h.ledger), name), "") }
 
 // rung says whether the doorbell of a mailbox rang.
-func (h *host) rung(id dispatch.GardenID) bool {
+func (h *dispatchFixture) rung(id dispatch.GardenID) bool {
 	_, err := mailbox.Mailboxes{Dirs: h.dirs}.State(id)
 	_, signal := os.Lstat(filepath.Join(h.dirs.Mailbox(id), "inbox.signal"))
 	return err == nil && signal == nil
@@ -206,7 +210,7 @@ func letter(to dispatch.GardenID, intent dispatch.Intent, words ...string) dispa
 
 // resident is a host with a task queue of its own.
 type resident struct {
-	*host
+	*dispatchFixture
 	queue *site
 }
 
@@ -266,7 +270,7 @@ func good(k kind) dispatch.Kind {
 
 // verify fails when an outcome claims what did not happen, or a letter arrived
 // more than once.
-func (h *host) verify(t testing.TB, got told) {
+func (h *dispatchFixture) verify(t testing.TB, got told) {
 	t.Helper()
 	n := h.arrived(got.letter)
 	if n > 1 {
@@ -292,7 +296,7 @@ func (h *host) verify(t testing.TB, got told) {
 
 // verifyHost fails when something is left: a process, two agents on a session, a
 // lock, a socket.
-func (h *host) verifyHost(t testing.TB) {
+func (h *dispatchFixture) verifyHost(t testing.TB) {
 	t.Helper()
 	eventually.Within(t, "the end of all agents", 20*time.Second, func() bool { return len(h.processes("")) == 0 })
 	if n := h.lines(togetherLine); n != 0 {
@@ -310,7 +314,7 @@ func (h *host) verifyHost(t testing.TB) {
 }
 
 // abandoned says whether a file is there that nobody lives behind.
-func (h *host) abandoned(name string) bool {
+func (h *dispatchFixture) abandoned(name string) bool {
 	if _, err := os.Lstat(name); err != nil {
 		return false
 	}

@@ -24,7 +24,7 @@ func TestWorkersKilledWhileTheyDispatch(t *testing.T) {
 		size = 200
 	}
 	t.Parallel() // it waits more than it works
-	h := newHost(t)
+	h := newDispatchFixture(t)
 	r := h.on("dispatch")
 	calm := r.spawn()
 	took := r.pace(t)
@@ -133,7 +133,7 @@ func TestKilledAtEveryPointOfADispatch(t *testing.T) {
 		times = 5
 	}
 	t.Parallel()
-	h := newHost(t)
+	h := newDispatchFixture(t)
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, len(aims))
 	for n := range times {
@@ -189,7 +189,7 @@ func TestErrandDiesWithItsWorker(t *testing.T) {
 		times = 10
 	}
 	t.Parallel()
-	h := newHost(t)
+	h := newDispatchFixture(t)
 	r := h.on("dispatch")
 	w := r.spawn()
 	to := h.settle(dormant)
@@ -210,7 +210,7 @@ func TestErrandDiesWithItsWorker(t *testing.T) {
 // TestErrandCanceled cancels the workflow of an errand: soon nothing of it runs,
 // and its dispatch is told.
 func TestErrandCanceled(t *testing.T) {
-	h := newHost(t)
+	h := newDispatchFixture(t)
 	r := h.on("dispatch")
 	r.spawn()
 	to := h.settle(dormant)
@@ -235,7 +235,7 @@ func TestErrandCanceled(t *testing.T) {
 // TestTerminatedWhileItSends terminates the workflow of a dispatch, which then
 // gives back nothing. Its lock does not stay, though its worker lives.
 func TestTerminatedWhileItSends(t *testing.T) {
-	h := newHost(t)
+	h := newDispatchFixture(t)
 	r := h.on("dispatch")
 	r.spawn()
 	to := h.settle(live)

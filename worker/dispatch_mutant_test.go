@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -10,7 +11,7 @@ import (
 	sdkworker "go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
@@ -46,14 +47,13 @@ func serveDesk(v deskVariant) {
 }
 
 func (v deskVariant) work(runsDir, queue string) error {
-	local := activities.Local{RunsDir: runsDir, Environ: os.Environ()}
-	desk, err := local.NewDispatchActivities()
+	h, err := host.Open(context.Background(), host.Config{RunsDir: runsDir, Environ: os.Environ()})
 	if err != nil {
 		return err
 	}
-	return serveAs(local, queue, v.interceptors, func(w sdkworker.Worker) {
+	return serveAs(runsDir, queue, v.interceptors, func(w sdkworker.Worker) {
 		w.RegisterWorkflow(workflows.Dispatch)
-		w.RegisterActivity(desk)
+		w.RegisterActivity(h.Dispatch)
 		if v.add != nil {
 			v.add(w)
 		}

@@ -20,7 +20,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/grpc"
 
-	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/attempts"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
@@ -62,7 +62,7 @@ func TestEagerAttemptsAreNoted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	liveness, err := activities.Local{RunsDir: s.runsDir}.OpenLiveness(t.Context(), c, client.DefaultNamespace, slog.New(slog.DiscardHandler))
+	liveness, err := host.OpenLiveness(t.Context(), s.runsDir, c, client.DefaultNamespace, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	sdkworker "go.temporal.io/sdk/worker"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
@@ -38,13 +39,12 @@ func serveWith(add func(sdkworker.Worker), interceptors ...interceptor.WorkerInt
 }
 
 func work(runsDir, queue string, add func(sdkworker.Worker), interceptors []interceptor.WorkerInterceptor) error {
-	local := activities.Local{RunsDir: runsDir, Environ: os.Environ()}
-	acts, err := local.Open()
+	h, err := host.Open(context.Background(), host.Config{RunsDir: runsDir, Environ: os.Environ()})
 	if err != nil {
 		return err
 	}
-	return serveAs(local, queue, interceptors, func(w sdkworker.Worker) {
-		workflows.Register(w, acts, nil)
+	return serveAs(runsDir, queue, interceptors, func(w sdkworker.Worker) {
+		workflows.Register(w, h.Activities, nil)
 		if add != nil {
 			add(w)
 		}
@@ -52,13 +52,13 @@ func work(runsDir, queue string, add func(sdkworker.Worker), interceptors []inte
 }
 
 // serveAs serves what is registered, and notices dead workers as the product does.
-func serveAs(local activities.Local, queue string, interceptors []interceptor.WorkerInterceptor, register func(sdkworker.Worker)) error {
+func serveAs(runsDir, queue string, interceptors []interceptor.WorkerInterceptor, register func(sdkworker.Worker)) error {
 	ctx := context.Background()
-	c, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: local.RunsDir, Logger: slog.Default()})
+	c, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: runsDir, Logger: slog.Default()})
 	if err != nil {
 		return err
 	}
-	liveness, err := local.OpenLiveness(ctx, c, client.DefaultNamespace, slog.New(slog.DiscardHandler))
+	liveness, err := host.OpenLiveness(ctx, runsDir, c, client.DefaultNamespace, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
@@ -56,11 +57,11 @@ func newVault(t *testing.T) *vault {
 	v.git("init", "-q", "-b", "main")
 	v.git("commit", "-q", "--allow-empty", "-m", "first")
 	v.base = run.Commit(v.git("rev-parse", "HEAD"))
-	var err error
-	v.acts, err = activities.Local{RunsDir: v.runsDir, Environ: leakyEnviron(), ProviderEnv: canaryNames}.Open()
+	h, err := host.Open(t.Context(), host.Config{RunsDir: v.runsDir, Environ: leakyEnviron(), ProviderEnv: canaryNames})
 	if err != nil {
 		t.Fatal(err)
 	}
+	v.acts = h.Activities
 	return v
 }
 

@@ -14,7 +14,7 @@ const module = "github.com/ratchet-dev/ratchet/"
 
 // layers, from the top: a package may import those of its own room in
 // internal, and the rooms below it.
-var layers = [][]string{{"starter", "worker"}, {"workflows"}, {"activities"}, {"internal"}}
+var layers = [][]string{{"starter", "worker"}, {"host"}, {"workflows"}, {"activities"}, {"internal"}}
 
 // pure packages decide and do no I/O: of the standard library they import
 // nothing that could, and of this module only each other.
@@ -22,14 +22,28 @@ var pure = []string{"internal/run", "internal/answer", "internal/gate", "interna
 
 var touching = []string{"os", "os/exec", "net", "net/http", "io/ioutil", "syscall"}
 
+// vendors are the modules of those whose models and agents runs use.
+var vendors = []string{
+	"github.com/anthropics/anthropic-sdk-go", "github.com/openai/openai-go", "github.com/coder/acp-go-sdk", "github.com/coder/websocket",
+}
+
+// wired are the packages that package host alone wires, with whatever is below them, and those that
+// may import them besides.
+var wired = map[string][]string{
+	"internal/agent/acp": nil, "internal/agent/claude": nil, "internal/agent/codex": nil, "internal/agent/openclaw": nil, "internal/agent/pi": nil,
+	"internal/provider/anthropic": nil, "internal/provider/openai": nil, "internal/provider/command": nil, "internal/provider/replay": nil,
+	"internal/provider/catalog": {"starter"}, // which checks what the user named
+}
+
 type pkg struct {
 	ImportPath string
 	Imports    []string
+	Deps       []string
 }
 
 func packages(t *testing.T) []pkg {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"...").Output()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", module+"...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
@@ -96,6 +110,47 @@ func TestPurePackagesTouchNothing(t *testing.T) {
 	}
 }
 
+func TestWorkflowsAndActivitiesLinkNoVendor(t *testing.T) {
+	seen := 0
+	for _, p := range packages(t) {
+		room := layers[max(layer(p.ImportPath), 0)][0]
+		vendor := slices.ContainsFunc(p.Deps, func(dep string) bool {
+			return slices.ContainsFunc(vendors, func(module string) bool { return dep == module || strings.HasPrefix(dep, module+"/") })
+		})
+		if room == "host" && vendor {
+			seen++
+		}
+		if vendor && (room == "workflows" || room == "activities") {
+			t.Errorf("%s links a vendor's module: wire it in package host", p.ImportPath)
+		}
+	}
+	if seen == 0 {
+		t.Error("not even package host links a vendor's module")
+	}
+}
+
+func TestOnlyTheHostWiresProvidersAndAgents(t *testing.T) {
+	used := map[string]bool{}
+	for _, p := range packages(t) {
+		from := strings.TrimPrefix(p.ImportPath, module)
+		for _, to := range p.Imports {
+			to = strings.TrimPrefix(to, module)
+			others, ok := wired[to]
+			if !ok {
+				continue
+			}
+			used[to] = true
+			_, inside := wired[from]
+			if from != "host" && !inside && !slices.Contains(others, from) {
+				t.Errorf("%s imports %s: only package host does", from, to)
+			}
+		}
+	}
+	if len(used) != len(wired) {
+		t.Errorf("%d of %d wired packages are imported at all", len(used), len(wired))
+	}
+}
+
 // starting are the packages that may start programs: package proc for all that
 // a run executes, the others for programs of ours, git and go. Package command
 // only looks for one.
@@ -121,6 +176,9 @@ func TestTheRuleCatches(t *testing.T) {
 		{"workflows", "activities", false},
 		{"workflows", "starter", true},
 		{"activities", "workflows", true},
+		{"workflows", "host", true},
+		{"host", "workflows", false},
+		{"starter", "host", false},
 		{"internal/run", "activities", true},
 		{"internal/run", "internal/gate", false},
 		{"starter", "worker", true},

@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
-	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor" // checks run under the test binary
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -61,7 +61,7 @@ func newSite(t *testing.T, greet string, environ ...string) *site {
 
 func (s *site) work(runsDir string, environ ...string) {
 	s.t.Helper()
-	acts, err := activities.Local{RunsDir: runsDir, Environ: append(os.Environ(), environ...)}.Open()
+	h, err := host.Open(s.t.Context(), host.Config{RunsDir: runsDir, Environ: append(os.Environ(), environ...)})
 	if err == nil {
 		err = temporalclient.EnsureSearchAttributes(s.t.Context(), s.client, client.DefaultNamespace)
 	}
@@ -69,7 +69,7 @@ func (s *site) work(runsDir string, environ ...string) {
 		s.t.Fatal(err)
 	}
 	w := worker.New(s.client, temporalclient.TaskQueue, temporalclient.WorkerOptions("webui-test"))
-	workflows.Register(w, acts, nil)
+	workflows.Register(w, h.Activities, nil)
 	if err := w.Start(); err != nil {
 		s.t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package activities
+package host
 
 import (
 	"context"
@@ -16,14 +16,11 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/attempts"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
-
-// LostError is the type of the error that ends an attempt whose worker died. Like a heartbeat
-// timeout, it does not tell how far the attempt came.
-const LostError = "WorkerLost"
 
 // Liveness lets the workers of a host detect at once that one of them died. It never takes a
 // stopped worker for a dead one: see package attempts. As an interceptor it notes every attempt at
@@ -37,10 +34,10 @@ type Liveness struct {
 	log    *slog.Logger
 }
 
-// OpenLiveness makes the Liveness for every binary that has a worker. The attempts are in the runs
+// OpenLiveness opens the Liveness of the workers of a namespace. The attempts are in the runs
 // directory, which the workers of a host share.
-func (l Local) OpenLiveness(ctx context.Context, c client.Client, namespace string, log *slog.Logger) (*Liveness, error) {
-	runs, err := rundir.Open(l.RunsDir)
+func OpenLiveness(ctx context.Context, runsDir string, c client.Client, namespace string, log *slog.Logger) (*Liveness, error) {
+	runs, err := rundir.Open(runsDir)
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +84,6 @@ func (n *noted) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActi
 const (
 	sweepEvery  = 300 * time.Millisecond
 	reportLimit = 5 * time.Second
-	// retryLost is the delay of the engine between a lost attempt and the next one.
-	retryLost = 100 * time.Millisecond
 	// forgotten is the age at which a dead attempt of another engine is removed, in case no worker
 	// here serves that engine. Its timeouts have passed by then.
 	forgotten = 24 * time.Hour
@@ -146,8 +141,8 @@ func (l *Liveness) sweep(ctx context.Context, before string) (wrong string) {
 func (l *Liveness) report(ctx context.Context, a attempts.Attempt) error {
 	ctx, cancel := context.WithTimeout(ctx, reportLimit)
 	defer cancel()
-	lost := temporal.NewApplicationErrorWithOptions(fmt.Sprintf("its worker, process %d, died", a.PID), LostError,
-		temporal.ApplicationErrorOptions{NextRetryDelay: retryLost})
+	lost := temporal.NewApplicationErrorWithOptions(fmt.Sprintf("its worker, process %d, died", a.PID), activities.LostError,
+		temporal.ApplicationErrorOptions{NextRetryDelay: activities.RetryLost})
 	err := l.client.CompleteActivity(ctx, a.Token, nil, lost)
 	if _, late := errors.AsType[*serviceerror.NotFound](err); late {
 		return nil

@@ -1,4 +1,4 @@
-package activities
+package host
 
 import (
 	"context"
@@ -6,16 +6,18 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/citizen/mailbox"
 )
 
 // Doorbells rings again for mail that lies unread although its receiver is present. A ring can be
 // lost, and the session then sleeps until the next message. One Doorbells for each worker is
-// enough, and several ring no more often. Doorbells is not a method of DispatchActivities, because
-// the methods of that type are activities.
+// enough, and several ring no more often.
 type Doorbells struct {
-	Dispatch *DispatchActivities // nil: the worker serves no dispatches, and nothing rings
-	Log      *slog.Logger        // receives an error when it changes, and each repeated ring
-	Ticks    <-chan time.Time    // starts each look; nil means every minute
+	Boxes mailbox.Mailboxes
+	Log   *slog.Logger     // receives an error when it changes, and each repeated ring
+	Ticks <-chan time.Time // starts each look; nil means every minute
 }
 
 // lostAfter is the time after which an unanswered ring counts as lost. It is also the interval
@@ -24,9 +26,6 @@ const lostAfter = time.Minute
 
 // Start looks until ctx ends or stop is called. Stop returns when no look is under way any more.
 func (b Doorbells) Start(ctx context.Context) (stop func()) {
-	if b.Dispatch == nil {
-		return func() {}
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { b.ringRegularly(ctx) })
@@ -57,14 +56,14 @@ func (b Doorbells) ringRegularly(ctx context.Context) {
 // ringOnce rings for unread mail and returns the text of the error, or an empty string. It logs the
 // error unless it equals before.
 func (b Doorbells) ringOnce(ctx context.Context, before string) (wrong string) {
-	rung, err := b.Dispatch.boxes.RingAgain(ctx, lostAfter)
+	rung, err := b.Boxes.RingAgain(ctx, lostAfter)
 	if len(rung) > 0 {
 		b.Log.Info("rang again for unread mail", "citizens", rung)
 	}
 	if err == nil || errors.Is(err, context.Canceled) {
 		return ""
 	}
-	wrong = clip(err.Error(), maxSummary)
+	wrong = activities.ClipSummary(err.Error())
 	if wrong != before {
 		b.Log.Warn("look for mail whose ring was lost", "error", wrong)
 	}

@@ -1,4 +1,4 @@
-package activities_test
+package host_test
 
 import (
 	"context"
@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/attempts"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
 )
@@ -144,13 +145,13 @@ func TestTheAttemptOfAnotherEngineIsLeftToIt(t *testing.T) {
 // file of the first.
 func (f *fakeEngine) sweep(t *testing.T, list ...attempts.Attempt) (first string) {
 	t.Helper()
-	local := activities.Local{RunsDir: t.TempDir()}
-	l, err := local.OpenLiveness(t.Context(), f.serve(t), client.DefaultNamespace, slog.New(slog.DiscardHandler))
+	runsDir := t.TempDir()
+	l, err := host.OpenLiveness(t.Context(), runsDir, f.serve(t), client.DefaultNamespace, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, a := range list {
-		name := leave(t, filepath.Join(local.RunsDir, "attempts"), a)
+		name := leave(t, filepath.Join(runsDir, "attempts"), a)
 		if i == 0 {
 			first = name
 		}

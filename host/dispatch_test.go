@@ -1,4 +1,4 @@
-package activities_test
+package host_test
 
 import (
 	"os"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
@@ -22,20 +23,19 @@ func TestWhichBackendsAreResumed(t *testing.T) {
 		"claude": "claude-code", "antigravity": "error", "codex claude-code": "error",
 	} {
 		t.Run(list, func(t *testing.T) {
-			o := newOffice(t)
-			o.enroll(citizen.Birth{Backend: dispatch.ClaudeCode, NativeSessionID: "n-1"})
-			o.enroll(citizen.Birth{GardenID: other, Backend: dispatch.Codex, NativeSessionID: "n-2"})
-			desk, err := activities.Local{RunsDir: t.TempDir(), Environ: []string{"HOME=" + o.dirs.Home, activities.ResumeVariable + "=" + list}}.NewDispatchActivities()
+			r := newRegistry(t)
+			r.enroll(citizen.Birth{GardenID: gid, Backend: dispatch.ClaudeCode, NativeSessionID: "n-1"})
+			r.enroll(citizen.Birth{GardenID: other, Backend: dispatch.Codex, NativeSessionID: "n-2"})
+			h, err := r.openHost(host.ResumeVariable + "=" + list)
 			if err != nil {
-				if want != "error" || !strings.Contains(err.Error(), activities.ResumeVariable) || !strings.Contains(err.Error(), "claude-code, codex") {
+				if want != "error" || !strings.Contains(err.Error(), host.ResumeVariable) || !strings.Contains(err.Error(), "claude-code, codex") {
 					t.Errorf("%v", err)
 				}
 				return
 			}
-			o.desk = desk
 			var got []string
 			for _, id := range []dispatch.GardenID{gid, other} {
-				if to := mustPerform[activities.ResolveResult](o, desk.Resolve, id); to.Session != "" {
+				if to := perform[activities.ResolveResult](t, h.Dispatch, h.Dispatch.Resolve, id); to.Session != "" {
 					got = append(got, string(to.Backend))
 				}
 			}
@@ -46,30 +46,36 @@ func TestWhichBackendsAreResumed(t *testing.T) {
 	}
 }
 
-// Finding D9.
-func TestObserveTimeout(t *testing.T) {
+func TestParseObserveTimeout(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"10000": 10 * time.Second, " 1500 ": 1500 * time.Millisecond, "0.5": 500 * time.Microsecond, "1e3": time.Second,
 		"": 0, "0": 0, "-1": 0, "soon": 0, "10s": 0, "NaN": 0, "Inf": 0, "1e300": 0,
 	} {
-		if got := activities.ObserveTimeout(text); got != want {
+		if got := host.ParseObserveTimeout(text); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
 }
 
-// Finding D9. Without the variable the child would be watched for the minute of
-// the errand.
+// Without the variable the child would be watched for the minute that the turn carries.
 func TestAChildIsWatchedAsLongAsTheVariableSays(t *testing.T) {
-	o := newOffice(t)
+	r := newRegistry(t)
 	silent := filepath.Join(t.TempDir(), "pi")
 	check(t, os.WriteFile(silent, []byte("#!/bin/sh\nexec sleep 300\n"), 0o700))
-	desk, err := activities.Local{RunsDir: t.TempDir(), Environ: []string{
-		"HOME=" + o.dirs.Home, "PATH=/usr/bin:/bin", catalog.PiVariable + "=" + silent, activities.ObserveVariable + "=20",
-	}}.NewDispatchActivities()
+	h, err := r.openHost("PATH=/usr/bin:/bin", catalog.PiVariable+"="+silent, host.ObserveVariable+"=20")
 	check(t, err)
-	o.desk = desk
-	if out := receive(t, "the outcome", o.own(o.errand())); out.err != nil || out.Kind != dispatch.StartFailed || !strings.Contains(out.Error, "deadline") {
+	turn := activities.OwnedTurn{
+		Message: dispatch.Message{
+			ID: "m-1", Request: dispatch.Request{Target: gid, Intent: dispatch.OwnedOutcome, Message: "do it"},
+			Sender: dispatch.Sender{SessionID: "20260612T090000-aaaaaa", AgentID: "pi/test", CWD: "/w", Timestamp: "2026-06-12T09:30:00.000Z"},
+		},
+		Lock: activities.Lock{Target: gid, Nonce: "n-1"}, CWD: r.work, Approve: true, Observe: time.Minute,
+	}
+	if got := perform[activities.LockResult](t, h.Dispatch, h.Dispatch.Lock, turn.Lock); !got.OK {
+		t.Fatalf("%+v", got)
+	}
+	out := perform[dispatch.Outcome](t, h.Dispatch, h.Dispatch.Own, turn)
+	if out.Kind != dispatch.StartFailed || !strings.Contains(out.Error, "deadline") {
 		t.Errorf("%+v", out)
 	}
 }

@@ -1,0 +1,99 @@
+package host
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/pi"
+	"github.com/ratchet-dev/ratchet/internal/citizen"
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
+	"github.com/ratchet-dev/ratchet/internal/redact"
+)
+
+// openDispatch wires the activities of dispatches to the registry of this host.
+func (c Config) openDispatch(dirs citizen.Dirs) (*activities.DispatchActivities, error) {
+	argv, err := catalog.PiArgv(c.Environ)
+	if err != nil {
+		return nil, err
+	}
+	others, err := c.resumedBackends()
+	if err != nil {
+		return nil, err
+	}
+	observe, _ := c.lookup(ObserveVariable)
+	return activities.NewDispatchActivities(activities.DispatchConfig{
+		Dirs: dirs, Redact: redact.New(c.Environ), Observe: ParseObserveTimeout(observe),
+		Resume: func(b dispatch.Backend, approve bool) (activities.Resumer, bool) {
+			if b == dispatch.Pi {
+				return c.resumerOfPi(argv, approve), true
+			}
+			r, ok := others[b]
+			return r, ok
+		},
+	})
+}
+
+func (c Config) resumerOfPi(argv []string, approve bool) activities.Resumer {
+	p := pi.Config{Argv: argv, Environ: c.Environ, Allow: c.ProviderEnv, Trust: pi.TrustUser}
+	if approve {
+		p.Trust = pi.TrustProject
+	}
+	return activities.Resumer{Adapter: pi.New(p), Options: agent.Options{Sandbox: agent.FullAccess, Network: true}}
+}
+
+// ObserveVariable names the variable that holds the number of milliseconds that a resumed session
+// may take to begin (docs/contracts/dispatch.md, 10).
+const ObserveVariable = "ENTWURF_V2_OBSERVE_TIMEOUT_MS"
+
+// ParseObserveTimeout reads the value of ObserveVariable. It returns zero, which means the default,
+// if the value is not a positive number.
+func ParseObserveTimeout(text string) time.Duration {
+	ms, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if limit := float64(math.MaxInt64 / time.Millisecond); err != nil || !(ms > 0 && ms < limit) {
+		return 0
+	}
+	return time.Duration(ms * float64(time.Millisecond))
+}
+
+// ResumeVariable names the variable that lists the backends besides pi whose dormant sessions
+// dispatches resume: claude-code (or claude) and codex, separated by commas. The list is empty by
+// default: by the contract those sessions receive only mail.
+const ResumeVariable = "RATCHET_RESUME"
+
+// resumedBackends returns the backends of ResumeVariable. Every request of their agents that would
+// need a person is denied. The agents therefore have the files of the working directory, and the
+// commands that the user's own settings, or the sandbox of Codex, let through. The sessions belong to
+// the user and have the user's MCP servers.
+func (c Config) resumedBackends() (map[dispatch.Backend]activities.Resumer, error) {
+	all := map[dispatch.Backend]activities.Resumer{}
+	for b, text := range map[dispatch.Backend]string{dispatch.ClaudeCode: "claude", dispatch.Codex: "codex"} {
+		a, err := catalog.NewAdapter(text, c.catalogEnv())
+		if err != nil {
+			return nil, err
+		}
+		all[b] = activities.Resumer{Adapter: a, Options: agent.Options{Sandbox: agent.WorkspaceWrite, Sticky: agent.Choice{Mode: "acceptEdits"}, UserServers: true}}
+	}
+	chosen := map[dispatch.Backend]activities.Resumer{}
+	list, _ := c.lookup(ResumeVariable)
+	for name := range strings.SplitSeq(list, ",") {
+		name = strings.TrimSpace(name)
+		if name == "" || name == string(dispatch.Pi) {
+			continue
+		}
+		if name == "claude" {
+			name = string(dispatch.ClaudeCode)
+		}
+		r, ok := all[dispatch.Backend(name)]
+		if !ok {
+			return nil, fmt.Errorf("%s: %q cannot be resumed: list claude-code, codex, or both", ResumeVariable, name)
+		}
+		chosen[dispatch.Backend(name)] = r
+	}
+	return chosen, nil
+}

@@ -1,0 +1,136 @@
+// Package host runs a worker on this machine. It is the place where the providers, the adapters of
+// agents and the registry of sessions become the dependencies of the activities, and it serves the
+// workflows and activities to an engine. Every binary that has a worker has it from here. Packages
+// workflows and activities know none of the vendors behind their dependencies.
+package host
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/citizen"
+	"github.com/ratchet-dev/ratchet/internal/citizen/mailbox"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
+	"github.com/ratchet-dev/ratchet/internal/provider/session"
+	"github.com/ratchet-dev/ratchet/internal/redact"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+)
+
+// Config configures a worker on this machine.
+type Config struct {
+	RunsDir   string // made if it does not exist
+	TaskQueue string // to serve; empty means temporalclient.TaskQueue
+	// Environ is the worker's environment, in the form of os.Environ. Its secrets are removed from
+	// everything that is recorded.
+	Environ []string
+	// ProviderEnv names the variables that the programs of providers see besides
+	// the few that every program needs.
+	ProviderEnv []string
+	// Warn receives the reason of each thing that the worker does not serve; nil drops it.
+	Warn func(error)
+}
+
+// AddFlags adds the flags that every binary with a worker has. The binaries find the runs directory
+// and the task queue in flags of their own.
+func (c *Config) AddFlags(flags *flag.FlagSet) {
+	flags.Func("provider-env", "`name` of a variable that provider programs may see; repeat it for more", func(name string) error {
+		c.ProviderEnv = append(c.ProviderEnv, name)
+		return nil
+	})
+}
+
+// Host holds the activities of a worker that serves no engine yet.
+type Host struct {
+	Activities *activities.Activities
+	Dispatch   *activities.DispatchActivities // nil: the host has no registry of sessions
+
+	config Config
+	boxes  mailbox.Mailboxes // of the registry
+}
+
+// Open wires the activities. It starts no program and reaches no engine. A host without a registry of
+// sessions, as without a HOME, serves no dispatches, and Open warns of it.
+func Open(_ context.Context, c Config) (*Host, error) {
+	h := &Host{config: c}
+	dirs, missing := citizen.FindDirs(c.lookup)
+	var err error
+	if h.Activities, err = c.openActivities(dirs, missing == nil); err != nil {
+		return nil, err
+	}
+	if missing != nil {
+		if c.Warn != nil {
+			c.Warn(fmt.Errorf("no dispatches are served: %w: %w", errNoRegistry, missing))
+		}
+		return h, nil
+	}
+	if h.Dispatch, err = c.openDispatch(dirs); err != nil {
+		return nil, err
+	}
+	h.boxes.Dirs = dirs
+	return h, nil
+}
+
+var errNoRegistry = errors.New("there is no registry of sessions")
+
+func (c Config) openActivities(dirs citizen.Dirs, registry bool) (*activities.Activities, error) {
+	runs, err := rundir.Open(c.RunsDir)
+	if err != nil {
+		return nil, err
+	}
+	agents := session.NewPool(0)
+	env := c.catalogEnv()
+	env.Redact, env.Agents, env.State = redact.New(c.Environ), agents, c.RunsDir
+	config := activities.Config{
+		Runs: runs, Redact: env.Redact, Agents: agents, LookupEnv: c.lookup,
+		Survey: func(ctx context.Context) []agent.Manifest { return c.CollectManifests(ctx, c.RunsDir) },
+	}
+	if registry {
+		host := citizen.Host{Dirs: dirs}
+		env.Host, config.Forget = host, host.Forget
+	}
+	config.Open = providerOpener(env)
+	return activities.New(config)
+}
+
+// catalogEnv returns the surroundings of every program that the catalogue starts here.
+func (c Config) catalogEnv() catalog.Env {
+	return catalog.Env{Environ: c.Environ, Allow: c.ProviderEnv}
+}
+
+// CollectManifests returns the manifests of the agents on this machine, asked in the directory. Of the
+// configuration it needs the environment alone.
+func (c Config) CollectManifests(ctx context.Context, dir string) []agent.Manifest {
+	env := c.catalogEnv()
+	env.Dir = dir
+	return agent.CollectManifests(ctx, catalog.NewAdapters(env))
+}
+
+func providerOpener(env catalog.Env) activities.OpenProvider {
+	return func(text, dir string, log io.Writer) (provider.Provider, error) {
+		spec, err := catalog.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		env := env
+		env.Dir, env.Log = dir, log
+		return spec.Open(env)
+	}
+}
+
+// lookup returns the value of a variable in Environ. If Environ has the name twice, the last entry
+// counts.
+func (c Config) lookup(name string) (value string, ok bool) {
+	for _, entry := range c.Environ {
+		if n, v, _ := strings.Cut(entry, "="); n == name {
+			value, ok = v, true
+		}
+	}
+	return value, ok
+}

@@ -1,0 +1,78 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/workflows"
+)
+
+// Worker is a worker that serves an engine.
+type Worker struct {
+	Client    client.Client
+	TaskQueue string
+	Address   string // of the engine
+	Namespace string
+
+	stop []func() // in the order of the starts
+}
+
+// Serve connects to an engine, starts a worker on it, reports the attempts of dead workers and rings
+// lost doorbells again, until Stop. The end of ctx ends the reports and the rings alone. The Logger of
+// the options receives what all of them log.
+func (h *Host) Serve(ctx context.Context, engine temporalclient.Options) (_ *Worker, err error) {
+	if engine.Logger == nil {
+		engine.Logger = slog.New(slog.DiscardHandler)
+	}
+	target, err := temporalclient.Resolve(engine)
+	if err != nil {
+		return nil, err
+	}
+	w := &Worker{TaskQueue: cmp.Or(h.config.TaskQueue, temporalclient.TaskQueue), Address: target.Address, Namespace: target.Namespace}
+	if w.Client, err = temporalclient.Dial(ctx, engine); err != nil {
+		return nil, err
+	}
+	w.stop = append(w.stop, w.Client.Close)
+	defer func() {
+		if err != nil {
+			w.Stop()
+		}
+	}()
+	if err := temporalclient.EnsureSearchAttributes(ctx, w.Client, w.Namespace); err != nil {
+		return nil, err
+	}
+	return w, h.start(ctx, w, engine.Logger)
+}
+
+func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
+	liveness, err := OpenLiveness(ctx, h.config.RunsDir, w.Client, w.Namespace, log)
+	if err != nil {
+		return err
+	}
+	serving := worker.New(w.Client, w.TaskQueue, temporalclient.WorkerOptions("", liveness))
+	workflows.Register(serving, h.Activities, h.Dispatch)
+	if err := serving.Start(); err != nil {
+		return fmt.Errorf("start the worker: %w", err)
+	}
+	w.stop = append(w.stop, serving.Stop, liveness.Start(ctx))
+	if h.Dispatch != nil {
+		w.stop = append(w.stop, Doorbells{Boxes: h.boxes, Log: log}.Start(ctx))
+	}
+	return nil
+}
+
+// Stop ends what Serve started, the connection last. It waits for the activities under way as long as
+// temporalclient.WorkerOptions says. A second call does nothing.
+func (w *Worker) Stop() {
+	for len(w.stop) > 0 {
+		last := len(w.stop) - 1
+		w.stop[last]()
+		w.stop = w.stop[:last]
+	}
+}
