@@ -41,6 +41,9 @@ type Command struct {
 	Stdout, Stderr io.Writer
 	// Grace is the time between SIGTERM and SIGKILL; zero means DefaultGrace.
 	Grace time.Duration
+	// Box is the boundary that the program runs inside of; nil means none. The files of Stdin, Stdout
+	// and Stderr do not reach a program in a box: it gets pipes.
+	Box Box
 	// Started, unless nil, is called with the id of the process that ends last, once that process
 	// runs: the program's supervisor where there is one.
 	Started func(pid int)
@@ -62,6 +65,9 @@ type Result struct {
 	Signal   string // that signal, such as SIGKILL; empty otherwise
 	End      End
 	Left     int // processes that could not be ended, because they belong to another user
+	// Cause names the limit of the box that the program ran into, such as "memory limit 2 GiB". It may
+	// be set although the program exited with 0. It is empty where no limit was reached.
+	Cause string
 }
 
 // The causes of a [StartError] that callers tell apart, and the loss of a supervisor.
@@ -87,8 +93,8 @@ func (e *StartError) Unwrap() error { return e.Err }
 
 // Run runs c and returns when the program and all its descendants are gone. A program that failed,
 // or that was ended because ctx was done, is a Result and no error. The error is a [StartError]
-// when the program never ran, and wraps [ErrLost] when its end could not be learned. A second call
-// runs the program again.
+// when the program never ran, a [BoxError] when its box could not be set up around it, and wraps
+// [ErrLost] when its end could not be learned. A second call runs the program again.
 //
 // When ctx is done the program has c.Grace to end after SIGTERM, and is killed then. Run returns as
 // soon as all processes are gone. It returns seven seconds after the grace in any case, even if a
@@ -107,12 +113,25 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	if c.Grace <= 0 {
 		c.Grace = DefaultGrace
 	}
+	if c.Box == nil {
+		return runFed(ctx, c, path, nil)
+	}
+	c, inside, err := enclose(c, path)
+	if err != nil {
+		return Result{}, err
+	}
+	defer inside.Close()
+	return inside.judge(runFed(ctx, c, inside.Argv[0], inside.Enclosure))
+}
+
+// runFed runs the file at path with the input of c.
+func runFed(ctx context.Context, c Command, path string, inside *Enclosure) (Result, error) {
 	stdin, stop, err := feed(c.Stdin)
 	if err != nil {
 		return Result{}, &StartError{Program: c.Argv[0], Err: err}
 	}
 	defer stop()
-	return run(ctx, c, path, stdin)
+	return run(ctx, c, path, stdin, inside)
 }
 
 func (c Command) validate() error {

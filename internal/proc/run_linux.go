@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -30,8 +31,8 @@ const (
 	backstop = time.Second
 )
 
-func run(ctx context.Context, c Command, path string, stdin *os.File) (Result, error) {
-	s, err := start(c, path, stdin, kept(ctx))
+func run(ctx context.Context, c Command, path string, stdin *os.File, inside *Enclosure) (Result, error) {
+	s, err := start(c, path, stdin, inside, kept(ctx))
 	if err != nil {
 		return Result{}, &StartError{Program: c.Argv[0], Err: err}
 	}
@@ -51,12 +52,12 @@ func run(ctx context.Context, c Command, path string, stdin *os.File) (Result, e
 // supervised is a program under its supervisor.
 type supervised struct {
 	cmd     *exec.Cmd
-	nonce   string   // of its report
+	order   supervisor.Order
 	control *os.File // closing it tells the supervisor to stop
 	report  *os.File
 }
 
-func start(c Command, path string, stdin *os.File, kept []*os.File) (*supervised, error) {
+func start(c Command, path string, stdin *os.File, inside *Enclosure, kept []*os.File) (*supervised, error) {
 	controlR, control, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -69,6 +70,9 @@ func start(c Command, path string, stdin *os.File, kept []*os.File) (*supervised
 	}
 	defer reportW.Close()
 
+	order := supervisor.Order{Nonce: rand.Text(), Env: c.Env}
+	files := []*os.File{controlR, reportW} // supervisor.ControlFD, supervisor.ReportFD
+	files = append(files, confine(&order, inside)...)
 	cmd := &exec.Cmd{
 		Path:        ourselves,
 		Args:        append([]string{supervisor.Name, strconv.FormatInt(c.Grace.Milliseconds(), 10), path}, c.Argv...),
@@ -76,7 +80,7 @@ func start(c Command, path string, stdin *os.File, kept []*os.File) (*supervised
 		Env:         []string{},
 		Stdout:      c.Stdout,
 		Stderr:      c.Stderr,
-		ExtraFiles:  append([]*os.File{controlR, reportW}, kept...), // supervisor.ControlFD, supervisor.ReportFD
+		ExtraFiles:  append(files, kept...),
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 		WaitDelay:   pipeDelay,
 	}
@@ -88,7 +92,25 @@ func start(c Command, path string, stdin *os.File, kept []*os.File) (*supervised
 		report.Close()
 		return nil, fmt.Errorf("supervisor: %w", err)
 	}
-	return &supervised{cmd: cmd, nonce: rand.Text(), control: control, report: report}, nil
+	return &supervised{cmd: cmd, order: order, control: control, report: report}, nil
+}
+
+// confine adds what the enclosure wants to the order. It returns the descriptors that the supervisor
+// needs for it, in the order in which the supervisor expects them.
+func confine(order *supervisor.Order, inside *Enclosure) []*os.File {
+	if inside == nil {
+		return nil
+	}
+	files := slices.Clone(inside.Files)
+	if inside.Group != nil {
+		files = append(files, inside.Group)
+	}
+	for _, pair := range inside.Tasks {
+		files = append(files, pair[0], pair[1])
+	}
+	order.Files, order.Group, order.Tasks = len(inside.Files), inside.Group != nil, len(inside.Tasks)
+	order.FileSize = inside.FileSize
+	return files
 }
 
 // wait returns when the supervisor is gone. When the supervisor is lost, wait also ends everything
@@ -96,8 +118,7 @@ func start(c Command, path string, stdin *os.File, kept []*os.File) (*supervised
 func (s *supervised) wait(ctx context.Context, c Command) (supervisor.Report, error) {
 	defer s.report.Close()
 	defer s.control.Close()
-	order := supervisor.Order{Nonce: s.nonce, Env: c.Env}
-	go s.control.Write(order.Encode()) // a message larger than the pipe waits for the reader
+	go s.control.Write(s.order.Encode()) // a message larger than the pipe waits for the reader
 
 	over := make(chan struct{})
 	defer close(over)
@@ -141,7 +162,7 @@ func (s *supervised) verdict(ctx context.Context) (supervisor.Report, error) {
 	if err != nil {
 		return supervisor.Report{}, fmt.Errorf("%w: its report: %w", ErrLost, err)
 	}
-	report, err := supervisor.ReadReport(string(text), s.nonce, state.ExitCode())
+	report, err := supervisor.ReadReport(string(text), s.order.Nonce, state.ExitCode())
 	switch {
 	case err != nil:
 		return report, fmt.Errorf("%w: %w", ErrLost, err)
@@ -159,6 +180,16 @@ func result(ctx context.Context, report supervisor.Report) Result {
 	}
 	if report.Told {
 		r.End = endOf(ctx)
+	}
+	return r
+}
+
+// signalled returns r with the signal that its exit code tells. A box ends with 128 + n when signal n
+// ended the program inside. A program that exits with such a code by itself looks the same.
+func signalled(r Result) Result {
+	name := unix.SignalName(syscall.Signal(r.ExitCode - 128))
+	if r.ExitCode > 128 && name != "" {
+		r.ExitCode, r.Signal = -1, name
 	}
 	return r
 }

@@ -20,7 +20,10 @@ const pipeDelay = 500 * time.Millisecond
 
 // run works without a supervisor here: it ends the process group. It does not end processes that
 // left the group, nor anything after our own death.
-func run(ctx context.Context, c Command, path string, stdin *os.File) (Result, error) {
+func run(ctx context.Context, c Command, path string, stdin *os.File, inside *Enclosure) (Result, error) {
+	if inside != nil {
+		return Result{}, &StartError{Program: c.Argv[0], Err: errors.New("there is no box on this system")}
+	}
 	cmd := &exec.Cmd{
 		Path:        path,
 		Args:        c.Argv,
@@ -78,6 +81,9 @@ func whyNot(err error) error {
 	}
 	return err
 }
+
+// signalled returns r: only boxes tell signals by exit codes.
+func signalled(r Result) Result { return r }
 
 // isSupervisor returns false: there are no supervisors here.
 func isSupervisor(int) bool { return false }

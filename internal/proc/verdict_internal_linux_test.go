@@ -25,7 +25,7 @@ func pretender(t *testing.T, script string) *supervised {
 	}
 	write.Close()
 	cmd.Wait()
-	return &supervised{cmd: cmd, nonce: "N", report: report}
+	return &supervised{cmd: cmd, order: supervisor.Order{Nonce: "N"}, report: report}
 }
 
 // Finding B4: a supervisor that ends otherwise than it reports.

@@ -52,7 +52,7 @@ func supervise(args []string) int {
 
 	// The program is killed when the thread that started it ends, and this one ends last.
 	runtime.LockOSThread()
-	r := run(args[1], args[2:], order.Env, time.Duration(graceMS)*time.Millisecond, control)
+	r := run(args[1], args[2:], order, time.Duration(graceMS)*time.Millisecond, control)
 	io.WriteString(report, r.Line(order.Nonce)) // the reader may be gone
 	return r.ExitCode()
 }
@@ -89,7 +89,7 @@ func list(dir string) ([]string, error) {
 	return d.Readdirnames(-1)
 }
 
-func run(path string, argv, env []string, grace time.Duration, control io.Reader) Report {
+func run(path string, argv []string, order Order, grace time.Duration, control io.Reader) Report {
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prSetChildSubreaper, 1, 0); errno != 0 {
 		return Report{Errno: int(errno)}
 	}
@@ -98,12 +98,7 @@ func run(path string, argv, env []string, grace time.Duration, control io.Reader
 	stop := stopped(control)
 
 	var err error
-	t.program, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{
-		Env:   env,
-		Files: []uintptr{0, 1, 2},
-		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
-	})
-	if err != nil {
+	if t.program, err = order.start(path, argv); err != nil {
 		return Report{Errno: errnoOf(err)}
 	}
 

@@ -1,0 +1,107 @@
+package box
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// host is what the arguments take from the machine.
+type host struct {
+	links map[string]string // top-level names that are links, such as bin, and where they lead
+	dirs  []string          // top-level directories of the system besides /usr
+	etc   []string          // files and directories of /etc that programs need and that hold no secret
+	locks []string          // names in /proc that the owner of a file could write
+	masks []string          // files of /proc that tell about the machine
+}
+
+// inside is one program in the box, and all that its arguments depend on.
+type inside struct {
+	mounts []mount
+	egress *Egress
+	own    string // the path of our executable
+	names  []string
+	disk   int64
+	dir    string
+	env    []string
+	argv   []string
+}
+
+// The namespaces and the identity of a box. Without --disable-userns a program could get
+// capabilities in a user namespace of its own.
+var isolation = []string{
+	"--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try",
+	"--disable-userns", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL",
+	"--die-with-parent", "--new-session", "--hostname", "box",
+}
+
+// args returns the options of bwrap. They travel by a descriptor: an argument line can be read from
+// inside.
+func args(h host, in inside) []string {
+	a := slices.Clone(isolation)
+	a = append(a, h.args()...)
+	size := strconv.FormatInt(in.disk, 10)
+	a = append(a, "--dev", "/dev", "--size", size, "--perms", "1777", "--tmpfs", "/dev/shm", "--remount-ro", "/dev",
+		"--size", size, "--perms", "1777", "--tmpfs", "/tmp", "--symlink", "../tmp", "/var/tmp", "--dir", "/run")
+	for _, m := range in.mounts {
+		a = append(a, m.args()...)
+	}
+	for _, name := range in.names {
+		a = append(a, "--ro-bind", in.own, OwnDirectory+name)
+	}
+	if in.egress != nil {
+		a = append(a, "--bind", in.egress.Socket, EgressSocket)
+	}
+	a = append(a, "--remount-ro", "/", "--clearenv")
+	for _, entry := range in.env {
+		if name, value, ok := strings.Cut(entry, "="); ok && name != "" {
+			a = append(a, "--setenv", name, value)
+		}
+	}
+	return append(a, "--chdir", in.dir)
+}
+
+// command returns the program that bwrap starts, with its arguments.
+func (in inside) command() []string {
+	if in.egress == nil {
+		return in.argv
+	}
+	forwarder := append([]string{OwnDirectory + in.egress.Forwarder}, in.egress.Args...)
+	return append(append(forwarder, "--"), in.argv...)
+}
+
+// args returns the options for the system's directories and for /proc. User 65534 inside is our user
+// outside, and the kernel lets the owner of a file of /proc write it whatever his capabilities.
+func (h host) args() []string {
+	a := []string{"--ro-bind", "/usr", "/usr"}
+	for _, name := range sortedKeys(h.links) {
+		a = append(a, "--symlink", h.links[name], "/"+name)
+	}
+	for _, path := range slices.Concat(h.dirs, h.etc) {
+		a = append(a, "--ro-bind", path, path)
+	}
+	a = append(a, "--proc", "/proc")
+	for _, path := range h.locks {
+		a = append(a, "--ro-bind", path, path)
+	}
+	for _, path := range h.masks {
+		a = append(a, "--ro-bind", "/dev/null", path)
+	}
+	return a
+}
+
+func (m mount) args() []string {
+	if m.kind == emptyFile {
+		return []string{string(readOnly), m.from, m.to}
+	}
+	return []string{string(m.kind), m.from, m.to}
+}
+
+func sortedKeys(m map[string]string) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

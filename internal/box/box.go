@@ -1,0 +1,118 @@
+// Package box is the boundary around what a run executes: checks, the commands of providers, and
+// agents. A program in a box sees the system's programs, its work tree and the directories that its
+// [Spec] names. It has no network but an allow-list, no capability, and no process of the host. What
+// judges a run is outside: its record, the engine, the user's repository and files, other runs.
+//
+// [Open] makes the box of this machine with bubblewrap and tests it by attacks. It refuses a box that
+// lets one through. Package proc is the only way into a box.
+package box
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Box is the tested box of this machine.
+type Box struct {
+	program string // bwrap
+	version string // "0.8.0"
+	own     string // our executable
+	home    string
+	host    host
+	filter  []byte
+	groups  *groups // nil when there are none
+	unbound string  // why there are none
+	overlay bool
+}
+
+// Config configures a box. The zero value is the box of a worker.
+type Config struct {
+	Home    string // the operator's home directory; empty means that of our user
+	Program string // the path of bwrap; empty means that PATH names it
+	Path    string // the PATH on which bwrap is found; empty means ours
+}
+
+// String names the box, such as "bwrap 0.8.0".
+func (b *Box) String() string { return "bwrap " + b.version }
+
+// Limits says what bounds the programs of a spec on this machine.
+func (b *Box) Limits(l Limits) string {
+	l = l.orDefault()
+	disk := formatBytes(l.Disk) + " of temporary files and of each file"
+	if b.groups == nil {
+		return disk + "; no limit of memory and processes: " + b.unbound
+	}
+	return fmt.Sprintf("%s, %s, %s", l.memoryCause(), l.processCause(), disk)
+}
+
+// Overlays reports whether a Spec may have overlays on this machine.
+func (b *Box) Overlays() bool { return b.overlay }
+
+// Cause is why there is no box.
+type Cause string
+
+// The causes.
+const (
+	NoSystem    Cause = "system"      // not Linux, or not a known architecture
+	NoProgram   Cause = "no-program"  // bubblewrap is not installed
+	OldProgram  Cause = "old-program" // bubblewrap lacks an option
+	AppArmor    Cause = "apparmor"    // AppArmor restricts user namespaces
+	Sysctl      Cause = "sysctl"      // the kernel's settings forbid user namespaces
+	Seccomp     Cause = "seccomp"     // a container's filter forbids namespaces or mounts
+	MaskedProc  Cause = "masked-proc" // a container covers parts of /proc
+	Nested      Cause = "nested"      // this process is in a box already
+	Leaks       Cause = "leaks"       // an attack of the self-test succeeded
+	NotStarting Cause = "not-starting"
+)
+
+// remedies are what helps, by cause.
+var remedies = map[Cause]string{
+	NoSystem:    "run the worker on Linux (amd64 or arm64)",
+	NoProgram:   "install bubblewrap: apt install bubblewrap, dnf install bubblewrap, or pacman -S bubblewrap",
+	OldProgram:  "install bubblewrap 0.8 or later",
+	AppArmor:    "load the AppArmor profile bwrap-userns-restrict (package apparmor-profiles), or set kernel.apparmor_restrict_unprivileged_userns=0",
+	Sysctl:      "set kernel.unprivileged_userns_clone=1 and user.max_user_namespaces above 0",
+	Seccomp:     "run the worker on the host, or its container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined",
+	MaskedProc:  "run the worker on the host, or its container with --security-opt systempaths=unconfined",
+	Nested:      "start the worker outside of the box",
+	Leaks:       "do not run the worker here: what it runs would not be held",
+	NotStarting: "run bwrap --ro-bind / / --unshare-all true to see what hinders it",
+}
+
+// Unavailable is the error of [Open].
+type Unavailable struct {
+	Cause Cause
+	Leaks []string // the attacks that succeeded
+	Err   error    // nil when the cause says it all
+}
+
+// Remedy says what helps, in one line.
+func (u *Unavailable) Remedy() string { return remedies[u.Cause] }
+
+var sentences = map[Cause]string{
+	NoSystem:    "there is no box on this system",
+	NoProgram:   "bubblewrap (bwrap) is not installed",
+	OldProgram:  "bubblewrap is too old",
+	AppArmor:    "AppArmor keeps bubblewrap from user namespaces",
+	Sysctl:      "the kernel's settings forbid user namespaces",
+	Seccomp:     "the system call filter of a container keeps bubblewrap from namespaces and mounts",
+	MaskedProc:  "a container covers parts of /proc, and a box cannot have its own",
+	Nested:      "this process is in a box, and a box does not nest",
+	Leaks:       "the box lets attacks through",
+	NotStarting: "bubblewrap does not start",
+}
+
+// Error says the cause in one line.
+func (u *Unavailable) Error() string {
+	text := "sandbox: " + sentences[u.Cause]
+	if len(u.Leaks) > 0 {
+		text += ": " + strings.Join(u.Leaks, ", ")
+	}
+	if u.Err != nil {
+		text += ": " + strings.Join(strings.Fields(u.Err.Error()), " ")
+	}
+	return text
+}
+
+// Unwrap returns what was met.
+func (u *Unavailable) Unwrap() error { return u.Err }

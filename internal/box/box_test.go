@@ -1,0 +1,37 @@
+package box_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/box"
+)
+
+func TestPolicyRefusesOtherWords(t *testing.T) {
+	for word, ok := range map[string]bool{"required": true, "off": true, "": false, "Off": false, "on": false, "off ": false} {
+		var p box.Policy
+		if err := p.Set(word); (err == nil) != ok || ok && p.String() != word {
+			t.Errorf("%q: %v, %v", word, p, err)
+		}
+	}
+}
+
+func TestLimitsSayWhenThereAreNone(t *testing.T) {
+	if got := (&box.Box{}).Limits(box.Limits{Disk: 1 << 20}); !strings.Contains(got, "no limit of memory") || !strings.Contains(got, "1 MiB") {
+		t.Error(got)
+	}
+}
+
+func TestEveryCauseHasItsSentenceAndRemedy(t *testing.T) {
+	seen := map[string]box.Cause{}
+	for _, c := range []box.Cause{
+		box.NoSystem, box.NoProgram, box.OldProgram, box.AppArmor, box.Sysctl, box.Seccomp, box.MaskedProc, box.Nested, box.Leaks, box.NotStarting,
+	} {
+		u := &box.Unavailable{Cause: c}
+		text := u.Error() + u.Remedy()
+		if u.Remedy() == "" || strings.HasSuffix(u.Error(), ": ") || strings.Contains(text, "\n") || seen[text] != "" {
+			t.Errorf("%s: %q, %q", c, u.Error(), u.Remedy())
+		}
+		seen[text] = c
+	}
+}

@@ -1,0 +1,241 @@
+package box
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ratchet-dev/ratchet/internal/proc"
+)
+
+// The descriptors of bwrap.
+const (
+	argsFD = 3 + iota
+	statusFD
+	filterFD
+)
+
+// entry is a box with a spec.
+type entry struct {
+	box  *Box
+	spec Spec
+	name string // the program is our own executable under this name; empty means that it is not
+}
+
+// For returns the box for programs of a spec. Each program is a box of its own. It returns nil for a
+// nil box, so that the program is in none.
+func (b *Box) For(s Spec) proc.Box {
+	if b == nil {
+		return nil
+	}
+	return entry{box: b, spec: s}
+}
+
+// Enclose implements [proc.Box].
+func (e entry) Enclose(argv []string, dir string, env []string) (_ *proc.Enclosure, err error) {
+	in, err := e.prepare(argv, dir, env)
+	if err != nil {
+		return nil, err
+	}
+	r := &running{status: &bytes.Buffer{}, made: madeByMounts(in.mounts)}
+	defer func() {
+		if err != nil {
+			r.close()
+		}
+	}()
+	if err := r.openGroup(e.box.groups, e.spec.Limits.orDefault()); err != nil {
+		return nil, err
+	}
+	files, err := r.openFiles(args(e.box.host, in), e.box.filter)
+	if err != nil {
+		return nil, err
+	}
+	bwrap := []string{e.box.program, "--args", fmt.Sprint(argsFD), "--json-status-fd", fmt.Sprint(statusFD), "--seccomp", fmt.Sprint(filterFD), "--"}
+	return &proc.Enclosure{
+		Argv:   append(bwrap, in.command()...),
+		Files:  files,
+		Limits: r.limits,
+		Ended:  r.ended,
+		Close:  r.close,
+	}, nil
+}
+
+// prepare checks the spec and the program.
+func (e entry) prepare(argv []string, dir string, env []string) (inside, error) {
+	limits := e.spec.Limits.orDefault()
+	if err := limits.validate(); err != nil {
+		return inside{}, err
+	}
+	mounts, err := e.spec.mounts(e.box.home)
+	if err != nil {
+		return inside{}, err
+	}
+	in := inside{mounts: mounts, egress: e.spec.Egress, own: e.box.own, disk: limits.Disk, dir: dir, env: env, argv: argv}
+	if in.dir == "" {
+		in.dir = e.spec.Tree
+	}
+	if !filepath.IsAbs(in.dir) || !e.shows(mounts, in.dir) {
+		return inside{}, fmt.Errorf("working directory %q is not in the box", in.dir)
+	}
+	if e.name != "" {
+		in.names, in.argv = append(in.names, e.name), append([]string{OwnDirectory + e.name}, argv[1:]...)
+	} else if !e.shows(mounts, argv[0]) {
+		return inside{}, fmt.Errorf("program %s is not in the box: name its directory", argv[0])
+	}
+	if e.spec.Egress != nil {
+		in.names = append(in.names, e.spec.Egress.Forwarder)
+	}
+	return in, nil
+}
+
+// shows reports whether a path of the host is the same file inside.
+func (e entry) shows(mounts []mount, path string) bool {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return false
+	}
+	seen := append([]string{"/usr"}, e.box.host.dirs...)
+	for _, m := range mounts {
+		if to, err := filepath.EvalSymlinks(m.to); err == nil && m.kind != emptyFile {
+			seen = append(seen, m.to, to)
+		}
+	}
+	top := slices.ContainsFunc(sortedKeys(e.box.host.links), func(name string) bool { return isUnder(path, "/"+name) })
+	return underAny(real, seen...) && (top || underAny(path, seen...))
+}
+
+// running is what one enclosure holds.
+type running struct {
+	group  *group
+	limits proc.Limits
+	opened []*os.File
+	report *os.File // read end of the status
+	status *bytes.Buffer
+	made   []string
+}
+
+func (r *running) openGroup(g *groups, l Limits) (err error) {
+	r.limits.FileSize = l.Disk
+	if g == nil {
+		return nil
+	}
+	if r.group, err = g.make(l); err != nil {
+		return fmt.Errorf("control group: %w", err)
+	}
+	r.limits = r.group.Limits
+	return nil
+}
+
+// openFiles opens the descriptors of bwrap.
+func (r *running) openFiles(args []string, filter []byte) ([]*os.File, error) {
+	var text bytes.Buffer
+	for _, arg := range args {
+		text.WriteString(arg)
+		text.WriteByte(0)
+	}
+	options, err := r.openMemory("box-args", text.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	calls, err := r.openMemory("box-filter", filter)
+	if err != nil {
+		return nil, err
+	}
+	report, status, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	r.report, r.opened = report, append(r.opened, status)
+	return []*os.File{options, status, calls}, nil
+}
+
+// openMemory opens a file without a name that holds b.
+func (r *running) openMemory(name string, b []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("memfd: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), name)
+	r.opened = append(r.opened, f)
+	if _, err := f.Write(b); err != nil {
+		return nil, err
+	}
+	_, err = f.Seek(0, io.SeekStart)
+	return f, err
+}
+
+// ErrNotBegun means that the box was not set up, and that the program in it never ran.
+var ErrNotBegun = errors.New("the box was not set up")
+
+// ended implements the member of [proc.Enclosure]. bwrap says by its status that the program ran, and
+// its exit code, which the kernel tells, says how it ended.
+func (r *running) ended(exitCode int) (cause string, err error) {
+	for _, f := range r.opened {
+		f.Close()
+	}
+	r.report.SetReadDeadline(time.Now().Add(time.Second)) // all writers are gone
+	text, _ := io.ReadAll(io.LimitReader(r.report, 64<<10))
+	if r.group != nil {
+		cause = r.group.cause()
+	}
+	code, ok := exitStatus(text)
+	switch {
+	case !ok:
+		return cause, ErrNotBegun
+	case code != exitCode:
+		return cause, fmt.Errorf("bwrap ended with %d, and said %d", exitCode, code)
+	}
+	return cause, nil
+}
+
+// exitStatus returns the exit code that a status of bwrap tells. There is none when the program never
+// ran.
+func exitStatus(text []byte) (code int, ok bool) {
+	for dec := json.NewDecoder(bytes.NewReader(text)); ; {
+		var said struct {
+			ExitCode *int `json:"exit-code"`
+		}
+		if dec.Decode(&said) != nil {
+			return code, ok
+		}
+		if said.ExitCode != nil {
+			code, ok = *said.ExitCode, true
+		}
+	}
+}
+
+// close releases everything.
+func (r *running) close() {
+	for _, f := range append(r.opened, r.report) {
+		if f != nil {
+			f.Close()
+		}
+	}
+	if r.group != nil {
+		r.group.close()
+	}
+	for _, path := range r.made {
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+			os.Remove(path)
+		}
+	}
+}
+
+// madeByMounts returns the paths that bwrap makes outside because a mount needs a place.
+func madeByMounts(mounts []mount) (made []string) {
+	for _, m := range mounts {
+		if _, err := os.Lstat(m.to); m.kind == emptyFile && errors.Is(err, fs.ErrNotExist) {
+			made = append(made, m.to)
+		}
+	}
+	return made
+}

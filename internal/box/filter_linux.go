@@ -1,0 +1,122 @@
+package box
+
+import (
+	"encoding/binary"
+
+	"golang.org/x/sys/unix"
+)
+
+// Offsets in struct seccomp_data on little-endian machines.
+const (
+	offsetNumber = 0
+	offsetArch   = 4
+	offsetArg0   = 16
+	offsetArg1   = 24
+)
+
+// x32Bit marks a system call of the x32 ABI, which has numbers of its own for the same calls.
+const x32Bit = 0x4000_0000
+
+// deniedEverywhere are system calls by which a program could reach the kernel, other processes or
+// mounts. Most need capabilities that a box does not have; the filter is the second belt.
+var deniedEverywhere = []uint32{
+	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD,
+	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
+	unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_FANOTIFY_INIT,
+	unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
+	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_CHROOT, unix.SYS_PIVOT_ROOT,
+	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_FSOPEN, unix.SYS_FSCONFIG,
+	unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR, unix.SYS_OPEN_BY_HANDLE_AT,
+	unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD,
+	unix.SYS_REBOOT, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_SYSLOG,
+	unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
+	unix.SYS_VHANGUP, unix.SYS_LOOKUP_DCOOKIE, unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES,
+}
+
+// families are the kinds of sockets that a box has. All others lead into the kernel or out of the
+// network namespace: vsock to a hypervisor, netlink and packet sockets to the kernel, alg to its
+// cryptography.
+var families = []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6}
+
+// newNamespaces are the flags of clone that make namespaces.
+const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
+	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+
+// What the filter returns.
+const (
+	allow = unix.SECCOMP_RET_ALLOW
+	kill  = unix.SECCOMP_RET_KILL_PROCESS
+)
+
+// refuse returns the errno to the program.
+func refuse(errno unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(errno) }
+
+// program is a filter of the kernel's packet filter machine.
+type program []unix.SockFilter
+
+func (p *program) op(code uint16, k uint32) { *p = append(*p, unix.SockFilter{Code: code, K: k}) }
+
+func (p *program) load(offset uint32) { p.op(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, offset) }
+func (p *program) ret(action uint32)  { p.op(unix.BPF_RET|unix.BPF_K, action) }
+
+// test adds a block that is skipped unless the loaded word compares with k.
+func (p *program) test(compare uint16, k uint32, block func(*program)) {
+	var body program
+	block(&body)
+	*p = append(*p, unix.SockFilter{Code: unix.BPF_JMP | compare | unix.BPF_K, K: k, Jf: uint8(len(body))})
+	*p = append(*p, body...)
+}
+
+// is adds a test for equality that ends with an action.
+func (p *program) is(k, action uint32) {
+	p.test(unix.BPF_JEQ, k, func(b *program) { b.ret(action) })
+}
+
+// filter returns the system call filter of this machine's architecture, as bwrap reads it. Where a
+// call is refused by its arguments only the low half of an argument counts, as for the kernel.
+func filter() []byte {
+	var p program
+	p.load(offsetArch)
+	p.test(unix.BPF_JEQ, nativeArch, func(native *program) { native.calls() })
+	p.ret(kill) // a program of another architecture numbers its calls in another way
+	var raw []byte
+	for _, i := range p {
+		raw = binary.NativeEndian.AppendUint16(raw, i.Code)
+		raw = append(raw, i.Jt, i.Jf)
+		raw = binary.NativeEndian.AppendUint32(raw, i.K)
+	}
+	return raw
+}
+
+// calls decides by the number of the call.
+func (p *program) calls() {
+	p.load(offsetNumber)
+	if hasX32 {
+		p.test(unix.BPF_JGE, x32Bit, func(b *program) { b.ret(refuse(unix.ENOSYS)) })
+	}
+	p.is(unix.SYS_CLONE3, refuse(unix.ENOSYS)) // its flags are out of reach; libraries fall back to clone
+	p.test(unix.BPF_JEQ, unix.SYS_CLONE, func(b *program) {
+		b.load(offsetArg0)
+		b.test(unix.BPF_JSET, newNamespaces, func(b *program) { b.ret(refuse(unix.EPERM)) })
+		b.ret(allow)
+	})
+	for _, call := range []uint32{unix.SYS_SOCKET, unix.SYS_SOCKETPAIR} {
+		p.test(unix.BPF_JEQ, call, func(b *program) {
+			b.load(offsetArg0)
+			for _, family := range families {
+				b.is(family, allow)
+			}
+			b.ret(refuse(unix.EAFNOSUPPORT))
+		})
+	}
+	p.test(unix.BPF_JEQ, unix.SYS_IOCTL, func(b *program) {
+		b.load(offsetArg1)
+		b.is(unix.TIOCSTI, refuse(unix.EPERM)) // types into a terminal
+		b.is(unix.TIOCLINUX, refuse(unix.EPERM))
+		b.ret(allow)
+	})
+	for _, call := range append(deniedEverywhere, deniedHere...) {
+		p.is(call, refuse(unix.EPERM))
+	}
+	p.ret(allow)
+}

@@ -1,0 +1,71 @@
+package box
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// programEtc are the files and directories of /etc that programs need. None holds a secret:
+// /etc/ssl/private, for one, is not among them. Patterns are those of filepath.Match.
+var programEtc = []string{
+	"alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "passwd", "group", "nsswitch.conf", "hosts", "host.conf", "localtime",
+	"protocols", "services", "mime.types", "os-release", "debian_version", "fonts", "perl", "python3*", "java-*", "maven/m2.conf", "maven/logging",
+	"ssl/certs", "ssl/openssl.cnf", "ca-certificates", "ca-certificates.conf", "pki/tls/certs", "pki/ca-trust/extracted", "crypto-policies",
+}
+
+// systemDirs are the top-level directories of the system. On most machines all but /opt are links.
+var systemDirs = []string{"bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt"}
+
+// telling are files of /proc that tell about the kernel and the machine.
+var telling = []string{
+	"kcore", "kmsg", "keys", "key-users", "timer_list", "sched_debug", "kallsyms", "kpagecount", "kpageflags", "kpagecgroup", "vmallocinfo",
+	"slabinfo", "pagetypeinfo",
+}
+
+// readHost returns what the arguments take from this machine.
+func readHost() (host, error) {
+	h := host{links: map[string]string{}}
+	for _, name := range systemDirs {
+		info, err := os.Lstat("/" + name)
+		switch {
+		case err != nil:
+		case info.IsDir():
+			h.dirs = append(h.dirs, "/"+name)
+		case info.Mode()&os.ModeSymlink != 0:
+			if to, err := os.Readlink("/" + name); err == nil {
+				h.links[name] = to
+			}
+		}
+	}
+	for _, pattern := range programEtc {
+		found, _ := filepath.Glob("/etc/" + pattern) // the patterns are good
+		h.etc = append(h.etc, found...)
+	}
+	return h, h.readProc()
+}
+
+// readProc finds the names of /proc that are to be covered: every directory that is no process,
+// every file that somebody may write, and the telling ones.
+func (h *host) readProc() error {
+	for _, name := range telling {
+		if _, err := os.Lstat("/proc/" + name); err == nil {
+			h.masks = append(h.masks, "/proc/"+name)
+		}
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		name := entry.Name()
+		if strings.Trim(name, "0123456789") == "" || entry.Type()&os.ModeSymlink != 0 {
+			continue
+		}
+		info, err := entry.Info()
+		if err == nil && (info.IsDir() || info.Mode()&0o222 != 0) {
+			h.locks = append(h.locks, "/proc/"+name)
+		}
+	}
+	return nil
+}

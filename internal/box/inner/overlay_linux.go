@@ -1,0 +1,48 @@
+package inner
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Overlay is one mount of [OverlayWord].
+type Overlay struct{ Lower, Upper, Work, Target string }
+
+// OverlayArgs returns the arguments of our executable that mount overlays and run a program then. The
+// process needs the capabilities of its user namespace.
+func OverlayArgs(overlays []Overlay, argv []string) []string {
+	args := []string{OverlayWord, strconv.Itoa(len(overlays))}
+	for _, o := range overlays {
+		args = append(args, o.Lower, o.Upper, o.Work, o.Target)
+	}
+	return append(args, argv...)
+}
+
+// mountOverlays mounts the overlays and becomes the program.
+func mountOverlays(args []string) int {
+	const failed = 1 // as bwrap ends
+	if len(args) == 0 {
+		return failed
+	}
+	n, err := strconv.Atoi(args[0])
+	if err != nil || n < 0 || n > len(args)/4 || len(args) < 2+4*n {
+		return failed
+	}
+	for args = args[1:]; n > 0; n, args = n-1, args[4:] {
+		options := "lowerdir=" + escape(args[0]) + ",upperdir=" + escape(args[1]) + ",workdir=" + escape(args[2]) + ",userxattr"
+		if err := syscall.Mount("overlay", args[3], "overlay", 0, options); err != nil {
+			os.Stderr.WriteString("overlay over " + args[3] + ": " + err.Error() + "\n")
+			return failed
+		}
+	}
+	err = syscall.Exec(args[0], args, []string{})
+	os.Stderr.WriteString(args[0] + ": " + err.Error() + "\n")
+	return failed
+}
+
+// escape writes a path for the options of an overlay.
+func escape(path string) string {
+	return strings.NewReplacer(`\`, `\\`, ",", `\,`, ":", `\:`).Replace(path)
+}

@@ -1,0 +1,172 @@
+package box
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ratchet-dev/ratchet/internal/proc"
+)
+
+// openLimit is the time that Open has for its self-test.
+const openLimit = 3 * time.Second
+
+// Open makes the box of this machine and tests it: a program in it tries the attacks of package
+// inner, and what they do is judged outside too. The error is an [*Unavailable] when there is no box,
+// or when an attack succeeded. A second call tests again.
+func Open(ctx context.Context, c Config) (*Box, error) {
+	b := &Box{filter: filter()}
+	if nativeArch == 0 {
+		return nil, &Unavailable{Cause: NoSystem, Err: errors.New("no system call filter for this architecture")}
+	}
+	for _, step := range []func() error{
+		func() error { return b.find(c) },
+		func() error { return b.readVersion(ctx) },
+		func() (err error) { b.host, err = readHost(); return err },
+	} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	b.findLimits()
+	err := b.selfTest(ctx)
+	if boxErr, ok := errors.AsType[*proc.BoxError](err); ok && b.groups != nil && !errors.Is(err, ErrNotBegun) {
+		b.groups, b.unbound = nil, "the control group cannot be entered: "+boxErr.Err.Error()
+		err = b.selfTest(ctx)
+	}
+	if err != nil {
+		return nil, explain(err)
+	}
+	b.overlay = b.tryOverlay(ctx)
+	return b, nil
+}
+
+// find finds bwrap, our executable and the home directory.
+func (b *Box) find(c Config) (err error) {
+	if b.home = c.Home; b.home == "" {
+		if b.home, err = homeDir(); err != nil {
+			return err
+		}
+	}
+	if b.home, err = filepath.EvalSymlinks(b.home); errors.Is(err, os.ErrNotExist) {
+		b.home = "" // nothing to keep
+	} else if err != nil {
+		return err
+	}
+	if b.own, err = os.Executable(); err != nil {
+		return err
+	}
+	if b.program = c.Program; b.program == "" {
+		path := c.Path
+		if path == "" {
+			path = os.Getenv("PATH")
+		}
+		b.program = findProgram("bwrap", path)
+	}
+	if b.program == "" {
+		return &Unavailable{Cause: NoProgram}
+	}
+	return nil
+}
+
+// homeDir returns the home directory by HOME, else by the list of users.
+func homeDir() (string, error) {
+	if home, err := os.UserHomeDir(); err == nil {
+		return home, nil
+	}
+	u, err := user.Current()
+	if err != nil {
+		return "", fmt.Errorf("home directory: %w", err)
+	}
+	return u.HomeDir, nil
+}
+
+// findProgram returns the path of a program, or "".
+func findProgram(name, path string) string {
+	for _, dir := range filepath.SplitList(path) {
+		at := filepath.Join(dir, name)
+		if info, err := os.Stat(at); err == nil && filepath.IsAbs(dir) && info.Mode().IsRegular() && unix.Access(at, unix.X_OK) == nil {
+			return at
+		}
+	}
+	return ""
+}
+
+var versionForm = regexp.MustCompile(`^bubblewrap ((\d+)\.(\d+)\S*)`)
+
+// readVersion asks bwrap for its version. The first one that can disable user namespaces is 0.8.
+func (b *Box) readVersion(ctx context.Context) error {
+	out := proc.NewHeadTail(256, 0)
+	_, err := proc.Run(ctx, proc.Command{Argv: []string{b.program, "--version"}, Stdout: out, Stderr: out})
+	if err != nil {
+		return &Unavailable{Cause: NotStarting, Err: err}
+	}
+	of := versionForm.FindStringSubmatch(out.String())
+	if of == nil {
+		return &Unavailable{Cause: NotStarting, Err: fmt.Errorf("%s --version says %.80q", b.program, out.String())}
+	}
+	major, _ := strconv.Atoi(of[2])
+	minor, _ := strconv.Atoi(of[3])
+	if b.version = of[1]; major == 0 && minor < 8 {
+		return &Unavailable{Cause: OldProgram, Err: fmt.Errorf("version %s", b.version)}
+	}
+	return nil
+}
+
+func (b *Box) findLimits() {
+	groups, err := findGroups()
+	if err != nil {
+		b.unbound = err.Error()
+		return
+	}
+	b.groups = groups
+}
+
+// explain finds the cause on this machine of a self-test that failed.
+func explain(err error) error {
+	if known, ok := errors.AsType[*Unavailable](err); ok {
+		return known
+	}
+	return &Unavailable{Cause: causeOf(err.Error(), readSetting), Err: err}
+}
+
+// readSetting returns a setting of the kernel without its line end, or "".
+func readSetting(path string) string {
+	b, _ := os.ReadFile(path)
+	return strings.TrimSpace(string(b))
+}
+
+// causeOf returns why bwrap does not start, by what it says and by the settings of the kernel.
+func causeOf(said string, setting func(path string) string) Cause {
+	says := func(parts ...string) bool {
+		for _, part := range parts {
+			if strings.Contains(said, part) {
+				return true
+			}
+		}
+		return false
+	}
+	refused := says("ermission denied", "not permitted", "user namespace")
+	switch {
+	case says("nesting depth", "No space left on device", "disable user namespaces"):
+		return Nested
+	case setting("/proc/sys/user/max_user_namespaces") == "0", setting("/proc/sys/kernel/unprivileged_userns_clone") == "0" && refused:
+		return Sysctl
+	case says("mount proc"):
+		return MaskedProc
+	case setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1" && refused:
+		return AppArmor
+	case strings.Contains(setting("/proc/self/status"), "Seccomp:\t2") && refused:
+		return Seccomp
+	}
+	return NotStarting
+}

@@ -1,0 +1,89 @@
+package box_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/box"
+	"github.com/ratchet-dev/ratchet/internal/need"
+)
+
+// openBox returns the box of this machine.
+func openBox(t testing.TB) *box.Box {
+	t.Helper()
+	need.Program(t, "bwrap")
+	b, err := box.Open(t.Context(), box.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+var env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"}
+
+func TestOpenSaysWhatIsMissing(t *testing.T) {
+	dir := t.TempDir()
+	bwrap := need.Program(t, "bwrap")
+	const versioned = "#!/bin/sh\n[ \"$1\" = --version ] && echo bubblewrap "
+	for name, test := range map[string]struct {
+		config box.Config
+		script string
+		want   box.Cause
+	}{
+		"no bwrap":                    {config: box.Config{Path: dir}, want: box.NoProgram},
+		"a relative PATH":             {config: box.Config{Path: "."}, want: box.NoProgram},
+		"an old one":                  {script: versioned + "0.6.3 && exit\n", want: box.OldProgram},
+		"something else":              {script: "#!/bin/sh\necho hello\n", want: box.NotStarting},
+		"one that always fails":       {script: versioned + "0.8.0 && exit\necho no >&2; exit 1\n", want: box.NotStarting},
+		"one that says it ran":        {script: versioned + `0.8.0 && exit; echo '{"exit-code": 0}' >&4` + "\n", want: box.NotStarting},
+		"one that is in a box":        {script: versioned + "0.8.0 && exit\necho 'bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded (ENOSPC)' >&2; exit 1\n", want: box.Nested},
+		"one that has a masked /proc": {script: versioned + "0.8.0 && exit\necho \"bwrap: Can't mount proc on /newroot/proc: Operation not permitted\" >&2; exit 1\n", want: box.MaskedProc},
+		// The stub drops all options and runs our executable under the name by which it attacks.
+		"one that only executes its command": {
+			script: versioned + `0.8.0 && exit
+while [ "$1" != -- ]; do shift; done; shift; name=$1; shift
+echo '{"exit-code": 0}' >&4
+exec ` + bashExec(t) + ` -c 'exec -a "$0" ` + self(t) + ` "$@"' "$name" "$@"
+`, want: box.Leaks,
+		},
+		// The stub drops one option alone.
+		"one that forgets the network": {
+			script: "#!/bin/bash\n[ \"$1\" = --version ] && exec " + bwrap + ` --version
+kept=(); while IFS= read -r -d '' arg; do [ "$arg" = --unshare-net ] || kept+=("$arg"); done <&3
+while [ "$1" != -- ]; do shift; done
+exec ` + bwrap + ` --json-status-fd 4 --seccomp 5 "${kept[@]}" "$@"
+`, want: box.Leaks,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.script != "" {
+				test.config.Program = filepath.Join(t.TempDir(), "bwrap")
+				write(t, test.config.Program, test.script, 0o755)
+			}
+			_, err := box.Open(t.Context(), test.config)
+			u, ok := errors.AsType[*box.Unavailable](err)
+			if !ok || u.Cause != test.want || strings.Contains(err.Error(), "\n") {
+				t.Fatalf("got %v", err)
+			}
+			t.Log(err)
+			if u.Cause == box.Leaks && !slices.Contains(u.Leaks, "connect to the host by TCP") {
+				t.Errorf("leaks %q", u.Leaks)
+			}
+		})
+	}
+}
+
+func bashExec(t *testing.T) string { return need.Program(t, "bash") }
+
+func self(t *testing.T) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

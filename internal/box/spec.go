@@ -1,0 +1,173 @@
+package box
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Spec says what one program may reach. All paths are absolute. Everything has the same path inside
+// as outside, so that messages name files that exist.
+type Spec struct {
+	// Tree is the work tree, writable except for its .git: that is read-only, and hidden where it is
+	// no directory. Empty means no tree.
+	Tree string
+	// Write are further writable directories, such as the home of the run. Read are directories and
+	// files to read, such as a toolchain outside of /usr and /opt, or the objects of the repository
+	// that a work tree borrows.
+	Write, Read []string
+	Overlays    []Overlay
+	// Egress is the way to the network. Nil means that there is none.
+	Egress *Egress
+	Limits Limits
+}
+
+// Overlay is a directory that can be read and written, whose changes stay out of the original.
+// [Box.Overlays] reports whether there are any.
+type Overlay struct {
+	Lower  string // the original, never written
+	Upper  string // receives the changes
+	Work   string // an empty directory in the file system of Upper
+	Target string // the place inside; the directory must exist outside too
+}
+
+// Egress is a socket that leads to a proxy outside, and the program that forwards to it inside.
+type Egress struct {
+	Socket string // outside; inside it is EgressSocket
+	// Forwarder is the name under which our own executable runs as the forwarder, and Args are its
+	// arguments. It runs "--" and the program with its arguments, which follow Args.
+	Forwarder string
+	Args      []string
+}
+
+// EgressSocket is the path of the proxy's socket inside. OwnDirectory holds our executable inside,
+// under the names of what it runs as.
+const (
+	EgressSocket = "/run/egress.sock"
+	OwnDirectory = "/run/ratchet/"
+)
+
+// mountKind is how a path gets into the box.
+type mountKind string
+
+const (
+	readOnly  mountKind = "--ro-bind"
+	writable  mountKind = "--bind"
+	emptyFile mountKind = "/dev/null" // a file without content over the path
+)
+
+// mount is one path in the box.
+type mount struct {
+	kind     mountKind
+	from, to string
+}
+
+// reserved are directories that hold the machine itself. The box has its own.
+var reserved = []string{"/proc", "/sys", "/dev", "/run", "/tmp"}
+
+// mounts returns what the spec adds to the box, parents before children. It refuses a path that does
+// not exist, one of the system, and one that is or holds the operator's home.
+func (s Spec) mounts(home string) ([]mount, error) {
+	var all []mount
+	add := func(what string, kind mountKind, paths ...string) error {
+		for _, path := range paths {
+			if err := checkPath(path, home); err != nil {
+				return fmt.Errorf("%s %s: %w", what, path, err)
+			}
+			all = append(all, mount{kind, path, path})
+		}
+		return nil
+	}
+	if err := errors.Join(add("directory", readOnly, s.Read...), add("directory", writable, s.Write...)); err != nil {
+		return nil, err
+	}
+	for _, o := range s.Overlays {
+		if err := add("overlay", writable, o.Target); err != nil {
+			return nil, err
+		}
+	}
+	if s.Tree != "" {
+		if err := add("work tree", writable, s.Tree); err != nil {
+			return nil, err
+		}
+		git, err := gitMount(s.Tree)
+		if err != nil {
+			return nil, fmt.Errorf("work tree %s: %w", s.Tree, err)
+		}
+		all = append(all, git)
+	}
+	slices.SortStableFunc(all, func(a, b mount) int { return strings.Compare(a.to, b.to) })
+	return all, checkNested(all)
+}
+
+// checkNested refuses a mount below a directory that a program in a box can write, unless its way
+// there has no link: a program of an earlier box could have laid it. It also refuses one below the
+// .git of the tree.
+func checkNested(all []mount) error {
+	for _, m := range all {
+		for _, above := range all {
+			if m.to == above.to || !isUnder(m.to, above.to) {
+				continue
+			}
+			if filepath.Base(above.to) == ".git" {
+				return fmt.Errorf("%s: it is in the .git of the work tree", m.to)
+			}
+			top, err := filepath.EvalSymlinks(above.to)
+			if err != nil {
+				return err
+			}
+			real, err := filepath.EvalSymlinks(m.to)
+			if below := strings.TrimPrefix(m.to, above.to); m.kind != emptyFile && (err != nil || real != top+below) {
+				return fmt.Errorf("%s: a link leads there from %s", m.to, above.to)
+			}
+		}
+	}
+	return nil
+}
+
+// gitMount returns the mount of the .git of a tree.
+func gitMount(tree string) (mount, error) {
+	path := filepath.Join(tree, ".git")
+	info, err := os.Lstat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return mount{readOnly, path, path}, nil
+	case err == nil && !info.Mode().IsRegular():
+		return mount{}, errors.New("its .git is neither a directory nor a file")
+	}
+	return mount{emptyFile, "/dev/null", path}, nil
+}
+
+// checkPath refuses what must not be in a box.
+func checkPath(path, home string) error {
+	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
+		return errors.New("not a clean absolute path")
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.New("there is no such file or directory")
+	}
+	if err != nil {
+		return err
+	}
+	if real == "/" || slices.Contains(reserved, real) || underAny(real, "/proc", "/sys", "/dev") {
+		return errors.New("it belongs to the system, and the box has its own")
+	}
+	if home != "" && isUnder(home, real) {
+		return fmt.Errorf("it is the home directory %s, or holds it: name a directory below", home)
+	}
+	return nil
+}
+
+// isUnder reports whether path is dir or below it.
+func isUnder(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+func underAny(path string, dirs ...string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool { return isUnder(path, dir) })
+}
