@@ -15,8 +15,9 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/proc/dumpable"
-	// The supervisor of the programs that runs start is this same executable;
-	// see the package's doc.
+	// The supervisor of the programs that runs start, and the forwarder of those in a box, are this
+	// same executable; see the packages' docs.
+	_ "github.com/ratchet-dev/ratchet/internal/egress/forwarder"
 	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
