@@ -183,7 +183,7 @@ func (a *Activities) haltOf(dir *rundir.Dir, c Call, text []byte, cause error) (
 		cut, err := keepCut(dir, c, text)
 		return &Halt{Exhausted: true, Cut: cut}, err
 	}
-	if l, ok := errors.AsType[*provider.Limited](cause); ok {
+	if l, ok := errors.AsType[*failure.Limited](cause); ok {
 		cut, err := keepCut(dir, c, text)
 		if err != nil {
 			return nil, err

@@ -15,7 +15,7 @@ import (
 func TestTextOfACallThatIsCutOffIsKept(t *testing.T) {
 	for name, cause := range map[string]error{
 		"by the budget":    &provider.Exhausted{},
-		"by a usage limit": &provider.Limited{Until: time.Now().Add(time.Hour), Cause: &failure.Error{Code: failure.RateLimit, Message: "5 hours"}},
+		"by a usage limit": &failure.Limited{Until: time.Now().Add(time.Hour), Cause: &failure.Error{Code: failure.RateLimit, Message: "5 hours"}},
 		"by a broken line": &failure.Error{Code: failure.Unknown, Message: "broke off", Retriable: true},
 	} {
 		t.Run(name, func(t *testing.T) {

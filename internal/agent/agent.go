@@ -35,7 +35,7 @@ type Adapter interface {
 	//
 	// The error is ErrNoSession if the agent does not know the session that
 	// o.Resume names, ErrUnavailable if there is no agent to start, a
-	// *provider.Error for an error that the agent reported, and ctx.Err() if ctx
+	// *failure.Error for an error that the agent reported, and ctx.Err() if ctx
 	// ended first. A client that learns only from the first turn whether the
 	// session is known reports ErrNoSession in that turn instead.
 	Start(ctx context.Context, o Options) (Session, error)

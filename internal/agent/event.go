@@ -83,7 +83,7 @@ type (
 		Cost    *run.Micros
 		Took    time.Duration
 		Context Context
-		// Err says why a failed turn failed: a *provider.Error, or ErrNoSession.
+		// Err says why a failed turn failed: a *failure.Error, or ErrNoSession.
 		Err error
 	}
 

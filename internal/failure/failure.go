@@ -85,6 +85,20 @@ func (e *Error) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// Limited is the error of a call that a usage limit refused until a stated
+// time.
+type Limited struct {
+	Until time.Time
+	Cause *Error
+}
+
+func (l *Limited) Error() string {
+	return fmt.Sprintf("limited until %s: %v", l.Until.UTC().Format(time.RFC3339), l.Cause)
+}
+
+// Unwrap returns the failure itself.
+func (l *Limited) Unwrap() error { return l.Cause }
+
 // Clip shortens s to at most limit bytes, which must be at least 8, and marks the cut. It replaces bytes
 // that are not UTF-8.
 func Clip(s string, limit int) string {

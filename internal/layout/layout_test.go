@@ -12,13 +12,28 @@ import (
 
 const module = "github.com/ratchet-dev/ratchet/"
 
-// layers, from the top: a package may import those of its own room in
-// internal, and the rooms below it.
+// layers, from the top: a package may import the layers below its own, and the
+// packages of its own directory. Floors ranks the packages of internal.
 var layers = [][]string{{"starter", "worker"}, {"host"}, {"workflows"}, {"activities"}, {"internal"}}
+
+// floors ranks the directories of internal, from the top: a package may import
+// its own directory and the floors below.
+var floors = [][]string{
+	{"provider"},
+	{"intake", "scratch", "workspace"},
+	{"agent", "citizen", "patch"},
+	{"answer", "attempts", "check", "checkout", "controlsocket", "file", "prompt", "rundir", "temporalclient"},
+	{"box", "egress"},
+	{"dispatch", "display", "engine", "failpoint", "failure", "gate", "git", "proc", "redact", "run", "udiff", "verdict"},
+}
+
+// testRooms are the directories of internal that serve tests alone: they import
+// what they need, and no product code imports them.
+var testRooms = []string{"compose", "eventually", "layout", "manual", "need", "nobody", "webui"}
 
 // pure packages decide and do no I/O: of the standard library they import
 // nothing that could, and of this module only each other.
-var pure = []string{"internal/run", "internal/answer", "internal/gate", "internal/verdict", "internal/prompt", "internal/udiff", "internal/dispatch", "internal/egress/allow"}
+var pure = []string{"internal/run", "internal/answer", "internal/gate", "internal/verdict", "internal/prompt", "internal/udiff", "internal/display", "internal/dispatch", "internal/egress/allow"}
 
 var touching = []string{"os", "os/exec", "net", "net/http", "io/ioutil", "syscall"}
 
@@ -65,16 +80,35 @@ func layer(path string) int {
 }
 
 func wrongWay(from, to string) bool {
-	if !strings.HasPrefix(to, module) {
+	if !strings.HasPrefix(to, module) || sameRoom(from, to) && layer(to) >= 0 {
 		return false
 	}
 	f, t := layer(from), layer(to)
-	return f < 0 || t < 0 || t < f || t == f && layers[f][0] != "internal" && !sameRoom(from, to)
+	return f < 0 || t < 0 || t < f || t == f && (layers[f][0] != "internal" || upward(from, to))
 }
 
-func sameRoom(a, b string) bool {
-	room := func(p string) string { r, _, _ := strings.Cut(strings.TrimPrefix(p, module), "/"); return r }
-	return room(a) == room(b)
+// room returns the directory of a package: the first below the module's, or
+// below internal.
+func room(path string) string {
+	r, rest, _ := strings.Cut(strings.TrimPrefix(path, module), "/")
+	if r == "internal" {
+		r, _, _ = strings.Cut(rest, "/")
+	}
+	return r
+}
+
+func sameRoom(a, b string) bool { return layer(a) == layer(b) && room(a) == room(b) }
+
+// floor returns the rank of a directory of internal; -1 if it has none.
+func floor(room string) int {
+	return slices.IndexFunc(floors, func(rooms []string) bool { return slices.Contains(rooms, room) })
+}
+
+// upward reports whether an import between two directories of internal does not
+// lead to a floor below.
+func upward(from, to string) bool {
+	f, t := room(from), room(to)
+	return t == "" || slices.Contains(testRooms, t) || !slices.Contains(testRooms, f) && (floor(f) < 0 || floor(t) <= floor(f))
 }
 
 func TestImportsGoOneWay(t *testing.T) {
@@ -88,6 +122,25 @@ func TestImportsGoOneWay(t *testing.T) {
 				t.Errorf("%s imports %s", p.ImportPath, to)
 			}
 		}
+	}
+}
+
+func TestEveryRoomIsRanked(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range packages(t) {
+		if inside := strings.TrimPrefix(p.ImportPath, module); strings.HasPrefix(inside, "internal/") {
+			seen[room(p.ImportPath)] = true
+		}
+	}
+	ranked := slices.Concat(append(floors, testRooms)...)
+	for _, r := range ranked {
+		if !seen[r] {
+			t.Errorf("internal/%s is ranked and does not exist", r)
+		}
+		delete(seen, r)
+	}
+	for r := range seen {
+		t.Errorf("internal/%s has no place among the floors", r)
 	}
 }
 
@@ -180,7 +233,14 @@ func TestTheRuleCatches(t *testing.T) {
 		{"host", "workflows", false},
 		{"starter", "host", false},
 		{"internal/run", "activities", true},
-		{"internal/run", "internal/gate", false},
+		{"internal/provider/session", "internal/agent", false},
+		{"internal/agent/codex", "internal/agent/child", false},
+		{"internal/agent/codex", "internal/provider", true},
+		{"internal/run", "internal/gate", true}, // a floor's rooms do not know each other
+		{"internal/run", "internal/need", true},
+		{"internal/nobody", "internal/engine", false},
+		{"internal/unknown", "internal/run", true},
+		{"starter", "starter/internal/story", false},
 		{"starter", "worker", true},
 		{"starter", "internal/engine", false},
 		{"worker", "cmd/tool", true},

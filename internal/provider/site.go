@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
-	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -93,17 +91,3 @@ func (s *Suspended) Digest() run.Digest {
 type Exhausted struct{ Usage run.Usage }
 
 func (*Exhausted) Error() string { return "the budget is used up" }
-
-// Limited is the error of a call that a usage limit refused until a stated
-// time.
-type Limited struct {
-	Until time.Time
-	Cause *failure.Error
-}
-
-func (l *Limited) Error() string {
-	return fmt.Sprintf("limited until %s: %v", l.Until.UTC().Format(time.RFC3339), l.Cause)
-}
-
-// Unwrap returns the failure itself.
-func (l *Limited) Unwrap() error { return l.Cause }

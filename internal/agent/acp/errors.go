@@ -13,7 +13,6 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"github.com/ratchet-dev/ratchet/internal/failure"
-	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
 // authRequired is the protocol's code for an agent that is not logged in.
@@ -51,11 +50,11 @@ func classifyError(err error) *failure.Error {
 	case said.Code <= -32600 && said.Code >= -32602: // the agent could not read the request
 		return newError(failure.BadRequest, false, text)
 	case said.Code >= 400 && said.Code < 600:
-		return provider.ClassifyHTTP(said.Code, nil, []byte(said.Message), time.Now())
+		return failure.ClassifyHTTP(said.Code, nil, []byte(said.Message), time.Now())
 	}
 	if at := apiError.FindStringSubmatch(said.Message); at != nil {
 		status, _ := strconv.Atoi(at[1])
-		if e := provider.ClassifyHTTP(status, nil, []byte(at[2]), time.Now()); e != nil {
+		if e := failure.ClassifyHTTP(status, nil, []byte(at[2]), time.Now()); e != nil {
 			return e
 		}
 	}
@@ -69,7 +68,7 @@ func classifyError(err error) *failure.Error {
 func classifyText(text string) *failure.Error {
 	for _, w := range statusPatterns {
 		if w.text.MatchString(text) {
-			e := provider.ClassifyHTTP(w.status, nil, []byte(text), time.Now())
+			e := failure.ClassifyHTTP(w.status, nil, []byte(text), time.Now())
 			// The status is a guess, so it is left out of the message.
 			e.Message = strings.Replace(e.Message, fmt.Sprintf("HTTP %d %s: ", w.status, http.StatusText(w.status)), "", 1)
 			return e

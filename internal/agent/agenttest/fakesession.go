@@ -11,7 +11,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/failure"
-	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -205,7 +204,7 @@ func (t *fakeTurn) injectFault(ctx context.Context, f *fakemodel.Fault) error {
 	case f.Drop:
 		return &failure.Error{Code: failure.Unknown, Message: "the stream was cut off", Retriable: true}
 	default:
-		return provider.ClassifyHTTP(f.Status, http.Header{}, f.Body(), time.Now())
+		return failure.ClassifyHTTP(f.Status, http.Header{}, f.Body(), time.Now())
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/failure"
-	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
 const (
@@ -47,7 +46,7 @@ func (s *session) turnError(r resultFrame, word string) error {
 	}
 	e := classifyError(r.Status, word, text)
 	if e.Code == failure.RateLimit && until.After(time.Now()) {
-		return &provider.Limited{Until: until, Cause: e}
+		return &failure.Limited{Until: until, Cause: e}
 	}
 	return e
 }
@@ -79,7 +78,7 @@ func classifyError(status int, word, text string) *failure.Error {
 	if status == 0 {
 		return newError(failure.Unknown, true, "%s", text)
 	}
-	return provider.ClassifyHTTP(status, nil, []byte(text), time.Now())
+	return failure.ClassifyHTTP(status, nil, []byte(text), time.Now())
 }
 
 // resetPattern matches the text of a used-up subscription; the number is the

@@ -11,7 +11,6 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/failure"
-	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -151,7 +150,7 @@ func TestErrors(t *testing.T) {
 			if !ok || e.Code != tt.want.Code || e.Retriable != tt.want.Retriable || !strings.Contains(e.Message, tt.want.Message) || strings.Contains(e.Message, "diagnostic") {
 				t.Errorf("got %v, want %v", got.Err, &tt.want)
 			}
-			limited, ok := errors.AsType[*provider.Limited](got.Err)
+			limited, ok := errors.AsType[*failure.Limited](got.Err)
 			if ok != (tt.until != 0) || ok && limited.Until.Unix() != tt.until {
 				t.Errorf("limited: %v, want it until %d", got.Err, tt.until)
 			}

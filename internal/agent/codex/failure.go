@@ -10,7 +10,6 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/failure"
-	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
 // turnError is the error of a turn (docs/contracts/codex.md, 3 and 10).
@@ -72,7 +71,7 @@ func (e *turnError) providerError(l limits, now time.Time) error {
 	}
 	name, status := e.nameAndStatus()
 	if status != 0 {
-		if byStatus := provider.ClassifyHTTP(status, nil, []byte(e.Message), now); byStatus != nil {
+		if byStatus := failure.ClassifyHTTP(status, nil, []byte(e.Message), now); byStatus != nil {
 			return byStatus
 		}
 	}
@@ -86,7 +85,7 @@ func (e *turnError) providerError(l limits, now time.Time) error {
 	}
 	known.Message = failure.Clip(known.Message, failure.MaxMessage)
 	if until, told := l.resetTime(now); told && name == "usageLimitExceeded" {
-		return &provider.Limited{Until: until, Cause: &known}
+		return &failure.Limited{Until: until, Cause: &known}
 	}
 	return &known
 }
@@ -99,7 +98,7 @@ func (e *turnError) classifyText(now time.Time) *failure.Error {
 		Error json.RawMessage `json:"error"`
 	}
 	if json.Unmarshal([]byte(e.Message), &body) == nil && len(body.Error) > 0 {
-		return provider.ClassifyHTTP(http.StatusBadRequest, nil, []byte(e.Message), now)
+		return failure.ClassifyHTTP(http.StatusBadRequest, nil, []byte(e.Message), now)
 	}
 	message := failure.Clip(e.Message, failure.MaxMessage)
 	if strings.Contains(e.Message, "Missing environment variable") {

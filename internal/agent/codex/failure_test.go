@@ -9,7 +9,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/failure"
-	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
 func TestWhyATurnFailed(t *testing.T) {
@@ -119,7 +118,7 @@ func TestAUsageLimitSaysWhenItEnds(t *testing.T) {
 				p.finish("failed", `,"error":{"message":"used up","codexErrorInfo":"usageLimitExceeded"}`)
 			})
 			turn, _ := l.Turn("go")
-			limited, ok := errors.AsType[*provider.Limited](turn.Err)
+			limited, ok := errors.AsType[*failure.Limited](turn.Err)
 			if ok != (tt.want != 0) || ok && limited.Until.Unix() != tt.want {
 				t.Errorf("error %+v; want until %d", turn.Err, tt.want)
 			}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/failure"
-	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
 // refusal is the error of an answer.
@@ -113,7 +112,7 @@ func (t trouble) providerError(now time.Time) *failure.Error {
 		e, known = errorKinds[t.Kind]
 	}
 	if !known && t.Detail.Status >= 400 {
-		return provider.ClassifyHTTP(t.Detail.Status, nil, []byte(text), now)
+		return failure.ClassifyHTTP(t.Detail.Status, nil, []byte(text), now)
 	}
 	if !known {
 		e = failure.Error{Code: failure.Unknown, Retriable: true}

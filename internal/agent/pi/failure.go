@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/failure"
-	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
 // apiError matches an error of a model's API as pi repeats it: the status, in some
@@ -44,7 +43,7 @@ func classifyError(text string) error {
 	} else {
 		status, guessed = guessStatus(text), true
 	}
-	e := provider.ClassifyHTTP(status, nil, []byte(body), now)
+	e := failure.ClassifyHTTP(status, nil, []byte(body), now)
 	if status == 0 {
 		return newError(failure.Unknown, true, "%s", text)
 	}
@@ -53,7 +52,7 @@ func classifyError(text string) error {
 	}
 	if at := resetPattern.FindStringSubmatch(text); at != nil && e.Code == failure.RateLimit {
 		minutes, _ := strconv.Atoi(at[1])
-		return &provider.Limited{Until: now.Add(time.Duration(minutes+1) * time.Minute), Cause: e}
+		return &failure.Limited{Until: now.Add(time.Duration(minutes+1) * time.Minute), Cause: e}
 	}
 	return e
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/failure"
-	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
 func TestATurn(t *testing.T) {
@@ -242,7 +241,7 @@ func TestErrors(t *testing.T) {
 func TestASubscriptionThatIsUsedUp(t *testing.T) {
 	f := newFake(t, script{Turns: [][]string{turnOf(ended("", "error", `,"errorMessage":"You have hit your ChatGPT usage limit (plus plan). Try again in ~90 min."`))}})
 	got, _ := turn(t, f.start(t, agent.Options{}), "go")
-	l, ok := errors.AsType[*provider.Limited](got.Err)
+	l, ok := errors.AsType[*failure.Limited](got.Err)
 	if !ok || l.Cause.Code != failure.RateLimit || time.Until(l.Until) < 90*time.Minute || time.Until(l.Until) > 91*time.Minute {
 		t.Errorf("got %v", got.Err)
 	}

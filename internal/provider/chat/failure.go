@@ -26,9 +26,9 @@ func (e *StatusError) Error() string { return e.classifyStatus(time.Now()).Error
 // classifyStatus returns the meaning of the error for a retry.
 func (e *StatusError) classifyStatus(now time.Time) *failure.Error {
 	if e.Status >= 200 && e.Status < 300 { // the meaning is not documented
-		return provider.ClassifyHTTP(http.StatusInternalServerError, e.Header, e.Body, now)
+		return failure.ClassifyHTTP(http.StatusInternalServerError, e.Header, e.Body, now)
 	}
-	return provider.ClassifyHTTP(e.Status, e.Header, e.Body, now)
+	return failure.ClassifyHTTP(e.Status, e.Header, e.Body, now)
 }
 
 // isTooLong reports whether the API found the prompt too long.
@@ -88,5 +88,5 @@ func (c *call) classifyError(ctx context.Context, err error) error {
 	case errors.Is(err, errLate):
 		return fail(failure.Timeout, true, "no whole answer within %v", c.req.Constraints.Timeout())
 	}
-	return provider.ClassifyTransport(ctx, err)
+	return failure.ClassifyTransport(ctx, err)
 }

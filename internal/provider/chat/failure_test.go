@@ -56,7 +56,7 @@ func TestLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, p := asking(refuses(tt.status, "", tt.header...))
 			resp, err := p.Generate(t.Context(), providertest.Request(), nil)
-			l, limited := errors.AsType[*provider.Limited](err)
+			l, limited := errors.AsType[*failure.Limited](err)
 			if limited != (tt.limited > 0) || limited && !near(time.Until(l.Until), tt.limited) {
 				t.Fatalf("got %v", err)
 			}

@@ -7,13 +7,12 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/failure"
-	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
 // maxLimited is the longest wait that an API may ask for. A longer wait is shortened to it.
 const maxLimited = 31 * 24 * time.Hour
 
-// limitError returns a *provider.Limited for a rate limit that ends later than a retry may wait. For other
+// limitError returns a *failure.Limited for a rate limit that ends later than a retry may wait. For other
 // errors it sets the retry's wait from the headers.
 func limitError(e *failure.Error, header http.Header, now time.Time) error {
 	if e.Code != failure.RateLimit || !e.Retriable {
@@ -21,7 +20,7 @@ func limitError(e *failure.Error, header http.Header, now time.Time) error {
 	}
 	wait := max(readRetryAfter(header, now), untilReset(header, now))
 	if wait > failure.MaxRetryAfter {
-		return &provider.Limited{Until: now.Add(wait), Cause: e}
+		return &failure.Limited{Until: now.Add(wait), Cause: e}
 	}
 	if e.RetryAfter == 0 {
 		e.RetryAfter = wait
@@ -29,7 +28,7 @@ func limitError(e *failure.Error, header http.Header, now time.Time) error {
 	return e
 }
 
-// readRetryAfter reads Retry-After without the bound of provider.ClassifyHTTP.
+// readRetryAfter reads Retry-After without the bound of failure.ClassifyHTTP.
 func readRetryAfter(header http.Header, now time.Time) time.Duration {
 	value := strings.TrimSpace(header.Get("Retry-After"))
 	if n, err := strconv.ParseFloat(value, 64); err == nil {

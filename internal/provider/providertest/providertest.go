@@ -130,7 +130,7 @@ func callFailure(t *testing.T, p provider.Provider, req provider.Request) *failu
 	resp, err := p.Generate(t.Context(), req, nil)
 	e, ok := errors.AsType[*failure.Error](err)
 	if !ok {
-		t.Fatalf("got %v, want a *provider.Error", err)
+		t.Fatalf("got %v, want a *failure.Error", err)
 	}
 	if resp.Error == nil || *resp.Error != *e {
 		t.Errorf("the response carries %v, the error is %v", resp.Error, e)

@@ -116,7 +116,7 @@ func (p sessionProvider) classifyError(resp provider.Response, err error, limit 
 func isPause(err error) bool {
 	_, suspended := errors.AsType[*provider.Suspended](err)
 	_, exhausted := errors.AsType[*provider.Exhausted](err)
-	_, limited := errors.AsType[*provider.Limited](err)
+	_, limited := errors.AsType[*failure.Limited](err)
 	return suspended || exhausted || limited
 }
 

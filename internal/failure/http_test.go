@@ -1,4 +1,4 @@
-package provider_test
+package failure_test
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/failure"
-	"github.com/ratchet-dev/ratchet/internal/provider"
 )
 
 func TestClassifyHTTP(t *testing.T) {
@@ -66,7 +65,7 @@ func TestClassifyHTTP(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			header := http.Header{"Retry-After": {"7"}}
-			e := provider.ClassifyHTTP(tt.status, header, []byte(tt.body), time.Now())
+			e := failure.ClassifyHTTP(tt.status, header, []byte(tt.body), time.Now())
 			if e.Code != tt.code || e.Retriable != tt.retriable || e.NeedsPerson() != tt.person || !strings.Contains(e.Message, tt.says) {
 				t.Errorf("got %+v, want %s (retriable %t, person %t) that says %q", e, tt.code, tt.retriable, tt.person, tt.says)
 			}
@@ -75,14 +74,14 @@ func TestClassifyHTTP(t *testing.T) {
 			}
 		})
 	}
-	if e := provider.ClassifyHTTP(http.StatusOK, nil, nil, time.Now()); e != nil {
+	if e := failure.ClassifyHTTP(http.StatusOK, nil, nil, time.Now()); e != nil {
 		t.Errorf("a success is %v", e)
 	}
 }
 
 func TestAHugeErrorBodyIsCut(t *testing.T) {
 	for _, body := range []string{strings.Repeat("é", 1<<16), `{"error": {"message": "` + strings.Repeat("x", 1<<16) + `", "type": "insufficient_quota"}}`} {
-		e := provider.ClassifyHTTP(429, nil, []byte(body), time.Now())
+		e := failure.ClassifyHTTP(429, nil, []byte(body), time.Now())
 		if len(e.Message) > failure.MaxMessage || !strings.HasSuffix(e.Message, " ...") {
 			t.Errorf("a message of %d bytes", len(e.Message))
 		}
@@ -115,7 +114,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := provider.ClassifyHTTP(503, tt.header, nil, now).RetryAfter; got != tt.want {
+			if got := failure.ClassifyHTTP(503, tt.header, nil, now).RetryAfter; got != tt.want {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
@@ -143,7 +142,7 @@ func TestClassifyTransport(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := provider.ClassifyTransport(t.Context(), tt.err)
+			err := failure.ClassifyTransport(t.Context(), tt.err)
 			e, ok := errors.AsType[*failure.Error](err)
 			if !ok || e.Code != tt.code || e.Retriable != tt.retriable {
 				t.Errorf("got %+v, want %s (retriable %t)", err, tt.code, tt.retriable)
@@ -152,7 +151,7 @@ func TestClassifyTransport(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := provider.ClassifyTransport(ctx, post(context.Canceled)); err != context.Canceled {
+	if err := failure.ClassifyTransport(ctx, post(context.Canceled)); err != context.Canceled {
 		t.Errorf("canceled: got %v", err)
 	}
 }

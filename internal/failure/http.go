@@ -1,4 +1,4 @@
-package provider
+package failure
 
 import (
 	"context"
@@ -13,51 +13,49 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/ratchet-dev/ratchet/internal/failure"
 )
 
 // ClassifyHTTP returns the meaning of a model API's answer for a retry (docs/contracts/run.md, 13). body
 // is the head of the answer, as much as was read. A success is nil.
-func ClassifyHTTP(status int, header http.Header, body []byte, now time.Time) *failure.Error {
+func ClassifyHTTP(status int, header http.Header, body []byte, now time.Time) *Error {
 	if status >= 200 && status < 300 {
 		return nil
 	}
 	said := readProblem(body)
-	e := &failure.Error{Code: codeOfStatus(status), Message: describeStatus(status, said.text)}
-	e.Retriable = e.Code == failure.Unknown || e.Code == failure.Timeout || e.Code == failure.RateLimit
+	e := &Error{Code: codeOfStatus(status), Message: describeStatus(status, said.text)}
+	e.Retriable = e.Code == Unknown || e.Code == Timeout || e.Code == RateLimit
 	switch {
 	case status >= 500: // the server's own failure, whatever its text says
 	case status == http.StatusPaymentRequired || said.isQuota():
-		e.Code, e.Retriable = failure.RateLimit, false
+		e.Code, e.Retriable = RateLimit, false
 		e.Message = "quota or credit exhausted: " + e.Message
 	case status == http.StatusRequestEntityTooLarge || said.isTooLong():
-		e.Code, e.Retriable = failure.BadRequest, false
-		e.Message = failure.TooLong + ": " + e.Message
+		e.Code, e.Retriable = BadRequest, false
+		e.Message = TooLong + ": " + e.Message
 	}
 	if e.Retriable {
 		e.RetryAfter = readRetryAfter(header, now)
 	}
-	e.Message = failure.Clip(e.Message, failure.MaxMessage)
+	e.Message = Clip(e.Message, MaxMessage)
 	return e
 }
 
 // codeOfStatus returns the error code of an HTTP status.
-func codeOfStatus(status int) failure.Code {
+func codeOfStatus(status int) Code {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
-		return failure.Timeout
+		return Timeout
 	case http.StatusTooManyRequests:
-		return failure.RateLimit
+		return RateLimit
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return failure.Auth
+		return Auth
 	case http.StatusConflict, http.StatusTooEarly:
-		return failure.Unknown
+		return Unknown
 	}
 	if status >= 500 { // 529, overloaded, among them
-		return failure.Unknown
+		return Unknown
 	}
-	return failure.BadRequest
+	return BadRequest
 }
 
 // describeStatus returns an HTTP status and the text of its answer in one line.
@@ -127,7 +125,7 @@ func readRetryAfter(header http.Header, now time.Time) time.Duration {
 		return d
 	}
 	if at, err := http.ParseTime(value); err == nil {
-		return min(max(at.Sub(now), 0), failure.MaxRetryAfter)
+		return min(max(at.Sub(now), 0), MaxRetryAfter)
 	}
 	return 0
 }
@@ -138,7 +136,7 @@ func parseWait(value string, unit time.Duration) (d time.Duration, ok bool) {
 	if err != nil || !(n >= 0) {
 		return 0, false
 	}
-	return time.Duration(min(n*float64(unit), float64(failure.MaxRetryAfter))), true
+	return time.Duration(min(n*float64(unit), float64(MaxRetryAfter))), true
 }
 
 // ClassifyTransport returns the meaning of a failed request, or of a failure to read its answer. It
@@ -147,12 +145,12 @@ func ClassifyTransport(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	e := &failure.Error{Code: failure.Unknown, Message: failure.Clip(err.Error(), failure.MaxMessage), Retriable: true}
+	e := &Error{Code: Unknown, Message: Clip(err.Error(), MaxMessage), Retriable: true}
 	if t, ok := errors.AsType[net.Error](err); errors.Is(err, os.ErrDeadlineExceeded) || ok && t.Timeout() {
-		e.Code = failure.Timeout
+		e.Code = Timeout
 	}
 	if isUntrusted(err) {
-		e.Code, e.Retriable = failure.BadRequest, false
+		e.Code, e.Retriable = BadRequest, false
 	}
 	return e
 }
