@@ -3,7 +3,6 @@ package workflows
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
@@ -330,29 +329,4 @@ func goneOutcome(why dispatch.Reason) dispatch.Outcome {
 		Kind: dispatch.Rejected, Transport: dispatch.ControlSocket, RejectReason: why,
 		Error: "nobody listened any more, and the second look found: " + string(why),
 	}
-}
-
-// dispatchDetails returns the Markdown that the Web UI shows for a target.
-func dispatchDetails(target dispatch.GardenID, open []OpenDispatch, done []EndedDispatch) string {
-	var m markdown
-	m.printf("## Dispatches to %s\n\n", code(string(target)))
-	for _, o := range slices.Backward(open) {
-		m.printf("- %s, %s: **under way**\n", clock(o.Since), string(o.Intent))
-	}
-	for i := len(done) - 1; i >= 0; i-- {
-		d := done[i]
-		how := string(d.Result.Receipt.Reason())
-		if d.Result.Outcome != nil {
-			how = string(d.Result.Outcome.Kind)
-		}
-		m.printf("- %s, %s: **%s**", clock(d.At), string(d.Intent), text(how))
-		if d.Result.Diagnostic != "" {
-			m.printf(" (%s)", text(d.Result.Diagnostic))
-		}
-		if hint := d.Result.Hint(); hint != "" {
-			m.printf(", %s", text(hint))
-		}
-		m.printf("\n")
-	}
-	return m.String()
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/workflows/page"
 )
 
 // DispatchUpdate is the name of the update that sends a message to a target. It takes a
@@ -22,7 +23,7 @@ import (
 const DispatchUpdate = "dispatch"
 
 // DispatchesQuery is the name of the query for the dispatches of an execution. It returns a
-// DispatchResult.
+// dispatch.History.
 const DispatchesQuery = "dispatches"
 
 // DispatchWorkflowID returns the id of the workflow that serves a target. Each target has one
@@ -33,31 +34,9 @@ func DispatchWorkflowID(target dispatch.GardenID) string { return "dispatch-" + 
 type DispatchInput struct {
 	Target dispatch.GardenID `json:"target"`
 	// Done holds the dispatches of the previous execution, which this one continues.
-	Done []EndedDispatch `json:"done,omitempty"`
+	Done []dispatch.Ended `json:"done,omitempty"`
 	// Idle is how long the workflow waits for another dispatch. Zero means 3 minutes.
 	Idle time.Duration `json:"idle,omitempty"`
-}
-
-// DispatchResult holds the last dispatches to the target, oldest first.
-type DispatchResult struct {
-	Target     dispatch.GardenID `json:"target"`
-	Dispatches []EndedDispatch   `json:"dispatches"`
-	Open       []OpenDispatch    `json:"open,omitempty"` // dispatches under way
-}
-
-// OpenDispatch is a dispatch that has not ended.
-type OpenDispatch struct {
-	ID     string          `json:"id"`
-	Intent dispatch.Intent `json:"intent"`
-	Since  time.Time       `json:"since"`
-}
-
-// EndedDispatch is a dispatch that has ended.
-type EndedDispatch struct {
-	ID     string          `json:"id"`
-	Intent dispatch.Intent `json:"intent"`
-	At     time.Time       `json:"at"`
-	Result dispatch.Result `json:"result"`
 }
 
 const (
@@ -75,32 +54,32 @@ const (
 // Dispatch carries messages to one target, one after the other, and ends when none comes for a while.
 // The order of the steps is fixed (docs/contracts/dispatch.md, 6): validate, resolve, domain guard,
 // lock, look, table, preflight behind a resume alone, execute, release once.
-func Dispatch(ctx workflow.Context, in DispatchInput) (DispatchResult, error) {
+func Dispatch(ctx workflow.Context, in DispatchInput) (dispatch.History, error) {
 	d := &target{
 		id: in.Target, idle: cmp.Or(in.Idle, targetIdle), section: workflow.NewMutex(ctx),
-		done: append([]EndedDispatch{}, in.Done...), log: log.With(workflow.GetLogger(ctx), "target", string(in.Target)),
+		done: append([]dispatch.Ended{}, in.Done...), log: log.With(workflow.GetLogger(ctx), "target", string(in.Target)),
 	}
 	if err := in.Target.Validate(); err != nil {
-		return DispatchResult{}, temporal.NewNonRetryableApplicationError(err.Error(), InvalidInputError, err)
+		return dispatch.History{}, temporal.NewNonRetryableApplicationError(err.Error(), InvalidInputError, err)
 	}
 	err := workflow.SetUpdateHandlerWithOptions(ctx, DispatchUpdate, d.dispatchOnce, workflow.UpdateHandlerOptions{
 		Validator: d.checkMessage, Description: "a letter to the target",
 	})
 	if err == nil {
-		err = workflow.SetQueryHandlerWithOptions(ctx, DispatchesQuery, func() (DispatchResult, error) { return d.dispatchResult(), nil },
+		err = workflow.SetQueryHandlerWithOptions(ctx, DispatchesQuery, func() (dispatch.History, error) { return d.history(), nil },
 			workflow.QueryHandlerOptions{Description: "the last dispatches, and those under way"})
 	}
 	if err != nil {
-		return DispatchResult{}, err
+		return dispatch.History{}, err
 	}
 	long, err := d.awaitIdle(ctx)
 	if late := d.drainDispatches(ctx); err == nil {
 		err = late
 	}
 	if err == nil && long && workflow.GetVersion(ctx, dispatchContinues, workflow.DefaultVersion, 1) == 1 {
-		return DispatchResult{}, workflow.NewContinueAsNewError(ctx, Dispatch, DispatchInput{in.Target, d.done, in.Idle})
+		return dispatch.History{}, workflow.NewContinueAsNewError(ctx, Dispatch, DispatchInput{in.Target, d.done, in.Idle})
 	}
-	return d.dispatchResult(), err
+	return d.history(), err
 }
 
 // dispatchContinues is the change that continues an execution with a long history as a new one. The
@@ -113,22 +92,26 @@ type target struct {
 	id         dispatch.GardenID
 	idle       time.Duration
 	section    workflow.Mutex // held from the lock of a dispatch to its release
-	open       []OpenDispatch
+	open       []dispatch.Ongoing
 	ownedTurns int // number of owned turns whose agent may run
-	done       []EndedDispatch
+	done       []dispatch.Ended
 	log        log.Logger
 }
 
-func (d *target) dispatchResult() DispatchResult { return DispatchResult{d.id, d.done, d.open} }
+func (d *target) history() dispatch.History {
+	return dispatch.History{Target: d.id, Ended: d.done, Open: d.open}
+}
 
 // showDetails shows the open and the last dispatches in the Web UI.
 func (d *target) showDetails(ctx workflow.Context) {
-	workflow.SetCurrentDetails(ctx, dispatchDetails(d.id, d.open, d.done[max(0, len(d.done)-keptDispatches):]))
+	h := d.history()
+	h.Ended = h.Ended[max(0, len(h.Ended)-keptDispatches):]
+	workflow.SetCurrentDetails(ctx, page.OfTarget(h))
 }
 
 // recentDispatches returns the dispatches to keep beside a new one: a few for people to see, and the
 // dispatches whose messages may be repeated.
-func (d *target) recentDispatches(now time.Time) []EndedDispatch {
+func (d *target) recentDispatches(now time.Time) []dispatch.Ended {
 	from := max(0, len(d.done)-keptDispatches+1)
 	for from > 0 && len(d.done)-from < knownMessages-1 && now.Sub(d.done[from-1].At) < targetIdle {
 		from--
@@ -179,20 +162,20 @@ func (d *target) checkMessage(ctx workflow.Context, l dispatch.Message) error {
 }
 
 func (d *target) dispatchOnce(ctx workflow.Context, l dispatch.Message) (dispatch.Result, error) {
-	if i := slices.IndexFunc(d.done, func(p EndedDispatch) bool { return p.ID == l.ID }); i >= 0 {
+	if i := slices.IndexFunc(d.done, func(p dispatch.Ended) bool { return p.ID == l.ID }); i >= 0 {
 		return d.done[i].Result, nil // known from the previous execution
 	}
-	d.open = append(d.open, OpenDispatch{l.ID, l.Request.Intent, workflow.Now(ctx).UTC()})
+	d.open = append(d.open, dispatch.Ongoing{ID: l.ID, Intent: l.Request.Intent, Since: workflow.Now(ctx).UTC()})
 	d.showDetails(ctx)
 	defer func() {
-		d.open = slices.DeleteFunc(d.open, func(o OpenDispatch) bool { return o.ID == l.ID })
+		d.open = slices.DeleteFunc(d.open, func(o dispatch.Ongoing) bool { return o.ID == l.ID })
 		d.showDetails(ctx)
 	}()
 	res, err := d.serveMessage(ctx, l)
 	if err != nil {
 		return res, err
 	}
-	d.done = append(slices.Clone(d.recentDispatches(workflow.Now(ctx))), EndedDispatch{l.ID, l.Request.Intent, workflow.Now(ctx).UTC(), res})
+	d.done = append(slices.Clone(d.recentDispatches(workflow.Now(ctx))), dispatch.Ended{ID: l.ID, Intent: l.Request.Intent, At: workflow.Now(ctx).UTC(), Result: res})
 	return res, nil
 }
 

@@ -337,10 +337,10 @@ func (d *target) dispatchResult(id string) (res dispatch.Result, ok bool) {
 }
 
 // serveMessage runs the workflow to its end.
-func (d *target) serveMessage() workflows.DispatchResult {
+func (d *target) serveMessage() dispatch.History {
 	d.t.Helper()
 	d.ExecuteWorkflow(workflows.Dispatch, workflows.DispatchInput{Target: gid})
-	var res workflows.DispatchResult
+	var res dispatch.History
 	if err := d.GetWorkflowResult(&res); err != nil {
 		d.t.Fatalf("the workflow ends with %v", err)
 	}

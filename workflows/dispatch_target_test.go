@@ -76,8 +76,8 @@ func TestTheNextDispatchDecidesWhileAnErrandGoesOn(t *testing.T) {
 	if got := d.results["l-3"].Receipt; got.Reason() != dispatch.TargetLocked || got.Observed() != "" { // Finding H3.
 		t.Errorf("the second errand: %+v", got)
 	}
-	if served.Dispatches[2].ID != "l-1" || d.w.holder != "" {
-		t.Errorf("kept %+v, the lock is %q's", served.Dispatches, d.w.holder)
+	if served.Ended[2].ID != "l-1" || d.w.holder != "" {
+		t.Errorf("kept %+v, the lock is %q's", served.Ended, d.w.holder)
 	}
 }
 
@@ -198,8 +198,8 @@ func TestMalformedLettersAreRefused(t *testing.T) {
 			t.Errorf("a letter %s was taken: %+v", name, d.results[name])
 		}
 	}
-	if got := d.w.noted(); got != "" || len(served.Dispatches) != 0 {
-		t.Errorf("calls %s, kept %+v", got, served.Dispatches)
+	if got := d.w.noted(); got != "" || len(served.Ended) != 0 {
+		t.Errorf("calls %s, kept %+v", got, served.Ended)
 	}
 }
 
@@ -208,8 +208,8 @@ func TestALetterThatIsGivenTwiceIsOneDispatch(t *testing.T) {
 	d.give(0, letter("l-1", fire))
 	d.give(0, letter("l-1", fire))
 	d.give(5*time.Second, letter("l-1", fire))
-	if served := d.serveMessage(); len(served.Dispatches) != 1 || d.w.got["l-1"] != 1 || d.w.noted() != "Resolve Lock Look Deliver Unlock" {
-		t.Errorf("kept %+v, calls %s", served.Dispatches, d.w.noted())
+	if served := d.serveMessage(); len(served.Ended) != 1 || d.w.got["l-1"] != 1 || d.w.noted() != "Resolve Lock Look Deliver Unlock" {
+		t.Errorf("kept %+v, calls %s", served.Ended, d.w.noted())
 	}
 }
 
@@ -220,7 +220,7 @@ func TestTheDeskClosesWhenNoLetterCame(t *testing.T) {
 		d.give(time.Duration(i)*179*time.Second, letter(fmt.Sprint("l-", i), fire))
 	}
 	served := d.serveMessage()
-	if len(served.Dispatches) != 3 || served.Target != gid {
+	if len(served.Ended) != 3 || served.Target != gid {
 		t.Errorf("%+v", served)
 	}
 	if open := d.Now().Sub(began).Round(time.Second); open != (2*179+180)*time.Second {
@@ -242,7 +242,7 @@ func TestTheLastDispatchesAreKept(t *testing.T) {
 			for i := range row.given {
 				d.give(time.Duration(i)*row.every, letter(fmt.Sprint("l-", i), fire))
 			}
-			kept := d.serveMessage().Dispatches
+			kept := d.serveMessage().Ended
 			if len(kept) != row.kept || kept[0].ID != fmt.Sprint("l-", row.given-row.kept) {
 				t.Errorf("%d are kept: %+v", len(kept), kept)
 			}
@@ -279,8 +279,8 @@ func TestTheDeskGoesOnWhenItsHistoryIsLong(t *testing.T) {
 		d.give(0, letter(id, fire))
 	}
 	d.ExecuteWorkflow(workflows.Dispatch, in)
-	var res workflows.DispatchResult
-	if err := d.GetWorkflowResult(&res); err != nil || len(res.Dispatches) != 3 || d.w.noted() != "Resolve Lock Look Deliver Unlock" {
+	var res dispatch.History
+	if err := d.GetWorkflowResult(&res); err != nil || len(res.Ended) != 3 || d.w.noted() != "Resolve Lock Look Deliver Unlock" {
 		t.Errorf("%+v, %v, calls %s", res, err, d.w.noted())
 	}
 	if got := d.results["l-1"].Outcome.Kind; got != dispatch.Completed {

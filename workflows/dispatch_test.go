@@ -193,14 +193,14 @@ func (row dispatching) play(t *testing.T, death error) {
 		t.Errorf("the lock is %q's", d.w.holder)
 	}
 	if row.fails {
-		if d.errs["l-1"] == nil || len(served.Dispatches) != 0 {
-			t.Errorf("no error, and %d dispatches are kept", len(served.Dispatches))
+		if d.errs["l-1"] == nil || len(served.Ended) != 0 {
+			t.Errorf("no error, and %d dispatches are kept", len(served.Ended))
 		}
 		return
 	}
 	row.verify(t, d.results["l-1"])
-	if len(served.Dispatches) != 1 || served.Dispatches[0].ID != "l-1" {
-		t.Errorf("kept %+v", served.Dispatches)
+	if len(served.Ended) != 1 || served.Ended[0].ID != "l-1" {
+		t.Errorf("kept %+v", served.Ended)
 	}
 }
 

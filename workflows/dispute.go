@@ -7,6 +7,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/workflows/page"
 )
 
 // dispute holds the question about a record that knows more than the workflow that writes it. That
@@ -54,7 +55,7 @@ func (r *runner) settleRecord(ctx workflow.Context, a rundir.Ahead) error {
 func aboutRecord(id run.ID, a rundir.Ahead) run.Question {
 	return run.Question{
 		Question: fmt.Sprintf("The record of this run knows %d events that its workflow does not, up to %s, %s, of %s: it looks as if the engine's database was put back to an older copy. How shall the run go on?",
-			a.Events, a.Last, a.Type, clock(a.At)),
+			a.Events, a.Last, a.Type, page.FormatTime(a.At)),
 		Reason: run.CodeAhead,
 		NeededInput: []string{
 			"any answer goes on from where the workflow stands: the later events are set aside in the run's directory, and what they tell of may be done and paid again",

@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/workflows/page"
 )
 
 // header returns the header of an activity input without an entry for the record.
@@ -198,7 +199,7 @@ func (r *runner) waitOut(ctx workflow.Context, l run.Limited) error {
 	r.updateUI(ctx)
 	left := max(l.Until.Sub(workflow.Now(ctx)), time.Second)
 	return workflow.NewTimerWithOptions(ctx, left, workflow.TimerOptions{
-		Summary: fmt.Sprintf("Usage limit of %s, until %s", l.Provider, clock(l.Until)),
+		Summary: fmt.Sprintf("Usage limit of %s, until %s", l.Provider, page.FormatTime(l.Until)),
 	}).Get(ctx, nil)
 }
 

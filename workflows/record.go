@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
+	"github.com/ratchet-dev/ratchet/workflows/page"
 )
 
 // acts provides method values only. The worker holds the real activities.
@@ -204,7 +205,7 @@ type attributes struct {
 // It sends the search attributes when they change, because they cost an event.
 func (r *runner) updateUI(ctx workflow.Context) {
 	s := r.visibleSnapshot()
-	workflow.SetCurrentDetails(ctx, details(s, r.latestLimit()))
+	workflow.SetCurrentDetails(ctx, page.OfRun(s, r.latestLimit()))
 	now := attributes{s.State.Status, s.Phase(), s.State.Iteration}
 	if now == r.shown || now.status == "" {
 		return

@@ -75,7 +75,7 @@ func older(info *workflow.WorkflowExecutionInfo, then time.Time) bool {
 
 // read returns the dispatches of an execution. It reads them from the result of a completed
 // execution and queries any other.
-func (c Client) read(ctx context.Context, info *workflow.WorkflowExecutionInfo) (res workflows.DispatchResult, err error) {
+func (c Client) read(ctx context.Context, info *workflow.WorkflowExecutionInfo) (res dispatch.History, err error) {
 	id, runID := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
 	if info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
 		return res, c.Temporal.GetWorkflow(ctx, id, runID).Get(ctx, &res)
@@ -90,7 +90,7 @@ func (c Client) read(ctx context.Context, info *workflow.WorkflowExecutionInfo) 
 }
 
 // past returns the dispatches of an execution with that status, in any order.
-func past(res workflows.DispatchResult, status enums.WorkflowExecutionStatus) (all []Past) {
+func past(res dispatch.History, status enums.WorkflowExecutionStatus) (all []Past) {
 	lost := ""
 	if status != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		lost = "its workflow ended: " + strings.ToLower(status.String())
@@ -98,7 +98,7 @@ func past(res workflows.DispatchResult, status enums.WorkflowExecutionStatus) (a
 	for _, o := range res.Open {
 		all = append(all, Past{Target: res.Target, ID: o.ID, Intent: o.Intent, At: o.Since, Lost: lost})
 	}
-	for _, d := range res.Dispatches {
+	for _, d := range res.Ended {
 		all = append(all, Past{Target: res.Target, ID: d.ID, Intent: d.Intent, At: d.At, Result: &d.Result})
 	}
 	return all

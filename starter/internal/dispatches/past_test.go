@@ -18,7 +18,6 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
-	"github.com/ratchet-dev/ratchet/workflows"
 )
 
 // shelf is a server with executions, the newest first, two on a page.
@@ -32,7 +31,7 @@ type shelf struct {
 type execution struct {
 	open   bool
 	status enums.WorkflowExecutionStatus // if it is neither open nor completed
-	has    workflows.DispatchResult
+	has    dispatch.History
 	err    error // of its query
 }
 
@@ -74,7 +73,7 @@ func (s *shelf) GetWorkflow(_ context.Context, _, runID string) client.WorkflowR
 	return &closed{ran: ran{has: s.of(runID).has}}
 }
 
-type ran struct{ has workflows.DispatchResult }
+type ran struct{ has dispatch.History }
 
 func (r *ran) HasValue() bool { return true }
 
@@ -96,9 +95,9 @@ func (c *closed) Get(_ context.Context, v any) error { return c.ran.Get(v) }
 
 // served is an execution that has had these dispatches, oldest first.
 func served(open bool, ids ...string) execution {
-	e := execution{open: open, has: workflows.DispatchResult{Target: gid}}
+	e := execution{open: open, has: dispatch.History{Target: gid}}
 	for i, id := range ids {
-		e.has.Dispatches = append(e.has.Dispatches, workflows.EndedDispatch{
+		e.has.Ended = append(e.has.Ended, dispatch.Ended{
 			ID: id, Intent: dispatch.FireAndForget, At: time.Unix(int64(i), 0).UTC(),
 			Result: dispatch.Result{Receipt: dispatch.Resolve(dispatch.FireAndForget, dispatch.Dead, false)},
 		})
@@ -108,15 +107,15 @@ func served(open bool, ids ...string) execution {
 
 // at moves what an execution has had to later.
 func at(seconds int, e execution) execution {
-	for i := range e.has.Dispatches {
-		e.has.Dispatches[i].At = e.has.Dispatches[i].At.Add(time.Duration(seconds) * time.Second)
+	for i := range e.has.Ended {
+		e.has.Ended[i].At = e.has.Ended[i].At.Add(time.Duration(seconds) * time.Second)
 	}
 	return e
 }
 
 func TestPast(t *testing.T) {
 	goesOn := at(7, served(true, "e"))
-	goesOn.has.Open = []workflows.OpenDispatch{{ID: "f", Intent: dispatch.OwnedOutcome, Since: time.Unix(9, 0).UTC()}}
+	goesOn.has.Open = []dispatch.Ongoing{{ID: "f", Intent: dispatch.OwnedOutcome, Since: time.Unix(9, 0).UTC()}}
 	terminated := goesOn
 	terminated.status = enums.WORKFLOW_EXECUTION_STATUS_TERMINATED
 	mute := execution{open: true, err: errors.New("no worker answers")}

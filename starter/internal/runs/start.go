@@ -16,6 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/workflows"
+	"github.com/ratchet-dev/ratchet/workflows/page"
 )
 
 // The keys of the memos that lists show: the first line of the goal, and the sandbox policy of a
@@ -65,7 +66,7 @@ func (c *Client) options(in run.Input, status run.Status) client.StartWorkflowOp
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 		EnableEagerStart:                         true,
 		StaticSummary:                            firstLine(in.Goal),
-		StaticDetails:                            workflows.StaticDetails(in),
+		StaticDetails:                            page.OfInput(in),
 		Memo:                                     memo(in),
 		TypedSearchAttributes: temporal.NewSearchAttributes(
 			attribute.Status().ValueSet(string(status)),

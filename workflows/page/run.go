@@ -1,4 +1,4 @@
-package workflows
+package page
 
 import (
 	"encoding/json"
@@ -17,36 +17,36 @@ const (
 	shownChecks  = 8
 )
 
-// details returns the Markdown that the Web UI shows for a run. It tells the state of the run. For a run
+// OfRun returns the Markdown that the Web UI shows for a run. It tells the state of the run. For a run
 // that waits, it tells the reason and how to settle the wait. It is a pure function of its arguments.
-func details(s *run.Snapshot, limited *run.Limited) string {
+func OfRun(s *run.Snapshot, limited *run.Limited) string {
 	var m markdown
-	m.printf("## %s\n\n", headline(s))
+	m.printf("## %s\n\n", headlineOf(s))
 	pending := s.Pending()
 	switch {
 	case limited != nil:
-		m.printf("%s refuses more until %s; the run goes on by itself then.\n\n", code(limited.Provider), clock(limited.Until))
+		m.printf("%s refuses more until %s; the run goes on by itself then.\n\n", inlineCode(limited.Provider), FormatTime(limited.Until))
 		m.block(limited.Reason, shownProblem)
 	case pending.Approval != nil && pending.Approval.Permission != nil:
-		permissionDetails(&m, s, pending.Approval)
+		addPermission(&m, s, pending.Approval)
 	case pending.Approval != nil:
-		approvalDetails(&m, s, pending.Approval)
+		addApproval(&m, s, pending.Approval)
 	case pending.Question != nil:
-		questionDetails(&m, s, pending.Question)
+		addQuestion(&m, s, pending.Question)
 	case s.State.Status.Terminal():
-		endDetails(&m, s)
+		addEnd(&m, s)
 	default:
-		workDetails(&m, s)
+		addWork(&m, s)
 	}
 	if s.Restored != nil {
 		m.printf("**The branch was changed by something other than the run:**\n\n")
 		m.block(s.Restored.String(), shownProblem)
 	}
-	about(&m, s)
+	addFacts(&m, s)
 	return m.String()
 }
 
-func headline(s *run.Snapshot) string {
+func headlineOf(s *run.Snapshot) string {
 	switch s.State.Status {
 	case run.AwaitingApproval:
 		return "Waits for your approval"
@@ -75,43 +75,43 @@ func headline(s *run.Snapshot) string {
 	return "Starting"
 }
 
-func approvalDetails(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
-	m.printf("**%s**\n\n", text(a.Summary))
-	m.printf("%s. It is not applied yet.\n\n", stat(a.Stat))
+func addApproval(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
+	m.printf("**%s**\n\n", escapeMarkup(a.Summary))
+	m.printf("%s. It is not applied yet.\n\n", describeStat(a.Stat))
 	m.list("", a.Files)
 	if more := a.Stat.Files - len(a.Files); more > 0 {
-		m.printf("and %s\n\n", count(more, "more file", "more files"))
+		m.printf("and %s\n\n", countOf(more, "more file", "more files"))
 	}
 	m.list("**Risk** ", a.Reasons)
 	m.list("**Repaired** ", a.Repairs)
-	unboxed(m, s.Input)
-	reason(m, s)
+	addUnboxed(m, s.Input)
+	addReason(m, s)
 	m.fence("diff", a.Excerpt)
 	if strings.HasSuffix(a.Excerpt, "…") {
 		m.printf("**This is only the head of a diff of %d bytes.** See all of it with\n\n", a.Patch.Bytes)
 		m.fence("sh", "starter diff "+string(s.Input.RunID))
 	}
-	choices(m, a)
+	addChoices(m, a)
 	m.printf("### Decide\n\n")
-	form(m, "approval", a.Signal)
+	addForm(m, "approval", a.Signal)
 	m.printf("To reject, and have it mended as you say:\n\n")
 	rejected := run.Decision{ApprovalID: a.ApprovalID, Decision: run.Reject, Reason: "why"}
-	m.fence("json", object(rejected))
+	m.fence("json", indentJSON(rejected))
 	m.printf("Add `\"final\": true` to a rejection to end the run.\n\n")
-	ways(m, a.Next)
-	commands(m, a.Commands)
-	patience(m, "decision", s.State.UpdatedAt, s.Input.Timeouts.Approval)
+	addWays(m, a.Next)
+	addCommands(m, a.Commands)
+	addPatience(m, "decision", s.State.UpdatedAt, s.Input.Timeouts.Approval)
 }
 
-// unboxed warns of a run whose programs the box does not hold.
-func unboxed(m *markdown, in run.Input) {
+// addUnboxed warns of a run whose programs the box does not hold.
+func addUnboxed(m *markdown, in run.Input) {
 	if in.Sandbox.Off() {
 		m.printf("**Sandbox off:** %s, they can do what the worker's user can.\n\n", run.Unboxed)
 	}
 }
 
-// choices adds the other attempts that may be approved instead.
-func choices(m *markdown, a *run.PendingApproval) {
+// addChoices adds the other attempts that may be approved instead.
+func addChoices(m *markdown, a *run.PendingApproval) {
 	if a.Candidate == 0 {
 		return
 	}
@@ -122,18 +122,18 @@ func choices(m *markdown, a *run.PendingApproval) {
 	}
 	m.printf("To choose another, approve its id instead:\n\n")
 	for _, c := range a.Choices {
-		m.printf("- %s: attempt %d by %s, %s: %s\n", code(c.ApprovalID), c.Candidate, code(c.Provider), stat(c.Stat), text(c.Summary))
+		m.printf("- %s: attempt %d by %s, %s: %s\n", inlineCode(c.ApprovalID), c.Candidate, inlineCode(c.Provider), describeStat(c.Stat), escapeMarkup(c.Summary))
 		for _, risk := range c.Risks {
-			m.printf("  - **Risk** %s\n", text(risk))
+			m.printf("  - **Risk** %s\n", escapeMarkup(risk))
 		}
 	}
 	m.printf("\n")
 }
 
-// permissionDetails adds the tool call for which the agent at work wants permission.
-func permissionDetails(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
+// addPermission adds the tool call for which the agent at work wants permission.
+func addPermission(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
 	p := a.Permission
-	m.printf("The %s's agent %s wants to use the tool %s and waits.\n\n", s.Phase().Role(), code(s.ProviderOf(s.Phase(), p.Candidate)), code(p.Tool))
+	m.printf("The %s's agent %s wants to use the tool %s and waits.\n\n", s.Phase().Role(), inlineCode(s.ProviderOf(s.Phase(), p.Candidate)), inlineCode(p.Tool))
 	if p.Candidate > 0 {
 		m.printf("It works on attempt %d.\n\n", p.Candidate)
 	}
@@ -141,49 +141,49 @@ func permissionDetails(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
 		m.block(p.Title, shownProblem)
 	}
 	m.list("**Why it asks** ", a.Reasons)
-	unboxed(m, s.Input)
+	addUnboxed(m, s.Input)
 	m.fence("json", p.Excerpt)
 	if strings.HasSuffix(p.Excerpt, "…") {
-		m.printf("**This is only the head of it.** All of it, %d bytes, is in artifacts/%s.\n\n", p.Input.Bytes, text(p.Input.Name))
+		m.printf("**This is only the head of it.** All of it, %d bytes, is in artifacts/%s.\n\n", p.Input.Bytes, escapeMarkup(p.Input.Name))
 	}
 	m.printf("### Decide\n\n")
-	form(m, "approval", a.Signal)
+	addForm(m, "approval", a.Signal)
 	m.printf("Add `\"session\": true` to allow what the agent takes for the same in its session as well, such as the same command. To refuse, with a reason that the agent is told:\n\n")
-	m.fence("json", object(run.Decision{ApprovalID: a.ApprovalID, Decision: run.Reject, Reason: "why"}))
+	m.fence("json", indentJSON(run.Decision{ApprovalID: a.ApprovalID, Decision: run.Reject, Reason: "why"}))
 	m.printf("Add `\"final\": true` to a refusal to end the run.\n\n")
-	ways(m, a.Next)
-	commands(m, a.Commands)
-	patience(m, "decision", s.State.UpdatedAt, s.Input.Timeouts.Approval)
+	addWays(m, a.Next)
+	addCommands(m, a.Commands)
+	addPatience(m, "decision", s.State.UpdatedAt, s.Input.Timeouts.Approval)
 }
 
-func questionDetails(m *markdown, s *run.Snapshot, q *run.PendingQuestion) {
+func addQuestion(m *markdown, s *run.Snapshot, q *run.PendingQuestion) {
 	m.prose(q.Question.Question, run.MaxTextBytes)
 	if q.Reason != "" {
-		m.printf("Why: %s\n\n", text(q.Reason))
+		m.printf("Why: %s\n\n", escapeMarkup(q.Reason))
 	}
 	m.list("**Needed** ", q.NeededInput)
 	m.printf("### Answer\n\n")
-	form(m, "answer", q.Signal)
-	ways(m, q.Next)
-	commands(m, q.Commands)
-	patience(m, "answer", s.State.UpdatedAt, s.Input.Timeouts.Answer)
+	addForm(m, "answer", q.Signal)
+	addWays(m, q.Next)
+	addCommands(m, q.Commands)
+	addPatience(m, "answer", s.State.UpdatedAt, s.Input.Timeouts.Answer)
 }
 
-// ways adds the ways to settle the wait, each with its consequence.
-func ways(m *markdown, o run.Outlook) {
+// addWays adds the ways to settle the wait, each with its consequence.
+func addWays(m *markdown, o run.Outlook) {
 	for _, w := range o.Ways() {
-		m.printf("- **%s**: %s\n", text(w.Do), text(w.Leads))
+		m.printf("- **%s**: %s\n", escapeMarkup(w.Do), escapeMarkup(w.Leads))
 	}
 	m.printf("\n")
 }
 
-// form adds the signal and the data to enter into the signal form of the UI.
-func form(m *markdown, signal string, payload any) {
+// addForm adds the signal and the data to enter into the signal form of the UI.
+func addForm(m *markdown, signal string, payload any) {
 	m.printf("**More Actions → Send a Signal**, signal `%s`, with this data:\n\n", signal)
-	m.fence("json", object(payload))
+	m.fence("json", indentJSON(payload))
 }
 
-func object(payload any) string {
+func indentJSON(payload any) string {
 	b, err := json.MarshalIndent(payload, "", "  ") //workflowcheck:ignore // structs and strings only
 	if err != nil {
 		return err.Error()
@@ -191,44 +191,45 @@ func object(payload any) string {
 	return string(b)
 }
 
-// commands adds commands for a terminal. It breaks them at their flags, because the column is narrow.
-func commands(m *markdown, list []string) {
+// addCommands adds commands for a terminal. It breaks them at their flags, because the column is narrow.
+func addCommands(m *markdown, list []string) {
 	m.printf("Or in a terminal:\n\n")
 	m.fence("sh", strings.ReplaceAll(strings.Join(list, "\n"), " --", " \\\n  --"))
 }
 
-func patience(m *markdown, what string, since time.Time, limit time.Duration) {
-	m.printf("Asked %s. ", clock(since))
+func addPatience(m *markdown, what string, since time.Time, limit time.Duration) {
+	m.printf("Asked %s. ", FormatTime(since))
 	if limit > 0 {
-		m.printf("Without %s the run ends as canceled %s. ", what, clock(since.Add(limit)))
+		m.printf("Without %s the run ends as canceled %s. ", what, FormatTime(since.Add(limit)))
 	} else {
 		m.printf("The run waits for as long as it takes. ")
 	}
 	m.printf("**Request Cancellation** ends it.\n\n")
 }
 
-func clock(t time.Time) string { return t.UTC().Format("2006-01-02 at 15:04:05 UTC") }
+// FormatTime returns a time in the form that pages and texts of runs have.
+func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02 at 15:04:05 UTC") }
 
-func workDetails(m *markdown, s *run.Snapshot) {
+func addWork(m *markdown, s *run.Snapshot) {
 	phase := s.Phase()
 	if provider := s.Input.Providers.For(phase.Role()); provider != "" && phase != run.Evaluate {
-		m.printf("The %s %s is at work; **Pending Activities** shows its progress.\n\n", phase.Role(), code(provider))
+		m.printf("The %s %s is at work; **Pending Activities** shows its progress.\n\n", phase.Role(), inlineCode(provider))
 	}
 	if phase == run.Evaluate {
 		checks := s.Input.Checks
 		for _, c := range checks[:min(len(checks), shownChecks)] {
-			m.printf("- %s\n", code(clipRunes(c, 160)))
+			m.printf("- %s\n", inlineCode(clipRunes(c, 160)))
 		}
 		if more := len(checks) - shownChecks; more > 0 {
 			m.printf("- and %d more\n", more)
 		}
 		m.printf("\n")
 	}
-	reason(m, s)
+	addReason(m, s)
 }
 
-// reason adds the reason for a fix.
-func reason(m *markdown, s *run.Snapshot) {
+// addReason adds the reason for a fix.
+func addReason(m *markdown, s *run.Snapshot) {
 	if s.Phase() != run.Fix || len(s.Guidance) == 0 {
 		return
 	}
@@ -237,14 +238,14 @@ func reason(m *markdown, s *run.Snapshot) {
 	m.block(last.Text, shownProblem)
 }
 
-func endDetails(m *markdown, s *run.Snapshot) {
-	ended(m, s)
+func addEnd(m *markdown, s *run.Snapshot) {
+	addEndReason(m, s)
 	branch := s.Input.RunID.Branch()
 	if s.Commits == 0 {
-		m.printf("No patch was applied: the branch %s is where it began.\n\n", code(branch))
+		m.printf("No patch was applied: the branch %s is where it began.\n\n", inlineCode(branch))
 		return
 	}
-	m.printf("The branch %s holds %s, %s. In the repository:\n\n", code(branch), count(s.Commits, "commit", "commits"), stat(s.Stat))
+	m.printf("The branch %s holds %s, %s. In the repository:\n\n", inlineCode(branch), countOf(s.Commits, "commit", "commits"), describeStat(s.Stat))
 	look := fmt.Sprintf("git log --patch \\\n  %s..%s", s.Input.Repository.Base, s.Head)
 	if s.State.Status == run.Completed {
 		look += "\ngit merge " + string(s.Head)
@@ -252,13 +253,13 @@ func endDetails(m *markdown, s *run.Snapshot) {
 	m.fence("sh", look)
 }
 
-// ended adds the reason why a run did not complete, as far as the snapshot knows it.
-func ended(m *markdown, s *run.Snapshot) {
+// addEndReason adds the reason why a run did not complete, as far as the snapshot knows it.
+func addEndReason(m *markdown, s *run.Snapshot) {
 	if s.State.Status == run.Completed {
 		return
 	}
 	if p := s.State.LastError; p != nil {
-		m.printf("**%s**\n\n", text(p.Code))
+		m.printf("**%s**\n\n", escapeMarkup(p.Code))
 		m.block(p.Message, shownProblem)
 	}
 	if n := len(s.Guidance); n > 0 && s.State.Status == run.Canceled && s.Guidance[n-1].Kind == run.FromRejection {
@@ -267,18 +268,18 @@ func ended(m *markdown, s *run.Snapshot) {
 	}
 }
 
-// about adds the facts of the run itself, at the end of the page.
-func about(m *markdown, s *run.Snapshot) {
+// addFacts adds the facts of the run itself, at the end of the page.
+func addFacts(m *markdown, s *run.Snapshot) {
 	m.printf("### The run\n\n")
 	m.prose(s.Input.Goal, shownGoal)
 	var b markdown
 	row := func(name, format string, args ...any) {
-		b.printf("%-10s  %s\n", name, line(fmt.Sprintf(format, args...)))
+		b.printf("%-10s  %s\n", name, joinLines(fmt.Sprintf(format, args...)))
 	}
 	row("Repository", "%s", s.Input.Repository.Path)
 	row("Branch", "%s", s.Input.RunID.Branch())
-	row("Applied", "%s, %s", count(s.Commits, "patch", "patches"), stat(s.Stat))
-	row("Iteration", "%d, %d of %s used", s.State.Iteration, s.Fixes, count(s.Input.Fixes(), "fix", "fixes"))
+	row("Applied", "%s, %s", countOf(s.Commits, "patch", "patches"), describeStat(s.Stat))
+	row("Iteration", "%d, %d of %s used", s.State.Iteration, s.Fixes, countOf(s.Input.Fixes(), "fix", "fixes"))
 	if s.Input.Sandbox.Off() {
 		row("Sandbox", "off, %s", run.Unboxed)
 	}
@@ -289,10 +290,10 @@ func about(m *markdown, s *run.Snapshot) {
 		row("Checks", "artifacts/%s", s.Report.Name)
 	}
 	if s.Usage.TotalTokens > 0 {
-		row("Tokens", "%s", tokens(s))
+		row("Tokens", "%s", describeTokens(s))
 	}
 	if s.Usage.Cost > 0 || s.Input.MaxCost > 0 {
-		row("Cost", "%s", cost(s))
+		row("Cost", "%s", describeCost(s))
 	}
 	if s.Commits > 0 {
 		row("Head", "%s", s.Head)
@@ -306,30 +307,30 @@ func about(m *markdown, s *run.Snapshot) {
 	}
 }
 
-func tokens(s *run.Snapshot) string {
+func describeTokens(s *run.Snapshot) string {
 	if s.Input.MaxTokens == 0 {
 		return fmt.Sprint(s.Usage.TotalTokens)
 	}
 	return fmt.Sprintf("%d of %d", s.Usage.TotalTokens, s.Input.MaxTokens)
 }
 
-func cost(s *run.Snapshot) string {
+func describeCost(s *run.Snapshot) string {
 	if s.Input.MaxCost == 0 {
 		return s.Usage.Cost.String()
 	}
 	return fmt.Sprintf("%v of %v", s.Usage.Cost, s.Input.MaxCost)
 }
 
-func stat(s run.Stat) string {
-	return fmt.Sprintf("%s, +%d −%d", count(s.Files, "file", "files"), s.Added, s.Deleted)
+func describeStat(s run.Stat) string {
+	return fmt.Sprintf("%s, +%d −%d", countOf(s.Files, "file", "files"), s.Added, s.Deleted)
 }
 
-// StaticDetails returns the Markdown that the Web UI shows for the input of a run, beside its state. It
+// OfInput returns the Markdown that the Web UI shows for the input of a run, beside its state. It
 // is shorter than 20,000 bytes, the server's limit.
-func StaticDetails(in run.Input) string {
+func OfInput(in run.Input) string {
 	var m markdown
 	m.prose(in.Goal, shownAsked)
-	item := func(name, value string) { m.printf("- %s: %s\n", name, code(clipRunes(value, 300))) }
+	item := func(name, value string) { m.printf("- %s: %s\n", name, inlineCode(clipRunes(value, 300))) }
 	item("Repository", in.Repository.Path)
 	item("Base", string(in.Repository.Base))
 	for _, r := range run.Roles {

@@ -1,4 +1,6 @@
-package workflows
+// Package page renders the pages of the Web UI in Markdown, for runs, dispatches and agents. It is pure: a
+// page is a function of what it shows, so that a replay shows the same.
+package page
 
 import (
 	"fmt"
@@ -9,7 +11,7 @@ import (
 
 // markdown builds a page of the Web UI. The UI renders CommonMark, drops HTML and images, and keeps line
 // feeds. Its column is about 60 characters wide. Text by a model, a repository or a person enters the
-// page through text, code and fence only. They show it unchanged, make characters visible that a
+// page through escapeMarkup, inlineCode and fence only. They show it unchanged, make characters visible that a
 // browser would hide, and keep it from posing as text of Ratchet.
 type markdown struct{ strings.Builder }
 
@@ -18,11 +20,11 @@ func (m *markdown) printf(format string, args ...any) { m.WriteString(fmt.Sprint
 // fence adds a fenced block that nothing in the text can close. A long line continues on a line that
 // begins with "⋯ ", which keeps text from hiding beyond the edge.
 func (m *markdown) fence(lang, text string) {
-	text = placeholders.Replace(wrap(strings.Trim(text, "\n")))
+	text = placeholders.Replace(wrapLines(strings.Trim(text, "\n")))
 	if text == "" {
 		return
 	}
-	ticks := backticks(text, 3)
+	ticks := fenceFor(text, 3)
 	m.printf("%s%s\n%s\n%s\n\n", ticks, lang, text, ticks)
 }
 
@@ -36,24 +38,24 @@ func (m *markdown) block(text string, limit int) {
 // first limit characters of the text.
 func (m *markdown) prose(s string, limit int) {
 	for l := range strings.Lines(strings.TrimSpace(clipRunes(s, limit))) {
-		m.printf("> %s\n", text(l))
+		m.printf("> %s\n", escapeMarkup(l))
 	}
 	m.printf("\n")
 }
 
 func (m *markdown) list(name string, items []string) {
 	for _, item := range items {
-		m.printf("- %s%s\n", name, text(item))
+		m.printf("- %s%s\n", name, escapeMarkup(item))
 	}
 	if len(items) > 0 {
 		m.printf("\n")
 	}
 }
 
-// text returns s as one line of prose in which no character is markup.
-func text(s string) string {
+// escapeMarkup returns s as one line of prose in which no character is markup.
+func escapeMarkup(s string) string {
 	var b strings.Builder
-	for _, r := range line(s) {
+	for _, r := range joinLines(s) {
 		if strings.ContainsRune("\\`*_[](){}<>#&|!~+-.=:@/", r) {
 			b.WriteString(fmt.Sprintf("&#%d;", r)) // the UI keeps the backslash of some escapes
 		} else {
@@ -63,17 +65,17 @@ func text(s string) string {
 	return b.String()
 }
 
-// code returns s as one line of inline code.
-func code(s string) string {
-	s = placeholders.Replace(line(s))
-	ticks, pad := backticks(s, 1), ""
+// inlineCode returns s as one line of inline code.
+func inlineCode(s string) string {
+	s = placeholders.Replace(joinLines(s))
+	ticks, pad := fenceFor(s, 1), ""
 	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
 		pad = " "
 	}
 	return ticks + pad + s + pad + ticks
 }
 
-func line(s string) string {
+func joinLines(s string) string {
 	return display.Line(strings.Join(strings.Fields(s), " ")) //workflowcheck:ignore // pure
 }
 
@@ -82,8 +84,8 @@ func line(s string) string {
 var placeholders = strings.NewReplacer(
 	"{namespace}", "<U+007B>namespace}", "{workflowId}", "<U+007B>workflowId}", "{runId}", "<U+007B>runId}")
 
-// backticks returns more backticks than the text has in a row, and at least least of them.
-func backticks(text string, least int) string {
+// fenceFor returns more backticks than the text has in a row, and at least least of them.
+func fenceFor(text string, least int) string {
 	ticks := strings.Repeat("`", least)
 	for strings.Contains(text, ticks) {
 		ticks += "`"
@@ -93,7 +95,7 @@ func backticks(text string, least int) string {
 
 const wrapAt = 100
 
-func wrap(text string) string {
+func wrapLines(text string) string {
 	var b strings.Builder
 	column := 0
 	for _, r := range text {
@@ -116,8 +118,8 @@ func clipRunes(s string, n int) string {
 	return s
 }
 
-// count returns the number with its noun, in the singular or the plural.
-func count(n int, one, many string) string {
+// countOf returns the number with its noun, in the singular or the plural.
+func countOf(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

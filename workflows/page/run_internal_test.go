@@ -1,4 +1,4 @@
-package workflows
+package page
 
 import (
 	"fmt"
@@ -114,7 +114,7 @@ func TestDetails(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			page := details(told(t, tc.payloads...), nil)
+			page := OfRun(told(t, tc.payloads...), nil)
 			for _, want := range tc.want {
 				if !strings.Contains(page, want) {
 					t.Errorf("no %q in\n%s", want, page)
@@ -134,7 +134,7 @@ func TestDetailsAreBounded(t *testing.T) {
 	s := told(t, created(run.Input{Goal: long, Checks: checks}), run.PhaseStarted{Role: run.Planner}, planned(), run.PhaseStarted{Role: run.Developer},
 		run.PhaseCompleted{Result: run.Asked, Question: &run.Question{Question: long[:2<<10], Reason: long[:2<<10], NeededInput: []string{long[:300], long[:300]}}},
 		run.PhaseStarted{}, run.QuestionRaised{QuestionID: "qst-1-1", Question: run.Question{Question: long[:2<<10]}, Asker: run.Execute})
-	if n := len(details(s, nil)); n > 40<<10 {
+	if n := len(OfRun(s, nil)); n > 40<<10 {
 		t.Errorf("the page has %d bytes", n)
 	}
 }
@@ -150,7 +150,7 @@ func TestMarkdownOfHostileText(t *testing.T) {
 	}
 	m.block(hostile, 1000)
 	m.list("", []string{hostile})
-	m.printf("%s", code(hostile))
+	m.printf("%s", inlineCode(hostile))
 	for _, never := range []string{"{runId}", "\x1b", "\u202e", "\n- #"} {
 		if strings.Contains(m.String(), never) {
 			t.Errorf("%q stands in\n%s", never, m.String())
