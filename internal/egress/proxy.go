@@ -111,7 +111,7 @@ func Open(c Config) (*Proxy, error) {
 	return p, nil
 }
 
-// Socket returns the path of the Unix socket.
+// Socket returns the path of the Unix socket. It is there until the forwarder is ready.
 func (p *Proxy) Socket() string { return filepath.Join(p.dir, "s") }
 
 // Forwarder returns the options of the forwarder for a box that has the socket at the path inside.

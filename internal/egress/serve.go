@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/egress/allow"
@@ -159,6 +160,7 @@ func (p *Proxy) noteForwarder(w http.ResponseWriter, r *http.Request, s *session
 	switch failed := r.RequestURI == forwarder.FailedPath; {
 	case !failed && p.status == nil:
 		p.status = s
+		os.RemoveAll(p.dir) // the box has the socket bound in: a worker that is killed leaves nothing
 	case failed && (p.status == s || p.status == nil) && p.problem == "":
 		text, _ := io.ReadAll(io.LimitReader(r.Body, maxProblem))
 		p.status, p.problem = s, string(text)

@@ -18,8 +18,10 @@ const (
 type registry struct {
 	word     string   // after registry:
 	defaults []string // the targets that the language's own client reaches if nothing else is said
-	// named returns the URLs that the environment names instead; nothing means the defaults.
-	named func(environ map[string]string) []string
+	// variables are those of the client that say where its packages come from.
+	variables []string
+	// named returns the URLs that the variables name instead; nothing means the defaults.
+	named func(value func(name string) string) []string
 }
 
 // registries are the presets, with the sources of their defaults:
@@ -32,30 +34,37 @@ type registry struct {
 //   - cargo: CRATES_IO_HTTP_INDEX of cargo and the host that config.json of this index names
 //     (doc.rust-lang.org/cargo/reference/registry-index.html).
 var registries = []registry{
-	{word: "go", defaults: []string{"proxy.golang.org:443", "sum.golang.org:443"}, named: goRegistries},
-	{word: "npm", defaults: []string{"registry.npmjs.org:443"}, named: npmRegistries},
-	{word: "pip", defaults: []string{"pypi.org:443", "files.pythonhosted.org:443"}, named: pipRegistries},
-	{word: "cargo", defaults: []string{"index.crates.io:443", "static.crates.io:443"}, named: cargoRegistries},
+	{word: "go", defaults: []string{"proxy.golang.org:443", "sum.golang.org:443"}, named: goRegistries,
+		variables: []string{"GOPROXY", "GOSUMDB", "GONOSUMDB", "GONOPROXY", "GOPRIVATE"}},
+	{word: "npm", defaults: []string{"registry.npmjs.org:443"}, named: npmRegistries,
+		variables: []string{"npm_config_registry", "NPM_CONFIG_REGISTRY"}},
+	{word: "pip", defaults: []string{"pypi.org:443", "files.pythonhosted.org:443"}, named: pipRegistries,
+		variables: []string{"PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL"}},
+	{word: "cargo", defaults: []string{"index.crates.io:443", "static.crates.io:443"}, named: cargoRegistries,
+		variables: []string{"CARGO_REGISTRY_DEFAULT"}},
 }
 
 // Check returns an error of one line if the entry is neither a target nor a preset.
 func Check(entry string) error {
-	_, err := expand(entry, nil)
+	_, err := expand(entry, func(string) string { return "" })
 	return err
+}
+
+// Lookup returns the value of a variable, as os.LookupEnv does.
+type Lookup func(name string) (value string, ok bool)
+
+func (l Lookup) value(name string) string {
+	value, _ := l(name)
+	return value
 }
 
 // Expand returns the targets of all entries, each once, sorted by their texts. A preset stands for
 // the registries that the environment names, or else for those that the language's client uses by
-// itself. The environment has entries NAME=value; the last one of a name counts.
-func Expand(entries, environ []string) ([]Target, error) {
-	values := make(map[string]string, len(environ))
-	for _, entry := range environ {
-		name, value, _ := strings.Cut(entry, "=")
-		values[name] = value
-	}
+// itself.
+func Expand(entries []string, environ Lookup) ([]Target, error) {
 	var all []Target
 	for _, entry := range entries {
-		targets, err := expand(entry, values)
+		targets, err := expand(entry, environ.value)
 		if err != nil {
 			return nil, err
 		}
@@ -65,7 +74,26 @@ func Expand(entries, environ []string) ([]Target, error) {
 	return slices.Compact(all), nil
 }
 
-func expand(entry string, environ map[string]string) ([]Target, error) {
+// Variables returns the names of the variables that the clients of the presets among the entries need
+// to see, so that they ask the registries that Expand found. It leaves out what has a password.
+func Variables(entries []string, environ Lookup) []string {
+	var names []string
+	for _, r := range registries {
+		if !slices.Contains(entries, presetAll) && !slices.Contains(entries, presetPrefix+r.word) {
+			continue
+		}
+		names = append(names, r.variables...)
+		if r.word == "cargo" {
+			names = append(names, cargoIndex(environ.value))
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool {
+		value, ok := environ(name)
+		return !ok || strings.Contains(value, "@")
+	})
+}
+
+func expand(entry string, value func(name string) string) ([]Target, error) {
 	word, isPreset := strings.CutPrefix(entry, presetPrefix)
 	if !isPreset && entry != presetAll {
 		target, err := Parse(entry)
@@ -78,7 +106,7 @@ func expand(entry string, environ map[string]string) ([]Target, error) {
 		if isPreset && r.word != word {
 			continue
 		}
-		found, err := r.targets(environ)
+		found, err := r.targets(value)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", entry, err)
 		}
@@ -90,9 +118,9 @@ func expand(entry string, environ map[string]string) ([]Target, error) {
 	return targets, nil
 }
 
-func (r registry) targets(environ map[string]string) ([]Target, error) {
+func (r registry) targets(value func(name string) string) ([]Target, error) {
 	var targets []Target
-	for _, text := range r.named(environ) {
+	for _, text := range r.named(value) {
 		target, err := OfURL(text)
 		if err != nil {
 			return nil, fmt.Errorf("the environment names a registry: %w", err)
@@ -139,12 +167,12 @@ func OfURL(text string) (Target, error) {
 
 // goRegistries returns the URLs of GOPROXY, and the checksum database beside them unless it is
 // switched off. A proxy may serve the database too; then its host is not asked.
-func goRegistries(environ map[string]string) []string {
-	urls := onlyWeb(strings.FieldsFunc(environ["GOPROXY"], func(r rune) bool { return r == ',' || r == '|' }))
+func goRegistries(value func(name string) string) []string {
+	urls := onlyWeb(strings.FieldsFunc(value("GOPROXY"), func(r rune) bool { return r == ',' || r == '|' }))
 	if len(urls) == 0 {
 		return nil
 	}
-	switch sum := strings.Fields(environ["GOSUMDB"]); {
+	switch sum := strings.Fields(value("GOSUMDB")); {
 	case len(sum) == 0:
 		return append(urls, "https://sum.golang.org")
 	case len(sum) > 1:
@@ -156,27 +184,29 @@ func goRegistries(environ map[string]string) []string {
 	return urls
 }
 
-func npmRegistries(environ map[string]string) []string {
-	return onlyWeb([]string{environ["npm_config_registry"], environ["NPM_CONFIG_REGISTRY"]})
+func npmRegistries(value func(name string) string) []string {
+	return onlyWeb([]string{value("npm_config_registry"), value("NPM_CONFIG_REGISTRY")})
 }
 
-func pipRegistries(environ map[string]string) []string {
-	urls := onlyWeb([]string{environ["PIP_INDEX_URL"], environ["UV_DEFAULT_INDEX"], environ["UV_INDEX_URL"]})
-	extra := onlyWeb(strings.Fields(environ["PIP_EXTRA_INDEX_URL"]))
+func pipRegistries(value func(name string) string) []string {
+	urls := onlyWeb([]string{value("PIP_INDEX_URL"), value("UV_DEFAULT_INDEX"), value("UV_INDEX_URL")})
+	extra := onlyWeb(strings.Fields(value("PIP_EXTRA_INDEX_URL")))
 	if len(urls) == 0 && len(extra) > 0 {
 		urls = []string{"https://pypi.org", "https://files.pythonhosted.org"}
 	}
 	return append(urls, extra...)
 }
 
-func cargoRegistries(environ map[string]string) []string {
-	var urls []string
-	for name, value := range environ {
-		if strings.HasPrefix(name, "CARGO_REGISTRIES_") && strings.HasSuffix(name, "_INDEX") {
-			urls = append(urls, strings.TrimPrefix(value, "sparse+"))
-		}
-	}
-	return onlyWeb(urls)
+// cargoRegistries returns the index of the registry that CARGO_REGISTRY_DEFAULT names. Cargo asks it in
+// the place of crates.io where a command may choose.
+func cargoRegistries(value func(name string) string) []string {
+	return onlyWeb([]string{strings.TrimPrefix(value(cargoIndex(value)), "sparse+")})
+}
+
+// cargoIndex returns the name of the variable that has the index of the default registry.
+func cargoIndex(value func(name string) string) string {
+	name := strings.ReplaceAll(strings.ToUpper(value("CARGO_REGISTRY_DEFAULT")), "-", "_")
+	return "CARGO_REGISTRIES_" + name + "_INDEX"
 }
 
 // onlyWeb returns the URLs that are reached by the network, in their order.

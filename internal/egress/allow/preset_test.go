@@ -8,6 +8,32 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/egress/allow"
 )
 
+func lookupIn(environ []string) allow.Lookup {
+	return func(name string) (string, bool) {
+		for _, entry := range environ {
+			if value, ok := strings.CutPrefix(entry, name+"="); ok {
+				return value, true
+			}
+		}
+		return "", false
+	}
+}
+
+func TestVariables(t *testing.T) {
+	environ := lookupIn([]string{
+		"GOPROXY=http://127.0.0.1:3000", "GOSUMDB=off", "GOFLAGS=-mod=mod", "npm_config_registry=http://u:p@npm.example/",
+		"CARGO_REGISTRY_DEFAULT=corp", "CARGO_REGISTRIES_CORP_INDEX=sparse+https://c.example/",
+	})
+	for entry, want := range map[string]string{
+		"registry:go": "[GOPROXY GOSUMDB]", "registry:npm": "[]", "a.example:443": "[]",
+		"registry": "[GOPROXY GOSUMDB CARGO_REGISTRY_DEFAULT CARGO_REGISTRIES_CORP_INDEX]",
+	} {
+		if got := fmt.Sprint(allow.Variables([]string{entry}, environ)); got != want {
+			t.Errorf("%s: got %s, want %s", entry, got, want)
+		}
+	}
+}
+
 func TestExpand(t *testing.T) {
 	for name, tt := range map[string]struct {
 		entries, environ []string
@@ -53,7 +79,7 @@ func TestExpand(t *testing.T) {
 			want: "[files.pythonhosted.org:443 pypi.org:443 x.example:443]",
 		},
 		"cargo": {
-			entries: []string{"registry:cargo"}, environ: []string{"CARGO_REGISTRIES_CORP_INDEX=sparse+https://cargo.corp.example/index/"},
+			entries: []string{"registry:cargo"}, environ: []string{"CARGO_REGISTRY_DEFAULT=my-corp", "CARGO_REGISTRIES_MY_CORP_INDEX=sparse+https://cargo.corp.example/index/"},
 			want: "[cargo.corp.example:443]",
 		},
 		"IPv6":                      {entries: []string{"registry:npm"}, environ: []string{"npm_config_registry=http://[::1]:4873"}, want: "[[::1]:4873]"},
@@ -64,7 +90,7 @@ func TestExpand(t *testing.T) {
 		"a registry that is no URL": {entries: []string{"registry:npm"}, environ: []string{"npm_config_registry=http://se cret@x/"}, fails: "not a URL"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := allow.Expand(tt.entries, tt.environ)
+			got, err := allow.Expand(tt.entries, lookupIn(tt.environ))
 			if tt.fails == "" && (err != nil || fmt.Sprint(got) != tt.want) {
 				t.Errorf("got %v, %v, want %s", got, err, tt.want)
 			}

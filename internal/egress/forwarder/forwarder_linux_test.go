@@ -86,8 +86,9 @@ func fetch(address string) (string, error) {
 
 // box is a bubblewrap without a network, with a forwarder as its first program.
 type box struct {
-	proxy *egress.Proxy
-	argv  []string // up to the program
+	proxy  *egress.Proxy
+	socket string   // inside
+	argv   []string // up to the program
 }
 
 func newBox(t testing.TB, targets ...string) *box {
@@ -114,8 +115,14 @@ func newBox(t testing.TB, targets ...string) *box {
 	if err := os.Symlink(self, called); err != nil {
 		t.Fatal(err)
 	}
-	argv := []string{bwrap, "--unshare-all", "--die-with-parent", "--dev-bind", "/", "/", "--proc", "/proc", "--", called}
-	return &box{proxy: proxy, argv: append(append(argv, proxy.Forwarder(proxy.Socket()).Args()...), "--")}
+	socket := filepath.Join(t.TempDir(), "s")
+	if err := os.WriteFile(socket, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	argv := []string{
+		bwrap, "--unshare-all", "--die-with-parent", "--dev-bind", "/", "/", "--proc", "/proc", "--bind", proxy.Socket(), socket, "--", called,
+	}
+	return &box{proxy: proxy, socket: socket, argv: append(append(argv, proxy.Forwarder(socket).Args()...), "--")}
 }
 
 // command returns a program of this binary, or another one, in the box.
@@ -213,7 +220,7 @@ func TestAProgramThatNeverRanIsTold(t *testing.T) {
 		})
 	}
 	b := newBox(t)
-	b.argv[slices.Index(b.argv, b.proxy.Socket())] = "/no/such/socket"
+	b.argv[slices.Index(b.argv, "")-2] = "/no/such/socket"
 	if out, code := b.run(t, "/bin/true"); code != forwarder.CodeFailed || b.proxy.Begun() == nil {
 		t.Errorf("without a socket: %q, %d, %v", out, code, b.proxy.Begun())
 	}
@@ -224,7 +231,7 @@ func TestAProgramGainsNothingFromTheForwarder(t *testing.T) {
 		t.Errorf("the forwarder killed: %q, %d", out, code)
 	}
 	b := newBox(t)
-	if out, code := b.run(t, "forge", b.proxy.Socket()); out != "HTTP/1.1 403" || code != 0 || b.proxy.Begun() != nil {
+	if out, code := b.run(t, "forge", b.socket); out != "HTTP/1.1 403" || code != 0 || b.proxy.Begun() != nil {
 		t.Errorf("a forged start: %q, %d, %v", out, code, b.proxy.Begun())
 	}
 }
