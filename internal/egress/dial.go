@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/ratchet-dev/ratchet/internal/egress/allow"
+	"github.com/ratchet-dev/ratchet/internal/allow"
 )
 
 // refusedError reports a target that the list holds and whose name leads where it must not.

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ratchet-dev/ratchet/internal/egress/allow"
+	"github.com/ratchet-dev/ratchet/internal/allow"
 	"github.com/ratchet-dev/ratchet/internal/egress/forwarder"
 )
 

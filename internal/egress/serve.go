@@ -13,7 +13,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/ratchet-dev/ratchet/internal/egress/allow"
+	"github.com/ratchet-dev/ratchet/internal/allow"
 	"github.com/ratchet-dev/ratchet/internal/egress/forwarder"
 )
 

@@ -20,8 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/allow"
 	"github.com/ratchet-dev/ratchet/internal/egress"
-	"github.com/ratchet-dev/ratchet/internal/egress/allow"
 	"github.com/ratchet-dev/ratchet/internal/egress/forwarder"
 	"github.com/ratchet-dev/ratchet/internal/need"
 )

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ratchet-dev/ratchet/internal/egress/allow"
+	"github.com/ratchet-dev/ratchet/internal/allow"
 )
 
 func TestParse(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ratchet-dev/ratchet/internal/egress/allow"
+	"github.com/ratchet-dev/ratchet/internal/allow"
 )
 
 func lookupIn(environ []string) allow.Lookup {
