@@ -22,6 +22,7 @@ const (
 	argsFD = 3 + iota
 	statusFD
 	filterFD
+	outerFD // with overlays only
 )
 
 // entry is a box with a spec.
@@ -60,8 +61,16 @@ func (e entry) Enclose(argv []string, dir string, env []string) (_ *proc.Enclosu
 		return nil, err
 	}
 	bwrap := []string{e.box.program, "--args", fmt.Sprint(argsFD), "--json-status-fd", fmt.Sprint(statusFD), "--seccomp", fmt.Sprint(filterFD), "--"}
+	bwrap = append(bwrap, in.command()...)
+	if len(e.spec.Overlays) > 0 {
+		outer, err := r.openMemory("box-outer-args", joinArgs(mountSpace))
+		if err != nil {
+			return nil, err
+		}
+		files, bwrap = append(files, outer), e.mountFirst(bwrap)
+	}
 	return &proc.Enclosure{
-		Argv:   append(bwrap, in.command()...),
+		Argv:   bwrap,
 		Files:  files,
 		Limits: r.limits,
 		Ended:  r.ended,
@@ -90,6 +99,9 @@ func (e entry) prepare(argv []string, dir string, env []string) (inside, error) 
 		in.names, in.argv = append(in.names, e.name), append([]string{OwnDirectory + e.name}, argv[1:]...)
 	} else if !e.shows(mounts, argv[0]) {
 		return inside{}, fmt.Errorf("program %s is not in the box: name its directory", argv[0])
+	}
+	if len(e.spec.Overlays) > 0 && !e.box.overlay {
+		return inside{}, errors.New("this machine has no overlays for a box")
 	}
 	if e.spec.Egress != nil {
 		in.names = append(in.names, e.spec.Egress.Forwarder)
@@ -135,14 +147,19 @@ func (r *running) openGroup(g *groups, l Limits) (err error) {
 	return nil
 }
 
-// openFiles opens the descriptors of bwrap.
-func (r *running) openFiles(args []string, filter []byte) ([]*os.File, error) {
+// joinArgs writes options as bwrap reads them from a descriptor.
+func joinArgs(args []string) []byte {
 	var text bytes.Buffer
 	for _, arg := range args {
 		text.WriteString(arg)
 		text.WriteByte(0)
 	}
-	options, err := r.openMemory("box-args", text.Bytes())
+	return text.Bytes()
+}
+
+// openFiles opens the descriptors of bwrap.
+func (r *running) openFiles(args []string, filter []byte) ([]*os.File, error) {
+	options, err := r.openMemory("box-args", joinArgs(args))
 	if err != nil {
 		return nil, err
 	}

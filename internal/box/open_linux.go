@@ -46,7 +46,7 @@ func Open(ctx context.Context, c Config) (*Box, error) {
 	if err != nil {
 		return nil, explain(err)
 	}
-	b.overlay = b.tryOverlay(ctx)
+	b.overlay = b.tryOverlay(ctx, c.Dir)
 	return b, nil
 }
 

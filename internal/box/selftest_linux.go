@@ -181,9 +181,3 @@ func (w *world) close() {
 		os.RemoveAll(w.dir)
 	}
 }
-
-// tryOverlay reports whether an overlay works: what is written in a box is in the upper directory and
-// not in the lower one.
-func (b *Box) tryOverlay(ctx context.Context) bool {
-	return false
-}

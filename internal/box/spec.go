@@ -31,7 +31,7 @@ type Spec struct {
 type Overlay struct {
 	Lower  string // the original, never written
 	Upper  string // receives the changes
-	Work   string // an empty directory in the file system of Upper
+	Work   string // a directory for the kernel alone, in the file system of Upper
 	Target string // the place inside; the directory must exist outside too
 }
 

@@ -3,6 +3,7 @@ package box_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,11 +102,21 @@ func TestATreeWithoutARepositoryGetsNone(t *testing.T) {
 func inBox(t testing.TB, b *box.Box, s box.Spec, script string) (string, proc.Result) {
 	t.Helper()
 	var out bytes.Buffer
-	r, err := proc.Run(t.Context(), proc.Command{Argv: []string{"/bin/sh", "-c", script}, Dir: s.Tree, Env: env, Stdout: &out, Stderr: &out, Box: b.For(s)})
+	r, err := proc.Run(t.Context(), shell(b, s, script, &out))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	return out.String(), r
+}
+
+func tryInBox(t testing.TB, b *box.Box, s box.Spec, script string) (proc.Result, error) {
+	t.Helper()
+	return proc.Run(t.Context(), shell(b, s, script, io.Discard))
+}
+
+// shell is a command that runs a script in a box.
+func shell(b *box.Box, s box.Spec, script string, out io.Writer) proc.Command {
+	return proc.Command{Argv: []string{"/bin/sh", "-c", script}, Dir: s.Tree, Env: env, Stdout: out, Stderr: out, Box: b.For(s)}
 }
 
 func mkdir(t testing.TB, dir, name string) string {
