@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/redact"
@@ -30,6 +31,7 @@ type Activities struct {
 	agents AgentPool
 	survey func(context.Context) []agent.Manifest
 	forget func(context.Context, dispatch.GardenID) error
+	box    *box.Box
 
 	workspaces *workspaces
 }
@@ -38,7 +40,7 @@ type Activities struct {
 // receives their standard error.
 type OpenProvider func(spec, dir string, log io.Writer) (provider.Provider, error)
 
-// Config configures the activities of a worker. Every member except Forget is required.
+// Config configures the activities of a worker. Every member except Forget and Box is required.
 type Config struct {
 	Runs   *rundir.Store
 	Open   OpenProvider
@@ -52,6 +54,8 @@ type Config struct {
 	Forget func(context.Context, dispatch.GardenID) error
 	// LookupEnv finds the variables that a run lets through to its checks.
 	LookupEnv func(string) (string, bool)
+	// Box is the box that checks run in. It is nil if they run in none.
+	Box *box.Box
 }
 
 // AgentPool knows the agents that wait for decisions.
@@ -66,7 +70,7 @@ func New(c Config) (*Activities, error) {
 		return nil, errors.New("activities: the configuration is incomplete")
 	}
 	return &Activities{
-		runs: c.Runs, open: c.Open, redact: c.Redact, env: c.LookupEnv, agents: c.Agents, survey: c.Survey, forget: c.Forget,
+		runs: c.Runs, open: c.Open, redact: c.Redact, env: c.LookupEnv, agents: c.Agents, survey: c.Survey, forget: c.Forget, box: c.Box,
 		workspaces: &workspaces{dir: c.Runs.Workspace, open: map[run.ID]*held{}},
 	}, nil
 }

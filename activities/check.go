@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/check"
+	"github.com/ratchet-dev/ratchet/internal/checkout"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/prompt"
@@ -73,7 +75,7 @@ func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(P
 	if err := w.Sync(ctx, in.Commit); err != nil {
 		return Judgement{}, err
 	}
-	report, e, out, err := a.runChecks(ctx, in, w.WorkDir(), a.runs.Scratch(in.RunID), show)
+	report, e, out, err := a.runChecks(ctx, in, place{w.Dir(), w.WorkDir(), a.runs.Scratch(in.RunID)}, show)
 	if err != nil {
 		return Judgement{}, err
 	}
@@ -93,10 +95,20 @@ func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(P
 	return out, err
 }
 
-// runChecks runs the checks in a directory, with a home of their own.
-func (a *Activities) runChecks(ctx context.Context, in CheckInput, dir, home string, show func(Progress)) (check.Report, Evaluation, Judgement, error) {
+// place is where checks run: the top of a work tree that was just made, the directory in it that they
+// run in, and their home.
+type place struct{ top, dir, home string }
+
+// runChecks runs the checks in a place, and in the box where there is one. Git reads the objects
+// there that the tree borrows.
+func (a *Activities) runChecks(ctx context.Context, in CheckInput, at place, show func(Progress)) (check.Report, Evaluation, Judgement, error) {
+	borrowed, err := checkout.Borrowed(filepath.Join(at.top, ".git"))
+	if err != nil {
+		return check.Report{}, Evaluation{}, Judgement{}, fmt.Errorf("objects of the work tree: %w", err)
+	}
 	report, err := check.Run(ctx, check.Spec{
-		Commands: in.Commands, Dir: dir, Home: home, Cache: a.runs.Cache(), RunID: string(in.RunID),
+		Commands: in.Commands, Dir: at.dir, Home: at.home, Cache: a.runs.Cache(), RunID: string(in.RunID),
+		Box: a.box, Inside: box.Spec{Tree: at.top, Read: borrowed},
 		Env: in.Env, Lookup: a.env, Timeout: in.Timeout,
 		Filter: func(w io.Writer) io.Writer { return a.redact.Writer(w) },
 	}, func(p check.Progress) {
@@ -144,7 +156,7 @@ func (a *Activities) tryPatch(ctx context.Context, in TryInput, show func(Progre
 	if err := removeAll(home); err != nil {
 		return Judgement{}, err
 	}
-	_, e, out, err := a.runChecks(ctx, in.CheckInput, tree.WorkDir(), home, show)
+	_, e, out, err := a.runChecks(ctx, in.CheckInput, place{tree.Top(), tree.WorkDir(), home}, show)
 	if err != nil {
 		return Judgement{}, err
 	}

@@ -45,9 +45,9 @@ type site struct {
 
 func newSite(t testing.TB) *site { return newSiteWith(t, "runs") }
 
-// newSiteWith is newSite with the runs directory somewhere else; the repository is
-// repo.
-func newSiteWith(t testing.TB, runs string) *site {
+// newSiteWith is newSite with the runs directory somewhere else, and with changes
+// of the configuration; the repository is repo.
+func newSiteWith(t testing.TB, runs string, changes ...func(*activities.Config)) *site {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -67,7 +67,7 @@ func newSiteWith(t testing.TB, runs string) *site {
 	s.git("commit", "-q", "-m", "first")
 	s.base = run.Commit(s.git("rev-parse", "HEAD"))
 	environ := []string{"MODEL_KEY=" + secret, "LET_THROUGH=yes"}
-	s.acts, err = activities.New(activities.Config{
+	config := activities.Config{
 		Runs: s.runs, Redact: redact.New(environ), Agents: s.pool, Survey: noAgents,
 		Open: func(spec, dir string, log io.Writer) (provider.Provider, error) {
 			if s.agent != nil {
@@ -81,8 +81,11 @@ func newSiteWith(t testing.TB, runs string) *site {
 			}
 			return "yes", name == "LET_THROUGH"
 		},
-	})
-	if err != nil {
+	}
+	for _, change := range changes {
+		change(&config)
+	}
+	if s.acts, err = activities.New(config); err != nil {
 		t.Fatal(err)
 	}
 	return s

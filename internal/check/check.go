@@ -43,6 +43,11 @@ type Result struct {
 	Bytes int64  `json:"bytes"`
 	// Reason explains in one line a status that does not follow from the exit code alone.
 	Reason string `json:"reason,omitempty"`
+	// Sandbox names the box that the command ran in, such as "bwrap 0.8.0". It is empty without a box.
+	Sandbox string `json:"sandbox,omitempty"`
+	// Limit names the limit of the box that the command ran into, such as "memory limit 2 GiB". The
+	// command may have passed all the same.
+	Limit string `json:"limit,omitempty"`
 }
 
 // Report is the results of all commands, in their order.

@@ -7,11 +7,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 )
 
@@ -38,6 +41,10 @@ type Spec struct {
 	// Lookup finds the values of Env; nil means os.LookupEnv.
 	Lookup  func(string) (string, bool)
 	Timeout time.Duration // of each command; zero means DefaultTimeout
+	// Box is the box that each command runs in; nil means that there is none. Inside has what the
+	// commands may reach beside Home and Cache. Its tree is Dir where it names none.
+	Box    *box.Box
+	Inside box.Spec
 	// Filter removes secrets from an output before any of it is kept. It is closed after the last byte if it
 	// is an io.Closer. Nil keeps the output unchanged.
 	Filter func(io.Writer) io.Writer
@@ -69,6 +76,12 @@ func Run(ctx context.Context, spec Spec, progress func(Progress)) (Report, error
 	if err := os.MkdirAll(tmp, 0o700); err != nil {
 		return Report{}, fmt.Errorf("home of the checks: %w", err)
 	}
+	if spec.Box != nil {
+		tmp = "/tmp" // its own, and bounded
+		if err := spec.completeInside(); err != nil {
+			return Report{}, err
+		}
+	}
 	env := spec.buildEnviron(tmp)
 	var report Report
 	for i, command := range spec.Commands {
@@ -83,6 +96,24 @@ func Run(ctx context.Context, spec Spec, progress func(Progress)) (Report, error
 		progress(at)
 	}
 	return report, nil
+}
+
+// completeInside adds the directories that every command has to what the box shows.
+func (s *Spec) completeInside() error {
+	if s.Inside.Tree == "" {
+		s.Inside.Tree = s.Dir
+	}
+	s.Inside.Write = append(slices.Clip(s.Inside.Write), s.Home)
+	if s.Cache == "" {
+		return nil
+	}
+	if err := os.MkdirAll(s.Cache, 0o700); err != nil {
+		return fmt.Errorf("cache of the checks: %w", err)
+	}
+	if !slices.ContainsFunc(s.Inside.Overlays, func(o box.Overlay) bool { return o.Target == s.Cache }) {
+		s.Inside.Write = append(s.Inside.Write, s.Cache)
+	}
+	return nil
 }
 
 // buildEnviron returns the environment of the commands.
@@ -142,6 +173,7 @@ func (s Spec) runOnce(ctx context.Context, env []string, at Progress, progress f
 		Env:    env,
 		Stdout: out,
 		Stderr: out,
+		Box:    s.Box.For(s.Inside),
 	})
 	stop()
 	if closeErr := out.closeWriter(); closeErr != nil {
@@ -150,7 +182,10 @@ func (s Spec) runOnce(ctx context.Context, env []string, at Progress, progress f
 	if ctxErr := ctx.Err(); ctxErr != nil && (err != nil || ended.End != proc.Exited) {
 		return Result{}, ctxErr
 	}
-	result := Result{Command: at.Command, DurationMs: time.Since(began).Milliseconds(), Bytes: kept.Bytes()}
+	result := Result{Command: at.Command, DurationMs: time.Since(began).Milliseconds(), Bytes: kept.Bytes(), Limit: ended.Cause}
+	if s.Box != nil {
+		result.Sandbox = s.Box.String()
+	}
 	result.Head, result.Tail, _ = kept.Text()
 	return judgeEnd(result, ended, err, timeout)
 }
@@ -159,6 +194,10 @@ func (s Spec) runOnce(ctx context.Context, env []string, at Progress, progress f
 // command.
 func judgeEnd(r Result, ended proc.Result, err error, timeout time.Duration) (Result, error) {
 	r.ExitCode, r.Status = -1, Fail
+	if boxErr, ok := errors.AsType[*proc.BoxError](err); ok {
+		r.Status, r.Reason, r.Sandbox = Error, boxErr.Error(), ""
+		return r, nil
+	}
 	switch {
 	case errors.Is(err, proc.ErrNotFound), errors.Is(err, proc.ErrNotExecutable), errors.Is(err, syscall.E2BIG):
 		r.Status, r.Reason = Error, err.Error()
@@ -175,6 +214,9 @@ func judgeEnd(r Result, ended proc.Result, err error, timeout time.Duration) (Re
 		if reason := cannotRun(r.ExitCode, r.Head+r.Tail); reason != "" {
 			r.Status, r.Reason = Error, reason
 		}
+	}
+	if r.Limit != "" && r.Status != Pass {
+		r.Reason = strings.TrimSuffix(r.Limit+" reached; "+r.Reason, "; ")
 	}
 	return r, nil
 }

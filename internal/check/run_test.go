@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/check"
 )
 
@@ -31,7 +32,10 @@ func run(t *testing.T, s check.Spec) check.Report {
 	return report
 }
 
-func TestStatusOfACommand(t *testing.T) {
+func TestStatusOfACommand(t *testing.T) { statusesOfCommands(t, nil) }
+
+// statusesOfCommands runs commands in a box, or in none.
+func statusesOfCommands(t *testing.T, sandbox *box.Box) {
 	for name, test := range map[string]struct {
 		command string
 		status  check.Status
@@ -56,9 +60,16 @@ func TestStatusOfACommand(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := spec(t, test.command)
+			s.Box = sandbox
 			write(t, s.Dir, "calls-missing", "no-such-tool\n", 0o600)
 			write(t, s.Dir, "lost-interpreter", "#!/no/such/interpreter\n", 0o700)
 			got := run(t, s).Checks[0]
+			if sandbox != nil && got.Sandbox != sandbox.String() && got.ExitCode != -1 {
+				t.Errorf("it ran in %q", got.Sandbox)
+			}
+			if test.reason == "" && got.Status == check.Fail && strings.HasPrefix(got.Reason, "ended by SIG") && sandbox != nil {
+				got.Reason = "" // by its exit code a box cannot tell whose signal it was
+			}
 			if got.Status != test.status || test.code != 0 && got.ExitCode != test.code || !strings.Contains(got.Reason, test.reason) || (test.reason == "") != (got.Reason == "") {
 				t.Errorf("got %+v; want %s, %d, %q", got, test.status, test.code, test.reason)
 			}

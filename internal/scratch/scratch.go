@@ -65,6 +65,9 @@ func (s *Scratch) WorkDir() string {
 	return s.path(treeName, filepath.FromSlash(s.spec.Prefix))
 }
 
+// Top returns the top of the checkout.
+func (s *Scratch) Top() string { return s.path(treeName) }
+
 func (s *Scratch) path(parts ...string) string {
 	return filepath.Join(append([]string{s.spec.Dir}, parts...)...)
 }

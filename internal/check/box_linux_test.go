@@ -1,0 +1,86 @@
+package check_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/box"
+	"github.com/ratchet-dev/ratchet/internal/check"
+	"github.com/ratchet-dev/ratchet/internal/need"
+)
+
+func openBox(t *testing.T) *box.Box {
+	t.Helper()
+	need.Program(t, "bwrap")
+	b, err := box.Open(t.Context(), box.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func boxedSpec(t *testing.T, commands ...string) check.Spec {
+	s := spec(t, commands...)
+	s.Box, s.Cache = openBox(t), filepath.Join(t.TempDir(), "cache")
+	return s
+}
+
+func TestStatusOfACommandInABox(t *testing.T) { statusesOfCommands(t, openBox(t)) }
+
+func TestCommandInABoxHasItsDirectories(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret")
+	write(t, filepath.Dir(secret), "secret", "canary", 0o600)
+	s := boxedSpec(t, `echo 1 > made && touch "$HOME/y" "$TMPDIR/x" "$XDG_CACHE_HOME/z" && ! cat `+secret+` 2>&1 && echo "$TMPDIR"`, "cat made && ! ls $TMPDIR/x")
+	report := run(t, s)
+	for i, head := range []string{"/tmp\n", "1\n"} {
+		if got := report.Checks[i]; got.Status != check.Pass || !strings.Contains(got.Head, head) || got.Sandbox == "" {
+			t.Errorf("got %+v", got)
+		}
+	}
+	for _, path := range []string{filepath.Join(s.Dir, "made"), filepath.Join(s.Home, "y"), filepath.Join(s.Cache, "z")} {
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The control is a spec that can be had: the same command passes there.
+func TestCommandWhoseBoxCannotBeSetUp(t *testing.T) {
+	s := boxedSpec(t, "touch ran")
+	s.Inside.Read = []string{"/no/such/toolchain"}
+	report := run(t, s)
+	got := report.Checks[0]
+	if got.Status != check.Error || got.ExitCode != -1 || got.Sandbox != "" || !strings.Contains(got.Reason, "/no/such/toolchain") {
+		t.Errorf("got %+v", got)
+	}
+	if v := report.Verdict(); v.Outcome != check.Blocked {
+		t.Errorf("the outcome is %s", v.Outcome)
+	}
+	if _, err := os.Stat(filepath.Join(s.Dir, "ran")); err == nil {
+		t.Error("it ran without its box")
+	}
+	s.Inside.Read = nil
+	if got := run(t, s).Checks[0]; got.Status != check.Pass {
+		t.Errorf("the control: %+v", got)
+	}
+}
+
+func TestCommandInABoxRunsOutOfTime(t *testing.T) {
+	s := boxedSpec(t, "setsid sleep 300 & echo begun; sleep 300")
+	s.Timeout = time.Second
+	if got := run(t, s).Checks[0]; got.Status != check.Timeout || got.Head != "begun\n" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// What a check does to its supervisor outside of a box, it cannot do inside.
+func TestCommandInABoxReachesNoSupervisor(t *testing.T) {
+	for _, signal := range []string{"KILL", "STOP", "TERM"} {
+		if got := run(t, boxedSpec(t, "kill -"+signal+" $PPID; kill -"+signal+" 1; exit 3")).Checks[0]; got.Status != check.Fail || got.ExitCode != 3 {
+			t.Errorf("SIG%s: %+v", signal, got)
+		}
+	}
+}
