@@ -82,12 +82,9 @@ func (f *follower) follow(ctx context.Context) (run.Status, error) {
 			return status, f.recorded(ctx, status)
 		}
 		if status.Waiting() {
-			if f.decider == nil {
-				return status, f.recorded(ctx, status)
-			}
 			err := f.settle(ctx)
 			if errors.Is(err, errUnanswered) {
-				return status, nil
+				return status, f.recorded(ctx, status)
 			}
 			if err != nil && !errors.Is(err, errSettled) {
 				return "", err
@@ -301,12 +298,19 @@ func (f *follower) wait(ctx context.Context, d time.Duration, text string) error
 }
 
 // settle asks the decider for the decision or the answer that the run waits for and sends it to
-// the run. The error is errSettled when it was settled elsewhere meanwhile.
+// the run. The error is errSettled when it was settled elsewhere meanwhile, and errUnanswered when
+// there is no decider.
 func (f *follower) settle(ctx context.Context) error {
 	p, err := f.Pending(ctx, f.id)
 	if err != nil {
 		_, err = f.trouble(ctx, err)
 		return err
+	}
+	if p.Approval == nil && p.Question == nil {
+		return f.wait(ctx, pollFrame, "") // the next events tell how it was settled
+	}
+	if f.decider == nil {
+		return errUnanswered
 	}
 	ask, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -317,13 +321,11 @@ func (f *follower) settle(ctx context.Context) error {
 		if d, err = f.decider.approve(ask, *p.Approval); err == nil {
 			err = f.Decide(ctx, f.id, d)
 		}
-	case p.Question != nil:
+	default:
 		var r run.Reply
 		if r, err = f.decider.answer(ask, *p.Question); err == nil {
 			err = f.Reply(ctx, f.id, r)
 		}
-	default:
-		return f.wait(ctx, pollFrame, "") // the next events tell how it was settled
 	}
 	if refused, ok := errors.AsType[*runs.RefusedError](err); ok {
 		f.say("%s", story.OneLine(refused.Reason, 300))

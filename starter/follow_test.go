@@ -180,6 +180,8 @@ func TestFollow(t *testing.T) {
 		{name: "to an approval that the person leaves", run: play(toPatch...), decider: approves{err: errUnanswered}, want: run.AwaitingApproval},
 		{name: "past an approval that is settled elsewhere", run: play(slices.Concat(toPatch, toEnd)...), decider: approves{}, want: run.Completed, says: "settled elsewhere",
 			change: func(f *fakeRun) { f.elsewhere, f.unpolled = &run.Decision{Decision: run.Approve}, 1 }},
+		{name: "past one that nobody is there for and that is settled elsewhere", run: play(slices.Concat(toPatch, toEnd)...), want: run.Completed,
+			change: func(f *fakeRun) { f.elsewhere = &run.Decision{Decision: run.Approve} }},
 		{name: "past a decision that is refused", run: play(slices.Concat(toPatch, toEnd)...), decider: approves{verdict: run.Approve}, want: run.Completed, says: "decided already",
 			change: func(f *fakeRun) { f.refuse = &runs.RefusedError{Reason: "it has been decided already"} }},
 		{name: "through an engine that is away for a moment", run: play(slices.Concat(toPatch[:4])...), want: "", err: "ended from", says: "engine does not answer",

@@ -15,6 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 )
 
@@ -401,6 +402,12 @@ func testResume(b bench, stop func()) {
 	}
 	b.expect(0, "approve", id)
 	eventually.Holds(b.T, "the next approval is pending", func() bool { return b.status(id).Pending.Approval != nil && b.status(id).Iteration == 2 })
+	late := newCLI(console{out: io.Discard, err: io.Discard, environ: os.Environ(), now: time.Now})
+	late.runsDir, late.queue = b.runsDir, temporalclient.TaskQueue
+	before, err := late.rebuild(dir, true)
+	if err != nil {
+		b.Fatal(err)
+	}
 	b.expect(0, "approve", id)
 	b.await(id, run.Completed)
 	seen := map[string]bool{}
@@ -411,8 +418,15 @@ func testResume(b bench, stop func()) {
 		}
 		seen[e.ID] = true
 	}
-	eventually.Holds(b.T, "the engine counts the run as over", func() bool { // a moment after its record does
+	eventually.Holds(b.T, "the record counts the run as over", func() bool { // a moment after its workflow does
 		return strings.Contains(b.expect(1, "resume", dir).err, "is over")
+	})
+	eventually.Holds(b.T, "the engine does not go on with a run that has ended since its record was read", func() bool {
+		err := late.resume(b.Context(), before, true)
+		if err == nil {
+			b.Fatal("it was resumed")
+		}
+		return strings.Contains(err.Error(), "is over")
 	})
 }
 

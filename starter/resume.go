@@ -53,10 +53,10 @@ func (c *cli) rebuild(path string, chosen bool) (*run.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := s.Input.RunID
-	if s.State.Status.Terminal() {
-		return nil, fmt.Errorf("run %s is over, it is %s: there is nothing to resume", id, s.State.Status)
+	if err := mayResume(s); err != nil {
+		return nil, err
 	}
+	id := s.Input.RunID
 	if !chosen {
 		c.runsDir = near(filepath.Dir(filepath.Dir(dir.Path())))
 	}
@@ -67,12 +67,22 @@ func (c *cli) rebuild(path string, chosen bool) (*run.Snapshot, error) {
 	return s, nil
 }
 
+// mayResume refuses a run that is over.
+func mayResume(s *run.Snapshot) error {
+	if s.State.Status.Terminal() {
+		return fmt.Errorf("run %s is over, it is %s: there is nothing to resume", s.Input.RunID, s.State.Status)
+	}
+	return nil
+}
+
 func same(a, b string) bool {
 	x, err1 := os.Stat(a)
 	y, err2 := os.Stat(b)
 	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
+// resume continues the run from its record as it stands once the engine has no open workflow of the
+// run. The snapshot s may be older: a run that has ended since is not resumed.
 func (c *cli) resume(ctx context.Context, s *run.Snapshot, detach bool) error {
 	id := s.Input.RunID
 	client, closeClient, err := c.dial(ctx)
@@ -80,7 +90,12 @@ func (c *cli) resume(ctx context.Context, s *run.Snapshot, detach bool) error {
 		return err
 	}
 	defer closeClient()
-	err = client.Resume(ctx, s)
+	if err = client.MayResume(ctx, id); err == nil {
+		s, err = c.latest(id)
+	}
+	if err == nil {
+		err = client.Resume(ctx, s)
+	}
 	if _, open := errors.AsType[*runs.ExistsError](err); open {
 		return fmt.Errorf("the engine still knows run %s as open, it goes on by itself: follow it with `%s`", id, c.hint("watch %s", id))
 	}
@@ -88,4 +103,17 @@ func (c *cli) resume(ctx context.Context, s *run.Snapshot, detach bool) error {
 		return err
 	}
 	return c.started(ctx, found{client, id}, detach)
+}
+
+// latest rebuilds a run from its record, and refuses one that is over.
+func (c *cli) latest(id run.ID) (*run.Snapshot, error) {
+	dir, err := c.record(id)
+	if err != nil {
+		return nil, err
+	}
+	s, err := dir.Repair()
+	if err != nil {
+		return nil, err
+	}
+	return s, mayResume(s)
 }

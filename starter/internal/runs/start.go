@@ -37,6 +37,19 @@ func (c *Client) Start(ctx context.Context, in run.Input) error {
 	return c.start(ctx, in.RunID, o, workflows.RunInput{Input: &in})
 }
 
+// MayResume returns an ExistsError if the engine has an open workflow of the run. A run whose
+// workflow has ended is in its record as it ended.
+func (c *Client) MayResume(ctx context.Context, id run.ID) error {
+	e, err := c.Describe(ctx, id)
+	if _, unknown := errors.AsType[*NotFoundError](err); unknown {
+		return nil
+	}
+	if err == nil && e.Open {
+		return &ExistsError{id}
+	}
+	return err
+}
+
 // Resume continues a run that is not open in the engine. The error is an *ExistsError when the
 // run is open.
 func (c *Client) Resume(ctx context.Context, s *run.Snapshot) error {
