@@ -67,7 +67,7 @@ func (r *resident) from(t *testing.T, n int) *resident {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for len(r.clients) <= n {
-		c, err := temporalclient.Dial(t.Context(), temporalclient.Options{Engine: r.engine.Address, Timeout: 20 * time.Second})
+		c, err := temporalclient.Dial(t.Context(), temporalclient.Options{Engine: r.engine.Address, Token: r.engine.Token, Timeout: 20 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}

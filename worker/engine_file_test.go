@@ -13,7 +13,7 @@ import (
 // refused starts a worker that must not serve.
 func (s *site) refused(say string) {
 	s.t.Helper()
-	w := s.spawn("TEMPORAL_ADDRESS=")
+	w := s.spawn()
 	select {
 	case <-w.done:
 	case <-w.ready:
@@ -40,6 +40,9 @@ func (s *site) writeEngineFile(token engine.Token) {
 func TestAWorkerServesItsOwnEngineOnly(t *testing.T) {
 	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
 	s := newSite(t)
+	if err := os.Remove(filepath.Join(s.runsDir, engine.FileName)); err != nil {
+		t.Fatal(err)
+	}
 	s.refused("no engine is known")
 	s.writeEngineFile(engine.NewToken())
 	s.refused("another program listens there")
@@ -54,8 +57,7 @@ func TestAWorkerServesItsOwnEngineOnly(t *testing.T) {
 func TestAWorkerGoesOnWithTheNextEngine(t *testing.T) {
 	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
 	s := newSite(t)
-	s.writeEngineFile(s.engine.Token)
-	w := s.spawn("TEMPORAL_ADDRESS=")
+	w := s.spawn()
 	for range 2 {
 		in := s.input(s.replay(map[string]string{"plan-1": planText, "execute-1": appending("", "one")}))
 		if res := s.outcome(in); res.Status != run.Completed {

@@ -118,6 +118,7 @@ func (s *site) startEngine(port int) {
 		s.t.Fatal(err)
 	}
 	s.engine = e
+	s.writeEngineFile(e.Token)
 }
 
 // token is that of the engine before, as with starter up.
@@ -214,7 +215,7 @@ func (s *site) launch(env ...string) *workerProcess {
 		cmd: exec.Command(os.Args[0], "-runs-dir", s.runsDir, "-task-queue", s.queue),
 		out: &tail{}, ready: make(chan struct{}), done: make(chan struct{}),
 	}
-	w.cmd.Env = append(os.Environ(), append([]string{asWorker + "=1", "TEMPORAL_ADDRESS=" + s.engine.Address}, env...)...)
+	w.cmd.Env = append(os.Environ(), append([]string{asWorker + "=1", "TEMPORAL_ADDRESS="}, env...)...)
 	w.cmd.Stderr = w.out
 	stdout, err := w.cmd.StdoutPipe()
 	if err == nil {

@@ -38,6 +38,7 @@ func TestWorkerSaysOneLineAndServesUntilItIsTold(t *testing.T) {
 	}
 	defer e.Stop(context.Background())
 	cmd := commandLine(t, e.Address, "--runs-dir", filepath.Join(t.TempDir(), ".runs"), "--provider-env", "PATH")
+	cmd.Env = append(cmd.Env, "TEMPORAL_GRPC_META_AUTHORIZATION="+e.Bearer())
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor"
+	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
 
@@ -18,6 +19,7 @@ const (
 	// doomedVariable makes the test binary a worker of the task queue that it names, whose activities never end.
 	doomedVariable  = "RATCHET_TEST_DOOMED_WORKER"
 	addressVariable = "RATCHET_TEST_ADDRESS"
+	tokenVariable   = "RATCHET_TEST_TOKEN"
 )
 
 func TestMain(m *testing.M) {
@@ -25,7 +27,7 @@ func TestMain(m *testing.M) {
 		worker.SetStickyWorkflowCacheSize(0)
 	}
 	if queue := os.Getenv(doomedVariable); queue != "" {
-		fmt.Fprintln(os.Stderr, serveDoomed(os.Getenv(addressVariable), queue))
+		fmt.Fprintln(os.Stderr, serveDoomed(os.Getenv(addressVariable), engine.Token(os.Getenv(tokenVariable)), queue))
 		os.Exit(1)
 	}
 	if len(os.Args) > 1 {
@@ -40,8 +42,8 @@ func TestMain(m *testing.M) {
 }
 
 // serveDoomed serves until the process is killed.
-func serveDoomed(address, queue string) error {
-	c, err := temporalclient.Dial(context.Background(), temporalclient.Options{Engine: address, Identity: identity})
+func serveDoomed(address string, token engine.Token, queue string) error {
+	c, err := temporalclient.Dial(context.Background(), temporalclient.Options{Engine: address, Token: token, Identity: identity})
 	if err != nil {
 		return err
 	}

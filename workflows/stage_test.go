@@ -56,7 +56,7 @@ func newStageWithLog(t testing.TB, log *slog.Logger) *stage {
 		}
 	})
 	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{
-		Engine: e.Address, Identity: identity, Timeout: 20 * time.Second, Logger: log,
+		Engine: e.Address, Token: e.Token, Identity: identity, Timeout: 20 * time.Second, Logger: log,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +138,7 @@ func (p *scene) serve(register func(worker.Registry)) {
 func (p *scene) serveAndDie() {
 	p.t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), doomedVariable+"="+p.queue, addressVariable+"="+p.engine.Address)
+	cmd.Env = append(os.Environ(), doomedVariable+"="+p.queue, addressVariable+"="+p.engine.Address, tokenVariable+"="+string(p.engine.Token))
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		p.t.Fatal(err)

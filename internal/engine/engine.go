@@ -30,7 +30,8 @@ type Options struct {
 	Port     int               // loopback port of the frontend; 0: a free one
 	UIPort   int               // loopback port of the Web UI; 0: a free one
 	Log      string            // file that the server logs to, warnings and worse; empty: DB + ".log"
-	Token    Token             // the token by which the engine proves itself; empty: a fresh one
+	Token    Token             // the secret of the engine and its clients; empty: a fresh one
+	Open     bool              // the engine admits every caller: each user and program of this machine
 	Progress func(line string) // called with lines about a build, which takes minutes; nil: never
 }
 
@@ -40,9 +41,11 @@ type Engine struct {
 	UI      string // URL of the Web UI
 	PID     int    // process id of the server
 	DB      string // absolute path of the database file
-	Token   Token  // the token by which its clients recognise it
+	Token   Token  // the secret by which it and its clients recognise each other
+	Start   string // names this start of the engine; empty: the engine is open
 
 	child    *child
+	open     bool
 	log      string
 	stopping atomic.Bool
 }
@@ -79,7 +82,7 @@ func launch(program string, o Options) (*Engine, error) {
 	if err := os.MkdirAll(filepath.Dir(db), 0o755); err != nil {
 		return nil, err
 	}
-	e := &Engine{DB: db, Token: cmp.Or(o.Token, NewToken()), log: o.Log}
+	e := &Engine{DB: db, Token: cmp.Or(o.Token, NewToken()), open: o.Open, log: o.Log}
 	if e.log == "" {
 		e.log = db + ".log"
 	}
@@ -89,8 +92,11 @@ func launch(program string, o Options) (*Engine, error) {
 	}
 	defer log.Close()
 	env := append(userless(filepath.Dir(db)), tokenVariable+"="+string(e.Token))
-	e.child, err = spawn(log, env, program,
-		"--db", db, "--port", strconv.Itoa(o.Port), "--ui-port", strconv.Itoa(o.UIPort))
+	args := []string{"--db", db, "--port", strconv.Itoa(o.Port), "--ui-port", strconv.Itoa(o.UIPort)}
+	if o.Open {
+		args = append(args, "--open")
+	}
+	e.child, err = spawn(log, env, program, args...)
 	return e, err
 }
 
@@ -120,6 +126,7 @@ func (e *Engine) await(ctx context.Context) error {
 		Address string `json:"address"`
 		UI      string `json:"ui"`
 		PID     int    `json:"pid"`
+		Start   string `json:"start"`
 		Error   string `json:"error"`
 	}
 	err := json.Unmarshal(e.child.line(), &report)
@@ -128,8 +135,10 @@ func (e *Engine) await(ctx context.Context) error {
 		return errors.New(report.Error)
 	case err != nil || report.Address == "":
 		return e.silent()
+	case report.Start == "" && !e.open:
+		return fmt.Errorf("%s is of an older version and does not lock its door: build it anew", e.child.cmd.Path)
 	}
-	e.Address, e.UI, e.PID = report.Address, report.UI, report.PID
+	e.Address, e.UI, e.PID, e.Start = report.Address, report.UI, report.PID, report.Start
 	return nil
 }
 
@@ -142,6 +151,13 @@ func (e *Engine) silent() error {
 		return fmt.Errorf("%s is not the engine's program: it wrote %.80q", e.child.cmd.Path, e.child.line())
 	}
 }
+
+// Bearer returns the value of the authorization header that opens the engine to a client. It is empty
+// when the engine is open.
+func (e *Engine) Bearer() string { return e.Token.Bearer(e.Start, e.Address) }
+
+// Login returns a link that opens a page of the Web UI once, soon. page is an absolute path.
+func (e *Engine) Login(page string) string { return e.Token.Login(e.UI, e.Start, page, time.Now()) }
 
 // Done returns a channel that is closed when the engine has ended, by Stop or by itself.
 func (e *Engine) Done() <-chan struct{} { return e.child.done }

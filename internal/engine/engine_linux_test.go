@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,7 +16,7 @@ import (
 )
 
 func TestEngineOutlivesTheThreadThatAskedForIt(t *testing.T) {
-	script(t, `echo "{\"address\": \"127.0.0.1:1\", \"pid\": $$}"; exec cat`)
+	script(t, `echo "{\"address\": \"127.0.0.1:1\", \"pid\": $$, \"start\": \"s\"}"; exec cat`)
 	type started struct {
 		e      *engine.Engine
 		err    error
@@ -86,6 +87,29 @@ func TestEngineTalksOnLoopbackOnly(t *testing.T) {
 	if listening == 0 {
 		t.Error("no socket found")
 	}
+}
+
+// listening are the addresses at which a process listens.
+func listening(t *testing.T, pid int) (addresses []string) {
+	t.Helper()
+	mine := sockets(t, pid)
+	table, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/tcp", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const listens = "0A"
+	for line := range strings.Lines(string(table)) {
+		field := strings.Fields(line)
+		if len(field) < 10 || field[3] != listens || !slices.Contains(mine, field[9]) {
+			continue
+		}
+		port, err := strconv.ParseUint(field[1][strings.Index(field[1], ":")+1:], 16, 16)
+		if err != nil {
+			t.Fatal(err)
+		}
+		addresses = append(addresses, fmt.Sprintf("127.0.0.1:%d", port))
+	}
+	return addresses
 }
 
 // sockets are the inodes of the sockets of a process.

@@ -66,7 +66,12 @@ func running(pid int) bool {
 func TestStartedEngineAnswers(t *testing.T) {
 	e := start(t, engine.Options{DB: newDB(t)})
 
-	response, err := http.Get(e.UI + "/api/v1/settings")
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.UI+"/api/v1/settings", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", e.Bearer())
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,6 +179,7 @@ func TestEngineKilledDuringItsFirstStart(t *testing.T) {
 		t.Run(after.String(), func(t *testing.T) {
 			db := newDB(t)
 			first := exec.Command(program, "--db", db)
+			first.Env = append(os.Environ(), "RATCHET_ENGINE_TOKEN=any")
 			stdin, err := first.StdinPipe()
 			if err != nil {
 				t.Fatal(err)

@@ -17,6 +17,9 @@ func TestMain(m *testing.M) {
 	if db := os.Getenv(parentVariable); db != "" {
 		os.Exit(parent(db))
 	}
+	if told := os.Getenv(strangerVariable); told != "" {
+		os.Exit(strangerMain(told))
+	}
 	os.Exit(m.Run())
 }
 

@@ -95,16 +95,17 @@ func TestTheWebUITakesOrdersFromItsOwnPagesOnly(t *testing.T) {
 	e := start(t, engine.Options{DB: newDB(t)})
 	const signal = "POST /api/v1/namespaces/default/workflows/none/signal/approval HTTP/1.1\nHost: 127.0.0.1:PORT\nConnection: close\n" +
 		"Content-Type: application/json\nContent-Length: 2\n"
+	session := "Cookie: " + login(t, e, "/")
 	for name, header := range map[string]string{
-		"no token":                 "",
-		"a token without a cookie": "X-CSRF-Token: abc\n",
-		"a page of another site":   "Origin: http://evil.example\nSec-Fetch-Site: cross-site\nX-CSRF-Token: abc\nCookie: _csrf=abc\n",
+		"no token":                 session + "\n",
+		"a token without a cookie": "X-CSRF-Token: abc\n" + session + "\n",
+		"a page of another site":   "Origin: http://evil.example\nSec-Fetch-Site: cross-site\nX-CSRF-Token: abc\n" + session + "; _csrf=abc\n",
 	} {
 		if status, body := ask(t, e, signal+header+"\n{}"); status != http.StatusBadRequest && status != http.StatusForbidden {
 			t.Errorf("%s: %d %s", name, status, body)
 		}
 	}
-	own := "Origin: http://127.0.0.1:PORT\nSec-Fetch-Site: same-origin\nX-CSRF-Token: abc\nCookie: _csrf=abc\n"
+	own := "Origin: http://127.0.0.1:PORT\nSec-Fetch-Site: same-origin\nX-CSRF-Token: abc\n" + session + "; _csrf=abc\n"
 	if status, body := ask(t, e, signal+own+"\n{}"); status != http.StatusNotFound || !strings.Contains(body, "workflow") {
 		t.Errorf("a page of its own, for a workflow that is not there: %d %s", status, body)
 	}

@@ -33,12 +33,14 @@ type fakeServer struct {
 
 	token engine.Token                                 // proves the server to who asks; empty: it cannot
 	prove func(nonce, address, method string) []string // what it gives for a proof instead; nil: that of token
+	start string                                       // of one that is locked; empty: it admits everyone
 
 	mu         sync.Mutex
 	attributes map[string]enums.IndexedValueType
 	added      int
 	seen       []metadata.MD
 	methods    []string // that were called
+	bearers    []string // that were heard
 }
 
 func (f *fakeServer) GetSystemInfo(ctx context.Context, _ *workflowservice.GetSystemInfoRequest) (*workflowservice.GetSystemInfoResponse, error) {
@@ -127,10 +129,17 @@ func (f *fakeServer) intercept(address string) grpc.UnaryServerInterceptor {
 		}
 		for _, nonce := range metadata.ValueFromIncomingContext(ctx, engine.NonceHeader) {
 			for _, proof := range prove(nonce, address, info.FullMethod) {
-				if err := grpc.SetHeader(ctx, metadata.Pairs(engine.ProofHeader, proof)); err != nil {
+				if err := grpc.SetHeader(ctx, metadata.Pairs(engine.ProofHeader, proof, engine.StartHeader, f.start)); err != nil {
 					return nil, err
 				}
 			}
+		}
+		bearer := metadata.ValueFromIncomingContext(ctx, "authorization")
+		f.mu.Lock()
+		f.bearers = append(f.bearers, bearer...)
+		f.mu.Unlock()
+		if f.start != "" && !slices.Equal(bearer, []string{f.token.Bearer(f.start, address)}) {
+			return nil, status.Error(codes.PermissionDenied, "the engine is locked")
 		}
 		return handle(ctx, req)
 	}

@@ -74,7 +74,7 @@ func TestStrangerThatTakesThePortOfADeadEngine(t *testing.T) {
 	isolate(t)
 	l := listen(t)
 	address := l.Addr().String()
-	first := &fakeServer{token: token}
+	first := &fakeServer{token: token, start: "first"}
 	die := first.serveOn(t, l)
 	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{RunsDir: runsDir(t, address)})
 	if err != nil {
@@ -98,12 +98,15 @@ func TestStrangerThatTakesThePortOfADeadEngine(t *testing.T) {
 	if told := thief.called(); !slices.Equal(told, []string{"GetSystemInfo"}) {
 		t.Errorf("it was told %q", told)
 	}
+	if len(thief.bearers) > 0 {
+		t.Errorf("it heard the key %q", thief.bearers)
+	}
 	leave()
 
 	if l, err = net.Listen("tcp", address); err != nil {
 		t.Skipf("somebody else took the port: %v", err)
 	}
-	(&fakeServer{token: token}).serveOn(t, l)
+	(&fakeServer{token: token, start: "second"}).serveOn(t, l)
 	if err := count(t, c, time.Minute); err != nil {
 		t.Errorf("the engine is back: %v", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -84,6 +85,13 @@ func Configured() bool {
 	return err != nil || p.Address != ""
 }
 
+// HasProfile reports whether a file of the standard configuration says something that would reach a
+// client. It also returns true for a file that cannot be read.
+func HasProfile() bool {
+	p, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{DisableEnv: true})
+	return err != nil || p.Address+p.Namespace+p.APIKey+p.Authority != "" || p.TLS != nil || p.Codec != nil || len(p.GRPCMeta) > 0
+}
+
 // Target is the server that Dial would connect to.
 type Target struct {
 	Address   string
@@ -93,10 +101,29 @@ type Target struct {
 	options client.Options
 }
 
+// Credentials says in a few words by what a configured server can know this client, and whether
+// others on the way can. It is empty when there is nothing.
+func (t Target) Credentials() string {
+	var by []string
+	if tls := t.options.ConnectionOptions.TLS; tls != nil {
+		by = append(by, "TLS")
+		if len(tls.Certificates) > 0 {
+			by = append(by, "a client certificate")
+		}
+	}
+	if t.options.Credentials != nil {
+		by = append(by, "an API key")
+	}
+	if t.options.HeadersProvider != nil {
+		by = append(by, "headers")
+	}
+	return strings.Join(by, ", ")
+}
+
 // Resolve finds the server without a connection to it. The error is an *Unreachable when nothing
 // names a server, and when engine.json does not belong to this user. An engine is reached without
 // the credentials and the namespace of the standard configuration, because they belong to another
-// server.
+// server. The variables of `starter env` lead to the engine of engine.json too, which proves itself.
 func Resolve(o Options) (Target, error) {
 	if o.Engine != "" {
 		return ofEngine(OwnEngine, o.Engine, o.Token), nil
@@ -105,8 +132,12 @@ func Resolve(o Options) (Target, error) {
 	if err != nil {
 		return Target{}, fmt.Errorf("read the temporal client configuration: %w", err)
 	}
-	if profile.Address == "" {
-		return ofFile(o.RunsDir)
+	f, err := readFile(o.RunsDir)
+	switch {
+	case profile.Address == "" && err != nil:
+		return Target{}, err
+	case profile.Address == "", err == nil && namesEngine(profile, f):
+		return ofEngine(EngineFile, f.Address, f.Token), nil
 	}
 	opts, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
 	if err != nil {
@@ -116,29 +147,36 @@ func Resolve(o Options) (Target, error) {
 	return Target{Address: opts.HostPort, Namespace: opts.Namespace, Source: Configuration, options: opts}, nil
 }
 
-// ofFile returns the engine of a runs directory.
-func ofFile(runsDir string) (Target, error) {
+// namesEngine reports whether a configuration names the engine of engine.json and has a key to it.
+// Another server may have the address of an engine that has ended.
+func namesEngine(profile envconfig.ClientConfigProfile, f engine.File) bool {
+	return profile.Address == f.Address && profile.GRPCMeta["authorization"] != "" && profile.APIKey == "" &&
+		(profile.Namespace == "" || profile.Namespace == client.DefaultNamespace)
+}
+
+// readFile returns what engine.json of a runs directory says.
+func readFile(runsDir string) (engine.File, error) {
 	if runsDir == "" {
-		return Target{}, &Unreachable{Source: Nowhere, Err: errNoConfiguration}
+		return engine.File{}, &Unreachable{Source: Nowhere, Err: errNoConfiguration}
 	}
 	f, err := engine.ReadFile(runsDir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Target{}, &Unreachable{Source: Nowhere, Err: fmt.Errorf("there is no %s in %s, and %w", engine.FileName, runsDir, errNoConfiguration)}
+		return engine.File{}, &Unreachable{Source: Nowhere, Err: fmt.Errorf("there is no %s in %s, and %w", engine.FileName, runsDir, errNoConfiguration)}
 	case errors.Is(err, engine.ErrNotOurs):
-		return Target{}, &Unreachable{Source: EngineFile, Err: err}
+		return engine.File{}, &Unreachable{Source: EngineFile, Err: err}
 	case err != nil:
-		return Target{}, err
+		return engine.File{}, err
 	case f.Token == "":
-		return Target{}, &Unreachable{Address: f.Address, Source: EngineFile, Err: errNoToken}
+		return engine.File{}, &Unreachable{Address: f.Address, Source: EngineFile, Err: errNoToken}
 	}
-	return ofEngine(EngineFile, f.Address, f.Token), nil
+	return f, nil
 }
 
 func ofEngine(source Source, address string, token engine.Token) Target {
 	opts := client.Options{HostPort: address, Namespace: client.DefaultNamespace}
 	if token != "" {
-		opts.ConnectionOptions.DialOptions = prover{address: address, token: token}.options()
+		opts.ConnectionOptions.DialOptions = (&prover{address: address, token: token}).options()
 	}
 	return Target{Address: address, Namespace: opts.Namespace, Source: source, options: opts}
 }

@@ -86,6 +86,20 @@ func TestResolve(t *testing.T) {
 			want:   temporalclient.Target{Address: "engine:1", Namespace: "default", Source: temporalclient.EngineFile},
 		},
 		{
+			name:       "the variables of starter env lead to the engine, which proves itself",
+			env:        map[string]string{"TEMPORAL_ADDRESS": "engine:1", "TEMPORAL_NAMESPACE": "default", "TEMPORAL_GRPC_META_AUTHORIZATION": "Bearer x"},
+			engine:     "engine:1",
+			want:       temporalclient.Target{Address: "engine:1", Namespace: "default", Source: temporalclient.EngineFile},
+			configured: true,
+		},
+		{
+			name:       "another server has the address of an engine that has ended",
+			env:        map[string]string{"TEMPORAL_ADDRESS": "engine:1"},
+			engine:     "engine:1",
+			want:       temporalclient.Target{Address: "engine:1", Namespace: "default", Source: temporalclient.Configuration},
+			configured: true,
+		},
+		{
 			name:   "an empty address is none",
 			env:    map[string]string{"TEMPORAL_ADDRESS": ""},
 			engine: "engine:1",

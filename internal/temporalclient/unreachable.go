@@ -78,6 +78,9 @@ func (e *Unreachable) metStranger() bool { return strings.Contains(e.Err.Error()
 func (e *Unreachable) Unwrap() error { return e.Err }
 
 func (e *Unreachable) remedy() string {
+	if strings.Contains(e.Err.Error(), "the engine is locked") {
+		return "or unset TEMPORAL_ADDRESS and name its runs directory with --runs-dir"
+	}
 	if _, denied := errors.AsType[*serviceerror.PermissionDenied](e.Err); denied {
 		return "check the API key and the certificates of the Temporal client configuration"
 	}

@@ -131,6 +131,20 @@ func (b *browser) open(url string) {
 	b.post("/url", map[string]string{"url": url}, nil)
 }
 
+// enter opens the Web UI by a login link.
+func (b *browser) enter(s *site) {
+	b.t.Helper()
+	const page = "/namespaces/default/workflows"
+	b.open(s.engine.Login(page))
+	b.awaitAddress(s.ui + page)
+}
+
+func (b *browser) awaitAddress(want string) {
+	b.t.Helper()
+	at := func() string { return eval[string](b, "return location.href") }
+	awaitOr(b.t, "the page is "+want, func() string { return at() + "\n" + b.text() }, func() bool { return strings.HasPrefix(at(), want) })
+}
+
 // eval returns what the body of a JavaScript function returns.
 func eval[T any](b *browser, script string, args ...any) (out T) {
 	b.t.Helper()

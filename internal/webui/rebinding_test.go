@@ -10,6 +10,7 @@ import (
 func TestAPageWhoseNamePointsHereCannotUseTheWebUI(t *testing.T) {
 	b := openBrowser(t, 1000, 800, "--host-resolver-rules=MAP evil.example 127.0.0.1")
 	s := newSite(t, greetGo)
+	b.enter(s)
 	in := s.input("Greet people politely", s.replay(map[string]string{"plan-1": plan,
 		"execute-1": greeting("put a comma after Hello", `"Hello " + name`, `"Hello, " + name`)}), "true")
 	s.begin(in)

@@ -24,6 +24,7 @@ import (
 // site is an engine with its Web UI, a worker in this process, and a repository with one file, greet.go.
 type site struct {
 	t      *testing.T
+	engine *engine.Engine
 	ui     string
 	client client.Client
 	repo   string
@@ -48,8 +49,8 @@ func newSite(t *testing.T, greet string, environ ...string) *site {
 			t.Log(err)
 		}
 	})
-	s.ui = e.UI
-	s.client, err = temporalclient.Dial(t.Context(), temporalclient.Options{Engine: e.Address})
+	s.engine, s.ui = e, e.UI
+	s.client, err = temporalclient.Dial(t.Context(), temporalclient.Options{Engine: e.Address, Token: e.Token})
 	if err != nil {
 		t.Fatal(err)
 	}

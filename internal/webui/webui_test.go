@@ -15,6 +15,7 @@ import (
 func TestAPersonWorksARunFromTheWebUI(t *testing.T) {
 	b := openBrowser(t, 1440, 1700)
 	s := newSite(t, greetGo)
+	b.enter(s)
 	in := s.input("Greet people politely: a comma after Hello.\nLeave the comment as it is.", s.replay(map[string]string{
 		"plan-1":      plan,
 		"execute-1":   question("Shall the greeting end with an exclamation mark too?", "the goal does not say", "yes or no"),
@@ -58,6 +59,7 @@ func TestAPersonLetsAnAgentUseAToolFromTheWebUI(t *testing.T) {
 	b := openBrowser(t, 1440, 1700)
 	model := fakemodel.Start(t)
 	s := newSite(t, greetGo, "HOME="+t.TempDir(), "CLAUDE_BIN="+agent, "ANTHROPIC_BASE_URL="+model.URL, "ANTHROPIC_API_KEY=dummy-key-00000")
+	b.enter(s)
 	in := s.input(`Say who is at home. [[tool:Bash {"command":"id > who.txt","description":"find out who I am"}]][[say:Say who is at home]]`,
 		s.replay(map[string]string{"plan-1": plan}), "test -s who.txt")
 	in.Providers.Developer = "claude"
@@ -90,6 +92,7 @@ const hostile = "# own <script>parent.pwned=1</script> <img src=x onerror=parent
 func TestHostileTextIsShownAsText(t *testing.T) {
 	b := openBrowser(t, 1440, 1700)
 	s := newSite(t, greetGo)
+	b.enter(s)
 	in := s.input(hostile+"\n===\n```\n# out of the fence\n- item\n1. one", s.replay(map[string]string{
 		"plan-1":      plan,
 		"execute-1":   question(hostile, hostile, hostile),

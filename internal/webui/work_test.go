@@ -14,6 +14,7 @@ import (
 func TestTheWebUIShowsTheWork(t *testing.T) {
 	b := openBrowser(t, 1440, 1200)
 	s := newSite(t, greetGo)
+	b.enter(s)
 	dir := t.TempDir()
 	agent, open := filepath.Join(dir, "agent"), filepath.Join(dir, "open")
 	script := "#!/bin/sh\ncat > /dev/null\necho '# The plan so far'\nuntil [ -e " + open + " ]; do sleep 0.1; done\necho and the rest\n"

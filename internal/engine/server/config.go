@@ -39,10 +39,14 @@ func dynamicConfig() dynamicconfig.StaticClient {
 		dynamicconfig.WorkflowPauseEnabled.Key():              true,
 		// The version check is the only call that would leave the machine.
 		dynamicconfig.EnableServerVersionCheck.Key(): false,
+		// A refused caller is told why.
+		dynamicconfig.ExposeAuthorizerErrors.Key(): true,
 	}
 }
 
-func serverConfig(port int, db *config.SQL) *config.Config {
+// serverConfig returns the configuration of the server. With the door locked, the server's own
+// services have a frontend of their own, which a client reaches with their certificate alone.
+func serverConfig(port int, db *config.SQL, open bool) *config.Config {
 	var c config.Config
 	c.Persistence = config.Persistence{
 		DefaultStore:     sqliteplugin.PluginName,
@@ -59,7 +63,6 @@ func serverConfig(port int, db *config.SQL) *config.Config {
 		},
 	}
 	c.DCRedirectionPolicy.Policy = "noop"
-	c.PublicClient.HostPort = addressOf(port)
 	c.Archival.History.State = "disabled"
 	c.Archival.Visibility.State = "disabled"
 	c.NamespaceDefaults.Archival.History.State = "disabled"
@@ -69,6 +72,11 @@ func serverConfig(port int, db *config.SQL) *config.Config {
 		string(primitives.HistoryService):  service(freeport.MustGetFreePort()),
 		string(primitives.MatchingService): service(freeport.MustGetFreePort()),
 		string(primitives.WorkerService):   service(freeport.MustGetFreePort()),
+	}
+	if open {
+		c.PublicClient.HostPort = addressOf(port)
+	} else {
+		c.Services[string(primitives.InternalFrontendService)] = service(freeport.MustGetFreePort())
 	}
 	return &c
 }

@@ -9,6 +9,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"io"
 	"os"
@@ -17,11 +18,13 @@ import (
 	"time"
 )
 
-// report is the one line on standard output: all of Address, UI and PID, or Error.
+// report is the one line on standard output: Address, UI and PID, and Start of an engine that is
+// locked; or Error.
 type report struct {
 	Address string `json:"address,omitempty"`
 	UI      string `json:"ui,omitempty"`
 	PID     int    `json:"pid,omitempty"`
+	Start   string `json:"start,omitempty"`
 	Error   string `json:"error,omitempty"`
 }
 
@@ -30,6 +33,7 @@ type settings struct {
 	port   int
 	uiPort int
 	level  string
+	open   bool
 	token  string // from the environment: every user can see arguments
 }
 
@@ -43,6 +47,7 @@ func main() {
 	flag.IntVar(&s.port, "port", 0, "loopback port of the frontend; 0: a free one")
 	flag.IntVar(&s.uiPort, "ui-port", 0, "loopback port of the Web UI; 0: a free one")
 	flag.StringVar(&s.level, "log-level", "warn", "least `level` that is logged to standard error: debug, info, warn, error")
+	flag.BoolVar(&s.open, "open", false, "admit every caller: each user and program of this machine")
 	flag.Parse()
 	syscall.Umask(0o077) // histories are private to their owner
 	s.token = os.Getenv(tokenVariable)
@@ -68,6 +73,9 @@ func main() {
 }
 
 func run(ctx context.Context, s settings, out *json.Encoder) error {
+	if s.token == "" && !s.open {
+		return errors.New("no token in " + tokenVariable + ": starter up gives one, and --open needs none")
+	}
 	db, err := openDatabase(ctx, s.db)
 	if err != nil {
 		return err
@@ -80,7 +88,11 @@ func run(ctx context.Context, s settings, out *json.Encoder) error {
 	if err := srv.start(ctx); err != nil {
 		return err
 	}
-	if err := out.Encode(report{Address: srv.address, UI: srv.ui.url(), PID: os.Getpid()}); err != nil {
+	ready := report{Address: srv.address, UI: srv.ui.url(), PID: os.Getpid()}
+	if !s.open {
+		ready.Start = srv.door.start
+	}
+	if err := out.Encode(ready); err != nil {
 		return err
 	}
 	<-ctx.Done()

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -27,6 +29,7 @@ const loopback = "127.0.0.1"
 // engine is the server and the Web UI.
 type engine struct {
 	address  string
+	door     door
 	temporal temporal.Server
 	ui       *webUI
 }
@@ -44,25 +47,29 @@ func newServer(s settings, db *config.SQL) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := serverConfig(portOf(address), db)
-	srv, err := temporal.NewServer(
+	cfg := serverConfig(portOf(address), db, s.open)
+	door := newDoor(s.token, address, s.open)
+	locks, err := door.locks()
+	if err != nil {
+		return nil, fmt.Errorf("certificate of the server's services: %w", err)
+	}
+	srv, err := temporal.NewServer(append(locks,
 		temporal.WithConfig(cfg),
-		temporal.ForServices(temporal.DefaultServices),
+		temporal.ForServices(slices.Collect(maps.Keys(cfg.Services))),
 		temporal.WithStaticHosts(hosts(cfg)),
 		temporal.WithDynamicConfigClient(dynamicConfig()),
 		temporal.WithCustomMetricsHandler(metrics.NoopMetricsHandler),
-		temporal.WithAuthorizer(prover{token: s.token, address: address}),
-		temporal.WithLogger(log.NewZapLogger(log.BuildZapLogger(log.Config{Level: s.level}))),
-	)
+		temporal.WithLogger(calmLog{log.NewZapLogger(log.BuildZapLogger(log.Config{Level: s.level}))}),
+	)...)
 	if err != nil {
 		// The rest of the error says which constructor called which.
 		return nil, fmt.Errorf("set up the server on database %s: %w", s.db, dig.RootCause(err))
 	}
-	ui, err := newWebUI(address, l)
+	ui, err := newWebUI(door, l)
 	if err != nil {
 		return nil, err
 	}
-	return &engine{address: address, temporal: srv, ui: ui}, nil
+	return &engine{address: address, door: door, temporal: srv, ui: ui}, nil
 }
 
 // listen opens a listener at a port of the loopback interface. Port 0 means a free one.
@@ -117,8 +124,9 @@ func (e *engine) start(ctx context.Context) error {
 
 func (e *engine) awaitNamespace(ctx context.Context) error {
 	c, err := client.DialContext(ctx, client.Options{
-		HostPort: e.address,
-		Logger:   sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+		HostPort:        e.address,
+		Logger:          sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+		HeadersProvider: bearerHeader(e.door.bearer()),
 	})
 	if err != nil {
 		return err
@@ -130,4 +138,12 @@ func (e *engine) awaitNamespace(ctx context.Context) error {
 
 func (e *engine) stop() error {
 	return errors.Join(e.ui.close(), e.temporal.Stop())
+}
+
+// bearerHeader is the header of a client of ours.
+type bearerHeader string
+
+// GetHeaders returns the header.
+func (b bearerHeader) GetHeaders(context.Context) (map[string]string, error) {
+	return map[string]string{"authorization": string(b)}, nil
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
 	"github.com/temporalio/ui-server/v2/server/api"
@@ -21,6 +24,7 @@ import (
 	"github.com/temporalio/ui-server/v2/server/headers"
 	"github.com/temporalio/ui-server/v2/server/route"
 	"github.com/temporalio/ui-server/v2/ui"
+	"google.golang.org/grpc/metadata"
 )
 
 // webUI serves Temporal's Web UI at a listener.
@@ -29,13 +33,14 @@ type webUI struct {
 	listener net.Listener
 }
 
-func newWebUI(frontend string, l net.Listener) (*webUI, error) {
-	site, err := uiSite(uiConfig(frontend, portOf(l.Addr().String())))
+func newWebUI(d door, l net.Listener) (*webUI, error) {
+	port := portOf(l.Addr().String())
+	site, err := uiSite(uiConfig(d.address, port), d)
 	if err != nil {
 		return nil, fmt.Errorf("set up the Web UI: %w", err)
 	}
-	door := ownNamesOnly(portOf(l.Addr().String()), site)
-	return &webUI{listener: l, server: &http.Server{Handler: door, ReadHeaderTimeout: 10 * time.Second}}, nil
+	handler := ownNamesOnly(port, newUIDoor(d, port, site))
+	return &webUI{listener: l, server: &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ConnContext: withPeer}}, nil
 }
 
 // serve serves the Web UI and returns when it is closed.
@@ -74,7 +79,7 @@ func ownNamesOnly(port int, next http.Handler) http.Handler {
 
 // uiSite returns the handler that ui-server's own server.NewServer builds, without logs. NewServer
 // does not expose its handler, and another handler could not be put before it.
-func uiSite(cfg *uiconfig.Config) (http.Handler, error) {
+func uiSite(cfg *uiconfig.Config, d door) (http.Handler, error) {
 	provider, err := uiconfig.NewConfigProviderWithRefresh(cfg)
 	if err != nil {
 		return nil, err
@@ -86,6 +91,9 @@ func uiSite(cfg *uiconfig.Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d.open {
+		files = withBanner{files}
+	}
 	secureCookie := !cfg.CORS.CookieInsecure
 	e := echo.New()
 	e.Use(middleware.Recover(), middleware.Gzip(),
@@ -95,7 +103,7 @@ func uiSite(cfg *uiconfig.Config) (http.Handler, error) {
 	e.Pre(route.PublicPath(cfg.PublicPath))
 	route.SetHealthRoute(e)
 	forward := headers.WithForwardHeaders([]string{auth.AuthorizationExtrasHeader, callerType})
-	if err := route.SetAPIRoutes(e, provider, []api.Middleware{forward}); err != nil {
+	if err := route.SetAPIRoutes(e, provider, []api.Middleware{forward, authorize(d)}); err != nil {
 		return nil, err
 	}
 	if err := route.SetUIRoutes(e, cfg.PublicPath, files, provider); err != nil {
@@ -103,6 +111,26 @@ func uiSite(cfg *uiconfig.Config) (http.Handler, error) {
 	}
 	route.SetRenderRoute(e, "/")
 	return e, nil
+}
+
+// authorize makes the Web UI's server a holder of the bearer token.
+func authorize(d door) api.Middleware {
+	md := metadata.Pairs("authorization", d.bearer())
+	return func(echo.Context) runtime.ServeMuxOption {
+		return runtime.WithMetadata(func(context.Context, *http.Request) metadata.MD { return md })
+	}
+}
+
+// withBanner is the Web UI's files with a warning on every page.
+type withBanner struct{ fs.FS }
+
+const banner = `<body><div style="position:fixed;bottom:0;right:0;z-index:9999;padding:2px 8px;background:#b91c1c;color:#fff;font:14px sans-serif">` +
+	`This engine is open: every user and program of this machine can approve.</div>`
+
+// ReadFile returns the content of a file.
+func (b withBanner) ReadFile(name string) ([]byte, error) {
+	content, err := fs.ReadFile(b.FS, name)
+	return bytes.Replace(content, []byte("<body>"), []byte(banner), 1), err
 }
 
 const callerType = "Caller-Type"
