@@ -177,7 +177,7 @@ func (d *demo) start(ctx context.Context, h *localHost) (found, error) {
 	}
 	if !d.json {
 		d.screen.Line("")
-		d.screen.Line(d.screen.Dim("  Web UI  ") + runPage(h.file.UI, client.DefaultNamespace, r.id))
+		d.screen.Line(d.screen.Dim("  Web UI  ") + h.engine.Login(runPage("", client.DefaultNamespace, r.id)))
 		d.screen.Line(d.screen.Dim("  record  ") + near(filepath.Join(h.file.RunsDir, "workflows", string(r.id))))
 		d.screen.Line("")
 	}

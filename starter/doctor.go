@@ -135,7 +135,31 @@ func (c *cli) findEngine(ctx context.Context) []finding {
 	}
 	defer t.Close()
 	reach.OK, reach.Detail = true, fmt.Sprintf("%s, namespace %s, named by %s", target.Address, target.Namespace, target.Source)
-	return []finding{reach, findAttributes(ctx, t, target.Namespace), findWorker(ctx, t, c.queue), c.findAdrift(ctx, c.clientOf(t))}
+	return []finding{reach, c.findDoor(ctx, target), findAttributes(ctx, t, target.Namespace), findWorker(ctx, t, c.queue), c.findAdrift(ctx, c.clientOf(t))}
+}
+
+// findDoor examines whether the engine asks its callers who they are. Of a server that is not ours
+// it knows what we show.
+func (c *cli) findDoor(ctx context.Context, target temporalclient.Target) finding {
+	f := finding{Name: "lock"}
+	if target.Source == temporalclient.Configuration {
+		shown := target.Credentials()
+		f.OK, f.Detail = shown != "", "that server sees: "+shown
+		if shown == "" {
+			f.Detail = "that server sees no credentials: whoever reaches it can approve, unless it knows its callers otherwise"
+		}
+		return f
+	}
+	door, err := temporalclient.Knock(ctx, c.runsDir, 0)
+	switch {
+	case err != nil:
+		f.Detail = err.Error()
+	case door.Locked():
+		f.OK, f.Detail = true, "locked: other users of this machine and pages of other sites are refused"
+	default:
+		f.Detail = openWarning + "; run `starter up` anew, without --open"
+	}
+	return f
 }
 
 func findAttributes(ctx context.Context, t client.Client, namespace string) finding {

@@ -20,12 +20,22 @@ import (
 )
 
 // up runs `starter up` in this process and returns what ends it.
-func up(t *testing.T, runsDir string) (stop func()) {
+func up(t *testing.T, runsDir string, more ...string) (stop func()) {
 	t.Helper()
+	stop, _, _ = upSays(t, runsDir, more...)
+	return stop
+}
+
+// upSays returns what it printed too.
+func upSays(t *testing.T, runsDir string, more ...string) (stop func(), ready, said string) {
+	t.Helper()
+	if _, err := engine.Program(t.Context(), func(line string) { t.Log(line) }); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var out, errs output
 	c := newCLI(console{
-		args: []string{"up", "--port", "0", "--ui-port", "0", "--json", "--runs-dir", runsDir},
+		args: append([]string{"up", "--port", "0", "--ui-port", "0", "--json", "--runs-dir", runsDir}, more...),
 		in:   strings.NewReader(""), out: &out, err: &errs, environ: os.Environ(), now: time.Now,
 	})
 	ended := make(chan int, 1)
@@ -46,14 +56,14 @@ func up(t *testing.T, runsDir string) (stop func()) {
 		}
 		return strings.Contains(out.String(), "\n")
 	})
-	var ready engine.File
-	if err := json.Unmarshal([]byte(out.String()), &ready); err != nil || ready.Address == "" || ready.UI == "" {
+	var f engine.File
+	if err := json.Unmarshal([]byte(out.String()), &f); err != nil || f.Address == "" || f.UI == "" {
 		t.Fatalf("ready line %q: %v", out.String(), err)
 	}
-	if ready.Token != "" {
+	if f.Token != "" {
 		t.Error("the token is printed")
 	}
-	return stop
+	return stop, out.String(), errs.String()
 }
 
 // bench is a runs directory with an engine, and commands on it.

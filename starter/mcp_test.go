@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main()
 	}
+	if os.Getenv(asTemporal) != "" {
+		os.Exit(signalAsTemporal(os.Args[1:]))
+	}
 	os.Exit(m.Run())
 }
 

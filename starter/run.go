@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"go.temporal.io/sdk/client"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/engine"
@@ -135,7 +136,7 @@ func (c *cli) run(ctx context.Context, f runFlags) error {
 // started follows a run that has just been started. With detach it prints the run's id instead.
 func (c *cli) started(ctx context.Context, r found, detach bool) error {
 	if !detach {
-		if link := c.webUI(r.id); link != "" && !c.json {
+		if link := c.webUILink(ctx, r.id); link != "" && !c.json {
 			c.printf("%s\n\n", c.style().Dim("Web UI "+display.Line(link)))
 		}
 		return c.follow(ctx, r)
@@ -166,6 +167,19 @@ func (c *cli) webUI(id run.ID) string {
 		return ""
 	}
 	return runPage(f.UI, target.Namespace, id)
+}
+
+// webUILink returns webUI's address. On a terminal it is a link that opens a locked Web UI there.
+func (c *cli) webUILink(ctx context.Context, id run.ID) string {
+	page := c.webUI(id)
+	if page == "" || !c.screen {
+		return page
+	}
+	door, err := c.knock(ctx)
+	if err != nil {
+		return page
+	}
+	return door.Login(runPage("", client.DefaultNamespace, id))
 }
 
 func runPage(ui, namespace string, id run.ID) string {

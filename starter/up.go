@@ -28,6 +28,7 @@ const databaseName = "engine.db"
 type upFlags struct {
 	db           string
 	port, uiPort int
+	open         bool
 	worker       host.Config
 }
 
@@ -42,8 +43,10 @@ run goes on where it was. Other commands find it by engine.json in the runs
 directory, which only you can read; they use no other engine unless the Temporal
 configuration (TEMPORAL_ADDRESS) names one.
 
-The engine and its Web UI listen on this machine alone, and ask no caller who he
-is: whoever reaches a port, every user of this machine included, can start runs,
+The engine and its Web UI listen on this machine alone and are locked: starter and
+worker open them by a secret in engine.json, Temporal's own tools by what
+` + "`starter env`" + ` prints, a browser by the link of ` + "`starter ui`" + `. With --open they ask no
+caller who he is: every user and program of this machine can then start runs,
 approve, and so run any command as you.`,
 		Example: "  starter up\n  starter up --port 0 --ui-port 0 --json   # free ports, one JSON object when ready\n  starter up --runs-dir /srv/ratchet --provider-env OPENAI_API_KEY",
 		Args:    exactly(0, "no arguments, only flags"),
@@ -53,6 +56,7 @@ approve, and so run any command as you.`,
 	flags.StringVar(&f.db, "db", "", "database `file`; default: "+databaseName+" in the runs directory")
 	flags.IntVar(&f.port, "port", defaultPort, "`port` of the engine on the loopback interface; 0 takes a free one")
 	flags.IntVar(&f.uiPort, "ui-port", defaultUIPort, "`port` of the Web UI; 0 takes a free one")
+	flags.BoolVar(&f.open, "open", false, "take the lock off: every user and program of this machine can approve and run commands as you")
 	ofWorker := flag.NewFlagSet("worker", flag.ContinueOnError)
 	f.worker.AddFlags(ofWorker)
 	flags.AddGoFlagSet(ofWorker)
@@ -69,19 +73,12 @@ func (c *cli) up(ctx context.Context, f upFlags) error {
 		f.db = filepath.Join(c.runsDir, databaseName)
 	}
 	f.worker.Environ = c.environ
-	h, err := c.startLocalHost(ctx, engine.Options{DB: f.db, Port: f.port, UIPort: f.uiPort, Token: c.knownToken()}, f.worker)
+	h, err := c.startLocalHost(ctx, engine.Options{DB: f.db, Port: f.port, UIPort: f.uiPort, Token: c.knownToken(), Open: f.open}, f.worker)
 	if err != nil {
 		return err
 	}
 	defer h.stop()
-	if c.json {
-		shown := h.file
-		shown.Token = ""
-		err = c.printJSON(shown)
-	} else {
-		c.printf("ready: engine %s, Web UI %s, runs in %s\n", h.file.Address, h.file.UI, h.file.RunsDir)
-	}
-	if err != nil {
+	if err := c.showReady(h, f.open); err != nil {
 		return err
 	}
 	if ids, err := c.adrift(ctx, c.clientOf(h.worker.Client)); err == nil && len(ids) > 0 {
@@ -94,6 +91,32 @@ func (c *cli) up(ctx context.Context, f upFlags) error {
 	case <-h.engine.Done():
 		return h.engine.Err()
 	}
+}
+
+// openWarning is what everyone who meets an open engine is told.
+const openWarning = "OPEN: this engine asks no caller who he is: every user and program of this machine can approve and run commands as you"
+
+func (c *cli) showReady(h *localHost, open bool) error {
+	if open {
+		fmt.Fprintln(c.err, "starter: "+c.style().Bad(openWarning))
+	}
+	if c.json {
+		shown := struct {
+			engine.File
+			Login string `json:"login,omitempty"` // opens the Web UI once
+			Open  bool   `json:"open,omitempty"`
+		}{h.file, "", open}
+		shown.Token = ""
+		if !open {
+			shown.Login = h.engine.Login("/")
+		}
+		return c.printJSON(shown)
+	}
+	c.printf("ready: engine %s, Web UI %s, runs in %s\n", h.file.Address, h.file.UI, h.file.RunsDir)
+	if !open {
+		c.printf("%s\n", c.loginNote(h.engine.Login("/")))
+	}
+	return nil
 }
 
 // knownToken returns the token of the engine that ran on this runs directory before. A worker

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kballard/go-shellquote"
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+)
+
+// The variables of Temporal's standard client configuration that lead to the engine.
+// https://docs.temporal.io/references/client-environment-configuration has them all.
+const (
+	addressVariable       = "TEMPORAL_ADDRESS"
+	namespaceVariable     = "TEMPORAL_NAMESPACE"
+	authorizationVariable = "TEMPORAL_GRPC_META_AUTHORIZATION"
+	configFileVariable    = "TEMPORAL_CONFIG_FILE"
+)
+
+// foreignVariable matches the variables that may hold the credentials of another server.
+var foreignVariable = regexp.MustCompile(`^TEMPORAL_(API_KEY|PROFILE|CLIENT_AUTHORITY|TLS(_\w+)?|CODEC_\w+|GRPC_META_\w+)$`)
+
+func (c *cli) envCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "env",
+		Short: "Print what Temporal's own tools and clients need to reach the engine",
+		Long: `Prints shell commands that set the standard variables of Temporal's clients: the
+address of the engine of this runs directory, its namespace, and the header that
+opens it. Variables that belong to another server are unset.
+
+The header is a key: who has it can start runs and approve. It is valid until
+the engine ends; a script begins with this command.`,
+		Example: "  eval \"$(starter env)\"\n  temporal workflow list\n  starter env --json | jq -r .TEMPORAL_ADDRESS",
+		Args:    exactly(0, "no arguments"),
+		RunE:    c.do(func(ctx context.Context, _ []string) error { return c.env(ctx) }),
+	}
+}
+
+func (c *cli) env(ctx context.Context) error {
+	door, err := c.knock(ctx)
+	if err != nil {
+		return err
+	}
+	vars := c.clientVariables(door)
+	if c.json {
+		return c.printJSON(vars)
+	}
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		if value := vars[name]; value != nil {
+			c.printf("export %s=%s\n", name, shellquote.Join(*value))
+		} else {
+			c.printf("unset %s\n", name)
+		}
+	}
+	return nil
+}
+
+// knock asks the engine for its proof, on behalf of a person: a program of a run gets no key.
+func (c *cli) knock(ctx context.Context) (temporalclient.Door, error) {
+	if err := c.mayDecide(); err != nil {
+		return temporalclient.Door{}, err
+	}
+	return temporalclient.Knock(ctx, c.runsDir, 0)
+}
+
+// clientVariables returns the variables that lead a standard client to the engine. A nil value
+// unsets a variable that belongs to another server.
+func (c *cli) clientVariables(door temporalclient.Door) map[string]*string {
+	vars := map[string]*string{}
+	for _, entry := range c.environ {
+		if name, _, _ := strings.Cut(entry, "="); foreignVariable.MatchString(name) {
+			vars[name] = nil
+		}
+	}
+	vars[addressVariable] = &door.Engine.Address
+	vars[namespaceVariable] = new(client.DefaultNamespace)
+	if door.Locked() {
+		vars[authorizationVariable] = new(door.Authorization())
+	}
+	if temporalclient.HasProfile() {
+		vars[configFileVariable] = new("/dev/null")
+	}
+	return vars
+}
+
+func (c *cli) uiCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "ui [RUN]",
+		Short: "Print a link that opens the Web UI, at a run's page",
+		Long: `Prints a link that opens the Web UI of the engine in a browser. It can be used
+once, within ten minutes; the browser that has used it stays in until the engine
+ends.`,
+		Example: "  starter ui\n  starter ui 0198c5e2",
+		Args:    between(0, 1, "at most one RUN"),
+		RunE:    c.do(func(ctx context.Context, args []string) error { return c.ui(ctx, args) }),
+	}
+}
+
+func (c *cli) ui(ctx context.Context, args []string) error {
+	door, err := c.knock(ctx)
+	if err != nil {
+		return err
+	}
+	page := "/"
+	if len(args) > 0 {
+		runs, closeClient, err := c.dial(ctx)
+		if err != nil {
+			return err
+		}
+		defer closeClient()
+		id, err := runs.Find(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		page = runPage("", client.DefaultNamespace, id)
+	}
+	link := door.Login(page)
+	if c.json {
+		return c.printJSON(struct {
+			UI string `json:"ui"`
+		}{link})
+	}
+	c.printf("%s\n", link)
+	return nil
+}
+
+// loginNote says how to open the Web UI of an engine that is locked.
+func (c *cli) loginNote(link string) string {
+	return fmt.Sprintf("the Web UI opens by %s (once, within ten minutes; `%s ui` prints another link)", link, cmp.Or(c.program, "starter"))
+}

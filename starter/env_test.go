@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+
+	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
+	"github.com/ratchet-dev/ratchet/internal/proc"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// asTemporal makes the test binary a stand-in for Temporal's command line, whose build needs the whole server. It reads the
+// standard variables by the same library and sends the same signal.
+const asTemporal = "RATCHET_TEST_AS_TEMPORAL"
+
+// temporalVariable names the real one, where there is one.
+const temporalVariable = "TEMPORAL_CLI"
+
+func signalAsTemporal(args []string) int {
+	flags := flag.NewFlagSet("temporal workflow signal", flag.ExitOnError)
+	workflow, name, input := flags.String("workflow-id", "", ""), flags.String("name", "", ""), flags.String("input", "", "")
+	if len(args) < 2 || args[0] != "workflow" || args[1] != "signal" || flags.Parse(args[2:]) != nil {
+		return 2
+	}
+	options, err := envconfig.LoadDefaultClientOptions()
+	if err == nil {
+		var c client.Client
+		if c, err = client.Dial(options); err == nil {
+			defer c.Close()
+			err = c.SignalWorkflow(context.Background(), *workflow, "", *name, json.RawMessage(*input))
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		return 1
+	}
+	return 0
+}
+
+// commands puts starter and temporal on the PATH of scripts.
+func commands(t *testing.T) {
+	t.Helper()
+	bin := t.TempDir()
+	self, err := filepath.Abs(os.Args[0])
+	must(t, err)
+	for name, variable := range map[string]string{"starter": asProgram, "temporal": asTemporal} {
+		script := fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", variable, self)
+		must(t, os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755))
+	}
+	if real := os.Getenv(temporalVariable); real != "" {
+		must(t, os.Remove(filepath.Join(bin, "temporal")))
+		must(t, os.Symlink(real, filepath.Join(bin, "temporal")))
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+}
+
+// scriptOfTheReadme is its example of a signal, as it is printed.
+func scriptOfTheReadme(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../README.md")
+	must(t, err)
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		if strings.Contains(block[1], "temporal workflow signal") {
+			return block[1]
+		}
+	}
+	t.Fatal("README.md has no such example")
+	return ""
+}
+
+func TestTheSignalOfTheReadme(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs the engine")
+	}
+	need.Program(t, "jq")
+	alone(t)
+	commands(t)
+	home := t.TempDir()
+	b := bench{t, filepath.Join(home, defaultRunsDir), repository(t), answers(t)}
+	up(t, b.runsDir)
+	id := b.start()
+	b.await(id, run.AwaitingApproval)
+	sh := func(script string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), "sh", "-ec", script)
+		cmd.Dir = home
+		cmd.Env = append(os.Environ(), "RUN="+id)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	script := scriptOfTheReadme(t)
+	_, unopened, found := strings.Cut(script, "eval \"$(starter env)\"")
+	if !found {
+		t.Fatalf("it does not begin with starter env:\n%s", script)
+	}
+	address := "export TEMPORAL_ADDRESS=" + address(t, b.runsDir) + "\n"
+	// starter reads the same variable, and is refused too.
+	if out, err := sh(address + strings.ReplaceAll(unopened, "starter status", "TEMPORAL_ADDRESS= starter status")); err == nil || !strings.Contains(out, "the engine is locked") {
+		t.Errorf("without the key: %v\n%s", err, out)
+	}
+	if st := b.status(id); st.Status != run.AwaitingApproval {
+		t.Fatalf("without the key the run is %s", st.Status)
+	}
+	if out, err := sh(script); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, script, out)
+	}
+	eventually.Holds(t, "the signal has approved", func() bool { return strings.Contains(b.events(id), `"APPROVAL_GRANTED"`) })
+	if events := b.events(id); !strings.Contains(events, "kim") {
+		t.Errorf("by whom?\n%s", events)
+	}
+}
+
+func address(t *testing.T, runsDir string) string {
+	t.Helper()
+	f, err := engine.ReadFile(runsDir)
+	must(t, err)
+	return f.Address
+}
+
+func (b bench) env() (vars map[string]*string) {
+	b.Helper()
+	if err := json.Unmarshal([]byte(b.expect(0, "env", "--json").out), &vars); err != nil {
+		b.Fatal(err)
+	}
+	return vars
+}
+
+func TestDoorOfTheEngine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs the engine")
+	}
+	alone(t)
+	b := bench{t, filepath.Join(t.TempDir(), "it's runs"), repository(t), answers(t)}
+	if got := b.starter("env"); got.code != exitUnreachable || got.out != "" {
+		t.Errorf("env without an engine: %+v", got)
+	}
+	stop, ready, _ := upSays(t, b.runsDir)
+	var shown struct{ UI, Login string }
+	must(t, json.Unmarshal([]byte(ready), &shown))
+	if !strings.HasPrefix(shown.Login, shown.UI+"/login#") {
+		t.Errorf("up prints the link %q", shown.Login)
+	}
+	t.Run("env", func(t *testing.T) { testEnv(bench{t, b.runsDir, b.repo, b.answers}) })
+	t.Run("ui", func(t *testing.T) { testUI(bench{t, b.runsDir, b.repo, b.answers}) })
+	if got := b.expect(0, "doctor").out; !regexp.MustCompile(`✓ lock +locked`).MatchString(got) {
+		t.Errorf("doctor:\n%s", got)
+	}
+	before := *b.env()[authorizationVariable]
+	token := tokenOf(t, b.runsDir)
+	stop()
+	if got := b.starter("ui"); got.code != exitUnreachable {
+		t.Errorf("ui without an engine: %+v", got)
+	}
+
+	stop, ready, said := upSays(t, b.runsDir, "--open")
+	if strings.Contains(ready, "login") || !strings.Contains(said, "OPEN: ") || strings.Count(said, "\n") != 1 {
+		t.Errorf("up --open says %q and %q", ready, said)
+	}
+	if vars := b.env(); vars[authorizationVariable] != nil {
+		t.Errorf("env of an open engine: %v", vars)
+	}
+	if got := b.expect(0, "doctor").out; !strings.Contains(got, "lock") || !strings.Contains(got, "OPEN: ") {
+		t.Errorf("doctor:\n%s", got)
+	}
+	stop()
+
+	up(t, b.runsDir)
+	if after := *b.env()[authorizationVariable]; after == before {
+		t.Error("the key of an engine that has ended is that of the next")
+	}
+	if tokenOf(t, b.runsDir) != token {
+		t.Error("the secret of starter and worker is another")
+	}
+}
+
+func tokenOf(t *testing.T, runsDir string) engine.Token {
+	t.Helper()
+	f, err := engine.ReadFile(runsDir)
+	must(t, err)
+	return f.Token
+}
+
+func testEnv(b bench) {
+	for name, value := range map[string]string{
+		"TEMPORAL_API_KEY": "key of a cloud", "TEMPORAL_TLS_CLIENT_CERT_PATH": "/cert", "TEMPORAL_PROFILE": "cloud",
+		"TEMPORAL_GRPC_META_X_ORG": "org", "TEMPORAL_GRPC_META_AUTHORIZATION": "Bearer old", "TEMPORAL_TLS_X;id": "", "TEMPORAL_OTHER": "mine",
+	} {
+		b.Setenv(name, value)
+	}
+	profile := filepath.Join(b.TempDir(), "temporal.toml")
+	write(b.T, profile, "[profile.cloud]\naddress = \"cloud:1\"\napi_key = \"k\"\n")
+	b.Setenv("TEMPORAL_CONFIG_FILE", profile)
+	text := b.expect(0, "env").out
+	if strings.Contains(text, ";id") || strings.Contains(text, "OTHER") {
+		b.Errorf("env:\n%s", text)
+	}
+	script := fmt.Sprintf("%s\nRATCHET_TEST_AS_TEMPORAL=1 exec '%s' workflow signal --workflow-id none --name x --input 1", text, os.Args[0])
+	out, err := exec.CommandContext(b.Context(), "sh", "-ec", script).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "workflow not found") { // of the engine, which has taken the key
+		b.Errorf("a client with these variables: %v %s\n%s", err, out, text)
+	}
+	b.Setenv(proc.RunVariable, "some-run")
+	for _, command := range []string{"env", "ui"} {
+		if got := b.expect(exitFailed, command); got.out != "" || !strings.Contains(got.err, "decide from a terminal of your own") {
+			b.Errorf("%s of a run's program: %+v", command, got)
+		}
+	}
+}
+
+func testUI(b bench) {
+	link := strings.TrimSpace(b.expect(0, "ui").out)
+	at, code, _ := strings.Cut(link, "#")
+	code, page, _ := strings.Cut(code, "/")
+	if page != "" {
+		b.Errorf("the link leads to /%s", page)
+	}
+	for _, want := range []int{http.StatusNoContent, http.StatusUnauthorized} {
+		answer, err := http.Post(at, "text/plain", strings.NewReader(code))
+		must(b.T, err)
+		_ = answer.Body.Close()
+		if answer.StatusCode != want {
+			b.Errorf("%s: %s, want %d", link, answer.Status, want)
+		}
+	}
+	id := b.start()
+	if link := strings.TrimSpace(b.expect(0, "ui", id).out); !strings.HasSuffix(link, "/namespaces/default/workflows/run-"+id) {
+		b.Errorf("link to a run: %s", link)
+	}
+	b.expect(exitFailed, "ui", "none")
+	b.expect(0, "cancel", id)
+}
