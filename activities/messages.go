@@ -153,7 +153,8 @@ type CheckInput struct {
 	Stat       run.Stat      `json:"stat"`
 	Commands   []string      `json:"commands"`
 	Env        []string      `json:"env,omitempty"`
-	Timeout    time.Duration `json:"timeout"` // of each command
+	Network    []string      `json:"network,omitempty"` // run.Input.CheckNetwork
+	Timeout    time.Duration `json:"timeout"`           // of each command
 }
 
 // TryInput names the patch of a contest's candidate, and the checks that judge it.
@@ -172,6 +173,7 @@ type Judgement struct {
 	Report   run.Ref       `json:"report"`
 	Reasons  []string      `json:"reasons,omitempty"`
 	Failed   []string      `json:"failed,omitempty"`
+	Network  string        `json:"network,omitempty"`  // what the checks reached, in one line
 	Question *run.Question `json:"question,omitempty"` // verdict blocked
 	// Again reports of a blocked verdict that nothing was judged. The person's answer then leads to
 	// another evaluation, not to a fix.

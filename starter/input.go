@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ratchet-dev/ratchet/internal/allow"
 	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
@@ -24,7 +25,7 @@ import (
 // input returns the run's input, or an error that tells its faults. It starts nothing.
 func (c *cli) input(ctx context.Context, f runFlags) (run.Input, error) {
 	in := run.Input{
-		RunID: run.ID(f.id), CheckEnv: f.env, MaxFix: &f.maxFix, Timeouts: f.limits, Patches: f.patches,
+		RunID: run.ID(f.id), CheckEnv: f.env, CheckNetwork: f.checkNetwork, MaxFix: &f.maxFix, Timeouts: f.limits, Patches: f.patches,
 		MaxTokens: f.maxTokens, MaxCost: run.Dollars(f.maxCost), Network: f.network, FreshFixer: f.fresh, Candidates: f.attempts,
 	}
 	if f.id == "" {
@@ -152,6 +153,11 @@ func (f runFlags) validate(in run.Input) error {
 	for _, name := range f.env {
 		if !variable.MatchString(name) {
 			return usagef("--env %q: give the name of a variable alone; the value is the worker's", name)
+		}
+	}
+	for _, entry := range f.checkNetwork {
+		if err := allow.Check(entry); err != nil {
+			return usagef("--check-network: %w", err)
 		}
 	}
 	negative := map[string]bool{

@@ -27,6 +27,7 @@ type runFlags struct {
 	developers      []string
 	attempts        int
 	checks, env     []string
+	checkNetwork    []string
 	policy          string
 	sandbox         string
 	maxFix          int
@@ -94,6 +95,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.roles.Evaluator, "evaluator", "", "`spec` of a provider that judges what the checks let pass; default: the checks alone decide")
 	flags.StringArrayVar(&f.checks, "check", nil, "`command` that judges the result, for /bin/sh; repeat it for more; default: found in the repository")
 	flags.StringArrayVar(&f.env, "env", nil, "`name` of a variable of the worker that the checks may see; repeat it for more")
+	flags.StringArrayVar(&f.checkNetwork, "check-network", nil, "`host:port` that the checks may reach, or registry, or registry:go, npm, pip or cargo; repeat it for more; default: none")
 	flags.StringVar(&f.policy, "approve", string(run.Always), "which patches wait for a person: `always`, risky or never")
 	flags.StringVar(&f.sandbox, "sandbox", string(run.SandboxRequired), "`required` or off: hold what the run executes in the box, or let it do what the worker's user can; off must be said by the worker, too")
 	flags.IntVar(&f.maxFix, "max-fix", run.DefaultMaxFix, "most fixes that are tried unasked; those that you ask for by a rejection or an answer do not count")

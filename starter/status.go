@@ -107,6 +107,12 @@ func (c *cli) printStatus(st standingOf) {
 	if st.Facts.Sandbox.Off() {
 		row("sandbox", "%s, %s", s.Wait("off"), run.Unboxed)
 	}
+	if list := st.Facts.CheckNetwork; len(list) > 0 {
+		row("network", "of the checks: %s", story.OneLine(strings.Join(list, ", "), 200))
+	}
+	if st.Facts.Network != "" {
+		row("reached", "%s", story.OneLine(st.Facts.Network, 300))
+	}
 	if n := st.Facts.Usage.TotalTokens; n > 0 {
 		row("tokens", "%d", n)
 	}

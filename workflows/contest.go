@@ -148,7 +148,7 @@ func (r *runner) checkCandidate(ctx workflow.Context, c activities.Call, e *cand
 	j, err := runActivity(on, r, acts.Try, activities.TryInput{
 		CheckInput: activities.CheckInput{
 			Iteration: c.Iteration, Commit: e.Proposal.Base, Stat: e.Proposal.Stat,
-			Commands: in.Checks, Env: in.CheckEnv, Timeout: limit,
+			Commands: in.Checks, Env: in.CheckEnv, Network: in.CheckNetwork, Timeout: limit,
 		},
 		Candidate: e.Number, Number: c.Number, Patch: e.Proposal.Patch, Raw: e.Proposal.Raw,
 	})

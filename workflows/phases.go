@@ -271,7 +271,7 @@ func (r *runner) evaluateResult(ctx workflow.Context) error {
 	if err != nil {
 		return r.failPhase(ctx, err)
 	}
-	restored := j.Restored
+	restored, network := j.Restored, j.Network
 	if j.Verdict == run.Pass && r.s.Input.Providers.Evaluator != "" {
 		c := r.nextCall()
 		j, err = callProvider(thinking(ctx, c), r, acts.Judge, activities.JudgeInput{Call: c, Report: j.Report})
@@ -279,7 +279,7 @@ func (r *runner) evaluateResult(ctx workflow.Context) error {
 			return r.failPhase(ctx, err)
 		}
 	}
-	ev := run.Evaluation{Report: j.Report, Reasons: j.Reasons, Failed: j.Failed, Usage: j.Usage, Retries: j.Retries, Restored: restored}
+	ev := run.Evaluation{Report: j.Report, Reasons: j.Reasons, Failed: j.Failed, Usage: j.Usage, Retries: j.Retries, Network: network, Restored: restored}
 	switch {
 	case j.Verdict == run.Pass:
 		r.emitEvent(ctx, run.EvaluationPassed{Evaluation: ev})
@@ -305,7 +305,7 @@ func (r *runner) runChecks(ctx workflow.Context) (activities.Judgement, error) {
 	ctx = checking(ctx, limit, len(in.Checks), fmt.Sprintf("Run %d checks of iteration %d", len(in.Checks), r.s.State.Iteration))
 	return runActivity(ctx, r, acts.Check, activities.CheckInput{
 		Iteration: r.s.State.Iteration, Evaluation: r.s.Calls[run.Evaluate], Commit: r.s.Head, Stat: r.s.Stat,
-		Commands: in.Checks, Env: in.CheckEnv, Timeout: limit,
+		Commands: in.Checks, Env: in.CheckEnv, Network: in.CheckNetwork, Timeout: limit,
 	})
 }
 

@@ -316,6 +316,9 @@ type Evaluation struct {
 	Failed  []string `json:"failed,omitempty"` // the checks that did not pass
 	Usage   *Usage   `json:"usage,omitempty"`
 	Retries []Retry  `json:"retries,omitempty"`
+	// Network says in one line what the checks of a run with CheckNetwork reached and
+	// were refused.
+	Network string `json:"network,omitempty"`
 	// Restored is set if something other than the run moved the branch before the
 	// checks or while they ran.
 	Restored *Restored `json:"restored,omitempty"`

@@ -379,7 +379,7 @@ func (s *Snapshot) recordApplied(p PatchApplied) {
 func (s *Snapshot) recordEvaluation(ev Evaluation, r Result, after Step) {
 	s.addUsage(ev.Usage)
 	s.recordRestored(ev.Restored)
-	s.Report = &ev.Report
+	s.Report, s.Network = &ev.Report, ev.Network
 	s.addGuidance(FromVerdict, strings.Join(ev.Reasons, "\n"))
 	s.closePhase(r, after)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/allow"
 )
 
 // The bounds of texts that enter the workflow's history.
@@ -13,6 +15,9 @@ const (
 	MaxTextBytes  = 8 << 10  // an answer, a note or a reason
 	MaxCheckBytes = 4 << 10  // all checks of a run together
 )
+
+// MaxCheckNetwork bounds the entries of CheckNetwork.
+const MaxCheckNetwork = 32
 
 // DefaultMaxFix is the number of fixes of a run whose input sets none.
 const DefaultMaxFix = 3
@@ -28,7 +33,10 @@ type Input struct {
 	// variables of the worker that they may see.
 	Checks   []string `json:"checks"`
 	CheckEnv []string `json:"checkEnv,omitempty"`
-	Policy   Policy   `json:"approvalPolicy"`
+	// CheckNetwork holds the only targets that the checks may reach, as package allow
+	// reads them: host:port, or presets of registries. Nothing means no network.
+	CheckNetwork []string `json:"checkNetwork,omitempty"`
+	Policy       Policy   `json:"approvalPolicy"`
 	// MaxFix is the number of fixes that may be tried. Zero means none, nil means
 	// DefaultMaxFix.
 	MaxFix   *int  `json:"maxFixIterations,omitempty"`
@@ -148,6 +156,13 @@ func (in Input) Validate() error {
 		total += len(c)
 	}
 	refuse(total > MaxCheckBytes, "the checks have %d bytes, at most %d fit: put them into a script", total, MaxCheckBytes)
+	refuse(len(in.CheckNetwork) > MaxCheckNetwork, "the checks may reach %d targets, at most %d fit", len(in.CheckNetwork), MaxCheckNetwork)
+	for _, entry := range in.CheckNetwork {
+		if err := allow.Check(entry); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	refuse(len(in.CheckNetwork) > 0 && in.Sandbox.Off(), "without the box the checks reach every host: leave the targets out, or the box on")
 	refuse(in.Policy == "", "no approval policy given: always, risky or never")
 	refuse(in.Fixes() < 0, "the number of fixes is negative")
 	refuse(in.Patches.Files < 0 || in.Patches.Bytes < 0, "a limit of the patches is negative")

@@ -88,7 +88,8 @@ type Snapshot struct {
 	Commits int    `json:"commits,omitempty"`
 	Stat    Stat   `json:"stat"` // the branch against its base
 	Plan    *Ref   `json:"plan,omitempty"`
-	Report  *Ref   `json:"report,omitempty"` // the last evaluation
+	Report  *Ref   `json:"report,omitempty"`  // the last evaluation
+	Network string `json:"network,omitempty"` // what its checks reached, in one line
 	Usage   Usage  `json:"usage"`
 	Fixes   int    `json:"fixes,omitempty"` // fixes begun that count against maxFixIterations
 	Gates   int    `json:"gates,omitempty"` // approvals asked for

@@ -51,8 +51,10 @@ type Facts struct {
 	Branch     string         `json:"branch"`
 	Providers  run.Providers  `json:"providers"`
 	Checks     []string       `json:"checks"`
-	Policy     run.Policy     `json:"approvalPolicy"`
-	Sandbox    run.Sandbox    `json:"sandbox,omitempty"`
+	// CheckNetwork holds the targets that the checks may reach.
+	CheckNetwork []string    `json:"checkNetwork,omitempty"`
+	Policy       run.Policy  `json:"approvalPolicy"`
+	Sandbox      run.Sandbox `json:"sandbox,omitempty"`
 	Standing
 }
 
@@ -66,11 +68,13 @@ type Standing struct {
 	// Restored describes the last time that something other than the run had moved
 	// the branch; nil: it never happened.
 	Restored *run.Restored `json:"restored,omitempty"`
+	// Network says what the checks of the last evaluation reached, in one line.
+	Network string `json:"network,omitempty"`
 }
 
 // StandingOf returns the standing of a snapshot's run.
 func StandingOf(s *run.Snapshot) Standing {
-	return Standing{Head: s.Head, Commits: s.Commits, Stat: s.Stat, Usage: s.Usage, Notes: s.Notes, Restored: s.Restored}
+	return Standing{Head: s.Head, Commits: s.Commits, Stat: s.Stat, Usage: s.Usage, Notes: s.Notes, Restored: s.Restored, Network: s.Network}
 }
 
 // FactsOf returns the facts of a snapshot.
@@ -79,7 +83,7 @@ func FactsOf(s *run.Snapshot) Facts { return facts(s.Input, StandingOf(s)) }
 func facts(in run.Input, now Standing) Facts {
 	return Facts{
 		RunID: in.RunID, WorkflowID: in.RunID.WorkflowID(), Goal: in.Goal, Repository: in.Repository,
-		Branch: in.RunID.Branch(), Providers: in.Providers, Checks: in.Checks, Policy: in.Policy,
+		Branch: in.RunID.Branch(), Providers: in.Providers, Checks: in.Checks, CheckNetwork: in.CheckNetwork, Policy: in.Policy,
 		Sandbox: in.Sandbox.WithDefault(), Standing: now,
 	}
 }

@@ -283,6 +283,12 @@ func addFacts(m *markdown, s *run.Snapshot) {
 	if s.Input.Sandbox.Off() {
 		row("Sandbox", "off, %s", run.Unboxed)
 	}
+	if len(s.Input.CheckNetwork) > 0 {
+		row("Network", "of the checks: %s", strings.Join(s.Input.CheckNetwork, ", "))
+	}
+	if s.Network != "" {
+		row("Reached", "%s", s.Network)
+	}
 	if s.Plan != nil {
 		row("Plan", "artifacts/%s", s.Plan.Name)
 	}

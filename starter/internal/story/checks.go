@@ -29,6 +29,9 @@ func (t *Teller) tellEvaluation(ev run.Evaluation) []string {
 	for _, c := range report.Checks {
 		lines = append(lines, t.tellCheck(c)...)
 	}
+	if ev.Network != "" {
+		lines = append(lines, t.indentLine("network: %s", OneLine(ev.Network, 300)))
+	}
 	if len(ev.Failed) == 0 {
 		for _, r := range ev.Reasons {
 			lines = append(lines, t.indentLine("%s", OneLine(r, 300)))

@@ -93,6 +93,9 @@ func (t *Teller) tellCreated(p run.RunCreated) []string {
 	for _, c := range p.Checks {
 		row("check", OneLine(c, 120))
 	}
+	if len(p.CheckNetwork) > 0 {
+		row("network", "of the checks: "+OneLine(strings.Join(p.CheckNetwork, ", "), 200))
+	}
 	row("approval", fmt.Sprintf("%s, at most %s", p.Policy, countNoun(p.Fixes(), "fix unasked", "fixes unasked")))
 	if p.Sandbox.Off() {
 		row("sandbox", t.Style.Wait("off")+", "+run.Unboxed)
