@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/checkout"
+	"github.com/ratchet-dev/ratchet/internal/egress"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/prompt"
@@ -31,6 +32,8 @@ type Evaluation struct {
 	Diffstat  run.Stat         `json:"diffstat"`
 	Commit    run.Commit       `json:"commit"`
 	Mentioned []string         `json:"mentioned,omitempty"` // files that failing checks mention
+	// Network is what the checks reached and were refused; nil where they had no network.
+	Network *egress.Traffic `json:"network,omitempty"`
 	// Restored says how the branch was moved before the checks or while they ran.
 	Restored *run.Restored `json:"restored,omitempty"`
 }
@@ -106,10 +109,14 @@ func (a *Activities) runChecks(ctx context.Context, in CheckInput, at place, sho
 	if err != nil {
 		return check.Report{}, Evaluation{}, Judgement{}, fmt.Errorf("objects of the work tree: %w", err)
 	}
+	way, err := a.openNetwork(in)
+	if err != nil {
+		return check.Report{}, Evaluation{}, Judgement{}, err
+	}
 	report, err := check.Run(ctx, check.Spec{
 		Commands: in.Commands, Dir: at.dir, Home: at.home, Cache: a.runs.Cache(), RunID: string(in.RunID),
-		Box: a.box, Inside: box.Spec{Tree: at.top, Read: borrowed},
-		Env: in.Env, Lookup: a.env, Timeout: in.Timeout,
+		Box: a.box, Inside: box.Spec{Tree: at.top, Read: borrowed}, Network: way.boxes,
+		Env: way.env, Lookup: a.env, Timeout: in.Timeout,
 		Filter: func(w io.Writer) io.Writer { return a.redact.Writer(w) },
 	}, func(p check.Progress) {
 		show(Progress{Doing: fmt.Sprintf("check %d of %d: %s", p.Index+1, p.Total, p.Command), Bytes: p.Bytes})
@@ -119,6 +126,7 @@ func (a *Activities) runChecks(ctx context.Context, in CheckInput, at place, sho
 	}
 	e := Evaluation{Reasons: []string{}, Checks: append([]check.Result{}, report.Checks...), Diffstat: in.Stat, Commit: in.Commit}
 	out := judgeChecks(report, &e)
+	way.record(&e, &out)
 	return report, e, out, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ratchet-dev/ratchet/internal/box"
+	"github.com/ratchet-dev/ratchet/internal/egress"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 )
 
@@ -45,6 +46,8 @@ type Spec struct {
 	// commands may reach beside Home and Cache. Its tree is Dir where it names none.
 	Box    *box.Box
 	Inside box.Spec
+	// Network leads out of the box; nil means that nothing does.
+	Network *egress.Boxes
 	// Filter removes secrets from an output before any of it is kept. It is closed after the last byte if it
 	// is an io.Closer. Nil keeps the output unchanged.
 	Filter func(io.Writer) io.Writer
@@ -173,7 +176,7 @@ func (s Spec) runOnce(ctx context.Context, env []string, at Progress, progress f
 		Env:    env,
 		Stdout: out,
 		Stderr: out,
-		Box:    s.Box.For(s.Inside),
+		Box:    s.Network.For(s.Box, s.Inside),
 	})
 	stop()
 	if closeErr := out.closeWriter(); closeErr != nil {

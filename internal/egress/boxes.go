@@ -21,9 +21,10 @@ type Boxes struct {
 // NewBoxes returns Boxes. Without targets its boxes have no network.
 func NewBoxes(c Config) *Boxes { return &Boxes{config: c, open: map[*Proxy]bool{}} }
 
-// For returns the box for programs of a spec, as [box.Box.For] does: nil for a nil box.
+// For returns the box for programs of a spec, as [box.Box.For] does: nil for a nil box. The boxes of
+// nil Boxes have no network.
 func (b *Boxes) For(in *box.Box, s box.Spec) proc.Box {
-	if in == nil || len(b.config.Targets) == 0 {
+	if in == nil || b == nil || len(b.config.Targets) == 0 {
 		return in.For(s)
 	}
 	return connected{boxes: b, box: in, spec: s}

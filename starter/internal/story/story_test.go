@@ -207,6 +207,22 @@ func TestStoryOfARunWithoutTheBox(t *testing.T) {
 	}
 }
 
+func TestStoryOfChecksThatReachTheNetwork(t *testing.T) {
+	in := input()
+	if told := tell(terminal.Style{}, record(t, in).events); strings.Contains(told, "network") {
+		t.Errorf("without a network:\n%s", told)
+	}
+	in.CheckNetwork = []string{"registry:go", "a.example:443"}
+	teller := &story.Teller{}
+	if told := strings.Join(teller.Tell(record(t, in).events[0]), "\n"); !strings.Contains(told, "of the checks: registry:go, a.example:443") {
+		t.Error(told)
+	}
+	passed := run.Event{Payload: run.EvaluationPassed{Evaluation: run.Evaluation{Network: "reached a.example:443, 2 connections, 3.1 MB; refused 1"}}}
+	if told := strings.Join(teller.Tell(passed), "\n"); !strings.Contains(told, "network: reached a.example:443, 2 connections, 3.1 MB; refused 1") {
+		t.Error(told)
+	}
+}
+
 func TestGists(t *testing.T) {
 	var rows [][]string
 	for _, e := range long(t).events {
