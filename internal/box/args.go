@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/box/inner"
 )
 
 // host is what the arguments take from the machine.
@@ -32,7 +34,7 @@ type inside struct {
 var isolation = []string{
 	"--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try",
 	"--disable-userns", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL",
-	"--die-with-parent", "--new-session", "--hostname", "box",
+	"--die-with-parent", "--new-session", "--hostname", inner.BoxName,
 }
 
 // args returns the options of bwrap. They travel by a descriptor: an argument line can be read from

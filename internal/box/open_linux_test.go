@@ -79,7 +79,7 @@ exec ` + bwrap + ` --json-status-fd 4 --seccomp 5 "${kept[@]}" "$@"
 
 func bashExec(t *testing.T) string { return need.Program(t, "bash") }
 
-func self(t *testing.T) string {
+func self(t testing.TB) string {
 	t.Helper()
 	path, err := os.Executable()
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/ratchet-dev/ratchet/internal/box/inner"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 )
@@ -93,7 +95,27 @@ func makeWorld() (_ *world, err error) {
 			return nil, err
 		}
 	}
+	if w.Host, err = os.Hostname(); err != nil {
+		return nil, err
+	}
+	if err := w.shareMemory(); err != nil {
+		return nil, err
+	}
 	return w, w.listen()
+}
+
+// shareMemory makes a segment of shared memory.
+func (w *world) shareMemory() error {
+	id, err := unix.SysvShmGet(unix.IPC_PRIVATE, 4096, unix.IPC_CREAT|0o600)
+	if err != nil {
+		return fmt.Errorf("shared memory: %w", err)
+	}
+	w.Memory = strconv.Itoa(id)
+	w.closers = append(w.closers, func() error {
+		_, err := unix.SysvShmCtl(id, unix.IPC_RMID, nil)
+		return err
+	})
+	return nil
 }
 
 // listen opens the listeners.

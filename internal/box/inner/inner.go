@@ -21,6 +21,8 @@ type World struct {
 	Abstract string // the name of an abstract Unix socket, without its first byte
 	Socket   string // the path of a Unix socket
 	Worker   string // the process id of the worker
+	Host     string // the name of the host
+	Memory   string // the id of a segment of System V shared memory
 	Allowed  string // the names of the variables that the program may have, separated by commas
 }
 
@@ -29,12 +31,12 @@ const NeighbourSuffix = ".new"
 
 // Args returns the arguments.
 func (w World) Args() []string {
-	return []string{w.Secret, w.Victim, w.Tree, w.TCP, w.UDP, w.Abstract, w.Socket, w.Worker, w.Allowed}
+	return []string{w.Secret, w.Victim, w.Tree, w.TCP, w.UDP, w.Abstract, w.Socket, w.Worker, w.Host, w.Memory, w.Allowed}
 }
 
 // ReadWorld reads the arguments. ok is false when there are too few.
 func ReadWorld(args []string) (w World, ok bool) {
-	fields := []*string{&w.Secret, &w.Victim, &w.Tree, &w.TCP, &w.UDP, &w.Abstract, &w.Socket, &w.Worker, &w.Allowed}
+	fields := []*string{&w.Secret, &w.Victim, &w.Tree, &w.TCP, &w.UDP, &w.Abstract, &w.Socket, &w.Worker, &w.Host, &w.Memory, &w.Allowed}
 	if len(args) != len(fields) {
 		return w, false
 	}
@@ -43,6 +45,9 @@ func ReadWorld(args []string) (w World, ok bool) {
 	}
 	return w, true
 }
+
+// BoxName is the host name in a box.
+const BoxName = "box"
 
 // Done is the last line of a probe that has tried every attack. Without it the silence about an
 // attack proves nothing.

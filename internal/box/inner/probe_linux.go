@@ -68,12 +68,16 @@ var attacks = []attack{
 	{"read /etc/shadow", func(World) error { return open("/etc/shadow", syscall.O_RDONLY) }},
 	{"make a file in /usr", func(World) error { return create("/usr/ratchet-probe") }},
 	{"make a file in /", func(World) error { return create("/ratchet-probe") }},
+	{"make a file in /dev", func(World) error { return create("/dev/ratchet-probe") }},
+	{"read /proc/keys", func(World) error { return open("/proc/keys", syscall.O_RDONLY) }},
 	{"write /proc/sys/kernel/core_pattern", func(World) error { return open("/proc/sys/kernel/core_pattern", syscall.O_WRONLY) }},
 	{"write /proc/sysrq-trigger", func(World) error { return open("/proc/sysrq-trigger", syscall.O_WRONLY) }},
 	{"read /proc/kcore", func(World) error { return open("/proc/kcore", syscall.O_RDONLY) }},
 	{"read the kernel's log", func(World) error { return call(syscall.SYS_SYSLOG, 10, 0, 0) }},
 	{"see the worker", func(w World) error { return seesProcess(w.Worker) }},
 	{"signal the worker", func(w World) error { return signalProcess(w.Worker) }},
+	{"attach shared memory of the host", attachesMemory},
+	{"know the host's name", knowsName},
 	{"read the environment of process 1", readsForeignEnvironment},
 	{"have more variables than allowed", hasMoreVariables},
 	{"have more descriptors than three", hasMoreDescriptors},
@@ -193,6 +197,24 @@ func readsForeignEnvironment(World) error {
 	return errDenied
 }
 
+// attachesMemory attaches a segment for reading. What it attaches ends with the process.
+func attachesMemory(w World) error {
+	id, err := strconv.Atoi(w.Memory)
+	if err != nil {
+		return err
+	}
+	const readOnly = 0o10000
+	return call(syscall.SYS_SHMAT, uintptr(id), 0, readOnly)
+}
+
+// knowsName compares the names of host and box. A host that is called as a box is proves nothing.
+func knowsName(w World) error {
+	if name, err := os.Hostname(); err != nil || name != w.Host || name == BoxName {
+		return errDenied
+	}
+	return nil
+}
+
 func hasMoreVariables(w World) error {
 	allowed := strings.Split(w.Allowed+",PWD", ",")
 	for _, entry := range os.Environ() {
@@ -218,7 +240,7 @@ func contains(list []string, word string) bool {
 func hasMoreDescriptors(World) error {
 	for fd := 3; fd < 256; fd++ {
 		to, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
-		if err == nil && !strings.HasPrefix(to, "anon_inode:[event") {
+		if err == nil && !strings.HasPrefix(to, "anon_inode:[event") && !strings.HasPrefix(to, "/sys/fs/cgroup/") {
 			return nil
 		}
 	}

@@ -1,0 +1,11 @@
+package box
+
+// Program returns the path of bwrap.
+func (b *Box) Program() string { return b.program }
+
+// WithProgram returns the box with another program in the place of bwrap, which nothing has tested.
+func (b *Box) WithProgram(path string) *Box {
+	other := *b
+	other.program = path
+	return &other
+}
