@@ -14,7 +14,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
-	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/redact"
@@ -24,23 +23,33 @@ import (
 
 // Activities holds the dependencies of the activities. New makes one.
 type Activities struct {
-	runs   *rundir.Store
-	open   OpenProvider
-	redact *redact.Redactor
-	env    func(string) (string, bool)
-	agents AgentPool
-	survey func(context.Context) []agent.Manifest
-	forget func(context.Context, dispatch.GardenID) error
-	box    *box.Box
+	runs    *rundir.Store
+	open    OpenProvider
+	redact  *redact.Redactor
+	env     func(string) (string, bool)
+	agents  AgentPool
+	survey  func(context.Context) []agent.Manifest
+	forget  func(context.Context, dispatch.GardenID) error
+	sandbox Sandbox
 
 	workspaces *workspaces
 }
 
-// OpenProvider makes the provider of a spec. Dir is the working directory of its programs; log
-// receives their standard error.
-type OpenProvider func(spec, dir string, log io.Writer) (provider.Provider, error)
+// OpenProvider makes a provider. The error is a *NotBoxed if the provider would start programs that
+// may not start.
+type OpenProvider func(Opening) (provider.Provider, error)
 
-// Config configures the activities of a worker. Every member except Forget and Box is required.
+// Opening describes the provider to make.
+type Opening struct {
+	Spec string
+	Dir  string // the working directory of its programs
+	// Sandbox is the policy of the run that the provider works for.
+	Sandbox run.Sandbox
+	Log     io.Writer // receives the standard error of its programs
+}
+
+// Config configures the activities of a worker. Every member except Forget and
+// Sandbox is required.
 type Config struct {
 	Runs   *rundir.Store
 	Open   OpenProvider
@@ -52,10 +61,10 @@ type Config struct {
 	// Forget removes an agent's session from the registry of citizens. It is nil if no session is
 	// ever in the registry.
 	Forget func(context.Context, dispatch.GardenID) error
+	// Sandbox decides whether the programs of a run may start, and where. The zero Sandbox refuses all.
+	Sandbox Sandbox
 	// LookupEnv finds the variables that a run lets through to its checks.
 	LookupEnv func(string) (string, bool)
-	// Box is the box that checks run in. It is nil if they run in none.
-	Box *box.Box
 }
 
 // AgentPool knows the agents that wait for decisions.
@@ -70,7 +79,7 @@ func New(c Config) (*Activities, error) {
 		return nil, errors.New("activities: the configuration is incomplete")
 	}
 	return &Activities{
-		runs: c.Runs, open: c.Open, redact: c.Redact, env: c.LookupEnv, agents: c.Agents, survey: c.Survey, forget: c.Forget, box: c.Box,
+		runs: c.Runs, open: c.Open, redact: c.Redact, env: c.LookupEnv, agents: c.Agents, survey: c.Survey, forget: c.Forget, sandbox: c.Sandbox,
 		workspaces: &workspaces{dir: c.Runs.Workspace, open: map[run.ID]*held{}},
 	}, nil
 }

@@ -19,7 +19,7 @@ func inBox(t *testing.T) func(*activities.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(c *activities.Config) { c.Box = b }
+	return func(c *activities.Config) { c.Sandbox = activities.Sandbox{Policy: run.SandboxRequired, Box: b} }
 }
 
 // Each check is an attack, or a use that must go on working. The control runs the attacks without a box.

@@ -123,6 +123,10 @@ const RepositoryError = run.CodeRepository
 
 // makePermanent makes an error about the user's repository permanent.
 func makePermanent(err *error) {
+	if _, ok := errors.AsType[*NotBoxed](*err); ok {
+		*err = permanent(SandboxError, *err)
+		return
+	}
 	if errors.Is(*err, git.ErrObject) || errors.Is(*err, git.ErrNotRepository) || errors.Is(*err, workspace.ErrForeign) {
 		*err = permanent(RepositoryError, *err)
 	}

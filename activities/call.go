@@ -64,7 +64,10 @@ func (a *Activities) callProvider(ctx context.Context, c Call, build func(provid
 		return reply{}, err
 	}
 	show(Progress{Doing: "prepares the prompt"})
-	p, err := a.open(c.Provider, c.Dir, complaints{dir, c})
+	p, err := a.open(Opening{Spec: c.Provider, Dir: c.Dir, Sandbox: c.Sandbox, Log: complaints{dir, c}})
+	if _, refused := errors.AsType[*NotBoxed](err); refused {
+		return reply{}, err
+	}
 	if err != nil {
 		return reply{}, permanent(string(failure.BadRequest), err)
 	}

@@ -248,7 +248,7 @@ func TestNewRefusesHalfAConfiguration(t *testing.T) {
 	s := newSite(t)
 	whole := activities.Config{
 		Runs: s.runs, Redact: &redact.Redactor{}, LookupEnv: os.LookupEnv, Agents: session.NewPool(0), Survey: noAgents,
-		Open: func(string, string, io.Writer) (provider.Provider, error) { return nil, nil },
+		Open: func(activities.Opening) (provider.Provider, error) { return nil, nil },
 	}
 	if _, err := activities.New(whole); err != nil {
 		t.Error(err)

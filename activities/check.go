@@ -102,9 +102,13 @@ func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(P
 // run in, and their home.
 type place struct{ top, dir, home string }
 
-// runChecks runs the checks in a place, and in the box where there is one. Git reads the objects
-// there that the tree borrows.
+// runChecks runs the checks in a place, and in the box unless run and worker say off. Git reads the
+// objects there that the tree borrows. It starts nothing that the sandbox does not admit.
 func (a *Activities) runChecks(ctx context.Context, in CheckInput, at place, show func(Progress)) (check.Report, Evaluation, Judgement, error) {
+	held, err := a.admitChecks(in)
+	if err != nil {
+		return check.Report{}, Evaluation{}, Judgement{}, err
+	}
 	borrowed, err := checkout.Borrowed(filepath.Join(at.top, ".git"))
 	if err != nil {
 		return check.Report{}, Evaluation{}, Judgement{}, fmt.Errorf("objects of the work tree: %w", err)
@@ -115,7 +119,7 @@ func (a *Activities) runChecks(ctx context.Context, in CheckInput, at place, sho
 	}
 	report, err := check.Run(ctx, check.Spec{
 		Commands: in.Commands, Dir: at.dir, Home: at.home, Cache: a.runs.Cache(), RunID: string(in.RunID),
-		Box: a.box, Inside: box.Spec{Tree: at.top, Read: borrowed}, Network: way.boxes,
+		Box: held, Inside: box.Spec{Tree: at.top, Read: borrowed}, Network: way.boxes,
 		Env: way.env, Lookup: a.env, Timeout: in.Timeout,
 		Filter: func(w io.Writer) io.Writer { return a.redact.Writer(w) },
 	}, func(p check.Progress) {
@@ -128,6 +132,14 @@ func (a *Activities) runChecks(ctx context.Context, in CheckInput, at place, sho
 	out := judgeChecks(report, &e)
 	way.record(&e, &out)
 	return report, e, out, nil
+}
+
+// admitChecks returns the box of the checks. A run without checks starts nothing.
+func (a *Activities) admitChecks(in CheckInput) (*box.Box, error) {
+	if len(in.Commands) == 0 {
+		return nil, nil
+	}
+	return a.sandbox.Admit(in.Sandbox)
 }
 
 // Try runs the checks on the patch of a contest's candidate, in a tree of its own. A

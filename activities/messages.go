@@ -9,14 +9,16 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
-// Header names a run and the repository that it works on, and carries the events that are not on
+// Header names a run, the repository that it works on and its sandbox policy, and carries the events that are not on
 // disk yet. An activity that takes a Header writes these events to the record before it acts. The
 // record therefore holds only events that the engine has already kept, needs no round trip of its
 // own, and is up to date when an activity reads it.
 type Header struct {
 	RunID      run.ID         `json:"runId"`
 	Repository run.Repository `json:"repository"`
-	Entry      rundir.Entry   `json:"entry,omitzero"`
+	// Sandbox is the run's policy for the box; empty means run.SandboxRequired.
+	Sandbox run.Sandbox  `json:"sandbox,omitempty"`
+	Entry   rundir.Entry `json:"entry,omitzero"`
 }
 
 // SetHeader replaces the header of the input that embeds it.

@@ -3,7 +3,6 @@ package activities_test
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,6 +40,7 @@ type site struct {
 	agent    provider.Provider // instead of both, when there is one
 	pool     *session.Pool
 	engine   engine
+	sandbox  run.Sandbox // of run and worker
 }
 
 func newSite(t testing.TB) *site { return newSiteWith(t, "runs") }
@@ -69,7 +69,8 @@ func newSiteWith(t testing.TB, runs string, changes ...func(*activities.Config))
 	environ := []string{"MODEL_KEY=" + secret, "LET_THROUGH=yes"}
 	config := activities.Config{
 		Runs: s.runs, Redact: redact.New(environ), Agents: s.pool, Survey: noAgents,
-		Open: func(spec, dir string, log io.Writer) (provider.Provider, error) {
+		Sandbox: activities.Sandbox{Policy: run.SandboxOff},
+		Open: func(activities.Opening) (provider.Provider, error) {
 			if s.agent != nil {
 				return s.agent, nil
 			}
@@ -85,6 +86,7 @@ func newSiteWith(t testing.TB, runs string, changes ...func(*activities.Config))
 	for _, change := range changes {
 		change(&config)
 	}
+	s.sandbox = config.Sandbox.Policy
 	if s.acts, err = activities.New(config); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +114,7 @@ func (s *site) write(name, content string) {
 }
 
 func (s *site) place() activities.Header {
-	return activities.Header{RunID: "r1", Repository: run.Repository{Path: s.repo, Base: s.base}}
+	return activities.Header{RunID: "r1", Repository: run.Repository{Path: s.repo, Base: s.base}, Sandbox: s.sandbox}
 }
 
 func (s *site) dir() *rundir.Dir { return s.runs.Run("r1") }

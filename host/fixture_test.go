@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor"
+	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
 const gid dispatch.GardenID = "20260612T093000-0a1b2c"
@@ -46,7 +47,7 @@ func (r *registry) enroll(b citizen.Birth) citizen.Record {
 
 // openHost opens a host on the registry. Its environment has the entries besides HOME.
 func (r *registry) openHost(environ ...string) (*host.Host, error) {
-	return host.Open(r.t.Context(), host.Config{RunsDir: r.t.TempDir(), Environ: append([]string{"HOME=" + r.dirs.Home}, environ...)})
+	return host.Open(r.t.Context(), host.Config{RunsDir: r.t.TempDir(), Environ: append([]string{"HOME=" + r.dirs.Home}, environ...), Sandbox: run.SandboxOff})
 }
 
 // tryPerform executes an activity as a worker does.

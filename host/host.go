@@ -9,7 +9,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/activities"
@@ -20,6 +19,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/provider/session"
 	"github.com/ratchet-dev/ratchet/internal/redact"
+	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
@@ -33,6 +33,9 @@ type Config struct {
 	// ProviderEnv names the variables that the programs of providers see besides
 	// the few that every program needs.
 	ProviderEnv []string
+	// Sandbox is the worker's part of the sandbox policy; empty means run.SandboxRequired. Runs and
+	// worker must both say off for programs outside of the box.
+	Sandbox run.Sandbox
 	// Warn receives the reason of each thing that the worker does not serve; nil drops it.
 	Warn func(error)
 }
@@ -44,30 +47,33 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 		c.ProviderEnv = append(c.ProviderEnv, name)
 		return nil
 	})
+	flags.Func("sandbox", "`required` or off: hold what runs execute in the box, or serve the runs that were started with off, and let them do what this user can; default: required", func(word string) error {
+		return c.Sandbox.UnmarshalText([]byte(word))
+	})
 }
 
 // Host holds the activities of a worker that serves no engine yet.
 type Host struct {
 	Activities *activities.Activities
 	Dispatch   *activities.DispatchActivities // nil: the host has no registry of sessions
+	Sandbox    activities.Sandbox
 
 	config Config
 	boxes  mailbox.Mailboxes // of the registry
 }
 
-// Open wires the activities. It starts no program and reaches no engine. A host without a registry of
+// Open wires the activities and tests the box, which starts programs of ours for 3 seconds at most. It
+// reaches no engine. A host without a registry of
 // sessions, as without a HOME, serves no dispatches, and Open warns of it.
-func Open(_ context.Context, c Config) (*Host, error) {
-	h := &Host{config: c}
+func Open(ctx context.Context, c Config) (*Host, error) {
+	h := &Host{config: c, Sandbox: c.openSandbox(ctx)}
 	dirs, missing := citizen.FindDirs(c.lookup)
 	var err error
-	if h.Activities, err = c.openActivities(dirs, missing == nil); err != nil {
+	if h.Activities, err = c.openActivities(dirs, missing == nil, h.Sandbox); err != nil {
 		return nil, err
 	}
 	if missing != nil {
-		if c.Warn != nil {
-			c.Warn(fmt.Errorf("no dispatches are served: %w: %w", errNoRegistry, missing))
-		}
+		c.warn(fmt.Errorf("no dispatches are served: %w: %w", errNoRegistry, missing))
 		return h, nil
 	}
 	if h.Dispatch, err = c.openDispatch(dirs); err != nil {
@@ -79,7 +85,7 @@ func Open(_ context.Context, c Config) (*Host, error) {
 
 var errNoRegistry = errors.New("there is no registry of sessions")
 
-func (c Config) openActivities(dirs citizen.Dirs, registry bool) (*activities.Activities, error) {
+func (c Config) openActivities(dirs citizen.Dirs, registry bool, sandbox activities.Sandbox) (*activities.Activities, error) {
 	runs, err := rundir.Open(c.RunsDir)
 	if err != nil {
 		return nil, err
@@ -88,14 +94,14 @@ func (c Config) openActivities(dirs citizen.Dirs, registry bool) (*activities.Ac
 	env := c.catalogEnv()
 	env.Redact, env.Agents, env.State = redact.New(c.Environ), agents, c.RunsDir
 	config := activities.Config{
-		Runs: runs, Redact: env.Redact, Agents: agents, LookupEnv: c.lookup,
+		Runs: runs, Redact: env.Redact, Agents: agents, LookupEnv: c.lookup, Sandbox: sandbox,
 		Survey: func(ctx context.Context) []agent.Manifest { return c.CollectManifests(ctx, c.RunsDir) },
 	}
 	if registry {
 		host := citizen.Host{Dirs: dirs}
 		env.Host, config.Forget = host, host.Forget
 	}
-	config.Open = providerOpener(env)
+	config.Open = providerOpener(env, sandbox)
 	return activities.New(config)
 }
 
@@ -112,14 +118,21 @@ func (c Config) CollectManifests(ctx context.Context, dir string) []agent.Manife
 	return agent.CollectManifests(ctx, catalog.NewAdapters(env))
 }
 
-func providerOpener(env catalog.Env) activities.OpenProvider {
-	return func(text, dir string, log io.Writer) (provider.Provider, error) {
-		spec, err := catalog.Parse(text)
+// providerOpener returns the opener of the catalogue's providers. It makes none whose programs the
+// sandbox does not admit.
+func providerOpener(env catalog.Env, sandbox activities.Sandbox) activities.OpenProvider {
+	return func(o activities.Opening) (provider.Provider, error) {
+		spec, err := catalog.Parse(o.Spec)
 		if err != nil {
 			return nil, err
 		}
+		if spec.Starts() {
+			if _, err := sandbox.Admit(o.Sandbox); err != nil {
+				return nil, err
+			}
+		}
 		env := env
-		env.Dir, env.Log = dir, log
+		env.Dir, env.Log = o.Dir, o.Log
 		return spec.Open(env)
 	}
 }

@@ -64,8 +64,14 @@ func (c *cli) demo(ctx context.Context, dir string, yes bool) error {
 	if err := d.prepare(ctx, dir); err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	d.introduce()
-	h, err := c.startLocalHost(ctx, engine.Options{DB: filepath.Join(c.runsDir, databaseName)}, host.Config{Environ: append(c.environ, "GOCACHE="+d.cache)})
+	w := host.Config{Environ: append(c.environ, "GOCACHE="+d.cache), Sandbox: run.SandboxRequired}
+	_, unboxed := w.OpenBox(ctx)
+	if unboxed != nil {
+		w.Sandbox = run.SandboxOff
+	}
+	d.sandbox = w.Sandbox
+	d.introduce(unboxed)
+	h, err := c.startLocalHost(ctx, engine.Options{DB: filepath.Join(c.runsDir, databaseName)}, w)
 	if err != nil {
 		return err
 	}
@@ -85,6 +91,8 @@ type demo struct {
 	*cli
 	screen *terminal.Screen
 	yes    bool
+
+	sandbox run.Sandbox
 
 	home  string // directory of the sample
 	repo  string
@@ -155,10 +163,15 @@ func unpack(dir string) error {
 	})
 }
 
-func (d *demo) introduce() {
+// introduce says what is about to happen, and why it happens outside of the box, unless unboxed is nil.
+func (d *demo) introduce(unboxed error) {
 	d.comment("This is Ratchet: a coding agent's run that nothing can lose.",
 		"A small Go repository with a real bug is in "+near(d.repo)+".",
 		"The agent's answers are recorded; everything else is real: Temporal, git, go test.")
+	if unboxed != nil {
+		d.comment("There is no box for its programs here ("+display.Line(unboxed.Error())+").",
+			"The demo goes without: it executes only the tests of its own sample and the recorded patches.")
+	}
 }
 
 // start starts the run as `starter run` does.
@@ -166,7 +179,7 @@ func (d *demo) start(ctx context.Context, h *localHost) (found, error) {
 	r := found{d.clientOf(h.worker.Client), ""}
 	in, err := d.input(ctx, runFlags{
 		repo: d.repo, goal: demoGoal, goalGiven: true, provider: "replay:" + near(filepath.Join(d.home, "answers")),
-		checks: []string{"go test ./..."}, env: []string{"GOCACHE"}, policy: string(run.Always), tools: string(run.AskTools), sandbox: string(run.SandboxRequired), maxFix: run.DefaultMaxFix,
+		checks: []string{"go test ./..."}, env: []string{"GOCACHE"}, policy: string(run.Always), tools: string(run.AskTools), sandbox: string(d.sandbox), maxFix: run.DefaultMaxFix,
 	})
 	if err != nil {
 		return r, err

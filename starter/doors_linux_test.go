@@ -43,7 +43,7 @@ func TestAFullDiskIsSaid(t *testing.T) {
 	if testing.Short() {
 		return
 	}
-	got = starter(t.Context(), "", "up", "--port", "0", "--ui-port", "0", "--runs-dir", runsDir, "--db", f.DB)
+	got = starter(t.Context(), "", "up", "--sandbox", "off", "--port", "0", "--ui-port", "0", "--runs-dir", runsDir, "--db", f.DB)
 	if got.code != exitFailed || !strings.Contains(got.err, "the disk that holds "+full+" is full") || strings.Count(got.err, "\n") != 1 {
 		t.Errorf("code %d: %s", got.code, got.err)
 	}

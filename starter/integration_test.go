@@ -35,7 +35,7 @@ func upSays(t *testing.T, runsDir string, more ...string) (stop func(), ready, s
 	ctx, cancel := context.WithCancel(context.Background())
 	var out, errs output
 	c := newCLI(console{
-		args: append([]string{"up", "--port", "0", "--ui-port", "0", "--json", "--runs-dir", runsDir}, more...),
+		args: append([]string{"up", "--sandbox", "off", "--port", "0", "--ui-port", "0", "--json", "--runs-dir", runsDir}, more...),
 		in:   strings.NewReader(""), out: &out, err: &errs, environ: os.Environ(), now: time.Now,
 	})
 	ended := make(chan int, 1)
@@ -92,7 +92,7 @@ func (b bench) expect(code int, args ...string) result {
 
 func (b bench) start(more ...string) string {
 	b.Helper()
-	got := b.expect(0, append([]string{"run", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:" + b.answers,
+	got := b.expect(0, append([]string{"run", "--sandbox", "off", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:" + b.answers,
 		"--check", passes, "--detach"}, more...)...)
 	return strings.TrimSpace(got.out)
 }
@@ -248,7 +248,7 @@ func testQuestion(b bench) {
 // needed.
 func testCheckThatCannotRun(b bench) {
 	tool := filepath.Join(b.TempDir(), "tool")
-	got := b.expect(exitInput, "run", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:"+b.answers,
+	got := b.expect(exitInput, "run", "--sandbox", "off", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:"+b.answers,
 		"--check", tool, "--approve", "never", "--max-fix", "0")
 	if !strings.Contains(got.out, "answer → the checks run again") {
 		b.Errorf("what an answer leads to is missing:\n%s", got.out)
@@ -288,7 +288,7 @@ func testCancel(b bench) {
 }
 
 func testFollowWithoutTerminal(b bench) {
-	args := []string{"run", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:" + b.answers, "--check", passes}
+	args := []string{"run", "--sandbox", "off", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:" + b.answers, "--check", passes}
 	got := b.expect(exitApproval, args...)
 	if !strings.Contains(got.out, "starter approve") || !strings.Contains(got.out, "--runs-dir") {
 		b.Errorf("how to settle it is missing:\n%s", got.out)
@@ -317,7 +317,7 @@ func testFollowOnTerminal(b bench) {
 	in, w := io.Pipe()
 	var out output
 	c := newCLI(console{
-		args: []string{"run", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:" + b.answers, "--check", passes, "--runs-dir", b.runsDir},
+		args: []string{"run", "--sandbox", "off", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:" + b.answers, "--check", passes, "--runs-dir", b.runsDir},
 		in:   in, out: &out, err: &out, environ: os.Environ(), now: time.Now, interactive: true, screen: true,
 	})
 	go typist(b.T, &out, w, []string{"y", "y"})
@@ -334,7 +334,7 @@ func testOneID(b bench) {
 	codes := make(chan result, times)
 	for range times {
 		go func() {
-			codes <- starter(b.Context(), "", "run", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:"+b.answers,
+			codes <- starter(b.Context(), "", "run", "--sandbox", "off", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:"+b.answers,
 				"--check", passes, "--detach", "--id", id, "--runs-dir", b.runsDir)
 		}()
 	}
@@ -355,7 +355,7 @@ func testOneID(b bench) {
 		b.Errorf("%d runs were started", started)
 	}
 	b.expect(0, "cancel", id)
-	b.expect(1, "run", "--repo", b.repo, "--goal", "x", "--provider", "replay:"+b.answers, "--check", passes, "--detach", "--id", id)
+	b.expect(1, "run", "--sandbox", "off", "--repo", b.repo, "--goal", "x", "--provider", "replay:"+b.answers, "--check", passes, "--detach", "--id", id)
 }
 
 func testUnknownRun(b bench) {

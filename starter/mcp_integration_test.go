@@ -30,7 +30,7 @@ func (h agentHost) starts() (stop func()) {
 	c := newCLI(console{out: io.Discard, err: io.Discard, environ: h.environ(), now: time.Now})
 	c.runsDir, c.queue = h.runsDir, temporalclient.TaskQueue
 	must(h.T, os.MkdirAll(h.runsDir, 0o755))
-	up, err := c.startLocalHost(h.Context(), engine.Options{DB: filepath.Join(h.runsDir, databaseName)}, host.Config{Environ: c.environ})
+	up, err := c.startLocalHost(h.Context(), engine.Options{DB: filepath.Join(h.runsDir, databaseName)}, host.Config{Environ: c.environ, Sandbox: run.SandboxOff})
 	must(h.T, err)
 	return up.stop
 }

@@ -102,7 +102,7 @@ func (p neighbour) starter(args ...string) result {
 // up starts an engine and a worker, and returns what ends them.
 func (p neighbour) up(args ...string) (f engine.File, stop func()) {
 	p.Helper()
-	cmd := p.command(p.Context(), filepath.Join(filepath.Dir(p.home), "starter"), append([]string{"up", "--ui-port", "0", "--json"}, args...)...)
+	cmd := p.command(p.Context(), filepath.Join(filepath.Dir(p.home), "starter"), append([]string{"up", "--sandbox", "off", "--ui-port", "0", "--json"}, args...)...)
 	var errs output
 	cmd.Stderr = &errs
 	out, err := cmd.StdoutPipe()
@@ -153,7 +153,7 @@ func (p neighbour) begin() result {
 	if err := os.WriteFile(filepath.Join(p.home, "answers", "execute-1.md"), []byte(whoAmI), 0o644); err != nil {
 		p.Fatal(err)
 	}
-	return p.starter("run", "--repo", "repo", "--goal", "a secret goal", "--approve", "never",
+	return p.starter("run", "--sandbox", "off", "--repo", "repo", "--goal", "a secret goal", "--approve", "never",
 		"--provider", "replay:"+filepath.Join(p.home, "answers"), "--check", "id -u > "+filepath.Join(p.home, "who"))
 }
 

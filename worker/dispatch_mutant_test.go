@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/ratchet-dev/ratchet/host"
+	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
@@ -47,7 +48,7 @@ func serveDesk(v deskVariant) {
 }
 
 func (v deskVariant) work(runsDir, queue string) error {
-	h, err := host.Open(context.Background(), host.Config{RunsDir: runsDir, Environ: os.Environ()})
+	h, err := host.Open(context.Background(), host.Config{RunsDir: runsDir, Environ: os.Environ(), Sandbox: run.SandboxOff})
 	if err != nil {
 		return err
 	}

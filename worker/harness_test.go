@@ -212,7 +212,7 @@ func (s *site) spawn(env ...string) *workerProcess {
 func (s *site) launch(env ...string) *workerProcess {
 	s.t.Helper()
 	w := &workerProcess{
-		cmd: exec.Command(os.Args[0], "-runs-dir", s.runsDir, "-task-queue", s.queue),
+		cmd: exec.Command(os.Args[0], "-sandbox", "off", "-runs-dir", s.runsDir, "-task-queue", s.queue),
 		out: &tail{}, ready: make(chan struct{}), done: make(chan struct{}),
 	}
 	w.cmd.Env = append(os.Environ(), append([]string{asWorker + "=1", "TEMPORAL_ADDRESS="}, env...)...)
@@ -278,7 +278,7 @@ func (s *site) input(provider string) run.Input {
 		s.t.Fatal(err)
 	}
 	return run.Input{
-		RunID: run.ID(id.String()), Goal: "append a line", Policy: run.Never, Checks: []string{"true"},
+		RunID: run.ID(id.String()), Goal: "append a line", Policy: run.Never, Sandbox: run.SandboxOff, Checks: []string{"true"},
 		Repository: run.Repository{Path: s.repo, Base: s.base},
 		Providers:  run.Providers{Planner: provider, Developer: provider, Fixer: provider, Dir: s.repo},
 	}

@@ -39,7 +39,7 @@ func serveWith(add func(sdkworker.Worker), interceptors ...interceptor.WorkerInt
 }
 
 func work(runsDir, queue string, add func(sdkworker.Worker), interceptors []interceptor.WorkerInterceptor) error {
-	h, err := host.Open(context.Background(), host.Config{RunsDir: runsDir, Environ: os.Environ()})
+	h, err := host.Open(context.Background(), host.Config{RunsDir: runsDir, Environ: os.Environ(), Sandbox: run.SandboxOff})
 	if err != nil {
 		return err
 	}

@@ -108,7 +108,9 @@ func (r *runner) runCandidate(ctx workflow.Context, n int, providers []string) c
 		e.Problem = &run.Problem{Code: "NO_PATCH", Message: "it proposes no patch"}
 	default:
 		e.Proposal = e.out.Proposal
-		e.err = r.checkCandidate(ctx, c, &e)
+		if e.err = r.checkCandidate(ctx, c, &e); e.err != nil && problemOf(e.err).Code == run.CodeSandbox {
+			e.Problem = failureOf(e.err)
+		}
 	}
 	return e
 }

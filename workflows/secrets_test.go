@@ -57,7 +57,7 @@ func newVault(t *testing.T) *vault {
 	v.git("init", "-q", "-b", "main")
 	v.git("commit", "-q", "--allow-empty", "-m", "first")
 	v.base = run.Commit(v.git("rev-parse", "HEAD"))
-	h, err := host.Open(t.Context(), host.Config{RunsDir: v.runsDir, Environ: leakyEnviron(), ProviderEnv: canaryNames})
+	h, err := host.Open(t.Context(), host.Config{RunsDir: v.runsDir, Environ: leakyEnviron(), ProviderEnv: canaryNames, Sandbox: run.SandboxOff})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,12 +75,13 @@ func (v *vault) unguarded() *activities.Activities {
 	env := leakyEnviron()
 	acts, err := activities.New(activities.Config{
 		Runs: runs, Redact: &redact.Redactor{}, Agents: session.NewPool(0), Survey: noAgents,
-		Open: func(text, dir string, log io.Writer) (provider.Provider, error) {
-			spec, err := catalog.Parse(text)
+		Sandbox: activities.Sandbox{Policy: run.SandboxOff},
+		Open: func(o activities.Opening) (provider.Provider, error) {
+			spec, err := catalog.Parse(o.Spec)
 			if err != nil {
 				return nil, err
 			}
-			return spec.Open(catalog.Env{Dir: dir, Environ: env, Allow: canaryNames, Log: log})
+			return spec.Open(catalog.Env{Dir: o.Dir, Environ: env, Allow: canaryNames, Log: o.Log})
 		},
 		LookupEnv: func(name string) (string, bool) {
 			i := slices.IndexFunc(env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") })
@@ -143,7 +144,7 @@ func (v *vault) enter(name string, acts *activities.Activities, change func(*run
 	v.t.Helper()
 	spec := "command:" + program(leakyProvider)
 	in := run.Input{
-		RunID: run.ID(name), Goal: "keep quiet", Policy: run.Never,
+		RunID: run.ID(name), Goal: "keep quiet", Policy: run.Never, Sandbox: run.SandboxOff,
 		Checks: []string{program(leakyCheck, "pass")}, CheckEnv: canaryNames,
 		Repository: run.Repository{Path: v.repo, Base: v.base},
 		Providers:  run.Providers{Planner: spec, Developer: spec, Fixer: spec, Dir: v.t.TempDir()},

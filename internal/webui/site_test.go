@@ -62,7 +62,7 @@ func newSite(t *testing.T, greet string, environ ...string) *site {
 
 func (s *site) work(runsDir string, environ ...string) {
 	s.t.Helper()
-	h, err := host.Open(s.t.Context(), host.Config{RunsDir: runsDir, Environ: append(os.Environ(), environ...)})
+	h, err := host.Open(s.t.Context(), host.Config{RunsDir: runsDir, Environ: append(os.Environ(), environ...), Sandbox: run.SandboxOff})
 	if err == nil {
 		err = temporalclient.EnsureSearchAttributes(s.t.Context(), s.client, client.DefaultNamespace)
 	}
@@ -120,7 +120,7 @@ func (s *site) input(goal, provider string, checks ...string) run.Input {
 		s.t.Fatal(err)
 	}
 	return run.Input{
-		RunID: run.ID(id.String()), Goal: goal, Policy: run.Always, Checks: checks,
+		RunID: run.ID(id.String()), Goal: goal, Policy: run.Always, Sandbox: run.SandboxOff, Checks: checks,
 		Repository: run.Repository{Path: s.repo, Base: s.base},
 		Providers:  run.Providers{Planner: provider, Developer: provider, Fixer: provider, Dir: s.repo},
 	}

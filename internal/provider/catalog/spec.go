@@ -48,6 +48,10 @@ type Spec struct {
 // Agent reports whether an agent works behind the provider.
 func (s Spec) Agent() bool { return slices.Contains(agentKinds, s.Kind) }
 
+// Starts reports whether the provider starts a program on this machine. The gateway of OpenClaw runs
+// already, and is not ours to hold.
+func (s Spec) Starts() bool { return s.Kind == Command || s.Agent() && s.Kind != OpenClaw }
+
 // Costs reports whether the provider's cost can be known: the provider computes it
 // itself, or it has prices.
 func (s Spec) Costs() bool {

@@ -1,0 +1,63 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/box"
+)
+
+// NoBox is the error of a machine without a box that holds.
+type NoBox struct {
+	Cause  error
+	Remedy string // in one line; empty if none is known
+}
+
+// Error returns the cause and the remedy in one line.
+func (e *NoBox) Error() string {
+	if e.Remedy == "" {
+		return e.Cause.Error()
+	}
+	return fmt.Sprintf("%v; to mend it: %s", e.Cause, e.Remedy)
+}
+
+// Unwrap returns the cause.
+func (e *NoBox) Unwrap() error { return e.Cause }
+
+// OpenBox tests the box of this machine, as a worker with this configuration does. The error is a
+// *NoBox.
+func (c Config) OpenBox(ctx context.Context) (*box.Box, error) {
+	path, _ := c.lookup("PATH")
+	home, _ := c.lookup("HOME")
+	b, err := box.Open(ctx, box.Config{Home: home, Path: path})
+	if err == nil {
+		return b, nil
+	}
+	none := &NoBox{Cause: err}
+	if u, ok := errors.AsType[*box.Unavailable](err); ok {
+		none.Remedy = u.Remedy()
+	}
+	return nil, none
+}
+
+// openSandbox tests the box unless the worker goes without it. A worker whose box does not hold
+// serves all the same, starts no program of a run, and warns of it.
+func (c Config) openSandbox(ctx context.Context) activities.Sandbox {
+	s := activities.Sandbox{Policy: c.Sandbox.WithDefault()}
+	if s.Policy.Off() {
+		c.warn(errors.New("sandbox off: runs that say off as well execute their checks, command providers and agents with all that this user may do; other runs execute none"))
+		return s
+	}
+	if s.Box, s.Missing = c.OpenBox(ctx); s.Missing != nil {
+		c.warn(fmt.Errorf("no checks, command providers and agents are executed: %w", s.Missing))
+	}
+	return s
+}
+
+func (c Config) warn(err error) {
+	if c.Warn != nil {
+		c.Warn(err)
+	}
+}
