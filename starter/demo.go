@@ -177,9 +177,13 @@ func (d *demo) introduce(unboxed error) {
 // start starts the run as `starter run` does.
 func (d *demo) start(ctx context.Context, h *localHost) (found, error) {
 	r := found{d.clientOf(h.worker.Client), ""}
+	var env []string
+	if d.sandbox.Off() { // the box has a build cache of its own
+		env = []string{"GOCACHE"}
+	}
 	in, err := d.input(ctx, runFlags{
 		repo: d.repo, goal: demoGoal, goalGiven: true, provider: "replay:" + near(filepath.Join(d.home, "answers")),
-		checks: []string{"go test ./..."}, env: []string{"GOCACHE"}, policy: string(run.Always), tools: string(run.AskTools), sandbox: string(d.sandbox), maxFix: run.DefaultMaxFix,
+		checks: []string{"go test ./..."}, env: env, policy: string(run.Always), tools: string(run.AskTools), sandbox: string(d.sandbox), maxFix: run.DefaultMaxFix,
 	})
 	if err != nil {
 		return r, err
