@@ -106,9 +106,11 @@ func TestRandomPauses(t *testing.T) {
 			return r
 		},
 	}.lay(t, s)
+	again := 0
 	for _, r := range runs {
-		s.verifyChecks(t, r)
+		again += s.verifyChecks(t, r)
 	}
+	t.Logf("%d activities were given up and ended by a later attempt", again)
 }
 
 // some are the engine, a worker, or both.
@@ -123,8 +125,9 @@ func watched(r *scripted) string {
 	return fmt.Sprintf("echo begins $(date +%%T.%%N) >>%[1]s/checks; mkdir %[1]s/checking || echo beside another >>%[1]s/checks; sleep 5; rmdir %[1]s/checking; %[2]s", r.answers, r.check)
 }
 
-// verifyChecks fails if a check ran more often than there were evaluations.
-func (s *site) verifyChecks(t *testing.T, r *scripted) {
+// verifyChecks fails if a check ran more often than there were evaluations. It returns how many
+// activities of the run were ended by another attempt than the first.
+func (s *site) verifyChecks(t *testing.T, r *scripted) (again int) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(r.answers, "checks"))
 	if err != nil {
@@ -140,13 +143,15 @@ func (s *site) verifyChecks(t *testing.T, r *scripted) {
 			evaluations++
 		}
 	}
+	attempts, again := s.attempts(r.in.RunID)
 	if n := strings.Count(string(b), "begins"); n != evaluations || strings.Contains(string(b), "beside") {
-		t.Errorf("run %s: %d evaluations, and the checks say\n%sthe engine\n%s", r.in.RunID, evaluations, b, s.attempts(r.in.RunID))
+		t.Errorf("run %s: %d evaluations, and the checks say\n%sthe engine\n%s", r.in.RunID, evaluations, b, attempts)
 	}
+	return again
 }
 
 // attempts says which attempt at each activity of a run was its last, and why it was not the first.
-func (s *site) attempts(id run.ID) string {
+func (s *site) attempts(id run.ID) (told string, again int) {
 	desc, err := s.client.DescribeWorkflowExecution(s.t.Context(), id.WorkflowID(), "")
 	if err != nil {
 		s.t.Fatal(err)
@@ -155,11 +160,12 @@ func (s *site) attempts(id run.ID) string {
 	for _, ex := range s.executions(id, desc.WorkflowExecutionInfo.Execution.RunId) {
 		for _, e := range ex.events {
 			if a := e.GetActivityTaskStartedEventAttributes(); a.GetAttempt() > 1 {
+				again++
 				fmt.Fprintf(&b, "%s attempt %d by %s after %s\n", e.GetEventTime().AsTime().Local().Format(clock), a.GetAttempt(), a.GetIdentity(), a.GetLastFailure().GetMessage())
 			} else if a := e.GetActivityTaskScheduledEventAttributes(); a != nil {
 				fmt.Fprintf(&b, "%s %s\n", e.GetEventTime().AsTime().Local().Format(clock), a.GetActivityType().GetName())
 			}
 		}
 	}
-	return b.String()
+	return b.String(), again
 }

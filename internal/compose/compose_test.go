@@ -202,7 +202,11 @@ func TestTheServerGetsItsSettings(t *testing.T) {
 	if !runs {
 		t.Fatalf("%q does not become the server", script)
 	}
-	file := filepath.Join(t.TempDir(), "dynamic.yaml")
+	where := server.Environment["DYNAMIC_CONFIG_FILE_PATH"]
+	if !filepath.IsAbs(where) {
+		t.Fatalf("the server reads no file, but %q", where)
+	}
+	file := filepath.Join(t.TempDir(), filepath.Base(where))
 	cmd := exec.Command("/bin/sh", "-ec", script)
 	cmd.Env = []string{"DYNAMIC_CONFIG=" + server.Environment["DYNAMIC_CONFIG"], "DYNAMIC_CONFIG_FILE_PATH=" + file}
 	if out, err := cmd.CombinedOutput(); err != nil {
