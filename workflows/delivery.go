@@ -265,9 +265,13 @@ func (v *delivery) awaitInBackground(ctx workflow.Context, turn workflow.Future)
 	})
 }
 
-// quickAttempts bounds the attempts of a quick activity. The last one starts about 5 s after the
-// first failure. The bound includes spare attempts, because each worker that dies uses one up.
-const quickAttempts = 8
+// quickAttempts bounds the attempts of a quick activity. They follow each other at quickInterval, so
+// that the last one starts about 5 s after the first failure. Each worker that dies uses one up, and
+// one that dies at every start uses them all up.
+const (
+	quickAttempts = 25
+	quickInterval = 200 * time.Millisecond
+)
 
 // quickActivity returns a context for an activity that succeeds at once or not at all, and that may
 // run twice. The caller learns of a failure soon. Each call ends by itself within its limit: a call
@@ -275,7 +279,7 @@ const quickAttempts = 8
 func quickActivity(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: 10 * time.Second, WaitForCancellation: true, Summary: summary,
-		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: time.Second, MaximumAttempts: quickAttempts},
+		RetryPolicy: &temporal.RetryPolicy{InitialInterval: quickInterval, BackoffCoefficient: 1, MaximumAttempts: quickAttempts},
 	})
 }
 
