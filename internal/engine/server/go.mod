@@ -60,10 +60,7 @@ require (
 	github.com/hailocab/go-hostpool v0.0.0-20160125115350-e80d13ce29ed // indirect
 	github.com/huandu/xstrings v1.5.0 // indirect
 	github.com/iancoleman/strcase v0.3.0 // indirect
-	github.com/jackc/pgpassfile v1.0.0 // indirect
-	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/pgx/v5 v5.10.0 // indirect
-	github.com/jackc/puddle/v2 v2.2.2 // indirect
 	github.com/jmoiron/sqlx v1.4.0 // indirect
 	github.com/josharian/intern v1.0.0 // indirect
 	github.com/klauspost/compress v1.18.7 // indirect
@@ -160,3 +157,5 @@ replace github.com/aws/aws-sdk-go-v2/credentials => ./standin/aws-credentials
 replace github.com/aws/aws-sdk-go-v2/service/s3 => ./standin/aws-s3
 
 replace github.com/aws/smithy-go => ./standin/smithy
+
+replace github.com/jackc/pgx/v5 => ./standin/pgx

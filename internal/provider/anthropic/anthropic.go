@@ -2,22 +2,24 @@
 package anthropic
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
-
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/chat"
 	"github.com/ratchet-dev/ratchet/internal/redact"
 )
 
-// Config says which model to ask, and how. It is complete: the SDK
-// reads neither the environment nor files.
+const (
+	officialURL = "https://api.anthropic.com"
+	apiVersion  = "2023-06-01"
+)
+
+// Config says which model to ask, and how. It is complete: nothing else comes from the environment.
 type Config struct {
 	Model string
 	// Key is sent as X-Api-Key, Token as a bearer token. One of them is enough.
@@ -61,28 +63,28 @@ func FromEnv(lookup func(string) (string, bool), model string) (Config, error) {
 
 // New returns the provider.
 func New(c Config) provider.Provider {
-	opts := []option.RequestOption{
-		option.WithEnvironmentProduction(),
-		option.WithHTTPClient(chat.Client(c.HTTP)),
-		option.WithMaxRetries(0),
-		option.WithoutOpenTelemetry(), // else the environment decides
-	}
-	if c.BaseURL != "" {
-		opts = append(opts, option.WithBaseURL(c.BaseURL))
-	}
-	if c.Key != "" {
-		opts = append(opts, option.WithAPIKey(c.Key))
-	}
-	if c.Token != "" {
-		opts = append(opts, option.WithAuthToken(c.Token))
-	}
 	model := modelOf(c.Model)
 	if c.Window > 0 {
 		model.Window = c.Window
 	}
 	return chat.New(chat.Config{
 		Name: "anthropic", Model: model, Redact: c.Redact, Idle: c.Idle, Price: c.Price,
-		// The service by itself: a client would read the environment.
-		Wire: wire{sdk.NewMessageService(opts...)},
+		Wire: wire{chat.Endpoint{
+			URL:    strings.TrimRight(cmp.Or(c.BaseURL, officialURL), "/") + "/v1/messages",
+			Header: c.newHeader(),
+			HTTP:   chat.Client(c.HTTP),
+		}},
 	})
+}
+
+// newHeader returns the credentials and the version of the API.
+func (c Config) newHeader() http.Header {
+	h := http.Header{"Anthropic-Version": {apiVersion}}
+	if c.Key != "" {
+		h.Set("X-Api-Key", c.Key)
+	}
+	if c.Token != "" {
+		h.Set("Authorization", "Bearer "+c.Token)
+	}
+	return h
 }

@@ -75,7 +75,7 @@ func TestABarePromptHasNoMarksOnNothing(t *testing.T) {
 	}
 }
 
-// The SDK would take keys, addresses, headers and profiles from where it runs.
+// The official client takes keys, addresses, headers and profiles from where it runs.
 func TestNothingComesFromTheEnvironment(t *testing.T) {
 	elsewhere := serve(t, says("from elsewhere", "end_turn"))
 	for name, value := range map[string]string{

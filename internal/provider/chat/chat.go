@@ -1,7 +1,7 @@
 // Package chat holds the common part of the providers on model APIs: one call as a conversation of a few
 // messages, in which the model may explore the run's files. It fits the prompt into the model's window,
 // enforces the time, the bounds and the budgets, and decides the meaning of an error. A Wire speaks the
-// API; the SDK behind it never retries.
+// API over an Endpoint, which never retries.
 //
 // A message is sent again in two cases, neither of which waits or was paid: once with half of the
 // artifacts when the API finds the prompt too long, and once without tools when the API knows none.

@@ -25,9 +25,6 @@ func (e *StatusError) Error() string { return e.classifyStatus(time.Now()).Error
 
 // classifyStatus returns the meaning of the error for a retry.
 func (e *StatusError) classifyStatus(now time.Time) *failure.Error {
-	if e.Status >= 200 && e.Status < 300 { // the meaning is not documented
-		return failure.ClassifyHTTP(http.StatusInternalServerError, e.Header, e.Body, now)
-	}
 	return failure.ClassifyHTTP(e.Status, e.Header, e.Body, now)
 }
 

@@ -42,20 +42,16 @@ func (l *Line) Hear(text string) {
 	}
 }
 
-// Middleware must wrap the request. It turns every answer except a success into a *StatusError.
-func (l *Line) Middleware(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
-	resp, err := next(req)
-	if err != nil {
-		return resp, err
-	}
+// receive takes the answer to the request. Every answer except a success is a *StatusError.
+func (l *Line) receive(resp *http.Response) error {
 	if resp.StatusCode < 200 || resp.StatusCode >= 300 {
 		defer resp.Body.Close()
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // the status alone says enough
-		return nil, &StatusError{Status: resp.StatusCode, Header: resp.Header, Body: body}
+		return &StatusError{Status: resp.StatusCode, Header: resp.Header, Body: body}
 	}
 	l.media, _, _ = mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	resp.Body = &stream{resp.Body, l, maxStream}
-	return resp, nil
+	return nil
 }
 
 func (l *Line) stopTimer() {

@@ -2,10 +2,9 @@ package openai
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
-
-	sdk "github.com/openai/openai-go/v3"
 
 	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
@@ -16,6 +15,36 @@ import (
 // maxArguments bounds the arguments of a model's calls, in
 // bytes.
 const maxArguments = 1 << 20
+
+// chunk is an event of a stream, as far as it matters here.
+type chunk struct {
+	Error   json.RawMessage
+	Choices []struct {
+		Index int
+		Delta struct {
+			Content, Refusal chat.Text
+			ToolCalls        []callPart `json:"tool_calls"`
+		}
+		FinishReason string `json:"finish_reason"`
+	}
+	Usage *struct {
+		Prompt     int64 `json:"prompt_tokens"`
+		Completion int64 `json:"completion_tokens"`
+		Details    struct {
+			Cached int64 `json:"cached_tokens"`
+		} `json:"prompt_tokens_details"`
+	}
+}
+
+// callPart is a part of a tool call.
+type callPart struct {
+	Index    int64
+	ID       string
+	Function struct {
+		Name      string
+		Arguments chat.Text
+	}
+}
 
 // answer is the received part of a message.
 type answer struct {
@@ -34,21 +63,19 @@ type call struct {
 }
 
 // addChunk adds a chunk and returns its text.
-func (a *answer) addChunk(chunk sdk.ChatCompletionChunk) string {
-	if u := chunk.Usage; chunk.JSON.Usage.Valid() { // of the whole message, the last one counts
-		a.tokens = &chat.Tokens{
-			Input:     u.PromptTokens - u.PromptTokensDetails.CachedTokens,
-			CacheRead: u.PromptTokensDetails.CachedTokens, Output: u.CompletionTokens,
-		}
+func (a *answer) addChunk(c chunk) string {
+	if u := c.Usage; u != nil { // of the whole message, the last one counts
+		a.tokens = &chat.Tokens{Input: u.Prompt - u.Details.Cached, CacheRead: u.Details.Cached, Output: u.Completion}
 	}
 	var text string
-	for _, choice := range chunk.Choices {
+	for _, choice := range c.Choices {
 		if choice.Index != 0 {
 			continue
 		}
-		text += choice.Delta.Content + choice.Delta.Refusal
-		a.text.WriteString(choice.Delta.Content)
-		a.refusal.WriteString(choice.Delta.Refusal)
+		content, refusal := string(choice.Delta.Content), string(choice.Delta.Refusal)
+		text += content + refusal
+		a.text.WriteString(content)
+		a.refusal.WriteString(refusal)
 		for _, part := range choice.Delta.ToolCalls {
 			a.addCall(part)
 		}
@@ -61,7 +88,7 @@ func (a *answer) addChunk(chunk sdk.ChatCompletionChunk) string {
 
 // addCall adds a part of a tool call. Some servers give all calls the same index and tell them apart by
 // their ids; others give no ids.
-func (a *answer) addCall(part sdk.ChatCompletionChunkChoiceDeltaToolCall) {
+func (a *answer) addCall(part callPart) {
 	at := len(a.calls) - 1
 	for at >= 0 && (a.calls[at].index != part.Index || part.ID != "" && a.calls[at].id != part.ID) {
 		at--
@@ -109,17 +136,15 @@ func (a *answer) refusalError() error {
 	return &failure.Error{Code: failure.BadRequest, Message: "the model refuses to answer: " + why}
 }
 
-// toParam returns the message in the form in which it is sent back.
-func (a *answer) toParam() sdk.ChatCompletionMessageParamUnion {
-	var p sdk.ChatCompletionAssistantMessageParam
+// sentBack returns the message in the form in which it is sent back.
+func (a *answer) sentBack() message {
+	m := message{Role: "assistant"}
 	if a.text.Len() > 0 {
-		p.Content.OfString = sdk.String(a.text.String())
+		m.Content = new(a.text.String())
 	}
 	for _, c := range a.calls {
-		f := sdk.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.name, Arguments: cmp.Or(string(c.arguments), "{}")}
-		p.ToolCalls = append(p.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{
-			OfFunction: &sdk.ChatCompletionMessageFunctionToolCallParam{ID: c.id, Function: f},
-		})
+		f := functionCall{Name: c.name, Arguments: cmp.Or(string(c.arguments), "{}")}
+		m.ToolCalls = append(m.ToolCalls, toolCall{ID: c.id, Type: "function", Function: f})
 	}
-	return sdk.ChatCompletionMessageParamUnion{OfAssistant: &p}
+	return m
 }

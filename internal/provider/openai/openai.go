@@ -3,6 +3,7 @@
 package openai
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,16 +11,14 @@ import (
 	"strings"
 	"time"
 
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/chat"
 	"github.com/ratchet-dev/ratchet/internal/redact"
 )
 
-// Config says which model to ask, and how. It is complete: the SDK
-// does not read the environment.
+const officialURL = "https://api.openai.com/v1"
+
+// Config says which model to ask, and how. It is complete: nothing else comes from the environment.
 type Config struct {
 	Model   string
 	Key     string // empty: none is sent
@@ -71,24 +70,19 @@ func isOfficial(base string) bool {
 
 // New returns the provider.
 func New(c Config) provider.Provider {
-	opts := []option.RequestOption{
-		option.WithEnvironmentProduction(),
-		option.WithHTTPClient(chat.Client(c.HTTP)),
-		option.WithMaxRetries(0),
-	}
-	if c.BaseURL != "" {
-		opts = append(opts, option.WithBaseURL(c.BaseURL))
-	}
-	if c.Key != "" {
-		opts = append(opts, option.WithAPIKey(c.Key))
-	}
 	model := modelOf(c.Model)
 	if c.Window > 0 {
 		model.Window = c.Window
 	}
+	completions := chat.Endpoint{
+		URL:  strings.TrimRight(cmp.Or(c.BaseURL, officialURL), "/") + "/chat/completions",
+		HTTP: chat.Client(c.HTTP),
+	}
+	if c.Key != "" {
+		completions.Header = http.Header{"Authorization": {"Bearer " + c.Key}}
+	}
 	return chat.New(chat.Config{
 		Name: "openai", Model: model, Redact: c.Redact, Idle: c.Idle, Price: c.Price,
-		// The service by itself: a client would read the environment.
-		Wire: wire{sdk.NewChatCompletionService(opts...), isOfficial(c.BaseURL)},
+		Wire: wire{completions, isOfficial(c.BaseURL)},
 	})
 }

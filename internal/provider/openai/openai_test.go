@@ -100,7 +100,7 @@ func TestAModelWithoutAKey(t *testing.T) {
 	}
 }
 
-// The SDK would take keys, addresses and headers from where it runs.
+// The official client takes keys, addresses and headers from where it runs.
 func TestNothingComesFromTheEnvironment(t *testing.T) {
 	elsewhere := serve(t, says("from elsewhere", "stop"))
 	for name, value := range map[string]string{

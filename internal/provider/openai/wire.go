@@ -3,35 +3,55 @@ package openai
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"io"
 	"net/http"
-
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/ssestream"
+	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/provider/chat"
 )
 
 type wire struct {
-	completions sdk.ChatCompletionService
+	completions chat.Endpoint
 	official    bool
 }
 
 func (w wire) Send(ctx context.Context, c chat.Conversation, line *chat.Line) (chat.Message, error) {
-	stream := w.completions.NewStreaming(ctx, w.newParams(c), option.WithMiddleware(line.Middleware))
-	defer stream.Close()
 	var a answer
-	for stream.Next() {
-		line.Hear(a.addChunk(stream.Current()))
+	events, err := w.completions.Send(ctx, w.newParams(c), line)
+	if err != nil {
+		return a.toMessage(), err
 	}
-	switch err := stream.Err(); {
+	defer events.Close()
+	for err == nil {
+		err = a.readChunk(events, line)
+	}
+	switch {
 	case a.finish != "": // at most the usage is missing
 		return a.toMessage(), a.refusalError()
-	case err != nil:
-		return a.toMessage(), toStatusError(err)
+	case err == io.EOF:
+		return a.toMessage(), chat.ErrUnfinished
 	}
-	return a.toMessage(), chat.ErrUnfinished
+	return a.toMessage(), err
+}
+
+// readChunk reads one event of the stream. The error is io.EOF at the end of the stream.
+func (a *answer) readChunk(events *chat.Events, line *chat.Line) error {
+	got, err := events.Next()
+	if err != nil {
+		return err
+	}
+	if strings.HasPrefix(string(got.Data), "[DONE]") {
+		return io.EOF
+	}
+	var c chunk
+	if err := got.Decode(&c); err != nil {
+		return err
+	}
+	if len(c.Error) > 0 && string(c.Error) != "null" {
+		return events.Refusal(statusOfError(c.Error), got.Data)
+	}
+	line.Hear(a.addChunk(c))
+	return nil
 }
 
 // statusOf maps the errors within a stream to HTTP statuses, by
@@ -48,32 +68,21 @@ var statusOf = map[string]int{
 	"server_error":            http.StatusInternalServerError,
 }
 
-// toStatusError converts an error within a stream to the corresponding error of a request. Some servers
-// give the status itself as its code.
-func toStatusError(err error) error {
-	e, ok := errors.AsType[*ssestream.StreamError](err)
-	if !ok {
-		return err
-	}
+// statusOfError returns the HTTP status of an error within a stream, or zero. Some servers give the status
+// itself as its code.
+func statusOfError(e json.RawMessage) int {
 	var said struct {
-		Error struct {
-			Type string
-			Code any
-		}
+		Type string
+		Code any
 	}
-	out := &chat.StatusError{Status: http.StatusInternalServerError, Body: e.Event.Data}
-	if json.Unmarshal(e.Event.Data, &said) != nil {
-		return out
-	}
-	code, _ := said.Error.Code.(string)
-	number, _ := said.Error.Code.(float64)
+	_ = (chat.Event{Data: e}).Decode(&said) // a text is an error, too
+	code, _ := said.Code.(string)
+	number, _ := said.Code.(float64)
 	switch {
 	case number >= 400 && number < 600:
-		out.Status = int(number)
+		return int(number)
 	case statusOf[code] != 0:
-		out.Status = statusOf[code]
-	case statusOf[said.Error.Type] != 0:
-		out.Status = statusOf[said.Error.Type]
+		return statusOf[code]
 	}
-	return out
+	return statusOf[said.Type]
 }

@@ -1,4 +1,4 @@
-package fakemodel_test
+package sdktest_test
 
 import (
 	"context"
