@@ -9,3 +9,10 @@ func (b *Box) WithProgram(path string) *Box {
 	other.program = path
 	return &other
 }
+
+// WithGroups returns the box with control groups that are made in other directories.
+func (b *Box) WithGroups(memory, pids string) *Box {
+	other := *b
+	other.groups = &groups{memory: memory, pids: pids, ownMemory: memory, ownPids: pids}
+	return &other
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strings"
 )
 
@@ -67,7 +68,7 @@ func enclose(c Command, path string) (Command, *boxed, error) {
 	if c.Stdin != nil {
 		c.Stdin = struct{ io.Reader }{c.Stdin}
 	}
-	shared := c.Stderr != nil && c.Stderr == c.Stdout
+	shared := c.Stderr != nil && reflect.ValueOf(c.Stderr).Comparable() && c.Stderr == c.Stdout
 	c.Stderr = &alsoTo{w: c.Stderr, kept: b.said}
 	if shared {
 		c.Stdout = c.Stderr
