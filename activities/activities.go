@@ -7,11 +7,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"sync"
-	"time"
-
-	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
@@ -84,65 +79,6 @@ func New(c Config) (*Activities, error) {
 	}, nil
 }
 
-// The types of the errors that activities end in. Provider failures have the
-// provider's error code as their type.
-const (
-	InvalidError  = "Invalid"        // the input can never work
-	ArtifactError = run.CodeArtifact // an artifact is gone or was altered
-	// LostError ends an attempt whose worker died. Like a heartbeat timeout, it does not tell how far
-	// the attempt came.
-	LostError = "WorkerLost"
-)
-
-// RetryLost is the delay of the engine between a lost attempt and the next one.
-const RetryLost = 100 * time.Millisecond
-
-// permanent returns an error of Temporal that is not retried.
-func permanent(kind string, err error) error {
-	return temporal.NewNonRetryableApplicationError(err.Error(), kind, err)
-}
-
-// Progress says what a running activity is doing. It is the payload of its heartbeat.
-type Progress struct {
-	Doing string `json:"doing"`
-	Bytes int64  `json:"bytes,omitempty"`
-	Tail  string `json:"tail,omitempty"`
-}
-
-// heartbeatEvery is the interval of heartbeats. It is longer than the time for which the SDK holds
-// a heartbeat back (temporalclient.WorkerOptions): one that is held back when the activity has
-// reported its own result is sent afterwards, and refused.
-const heartbeatEvery = time.Second
-
-// heartbeat sends heartbeats until stop is called. They let the engine notice a lost host and
-// deliver a cancellation. Each heartbeat carries the Progress of the last call of show. Stop
-// returns when no heartbeat is sent any more.
-func heartbeat(ctx context.Context, first Progress) (show func(Progress), stop func()) {
-	var mu sync.Mutex
-	last := first
-	done := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		tick := time.NewTicker(heartbeatEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-ctx.Done():
-				return // the engine ignores further heartbeats
-			case <-tick.C:
-				mu.Lock()
-				b := last
-				mu.Unlock()
-				activity.RecordHeartbeat(ctx, b)
-			}
-		}
-	})
-	show = func(b Progress) {
-		mu.Lock()
-		defer mu.Unlock()
-		last = b
-	}
-	return show, func() { close(done); wg.Wait() }
-}
+// ArtifactError is the type of the error about an artifact that is gone or was altered. Provider
+// failures have the provider's error code as their type.
+const ArtifactError = run.CodeArtifact

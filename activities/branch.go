@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/git"
@@ -29,7 +30,7 @@ type BranchResult struct {
 // to complete back to its head, if anything has moved it. A second call finds the
 // branch in place; only the log then says how it had been moved.
 func (a *Activities) CheckBranch(ctx context.Context, in BranchInput) (_ BranchResult, err error) {
-	_, stop := heartbeat(ctx, Progress{Doing: "looks at the branch"})
+	_, stop := report.Heartbeat(ctx, report.Progress{Doing: "looks at the branch"})
 	defer stop()
 	defer makePermanent(&err)
 	if err := errors.Join(a.writeEntry(ctx, in.Header), a.stopAgents(ctx, in.RunID)); err != nil {
@@ -62,7 +63,7 @@ func (a *Activities) logMoved(id run.ID, due func(*run.Snapshot) bool) workspace
 			return fmt.Errorf("%s: %w; the run has gone on", displayable(&found).Found(), workspace.ErrMoved)
 		}
 		return dir.Log("branch", rundir.Error, "moved by others", map[string]any{
-			"branch": id.Branch(), "from": found.From, "to": found.To, "was": clip(found.Was, maxLogged),
+			"branch": id.Branch(), "from": found.From, "to": found.To, "was": report.Clip(found.Was, maxLogged),
 		})
 	}
 }
@@ -74,7 +75,7 @@ func displayable(r *run.Restored) *run.Restored {
 		return nil
 	}
 	safe := *r
-	safe.Was = clip(display.Line(r.Was), 2*maxSummary)
+	safe.Was = report.Clip(display.Line(r.Was), 2*report.MaxSummary)
 	return &safe
 }
 
@@ -107,7 +108,7 @@ func askAboutBranch(id run.ID, found run.Restored, how string, e *Evaluation, ou
 	e.Reasons = append([]string{what}, e.Reasons...)
 	out.Again, out.Reasons = true, clipAll(e.Reasons)
 	out.Question = &run.Question{
-		Question:    clip("W"+what[1:]+". What shall be done?", run.MaxTextBytes/4),
+		Question:    report.Clip("W"+what[1:]+". What shall be done?", run.MaxTextBytes/4),
 		Reason:      "only approved patches belong on the branch",
 		NeededInput: []string{"see to it that no check touches the branch, and answer anything: the checks run again"},
 	}
@@ -124,10 +125,10 @@ const RepositoryError = run.CodeRepository
 // makePermanent makes an error about the user's repository permanent.
 func makePermanent(err *error) {
 	if _, ok := errors.AsType[*NotBoxed](*err); ok {
-		*err = permanent(SandboxError, *err)
+		*err = report.Permanent(SandboxError, *err)
 		return
 	}
 	if errors.Is(*err, git.ErrObject) || errors.Is(*err, git.ErrNotRepository) || errors.Is(*err, workspace.ErrForeign) {
-		*err = permanent(RepositoryError, *err)
+		*err = report.Permanent(RepositoryError, *err)
 	}
 }

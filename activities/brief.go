@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/prompt"
 	"github.com/ratchet-dev/ratchet/internal/provider"
@@ -62,7 +63,7 @@ func (a *Activities) addBrief(in *prompt.In, c Call, b brief) error {
 	if b.patch != nil {
 		diff, err := a.runs.Run(c.RunID).Load(*b.patch)
 		if err != nil {
-			return permanent(ArtifactError, err)
+			return report.Permanent(ArtifactError, err)
 		}
 		in.Diff = string(diff)
 	}
@@ -75,7 +76,7 @@ func (a *Activities) fillFromRecord(dir *rundir.Dir, c Call) (prompt.In, error) 
 	in := prompt.In{Role: c.Phase.Role(), Iteration: c.Iteration, Head: c.Head}
 	s, err := dir.Rebuild()
 	if err != nil {
-		return in, permanent(ArtifactError, err)
+		return in, report.Permanent(ArtifactError, err)
 	}
 	in.Goal, in.Guidance, in.Checks = s.Input.Goal, s.Guidance, s.Input.Checks
 	in.RemainingFixes = s.Input.Fixes() - s.Fixes
@@ -99,7 +100,7 @@ func (a *Activities) addReport(id run.ID, ref *run.Ref, in *prompt.In) error {
 	}
 	var e Evaluation
 	if err := json.Unmarshal([]byte(text), &e); err != nil {
-		return permanent(ArtifactError, fmt.Errorf("evaluation: %w", err))
+		return report.Permanent(ArtifactError, fmt.Errorf("evaluation: %w", err))
 	}
 	in.Report, in.Mentioned = e.forPrompt(), e.Mentioned
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/failure"
@@ -46,7 +47,7 @@ type meta struct {
 // Two simultaneous attempts take turns. They occur, for example, after a long pause of the first
 // attempt's worker.
 func (a *Activities) callProvider(ctx context.Context, c Call, build func(provider.Capabilities) (provider.Request, error)) (reply, error) {
-	show, stop := heartbeat(ctx, Progress{Doing: "writes the record"})
+	show, stop := report.Heartbeat(ctx, report.Progress{Doing: "writes the record"})
 	defer stop()
 	if err := a.writeEntry(ctx, c.Header); err != nil {
 		return reply{}, err
@@ -63,13 +64,13 @@ func (a *Activities) callProvider(ctx context.Context, c Call, build func(provid
 	if err := inTime(ctx, c.Timeout); err != nil {
 		return reply{}, err
 	}
-	show(Progress{Doing: "prepares the prompt"})
+	show(report.Progress{Doing: "prepares the prompt"})
 	p, err := a.open(Opening{Spec: c.Provider, Dir: c.Dir, Sandbox: c.Sandbox, Log: complaints{dir, c}})
 	if _, refused := errors.AsType[*NotBoxed](err); refused {
 		return reply{}, err
 	}
 	if err != nil {
-		return reply{}, permanent(string(failure.BadRequest), err)
+		return reply{}, report.Permanent(string(failure.BadRequest), err)
 	}
 	req, err := build(p.Capabilities())
 	if err != nil {
@@ -84,11 +85,11 @@ func (a *Activities) callProvider(ctx context.Context, c Call, build func(provid
 	if err != nil {
 		return reply{}, err
 	}
-	show(Progress{Doing: "asks " + c.Provider})
+	show(report.Progress{Doing: "asks " + c.Provider})
 	ctx, stopCall := endure(ctx)
 	defer stopCall()
 	resp, err := p.Generate(ctx, req, func(pr provider.Progress) {
-		show(Progress{Doing: c.Provider + " " + cmp.Or(pr.Doing, "answers"), Bytes: pr.Bytes, Tail: a.redact.String(pr.Tail)})
+		show(report.Progress{Doing: c.Provider + " " + cmp.Or(pr.Doing, "answers"), Bytes: pr.Bytes, Tail: a.redact.String(pr.Tail)})
 	})
 	text := a.redact.Bytes([]byte(resp.RawText))
 	if halt, err := a.haltOf(dir, c, text, err); halt != nil || err != nil {
@@ -120,7 +121,7 @@ func findAnswer(dir *rundir.Dir, c Call) (reply, error) {
 				r.changes, err = dir.Load(*m.Changes)
 			}
 			if rundir.Lost(err) { // the text alone is not the answer, and a second one would be paid
-				err = permanent(ArtifactError, errors.New(err.Error()))
+				err = report.Permanent(ArtifactError, errors.New(err.Error()))
 			}
 			return r, err
 		}
@@ -192,7 +193,7 @@ func (a *Activities) haltOf(dir *rundir.Dir, c Call, text []byte, cause error) (
 			return nil, err
 		}
 		l.Until = earlierOf(l.Until, time.Now().Add(maxLimit))
-		reason := clip(a.redact.String(l.Cause.Message), maxSummary)
+		reason := report.Summary(a.redact.String(l.Cause.Message))
 		return &Halt{Limited: &run.Limited{Until: l.Until.UTC(), Provider: c.Provider, Reason: reason}, Cut: cut}, dir.Log(
 			"provider-"+string(c.Phase), rundir.Info, "limited", map[string]any{
 				"iteration": c.Iteration, "call": c.Number, "provider": c.Provider, "until": l.Until.UTC(), "message": reason,
@@ -220,10 +221,10 @@ func (a *Activities) haltForPermission(dir *rundir.Dir, c Call, s *provider.Susp
 		return nil, err
 	}
 	return &Halt{Permission: &run.Permission{
-		CallID: clip(s.CallID, maxSummary), Tool: clip(display.Line(s.Tool), maxSummary), Digest: s.Digest(), Input: ref, Candidate: c.Candidate,
-		Title:   clip(display.Line(a.redact.String(s.Title)), maxSummary),
-		Reason:  clip(display.Line(a.redact.String(s.Reason)), maxSummary),
-		Excerpt: clip(display.Text(input), maxExcerpt),
+		CallID: report.Summary(s.CallID), Tool: report.Summary(display.Line(s.Tool)), Digest: s.Digest(), Input: ref, Candidate: c.Candidate,
+		Title:   report.Summary(display.Line(a.redact.String(s.Title))),
+		Reason:  report.Summary(display.Line(a.redact.String(s.Reason))),
+		Excerpt: report.Clip(display.Text(input), maxExcerpt),
 	}}, nil
 }
 

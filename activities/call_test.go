@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/session"
@@ -179,7 +180,7 @@ func TestHeartbeatsShowWhatComes(t *testing.T) {
 		<-shown
 		return provider.Response{RawText: "# Plan\n\nx\n", FinishReason: provider.Stop}, nil
 	})
-	s.planWatched(shown, func(b activities.Progress) bool {
+	s.planWatched(shown, func(b report.Progress) bool {
 		if strings.Contains(b.Tail, secret) {
 			t.Errorf("beat %+v", b)
 		}
@@ -201,7 +202,7 @@ func TestAWaitingAttemptBeats(t *testing.T) {
 		<-beats
 		unlock()
 	}()
-	s.planWatched(beats, func(b activities.Progress) bool {
+	s.planWatched(beats, func(b report.Progress) bool {
 		return b.Doing == fmt.Sprintf("waits: process %d holds the answer", os.Getpid()) && s.provider.calls() == 0
 	})
 }
@@ -220,18 +221,18 @@ func TestWhoWaitsForASessionSaysForWhom(t *testing.T) {
 		<-beats
 		release()
 	}()
-	s.planWatched(beats, func(b activities.Progress) bool {
+	s.planWatched(beats, func(b report.Progress) bool {
 		return b.Doing == fmt.Sprintf("waits: process %d holds the agent's session", os.Getpid())
 	})
 }
 
 // planWatched plans, and closes seen at the first heartbeat that is the one.
-func (s *site) planWatched(seen chan struct{}, is func(activities.Progress) bool) {
+func (s *site) planWatched(seen chan struct{}, is func(report.Progress) bool) {
 	s.t.Helper()
 	env := s.environment()
 	once := sync.OnceFunc(func() { close(seen) })
 	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
-		var b activities.Progress
+		var b report.Progress
 		if err := details.Get(&b); err != nil {
 			s.t.Error(err)
 		}

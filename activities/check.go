@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/checkout"
@@ -51,18 +52,18 @@ const checkLock = "check.lock"
 // there is no verdict.
 func (a *Activities) Check(ctx context.Context, in CheckInput) (_ Judgement, err error) {
 	defer makePermanent(&err)
-	show, stop := heartbeat(ctx, Progress{Doing: "waits for the run's tree"})
+	show, stop := report.Heartbeat(ctx, report.Progress{Doing: "waits for the run's tree"})
 	defer stop()
 	if err := a.writeEntry(ctx, in.Header); err != nil {
 		return Judgement{}, err
 	}
 	return alone(ctx, a.runs.Run(in.RunID), checkLock, "the run's tree", show, func(ctx context.Context) (Judgement, error) {
-		show(Progress{Doing: "runs the checks"})
+		show(report.Progress{Doing: "runs the checks"})
 		return a.checkCommit(ctx, in, show)
 	})
 }
 
-func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(Progress)) (Judgement, error) {
+func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(report.Progress)) (Judgement, error) {
 	w, release, err := a.workspaces.use(ctx, in.Header)
 	if err != nil {
 		return Judgement{}, err
@@ -78,7 +79,7 @@ func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(P
 	if err := w.Sync(ctx, in.Commit); err != nil {
 		return Judgement{}, err
 	}
-	report, e, out, err := a.runChecks(ctx, in, place{w.Dir(), w.WorkDir(), a.runs.Scratch(in.RunID)}, show)
+	checked, e, out, err := a.runChecks(ctx, in, place{w.Dir(), w.WorkDir(), a.runs.Scratch(in.RunID)}, show)
 	if err != nil {
 		return Judgement{}, err
 	}
@@ -88,7 +89,7 @@ func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(P
 		return Judgement{}, err
 	}
 	if out.Verdict != run.Pass {
-		if e.Mentioned, err = mentionedFiles(ctx, w, in.Commit, report); err != nil {
+		if e.Mentioned, err = mentionedFiles(ctx, w, in.Commit, checked); err != nil {
 			return Judgement{}, err
 		}
 	}
@@ -104,7 +105,7 @@ type place struct{ top, dir, home string }
 
 // runChecks runs the checks in a place, and in the box unless run and worker say off. Git reads the
 // objects there that the tree borrows. It starts nothing that the sandbox does not admit.
-func (a *Activities) runChecks(ctx context.Context, in CheckInput, at place, show func(Progress)) (check.Report, Evaluation, Judgement, error) {
+func (a *Activities) runChecks(ctx context.Context, in CheckInput, at place, show func(report.Progress)) (check.Report, Evaluation, Judgement, error) {
 	held, err := a.admitChecks(in)
 	if err != nil {
 		return check.Report{}, Evaluation{}, Judgement{}, err
@@ -117,21 +118,21 @@ func (a *Activities) runChecks(ctx context.Context, in CheckInput, at place, sho
 	if err != nil {
 		return check.Report{}, Evaluation{}, Judgement{}, err
 	}
-	report, err := check.Run(ctx, check.Spec{
+	checked, err := check.Run(ctx, check.Spec{
 		Commands: in.Commands, Dir: at.dir, Home: at.home, Cache: a.runs.Cache(), RunID: string(in.RunID),
 		Box: held, Inside: box.Spec{Tree: at.top, Read: borrowed}, Network: way.boxes,
 		Env: way.env, Lookup: a.env, Timeout: in.Timeout,
 		Filter: func(w io.Writer) io.Writer { return a.redact.Writer(w) },
 	}, func(p check.Progress) {
-		show(Progress{Doing: fmt.Sprintf("check %d of %d: %s", p.Index+1, p.Total, p.Command), Bytes: p.Bytes})
+		show(report.Progress{Doing: fmt.Sprintf("check %d of %d: %s", p.Index+1, p.Total, p.Command), Bytes: p.Bytes})
 	})
 	if err != nil {
-		return report, Evaluation{}, Judgement{}, err
+		return checked, Evaluation{}, Judgement{}, err
 	}
-	e := Evaluation{Reasons: []string{}, Checks: append([]check.Result{}, report.Checks...), Diffstat: in.Stat, Commit: in.Commit}
-	out := judgeChecks(report, &e)
+	e := Evaluation{Reasons: []string{}, Checks: append([]check.Result{}, checked.Checks...), Diffstat: in.Stat, Commit: in.Commit}
+	out := judgeChecks(checked, &e)
 	way.record(&e, &out)
-	return report, e, out, nil
+	return checked, e, out, nil
 }
 
 // admitChecks returns the box of the checks. A run without checks starts nothing.
@@ -146,19 +147,19 @@ func (a *Activities) admitChecks(in CheckInput) (*box.Box, error) {
 // second call runs them again, in a new tree.
 func (a *Activities) Try(ctx context.Context, in TryInput) (_ Judgement, err error) {
 	defer makePermanent(&err)
-	show, stop := heartbeat(ctx, Progress{Doing: "waits for the tree of the attempt"})
+	show, stop := report.Heartbeat(ctx, report.Progress{Doing: "waits for the tree of the attempt"})
 	defer stop()
 	if err := a.writeEntry(ctx, in.Header); err != nil {
 		return Judgement{}, err
 	}
 	name := fmt.Sprintf("trial-%d.lock", in.Candidate)
 	return alone(ctx, a.runs.Run(in.RunID), name, "the tree of the attempt", show, func(ctx context.Context) (Judgement, error) {
-		show(Progress{Doing: fmt.Sprintf("checks attempt %d", in.Candidate)})
+		show(report.Progress{Doing: fmt.Sprintf("checks attempt %d", in.Candidate)})
 		return a.tryPatch(ctx, in, show)
 	})
 }
 
-func (a *Activities) tryPatch(ctx context.Context, in TryInput, show func(Progress)) (Judgement, error) {
+func (a *Activities) tryPatch(ctx context.Context, in TryInput, show func(report.Progress)) (Judgement, error) {
 	slot := a.runs.Slot(in.RunID, fmt.Sprintf("trial-%d", in.Candidate))
 	release, err := slot.Hold(ctx, func() {}, nil)
 	if err != nil {
@@ -188,7 +189,7 @@ func (a *Activities) tryPatch(ctx context.Context, in TryInput, show func(Progre
 func (a *Activities) plantCandidate(ctx context.Context, tree *scratch.Scratch, in TryInput) error {
 	diff, err := a.patchBytes(ctx, in.Header, in.Patch, in.Raw, in.Commit)
 	if lost, ok := errors.AsType[*lostPatch](err); ok {
-		return permanent(ArtifactError, lost)
+		return report.Permanent(ArtifactError, lost)
 	}
 	if err != nil {
 		return err
@@ -209,7 +210,7 @@ func (a *Activities) plantCandidate(ctx context.Context, tree *scratch.Scratch, 
 }
 
 // mentionedFiles returns the files of the commit that failing checks mention.
-func mentionedFiles(ctx context.Context, w *workspace.Workspace, at run.Commit, report check.Report) ([]string, error) {
+func mentionedFiles(ctx context.Context, w *workspace.Workspace, at run.Commit, checked check.Report) ([]string, error) {
 	files, err := w.Files(ctx, at)
 	if err != nil {
 		return nil, err
@@ -218,20 +219,20 @@ func mentionedFiles(ctx context.Context, w *workspace.Workspace, at run.Commit, 
 	for _, f := range files {
 		known[f.Path] = true
 	}
-	return check.MentionedFiles(report, w.WorkDir(), func(path string) bool { return known[path] }), nil
+	return check.MentionedFiles(checked, w.WorkDir(), func(path string) bool { return known[path] }), nil
 }
 
-// judgeChecks returns the verdict of the report and adds it to the evaluation. Without any check
+// judgeChecks returns the verdict of the checks and adds it to the evaluation. Without any check
 // the verdict is a pass and the evaluator decides. run.Input.Validate requires an evaluator in that
 // case.
-func judgeChecks(report check.Report, e *Evaluation) Judgement {
-	if len(report.Checks) == 0 {
+func judgeChecks(checked check.Report, e *Evaluation) Judgement {
+	if len(checked.Checks) == 0 {
 		e.Verdict = verdict.Pass
 		return Judgement{Verdict: run.Pass}
 	}
-	v := report.Verdict()
+	v := checked.Verdict()
 	out := Judgement{Failed: clipAll(slices.Concat(v.Failing, v.CannotRun))}
-	for _, c := range report.Checks {
+	for _, c := range checked.Checks {
 		if c.Status != check.Pass {
 			e.Reasons = append(e.Reasons, fmt.Sprintf("%s: %s", c.Command, c.Digest()))
 		}
@@ -244,8 +245,8 @@ func judgeChecks(report check.Report, e *Evaluation) Judgement {
 	default:
 		e.Verdict, out.Verdict = verdict.Ask, run.Blocked
 		out.Question = &run.Question{
-			Question: fmt.Sprintf("A check cannot run: %s. What shall be done?", clip(v.CannotRun[0], maxSummary)),
-			Reason:   clip(e.Reasons[0], maxSummary),
+			Question: fmt.Sprintf("A check cannot run: %s. What shall be done?", report.Summary(v.CannotRun[0])),
+			Reason:   report.Summary(e.Reasons[0]),
 			NeededInput: []string{
 				"install what is missing on the worker, and answer anything",
 				"or, where the repository is at fault: " + run.FixWord + " and what to change in it",
@@ -279,7 +280,7 @@ func (a *Activities) loadEvaluation(id run.ID, ref run.Ref) (e Evaluation, err e
 		return e, err
 	}
 	if err := json.Unmarshal(b, &e); err != nil {
-		return e, permanent(ArtifactError, fmt.Errorf("evaluation: %w", err))
+		return e, report.Permanent(ArtifactError, fmt.Errorf("evaluation: %w", err))
 	}
 	return e, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/allow"
 	"github.com/ratchet-dev/ratchet/internal/egress"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -23,7 +24,7 @@ func (a *Activities) openNetwork(in CheckInput) (network, error) {
 	}
 	targets, err := allow.Expand(in.Network, a.env)
 	if err != nil {
-		return network{}, permanent(run.CodeSandbox, fmt.Errorf("network of the checks: %w", err))
+		return network{}, report.Permanent(run.CodeSandbox, fmt.Errorf("network of the checks: %w", err))
 	}
 	env := slices.Concat(in.Env, allow.Variables(in.Network, a.env))
 	return network{boxes: egress.NewBoxes(egress.Config{Targets: targets}), env: env}, nil
@@ -35,5 +36,5 @@ func (n network) record(e *Evaluation, out *Judgement) {
 		return
 	}
 	traffic := n.boxes.Traffic()
-	e.Network, out.Network = &traffic, clip(traffic.String(), maxSummary)
+	e.Network, out.Network = &traffic, report.Summary(traffic.String())
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/answer"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
@@ -21,7 +22,6 @@ import (
 
 // Bounds of the texts that a result carries into history.
 const (
-	maxSummary = 300
 	maxExcerpt = 4 << 10
 	maxFiles   = 20
 	maxList    = 10
@@ -37,7 +37,7 @@ func (a *Activities) Plan(ctx context.Context, c Call) (_ PlanResult, err error)
 	}
 	text := strings.TrimSpace(string(r.text))
 	if text == "" || r.finish != provider.Stop {
-		return PlanResult{}, permanent(string(failure.BadRequest), fmt.Errorf("the plan is empty or cut short (%s)", r.finish))
+		return PlanResult{}, report.Permanent(string(failure.BadRequest), fmt.Errorf("the plan is empty or cut short (%s)", r.finish))
 	}
 	plan, err := a.runs.Run(c.RunID).Keep(c.Artifact("md"), append([]byte(text), '\n'))
 	failpoint.Hit("plan.kept")
@@ -61,21 +61,21 @@ func (a *Activities) Propose(ctx context.Context, c Call) (_ ProposeResult, err 
 	out := ProposeResult{Raw: r.raw, Usage: r.usage, Retries: r.retries}
 	ans, err := readAnswer(r)
 	if bad, ok := errors.AsType[*answer.Error](err); ok {
-		out.Violation = &run.Problem{Code: string(bad.Code), Message: clip(bad.Message, run.MaxTextBytes/2)}
+		out.Violation = &run.Problem{Code: string(bad.Code), Message: report.Clip(bad.Message, run.MaxTextBytes/2)}
 		return out, nil
 	}
 	if err != nil {
 		return out, fmt.Errorf("read the answer: %w", err)
 	}
-	out.Summary = clip(display.Line(ans.Summary), maxSummary)
+	out.Summary = report.Summary(display.Line(ans.Summary))
 	switch ans.Kind {
 	case answer.Ask:
 		out.Question = &run.Question{
-			Question: clip(ans.Question, run.MaxTextBytes/4), Reason: clip(ans.Reason, run.MaxTextBytes/4),
+			Question: report.Clip(ans.Question, run.MaxTextBytes/4), Reason: report.Clip(ans.Reason, run.MaxTextBytes/4),
 			NeededInput: clipAll(ans.NeededInput),
 		}
 	case answer.Noop:
-		out.Summary = clip(ans.Reason, maxSummary)
+		out.Summary = report.Summary(ans.Reason)
 	default:
 		err = a.planProposal(ctx, c, ans, &out)
 	}
@@ -110,7 +110,7 @@ func lastLine(text []byte) string {
 // before and after. A patch that is refused is kept as the provider wrote it. If the
 // text is not a diff, the answer violates the output contract.
 func (a *Activities) planProposal(ctx context.Context, c Call, ans answer.Answer, out *ProposeResult) error {
-	_, stop := heartbeat(ctx, Progress{Doing: "places the patch"})
+	_, stop := report.Heartbeat(ctx, report.Progress{Doing: "places the patch"})
 	defer stop()
 	w, release, err := a.workspaces.use(ctx, c.Header)
 	if err != nil {
@@ -150,7 +150,7 @@ func describeProposal(p *run.Proposal, change *patch.Change, diff []byte, guards
 			Path: f.Path, OldPath: f.OldPath, Deleted: f.Kind == patch.Deleted, Added: f.Added, Removed: f.Deleted,
 		})
 		if len(p.Files) < maxFiles {
-			p.Files = append(p.Files, fmt.Sprintf("%s %s +%d -%d", f.Kind, clip(display.Line(f.Path), maxSummary), f.Added, f.Deleted))
+			p.Files = append(p.Files, fmt.Sprintf("%s %s +%d -%d", f.Kind, report.Summary(display.Line(f.Path)), f.Added, f.Deleted))
 		}
 	}
 	for _, r := range change.Sensitive {
@@ -161,7 +161,7 @@ func describeProposal(p *run.Proposal, change *patch.Change, diff []byte, guards
 		p.Repairs = append(p.Repairs, fmt.Sprintf("%s hunk %d: %s %s", display.Line(r.Path), r.Hunk, r.Kind, r.Detail))
 	}
 	p.Repairs = clipAll(p.Repairs)
-	p.Excerpt = clip(display.Text(diff), maxExcerpt)
+	p.Excerpt = report.Clip(display.Text(diff), maxExcerpt)
 }
 
 // Judge asks the evaluator about a result whose checks passed. If the answer has no
@@ -226,7 +226,7 @@ var resultOf = map[verdict.Decision]run.Result{verdict.Pass: run.Pass, verdict.F
 func (a *Activities) keepVerdict(in JudgeInput, out Judgement, v verdict.Verdict) (Judgement, error) {
 	out.Verdict, out.Reasons = resultOf[v.Decision], clipAll(v.Reasons)
 	if out.Verdict == run.Blocked {
-		out.Question = &run.Question{Question: clip(v.Question, run.MaxTextBytes/4), Reason: "the evaluator asks"}
+		out.Question = &run.Question{Question: report.Clip(v.Question, run.MaxTextBytes/4), Reason: "the evaluator asks"}
 	}
 	e, err := a.loadEvaluation(in.RunID, in.Report)
 	if err != nil {
@@ -248,7 +248,7 @@ func (a *Activities) keepNoVerdict(in JudgeInput, out Judgement, why string) (Ju
 		Decision: verdict.Ask, Reasons: []string{why}, Question: "The evaluator gave no usable decision. What shall it know?",
 	})
 	out.Again = true
-	out.Question.Reason = clip(why, maxSummary)
+	out.Question.Reason = report.Summary(why)
 	out.Question.NeededInput = []string{
 		"any answer asks the evaluator again, with the answer in its prompt",
 		"or, where the result is at fault: " + run.FixWord + " and what to change in it",
@@ -261,27 +261,16 @@ func headline(text string) string {
 	for line := range strings.Lines(text) {
 		line = strings.TrimPrefix(strings.Trim(line, "#*- \t\r\n"), "[ ] ")
 		if line != "" && !strings.EqualFold(line, "plan") {
-			return clip(display.Line(line), maxSummary)
+			return report.Summary(display.Line(line))
 		}
 	}
 	return ""
 }
 
-// ClipSummary returns at most the first 300 bytes of a text, marked where it was cut. Longer texts
-// enter neither history nor logs.
-func ClipSummary(s string) string { return clip(s, maxSummary) }
-
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n-len("…")], "") + "…"
-}
-
 func clipAll(list []string) []string {
 	list = slices.Clone(list[:min(len(list), maxList)])
 	for i := range list {
-		list[i] = clip(list[i], maxSummary)
+		list[i] = report.Summary(list[i])
 	}
 	return list
 }

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/log"
 
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/provider"
@@ -26,10 +27,10 @@ type site struct {
 	c       Call
 	scratch *scratch.Scratch
 	worker  log.Logger
-	show    func(Progress)
+	show    func(report.Progress)
 }
 
-func (a *Activities) site(ctx context.Context, c Call, show func(Progress)) (provider.Site, error) {
+func (a *Activities) site(ctx context.Context, c Call, show func(report.Progress)) (provider.Site, error) {
 	s := site{slot: a.runs.Slot(c.RunID, c.Slot), a: a, c: c, worker: activity.GetLogger(ctx), show: show}
 	var err error
 	s.scratch, err = openScratch(s.slot, c.Repository)
@@ -94,7 +95,7 @@ func (s site) Checkout(ctx context.Context, keep bool) (string, error) {
 func (s site) Changes(ctx context.Context) ([]byte, error) {
 	diff, err := s.scratch.Changes(ctx, patch.Limits{Files: s.c.Patches.Files, Bytes: s.c.Patches.Bytes})
 	if bad, ok := errors.AsType[*scratch.UnfitError](err); ok {
-		return nil, &failure.Error{Code: failure.BadRequest, Message: clip(bad.Error(), failure.MaxMessage)}
+		return nil, &failure.Error{Code: failure.BadRequest, Message: report.Clip(bad.Error(), failure.MaxMessage)}
 	}
 	return diff, err
 }
@@ -121,7 +122,7 @@ func (s site) Warn(what string, about map[string]string) {
 	s.log(rundir.Error, what, about)
 	fields := []any{"run", string(s.c.RunID), "phase", string(s.c.Phase), "call", s.c.Number}
 	for _, name := range slices.Sorted(maps.Keys(about)) {
-		fields = append(fields, name, clip(s.a.redact.String(about[name]), maxLogged))
+		fields = append(fields, name, report.Clip(s.a.redact.String(about[name]), maxLogged))
 	}
 	s.worker.Warn(what, fields...)
 }
@@ -132,7 +133,7 @@ func (s site) log(level, what string, about map[string]string) {
 		fields["attempt"] = s.c.Candidate
 	}
 	for name, value := range about {
-		fields[name] = clip(s.a.redact.String(value), maxLogged)
+		fields[name] = report.Clip(s.a.redact.String(value), maxLogged)
 	}
 	_ = s.a.runs.Run(s.c.RunID).Log("provider-"+string(s.c.Phase), level, what, fields) // the record does not rely on it
 }

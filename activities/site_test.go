@@ -24,6 +24,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/redact"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/temporaltest"
 )
 
 const secret = "s3cret-of-the-worker"
@@ -167,11 +168,11 @@ func (s *site) environment() *testsuite.TestActivityEnvironment {
 // environmentOf is one whose activities end with ctx.
 func (s *site) environmentOf(ctx context.Context) *testsuite.TestActivityEnvironment {
 	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(quiet{})
+	suite.SetLogger(temporaltest.Quiet{})
 	env := suite.NewTestActivityEnvironment()
 	env.SetTestTimeout(time.Minute)
 	told := &told{engine: &s.engine}
-	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx, Interceptors: []interceptor.WorkerInterceptor{told, &wired{client: told}}})
+	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx, Interceptors: []interceptor.WorkerInterceptor{told, temporaltest.WithClient(told)}})
 	env.RegisterActivity(s.acts)
 	return env
 }
@@ -268,13 +269,6 @@ func (p *scripted) calls() int {
 	return len(p.asked)
 }
 
-type quiet struct{}
-
-func (quiet) Debug(string, ...any) {}
-func (quiet) Info(string, ...any)  {}
-func (quiet) Warn(string, ...any)  {}
-func (quiet) Error(string, ...any) {}
-
 // Answers of a developer.
 func patching(diff string) string {
 	return "<<<AIO_RESULT_START>>>\ntype: PATCH\nsummary: append a line\n<<<AIO_RESULT_END>>>\n\n[PATCH_BEGIN]\n" + diff + "[PATCH_END]\n"
@@ -287,3 +281,10 @@ func result(fields string) string {
 const appending = "--- a/log.txt\n+++ b/log.txt\n@@ -1 +1,2 @@\n one\n+two\n"
 
 func noAgents(context.Context) []agent.Manifest { return nil }
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

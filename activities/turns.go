@@ -7,6 +7,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
@@ -14,18 +15,18 @@ import (
 // takeTurns takes a lock of the run, under which one attempt at a time does the same work. While
 // another process holds the lock, even a stopped one, the heartbeat says so: "waits: process 4711
 // holds the answer". The parameter what names the thing that the process holds.
-func takeTurns(ctx context.Context, dir *rundir.Dir, name, what string, show func(Progress)) (*rundir.Lock, error) {
+func takeTurns(ctx context.Context, dir *rundir.Dir, name, what string, show func(report.Progress)) (*rundir.Lock, error) {
 	return dir.Take(ctx, name, waiting(what, show))
 }
 
 // waiting returns a function that shows which process holds the thing named by what.
-func waiting(what string, show func(Progress)) func(pid int) {
+func waiting(what string, show func(report.Progress)) func(pid int) {
 	return func(pid int) {
 		who := "another process"
 		if pid > 0 {
 			who = fmt.Sprintf("process %d", pid)
 		}
-		show(Progress{Doing: fmt.Sprintf("waits: %s holds %s", who, what)})
+		show(report.Progress{Doing: fmt.Sprintf("waits: %s holds %s", who, what)})
 	}
 }
 
@@ -33,7 +34,7 @@ func waiting(what string, show func(Progress)) func(pid int) {
 // this lock, and the programs of do keep it as well. It is released once the engine has the result,
 // and only the attempt that the engine waits for begins under it. So do is begun again only after
 // an error, or when the process that ran it has died.
-func alone[T any](ctx context.Context, dir *rundir.Dir, name, what string, show func(Progress), do func(context.Context) (T, error)) (out T, err error) {
+func alone[T any](ctx context.Context, dir *rundir.Dir, name, what string, show func(report.Progress), do func(context.Context) (T, error)) (out T, err error) {
 	lock, err := takeTurns(ctx, dir, name, what, show)
 	if err != nil {
 		return out, err
@@ -59,5 +60,5 @@ func inTime(ctx context.Context, limit time.Duration) error {
 		return nil
 	}
 	return temporal.NewApplicationErrorWithOptions("it waited for another attempt for too long", LateError,
-		temporal.ApplicationErrorOptions{NextRetryDelay: RetryLost})
+		temporal.ApplicationErrorOptions{NextRetryDelay: report.RetryLost})
 }

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/temporaltest"
 )
 
 // warner is a provider that has something to tell of its session.
@@ -24,7 +25,7 @@ func (*warner) Generate(_ context.Context, req provider.Request, _ func(provider
 
 // warnings keeps the warnings of a worker's log.
 type warnings struct {
-	quiet
+	temporaltest.Quiet
 	mu    sync.Mutex
 	lines []string
 }

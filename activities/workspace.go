@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/patch"
@@ -19,7 +20,7 @@ import (
 // nothing else.
 func (a *Activities) Prepare(ctx context.Context, p Header) (err error) {
 	defer makePermanent(&err)
-	_, stop := heartbeat(ctx, Progress{Doing: "makes the worktree"})
+	_, stop := report.Heartbeat(ctx, report.Progress{Doing: "makes the worktree"})
 	defer stop()
 	w, release, err := a.workspaces.use(ctx, p)
 	if err != nil {
@@ -34,7 +35,7 @@ func (a *Activities) Prepare(ctx context.Context, p Header) (err error) {
 // CleanUp removes the worktree and the scratch directory, and then records the
 // run's end; the branch and the record stay. A second call is a no-op.
 func (a *Activities) CleanUp(ctx context.Context, p Header) error {
-	_, stop := heartbeat(ctx, Progress{Doing: "removes the worktree"})
+	_, stop := report.Heartbeat(ctx, report.Progress{Doing: "removes the worktree"})
 	defer stop()
 	removed := errors.Join(a.stopAgents(ctx, p.RunID), a.removeWorktree(ctx, p), removeAll(a.runs.Scratch(p.RunID)))
 	a.workspaces.drop(p.RunID)
@@ -66,7 +67,7 @@ func (a *Activities) removeWorktree(ctx context.Context, p Header) error {
 // branch, Apply first puts it back.
 func (a *Activities) Apply(ctx context.Context, in ApplyInput) (_ ApplyResult, err error) {
 	defer makePermanent(&err)
-	_, stop := heartbeat(ctx, Progress{Doing: "applies the patch"})
+	_, stop := report.Heartbeat(ctx, report.Progress{Doing: "applies the patch"})
 	defer stop()
 	if err := a.writeEntry(ctx, in.Header); err != nil {
 		return ApplyResult{}, err
@@ -142,7 +143,7 @@ func commitSubject(summary string) string {
 }
 
 func refusalProblem(r *patch.Refusal) *run.Problem {
-	return &run.Problem{Code: string(r.Kind), Message: clip(r.Error(), run.MaxTextBytes/2)}
+	return &run.Problem{Code: string(r.Kind), Message: report.Clip(r.Error(), run.MaxTextBytes/2)}
 }
 
 // removeAll removes a directory, including read-only directories inside it, such as the directories

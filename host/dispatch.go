@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ratchet-dev/ratchet/activities"
+	dispatchacts "github.com/ratchet-dev/ratchet/activities/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/pi"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
@@ -17,7 +17,7 @@ import (
 )
 
 // openDispatch wires the activities of dispatches to the registry of this host.
-func (c Config) openDispatch(dirs citizen.Dirs) (*activities.DispatchActivities, error) {
+func (c Config) openDispatch(dirs citizen.Dirs) (*dispatchacts.Activities, error) {
 	argv, err := catalog.PiArgv(c.Environ)
 	if err != nil {
 		return nil, err
@@ -27,9 +27,9 @@ func (c Config) openDispatch(dirs citizen.Dirs) (*activities.DispatchActivities,
 		return nil, err
 	}
 	observe, _ := c.lookup(ObserveVariable)
-	return activities.NewDispatchActivities(activities.DispatchConfig{
+	return dispatchacts.New(dispatchacts.Config{
 		Dirs: dirs, Redact: redact.New(c.Environ), Observe: ParseObserveTimeout(observe),
-		Resume: func(b dispatch.Backend, approve bool) (activities.Resumer, bool) {
+		Resume: func(b dispatch.Backend, approve bool) (dispatchacts.Resumer, bool) {
 			if b == dispatch.Pi {
 				return c.resumerOfPi(argv, approve), true
 			}
@@ -39,12 +39,12 @@ func (c Config) openDispatch(dirs citizen.Dirs) (*activities.DispatchActivities,
 	})
 }
 
-func (c Config) resumerOfPi(argv []string, approve bool) activities.Resumer {
+func (c Config) resumerOfPi(argv []string, approve bool) dispatchacts.Resumer {
 	p := pi.Config{Argv: argv, Environ: c.Environ, Allow: c.ProviderEnv, Trust: pi.TrustUser}
 	if approve {
 		p.Trust = pi.TrustProject
 	}
-	return activities.Resumer{Adapter: pi.New(p), Options: agent.Options{Sandbox: agent.FullAccess, Network: true}}
+	return dispatchacts.Resumer{Adapter: pi.New(p), Options: agent.Options{Sandbox: agent.FullAccess, Network: true}}
 }
 
 // ObserveVariable names the variable that holds the number of milliseconds that a resumed session
@@ -70,16 +70,16 @@ const ResumeVariable = "RATCHET_RESUME"
 // need a person is denied. The agents therefore have the files of the working directory, and the
 // commands that the user's own settings, or the sandbox of Codex, let through. The sessions belong to
 // the user and have the user's MCP servers.
-func (c Config) resumedBackends() (map[dispatch.Backend]activities.Resumer, error) {
-	all := map[dispatch.Backend]activities.Resumer{}
+func (c Config) resumedBackends() (map[dispatch.Backend]dispatchacts.Resumer, error) {
+	all := map[dispatch.Backend]dispatchacts.Resumer{}
 	for b, text := range map[dispatch.Backend]string{dispatch.ClaudeCode: "claude", dispatch.Codex: "codex"} {
 		a, err := catalog.NewAdapter(text, c.catalogEnv())
 		if err != nil {
 			return nil, err
 		}
-		all[b] = activities.Resumer{Adapter: a, Options: agent.Options{Sandbox: agent.WorkspaceWrite, Sticky: agent.Choice{Mode: "acceptEdits"}, UserServers: true}}
+		all[b] = dispatchacts.Resumer{Adapter: a, Options: agent.Options{Sandbox: agent.WorkspaceWrite, Sticky: agent.Choice{Mode: "acceptEdits"}, UserServers: true}}
 	}
-	chosen := map[dispatch.Backend]activities.Resumer{}
+	chosen := map[dispatch.Backend]dispatchacts.Resumer{}
 	list, _ := c.lookup(ResumeVariable)
 	for name := range strings.SplitSeq(list, ",") {
 		name = strings.TrimSpace(name)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ratchet-dev/ratchet/activities"
+	dispatchacts "github.com/ratchet-dev/ratchet/activities/dispatch"
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
@@ -35,7 +35,7 @@ func TestWhichBackendsAreResumed(t *testing.T) {
 			}
 			var got []string
 			for _, id := range []dispatch.GardenID{gid, other} {
-				if to := perform[activities.ResolveResult](t, h.Dispatch, h.Dispatch.Resolve, id); to.Session != "" {
+				if to := perform[dispatchacts.ResolveResult](t, h.Dispatch, h.Dispatch.Resolve, id); to.Session != "" {
 					got = append(got, string(to.Backend))
 				}
 			}
@@ -64,14 +64,14 @@ func TestAChildIsWatchedAsLongAsTheVariableSays(t *testing.T) {
 	check(t, os.WriteFile(silent, []byte("#!/bin/sh\nexec sleep 300\n"), 0o700))
 	h, err := r.openHost("PATH=/usr/bin:/bin", catalog.PiVariable+"="+silent, host.ObserveVariable+"=20")
 	check(t, err)
-	turn := activities.OwnedTurn{
+	turn := dispatchacts.OwnedTurn{
 		Message: dispatch.Message{
 			ID: "m-1", Request: dispatch.Request{Target: gid, Intent: dispatch.OwnedOutcome, Message: "do it"},
 			Sender: dispatch.Sender{SessionID: "20260612T090000-aaaaaa", AgentID: "pi/test", CWD: "/w", Timestamp: "2026-06-12T09:30:00.000Z"},
 		},
-		Lock: activities.Lock{Target: gid, Nonce: "n-1"}, CWD: r.work, Approve: true, Observe: time.Minute,
+		Lock: dispatchacts.Lock{Target: gid, Nonce: "n-1"}, CWD: r.work, Approve: true, Observe: time.Minute,
 	}
-	if got := perform[activities.LockResult](t, h.Dispatch, h.Dispatch.Lock, turn.Lock); !got.OK {
+	if got := perform[dispatchacts.LockResult](t, h.Dispatch, h.Dispatch.Lock, turn.Lock); !got.OK {
 		t.Fatalf("%+v", got)
 	}
 	out := perform[dispatch.Outcome](t, h.Dispatch, h.Dispatch.Own, turn)

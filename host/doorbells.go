@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/citizen/mailbox"
 )
 
@@ -63,7 +63,7 @@ func (b Doorbells) ringOnce(ctx context.Context, before string) (wrong string) {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return ""
 	}
-	wrong = activities.ClipSummary(err.Error())
+	wrong = report.Summary(err.Error())
 	if wrong != before {
 		b.Log.Warn("look for mail whose ring was lost", "error", wrong)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	dispatchacts "github.com/ratchet-dev/ratchet/activities/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/citizen/mailbox"
@@ -55,7 +56,7 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 // Host holds the activities of a worker that serves no engine yet.
 type Host struct {
 	Activities *activities.Activities
-	Dispatch   *activities.DispatchActivities // nil: the host has no registry of sessions
+	Dispatch   *dispatchacts.Activities // nil: the host has no registry of sessions
 	Sandbox    activities.Sandbox
 
 	config Config

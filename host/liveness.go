@@ -16,7 +16,7 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/attempts"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
@@ -141,8 +141,8 @@ func (l *Liveness) sweep(ctx context.Context, before string) (wrong string) {
 func (l *Liveness) report(ctx context.Context, a attempts.Attempt) error {
 	ctx, cancel := context.WithTimeout(ctx, reportLimit)
 	defer cancel()
-	lost := temporal.NewApplicationErrorWithOptions(fmt.Sprintf("its worker, process %d, died", a.PID), activities.LostError,
-		temporal.ApplicationErrorOptions{NextRetryDelay: activities.RetryLost})
+	lost := temporal.NewApplicationErrorWithOptions(fmt.Sprintf("its worker, process %d, died", a.PID), report.LostError,
+		temporal.ApplicationErrorOptions{NextRetryDelay: report.RetryLost})
 	err := l.client.CompleteActivity(ctx, a.Token, nil, lost)
 	if _, late := errors.AsType[*serviceerror.NotFound](err); late {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/attempts"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
@@ -118,7 +118,7 @@ func TestTheAttemptOfADeadWorkerIsEndedByItsToken(t *testing.T) {
 				t.Fatalf("%d reports, want %d", len(heard), tc.reports)
 			}
 			info := heard[0].GetFailure().GetApplicationFailureInfo()
-			if string(heard[0].GetTaskToken()) != "key" || info.GetType() != activities.LostError || info.GetNonRetryable() || info.GetNextRetryDelay().AsDuration() > time.Second {
+			if string(heard[0].GetTaskToken()) != "key" || info.GetType() != report.LostError || info.GetNonRetryable() || info.GetNextRetryDelay().AsDuration() > time.Second {
 				t.Errorf("reported %+v", heard[0])
 			}
 		})

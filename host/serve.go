@@ -11,6 +11,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/workflows"
+	dispatchflow "github.com/ratchet-dev/ratchet/workflows/dispatch"
 )
 
 // Worker is a worker that serves an engine.
@@ -56,7 +57,10 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 		return err
 	}
 	serving := worker.New(w.Client, w.TaskQueue, temporalclient.WorkerOptions("", liveness))
-	workflows.Register(serving, h.Activities, h.Dispatch)
+	workflows.Register(serving, h.Activities)
+	if h.Dispatch != nil {
+		dispatchflow.Register(serving, h.Dispatch)
+	}
 	if err := serving.Start(); err != nil {
 		return fmt.Errorf("start the worker: %w", err)
 	}

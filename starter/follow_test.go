@@ -13,7 +13,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 
-	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
@@ -348,7 +348,7 @@ func TestTheMovingLineSaysForWhomAStepWaits(t *testing.T) {
 	now := time.Now()
 	e := runs.Execution{Activities: []runs.Activity{
 		{Name: "Prepare", Running: true, Attempt: 1, Since: now},
-		{Name: "Propose", Running: true, Attempt: 2, Since: now.Add(-time.Minute), Beat: activities.Progress{Doing: "waits: process 4711 holds the answer"}},
+		{Name: "Propose", Running: true, Attempt: 2, Since: now.Add(-time.Minute), Beat: report.Progress{Doing: "waits: process 4711 holds the answer"}},
 	}}
 	if got := doing(e, now); !strings.HasPrefix(got, "waits: process 4711 holds the answer · ") || !strings.Contains(got, "attempt 2") {
 		t.Errorf("says %q", got)

@@ -14,7 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen/peers"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/workflows"
+	dispatchflow "github.com/ratchet-dev/ratchet/workflows/dispatch"
 )
 
 // BenchmarkDispatchOverFloor takes turns between a dispatch to a session that
@@ -61,7 +61,7 @@ func (r *resident) sent(b *testing.B, to dispatch.GardenID) sending {
 // steps are the activities of a dispatch.
 func (r *resident) steps(b *testing.B, s sending) (steps []step) {
 	b.Helper()
-	events := r.client.GetWorkflowHistory(b.Context(), workflows.DispatchWorkflowID(s.to), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	events := r.client.GetWorkflowHistory(b.Context(), dispatchflow.WorkflowID(s.to), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		e, err := events.Next()
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/workflows"
+	dispatchflow "github.com/ratchet-dev/ratchet/workflows/dispatch"
 )
 
 const (
@@ -53,7 +53,7 @@ func (v deskVariant) work(runsDir, queue string) error {
 		return err
 	}
 	return serveAs(runsDir, queue, v.interceptors, func(w sdkworker.Worker) {
-		w.RegisterWorkflow(workflows.Dispatch)
+		w.RegisterWorkflow(dispatchflow.Dispatch)
 		w.RegisterActivity(h.Dispatch)
 		if v.add != nil {
 			v.add(w)

@@ -44,7 +44,7 @@ func work(runsDir, queue string, add func(sdkworker.Worker), interceptors []inte
 		return err
 	}
 	return serveAs(runsDir, queue, interceptors, func(w sdkworker.Worker) {
-		workflows.Register(w, h.Activities, nil)
+		workflows.Register(w, h.Activities)
 		if add != nil {
 			add(w)
 		}

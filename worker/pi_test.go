@@ -23,7 +23,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
-	"github.com/ratchet-dev/ratchet/workflows"
+	dispatchflow "github.com/ratchet-dev/ratchet/workflows/dispatch"
 )
 
 const piModels = `{"providers":{"fake":{"baseUrl":"%s/v1","api":"openai-completions","apiKey":"dummy","models":[
@@ -115,14 +115,14 @@ func TestRealPiIsResumedAndReached(t *testing.T) {
 func (s *site) post(ctx context.Context, l dispatch.Message) (res dispatch.Result, err error) {
 	for {
 		start := s.client.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
-			ID: workflows.DispatchWorkflowID(l.Request.Target), TaskQueue: s.queue,
+			ID: dispatchflow.WorkflowID(l.Request.Target), TaskQueue: s.queue,
 			WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-		}, workflows.Dispatch, workflows.DispatchInput{Target: l.Request.Target})
+		}, dispatchflow.Dispatch, dispatchflow.Input{Target: l.Request.Target})
 		var h client.WorkflowUpdateHandle
 		h, err = s.client.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
 			StartWorkflowOperation: start,
 			UpdateOptions: client.UpdateWorkflowOptions{
-				UpdateID: l.ID, UpdateName: workflows.DispatchUpdate, Args: []any{l}, WaitForStage: client.WorkflowUpdateStageAccepted,
+				UpdateID: l.ID, UpdateName: dispatchflow.Update, Args: []any{l}, WaitForStage: client.WorkflowUpdateStageAccepted,
 			},
 		})
 		if err == nil {

@@ -5,6 +5,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -33,7 +34,7 @@ func (r *runner) completeRun(ctx workflow.Context) error {
 			return err
 		}
 		if err != nil {
-			r.endRun(ctx, run.RunFailed{Error: problemOf(err)})
+			r.endRun(ctx, run.RunFailed{Error: report.ProblemOf(err)})
 			return nil
 		}
 		done.Restored = out.Restored
@@ -46,7 +47,7 @@ func (r *runner) completeRun(ctx workflow.Context) error {
 // with the repository, which a person must solve and which is no defect of the patch. It returns any
 // other error.
 func (r *runner) failApply(ctx workflow.Context, err error) error {
-	p := problemOf(err)
+	p := report.ProblemOf(err)
 	if p.Code != run.CodeRepository {
 		return err
 	}

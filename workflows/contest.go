@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -108,7 +109,7 @@ func (r *runner) runCandidate(ctx workflow.Context, n int, providers []string) c
 		e.Problem = &run.Problem{Code: "NO_PATCH", Message: "it proposes no patch"}
 	default:
 		e.Proposal = e.out.Proposal
-		if e.err = r.checkCandidate(ctx, c, &e); e.err != nil && problemOf(e.err).Code == run.CodeSandbox {
+		if e.err = r.checkCandidate(ctx, c, &e); e.err != nil && report.ProblemOf(e.err).Code == run.CodeSandbox {
 			e.Problem = failureOf(e.err)
 		}
 	}
@@ -117,7 +118,7 @@ func (r *runner) runCandidate(ctx workflow.Context, n int, providers []string) c
 
 // failureOf returns the problem to record for a candidate whose call ended in err.
 func failureOf(err error) *run.Problem {
-	p := problemOf(err)
+	p := report.ProblemOf(err)
 	if h, ok := asHalted(err); ok && h.Exhausted {
 		p = run.Problem{Code: run.CodeBudget, Message: "its share of the budget is used up"}
 	}

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/ratchet-dev/ratchet/internal/temporaltest"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
@@ -111,13 +112,13 @@ var edits = map[string]*edit{
 
 // TestReplayCatchesIncompatibleEdits is the control of TestReplay.
 func TestReplayCatchesIncompatibleEdits(t *testing.T) {
-	histories := runCorpus.load(t)
+	histories := corpus.Load(t)
 	for _, name := range slices.Sorted(maps.Keys(edits)) {
 		t.Run(name, func(t *testing.T) {
-			r := runCorpus.replayer(t, edits[name])
+			r := corpus.Replayer(t, edits[name])
 			caught := 0
 			for _, h := range histories {
-				if r.ReplayWorkflowHistory(quiet{}, h) != nil {
+				if r.ReplayWorkflowHistory(temporaltest.Quiet{}, h) != nil {
 					caught++
 				}
 			}
@@ -127,7 +128,7 @@ func TestReplayCatchesIncompatibleEdits(t *testing.T) {
 			}
 		})
 	}
-	if err := runCorpus.replayer(t, &edit{}).ReplayWorkflowHistory(quiet{}, histories["v0.1/completed"]); err != nil {
+	if err := corpus.Replayer(t, &edit{}).ReplayWorkflowHistory(temporaltest.Quiet{}, histories["v0.1/completed"]); err != nil {
 		t.Errorf("an edit that changes nothing: %v", err)
 	}
 }

@@ -8,14 +8,13 @@ import (
 
 	"go.temporal.io/sdk/worker"
 
-	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor"
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/internal/temporaltest"
 )
 
 const (
-	// cacheVariable set to 0 makes every workflow task replay its history from the start.
-	cacheVariable = "RATCHET_TEST_CACHE"
 	// doomedVariable makes the test binary a worker of the task queue that it names, whose activities never end.
 	doomedVariable  = "RATCHET_TEST_DOOMED_WORKER"
 	addressVariable = "RATCHET_TEST_ADDRESS"
@@ -23,9 +22,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(cacheVariable) == "0" {
-		worker.SetStickyWorkflowCacheSize(0)
-	}
+	temporaltest.ObeyCacheVariable()
 	if queue := os.Getenv(doomedVariable); queue != "" {
 		fmt.Fprintln(os.Stderr, serveDoomed(os.Getenv(addressVariable), engine.Token(os.Getenv(tokenVariable)), queue))
 		os.Exit(1)
@@ -43,14 +40,14 @@ func TestMain(m *testing.M) {
 
 // serveDoomed serves until the process is killed.
 func serveDoomed(address string, token engine.Token, queue string) error {
-	c, err := temporalclient.Dial(context.Background(), temporalclient.Options{Engine: address, Token: token, Identity: identity})
+	c, err := temporalclient.Dial(context.Background(), temporalclient.Options{Engine: address, Token: token, Identity: temporaltest.Identity})
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	acts := theActivities(&world{})
 	acts["Plan"] = untilCanceled
-	w := worker.New(c, queue, temporalclient.WorkerOptions(identity))
+	w := worker.New(c, queue, temporalclient.WorkerOptions(temporaltest.Identity))
 	register(w, acts)
 	return w.Run(make(chan any))
 }

@@ -210,7 +210,7 @@ func continueAsNew(p *scene) {
 	for first := true; first; {
 		p.signal(workflows.NoteMessage, run.Note{Text: strings.Repeat("a", 900<<10)})
 		p.until("the note was looked at", func() bool {
-			d, err := p.client.DescribeWorkflowExecution(p.t.Context(), p.id, "")
+			d, err := p.Client.DescribeWorkflowExecution(p.t.Context(), p.id, "")
 			first = d.GetWorkflowExecutionInfo().GetExecution().GetRunId() == p.runID
 			return err == nil && d.GetPendingWorkflowTask() == nil
 		})
@@ -223,10 +223,10 @@ func continueAsNew(p *scene) {
 func reset(p *scene) {
 	p.decide(run.Approve, false)
 	p.status()
-	first := slices.IndexFunc(p.history(p.runID).Events, func(e *history.HistoryEvent) bool {
+	first := slices.IndexFunc(p.History(p.t, p.id, p.runID).Events, func(e *history.HistoryEvent) bool {
 		return e.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 	})
-	r, err := p.client.ResetWorkflowExecution(p.t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
+	r, err := p.Client.ResetWorkflowExecution(p.t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
 		Namespace:         client.DefaultNamespace,
 		WorkflowExecution: &common.WorkflowExecution{WorkflowId: p.id, RunId: p.runID},
 		Reason:            "test", RequestId: p.id, WorkflowTaskFinishEventId: int64(first) + 1,

@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/workflows/page"
@@ -218,7 +218,7 @@ func (r *runner) failPhase(ctx workflow.Context, err error) error {
 
 // emitFailure is failPhase for an error that is not a *halted.
 func (r *runner) emitFailure(ctx workflow.Context, err error, used run.Usage, before []run.Retry) error {
-	p := problemOf(err)
+	p := report.ProblemOf(err)
 	q := run.Question{
 		Question:    fmt.Sprintf("The %s's provider %s failed: %s. How shall the run go on?", r.s.Phase().Role(), r.s.Input.Providers.For(r.s.Phase().Role()), p.Message),
 		Reason:      p.Code,
@@ -252,17 +252,6 @@ func spentOn(err error) (used run.Usage, before []run.Retry) {
 		}
 	}
 	return used, before
-}
-
-// problemOf returns the error of an activity in the form that the record keeps.
-func problemOf(err error) run.Problem {
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
-		return run.Problem{Code: cmp.Or(app.Type(), "UNKNOWN"), Message: app.Message()}
-	}
-	if _, ok := errors.AsType[*temporal.TimeoutError](err); ok {
-		return run.Problem{Code: "TIMEOUT", Message: err.Error()}
-	}
-	return run.Problem{Code: "UNKNOWN", Message: err.Error()}
 }
 
 // evaluateResult runs the checks and, when they pass, asks the evaluator.

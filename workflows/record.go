@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
@@ -107,7 +108,7 @@ func (r *runner) recordFirst(ctx workflow.Context, execute func(activities.Heade
 // canceledInSilence reports whether an activity that was asked to cancel ended without a report,
 // because no worker was left to send it. It returns false for a run of older rules.
 func (r *runner) canceledInSilence(ctx workflow.Context, err error) bool {
-	return ctx.Err() != nil && isSilent(err) && r.s.Since(run.RulesAsked)
+	return ctx.Err() != nil && report.IsSilent(err) && r.s.Since(run.RulesAsked)
 }
 
 // nextEntry returns an entry with the first events that the record lacks, maxEntry at most.

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -35,11 +36,9 @@ type RunResult struct {
 	Error   *run.Problem `json:"error,omitempty"`
 }
 
-// The types of the errors that end a run's workflow.
-const (
-	RunFailedError    = "RunFailed"    // the run's status is failed; details: RunResult
-	InvalidInputError = "InvalidInput" // the run never began
-)
+// RunFailedError is the type of the error that ends the workflow of a failed run. Its details are a
+// RunResult. A run whose input is refused ends with report.InvalidInputError.
+const RunFailedError = "RunFailed"
 
 // Limits of the history of one execution. Beyond them the run continues as new. Temporal itself
 // suggests that later.
@@ -53,7 +52,7 @@ const (
 func Run(ctx workflow.Context, in RunInput) (RunResult, error) {
 	r, err := newRunner(ctx, in)
 	if err != nil {
-		return RunResult{}, temporal.NewNonRetryableApplicationError(err.Error(), InvalidInputError, err)
+		return RunResult{}, temporal.NewNonRetryableApplicationError(err.Error(), report.InvalidInputError, err)
 	}
 	for r.s.Next.Do != run.Rest {
 		if r.tooLong(ctx) && r.readyToContinue(ctx) {

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
@@ -106,7 +107,7 @@ func TestInvalidInputNeverBegins(t *testing.T) {
 	in.Goal = "  "
 	start(e, in)
 	app, ok := errors.AsType[*temporal.ApplicationError](e.GetWorkflowError())
-	if !ok || app.Type() != workflows.InvalidInputError {
+	if !ok || app.Type() != report.InvalidInputError {
 		t.Fatalf("error %v", e.GetWorkflowError())
 	}
 	if len(w.events) != 0 {

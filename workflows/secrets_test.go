@@ -33,6 +33,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/redact/redacttest"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/temporaltest"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
@@ -53,7 +54,7 @@ type vault struct {
 func newVault(t *testing.T) *vault {
 	t.Helper()
 	v := &vault{t: t, runsDir: t.TempDir(), repo: t.TempDir(), seen: map[string][]byte{}}
-	v.stage = newStageWithLog(t, slog.New(slog.NewTextHandler(v.writer("worker's log"), nil)))
+	v.stage = &stage{temporaltest.StartEngine(t, slog.New(slog.NewTextHandler(v.writer("worker's log"), nil)))}
 	v.git("init", "-q", "-b", "main")
 	v.git("commit", "-q", "--allow-empty", "-m", "first")
 	v.base = run.Commit(v.git("rev-parse", "HEAD"))
@@ -153,14 +154,14 @@ func (v *vault) enter(name string, acts *activities.Activities, change func(*run
 		change(&in)
 	}
 	p := v.perform(v.t, in)
-	p.serve(func(w worker.Registry) { workflows.Register(w, acts, nil) })
+	p.serve(func(w worker.Registry) { workflows.Register(w, acts) })
 	return visit{p, v}
 }
 
 // look sees what the engine tells of the run while it is under way.
 func (o visit) look() {
 	o.t.Helper()
-	d, err := o.client.DescribeWorkflowExecution(o.t.Context(), o.id, "")
+	d, err := o.Client.DescribeWorkflowExecution(o.t.Context(), o.id, "")
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -177,7 +178,7 @@ func (o visit) look() {
 
 func (o visit) ask(query string, to any) {
 	o.t.Helper()
-	value, err := o.client.QueryWorkflow(o.t.Context(), o.id, "", query)
+	value, err := o.Client.QueryWorkflow(o.t.Context(), o.id, "", query)
 	if err == nil {
 		err = value.Get(to)
 	}
@@ -202,7 +203,7 @@ func (o visit) leave(want run.Status) {
 func (o visit) beats() {
 	o.t.Helper()
 	o.until("a heartbeat tells of output", func() bool {
-		d, err := o.client.DescribeWorkflowExecution(o.t.Context(), o.id, "")
+		d, err := o.Client.DescribeWorkflowExecution(o.t.Context(), o.id, "")
 		if err != nil {
 			return false
 		}
@@ -218,7 +219,7 @@ func (o visit) beats() {
 // searchDisk sees the runs directory, the repository and the engine's files.
 func (v *vault) searchDisk() {
 	v.t.Helper()
-	for where, dir := range map[string]string{"runs directory": v.runsDir, "engine": filepath.Dir(v.engine.DB)} {
+	for where, dir := range map[string]string{"runs directory": v.runsDir, "engine": filepath.Dir(v.DB)} {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() {
 				return err

@@ -2,10 +2,8 @@ package workflows_test
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -16,56 +14,17 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/ratchet-dev/ratchet/activities"
-	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/internal/temporaltest"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
-// identity is what clients and workers call themselves here, in place of a process and a host.
-const identity = "test"
-
 // stage is a real engine.
-type stage struct {
-	engine *engine.Engine
-	client client.Client
-}
+type stage struct{ *temporaltest.Engine }
 
 func newStage(t testing.TB) *stage {
 	t.Helper()
-	return newStageWithLog(t, nil)
-}
-
-// newStageWithLog has what the workers of the stage log written to log.
-func newStageWithLog(t testing.TB, log *slog.Logger) *stage {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("needs the embedded engine: not with -short")
-	}
-	e, err := engine.Start(t.Context(), engine.Options{
-		DB: filepath.Join(t.TempDir(), "engine.db"), Progress: func(line string) { t.Log(line) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		if err := e.Stop(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{
-		Engine: e.Address, Token: e.Token, Identity: identity, Timeout: 20 * time.Second, Logger: log,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	if err := temporalclient.EnsureSearchAttributes(t.Context(), c, client.DefaultNamespace); err != nil {
-		t.Fatal(err)
-	}
-	return &stage{e, c}
+	return &stage{temporaltest.StartEngine(t, nil)}
 }
 
 // theActivities are the world's, by name.
@@ -87,16 +46,7 @@ func register(w worker.Registry, acts map[string]any) {
 
 // untilCanceled stands in for a planner that takes for ever.
 func untilCanceled(ctx context.Context, _ activities.Call) (activities.PlanResult, error) {
-	beat := time.NewTicker(100 * time.Millisecond)
-	defer beat.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return activities.PlanResult{}, ctx.Err()
-		case <-beat.C:
-			activity.RecordHeartbeat(ctx)
-		}
-	}
+	return activities.PlanResult{}, temporaltest.HeartbeatUntilDone(ctx)
 }
 
 // scene is one run on a stage, with a task queue of its own.
@@ -113,7 +63,7 @@ type scene struct {
 func (s *stage) perform(t testing.TB, in run.Input) *scene {
 	t.Helper()
 	p := &scene{stage: s, t: t, queue: "ratchet-" + string(in.RunID), id: in.RunID.WorkflowID()}
-	wr, err := s.client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+	wr, err := s.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
 		ID: p.id, TaskQueue: p.queue, StaticSummary: in.Goal,
 	}, workflows.Run, workflows.RunInput{Input: &in})
 	if err != nil {
@@ -126,19 +76,14 @@ func (s *stage) perform(t testing.TB, in run.Input) *scene {
 // serve starts a worker.
 func (p *scene) serve(register func(worker.Registry)) {
 	p.t.Helper()
-	w := worker.New(p.client, p.queue, temporalclient.WorkerOptions(identity))
-	register(w)
-	if err := w.Start(); err != nil {
-		p.t.Fatal(err)
-	}
-	p.t.Cleanup(w.Stop)
+	p.Serve(p.t, p.queue, register)
 }
 
 // serveAndDie starts a worker process and kills it while it plans.
 func (p *scene) serveAndDie() {
 	p.t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), doomedVariable+"="+p.queue, addressVariable+"="+p.engine.Address, tokenVariable+"="+string(p.engine.Token))
+	cmd.Env = append(os.Environ(), doomedVariable+"="+p.queue, addressVariable+"="+p.Address, tokenVariable+"="+string(p.Token))
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		p.t.Fatal(err)
@@ -150,7 +95,7 @@ func (p *scene) serveAndDie() {
 
 // works says whether an attempt at the activity is under way.
 func (p *scene) works(name string) bool {
-	d, err := p.client.DescribeWorkflowExecution(p.t.Context(), p.id, "")
+	d, err := p.Client.DescribeWorkflowExecution(p.t.Context(), p.id, "")
 	if err != nil {
 		return false
 	}
@@ -202,7 +147,7 @@ func (p *scene) question() *run.PendingQuestion {
 }
 
 func (p *scene) pending() (out run.Pending) {
-	v, err := p.client.QueryWorkflow(p.t.Context(), p.id, "", workflows.PendingQuery)
+	v, err := p.Client.QueryWorkflow(p.t.Context(), p.id, "", workflows.PendingQuery)
 	if err == nil {
 		_ = v.Get(&out)
 	}
@@ -211,14 +156,14 @@ func (p *scene) pending() (out run.Pending) {
 
 func (p *scene) signal(name string, payload any) {
 	p.t.Helper()
-	if err := p.client.SignalWorkflow(p.t.Context(), p.id, "", name, payload); err != nil {
+	if err := p.Client.SignalWorkflow(p.t.Context(), p.id, "", name, payload); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
 func (p *scene) update(name string, payload any) {
 	p.t.Helper()
-	h, err := p.client.UpdateWorkflow(p.t.Context(), client.UpdateWorkflowOptions{
+	h, err := p.Client.UpdateWorkflow(p.t.Context(), client.UpdateWorkflowOptions{
 		WorkflowID: p.id, UpdateName: name, Args: []any{payload}, WaitForStage: client.WorkflowUpdateStageCompleted,
 	})
 	if err == nil {
@@ -231,7 +176,7 @@ func (p *scene) update(name string, payload any) {
 
 func (p *scene) cancel() {
 	p.t.Helper()
-	if err := p.client.CancelWorkflow(p.t.Context(), p.id, ""); err != nil {
+	if err := p.Client.CancelWorkflow(p.t.Context(), p.id, ""); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -263,8 +208,8 @@ func (p *scene) reply(text string) {
 // status is that of the run once its workflow has closed.
 func (p *scene) status() run.Status {
 	p.t.Helper()
-	_ = p.client.GetWorkflow(p.t.Context(), p.id, "").Get(p.t.Context(), nil) // its error is the status too
-	v, err := p.client.QueryWorkflow(p.t.Context(), p.id, "", workflows.StateQuery)
+	_ = p.Client.GetWorkflow(p.t.Context(), p.id, "").Get(p.t.Context(), nil) // its error is the status too
+	v, err := p.Client.QueryWorkflow(p.t.Context(), p.id, "", workflows.StateQuery)
 	var s run.State
 	if err == nil {
 		err = v.Get(&s)
@@ -280,23 +225,9 @@ func (p *scene) histories() []*history.History {
 	p.t.Helper()
 	var all []*history.History
 	for runID := p.runID; runID != ""; {
-		h := p.history(runID)
+		h := p.History(p.t, p.id, runID)
 		all = append(all, h)
 		runID = h.Events[len(h.Events)-1].GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 	}
 	return all
-}
-
-func (p *scene) history(runID string) *history.History {
-	p.t.Helper()
-	h := &history.History{}
-	events := p.client.GetWorkflowHistory(p.t.Context(), p.id, runID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for events.HasNext() {
-		e, err := events.Next()
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		h.Events = append(h.Events, e)
-	}
-	return h
 }

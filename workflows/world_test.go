@@ -15,6 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/temporaltest"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
@@ -297,7 +298,7 @@ func input(policy run.Policy, maxFix int) run.Input {
 func env(t testing.TB, w *world) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(quiet{})
+	suite.SetLogger(temporaltest.Quiet{})
 	e := suite.NewTestWorkflowEnvironment()
 	e.SetTestTimeout(time.Minute)
 	e.RegisterWorkflow(workflows.Run)
@@ -306,14 +307,6 @@ func env(t testing.TB, w *world) *testsuite.TestWorkflowEnvironment {
 	}
 	return e
 }
-
-// quiet drops the log: the tests look at what is recorded.
-type quiet struct{}
-
-func (quiet) Debug(string, ...any) {}
-func (quiet) Info(string, ...any)  {}
-func (quiet) Warn(string, ...any)  {}
-func (quiet) Error(string, ...any) {}
 
 // query asks the workflow.
 func query[T any](t testing.TB, e *testsuite.TestWorkflowEnvironment, name string, args ...any) T {

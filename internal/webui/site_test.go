@@ -70,7 +70,7 @@ func (s *site) work(runsDir string, environ ...string) {
 		s.t.Fatal(err)
 	}
 	w := worker.New(s.client, temporalclient.TaskQueue, temporalclient.WorkerOptions("webui-test"))
-	workflows.Register(w, h.Activities, nil)
+	workflows.Register(w, h.Activities)
 	if err := w.Start(); err != nil {
 		s.t.Fatal(err)
 	}

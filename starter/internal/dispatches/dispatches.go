@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/workflows"
+	dispatchflow "github.com/ratchet-dev/ratchet/workflows/dispatch"
 )
 
 // Client dispatches through one Temporal server.
@@ -46,7 +46,7 @@ func (c Client) Dispatch(ctx context.Context, l dispatch.Message) (res dispatch.
 	case ctx.Err() != nil:
 		err = ctx.Err() // the Temporal client words it differently
 	}
-	return res, &CutOffError{Workflow: workflows.DispatchWorkflowID(l.Request.Target), Taken: taken != nil, Over: endedWithMessage(err), Cause: err}
+	return res, &CutOffError{Workflow: dispatchflow.WorkflowID(l.Request.Target), Taken: taken != nil, Over: endedWithMessage(err), Cause: err}
 }
 
 // CutOffError reports a dispatch whose result cannot be learned here. The message may have
@@ -95,13 +95,13 @@ func endedWithMessage(err error) bool {
 func (c Client) acceptMessage(ctx context.Context, l dispatch.Message) (client.WorkflowUpdateHandle, error) {
 	for {
 		start := c.Temporal.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
-			ID: workflows.DispatchWorkflowID(l.Request.Target), TaskQueue: c.Queue, StaticSummary: "Dispatches to " + string(l.Request.Target),
+			ID: dispatchflow.WorkflowID(l.Request.Target), TaskQueue: c.Queue, StaticSummary: "Dispatches to " + string(l.Request.Target),
 			WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-		}, workflows.Dispatch, workflows.DispatchInput{Target: l.Request.Target})
+		}, dispatchflow.Dispatch, dispatchflow.Input{Target: l.Request.Target})
 		taken, err := c.Temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
 			StartWorkflowOperation: start,
 			UpdateOptions: client.UpdateWorkflowOptions{
-				UpdateID: l.ID, UpdateName: workflows.DispatchUpdate, Args: []any{l}, WaitForStage: client.WorkflowUpdateStageAccepted,
+				UpdateID: l.ID, UpdateName: dispatchflow.Update, Args: []any{l}, WaitForStage: client.WorkflowUpdateStageAccepted,
 			},
 		})
 		if err == nil {

@@ -12,7 +12,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/workflows"
+	dispatchflow "github.com/ratchet-dev/ratchet/workflows/dispatch"
 )
 
 // Past is a dispatch that has ended or is still open.
@@ -28,7 +28,7 @@ type Past struct {
 	Lost string `json:"lost,omitempty"`
 }
 
-// workflowType is the name that workers register workflows.Dispatch under.
+// workflowType is the name that workers register dispatchflow.Dispatch under.
 const workflowType = "Dispatch"
 
 const queryLimit = 10 * time.Second
@@ -39,7 +39,7 @@ const queryLimit = 10 * time.Second
 func (c Client) Past(ctx context.Context, target dispatch.GardenID, most int) (found []Past, untold error) {
 	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", workflowType) // the next execution knows its dispatches
 	if target != "" {
-		query += fmt.Sprintf(" AND WorkflowId = '%s'", workflows.DispatchWorkflowID(target))
+		query += fmt.Sprintf(" AND WorkflowId = '%s'", dispatchflow.WorkflowID(target))
 	}
 	found = []Past{}
 	request := &workflowservice.ListWorkflowExecutionsRequest{Query: query, PageSize: int32(min(most, 100))}
@@ -82,7 +82,7 @@ func (c Client) read(ctx context.Context, info *workflow.WorkflowExecutionInfo) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, queryLimit)
 	defer cancel()
-	v, err := c.Temporal.QueryWorkflow(ctx, id, runID, workflows.DispatchesQuery)
+	v, err := c.Temporal.QueryWorkflow(ctx, id, runID, dispatchflow.Query)
 	if err == nil {
 		err = v.Get(&res)
 	}

@@ -6,18 +6,18 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflow/v1"
 
-	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/activities/report"
 )
 
 // Activity is a step that a run is executing at this moment.
 type Activity struct {
-	Name    string              `json:"name"`
-	Running bool                `json:"running"`           // a worker has it; false: it waits for a worker or for its next attempt
-	Attempt int                 `json:"attempt"`           // from 1
-	Beat    activities.Progress `json:"progress"`          // zero until the activity reports any
-	Failure string              `json:"failure,omitempty"` // error of the previous attempt
-	Since   time.Time           `json:"since,omitzero"`    // start of this attempt; when it is not running, its scheduling
-	Next    time.Time           `json:"next,omitzero"`     // time of the next attempt
+	Name    string          `json:"name"`
+	Running bool            `json:"running"`           // a worker has it; false: it waits for a worker or for its next attempt
+	Attempt int             `json:"attempt"`           // from 1
+	Beat    report.Progress `json:"progress"`          // zero until the activity reports any
+	Failure string          `json:"failure,omitempty"` // error of the previous attempt
+	Since   time.Time       `json:"since,omitzero"`    // start of this attempt; when it is not running, its scheduling
+	Next    time.Time       `json:"next,omitzero"`     // time of the next attempt
 }
 
 func activity(a *workflow.PendingActivityInfo) Activity {
@@ -37,7 +37,7 @@ func activity(a *workflow.PendingActivityInfo) Activity {
 		out.Next = t.AsTime()
 	}
 	if p := a.GetHeartbeatDetails().GetPayloads(); len(p) > 0 {
-		out.Beat = decode[activities.Progress](p[0])
+		out.Beat = decode[report.Progress](p[0])
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-package workflows_test
+package dispatch_test
 
 import (
 	"context"
@@ -17,15 +17,15 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
-	"github.com/ratchet-dev/ratchet/activities"
+	activities "github.com/ratchet-dev/ratchet/activities/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/internal/temporalclient"
-	"github.com/ratchet-dev/ratchet/workflows"
+	"github.com/ratchet-dev/ratchet/internal/temporaltest"
+	dispatchflow "github.com/ratchet-dev/ratchet/workflows/dispatch"
 )
 
 // counter is a target on a real engine, whose worker serves a town.
 type counter struct {
-	*stage
+	*temporaltest.Engine
 	t      *testing.T
 	target dispatch.GardenID
 	w      *town
@@ -35,28 +35,25 @@ type counter struct {
 	runs []string // the executions, in their order
 }
 
-// counter starts a worker that serves until the whole test ends.
-func (s *stage) counter(all, t *testing.T, target dispatch.GardenID, w *town) *counter {
+// newCounter starts a worker that serves until the whole test ends.
+func newCounter(s *temporaltest.Engine, all, t *testing.T, target dispatch.GardenID, w *town) *counter {
 	t.Helper()
-	c := &counter{stage: s, t: t, target: target, w: w, queue: "dispatch-" + string(target)}
+	c := &counter{Engine: s, t: t, target: target, w: w, queue: "dispatch-" + string(target)}
 	w.signal = func(name string, what any) {
-		if err := s.client.SignalWorkflow(context.Background(), workflows.DispatchWorkflowID(target), "", name, what); err != nil {
+		if err := s.Client.SignalWorkflow(context.Background(), dispatchflow.WorkflowID(target), "", name, what); err != nil {
 			t.Error(err)
 		}
 	}
-	serving := worker.New(s.client, c.queue, temporalclient.WorkerOptions(identity))
-	serving.RegisterWorkflow(workflows.Dispatch)
-	for name, f := range w.acts() {
-		serving.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
-	}
-	if err := serving.Start(); err != nil {
-		t.Fatal(err)
-	}
-	all.Cleanup(serving.Stop)
+	s.Serve(all, c.queue, func(registry worker.Registry) {
+		registry.RegisterWorkflow(dispatchflow.Dispatch)
+		for name, f := range w.acts() {
+			registry.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+		}
+	})
 	return c
 }
 
-func (c *counter) id() string { return workflows.DispatchWorkflowID(c.target) }
+func (c *counter) id() string { return dispatchflow.WorkflowID(c.target) }
 
 // told is what becomes of a letter.
 type told struct {
@@ -67,14 +64,14 @@ type told struct {
 // give hands a letter in and waits beside the test.
 func (c *counter) give(l dispatch.Message) <-chan told {
 	c.t.Helper()
-	start := c.client.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
+	start := c.Client.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
 		ID: c.id(), TaskQueue: c.queue, WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-	}, workflows.Dispatch, workflows.DispatchInput{Target: c.target, Idle: 10 * time.Second})
+	}, dispatchflow.Dispatch, dispatchflow.Input{Target: c.target, Idle: 10 * time.Second})
 	over := make(chan told, 1)
-	h, err := c.client.UpdateWithStartWorkflow(c.t.Context(), client.UpdateWithStartWorkflowOptions{
+	h, err := c.Client.UpdateWithStartWorkflow(c.t.Context(), client.UpdateWithStartWorkflowOptions{
 		StartWorkflowOperation: start,
 		UpdateOptions: client.UpdateWorkflowOptions{
-			UpdateID: l.ID, UpdateName: workflows.DispatchUpdate, Args: []any{l}, WaitForStage: client.WorkflowUpdateStageAccepted,
+			UpdateID: l.ID, UpdateName: dispatchflow.Update, Args: []any{l}, WaitForStage: client.WorkflowUpdateStageAccepted,
 		},
 	})
 	if err != nil {
@@ -115,14 +112,14 @@ func (c *counter) await(what string, holds func() bool) {
 
 func (c *counter) cancel() {
 	c.t.Helper()
-	if err := c.client.CancelWorkflow(c.t.Context(), c.id(), ""); err != nil {
+	if err := c.Client.CancelWorkflow(c.t.Context(), c.id(), ""); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
 // closed waits for the end of the execution that is open, or was last.
 func (c *counter) closed() error {
-	return c.client.GetWorkflow(c.t.Context(), c.id(), "").Get(c.t.Context(), nil)
+	return c.Client.GetWorkflow(c.t.Context(), c.id(), "").Get(c.t.Context(), nil)
 }
 
 // kinds fails unless the results are these, one word each: a kind, a reason, or
@@ -250,7 +247,7 @@ func beating(ctx context.Context) <-chan struct{} {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = untilCanceled(ctx, activities.Call{})
+		_ = temporaltest.HeartbeatUntilDone(ctx)
 	}()
 	return ended
 }
@@ -338,7 +335,7 @@ func strays(c *counter) {
 	c.w.silent, c.w.ends = true, list(noStart)
 	c.w.own = func(ctx context.Context, _ activities.OwnedTurn) error {
 		for _, stray := range []any{7, "of another errand", map[string]int{"a": 1}} {
-			if err := c.client.SignalWorkflow(ctx, c.id(), "", activities.BegunSignal, stray); err != nil {
+			if err := c.Client.SignalWorkflow(ctx, c.id(), "", activities.BegunSignal, stray); err != nil {
 				return err
 			}
 		}
@@ -402,7 +399,7 @@ func (c *counter) histories() []*history.History {
 	c.t.Helper()
 	var all []*history.History
 	for _, runID := range c.runs {
-		all = append(all, (&scene{stage: c.stage, t: c.t, id: c.id()}).history(runID))
+		all = append(all, c.History(c.t, c.id(), runID))
 	}
 	return all
 }

@@ -1,4 +1,4 @@
-package activities_test
+package dispatch_test
 
 import (
 	"context"
@@ -12,12 +12,13 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 
-	"github.com/ratchet-dev/ratchet/activities"
+	activities "github.com/ratchet-dev/ratchet/activities/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/citizen/gidlock"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/redact"
+	"github.com/ratchet-dev/ratchet/internal/temporaltest"
 )
 
 const gid dispatch.GardenID = "20260612T093000-0a1b2c"
@@ -27,7 +28,7 @@ type office struct {
 	t     *testing.T
 	dirs  citizen.Dirs
 	work  string // where the sessions work
-	desk  *activities.DispatchActivities
+	desk  *activities.Activities
 	house *house
 
 	ctx    context.Context // of the worker
@@ -47,7 +48,7 @@ func newOffice(t *testing.T) *office {
 	o.dirs, err = citizen.FindDirs(func(name string) (string, bool) { return home, name == "HOME" })
 	check(t, err)
 	check(t, os.Mkdir(o.work, 0o700))
-	o.desk, err = activities.NewDispatchActivities(activities.DispatchConfig{
+	o.desk, err = activities.New(activities.Config{
 		Dirs: o.dirs, Resume: o.house.door, Grace: 50 * time.Millisecond, Redact: redact.New([]string{"THE_TOKEN=sesame-open-up"}),
 		Now: func() time.Time { return time.Now().Add(o.late) },
 	})
@@ -67,9 +68,9 @@ func check(t testing.TB, err error) {
 func perform[Out any](o *office, activity, in any) (out Out, err error) {
 	o.t.Helper()
 	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(quiet{})
+	suite.SetLogger(temporaltest.Quiet{})
 	e := suite.NewTestActivityEnvironment()
-	e.SetWorkerOptions(worker.Options{BackgroundActivityContext: o.ctx, Interceptors: []interceptor.WorkerInterceptor{&wired{client: wire{office: o}}}})
+	e.SetWorkerOptions(worker.Options{BackgroundActivityContext: o.ctx, Interceptors: []interceptor.WorkerInterceptor{temporaltest.WithClient(wire{office: o})}})
 	e.RegisterActivity(o.desk)
 	v, err := e.ExecuteActivity(activity, in)
 	if err == nil && v.HasValue() {
@@ -84,38 +85,6 @@ func mustPerform[Out any](o *office, activity, in any) Out {
 	out, err := perform[Out](o, activity, in)
 	check(o.t, err)
 	return out
-}
-
-// wired gives the activities a client.
-type wired struct {
-	interceptor.WorkerInterceptorBase
-	client client.Client
-}
-
-func (w *wired) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
-	return &inbound{interceptor.ActivityInboundInterceptorBase{Next: next}, w.client}
-}
-
-type inbound struct {
-	interceptor.ActivityInboundInterceptorBase
-	client client.Client
-}
-
-func (i *inbound) Init(next interceptor.ActivityOutboundInterceptor) error {
-	return i.Next.Init(wiring(next, next.GetClient, i.client))
-}
-
-// outbound has another client. C is the type of one by the SDK's own name for it,
-// which cannot be written here.
-type outbound[C any] struct {
-	interceptor.ActivityOutboundInterceptorBase
-	client C
-}
-
-func (o *outbound[C]) GetClient(context.Context) C { return o.client }
-
-func wiring[C any](next interceptor.ActivityOutboundInterceptor, _ func(context.Context) C, c client.Client) *outbound[C] {
-	return &outbound[C]{interceptor.ActivityOutboundInterceptorBase{Next: next}, c.(C)}
 }
 
 // wire is a client whose signals reach the office.

@@ -1,4 +1,4 @@
-package activities
+package dispatch
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
@@ -32,9 +33,9 @@ const maxAnswer = 4 << 10
 // live session. A session of another backend stays locked until the end. Own must be called only
 // once, because a second call sends the message again. The agent dies with its worker. Own also
 // releases the lock of a session that others cannot reach, in case the dispatch has ended.
-func (d *DispatchActivities) Own(ctx context.Context, e OwnedTurn) (dispatch.Outcome, error) {
+func (d *Activities) Own(ctx context.Context, e OwnedTurn) (dispatch.Outcome, error) {
 	e.Observe = cmp.Or(d.observe, e.Observe)
-	show, stop := heartbeat(ctx, Progress{Doing: "starts the session"})
+	show, stop := report.Heartbeat(ctx, report.Progress{Doing: "starts the session"})
 	defer stop()
 	defer d.markInUse(e.Lock.Target)()
 	a, err := d.beginTurn(ctx, e)
@@ -60,7 +61,7 @@ func (d *DispatchActivities) Own(ctx context.Context, e OwnedTurn) (dispatch.Out
 		ctx, cancel = context.WithTimeout(ctx, e.Timeout)
 		defer cancel()
 	}
-	show(Progress{Doing: "works"})
+	show(report.Progress{Doing: "works"})
 	out := a.runTurn(ctx, show)
 	if next, ok := a.intake.Next(); ok {
 		_ = signalWorkflow(ctx, TurnSignal, TurnEnd{e.Lock.Nonce, out}) // on failure the result tells the workflow
@@ -71,7 +72,7 @@ func (d *DispatchActivities) Own(ctx context.Context, e OwnedTurn) (dispatch.Out
 
 // closeAndUnlock ends the session, and then releases the lock of a session that others could not
 // reach.
-func (d *DispatchActivities) closeAndUnlock(ctx context.Context, a *ownedSession, c Lock) {
+func (d *Activities) closeAndUnlock(ctx context.Context, a *ownedSession, c Lock) {
 	if n := a.closeSession(); n > 0 {
 		activity.GetLogger(ctx).Warn("the session ended before the turns of messages that it had acknowledged", "target", string(c.Target), "messages", n)
 	}
@@ -82,7 +83,7 @@ func (d *DispatchActivities) closeAndUnlock(ctx context.Context, a *ownedSession
 
 // beginTurn opens a session that takes input. If others can reach the session, beginTurn releases
 // its lock and tells the workflow. After an error the agent has received nothing.
-func (d *DispatchActivities) beginTurn(ctx context.Context, e OwnedTurn) (*ownedSession, error) {
+func (d *Activities) beginTurn(ctx context.Context, e OwnedTurn) (*ownedSession, error) {
 	if err := d.holdLock(ctx, e.Lock); err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func (d *DispatchActivities) beginTurn(ctx context.Context, e OwnedTurn) (*owned
 // holdLock makes the lock name this process, because the process that took it may have ended since.
 // It returns an error if the lock was free meanwhile: earlier observations of the target are then
 // no longer valid.
-func (d *DispatchActivities) holdLock(ctx context.Context, c Lock) error {
+func (d *Activities) holdLock(ctx context.Context, c Lock) error {
 	lock, err := d.locks.Acquire(ctx, c.Target, c.Nonce)
 	if err == nil && !lock.Again {
 		err = errors.New("the lock of the target was lost")
@@ -118,7 +119,7 @@ func (d *DispatchActivities) holdLock(ctx context.Context, c Lock) error {
 
 // openSession starts the session, and serves its socket if its backend has one. For a session of
 // another backend, a socket would be a second address (docs/contracts/dispatch.md, 4.1).
-func (d *DispatchActivities) openSession(ctx context.Context, e OwnedTurn) (*ownedSession, error) {
+func (d *Activities) openSession(ctx context.Context, e OwnedTurn) (*ownedSession, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.Observe)
 	defer cancel()
 	s, err := d.startAgent(ctx, e)
@@ -144,7 +145,7 @@ var errUnended = errors.New("its agent was told to end, its time being up, and w
 // startAgent begins the session while ctx lasts, and gives up after a further grace. The lock then
 // stays until the agent has ended, at the latest with this process: two agents on one session would
 // spoil it.
-func (d *DispatchActivities) startAgent(ctx context.Context, e OwnedTurn) (agent.Session, error) {
+func (d *Activities) startAgent(ctx context.Context, e OwnedTurn) (agent.Session, error) {
 	type birth struct {
 		session agent.Session
 		err     error
@@ -186,7 +187,7 @@ func (e OwnedTurn) sessionBackend() dispatch.Backend {
 
 // retainedOutcome returns the outcome of a turn whose lock stays. It names this process, as the
 // lock does, because the agent ends with the process.
-func (d *DispatchActivities) retainedOutcome(e OwnedTurn) dispatch.Outcome {
+func (d *Activities) retainedOutcome(e OwnedTurn) dispatch.Outcome {
 	out := d.failedOutcome(dispatch.LockRetained, errUnended)
 	path, _ := d.locks.Path(e.Lock.Target)
 	out.Retention = dispatch.KillUnconfirmed
@@ -198,6 +199,6 @@ func (d *DispatchActivities) retainedOutcome(e OwnedTurn) dispatch.Outcome {
 }
 
 // failedOutcome returns the outcome of an owned turn that failed.
-func (d *DispatchActivities) failedOutcome(kind dispatch.Kind, err error) dispatch.Outcome {
-	return dispatch.Outcome{Kind: kind, Transport: dispatch.SpawnBg, Error: clip(d.secrets.String(err.Error()), maxSummary)}
+func (d *Activities) failedOutcome(kind dispatch.Kind, err error) dispatch.Outcome {
+	return dispatch.Outcome{Kind: kind, Transport: dispatch.SpawnBg, Error: report.Summary(d.secrets.String(err.Error()))}
 }

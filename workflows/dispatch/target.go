@@ -1,4 +1,6 @@
-package workflows
+// Package dispatch holds the workflow that carries messages to one target. It waits and calls the
+// activities of package activities/dispatch. Package internal/dispatch decides.
+package dispatch
 
 import (
 	"cmp"
@@ -10,28 +12,36 @@ import (
 
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/ratchet-dev/ratchet/activities"
+	activities "github.com/ratchet-dev/ratchet/activities/dispatch"
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/workflows/page"
 )
 
-// DispatchUpdate is the name of the update that sends a message to a target. It takes a
+// Register registers the workflow and the activities of dispatches with a worker.
+func Register(w worker.Registry, a *activities.Activities) {
+	w.RegisterWorkflow(Dispatch)
+	w.RegisterActivity(a)
+}
+
+// Update is the name of the update that sends a message to a target. It takes a
 // dispatch.Message and returns a dispatch.Result.
-const DispatchUpdate = "dispatch"
+const Update = "dispatch"
 
-// DispatchesQuery is the name of the query for the dispatches of an execution. It returns a
+// Query is the name of the query for the dispatches of an execution. It returns a
 // dispatch.History.
-const DispatchesQuery = "dispatches"
+const Query = "dispatches"
 
-// DispatchWorkflowID returns the id of the workflow that serves a target. Each target has one
+// WorkflowID returns the id of the workflow that serves a target. Each target has one
 // workflow. The engine therefore lets one dispatch at a time decide, even if several hosts ask.
-func DispatchWorkflowID(target dispatch.GardenID) string { return "dispatch-" + string(target) }
+func WorkflowID(target dispatch.GardenID) string { return "dispatch-" + string(target) }
 
-// DispatchInput is the input of the workflow that serves a target.
-type DispatchInput struct {
+// Input is the input of Dispatch.
+type Input struct {
 	Target dispatch.GardenID `json:"target"`
 	// Done holds the dispatches of the previous execution, which this one continues.
 	Done []dispatch.Ended `json:"done,omitempty"`
@@ -42,7 +52,7 @@ type DispatchInput struct {
 const (
 	keptDispatches = 20
 	knownMessages  = 100
-	// targetIdle is the default of DispatchInput.Idle. It is longer than the minute for which
+	// targetIdle is the default of Input.Idle. It is longer than the minute for which
 	// clients repeat a call whose answer was lost. The server recognizes a repeated message while
 	// its execution is open.
 	targetIdle = 3 * time.Minute
@@ -54,19 +64,19 @@ const (
 // Dispatch carries messages to one target, one after the other, and ends when none comes for a while.
 // The order of the steps is fixed (docs/contracts/dispatch.md, 6): validate, resolve, domain guard,
 // lock, look, table, preflight behind a resume alone, execute, release once.
-func Dispatch(ctx workflow.Context, in DispatchInput) (dispatch.History, error) {
+func Dispatch(ctx workflow.Context, in Input) (dispatch.History, error) {
 	d := &target{
 		id: in.Target, idle: cmp.Or(in.Idle, targetIdle), section: workflow.NewMutex(ctx),
 		done: append([]dispatch.Ended{}, in.Done...), log: log.With(workflow.GetLogger(ctx), "target", string(in.Target)),
 	}
 	if err := in.Target.Validate(); err != nil {
-		return dispatch.History{}, temporal.NewNonRetryableApplicationError(err.Error(), InvalidInputError, err)
+		return dispatch.History{}, temporal.NewNonRetryableApplicationError(err.Error(), report.InvalidInputError, err)
 	}
-	err := workflow.SetUpdateHandlerWithOptions(ctx, DispatchUpdate, d.dispatchOnce, workflow.UpdateHandlerOptions{
+	err := workflow.SetUpdateHandlerWithOptions(ctx, Update, d.dispatchOnce, workflow.UpdateHandlerOptions{
 		Validator: d.checkMessage, Description: "a letter to the target",
 	})
 	if err == nil {
-		err = workflow.SetQueryHandlerWithOptions(ctx, DispatchesQuery, func() (dispatch.History, error) { return d.history(), nil },
+		err = workflow.SetQueryHandlerWithOptions(ctx, Query, func() (dispatch.History, error) { return d.history(), nil },
 			workflow.QueryHandlerOptions{Description: "the last dispatches, and those under way"})
 	}
 	if err != nil {
@@ -77,7 +87,7 @@ func Dispatch(ctx workflow.Context, in DispatchInput) (dispatch.History, error) 
 		err = late
 	}
 	if err == nil && long && workflow.GetVersion(ctx, dispatchContinues, workflow.DefaultVersion, 1) == 1 {
-		return dispatch.History{}, workflow.NewContinueAsNewError(ctx, Dispatch, DispatchInput{in.Target, d.done, in.Idle})
+		return dispatch.History{}, workflow.NewContinueAsNewError(ctx, Dispatch, Input{in.Target, d.done, in.Idle})
 	}
 	return d.history(), err
 }
@@ -261,7 +271,7 @@ func (d *target) awaitFreeSection(ctx workflow.Context) bool {
 }
 
 func (d *target) resolveTarget(ctx workflow.Context) (to activities.ResolveResult, err error) {
-	err = workflow.ExecuteActivity(quickActivity(ctx, "Resolve the target"), dispatchActivities.Resolve, d.id).Get(ctx, &to)
+	err = workflow.ExecuteActivity(quickActivity(ctx, "Resolve the target"), acts.Resolve, d.id).Get(ctx, &to)
 	return to, err
 }
 
@@ -279,11 +289,11 @@ func (d *target) mailMessage(ctx workflow.Context, l dispatch.Message, to activi
 // with one id is one mail. If no attempt has reported its result, the outcome is unknown: the message
 // may be in the mailbox.
 func (d *target) enqueueMessage(ctx workflow.Context, l dispatch.Message) (out dispatch.Outcome) {
-	err := workflow.ExecuteActivity(quickActivity(ctx, "Put the letter into the mailbox"), dispatchActivities.Enqueue, l).Get(ctx, &out)
+	err := workflow.ExecuteActivity(quickActivity(ctx, "Put the letter into the mailbox"), acts.Enqueue, l).Get(ctx, &out)
 	if err == nil {
 		return out
 	}
-	if _, told := errors.AsType[*temporal.ApplicationError](err); told && !isSilent(err) {
+	if _, told := errors.AsType[*temporal.ApplicationError](err); told && !report.IsSilent(err) {
 		return failedOutcome(dispatch.MetaMailbox, err)
 	}
 	return unknownOutcome(dispatch.MetaMailbox, err)

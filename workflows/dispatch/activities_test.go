@@ -1,4 +1,4 @@
-package workflows_test
+package dispatch_test
 
 import (
 	"context"
@@ -14,9 +14,11 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
-	"github.com/ratchet-dev/ratchet/activities"
+	activities "github.com/ratchet-dev/ratchet/activities/dispatch"
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/workflows"
+	"github.com/ratchet-dev/ratchet/internal/temporaltest"
+	dispatchflow "github.com/ratchet-dev/ratchet/workflows/dispatch"
 )
 
 const gid dispatch.GardenID = "20260612T093000-0a1b2c"
@@ -87,8 +89,8 @@ var (
 
 	broken      = temporal.NewNonRetryableApplicationError("broken", activities.InvalidError, nil)
 	shaky       = temporal.NewApplicationError("shaky", "Shaky")
-	goneOutcome = temporal.NewHeartbeatTimeoutError()                                  // the worker is
-	found       = temporal.NewApplicationError("process 7 died", activities.LostError) // dead, by another worker
+	goneOutcome = temporal.NewHeartbeatTimeoutError()                              // the worker is
+	found       = temporal.NewApplicationError("process 7 died", report.LostError) // dead, by another worker
 
 	unstarted = temporal.NewTimeoutError(enums.TIMEOUT_TYPE_SCHEDULE_TO_START, nil)
 )
@@ -275,6 +277,18 @@ func (w *town) stop() {
 	w.running--
 }
 
+// next returns the first item of a list and removes it, unless it is the last; none: the list is empty.
+func next[T any](list *[]T, none T) T {
+	if len(*list) == 0 {
+		return none
+	}
+	head := (*list)[0]
+	if len(*list) > 1 {
+		*list = (*list)[1:]
+	}
+	return head
+}
+
 // target is the workflow in a test environment, which serves a town.
 type target struct {
 	*testsuite.TestWorkflowEnvironment
@@ -290,13 +304,13 @@ type target struct {
 func newDesk(t testing.TB, w *town) *target {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(quiet{})
+	suite.SetLogger(temporaltest.Quiet{})
 	d := &target{
 		TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), t: t, w: w,
 		results: map[string]dispatch.Result{}, errs: map[string]error{}, refused: map[string]error{},
 	}
 	d.SetTestTimeout(time.Minute)
-	d.RegisterWorkflow(workflows.Dispatch)
+	d.RegisterWorkflow(dispatchflow.Dispatch)
 	for name, f := range w.acts() {
 		d.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}
@@ -325,7 +339,7 @@ func (d *target) giveAny(after time.Duration, id string, letter any) {
 			d.results[id] = v.(dispatch.Result)
 		},
 	}
-	d.RegisterDelayedCallback(func() { d.UpdateWorkflow(workflows.DispatchUpdate, id, callbacks, letter) }, after)
+	d.RegisterDelayedCallback(func() { d.UpdateWorkflow(dispatchflow.Update, id, callbacks, letter) }, after)
 }
 
 // dispatchResult is that of a letter, which ok says is there.
@@ -339,7 +353,7 @@ func (d *target) dispatchResult(id string) (res dispatch.Result, ok bool) {
 // serveMessage runs the workflow to its end.
 func (d *target) serveMessage() dispatch.History {
 	d.t.Helper()
-	d.ExecuteWorkflow(workflows.Dispatch, workflows.DispatchInput{Target: gid})
+	d.ExecuteWorkflow(dispatchflow.Dispatch, dispatchflow.Input{Target: gid})
 	var res dispatch.History
 	if err := d.GetWorkflowResult(&res); err != nil {
 		d.t.Fatalf("the workflow ends with %v", err)

@@ -1,4 +1,4 @@
-package workflows
+package dispatch
 
 import (
 	"errors"
@@ -9,12 +9,13 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/ratchet-dev/ratchet/activities"
+	activities "github.com/ratchet-dev/ratchet/activities/dispatch"
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// dispatchActivities provides method values only. The worker holds the real activities.
-var dispatchActivities *activities.DispatchActivities
+// acts provides method values only. The worker holds the real activities.
+var acts *activities.Activities
 
 // observeLimit is the observation limit of an owned turn (docs/contracts/dispatch.md, 10).
 const observeLimit = 30 * time.Second
@@ -40,7 +41,7 @@ func (v *delivery) unlockSection() {
 
 func (v *delivery) run(ctx workflow.Context) (dispatch.Result, error) {
 	var lock activities.LockResult
-	if err := workflow.ExecuteActivity(quickActivity(ctx, "Lock the target"), dispatchActivities.Lock, v.lock).Get(ctx, &lock); err != nil {
+	if err := workflow.ExecuteActivity(quickActivity(ctx, "Lock the target"), acts.Lock, v.lock).Get(ctx, &lock); err != nil {
 		return dispatch.Result{}, v.releaseAfterError(ctx, err)
 	}
 	if !lock.OK {
@@ -85,10 +86,10 @@ func (v *delivery) decideReceipt(ctx workflow.Context) (receipt dispatch.Receipt
 
 func (v *delivery) probeTarget(ctx workflow.Context) (seen activities.LookResult, err error) {
 	if n := v.nativeSession(); n.Session != "" {
-		err = workflow.ExecuteActivity(quickActivity(ctx, "Ask the target's client whether it runs"), dispatchActivities.Ask, n).Get(ctx, &seen)
+		err = workflow.ExecuteActivity(quickActivity(ctx, "Ask the target's client whether it runs"), acts.Ask, n).Get(ctx, &seen)
 		return seen, err
 	}
-	err = workflow.ExecuteActivity(quickActivity(ctx, "Look whether the target lives"), dispatchActivities.Look, v.id).Get(ctx, &seen)
+	err = workflow.ExecuteActivity(quickActivity(ctx, "Look whether the target lives"), acts.Look, v.id).Get(ctx, &seen)
 	return seen, err
 }
 
@@ -114,7 +115,7 @@ func (v *delivery) releaseWithOutcome(ctx workflow.Context, receipt dispatch.Rec
 func (v *delivery) releaseLock(ctx workflow.Context) error {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
-	return workflow.ExecuteActivity(quickActivity(ctx, "Release the target"), dispatchActivities.Unlock, v.lock).Get(ctx, nil)
+	return workflow.ExecuteActivity(quickActivity(ctx, "Release the target"), acts.Unlock, v.lock).Get(ctx, nil)
 }
 
 // releaseAfterError releases the lock and returns err. It logs an error of the release.
@@ -168,7 +169,7 @@ func (v *delivery) sendMessage(ctx workflow.Context) dispatch.Outcome {
 // deliverOnce makes one attempt. A message that may have been delivered is not sent again.
 func (v *delivery) deliverOnce(ctx workflow.Context) (activities.DeliverResult, dispatch.Outcome) {
 	var got activities.DeliverResult
-	err := workflow.ExecuteActivity(singleActivity(ctx, "Send the letter", 20*time.Second), dispatchActivities.Deliver, v.message).Get(ctx, &got)
+	err := workflow.ExecuteActivity(singleActivity(ctx, "Send the letter", 20*time.Second), acts.Deliver, v.message).Get(ctx, &got)
 	switch {
 	case err == nil:
 		return got, got.Outcome
@@ -181,7 +182,7 @@ func (v *delivery) deliverOnce(ctx workflow.Context) (activities.DeliverResult, 
 // resumeSession resumes the dormant session for one turn. The dispatch owns the outcome of the turn.
 func (v *delivery) resumeSession(ctx workflow.Context, receipt dispatch.Receipt) (dispatch.Result, error) {
 	var trust activities.TrustResult
-	if err := workflow.ExecuteActivity(quickActivity(ctx, "Look whether the directory is trusted"), dispatchActivities.Trust, v.to.CWD).Get(ctx, &trust); err != nil {
+	if err := workflow.ExecuteActivity(quickActivity(ctx, "Look whether the directory is trusted"), acts.Trust, v.to.CWD).Get(ctx, &trust); err != nil {
 		return dispatch.Result{}, v.releaseAfterError(ctx, err)
 	}
 	if !trust.OK {
@@ -200,7 +201,7 @@ func (v *delivery) resumeSession(ctx workflow.Context, receipt dispatch.Receipt)
 // The outcome describes this turn only: the session may still run turns for messages of others.
 func (v *delivery) runOwnedTurn(ctx workflow.Context, approve bool) (out dispatch.Outcome, begun bool) {
 	v.ownedTurns++
-	turn := workflow.ExecuteActivity(ownedTurnActivity(ctx, fmt.Sprintf("A turn of %s", v.id)), dispatchActivities.Own, activities.OwnedTurn{
+	turn := workflow.ExecuteActivity(ownedTurnActivity(ctx, fmt.Sprintf("A turn of %s", v.id)), acts.Own, activities.OwnedTurn{
 		Message: v.message, NativeSession: v.nativeSession(), Lock: v.lock, CWD: v.to.CWD, Approve: approve, Observe: observeLimit,
 	})
 	if begun = v.awaitBegin(ctx, turn); begun {
@@ -216,7 +217,7 @@ func (v *delivery) runOwnedTurn(ctx workflow.Context, approve bool) (out dispatc
 	case err == nil:
 		return out, begun
 	case isUnbegun(err):
-		return dispatch.Outcome{Kind: dispatch.StartFailed, Transport: dispatch.SpawnBg, Error: problemOf(err).Message}, begun
+		return dispatch.Outcome{Kind: dispatch.StartFailed, Transport: dispatch.SpawnBg, Error: report.ProblemOf(err).Message}, begun
 	}
 	return unknownOutcome(dispatch.SpawnBg, err), begun
 }
@@ -291,9 +292,13 @@ func singleActivity(ctx workflow.Context, summary string, limit time.Duration) w
 	})
 }
 
+// heartbeatTimeout detects the loss of the host that runs an owned turn. It is longer than the pauses of
+// a host that is not lost.
+const heartbeatTimeout = 30 * time.Second
+
 // ownedTurnActivity returns a context for an owned turn: one attempt, with a limit of 7 days.
 func ownedTurnActivity(ctx workflow.Context, summary string) workflow.Context {
-	return workflow.WithHeartbeatTimeout(singleActivity(ctx, summary, 7*24*time.Hour), longHeartbeat)
+	return workflow.WithHeartbeatTimeout(singleActivity(ctx, summary, 7*24*time.Hour), heartbeatTimeout)
 }
 
 // isUnbegun reports whether an activity with a single attempt ended before a worker began it. A
@@ -305,26 +310,16 @@ func isUnbegun(err error) bool {
 
 // unknownOutcome returns the outcome of a message that may have been delivered.
 func unknownOutcome(by dispatch.Transport, err error) dispatch.Outcome {
-	out := dispatch.Outcome{Kind: dispatch.Unknown, Transport: by, Error: problemOf(err).Message}
-	if isSilent(err) {
+	out := dispatch.Outcome{Kind: dispatch.Unknown, Transport: by, Error: report.ProblemOf(err).Message}
+	if report.IsSilent(err) {
 		out.Error = "the worker that did it ended, or lost the server, before it could tell"
 	}
 	return out
 }
 
-// isSilent reports whether an activity ended without a report of its result: its worker was not heard
-// from in time, or was found dead.
-func isSilent(err error) bool {
-	if _, late := errors.AsType[*temporal.TimeoutError](err); late {
-		return true
-	}
-	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	return ok && app.Type() == activities.LostError
-}
-
 // failedOutcome returns the outcome of a message that was not sent. The target is not the cause.
 func failedOutcome(by dispatch.Transport, err error) dispatch.Outcome {
-	return dispatch.Outcome{Kind: dispatch.ExecutionFailed, Transport: by, Error: problemOf(err).Message}
+	return dispatch.Outcome{Kind: dispatch.ExecutionFailed, Transport: by, Error: report.ProblemOf(err).Message}
 }
 
 // goneOutcome returns the outcome of a message whose target the second look did not find.

@@ -1,4 +1,4 @@
-package activities
+package dispatch
 
 import (
 	"sync"
@@ -44,7 +44,7 @@ func (c *heldLocks) isAbandoned(id dispatch.GardenID, nonce, asks string) bool {
 }
 
 // markInUse marks the lock of the target as in use until done is called.
-func (d *DispatchActivities) markInUse(id dispatch.GardenID) (done func()) {
+func (d *Activities) markInUse(id dispatch.GardenID) (done func()) {
 	add := func(n int) {
 		d.held.mu.Lock()
 		defer d.held.mu.Unlock()

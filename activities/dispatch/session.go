@@ -1,4 +1,4 @@
-package activities
+package dispatch
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
@@ -18,7 +19,7 @@ import (
 // messages that others send during the turn.
 type ownedSession struct {
 	agent.Session
-	acts   *DispatchActivities
+	acts   *Activities
 	intake *intake.Intake
 	server *controlsocket.Server // nil: it has no address
 }
@@ -48,7 +49,7 @@ func (a *ownedSession) closeSession() (left int) {
 
 // runQueuedTurns runs a turn for each message that others sent meanwhile, as long
 // as the session lives and ctx lasts.
-func (a *ownedSession) runQueuedTurns(ctx context.Context, m controlsocket.Message, show func(Progress)) {
+func (a *ownedSession) runQueuedTurns(ctx context.Context, m controlsocket.Message, show func(report.Progress)) {
 	for ok := true; ok; m, ok = a.intake.Next() {
 		if a.Session.Send(ctx, m.Prompt()) != nil {
 			return
@@ -58,7 +59,7 @@ func (a *ownedSession) runQueuedTurns(ctx context.Context, m controlsocket.Messa
 }
 
 // runTurn follows one turn to its end.
-func (a *ownedSession) runTurn(ctx context.Context, show func(Progress)) dispatch.Outcome {
+func (a *ownedSession) runTurn(ctx context.Context, show func(report.Progress)) dispatch.Outcome {
 	var said strings.Builder
 	for {
 		select {
@@ -71,9 +72,9 @@ func (a *ownedSession) runTurn(ctx context.Context, show func(Progress)) dispatc
 			switch e := event.(type) {
 			case agent.Text:
 				said.WriteString(e.Text)
-				show(Progress{Doing: "works", Bytes: int64(said.Len())})
+				show(report.Progress{Doing: "works", Bytes: int64(said.Len())})
 			case agent.ToolUse:
-				show(Progress{Doing: "uses " + e.Tool, Bytes: int64(said.Len())})
+				show(report.Progress{Doing: "uses " + e.Tool, Bytes: int64(said.Len())})
 			case agent.Permission: // the session is the user's; Ratchet may not grant the request
 				_ = a.Decide(ctx, agent.PermissionDecision{CallID: e.CallID, Verdict: agent.Deny, Reason: "nobody is here to decide"})
 			case agent.Exit:
@@ -86,7 +87,7 @@ func (a *ownedSession) runTurn(ctx context.Context, show func(Progress)) dispatc
 }
 
 // cutOffOutcome returns the outcome of a turn that was given no more time.
-func (d *DispatchActivities) cutOffOutcome(ctx context.Context) dispatch.Outcome {
+func (d *Activities) cutOffOutcome(ctx context.Context) dispatch.Outcome {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return d.failedOutcome(dispatch.ChildExited, fmt.Errorf("it was cut off, and the session ended: %w", context.Cause(ctx)))
 	}
@@ -95,7 +96,7 @@ func (d *DispatchActivities) cutOffOutcome(ctx context.Context) dispatch.Outcome
 	return out
 }
 
-func (d *DispatchActivities) exitOutcome(e agent.Exit) dispatch.Outcome {
+func (d *Activities) exitOutcome(e agent.Exit) dispatch.Outcome {
 	how := fmt.Sprintf("exit code %d", e.Code)
 	if e.Signal != "" {
 		how = e.Signal
@@ -113,6 +114,6 @@ func (a *ownedSession) turnOutcome(t agent.Turn) dispatch.Outcome {
 	if t.Status != agent.Completed {
 		out = a.acts.failedOutcome(dispatch.TurnFailed, cmp.Or(t.Err, errors.New(string(t.Status))))
 	}
-	out.Answer = clip(a.acts.secrets.String(t.Text), maxAnswer)
+	out.Answer = report.Clip(a.acts.secrets.String(t.Text), maxAnswer)
 	return out
 }

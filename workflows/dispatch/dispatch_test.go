@@ -1,4 +1,4 @@
-package workflows_test
+package dispatch_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ratchet-dev/ratchet/activities"
+	activities "github.com/ratchet-dev/ratchet/activities/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 

@@ -1,4 +1,7 @@
-package activities
+// Package dispatch implements the activities of dispatches: it resolves targets in the registry of this
+// host, locks them, delivers messages and owns the turns of the sessions that it resumes. Each activity
+// may run twice, unless its doc says otherwise.
+package dispatch
 
 import (
 	"cmp"
@@ -10,6 +13,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/citizen/gidlock"
@@ -21,9 +25,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/redact"
 )
 
-// DispatchActivities holds the activities of dispatches, which work on the registry
-// of this host. NewDispatchActivities creates it.
-type DispatchActivities struct {
+// Activities holds the activities of dispatches, which work on the registry
+// of this host. New creates it.
+type Activities struct {
 	dirs   citizen.Dirs
 	store  *citizen.Store
 	locks  gidlock.Locks
@@ -44,8 +48,8 @@ type Resumer struct {
 	Options agent.Options // of each start; startAgent sets Dir and Resume
 }
 
-// DispatchConfig configures the activities. Dirs and Resume are required.
-type DispatchConfig struct {
+// Config configures the activities. Dirs and Resume are required.
+type Config struct {
 	Dirs citizen.Dirs
 	// Resume returns the adapter that resumes dormant sessions of backend b; ok is false if this
 	// worker resumes none. Approve reports that the session's directory is trusted. For a backend
@@ -63,18 +67,21 @@ type DispatchConfig struct {
 	Now func() time.Time
 }
 
+// InvalidError is the type of the error about an input that can never work.
+const InvalidError = "Invalid"
+
 const stopGrace = 5 * time.Second
 
-// NewDispatchActivities returns the activities, or an error if the configuration
+// New returns the activities, or an error if the configuration
 // is incomplete.
-func NewDispatchActivities(c DispatchConfig) (*DispatchActivities, error) {
+func New(c Config) (*Activities, error) {
 	if c.Dirs.Sessions == "" || c.Resume == nil {
 		return nil, errors.New("desk: the configuration is incomplete")
 	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &DispatchActivities{
+	return &Activities{
 		dirs: c.Dirs, store: &citizen.Store{Dir: c.Dirs.Sessions}, locks: gidlock.Locks{Dir: c.Dirs.Locks},
 		boxes: mailbox.Mailboxes{Dirs: c.Dirs}, resume: c.Resume, observe: c.Observe, grace: cmp.Or(c.Grace, stopGrace), secrets: c.Redact, now: c.Now,
 	}, nil
@@ -82,13 +89,13 @@ func NewDispatchActivities(c DispatchConfig) (*DispatchActivities, error) {
 
 // Resolve looks the target up in the registry and probes nothing. A broken record
 // is an error, because its target is not known. A second call looks again.
-func (d *DispatchActivities) Resolve(_ context.Context, id dispatch.GardenID) (ResolveResult, error) {
+func (d *Activities) Resolve(_ context.Context, id dispatch.GardenID) (ResolveResult, error) {
 	record, err := d.store.Address(id)
 	if errors.Is(err, citizen.ErrUnknown) {
 		return d.resolveRecordless(id), nil
 	}
 	if err != nil {
-		return ResolveResult{}, permanent(InvalidError, err)
+		return ResolveResult{}, report.Permanent(InvalidError, err)
 	}
 	to := ResolveResult{Backend: record.Backend, CWD: record.CWD}
 	if record.Backend.Probed() {
@@ -111,7 +118,7 @@ func (d *DispatchActivities) Resolve(_ context.Context, id dispatch.GardenID) (R
 
 // proberOf returns the prober of a backend whose sessions have no control socket,
 // or nil if this worker has none or does not resume such sessions.
-func (d *DispatchActivities) proberOf(b dispatch.Backend) agent.Prober {
+func (d *Activities) proberOf(b dispatch.Backend) agent.Prober {
 	r, _ := d.resume(b, false)
 	p, _ := r.Adapter.(agent.Prober)
 	return p
@@ -119,7 +126,7 @@ func (d *DispatchActivities) proberOf(b dispatch.Backend) agent.Prober {
 
 // resolveRecordless resolves a target without a record: either a session that listens and never
 // registered, or no target at all.
-func (d *DispatchActivities) resolveRecordless(id dispatch.GardenID) ResolveResult {
+func (d *Activities) resolveRecordless(id dispatch.GardenID) ResolveResult {
 	if controlsocket.Inspect(d.dirs.Socket(id)).State == controlsocket.SocketFile {
 		return ResolveResult{Backend: dispatch.Pi, Recordless: true}
 	}
@@ -129,7 +136,7 @@ func (d *DispatchActivities) resolveRecordless(id dispatch.GardenID) ResolveResu
 // Lock takes the target's lock under the nonce. It first releases a lock that this process holds
 // for an ended execution and that no activity uses. A second call with the same nonce returns the
 // lock again.
-func (d *DispatchActivities) Lock(ctx context.Context, c Lock) (LockResult, error) {
+func (d *Activities) Lock(ctx context.Context, c Lock) (LockResult, error) {
 	run := activity.GetInfo(ctx).WorkflowExecution.RunID
 	_, err := d.locks.Acquire(ctx, c.Target, c.Nonce)
 	if taken, ok := errors.AsType[*gidlock.Conflict](err); ok && taken.Holder != nil && d.held.isAbandoned(c.Target, taken.Holder.Claim, run) {
@@ -139,7 +146,7 @@ func (d *DispatchActivities) Lock(ctx context.Context, c Lock) (LockResult, erro
 	}
 	failpoint.Hit("desk.locked")
 	if taken, ok := errors.AsType[*gidlock.Conflict](err); ok {
-		return LockResult{Diagnostic: clip(taken.Error(), maxSummary)}, nil
+		return LockResult{Diagnostic: report.Summary(taken.Error())}, nil
 	}
 	if err == nil {
 		d.held.addLock(c, run)
@@ -148,7 +155,7 @@ func (d *DispatchActivities) Lock(ctx context.Context, c Lock) (LockResult, erro
 }
 
 // Unlock releases the lock if the nonce holds it. A second call is a no-op.
-func (d *DispatchActivities) Unlock(ctx context.Context, c Lock) error {
+func (d *Activities) Unlock(ctx context.Context, c Lock) error {
 	_, err := d.locks.Release(ctx, c.Target, c.Nonce)
 	failpoint.Hit("desk.unlocked")
 	if err == nil {
@@ -158,7 +165,7 @@ func (d *DispatchActivities) Unlock(ctx context.Context, c Lock) error {
 }
 
 // Look inspects the target's socket and probes it. A second call looks again.
-func (d *DispatchActivities) Look(ctx context.Context, id dispatch.GardenID) (LookResult, error) {
+func (d *Activities) Look(ctx context.Context, id dispatch.GardenID) (LookResult, error) {
 	seen := controlsocket.Look(ctx, d.dirs.Socket(id))
 	if err := ctx.Err(); err != nil {
 		return LookResult{}, err // the look was cut off, and its result is not a fact
@@ -184,7 +191,7 @@ func describeLookCode(code string) string {
 
 // Ask asks the session's own client whether the session runs. A second call asks
 // again.
-func (d *DispatchActivities) Ask(_ context.Context, n NativeSession) (LookResult, error) {
+func (d *Activities) Ask(_ context.Context, n NativeSession) (LookResult, error) {
 	p := d.proberOf(n.Backend)
 	if p == nil {
 		return LookResult{}, fmt.Errorf("this worker does not resume sessions of %s", n.Backend)
@@ -192,7 +199,7 @@ func (d *DispatchActivities) Ask(_ context.Context, n NativeSession) (LookResult
 	running, err := p.Running(n.Session)
 	switch {
 	case err != nil:
-		return LookResult{Liveness: dispatch.Indeterminate, Diagnostic: clip(err.Error(), maxSummary)}, nil
+		return LookResult{Liveness: dispatch.Indeterminate, Diagnostic: report.Summary(err.Error())}, nil
 	case running:
 		return LookResult{Liveness: dispatch.Alive}, nil
 	}
@@ -201,18 +208,18 @@ func (d *DispatchActivities) Ask(_ context.Context, n NativeSession) (LookResult
 
 // Trust reports whether a session may be resumed in the directory. A second call
 // looks again.
-func (d *DispatchActivities) Trust(_ context.Context, dir string) (TrustResult, error) {
+func (d *Activities) Trust(_ context.Context, dir string) (TrustResult, error) {
 	facts, err := trust.Look(d.dirs, dir)
 	if err != nil {
-		return TrustResult{}, permanent(InvalidError, err)
+		return TrustResult{}, report.Permanent(InvalidError, err)
 	}
 	v := trust.Decide(facts)
-	return TrustResult{OK: v.Kind != trust.Deny, Approve: v.Kind == trust.Approve, Diagnostic: clip(v.String(), maxSummary)}, nil
+	return TrustResult{OK: v.Kind != trust.Deny, Approve: v.Kind == trust.Approve, Diagnostic: report.Summary(v.String())}, nil
 }
 
 // Deliver sends the message to the session at the target's socket. It must be called only once,
 // because a second call sends the message again.
-func (d *DispatchActivities) Deliver(ctx context.Context, l dispatch.Message) (DeliverResult, error) {
+func (d *Activities) Deliver(ctx context.Context, l dispatch.Message) (DeliverResult, error) {
 	mode := l.Request.Mode
 	if mode == "" {
 		mode = dispatch.FollowUp
@@ -225,13 +232,13 @@ func (d *DispatchActivities) Deliver(ctx context.Context, l dispatch.Message) (D
 	failpoint.Hit("desk.delivered")
 	out := DeliverResult{Outcome: dispatch.Outcome{Kind: dispatch.Sent, Transport: dispatch.ControlSocket, DeliveredAs: as}}
 	if err != nil {
-		out.Outcome = dispatch.Outcome{Kind: dispatch.Unknown, Transport: dispatch.ControlSocket, Error: clip(err.Error(), maxSummary)}
+		out.Outcome = dispatch.Outcome{Kind: dispatch.Unknown, Transport: dispatch.ControlSocket, Error: report.Summary(err.Error())}
 	}
 	if unsent, ok := errors.AsType[*controlsocket.NotSentError](err); ok {
 		out.Outcome.Kind, out.Gone = dispatch.ExecutionFailed, unsent.Gone()
 	}
 	if refused, ok := errors.AsType[*controlsocket.RefusedError](err); ok {
-		out.Outcome.Kind, out.Outcome.Error = dispatch.Rejected, clip(refused.Said, maxSummary)
+		out.Outcome.Kind, out.Outcome.Error = dispatch.Rejected, report.Summary(refused.Said)
 	}
 	return out, nil
 }
@@ -239,7 +246,7 @@ func (d *DispatchActivities) Deliver(ctx context.Context, l dispatch.Message) (D
 // Enqueue puts the message into the target's mailbox and rings the doorbell. A second call with the
 // same message finds it there. With an error the outcome is nil, because the zero Outcome does not
 // encode and would hide the error.
-func (d *DispatchActivities) Enqueue(ctx context.Context, l dispatch.Message) (*dispatch.Outcome, error) {
+func (d *Activities) Enqueue(ctx context.Context, l dispatch.Message) (*dispatch.Outcome, error) {
 	if err := d.checkDeliverable(ctx, l.Request.Target); err != nil {
 		return nil, err
 	}
@@ -258,16 +265,16 @@ const deliverableFor = time.Minute
 
 // checkDeliverable returns an error if the target's mail is no longer read. It asks only if the
 // activity was scheduled at least deliverableFor ago, as after a time without a worker.
-func (d *DispatchActivities) checkDeliverable(ctx context.Context, id dispatch.GardenID) error {
+func (d *Activities) checkDeliverable(ctx context.Context, id dispatch.GardenID) error {
 	if d.now().Sub(activity.GetInfo(ctx).ScheduledTime) < deliverableFor {
 		return nil
 	}
 	record, err := d.store.Address(id)
 	if err != nil {
-		return permanent(InvalidError, err)
+		return report.Permanent(InvalidError, err)
 	}
 	if mail := d.boxes.Deliverability(record); !mail.Deliverable {
-		return permanent(InvalidError, fmt.Errorf("nobody reads the mail of %s any more: %s", id, mail.Reason))
+		return report.Permanent(InvalidError, fmt.Errorf("nobody reads the mail of %s any more: %s", id, mail.Reason))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package workflows_test
+package dispatch_test
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ratchet-dev/ratchet/activities"
+	activities "github.com/ratchet-dev/ratchet/activities/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
-	"github.com/ratchet-dev/ratchet/workflows"
+	dispatchflow "github.com/ratchet-dev/ratchet/workflows/dispatch"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 )
@@ -264,12 +264,12 @@ func TestTheDeskGoesOnWhenItsHistoryIsLong(t *testing.T) {
 		return until(ctx, d.ended("l-2"))
 	}
 	d.give(0, letter("l-1", own))
-	d.ExecuteWorkflow(workflows.Dispatch, workflows.DispatchInput{Target: gid})
+	d.ExecuteWorkflow(dispatchflow.Dispatch, dispatchflow.Input{Target: gid})
 	next, ok := errors.AsType[*workflow.ContinueAsNewError](d.GetWorkflowError())
 	if !ok {
 		t.Fatalf("the workflow ends with %v", d.GetWorkflowError())
 	}
-	var in workflows.DispatchInput
+	var in dispatchflow.Input
 	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &in); err != nil || in.Target != gid || len(in.Done) != 2 {
 		t.Fatalf("%+v, %v", in, err)
 	}
@@ -278,7 +278,7 @@ func TestTheDeskGoesOnWhenItsHistoryIsLong(t *testing.T) {
 	for _, id := range []string{"l-1", "l-2", "l-3"} {
 		d.give(0, letter(id, fire))
 	}
-	d.ExecuteWorkflow(workflows.Dispatch, in)
+	d.ExecuteWorkflow(dispatchflow.Dispatch, in)
 	var res dispatch.History
 	if err := d.GetWorkflowResult(&res); err != nil || len(res.Ended) != 3 || d.w.noted() != "Resolve Lock Look Deliver Unlock" {
 		t.Errorf("%+v, %v, calls %s", res, err, d.w.noted())
@@ -346,7 +346,7 @@ func TestADeskWhoseHistoryIsFull(t *testing.T) {
 
 func TestADeskForNobody(t *testing.T) {
 	d := newDesk(t, newTown(script{}))
-	d.ExecuteWorkflow(workflows.Dispatch, workflows.DispatchInput{})
+	d.ExecuteWorkflow(dispatchflow.Dispatch, dispatchflow.Input{})
 	if err := d.GetWorkflowError(); err == nil || !strings.Contains(err.Error(), `"" is no garden id`) {
 		t.Errorf("%v", err)
 	}

@@ -1,4 +1,4 @@
-package activities_test
+package dispatch_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/ratchet-dev/ratchet/activities"
+	activities "github.com/ratchet-dev/ratchet/activities/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/citizen/mailbox"
 	"github.com/ratchet-dev/ratchet/internal/citizen/marker"
@@ -417,10 +417,10 @@ func TestNobodysMailIsAnError(t *testing.T) {
 
 func TestDeskWithoutItsParts(t *testing.T) {
 	o := newOffice(t)
-	for name, c := range map[string]activities.DispatchConfig{
+	for name, c := range map[string]activities.Config{
 		"no registry": {Resume: o.house.door}, "no adapter": {Dirs: o.dirs},
 	} {
-		if _, err := activities.NewDispatchActivities(c); err == nil {
+		if _, err := activities.New(c); err == nil {
 			t.Errorf("%s: made", name)
 		}
 	}

@@ -1,0 +1,49 @@
+package report
+
+import (
+	"cmp"
+	"errors"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// The types of errors that several packages make or read.
+const (
+	// LostError ends an attempt whose worker died. Like a heartbeat timeout, it does not tell how far
+	// the attempt came.
+	LostError = "WorkerLost"
+	// InvalidInputError ends a workflow that never began: its input is refused.
+	InvalidInputError = "InvalidInput"
+)
+
+// RetryLost is the delay of the engine between a lost attempt and the next one.
+const RetryLost = 100 * time.Millisecond
+
+// Permanent returns an error of Temporal, of the given type, that is not retried.
+func Permanent(kind string, err error) error {
+	return temporal.NewNonRetryableApplicationError(err.Error(), kind, err)
+}
+
+// ProblemOf returns the error of an activity in the form that records and results keep.
+func ProblemOf(err error) run.Problem {
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		return run.Problem{Code: cmp.Or(app.Type(), "UNKNOWN"), Message: app.Message()}
+	}
+	if _, ok := errors.AsType[*temporal.TimeoutError](err); ok {
+		return run.Problem{Code: "TIMEOUT", Message: err.Error()}
+	}
+	return run.Problem{Code: "UNKNOWN", Message: err.Error()}
+}
+
+// IsSilent reports whether an activity ended without a report of its result: its worker was not heard
+// from in time, or was found dead.
+func IsSilent(err error) bool {
+	if _, late := errors.AsType[*temporal.TimeoutError](err); late {
+		return true
+	}
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	return ok && app.Type() == LostError
+}
