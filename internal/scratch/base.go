@@ -26,10 +26,10 @@ func (b base) Lookup(name string) (patch.File, error) {
 	e, ok := b.index.find(full)
 	switch {
 	case ok && e.mode.Regular():
-		return b.read(full, e.id, e.mode.Executable())
+		return b.readBlob(full, e.id, e.mode.Executable())
 	case ok:
 		return patch.File{}, &patch.EntryError{Path: name, Entry: kindOf(e.mode)}
-	case len(b.index.below(full)) > 0:
+	case len(b.index.entriesBelow(full)) > 0:
 		return patch.File{}, &patch.EntryError{Path: name, Entry: patch.Directory}
 	}
 	for parent := path.Dir(name); parent != "."; parent = path.Dir(parent) {
@@ -42,7 +42,7 @@ func (b base) Lookup(name string) (patch.File, error) {
 
 func (b base) Names(dir string) ([]string, error) {
 	full := path.Join(b.prefix, dir)
-	below := b.index.below(full)
+	below := b.index.entriesBelow(full)
 	if len(below) == 0 && full != "." {
 		return nil, fmt.Errorf("%s: %w", dir, fs.ErrNotExist)
 	}
@@ -60,8 +60,8 @@ func (b base) Names(dir string) ([]string, error) {
 	return names, nil
 }
 
-// read reads a blob. The error matches patch.ErrTooLarge when it is too big.
-func (b base) read(name string, id git.ID, executable bool) (patch.File, error) {
+// readBlob reads a blob. The error matches patch.ErrTooLarge when it is too big.
+func (b base) readBlob(name string, id git.ID, executable bool) (patch.File, error) {
 	o, err := b.objects.Read(b.ctx, id, int64(b.most))
 	if err != nil {
 		return patch.File{}, fmt.Errorf("read %s: %w", name, err)

@@ -25,14 +25,14 @@ import (
 // The error is an *UnfitError when the checkout has a change that a patch cannot carry, and matches
 // ErrNotMade when there is no checkout.
 func (s *Scratch) Changes(ctx context.Context, limits patch.Limits) ([]byte, error) {
-	held, err := s.enter(ctx)
+	held, err := s.lockDir(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("changes of the checkout: %w", err)
 	}
 	defer held.Close()
-	diff, err := s.changes(ctx, held, limits)
+	diff, err := s.changesLocked(ctx, held, limits)
 	if errors.Is(err, ErrNotMade) { // makes Made report the same
-		_ = os.Remove(s.path(madeName))
+		_ = os.Remove(s.pathOf(madeName))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("changes of the checkout: %w", err)
@@ -40,20 +40,20 @@ func (s *Scratch) Changes(ctx context.Context, limits patch.Limits) ([]byte, err
 	return diff, nil
 }
 
-func (s *Scratch) changes(ctx context.Context, held *os.File, limits patch.Limits) (_ []byte, err error) {
-	index, err := s.load()
+func (s *Scratch) changesLocked(ctx context.Context, held *os.File, limits patch.Limits) (_ []byte, err error) {
+	index, err := s.loadIndex()
 	if err != nil {
 		return nil, err
 	}
-	tree, err := os.OpenRoot(s.path(treeName))
+	tree, err := os.OpenRoot(s.pathOf(treeName))
 	if errors.Is(err, fs.ErrPermission) {
-		return nil, &UnfitError{[]Unfit{{relative(s.spec.Prefix, "."), noDirectory}}}
+		return nil, &UnfitError{[]Unfit{{relativeTo(s.spec.Prefix, "."), noDirectory}}}
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer tree.Close()
-	stage, err := s.stage(held)
+	stage, err := s.makeStage(held)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (s *Scratch) changes(ctx context.Context, held *os.File, limits patch.Limit
 		return nil, err
 	}
 	failpoint.Hit("scratch.mid-changes")
-	return v.diff(ctx)
+	return v.proveDiff(ctx)
 }
 
 // withDefaults fills in the limits that bound the reads, as package patch does.
@@ -81,26 +81,26 @@ func withDefaults(l patch.Limits) patch.Limits {
 	return l
 }
 
-// diff makes the patch from the results of the survey, and proves it.
-func (v *survey) diff(ctx context.Context) ([]byte, error) {
+// proveDiff makes the patch from the results of the survey, and proves it.
+func (v *survey) proveDiff(ctx context.Context) ([]byte, error) {
 	if len(v.changed)+len(v.added)+len(v.gone) == 0 {
 		return nil, v.err()
 	}
-	records, err := v.records(ctx)
+	records, err := v.diffRecords(ctx)
 	if err != nil {
 		return nil, err
 	}
 	objects := git.NewObjects(v.stage.repo)
 	defer objects.Close()
 	b := base{ctx: ctx, index: v.index, prefix: v.prefix, objects: objects, most: v.limits.File}
-	change, err := v.change(b, records)
+	change, err := v.readChange(b, records)
 	if err != nil {
 		return nil, err
 	}
 	if len(change.Files) == 0 {
 		return nil, v.err()
 	}
-	diff, err := v.prove(b, change)
+	diff, err := v.proveChange(b, change)
 	if err != nil {
 		return nil, err
 	}
@@ -110,12 +110,12 @@ func (v *survey) diff(ctx context.Context) ([]byte, error) {
 	return diff, nil
 }
 
-// records returns git's diff of the files on the stage. It includes every new and every deleted
+// diffRecords returns git's diff of the files on the stage. It includes every new and every deleted
 // file.
-func (v *survey) records(ctx context.Context) ([]record, error) {
-	records, err := v.stage.diff(ctx, git.ID(v.index.commit), v.gone, slices.Concat(v.changed, v.added))
+func (v *survey) diffRecords(ctx context.Context) ([]record, error) {
+	records, err := v.stage.diffFromCommit(ctx, git.ID(v.index.commit), v.gone, slices.Concat(v.changed, v.added))
 	if err != nil {
-		if name, why := unencodable(err, v.changed, v.added); name != "" {
+		if name, why := encodingComplaint(err, v.changed, v.added); name != "" {
 			v.add(name, "%s", why)
 			return nil, nil
 		}
@@ -133,9 +133,9 @@ func (v *survey) records(ctx context.Context) ([]record, error) {
 	return records, nil
 }
 
-// unencodable recognizes git's complaint about a file that is not in the encoding that its
+// encodingComplaint recognizes git's complaint about a file that is not in the encoding that its
 // attribute working-tree-encoding states.
-func unencodable(err error, paths ...[]string) (name, why string) {
+func encodingComplaint(err error, paths ...[]string) (name, why string) {
 	e, ok := errors.AsType[*git.Error](err)
 	if !ok || !strings.Contains(e.Stderr, "encod") {
 		return "", ""
@@ -148,8 +148,8 @@ func unencodable(err error, paths ...[]string) (name, why string) {
 	return "", ""
 }
 
-// change reads the bytes before and after. It notes each file over the limits and leaves it out.
-func (v *survey) change(b base, records []record) (*patch.Change, error) {
+// readChange reads the bytes before and after. It notes each file over the limits and leaves it out.
+func (v *survey) readChange(b base, records []record) (*patch.Change, error) {
 	c := &patch.Change{}
 	if len(records) > v.limits.Files {
 		v.add("", "%d files were changed; at most %d can be", len(records), v.limits.Files)
@@ -181,17 +181,17 @@ func (v *survey) change(b base, records []record) (*patch.Change, error) {
 }
 
 func (v *survey) fileChange(b base, r record) (patch.FileChange, error) {
-	f := patch.FileChange{Path: relative(v.prefix, r.path), Kind: kindsOf[r.status]}
+	f := patch.FileChange{Path: relativeTo(v.prefix, r.path), Kind: kindsOf[r.status]}
 	switch {
 	case f.Kind == "":
 		return f, fmt.Errorf("git diff-index: %s: unexpected status %c", r.path, r.status)
 	case f.Kind == patch.Renamed:
-		f.OldPath = relative(v.prefix, r.renamedFrom)
+		f.OldPath = relativeTo(v.prefix, r.renamedFrom)
 	case f.Kind == patch.Modified && r.before == r.after:
 		f.Kind = patch.ModeOnly
 	}
 	read := func(id git.ID, mode git.Mode) (*patch.File, error) {
-		file, err := b.read(r.path, id, mode.Executable())
+		file, err := b.readBlob(r.path, id, mode.Executable())
 		return &file, err
 	}
 	var err1, err2 error
@@ -206,9 +206,9 @@ func (v *survey) fileChange(b base, r record) (patch.FileChange, error) {
 
 var kindsOf = map[byte]patch.Kind{'A': patch.Added, 'D': patch.Deleted, 'M': patch.Modified, 'R': patch.Renamed}
 
-// prove renders c and plans it again, as the run will. It notes refused files, one by one where
+// proveChange renders c and plans it again, as the run will. It notes refused files, one by one where
 // that says more.
-func (v *survey) prove(b base, c *patch.Change) ([]byte, error) {
+func (v *survey) proveChange(b base, c *patch.Change) ([]byte, error) {
 	diff := c.Diff()
 	planned, err := patch.Plan(b, diff, v.limits)
 	refusal, refused := errors.AsType[*patch.Refusal](err)

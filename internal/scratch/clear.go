@@ -8,10 +8,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/git"
 )
 
-// empty makes name an empty directory. An existing directory stays the same directory, and so do
+// emptyDirectory makes name an empty directory. An existing directory stays the same directory, and so do
 // the directories of keep below it: they are emptied, because an agent that is still alive may have
 // them as its working directory.
-func empty(root *os.Root, name string, keep []string) error {
+func emptyDirectory(root *os.Root, name string, keep []string) error {
 	fi, err := root.Lstat(name)
 	if err == nil && !fi.IsDir() {
 		err = root.Remove(name)
@@ -35,7 +35,7 @@ func empty(root *os.Root, name string, keep []string) error {
 	}
 	for _, e := range entries {
 		if len(keep) > 0 && e.Name() == keep[0] && e.IsDir() {
-			err = empty(dir, e.Name(), keep[1:])
+			err = emptyDirectory(dir, e.Name(), keep[1:])
 		} else {
 			err = git.RemoveAll(dir, e.Name())
 		}

@@ -10,29 +10,29 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/git"
 )
 
-// compare compares an item with the commit's entry of the same name.
-func (v *survey) compare(e entry, it item) error {
+// compareItem compares an item with the commit's entry of the same name.
+func (v *survey) compareItem(e entry, it item) error {
 	was := e.stamp
-	if was.before(v.index.made) && was.changed == it.stamp.changed && was.modified == it.stamp.modified && was.inode == it.stamp.inode {
+	if was.changedBefore(v.index.made) && was.changed == it.stamp.changed && was.modified == it.stamp.modified && was.inode == it.stamp.inode {
 		if was.size != it.stamp.size { // no program has changed the file
 			return fmt.Errorf("%s: %w", it.path, ErrNotMade)
 		}
 		return nil
 	}
 	switch {
-	case e.mode == git.ModeSymlink && it.symlink():
-		return v.link(e, it)
-	case e.mode.Regular() && it.regular():
-		return v.content(e, it)
+	case e.mode == git.ModeSymlink && it.isSymlink():
+		return v.compareLink(e, it)
+	case e.mode.Regular() && it.isRegular():
+		return v.stageContent(e, it)
 	case e.mode.Regular():
-		v.add(it.path, "%s is in the place of a file", it.what())
+		v.add(it.path, "%s is in the place of a file", it.kindInWords())
 	default:
-		v.add(it.path, "%s is in the place of a symbolic link or submodule", it.what())
+		v.add(it.path, "%s is in the place of a symbolic link or submodule", it.kindInWords())
 	}
 	return nil
 }
 
-func (v *survey) link(e entry, it item) error {
+func (v *survey) compareLink(e entry, it item) error {
 	to, err := v.tree.Readlink(it.path)
 	if err != nil {
 		return err
@@ -43,27 +43,27 @@ func (v *survey) link(e entry, it item) error {
 	return nil
 }
 
-// content puts a file on the stage unless it has the commit's bytes and mode.
-func (v *survey) content(e entry, it item) error {
+// stageContent puts a file on the stage unless it has the commit's bytes and mode.
+func (v *survey) stageContent(e entry, it item) error {
 	big := it.size > int64(v.limits.File)
 	if !big || it.size == int64(e.stamp.size) {
-		same, err := v.same(e, it)
+		same, err := v.sameBytes(e, it)
 		if same && it.exec == e.mode.Executable() {
 			return nil
 		}
 		if err != nil {
-			return v.unread(it, err)
+			return v.noteUnreadable(it, err)
 		}
 	}
-	if v.permits(it.path) {
-		return v.put(it, &v.changed)
+	if v.permitsPath(it.path) {
+		return v.putOnStage(it, &v.changed)
 	}
 	return nil
 }
 
-// same reports whether a file has the same bytes as the commit's file.
-func (v *survey) same(e entry, it item) (bool, error) {
-	f, now, err := open(v.tree, it.path)
+// sameBytes reports whether a file has the same bytes as the commit's file.
+func (v *survey) sameBytes(e entry, it item) (bool, error) {
+	f, now, err := openRegular(v.tree, it.path)
 	if err != nil {
 		return false, err
 	}
@@ -79,26 +79,26 @@ func (v *survey) same(e entry, it item) (bool, error) {
 	return hex.EncodeToString(h.Sum(nil)) == string(e.id), nil
 }
 
-// put puts a file on the stage and its path into paths.
-func (v *survey) put(it item, paths *[]string) error {
+// putOnStage puts a file on the stage and its path into paths.
+func (v *survey) putOnStage(it item, paths *[]string) error {
 	if it.size > int64(v.limits.File) {
 		v.add(it.path, "the file has %d bytes; at most %d are taken", it.size, v.limits.File)
 		return nil
 	}
-	if err := v.copy(it); err != nil {
-		return v.unread(it, err)
+	if err := v.copyToStage(it); err != nil {
+		return v.noteUnreadable(it, err)
 	}
 	*paths = append(*paths, it.path)
 	return nil
 }
 
-// copy copies a file to the stage, with at most as many bytes as it had when it was listed.
-func (v *survey) copy(it item) error {
+// copyToStage copies a file to the stage, with at most as many bytes as it had when it was listed.
+func (v *survey) copyToStage(it item) error {
 	if it.size > v.bytes {
 		v.add("", "the files that were changed have more than %d bytes", v.limits.Total)
 		return errEnough
 	}
-	f, now, err := open(v.tree, it.path)
+	f, now, err := openRegular(v.tree, it.path)
 	if err != nil {
 		return err
 	}
@@ -107,8 +107,8 @@ func (v *survey) copy(it item) error {
 	return v.stage.write(it.path, now.exec, io.LimitReader(f, it.size))
 }
 
-// unread handles a file that could not be read. A file that has just disappeared counts as deleted.
-func (v *survey) unread(it item, err error) error {
+// noteUnreadable handles a file that could not be read. A file that has just disappeared counts as deleted.
+func (v *survey) noteUnreadable(it item, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		v.add(it.path, "the file cannot be read")

@@ -10,18 +10,18 @@ import (
 
 // Base is the tree that changes are proved on.
 func (s *Scratch) Base(ctx context.Context) (patch.Tree, func() error, error) {
-	index, err := s.load()
+	index, err := s.loadIndex()
 	if err != nil {
 		return nil, nil, err
 	}
-	objects := git.NewObjects(git.Repo{Dir: s.path(shadowName), GitDir: s.path(shadowName)})
+	objects := git.NewObjects(git.Repo{Dir: s.pathOf(shadowName), GitDir: s.pathOf(shadowName)})
 	return base{ctx: ctx, index: index, prefix: s.spec.Prefix, objects: objects, most: 64 << 20}, objects.Close, nil
 }
 
 // OpenFile and ListDir are how the tree is read, when something else has taken the place
 // of what was looked at.
 func OpenFile(tree *os.Root, name string) error {
-	f, _, err := open(tree, name)
+	f, _, err := openRegular(tree, name)
 	if err != nil {
 		return err
 	}
@@ -29,6 +29,6 @@ func OpenFile(tree *os.Root, name string) error {
 }
 
 func ListDir(tree *os.Root, name string) error {
-	_, err := list(tree, name, 10)
+	_, err := listDirectory(tree, name, 10)
 	return err
 }

@@ -48,9 +48,9 @@ func stampOf(st *unix.Stat_t) stamp {
 	}
 }
 
-// before reports whether a file was last changed before t. A later change of such a file must show
+// changedBefore reports whether a file was last changed before t. A later change of such a file must show
 // in its stamp.
-func (s stamp) before(t time.Time) bool {
+func (s stamp) changedBefore(t time.Time) bool {
 	return time.Unix(int64(s.changed[0]), int64(s.changed[1])).Before(t)
 }
 
@@ -121,8 +121,8 @@ func (x *index) find(path string) (entry, bool) {
 	return x.entries[i], true
 }
 
-// below returns the entries below a directory, "." for the top.
-func (x *index) below(dir string) []entry {
+// entriesBelow returns the entries below a directory, "." for the top.
+func (x *index) entriesBelow(dir string) []entry {
 	if dir == "." {
 		return x.entries
 	}

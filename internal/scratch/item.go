@@ -22,12 +22,12 @@ type item struct {
 	stamp stamp
 }
 
-func (it item) dir() bool     { return it.kind == unix.S_IFDIR }
-func (it item) regular() bool { return it.kind == unix.S_IFREG }
-func (it item) symlink() bool { return it.kind == unix.S_IFLNK }
+func (it item) isDir() bool     { return it.kind == unix.S_IFDIR }
+func (it item) isRegular() bool { return it.kind == unix.S_IFREG }
+func (it item) isSymlink() bool { return it.kind == unix.S_IFLNK }
 
-// what returns the kind of an item as words for a sentence.
-func (it item) what() string {
+// kindInWords returns the kind of an item as words for a sentence.
+func (it item) kindInWords() string {
 	switch it.kind {
 	case unix.S_IFREG:
 		return "a file"
@@ -46,9 +46,9 @@ func (it item) what() string {
 // errCrowded reports a directory with too many names.
 var errCrowded = errors.New("too many names")
 
-// list lists a directory of the tree, sorted. It examines every name without following it. The
+// listDirectory lists a directory of the tree, sorted. It examines every name without following it. The
 // error is errCrowded when there are more than most names.
-func list(tree *os.Root, dir string, most int) ([]item, error) {
+func listDirectory(tree *os.Root, dir string, most int) ([]item, error) {
 	f, err := tree.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY, 0) // does not wait for a FIFO's writer
 	if err != nil {
 		return nil, err
@@ -82,9 +82,9 @@ func itemOf(name string, st *unix.Stat_t) item {
 	return item{path: name, kind: mode & unix.S_IFMT, exec: mode&0o100 != 0, size: st.Size, stamp: stampOf(st)}
 }
 
-// open opens a regular file of the tree and examines it again. It neither waits for nor reads
+// openRegular opens a regular file of the tree and examines it again. It neither waits for nor reads
 // another thing that has taken its place since.
-func open(tree *os.Root, name string) (*os.File, item, error) {
+func openRegular(tree *os.Root, name string) (*os.File, item, error) {
 	f, err := tree.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, item{}, err
@@ -92,8 +92,8 @@ func open(tree *os.Root, name string) (*os.File, item, error) {
 	var st unix.Stat_t
 	err = unix.Fstat(int(f.Fd()), &st)
 	it := itemOf(name, &st)
-	if err == nil && !it.regular() {
-		err = fmt.Errorf("%s has become %s", name, it.what())
+	if err == nil && !it.isRegular() {
+		err = fmt.Errorf("%s has become %s", name, it.kindInWords())
 	}
 	if err != nil {
 		f.Close()

@@ -9,9 +9,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/git"
 )
 
-// enter makes Dir and locks it: it admits one call at a time, over all processes. The lock is free
+// lockDir makes Dir and locks it: it admits one call at a time, over all processes. The lock is free
 // when the last holder has closed the file.
-func (s *Scratch) enter(ctx context.Context) (*os.File, error) {
+func (s *Scratch) lockDir(ctx context.Context) (*os.File, error) {
 	for {
 		if err := os.MkdirAll(s.spec.Dir, 0o700); err != nil {
 			return nil, err

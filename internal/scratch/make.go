@@ -27,10 +27,10 @@ func (s *Scratch) Make(ctx context.Context, commit run.Commit) error {
 	if !git.ID(commit).Valid() {
 		return fmt.Errorf("make checkout: commit %q: not a full commit id", string(commit))
 	}
-	held, err := s.enter(ctx)
+	held, err := s.lockDir(ctx)
 	if err == nil {
 		defer held.Close()
-		err = s.make(ctx, held, commit)
+		err = s.makeLocked(ctx, held, commit)
 	}
 	if err != nil {
 		return fmt.Errorf("make checkout of %s: %w", commit, err)
@@ -38,40 +38,40 @@ func (s *Scratch) Make(ctx context.Context, commit run.Commit) error {
 	return nil
 }
 
-func (s *Scratch) make(ctx context.Context, held *os.File, commit run.Commit) error {
+func (s *Scratch) makeLocked(ctx context.Context, held *os.File, commit run.Commit) error {
 	out, err := git.Repo{Dir: s.spec.Repo}.Run(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
 	if err != nil {
 		return err
 	}
 	common := strings.TrimSuffix(string(out), "\n")
-	if err := errors.Join(s.fence(), s.clear()); err != nil {
+	if err := errors.Join(s.writeFence(), s.clearCheckout()); err != nil {
 		return err
 	}
 	failpoint.Hit("scratch.after-clear")
-	if err := s.files(ctx, held, common, commit); err != nil {
+	if err := s.writeFiles(ctx, held, common, commit); err != nil {
 		return err
 	}
 	failpoint.Hit("scratch.after-files")
-	if err := s.repository(ctx, common, commit); err != nil {
+	if err := s.makeRepository(ctx, common, commit); err != nil {
 		return err
 	}
 	failpoint.Hit("scratch.before-mark")
-	if err := s.mark(commit); err != nil {
+	if err := s.writeMark(commit); err != nil {
 		return err
 	}
 	failpoint.Hit("scratch.after-mark")
 	return nil
 }
 
-// fence writes a file that stops git from searching further up for a repository, where the user's
+// writeFence writes a file that stops git from searching further up for a repository, where the user's
 // may be, when it no longer finds the checkout's own. Git gives up at a file of this name that
 // names no repository.
-func (s *Scratch) fence() error {
-	return os.WriteFile(s.path(fenceName), []byte("gitdir: none\n"), 0o600)
+func (s *Scratch) writeFence() error {
+	return os.WriteFile(s.pathOf(fenceName), []byte("gitdir: none\n"), 0o600)
 }
 
-// clear removes the old checkout, the mark first.
-func (s *Scratch) clear() error {
+// clearCheckout removes the old checkout, the mark first.
+func (s *Scratch) clearCheckout() error {
 	root, err := os.OpenRoot(s.spec.Dir)
 	if err != nil {
 		return err
@@ -84,14 +84,14 @@ func (s *Scratch) clear() error {
 		}
 	}
 	failpoint.Hit("scratch.mid-clear")
-	return empty(root, treeName, strings.Split(s.spec.Prefix, "/"))
+	return emptyDirectory(root, treeName, strings.Split(s.spec.Prefix, "/"))
 }
 
-// files writes the files of commit through a git directory of ours. That directory has no
+// writeFiles writes the files of commit through a git directory of ours. That directory has no
 // configuration of any user, and therefore no filter.
-func (s *Scratch) files(ctx context.Context, held *os.File, common string, commit run.Commit) error {
-	dir := s.path(shadowName)
-	shadow, err := git.Shadow(dir, dir, s.path(treeName), git.ID(commit), checkout.Excludes(common), "index.version=2")
+func (s *Scratch) writeFiles(ctx context.Context, held *os.File, common string, commit run.Commit) error {
+	dir := s.pathOf(shadowName)
+	shadow, err := git.Shadow(dir, dir, s.pathOf(treeName), git.ID(commit), checkout.Excludes(common), "index.version=2")
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (s *Scratch) files(ctx context.Context, held *os.File, common string, commi
 	if _, err := shadow.Run(ctx, "read-tree", "--reset", "-u", string(commit)); err != nil || s.spec.Prefix == "" {
 		return err
 	}
-	tree, err := os.OpenRoot(s.path(treeName))
+	tree, err := os.OpenRoot(s.pathOf(treeName))
 	if err != nil {
 		return err
 	}
@@ -110,33 +110,33 @@ func (s *Scratch) files(ctx context.Context, held *os.File, common string, commi
 	return tree.MkdirAll(filepath.FromSlash(s.spec.Prefix), 0o755) // the commit may have nothing there
 }
 
-// repository makes the repository that the agent's git finds in the checkout. Its index is a copy
+// makeRepository makes the repository that the agent's git finds in the checkout. Its index is a copy
 // of ours: git sees at once that nothing is changed.
-func (s *Scratch) repository(ctx context.Context, common string, commit run.Commit) error {
+func (s *Scratch) makeRepository(ctx context.Context, common string, commit run.Commit) error {
 	r := checkout.Repository{
-		Common: common, WorkTree: s.path(treeName), Commit: git.ID(commit), Index: s.path(shadowName, "index"),
+		Common: common, WorkTree: s.pathOf(treeName), Commit: git.ID(commit), Index: s.pathOf(shadowName, "index"),
 	}
-	return r.Make(ctx, s.path(treeName, ".git"))
+	return r.Make(ctx, s.pathOf(treeName, ".git"))
 }
 
-// mark records that the checkout is whole. The time of the mark tells later which files may have
+// writeMark records that the checkout is whole. The time of the mark tells later which files may have
 // been changed within the same tick of the clock.
-func (s *Scratch) mark(commit run.Commit) error {
-	f, err := os.CreateTemp(s.path(shadowName), madeName+".*")
+func (s *Scratch) writeMark(commit run.Commit) error {
+	f, err := os.CreateTemp(s.pathOf(shadowName), madeName+".*")
 	if err != nil {
 		return err
 	}
 	_, err = f.WriteString(string(commit) + "\n")
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), s.path(madeName))
+		err = os.Rename(f.Name(), s.pathOf(madeName))
 	}
 	return err
 }
 
-// small returns the content of a small regular file, without the line feed at its end. It returns
+// readSmallFile returns the content of a small regular file, without the line feed at its end. It returns
 // the empty string for anything else.
-func small(name string) string {
+func readSmallFile(name string) string {
 	const most = 16 << 20
 	fi, err := os.Lstat(name)
 	if err != nil || !fi.Mode().IsRegular() || fi.Size() > most {

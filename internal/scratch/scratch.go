@@ -62,20 +62,20 @@ func Open(spec Spec) (*Scratch, error) {
 // WorkDir returns the directory that the agent works in. After every Make it is the same directory,
 // and not only the same path.
 func (s *Scratch) WorkDir() string {
-	return s.path(treeName, filepath.FromSlash(s.spec.Prefix))
+	return s.pathOf(treeName, filepath.FromSlash(s.spec.Prefix))
 }
 
 // Top returns the top of the checkout.
-func (s *Scratch) Top() string { return s.path(treeName) }
+func (s *Scratch) Top() string { return s.pathOf(treeName) }
 
-func (s *Scratch) path(parts ...string) string {
+func (s *Scratch) pathOf(parts ...string) string {
 	return filepath.Join(append([]string{s.spec.Dir}, parts...)...)
 }
 
 // Made returns the commit that the checkout was made at, and false when there is no complete
 // checkout. The agent's changes of the files since do not count.
 func (s *Scratch) Made() (run.Commit, bool) {
-	base, err := s.load()
+	base, err := s.loadIndex()
 	if err != nil {
 		return "", false
 	}
@@ -84,18 +84,18 @@ func (s *Scratch) Made() (run.Commit, bool) {
 
 // Remove removes the checkout and everything that belongs to it. A second call is a no-op.
 func (s *Scratch) Remove(ctx context.Context) error {
-	held, err := s.enter(ctx)
+	held, err := s.lockDir(ctx)
 	if err != nil {
 		return fmt.Errorf("remove checkout: %w", err)
 	}
 	defer held.Close()
-	if err := s.erase(); err != nil {
+	if err := s.eraseAll(); err != nil {
 		return fmt.Errorf("remove checkout: %w", err)
 	}
 	return nil
 }
 
-func (s *Scratch) erase() error {
+func (s *Scratch) eraseAll() error {
 	root, err := os.OpenRoot(s.spec.Dir)
 	if err != nil {
 		return err
@@ -112,18 +112,18 @@ func (s *Scratch) erase() error {
 	return nil
 }
 
-// load reads the mark and our index. The error matches ErrNotMade when they or the checkout itself
+// loadIndex reads the mark and our index. The error matches ErrNotMade when they or the checkout itself
 // are missing or incomplete.
-func (s *Scratch) load() (*index, error) {
-	mark, err := os.Lstat(s.path(madeName))
+func (s *Scratch) loadIndex() (*index, error) {
+	mark, err := os.Lstat(s.pathOf(madeName))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotMade, err)
 	}
-	commit := git.ID(small(s.path(madeName)))
-	if tree, err := os.Lstat(s.path(treeName)); !commit.Valid() || err != nil || !tree.IsDir() {
+	commit := git.ID(readSmallFile(s.pathOf(madeName)))
+	if tree, err := os.Lstat(s.pathOf(treeName)); !commit.Valid() || err != nil || !tree.IsDir() {
 		return nil, ErrNotMade
 	}
-	text, err := os.ReadFile(s.path(shadowName, "index"))
+	text, err := os.ReadFile(s.pathOf(shadowName, "index"))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotMade, err)
 	}

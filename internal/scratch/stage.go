@@ -22,14 +22,14 @@ type stage struct {
 	repo git.Repo
 }
 
-// stage makes the stage anew.
-func (s *Scratch) stage(held *os.File) (*stage, error) {
-	dir, shadow := s.path(stageName), s.path(shadowName)
+// makeStage makes the stage anew.
+func (s *Scratch) makeStage(held *os.File) (*stage, error) {
+	dir, shadow := s.pathOf(stageName), s.pathOf(shadowName)
 	if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)); err != nil {
 		return nil, err
 	}
-	index := s.path(shadowName, "changes")
-	if err := errors.Join(os.RemoveAll(index+".lock"), git.CopyIndex(index, s.path(shadowName, "index"))); err != nil {
+	index := s.pathOf(shadowName, "changes")
+	if err := errors.Join(os.RemoveAll(index+".lock"), git.CopyIndex(index, s.pathOf(shadowName, "index"))); err != nil {
 		return nil, err
 	}
 	root, err := os.OpenRoot(dir)
@@ -37,7 +37,7 @@ func (s *Scratch) stage(held *os.File) (*stage, error) {
 		return nil, err
 	}
 	return &stage{root, git.Repo{
-		Dir: dir, GitDir: shadow, WorkTree: dir, Index: index, Objects: s.path(shadowName, "objects"), Keep: held,
+		Dir: dir, GitDir: shadow, WorkTree: dir, Index: index, Objects: s.pathOf(shadowName, "objects"), Keep: held,
 	}}, nil
 }
 
@@ -61,8 +61,8 @@ func (g *stage) write(name string, executable bool, content io.Reader) error {
 	return errors.Join(err, f.Chmod(perm), f.Close())
 }
 
-// run runs git with paths as its input, each ended by a NUL.
-func (g *stage) run(ctx context.Context, paths []string, args ...string) ([]byte, error) {
+// runGit runs git with paths as its input, each ended by a NUL.
+func (g *stage) runGit(ctx context.Context, paths []string, args ...string) ([]byte, error) {
 	var in, out bytes.Buffer
 	for _, p := range paths {
 		in.WriteString(p)
@@ -76,22 +76,22 @@ func (g *stage) run(ctx context.Context, paths []string, args ...string) ([]byte
 // that one command refuses to take paths literally.
 const here = "./"
 
-// kept returns the items that are not ignored. The files with the rules are on the stage already.
-func (g *stage) kept(ctx context.Context, items []item) ([]item, error) {
+// dropIgnored returns the items that are not ignored. The files with the rules are on the stage already.
+func (g *stage) dropIgnored(ctx context.Context, items []item) ([]item, error) {
 	if len(items) == 0 {
 		return nil, nil
 	}
 	paths := make([]string, len(items))
 	for i, it := range items {
 		paths[i] = here + it.path
-		if !it.dir() {
+		if !it.isDir() {
 			continue
 		}
 		if err := g.root.MkdirAll(it.path, 0o755); err != nil { // some patterns match directories only
 			return nil, err
 		}
 	}
-	out, err := g.run(ctx, paths, "--no-literal-pathspecs", "check-ignore", "-z", "--stdin", "--no-index")
+	out, err := g.runGit(ctx, paths, "--no-literal-pathspecs", "check-ignore", "-z", "--stdin", "--no-index")
 	if err != nil && git.ExitCode(err) != 1 { // 1: none is
 		return nil, err
 	}
@@ -113,14 +113,14 @@ type record struct {
 	renamedFrom string // empty when it is no rename
 }
 
-// diff compares the files on the stage with the commit through git: as git would store them, with
+// diffFromCommit compares the files on the stage with the commit through git: as git would store them, with
 // line ends and encodings according to its attributes.
-func (g *stage) diff(ctx context.Context, commit git.ID, gone, there []string) ([]record, error) {
+func (g *stage) diffFromCommit(ctx context.Context, commit git.ID, gone, there []string) ([]record, error) {
 	// Deleted files come first: a deleted file of attributes must not count.
-	if _, err := g.run(ctx, slices.Concat(gone, there), "update-index", "-z", "--add", "--remove", "--stdin"); err != nil {
+	if _, err := g.runGit(ctx, slices.Concat(gone, there), "update-index", "-z", "--add", "--remove", "--stdin"); err != nil {
 		return nil, err
 	}
-	out, err := g.run(ctx, nil, "diff-index", "--cached", "--raw", "--no-abbrev", "-M", "-z", string(commit))
+	out, err := g.runGit(ctx, nil, "diff-index", "--cached", "--raw", "--no-abbrev", "-M", "-z", string(commit))
 	if err != nil {
 		return nil, err
 	}

@@ -40,8 +40,8 @@ func (e *UnfitError) Error() string {
 	return b.String()
 }
 
-// relative returns a path of the tree as seen from prefix.
-func relative(prefix, name string) string {
+// relativeTo returns a path of the tree as seen from prefix.
+func relativeTo(prefix, name string) string {
 	rel, err := filepath.Rel("/"+prefix, "/"+name)
 	if err != nil { // impossible between two absolute paths
 		return name
@@ -57,7 +57,7 @@ type unfits struct {
 
 func (u *unfits) add(name, format string, args ...any) {
 	if name != "" {
-		name = relative(u.prefix, name)
+		name = relativeTo(u.prefix, name)
 	}
 	u.noted = append(u.noted, Unfit{name, fmt.Sprintf(format, args...)})
 }

@@ -16,12 +16,12 @@ const (
 	maxCommit = 1 << 20 // bytes of such a commit
 )
 
-// adopted returns the commit on the branch that equals p except for its author, committer and
+// findAdopted returns the commit on the branch that equals p except for its author, committer and
 // times: its only parent is the base, and it has the same tree and the same trailers. Workers with
 // different clocks make such commits, and so does an engine with a restored database. The result is
 // empty when there is no such commit.
-func (w *Workspace) adopted(ctx context.Context, at standing, in CommitInput, p planned) (run.Commit, error) {
-	if !at.plain() || at.commit == "" {
+func (w *Workspace) findAdopted(ctx context.Context, at standing, in CommitInput, p planned) (run.Commit, error) {
+	if !at.isPlain() || at.commit == "" {
 		return "", nil
 	}
 	next := at.commit
@@ -77,12 +77,12 @@ var trailer = regexp.MustCompile(`^[A-Za-z0-9-]+: .`)
 // sameTrailers reports whether two messages end in the same trailers. Messages without trailers do
 // not.
 func sameTrailers(a, b string) bool {
-	ta, tb := trailers(a), trailers(b)
+	ta, tb := trailerLines(a), trailerLines(b)
 	return len(ta) > 0 && slices.Equal(ta, tb)
 }
 
-// trailers returns the lines of the last paragraph when all of them are trailers.
-func trailers(message string) []string {
+// trailerLines returns the lines of the last paragraph when all of them are trailers.
+func trailerLines(message string) []string {
 	message = strings.TrimSpace(message)
 	lines := strings.Split(message[strings.LastIndex(message, "\n\n")+1:], "\n")
 	lines = slices.DeleteFunc(lines, func(l string) bool { return l == "" })

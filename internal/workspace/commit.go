@@ -42,11 +42,11 @@ type CommitInput struct {
 // Commit does not touch the work tree of the workspace: Sync follows.
 func (w *Workspace) Commit(ctx context.Context, in CommitInput) (run.Commit, *run.Restored, error) {
 	pack := git.NewPack(git.ID(in.Base))
-	planned, err := w.pack(ctx, pack, in)
+	planned, err := w.packCommit(ctx, pack, in)
 	if err != nil {
 		return "", nil, fmt.Errorf("commit on %s: %w", in.Base, err)
 	}
-	commit, found, err := w.land(ctx, pack, in, planned)
+	commit, found, err := w.landCommit(ctx, pack, in, planned)
 	if err != nil {
 		return "", nil, fmt.Errorf("commit on %s: %w", in.Base, err)
 	}
@@ -59,8 +59,8 @@ type planned struct {
 	tree git.ID
 }
 
-// pack collects the objects of the commit. It writes nothing.
-func (w *Workspace) pack(ctx context.Context, pack *git.Pack, in CommitInput) (planned, error) {
+// packCommit collects the objects of the commit. It writes nothing.
+func (w *Workspace) packCommit(ctx context.Context, pack *git.Pack, in CommitInput) (planned, error) {
 	if !git.ID(in.Base).Valid() {
 		return planned{}, errors.New("base is not a full commit id")
 	}
@@ -68,15 +68,15 @@ func (w *Workspace) pack(ctx context.Context, pack *git.Pack, in CommitInput) (p
 		return planned{}, ErrNoChange
 	}
 	s := newStore(w.objects)
-	base, err := s.root(ctx, in.Base)
+	base, err := s.rootOf(ctx, in.Base)
 	if err != nil {
 		return planned{}, err
 	}
-	top, err := edits(pack, base, w.spec.Prefix, in.Change)
+	top, err := planEdits(pack, base, w.spec.Prefix, in.Change)
 	if err != nil {
 		return planned{}, err
 	}
-	root, err := rewriter{s, pack}.tree(ctx, "", base, top)
+	root, err := rewriter{s, pack}.rewriteTree(ctx, "", base, top)
 	switch {
 	case err != nil:
 		return planned{}, err
@@ -104,9 +104,9 @@ func commitText(tree git.ID, in CommitInput) ([]byte, error) {
 	return fmt.Appendf(nil, "tree %s\nparent %s\nauthor %s\ncommitter %s\n\n%s\n", tree, in.Base, who, who, message), nil
 }
 
-// land stores the objects and moves the branch. The change takes place in that one moment.
-func (w *Workspace) land(ctx context.Context, pack *git.Pack, in CommitInput, p planned) (run.Commit, *run.Restored, error) {
-	held, err := w.enter(ctx)
+// landCommit stores the objects and moves the branch. The change takes place in that one moment.
+func (w *Workspace) landCommit(ctx context.Context, pack *git.Pack, in CommitInput, p planned) (run.Commit, *run.Restored, error) {
+	held, err := w.lockForChange(ctx)
 	if err != nil {
 		return "", nil, err
 	}
@@ -116,50 +116,50 @@ func (w *Workspace) land(ctx context.Context, pack *git.Pack, in CommitInput, p 
 		return "", nil, err
 	}
 	failpoint.Hit("workspace.after-objects")
-	at, err := w.stands(ctx)
+	at, err := w.readStanding(ctx)
 	switch {
 	case err != nil:
 		return "", nil, err
-	case at.at(p.id):
+	case at.isAt(p.id):
 		return p.id, nil, nil
-	case at.at(in.Base):
-		return p.id, nil, w.advance(ctx, held, at, p.id)
+	case at.isAt(in.Base):
+		return p.id, nil, w.advanceBranch(ctx, held, at, p.id)
 	}
-	commit, err := w.adopted(ctx, at, in, p)
-	if err != nil || commit != "" && at.at(commit) {
+	commit, err := w.findAdopted(ctx, at, in, p)
+	if err != nil || commit != "" && at.isAt(commit) {
 		return commit, nil, err
 	}
-	found, err := w.reclaim(ctx, held, at, in, cmp.Or(commit, p.id))
+	found, err := w.reclaimBranch(ctx, held, at, in, cmp.Or(commit, p.id))
 	if commit != "" && errors.Is(err, ErrMoved) { // the branch has advanced from there since
 		return commit, nil, nil
 	}
 	return cmp.Or(commit, p.id), found, err
 }
 
-// advance moves the branch from the base to a commit.
-func (w *Workspace) advance(ctx context.Context, held *os.File, at standing, to run.Commit) error {
+// advanceBranch moves the branch from the base to a commit.
+func (w *Workspace) advanceBranch(ctx context.Context, held *os.File, at standing, to run.Commit) error {
 	if at.worktree != "" && at.worktree != w.spec.Dir { // Dir itself is listed when an old version registered it
 		return &CheckedOutError{Branch: w.Branch(), Path: at.worktree}
 	}
 	failpoint.Hit("workspace.before-update-ref")
-	if err := w.swap(ctx, held, at, to); err != nil {
+	if err := w.swapBranch(ctx, held, at, to); err != nil {
 		return err
 	}
 	failpoint.Hit("workspace.after-update-ref")
 	return nil
 }
 
-// reclaim moves a branch that was moved from outside.
-func (w *Workspace) reclaim(ctx context.Context, held *os.File, at standing, in CommitInput, to run.Commit) (*run.Restored, error) {
+// reclaimBranch moves a branch that was moved from outside.
+func (w *Workspace) reclaimBranch(ctx context.Context, held *os.File, at standing, in CommitInput, to run.Commit) (*run.Restored, error) {
 	if in.Tell == nil {
-		return nil, moved(at, in.Base)
+		return nil, movedError(at, in.Base)
 	}
 	if at.worktree != "" && at.worktree != w.spec.Dir {
 		return nil, &CheckedOutError{Branch: w.Branch(), Path: at.worktree}
 	}
-	found := at.restored(in.Base)
+	found := at.restoredTo(in.Base)
 	if err := in.Tell(found); err != nil {
 		return nil, err
 	}
-	return &found, w.put(ctx, held, at, to)
+	return &found, w.putBranch(ctx, held, at, to)
 }

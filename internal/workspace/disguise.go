@@ -20,7 +20,7 @@ type disguise struct {
 	grafted  []string // lines of info/grafts that give its commits other parents
 }
 
-func (d disguise) none() bool { return len(d.replaced)+len(d.grafted) == 0 }
+func (d disguise) isNone() bool { return len(d.replaced)+len(d.grafted) == 0 }
 
 func (d disguise) String() string {
 	var said []string
@@ -33,9 +33,9 @@ func (d disguise) String() string {
 	return strings.Join(said, ", ")
 }
 
-// disguised returns the disguises among all replacements and grafts.
-func (w *Workspace) disguised(ctx context.Context, replaced []ref, head run.Commit) (d disguise, err error) {
-	grafts := w.grafts()
+// findDisguises returns the disguises among all replacements and grafts.
+func (w *Workspace) findDisguises(ctx context.Context, replaced []ref, head run.Commit) (d disguise, err error) {
+	grafts := w.graftLines()
 	if len(replaced)+len(grafts) == 0 {
 		return d, nil
 	}
@@ -62,21 +62,21 @@ func (w *Workspace) disguised(ctx context.Context, replaced []ref, head run.Comm
 
 func (w *Workspace) graftsFile() string { return filepath.Join(w.repo.GitDir, "info", "grafts") }
 
-// grafts returns the lines of the user's info/grafts.
-func (w *Workspace) grafts() []string {
-	text := small(w.graftsFile())
+// graftLines returns the lines of the user's info/grafts.
+func (w *Workspace) graftLines() []string {
+	text := readSmallFile(w.graftsFile())
 	if text == "" {
 		return nil
 	}
 	return strings.Split(text, "\n")
 }
 
-// reveal removes the disguises, and leaves the user's own replacements and grafts as they are.
-func (w *Workspace) reveal(ctx context.Context, d disguise) error {
-	if err := w.drop(ctx, d.replaced); err != nil || len(d.grafted) == 0 {
+// removeDisguises removes the disguises, and leaves the user's own replacements and grafts as they are.
+func (w *Workspace) removeDisguises(ctx context.Context, d disguise) error {
+	if err := w.deleteRefs(ctx, d.replaced); err != nil || len(d.grafted) == 0 {
 		return err
 	}
-	kept := slices.DeleteFunc(w.grafts(), func(line string) bool { return slices.Contains(d.grafted, line) })
+	kept := slices.DeleteFunc(w.graftLines(), func(line string) bool { return slices.Contains(d.grafted, line) })
 	if len(kept) == 0 {
 		return os.Remove(w.graftsFile())
 	}
@@ -86,8 +86,8 @@ func (w *Workspace) reveal(ctx context.Context, d disguise) error {
 	return nil
 }
 
-// drop deletes references, each only if it is unchanged since it was read.
-func (w *Workspace) drop(ctx context.Context, refs []ref) error {
+// deleteRefs deletes references, each only if it is unchanged since it was read.
+func (w *Workspace) deleteRefs(ctx context.Context, refs []ref) error {
 	for _, r := range refs {
 		if _, err := w.repo.Run(ctx, "update-ref", "--no-deref", "-d", r.name, string(r.id)); err != nil {
 			return err

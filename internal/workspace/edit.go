@@ -23,11 +23,11 @@ type edit struct {
 // exchange replaces, makes or deletes a file. A nil entry means an absent file.
 type exchange struct{ before, after *git.Entry }
 
-// edits turns a change into the edit of the repository's root, and puts the new contents into pack.
-func edits(pack *git.Pack, like git.ID, prefix string, c *patch.Change) (*edit, error) {
+// planEdits turns a change into the edit of the repository's root, and puts the new contents into pack.
+func planEdits(pack *git.Pack, like git.ID, prefix string, c *patch.Change) (*edit, error) {
 	top := &edit{}
 	for _, f := range c.Files {
-		before, after := blob(like, f.Before), blob(like, f.After)
+		before, after := blobEntry(like, f.Before), blobEntry(like, f.After)
 		if f.After != nil {
 			pack.Add(git.Blob, f.After.Content)
 		}
@@ -49,8 +49,8 @@ func edits(pack *git.Pack, like git.ID, prefix string, c *patch.Change) (*edit, 
 	return top, nil
 }
 
-// blob returns the tree entry of a file, without its name.
-func blob(like git.ID, f *patch.File) *git.Entry {
+// blobEntry returns the tree entry of a file, without its name.
+func blobEntry(like git.ID, f *patch.File) *git.Entry {
 	if f == nil {
 		return nil
 	}
@@ -92,13 +92,13 @@ type rewriter struct {
 	pack  *git.Pack
 }
 
-// tree applies the edits below one directory and returns the id of its new tree. The new id is
+// rewriteTree applies the edits below one directory and returns the id of its new tree. The new id is
 // empty when nothing is left in the directory. An empty id stands for a directory that does not
 // exist yet.
-func (r rewriter) tree(ctx context.Context, dir string, id git.ID, e *edit) (git.ID, error) {
+func (r rewriter) rewriteTree(ctx context.Context, dir string, id git.ID, e *edit) (git.ID, error) {
 	var entries []git.Entry
 	if id != "" {
-		old, err := r.store.tree(ctx, id)
+		old, err := r.store.treeEntries(ctx, id)
 		if err != nil {
 			return "", err
 		}
@@ -110,7 +110,7 @@ func (r rewriter) tree(ctx context.Context, dir string, id git.ID, e *edit) (git
 		if i >= 0 {
 			old = &entries[i]
 		}
-		entry, err := r.entry(ctx, path.Join(dir, name), old, e.below[name])
+		entry, err := r.rewriteEntry(ctx, path.Join(dir, name), old, e.below[name])
 		if err != nil {
 			return "", err
 		}
@@ -129,29 +129,29 @@ func (r rewriter) tree(ctx context.Context, dir string, id git.ID, e *edit) (git
 	return r.pack.Add(git.Tree, git.FormatTree(entries)), nil
 }
 
-// entry applies an edit to one name. It empties a directory before a file takes its name, and
+// rewriteEntry applies an edit to one name. It empties a directory before a file takes its name, and
 // removes a file before a directory takes its name.
-func (r rewriter) entry(ctx context.Context, name string, at *git.Entry, e *edit) (*git.Entry, error) {
+func (r rewriter) rewriteEntry(ctx context.Context, name string, at *git.Entry, e *edit) (*git.Entry, error) {
 	directory := at != nil && at.Mode == git.ModeTree
 	var err error
 	if directory && e.below != nil {
-		if at, err = r.descend(ctx, name, at, e); err != nil {
+		if at, err = r.descendInto(ctx, name, at, e); err != nil {
 			return nil, err
 		}
 	}
 	if e.file != nil {
-		if !same(at, e.file.before) {
+		if !sameEntry(at, e.file.before) {
 			return nil, fmt.Errorf("%s: %w", name, ErrPlan)
 		}
 		at = e.file.after
 	}
 	if !directory && e.below != nil {
-		return r.descend(ctx, name, at, e)
+		return r.descendInto(ctx, name, at, e)
 	}
 	return at, nil
 }
 
-func (r rewriter) descend(ctx context.Context, name string, at *git.Entry, e *edit) (*git.Entry, error) {
+func (r rewriter) descendInto(ctx context.Context, name string, at *git.Entry, e *edit) (*git.Entry, error) {
 	var id git.ID
 	switch {
 	case at != nil && at.Mode == git.ModeTree:
@@ -159,15 +159,15 @@ func (r rewriter) descend(ctx context.Context, name string, at *git.Entry, e *ed
 	case at != nil:
 		return nil, fmt.Errorf("%s: %w: it is not a directory", name, ErrPlan)
 	}
-	id, err := r.tree(ctx, name, id, e)
+	id, err := r.rewriteTree(ctx, name, id, e)
 	if err != nil || id == "" {
 		return nil, err
 	}
 	return &git.Entry{Mode: git.ModeTree, ID: id}, nil
 }
 
-// same reports whether the entry in the tree equals the entry that the plan saw.
-func same(at, planned *git.Entry) bool {
+// sameEntry reports whether the entry in the tree equals the entry that the plan saw.
+func sameEntry(at, planned *git.Entry) bool {
 	if at == nil || planned == nil {
 		return at == planned
 	}

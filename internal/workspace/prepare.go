@@ -17,14 +17,14 @@ import (
 // broken. Then it brings the work tree to the branch's tip. The error matches ErrForeign when the
 // branch exists and does not come from Base.
 func (w *Workspace) Prepare(ctx context.Context) error {
-	held, err := w.enter(ctx)
+	held, err := w.lockForChange(ctx)
 	if err != nil {
 		return fmt.Errorf("prepare workspace: %w", err)
 	}
 	defer held.Close()
-	tip, err := w.branch(ctx, held)
+	tip, err := w.ensureBranch(ctx, held)
 	if err == nil {
-		err = w.sync(ctx, held, tip)
+		err = w.syncLocked(ctx, held, tip)
 	}
 	if err != nil {
 		return fmt.Errorf("prepare workspace: %w", err)
@@ -32,25 +32,25 @@ func (w *Workspace) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// branch makes the branch when there is none, and returns its tip.
-func (w *Workspace) branch(ctx context.Context, held *os.File) (run.Commit, error) {
-	at, err := w.stands(ctx)
+// ensureBranch makes the branch when there is none, and returns its tip.
+func (w *Workspace) ensureBranch(ctx context.Context, held *os.File) (run.Commit, error) {
+	at, err := w.readStanding(ctx)
 	switch {
 	case err != nil:
 		return "", err
-	case w.begun():
+	case w.hasBegun():
 		return cmp.Or(at.commit, w.spec.Base), nil // Restore reports changes of the branch since
-	case at.nowhere():
+	case at.isNowhere():
 		failpoint.Hit("workspace.before-create-branch")
-		if err := w.swap(ctx, held, at, w.spec.Base); err != nil {
+		if err := w.swapBranch(ctx, held, at, w.spec.Base); err != nil {
 			return "", fmt.Errorf("create branch %s: %w", w.Branch(), err)
 		}
 		failpoint.Hit("workspace.after-create-branch")
 		return w.spec.Base, nil
-	case at.at(w.spec.Base):
+	case at.isAt(w.spec.Base):
 		return w.spec.Base, nil
-	case !at.plain():
-		return "", fmt.Errorf("branch %s: %s: %w", w.Branch(), at.what(), ErrForeign)
+	case !at.isPlain():
+		return "", fmt.Errorf("branch %s: %s: %w", w.Branch(), at.inWords(), ErrForeign)
 	}
 	_, err = w.repo.Run(ctx, "merge-base", "--is-ancestor", string(w.spec.Base), string(at.commit))
 	if git.ExitCode(err) == 1 {
@@ -59,24 +59,24 @@ func (w *Workspace) branch(ctx context.Context, held *os.File) (run.Commit, erro
 	return at.commit, err
 }
 
-// begun reports whether the workspace existed before. The branch is ours then.
-func (w *Workspace) begun() bool {
-	_, err := os.Lstat(filepath.Join(w.shadow(), "HEAD"))
+// hasBegun reports whether the workspace existed before. The branch is ours then.
+func (w *Workspace) hasBegun() bool {
+	_, err := os.Lstat(filepath.Join(w.shadowPath(), "HEAD"))
 	return err == nil
 }
 
-// shadow returns the path of our own git directory for the work tree, beside it.
-func (w *Workspace) shadow() string { return w.spec.Dir + shadowSuffix }
+// shadowPath returns the path of our own git directory for the work tree, beside it.
+func (w *Workspace) shadowPath() string { return w.spec.Dir + shadowSuffix }
 
 // Remove removes the work tree and everything that belongs to it. The branch stays.
 func (w *Workspace) Remove(ctx context.Context) error {
-	held, err := w.enter(ctx)
+	held, err := w.lockForChange(ctx)
 	if err != nil {
 		return fmt.Errorf("remove workspace: %w", err)
 	}
 	defer held.Close()
 	failpoint.Hit("workspace.before-remove")
-	if err := w.erase(); err != nil {
+	if err := w.eraseAll(); err != nil {
 		return fmt.Errorf("remove workspace: %w", err)
 	}
 	failpoint.Hit("workspace.after-remove")
@@ -105,9 +105,9 @@ func Discard(dir string) error {
 	return nil
 }
 
-// erase removes the work tree first and its records last. A kill in between leaves something to
+// eraseAll removes the work tree first and its records last. A kill in between leaves something to
 // find the rest by.
-func (w *Workspace) erase() error {
+func (w *Workspace) eraseAll() error {
 	parent, err := os.OpenRoot(filepath.Dir(w.spec.Dir))
 	if err != nil {
 		return err
@@ -121,5 +121,5 @@ func (w *Workspace) erase() error {
 	if err := git.RemoveAll(parent, name+shadowSuffix); err != nil {
 		return err
 	}
-	return w.unlink()
+	return w.unregisterWorkTree()
 }

@@ -34,20 +34,20 @@ type ref struct {
 
 func (r ref) String() string { return fmt.Sprintf("%s (%s)", r.name, r.id) }
 
-func (s standing) plain() bool { return s.to == "" && s.odd == "" }
+func (s standing) isPlain() bool { return s.to == "" && s.odd == "" }
 
-func (s standing) nowhere() bool { return s.commit == "" && s.plain() && len(s.blocking) == 0 }
+func (s standing) isNowhere() bool { return s.commit == "" && s.isPlain() && len(s.blocking) == 0 }
 
-// at reports whether the name is a branch of its own that stands at c.
-func (s standing) at(c run.Commit) bool { return s.plain() && s.commit == c }
+// isAt reports whether the name is a branch of its own that stands at c.
+func (s standing) isAt(c run.Commit) bool { return s.isPlain() && s.commit == c }
 
-// same reports whether the branch is unchanged since s was read.
-func (s standing) same(now standing) bool {
+// sameAs reports whether the branch is unchanged since s was read.
+func (s standing) sameAs(now standing) bool {
 	return s.commit == now.commit && s.to == now.to && s.odd == now.odd
 }
 
-// what describes the standing for people.
-func (s standing) what() string {
+// inWords describes the standing for people.
+func (s standing) inWords() string {
 	switch {
 	case s.odd != "":
 		return s.odd + " was in its place"
@@ -61,13 +61,13 @@ func (s standing) what() string {
 	return "it was moved"
 }
 
-// stands reads the state of the branch's name, without following it.
-func (w *Workspace) stands(ctx context.Context) (standing, error) {
-	odd, err := w.odd()
+// readStanding reads the state of the branch's name, without following it.
+func (w *Workspace) readStanding(ctx context.Context) (standing, error) {
+	odd, err := w.oddFile()
 	if err != nil || odd != "" { // git would follow a link, and wait for a pipe's writer
 		return standing{odd: odd}, err
 	}
-	at, err := w.named(ctx)
+	at, err := w.listNamed(ctx)
 	if err != nil || at.commit != "" {
 		return at, err
 	}
@@ -78,10 +78,10 @@ func (w *Workspace) stands(ctx context.Context) (standing, error) {
 	return at, err
 }
 
-// odd names a thing in the place of the branch's file that is neither a regular file nor a
+// oddFile names a thing in the place of the branch's file that is neither a regular file nor a
 // directory. It returns the empty string when there is none.
-func (w *Workspace) odd() (string, error) {
-	fi, err := os.Lstat(w.file(""))
+func (w *Workspace) oddFile() (string, error) {
+	fi, err := os.Lstat(w.branchFile(""))
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 		return "", nil
@@ -95,24 +95,24 @@ func (w *Workspace) odd() (string, error) {
 	return "a special file", nil
 }
 
-// file returns the path of the branch's file, or of the file beside it that has the suffix.
-func (w *Workspace) file(suffix string) string {
+// branchFile returns the path of the branch's file, or of the file beside it that has the suffix.
+func (w *Workspace) branchFile(suffix string) string {
 	return filepath.Join(w.repo.GitDir, filepath.FromSlash(w.ref)+suffix)
 }
 
-// named returns the references that git lists under the branch's name.
-func (w *Workspace) named(ctx context.Context) (at standing, err error) {
-	if err := w.refs(ctx, &at, w.ref, replacements); err != nil || at.commit != "" || len(at.blocking) > 0 {
+// listNamed returns the references that git lists under the branch's name.
+func (w *Workspace) listNamed(ctx context.Context) (at standing, err error) {
+	if err := w.addRefs(ctx, &at, w.ref, replacements); err != nil || at.commit != "" || len(at.blocking) > 0 {
 		return at, err
 	}
-	return at, w.refs(ctx, &at, "--count=1", path.Dir(w.ref))
+	return at, w.addRefs(ctx, &at, "--count=1", path.Dir(w.ref))
 }
 
 // replacements is the prefix of the references by which git shows one object in place of another.
 const replacements = "refs/replace/"
 
-// refs adds to at the references that git lists for the patterns.
-func (w *Workspace) refs(ctx context.Context, at *standing, patterns ...string) error {
+// addRefs adds to at the references that git lists for the patterns.
+func (w *Workspace) addRefs(ctx context.Context, at *standing, patterns ...string) error {
 	const format = "--format=%(refname)%00%(objectname)%00%(symref)%00%(worktreepath)"
 	out, err := w.repo.Run(ctx, append([]string{"for-each-ref", format}, patterns...)...)
 	if err != nil {
@@ -136,25 +136,25 @@ func (w *Workspace) refs(ctx context.Context, at *standing, patterns ...string) 
 	return nil
 }
 
-func zero(like run.Commit) run.Commit { return run.Commit(git.ID(like).Zero()) }
+func zeroCommit(like run.Commit) run.Commit { return run.Commit(git.ID(like).Zero()) }
 
-// swap moves the branch in one step from the place where it was seen to another commit, and only if
+// swapBranch moves the branch in one step from the place where it was seen to another commit, and only if
 // it is still there. swap also succeeds when the branch is at that commit already. The error
 // matches ErrMoved when the branch is anywhere else. The caller holds the lock.
-func (w *Workspace) swap(ctx context.Context, held *os.File, from standing, to run.Commit) error {
+func (w *Workspace) swapBranch(ctx context.Context, held *os.File, from standing, to run.Commit) error {
 	for {
-		cause := w.updateRef(ctx, held, cmp.Or(from.commit, zero(to)), to)
+		cause := w.updateRef(ctx, held, cmp.Or(from.commit, zeroCommit(to)), to)
 		if cause == nil {
 			return nil
 		}
-		now, err := w.stands(ctx)
+		now, err := w.readStanding(ctx)
 		switch {
 		case err != nil:
 			return errors.Join(cause, err)
-		case now.at(to):
+		case now.isAt(to):
 			return nil
-		case !now.same(from):
-			return moved(now, from.commit)
+		case !now.sameAs(from):
+			return movedError(now, from.commit)
 		}
 		if freed, err := w.freeRef(ctx); !freed {
 			return errors.Join(cause, err)
@@ -162,9 +162,9 @@ func (w *Workspace) swap(ctx context.Context, held *os.File, from standing, to r
 	}
 }
 
-// moved returns an ErrMoved that says where the branch is and where it was expected.
-func moved(at standing, from run.Commit) error {
-	return fmt.Errorf("at %s, not at %s: %s: %w", cmp.Or(at.commit, "no commit"), cmp.Or(from, "none"), at.what(), ErrMoved)
+// movedError returns an ErrMoved that says where the branch is and where it was expected.
+func movedError(at standing, from run.Commit) error {
+	return fmt.Errorf("at %s, not at %s: %s: %w", cmp.Or(at.commit, "no commit"), cmp.Or(from, "none"), at.inWords(), ErrMoved)
 }
 
 // updateRef moves the branch itself. When the branch is another name of a reference, that reference
@@ -189,7 +189,7 @@ const staleRefLock = 2 * time.Second
 // freeRef waits for git's own lock on the branch, and removes a lock that a killed git has left. It
 // returns false when there is no lock: then the lock was not the cause of the failure.
 func (w *Workspace) freeRef(ctx context.Context) (bool, error) {
-	name := w.file(".lock")
+	name := w.branchFile(".lock")
 	for seen := false; ; seen = true {
 		fi, err := os.Lstat(name)
 		switch {

@@ -28,89 +28,89 @@ func (w *Workspace) Restore(ctx context.Context, head run.Commit, tell Told) (*r
 	if !git.ID(head).Valid() {
 		return nil, fmt.Errorf("restore branch: commit %q: not a full commit id", string(head))
 	}
-	held, err := w.enter(ctx)
+	held, err := w.lockForChange(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("restore branch %s: %w", w.Branch(), err)
 	}
 	defer held.Close()
-	found, err := w.restore(ctx, held, head, tell)
+	found, err := w.restoreLocked(ctx, held, head, tell)
 	if err != nil {
 		return nil, fmt.Errorf("restore branch %s to %s: %w", w.Branch(), head, err)
 	}
 	return found, nil
 }
 
-func (w *Workspace) restore(ctx context.Context, held *os.File, head run.Commit, tell Told) (*run.Restored, error) {
-	at, err := w.stands(ctx)
+func (w *Workspace) restoreLocked(ctx context.Context, held *os.File, head run.Commit, tell Told) (*run.Restored, error) {
+	at, err := w.readStanding(ctx)
 	if err != nil {
 		return nil, err
 	}
-	disguise, err := w.disguised(ctx, at.replaced, head)
-	if err != nil || at.at(head) && disguise.none() {
+	disguise, err := w.findDisguises(ctx, at.replaced, head)
+	if err != nil || at.isAt(head) && disguise.isNone() {
 		return nil, err
 	}
-	found := at.restored(head)
-	if !disguise.none() {
+	found := at.restoredTo(head)
+	if !disguise.isNone() {
 		found.Was += fmt.Sprintf(", and git showed something else in place of its objects: %v", disguise)
 	}
 	if err := tell(found); err != nil {
 		return nil, err
 	}
 	failpoint.Hit("branch.told")
-	if err := w.reveal(ctx, disguise); err != nil {
+	if err := w.removeDisguises(ctx, disguise); err != nil {
 		return nil, err
 	}
-	return &found, w.put(ctx, held, at, head)
+	return &found, w.putBranch(ctx, held, at, head)
 }
 
-func (s standing) restored(to run.Commit) run.Restored {
-	r := run.Restored{From: s.commit, To: to, Was: s.what()}
-	if s.at(to) {
+func (s standing) restoredTo(to run.Commit) run.Restored {
+	r := run.Restored{From: s.commit, To: to, Was: s.inWords()}
+	if s.isAt(to) {
 		r.Was = "it was in place"
 	}
 	return r
 }
 
-// put makes the branch stand at a commit. The error matches ErrMoved when the branch is changed
+// putBranch makes the branch stand at a commit. The error matches ErrMoved when the branch is changed
 // meanwhile.
-func (w *Workspace) put(ctx context.Context, held *os.File, at standing, to run.Commit) error {
+func (w *Workspace) putBranch(ctx context.Context, held *os.File, at standing, to run.Commit) error {
 	if at.commit == "" {
 		var err error
-		if at, err = w.clear(ctx, at); err != nil {
+		if at, err = w.clearBranchName(ctx, at); err != nil {
 			return err
 		}
 	}
 	failpoint.Hit("branch.cleared")
-	err := w.swap(ctx, held, at, to)
+	err := w.swapBranch(ctx, held, at, to)
 	if err == nil || at.commit != "" || errors.Is(err, ErrMoved) {
 		return err
 	}
 	// Git finds nothing to read there, and still cannot make a branch.
-	if err := w.unplug(); err != nil {
+	if err := w.removeOddFile(); err != nil {
 		return err
 	}
-	if at, err = w.stands(ctx); err != nil {
+	if at, err = w.readStanding(ctx); err != nil {
 		return err
 	}
-	return w.swap(ctx, held, at, to)
+	return w.swapBranch(ctx, held, at, to)
 }
 
-// clear removes everything that keeps a branch from being there, and returns the standing after
+// clearBranchName removes everything that keeps a branch from being there, and returns the standing after
 // that.
-func (w *Workspace) clear(ctx context.Context, at standing) (standing, error) {
-	if err := w.drop(ctx, at.blocking); err != nil {
+func (w *Workspace) clearBranchName(ctx context.Context, at standing) (standing, error) {
+	if err := w.deleteRefs(ctx, at.blocking); err != nil {
 		return at, err
 	}
-	if !at.plain() {
-		if err := w.unplug(); err != nil {
+	if !at.isPlain() {
+		if err := w.removeOddFile(); err != nil {
 			return at, err
 		}
 	}
-	return w.stands(ctx)
+	return w.readStanding(ctx)
 }
 
-// unplug removes the thing in the place of the branch's file.
-func (w *Workspace) unplug() error {
+// removeOddFile removes the thing in the place of the branch's file.
+func (w *Workspace) removeOddFile() error {
 	root, err := os.OpenRoot(w.repo.GitDir)
 	if err != nil {
 		return err

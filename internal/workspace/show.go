@@ -30,7 +30,7 @@ func (w *Workspace) Files(ctx context.Context, commit run.Commit) ([]File, error
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.listed.commit != commit {
-		files, err := w.list(ctx, commit)
+		files, err := w.listFiles(ctx, commit)
 		if err != nil {
 			return nil, err
 		}
@@ -45,13 +45,13 @@ type listing struct {
 	files  []File
 }
 
-func (w *Workspace) list(ctx context.Context, commit run.Commit) ([]File, error) {
-	at, err := newStore(w.objects).find(ctx, commit, w.spec.Prefix, ".")
+func (w *Workspace) listFiles(ctx context.Context, commit run.Commit) ([]File, error) {
+	at, err := newStore(w.objects).findEntry(ctx, commit, w.spec.Prefix, ".")
 	if err != nil {
 		return nil, fmt.Errorf("list files of %s: %w", commit, err)
 	}
 	var files []File
-	err = w.records(ctx, func(record string) error {
+	err = w.eachRecord(ctx, func(record string) error {
 		meta, name, _ := strings.Cut(record, "\t")
 		fields := strings.Fields(meta) // mode, kind, id, size
 		if len(fields) != 4 {
@@ -77,9 +77,9 @@ func (w *Workspace) list(ctx context.Context, commit run.Commit) ([]File, error)
 // Read returns the first limit bytes of a file of commit, and the size of the whole file. It
 // returns the errors of [patch.Tree]'s Lookup, without the limit of Lookup.
 func (w *Workspace) Read(ctx context.Context, commit run.Commit, name string, limit int64) ([]byte, int64, error) {
-	e, err := newStore(w.objects).find(ctx, commit, w.spec.Prefix, name)
+	e, err := newStore(w.objects).findEntry(ctx, commit, w.spec.Prefix, name)
 	if err == nil && !e.Mode.Regular() {
-		err = &patch.EntryError{Path: name, Entry: entry(e.Mode)}
+		err = &patch.EntryError{Path: name, Entry: entryKind(e.Mode)}
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("read %s of %s: %w", name, commit, err)
@@ -118,7 +118,7 @@ func (w *Workspace) DiffStat(ctx context.Context, from, to run.Commit) ([]FileSt
 	args, err := w.diffArgs(from, to, "--numstat", "-z")
 	var stats []FileStat
 	if err == nil {
-		stats, err = w.numstat(ctx, args)
+		stats, err = w.diffStats(ctx, args)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("diff %s to %s: %w", from, to, err)
@@ -126,12 +126,12 @@ func (w *Workspace) DiffStat(ctx context.Context, from, to run.Commit) ([]FileSt
 	return stats, nil
 }
 
-// numstat reads lines of "added TAB deleted TAB path". The line of a rename has an empty path, and
+// diffStats reads lines of "added TAB deleted TAB path". The line of a rename has an empty path, and
 // its two paths follow.
-func (w *Workspace) numstat(ctx context.Context, args []string) ([]FileStat, error) {
+func (w *Workspace) diffStats(ctx context.Context, args []string) ([]FileStat, error) {
 	var stats []FileStat
 	var names []string // paths read so far for the last entry, a rename
-	err := w.records(ctx, func(record string) error {
+	err := w.eachRecord(ctx, func(record string) error {
 		if len(names) < 2 && names != nil {
 			if names = append(names, record); len(names) == 2 {
 				stats[len(stats)-1].OldPath, stats[len(stats)-1].Path, names = names[0], names[1], nil
@@ -191,7 +191,7 @@ func (w *Workspace) Log(ctx context.Context, base, head run.Commit) ([]LogEntry,
 		return nil, fmt.Errorf("log of %q to %q: not full commit ids", string(base), string(head))
 	}
 	var entries []LogEntry
-	err := w.records(ctx, func(record string) error {
+	err := w.eachRecord(ctx, func(record string) error {
 		fields := strings.SplitN(record, "\n", 3)
 		if len(fields) != 3 {
 			return fmt.Errorf("unexpected line %q", record)
@@ -207,8 +207,8 @@ func (w *Workspace) Log(ctx context.Context, base, head run.Commit) ([]LogEntry,
 	return entries, nil
 }
 
-// records runs git and passes each NUL-terminated part of its output to take as it arrives.
-func (w *Workspace) records(ctx context.Context, take func(string) error, args ...string) error {
+// eachRecord runs git and passes each NUL-terminated part of its output to take as it arrives.
+func (w *Workspace) eachRecord(ctx context.Context, take func(string) error, args ...string) error {
 	r, pipe := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
@@ -216,7 +216,7 @@ func (w *Workspace) records(ctx context.Context, take func(string) error, args .
 		pipe.CloseWithError(err)
 		done <- err
 	}()
-	err := scan(r, take)
+	err := scanRecords(r, take)
 	r.CloseWithError(err) // ends a git that still writes
 	if ended := <-done; err == nil {
 		err = ended
@@ -224,7 +224,7 @@ func (w *Workspace) records(ctx context.Context, take func(string) error, args .
 	return err
 }
 
-func scan(r io.Reader, take func(string) error) error {
+func scanRecords(r io.Reader, take func(string) error) error {
 	lines := bufio.NewReader(r)
 	for {
 		record, err := lines.ReadString(0)

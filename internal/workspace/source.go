@@ -43,7 +43,7 @@ func Inspect(ctx context.Context, dir, base string) (Source, error) {
 	} else if !fi.IsDir() {
 		return Source{}, fmt.Errorf("repository %s: not a directory", dir)
 	}
-	at, err := locate(ctx, git.Repo{Dir: dir})
+	at, err := locateRepository(ctx, git.Repo{Dir: dir})
 	if err != nil {
 		return Source{}, fmt.Errorf("repository %s: %w", dir, err)
 	}
@@ -64,7 +64,7 @@ type place struct {
 	prefix string
 }
 
-func locate(ctx context.Context, r git.Repo) (place, error) {
+func locateRepository(ctx context.Context, r git.Repo) (place, error) {
 	lines, err := revParse(ctx, r, 4, "--absolute-git-dir", "--git-common-dir", "--is-bare-repository", "--is-inside-work-tree")
 	if errors.Is(err, git.ErrNotRepository) {
 		return place{}, fmt.Errorf("%w: run git init and commit there, or name another with --repo", ErrNotRepository)
@@ -104,22 +104,22 @@ func (p place) source(ctx context.Context, base string) (Source, error) {
 	if err := refuseReftable(p.common); err != nil {
 		return Source{}, err
 	}
-	head, err := p.resolve(ctx, "HEAD")
+	head, err := p.resolveCommit(ctx, "HEAD")
 	if errors.Is(err, ErrBase) && base == "" {
 		return Source{}, fmt.Errorf("%w: commit something first", ErrNoCommits)
 	}
 	commit := head
 	if base != "" {
-		commit, err = p.resolve(ctx, base)
+		commit, err = p.resolveCommit(ctx, base)
 	}
 	if err != nil {
 		return Source{}, err
 	}
-	if err := p.whole(ctx, commit); err != nil {
+	if err := p.checkWhole(ctx, commit); err != nil {
 		return Source{}, err
 	}
 	if base == "" && !p.bare {
-		if err := p.clean(ctx, head); err != nil {
+		if err := p.checkClean(ctx, head); err != nil {
 			return Source{}, err
 		}
 	}
@@ -135,8 +135,8 @@ func (p place) source(ctx context.Context, base string) (Source, error) {
 	return Source{Root: p.root, Prefix: p.prefix, Base: commit, Branch: strings.TrimSpace(string(branch))}, nil
 }
 
-// resolve turns a user's name for a commit into its id.
-func (p place) resolve(ctx context.Context, name string) (run.Commit, error) {
+// resolveCommit turns a user's name for a commit into its id.
+func (p place) resolveCommit(ctx context.Context, name string) (run.Commit, error) {
 	missing := fmt.Errorf("base %q: %w: name a branch, a tag or a commit of this repository", name, ErrBase)
 	if strings.HasPrefix(name, "-") || strings.ContainsAny(name, "\x00\n") {
 		return "", missing
@@ -148,9 +148,9 @@ func (p place) resolve(ctx context.Context, name string) (run.Commit, error) {
 	return run.Commit(strings.TrimSpace(string(out))), err
 }
 
-// clean compares the user's work tree with the last commit through a shadow: no filter of the
+// checkClean compares the user's work tree with the last commit through a shadow: no filter of the
 // user's runs, and their index stays as it is.
-func (p place) clean(ctx context.Context, head run.Commit) error {
+func (p place) checkClean(ctx context.Context, head run.Commit) error {
 	rules, err := p.repo.FileRules(ctx)
 	if err != nil {
 		return err

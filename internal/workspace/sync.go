@@ -30,10 +30,10 @@ func (w *Workspace) Sync(ctx context.Context, commit run.Commit) error {
 	if !git.ID(commit).Valid() {
 		return fmt.Errorf("sync work tree: commit %q: not a full commit id", string(commit))
 	}
-	held, err := w.enter(ctx)
+	held, err := w.lockForChange(ctx)
 	if err == nil {
 		defer held.Close()
-		err = w.sync(ctx, held, commit)
+		err = w.syncLocked(ctx, held, commit)
 	}
 	if err != nil {
 		return fmt.Errorf("sync work tree to %s: %w", commit, err)
@@ -41,30 +41,30 @@ func (w *Workspace) Sync(ctx context.Context, commit run.Commit) error {
 	return nil
 }
 
-func (w *Workspace) sync(ctx context.Context, held *os.File, commit run.Commit) error {
+func (w *Workspace) syncLocked(ctx context.Context, held *os.File, commit run.Commit) error {
 	failpoint.Hit("workspace.before-sync")
-	if err := w.unlink(); err != nil {
+	if err := w.unregisterWorkTree(); err != nil {
 		return err
 	}
-	err := w.checkout(ctx, held, commit)
+	err := w.checkoutTree(ctx, held, commit)
 	if err == nil || ctx.Err() != nil || errors.Is(err, git.ErrObject) {
 		return err
 	}
-	if err := w.erase(); err != nil {
+	if err := w.eraseAll(); err != nil {
 		return err
 	}
-	return w.checkout(ctx, held, commit)
+	return w.checkoutTree(ctx, held, commit)
 }
 
-// checkout brings the work tree to commit with an index that only we use. A check's git cannot
+// checkoutTree brings the work tree to commit with an index that only we use. A check's git cannot
 // mislead us through its own index.
-func (w *Workspace) checkout(ctx context.Context, held *os.File, commit run.Commit) error {
-	root, err := w.tree()
+func (w *Workspace) checkoutTree(ctx context.Context, held *os.File, commit run.Commit) error {
+	root, err := w.openWorkTree()
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	shadow, err := git.Shadow(w.shadow(), w.repo.GitDir, w.spec.Dir, git.ID(commit), checkout.Excludes(w.repo.GitDir))
+	shadow, err := git.Shadow(w.shadowPath(), w.repo.GitDir, w.spec.Dir, git.ID(commit), checkout.Excludes(w.repo.GitDir))
 	if err != nil {
 		return err
 	}
@@ -72,20 +72,20 @@ func (w *Workspace) checkout(ctx context.Context, held *os.File, commit run.Comm
 	if err := os.RemoveAll(shadow.Index + ".lock"); err != nil { // left by a killed git: we have the lock
 		return err
 	}
-	if err := settle(ctx, shadow, root, commit); err != nil {
+	if err := settleFiles(ctx, shadow, root, commit); err != nil {
 		return err
 	}
 	failpoint.Hit("workspace.before-repository")
-	if err := w.repository(ctx, root, commit); err != nil {
+	if err := w.makeRepository(ctx, root, commit); err != nil {
 		return err
 	}
 	failpoint.Hit("workspace.after-sync")
 	return nil
 }
 
-// tree opens the top of the work tree. It first makes the top and our own git directory where no
+// openWorkTree opens the top of the work tree. It first makes the top and our own git directory where no
 // directory is there, and removes anything else in their places.
-func (w *Workspace) tree() (*os.Root, error) {
+func (w *Workspace) openWorkTree() (*os.Root, error) {
 	parent, err := os.OpenRoot(filepath.Dir(w.spec.Dir))
 	if err != nil {
 		return nil, err
@@ -105,16 +105,16 @@ func (w *Workspace) tree() (*os.Root, error) {
 	return parent.OpenRoot(name)
 }
 
-// repository makes the repository that a check's git finds in the work tree. It makes it aside and
+// makeRepository makes the repository that a check's git finds in the work tree. It makes it aside and
 // puts it in the place of the old one.
-func (w *Workspace) repository(ctx context.Context, root *os.Root, commit run.Commit) error {
-	fresh := filepath.Join(w.shadow(), "repository")
+func (w *Workspace) makeRepository(ctx context.Context, root *os.Root, commit run.Commit) error {
+	fresh := filepath.Join(w.shadowPath(), "repository")
 	if err := os.RemoveAll(fresh); err != nil { // left by a killed worker
 		return err
 	}
 	err := checkout.Repository{
 		Common: w.repo.GitDir, WorkTree: w.spec.Dir, Commit: git.ID(commit),
-		Index: filepath.Join(w.shadow(), "index"), Branch: w.ref, Refs: true,
+		Index: filepath.Join(w.shadowPath(), "index"), Branch: w.ref, Refs: true,
 	}.Make(ctx, fresh)
 	if err != nil {
 		return err
@@ -126,15 +126,15 @@ func (w *Workspace) repository(ctx context.Context, root *os.Root, commit run.Co
 	return os.Rename(fresh, filepath.Join(w.spec.Dir, ".git"))
 }
 
-// settle writes the files of commit and checks the result. It repeats this where something was in
+// settleFiles writes the files of commit and checks the result. It repeats this where something was in
 // the way.
-func settle(ctx context.Context, shadow git.Repo, root *os.Root, commit run.Commit) error {
+func settleFiles(ctx context.Context, shadow git.Repo, root *os.Root, commit run.Commit) error {
 	for try := range 3 {
 		if _, err := shadow.Run(ctx, "read-tree", "--reset", "-u", string(commit)); err != nil {
 			return err
 		}
 		failpoint.Hit("workspace.mid-sync")
-		found, err := look(ctx, shadow)
+		found, err := findStrays(ctx, shadow)
 		if err != nil {
 			return err
 		}
@@ -143,11 +143,11 @@ func settle(ctx context.Context, shadow git.Repo, root *os.Root, commit run.Comm
 				return err
 			}
 		}
-		if found.settled(root, try) {
+		if found.areSettled(root, try) {
 			return nil
 		}
 		for _, path := range found.changed {
-			if err := unblock(root, path); err != nil {
+			if err := unblockPath(root, path); err != nil {
 				return err
 			}
 		}
@@ -161,20 +161,20 @@ type strays struct {
 	changed   []string
 }
 
-// settled reports whether nothing is left to do. Git may count a file that it has just written as
+// areSettled reports whether nothing is left to do. Git may count a file that it has just written as
 // changed, because its line ends do not fit its own attributes. In the second round such a file is
 // accepted as git wrote it.
-func (s strays) settled(root *os.Root, try int) bool {
+func (s strays) areSettled(root *os.Root, try int) bool {
 	for _, path := range s.changed {
-		if try == 0 || !plain(root, path) {
+		if try == 0 || !isPlainFile(root, path) {
 			return false
 		}
 	}
 	return true
 }
 
-// look asks git for the strays. The shadow's HEAD is the commit.
-func look(ctx context.Context, shadow git.Repo) (strays, error) {
+// findStrays asks git for the strays. The shadow's HEAD is the commit.
+func findStrays(ctx context.Context, shadow git.Repo) (strays, error) {
 	out, err := shadow.Run(ctx, "status", "-z", "--porcelain=v1", "--untracked-files=normal",
 		"--ignore-submodules=all", "--no-renames")
 	if err != nil {
@@ -195,22 +195,22 @@ func look(ctx context.Context, shadow git.Repo) (strays, error) {
 	return s, nil
 }
 
-// plain reports whether path is a regular file or a symbolic link, and every parent a directory.
-func plain(root *os.Root, path string) bool {
-	blocker, fi := walk(root, path)
+// isPlainFile reports whether path is a regular file or a symbolic link, and every parent a directory.
+func isPlainFile(root *os.Root, path string) bool {
+	blocker, fi := walkTowards(root, path)
 	return blocker == path && fi != nil && !fi.IsDir()
 }
 
-// unblock removes the thing that keeps git from writing path: path itself, or the first parent that
+// unblockPath removes the thing that keeps git from writing path: path itself, or the first parent that
 // is not a directory.
-func unblock(root *os.Root, path string) error {
-	blocker, _ := walk(root, path)
+func unblockPath(root *os.Root, path string) error {
+	blocker, _ := walkTowards(root, path)
 	return git.RemoveAll(root, blocker)
 }
 
-// walk descends towards path as far as there are directories. It returns the path where it ended
+// walkTowards descends towards path as far as there are directories. It returns the path where it ended
 // and the file info there, which is nil when nothing is there.
-func walk(root *os.Root, path string) (string, os.FileInfo) {
+func walkTowards(root *os.Root, path string) (string, os.FileInfo) {
 	for i := 0; ; i++ {
 		next := strings.IndexByte(path[i:], '/')
 		if next < 0 {

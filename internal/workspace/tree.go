@@ -33,12 +33,12 @@ type tree struct {
 }
 
 func (t *tree) Lookup(name string) (patch.File, error) {
-	e, err := t.find(name)
+	e, err := t.findEntry(name)
 	if err != nil {
 		return patch.File{}, err
 	}
 	if !e.Mode.Regular() {
-		return patch.File{}, &patch.EntryError{Path: name, Entry: entry(e.Mode)}
+		return patch.File{}, &patch.EntryError{Path: name, Entry: entryKind(e.Mode)}
 	}
 	o, err := t.store.objects.Read(t.ctx, e.ID, maxFile)
 	if err != nil {
@@ -51,14 +51,14 @@ func (t *tree) Lookup(name string) (patch.File, error) {
 }
 
 func (t *tree) Names(dir string) ([]string, error) {
-	e, err := t.find(dir)
+	e, err := t.findEntry(dir)
 	if err != nil {
 		return nil, err
 	}
 	if e.Mode != git.ModeTree {
 		return nil, fmt.Errorf("%s: %w", dir, fs.ErrNotExist)
 	}
-	entries, err := t.store.tree(t.ctx, e.ID)
+	entries, err := t.store.treeEntries(t.ctx, e.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -69,8 +69,8 @@ func (t *tree) Names(dir string) ([]string, error) {
 	return names, nil
 }
 
-func (t *tree) find(name string) (git.Entry, error) {
-	return t.store.find(t.ctx, t.commit, t.prefix, name)
+func (t *tree) findEntry(name string) (git.Entry, error) {
+	return t.store.findEntry(t.ctx, t.commit, t.prefix, name)
 }
 
 func fileMode(m git.Mode) patch.Mode {
@@ -80,8 +80,8 @@ func fileMode(m git.Mode) patch.Mode {
 	return patch.Regular
 }
 
-// entry returns the kind of an entry that is not a regular file.
-func entry(m git.Mode) patch.Entry {
+// entryKind returns the kind of an entry that is not a regular file.
+func entryKind(m git.Mode) patch.Entry {
 	switch m {
 	case git.ModeTree:
 		return patch.Directory
@@ -106,8 +106,8 @@ func newStore(o *git.Objects) *store {
 	return &store{objects: o, roots: map[run.Commit]git.ID{}, trees: map[git.ID][]git.Entry{}}
 }
 
-// root returns the id of a commit's tree.
-func (s *store) root(ctx context.Context, commit run.Commit) (git.ID, error) {
+// rootOf returns the id of a commit's tree.
+func (s *store) rootOf(ctx context.Context, commit run.Commit) (git.ID, error) {
 	s.mu.Lock()
 	id, ok := s.roots[commit]
 	s.mu.Unlock()
@@ -129,8 +129,8 @@ func (s *store) root(ctx context.Context, commit run.Commit) (git.ID, error) {
 	return id, nil
 }
 
-// tree returns the entries of one directory. The caller must not change them.
-func (s *store) tree(ctx context.Context, id git.ID) ([]git.Entry, error) {
+// treeEntries returns the entries of one directory. The caller must not change them.
+func (s *store) treeEntries(ctx context.Context, id git.ID) ([]git.Entry, error) {
 	s.mu.Lock()
 	entries, ok := s.trees[id]
 	s.mu.Unlock()
@@ -153,10 +153,10 @@ func (s *store) tree(ctx context.Context, id git.ID) ([]git.Entry, error) {
 	return entries, nil
 }
 
-// find looks up name below prefix. It returns the errors of [patch.Tree]'s Lookup, but accepts any
+// findEntry looks up name below prefix. It returns the errors of [patch.Tree]'s Lookup, but accepts any
 // kind of entry at the path itself. Names in errors are relative to prefix.
-func (s *store) find(ctx context.Context, commit run.Commit, prefix, name string) (git.Entry, error) {
-	id, err := s.root(ctx, commit)
+func (s *store) findEntry(ctx context.Context, commit run.Commit, prefix, name string) (git.Entry, error) {
+	id, err := s.rootOf(ctx, commit)
 	if err != nil {
 		return git.Entry{}, err
 	}
@@ -168,13 +168,13 @@ func (s *store) find(ctx context.Context, commit run.Commit, prefix, name string
 	walked := ""
 	for part := range strings.SplitSeq(full, "/") {
 		if at.Mode != git.ModeTree {
-			return git.Entry{}, blocked(prefix, walked, at.Mode)
+			return git.Entry{}, blockedError(prefix, walked, at.Mode)
 		}
-		entries, err := s.tree(ctx, at.ID)
+		entries, err := s.treeEntries(ctx, at.ID)
 		if err != nil {
 			return git.Entry{}, err
 		}
-		next, ok := lookup(entries, part)
+		next, ok := lookupEntry(entries, part)
 		if !ok {
 			return git.Entry{}, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
 		}
@@ -183,16 +183,16 @@ func (s *store) find(ctx context.Context, commit run.Commit, prefix, name string
 	return at, nil
 }
 
-// blocked returns the error for a path with a parent that is not a directory.
-func blocked(prefix, at string, m git.Mode) error {
+// blockedError returns the error for a path with a parent that is not a directory.
+func blockedError(prefix, at string, m git.Mode) error {
 	kind := patch.Parent
 	if !m.Regular() {
-		kind = entry(m)
+		kind = entryKind(m)
 	}
 	return &patch.EntryError{Path: strings.TrimPrefix(strings.TrimPrefix(at, prefix), "/"), Entry: kind}
 }
 
-func lookup(entries []git.Entry, name string) (git.Entry, bool) {
+func lookupEntry(entries []git.Entry, name string) (git.Entry, bool) {
 	for _, e := range entries {
 		if e.Name == name {
 			return e, true

@@ -13,9 +13,9 @@ import (
 // ErrLacks reports a repository that lacks objects of the commit that a run would start from.
 var ErrLacks = errors.New("objects are missing")
 
-// whole refuses a commit with missing files or directories, as in a partial clone: a run fetches
+// checkWhole refuses a commit with missing files or directories, as in a partial clone: a run fetches
 // nothing. The history of the commit does not count.
-func (p place) whole(ctx context.Context, commit run.Commit) error {
+func (p place) checkWhole(ctx context.Context, commit run.Commit) error {
 	repo, lacks := p.repo, lacking{atStart: true}
 	repo.Timeout = checkoutTimeout
 	err := repo.Do(ctx, git.Call{
@@ -27,16 +27,16 @@ func (p place) whole(ctx context.Context, commit run.Commit) error {
 		return fmt.Errorf("%w from commit %.12s, or damaged (%w): see what git fsck says, or run from a whole clone", ErrLacks, commit, err)
 	case err != nil || lacks.count == 0:
 		return err
-	case p.partial(ctx):
+	case p.isPartial(ctx):
 		return fmt.Errorf("%w from commit %.12s, %d of them, for this is a partial clone: get them with git fetch --refetch --no-filter, or run from a full clone",
 			ErrLacks, commit, lacks.count)
 	}
 	return fmt.Errorf("%w from commit %.12s, %d of them: see what git fsck says, or run from a whole clone", ErrLacks, commit, lacks.count)
 }
 
-// partial reports whether the repository is a partial clone, which leaves objects with another
+// isPartial reports whether the repository is a partial clone, which leaves objects with another
 // repository.
-func (p place) partial(ctx context.Context) bool {
+func (p place) isPartial(ctx context.Context) bool {
 	out, err := p.repo.Run(ctx, "config", "--get-regexp", `^(extensions\.partialclone|remote\..*\.promisor)$`)
 	return err == nil && len(out) > 0
 }

@@ -75,7 +75,7 @@ func Open(ctx context.Context, spec Spec) (*Workspace, error) {
 	if spec.Prefix != "" && !filepath.IsLocal(spec.Prefix) {
 		return nil, fmt.Errorf("open workspace: prefix %q: not inside the repository", spec.Prefix)
 	}
-	dir, err := resolve(spec.Dir)
+	dir, err := resolvePath(spec.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("open workspace: %w", err)
 	}
@@ -111,9 +111,9 @@ func (w *Workspace) WorkDir() string {
 // Branch returns the short name of the run's branch.
 func (w *Workspace) Branch() string { return w.spec.RunID.Branch() }
 
-// resolve returns path as git writes it: absolute and free of symbolic links. The path need not
+// resolvePath returns path as git writes it: absolute and free of symbolic links. The path need not
 // exist.
-func resolve(path string) (string, error) {
+func resolvePath(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
@@ -158,7 +158,7 @@ func refuseReftable(common string) error {
 // Head returns the commit at the tip of the run's branch. The error matches ErrNoBranch when there
 // is no such branch.
 func (w *Workspace) Head(ctx context.Context) (run.Commit, error) {
-	at, err := w.stands(ctx)
+	at, err := w.readStanding(ctx)
 	if err == nil && at.commit == "" {
 		err = ErrNoBranch
 	}
@@ -179,8 +179,8 @@ func Tip(ctx context.Context, repo string, id run.ID) (run.Commit, error) {
 	return w.Head(ctx)
 }
 
-// enter locks the workspace for a change. Closing the file releases the lock.
-func (w *Workspace) enter(ctx context.Context) (*os.File, error) {
+// lockForChange locks the workspace for a change. Closing the file releases the lock.
+func (w *Workspace) lockForChange(ctx context.Context) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(w.spec.Dir), 0o755); err != nil {
 		return nil, err
 	}
