@@ -54,18 +54,18 @@ func FindDirs(lookup func(string) (string, bool)) (Dirs, error) {
 	}
 	f := finder{lookup: lookup, home: filepath.Clean(home)}
 	pi := filepath.Join(f.home, ".pi")
-	agent := f.dir(filepath.Join(pi, "agent"), agentVars)
+	agent := f.absoluteDir(filepath.Join(pi, "agent"), agentVars)
 	d := Dirs{
 		Home:        f.home,
 		Agent:       agent,
-		Sessions:    f.dir(filepath.Join(agent, "meta-sessions"), sessionsVars),
-		Mailboxes:   f.dir(filepath.Join(agent, "meta-mailbox"), mailboxesVars),
-		Senders:     f.dir(filepath.Join(agent, "meta-senders"), sendersVars),
-		Receivers:   f.dir(filepath.Join(agent, "meta-receivers"), receiversVars),
-		Sockets:     f.dir(filepath.Join(pi, "entwurf-control"), socketsVars),
+		Sessions:    f.absoluteDir(filepath.Join(agent, "meta-sessions"), sessionsVars),
+		Mailboxes:   f.absoluteDir(filepath.Join(agent, "meta-mailbox"), mailboxesVars),
+		Senders:     f.absoluteDir(filepath.Join(agent, "meta-senders"), sendersVars),
+		Receivers:   f.absoluteDir(filepath.Join(agent, "meta-receivers"), receiversVars),
+		Sockets:     f.absoluteDir(filepath.Join(pi, "entwurf-control"), socketsVars),
 		Locks:       filepath.Join(pi, "entwurf-v2-locks"),
 		Trust:       filepath.Join(agent, "trust.json"),
-		PrefixRoots: f.roots(),
+		PrefixRoots: f.rootDirs(),
 	}
 	return d, f.err
 }
@@ -82,30 +82,30 @@ type finder struct {
 	err    error
 }
 
-// dir returns the first override that is set, as an absolute path, or else the given place.
-func (f *finder) dir(place string, vars []string) string {
-	value := f.value(vars)
+// absoluteDir returns the first override that is set, as an absolute path, or else the given place.
+func (f *finder) absoluteDir(place string, vars []string) string {
+	value := f.firstValue(vars)
 	if value == "" {
 		return place
 	}
-	abs, err := filepath.Abs(expand(value, f.home))
+	abs, err := filepath.Abs(expandHome(value, f.home))
 	if err != nil {
 		f.err = errors.Join(f.err, fmt.Errorf("find the registry: %s: %w", vars[0], err))
 	}
 	return abs
 }
 
-func (f *finder) roots() []string {
+func (f *finder) rootDirs() []string {
 	var roots []string
-	for root := range strings.SplitSeq(f.value(prefixRootsVars), string(filepath.ListSeparator)) {
+	for root := range strings.SplitSeq(f.firstValue(prefixRootsVars), string(filepath.ListSeparator)) {
 		if root = strings.TrimSpace(root); root != "" {
-			roots = append(roots, expand(root, f.home))
+			roots = append(roots, expandHome(root, f.home))
 		}
 	}
 	return roots
 }
 
-func (f *finder) value(vars []string) string {
+func (f *finder) firstValue(vars []string) string {
 	for _, name := range vars {
 		if value, ok := f.lookup(name); ok && value != "" {
 			return value
@@ -114,8 +114,8 @@ func (f *finder) value(vars []string) string {
 	return ""
 }
 
-// expand replaces a leading ~ by the home directory.
-func expand(path, home string) string {
+// expandHome replaces a leading ~ by the home directory.
+func expandHome(path, home string) string {
 	rest, ok := strings.CutPrefix(path, "~")
 	if !ok || rest != "" && rest[0] != '/' {
 		return path

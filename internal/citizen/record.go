@@ -72,7 +72,7 @@ func ParseRecord(b []byte) (Record, error) {
 	if err := o.Err(); err != nil {
 		return Record{}, err
 	}
-	r.common(o)
+	r.readCommon(o)
 	switch r.Version {
 	case V1:
 		r.readV1(o)
@@ -92,8 +92,8 @@ func ParseRecord(b []byte) (Record, error) {
 	return r, nil
 }
 
-// common reads the members that every version has.
-func (r *Record) common(o *document.Object) {
+// readCommon reads the members that every version has.
+func (r *Record) readCommon(o *document.Object) {
 	o.Word("gardenId", &r.GardenID)
 	o.Word("backend", &r.Backend)
 	r.NativeSessionID = o.Text("nativeSessionId")
@@ -133,7 +133,7 @@ func (r *Record) readV1(o *document.Object) {
 // Marshal returns the record as it stands on disk; a V1 becomes a V2. It returns an error for a
 // record that could not be read again.
 func (r Record) Marshal() ([]byte, error) {
-	b, err := document.Marshal(r.form())
+	b, err := document.Marshal(r.wireForm())
 	if err != nil {
 		return nil, err
 	}
@@ -143,19 +143,19 @@ func (r Record) Marshal() ([]byte, error) {
 	return b, nil
 }
 
-func (r Record) form() form {
+func (r Record) wireForm() form {
 	f := form{
 		SchemaVersion: V3, GardenID: r.GardenID, Backend: r.Backend, NativeSessionID: r.NativeSessionID, CWD: r.CWD,
-		Model: nullable(r.Model), TranscriptPath: nullable(r.TranscriptPath),
+		Model: nullString(r.Model), TranscriptPath: nullString(r.TranscriptPath),
 		CreatedAt: r.CreatedAt, RecordUpdatedAt: r.UpdatedAt,
 	}
 	if r.Version != V3 {
-		f.SchemaVersion, f.ParentGardenID, f.IsEntwurf = V2, nullable(string(r.ParentGardenID)), &r.IsEntwurf
+		f.SchemaVersion, f.ParentGardenID, f.IsEntwurf = V2, nullString(string(r.ParentGardenID)), &r.IsEntwurf
 	}
 	return f
 }
 
-func nullable(s string) *string {
+func nullString(s string) *string {
 	if s == "" {
 		return nil
 	}

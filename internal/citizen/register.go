@@ -53,14 +53,14 @@ var ErrTaken = errors.New("already a citizen")
 // made id is taken, it makes another. If an id that was asked for is taken, or the native session
 // has a record, it returns ErrTaken. A second call returns ErrTaken; see Register.
 func (s *Store) Create(ctx context.Context, b Birth) (Record, error) {
-	unlock, records, err := s.enter(ctx)
+	unlock, records, err := s.lockAndList(ctx)
 	if err != nil {
 		return Record{}, fmt.Errorf("create a citizen: %w", err)
 	}
 	defer unlock()
-	native := b.native()
+	native := b.nativeID()
 	if native == "" {
-		return s.create(records, b)
+		return s.createRecord(records, b)
 	}
 	switch r, err := findNative(records, b.Backend, native); {
 	case err == nil:
@@ -68,41 +68,41 @@ func (s *Store) Create(ctx context.Context, b Birth) (Record, error) {
 	case !errors.Is(err, ErrUnknown):
 		return Record{}, err
 	}
-	return s.create(records, b)
+	return s.createRecord(records, b)
 }
 
 // Register is like Create, but attaches to the record of a session that has one. A second call with
 // the same birth only updates the time of the record. Register looks for the native session, or for
 // the garden id where the native session id is the garden id.
 func (s *Store) Register(ctx context.Context, b Birth) (Record, error) {
-	unlock, records, err := s.enter(ctx)
+	unlock, records, err := s.lockAndList(ctx)
 	if err != nil {
 		return Record{}, fmt.Errorf("register a citizen: %w", err)
 	}
 	defer unlock()
-	native := b.native()
+	native := b.nativeID()
 	if native == "" {
-		return s.create(records, b)
+		return s.createRecord(records, b)
 	}
 	r, err := findNative(records, b.Backend, native)
 	switch {
 	case errors.Is(err, ErrUnknown):
-		return s.create(records, b)
+		return s.createRecord(records, b)
 	case err != nil:
 		return Record{}, err
 	case b.GardenID != "" && r.GardenID != b.GardenID:
 		return Record{}, fmt.Errorf("native session %s: %w: %s", native, ErrTaken, r.GardenID)
 	}
-	return s.attach(r, b.change())
+	return s.attachTo(r, b.asChange())
 }
 
-// native returns the id that the session is looked up by. It is empty when that will be the garden
+// nativeID returns the id that the session is looked up by. It is empty when that will be the garden
 // id still to be made.
-func (b Birth) native() string { return cmp.Or(b.NativeSessionID, string(b.GardenID)) }
+func (b Birth) nativeID() string { return cmp.Or(b.NativeSessionID, string(b.GardenID)) }
 
-// change returns the change that a birth makes to a session that has a record. A fact that the
+// asChange returns the change that a birth makes to a session that has a record. A fact that the
 // birth does not know stays unchanged.
-func (b Birth) change() Change {
+func (b Birth) asChange() Change {
 	c := Change{CWD: b.CWD}
 	if b.Model != "" {
 		c.Model = &b.Model
@@ -122,7 +122,7 @@ func (b Birth) change() Change {
 // Attach merges a change into the record of a citizen. A second call with the
 // same change only sets its time.
 func (s *Store) Attach(ctx context.Context, id dispatch.GardenID, c Change) (Record, error) {
-	unlock, _, err := s.enter(ctx)
+	unlock, _, err := s.lockAndList(ctx)
 	if err != nil {
 		return Record{}, fmt.Errorf("attach to %s: %w", id, err)
 	}
@@ -131,13 +131,13 @@ func (s *Store) Attach(ctx context.Context, id dispatch.GardenID, c Change) (Rec
 	if err != nil {
 		return Record{}, err
 	}
-	return s.attach(r, c)
+	return s.attachTo(r, c)
 }
 
 // Remove takes a citizen out of the registry. Removing it again does nothing. A bad entry stays,
 // because it is not known to be that citizen.
 func (s *Store) Remove(ctx context.Context, id dispatch.GardenID) error {
-	unlock, _, err := s.enter(ctx)
+	unlock, _, err := s.lockAndList(ctx)
 	if err != nil {
 		return fmt.Errorf("remove %s: %w", id, err)
 	}
@@ -155,9 +155,9 @@ func (s *Store) Remove(ctx context.Context, id dispatch.GardenID) error {
 // because it is not named like a record.
 const lockName = ".ratchet.lock"
 
-// enter makes the store, keeps our other processes from changing it, removes files that killed
+// lockAndList makes the store, keeps our other processes from changing it, removes files that killed
 // processes left, and reads the records.
-func (s *Store) enter(ctx context.Context) (unlock func(), records []Record, err error) {
+func (s *Store) lockAndList(ctx context.Context) (unlock func(), records []Record, err error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return nil, nil, err
 	}
@@ -166,7 +166,7 @@ func (s *Store) enter(ctx context.Context) (unlock func(), records []Record, err
 		return nil, nil, err
 	}
 	file.Sweep(s.Dir)
-	records, _, err = s.scan()
+	records, _, err = s.scanRecords()
 	if err != nil {
 		unlock()
 		return nil, nil, err
@@ -174,17 +174,17 @@ func (s *Store) enter(ctx context.Context) (unlock func(), records []Record, err
 	return unlock, records, nil
 }
 
-func (s *Store) create(records []Record, b Birth) (Record, error) {
+func (s *Store) createRecord(records []Record, b Birth) (Record, error) {
 	r := Record{
-		Version: version(records), GardenID: b.GardenID, Backend: b.Backend, NativeSessionID: b.NativeSessionID,
+		Version: versionOfNew(records), GardenID: b.GardenID, Backend: b.Backend, NativeSessionID: b.NativeSessionID,
 		CWD: b.CWD, Model: b.Model, TranscriptPath: b.TranscriptPath, ParentGardenID: b.ParentGardenID,
 		IsEntwurf: b.IsEntwurf, CreatedAt: document.Stamp(s.now()),
 	}
 	r.UpdatedAt = r.CreatedAt
 	for range mintings {
-		err := s.mint(&r, b)
+		err := s.mintIDs(&r, b)
 		if err == nil {
-			err = s.publish(r)
+			err = s.writeRecord(r)
 		}
 		switch {
 		case err == nil:
@@ -198,8 +198,8 @@ func (s *Store) create(records []Record, b Birth) (Record, error) {
 	return Record{}, fmt.Errorf("create a citizen: %d garden ids in a row were taken", mintings)
 }
 
-// version returns the version of new records: V3 where the store has a V3, otherwise V2.
-func version(records []Record) Version {
+// versionOfNew returns the version of new records: V3 where the store has a V3, otherwise V2.
+func versionOfNew(records []Record) Version {
 	for _, r := range records {
 		if r.Version == V3 {
 			return V3
@@ -208,8 +208,8 @@ func version(records []Record) Version {
 	return V2
 }
 
-// mint gives the record the ids that its birth leaves open.
-func (s *Store) mint(r *Record, b Birth) error {
+// mintIDs gives the record the ids that its birth leaves open.
+func (s *Store) mintIDs(r *Record, b Birth) error {
 	if b.GardenID == "" {
 		var tag [3]byte
 		if _, err := io.ReadFull(s.random(), tag[:]); err != nil {
@@ -223,7 +223,7 @@ func (s *Store) mint(r *Record, b Birth) error {
 	return nil
 }
 
-func (s *Store) publish(r Record) error {
+func (s *Store) writeRecord(r Record) error {
 	b, err := r.Marshal()
 	if err != nil {
 		return err
@@ -236,13 +236,13 @@ func (s *Store) publish(r Record) error {
 	return file.SyncDir(s.Dir)
 }
 
-func (s *Store) attach(r Record, c Change) (Record, error) {
+func (s *Store) attachTo(r Record, c Change) (Record, error) {
 	r.CWD = c.CWD
 	r.UpdatedAt = document.Stamp(s.now())
-	set(&r.Model, c.Model)
-	set(&r.TranscriptPath, c.TranscriptPath)
-	set(&r.ParentGardenID, c.ParentGardenID)
-	set(&r.IsEntwurf, c.IsEntwurf)
+	setIfTold(&r.Model, c.Model)
+	setIfTold(&r.TranscriptPath, c.TranscriptPath)
+	setIfTold(&r.ParentGardenID, c.ParentGardenID)
+	setIfTold(&r.IsEntwurf, c.IsEntwurf)
 	r.Version = max(r.Version, V2)
 	b, err := r.Marshal()
 	if err != nil {
@@ -255,8 +255,8 @@ func (s *Store) attach(r Record, c Change) (Record, error) {
 	return r, file.SyncDir(s.Dir)
 }
 
-// set replaces a value by told, unless told is nil.
-func set[T any](value, told *T) {
+// setIfTold replaces a value by told, unless told is nil.
+func setIfTold[T any](value, told *T) {
 	if told != nil {
 		*value = *told
 	}

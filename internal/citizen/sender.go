@@ -55,12 +55,12 @@ func (d Dirs) Self(c Caller) (Self, error) {
 	if self, ok := d.piSelf(c); ok {
 		return self, nil
 	}
-	m, err := d.trusted(c)
+	m, err := d.trustedMarker(c)
 	if err != nil {
 		return Self{}, err
 	}
 	active, reason := marker.PresenceOf(d.Receivers, d.Senders, m.Citizen).Active()
-	self := envelope(c, string(m.GardenID), "meta-session/"+string(m.Backend), dispatch.MetaSession, active)
+	self := newSender(c, string(m.GardenID), "meta-session/"+string(m.Backend), dispatch.MetaSession, active)
 	self.CWD = m.CWD
 	return Self{Sender: self, Socket: SocketNone, Reason: reason}, nil
 }
@@ -72,20 +72,20 @@ func (d Dirs) Sender(c Caller) (dispatch.Sender, error) {
 	if !errors.Is(err, ErrAnonymous) {
 		return self.Sender, err
 	}
-	if c.value("PI_TOOLS_BRIDGE_REQUIRE_META_SENDER") == "1" {
+	if c.environValue("PI_TOOLS_BRIDGE_REQUIRE_META_SENDER") == "1" {
 		return dispatch.Sender{}, fmt.Errorf("PI_TOOLS_BRIDGE_REQUIRE_META_SENDER is set: %w", err)
 	}
-	agent := cmp.Or(c.value("ENTWURF_BRIDGE_EXTERNAL_AGENT_ID"), c.value("PI_TOOLS_BRIDGE_EXTERNAL_AGENT_ID"), "external-mcp/unknown-host")
-	return envelope(c, "external-mcp", agent, dispatch.ExternalMCP, false), nil
+	agent := cmp.Or(c.environValue("ENTWURF_BRIDGE_EXTERNAL_AGENT_ID"), c.environValue("PI_TOOLS_BRIDGE_EXTERNAL_AGENT_ID"), "external-mcp/unknown-host")
+	return newSender(c, "external-mcp", agent, dispatch.ExternalMCP, false), nil
 }
 
 func (d Dirs) piSelf(c Caller) (Self, bool) {
-	session, agent := c.value("PI_SESSION_ID"), c.value("PI_AGENT_ID")
+	session, agent := c.environValue("PI_SESSION_ID"), c.environValue("PI_AGENT_ID")
 	if session == "" || agent == "" {
 		return Self{}, false
 	}
 	state, reason := d.ownSocket(session)
-	sender := envelope(c, session, agent, dispatch.PiSession, state == SocketAlive)
+	sender := newSender(c, session, agent, dispatch.PiSession, state == SocketAlive)
 	return Self{Sender: sender, Socket: state, Reason: reason}, true
 }
 
@@ -102,11 +102,11 @@ func (d Dirs) ownSocket(session string) (SocketState, string) {
 	return SocketAlive, "its control socket is at " + d.Socket(id)
 }
 
-// trusted returns the marker that says which citizen the caller works for, if the citizen's record
+// trustedMarker returns the marker that says which citizen the caller works for, if the citizen's record
 // confirms it.
-func (d Dirs) trusted(c Caller) (marker.Sender, error) {
-	if path := cmp.Or(c.value("ENTWURF_META_SENDER_MARKER"), c.value("PI_META_SENDER_MARKER")); path != "" {
-		return d.only([]string{expand(path, d.Home)})
+func (d Dirs) trustedMarker(c Caller) (marker.Sender, error) {
+	if path := cmp.Or(c.environValue("ENTWURF_META_SENDER_MARKER"), c.environValue("PI_META_SENDER_MARKER")); path != "" {
+		return d.onlyMarker([]string{expandHome(path, d.Home)})
 	}
 	for _, pid := range []int{c.Parent, process.Parent(c.Parent)} {
 		if !process.Plausible(pid) {
@@ -118,17 +118,17 @@ func (d Dirs) trusted(c Caller) (marker.Sender, error) {
 				paths = append(paths, marker.SenderPath(d.Senders, b, pid))
 			}
 		}
-		if m, err := d.only(paths); !errors.Is(err, ErrAnonymous) {
+		if m, err := d.onlyMarker(paths); !errors.Is(err, ErrAnonymous) {
 			return m, err
 		}
 	}
 	return marker.Sender{}, ErrAnonymous
 }
 
-// only returns the marker of the one citizen that the markers at paths name. It ignores a marker
+// onlyMarker returns the marker of the one citizen that the markers at paths name. It ignores a marker
 // that contradicts the record. A record that cannot be read is an error, because the caller does
 // have an identity.
-func (d Dirs) only(paths []string) (marker.Sender, error) {
+func (d Dirs) onlyMarker(paths []string) (marker.Sender, error) {
 	var found []marker.Sender
 	store := &Store{Dir: d.Sessions}
 	for _, path := range paths {
@@ -158,13 +158,13 @@ func (r Record) Citizen() marker.Citizen {
 	return marker.Citizen{GardenID: r.GardenID, Backend: r.Backend, NativeSessionID: r.NativeSessionID}
 }
 
-func envelope(c Caller, session, agent string, origin dispatch.Origin, replyable bool) dispatch.Sender {
+func newSender(c Caller, session, agent string, origin dispatch.Origin, replyable bool) dispatch.Sender {
 	return dispatch.Sender{
 		SessionID: session, AgentID: agent, CWD: c.CWD, Timestamp: document.Stamp(c.Now), Origin: origin, Replyable: &replyable,
 	}
 }
 
-func (c Caller) value(name string) string {
+func (c Caller) environValue(name string) string {
 	value, ok := c.Lookup(name)
 	if !ok {
 		return ""

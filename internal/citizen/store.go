@@ -51,14 +51,14 @@ func (s *Store) Find(id dispatch.GardenID) (Record, error) {
 	if err := id.Validate(); err != nil {
 		return Record{}, err
 	}
-	r, err := s.read(string(id) + recordSuffix)
+	r, err := s.readRecord(string(id) + recordSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Record{}, fmt.Errorf("%s: %w", id, ErrUnknown)
 	}
 	return r, err
 }
 
-func (s *Store) read(name string) (Record, error) {
+func (s *Store) readRecord(name string) (Record, error) {
 	b, err := file.Read(filepath.Join(s.Dir, name), file.MaxDocument)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Record{}, err
@@ -77,7 +77,7 @@ func (s *Store) read(name string) (Record, error) {
 // entry hides no other. All records that claim the same native session are bad. A store that does
 // not exist is empty. A store that cannot be read is an error.
 func (s *Store) List() (good []Record, bad []*BadRecord, err error) {
-	good, bad, err = s.scan()
+	good, bad, err = s.scanRecords()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -97,8 +97,8 @@ func (s *Store) List() (good []Record, bad []*BadRecord, err error) {
 	return unique, bad, nil
 }
 
-// scan is like List, but without the rule about native sessions.
-func (s *Store) scan() (good []Record, bad []*BadRecord, err error) {
+// scanRecords is like List, but without the rule about native sessions.
+func (s *Store) scanRecords() (good []Record, bad []*BadRecord, err error) {
 	entries, err := os.ReadDir(s.Dir) // sorted
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
@@ -110,7 +110,7 @@ func (s *Store) scan() (good []Record, bad []*BadRecord, err error) {
 		if !strings.HasSuffix(e.Name(), recordSuffix) {
 			continue
 		}
-		r, err := s.read(e.Name())
+		r, err := s.readRecord(e.Name())
 		if broken, ok := errors.AsType[*BadRecord](err); ok {
 			bad = append(bad, broken)
 		} else if err == nil { // else it has just been removed
@@ -124,7 +124,7 @@ func (s *Store) scan() (good []Record, bad []*BadRecord, err error) {
 // record has it, ErrDuplicate when two have it, and ErrOtherBackend when its record is of another
 // backend. It ignores bad entries; List returns them.
 func (s *Store) FindNative(backend dispatch.Backend, native string) (Record, error) {
-	records, _, err := s.scan()
+	records, _, err := s.scanRecords()
 	if err != nil {
 		return Record{}, err
 	}

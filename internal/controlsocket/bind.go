@@ -30,10 +30,10 @@ const maxPath = len(unix.RawSockaddrUnix{}.Path) - 1
 // claimPoll is the interval between attempts to claim a taken directory.
 const claimPoll = 10 * time.Millisecond
 
-// bind listens at a path and returns the file that it made there. Only the owner can reach the
+// bindSocket listens at a path and returns the file that it made there. Only the owner can reach the
 // file. A file in the way stays, unless it is the socket of one of the owner's sessions that is
 // surely gone.
-func bind(ctx context.Context, path string) (*net.UnixListener, fs.FileInfo, error) {
+func bindSocket(ctx context.Context, path string) (*net.UnixListener, fs.FileInfo, error) {
 	switch {
 	case !filepath.IsAbs(path):
 		return nil, nil, errors.New("the path is not absolute")
@@ -43,21 +43,21 @@ func bind(ctx context.Context, path string) (*net.UnixListener, fs.FileInfo, err
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, nil, err
 	}
-	dir, err := claim(ctx, filepath.Dir(path))
+	dir, err := lockDir(ctx, filepath.Dir(path))
 	if err != nil {
 		return nil, nil, err
 	}
 	defer dir.Close()
-	if err := private(dir); err != nil {
+	if err := makePrivate(dir); err != nil {
 		return nil, nil, err
 	}
-	if err := vacate(ctx, path); err != nil {
+	if err := removeDead(ctx, path); err != nil {
 		return nil, nil, err
 	}
-	return listen(path)
+	return listenUnix(path)
 }
 
-func listen(path string) (*net.UnixListener, fs.FileInfo, error) {
+func listenUnix(path string) (*net.UnixListener, fs.FileInfo, error) {
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		return nil, nil, err
@@ -72,28 +72,28 @@ func listen(path string) (*net.UnixListener, fs.FileInfo, error) {
 	return l, own, nil
 }
 
-// claim takes a lock on the directory. Only the server that holds it may decide about the paths in
+// lockDir takes a lock on the directory. Only the server that holds it may decide about the paths in
 // the directory. The lock lasts until the file is closed. Without it, two servers that start
 // together would both find a dead socket, and the second would remove the socket of the first.
-func claim(ctx context.Context, dir string) (*os.File, error) {
+func lockDir(ctx context.Context, dir string) (*os.File, error) {
 	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, err
 	}
-	if err := lock(ctx, f); err != nil {
+	if err := lockFile(ctx, f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
-// private sets the directory's mode to 0700. It refuses a directory that belongs to another user,
+// makePrivate sets the directory's mode to 0700. It refuses a directory that belongs to another user,
 // or that is meant to be shared, and leaves it alone.
-func private(dir *os.File) error {
+func makePrivate(dir *os.File) error {
 	info, err := dir.Stat()
 	switch {
 	case err != nil:
 		return err
-	case !ours(info) || info.Mode()&fs.ModeSticky != 0:
+	case !isOurs(info) || info.Mode()&fs.ModeSticky != 0:
 		return fmt.Errorf("the directory %s is not for the sockets of one user", dir.Name())
 	case info.Mode().Perm() == 0o700:
 		return nil
@@ -101,12 +101,12 @@ func private(dir *os.File) error {
 	return dir.Chmod(0o700)
 }
 
-func ours(info fs.FileInfo) bool {
+func isOurs(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-func lock(ctx context.Context, f *os.File) error {
+func lockFile(ctx context.Context, f *os.File) error {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil || !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
@@ -124,7 +124,7 @@ func lock(ctx context.Context, f *os.File) error {
 // path stays: a socket that is listened on, a socket whose state cannot be told, a file that is no
 // socket. A second call does nothing.
 func RemoveDead(ctx context.Context, path string) error {
-	dir, err := claim(ctx, filepath.Dir(path))
+	dir, err := lockDir(ctx, filepath.Dir(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -132,17 +132,17 @@ func RemoveDead(ctx context.Context, path string) error {
 		return fmt.Errorf("control socket %s: %w", path, err)
 	}
 	defer dir.Close()
-	err = vacate(ctx, path)
+	err = removeDead(ctx, path)
 	if _, stays := errors.AsType[obstacle](err); stays {
 		return nil
 	}
 	return err
 }
 
-// vacate removes a dead socket of ours from the path. It returns an obstacle if the path has a file
+// removeDead removes a dead socket of ours from the path. It returns an obstacle if the path has a file
 // of another kind, a socket of another user, or a socket that is not surely dead. The caller has
 // claimed the directory.
-func vacate(ctx context.Context, path string) error {
+func removeDead(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -157,16 +157,16 @@ func vacate(ctx context.Context, path string) error {
 		return ErrInUse
 	case s.Liveness != dispatch.Dead:
 		return obstacle("it cannot be told whether a session is served there: " + s.Code)
-	case !ours(info):
+	case !isOurs(info):
 		return obstacle("a socket of another user is in the way")
 	}
 	return os.Remove(path)
 }
 
-// unbind removes the path if it is still the file that bind made. The listener is still open, which
+// unbindSocket removes the path if it is still the file that bind made. The listener is still open, which
 // keeps the file's number from being used again.
-func unbind(ctx context.Context, path string, own fs.FileInfo) error {
-	dir, err := claim(ctx, filepath.Dir(path))
+func unbindSocket(ctx context.Context, path string, own fs.FileInfo) error {
+	dir, err := lockDir(ctx, filepath.Dir(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -40,7 +40,7 @@ type Client struct {
 
 // Send gives the session a message. A second call gives it once more.
 func (c Client) Send(ctx context.Context, m Message) (dispatch.Delivery, error) {
-	data, err := c.call(ctx, request{
+	data, err := c.callSession(ctx, request{
 		Type: sendCommand, Message: m.Text, Mode: cmp.Or(m.Mode, dispatch.FollowUp), Sender: m.Sender, WantsReply: m.WantsReply,
 	})
 	if err != nil {
@@ -49,30 +49,30 @@ func (c Client) Send(ctx context.Context, m Message) (dispatch.Delivery, error) 
 	// An answer without readable data is an acknowledgement all the same.
 	var said sendData
 	_ = json.Unmarshal(data, &said)
-	return dispatch.Delivery(clip(string(said.DeliveredAs), maxWord)), nil
+	return dispatch.Delivery(clipText(string(said.DeliveredAs), maxWord)), nil
 }
 
 // Info asks the session about itself.
 func (c Client) Info(ctx context.Context) (Info, error) {
 	var info Info
-	return info, c.ask(ctx, infoCommand, &info)
+	return info, c.askFor(ctx, infoCommand, &info)
 }
 
 // LastMessage returns the assistant's last message, nil when there is none yet.
 func (c Client) LastMessage(ctx context.Context) (*LastMessage, error) {
 	var said messageData
-	err := c.ask(ctx, getMessageCommand, &said)
+	err := c.askFor(ctx, getMessageCommand, &said)
 	return said.Message, err
 }
 
 // Abort ends the session's turn.
 func (c Client) Abort(ctx context.Context) error {
-	_, err := c.call(ctx, request{Type: abortCommand})
+	_, err := c.callSession(ctx, request{Type: abortCommand})
 	return err
 }
 
-func (c Client) ask(ctx context.Context, command string, to any) error {
-	data, err := c.call(ctx, request{Type: command})
+func (c Client) askFor(ctx context.Context, command string, to any) error {
+	data, err := c.callSession(ctx, request{Type: command})
 	if err != nil {
 		return err
 	}
@@ -91,8 +91,8 @@ type request struct {
 	WantsReply bool             `json:"wants_reply,omitempty"`
 }
 
-// call makes the request and returns the data of a success.
-func (c Client) call(ctx context.Context, r request) (json.RawMessage, error) {
+// callSession makes the request and returns the data of a success.
+func (c Client) callSession(ctx context.Context, r request) (json.RawMessage, error) {
 	r.ID = rand.Text()
 	line, err := json.Marshal(r)
 	if err != nil {
@@ -100,7 +100,7 @@ func (c Client) call(ctx context.Context, r request) (json.RawMessage, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, Timeout))
 	defer cancel()
-	conn, err := c.dial(ctx)
+	conn, err := c.dialSocket(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -108,16 +108,16 @@ func (c Client) call(ctx context.Context, r request) (json.RawMessage, error) {
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	if n, err := conn.Write(append(line, '\n')); err != nil && n == 0 {
 		err = cmp.Or(ctx.Err(), err)
-		return nil, &NotSentError{Code: code(err), Err: err}
+		return nil, &NotSentError{Code: errorName(err), Err: err}
 	} else if err != nil {
 		return nil, &UnansweredError{cmp.Or(ctx.Err(), err)}
 	}
-	answer, err := await(conn, r)
+	answer, err := awaitAnswer(conn, r)
 	switch {
 	case errors.Is(err, unix.ECONNRESET):
 		// The kernel reports ECONNRESET for a peer that closed and left bytes of ours unread, even
 		// if these are only the end of the line.
-		return nil, &NotSentError{Code: code(err), Err: fmt.Errorf("the peer hung up on it unread: %w", err)}
+		return nil, &NotSentError{Code: errorName(err), Err: fmt.Errorf("the peer hung up on it unread: %w", err)}
 	case err != nil:
 		return nil, &UnansweredError{cmp.Or(ctx.Err(), err)}
 	case !*answer.Success:
@@ -126,8 +126,8 @@ func (c Client) call(ctx context.Context, r request) (json.RawMessage, error) {
 	return answer.Data, nil
 }
 
-// dial connects to a plain socket and to nothing else.
-func (c Client) dial(ctx context.Context) (net.Conn, error) {
+// dialSocket connects to a plain socket and to nothing else.
+func (c Client) dialSocket(ctx context.Context) (net.Conn, error) {
 	switch in := Inspect(c.Path); in.State {
 	case Absent:
 		return nil, &NotSentError{Code: "ENOENT", Err: errors.New("there is no socket")}
@@ -138,19 +138,19 @@ func (c Client) dial(ctx context.Context) (net.Conn, error) {
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", c.Path)
 	if err != nil {
-		return nil, &NotSentError{Code: code(err), Err: err}
+		return nil, &NotSentError{Code: errorName(err), Err: err}
 	}
 	return conn, nil
 }
 
-// await reads until the answer to the request comes. It skips everything else: blank lines, lines
+// awaitAnswer reads until the answer to the request comes. It skips everything else: blank lines, lines
 // that do not parse, events, other answers.
-func await(conn io.Reader, r request) (response, error) {
+func awaitAnswer(conn io.Reader, r request) (response, error) {
 	heard := &io.LimitedReader{R: conn, N: maxHeard}
 	lines := bufio.NewScanner(heard)
 	lines.Buffer(nil, maxHeard+1)
 	for lines.Scan() {
-		if a, ok := match(lines.Bytes(), r); ok {
+		if a, ok := matchAnswer(lines.Bytes(), r); ok {
 			return a, nil
 		}
 	}
@@ -173,33 +173,33 @@ type response struct {
 	ID      json.RawMessage `json:"id"`
 }
 
-// match reports whether the line answers the request. Peers need not echo the id. A line with an id
+// matchAnswer reports whether the line answers the request. Peers need not echo the id. A line with an id
 // that is not ours answers another request.
-func match(line []byte, r request) (a response, ok bool) {
+func matchAnswer(line []byte, r request) (a response, ok bool) {
 	if json.Unmarshal(line, &a) != nil || a.Type != responseType || a.Command != r.Type || a.Success == nil {
 		return response{}, false
 	}
-	id, isText := text(a.ID)
+	id, isText := decodeText(a.ID)
 	absent := a.ID == nil || bytes.Equal(a.ID, []byte("null"))
 	return a, absent || isText && id == r.ID
 }
 
 // refusal returns the peer's error on one line.
 func (a response) refusal() string {
-	said, ok := text(a.Error)
+	said, ok := decodeText(a.Error)
 	if !ok {
 		said = string(a.Error)
 	}
-	return cmp.Or(clip(strings.Join(strings.Fields(said), " "), maxRefusal), "the peer does not say why")
+	return cmp.Or(clipText(strings.Join(strings.Fields(said), " "), maxRefusal), "the peer does not say why")
 }
 
-// text decodes a string; ok is false for every other value.
-func text(raw json.RawMessage) (s string, ok bool) {
+// decodeText decodes a string; ok is false for every other value.
+func decodeText(raw json.RawMessage) (s string, ok bool) {
 	ok = bytes.HasPrefix(raw, []byte(`"`)) && json.Unmarshal(raw, &s) == nil
 	return s, ok
 }
 
-// clip returns at most n bytes of valid UTF-8.
-func clip(s string, n int) string {
+// clipText returns at most n bytes of valid UTF-8.
+func clipText(s string, n int) string {
 	return strings.ToValidUTF8(s[:min(n, len(s))], "")
 }

@@ -64,7 +64,7 @@ func Inspect(path string) Inspection {
 	case errors.Is(err, fs.ErrNotExist):
 		return Inspection{State: Absent}
 	case err != nil:
-		return Inspection{State: Unreadable, Code: code(err)}
+		return Inspection{State: Unreadable, Code: errorName(err)}
 	case info.Mode()&fs.ModeSymlink != 0:
 		return Inspection{State: AddressConflict, Conflict: Symlink}
 	case info.Mode()&fs.ModeSocket == 0:
@@ -104,25 +104,25 @@ func Probe(ctx context.Context, path string) Sighting {
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	if err != nil {
-		return Sighting{Liveness: silence(err), Code: code(err)}
+		return Sighting{Liveness: livenessOfSilence(err), Code: errorName(err)}
 	}
 	conn.Close()
 	return Sighting{Liveness: dispatch.Alive}
 }
 
-// silence returns the liveness that a failed connect proves. Only ECONNREFUSED and ENOENT prove
+// livenessOfSilence returns the liveness that a failed connect proves. Only ECONNREFUSED and ENOENT prove
 // that no session listens. A full backlog, a socket of another type and a path too long for the
 // kernel (EAGAIN, EPROTOTYPE, EINVAL) do not.
-func silence(err error) dispatch.Liveness {
+func livenessOfSilence(err error) dispatch.Liveness {
 	if errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.ENOENT) {
 		return dispatch.Dead
 	}
 	return dispatch.Indeterminate
 }
 
-// code returns the name of an error. The errno is checked first, because Go calls EAGAIN a timeout
+// errorName returns the name of an error. The errno is checked first, because Go calls EAGAIN a timeout
 // too.
-func code(err error) string {
+func errorName(err error) string {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return unix.ErrnoName(errno)
 	}

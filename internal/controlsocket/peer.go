@@ -35,52 +35,52 @@ type peer struct {
 	end time.Time // of all writing; zero until the server closes
 }
 
-// talk carries out the commands of a connection, several at a time, until the connection ends or
+// servePeer carries out the commands of a connection, several at a time, until the connection ends or
 // stays silent, or ctx ends. Commands under way still answer.
-func talk(ctx context.Context, p *peer) {
+func servePeer(ctx context.Context, p *peer) {
 	defer p.conn.Close()
-	defer context.AfterFunc(ctx, p.leave)()
+	defer context.AfterFunc(ctx, p.closeSoon)()
 	var busy sync.WaitGroup
 	defer busy.Wait()
 	slots := make(chan struct{}, maxCommands)
 	lines := bufio.NewScanner(p.conn)
 	lines.Buffer(nil, maxLine)
-	p.await(p.limits.First)
+	p.awaitCommand(p.limits.First)
 	for lines.Scan() {
 		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
 			continue
 		}
 		line := bytes.Clone(lines.Bytes())
 		slots <- struct{}{}
-		p.await(p.limits.Patience)
+		p.awaitCommand(p.limits.Patience)
 		busy.Go(func() {
 			defer func() { <-slots }()
-			p.handle(ctx, line)
+			p.handleLine(ctx, line)
 		})
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		p.answer(answer{Command: parseCommand, Error: "the line is too long"})
+		p.writeAnswer(answer{Command: parseCommand, Error: "the line is too long"})
 	}
 }
 
-// await starts the time that the peer has for its next command. Blank lines do not renew it.
-func (p *peer) await(d time.Duration) { _ = p.conn.SetReadDeadline(time.Now().Add(d)) }
+// awaitCommand starts the time that the peer has for its next command. Blank lines do not renew it.
+func (p *peer) awaitCommand(d time.Duration) { _ = p.conn.SetReadDeadline(time.Now().Add(d)) }
 
-// deafen ends the reading, but not the answers.
-func (p *peer) deafen() { _ = p.conn.CloseRead() }
+// stopReading ends the reading, but not the answers.
+func (p *peer) stopReading() { _ = p.conn.CloseRead() }
 
-// leave ends the reading at once and the answers soon after, including an answer that is being
+// closeSoon ends the reading at once and the answers soon after, including an answer that is being
 // written.
-func (p *peer) leave() {
-	defer p.deafen()
+func (p *peer) closeSoon() {
+	defer p.stopReading()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.end = time.Now().Add(p.limits.Farewell)
 	_ = p.conn.SetWriteDeadline(p.end)
 }
 
-// offer starts the time that the peer has to read an answer.
-func (p *peer) offer() {
+// limitWrite starts the time that the peer has to read an answer.
+func (p *peer) limitWrite() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.end.IsZero() {
@@ -98,8 +98,8 @@ type answer struct {
 	ID      json.RawMessage `json:"id,omitempty"`
 }
 
-// answer writes a line. It hangs up on a peer that does not read the line in time.
-func (p *peer) answer(a answer) {
+// writeAnswer writes a line. It hangs up on a peer that does not read the line in time.
+func (p *peer) writeAnswer(a answer) {
 	a.Type = responseType
 	line, err := json.Marshal(a)
 	if err != nil {
@@ -108,35 +108,35 @@ func (p *peer) answer(a answer) {
 	}
 	p.writing.Lock()
 	defer p.writing.Unlock()
-	p.offer()
+	p.limitWrite()
 	if _, err := p.conn.Write(append(line, '\n')); err != nil {
 		p.conn.Close()
 	}
 }
 
-func (p *peer) handle(ctx context.Context, line []byte) {
+func (p *peer) handleLine(ctx context.Context, line []byte) {
 	var members map[string]json.RawMessage
 	err := json.Unmarshal(line, &members)
-	command, ok := text(members["type"])
-	a := answer{Command: command, ID: echo(members["id"])}
+	command, ok := decodeText(members["type"])
+	a := answer{Command: command, ID: echoID(members["id"])}
 	switch {
 	case err != nil:
 		a.Command, a.Error = parseCommand, "Failed to parse command: "+err.Error()
 	case !ok:
 		a.Command, a.Error = parseCommand, "Missing command type"
 	default:
-		a.Data, err = p.run(ctx, command, members)
+		a.Data, err = p.runCommand(ctx, command, members)
 		if errors.Is(err, ErrUncertain) {
-			p.deafen()
+			p.stopReading()
 			return
 		}
 		a.Success, a.Error = err == nil, inWords(err)
 	}
-	p.answer(a)
+	p.writeAnswer(a)
 }
 
-// echo keeps an id that a peer can tell from others: a string or a number.
-func echo(id json.RawMessage) json.RawMessage {
+// echoID keeps an id that a peer can tell from others: a string or a number.
+func echoID(id json.RawMessage) json.RawMessage {
 	if len(id) > 0 && strings.ContainsRune(`"-0123456789`, rune(id[0])) {
 		return id
 	}
@@ -153,40 +153,40 @@ func inWords(err error) string {
 	return err.Error()
 }
 
-func (p *peer) run(ctx context.Context, command string, members map[string]json.RawMessage) (any, error) {
+func (p *peer) runCommand(ctx context.Context, command string, members map[string]json.RawMessage) (any, error) {
 	switch command {
 	case sendCommand:
-		return p.send(ctx, members)
+		return p.sendMessage(ctx, members)
 	case infoCommand:
-		return data(p.session.Info(ctx))
+		return dataUnlessError(p.session.Info(ctx))
 	case getMessageCommand:
 		m, err := p.session.LastMessage(ctx)
-		return data(messageData{m}, err)
+		return dataUnlessError(messageData{m}, err)
 	case abortCommand:
 		return nil, p.session.Abort(ctx)
 	}
 	return nil, refusal("Unknown command: " + command)
 }
 
-// data returns no data together with an error.
-func data[T any](v T, err error) (any, error) {
+// dataUnlessError returns no data together with an error.
+func dataUnlessError[T any](v T, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
 	return v, nil
 }
 
-func (p *peer) send(ctx context.Context, members map[string]json.RawMessage) (any, error) {
+func (p *peer) sendMessage(ctx context.Context, members map[string]json.RawMessage) (any, error) {
 	m, err := messageOf(members)
 	if err != nil {
 		return nil, err
 	}
 	as, err := p.session.Send(ctx, m)
-	return data(sendData{DeliveredAs: as, WantsReply: m.WantsReply}, err)
+	return dataUnlessError(sendData{DeliveredAs: as, WantsReply: m.WantsReply}, err)
 }
 
 func messageOf(members map[string]json.RawMessage) (m Message, err error) {
-	m.Text, _ = text(members["message"])
+	m.Text, _ = decodeText(members["message"])
 	if strings.TrimSpace(m.Text) == "" {
 		return Message{}, missingMessage
 	}
@@ -222,14 +222,14 @@ func senderOf(raw json.RawMessage) (*dispatch.Sender, error) {
 		return nil, refusal("Invalid sender: not an object")
 	}
 	var s dispatch.Sender
-	s.SessionID, _ = text(members["sessionId"])
-	s.AgentID, _ = text(members["agentId"])
-	s.CWD, _ = text(members["cwd"])
-	s.Timestamp, _ = text(members["timestamp"])
+	s.SessionID, _ = decodeText(members["sessionId"])
+	s.AgentID, _ = decodeText(members["agentId"])
+	s.CWD, _ = decodeText(members["cwd"])
+	s.Timestamp, _ = decodeText(members["timestamp"])
 	if missing := s.Missing(); missing != nil {
 		return nil, refusal("Invalid sender: missing " + strings.Join(missing, ", "))
 	}
-	origin, _ := text(members["origin"])
+	origin, _ := decodeText(members["origin"])
 	s.Origin = dispatch.Origin(origin)
 	if r := string(members["replyable"]); r == "true" || r == "false" {
 		replyable := r == "true"

@@ -75,7 +75,7 @@ func Listen(ctx context.Context, path string, session Session) (*Server, error) 
 }
 
 func serveWith(ctx context.Context, path string, session Session, l limits) (*Server, error) {
-	listener, own, err := bind(ctx, path)
+	listener, own, err := bindSocket(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("control socket %s: %w", path, err)
 	}
@@ -84,8 +84,8 @@ func serveWith(ctx context.Context, path string, session Session, l limits) (*Se
 		path: path, own: own, listener: listener, session: session, limits: l,
 		stop: stop, done: make(chan struct{}),
 	}
-	s.close = sync.OnceValue(s.end)
-	go s.serve(ctx)
+	s.close = sync.OnceValue(s.endServing)
+	go s.acceptPeers(ctx)
 	return s, nil
 }
 
@@ -95,17 +95,17 @@ func serveWith(ctx context.Context, path string, session Session, l limits) (*Se
 // does nothing.
 func (s *Server) Close() error { return s.close() }
 
-func (s *Server) end() error {
+func (s *Server) endServing() error {
 	ctx, cancel := context.WithTimeout(context.Background(), unbindLimit)
 	defer cancel()
-	err := unbind(ctx, s.path, s.own)
+	err := unbindSocket(ctx, s.path, s.own)
 	s.stop()
 	err = errors.Join(err, s.listener.Close())
 	<-s.done
 	return err
 }
 
-func (s *Server) serve(ctx context.Context) {
+func (s *Server) acceptPeers(ctx context.Context) {
 	defer close(s.done)
 	var peers sync.WaitGroup
 	defer peers.Wait()
@@ -116,7 +116,7 @@ func (s *Server) serve(ctx context.Context) {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil: // out of files, or the peer is gone already
-			pause(ctx)
+			pauseAccept(ctx)
 			continue
 		}
 		select {
@@ -127,12 +127,12 @@ func (s *Server) serve(ctx context.Context) {
 		}
 		peers.Go(func() {
 			defer func() { <-slots }()
-			talk(ctx, &peer{conn: conn, session: s.session, limits: s.limits})
+			servePeer(ctx, &peer{conn: conn, session: s.session, limits: s.limits})
 		})
 	}
 }
 
-func pause(ctx context.Context) {
+func pauseAccept(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(acceptPause):

@@ -27,7 +27,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	if line := complaint(e.Stderr); line != "" {
+	if line := complaintOf(e.Stderr); line != "" {
 		return fmt.Sprintf("git %s: %s", e.Command, line)
 	}
 	return fmt.Sprintf("git %s: %v", e.Command, e.Err)
@@ -37,8 +37,8 @@ func (e *Error) Error() string {
 // process ended.
 func (e *Error) Unwrap() error { return e.Err }
 
-// complaint returns the first line of stderr that is not mere advice.
-func complaint(stderr string) string {
+// complaintOf returns the first line of stderr that is not mere advice.
+func complaintOf(stderr string) string {
 	for line := range strings.Lines(stderr) {
 		line = strings.TrimSpace(line)
 		for _, word := range []string{"fatal: ", "error: "} {
@@ -50,7 +50,7 @@ func complaint(stderr string) string {
 	return strings.TrimSpace(stderr)
 }
 
-func failure(ctx context.Context, args []string, stderr string, cause error) error {
+func failedError(ctx context.Context, args []string, stderr string, cause error) error {
 	e := &Error{Command: args[0], Exit: -1, Stderr: stderr, Err: cause}
 	if exit, ok := errors.AsType[*exec.ExitError](cause); ok {
 		e.Exit = exit.ExitCode()
@@ -61,16 +61,16 @@ func failure(ctx context.Context, args []string, stderr string, cause error) err
 	case ctx.Err() != nil:
 		e.Err, e.Stderr = context.Cause(ctx), ""
 	default:
-		if kind := classify(stderr); kind != nil {
+		if kind := classifyComplaint(stderr); kind != nil {
 			e.Err = kind
 		}
 	}
 	return e
 }
 
-// classify recognizes git's complaints by their words in the C locale. It returns nil for any
+// classifyComplaint recognizes git's complaints by their words in the C locale. It returns nil for any
 // other.
-func classify(stderr string) error {
+func classifyComplaint(stderr string) error {
 	for _, c := range []struct {
 		words string
 		err   error

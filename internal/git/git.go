@@ -57,7 +57,7 @@ func (r Repo) Do(ctx context.Context, c Call) error {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, timeout))
 	defer cancel()
 	stderr := &head{limit: maxStderr}
-	cmd := r.command(ctx, c.Args)
+	cmd := r.newCommand(ctx, c.Args)
 	cmd.Stdin, cmd.Stderr = c.Stdin, stderr
 	var out *sink
 	if c.Stdout != nil {
@@ -69,7 +69,7 @@ func (r Repo) Do(ctx context.Context, c Call) error {
 		return &Error{Command: c.Args[0], Exit: -1, Err: out.err}
 	}
 	if err != nil {
-		return failure(ctx, c.Args, stderr.buf.String(), err)
+		return failedError(ctx, c.Args, stderr.buf.String(), err)
 	}
 	return nil
 }
@@ -86,9 +86,9 @@ func (s *sink) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// command returns a git in a process group of its own: an interrupt typed at the terminal does not
+// newCommand returns a git in a process group of its own: an interrupt typed at the terminal does not
 // end it half-way, and its deadline ends its children too.
-func (r Repo) command(ctx context.Context, args []string) *exec.Cmd {
+func (r Repo) newCommand(ctx context.Context, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir, cmd.Env = r.Dir, r.environ()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

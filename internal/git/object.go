@@ -92,12 +92,12 @@ func (p *Pack) Add(kind Kind, content []byte) ID {
 	}
 	p.seen[id] = true
 	p.count++
-	p.entry(kind.packed(), content)
+	p.writeEntry(kind.packed(), content)
 	return id
 }
 
-// entry writes the type and size, four bits and then seven a byte, and the compressed content.
-func (p *Pack) entry(kind byte, content []byte) {
+// writeEntry writes the type and size, four bits and then seven a byte, and the compressed content.
+func (p *Pack) writeEntry(kind byte, content []byte) {
 	size := uint64(len(content))
 	b := kind<<4 | byte(size&15)
 	for size >>= 4; size > 0; size >>= 7 {

@@ -50,12 +50,12 @@ func (o *Objects) Read(ctx context.Context, id ID, limit int64) (Object, error) 
 		o.git = g
 	}
 	stop := context.AfterFunc(ctx, o.git.kill)
-	object, err := o.git.read(id, limit)
+	object, err := o.git.readObject(id, limit)
 	if !stop() || err != nil && !errors.Is(err, ErrObject) { // the git is gone, or out of step
 		err = errors.Join(err, context.Cause(ctx))
 		o.git.kill()
 		o.git.wait()
-		if kind := classify(o.git.stderr.buf.String()); kind != nil && ctx.Err() == nil { // the git has died of it
+		if kind := classifyComplaint(o.git.stderr.buf.String()); kind != nil && ctx.Err() == nil { // the git has died of it
 			err = fmt.Errorf("%w: %w", kind, err)
 		}
 		o.git = nil
@@ -93,7 +93,7 @@ type reader struct {
 func startReader(r Repo) (*reader, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	args := []string{"cat-file", "--batch"}
-	cmd := r.command(ctx, args)
+	cmd := r.newCommand(ctx, args)
 	stderr := &head{limit: maxStderr}
 	cmd.Stderr = stderr
 	in, err1 := cmd.StdinPipe()
@@ -104,7 +104,7 @@ func startReader(r Repo) (*reader, error) {
 	}
 	if err != nil {
 		cancel()
-		return nil, failure(ctx, args, "", err)
+		return nil, failedError(ctx, args, "", err)
 	}
 	return &reader{cmd: cmd, cancel: cancel, in: in, out: bufio.NewReader(out), stderr: stderr}, nil
 }
@@ -117,9 +117,9 @@ func (r *reader) wait() error {
 	return r.cmd.Wait()
 }
 
-// read asks for one object. It sends a line, and receives a line of id, kind and size, the content,
+// readObject asks for one object. It sends a line, and receives a line of id, kind and size, the content,
 // and a line feed.
-func (r *reader) read(id ID, limit int64) (Object, error) {
+func (r *reader) readObject(id ID, limit int64) (Object, error) {
 	if _, err := io.WriteString(r.in, string(id)+"\n"); err != nil {
 		return Object{}, err
 	}

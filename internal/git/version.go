@@ -22,19 +22,19 @@ func Version(ctx context.Context) (string, error) {
 	if len(fields) < 3 {
 		return "", fmt.Errorf("git version: unexpected answer %q", out)
 	}
-	if older(fields[2], Minimum) {
+	if olderVersion(fields[2], Minimum) {
 		return fields[2], fmt.Errorf("git %s: %w", fields[2], ErrTooOld)
 	}
 	return fields[2], nil
 }
 
-// older reports whether v is older than another version, by their leading two numbers.
-func older(v, than string) bool {
-	a, b := numbers(v), numbers(than)
+// olderVersion reports whether v is older than another version, by their leading two numbers.
+func olderVersion(v, than string) bool {
+	a, b := versionNumbers(v), versionNumbers(than)
 	return a[0] < b[0] || a[0] == b[0] && a[1] < b[1]
 }
 
-func numbers(v string) (n [2]int) {
+func versionNumbers(v string) (n [2]int) {
 	for i, part := range strings.SplitN(v, ".", 3)[:min(2, strings.Count(v, ".")+1)] {
 		n[i], _ = strconv.Atoi(part) // a word that is no number counts as 0: too old
 	}

@@ -55,7 +55,7 @@ func (o *Object) Only(names ...string) {
 
 // Text returns a string member that is not empty.
 func (o *Object) Text(name string) string {
-	text, ok := take[string](o, name, "a string")
+	text, ok := takeMember[string](o, name, "a string")
 	if ok && text == "" {
 		o.Refuse(name, "an empty string")
 	}
@@ -92,13 +92,13 @@ func (o *Object) Word(name string, to encoding.TextUnmarshaler) {
 
 // Flag returns a member that is true or false.
 func (o *Object) Flag(name string) bool {
-	flag, _ := take[bool](o, name, "true or false")
+	flag, _ := takeMember[bool](o, name, "true or false")
 	return flag
 }
 
 // Int returns a member that is a whole number.
 func (o *Object) Int(name string) int {
-	n, _ := take[int](o, name, "a whole number")
+	n, _ := takeMember[int](o, name, "a whole number")
 	return n
 }
 
@@ -122,8 +122,8 @@ func (o *Object) Refuse(name, why string) {
 	o.errs = append(o.errs, fmt.Errorf("member %s: %s", name, why))
 }
 
-// take returns the member as a T; null is not one.
-func take[T any](o *Object, name, want string) (value T, ok bool) {
+// takeMember returns the member as a T; null is not one.
+func takeMember[T any](o *Object, name, want string) (value T, ok bool) {
 	raw, there := o.members[name]
 	if !there {
 		o.Refuse(name, "missing")
@@ -138,12 +138,12 @@ func take[T any](o *Object, name, want string) (value T, ok bool) {
 
 // Marshal writes a document: indented by two spaces, members in the order of the fields, a newline
 // at the end.
-func Marshal(v any) ([]byte, error) { return marshal(v, "  ") }
+func Marshal(v any) ([]byte, error) { return marshalIndented(v, "  ") }
 
 // Line writes a document as one line.
-func Line(v any) ([]byte, error) { return marshal(v, "") }
+func Line(v any) ([]byte, error) { return marshalIndented(v, "") }
 
-func marshal(v any, indent string) ([]byte, error) {
+func marshalIndented(v any, indent string) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

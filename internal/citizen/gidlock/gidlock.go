@@ -88,12 +88,12 @@ func (l Locks) Path(id dispatch.GardenID) (string, error) {
 // returns a *Conflict to the claim itself while another program is reclaiming the lock of the
 // claim's dead process; the lock is then lost or free again.
 func (l Locks) Acquire(ctx context.Context, id dispatch.GardenID, claim string) (Lock, error) {
-	s, leave, err := l.enter(ctx, id, claim)
+	s, leave, err := l.openSession(ctx, id, claim)
 	if err != nil {
 		return Lock{}, err
 	}
 	defer leave()
-	h, err := s.create()
+	h, err := s.createLock()
 	if err == nil {
 		return Lock{Holder: h}, nil
 	}
@@ -101,20 +101,20 @@ func (l Locks) Acquire(ctx context.Context, id dispatch.GardenID, claim string) 
 		return Lock{}, fmt.Errorf("lock %s: %w", id, err)
 	}
 	s.step("exists")
-	there, err := s.read()
+	there, err := s.readLock()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return s.retry() // its holder has just released it
+		return s.retryCreate() // its holder has just released it
 	case err != nil:
 		return Lock{}, fmt.Errorf("lock %s: %w", id, err)
 	case there == nil:
-		return Lock{}, s.conflict(nil)
+		return Lock{}, s.conflictWith(nil)
 	case there.Claim == claim:
-		return s.have(*there)
-	case there.dead():
-		return s.reclaim(*there)
+		return s.haveAlready(*there)
+	case there.isDead():
+		return s.reclaimDead(*there)
 	}
-	return Lock{}, s.conflict(there)
+	return Lock{}, s.conflictWith(there)
 }
 
 // Released is the result of a release.
@@ -130,12 +130,12 @@ const (
 // Release removes the lock if it is the claim's. A second call returns Absent, or NotOwned when
 // another dispatch has the lock by then.
 func (l Locks) Release(ctx context.Context, id dispatch.GardenID, claim string) (Released, error) {
-	s, leave, err := l.enter(ctx, id, claim)
+	s, leave, err := l.openSession(ctx, id, claim)
 	if err != nil {
 		return "", err
 	}
 	defer leave()
-	found, err := s.release()
+	found, err := s.releaseLock()
 	if err != nil {
 		return "", fmt.Errorf("unlock %s: %w", id, err)
 	}
@@ -148,16 +148,16 @@ func (l Locks) Holds(id dispatch.GardenID, claim string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	there, err := read(path, id)
+	there, err := readHolder(path, id)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	return there != nil && claim != "" && there.Claim == claim, err
 }
 
-// enter makes the directory and keeps our other processes out of it while one call touches its few
+// openSession makes the directory and keeps our other processes out of it while one call touches its few
 // files.
-func (l Locks) enter(ctx context.Context, id dispatch.GardenID, claim string) (*session, func(), error) {
+func (l Locks) openSession(ctx context.Context, id dispatch.GardenID, claim string) (*session, func(), error) {
 	path, err := l.Path(id)
 	if err != nil {
 		return nil, nil, err
@@ -176,8 +176,8 @@ func (l Locks) enter(ctx context.Context, id dispatch.GardenID, claim string) (*
 	return &session{id: id, claim: claim, path: path, at: l.at}, leave, nil
 }
 
-// holder returns the content of a lock of this process.
-func (s *session) holder() (Holder, error) {
+// newHolder returns the content of a lock of this process.
+func (s *session) newHolder() (Holder, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return Holder{}, err
@@ -191,28 +191,28 @@ func (s *session) holder() (Holder, error) {
 	}, nil
 }
 
-// mine reports whether the lock names this very process.
-func (h Holder) mine() bool {
-	return h.near() && h.PID == os.Getpid() && process.Is(h.PID, h.StartKey)
+// isMine reports whether the lock names this very process.
+func (h Holder) isMine() bool {
+	return h.isNear() && h.PID == os.Getpid() && process.Is(h.PID, h.StartKey)
 }
 
-// dead reports whether the holder is certainly dead: no process has its number, or, in a lock of
+// isDead reports whether the holder is certainly dead: no process has its number, or, in a lock of
 // ours, a later process has the number by now.
-func (h Holder) dead() bool {
-	return h.near() && (process.Gone(h.PID) || h.PIDSpace == process.Space() && process.Replaced(h.PID, h.StartKey))
+func (h Holder) isDead() bool {
+	return h.isNear() && (process.Gone(h.PID) || h.PIDSpace == process.Space() && process.Replaced(h.PID, h.StartKey))
 }
 
-// near reports whether the holder's number can be looked up here. A number of another host or of
+// isNear reports whether the holder's number can be looked up here. A number of another host or of
 // another space says nothing. A lock of another program names no space and is taken to count in
 // ours.
-func (h Holder) near() bool {
+func (h Holder) isNear() bool {
 	host, err := os.Hostname()
 	return err == nil && h.Hostname == host && (h.PIDSpace == "" || h.PIDSpace == process.Space())
 }
 
-// read returns the holder of a lock or of a marker. It returns nil when the file does not name one:
+// readHolder returns the holder of a lock or of a marker. It returns nil when the file does not name one:
 // it is empty, garbage, for another citizen, or not a file.
-func read(path string, id dispatch.GardenID) (*Holder, error) {
+func readHolder(path string, id dispatch.GardenID) (*Holder, error) {
 	b, err := file.Read(path, file.MaxDocument)
 	if errors.Is(err, file.ErrIrregular) || errors.Is(err, file.ErrTooLarge) {
 		return nil, nil
@@ -235,8 +235,8 @@ func read(path string, id dispatch.GardenID) (*Holder, error) {
 	return &h, nil
 }
 
-func (s *session) create() (Holder, error) {
-	h, err := s.holder()
+func (s *session) createLock() (Holder, error) {
+	h, err := s.newHolder()
 	if err != nil {
 		return Holder{}, err
 	}

@@ -31,20 +31,20 @@ func (s *session) step(name string) {
 	}
 }
 
-func (s *session) read() (*Holder, error) { return read(s.path, s.id) }
+func (s *session) readLock() (*Holder, error) { return readHolder(s.path, s.id) }
 
-// retry creates the lock once more after the lock that was there is gone.
-func (s *session) retry() (Lock, error) {
-	h, err := s.create()
+// retryCreate creates the lock once more after the lock that was there is gone.
+func (s *session) retryCreate() (Lock, error) {
+	h, err := s.createLock()
 	if errors.Is(err, fs.ErrExist) {
-		return Lock{}, s.taken()
+		return Lock{}, s.takenConflict()
 	}
 	return Lock{Holder: h}, err
 }
 
-// have returns the lock that the claim already has, with this process in it.
-func (s *session) have(there Holder) (Lock, error) {
-	if there.mine() {
+// haveAlready returns the lock that the claim already has, with this process in it.
+func (s *session) haveAlready(there Holder) (Lock, error) {
+	if there.isMine() {
 		return Lock{Holder: there, Again: true}, nil
 	}
 	h, err := s.takeOver(there)
@@ -54,8 +54,8 @@ func (s *session) have(there Holder) (Lock, error) {
 // takeOver writes this process into a lock of the claim's. It needs the marker, because the process
 // in the lock may be dead and another program about to reclaim the lock.
 func (s *session) takeOver(there Holder) (h Holder, err error) {
-	err = s.marked(there, func() error {
-		if h, err = s.holder(); err != nil {
+	err = s.withMarker(there, func() error {
+		if h, err = s.newHolder(); err != nil {
 			return err
 		}
 		h.CreatedAt = there.CreatedAt
@@ -70,25 +70,25 @@ func (s *session) takeOver(there Holder) (h Holder, err error) {
 	return h, err
 }
 
-// reclaim takes the lock of a dead process.
-func (s *session) reclaim(dead Holder) (Lock, error) {
+// reclaimDead takes the lock of a dead process.
+func (s *session) reclaimDead(dead Holder) (Lock, error) {
 	var h Holder
-	err := s.marked(dead, func() (err error) {
+	err := s.withMarker(dead, func() (err error) {
 		if err := os.Remove(s.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		s.step("in-gap")
-		h, err = s.create()
+		h, err = s.createLock()
 		if errors.Is(err, fs.ErrExist) {
-			return s.taken() // by another, in the gap
+			return s.takenConflict() // by another, in the gap
 		}
 		return err
 	})
 	return Lock{Holder: h}, err
 }
 
-func (s *session) release() (Released, error) {
-	there, err := s.read()
+func (s *session) releaseLock() (Released, error) {
+	there, err := s.readLock()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Absent, nil
@@ -96,18 +96,18 @@ func (s *session) release() (Released, error) {
 		return "", err
 	case there == nil || there.Claim != s.claim:
 		return NotOwned, nil
-	case there.mine():
-		return s.remove()
+	case there.isMine():
+		return s.removeLock()
 	}
 	var found Released
-	err = s.marked(*there, func() (err error) {
-		found, err = s.remove()
+	err = s.withMarker(*there, func() (err error) {
+		found, err = s.removeLock()
 		return err
 	})
 	return found, err
 }
 
-func (s *session) remove() (Released, error) {
+func (s *session) removeLock() (Released, error) {
 	s.step("before-release")
 	err := os.Remove(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,32 +117,32 @@ func (s *session) remove() (Released, error) {
 	return Unlocked, err
 }
 
-// marked runs change if the lock is still the lock that was judged. Meanwhile the marker keeps
+// withMarker runs change if the lock is still the lock that was judged. Meanwhile the marker keeps
 // other programs from reclaiming the lock. It removes the marker afterwards whatever happens. A
 // marker that stays because this process was killed names the process, and the next of our
 // processes that needs a marker removes it.
-func (s *session) marked(judged Holder, change func() error) error {
+func (s *session) withMarker(judged Holder, change func() error) error {
 	marker := s.path + ".reclaim"
-	if err := s.mark(marker); err != nil {
+	if err := s.makeMarker(marker); err != nil {
 		return err
 	}
 	defer os.Remove(marker)
 	s.step("marked")
-	there, err := s.read()
+	there, err := s.readLock()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if there == nil || there.Nonce != judged.Nonce {
-		return s.conflict(there)
+		return s.conflictWith(there)
 	}
 	return change()
 }
 
-// mark makes the marker. Markers of other programs are empty and stay for a person to judge. A
+// makeMarker makes the marker. Markers of other programs are empty and stay for a person to judge. A
 // marker that a process of ours left behind is removed, which is safe because our processes make
 // and remove markers one at a time.
-func (s *session) mark(marker string) error {
-	h, err := s.holder()
+func (s *session) makeMarker(marker string) error {
+	h, err := s.newHolder()
 	if err != nil {
 		return err
 	}
@@ -154,48 +154,48 @@ func (s *session) mark(marker string) error {
 	if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	left, err := read(marker, s.id)
+	left, err := readHolder(marker, s.id)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if left != nil && (left.dead() || left.mine()) {
+	if left != nil && (left.isDead() || left.isMine()) {
 		if err := os.Remove(marker); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	err = file.Create(marker, b)
 	if errors.Is(err, fs.ErrExist) {
-		there, _ := s.read()
-		c := s.conflict(there)
-		c.Detail = fmt.Sprintf("somebody is reclaiming it, or was and died: %s%s; remove that file when nobody is", marker, since(marker))
+		there, _ := s.readLock()
+		c := s.conflictWith(there)
+		c.Detail = fmt.Sprintf("somebody is reclaiming it, or was and died: %s%s; remove that file when nobody is", marker, writtenSince(marker))
 		return c
 	}
 	return err
 }
 
-// taken returns the conflict with the holder that came first.
-func (s *session) taken() *Conflict {
-	there, _ := s.read()
-	return s.conflict(there)
+// takenConflict returns the conflict with the holder that came first.
+func (s *session) takenConflict() *Conflict {
+	there, _ := s.readLock()
+	return s.conflictWith(there)
 }
 
-func (s *session) conflict(there *Holder) *Conflict {
+func (s *session) conflictWith(there *Holder) *Conflict {
 	c := &Conflict{LockPath: s.path, Holder: there}
 	if there == nil {
-		c.Detail = fmt.Sprintf("the file%s names no holder of this citizen; remove it when no dispatch to the citizen is under way", since(s.path))
+		c.Detail = fmt.Sprintf("the file%s names no holder of this citizen; remove it when no dispatch to the citizen is under way", writtenSince(s.path))
 		return c
 	}
 	space := ""
-	if there.PIDSpace != "" && !there.near() {
+	if there.PIDSpace != "" && !there.isNear() {
 		space = fmt.Sprintf(", counted in %s,", there.PIDSpace)
 	}
 	c.Detail = fmt.Sprintf("process %d%s on %s has it since %s; the file%s may be removed when that process is gone",
-		there.PID, space, there.Hostname, there.CreatedAt, since(s.path))
+		there.PID, space, there.Hostname, there.CreatedAt, writtenSince(s.path))
 	return c
 }
 
-// since returns a phrase that says when a file was last written, empty if that cannot be seen.
-func since(path string) string {
+// writtenSince returns a phrase that says when a file was last written, empty if that cannot be seen.
+func writtenSince(path string) string {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return ""

@@ -21,19 +21,19 @@ func Render(s *dispatch.Sender, message string, wantsReply bool, home string) st
 	}
 	var b strings.Builder
 	b.WriteString("[entwurf received ⟵]\n")
-	fmt.Fprintf(&b, "  from:        %s @ %s\n", line(s.AgentID), line(abbreviate(s.CWD, home)))
-	fmt.Fprintf(&b, "  session:     %s (%s)\n", line(s.SessionID), reach(*s))
-	fmt.Fprintf(&b, "  at:          %s\n", line(clock(s.Timestamp)))
+	fmt.Fprintf(&b, "  from:        %s @ %s\n", oneLine(s.AgentID), oneLine(abbreviateHome(s.CWD, home)))
+	fmt.Fprintf(&b, "  session:     %s (%s)\n", oneLine(s.SessionID), describeReach(*s))
+	fmt.Fprintf(&b, "  at:          %s\n", oneLine(clockTime(s.Timestamp)))
 	fmt.Fprintf(&b, "  wants reply: %s\n", wants)
 	b.WriteString(strings.Repeat("─", 40) + "\n")
 	b.WriteString(message + "\n")
 	return b.String()
 }
 
-// reach returns the kind of session that the sender is, and whether it can be answered there. A pi
+// describeReach returns the kind of session that the sender is, and whether it can be answered there. A pi
 // session that cannot be answered is still a pi session, and no external program
 // (docs/contracts/dispatch.md, 5).
-func reach(s dispatch.Sender) string {
+func describeReach(s dispatch.Sender) string {
 	label := "external"
 	if s.Origin == dispatch.PiSession || s.Origin == dispatch.MetaSession {
 		label = string(s.Origin)
@@ -44,7 +44,7 @@ func reach(s dispatch.Sender) string {
 	return label + ", replyable: its id is the target for an answer"
 }
 
-func abbreviate(dir, home string) string {
+func abbreviateHome(dir, home string) string {
 	rest, ok := strings.CutPrefix(dir, home)
 	if home == "" || !ok || rest != "" && rest[0] != '/' {
 		return dir
@@ -52,8 +52,8 @@ func abbreviate(dir, home string) string {
 	return "~" + rest
 }
 
-// clock returns a stamp in UTC. A text that is not a stamp is returned unchanged.
-func clock(stamp string) string {
+// clockTime returns a stamp in UTC. A text that is not a stamp is returned unchanged.
+func clockTime(stamp string) string {
 	t, err := time.Parse(time.RFC3339Nano, stamp)
 	if err != nil {
 		return stamp
@@ -61,8 +61,8 @@ func clock(stamp string) string {
 	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
-// line keeps a value of the sender's on its line, which prevents it from adding to the head.
-func line(s string) string {
+// oneLine keeps a value of the sender's on its line, which prevents it from adding to the head.
+func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' {
 			return ' '

@@ -16,9 +16,9 @@ type Deliverability struct {
 	Reason      string `json:"reason"`
 }
 
-// Decide applies the rule (docs/contracts/dispatch.md, 12). The backend comes first: where mail
+// DecideDelivery applies the rule (docs/contracts/dispatch.md, 12). The backend comes first: where mail
 // would lie unread, a marker changes nothing.
-func Decide(wake dispatch.Capability, p marker.Presence) Deliverability {
+func DecideDelivery(wake dispatch.Capability, p marker.Presence) Deliverability {
 	if wake != dispatch.SelfFetch {
 		return Deliverability{Reason: fmt.Sprintf("wake mode %q: sessions of this backend read no mailbox", string(wake))}
 	}
@@ -29,5 +29,5 @@ func Decide(wake dispatch.Capability, p marker.Presence) Deliverability {
 // Deliverability inspects a citizen's markers. It creates nothing, and a marker that cannot be read
 // counts for nothing.
 func (m Mailboxes) Deliverability(r citizen.Record) Deliverability {
-	return Decide(r.Backend.Capability(), marker.PresenceOf(m.Dirs.Receivers, m.Dirs.Senders, r.Citizen()))
+	return DecideDelivery(r.Backend.Capability(), marker.PresenceOf(m.Dirs.Receivers, m.Dirs.Senders, r.Citizen()))
 }

@@ -31,7 +31,7 @@ func TestDecide(t *testing.T) {
 		{"nobody", dispatch.SelfFetch, marker.Presence{}, false, "receiver: no record"},
 	}
 	for _, row := range rows {
-		if got := mailbox.Decide(row.wake, row.p); got.Deliverable != row.want || !strings.HasPrefix(got.Reason, row.reason) {
+		if got := mailbox.DecideDelivery(row.wake, row.p); got.Deliverable != row.want || !strings.HasPrefix(got.Reason, row.reason) {
 			t.Errorf("%s: %+v", row.name, got)
 		}
 	}

@@ -54,16 +54,16 @@ func (m Mailboxes) Drain(ctx context.Context, id dispatch.GardenID, take func(Dr
 	if _, err := store.Find(id); err != nil {
 		return Drained{}, fmt.Errorf("read the mail: %w", err)
 	}
-	d, err := m.drain(ctx, m.box(id), take)
+	d, err := m.drainBox(ctx, m.boxOf(id), take)
 	if err != nil {
 		return d, fmt.Errorf("read the mail of %s: %w", id, err)
 	}
 	return d, nil
 }
 
-func (m Mailboxes) drain(ctx context.Context, b box, take func(Drained) error) (Drained, error) {
+func (m Mailboxes) drainBox(ctx context.Context, b box, take func(Drained) error) (Drained, error) {
 	nothing := Drained{GardenID: b.id, Messages: []Message{}}
-	names, err := b.unread()
+	names, err := b.unreadBodies()
 	if err != nil {
 		return nothing, err
 	}
@@ -76,7 +76,7 @@ func (m Mailboxes) drain(ctx context.Context, b box, take func(Drained) error) (
 		return nothing, err
 	}
 	defer leave()
-	if _, err := b.state(); err != nil { // an unreadable state would keep the receipt from being stamped
+	if _, err := b.readState(); err != nil { // an unreadable state would keep the receipt from being stamped
 		return nothing, err
 	}
 	d, err := b.readAll()
@@ -95,7 +95,7 @@ func (m Mailboxes) drain(ctx context.Context, b box, take func(Drained) error) (
 	if len(d.Messages) == 0 {
 		return d, nil
 	}
-	return d, b.archive(ctx, d.Messages, now)
+	return d, b.archiveBodies(ctx, d.Messages, now)
 }
 
 // The most that one drain holds in memory; there is always room for one more body.
@@ -107,7 +107,7 @@ const (
 // readAll reads the unread bodies, up to the bounds of one drain, and changes nothing. A body that
 // cannot be read stays and hides no other body.
 func (b box) readAll() (Drained, error) {
-	names, err := b.unread()
+	names, err := b.unreadBodies()
 	if err != nil {
 		return Drained{}, err
 	}
@@ -118,7 +118,7 @@ func (b box) readAll() (Drained, error) {
 			d.Left = len(names) - i
 			break
 		}
-		msg, err := b.read(name)
+		msg, err := b.readBody(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // another program drains too
 		case err != nil:
@@ -131,31 +131,31 @@ func (b box) readAll() (Drained, error) {
 	return d, nil
 }
 
-// read reads a body. The doorbell may have renamed it a moment before.
-func (b box) read(name string) (Message, error) {
+// readBody reads a body. The doorbell may have renamed it a moment before.
+func (b box) readBody(name string) (Message, error) {
 	body, err := file.Read(filepath.Join(b.dir, name), MaxBody)
-	if errors.Is(err, fs.ErrNotExist) && fresh(name) {
-		name = announced(name)
+	if errors.Is(err, fs.ErrNotExist) && isFresh(name) {
+		name = announcedName(name)
 		body, err = file.Read(filepath.Join(b.dir, name), MaxBody)
 	}
 	return Message{File: name, Body: string(body)}, err
 }
 
-// archive stamps the receipt and then gives the bodies their last names. A process that is killed
+// archiveBodies stamps the receipt and then gives the bodies their last names. A process that is killed
 // between the two leaves mail that is read again, and no missing receipt.
-func (b box) archive(ctx context.Context, msgs []Message, now time.Time) error {
+func (b box) archiveBodies(ctx context.Context, msgs []Message, now time.Time) error {
 	unlock, err := b.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	file.Sweep(b.dir)
-	if _, err := b.stamp(LastRead, now); err != nil {
+	if _, err := b.stampState(LastRead, now); err != nil {
 		return err
 	}
 	failpoint.Hit("mailbox.after-receipt")
 	for _, msg := range msgs {
-		if err := b.shelve(msg.File); err != nil {
+		if err := b.shelveBody(msg.File); err != nil {
 			return err
 		}
 		failpoint.Hit("mailbox.after-archive")
@@ -163,12 +163,12 @@ func (b box) archive(ctx context.Context, msgs []Message, now time.Time) error {
 	return nil
 }
 
-// shelve renames one body. The doorbell may have renamed it meanwhile, or another program may have
+// shelveBody renames one body. The doorbell may have renamed it meanwhile, or another program may have
 // archived it.
-func (b box) shelve(name string) error {
-	err := b.rename(name)
-	if errors.Is(err, fs.ErrNotExist) && fresh(name) {
-		err = b.rename(announced(name))
+func (b box) shelveBody(name string) error {
+	err := b.renameBody(name)
+	if errors.Is(err, fs.ErrNotExist) && isFresh(name) {
+		err = b.renameBody(announcedName(name))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -176,7 +176,7 @@ func (b box) shelve(name string) error {
 	return err
 }
 
-func (b box) rename(name string) error {
+func (b box) renameBody(name string) error {
 	path := filepath.Join(b.dir, name)
 	return os.Rename(path, path+readEnd)
 }

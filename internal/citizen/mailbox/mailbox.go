@@ -70,7 +70,7 @@ func (m Mailboxes) Enqueue(ctx context.Context, l Mail) (Enqueued, error) {
 	if _, err := store.Find(l.To); err != nil {
 		return fail(err)
 	}
-	b := m.box(l.To)
+	b := m.boxOf(l.To)
 	if err := os.MkdirAll(b.dir, 0o700); err != nil {
 		return fail(err)
 	}
@@ -80,20 +80,20 @@ func (m Mailboxes) Enqueue(ctx context.Context, l Mail) (Enqueued, error) {
 	}
 	defer unlock()
 	file.Sweep(b.dir)
-	if _, err := b.state(); err != nil { // an unreadable state would leave a body unannounced
+	if _, err := b.readState(); err != nil { // an unreadable state would leave a body unannounced
 		return fail(err)
 	}
-	name, again, err := b.put(l, m.now())
+	name, again, err := b.putBody(l, m.now())
 	if err != nil {
 		return fail(err)
 	}
-	if !again || fresh(name) {
-		if err := b.announce(m.now()); err != nil {
+	if !again || isFresh(name) {
+		if err := b.announceMail(m.now()); err != nil {
 			return fail(err)
 		}
 	}
 	return Enqueued{
-		Record: store.Path(l.To), Message: filepath.Join(b.dir, name), Signal: b.signal(), State: b.statePath(), Again: again,
+		Record: store.Path(l.To), Message: filepath.Join(b.dir, name), Signal: b.signalPath(), State: b.statePath(), Again: again,
 	}, nil
 }
 
@@ -114,7 +114,7 @@ func (m Mailboxes) State(id dispatch.GardenID) (State, error) {
 	if err := id.Validate(); err != nil {
 		return State{}, err
 	}
-	return m.box(id).state()
+	return m.boxOf(id).readState()
 }
 
 func (m Mailboxes) now() time.Time {
@@ -124,7 +124,7 @@ func (m Mailboxes) now() time.Time {
 	return m.Now()
 }
 
-func (m Mailboxes) box(id dispatch.GardenID) box {
+func (m Mailboxes) boxOf(id dispatch.GardenID) box {
 	return box{id: id, dir: m.Dirs.Mailbox(id), at: m.at}
 }
 
@@ -141,7 +141,7 @@ func (b box) step(name string) {
 	}
 }
 
-func (b box) signal() string { return filepath.Join(b.dir, "inbox.signal") }
+func (b box) signalPath() string { return filepath.Join(b.dir, "inbox.signal") }
 
 // lock keeps our other processes from changing the mailbox. The file is ours;
 // other programs neither lock nor look at it.
@@ -149,9 +149,9 @@ func (b box) lock(ctx context.Context) (unlock func(), err error) {
 	return file.Lock(ctx, filepath.Join(b.dir, ".ratchet.lock"))
 }
 
-// put writes the body unless one with the mail's id is there.
-func (b box) put(l Mail, now time.Time) (name string, again bool, err error) {
-	name, found, err := b.place(l, now)
+// putBody writes the body unless one with the mail's id is there.
+func (b box) putBody(l Mail, now time.Time) (name string, again bool, err error) {
+	name, found, err := b.placeFor(l, now)
 	if err != nil || found {
 		return name, found, err
 	}
@@ -163,16 +163,16 @@ func (b box) put(l Mail, now time.Time) (name string, again bool, err error) {
 	return name, false, file.SyncDir(b.dir)
 }
 
-// announce stamps the state and rings.
-func (b box) announce(now time.Time) error {
-	if _, err := b.stamp(LastEnqueued, now); err != nil {
+// announceMail stamps the state and rings.
+func (b box) announceMail(now time.Time) error {
+	if _, err := b.stampState(LastEnqueued, now); err != nil {
 		return err
 	}
 	failpoint.Hit("mailbox.before-signal")
-	return b.ring(now)
+	return b.ringDoorbell(now)
 }
 
-// ring writes the signal in place, because a watcher may watch the file and not its name.
-func (b box) ring(now time.Time) error {
-	return file.Overwrite(b.signal(), []byte(document.Stamp(now)+"\n"))
+// ringDoorbell writes the signal in place, because a watcher may watch the file and not its name.
+func (b box) ringDoorbell(now time.Time) error {
+	return file.Overwrite(b.signalPath(), []byte(document.Stamp(now)+"\n"))
 }

@@ -24,17 +24,17 @@ const (
 	readEnd      = ".read"
 )
 
-func fresh(name string) bool { return strings.HasSuffix(name, freshEnd) }
+func isFresh(name string) bool { return strings.HasSuffix(name, freshEnd) }
 
-// announced returns the name that the doorbell gives a fresh body.
-func announced(name string) string { return strings.TrimSuffix(name, freshEnd) + deliveredEnd }
+// announcedName returns the name that the doorbell gives a fresh body.
+func announcedName(name string) string { return strings.TrimSuffix(name, freshEnd) + deliveredEnd }
 
-// unread reports whether name belongs to a body that no reader was given.
-func unread(name string) bool { return fresh(name) || strings.HasSuffix(name, deliveredEnd) }
+// isUnread reports whether name belongs to a body that no reader was given.
+func isUnread(name string) bool { return isFresh(name) || strings.HasSuffix(name, deliveredEnd) }
 
-// stem returns the name of a body without its suffixes; ok is false if name does not belong to a
+// stemOf returns the name of a body without its suffixes; ok is false if name does not belong to a
 // body.
-func stem(name string) (stem string, ok bool) {
+func stemOf(name string) (stem string, ok bool) {
 	name = strings.TrimSuffix(name, readEnd)
 	if s, ok := strings.CutSuffix(name, deliveredEnd); ok {
 		return s, true
@@ -50,9 +50,9 @@ const (
 	allListings    = 3
 )
 
-// bodies returns the names of bodies by their stems. The function which selects the names. Each
+// bodiesByStem returns the names of bodies by their stems. The function which selects the names. Each
 // stem has one name, the last that the listings have.
-func (b box) bodies(listings int, which func(name string) bool) (map[string]string, error) {
+func (b box) bodiesByStem(listings int, which func(name string) bool) (map[string]string, error) {
 	found := make(map[string]string)
 	for range listings {
 		b.step("list")
@@ -62,7 +62,7 @@ func (b box) bodies(listings int, which func(name string) bool) (map[string]stri
 			return nil, err
 		}
 		for _, name := range names {
-			if s, ok := stem(name); ok && which(name) {
+			if s, ok := stemOf(name); ok && which(name) {
 				found[s] = name
 			}
 		}
@@ -70,9 +70,9 @@ func (b box) bodies(listings int, which func(name string) bool) (map[string]stri
 	return found, nil
 }
 
-// unread returns the names of the bodies that no reader was given, in their order.
-func (b box) unread() ([]string, error) {
-	found, err := b.bodies(unreadListings, unread)
+// unreadBodies returns the names of the bodies that no reader was given, in their order.
+func (b box) unreadBodies() ([]string, error) {
+	found, err := b.bodiesByStem(unreadListings, isUnread)
 	return slices.Sorted(maps.Values(found)), err
 }
 
@@ -98,32 +98,32 @@ func timeOf(stem string) (t time.Time, ok bool) {
 	return t, err == nil
 }
 
-// place returns the name for a mail: the name of the body with its id if there is one, otherwise a
+// placeFor returns the name for a mail: the name of the body with its id if there is one, otherwise a
 // new name that sorts after every other. Two mails of one millisecond get two stamps, the later a
 // millisecond ahead of the clock. A mail that comes after the clock was set back also gets a stamp
 // ahead of the clock.
 //
 // The tag in the name is derived from the id. It has 24 bits. A body with the same tag therefore
 // counts as the same mail only when its text is identical; otherwise the mail gets another tag.
-func (b box) place(l Mail, now time.Time) (name string, found bool, err error) {
-	there, err := b.bodies(allListings, func(string) bool { return true })
+func (b box) placeFor(l Mail, now time.Time) (name string, found bool, err error) {
+	there, err := b.bodiesByStem(allListings, func(string) bool { return true })
 	if err != nil {
 		return "", false, err
 	}
 	for try := 0; ; try++ {
-		tag := l.tag(try)
+		tag := l.bodyTag(try)
 		taken := false
 		for s, name := range there {
 			if !strings.HasSuffix(s, "-"+tag) {
 				continue
 			}
 			taken = true
-			if is, err := b.holds(name, l.Body); err != nil || is && l.ID != "" {
+			if is, err := b.holdsText(name, l.Body); err != nil || is && l.ID != "" {
 				return name, is, err
 			}
 		}
 		if !taken {
-			return stampOf(after(lastOf(there, now), now)) + "-" + tag + freshEnd, false, nil
+			return stampOf(nextMillisecond(lastOf(there, now), now)) + "-" + tag + freshEnd, false, nil
 		}
 	}
 }
@@ -142,8 +142,8 @@ func lastOf(there map[string]string, now time.Time) (last time.Time) {
 	return last
 }
 
-// after returns the millisecond of a new body: now, or the next one after the last.
-func after(last, now time.Time) time.Time {
+// nextMillisecond returns the millisecond of a new body: now, or the next one after the last.
+func nextMillisecond(last, now time.Time) time.Time {
 	now = now.UTC().Truncate(time.Millisecond)
 	if now.After(last) {
 		return now
@@ -151,9 +151,9 @@ func after(last, now time.Time) time.Time {
 	return last.Add(time.Millisecond)
 }
 
-// tag returns the digits that tell the mail's body from others. A mail with an id gets the same tag
+// bodyTag returns the digits that tell the mail's body from others. A mail with an id gets the same tag
 // each time for the same try.
-func (l Mail) tag(try int) string {
+func (l Mail) bodyTag(try int) string {
 	if l.ID == "" {
 		random := make([]byte, tagLen/2)
 		rand.Read(random) // never fails
@@ -163,10 +163,10 @@ func (l Mail) tag(try int) string {
 	return hex.EncodeToString(sum[:tagLen/2])
 }
 
-// holds reports whether a body has that text. It looks for a renamed body under its next names. A
+// holdsText reports whether a body has that text. It looks for a renamed body under its next names. A
 // body that is gone holds nothing.
-func (b box) holds(name, text string) (bool, error) {
-	s, _ := stem(name)
+func (b box) holdsText(name, text string) (bool, error) {
+	s, _ := stemOf(name)
 	for _, n := range []string{name, s + deliveredEnd, s + freshEnd + readEnd, s + deliveredEnd + readEnd} {
 		body, err := file.Read(filepath.Join(b.dir, n), MaxBody)
 		switch {

@@ -46,7 +46,7 @@ func (m Mailboxes) RingAgain(ctx context.Context, older time.Duration) (rung []d
 }
 
 func (m Mailboxes) ringAgain(id dispatch.GardenID, older time.Duration) (bool, error) {
-	b := m.box(id)
+	b := m.boxOf(id)
 	lost, err := b.lostRing(m.now(), older)
 	if err != nil || !lost {
 		return false, err
@@ -59,12 +59,12 @@ func (m Mailboxes) ringAgain(id dispatch.GardenID, older time.Duration) (bool, e
 	if err != nil || !m.Deliverability(r).Deliverable {
 		return false, err
 	}
-	return true, b.ring(m.now())
+	return true, b.ringDoorbell(m.now())
 }
 
 // lostRing reports whether a fresh body and the last ring are both at least that old.
 func (b box) lostRing(now time.Time, older time.Duration) (bool, error) {
-	rung, err := past(b.signal(), now, older)
+	rung, err := writtenBefore(b.signalPath(), now, older)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && !rung {
 		return false, err
 	}
@@ -73,19 +73,19 @@ func (b box) lostRing(now time.Time, older time.Duration) (bool, error) {
 		return false, err
 	}
 	for _, name := range names {
-		if !fresh(name) {
+		if !isFresh(name) {
 			continue
 		}
-		if lies, err := past(filepath.Join(b.dir, name), now, older); lies || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if lies, err := writtenBefore(filepath.Join(b.dir, name), now, older); lies || err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return lies, err
 		}
 	}
 	return false, nil
 }
 
-// past reports whether a file was last written at least that long before now. A file written as
+// writtenBefore reports whether a file was last written at least that long before now. A file written as
 // long after now counts too: the clock that wrote it says nothing.
-func past(path string, now time.Time, older time.Duration) (bool, error) {
+func writtenBefore(path string, now time.Time, older time.Duration) (bool, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return false, err

@@ -44,8 +44,8 @@ const stateVersion = 1
 
 func (b box) statePath() string { return filepath.Join(b.dir, "state.json") }
 
-// state reads the state. It returns an error for a file that is not exactly a state.
-func (b box) state() (State, error) {
+// readState reads the state. It returns an error for a file that is not exactly a state.
+func (b box) readState() (State, error) {
 	raw, err := file.Read(b.statePath(), file.MaxDocument)
 	if errors.Is(err, fs.ErrNotExist) {
 		return State{GardenID: b.id}, nil
@@ -79,9 +79,9 @@ func parseState(raw []byte) (s State, err error) {
 	return s, o.Err()
 }
 
-// stamp sets one member of the state to now. The caller has locked the mailbox.
-func (b box) stamp(which Stamp, now time.Time) (State, error) {
-	s, err := b.state()
+// stampState sets one member of the state to now. The caller has locked the mailbox.
+func (b box) stampState(which Stamp, now time.Time) (State, error) {
+	s, err := b.readState()
 	if err != nil {
 		return State{}, err
 	}
@@ -94,7 +94,7 @@ func (b box) stamp(which Stamp, now time.Time) (State, error) {
 		return State{}, fmt.Errorf("state of mailbox %s: nothing stamps %q", b.id, which)
 	}
 	raw, err := document.Marshal(stateForm{
-		stateVersion, b.id, nullable(s.LastEnqueued), nullable(s.LastDelivered), nullable(s.LastRead),
+		stateVersion, b.id, nullString(s.LastEnqueued), nullString(s.LastDelivered), nullString(s.LastRead),
 	})
 	if err != nil {
 		return State{}, err
@@ -103,7 +103,7 @@ func (b box) stamp(which Stamp, now time.Time) (State, error) {
 	return s, file.Replace(b.statePath(), raw)
 }
 
-func nullable(s string) *string {
+func nullString(s string) *string {
 	if s == "" {
 		return nil
 	}

@@ -46,8 +46,8 @@ func (o Owner) validate() error {
 	return nil
 }
 
-// live returns ErrStale unless the very process still runs.
-func (o Owner) live() error {
+// checkAlive returns ErrStale unless the very process still runs.
+func (o Owner) checkAlive() error {
 	if err := o.validate(); err != nil {
 		return err
 	}
@@ -84,14 +84,14 @@ func SenderPath(dir string, b dispatch.Backend, pid int) string {
 // runs and is the process that the file is named for. Otherwise a caller that looks for the marker
 // of one process would read the marker of another.
 func ReadSender(path string) (Sender, error) {
-	o, err := open(path)
+	o, err := openMarker(path)
 	if err != nil {
 		return Sender{}, err
 	}
-	m := Sender{Citizen: citizen(o), Owner: owner(o), CWD: o.Text("cwd"), UpdatedAt: o.Text("updatedAt")}
-	err = check(o, m.Backend, m.Owner)
+	m := Sender{Citizen: readCitizen(o), Owner: readOwner(o), CWD: o.Text("cwd"), UpdatedAt: o.Text("updatedAt")}
+	err = checkMarker(o, m.Backend, m.Owner)
 	if err == nil {
-		err = m.lies(path)
+		err = m.checkPath(path)
 	}
 	if err != nil {
 		return Sender{}, fmt.Errorf("sender marker %s: %w", path, err)
@@ -99,8 +99,8 @@ func ReadSender(path string) (Sender, error) {
 	return m, nil
 }
 
-// lies returns an error if path is not the path of the process's marker.
-func (m Sender) lies(path string) error {
+// checkPath returns an error if path is not the path of the process's marker.
+func (m Sender) checkPath(path string) error {
 	if dir := filepath.Dir(filepath.Dir(path)); filepath.Clean(path) != SenderPath(dir, m.Backend, m.Owner.PID) {
 		return fmt.Errorf("it is that of process %d of %s", m.Owner.PID, m.Backend)
 	}
@@ -112,7 +112,7 @@ func WriteSender(dir string, m Sender, now time.Time) error {
 	form := senderForm{
 		m.Backend, m.GardenID, m.NativeSessionID, m.CWD, m.Owner.PID, m.Owner.StartKey, document.Stamp(now),
 	}
-	return write(SenderPath(dir, m.Backend, m.Owner.PID), form, m.Citizen, m.Owner)
+	return writeMarker(SenderPath(dir, m.Backend, m.Owner.PID), form, m.Citizen, m.Owner)
 }
 
 // Provenance is the event of the session that armed the watch on its mailbox.
@@ -167,13 +167,13 @@ func ReceiverPath(dir string, id dispatch.GardenID) string {
 // names runs.
 func ReadReceiver(dir string, id dispatch.GardenID) (Receiver, error) {
 	path := ReceiverPath(dir, id)
-	o, err := open(path)
+	o, err := openMarker(path)
 	if err != nil {
 		return Receiver{}, err
 	}
-	m := Receiver{Citizen: citizen(o), Owner: owner(o), OwnerKind: o.Text("ownerKind"), UpdatedAt: o.Text("updatedAt")}
+	m := Receiver{Citizen: readCitizen(o), Owner: readOwner(o), OwnerKind: o.Text("ownerKind"), UpdatedAt: o.Text("updatedAt")}
 	o.Word("armProvenance", &m.Provenance)
-	if err := check(o, m.Backend, m.Owner); err != nil {
+	if err := checkMarker(o, m.Backend, m.Owner); err != nil {
 		return Receiver{}, fmt.Errorf("receiver marker %s: %w", path, err)
 	}
 	return m, nil
@@ -192,10 +192,10 @@ func WriteReceiver(dir string, m Receiver, now time.Time) error {
 	form := receiverForm{
 		m.GardenID, m.Backend, m.NativeSessionID, m.Owner.PID, m.Owner.StartKey, m.OwnerKind, p, document.Stamp(now),
 	}
-	return write(ReceiverPath(dir, m.GardenID), form, m.Citizen, m.Owner)
+	return writeMarker(ReceiverPath(dir, m.GardenID), form, m.Citizen, m.Owner)
 }
 
-func open(path string) (*document.Object, error) {
+func openMarker(path string) (*document.Object, error) {
 	b, err := file.Read(path, file.MaxDocument)
 	if err != nil {
 		return nil, err
@@ -207,31 +207,31 @@ func open(path string) (*document.Object, error) {
 	return o, nil
 }
 
-func citizen(o *document.Object) (c Citizen) {
+func readCitizen(o *document.Object) (c Citizen) {
 	o.Word("gardenId", &c.GardenID)
 	o.Word("backend", &c.Backend)
 	c.NativeSessionID = o.Text("nativeSessionId")
 	return c
 }
 
-func owner(o *document.Object) Owner {
+func readOwner(o *document.Object) Owner {
 	return Owner{PID: o.Int("ownerPid"), StartKey: o.Text("ownerStartKey")}
 }
 
-// check returns the errors of reading a marker. Backends with a socket have no markers.
-func check(o *document.Object, b dispatch.Backend, owner Owner) error {
+// checkMarker returns the errors of reading a marker. Backends with a socket have no markers.
+func checkMarker(o *document.Object, b dispatch.Backend, owner Owner) error {
 	if b.Probed() {
 		o.Refuse("backend", fmt.Sprintf("%s has no markers", b))
 	}
 	if err := o.Err(); err != nil {
 		return err
 	}
-	return owner.live()
+	return owner.checkAlive()
 }
 
-// write refuses a marker that a reader would never accept. It does not refuse a marker whose
+// writeMarker refuses a marker that a reader would never accept. It does not refuse a marker whose
 // process has ended meanwhile.
-func write(path string, form any, c Citizen, o Owner) error {
+func writeMarker(path string, form any, c Citizen, o Owner) error {
 	var unknown error
 	if b := c.Backend; b.Capability() == "" || b.Probed() {
 		unknown = fmt.Errorf("backend %q has no markers", b)

@@ -81,12 +81,12 @@ type Diagnostic struct {
 	Message  string            `json:"message"`
 }
 
-func (d Diagnostic) subject() string { return cmp.Or(d.Filename, string(d.GardenID), d.Name) }
+func (d Diagnostic) subjectOf() string { return cmp.Or(d.Filename, string(d.GardenID), d.Name) }
 
 func compareDiagnostics(a, b Diagnostic) int {
 	return cmp.Or(
 		cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)),
-		cmp.Compare(a.subject(), b.subject()),
+		cmp.Compare(a.subjectOf(), b.subjectOf()),
 	)
 }
 
@@ -119,7 +119,7 @@ func Join(records []citizen.Record, probes []Probe) ([]Peer, []Socket, error) {
 			return nil, nil, fmt.Errorf("%s is of %s and has a socket", r.GardenID, r.Backend)
 		}
 		known[r.GardenID] = true
-		peers = append(peers, peer(r, dispatch.LivenessOf(r.Backend, liveness)))
+		peers = append(peers, newPeer(r, dispatch.LivenessOf(r.Backend, liveness)))
 	}
 	sockets := []Socket{}
 	for _, p := range probes {
@@ -132,15 +132,15 @@ func Join(records []citizen.Record, probes []Probe) ([]Peer, []Socket, error) {
 	return peers, sockets, nil
 }
 
-func peer(r citizen.Record, l dispatch.Liveness) Peer {
+func newPeer(r citizen.Record, l dispatch.Liveness) Peer {
 	return Peer{
 		GardenID: r.GardenID, Backend: r.Backend, NativeSessionID: r.NativeSessionID, CWD: r.CWD,
-		Model: nullable(r.Model), ParentGardenID: nullable(r.ParentGardenID), IsEntwurf: r.IsEntwurf,
+		Model: nullZero(r.Model), ParentGardenID: nullZero(r.ParentGardenID), IsEntwurf: r.IsEntwurf,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Liveness: l,
 	}
 }
 
-func nullable[T ~string](s T) *T {
+func nullZero[T ~string](s T) *T {
 	if s == "" {
 		return nil
 	}

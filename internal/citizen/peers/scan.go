@@ -35,8 +35,8 @@ func Scan(ctx context.Context, d citizen.Dirs, look Look) (Listing, error) {
 	s.readDir()
 	s.refuseSymlinks()
 	s.quarantineBad(&store, bad)
-	records = s.quarantine(records)
-	probes := s.probe(ctx, records)
+	records = s.quarantineClashes(records)
+	probes := s.probeAll(ctx, records)
 	if err := ctx.Err(); err != nil {
 		return Listing{}, context.Cause(ctx)
 	}
@@ -46,13 +46,13 @@ func Scan(ctx context.Context, d citizen.Dirs, look Look) (Listing, error) {
 	}
 	slices.SortFunc(s.diagnostics, compareDiagnostics)
 	l := Listing{ControlDir: d.Sockets, Peers: peers, SocketOnly: sockets, Diagnostics: s.diagnostics}
-	l.Sessions = sessions(d, l)
+	l.Sessions = listeningSessions(d, l)
 	l.Count = len(l.Sessions)
 	return l, nil
 }
 
-// head shortens a message that quotes text written by others.
-func head(s string) string {
+// clipHead shortens a message that quotes text written by others.
+func clipHead(s string) string {
 	const most = 400
 	if len(s) <= most {
 		return s
@@ -78,7 +78,7 @@ type scan struct {
 	diagnostics []Diagnostic
 }
 
-func (s *scan) note(d Diagnostic) { s.diagnostics = append(s.diagnostics, d) }
+func (s *scan) addDiagnostic(d Diagnostic) { s.diagnostics = append(s.diagnostics, d) }
 
 // readDir finds the sockets. A missing directory has none.
 func (s *scan) readDir() {
@@ -88,7 +88,7 @@ func (s *scan) readDir() {
 	}
 	if err != nil {
 		s.blind = true
-		s.note(Diagnostic{Kind: SocketDirReadError, Message: "no socket was looked at: " + err.Error()})
+		s.addDiagnostic(Diagnostic{Kind: SocketDirReadError, Message: "no socket was looked at: " + err.Error()})
 		return
 	}
 	for _, e := range entries {
@@ -99,7 +99,7 @@ func (s *scan) readDir() {
 		id, err := dispatch.ParseGardenID(stem)
 		switch {
 		case err != nil:
-			s.note(Diagnostic{Kind: MalformedSocket, Name: e.Name(), Message: "its name is no garden id, so it belongs to nobody"})
+			s.addDiagnostic(Diagnostic{Kind: MalformedSocket, Name: e.Name(), Message: "its name is no garden id, so it belongs to nobody"})
 		case e.Type()&fs.ModeSymlink != 0:
 			s.found[id] = symlink
 		default:
@@ -111,7 +111,7 @@ func (s *scan) readDir() {
 func (s *scan) refuseSymlinks() {
 	for id, e := range s.found {
 		if e == symlink {
-			s.refuse(id)
+			s.refuseID(id)
 		}
 	}
 }
@@ -122,12 +122,12 @@ func (s *scan) quarantineBad(store *citizen.Store, bad []*citizen.BadRecord) {
 	names := make(map[string]bool)
 	for _, b := range bad {
 		names[b.Name] = true
-		s.note(Diagnostic{Kind: RecordReadError, Filename: b.Name, Message: head(b.Err.Error())})
+		s.addDiagnostic(Diagnostic{Kind: RecordReadError, Filename: b.Name, Message: clipHead(b.Err.Error())})
 	}
 	for id := range s.found {
 		if names[filepath.Base(store.Path(id))] {
 			delete(s.found, id)
-			s.note(Diagnostic{
+			s.addDiagnostic(Diagnostic{
 				Kind: SocketConflict, GardenID: id,
 				Message: "the record cannot be used, and there is a socket under its garden id: neither is listed",
 			})
@@ -135,15 +135,15 @@ func (s *scan) quarantineBad(store *citizen.Store, bad []*citizen.BadRecord) {
 	}
 }
 
-// quarantine removes each citizen of another backend that shares its id with a socket, together
+// quarantineClashes removes each citizen of another backend that shares its id with a socket, together
 // with that socket. The id does not tell which of the two is meant.
-func (s *scan) quarantine(records []citizen.Record) []citizen.Record {
+func (s *scan) quarantineClashes(records []citizen.Record) []citizen.Record {
 	return slices.DeleteFunc(records, func(r citizen.Record) bool {
 		if r.Backend.Probed() || s.found[r.GardenID] == none {
 			return false
 		}
 		delete(s.found, r.GardenID)
-		s.note(Diagnostic{
+		s.addDiagnostic(Diagnostic{
 			Kind: SocketConflict, GardenID: r.GardenID, Backend: r.Backend,
 			Message: "the record is of a backend without sockets, and there is one under its garden id: neither is listed",
 		})
@@ -151,16 +151,16 @@ func (s *scan) quarantine(records []citizen.Record) []citizen.Record {
 	})
 }
 
-func (s *scan) refuse(id dispatch.GardenID) {
-	s.note(Diagnostic{
+func (s *scan) refuseID(id dispatch.GardenID) {
+	s.addDiagnostic(Diagnostic{
 		Kind: SymlinkRejected, GardenID: id,
 		Message: "a symlink in the place of a socket could lead to another session, so nobody was asked there",
 	})
 }
 
-// probe looks at every address once. It never looks at a symlink: a pi citizen whose address is a
+// probeAll looks at every address once. It never looks at a symlink: a pi citizen whose address is a
 // symlink is dead, and a symlink without a record is dropped.
-func (s *scan) probe(ctx context.Context, records []citizen.Record) []Probe {
+func (s *scan) probeAll(ctx context.Context, records []citizen.Record) []Probe {
 	ids := make(map[dispatch.GardenID]bool) // the value reports whether the id has a record
 	for id, e := range s.found {
 		if e == socket {
@@ -182,11 +182,11 @@ func (s *scan) probe(ctx context.Context, records []citizen.Record) []Probe {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			liveness, swapped := s.liveness(ctx, id)
+			liveness, swapped := s.livenessOf(ctx, id)
 			mu.Lock()
 			defer mu.Unlock()
 			if swapped {
-				s.refuse(id)
+				s.refuseID(id)
 			}
 			if recorded || !swapped {
 				probes = append(probes, Probe{GardenID: id, Liveness: liveness})
@@ -197,9 +197,9 @@ func (s *scan) probe(ctx context.Context, records []citizen.Record) []Probe {
 	return probes
 }
 
-// liveness returns the liveness under one id. Swapped reports that a symlink was put there after
+// livenessOf returns the liveness under one id. Swapped reports that a symlink was put there after
 // the directory was read.
-func (s *scan) liveness(ctx context.Context, id dispatch.GardenID) (l dispatch.Liveness, swapped bool) {
+func (s *scan) livenessOf(ctx context.Context, id dispatch.GardenID) (l dispatch.Liveness, swapped bool) {
 	switch {
 	case s.blind:
 		return dispatch.Indeterminate, false
@@ -216,8 +216,8 @@ func (s *scan) liveness(ctx context.Context, id dispatch.GardenID) (l dispatch.L
 	return seen.Liveness, false
 }
 
-// sessions returns the addresses at which a session listens.
-func sessions(d citizen.Dirs, l Listing) []Session {
+// listeningSessions returns the addresses at which a session listens.
+func listeningSessions(d citizen.Dirs, l Listing) []Session {
 	var ids []dispatch.GardenID
 	for _, p := range l.Peers {
 		if p.Liveness == dispatch.Alive {

@@ -10,15 +10,15 @@ import (
 // section is shown too.
 func (l Listing) Text() string {
 	var b strings.Builder
-	section(&b, "Citizens", l.Peers, Peer.line)
+	writeSection(&b, "Citizens", l.Peers, Peer.asLine)
 	b.WriteByte('\n')
-	section(&b, "Sockets without a record", l.SocketOnly, Socket.line)
+	writeSection(&b, "Sockets without a record", l.SocketOnly, Socket.asLine)
 	b.WriteByte('\n')
-	section(&b, "Diagnostics", l.Diagnostics, Diagnostic.line)
+	writeSection(&b, "Diagnostics", l.Diagnostics, Diagnostic.asLine)
 	return b.String()
 }
 
-func section[T any](b *strings.Builder, title string, entries []T, line func(T) string) {
+func writeSection[T any](b *strings.Builder, title string, entries []T, line func(T) string) {
 	fmt.Fprintf(b, "%s:\n", title)
 	if len(entries) == 0 {
 		b.WriteString("  (none)\n")
@@ -28,33 +28,33 @@ func section[T any](b *strings.Builder, title string, entries []T, line func(T) 
 	}
 }
 
-func (p Peer) line() string {
+func (p Peer) asLine() string {
 	model := "(unknown)"
 	if p.Model != nil {
-		model = plain(*p.Model)
+		model = quotePlain(*p.Model)
 	}
-	text := fmt.Sprintf("%s  backend=%s  liveness=%s  cwd=%s  model=%s", p.GardenID, p.Backend, p.Liveness, plain(p.CWD), model)
+	text := fmt.Sprintf("%s  backend=%s  liveness=%s  cwd=%s  model=%s", p.GardenID, p.Backend, p.Liveness, quotePlain(p.CWD), model)
 	if p.IsEntwurf {
 		text += "  entwurf"
 	}
 	return text
 }
 
-func (s Socket) line() string { return fmt.Sprintf("%s  liveness=%s", s.GardenID, s.Liveness) }
+func (s Socket) asLine() string { return fmt.Sprintf("%s  liveness=%s", s.GardenID, s.Liveness) }
 
-func (d Diagnostic) line() string {
+func (d Diagnostic) asLine() string {
 	text := string(d.Kind)
-	if subject := d.subject(); subject != "" {
-		text += " " + plain(subject)
+	if subject := d.subjectOf(); subject != "" {
+		text += " " + quotePlain(subject)
 	}
 	if d.Backend != "" {
 		text += fmt.Sprintf(" (backend=%s)", d.Backend)
 	}
-	return text + ": " + plain(d.Message)
+	return text + ": " + quotePlain(d.Message)
 }
 
-// plain quotes text that would break the line or control the terminal.
-func plain(s string) string {
+// quotePlain quotes text that would break the line or control the terminal.
+func quotePlain(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return strconv.Quote(s)
 	}

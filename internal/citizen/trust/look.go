@@ -20,7 +20,7 @@ var inputs = []string{"settings.json", "extensions", "skills", "prompts", "theme
 // Look gathers the facts about a directory. A trust store that cannot be read, or a file that is
 // not a trust store, is an error and no decision.
 func Look(d citizen.Dirs, dir string) (Facts, error) {
-	dir, err := canonical(dir)
+	dir, err := canonicalPath(dir)
 	if err != nil {
 		return Facts{}, err
 	}
@@ -29,9 +29,9 @@ func Look(d citizen.Dirs, dir string) (Facts, error) {
 	if err != nil {
 		return Facts{}, err
 	}
-	f.Saved, f.SavedAt = nearest(saved, dir)
+	f.Saved, f.SavedAt = nearestDecision(saved, dir)
 	for _, root := range d.PrefixRoots {
-		if root, err := canonical(root); err == nil && covers(root, dir) {
+		if root, err := canonicalPath(root); err == nil && coversDir(root, dir) {
 			f.Root = root
 			break
 		}
@@ -39,9 +39,9 @@ func Look(d citizen.Dirs, dir string) (Facts, error) {
 	return f, nil
 }
 
-// canonical returns the absolute path without symlinks. A path that does not exist stays as it is,
+// canonicalPath returns the absolute path without symlinks. A path that does not exist stays as it is,
 // because a root that is missing covers nothing.
-func canonical(path string) (string, error) {
+func canonicalPath(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
@@ -71,8 +71,8 @@ func readStore(path string) (map[string]*bool, error) {
 	return saved, nil
 }
 
-func nearest(saved map[string]*bool, dir string) (Decision, string) {
-	for at := range upwards(dir) {
+func nearestDecision(saved map[string]*bool, dir string) (Decision, string) {
+	for at := range dirsUpwards(dir) {
 		if trusted := saved[at]; trusted != nil {
 			if *trusted {
 				return Trusted, at
@@ -87,27 +87,27 @@ func nearest(saved map[string]*bool, dir string) (Decision, string) {
 // it looks for .agents/skills in the directory and all above it, except in the user's home.
 func hasInputs(dir, home string) bool {
 	for _, name := range inputs {
-		if there(filepath.Join(dir, ".pi", name)) {
+		if mayExist(filepath.Join(dir, ".pi", name)) {
 			return true
 		}
 	}
-	own, err := canonical(home)
-	for at := range upwards(dir) {
-		if (err != nil || at != own) && there(filepath.Join(at, ".agents", "skills")) {
+	own, err := canonicalPath(home)
+	for at := range dirsUpwards(dir) {
+		if (err != nil || at != own) && mayExist(filepath.Join(at, ".agents", "skills")) {
 			return true
 		}
 	}
 	return false
 }
 
-// there reports whether something is at path, or may be: an error proves nothing.
-func there(path string) bool {
+// mayExist reports whether something is at path, or may be: an error proves nothing.
+func mayExist(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
 }
 
-// upwards yields a directory and all above it.
-func upwards(dir string) func(yield func(string) bool) {
+// dirsUpwards yields a directory and all above it.
+func dirsUpwards(dir string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for yield(dir) && dir != filepath.Dir(dir) {
 			dir = filepath.Dir(dir)

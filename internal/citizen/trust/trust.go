@@ -89,8 +89,8 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("%s: not trusted: %s to change that", f.Dir, open)
 }
 
-// covers reports whether a directory is at or under a root, both canonical.
-func covers(root, dir string) bool {
+// coversDir reports whether a directory is at or under a root, both canonical.
+func coversDir(root, dir string) bool {
 	rest, ok := strings.CutPrefix(dir, strings.TrimSuffix(root, "/"))
 	return ok && (rest == "" || rest[0] == '/')
 }
