@@ -17,9 +17,9 @@ import (
 // adriftPatience is the time limit of adrift.
 const adriftPatience = 15 * time.Second
 
-// adrift returns the runs without an open workflow whose records in the runs directory say that
+// adriftRuns returns the runs without an open workflow whose records in the runs directory say that
 // they are not over. A loss of the database causes such runs.
-func (c *cli) adrift(ctx context.Context, client *runs.Client) (ids []run.ID, err error) {
+func (c *cli) adriftRuns(ctx context.Context, client *runs.Client) (ids []run.ID, err error) {
 	ctx, cancel := context.WithTimeout(ctx, adriftPatience)
 	defer cancel()
 	entries, err := os.ReadDir(filepath.Join(c.runsDir, "workflows"))
@@ -28,7 +28,7 @@ func (c *cli) adrift(ctx context.Context, client *runs.Client) (ids []run.ID, er
 	}
 	for _, entry := range entries {
 		id := run.ID(entry.Name())
-		dir, err := c.record(id)
+		dir, err := c.openRecord(id)
 		if err != nil || id.Validate() != nil {
 			continue
 		}
@@ -61,12 +61,12 @@ func (c *cli) adriftText(ids []run.ID) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return fmt.Sprintf("%s not over and without a workflow: %s; bring each back with `%s`",
-		plural(len(ids), "run is", "runs are"), text, c.hint("resume %s", filepath.Join(c.runsDir, "workflows", "RUN")))
+		plural(len(ids), "run is", "runs are"), text, c.hintCommand("resume %s", filepath.Join(c.runsDir, "workflows", "RUN")))
 }
 
 func (c *cli) findAdrift(ctx context.Context, client *runs.Client) finding {
 	f := finding{Name: "records"}
-	ids, err := c.adrift(ctx, client)
+	ids, err := c.adriftRuns(ctx, client)
 	switch {
 	case err != nil:
 		f.Detail = err.Error()
@@ -90,7 +90,7 @@ type recordNote struct {
 // seqOn returns the number of the last event of a run's record on this host. It returns zero
 // when there is none.
 func (c *cli) seqOn(id run.ID) int {
-	dir, err := c.record(id)
+	dir, err := c.openRecord(id)
 	if err != nil {
 		return 0
 	}
@@ -106,7 +106,7 @@ func (c *cli) seqOn(id run.ID) int {
 // written after its workflow.
 func (c *cli) noteOn(id run.ID, recorded int, state run.State) *recordNote {
 	var n recordNote
-	if dir, err := c.record(id); err == nil {
+	if dir, err := c.openRecord(id); err == nil {
 		n.Foreign = foreignIn(dir)
 	}
 	if state.LastEventID != nil {
@@ -120,7 +120,7 @@ func (c *cli) noteOn(id run.ID, recorded int, state run.State) *recordNote {
 
 func foreignIn(dir *rundir.Dir) (names []string) {
 	for _, path := range dir.Foreign() {
-		names = append(names, near(path))
+		names = append(names, nearPath(path))
 	}
 	return names
 }

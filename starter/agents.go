@@ -24,9 +24,9 @@ func (c *cli) agentsCommand() *cobra.Command {
 models and modes, and what it can do; or why it cannot be used. It looks on this
 machine, and with --worker on that of the worker, which is where agents run.`,
 		Example: "  starter agents\n  starter agents --worker --json | jq '.[] | select(.installed).kind'",
-		Args:    exactly(0, "no arguments"),
-		RunE: c.do(func(ctx context.Context, _ []string) error {
-			list, err := c.agents(ctx, worker)
+		Args:    exactArgs(0, "no arguments"),
+		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
+			list, err := c.listAgents(ctx, worker)
 			if err != nil {
 				return err
 			}
@@ -45,11 +45,11 @@ machine, and with --worker on that of the worker, which is where agents run.`,
 // way there.
 const askLimit = agent.ManifestTimeout + 26*time.Second
 
-func (c *cli) agents(ctx context.Context, worker bool) ([]agent.Manifest, error) {
+func (c *cli) listAgents(ctx context.Context, worker bool) ([]agent.Manifest, error) {
 	if !worker {
 		return c.localAgents(ctx), nil
 	}
-	client, closeClient, err := c.dial(ctx)
+	client, closeClient, err := c.dialEngine(ctx)
 	if err != nil {
 		return nil, err
 	}

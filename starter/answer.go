@@ -19,7 +19,7 @@ count. When a check could not run, any answer runs the checks again, and one tha
 begins with "fix:" goes to the fixer instead. A question about a budget is answered
 with the new total, or with "stop". What an answer leads to stands in "status".`,
 		Example:           "  starter answer 0198c5e2 'round half up, as the invoice does'\n  starter answer 0198c5e2 200000 --question qst-2-1\n  starter answer 0198c5e2 'fix: call python3, there is no python here'",
-		Args:              exactly(2, "a RUN and the answer as one argument"),
+		Args:              exactArgs(2, "a RUN and the answer as one argument"),
 		ValidArgsFunction: c.completeRun,
 		RunE: c.onRun(func(ctx context.Context, f found, args []string) error {
 			r.Text = args[0]
@@ -36,10 +36,10 @@ with the new total, or with "stop". What an answer leads to stands in "status".`
 			if err := f.Reply(ctx, f.id, r); err != nil {
 				return err
 			}
-			return c.accepted(f.id, r.QuestionID, "answered")
+			return c.printAccepted(f.id, r.QuestionID, "answered")
 		}),
 	}
 	cmd.Flags().StringVar(&r.QuestionID, "question", "", "`id` of the question; default: the pending one")
-	cmd.Flags().StringVar(&r.By, "by", c.user(), "`name` of who answers")
+	cmd.Flags().StringVar(&r.By, "by", c.userName(), "`name` of who answers")
 	return cmd
 }

@@ -32,13 +32,13 @@ func readLines(r io.Reader) *lineReader {
 		scan := bufio.NewScanner(r)
 		scan.Buffer(make([]byte, 0, 4096), maxLine)
 		for scan.Scan() {
-			l.take(strings.TrimSpace(scan.Text()))
+			l.takeLine(strings.TrimSpace(scan.Text()))
 		}
 	}()
 	return l
 }
 
-func (l *lineReader) take(line string) {
+func (l *lineReader) takeLine(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.wanted {
@@ -47,9 +47,9 @@ func (l *lineReader) take(line string) {
 	}
 }
 
-// want sets whether a question is about to be asked, which the next line answers. It drops a
+// wantLine sets whether a question is about to be asked, which the next line answers. It drops a
 // line that was not taken.
-func (l *lineReader) want(yes bool) {
+func (l *lineReader) wantLine(yes bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.wanted = yes
@@ -59,9 +59,9 @@ func (l *lineReader) want(yes bool) {
 	}
 }
 
-// next waits for the wanted line. The error is errUnanswered at the end of the input.
-func (l *lineReader) next(ctx context.Context) (string, error) {
-	defer l.want(false)
+// nextLine waits for the wanted line. The error is errUnanswered at the end of the input.
+func (l *lineReader) nextLine(ctx context.Context) (string, error) {
+	defer l.wantLine(false)
 	select {
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
@@ -94,15 +94,15 @@ const shownLines = 60
 // approve then asks for the reason.
 func (p *person) approve(ctx context.Context, a run.PendingApproval) (run.Decision, error) {
 	d := run.Decision{ApprovalID: a.ApprovalID, By: p.name}
-	p.show(a, shownLines)
-	p.leads("yes", a.Next.Approve)
-	p.leads("no", a.Next.Reject)
+	p.showDiff(a, shownLines)
+	p.printConsequence("yes", a.Next.Approve)
+	p.printConsequence("no", a.Next.Reject)
 	question, choices := "Apply this patch?", "[y]es, [n]o, [d]iff: "
 	if a.Permission != nil {
 		question, choices = "Allow it?", "[y]es, [s]ession: yes and its like for this session, [n]o, [d]etails: "
 	}
 	for {
-		line, err := p.ask(ctx, question, choices)
+		line, err := p.askLine(ctx, question, choices)
 		switch {
 		case err != nil:
 			return d, err
@@ -113,10 +113,10 @@ func (p *person) approve(ctx context.Context, a run.PendingApproval) (run.Decisi
 			d.Decision, d.Session = run.Approve, true
 			return d, nil
 		case line == "d" || line == "diff" || line == "details":
-			p.show(a, 0)
+			p.showDiff(a, 0)
 			continue
 		}
-		reason, err := p.ask(ctx, "Why not?", "The model reads it. Enter: no reason, b: back to the question: ")
+		reason, err := p.askLine(ctx, "Why not?", "The model reads it. Enter: no reason, b: back to the question: ")
 		if err != nil {
 			return d, err
 		}
@@ -128,19 +128,19 @@ func (p *person) approve(ctx context.Context, a run.PendingApproval) (run.Decisi
 	}
 }
 
-// ask prints a question and waits for one line.
-func (p *person) ask(ctx context.Context, question, choices string) (string, error) {
-	p.lines.want(true)
+// askLine prints a question and waits for one line.
+func (p *person) askLine(ctx context.Context, question, choices string) (string, error) {
+	p.lines.wantLine(true)
 	p.screen.Prompt("  " + p.screen.Wait(question+" ") + p.screen.Dim(choices))
-	line, err := p.lines.next(ctx)
+	line, err := p.lines.nextLine(ctx)
 	if err != nil {
 		p.screen.Line("")
 	}
 	return line, err
 }
 
-// leads prints the consequence of a way to settle the wait.
-func (p *person) leads(way, to string) {
+// printConsequence prints the consequence of a way to settle the wait.
+func (p *person) printConsequence(way, to string) {
 	if to != "" {
 		p.screen.Line(p.screen.Dim("  " + way + " → " + to))
 	}
@@ -150,8 +150,8 @@ func isYes(line string) bool {
 	return strings.EqualFold(line, "y") || strings.EqualFold(line, "yes")
 }
 
-// show prints at most limit lines of the diff. A limit of zero prints all.
-func (p *person) show(a run.PendingApproval, limit int) {
+// showDiff prints at most limit lines of the diff. A limit of zero prints all.
+func (p *person) showDiff(a run.PendingApproval, limit int) {
 	text, whole := p.diff(a)
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	more := 0
@@ -178,10 +178,10 @@ func (p *person) show(a run.PendingApproval, limit int) {
 // answer asks until the person types something.
 func (p *person) answer(ctx context.Context, q run.PendingQuestion) (run.Reply, error) {
 	for _, w := range q.Next.Ways() {
-		p.leads(w.Do, w.Leads)
+		p.printConsequence(w.Do, w.Leads)
 	}
 	for {
-		line, err := p.ask(ctx, "Your answer:", "")
+		line, err := p.askLine(ctx, "Your answer:", "")
 		if err != nil {
 			return run.Reply{}, err
 		}
@@ -191,9 +191,9 @@ func (p *person) answer(ctx context.Context, q run.PendingQuestion) (run.Reply, 
 	}
 }
 
-// teller returns a function that prints a run's events as a story.
-func (c *cli) teller(screen *terminal.Screen, id run.ID) func(run.Event) error {
-	t := &story.Teller{Style: screen.Style, Report: c.reports(id)}
+// tellEvents returns a function that prints a run's events as a story.
+func (c *cli) tellEvents(screen *terminal.Screen, id run.ID) func(run.Event) error {
+	t := &story.Teller{Style: screen.Style, Report: c.reportsOf(id)}
 	return func(e run.Event) error {
 		for _, line := range t.Tell(e) {
 			screen.Line(line)

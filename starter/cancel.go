@@ -21,7 +21,7 @@ func (c *cli) cancelCommand() *cobra.Command {
 		Long: `Cancels the run and waits until it has ended: its processes are gone and its
 worktree is removed; its branch and its record stay.`,
 		Example:           "  starter cancel 0198c5e2",
-		Args:              exactly(1, wantsRun),
+		Args:              exactArgs(1, wantsRun),
 		ValidArgsFunction: c.completeRun,
 		RunE: c.onRun(func(ctx context.Context, r found, _ []string) error {
 			if err := r.Cancel(ctx, r.id); err != nil {

@@ -65,18 +65,18 @@ func newCLI(c console) *cli { return &cli{console: c} }
 
 // main runs the command and returns the exit code.
 func (c *cli) main(ctx context.Context) int {
-	root := c.root()
+	root := c.rootCommand()
 	root.SetArgs(c.args)
 	root.SetIn(c.in)
 	root.SetOut(c.out)
 	root.SetErr(c.err)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !c.began {
-		err = usagef("%w: see `%s --help`", err, cmd.CommandPath())
+		err = usageErrorf("%w: see `%s --help`", err, cmd.CommandPath())
 	}
 	err = c.withDisk(err)
-	if err != nil && complaint(err) != "" {
-		fmt.Fprintln(c.err, complaint(err))
+	if err != nil && complaintOf(err) != "" {
+		fmt.Fprintln(c.err, complaintOf(err))
 	}
 	return codeOf(err)
 }
@@ -95,7 +95,7 @@ const rootExample = `  # see it work, with nothing installed but Go and git
   starter diff 0198c5e2
   starter approve 0198c5e2 --reason 'looks right'`
 
-func (c *cli) root() *cobra.Command {
+func (c *cli) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "starter",
 		Short: "Run coding agents durably",
@@ -135,9 +135,9 @@ Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
 	return root
 }
 
-// do returns a cobra handler that calls handle. It records that the command line was
+// handleWith returns a cobra handler that calls handle. It records that the command line was
 // understood.
-func (c *cli) do(handle func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+func (c *cli) handleWith(handle func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c.began = true
 		return handle(cmd.Context(), args)
@@ -152,8 +152,8 @@ type found struct {
 
 // onRun returns a cobra handler that calls handle with the run that the first argument names.
 func (c *cli) onRun(handle func(ctx context.Context, r found, args []string) error) func(*cobra.Command, []string) error {
-	return c.do(func(ctx context.Context, args []string) error {
-		client, closeClient, err := c.dial(ctx)
+	return c.handleWith(func(ctx context.Context, args []string) error {
+		client, closeClient, err := c.dialEngine(ctx)
 		if err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ func (c *cli) onRun(handle func(ctx context.Context, r found, args []string) err
 	})
 }
 
-func (c *cli) dial(ctx context.Context) (*runs.Client, func(), error) {
+func (c *cli) dialEngine(ctx context.Context) (*runs.Client, func(), error) {
 	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
 	if err != nil {
 		return nil, nil, err
@@ -176,20 +176,20 @@ func (c *cli) dial(ctx context.Context) (*runs.Client, func(), error) {
 
 func (c *cli) clientOf(t client.Client) *runs.Client {
 	r := runs.New(t, c.queue)
-	r.Record, r.MayDecide = c.recorded, c.mayDecide
+	r.Record, r.MayDecide = c.recordedEvents, c.mayDecide
 	return r
 }
 
 // screenOn returns the screen on which a command shows things to a person.
 func (c *cli) screenOn(w io.Writer) *terminal.Screen {
-	return terminal.NewScreen(w, terminal.Options{Color: c.colors(), Live: c.screen, Width: c.width})
+	return terminal.NewScreen(w, terminal.Options{Color: c.wantsColors(), Live: c.screen, Width: c.width})
 }
 
-func (c *cli) colors() bool {
+func (c *cli) wantsColors() bool {
 	return c.screen && !c.plain && c.getenv("NO_COLOR") == "" && c.getenv("TERM") != "dumb"
 }
 
-func (c *cli) style() terminal.Style { return terminal.Colors(c.colors()) }
+func (c *cli) style() terminal.Style { return terminal.Colors(c.wantsColors()) }
 
 // printJSON writes one object on one line. The line holds nothing that a terminal obeys.
 func (c *cli) printJSON(v any) error {
@@ -207,10 +207,10 @@ func (c *cli) printf(format string, args ...any) {
 	fmt.Fprintf(c.out, format, args...)
 }
 
-// exactly and between return argument checks. Their errors name the wanted arguments.
-func exactly(n int, want string) cobra.PositionalArgs { return between(n, n, want) }
+// exactArgs and between return argument checks. Their errors name the wanted arguments.
+func exactArgs(n int, want string) cobra.PositionalArgs { return argsBetween(n, n, want) }
 
-func between(least, most int, want string) cobra.PositionalArgs {
+func argsBetween(least, most int, want string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
 			_, name, _ := strings.Cut(cmd.CommandPath(), " ")
@@ -222,21 +222,21 @@ func between(least, most int, want string) cobra.PositionalArgs {
 
 const wantsRun = "one RUN: an id from `starter list` or the beginning of one"
 
-// record returns the directory of a run on this host.
-func (c *cli) record(id run.ID) (*rundir.Dir, error) {
+// openRecord returns the directory of a run on this host.
+func (c *cli) openRecord(id run.ID) (*rundir.Dir, error) {
 	return rundir.At(filepath.Join(c.runsDir, "workflows", string(id)))
 }
 
-func (c *cli) recorded(id run.ID) ([]run.Event, error) {
-	dir, err := c.record(id)
+func (c *cli) recordedEvents(id run.ID) ([]run.Event, error) {
+	dir, err := c.openRecord(id)
 	if err != nil {
 		return nil, err
 	}
 	return dir.Events()
 }
 
-// hint returns a command line of this program that reaches the same engine.
-func (c *cli) hint(format string, args ...any) string {
+// hintCommand returns a command line of this program that reaches the same engine.
+func (c *cli) hintCommand(format string, args ...any) string {
 	line := cmp.Or(c.program, "starter") + " " + fmt.Sprintf(format, args...)
 	if c.runsDir != defaultRunsDir {
 		line += " --runs-dir " + shellquote.Join(c.runsDir)
@@ -244,9 +244,9 @@ func (c *cli) hint(format string, args ...any) string {
 	return line
 }
 
-// near returns the path relative to the working directory when it lies there. It returns any
+// nearPath returns the path relative to the working directory when it lies there. It returns any
 // other path unchanged.
-func near(path string) string {
+func nearPath(path string) string {
 	wd, err := os.Getwd()
 	if err != nil {
 		return path

@@ -38,7 +38,7 @@ the run ends as canceled.`
 
 func (c *cli) decisionCommand(d *run.Decision) *cobra.Command {
 	cmd := &cobra.Command{
-		Args:              exactly(1, wantsRun),
+		Args:              exactArgs(1, wantsRun),
 		ValidArgsFunction: c.completeRun,
 		RunE: c.onRun(func(ctx context.Context, r found, _ []string) error {
 			about := ""
@@ -56,13 +56,13 @@ func (c *cli) decisionCommand(d *run.Decision) *cobra.Command {
 			if err := r.Decide(ctx, r.id, *d); err != nil {
 				return err
 			}
-			return c.accepted(r.id, d.ApprovalID, map[run.Verdict]string{run.Approve: "approved", run.Reject: "rejected"}[d.Decision]+about)
+			return c.printAccepted(r.id, d.ApprovalID, map[run.Verdict]string{run.Approve: "approved", run.Reject: "rejected"}[d.Decision]+about)
 		}),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&d.ApprovalID, "approval", "", "`id` of the approval; default: the pending one")
 	flags.StringVar(&d.Reason, "reason", "", "`text` that the record keeps")
-	flags.StringVar(&d.By, "by", c.user(), "`name` of who decides")
+	flags.StringVar(&d.By, "by", c.userName(), "`name` of who decides")
 	return cmd
 }
 
@@ -77,8 +77,8 @@ func notWaiting(id run.ID, what string, p run.Pending) error {
 	return fmt.Errorf("run %s waits for no %s, it is %s", id, what, p.Status)
 }
 
-// accepted prints that the run took a message.
-func (c *cli) accepted(id run.ID, about, verdict string) error {
+// printAccepted prints that the run took a message.
+func (c *cli) printAccepted(id run.ID, about, verdict string) error {
 	if c.json {
 		return c.printJSON(struct {
 			RunID  run.ID `json:"runId"`

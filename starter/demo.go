@@ -43,25 +43,25 @@ func (c *cli) demoCommand() *cobra.Command {
 the main job on it with recorded answers: a plan, a patch that you approve, a
 test that fails, a fix, tests that pass, a branch. No keys, no network.`,
 		Example: "  starter demo\n  starter demo --yes --dir /tmp/ratchet",
-		Args:    exactly(0, "no arguments, only flags"),
+		Args:    exactArgs(0, "no arguments, only flags"),
 	}
 	cmd.Flags().StringVar(&dir, "dir", ".", "`directory` to make the sample and its .runs in")
 	cmd.Flags().BoolVar(&yes, "yes", false, "approve without asking; needs no terminal")
-	cmd.RunE = c.do(func(ctx context.Context, _ []string) error {
+	cmd.RunE = c.handleWith(func(ctx context.Context, _ []string) error {
 		if !yes && (!c.interactive || c.json) {
-			return usagef("the demo asks for approvals on a terminal: give --yes to approve by itself")
+			return usageErrorf("the demo asks for approvals on a terminal: give --yes to approve by itself")
 		}
 		if !cmd.Flags().Changed("runs-dir") {
 			c.runsDir = filepath.Join(dir, defaultRunsDir)
 		}
-		return c.demo(ctx, dir, yes)
+		return c.runDemo(ctx, dir, yes)
 	})
 	return cmd
 }
 
-func (c *cli) demo(ctx context.Context, dir string, yes bool) error {
+func (c *cli) runDemo(ctx context.Context, dir string, yes bool) error {
 	d := demo{cli: c, screen: c.screenOn(c.out), yes: yes}
-	if err := d.prepare(ctx, dir); err != nil {
+	if err := d.prepareSample(ctx, dir); err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
 	w := host.Config{Environ: append(c.environ, "GOCACHE="+d.cache), Sandbox: run.SandboxRequired}
@@ -70,20 +70,20 @@ func (c *cli) demo(ctx context.Context, dir string, yes bool) error {
 		w.Sandbox = run.SandboxOff
 	}
 	d.sandbox = w.Sandbox
-	d.introduce(unboxed)
+	d.printIntroduction(unboxed)
 	h, err := c.startLocalHost(ctx, engine.Options{DB: filepath.Join(c.runsDir, databaseName)}, w)
 	if err != nil {
 		return err
 	}
 	defer h.stop()
-	r, err := d.start(ctx, h)
+	r, err := d.startRun(ctx, h)
 	if err != nil {
 		return err
 	}
-	if err := d.follow(ctx, r); err != nil {
+	if err := d.followRun(ctx, r); err != nil {
 		return err
 	}
-	return d.conclude(ctx, r)
+	return d.printConclusion(ctx, r)
 }
 
 // demo is one run of the demo.
@@ -100,8 +100,8 @@ type demo struct {
 	waits int    // approvals asked for
 }
 
-// prepare creates the sample.
-func (d *demo) prepare(ctx context.Context, dir string) error {
+// prepareSample creates the sample.
+func (d *demo) prepareSample(ctx context.Context, dir string) error {
 	if _, err := git.Version(ctx); err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (d *demo) prepare(ctx context.Context, dir string) error {
 	if d.home, err = freshDir(dir, "ratchet-demo"); err != nil {
 		return err
 	}
-	if err := unpack(d.home); err != nil {
+	if err := unpackSample(d.home); err != nil {
 		return err
 	}
 	d.repo = filepath.Join(d.home, "bill")
@@ -146,7 +146,7 @@ func freshDir(parent, name string) (string, error) {
 	}
 }
 
-func unpack(dir string) error {
+func unpackSample(dir string) error {
 	return fs.WalkDir(sample, "demo", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -163,26 +163,26 @@ func unpack(dir string) error {
 	})
 }
 
-// introduce says what is about to happen, and why it happens outside of the box, unless unboxed is nil.
-func (d *demo) introduce(unboxed error) {
-	d.comment("This is Ratchet: a coding agent's run that nothing can lose.",
-		"A small Go repository with a real bug is in "+near(d.repo)+".",
+// printIntroduction says what is about to happen, and why it happens outside of the box, unless unboxed is nil.
+func (d *demo) printIntroduction(unboxed error) {
+	d.printComment("This is Ratchet: a coding agent's run that nothing can lose.",
+		"A small Go repository with a real bug is in "+nearPath(d.repo)+".",
 		"The agent's answers are recorded; everything else is real: Temporal, git, go test.")
 	if unboxed != nil {
-		d.comment("There is no box for its programs here ("+display.Line(unboxed.Error())+").",
+		d.printComment("There is no box for its programs here ("+display.Line(unboxed.Error())+").",
 			"The demo goes without: it executes only the tests of its own sample and the recorded patches.")
 	}
 }
 
-// start starts the run as `starter run` does.
-func (d *demo) start(ctx context.Context, h *localHost) (found, error) {
+// startRun starts the run as `starter run` does.
+func (d *demo) startRun(ctx context.Context, h *localHost) (found, error) {
 	r := found{d.clientOf(h.worker.Client), ""}
 	var env []string
 	if d.sandbox.Off() { // the box has a build cache of its own
 		env = []string{"GOCACHE"}
 	}
-	in, err := d.input(ctx, runFlags{
-		repo: d.repo, goal: demoGoal, goalGiven: true, provider: "replay:" + near(filepath.Join(d.home, "answers")),
+	in, err := d.runInput(ctx, runFlags{
+		repo: d.repo, goal: demoGoal, goalGiven: true, provider: "replay:" + nearPath(filepath.Join(d.home, "answers")),
 		checks: []string{"go test ./..."}, env: env, policy: string(run.Always), tools: string(run.AskTools), sandbox: string(d.sandbox), maxFix: run.DefaultMaxFix,
 	})
 	if err != nil {
@@ -195,30 +195,30 @@ func (d *demo) start(ctx context.Context, h *localHost) (found, error) {
 	if !d.json {
 		d.screen.Line("")
 		d.screen.Line(d.screen.Dim("  Web UI  ") + h.engine.Login(runPage("", client.DefaultNamespace, r.id)))
-		d.screen.Line(d.screen.Dim("  record  ") + near(filepath.Join(h.file.RunsDir, "workflows", string(r.id))))
+		d.screen.Line(d.screen.Dim("  record  ") + nearPath(filepath.Join(h.file.RunsDir, "workflows", string(r.id))))
 		d.screen.Line("")
 	}
 	return r, nil
 }
 
-// follow tells the run with comments between its steps.
-func (d *demo) follow(ctx context.Context, r found) error {
-	f := d.follower(r)
+// followRun tells the run with comments between its steps.
+func (d *demo) followRun(ctx context.Context, r found) error {
+	f := d.newFollower(r)
 	tell := f.tell
 	f.tell = func(e run.Event) error {
-		d.before(e)
+		d.printBefore(e)
 		if err := tell(e); err != nil {
 			return err
 		}
-		return d.after(ctx, e)
+		return d.printAfter(ctx, e)
 	}
-	f.decider = visitor{d.person(d.screen, r.id), d}
+	f.decider = visitor{d.newPerson(d.screen, r.id), d}
 	status, err := f.follow(ctx)
 	if errors.Is(err, context.Canceled) {
-		fmt.Fprintf(d.err, "\nThe demo's engine stops; its run is kept where it stands. To go on:\n  %s\n  %s\n", d.hint("up"), d.hint("watch %s", r.id))
+		fmt.Fprintf(d.err, "\nThe demo's engine stops; its run is kept where it stands. To go on:\n  %s\n  %s\n", d.hintCommand("up"), d.hintCommand("watch %s", r.id))
 	}
 	if err == nil && status != run.Completed {
-		err = d.cli.conclude(ctx, r, status)
+		err = d.cli.printConclusion(ctx, r, status)
 	}
 	return err
 }
@@ -234,7 +234,7 @@ type visitor struct {
 func (v visitor) approve(ctx context.Context, a run.PendingApproval) (run.Decision, error) {
 	if v.demo.yes {
 		if !v.demo.json {
-			v.show(a, shownLines)
+			v.showDiff(a, shownLines)
 		}
 		return run.Decision{ApprovalID: a.ApprovalID, Decision: run.Approve, By: v.name, Reason: "demo --yes"}, nil
 	}
@@ -242,40 +242,40 @@ func (v visitor) approve(ctx context.Context, a run.PendingApproval) (run.Decisi
 	d, err := v.person.approve(ctx, a)
 	if err == nil && d.Decision == run.Reject {
 		d.Final = true
-		v.demo.comment("An agent would get your reason and try again. These answers are recorded: your no ends the run.")
+		v.demo.printComment("An agent would get your reason and try again. These answers are recorded: your no ends the run.")
 	}
 	return d, err
 }
 
-// before prints the meaning of the next event.
-func (d *demo) before(e run.Event) {
+// printBefore prints the meaning of the next event.
+func (d *demo) printBefore(e run.Event) {
 	if e.Type == run.PhaseStartedEvent && e.Phase == run.Fix {
-		d.comment("The test was real and it failed. The run goes back with its output; no person is needed for that.")
+		d.printComment("The test was real and it failed. The run goes back with its output; no person is needed for that.")
 	}
 }
 
-// after prints the meaning of the event, and leaves a moment to read it.
-func (d *demo) after(ctx context.Context, e run.Event) error {
+// printAfter prints the meaning of the event, and leaves a moment to read it.
+func (d *demo) printAfter(ctx context.Context, e run.Event) error {
 	switch e.Type {
 	case run.ApprovalRequestedEvent:
 		d.waits++
 		if d.waits == 1 {
-			d.comment("Nothing has been applied yet. The run waits in Temporal: kill this process, and it still would.")
+			d.printComment("Nothing has been applied yet. The run waits in Temporal: kill this process, and it still would.")
 		} else {
-			d.comment("Another patch, another approval: its id is made of the patch itself and fits no other.")
+			d.printComment("Another patch, another approval: its id is made of the patch itself and fits no other.")
 		}
 	case run.PatchAppliedEvent:
 		if d.waits == 1 {
-			d.comment("One commit on the run's own branch. The checkout in " + near(d.repo) + " is untouched.")
+			d.printComment("One commit on the run's own branch. The checkout in " + nearPath(d.repo) + " is untouched.")
 		}
 	case run.PhaseStartedEvent, run.EvaluationPassedEvent:
 	default:
 		return nil
 	}
-	return d.pause(ctx)
+	return d.pauseReading(ctx)
 }
 
-func (d *demo) comment(lines ...string) {
+func (d *demo) printComment(lines ...string) {
 	if d.json {
 		return
 	}
@@ -285,8 +285,8 @@ func (d *demo) comment(lines ...string) {
 	}
 }
 
-// pause leaves a person at a terminal time to read.
-func (d *demo) pause(ctx context.Context) error {
+// pauseReading leaves a person at a terminal time to read.
+func (d *demo) pauseReading(ctx context.Context) error {
 	if !d.cli.screen {
 		return nil
 	}
@@ -299,9 +299,9 @@ func (d *demo) pause(ctx context.Context) error {
 	}
 }
 
-// conclude shows the branch and suggests the next commands.
-func (d *demo) conclude(ctx context.Context, r found) error {
-	out, err := d.outcome(ctx, r, run.Completed)
+// printConclusion shows the branch and suggests the next commands.
+func (d *demo) printConclusion(ctx context.Context, r found) error {
+	out, err := d.outcomeOf(ctx, r, run.Completed)
 	if err != nil {
 		return err
 	}
@@ -320,9 +320,9 @@ func (d *demo) conclude(ctx context.Context, r found) error {
 	s.Line("")
 	s.Line(s.Bold("Try next"))
 	for _, next := range [][2]string{
-		{fmt.Sprintf("git -C %s diff %s..%s", near(d.repo), out.Base, out.Head), "what the run changed"},
-		{d.hint("up"), "the engine again, with this run in its Web UI"},
-		{d.hint("events %.13s", r.id), "in another terminal: everything that happened"},
+		{fmt.Sprintf("git -C %s diff %s..%s", nearPath(d.repo), out.Base, out.Head), "what the run changed"},
+		{d.hintCommand("up"), "the engine again, with this run in its Web UI"},
+		{d.hintCommand("events %.13s", r.id), "in another terminal: everything that happened"},
 		{cmp.Or(d.program, "starter") + " run --help", "a run on a repository of yours"},
 	} {
 		s.Line("  " + s.Accent(next[0]))

@@ -37,7 +37,7 @@ an agent wants to use, read from the stored bytes of its digest; or else what th
 run's branch changes. --approval shows another patch that may be chosen. Characters that a terminal obeys
 or a reader is deceived by are made visible; --raw prints the bytes as they are.`,
 		Example:           "  starter diff 0198c5e2\n  starter diff 0198c5e2 --branch\n  starter diff 0198c5e2 --raw > change.patch",
-		Args:              exactly(1, wantsRun),
+		Args:              exactArgs(1, wantsRun),
 		ValidArgsFunction: c.completeRun,
 		RunE: c.onRun(func(ctx context.Context, r found, _ []string) error {
 			d, err := c.diffOf(ctx, r, f)
@@ -111,7 +111,7 @@ func (c *cli) patchOf(id run.ID, a run.PendingApproval, exact bool) (shownDiff, 
 	}
 	d.Diff = string(raw)
 	if !exact {
-		d.Diff = string(readable(a, raw))
+		d.Diff = string(readableInput(a, raw))
 	}
 	if err != nil {
 		d.Diff, d.Whole = a.Excerpt, false

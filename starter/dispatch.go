@@ -40,19 +40,19 @@ was decided and why, the outcome what came of it. Nothing is ever started for an
 that no session has. An interrupt ends the waiting, never the dispatch.`,
 		Example: "  starter peers\n  starter dispatch 20260612T101500-3f2a9c --intent fire-and-forget --message 'the build is green'\n" +
 			"  git diff | starter dispatch 20260612T101500-3f2a9c --intent owned-outcome --message -",
-		Args: exactly(1, "one garden id, as `starter peers` lists them"),
+		Args: exactArgs(1, "one garden id, as `starter peers` lists them"),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.intent, "intent", "", "the `outcome` that you expect: fire-and-forget or owned-outcome")
 	flags.StringVar(&f.message, "message", "", "`text` of the message; - is standard input")
 	flags.StringVar(&f.mode, "mode", "", "`how` a busy session takes it: follow_up after its turn (the default), or steer into it")
 	flags.BoolVar(&f.wantsReply, "wants-reply", false, "tell the session that a reply is welcome; nothing waits for one")
-	cmd.RunE = c.do(func(ctx context.Context, args []string) error {
+	cmd.RunE = c.handleWith(func(ctx context.Context, args []string) error {
 		m, err := c.newMessage(args[0], f)
 		if err != nil {
 			return err
 		}
-		return c.dispatch(ctx, m)
+		return c.dispatchMessage(ctx, m)
 	})
 	return cmd
 }
@@ -74,11 +74,11 @@ func (c *cli) newMessage(target string, f dispatchFlags) (dispatch.Message, erro
 	if err := l.Request.Validate(); err != nil {
 		return l, &usageError{err}
 	}
-	dirs, err := c.registry()
+	dirs, err := c.findRegistry()
 	if err != nil {
 		return l, err
 	}
-	l.Sender, err = dirs.Sender(c.caller())
+	l.Sender, err = dirs.Sender(c.thisCaller())
 	return l, err
 }
 
@@ -91,14 +91,14 @@ func readMessage(in io.Reader) (string, error) {
 		return "", err
 	}
 	if len(b) > most {
-		return "", usagef("the message is too long: at most %d characters can be sent", dispatch.MaxMessage)
+		return "", usageErrorf("the message is too long: at most %d characters can be sent", dispatch.MaxMessage)
 	}
 	return strings.TrimSuffix(string(b), "\n"), nil
 }
 
-func (c *cli) registry() (citizen.Dirs, error) { return citizen.FindDirs(c.lookup) }
+func (c *cli) findRegistry() (citizen.Dirs, error) { return citizen.FindDirs(c.lookupEnv) }
 
-func (c *cli) lookup(name string) (string, bool) {
+func (c *cli) lookupEnv(name string) (string, bool) {
 	for _, entry := range c.environ {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {
 			return value, true
@@ -107,13 +107,13 @@ func (c *cli) lookup(name string) (string, bool) {
 	return "", false
 }
 
-// caller returns this process as the caller whose identity others look up.
-func (c *cli) caller() citizen.Caller {
+// thisCaller returns this process as the caller whose identity others look up.
+func (c *cli) thisCaller() citizen.Caller {
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = "/"
 	}
-	return citizen.Caller{Lookup: c.lookup, CWD: dir, Parent: os.Getppid(), Now: c.now()}
+	return citizen.Caller{Lookup: c.lookupEnv, CWD: dir, Parent: os.Getppid(), Now: c.now()}
 }
 
 // dispatched is the JSON output of a dispatch.
@@ -123,7 +123,7 @@ type dispatched struct {
 	Hint string `json:"hint,omitempty"`
 }
 
-func (c *cli) dispatch(ctx context.Context, l dispatch.Message) error {
+func (c *cli) dispatchMessage(ctx context.Context, l dispatch.Message) error {
 	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (c *cli) dispatch(ctx context.Context, l dispatch.Message) error {
 		fmt.Fprintln(c.err, "no worker has taken the dispatch yet; waiting (interrupt to stop)")
 	})
 	defer waits.Stop()
-	res, err := c.post(ctx, t, l, func() { waits.Stop() })
+	res, err := c.postMessage(ctx, t, l, func() { waits.Stop() })
 	if err != nil {
 		return c.cutOff(l.Request.Target, err)
 	}
@@ -154,8 +154,8 @@ func (c *cli) cutOff(to dispatch.GardenID, err error) error {
 	if _, cut := errors.AsType[*dispatches.CutOffError](err); !cut {
 		return err
 	}
-	err = fmt.Errorf("%w; before you send it again, see what came of it: %s", err, c.hint("dispatches %s", to))
-	if complaint(err) == "" {
+	err = fmt.Errorf("%w; before you send it again, see what came of it: %s", err, c.hintCommand("dispatches %s", to))
+	if complaintOf(err) == "" {
 		fmt.Fprintf(c.err, "\n%v\n", err)
 	}
 	return err
@@ -168,10 +168,10 @@ const silence = 5 * time.Second
 // knows it.
 const workerStart = 3 * time.Second
 
-// post sends the message and waits for the result. It refuses when no worker serves
+// postMessage sends the message and waits for the result. It refuses when no worker serves
 // dispatches, because the message would wait for ever. taken is called when a workflow has
 // accepted the message; it may be nil.
-func (c *cli) post(ctx context.Context, t client.Client, l dispatch.Message, taken func()) (dispatch.Result, error) {
+func (c *cli) postMessage(ctx context.Context, t client.Client, l dispatch.Message, taken func()) (dispatch.Result, error) {
 	if served, err := c.clientOf(t).AwaitServed(ctx, workerStart); err == nil && !served {
 		return dispatch.Result{}, runs.ErrNoWorker
 	}

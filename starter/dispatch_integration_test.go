@@ -145,7 +145,7 @@ func TestWhoLosesADispatchIsToldWhereToLook(t *testing.T) {
 			if !errors.Is(err, row.err) {
 				t.Error(err)
 			}
-			if all := said.String() + complaint(err); strings.Count(all, where) != row.told {
+			if all := said.String() + complaintOf(err); strings.Count(all, where) != row.told {
 				t.Errorf("it says %s", all)
 			}
 		})

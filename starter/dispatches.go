@@ -21,8 +21,8 @@ func (c *cli) dispatchesCommand() *cobra.Command {
 		Long: `Lists the last dispatches, to one session or to all, and what came of each: also of
 those whose sender did not wait for it.`,
 		Example: "  starter dispatches\n  starter dispatches 20260612T101500-3f2a9c --json | jq '.[0].result.outcome'",
-		Args:    between(0, 1, "at most one garden id"),
-		RunE: c.do(func(ctx context.Context, args []string) error {
+		Args:    argsBetween(0, 1, "at most one garden id"),
+		RunE: c.handleWith(func(ctx context.Context, args []string) error {
 			var target dispatch.GardenID
 			if len(args) > 0 {
 				if target = dispatch.GardenID(args[0]); target.Validate() != nil {
@@ -30,7 +30,7 @@ those whose sender did not wait for it.`,
 				}
 			}
 			if limit < 1 {
-				return usagef("--max %d: want at least 1", limit)
+				return usageErrorf("--max %d: want at least 1", limit)
 			}
 			t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
 			if err != nil {
@@ -59,7 +59,7 @@ func (c *cli) printPast(found []dispatches.Past) error {
 	s := c.style()
 	rows := [][]string{{s.Dim("AGE"), s.Dim("TARGET"), s.Dim("INTENT"), s.Dim("ID"), s.Dim("OUTCOME"), ""}}
 	for _, p := range found {
-		rows = append(rows, []string{terminal.Age(c.now().Sub(p.At)), string(p.Target), string(p.Intent), p.ID[:min(8, len(p.ID))], outcomeIn(s, p), gist(p)})
+		rows = append(rows, []string{terminal.Age(c.now().Sub(p.At)), string(p.Target), string(p.Intent), p.ID[:min(8, len(p.ID))], outcomeIn(s, p), resultGist(p)})
 	}
 	c.printf("%s", terminal.Table(rows))
 	return nil
@@ -81,8 +81,8 @@ func outcomeIn(s terminal.Style, p dispatches.Past) string {
 	return s.Bad(string(res.Outcome.Kind))
 }
 
-// gist returns the text of a result in one line.
-func gist(p dispatches.Past) string {
+// resultGist returns the text of a result in one line.
+func resultGist(p dispatches.Past) string {
 	res := p.Result
 	if res == nil {
 		return p.Lost

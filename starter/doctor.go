@@ -43,8 +43,8 @@ func (c *cli) doctorCommand() *cobra.Command {
 		Use:     "doctor",
 		Short:   "Check what runs need, and say what is missing",
 		Example: "  starter doctor\n  starter doctor --json | jq '.[] | select(.ok | not)'",
-		Args:    exactly(0, "no arguments"),
-		RunE: c.do(func(ctx context.Context, _ []string) error {
+		Args:    exactArgs(0, "no arguments"),
+		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
 			found := []finding{c.findGit(ctx), c.findRunsDir()}
 			found = append(found, c.findEngine(ctx)...)
 			found = append(found, c.findAgents(ctx)...)

@@ -39,8 +39,8 @@ opens it. Variables that belong to another server are unset.
 The header is a key: who has it can start runs and approve. It is valid until
 the engine ends; a script begins with this command.`,
 		Example: "  eval \"$(starter env)\"\n  temporal workflow list\n  starter env --json | jq -r .TEMPORAL_ADDRESS",
-		Args:    exactly(0, "no arguments"),
-		RunE:    c.do(func(ctx context.Context, _ []string) error { return c.env(ctx) }),
+		Args:    exactArgs(0, "no arguments"),
+		RunE:    c.handleWith(func(ctx context.Context, _ []string) error { return c.env(ctx) }),
 	}
 }
 
@@ -99,8 +99,8 @@ func (c *cli) uiCommand() *cobra.Command {
 once, within ten minutes; the browser that has used it stays in until the engine
 ends.`,
 		Example: "  starter ui\n  starter ui 0198c5e2",
-		Args:    between(0, 1, "at most one RUN"),
-		RunE:    c.do(func(ctx context.Context, args []string) error { return c.ui(ctx, args) }),
+		Args:    argsBetween(0, 1, "at most one RUN"),
+		RunE:    c.handleWith(func(ctx context.Context, args []string) error { return c.ui(ctx, args) }),
 	}
 }
 
@@ -111,7 +111,7 @@ func (c *cli) ui(ctx context.Context, args []string) error {
 	}
 	page := "/"
 	if len(args) > 0 {
-		runs, closeClient, err := c.dial(ctx)
+		runs, closeClient, err := c.dialEngine(ctx)
 		if err != nil {
 			return err
 		}

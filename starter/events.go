@@ -16,11 +16,11 @@ func (c *cli) eventsCommand() *cobra.Command {
 		Use:               "events RUN",
 		Short:             "List what happened in a run, one line an event",
 		Example:           "  starter events 0198c5e2\n  starter events 0198c5e2 --after evt-000007 --json",
-		Args:              exactly(1, wantsRun),
+		Args:              exactArgs(1, wantsRun),
 		ValidArgsFunction: c.completeRun,
 		RunE: c.onRun(func(ctx context.Context, r found, _ []string) error {
 			if after != "" && (run.Event{ID: after}).Seq() == 0 {
-				return usagef("--after %q: event ids look like evt-000001", after)
+				return usageErrorf("--after %q: event ids look like evt-000001", after)
 			}
 			events, err := r.Events(ctx, r.id, after)
 			if err != nil {

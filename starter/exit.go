@@ -31,7 +31,7 @@ type usageError struct{ err error }
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-func usagef(format string, args ...any) error {
+func usageErrorf(format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...)}
 }
 
@@ -88,9 +88,9 @@ func (c *cli) withDisk(err error) error {
 	return engine.FullDisk(f.DB, err)
 }
 
-// complaint returns the error as one line for the user. It is empty for an error that needs no
+// complaintOf returns the error as one line for the user. It is empty for an error that needs no
 // message.
-func complaint(err error) string {
+func complaintOf(err error) string {
 	if _, said := errors.AsType[*statusError](err); said || errors.Is(err, context.Canceled) {
 		return ""
 	}

@@ -74,17 +74,17 @@ type follower struct {
 func (f *follower) follow(ctx context.Context) (run.Status, error) {
 	defer f.screen.Clear()
 	for {
-		status, err := f.look(ctx)
+		status, err := f.tellAndWait(ctx)
 		if err != nil {
 			return "", err
 		}
 		if status.Terminal() {
-			return status, f.recorded(ctx, status)
+			return status, f.awaitRecorded(ctx, status)
 		}
 		if status.Waiting() {
-			err := f.settle(ctx)
+			err := f.settleWait(ctx)
 			if errors.Is(err, errUnanswered) {
-				return status, f.recorded(ctx, status)
+				return status, f.awaitRecorded(ctx, status)
 			}
 			if err != nil && !errors.Is(err, errSettled) {
 				return "", err
@@ -93,10 +93,10 @@ func (f *follower) follow(ctx context.Context) (run.Status, error) {
 	}
 }
 
-// recorded waits until the told events are on disk too, and until the worker has cleaned up
+// awaitRecorded waits until the told events are on disk too, and until the worker has cleaned up
 // after a run that is over. It gives up after recordGrace. The run's worker then does both when
 // it can.
-func (f *follower) recorded(ctx context.Context, status run.Status) error {
+func (f *follower) awaitRecorded(ctx context.Context, status run.Status) error {
 	for end := f.now().Add(recordGrace); f.now().Before(end); {
 		e, err := f.Describe(ctx, f.id)
 		if err != nil {
@@ -105,21 +105,21 @@ func (f *follower) recorded(ctx context.Context, status run.Status) error {
 		if !e.Open || status.Waiting() && len(e.Activities) == 0 {
 			return nil
 		}
-		if err := f.wait(ctx, recordPoll, "cleans up"); err != nil {
+		if err := f.waitMoving(ctx, recordPoll, "cleans up"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// look tells the new events and waits a little. It returns the status of a run that is over or
+// tellAndWait tells the new events and waits a little. It returns the status of a run that is over or
 // waits, and running for any other.
-func (f *follower) look(ctx context.Context) (run.Status, error) {
+func (f *follower) tellAndWait(ctx context.Context) (run.Status, error) {
 	events, err := f.Events(ctx, f.id, f.last.ID)
 	if err != nil {
-		return f.trouble(ctx, err)
+		return f.tolerateTrouble(ctx, err)
 	}
-	f.recovered()
+	f.printRecovered()
 	f.quiet++
 	for _, e := range events {
 		f.screen.Clear()
@@ -128,18 +128,18 @@ func (f *follower) look(ctx context.Context) (run.Status, error) {
 		}
 		f.last, f.quiet = e, 0
 	}
-	if status := standing(f.last); status != run.Running {
+	if status := statusAfter(f.last); status != run.Running {
 		return status, nil
 	}
 	e, err := f.Describe(ctx, f.id)
 	if err != nil {
-		return f.trouble(ctx, err)
+		return f.tolerateTrouble(ctx, err)
 	}
 	if !e.Open {
-		return f.closed(ctx, e)
+		return f.tellClosed(ctx, e)
 	}
-	f.failing(e.Activities)
-	every, what := pollActive, doing(e, f.now())
+	f.tellFailing(e.Activities)
+	every, what := pollActive, activityText(e, f.now())
 	if f.quiet > quietPolls {
 		every = pollQuiet
 	}
@@ -148,11 +148,11 @@ func (f *follower) look(ctx context.Context) (run.Status, error) {
 			what = fmt.Sprintf("waits for the usage limit of %s to end, %s", p.Limited.Provider, p.Limited.Until.Local().Format(time.DateTime))
 		}
 	}
-	return run.Running, f.wait(ctx, every, what)
+	return run.Running, f.waitMoving(ctx, every, what)
 }
 
-// standing returns the status after an event, as far as following needs it.
-func standing(e run.Event) run.Status {
+// statusAfter returns the status after an event, as far as following needs it.
+func statusAfter(e run.Event) run.Status {
 	switch e.Type {
 	case run.ApprovalRequestedEvent:
 		return run.AwaitingApproval
@@ -168,12 +168,12 @@ func standing(e run.Event) run.Status {
 	return run.Running
 }
 
-// closed tells the events that came with the end. It returns an error for a workflow that ended
+// tellClosed tells the events that came with the end. It returns an error for a workflow that ended
 // without an end of the contract, because it was ended from outside.
-func (f *follower) closed(ctx context.Context, e runs.Execution) (run.Status, error) {
+func (f *follower) tellClosed(ctx context.Context, e runs.Execution) (run.Status, error) {
 	events, err := f.Events(ctx, f.id, f.last.ID)
 	if err != nil {
-		return f.trouble(ctx, err)
+		return f.tolerateTrouble(ctx, err)
 	}
 	for _, e := range events {
 		if err := f.tell(e); err != nil {
@@ -181,7 +181,7 @@ func (f *follower) closed(ctx context.Context, e runs.Execution) (run.Status, er
 		}
 		f.last = e
 	}
-	if status := standing(f.last); status.Terminal() {
+	if status := statusAfter(f.last); status.Terminal() {
 		return status, nil
 	}
 	why := e.Outcome
@@ -191,8 +191,8 @@ func (f *follower) closed(ctx context.Context, e runs.Execution) (run.Status, er
 	return "", fmt.Errorf("run %s: its workflow has ended (%s) without an end of the run: its record can be resumed with `starter resume`", f.id, why)
 }
 
-// trouble tolerates for a while an engine or a worker that does not answer.
-func (f *follower) trouble(ctx context.Context, err error) (run.Status, error) {
+// tolerateTrouble tolerates for a while an engine or a worker that does not answer.
+func (f *follower) tolerateTrouble(ctx context.Context, err error) (run.Status, error) {
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
@@ -204,12 +204,12 @@ func (f *follower) trouble(ctx context.Context, err error) (run.Status, error) {
 	}
 	if f.lost.IsZero() {
 		f.lost = f.now()
-		f.say("the engine does not answer; trying for %s", terminal.Duration(patience))
+		f.sayLine("the engine does not answer; trying for %s", terminal.Duration(patience))
 	}
 	if f.now().Sub(f.lost) > patience {
 		return "", fmt.Errorf("the engine was lost; the run goes on when it is back: %w", err)
 	}
-	return run.Running, f.wait(ctx, pollWaiting, "waits for the engine")
+	return run.Running, f.waitMoving(ctx, pollWaiting, "waits for the engine")
 }
 
 func (f *follower) noWorker(ctx context.Context) error {
@@ -222,19 +222,19 @@ func (f *follower) noWorker(ctx context.Context) error {
 	}
 	if f.now().Sub(f.idle) > workerGrace && !f.told {
 		f.told = true
-		f.say("%s", runs.ErrNoWorker)
+		f.sayLine("%s", runs.ErrNoWorker)
 	}
-	return f.wait(ctx, pollActive, "waits for a worker")
+	return f.waitMoving(ctx, pollActive, "waits for a worker")
 }
 
-func (f *follower) recovered() { f.idle, f.lost, f.told = time.Time{}, time.Time{}, false }
+func (f *follower) printRecovered() { f.idle, f.lost, f.told = time.Time{}, time.Time{}, false }
 
-func (f *follower) say(format string, args ...any) {
+func (f *follower) sayLine(format string, args ...any) {
 	f.screen.Linef("  %s %s", f.screen.Wait("!"), fmt.Sprintf(format, args...))
 }
 
-// failing prints why an activity is tried again, once for each reason.
-func (f *follower) failing(list []runs.Activity) {
+// tellFailing prints why an activity is tried again, once for each reason.
+func (f *follower) tellFailing(list []runs.Activity) {
 	for _, a := range list {
 		if a.Failure == "" || f.failures[a.Name] == a.Failure {
 			continue
@@ -243,12 +243,12 @@ func (f *follower) failing(list []runs.Activity) {
 			f.failures = map[string]string{}
 		}
 		f.failures[a.Name] = a.Failure
-		f.say("%s failed, attempt %d follows: %s", a.Name, a.Attempt, story.OneLine(a.Failure, 300))
+		f.sayLine("%s failed, attempt %d follows: %s", a.Name, a.Attempt, story.OneLine(a.Failure, 300))
 	}
 }
 
-// doing returns the text of the moving line.
-func doing(e runs.Execution, now time.Time) string {
+// activityText returns the text of the moving line.
+func activityText(e runs.Execution, now time.Time) string {
 	if e.Canceling {
 		return "cancels"
 	}
@@ -279,8 +279,8 @@ func doing(e runs.Execution, now time.Time) string {
 	return strings.Join(parts, " · ")
 }
 
-// wait waits for d, or for f.poll when it is set, and keeps the moving line moving.
-func (f *follower) wait(ctx context.Context, d time.Duration, text string) error {
+// waitMoving waits for d, or for f.poll when it is set, and keeps the moving line moving.
+func (f *follower) waitMoving(ctx context.Context, d time.Duration, text string) error {
 	end := time.NewTimer(cmp.Or(f.poll, d))
 	defer end.Stop()
 	frame := time.NewTicker(pollFrame)
@@ -297,24 +297,24 @@ func (f *follower) wait(ctx context.Context, d time.Duration, text string) error
 	}
 }
 
-// settle asks the decider for the decision or the answer that the run waits for and sends it to
+// settleWait asks the decider for the decision or the answer that the run waits for and sends it to
 // the run. The error is errSettled when it was settled elsewhere meanwhile, and errUnanswered when
 // there is no decider.
-func (f *follower) settle(ctx context.Context) error {
+func (f *follower) settleWait(ctx context.Context) error {
 	p, err := f.Pending(ctx, f.id)
 	if err != nil {
-		_, err = f.trouble(ctx, err)
+		_, err = f.tolerateTrouble(ctx, err)
 		return err
 	}
 	if p.Approval == nil && p.Question == nil {
-		return f.wait(ctx, pollFrame, "") // the next events tell how it was settled
+		return f.waitMoving(ctx, pollFrame, "") // the next events tell how it was settled
 	}
 	if f.decider == nil {
 		return errUnanswered
 	}
 	ask, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	go f.watch(ask, p, stop)
+	go f.watchWait(ask, p, stop)
 	switch {
 	case p.Approval != nil:
 		var d run.Decision
@@ -328,22 +328,22 @@ func (f *follower) settle(ctx context.Context) error {
 		}
 	}
 	if refused, ok := errors.AsType[*runs.RefusedError](err); ok {
-		f.say("%s", story.OneLine(refused.Reason, 300))
+		f.sayLine("%s", story.OneLine(refused.Reason, 300))
 		return nil
 	}
 	switch {
 	case errors.Is(err, runs.ErrOver):
 		return errSettled
 	case errors.Is(err, errSettled):
-		f.say("%s", err)
+		f.sayLine("%s", err)
 	case errors.Is(err, runs.ErrNoWorker), runs.Lost(err):
-		_, err = f.trouble(ctx, err) // follow asks again afterwards
+		_, err = f.tolerateTrouble(ctx, err) // follow asks again afterwards
 	}
 	return err
 }
 
-// watch calls stop when the run no longer waits for the same approval or question.
-func (f *follower) watch(ctx context.Context, asked run.Pending, stop context.CancelCauseFunc) {
+// watchWait calls stop when the run no longer waits for the same approval or question.
+func (f *follower) watchWait(ctx context.Context, asked run.Pending, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(cmp.Or(f.poll, pollWaiting))
 	defer tick.Stop()
 	for {

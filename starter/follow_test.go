@@ -305,17 +305,17 @@ func TestPersonDecides(t *testing.T) {
 
 func TestOnlyTheLineAfterTheQuestionAnswersIt(t *testing.T) {
 	lines := &lineReader{lines: make(chan string, 1), ended: make(chan struct{})}
-	lines.take("before")
-	lines.want(true)
-	lines.take("answer")
-	lines.take("after")
-	if line, err := lines.next(t.Context()); line != "answer" || err != nil {
+	lines.takeLine("before")
+	lines.wantLine(true)
+	lines.takeLine("answer")
+	lines.takeLine("after")
+	if line, err := lines.nextLine(t.Context()); line != "answer" || err != nil {
 		t.Errorf("got %q, %v", line, err)
 	}
-	lines.take("between")
-	lines.want(true)
+	lines.takeLine("between")
+	lines.wantLine(true)
 	close(lines.ended)
-	if line, err := lines.next(t.Context()); !errors.Is(err, errUnanswered) {
+	if line, err := lines.nextLine(t.Context()); !errors.Is(err, errUnanswered) {
 		t.Errorf("got %q, %v", line, err)
 	}
 }
@@ -350,7 +350,7 @@ func TestTheMovingLineSaysForWhomAStepWaits(t *testing.T) {
 		{Name: "Prepare", Running: true, Attempt: 1, Since: now},
 		{Name: "Propose", Running: true, Attempt: 2, Since: now.Add(-time.Minute), Beat: report.Progress{Doing: "waits: process 4711 holds the answer"}},
 	}}
-	if got := doing(e, now); !strings.HasPrefix(got, "waits: process 4711 holds the answer · ") || !strings.Contains(got, "attempt 2") {
+	if got := activityText(e, now); !strings.HasPrefix(got, "waits: process 4711 holds the answer · ") || !strings.Contains(got, "attempt 2") {
 		t.Errorf("says %q", got)
 	}
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
-// input returns the run's input, or an error that tells its faults. It starts nothing.
-func (c *cli) input(ctx context.Context, f runFlags) (run.Input, error) {
+// runInput returns the run's input, or an error that tells its faults. It starts nothing.
+func (c *cli) runInput(ctx context.Context, f runFlags) (run.Input, error) {
 	in := run.Input{
 		RunID: run.ID(f.id), CheckEnv: f.env, CheckNetwork: f.checkNetwork, MaxFix: &f.maxFix, Timeouts: f.limits, Patches: f.patches,
 		MaxTokens: f.maxTokens, MaxCost: run.Dollars(f.maxCost), Network: f.network, FreshFixer: f.fresh, Candidates: f.attempts,
@@ -39,19 +39,19 @@ func (c *cli) input(ctx context.Context, f runFlags) (run.Input, error) {
 		return in, err
 	}
 	if err := in.Policy.UnmarshalText([]byte(f.policy)); err != nil {
-		return in, usagef("--approve: %w: want always, risky or never", err)
+		return in, usageErrorf("--approve: %w: want always, risky or never", err)
 	}
 	if err := in.Tools.UnmarshalText([]byte(f.tools)); err != nil {
-		return in, usagef("--tools: %w: want ask, allow or deny", err)
+		return in, usageErrorf("--tools: %w: want ask, allow or deny", err)
 	}
 	if err := in.Sandbox.UnmarshalText([]byte(f.sandbox)); err != nil {
-		return in, usagef("--sandbox: %w: want required or off", err)
+		return in, usageErrorf("--sandbox: %w: want required or off", err)
 	}
 	var err error
-	if in.Goal, err = c.goal(f); err != nil {
+	if in.Goal, err = c.goalText(f); err != nil {
 		return in, err
 	}
-	specs, rivals, err := f.providers()
+	specs, rivals, err := f.providerSpecs()
 	if err != nil {
 		return in, err
 	}
@@ -72,7 +72,7 @@ func (c *cli) input(ctx context.Context, f runFlags) (run.Input, error) {
 			return in, err
 		}
 	}
-	if in.Checks, err = c.checks(f, filepath.Join(src.Root, filepath.FromSlash(src.Prefix))); err != nil {
+	if in.Checks, err = c.chosenChecks(f, filepath.Join(src.Root, filepath.FromSlash(src.Prefix))); err != nil {
 		return in, err
 	}
 	if err := in.Validate(); err != nil {
@@ -111,17 +111,17 @@ func branchFree(ctx context.Context, in run.Input) error {
 	return fmt.Errorf("run %s: branch %s is there already, at %.12s: choose another --id, or rename the branch", in.RunID, in.RunID.Branch(), tip)
 }
 
-// goal returns the text of the goal, from the flag or the file.
-func (c *cli) goal(f runFlags) (string, error) {
+// goalText returns the text of the goal, from the flag or the file.
+func (c *cli) goalText(f runFlags) (string, error) {
 	switch {
 	case f.goalGiven && f.file:
-		return "", usagef("give --goal or --goal-file, not both")
+		return "", usageErrorf("give --goal or --goal-file, not both")
 	case f.file:
 		return c.readGoal(f.goalFile)
 	case !f.goalGiven:
-		return "", usagef("no goal: say what the run shall reach with --goal TEXT or --goal-file FILE")
+		return "", usageErrorf("no goal: say what the run shall reach with --goal TEXT or --goal-file FILE")
 	case strings.TrimSpace(f.goal) == "":
-		return "", usagef("the goal is empty: say what the run shall reach")
+		return "", usageErrorf("the goal is empty: say what the run shall reach")
 	}
 	return f.goal, nil
 }
@@ -138,7 +138,7 @@ func (c *cli) readGoal(name string) (string, error) {
 	}
 	b, err := io.ReadAll(io.LimitReader(in, run.MaxGoalBytes+1))
 	if err == nil && strings.TrimSpace(string(b)) == "" {
-		err = usagef("goal file %s is empty: say what the run shall reach", name)
+		err = usageErrorf("goal file %s is empty: say what the run shall reach", name)
 	}
 	return string(b), err
 }
@@ -148,16 +148,16 @@ var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // validate refuses flags that are wrong by themselves.
 func (f runFlags) validate(in run.Input) error {
 	if err := in.RunID.Validate(); err != nil {
-		return usagef("--id: %w", err)
+		return usageErrorf("--id: %w", err)
 	}
 	for _, name := range f.env {
 		if !variable.MatchString(name) {
-			return usagef("--env %q: give the name of a variable alone; the value is the worker's", name)
+			return usageErrorf("--env %q: give the name of a variable alone; the value is the worker's", name)
 		}
 	}
 	for _, entry := range f.checkNetwork {
 		if err := allow.Check(entry); err != nil {
-			return usagef("--check-network: %w", err)
+			return usageErrorf("--check-network: %w", err)
 		}
 	}
 	negative := map[string]bool{
@@ -168,15 +168,15 @@ func (f runFlags) validate(in run.Input) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(negative)) {
 		if negative[name] {
-			return usagef("%s is negative", name)
+			return usageErrorf("%s is negative", name)
 		}
 	}
 	return nil
 }
 
-// providers returns the specs of all roles, and of the developers besides the first. The
+// providerSpecs returns the specs of all roles, and of the developers besides the first. The
 // evaluator has a spec only when the flags name one.
-func (f runFlags) providers() (specs map[run.Role]catalog.Spec, rivals []catalog.Spec, err error) {
+func (f runFlags) providerSpecs() (specs map[run.Role]catalog.Spec, rivals []catalog.Spec, err error) {
 	if len(f.developers) > 0 {
 		f.roles.Developer = f.developers[0]
 		for _, text := range f.developers[1:] {
@@ -197,7 +197,7 @@ func (f runFlags) providers() (specs map[run.Role]catalog.Spec, rivals []catalog
 			text = f.roles.Developer
 		}
 		if text == "" && role != run.Evaluator {
-			return nil, nil, usagef("no provider for the %s: name one with --provider or --%s, such as 'command:./agent.py' or replay:answers", role, role)
+			return nil, nil, usageErrorf("no provider for the %s: name one with --provider or --%s, such as 'command:./agent.py' or replay:answers", role, role)
 		}
 		if text == "" {
 			continue
@@ -240,9 +240,9 @@ func checkProviders(specs map[run.Role]catalog.Spec, rivals []catalog.Spec) (run
 	return out, nil
 }
 
-// checks returns the checks of the flags, or those that the repository offers. It prints the
+// chosenChecks returns the checks of the flags, or those that the repository offers. It prints the
 // checks that it chose.
-func (c *cli) checks(f runFlags, dir string) ([]string, error) {
+func (c *cli) chosenChecks(f runFlags, dir string) ([]string, error) {
 	if len(f.checks) > 0 {
 		return f.checks, nil
 	}

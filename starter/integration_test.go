@@ -414,7 +414,7 @@ func testResume(b bench, stop func()) {
 	eventually.Holds(b.T, "the next approval is pending", func() bool { return b.status(id).Pending.Approval != nil && b.status(id).Iteration == 2 })
 	late := newCLI(console{out: io.Discard, err: io.Discard, environ: os.Environ(), now: time.Now})
 	late.runsDir, late.queue = b.runsDir, temporalclient.TaskQueue
-	before, err := late.rebuild(dir, true)
+	before, err := late.rebuildSnapshot(dir, true)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -432,7 +432,7 @@ func testResume(b bench, stop func()) {
 		return strings.Contains(b.expect(1, "resume", dir).err, "is over")
 	})
 	eventually.Holds(b.T, "the engine does not go on with a run that has ended since its record was read", func() bool {
-		err := late.resume(b.Context(), before, true)
+		err := late.resumeRun(b.Context(), before, true)
 		if err == nil {
 			b.Fatal("it was resumed")
 		}

@@ -20,15 +20,15 @@ func (c *cli) listCommand() *cobra.Command {
 		Use:     "list",
 		Short:   "List the runs, the newest first",
 		Example: "  starter list\n  starter list --status awaiting_approval\n  starter list --json | jq -r '.[].runId'",
-		Args:    exactly(0, "no arguments"),
-		RunE: c.do(func(ctx context.Context, _ []string) error {
+		Args:    exactArgs(0, "no arguments"),
+		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
 			if status != "" && !slices.Contains(run.Statuses, run.Status(status)) {
-				return usagef("unknown status %q: want one of %v", status, run.Statuses)
+				return usageErrorf("unknown status %q: want one of %v", status, run.Statuses)
 			}
 			if limit < 1 {
-				return usagef("--max %d: want at least 1", limit)
+				return usageErrorf("--max %d: want at least 1", limit)
 			}
-			client, closeClient, err := c.dial(ctx)
+			client, closeClient, err := c.dialEngine(ctx)
 			if err != nil {
 				return err
 			}
@@ -50,7 +50,7 @@ func (c *cli) printList(found []runs.Listed) error {
 		return c.printJSON(found)
 	}
 	if len(found) == 0 {
-		c.printf("No runs yet. `%s` starts one.\n", c.hint("run --help"))
+		c.printf("No runs yet. `%s` starts one.\n", c.hintCommand("run --help"))
 		return nil
 	}
 	s := c.style()
@@ -99,7 +99,7 @@ func (c *cli) completeRun(cmd *cobra.Command, args []string, _ string) ([]string
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	client, closeClient, err := c.dial(cmd.Context())
+	client, closeClient, err := c.dialEngine(cmd.Context())
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

@@ -35,10 +35,10 @@ func (c *cli) logsCommand() *cobra.Command {
 provider-execute, gatekeeper and so on. Of a long one the end is printed. The
 run's directory must be on this host.`,
 		Example:           "  starter logs 0198c5e2\n  starter logs 0198c5e2 provider-execute",
-		Args:              between(1, 2, "a RUN and perhaps the name of a log"),
+		Args:              argsBetween(1, 2, "a RUN and perhaps the name of a log"),
 		ValidArgsFunction: c.completeRun,
 		RunE: c.onRun(func(_ context.Context, r found, args []string) error {
-			dir, err := c.record(r.id)
+			dir, err := c.openRecord(r.id)
 			if err != nil {
 				return fmt.Errorf("the directory of run %s is not here (%w): name the worker's with --runs-dir", r.id, err)
 			}

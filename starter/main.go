@@ -31,21 +31,21 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second interrupt is obeyed at once
 	c := newCLI(console{
-		program: called(os.Args[0]),
+		program: callingCommand(os.Args[0]),
 		args:    os.Args[1:], in: os.Stdin, out: os.Stdout, err: os.Stderr,
 		environ:     os.Environ(),
 		now:         time.Now,
 		interactive: isTerminal(os.Stdin) && isTerminal(os.Stdout),
 		screen:      isTerminal(os.Stdout),
-		width:       func() int { return columns(os.Stdout) },
+		width:       func() int { return screenColumns(os.Stdout) },
 		supervised:  func() bool { return proc.Supervised(os.Getpid()) },
 	})
 	os.Exit(c.main(ctx))
 }
 
-// called returns the command that calls this program again. A program that `go run` has built
+// callingCommand returns the command that calls this program again. A program that `go run` has built
 // is gone afterwards.
-func called(path string) string {
+func callingCommand(path string) string {
 	if strings.Contains(filepath.ToSlash(path), "/go-build") {
 		return "go run ./starter"
 	}
@@ -54,7 +54,7 @@ func called(path string) string {
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-func columns(f *os.File) int {
+func screenColumns(f *os.File) int {
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil {
 		return 0

@@ -126,8 +126,8 @@ func TestExitCodes(t *testing.T) {
 		{"a message that the run refuses", &runs.RefusedError{Reason: "x"}, 1},
 		{"no such run", &runs.NotFoundError{Name: "x"}, 1},
 		{"no worker", fmt.Errorf("x: %w", runs.ErrNoWorker), 1},
-		{"a wrong command line", usagef("x"), 2},
-		{"a wrong command line, wrapped", fmt.Errorf("x: %w", usagef("y")), 2},
+		{"a wrong command line", usageErrorf("x"), 2},
+		{"a wrong command line, wrapped", fmt.Errorf("x: %w", usageErrorf("y")), 2},
 		{"a run that failed", &statusError{run.Failed}, 1},
 		{"a run that waits for approval", &statusError{run.AwaitingApproval}, 3},
 		{"a run that waits for input", &statusError{run.AwaitingInput}, 4},
@@ -147,7 +147,7 @@ func TestExitCodes(t *testing.T) {
 
 func TestComplaintIsOneSafeLine(t *testing.T) {
 	err := errors.Join(errors.New("first\r\n  second"), errors.New("th\x1b[31mird"))
-	if got, want := complaint(err), "starter: first; second; th<U+001B>[31mird"; got != want {
+	if got, want := complaintOf(err), "starter: first; second; th<U+001B>[31mird"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -248,7 +248,7 @@ func TestHelpTeaches(t *testing.T) {
 		}
 	}
 	c := newCLI(console{})
-	for _, cmd := range c.root().Commands() {
+	for _, cmd := range c.rootCommand().Commands() {
 		if cmd.Example == "" || cmd.Short == "" {
 			t.Errorf("%s has no example or no sentence", cmd.Name())
 		}

@@ -27,9 +27,9 @@ An agent starts it in a directory of its own choice, so name the runs directory 
 its absolute path. The engine is reached when a tool needs it.`,
 		Example: "  claude mcp add ratchet -- starter mcp --runs-dir ~/src/shop/.runs\n" +
 			"  codex mcp add ratchet -- starter mcp --runs-dir ~/src/shop/.runs",
-		Args: exactly(0, "no arguments, only flags"),
-		RunE: c.do(func(ctx context.Context, _ []string) error {
-			dirs, err := c.registry()
+		Args: exactArgs(0, "no arguments, only flags"),
+		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
+			dirs, err := c.findRegistry()
 			if err != nil {
 				return err
 			}
@@ -38,7 +38,7 @@ its absolute path. The engine is reached when a tool needs it.`,
 			})
 			defer remote.close()
 			return tools.Serve(ctx, tools.Config{
-				Dirs: dirs, Caller: c.caller, Engine: remote, AllowDecisions: decide,
+				Dirs: dirs, Caller: c.thisCaller, Engine: remote, AllowDecisions: decide,
 				Log: slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 			}, c.in, c.out)
 		}),

@@ -57,9 +57,9 @@ func (r *remote) close() {
 	}
 }
 
-// reach returns the client of the engine, and searches for the engine if there is none. When ctx
+// reachEngine returns the client of the engine, and searches for the engine if there is none. When ctx
 // ends it gives up the wait but not the search, because other calls may wait for it.
-func (r *remote) reach(ctx context.Context) (client.Client, error) {
+func (r *remote) reachEngine(ctx context.Context) (client.Client, error) {
 	r.mu.Lock()
 	if c := r.client; c != nil {
 		r.mu.Unlock()
@@ -67,7 +67,7 @@ func (r *remote) reach(ctx context.Context) (client.Client, error) {
 	}
 	if r.search == nil {
 		r.search = &search{done: make(chan struct{})}
-		go r.look(r.search)
+		go r.searchEngine(r.search)
 	}
 	s := r.search
 	r.mu.Unlock()
@@ -79,7 +79,7 @@ func (r *remote) reach(ctx context.Context) (client.Client, error) {
 	}
 }
 
-func (r *remote) look(s *search) {
+func (r *remote) searchEngine(s *search) {
 	s.found, s.err = r.dial(r.ending)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,7 +90,7 @@ func (r *remote) look(s *search) {
 	close(s.done)
 }
 
-func (r *remote) forget(lost client.Client) {
+func (r *remote) forgetClient(lost client.Client) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.client == lost {
@@ -98,22 +98,22 @@ func (r *remote) forget(lost client.Client) {
 	}
 }
 
-// on calls ask with the client of the engine. It forgets the client when the engine was lost.
-func on[T any](ctx context.Context, r *remote, ask func(client.Client) (T, error)) (out T, err error) {
-	c, err := r.reach(ctx)
+// withEngine calls ask with the client of the engine. It forgets the client when the engine was lost.
+func withEngine[T any](ctx context.Context, r *remote, ask func(client.Client) (T, error)) (out T, err error) {
+	c, err := r.reachEngine(ctx)
 	if err != nil {
 		return out, err
 	}
 	out, err = ask(c)
 	if runs.Lost(err) {
-		r.forget(c)
+		r.forgetClient(c)
 	}
 	return out, err
 }
 
 // onNamed calls ask with the run of that name.
 func onNamed[T any](ctx context.Context, r *remote, name string, ask func(found) (T, error)) (T, error) {
-	return on(ctx, r, func(t client.Client) (out T, err error) {
+	return withEngine(ctx, r, func(t client.Client) (out T, err error) {
 		c := r.cli.clientOf(t)
 		id, err := c.Find(ctx, name)
 		if err != nil {
@@ -124,17 +124,17 @@ func onNamed[T any](ctx context.Context, r *remote, name string, ask func(found)
 }
 
 func (r *remote) Dispatch(ctx context.Context, l dispatch.Message) (dispatch.Result, error) {
-	return on(ctx, r, func(t client.Client) (dispatch.Result, error) { return r.cli.post(ctx, t, l, nil) })
+	return withEngine(ctx, r, func(t client.Client) (dispatch.Result, error) { return r.cli.postMessage(ctx, t, l, nil) })
 }
 
 func (r *remote) Past(ctx context.Context, target dispatch.GardenID, most int) ([]dispatches.Past, error) {
-	return on(ctx, r, func(t client.Client) ([]dispatches.Past, error) {
+	return withEngine(ctx, r, func(t client.Client) ([]dispatches.Past, error) {
 		return dispatches.Client{Temporal: t, Queue: r.cli.queue}.Past(ctx, target, most)
 	})
 }
 
 func (r *remote) List(ctx context.Context, f runs.Filter) ([]runs.Listed, error) {
-	return on(ctx, r, func(t client.Client) ([]runs.Listed, error) { return r.cli.clientOf(t).List(ctx, f) })
+	return withEngine(ctx, r, func(t client.Client) ([]runs.Listed, error) { return r.cli.clientOf(t).List(ctx, f) })
 }
 
 func (r *remote) Standing(ctx context.Context, name string) (any, error) {

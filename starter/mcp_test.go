@@ -225,10 +225,10 @@ func TestWhoWaitsForTheEngineSharesOneSearch(t *testing.T) {
 		r := newRemote(nil, func(context.Context) (client.Client, error) { searches++; return &temporal{}, <-end })
 		asked, left := make(chan error, 3), make(chan error, 1)
 		for range cap(asked) {
-			go func() { _, err := r.reach(t.Context()); asked <- err }()
+			go func() { _, err := r.reachEngine(t.Context()); asked <- err }()
 		}
 		hasty, leave := context.WithCancel(t.Context())
-		go func() { _, err := r.reach(hasty); left <- err }()
+		go func() { _, err := r.reachEngine(hasty); left <- err }()
 		synctest.Wait() // all wait
 		leave()
 		if err := <-left; !errors.Is(err, context.Canceled) {
@@ -245,13 +245,13 @@ func TestWhoWaitsForTheEngineSharesOneSearch(t *testing.T) {
 			t.Errorf("%d searches", searches)
 		}
 		close(end) // every later one finds something
-		first, err := r.reach(t.Context())
+		first, err := r.reachEngine(t.Context())
 		must(t, err)
-		if same, err := r.reach(t.Context()); same != first || err != nil || searches != 2 {
+		if same, err := r.reachEngine(t.Context()); same != first || err != nil || searches != 2 {
 			t.Errorf("%v, %v after %d searches", same, err, searches)
 		}
-		r.forget(first)
-		second, err := r.reach(t.Context())
+		r.forgetClient(first)
+		second, err := r.reachEngine(t.Context())
 		must(t, err)
 		if r.close(); second == first || !first.(*temporal).closed || !second.(*temporal).closed {
 			t.Errorf("%v, %v", first, second)
@@ -263,7 +263,7 @@ func TestTheEndCutsASearchOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRemote(nil, func(ctx context.Context) (client.Client, error) { <-ctx.Done(); return nil, ctx.Err() })
 		asked := make(chan error, 1)
-		go func() { _, err := r.reach(t.Context()); asked <- err }()
+		go func() { _, err := r.reachEngine(t.Context()); asked <- err }()
 		synctest.Wait()
 		r.close()
 		if err := <-asked; !errors.Is(err, context.Canceled) {

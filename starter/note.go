@@ -14,16 +14,16 @@ func (c *cli) noteCommand() *cobra.Command {
 		Use:               "note RUN TEXT",
 		Short:             "Leave guidance that the run's next prompt carries",
 		Example:           "  starter note 0198c5e2 'the money package has a rounding helper, use it'",
-		Args:              exactly(2, "a RUN and the note as one argument"),
+		Args:              exactArgs(2, "a RUN and the note as one argument"),
 		ValidArgsFunction: c.completeRun,
 		RunE: c.onRun(func(ctx context.Context, f found, args []string) error {
 			n.Text = args[0]
 			if err := f.Note(ctx, f.id, n); err != nil {
 				return err
 			}
-			return c.accepted(f.id, "", "noted for the next prompt")
+			return c.printAccepted(f.id, "", "noted for the next prompt")
 		}),
 	}
-	cmd.Flags().StringVar(&n.By, "by", c.user(), "`name` of who says it")
+	cmd.Flags().StringVar(&n.By, "by", c.userName(), "`name` of who says it")
 	return cmd
 }

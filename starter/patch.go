@@ -24,13 +24,13 @@ func (c *cli) patchCommand() *cobra.Command {
 applies a patch to DIR: all of it or nothing. Prints one JSON report. Exit code 1
 is a refusal.`,
 		Example: "  starter patch --repo . --check < answer.md\n  starter patch --repo . < answer.md | jq .files",
-		Args:    exactly(0, "no arguments"),
-		RunE: c.do(func(context.Context, []string) error {
+		Args:    exactArgs(0, "no arguments"),
+		RunE: c.handleWith(func(context.Context, []string) error {
 			switch {
 			case repo == "":
-				return usagef("no directory given: name it with --repo")
+				return usageErrorf("no directory given: name it with --repo")
 			case limits.Files < 0 || limits.Bytes < 0:
-				return usagef("a limit is negative")
+				return usageErrorf("a limit is negative")
 			}
 			report, err := patchDir(repo, c.in, finish, limits, check)
 			if err != nil {

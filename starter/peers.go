@@ -21,9 +21,9 @@ func (c *cli) peersCommand() *cobra.Command {
 directory and whether they live, and what was wrong while looking. Facts only: what
 can be done with one is decided when it is asked for.`,
 		Example: "  starter peers\n  starter peers --json | jq -r '.peers[] | select(.liveness == \"alive\").gardenId'",
-		Args:    exactly(0, "no arguments"),
-		RunE: c.do(func(ctx context.Context, _ []string) error {
-			dirs, err := c.registry()
+		Args:    exactArgs(0, "no arguments"),
+		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
+			dirs, err := c.findRegistry()
 			if err != nil {
 				return err
 			}
@@ -49,13 +49,13 @@ func (c *cli) inboxCommand() *cobra.Command {
 		Long: `Prints the unread mail of a session and marks it as read. Mail that could not be
 printed stays unread.`,
 		Example: example,
-		Args:    exactly(1, "one garden id"),
-		RunE: c.do(func(ctx context.Context, args []string) error {
+		Args:    exactArgs(1, "one garden id"),
+		RunE: c.handleWith(func(ctx context.Context, args []string) error {
 			id := dispatch.GardenID(args[0])
 			if err := id.Validate(); err != nil {
 				return &usageError{err}
 			}
-			dirs, err := c.registry()
+			dirs, err := c.findRegistry()
 			if err != nil {
 				return err
 			}

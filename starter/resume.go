@@ -26,22 +26,22 @@ branch are not applied again. A run that the engine still knows as open is
 refused: it goes on by itself. The runs directory is the one that RUN_DIR lies
 in.`,
 		Example: "  starter resume .runs/workflows/0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77",
-		Args:    exactly(1, "one RUN_DIR, such as .runs/workflows/<run id>"),
+		Args:    exactArgs(1, "one RUN_DIR, such as .runs/workflows/<run id>"),
 	}
 	cmd.Flags().BoolVar(&detach, "detach", false, "print the run id and do not follow")
-	cmd.RunE = c.do(func(ctx context.Context, args []string) error {
-		s, err := c.rebuild(args[0], cmd.Flags().Changed("runs-dir"))
+	cmd.RunE = c.handleWith(func(ctx context.Context, args []string) error {
+		s, err := c.rebuildSnapshot(args[0], cmd.Flags().Changed("runs-dir"))
 		if err != nil {
 			return fmt.Errorf("resume: %w", err)
 		}
-		return c.resume(ctx, s, detach)
+		return c.resumeRun(ctx, s, detach)
 	})
 	return cmd
 }
 
-// rebuild folds the events in a run's directory. Unless a runs directory was chosen, it makes
+// rebuildSnapshot folds the events in a run's directory. Unless a runs directory was chosen, it makes
 // the one around the run's directory the runs directory of this command.
-func (c *cli) rebuild(path string, chosen bool) (*run.Snapshot, error) {
+func (c *cli) rebuildSnapshot(path string, chosen bool) (*run.Snapshot, error) {
 	dir, err := rundir.At(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s does not exist: name the directory of a run, .runs/workflows/<run id>", path)
@@ -58,9 +58,9 @@ func (c *cli) rebuild(path string, chosen bool) (*run.Snapshot, error) {
 	}
 	id := s.Input.RunID
 	if !chosen {
-		c.runsDir = near(filepath.Dir(filepath.Dir(dir.Path())))
+		c.runsDir = nearPath(filepath.Dir(filepath.Dir(dir.Path())))
 	}
-	if own, err := c.record(id); err != nil || !same(own.Path(), dir.Path()) {
+	if own, err := c.openRecord(id); err != nil || !samePath(own.Path(), dir.Path()) {
 		return nil, fmt.Errorf("%s is not the place of run %s in %s, where a worker would go on with its record: move it to workflows/%s there, or name its runs directory with --runs-dir",
 			dir.Path(), id, c.runsDir, id)
 	}
@@ -75,17 +75,17 @@ func mayResume(s *run.Snapshot) error {
 	return nil
 }
 
-func same(a, b string) bool {
+func samePath(a, b string) bool {
 	x, err1 := os.Stat(a)
 	y, err2 := os.Stat(b)
 	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
-// resume continues the run from its record as it stands once the engine has no open workflow of the
+// resumeRun continues the run from its record as it stands once the engine has no open workflow of the
 // run. The snapshot s may be older: a run that has ended since is not resumed.
-func (c *cli) resume(ctx context.Context, s *run.Snapshot, detach bool) error {
+func (c *cli) resumeRun(ctx context.Context, s *run.Snapshot, detach bool) error {
 	id := s.Input.RunID
-	client, closeClient, err := c.dial(ctx)
+	client, closeClient, err := c.dialEngine(ctx)
 	if err != nil {
 		return err
 	}
@@ -97,17 +97,17 @@ func (c *cli) resume(ctx context.Context, s *run.Snapshot, detach bool) error {
 		err = client.Resume(ctx, s)
 	}
 	if _, open := errors.AsType[*runs.ExistsError](err); open {
-		return fmt.Errorf("the engine still knows run %s as open, it goes on by itself: follow it with `%s`", id, c.hint("watch %s", id))
+		return fmt.Errorf("the engine still knows run %s as open, it goes on by itself: follow it with `%s`", id, c.hintCommand("watch %s", id))
 	}
 	if err != nil {
 		return err
 	}
-	return c.started(ctx, found{client, id}, detach)
+	return c.followStarted(ctx, found{client, id}, detach)
 }
 
 // latest rebuilds a run from its record, and refuses one that is over.
 func (c *cli) latest(id run.ID) (*run.Snapshot, error) {
-	dir, err := c.record(id)
+	dir, err := c.openRecord(id)
 	if err != nil {
 		return nil, err
 	}

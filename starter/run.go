@@ -67,13 +67,13 @@ ratchet/<run id>. On a terminal you are asked for approvals and answers; elsewhe
 the command ends with exit code 3 or 4 when the run waits. An interrupt ends the
 following, never the run.`,
 		Example: runExample,
-		Args:    exactly(0, "no arguments, only flags"),
+		Args:    exactArgs(0, "no arguments, only flags"),
 	}
-	f.register(cmd.Flags())
-	cmd.RunE = c.do(func(ctx context.Context, _ []string) error {
+	f.registerFlags(cmd.Flags())
+	cmd.RunE = c.handleWith(func(ctx context.Context, _ []string) error {
 		f.limitGiven = cmd.Flags().Changed("timeout")
 		f.goalGiven, f.file = cmd.Flags().Changed("goal"), cmd.Flags().Changed("goal-file")
-		return c.run(ctx, f)
+		return c.startRun(ctx, f)
 	})
 	return cmd
 }
@@ -82,7 +82,7 @@ following, never the run.`,
 // works, while a model only answers.
 const agentLimit = 45 * time.Minute
 
-func (f *runFlags) register(flags *pflag.FlagSet) {
+func (f *runFlags) registerFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.repo, "repo", ".", "`directory` in the git repository to work on")
 	flags.StringVar(&f.base, "base", "", "`commit` to start from; default: the last one, with nothing uncommitted beside it")
 	flags.StringVar(&f.goal, "goal", "", "`text` of what the run shall reach")
@@ -115,16 +115,16 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.fresh, "fresh-fixer", false, "give the fixer a session of its own, not the developer's")
 }
 
-func (c *cli) run(ctx context.Context, f runFlags) error {
-	in, err := c.input(ctx, f)
+func (c *cli) startRun(ctx context.Context, f runFlags) error {
+	in, err := c.runInput(ctx, f)
 	if err != nil {
 		return err
 	}
-	if dir, err := c.record(in.RunID); err == nil {
+	if dir, err := c.openRecord(in.RunID); err == nil {
 		return fmt.Errorf("run %s has a record in %s: follow it with `%s`, resume it with `%s`, or start one under another --id",
-			in.RunID, dir.Path(), c.hint("watch %s", in.RunID), c.hint("resume %s", dir.Path()))
+			in.RunID, dir.Path(), c.hintCommand("watch %s", in.RunID), c.hintCommand("resume %s", dir.Path()))
 	}
-	client, closeClient, err := c.dial(ctx)
+	client, closeClient, err := c.dialEngine(ctx)
 	if err != nil {
 		return err
 	}
@@ -132,16 +132,16 @@ func (c *cli) run(ctx context.Context, f runFlags) error {
 	if err := client.Start(ctx, in); err != nil {
 		return err
 	}
-	return c.started(ctx, found{client, in.RunID}, f.detach)
+	return c.followStarted(ctx, found{client, in.RunID}, f.detach)
 }
 
-// started follows a run that has just been started. With detach it prints the run's id instead.
-func (c *cli) started(ctx context.Context, r found, detach bool) error {
+// followStarted follows a run that has just been started. With detach it prints the run's id instead.
+func (c *cli) followStarted(ctx context.Context, r found, detach bool) error {
 	if !detach {
 		if link := c.webUILink(ctx, r.id); link != "" && !c.json {
 			c.printf("%s\n\n", c.style().Dim("Web UI "+display.Line(link)))
 		}
-		return c.follow(ctx, r)
+		return c.followRun(ctx, r)
 	}
 	if served, err := r.Served(ctx); err == nil && !served {
 		fmt.Fprintf(c.err, "starter: the run waits: %s\n", runs.ErrNoWorker)

@@ -31,7 +31,7 @@ func (c *cli) statusCommand() *cobra.Command {
 		Use:               "status RUN",
 		Short:             "Show where a run stands and what it waits for",
 		Example:           "  starter status 0198c5e2\n  starter status 0198c5e2 --json | jq -r .status",
-		Args:              exactly(1, wantsRun),
+		Args:              exactArgs(1, wantsRun),
 		ValidArgsFunction: c.completeRun,
 		RunE: c.onRun(func(ctx context.Context, r found, _ []string) error {
 			st, err := c.statusOf(ctx, r)
@@ -119,7 +119,7 @@ func (c *cli) printStatus(st standingOf) {
 	if n := st.Facts.Usage.Cost; n > 0 {
 		row("cost", "%v", n)
 	}
-	row("began", "%s ago, last event %s ago", c.ago(st.CreatedAt), c.ago(st.UpdatedAt))
+	row("began", "%s ago, last event %s ago", c.agoText(st.CreatedAt), c.agoText(st.UpdatedAt))
 	if e := st.LastError; e != nil {
 		row("last error", "%s %s", story.OneLine(e.Message, 300), s.Dim("("+story.OneLine(e.Code, 40)+")"))
 	}
@@ -133,12 +133,12 @@ func (c *cli) printStatus(st standingOf) {
 	}
 }
 
-func (c *cli) ago(t time.Time) string { return terminal.Age(c.now().Sub(t)) }
+func (c *cli) agoText(t time.Time) string { return terminal.Age(c.now().Sub(t)) }
 
 func (c *cli) printActivities(list []runs.Activity) {
 	s := c.style()
 	for _, a := range list {
-		c.printf("\n%s\n", doing(runs.Execution{Activities: []runs.Activity{a}}, c.now()))
+		c.printf("\n%s\n", activityText(runs.Execution{Activities: []runs.Activity{a}}, c.now()))
 		if a.Failure != "" {
 			c.printf("  %s %s\n", s.Bad("last attempt failed:"), story.OneLine(a.Failure, 300))
 		}
@@ -156,7 +156,7 @@ func (c *cli) printPending(p run.Pending) {
 		} else if a.Excerpt != "" {
 			about += "\n" + strings.Join(story.Lines(a.Excerpt, 20), "\n")
 			if strings.HasSuffix(a.Excerpt, "…") {
-				about += "\n" + c.style().Dim("this is its head, all of it: "+c.hint("diff %s", p.RunID))
+				about += "\n" + c.style().Dim("this is its head, all of it: "+c.hintCommand("diff %s", p.RunID))
 			}
 		}
 		c.printf("\n%s  %s\n", c.style().Wait(a.ApprovalID), about)
@@ -179,5 +179,5 @@ func (c *cli) printPending(p run.Pending) {
 			c.printf("  needed: %s\n", story.OneLine(n, 300))
 		}
 	}
-	c.waits(p)
+	c.printWait(p)
 }

@@ -49,8 +49,8 @@ worker open them by a secret in engine.json, Temporal's own tools by what
 caller who he is: every user and program of this machine can then start runs,
 approve, and so run any command as you.`,
 		Example: "  starter up\n  starter up --port 0 --ui-port 0 --json   # free ports, one JSON object when ready\n  starter up --runs-dir /srv/ratchet --provider-env OPENAI_API_KEY",
-		Args:    exactly(0, "no arguments, only flags"),
-		RunE:    c.do(func(ctx context.Context, _ []string) error { return c.up(ctx, f) }),
+		Args:    exactArgs(0, "no arguments, only flags"),
+		RunE:    c.handleWith(func(ctx context.Context, _ []string) error { return c.runLocally(ctx, f) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.db, "db", "", "database `file`; default: "+databaseName+" in the runs directory")
@@ -63,10 +63,10 @@ approve, and so run any command as you.`,
 	return cmd
 }
 
-func (c *cli) up(ctx context.Context, f upFlags) error {
+func (c *cli) runLocally(ctx context.Context, f upFlags) error {
 	for name, port := range map[string]int{"--port": f.port, "--ui-port": f.uiPort} {
 		if port < 0 || port > 65535 {
-			return usagef("%s %d: want 0 to 65535", name, port)
+			return usageErrorf("%s %d: want 0 to 65535", name, port)
 		}
 	}
 	if f.db == "" {
@@ -81,7 +81,7 @@ func (c *cli) up(ctx context.Context, f upFlags) error {
 	if err := c.showReady(h, f.open); err != nil {
 		return err
 	}
-	if ids, err := c.adrift(ctx, c.clientOf(h.worker.Client)); err == nil && len(ids) > 0 {
+	if ids, err := c.adriftRuns(ctx, c.clientOf(h.worker.Client)); err == nil && len(ids) > 0 {
 		fmt.Fprintln(c.err, c.adriftText(ids))
 	}
 	select {

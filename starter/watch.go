@@ -30,31 +30,31 @@ func (c *cli) watchCommand() *cobra.Command {
 approvals and answers; elsewhere it ends with exit code 3 or 4 when the run
 waits. An interrupt ends the watching, never the run.`,
 		Example:           "  starter watch 0198c5e2\n  starter watch 0198c5e2 --json | jq -r .type",
-		Args:              exactly(1, wantsRun),
+		Args:              exactArgs(1, wantsRun),
 		ValidArgsFunction: c.completeRun,
 		RunE: c.onRun(func(ctx context.Context, r found, _ []string) error {
-			return c.follow(ctx, r)
+			return c.followRun(ctx, r)
 		}),
 	}
 }
 
-// follow tells the run until it is over, or until it waits and there is no person to ask. It
+// followRun tells the run until it is over, or until it waits and there is no person to ask. It
 // then says how to continue.
-func (c *cli) follow(ctx context.Context, r found) error {
-	status, err := c.follower(r).follow(ctx)
+func (c *cli) followRun(ctx context.Context, r found) error {
+	status, err := c.newFollower(r).follow(ctx)
 	if errors.Is(err, context.Canceled) {
-		fmt.Fprintf(c.err, "\nThe run goes on. Follow it again with `%s`, end it with `%s`.\n", c.hint("watch %s", r.id), c.hint("cancel %s", r.id))
+		fmt.Fprintf(c.err, "\nThe run goes on. Follow it again with `%s`, end it with `%s`.\n", c.hintCommand("watch %s", r.id), c.hintCommand("cancel %s", r.id))
 		return err
 	}
 	if err != nil {
 		return err
 	}
-	return c.conclude(ctx, r, status)
+	return c.printConclusion(ctx, r, status)
 }
 
-// follower returns a follower that tells the run as the command line wants it. In JSON it asks
+// newFollower returns a follower that tells the run as the command line wants it. In JSON it asks
 // no person. Otherwise it tells a story.
-func (c *cli) follower(r found) *follower {
+func (c *cli) newFollower(r found) *follower {
 	f := &follower{watched: r, id: r.id, now: c.now}
 	if c.json {
 		f.screen = terminal.NewScreen(io.Discard, terminal.Options{})
@@ -62,9 +62,9 @@ func (c *cli) follower(r found) *follower {
 		return f
 	}
 	f.screen = c.screenOn(c.out)
-	f.tell = c.teller(f.screen, r.id)
+	f.tell = c.tellEvents(f.screen, r.id)
 	if c.interactive {
-		f.decider = c.person(f.screen, r.id)
+		f.decider = c.newPerson(f.screen, r.id)
 	}
 	return f
 }
@@ -75,16 +75,16 @@ type outcome struct {
 	Pending *run.Pending `json:"pending,omitempty"`
 }
 
-// conclude prints how the run ended or why it waits, and the next step.
-func (c *cli) conclude(ctx context.Context, r found, status run.Status) error {
-	out, err := c.outcome(ctx, r, status)
+// printConclusion prints how the run ended or why it waits, and the next step.
+func (c *cli) printConclusion(ctx context.Context, r found, status run.Status) error {
+	out, err := c.outcomeOf(ctx, r, status)
 	switch {
 	case err != nil:
 		return err
 	case c.json:
 		err = c.printJSON(out)
 	case status.Waiting():
-		c.waits(*out.Pending)
+		c.printWait(*out.Pending)
 	case status == run.Completed:
 		c.takeHome(ctx, r)
 	}
@@ -101,7 +101,7 @@ func (c *cli) takeHome(ctx context.Context, r found) {
 	if err != nil {
 		return
 	}
-	repo := story.OneLine(shellquote.Join(near(facts.Repository.Path)), 200)
+	repo := story.OneLine(shellquote.Join(nearPath(facts.Repository.Path)), 200)
 	for _, line := range []string{
 		fmt.Sprintf("look: git -C %s log -p --reverse %s..%s", repo, facts.Repository.Base, facts.Head),
 		fmt.Sprintf("take: git -C %s merge %s", repo, facts.Head),
@@ -110,8 +110,8 @@ func (c *cli) takeHome(ctx context.Context, r found) {
 	}
 }
 
-// outcome returns how the run ended or, while it waits, how far it is.
-func (c *cli) outcome(ctx context.Context, r found, status run.Status) (outcome, error) {
+// outcomeOf returns how the run ended or, while it waits, how far it is.
+func (c *cli) outcomeOf(ctx context.Context, r found, status run.Status) (outcome, error) {
 	if status.Terminal() {
 		res, err := r.Result(ctx, r.id)
 		return outcome{RunResult: res}, err
@@ -130,8 +130,8 @@ func (c *cli) outcome(ctx context.Context, r found, status run.Status) (outcome,
 	}, err
 }
 
-// waits prints how to settle the approval or question that the run waits for.
-func (c *cli) waits(p run.Pending) {
+// printWait prints how to settle the approval or question that the run waits for.
+func (c *cli) printWait(p run.Pending) {
 	s := c.style()
 	switch {
 	case p.Approval != nil:
@@ -143,55 +143,55 @@ func (c *cli) waits(p run.Pending) {
 			what += " Sandbox off: " + run.Unboxed + "."
 		}
 		c.printf("\n%s Nothing has been applied. Look and decide:\n", s.Wait(what))
-		c.printf("  %s\n", c.hint(look, p.RunID))
-		c.printf("  %s\n", c.hint("approve %s --approval %s", p.RunID, p.Approval.ApprovalID))
+		c.printf("  %s\n", c.hintCommand(look, p.RunID))
+		c.printf("  %s\n", c.hintCommand("approve %s --approval %s", p.RunID, p.Approval.ApprovalID))
 		if p.Approval.Permission != nil {
-			c.printf("  %s\n", c.hint("approve %s --approval %s --session", p.RunID, p.Approval.ApprovalID))
+			c.printf("  %s\n", c.hintCommand("approve %s --approval %s --session", p.RunID, p.Approval.ApprovalID))
 		}
-		c.printf("  %s\n", c.hint("reject %s --approval %s --reason TEXT", p.RunID, p.Approval.ApprovalID))
-		c.ways(p.Approval.Next)
+		c.printf("  %s\n", c.hintCommand("reject %s --approval %s --reason TEXT", p.RunID, p.Approval.ApprovalID))
+		c.printWays(p.Approval.Next)
 	case p.Question != nil:
-		c.printf("\n%s\n  %s\n", s.Wait("The run waits for an answer:"), c.hint("answer %s TEXT --question %s", p.RunID, p.Question.QuestionID))
-		c.ways(p.Question.Next)
+		c.printf("\n%s\n  %s\n", s.Wait("The run waits for an answer:"), c.hintCommand("answer %s TEXT --question %s", p.RunID, p.Question.QuestionID))
+		c.printWays(p.Question.Next)
 	case p.Limited != nil:
 		c.printf("\n%s it goes on by itself. %s\n", s.Wait(fmt.Sprintf("%s refuses more until %s;", p.Limited.Provider, p.Limited.Until.Local().Format(time.DateTime))), story.OneLine(p.Limited.Reason, 300))
 	default:
-		c.printf("\nIt was settled meanwhile: %s\n", c.hint("watch %s", p.RunID))
+		c.printf("\nIt was settled meanwhile: %s\n", c.hintCommand("watch %s", p.RunID))
 	}
 }
 
-// ways prints the consequence of each way to settle a wait.
-func (c *cli) ways(o run.Outlook) {
+// printWays prints the consequence of each way to settle a wait.
+func (c *cli) printWays(o run.Outlook) {
 	for _, w := range o.Ways() {
 		c.printf("  %s\n", c.style().Dim(w.Do+" → "+w.Leads))
 	}
 }
 
-// person returns the decider that asks the person at the terminal.
-func (c *cli) person(screen *terminal.Screen, id run.ID) *person {
+// newPerson returns the decider that asks the person at the terminal.
+func (c *cli) newPerson(screen *terminal.Screen, id run.ID) *person {
 	if c.lines == nil {
 		c.lines = readLines(c.in)
 	}
-	return &person{screen: screen, lines: c.lines, name: c.user(), diff: func(a run.PendingApproval) (string, bool) {
+	return &person{screen: screen, lines: c.lines, name: c.userName(), diff: func(a run.PendingApproval) (string, bool) {
 		raw, err := c.pendingDiff(id, a)
 		if err != nil {
 			return a.Excerpt, false
 		}
-		return display.Text(readable(a, raw)), true
+		return display.Text(readableInput(a, raw)), true
 	}}
 }
 
-// user returns the local user's name. Decisions carry it.
-func (c *cli) user() string {
+// userName returns the local user's name. Decisions carry it.
+func (c *cli) userName() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username
 	}
 	return cmp.Or(c.getenv("USER"), c.getenv("LOGNAME"))
 }
 
-// readable returns the input of a tool with a line for each member. It returns a patch
+// readableInput returns the input of a tool with a line for each member. It returns a patch
 // unchanged.
-func readable(a run.PendingApproval, raw []byte) []byte {
+func readableInput(a run.PendingApproval, raw []byte) []byte {
 	var lines bytes.Buffer
 	if a.Permission == nil || json.Indent(&lines, raw, "", "  ") != nil {
 		return raw
@@ -202,7 +202,7 @@ func readable(a run.PendingApproval, raw []byte) []byte {
 // pendingDiff returns the subject of an approval, which is a patch or the input of a tool. It
 // reads the artifact and returns the bytes of its digest or an error.
 func (c *cli) pendingDiff(id run.ID, a run.PendingApproval) ([]byte, error) {
-	dir, err := c.record(id)
+	dir, err := c.openRecord(id)
 	if err != nil {
 		return nil, err
 	}
@@ -212,11 +212,11 @@ func (c *cli) pendingDiff(id run.ID, a run.PendingApproval) ([]byte, error) {
 	return dir.Load(a.Patch)
 }
 
-// reports returns a function that reads the report of an evaluation from the run's directory.
-func (c *cli) reports(id run.ID) func(run.Ref) (check.Report, bool) {
+// reportsOf returns a function that reads the report of an evaluation from the run's directory.
+func (c *cli) reportsOf(id run.ID) func(run.Ref) (check.Report, bool) {
 	return func(ref run.Ref) (check.Report, bool) {
 		var r check.Report
-		dir, err := c.record(id)
+		dir, err := c.openRecord(id)
 		if err != nil {
 			return r, false
 		}

@@ -43,7 +43,7 @@ func (d *Dir) Keep(name string, b []byte) (run.Ref, error) {
 	if err != nil {
 		return run.Ref{}, fmt.Errorf("keep: %w", err)
 	}
-	root, err := d.open()
+	root, err := d.openRoot()
 	if err != nil {
 		return run.Ref{}, fmt.Errorf("keep %s: %w", name, err)
 	}
@@ -102,7 +102,7 @@ func (d *Dir) byDigest(digest run.Digest) ([]byte, bool) {
 	if !digestForm.MatchString(string(digest)) {
 		return nil, false
 	}
-	b, err := d.read(digestFile(digest))
+	b, err := d.readFile(digestFile(digest))
 	return b, err == nil && run.DigestOf(b) == digest
 }
 
@@ -114,7 +114,7 @@ func (d *Dir) Find(name string) ([]byte, run.Ref, error) {
 	if err != nil {
 		return nil, run.Ref{}, err
 	}
-	b, err := d.read(file)
+	b, err := d.readFile(file)
 	if err != nil {
 		return nil, run.Ref{}, err
 	}

@@ -42,7 +42,7 @@ type Aside struct {
 	Why  string `json:"why"`
 }
 
-func (a aside) why() string {
+func (a aside) reasonText() string {
 	var why []string
 	if a.odd {
 		why = append(why, eventsFile+" was not a plain file")
@@ -65,7 +65,7 @@ func (a aside) why() string {
 // setAside keeps the bytes that the log loses in a file of their own, and logs it.
 // It returns nil if the log has no defect.
 func (d *Dir) setAside(j *journal, a aside) (*Aside, error) {
-	why := a.why()
+	why := a.reasonText()
 	if why == "" {
 		return nil, nil
 	}
@@ -100,7 +100,7 @@ func (j *journal) moveAside(k kind) (string, error) {
 // kind holds the same bytes: then a crash came between that write and the mending of
 // the log.
 func (j *journal) copyAside(k kind, b []byte) (string, error) {
-	names := asides(j.root.FS(), k)
+	names := listAsides(j.root.FS(), k)
 	if len(names) > 0 {
 		last := names[len(names)-1]
 		if old, err := readPlain(j.root, last); err == nil && bytes.Equal(old, b) {
@@ -127,8 +127,8 @@ func (j *journal) freeName(k kind) (string, error) {
 	return "", nil
 }
 
-// asides returns the files of a kind in the order of their creation.
-func asides(dir fs.FS, k kind) []string {
+// listAsides returns the files of a kind in the order of their creation.
+func listAsides(dir fs.FS, k kind) []string {
 	names, _ := fs.Glob(dir, "events."+string(k)+"-*.ndjson")
 	slices.SortFunc(names, func(a, b string) int {
 		if len(a) != len(b) {

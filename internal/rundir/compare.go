@@ -36,7 +36,7 @@ type comparison struct {
 	last   int
 }
 
-// compare compares an entry with the log. The workflow is the truth, and the entry
+// compareEntry compares an entry with the log. The workflow is the truth, and the entry
 // speaks for the workflow:
 //
 //   - The lines before the entry's first event must have the chain that the entry
@@ -64,14 +64,14 @@ type comparison struct {
 //   - The execution is the last, and the given event is not later. One execution does
 //     not write a number twice: the line is forged, or is the same event in the form of
 //     another version. The given event replaces it.
-func (j *journal) compare(e Entry) (comparison, error) {
-	covered := j.seal.covers(j.lines)
+func (j *journal) compareEntry(e Entry) (comparison, error) {
+	covered := j.seal.linesCovered(j.lines)
 	first := e.First()
 	at := 0 // index of the first line that is not before the entry
 	for at < len(j.lines) && j.lines[at].seq < first {
 		at++
 	}
-	if c, ok := j.before(e, at, covered); !ok {
+	if c, ok := j.compareBefore(e, at, covered); !ok {
 		return c, nil
 	}
 	given, err := linesFrom(e.Events)
@@ -83,15 +83,15 @@ func (j *journal) compare(e Entry) (comparison, error) {
 		switch k := at + n; {
 		case k >= len(j.lines):
 			c.lines, c.fresh = append(c.lines, given[n:]...), e.Events[n:]
-			c.finish(j, len(j.lines), first+len(given)-1, covered, aside{kind: foreign})
+			c.finishAt(j, len(j.lines), first+len(given)-1, covered, aside{kind: foreign})
 			return c, nil
-		case !means(j.lines[k], g):
-			kind, err := j.whose(k, e.Events[n], e, covered)
+		case !meansSame(j.lines[k], g):
+			kind, err := j.kindOfDifference(k, e.Events[n], e, covered)
 			if err != nil || kind == late {
 				return comparison{late: true, last: j.lines[len(j.lines)-1].seq}, err
 			}
 			c.lines, c.fresh = append(c.lines, given[n:]...), e.Events[n:]
-			c.finish(j, k, g.seq, covered, aside{kind: kind})
+			c.finishAt(j, k, g.seq, covered, aside{kind: kind})
 			return c, nil
 		default:
 			c.lines = append(c.lines, g)
@@ -102,13 +102,13 @@ func (j *journal) compare(e Entry) (comparison, error) {
 		end = max(covered, len(c.lines))
 	}
 	c.lines = append(c.lines, j.lines[len(c.lines):end]...)
-	c.finish(j, end, given[len(given)-1].seq, covered, aside{kind: foreign})
+	c.finishAt(j, end, given[len(given)-1].seq, covered, aside{kind: foreign})
 	return c, nil
 }
 
-// before checks the lines before the entry. It returns false if they contradict the
+// compareBefore checks the lines before the entry. It returns false if they contradict the
 // workflow or are too few. The workflow must then give them again.
-func (j *journal) before(e Entry, at, covered int) (comparison, bool) {
+func (j *journal) compareBefore(e Entry, at, covered int) (comparison, bool) {
 	last := 0
 	if at > 0 {
 		last = j.lines[at-1].seq
@@ -125,15 +125,15 @@ func (j *journal) before(e Entry, at, covered int) (comparison, bool) {
 	return comparison{}, true
 }
 
-// finish sets the bytes that the log loses from line number k on, the number of
+// finishAt sets the bytes that the log loses from line number k on, the number of
 // lines that the seal then covers, and the number of the last event.
-func (c *comparison) finish(j *journal, k, given, covered int, lost aside) {
+func (c *comparison) finishAt(j *journal, k, given, covered int, lost aside) {
 	for c.covers < len(c.lines) && (c.lines[c.covers].seq <= given || c.covers < covered) {
 		c.covers++
 	}
 	c.last = c.lines[len(c.lines)-1].seq
-	lost.b = j.b[size(j.lines[:k]):]
-	if k == len(j.lines) && c.torn(lost.b, k) {
+	lost.b = j.b[sizeOf(j.lines[:k]):]
+	if k == len(j.lines) && c.isTorn(lost.b, k) {
 		lost.b = nil
 	}
 	if k < len(j.lines) {
@@ -144,17 +144,17 @@ func (c *comparison) finish(j *journal, k, given, covered int, lost aside) {
 	c.aside = lost
 }
 
-// torn reports whether the bytes after the log's last line are the part of the next
+// isTorn reports whether the bytes after the log's last line are the part of the next
 // line that a crash left.
-func (c *comparison) torn(b []byte, k int) bool {
+func (c *comparison) isTorn(b []byte, k int) bool {
 	if bytes.IndexByte(b, '\n') >= 0 {
 		return false
 	}
 	return k >= len(c.lines) || bytes.HasPrefix(c.lines[k].b, b)
 }
 
-// whose returns the kind of difference between line number k and the given event.
-func (j *journal) whose(k int, given run.Event, e Entry, covered int) (kind, error) {
+// kindOfDifference returns the kind of difference between line number k and the given event.
+func (j *journal) kindOfDifference(k int, given run.Event, e Entry, covered int) (kind, error) {
 	var there run.Event
 	if k >= covered || json.Unmarshal(j.lines[k].b, &there) != nil {
 		return foreign, nil
@@ -167,16 +167,16 @@ func (j *journal) whose(k int, given run.Event, e Entry, covered int) (kind, err
 	case e.Over, n < 0:
 		return superseded, nil
 	case later:
-		return "", j.ahead(k)
+		return "", j.aheadError(k)
 	case n < len(j.seal.Executions)-1:
 		return late, nil
 	}
 	return foreign, nil
 }
 
-// ahead returns the error for a log whose lines from number k on are unknown to the
+// aheadError returns the error for a log whose lines from number k on are unknown to the
 // workflow.
-func (j *journal) ahead(k int) error {
+func (j *journal) aheadError(k int) error {
 	var last run.Event
 	end := j.lines[len(j.lines)-1]
 	if err := json.Unmarshal(end.b, &last); err != nil {
@@ -196,9 +196,9 @@ func linesFrom(events []run.Event) (list []line, err error) {
 	return list, nil
 }
 
-// means reports whether both lines hold the same event, possibly in the forms of
+// meansSame reports whether both lines hold the same event, possibly in the forms of
 // two versions of this program.
-func means(a, b line) bool {
+func meansSame(a, b line) bool {
 	if bytes.Equal(a.b, b.b) {
 		return true
 	}

@@ -11,7 +11,7 @@ import (
 // Count adds one to the count of that name and returns the sum once it is on disk.
 // A count begins at zero. Counts are not part of the record: they lie beside the locks.
 func (d *Dir) Count(name string) (n int, err error) {
-	f, err := d.beside(name, os.O_WRONLY|os.O_APPEND)
+	f, err := d.openBeside(name, os.O_WRONLY|os.O_APPEND)
 	if err != nil {
 		return 0, fmt.Errorf("count %s: %w", name, err)
 	}

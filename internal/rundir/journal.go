@@ -44,20 +44,20 @@ const lockPatience = 30 * time.Second
 
 // openJournal locks the record and reads its log.
 func (d *Dir) openJournal() (j *journal, err error) {
-	root, err := d.open()
+	root, err := d.openRoot()
 	if err != nil {
 		return nil, err
 	}
 	j = &journal{root: root}
 	defer func() {
 		if err != nil {
-			j.close()
+			j.closeFiles()
 		}
 	}()
 	if j.lock, err = os.Open(d.path); err != nil {
 		return nil, err
 	}
-	if err := flock(j.lock); err != nil {
+	if err := lockFile(j.lock); err != nil {
 		return nil, err
 	}
 	if err := j.openLog(); err != nil {
@@ -68,7 +68,7 @@ func (d *Dir) openJournal() (j *journal, err error) {
 	return j, nil
 }
 
-func (j *journal) close() {
+func (j *journal) closeFiles() {
 	for _, f := range []*os.File{j.file, j.lock} {
 		if f != nil {
 			f.Close() // releases the lock too
@@ -77,7 +77,7 @@ func (j *journal) close() {
 	j.root.Close()
 }
 
-func flock(f *os.File) error {
+func lockFile(f *os.File) error {
 	for end := time.Now().Add(lockPatience); ; time.Sleep(lockPoll / 10) {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		switch {
@@ -120,7 +120,7 @@ func (j *journal) openLog() error {
 	if err != nil {
 		return err
 	}
-	return flock(f) // workers of older versions lock the log itself
+	return lockFile(f) // workers of older versions lock the log itself
 }
 
 // linesOf returns the lines before the first one that is not an event or is out of
@@ -150,36 +150,36 @@ func seqOf(text []byte) int {
 	return seq
 }
 
-// size returns the total number of bytes of the lines.
-func size(lines []line) (n int) {
+// sizeOf returns the total number of bytes of the lines.
+func sizeOf(lines []line) (n int) {
 	for _, l := range lines {
 		n += len(l.b)
 	}
 	return n
 }
 
-// write makes the log hold these lines and no other byte. It does not rewrite lines
+// writeLines makes the log hold these lines and no other byte. It does not rewrite lines
 // that are there already, except when the whole log must be written anew.
-func (j *journal) write(lines []line) error {
+func (j *journal) writeLines(lines []line) error {
 	have := 0
 	for have < len(lines) && have < len(j.lines) && bytes.Equal(lines[have].b, j.lines[have].b) {
 		have++
 	}
 	if j.file == nil || have < len(j.lines) {
-		return j.rewrite(lines)
+		return j.rewriteLines(lines)
 	}
 	var more []byte
 	for _, l := range lines[have:] {
 		more = append(more, l.b...)
 	}
-	if err := j.append(int64(size(lines[:have])), more); err != nil {
+	if err := j.appendBytes(int64(sizeOf(lines[:have])), more); err != nil {
 		return fmt.Errorf("append to %s: %w", eventsFile, err)
 	}
 	j.lines = lines
 	return nil
 }
 
-func (j *journal) append(end int64, b []byte) error {
+func (j *journal) appendBytes(end int64, b []byte) error {
 	if err := j.file.Truncate(end); err != nil || len(b) == 0 {
 		return err
 	}
@@ -196,12 +196,12 @@ func (j *journal) append(end int64, b []byte) error {
 	return j.file.Sync()
 }
 
-func (j *journal) rewrite(lines []line) error {
+func (j *journal) rewriteLines(lines []line) error {
 	var b []byte
 	for _, l := range lines {
 		b = append(b, l.b...)
 	}
-	if err := replace(j.root, eventsFile, b, (*os.File).Sync); err != nil {
+	if err := replaceSyncedBy(j.root, eventsFile, b, (*os.File).Sync); err != nil {
 		return fmt.Errorf("write %s anew: %w", eventsFile, err)
 	}
 	j.lines = slices.Clone(lines)

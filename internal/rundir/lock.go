@@ -38,21 +38,21 @@ func (l *Lock) Unlock() { l.file.Close() }
 // Take is like Lock, and calls held repeatedly while it waits, with the id of the
 // process that has the lock, or 0 if the id is not known. held may be nil.
 func (d *Dir) Take(ctx context.Context, name string, held func(pid int)) (*Lock, error) {
-	f, err := d.beside(name, os.O_RDWR)
+	f, err := d.openBeside(name, os.O_RDWR)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", name, err)
 	}
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
-			sign(f)
+			signLock(f)
 			return &Lock{f}, nil
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, errors.Join(fmt.Errorf("lock %s: %w", name, err), f.Close())
 		}
 		if held != nil {
-			held(holder(f))
+			held(holderOf(f))
 		}
 		select {
 		case <-ctx.Done():
@@ -62,9 +62,9 @@ func (d *Dir) Take(ctx context.Context, name string, held func(pid int)) (*Lock,
 	}
 }
 
-// beside opens a file of locks/ and makes it if it does not exist.
-func (d *Dir) beside(name string, flags int) (*os.File, error) {
-	root, err := d.open()
+// openBeside opens a file of locks/ and makes it if it does not exist.
+func (d *Dir) openBeside(name string, flags int) (*os.File, error) {
+	root, err := d.openRoot()
 	if err != nil {
 		return nil, err
 	}
@@ -78,15 +78,15 @@ func (d *Dir) beside(name string, flags int) (*os.File, error) {
 
 func besideName(name string) string { return path.Join("locks", strings.ReplaceAll(name, "/", "-")) }
 
-// sign writes the id of this process into the file of a lock that it holds. The lock
+// signLock writes the id of this process into the file of a lock that it holds. The lock
 // holds even if the id cannot be written.
-func sign(f *os.File) {
+func signLock(f *os.File) {
 	if f.Truncate(0) == nil {
 		_, _ = f.WriteAt(strconv.AppendInt(nil, int64(os.Getpid()), 10), 0)
 	}
 }
 
-func holder(f *os.File) (pid int) {
+func holderOf(f *os.File) (pid int) {
 	b := make([]byte, 20)
 	n, _ := f.ReadAt(b, 0)
 	pid, _ = strconv.Atoi(string(b[:n]))

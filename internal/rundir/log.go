@@ -23,7 +23,7 @@ const (
 
 // Log appends one line to logs/<name>.log: time, level, message, and the fields as JSON.
 func (d *Dir) Log(name, level, msg string, fields any) error {
-	root, err := d.open()
+	root, err := d.openRoot()
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (d *Dir) logEvents(j *journal, events []run.Event) error {
 		case run.ApprovalRequested, run.ApprovalGranted, run.ApprovalRejected:
 			name = "gatekeeper"
 		case run.PatchApplied:
-			name, fields = "gatekeeper", j.passage(e, p)
+			name, fields = "gatekeeper", j.passageOf(e, p)
 		case run.PatchApplyFailed:
 			name, level = "gatekeeper", Error
 		case run.PhaseFailed:
@@ -106,20 +106,20 @@ func (d *Dir) logEvents(j *journal, events []run.Event) error {
 	return nil
 }
 
-// passage returns the reason why the patch passed the gate: the policy, and the
+// passageOf returns the reason why the patch passed the gate: the policy, and the
 // approval. The approval is empty if no person had to be asked.
-func (j *journal) passage(applied run.Event, p run.PatchApplied) passage {
+func (j *journal) passageOf(applied run.Event, p run.PatchApplied) passage {
 	out := passage{Risks: []string{}, PatchApplied: p}
 	for _, l := range slices.Backward(j.lines) {
 		if l.seq >= applied.Seq() {
 			continue
 		}
-		switch e := l.event(run.ApprovalGrantedEvent, run.PatchProducedEvent); p := e.Payload.(type) {
+		switch e := l.decodeEvent(run.ApprovalGrantedEvent, run.PatchProducedEvent); p := e.Payload.(type) {
 		case run.ApprovalGranted:
 			out.Approval = p.ApprovalID
 		case run.PatchProduced:
 			out.Risks = append(out.Risks, risksOf(p, out.Patch)...)
-			out.Policy = j.policy()
+			out.Policy = j.readPolicy()
 			return out
 		}
 	}
@@ -139,14 +139,14 @@ func risksOf(p run.PatchProduced, patch run.Digest) []string {
 	return nil
 }
 
-func (j *journal) policy() run.Policy {
-	created, _ := j.lines[0].event(run.RunCreatedEvent).Payload.(run.RunCreated)
+func (j *journal) readPolicy() run.Policy {
+	created, _ := j.lines[0].decodeEvent(run.RunCreatedEvent).Payload.(run.RunCreated)
 	return created.Policy
 }
 
-// event decodes the line if its event has one of the types. Otherwise it returns the
+// decodeEvent decodes the line if its event has one of the types. Otherwise it returns the
 // zero event.
-func (l line) event(types ...run.EventType) (e run.Event) {
+func (l line) decodeEvent(types ...run.EventType) (e run.Event) {
 	for _, t := range types {
 		if bytes.Contains(l.b, []byte(`"type":"`+t+`"`)) && json.Unmarshal(l.b, &e) == nil && e.Type == t {
 			return e

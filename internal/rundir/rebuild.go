@@ -14,7 +14,7 @@ import (
 // Events returns the events of the log. It leaves out a last line that a crash cut.
 // Any other line that is not an event is an error.
 func (d *Dir) Events() ([]run.Event, error) {
-	b, err := d.read(eventsFile)
+	b, err := d.readFile(eventsFile)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func eventsIn(b []byte) (events []run.Event, err error) {
 // State returns the last written state. It returns fs.ErrNotExist if there is none.
 func (d *Dir) State() (run.State, error) {
 	var s run.State
-	b, err := d.read(stateFile)
+	b, err := d.readFile(stateFile)
 	if err != nil {
 		return s, err
 	}
@@ -55,16 +55,16 @@ func (d *Dir) Rebuild() (*run.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.fold(events)
+	return d.foldEvents(events)
 }
 
-func (d *Dir) fold(events []run.Event) (*run.Snapshot, error) {
+func (d *Dir) foldEvents(events []run.Event) (*run.Snapshot, error) {
 	s, err := run.Fold(events)
 	if err != nil {
 		return nil, fmt.Errorf("fold %s: %w", eventsFile, err)
 	}
 	var facts Facts
-	if b, err := d.read(factsFile); err == nil && json.Unmarshal(b, &facts) == nil {
+	if b, err := d.readFile(factsFile); err == nil && json.Unmarshal(b, &facts) == nil {
 		s.RestoreNotes(facts.Notes)
 	}
 	return s, nil
@@ -82,8 +82,8 @@ func (d *Dir) Repair() (*run.Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("repair the record: %w", err)
 	}
-	defer j.close()
-	s, err := d.whole(j)
+	defer j.closeFiles()
+	s, err := d.makeWhole(j)
 	if err != nil {
 		return nil, err
 	}
@@ -104,10 +104,10 @@ func (d *Dir) Sealed() (*run.Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the record: %w", err)
 	}
-	defer j.close()
+	defer j.closeFiles()
 	b := j.b
-	if covered := j.seal.covers(j.lines); covered > 0 {
-		b = j.b[:size(j.lines[:covered])]
+	if covered := j.seal.linesCovered(j.lines); covered > 0 {
+		b = j.b[:sizeOf(j.lines[:covered])]
 	}
 	events, err := eventsIn(b)
 	if err == nil && len(events) == 0 {
@@ -116,21 +116,21 @@ func (d *Dir) Sealed() (*run.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.fold(events)
+	return d.foldEvents(events)
 }
 
-// whole makes the log hold only the lines of the run, and folds it.
-func (d *Dir) whole(j *journal) (*run.Snapshot, error) {
+// makeWhole makes the log hold only the lines of the run, and folds it.
+func (d *Dir) makeWhole(j *journal) (*run.Snapshot, error) {
 	lines := j.lines
 	events, err := eventsIn(j.b)
 	var s *run.Snapshot
 	if err == nil && len(events) > 0 {
-		s, err = d.fold(events)
+		s, err = d.foldEvents(events)
 	}
-	if covered := j.seal.covers(lines); err != nil && covered > 0 {
+	if covered := j.seal.linesCovered(lines); err != nil && covered > 0 {
 		lines = lines[:covered]
-		if events, err = eventsIn(j.b[:size(lines)]); err == nil {
-			s, err = d.fold(events)
+		if events, err = eventsIn(j.b[:sizeOf(lines)]); err == nil {
+			s, err = d.foldEvents(events)
 		}
 	}
 	if err == nil && s == nil {
@@ -139,14 +139,14 @@ func (d *Dir) whole(j *journal) (*run.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	lost := aside{kind: foreign, b: j.b[size(lines):]}
+	lost := aside{kind: foreign, b: j.b[sizeOf(lines):]}
 	if bytes.IndexByte(lost.b, '\n') < 0 {
 		lost.b = nil // a crash cut it
 	}
 	if _, err := d.setAside(j, lost); err != nil {
 		return nil, fmt.Errorf("repair the record: %w", err)
 	}
-	if err := j.write(lines); err != nil {
+	if err := j.writeLines(lines); err != nil {
 		return nil, fmt.Errorf("repair the record: %w", err)
 	}
 	return s, nil

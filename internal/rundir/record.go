@@ -78,9 +78,9 @@ func StandingOf(s *run.Snapshot) Standing {
 }
 
 // FactsOf returns the facts of a snapshot.
-func FactsOf(s *run.Snapshot) Facts { return facts(s.Input, StandingOf(s)) }
+func FactsOf(s *run.Snapshot) Facts { return newFacts(s.Input, StandingOf(s)) }
 
-func facts(in run.Input, now Standing) Facts {
+func newFacts(in run.Input, now Standing) Facts {
 	return Facts{
 		RunID: in.RunID, WorkflowID: in.RunID.WorkflowID(), Goal: in.Goal, Repository: in.Repository,
 		Branch: in.RunID.Branch(), Providers: in.Providers, Checks: in.Checks, CheckNetwork: in.CheckNetwork, Policy: in.Policy,
@@ -109,8 +109,8 @@ func (d *Dir) Record(e Entry) (out Recorded, err error) {
 	if err != nil {
 		return out, fmt.Errorf("record: %w", err)
 	}
-	defer j.close()
-	c, err := j.compare(e)
+	defer j.closeFiles()
+	c, err := j.compareEntry(e)
 	if err != nil {
 		return out, fmt.Errorf("record: %w", err)
 	}
@@ -121,11 +121,11 @@ func (d *Dir) Record(e Entry) (out Recorded, err error) {
 	if out.Aside, err = d.setAside(j, c.aside); err != nil {
 		return out, fmt.Errorf("record: %w", err)
 	}
-	if err := j.write(c.lines); err != nil {
+	if err := j.writeLines(c.lines); err != nil {
 		return out, fmt.Errorf("record: %w", err)
 	}
 	failpoint.Hit("rundir.before-seal")
-	if err := j.sealed(c.lines[:c.covers], e.Execution, e.Over); err != nil {
+	if err := j.writeSeal(c.lines[:c.covers], e.Execution, e.Over); err != nil {
 		return out, fmt.Errorf("record: %w", err)
 	}
 	if e.State.LastEventID == nil || *e.State.LastEventID != run.EventID(c.last) {
@@ -151,7 +151,7 @@ func (j *journal) replaceSnapshots(state run.State, now Standing) error {
 	}
 	var err error
 	if created, ok := first.Payload.(run.RunCreated); ok {
-		err = replaceJSON(j.root, factsFile, facts(created.Input, now))
+		err = replaceJSON(j.root, factsFile, newFacts(created.Input, now))
 	}
 	return errors.Join(err, replaceJSON(j.root, stateFile, state))
 }
@@ -163,5 +163,5 @@ func replaceJSON(root *os.Root, name string, v any) error {
 	if err != nil {
 		return err
 	}
-	return replace(root, name, append(b, '\n'), func(*os.File) error { return nil })
+	return replaceSyncedBy(root, name, append(b, '\n'), func(*os.File) error { return nil })
 }

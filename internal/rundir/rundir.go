@@ -45,17 +45,17 @@ func Open(dir string) (*Store, error) {
 	}
 	s := &Store{dir: abs}
 	for _, dir := range []string{s.Workspace(""), s.Scratch("")} {
-		if err := fence(dir); err != nil {
+		if err := writeFence(dir); err != nil {
 			return nil, fmt.Errorf("keep programs out of the repository around the runs directory: %w", err)
 		}
 	}
 	return s, nil
 }
 
-// fence keeps a git that runs below dir, and finds no repository there, from
+// writeFence keeps a git that runs below dir, and finds no repository there, from
 // searching further up, where the user's repository may be. It writes a file .git
 // that names no repository. Git stops at such a file.
-func fence(dir string) error {
+func writeFence(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -110,9 +110,9 @@ type Dir struct{ path string }
 // Path returns the absolute path of the directory.
 func (d *Dir) Path() string { return d.path }
 
-// open makes the directory if it does not exist and returns it as a root. The
+// openRoot makes the directory if it does not exist and returns it as a root. The
 // kernel enforces that no access through the root leaves the directory.
-func (d *Dir) open() (*os.Root, error) {
+func (d *Dir) openRoot() (*os.Root, error) {
 	if err := os.MkdirAll(d.path, 0o700); err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (d *Dir) open() (*os.Root, error) {
 // errIrregular is the error for an object in a file's place that is not a regular file.
 var errIrregular = errors.New("not a regular file")
 
-func (d *Dir) read(name string) ([]byte, error) {
+func (d *Dir) readFile(name string) ([]byte, error) {
 	root, err := os.OpenRoot(d.path)
 	if err != nil {
 		return nil, err
@@ -149,8 +149,8 @@ func readPlain(root *os.Root, name string) ([]byte, error) {
 	return b, err
 }
 
-func (d *Dir) replace(name string, b []byte) error {
-	root, err := d.open()
+func (d *Dir) replaceFile(name string, b []byte) error {
+	root, err := d.openRoot()
 	if err != nil {
 		return err
 	}
@@ -160,16 +160,16 @@ func (d *Dir) replace(name string, b []byte) error {
 
 // replaceSynced replaces the file. The bytes are on disk before they have the name.
 func replaceSynced(root *os.Root, name string, b []byte) error {
-	return replace(root, name, b, (*os.File).Sync)
+	return replaceSyncedBy(root, name, b, (*os.File).Sync)
 }
 
-// replace writes the bytes to a temporary file and renames it. It calls sync on the
+// replaceSyncedBy writes the bytes to a temporary file and renames it. It calls sync on the
 // file before the file gets its name.
-func replace(root *os.Root, name string, b []byte, sync func(*os.File) error) (err error) {
+func replaceSyncedBy(root *os.Root, name string, b []byte, sync func(*os.File) error) (err error) {
 	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
 		return err
 	}
-	sweep(root, path.Dir(name))
+	sweepTemporary(root, path.Dir(name))
 	tmp := path.Join(path.Dir(name), "."+path.Base(name)+"."+uuid.NewString()+".tmp")
 	f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

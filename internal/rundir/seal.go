@@ -34,9 +34,9 @@ func readSeal(root *os.Root) (s seal) {
 	return s
 }
 
-// covers returns the number of lines that the seal covers: all of its own, or none
+// linesCovered returns the number of lines that the seal covers: all of its own, or none
 // if they differ from the sealed lines.
-func (s seal) covers(lines []line) int {
+func (s seal) linesCovered(lines []line) int {
 	if s.Lines < 1 || s.Lines > len(lines) || chainOf(lines[:s.Lines]) != s.Chain {
 		return 0
 	}
@@ -50,10 +50,10 @@ func chainOf(lines []line) (chain run.Digest) {
 	return chain
 }
 
-// sealed replaces the seal by one that covers the lines. The execution becomes the
+// writeSeal replaces the seal by one that covers the lines. The execution becomes the
 // last if it is new or takes over.
-func (j *journal) sealed(lines []line, execution string, over bool) error {
-	next := seal{Lines: len(lines), Bytes: size(lines), Chain: chainOf(lines), Executions: slices.Clone(j.seal.Executions)}
+func (j *journal) writeSeal(lines []line, execution string, over bool) error {
+	next := seal{Lines: len(lines), Bytes: sizeOf(lines), Chain: chainOf(lines), Executions: slices.Clone(j.seal.Executions)}
 	if over {
 		next.Executions = slices.DeleteFunc(next.Executions, func(e string) bool { return e == execution })
 	}

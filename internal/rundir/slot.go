@@ -62,7 +62,7 @@ func (s Slot) Note() ([]byte, error) {
 }
 
 // SetNote replaces the note. The note is on disk when SetNote returns.
-func (s Slot) SetNote(note []byte) error { return s.dir.replace(noteName, note) }
+func (s Slot) SetNote(note []byte) error { return s.dir.replaceFile(noteName, note) }
 
 // Hold takes the slot for this process until release is called. It waits for the
 // slot until ctx ends. While it waits it calls held with the process that has the
@@ -73,7 +73,7 @@ func (s Slot) Hold(ctx context.Context, wanted func(), held func(pid int)) (rele
 	cancel()
 	lock, err := s.dir.Take(now, heldName, nil)
 	if errors.Is(err, context.Canceled) {
-		enough, err := s.want()
+		enough, err := s.wantSlot()
 		if err != nil {
 			return nil, err
 		}
@@ -85,13 +85,13 @@ func (s Slot) Hold(ctx context.Context, wanted func(), held func(pid int)) (rele
 	} else if err != nil {
 		return nil, err
 	}
-	stop := s.watch(wanted)
+	stop := s.watchWanted(wanted)
 	return func() { stop(); lock.Unlock() }, nil
 }
 
-// want tells the holder that this process waits, until enough is called or this
+// wantSlot tells the holder that this process waits, until enough is called or this
 // process dies.
-func (s Slot) want() (enough func(), err error) {
+func (s Slot) wantSlot() (enough func(), err error) {
 	name := filepath.Join(s.dir.path, wanting+uuid.NewString())
 	f, err := os.CreateTemp(s.dir.path, ".wants-*")
 	if err != nil {
@@ -110,10 +110,10 @@ func (s Slot) want() (enough func(), err error) {
 	}, nil
 }
 
-// watch calls wanted repeatedly while another process waits, until stop is called.
+// watchWanted calls wanted repeatedly while another process waits, until stop is called.
 // stop does not wait for a running call of wanted, because wanted itself may call
 // stop.
-func (s Slot) watch(wanted func()) (stop func()) {
+func (s Slot) watchWanted(wanted func()) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		tick := time.NewTicker(wantedPoll)
@@ -124,7 +124,7 @@ func (s Slot) watch(wanted func()) (stop func()) {
 				return
 			case <-tick.C:
 			}
-			if s.wanted() {
+			if s.isWanted() {
 				wanted()
 			}
 		}
@@ -132,8 +132,8 @@ func (s Slot) watch(wanted func()) (stop func()) {
 	return func() { close(done) }
 }
 
-// wanted reports whether a living process waits. It removes the files of dead ones.
-func (s Slot) wanted() bool {
+// isWanted reports whether a living process waits. It removes the files of dead ones.
+func (s Slot) isWanted() bool {
 	names, _ := filepath.Glob(filepath.Join(s.dir.path, wanting+"*"))
 	for _, name := range names {
 		f, err := os.OpenFile(name, os.O_RDWR, 0)

@@ -17,10 +17,10 @@ var tempForm = regexp.MustCompile(`^\..+\.[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[
 // locked: a writer locks its file at once after making it.
 const unlocked = time.Second
 
-// sweep removes the temporary files that killed writers have left in a directory. It
+// sweepTemporary removes the temporary files that killed writers have left in a directory. It
 // ignores errors: a failed sweep does not hinder the use of the directory. The lock
 // of a file tells whether its writer lives.
-func sweep(root *os.Root, dir string) {
+func sweepTemporary(root *os.Root, dir string) {
 	d, err := root.Open(dir)
 	if err != nil {
 		return
@@ -28,13 +28,13 @@ func sweep(root *os.Root, dir string) {
 	defer d.Close()
 	names, _ := d.Readdirnames(-1)
 	for _, name := range names {
-		if tempForm.MatchString(name) && abandoned(root, path.Join(dir, name)) {
+		if tempForm.MatchString(name) && isAbandoned(root, path.Join(dir, name)) {
 			_ = root.Remove(path.Join(dir, name))
 		}
 	}
 }
 
-func abandoned(root *os.Root, name string) bool {
+func isAbandoned(root *os.Root, name string) bool {
 	info, err := root.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < unlocked {
 		return false
@@ -57,7 +57,7 @@ func (d *Dir) Sweep() {
 	defer root.Close()
 	_ = fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() {
-			sweep(root, name)
+			sweepTemporary(root, name)
 		}
 		return nil
 	})

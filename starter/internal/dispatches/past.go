@@ -49,17 +49,17 @@ func (c Client) Past(ctx context.Context, target dispatch.GardenID, most int) (f
 			return nil, fmt.Errorf("list the dispatches: %w", err)
 		}
 		for _, info := range page.GetExecutions() { // open executions first, then the last closed
-			if len(found) >= most && older(info, found[most-1].At) {
+			if len(found) >= most && closedBefore(info, found[most-1].At) {
 				return found[:most], untold
 			}
 			if untold != nil && info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
 				continue // no worker answers
 			}
-			res, err := c.read(ctx, info)
+			res, err := c.readResult(ctx, info)
 			if err != nil && untold == nil {
 				untold = fmt.Errorf("no worker says what goes on in the workflow %s: %v", info.GetExecution().GetWorkflowId(), err) // %v, not %w: the server can be reached
 			}
-			found = append(found, past(res, info.GetStatus())...)
+			found = append(found, pastOf(res, info.GetStatus())...)
 			slices.SortStableFunc(found, func(a, b Past) int { return b.At.Compare(a.At) })
 		}
 		if request.NextPageToken = page.GetNextPageToken(); len(request.NextPageToken) == 0 {
@@ -68,14 +68,14 @@ func (c Client) Past(ctx context.Context, target dispatch.GardenID, most int) (f
 	}
 }
 
-// older reports whether an execution closed before then.
-func older(info *workflow.WorkflowExecutionInfo, then time.Time) bool {
+// closedBefore reports whether an execution closed before then.
+func closedBefore(info *workflow.WorkflowExecutionInfo, then time.Time) bool {
 	return info.GetCloseTime() != nil && info.GetCloseTime().AsTime().Before(then)
 }
 
-// read returns the dispatches of an execution. It reads them from the result of a completed
+// readResult returns the dispatches of an execution. It reads them from the result of a completed
 // execution and queries any other.
-func (c Client) read(ctx context.Context, info *workflow.WorkflowExecutionInfo) (res dispatch.History, err error) {
+func (c Client) readResult(ctx context.Context, info *workflow.WorkflowExecutionInfo) (res dispatch.History, err error) {
 	id, runID := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
 	if info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
 		return res, c.Temporal.GetWorkflow(ctx, id, runID).Get(ctx, &res)
@@ -89,8 +89,8 @@ func (c Client) read(ctx context.Context, info *workflow.WorkflowExecutionInfo) 
 	return res, err
 }
 
-// past returns the dispatches of an execution with that status, in any order.
-func past(res dispatch.History, status enums.WorkflowExecutionStatus) (all []Past) {
+// pastOf returns the dispatches of an execution with that status, in any order.
+func pastOf(res dispatch.History, status enums.WorkflowExecutionStatus) (all []Past) {
 	lost := ""
 	if status != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		lost = "its workflow ended: " + strings.ToLower(status.String())

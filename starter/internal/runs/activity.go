@@ -20,7 +20,7 @@ type Activity struct {
 	Next    time.Time       `json:"next,omitzero"`     // time of the next attempt
 }
 
-func activity(a *workflow.PendingActivityInfo) Activity {
+func newActivity(a *workflow.PendingActivityInfo) Activity {
 	out := Activity{
 		Name:    a.GetActivityType().GetName(),
 		Running: a.GetState() == enums.PENDING_ACTIVITY_STATE_STARTED,
@@ -37,7 +37,7 @@ func activity(a *workflow.PendingActivityInfo) Activity {
 		out.Next = t.AsTime()
 	}
 	if p := a.GetHeartbeatDetails().GetPayloads(); len(p) > 0 {
-		out.Beat = decode[report.Progress](p[0])
+		out.Beat = decodePayload[report.Progress](p[0])
 	}
 	return out
 }

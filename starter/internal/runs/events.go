@@ -16,47 +16,47 @@ import (
 // It asks the earlier executions of a long run for the events that they know. It reads the
 // events that no execution knows any more from the record.
 func (c *Client) Events(ctx context.Context, id run.ID, after string) ([]run.Event, error) {
-	res, err := query[workflows.EventsResult](ctx, c, id, "", workflows.EventsQuery, workflows.EventsInput{After: after})
-	if err != nil || whole(res, after) {
+	res, err := queryRun[workflows.EventsResult](ctx, c, id, "", workflows.EventsQuery, workflows.EventsInput{After: after})
+	if err != nil || isWhole(res, after) {
 		return res.Events, err
 	}
-	return c.earlier(ctx, id, after)
+	return c.earlierEvents(ctx, id, after)
 }
 
-// whole reports whether no event is missing between after and the first event that the
+// isWhole reports whether no event is missing between after and the first event that the
 // execution knows.
-func whole(res workflows.EventsResult, after string) bool {
+func isWhole(res workflows.EventsResult, after string) bool {
 	return res.First <= run.Event{ID: after}.Seq()+1
 }
 
-func (c *Client) earlier(ctx context.Context, id run.ID, after string) ([]run.Event, error) {
+func (c *Client) earlierEvents(ctx context.Context, id run.ID, after string) ([]run.Event, error) {
 	e, err := c.Describe(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	var events []run.Event
 	for execution := e.execution; execution != ""; {
-		res, err := query[workflows.EventsResult](ctx, c, id, execution, workflows.EventsQuery, workflows.EventsInput{After: after})
+		res, err := queryRun[workflows.EventsResult](ctx, c, id, execution, workflows.EventsQuery, workflows.EventsInput{After: after})
 		if _, gone := errors.AsType[*NotFoundError](err); gone && len(events) > 0 {
 			break
 		}
 		if err != nil {
 			return nil, err
 		}
-		if events = append(res.Events, events...); whole(res, after) {
+		if events = append(res.Events, events...); isWhole(res, after) {
 			return events, nil
 		}
-		if execution, err = c.previous(ctx, id, execution); err != nil {
+		if execution, err = c.previousExecution(ctx, id, execution); err != nil {
 			return nil, err
 		}
 	}
-	return c.recorded(id, after, events)
+	return c.withRecorded(id, after, events)
 }
 
-// recorded prepends to the events those between after and the first of them, from the run's
+// withRecorded prepends to the events those between after and the first of them, from the run's
 // directory. Without a directory on this host it returns the events unchanged, and the story
 // begins late.
-func (c *Client) recorded(id run.ID, after string, events []run.Event) ([]run.Event, error) {
+func (c *Client) withRecorded(id run.ID, after string, events []run.Event) ([]run.Event, error) {
 	if c.Record == nil {
 		return events, nil
 	}
@@ -71,9 +71,9 @@ func (c *Client) recorded(id run.ID, after string, events []run.Event) ([]run.Ev
 	return append(between, events...), nil
 }
 
-// previous returns the execution that continued as the given one. It is empty when there is
+// previousExecution returns the execution that continued as the given one. It is empty when there is
 // none.
-func (c *Client) previous(ctx context.Context, id run.ID, execution string) (string, error) {
+func (c *Client) previousExecution(ctx context.Context, id run.ID, execution string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	history := c.temporal.GetWorkflowHistory(ctx, id.WorkflowID(), execution, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)

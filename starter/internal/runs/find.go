@@ -52,10 +52,10 @@ func (c *Client) List(ctx context.Context, f Filter) ([]Listed, error) {
 	if f.Status != "" {
 		query += fmt.Sprintf(" AND %s = '%s'", attribute.StatusName, f.Status)
 	}
-	return c.list(ctx, query, f.Max)
+	return c.listRuns(ctx, query, f.Max)
 }
 
-func (c *Client) list(ctx context.Context, query string, limit int) ([]Listed, error) {
+func (c *Client) listRuns(ctx context.Context, query string, limit int) ([]Listed, error) {
 	if limit == 0 {
 		limit = 100
 	}
@@ -70,7 +70,7 @@ func (c *Client) list(ctx context.Context, query string, limit int) ([]Listed, e
 			return nil, fmt.Errorf("list the runs: %w", err)
 		}
 		for _, info := range page.GetExecutions() {
-			if l, ok := listed(info); ok && !seen[l.ID] && len(found) < limit {
+			if l, ok := newListed(info); ok && !seen[l.ID] && len(found) < limit {
 				seen[l.ID] = true
 				found = append(found, l)
 			}
@@ -81,7 +81,7 @@ func (c *Client) list(ctx context.Context, query string, limit int) ([]Listed, e
 	}
 }
 
-func listed(info *workflow.WorkflowExecutionInfo) (Listed, bool) {
+func newListed(info *workflow.WorkflowExecutionInfo) (Listed, bool) {
 	id, ok := run.IDOf(info.GetExecution().GetWorkflowId())
 	l := Listed{ID: id, Started: info.GetStartTime().AsTime()}
 	if t := info.GetCloseTime(); t != nil {
@@ -89,19 +89,19 @@ func listed(info *workflow.WorkflowExecutionInfo) (Listed, bool) {
 		l.Ended = &ended
 	}
 	fields := info.GetSearchAttributes().GetIndexedFields()
-	l.Status = decode[run.Status](fields[attribute.StatusName])
-	l.Phase = decode[run.Phase](fields[attribute.PhaseName])
-	l.Iteration = decode[int](fields[attribute.IterationName])
-	l.Repository = decode[string](fields[attribute.RepositoryName])
-	l.Goal = decode[string](info.GetMemo().GetFields()[goalMemo])
-	l.Sandbox = decode[run.Sandbox](info.GetMemo().GetFields()[sandboxMemo])
-	l.end(info.GetStatus())
+	l.Status = decodePayload[run.Status](fields[attribute.StatusName])
+	l.Phase = decodePayload[run.Phase](fields[attribute.PhaseName])
+	l.Iteration = decodePayload[int](fields[attribute.IterationName])
+	l.Repository = decodePayload[string](fields[attribute.RepositoryName])
+	l.Goal = decodePayload[string](info.GetMemo().GetFields()[goalMemo])
+	l.Sandbox = decodePayload[run.Sandbox](info.GetMemo().GetFields()[sandboxMemo])
+	l.endWith(info.GetStatus())
 	return l, ok
 }
 
-// end sets the status from the engine's status of an ended workflow. The engine's status
+// endWith sets the status from the engine's status of an ended workflow. The engine's status
 // overrides the search attributes, which the workflow itself sends.
-func (l *Listed) end(s enums.WorkflowExecutionStatus) {
+func (l *Listed) endWith(s enums.WorkflowExecutionStatus) {
 	switch s {
 	case enums.WORKFLOW_EXECUTION_STATUS_COMPLETED:
 		l.Status, l.Phase = run.Completed, ""
@@ -116,8 +116,8 @@ func (l *Listed) end(s enums.WorkflowExecutionStatus) {
 	}
 }
 
-// decode reads a payload. It returns the zero value for a missing or unreadable payload.
-func decode[T any](p *common.Payload) (v T) {
+// decodePayload reads a payload. It returns the zero value for a missing or unreadable payload.
+func decodePayload[T any](p *common.Payload) (v T) {
 	if p != nil {
 		_ = converter.GetDefaultDataConverter().FromPayload(p, &v)
 	}
@@ -140,13 +140,13 @@ func (c *Client) Find(ctx context.Context, name string) (run.ID, error) {
 			return run.ID(stem), err
 		}
 	}
-	return c.complete(ctx, name, stems)
+	return c.completeName(ctx, name, stems)
 }
 
-func (c *Client) complete(ctx context.Context, name string, stems []string) (run.ID, error) {
+func (c *Client) completeName(ctx context.Context, name string, stems []string) (run.ID, error) {
 	var ids []run.ID
 	for _, stem := range stems {
-		found, err := c.list(ctx, fmt.Sprintf("WorkflowType = '%s' AND WorkflowId STARTS_WITH '%s'", workflowType, run.ID(stem).WorkflowID()), 20)
+		found, err := c.listRuns(ctx, fmt.Sprintf("WorkflowType = '%s' AND WorkflowId STARTS_WITH '%s'", workflowType, run.ID(stem).WorkflowID()), 20)
 		if err != nil {
 			return "", err
 		}
@@ -193,11 +193,11 @@ func (c *Client) Describe(ctx context.Context, id run.ID) (Execution, error) {
 		return Execution{}, &NotFoundError{string(id)}
 	}
 	e := Execution{execution: info.GetExecution().GetRunId()}
-	e.Listed, _ = listed(info)
+	e.Listed, _ = newListed(info)
 	e.Open = info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING || info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_PAUSED
 	e.Canceling = d.GetWorkflowExtendedInfo().GetCancelRequested()
 	for _, a := range d.GetPendingActivities() {
-		e.Activities = append(e.Activities, activity(a))
+		e.Activities = append(e.Activities, newActivity(a))
 	}
 	return e, nil
 }

@@ -78,13 +78,13 @@ const (
 	queryTimeout = 8 * time.Second
 )
 
-// query queries one execution of a run's workflow. An empty execution selects the latest.
-func query[T any](ctx context.Context, c *Client, id run.ID, execution, name string, args ...any) (out T, err error) {
+// queryRun queries one execution of a run's workflow. An empty execution selects the latest.
+func queryRun[T any](ctx context.Context, c *Client, id run.ID, execution, name string, args ...any) (out T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	v, err := c.temporal.QueryWorkflow(ctx, id.WorkflowID(), execution, name, args...)
 	if err != nil {
-		return out, fmt.Errorf("ask run %s for its %s: %w", id, name, c.unanswered(id, err))
+		return out, fmt.Errorf("ask run %s for its %s: %w", id, name, c.unansweredError(id, err))
 	}
 	if err := v.Get(&out); err != nil {
 		return out, fmt.Errorf("read the %s of run %s: %w", name, id, err)
@@ -92,9 +92,9 @@ func query[T any](ctx context.Context, c *Client, id run.ID, execution, name str
 	return out, nil
 }
 
-// unanswered converts the error of a call that a worker has to answer into an error of this
+// unansweredError converts the error of a call that a worker has to answer into an error of this
 // package.
-func (c *Client) unanswered(id run.ID, err error) error {
+func (c *Client) unansweredError(id run.ID, err error) error {
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
 		return &NotFoundError{string(id)}
 	}
@@ -109,17 +109,17 @@ func (c *Client) unanswered(id run.ID, err error) error {
 
 // State returns the run's state.
 func (c *Client) State(ctx context.Context, id run.ID) (run.State, error) {
-	return query[run.State](ctx, c, id, "", workflows.StateQuery)
+	return queryRun[run.State](ctx, c, id, "", workflows.StateQuery)
 }
 
 // Pending returns the approval, question or usage limit that the run waits for.
 func (c *Client) Pending(ctx context.Context, id run.ID) (run.Pending, error) {
-	return query[run.Pending](ctx, c, id, "", workflows.PendingQuery)
+	return queryRun[run.Pending](ctx, c, id, "", workflows.PendingQuery)
 }
 
 // Facts returns the run's branch, usage and settings.
 func (c *Client) Facts(ctx context.Context, id run.ID) (rundir.Facts, error) {
-	return query[rundir.Facts](ctx, c, id, "", workflows.FactsQuery)
+	return queryRun[rundir.Facts](ctx, c, id, "", workflows.FactsQuery)
 }
 
 // Result waits for the end of the run and returns how it ended. It needs no worker. An error
@@ -142,17 +142,17 @@ func (c *Client) Result(ctx context.Context, id run.ID) (workflows.RunResult, er
 
 // Decide sends a decision about an approval. The run itself accepts or refuses it.
 func (c *Client) Decide(ctx context.Context, id run.ID, d run.Decision) error {
-	return c.send(ctx, id, workflows.ApprovalMessage, d)
+	return c.sendMessage(ctx, id, workflows.ApprovalMessage, d)
 }
 
 // Reply answers a question.
 func (c *Client) Reply(ctx context.Context, id run.ID, r run.Reply) error {
-	return c.send(ctx, id, workflows.AnswerMessage, r)
+	return c.sendMessage(ctx, id, workflows.AnswerMessage, r)
 }
 
 // Note leaves guidance for the next prompt.
 func (c *Client) Note(ctx context.Context, id run.ID, n run.Note) error {
-	return c.send(ctx, id, workflows.NoteMessage, n)
+	return c.sendMessage(ctx, id, workflows.NoteMessage, n)
 }
 
 func (c *Client) mayDecide() error {
@@ -162,7 +162,7 @@ func (c *Client) mayDecide() error {
 	return c.MayDecide()
 }
 
-func (c *Client) send(ctx context.Context, id run.ID, name string, message any) error {
+func (c *Client) sendMessage(ctx context.Context, id run.ID, name string, message any) error {
 	if err := c.mayDecide(); err != nil {
 		return err
 	}
@@ -182,16 +182,16 @@ func (c *Client) send(ctx context.Context, id run.ID, name string, message any) 
 		return &RefusedError{app.Message()}
 	}
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
-		return c.over(context.WithoutCancel(ctx), id)
+		return c.overError(context.WithoutCancel(ctx), id)
 	}
 	if ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return ErrNoWorker
 	}
-	return fmt.Errorf("send the %s to run %s: %w", name, id, c.unanswered(id, err))
+	return fmt.Errorf("send the %s to run %s: %w", name, id, c.unansweredError(id, err))
 }
 
-// over returns the error of a message that came too late or that names no run.
-func (c *Client) over(ctx context.Context, id run.ID) error {
+// overError returns the error of a message that came too late or that names no run.
+func (c *Client) overError(ctx context.Context, id run.ID) error {
 	e, err := c.Describe(ctx, id)
 	if err != nil {
 		return err
@@ -215,7 +215,7 @@ func (c *Client) Cancel(ctx context.Context, id run.ID) error {
 	}
 	err = c.temporal.CancelWorkflow(ctx, id.WorkflowID(), "")
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
-		return c.over(ctx, id)
+		return c.overError(ctx, id)
 	}
 	if err != nil {
 		return fmt.Errorf("cancel run %s: %w", id, err)

@@ -32,9 +32,9 @@ const maxSummary = 100
 // Start starts a run. The error is an *ExistsError when another run ever had the id. Two
 // starts with one id make one run, even when they happen at once.
 func (c *Client) Start(ctx context.Context, in run.Input) error {
-	o := c.options(in, run.Created)
+	o := c.startOptions(in, run.Created)
 	o.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
-	return c.start(ctx, in.RunID, o, workflows.RunInput{Input: &in})
+	return c.startWorkflow(ctx, in.RunID, o, workflows.RunInput{Input: &in})
 }
 
 // MayResume returns an ExistsError if the engine has an open workflow of the run. A run whose
@@ -53,12 +53,12 @@ func (c *Client) MayResume(ctx context.Context, id run.ID) error {
 // Resume continues a run that is not open in the engine. The error is an *ExistsError when the
 // run is open.
 func (c *Client) Resume(ctx context.Context, s *run.Snapshot) error {
-	o := c.options(s.Input, s.State.Status)
+	o := c.startOptions(s.Input, s.State.Status)
 	o.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
-	return c.start(ctx, s.Input.RunID, o, workflows.RunInput{Snapshot: s})
+	return c.startWorkflow(ctx, s.Input.RunID, o, workflows.RunInput{Snapshot: s})
 }
 
-func (c *Client) start(ctx context.Context, id run.ID, o client.StartWorkflowOptions, in workflows.RunInput) error {
+func (c *Client) startWorkflow(ctx context.Context, id run.ID, o client.StartWorkflowOptions, in workflows.RunInput) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*callTimeout)
 	defer cancel()
 	_, err := c.temporal.ExecuteWorkflow(ctx, o, workflows.Run, in)
@@ -71,7 +71,7 @@ func (c *Client) start(ctx context.Context, id run.ID, o client.StartWorkflowOpt
 	return nil
 }
 
-func (c *Client) options(in run.Input, status run.Status) client.StartWorkflowOptions {
+func (c *Client) startOptions(in run.Input, status run.Status) client.StartWorkflowOptions {
 	return client.StartWorkflowOptions{
 		ID:                                       in.RunID.WorkflowID(),
 		TaskQueue:                                c.queue,
@@ -80,7 +80,7 @@ func (c *Client) options(in run.Input, status run.Status) client.StartWorkflowOp
 		EnableEagerStart:                         true,
 		StaticSummary:                            firstLine(in.Goal),
 		StaticDetails:                            page.OfInput(in),
-		Memo:                                     memo(in),
+		Memo:                                     memoOf(in),
 		TypedSearchAttributes: temporal.NewSearchAttributes(
 			attribute.Status().ValueSet(string(status)),
 			attribute.Repository().ValueSet(in.Repository.Path),
@@ -88,7 +88,7 @@ func (c *Client) options(in run.Input, status run.Status) client.StartWorkflowOp
 	}
 }
 
-func memo(in run.Input) map[string]any {
+func memoOf(in run.Input) map[string]any {
 	m := map[string]any{goalMemo: firstLine(in.Goal)}
 	if in.Sandbox.Off() {
 		m[sandboxMemo] = in.Sandbox

@@ -37,52 +37,52 @@ type (
 )
 
 func (s *server) offerDecisions(m *mcp.Server) {
-	add(m, &mcp.Tool{
+	addTool(m, &mcp.Tool{
 		Name: "ratchet_approve",
 		Description: "Let the pending patch of a run be applied to its branch, or its agent use a tool. Look at what is pending first: " +
 			"the approval holds for exactly that id.",
-		Annotations: settles("Approve", true),
-	}, s.approve)
-	add(m, &mcp.Tool{
+		Annotations: settlingTool("Approve", true),
+	}, s.approveRun)
+	addTool(m, &mcp.Tool{
 		Name:        "ratchet_reject",
 		Description: "Refuse the pending patch of a run, or the tool that its agent wants to use. The run goes on with the reason; with final it ends.",
-		Annotations: settles("Reject", true),
-	}, s.reject)
-	add(m, &mcp.Tool{
+		Annotations: settlingTool("Reject", true),
+	}, s.rejectRun)
+	addTool(m, &mcp.Tool{
 		Name:        "ratchet_answer",
 		Description: "Answer the question that a run waits with. The phase that asked goes on with the answer.",
-		Annotations: settles("Answer", false),
-	}, s.reply)
+		Annotations: settlingTool("Answer", false),
+	}, s.answerRun)
 }
 
-// settles returns the annotations of a tool that refuses a second call with the same input.
-func settles(title string, destructive bool) *mcp.ToolAnnotations {
+// settlingTool returns the annotations of a tool that refuses a second call with the same input.
+func settlingTool(title string, destructive bool) *mcp.ToolAnnotations {
 	no := false
 	return &mcp.ToolAnnotations{Title: title, IdempotentHint: true, DestructiveHint: &destructive, OpenWorldHint: &no}
 }
 
-func (s *server) approve(ctx context.Context, req *mcp.CallToolRequest, in approveInput) (*mcp.CallToolResult, settled, error) {
+func (s *server) approveRun(ctx context.Context, req *mcp.CallToolRequest, in approveInput) (*mcp.CallToolResult, settled, error) {
 	id, err := s.Engine.Decide(ctx, in.Run, run.Decision{
-		ApprovalID: in.ApprovalID, Decision: run.Approve, By: s.by(req), Reason: in.Reason, Session: in.Session,
+		ApprovalID: in.ApprovalID, Decision: run.Approve, By: s.deciderName(req), Reason: in.Reason, Session: in.Session,
 	})
 	return nil, settled{id, in.ApprovalID, "approved"}, err
 }
 
-func (s *server) reject(ctx context.Context, req *mcp.CallToolRequest, in rejectInput) (*mcp.CallToolResult, settled, error) {
+func (s *server) rejectRun(ctx context.Context, req *mcp.CallToolRequest, in rejectInput) (*mcp.CallToolResult, settled, error) {
 	id, err := s.Engine.Decide(ctx, in.Run, run.Decision{
-		ApprovalID: in.ApprovalID, Decision: run.Reject, By: s.by(req), Reason: in.Reason, Final: in.Final,
+		ApprovalID: in.ApprovalID, Decision: run.Reject, By: s.deciderName(req), Reason: in.Reason, Final: in.Final,
 	})
 	return nil, settled{id, in.ApprovalID, "rejected"}, err
 }
 
-func (s *server) reply(ctx context.Context, req *mcp.CallToolRequest, in answerInput) (*mcp.CallToolResult, settled, error) {
-	id, err := s.Engine.Reply(ctx, in.Run, run.Reply{QuestionID: in.QuestionID, Text: in.Text, By: s.by(req)})
+func (s *server) answerRun(ctx context.Context, req *mcp.CallToolRequest, in answerInput) (*mcp.CallToolResult, settled, error) {
+	id, err := s.Engine.Reply(ctx, in.Run, run.Reply{QuestionID: in.QuestionID, Text: in.Text, By: s.deciderName(req)})
 	return nil, settled{id, in.QuestionID, "answered"}, err
 }
 
-// by returns the name of the decider for the record. It is the proved identity of the caller,
+// deciderName returns the name of the decider for the record. It is the proved identity of the caller,
 // or else the name that the MCP client gives itself. The name shows that no person decided.
-func (s *server) by(req *mcp.CallToolRequest) string {
+func (s *server) deciderName(req *mcp.CallToolRequest) string {
 	name := "an MCP client"
 	if self, err := s.Dirs.Self(s.Caller()); err == nil {
 		name = self.AgentID + " " + self.SessionID

@@ -26,7 +26,7 @@ type (
 	}
 )
 
-func (s *server) past(ctx context.Context, _ *mcp.CallToolRequest, in pastInput) (*mcp.CallToolResult, pastOutput, error) {
+func (s *server) pastDispatches(ctx context.Context, _ *mcp.CallToolRequest, in pastInput) (*mcp.CallToolResult, pastOutput, error) {
 	found, err := s.Engine.Past(ctx, in.GardenID, cmp.Or(in.Max, 20))
 	if err != nil && len(found) == 0 {
 		return nil, pastOutput{}, err
@@ -58,7 +58,7 @@ func (s *server) offerDispatch(m *mcp.Server) {
 		// A resumed session may do anything, and a session whose turn is interrupted too.
 		Annotations: &mcp.ToolAnnotations{Title: "Send to a session", DestructiveHint: &yes, OpenWorldHint: &yes},
 	}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		res, err := s.dispatch(ctx, req.Params.Arguments)
+		res, err := s.dispatchRaw(ctx, req.Params.Arguments)
 		if err != nil {
 			res = &mcp.CallToolResult{}
 			res.SetError(oneLine(err))
@@ -69,14 +69,14 @@ func (s *server) offerDispatch(m *mcp.Server) {
 
 // offerPast adds ratchet_dispatches, which lists the last dispatches and their results.
 func (s *server) offerPast(m *mcp.Server) {
-	add(m, &mcp.Tool{
+	addTool(m, &mcp.Tool{
 		Name:        "ratchet_dispatches",
 		Description: "List the last dispatches, the newest first, and what came of each: of those to one session, or of all. One without a result goes on.",
-		InputSchema: bounded(schemaOf[pastInput]()), OutputSchema: pastSchema(), Annotations: looks("Dispatches"),
-	}, s.past)
+		InputSchema: boundMax(schemaOf[pastInput]()), OutputSchema: pastSchema(), Annotations: lookingTool("Dispatches"),
+	}, s.pastDispatches)
 }
 
-func (s *server) dispatch(ctx context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
+func (s *server) dispatchRaw(ctx context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
 	l := dispatch.Message{ID: uuid.NewString()}
 	err := json.Unmarshal([]byte(cmp.Or(string(arguments), "{}")), &l.Request)
 	if err != nil {
@@ -85,21 +85,21 @@ func (s *server) dispatch(ctx context.Context, arguments json.RawMessage) (*mcp.
 	if l.Sender, err = s.Dirs.Sender(s.Caller()); err != nil {
 		return nil, err
 	}
-	res, err := s.send(ctx, l)
+	res, err := s.sendMessage(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	return answer(res)
+	return dispatchAnswer(res)
 }
 
-// answer returns the tool's answer. It is marked as an error unless the result is a success
+// dispatchAnswer returns the tool's answer. It is marked as an error unless the result is a success
 // (docs/contracts/dispatch.md, 9).
-func answer(res dispatch.Result) (*mcp.CallToolResult, error) {
+func dispatchAnswer(res dispatch.Result) (*mcp.CallToolResult, error) {
 	b, err := json.Marshal(answered{res, res.Hint()})
 	if err != nil {
 		return nil, err
 	}
-	out := text(string(b))
+	out := textResult(string(b))
 	out.StructuredContent, out.IsError = json.RawMessage(b), !res.Succeeded()
 	return out, nil
 }
@@ -108,9 +108,9 @@ func answer(res dispatch.Result) (*mcp.CallToolResult, error) {
 // still be on its way to the engine.
 const linger = time.Second
 
-// send dispatches the message and waits for the result. When ctx ends it gives up only the
+// sendMessage dispatches the message and waits for the result. When ctx ends it gives up only the
 // wait, never the dispatch.
-func (s *server) send(ctx context.Context, l dispatch.Message) (dispatch.Result, error) {
+func (s *server) sendMessage(ctx context.Context, l dispatch.Message) (dispatch.Result, error) {
 	held, letGo := context.WithCancel(context.WithoutCancel(ctx))
 	defer letGo()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(linger, letGo) })()

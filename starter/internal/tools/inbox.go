@@ -23,10 +23,10 @@ var (
 	errTooMuch   = fmt.Errorf("the mail has more than %d bytes, too much for an answer: take it with `starter inbox read`", mailbox.MaxBody)
 )
 
-// inbox answers with the mail while it is still reading the mailbox. The mail counts as read
+// readInbox answers with the mail while it is still reading the mailbox. The mail counts as read
 // when the answer has been written. The server cannot know whether the client ever looks at
 // it.
-func (s *server) inbox(ctx context.Context, _ *mcp.CallToolRequest, in inboxInput) (*mcp.CallToolResult, mailbox.Drained, error) {
+func (s *server) readInbox(ctx context.Context, _ *mcp.CallToolRequest, in inboxInput) (*mcp.CallToolResult, mailbox.Drained, error) {
 	if err := s.mayRead(in.GardenID); err != nil {
 		return nil, mailbox.Drained{}, err
 	}
@@ -34,25 +34,25 @@ func (s *server) inbox(ctx context.Context, _ *mcp.CallToolRequest, in inboxInpu
 	handed := make(chan mailbox.Drained, 1)
 	var failure error
 	s.drains.Go(func() {
-		defer slip.drop()
+		defer slip.dropSlip()
 		defer close(handed)
-		failure = s.drain(ctx, in.GardenID, func(d mailbox.Drained) error {
-			if size(d) > mailbox.MaxBody {
+		failure = s.drainMailbox(ctx, in.GardenID, func(d mailbox.Drained) error {
+			if sizeOf(d) > mailbox.MaxBody {
 				return errTooMuch
 			}
 			handed <- d
 			if len(d.Messages) == 0 {
 				return nil
 			}
-			return slip.written(ctx)
+			return slip.awaitWritten(ctx)
 		})
 	})
 	d, ok := <-handed
 	if !ok {
 		return nil, mailbox.Drained{}, failure
 	}
-	res := text(letters(d))
-	res.Meta = slip.meta()
+	res := textResult(bodiesText(d))
+	res.Meta = slip.asMeta()
 	return res, d, nil
 }
 
@@ -66,9 +66,9 @@ func (s *server) mayRead(id dispatch.GardenID) error {
 	return fmt.Errorf("%s is not your mailbox: your own garden id is %s", id, self.SessionID)
 }
 
-// drain reads a mailbox and passes the mail to take. It stops waiting for the mailbox when ctx
+// drainMailbox reads a mailbox and passes the mail to take. It stops waiting for the mailbox when ctx
 // ends. Once it has the mail only take can stop it. The mail that take accepts is archived.
-func (s *server) drain(ctx context.Context, id dispatch.GardenID, take func(mailbox.Drained) error) error {
+func (s *server) drainMailbox(ctx context.Context, id dispatch.GardenID, take func(mailbox.Drained) error) error {
 	waiting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	holdOn := context.AfterFunc(ctx, cancel)
@@ -84,7 +84,7 @@ func (s *server) drain(ctx context.Context, id dispatch.GardenID, take func(mail
 	return err
 }
 
-func size(d mailbox.Drained) int {
+func sizeOf(d mailbox.Drained) int {
 	n := 0
 	for _, m := range d.Messages {
 		n += len(m.Body)
@@ -92,8 +92,8 @@ func size(d mailbox.Drained) int {
 	return n
 }
 
-// letters returns the bodies, each under the name of its file.
-func letters(d mailbox.Drained) string {
+// bodiesText returns the bodies, each under the name of its file.
+func bodiesText(d mailbox.Drained) string {
 	if len(d.Messages) == 0 && len(d.Unreadable) == 0 {
 		return "no unread mail"
 	}

@@ -32,7 +32,7 @@ func newLines(from io.Reader, to io.Writer) *lines {
 // Read returns whole messages only. It returns an error when it cannot write an answer.
 func (l *lines) Read(p []byte) (int, error) {
 	for len(l.ready) == 0 {
-		if err := l.next(); err != nil {
+		if err := l.nextLine(); err != nil {
 			return 0, err
 		}
 	}
@@ -41,59 +41,59 @@ func (l *lines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (l *lines) next() error {
+func (l *lines) nextLine() error {
 	line, err := l.from.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
 		for errors.Is(err, bufio.ErrBufferFull) {
 			_, err = l.from.ReadSlice('\n')
 		}
-		return l.refuse(jsonrpc.CodeParseError, fmt.Errorf("the line has more than %d bytes", maxLine))
+		return l.refuseLine(jsonrpc.CodeParseError, fmt.Errorf("the line has more than %d bytes", maxLine))
 	}
 	line = bytes.TrimSpace(line)
 	switch {
 	case len(line) == 0:
 		return err
 	case !json.Valid(line):
-		return l.refuse(jsonrpc.CodeParseError, errors.New("the line is not JSON"))
+		return l.refuseLine(jsonrpc.CodeParseError, errors.New("the line is not JSON"))
 	case line[0] == '[':
 		return l.takeAll(line)
 	}
-	return l.take(line)
+	return l.takeMessage(line)
 }
 
 func (l *lines) takeAll(batch []byte) error {
 	var members []json.RawMessage
 	if err := json.Unmarshal(batch, &members); err != nil || len(members) == 0 {
-		return l.refuse(jsonrpc.CodeInvalidRequest, errors.New("an empty batch"))
+		return l.refuseLine(jsonrpc.CodeInvalidRequest, errors.New("an empty batch"))
 	}
 	for _, m := range members {
-		if err := l.take(m); err != nil {
+		if err := l.takeMessage(m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *lines) take(message []byte) error {
+func (l *lines) takeMessage(message []byte) error {
 	_, err := jsonrpc.DecodeMessage(message)
 	switch {
 	case err == nil:
 		l.ready = append(append(l.ready, message...), '\n')
 		return nil
-	case answers(message):
+	case isAnswer(message):
 		return nil // never answered: two peers could answer each other without end
 	}
-	return l.refuse(jsonrpc.CodeInvalidRequest, err)
+	return l.refuseLine(jsonrpc.CodeInvalidRequest, err)
 }
 
-func answers(message []byte) bool {
+func isAnswer(message []byte) bool {
 	var m struct{ Result, Error json.RawMessage }
 	return json.Unmarshal(message, &m) == nil && (m.Result != nil || m.Error != nil)
 }
 
-// refuse answers a line with an error. The answer has no id because the id of the line is
+// refuseLine answers a line with an error. The answer has no id because the id of the line is
 // unknown.
-func (l *lines) refuse(code int64, why error) error {
+func (l *lines) refuseLine(code int64, why error) error {
 	answer, err := json.Marshal(struct {
 		Version string        `json:"jsonrpc"`
 		ID      *int          `json:"id"`

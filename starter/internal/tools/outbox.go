@@ -24,7 +24,7 @@ type outbox struct {
 func newOutbox(w io.Writer) *outbox { return &outbox{to: w, slips: map[string]chan struct{}{}} }
 
 func (o *outbox) Write(p []byte) (int, error) {
-	n, err := o.write(p)
+	n, err := o.writeTaken(p)
 	if err != nil {
 		return n, err
 	}
@@ -39,7 +39,7 @@ func (o *outbox) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-func (o *outbox) write(p []byte) (int, error) {
+func (o *outbox) writeTaken(p []byte) (int, error) {
 	o.writing.Lock()
 	defer o.writing.Unlock()
 	return o.to.Write(p)
@@ -67,18 +67,18 @@ func (o *outbox) expect() slip {
 	return s
 }
 
-func (s slip) meta() mcp.Meta { return mcp.Meta{slipKey: s.number} }
+func (s slip) asMeta() mcp.Meta { return mcp.Meta{slipKey: s.number} }
 
-// drop forgets the slip, because its answer may never come.
-func (s slip) drop() {
+// dropSlip forgets the slip, because its answer may never come.
+func (s slip) dropSlip() {
 	s.out.mu.Lock()
 	defer s.out.mu.Unlock()
 	delete(s.out.slips, s.number)
 }
 
-// written waits until the answer has been written. ctx is the context of the call. The SDK
+// awaitWritten waits until the answer has been written. ctx is the context of the call. The SDK
 // ends ctx when it has tried to write the answer.
-func (s slip) written(ctx context.Context) error {
+func (s slip) awaitWritten(ctx context.Context) error {
 	select {
 	case <-s.done:
 		return nil

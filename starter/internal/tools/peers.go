@@ -11,36 +11,36 @@ import (
 )
 
 func (s *server) offerPeers(m *mcp.Server) {
-	add(m, &mcp.Tool{
+	addTool(m, &mcp.Tool{
 		Name: "entwurf_peers",
 		Description: "List the agent sessions of this host that have a garden id: backend, directory, model and whether they live, " +
 			"the sockets without a record, and what was wrong while looking. Facts of this moment.",
-		Annotations: looks("Peers"),
-	}, s.peers)
-	add(m, &mcp.Tool{
+		Annotations: lookingTool("Peers"),
+	}, s.listPeers)
+	addTool(m, &mcp.Tool{
 		Name:        "entwurf_self",
 		Description: "Say who you are to the other sessions: your own identity as it is proved, and whether an answer would reach you. An error when none can be proved.",
-		Annotations: looks("Who am I"),
-	}, s.self)
+		Annotations: lookingTool("Who am I"),
+	}, s.describeSelf)
 	no := false
-	add(m, &mcp.Tool{
+	addTool(m, &mcp.Tool{
 		Name: "entwurf_inbox_read",
 		Description: "Take the unread mail of your own mailbox, by your garden id, and stamp the read receipt. " +
 			"Each message is handed out once; what could not be handed out stays unread.",
 		// The bodies are kept. The names of their files say that they were read.
 		Annotations: &mcp.ToolAnnotations{Title: "Read the own mail", DestructiveHint: &no, OpenWorldHint: &no},
-	}, s.inbox)
+	}, s.readInbox)
 }
 
-func (s *server) peers(ctx context.Context, _ *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, peers.Listing, error) {
+func (s *server) listPeers(ctx context.Context, _ *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, peers.Listing, error) {
 	list, err := peers.Scan(ctx, s.Dirs, controlsocket.Look)
 	if err != nil {
 		return nil, peers.Listing{}, err
 	}
-	return text(list.Text()), list, nil
+	return textResult(list.Text()), list, nil
 }
 
-func (s *server) self(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, citizen.Self, error) {
+func (s *server) describeSelf(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, citizen.Self, error) {
 	self, err := s.Dirs.Self(s.Caller())
 	return nil, self, err
 }

@@ -24,33 +24,33 @@ type (
 	}
 )
 
-// bounded bounds the member max. It sets no default, because the SDK panics when it has to set
+// boundMax bounds the member max. It sets no default, because the SDK panics when it has to set
 // a default in null.
-func bounded(s *jsonschema.Schema) *jsonschema.Schema {
+func boundMax(s *jsonschema.Schema) *jsonschema.Schema {
 	most := s.Properties["max"]
 	most.Minimum, most.Maximum = jsonschema.Ptr(1.0), jsonschema.Ptr(100.0)
 	return s
 }
 
 func (s *server) offerRuns(m *mcp.Server) {
-	add(m, &mcp.Tool{
+	addTool(m, &mcp.Tool{
 		Name:        "ratchet_runs",
 		Description: "List the runs of coding agents, the newest first: goal, repository, status and phase. A run whose status begins with awaiting waits for a decision or an answer.",
-		InputSchema: bounded(schemaOf[listInput]()), Annotations: looks("Runs"),
-	}, s.list)
-	add(m, &mcp.Tool{
+		InputSchema: boundMax(schemaOf[listInput]()), Annotations: lookingTool("Runs"),
+	}, s.listRuns)
+	addTool(m, &mcp.Tool{
 		Name:        "ratchet_run",
 		Description: "Show where a run stands: status, phase, branch, usage, what it does now, and under pending what it waits for, with the ids that settle it.",
-		Annotations: looks("Run"),
-	}, s.standing)
+		Annotations: lookingTool("Run"),
+	}, s.runStanding)
 }
 
-func (s *server) list(ctx context.Context, _ *mcp.CallToolRequest, in listInput) (*mcp.CallToolResult, listed, error) {
+func (s *server) listRuns(ctx context.Context, _ *mcp.CallToolRequest, in listInput) (*mcp.CallToolResult, listed, error) {
 	found, err := s.Engine.List(ctx, runs.Filter{Status: in.Status, Max: cmp.Or(in.Max, 20)})
 	return nil, listed{found}, err
 }
 
-func (s *server) standing(ctx context.Context, _ *mcp.CallToolRequest, in runInput) (*mcp.CallToolResult, any, error) {
+func (s *server) runStanding(ctx context.Context, _ *mcp.CallToolRequest, in runInput) (*mcp.CallToolResult, any, error) {
 	out, err := s.Engine.Standing(ctx, in.Run)
 	return nil, out, err
 }

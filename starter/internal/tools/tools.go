@@ -70,12 +70,12 @@ type server struct {
 // written to out. Serve may read in a little longer.
 func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	s := &server{Config: c, out: newOutbox(out)}
-	m := mcp.NewServer(&mcp.Implementation{Name: "ratchet", Title: "Ratchet", Version: version()}, &mcp.ServerOptions{
+	m := mcp.NewServer(&mcp.Implementation{Name: "ratchet", Title: "Ratchet", Version: moduleVersion()}, &mcp.ServerOptions{
 		Instructions: instructions, Logger: c.Log,
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}, // the list never changes
 	})
 	m.AddReceivingMiddleware(endingWith(ctx))
-	s.offer(m)
+	s.offerTools(m)
 	session, err := m.Connect(ctx, &mcp.IOTransport{Reader: io.NopCloser(newLines(in, s.out)), Writer: s.out}, nil)
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	return err
 }
 
-func (s *server) offer(m *mcp.Server) {
+func (s *server) offerTools(m *mcp.Server) {
 	s.offerPeers(m)
 	s.offerDispatch(m)
 	s.offerPast(m)
@@ -99,7 +99,7 @@ func (s *server) offer(m *mcp.Server) {
 	}
 }
 
-func version() string {
+func moduleVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
 	}
@@ -120,9 +120,9 @@ func endingWith(end context.Context) mcp.Middleware {
 	}
 }
 
-// add offers a tool. The output of handle is the answer as JSON. It is the answer as text too,
+// addTool offers a tool. The output of handle is the answer as JSON. It is the answer as text too,
 // unless handle sets another text.
-func add[In, Out any](m *mcp.Server, t *mcp.Tool, handle mcp.ToolHandlerFor[In, Out]) {
+func addTool[In, Out any](m *mcp.Server, t *mcp.Tool, handle mcp.ToolHandlerFor[In, Out]) {
 	if t.InputSchema == nil {
 		t.InputSchema = schemaOf[In]()
 	}
@@ -135,8 +135,8 @@ func add[In, Out any](m *mcp.Server, t *mcp.Tool, handle mcp.ToolHandlerFor[In, 
 // none is the input of a tool without arguments.
 type none struct{}
 
-// looks returns the annotations of a tool that changes nothing.
-func looks(title string) *mcp.ToolAnnotations {
+// lookingTool returns the annotations of a tool that changes nothing.
+func lookingTool(title string) *mcp.ToolAnnotations {
 	no := false
 	return &mcp.ToolAnnotations{Title: title, ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no}
 }
@@ -151,6 +151,6 @@ func oneLine(err error) error {
 	return errors.New(story.OneLine(err.Error(), maxError))
 }
 
-func text(s string) *mcp.CallToolResult {
+func textResult(s string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
 }
