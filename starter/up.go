@@ -157,6 +157,9 @@ func (c *cli) startLocalHost(ctx context.Context, e engine.Options, w host.Confi
 		}
 	}()
 	e.Progress = func(line string) { fmt.Fprintln(c.err, line) }
+	if f, ok := c.err.(*os.File); ok && isTerminal(f) {
+		e.Live = func(line string) { fmt.Fprintf(f, "\r\x1b[K%s", line) }
+	}
 	if l.engine, err = engine.Start(ctx, e); err != nil {
 		return nil, err
 	}

@@ -16,16 +16,14 @@ import (
 	"time"
 )
 
-const (
-	buildReport = 10 * time.Second
-	lockPoll    = 200 * time.Millisecond
-)
+const lockPoll = 200 * time.Millisecond
 
 // builder makes the program in dir, once for all processes.
 type builder struct {
 	sources  string
 	dir      string
 	progress func(line string)
+	live     func(line string) // see Options.Live
 }
 
 func (b builder) program(ctx context.Context) (string, error) {
@@ -92,21 +90,14 @@ func (b builder) lock(ctx context.Context) (*os.File, error) {
 
 func (b builder) build(ctx context.Context, path string, lock *os.File) error {
 	b.say("building the engine (Temporal's server and Web UI); this takes a few minutes and happens once")
-	begin := time.Now()
-	out := &buildOutput{}
 	tmp := path + ".new"
-	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-mod=readonly", "-buildvcs=false", "-ldflags=-s -w", "-o", tmp, ".")
-	cmd.Dir = b.sources
-	// Without cgo the program reads the user from its environment when the password file does not
-	// know the user.
-	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+	out := &buildOutput{}
+	total := b.countStale(ctx)
+	cmd := b.command(ctx, "build", "-v", "-ldflags=-s -w", "-o", tmp)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.ExtraFiles = []*os.File{lock} // a build that outlives this process still holds the lock
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
 
-	stop := b.reportEvery(begin, out)
+	stop := b.track(out, total)
 	err := cmd.Run()
 	stop()
 	if ctx.Err() != nil {
@@ -118,25 +109,18 @@ func (b builder) build(ctx context.Context, path string, lock *os.File) error {
 	return os.Rename(tmp, path)
 }
 
-// reportEvery reports the progress of the build until stop is called.
-func (b builder) reportEvery(begin time.Time, out *buildOutput) (stop func()) {
-	done := make(chan struct{})
-	var running sync.WaitGroup
-	running.Go(func() {
-		tick := time.NewTicker(buildReport)
-		defer tick.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-tick.C:
-				fetched, compiled := out.counts()
-				b.say("building the engine: %v, %d modules fetched, %d packages compiled",
-					time.Since(begin).Round(time.Second), fetched, compiled)
-			}
-		}
-	})
-	return func() { close(done); running.Wait() }
+// command returns a go command for the program. The end of ctx ends all that it started.
+func (b builder) command(ctx context.Context, verb string, args ...string) *exec.Cmd {
+	args = append([]string{verb, "-mod=readonly", "-buildvcs=false"}, append(args, ".")...)
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = b.sources
+	// Without cgo the program reads the user from its environment when the password file does not
+	// know the user.
+	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	return cmd
 }
 
 // buildOutput counts the lines of go build -v that report a download or a compiled package. It

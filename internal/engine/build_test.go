@@ -4,9 +4,11 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // module makes the sources of a program that builds in a moment.
@@ -132,5 +134,51 @@ func TestDigestFollowsTheSources(t *testing.T) {
 	}
 	if write("more.go") == first {
 		t.Error("a new file leaves the digest as it was")
+	}
+}
+
+func TestABuildShowsWhatRemains(t *testing.T) {
+	b := module(t, "package main\n\nimport (\n\t\"fmt\"\n\n\t\"example.com/small/one\"\n)\n\nfunc main() { fmt.Println(one.One) }\n")
+	if err := os.Mkdir(filepath.Join(b.sources, "one"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(b.sources, "one", "one.go"), []byte("package one\n\nconst One = 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n := b.countStale(t.Context()); n < 2 {
+		t.Errorf("%d packages to compile, want the two of the module at least", n)
+	}
+	if _, err := b.program(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := b.countStale(t.Context()); n != 1 {
+		t.Errorf("%d packages to compile after the build, want the program alone, which has not been installed", n)
+	}
+}
+
+func TestWhatABuildSays(t *testing.T) {
+	var o buildOutput
+	var shown, said heard
+	tracked := tracker{builder: builder{progress: said.listen, live: shown.listen}, out: &o, begin: time.Now(), at: time.Now(), total: 4}
+	tracked.report()
+	o.compiled = 2
+	tracked.report()
+	o.compiled = 4
+	tracked.report()
+	want := []string{
+		"engine [--------------------] 0 of 4 packages compiled, 0s",
+		"engine [##########----------] 2 of 4 packages compiled, 0s",
+		"engine [####################] 4 packages compiled, linking, 0s",
+	}
+	if !slices.Equal(shown.lines, want) || len(said.lines) != 0 {
+		t.Errorf("shown %q, said %q", shown.lines, said.lines)
+	}
+	tracked.live = nil
+	for _, o.compiled = range []int{0, 0, 1, 1, 4} {
+		tracked.report()
+	}
+	want = []string{"engine: 0 of 4 packages compiled, 0s", "engine: 1 of 4 packages compiled, 0s", "engine: 4 packages compiled, linking, 0s"}
+	if !slices.Equal(said.lines, want) {
+		t.Errorf("said %q", said.lines)
 	}
 }

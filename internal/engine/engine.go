@@ -33,6 +33,9 @@ type Options struct {
 	Token    Token             // the secret of the engine and its clients; empty: a fresh one
 	Open     bool              // the engine admits every caller: each user and program of this machine
 	Progress func(line string) // called with lines about a build, which takes minutes; nil: never
+	// Live is called several times a second during a build with a line that takes the place of the one before,
+	// and with an empty line at the end. Progress then gets only what stays. Nil: Progress gets all.
+	Live func(line string)
 }
 
 // Engine is a running server. Its methods are safe for concurrent use.
@@ -58,7 +61,7 @@ func Start(ctx context.Context, o Options) (*Engine, error) {
 	if o.DB == "" {
 		return nil, errors.New("start the engine: no database file")
 	}
-	program, err := Program(ctx, o.Progress)
+	program, err := findProgram(ctx, o.Progress, o.Live)
 	if err != nil {
 		return nil, fmt.Errorf("start the engine: %w", err)
 	}

@@ -28,6 +28,10 @@ const (
 // called with lines about the build; it may be nil. A call during a build by another process waits
 // for that build.
 func Program(ctx context.Context, progress func(line string)) (string, error) {
+	return findProgram(ctx, progress, nil)
+}
+
+func findProgram(ctx context.Context, progress, live func(line string)) (string, error) {
 	if path := os.Getenv(ProgramVariable); path != "" {
 		if err := executable(path); err != nil {
 			return "", fmt.Errorf("%s: %w", ProgramVariable, err)
@@ -49,7 +53,7 @@ func Program(ctx context.Context, progress func(line string)) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find a place for the engine's program: %w; or point %s at a built one", err, ProgramVariable)
 	}
-	b := builder{sources: sources, dir: filepath.Join(cache, "ratchet", "engine-"+key), progress: progress}
+	b := builder{sources: sources, dir: filepath.Join(cache, "ratchet", "engine-"+key), progress: progress, live: live}
 	return b.program(ctx)
 }
 

@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	liveReport  = 200 * time.Millisecond // between two states of the line on a terminal
+	plainReport = time.Second            // at least, between two lines
+	silence     = 10 * time.Second       // after which a line is due although nothing is done
+	barWidth    = 20
+)
+
+// tracker reports how much of a build is done.
+type tracker struct {
+	builder
+	out   *buildOutput
+	begin time.Time
+	total int // packages to compile; zero: not known
+
+	told string // the plain state that was said last
+	at   time.Time
+}
+
+// track reports the progress of a command until stop is called.
+func (b builder) track(out *buildOutput, total int) (stop func()) {
+	t := &tracker{builder: b, out: out, begin: time.Now(), at: time.Now(), total: total}
+	done := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		tick := time.NewTicker(t.interval())
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				t.report()
+			}
+		}
+	})
+	return func() {
+		close(done)
+		running.Wait()
+		if b.live != nil {
+			b.live("")
+		}
+	}
+}
+
+func (t *tracker) interval() time.Duration {
+	if t.live != nil {
+		return liveReport
+	}
+	return plainReport
+}
+
+// report shows the state on a terminal, and else says it once for each hundredth of the build.
+func (t *tracker) report() {
+	fetched, compiled := t.out.counts()
+	since := time.Since(t.begin).Round(time.Second)
+	if t.live != nil {
+		t.live(fmt.Sprintf("%s %s, %v", bar(compiled, t.total), describe(fetched, compiled, t.total), since))
+		return
+	}
+	key := fmt.Sprint(percent(compiled, t.total))
+	if key == t.told && time.Since(t.at) < silence {
+		return
+	}
+	t.told, t.at = key, time.Now()
+	t.say("engine: %s, %v", describe(fetched, compiled, t.total), since)
+}
+
+// describe returns what is done of all.
+func describe(fetched, compiled, total int) string {
+	switch {
+	case total == 0 && compiled == 0:
+		return fmt.Sprintf("%d modules fetched", fetched)
+	case total == 0:
+		return fmt.Sprintf("%d packages compiled", compiled)
+	case compiled >= total:
+		return fmt.Sprintf("%d packages compiled, linking", total)
+	}
+	return fmt.Sprintf("%d of %d packages compiled", compiled, total)
+}
+
+// bar returns the picture of a share.
+func bar(done, total int) string {
+	full := percent(done, total) * barWidth / 100
+	return "engine [" + strings.Repeat("#", full) + strings.Repeat("-", barWidth-full) + "]"
+}
+
+// percent returns a whole share of a hundred; zero of nothing.
+func percent(done, total int) int {
+	if total == 0 {
+		return 0
+	}
+	return min(100*done/total, 100)
+}
+
+// countStale fetches what is missing and returns how many packages the build has to compile. Zero means that
+// the go command could not tell; the build then tells why.
+func (b builder) countStale(ctx context.Context) int {
+	out := &buildOutput{}
+	var list bytes.Buffer
+	cmd := b.command(ctx, "list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}")
+	cmd.Stdout, cmd.Stderr = &list, out
+	stop := b.track(out, 0)
+	err := cmd.Run()
+	stop()
+	if err != nil {
+		return 0
+	}
+	return len(strings.Fields(list.String()))
+}
