@@ -27,12 +27,12 @@ import (
 
 // Evaluation is the content of evaluate/iter-NNNN.json.
 type Evaluation struct {
-	Verdict   verdict.Decision `json:"verdict"`
-	Reasons   []string         `json:"reasons"`
-	Checks    []check.Result   `json:"checks"`
-	Diffstat  run.Stat         `json:"diffstat"`
-	Commit    run.Commit       `json:"commit"`
-	Mentioned []string         `json:"mentioned,omitempty"` // files that failing checks mention
+	Verdict   verdict.Word   `json:"verdict"`
+	Reasons   []string       `json:"reasons"`
+	Checks    []check.Result `json:"checks"`
+	Diffstat  run.Stat       `json:"diffstat"`
+	Commit    run.Commit     `json:"commit"`
+	Mentioned []string       `json:"mentioned,omitempty"` // files that failing checks mention
 	// Network is what the checks reached and were refused; nil where they had no network.
 	Network *egress.Traffic `json:"network,omitempty"`
 	// Restored says how the branch was moved before the checks or while they ran.

@@ -219,7 +219,7 @@ func parseVerdict(r reply) (verdict.Verdict, error) {
 }
 
 // resultOf maps the evaluator's decision to the result of the phase.
-var resultOf = map[verdict.Decision]run.Result{verdict.Pass: run.Pass, verdict.Fix: run.Fixable, verdict.Ask: run.Blocked}
+var resultOf = map[verdict.Word]run.Result{verdict.Pass: run.Pass, verdict.Fix: run.Fixable, verdict.Ask: run.Blocked}
 
 // keepVerdict adds the evaluator's verdict to the judgement and to the report of the
 // checks, and keeps the report.

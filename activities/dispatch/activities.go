@@ -213,7 +213,7 @@ func (d *Activities) Trust(_ context.Context, dir string) (TrustResult, error) {
 	if err != nil {
 		return TrustResult{}, report.Permanent(InvalidError, err)
 	}
-	v := trust.Decide(facts)
+	v := trust.DecideLaunch(facts)
 	return TrustResult{OK: v.Kind != trust.Deny, Approve: v.Kind == trust.Approve, Diagnostic: report.Summary(v.String())}, nil
 }
 

@@ -58,8 +58,8 @@ type (
 	// or the agent took it back.
 	Withdrawn struct{ CallID string }
 
-	// Usage holds the figures of the turn so far; Turn holds the final ones.
-	Usage struct {
+	// UsageUpdate holds the figures of the turn so far; Turn holds the final ones.
+	UsageUpdate struct {
 		Tokens  Tokens
 		Context Context
 	}
@@ -109,18 +109,18 @@ type (
 	}
 )
 
-func (Started) isEvent()    {}
-func (Text) isEvent()       {}
-func (ToolUse) isEvent()    {}
-func (ToolResult) isEvent() {}
-func (Permission) isEvent() {}
-func (Withdrawn) isEvent()  {}
-func (Usage) isEvent()      {}
-func (Budget) isEvent()     {}
-func (Turn) isEvent()       {}
-func (Notice) isEvent()     {}
-func (Raw) isEvent()        {}
-func (Exit) isEvent()       {}
+func (Started) isEvent()     {}
+func (Text) isEvent()        {}
+func (ToolUse) isEvent()     {}
+func (ToolResult) isEvent()  {}
+func (Permission) isEvent()  {}
+func (Withdrawn) isEvent()   {}
+func (UsageUpdate) isEvent() {}
+func (Budget) isEvent()      {}
+func (Turn) isEvent()        {}
+func (Notice) isEvent()      {}
+func (Raw) isEvent()         {}
+func (Exit) isEvent()        {}
 
 // TurnStatus says how a turn ended.
 type TurnStatus string

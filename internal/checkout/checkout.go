@@ -102,7 +102,7 @@ func (r Repository) copyRefs(ctx context.Context, dir string) error {
 	}
 	_, err = io.WriteString(f, "# pack-refs with: sorted \n")
 	if err == nil {
-		err = git.Repo{Dir: r.Common, GitDir: r.Common}.Do(ctx, git.Call{
+		err = git.Repo{Dir: r.Common, GitDir: r.Common}.Do(ctx, git.Command{
 			Args:   []string{"for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/remotes", "refs/tags"},
 			Stdout: f,
 		})

@@ -11,7 +11,7 @@ import (
 // a reject. Only Resolve, Reject and the decoder make one. The zero Receipt is no verdict: it is
 // not accepted, and it does not encode.
 type Receipt struct {
-	verdict  verdict
+	verdict  tableCell
 	observed Liveness
 }
 
@@ -27,7 +27,7 @@ func Reject(why Reason, observed Liveness) (Receipt, error) {
 	case !why.BeforeProbe() && !slices.Contains(Livenesses, observed):
 		return Receipt{}, fmt.Errorf("reject %s: it needs the liveness that was observed, got %q", why, string(observed))
 	}
-	return Receipt{verdict{reason: why}, observed}, nil
+	return Receipt{tableCell{reason: why}, observed}, nil
 }
 
 // OK reports whether the dispatch is accepted.
@@ -116,7 +116,7 @@ func parse(b []byte) (Receipt, error) {
 
 // receipt returns the receipt of the cell that the success came from.
 func (s success) receipt() (Receipt, error) {
-	want := Receipt{verdict{action: s.Action, transport: s.Transport, ownership: s.Ownership}, s.Observed}
+	want := Receipt{tableCell{action: s.Action, transport: s.Transport, ownership: s.Ownership}, s.Observed}
 	for _, intent := range Intents {
 		if Resolve(intent, s.Observed, true) == want {
 			return want, nil

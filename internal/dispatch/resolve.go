@@ -1,7 +1,7 @@
 package dispatch
 
-// verdict is one cell of a table: the action and its transport, or the reason of a reject.
-type verdict struct {
+// tableCell is one cell of a table: the action and its transport, or the reason of a reject.
+type tableCell struct {
 	action    Action
 	transport Transport
 	ownership Ownership
@@ -10,7 +10,7 @@ type verdict struct {
 
 // table decides for backends with a liveness predicate (docs/contracts/dispatch.md, 2.3). It allows
 // two cells of six.
-var table = map[Intent]map[Standing]verdict{
+var table = map[Intent]map[Standing]tableCell{
 	FireAndForget: {
 		Live:         {action: Send, transport: ControlSocket, ownership: AckOnly},
 		Dormant:      {reason: DormantFireForgetUnsupported},
@@ -29,7 +29,7 @@ var table = map[Intent]map[Standing]verdict{
 // A dormant pi gets no mail, and a session of unknown liveness does. Both are intended: mail to a
 // session that is known not to run piles up unseen, and a doorbell is the most that can be offered
 // where nothing is known.
-var mailTable = map[Intent]verdict{
+var mailTable = map[Intent]tableCell{
 	FireAndForget: {action: Send, transport: MetaMailbox, ownership: AckOnly},
 	OwnedOutcome:  {reason: BackendLivenessUnsupported},
 }
@@ -43,9 +43,9 @@ func Resolve(intent Intent, observed Liveness, deliverable bool) Receipt {
 		v = mailTable[intent]
 	}
 	if v.transport == MetaMailbox && !deliverable {
-		v = verdict{reason: MailboxUndeliverable}
+		v = tableCell{reason: MailboxUndeliverable}
 	}
-	if v == (verdict{}) {
+	if v == (tableCell{}) {
 		return Receipt{}
 	}
 	return Receipt{v, observed}

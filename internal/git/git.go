@@ -37,8 +37,8 @@ type Repo struct {
 	Timeout  time.Duration // of one run; zero: a minute. The context may end it earlier
 }
 
-// Call is the input and output of one run of git.
-type Call struct {
+// Command is the input and output of one run of git.
+type Command struct {
 	Args   []string
 	Stdin  io.Reader // nil: empty
 	Stdout io.Writer // nil: dropped; an error of it ends the call
@@ -48,12 +48,12 @@ type Call struct {
 func (r Repo) Run(ctx context.Context, args ...string) ([]byte, error) {
 	var out bounded
 	out.limit = maxOutput
-	err := r.Do(ctx, Call{Args: args, Stdout: &out})
+	err := r.Do(ctx, Command{Args: args, Stdout: &out})
 	return out.buf.Bytes(), err
 }
 
 // Do runs git. The error is an *Error.
-func (r Repo) Do(ctx context.Context, c Call) error {
+func (r Repo) Do(ctx context.Context, c Command) error {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, timeout))
 	defer cancel()
 	stderr := &head{limit: maxStderr}

@@ -123,5 +123,5 @@ func (p *Pack) bytes() []byte {
 // killed half-way leaves only unreferenced objects. Store does not use --strict, because --strict
 // would also check, and refuse, the content of old objects that the new ones refer to.
 func (r Repo) Store(ctx context.Context, p *Pack) error {
-	return r.Do(ctx, Call{Args: []string{"unpack-objects", "-q"}, Stdin: bytes.NewReader(p.bytes())})
+	return r.Do(ctx, Command{Args: []string{"unpack-objects", "-q"}, Stdin: bytes.NewReader(p.bytes())})
 }

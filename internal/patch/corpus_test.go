@@ -48,7 +48,7 @@ func (c *corpusCase) raw() []byte {
 }
 
 func (c *corpusCase) tree() memory {
-	m := memory{files: make(map[string]patch.File), entries: make(map[string]patch.Entry)}
+	m := memory{files: make(map[string]patch.File), entries: make(map[string]patch.EntryKind)}
 	for name, text := range c.Files {
 		m.files[name] = patch.File{Mode: modeOf(c.Modes[name]), Content: []byte(text)}
 	}

@@ -125,7 +125,7 @@ func openPart(at *os.Root, part, full string) (*os.Root, error) {
 }
 
 // entryOf returns the kind of entry that info describes. For a regular file it returns file.
-func entryOf(info fs.FileInfo, file Entry) Entry {
+func entryOf(info fs.FileInfo, file EntryKind) EntryKind {
 	switch mode := info.Mode(); {
 	case mode.IsRegular():
 		return file

@@ -25,7 +25,7 @@ func FuzzPlan(f *testing.F) {
 			"src/util.go": {Mode: patch.Regular, Content: before},
 			"README.md":   {Mode: patch.Regular, Content: []byte("# demo\n\none\ntwo\n")},
 			"run.sh":      {Mode: patch.Executable, Content: []byte("true\n")},
-		}, entries: map[string]patch.Entry{"link": patch.Symlink}}
+		}, entries: map[string]patch.EntryKind{"link": patch.Symlink}}
 		c, err := patch.Plan(tree, diff, patch.Limits{})
 		if err != nil {
 			wellRefused(t, err)

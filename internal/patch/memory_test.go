@@ -13,7 +13,7 @@ import (
 // memory is a tree of files, with other entries by path.
 type memory struct {
 	files   map[string]patch.File
-	entries map[string]patch.Entry
+	entries map[string]patch.EntryKind
 }
 
 func (m memory) Lookup(name string) (patch.File, error) {

@@ -59,7 +59,7 @@ func TestRefusals(t *testing.T) {
 		"binary.bin": {Mode: patch.Regular, Content: []byte("a\x00b\n")},
 		"two/a.txt":  {Mode: patch.Regular, Content: []byte("a\n")}, "two/b.txt": {Mode: patch.Regular, Content: []byte("b\n")},
 		"mixed/a.txt": {Mode: patch.Regular, Content: []byte("a\n")},
-	}, entries: map[string]patch.Entry{"link": patch.Symlink, "sub": patch.Gitlink, "mixed/link": patch.Symlink}}
+	}, entries: map[string]patch.EntryKind{"link": patch.Symlink, "sub": patch.Gitlink, "mixed/link": patch.Symlink}}
 	for _, tt := range []struct {
 		name, diff string
 		kind       patch.RefusalKind

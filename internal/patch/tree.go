@@ -41,22 +41,22 @@ type Tree interface {
 	Names(dir string) ([]string, error)
 }
 
-// Entry names a kind of entry that is not a regular file.
-type Entry string
+// EntryKind names a kind of entry that is not a regular file.
+type EntryKind string
 
 // The entries of a tree that are not regular files.
 const (
-	Directory Entry = "directory"
-	Symlink   Entry = "symbolic link"
-	Gitlink   Entry = "submodule"
-	Special   Entry = "special file" // FIFO, socket, device
-	Parent    Entry = "file"         // a parent of the path is a file
+	Directory EntryKind = "directory"
+	Symlink   EntryKind = "symbolic link"
+	Gitlink   EntryKind = "submodule"
+	Special   EntryKind = "special file" // FIFO, socket, device
+	Parent    EntryKind = "file"         // a parent of the path is a file
 )
 
 // EntryError says that a path, or one of its parents, is an entry that a change may not touch.
 type EntryError struct {
 	Path  string // the path that is in the way: the requested one or a parent
-	Entry Entry
+	Entry EntryKind
 }
 
 func (e *EntryError) Error() string { return fmt.Sprintf("%s is a %s", display.Line(e.Path), e.Entry) }

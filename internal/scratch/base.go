@@ -77,7 +77,7 @@ func (b base) readBlob(name string, id git.ID, executable bool) (patch.File, err
 }
 
 // kindOf returns the kind of an entry in the place of a directory or a regular file.
-func kindOf(m git.Mode) patch.Entry {
+func kindOf(m git.Mode) patch.EntryKind {
 	switch {
 	case m.Regular():
 		return patch.Parent

@@ -11,7 +11,7 @@ import (
 )
 
 // compareItem compares an item with the commit's entry of the same name.
-func (v *survey) compareItem(e entry, it item) error {
+func (v *survey) compareItem(e indexEntry, it item) error {
 	was := e.stamp
 	if was.changedBefore(v.index.made) && was.changed == it.stamp.changed && was.modified == it.stamp.modified && was.inode == it.stamp.inode {
 		if was.size != it.stamp.size { // no program has changed the file
@@ -32,7 +32,7 @@ func (v *survey) compareItem(e entry, it item) error {
 	return nil
 }
 
-func (v *survey) compareLink(e entry, it item) error {
+func (v *survey) compareLink(e indexEntry, it item) error {
 	to, err := v.tree.Readlink(it.path)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (v *survey) compareLink(e entry, it item) error {
 }
 
 // stageContent puts a file on the stage unless it has the commit's bytes and mode.
-func (v *survey) stageContent(e entry, it item) error {
+func (v *survey) stageContent(e indexEntry, it item) error {
 	big := it.size > int64(v.limits.File)
 	if !big || it.size == int64(e.stamp.size) {
 		same, err := v.sameBytes(e, it)
@@ -62,7 +62,7 @@ func (v *survey) stageContent(e entry, it item) error {
 }
 
 // sameBytes reports whether a file has the same bytes as the commit's file.
-func (v *survey) sameBytes(e entry, it item) (bool, error) {
+func (v *survey) sameBytes(e indexEntry, it item) (bool, error) {
 	f, now, err := openRegular(v.tree, it.path)
 	if err != nil {
 		return false, err

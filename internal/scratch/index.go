@@ -22,12 +22,12 @@ import (
 // written it.
 type index struct {
 	commit  run.Commit
-	made    time.Time // when all of them were written
-	entries []entry   // by path, byte by byte
+	made    time.Time    // when all of them were written
+	entries []indexEntry // by path, byte by byte
 }
 
-// entry is one file, symbolic link or submodule of the commit.
-type entry struct {
+// indexEntry is one file, symbolic link or submodule of the commit.
+type indexEntry struct {
 	path  string
 	mode  git.Mode
 	id    git.ID
@@ -92,9 +92,9 @@ func parseIndex(like git.ID, text []byte) (*index, error) {
 	return x, nil
 }
 
-func parseEntry(head []byte, path string) entry {
+func parseEntry(head []byte, path string) indexEntry {
 	number := func(i int) uint32 { return binary.BigEndian.Uint32(head[4*i:]) }
-	return entry{
+	return indexEntry{
 		path: path,
 		mode: git.Mode(number(6)),
 		id:   git.ID(hex.EncodeToString(head[beforeID : len(head)-indexFlags])),
@@ -113,21 +113,21 @@ func newHash(like git.ID) hash.Hash {
 	return sha1.New()
 }
 
-func (x *index) find(path string) (entry, bool) {
-	i, ok := slices.BinarySearchFunc(x.entries, path, func(e entry, path string) int { return strings.Compare(e.path, path) })
+func (x *index) find(path string) (indexEntry, bool) {
+	i, ok := slices.BinarySearchFunc(x.entries, path, func(e indexEntry, path string) int { return strings.Compare(e.path, path) })
 	if !ok {
-		return entry{}, false
+		return indexEntry{}, false
 	}
 	return x.entries[i], true
 }
 
 // entriesBelow returns the entries below a directory, "." for the top.
-func (x *index) entriesBelow(dir string) []entry {
+func (x *index) entriesBelow(dir string) []indexEntry {
 	if dir == "." {
 		return x.entries
 	}
 	search := func(path string) int {
-		i, _ := slices.BinarySearchFunc(x.entries, path, func(e entry, path string) int { return strings.Compare(e.path, path) })
+		i, _ := slices.BinarySearchFunc(x.entries, path, func(e indexEntry, path string) int { return strings.Compare(e.path, path) })
 		return i
 	}
 	return x.entries[search(dir+"/"):search(dir+"0")] // the character after the slash

@@ -68,7 +68,7 @@ func (g *stage) runGit(ctx context.Context, paths []string, args ...string) ([]b
 		in.WriteString(p)
 		in.WriteByte(0)
 	}
-	err := g.repo.Do(ctx, git.Call{Args: args, Stdin: &in, Stdout: &out})
+	err := g.repo.Do(ctx, git.Command{Args: args, Stdin: &in, Stdout: &out})
 	return out.Bytes(), err
 }
 

@@ -117,9 +117,9 @@ func valueOf(text string) (value, after string) {
 }
 
 // parseDecision reads a decision and the reason that may follow it.
-func parseDecision(value string) (d Decision, reason string, ok bool) {
+func parseDecision(value string) (d Word, reason string, ok bool) {
 	w := wordForm.FindString(value)
-	d = Decision(strings.ToUpper(w))
+	d = Word(strings.ToUpper(w))
 	if !slices.Contains(decisions, d) {
 		return "", "", false
 	}

@@ -13,7 +13,7 @@ import (
 func TestParseReadsOneDecision(t *testing.T) {
 	tests := []struct {
 		name, text string
-		want       verdict.Decision
+		want       verdict.Word
 		reasons    []string
 		question   string
 	}{
@@ -141,7 +141,7 @@ func TestParseBoundsWhatItKeeps(t *testing.T) {
 }
 
 func TestDecisionRefusesOtherWords(t *testing.T) {
-	var d verdict.Decision
+	var d verdict.Word
 	for _, word := range []string{"", "pass", "BLOCKED", "PASS "} {
 		if err := d.UnmarshalText([]byte(word)); err == nil {
 			t.Errorf("%q was taken", word)

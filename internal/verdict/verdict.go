@@ -8,30 +8,30 @@ import (
 	"slices"
 )
 
-// Decision is the one word of a verdict.
-type Decision string
+// Word is the one word of a verdict.
+type Word string
 
 // The three decisions. The zero Decision decides nothing.
 const (
-	Pass Decision = "PASS" // the goal is reached
-	Fix  Decision = "FIX"  // another attempt can reach it
-	Ask  Decision = "ASK"  // a person has to decide first
+	Pass Word = "PASS" // the goal is reached
+	Fix  Word = "FIX"  // another attempt can reach it
+	Ask  Word = "ASK"  // a person has to decide first
 )
 
-var decisions = []Decision{Pass, Fix, Ask}
+var decisions = []Word{Pass, Fix, Ask}
 
 // UnmarshalText accepts the three words only.
-func (d *Decision) UnmarshalText(b []byte) error {
-	if !slices.Contains(decisions, Decision(b)) {
+func (d *Word) UnmarshalText(b []byte) error {
+	if !slices.Contains(decisions, Word(b)) {
 		return fmt.Errorf("unknown decision %q", b)
 	}
-	*d = Decision(b)
+	*d = Word(b)
 	return nil
 }
 
 // Verdict is one parsed verdict.
 type Verdict struct {
-	Decision Decision `json:"decision"`
+	Decision Word `json:"decision"`
 	// Reasons are the list items and paragraphs after the decision, or the ones
 	// before it if none follow: at most MaxReasons of MaxReasonBytes each.
 	Reasons []string `json:"reasons,omitempty"`

@@ -96,7 +96,7 @@ func (w *Workspace) Read(ctx context.Context, commit run.Commit, name string, li
 func (w *Workspace) Diff(ctx context.Context, from, to run.Commit, out io.Writer) error {
 	args, err := w.diffArgs(from, to, "-p", "--full-index", "--src-prefix=a/", "--dst-prefix=b/")
 	if err == nil {
-		err = w.repo.Do(ctx, git.Call{Args: args, Stdout: out})
+		err = w.repo.Do(ctx, git.Command{Args: args, Stdout: out})
 	}
 	if err != nil {
 		return fmt.Errorf("diff %s to %s: %w", from, to, err)
@@ -212,7 +212,7 @@ func (w *Workspace) eachRecord(ctx context.Context, take func(string) error, arg
 	r, pipe := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		err := w.repo.Do(ctx, git.Call{Args: args, Stdout: pipe})
+		err := w.repo.Do(ctx, git.Command{Args: args, Stdout: pipe})
 		pipe.CloseWithError(err)
 		done <- err
 	}()

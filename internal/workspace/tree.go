@@ -81,7 +81,7 @@ func fileMode(m git.Mode) patch.Mode {
 }
 
 // entryKind returns the kind of an entry that is not a regular file.
-func entryKind(m git.Mode) patch.Entry {
+func entryKind(m git.Mode) patch.EntryKind {
 	switch m {
 	case git.ModeTree:
 		return patch.Directory

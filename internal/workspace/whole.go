@@ -18,7 +18,7 @@ var ErrLacks = errors.New("objects are missing")
 func (p place) checkWhole(ctx context.Context, commit run.Commit) error {
 	repo, lacks := p.repo, lacking{atStart: true}
 	repo.Timeout = checkoutTimeout
-	err := repo.Do(ctx, git.Call{
+	err := repo.Do(ctx, git.Command{
 		Args:   []string{"rev-list", "--objects", "--no-walk", "--missing=print", "--no-object-names", string(commit)},
 		Stdout: &lacks,
 	})

@@ -79,7 +79,7 @@ func (s *session) takeUsage(raw json.RawMessage) {
 	}
 	switch {
 	case s.turn != nil:
-		s.events.Put(agent.Usage{Context: s.context})
+		s.events.Put(agent.UsageUpdate{Context: s.context})
 	case s.bill.carried:
 		s.bill.billTurn() // so the earlier cost is known before the first turn
 	}

@@ -80,7 +80,7 @@ func TestTheContext(t *testing.T) {
 		update(`{"sessionUpdate":"usage_update","used":1001,"size":1000000}`),
 		update(`{"sessionUpdate":"usage_update","used":1020,"size":1000000}`), ends("end_turn")))
 	want := agent.Context{Used: 1020, Total: 1_000_000}
-	if all := agenttest.All[agent.Usage](events); len(all) != 2 || all[1].Context != want || turn.Context != want {
+	if all := agenttest.All[agent.UsageUpdate](events); len(all) != 2 || all[1].Context != want || turn.Context != want {
 		t.Errorf("usage %+v, turn %+v", all, turn.Context)
 	}
 }

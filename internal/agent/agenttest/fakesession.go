@@ -225,12 +225,12 @@ func (t *fakeTurn) sayReply(ctx context.Context, r fakemodel.Reply) (said string
 }
 
 // countUsage counts the tokens of a request, and warns when the ladder requires it.
-func (t *fakeTurn) countUsage(u fakemodel.Usage) {
+func (t *fakeTurn) countUsage(u fakemodel.TokenCount) {
 	t.tokens.Input += int64(u.Input)
 	t.tokens.Output += int64(u.Output)
 	t.tokens.Cached += int64(u.Cached)
 	used := u.Input + u.Output
-	t.putEvent(agent.Usage{Tokens: t.tokens, Context: agent.Context{Used: used, Total: fakeWindow}})
+	t.putEvent(agent.UsageUpdate{Tokens: t.tokens, Context: agent.Context{Used: used, Total: fakeWindow}})
 	rung := agent.RungOf(t.o.MaxOutputTokens)
 	onLadder := agent.AnswerTokens(rung) == t.o.MaxOutputTokens
 	if limits := agent.LimitsOf(rung, fakeWindow); onLadder && used >= limits.Warn {

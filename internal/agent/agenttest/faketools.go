@@ -13,7 +13,7 @@ import (
 
 // makeCalls makes the calls of a round, one after the other. A call that an
 // interrupt prevented has a result, too.
-func (t *fakeTurn) makeCalls(ctx context.Context, makeCalls []fakemodel.Call) error {
+func (t *fakeTurn) makeCalls(ctx context.Context, makeCalls []fakemodel.ToolCall) error {
 	results := make([]fakemodel.Result, len(makeCalls))
 	for i, c := range makeCalls {
 		results[i] = fakemodel.Result{CallID: c.ID, Text: cutOff, Error: true}
@@ -38,7 +38,7 @@ func (t *fakeTurn) makeCalls(ctx context.Context, makeCalls []fakemodel.Call) er
 type fakeInput struct{ Path, Content, Command string }
 
 // makeCall makes one call; its error is for the model.
-func (t *fakeTurn) makeCall(ctx context.Context, c fakemodel.Call) (output string, err error) {
+func (t *fakeTurn) makeCall(ctx context.Context, c fakemodel.ToolCall) (output string, err error) {
 	var in fakeInput
 	if err := json.Unmarshal(c.Input, &in); err != nil {
 		return "", err
@@ -70,7 +70,7 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-func (t *fakeTurn) checkPermitted(ctx context.Context, c fakemodel.Call, in fakeInput) error {
+func (t *fakeTurn) checkPermitted(ctx context.Context, c fakemodel.ToolCall, in fakeInput) error {
 	t.mu.Lock()
 	granted := t.granted[c.Tool] || t.o.Sandbox == agent.FullAccess
 	t.mu.Unlock()
@@ -100,7 +100,7 @@ func (t *fakeTurn) checkPermitted(ctx context.Context, c fakemodel.Call, in fake
 }
 
 // askPermission waits for the decision on a call; ok is false if the turn ends first.
-func (t *fakeTurn) askPermission(ctx context.Context, c fakemodel.Call, in fakeInput) (d agent.PermissionDecision, ok bool) {
+func (t *fakeTurn) askPermission(ctx context.Context, c fakemodel.ToolCall, in fakeInput) (d agent.PermissionDecision, ok bool) {
 	p := agent.Permission{CallID: c.ID, Tool: c.Tool, Input: c.Input, Title: c.Tool + " " + in.Path + in.Command, Dir: t.o.Dir}
 	if c.Tool == "write" {
 		p.Paths, p.Edit = []string{in.Path}, true

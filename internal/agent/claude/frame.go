@@ -24,10 +24,10 @@ type initFrame struct {
 // messageFrame is a part of a message of the assistant or of a user.
 type messageFrame struct {
 	Message struct {
-		ID      string  `json:"id"`
-		Model   string  `json:"model"`
-		Content content `json:"content"`
-		Usage   usage   `json:"usage"`
+		ID      string    `json:"id"`
+		Model   string    `json:"model"`
+		Content content   `json:"content"`
+		Usage   wireUsage `json:"usage"`
 	} `json:"message"`
 	Parent    string `json:"parent_tool_use_id"` // the call whose sub-agent wrote the message
 	Error     string `json:"error"`
@@ -83,16 +83,16 @@ func (c content) plainText() string {
 	return strings.Join(parts, "\n")
 }
 
-type usage struct {
+type wireUsage struct {
 	Input   int64 `json:"input_tokens"`
 	Created int64 `json:"cache_creation_input_tokens"`
 	Read    int64 `json:"cache_read_input_tokens"`
 	Output  int64 `json:"output_tokens"`
 }
 
-func (u usage) promptTokens() int64 { return u.Input + u.Created + u.Read }
+func (u wireUsage) promptTokens() int64 { return u.Input + u.Created + u.Read }
 
-func (u usage) agentTokens() agent.Tokens {
+func (u wireUsage) agentTokens() agent.Tokens {
 	return agent.Tokens{Input: u.promptTokens(), Output: u.Output, Cached: u.Read}
 }
 
@@ -107,7 +107,7 @@ type resultFrame struct {
 	Took     float64               `json:"duration_ms"`
 	Total    *float64              `json:"total_cost_usd"` // of the process so far
 	OldTotal *float64              `json:"cost_usd"`       // the name of Total in older clients
-	Usage    usage                 `json:"usage"`
+	Usage    wireUsage             `json:"usage"`
 	Models   map[string]modelUsage `json:"modelUsage"`
 	Since    map[string]modelUsage `json:"model_usage_since_last_result"`
 }

@@ -8,11 +8,11 @@ import (
 // meter computes the cost of turns and the fill of the window
 // (docs/contracts/claude-code.md, 10).
 type meter struct {
-	model  string // of the session itself; sub-agents may use others
-	window int    // of that model; zero until a result reports it
-	last   usage  // of the last message
-	fresh  bool   // the last message came in this turn
-	warned bool   // a warning was sent since the last message
+	model  string    // of the session itself; sub-agents may use others
+	window int       // of that model; zero until a result reports it
+	last   wireUsage // of the last message
+	fresh  bool      // the last message came in this turn
+	warned bool      // a warning was sent since the last message
 
 	total  float64 // dollars of the process so far, by the client's account
 	unpaid float64 // the part of total that no turn has been billed for
@@ -20,7 +20,7 @@ type meter struct {
 }
 
 // noteUsage stores the usage of a message; it replaces the one before.
-func (m *meter) noteUsage(u usage) { m.last, m.fresh, m.warned = u, true, false }
+func (m *meter) noteUsage(u wireUsage) { m.last, m.fresh, m.warned = u, true, false }
 
 func (m *meter) windowFill() agent.Context {
 	return agent.Context{Used: int(m.last.promptTokens()), Total: m.window}

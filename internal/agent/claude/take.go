@@ -114,7 +114,7 @@ func (s *session) takeAssistant(line []byte) bool {
 	}
 	if s.turn.addUsage(f.Message.ID, f.Message.Usage) {
 		s.meter.noteUsage(f.Message.Usage)
-		s.queue.Put(agent.Usage{Tokens: s.turn.tokensSoFar(), Context: s.meter.windowFill()})
+		s.queue.Put(agent.UsageUpdate{Tokens: s.turn.tokensSoFar(), Context: s.meter.windowFill()})
 	}
 	return known
 }

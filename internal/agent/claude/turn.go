@@ -21,8 +21,8 @@ type turn struct {
 	told    map[string]bool // the tool calls that were reported
 	failure string          // the client's word for the error
 
-	usage  usage  // of the last message
-	usedBy string // the id of that message
+	usage  wireUsage // of the last message
+	usedBy string    // the id of that message
 	before agent.Tokens
 }
 
@@ -42,8 +42,8 @@ func (t *turn) addText(message, text string) {
 
 // addUsage takes the usage of a message, which all frames of the message carry.
 // It reports whether the usage is new.
-func (t *turn) addUsage(message string, u usage) bool {
-	if u == (usage{}) || message == t.usedBy && u == t.usage {
+func (t *turn) addUsage(message string, u wireUsage) bool {
+	if u == (wireUsage{}) || message == t.usedBy && u == t.usage {
 		return false
 	}
 	if message != t.usedBy {

@@ -45,14 +45,14 @@ func TestATurnWithATool(t *testing.T) {
 	wantEvents := []agent.Event{
 		agent.Raw{Frame: json.RawMessage(lines[0])},
 		agent.Text{Text: "round 1"},
-		agent.Usage{Tokens: agent.Tokens{Input: 1000, Output: 1, Cached: 40}, Context: agent.Context{Used: 1000}},
+		agent.UsageUpdate{Tokens: agent.Tokens{Input: 1000, Output: 1, Cached: 40}, Context: agent.Context{Used: 1000}},
 		agent.ToolUse{CallID: "toolu_1", Tool: "Read", Input: json.RawMessage(`{"file_path":"a.txt"}`)},
-		agent.Usage{Tokens: agent.Tokens{Input: 1000, Output: 7, Cached: 40}, Context: agent.Context{Used: 1000}},
+		agent.UsageUpdate{Tokens: agent.Tokens{Input: 1000, Output: 7, Cached: 40}, Context: agent.Context{Used: 1000}},
 		agent.ToolResult{CallID: "toolu_1", Output: "A\n[image]"},
 		agent.Raw{Frame: json.RawMessage(lines[6])},
 		agent.Raw{Frame: json.RawMessage(lines[7])},
 		agent.Text{Text: "do"},
-		agent.Usage{Tokens: agent.Tokens{Input: 2100, Output: 9, Cached: 40}, Context: agent.Context{Used: 1100}},
+		agent.UsageUpdate{Tokens: agent.Tokens{Input: 2100, Output: 9, Cached: 40}, Context: agent.Context{Used: 1100}},
 		agent.Text{Text: "ne"},
 	}
 	if !reflect.DeepEqual(events, wantEvents) {

@@ -49,7 +49,7 @@ type home struct {
 type past struct {
 	mu       sync.Mutex
 	messages []fakemodel.Message
-	used     fakemodel.Usage
+	used     fakemodel.TokenCount
 }
 
 func (p *past) keep(m fakemodel.Message) {
@@ -189,18 +189,18 @@ func (s *server) round(ctx context.Context) (again bool, status, problem string)
 	return len(r.Calls) > 0, s.calls(ctx, r.Calls), "null"
 }
 
-func (s *server) count(u fakemodel.Usage) {
+func (s *server) count(u fakemodel.TokenCount) {
 	s.past.used.Input += u.Input
 	s.past.used.Output += u.Output
 	s.past.used.Cached += u.Cached
-	tally := func(u fakemodel.Usage) string {
+	tally := func(u fakemodel.TokenCount) string {
 		return fmt.Sprintf(`{"inputTokens":%d,"outputTokens":%d,"cachedInputTokens":%d,"totalTokens":%d}`, u.Input, u.Output, u.Cached, u.Input+u.Output)
 	}
 	s.notify("thread/tokenUsage/updated", `"tokenUsage":{"total":`+tally(s.past.used)+`,"last":`+tally(u)+`,"modelContextWindow":258400}`)
 }
 
 // calls makes calls one after the other, and says how the turn then is.
-func (s *server) calls(ctx context.Context, calls []fakemodel.Call) string {
+func (s *server) calls(ctx context.Context, calls []fakemodel.ToolCall) string {
 	status := "completed"
 	results := make([]fakemodel.Result, 0, len(calls))
 	for _, c := range calls {
@@ -214,7 +214,7 @@ func (s *server) calls(ctx context.Context, calls []fakemodel.Call) string {
 	return status
 }
 
-func (s *server) call(ctx context.Context, c fakemodel.Call, result *fakemodel.Result) (status string) {
+func (s *server) call(ctx context.Context, c fakemodel.ToolCall, result *fakemodel.Result) (status string) {
 	var in struct {
 		Cmd     string
 		Sandbox string `json:"sandbox_permissions"`

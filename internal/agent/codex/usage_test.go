@@ -53,7 +53,7 @@ func TestUsage(t *testing.T) {
 				}
 			})
 			turn, events := l.Turn("go")
-			told := agenttest.All[agent.Usage](events)
+			told := agenttest.All[agent.UsageUpdate](events)
 			if turn.Tokens != tt.want || told[len(told)-1].Tokens != tt.want {
 				t.Errorf("turn %+v, last told %+v; want %+v", turn.Tokens, told[len(told)-1], tt.want)
 			}

@@ -226,7 +226,7 @@ func (r *job) over(state string, more object) {
 }
 
 // work makes calls of the one tool, each with a permission.
-func (r *job) work(calls []fakemodel.Call) bool {
+func (r *job) work(calls []fakemodel.ToolCall) bool {
 	var results []fakemodel.Result
 	for _, c := range calls {
 		var in struct{ Command string }

@@ -10,8 +10,8 @@ import (
 // history is the part of the gateway's record of a session that we read.
 type history struct {
 	Messages []struct {
-		Key   string `json:"idempotencyKey"`
-		Usage *usage `json:"usage"`
+		Key   string     `json:"idempotencyKey"`
+		Usage *wireUsage `json:"usage"`
 		Meta  struct {
 			Run string `json:"runId"`
 		} `json:"__openclaw"`
@@ -23,9 +23,9 @@ type history struct {
 	} `json:"sessionInfo"`
 }
 
-// usage is the usage of one call of the model. Input does not include the tokens
+// wireUsage is the usage of one call of the model. Input does not include the tokens
 // that a cache gave or took.
-type usage struct {
+type wireUsage struct {
 	Input      int64 `json:"input"`
 	Output     int64 `json:"output"`
 	CacheRead  int64 `json:"cacheRead"`

@@ -126,7 +126,7 @@ func (t *turn) streamUpdate(e streamEvent, frame json.RawMessage) agent.Event {
 	case "usage":
 		var data struct{ OutputTokens int64 }
 		if json.Unmarshal(e.Data, &data) == nil {
-			return agent.Usage{Tokens: agent.Tokens{Output: data.OutputTokens}}
+			return agent.UsageUpdate{Tokens: agent.Tokens{Output: data.OutputTokens}}
 		}
 	case "run_status":
 		return nil // the chat event says the same

@@ -159,7 +159,7 @@ func TestEventsOfATurn(t *testing.T) {
 	if len(raws) != 2 {
 		t.Errorf("raw %+v", raws)
 	}
-	if u := agenttest.All[agent.Usage](events); len(u) != 1 || u[0].Tokens.Output != 20 {
+	if u := agenttest.All[agent.UsageUpdate](events); len(u) != 1 || u[0].Tokens.Output != 20 {
 		t.Errorf("usage %+v", u)
 	}
 	uses, results := agenttest.All[agent.ToolUse](events), agenttest.All[agent.ToolResult](events)

@@ -60,15 +60,15 @@ type update struct {
 // messageEnd is a whole message.
 type messageEnd struct {
 	Message struct {
-		Role    string  `json:"role"`
-		Content content `json:"content"`
-		Usage   usage   `json:"usage"`
-		Stop    string  `json:"stopReason"`
-		Failure string  `json:"errorMessage"`
+		Role    string    `json:"role"`
+		Content content   `json:"content"`
+		Usage   wireUsage `json:"usage"`
+		Stop    string    `json:"stopReason"`
+		Failure string    `json:"errorMessage"`
 	} `json:"message"`
 }
 
-type usage struct {
+type wireUsage struct {
 	Input  int64 `json:"input"`
 	Output int64 `json:"output"`
 	Read   int64 `json:"cacheRead"`
@@ -79,14 +79,14 @@ type usage struct {
 	} `json:"cost"`
 }
 
-func (u usage) agentTokens() agent.Tokens {
+func (u wireUsage) agentTokens() agent.Tokens {
 	return agent.Tokens{Input: u.Input + u.Read + u.Write, Output: u.Output, Cached: u.Read}
 }
 
 // compactionEnd ends a compaction: a model has summarized the conversation.
 type compactionEnd struct {
 	Result struct {
-		Usage usage `json:"usage"`
+		Usage wireUsage `json:"usage"`
 	} `json:"result"`
 }
 

@@ -197,7 +197,7 @@ func (s *session) takeMessage(t *turn, m messageEnd) {
 	}
 	if u := m.Message.Usage; t.addUsage(u) {
 		t.used = u.Total
-		s.queue.Put(agent.Usage{Tokens: t.tokens, Context: agent.Context{Used: t.used, Total: s.model.Window}})
+		s.queue.Put(agent.UsageUpdate{Tokens: t.tokens, Context: agent.Context{Used: t.used, Total: s.model.Window}})
 	}
 }
 

@@ -44,7 +44,7 @@ func newTurn(n int) *turn {
 
 // addUsage adds the usage of one request to a model, and reports whether there was
 // any.
-func (t *turn) addUsage(u usage) bool {
+func (t *turn) addUsage(u wireUsage) bool {
 	now := u.agentTokens()
 	if now == (agent.Tokens{}) {
 		return false

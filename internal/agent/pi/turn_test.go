@@ -34,7 +34,7 @@ func TestATurn(t *testing.T) {
 	if pieces := of[agent.Text](events); !slices.Equal(pieces, []agent.Text{{Text: "hel"}, {Text: "lo"}}) {
 		t.Errorf("said %+v", pieces)
 	}
-	if used := of[agent.Usage](events); !slices.Equal(used, []agent.Usage{{Tokens: want.Tokens, Context: agent.Context{Used: 1420, Total: 200000}}}) {
+	if used := of[agent.UsageUpdate](events); !slices.Equal(used, []agent.UsageUpdate{{Tokens: want.Tokens, Context: agent.Context{Used: 1420, Total: 200000}}}) {
 		t.Errorf("used %+v", used)
 	}
 }

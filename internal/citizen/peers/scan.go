@@ -31,7 +31,7 @@ func Scan(ctx context.Context, d citizen.Dirs, look Look) (Listing, error) {
 	if err != nil {
 		return Listing{}, err
 	}
-	s := scan{dirs: d, look: look, found: make(map[dispatch.GardenID]entry), diagnostics: []Diagnostic{}}
+	s := scan{dirs: d, look: look, found: make(map[dispatch.GardenID]socketKind), diagnostics: []Diagnostic{}}
 	s.readDir()
 	s.refuseSymlinks()
 	s.quarantineBad(&store, bad)
@@ -60,11 +60,11 @@ func clipHead(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + " ..."
 }
 
-// entry is the kind of file that the directory of sockets has under a garden id.
-type entry int
+// socketKind is the kind of file that the directory of sockets has under a garden id.
+type socketKind int
 
 const (
-	none entry = iota
+	none socketKind = iota
 	socket
 	symlink
 )
@@ -73,7 +73,7 @@ type scan struct {
 	dirs citizen.Dirs
 	look Look
 
-	found       map[dispatch.GardenID]entry
+	found       map[dispatch.GardenID]socketKind
 	blind       bool // the directory could not be read
 	diagnostics []Diagnostic
 }

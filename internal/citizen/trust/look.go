@@ -71,7 +71,7 @@ func readStore(path string) (map[string]*bool, error) {
 	return saved, nil
 }
 
-func nearestDecision(saved map[string]*bool, dir string) (Decision, string) {
+func nearestDecision(saved map[string]*bool, dir string) (SavedTrust, string) {
 	for at := range dirsUpwards(dir) {
 		if trusted := saved[at]; trusted != nil {
 			if *trusted {

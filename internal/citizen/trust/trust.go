@@ -1,5 +1,5 @@
 // Package trust decides whether a pi session may be started in a directory without a person
-// (docs/contracts/dispatch.md, 8). Decide applies the rule to facts. Look gathers the facts from
+// (docs/contracts/dispatch.md, 8). DecideLaunch applies the rule to facts. Look gathers the facts from
 // pi's own store and the directory. A launch is approved or refused; it is never degraded.
 package trust
 
@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// Decision is the decision in pi's trust store about a directory.
-type Decision string
+// SavedTrust is the decision in pi's trust store about a directory.
+type SavedTrust string
 
 // The decisions. The zero Decision is none.
 const (
-	Undecided  Decision = ""
-	Trusted    Decision = "trusted"
-	Distrusted Decision = "distrusted"
+	Undecided  SavedTrust = ""
+	Trusted    SavedTrust = "trusted"
+	Distrusted SavedTrust = "distrusted"
 )
 
-// Facts are the input of Decide.
+// Facts are the input of DecideLaunch.
 type Facts struct {
 	Dir string `json:"dir"` // canonical
 	// Saved is the decision about Dir or about its nearest ancestor that has one. SavedAt is the
 	// directory that has the decision.
-	Saved   Decision `json:"saved,omitempty"`
-	SavedAt string   `json:"savedAt,omitempty"`
-	Root    string   `json:"root,omitempty"` // the operator's root that Dir is at or under
+	Saved   SavedTrust `json:"saved,omitempty"`
+	SavedAt string     `json:"savedAt,omitempty"`
+	Root    string     `json:"root,omitempty"` // the operator's root that Dir is at or under
 	// Inputs reports that the directory has settings of its own that pi asks trust for.
 	Inputs bool `json:"inputs"`
 }
@@ -52,30 +52,30 @@ const (
 	FailFast      Reason = "fail-fast"
 )
 
-// Verdict is the decision about a launch.
-type Verdict struct {
+// LaunchDecision is the decision about a launch.
+type LaunchDecision struct {
 	Kind   Kind   `json:"kind"`
 	Reason Reason `json:"reason"`
 	Facts  Facts  `json:"facts"`
 }
 
-// Decide returns the verdict for the facts. A saved no takes precedence over an operator's root.
-func Decide(f Facts) Verdict {
+// DecideLaunch returns the verdict for the facts. A saved no takes precedence over an operator's root.
+func DecideLaunch(f Facts) LaunchDecision {
 	switch {
 	case f.Saved == Distrusted:
-		return Verdict{Deny, SavedFalse, f}
+		return LaunchDecision{Deny, SavedFalse, f}
 	case f.Saved == Trusted:
-		return Verdict{Approve, SavedTrue, f}
+		return LaunchDecision{Approve, SavedTrue, f}
 	case f.Root != "":
-		return Verdict{Approve, PrefixMatch, f}
+		return LaunchDecision{Approve, PrefixMatch, f}
 	case !f.Inputs:
-		return Verdict{Go, NoTrustInputs, f}
+		return LaunchDecision{Go, NoTrustInputs, f}
 	}
-	return Verdict{Deny, FailFast, f}
+	return LaunchDecision{Deny, FailFast, f}
 }
 
 // String returns the verdict on one line. For a denial it also says what a person can do.
-func (v Verdict) String() string {
+func (v LaunchDecision) String() string {
 	f := v.Facts
 	open := "open pi there and trust it"
 	switch {

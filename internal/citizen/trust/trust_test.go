@@ -29,7 +29,7 @@ func TestDecide(t *testing.T) {
 		{"undecided", trust.Facts{Inputs: true}, trust.Deny, trust.FailFast},
 	}
 	for _, row := range rows {
-		v := trust.Decide(row.facts)
+		v := trust.DecideLaunch(row.facts)
 		if v.Kind != row.kind || v.Reason != row.reason || v.Facts != row.facts {
 			t.Errorf("%s: %+v", row.name, v)
 		}
@@ -73,7 +73,7 @@ func (p place) expand(s string) string {
 func TestSavedDecisions(t *testing.T) {
 	rows := []struct {
 		name, store string
-		want        trust.Decision
+		want        trust.SavedTrust
 		at          string
 	}{
 		{"none", `{}`, trust.Undecided, ""},
@@ -210,7 +210,7 @@ func TestWhatAVerdictSays(t *testing.T) {
 		{trust.Facts{Dir: "/w"}, "/w: trusted-no-arg (no-trust-inputs)"},
 	}
 	for _, row := range rows {
-		if got := trust.Decide(row.facts).String(); !strings.Contains(got, row.want) || strings.Contains(got, "\n") {
+		if got := trust.DecideLaunch(row.facts).String(); !strings.Contains(got, row.want) || strings.Contains(got, "\n") {
 			t.Errorf("%q, want %q", got, row.want)
 		}
 	}

@@ -99,7 +99,7 @@ func (a *answer) toMessage() chat.Message {
 	case "tool_use":
 		for _, b := range a.content {
 			if b.kind == "tool_use" {
-				out.Calls = append(out.Calls, explore.Call{ID: b.id, Name: b.name, Input: b.input})
+				out.Calls = append(out.Calls, explore.ToolCall{ID: b.id, Name: b.name, Input: b.input})
 			}
 		}
 	}

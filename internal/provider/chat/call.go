@@ -20,8 +20,8 @@ const (
 	minExplore = 8 << 10   // with less room the model gets no tools
 )
 
-// call is one call under way.
-type call struct {
+// activeCall is one call under way.
+type activeCall struct {
 	chat
 	req  provider.Request
 	out  *output
@@ -35,8 +35,8 @@ type call struct {
 }
 
 // beginCall prepares the conversation of a request.
-func (p chat) beginCall(req provider.Request, progress func(provider.Progress)) *call {
-	c := &call{chat: p, req: req, artifacts: artifactsOf(req)}
+func (p chat) beginCall(req provider.Request, progress func(provider.Progress)) *activeCall {
+	c := &activeCall{chat: p, req: req, artifacts: artifactsOf(req)}
 	c.out = &output{redact: p.Redact, progress: progress}
 	c.conv = Conversation{
 		Model: p.Model.Name, System: req.Prompt.System, User: req.Prompt.User,
@@ -47,7 +47,7 @@ func (p chat) beginCall(req provider.Request, progress func(provider.Progress)) 
 }
 
 // holdConversation continues the conversation until the model has answered.
-func (c *call) holdConversation(ctx context.Context) (provider.FinishReason, error) {
+func (c *activeCall) holdConversation(ctx context.Context) (provider.FinishReason, error) {
 	ctx, stop := context.WithTimeout(ctx, c.req.Constraints.Timeout())
 	defer stop()
 	c.setMaxOutput()
@@ -73,7 +73,7 @@ func (c *call) holdConversation(ctx context.Context) (provider.FinishReason, err
 
 // lendFiles lets the model explore the site within the rest of its window, counted with two bytes a token.
 // An answer of the API that the prompt was too long could no longer be repaired at that point.
-func (c *call) lendFiles() {
+func (c *activeCall) lendFiles() {
 	if c.req.Work.Site == nil || c.noTools.Load() {
 		return
 	}
@@ -86,13 +86,13 @@ func (c *call) lendFiles() {
 }
 
 // isOverdrawn reports whether a budget is used up.
-func (c *call) isOverdrawn() bool {
+func (c *activeCall) isOverdrawn() bool {
 	left, used := c.req.Work.Left, c.used.toUsage(c.Price)
 	return left.Tokens != 0 && used.TotalTokens >= left.Tokens || left.Cost != 0 && used.Cost >= left.Cost
 }
 
 // nextMessage gets the next message. It sends the conversation once more where that is free and may help.
-func (c *call) nextMessage(ctx context.Context) (Message, error) {
+func (c *activeCall) nextMessage(ctx context.Context) (Message, error) {
 	m, err := c.sendOnce(ctx)
 	refusal, refused := errors.AsType[*StatusError](err)
 	switch {
@@ -110,7 +110,7 @@ func (c *call) nextMessage(ctx context.Context) (Message, error) {
 }
 
 // sendOnce asks for one message and counts its tokens.
-func (c *call) sendOnce(ctx context.Context) (Message, error) {
+func (c *activeCall) sendOnce(ctx context.Context) (Message, error) {
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
 	line := &Line{out: c.out, idle: c.Idle, cut: cut}
@@ -125,7 +125,7 @@ func (c *call) sendOnce(ctx context.Context) (Message, error) {
 }
 
 // answerCalls answers the tool calls of a message.
-func (c *call) answerCalls(ctx context.Context, m Message) {
+func (c *activeCall) answerCalls(ctx context.Context, m Message) {
 	results := make([]explore.Result, len(m.Calls))
 	for i, ask := range m.Calls {
 		results[i] = explore.Result{ID: ask.ID, Failed: true, Text: fmt.Sprintf("too many calls at once: %d are answered", maxCalls)}
@@ -140,7 +140,7 @@ func (c *call) answerCalls(ctx context.Context, m Message) {
 }
 
 // knownUsage returns the usage as far as it is known, or nil.
-func (c *call) knownUsage() *run.Usage {
+func (c *activeCall) knownUsage() *run.Usage {
 	if !c.told {
 		return nil
 	}

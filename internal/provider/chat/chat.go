@@ -89,7 +89,7 @@ type Exchange struct {
 // Message is one message of the model.
 type Message struct {
 	Finish provider.FinishReason // Stop or Length
-	Calls  []explore.Call        // the calls whose results it waits for; none when it is an answer
+	Calls  []explore.ToolCall    // the calls whose results it waits for; none when it is an answer
 	Tokens *Tokens               // nil: not told
 	Native any                   // the message as its wire sends it back
 }

@@ -44,15 +44,15 @@ func says(text string) step {
 	}
 }
 
-func calls(text string, calls ...explore.Call) step {
+func calls(text string, calls ...explore.ToolCall) step {
 	return func(line *chat.Line) (chat.Message, error) {
 		line.Hear(text)
 		return chat.Message{Finish: provider.Stop, Tokens: used, Calls: calls}, nil
 	}
 }
 
-func reads(path string) explore.Call {
-	return explore.Call{ID: "c1", Name: "read_file", Input: json.RawMessage(fmt.Sprintf(`{"path":%q}`, path))}
+func reads(path string) explore.ToolCall {
+	return explore.ToolCall{ID: "c1", Name: "read_file", Input: json.RawMessage(fmt.Sprintf(`{"path":%q}`, path))}
 }
 
 func refuses(status int, body string, header ...string) step {
@@ -113,9 +113,9 @@ func TestAfterAnErrorAllThatWasSaidIsKept(t *testing.T) {
 }
 
 func TestTheModelMustAnswerAtLast(t *testing.T) {
-	many := make([]explore.Call, 40)
+	many := make([]explore.ToolCall, 40)
 	for i := range many {
-		many[i] = explore.Call{ID: fmt.Sprint(i), Name: "list_files"}
+		many[i] = explore.ToolCall{ID: fmt.Sprint(i), Name: "list_files"}
 	}
 	tests := map[string]struct {
 		step   step

@@ -46,7 +46,7 @@ func (e *StatusError) namesTools() bool {
 }
 
 // endInError returns the response of a call that ended in an error. ctx is the caller's.
-func (c *call) endInError(ctx context.Context, err error) (provider.Response, error) {
+func (c *activeCall) endInError(ctx context.Context, err error) (provider.Response, error) {
 	err = c.classifyError(ctx, err)
 	resp := provider.Response{RawText: c.out.allText(), FinishReason: provider.Failed}
 	if e, ok := errors.AsType[*failure.Error](err); ok { // in a *Limited, too
@@ -57,7 +57,7 @@ func (c *call) endInError(ctx context.Context, err error) (provider.Response, er
 }
 
 // classifyError returns the meaning of an error of the call.
-func (c *call) classifyError(ctx context.Context, err error) error {
+func (c *activeCall) classifyError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

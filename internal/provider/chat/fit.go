@@ -67,7 +67,7 @@ func estimateTokens(n int) int { return (n + 3) / 4 }
 
 // fitContext makes the context out of the artifacts for which the model's window has room. It fails if the
 // window has none for the rest of the prompt.
-func (c *call) fitContext() *failure.Error {
+func (c *activeCall) fitContext() *failure.Error {
 	fixed := len(c.conv.System) + len(c.conv.User) + frameBytes
 	room := 4*(c.Model.Window-c.conv.MaxOutput) - fixed
 	kept, ok := c.artifacts.fitInto(room)
@@ -82,7 +82,7 @@ func (c *call) fitContext() *failure.Error {
 }
 
 // shrinkContext drops half of the artifacts, once. ok is false if that is impossible.
-func (c *call) shrinkContext() (ok bool) {
+func (c *activeCall) shrinkContext() (ok bool) {
 	if c.shrunk || len(c.artifacts.kept) == 0 {
 		return false
 	}
@@ -93,7 +93,7 @@ func (c *call) shrinkContext() (ok bool) {
 }
 
 // setMaxOutput sets the length of the next message.
-func (c *call) setMaxOutput() {
+func (c *activeCall) setMaxOutput() {
 	want := c.req.Constraints.MaxOutputTokens
 	if c.conv.Bounded = want > 0; !c.conv.Bounded {
 		want = min(c.Model.Reserve, c.Model.Window/4)

@@ -41,7 +41,7 @@ func (o *output) lastMessage() string { return string(o.kept[o.mark:]) }
 func (o *output) allText() string { return string(o.kept) }
 
 // reportTool reports that the model uses a tool.
-func (o *output) reportTool(c explore.Call) {
+func (o *output) reportTool(c explore.ToolCall) {
 	o.reportProgress(failure.Clip(o.redact.String(fmt.Sprintf("%s %s", c.Name, c.Input)), 200))
 }
 

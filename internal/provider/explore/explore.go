@@ -31,8 +31,8 @@ const (
 // maxScan bounds the bytes that an explorer reads for all its searches.
 const maxScan = 256 << 20
 
-// Call is a tool call of a model.
-type Call struct {
+// ToolCall is a tool call of a model.
+type ToolCall struct {
 	ID    string
 	Name  string
 	Input json.RawMessage // may be anything: a model wrote it
@@ -66,7 +66,7 @@ func New(files Files, room int64) *Explorer {
 func (e *Explorer) Spent() bool { return e.spent }
 
 // Do answers a call. The result holds errors, for the model to read, and also the end of ctx.
-func (e *Explorer) Do(ctx context.Context, c Call) Result {
+func (e *Explorer) Do(ctx context.Context, c ToolCall) Result {
 	text, err := e.callTool(ctx, c)
 	if err == nil && int64(len(text)) > e.room {
 		e.spent = true
@@ -82,7 +82,7 @@ func (e *Explorer) Do(ctx context.Context, c Call) Result {
 }
 
 // callTool calls the tool that c names.
-func (e *Explorer) callTool(ctx context.Context, c Call) (string, error) {
+func (e *Explorer) callTool(ctx context.Context, c ToolCall) (string, error) {
 	at := slices.IndexFunc(tools, func(t tool) bool { return t.Name == c.Name })
 	if at < 0 {
 		return "", errors.New("there is no such tool")

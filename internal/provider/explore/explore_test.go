@@ -14,13 +14,13 @@ import (
 
 const room = 1 << 20
 
-func call(t *testing.T, name string, input any) explore.Call {
+func call(t *testing.T, name string, input any) explore.ToolCall {
 	t.Helper()
 	b, err := json.Marshal(input)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return explore.Call{ID: "id", Name: name, Input: b}
+	return explore.ToolCall{ID: "id", Name: name, Input: b}
 }
 
 type in = map[string]any
@@ -119,10 +119,10 @@ func TestTools(t *testing.T) {
 
 func TestInputThatIsNoJSON(t *testing.T) {
 	e := explore.New(files, room)
-	if r := e.Do(t.Context(), explore.Call{Name: "list_files"}); r.Failed {
+	if r := e.Do(t.Context(), explore.ToolCall{Name: "list_files"}); r.Failed {
 		t.Errorf("no input is refused: %q", r.Text)
 	}
-	if r := e.Do(t.Context(), explore.Call{Name: "list_files", Input: json.RawMessage(`{"pre`)}); !r.Failed {
+	if r := e.Do(t.Context(), explore.ToolCall{Name: "list_files", Input: json.RawMessage(`{"pre`)}); !r.Failed {
 		t.Errorf("half an input is taken: %q", r.Text)
 	}
 }
@@ -137,7 +137,7 @@ func TestManyFiles(t *testing.T) {
 	}
 	e := explore.New(many, room)
 	tests := map[string]struct {
-		call explore.Call
+		call explore.ToolCall
 		says []string
 	}{
 		"all":               {call(t, "list_files", in{}), []string{"5001 files. ", "flat/ (2000 files)\ngen/ (3000 files)\nmain.go\n"}},
@@ -199,7 +199,7 @@ func (broken) Read(context.Context, string, int64) ([]byte, int64, error) {
 func TestWhatCannotBeReadTellsNothingOfTheMachine(t *testing.T) {
 	tests := map[string]struct {
 		files explore.Files
-		call  explore.Call
+		call  explore.ToolCall
 		says  string
 	}{
 		"no list":              {broken{files, errors.New("open /machine/secret/path")}, call(t, "list_files", in{}), "cannot be listed"},

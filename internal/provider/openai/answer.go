@@ -50,13 +50,13 @@ type callPart struct {
 type answer struct {
 	text    strings.Builder
 	refusal strings.Builder
-	calls   []call
+	calls   []pendingCall
 	size    int // of all arguments
 	finish  string
 	tokens  *chat.Tokens
 }
 
-type call struct {
+type pendingCall struct {
 	index     int64
 	id, name  string
 	arguments []byte
@@ -98,7 +98,7 @@ func (a *answer) addCall(part callPart) {
 		if id == "" {
 			id = fmt.Sprintf("call_%d", len(a.calls)+1)
 		}
-		a.calls = append(a.calls, call{index: part.Index, id: id})
+		a.calls = append(a.calls, pendingCall{index: part.Index, id: id})
 		at = len(a.calls) - 1
 	}
 	c := &a.calls[at]
@@ -116,7 +116,7 @@ func (a *answer) toMessage() chat.Message {
 		return m // calls may be cut
 	}
 	for _, c := range a.calls {
-		m.Calls = append(m.Calls, explore.Call{ID: c.id, Name: c.name, Input: c.arguments})
+		m.Calls = append(m.Calls, explore.ToolCall{ID: c.id, Name: c.name, Input: c.arguments})
 	}
 	return m
 }

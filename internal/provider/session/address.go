@@ -32,7 +32,7 @@ var errOwned = errors.New("the turn belongs to a run: cancel the run to end it")
 // makeAddressable makes the session known to others, unless the agent plans or
 // judges: other sessions have no influence on that. A failure does not stop the
 // work.
-func (c *call) makeAddressable(ctx context.Context) {
+func (c *activeCall) makeAddressable(ctx context.Context) {
 	if c.Host == nil || c.talk.unregister != nil || c.roleSandbox() == agent.ReadOnly {
 		return
 	}
@@ -59,7 +59,7 @@ func (c *call) makeAddressable(ctx context.Context) {
 }
 
 // describeAgent returns a line that names the agent, its role and its run.
-func (c *call) describeAgent() string {
+func (c *activeCall) describeAgent() string {
 	who := string(c.Adapter.Kind())
 	if c.Choice.Model != "" {
 		who += "/" + c.Choice.Model
@@ -75,7 +75,7 @@ func (c *call) describeAgent() string {
 // turn a turn of its own. The run's answer is kept before, and these turns do
 // not touch it. Their changes to the checkout are never taken, because the
 // slot's next call begins with a fresh checkout. Later messages are refused.
-func (c *call) answerPeers(ctx context.Context) {
+func (c *activeCall) answerPeers(ctx context.Context) {
 	in := c.talk.intake
 	if in == nil {
 		return
@@ -96,7 +96,7 @@ func (c *call) answerPeers(ctx context.Context) {
 	}
 }
 
-func (c *call) answerPeer(ctx context.Context, in *intake.Intake, m controlsocket.Message) error {
+func (c *activeCall) answerPeer(ctx context.Context, in *intake.Intake, m controlsocket.Message) error {
 	if err := c.sendMessage(ctx, m.Prompt()); err != nil {
 		return err
 	}

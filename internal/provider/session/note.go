@@ -10,10 +10,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// note is the state of a slot that outlives the worker. With it a later attempt
+// slotNote is the state of a slot that outlives the worker. With it a later attempt
 // can resume the session, does not pay for an answer twice, and lets each
 // permit through once.
-type note struct {
+type slotNote struct {
 	Session string `json:"session,omitempty"` // the agent's id of the session; empty: none yet
 	Rung    int    `json:"rung,omitempty"`    // for the next start; see agent.AnswerTokens
 	// Garden is the id by which others know the session; empty: they do not know it.
@@ -60,17 +60,17 @@ type answer struct {
 	used run.Usage // of the call so far
 }
 
-func (n note) isFor(key string, call int) bool { return n.Key == key && n.Call == call }
+func (n slotNote) isFor(key string, call int) bool { return n.Key == key && n.Call == call }
 
 // spendPermit records that a permit has let its call through.
-func (n *note) spendPermit(a askID) {
+func (n *slotNote) spendPermit(a askID) {
 	n.Spent = append(n.Spent, a)
 	n.Spent = slices.Clone(n.Spent[max(0, len(n.Spent)-maxSpent):])
 }
 
 // awaitedPermit returns the decision on the request that suspended the work. It
 // returns nil if that decision is not there or has let a call through already.
-func (n note) awaitedPermit(permits []run.Permit) *run.Permit {
+func (n slotNote) awaitedPermit(permits []run.Permit) *run.Permit {
 	if n.Asked == nil || slices.Contains(n.Spent, *n.Asked) {
 		return nil
 	}
@@ -84,26 +84,26 @@ func (n note) awaitedPermit(permits []run.Permit) *run.Permit {
 // GardenIDIn returns the id by which others know the session of a slot's note;
 // it is empty if they do not know the session.
 func GardenIDIn(b []byte) dispatch.GardenID {
-	var n note
+	var n slotNote
 	_ = json.Unmarshal(b, &n) // a note that cannot be read names no id
 	return n.Garden
 }
 
 // loadNote reads the slot's note. A note that cannot be read counts as empty:
 // the agent then begins a new session.
-func loadNote(s provider.Site) (note, error) {
-	var n note
+func loadNote(s provider.Site) (slotNote, error) {
+	var n slotNote
 	b, err := s.Note()
 	if err != nil {
 		return n, fmt.Errorf("read the session's note: %w", err)
 	}
 	if len(b) > 0 && json.Unmarshal(b, &n) != nil {
-		return note{}, nil
+		return slotNote{}, nil
 	}
 	return n, nil
 }
 
-func (c *call) keepNote() error {
+func (c *activeCall) keepNote() error {
 	b, err := json.Marshal(c.note)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 // decidePermissions answers the waiting permission requests in their order, by
 // the policy or a permit. The first request that is left to a person suspends
 // the call.
-func (c *call) decidePermissions(ctx context.Context) error {
+func (c *activeCall) decidePermissions(ctx context.Context) error {
 	t := c.talk
 	for len(t.asks) > 0 {
 		d, known := c.decidePermission(t.asks[0])
@@ -42,7 +42,7 @@ func (c *call) decidePermissions(ctx context.Context) error {
 
 // decidePermission answers a request by the role, a permit or the run's policy;
 // known is false if a person must decide.
-func (c *call) decidePermission(asked agent.Permission) (d agent.PermissionDecision, known bool) {
+func (c *activeCall) decidePermission(asked agent.Permission) (d agent.PermissionDecision, known bool) {
 	d = agent.PermissionDecision{CallID: asked.CallID, Verdict: agent.Deny}
 	if c.roleSandbox() == agent.ReadOnly {
 		d.Reason = "this role reads and changes nothing"
@@ -78,7 +78,7 @@ func (c *call) decidePermission(asked agent.Permission) (d agent.PermissionDecis
 // very call. Otherwise it takes a decision on the same input that has let no
 // call through yet, or one that holds for the session: then the agent itself
 // lets the calls pass that it takes for the same.
-func (c *call) findPermit(asked agent.Permission) (run.Permit, bool) {
+func (c *activeCall) findPermit(asked agent.Permission) (run.Permit, bool) {
 	digest := newSuspension(asked).Digest()
 	var found *run.Permit
 	for i, p := range c.req.Work.Permits {

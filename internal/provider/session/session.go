@@ -78,7 +78,7 @@ func (p sessionProvider) Generate(ctx context.Context, req provider.Request, pro
 	}
 	within, stop := context.WithTimeout(ctx, req.Constraints.Timeout())
 	defer stop()
-	c := &call{sessionProvider: p, req: req, progress: progress}
+	c := &activeCall{sessionProvider: p, req: req, progress: progress}
 	resp, err := c.runAgent(within)
 	resp.RawText = p.Redact.String(resp.RawText)
 	resp.DurationMs = time.Since(start).Milliseconds()
@@ -120,13 +120,13 @@ func isPause(err error) bool {
 	return suspended || exhausted || limited
 }
 
-// call is one call of Generate.
-type call struct {
+// activeCall is one call of Generate.
+type activeCall struct {
 	sessionProvider
 	req      provider.Request
 	progress func(provider.Progress)
 
-	note note
+	note slotNote
 	talk *talk
 	// servingPeers says that the run's own turn is over and its answer kept. The
 	// turns that follow serve the messages of other sessions.
@@ -136,7 +136,7 @@ type call struct {
 // runAgent lets the agent answer the request. The agent's process is gone
 // afterwards in every case except one: if the call is suspended, the pool keeps
 // it.
-func (c *call) runAgent(ctx context.Context) (resp provider.Response, err error) {
+func (c *activeCall) runAgent(ctx context.Context) (resp provider.Response, err error) {
 	site := c.req.Work.Site
 	if c.talk = c.Pool.takeTalk(site.Slot(), c.workKey(), c.req.Call); c.talk == nil {
 		release, err := site.Hold(ctx, func() { c.Pool.releaseSlot(site.Slot()) })
@@ -168,7 +168,7 @@ func (c *call) runAgent(ctx context.Context) (resp provider.Response, err error)
 }
 
 // produceAnswer lets the agent work until its changes can be taken.
-func (c *call) produceAnswer(ctx context.Context) (provider.Response, error) {
+func (c *activeCall) produceAnswer(ctx context.Context) (provider.Response, error) {
 	var err error
 	if c.note, err = loadNote(c.req.Work.Site); err != nil {
 		return provider.Response{}, err
@@ -189,7 +189,7 @@ func (c *call) produceAnswer(ctx context.Context) (provider.Response, error) {
 
 // firstAnswer returns the answer of an earlier attempt if the note holds it, and
 // the answer of a turn otherwise.
-func (c *call) firstAnswer(ctx context.Context) (answer, error) {
+func (c *activeCall) firstAnswer(ctx context.Context) (answer, error) {
 	if a := c.note.Answer; a != nil && c.note.isFor(c.workKey(), c.req.Call) && c.note.Task == c.taskDigest() {
 		return *a, nil
 	}
@@ -207,7 +207,7 @@ func (c *call) firstAnswer(ctx context.Context) (answer, error) {
 
 // requestRepair tells the agent why its changes cannot be taken, and returns its
 // next answer.
-func (c *call) requestRepair(ctx context.Context, why string) (answer, error) {
+func (c *activeCall) requestRepair(ctx context.Context, why string) (answer, error) {
 	if c.talk.Session == nil { // the answer came from an earlier attempt
 		if err := c.startAgent(ctx, true); err != nil {
 			return answer{}, err
@@ -228,7 +228,7 @@ func isContextFull(err error) bool {
 // buildResponse returns the response to a completed turn. Its changes are the
 // content of the checkout at the end of the turn. They are kept in the note;
 // later changes to the checkout are not part of them.
-func (c *call) buildResponse(ctx context.Context, a answer) (provider.Response, error) {
+func (c *activeCall) buildResponse(ctx context.Context, a answer) (provider.Response, error) {
 	resp := provider.Response{RawText: a.Text, FinishReason: provider.Stop, Usage: c.unreportedUsage()}
 	if c.roleSandbox() == agent.ReadOnly {
 		return resp, nil
@@ -249,14 +249,14 @@ func (c *call) buildResponse(ctx context.Context, a answer) (provider.Response, 
 }
 
 // unreportedUsage returns the usage of the call that no error has reported yet.
-func (c *call) unreportedUsage() *run.Usage {
+func (c *activeCall) unreportedUsage() *run.Usage {
 	used := c.note.Used.Sub(c.note.Told)
 	return &used
 }
 
 // partialResponse returns the unfinished answer. It reports the usage once; a
 // call that only waits reports it at its end.
-func (c *call) partialResponse(err error) provider.Response {
+func (c *activeCall) partialResponse(err error) provider.Response {
 	resp := provider.Response{RawText: c.talk.textSoFar(), FinishReason: provider.Failed}
 	if c.talk.Session != nil {
 		c.note.Used = c.talk.callUsage()
@@ -270,7 +270,7 @@ func (c *call) partialResponse(err error) provider.Response {
 }
 
 // keepNoteOrLog keeps the note on a path that already returns an error.
-func (c *call) keepNoteOrLog() {
+func (c *activeCall) keepNoteOrLog() {
 	if err := c.keepNote(); err != nil {
 		c.log("note not kept", map[string]string{"error": err.Error()})
 	}
@@ -278,7 +278,7 @@ func (c *call) keepNoteOrLog() {
 
 // roleSandbox returns how far the role's agent may reach: the planner and the
 // evaluator change nothing.
-func (c *call) roleSandbox() agent.Sandbox {
+func (c *activeCall) roleSandbox() agent.Sandbox {
 	if c.req.Role == run.Developer || c.req.Role == run.Fixer {
 		return agent.WorkspaceWrite
 	}
@@ -286,9 +286,9 @@ func (c *call) roleSandbox() agent.Sandbox {
 }
 
 // workKey names the piece of work. All calls that this work needs share it.
-func (c *call) workKey() string {
+func (c *activeCall) workKey() string {
 	return fmt.Sprintf("%s-%d-%d", c.req.Phase, c.req.Iteration, c.req.Candidate)
 }
 
 // taskDigest identifies the prompt that the agent is given.
-func (c *call) taskDigest() run.Digest { return run.DigestOf([]byte(taskPrompt(c.req.Prompt))) }
+func (c *activeCall) taskDigest() run.Digest { return run.DigestOf([]byte(taskPrompt(c.req.Prompt))) }

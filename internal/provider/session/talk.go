@@ -26,7 +26,7 @@ const maxShown = 8 << 10
 // beginWork starts the agent and sends its task. It resumes the session of the
 // note if there is one, and leaves the checkout alone if the last attempt at
 // this same work was cut off.
-func (c *call) beginWork(ctx context.Context) error {
+func (c *activeCall) beginWork(ctx context.Context) error {
 	cutOff := c.note.Key == c.workKey() && c.note.Open && c.note.Session != ""
 	err := c.startAgent(ctx, cutOff)
 	switch {
@@ -41,7 +41,7 @@ func (c *call) beginWork(ctx context.Context) error {
 }
 
 // startOver sends the work to a new session because the old one cannot take it.
-func (c *call) startOver(ctx context.Context) error {
+func (c *activeCall) startOver(ctx context.Context) error {
 	if c.talk.Session != nil {
 		if err := c.talk.Stop(ctx); err != nil {
 			return err
@@ -55,14 +55,14 @@ func (c *call) startOver(ctx context.Context) error {
 }
 
 // answerAnew sends the work to a new session and waits for the answer.
-func (c *call) answerAnew(ctx context.Context) (answer, error) {
+func (c *activeCall) answerAnew(ctx context.Context) (answer, error) {
 	if err := c.startOver(ctx); err != nil {
 		return answer{}, err
 	}
 	return c.awaitAnswer(ctx)
 }
 
-func (c *call) startAgent(ctx context.Context, keep bool) error {
+func (c *activeCall) startAgent(ctx context.Context, keep bool) error {
 	dir, err := c.req.Work.Site.Checkout(ctx, keep)
 	if err != nil {
 		return err
@@ -84,10 +84,10 @@ func (c *call) startAgent(ctx context.Context, keep bool) error {
 	return nil
 }
 
-func (c *call) log(what string, about map[string]string) { c.req.Work.Site.Log(what, about) }
+func (c *activeCall) log(what string, about map[string]string) { c.req.Work.Site.Log(what, about) }
 
 // sendPrompt begins a turn. Before that it records the turn in the note on disk.
-func (c *call) sendPrompt(ctx context.Context, text string) error {
+func (c *activeCall) sendPrompt(ctx context.Context, text string) error {
 	t := c.talk
 	if c.note.Key != c.workKey() {
 		c.note.Used, c.note.Told, c.note.Asked = run.Usage{}, run.Usage{}, nil
@@ -105,7 +105,7 @@ func (c *call) sendPrompt(ctx context.Context, text string) error {
 }
 
 // sendMessage gives the agent a message, which begins a turn.
-func (c *call) sendMessage(ctx context.Context, text string) error {
+func (c *activeCall) sendMessage(ctx context.Context, text string) error {
 	t := c.talk
 	t.text, t.asks, t.overBudget, t.tools = nil, nil, false, map[string]bool{}
 	sent := make(chan error, 1) // an agent that does not read could block Send
@@ -120,7 +120,7 @@ func (c *call) sendMessage(ctx context.Context, text string) error {
 
 // awaitAnswer follows the run's own turn to its end. It keeps the answer in the
 // note before it returns it.
-func (c *call) awaitAnswer(ctx context.Context) (answer, error) {
+func (c *activeCall) awaitAnswer(ctx context.Context) (answer, error) {
 	a, err := c.followTurn(ctx)
 	if err != nil {
 		return answer{}, err
@@ -131,7 +131,7 @@ func (c *call) awaitAnswer(ctx context.Context) (answer, error) {
 
 // followTurn handles the events of a turn until its end, and decides about tools
 // on the way.
-func (c *call) followTurn(ctx context.Context) (*answer, error) {
+func (c *activeCall) followTurn(ctx context.Context) (*answer, error) {
 	quiet := time.NewTimer(c.Quiet)
 	defer quiet.Stop()
 	for {
@@ -162,9 +162,9 @@ func (c *call) followTurn(ctx context.Context) (*answer, error) {
 }
 
 // noteHeard records, once per turn, that the agent has the message.
-func (c *call) noteHeard(e agent.Event) error {
+func (c *activeCall) noteHeard(e agent.Event) error {
 	switch e.(type) {
-	case agent.Text, agent.ToolUse, agent.ToolResult, agent.Permission, agent.Usage:
+	case agent.Text, agent.ToolUse, agent.ToolResult, agent.Permission, agent.UsageUpdate:
 	default:
 		return nil
 	}
@@ -176,7 +176,7 @@ func (c *call) noteHeard(e agent.Event) error {
 }
 
 // handleEvent handles one event. It returns the answer if e completes the turn.
-func (c *call) handleEvent(ctx context.Context, e agent.Event) (*answer, error) {
+func (c *activeCall) handleEvent(ctx context.Context, e agent.Event) (*answer, error) {
 	t := c.talk
 	if err := c.noteHeard(e); err != nil {
 		return nil, err
@@ -211,7 +211,7 @@ func (c *call) handleEvent(ctx context.Context, e agent.Event) (*answer, error) 
 	case agent.Budget:
 		c.note.Rung = agent.ClampRung(max(c.note.Rung, e.Step))
 		return nil, c.keepNote()
-	case agent.Usage:
+	case agent.UsageUpdate:
 		t.used = e.Tokens
 		c.note.Used = t.callUsage()
 		if err := c.keepNote(); err != nil {
@@ -232,7 +232,7 @@ func (c *call) handleEvent(ctx context.Context, e agent.Event) (*answer, error) 
 
 // enforceBudget interrupts a turn that has used up the rest of a budget. If the
 // turn is completed all the same, its answer counts.
-func (c *call) enforceBudget(ctx context.Context) error {
+func (c *activeCall) enforceBudget(ctx context.Context) error {
 	left, used := c.req.Work.Left, c.talk.callUsage()
 	over := left.Tokens > 0 && used.TotalTokens >= left.Tokens || left.Cost > 0 && used.Cost >= left.Cost
 	if !over || c.talk.overBudget {
@@ -242,7 +242,7 @@ func (c *call) enforceBudget(ctx context.Context) error {
 	return c.talk.Interrupt(ctx)
 }
 
-func (c *call) turnResult(e agent.Turn) (*answer, error) {
+func (c *activeCall) turnResult(e agent.Turn) (*answer, error) {
 	t := c.talk
 	t.used = e.Tokens
 	used := t.callUsage()
@@ -277,7 +277,7 @@ func exitError(e agent.Exit) error {
 }
 
 // showProgress reports the progress of the turn.
-func (c *call) showProgress(doing string) {
+func (c *activeCall) showProgress(doing string) {
 	if c.progress != nil {
 		end := c.talk.text[max(0, len(c.talk.text)-maxShown):]
 		c.progress(provider.Progress{Bytes: c.talk.bytes, Tail: provider.Tail(c.Redact.Bytes(end)), Doing: doing})

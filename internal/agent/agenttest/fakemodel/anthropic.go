@@ -37,7 +37,7 @@ func (c content) message(role Role) Message {
 	for _, b := range c {
 		switch b.Type {
 		case "tool_use":
-			m.Calls = append(m.Calls, Call{b.ID, b.Name, b.Input})
+			m.Calls = append(m.Calls, ToolCall{b.ID, b.Name, b.Input})
 		case "tool_result":
 			m.Results = append(m.Results, Result{b.ToolUseID, b.Content.text(), b.IsError})
 		}
@@ -67,7 +67,7 @@ func (anthropic) message(q Request, content []object, usage object) object {
 	}
 }
 
-func (anthropic) usage(u Usage, output int) object {
+func (anthropic) usage(u TokenCount, output int) object {
 	return object{
 		"input_tokens": u.Input - u.Cached, "cache_read_input_tokens": u.Cached, "cache_creation_input_tokens": 0,
 		"output_tokens": output, "service_tier": "standard",

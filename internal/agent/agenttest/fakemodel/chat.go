@@ -51,7 +51,7 @@ func (m chatMessage) message() Message {
 	}
 	out := Message{Role: Role(m.Role), Texts: m.Content.texts()}
 	for _, c := range m.ToolCalls {
-		out.Calls = append(out.Calls, Call{c.ID, c.Function.Name, json.RawMessage(c.Function.Arguments)})
+		out.Calls = append(out.Calls, ToolCall{c.ID, c.Function.Name, json.RawMessage(c.Function.Arguments)})
 	}
 	return out
 }
@@ -73,7 +73,7 @@ func (chat) finish(r Reply) string {
 	return "stop"
 }
 
-func (chat) usage(u Usage) object {
+func (chat) usage(u TokenCount) object {
 	return object{
 		"prompt_tokens": u.Input, "prompt_tokens_details": object{"cached_tokens": u.Cached},
 		"completion_tokens": u.Output, "total_tokens": u.Input + u.Output,

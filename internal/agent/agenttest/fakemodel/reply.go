@@ -18,8 +18,8 @@ type Reply struct {
 	// Pieces add up to the text. Pace is the pause after each.
 	Pieces []string
 	Pace   time.Duration
-	Calls  []Call
-	Usage  Usage
+	Calls  []ToolCall
+	Usage  TokenCount
 	// Fault happens instead of the answer, or in the middle of it; nil means no fault.
 	Fault *Fault
 }
@@ -27,8 +27,8 @@ type Reply struct {
 // Text returns the whole text.
 func (r Reply) Text() string { return strings.Join(r.Pieces, "") }
 
-// Usage counts the tokens of a request. Cached is a part of Input.
-type Usage struct{ Input, Output, Cached int }
+// TokenCount counts the tokens of a request. Cached is a part of Input.
+type TokenCount struct{ Input, Output, Cached int }
 
 // Fault is the failure of a request: an error of the API with a status, or a stream that hangs or
 // is cut off.
@@ -138,12 +138,12 @@ func (s *state) round() int {
 }
 
 // calling returns the calls of a round that are not done. Their ids contain the index of the call.
-func (s *state) calling(round int) []Call {
-	var calls []Call
+func (s *state) calling(round int) []ToolCall {
+	var calls []ToolCall
 	for i, c := range s.calls {
 		if c.round == round && !s.done[i] {
 			c.ID = fmt.Sprintf("call_%s_%d", rand.Text()[:16], i)
-			calls = append(calls, c.Call)
+			calls = append(calls, c.ToolCall)
 		}
 	}
 	return calls
@@ -222,7 +222,7 @@ func tail(text string, size int) string {
 type Message struct {
 	Role    Role
 	Texts   []string
-	Calls   []Call
+	Calls   []ToolCall
 	Results []Result
 }
 
@@ -235,8 +235,8 @@ const (
 	Assistant Role = "assistant"
 )
 
-// Call is a call of a tool.
-type Call struct {
+// ToolCall is a call of a tool.
+type ToolCall struct {
 	ID, Tool string
 	Input    json.RawMessage
 }

@@ -20,7 +20,7 @@ func said(text string) fakemodel.Message {
 }
 
 func called(index int) fakemodel.Message {
-	return fakemodel.Message{Role: fakemodel.Assistant, Calls: []fakemodel.Call{{ID: fmt.Sprint("call_X_", index), Tool: "t"}}}
+	return fakemodel.Message{Role: fakemodel.Assistant, Calls: []fakemodel.ToolCall{{ID: fmt.Sprint("call_X_", index), Tool: "t"}}}
 }
 
 func gave(index int, text string) fakemodel.Message {
@@ -163,7 +163,7 @@ func TestARequestOnTheSideIsAnsweredAtOnce(t *testing.T) {
 }
 
 func TestRepliesSayWhatTheyCost(t *testing.T) {
-	for prompt, want := range map[string]fakemodel.Usage{
+	for prompt, want := range map[string]fakemodel.TokenCount{
 		"x":                     {Input: 1000, Output: 20},
 		"[[usage:7,8]]":         {Input: 7, Output: 8},
 		"[[usage: 7, 8, 5 ]]":   {Input: 7, Output: 8, Cached: 5},

@@ -81,9 +81,9 @@ func (i item) message() Message {
 	case strings.HasSuffix(i.Type, "_call_output"):
 		return Message{Role: User, Results: []Result{{CallID: i.CallID, Text: string(i.Output)}}}
 	case i.Type == "function_call":
-		return Message{Role: Assistant, Calls: []Call{{i.CallID, i.Name, json.RawMessage(i.Arguments)}}}
+		return Message{Role: Assistant, Calls: []ToolCall{{i.CallID, i.Name, json.RawMessage(i.Arguments)}}}
 	case i.Type == "custom_tool_call":
-		return Message{Role: Assistant, Calls: []Call{{i.CallID, i.Name, json.RawMessage(encode(i.Input))}}}
+		return Message{Role: Assistant, Calls: []ToolCall{{i.CallID, i.Name, json.RawMessage(encode(i.Input))}}}
 	default:
 		return Message{Role: Role(i.Role), Texts: i.Content.texts()}
 	}
@@ -107,7 +107,7 @@ func (responses) items(r Reply) []object {
 	return items
 }
 
-func (responses) usage(u Usage) object {
+func (responses) usage(u TokenCount) object {
 	return object{
 		"input_tokens": u.Input, "input_tokens_details": object{"cached_tokens": u.Cached},
 		"output_tokens": u.Output, "output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": u.Input + u.Output,

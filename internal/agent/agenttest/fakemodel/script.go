@@ -17,13 +17,13 @@ type script struct {
 	say    string
 	think  string
 	slow   int
-	usage  Usage
+	usage  TokenCount
 }
 
 // scripted is a call; its index in the script is part of its id.
 type scripted struct {
 	round int
-	Call
+	ToolCall
 }
 
 // fault is a Fault that happens after the given number of rounds. A first above zero limits it to
@@ -41,7 +41,7 @@ var errUnclosed = errors.New("it has no end")
 func holdsScript(text string) bool { return opening.MatchString(text) }
 
 func parse(text string) (script, error) {
-	s := script{usage: Usage{Input: 1000, Output: 20}}
+	s := script{usage: TokenCount{Input: 1000, Output: 20}}
 	for {
 		at := opening.FindStringSubmatchIndex(text)
 		if at == nil {
@@ -141,7 +141,7 @@ func (s *script) call(d directive) {
 	if d.name == "tool" || s.rounds == 0 {
 		s.rounds++
 	}
-	s.calls = append(s.calls, scripted{s.rounds - 1, Call{Tool: d.text, Input: d.input}})
+	s.calls = append(s.calls, scripted{s.rounds - 1, ToolCall{Tool: d.text, Input: d.input}})
 }
 
 func (s *script) fail(d directive) (err error) {
@@ -164,7 +164,7 @@ func (s *script) fail(d directive) (err error) {
 }
 
 // read reads IN,OUT or IN,OUT,CACHED.
-func (u *Usage) read(text string) error {
+func (u *TokenCount) read(text string) error {
 	numbers := strings.Split(text, ",")
 	for i, into := range []*int{&u.Input, &u.Output, &u.Cached} {
 		if i == len(numbers) {
