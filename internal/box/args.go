@@ -24,6 +24,7 @@ type inside struct {
 	own    string // the path of our executable
 	names  []string
 	disk   int64
+	fence  int // the descriptor of fenceText
 	dir    string
 	env    []string
 	argv   []string
@@ -46,7 +47,7 @@ func args(h host, in inside) []string {
 	a = append(a, "--dev", "/dev", "--size", size, "--perms", "1777", "--tmpfs", "/dev/shm", "--remount-ro", "/dev",
 		"--size", size, "--perms", "1777", "--tmpfs", "/tmp", "--symlink", "../tmp", "/var/tmp", "--dir", "/run")
 	for _, m := range in.mounts {
-		a = append(a, m.args()...)
+		a = append(a, m.args(in.fence)...)
 	}
 	for _, name := range in.names {
 		a = append(a, "--ro-bind", in.own, OwnDirectory+name)
@@ -92,9 +93,9 @@ func (h host) args() []string {
 	return a
 }
 
-func (m mount) args() []string {
-	if m.kind == emptyFile {
-		return []string{string(readOnly), m.from, m.to}
+func (m mount) args(fenceFD int) []string {
+	if m.kind == fence {
+		return []string{string(fence), strconv.Itoa(fenceFD), m.to}
 	}
 	return []string{string(m.kind), m.from, m.to}
 }

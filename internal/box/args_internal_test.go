@@ -33,8 +33,8 @@ func TestArgs(t *testing.T) {
 			base + "--bind /t /t --ro-bind /t/.git /t/.git --remount-ro / --clearenv --chdir /t", "sh -c x",
 		},
 		"a tree without one": {
-			inside{dir: "/t", mounts: []mount{{emptyFile, "/dev/null", "/t/.git"}}, argv: []string{"sh"}},
-			base + "--ro-bind /dev/null /t/.git --remount-ro / --clearenv --chdir /t", "sh",
+			inside{dir: "/t", fence: 6, mounts: []mount{{kind: fence, to: "/t/.git"}}, argv: []string{"sh"}},
+			base + "--ro-bind-data 6 /t/.git --remount-ro / --clearenv --chdir /t", "sh",
 		},
 		"variables, one of them without a name": {
 			inside{dir: "/t", env: []string{"A=1", "B=", "C", "=x", "D=e=f"}, argv: []string{"sh"}},

@@ -22,7 +22,7 @@ const (
 	argsFD = 3 + iota
 	statusFD
 	filterFD
-	outerFD // with overlays only
+	fenceFD // only with a fence: bwrap would hand on what it does not use
 )
 
 // entry is a box with a spec.
@@ -47,7 +47,7 @@ func (e entry) Enclose(argv []string, dir string, env []string) (_ *proc.Enclosu
 	if err != nil {
 		return nil, err
 	}
-	r := &running{status: &bytes.Buffer{}, made: madeByMounts(in.mounts)}
+	r := &running{made: madeByMounts(in.mounts)}
 	defer func() {
 		if err != nil {
 			r.close()
@@ -56,22 +56,13 @@ func (e entry) Enclose(argv []string, dir string, env []string) (_ *proc.Enclosu
 	if err := r.openGroup(e.box.groups, e.spec.Limits.orDefault()); err != nil {
 		return nil, err
 	}
-	files, err := r.openFiles(args(e.box.host, in), e.box.filter)
+	argv, err = e.openFiles(r, in)
 	if err != nil {
 		return nil, err
 	}
-	bwrap := []string{e.box.program, "--args", fmt.Sprint(argsFD), "--json-status-fd", fmt.Sprint(statusFD), "--seccomp", fmt.Sprint(filterFD), "--"}
-	bwrap = append(bwrap, in.command()...)
-	if len(e.spec.Overlays) > 0 {
-		outer, err := r.openMemory("box-outer-args", joinArgs(mountSpace))
-		if err != nil {
-			return nil, err
-		}
-		files, bwrap = append(files, outer), e.mountFirst(bwrap)
-	}
 	return &proc.Enclosure{
-		Argv:   bwrap,
-		Files:  files,
+		Argv:   argv,
+		Files:  r.files,
 		Limits: r.limits,
 		Ended:  r.ended,
 		Close:  r.close,
@@ -88,7 +79,7 @@ func (e entry) prepare(argv []string, dir string, env []string) (inside, error) 
 	if err != nil {
 		return inside{}, err
 	}
-	in := inside{mounts: mounts, egress: e.spec.Egress, own: e.box.own, disk: limits.Disk, dir: dir, env: env, argv: argv}
+	in := inside{mounts: mounts, egress: e.spec.Egress, own: e.box.own, disk: limits.Disk, fence: fenceFD, dir: dir, env: env, argv: argv}
 	if in.dir == "" {
 		in.dir = e.spec.Tree
 	}
@@ -117,7 +108,7 @@ func (e entry) shows(mounts []mount, path string) bool {
 	}
 	seen := append([]string{"/usr"}, e.box.host.dirs...)
 	for _, m := range mounts {
-		if to, err := filepath.EvalSymlinks(m.to); err == nil && m.kind != emptyFile {
+		if to, err := filepath.EvalSymlinks(m.to); err == nil && m.kind != fence {
 			seen = append(seen, m.to, to)
 		}
 	}
@@ -129,9 +120,9 @@ func (e entry) shows(mounts []mount, path string) bool {
 type running struct {
 	group  *group
 	limits proc.Limits
-	opened []*os.File
-	report *os.File // read end of the status
-	status *bytes.Buffer
+	files  []*os.File // of bwrap, from argsFD on
+	report *os.File   // read end of the status
+	err    error      // the first one of the files
 	made   []string
 }
 
@@ -157,37 +148,49 @@ func joinArgs(args []string) []byte {
 	return text.Bytes()
 }
 
-// openFiles opens the descriptors of bwrap.
-func (r *running) openFiles(args []string, filter []byte) ([]*os.File, error) {
-	options, err := r.openMemory("box-args", joinArgs(args))
-	if err != nil {
-		return nil, err
+// openFiles opens the descriptors of bwrap and returns its command.
+func (e entry) openFiles(r *running, in inside) ([]string, error) {
+	r.passMemory("box-args", joinArgs(args(e.box.host, in)))
+	r.passStatus()
+	r.passMemory("box-filter", e.box.filter)
+	if slices.ContainsFunc(in.mounts, func(m mount) bool { return m.kind == fence }) {
+		r.passMemory("box-fence", []byte(fenceText))
 	}
-	calls, err := r.openMemory("box-filter", filter)
-	if err != nil {
-		return nil, err
+	argv := []string{e.box.program, "--args", fmt.Sprint(argsFD), "--json-status-fd", fmt.Sprint(statusFD), "--seccomp", fmt.Sprint(filterFD), "--"}
+	argv = append(argv, in.command()...)
+	if len(e.spec.Overlays) > 0 {
+		r.passMemory("box-outer-args", joinArgs(mountSpace))
+		argv = e.mountFirst(argv, argsFD+len(r.files)-1)
 	}
-	report, status, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	r.report, r.opened = report, append(r.opened, status)
-	return []*os.File{options, status, calls}, nil
+	return argv, r.err
 }
 
-// openMemory opens a file without a name that holds b.
-func (r *running) openMemory(name string, b []byte) (*os.File, error) {
+// passStatus opens the pipe of the status.
+func (r *running) passStatus() {
+	if r.err != nil {
+		return
+	}
+	report, status, err := os.Pipe()
+	if r.err = err; err == nil {
+		r.report, r.files = report, append(r.files, status)
+	}
+}
+
+// passMemory opens a file without a name that holds b.
+func (r *running) passMemory(name string, b []byte) {
+	if r.err != nil {
+		return
+	}
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
 	if err != nil {
-		return nil, fmt.Errorf("memfd: %w", err)
+		r.err = fmt.Errorf("memfd: %w", err)
+		return
 	}
 	f := os.NewFile(uintptr(fd), name)
-	r.opened = append(r.opened, f)
-	if _, err := f.Write(b); err != nil {
-		return nil, err
+	r.files = append(r.files, f)
+	if _, r.err = f.Write(b); r.err == nil {
+		_, r.err = f.Seek(0, io.SeekStart)
 	}
-	_, err = f.Seek(0, io.SeekStart)
-	return f, err
 }
 
 // ErrNotBegun means that the box was not set up, and that the program in it never ran.
@@ -196,7 +199,7 @@ var ErrNotBegun = errors.New("the box was not set up")
 // ended implements the member of [proc.Enclosure]. bwrap says by its status that the program ran, and
 // its exit code, which the kernel tells, says how it ended.
 func (r *running) ended(exitCode int) (cause string, err error) {
-	for _, f := range r.opened {
+	for _, f := range r.files {
 		f.Close()
 	}
 	r.report.SetReadDeadline(time.Now().Add(time.Second)) // all writers are gone
@@ -232,7 +235,7 @@ func exitStatus(text []byte) (code int, ok bool) {
 
 // close releases everything.
 func (r *running) close() {
-	for _, f := range append(r.opened, r.report) {
+	for _, f := range append(r.files, r.report) {
 		if f != nil {
 			f.Close()
 		}
@@ -250,7 +253,7 @@ func (r *running) close() {
 // madeByMounts returns the paths that bwrap makes outside because a mount needs a place.
 func madeByMounts(mounts []mount) (made []string) {
 	for _, m := range mounts {
-		if _, err := os.Lstat(m.to); m.kind == emptyFile && errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(m.to); m.kind == fence && errors.Is(err, fs.ErrNotExist) {
 			made = append(made, m.to)
 		}
 	}

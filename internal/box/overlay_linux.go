@@ -16,13 +16,14 @@ import (
 // in it, mounts, and becomes the bwrap that makes the box.
 var mountSpace = []string{"--unshare-user", "--uid", "0", "--gid", "0", "--cap-add", "ALL", "--die-with-parent", "--dev-bind", "/", "/"}
 
-// mountFirst returns the command that mounts the overlays of the spec and runs bwrap then.
-func (e entry) mountFirst(bwrap []string) []string {
+// mountFirst returns the command that mounts the overlays of the spec and runs bwrap then. The options
+// of mountSpace come by a descriptor.
+func (e entry) mountFirst(bwrap []string, options int) []string {
 	var overlays []inner.Overlay
 	for _, o := range e.spec.Overlays {
 		overlays = append(overlays, inner.Overlay(o))
 	}
-	outer := []string{e.box.program, "--args", fmt.Sprint(outerFD), "--", e.box.own}
+	outer := []string{e.box.program, "--args", fmt.Sprint(options), "--", e.box.own}
 	return append(outer, inner.OverlayArgs(overlays, bwrap)...)
 }
 

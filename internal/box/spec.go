@@ -13,8 +13,9 @@ import (
 // Spec says what one program may reach. All paths are absolute. Everything has the same path inside
 // as outside, so that messages name files that exist.
 type Spec struct {
-	// Tree is the work tree, writable except for its .git: that is read-only, and hidden where it is
-	// no directory. Empty means no tree.
+	// Tree is the work tree, writable except for its .git. A directory of that name is read-only. In the
+	// place of a file, or of nothing, is a file that tells git that there is no repository. Empty means
+	// no tree.
 	Tree string
 	// Write are further writable directories, such as the home of the run. Read are directories and
 	// files to read, such as a toolchain outside of /usr and /opt, or the objects of the repository
@@ -55,10 +56,13 @@ const (
 type mountKind string
 
 const (
-	readOnly  mountKind = "--ro-bind"
-	writable  mountKind = "--bind"
-	emptyFile mountKind = "/dev/null" // a file without content over the path
+	readOnly mountKind = "--ro-bind"
+	writable mountKind = "--bind"
+	fence    mountKind = "--ro-bind-data" // a file with the content of fenceText
 )
+
+// fenceText keeps git from a repository in this directory and above.
+const fenceText = "gitdir: none\n"
 
 // mount is one path in the box.
 type mount struct {
@@ -121,7 +125,7 @@ func checkNested(all []mount) error {
 				return err
 			}
 			real, err := filepath.EvalSymlinks(m.to)
-			if below := strings.TrimPrefix(m.to, above.to); m.kind != emptyFile && (err != nil || real != top+below) {
+			if below := strings.TrimPrefix(m.to, above.to); m.kind != fence && (err != nil || real != top+below) {
 				return fmt.Errorf("%s: a link leads there from %s", m.to, above.to)
 			}
 		}
@@ -139,7 +143,7 @@ func gitMount(tree string) (mount, error) {
 	case err == nil && !info.Mode().IsRegular():
 		return mount{}, errors.New("its .git is neither a directory nor a file")
 	}
-	return mount{emptyFile, "/dev/null", path}, nil
+	return mount{kind: fence, to: path}, nil
 }
 
 // checkPath refuses what must not be in a box.

@@ -92,8 +92,8 @@ ls `+dir)
 func TestATreeWithoutARepositoryGetsNone(t *testing.T) {
 	b := openBox(t)
 	tree := t.TempDir()
-	out, _ := inBox(t, b, box.Spec{Tree: tree}, "(mkdir .git || echo x > .git || rm -f .git || mv .git y) 2>/dev/null || echo refused")
-	if _, err := os.Lstat(filepath.Join(tree, ".git")); out != "refused\n" || !errors.Is(err, os.ErrNotExist) {
+	out, _ := inBox(t, b, box.Spec{Tree: tree}, "(mkdir .git || echo x > .git || rm -f .git || mv .git y) 2>/dev/null || echo refused; cat .git; ls /proc/self/fd | tr '\\n' ' '")
+	if _, err := os.Lstat(filepath.Join(tree, ".git")); out != "refused\ngitdir: none\n0 1 2 3 " || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%q, %v", out, err)
 	}
 }
