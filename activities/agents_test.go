@@ -17,9 +17,9 @@ import (
 
 // employ puts an agent in memory behind the provider, whose every turn does
 // what the script says, whatever its prompt.
-func (s *site) employ(script string) *agenttest.Fake {
+func (s *fixture) employ(script string) *agenttest.Fake {
 	fake := agenttest.NewFake(fakemodel.New())
-	s.agent = session.New(session.Config{Adapter: scripting{fake, script}, Pool: s.pool})
+	s.agent = session.New(session.Config{Adapter: scriptedAgent{fake, script}, Pool: s.pool})
 	return fake
 }
 
@@ -36,14 +36,14 @@ func tool(name string, input any) string {
 }
 
 // developing is a call of the developer whose agent has a slot.
-func (s *site) developing() activities.Call {
+func (s *fixture) developing() activities.Call {
 	c := s.call(run.Execute)
 	c.Slot = "developer"
 	return c
 }
 
 func TestWhatAnAgentChangedIsProposed(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.employ(writes("log.txt", "one\ntwo\n") + writes("new.txt", "new\n") + "[[say:Here it is.\n\n**Append a line**]]")
 	out := must[activities.ProposeResult](s, s.acts.Propose, s.developing())
 	p := out.Proposal
@@ -62,7 +62,7 @@ func TestWhatAnAgentChangedIsProposed(t *testing.T) {
 }
 
 func TestChangesAndAResultAtOnceAreRefused(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.employ(writes("log.txt", "two\n") + fakemodel.Say(result("type: NOOP\nreason: done already")))
 	out := must[activities.ProposeResult](s, s.acts.Propose, s.developing())
 	if out.Violation == nil || out.Violation.Code != "contradiction" || out.Proposal != nil {
@@ -71,7 +71,7 @@ func TestChangesAndAResultAtOnceAreRefused(t *testing.T) {
 }
 
 func TestAgentThatChangesNothingIsTakenAtItsWord(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.employ(fakemodel.Say(result("type: ASK\nquestion: blue or red?")))
 	if out := must[activities.ProposeResult](s, s.acts.Propose, s.developing()); out.Question == nil || out.Question.Question != "blue or red?" {
 		t.Errorf("%+v", out)
@@ -79,7 +79,7 @@ func TestAgentThatChangesNothingIsTakenAtItsWord(t *testing.T) {
 }
 
 func TestPermissionIsAHaltAndItsInputIsKeptWhole(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	long := strings.Repeat("x", 20<<10)
 	fake := s.employ(tool("run", map[string]string{"command": "echo " + secret + " \x1b[31m" + long}) + "[[say:done]]" + writes("a.txt", "A\n"))
 	c := s.developing()
@@ -105,7 +105,7 @@ func TestPermissionIsAHaltAndItsInputIsKeptWhole(t *testing.T) {
 }
 
 func TestCleanUpEndsAgentsThatWait(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.prepare()
 	fake := s.employ(tool("run", map[string]string{"command": "make"}))
 	if out := must[activities.ProposeResult](s, s.acts.Propose, s.developing()); out.Halt == nil {
@@ -123,7 +123,7 @@ func TestCleanUpEndsAgentsThatWait(t *testing.T) {
 }
 
 func TestTryJudgesAnAttemptInATreeOfItsOwn(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.employ(writes("log.txt", "one\ntwo\n") + "[[say:Append]]")
 	c := s.developing()
 	c.Candidate, c.Slot = 2, "developer-2"

@@ -13,7 +13,7 @@ import (
 
 // judging is a call of the evaluator as the workflow makes it: of an attempt at
 // contest time (workflows.try), and of the branch (workflows.evaluate).
-func (s *site) judging(attempt int) activities.JudgeInput {
+func (s *fixture) judging(attempt int) activities.JudgeInput {
 	s.t.Helper()
 	c := s.call(run.Evaluate)
 	c.Slot, c.Candidate = "evaluator", attempt
@@ -22,7 +22,7 @@ func (s *site) judging(attempt int) activities.JudgeInput {
 
 // The evaluator's word on the branch is not its word on the first attempt.
 func TestBranchIsJudgedAnew(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.prepare()
 	s.employ("[[say:DECISION: PASS]]")
 	in := s.judging(1)
@@ -41,7 +41,7 @@ func TestBranchIsJudgedAnew(t *testing.T) {
 // The report of an attempt is still what its reference says when the evaluator
 // has looked at it.
 func TestReportOfAnAttemptIsNotAltered(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.prepare()
 	s.provider.says("DECISION: PASS")
 	try := activities.TryInput{CheckInput: activities.CheckInput{Header: s.place(), Iteration: 1, Commit: s.base, Commands: []string{"true"}, Timeout: time.Minute}, Candidate: 1, Number: 1}
@@ -57,7 +57,7 @@ func TestReportOfAnAttemptIsNotAltered(t *testing.T) {
 
 // Attempts do not see what the checks of others left.
 func TestChecksOfAttemptsShareNoHome(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.prepare()
 	patch, _ := s.dir().Keep("execute/iter-0001.try-1.patch", []byte("--- a/log.txt\n+++ b/log.txt\n@@ -1 +1,2 @@\n one\n+two\n"))
 	for attempt := 1; attempt <= 2; attempt++ {
@@ -77,7 +77,7 @@ func TestChecksOfAttemptsShareNoHome(t *testing.T) {
 // What an agent names its calls goes into history, and 48 times into the
 // snapshot.
 func TestIDsOfAnAgentAreBounded(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.provider.responds(provider.Response{}, &provider.Suspended{CallID: strings.Repeat("c", 1<<20), Tool: "run", Input: []byte(`{}`)})
 	out := must[activities.ProposeResult](s, s.acts.Propose, s.call(run.Execute))
 	if n := size(t, out); n > maxResult {
@@ -87,7 +87,7 @@ func TestIDsOfAnAgentAreBounded(t *testing.T) {
 
 // Tokens of a call that failed were paid for: without them no budget holds.
 func TestUsageOfAFailedCallIsKept(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	e := &failure.Error{Code: failure.Auth, Message: "401"}
 	resp := provider.FailedResponse(e, "half", time.Second)
 	resp.Usage = &run.Usage{TotalTokens: 900_000}

@@ -24,7 +24,7 @@ func inBox(t *testing.T) func(*activities.Config) {
 
 // Each check is an attack, or a use that must go on working. The control runs the attacks without a box.
 func TestChecksInABox(t *testing.T) {
-	boxed, plain := newSiteWith(t, "runs", inBox(t)), newSite(t)
+	boxed, plain := newFixtureWith(t, "runs", inBox(t)), newFixture(t)
 	for _, tc := range []struct {
 		name, command string
 		attack        bool
@@ -40,7 +40,7 @@ func TestChecksInABox(t *testing.T) {
 		{"the worker is seen", "ls /proc/$WORKER/exe", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for _, s := range []*site{boxed, plain} {
+			for _, s := range []*fixture{boxed, plain} {
 				s.t = t
 				s.prepare()
 				command := fmt.Sprintf("RUNS='%s' REPO='%s' WORKER=%d; %s", filepath.Dir(s.runs.Cache()), s.repo, os.Getpid(), tc.command)

@@ -16,7 +16,7 @@ import (
 )
 
 // entry is the record of a run from its beginning to what the payloads lead to.
-func (s *site) entry(payloads ...run.Payload) rundir.Entry {
+func (s *fixture) entry(payloads ...run.Payload) rundir.Entry {
 	s.t.Helper()
 	snapshot := run.New(s.input())
 	e := rundir.Entry{}
@@ -40,7 +40,7 @@ func proposed(p *run.Proposal) []run.Payload {
 }
 
 // strayed makes a commit that nobody approved, and puts the branch there.
-func (s *site) strayed() string {
+func (s *fixture) strayed() string {
 	s.t.Helper()
 	stray := s.git("commit-tree", "-p", string(s.base), "-m", "tidy", string(s.base)+"^{tree}")
 	s.git("update-ref", "refs/heads/ratchet/r1", stray)
@@ -48,7 +48,7 @@ func (s *site) strayed() string {
 }
 
 // branchLog is what the run's log of its branch says.
-func (s *site) branchLog() string {
+func (s *fixture) branchLog() string {
 	s.t.Helper()
 	b, err := os.ReadFile(filepath.Join(s.dir().Path(), "logs", "branch.log"))
 	if err != nil && !os.IsNotExist(err) {
@@ -60,7 +60,7 @@ func (s *site) branchLog() string {
 // Finding B1. Before a patch is applied the branch is put back to the head that
 // the events name; a worker that comes late moves nothing.
 func TestApplyPutsTheBranchBack(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.prepare()
 	p := s.propose(patching(appending)).Proposal
 	in := s.applying(p)
@@ -95,7 +95,7 @@ func TestApplyPutsTheBranchBack(t *testing.T) {
 
 // checking is the check of a run whose developer had nothing to change, and of
 // its record.
-func (s *site) checking(commands ...string) activities.CheckInput {
+func (s *fixture) checking(commands ...string) activities.CheckInput {
 	place := s.place()
 	place.Entry = s.upTo(run.Evaluate)
 	return activities.CheckInput{Header: place, Iteration: 1, Commit: s.base, Commands: commands, Timeout: time.Minute}
@@ -120,7 +120,7 @@ func TestChecksThatMoveTheBranch(t *testing.T) {
 		{"it leaves tags, hooks and configuration", "git -C REPO tag ratchet/r1; git -C REPO config alias.merge '!false'; printf '#!/bin/sh\\nfalse' >REPO/.git/hooks/post-merge", run.Pass, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := newSite(t)
+			s := newFixture(t)
 			s.prepare()
 			j := must[activities.Judgement](s, s.acts.Check, s.checking(strings.ReplaceAll(tc.script, "REPO", s.repo)))
 			e := s.evaluation(j)
@@ -148,7 +148,7 @@ func TestChecksThatMoveTheBranch(t *testing.T) {
 
 // What had moved the branch before the checks is told, and no fault of theirs.
 func TestABranchThatWasMovedBeforeTheChecks(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.prepare()
 	stray := s.strayed()
 	j := must[activities.Judgement](s, s.acts.Check, s.checking("true"))
@@ -160,7 +160,7 @@ func TestABranchThatWasMovedBeforeTheChecks(t *testing.T) {
 // A worker that slept through its checks finds the run further on, and leaves the
 // branch where it is.
 func TestLateChecksMoveNothing(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.prepare()
 	in := s.checking("true")
 	must[any](s, s.acts.Record, in.Header)
@@ -177,7 +177,7 @@ func TestLateChecksMoveNothing(t *testing.T) {
 
 // Finding B1. A run is completed only with its branch at its head.
 func TestCheckBranch(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.prepare()
 	in := activities.BranchInput{Header: s.place(), Head: s.base}
 	in.Entry = s.entry(run.PhaseStarted{Role: run.Planner}, run.PhaseCompleted{Result: run.Planned}, run.PhaseStarted{Role: run.Developer},
@@ -194,25 +194,25 @@ func TestCheckBranch(t *testing.T) {
 
 // Finding B14. What the repository lacks is no error to try again.
 func TestAnActivityThatMissesAnObjectIsNotTriedAgain(t *testing.T) {
-	for name, act := range map[string]func(s *site) error{
-		"Prepare": func(s *site) error { _, err := do[any](s, s.acts.Prepare, s.place()); return err },
-		"Plan": func(s *site) error {
+	for name, act := range map[string]func(s *fixture) error{
+		"Prepare": func(s *fixture) error { _, err := do[any](s, s.acts.Prepare, s.place()); return err },
+		"Plan": func(s *fixture) error {
 			s.provider.says("a plan")
 			_, err := do[activities.PlanResult](s, s.acts.Plan, s.call(run.Plan))
 			return err
 		},
-		"Propose": func(s *site) error {
+		"Propose": func(s *fixture) error {
 			s.provider.says(patching(appending))
 			_, err := do[activities.ProposeResult](s, s.acts.Propose, s.call(run.Execute))
 			return err
 		},
-		"Check": func(s *site) error {
+		"Check": func(s *fixture) error {
 			_, err := do[activities.Judgement](s, s.acts.Check, s.checking("true"))
 			return err
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newFixture(t)
 			id := s.git("rev-parse", "HEAD:log.txt")
 			if err := os.Remove(filepath.Join(s.repo, ".git", "objects", id[:2], id[2:])); err != nil {
 				t.Fatal(err)
@@ -231,7 +231,7 @@ func TestAnActivityThatMissesAnObjectIsNotTriedAgain(t *testing.T) {
 
 // A run whose repository is gone ends all the same.
 func TestCleanUpWithoutTheRepository(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	if err := errors.Join(os.MkdirAll(s.runs.Workspace("r1"), 0o700), os.RemoveAll(s.repo)); err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestCleanUpWithoutTheRepository(t *testing.T) {
 // A check that forges the record as well, so that the run seems to have gone on,
 // changes nothing: what is not sealed does not count.
 func TestAForgedRecordDoesNotKeepTheBranchWhereItIs(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.prepare()
 	in := s.checking("true")
 	last := in.Entry.Events[len(in.Entry.Events)-1]
@@ -259,7 +259,7 @@ func TestAForgedRecordDoesNotKeepTheBranchWhereItIs(t *testing.T) {
 // Without a record that says where the run stands nothing is put back, and a
 // person is told that.
 func TestWithoutARecordTheBranchStaysAndIsAskedAbout(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.prepare()
 	in := s.checking("git -C '" + s.repo + "' update-ref -d refs/heads/ratchet/r1; rm -r '" + s.dir().Path() + "'")
 	j := must[activities.Judgement](s, s.acts.Check, in)

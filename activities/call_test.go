@@ -27,7 +27,7 @@ import (
 )
 
 func TestAnAnswerIsPaidOnce(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.provider.says(patching(appending), "another answer")
 	c := s.call(run.Execute)
 	first := must[activities.ProposeResult](s, s.acts.Propose, c)
@@ -45,7 +45,7 @@ func TestAnAnswerIsPaidOnce(t *testing.T) {
 }
 
 func TestAttemptsAtOnceTakeTurns(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	c := s.call(run.Plan)
 	asked, answer := make(chan struct{}), make(chan struct{})
 	s.provider.then(func(context.Context, func(provider.Progress)) (provider.Response, error) {
@@ -70,7 +70,7 @@ func TestAttemptsAtOnceTakeTurns(t *testing.T) {
 }
 
 func TestWhatWasSaidBeforeAnErrorIsKept(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.provider.fails("half an ans"+secret, failure.Error{Code: failure.Unknown, Message: "broke off at " + secret, Retriable: true})
 	s.provider.fails("half", failure.Error{Code: failure.RateLimit, Message: "slow down", Retriable: true, RetryAfter: 7 * time.Second})
 	c := s.call(run.Execute)
@@ -96,7 +96,7 @@ func TestWhatWasSaidBeforeAnErrorIsKept(t *testing.T) {
 	}
 }
 
-func callFailure(t *testing.T, s *site, c activities.Call) *temporal.ApplicationError {
+func callFailure(t *testing.T, s *fixture, c activities.Call) *temporal.ApplicationError {
 	t.Helper()
 	_, err := do[activities.ProposeResult](s, s.acts.Propose, c)
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
@@ -107,7 +107,7 @@ func callFailure(t *testing.T, s *site, c activities.Call) *temporal.Application
 }
 
 func TestTheFifthErrorIsTheLast(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.provider.fails("", failure.Error{Code: failure.Timeout, Message: "too slow", Retriable: true})
 	for n := 1; n <= 6; n++ {
 		if app := callFailure(t, s, s.call(run.Execute)); app.NonRetryable() != (n >= 5) {
@@ -117,15 +117,15 @@ func TestTheFifthErrorIsTheLast(t *testing.T) {
 }
 
 func TestErrorsThatNoRetryMends(t *testing.T) {
-	for name, spoil := range map[string]func(*site, *activities.Call){
-		"the provider says so": func(s *site, _ *activities.Call) {
+	for name, spoil := range map[string]func(*fixture, *activities.Call){
+		"the provider says so": func(s *fixture, _ *activities.Call) {
 			s.provider.fails("", failure.Error{Code: failure.Auth, Message: "401"})
 		},
-		"there is no such provider": func(s *site, _ *activities.Call) { s.opened = errors.New("no such kind") },
-		"the record is behind":      func(_ *site, c *activities.Call) { c.Entry.Events = c.Entry.Events[2:] },
+		"there is no such provider": func(s *fixture, _ *activities.Call) { s.opened = errors.New("no such kind") },
+		"the record is behind":      func(_ *fixture, c *activities.Call) { c.Entry.Events = c.Entry.Events[2:] },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newFixture(t)
 			c := s.call(run.Execute)
 			spoil(s, &c)
 			if app := callFailure(t, s, c); !app.NonRetryable() {
@@ -136,7 +136,7 @@ func TestErrorsThatNoRetryMends(t *testing.T) {
 }
 
 func TestAnotherErrorMayBeTriedAgain(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.provider.responds(provider.Response{}, io.ErrUnexpectedEOF)
 	if app := callFailure(t, s, s.call(run.Execute)); app.Type() != "UNKNOWN" || app.NonRetryable() {
 		t.Errorf("%s, final %v", app.Type(), app.NonRetryable())
@@ -144,7 +144,7 @@ func TestAnotherErrorMayBeTriedAgain(t *testing.T) {
 }
 
 func TestAnEmptyPlanIsNone(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.provider.says(" \n\n")
 	_, err := do[activities.PlanResult](s, s.acts.Plan, s.call(run.Plan))
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || !app.NonRetryable() {
@@ -153,7 +153,7 @@ func TestAnEmptyPlanIsNone(t *testing.T) {
 }
 
 func TestTheRequest(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.write("log.txt", "not committed\n")
 	s.propose(result("type: NOOP\nreason: done"))
 	req := s.provider.asked[0]
@@ -173,7 +173,7 @@ func TestTheRequest(t *testing.T) {
 }
 
 func TestHeartbeatsShowWhatComes(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	shown := make(chan struct{})
 	s.provider.then(func(ctx context.Context, progress func(provider.Progress)) (provider.Response, error) {
 		progress(provider.Progress{Bytes: 42, Tail: "so far " + secret})
@@ -191,7 +191,7 @@ func TestHeartbeatsShowWhatComes(t *testing.T) {
 // An attempt that waits for another one of the same call is alive, too, and says
 // for which process it waits. Finding B12.
 func TestAWaitingAttemptBeats(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.provider.says("# Plan\n\nx\n")
 	unlock, err := s.dir().Lock(t.Context(), s.call(run.Plan).Artifact("lock"))
 	if err != nil {
@@ -210,7 +210,7 @@ func TestAWaitingAttemptBeats(t *testing.T) {
 // So is one that waits for the session of its agent, which another worker has.
 // Finding B12.
 func TestWhoWaitsForASessionSaysForWhom(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.employ("[[say:# Plan\n\nx]]")
 	release, err := s.runs.Slot("r1", "").Hold(t.Context(), func() {}, nil)
 	if err != nil {
@@ -227,7 +227,7 @@ func TestWhoWaitsForASessionSaysForWhom(t *testing.T) {
 }
 
 // planWatched plans, and closes seen at the first heartbeat that is the one.
-func (s *site) planWatched(seen chan struct{}, is func(report.Progress) bool) {
+func (s *fixture) planWatched(seen chan struct{}, is func(report.Progress) bool) {
 	s.t.Helper()
 	env := s.environment()
 	once := sync.OnceFunc(func() { close(seen) })
@@ -246,7 +246,7 @@ func (s *site) planWatched(seen chan struct{}, is func(report.Progress) bool) {
 }
 
 func TestNewRefusesHalfAConfiguration(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	whole := activities.Config{
 		Runs: s.runs, Redact: &redact.Redactor{}, LookupEnv: os.LookupEnv, Agents: session.NewPool(0), Survey: noAgents,
 		Open: func(activities.Opening) (provider.Provider, error) { return nil, nil },

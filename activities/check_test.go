@@ -11,7 +11,7 @@ import (
 // Finding B8. Two attempts at the checks of one run, as a worker that slept and
 // its successor make, have the tree one after the other.
 func TestAttemptsAtTheChecksTakeTurns(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.prepare()
 	alone := "mkdir '" + filepath.Join(t.TempDir(), "busy") + "'"
 	busy := alone[len("mkdir "):]

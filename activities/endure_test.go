@@ -109,7 +109,7 @@ func TestAVerdictIsReportedUntilTheEngineHasIt(t *testing.T) {
 		"another attempt was begun by a paused engine": func(e *engine) { e.later, e.silent = 2, 1 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newFixture(t)
 			s.prepare()
 			s.engine.asked = sync.OnceFunc(func() { meanwhile(&s.engine) })
 			held := 0
@@ -144,7 +144,7 @@ func TestAnAttemptThatIsNotWaitedForDoesNotCheck(t *testing.T) {
 		"two have begun, says a paused engine": {later: 2, silent: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newFixture(t)
 			s.prepare()
 			ctx, cancel := context.WithCancel(t.Context())
 			s.engine = e

@@ -12,7 +12,7 @@ import (
 
 // Finding B9: under the policy risky, a patch of what judges it waits for a person.
 func TestWhatTheChecksRunIsARisk(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	for name, text := range map[string]string{
 		"Makefile": "test:\n\t@sh ci/unit\n", "ci/unit": "true\n", "ci/other": "true\n", "verify.py": "pass\n",
 	} {
@@ -57,12 +57,12 @@ func TestWhatTheChecksRunIsARisk(t *testing.T) {
 
 // Findings, section 6: anything under the runs directory's name.
 func TestTheRunsDirectoryIsARisk(t *testing.T) {
-	s := newSiteWith(t, "repo/state/ratchet")
+	s := newFixtureWith(t, "repo/state/ratchet")
 	out := s.propose(patching("--- /dev/null\n+++ b/state/ratchet/workflows/r2/events.ndjson\n@@ -0,0 +1 @@\n+x\n"))
 	if out.Proposal == nil || !strings.Contains(strings.Join(out.Proposal.Risks, "\n"), "(the record of runs)") {
 		t.Errorf("%+v", out.Proposal)
 	}
-	if out := newSite(t).propose(patching("--- /dev/null\n+++ b/state/ratchet/x\n@@ -0,0 +1 @@\n+x\n")); len(out.Proposal.Risks) > 0 {
+	if out := newFixture(t).propose(patching("--- /dev/null\n+++ b/state/ratchet/x\n@@ -0,0 +1 @@\n+x\n")); len(out.Proposal.Risks) > 0 {
 		t.Errorf("a runs directory elsewhere: %q", out.Proposal.Risks)
 	}
 }

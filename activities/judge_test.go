@@ -14,14 +14,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-func (s *site) check(commands ...string) activities.Judgement {
+func (s *fixture) check(commands ...string) activities.Judgement {
 	s.t.Helper()
 	return must[activities.Judgement](s, s.acts.Check, activities.CheckInput{
 		Header: s.place(), Iteration: 1, Commit: s.base, Commands: commands, Env: []string{"LET_THROUGH"}, Timeout: time.Minute,
 	})
 }
 
-func (s *site) evaluation(j activities.Judgement) (e activities.Evaluation) {
+func (s *fixture) evaluation(j activities.Judgement) (e activities.Evaluation) {
 	s.t.Helper()
 	b, err := s.dir().Load(j.Report)
 	if err == nil {
@@ -47,7 +47,7 @@ func TestChecks(t *testing.T) {
 		{"none at all leaves it to the evaluator", nil, run.Pass, "PASS", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := newSite(t)
+			s := newFixture(t)
 			s.prepare()
 			for range 2 { // a second call runs them again
 				j := s.check(tc.commands...)
@@ -67,7 +67,7 @@ func TestChecks(t *testing.T) {
 }
 
 func TestChecksSeeTheCommitAndTheListedVariables(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.prepare()
 	s.write("log.txt", "not committed\n")
 	e := s.evaluation(s.check("touch left-behind; cat log.txt", "ls", "env | cut -d= -f1 | sort | tr '\\n' ' '"))
@@ -87,7 +87,7 @@ func TestChecksSeeTheCommitAndTheListedVariables(t *testing.T) {
 }
 
 func TestCheckOutputIsRedactedAndBounded(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.prepare()
 	j := s.check("echo "+secret[:8]+"''"+secret[8:]+"; head -c 5000000 /dev/zero | tr '\\0' x; exit 1", "false", "false")
 	e := s.evaluation(j)
@@ -105,7 +105,7 @@ func TestCheckOutputIsRedactedAndBounded(t *testing.T) {
 // Finding D3. The second evaluation of an iteration leaves the report of the
 // first as the record has it.
 func TestEachEvaluationOfAnIterationHasItsReport(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.prepare()
 	tool := filepath.Join(t.TempDir(), "tool")
 	in := activities.CheckInput{Header: s.place(), Iteration: 1, Evaluation: 1, Commit: s.base, Commands: []string{tool}, Timeout: time.Minute}
@@ -143,7 +143,7 @@ func TestTheEvaluatorsVerdict(t *testing.T) {
 		{"two decisions are none", []string{"DECISION: PASS\nDECISION: FIX", "DECISION: PASS\nDECISION: FIX"}, run.Blocked, 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := newSite(t)
+			s := newFixture(t)
 			s.prepare()
 			in := activities.JudgeInput{Call: s.call(run.Evaluate), Report: s.check("true").Report}
 			s.provider.says(tc.answers...)
@@ -172,7 +172,7 @@ func TestTheEvaluatorsVerdict(t *testing.T) {
 }
 
 func TestAVerdictThatWasCutIsNone(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.prepare()
 	in := activities.JudgeInput{Call: s.call(run.Evaluate), Report: s.check("true").Report}
 	s.provider.responds(provider.Response{RawText: "DECISION: PASS\nbut there is more to", FinishReason: provider.Length}, nil)

@@ -19,7 +19,7 @@ func TestTextOfACallThatIsCutOffIsKept(t *testing.T) {
 		"by a broken line": &failure.Error{Code: failure.Unknown, Message: "broke off", Retriable: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newFixture(t)
 			for _, text := range []string{"half of it " + secret, "another half"} {
 				s.provider.responds(provider.Response{RawText: text}, cause)
 			}
@@ -42,7 +42,7 @@ func TestTextOfACallThatIsCutOffIsKept(t *testing.T) {
 
 // Finding D6: the errors that a retry made good are counted in the result.
 func TestRetriedErrorsAreCounted(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	for _, code := range []failure.Code{failure.Timeout, failure.RateLimit, failure.Timeout} {
 		s.provider.fails("", failure.Error{Code: code, Message: "later", Retriable: true})
 	}
@@ -58,7 +58,7 @@ func TestRetriedErrorsAreCounted(t *testing.T) {
 			t.Errorf("retries %+v", out.Retries)
 		}
 	}
-	s = newSite(t)
+	s = newFixture(t)
 	s.provider.fails("", failure.Error{Code: failure.Timeout, Message: "later", Retriable: true})
 	s.provider.fails("", failure.Error{Code: failure.Auth, Message: "401"})
 	callFailure(t, s, s.call(run.Execute))
@@ -72,7 +72,7 @@ func TestRetriedErrorsAreCounted(t *testing.T) {
 // Finding D7: the patch of an iteration has one name, whatever number the answer
 // has that it was read from.
 func TestPatchHasOneNameAnIteration(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.provider.says(patching(appending))
 	for _, tc := range []struct {
 		number, attempt int

@@ -59,7 +59,7 @@ func TestACheckReachesWhatTheRunNames(t *testing.T) {
 	environ := map[string]string{
 		"PATH": strings.TrimSpace(string(goRoot)) + "/bin:/usr/bin:/bin", "GOPROXY": registry.URL, "GOSUMDB": "off", "GOFLAGS": "-modcacherw",
 	}
-	s := newSiteWith(t, "runs", inBox(t), func(c *activities.Config) {
+	s := newFixtureWith(t, "runs", inBox(t), func(c *activities.Config) {
 		c.LookupEnv = func(name string) (string, bool) { value, ok := environ[name]; return value, ok }
 	})
 	s.prepare()
@@ -90,7 +90,7 @@ func TestACheckReachesWhatTheRunNames(t *testing.T) {
 }
 
 func TestANetworkThatTheWorkerCannotMake(t *testing.T) {
-	s := newSiteWith(t, "runs", func(c *activities.Config) {
+	s := newFixtureWith(t, "runs", func(c *activities.Config) {
 		c.LookupEnv = func(name string) (string, bool) { return "http://se cret/", name == "GOPROXY" }
 	})
 	s.prepare()

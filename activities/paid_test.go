@@ -15,24 +15,24 @@ import (
 
 // Ways in which a call that was begun ends without an answer. What a panic leaves
 // on disk is what the death of a worker leaves: that it was begun.
-func (p *scripted) dies() {
+func (p *scriptedProvider) dies() {
 	p.then(func(context.Context, func(provider.Progress)) (provider.Response, error) { panic("the worker is gone") })
 }
 
-func (p *scripted) errs() {
+func (p *scriptedProvider) errs() {
 	p.fails("half", failure.Error{Code: failure.Timeout, Message: "too slow", Retriable: true})
 }
 
-func (p *scripted) asks() {
+func (p *scriptedProvider) asks() {
 	p.responds(provider.Response{}, &provider.Suspended{Tool: "Bash", Input: json.RawMessage(`{}`)})
 }
 
 // Finding H1: a call is paid five times at most, whatever the cause.
 func TestAProviderIsStartedFiveTimesForOneAnswer(t *testing.T) {
-	for name, play := range map[string]func(*scripted){
-		"its worker dies each time": func(p *scripted) { p.dies() },
-		"it fails each time":        func(p *scripted) { p.errs() },
-		"now this and now that": func(p *scripted) {
+	for name, play := range map[string]func(*scriptedProvider){
+		"its worker dies each time": func(p *scriptedProvider) { p.dies() },
+		"it fails each time":        func(p *scriptedProvider) { p.errs() },
+		"now this and now that": func(p *scriptedProvider) {
 			p.dies()
 			p.errs()
 			p.dies()
@@ -41,7 +41,7 @@ func TestAProviderIsStartedFiveTimesForOneAnswer(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newFixture(t)
 			play(s.provider)
 			for n := 1; n <= 5; n++ {
 				if _, err := do[activities.ProposeResult](s, s.acts.Propose, s.call(run.Execute)); err == nil {
@@ -66,7 +66,7 @@ func TestAProviderIsStartedFiveTimesForOneAnswer(t *testing.T) {
 
 // A call that waits for somebody has not failed: what came before counts no more.
 func TestACallThatWaitsForSomebodyIsCountedAnew(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	for range 4 {
 		s.provider.dies()
 	}
@@ -84,7 +84,7 @@ func TestACallThatWaitsForSomebodyIsCountedAnew(t *testing.T) {
 }
 
 func TestAProviderThatWasNotStartedIsNotPaid(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.opened = errors.New("no such kind")
 	for range 6 {
 		_ = callFailure(t, s, s.call(run.Execute))
@@ -98,7 +98,7 @@ func TestAProviderThatWasNotStartedIsNotPaid(t *testing.T) {
 // An attempt that has waited for another for too long gives way to the next, which
 // has all of its time.
 func TestAnAttemptThatIsTooLateIsNotPaid(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.provider.says(result("type: NOOP\nreason: done"))
 	c := s.call(run.Execute)
 	c.Timeout = time.Hour // more than the environment gives

@@ -16,7 +16,7 @@ import (
 const maxResult = 16 << 10
 
 func TestAPatchIsProposed(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	raw := patching(appending)
 	out := s.propose(raw)
 	p := out.Proposal
@@ -41,7 +41,7 @@ func TestAPatchIsProposed(t *testing.T) {
 }
 
 func TestRisksAreTheGatekeepers(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	out := s.propose(patching("--- a/log.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n"))
 	if out.Proposal == nil || len(out.Proposal.Risks) == 0 {
 		t.Errorf("deleting a file is no risk: %+v", out)
@@ -79,7 +79,7 @@ func TestAnswersThatAreNoPatch(t *testing.T) {
 		{"prose for a patch", patching("Append a line to log.txt.\n"), isNoDiff},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := newSite(t)
+			s := newFixture(t)
 			out := s.propose(tc.answer)
 			if !tc.holds(out) {
 				t.Errorf("%+v, refusal %+v", out, out.Refusal)
@@ -96,7 +96,7 @@ func isNoDiff(r activities.ProposeResult) bool {
 }
 
 func TestAnAnswerThatWasCutIsAViolation(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.provider.responds(provider.Response{RawText: patching(appending), FinishReason: provider.Length}, nil)
 	c := s.call(run.Execute)
 	for range 2 { // the second finds the answer on disk, and why it ended
@@ -114,7 +114,7 @@ func TestWhatIsShownHidesNothing(t *testing.T) {
 		"in a patch that is refused": strings.ReplaceAll(patching("--- a/log.txt\n+++ b/log.txt\n@@ -1 +1 @@\n-"+hostile+"\n+x\n"), "append a line", hostile),
 	} {
 		t.Run(name, func(t *testing.T) {
-			out := newSite(t).propose(answer)
+			out := newFixture(t).propose(answer)
 			if out.Proposal == nil {
 				t.Fatalf("%+v", out)
 			}
@@ -146,7 +146,7 @@ func TestResultsStaySmall(t *testing.T) {
 		"megabytes of text": strings.Repeat("no answer in it ", 200000),
 	} {
 		t.Run(name, func(t *testing.T) {
-			out := newSite(t).propose(answer)
+			out := newFixture(t).propose(answer)
 			limit := maxResult
 			if name == "one large file" {
 				limit = 2 * maxResult // JSON writes six bytes for one of <, > and &
@@ -160,7 +160,7 @@ func TestResultsStaySmall(t *testing.T) {
 
 // Finding D8. What docs/patches.md says of members that an answer leaves out.
 func TestWhatAnAnswerMayLeaveOut(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.prepare()
 	bare := strings.Replace(patching(appending), "summary: append a line\n", "", 1)
 	out := s.propose(bare)

@@ -11,7 +11,7 @@ import (
 )
 
 // leave removes every artifact of the run but those named.
-func (s *site) leave(names ...string) {
+func (s *fixture) leave(names ...string) {
 	s.t.Helper()
 	dir := filepath.Join(s.dir().Path(), "artifacts")
 	kept := map[string][]byte{}
@@ -42,27 +42,27 @@ func TestLostPatchIsPlannedAgain(t *testing.T) {
 		name  string
 		agent bool
 		left  []string
-		spoil func(*site, *activities.ApplyInput)
+		spoil func(*fixture, *activities.ApplyInput)
 		lost  bool
 	}{
 		{name: "the raw answer is there", left: []string{"execute/iter-0001.raw.txt"}},
-		{name: "the patch was altered", left: []string{"execute/iter-0001.raw.txt", "execute/iter-0001.patch"}, spoil: func(s *site, in *activities.ApplyInput) {
+		{name: "the patch was altered", left: []string{"execute/iter-0001.raw.txt", "execute/iter-0001.patch"}, spoil: func(s *fixture, in *activities.ApplyInput) {
 			rewrite(s.t, filepath.Join(s.dir().Path(), "artifacts", in.Patch.Name), "+two", "+twO")
 		}},
-		{name: "a pipe stands in its place", left: []string{"execute/iter-0001.raw.txt"}, spoil: func(s *site, in *activities.ApplyInput) {
+		{name: "a pipe stands in its place", left: []string{"execute/iter-0001.raw.txt"}, spoil: func(s *fixture, in *activities.ApplyInput) {
 			pipe(s.t, filepath.Join(s.dir().Path(), "artifacts", in.Patch.Name))
 		}},
 		{name: "an agent's changes are there", agent: true, left: []string{"execute/iter-0001.changes.patch"}},
 		{name: "nothing is there", lost: true},
-		{name: "the raw answer was altered", left: []string{"execute/iter-0001.raw.txt"}, lost: true, spoil: func(s *site, in *activities.ApplyInput) {
+		{name: "the raw answer was altered", left: []string{"execute/iter-0001.raw.txt"}, lost: true, spoil: func(s *fixture, in *activities.ApplyInput) {
 			rewrite(s.t, filepath.Join(s.dir().Path(), "artifacts", in.Raw.Name), "+two", "+twO")
 		}},
-		{name: "an older worker did not say which answer it was", left: []string{"execute/iter-0001.raw.txt"}, lost: true, spoil: func(_ *site, in *activities.ApplyInput) {
+		{name: "an older worker did not say which answer it was", left: []string{"execute/iter-0001.raw.txt"}, lost: true, spoil: func(_ *fixture, in *activities.ApplyInput) {
 			in.Raw = run.Ref{}
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := newSite(t)
+			s := newFixture(t)
 			s.prepare()
 			out := s.proposed(tc.agent)
 			in := s.applying(out.Proposal)
@@ -88,7 +88,7 @@ func TestLostPatchIsPlannedAgain(t *testing.T) {
 }
 
 // proposed is a patch that appends a line, by a model or by an agent.
-func (s *site) proposed(agent bool) activities.ProposeResult {
+func (s *fixture) proposed(agent bool) activities.ProposeResult {
 	s.t.Helper()
 	if !agent {
 		return s.propose(patching(appending))
@@ -100,7 +100,7 @@ func (s *site) proposed(agent bool) activities.ProposeResult {
 // A patch whose artifacts were gone is proposed again when one of them is back,
 // and nothing is paid; while they are gone the provider is asked.
 func TestLostProposalThatIsBackIsNotPaidAgain(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.prepare()
 	first := s.propose(patching(appending))
 	raw, err := s.dir().Load(first.Raw)
@@ -127,7 +127,7 @@ func TestLostProposalThatIsBackIsNotPaidAgain(t *testing.T) {
 // An agent's answer whose changes are gone is no answer, and no other is paid
 // for without a word.
 func TestLostChangesOfAnAgentAreNotPaidAgain(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.proposed(true)
 	s.leave("execute/iter-0001.raw.txt", "execute/iter-0001.call.json")
 	if app := callFailure(t, s, s.developing()); app.Type() != activities.ArtifactError || !app.NonRetryable() || !strings.Contains(app.Message(), "changes.patch") {
@@ -138,7 +138,7 @@ func TestLostChangesOfAnAgentAreNotPaidAgain(t *testing.T) {
 // Findings D1 and H5: a call goes on without the plan, the patch and the report
 // that are lost, and its prompt says so.
 func TestPromptSaysWhatIsLost(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.prepare()
 	s.provider.says("# Plan\n\n- append\n", result("type: NOOP\nreason: done"))
 	plan := must[activities.PlanResult](s, s.acts.Plan, s.call(run.Plan))

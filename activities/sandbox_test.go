@@ -51,7 +51,7 @@ func TestOnlyWhatBothSayStartsOutsideOfTheBox(t *testing.T) {
 
 // TestNothingIsExecutedForARunThatIsRefused counts by a file what was executed.
 func TestNothingIsExecutedForARunThatIsRefused(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.prepare()
 	executed := filepath.Join(t.TempDir(), "executed")
 	in := activities.CheckInput{Header: s.place(), Iteration: 1, Commit: s.base, Commands: []string{"touch '" + executed + "'"}, Timeout: time.Minute}

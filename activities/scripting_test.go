@@ -7,13 +7,13 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 )
 
-// scripting is an agent in memory to which every message ends with a script.
-type scripting struct {
+// scriptedAgent is an agent in memory to which every message ends with a script.
+type scriptedAgent struct {
 	*agenttest.Fake
 	script string
 }
 
-func (a scripting) Start(ctx context.Context, o agent.Options) (agent.Session, error) {
+func (a scriptedAgent) Start(ctx context.Context, o agent.Options) (agent.Session, error) {
 	s, err := a.Fake.Start(ctx, o)
 	if err != nil {
 		return nil, err

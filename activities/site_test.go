@@ -29,14 +29,14 @@ import (
 
 const secret = "s3cret-of-the-worker"
 
-// site is a repository, a runs directory and the activities on them.
-type site struct {
+// fixture is a repository, a runs directory and the activities on them.
+type fixture struct {
 	t        testing.TB
 	repo     string
 	base     run.Commit
 	runs     *rundir.Store
 	acts     *activities.Activities
-	provider *scripted
+	provider *scriptedProvider
 	opened   error             // instead of a provider
 	agent    provider.Provider // instead of both, when there is one
 	pool     *session.Pool
@@ -44,17 +44,17 @@ type site struct {
 	sandbox  run.Sandbox // of run and worker
 }
 
-func newSite(t testing.TB) *site { return newSiteWith(t, "runs") }
+func newFixture(t testing.TB) *fixture { return newFixtureWith(t, "runs") }
 
-// newSiteWith is newSite with the runs directory somewhere else, and with changes
+// newFixtureWith is newFixture with the runs directory somewhere else, and with changes
 // of the configuration; the repository is repo.
-func newSiteWith(t testing.TB, runs string, changes ...func(*activities.Config)) *site {
+func newFixtureWith(t testing.TB, runs string, changes ...func(*activities.Config)) *fixture {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{t: t, repo: filepath.Join(dir, "repo"), provider: &scripted{}, pool: session.NewPool(0)}
+	s := &fixture{t: t, repo: filepath.Join(dir, "repo"), provider: &scriptedProvider{}, pool: session.NewPool(0)}
 	t.Cleanup(s.pool.Close)
 	if s.runs, err = rundir.Open(filepath.Join(dir, runs)); err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func newSiteWith(t testing.TB, runs string, changes ...func(*activities.Config))
 	return s
 }
 
-func (s *site) git(args ...string) string {
+func (s *fixture) git(args ...string) string {
 	s.t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = s.repo
@@ -107,21 +107,21 @@ func (s *site) git(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-func (s *site) write(name, content string) {
+func (s *fixture) write(name, content string) {
 	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.repo, name), []byte(content), 0o644); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-func (s *site) place() activities.Header {
+func (s *fixture) place() activities.Header {
 	return activities.Header{RunID: "r1", Repository: run.Repository{Path: s.repo, Base: s.base}, Sandbox: s.sandbox}
 }
 
-func (s *site) dir() *rundir.Dir { return s.runs.Run("r1") }
+func (s *fixture) dir() *rundir.Dir { return s.runs.Run("r1") }
 
 // call is a provider call, and brings the events of the run up to it.
-func (s *site) call(phase run.Phase) activities.Call {
+func (s *fixture) call(phase run.Phase) activities.Call {
 	s.t.Helper()
 	place := s.place()
 	place.Entry = s.upTo(phase)
@@ -130,7 +130,7 @@ func (s *site) call(phase run.Phase) activities.Call {
 	}
 }
 
-func (s *site) input() run.Input {
+func (s *fixture) input() run.Input {
 	return run.Input{
 		RunID: "r1", Goal: "append a line", Policy: run.Never, Checks: []string{"true"},
 		Repository: s.place().Repository,
@@ -139,7 +139,7 @@ func (s *site) input() run.Input {
 }
 
 // upTo is the record of a run from its beginning to the start of the phase.
-func (s *site) upTo(phase run.Phase) rundir.Entry {
+func (s *fixture) upTo(phase run.Phase) rundir.Entry {
 	s.t.Helper()
 	snapshot := run.New(s.input())
 	e := rundir.Entry{}
@@ -161,12 +161,12 @@ func (s *site) upTo(phase run.Phase) rundir.Entry {
 	return e
 }
 
-func (s *site) environment() *testsuite.TestActivityEnvironment {
+func (s *fixture) environment() *testsuite.TestActivityEnvironment {
 	return s.environmentOf(context.Background())
 }
 
 // environmentOf is one whose activities end with ctx.
-func (s *site) environmentOf(ctx context.Context) *testsuite.TestActivityEnvironment {
+func (s *fixture) environmentOf(ctx context.Context) *testsuite.TestActivityEnvironment {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(temporaltest.Quiet{})
 	env := suite.NewTestActivityEnvironment()
@@ -179,7 +179,7 @@ func (s *site) environmentOf(ctx context.Context) *testsuite.TestActivityEnviron
 
 // do runs an activity as a worker does, so that what it takes and gives has
 // been through JSON.
-func do[Out any](s *site, activity, in any) (out Out, err error) {
+func do[Out any](s *fixture, activity, in any) (out Out, err error) {
 	s.t.Helper()
 	v, err := s.environment().ExecuteActivity(activity, in)
 	if err != nil || !v.HasValue() {
@@ -189,7 +189,7 @@ func do[Out any](s *site, activity, in any) (out Out, err error) {
 }
 
 // must is do for what may not fail.
-func must[Out any](s *site, activity, in any) Out {
+func must[Out any](s *fixture, activity, in any) Out {
 	s.t.Helper()
 	out, err := do[Out](s, activity, in)
 	if err != nil {
@@ -198,13 +198,13 @@ func must[Out any](s *site, activity, in any) Out {
 	return out
 }
 
-func (s *site) prepare() {
+func (s *fixture) prepare() {
 	s.t.Helper()
 	must[any](s, s.acts.Prepare, s.place())
 }
 
 // propose takes the answer through Propose.
-func (s *site) propose(answer string) activities.ProposeResult {
+func (s *fixture) propose(answer string) activities.ProposeResult {
 	s.t.Helper()
 	s.provider.says(answer)
 	return must[activities.ProposeResult](s, s.acts.Propose, s.call(run.Execute))
@@ -220,18 +220,18 @@ func size(t testing.TB, v any) int {
 	return len(b)
 }
 
-// scripted is a provider that works by a script; its last act goes on for ever.
-type scripted struct {
+// scriptedProvider is a provider that works by a script; its last act goes on for ever.
+type scriptedProvider struct {
 	mu    sync.Mutex
 	acts  []func(context.Context, func(provider.Progress)) (provider.Response, error)
 	asked []provider.Request
 }
 
-func (p *scripted) Capabilities() provider.Capabilities {
+func (p *scriptedProvider) Capabilities() provider.Capabilities {
 	return provider.Capabilities{Name: "scripted", SupportsPatchFirst: true}
 }
 
-func (p *scripted) Generate(ctx context.Context, req provider.Request, progress func(provider.Progress)) (provider.Response, error) {
+func (p *scriptedProvider) Generate(ctx context.Context, req provider.Request, progress func(provider.Progress)) (provider.Response, error) {
 	p.mu.Lock()
 	p.asked = append(p.asked, req)
 	act := p.acts[0]
@@ -240,18 +240,18 @@ func (p *scripted) Generate(ctx context.Context, req provider.Request, progress 
 	return act(ctx, progress)
 }
 
-func (p *scripted) then(act func(context.Context, func(provider.Progress)) (provider.Response, error)) {
+func (p *scriptedProvider) then(act func(context.Context, func(provider.Progress)) (provider.Response, error)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.acts = append(p.acts, act)
 }
 
-func (p *scripted) responds(r provider.Response, err error) {
+func (p *scriptedProvider) responds(r provider.Response, err error) {
 	p.then(func(context.Context, func(provider.Progress)) (provider.Response, error) { return r, err })
 }
 
 // says adds answers; what was said before is over.
-func (p *scripted) says(answers ...string) {
+func (p *scriptedProvider) says(answers ...string) {
 	p.acts = nil
 	for _, a := range answers {
 		p.responds(provider.Response{RawText: a, FinishReason: provider.Stop, Usage: &run.Usage{InputTokens: 7, OutputTokens: 3}}, nil)
@@ -259,11 +259,11 @@ func (p *scripted) says(answers ...string) {
 }
 
 // fails adds a failure that leaves a partial answer.
-func (p *scripted) fails(partial string, e failure.Error) {
+func (p *scriptedProvider) fails(partial string, e failure.Error) {
 	p.responds(provider.FailedResponse(&e, partial, time.Second), &e)
 }
 
-func (p *scripted) calls() int {
+func (p *scriptedProvider) calls() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.asked)

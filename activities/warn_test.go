@@ -16,7 +16,7 @@ import (
 )
 
 // warner is a provider that has something to tell of its session.
-type warner struct{ scripted }
+type warner struct{ scriptedProvider }
 
 func (*warner) Generate(_ context.Context, req provider.Request, _ func(provider.Progress)) (provider.Response, error) {
 	req.Work.Site.Warn("message lost", map[string]string{"from": "pi", "input": "the key is " + secret})
@@ -38,7 +38,7 @@ func (w *warnings) Warn(msg string, fields ...any) {
 
 // Finding D10.
 func TestWarningIsInTheRunsLogAndInTheWorkers(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.agent = &warner{}
 	var worker warnings
 	var suite testsuite.WorkflowTestSuite

@@ -17,7 +17,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-func (s *site) applying(p *run.Proposal) activities.ApplyInput {
+func (s *fixture) applying(p *run.Proposal) activities.ApplyInput {
 	return activities.ApplyInput{
 		Header: s.place(), Iteration: 1, Patch: p.Patch, Raw: p.Raw, Base: p.Base, Summary: p.Summary,
 		Time: noon,
@@ -26,10 +26,10 @@ func (s *site) applying(p *run.Proposal) activities.ApplyInput {
 
 var noon = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func (s *site) tip() string { return s.git("rev-parse", "ratchet/r1") }
+func (s *fixture) tip() string { return s.git("rev-parse", "ratchet/r1") }
 
 func TestApplyingAgainFindsTheCommit(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.prepare()
 	in := s.applying(s.propose(patching(appending)).Proposal)
 	first := must[activities.ApplyResult](s, s.acts.Apply, in)
@@ -62,7 +62,7 @@ func TestAFileBecomesADirectoryAndBack(t *testing.T) {
 		"a file for a directory":   {"--- /dev/null\n+++ b/dir\n@@ -0,0 +1 @@\n+x\n--- a/dir/x.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n", "dir log.txt"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newFixture(t)
 			if err := os.Mkdir(filepath.Join(s.repo, "dir"), 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +86,7 @@ func TestAFileBecomesADirectoryAndBack(t *testing.T) {
 }
 
 func TestApplyOnABranchThatMovedIsAConflict(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.prepare()
 	in := s.applying(s.propose(patching(appending)).Proposal)
 	moved := s.git("commit-tree", "-p", string(s.base), "-m", "theirs", string(s.base)+"^{tree}")
@@ -110,7 +110,7 @@ func TestOnlyThePatchOfTheDigestIsApplied(t *testing.T) {
 		"no digest at all":        func(_ *testing.T, _ string, in *activities.ApplyInput) { in.Patch.Digest = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newFixture(t)
 			s.prepare()
 			in := s.applying(s.propose(patching(appending)).Proposal)
 			spoil(t, filepath.Join(s.dir().Path(), "artifacts", in.Patch.Name), &in)
@@ -148,7 +148,7 @@ func rewrite(t testing.TB, file, from, to string) {
 }
 
 func TestPrepareAndCleanUpMayBeRepeated(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	for range 2 {
 		s.prepare()
 	}
@@ -180,20 +180,20 @@ func TestPrepareAndCleanUpMayBeRepeated(t *testing.T) {
 }
 
 func TestActivitiesRecordFirst(t *testing.T) {
-	for name, act := range map[string]func(*site, activities.Header){
-		"Record":  func(s *site, p activities.Header) { must[any](s, s.acts.Record, p) },
-		"CleanUp": func(s *site, p activities.Header) { must[any](s, s.acts.CleanUp, p) },
-		"Propose": func(s *site, _ activities.Header) { s.propose("x") },
-		"Check": func(s *site, p activities.Header) {
+	for name, act := range map[string]func(*fixture, activities.Header){
+		"Record":  func(s *fixture, p activities.Header) { must[any](s, s.acts.Record, p) },
+		"CleanUp": func(s *fixture, p activities.Header) { must[any](s, s.acts.CleanUp, p) },
+		"Propose": func(s *fixture, _ activities.Header) { s.propose("x") },
+		"Check": func(s *fixture, p activities.Header) {
 			s.prepare()
 			must[any](s, s.acts.Check, activities.CheckInput{Header: p, Iteration: 1, Commit: s.base, Commands: []string{"true"}, Timeout: time.Minute})
 		},
-		"Apply": func(s *site, p activities.Header) {
+		"Apply": func(s *fixture, p activities.Header) {
 			must[any](s, s.acts.Apply, activities.ApplyInput{Header: p, Base: s.base, Patch: run.Ref{Name: "none"}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newFixture(t)
 			p := s.place()
 			p.Entry = s.upTo(run.Execute)
 			for range 2 {
@@ -207,7 +207,7 @@ func TestActivitiesRecordFirst(t *testing.T) {
 }
 
 func TestARecordThatIsBehindSaysWhereItEnds(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	whole, rest := s.place(), s.place()
 	whole.Entry = s.upTo(run.Evaluate)
 	rest.Entry = whole.Entry
@@ -223,7 +223,7 @@ func TestARecordThatIsBehindSaysWhereItEnds(t *testing.T) {
 
 // What the record says of itself reaches the workflow from the last step too.
 func TestCleanUpSaysThatTheRecordIsBehind(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.prepare()
 	p := s.place()
 	p.Entry = s.upTo(run.Execute)

@@ -19,8 +19,8 @@ import (
 func BenchmarkAgentFirstToken(b *testing.B) {
 	for _, a := range realAgents {
 		b.Run(a.name, func(b *testing.B) {
-			s := newAgentSite(b, a)
-			s.hire()
+			s := newAgentFixture(b, a)
+			s.spawnGroup()
 			s.bare(b) // warms the client's home
 			var runs, bare []time.Duration
 			var beside []float64
@@ -42,7 +42,7 @@ func BenchmarkAgentFirstToken(b *testing.B) {
 	}
 }
 
-func (s *agentSite) awaitRequest(b *testing.B, asked int) {
+func (s *agentFixture) awaitRequest(b *testing.B, asked int) {
 	b.Helper()
 	for end := time.Now().Add(time.Minute); s.asked() <= asked; {
 		if time.Now().After(end) {
@@ -53,7 +53,7 @@ func (s *agentSite) awaitRequest(b *testing.B, asked int) {
 }
 
 // bare is how long the client takes by itself.
-func (s *agentSite) bare(b *testing.B) time.Duration {
+func (s *agentFixture) bare(b *testing.B) time.Duration {
 	b.Helper()
 	asked, began := s.asked(), time.Now()
 	session, err := s.adapter.Start(b.Context(), agent.Options{Dir: s.repo, Sandbox: agent.WorkspaceWrite})
@@ -73,7 +73,7 @@ func (s *agentSite) bare(b *testing.B) time.Duration {
 
 // besideClient is the memory of the supervisors that stand between the workers
 // and their agents, in KB.
-func (s *agentSite) besideClient(b *testing.B) float64 {
+func (s *agentFixture) besideClient(b *testing.B) float64 {
 	b.Helper()
 	var sum float64
 	for _, worker := range s.pids() {

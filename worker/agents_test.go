@@ -174,10 +174,10 @@ func writeFile(t testing.TB, name, content string) {
 	}
 }
 
-// agentSite is a site whose workers have the agent, and a Go repository with a
+// agentFixture is a fixture whose workers have the agent, and a Go repository with a
 // test that fails.
-type agentSite struct {
-	*site
+type agentFixture struct {
+	*fixture
 	agent   realAgent
 	adapter agent.Adapter
 	spec    string
@@ -185,13 +185,13 @@ type agentSite struct {
 	model   *fakemodel.Server
 }
 
-func newAgentSite(t testing.TB, a realAgent) *agentSite {
+func newAgentFixture(t testing.TB, a realAgent) *agentFixture {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs the embedded engine: not with -short")
 	}
 	binary := need.Env(t, a.variable)
-	s := &agentSite{site: newSite(t), agent: a, model: fakemodel.Start(t), spec: a.spec(binary)}
+	s := &agentFixture{fixture: newFixture(t), agent: a, model: fakemodel.Start(t), spec: a.spec(binary)}
 	home := filepath.Join(s.dir, "home")
 	if err := os.Mkdir(home, 0o700); err != nil {
 		t.Fatal(err)
@@ -213,7 +213,7 @@ func newAgentSite(t testing.TB, a realAgent) *agentSite {
 }
 
 // explain shows what there is of the runs of a test that failed.
-func (s *agentSite) explain() {
+func (s *agentFixture) explain() {
 	if !s.t.Failed() {
 		return
 	}
@@ -231,7 +231,7 @@ func (s *agentSite) explain() {
 }
 
 // job is a run whose developer and fixer are the agent.
-func (s *agentSite) job(goal func(checkout string) string) run.Input {
+func (s *agentFixture) job(goal func(checkout string) string) run.Input {
 	in := s.input(s.replay(map[string]string{"plan-1": planText}))
 	in.Providers.Developer, in.Providers.Fixer = s.spec, s.spec
 	in.Timeouts.Provider = 10 * time.Minute
@@ -241,11 +241,11 @@ func (s *agentSite) job(goal func(checkout string) string) run.Input {
 }
 
 // checkout is where the developer of a run works.
-func (s *agentSite) checkout(id run.ID) string {
+func (s *agentFixture) checkout(id run.ID) string {
 	return filepath.Join(s.runs.Slot(id, "developer").Path(), "checkout", "tree")
 }
 
-func (s *agentSite) hire() *workerProcess {
+func (s *agentFixture) spawnGroup() *workerProcess {
 	s.t.Helper()
 	cache, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {
@@ -259,11 +259,11 @@ func (s *agentSite) hire() *workerProcess {
 }
 
 // pending waits until the run asks for something new.
-func (s *agentSite) pending(id run.ID, last string) run.PendingApproval {
+func (s *agentFixture) pending(id run.ID, last string) run.PendingApproval {
 	s.t.Helper()
 	var p run.Pending
 	eventually.Within(s.t, "an approval", 2*time.Minute, func() bool {
-		p, _ = query[run.Pending](s.site, id, workflows.PendingQuery)
+		p, _ = query[run.Pending](s.fixture, id, workflows.PendingQuery)
 		if p.Question != nil {
 			s.t.Fatalf("the run asks: %s", p.Question.Question.Question)
 		}
@@ -272,7 +272,7 @@ func (s *agentSite) pending(id run.ID, last string) run.PendingApproval {
 	return *p.Approval
 }
 
-func (s *agentSite) approve(id run.ID, approval string) {
+func (s *agentFixture) approve(id run.ID, approval string) {
 	s.t.Helper()
 	payload := map[string]string{"approvalId": approval, "decision": "approve", "by": "a script"}
 	if err := s.client.SignalWorkflow(s.t.Context(), id.WorkflowID(), "", "approval", payload); err != nil {
@@ -287,13 +287,13 @@ func (s *agentSite) approve(id run.ID, approval string) {
 func TestRealAgentFixesARepository(t *testing.T) {
 	for _, a := range realAgents {
 		t.Run(a.name, func(t *testing.T) {
-			s := newAgentSite(t, a)
+			s := newAgentFixture(t, a)
 			ledger := filepath.Join(s.dir, "ledger")
 			in := s.job(func(checkout string) string {
 				calls := s.agent.edit(filepath.Join(checkout, "sum.go"), "a - b", "a + b")
 				return strings.Join(calls, "") + "[[hang:1]]" + s.agent.shell("printf x >> "+ledger) + "[[say:Add instead of subtracting]]"
 			})
-			w := s.hire()
+			w := s.spawnGroup()
 			began := time.Now()
 			lap := func(what string) { t.Logf("%5.1fs %s", time.Since(began).Seconds(), what) }
 			s.start(in)
@@ -303,14 +303,14 @@ func TestRealAgentFixesARepository(t *testing.T) {
 			eventually.Within(t, "the agent's end", 20*time.Second, func() bool { return len(s.processes("")) == 0 })
 			lap("no process is left")
 
-			w = s.hire()
+			w = s.spawnGroup()
 			ask := s.pending(in.RunID, "")
 			if ask.Permission == nil || !strings.Contains(ask.Excerpt, ledger) {
 				t.Fatalf("the agent asks for %+v", ask)
 			}
 			lap("it asks for a permission")
 			w.kill()
-			s.hire()
+			s.spawnGroup()
 			s.approve(in.RunID, ask.ApprovalID)
 
 			gate := s.pending(in.RunID, ask.ApprovalID)
@@ -330,7 +330,7 @@ func TestRealAgentFixesARepository(t *testing.T) {
 }
 
 // heard says whether the model has been told the results of so many calls.
-func (s *agentSite) heard(calls int) bool {
+func (s *agentFixture) heard(calls int) bool {
 	return slices.ContainsFunc(s.model.Requests(), func(q fakemodel.Request) bool {
 		results := 0
 		for _, m := range q.Messages {
@@ -341,7 +341,7 @@ func (s *agentSite) heard(calls int) bool {
 }
 
 // fixed fails unless the run has completed with one commit that fixes it.
-func (s *agentSite) fixed(in run.Input) {
+func (s *agentFixture) fixed(in run.Input) {
 	s.t.Helper()
 	var res workflows.RunResult
 	if err := s.client.GetWorkflow(s.t.Context(), in.RunID.WorkflowID(), "").Get(s.t.Context(), &res); err != nil {
@@ -372,7 +372,7 @@ func TestAgentsDieWithTheirWorker(t *testing.T) {
 	}
 	for _, a := range realAgents {
 		t.Run(a.name, func(t *testing.T) {
-			s := newAgentSite(t, a)
+			s := newAgentFixture(t, a)
 			for range rounds {
 				s.killAgain(kills)
 			}
@@ -382,14 +382,14 @@ func TestAgentsDieWithTheirWorker(t *testing.T) {
 
 // killAgain kills the workers of a run whose agent does not end, so many times,
 // and then cancels the run.
-func (s *agentSite) killAgain(kills int) {
+func (s *agentFixture) killAgain(kills int) {
 	s.t.Helper()
 	before := s.asked()
 	in := s.job(hanging)
 	s.start(in)
 	var recovery []time.Duration
 	for i := range kills {
-		w := s.hire()
+		w := s.spawnGroup()
 		began := time.Now()
 		eventually.Within(s.t, "the agent's work", 2*time.Minute, func() bool { return s.asked() > before+i })
 		if i > 0 {
@@ -403,14 +403,14 @@ func (s *agentSite) killAgain(kills int) {
 	}
 	slices.Sort(recovery)
 	s.t.Logf("from a new worker to the agent's next request: %v", recovery)
-	w := s.hire()
+	w := s.spawnGroup()
 	eventually.Within(s.t, "the agent's work", 2*time.Minute, func() bool { return s.asked() > before+kills })
 	s.t.Logf("canceled and gone after %v", s.stop(in.RunID).Round(time.Millisecond))
 	w.kill()
 }
 
 // asked is how often the model was asked for work.
-func (s *agentSite) asked() int {
+func (s *agentFixture) asked() int {
 	n := 0
 	for _, q := range s.model.Requests() {
 		if len(q.Tools) > 0 {
@@ -421,7 +421,7 @@ func (s *agentSite) asked() int {
 }
 
 // stop cancels a run, and waits until nothing of it is left.
-func (s *agentSite) stop(id run.ID) time.Duration {
+func (s *agentFixture) stop(id run.ID) time.Duration {
 	s.t.Helper()
 	began := time.Now()
 	if err := s.client.CancelWorkflow(s.t.Context(), id.WorkflowID(), ""); err != nil {
@@ -430,7 +430,7 @@ func (s *agentSite) stop(id run.ID) time.Duration {
 	eventually.Within(s.t, "the agent's end", time.Minute, func() bool { return len(s.processes("")) == 0 })
 	gone := time.Since(began)
 	_ = s.client.GetWorkflow(s.t.Context(), id.WorkflowID(), "").Get(s.t.Context(), nil) // canceled
-	if state, err := query[run.State](s.site, id, workflows.StateQuery); err != nil || state.Status != run.Canceled {
+	if state, err := query[run.State](s.fixture, id, workflows.StateQuery); err != nil || state.Status != run.Canceled {
 		s.t.Errorf("the run is %s: %v", state.Status, err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(s.runsDir, "agents", "*")); len(left) > 0 {

@@ -21,7 +21,7 @@ until tr '\0' ' ' </proc/$S/cmdline | grep -q ^ratchet-supervisor; do S=$(awk '/
 printf 'errno=0 status=0 left=0 told=false\n' > /proc/$S/fd/4; exit 1`
 
 // patched is a run of one patch, judged by one check, whose only fix is none.
-func (s *site) patched(check string) run.Input {
+func (s *fixture) patched(check string) run.Input {
 	in := s.input(s.replay(map[string]string{"plan-1": planText, "execute-1": appending("", "one")}))
 	none := 0
 	in.Checks, in.MaxFix = []string{check}, &none
@@ -33,7 +33,7 @@ func TestAFailingCheckCannotPass(t *testing.T) {
 	if !asNobody(t) {
 		return
 	}
-	s := newSite(t)
+	s := newFixture(t)
 	s.spawn()
 	in := s.patched(forgery)
 	if res := s.outcome(in); res.Status != run.Failed {
@@ -52,7 +52,7 @@ func TestAFailingCheckCannotPass(t *testing.T) {
 
 // under runs a script as the child of a process of that name that is open to
 // others, and returns what reached its descriptor 4.
-func (s *site) under(name, script string) string {
+func (s *fixture) under(name, script string) string {
 	s.t.Helper()
 	out, err := os.CreateTemp(s.dir, "report")
 	if err != nil {
@@ -79,7 +79,7 @@ func TestACheckThatEndsItsSupervisorIsAskedAbout(t *testing.T) {
 	if !asNobody(t) {
 		return
 	}
-	s := newSite(t)
+	s := newFixture(t)
 	s.spawn()
 	begun := filepath.Join(s.dir, "begun")
 	in := s.patched(fmt.Sprintf("echo begun >>%s; setsid sleep 300 & kill -KILL $PPID; sleep 300", begun))
@@ -122,7 +122,7 @@ func TestACheckSeesNothingOfItsWorker(t *testing.T) {
 	if !asNobody(t) {
 		return
 	}
-	s := newSite(t)
+	s := newFixture(t)
 	const secret = "THE_SECRET=canary-in-the-coal-mine"
 	s.spawn(secret)
 	open := exec.Command("/bin/sleep", "300") // the control: it is open to others, and has the secret as well

@@ -23,14 +23,14 @@ import (
 // counts, for the times are those of the machine. See docs/testing.md.
 
 // simple is the whole of a short run: plan, execute, apply, one check.
-func (s *site) simple() run.Input {
+func (s *fixture) simple() run.Input {
 	return s.input(s.replay(newScript(run.Never, "true").patch("execute-1", edit{file: "log.txt", line: "one"}).answers))
 }
 
 // BenchmarkRunOverFloor takes turns between a run and its floor and compares
 // the medians.
 func BenchmarkRunOverFloor(b *testing.B) {
-	s := newSite(b)
+	s := newFixture(b)
 	s.spawn(asWorker + "=" + floored)
 	in := s.simple()
 	first := s.start(in)
@@ -52,7 +52,7 @@ func BenchmarkRunOverFloor(b *testing.B) {
 }
 
 // timed is how long a workflow takes from its start to its result.
-func (s *site) timed(id string, workflow any, in any) time.Duration {
+func (s *fixture) timed(id string, workflow any, in any) time.Duration {
 	s.t.Helper()
 	began := time.Now()
 	wr, err := s.client.ExecuteWorkflow(s.t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: s.queue}, workflow, in)
@@ -68,7 +68,7 @@ func (s *site) timed(id string, workflow any, in any) time.Duration {
 // BenchmarkApprovalToApplied is the time from the signal to the event
 // PATCH_APPLIED, both by the engine's clock.
 func BenchmarkApprovalToApplied(b *testing.B) {
-	s := newSite(b)
+	s := newFixture(b)
 	s.spawn()
 	var times []time.Duration
 	for b.Loop() {
@@ -90,7 +90,7 @@ func BenchmarkApprovalToApplied(b *testing.B) {
 	b.ReportMetric(ms(median(times)), "signal-to-applied-ms")
 }
 
-func (s *site) sinceSignal(id run.ID, runID string) time.Duration {
+func (s *fixture) sinceSignal(id run.ID, runID string) time.Duration {
 	s.t.Helper()
 	var signaled time.Time
 	for _, e := range s.executions(id, runID)[0].events {
@@ -109,7 +109,7 @@ func (s *site) sinceSignal(id run.ID, runID string) time.Duration {
 // BenchmarkHistoryOfARound counts what a fix round adds to history, with its
 // approval and without.
 func BenchmarkHistoryOfARound(b *testing.B) {
-	s := newSite(b)
+	s := newFixture(b)
 	s.spawn()
 	for _, policy := range []run.Policy{run.Never, run.Always} {
 		b.Run(string(policy), func(b *testing.B) {
@@ -124,7 +124,7 @@ func BenchmarkHistoryOfARound(b *testing.B) {
 }
 
 // round is the difference between a run of two fixes and one of one.
-func (s *site) round(policy run.Policy) (events, bytes int64) {
+func (s *fixture) round(policy run.Policy) (events, bytes int64) {
 	s.t.Helper()
 	for sign, line := range map[int64]string{-1: "two", 1: "three"} {
 		sc := newScript(policy, "grep -q "+line+" log.txt").
@@ -148,7 +148,7 @@ func (s *site) round(policy run.Policy) (events, bytes int64) {
 // BenchmarkRunsInFlight has one worker take 200 runs at once to their ends.
 func BenchmarkRunsInFlight(b *testing.B) {
 	const size = 200
-	s := newSite(b)
+	s := newFixture(b)
 	w := s.spawn()
 	for b.Loop() {
 		began := time.Now()
@@ -175,7 +175,7 @@ func BenchmarkRunsWaiting(b *testing.B) {
 		size = 2000
 	}
 	for b.Loop() {
-		s := newSite(b)
+		s := newFixture(b)
 		w := s.spawn()
 		worker, server := rss(b, w.cmd.Process.Pid), rss(b, s.engine.PID)
 		began := time.Now()

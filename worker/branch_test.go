@@ -36,7 +36,7 @@ grep -q one log.txt`
 // the commit that is printed to merge are what was approved, and somebody was
 // asked.
 func TestWhatIsApprovedIsOnTheBranch(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.spawn()
 	for _, policy := range []run.Policy{run.Never, run.Always} {
 		t.Run(string(policy), func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestWhatIsApprovedIsOnTheBranch(t *testing.T) {
 	}
 }
 
-func (s *site) verifyMeddled(t *testing.T, r *scripted, res workflows.RunResult) {
+func (s *fixture) verifyMeddled(t *testing.T, r *scripted, res workflows.RunResult) {
 	t.Helper()
 	git := func(args ...string) string { return s.git(append([]string{"-C", s.repo}, args...)...) }
 	ref := "refs/heads/" + res.Branch

@@ -29,7 +29,7 @@ while :; do sleep 300; done`
 // TestCanceled cancels runs wherever they stand. Soon nothing of them is left
 // but a branch with whole patches and a record that names them.
 func TestCanceled(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.spawn()
 	stuck := newScript(run.Never, daemons).patch("execute-1", edit{file: "log.txt", line: "one"})
 	asking := newScript(run.Never, "true").ask("execute-1")
@@ -59,11 +59,11 @@ func TestCanceled(t *testing.T) {
 		}
 		s.cancelMany(t, size)
 	})
-	s.verifySite(t)
+	s.verifyFixture(t)
 }
 
 // cancelMany cancels runs without waits, a few at a time, each after some time.
-func (s *site) cancelMany(t *testing.T, size int) {
+func (s *fixture) cancelMany(t *testing.T, size int) {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, 4)
 	var mu sync.Mutex
@@ -87,7 +87,7 @@ func (s *site) cancelMany(t *testing.T, size int) {
 
 // cancel asks for the end of a run and fails unless it comes soon and whole.
 // A run that was over before is as good.
-func (s *site) cancel(t *testing.T, r *scripted) (took time.Duration) {
+func (s *fixture) cancel(t *testing.T, r *scripted) (took time.Duration) {
 	t.Helper()
 	began := time.Now()
 	id := r.in.RunID
@@ -116,7 +116,7 @@ func (s *site) cancel(t *testing.T, r *scripted) (took time.Duration) {
 
 // verifyWhole fails unless the branch holds the patches that the record says
 // are applied, and no other.
-func (s *site) verifyWhole(t *testing.T, r *scripted, events []run.Event) {
+func (s *fixture) verifyWhole(t *testing.T, r *scripted, events []run.Event) {
 	t.Helper()
 	var applied []string
 	for _, e := range events {
@@ -134,7 +134,7 @@ func (s *site) verifyWhole(t *testing.T, r *scripted, events []run.Event) {
 }
 
 // state is that of the record; the zero State before there is one.
-func (s *site) state(r *scripted) run.State {
+func (s *fixture) state(r *scripted) run.State {
 	state, err := s.runs.Run(r.in.RunID).State()
 	if err != nil {
 		return run.State{}
@@ -143,7 +143,7 @@ func (s *site) state(r *scripted) run.State {
 }
 
 // sleeping counts the processes of a run that do nothing but sleep.
-func (s *site) sleeping(r *scripted) (n int) {
+func (s *fixture) sleeping(r *scripted) (n int) {
 	for _, p := range s.processes(string(r.in.RunID)) {
 		if strings.Contains(p, " sleep 300") {
 			n++
@@ -155,7 +155,7 @@ func (s *site) sleeping(r *scripted) (n int) {
 // TestWorkerKilledDuringACheck leaves no process of the check, however it has
 // detached itself.
 func TestWorkerKilledDuringACheck(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	r := s.follow(newScript(run.Never, daemons).patch("execute-1", edit{file: "log.txt", line: "one"}), 0)
 	s.start(r.in)
 	times := 3
@@ -171,7 +171,7 @@ func TestWorkerKilledDuringACheck(t *testing.T) {
 	s.spawn()
 	eventually.Within(t, "the last check", 2*time.Minute, func() bool { return s.sleeping(r) >= 4 })
 	s.cancel(t, r)
-	s.verifySite(t)
+	s.verifyFixture(t)
 }
 
 // TestCanceledWhileTheWorkerIsLost cancels runs whose worker was killed. What
@@ -187,7 +187,7 @@ func TestCanceledWhileTheWorkerIsLost(t *testing.T) {
 		{"while it applies", "workspace.after-update-ref=kill@2", run.Canceled},
 		{"while it removes the worktree", "workspace.before-remove=kill", run.Completed},
 	}
-	s := newSite(t)
+	s := newFixture(t)
 	for i, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			there := s.at(fmt.Sprintf("lost-%d", i))
@@ -210,5 +210,5 @@ func TestCanceledWhileTheWorkerIsLost(t *testing.T) {
 			}
 		})
 	}
-	s.verifySite(t)
+	s.verifyFixture(t)
 }

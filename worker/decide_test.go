@@ -15,7 +15,7 @@ import (
 // for and signals the script's decision, once and then once more, as people do
 // who are not sure. It returns when ctx ends. A decision that got lost leaves
 // its run waiting.
-func (s *site) decide(ctx context.Context, runs []*scripted) error {
+func (s *fixture) decide(ctx context.Context, runs []*scripted) error {
 	said := map[string]bool{}
 	for {
 		for _, r := range runs {
@@ -35,7 +35,7 @@ func (s *site) decide(ctx context.Context, runs []*scripted) error {
 	}
 }
 
-func (s *site) settle(ctx context.Context, r *scripted, state run.State, said map[string]bool) error {
+func (s *fixture) settle(ctx context.Context, r *scripted, state run.State, said map[string]bool) error {
 	id := state.PendingApprovalID + state.PendingQuestionID
 	if id == "" || said[string(r.in.RunID)+id] {
 		return nil
@@ -57,7 +57,7 @@ func (s *site) settle(ctx context.Context, r *scripted, state run.State, said ma
 }
 
 // signal sends until the server takes it: it may be the one that was killed.
-func (s *site) signal(ctx context.Context, id run.ID, name string, message any) error {
+func (s *fixture) signal(ctx context.Context, id run.ID, name string, message any) error {
 	for {
 		err := s.client.SignalWorkflow(ctx, id.WorkflowID(), "", name, message)
 		if err == nil || !s.flaky || ctx.Err() != nil {
@@ -71,7 +71,7 @@ func (s *site) signal(ctx context.Context, id run.ID, name string, message any) 
 }
 
 // decided runs decide beside the test until the returned function is called.
-func (s *site) decided(t testing.TB, runs []*scripted) (stop func()) {
+func (s *fixture) decided(t testing.TB, runs []*scripted) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

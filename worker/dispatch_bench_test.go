@@ -18,13 +18,13 @@ import (
 )
 
 // BenchmarkDispatchOverFloor takes turns between a dispatch to a session that
-// lives, from the letter to its outcome, and a workflow with as many activities
-// that do nothing, and compares the medians. The first letter to a target begins
+// lives, from the message to its outcome, and a workflow with as many activities
+// that do nothing, and compares the medians. The first message to a target begins
 // a workflow, as the floor does; the next one finds it.
 func BenchmarkDispatchOverFloor(b *testing.B) {
 	h := newDispatchFixture(b)
 	r := h.on("dispatch")
-	r.spawn(asWorker + "=" + flooredDesk)
+	r.spawn(asWorker + "=" + flooredDispatch)
 	var firsts, nexts, floors []time.Duration
 	steps := r.steps(b, r.sent(b, h.settle(live)))
 	for b.Loop() {
@@ -47,10 +47,10 @@ type sending struct {
 	took time.Duration
 }
 
-func (r *resident) sent(b *testing.B, to dispatch.GardenID) sending {
+func (r *queueFixture) sent(b *testing.B, to dispatch.GardenID) sending {
 	b.Helper()
 	began := time.Now()
-	got := r.dispatch(letter(to, dispatch.FireAndForget))
+	got := r.dispatch(message(to, dispatch.FireAndForget))
 	took := time.Since(began)
 	if got.word() != string(dispatch.Sent) {
 		b.Fatal(got)
@@ -59,7 +59,7 @@ func (r *resident) sent(b *testing.B, to dispatch.GardenID) sending {
 }
 
 // steps are the activities of a dispatch.
-func (r *resident) steps(b *testing.B, s sending) (steps []step) {
+func (r *queueFixture) steps(b *testing.B, s sending) (steps []step) {
 	b.Helper()
 	events := r.client.GetWorkflowHistory(b.Context(), dispatchflow.WorkflowID(s.to), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {

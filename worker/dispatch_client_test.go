@@ -24,7 +24,7 @@ func TestRealClientsAreResumed(t *testing.T) {
 	for name, backend := range map[string]dispatch.Backend{"claude": dispatch.ClaudeCode, "codex": dispatch.Codex} {
 		t.Run(name, func(t *testing.T) {
 			i := slices.IndexFunc(realAgents, func(a realAgent) bool { return a.name == name })
-			s := newAgentSite(t, realAgents[i])
+			s := newAgentFixture(t, realAgents[i])
 			s.env = append(s.env, host.ResumeVariable+"="+string(backend))
 			open, id := s.talk()
 			to := s.enlist(backend, id)
@@ -66,7 +66,7 @@ func TestRealClientsAreResumed(t *testing.T) {
 }
 
 // talk has the agent itself begin a session, which stays open.
-func (s *agentSite) talk() (open agent.Session, id string) {
+func (s *agentFixture) talk() (open agent.Session, id string) {
 	s.t.Helper()
 	open, err := s.adapter.Start(s.t.Context(), agent.Options{Dir: s.repo, Sandbox: agent.WorkspaceWrite})
 	if err == nil {
@@ -87,7 +87,7 @@ func (s *agentSite) talk() (open agent.Session, id string) {
 }
 
 // enlist makes a citizen of a session.
-func (s *agentSite) enlist(b dispatch.Backend, id string) dispatch.GardenID {
+func (s *agentFixture) enlist(b dispatch.Backend, id string) dispatch.GardenID {
 	s.t.Helper()
 	dirs, err := citizen.FindDirs(func(name string) (string, bool) {
 		for _, entry := range s.env {
@@ -107,7 +107,7 @@ func (s *agentSite) enlist(b dispatch.Backend, id string) dispatch.GardenID {
 	return r.GardenID
 }
 
-func (s *agentSite) own(to dispatch.GardenID, message string) told {
+func (s *agentFixture) own(to dispatch.GardenID, message string) told {
 	l := dispatch.Message{ID: uuid.NewString(), Request: dispatch.Request{Target: to, Intent: dispatch.OwnedOutcome, Message: message},
 		Sender: dispatch.Sender{SessionID: "test", AgentID: "test", CWD: s.repo, Timestamp: "2026-01-02T03:04:05.000Z"}}
 	res, err := s.post(s.t.Context(), l)
@@ -115,7 +115,7 @@ func (s *agentSite) own(to dispatch.GardenID, message string) told {
 }
 
 // owned is own, which must end so.
-func (s *agentSite) owned(to dispatch.GardenID, message, want, answer string) {
+func (s *agentFixture) owned(to dispatch.GardenID, message, want, answer string) {
 	s.t.Helper()
 	if got := s.own(to, message); got.word() != want || got.Outcome != nil && got.Outcome.Answer != answer {
 		s.t.Errorf("%s", got)

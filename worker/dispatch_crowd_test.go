@@ -36,7 +36,7 @@ func TestManyOwnOneSession(t *testing.T) {
 			over := make(chan told)
 			for i := range size {
 				c := r.from(t, i%5)
-				go func() { over <- c.dispatch(letter(to, dispatch.OwnedOutcome, "until="+done)) }()
+				go func() { over <- c.dispatch(message(to, dispatch.OwnedOutcome, "until="+done)) }()
 			}
 			for range size - 1 {
 				got := <-over
@@ -53,7 +53,7 @@ func TestManyOwnOneSession(t *testing.T) {
 				t.Errorf("%d agents were started", n)
 			}
 			// It does not run any more: the next one may.
-			if got := r.dispatch(letter(to, dispatch.OwnedOutcome)); got.word() != string(dispatch.Completed) || h.lines(startedLine, string(to)) != 2 {
+			if got := r.dispatch(message(to, dispatch.OwnedOutcome)); got.word() != string(dispatch.Completed) || h.lines(startedLine, string(to)) != 2 {
 				t.Errorf("afterwards: %s", got)
 			}
 		})
@@ -62,7 +62,7 @@ func TestManyOwnOneSession(t *testing.T) {
 }
 
 // from is the same with the nth of several clients.
-func (r *resident) from(t *testing.T, n int) *resident {
+func (r *queueFixture) from(t *testing.T, n int) *queueFixture {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,36 +76,36 @@ func (r *resident) from(t *testing.T, n int) *resident {
 	}
 	there := *r.queue
 	there.client = r.clients[n]
-	return &resident{r.dispatchFixture, &there}
+	return &queueFixture{r.dispatchFixture, &there}
 }
 
-// TestErrandsInARow has owned dispatches come one behind the other's end.
-func TestErrandsInARow(t *testing.T) {
+// TestOwnedTurnsInARow has owned dispatches come one behind the other's end.
+func TestOwnedTurnsInARow(t *testing.T) {
 	h := newDispatchFixture(t)
 	r := h.on("dispatch")
 	r.spawn()
 	to := h.settle(dormant)
 	for range 5 {
-		if got := r.dispatch(letter(to, dispatch.OwnedOutcome)); got.word() != string(dispatch.Completed) {
+		if got := r.dispatch(message(to, dispatch.OwnedOutcome)); got.word() != string(dispatch.Completed) {
 			t.Errorf("%s", got)
 		}
 	}
 	h.verifyHost(t)
 }
 
-// TestPeersReachAnErrand sends to a session while a dispatch owns its turn: what
+// TestPeersReachAnOwnedTurn sends to a session while a dispatch owns its turn: what
 // comes has turns of its own, in their order.
-func TestPeersReachAnErrand(t *testing.T) {
+func TestPeersReachAnOwnedTurn(t *testing.T) {
 	h := newDispatchFixture(t)
 	r := h.on("dispatch")
 	r.spawn()
 	to := h.settle(dormant)
-	first := letter(to, dispatch.OwnedOutcome, "until=done")
+	first := message(to, dispatch.OwnedOutcome, "until=done")
 	over := r.give(first)
 	eventually.Within(t, "the errand", time.Minute, func() bool { return h.lines(promptLine, string(to)) == 1 })
 	want := []string{first.ID}
 	for range 3 {
-		l := letter(to, dispatch.FireAndForget)
+		l := message(to, dispatch.FireAndForget)
 		if got := r.dispatch(l); got.word() != string(dispatch.Sent) || got.Outcome.DeliveredAs != dispatch.Followed {
 			t.Errorf("%s", got)
 		}
@@ -123,7 +123,7 @@ func TestPeersReachAnErrand(t *testing.T) {
 	h.verifyHost(t)
 }
 
-// prompts are the letters that sessions were given, in their order.
+// prompts are the messages that sessions were given, in their order.
 func (h *dispatchFixture) prompts(t *testing.T) (ids []string) {
 	t.Helper()
 	b, err := os.ReadFile(h.ledger)
@@ -138,17 +138,17 @@ func (h *dispatchFixture) prompts(t *testing.T) (ids []string) {
 	return ids
 }
 
-// TestAnErrandKeepsItsOutcome has peers keep the session busy after the turn of
+// TestAnOwnedTurnKeepsItsOutcome has peers keep the session busy after the turn of
 // the dispatch that resumed it: that one is told at once, and for good.
-func TestAnErrandKeepsItsOutcome(t *testing.T) {
+func TestAnOwnedTurnKeepsItsOutcome(t *testing.T) {
 	h := newDispatchFixture(t)
 	r := h.on("dispatch")
 	w := r.spawn()
 	to := h.settle(dormant)
-	first := letter(to, dispatch.OwnedOutcome, "until=done")
+	first := message(to, dispatch.OwnedOutcome, "until=done")
 	over := r.give(first)
 	eventually.Within(t, "the errand", time.Minute, func() bool { return h.lines(promptLine, string(to)) == 1 })
-	if got := r.dispatch(letter(to, dispatch.FireAndForget, "until=never")); got.word() != string(dispatch.Sent) {
+	if got := r.dispatch(message(to, dispatch.FireAndForget, "until=never")); got.word() != string(dispatch.Sent) {
 		t.Errorf("%s", got)
 	}
 	h.end("done")
@@ -156,7 +156,7 @@ func TestAnErrandKeepsItsOutcome(t *testing.T) {
 	if h.verify(t, got); got.word() != string(dispatch.Completed) || got.Outcome.Answer != first.ID {
 		t.Errorf("%s", got)
 	}
-	if got := r.dispatch(letter(to, dispatch.OwnedOutcome)); got.word() != string(dispatch.TargetLocked) {
+	if got := r.dispatch(message(to, dispatch.OwnedOutcome)); got.word() != string(dispatch.TargetLocked) {
 		t.Errorf("while it goes on: %s", got)
 	}
 	w.kill()
@@ -171,11 +171,11 @@ func TestAnErrandKeepsItsOutcome(t *testing.T) {
 }
 
 // own dispatches until the session is locked no longer: a worker that died with an
-// errand is missed after a while.
-func (r *resident) own(t *testing.T, to dispatch.GardenID) (got told) {
+// owned turn is missed after a while.
+func (r *queueFixture) own(t *testing.T, to dispatch.GardenID) (got told) {
 	t.Helper()
 	eventually.Within(t, "the session to be free", time.Minute, func() bool {
-		got = r.dispatch(letter(to, dispatch.OwnedOutcome))
+		got = r.dispatch(message(to, dispatch.OwnedOutcome))
 		r.verify(t, got)
 		return got.word() != string(dispatch.TargetLocked)
 	})
@@ -196,7 +196,7 @@ func TestAForeignLock(t *testing.T) {
 	for _, k := range []kind{live, dormant} {
 		to := h.settle(k)
 		path, text := h.lockAs(t, to, other.Process.Pid)
-		got := r.dispatch(letter(to, intentOf(k)))
+		got := r.dispatch(message(to, intentOf(k)))
 		if h.verify(t, got); got.word() != string(dispatch.TargetLocked) || !strings.Contains(got.Diagnostic, fmt.Sprint(other.Process.Pid)) {
 			t.Errorf("%s: %s", k, got)
 		}
@@ -206,7 +206,7 @@ func TestAForeignLock(t *testing.T) {
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		if got := r.dispatch(letter(to, intentOf(k))); got.word() != string(good(k)) {
+		if got := r.dispatch(message(to, intentOf(k))); got.word() != string(good(k)) {
 			t.Errorf("%s, released: %s", k, got)
 		}
 	}
@@ -215,7 +215,7 @@ func TestAForeignLock(t *testing.T) {
 	for _, k := range []kind{live, dormant} {
 		to := h.settle(k)
 		h.lockAs(t, to, other.Process.Pid)
-		if got := r.dispatch(letter(to, intentOf(k))); got.word() != string(good(k)) {
+		if got := r.dispatch(message(to, intentOf(k))); got.word() != string(good(k)) {
 			t.Errorf("%s, whose holder has died: %s", k, got)
 		}
 	}

@@ -25,32 +25,32 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 )
 
-// dispatchFixture is a site with a registry of its own, whose citizens keep ledgers of what
+// dispatchFixture is a fixture with a registry of its own, whose citizens keep ledgers of what
 // reaches them: the sessions that live are in this process, those that do not
 // run are the fake pi's, and mail lies where it lies.
 type dispatchFixture struct {
-	*site
+	*fixture
 	dirs   citizen.Dirs
 	env    []string // of its workers
 	ledger string   // of pi
 	work   string   // where sessions work
 
 	mu      sync.Mutex
-	heard   map[string]int           // by sessions that live, by letter
-	slow    map[string]chan struct{} // letters that they take later
+	heard   map[string]int           // by sessions that live, by message
+	slow    map[string]chan struct{} // messages that they take later
 	founded int
 	clients []client.Client
 }
 
 func newDispatchFixture(t testing.TB) *dispatchFixture {
 	t.Helper()
-	s := newSite(t)
+	s := newFixture(t)
 	home, err := os.MkdirTemp("", "home") // a short path: sockets lie in it
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(home) })
-	h := &dispatchFixture{site: s, ledger: filepath.Join(s.dir, "ledger"), work: filepath.Join(s.dir, "work"), heard: map[string]int{}}
+	h := &dispatchFixture{fixture: s, ledger: filepath.Join(s.dir, "ledger"), work: filepath.Join(s.dir, "work"), heard: map[string]int{}}
 	h.env = []string{
 		"HOME=" + home, asPi + "=" + h.ledger, catalog.PiVariable + "=" + shellquote.Join(os.Args[0]), "GORACE=atexit_sleep_ms=0",
 	}
@@ -64,8 +64,10 @@ func newDispatchFixture(t testing.TB) *dispatchFixture {
 	return h
 }
 
-// on is the same host, whose workers and letters have another task queue.
-func (h *dispatchFixture) on(queue string) *resident { return &resident{h, h.site.at(queue)} }
+// on is the same host, whose workers and messages have another task queue.
+func (h *dispatchFixture) on(queue string) *queueFixture {
+	return &queueFixture{h, h.fixture.at(queue)}
+}
 
 // kind is how a citizen is reached.
 type kind string
@@ -161,7 +163,7 @@ func (h *dispatchFixture) lines(words ...string) (n int) {
 	return n
 }
 
-// arrived is how often a letter did.
+// arrived is how often a message did.
 func (h *dispatchFixture) arrived(l dispatch.Message) int {
 	h.t.Helper()
 	h.mu.Lock()
@@ -200,23 +202,23 @@ func intentOf(k kind) dispatch.Intent {
 	return dispatch.FireAndForget
 }
 
-// letter is one whose text begins with its id.
-func letter(to dispatch.GardenID, intent dispatch.Intent, words ...string) dispatch.Message {
+// message is one whose text begins with its id.
+func message(to dispatch.GardenID, intent dispatch.Intent, words ...string) dispatch.Message {
 	id := uuid.NewString()
 	return dispatch.Message{ID: id, Request: dispatch.Request{
 		Target: to, Intent: intent, Message: strings.Join(append([]string{id}, words...), " "),
 	}, Sender: dispatch.Sender{SessionID: "test", AgentID: "test", CWD: "/", Timestamp: "2026-01-02T03:04:05.000Z"}}
 }
 
-// resident is a host with a task queue of its own.
-type resident struct {
+// queueFixture is a host with a task queue of its own.
+type queueFixture struct {
 	*dispatchFixture
-	queue *site
+	queue *fixture
 }
 
-// told is what became of a letter.
+// told is what became of a message.
 type told struct {
-	letter dispatch.Message
+	message dispatch.Message
 	dispatch.Result
 	err error
 }
@@ -233,11 +235,11 @@ func (got told) word() string {
 }
 
 func (got told) String() string {
-	return fmt.Sprintf("%s %s: %+v %+v %s %v", got.letter.ID, got.word(), got.Receipt, got.Outcome, got.Diagnostic, got.err)
+	return fmt.Sprintf("%s %s: %+v %+v %s %v", got.message.ID, got.word(), got.Receipt, got.Outcome, got.Diagnostic, got.err)
 }
 
-// give hands a letter in and waits beside the test.
-func (r *resident) give(l dispatch.Message) <-chan told {
+// give hands a message in and waits beside the test.
+func (r *queueFixture) give(l dispatch.Message) <-chan told {
 	over := make(chan told, 1)
 	go func() {
 		ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute) // far above what any may take
@@ -249,16 +251,16 @@ func (r *resident) give(l dispatch.Message) <-chan told {
 }
 
 // dispatch is give, and waits.
-func (r *resident) dispatch(l dispatch.Message) told { return <-r.give(l) }
+func (r *queueFixture) dispatch(l dispatch.Message) told { return <-r.give(l) }
 
 // spawn starts a worker, and waits until it serves or has died.
-func (r *resident) spawn(env ...string) *workerProcess {
+func (r *queueFixture) spawn(env ...string) *workerProcess {
 	r.t.Helper()
 	return r.queue.spawn(append(env, r.env...)...)
 }
 
 // launch does not wait for it.
-func (r *resident) launch(env ...string) *workerProcess {
+func (r *queueFixture) launch(env ...string) *workerProcess {
 	r.t.Helper()
 	return r.queue.launch(append(env, r.env...)...)
 }
@@ -268,11 +270,11 @@ func good(k kind) dispatch.Kind {
 	return map[kind]dispatch.Kind{live: dispatch.Sent, dormant: dispatch.Completed, mailed: dispatch.Enqueued}[k]
 }
 
-// verify fails when an outcome claims what did not happen, or a letter arrived
+// verify fails when an outcome claims what did not happen, or a message arrived
 // more than once.
 func (h *dispatchFixture) verify(t testing.TB, got told) {
 	t.Helper()
-	n := h.arrived(got.letter)
+	n := h.arrived(got.message)
 	if n > 1 {
 		t.Errorf("it arrived %d times: %s", n, got)
 	}

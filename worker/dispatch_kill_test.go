@@ -15,7 +15,7 @@ import (
 )
 
 // TestWorkersKilledWhileTheyDispatch kills the worker during each dispatch: at a
-// random one of its points, or at a random moment. Every letter arrives once or
+// random one of its points, or at a random moment. Every message arrives once or
 // not at all, no outcome claims what did not happen, and every target can be
 // dispatched to afterwards.
 func TestWorkersKilledWhileTheyDispatch(t *testing.T) {
@@ -33,7 +33,7 @@ func TestWorkersKilledWhileTheyDispatch(t *testing.T) {
 	for i := range size {
 		w := r.spawn("RATCHET_FAILPOINTS=*=kill%0.1")
 		k := kinds[i%len(kinds)]
-		given = append(given, r.give(letter(h.settle(k), intentOf(k))))
+		given = append(given, r.give(message(h.settle(k), intentOf(k))))
 		select {
 		case <-time.After(time.Duration(rand.Float64() * 2 * float64(took[k]))): // the moment, at the latest
 		case <-w.done:
@@ -48,8 +48,8 @@ func TestWorkersKilledWhileTheyDispatch(t *testing.T) {
 		if h.verify(t, got); got.err != nil {
 			t.Errorf("nothing is known of it: %s", got)
 		}
-		tally[fmt.Sprintf("%s %s, arrived %d times", kinds[i%len(kinds)], got.word(), h.arrived(got.letter))]++
-		again = append(again, r.give(letter(got.letter.Request.Target, got.letter.Request.Intent)))
+		tally[fmt.Sprintf("%s %s, arrived %d times", kinds[i%len(kinds)], got.word(), h.arrived(got.message))]++
+		again = append(again, r.give(message(got.message.Request.Target, got.message.Request.Intent)))
 	}
 	for i, over := range again {
 		got := <-over
@@ -62,13 +62,13 @@ func TestWorkersKilledWhileTheyDispatch(t *testing.T) {
 }
 
 // pace is how long a dispatch of each kind takes that nobody disturbs.
-func (r *resident) pace(t *testing.T) map[kind]time.Duration {
+func (r *queueFixture) pace(t *testing.T) map[kind]time.Duration {
 	t.Helper()
 	took := map[kind]time.Duration{}
 	for _, k := range kinds {
 		for range 2 { // the first warms up
 			began := time.Now()
-			got := r.dispatch(letter(r.settle(k), intentOf(k)))
+			got := r.dispatch(message(r.settle(k), intentOf(k)))
 			took[k] = time.Since(began)
 			if r.verify(t, got); got.word() != string(good(k)) {
 				t.Fatalf("nobody disturbs it: %s", got)
@@ -112,7 +112,7 @@ var aims = []aim{
 	{point: "desk.before-errand", kind: dormant, want: dispatch.Unknown},
 	{point: "desk.errand-sent", kind: dormant, want: dispatch.Unknown, arrived: maybe},
 
-	// The control: who sends until it hears that the letter was taken.
+	// The control: who sends until it hears that the message was taken.
 	{point: "desk.before-deliver", kind: live, want: dispatch.Sent, arrived: 1, worker: resending},
 	{point: "desk.delivered", kind: live, want: dispatch.Sent, arrived: 2, worker: resending},
 }
@@ -149,13 +149,13 @@ func TestKilledAtEveryPointOfADispatch(t *testing.T) {
 	h.verifyHost(t)
 }
 
-func (a aim) hit(t *testing.T, r *resident) {
+func (a aim) hit(t *testing.T, r *queueFixture) {
 	kind := asWorker + "=1"
 	if a.worker != "" {
 		kind = asWorker + "=" + a.worker
 	}
 	to := r.settle(a.kind)
-	over := r.give(letter(to, intentOf(a.kind)))
+	over := r.give(message(to, intentOf(a.kind)))
 	doomed := r.launch(kind, "RATCHET_FAILPOINTS="+a.point+"=kill")
 	select {
 	case <-doomed.done:
@@ -166,7 +166,7 @@ func (a aim) hit(t *testing.T, r *resident) {
 	next := r.launch(kind)
 	defer next.kill()
 	got := <-over
-	if n := r.arrived(got.letter); got.word() != string(a.want) || n != a.arrived && (a.arrived != maybe || n > 1) {
+	if n := r.arrived(got.message); got.word() != string(a.want) || n != a.arrived && (a.arrived != maybe || n > 1) {
 		t.Errorf("%s: arrived %d times, want %d, %s: %s", a.point, n, a.arrived, a.want, got)
 	}
 	if a.worker != "" {
@@ -176,14 +176,14 @@ func (a aim) hit(t *testing.T, r *resident) {
 	if a.kind == mailed && !r.rung(to) {
 		t.Errorf("%s: the doorbell did not ring", a.point)
 	}
-	if got := r.dispatch(letter(to, intentOf(a.kind))); got.word() != string(good(a.kind)) {
+	if got := r.dispatch(message(to, intentOf(a.kind))); got.word() != string(good(a.kind)) {
 		t.Errorf("%s: afterwards: %s", a.point, got)
 	}
 }
 
-// TestErrandDiesWithItsWorker kills a worker in the middle of an errand. The next
+// TestOwnedTurnDiesWithItsWorker kills a worker in the middle of an owned turn. The next
 // one resumes the session once nothing of the first runs any more.
-func TestErrandDiesWithItsWorker(t *testing.T) {
+func TestOwnedTurnDiesWithItsWorker(t *testing.T) {
 	times := 1
 	if long() {
 		times = 10
@@ -194,7 +194,7 @@ func TestErrandDiesWithItsWorker(t *testing.T) {
 	w := r.spawn()
 	to := h.settle(dormant)
 	for i := range times {
-		first := r.give(letter(to, dispatch.OwnedOutcome, "until=never"))
+		first := r.give(message(to, dispatch.OwnedOutcome, "until=never"))
 		eventually.Within(t, "the errand", time.Minute, func() bool { return h.lines(promptLine, string(to)) == 2*i+1 })
 		w.kill()
 		w = r.spawn()
@@ -207,14 +207,14 @@ func TestErrandDiesWithItsWorker(t *testing.T) {
 	h.verifyHost(t)
 }
 
-// TestErrandCanceled cancels the workflow of an errand: soon nothing of it runs,
+// TestOwnedTurnCanceled cancels the workflow of an owned turn: soon nothing of it runs,
 // and its dispatch is told.
-func TestErrandCanceled(t *testing.T) {
+func TestOwnedTurnCanceled(t *testing.T) {
 	h := newDispatchFixture(t)
 	r := h.on("dispatch")
 	r.spawn()
 	to := h.settle(dormant)
-	over := r.give(letter(to, dispatch.OwnedOutcome, "until=never"))
+	over := r.give(message(to, dispatch.OwnedOutcome, "until=never"))
 	eventually.Within(t, "the errand", time.Minute, func() bool { return h.lines(promptLine, string(to)) == 1 })
 	if err := h.client.CancelWorkflow(t.Context(), "dispatch-"+string(to), ""); err != nil {
 		t.Fatal(err)
@@ -224,7 +224,7 @@ func TestErrandCanceled(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	h.verifyHost(t)
-	if got := r.dispatch(letter(to, dispatch.OwnedOutcome)); got.word() != string(dispatch.Completed) {
+	if got := r.dispatch(message(to, dispatch.OwnedOutcome)); got.word() != string(dispatch.Completed) {
 		t.Errorf("afterwards: %s", got)
 	}
 	if names, _ := filepath.Glob(filepath.Join(h.dirs.Sockets, "*")); len(names) > 0 {
@@ -239,7 +239,7 @@ func TestTerminatedWhileItSends(t *testing.T) {
 	r := h.on("dispatch")
 	r.spawn()
 	to := h.settle(live)
-	first, later := letter(to, dispatch.FireAndForget), make(chan struct{})
+	first, later := message(to, dispatch.FireAndForget), make(chan struct{})
 	h.mu.Lock()
 	h.slow = map[string]chan struct{}{first.ID: later}
 	h.mu.Unlock()
@@ -253,7 +253,7 @@ func TestTerminatedWhileItSends(t *testing.T) {
 	}
 	close(later)
 	eventually.Within(t, "the lock", time.Minute, func() bool {
-		got := r.dispatch(letter(to, dispatch.FireAndForget))
+		got := r.dispatch(message(to, dispatch.FireAndForget))
 		h.verify(t, got)
 		return got.word() == string(dispatch.Sent)
 	})

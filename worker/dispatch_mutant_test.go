@@ -18,26 +18,26 @@ import (
 
 const (
 	// resending, as the value of asWorker, makes the test binary a worker that
-	// sends a letter until it hears that it was taken. It is the control of the
+	// sends a message until it hears that it was taken. It is the control of the
 	// kill suites: they must show that it repeats itself.
 	resending = "resending"
-	// flooredDesk is the product's worker of dispatches with the floor of the
+	// flooredDispatch is the product's worker of dispatches with the floor of the
 	// benchmarks.
-	flooredDesk = "floored-desk"
+	flooredDispatch = "floored-desk"
 )
 
-// deskVariant is a worker of dispatches to which a test adds something.
-type deskVariant struct {
+// dispatchVariant is a worker of dispatches to which a test adds something.
+type dispatchVariant struct {
 	interceptors []interceptor.WorkerInterceptor
 	add          func(sdkworker.Worker)
 }
 
 var (
-	withResending = deskVariant{interceptors: []interceptor.WorkerInterceptor{&resender{}}}
-	withFloor     = deskVariant{add: addFloor}
+	withResending = dispatchVariant{interceptors: []interceptor.WorkerInterceptor{&resender{}}}
+	withFloor     = dispatchVariant{add: addFloor}
 )
 
-func serveDesk(v deskVariant) {
+func serveDispatch(v dispatchVariant) {
 	runsDir := flag.String("runs-dir", "", "")
 	queue := flag.String("task-queue", "", "")
 	flag.Parse()
@@ -47,7 +47,7 @@ func serveDesk(v deskVariant) {
 	}
 }
 
-func (v deskVariant) work(runsDir, queue string) error {
+func (v dispatchVariant) work(runsDir, queue string) error {
 	h, err := host.Open(context.Background(), host.Config{RunsDir: runsDir, Environ: os.Environ(), Sandbox: run.SandboxOff})
 	if err != nil {
 		return err

@@ -59,7 +59,7 @@ func (b bearer) GetHeaders(context.Context) (map[string]string, error) {
 
 // An eager activity is noted as any other, a local one is not.
 func TestEagerAttemptsAreNoted(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	var e eager
 	log := sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))
 	c, err := client.Dial(client.Options{HostPort: s.engine.Address, HeadersProvider: bearer(s.engine.Bearer()), Logger: log, ConnectionOptions: client.ConnectionOptions{
@@ -110,7 +110,7 @@ func TestEagerAttemptsAreNoted(t *testing.T) {
 }
 
 // noted reports whether an attempt with the token is in the runs directory.
-func (s *site) noted(token []byte) bool {
+func (s *fixture) noted(token []byte) bool {
 	files, _ := filepath.Glob(filepath.Join(s.runsDir, "attempts", "*"))
 	return slices.ContainsFunc(files, func(name string) bool {
 		var a attempts.Attempt

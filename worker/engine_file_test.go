@@ -11,7 +11,7 @@ import (
 )
 
 // refused starts a worker that must not serve.
-func (s *site) refused(say string) {
+func (s *fixture) refused(say string) {
 	s.t.Helper()
 	w := s.spawn()
 	select {
@@ -29,7 +29,7 @@ func (s *site) refused(say string) {
 	}
 }
 
-func (s *site) writeEngineFile(token engine.Token) {
+func (s *fixture) writeEngineFile(token engine.Token) {
 	s.t.Helper()
 	if err := engine.WriteFile(s.runsDir, engine.File{Address: s.engine.Address, Token: token}); err != nil {
 		s.t.Fatal(err)
@@ -39,7 +39,7 @@ func (s *site) writeEngineFile(token engine.Token) {
 // TestAWorkerServesItsOwnEngineOnly: who it serves has its hands. Findings B2 and B10.
 func TestAWorkerServesItsOwnEngineOnly(t *testing.T) {
 	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
-	s := newSite(t)
+	s := newFixture(t)
 	if err := os.Remove(filepath.Join(s.runsDir, engine.FileName)); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestAWorkerServesItsOwnEngineOnly(t *testing.T) {
 // TestAWorkerGoesOnWithTheNextEngine that has the same token and address.
 func TestAWorkerGoesOnWithTheNextEngine(t *testing.T) {
 	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
-	s := newSite(t)
+	s := newFixture(t)
 	w := s.spawn()
 	for range 2 {
 		in := s.input(s.replay(map[string]string{"plan-1": planText, "execute-1": appending("", "one")}))

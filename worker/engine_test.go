@@ -18,9 +18,9 @@ func TestEngineKilled(t *testing.T) {
 	if long() {
 		size, kills, inFlight = 60, 20, 20
 	}
-	s := newSite(t)
+	s := newFixture(t)
 	s.flaky = true
-	crew := s.hire(2)
+	workerGroup := s.spawnGroup(2)
 	rng := rand.New(rand.NewPCG(3, uint64(time.Now().UnixNano())))
 	siege{
 		size: size, inFlight: inFlight, kills: 2 * kills,
@@ -29,7 +29,7 @@ func TestEngineKilled(t *testing.T) {
 			if n%2 == 0 {
 				s.killEngine()
 			} else {
-				crew.killOne(rng)
+				workerGroup.killOne(rng)
 			}
 		},
 	}.lay(t, s)
@@ -37,7 +37,7 @@ func TestEngineKilled(t *testing.T) {
 }
 
 // killEngine ends the engine as a crash would and starts it again.
-func (s *site) killEngine() {
+func (s *fixture) killEngine() {
 	s.t.Helper()
 	_, port, err := net.SplitHostPort(s.engine.Address)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *site) killEngine() {
 	s.startEngine(n)
 }
 
-func (s *site) verifyDatabase(t *testing.T) {
+func (s *fixture) verifyDatabase(t *testing.T) {
 	t.Helper()
 	program, err := exec.LookPath("sqlite3")
 	if err != nil {

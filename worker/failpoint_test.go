@@ -51,7 +51,7 @@ func TestKilledAtEveryFailpoint(t *testing.T) {
 	if long() {
 		kills, deaths = 20, 4
 	}
-	s := newSite(t)
+	s := newFixture(t)
 	points := slices.DeleteFunc(failpoints(t), func(point string) bool {
 		part, _, _ := strings.Cut(point, ".")
 		return slices.Contains(others, part)
@@ -76,7 +76,7 @@ func TestKilledAtEveryFailpoint(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	s.verifySite(t)
+	s.verifyFixture(t)
 	b, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestKilledAtEveryFailpoint(t *testing.T) {
 // doomedRun is a run whose workers die at a point, until one may live.
 type doomedRun struct {
 	*scripted
-	s      *site
+	s      *fixture
 	kind   string // of the worker; empty: the real one
 	point  string
 	log    string // of the points reached
@@ -145,7 +145,7 @@ func (d *doomedRun) execute(t *testing.T, then func()) {
 // suites above prove nothing.
 func TestKilledBetweenEffectAndReturn(t *testing.T) {
 	const size = 4
-	s := newSite(t)
+	s := newFixture(t)
 	for _, kind := range []string{"1", naive} {
 		var wg sync.WaitGroup
 		twice := make([]int, size)

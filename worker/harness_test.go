@@ -40,9 +40,9 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(m.Run())
 	case resending:
-		serveDesk(withResending)
-	case flooredDesk:
-		serveDesk(withFloor)
+		serveDispatch(withResending)
+	case flooredDispatch:
+		serveDispatch(withFloor)
 	case naive:
 		serveWith(addNaiveApply)
 	case floored:
@@ -54,8 +54,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// site is an engine, a client of it, a runs directory and a repository.
-type site struct {
+// fixture is an engine, a client of it, a runs directory and a repository.
+type fixture struct {
 	t       testing.TB
 	dir     string // all that follows is in it
 	db      string
@@ -68,25 +68,25 @@ type site struct {
 	queue   string
 	flaky   bool // the engine is killed too: who is refused tries again
 
-	staff *staff
+	workers *workers
 }
 
-// staff are the worker processes of a site, the dead ones too.
-type staff struct {
-	mu      sync.Mutex
-	workers []*workerProcess
+// workers are the worker processes of a fixture, the dead ones too.
+type workers struct {
+	mu   sync.Mutex
+	list []*workerProcess
 }
 
-// newSite starts an engine. The repository has one file, log.txt, that is empty.
-func newSite(t testing.TB) *site {
+// newFixture starts an engine. The repository has one file, log.txt, that is empty.
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs the embedded engine: not with -short")
 	}
 	dir := t.TempDir()
-	s := &site{
+	s := &fixture{
 		t: t, dir: dir, db: filepath.Join(dir, "engine.db"), runsDir: filepath.Join(dir, "runs"),
-		repo: filepath.Join(dir, "repo"), queue: temporalclient.TaskQueue, staff: &staff{},
+		repo: filepath.Join(dir, "repo"), queue: temporalclient.TaskQueue, workers: &workers{},
 	}
 	var err error
 	if s.runs, err = rundir.Open(s.runsDir); err != nil {
@@ -103,15 +103,15 @@ func newSite(t testing.TB) *site {
 	return s
 }
 
-// at is the same site with a task queue of its own: the workers started there
+// at is the same fixture with a task queue of its own: the workers started there
 // serve its runs alone.
-func (s *site) at(queue string) *site {
+func (s *fixture) at(queue string) *fixture {
 	there := *s
 	there.queue = queue
 	return &there
 }
 
-func (s *site) startEngine(port int) {
+func (s *fixture) startEngine(port int) {
 	s.t.Helper()
 	e, err := engine.Start(s.t.Context(), engine.Options{DB: s.db, Port: port, Token: s.token(), Progress: func(line string) { s.t.Log(line) }})
 	if err != nil {
@@ -122,14 +122,14 @@ func (s *site) startEngine(port int) {
 }
 
 // token is that of the engine before, as with starter up.
-func (s *site) token() engine.Token {
+func (s *fixture) token() engine.Token {
 	if s.engine == nil {
 		return ""
 	}
 	return s.engine.Token
 }
 
-func (s *site) dial() {
+func (s *fixture) dial() {
 	s.t.Helper()
 	c, err := temporalclient.Dial(s.t.Context(), temporalclient.Options{Engine: s.engine.Address, Token: s.engine.Token, Timeout: 20 * time.Second})
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *site) dial() {
 	}
 }
 
-func (s *site) stopEngine() {
+func (s *fixture) stopEngine() {
 	s.client.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -150,7 +150,7 @@ func (s *site) stopEngine() {
 	}
 }
 
-func (s *site) git(args ...string) string {
+func (s *fixture) git(args ...string) string {
 	s.t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@localhost", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@localhost")
@@ -161,7 +161,7 @@ func (s *site) git(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-func (s *site) put(path, content string) {
+func (s *fixture) put(path, content string) {
 	s.t.Helper()
 	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 		s.t.Fatal(err)
@@ -196,7 +196,7 @@ func (t *tail) String() string {
 }
 
 // spawn starts a worker process and waits until it serves, or has died.
-func (s *site) spawn(env ...string) *workerProcess {
+func (s *fixture) spawn(env ...string) *workerProcess {
 	s.t.Helper()
 	w := s.launch(env...)
 	select {
@@ -209,7 +209,7 @@ func (s *site) spawn(env ...string) *workerProcess {
 }
 
 // launch starts a worker process and does not wait for it.
-func (s *site) launch(env ...string) *workerProcess {
+func (s *fixture) launch(env ...string) *workerProcess {
 	s.t.Helper()
 	w := &workerProcess{
 		cmd: exec.Command(os.Args[0], "-sandbox", "off", "-runs-dir", s.runsDir, "-task-queue", s.queue),
@@ -226,9 +226,9 @@ func (s *site) launch(env ...string) *workerProcess {
 	}
 	go w.watch(stdout)
 	s.t.Cleanup(w.kill)
-	s.staff.mu.Lock()
-	defer s.staff.mu.Unlock()
-	s.staff.workers = append(s.staff.workers, w)
+	s.workers.mu.Lock()
+	defer s.workers.mu.Unlock()
+	s.workers.list = append(s.workers.list, w)
 	return w
 }
 
@@ -244,11 +244,11 @@ func (w *workerProcess) watch(stdout io.Reader) {
 }
 
 // pids are the workers that were started here and live.
-func (s *site) pids() []int {
-	s.staff.mu.Lock()
-	defer s.staff.mu.Unlock()
+func (s *fixture) pids() []int {
+	s.workers.mu.Lock()
+	defer s.workers.mu.Unlock()
 	var pids []int
-	for _, w := range s.staff.workers {
+	for _, w := range s.workers.list {
 		if !w.dead() {
 			pids = append(pids, w.cmd.Process.Pid)
 		}
@@ -272,7 +272,7 @@ func (w *workerProcess) dead() bool {
 }
 
 // input is a run without approvals whose check is true.
-func (s *site) input(provider string) run.Input {
+func (s *fixture) input(provider string) run.Input {
 	id, err := uuid.NewV7()
 	if err != nil {
 		s.t.Fatal(err)
@@ -284,7 +284,7 @@ func (s *site) input(provider string) run.Input {
 	}
 }
 
-func (s *site) start(in run.Input) client.WorkflowRun {
+func (s *fixture) start(in run.Input) client.WorkflowRun {
 	s.t.Helper()
 	wr, err := s.begin(s.t.Context(), in)
 	if err != nil {
@@ -294,13 +294,13 @@ func (s *site) start(in run.Input) client.WorkflowRun {
 }
 
 // begin starts a run; one that has begun is as good.
-func (s *site) begin(ctx context.Context, in run.Input) (client.WorkflowRun, error) {
+func (s *fixture) begin(ctx context.Context, in run.Input) (client.WorkflowRun, error) {
 	return s.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: in.RunID.WorkflowID(), TaskQueue: s.queue, WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 	}, workflows.Run, workflows.RunInput{Input: &in})
 }
 
-func query[T any](s *site, id run.ID, name string, args ...any) (out T, err error) {
+func query[T any](s *fixture, id run.ID, name string, args ...any) (out T, err error) {
 	v, err := s.client.QueryWorkflow(s.t.Context(), id.WorkflowID(), "", name, args...)
 	if err == nil {
 		err = v.Get(&out)
@@ -309,7 +309,7 @@ func query[T any](s *site, id run.ID, name string, args ...any) (out T, err erro
 }
 
 // replay writes recorded answers and returns the provider that gives them.
-func (s *site) replay(answers map[string]string) string {
+func (s *fixture) replay(answers map[string]string) string {
 	s.t.Helper()
 	dir := s.t.TempDir()
 	for name, text := range answers {

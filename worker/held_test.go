@@ -33,21 +33,21 @@ var places = []place{atCall, atCheck, atApply, atAgent}
 // heldRun is a run that stays at a place.
 type heldRun struct {
 	*scripted
-	*site
+	*fixture
 	place place
 	log   string // a line for each failpoint that its workers reach
 }
 
 // hold begins a run that will stay at the place. It has a task queue of its own;
 // kind says what its worker is, as the value of asWorker.
-func (s *site) hold(p place, kind string) (*heldRun, *workerProcess) {
+func (s *fixture) hold(p place, kind string) (*heldRun, *workerProcess) {
 	s.t.Helper()
 	sc := newScript(run.Never, "true").patch("execute-1", edit{file: "log.txt", line: "one"})
 	if p == atAgent {
 		sc = newScript(run.Never, "true")
 	}
 	there := s.at(fmt.Sprintf("held-%s-%s", p, kind))
-	h := &heldRun{scripted: there.follow(sc, 0), site: there, place: p}
+	h := &heldRun{scripted: there.follow(sc, 0), fixture: there, place: p}
 	h.log = filepath.Join(h.answers, "failpoints")
 	switch p {
 	case atCall, atApply:

@@ -24,7 +24,7 @@ type execution struct {
 
 // executions are those of a run, from the one given on, through every
 // continue-as-new.
-func (s *site) executions(id run.ID, first string) []execution {
+func (s *fixture) executions(id run.ID, first string) []execution {
 	s.t.Helper()
 	var all []execution
 	for next := first; next != ""; {

@@ -21,13 +21,13 @@ func TestWorkersKilledAtAnyMoment(t *testing.T) {
 	if long() {
 		size, kills, inFlight = 100, 200, 25
 	}
-	s := newSite(t)
-	crew := s.hire(3)
+	s := newFixture(t)
+	workerGroup := s.spawnGroup(3)
 	rng := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
 	siege{
 		size: size, inFlight: inFlight, kills: kills,
 		pace: func() time.Duration { return time.Duration(100+rng.IntN(700)) * time.Millisecond },
-		kill: func(int) { crew.killOne(rng) },
+		kill: func(int) { workerGroup.killOne(rng) },
 	}.lay(t, s)
 }
 
@@ -44,7 +44,7 @@ type siege struct {
 
 // lay takes the runs through the kills and verifies every one of them, which it
 // returns.
-func (g siege) lay(t *testing.T, s *site) (all []*scripted) {
+func (g siege) lay(t *testing.T, s *fixture) (all []*scripted) {
 	t.Helper()
 	began, killed := time.Now(), 0
 	var runs []*scripted
@@ -87,7 +87,7 @@ func (g siege) lay(t *testing.T, s *site) (all []*scripted) {
 			again += n - 1
 		}
 	}
-	s.verifySite(t)
+	s.verifyFixture(t)
 	t.Logf("%d runs, %d kills or pauses in %v; %d calls were cut short and made again", len(runs), killed, time.Since(began).Round(time.Millisecond), again)
 	return runs
 }

@@ -23,7 +23,7 @@ const (
 // while its state is asked for a thousand times.
 func TestHistoryStaysSmall(t *testing.T) {
 	const rounds = 100
-	s := newSite(t)
+	s := newFixture(t)
 	s.spawn()
 	sc := newScript(run.Always, fmt.Sprintf("test $(wc -l <log.txt) -gt %d", rounds)).
 		patch("execute-1", edit{file: "log.txt", line: "1"})
@@ -77,7 +77,7 @@ func TestHistoryStaysSmall(t *testing.T) {
 
 // askState asks for the state of a run until it is over, a thousand times at
 // least, and fails when the answers go backwards.
-func (s *site) askState(t *testing.T, id run.ID, over <-chan struct{}) (n int) {
+func (s *fixture) askState(t *testing.T, id run.ID, over <-chan struct{}) (n int) {
 	seen := 0
 	for open := true; open || n < queriesOfLength; n++ {
 		select {
@@ -101,7 +101,7 @@ func (s *site) askState(t *testing.T, id run.ID, over <-chan struct{}) (n int) {
 // TestLargeThings sends what is too large for a history: it stays outside of
 // it or is refused, and the run goes on. A patch may have 8 MiB.
 func TestLargeThings(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	w := s.spawn()
 	sc := newScript(run.Always, "test -e big.txt")
 	sc.answers["execute-1"] = bigPatch(100_000)

@@ -24,7 +24,7 @@ const atOnce = 100
 
 // TestStartedManyTimesAtOnce starts the same run again and again: there is one.
 func TestStartedManyTimesAtOnce(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.spawn()
 	r := s.follow(variants[0](), 0)
 	var began, refused atomic.Int32
@@ -51,7 +51,7 @@ func TestStartedManyTimesAtOnce(t *testing.T) {
 // TestDecidedManyTimesAtOnce sends one decision a hundred times, as a signal
 // without and with the decision's id as the id of the request.
 func TestDecidedManyTimesAtOnce(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.spawn()
 	r := s.follow(variants[1](), 0)
 	wr := s.start(r.in)
@@ -91,7 +91,7 @@ func approve(id string) run.Decision {
 
 // awaitApproval returns the id of the approval that a run waits for, once it
 // is another than the last.
-func (s *site) awaitApproval(t *testing.T, r *scripted, last string) (id string) {
+func (s *fixture) awaitApproval(t *testing.T, r *scripted, last string) (id string) {
 	t.Helper()
 	eventually.Within(t, "an approval", time.Minute, func() bool {
 		id = s.state(r).PendingApprovalID
@@ -108,7 +108,7 @@ func TestResetToBeforeAnApproval(t *testing.T) {
 	if long() {
 		times = 20
 	}
-	s := newSite(t)
+	s := newFixture(t)
 	s.spawn()
 	r := s.follow(newScript(run.Always, "true").patch("execute-1", edit{file: "log.txt", line: "one"}), 0)
 	wr := s.start(r.in)
@@ -138,7 +138,7 @@ func TestResetToBeforeAnApproval(t *testing.T) {
 }
 
 // forget has the developer answer anew, and otherwise.
-func (s *site) forget(t *testing.T, r *scripted, i int) {
+func (s *fixture) forget(t *testing.T, r *scripted, i int) {
 	t.Helper()
 	sc := newScript(run.Always, "true").patch("execute-1", edit{file: "log.txt", line: "another " + string(rune('a'+i))})
 	s.put(filepath.Join(r.answers, "execute-1.md"), sc.answers["execute-1"])
@@ -148,7 +148,7 @@ func (s *site) forget(t *testing.T, r *scripted, i int) {
 }
 
 // reset takes the run back to the task that called the developer.
-func (s *site) reset(t *testing.T, id run.ID, runID string) (fresh string) {
+func (s *fixture) reset(t *testing.T, id run.ID, runID string) (fresh string) {
 	t.Helper()
 	task := int64(0)
 	for _, e := range s.executions(id, runID)[0].events {

@@ -20,7 +20,7 @@ import (
 //	if !asNobody(t) {
 //		return
 //	}
-//	s := newSite(t)
+//	s := newFixture(t)
 //	s.spawn()
 //	in := s.input(s.replay(map[string]string{"plan-1": planText, "execute-1": appending("", "one")}))
 //	in.Checks = []string{attack}
@@ -31,7 +31,7 @@ func asNobody(t *testing.T) bool {
 }
 
 // outcome starts a run, waits for its end, and returns how it ended.
-func (s *site) outcome(in run.Input) run.State {
+func (s *fixture) outcome(in run.Input) run.State {
 	s.t.Helper()
 	wr := s.start(in)
 	failed := wr.Get(s.t.Context(), nil) // as a run that failed does
@@ -43,7 +43,7 @@ func (s *site) outcome(in run.Input) run.State {
 }
 
 // checked is what became of the one check of a run in its first iteration.
-func (s *site) checked(id run.ID) check.Result {
+func (s *fixture) checked(id run.ID) check.Result {
 	s.t.Helper()
 	b, _, err := s.runs.Run(id).Find("evaluate/iter-0001.json")
 	var e activities.Evaluation
@@ -60,12 +60,12 @@ func TestARunHasNoPrivilegesHere(t *testing.T) {
 	if !asNobody(t) {
 		return
 	}
-	s := newSite(t)
+	s := newFixture(t)
 	s.spawn()
 	in := s.input(s.replay(map[string]string{"plan-1": planText, "execute-1": appending("", "one")}))
 	in.Checks = []string{"id -u; cat /proc/self/status; ! cat /etc/shadow"}
 	if res := s.outcome(in); res.Status != run.Completed {
-		t.Fatalf("%+v: %s", res, s.staff.workers[0].out)
+		t.Fatalf("%+v: %s", res, s.workers.list[0].out)
 	}
 	if got := s.checked(in.RunID); !strings.Contains(got.Head, "CapEff:\t0000000000000000") {
 		t.Errorf("the check has capabilities: %+v", got)

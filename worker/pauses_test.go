@@ -17,7 +17,7 @@ import (
 const clock = "15:04:05.000"
 
 // pause stops processes as a closed lid would, for so long.
-func (s *site) pause(d time.Duration, pids ...int) {
+func (s *fixture) pause(d time.Duration, pids ...int) {
 	s.t.Helper()
 	began := time.Now()
 	for _, pid := range pids {
@@ -44,7 +44,7 @@ func TestPausesCostNothing(t *testing.T) {
 	if long() {
 		pause = 25 * time.Second
 	}
-	s := newSite(t)
+	s := newFixture(t)
 	begun := s.pauses(t, "1", pause)
 	for p, n := range begun {
 		if n != 1 && !(long() && p == atApply) { // which is missed after 15 s, and makes the same commit again
@@ -60,7 +60,7 @@ func TestPausesCostNothing(t *testing.T) {
 
 // pauses holds a run at each place, in workers of that kind, and stops them all.
 // It returns how often each was begun.
-func (s *site) pauses(t *testing.T, kind string, d time.Duration) map[place]int {
+func (s *fixture) pauses(t *testing.T, kind string, d time.Duration) map[place]int {
 	t.Helper()
 	var runs []*heldRun
 	var workers []int
@@ -90,15 +90,15 @@ func TestRandomPauses(t *testing.T) {
 	if !long() {
 		t.Skip("a hundred pauses of up to 25 s: only with RATCHET_TEST_LONG")
 	}
-	s := newSite(t)
+	s := newFixture(t)
 	s.flaky = true
-	crew := s.hire(3)
+	workerGroup := s.spawnGroup(3)
 	rng := rand.New(rand.NewPCG(5, uint64(time.Now().UnixNano())))
 	runs := siege{
 		size: 40, inFlight: 8, kills: 100, pauses: true,
 		pace: func() time.Duration { return time.Duration(200+rng.IntN(2000)) * time.Millisecond },
 		kill: func(int) {
-			s.pause(500*time.Millisecond+time.Duration(rng.Int64N(int64(24500*time.Millisecond))), crew.some(rng)...)
+			s.pause(500*time.Millisecond+time.Duration(rng.Int64N(int64(24500*time.Millisecond))), workerGroup.some(rng)...)
 		},
 		follow: func(n int) *scripted {
 			r := s.follow(variants[n%len(variants)](), 6)
@@ -114,7 +114,7 @@ func TestRandomPauses(t *testing.T) {
 }
 
 // some are the engine, a worker, or both.
-func (c *crew) some(rng *rand.Rand) []int {
+func (c *workerGroup) some(rng *rand.Rand) []int {
 	w := c.workers[rng.IntN(len(c.workers))].cmd.Process.Pid
 	return [][]int{{c.s.engine.PID}, {w}, {c.s.engine.PID, w}}[rng.IntN(3)]
 }
@@ -127,7 +127,7 @@ func watched(r *scripted) string {
 
 // verifyChecks fails if a check ran more often than there were evaluations. It returns how many
 // activities of the run were ended by another attempt than the first.
-func (s *site) verifyChecks(t *testing.T, r *scripted) (again int) {
+func (s *fixture) verifyChecks(t *testing.T, r *scripted) (again int) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(r.answers, "checks"))
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *site) verifyChecks(t *testing.T, r *scripted) (again int) {
 }
 
 // attempts says which attempt at each activity of a run was its last, and why it was not the first.
-func (s *site) attempts(id run.ID) (told string, again int) {
+func (s *fixture) attempts(id run.ID) (told string, again int) {
 	desc, err := s.client.DescribeWorkflowExecution(s.t.Context(), id.WorkflowID(), "")
 	if err != nil {
 		s.t.Fatal(err)

@@ -40,7 +40,7 @@ func TestRealPiIsResumedAndReached(t *testing.T) {
 		t.Skip("needs the embedded engine: not with -short")
 	}
 	pi := need.Env(t, "NODE_BIN") + " " + need.Env(t, "PI_JS")
-	s, model := newSite(t), fakemodel.Start(t)
+	s, model := newFixture(t), fakemodel.Start(t)
 	home, err := os.MkdirTemp("", "pi") // short: a socket's path is bounded
 	if err != nil {
 		t.Fatal(err)
@@ -109,10 +109,10 @@ func TestRealPiIsResumedAndReached(t *testing.T) {
 	}
 }
 
-// post gives a letter to the workflow of its target, as starter does. One that
+// post gives a message to the workflow of its target, as starter does. One that
 // was just ending is followed by another, and one whose worker died is asked
 // again.
-func (s *site) post(ctx context.Context, l dispatch.Message) (res dispatch.Result, err error) {
+func (s *fixture) post(ctx context.Context, l dispatch.Message) (res dispatch.Result, err error) {
 	for {
 		start := s.client.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
 			ID: dispatchflow.WorkflowID(l.Request.Target), TaskQueue: s.queue,
@@ -138,7 +138,7 @@ func (s *site) post(ctx context.Context, l dispatch.Message) (res dispatch.Resul
 }
 
 // saveSession has pi itself make a session with the garden id.
-func (s *site) saveSession(pi string, id dispatch.GardenID, env []string) {
+func (s *fixture) saveSession(pi string, id dispatch.GardenID, env []string) {
 	s.t.Helper()
 	argv := append(strings.Fields(pi), "--mode", "json", "-p", "--offline", "--session-id", string(id), "[[say:hello]]")
 	cmd := exec.Command(argv[0], argv[1:]...)

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// processes are those that belong to the site's runs, or to the one whose id
+// processes are those that belong to the fixture's runs, or to the one whose id
 // is given: they work in its directories or carry its name. The engine and
 // the workers themselves do not count.
-func (s *site) processes(id string) []string {
+func (s *fixture) processes(id string) []string {
 	own := append([]int{os.Getpid(), s.engine.PID}, s.pids()...)
 	var found []string
 	dirs, _ := filepath.Glob("/proc/[0-9]*")

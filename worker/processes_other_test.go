@@ -3,4 +3,4 @@
 package main
 
 // processes cannot be told on this system.
-func (s *site) processes(string) []string { return nil }
+func (s *fixture) processes(string) []string { return nil }

@@ -34,7 +34,7 @@ func (h *heldRun) pending() (last *workflow.PendingActivityInfo) {
 // worker is then all that is known of its last attempt. The check does not hear
 // SIGTERM, so that the worker dies while it ends it.
 func TestCanceledThoughNobodyIsLeftToSaySo(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	h, w := s.hold(atCheck, "1")
 	h.spawn()
 	if err := s.client.CancelWorkflow(t.Context(), h.in.RunID.WorkflowID(), ""); err != nil {
@@ -48,14 +48,14 @@ func TestCanceledThoughNobodyIsLeftToSaySo(t *testing.T) {
 	if got := s.state(h.scripted).Status; !temporal.IsCanceledError(err) || got != run.Canceled {
 		t.Errorf("the run is %s and ended with %v", got, err)
 	}
-	s.verifySite(t)
+	s.verifyFixture(t)
 }
 
 // TestACallIsPaidFiveTimesAtMost kills the worker each time that the provider has
 // been started. After the fifth time a person is asked, whose answer makes another
 // call. Finding H1.
 func TestACallIsPaidFiveTimesAtMost(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	h, w := s.hold(atCall, "1")
 	for n := 1; n < 5; n++ {
 		w.kill()
@@ -68,7 +68,7 @@ func TestACallIsPaidFiveTimesAtMost(t *testing.T) {
 	if n := h.begun(); n != 5 {
 		t.Errorf("the provider was started %d times", n)
 	}
-	p, err := query[run.Pending](h.site, h.in.RunID, workflows.PendingQuery)
+	p, err := query[run.Pending](h.fixture, h.in.RunID, workflows.PendingQuery)
 	if err != nil || p.Question == nil || !strings.Contains(p.Question.Question.Question, "started 5 times and never answered") {
 		t.Errorf("%+v, %v", p.Question, err)
 	}
@@ -81,7 +81,7 @@ func TestACallIsPaidFiveTimesAtMost(t *testing.T) {
 // TestWhoWaitsSaysForWhom stops a worker in a call for longer than it is missed.
 // Another waits for it, and says so; the call is made once. Finding B12.
 func TestWhoWaitsSaysForWhom(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	h, w := s.hold(atCall, hasty)
 	h.spawn(asWorker + "=" + hasty)
 	stopped := w.cmd.Process.Pid
@@ -106,7 +106,7 @@ func BenchmarkKillToNextStep(b *testing.B) {
 	for _, standby := range []bool{true, false} {
 		for _, p := range []place{atCall, atCheck, atApply, atAgent} {
 			b.Run(fmt.Sprintf("%s/standby=%v", p, standby), func(b *testing.B) {
-				s := newSite(b)
+				s := newFixture(b)
 				var times []time.Duration
 				for b.Loop() {
 					times = append(times, s.killAt(p, standby))
@@ -121,7 +121,7 @@ func BenchmarkKillToNextStep(b *testing.B) {
 
 // killAt kills the worker of a run at the place and returns how long it took
 // until another went on.
-func (s *site) killAt(p place, standby bool) time.Duration {
+func (s *fixture) killAt(p place, standby bool) time.Duration {
 	s.t.Helper()
 	h, w := s.hold(p, "1")
 	log := "RATCHET_FAILPOINT_LOG=" + h.log
@@ -145,7 +145,7 @@ func (s *site) killAt(p place, standby bool) time.Duration {
 
 // A call that goes on after the engine has given its attempt up ends with its run.
 func TestACallThatWasGivenUpEndsWithItsRun(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	h, w := s.hold(atCall, hasty)
 	s.pause(4*time.Second, w.cmd.Process.Pid)
 	eventually.Holds(t, "the next attempt, which waits", func() bool {

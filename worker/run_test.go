@@ -11,7 +11,7 @@ import (
 // TestRunOnARealServer takes one run through a real engine, a real worker
 // process and a real repository.
 func TestRunOnARealServer(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	w := s.spawn()
 	provider := s.replay(map[string]string{
 		"plan-1": planText, "execute-1": appending("", "one"), "fix-2": appending("one", "two"),

@@ -29,7 +29,7 @@ type edit struct {
 	remove bool
 }
 
-// newScript is a script of a repository as newSite makes it.
+// newScript is a script of a repository as newFixture makes it.
 func newScript(policy run.Policy, check string) *script {
 	return &script{
 		policy: policy, check: check,
@@ -147,7 +147,7 @@ type scripted struct {
 }
 
 // follow makes a run of the script whose answers take so many seconds each.
-func (s *site) follow(sc *script, seconds float64) *scripted {
+func (s *fixture) follow(sc *script, seconds float64) *scripted {
 	s.t.Helper()
 	dir := s.t.TempDir()
 	program := filepath.Join(dir, "provider.sh")

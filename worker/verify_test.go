@@ -20,7 +20,7 @@ import (
 // nothing lost, nothing twice, nothing left. A worker must be there to answer
 // queries. Kills is how many workers died: no call is made more often than
 // once and once more for each of them.
-func (s *site) verify(t *testing.T, r *scripted, kills int) {
+func (s *fixture) verify(t *testing.T, r *scripted, kills int) {
 	t.Helper()
 	id := r.in.RunID
 	var res workflows.RunResult
@@ -54,7 +54,7 @@ func (s *site) verify(t *testing.T, r *scripted, kills int) {
 
 // verifyAppended fails if a line of a log that was there before, whole, is not
 // there any more as it was: what was recorded, the engine had kept.
-func (s *site) verifyAppended(t *testing.T, runs []*scripted, logs map[run.ID][]byte) {
+func (s *fixture) verifyAppended(t *testing.T, runs []*scripted, logs map[run.ID][]byte) {
 	t.Helper()
 	for _, r := range runs {
 		id := r.in.RunID
@@ -72,7 +72,7 @@ func (s *site) verifyAppended(t *testing.T, runs []*scripted, logs map[run.ID][]
 
 // verifyRecord compares the record on disk with the workflow, event by event,
 // and returns the events.
-func (s *site) verifyRecord(t *testing.T, id run.ID) []run.Event {
+func (s *fixture) verifyRecord(t *testing.T, id run.ID) []run.Event {
 	t.Helper()
 	dir := s.runs.Run(id)
 	events, err := dir.Events()
@@ -113,7 +113,7 @@ func (s *site) verifyRecord(t *testing.T, id run.ID) []run.Event {
 
 // verifyPatches holds the applied patches against the branch: the same, in the
 // same order, each once, and each let through before.
-func (s *site) verifyPatches(t *testing.T, branch string, events []run.Event, r *scripted) {
+func (s *fixture) verifyPatches(t *testing.T, branch string, events []run.Event, r *scripted) {
 	t.Helper()
 	var applied []string
 	granted := map[run.Digest]bool{}
@@ -137,9 +137,9 @@ func (s *site) verifyPatches(t *testing.T, branch string, events []run.Event, r 
 	}
 }
 
-// verifySite fails unless the repository is whole, the user's checkout is as
+// verifyFixture fails unless the repository is whole, the user's checkout is as
 // it was, and no worktree and no process of a run is left.
-func (s *site) verifySite(t *testing.T) {
+func (s *fixture) verifyFixture(t *testing.T) {
 	t.Helper()
 	if got := s.git("-C", s.repo, "status", "--porcelain"); got != "" {
 		t.Errorf("the user's checkout changed: %s", got)
@@ -159,7 +159,7 @@ func (s *site) verifySite(t *testing.T) {
 }
 
 // content is what the files of a branch hold, as script.content says it.
-func (s *site) content(branch string) string {
+func (s *fixture) content(branch string) string {
 	var b strings.Builder
 	for name := range strings.FieldsSeq(s.git("-C", s.repo, "ls-tree", "-r", "--name-only", branch)) {
 		fmt.Fprintf(&b, "%s: %q\n", name, s.git("-C", s.repo, "show", branch+":"+name))

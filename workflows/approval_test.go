@@ -67,7 +67,7 @@ func TestOnlyApprovedPatchesAreApplied(t *testing.T) {
 	names := slices.Sorted(maps.Keys(moves))
 	applied := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		w := &world{verdicts: []activities.Judgement{fixable}}
+		w := &fakeActivities{verdicts: []activities.Judgement{fixable}}
 		for i := range rapid.IntRange(1, 4).Draw(rt, "patches") {
 			w.answers = append(w.answers, patch(fmt.Sprint("patch ", rapid.IntRange(0, i).Draw(rt, "name"))))
 		}
@@ -82,7 +82,7 @@ func TestOnlyApprovedPatchesAreApplied(t *testing.T) {
 	}
 }
 
-func play(rt *rapid.T, t *testing.T, w *world, sequence []string) {
+func play(rt *rapid.T, t *testing.T, w *fakeActivities, sequence []string) {
 	e := env(t, w)
 	var ids []string
 	a := approver{func(v any) { e.SignalWorkflow(workflows.ApprovalMessage, v) }, e.CancelWorkflow}
@@ -106,7 +106,7 @@ func play(rt *rapid.T, t *testing.T, w *world, sequence []string) {
 
 // approvedOnce walks the record: a patch is applied only after one grant of
 // the approval that was asked for it.
-func approvedOnce(w *world) error {
+func approvedOnce(w *fakeActivities) error {
 	var asked *run.ApprovalRequested
 	grants := 0
 	n := 0

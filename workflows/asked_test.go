@@ -41,7 +41,7 @@ func replies(t testing.TB, e *testsuite.TestWorkflowEnvironment, texts []string,
 }
 
 // phases are those that calls and checks were made in, such as "fix 2".
-func (w *world) phases() (list []string) {
+func (w *fakeActivities) phases() (list []string) {
 	for _, e := range w.events {
 		if e.Type == run.PhaseStartedEvent && e.Phase != run.Ask {
 			list = append(list, fmt.Sprintf("%s %d", e.Phase, e.Iteration))
@@ -54,46 +54,46 @@ func (w *world) phases() (list []string) {
 func TestAnAnswerAndANoLeadOn(t *testing.T) {
 	reject := func(n int) []run.Verdict { return append(slices.Repeat([]run.Verdict{run.Reject}, n), run.Approve) }
 	for _, tc := range []struct {
-		name     string
-		maxFix   int
-		world    *world
-		judged   bool // by an evaluator, too
-		texts    []string
-		verdicts []run.Verdict
-		status   run.Status
-		phases   string
-		fixes    int
+		name           string
+		maxFix         int
+		fakeActivities *fakeActivities
+		judged         bool // by an evaluator, too
+		texts          []string
+		verdicts       []run.Verdict
+		status         run.Status
+		phases         string
+		fixes          int
 	}{
 		{"the evaluator asks where no fix is allowed: the answer's fix happens", 0,
-			&world{judged: []activities.Judgement{blocked, pass}}, true, []string{"blue"}, nil,
+			&fakeActivities{judged: []activities.Judgement{blocked, pass}}, true, []string{"blue"}, nil,
 			run.Completed, "plan 1, execute 1, evaluate 1, fix 2, evaluate 2", 0},
 		{"the only fix is a question: its answer's fix happens", 1,
-			&world{answers: []activities.ProposeResult{patch("one"), question("which?"), patch("two")}, verdicts: []activities.Judgement{fixable, pass}}, false, []string{"blue"}, nil,
+			&fakeActivities{answers: []activities.ProposeResult{patch("one"), question("which?"), patch("two")}, verdicts: []activities.Judgement{fixable, pass}}, false, []string{"blue"}, nil,
 			run.Completed, "plan 1, execute 1, evaluate 1, fix 2, fix 3, evaluate 3", 1},
 		{"a check's program is missing and is installed: the check passes, no fixer is paid", 0,
-			&world{verdicts: []activities.Judgement{cannotRun, pass}}, false, []string{"installed"}, nil,
+			&fakeActivities{verdicts: []activities.Judgement{cannotRun, pass}}, false, []string{"installed"}, nil,
 			run.Completed, "plan 1, execute 1, evaluate 1, evaluate 1", 0},
 		{"the check that runs at last fails: that is a fix that nobody asked for", 0,
-			&world{verdicts: []activities.Judgement{cannotRun, fixable}}, false, []string{"installed"}, nil,
+			&fakeActivities{verdicts: []activities.Judgement{cannotRun, fixable}}, false, []string{"installed"}, nil,
 			run.Failed, "plan 1, execute 1, evaluate 1, evaluate 1", 0},
 		{"the check still cannot run: it is asked again", 0,
-			&world{verdicts: []activities.Judgement{cannotRun, cannotRun, pass}}, false, []string{"installed", "now really"}, nil,
+			&fakeActivities{verdicts: []activities.Judgement{cannotRun, cannotRun, pass}}, false, []string{"installed", "now really"}, nil,
 			run.Completed, "plan 1, execute 1, evaluate 1, evaluate 1, evaluate 1", 0},
 		{"the repository is at fault that a check cannot run: the answer sends the fixer", 0,
-			&world{verdicts: []activities.Judgement{cannotRun, pass}}, false, []string{"Fix: call go, not gos"}, nil,
+			&fakeActivities{verdicts: []activities.Judgement{cannotRun, pass}}, false, []string{"Fix: call go, not gos"}, nil,
 			run.Completed, "plan 1, execute 1, evaluate 1, fix 2, evaluate 2", 0},
 		{"four rejections with three fixes end no run", 3,
-			&world{}, false, nil, reject(4),
+			&fakeActivities{}, false, nil, reject(4),
 			run.Completed, "plan 1, execute 1, fix 2, fix 3, fix 4, fix 5, evaluate 5", 0},
 		{"a rejection with no fix allowed ends no run", 0,
-			&world{}, false, nil, reject(1),
+			&fakeActivities{}, false, nil, reject(1),
 			run.Completed, "plan 1, execute 1, fix 2, evaluate 2", 0},
 		{"rejections leave the fixes that nobody asks for as they are", 1,
-			&world{verdicts: []activities.Judgement{fixable}}, false, nil, []run.Verdict{run.Reject, run.Approve, run.Reject, run.Approve},
+			&fakeActivities{verdicts: []activities.Judgement{fixable}}, false, nil, []run.Verdict{run.Reject, run.Approve, run.Reject, run.Approve},
 			run.Failed, "plan 1, execute 1, fix 2, evaluate 2, fix 3, fix 4, evaluate 4", 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := tc.world
+			w := tc.fakeActivities
 			e := env(t, w)
 			replies(t, e, tc.texts, tc.verdicts...)
 			in := input(run.Never, tc.maxFix)

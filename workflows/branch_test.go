@@ -14,7 +14,7 @@ import (
 
 // Finding B1: a run completes once its branch is known to be at its head.
 func TestTheBranchIsLookedAtBeforeTheEnd(t *testing.T) {
-	w := &world{restored: &run.Restored{From: "dddd", To: "c1", Was: "it was moved"}}
+	w := &fakeActivities{restored: &run.Restored{From: "dddd", To: "c1", Was: "it was moved"}}
 	e := env(t, w)
 	start(e, input(run.Never, 0))
 	if err := e.GetWorkflowError(); err != nil {
@@ -31,7 +31,7 @@ func TestTheBranchIsLookedAtBeforeTheEnd(t *testing.T) {
 }
 
 func TestABranchThatCannotBePutBackFailsTheRun(t *testing.T) {
-	w := &world{branchErr: []error{errRepository("object is missing")}}
+	w := &fakeActivities{branchErr: []error{errRepository("object is missing")}}
 	e := env(t, w)
 	start(e, input(run.Never, 0))
 	s := query[run.State](t, e, workflows.StateQuery)
@@ -49,18 +49,18 @@ func errRepository(message string) error {
 func TestWhatTheRepositoryLacksIsAsked(t *testing.T) {
 	lacks := []error{errRepository("object f00 is missing")}
 	for _, tc := range []struct {
-		name   string
-		world  *world
-		phases string
-		calls  int // of providers
+		name           string
+		fakeActivities *fakeActivities
+		phases         string
+		calls          int // of providers
 	}{
-		{"while branch and worktree are made: no developer is paid", &world{prepareErr: lacks}, "plan 1, execute 1, execute 1, evaluate 1", 2},
-		{"while the planner is asked", &world{planErr: slices.Clone(lacks)}, "plan 1, plan 1, execute 1, evaluate 1", 3},
-		{"while the checks are run", &world{checkErr: lacks}, "plan 1, execute 1, evaluate 1, evaluate 1", 2},
-		{"while the patch is applied", &world{applyErr: lacks}, "plan 1, execute 1, execute 1, evaluate 1", 3},
+		{"while branch and worktree are made: no developer is paid", &fakeActivities{prepareErr: lacks}, "plan 1, execute 1, execute 1, evaluate 1", 2},
+		{"while the planner is asked", &fakeActivities{planErr: slices.Clone(lacks)}, "plan 1, plan 1, execute 1, evaluate 1", 3},
+		{"while the checks are run", &fakeActivities{checkErr: lacks}, "plan 1, execute 1, evaluate 1, evaluate 1", 2},
+		{"while the patch is applied", &fakeActivities{applyErr: lacks}, "plan 1, execute 1, execute 1, evaluate 1", 3},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := tc.world
+			w := tc.fakeActivities
 			e := env(t, w)
 			replies(t, e, []string{"it is mended"})
 			start(e, input(run.Never, 0))

@@ -15,7 +15,7 @@ import (
 // number (session.note). The evaluation of the branch must not be taken for
 // that of the first attempt.
 func TestJudgesOfAContestShareNoSession(t *testing.T) {
-	w := &world{rivals: map[int][]activities.ProposeResult{1: sized("long", 30), 2: sized("short", 2)}}
+	w := &fakeActivities{rivals: map[int][]activities.ProposeResult{1: sized("long", 30), 2: sized("short", 2)}}
 	in := contest(2)
 	in.Policy, in.Providers.Evaluator = run.Never, "claude"
 	start(env(t, w), in)
@@ -40,7 +40,7 @@ func exhausted(used int64) []activities.ProposeResult {
 }
 
 // waitsWith is what the run asks after a minute.
-func waitsWith(t *testing.T, w *world, in run.Input) (q run.Pending, used int64) {
+func waitsWith(t *testing.T, w *fakeActivities, in run.Input) (q run.Pending, used int64) {
 	t.Helper()
 	e := env(t, w)
 	e.RegisterDelayedCallback(func() {
@@ -68,7 +68,7 @@ func TestUsageOfAttemptsThatRanOutCounts(t *testing.T) {
 			for _, r := range rivals {
 				want += r[0].Usage.TotalTokens
 			}
-			if q, used := waitsWith(t, &world{rivals: rivals}, in); used != want {
+			if q, used := waitsWith(t, &fakeActivities{rivals: rivals}, in); used != want {
 				t.Errorf("%d of %d tokens are counted; the question is %+v", used, want, q.Question)
 			}
 		})
@@ -77,7 +77,7 @@ func TestUsageOfAttemptsThatRanOutCounts(t *testing.T) {
 
 // The share of an attempt is never "no bound".
 func TestSmallRestIsNoUnboundedShare(t *testing.T) {
-	w := &world{rivals: map[int][]activities.ProposeResult{1: sized("a", 1), 2: sized("b", 1)}}
+	w := &fakeActivities{rivals: map[int][]activities.ProposeResult{1: sized("a", 1), 2: sized("b", 1)}}
 	in := contest(2)
 	in.MaxTokens = 1
 	waitsWith(t, w, in)
@@ -92,7 +92,7 @@ func TestSmallRestIsNoUnboundedShare(t *testing.T) {
 func TestShareOfAnAttemptIsOfAllItsCalls(t *testing.T) {
 	first, second := sized("long", 30), sized("short", 2)
 	first[0].Usage.TotalTokens, second[0].Usage.TotalTokens = 45, 45
-	w := &world{rivals: map[int][]activities.ProposeResult{1: first, 2: second}}
+	w := &fakeActivities{rivals: map[int][]activities.ProposeResult{1: first, 2: second}}
 	in := contest(2)
 	in.MaxTokens, in.Providers.Evaluator = 100, "claude"
 	decideAll(t, w, in, run.Decision{Decision: run.Approve})
@@ -105,7 +105,7 @@ func TestShareOfAnAttemptIsOfAllItsCalls(t *testing.T) {
 
 // Attempts that have ended are not tried again for each permission of another.
 func TestChecksOfAnAttemptRunOnce(t *testing.T) {
-	w := &world{rivals: map[int][]activities.ProposeResult{
+	w := &fakeActivities{rivals: map[int][]activities.ProposeResult{
 		1: sized("long", 30),
 		2: {attemptAsks(2, "call-1"), attemptAsks(2, "call-2"), attemptAsks(2, "call-3"), sized("short", 2)[0]},
 	}}
@@ -126,7 +126,7 @@ func TestChecksOfAnAttemptRunOnce(t *testing.T) {
 func TestChoicesShowTheirRisks(t *testing.T) {
 	risky := patch("risky", "changes .github/workflows/ci.yml")
 	risky.Proposal.Stat.Added = 30
-	w := &world{rivals: map[int][]activities.ProposeResult{1: {risky}, 2: sized("short", 2)}}
+	w := &fakeActivities{rivals: map[int][]activities.ProposeResult{1: {risky}, 2: sized("short", 2)}}
 	met := decideAll(t, w, contest(2), run.Decision{Decision: run.Approve})
 	a := met[0].Approval
 	if len(a.Choices) != 1 {

@@ -25,7 +25,7 @@ func contest(n int) run.Input {
 }
 
 func TestBestOfSeveralAttemptsIsPutForward(t *testing.T) {
-	w := &world{
+	w := &fakeActivities{
 		rivals:  map[int][]activities.ProposeResult{1: sized("long", 30), 2: sized("short", 2), 3: sized("wrong", 1)},
 		failing: map[int]bool{3: true},
 	}
@@ -44,7 +44,7 @@ func TestBestOfSeveralAttemptsIsPutForward(t *testing.T) {
 }
 
 func TestAnotherAttemptMayBeChosenByItsOwnID(t *testing.T) {
-	w := &world{
+	w := &fakeActivities{
 		rivals:   map[int][]activities.ProposeResult{1: sized("long", 30), 2: sized("short", 2)},
 		verdicts: []activities.Judgement{fixable, pass}, answers: []activities.ProposeResult{patch("fix")},
 	}
@@ -86,7 +86,7 @@ func TestAttemptsWithoutAPatchLose(t *testing.T) {
 			[]run.EventType{"PHASE_COMPLETED", "EVALUATION_PASSED", "RUN_COMPLETED"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{rivals: tc.rivals}
+			w := &fakeActivities{rivals: tc.rivals}
 			e := env(t, w)
 			approveAll(t, e)
 			start(e, contest(2))
@@ -99,7 +99,7 @@ func TestAttemptsWithoutAPatchLose(t *testing.T) {
 }
 
 func TestAttemptThatAsksForAPermissionIsGoneOnWith(t *testing.T) {
-	w := &world{rivals: map[int][]activities.ProposeResult{
+	w := &fakeActivities{rivals: map[int][]activities.ProposeResult{
 		1: sized("long", 30),
 		2: {attemptAsks(2, "call-1"), sized("short", 2)[0]},
 	}}

@@ -12,10 +12,10 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
-// restored is a world whose record knows more than the workflow once something
+// restored returns fake activities whose record knows more than the workflow once something
 // was decided.
-func restored(answers ...activities.ProposeResult) *world {
-	return &world{answers: answers, ahead: func(p activities.Header) bool {
+func restored(answers ...activities.ProposeResult) *fakeActivities {
+	return &fakeActivities{answers: answers, ahead: func(p activities.Header) bool {
 		return p.Entry.First() > 0 && p.Entry.Events[0].Type == run.ApprovalGrantedEvent
 	}}
 }
@@ -85,7 +85,7 @@ func TestRecordThatIsAheadOutlivesACancellation(t *testing.T) {
 
 // Several attempts at once meet the same record and ask one question.
 func TestAttemptsShareADispute(t *testing.T) {
-	w := &world{rivals: map[int][]activities.ProposeResult{1: {patch("one")}, 2: {patch("two")}}}
+	w := &fakeActivities{rivals: map[int][]activities.ProposeResult{1: {patch("one")}, 2: {patch("two")}}}
 	w.ahead = func(p activities.Header) bool { return !w.over && p.Entry.First() > 0 && len(w.events) >= 3 }
 	in := input(run.Never, 1)
 	in.Candidates = 2
@@ -117,7 +117,7 @@ func TestRecordThatIsAheadOfARunOfOlderRules(t *testing.T) {
 // A worker that words its lines otherwise than the workflow's costs a few
 // givings, not one a step for ever.
 func TestRecordThatIsNeverAsItShouldBe(t *testing.T) {
-	w := &world{doubts: true, answers: []activities.ProposeResult{patch("one")}, verdicts: []activities.Judgement{fixable, fixable, pass}}
+	w := &fakeActivities{doubts: true, answers: []activities.ProposeResult{patch("one")}, verdicts: []activities.Judgement{fixable, fixable, pass}}
 	e := env(t, w)
 	start(e, input(run.Never, 3))
 	if err := e.GetWorkflowError(); err != nil {

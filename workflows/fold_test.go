@@ -26,7 +26,7 @@ func TestTheRecordRebuildsTheRun(t *testing.T) {
 	repeat(t, 500)
 	var waits, cuts int
 	rapid.Check(t, func(rt *rapid.T) {
-		w := randomWorld(rt)
+		w := randomActivities(rt)
 		in := input(rapid.SampledFrom(run.Policies).Draw(rt, "policy"), rapid.IntRange(0, 3).Draw(rt, "fixes"))
 		in.MaxTokens = rapid.SampledFrom([]int64{0, 0, 1500}).Draw(rt, "budget")
 		if rapid.Bool().Draw(rt, "evaluator") {
@@ -74,8 +74,8 @@ func repeat(t *testing.T, n int) {
 	t.Cleanup(func() { _ = flag.Set("rapid.checks", before) })
 }
 
-func randomWorld(rt *rapid.T) *world {
-	w := &world{}
+func randomActivities(rt *rapid.T) *fakeActivities {
+	w := &fakeActivities{}
 	answers := []activities.ProposeResult{patch("one"), patch("two", "deletes a file"), costly(patch("three")), question("which?"), garbage(), noop(), unplaced()}
 	w.answers = rapid.SliceOfN(rapid.SampledFrom(answers), 1, 5).Draw(rt, "answers")
 	verdicts := rapid.SliceOfN(rapid.SampledFrom([]activities.Judgement{pass, fixable, blocked, cannotRun}), 1, 4)
@@ -90,7 +90,7 @@ func randomWorld(rt *rapid.T) *world {
 }
 
 // crowd says something to the run every minute.
-func crowd(rt *rapid.T, t *testing.T, e *testsuite.TestWorkflowEnvironment, w *world, waits *int) {
+func crowd(rt *rapid.T, t *testing.T, e *testsuite.TestWorkflowEnvironment, w *fakeActivities, waits *int) {
 	moves := rapid.SliceOfN(rapid.SampledFrom([]string{"go on", "go on", "go on", "reject", "reject finally", "note", "cancel", "nothing"}), 1, 12).Draw(rt, "moves")
 	for i, move := range moves {
 		e.RegisterDelayedCallback(func() {
@@ -127,7 +127,7 @@ func speak(e *testsuite.TestWorkflowEnvironment, p run.Pending, move string, n i
 }
 
 // rebuilt compares what the record folds to with what the run answers.
-func rebuilt(rt *rapid.T, t *testing.T, e *testsuite.TestWorkflowEnvironment, w *world) {
+func rebuilt(rt *rapid.T, t *testing.T, e *testsuite.TestWorkflowEnvironment, w *fakeActivities) {
 	facts := query[rundir.Facts](t, e, workflows.FactsQuery)
 	s := folded(rt, w, facts.Notes)
 	for name, pair := range map[string][2]any{
@@ -141,7 +141,7 @@ func rebuilt(rt *rapid.T, t *testing.T, e *testsuite.TestWorkflowEnvironment, w 
 	}
 }
 
-func folded(rt *rapid.T, w *world, notes []run.Note) *run.Snapshot {
+func folded(rt *rapid.T, w *fakeActivities, notes []run.Note) *run.Snapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s, err := run.Fold(w.events)

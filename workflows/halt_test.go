@@ -11,7 +11,7 @@ import (
 )
 
 // decideAll settles what is pending, one decision after the other.
-func decideAll(t *testing.T, w *world, in run.Input, decisions ...run.Decision) []run.Pending {
+func decideAll(t *testing.T, w *fakeActivities, in run.Input, decisions ...run.Decision) []run.Pending {
 	t.Helper()
 	e := env(t, w)
 	var met []run.Pending
@@ -36,7 +36,7 @@ func decideAll(t *testing.T, w *world, in run.Input, decisions ...run.Decision) 
 }
 
 func TestPermissionIsAskedAndTheSameCallGoesOn(t *testing.T) {
-	w := &world{answers: []activities.ProposeResult{asksFor("call-1"), asksFor("call-2"), asksFor("call-3"), patch("one")}}
+	w := &fakeActivities{answers: []activities.ProposeResult{asksFor("call-1"), asksFor("call-2"), asksFor("call-3"), patch("one")}}
 	met := decideAll(t, w, input(run.Never, 3),
 		run.Decision{Decision: run.Approve, By: "kim"},
 		run.Decision{Decision: run.Reject, Reason: "no network here"},
@@ -77,7 +77,7 @@ func TestPermitForTheSessionLastsForTheFixerWhoGoesOnWithIt(t *testing.T) {
 		"one call, not for ever": {func(in *run.Input) { in.Tools = "" }, "developer", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{
+			w := &fakeActivities{
 				answers:  []activities.ProposeResult{asksFor("call-1"), asksFor("call-2"), patch("one"), patch("two")},
 				verdicts: []activities.Judgement{fixable, pass},
 			}
@@ -93,7 +93,7 @@ func TestPermitForTheSessionLastsForTheFixerWhoGoesOnWithIt(t *testing.T) {
 }
 
 func TestFinalRefusalOfAToolEndsTheRun(t *testing.T) {
-	w := &world{answers: []activities.ProposeResult{asksFor("call-1")}}
+	w := &fakeActivities{answers: []activities.ProposeResult{asksFor("call-1")}}
 	decideAll(t, w, input(run.Always, 3), run.Decision{Decision: run.Reject, Final: true, Reason: "enough"})
 	if w.state.Status != run.Canceled || len(w.applied) != 0 || w.cleaned != 1 {
 		t.Errorf("the run is %s, %d patches applied, cleaned up %d times", w.state.Status, len(w.applied), w.cleaned)
@@ -101,7 +101,7 @@ func TestFinalRefusalOfAToolEndsTheRun(t *testing.T) {
 }
 
 func TestUsageLimitIsWaitedOutVisibly(t *testing.T) {
-	w := &world{}
+	w := &fakeActivities{}
 	e := env(t, w)
 	until := e.Now().Add(3 * time.Hour)
 	w.answers = []activities.ProposeResult{
@@ -141,7 +141,7 @@ func TestBudgetUsedUpInACallIsRaisedOrStopsTheRun(t *testing.T) {
 		"stopped":        {func(in *run.Input) { in.MaxCost = run.Dollars(0.5) }, run.Usage{Cost: run.Dollars(0.6)}, "Stop", run.Canceled, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{answers: []activities.ProposeResult{{Halt: &activities.Halt{Exhausted: true}, Usage: tc.used}, patch("one")}}
+			w := &fakeActivities{answers: []activities.ProposeResult{{Halt: &activities.Halt{Exhausted: true}, Usage: tc.used}, patch("one")}}
 			in := input(run.Never, 3)
 			tc.change(&in)
 			e := env(t, w)

@@ -13,7 +13,7 @@ import (
 // Findings D1 and H5: an artifact that is lost uses no fix and blames no
 // provider. The question says what is missing.
 func TestLostPatchIsAQuestionAndNoFix(t *testing.T) {
-	w := &world{
+	w := &fakeActivities{
 		answers: []activities.ProposeResult{patch("one"), patch("two")},
 		refuse:  []*run.Problem{{Code: run.CodeArtifact, Message: "the patch execute/iter-0001.patch is gone"}},
 	}
@@ -40,7 +40,7 @@ func TestLostPatchIsAQuestionAndNoFix(t *testing.T) {
 }
 
 func TestLostArtifactOfACallBlamesNoProvider(t *testing.T) {
-	w := &world{planErr: []error{temporal.NewNonRetryableApplicationError("load plan: gone", activities.ArtifactError, nil)}}
+	w := &fakeActivities{planErr: []error{temporal.NewNonRetryableApplicationError("load plan: gone", activities.ArtifactError, nil)}}
 	e := env(t, w)
 	replies(t, e, []string{"it is back"})
 	start(e, input(run.Never, 0))
@@ -61,7 +61,7 @@ func TestEventsNameWhatWasRetriedAndCutOff(t *testing.T) {
 	cut := &run.Ref{Name: "execute/iter-0001.cut-1.raw.txt"}
 	answer := patch("one")
 	answer.Retries = retries
-	w := &world{answers: []activities.ProposeResult{{Halt: &activities.Halt{Exhausted: true, Cut: cut}}, answer}}
+	w := &fakeActivities{answers: []activities.ProposeResult{{Halt: &activities.Halt{Exhausted: true, Cut: cut}}, answer}}
 	in := input(run.Never, 0)
 	in.MaxTokens = 100
 	e := env(t, w)

@@ -45,7 +45,7 @@ func serveDoomed(address string, token engine.Token, queue string) error {
 		return err
 	}
 	defer c.Close()
-	acts := theActivities(&world{})
+	acts := activitiesByName(&fakeActivities{})
 	acts["Plan"] = untilCanceled
 	w := worker.New(c, queue, temporalclient.WorkerOptions(temporaltest.Identity))
 	register(w, acts)

@@ -22,121 +22,133 @@ import (
 
 // path is one way that a run may take.
 type path struct {
-	name   string
-	policy run.Policy
-	world  func() *world    // nil: all goes well
-	input  func(*run.Input) // changes the usual one
-	acts   func(map[string]any)
-	doomed bool         // a first worker is killed while it plans
-	play   func(*scene) // what people and machines do meanwhile
-	status run.Status
-	shows  func(*history.HistoryEvent) bool // what some event of its histories must be; nil: anything
+	name           string
+	policy         run.Policy
+	fakeActivities func() *fakeActivities // nil: all goes well
+	input          func(*run.Input)       // changes the usual one
+	acts           func(map[string]any)
+	doomed         bool           // a first worker is killed while it plans
+	play           func(*testRun) // what people and machines do meanwhile
+	status         run.Status
+	shows          func(*history.HistoryEvent) bool // what some event of its histories must be; nil: anything
 }
 
 // paths are those that the replay corpus holds.
 var paths = []path{
 	{name: "completed", policy: run.Never, status: run.Completed},
-	{name: "approved", policy: run.Always, status: run.Completed, play: func(p *scene) { p.decide(run.Approve, false) }},
-	{name: "approved-by-update", policy: run.Always, status: run.Completed, shows: is(enums.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED), play: func(p *scene) {
+	{name: "approved", policy: run.Always, status: run.Completed, play: func(p *testRun) { p.decide(run.Approve, false) }},
+	{name: "approved-by-update", policy: run.Always, status: run.Completed, shows: is(enums.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED), play: func(p *testRun) {
 		p.update(workflows.ApprovalMessage, run.Decision{ApprovalID: p.approval().ApprovalID, Decision: run.Approve})
 	}},
 	{name: "risky", policy: run.Risky, status: run.Completed,
-		world: func() *world {
-			return &world{answers: []activities.ProposeResult{patch("one"), patch("two", "deletes a file")}, verdicts: []activities.Judgement{fixable, pass}}
+		fakeActivities: func() *fakeActivities {
+			return &fakeActivities{answers: []activities.ProposeResult{patch("one"), patch("two", "deletes a file")}, verdicts: []activities.Judgement{fixable, pass}}
 		},
-		play: func(p *scene) { p.decide(run.Approve, false) }},
+		play: func(p *testRun) { p.decide(run.Approve, false) }},
 	{name: "rejected-fixed", policy: run.Always, status: run.Completed,
-		world: func() *world { return &world{answers: []activities.ProposeResult{patch("one"), patch("two")}} },
-		play:  func(p *scene) { p.decide(run.Reject, false); p.decide(run.Approve, false) }},
-	{name: "rejected-finally", policy: run.Always, status: run.Canceled, play: func(p *scene) { p.decide(run.Reject, true) }},
+		fakeActivities: func() *fakeActivities {
+			return &fakeActivities{answers: []activities.ProposeResult{patch("one"), patch("two")}}
+		},
+		play: func(p *testRun) { p.decide(run.Reject, false); p.decide(run.Approve, false) }},
+	{name: "rejected-finally", policy: run.Always, status: run.Canceled, play: func(p *testRun) { p.decide(run.Reject, true) }},
 	{name: "decision-overdue", policy: run.Always, status: run.Canceled, shows: is(enums.EVENT_TYPE_TIMER_FIRED), input: func(in *run.Input) { in.Timeouts.Approval = time.Second }},
-	{name: "question-answered", policy: run.Never, status: run.Completed, world: asks, play: func(p *scene) { p.answer("blue") }},
-	{name: "answer-overdue", policy: run.Never, status: run.Canceled, world: asks, input: func(in *run.Input) { in.Timeouts.Answer = time.Second }},
-	{name: "note", policy: run.Never, status: run.Completed, world: asks,
-		play: func(p *scene) {
+	{name: "question-answered", policy: run.Never, status: run.Completed, fakeActivities: asks, play: func(p *testRun) { p.answer("blue") }},
+	{name: "answer-overdue", policy: run.Never, status: run.Canceled, fakeActivities: asks, input: func(in *run.Input) { in.Timeouts.Answer = time.Second }},
+	{name: "note", policy: run.Never, status: run.Completed, fakeActivities: asks,
+		play: func(p *testRun) {
 			q := p.question()
 			p.signal(workflows.NoteMessage, run.Note{Text: "use tabs", By: "kim"})
 			p.update(workflows.AnswerMessage, run.Reply{QuestionID: q.QuestionID, Text: "blue"})
 		}},
 	{name: "provider-failed", policy: run.Never, status: run.Completed, shows: is(enums.EVENT_TYPE_ACTIVITY_TASK_FAILED),
-		world: func() *world { return &world{planErr: []error{errAuth}} },
-		play:  func(p *scene) { p.answer("logged in") }},
-	{name: "fixes-used-up", policy: run.Never, status: run.Failed, world: func() *world { return &world{verdicts: []activities.Judgement{fixable}} }},
-	{name: "noop", policy: run.Always, status: run.Completed, world: func() *world { return &world{answers: []activities.ProposeResult{noop()}} }},
+		fakeActivities: func() *fakeActivities { return &fakeActivities{planErr: []error{errAuth}} },
+		play:           func(p *testRun) { p.answer("logged in") }},
+	{name: "fixes-used-up", policy: run.Never, status: run.Failed, fakeActivities: func() *fakeActivities { return &fakeActivities{verdicts: []activities.Judgement{fixable}} }},
+	{name: "noop", policy: run.Always, status: run.Completed, fakeActivities: func() *fakeActivities { return &fakeActivities{answers: []activities.ProposeResult{noop()}} }},
 	{name: "unparseable-fixed", policy: run.Never, status: run.Completed,
-		world: func() *world { return &world{answers: []activities.ProposeResult{garbage(), patch("two")}} }},
+		fakeActivities: func() *fakeActivities {
+			return &fakeActivities{answers: []activities.ProposeResult{garbage(), patch("two")}}
+		}},
 	{name: "unplaced-fixed", policy: run.Never, status: run.Completed,
-		world: func() *world { return &world{answers: []activities.ProposeResult{unplaced(), patch("two")}} }},
+		fakeActivities: func() *fakeActivities {
+			return &fakeActivities{answers: []activities.ProposeResult{unplaced(), patch("two")}}
+		}},
 	{name: "conflict-fixed", policy: run.Never, status: run.Completed,
-		world: func() *world { return &world{refuse: []*run.Problem{{Code: "CONFLICT", Message: "branch moved"}}} }},
+		fakeActivities: func() *fakeActivities {
+			return &fakeActivities{refuse: []*run.Problem{{Code: "CONFLICT", Message: "branch moved"}}}
+		}},
 	{name: "checks-blocked", policy: run.Never, status: run.Completed,
-		world: func() *world { return &world{verdicts: []activities.Judgement{blocked, pass}} },
-		play:  func(p *scene) { p.answer("installed") }},
+		fakeActivities: func() *fakeActivities { return &fakeActivities{verdicts: []activities.Judgement{blocked, pass}} },
+		play:           func(p *testRun) { p.answer("installed") }},
 	{name: "evaluator-asks", policy: run.Never, status: run.Completed,
-		world: func() *world { return &world{judged: []activities.Judgement{blocked, pass}} },
-		input: func(in *run.Input) { in.Providers.Evaluator = "replay:x" },
-		play:  func(p *scene) { p.answer("go on") }},
+		fakeActivities: func() *fakeActivities { return &fakeActivities{judged: []activities.Judgement{blocked, pass}} },
+		input:          func(in *run.Input) { in.Providers.Evaluator = "replay:x" },
+		play:           func(p *testRun) { p.answer("go on") }},
 	{name: "budget-raised", policy: run.Never, status: run.Completed,
-		world: func() *world {
-			return &world{answers: []activities.ProposeResult{costly(patch("one")), patch("two")}, verdicts: []activities.Judgement{fixable, pass}}
+		fakeActivities: func() *fakeActivities {
+			return &fakeActivities{answers: []activities.ProposeResult{costly(patch("one")), patch("two")}, verdicts: []activities.Judgement{fixable, pass}}
 		},
 		input: func(in *run.Input) { in.MaxTokens = 100 },
-		play:  func(p *scene) { p.answer("5000") }},
+		play:  func(p *testRun) { p.answer("5000") }},
 	{name: "permission-granted", policy: run.Always, status: run.Completed,
-		world: func() *world { return &world{answers: []activities.ProposeResult{asksFor("call-1"), patch("one")}} },
-		play:  func(p *scene) { p.decide(run.Approve, false); p.decide(run.Approve, false) }},
-	{name: "permission-refused", policy: run.Never, status: run.Completed,
-		world: func() *world {
-			return &world{answers: []activities.ProposeResult{asksFor("call-1"), asksFor("call-2"), patch("one")}}
+		fakeActivities: func() *fakeActivities {
+			return &fakeActivities{answers: []activities.ProposeResult{asksFor("call-1"), patch("one")}}
 		},
-		play: func(p *scene) { p.decide(run.Reject, false); p.decide(run.Approve, false) }},
+		play: func(p *testRun) { p.decide(run.Approve, false); p.decide(run.Approve, false) }},
+	{name: "permission-refused", policy: run.Never, status: run.Completed,
+		fakeActivities: func() *fakeActivities {
+			return &fakeActivities{answers: []activities.ProposeResult{asksFor("call-1"), asksFor("call-2"), patch("one")}}
+		},
+		play: func(p *testRun) { p.decide(run.Reject, false); p.decide(run.Approve, false) }},
 	{name: "permission-refused-for-good", policy: run.Never, status: run.Canceled,
-		world: func() *world { return &world{answers: []activities.ProposeResult{asksFor("call-1")}} },
-		play:  func(p *scene) { p.decide(run.Reject, true) }},
+		fakeActivities: func() *fakeActivities { return &fakeActivities{answers: []activities.ProposeResult{asksFor("call-1")}} },
+		play:           func(p *testRun) { p.decide(run.Reject, true) }},
 	{name: "permission-asked-of-a-fixer", policy: run.Never, status: run.Completed,
-		world: func() *world {
-			return &world{
+		fakeActivities: func() *fakeActivities {
+			return &fakeActivities{
 				answers:  []activities.ProposeResult{patch("one"), asksFor("call-1"), patch("two")},
 				verdicts: []activities.Judgement{fixable, pass},
 			}
 		},
-		play: func(p *scene) { p.decide(run.Approve, false) }},
+		play: func(p *testRun) { p.decide(run.Approve, false) }},
 	{name: "usage-limit", policy: run.Never, status: run.Completed, shows: is(enums.EVENT_TYPE_TIMER_FIRED),
-		world: func() *world { return &world{answers: []activities.ProposeResult{limited(time.Second), patch("one")}} }},
+		fakeActivities: func() *fakeActivities {
+			return &fakeActivities{answers: []activities.ProposeResult{limited(time.Second), patch("one")}}
+		}},
 	{name: "budget-in-a-call", policy: run.Never, status: run.Completed,
-		world: func() *world {
-			return &world{answers: []activities.ProposeResult{costly(activities.ProposeResult{Halt: &activities.Halt{Exhausted: true}}), patch("one")}}
+		fakeActivities: func() *fakeActivities {
+			return &fakeActivities{answers: []activities.ProposeResult{costly(activities.ProposeResult{Halt: &activities.Halt{Exhausted: true}}), patch("one")}}
 		},
 		input: func(in *run.Input) { in.MaxTokens = 100 },
-		play:  func(p *scene) { p.answer("5000") }},
+		play:  func(p *testRun) { p.answer("5000") }},
 	{name: "budget-not-raised", policy: run.Never, status: run.Canceled,
-		world: func() *world {
-			return &world{answers: []activities.ProposeResult{costly(patch("one")), patch("two")}, verdicts: []activities.Judgement{fixable, pass}}
+		fakeActivities: func() *fakeActivities {
+			return &fakeActivities{answers: []activities.ProposeResult{costly(patch("one")), patch("two")}, verdicts: []activities.Judgement{fixable, pass}}
 		},
 		input: func(in *run.Input) { in.MaxTokens = 100 },
-		play:  func(p *scene) { p.answer("stop") }},
+		play:  func(p *testRun) { p.answer("stop") }},
 	{name: "contest", policy: run.Always, status: run.Completed,
-		world: func() *world {
-			return &world{rivals: map[int][]activities.ProposeResult{1: sized("long", 30), 2: sized("short", 2), 3: {question("which?")}}}
+		fakeActivities: func() *fakeActivities {
+			return &fakeActivities{rivals: map[int][]activities.ProposeResult{1: sized("long", 30), 2: sized("short", 2), 3: {question("which?")}}}
 		},
 		input: func(in *run.Input) { in.Candidates = 3 },
-		play:  func(p *scene) { p.decide(run.Approve, false) }},
+		play:  func(p *testRun) { p.decide(run.Approve, false) }},
 	{name: "contest-with-evaluator-and-permission", policy: run.Always, status: run.Completed,
-		world: func() *world {
-			return &world{rivals: map[int][]activities.ProposeResult{
+		fakeActivities: func() *fakeActivities {
+			return &fakeActivities{rivals: map[int][]activities.ProposeResult{
 				1: sized("long", 30), 2: {attemptAsks(2, "call-1"), sized("short", 2)[0]},
 			}}
 		},
 		input: func(in *run.Input) { in.Candidates, in.Providers.Evaluator = 2, "replay:x" },
-		play:  func(p *scene) { p.decide(run.Approve, false); p.decide(run.Approve, false) }},
-	{name: "canceled-waiting", policy: run.Always, status: run.Canceled, play: func(p *scene) { p.approval(); p.cancel() }},
+		play:  func(p *testRun) { p.decide(run.Approve, false); p.decide(run.Approve, false) }},
+	{name: "canceled-waiting", policy: run.Always, status: run.Canceled, play: func(p *testRun) { p.approval(); p.cancel() }},
 	{name: "canceled-working", policy: run.Always, status: run.Canceled, shows: is(enums.EVENT_TYPE_ACTIVITY_TASK_CANCELED),
 		acts: func(acts map[string]any) { acts["Plan"] = untilCanceled },
-		play: func(p *scene) {
+		play: func(p *testRun) {
 			p.until("the planner works", func() bool { return p.works("Plan") })
 			p.cancel()
 		}},
-	{name: "strays", policy: run.Always, status: run.Completed, play: func(p *scene) {
+	{name: "strays", policy: run.Always, status: run.Completed, play: func(p *testRun) {
 		a := p.approval()
 		p.signal(workflows.ApprovalMessage, "not a decision")
 		p.signal(workflows.ApprovalMessage, run.Decision{ApprovalID: "apr-1-0123456789ab", Decision: run.Approve})
@@ -147,34 +159,38 @@ var paths = []path{
 	}},
 	{name: "continued-as-new", policy: run.Always, status: run.Completed, shows: is(enums.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW), play: continueAsNew},
 	{name: "reset", policy: run.Always, status: run.Completed, shows: isReset,
-		world: func() *world { return &world{answers: []activities.ProposeResult{patch("one"), patch("two")}} }, play: reset},
+		fakeActivities: func() *fakeActivities {
+			return &fakeActivities{answers: []activities.ProposeResult{patch("one"), patch("two")}}
+		}, play: reset},
 	{name: "worker-killed", doomed: true, policy: run.Never, status: run.Completed, shows: isSecondAttempt},
 	{name: "record-lost", policy: run.Never, status: run.Completed, shows: isBehind, acts: loseRecord},
 	{name: "checks-run-again", policy: run.Never, status: run.Completed,
-		world: func() *world { return &world{verdicts: []activities.Judgement{cannotRun, cannotRun, pass}} },
+		fakeActivities: func() *fakeActivities {
+			return &fakeActivities{verdicts: []activities.Judgement{cannotRun, cannotRun, pass}}
+		},
 		input: noFix,
-		play:  func(p *scene) { p.answer("installed"); p.answer("now really") }},
+		play:  func(p *testRun) { p.answer("installed"); p.answer("now really") }},
 	{name: "checks-cannot-run-fixed", policy: run.Never, status: run.Completed,
-		world: func() *world { return &world{verdicts: []activities.Judgement{cannotRun, pass}} },
-		input: noFix,
-		play:  func(p *scene) { p.answer("fix: call cargo by its path") }},
+		fakeActivities: func() *fakeActivities { return &fakeActivities{verdicts: []activities.Judgement{cannotRun, pass}} },
+		input:          noFix,
+		play:           func(p *testRun) { p.answer("fix: call cargo by its path") }},
 	{name: "rejected-again-and-again", policy: run.Always, status: run.Completed,
-		play: func(p *scene) {
+		play: func(p *testRun) {
 			for range run.DefaultMaxFix + 1 {
 				p.decide(run.Reject, false)
 			}
 			p.decide(run.Approve, false)
 		}},
 	{name: "evaluator-asks-without-fixes", policy: run.Never, status: run.Completed,
-		world: func() *world { return &world{judged: []activities.Judgement{blocked, pass}} },
-		input: func(in *run.Input) { noFix(in); in.Providers.Evaluator = "replay:x" },
-		play:  func(p *scene) { p.answer("blue") }},
+		fakeActivities: func() *fakeActivities { return &fakeActivities{judged: []activities.Judgement{blocked, pass}} },
+		input:          func(in *run.Input) { noFix(in); in.Providers.Evaluator = "replay:x" },
+		play:           func(p *testRun) { p.answer("blue") }},
 	{name: "last-fixer-asks", policy: run.Never, status: run.Completed,
-		world: func() *world {
-			return &world{answers: []activities.ProposeResult{patch("one"), question("which?"), patch("two")}, verdicts: []activities.Judgement{fixable, pass}}
+		fakeActivities: func() *fakeActivities {
+			return &fakeActivities{answers: []activities.ProposeResult{patch("one"), question("which?"), patch("two")}, verdicts: []activities.Judgement{fixable, pass}}
 		},
 		input: func(in *run.Input) { in.MaxFix = new(1) },
-		play:  func(p *scene) { p.answer("blue") }},
+		play:  func(p *testRun) { p.answer("blue") }},
 }
 
 func noFix(in *run.Input) { in.MaxFix = new(int) }
@@ -195,8 +211,8 @@ func isBehind(e *history.HistoryEvent) bool {
 	return e.GetActivityTaskFailedEventAttributes().GetFailure().GetApplicationFailureInfo().GetType() == activities.BehindError
 }
 
-func asks() *world {
-	return &world{answers: []activities.ProposeResult{question("which name?"), patch("two")}}
+func asks() *fakeActivities {
+	return &fakeActivities{answers: []activities.ProposeResult{question("which name?"), patch("two")}}
 }
 
 func costly(r activities.ProposeResult) activities.ProposeResult {
@@ -205,7 +221,7 @@ func costly(r activities.ProposeResult) activities.ProposeResult {
 }
 
 // continueAsNew makes history large by notes that are too long to be kept.
-func continueAsNew(p *scene) {
+func continueAsNew(p *testRun) {
 	a := p.approval()
 	for first := true; first; {
 		p.signal(workflows.NoteMessage, run.Note{Text: strings.Repeat("a", 900<<10)})
@@ -220,7 +236,7 @@ func continueAsNew(p *scene) {
 
 // reset lets the run begin again once it is over. The engine delivers the old
 // approval again; the developer says something else.
-func reset(p *scene) {
+func reset(p *testRun) {
 	p.decide(run.Approve, false)
 	p.status()
 	first := slices.IndexFunc(p.History(p.t, p.id, p.runID).Events, func(e *history.HistoryEvent) bool {
@@ -252,12 +268,12 @@ func loseRecord(acts map[string]any) {
 }
 
 // take plays the path to its end and returns the histories of its executions.
-func (way path) take(p *scene) []*history.History {
-	w := &world{}
-	if way.world != nil {
-		w = way.world()
+func (way path) take(p *testRun) []*history.History {
+	w := &fakeActivities{}
+	if way.fakeActivities != nil {
+		w = way.fakeActivities()
 	}
-	acts := theActivities(w)
+	acts := activitiesByName(w)
 	if way.acts != nil {
 		way.acts(acts)
 	}

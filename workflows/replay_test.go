@@ -34,7 +34,7 @@ func TestRecordHistories(t *testing.T) { corpus.Record(t, playAll) }
 // playAll plays the paths side by side and returns the histories of all
 // executions by name.
 func playAll(t *testing.T) map[string]*history.History {
-	s := newStage(t)
+	s := newTestEngine(t)
 	var mu sync.Mutex
 	histories := map[string]*history.History{}
 	t.Run("paths", func(t *testing.T) {

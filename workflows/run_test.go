@@ -23,40 +23,40 @@ func start(e *testsuite.TestWorkflowEnvironment, in run.Input) {
 
 func TestPaths(t *testing.T) {
 	for _, tc := range []struct {
-		name   string
-		policy run.Policy
-		maxFix int
-		world  *world
-		status run.Status
-		has    []run.EventType // in this order
-		lacks  []run.EventType
+		name           string
+		policy         run.Policy
+		maxFix         int
+		fakeActivities *fakeActivities
+		status         run.Status
+		has            []run.EventType // in this order
+		lacks          []run.EventType
 	}{
-		{"a patch that passes completes the run", run.Never, 3, &world{}, run.Completed,
+		{"a patch that passes completes the run", run.Never, 3, &fakeActivities{}, run.Completed,
 			[]run.EventType{"RUN_CREATED", "PHASE_STARTED", "PHASE_COMPLETED", "PHASE_STARTED", "PATCH_PRODUCED", "PATCH_APPLIED", "PHASE_COMPLETED", "PHASE_STARTED", "EVALUATION_PASSED", "PHASE_COMPLETED", "RUN_COMPLETED"},
 			[]run.EventType{"APPROVAL_REQUESTED"}},
-		{"every patch waits under always", run.Always, 3, &world{}, run.Completed,
+		{"every patch waits under always", run.Always, 3, &fakeActivities{}, run.Completed,
 			[]run.EventType{"PATCH_PRODUCED", "APPROVAL_REQUESTED", "APPROVAL_GRANTED", "PATCH_APPLIED"}, nil},
-		{"a harmless patch does not wait under risky", run.Risky, 3, &world{}, run.Completed,
+		{"a harmless patch does not wait under risky", run.Risky, 3, &fakeActivities{}, run.Completed,
 			[]run.EventType{"PATCH_APPLIED"}, []run.EventType{"APPROVAL_REQUESTED"}},
-		{"a risky patch waits under risky", run.Risky, 3, &world{answers: []activities.ProposeResult{patch("one", "deletes a file")}}, run.Completed,
+		{"a risky patch waits under risky", run.Risky, 3, &fakeActivities{answers: []activities.ProposeResult{patch("one", "deletes a file")}}, run.Completed,
 			[]run.EventType{"APPROVAL_REQUESTED", "APPROVAL_GRANTED", "PATCH_APPLIED"}, nil},
-		{"failed checks lead to a fix", run.Never, 3, &world{verdicts: []activities.Judgement{fixable, pass}}, run.Completed,
+		{"failed checks lead to a fix", run.Never, 3, &fakeActivities{verdicts: []activities.Judgement{fixable, pass}}, run.Completed,
 			[]run.EventType{"EVALUATION_FAILED_FIXABLE", "PATCH_PRODUCED", "PATCH_APPLIED", "EVALUATION_PASSED", "RUN_COMPLETED"}, nil},
-		{"the fourth demand for a fix fails the run", run.Never, 3, &world{verdicts: []activities.Judgement{fixable}}, run.Failed,
+		{"the fourth demand for a fix fails the run", run.Never, 3, &fakeActivities{verdicts: []activities.Judgement{fixable}}, run.Failed,
 			[]run.EventType{"EVALUATION_FAILED_FIXABLE", "EVALUATION_FAILED_FIXABLE", "EVALUATION_FAILED_FIXABLE", "EVALUATION_FAILED_FIXABLE", "RUN_FAILED"}, nil},
-		{"no fix at all may be allowed", run.Never, 0, &world{verdicts: []activities.Judgement{fixable}}, run.Failed,
+		{"no fix at all may be allowed", run.Never, 0, &fakeActivities{verdicts: []activities.Judgement{fixable}}, run.Failed,
 			[]run.EventType{"EVALUATION_FAILED_FIXABLE", "PHASE_COMPLETED", "RUN_FAILED"}, nil},
-		{"a NOOP goes straight to evaluate", run.Always, 3, &world{answers: []activities.ProposeResult{noop()}}, run.Completed,
+		{"a NOOP goes straight to evaluate", run.Always, 3, &fakeActivities{answers: []activities.ProposeResult{noop()}}, run.Completed,
 			[]run.EventType{"PHASE_COMPLETED", "PHASE_STARTED", "EVALUATION_PASSED"}, []run.EventType{"PATCH_PRODUCED", "APPROVAL_REQUESTED"}},
-		{"output that fits no type is a failed phase and a fix", run.Never, 3, &world{answers: []activities.ProposeResult{garbage(), patch("two")}}, run.Completed,
+		{"output that fits no type is a failed phase and a fix", run.Never, 3, &fakeActivities{answers: []activities.ProposeResult{garbage(), patch("two")}}, run.Completed,
 			[]run.EventType{"PHASE_FAILED", "PHASE_STARTED", "PATCH_APPLIED", "RUN_COMPLETED"}, nil},
-		{"a patch that cannot be placed asks nobody", run.Always, 3, &world{answers: []activities.ProposeResult{unplaced(), patch("two")}}, run.Completed,
+		{"a patch that cannot be placed asks nobody", run.Always, 3, &fakeActivities{answers: []activities.ProposeResult{unplaced(), patch("two")}}, run.Completed,
 			[]run.EventType{"PATCH_PRODUCED", "PATCH_APPLY_FAILED", "PHASE_FAILED", "PATCH_PRODUCED", "APPROVAL_REQUESTED", "PATCH_APPLIED"}, nil},
-		{"a conflict while applying leads to a fix", run.Never, 3, &world{refuse: []*run.Problem{{Code: "CONFLICT", Message: "branch moved"}}}, run.Completed,
+		{"a conflict while applying leads to a fix", run.Never, 3, &fakeActivities{refuse: []*run.Problem{{Code: "CONFLICT", Message: "branch moved"}}}, run.Completed,
 			[]run.EventType{"PATCH_PRODUCED", "PATCH_APPLY_FAILED", "PHASE_FAILED", "PATCH_APPLIED"}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := tc.world
+			w := tc.fakeActivities
 			e := env(t, w)
 			approveAll(t, e)
 			start(e, input(tc.policy, tc.maxFix))
@@ -87,7 +87,7 @@ func unplaced() activities.ProposeResult {
 }
 
 func TestHowTheWorkflowCloses(t *testing.T) {
-	w := &world{verdicts: []activities.Judgement{fixable}}
+	w := &fakeActivities{verdicts: []activities.Judgement{fixable}}
 	e := env(t, w)
 	start(e, input(run.Never, 0))
 	app, ok := errors.AsType[*temporal.ApplicationError](e.GetWorkflowError())
@@ -101,7 +101,7 @@ func TestHowTheWorkflowCloses(t *testing.T) {
 }
 
 func TestInvalidInputNeverBegins(t *testing.T) {
-	w := &world{}
+	w := &fakeActivities{}
 	e := env(t, w)
 	in := input(run.Never, 0)
 	in.Goal = "  "
@@ -116,7 +116,7 @@ func TestInvalidInputNeverBegins(t *testing.T) {
 }
 
 func TestQuestionIsAnsweredInTheNextPrompt(t *testing.T) {
-	w := &world{answers: []activities.ProposeResult{question("which name?"), patch("two")}}
+	w := &fakeActivities{answers: []activities.ProposeResult{question("which name?"), patch("two")}}
 	e := env(t, w)
 	e.RegisterDelayedCallback(func() {
 		p := query[run.Pending](t, e, workflows.PendingQuery)
@@ -140,7 +140,7 @@ func TestQuestionIsAnsweredInTheNextPrompt(t *testing.T) {
 }
 
 func TestProviderThatFailsAsksAndGoesOn(t *testing.T) {
-	w := &world{planErr: []error{errAuth}}
+	w := &fakeActivities{planErr: []error{errAuth}}
 	e := env(t, w)
 	e.RegisterDelayedCallback(func() {
 		p := query[run.Pending](t, e, workflows.PendingQuery)
@@ -160,7 +160,7 @@ func TestProviderThatFailsAsksAndGoesOn(t *testing.T) {
 }
 
 func TestBlockedEvaluationLeadsToFixAfterTheAnswer(t *testing.T) {
-	w := &world{verdicts: []activities.Judgement{blocked, pass}}
+	w := &fakeActivities{verdicts: []activities.Judgement{blocked, pass}}
 	e := env(t, w)
 	e.RegisterDelayedCallback(func() {
 		p := query[run.Pending](t, e, workflows.PendingQuery)
@@ -176,7 +176,7 @@ func TestBlockedEvaluationLeadsToFixAfterTheAnswer(t *testing.T) {
 }
 
 func TestEvaluatorDecidesAfterTheChecks(t *testing.T) {
-	w := &world{judged: []activities.Judgement{fixable, pass}}
+	w := &fakeActivities{judged: []activities.Judgement{fixable, pass}}
 	e := env(t, w)
 	in := input(run.Never, 3)
 	in.Providers.Evaluator = "replay:x"
@@ -191,7 +191,7 @@ func TestEvaluatorDecidesAfterTheChecks(t *testing.T) {
 
 func TestRejection(t *testing.T) {
 	for _, final := range []bool{false, true} {
-		w := &world{answers: []activities.ProposeResult{patch("one"), patch("two")}}
+		w := &fakeActivities{answers: []activities.ProposeResult{patch("one"), patch("two")}}
 		e := env(t, w)
 		e.RegisterDelayedCallback(func() {
 			p := query[run.Pending](t, e, workflows.PendingQuery)
@@ -216,7 +216,7 @@ func TestRejection(t *testing.T) {
 }
 
 func TestNoteReachesTheNextPrompt(t *testing.T) {
-	w := &world{answers: []activities.ProposeResult{question("which?"), patch("two")}}
+	w := &fakeActivities{answers: []activities.ProposeResult{question("which?"), patch("two")}}
 	e := env(t, w)
 	e.RegisterDelayedCallback(func() {
 		e.SignalWorkflow(workflows.NoteMessage, run.Note{Text: "use tabs"})
@@ -237,7 +237,7 @@ func TestNoteReachesTheNextPrompt(t *testing.T) {
 }
 
 func TestCancelFromAnyWait(t *testing.T) {
-	for name, w := range map[string]*world{
+	for name, w := range map[string]*fakeActivities{
 		"while an approval is pending": {},
 		"while a question is open":     {answers: []activities.ProposeResult{question("which?")}},
 	} {
@@ -260,7 +260,7 @@ func TestCancelFromAnyWait(t *testing.T) {
 }
 
 func TestDeadlinesEndWaits(t *testing.T) {
-	for name, w := range map[string]*world{
+	for name, w := range map[string]*fakeActivities{
 		"no decision": {},
 		"no answer":   {answers: []activities.ProposeResult{question("which?")}},
 	} {
@@ -280,7 +280,7 @@ func TestDeadlinesEndWaits(t *testing.T) {
 }
 
 func TestUpdatesSayAtOnceWhetherTheyFit(t *testing.T) {
-	w := &world{}
+	w := &fakeActivities{}
 	e := env(t, w)
 	verdicts := map[string]error{}
 	update := func(key string, d run.Decision) {
@@ -309,7 +309,7 @@ func TestUpdatesSayAtOnceWhetherTheyFit(t *testing.T) {
 }
 
 func TestEventsQuery(t *testing.T) {
-	w := &world{}
+	w := &fakeActivities{}
 	e := env(t, w)
 	start(e, input(run.Never, 3))
 	all := query[workflows.EventsResult](t, e, workflows.EventsQuery, workflows.EventsInput{})
@@ -329,7 +329,7 @@ func TestEventsQuery(t *testing.T) {
 }
 
 func TestLongHistoryContinuesAsNewWithTheSameState(t *testing.T) {
-	w := &world{verdicts: []activities.Judgement{fixable}}
+	w := &fakeActivities{verdicts: []activities.Judgement{fixable}}
 	e := env(t, w)
 	e.SetContinueAsNewSuggested(true)
 	start(e, input(run.Never, 1))
@@ -358,7 +358,7 @@ func TestLongHistoryContinuesAsNewWithTheSameState(t *testing.T) {
 }
 
 func TestLostRecordIsWrittenAgainInPieces(t *testing.T) {
-	w := &world{verdicts: []activities.Judgement{fixable, fixable, pass}, loseAt: 3}
+	w := &fakeActivities{verdicts: []activities.Judgement{fixable, fixable, pass}, loseAt: 3}
 	e := env(t, w)
 	start(e, input(run.Never, 3))
 	if err := e.GetWorkflowError(); err != nil {

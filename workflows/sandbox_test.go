@@ -19,15 +19,15 @@ func unboxed() error {
 // nothing of the input.
 func TestARunWithoutItsBoxAsksAndTriesAgain(t *testing.T) {
 	for _, tc := range []struct {
-		name   string
-		world  *world
-		phases string
+		name           string
+		fakeActivities *fakeActivities
+		phases         string
 	}{
-		{"the checks", &world{checkErr: []error{unboxed(), unboxed()}}, "plan 1, execute 1, evaluate 1, evaluate 1, evaluate 1"},
-		{"the planner", &world{planErr: []error{unboxed(), unboxed()}}, "plan 1, plan 1, plan 1, execute 1, evaluate 1"},
+		{"the checks", &fakeActivities{checkErr: []error{unboxed(), unboxed()}}, "plan 1, execute 1, evaluate 1, evaluate 1, evaluate 1"},
+		{"the planner", &fakeActivities{planErr: []error{unboxed(), unboxed()}}, "plan 1, plan 1, plan 1, execute 1, evaluate 1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			w := tc.world
+			w := tc.fakeActivities
 			w.answers, w.verdicts = []activities.ProposeResult{patch("one")}, []activities.Judgement{pass}
 			e := env(t, w)
 			replies(t, e, []string{"--sandbox off", "fix: run it without the box"})
@@ -62,7 +62,7 @@ func TestARunWithoutItsBoxAsksAndTriesAgain(t *testing.T) {
 // TestEveryActivityLearnsTheSandboxPolicy looks at what the activities of a run are given.
 func TestEveryActivityLearnsTheSandboxPolicy(t *testing.T) {
 	for _, policy := range []run.Sandbox{"", run.SandboxRequired, run.SandboxOff} {
-		w := &world{answers: []activities.ProposeResult{patch("one")}, verdicts: []activities.Judgement{pass}}
+		w := &fakeActivities{answers: []activities.ProposeResult{patch("one")}, verdicts: []activities.Judgement{pass}}
 		e := env(t, w)
 		in := input(run.Never, 0)
 		in.Sandbox = policy

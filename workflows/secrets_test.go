@@ -37,10 +37,10 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
-// vault is a stage whose workers hold the canaries and have the real
+// secretsFixture is a real engine whose workers hold the canaries and have the real
 // activities, and all that an onlooker could see of it.
-type vault struct {
-	*stage
+type secretsFixture struct {
+	*testEngine
 	t       *testing.T
 	runsDir string
 	repo    string
@@ -51,10 +51,10 @@ type vault struct {
 	seen map[string][]byte // by where
 }
 
-func newVault(t *testing.T) *vault {
+func newSecretsFixture(t *testing.T) *secretsFixture {
 	t.Helper()
-	v := &vault{t: t, runsDir: t.TempDir(), repo: t.TempDir(), seen: map[string][]byte{}}
-	v.stage = &stage{temporaltest.StartEngine(t, slog.New(slog.NewTextHandler(v.writer("worker's log"), nil)))}
+	v := &secretsFixture{t: t, runsDir: t.TempDir(), repo: t.TempDir(), seen: map[string][]byte{}}
+	v.testEngine = &testEngine{temporaltest.StartEngine(t, slog.New(slog.NewTextHandler(v.writer("worker's log"), nil)))}
 	v.git("init", "-q", "-b", "main")
 	v.git("commit", "-q", "--allow-empty", "-m", "first")
 	v.base = run.Commit(v.git("rev-parse", "HEAD"))
@@ -67,7 +67,7 @@ func newVault(t *testing.T) *vault {
 }
 
 // unguarded has the same activities without any redaction.
-func (v *vault) unguarded() *activities.Activities {
+func (v *secretsFixture) unguarded() *activities.Activities {
 	v.t.Helper()
 	runs, err := rundir.Open(v.runsDir)
 	if err != nil {
@@ -98,7 +98,7 @@ func (v *vault) unguarded() *activities.Activities {
 	return acts
 }
 
-func (v *vault) git(args ...string) string {
+func (v *secretsFixture) git(args ...string) string {
 	v.t.Helper()
 	cmd := exec.CommandContext(v.t.Context(), "git", args...)
 	cmd.Dir = v.repo
@@ -112,21 +112,21 @@ func (v *vault) git(args ...string) string {
 }
 
 // writer adds to what is seen at a place.
-func (v *vault) writer(where string) io.Writer { return &place{v, where} }
+func (v *secretsFixture) writer(where string) io.Writer { return &place{v, where} }
 
 type place struct {
-	vault *vault
-	where string
+	secretsFixture *secretsFixture
+	where          string
 }
 
 func (p *place) Write(b []byte) (int, error) {
-	p.vault.mu.Lock()
-	defer p.vault.mu.Unlock()
-	p.vault.seen[p.where] = append(p.vault.seen[p.where], b...)
+	p.secretsFixture.mu.Lock()
+	defer p.secretsFixture.mu.Unlock()
+	p.secretsFixture.seen[p.where] = append(p.secretsFixture.seen[p.where], b...)
 	return len(b), nil
 }
 
-func (v *vault) see(where string, m proto.Message) {
+func (v *secretsFixture) see(where string, m proto.Message) {
 	v.t.Helper()
 	b, err := protojson.Marshal(m)
 	if err != nil {
@@ -135,13 +135,13 @@ func (v *vault) see(where string, m proto.Message) {
 	fmt.Fprintf(v.writer(where), "%s\n", b)
 }
 
-// visit is one run in the vault.
-type visit struct {
-	*scene
-	vault *vault
+// secretsRun is one run in a secretsFixture.
+type secretsRun struct {
+	*testRun
+	secretsFixture *secretsFixture
 }
 
-func (v *vault) enter(name string, acts *activities.Activities, change func(*run.Input)) visit {
+func (v *secretsFixture) enter(name string, acts *activities.Activities, change func(*run.Input)) secretsRun {
 	v.t.Helper()
 	spec := "command:" + program(leakyProvider)
 	in := run.Input{
@@ -155,28 +155,28 @@ func (v *vault) enter(name string, acts *activities.Activities, change func(*run
 	}
 	p := v.perform(v.t, in)
 	p.serve(func(w worker.Registry) { workflows.Register(w, acts) })
-	return visit{p, v}
+	return secretsRun{p, v}
 }
 
 // look sees what the engine tells of the run while it is under way.
-func (o visit) look() {
+func (o secretsRun) look() {
 	o.t.Helper()
 	d, err := o.Client.DescribeWorkflowExecution(o.t.Context(), o.id, "")
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	o.vault.see(o.id+" described", d)
+	o.secretsFixture.see(o.id+" described", d)
 	for _, q := range []string{workflows.StateQuery, workflows.EventsQuery, workflows.PendingQuery, workflows.FactsQuery} {
 		var b json.RawMessage
 		o.ask(q, &b)
-		fmt.Fprintf(o.vault.writer(o.id+" asked for "+q), "%s\n", b)
+		fmt.Fprintf(o.secretsFixture.writer(o.id+" asked for "+q), "%s\n", b)
 	}
 	var details sdk.WorkflowMetadata
 	o.ask("__temporal_workflow_metadata", &details)
-	o.vault.see(o.id+" details", &details)
+	o.secretsFixture.see(o.id+" details", &details)
 }
 
-func (o visit) ask(query string, to any) {
+func (o secretsRun) ask(query string, to any) {
 	o.t.Helper()
 	value, err := o.Client.QueryWorkflow(o.t.Context(), o.id, "", query)
 	if err == nil {
@@ -188,19 +188,19 @@ func (o visit) ask(query string, to any) {
 }
 
 // leave waits for the run's end and sees its history.
-func (o visit) leave(want run.Status) {
+func (o secretsRun) leave(want run.Status) {
 	o.t.Helper()
 	if got := o.status(); got != want {
 		o.t.Errorf("%s is %s, want %s", o.id, got, want)
 	}
 	o.look()
 	for _, h := range o.histories() {
-		o.vault.see(o.id+" history", h)
+		o.secretsFixture.see(o.id+" history", h)
 	}
 }
 
 // beats waits for a heartbeat that tells of output.
-func (o visit) beats() {
+func (o secretsRun) beats() {
 	o.t.Helper()
 	o.until("a heartbeat tells of output", func() bool {
 		d, err := o.Client.DescribeWorkflowExecution(o.t.Context(), o.id, "")
@@ -217,7 +217,7 @@ func (o visit) beats() {
 }
 
 // searchDisk sees the runs directory, the repository and the engine's files.
-func (v *vault) searchDisk() {
+func (v *secretsFixture) searchDisk() {
 	v.t.Helper()
 	for where, dir := range map[string]string{"runs directory": v.runsDir, "engine": filepath.Dir(v.DB)} {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -237,7 +237,7 @@ func (v *vault) searchDisk() {
 }
 
 // leaked says which forms of a secret were seen where.
-func (v *vault) leaked() map[string][]string {
+func (v *secretsFixture) leaked() map[string][]string {
 	found := map[string][]string{}
 	for where, b := range v.seen {
 		if forms := redacttest.Find(b, core); forms != nil {
@@ -250,7 +250,7 @@ func (v *vault) leaked() map[string][]string {
 // TestSecretsStayInTheWorker takes a run down every path with providers and
 // checks that shout out 30 secrets, and looks for them everywhere.
 func TestSecretsStayInTheWorker(t *testing.T) {
-	v := newVault(t)
+	v := newSecretsFixture(t)
 	withEvaluator := func(in *run.Input) { in.Providers.Evaluator = in.Providers.Planner }
 	fails := func(in *run.Input) { in.Checks, in.MaxFix = []string{program(leakyCheck, "fail")}, new(int) }
 	asksFirst := func(in *run.Input) { in.Policy = run.Always }
@@ -290,7 +290,7 @@ func TestSecretsStayInTheWorker(t *testing.T) {
 
 // control does without redaction: the search must then find every form, and in
 // all kinds of places.
-func (v *vault) control() {
+func (v *secretsFixture) control() {
 	t := v.t
 	v.seen = map[string][]byte{}
 	c := v.enter("control", v.unguarded(), func(in *run.Input) { in.Policy = run.Always })
@@ -327,7 +327,7 @@ func (v *vault) control() {
 
 // TestChecksSeeTheListedVariablesOnly runs a check that prints its environment.
 func TestChecksSeeTheListedVariablesOnly(t *testing.T) {
-	v := newVault(t)
+	v := newSecretsFixture(t)
 	c := v.enter("environment", v.acts, func(in *run.Input) {
 		in.Checks, in.CheckEnv = []string{"exec " + program(leakyCheck, "names")}, []string{"HARMLESS"}
 	})

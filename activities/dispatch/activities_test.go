@@ -23,17 +23,17 @@ import (
 )
 
 // Who a target can be.
-func (o *office) pi() { o.enroll(citizen.Birth{Backend: dispatch.Pi}) }
-func (o *office) claude() {
+func (o *fixture) pi() { o.enroll(citizen.Birth{Backend: dispatch.Pi}) }
+func (o *fixture) claude() {
 	o.enroll(citizen.Birth{Backend: dispatch.ClaudeCode, NativeSessionID: "n-1"})
 }
 
-func (o *office) codex() {
+func (o *fixture) codex() {
 	o.enroll(citizen.Birth{Backend: dispatch.Codex, NativeSessionID: "n-1"})
 }
 
 // awake is claude while this very process reads its mail.
-func (o *office) awake() {
+func (o *fixture) awake() {
 	o.t.Helper()
 	r := o.enroll(citizen.Birth{Backend: dispatch.ClaudeCode, NativeSessionID: "n-1"})
 	owner, now := marker.OwnerOf(os.Getpid()), time.Now()
@@ -42,15 +42,15 @@ func (o *office) awake() {
 }
 
 // What can be at its address.
-func (o *office) live() { o.open(&listener{as: dispatch.Direct}) }
-func (o *office) file() { o.put(o.socket(), "") }
-func (o *office) link() {
+func (o *fixture) live() { o.open(&listener{as: dispatch.Direct}) }
+func (o *fixture) file() { o.put(o.socket(), "") }
+func (o *fixture) link() {
 	o.put(o.dirs.Sockets+"/other", "")
 	check(o.t, os.Symlink("other", o.socket()))
 }
 
 // stale is the socket of a session that is gone.
-func (o *office) stale() {
+func (o *fixture) stale() {
 	check(o.t, os.MkdirAll(o.dirs.Sockets, 0o700))
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: o.socket(), Net: "unix"})
 	check(o.t, err)
@@ -59,33 +59,33 @@ func (o *office) stale() {
 }
 
 func TestResolve(t *testing.T) {
-	type acts []func(*office)
+	type acts []func(*fixture)
 	rows := []struct {
 		name  string
 		there acts
 		want  activities.ResolveResult // but for CWD and Diagnostic
 	}{
 		{"nobody", nil, activities.ResolveResult{Reject: dispatch.BadTarget}},
-		{"a pi", acts{(*office).pi}, activities.ResolveResult{Backend: dispatch.Pi}},
-		{"a pi whose address is a file is not looked at", acts{(*office).pi, (*office).file}, activities.ResolveResult{Backend: dispatch.Pi}},
-		{"a session without a record", acts{(*office).live}, activities.ResolveResult{Backend: dispatch.Pi, Recordless: true}},
-		{"a dead socket without a record", acts{(*office).stale}, activities.ResolveResult{Backend: dispatch.Pi, Recordless: true}},
-		{"a symlink without a record", acts{(*office).link}, activities.ResolveResult{Reject: dispatch.BadTarget}},
-		{"a file without a record", acts{(*office).file}, activities.ResolveResult{Reject: dispatch.BadTarget}},
-		{"a claude that reads its mail", acts{(*office).awake}, activities.ResolveResult{Backend: dispatch.ClaudeCode, Deliverable: true, Session: "n-1"}},
-		{"a claude that does not", acts{(*office).claude}, activities.ResolveResult{Backend: dispatch.ClaudeCode, Session: "n-1"}},
-		{"a codex that nobody resumes", acts{(*office).codex}, activities.ResolveResult{Backend: dispatch.Codex}},
-		{"a claude with a socket", acts{(*office).awake, (*office).live}, activities.ResolveResult{Reject: dispatch.TargetAddressConflict}},
-		{"a claude with a dead socket", acts{(*office).awake, (*office).stale}, activities.ResolveResult{Reject: dispatch.TargetAddressConflict}},
-		{"a claude with a symlink", acts{(*office).claude, (*office).link}, activities.ResolveResult{Reject: dispatch.TargetAddressConflict}},
+		{"a pi", acts{(*fixture).pi}, activities.ResolveResult{Backend: dispatch.Pi}},
+		{"a pi whose address is a file is not looked at", acts{(*fixture).pi, (*fixture).file}, activities.ResolveResult{Backend: dispatch.Pi}},
+		{"a session without a record", acts{(*fixture).live}, activities.ResolveResult{Backend: dispatch.Pi, Recordless: true}},
+		{"a dead socket without a record", acts{(*fixture).stale}, activities.ResolveResult{Backend: dispatch.Pi, Recordless: true}},
+		{"a symlink without a record", acts{(*fixture).link}, activities.ResolveResult{Reject: dispatch.BadTarget}},
+		{"a file without a record", acts{(*fixture).file}, activities.ResolveResult{Reject: dispatch.BadTarget}},
+		{"a claude that reads its mail", acts{(*fixture).awake}, activities.ResolveResult{Backend: dispatch.ClaudeCode, Deliverable: true, Session: "n-1"}},
+		{"a claude that does not", acts{(*fixture).claude}, activities.ResolveResult{Backend: dispatch.ClaudeCode, Session: "n-1"}},
+		{"a codex that nobody resumes", acts{(*fixture).codex}, activities.ResolveResult{Backend: dispatch.Codex}},
+		{"a claude with a socket", acts{(*fixture).awake, (*fixture).live}, activities.ResolveResult{Reject: dispatch.TargetAddressConflict}},
+		{"a claude with a dead socket", acts{(*fixture).awake, (*fixture).stale}, activities.ResolveResult{Reject: dispatch.TargetAddressConflict}},
+		{"a claude with a symlink", acts{(*fixture).claude, (*fixture).link}, activities.ResolveResult{Reject: dispatch.TargetAddressConflict}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			o := newOffice(t)
+			o := newFixture(t)
 			for _, act := range row.there {
 				act(o)
 			}
-			got := mustPerform[activities.ResolveResult](o, o.desk.Resolve, gid)
+			got := mustPerform[activities.ResolveResult](o, o.acts.Resolve, gid)
 			if why := got.Diagnostic != ""; why == (row.want.Reject == dispatch.BadTarget || row.want.Backend == dispatch.Pi) {
 				t.Errorf("diagnostic %q", got.Diagnostic)
 			}
@@ -104,29 +104,29 @@ func TestResolve(t *testing.T) {
 func TestResolveGivesUp(t *testing.T) {
 	rows := []struct {
 		name  string
-		there func(*office)
+		there func(*fixture)
 		again bool
 	}{
-		{"a record that is broken", func(o *office) { o.put(filepath.Join(o.dirs.Sessions, string(gid)+".meta.json"), "{}") }, false},
-		{"a record that names another", func(o *office) {
+		{"a record that is broken", func(o *fixture) { o.put(filepath.Join(o.dirs.Sessions, string(gid)+".meta.json"), "{}") }, false},
+		{"a record that names another", func(o *fixture) {
 			r := o.enroll(citizen.Birth{GardenID: "20260612T093000-ffffff", Backend: dispatch.Pi})
 			store := citizen.Store{Dir: o.dirs.Sessions}
 			check(o.t, os.Rename(store.Path(r.GardenID), store.Path(gid)))
 		}, false},
-		{"a native session with two records", func(o *office) {
+		{"a native session with two records", func(o *fixture) {
 			r := o.enroll(citizen.Birth{Backend: dispatch.ClaudeCode, NativeSessionID: "n-1"})
 			r.GardenID = "20260612T093000-ffffff"
 			b, err := r.Marshal()
 			check(o.t, err)
 			o.put((&citizen.Store{Dir: o.dirs.Sessions}).Path(r.GardenID), string(b))
 		}, false},
-		{"an address that cannot be read", func(o *office) { o.claude(); o.put(o.dirs.Sockets, "a file") }, true},
+		{"an address that cannot be read", func(o *fixture) { o.claude(); o.put(o.dirs.Sockets, "a file") }, true},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			o := newOffice(t)
+			o := newFixture(t)
 			row.there(o)
-			got, err := perform[activities.ResolveResult](o, o.desk.Resolve, gid)
+			got, err := perform[activities.ResolveResult](o, o.acts.Resolve, gid)
 			app, ok := errors.AsType[*temporal.ApplicationError](err)
 			if !ok || app.NonRetryable() == row.again || got.Reject != "" {
 				t.Errorf("%+v, %v", got, err)
@@ -136,26 +136,26 @@ func TestResolveGivesUp(t *testing.T) {
 }
 
 func TestLockIsTheClaims(t *testing.T) {
-	o := newOffice(t)
+	o := newFixture(t)
 	mine, other := activities.Lock{Target: gid, Nonce: "c-1"}, activities.Lock{Target: gid, Nonce: "c-2"}
 	for range 2 {
-		if got := mustPerform[activities.LockResult](o, o.desk.Lock, mine); !got.OK {
+		if got := mustPerform[activities.LockResult](o, o.acts.Lock, mine); !got.OK {
 			t.Errorf("%+v", got)
 		}
 	}
 	path, _ := o.locks().Path(gid)
-	if got := mustPerform[activities.LockResult](o, o.desk.Lock, other); got.OK || !strings.Contains(got.Diagnostic, path) {
+	if got := mustPerform[activities.LockResult](o, o.acts.Lock, other); got.OK || !strings.Contains(got.Diagnostic, path) {
 		t.Errorf("the second claim: %+v", got)
 	}
-	if mustPerform[any](o, o.desk.Unlock, other); !o.locked() {
+	if mustPerform[any](o, o.acts.Unlock, other); !o.locked() {
 		t.Error("the second claim released it")
 	}
 	for range 2 {
-		if mustPerform[any](o, o.desk.Unlock, mine); o.locked() {
+		if mustPerform[any](o, o.acts.Unlock, mine); o.locked() {
 			t.Error("not released")
 		}
 	}
-	if _, err := perform[activities.LockResult](o, o.desk.Lock, activities.Lock{Target: "../x", Nonce: "c-1"}); err == nil {
+	if _, err := perform[activities.LockResult](o, o.acts.Lock, activities.Lock{Target: "../x", Nonce: "c-1"}); err == nil {
 		t.Error("locked what is no garden id")
 	}
 }
@@ -163,21 +163,21 @@ func TestLockIsTheClaims(t *testing.T) {
 func TestLook(t *testing.T) {
 	rows := []struct {
 		name  string
-		there func(*office)
+		there func(*fixture)
 		want  activities.LookResult
 	}{
-		{"nothing", func(*office) {}, activities.LookResult{Liveness: dispatch.Dead}},
-		{"a session", (*office).live, activities.LookResult{Liveness: dispatch.Alive}},
-		{"the socket of a session that is gone", (*office).stale, activities.LookResult{Liveness: dispatch.Dead}},
-		{"a file", (*office).file, activities.LookResult{Conflict: true}},
-		{"a symlink", (*office).link, activities.LookResult{Conflict: true}},
-		{"a directory that is a file", func(o *office) { o.put(o.dirs.Sockets, "") }, activities.LookResult{Liveness: dispatch.Indeterminate}},
+		{"nothing", func(*fixture) {}, activities.LookResult{Liveness: dispatch.Dead}},
+		{"a session", (*fixture).live, activities.LookResult{Liveness: dispatch.Alive}},
+		{"the socket of a session that is gone", (*fixture).stale, activities.LookResult{Liveness: dispatch.Dead}},
+		{"a file", (*fixture).file, activities.LookResult{Conflict: true}},
+		{"a symlink", (*fixture).link, activities.LookResult{Conflict: true}},
+		{"a directory that is a file", func(o *fixture) { o.put(o.dirs.Sockets, "") }, activities.LookResult{Liveness: dispatch.Indeterminate}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			o := newOffice(t)
+			o := newFixture(t)
 			row.there(o)
-			got := mustPerform[activities.LookResult](o, o.desk.Look, gid)
+			got := mustPerform[activities.LookResult](o, o.acts.Look, gid)
 			if why := got.Diagnostic != ""; why == (row.want.Liveness == dispatch.Alive) {
 				t.Errorf("diagnostic %q", got.Diagnostic)
 			}
@@ -204,17 +204,17 @@ func TestAsk(t *testing.T) {
 		{"nobody has it", activities.NativeSession{Backend: dispatch.ClaudeCode, Session: "n-2"}, false, nil, dispatch.Indeterminate, "there is no session n-2"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			o := newOffice(t)
-			o.house.runs, o.house.doubt = row.runs, row.doubt
+			o := newFixture(t)
+			o.agents.runs, o.agents.doubt = row.runs, row.doubt
 			want := activities.LookResult{Liveness: row.want, Diagnostic: row.diagnostic}
-			if got := mustPerform[activities.LookResult](o, o.desk.Ask, row.of); got != want {
+			if got := mustPerform[activities.LookResult](o, o.acts.Ask, row.of); got != want {
 				t.Errorf("%+v", got)
 			}
 		})
 	}
 	for _, b := range []dispatch.Backend{dispatch.Codex, dispatch.Pi} { // one is not resumed, the other has an address
-		o := newOffice(t)
-		if got, err := perform[activities.LookResult](o, o.desk.Ask, activities.NativeSession{Backend: b, Session: "n-1"}); err == nil {
+		o := newFixture(t)
+		if got, err := perform[activities.LookResult](o, o.acts.Ask, activities.NativeSession{Backend: b, Session: "n-1"}); err == nil {
 			t.Errorf("%s: %+v", b, got)
 		}
 	}
@@ -222,36 +222,36 @@ func TestAsk(t *testing.T) {
 
 // A look that was cut off has seen nothing.
 func TestALookThatIsCutOff(t *testing.T) {
-	o := newOffice(t)
+	o := newFixture(t)
 	o.pi()
 	o.live()
 	o.cancel()
-	if got, err := perform[activities.LookResult](o, o.desk.Look, gid); err == nil {
+	if got, err := perform[activities.LookResult](o, o.acts.Look, gid); err == nil {
 		t.Errorf("%+v", got)
 	}
 }
 
 func TestTrust(t *testing.T) {
-	saved := func(verdict string) func(*office) {
-		return func(o *office) { o.put(o.dirs.Trust, `{"`+o.work+`": `+verdict+`}`) }
+	saved := func(verdict string) func(*fixture) {
+		return func(o *fixture) { o.put(o.dirs.Trust, `{"`+o.work+`": `+verdict+`}`) }
 	}
 	rows := []struct {
 		name  string
-		there func(*office)
+		there func(*fixture)
 		want  activities.TrustResult
 		fails bool
 	}{
-		{"a directory with nothing of its own", func(*office) {}, activities.TrustResult{OK: true}, false},
-		{"one with settings that nobody has decided about", func(o *office) { o.put(o.work+"/.pi/settings.json", "{}") }, activities.TrustResult{}, false},
+		{"a directory with nothing of its own", func(*fixture) {}, activities.TrustResult{OK: true}, false},
+		{"one with settings that nobody has decided about", func(o *fixture) { o.put(o.work+"/.pi/settings.json", "{}") }, activities.TrustResult{}, false},
 		{"one that is trusted", saved("true"), activities.TrustResult{OK: true, Approve: true}, false},
 		{"one that is not", saved("false"), activities.TrustResult{}, false},
-		{"a store that is none", func(o *office) { o.put(o.dirs.Trust, "[]") }, activities.TrustResult{}, true},
+		{"a store that is none", func(o *fixture) { o.put(o.dirs.Trust, "[]") }, activities.TrustResult{}, true},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			o := newOffice(t)
+			o := newFixture(t)
 			row.there(o)
-			got, err := perform[activities.TrustResult](o, o.desk.Trust, o.work)
+			got, err := perform[activities.TrustResult](o, o.acts.Trust, o.work)
 			if (err != nil) != row.fails || (got.Diagnostic == "") != row.fails {
 				t.Errorf("%+v, %v", got, err)
 			}
@@ -286,7 +286,7 @@ func (s *listener) LastMessage(context.Context) (*controlsocket.LastMessage, err
 func (s *listener) Abort(context.Context) error { return nil }
 
 // hangUp accepts at the socket of gid, reads a line, and closes.
-func (o *office) hangUp() {
+func (o *fixture) hangUp() {
 	check(o.t, os.MkdirAll(o.dirs.Sockets, 0o700))
 	l, err := net.Listen("unix", o.socket())
 	check(o.t, err)
@@ -306,26 +306,26 @@ func (o *office) hangUp() {
 }
 
 func TestDeliver(t *testing.T) {
-	serve := func(s *listener) func(*office) { return func(o *office) { o.open(s) } }
+	serve := func(s *listener) func(*fixture) { return func(o *fixture) { o.open(s) } }
 	rows := []struct {
 		name  string
-		there func(*office)
+		there func(*fixture)
 		want  dispatch.Outcome // but for Error
 		gone  bool
 	}{
 		{"taken", serve(&listener{as: dispatch.Followed}), dispatch.Outcome{Kind: dispatch.Sent, DeliveredAs: dispatch.Followed}, false},
 		{"refused", serve(&listener{err: errors.New("not now")}), dispatch.Outcome{Kind: dispatch.Rejected}, false},
 		{"not answered by who says that it does not know", serve(&listener{err: controlsocket.ErrUncertain}), dispatch.Outcome{Kind: dispatch.Unknown}, false},
-		{"hung up on", (*office).hangUp, dispatch.Outcome{Kind: dispatch.Unknown}, false},
-		{"nobody there", func(*office) {}, dispatch.Outcome{Kind: dispatch.ExecutionFailed}, true},
-		{"nobody there any more", (*office).stale, dispatch.Outcome{Kind: dispatch.ExecutionFailed}, true},
-		{"a symlink there", (*office).link, dispatch.Outcome{Kind: dispatch.ExecutionFailed}, false},
+		{"hung up on", (*fixture).hangUp, dispatch.Outcome{Kind: dispatch.Unknown}, false},
+		{"nobody there", func(*fixture) {}, dispatch.Outcome{Kind: dispatch.ExecutionFailed}, true},
+		{"nobody there any more", (*fixture).stale, dispatch.Outcome{Kind: dispatch.ExecutionFailed}, true},
+		{"a symlink there", (*fixture).link, dispatch.Outcome{Kind: dispatch.ExecutionFailed}, false},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			o := newOffice(t)
+			o := newFixture(t)
 			row.there(o)
-			got := mustPerform[activities.DeliverResult](o, o.desk.Deliver, letter("l-1", "hello"))
+			got := mustPerform[activities.DeliverResult](o, o.acts.Deliver, message("l-1", "hello"))
 			if (got.Outcome.Error == "") != (row.want.Kind == dispatch.Sent) {
 				t.Errorf("error %q", got.Outcome.Error)
 			}
@@ -337,15 +337,15 @@ func TestDeliver(t *testing.T) {
 	}
 }
 
-func TestALetterArrivesToTheLetter(t *testing.T) {
-	o := newOffice(t)
+func TestAMessageArrivesUnchanged(t *testing.T) {
+	o := newFixture(t)
 	s := &listener{as: dispatch.Direct}
 	o.open(s)
-	l := letter("l-1", "--help\n@file \"x\"\x00 <b>\u2028é")
+	l := message("l-1", "--help\n@file \"x\"\x00 <b>\u2028é")
 	l.Request.WantsReply = true
-	mustPerform[activities.DeliverResult](o, o.desk.Deliver, l)
+	mustPerform[activities.DeliverResult](o, o.acts.Deliver, l)
 	l.Request.Mode = dispatch.Steer
-	mustPerform[activities.DeliverResult](o, o.desk.Deliver, l)
+	mustPerform[activities.DeliverResult](o, o.acts.Deliver, l)
 	for i, mode := range []dispatch.Mode{dispatch.FollowUp, dispatch.Steer} {
 		if m := s.got[i]; m.Text != l.Request.Message || m.Mode != mode || *m.Sender != l.Sender || !m.WantsReply {
 			t.Errorf("%+v", m)
@@ -353,12 +353,12 @@ func TestALetterArrivesToTheLetter(t *testing.T) {
 	}
 }
 
-func TestALetterIsOneMail(t *testing.T) {
-	o := newOffice(t)
+func TestAMessageIsOneMail(t *testing.T) {
+	o := newFixture(t)
 	o.awake()
 	var outcomes []dispatch.Outcome
 	for _, id := range []string{"l-1", "l-1", "l-2"} {
-		outcomes = append(outcomes, mustPerform[dispatch.Outcome](o, o.desk.Enqueue, letter(id, "hello")))
+		outcomes = append(outcomes, mustPerform[dispatch.Outcome](o, o.acts.Enqueue, message(id, "hello")))
 	}
 	if outcomes[0] != outcomes[1] || outcomes[0].Mail == outcomes[2].Mail || outcomes[0].Kind != dispatch.Enqueued {
 		t.Errorf("%+v", outcomes)
@@ -378,22 +378,22 @@ func TestALetterIsOneMail(t *testing.T) {
 }
 
 // What was said of a mailbox does not hold for ever.
-func TestALetterThatComesLate(t *testing.T) {
+func TestAMessageThatComesLate(t *testing.T) {
 	for name, row := range map[string]struct {
-		there func(*office)
+		there func(*fixture)
 		late  time.Duration
 		taken bool
 	}{
-		"at once, and nobody reads any more": {(*office).claude, 0, true},
-		"late, and it is read still":         {(*office).awake, time.Hour, true},
-		"late, and nobody reads any more":    {(*office).claude, time.Hour, false},
-		"late, and nobody is there any more": {func(*office) {}, time.Hour, false},
+		"at once, and nobody reads any more": {(*fixture).claude, 0, true},
+		"late, and it is read still":         {(*fixture).awake, time.Hour, true},
+		"late, and nobody reads any more":    {(*fixture).claude, time.Hour, false},
+		"late, and nobody is there any more": {func(*fixture) {}, time.Hour, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := newOffice(t)
+			o := newFixture(t)
 			row.there(o)
 			o.late = row.late
-			out, err := perform[dispatch.Outcome](o, o.desk.Enqueue, letter("l-1", "hello"))
+			out, err := perform[dispatch.Outcome](o, o.acts.Enqueue, message("l-1", "hello"))
 			if app, ok := errors.AsType[*temporal.ApplicationError](err); (err == nil) != row.taken || ok && !app.NonRetryable() {
 				t.Errorf("%+v, %v", out, err)
 			}
@@ -405,8 +405,8 @@ func TestALetterThatComesLate(t *testing.T) {
 }
 
 func TestNobodysMailIsAnError(t *testing.T) {
-	o := newOffice(t)
-	out, err := perform[dispatch.Outcome](o, o.desk.Enqueue, letter("l-1", "hello"))
+	o := newFixture(t)
+	out, err := perform[dispatch.Outcome](o, o.acts.Enqueue, message("l-1", "hello"))
 	if err == nil || !strings.Contains(err.Error(), citizen.ErrUnknown.Error()) {
 		t.Errorf("%+v, %v", out, err)
 	}
@@ -415,10 +415,10 @@ func TestNobodysMailIsAnError(t *testing.T) {
 	}
 }
 
-func TestDeskWithoutItsParts(t *testing.T) {
-	o := newOffice(t)
+func TestConfigurationWithoutItsParts(t *testing.T) {
+	o := newFixture(t)
 	for name, c := range map[string]activities.Config{
-		"no registry": {Resume: o.house.door}, "no adapter": {Dirs: o.dirs},
+		"no registry": {Resume: o.agents.resumerOf}, "no adapter": {Dirs: o.dirs},
 	} {
 		if _, err := activities.New(c); err == nil {
 			t.Errorf("%s: made", name)

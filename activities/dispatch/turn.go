@@ -47,8 +47,8 @@ func (d *Activities) Own(ctx context.Context, e OwnedTurn) (dispatch.Outcome, er
 	}
 	defer d.closeAndUnlock(ctx, a, e.Lock)
 	failpoint.Hit("desk.before-errand")
-	letter := controlsocket.Message{Text: e.Request.Message, Sender: &e.Sender, WantsReply: e.Request.WantsReply}
-	err = a.Session.Send(ctx, letter.Prompt())
+	message := controlsocket.Message{Text: e.Request.Message, Sender: &e.Sender, WantsReply: e.Request.WantsReply}
+	err = a.Session.Send(ctx, message.Prompt())
 	if errors.Is(err, agent.ErrGone) {
 		return d.failedOutcome(dispatch.StartFailed, err), nil
 	}

@@ -17,11 +17,11 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/eventually"
 )
 
-// house is an adapter whose sessions, in memory, do what the test says.
-type house struct {
-	refuse func(context.Context) error // before a start; its error is the start's
-	deaf   error                       // of who starts, to what it is told
-	guests chan *guest                 // who has started
+// fakeAgents makes adapters whose sessions, in memory, do what the test says.
+type fakeAgents struct {
+	refuse   func(context.Context) error // before a start; its error is the start's
+	deaf     error                       // of who starts, to what it is told
+	sessions chan *fakeSession           // who has started
 
 	runs  bool  // the session of claude
 	doubt error // of its client about that
@@ -35,51 +35,51 @@ type start struct {
 	approved bool
 }
 
-// door resumes sessions of pi, and those of claude, whose client can be asked.
-func (h *house) door(b dispatch.Backend, approve bool) (activities.Resumer, bool) {
-	a := &adapter{house: h, approve: approve}
+// resumerOf resumes sessions of pi, and those of claude, whose client can be asked.
+func (h *fakeAgents) resumerOf(b dispatch.Backend, approve bool) (activities.Resumer, bool) {
+	a := &fakeAdapter{agents: h, approve: approve}
 	switch b {
 	case dispatch.Pi:
 		return activities.Resumer{Adapter: a, Options: agent.Options{Sandbox: agent.FullAccess, Network: true}}, true
 	case dispatch.ClaudeCode:
-		return activities.Resumer{Adapter: &askable{a}, Options: agent.Options{Sandbox: agent.WorkspaceWrite}}, true
+		return activities.Resumer{Adapter: &fakeProber{a}, Options: agent.Options{Sandbox: agent.WorkspaceWrite}}, true
 	}
 	return activities.Resumer{}, false
 }
 
-// askable is an adapter that is an agent.Prober.
-type askable struct{ *adapter }
+// fakeProber is a fakeAdapter that is an agent.Prober.
+type fakeProber struct{ *fakeAdapter }
 
-func (a *askable) Running(id string) (bool, error) {
+func (a *fakeProber) Running(id string) (bool, error) {
 	if id != "n-1" {
 		return false, errors.New("there is no session " + id)
 	}
-	return a.house.runs, a.house.doubt
+	return a.agents.runs, a.agents.doubt
 }
 
-type adapter struct {
+type fakeAdapter struct {
 	agent.Adapter // of which nothing else is used
-	house         *house
+	agents        *fakeAgents
 	approve       bool
 }
 
-func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, error) {
-	if a.house.refuse != nil {
-		if err := a.house.refuse(ctx); err != nil {
+func (a *fakeAdapter) Start(ctx context.Context, o agent.Options) (agent.Session, error) {
+	if a.agents.refuse != nil {
+		if err := a.agents.refuse(ctx); err != nil {
 			return nil, err
 		}
 	}
-	g := &guest{queue: agent.NewQueue(), told: make(chan string, 8), stopped: make(chan struct{}), deaf: a.house.deaf}
-	a.house.mu.Lock()
-	a.house.starts = append(a.house.starts, start{o, a.approve})
-	a.house.mu.Unlock()
-	a.house.guests <- g
+	g := &fakeSession{queue: agent.NewQueue(), told: make(chan string, 8), stopped: make(chan struct{}), deaf: a.agents.deaf}
+	a.agents.mu.Lock()
+	a.agents.starts = append(a.agents.starts, start{o, a.approve})
+	a.agents.mu.Unlock()
+	a.agents.sessions <- g
 	return g, nil
 }
 
-// guest is a session: what it is told the test reads, what it does the test
+// fakeSession is a session: what it is told the test reads, what it does the test
 // puts into its queue.
-type guest struct {
+type fakeSession struct {
 	agent.Session // of which nothing else is used
 	queue         *agent.Queue
 	told          chan string
@@ -91,9 +91,9 @@ type guest struct {
 	decided []agent.PermissionDecision
 }
 
-func (g *guest) Events() <-chan agent.Event { return g.queue.C() }
+func (g *fakeSession) Events() <-chan agent.Event { return g.queue.C() }
 
-func (g *guest) Send(ctx context.Context, text string) error {
+func (g *fakeSession) Send(ctx context.Context, text string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.deaf != nil {
@@ -106,19 +106,19 @@ func (g *guest) Send(ctx context.Context, text string) error {
 	return nil
 }
 
-func (g *guest) Decide(_ context.Context, d agent.PermissionDecision) error {
+func (g *fakeSession) Decide(_ context.Context, d agent.PermissionDecision) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.decided = append(g.decided, d)
 	return nil
 }
 
-func (g *guest) Interrupt(context.Context) error {
+func (g *fakeSession) Interrupt(context.Context) error {
 	g.queue.Put(agent.Turn{Status: agent.Interrupted})
 	return nil
 }
 
-func (g *guest) Stop(context.Context) error {
+func (g *fakeSession) Stop(context.Context) error {
 	if g.stopping != nil {
 		g.stopping()
 	}
@@ -128,40 +128,40 @@ func (g *guest) Stop(context.Context) error {
 }
 
 // exit is the end of its process.
-func (g *guest) exit(e agent.Event) {
+func (g *fakeSession) exit(e agent.Event) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.deaf = agent.ErrGone
 	g.queue.Close(e)
 }
 
-func (g *guest) ends(text string) { g.queue.Put(agent.Turn{Status: agent.Completed, Text: text}) }
+func (g *fakeSession) ends(text string) { g.queue.Put(agent.Turn{Status: agent.Completed, Text: text}) }
 
-// errand is one whose claim has the lock.
-func (o *office) errand() activities.OwnedTurn {
+// owned turn is one whose claim has the lock.
+func (o *fixture) ownedTurn() activities.OwnedTurn {
 	o.t.Helper()
 	e := activities.OwnedTurn{
-		Message: letter("l-1", "do it"), Lock: activities.Lock{Target: gid, Nonce: "c-1"}, CWD: o.work, Approve: true, Observe: time.Minute,
+		Message: message("l-1", "do it"), Lock: activities.Lock{Target: gid, Nonce: "c-1"}, CWD: o.work, Approve: true, Observe: time.Minute,
 	}
 	e.Request.Intent = dispatch.OwnedOutcome
-	if got := mustPerform[activities.LockResult](o, o.desk.Lock, e.Lock); !got.OK {
+	if got := mustPerform[activities.LockResult](o, o.acts.Lock, e.Lock); !got.OK {
 		o.t.Fatalf("%+v", got)
 	}
 	return e
 }
 
-// owned is how an errand ended.
-type owned struct {
+// turnResult is how an owned turn ended.
+type turnResult struct {
 	dispatch.Outcome
 	err error
 }
 
-// own carries an errand out beside the test.
-func (o *office) own(e activities.OwnedTurn) <-chan owned {
-	over := make(chan owned, 1)
+// own carries an owned turn out beside the test.
+func (o *fixture) own(e activities.OwnedTurn) <-chan turnResult {
+	over := make(chan turnResult, 1)
 	go func() {
-		out, err := perform[dispatch.Outcome](o, o.desk.Own, e)
-		over <- owned{out, err}
+		out, err := perform[dispatch.Outcome](o, o.acts.Own, e)
+		over <- turnResult{out, err}
 	}()
 	o.t.Cleanup(o.cancel)
 	return over
@@ -179,13 +179,13 @@ func receive[T any](t testing.TB, what string, from <-chan T) (v T) {
 }
 
 // served is what Look says of the socket of gid.
-func (o *office) served() dispatch.Liveness {
+func (o *fixture) served() dispatch.Liveness {
 	return controlsocket.Look(o.t.Context(), o.socket()).Liveness
 }
 
 // verifyLeft fails unless the session has ended, its socket is gone, and the lock
 // is as it should be.
-func (o *office) verifyLeft(g *guest, locked bool) {
+func (o *fixture) verifyLeft(g *fakeSession, locked bool) {
 	o.t.Helper()
 	if g != nil {
 		receive(o.t, "the end of the session", g.stopped)
@@ -202,38 +202,38 @@ func TestOwn(t *testing.T) {
 	code := 3
 	rows := []struct {
 		name string
-		does func(o *office, g *guest)
+		does func(o *fixture, g *fakeSession)
 		want dispatch.Outcome // but for Error
 	}{
-		{"it does what it is told", func(_ *office, g *guest) {
+		{"it does what it is told", func(_ *fixture, g *fakeSession) {
 			g.queue.Put(agent.Text{Text: "do"})
 			g.queue.Put(agent.ToolUse{Tool: "bash"})
 			g.ends("done")
 		}, dispatch.Outcome{Kind: dispatch.Completed, Answer: "done"}},
-		{"it has much to say", func(_ *office, g *guest) { g.ends(strings.Repeat("x", 1<<20)) },
+		{"it has much to say", func(_ *fixture, g *fakeSession) { g.ends(strings.Repeat("x", 1<<20)) },
 			dispatch.Outcome{Kind: dispatch.Completed, Answer: strings.Repeat("x", 4<<10-len("…")) + "…"}},
-		{"it says a secret", func(_ *office, g *guest) { g.ends("the token is sesame-open-up") },
+		{"it says a secret", func(_ *fixture, g *fakeSession) { g.ends("the token is sesame-open-up") },
 			dispatch.Outcome{Kind: dispatch.Completed, Answer: "the token is [redacted:THE_TOKEN]"}},
-		{"its turn fails", func(_ *office, g *guest) {
+		{"its turn fails", func(_ *fixture, g *fakeSession) {
 			g.queue.Put(agent.Turn{Status: agent.Failed, Text: "hm", Err: errors.New("no model")})
 		}, dispatch.Outcome{Kind: dispatch.TurnFailed, Answer: "hm"}},
-		{"its turn is aborted by a peer", func(o *office, g *guest) { check(o.t, o.peer().Abort(o.t.Context())) },
+		{"its turn is aborted by a peer", func(o *fixture, g *fakeSession) { check(o.t, o.peer().Abort(o.t.Context())) },
 			dispatch.Outcome{Kind: dispatch.TurnFailed}},
-		{"it exits", func(_ *office, g *guest) { g.exit(agent.Exit{Code: 3, Stderr: "oops"}) },
+		{"it exits", func(_ *fixture, g *fakeSession) { g.exit(agent.Exit{Code: 3, Stderr: "oops"}) },
 			dispatch.Outcome{Kind: dispatch.ChildExited, ExitCode: &code}},
-		{"it exits and says nothing was wrong", func(_ *office, g *guest) { g.exit(agent.Exit{}) },
+		{"it exits and says nothing was wrong", func(_ *fixture, g *fakeSession) { g.exit(agent.Exit{}) },
 			dispatch.Outcome{Kind: dispatch.ChildExited, ExitCode: new(int)}},
-		{"it is killed", func(_ *office, g *guest) { g.exit(agent.Exit{Code: -1, Signal: "SIGKILL"}) },
+		{"it is killed", func(_ *fixture, g *fakeSession) { g.exit(agent.Exit{Code: -1, Signal: "SIGKILL"}) },
 			dispatch.Outcome{Kind: dispatch.ChildExited}},
-		{"it is gone without a word", func(_ *office, g *guest) { g.exit(nil) }, dispatch.Outcome{Kind: dispatch.ChildExited}},
-		{"the dispatch is canceled", func(o *office, g *guest) { o.cancel() }, dispatch.Outcome{Kind: dispatch.ChildExited}},
+		{"it is gone without a word", func(_ *fixture, g *fakeSession) { g.exit(nil) }, dispatch.Outcome{Kind: dispatch.ChildExited}},
+		{"the dispatch is canceled", func(o *fixture, g *fakeSession) { o.cancel() }, dispatch.Outcome{Kind: dispatch.ChildExited}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			o := newOffice(t)
-			e := o.errand()
+			o := newFixture(t)
+			e := o.ownedTurn()
 			over := o.own(e)
-			g := receive(t, "the start", o.house.guests)
+			g := receive(t, "the start", o.agents.sessions)
 			if text := receive(t, "the letter", g.told); text != "do it\n\n"+block {
 				t.Errorf("it is told %q", text)
 			}
@@ -253,24 +253,24 @@ func TestOwn(t *testing.T) {
 				t.Errorf("%+v, want %+v", out.Outcome, row.want)
 			}
 			o.verifyLeft(g, false)
-			if s := o.house.starts[0]; s.Resume != string(gid) || s.Dir != o.work || s.Sandbox != agent.FullAccess || !s.approved {
+			if s := o.agents.starts[0]; s.Resume != string(gid) || s.Dir != o.work || s.Sandbox != agent.FullAccess || !s.approved {
 				t.Errorf("started with %+v", s)
 			}
 		})
 	}
 }
 
-// block is what the sender of letter becomes in a prompt.
+// block is what the sender of message becomes in a prompt.
 const block = `<sender_info>{"sessionId":"20260612T090000-aaaaaa","agentId":"pi/test","cwd":"/w","timestamp":"2026-06-12T09:30:00.000Z"}</sender_info>`
 
 // A session of claude has no address: nobody reaches it, and its lock stays taken
 // until its turn has ended.
 func TestOwnWhoHasNoAddress(t *testing.T) {
-	o := newOffice(t)
-	e := o.errand()
+	o := newFixture(t)
+	e := o.ownedTurn()
 	e.NativeSession = activities.NativeSession{Backend: dispatch.ClaudeCode, Session: "n-1"}
 	over := o.own(e)
-	g := receive(t, "the start", o.house.guests)
+	g := receive(t, "the start", o.agents.sessions)
 	receive(t, "the letter", g.told)
 	if _, err := os.Lstat(o.socket()); err == nil || !o.locked() {
 		t.Errorf("locked %v, socket: %v", o.locked(), err)
@@ -283,14 +283,14 @@ func TestOwnWhoHasNoAddress(t *testing.T) {
 		t.Error("the dispatch was told that it goes on")
 	}
 	o.verifyLeft(g, false)
-	if s := o.house.starts[0]; s.Resume != "n-1" || s.Dir != o.work || s.Sandbox != agent.WorkspaceWrite || s.Network {
+	if s := o.agents.starts[0]; s.Resume != "n-1" || s.Dir != o.work || s.Sandbox != agent.WorkspaceWrite || s.Network {
 		t.Errorf("started with %+v", s)
 	}
 }
 
 func TestOwnWhomNobodyResumes(t *testing.T) {
-	o := newOffice(t)
-	e := o.errand()
+	o := newFixture(t)
+	e := o.ownedTurn()
 	e.NativeSession = activities.NativeSession{Backend: dispatch.Codex, Session: "n-1"}
 	if out := receive(t, "the outcome", o.own(e)); out.err != nil || out.Kind != dispatch.StartFailed || !strings.Contains(out.Error, "does not resume sessions of codex") {
 		t.Errorf("%+v", out)
@@ -298,20 +298,20 @@ func TestOwnWhomNobodyResumes(t *testing.T) {
 }
 
 func TestTimeIsUp(t *testing.T) {
-	o := newOffice(t)
-	e := o.errand()
+	o := newFixture(t)
+	e := o.ownedTurn()
 	e.Timeout = 10 * time.Millisecond
 	out := receive(t, "the outcome", o.own(e))
 	if out.err != nil || out.Kind != dispatch.ChildExited || !out.TimedOut || out.ExitCode != nil {
 		t.Errorf("%+v", out)
 	}
-	o.verifyLeft(receive(t, "the session", o.house.guests), false)
+	o.verifyLeft(receive(t, "the session", o.agents.sessions), false)
 }
 
 func TestNobodyIsThereToDecide(t *testing.T) {
-	o := newOffice(t)
-	over := o.own(o.errand())
-	g := receive(t, "the start", o.house.guests)
+	o := newFixture(t)
+	over := o.own(o.ownedTurn())
+	g := receive(t, "the start", o.agents.sessions)
 	g.queue.Put(agent.Permission{CallID: "call-1", Tool: "bash"})
 	g.ends("done without")
 	if out := receive(t, "the outcome", over); out.Kind != dispatch.Completed {
@@ -322,45 +322,45 @@ func TestNobodyIsThereToDecide(t *testing.T) {
 	}
 }
 
-func TestErrandsThatDoNotBegin(t *testing.T) {
+func TestOwnedTurnsThatDoNotBegin(t *testing.T) {
 	broken := errors.New("broken")
 	rows := []struct {
 		name   string
-		there  func(*office)
+		there  func(*fixture)
 		starts int
 		locked bool
 	}{
-		{"the agent does not start", func(o *office) { o.house.refuse = func(context.Context) error { return agent.ErrNoSession } }, 0, true},
-		{"the dispatch is canceled at the start", func(o *office) {
-			o.house.refuse = func(ctx context.Context) error { o.cancel(); <-ctx.Done(); return ctx.Err() }
+		{"the agent does not start", func(o *fixture) { o.agents.refuse = func(context.Context) error { return agent.ErrNoSession } }, 0, true},
+		{"the dispatch is canceled at the start", func(o *fixture) {
+			o.agents.refuse = func(ctx context.Context) error { o.cancel(); <-ctx.Done(); return ctx.Err() }
 		}, 0, true},
-		{"the agent does not take the letter", func(o *office) { o.house.deaf = agent.ErrGone }, 1, false},
-		{"the workflow cannot be told", func(o *office) { o.lost = broken }, 1, false},
-		{"a file is in the socket's place", (*office).file, 1, true},
-		{"a session has been opened meanwhile", (*office).live, 1, true},
-		{"the lock is free again", func(o *office) {
-			mustPerform[any](o, o.desk.Unlock, activities.Lock{Target: gid, Nonce: "c-1"})
+		{"the agent does not take the letter", func(o *fixture) { o.agents.deaf = agent.ErrGone }, 1, false},
+		{"the workflow cannot be told", func(o *fixture) { o.lost = broken }, 1, false},
+		{"a file is in the socket's place", (*fixture).file, 1, true},
+		{"a session has been opened meanwhile", (*fixture).live, 1, true},
+		{"the lock is free again", func(o *fixture) {
+			mustPerform[any](o, o.acts.Unlock, activities.Lock{Target: gid, Nonce: "c-1"})
 		}, 0, true},
-		{"another dispatch has the lock", func(o *office) {
-			mustPerform[any](o, o.desk.Unlock, activities.Lock{Target: gid, Nonce: "c-1"})
-			mustPerform[any](o, o.desk.Lock, activities.Lock{Target: gid, Nonce: "c-2"})
+		{"another dispatch has the lock", func(o *fixture) {
+			mustPerform[any](o, o.acts.Unlock, activities.Lock{Target: gid, Nonce: "c-1"})
+			mustPerform[any](o, o.acts.Lock, activities.Lock{Target: gid, Nonce: "c-2"})
 		}, 0, true},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			o := newOffice(t)
-			e := o.errand()
+			o := newFixture(t)
+			e := o.ownedTurn()
 			row.there(o)
 			before := controlsocket.Inspect(o.socket())
 			out := receive(t, "the outcome", o.own(e))
 			if out.err != nil || out.Kind != dispatch.StartFailed || !out.RetrySafe() || out.Error == "" {
 				t.Errorf("%+v", out)
 			}
-			if len(o.house.starts) != row.starts || o.locked() != row.locked || controlsocket.Inspect(o.socket()) != before {
-				t.Errorf("%d starts, locked %v, the socket is %+v, was %+v", len(o.house.starts), o.locked(), controlsocket.Inspect(o.socket()), before)
+			if len(o.agents.starts) != row.starts || o.locked() != row.locked || controlsocket.Inspect(o.socket()) != before {
+				t.Errorf("%d starts, locked %v, the socket is %+v, was %+v", len(o.agents.starts), o.locked(), controlsocket.Inspect(o.socket()), before)
 			}
 			if row.starts > 0 {
-				g := receive(t, "the session", o.house.guests)
+				g := receive(t, "the session", o.agents.sessions)
 				receive(t, "its end", g.stopped)
 				if len(g.told) > 0 {
 					t.Errorf("it was told %q", <-g.told)
@@ -370,10 +370,10 @@ func TestErrandsThatDoNotBegin(t *testing.T) {
 	}
 }
 
-func TestALetterThatMayHaveArrived(t *testing.T) {
-	o := newOffice(t)
-	o.house.deaf = errors.New("half of it is written")
-	if out := receive(t, "the outcome", o.own(o.errand())); out.err != nil || out.Kind != dispatch.Unknown || out.RetrySafe() {
+func TestAMessageThatMayHaveArrived(t *testing.T) {
+	o := newFixture(t)
+	o.agents.deaf = errors.New("half of it is written")
+	if out := receive(t, "the outcome", o.own(o.ownedTurn())); out.err != nil || out.Kind != dispatch.Unknown || out.RetrySafe() {
 		t.Errorf("%+v", out)
 	}
 }
@@ -386,9 +386,9 @@ func TestWhatPeersSendHasTurnsOfItsOwn(t *testing.T) {
 	}
 	for name, ending := range endings {
 		t.Run(name, func(t *testing.T) {
-			o := newOffice(t)
-			over := o.own(o.errand())
-			g := receive(t, "the start", o.house.guests)
+			o := newFixture(t)
+			over := o.own(o.ownedTurn())
+			g := receive(t, "the start", o.agents.sessions)
 			receive(t, "the letter", g.told)
 			if m, err := o.peer().LastMessage(t.Context()); m != nil || err != nil {
 				t.Errorf("it said %+v, %v", m, err)
@@ -425,9 +425,9 @@ func TestWhatPeersSendHasTurnsOfItsOwn(t *testing.T) {
 }
 
 func TestTooManyPeers(t *testing.T) {
-	o := newOffice(t)
-	over := o.own(o.errand())
-	g := receive(t, "the start", o.house.guests)
+	o := newFixture(t)
+	over := o.own(o.ownedTurn())
+	g := receive(t, "the start", o.agents.sessions)
 	receive(t, "the letter", g.told)
 	taken := 0
 	for {
@@ -456,9 +456,9 @@ func TestTooManyPeers(t *testing.T) {
 // Who finds nobody at the socket may resume the session: so it stays until the
 // agent has ended, and refuses.
 func TestTheSocketGoesAfterTheAgent(t *testing.T) {
-	o := newOffice(t)
-	over := o.own(o.errand())
-	g := receive(t, "the start", o.house.guests)
+	o := newFixture(t)
+	over := o.own(o.ownedTurn())
+	g := receive(t, "the start", o.agents.sessions)
 	receive(t, "the letter", g.told)
 	ended := make(chan struct{})
 	g.stopping = func() { <-ended }
@@ -478,10 +478,10 @@ func TestTheSocketGoesAfterTheAgent(t *testing.T) {
 func TestAnAgentThatIsNotSeenToEnd(t *testing.T) {
 	for name, late := range map[string]error{"it fails at last": errors.New("no"), "it starts at last": nil} {
 		t.Run(name, func(t *testing.T) {
-			o := newOffice(t)
+			o := newFixture(t)
 			ended := make(chan struct{})
-			o.house.refuse = func(context.Context) error { <-ended; return late }
-			e := o.errand()
+			o.agents.refuse = func(context.Context) error { <-ended; return late }
+			e := o.ownedTurn()
 			e.Observe = 10 * time.Millisecond
 			out := receive(t, "the outcome", o.own(e))
 			path, _ := o.locks().Path(gid)
@@ -495,7 +495,7 @@ func TestAnAgentThatIsNotSeenToEnd(t *testing.T) {
 			close(ended)
 			eventually.Holds(t, "the end of the lock", func() bool { return !o.locked() })
 			if late == nil {
-				receive(t, "the end of the session", receive(t, "the session", o.house.guests).stopped)
+				receive(t, "the end of the session", receive(t, "the session", o.agents.sessions).stopped)
 			}
 		})
 	}

@@ -132,7 +132,7 @@ func (b *browser) open(url string) {
 }
 
 // enter opens the Web UI by a login link.
-func (b *browser) enter(s *site) {
+func (b *browser) enter(s *fixture) {
 	b.t.Helper()
 	const page = "/namespaces/default/workflows"
 	b.open(s.engine.Login(page))

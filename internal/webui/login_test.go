@@ -10,7 +10,7 @@ import (
 // TestALoginLinkOpensTheWebUI once, in the browser that opens it.
 func TestALoginLinkOpensTheWebUI(t *testing.T) {
 	mine, other := openBrowser(t, 1000, 800), openBrowser(t, 1000, 800)
-	s := newSite(t, greetGo)
+	s := newFixture(t, greetGo)
 	const page = "/namespaces/default/workflows"
 	link := s.engine.Login(page)
 
@@ -32,10 +32,10 @@ func TestALoginLinkOpensTheWebUI(t *testing.T) {
 	mine.awaitAddress(s.ui + page)
 }
 
-// TestAPageOfAnotherPortCannotUseASession: for a browser it is the same site, and gets the cookie.
+// TestAPageOfAnotherPortCannotUseASession: for a browser it is the same fixture, and gets the cookie.
 func TestAPageOfAnotherPortCannotUseASession(t *testing.T) {
 	b := openBrowser(t, 1000, 800)
-	s := newSite(t, greetGo)
+	s := newFixture(t, greetGo)
 	b.enter(s)
 	var stolen string
 	theirs := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

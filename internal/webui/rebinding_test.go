@@ -6,10 +6,10 @@ import (
 )
 
 // TestAPageWhoseNamePointsHereCannotUseTheWebUI is a browser in the state after a DNS rebinding: the name of a page of another
-// site leads to the Web UI, which is of the page's own origin then. Finding B5.
+// fixture leads to the Web UI, which is of the page's own origin then. Finding B5.
 func TestAPageWhoseNamePointsHereCannotUseTheWebUI(t *testing.T) {
 	b := openBrowser(t, 1000, 800, "--host-resolver-rules=MAP evil.example 127.0.0.1")
-	s := newSite(t, greetGo)
+	s := newFixture(t, greetGo)
 	b.enter(s)
 	in := s.input("Greet people politely", s.replay(map[string]string{"plan-1": plan,
 		"execute-1": greeting("put a comma after Hello", `"Hello " + name`, `"Hello, " + name`)}), "true")

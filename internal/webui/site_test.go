@@ -21,8 +21,8 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
-// site is an engine with its Web UI, a worker in this process, and a repository with one file, greet.go.
-type site struct {
+// fixture is an engine with its Web UI, a worker in this process, and a repository with one file, greet.go.
+type fixture struct {
 	t      *testing.T
 	engine *engine.Engine
 	ui     string
@@ -31,13 +31,13 @@ type site struct {
 	base   run.Commit
 }
 
-func newSite(t *testing.T, greet string, environ ...string) *site {
+func newFixture(t *testing.T, greet string, environ ...string) *fixture {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs the embedded engine: not with -short")
 	}
 	dir := t.TempDir()
-	s := &site{t: t, repo: filepath.Join(dir, "greeter")}
+	s := &fixture{t: t, repo: filepath.Join(dir, "greeter")}
 	e, err := engine.Start(t.Context(), engine.Options{DB: filepath.Join(dir, "engine.db"), Progress: func(line string) { t.Log(line) }})
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func newSite(t *testing.T, greet string, environ ...string) *site {
 	return s
 }
 
-func (s *site) work(runsDir string, environ ...string) {
+func (s *fixture) work(runsDir string, environ ...string) {
 	s.t.Helper()
 	h, err := host.Open(s.t.Context(), host.Config{RunsDir: runsDir, Environ: append(os.Environ(), environ...), Sandbox: run.SandboxOff})
 	if err == nil {
@@ -77,7 +77,7 @@ func (s *site) work(runsDir string, environ ...string) {
 	s.t.Cleanup(w.Stop)
 }
 
-func (s *site) makeRepository(greet string) {
+func (s *fixture) makeRepository(greet string) {
 	s.t.Helper()
 	s.git("init", "-q", "-b", "main", s.repo)
 	if err := os.WriteFile(filepath.Join(s.repo, "greet.go"), []byte(greet), 0o644); err != nil {
@@ -88,7 +88,7 @@ func (s *site) makeRepository(greet string) {
 	s.base = run.Commit(s.git("-C", s.repo, "rev-parse", "HEAD"))
 }
 
-func (s *site) git(args ...string) string {
+func (s *fixture) git(args ...string) string {
 	s.t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@localhost",
@@ -101,7 +101,7 @@ func (s *site) git(args ...string) string {
 }
 
 // replay keeps recorded answers and names the provider that gives them.
-func (s *site) replay(answers map[string]string) string {
+func (s *fixture) replay(answers map[string]string) string {
 	s.t.Helper()
 	dir := s.t.TempDir()
 	for name, text := range answers {
@@ -113,7 +113,7 @@ func (s *site) replay(answers map[string]string) string {
 }
 
 // input is a run that waits for an approval of each patch.
-func (s *site) input(goal, provider string, checks ...string) run.Input {
+func (s *fixture) input(goal, provider string, checks ...string) run.Input {
 	s.t.Helper()
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *site) input(goal, provider string, checks ...string) run.Input {
 }
 
 // begin starts the run and returns the URL of its page.
-func (s *site) begin(in run.Input) string {
+func (s *fixture) begin(in run.Input) string {
 	s.t.Helper()
 	wr, err := s.client.ExecuteWorkflow(s.t.Context(), client.StartWorkflowOptions{
 		ID: in.RunID.WorkflowID(), TaskQueue: temporalclient.TaskQueue, StaticSummary: "a run of the tests",
@@ -138,7 +138,7 @@ func (s *site) begin(in run.Input) string {
 	return s.ui + "/namespaces/default/workflows/" + in.RunID.WorkflowID() + "/" + wr.GetRunID()
 }
 
-func (s *site) state(id run.ID) run.State {
+func (s *fixture) state(id run.ID) run.State {
 	s.t.Helper()
 	var st run.State
 	v, err := s.client.QueryWorkflow(s.t.Context(), id.WorkflowID(), "", workflows.StateQuery)

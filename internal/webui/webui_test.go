@@ -14,7 +14,7 @@ import (
 // with the data that the page says, reads the diff, approves it the same way, and sees the run completed.
 func TestAPersonWorksARunFromTheWebUI(t *testing.T) {
 	b := openBrowser(t, 1440, 1700)
-	s := newSite(t, greetGo)
+	s := newFixture(t, greetGo)
 	b.enter(s)
 	in := s.input("Greet people politely: a comma after Hello.\nLeave the comment as it is.", s.replay(map[string]string{
 		"plan-1":      plan,
@@ -58,7 +58,7 @@ func TestAPersonLetsAnAgentUseAToolFromTheWebUI(t *testing.T) {
 	agent := need.Env(t, "CLAUDE_BIN")
 	b := openBrowser(t, 1440, 1700)
 	model := fakemodel.Start(t)
-	s := newSite(t, greetGo, "HOME="+t.TempDir(), "CLAUDE_BIN="+agent, "ANTHROPIC_BASE_URL="+model.URL, "ANTHROPIC_API_KEY=dummy-key-00000")
+	s := newFixture(t, greetGo, "HOME="+t.TempDir(), "CLAUDE_BIN="+agent, "ANTHROPIC_BASE_URL="+model.URL, "ANTHROPIC_API_KEY=dummy-key-00000")
 	b.enter(s)
 	in := s.input(`Say who is at home. [[tool:Bash {"command":"id > who.txt","description":"find out who I am"}]][[say:Say who is at home]]`,
 		s.replay(map[string]string{"plan-1": plan}), "test -s who.txt")
@@ -91,7 +91,7 @@ const hostile = "# own <script>parent.pwned=1</script> <img src=x onerror=parent
 // TestHostileTextIsShownAsText puts it wherever a model or a person may write, and reads it back from the page.
 func TestHostileTextIsShownAsText(t *testing.T) {
 	b := openBrowser(t, 1440, 1700)
-	s := newSite(t, greetGo)
+	s := newFixture(t, greetGo)
 	b.enter(s)
 	in := s.input(hostile+"\n===\n```\n# out of the fence\n- item\n1. one", s.replay(map[string]string{
 		"plan-1":      plan,

@@ -13,7 +13,7 @@ import (
 // of it, and the list of the runs that wait.
 func TestTheWebUIShowsTheWork(t *testing.T) {
 	b := openBrowser(t, 1440, 1200)
-	s := newSite(t, greetGo)
+	s := newFixture(t, greetGo)
 	b.enter(s)
 	dir := t.TempDir()
 	agent, open := filepath.Join(dir, "agent"), filepath.Join(dir, "open")

@@ -12,17 +12,17 @@ import (
 
 // Finding H3.
 func TestDispatchesWaitForEachOtherAWhile(t *testing.T) {
-	d := newDesk(t, newTown(script{}))
+	d := newTestTarget(t, newFakeActivities(script{}))
 	var first sync.Once
 	d.w.before = map[string]func(){"Look": func() {
 		first.Do(func() {
-			d.give(0, letter("l-2", fire))
+			d.give(0, message("l-2", fire))
 			_ = until(t.Context(), d.ended("l-2"))
-			d.give(0, letter("l-3", fire))
+			d.give(0, message("l-3", fire))
 			_ = until(t.Context(), d.w.called("Resolve", 3))
 		})
 	}}
-	d.give(0, letter("l-1", fire))
+	d.give(0, message("l-1", fire))
 	d.serveMessage()
 	for id, want := range map[string]dispatch.Reason{"l-1": "", "l-2": dispatch.TargetLocked, "l-3": ""} {
 		if got, ok := d.dispatchResult(id); !ok || got.Receipt.Reason() != want || got.Receipt.Observed() == "" != (want != "") || got.Diagnostic == "" != (want == "") {
@@ -32,7 +32,7 @@ func TestDispatchesWaitForEachOtherAWhile(t *testing.T) {
 }
 
 // Finding H3. A session is owned once at a time: whoever asks for its turn too is
-// told at once, and not that it lives, which it does by our own hand.
+// dispatched at once, and not that it lives, which it does by our own hand.
 func TestASessionThatIsOwnedIsLocked(t *testing.T) {
 	unreachable := trusting()
 	unreachable.resolved = list(sleeping)
@@ -41,13 +41,13 @@ func TestASessionThatIsOwnedIsLocked(t *testing.T) {
 	starts.silent = true
 	for name, s := range map[string]script{"before it has begun": starts, "while it can be reached": begins, "while nobody reaches it": unreachable} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t, newTown(s))
+			d := newTestTarget(t, newFakeActivities(s))
 			d.w.own = func(ctx context.Context, _ activities.OwnedTurn) error {
 				if d.w.called("Own", 2)() {
 					return nil
 				}
 				for i := range 7 {
-					d.give(0, letter(fmt.Sprint("l-", i+2), own))
+					d.give(0, message(fmt.Sprint("l-", i+2), own))
 				}
 				for i := range 7 {
 					if err := until(ctx, d.ended(fmt.Sprint("l-", i+2))); err != nil {
@@ -56,7 +56,7 @@ func TestASessionThatIsOwnedIsLocked(t *testing.T) {
 				}
 				return nil
 			}
-			d.give(0, letter("l-1", own))
+			d.give(0, message("l-1", own))
 			d.serveMessage()
 			if got, _ := d.dispatchResult("l-1"); got.Outcome == nil || got.Outcome.Kind != dispatch.Completed {
 				t.Errorf("the first: %+v", got)
@@ -72,13 +72,13 @@ func TestASessionThatIsOwnedIsLocked(t *testing.T) {
 
 // A message waits for a session that is about to begin.
 func TestAMessageWaitsForTheBegin(t *testing.T) {
-	d := newDesk(t, newTown(trusting(dead, alive)))
+	d := newTestTarget(t, newFakeActivities(trusting(dead, alive)))
 	d.w.before = map[string]func(){"Own": func() {
-		d.give(0, letter("l-2", fire))
+		d.give(0, message("l-2", fire))
 		_ = until(t.Context(), d.w.called("Resolve", 2))
 	}}
 	d.w.own = func(ctx context.Context, _ activities.OwnedTurn) error { return until(ctx, d.ended("l-2")) }
-	d.give(0, letter("l-1", own))
+	d.give(0, message("l-1", own))
 	d.serveMessage()
 	if got, _ := d.dispatchResult("l-2"); got.Outcome == nil || got.Outcome.Kind != dispatch.Sent {
 		t.Errorf("%+v", got)

@@ -23,22 +23,22 @@ import (
 	dispatchflow "github.com/ratchet-dev/ratchet/workflows/dispatch"
 )
 
-// counter is a target on a real engine, whose worker serves a town.
-type counter struct {
+// engineTarget is a target on a real engine, whose worker has fake activities.
+type engineTarget struct {
 	*temporaltest.Engine
 	t      *testing.T
 	target dispatch.GardenID
-	w      *town
+	w      *fakeActivities
 	queue  string
 
 	mu   sync.Mutex
 	runs []string // the executions, in their order
 }
 
-// newCounter starts a worker that serves until the whole test ends.
-func newCounter(s *temporaltest.Engine, all, t *testing.T, target dispatch.GardenID, w *town) *counter {
+// newEngineTarget starts a worker that serves until the whole test ends.
+func newEngineTarget(s *temporaltest.Engine, all, t *testing.T, target dispatch.GardenID, w *fakeActivities) *engineTarget {
 	t.Helper()
-	c := &counter{Engine: s, t: t, target: target, w: w, queue: "dispatch-" + string(target)}
+	c := &engineTarget{Engine: s, t: t, target: target, w: w, queue: "dispatch-" + string(target)}
 	w.signal = func(name string, what any) {
 		if err := s.Client.SignalWorkflow(context.Background(), dispatchflow.WorkflowID(target), "", name, what); err != nil {
 			t.Error(err)
@@ -53,21 +53,21 @@ func newCounter(s *temporaltest.Engine, all, t *testing.T, target dispatch.Garde
 	return c
 }
 
-func (c *counter) id() string { return dispatchflow.WorkflowID(c.target) }
+func (c *engineTarget) id() string { return dispatchflow.WorkflowID(c.target) }
 
-// told is what becomes of a letter.
-type told struct {
+// dispatched is what becomes of a message.
+type dispatched struct {
 	dispatch.Result
 	err error
 }
 
-// give hands a letter in and waits beside the test.
-func (c *counter) give(l dispatch.Message) <-chan told {
+// give hands a message in and waits beside the test.
+func (c *engineTarget) give(l dispatch.Message) <-chan dispatched {
 	c.t.Helper()
 	start := c.Client.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
 		ID: c.id(), TaskQueue: c.queue, WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 	}, dispatchflow.Dispatch, dispatchflow.Input{Target: c.target, Idle: 10 * time.Second})
-	over := make(chan told, 1)
+	over := make(chan dispatched, 1)
 	h, err := c.Client.UpdateWithStartWorkflow(c.t.Context(), client.UpdateWithStartWorkflowOptions{
 		StartWorkflowOperation: start,
 		UpdateOptions: client.UpdateWorkflowOptions{
@@ -75,7 +75,7 @@ func (c *counter) give(l dispatch.Message) <-chan told {
 		},
 	})
 	if err != nil {
-		over <- told{err: err}
+		over <- dispatched{err: err}
 		return over
 	}
 	c.mu.Lock()
@@ -86,22 +86,22 @@ func (c *counter) give(l dispatch.Message) <-chan told {
 	go func() {
 		var res dispatch.Result
 		err := h.Get(c.t.Context(), &res)
-		over <- told{res, err}
+		over <- dispatched{res, err}
 	}()
 	return over
 }
 
-func (c *counter) letter(id string, intent dispatch.Intent) dispatch.Message {
-	return letterTo(c.target, id, intent)
+func (c *engineTarget) message(id string, intent dispatch.Intent) dispatch.Message {
+	return messageTo(c.target, id, intent)
 }
 
-// dispatch is give for one letter, and waits.
-func (c *counter) dispatch(id string, intent dispatch.Intent) told {
+// dispatch is give for one message, and waits.
+func (c *engineTarget) dispatch(id string, intent dispatch.Intent) dispatched {
 	c.t.Helper()
-	return <-c.give(c.letter(id, intent))
+	return <-c.give(c.message(id, intent))
 }
 
-func (c *counter) await(what string, holds func() bool) {
+func (c *engineTarget) await(what string, holds func() bool) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
 	defer cancel()
@@ -110,7 +110,7 @@ func (c *counter) await(what string, holds func() bool) {
 	}
 }
 
-func (c *counter) cancel() {
+func (c *engineTarget) cancel() {
 	c.t.Helper()
 	if err := c.Client.CancelWorkflow(c.t.Context(), c.id(), ""); err != nil {
 		c.t.Fatal(err)
@@ -118,13 +118,13 @@ func (c *counter) cancel() {
 }
 
 // closed waits for the end of the execution that is open, or was last.
-func (c *counter) closed() error {
+func (c *engineTarget) closed() error {
 	return c.Client.GetWorkflow(c.t.Context(), c.id(), "").Get(c.t.Context(), nil)
 }
 
 // kinds fails unless the results are these, one word each: a kind, a reason, or
 // error.
-func (c *counter) kinds(want string, got ...told) {
+func (c *engineTarget) kinds(want string, got ...dispatched) {
 	c.t.Helper()
 	var words []string
 	for _, g := range got {
@@ -145,27 +145,27 @@ func (c *counter) kinds(want string, got ...told) {
 	}
 }
 
-// passage is one way that dispatches to a target may take.
-type passage struct {
+// path is one way that dispatches to a target may take.
+type path struct {
 	name     string
-	town     script
-	play     func(*counter)
+	script   script
+	play     func(*engineTarget)
 	calls    string // in their order; empty: any
 	shows    func(*history.HistoryEvent) bool
 	canceled bool // is the workflow in the end
 }
 
-// one is the passage of one letter.
-func one(name string, intent dispatch.Intent, s script, want string) passage {
-	return passage{name: name, town: s, play: func(c *counter) { c.kinds(want, c.dispatch("l-1", intent)) }}
+// one is the path of one message.
+func one(name string, intent dispatch.Intent, s script, want string) path {
+	return path{name: name, script: s, play: func(c *engineTarget) { c.kinds(want, c.dispatch("l-1", intent)) }}
 }
 
-// passages are those that the replay corpus holds.
-var passages = []passage{
+// paths are those that the replay corpus holds.
+var paths = []path{
 	one("sent", fire, script{}, "sent"),
 	one("refused", fire, script{delivered: list(refused)}, "rejected"),
 	one("nobody", fire, script{resolved: list(nobody)}, "bad-target"),
-	{name: "record-broken", town: script{failing: fails("Resolve", broken)}, calls: "Resolve", play: func(c *counter) {
+	{name: "record-broken", script: script{failing: fails("Resolve", broken)}, calls: "Resolve", play: func(c *engineTarget) {
 		got := c.dispatch("l-1", fire)
 		if app, ok := errors.AsType[*temporal.ApplicationError](got.err); !ok || app.Message() != "broken" {
 			c.t.Errorf("%+v", got)
@@ -189,50 +189,50 @@ var passages = []passage{
 	one("release-failed", fire, script{failing: fails("Unlock", broken)}, "execution-failed"),
 	one("resumed", own, trusting(dead), "completed"),
 	one("client-asked", own, script{resolved: list(sleeping), seen: list(alive)}, "owned-live-no-autosend"),
-	{name: "client-resumed", town: script{resolved: list(sleeping), trust: activities.TrustResult{OK: true}}, play: oneAtATime,
+	{name: "client-resumed", script: script{resolved: list(sleeping), trust: activities.TrustResult{OK: true}}, play: oneAtATime,
 		calls: "Resolve Lock Ask Trust Own Resolve Resolve Enqueue Unlock Resolve Lock Ask Trust Own Unlock"},
-	{name: "errand-goes-on", town: script{seen: list(dead, alive), trust: activities.TrustResult{OK: true}, told: &completed}, shows: isLost, play: goesOn,
+	{name: "errand-goes-on", script: script{seen: list(dead, alive), trust: activities.TrustResult{OK: true}, reported: &completed}, shows: isLost, play: goesOn,
 		calls: "Resolve Lock Look Trust Own Resolve"},
-	{name: "continued", town: script{resolved: list(reading)}, play: continued},
+	{name: "continued", script: script{resolved: list(reading)}, play: continued},
 	one("start-failed", own, script{seen: list(dead), trust: activities.TrustResult{OK: true}, silent: true, ends: list(noStart)}, "spawn-start-failed"),
 	one("lock-retained", own, script{seen: list(dead), trust: activities.TrustResult{OK: true}, silent: true, ends: list(retained)}, "lock-retained"),
-	{name: "send-lost", town: script{failing: fails("Deliver", shaky)}, calls: "Resolve Lock Look Deliver Unlock", play: func(c *counter) {
+	{name: "send-lost", script: script{failing: fails("Deliver", shaky)}, calls: "Resolve Lock Look Deliver Unlock", play: func(c *engineTarget) {
 		c.kinds("unknown", c.dispatch("l-1", fire))
 	}},
-	{name: "errand-among-others", town: trusting(dead, alive), play: amongOthers},
-	{name: "errand-lost-and-resumed", town: trusting(dead), shows: isLost, play: lostAndResumed,
+	{name: "errand-among-others", script: trusting(dead, alive), play: amongOthers},
+	{name: "errand-lost-and-resumed", script: trusting(dead), shows: isLost, play: lostAndResumed,
 		calls: "Resolve Lock Look Trust Own Resolve Resolve Lock Look Trust Own"},
-	{name: "given-twice", play: func(c *counter) {
-		first, second := c.give(c.letter("l-1", fire)), c.give(c.letter("l-1", fire))
+	{name: "given-twice", play: func(c *engineTarget) {
+		first, second := c.give(c.message("l-1", fire)), c.give(c.message("l-1", fire))
 		c.kinds("sent sent sent", <-first, <-second, c.dispatch("l-1", fire))
 	}, calls: "Resolve Lock Look Deliver Unlock"},
-	{name: "malformed", play: func(c *counter) {
-		l := c.letter("l-1", fire)
+	{name: "malformed", play: func(c *engineTarget) {
+		l := c.message("l-1", fire)
 		l.Sender = dispatch.Sender{}
 		c.kinds("sent error", c.dispatch("l-0", fire), <-c.give(l))
 	}, calls: "Resolve Lock Look Deliver Unlock"},
-	{name: "in-turns", play: func(c *counter) {
-		var over []<-chan told
+	{name: "in-turns", play: func(c *engineTarget) {
+		var over []<-chan dispatched
 		for _, id := range []string{"l-1", "l-2", "l-3"} {
-			over = append(over, c.give(c.letter(id, fire)))
+			over = append(over, c.give(c.message(id, fire)))
 		}
 		c.kinds("sent sent sent", <-over[0], <-over[1], <-over[2])
 	}},
-	{name: "strays", town: trusting(dead), play: strays},
-	{name: "next-execution", play: func(c *counter) {
+	{name: "strays", script: trusting(dead), play: strays},
+	{name: "next-execution", play: func(c *engineTarget) {
 		first := c.dispatch("l-1", fire)
 		if err := c.closed(); err != nil {
 			c.t.Error(err)
 		}
 		c.kinds("sent sent", first, c.dispatch("l-2", fire))
 	}},
-	{name: "canceled-idle", canceled: true, play: func(c *counter) {
+	{name: "canceled-idle", canceled: true, play: func(c *engineTarget) {
 		c.kinds("sent", c.dispatch("l-1", fire))
 		c.cancel()
 	}},
-	{name: "canceled-errand", town: trusting(dead), canceled: true, play: func(c *counter) {
+	{name: "canceled-errand", script: trusting(dead), canceled: true, play: func(c *engineTarget) {
 		c.w.own = func(ctx context.Context, _ activities.OwnedTurn) error { <-beating(ctx); return nil }
-		over := c.give(c.letter("l-1", own))
+		over := c.give(c.message("l-1", own))
 		c.await("the errand", c.w.called("Own", 1))
 		c.cancel()
 		c.kinds("completed", <-over) // what it says of itself counts
@@ -256,11 +256,11 @@ func isLost(e *history.HistoryEvent) bool {
 	return e.GetActivityTaskTimedOutEventAttributes().GetFailure().GetTimeoutFailureInfo().GetTimeoutType() == enums.TIMEOUT_TYPE_HEARTBEAT
 }
 
-// amongOthers lets others decide while an errand goes on.
-func amongOthers(c *counter) {
+// amongOthers lets others decide while an owned turn goes on.
+func amongOthers(c *engineTarget) {
 	end := make(chan struct{})
 	c.w.own = func(context.Context, activities.OwnedTurn) error { <-end; return nil }
-	first := c.give(c.letter("l-1", own))
+	first := c.give(c.message("l-1", own))
 	c.await("the errand", c.w.called("Own", 1))
 	c.kinds("sent target-locked", c.dispatch("l-2", fire), c.dispatch("l-3", own))
 	close(end)
@@ -268,19 +268,19 @@ func amongOthers(c *counter) {
 }
 
 // oneAtATime has two own the same session, which takes its mail meanwhile.
-func oneAtATime(c *counter) {
+func oneAtATime(c *engineTarget) {
 	end := make(chan struct{})
 	c.w.own = func(context.Context, activities.OwnedTurn) error { <-end; return nil }
-	first := c.give(c.letter("l-1", own))
+	first := c.give(c.message("l-1", own))
 	c.await("the errand", c.w.called("Own", 1))
 	c.kinds("target-locked enqueued", c.dispatch("l-2", own), c.dispatch("l-3", fire))
 	close(end)
 	c.kinds("completed completed", <-first, c.dispatch("l-4", own))
 }
 
-// goesOn lets an errand tell of its turn while others have turns after it, and
+// goesOn lets an owned turn tell of its turn while others have turns after it, and
 // then fall silent.
-func goesOn(c *counter) {
+func goesOn(c *engineTarget) {
 	end := make(chan struct{})
 	c.w.own = func(context.Context, activities.OwnedTurn) error {
 		<-end
@@ -295,43 +295,43 @@ func goesOn(c *counter) {
 	})
 }
 
-// continued gives letters until the history is long: the next execution knows
+// continued gives messages until the history is long: the next execution knows
 // them.
-func continued(c *counter) {
+func continued(c *engineTarget) {
 	var last dispatch.Message
 	for i := 0; len(c.runs) < 2; i++ {
 		if i == 100 {
 			c.t.Fatal("the workflow does not go on in another execution")
 		}
-		last = c.letter(fmt.Sprint("l-", i), fire)
+		last = c.message(fmt.Sprint("l-", i), fire)
 		last.Request.Message = strings.Repeat("<", dispatch.MaxMessage) // six bytes each, in JSON
 		c.kinds("enqueued", <-c.give(last))
 	}
 	calls := c.w.noted()
-	first := letterTo(c.target, "l-1", fire)
+	first := messageTo(c.target, "l-1", fire)
 	c.kinds("enqueued enqueued", <-c.give(last), <-c.give(first))
 	if c.w.noted() != calls {
 		c.t.Error("a letter that was given again is another dispatch")
 	}
 }
 
-// lostAndResumed lets an errand fall silent: until it is missed the session is
+// lostAndResumed lets an owned turn fall silent: until it is missed the session is
 // locked.
-func lostAndResumed(c *counter) {
+func lostAndResumed(c *engineTarget) {
 	c.w.own = func(context.Context, activities.OwnedTurn) error {
 		if c.w.called("Own", 2)() {
 			return nil
 		}
 		return activity.ErrResultPending // which says nothing to anybody
 	}
-	first := c.give(c.letter("l-1", own))
+	first := c.give(c.message("l-1", own))
 	c.await("the errand", c.w.called("Own", 1))
 	second := c.dispatch("l-2", own)
 	c.kinds("target-locked unknown completed", second, <-first, c.dispatch("l-3", own))
 }
 
 // strays signals what is no begin.
-func strays(c *counter) {
+func strays(c *engineTarget) {
 	c.w.silent, c.w.ends = true, list(noStart)
 	c.w.own = func(ctx context.Context, _ activities.OwnedTurn) error {
 		for _, stray := range []any{7, "of another errand", map[string]int{"a": 1}} {
@@ -345,12 +345,12 @@ func strays(c *counter) {
 }
 
 // canceledIn cancels while a call is under way, which then goes on.
-func canceledIn(call string, meanwhile func(*counter), want string) func(*counter) {
-	return func(c *counter) {
+func canceledIn(call string, meanwhile func(*engineTarget), want string) func(*engineTarget) {
+	return func(c *engineTarget) {
 		reached, resume := make(chan struct{}), make(chan struct{})
 		var first sync.Once
 		c.w.before = map[string]func(){call: func() { first.Do(func() { close(reached); <-resume }) }}
-		over := c.give(c.letter("l-1", fire))
+		over := c.give(c.message("l-1", fire))
 		<-reached
 		meanwhile(c)
 		c.cancel()
@@ -359,17 +359,17 @@ func canceledIn(call string, meanwhile func(*counter), want string) func(*counte
 	}
 }
 
-func alone(*counter) {}
+func alone(*engineTarget) {}
 
-// crowded has another letter wait for its turn, which does not come.
-func crowded(c *counter) {
-	over := c.give(c.letter("l-2", fire))
+// crowded has another message wait for its turn, which does not come.
+func crowded(c *engineTarget) {
+	over := c.give(c.message("l-2", fire))
 	c.await("the second letter", c.w.called("Resolve", 2))
 	c.t.Cleanup(func() { c.kinds("error", <-over) })
 }
 
-// take plays the passage.
-func (way passage) take(c *counter) {
+// take plays the path.
+func (way path) take(c *engineTarget) {
 	c.t.Helper()
 	way.play(c)
 	if got := c.w.noted(); way.calls != "" && got != way.calls {
@@ -378,9 +378,9 @@ func (way passage) take(c *counter) {
 	c.w.verify(c.t)
 }
 
-// leave waits for the end of the passage, and returns the histories of its
+// leave waits for the end of the path, and returns the histories of its
 // executions.
-func (way passage) leave(t *testing.T, c *counter) []*history.History {
+func (way path) leave(t *testing.T, c *engineTarget) []*history.History {
 	t.Helper()
 	c.t = t
 	err := c.closed()
@@ -395,7 +395,7 @@ func (way passage) leave(t *testing.T, c *counter) []*history.History {
 }
 
 // histories are those of the executions.
-func (c *counter) histories() []*history.History {
+func (c *engineTarget) histories() []*history.History {
 	c.t.Helper()
 	var all []*history.History
 	for _, runID := range c.runs {

@@ -17,13 +17,13 @@ var corpus = temporaltest.Corpus{Dir: "testdata/history", Workflow: dispatchflow
 // TestReplayDispatch runs today's workflow over every history of every version.
 func TestReplayDispatch(t *testing.T) {
 	var ways []string
-	for _, way := range passages {
+	for _, way := range paths {
 		ways = append(ways, way.name)
 	}
 	corpus.Replay(t, ways)
 }
 
-// TestReplayFreshDispatches plays every passage on a real engine and replays it
+// TestReplayFreshDispatches plays every path on a real engine and replays it
 // at once. Without the cache the worker replays it at every task, too.
 func TestReplayFreshDispatches(t *testing.T) { corpus.ReplayFresh(t, playDispatches(t)) }
 
@@ -32,25 +32,25 @@ func TestReplayFreshDispatches(t *testing.T) { corpus.ReplayFresh(t, playDispatc
 //	RATCHET_RECORD_HISTORIES=1 go test -count=1 -run TestRecordDispatches ./workflows/dispatch
 func TestRecordDispatches(t *testing.T) { corpus.Record(t, playDispatches) }
 
-// playDispatches plays the passages side by side, waits for all of them to close
+// playDispatches plays the paths side by side, waits for all of them to close
 // at once, and returns the histories by name.
 func playDispatches(t *testing.T) map[string]*history.History {
 	s := temporaltest.StartEngine(t, nil)
-	counters := make([]*counter, len(passages))
+	targets := make([]*engineTarget, len(paths))
 	all := t // whose end the workers wait for
 	t.Run("passages", func(t *testing.T) {
-		for i, way := range passages {
+		for i, way := range paths {
 			t.Run(way.name, func(t *testing.T) {
 				t.Parallel()
 				target := dispatch.GardenID(fmt.Sprintf("20260612T09%04d-0a1b2c", i))
-				counters[i] = newCounter(s, all, t, target, newTown(way.town))
-				way.take(counters[i])
+				targets[i] = newEngineTarget(s, all, t, target, newFakeActivities(way.script))
+				way.take(targets[i])
 			})
 		}
 	})
 	histories := map[string]*history.History{}
-	for i, way := range passages {
-		maps.Copy(histories, temporaltest.NameExecutions(way.name, way.leave(t, counters[i])))
+	for i, way := range paths {
+		maps.Copy(histories, temporaltest.NameExecutions(way.name, way.leave(t, targets[i])))
 	}
 	return histories
 }

@@ -31,24 +31,24 @@ func until(ctx context.Context, holds func() bool) error {
 	return nil
 }
 
-func (d *target) ended(id string) func() bool {
+func (d *testTarget) ended(id string) func() bool {
 	return func() bool { _, ok := d.dispatchResult(id); return ok }
 }
 
 // called says whether there were so many calls of that name.
-func (w *town) called(name string, n int) func() bool {
+func (w *fakeActivities) called(name string, n int) func() bool {
 	return func() bool { return strings.Count(w.noted(), name) >= n }
 }
 
-// trusting is a town whose sessions do not run and may be resumed.
+// trusting is a script whose sessions do not run and may be resumed.
 func trusting(looks ...activities.LookResult) script {
 	return script{seen: looks, trust: activities.TrustResult{OK: true}}
 }
 
 func TestDispatchesToATargetTakeTurns(t *testing.T) {
-	d := newDesk(t, newTown(script{}))
+	d := newTestTarget(t, newFakeActivities(script{}))
 	for i := range 5 {
-		d.give(0, letter(fmt.Sprint("l-", i), fire))
+		d.give(0, message(fmt.Sprint("l-", i), fire))
 	}
 	d.serveMessage()
 	decided := strings.ReplaceAll(d.w.noted(), "Resolve ", "")
@@ -57,15 +57,15 @@ func TestDispatchesToATargetTakeTurns(t *testing.T) {
 	}
 }
 
-// The session of an errand is one as any other, as soon as it can be reached.
-func TestTheNextDispatchDecidesWhileAnErrandGoesOn(t *testing.T) {
-	d := newDesk(t, newTown(trusting(dead, alive)))
+// The session of an owned turn is one as any other, as soon as it can be reached.
+func TestTheNextDispatchDecidesWhileAnOwnedTurnGoesOn(t *testing.T) {
+	d := newTestTarget(t, newFakeActivities(trusting(dead, alive)))
 	d.w.own = func(ctx context.Context, _ activities.OwnedTurn) error {
-		d.give(0, letter("l-2", fire))
-		d.give(0, letter("l-3", own))
+		d.give(0, message("l-2", fire))
+		d.give(0, message("l-3", own))
 		return errors.Join(until(ctx, d.ended("l-2")), until(ctx, d.ended("l-3")))
 	}
-	d.give(0, letter("l-1", own))
+	d.give(0, message("l-1", own))
 	served := d.serveMessage()
 	if got := d.results["l-1"].Outcome.Kind; got != dispatch.Completed {
 		t.Errorf("the errand: %s", got)
@@ -81,25 +81,25 @@ func TestTheNextDispatchDecidesWhileAnErrandGoesOn(t *testing.T) {
 	}
 }
 
-// atDefault has the desk be an execution from before dispatches waited for each
+// atDefault has the workflow be an execution from before dispatches waited for each
 // other no longer than a while.
-func (d *target) atDefault() *target {
+func (d *testTarget) atDefault() *testTarget {
 	d.OnGetVersion("dispatch-locked", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
 	return d
 }
 
-// An errand that has not begun has the lock: at the default version the next
+// An owned turn that has not begun has the lock: at the default version the next
 // dispatch waits for it.
 func TestTheNextDispatchWaitsForTheBegin(t *testing.T) {
 	s := trusting(dead)
 	s.silent, s.ends = true, list(noStart)
-	d := newDesk(t, newTown(s)).atDefault()
+	d := newTestTarget(t, newFakeActivities(s)).atDefault()
 	d.w.own = func(ctx context.Context, e activities.OwnedTurn) error {
 		d.SignalWorkflow(activities.BegunSignal, "of another errand")
 		if d.w.called("Own", 2)() {
 			return nil
 		}
-		d.give(0, letter("l-2", own))
+		d.give(0, message("l-2", own))
 		return until(ctx, d.w.called("Resolve", 2))
 	}
 	d.w.before = map[string]func(){"Unlock": func() { // a second Lock would come now
@@ -107,28 +107,28 @@ func TestTheNextDispatchWaitsForTheBegin(t *testing.T) {
 		defer cancel()
 		_ = until(ctx, d.w.called("Lock", 2))
 	}}
-	d.give(0, letter("l-1", own))
+	d.give(0, message("l-1", own))
 	d.serveMessage()
 	if got, want := d.w.noted(), "Resolve Lock Look Trust Own Resolve Unlock Lock Look Trust Own Unlock"; got != want {
 		t.Errorf("calls %s\nwant  %s", got, want)
 	}
 }
 
-// An errand whose socket is gone is ending, or its worker is dead: until that is
+// An owned turn whose socket is gone is ending, or its worker is dead: until that is
 // certain its agent may run. At the default version the next dispatch waits for it.
 func TestNobodyIsResumedTwiceAtATime(t *testing.T) {
-	d := newDesk(t, newTown(trusting(dead))).atDefault()
+	d := newTestTarget(t, newFakeActivities(trusting(dead))).atDefault()
 	d.w.own = func(ctx context.Context, _ activities.OwnedTurn) error {
 		if d.w.called("Own", 2)() {
 			return nil
 		}
-		d.give(0, letter("l-2", own))
+		d.give(0, message("l-2", own))
 		if err := until(ctx, d.w.called("Look", 2)); err != nil {
 			return err
 		}
 		return goneOutcome
 	}
-	d.give(0, letter("l-1", own))
+	d.give(0, message("l-1", own))
 	d.serveMessage()
 	if got := d.results["l-1"].Outcome.Kind; got != dispatch.Unknown {
 		t.Errorf("the first: %s", got)
@@ -142,7 +142,7 @@ func TestNobodyIsResumedTwiceAtATime(t *testing.T) {
 // verifyResumedTwice fails unless two dispatches resumed the session. The second
 // looks again after it has waited for the end of the first, which it need not when
 // it hears of that end together with what it saw.
-func (d *target) verifyResumedTwice() {
+func (d *testTarget) verifyResumedTwice() {
 	d.t.Helper()
 	const before, after = "Resolve Lock Look Trust Own Resolve Lock Look ", "Trust Own"
 	if got := d.w.noted(); got != before+after && got != before+"Look "+after {
@@ -154,23 +154,23 @@ func (d *target) verifyResumedTwice() {
 func TestSignalsThatAreNoBegin(t *testing.T) {
 	s := trusting(dead)
 	s.silent, s.ends = true, list(noStart)
-	d := newDesk(t, newTown(s))
+	d := newTestTarget(t, newFakeActivities(s))
 	d.w.own = func(context.Context, activities.OwnedTurn) error {
 		for _, stray := range []any{"", "of another errand", nil, map[string]int{"a": 1}, 7} {
 			d.SignalWorkflow(activities.BegunSignal, stray)
 		}
 		return nil
 	}
-	d.give(0, letter("l-1", own))
+	d.give(0, message("l-1", own))
 	d.serveMessage()
 	if got := d.results["l-1"]; got.Outcome == nil || got.Outcome.Kind != dispatch.StartFailed || d.w.holder != "" {
 		t.Errorf("%+v, the lock is %q's", got, d.w.holder)
 	}
 }
 
-func TestMalformedLettersAreRefused(t *testing.T) {
+func TestMalformedMessagesAreRefused(t *testing.T) {
 	with := func(change func(*dispatch.Message)) dispatch.Message {
-		l := letter("l-1", fire)
+		l := message("l-1", fire)
 		change(&l)
 		return l
 	}
@@ -188,7 +188,7 @@ func TestMalformedLettersAreRefused(t *testing.T) {
 		"that is no object":        "hello",
 		"for what is no garden id": map[string]any{"id": "l-1", "request": map[string]any{"target": "../x", "intent": fire, "message": "m"}},
 	}
-	d := newDesk(t, newTown(script{}))
+	d := newTestTarget(t, newFakeActivities(script{}))
 	for name, l := range rows {
 		d.giveAny(0, name, l)
 	}
@@ -203,21 +203,21 @@ func TestMalformedLettersAreRefused(t *testing.T) {
 	}
 }
 
-func TestALetterThatIsGivenTwiceIsOneDispatch(t *testing.T) {
-	d := newDesk(t, newTown(script{}))
-	d.give(0, letter("l-1", fire))
-	d.give(0, letter("l-1", fire))
-	d.give(5*time.Second, letter("l-1", fire))
+func TestAMessageThatIsSentTwiceIsOneDispatch(t *testing.T) {
+	d := newTestTarget(t, newFakeActivities(script{}))
+	d.give(0, message("l-1", fire))
+	d.give(0, message("l-1", fire))
+	d.give(5*time.Second, message("l-1", fire))
 	if served := d.serveMessage(); len(served.Ended) != 1 || d.w.got["l-1"] != 1 || d.w.noted() != "Resolve Lock Look Deliver Unlock" {
 		t.Errorf("kept %+v, calls %s", served.Ended, d.w.noted())
 	}
 }
 
-func TestTheDeskClosesWhenNoLetterCame(t *testing.T) {
-	d := newDesk(t, newTown(script{}))
+func TestTheWorkflowClosesWhenNoMessageCame(t *testing.T) {
+	d := newTestTarget(t, newFakeActivities(script{}))
 	began := d.Now()
 	for i := range 3 {
-		d.give(time.Duration(i)*179*time.Second, letter(fmt.Sprint("l-", i), fire))
+		d.give(time.Duration(i)*179*time.Second, message(fmt.Sprint("l-", i), fire))
 	}
 	served := d.serveMessage()
 	if len(served.Ended) != 3 || served.Target != gid {
@@ -228,7 +228,7 @@ func TestTheDeskClosesWhenNoLetterCame(t *testing.T) {
 	}
 }
 
-// A letter may be given again for a while, and so those of the last minutes are
+// A message may be given again for a while, and so those of the last minutes are
 // kept besides a few for people.
 func TestTheLastDispatchesAreKept(t *testing.T) {
 	for name, row := range map[string]struct {
@@ -238,9 +238,9 @@ func TestTheLastDispatchesAreKept(t *testing.T) {
 		"far apart": {25, 20, 100 * time.Second}, "close together": {30, 30, time.Second}, "very close together": {120, 100, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t, newTown(script{}))
+			d := newTestTarget(t, newFakeActivities(script{}))
 			for i := range row.given {
-				d.give(time.Duration(i)*row.every, letter(fmt.Sprint("l-", i), fire))
+				d.give(time.Duration(i)*row.every, message(fmt.Sprint("l-", i), fire))
 			}
 			kept := d.serveMessage().Ended
 			if len(kept) != row.kept || kept[0].ID != fmt.Sprint("l-", row.given-row.kept) {
@@ -256,14 +256,14 @@ func TestTheLastDispatchesAreKept(t *testing.T) {
 }
 
 // The next execution goes on with what this one has done.
-func TestTheDeskGoesOnWhenItsHistoryIsLong(t *testing.T) {
-	d := newDesk(t, newTown(trusting(dead, alive)))
+func TestTheWorkflowContinuesAsNewWhenItsHistoryIsLong(t *testing.T) {
+	d := newTestTarget(t, newFakeActivities(trusting(dead, alive)))
 	d.w.own = func(ctx context.Context, _ activities.OwnedTurn) error {
 		d.SetContinueAsNewSuggested(true)
-		d.give(0, letter("l-2", fire))
+		d.give(0, message("l-2", fire))
 		return until(ctx, d.ended("l-2"))
 	}
-	d.give(0, letter("l-1", own))
+	d.give(0, message("l-1", own))
 	d.ExecuteWorkflow(dispatchflow.Dispatch, dispatchflow.Input{Target: gid})
 	next, ok := errors.AsType[*workflow.ContinueAsNewError](d.GetWorkflowError())
 	if !ok {
@@ -274,9 +274,9 @@ func TestTheDeskGoesOnWhenItsHistoryIsLong(t *testing.T) {
 		t.Fatalf("%+v, %v", in, err)
 	}
 
-	d = newDesk(t, newTown(script{}))
+	d = newTestTarget(t, newFakeActivities(script{}))
 	for _, id := range []string{"l-1", "l-2", "l-3"} {
-		d.give(0, letter(id, fire))
+		d.give(0, message(id, fire))
 	}
 	d.ExecuteWorkflow(dispatchflow.Dispatch, in)
 	var res dispatch.History
@@ -288,14 +288,14 @@ func TestTheDeskGoesOnWhenItsHistoryIsLong(t *testing.T) {
 	}
 }
 
-// An errand that has told of its turn may go on with those of others: its
+// An owned turn that has dispatched of its turn may go on with those of others: its
 // dispatch has its outcome, whatever becomes of the rest.
-func TestAnErrandThatGoesOn(t *testing.T) {
+func TestAnOwnedTurnThatGoesOn(t *testing.T) {
 	for name, end := range map[string]error{"well": nil, "with its worker": goneOutcome} {
 		t.Run(name, func(t *testing.T) {
 			s := trusting(dead)
-			s.told, s.ends = &completed, list(noStart)
-			d := newDesk(t, newTown(s)).atDefault()
+			s.reported, s.ends = &completed, list(noStart)
+			d := newTestTarget(t, newFakeActivities(s)).atDefault()
 			d.w.own = func(ctx context.Context, _ activities.OwnedTurn) error {
 				if d.w.called("Own", 2)() {
 					return nil
@@ -304,13 +304,13 @@ func TestAnErrandThatGoesOn(t *testing.T) {
 					return err
 				}
 				d.SignalWorkflow(activities.TurnSignal, "no end of a turn")
-				d.give(0, letter("l-2", own)) // which waits for the end of the first
+				d.give(0, message("l-2", own)) // which waits for the end of the first
 				if err := until(ctx, d.w.called("Look", 2)); err != nil {
 					return err
 				}
 				return end
 			}
-			d.give(0, letter("l-1", own))
+			d.give(0, message("l-1", own))
 			d.serveMessage()
 			for _, id := range []string{"l-1", "l-2"} {
 				if res, _ := d.dispatchResult(id); res.Outcome == nil || res.Outcome.Kind != dispatch.Completed || res.Outcome.Answer != "done" {
@@ -323,13 +323,13 @@ func TestAnErrandThatGoesOn(t *testing.T) {
 }
 
 // While a dispatch owns a turn the workflow cannot end; before its history is
-// full it takes no more letters.
-func TestADeskWhoseHistoryIsFull(t *testing.T) {
-	d := newDesk(t, newTown(trusting(dead, alive)))
+// full it takes no more messages.
+func TestATargetWhoseHistoryIsFull(t *testing.T) {
+	d := newTestTarget(t, newFakeActivities(trusting(dead, alive)))
 	var long bool
 	d.w.own = func(context.Context, activities.OwnedTurn) error {
 		d.SetCurrentHistoryLength(40_001)
-		d.give(0, letter("l-2", fire))
+		d.give(0, message("l-2", fire))
 		return until(t.Context(), func() bool {
 			d.mu.Lock()
 			defer d.mu.Unlock()
@@ -337,15 +337,15 @@ func TestADeskWhoseHistoryIsFull(t *testing.T) {
 			return long
 		})
 	}
-	d.give(0, letter("l-1", own))
+	d.give(0, message("l-1", own))
 	d.serveMessage()
 	if res, ok := d.dispatchResult("l-1"); !ok || res.Outcome.Kind != dispatch.Completed || !long {
 		t.Errorf("%+v, refused %v", res, d.refused)
 	}
 }
 
-func TestADeskForNobody(t *testing.T) {
-	d := newDesk(t, newTown(script{}))
+func TestATargetThatIsNobody(t *testing.T) {
+	d := newTestTarget(t, newFakeActivities(script{}))
 	d.ExecuteWorkflow(dispatchflow.Dispatch, dispatchflow.Input{})
 	if err := d.GetWorkflowError(); err == nil || !strings.Contains(err.Error(), `"" is no garden id`) {
 		t.Errorf("%v", err)

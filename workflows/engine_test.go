@@ -19,16 +19,16 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
-// stage is a real engine.
-type stage struct{ *temporaltest.Engine }
+// testEngine is a real engine.
+type testEngine struct{ *temporaltest.Engine }
 
-func newStage(t testing.TB) *stage {
+func newTestEngine(t testing.TB) *testEngine {
 	t.Helper()
-	return &stage{temporaltest.StartEngine(t, nil)}
+	return &testEngine{temporaltest.StartEngine(t, nil)}
 }
 
-// theActivities are the world's, by name.
-func theActivities(w *world) map[string]any {
+// activitiesByName returns the fake activities by name.
+func activitiesByName(w *fakeActivities) map[string]any {
 	return map[string]any{
 		"Record": w.Record, "Prepare": w.Prepare, "CleanUp": w.CleanUp, "Plan": w.Plan,
 		"Propose": w.Propose, "Apply": w.Apply, "Check": w.Check, "Judge": w.Judge, "Try": w.Try,
@@ -49,20 +49,20 @@ func untilCanceled(ctx context.Context, _ activities.Call) (activities.PlanResul
 	return activities.PlanResult{}, temporaltest.HeartbeatUntilDone(ctx)
 }
 
-// scene is one run on a stage, with a task queue of its own.
-type scene struct {
-	*stage
+// testRun is one run on a testEngine, with a task queue of its own.
+type testRun struct {
+	*testEngine
 	t     testing.TB
 	queue string
 	id    string // of the workflow
-	runID string // of the execution that the scene is about
+	runID string // of the execution that the test is about
 	seen  string // the approval or question met last
 }
 
 // perform starts the run.
-func (s *stage) perform(t testing.TB, in run.Input) *scene {
+func (s *testEngine) perform(t testing.TB, in run.Input) *testRun {
 	t.Helper()
-	p := &scene{stage: s, t: t, queue: "ratchet-" + string(in.RunID), id: in.RunID.WorkflowID()}
+	p := &testRun{testEngine: s, t: t, queue: "ratchet-" + string(in.RunID), id: in.RunID.WorkflowID()}
 	wr, err := s.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
 		ID: p.id, TaskQueue: p.queue, StaticSummary: in.Goal,
 	}, workflows.Run, workflows.RunInput{Input: &in})
@@ -74,13 +74,13 @@ func (s *stage) perform(t testing.TB, in run.Input) *scene {
 }
 
 // serve starts a worker.
-func (p *scene) serve(register func(worker.Registry)) {
+func (p *testRun) serve(register func(worker.Registry)) {
 	p.t.Helper()
 	p.Serve(p.t, p.queue, register)
 }
 
 // serveAndDie starts a worker process and kills it while it plans.
-func (p *scene) serveAndDie() {
+func (p *testRun) serveAndDie() {
 	p.t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), doomedVariable+"="+p.queue, addressVariable+"="+p.Address, tokenVariable+"="+string(p.Token))
@@ -94,7 +94,7 @@ func (p *scene) serveAndDie() {
 }
 
 // works says whether an attempt at the activity is under way.
-func (p *scene) works(name string) bool {
+func (p *testRun) works(name string) bool {
 	d, err := p.Client.DescribeWorkflowExecution(p.t.Context(), p.id, "")
 	if err != nil {
 		return false
@@ -108,7 +108,7 @@ func (p *scene) works(name string) bool {
 }
 
 // until waits for the condition, which is asked again and again.
-func (p *scene) until(what string, holds func() bool) {
+func (p *testRun) until(what string, holds func() bool) {
 	p.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -123,7 +123,7 @@ func (p *scene) until(what string, holds func() bool) {
 }
 
 // approval waits until one is pending that has not been met yet.
-func (p *scene) approval() *run.PendingApproval {
+func (p *testRun) approval() *run.PendingApproval {
 	p.t.Helper()
 	var found *run.PendingApproval
 	p.until("an approval is pending", func() bool {
@@ -135,7 +135,7 @@ func (p *scene) approval() *run.PendingApproval {
 }
 
 // question waits until one is open that has not been met yet.
-func (p *scene) question() *run.PendingQuestion {
+func (p *testRun) question() *run.PendingQuestion {
 	p.t.Helper()
 	var found *run.PendingQuestion
 	p.until("a question is open", func() bool {
@@ -146,7 +146,7 @@ func (p *scene) question() *run.PendingQuestion {
 	return found
 }
 
-func (p *scene) pending() (out run.Pending) {
+func (p *testRun) pending() (out run.Pending) {
 	v, err := p.Client.QueryWorkflow(p.t.Context(), p.id, "", workflows.PendingQuery)
 	if err == nil {
 		_ = v.Get(&out)
@@ -154,14 +154,14 @@ func (p *scene) pending() (out run.Pending) {
 	return out // empty when the run does not answer yet
 }
 
-func (p *scene) signal(name string, payload any) {
+func (p *testRun) signal(name string, payload any) {
 	p.t.Helper()
 	if err := p.Client.SignalWorkflow(p.t.Context(), p.id, "", name, payload); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-func (p *scene) update(name string, payload any) {
+func (p *testRun) update(name string, payload any) {
 	p.t.Helper()
 	h, err := p.Client.UpdateWorkflow(p.t.Context(), client.UpdateWorkflowOptions{
 		WorkflowID: p.id, UpdateName: name, Args: []any{payload}, WaitForStage: client.WorkflowUpdateStageCompleted,
@@ -174,7 +174,7 @@ func (p *scene) update(name string, payload any) {
 	}
 }
 
-func (p *scene) cancel() {
+func (p *testRun) cancel() {
 	p.t.Helper()
 	if err := p.Client.CancelWorkflow(p.t.Context(), p.id, ""); err != nil {
 		p.t.Fatal(err)
@@ -182,31 +182,31 @@ func (p *scene) cancel() {
 }
 
 // decide waits for an approval and settles it.
-func (p *scene) decide(v run.Verdict, final bool) {
+func (p *testRun) decide(v run.Verdict, final bool) {
 	p.t.Helper()
 	p.approval()
 	p.settle(v, final)
 }
 
-func (p *scene) settle(v run.Verdict, final bool) {
+func (p *testRun) settle(v run.Verdict, final bool) {
 	p.t.Helper()
 	p.signal(workflows.ApprovalMessage, run.Decision{ApprovalID: p.seen, Decision: v, By: "kim", Reason: "because", Final: final})
 }
 
 // answer waits for a question and answers it.
-func (p *scene) answer(text string) {
+func (p *testRun) answer(text string) {
 	p.t.Helper()
 	p.question()
 	p.reply(text)
 }
 
-func (p *scene) reply(text string) {
+func (p *testRun) reply(text string) {
 	p.t.Helper()
 	p.signal(workflows.AnswerMessage, run.Reply{QuestionID: p.seen, Text: text, By: "kim"})
 }
 
 // status is that of the run once its workflow has closed.
-func (p *scene) status() run.Status {
+func (p *testRun) status() run.Status {
 	p.t.Helper()
 	_ = p.Client.GetWorkflow(p.t.Context(), p.id, "").Get(p.t.Context(), nil) // its error is the status too
 	v, err := p.Client.QueryWorkflow(p.t.Context(), p.id, "", workflows.StateQuery)
@@ -221,7 +221,7 @@ func (p *scene) status() run.Status {
 }
 
 // histories are those of the executions from runID on.
-func (p *scene) histories() []*history.History {
+func (p *testRun) histories() []*history.History {
 	p.t.Helper()
 	var all []*history.History
 	for runID := p.runID; runID != ""; {

@@ -12,15 +12,15 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/eventually"
 )
 
-// crew is a number of worker processes: who dies is replaced at once.
-type crew struct {
-	s       *site
+// workerGroup is a number of worker processes: who dies is replaced at once.
+type workerGroup struct {
+	s       *fixture
 	workers []*workerProcess
 }
 
-func (s *site) hire(n int, env ...string) *crew {
+func (s *fixture) spawnGroup(n int, env ...string) *workerGroup {
 	s.t.Helper()
-	c := &crew{s: s}
+	c := &workerGroup{s: s}
 	for range n {
 		c.workers = append(c.workers, s.spawn(env...))
 	}
@@ -29,7 +29,7 @@ func (s *site) hire(n int, env ...string) *crew {
 
 // killOne kills a worker and starts another, which it does not wait for. It waits
 // while that could cost a call the last time that it is paid for.
-func (c *crew) killOne(rng *rand.Rand) {
+func (c *workerGroup) killOne(rng *rand.Rand) {
 	c.s.t.Helper()
 	eventually.Within(c.s.t, "calls that can be lost once more", 5*time.Minute, func() bool { return !c.s.oftenLost() })
 	i := rng.IntN(len(c.workers))
@@ -39,7 +39,7 @@ func (c *crew) killOne(rng *rand.Rand) {
 
 // oftenLost reports whether the provider of some call has been started four times
 // without an answer: the fifth time is the last.
-func (s *site) oftenLost() bool {
+func (s *fixture) oftenLost() bool {
 	counts, err := filepath.Glob(filepath.Join(s.runsDir, "workflows", "*", "locks", "*.begun"))
 	if err != nil {
 		s.t.Fatal(err)
@@ -52,7 +52,7 @@ func (s *site) oftenLost() bool {
 
 // waves starts the runs, so many at a time, and closes the channel when all
 // are over.
-func (s *site) waves(runs []*scripted, inFlight int) <-chan struct{} {
+func (s *fixture) waves(runs []*scripted, inFlight int) <-chan struct{} {
 	s.t.Helper()
 	over := make(chan struct{})
 	slots := make(chan struct{}, inFlight)
@@ -74,7 +74,7 @@ func (s *site) waves(runs []*scripted, inFlight int) <-chan struct{} {
 }
 
 // finish starts a run and waits for its end, whatever becomes of the server.
-func (s *site) finish(ctx context.Context, r *scripted) {
+func (s *fixture) finish(ctx context.Context, r *scripted) {
 	for {
 		wr, err := s.begin(ctx, r.in)
 		if err == nil {

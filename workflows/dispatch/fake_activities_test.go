@@ -23,39 +23,39 @@ import (
 
 const gid dispatch.GardenID = "20260612T093000-0a1b2c"
 
-// script says what a town is like. Of each list the last goes on for ever.
+// script says what fakeActivities are like. Of each list the last goes on for ever.
 type script struct {
 	resolved  []activities.ResolveResult
 	seen      []activities.LookResult
 	trust     activities.TrustResult
 	delivered []activities.DeliverResult
-	ends      []dispatch.Outcome // of errands
+	ends      []dispatch.Outcome // of owned turns
 	failing   map[string][]error // by call; nil: it does not fail
-	silent    bool               // errands do not say that they began
-	told      *dispatch.Outcome  // of their turns, before they go on; nil: they do not tell
+	silent    bool               // owned turns do not say that they began
+	reported  *dispatch.Outcome  // of their turns, before they go on; nil: they do not tell
 	own       func(context.Context, activities.OwnedTurn) error
 	holder    string            // of the lock: a nonce
 	before    map[string]func() // a call goes on
 }
 
-// town stands in for all that dispatches touch: a record, a lock, a socket with
+// fakeActivities stand in for all that dispatches touch: a record, a lock, a socket with
 // who is behind it, a mailbox, an agent. It works in memory, and notes every call
 // and what must never happen.
-type town struct {
+type fakeActivities struct {
 	mu sync.Mutex
 	script
 	signal func(name string, what any)
 
 	death    error // in place of gone; nil: gone itself
 	calls    []string
-	got      map[string]int // letters that arrived, by id
+	got      map[string]int // messages that arrived, by id
 	running  int            // agents
 	breaches []string
 }
 
-func newTown(s script) *town {
+func newFakeActivities(s script) *fakeActivities {
 	s.failing = maps.Clone(s.failing)
-	return &town{script: s, got: map[string]int{}}
+	return &fakeActivities{script: s, got: map[string]int{}}
 }
 
 // Where a target is, and how it looks.
@@ -95,8 +95,8 @@ var (
 	unstarted = temporal.NewTimeoutError(enums.TIMEOUT_TYPE_SCHEDULE_TO_START, nil)
 )
 
-// acts are the town's, by name.
-func (w *town) acts() map[string]any {
+// acts returns the activities by name.
+func (w *fakeActivities) acts() map[string]any {
 	return map[string]any{
 		"Resolve": w.Resolve, "Lock": w.Lock, "Unlock": w.Unlock, "Look": w.Look, "Ask": w.Ask,
 		"Trust": w.Trust, "Deliver": w.Deliver, "Enqueue": w.Enqueue, "Own": w.Own,
@@ -104,7 +104,7 @@ func (w *town) acts() map[string]any {
 }
 
 // enter begins a call.
-func (w *town) enter(name string) (leave func()) {
+func (w *fakeActivities) enter(name string) (leave func()) {
 	if wait := w.before[name]; wait != nil {
 		wait()
 	}
@@ -114,7 +114,7 @@ func (w *town) enter(name string) (leave func()) {
 }
 
 // fail says whether a call fails.
-func (w *town) fail(name string) error {
+func (w *fakeActivities) fail(name string) error {
 	if len(w.failing[name]) == 0 {
 		return nil
 	}
@@ -123,31 +123,31 @@ func (w *town) fail(name string) error {
 	return w.dying(err)
 }
 
-// dying is the error as this town's workers die.
-func (w *town) dying(err error) error {
+// dying is the error as these workers die.
+func (w *fakeActivities) dying(err error) error {
 	if err == goneOutcome && w.death != nil {
 		return w.death
 	}
 	return err
 }
 
-func (w *town) breach(format string, args ...any) {
+func (w *fakeActivities) breach(format string, args ...any) {
 	w.breaches = append(w.breaches, fmt.Sprintf(format, args...))
 }
 
 // noted is the calls in their order.
-func (w *town) noted() string {
+func (w *fakeActivities) noted() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return strings.Join(w.calls, " ")
 }
 
-func (w *town) Resolve(context.Context, dispatch.GardenID) (activities.ResolveResult, error) {
+func (w *fakeActivities) Resolve(context.Context, dispatch.GardenID) (activities.ResolveResult, error) {
 	defer w.enter("Resolve")()
 	return next(&w.resolved, aPi), w.fail("Resolve")
 }
 
-func (w *town) Lock(_ context.Context, c activities.Lock) (activities.LockResult, error) {
+func (w *fakeActivities) Lock(_ context.Context, c activities.Lock) (activities.LockResult, error) {
 	defer w.enter("Lock")()
 	err := w.fail("Lock")
 	if w.holder != "" && w.holder != c.Nonce {
@@ -157,7 +157,7 @@ func (w *town) Lock(_ context.Context, c activities.Lock) (activities.LockResult
 	return activities.LockResult{OK: true}, err
 }
 
-func (w *town) Unlock(_ context.Context, c activities.Lock) error {
+func (w *fakeActivities) Unlock(_ context.Context, c activities.Lock) error {
 	defer w.enter("Unlock")()
 	if err := w.fail("Unlock"); err != nil {
 		return err
@@ -166,7 +166,7 @@ func (w *town) Unlock(_ context.Context, c activities.Lock) error {
 	return nil
 }
 
-func (w *town) unlock(c activities.Lock) {
+func (w *fakeActivities) unlock(c activities.Lock) {
 	if w.holder != c.Nonce {
 		w.breach("released by %q, which does not have it", c.Nonce)
 		return
@@ -174,7 +174,7 @@ func (w *town) unlock(c activities.Lock) {
 	w.holder = ""
 }
 
-func (w *town) Look(context.Context, dispatch.GardenID) (activities.LookResult, error) {
+func (w *fakeActivities) Look(context.Context, dispatch.GardenID) (activities.LookResult, error) {
 	defer w.enter("Look")()
 	if w.holder == "" {
 		w.breach("looked without the lock")
@@ -182,7 +182,7 @@ func (w *town) Look(context.Context, dispatch.GardenID) (activities.LookResult, 
 	return next(&w.seen, alive), w.fail("Look")
 }
 
-func (w *town) Ask(_ context.Context, n activities.NativeSession) (activities.LookResult, error) {
+func (w *fakeActivities) Ask(_ context.Context, n activities.NativeSession) (activities.LookResult, error) {
 	defer w.enter("Ask")()
 	if w.holder == "" {
 		w.breach("asked without the lock")
@@ -193,12 +193,12 @@ func (w *town) Ask(_ context.Context, n activities.NativeSession) (activities.Lo
 	return next(&w.seen, dead), w.fail("Ask")
 }
 
-func (w *town) Trust(context.Context, string) (activities.TrustResult, error) {
+func (w *fakeActivities) Trust(context.Context, string) (activities.TrustResult, error) {
 	defer w.enter("Trust")()
 	return w.trust, w.fail("Trust")
 }
 
-func (w *town) Deliver(_ context.Context, l dispatch.Message) (activities.DeliverResult, error) {
+func (w *fakeActivities) Deliver(_ context.Context, l dispatch.Message) (activities.DeliverResult, error) {
 	defer w.enter("Deliver")()
 	if w.holder == "" {
 		w.breach("sent without the lock")
@@ -210,7 +210,7 @@ func (w *town) Deliver(_ context.Context, l dispatch.Message) (activities.Delive
 	return out, w.fail("Deliver")
 }
 
-func (w *town) Enqueue(_ context.Context, l dispatch.Message) (*dispatch.Outcome, error) {
+func (w *fakeActivities) Enqueue(_ context.Context, l dispatch.Message) (*dispatch.Outcome, error) {
 	defer w.enter("Enqueue")()
 	if err := w.fail("Enqueue"); err != nil {
 		return nil, err
@@ -219,22 +219,22 @@ func (w *town) Enqueue(_ context.Context, l dispatch.Message) (*dispatch.Outcome
 	return &mailed, nil
 }
 
-func (w *town) arrive(l dispatch.Message) {
+func (w *fakeActivities) arrive(l dispatch.Message) {
 	if w.got[l.ID]++; w.got[l.ID] > 1 {
 		w.breach("letter %s arrived %d times", l.ID, w.got[l.ID])
 	}
 }
 
-// Own begins unless the town is silent, and then does what own says.
-func (w *town) Own(ctx context.Context, e activities.OwnedTurn) (*dispatch.Outcome, error) {
+// Own begins unless the activities are silent, and then does what own says.
+func (w *fakeActivities) Own(ctx context.Context, e activities.OwnedTurn) (*dispatch.Outcome, error) {
 	if err := w.start(e); err != nil {
 		return nil, err
 	}
 	defer w.stop()
 	if w.reachable(e) {
 		w.signal(activities.BegunSignal, e.Lock.Nonce)
-		if w.told != nil {
-			w.signal(activities.TurnSignal, activities.TurnEnd{Nonce: e.Lock.Nonce, Outcome: *w.told})
+		if w.reported != nil {
+			w.signal(activities.TurnSignal, activities.TurnEnd{Nonce: e.Lock.Nonce, Outcome: *w.reported})
 		}
 	}
 	if w.own != nil {
@@ -248,7 +248,7 @@ func (w *town) Own(ctx context.Context, e activities.OwnedTurn) (*dispatch.Outco
 	return &out, nil
 }
 
-func (w *town) start(e activities.OwnedTurn) error {
+func (w *fakeActivities) start(e activities.OwnedTurn) error {
 	defer w.enter("Own")()
 	if err := w.fail("Own"); err != nil {
 		return err
@@ -268,10 +268,10 @@ func (w *town) start(e activities.OwnedTurn) error {
 	return nil
 }
 
-// reachable says whether others reach the session of an errand.
-func (w *town) reachable(e activities.OwnedTurn) bool { return !w.silent && e.Session == "" }
+// reachable says whether others reach the session of an owned turn.
+func (w *fakeActivities) reachable(e activities.OwnedTurn) bool { return !w.silent && e.Session == "" }
 
-func (w *town) stop() {
+func (w *fakeActivities) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.running--
@@ -289,23 +289,23 @@ func next[T any](list *[]T, none T) T {
 	return head
 }
 
-// target is the workflow in a test environment, which serves a town.
-type target struct {
+// testTarget is the workflow in a test environment, with fake activities.
+type testTarget struct {
 	*testsuite.TestWorkflowEnvironment
 	t testing.TB
-	w *town
+	w *fakeActivities
 
 	mu      sync.Mutex
-	results map[string]dispatch.Result // of dispatches, by letter
+	results map[string]dispatch.Result // of dispatches, by message
 	errs    map[string]error           // of those without one
-	refused map[string]error           // letters
+	refused map[string]error           // messages
 }
 
-func newDesk(t testing.TB, w *town) *target {
+func newTestTarget(t testing.TB, w *fakeActivities) *testTarget {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(temporaltest.Quiet{})
-	d := &target{
+	d := &testTarget{
 		TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), t: t, w: w,
 		results: map[string]dispatch.Result{}, errs: map[string]error{}, refused: map[string]error{},
 	}
@@ -318,10 +318,10 @@ func newDesk(t testing.TB, w *town) *target {
 	return d
 }
 
-// give hands a letter in, after a time. It may be called while the desk serves.
-func (d *target) give(after time.Duration, l dispatch.Message) { d.giveAny(after, l.ID, l) }
+// give hands a message in, after a time. It may be called while the workflow runs.
+func (d *testTarget) give(after time.Duration, l dispatch.Message) { d.giveAny(after, l.ID, l) }
 
-func (d *target) giveAny(after time.Duration, id string, letter any) {
+func (d *testTarget) giveAny(after time.Duration, id string, message any) {
 	keep := func(in map[string]error, err error) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -339,11 +339,11 @@ func (d *target) giveAny(after time.Duration, id string, letter any) {
 			d.results[id] = v.(dispatch.Result)
 		},
 	}
-	d.RegisterDelayedCallback(func() { d.UpdateWorkflow(dispatchflow.Update, id, callbacks, letter) }, after)
+	d.RegisterDelayedCallback(func() { d.UpdateWorkflow(dispatchflow.Update, id, callbacks, message) }, after)
 }
 
-// dispatchResult is that of a letter, which ok says is there.
-func (d *target) dispatchResult(id string) (res dispatch.Result, ok bool) {
+// dispatchResult is that of a message, which ok says is there.
+func (d *testTarget) dispatchResult(id string) (res dispatch.Result, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	res, ok = d.results[id]
@@ -351,7 +351,7 @@ func (d *target) dispatchResult(id string) (res dispatch.Result, ok bool) {
 }
 
 // serveMessage runs the workflow to its end.
-func (d *target) serveMessage() dispatch.History {
+func (d *testTarget) serveMessage() dispatch.History {
 	d.t.Helper()
 	d.ExecuteWorkflow(dispatchflow.Dispatch, dispatchflow.Input{Target: gid})
 	var res dispatch.History
@@ -363,7 +363,7 @@ func (d *target) serveMessage() dispatch.History {
 }
 
 // verify fails when something happened that must not.
-func (w *town) verify(t testing.TB) {
+func (w *fakeActivities) verify(t testing.TB) {
 	t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -375,9 +375,9 @@ func (w *town) verify(t testing.TB) {
 	}
 }
 
-func letter(id string, intent dispatch.Intent) dispatch.Message { return letterTo(gid, id, intent) }
+func message(id string, intent dispatch.Intent) dispatch.Message { return messageTo(gid, id, intent) }
 
-func letterTo(target dispatch.GardenID, id string, intent dispatch.Intent) dispatch.Message {
+func messageTo(target dispatch.GardenID, id string, intent dispatch.Intent) dispatch.Message {
 	return dispatch.Message{
 		ID: id, Request: dispatch.Request{Target: target, Intent: intent, Message: "hello"},
 		Sender: dispatch.Sender{SessionID: "20260612T090000-aaaaaa", AgentID: "pi/test", CWD: "/w", Timestamp: "2026-06-12T09:30:00.000Z"},

@@ -19,10 +19,10 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
-// world stands in for everything that a run touches: providers that answer
+// fakeActivities stand in for everything that a run touches: providers that answer
 // from a script, a branch, a record. It works in memory and keeps the rules
 // that the real one keeps.
-type world struct {
+type fakeActivities struct {
 	mu       sync.Mutex
 	answers  []activities.ProposeResult         // of developer and fixer, in turn; the last one again and again
 	verdicts []activities.Judgement             // of the checks, likewise; none passes
@@ -64,14 +64,14 @@ func next[T any](list *[]T, none T) T {
 	return head
 }
 
-func (w *world) Record(_ context.Context, p activities.Header) error {
+func (w *fakeActivities) Record(_ context.Context, p activities.Header) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.record(p)
 }
 
 // record keeps the rules of the run directory.
-func (w *world) record(p activities.Header) error {
+func (w *fakeActivities) record(p activities.Header) error {
 	if len(p.Entry.Events) == 0 {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (w *world) record(p activities.Header) error {
 }
 
 // brief is what the prompt of the call is made from.
-func (w *world) brief(c activities.Call) error {
+func (w *fakeActivities) brief(c activities.Call) error {
 	if err := w.record(c.Header); err != nil {
 		return err
 	}
@@ -108,14 +108,14 @@ func (w *world) brief(c activities.Call) error {
 	return nil
 }
 
-func (w *world) Prepare(context.Context, activities.Header) error {
+func (w *fakeActivities) Prepare(context.Context, activities.Header) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.prepared++
 	return take(&w.prepareErr)
 }
 
-func (w *world) CheckBranch(_ context.Context, in activities.BranchInput) (activities.BranchResult, error) {
+func (w *fakeActivities) CheckBranch(_ context.Context, in activities.BranchInput) (activities.BranchResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.record(in.Header); err != nil {
@@ -135,14 +135,14 @@ func take(list *[]error) error {
 	return err
 }
 
-func (w *world) CleanUp(_ context.Context, p activities.Header) error {
+func (w *fakeActivities) CleanUp(_ context.Context, p activities.Header) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cleaned++
 	return w.record(p)
 }
 
-func (w *world) Plan(_ context.Context, c activities.Call) (activities.PlanResult, error) {
+func (w *fakeActivities) Plan(_ context.Context, c activities.Call) (activities.PlanResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.brief(c); err != nil {
@@ -156,7 +156,7 @@ func (w *world) Plan(_ context.Context, c activities.Call) (activities.PlanResul
 	return activities.PlanResult{Plan: run.Ref{Name: c.Artifact("md"), Digest: "plan"}, Summary: "the plan"}, nil
 }
 
-func (w *world) Propose(_ context.Context, c activities.Call) (activities.ProposeResult, error) {
+func (w *fakeActivities) Propose(_ context.Context, c activities.Call) (activities.ProposeResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.brief(c); err != nil {
@@ -177,7 +177,7 @@ func (w *world) Propose(_ context.Context, c activities.Call) (activities.Propos
 	return out, nil
 }
 
-func (w *world) Apply(_ context.Context, in activities.ApplyInput) (activities.ApplyResult, error) {
+func (w *fakeActivities) Apply(_ context.Context, in activities.ApplyInput) (activities.ApplyResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.loseAt > 0 && w.loseAt == len(w.applied)+1 {
@@ -198,7 +198,7 @@ func (w *world) Apply(_ context.Context, in activities.ApplyInput) (activities.A
 	return activities.ApplyResult{Commit: run.Commit(fmt.Sprintf("c%d", len(w.applied))), Stat: run.Stat{Files: len(w.applied)}}, nil
 }
 
-func (w *world) Check(_ context.Context, in activities.CheckInput) (activities.Judgement, error) {
+func (w *fakeActivities) Check(_ context.Context, in activities.CheckInput) (activities.Judgement, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.record(in.Header); err != nil {
@@ -211,7 +211,7 @@ func (w *world) Check(_ context.Context, in activities.CheckInput) (activities.J
 	return next(&w.verdicts, activities.Judgement{Verdict: run.Pass, Report: run.Ref{Name: "evaluate"}}), nil
 }
 
-func (w *world) Try(_ context.Context, in activities.TryInput) (activities.Judgement, error) {
+func (w *fakeActivities) Try(_ context.Context, in activities.TryInput) (activities.Judgement, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.record(in.Header); err != nil {
@@ -224,7 +224,7 @@ func (w *world) Try(_ context.Context, in activities.TryInput) (activities.Judge
 	return pass, nil
 }
 
-func (w *world) Judge(_ context.Context, in activities.JudgeInput) (activities.Judgement, error) {
+func (w *fakeActivities) Judge(_ context.Context, in activities.JudgeInput) (activities.Judgement, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.brief(in.Call); err != nil {
@@ -233,7 +233,7 @@ func (w *world) Judge(_ context.Context, in activities.JudgeInput) (activities.J
 	return next(&w.judged, activities.Judgement{Verdict: run.Pass, Report: run.Ref{Name: "evaluate"}}), nil
 }
 
-func (w *world) types() []run.EventType {
+func (w *fakeActivities) types() []run.EventType {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var types []run.EventType
@@ -294,15 +294,15 @@ func input(policy run.Policy, maxFix int) run.Input {
 	}
 }
 
-// env is a test environment with the world's activities.
-func env(t testing.TB, w *world) *testsuite.TestWorkflowEnvironment {
+// env is a test environment with the fake activities.
+func env(t testing.TB, w *fakeActivities) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(temporaltest.Quiet{})
 	e := suite.NewTestWorkflowEnvironment()
 	e.SetTestTimeout(time.Minute)
 	e.RegisterWorkflow(workflows.Run)
-	for name, f := range theActivities(w) {
+	for name, f := range activitiesByName(w) {
 		e.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}
 	return e
@@ -336,7 +336,7 @@ func approveAll(t testing.TB, e *testsuite.TestWorkflowEnvironment) {
 	e.RegisterDelayedCallback(again, time.Second)
 }
 
-func checkFold(t testing.TB, w *world) {
+func checkFold(t testing.TB, w *fakeActivities) {
 	t.Helper()
 	s, err := run.Fold(w.events)
 	if err != nil {
