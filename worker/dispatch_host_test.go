@@ -242,7 +242,7 @@ func (got told) String() string {
 func (r *queueFixture) give(l dispatch.Message) <-chan told {
 	over := make(chan told, 1)
 	go func() {
-		ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute) // far above what any may take
+		ctx, cancel := context.WithTimeout(r.t.Context(), 15*time.Minute) // far above what any may take, through all kills
 		defer cancel()
 		res, err := r.queue.post(ctx, l)
 		over <- told{l, res, err}
