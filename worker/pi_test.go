@@ -130,7 +130,8 @@ func (s *fixture) post(ctx context.Context, l dispatch.Message) (res dispatch.Re
 		}
 		_, gone := errors.AsType[*serviceerror.NotFound](err)
 		_, busy := errors.AsType[*serviceerror.WorkflowNotReady](err)
-		if !gone && !busy || ctx.Err() != nil {
+		_, slow := errors.AsType[*client.WorkflowUpdateServiceTimeoutOrCanceledError](err) // the engine, under load
+		if !gone && !busy && !slow || ctx.Err() != nil {
 			return res, err
 		}
 		time.Sleep(100 * time.Millisecond) // the pace of trying again

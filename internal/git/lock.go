@@ -44,6 +44,14 @@ func tryLock(name string) (*os.File, error) {
 	return nil, fmt.Errorf("lock %s: %w", name, err)
 }
 
+// RemoveLock removes the file of a lock that is held. It leaves a file alone that has taken its name.
+func RemoveLock(f *os.File) error {
+	if !sameFile(f, f.Name()) {
+		return nil
+	}
+	return os.Remove(f.Name())
+}
+
 // sameFile reports whether name is still the locked file: its holder may have removed it.
 func sameFile(f *os.File, name string) bool {
 	a, err1 := f.Stat()

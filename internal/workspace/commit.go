@@ -110,7 +110,7 @@ func (w *Workspace) landCommit(ctx context.Context, pack *git.Pack, in CommitInp
 	if err != nil {
 		return "", nil, err
 	}
-	defer held.Close()
+	defer w.unlock(held)
 	failpoint.Hit("workspace.before-objects")
 	if err := w.repo.Store(ctx, pack); err != nil {
 		return "", nil, err

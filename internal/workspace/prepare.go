@@ -21,7 +21,7 @@ func (w *Workspace) Prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("prepare workspace: %w", err)
 	}
-	defer held.Close()
+	defer w.unlock(held)
 	tip, err := w.ensureBranch(ctx, held)
 	if err == nil {
 		err = w.syncLocked(ctx, held, tip)
@@ -74,7 +74,7 @@ func (w *Workspace) Remove(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("remove workspace: %w", err)
 	}
-	defer held.Close()
+	defer w.unlock(held)
 	failpoint.Hit("workspace.before-remove")
 	if err := w.eraseAll(); err != nil {
 		return fmt.Errorf("remove workspace: %w", err)

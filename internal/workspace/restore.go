@@ -32,7 +32,7 @@ func (w *Workspace) Restore(ctx context.Context, head run.Commit, tell Told) (*r
 	if err != nil {
 		return nil, fmt.Errorf("restore branch %s: %w", w.Branch(), err)
 	}
-	defer held.Close()
+	defer w.unlock(held)
 	found, err := w.restoreLocked(ctx, held, head, tell)
 	if err != nil {
 		return nil, fmt.Errorf("restore branch %s to %s: %w", w.Branch(), head, err)

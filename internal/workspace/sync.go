@@ -32,7 +32,7 @@ func (w *Workspace) Sync(ctx context.Context, commit run.Commit) error {
 	}
 	held, err := w.lockForChange(ctx)
 	if err == nil {
-		defer held.Close()
+		defer w.unlock(held)
 		err = w.syncLocked(ctx, held, commit)
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package workspace_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -336,6 +337,27 @@ func TestRemoveLeavesOtherWorkTrees(t *testing.T) {
 		t.Errorf("work trees:\n%s", got)
 	}
 	wantTree(t, other.Dir(), sample)
+}
+
+// An attempt that comes when the run is over leaves nothing, whatever comes of it.
+func TestWhatComesAfterTheRemovalLeavesNothing(t *testing.T) {
+	for name, late := range map[string]func(context.Context, applied) error{
+		"a commit that was made": func(ctx context.Context, a applied) error {
+			_, _, err := a.w.Commit(ctx, commitOf(a.spec.Base, edited()))
+			return err
+		},
+		"a look at the branch": func(ctx context.Context, a applied) error { _, err := a.w.Restore(ctx, a.head, nil); return err },
+		"another removal":      func(ctx context.Context, a applied) error { return a.w.Remove(ctx) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newApplied(t)
+			must(t, a.w.Remove(t.Context()))
+			must(t, late(t.Context(), a))
+			if left, err := filepath.Glob(a.spec.Dir + "*"); err != nil || len(left) > 0 {
+				t.Errorf("left %v, %v", left, err)
+			}
+		})
+	}
 }
 
 func TestSyncToAMissingCommit(t *testing.T) {

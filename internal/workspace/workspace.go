@@ -179,10 +179,19 @@ func Tip(ctx context.Context, repo string, id run.ID) (run.Commit, error) {
 	return w.Head(ctx)
 }
 
-// lockForChange locks the workspace for a change. Closing the file releases the lock.
+// lockForChange locks the workspace for a change, until unlock.
 func (w *Workspace) lockForChange(ctx context.Context) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(w.spec.Dir), 0o755); err != nil {
 		return nil, err
 	}
 	return git.Lock(ctx, w.spec.Dir+".lock")
+}
+
+// unlock releases the lock of lockForChange. It removes the lock's file where there is no workspace, as for an
+// attempt of a worker that slept until the run was over.
+func (w *Workspace) unlock(held *os.File) {
+	if _, err := os.Lstat(w.spec.Dir); errors.Is(err, os.ErrNotExist) && !w.hasBegun() {
+		_ = git.RemoveLock(held)
+	}
+	held.Close()
 }
