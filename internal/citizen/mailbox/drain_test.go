@@ -192,10 +192,10 @@ func TestMoreMailThanOneDrainHolds(t *testing.T) {
 		name   string
 		bodies int
 		size   int64
-		want   []int // letters that each drain hands out
+		want   []int // mails that each drain hands out
 	}{
-		{"many letters", 10_003, 1, []int{10_000, 3, 0}},
-		{"big letters", 17, mailbox.MaxBody, []int{16, 1, 0}},
+		{"many mails", 10_003, 1, []int{10_000, 3, 0}},
+		{"big mails", 17, mailbox.MaxBody, []int{16, 1, 0}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -290,7 +290,7 @@ func TestFiftyDrainsAtOnce(t *testing.T) {
 }
 
 // Senders, drains of ours, and the drains and the doorbell of a program that
-// does not lock. Each letter is sent twice.
+// does not lock. Each mail is sent twice.
 func TestNothingIsLostAmongOthers(t *testing.T) {
 	m := newMailboxes(t)
 	var mu sync.Mutex
@@ -301,8 +301,8 @@ func TestNothingIsLostAmongOthers(t *testing.T) {
 	for i := range 4 {
 		senders.Go(func() {
 			for j := range 20 {
-				letter := mailbox.Mail{To: gid, ID: fmt.Sprint(i, "/", j/2), Body: fmt.Sprint(i, "/", j/2)}
-				if _, err := m.Enqueue(t.Context(), letter); err != nil {
+				one := mailbox.Mail{To: gid, ID: fmt.Sprint(i, "/", j/2), Body: fmt.Sprint(i, "/", j/2)}
+				if _, err := m.Enqueue(t.Context(), one); err != nil {
 					t.Error(err)
 				}
 				mail <- struct{}{}

@@ -66,10 +66,10 @@ func TestEnqueue(t *testing.T) {
 
 func TestWhatIsNotEnqueued(t *testing.T) {
 	rows := []struct {
-		name   string
-		letter mailbox.Mail
-		setUp  func(m mailbox.Mailboxes) error
-		want   error
+		name  string
+		mail  mailbox.Mail
+		setUp func(m mailbox.Mailboxes) error
+		want  error
 	}{
 		{"an empty body", mailbox.Mail{To: gid}, nil, nil},
 		{"a huge body", mailbox.Mail{To: gid, Body: strings.Repeat("x", mailbox.MaxBody+1)}, nil, nil},
@@ -88,7 +88,7 @@ func TestWhatIsNotEnqueued(t *testing.T) {
 			if row.setUp != nil {
 				must(t, row.setUp(m))
 			}
-			if e, err := m.Enqueue(t.Context(), row.letter); err == nil || row.want != nil && !errors.Is(err, row.want) {
+			if e, err := m.Enqueue(t.Context(), row.mail); err == nil || row.want != nil && !errors.Is(err, row.want) {
 				t.Errorf("%+v, %v", e, err)
 			}
 			if _, err := os.Stat(m.Dirs.Mailboxes); err == nil {
@@ -174,8 +174,8 @@ func TestStampsFarAhead(t *testing.T) {
 	}
 }
 
-// A letter is found by its tag, whatever stamp it has by now.
-func TestALetterWhoseStampIsNoneIsEnqueuedOnce(t *testing.T) {
+// A mail is found by its tag, whatever stamp it has by now.
+func TestAMailWhoseStampIsNoneIsEnqueuedOnce(t *testing.T) {
 	m := newMailboxes(t)
 	first := filepath.Base(enqueue(t, m, "id-1", "one").Message)
 	for _, stamp := range []string{"10000-01-01T00-00-00-000Z", "x"} {
@@ -190,7 +190,7 @@ func TestALetterWhoseStampIsNoneIsEnqueuedOnce(t *testing.T) {
 
 // A body is renamed twice in its life, and the listing of its directory that goes
 // on meanwhile may pass it over.
-func TestALetterThatListingsPassOverIsEnqueuedOnce(t *testing.T) {
+func TestAMailThatListingsPassOverIsEnqueuedOnce(t *testing.T) {
 	m := newMailboxes(t)
 	first := filepath.Base(enqueue(t, m, "id-1", "one").Message)
 	for seen := 1; seen <= 3; seen++ {
@@ -204,7 +204,7 @@ func TestALetterThatListingsPassOverIsEnqueuedOnce(t *testing.T) {
 	}
 }
 
-func TestALetterThatComesAfterOneThatListingsPassOver(t *testing.T) {
+func TestAMailThatComesAfterOneThatListingsPassOver(t *testing.T) {
 	for seen := 1; seen <= 3; seen++ {
 		m := newMailboxes(t)
 		first := filepath.Base(enqueue(t, m, "", "one").Message)
@@ -214,7 +214,7 @@ func TestALetterThatComesAfterOneThatListingsPassOver(t *testing.T) {
 	}
 }
 
-func TestALetterIsEnqueuedOnce(t *testing.T) {
+func TestAMailIsEnqueuedOnce(t *testing.T) {
 	rows := []struct {
 		name   string
 		after  func(t *testing.T, m mailbox.Mailboxes)
@@ -241,16 +241,16 @@ func TestALetterIsEnqueuedOnce(t *testing.T) {
 				t.Errorf("signal: %v", err)
 			}
 			if fresh := enqueue(t, m, "id-2", "hello"); fresh.Again {
-				t.Errorf("another letter: %+v", fresh)
+				t.Errorf("another mail: %+v", fresh)
 			}
 		})
 	}
 }
 
-func TestLettersWithTheSameTag(t *testing.T) {
+func TestMailsWithTheSameTag(t *testing.T) {
 	m := newMailboxes(t)
 	first := enqueue(t, m, "id-1", "hello")
-	must(t, os.WriteFile(first.Message, []byte("another letter's"), 0o600))
+	must(t, os.WriteFile(first.Message, []byte("another mail's"), 0o600))
 	second := enqueue(t, m, "id-1", "hello")
 	if second.Again || second.Message == first.Message {
 		t.Errorf("%+v, first %+v", second, first)
@@ -258,7 +258,7 @@ func TestLettersWithTheSameTag(t *testing.T) {
 	if again := enqueue(t, m, "id-1", "hello"); !again.Again || again.Message != second.Message {
 		t.Errorf("%+v, want %+v", again, second)
 	}
-	if got := drain(t, m); !slices.Equal(got, []string{"another letter's", "hello"}) {
+	if got := drain(t, m); !slices.Equal(got, []string{"another mail's", "hello"}) {
 		t.Errorf("%q", got)
 	}
 }
@@ -310,8 +310,8 @@ func TestFiftySendersAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 50 {
 		wg.Go(func() {
-			letter := mailbox.Mail{To: gid, ID: fmt.Sprint("id ", i/2), Body: fmt.Sprint("body ", i/2)}
-			if _, err := m.Enqueue(t.Context(), letter); err != nil {
+			mail := mailbox.Mail{To: gid, ID: fmt.Sprint("id ", i/2), Body: fmt.Sprint("body ", i/2)}
+			if _, err := m.Enqueue(t.Context(), mail); err != nil {
 				t.Error(err)
 			}
 		})
@@ -393,6 +393,6 @@ func TestState(t *testing.T) {
 	write(t, m, "state.json", good)
 	enqueue(t, m, "", "x")
 	if s, err := m.State(gid); err != nil || s.LastDelivered != "b" || s.LastEnqueued != "2026-06-12T12:00:00.000Z" {
-		t.Errorf("after a letter: %+v, %v", s, err)
+		t.Errorf("after a mail: %+v, %v", s, err)
 	}
 }

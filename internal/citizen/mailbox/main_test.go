@@ -22,11 +22,11 @@ const (
 	other dispatch.GardenID = "20260612T093000-ffffff"
 )
 
-// As a child the test binary has HOME's mailbox: it writes the letter given, or
+// As a child the test binary has HOME's mailbox: it writes the mail given, or
 // drains and prints a line for each body.
 const (
 	asChild = "MAILBOX_TEST_HOME"
-	letter  = "MAILBOX_TEST_LETTER"
+	mail    = "MAILBOX_TEST_LETTER"
 )
 
 func TestMain(m *testing.M) {
@@ -34,20 +34,20 @@ func TestMain(m *testing.M) {
 	if home == "" {
 		os.Exit(m.Run())
 	}
-	if err := play(home, os.Getenv(letter)); err != nil {
+	if err := play(home, os.Getenv(mail)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func play(home, letter string) error {
+func play(home, mail string) error {
 	dirs, err := citizen.FindDirs(func(name string) (string, bool) { return home, name == "HOME" })
 	if err != nil {
 		return err
 	}
 	m := mailbox.Mailboxes{Dirs: dirs}
-	if letter != "" {
-		_, err := m.Enqueue(context.Background(), mailbox.Mail{To: gid, ID: letter, Body: letter})
+	if mail != "" {
+		_, err := m.Enqueue(context.Background(), mailbox.Mail{To: gid, ID: mail, Body: mail})
 		return err
 	}
 	_, err = m.Drain(context.Background(), gid, func(d mailbox.Drained) error {
@@ -64,7 +64,7 @@ func play(home, letter string) error {
 func child(t *testing.T, m mailbox.Mailboxes, letterID, failpoints string) (lines []string, killed bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), asChild+"="+m.Dirs.Home, letter+"="+letterID, "RATCHET_FAILPOINTS="+failpoints, "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(os.Environ(), asChild+"="+m.Dirs.Home, mail+"="+letterID, "RATCHET_FAILPOINTS="+failpoints, "GORACE=atexit_sleep_ms=0")
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()

@@ -15,7 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// ringing is a mailbox with a letter and its receiver. Its times are those of
+// ringing is a mailbox with a mail and its receiver. Its times are those of
 // files, so it goes by the clock of the machine, as it was when the test began.
 type ringing struct {
 	mailbox.Mailboxes
@@ -68,9 +68,9 @@ func TestRingAgain(t *testing.T) {
 	}{
 		{"a ring that was lost", lost, true},
 		{"a ring that never was", func(r ringing) { lost(r); must(t, os.Remove(filepath.Join(r.Dirs.Mailbox(gid), "inbox.signal"))) }, true},
-		{"another letter has come since, and its ring was lost too", func(r ringing) { enqueue(t, r.Mailboxes, "", "more"); lost(r) }, true},
-		{"another letter has come just now", func(r ringing) { lost(r); enqueue(t, r.Mailboxes, "", "more") }, false},
-		{"a letter that has just come", func(r ringing) { r.age(".signal", old) }, false},
+		{"another mail has come since, and its ring was lost too", func(r ringing) { enqueue(t, r.Mailboxes, "", "more"); lost(r) }, true},
+		{"another mail has come just now", func(r ringing) { lost(r); enqueue(t, r.Mailboxes, "", "more") }, false},
+		{"a mail that has just come", func(r ringing) { r.age(".signal", old) }, false},
 		{"a ring that just was", func(r ringing) { r.age(".msg", old); r.age(".signal", young) }, false},
 		{"written by a clock far ahead", func(r ringing) { r.age(".msg", -old); r.age(".signal", -old) }, true},
 		{"the doorbell rang", func(r ringing) { lost(r); ring(t, r.Mailboxes) }, false},
@@ -142,7 +142,7 @@ func TestRingingEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// Every worker looks each minute, so looking at a town of idle mailboxes has to
+// Every worker looks each minute, so looking at a registry of idle mailboxes has to
 // be cheap.
 func BenchmarkRingAgain(b *testing.B) {
 	m := newMailboxes(b)

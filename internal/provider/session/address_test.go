@@ -248,7 +248,7 @@ func TestTurnOfAPeerThatFailsFailsNothing(t *testing.T) {
 
 const lost = "message of another session lost: the agent ended before its turn: "
 
-func (s *site) wantLogged(t *testing.T, line string) {
+func (s *fakeSite) wantLogged(t *testing.T, line string) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()

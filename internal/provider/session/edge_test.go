@@ -220,21 +220,21 @@ func TestManyPermitsInOneConversation(t *testing.T) {
 
 // wantedSite is a site whose slot another worker can want.
 type wantedSite struct {
-	*site
+	*fakeSite
 	wanted func()
 }
 
 func (s *wantedSite) Hold(ctx context.Context, wanted func()) (func(), error) {
 	s.wanted = wanted
-	return s.site.Hold(ctx, wanted)
+	return s.fakeSite.Hold(ctx, wanted)
 }
 
 // Attempts of one contest have the slots developer, developer-2, ...
 func TestOneWantedSlotDoesNotEndTheAgentsOfOthers(t *testing.T) {
 	b := newBench(t)
 	dir := t.TempDir()
-	first := &wantedSite{site: &site{dir: filepath.Join(dir, "developer")}}
-	second := &wantedSite{site: &site{dir: filepath.Join(dir, "developer-2")}}
+	first := &wantedSite{fakeSite: &fakeSite{dir: filepath.Join(dir, "developer")}}
+	second := &wantedSite{fakeSite: &fakeSite{dir: filepath.Join(dir, "developer-2")}}
 	for _, s := range []*wantedSite{first, second} {
 		req := b.request(sh("make") + "[[say:done]]")
 		req.Work.Site = s

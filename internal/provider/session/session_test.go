@@ -23,9 +23,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// site is a slot with a plain directory for a checkout; its changes are the
+// fakeSite is a slot with a plain directory for a checkout; its changes are the
 // names and contents of the files.
-type site struct {
+type fakeSite struct {
 	dir   string
 	unfit map[string]string // files that no patch can carry, and why
 
@@ -35,10 +35,10 @@ type site struct {
 	logged []string
 }
 
-func (s *site) Slot() string                            { return s.dir }
-func (s *site) Files(context.Context) ([]string, error) { return nil, nil }
-func (s *site) Note() ([]byte, error)                   { s.mu.Lock(); defer s.mu.Unlock(); return s.note, nil }
-func (s *site) SetNote(note []byte) error {
+func (s *fakeSite) Slot() string                            { return s.dir }
+func (s *fakeSite) Files(context.Context) ([]string, error) { return nil, nil }
+func (s *fakeSite) Note() ([]byte, error)                   { s.mu.Lock(); defer s.mu.Unlock(); return s.note, nil }
+func (s *fakeSite) SetNote(note []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.note = note
@@ -46,7 +46,7 @@ func (s *site) SetNote(note []byte) error {
 }
 
 // edit changes the note to what a worker that died would have left.
-func (s *site) edit(t *testing.T, change func(note map[string]any)) {
+func (s *fakeSite) edit(t *testing.T, change func(note map[string]any)) {
 	t.Helper()
 	var note map[string]any
 	if err := json.Unmarshal(s.note, &note); err != nil {
@@ -56,11 +56,11 @@ func (s *site) edit(t *testing.T, change func(note map[string]any)) {
 	s.note, _ = json.Marshal(note)
 }
 
-func (s *site) Read(context.Context, string, int64) ([]byte, int64, error) {
+func (s *fakeSite) Read(context.Context, string, int64) ([]byte, int64, error) {
 	return nil, 0, errors.New("nothing is read")
 }
 
-func (s *site) Checkout(_ context.Context, keep bool) (string, error) {
+func (s *fakeSite) Checkout(_ context.Context, keep bool) (string, error) {
 	if !keep {
 		if err := os.RemoveAll(s.dir); err != nil {
 			return "", err
@@ -69,7 +69,7 @@ func (s *site) Checkout(_ context.Context, keep bool) (string, error) {
 	return s.dir, os.MkdirAll(s.dir, 0o700)
 }
 
-func (s *site) Changes(context.Context) ([]byte, error) {
+func (s *fakeSite) Changes(context.Context) ([]byte, error) {
 	var diff strings.Builder
 	entries, err := os.ReadDir(s.dir)
 	for _, e := range entries {
@@ -85,17 +85,17 @@ func (s *site) Changes(context.Context) ([]byte, error) {
 	return []byte(diff.String()), err
 }
 
-func (s *site) Log(what string, about map[string]string) {
+func (s *fakeSite) Log(what string, about map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.logged = append(s.logged, what+" "+about["tool"]+about["verdict"])
 }
 
-func (s *site) Warn(what string, about map[string]string) {
+func (s *fakeSite) Warn(what string, about map[string]string) {
 	s.Log(what+": "+about["from"]+": "+about["input"], about)
 }
 
-func (s *site) Hold(context.Context, func()) (func(), error) {
+func (s *fakeSite) Hold(context.Context, func()) (func(), error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.held++
@@ -107,14 +107,14 @@ type bench struct {
 	*testing.T
 	fake  *agenttest.Fake
 	pool  *session.Pool
-	site  *site
+	site  *fakeSite
 	quiet time.Duration
 }
 
 func newBench(t *testing.T) *bench {
 	b := &bench{
 		T: t, fake: agenttest.NewFake(fakemodel.New()), pool: session.NewPool(0),
-		site: &site{dir: filepath.Join(t.TempDir(), "checkout")},
+		site: &fakeSite{dir: filepath.Join(t.TempDir(), "checkout")},
 	}
 	t.Cleanup(func() {
 		b.pool.Close()
@@ -528,6 +528,6 @@ type lent struct {
 
 func (l lent) Generate(ctx context.Context, req provider.Request, progress func(provider.Progress)) (provider.Response, error) {
 	req.Prompt = l.request().Prompt
-	req.Work.Site = &site{dir: filepath.Join(l.t.TempDir(), "checkout")}
+	req.Work.Site = &fakeSite{dir: filepath.Join(l.t.TempDir(), "checkout")}
 	return l.Provider.Generate(ctx, req, progress)
 }

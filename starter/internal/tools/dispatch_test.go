@@ -77,7 +77,7 @@ func results(t *testing.T) []named {
 }
 
 func TestOnlyASuccessIsNoError(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	c := w.connect(t)
 	good := map[string]bool{
 		"sent by control-socket": true, "fallback-sent by control-socket": true, "fallback-sent by meta-mailbox": true,
@@ -89,7 +89,7 @@ func TestOnlyASuccessIsNoError(t *testing.T) {
 	}
 	for _, row := range rows {
 		w.engine.result = row.Result
-		res := c.call("entwurf_v2", letter(live))
+		res := c.call("entwurf_v2", messageTo(live))
 		if res.IsError == good[row.name] {
 			t.Errorf("%s: error %v", row.name, res.IsError)
 		}
@@ -109,7 +109,7 @@ func TestOnlyASuccessIsNoError(t *testing.T) {
 }
 
 func TestTheLetterSaysWhatWasAskedAndWho(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.isClaude(t)
 	w.engine.result = results(t)[0].Result
 	c := w.connect(t)
@@ -117,7 +117,7 @@ func TestTheLetterSaysWhatWasAskedAndWho(t *testing.T) {
 	quoted, err := json.Marshal(message)
 	must(t, err)
 	c.call("entwurf_v2", `{"target":"`+string(live)+`","intent":"owned-outcome","mode":"steer","wants_reply":true,"message":`+string(quoted)+`}`)
-	c.call("entwurf_v2", letter(gone))
+	c.call("entwurf_v2", messageTo(gone))
 	got := w.engine.sent()
 	want := []dispatch.Request{
 		{Target: live, Intent: dispatch.OwnedOutcome, Mode: dispatch.Steer, Message: message, WantsReply: true},
@@ -132,37 +132,37 @@ func TestTheLetterSaysWhatWasAskedAndWho(t *testing.T) {
 }
 
 func TestWhoHasNoIdentitySendsAsAStranger(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.engine.result = results(t)[0].Result
 	c := w.connect(t)
-	c.call("entwurf_v2", letter(live))
+	c.call("entwurf_v2", messageTo(live))
 	if s := w.engine.sent()[0].Sender; s.Origin != dispatch.ExternalMCP || *s.Replyable {
 		t.Errorf("sender %+v", s)
 	}
 	w.vars["PI_TOOLS_BRIDGE_REQUIRE_META_SENDER"] = "1"
-	if line := c.refused("entwurf_v2", letter(live)); !strings.Contains(line, citizen.ErrAnonymous.Error()) || len(w.engine.sent()) != 1 {
+	if line := c.refused("entwurf_v2", messageTo(live)); !strings.Contains(line, citizen.ErrAnonymous.Error()) || len(w.engine.sent()) != 1 {
 		t.Errorf("%s, %d letters", line, len(w.engine.sent()))
 	}
 }
 
 func TestAnEngineThatFailsIsOneLine(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.engine.err = errors.New("cannot reach temporal;\n\trun `starter up`\x1b[2J")
-	if line := w.connect(t).refused("entwurf_v2", letter(live)); line != "cannot reach temporal; run `starter up`<U+001B>[2J" {
+	if line := w.connect(t).refused("entwurf_v2", messageTo(live)); line != "cannot reach temporal; run `starter up`<U+001B>[2J" {
 		t.Errorf("%q", line)
 	}
 }
 
 // The engine may be lost to a call that nobody has given up.
 func TestWhoIsCutOffIsToldNotToSendAgain(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	c := w.connect(t)
 	for _, cut := range []dispatches.CutOffError{
 		{Workflow: "dispatch-x", Taken: true, Cause: errors.New("unavailable")},
 		{Workflow: "dispatch-x", Cause: errors.New(strings.Repeat("unavailable ", 100))},
 	} {
 		w.engine.err = fmt.Errorf("asked: %w", &cut)
-		line := c.refused("entwurf_v2", letter(live))
+		line := c.refused("entwurf_v2", messageTo(live))
 		for _, want := range []string{"do not dispatch the message again before you know what came of it", "ratchet_dispatches", "asked: unavailable"} {
 			if !strings.Contains(line, want) {
 				t.Errorf("%q is not in %s", want, line)
@@ -170,7 +170,7 @@ func TestWhoIsCutOffIsToldNotToSendAgain(t *testing.T) {
 		}
 	}
 	w.engine.err = errors.New("no worker")
-	if line := c.refused("entwurf_v2", letter(live)); line != "no worker" {
+	if line := c.refused("entwurf_v2", messageTo(live)); line != "no worker" {
 		t.Errorf("of what was never sent: %s", line)
 	}
 }
@@ -196,7 +196,7 @@ func calls(tool, arguments string) string {
 }
 
 func TestPastDispatches(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.engine.result = results(t)[0].Result
 	c := w.connect(t)
 	type listed struct {
@@ -222,11 +222,11 @@ func TestPastDispatches(t *testing.T) {
 }
 
 func TestACallThatIsCancelledLeavesTheDispatchGoing(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	began := make(chan struct{})
 	w.engine.hold = func(ctx context.Context) { close(began); <-ctx.Done() }
 	p := w.serve(t.Context(), t, plainly)
-	go p.talk(t, hello, calls("entwurf_v2", letter(live)))
+	go p.talk(t, hello, calls("entwurf_v2", messageTo(live)))
 	out := bufio.NewScanner(p.out)
 	out.Scan()
 	<-began
@@ -243,12 +243,12 @@ func TestACallThatIsCancelledLeavesTheDispatchGoing(t *testing.T) {
 }
 
 func TestACallThatIsCancelledMayStillHearTheEnd(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.engine.result = results(t)[0].Result
 	began, end := make(chan struct{}), make(chan struct{})
 	w.engine.hold = func(ctx context.Context) { close(began); <-end }
 	p := w.serve(t.Context(), t, plainly)
-	go p.talk(t, hello, calls("entwurf_v2", letter(live)))
+	go p.talk(t, hello, calls("entwurf_v2", messageTo(live)))
 	out := bufio.NewScanner(p.out)
 	out.Scan()
 	<-began
@@ -260,12 +260,12 @@ func TestACallThatIsCancelledMayStillHearTheEnd(t *testing.T) {
 }
 
 func TestAClientThatHangsUpLeavesTheDispatchGoing(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	var held context.Context
 	w.engine.hold = func(ctx context.Context) { held = ctx; <-ctx.Done() }
 	p := w.serve(t.Context(), t, plainly)
 	go io.Copy(io.Discard, p.out)
-	p.talk(t, hello, calls("entwurf_v2", letter(live)))
+	p.talk(t, hello, calls("entwurf_v2", messageTo(live)))
 	eventually.Holds(t, "the dispatch began", func() bool { return len(w.engine.sent()) == 1 })
 	must(t, p.in.Close())
 	if err := <-p.ended; err != nil || held.Err() == nil || !strings.Contains(w.log.String(), "goes on") {

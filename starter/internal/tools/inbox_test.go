@@ -23,7 +23,7 @@ import (
 
 const own = `{"gardenId":"` + string(claude) + `"}`
 
-func (w *world) mail(t *testing.T, bodies ...string) {
+func (w *fixture) mail(t *testing.T, bodies ...string) {
 	t.Helper()
 	for _, body := range bodies {
 		_, err := w.boxes().Enqueue(t.Context(), mailbox.Mail{To: claude, Body: body})
@@ -31,17 +31,17 @@ func (w *world) mail(t *testing.T, bodies ...string) {
 	}
 }
 
-func (w *world) boxes() mailbox.Mailboxes { return mailbox.Mailboxes{Dirs: w.Dirs} }
+func (w *fixture) boxes() mailbox.Mailboxes { return mailbox.Mailboxes{Dirs: w.Dirs} }
 
 // unread is how many bodies nobody was handed.
-func (w *world) unread(t *testing.T) int {
+func (w *fixture) unread(t *testing.T) int {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(w.Dirs.Mailbox(claude), "*.msg"))
 	must(t, err)
 	return len(names)
 }
 
-func (w *world) readAt(t *testing.T) string {
+func (w *fixture) readAt(t *testing.T) string {
 	t.Helper()
 	s, err := w.boxes().State(claude)
 	must(t, err)
@@ -49,7 +49,7 @@ func (w *world) readAt(t *testing.T) string {
 }
 
 func TestInbox(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.mail(t, "one\x1b[2J", "two")
 	c := w.connect(t)
 	res := c.call("entwurf_inbox_read", own)
@@ -75,15 +75,15 @@ func TestInbox(t *testing.T) {
 func TestWhoIsKnownReadsNobodyElsesMail(t *testing.T) {
 	for _, row := range []struct {
 		name  string
-		is    func(w *world)
+		is    func(w *fixture)
 		whose dispatch.GardenID // named by the line of a refusal; empty: the mail is handed out
 	}{
-		{"another by its environment", func(w *world) { w.vars["PI_SESSION_ID"], w.vars["PI_AGENT_ID"] = string(live), "pi/opus" }, live},
-		{"itself by its marker", func(w *world) { w.isClaude(t) }, ""},
-		{"nobody", func(*world) {}, ""},
+		{"another by its environment", func(w *fixture) { w.vars["PI_SESSION_ID"], w.vars["PI_AGENT_ID"] = string(live), "pi/opus" }, live},
+		{"itself by its marker", func(w *fixture) { w.isClaude(t) }, ""},
+		{"nobody", func(*fixture) {}, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			w.mail(t, "one")
 			row.is(w)
 			res := w.connect(t).call("entwurf_inbox_read", own)
@@ -104,7 +104,7 @@ func TestWhoIsKnownReadsNobodyElsesMail(t *testing.T) {
 var mails = regexp.MustCompile(`mail \d\d`)
 
 func TestManyReadersGetEachMailOnce(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	var want []string
 	for n := range 40 {
 		want = append(want, fmt.Sprintf("mail %02d", n))
@@ -146,7 +146,7 @@ func (c cutter) Write(p []byte) (int, error) {
 }
 
 func TestMailWhoseAnswerIsNotWrittenStaysUnread(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.mail(t, "the mail")
 	p := w.serve(t.Context(), t, func(out io.Writer) io.Writer { return cutter{out} })
 	go io.Copy(io.Discard, p.out)
@@ -165,7 +165,7 @@ func TestMailWhoseAnswerIsNotWrittenStaysUnread(t *testing.T) {
 }
 
 func TestACallThatIsCancelledLeavesTheMail(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.mail(t, "the mail")
 	leave, err := file.Lock(t.Context(), filepath.Join(w.Dirs.Mailbox(claude), ".ratchet-drain.lock"))
 	must(t, err)
@@ -190,7 +190,7 @@ func TestACallThatIsCancelledLeavesTheMail(t *testing.T) {
 }
 
 func TestMoreMailThanAnAnswerHoldsStays(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	half := strings.Repeat("x", mailbox.MaxBody/2+1)
 	w.mail(t, half, half)
 	if line := w.connect(t).refused("entwurf_inbox_read", own); !strings.Contains(line, "starter inbox read") || w.unread(t) != 2 {
@@ -199,7 +199,7 @@ func TestMoreMailThanAnAnswerHoldsStays(t *testing.T) {
 }
 
 func TestMailThatCannotBeReadHidesNone(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.mail(t, "one")
 	must(t, os.Symlink("nowhere", filepath.Join(w.Dirs.Mailbox(claude), "2026-01-01T00-00-00-000Z-000000.msg")))
 	res := w.connect(t).call("entwurf_inbox_read", own)

@@ -18,7 +18,7 @@ func ping(id int) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method"
 
 // heard is what a server answers to a burst, which asks for so many answers: the id
 // of each, and of one without an id the code of its error.
-func (w *world) heard(t *testing.T, burst string, want int) []int {
+func (w *fixture) heard(t *testing.T, burst string, want int) []int {
 	t.Helper()
 	p := w.serve(t.Context(), t, plainly)
 	go p.talk(t, burst)
@@ -87,7 +87,7 @@ func TestALineThatIsNoMessageEndsNothing(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			want := append(slices.Clone(row.want), 1, 9)
 			slices.Sort(want)
-			got := newWorld(t).heard(t, strings.Join([]string{hello, row.line, ping(9)}, "\n"), len(want))
+			got := newFixture(t).heard(t, strings.Join([]string{hello, row.line, ping(9)}, "\n"), len(want))
 			if !slices.Equal(got, want) {
 				t.Errorf("%v, want %v", got, want)
 			}
@@ -96,7 +96,7 @@ func TestALineThatIsNoMessageEndsNothing(t *testing.T) {
 }
 
 func TestTheLongestMessageFitsALine(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.engine.result = results(t)[0].Result
 	escaped := strings.Repeat(`\ud83c\udf31`, dispatch.MaxMessage)
 	p := w.serve(t.Context(), t, plainly)
@@ -126,7 +126,7 @@ func (a alone) Write(p []byte) (int, error) {
 
 func TestAnswersDoNotMix(t *testing.T) {
 	var busy, met atomic.Bool
-	p := newWorld(t).serve(t.Context(), t, func(out io.Writer) io.Writer { return alone{out, &busy, &met} })
+	p := newFixture(t).serve(t.Context(), t, func(out io.Writer) io.Writer { return alone{out, &busy, &met} })
 	const each = 200
 	go func() {
 		p.talk(t, hello)

@@ -108,8 +108,8 @@ func (e *engine) sent() []dispatch.Message {
 	return e.letters
 }
 
-// world is a registry with three citizens, and what a server of tools needs.
-type world struct {
+// fixture is a registry with three citizens, and what a server of tools needs.
+type fixture struct {
 	tools.Config
 	engine *engine
 	vars   map[string]string // the environment of the client
@@ -133,7 +133,7 @@ func (l *log) String() string {
 	return l.b.String()
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	home, err := os.MkdirTemp("", "m") // short: sockets lie below it
 	must(t, err)
@@ -145,7 +145,7 @@ func newWorld(t *testing.T) *world {
 		_, err := store.Create(t.Context(), citizen.Birth{GardenID: id, Backend: backend, CWD: "/w"})
 		must(t, err)
 	}
-	w := &world{engine: &engine{}, vars: map[string]string{}, log: &log{}}
+	w := &fixture{engine: &engine{}, vars: map[string]string{}, log: &log{}}
 	w.Config = tools.Config{
 		Dirs: dirs, Engine: w.engine, Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Caller: func() citizen.Caller {
@@ -156,7 +156,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // isClaude makes the client a process of the citizen claude.
-func (w *world) isClaude(t *testing.T) {
+func (w *fixture) isClaude(t *testing.T) {
 	t.Helper()
 	who := marker.Citizen{GardenID: claude, Backend: dispatch.ClaudeCode, NativeSessionID: string(claude)}
 	must(t, marker.WriteSender(w.Dirs.Senders, marker.Sender{Citizen: who, CWD: "/there", Owner: marker.OwnerOf(os.Getpid())}, noon))
@@ -170,7 +170,7 @@ type pipes struct {
 }
 
 // serve serves until the test ends; through is what the answers go through.
-func (w *world) serve(ctx context.Context, t *testing.T, through func(io.Writer) io.Writer) pipes {
+func (w *fixture) serve(ctx context.Context, t *testing.T, through func(io.Writer) io.Writer) pipes {
 	t.Helper()
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
@@ -188,7 +188,7 @@ func (w *world) serve(ctx context.Context, t *testing.T, through func(io.Writer)
 
 func plainly(w io.Writer) io.Writer { return w }
 
-func (w *world) connect(t *testing.T) client {
+func (w *fixture) connect(t *testing.T) client {
 	t.Helper()
 	p := w.serve(t.Context(), t, plainly)
 	return p.client(t)

@@ -29,7 +29,7 @@ func (quiet) LastMessage(context.Context) (*controlsocket.LastMessage, error) { 
 
 func (quiet) Abort(context.Context) error { return nil }
 
-func (w *world) listens(t *testing.T, id dispatch.GardenID) {
+func (w *fixture) listens(t *testing.T, id dispatch.GardenID) {
 	t.Helper()
 	server, err := controlsocket.Listen(t.Context(), w.Dirs.Socket(id), quiet{})
 	must(t, err)
@@ -37,7 +37,7 @@ func (w *world) listens(t *testing.T, id dispatch.GardenID) {
 }
 
 func TestPeers(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.listens(t, live)
 	must(t, os.WriteFile(filepath.Join(w.Dirs.Sessions, "note.meta.json"), []byte("{"), 0o600))
 	c := w.connect(t)
@@ -57,7 +57,7 @@ func TestPeers(t *testing.T) {
 }
 
 func TestPeersAreFactsOnly(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.listens(t, live)
 	c := w.connect(t)
 	whole, err := json.Marshal(c.call("entwurf_peers", `{}`))
@@ -74,22 +74,22 @@ func TestPeersAreFactsOnly(t *testing.T) {
 func TestSelf(t *testing.T) {
 	rows := []struct {
 		name   string
-		setUp  func(t *testing.T, w *world)
+		setUp  func(t *testing.T, w *fixture)
 		id     string
 		agent  string
 		socket citizen.SocketState
 		reach  bool
 	}{
-		{"a citizen by its process", func(t *testing.T, w *world) { w.isClaude(t) }, string(claude), "meta-session/claude-code", citizen.SocketNone, false},
-		{"one whose mail is read", func(t *testing.T, w *world) { w.isClaude(t); w.reads(t) }, string(claude), "meta-session/claude-code", citizen.SocketNone, true},
-		{"pi by its environment", func(t *testing.T, w *world) {
+		{"a citizen by its process", func(t *testing.T, w *fixture) { w.isClaude(t) }, string(claude), "meta-session/claude-code", citizen.SocketNone, false},
+		{"one whose mail is read", func(t *testing.T, w *fixture) { w.isClaude(t); w.reads(t) }, string(claude), "meta-session/claude-code", citizen.SocketNone, true},
+		{"pi by its environment", func(t *testing.T, w *fixture) {
 			w.vars["PI_SESSION_ID"], w.vars["PI_AGENT_ID"] = string(live), "pi/opus"
 			w.listens(t, live)
 		}, string(live), "pi/opus", citizen.SocketAlive, true},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			row.setUp(t, w)
 			res := w.connect(t).call("entwurf_self", `{}`)
 			var self, text citizen.Self
@@ -103,7 +103,7 @@ func TestSelf(t *testing.T) {
 }
 
 func TestNobodyHasNoSelf(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	c := w.connect(t)
 	if line := c.refused("entwurf_self", `{}`); !strings.Contains(line, citizen.ErrAnonymous.Error()) {
 		t.Errorf("%q", line)
@@ -115,7 +115,7 @@ func TestNobodyHasNoSelf(t *testing.T) {
 }
 
 // reads has somebody watch the mailbox of claude.
-func (w *world) reads(t *testing.T) {
+func (w *fixture) reads(t *testing.T) {
 	t.Helper()
 	who := marker.Citizen{GardenID: claude, Backend: dispatch.ClaudeCode, NativeSessionID: string(claude)}
 	must(t, marker.WriteReceiver(w.Dirs.Receivers, marker.Receiver{Citizen: who, Owner: marker.OwnerOf(os.Getpid()), Provenance: marker.SessionStart}, noon))

@@ -13,7 +13,7 @@ import (
 )
 
 func TestRuns(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	c := w.connect(t)
 	var list struct {
 		Runs []struct{ RunID, Goal, Status string }
@@ -33,7 +33,7 @@ func TestRuns(t *testing.T) {
 }
 
 func TestDecisions(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.AllowDecisions = true
 	c := w.connect(t)
 	for _, row := range []struct{ tool, arguments, id, result string }{
@@ -59,7 +59,7 @@ func TestDecisions(t *testing.T) {
 }
 
 func TestTheRecordSaysWhichAgentDecided(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.AllowDecisions = true
 	c := w.connect(t)
 	decide := func() string {
@@ -77,7 +77,7 @@ func TestTheRecordSaysWhichAgentDecided(t *testing.T) {
 }
 
 func TestWhatARunRefusesIsOneLine(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.AllowDecisions = true
 	c := w.connect(t)
 	w.engine.err = errors.Join(errors.New("approval \"a\":"), errors.New("nothing is pending"))

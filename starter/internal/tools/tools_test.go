@@ -48,7 +48,7 @@ func TestToolsAndTheirAnnotations(t *testing.T) {
 		{"ratchet_answer", true, hints{idempotent: true}},
 	}
 	for _, allowed := range []bool{false, true} {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.AllowDecisions = allowed
 		c := w.connect(t)
 		found := c.tools()
@@ -79,7 +79,7 @@ func TestToolsAndTheirAnnotations(t *testing.T) {
 }
 
 func TestInputSchemas(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.AllowDecisions = true
 	found := w.connect(t).tools()
 	for name, want := range map[string][]any{
@@ -111,7 +111,7 @@ func contract(t *testing.T) map[string]any {
 }
 
 func TestTheOutputSchemaHasTheReceiptsOfTheContract(t *testing.T) {
-	output := newWorld(t).connect(t).tools()["entwurf_v2"].OutputSchema.(map[string]any)
+	output := newFixture(t).connect(t).tools()["entwurf_v2"].OutputSchema.(map[string]any)
 	got := output["properties"].(map[string]any)["receipt"].(map[string]any)["properties"].(map[string]any)
 	want := map[string]any{}
 	for _, branch := range contract(t)["receipt"].(map[string]any)["oneOf"].([]any) {
@@ -194,7 +194,7 @@ func TestWrongArgumentsReachNobody(t *testing.T) {
 		{"a rejection without its id", "ratchet_reject", `{"run":"r","final":true}`, "approvalId"},
 		{"an answer without its question", "ratchet_answer", `{"run":"r","text":"t"}`, "questionId"},
 	}
-	w := newWorld(t)
+	w := newFixture(t)
 	w.AllowDecisions = true
 	c := w.connect(t)
 	for _, row := range rows {
@@ -208,7 +208,7 @@ func TestWrongArgumentsReachNobody(t *testing.T) {
 }
 
 func TestArgumentsThatAreNotThereAreNone(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.isClaude(t)
 	c := w.connect(t)
 	for _, tool := range []string{"entwurf_peers", "entwurf_self", "ratchet_runs"} {
@@ -225,18 +225,18 @@ func TestArgumentsThatAreNotThereAreNone(t *testing.T) {
 
 func TestServeEnds(t *testing.T) {
 	t.Run("when the client hangs up", func(t *testing.T) {
-		c := newWorld(t).connect(t)
+		c := newFixture(t).connect(t)
 		must(t, c.in.Close())
 		if err := <-c.ended; err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("when it is told to, with a call under way", func(t *testing.T) {
-		w := newWorld(t)
+		w := newFixture(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		w.engine.hold = func(ctx context.Context) { cancel(); <-ctx.Done() }
 		c := w.serve(ctx, t, plainly).client(t)
-		if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "entwurf_v2", Arguments: json.RawMessage(letter(live))}); err == nil {
+		if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "entwurf_v2", Arguments: json.RawMessage(messageTo(live))}); err == nil {
 			t.Log("answered while it ended")
 		}
 		if err := <-c.ended; err != nil || len(w.engine.sent()) != 1 {
@@ -245,13 +245,13 @@ func TestServeEnds(t *testing.T) {
 	})
 	t.Run("with an error when its input breaks", func(t *testing.T) {
 		broken := errors.New("broken")
-		err := tools.Serve(t.Context(), newWorld(t).Config, iotest.ErrReader(broken), io.Discard)
+		err := tools.Serve(t.Context(), newFixture(t).Config, iotest.ErrReader(broken), io.Discard)
 		if !errors.Is(err, broken) {
 			t.Error(err)
 		}
 	})
 }
 
-func letter(to dispatch.GardenID) string {
+func messageTo(to dispatch.GardenID) string {
 	return `{"target":"` + string(to) + `","intent":"fire-and-forget","message":"hi"}`
 }

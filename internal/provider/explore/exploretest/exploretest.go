@@ -27,15 +27,15 @@ func (f Files) Read(_ context.Context, path string, limit int64) ([]byte, int64,
 
 // Site returns a site that has these files and nothing else. Its other methods
 // panic.
-func (f Files) Site() provider.Site { return site{files: f} }
+func (f Files) Site() provider.Site { return fakeSite{files: f} }
 
-type site struct {
+type fakeSite struct {
 	provider.Site
 	files Files
 }
 
-func (s site) Files(ctx context.Context) ([]string, error) { return s.files.Files(ctx) }
+func (s fakeSite) Files(ctx context.Context) ([]string, error) { return s.files.Files(ctx) }
 
-func (s site) Read(ctx context.Context, path string, limit int64) ([]byte, int64, error) {
+func (s fakeSite) Read(ctx context.Context, path string, limit int64) ([]byte, int64, error) {
 	return s.files.Read(ctx, path, limit)
 }
