@@ -40,6 +40,7 @@ var (
 func serveDispatch(v dispatchVariant) {
 	runsDir := flag.String("runs-dir", "", "")
 	queue := flag.String("task-queue", "", "")
+	flag.String("sandbox", "", "") // as the tests start every worker
 	flag.Parse()
 	if err := v.work(*runsDir, *queue); err != nil {
 		fmt.Fprintln(os.Stderr, err)

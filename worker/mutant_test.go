@@ -31,6 +31,7 @@ const naive = "appending"
 func serveWith(add func(sdkworker.Worker), interceptors ...interceptor.WorkerInterceptor) {
 	runsDir := flag.String("runs-dir", "", "")
 	queue := flag.String("task-queue", "", "")
+	flag.String("sandbox", "", "") // as the tests start every worker
 	flag.Parse()
 	if err := work(*runsDir, *queue, add, interceptors); err != nil {
 		fmt.Fprintln(os.Stderr, err)
