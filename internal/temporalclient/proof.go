@@ -79,7 +79,7 @@ func (p *prover) challenge(ctx context.Context) error {
 	if !proven && (err == nil || !unanswered(err)) {
 		return status.Error(codes.Unavailable, stranger)
 	}
-	if proven && status.Code(err) == codes.PermissionDenied {
+	if proven {
 		return nil
 	}
 	return err

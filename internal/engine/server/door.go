@@ -78,27 +78,37 @@ func (d door) GetClaims(caller *authorization.AuthInfo) (*authorization.Claims, 
 // AuthInfoRequired makes the server ask for claims even where a caller brings no header.
 func (d door) AuthInfoRequired() bool { return false }
 
-// errLocked is the answer to a caller without the bearer token.
-var errLocked = status.Error(codes.PermissionDenied,
-	`the engine is locked: run eval "$(starter env)" first; a starter or worker must not be older than the engine`)
+const locked = `the engine is locked: run eval "$(starter env)" first; a starter or worker must not be older than the engine`
+
+// The answers to a caller without the bearer token. One that asks for a proof and sends no key is a
+// client of ours before it has one. Of an older version it passes on only what seems to be an
+// engine that cannot be reached.
+var (
+	errLocked      = status.Error(codes.PermissionDenied, locked)
+	errUnreachable = status.Error(codes.Unavailable, locked)
+)
 
 // Authorize proves the engine to a caller who asks for it, and refuses one without claims. The
 // server asks it before all calls of its frontends, streams included, and before its own checks can
 // refuse a call.
 func (d door) Authorize(ctx context.Context, caller *authorization.Claims, target *authorization.CallTarget) (authorization.Result, error) {
-	d.prove(ctx, target.APIName)
-	if caller == nil || caller.System != authorization.RoleAdmin {
-		return authorization.Result{Decision: authorization.DecisionDeny}, errLocked
+	proven := d.prove(ctx, target.APIName)
+	switch {
+	case caller != nil && caller.System == authorization.RoleAdmin:
+		return authorization.Result{Decision: authorization.DecisionAllow}, nil
+	case proven && len(metadata.ValueFromIncomingContext(ctx, "authorization")) == 0:
+		return authorization.Result{Decision: authorization.DecisionDeny}, errUnreachable
 	}
-	return authorization.Result{Decision: authorization.DecisionAllow}, nil
+	return authorization.Result{Decision: authorization.DecisionDeny}, errLocked
 }
 
 // prove answers a call that has a nonce with a header that only a holder of the token can make, for
-// this address and this method, and with the start that the bearer token is derived from.
-func (d door) prove(ctx context.Context, method string) {
+// this address and this method, and with the start that the bearer token is derived from. It
+// reports whether it did.
+func (d door) prove(ctx context.Context, method string) bool {
 	nonce := metadata.ValueFromIncomingContext(ctx, nonceHeader)
 	if d.token == "" || len(nonce) != 1 || len(nonce[0]) > maxNonce {
-		return
+		return false
 	}
 	header := metadata.Pairs(proofHeader, d.mac(nonce[0], d.address, method))
 	if !d.open {
@@ -106,6 +116,7 @@ func (d door) prove(ctx context.Context, method string) {
 	}
 	// The client refuses an answer without the header. The error needs no other handling.
 	_ = grpc.SetHeader(ctx, header)
+	return true
 }
 
 // locks returns the server's options that put the door before every port of the server.
