@@ -139,6 +139,9 @@ func (f *fakeServer) intercept(address string) grpc.UnaryServerInterceptor {
 		f.bearers = append(f.bearers, bearer...)
 		f.mu.Unlock()
 		if f.start != "" && !slices.Equal(bearer, []string{f.token.Bearer(f.start, address)}) {
+			if len(bearer) == 0 {
+				return nil, status.Error(codes.Unavailable, "the engine is locked")
+			}
 			return nil, status.Error(codes.PermissionDenied, "the engine is locked")
 		}
 		return handle(ctx, req)

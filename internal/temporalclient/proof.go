@@ -76,13 +76,13 @@ func (p *prover) challenge(ctx context.Context) error {
 	proven, err := p.call(ctx, method, func(ctx context.Context, opts ...grpc.CallOption) error {
 		return conn.Invoke(ctx, method, &workflowservice.GetSystemInfoRequest{}, &workflowservice.GetSystemInfoResponse{}, opts...)
 	})
-	if !proven && (err == nil || !unanswered(err)) {
-		return status.Error(codes.Unavailable, stranger)
-	}
-	if proven {
+	switch {
+	case proven:
 		return nil
+	case err != nil && unanswered(err):
+		return err
 	}
-	return err
+	return status.Error(codes.Unavailable, stranger)
 }
 
 // believe is a client interceptor that accepts only answers with a proof.
@@ -96,17 +96,22 @@ func (p *prover) believe(ctx context.Context, method string, req, reply any, con
 	return status.Error(codes.Unavailable, stranger)
 }
 
-// call makes one call with a fresh nonce and reports whether its answer came with the proof.
+// call makes one call with a fresh nonce and reports whether its answer came with the proof. The
+// error says so when the answer came with another's proof.
 func (p *prover) call(ctx context.Context, method string, invoke func(context.Context, ...grpc.CallOption) error) (proven bool, err error) {
 	nonce := rand.Text()
 	var header metadata.MD
 	err = invoke(metadata.AppendToOutgoingContext(ctx, engine.NonceHeader, nonce), grpc.Header(&header))
-	proven = slices.ContainsFunc(header.Get(engine.ProofHeader), func(proof string) bool {
+	proofs := header.Get(engine.ProofHeader)
+	proven = slices.ContainsFunc(proofs, func(proof string) bool {
 		return p.token.Proves(proof, nonce, p.address, method)
 	})
-	if proven {
+	switch {
+	case proven:
 		start := strings.Join(header.Get(engine.StartHeader), "")
 		p.start.Store(&start)
+	case len(proofs) > 0:
+		err = status.Error(codes.Unavailable, stranger)
 	}
 	return proven, err
 }

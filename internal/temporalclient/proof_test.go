@@ -33,6 +33,7 @@ func TestStrangerAtTheEnginesAddress(t *testing.T) {
 		{"knows no token", &fakeServer{prove: func(_, _, _ string) []string { return nil }}},
 		{"has a token of its own", &fakeServer{token: "another"}},
 		{"has the empty token", &fakeServer{}},
+		{"is the engine of another, and locked", &fakeServer{token: "another", start: "s"}},
 		{"passes calls on to the engine, which listens elsewhere", &fakeServer{prove: func(nonce, _, method string) []string {
 			return []string{token.Proof(nonce, "127.0.0.1:1", method)}
 		}}},
