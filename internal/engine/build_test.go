@@ -182,3 +182,27 @@ func TestWhatABuildSays(t *testing.T) {
 		t.Errorf("said %q", said.lines)
 	}
 }
+
+// An embedded engine starts no workers in a cloud, archives nothing and has no other database.
+func TestTheEngineLinksNoCloud(t *testing.T) {
+	sources, err := findSources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := builder{sources: sources}.command(t.Context(), "list", "-deps")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := strings.Fields(string(out))
+	if !slices.Contains(packages, "go.temporal.io/server/temporal") {
+		t.Fatalf("%d packages without the server", len(packages))
+	}
+	for _, path := range packages {
+		for _, cloud := range []string{"k8s.io/", "github.com/aws/aws-sdk-go-v2/internal/", "cloud.google.com/go/auth", "google.golang.org/grpc/xds", "github.com/jackc/pgx/v5/pgtype"} {
+			if strings.HasPrefix(path, cloud) {
+				t.Errorf("the engine links %s", path)
+			}
+		}
+	}
+}
