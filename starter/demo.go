@@ -163,7 +163,7 @@ func unpackSample(dir string) error {
 	})
 }
 
-// printIntroduction says what is about to happen, and why it happens outside of the box, unless unboxed is nil.
+// printIntroduction announces the demo, and says why it runs outside of the box, unless unboxed is nil.
 func (d *demo) printIntroduction(unboxed error) {
 	d.printComment("This is Ratchet: a coding agent's run that nothing can lose.",
 		"A small Go repository with a real bug is in "+nearPath(d.repo)+".",

@@ -18,7 +18,7 @@ const (
 type registry struct {
 	word     string   // after registry:
 	defaults []string // the targets that the language's own client reaches if nothing else is said
-	// variables are those of the client that say where its packages come from.
+	// variables of the client say where its packages come from.
 	variables []string
 	// named returns the URLs that the variables name instead; nothing means the defaults.
 	named func(value func(name string) string) []string

@@ -27,7 +27,7 @@ type Box struct {
 
 // Config configures a box. The zero value is the box of a worker.
 type Config struct {
-	Home    string // the operator's home directory; empty means that of our user
+	Home    string // the operator's home directory; empty means our user's
 	Program string // the path of bwrap; empty means that PATH names it
 	Path    string // the PATH on which bwrap is found; empty means ours
 	Dir     string // a directory of the file system in which overlays will be; empty means that of temporary files
@@ -115,5 +115,5 @@ func (u *Unavailable) Error() string {
 	return text
 }
 
-// Unwrap returns what was met.
+// Unwrap returns the failure that was met.
 func (u *Unavailable) Unwrap() error { return u.Err }

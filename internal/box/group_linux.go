@@ -229,7 +229,7 @@ func (g *group) counted(file, event string) bool {
 	return false
 }
 
-// close ends what is left in the group and removes it.
+// close ends every process left in the group and removes it.
 func (g *group) close() {
 	if g.Group != nil {
 		g.Group.Close()

@@ -7,7 +7,7 @@ import (
 )
 
 // programEtc are the files and directories of /etc that programs need. None holds a secret:
-// /etc/ssl/private, for one, is not among them. Patterns are those of filepath.Match.
+// /etc/ssl/private, for one, is not among them. Patterns have the form of filepath.Match.
 var programEtc = []string{
 	"alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "passwd", "group", "nsswitch.conf", "hosts", "host.conf", "localtime",
 	"protocols", "services", "mime.types", "os-release", "debian_version", "fonts", "perl", "python3*", "java-*", "maven/m2.conf", "maven/logging",
@@ -46,7 +46,7 @@ func readHost() (host, error) {
 }
 
 // readProc finds the names of /proc that are to be covered: every directory that is no process,
-// every file that somebody may write, and the telling ones.
+// every file that any program may write, and the telling ones.
 func (h *host) readProc() error {
 	for _, name := range telling {
 		if _, err := os.Lstat("/proc/" + name); err == nil {

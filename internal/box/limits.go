@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Limits bound what is in a box. A member that is zero has the value of [DefaultLimits].
+// Limits bound the processes in a box. A member that is zero has the value of [DefaultLimits].
 type Limits struct {
 	Memory    int64 // bytes of everything in the box together, its /tmp included
 	Processes int64 // processes and threads at once

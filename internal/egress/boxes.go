@@ -8,7 +8,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/proc"
 )
 
-// Boxes gives boxes a way to the targets of a configuration, and adds up what is reached from all of
+// Boxes gives boxes a way to the targets of a configuration, and adds up the targets reached from all of
 // them. Each program has a proxy of its own, which ends with it.
 type Boxes struct {
 	config Config

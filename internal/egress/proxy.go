@@ -56,7 +56,7 @@ type Config struct {
 	Limits  Limits
 	// Lookup returns the addresses of a name; nil means the system's resolver.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
-	// Own returns the addresses of this host; nil means those of its interfaces.
+	// Own returns the addresses of this host; nil means the addresses of its interfaces.
 	Own func() ([]netip.Addr, error)
 }
 

@@ -23,7 +23,7 @@ type Reached struct {
 	Target      string `json:"target"`
 	Connections int    `json:"connections"`
 	Failed      int    `json:"failed,omitempty"` // attempts that came to no connection
-	// Sent and Received are bytes as the box sees them, those of TLS included.
+	// Sent and Received are bytes as the box sees them, bytes of TLS included.
 	Sent     int64 `json:"sent"`
 	Received int64 `json:"received"`
 }

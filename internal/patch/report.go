@@ -21,7 +21,7 @@ const (
 	Nothing Result = "noop"
 )
 
-// Report says what was done, or would be done, with a raw answer.
+// Report says how a raw answer was applied, or would be.
 type Report struct {
 	Result      Result       `json:"result"`
 	Summary     string       `json:"summary,omitempty"`
