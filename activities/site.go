@@ -79,15 +79,16 @@ func (s site) Read(ctx context.Context, path string, limit int64) ([]byte, int64
 	return w.Read(ctx, s.c.Head, path, limit)
 }
 
-// Checkout returns the working directory of the checkout. It keeps the present checkout only if
+// Checkout makes the checkout. It keeps the present checkout only if
 // keep is set and the checkout was made from the commit where the run stands.
-func (s site) Checkout(ctx context.Context, keep bool) (string, error) {
+func (s site) Checkout(ctx context.Context, keep bool) (provider.Checkout, error) {
 	if at, ok := s.scratch.Made(); !keep || !ok || at != s.c.Head {
 		if err := s.scratch.Make(ctx, s.c.Head); err != nil {
-			return "", err
+			return provider.Checkout{}, err
 		}
 	}
-	return s.scratch.WorkDir(), nil
+	objects, err := s.scratch.Borrowed()
+	return provider.Checkout{Dir: s.scratch.WorkDir(), Top: s.scratch.Top(), Objects: objects}, err
 }
 
 // Changes returns the diff of the checkout. If a patch cannot carry the changes, the

@@ -14,6 +14,8 @@ import (
 	"github.com/ratchet-dev/ratchet/activities"
 	dispatchacts "github.com/ratchet-dev/ratchet/activities/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
+	"github.com/ratchet-dev/ratchet/internal/allow"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/citizen/mailbox"
 	"github.com/ratchet-dev/ratchet/internal/provider"
@@ -34,6 +36,9 @@ type Config struct {
 	// ProviderEnv names the variables that the programs of providers see besides
 	// the few that every program needs.
 	ProviderEnv []string
+	// ProviderNetwork names what the programs of providers may reach from the box besides the APIs of
+	// the models whose clients they are: host:port, or presets, as package allow reads them.
+	ProviderNetwork []string
 	// Sandbox is the worker's part of the sandbox policy; empty means run.SandboxRequired. Runs and
 	// worker must both say off for programs outside of the box.
 	Sandbox run.Sandbox
@@ -47,6 +52,10 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 	flags.Func("provider-env", "`name` of a variable that provider programs may see; repeat it for more", func(name string) error {
 		c.ProviderEnv = append(c.ProviderEnv, name)
 		return nil
+	})
+	flags.Func("provider-network", "`host:port` that provider programs may reach from the box, such as a model's API behind a setting of theirs; repeat it for more", func(entry string) error {
+		c.ProviderNetwork = append(c.ProviderNetwork, entry)
+		return allow.Check(entry)
 	})
 	flags.Func("sandbox", "`required` or off: hold what runs execute in the box, or serve the runs that were started with off, and let them do what this user can; default: required", func(word string) error {
 		return c.Sandbox.UnmarshalText([]byte(word))
@@ -108,7 +117,7 @@ func (c Config) openActivities(dirs citizen.Dirs, registry bool, sandbox activit
 
 // catalogEnv returns the surroundings of every program that the catalogue starts here.
 func (c Config) catalogEnv() catalog.Env {
-	return catalog.Env{Environ: c.Environ, Allow: c.ProviderEnv}
+	return catalog.Env{Environ: c.Environ, Allow: c.ProviderEnv, Sandbox: child.Sandbox{Network: c.ProviderNetwork}}
 }
 
 // CollectManifests returns the manifests of the agents on this machine, asked in the directory. Of the
@@ -123,16 +132,16 @@ func (c Config) CollectManifests(ctx context.Context, dir string) []agent.Manife
 // sandbox does not admit.
 func providerOpener(env catalog.Env, sandbox activities.Sandbox) activities.OpenProvider {
 	return func(o activities.Opening) (provider.Provider, error) {
+		env := env
 		spec, err := catalog.Parse(o.Spec)
 		if err != nil {
 			return nil, err
 		}
 		if spec.Starts() {
-			if _, err := sandbox.Admit(o.Sandbox); err != nil {
+			if env.Sandbox.Box, err = sandbox.Admit(o.Sandbox); err != nil {
 				return nil, err
 			}
 		}
-		env := env
 		env.Dir, env.Log = o.Dir, o.Log
 		return spec.Open(env)
 	}

@@ -28,6 +28,7 @@ import (
 type realAgent struct {
 	name     string
 	variable string // names the program
+	state    string // its own directory in its home
 	spec     func(binary string) string
 	// adapter talks to it without a run.
 	adapter func(binary string, environ []string) agent.Adapter
@@ -42,7 +43,7 @@ type realAgent struct {
 
 var realAgents = []realAgent{
 	{
-		name: "claude", variable: "CLAUDE_BIN",
+		name: "claude", variable: "CLAUDE_BIN", state: ".claude",
 		spec: func(string) string { return "claude" },
 		adapter: func(binary string, environ []string) agent.Adapter {
 			return claude.New(claude.Config{Binary: binary, Environ: environ})
@@ -61,14 +62,18 @@ var realAgents = []realAgent{
 		},
 	},
 	{
-		name: "codex", variable: "CODEX_BIN",
+		name: "codex", variable: "CODEX_BIN", state: ".codex",
 		spec: func(string) string { return "codex" },
 		adapter: func(binary string, environ []string) agent.Adapter {
 			return codex.New(codex.Config{Binary: binary, Environ: environ})
 		},
 		environ: func(t testing.TB, home, binary, model string) []string {
-			writeFile(t, filepath.Join(home, "config.toml"), fmt.Sprintf(codexConfig, model))
-			return []string{"HOME=" + home, "CODEX_HOME=" + home, "CODEX_BIN=" + binary, "OPENAI_API_KEY=dummy-key-0000"}
+			codexHome := filepath.Join(home, ".codex")
+			if err := os.Mkdir(codexHome, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			writeFile(t, filepath.Join(codexHome, "config.toml"), fmt.Sprintf(codexConfig, model))
+			return []string{"HOME=" + home, "CODEX_HOME=" + codexHome, "CODEX_BIN=" + binary, "OPENAI_API_KEY=dummy-key-0000"}
 		},
 		edit: func(path, old, new string) []string {
 			return []string{call("exec_command", map[string]any{"cmd": fmt.Sprintf("sed -i 's/%s/%s/' %s", old, new, filepath.Base(path))})}
@@ -78,7 +83,7 @@ var realAgents = []realAgent{
 		},
 	},
 	{
-		name: "opencode", variable: "OPENCODE_BIN",
+		name: "opencode", variable: "OPENCODE_BIN", state: ".local/share/opencode",
 		spec: func(binary string) string { return "acp:" + binary + " acp" },
 		adapter: func(binary string, environ []string) agent.Adapter {
 			return acp.New(acp.Config{Argv: []string{binary, "acp"}, Environ: environ})
@@ -103,7 +108,7 @@ var realAgents = []realAgent{
 		},
 	},
 	{
-		name: "pi", variable: "PI_JS",
+		name: "pi", variable: "PI_JS", state: ".pi/agent",
 		spec: func(string) string { return "pi" },
 		adapter: func(binary string, environ []string) agent.Adapter {
 			return pi.New(pi.Config{Argv: []string{os.Getenv("NODE_BIN"), binary}, Environ: environ})
@@ -185,7 +190,10 @@ type agentFixture struct {
 	model   *fakemodel.Server
 }
 
-func newAgentFixture(t testing.TB, a realAgent) *agentFixture {
+func newAgentFixture(t testing.TB, a realAgent) *agentFixture { return newAgentFixtureIn(t, a, false) }
+
+// newAgentFixtureIn is newAgentFixture, in the box if boxed.
+func newAgentFixtureIn(t testing.TB, a realAgent, boxed bool) *agentFixture {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs the embedded engine: not with -short")
@@ -195,6 +203,11 @@ func newAgentFixture(t testing.TB, a realAgent) *agentFixture {
 	home := filepath.Join(s.dir, "home")
 	if err := os.Mkdir(home, 0o700); err != nil {
 		t.Fatal(err)
+	}
+	if boxed {
+		need.Program(t, "bwrap")
+		s.sandbox = run.SandboxRequired
+		s.flags = []string{"-provider-network", strings.TrimPrefix(s.model.URL, "http://")}
 	}
 	s.env = a.environ(t, home, binary, s.model.URL)
 	s.adapter = a.adapter(binary, append(os.Environ(), s.env...))
@@ -236,6 +249,9 @@ func (s *agentFixture) job(goal func(checkout string) string) run.Input {
 	in.Providers.Developer, in.Providers.Fixer = s.spec, s.spec
 	in.Timeouts.Provider = 10 * time.Minute
 	in.Policy, in.Checks, in.CheckEnv = run.Always, []string{"go test ./..."}, []string{"GOCACHE", "GOFLAGS", "GOTOOLCHAIN", "GOPROXY"}
+	if s.sandbox != "" { // no cache of Go is warm in the box
+		in.Checks, in.CheckEnv = []string{"grep 'return a + b' sum.go"}, nil
+	}
 	in.Goal = "Make the test pass.\n" + goal(s.checkout(in.RunID))
 	return in
 }
@@ -287,8 +303,8 @@ func (s *agentFixture) approve(id run.ID, approval string) {
 func TestRealAgentFixesARepository(t *testing.T) {
 	for _, a := range realAgents {
 		t.Run(a.name, func(t *testing.T) {
-			s := newAgentFixture(t, a)
-			ledger := filepath.Join(s.dir, "ledger")
+			s := newAgentFixtureIn(t, a, true)
+			ledger := filepath.Join(s.dir, "home", a.state, "ledger")
 			in := s.job(func(checkout string) string {
 				calls := s.agent.edit(filepath.Join(checkout, "sum.go"), "a - b", "a + b")
 				return strings.Join(calls, "") + "[[hang:1]]" + s.agent.shell("printf x >> "+ledger) + "[[say:Add instead of subtracting]]"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -69,6 +70,8 @@ type fixture struct {
 	flaky   bool // the engine is killed too: who is refused tries again
 
 	workers *workers
+	sandbox run.Sandbox // of worker and runs; empty means off
+	flags   []string    // of workers
 }
 
 // workers are the worker processes of a fixture, the dead ones too.
@@ -212,7 +215,7 @@ func (s *fixture) spawn(env ...string) *workerProcess {
 func (s *fixture) launch(env ...string) *workerProcess {
 	s.t.Helper()
 	w := &workerProcess{
-		cmd: exec.Command(os.Args[0], "-sandbox", "off", "-runs-dir", s.runsDir, "-task-queue", s.queue),
+		cmd: exec.Command(os.Args[0], append([]string{"-sandbox", string(cmp.Or(s.sandbox, run.SandboxOff)), "-runs-dir", s.runsDir, "-task-queue", s.queue}, s.flags...)...),
 		out: &tail{}, ready: make(chan struct{}), done: make(chan struct{}),
 	}
 	w.cmd.Env = append(os.Environ(), append([]string{asWorker + "=1", "TEMPORAL_ADDRESS="}, env...)...)
@@ -278,7 +281,7 @@ func (s *fixture) input(provider string) run.Input {
 		s.t.Fatal(err)
 	}
 	return run.Input{
-		RunID: run.ID(id.String()), Goal: "append a line", Policy: run.Never, Sandbox: run.SandboxOff, Checks: []string{"true"},
+		RunID: run.ID(id.String()), Goal: "append a line", Policy: run.Never, Sandbox: cmp.Or(s.sandbox, run.SandboxOff), Checks: []string{"true"},
 		Repository: run.Repository{Path: s.repo, Base: s.base},
 		Providers:  run.Providers{Planner: provider, Developer: provider, Fixer: provider, Dir: s.repo},
 	}

@@ -151,6 +151,10 @@ type Options struct {
 	// Dir is the absolute path of the working directory. Start refuses a missing
 	// directory.
 	Dir string
+	// Top is the top of the checkout that holds Dir, and Objects are directories outside of it that
+	// git reads there. A box shows both. An empty Top means Dir.
+	Top     string
+	Objects []string
 	// Resume is the id of the session to resume; empty begins a new session.
 	Resume string
 	// Sticky is the choice for the session. Override is the choice for this start

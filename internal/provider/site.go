@@ -25,7 +25,7 @@ type Site interface {
 	// may change any file. It has the files at the run's current commit; with keep
 	// it keeps the state after the last attempt at this call. The directory is the
 	// same for every call of the slot.
-	Checkout(ctx context.Context, keep bool) (dir string, err error)
+	Checkout(ctx context.Context, keep bool) (Checkout, error)
 	// Changes returns the canonical diff from the commit of the checkout to its current
 	// content; empty when nothing was changed.
 	Changes(ctx context.Context) ([]byte, error)
@@ -46,6 +46,14 @@ type Site interface {
 	// between calls. It calls wanted again and again while another worker
 	// waits for the slot; a holder that is itself only waiting then releases it.
 	Hold(ctx context.Context, wanted func()) (release func(), err error)
+}
+
+// Checkout is a disposable checkout.
+type Checkout struct {
+	Dir string // where the agent works
+	Top string // the top of the checkout, which is Dir or above it; empty means Dir
+	// Objects are directories outside of the checkout that git reads there.
+	Objects []string
 }
 
 // Work holds the resources and permissions that a call gives to an agent. The zero Work gives

@@ -13,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/ratchet-dev/ratchet/internal/checkout"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -67,6 +68,9 @@ func (s *Scratch) WorkDir() string {
 
 // Top returns the top of the checkout.
 func (s *Scratch) Top() string { return s.pathOf(treeName) }
+
+// Borrowed returns the directories of objects that git reads in the checkout beside its own.
+func (s *Scratch) Borrowed() ([]string, error) { return checkout.Borrowed(s.pathOf(shadowName)) }
 
 func (s *Scratch) pathOf(parts ...string) string {
 	return filepath.Join(append([]string{s.spec.Dir}, parts...)...)

@@ -42,6 +42,8 @@ type Config struct {
 	// program needs, the variables of known agents, and those that Allow names.
 	Environ []string
 	Allow   []string
+	// Sandbox is the boundary around the agent.
+	Sandbox child.Sandbox
 	// Patience is the time in which an interrupted turn has to end; after it the
 	// agent is ended. Zero means DefaultPatience.
 	Patience time.Duration
@@ -132,7 +134,11 @@ func (a *adapter) startSession(ctx context.Context, o agent.Options) (*session, 
 }
 
 func (a *adapter) spawnAgent(ctx context.Context, o agent.Options) (*session, error) {
-	c, err := child.Start(ctx, child.Spec{Argv: a.Argv, Dir: o.Dir, Env: a.agentEnviron(o), Log: o.Log})
+	enclosed, err := a.enclose(o)
+	if err != nil {
+		return nil, err
+	}
+	c, err := child.Start(ctx, child.Spec{Argv: enclosed.argv, Dir: o.Dir, Env: enclosed.Env, Box: enclosed.Box, Log: o.Log})
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,8 @@ type Spec struct {
 	Env  []string // the whole environment: nothing is inherited
 	// Log gets the program's standard error as it comes; nil discards it.
 	Log io.Writer
+	// Box is the boundary around the program; nil is none.
+	Box proc.Box
 	// Grace is the time between SIGTERM and SIGKILL; zero means the default of proc.
 	Grace time.Duration
 }
@@ -85,7 +87,7 @@ func Start(ctx context.Context, s Spec) (*Child, error) {
 	go func() {
 		defer close(c.done)
 		result, err := proc.Run(ctx, proc.Command{
-			Argv: s.Argv, Dir: s.Dir, Env: s.Env, Stdin: inR, Stdout: outW, Stderr: stderr, Grace: s.Grace,
+			Argv: s.Argv, Dir: s.Dir, Env: s.Env, Stdin: inR, Stdout: outW, Stderr: stderr, Grace: s.Grace, Box: s.Box,
 			Started: func(pid int) { started <- pid },
 		})
 		inR.Close()

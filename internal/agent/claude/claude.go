@@ -31,6 +31,8 @@ type Config struct {
 	// credentials of a cloud that serves the model.
 	Environ []string
 	Allow   []string
+	// Sandbox is the boundary around the client.
+	Sandbox child.Sandbox
 }
 
 type adapter struct {
@@ -76,7 +78,12 @@ func (a *adapter) startSession(ctx context.Context, o agent.Options) (*session, 
 	if o.Resume != "" && projectsOf(env).lacksUserMessage(o.Resume) {
 		return nil, greeting{}, agent.ErrNoSession
 	}
-	c, err := child.Start(ctx, child.Spec{Argv: append([]string{binary}, argv...), Dir: o.Dir, Env: env, Log: o.Log})
+	argv = append([]string{binary}, argv...)
+	enclosed, err := a.Sandbox.Enclose(clientNeeds(argv, env), o)
+	if err != nil {
+		return nil, greeting{}, err
+	}
+	c, err := child.Start(ctx, child.Spec{Argv: argv, Dir: o.Dir, Env: enclosed.Env, Box: enclosed.Box, Log: o.Log})
 	if err != nil {
 		return nil, greeting{}, err
 	}

@@ -76,6 +76,14 @@ type question struct {
 // if the request names none.
 func (r approvalRequest) itemOrCallID() string { return cmp.Or(r.ItemID, r.CallID) }
 
+// staysInside reports whether the request is for a command that wants no more than a sandbox gives. A
+// command that wants more has a reason, which the model gave.
+func (r approvalRequest) staysInside(method string) bool {
+	return method == commandRequest && r.Reason == "" && r.Network == nil && dropNull(r.Additional) == nil
+}
+
+const commandRequest = "item/commandExecution/requestApproval"
+
 // requestFamily is a kind of request for a decision (docs/contracts/codex.md, 13).
 type requestFamily struct {
 	// toPermission makes the permission event; ok is false if the request lacks a
@@ -86,8 +94,8 @@ type requestFamily struct {
 }
 
 var families = map[string]requestFamily{
-	"item/commandExecution/requestApproval": {askCommand, decisionWords("accept", "acceptForSession", "decline", "cancel"), true},
-	"item/fileChange/requestApproval":       {askPatch, decisionWords("accept", "acceptForSession", "decline", "cancel"), true},
+	commandRequest:                    {askCommand, decisionWords("accept", "acceptForSession", "decline", "cancel"), true},
+	"item/fileChange/requestApproval": {askPatch, decisionWords("accept", "acceptForSession", "decline", "cancel"), true},
 	// Only servers that know the bare "denied" still ask in the legacy way.
 	"execCommandApproval":              {askCommand, decisionWords("approved", "approved_for_session", "denied", "abort"), true},
 	"applyPatchApproval":               {askLegacyPatch, decisionWords("approved", "approved_for_session", "denied", "abort"), true},

@@ -31,6 +31,8 @@ type Config struct {
 	// it (see clientEnviron) and the variables that Allow names.
 	Environ []string
 	Allow   []string
+	// Sandbox is the boundary around the client, in the place of the client's own.
+	Sandbox child.Sandbox
 }
 
 type adapter struct {
@@ -96,12 +98,20 @@ func (a *adapter) openSession(ctx context.Context, binary string, o agent.Option
 	if err != nil {
 		return nil, err
 	}
-	c, err := child.Start(ctx, child.Spec{Argv: []string{binary, "app-server"}, Dir: o.Dir, Env: env, Log: o.Log})
+	argv := []string{binary, "app-server"}
+	enclosed, err := a.Sandbox.Enclose(clientNeeds(argv, env), o)
+	if err != nil {
+		os.RemoveAll(scratch)
+		return nil, err
+	}
+	env = enclosed.Env
+	c, err := child.Start(ctx, child.Spec{Argv: argv, Dir: o.Dir, Env: env, Box: enclosed.Box, Log: o.Log})
 	if err != nil {
 		os.RemoveAll(scratch)
 		return nil, err
 	}
 	s := newSession(c, scratch)
+	s.boxed, s.network = a.Sandbox.Held(), o.Network
 	ctx, stop := context.WithTimeoutCause(ctx, handshakeLimit, errSlow)
 	defer stop()
 	if err := s.openThread(ctx, o, env); err != nil {
@@ -113,9 +123,9 @@ func (a *adapter) openSession(ctx context.Context, binary string, o agent.Option
 
 // scratchEnviron returns the environment of a session and a new directory for its
 // temporary files: otherwise the sandbox would have to let tools write into the
-// shared one. Dir is empty if the caller names a directory.
+// shared one. Dir is empty if the caller names a directory, and in a box, which has its own.
 func (a *adapter) scratchEnviron(o agent.Options) (env []string, dir string, err error) {
-	if child.ParseEnviron(o.Env)["TMPDIR"] != "" {
+	if a.Sandbox.Held() || child.ParseEnviron(o.Env)["TMPDIR"] != "" {
 		return a.clientEnviron(o.Env), "", nil
 	}
 	dir, err = os.MkdirTemp(child.ParseEnviron(a.Environ)["TMPDIR"], "codex-")

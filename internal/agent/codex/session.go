@@ -24,6 +24,8 @@ type session struct {
 	child    *child.Child
 	conn     *conn
 	queue    *agent.Queue
+	boxed    bool          // the client runs in a box, and keeps no sandbox of its own
+	network  bool          // its tools may reach the network
 	scratch  string        // directory for temporary files; empty: none of ours
 	over     chan struct{} // closed after the last event
 	stopping sync.Once
@@ -97,6 +99,9 @@ func (s *session) Send(ctx context.Context, text string) error {
 	params := object{
 		"threadId": s.thread, "clientUserMessageId": t.message,
 		"input": []object{{"type": "text", "text": text, "text_elements": []object{}}},
+	}
+	if s.boxed {
+		params["sandboxPolicy"] = turnSandbox(s.network)
 	}
 	err := s.conn.beginCall(&pendingCall{method: "turn/start", params: params, done: func(raw json.RawMessage, err error) {
 		s.turnBegun(t, raw, err)

@@ -33,15 +33,37 @@ func sandboxOf(o agent.Options) agent.Sandbox {
 	return o.Sandbox
 }
 
+// clientSandbox returns the sandbox that the client itself has to keep.
+func clientSandbox(o agent.Options, boxed bool) agent.Sandbox {
+	if boxed {
+		return agent.FullAccess
+	}
+	return sandboxOf(o)
+}
+
+// turnSandbox returns the policy of a turn in a box, where the client keeps no sandbox of its own.
+func turnSandbox(network bool) object {
+	if network {
+		return object{"type": "externalSandbox", "networkAccess": "enabled"}
+	}
+	return object{"type": "externalSandbox", "networkAccess": "restricted"}
+}
+
 // approvalPolicy says when the client asks for a permission. With "on-request" it
 // asks for actions outside of the sandbox, for patches of files that the sandbox
 // protects, for the tools of MCP servers and for commands that it finds
 // dangerous; everything else is free within the sandbox. "untrusted" asks even
 // for ls (docs/contracts/codex.md, 1, fact 12). "never" refuses instead of
 // asking, tools of MCP servers included.
-func approvalPolicy(s agent.Sandbox) string {
-	if s == agent.ReadOnly {
+//
+// In a box the client asks for nothing by "on-request", because it keeps no sandbox of its own. There it
+// has "untrusted", and the session itself lets the commands pass that a sandbox would hold.
+func approvalPolicy(s agent.Sandbox, boxed bool) string {
+	switch {
+	case s == agent.ReadOnly:
 		return "never"
+	case boxed && s == agent.WorkspaceWrite:
+		return "untrusted"
 	}
 	return "on-request"
 }
@@ -61,11 +83,13 @@ type threadParams struct {
 	Config       object `json:"config"`
 }
 
-func newThreadParams(o agent.Options, env []string) (threadParams, error) {
+// newThreadParams returns the parameters of a session. The client's own sandbox does not start inside of
+// a box: there it is off, and each turn says that another one holds; see turnSandbox.
+func newThreadParams(o agent.Options, env []string, boxed bool) (threadParams, error) {
 	config, err := threadConfig(o, env)
 	return threadParams{
 		ThreadID: o.Resume, ExcludeTurns: o.Resume != "", Dir: o.Dir,
-		Policy: approvalPolicy(sandboxOf(o)), Reviewer: "user", Sandbox: sandboxModes[sandboxOf(o)],
+		Policy: approvalPolicy(sandboxOf(o), boxed), Reviewer: "user", Sandbox: sandboxModes[clientSandbox(o, boxed)],
 		Model: o.Choice().Model, Instructions: developerInstructions(o), Config: config,
 	}, err
 }
@@ -94,7 +118,7 @@ type threadAnswer struct {
 
 // openThread brings a new client to its thread.
 func (s *session) openThread(ctx context.Context, o agent.Options, env []string) error {
-	params, err := newThreadParams(o, env)
+	params, err := newThreadParams(o, env, s.boxed)
 	if err != nil {
 		return err
 	}
@@ -124,7 +148,7 @@ func (s *session) adoptThread(o agent.Options, result json.RawMessage) error {
 	if id == "" {
 		return badRequest("codex began a thread and did not name it")
 	}
-	if err := answer.checkBounds(o); err != nil {
+	if err := answer.checkBounds(o, s.boxed); err != nil {
 		return err
 	}
 	s.nameThread(id, o.Resume != "")
@@ -133,16 +157,16 @@ func (s *session) adoptThread(o agent.Options, result json.RawMessage) error {
 
 // checkBounds returns an error if the answer shows other bounds than those that
 // were asked for.
-func (a threadAnswer) checkBounds(o agent.Options) error {
+func (a threadAnswer) checkBounds(o agent.Options, boxed bool) error {
 	want := sandboxOf(o)
-	if got := a.Sandbox.Type; got != "" && got != sandboxTypes[want] {
-		return badRequest("codex runs the sandbox %s where %s was asked for", got, want)
+	if got, own := a.Sandbox.Type, clientSandbox(o, boxed); got != "" && got != sandboxTypes[own] {
+		return badRequest("codex runs the sandbox %s where %s was asked for", got, own)
 	}
 	if string(a.Sandbox.Network) == "true" && !o.Network {
 		return badRequest("codex lets its tools reach the network, unasked")
 	}
-	if got := string(a.Policy); got != "" && got != strconv.Quote(approvalPolicy(want)) {
-		return badRequest("codex asks for permissions by the policy %s instead of %s", got, approvalPolicy(want))
+	if got := string(a.Policy); got != "" && got != strconv.Quote(approvalPolicy(want, boxed)) {
+		return badRequest("codex asks for permissions by the policy %s instead of %s", got, approvalPolicy(want, boxed))
 	}
 	return nil
 }

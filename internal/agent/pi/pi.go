@@ -37,6 +37,8 @@ type Config struct {
 	Environ []string
 	Allow   []string
 	Trust   Trust
+	// Sandbox is the boundary around pi.
+	Sandbox child.Sandbox
 }
 
 // Trust says whose extensions, skills, prompt templates and settings pi loads. An
@@ -96,7 +98,12 @@ func (a *adapter) startSession(ctx context.Context, o agent.Options, extra ...st
 		return nil, err
 	}
 	argv = append(append(argv, a.Trust.piArgs(o, files)...), extra...)
-	c, err := child.Start(ctx, child.Spec{Argv: argv, Dir: o.Dir, Env: a.piEnviron(o), Log: o.Log})
+	enclosed, err := a.Sandbox.Enclose(clientNeeds(argv, a.piEnviron(o)), o)
+	if err != nil {
+		files.removeFiles()
+		return nil, err
+	}
+	c, err := child.Start(ctx, child.Spec{Argv: argv, Dir: o.Dir, Env: enclosed.Env, Box: enclosed.Box, Log: o.Log})
 	if err != nil {
 		files.removeFiles()
 		return nil, err

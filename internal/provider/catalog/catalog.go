@@ -11,6 +11,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/acp"
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
 	"github.com/ratchet-dev/ratchet/internal/agent/claude"
 	"github.com/ratchet-dev/ratchet/internal/agent/codex"
 	"github.com/ratchet-dev/ratchet/internal/agent/openclaw"
@@ -105,6 +106,8 @@ type Env struct {
 	// little of it (see command.Config), and the variables that Allow names.
 	Environ []string
 	Allow   []string
+	// Sandbox is the boundary around programs. The gateway of OpenClaw runs outside of it.
+	Sandbox child.Sandbox
 	// State is the directory for the state of adapters that must outlive the worker; empty: none.
 	State string
 	// Agents keeps the agents that wait for a decision.
@@ -125,7 +128,7 @@ func (s Spec) Open(env Env) (provider.Provider, error) {
 	switch s.Kind {
 	case Command:
 		return command.New(command.Config{
-			Argv: s.Argv, Dir: env.Dir, Environ: env.Environ, Allow: env.Allow, Redact: env.Redact, Log: env.Log,
+			Argv: s.Argv, Dir: env.Dir, Environ: env.Environ, Allow: env.Allow, Sandbox: env.Sandbox, Redact: env.Redact, Log: env.Log,
 		}), nil
 	case Replay:
 		return replay.New(fromDir(env.Dir, s.Dir), env.Redact), nil
@@ -170,15 +173,15 @@ func (s Spec) newAdapter(env Env) agent.Adapter {
 	lookup := lookupIn(env.Environ)
 	switch s.Kind {
 	case Claude:
-		return claude.New(claude.Config{Binary: programOf(lookup, ClaudeBinary, ""), Environ: env.Environ, Allow: env.Allow})
+		return claude.New(claude.Config{Binary: programOf(lookup, ClaudeBinary, ""), Environ: env.Environ, Allow: env.Allow, Sandbox: env.Sandbox})
 	case Codex:
-		return codex.New(codex.Config{Binary: programOf(lookup, CodexBinary, ""), Environ: env.Environ, Allow: env.Allow})
+		return codex.New(codex.Config{Binary: programOf(lookup, CodexBinary, ""), Environ: env.Environ, Allow: env.Allow, Sandbox: env.Sandbox})
 	case ACP:
 		argv := append([]string{inDir(env.Dir, s.Argv[0])}, s.Argv[1:]...)
-		return acp.New(acp.Config{Argv: argv, Environ: env.Environ, Allow: env.Allow})
+		return acp.New(acp.Config{Argv: argv, Environ: env.Environ, Allow: env.Allow, Sandbox: env.Sandbox})
 	case Pi:
 		argv, _ := PiArgv(env.Environ) // a value that cannot be read was refused before the run; otherwise pi on PATH
-		return pi.New(pi.Config{Argv: argv, Environ: env.Environ, Allow: env.Allow})
+		return pi.New(pi.Config{Argv: argv, Environ: env.Environ, Allow: env.Allow, Sandbox: env.Sandbox})
 	}
 	c := openclaw.Config{Environ: env.Environ}
 	if env.State != "" {

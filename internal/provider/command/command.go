@@ -10,11 +10,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
 	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/provider"
@@ -34,6 +38,9 @@ type Config struct {
 	// RATCHET_PHASE, RATCHET_ITERATION and RATCHET_ROLE.
 	Environ []string
 	Allow   []string
+	// Sandbox is the boundary around the program. Inside of it the program has its working directory to
+	// read, the files that it consists of, and no network but the targets of the Sandbox.
+	Sandbox child.Sandbox
 	Redact  *redact.Redactor // nil: nothing is redacted
 	// Log gets the head and the tail of the program's standard
 	// error, in one Write for each call; nil discards it.
@@ -109,6 +116,37 @@ func encodeRequest(req provider.Request) ([]byte, error) {
 	return line.Bytes(), err
 }
 
+// run runs the program inside of the boundary.
+func (c command) run(ctx context.Context, p proc.Command) (proc.Result, error) {
+	if !c.Sandbox.Held() {
+		return proc.Run(ctx, p)
+	}
+	p.Argv = slices.Clone(p.Argv)
+	for i, arg := range p.Argv { // the scripts among the arguments belong to the program
+		if path := filepath.Join(p.Dir, arg); strings.Contains(arg, "/") && !filepath.IsAbs(arg) && isFile(path) {
+			p.Argv[i] = path
+		}
+	}
+	if !strings.Contains(p.Argv[0], "/") {
+		path, err := child.FindProgram(p.Argv[0], child.ParseEnviron(p.Env)["PATH"])
+		if err != nil {
+			return proc.Result{}, fmt.Errorf("%w: %w", proc.ErrNotFound, err)
+		}
+		p.Argv[0] = path
+	}
+	in, err := c.Sandbox.Enclose(child.Client{Argv: p.Argv, Env: p.Env}, agent.Options{Dir: c.Dir, Sandbox: agent.ReadOnly})
+	if err != nil {
+		return proc.Result{}, err
+	}
+	p.Env, p.Box = in.Env, in.Box
+	return proc.Run(ctx, p)
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
 func (c command) runProgram(ctx context.Context, req provider.Request, input []byte, progress func(provider.Progress)) ([]byte, ending) {
 	ctx, stop := context.WithTimeout(ctx, req.Constraints.Timeout())
 	defer stop()
@@ -116,7 +154,7 @@ func (c command) runProgram(ctx context.Context, req provider.Request, input []b
 	said := newComplaint()
 	stdout, stderr := c.Redact.Writer(out), c.Redact.Writer(said)
 
-	result, err := proc.Run(ctx, proc.Command{
+	result, err := c.run(ctx, proc.Command{
 		Argv:   c.Argv,
 		Dir:    c.Dir,
 		Env:    c.buildEnviron(req),

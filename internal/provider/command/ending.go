@@ -34,7 +34,10 @@ func classifyEnding(e ending) *failure.Error {
 		return &failure.Error{Code: code, Message: message, Retriable: retriable}
 	}
 	r := e.result
+	unboxed, notBoxed := errors.AsType[*proc.BoxError](e.err)
 	switch {
+	case notBoxed:
+		return fail(failure.BadRequest, false, "%v", unboxed)
 	case errors.Is(e.err, proc.ErrNotFound):
 		return fail(failure.BadRequest, false, "no program %s: install it where the worker runs, or name another", e.program)
 	case errors.Is(e.err, proc.ErrNotExecutable):

@@ -60,13 +60,13 @@ func (s *fakeSite) Read(context.Context, string, int64) ([]byte, int64, error) {
 	return nil, 0, errors.New("nothing is read")
 }
 
-func (s *fakeSite) Checkout(_ context.Context, keep bool) (string, error) {
+func (s *fakeSite) Checkout(_ context.Context, keep bool) (provider.Checkout, error) {
 	if !keep {
 		if err := os.RemoveAll(s.dir); err != nil {
-			return "", err
+			return provider.Checkout{}, err
 		}
 	}
-	return s.dir, os.MkdirAll(s.dir, 0o700)
+	return provider.Checkout{Dir: s.dir}, os.MkdirAll(s.dir, 0o700)
 }
 
 func (s *fakeSite) Changes(context.Context) ([]byte, error) {

@@ -63,19 +63,19 @@ func (c *activeCall) answerAnew(ctx context.Context) (answer, error) {
 }
 
 func (c *activeCall) startAgent(ctx context.Context, keep bool) error {
-	dir, err := c.req.Work.Site.Checkout(ctx, keep)
+	at, err := c.req.Work.Site.Checkout(ctx, keep)
 	if err != nil {
 		return err
 	}
 	s, err := c.Adapter.Start(ctx, agent.Options{
-		Dir: dir, Resume: c.note.Session, Sticky: c.Choice, Sandbox: c.roleSandbox(), Network: c.req.Work.Network,
+		Dir: at.Dir, Top: at.Top, Objects: at.Objects, Resume: c.note.Session, Sticky: c.Choice, Sandbox: c.roleSandbox(), Network: c.req.Work.Network,
 		MaxOutputTokens: agent.AnswerTokens(c.note.Rung), Log: &c.talk.stderr,
 		Env: []string{proc.RunVariable + "=" + string(c.req.RunID)},
 	})
 	if err != nil {
 		return err
 	}
-	c.talk.Session, c.talk.dir, c.talk.resumed = s, dir, c.note.Session != ""
+	c.talk.Session, c.talk.dir, c.talk.resumed = s, at.Dir, c.note.Session != ""
 	if id := s.ID(); id != "" {
 		c.note.Session = id
 	}

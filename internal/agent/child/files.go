@@ -1,0 +1,93 @@
+package child
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// ProgramFiles returns the files and directories that the program of argv consists of, as far as they
+// are outside of the system's directories: the program, the scripts among its arguments, their
+// interpreters, and the packages that they belong to. Path has the form of PATH.
+func ProgramFiles(argv []string, path string) []string {
+	var found []string
+	add := func(path string) {
+		if !inSystem(path) && !slices.Contains(found, path) {
+			found = append(found, path)
+		}
+	}
+	for _, arg := range argv {
+		if info, err := os.Stat(arg); err != nil || !filepath.IsAbs(arg) || !info.Mode().IsRegular() {
+			continue
+		}
+		next := filepath.Clean(arg)
+		for range maxInterpreters {
+			real, err := filepath.EvalSymlinks(next)
+			if err != nil {
+				break
+			}
+			add(next)
+			add(packageOf(real))
+			if next = interpreterOf(next, path); next == "" {
+				break
+			}
+		}
+	}
+	return found
+}
+
+// maxInterpreters bounds a chain of scripts that run scripts, as the kernel does.
+const maxInterpreters = 5
+
+// inSystem reports whether every box shows the path.
+func inSystem(path string) bool {
+	return slices.ContainsFunc([]string{"/usr/", "/opt/", "/bin/", "/sbin/", "/lib/", "/lib64/"}, func(dir string) bool {
+		return strings.HasPrefix(path, dir)
+	})
+}
+
+// packageOf returns the directory that the file of a program needs: the one with all packages of
+// Node.js beside it, or a virtual environment of Python; and the file alone otherwise.
+func packageOf(file string) string {
+	const modules = "/node_modules/"
+	if i := strings.Index(file, modules); i >= 0 {
+		return file[:i+len(modules)-1]
+	}
+	if prefix := filepath.Dir(filepath.Dir(file)); filepath.Base(filepath.Dir(file)) == "bin" {
+		if _, err := os.Stat(filepath.Join(prefix, "pyvenv.cfg")); err == nil {
+			return prefix
+		}
+	}
+	return file
+}
+
+// maxHashbang bounds the first line of a script, as the kernel does.
+const maxHashbang = 256
+
+// interpreterOf returns the absolute path of the program that runs a script, or "".
+func interpreterOf(script, path string) string {
+	f, err := os.Open(script)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	line, _ := bufio.NewReader(io.LimitReader(f, maxHashbang)).ReadBytes('\n')
+	words := strings.Fields(string(bytes.TrimPrefix(line, []byte("#!"))))
+	if !bytes.HasPrefix(line, []byte("#!")) || len(words) == 0 {
+		return ""
+	}
+	if filepath.Base(words[0]) != "env" {
+		return words[0]
+	}
+	for _, word := range words[1:] {
+		if !strings.HasPrefix(word, "-") && !strings.Contains(word, "=") {
+			program, _ := FindProgram(word, path)
+			return program
+		}
+	}
+	return ""
+}
