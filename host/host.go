@@ -16,6 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 	"github.com/ratchet-dev/ratchet/internal/allow"
+	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/citizen/mailbox"
 	"github.com/ratchet-dev/ratchet/internal/provider"
@@ -105,7 +106,7 @@ func (c Config) openActivities(dirs citizen.Dirs, registry bool, sandbox activit
 	env.Redact, env.Agents, env.State = redact.New(c.Environ), agents, c.RunsDir
 	config := activities.Config{
 		Runs: runs, Redact: env.Redact, Agents: agents, LookupEnv: c.lookup, Sandbox: sandbox,
-		Survey: func(ctx context.Context) []agent.Manifest { return c.CollectManifests(ctx, c.RunsDir) },
+		Survey: func(ctx context.Context) []agent.Manifest { return c.collectManifests(ctx, c.RunsDir, sandbox.Box) },
 	}
 	if registry {
 		host := citizen.Host{Dirs: dirs}
@@ -121,11 +122,27 @@ func (c Config) catalogEnv() catalog.Env {
 }
 
 // CollectManifests returns the manifests of the agents on this machine, asked in the directory. Of the
-// configuration it needs the environment alone.
+// configuration it needs the environment and the policy of the sandbox alone. It tests the box.
 func (c Config) CollectManifests(ctx context.Context, dir string) []agent.Manifest {
+	var held *box.Box
+	if !c.Sandbox.Off() {
+		held, _ = c.OpenBox(ctx) // doctor says why there is none
+	}
+	return c.collectManifests(ctx, dir, held)
+}
+
+// collectManifests notes in the manifests of programs that the box holds them. The gateway of OpenClaw
+// runs already.
+func (c Config) collectManifests(ctx context.Context, dir string, held *box.Box) []agent.Manifest {
 	env := c.catalogEnv()
 	env.Dir = dir
-	return agent.CollectManifests(ctx, catalog.NewAdapters(env))
+	list := agent.CollectManifests(ctx, catalog.NewAdapters(env))
+	for i := range list {
+		if held != nil && list[i].Installed && list[i].Kind != agent.OpenClaw {
+			list[i].Box = held.String()
+		}
+	}
+	return list
 }
 
 // providerOpener returns the opener of the catalogue's providers. It makes none whose programs the

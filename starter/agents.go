@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -96,7 +95,14 @@ func agentGist(m agent.Manifest) string {
 	if n := len(m.Models); n > 0 {
 		parts = append(parts, plural(n, "model", "models"))
 	}
-	parts = append(parts, fmt.Sprintf("sandbox %s", m.Capabilities.Sandbox))
+	switch {
+	case m.Box != "":
+		parts = append(parts, "held by the box, "+m.Box)
+	case m.Kind == agent.OpenClaw:
+		parts = append(parts, "not in the box: its gateway runs by itself")
+	default:
+		parts = append(parts, "no box, sandbox "+m.Capabilities.Sandbox)
+	}
 	if m.Capabilities.Permissions {
 		parts = append(parts, "asks for permissions")
 	}

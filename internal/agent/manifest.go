@@ -24,6 +24,9 @@ type Manifest struct {
 	Capabilities Capabilities `json:"capabilities"`
 	// ModelsSource is "static", "runtime", "config" or "mixed".
 	ModelsSource string `json:"modelsSource,omitempty"`
+	// Box names the box that holds the agent's program and all that it starts when it works for a run,
+	// such as "bwrap 0.8.0". It is empty where none does: Capabilities.Sandbox says what holds then.
+	Box string `json:"box,omitempty"`
 }
 
 // Support says how well an adapter can work with the agent that it found.
