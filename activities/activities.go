@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/redact"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/toolchain"
 )
 
 // Activities holds the dependencies of the activities. New makes one.
@@ -26,6 +27,7 @@ type Activities struct {
 	survey  func(context.Context) []agent.Manifest
 	forget  func(context.Context, dispatch.GardenID) error
 	sandbox Sandbox
+	tools   *toolchain.Finder
 
 	workspaces *workspaces
 }
@@ -74,7 +76,7 @@ func New(c Config) (*Activities, error) {
 		return nil, errors.New("activities: the configuration is incomplete")
 	}
 	return &Activities{
-		runs: c.Runs, open: c.Open, redact: c.Redact, env: c.LookupEnv, agents: c.Agents, survey: c.Survey, forget: c.Forget, sandbox: c.Sandbox,
+		runs: c.Runs, open: c.Open, redact: c.Redact, env: c.LookupEnv, agents: c.Agents, survey: c.Survey, forget: c.Forget, sandbox: c.Sandbox, tools: toolchain.New(c.LookupEnv),
 		workspaces: &workspaces{dir: c.Runs.Workspace, open: map[run.ID]*held{}},
 	}, nil
 }

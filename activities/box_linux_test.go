@@ -43,7 +43,7 @@ func TestChecksInABox(t *testing.T) {
 			for _, s := range []*fixture{boxed, plain} {
 				s.t = t
 				s.prepare()
-				command := fmt.Sprintf("RUNS='%s' REPO='%s' WORKER=%d; %s", filepath.Dir(s.runs.Cache()), s.repo, os.Getpid(), tc.command)
+				command := fmt.Sprintf("RUNS='%s' REPO='%s' WORKER=%d; %s", s.runs.Dir(), s.repo, os.Getpid(), tc.command)
 				j := s.check(command)
 				want := run.Pass
 				if tc.attack && s == boxed {

@@ -79,7 +79,9 @@ func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(r
 	if err := w.Sync(ctx, in.Commit); err != nil {
 		return Judgement{}, err
 	}
-	checked, e, out, err := a.runChecks(ctx, in, place{w.Dir(), w.WorkDir(), a.runs.Scratch(in.RunID)}, show)
+	scratch := a.runs.Scratch(in.RunID)
+	at := place{top: w.Dir(), dir: w.WorkDir(), home: filepath.Join(scratch, "home"), layers: filepath.Join(scratch, "built")}
+	checked, e, out, err := a.runChecks(ctx, in, at, show)
 	if err != nil {
 		return Judgement{}, err
 	}
@@ -100,8 +102,8 @@ func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(r
 }
 
 // place is where checks run: the top of a work tree that was just made, the directory in it that they
-// run in, and their home.
-type place struct{ top, dir, home string }
+// run in, their home, and the directory of what they build in the box.
+type place struct{ top, dir, home, layers string }
 
 // runChecks runs the checks in a place, and in the box unless run and worker say off. Git reads the
 // objects there that the tree borrows. It starts nothing that the sandbox does not admit.
@@ -118,10 +120,15 @@ func (a *Activities) runChecks(ctx context.Context, in CheckInput, at place, sho
 	if err != nil {
 		return check.Report{}, Evaluation{}, Judgement{}, err
 	}
+	s, err := a.shelterChecks(ctx, in, held, at)
+	if err != nil {
+		return check.Report{}, Evaluation{}, Judgement{}, err
+	}
+	s.inside.Tree, s.inside.Read = at.top, append(s.inside.Read, borrowed...)
 	checked, err := check.Run(ctx, check.Spec{
-		Commands: in.Commands, Dir: at.dir, Home: at.home, Cache: a.runs.Cache(), RunID: string(in.RunID),
-		Box: held, Inside: box.Spec{Tree: at.top, Read: borrowed}, Network: way.boxes,
-		Env: way.env, Lookup: a.env, Timeout: in.Timeout,
+		Commands: in.Commands, Dir: at.dir, Home: at.home, Cache: s.cache, RunID: string(in.RunID),
+		Box: held, Inside: s.inside, Network: way.boxes,
+		Env: way.env, Set: s.set, Lookup: a.env, Timeout: in.Timeout,
 		Filter: func(w io.Writer) io.Writer { return a.redact.Writer(w) },
 	}, func(p check.Progress) {
 		show(report.Progress{Doing: fmt.Sprintf("check %d of %d: %s", p.Index+1, p.Total, p.Command), Bytes: p.Bytes})
@@ -173,11 +180,12 @@ func (a *Activities) tryPatch(ctx context.Context, in TryInput, show func(report
 	if err := a.plantCandidate(ctx, tree, in); err != nil {
 		return Judgement{}, err
 	}
-	home := filepath.Join(a.runs.Scratch(in.RunID), fmt.Sprintf("try-%d", in.Candidate))
-	if err := removeAll(home); err != nil {
+	own := filepath.Join(a.runs.Scratch(in.RunID), fmt.Sprintf("try-%d", in.Candidate))
+	if err := removeAll(own); err != nil {
 		return Judgement{}, err
 	}
-	_, e, out, err := a.runChecks(ctx, in.CheckInput, place{tree.Top(), tree.WorkDir(), home}, show)
+	at := place{top: tree.Top(), dir: tree.WorkDir(), home: filepath.Join(own, "home"), layers: filepath.Join(own, "built")}
+	_, e, out, err := a.runChecks(ctx, in.CheckInput, at, show)
 	if err != nil {
 		return Judgement{}, err
 	}

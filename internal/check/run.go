@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,6 +40,8 @@ type Spec struct {
 	Cache string   // XDG_CACHE_HOME; empty means not set
 	RunID string   // proc.RunVariable; empty means not set
 	Env   []string // names of our variables that the commands get in addition to PATH and LANG
+	// Set holds further variables. They take precedence over Env.
+	Set map[string]string
 	// Lookup finds the values of Env; nil means os.LookupEnv.
 	Lookup  func(string) (string, bool)
 	Timeout time.Duration // of each command; zero means DefaultTimeout
@@ -125,7 +128,9 @@ func (s Spec) buildEnviron(tmp string) []string {
 	if lookup == nil {
 		lookup = os.LookupEnv
 	}
-	extra := map[string]string{"HOME": s.Home, "TMPDIR": tmp}
+	extra := map[string]string{}
+	maps.Copy(extra, s.Set)
+	extra["HOME"], extra["TMPDIR"] = s.Home, tmp
 	if s.Cache != "" {
 		extra["XDG_CACHE_HOME"] = s.Cache
 	}

@@ -76,8 +76,11 @@ func (s *Store) Workspace(id run.ID) string { return filepath.Join(s.dir, "works
 // its checks.
 func (s *Store) Scratch(id run.ID) string { return filepath.Join(s.dir, "tmp", string(id)) }
 
-// Cache returns the path of the cache directory that the checks of all runs share.
-func (s *Store) Cache() string { return filepath.Join(s.dir, "cache") }
+// Cache returns the path of the cache directory that the checks of runs on the
+// repository share if the box does not hold them.
+func (s *Store) Cache(repository string) string {
+	return filepath.Join(s.dir, "cache", string(run.DigestOf([]byte(repository)))[:16])
+}
 
 // Attempts returns the path of the directory in which the workers of this host note
 // their current work; see package attempts.

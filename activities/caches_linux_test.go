@@ -1,0 +1,161 @@
+package activities_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/need"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// checkOf runs checks of a run of its own on the site's repository.
+func (s *fixture) checkOf(id run.ID, commands ...string) activities.Evaluation {
+	s.t.Helper()
+	h := s.place()
+	h.RunID = id
+	must[any](s, s.acts.Prepare, h)
+	j := must[activities.Judgement](s, s.acts.Check, activities.CheckInput{Header: h, Iteration: 1, Commit: s.base, Commands: commands, Timeout: 3 * time.Minute})
+	var e activities.Evaluation
+	b, err := s.runs.Run(id).Load(j.Report)
+	check(s.t, err)
+	check(s.t, json.Unmarshal(b, &e))
+	return e
+}
+
+// TestWhatOneRunBuildsNoOtherRunSees has the checks of one run plant files in every cache that they
+// find. The control is the same on a worker without the box.
+func TestWhatOneRunBuildsNoOtherRunSees(t *testing.T) {
+	home := t.TempDir()
+	warm := filepath.Join(home, ".npm", "warm")
+	check(t, os.MkdirAll(filepath.Dir(warm), 0o700))
+	check(t, os.WriteFile(warm, []byte("the user's\n"), 0o600))
+	atHome := func(c *activities.Config) {
+		c.LookupEnv = func(name string) (string, bool) {
+			v, ok := map[string]string{"HOME": home, "PATH": os.Getenv("PATH")}[name]
+			return v, ok
+		}
+	}
+	boxed, plain := newFixtureWith(t, "runs", inBox(t), atHome), newFixtureWith(t, "runs", atHome)
+	const cache = `for npm in "$npm_config_cache" "$XDG_CACHE_HOME"; do test -z "$npm" || `
+	plant := cache + `{ mkdir -p "$npm"; echo evil > "$npm/planted"; echo evil > "$npm/warm"; } || exit 1; done`
+	find := cache + `! grep -rq evil "$npm" || { echo found in $npm; exit 1; }; done`
+	for _, s := range []*fixture{boxed, plain} {
+		var ends []string
+		for _, e := range []activities.Evaluation{s.checkOf("r1", plant), s.checkOf("r1", find), s.checkOf("r2", find)} {
+			ends = append(ends, string(e.Checks[0].Status))
+		}
+		want := "pass fail pass"
+		if s == plain {
+			want = "pass fail fail"
+		}
+		if got := strings.Join(ends, " "); got != want {
+			t.Errorf("in the box %v: planting, the same run, another run: %s, want %s", s == boxed, got, want)
+		}
+		if b, err := os.ReadFile(warm); err != nil || string(b) != "the user's\n" {
+			t.Errorf("in the box %v: the user's cache holds %q, %v", s == boxed, b, err)
+		}
+	}
+	if e := boxed.checkOf("r2", `cat "$npm_config_cache/warm" # npm`); !strings.Contains(e.Checks[0].Head, "the user's") {
+		t.Errorf("the user's cache is not there: %+v", e.Checks)
+	}
+	h := boxed.place()
+	must[any](boxed, boxed.acts.CleanUp, h)
+	if _, err := os.Stat(boxed.runs.Scratch("r1")); err == nil {
+		t.Error("what a run built is left behind")
+	}
+}
+
+// TestRepositoriesShareNoCache has two repositories on a worker without the box.
+func TestRepositoriesShareNoCache(t *testing.T) {
+	s := newFixture(t)
+	if s.runs.Cache("/src/a") == s.runs.Cache("/src/b") || s.runs.Cache("/src/a") != s.runs.Cache("/src/a") {
+		t.Errorf("%s and %s", s.runs.Cache("/src/a"), s.runs.Cache("/src/b"))
+	}
+	e := s.checkOf("r1", `test "$XDG_CACHE_HOME" = '`+s.runs.Cache(s.repo)+`'`)
+	if e.Checks[0].Status != "pass" {
+		t.Errorf("%+v", e.Checks)
+	}
+}
+
+// TestAPasswordOfTheRemoteIsNotReadInTheBox searches all that a check can reach of the repository. The
+// control is the same without the box.
+func TestAPasswordOfTheRemoteIsNotReadInTheBox(t *testing.T) {
+	boxed, plain := newFixtureWith(t, "runs", inBox(t)), newFixture(t)
+	for _, s := range []*fixture{boxed, plain} {
+		s.git("config", "remote.origin.url", "https://kim:sesame-of-kim@git.example/shop.git")
+		search := `borrowed=$(cat .git/objects/info/alternates); git config --list
+cat .git/config "$borrowed/../config" '` + s.repo + `/.git/config'; ls "$borrowed/.."; env; git remote -v; true`
+		e := s.checkOf("r1", search)
+		told := e.Checks[0].Head + e.Checks[0].Tail
+		if read := strings.Contains(told, "sesame-of-kim"); read != (s == plain) {
+			t.Errorf("in the box %v: the password is read: %v\n%s", s == boxed, read, told)
+		}
+	}
+}
+
+// sample is a small project and its check.
+type sample struct {
+	name, check string
+	needs       func(*testing.T)
+	files       map[string]string
+}
+
+func samples(t *testing.T) []sample {
+	sums, err := os.ReadFile("../go.sum")
+	check(t, err)
+	return []sample{
+		{"go, with a module of the user's cache", "go test ./...", func(t *testing.T) { need.Program(t, "go") }, map[string]string{
+			"go.mod":         "module example.com/sum\n\ngo 1.24\n\nrequire github.com/google/uuid v1.6.0\n",
+			"go.sum":         string(sums),
+			"sum.go":         "package sum\n\nimport \"github.com/google/uuid\"\n\nfunc Id() string { return uuid.Nil.String() }\n",
+			"sum_test.go":    "package sum\n\nimport \"testing\"\n\nfunc TestId(t *testing.T) {\n\tif len(Id()) != 36 {\n\t\tt.Fatal(Id())\n\t}\n}\n",
+			"made/empty.txt": "",
+		}},
+		{"npm", "npm test", func(t *testing.T) { need.Program(t, "npm") }, map[string]string{
+			"package.json": `{"name": "sum", "version": "1.0.0", "scripts": {"test": "node --test"}}`,
+			"sum.test.js":  "const test = require('node:test');\nconst assert = require('node:assert');\ntest('sum', () => assert.strictEqual(1 + 1, 2));\n",
+		}},
+		{"pytest", "pytest -q", func(t *testing.T) { need.Program(t, "pytest") }, map[string]string{
+			"sum.py":      "def add(a, b):\n    return a + b\n",
+			"test_sum.py": "from sum import add\n\n\ndef test_add():\n    assert add(1, 1) == 2\n",
+		}},
+		{"cargo", "cargo test", func(t *testing.T) {
+			if _, err := exec.LookPath("cargo"); err != nil {
+				t.Skip("cargo is not installed, and CI does not install a toolchain of its size")
+			}
+		}, map[string]string{
+			"Cargo.toml": "[package]\nname = \"sum\"\nversion = \"0.1.0\"\nedition = \"2021\"\n",
+			"src/lib.rs": "pub fn add(a: u32, b: u32) -> u32 { a + b }\n\n#[test]\nfn adds() { assert_eq!(add(1, 1), 2); }\n",
+		}},
+	}
+}
+
+func TestProjectsBuildInTheBoxOffline(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds four projects: not with -short")
+	}
+	for _, p := range samples(t) {
+		t.Run(p.name, func(t *testing.T) {
+			p.needs(t)
+			s := newFixtureWith(t, "runs", inBox(t), func(c *activities.Config) { c.LookupEnv = os.LookupEnv })
+			for name, text := range p.files {
+				check(t, os.MkdirAll(filepath.Dir(filepath.Join(s.repo, name)), 0o755))
+				s.write(name, text)
+			}
+			s.git("add", ".")
+			s.git("commit", "-q", "-m", "second")
+			s.base = run.Commit(s.git("rev-parse", "HEAD"))
+			c := s.checkOf("r1", p.check).Checks[0]
+			t.Logf("%s in %d ms, in %s", c.Status, c.DurationMs, c.Sandbox)
+			if c.Status != "pass" || c.Sandbox == "" {
+				t.Errorf("%s\n%s%s", c.Reason, c.Head, c.Tail)
+			}
+		})
+	}
+}

@@ -1,0 +1,109 @@
+package toolchain_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/need"
+	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor"
+	"github.com/ratchet-dev/ratchet/internal/toolchain"
+)
+
+func TestNamed(t *testing.T) {
+	for command, want := range map[string][]toolchain.Tool{
+		"go test ./...":                       {toolchain.Go},
+		"cd web && npm ci && npm test":        {toolchain.Node},
+		"python3 -m pytest -q":                {toolchain.Python},
+		"RUSTFLAGS=-Dwarnings cargo test":     {toolchain.Rust},
+		"/usr/local/go/bin/go vet ./...":      {toolchain.Go},
+		"go build ./... && cargo build":       {toolchain.Go, toolchain.Rust},
+		"make test":                           nil,
+		"./scripts/going":                     nil,
+		"echo cargo.toml going npmx":          nil,
+		"test -f a-go && ! grep -q gopher x1": nil,
+	} {
+		if got := toolchain.Named(command); !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", command, got, want)
+		}
+	}
+}
+
+func TestMarked(t *testing.T) {
+	got := toolchain.Marked([]string{"README.md", "go.mod", "package.json", "docs"})
+	if want := []toolchain.Tool{toolchain.Go, toolchain.Node}; !slices.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+}
+
+// user is a home with the directories, and a finder for its user.
+func user(t *testing.T, vars map[string]string, dirs ...string) (string, *toolchain.Finder) {
+	t.Helper()
+	home := t.TempDir()
+	for _, d := range dirs {
+		if err := os.MkdirAll(filepath.Join(home, d), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return home, toolchain.New(func(name string) (string, bool) {
+		if name == "HOME" {
+			return home, true
+		}
+		v, ok := vars[name]
+		return v, ok
+	})
+}
+
+func TestFindTakesTheCachesThatExist(t *testing.T) {
+	elsewhere := t.TempDir()
+	home, f := user(t, map[string]string{"PIP_CACHE_DIR": elsewhere, "npm_config_cache": "relative"}, ".npm", ".cargo/registry", ".cargo/bin", ".rustup", ".ssh")
+	k := f.Find(t.Context(), []toolchain.Tool{toolchain.Node, toolchain.Python, toolchain.Rust})
+	var dirs []string
+	for _, c := range k.Caches {
+		dirs = append(dirs, c.Dir)
+	}
+	if want := []string{home + "/.npm", elsewhere, home + "/.cargo/registry"}; !slices.Equal(dirs, want) {
+		t.Errorf("caches %v, want %v", dirs, want)
+	}
+	if want := []string{home + "/.rustup", home + "/.cargo/bin"}; !slices.Equal(k.Read, want) || k.Env["RUSTUP_HOME"] != home+"/.rustup" {
+		t.Errorf("reads %v, env %v", k.Read, k.Env)
+	}
+	_, none := user(t, nil)
+	if k := none.Find(t.Context(), []toolchain.Tool{toolchain.Node, toolchain.Python, toolchain.Rust, toolchain.Go}); len(k.Caches)+len(k.Read)+len(k.Path) > 0 {
+		t.Errorf("of an empty home %+v", k)
+	}
+}
+
+func TestFindTakesTheVersionThatPyenvNames(t *testing.T) {
+	home, _ := user(t, nil, ".pyenv/shims", ".pyenv/versions/3.12.1/bin")
+	for name, text := range map[string]string{"shims/python3": "#!/bin/sh\n", "version": "3.12.1\n"} {
+		if err := os.WriteFile(filepath.Join(home, ".pyenv", name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	find := func() toolchain.Kit {
+		return toolchain.New(func(name string) (string, bool) {
+			return map[string]string{"HOME": home, "PATH": "relative:" + home + "/.pyenv/shims"}[name], true
+		}).Find(t.Context(), []toolchain.Tool{toolchain.Python})
+	}
+	if k := find(); !slices.Equal(k.Read, []string{home + "/.pyenv/versions/3.12.1"}) || len(k.Path) != 1 {
+		t.Errorf("%+v", k)
+	}
+	if err := os.WriteFile(filepath.Join(home, ".pyenv", "version"), []byte("../../.ssh\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if k := find(); len(k.Read) > 0 {
+		t.Errorf("a version that is a path: %+v", k)
+	}
+}
+
+func TestFindAsksGo(t *testing.T) {
+	need.Program(t, "go")
+	mod, build := t.TempDir(), t.TempDir()
+	_, f := user(t, map[string]string{"PATH": os.Getenv("PATH"), "GOMODCACHE": mod, "GOCACHE": build})
+	k := f.Find(t.Context(), []toolchain.Tool{toolchain.Go})
+	if len(k.Caches) != 2 || k.Caches[0].Dir != mod || k.Caches[1].Dir != build {
+		t.Errorf("%+v", k)
+	}
+}
