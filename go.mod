@@ -3,6 +3,7 @@ module github.com/ratchet-dev/ratchet
 go 1.26.5
 
 require (
+	github.com/BurntSushi/toml v1.4.0
 	github.com/bluekeyes/go-gitdiff v0.9.0
 	github.com/coder/acp-go-sdk v0.13.0
 	github.com/coder/websocket v1.8.15
@@ -24,7 +25,6 @@ require (
 )
 
 require (
-	github.com/BurntSushi/toml v1.4.0 // indirect
 	github.com/davecgh/go-spew v1.1.1 // indirect
 	github.com/facebookgo/clock v0.0.0-20150410010913-600d898af40a // indirect
 	github.com/gogo/protobuf v1.3.2 // indirect

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
+	"strings"
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/box"
@@ -38,8 +41,37 @@ func (c Config) OpenBox(ctx context.Context) (*box.Box, error) {
 	none := &NoBox{Cause: err}
 	if u, ok := errors.AsType[*box.Unavailable](err); ok {
 		none.Remedy = u.Remedy()
+		if u.Cause == box.NoProgram {
+			none.Remedy = installRemedy(os.ReadFile("/etc/os-release"))
+		}
 	}
 	return nil, none
+}
+
+// installers are the commands that install bubblewrap, by the names of systems in os-release.
+var installers = []struct{ systems, command string }{
+	{"debian ubuntu", "apt install bubblewrap"},
+	{"fedora rhel centos", "dnf install bubblewrap"},
+	{"arch", "pacman -S bubblewrap"},
+	{"suse opensuse", "zypper install bubblewrap"},
+	{"alpine", "apk add bubblewrap"},
+}
+
+// installRemedy returns how bubblewrap is installed on the system that os-release describes.
+func installRemedy(osRelease []byte, err error) string {
+	var names []string
+	for line := range strings.Lines(string(osRelease)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		if key == "ID" || key == "ID_LIKE" {
+			names = append(names, strings.Fields(strings.Trim(value, `"'`))...)
+		}
+	}
+	for _, i := range installers {
+		if err == nil && slices.ContainsFunc(strings.Fields(i.systems), func(s string) bool { return slices.Contains(names, s) }) {
+			return i.command
+		}
+	}
+	return "install bubblewrap"
 }
 
 // openSandbox tests the box unless the worker goes without it. A worker whose box does not hold

@@ -16,12 +16,15 @@ import (
 	"go.temporal.io/sdk/client"
 	"golang.org/x/sys/unix"
 
+	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
+	"github.com/ratchet-dev/ratchet/starter/internal/settings"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
@@ -45,7 +48,7 @@ func (c *cli) doctorCommand() *cobra.Command {
 		Example: "  starter doctor\n  starter doctor --json | jq '.[] | select(.ok | not)'",
 		Args:    exactArgs(0, "no arguments"),
 		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
-			found := []finding{c.findGit(ctx), c.findRunsDir()}
+			found := []finding{c.findGit(ctx), c.findRunsDir(), c.findBox(ctx)}
 			found = append(found, c.findEngine(ctx)...)
 			found = append(found, c.findAgents(ctx)...)
 			found = append(found, c.findKeys()...)
@@ -88,6 +91,36 @@ func (c *cli) findGit(ctx context.Context) finding {
 		return f
 	}
 	f.OK, f.Detail = true, version
+	return f
+}
+
+// findBox tests the box as a worker of this user does. Without the box runs execute nothing, unless the
+// user has decided for off.
+func (c *cli) findBox(ctx context.Context) finding {
+	f := finding{Name: "box", Required: true}
+	decided, err := settings.Read(c.settingsPath())
+	if err != nil {
+		f.Detail = err.Error()
+		return f
+	}
+	f.Required = !decided.Sandbox.Off()
+	var notes []string
+	if decided.Sandbox.Off() {
+		notes = append(notes, "runs go without it, as "+c.settingsPath()+" says")
+	}
+	if os.Geteuid() == 0 {
+		notes = append(notes, "a worker of this user runs as root: a user of its own is safer")
+	}
+	b, err := host.Config{Environ: c.environ}.OpenBox(ctx)
+	if err != nil {
+		f.Detail = strings.Join(append([]string{err.Error()}, notes...), "; ")
+		return f
+	}
+	caches := "overlays over the user's caches"
+	if !b.Overlays() {
+		caches = "no overlays: builds begin without the user's caches"
+	}
+	f.OK, f.Detail = true, strings.Join(append([]string{b.String() + " holds", b.Limits(box.Limits{}), caches}, notes...), "; ")
 	return f
 }
 

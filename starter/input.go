@@ -44,10 +44,10 @@ func (c *cli) runInput(ctx context.Context, f runFlags) (run.Input, error) {
 	if err := in.Tools.UnmarshalText([]byte(f.tools)); err != nil {
 		return in, usageErrorf("--tools: %w: want ask, allow or deny", err)
 	}
-	if err := in.Sandbox.UnmarshalText([]byte(f.sandbox)); err != nil {
-		return in, usageErrorf("--sandbox: %w: want required or off", err)
-	}
 	var err error
+	if in.Sandbox, err = c.chooseSandbox(f.sandbox); err != nil {
+		return in, err
+	}
 	if in.Goal, err = c.goalText(f); err != nil {
 		return in, err
 	}

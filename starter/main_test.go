@@ -201,6 +201,8 @@ func TestBadInput(t *testing.T) {
 		{"an id whose branch is there", with("--repo", taken, "--id", "taken"), 1, "branch ratchet/taken is there already"},
 		{"a base that is missing", with("--base", "nowhere"), 1, "nowhere"},
 		{"an unknown policy", with("--approve", "sometimes"), 2, "always, risky or never"},
+		{"an unknown sandbox policy", with("--sandbox", "none"), 2, "want required or off"},
+		{"an unknown sandbox policy of the worker", []string{"up", "--sandbox", "Off"}, 2, "unknown sandbox policy"},
 		{"a negative number of fixes", with("--max-fix", "-1"), 2, "--max-fix is negative"},
 		{"a negative timeout", with("--timeout", "-1s"), 2, "--timeout is negative"},
 		{"a duration without a unit", with("--check-timeout", "5"), 2, "--check-timeout"},

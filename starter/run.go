@@ -97,7 +97,7 @@ func (f *runFlags) registerFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.env, "env", nil, "`name` of a variable of the worker that the checks may see; repeat it for more")
 	flags.StringArrayVar(&f.checkNetwork, "check-network", nil, "`host:port` that the checks may reach, or registry, or registry:go, npm, pip or cargo; repeat it for more; default: none")
 	flags.StringVar(&f.policy, "approve", string(run.Always), "which patches wait for a person: `always`, risky or never")
-	flags.StringVar(&f.sandbox, "sandbox", string(run.SandboxRequired), "`required` or off: hold what the run executes in the box, or let it do what the worker's user can; off must be said by the worker, too")
+	flags.StringVar(&f.sandbox, "sandbox", "", "`required` or off: hold what the run executes in the box, or let it do what the worker's user can; off must be said by the worker, too; default: required, unless your settings say off")
 	flags.IntVar(&f.maxFix, "max-fix", run.DefaultMaxFix, "most fixes that are tried unasked; those that you ask for by a rejection or an answer do not count")
 	defaults := run.Limit{}.WithDefaults()
 	flags.DurationVar(&f.limits.Provider, "timeout", defaults.Provider, "limit of each provider call; of an agent's, unless given, "+agentLimit.String())
@@ -129,6 +129,9 @@ func (c *cli) startRun(ctx context.Context, f runFlags) error {
 		return err
 	}
 	defer closeClient()
+	if err := c.checkSandbox(in.Sandbox, f.sandbox != ""); err != nil {
+		return err
+	}
 	if err := client.Start(ctx, in); err != nil {
 		return err
 	}

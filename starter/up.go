@@ -73,6 +73,10 @@ func (c *cli) runLocally(ctx context.Context, f upFlags) error {
 		f.db = filepath.Join(c.runsDir, databaseName)
 	}
 	f.worker.Environ = c.environ
+	var err error
+	if f.worker.Sandbox, err = c.chooseSandbox(string(f.worker.Sandbox)); err != nil {
+		return err
+	}
 	h, err := c.startLocalHost(ctx, engine.Options{DB: f.db, Port: f.port, UIPort: f.uiPort, Token: c.knownToken(), Open: f.open}, f.worker)
 	if err != nil {
 		return err
@@ -174,7 +178,10 @@ func (c *cli) startLocalHost(ctx context.Context, e engine.Options, w host.Confi
 	if err != nil {
 		return nil, err
 	}
-	l.file = engine.File{Address: l.engine.Address, UI: l.engine.UI, RunsDir: runsDir, PID: l.engine.PID, DB: l.engine.DB, Token: l.engine.Token}
+	l.file = engine.File{Address: l.engine.Address, UI: l.engine.UI, RunsDir: runsDir, PID: l.engine.PID, DB: l.engine.DB, Token: l.engine.Token, Sandbox: string(h.Sandbox.Policy)}
+	if h.Sandbox.Missing != nil {
+		l.file.NoBox = h.Sandbox.Missing.Error()
+	}
 	return l, engine.WriteFile(runsDir, l.file)
 }
 

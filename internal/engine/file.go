@@ -24,6 +24,10 @@ type File struct {
 	PID     int    `json:"pid"`     // process id of the engine
 	DB      string `json:"db"`      // absolute path of the database file
 	Token   Token  `json:"token,omitempty"`
+	// Sandbox is the sandbox policy of the worker beside the engine. NoBox says why that worker has no
+	// box although its policy requires one, and what helps.
+	Sandbox string `json:"sandbox,omitempty"`
+	NoBox   string `json:"noBox,omitempty"`
 }
 
 // ErrNotOurs reports a file that another user may have written. Nothing in it is believed.

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/settings"
+)
+
+func (c *cli) settingsPath() string { return settings.Path(c.getenv) }
+
+// chooseSandbox returns the policy that a flag names, else the one that the user has decided on, else
+// run.SandboxRequired. It tells of a decision for off.
+func (c *cli) chooseSandbox(flag string) (policy run.Sandbox, err error) {
+	if flag != "" {
+		if err := policy.UnmarshalText([]byte(flag)); err != nil {
+			return "", usageErrorf("--sandbox: %w: want required or off", err)
+		}
+		return policy, nil
+	}
+	s, err := settings.Read(c.settingsPath())
+	if err != nil {
+		return "", err
+	}
+	if s.Sandbox.Off() {
+		fmt.Fprintf(c.err, "starter: sandbox off, as %s says\n", c.settingsPath())
+	}
+	return s.Sandbox.WithDefault(), nil
+}
+
+// checkSandbox refuses a run that the worker beside the local engine would not execute, before anything
+// is paid for it. A person's first --sandbox off on a machine without a box is remembered.
+func (c *cli) checkSandbox(want run.Sandbox, flag bool) error {
+	local, ok := c.localEngine()
+	if !ok {
+		return nil
+	}
+	if want.Off() && flag && c.interactive && local.NoBox != "" {
+		if err := settings.RememberSandbox(c.settingsPath(), want); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.err, "starter: remembered in %s\n", c.settingsPath())
+	}
+	return sandboxFits(want, local, c.hintCommand("up"), c.hintCommand("run --sandbox off"))
+}
+
+// sandboxFits returns nil if the worker of the engine takes runs with the policy. Up and off are the
+// commands that start a worker, and a run without the box.
+func sandboxFits(want run.Sandbox, local engine.File, up, off string) error {
+	worker := run.Sandbox(local.Sandbox)
+	switch {
+	case want.Off() && !worker.Off():
+		return fmt.Errorf("the run says --sandbox off, and the worker here requires the box: start `%s --sandbox off` in place of the one that runs, or start the run without it", up)
+	case !want.Off() && worker.Off():
+		return fmt.Errorf("the run requires the box, and the worker here was started with --sandbox off: start `%s --sandbox required` in place of it, or the run with --sandbox off", up)
+	case !want.Off() && local.NoBox != "":
+		return errors.New(local.NoBox + fmt.Sprintf("; then start `%s` again; or let what runs execute do all that you can do: `%s`", up, off))
+	}
+	return nil
+}
+
+// localEngine returns the file of the engine of this runs directory, if that is the engine in use and
+// has a worker beside it.
+func (c *cli) localEngine() (engine.File, bool) {
+	target, err := temporalclient.Resolve(temporalclient.Options{RunsDir: c.runsDir})
+	if err != nil || target.Source != temporalclient.EngineFile {
+		return engine.File{}, false
+	}
+	f, err := engine.ReadFile(c.runsDir)
+	return f, err == nil && f.Sandbox != ""
+}
