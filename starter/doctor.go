@@ -24,7 +24,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
-	"github.com/ratchet-dev/ratchet/starter/internal/settings"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
@@ -42,13 +41,14 @@ type finding struct {
 var keys = []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY"}
 
 func (c *cli) doctorCommand() *cobra.Command {
-	return &cobra.Command{
+	var sandbox string
+	cmd := &cobra.Command{
 		Use:     "doctor",
 		Short:   "Check what runs need, and say what is missing",
 		Example: "  starter doctor\n  starter doctor --json | jq '.[] | select(.ok | not)'",
 		Args:    exactArgs(0, "no arguments"),
 		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
-			found := []finding{c.findGit(ctx), c.findRunsDir(), c.findBox(ctx)}
+			found := []finding{c.findGit(ctx), c.findRunsDir(), c.findBox(ctx, sandbox)}
 			found = append(found, c.findEngine(ctx)...)
 			found = append(found, c.findAgents(ctx)...)
 			found = append(found, c.findKeys()...)
@@ -61,6 +61,8 @@ func (c *cli) doctorCommand() *cobra.Command {
 			return nil
 		}),
 	}
+	cmd.Flags().StringVar(&sandbox, "sandbox", "", "`required` or off: off for a host whose runs go without the box; default: required, unless your settings say off")
+	return cmd
 }
 
 func (c *cli) printFindings(found []finding) error {
@@ -96,17 +98,17 @@ func (c *cli) findGit(ctx context.Context) finding {
 
 // findBox tests the box as a worker of this user does. Without the box runs execute nothing, unless the
 // user has decided for off.
-func (c *cli) findBox(ctx context.Context) finding {
+func (c *cli) findBox(ctx context.Context, flag string) finding {
 	f := finding{Name: "box", Required: true}
-	decided, err := settings.Read(c.settingsPath())
+	policy, err := c.chooseSandbox(flag)
 	if err != nil {
 		f.Detail = err.Error()
 		return f
 	}
-	f.Required = !decided.Sandbox.Off()
+	f.Required = !policy.Off()
 	var notes []string
-	if decided.Sandbox.Off() {
-		notes = append(notes, "runs go without it, as "+c.settingsPath()+" says")
+	if policy.Off() {
+		notes = append(notes, "runs go without it")
 	}
 	if os.Geteuid() == 0 {
 		notes = append(notes, "a worker of this user runs as root: a user of its own is safer")
