@@ -10,8 +10,7 @@ import (
 const (
 	offsetNumber = 0
 	offsetArch   = 4
-	offsetArg0   = 16
-	offsetArg1   = 24
+	offsetArg    = 16 // of the first argument; each has 8 bytes, the low half first
 )
 
 // x32Bit marks a system call of the x32 ABI, which has numbers of its own for the same calls.
@@ -42,6 +41,41 @@ var families = []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6}
 const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
 	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
+// modeCall is a system call that sets the mode of a file by an argument.
+type modeCall struct {
+	number uint32
+	mode   int // which argument
+	flags  int // the argument with the flags of open, or -1: without some of them there is no mode
+}
+
+// modesEverywhere are those of all architectures. What a box makes belongs to our user outside: with
+// the bit that changes the user it would let everybody on the host act as our user.
+var modesEverywhere = []modeCall{
+	{unix.SYS_FCHMOD, 1, -1}, {unix.SYS_FCHMODAT, 2, -1}, {unix.SYS_FCHMODAT2, 2, -1}, {unix.SYS_MKNODAT, 2, -1}, {unix.SYS_OPENAT, 3, 2},
+}
+
+const (
+	userAndGroupBits = unix.S_ISUID | unix.S_ISGID
+	makesFile        = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
+)
+
+// setsMode refuses a call whose mode has the bits, and ends.
+func (p *program) setsMode(c modeCall) {
+	p.test(unix.BPF_JEQ, c.number, func(b *program) {
+		refuseBits := func(b *program) {
+			b.loadArg(c.mode)
+			b.test(unix.BPF_JSET, userAndGroupBits, func(b *program) { b.ret(refuse(unix.EPERM)) })
+		}
+		if c.flags >= 0 {
+			b.loadArg(c.flags)
+			b.test(unix.BPF_JSET, makesFile, refuseBits)
+		} else {
+			refuseBits(b)
+		}
+		b.ret(allow)
+	})
+}
+
 // What the filter returns.
 const (
 	allow = unix.SECCOMP_RET_ALLOW
@@ -57,6 +91,7 @@ type program []unix.SockFilter
 func (p *program) op(code uint16, k uint32) { *p = append(*p, unix.SockFilter{Code: code, K: k}) }
 
 func (p *program) load(offset uint32) { p.op(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, offset) }
+func (p *program) loadArg(n int)      { p.load(offsetArg + 8*uint32(n)) }
 func (p *program) ret(action uint32)  { p.op(unix.BPF_RET|unix.BPF_K, action) }
 
 // test adds a block that is skipped unless the loaded word compares with k.
@@ -94,15 +129,17 @@ func (p *program) calls() {
 	if hasX32 {
 		p.test(unix.BPF_JGE, x32Bit, func(b *program) { b.ret(refuse(unix.ENOSYS)) })
 	}
-	p.is(unix.SYS_CLONE3, refuse(unix.ENOSYS)) // its flags are out of reach; libraries fall back to clone
+	// The flags and the mode of these are out of reach. Libraries fall back to clone and openat.
+	p.is(unix.SYS_CLONE3, refuse(unix.ENOSYS))
+	p.is(unix.SYS_OPENAT2, refuse(unix.ENOSYS))
 	p.test(unix.BPF_JEQ, unix.SYS_CLONE, func(b *program) {
-		b.load(offsetArg0)
+		b.loadArg(0)
 		b.test(unix.BPF_JSET, newNamespaces, func(b *program) { b.ret(refuse(unix.EPERM)) })
 		b.ret(allow)
 	})
 	for _, call := range []uint32{unix.SYS_SOCKET, unix.SYS_SOCKETPAIR} {
 		p.test(unix.BPF_JEQ, call, func(b *program) {
-			b.load(offsetArg0)
+			b.loadArg(0)
 			for _, family := range families {
 				b.is(family, allow)
 			}
@@ -110,11 +147,14 @@ func (p *program) calls() {
 		})
 	}
 	p.test(unix.BPF_JEQ, unix.SYS_IOCTL, func(b *program) {
-		b.load(offsetArg1)
+		b.loadArg(1)
 		b.is(unix.TIOCSTI, refuse(unix.EPERM)) // types into a terminal
 		b.is(unix.TIOCLINUX, refuse(unix.EPERM))
 		b.ret(allow)
 	})
+	for _, call := range append(modesEverywhere, modesHere...) {
+		p.setsMode(call)
+	}
 	for _, call := range append(deniedEverywhere, deniedHere...) {
 		p.is(call, refuse(unix.EPERM))
 	}

@@ -9,3 +9,6 @@ const (
 )
 
 var deniedHere []uint32
+
+// modesHere are system calls that set a mode, and that this architecture alone has.
+var modesHere []modeCall

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,10 +36,8 @@ func looked(err error) error {
 func sys(number uintptr, args ...uintptr) error {
 	var a [6]uintptr
 	copy(a[:], args)
-	if _, _, errno := syscall.RawSyscall6(number, a[0], a[1], a[2], a[3], a[4], a[5]); errno != 0 {
-		return errno
-	}
-	return nil
+	_, _, errno := syscall.RawSyscall6(number, a[0], a[1], a[2], a[3], a[4], a[5])
+	return errnoOrNil(errno)
 }
 
 func call(name string, number uintptr, args ...uintptr) probe {
@@ -151,6 +150,44 @@ var probes = []probe{
 	{"make a file in the root", func(battery) error { return makesFile("/ratchet-battery") }},
 	{"make a file in /dev", func(battery) error { return makesFile("/dev/ratchet-battery") }},
 	{"make a file in /etc", func(battery) error { return makesFile("/etc/ratchet-battery") }},
+	// Files that run as their owner, for everybody on the host.
+	setsBits("set the user bit by chmod", func(path string) error { return unix.Chmod(path, unix.S_ISUID|0o755) }),
+	setsBits("set the group bit by chmod", func(path string) error { return unix.Chmod(path, unix.S_ISGID|0o755) }),
+	setsBits("set the user bit by fchmodat", func(path string) error { return unix.Fchmodat(unix.AT_FDCWD, path, unix.S_ISUID|0o755, 0) }),
+	setsBits("set the user bit by fchmodat2", func(path string) error {
+		p, err := unix.BytePtrFromString(path)
+		if err != nil {
+			return err
+		}
+		at := unix.AT_FDCWD
+		_, _, errno := unix.Syscall6(unix.SYS_FCHMODAT2, uintptr(at), uintptr(unsafe.Pointer(p)), unix.S_ISUID|0o755, 0, 0, 0)
+		return errnoOrNil(errno)
+	}),
+	setsBits("set the user bit by open", func(path string) error {
+		os.Remove(path)
+		fd, err := unix.Open(path, unix.O_CREAT|unix.O_WRONLY, unix.S_ISUID|0o755)
+		unix.Close(fd)
+		return err
+	}),
+	setsBits("set the user bit by openat2", func(path string) error {
+		os.Remove(path)
+		fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY, Mode: unix.S_ISUID | 0o755})
+		unix.Close(fd)
+		return err
+	}),
+	setsBits("set the user bit by mknod", func(path string) error {
+		os.Remove(path)
+		return unix.Mknod(path, unix.S_IFREG|unix.S_ISUID|0o755, 0)
+	}),
+	setsBits("set the user bit by a file without a name", func(path string) error {
+		os.Remove(path)
+		fd, err := unix.Open(filepath.Dir(path), unix.O_TMPFILE|unix.O_RDWR, unix.S_ISUID|0o755)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
+	}),
 	// System calls.
 	unshares("make a user namespace", syscall.CLONE_NEWUSER),
 	unshares("make a mount namespace", syscall.CLONE_NEWNS),
@@ -198,6 +235,29 @@ var probes = []probe{
 	sockets("an xdp socket", unix.AF_XDP, unix.SOCK_RAW, 0),
 	sockets("a tipc socket", unix.AF_TIPC, unix.SOCK_STREAM, 0),
 	sockets("a kcm socket", unix.AF_KCM, unix.SOCK_DGRAM, 0),
+}
+
+// setsBits tries to make a file of the work tree run as its owner.
+func setsBits(name string, set func(path string) error) probe {
+	return probe{name, func(b battery) error {
+		path := filepath.Join(b.Tree, "program")
+		defer os.Remove(path)
+		if err := os.WriteFile(path, nil, 0o700); err != nil {
+			return err
+		}
+		if err := set(path); err != nil {
+			return err
+		}
+		info, err := os.Stat(path)
+		return errors.Join(err, yes(err == nil && info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0))
+	}}
+}
+
+func errnoOrNil(errno syscall.Errno) error {
+	if errno != 0 {
+		return errno
+	}
+	return nil
 }
 
 func sysStat(path string) error {

@@ -85,6 +85,7 @@ func (x *target) secrets() {
 
 // places are files and directories that no program of a run may change.
 func (x *target) places() {
+	x.Tree = x.tree()
 	mkdir(x.t, x.home(), "")
 	for _, dir := range []string{"repo/.git/hooks", "repo/.git/refs/heads", "repo/.git/objects", "runs/work/this/.git/hooks", "home/.config"} {
 		mkdir(x.t, x.path(dir), "")

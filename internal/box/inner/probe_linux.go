@@ -65,6 +65,7 @@ var attacks = []attack{
 	{"write a file of the user", func(w World) error { return appendByte(w.Victim) }},
 	{"make a file beside it", makesNeighbour},
 	{"write the work tree's .git", func(w World) error { return appendByte(w.Tree + "/.git/config") }},
+	{"make a program that runs as its owner", makesSetuid},
 	{"read /etc/shadow", func(World) error { return open("/etc/shadow", syscall.O_RDONLY) }},
 	{"make a file in /usr", func(World) error { return create("/usr/ratchet-probe") }},
 	{"make a file in /", func(World) error { return create("/ratchet-probe") }},
@@ -131,6 +132,18 @@ func makesNeighbour(w World) error {
 		syscall.Close(fd)
 	}
 	return errDenied
+}
+
+// makesSetuid makes a file in the work tree that runs as our user, whoever starts it outside.
+func makesSetuid(w World) error {
+	path := w.Tree + "/program"
+	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_CLOEXEC, 0o700)
+	if err != nil {
+		return err
+	}
+	defer syscall.Unlink(path)
+	defer syscall.Close(fd)
+	return syscall.Fchmod(fd, syscall.S_ISUID|0o755)
 }
 
 // appendByte writes one byte to the end of a file, so that it can be seen outside.
