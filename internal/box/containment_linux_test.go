@@ -131,6 +131,29 @@ var belts = []struct {
 	{"the view of the file system", "view", "read home/.ssh/id_ed25519", false},
 }
 
+// weak returns the box without some belts.
+func weak(t *testing.T, b *box.Box, belts string) (_ *box.Box, stub string) {
+	t.Helper()
+	stub = filepath.Join(t.TempDir(), "bwrap")
+	write(t, stub, fmt.Sprintf("#!/bin/sh\n[ \"$1\" = --version ] && exec '%[2]s' --version\nexec '%[1]s' play-weaken '%[2]s' '%[3]s' \"$@\"\n", self(t), b.Program(), belts), 0o755)
+	return b.WithProgram(stub), stub
+}
+
+// The option against user namespaces and the filter hold by themselves: TestEveryBeltHolds takes both.
+func TestTwoBeltsHoldNamespaces(t *testing.T) {
+	asBoth(t, func(t *testing.T) {
+		x := newTarget(t)
+		other, _ := weak(t, openBox(t), "userns")
+		if succeeded := x.storm(other.For(x.spec())); len(succeeded) > 0 {
+			t.Errorf("with the filter alone: %q", succeeded)
+		}
+		other, _ = weak(t, openBox(t), "seccomp")
+		if succeeded := x.storm(other.For(x.spec())); slices.Contains(succeeded, "make a user namespace") {
+			t.Error("without the filter a user namespace can be made")
+		}
+	})
+}
+
 func TestEveryBeltHolds(t *testing.T) {
 	asBoth(t, func(t *testing.T) {
 		b := openBox(t)
@@ -140,13 +163,12 @@ func TestEveryBeltHolds(t *testing.T) {
 			}
 			t.Run(belt.name, func(t *testing.T) {
 				x := newTarget(t)
-				stub := filepath.Join(t.TempDir(), "bwrap")
-				write(t, stub, fmt.Sprintf("#!/bin/sh\n[ \"$1\" = --version ] && exec '%[2]s' --version\nexec '%[1]s' play-weaken '%[2]s' '%[3]s' \"$@\"\n", self(t), b.Program(), belt.drop), 0o755)
+				other, stub := weak(t, b, belt.drop)
 				_, err := box.Open(t.Context(), box.Config{Program: stub})
 				if u, ok := errors.AsType[*box.Unavailable](err); !ok || u.Cause != box.Leaks {
 					t.Errorf("the self-test without it: %v", err)
 				}
-				succeeded := x.storm(b.WithProgram(stub).For(x.spec()))
+				succeeded := x.storm(other.For(x.spec()))
 				t.Logf("%d of %d: %s", len(succeeded), len(x.names()), strings.Join(succeeded, "; "))
 				if !slices.Contains(succeeded, belt.probe) {
 					t.Errorf("%q did not succeed", belt.probe)

@@ -33,6 +33,7 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 		config box.Config
 		script string
 		want   box.Cause
+		text   string
 	}{
 		"no bwrap":                    {config: box.Config{Path: dir}, want: box.NoProgram},
 		"a relative PATH":             {config: box.Config{Path: "."}, want: box.NoProgram},
@@ -40,6 +41,7 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 		"something else":              {script: "#!/bin/sh\necho hello\n", want: box.NotStarting},
 		"one that always fails":       {script: versioned + "0.8.0 && exit\necho no >&2; exit 1\n", want: box.NotStarting},
 		"one that says it ran":        {script: versioned + `0.8.0 && exit; echo '{"exit-code": 0}' >&4` + "\n", want: box.NotStarting},
+		"one that says another code":  {script: versioned + `0.8.0 && exit; echo '{"exit-code": 0}' >&4; exit 3` + "\n", want: box.NotStarting, text: "ended with 3, and said 0"},
 		"one that is in a box":        {script: versioned + "0.8.0 && exit\necho 'bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded (ENOSPC)' >&2; exit 1\n", want: box.Nested},
 		"one that has a masked /proc": {script: versioned + "0.8.0 && exit\necho \"bwrap: Can't mount proc on /newroot/proc: Operation not permitted\" >&2; exit 1\n", want: box.MaskedProc},
 		// The stub drops all options and runs our executable under the name by which it attacks.
@@ -66,10 +68,13 @@ exec ` + bwrap + ` --json-status-fd 4 --seccomp 5 "${kept[@]}" "$@"
 			}
 			_, err := box.Open(t.Context(), test.config)
 			u, ok := errors.AsType[*box.Unavailable](err)
-			if !ok || u.Cause != test.want || strings.Contains(err.Error(), "\n") {
+			if !ok || u.Cause != test.want || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), test.text) {
 				t.Fatalf("got %v", err)
 			}
 			t.Log(err)
+			if strings.HasPrefix(name, "one that only executes") && !slices.Contains(u.Leaks, "make a file beside it") {
+				t.Errorf("what the host sees is not among %q", u.Leaks)
+			}
 			if u.Cause == box.Leaks && !slices.Contains(u.Leaks, "connect to the host by TCP") {
 				t.Errorf("leaks %q", u.Leaks)
 			}
@@ -86,4 +91,14 @@ func self(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// A bwrap that ends well without a status has run nothing.
+func TestBoxThatStartsNothing(t *testing.T) {
+	nothing := filepath.Join(t.TempDir(), "bwrap")
+	write(t, nothing, "#!/bin/sh\nexit 0\n", 0o755)
+	_, err := tryInBox(t, openBox(t).WithProgram(nothing), box.Spec{Tree: t.TempDir()}, "exit 1")
+	if !errors.Is(err, box.ErrNotBegun) {
+		t.Errorf("got %v", err)
+	}
 }

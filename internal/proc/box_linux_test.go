@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -165,6 +166,35 @@ func TestBoxGetsItsDescriptors(t *testing.T) {
 	})
 	if err != nil || !strings.HasPrefix(out.String(), "threefour0 1 2 3 4 ") || strings.Contains(out.String(), " 6 ") {
 		t.Errorf("%q, %v", out.String(), err)
+	}
+}
+
+// With version 1 the thread that starts the program enters the group, and leaves it again.
+func TestSupervisorLeavesTheGroupOfItsProgram(t *testing.T) {
+	own := "/sys/fs/cgroup/pids"
+	dir := filepath.Join(own, "ratchet-test-"+uuid.NewString())
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Skip("no control group of version 1 can be made here: ", err)
+	}
+	defer os.Remove(dir)
+	var pair [2]*os.File
+	for i, at := range []string{dir, own} {
+		f, err := os.OpenFile(filepath.Join(at, "tasks"), os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		pair[i] = f
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	name := filepath.Base(dir)
+	got, err := proc.Run(ctx, proc.Command{
+		Argv: sh("grep -q " + name + " /proc/self/cgroup && while grep -q " + name + " /proc/$PPID/cgroup; do sleep 0.01; done"),
+		Env:  somePath, Box: pretended{script: starts, limits: proc.Limits{Tasks: [][2]*os.File{pair}}},
+	})
+	if want := (proc.Result{End: proc.Exited}); err != nil || got != want {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }
 
