@@ -34,7 +34,7 @@ func (e *NoBox) Unwrap() error { return e.Cause }
 func (c Config) OpenBox(ctx context.Context) (*box.Box, error) {
 	path, _ := c.lookup("PATH")
 	home, _ := c.lookup("HOME")
-	b, err := box.Open(ctx, box.Config{Home: home, Path: path})
+	b, err := box.Open(ctx, box.Config{Home: home, Path: path, Dir: c.RunsDir})
 	if err == nil {
 		return b, nil
 	}

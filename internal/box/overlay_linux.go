@@ -30,6 +30,9 @@ func (e entry) mountFirst(bwrap []string, options int) []string {
 // tryOverlay reports whether an overlay works: what is written in a box is in the upper directory and
 // not in the lower one.
 func (b *Box) tryOverlay(ctx context.Context, in string) bool {
+	if _, err := os.Stat(in); err != nil {
+		in = "" // it will be made later, and most likely in the same file system
+	}
 	dir, err := os.MkdirTemp(in, "ratchet-box-")
 	if err != nil {
 		return false
