@@ -388,7 +388,7 @@ func TestAgentsDieWithTheirWorker(t *testing.T) {
 	}
 	for _, a := range realAgents {
 		t.Run(a.name, func(t *testing.T) {
-			s := newAgentFixture(t, a)
+			s := newAgentFixtureIn(t, a, true)
 			for range rounds {
 				s.killAgain(kills)
 			}
