@@ -74,8 +74,9 @@ func TestWhatOneRunBuildsNoOtherRunSees(t *testing.T) {
 // TestRepositoriesShareNoCache has two repositories on a worker without the box.
 func TestRepositoriesShareNoCache(t *testing.T) {
 	s := newFixture(t)
-	if s.runs.Cache("/src/a") == s.runs.Cache("/src/b") || s.runs.Cache("/src/a") != s.runs.Cache("/src/a") {
-		t.Errorf("%s and %s", s.runs.Cache("/src/a"), s.runs.Cache("/src/b"))
+	a, b, again := s.runs.Cache("/src/a"), s.runs.Cache("/src/b"), s.runs.Cache("/src/a")
+	if a == b || a != again {
+		t.Errorf("%s, %s and again %s", a, b, again)
 	}
 	e := s.checkOf("r1", `test "$XDG_CACHE_HOME" = '`+s.runs.Cache(s.repo)+`'`)
 	if e.Checks[0].Status != "pass" {
