@@ -15,6 +15,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
@@ -28,9 +29,21 @@ func (s *fixture) simple() run.Input {
 }
 
 // BenchmarkRunOverFloor takes turns between a run and its floor and compares
-// the medians.
+// the medians, without the box and with it.
 func BenchmarkRunOverFloor(b *testing.B) {
+	for _, sandbox := range []run.Sandbox{run.SandboxOff, run.SandboxRequired} {
+		b.Run("sandbox="+string(sandbox), func(b *testing.B) {
+			if sandbox == run.SandboxRequired {
+				need.Program(b, "bwrap")
+			}
+			benchmarkRunOverFloor(b, sandbox)
+		})
+	}
+}
+
+func benchmarkRunOverFloor(b *testing.B, sandbox run.Sandbox) {
 	s := newFixture(b)
+	s.sandbox = sandbox
 	s.spawn(asWorker + "=" + floored)
 	in := s.simple()
 	first := s.start(in)

@@ -54,7 +54,7 @@ func playForks() {
 }
 
 // needGroups skips a test where there are no control groups to be had.
-func needGroups(t *testing.T, b *box.Box) {
+func needGroups(t testing.TB, b *box.Box) {
 	t.Helper()
 	if text := b.Limits(box.Limits{}); strings.Contains(text, "no limit of memory") {
 		t.Skip(text)
