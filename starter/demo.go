@@ -46,21 +46,26 @@ test that fails, a fix, tests that pass, a branch. No keys, no network.`,
 		Args:    exactArgs(0, "no arguments, only flags"),
 	}
 	cmd.Flags().StringVar(&dir, "dir", ".", "`directory` to make the sample and its .runs in")
-	cmd.Flags().BoolVar(&yes, "yes", false, "approve without asking; needs no terminal")
+	cmd.Flags().BoolVar(&yes, "yes", false, "approve without asking, as the demo does without a terminal")
 	cmd.RunE = c.handleWith(func(ctx context.Context, _ []string) error {
-		if !yes && (!c.interactive || c.json) {
-			return usageErrorf("the demo asks for approvals on a terminal: give --yes to approve by itself")
+		why := ""
+		switch {
+		case yes:
+			why = "demo --yes"
+		case !c.interactive || c.json:
+			why = "demo without a terminal"
 		}
 		if !cmd.Flags().Changed("runs-dir") {
 			c.runsDir = filepath.Join(dir, defaultRunsDir)
 		}
-		return c.runDemo(ctx, dir, yes)
+		return c.runDemo(ctx, dir, why)
 	})
 	return cmd
 }
 
-func (c *cli) runDemo(ctx context.Context, dir string, yes bool) error {
-	d := demo{cli: c, screen: c.screenOn(c.out), yes: yes}
+// runDemo makes the sample and runs the demo on it. A reason approves in a person's place.
+func (c *cli) runDemo(ctx context.Context, dir, reason string) error {
+	d := demo{cli: c, screen: c.screenOn(c.out), approveFor: reason}
 	if err := d.prepareSample(ctx, dir); err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
@@ -90,7 +95,8 @@ func (c *cli) runDemo(ctx context.Context, dir string, yes bool) error {
 type demo struct {
 	*cli
 	screen *terminal.Screen
-	yes    bool
+
+	approveFor string // the reason of each approval; empty means that a person is asked
 
 	sandbox run.Sandbox
 
@@ -168,6 +174,10 @@ func (d *demo) printIntroduction(unboxed error) {
 	d.printComment("This is Ratchet: a coding agent's run that nothing can lose.",
 		"A small Go repository with a real bug is in "+nearPath(d.repo)+".",
 		"The agent's answers are recorded; everything else is real: Temporal, git, go test.")
+	if d.approveFor != "" {
+		d.printComment("Nobody is asked here: the demo approves its recorded patches by itself ("+d.approveFor+").",
+			"No other run is decided without a person, unless its policy says so.")
+	}
 	if unboxed != nil {
 		d.printComment("There is no box for its programs here ("+display.Line(unboxed.Error())+").",
 			"The demo goes without: it executes only the tests of its own sample and the recorded patches.")
@@ -229,14 +239,14 @@ type visitor struct {
 	demo *demo
 }
 
-// approve asks, unless --yes has answered. A no is final here, because the recorded answers
+// approve asks, unless the demo approves by itself. A no is final here, because the recorded answers
 // contain no other way.
 func (v visitor) approve(ctx context.Context, a run.PendingApproval) (run.Decision, error) {
-	if v.demo.yes {
+	if v.demo.approveFor != "" {
 		if !v.demo.json {
 			v.showDiff(a, shownLines)
 		}
-		return run.Decision{ApprovalID: a.ApprovalID, Decision: run.Approve, By: v.name, Reason: "demo --yes"}, nil
+		return run.Decision{ApprovalID: a.ApprovalID, Decision: run.Approve, By: v.name, Reason: v.demo.approveFor}, nil
 	}
 	a.Next.Reject = a.Next.Final
 	d, err := v.person.approve(ctx, a)

@@ -447,11 +447,11 @@ func TestDemo(t *testing.T) {
 	alone(t)
 	dir := t.TempDir()
 	for range 2 { // the second one finds the first one's sample
-		got := starter(t.Context(), "", "demo", "--yes", "--dir", dir)
+		got := starter(t.Context(), "", "demo", "--dir", dir)
 		if got.code != 0 {
 			t.Fatalf("code %d:\n%s%s", got.code, got.out, got.err)
 		}
-		for _, want := range []string{"Nothing has been applied yet", "+\tshares[0] += total % people", "TestSharesAreFair", "Completed", "Try next"} {
+		for _, want := range []string{"demo without a terminal", "Nothing has been applied yet", "+\tshares[0] += total % people", "TestSharesAreFair", "Completed", "Try next"} {
 			if !strings.Contains(got.out, want) {
 				t.Errorf("the demo lacks %q:\n%s", want, got.out)
 			}

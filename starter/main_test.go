@@ -216,7 +216,6 @@ func TestBadInput(t *testing.T) {
 		{"a patch for a directory that is missing", []string{"patch", "--repo", "none"}, 1, "none"},
 		{"resuming nothing", []string{"resume", "none"}, 1, "does not exist"},
 		{"resuming what is no run", []string{"resume", repo}, 1, "no events"},
-		{"a demo without a terminal", []string{"demo"}, 2, "--yes"},
 		{"no engine", good, 6, "starter up"},
 		{"no engine to ask", []string{"status", "x"}, 6, "starter up"},
 	} {
