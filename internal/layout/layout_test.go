@@ -22,7 +22,7 @@ var floors = [][]string{
 	{"provider"},
 	{"intake", "scratch", "workspace"},
 	{"agent", "citizen", "patch"},
-	{"answer", "attempts", "check", "checkout", "controlsocket", "file", "prompt", "rundir", "temporalclient"},
+	{"answer", "attempts", "check", "checkout", "controlsocket", "file", "prompt", "rundir", "temporalclient", "toolchain"},
 	{"egress"},
 	{"box"},
 	{"dispatch", "display", "engine", "failpoint", "failure", "gate", "git", "proc", "redact", "run", "udiff", "verdict"},
