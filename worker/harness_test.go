@@ -39,6 +39,9 @@ func TestMain(m *testing.M) {
 			playAgent(os.Args[2])
 			os.Exit(0)
 		}
+		if len(os.Args) == 4 && os.Args[1] == asApprover {
+			playApprover(os.Args[2], run.ID(os.Args[3]))
+		}
 		os.Exit(m.Run())
 	case resending:
 		serveDispatch(withResending)
