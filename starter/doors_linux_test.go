@@ -44,7 +44,7 @@ func TestAFullDiskIsSaid(t *testing.T) {
 		return
 	}
 	got = starter(t.Context(), "", "up", "--sandbox", "off", "--port", "0", "--ui-port", "0", "--runs-dir", runsDir, "--db", f.DB)
-	if got.code != exitFailed || !strings.Contains(got.err, "the disk that holds "+full+" is full") || strings.Count(got.err, "\n") != 1 {
+	if got.code != exitFailed || !strings.Contains(got.err, "the disk that holds "+full+" is full") || strings.Count(got.err, "\n") != 2 { // the first is about the sandbox
 		t.Errorf("code %d: %s", got.code, got.err)
 	}
 }

@@ -166,7 +166,7 @@ func TestDoorOfTheEngine(t *testing.T) {
 	}
 
 	stop, ready, said := upSays(t, b.runsDir, "--open")
-	if strings.Contains(ready, "login") || !strings.Contains(said, "OPEN: ") || strings.Count(said, "\n") != 1 {
+	if strings.Contains(ready, "login") || !strings.Contains(said, "OPEN: ") || strings.Count(said, "\n") != 2 { // the first is about the sandbox
 		t.Errorf("up --open says %q and %q", ready, said)
 	}
 	if vars := b.env(); vars[authorizationVariable] != nil {
