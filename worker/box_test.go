@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -135,7 +136,7 @@ func attacked(t *testing.T, policy run.Sandbox) (reached []string, status run.St
 	after, _ := os.ReadFile(log)
 	_, planted := os.Stat(filepath.Join(s.runs.Workspace(victim.RunID), "planted"))
 	branch := s.git("-C", s.repo, "branch", "--list", "planted")
-	kept = string(before) == string(after) && planted != nil && branch == ""
+	kept = bytes.HasPrefix(after, before) && !bytes.Contains(after, []byte("\n{}\n")) && planted != nil && branch == ""
 	if policy.Off() {
 		eventually.Holds(t, "the victim is approved by the attacker", func() bool {
 			state, err := query[run.State](s, victim.RunID, workflows.StateQuery)
