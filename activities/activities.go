@@ -45,8 +45,8 @@ type Opening struct {
 	Log     io.Writer // receives the standard error of its programs
 }
 
-// Config configures the activities of a worker. Every member except Forget and
-// Sandbox is required.
+// Config configures the activities of a worker. Every member except Forget,
+// Sandbox and Toolchains is required.
 type Config struct {
 	Runs   *rundir.Store
 	Open   OpenProvider
@@ -62,6 +62,8 @@ type Config struct {
 	Sandbox Sandbox
 	// LookupEnv finds the variables that a run lets through to its checks.
 	LookupEnv func(string) (string, bool)
+	// Toolchains are directories that checks in the box see besides those of the tools that they name.
+	Toolchains []string
 }
 
 // AgentPool knows the agents that wait for decisions.
@@ -76,7 +78,7 @@ func New(c Config) (*Activities, error) {
 		return nil, errors.New("activities: the configuration is incomplete")
 	}
 	return &Activities{
-		runs: c.Runs, open: c.Open, redact: c.Redact, env: c.LookupEnv, agents: c.Agents, survey: c.Survey, forget: c.Forget, sandbox: c.Sandbox, tools: toolchain.New(c.LookupEnv),
+		runs: c.Runs, open: c.Open, redact: c.Redact, env: c.LookupEnv, agents: c.Agents, survey: c.Survey, forget: c.Forget, sandbox: c.Sandbox, tools: toolchain.New(c.LookupEnv, c.Toolchains...),
 		workspaces: &workspaces{dir: c.Runs.Workspace, open: map[run.ID]*held{}},
 	}, nil
 }

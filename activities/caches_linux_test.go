@@ -137,6 +137,27 @@ func samples(t *testing.T) []sample {
 	}
 }
 
+// A program of a directory in the home of somebody is there for checks only if the operator names it.
+func TestAToolchainThatIsNamedIsInTheBox(t *testing.T) {
+	dir := t.TempDir()
+	check(t, os.MkdirAll(filepath.Join(dir, "bin"), 0o755))
+	check(t, os.WriteFile(filepath.Join(dir, "bin", "special-tool"), []byte("#!/bin/sh\necho special\n"), 0o755))
+	for _, named := range []bool{true, false} {
+		s := newFixtureWith(t, "runs", inBox(t), func(c *activities.Config) {
+			if c.LookupEnv = os.LookupEnv; named {
+				c.Toolchains = []string{dir}
+			}
+		})
+		c := s.checkOf("r1", "special-tool && ! touch '"+dir+"/bin/planted'").Checks[0]
+		if (c.Status == "pass") != named {
+			t.Errorf("named %t: %s %s\n%s", named, c.Status, c.Reason, c.Head)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "bin", "planted")); err == nil {
+		t.Error("the check could write it")
+	}
+}
+
 func TestProjectsBuildInTheBoxOffline(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds four projects: not with -short")

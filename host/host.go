@@ -9,6 +9,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/activities"
@@ -40,6 +42,9 @@ type Config struct {
 	// ProviderNetwork names what the programs of providers may reach from the box besides the APIs of
 	// the models whose clients they are: host:port, or presets, as package allow reads them.
 	ProviderNetwork []string
+	// Toolchains are directories that checks, agents and programs of providers see in the box besides the
+	// toolchains that a check's tools are known to have. The programs of checks are looked up in them first.
+	Toolchains []string
 	// Sandbox is the worker's part of the sandbox policy; empty means run.SandboxRequired. Runs and
 	// worker must both say off for programs outside of the box.
 	Sandbox run.Sandbox
@@ -58,9 +63,27 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 		c.ProviderNetwork = append(c.ProviderNetwork, entry)
 		return allow.Check(entry)
 	})
+	flags.Func("toolchain", "`directory` of a toolchain outside of /usr that programs in the box see, read-only; repeat it for more", c.addToolchain)
 	flags.Func("sandbox", "`required` or off: hold what runs execute in the box, or serve the runs that were started with off, and let them do what this user can; default: required", func(word string) error {
 		return c.Sandbox.UnmarshalText([]byte(word))
 	})
+}
+
+// addToolchain adds a directory that a box can show. The error names what is wrong with it.
+func (c *Config) addToolchain(dir string) error {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	home, _ := os.UserHomeDir() // a worker without one has none to protect
+	if err := box.CheckPath(abs, home); err != nil {
+		return err
+	}
+	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
+		return errors.New("it is not a directory")
+	}
+	c.Toolchains = append(c.Toolchains, abs)
+	return nil
 }
 
 // Host holds the activities of a worker that serves no engine yet.
@@ -105,7 +128,7 @@ func (c Config) openActivities(dirs citizen.Dirs, registry bool, sandbox activit
 	env := c.catalogEnv()
 	env.Redact, env.Agents, env.State = redact.New(c.Environ), agents, c.RunsDir
 	config := activities.Config{
-		Runs: runs, Redact: env.Redact, Agents: agents, LookupEnv: c.lookup, Sandbox: sandbox,
+		Runs: runs, Redact: env.Redact, Agents: agents, LookupEnv: c.lookup, Sandbox: sandbox, Toolchains: c.Toolchains,
 		Survey: func(ctx context.Context) []agent.Manifest { return c.collectManifests(ctx, c.RunsDir, sandbox.Box) },
 	}
 	if registry {
@@ -118,7 +141,7 @@ func (c Config) openActivities(dirs citizen.Dirs, registry bool, sandbox activit
 
 // catalogEnv returns the surroundings of every program that the catalogue starts here.
 func (c Config) catalogEnv() catalog.Env {
-	return catalog.Env{Environ: c.Environ, Allow: c.ProviderEnv, Sandbox: child.Sandbox{Network: c.ProviderNetwork}}
+	return catalog.Env{Environ: c.Environ, Allow: c.ProviderEnv, Sandbox: child.Sandbox{Network: c.ProviderNetwork, Read: c.Toolchains}}
 }
 
 // CollectManifests returns the manifests of the agents on this machine, asked in the directory. Of the

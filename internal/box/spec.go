@@ -79,7 +79,7 @@ func (s Spec) mounts(home string) ([]mount, error) {
 	var all []mount
 	add := func(what string, kind mountKind, paths ...string) error {
 		for _, path := range paths {
-			if err := checkPath(path, home); err != nil {
+			if err := CheckPath(path, home); err != nil {
 				return fmt.Errorf("%s %s: %w", what, path, err)
 			}
 			all = append(all, mount{kind, path, path})
@@ -146,8 +146,10 @@ func gitMount(tree string) (mount, error) {
 	return mount{kind: fence, to: path}, nil
 }
 
-// checkPath refuses what must not be in a box.
-func checkPath(path, home string) error {
+// CheckPath refuses a path that no box shows, with the reason in one line: one that is not clean and
+// absolute, that does not exist, that belongs to the system, and the home directory or a directory that
+// holds it. An empty home is not compared.
+func CheckPath(path, home string) error {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
 		return errors.New("not a clean absolute path")
 	}

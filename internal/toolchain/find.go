@@ -35,17 +35,24 @@ type Kit struct {
 // Finder finds the kits of one user. New makes it.
 type Finder struct {
 	lookup func(string) (string, bool)
+	named  []string
 
 	mu    sync.Mutex
 	goEnv map[string]string // once it is known
 }
 
-// New returns a finder. Lookup finds the user's variables, as os.LookupEnv does.
-func New(lookup func(string) (string, bool)) *Finder { return &Finder{lookup: lookup} }
+// New returns a finder. Lookup finds the user's variables, as os.LookupEnv does. Named are directories of
+// toolchains that every kit has, with their programs in the directory or in its bin.
+func New(lookup func(string) (string, bool), named ...string) *Finder {
+	return &Finder{lookup: lookup, named: named}
+}
 
 // Find returns the kit of the tools. What does not exist is left out.
 func (f *Finder) Find(ctx context.Context, tools []Tool) Kit {
 	k := Kit{Env: map[string]string{}}
+	for _, dir := range f.named {
+		k.Read, k.Path = append(k.Read, dir), append(k.Path, ProgramDir(dir))
+	}
 	for _, t := range tools {
 		switch t {
 		case Go:
@@ -82,6 +89,14 @@ func (f *Finder) addRust(k *Kit) {
 		k.Read, k.Path = append(k.Read, rustup, bin), append(k.Path, bin)
 		k.Env["RUSTUP_HOME"] = rustup
 	}
+}
+
+// ProgramDir returns the directory of a toolchain's programs: bin in its directory, or that directory.
+func ProgramDir(dir string) string {
+	if bin := filepath.Join(dir, "bin"); isDir(bin) {
+		return bin
+	}
+	return dir
 }
 
 // addCache adds a cache that exists.

@@ -75,6 +75,18 @@ func TestFindTakesTheCachesThatExist(t *testing.T) {
 	}
 }
 
+func TestFindTakesWhatIsNamed(t *testing.T) {
+	plain, full := t.TempDir(), t.TempDir()
+	if err := os.Mkdir(filepath.Join(full, "bin"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	none := func(string) (string, bool) { return "", false }
+	k := toolchain.New(none, plain, full).Find(t.Context(), nil)
+	if !slices.Equal(k.Read, []string{plain, full}) || !slices.Equal(k.Path, []string{plain, full + "/bin"}) {
+		t.Errorf("%+v", k)
+	}
+}
+
 func TestFindTakesTheVersionThatPyenvNames(t *testing.T) {
 	home, _ := user(t, nil, ".pyenv/shims", ".pyenv/versions/3.12.1/bin")
 	for name, text := range map[string]string{"shims/python3": "#!/bin/sh\n", "version": "3.12.1\n"} {

@@ -22,6 +22,8 @@ type Sandbox struct {
 	Box *box.Box
 	// Network holds further targets that a client may reach, as package allow reads them.
 	Network []string
+	// Read are further directories that programs in the boundary see, such as toolchains.
+	Read []string
 }
 
 // Held reports whether there is a boundary.
@@ -59,7 +61,7 @@ func (s Sandbox) Enclose(c Client, o agent.Options) (Enclosed, error) {
 	if err != nil {
 		return Enclosed{}, fmt.Errorf("%w: network of the agent: %w", agent.ErrUnavailable, err)
 	}
-	spec := box.Spec{Read: slices.Concat(o.Objects, c.Read)}
+	spec := box.Spec{Read: slices.Concat(o.Objects, c.Read, s.Read)}
 	if o.Sandbox == agent.ReadOnly {
 		spec.Read = append(spec.Read, topOf(o))
 	} else {

@@ -18,8 +18,8 @@ import (
 // round is what a client makes of one answer.
 type round struct {
 	text  string
-	calls []fakemodel.Call
-	usage fakemodel.Usage
+	calls []fakemodel.ToolCall
+	usage fakemodel.TokenCount
 	stop  string
 	next  func(result string) (round, error) // with the result of the first call
 }
@@ -58,11 +58,11 @@ func askAnthropic(ctx context.Context, url, prompt string, stream bool) (round, 
 		for _, b := range m.Content {
 			r.text += b.Text
 			if b.Type == "tool_use" {
-				r.calls = append(r.calls, fakemodel.Call{ID: b.ID, Tool: b.Name, Input: b.Input})
+				r.calls = append(r.calls, fakemodel.ToolCall{ID: b.ID, Tool: b.Name, Input: b.Input})
 			}
 		}
 		u := m.Usage
-		r.usage = fakemodel.Usage{Input: int(u.InputTokens + u.CacheReadInputTokens), Output: int(u.OutputTokens), Cached: int(u.CacheReadInputTokens)}
+		r.usage = fakemodel.TokenCount{Input: int(u.InputTokens + u.CacheReadInputTokens), Output: int(u.OutputTokens), Cached: int(u.CacheReadInputTokens)}
 		r.next = func(result string) (round, error) {
 			params.Messages = append(params.Messages, m.ToParam(), anthropic.NewUserMessage(anthropic.NewToolResultBlock(r.calls[0].ID, result, true)))
 			return turn()
@@ -103,9 +103,9 @@ func askChat(ctx context.Context, url, prompt string, stream bool) (round, error
 		}
 		u, said := m.Usage, m.Choices[0].Message
 		r := round{text: said.Content, stop: m.Choices[0].FinishReason}
-		r.usage = fakemodel.Usage{Input: int(u.PromptTokens), Output: int(u.CompletionTokens), Cached: int(u.PromptTokensDetails.CachedTokens)}
+		r.usage = fakemodel.TokenCount{Input: int(u.PromptTokens), Output: int(u.CompletionTokens), Cached: int(u.PromptTokensDetails.CachedTokens)}
 		for _, call := range said.ToolCalls {
-			r.calls = append(r.calls, fakemodel.Call{ID: call.ID, Tool: call.Function.Name, Input: json.RawMessage(call.Function.Arguments)})
+			r.calls = append(r.calls, fakemodel.ToolCall{ID: call.ID, Tool: call.Function.Name, Input: json.RawMessage(call.Function.Arguments)})
 		}
 		r.next = func(result string) (round, error) {
 			params.Messages = append(params.Messages, said.ToParam(), openai.ToolMessage(result, r.calls[0].ID))
@@ -150,10 +150,10 @@ func askResponses(ctx context.Context, url, prompt string, stream bool) (round, 
 		}
 		u := m.Usage
 		r := round{text: m.OutputText(), stop: string(m.Status)}
-		r.usage = fakemodel.Usage{Input: int(u.InputTokens), Output: int(u.OutputTokens), Cached: int(u.InputTokensDetails.CachedTokens)}
+		r.usage = fakemodel.TokenCount{Input: int(u.InputTokens), Output: int(u.OutputTokens), Cached: int(u.InputTokensDetails.CachedTokens)}
 		for _, item := range m.Output {
 			if call := item.AsFunctionCall(); item.Type == "function_call" {
-				r.calls = append(r.calls, fakemodel.Call{ID: call.CallID, Tool: call.Name, Input: json.RawMessage(call.Arguments)})
+				r.calls = append(r.calls, fakemodel.ToolCall{ID: call.CallID, Tool: call.Name, Input: json.RawMessage(call.Arguments)})
 				input = append(input, responses.ResponseInputItemParamOfFunctionCall(call.Arguments, call.CallID, call.Name))
 			}
 		}

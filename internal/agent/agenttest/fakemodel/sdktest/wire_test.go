@@ -44,7 +44,7 @@ func TestAClientTakesTheAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if last.text != "I saw ☃" || len(last.calls) != 0 || last.usage != (fakemodel.Usage{Input: 50, Output: 6, Cached: 7}) {
+		if last.text != "I saw ☃" || len(last.calls) != 0 || last.usage != (fakemodel.TokenCount{Input: 50, Output: 6, Cached: 7}) {
 			t.Errorf("final answer %+v", last)
 		}
 		if got := [2]string{first.stop, last.stop}; got != stops[path] {
@@ -55,7 +55,7 @@ func TestAClientTakesTheAnswers(t *testing.T) {
 }
 
 // checkRequest checks what is kept of the request that brings a result.
-func checkRequest(t *testing.T, q fakemodel.Request, path string, call fakemodel.Call) {
+func checkRequest(t *testing.T, q fakemodel.Request, path string, call fakemodel.ToolCall) {
 	t.Helper()
 	if q.Path != path || q.Model != "some-model" || q.System != "be good" || !reflect.DeepEqual(q.Tools, []string{"look"}) {
 		t.Errorf("kept %s of %s, system %q, tools %q", q.Path, q.Model, q.System, q.Tools)
