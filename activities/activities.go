@@ -62,7 +62,7 @@ type Config struct {
 	Sandbox Sandbox
 	// LookupEnv finds the variables that a run lets through to its checks.
 	LookupEnv func(string) (string, bool)
-	// Toolchains are directories that checks in the box see besides those of the tools that they name.
+	// Toolchains are directories that checks in the box see besides the toolchains of the tools that they name.
 	Toolchains []string
 }
 

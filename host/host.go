@@ -69,7 +69,7 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 	})
 }
 
-// addToolchain adds a directory that a box can show. The error names what is wrong with it.
+// addToolchain adds a directory that a box can show. The error names the fault.
 func (c *Config) addToolchain(dir string) error {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

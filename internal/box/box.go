@@ -30,7 +30,7 @@ type Config struct {
 	Home    string // the operator's home directory; empty means our user's
 	Program string // the path of bwrap; empty means that PATH names it
 	Path    string // the PATH on which bwrap is found; empty means ours
-	Dir     string // a directory of the file system in which overlays will be; empty means that of temporary files
+	Dir     string // a directory of the file system in which overlays will be; empty means the one of temporary files
 }
 
 // String names the box, such as "bwrap 0.8.0".

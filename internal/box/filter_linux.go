@@ -48,7 +48,7 @@ type modeCall struct {
 	flags  int // the argument with the flags of open, or -1: without some of them there is no mode
 }
 
-// modesEverywhere are those of all architectures. What a box makes belongs to our user outside: with
+// modesEverywhere are the calls of all architectures. What a box makes belongs to our user outside: with
 // the bit that changes the user it would let everybody on the host act as our user.
 var modesEverywhere = []modeCall{
 	{unix.SYS_FCHMOD, 1, -1}, {unix.SYS_FCHMODAT, 2, -1}, {unix.SYS_FCHMODAT2, 2, -1}, {unix.SYS_MKNODAT, 2, -1}, {unix.SYS_OPENAT, 3, 2},

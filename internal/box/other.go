@@ -10,7 +10,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/proc"
 )
 
-// groups are those of Linux.
+// groups are control groups of Linux.
 type groups struct{}
 
 // Open returns an error: bubblewrap needs Linux.

@@ -27,7 +27,7 @@ func (e entry) mountFirst(bwrap []string, options int) []string {
 	return append(outer, inner.OverlayArgs(overlays, bwrap)...)
 }
 
-// tryOverlay reports whether an overlay works: what is written in a box is in the upper directory and
+// tryOverlay reports whether an overlay works: a file written in a box is in the upper directory and
 // not in the lower one.
 func (b *Box) tryOverlay(ctx context.Context, in string) bool {
 	if _, err := os.Stat(in); err != nil {

@@ -21,8 +21,8 @@ import (
 // probeEnv is the whole environment of the self-test's program.
 var probeEnv = []string{"PATH=/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8"}
 
-// selfTest runs the attacks in a box. The error is an [*Unavailable] when one succeeded, and that of
-// package proc when the box did not start.
+// selfTest runs the attacks in a box. The error is an [*Unavailable] when one succeeded, and an
+// error of package proc when the box did not start.
 func (b *Box) selfTest(ctx context.Context) error {
 	w, err := makeWorld()
 	if err != nil {
@@ -66,7 +66,7 @@ type world struct {
 	closers []func() error
 
 	mu      sync.Mutex
-	reached []string // the listeners that somebody reached
+	reached []string // the listeners that an attack reached
 	served  sync.WaitGroup
 }
 

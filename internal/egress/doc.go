@@ -6,6 +6,6 @@
 // with 403 and counted; [Proxy.Traffic] is the evidence of the targets that were reached. Inside of the box the
 // program runs under package forwarder, which brings the socket to an address of loopback.
 //
-// The list holds hosts, not what is behind them: a host that serves many parties inside of TLS is
+// The list holds hosts, not the parties behind them: a host that serves many parties inside of TLS is
 // open to all of them. A worker that needs a proxy itself to reach the network is not supported.
 package egress

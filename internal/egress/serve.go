@@ -18,8 +18,8 @@ import (
 )
 
 // ServeHTTP serves one request of the box. The target of a request is the text of its first line,
-// compared as it is with the texts of the list: no spelling of an address is read, and what is
-// dialed comes from the list alone.
+// compared as it is with the texts of the list: no spelling of an address is read, and the
+// dialed address comes from the list alone.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !p.enter() {
 		return

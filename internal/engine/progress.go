@@ -76,7 +76,7 @@ func (t *tracker) report() {
 	t.say("engine: %s, %v", describe(fetched, compiled, t.total), since)
 }
 
-// describe returns what is done of all.
+// describe returns the share that is built.
 func describe(fetched, compiled, total int) string {
 	switch {
 	case total == 0 && compiled == 0:
@@ -103,7 +103,7 @@ func percent(done, total int) int {
 	return min(100*done/total, 100)
 }
 
-// countStale fetches what is missing and returns how many packages the build has to compile. Zero means that
+// countStale fetches missing modules and returns how many packages the build has to compile. Zero means that
 // the go command could not tell; the build then tells why.
 func (b builder) countStale(ctx context.Context) int {
 	out := &buildOutput{}

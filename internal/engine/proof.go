@@ -25,7 +25,7 @@ const (
 const LoginLife = 10 * time.Minute
 
 // Token is the secret of an engine and its clients: 32 random bytes in hex. The engine proves itself
-// with it and admits who holds it. It is never sent: what is sent is derived from it.
+// with it and admits who holds it. It is never sent: the header is derived from it.
 type Token string
 
 // NewToken returns a fresh random token.
@@ -75,7 +75,7 @@ func (t Token) Bearer(start, address string) string {
 }
 
 // Login returns a link that opens the Web UI at a page, an absolute path, once and before now +
-// LoginLife. ui is the URL of the Web UI. The link of an open engine is that of the page.
+// LoginLife. ui is the URL of the Web UI. An open engine has the page itself as its link.
 func (t Token) Login(ui, start, page string, now time.Time) string {
 	if start == "" {
 		return ui + page

@@ -4,7 +4,7 @@
 //
 //	cd .ci/tools && go run ./coldstart ../..
 //
-// With -sizes it builds nothing beyond what is cached and prints the ten packages
+// With -sizes it builds nothing beyond the cache and prints the ten packages
 // of the starter with the largest compiled form. Compiling and importing take
 // time by it, and it is the same on every machine and with every cache.
 package main

@@ -105,7 +105,7 @@ func (c toolCall) outputText() string {
 	return ""
 }
 
-// tool is one tool call of a turn: the members known so far, and what was reported.
+// tool is one tool call of a turn: the members known so far, and the reported ones.
 type tool struct {
 	toolCall
 	told, ended bool

@@ -51,8 +51,8 @@ var keyHosts = map[string]struct {
 // subscriptions are the hosts of a client that has no key and logs in by a subscription.
 var subscriptions = []string{"api.anthropic.com:443", "console.anthropic.com:443", "platform.claude.com:443", "chatgpt.com:443", "auth.openai.com:443"}
 
-// HostsOfKeys returns the APIs whose keys the values hold, and those of subscriptions if they hold
-// none. The keys of other APIs need targets that the operator names.
+// HostsOfKeys returns the APIs whose keys the values hold, and the hosts of subscriptions if they
+// hold none. The keys of other APIs need targets that the operator names.
 func HostsOfKeys(values map[string]string) []string {
 	var hosts []string
 	for _, name := range slices.Sorted(maps.Keys(keyHosts)) {

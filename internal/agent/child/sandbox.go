@@ -89,7 +89,7 @@ func topOf(o agent.Options) string {
 	return filepath.Clean(o.Dir)
 }
 
-// addState adds the files of a client to what a box shows. It makes what is missing, so that no
+// addState adds the files of a client to what a box shows. It makes missing files, so that no
 // program in the box can make it.
 func addState(spec *box.Spec, c Client) error {
 	for _, path := range slices.Concat(c.State, c.Fixed) {

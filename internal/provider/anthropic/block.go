@@ -7,8 +7,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider/chat"
 )
 
-// block is a part of a message. The API wants its blocks back whole, those of kinds that are unknown here
-// too.
+// block is a part of a message. The API wants its blocks back whole, unknown kinds included.
 type block struct {
 	members map[string]json.RawMessage // of its beginning
 
