@@ -24,7 +24,8 @@ func (s *fixture) refused(say string) {
 	if code := w.cmd.ProcessState.ExitCode(); code != 6 {
 		s.t.Errorf("exit code %d", code)
 	}
-	if said := w.out.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, say) || !strings.Contains(said, "starter up") {
+	// The line before is about the sandbox.
+	if said := w.out.String(); strings.Count(said, "\n") != 2 || !strings.Contains(said, say) || !strings.Contains(said, "starter up") {
 		s.t.Errorf("it said %s", said)
 	}
 }
