@@ -29,22 +29,23 @@ const naive = "appending"
 
 // serveWith is a worker of the product to which a test adds something.
 func serveWith(add func(sdkworker.Worker), interceptors ...interceptor.WorkerInterceptor) {
-	runsDir := flag.String("runs-dir", "", "")
+	c := host.Config{Environ: os.Environ()}
+	flag.StringVar(&c.RunsDir, "runs-dir", "", "")
 	queue := flag.String("task-queue", "", "")
-	flag.String("sandbox", "", "") // as the tests start every worker
+	c.AddFlags(flag.CommandLine)
 	flag.Parse()
-	if err := work(*runsDir, *queue, add, interceptors); err != nil {
+	if err := work(c, *queue, add, interceptors); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func work(runsDir, queue string, add func(sdkworker.Worker), interceptors []interceptor.WorkerInterceptor) error {
-	h, err := host.Open(context.Background(), host.Config{RunsDir: runsDir, Environ: os.Environ(), Sandbox: run.SandboxOff})
+func work(c host.Config, queue string, add func(sdkworker.Worker), interceptors []interceptor.WorkerInterceptor) error {
+	h, err := host.Open(context.Background(), c)
 	if err != nil {
 		return err
 	}
-	return serveAs(runsDir, queue, interceptors, func(w sdkworker.Worker) {
+	return serveAs(c.RunsDir, queue, interceptors, func(w sdkworker.Worker) {
 		workflows.Register(w, h.Activities)
 		if add != nil {
 			add(w)
