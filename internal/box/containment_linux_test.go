@@ -125,7 +125,7 @@ var belts = []struct {
 	{"capabilities and the filter", "caps,seccomp,userns", "have capabilities to gain", true},
 	{"locks over /proc", "locks", "write core_pattern", true},
 	{"masks over /proc", "masks", "open the list of keys", false},
-	{"the repository of the tree", "git", "append runs/work/this/.git/config", false},
+	{"the repository of the tree", "git", "append runs/trees/this/.git/config", false},
 	{"the root", "root", "make a file in the root", false},
 	{"the devices", "dev", "make a file in /dev", false},
 	{"the view of the file system", "view", "read home/.ssh/id_ed25519", false},

@@ -59,14 +59,14 @@ func (x *target) put(name string) string {
 
 // home, tree and own are what the run has.
 func (x *target) home() string { return x.path("runs/tmp/this") }
-func (x *target) tree() string { return x.path("runs/work/this") }
+func (x *target) tree() string { return x.path("runs/trees/this") }
 
 // secrets are files that no program of a run may read.
 func (x *target) secrets() {
 	for _, name := range []string{
 		"home/.ssh/id_ed25519", "home/.netrc", "home/.npmrc", "home/.aws/credentials", "home/.docker/config.json", "home/.config/gh/hosts.yml",
 		"home/.codex/auth.json", "home/.claude/.credentials.json", "home/.git-credentials", "home/.kube/config", "home/.pypirc", "home/notes.txt",
-		"repo/.git/config", "repo/file", "runs/workflows/other/events.ndjson", "runs/workflows/this/events.ndjson", "runs/work/other/file",
+		"repo/.git/config", "repo/file", "runs/workflows/other/events.ndjson", "runs/workflows/this/events.ndjson", "runs/trees/other/file",
 		"runs/tmp/other/file", "runs/cache/other/object", "state/engine.json", "state/engine.db",
 	} {
 		x.Reads = append(x.Reads, read1{"read " + name, x.put(name)})
@@ -87,19 +87,19 @@ func (x *target) secrets() {
 func (x *target) places() {
 	x.Tree = x.tree()
 	mkdir(x.t, x.home(), "")
-	for _, dir := range []string{"repo/.git/hooks", "repo/.git/refs/heads", "repo/.git/objects", "runs/work/this/.git/hooks", "home/.config"} {
+	for _, dir := range []string{"repo/.git/hooks", "repo/.git/refs/heads", "repo/.git/objects", "runs/trees/this/.git/hooks", "home/.config"} {
 		mkdir(x.t, x.path(dir), "")
 	}
-	for _, name := range []string{"home/.bashrc", "home/.ssh/authorized_keys", "runs/work/this/.git/config", "runs/work/this/.git/HEAD", "bin/worker", "tools/compiler"} {
+	for _, name := range []string{"home/.bashrc", "home/.ssh/authorized_keys", "runs/trees/this/.git/config", "runs/trees/this/.git/HEAD", "bin/worker", "tools/compiler"} {
 		x.put(name)
 	}
 	for _, w := range []struct{ how, name string }{
 		{"append", "home/.bashrc"}, {"create", "home/.profile"}, {"append", "home/.ssh/authorized_keys"}, {"create", "home/.gitconfig"},
 		{"create", "home/.config/autostart"}, {"link", "home/.bash_logout"}, {"remove", "home/.netrc"}, {"chmod", "home/.git-credentials"},
 		{"append", "repo/file"}, {"append", "repo/.git/config"}, {"create", "repo/.git/hooks/post-checkout"}, {"create", "repo/.git/refs/heads/planted"},
-		{"create", "repo/.git/objects/planted"}, {"append", "runs/work/this/.git/config"}, {"create", "runs/work/this/.git/hooks/pre-commit"},
-		{"replace", "runs/work/this/.git/HEAD"}, {"append", "runs/workflows/this/events.ndjson"}, {"append", "runs/workflows/other/events.ndjson"},
-		{"append", "runs/work/other/file"}, {"create", "runs/cache/other/planted"}, {"truncate", "state/engine.db"}, {"append", "state/engine.json"},
+		{"create", "repo/.git/objects/planted"}, {"append", "runs/trees/this/.git/config"}, {"create", "runs/trees/this/.git/hooks/pre-commit"},
+		{"replace", "runs/trees/this/.git/HEAD"}, {"append", "runs/workflows/this/events.ndjson"}, {"append", "runs/workflows/other/events.ndjson"},
+		{"append", "runs/trees/other/file"}, {"create", "runs/cache/other/planted"}, {"truncate", "state/engine.db"}, {"append", "state/engine.json"},
 		{"replace", "bin/worker"}, {"append", "tools/compiler"}, {"remove", "runs/tmp/other"},
 	} {
 		x.Writes = append(x.Writes, write1{w.how + " " + w.name, w.how, x.path(w.name)})
