@@ -94,11 +94,13 @@ func (p *program) load(offset uint32) { p.op(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS
 func (p *program) loadArg(n int)      { p.load(offsetArg + 8*uint32(n)) }
 func (p *program) ret(action uint32)  { p.op(unix.BPF_RET|unix.BPF_K, action) }
 
-// test adds a block that is skipped unless the loaded word compares with k.
+// test adds a block that is skipped unless the loaded word compares with k. A conditional jump reaches
+// over 255 instructions; the unconditional one reaches over any block.
 func (p *program) test(compare uint16, k uint32, block func(*program)) {
 	var body program
 	block(&body)
-	*p = append(*p, unix.SockFilter{Code: unix.BPF_JMP | compare | unix.BPF_K, K: k, Jf: uint8(len(body))})
+	*p = append(*p, unix.SockFilter{Code: unix.BPF_JMP | compare | unix.BPF_K, K: k, Jt: 1})
+	p.op(unix.BPF_JMP|unix.BPF_JA, uint32(len(body)))
 	*p = append(*p, body...)
 }
 
