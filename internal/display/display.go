@@ -45,14 +45,19 @@ const wrapAt = 400
 // feeds and tabs stay. A line of more than 400 characters continues on a line that begins with "⋯ ", so
 // that nothing hides beyond the edge.
 func Text(text []byte) string {
-	s := visible(string(text), "\n\t")
+	return Wrap(visible(string(text), "\n\t"), wrapAt)
+}
+
+// Wrap breaks lines of more than width characters. A broken line continues on a line that begins with
+// "⋯ ", and that has as many characters of the text.
+func Wrap(text string, width int) string {
 	var b strings.Builder
-	b.Grow(len(s))
+	b.Grow(len(text))
 	column := 0
-	for _, r := range s {
+	for _, r := range text {
 		if r == '\n' {
 			column = -1
-		} else if column == wrapAt {
+		} else if column == width {
 			b.WriteString("\n⋯ ")
 			column = 0
 		}

@@ -20,7 +20,7 @@ func (m *markdown) printf(format string, args ...any) { m.WriteString(fmt.Sprint
 // fence adds a fenced block that nothing in the text can close. A long line continues on a line that
 // begins with "⋯ ", which keeps text from hiding beyond the edge.
 func (m *markdown) fence(lang, text string) {
-	text = placeholders.Replace(wrapLines(strings.Trim(text, "\n")))
+	text = placeholders.Replace(display.Wrap(strings.Trim(text, "\n"), wrapAt))
 	if text == "" {
 		return
 	}
@@ -93,23 +93,8 @@ func fenceFor(text string, least int) string {
 	return ticks
 }
 
+// wrapAt is the number of characters of a line of a fence.
 const wrapAt = 100
-
-func wrapLines(text string) string {
-	var b strings.Builder
-	column := 0
-	for _, r := range text {
-		if r == '\n' {
-			column = -1
-		} else if column == wrapAt {
-			b.WriteString("\n⋯ ")
-			column = 2
-		}
-		b.WriteRune(r)
-		column++
-	}
-	return b.String()
-}
 
 func clipRunes(s string, n int) string {
 	if r := []rune(s); len(r) > n {
