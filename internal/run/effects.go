@@ -1,0 +1,250 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The effects of the events on the snapshot. Apply in fold.go has admitted each event before.
+
+func (s *Snapshot) createRun(e Event, p RunCreated) {
+	s.Input, s.Rules = p.Input, p.Rules
+	s.Head = p.Repository.Base
+	s.State = State{
+		RunID: p.RunID, Status: Created, MaxFixIterations: p.Fixes(),
+		CreatedAt: e.TS,
+	}
+	s.Next = Step{Do: Start, Phase: Plan}
+}
+
+func (s *Snapshot) startPhase(e Event, p PhaseStarted) {
+	if e.Iteration != s.State.Iteration {
+		s.Calls, s.Asked = nil, 0
+	}
+	if e.Phase == Fix && !s.Next.Again && !s.Next.Uncounted {
+		s.Fixes++
+	}
+	if e.Phase != Ask {
+		s.Uncounted = s.Next.Uncounted
+	}
+	s.State.Iteration = e.Iteration
+	s.State.CurrentPhase = &e.Phase
+	s.State.Status = Running
+	s.dropUsedPermits(e.Phase)
+	for _, n := range p.Notes {
+		s.addGuidance(FromNote, n.Text)
+	}
+	s.Notes = s.Notes[min(len(p.Notes), len(s.Notes)):]
+	if e.Phase != Ask {
+		if s.Calls == nil {
+			s.Calls = Calls{}
+		}
+		s.Calls[e.Phase]++
+	}
+	s.Next = Step{Do: Work, Phase: e.Phase}
+}
+
+func (s *Snapshot) completePhase(p PhaseCompleted) {
+	phase := s.Phase()
+	s.addUsage(p.Usage)
+	s.Problem = Problem{}
+	if s.Next.Do == Work {
+		s.Lost = nil
+	}
+	if phase != Ask {
+		s.State.LastError = nil
+	}
+	if s.Next.Do == Close {
+		s.Next, s.outcome = s.After, outcome{End: s.End}
+		s.limitFixes()
+		return
+	}
+	switch p.Result {
+	case Planned:
+		s.Plan = p.Artifact
+		s.Next = Step{Do: Start, Phase: Execute}
+	case Asked:
+		s.Doubt = p.Question
+		s.After = Step{Do: Start, Phase: phase, Again: true}
+		if phase == Fix {
+			s.After = s.fixAsked()
+		}
+		s.Next = Step{Do: Start, Phase: Ask}
+	default: // NOOP: the checks decide whether nothing is left to do
+		s.Next = Step{Do: Start, Phase: Evaluate}
+	}
+}
+
+func (s *Snapshot) failPhase(p PhaseFailed) {
+	s.addUsage(p.Usage)
+	s.State.LastError = &p.Error
+	s.Problem = Problem{}
+	if s.Next.Do == Work {
+		s.Lost = nil
+	}
+	phase := s.Phase()
+	switch {
+	case p.Question != nil:
+		s.Doubt = p.Question
+		s.After = Step{Do: Start, Phase: phase, Again: true, Uncounted: s.Uncounted}
+		s.Next = Step{Do: Start, Phase: Ask}
+		return
+	case s.Next.Do == Close:
+		s.Next, s.outcome = s.After, outcome{}
+	default:
+		s.addGuidance(FromRefusal, p.Error.Message)
+		s.Refused = p.Artifact
+		s.Next = Step{Do: Start, Phase: Fix}
+	}
+	s.limitFixes()
+}
+
+func (s *Snapshot) clearApproval() {
+	s.Approval = nil
+	s.State.PendingApprovalID = ""
+	s.State.Status = Running
+}
+
+func (s *Snapshot) grantApproval(phase Phase, p ApprovalGranted) {
+	asked := s.Approval.Permission
+	s.adoptChoice(p.ApprovalID)
+	s.clearApproval()
+	if asked != nil {
+		s.addPermit(*asked, Permit{Allow: true, Session: p.Session, Reason: p.Reason})
+		s.Next = Step{Do: Work, Phase: phase}
+		return
+	}
+	s.Next = Step{Do: Apply, Phase: phase}
+}
+
+func (s *Snapshot) rejectApproval(p ApprovalRejected) {
+	asked := s.Approval.Permission
+	s.clearApproval()
+	reason := p.Reason
+	if reason == "" {
+		reason = "no reason was given"
+	}
+	if asked != nil && !p.Final {
+		s.addPermit(*asked, Permit{Reason: reason})
+		s.Next = Step{Do: Work, Phase: s.Phase()}
+		return
+	}
+	s.refuseProposal()
+	if asked == nil {
+		s.addGuidance(FromRejection, reason)
+	}
+	s.closePhase(Rejected, s.fixAsked())
+	if p.Final {
+		s.End = Canceled
+		s.After = Step{Do: Finish}
+		s.Problem = Problem{Code: "REJECTED", Message: reason}
+	}
+}
+
+// refuseProposal drops the proposal and keeps a reference to its patch for the fixer.
+func (s *Snapshot) refuseProposal() {
+	if s.Proposal != nil {
+		s.Refused = &s.Proposal.Patch
+	}
+	s.Proposal, s.Rivals = nil, nil
+}
+
+func (s *Snapshot) recordApplied(p PatchApplied) {
+	s.Proposal, s.Rivals, s.Refused = nil, nil, nil
+	s.Head, s.Stat = p.Commit, p.After
+	s.Commits++
+	s.recordRestored(p.Restored)
+	s.closePhase(Patched, Step{Do: Start, Phase: Evaluate})
+}
+
+func (s *Snapshot) recordEvaluation(ev Evaluation, r Result, after Step) {
+	s.addUsage(ev.Usage)
+	s.recordRestored(ev.Restored)
+	s.Report, s.Network = &ev.Report, ev.Network
+	s.addGuidance(FromVerdict, strings.Join(ev.Reasons, "\n"))
+	s.closePhase(r, after)
+}
+
+// closePhase makes closing the phase with the result the next step. An empty
+// result means that the phase failed with the current problem.
+func (s *Snapshot) closePhase(r Result, after Step) {
+	s.Outcome, s.After = r, after
+	s.Next = Step{Do: Close, Phase: s.Phase()}
+}
+
+func (s *Snapshot) answerQuestion(p QuestionAnswered) {
+	q, recheck := s.Doubt, s.Recheck
+	s.Doubt, s.Recheck = nil, false
+	s.State.PendingQuestionID = ""
+	s.State.Status = Running
+	if p.MaxTokens > 0 {
+		s.Input.MaxTokens = p.MaxTokens
+	}
+	if p.MaxCost > 0 {
+		s.Input.MaxCost = p.MaxCost
+	}
+	text := Reply{Text: p.Text, Values: p.Values}.Render()
+	if q != nil {
+		text = "Question: " + q.Question + "\nAnswer: " + text
+	}
+	s.addGuidance(FromAnswer, text)
+	after := s.After
+	switch {
+	case after.Do != "":
+	case recheck && !p.Fix:
+		after = Step{Do: Start, Phase: Evaluate, Again: true}
+	default:
+		after = s.fixAsked()
+	}
+	s.closePhase(Answered, after)
+	if p.Stop {
+		s.End = Canceled
+		s.After = Step{Do: Finish}
+		s.Problem = Problem{Code: CodeBudget, Message: "the budget was not raised"}
+	}
+}
+
+// fixAsked returns the step that starts a fix after a person's answer or
+// rejection. Such a fix does not count against maxFixIterations, because each one
+// takes a person.
+func (s *Snapshot) fixAsked() Step {
+	return Step{Do: Start, Phase: Fix, Uncounted: s.Since(RulesAsked)}
+}
+
+// limitFixes ends the run as failed if the next step is a fix beyond the limit.
+func (s *Snapshot) limitFixes() {
+	if s.Next != (Step{Do: Start, Phase: Fix}) || s.Fixes < s.Input.Fixes() {
+		return
+	}
+	s.End = Failed
+	s.Problem = Problem{Code: "FIX_LIMIT", Message: fmt.Sprintf("a fix is needed after %d of %d", s.Fixes, s.Input.Fixes())}
+	s.Next = Step{Do: Finish}
+}
+
+func (s *Snapshot) endRun(status Status) {
+	s.State.Status = status
+	s.State.CurrentPhase = nil
+	s.State.PendingApprovalID, s.State.PendingQuestionID = "", ""
+	s.Proposal, s.Rivals, s.Lost, s.Approval, s.Doubt, s.Recheck = nil, nil, nil, nil, nil, false
+	s.Next = Step{Do: Rest}
+}
+
+func (s *Snapshot) recordRestored(r *Restored) {
+	if r != nil {
+		s.Restored = r
+	}
+}
+
+func (s *Snapshot) addUsage(u *Usage) {
+	if u != nil {
+		s.Usage = s.Usage.Add(*u)
+	}
+}
+
+func clipText(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	const mark = "\n[cut]"
+	return strings.ToValidUTF8(s[:n-len(mark)], "") + mark
+}
