@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/ratchet-dev/ratchet/internal/exact"
 )
 
 // MaxMessage is the longest message, in Unicode code points. JSON Schema counts maxLength the same
@@ -25,7 +27,7 @@ type Input struct {
 func (in *Input) UnmarshalJSON(b []byte) error {
 	type plain Input
 	var p plain
-	if err := exact(b, &p); err != nil {
+	if err := exact.Decode(b, &p); err != nil {
 		return fmt.Errorf("dispatch input: %w", err)
 	}
 	*in = Input(p)
@@ -66,7 +68,7 @@ func (r Request) Validate() error {
 func (r *Request) UnmarshalJSON(b []byte) error {
 	type plain Request
 	var p plain
-	if err := exact(b, &p); err != nil {
+	if err := exact.Decode(b, &p); err != nil {
 		return fmt.Errorf("dispatch request: %w", err)
 	}
 	if err := validMessage(p.Message); err != nil {

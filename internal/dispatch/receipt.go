@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/ratchet-dev/ratchet/internal/exact"
 )
 
 // Receipt is the verdict on one dispatch: an acceptance, which only a cell of the tables gives, or
@@ -90,20 +92,20 @@ func (r *Receipt) UnmarshalJSON(b []byte) error {
 }
 
 func parse(b []byte) (Receipt, error) {
-	given, err := members(b)
+	given, err := exact.Members(b)
 	if err != nil {
 		return Receipt{}, err
 	}
 	switch string(given["ok"]) {
 	case "true":
 		var s success
-		if err := exact(b, &s); err != nil {
+		if err := exact.Decode(b, &s); err != nil {
 			return Receipt{}, err
 		}
 		return s.receipt()
 	case "false":
 		var s reject
-		if err := exact(b, &s); err != nil {
+		if err := exact.Decode(b, &s); err != nil {
 			return Receipt{}, err
 		}
 		if s.Observed == nil {

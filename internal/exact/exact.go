@@ -1,4 +1,7 @@
-package dispatch
+// Package exact decodes JSON into structs without the leniency of encoding/json. It is for documents
+// whose unknown parts must be refused, because a reader that skips a word of a contract does something
+// else than the writer asked for.
+package exact
 
 import (
 	"bytes"
@@ -12,11 +15,12 @@ import (
 	"unicode/utf8"
 )
 
-// exact decodes an object into a struct whose fields all have a JSON name. It returns an error for
+// Decode decodes an object into a struct whose fields all have a JSON name. It returns an error for
 // input that encoding/json accepts: a member that is unknown, spelt in other letters, given twice,
-// or missing without omitempty, a null where the field is no pointer, and bytes that are not UTF-8.
-func exact(b []byte, to any) error {
-	given, err := members(b)
+// or missing without omitempty or omitzero, a null where the field is no pointer, and bytes that are
+// not UTF-8.
+func Decode(b []byte, to any) error {
+	given, err := Members(b)
 	if err != nil {
 		return err
 	}
@@ -26,7 +30,7 @@ func exact(b []byte, to any) error {
 		raw, ok := given[name]
 		delete(given, name)
 		switch {
-		case !ok && strings.Contains(rest, "omitempty"):
+		case !ok && (strings.Contains(rest, "omitempty") || strings.Contains(rest, "omitzero")):
 			continue
 		case !ok:
 			return fmt.Errorf("%s is missing", name)
@@ -43,8 +47,8 @@ func exact(b []byte, to any) error {
 	return nil
 }
 
-// members splits an object into its members.
-func members(b []byte) (map[string]json.RawMessage, error) {
+// Members splits an object into its members.
+func Members(b []byte) (map[string]json.RawMessage, error) {
 	if !utf8.Valid(b) {
 		return nil, errors.New("not UTF-8")
 	}
