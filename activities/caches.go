@@ -2,7 +2,9 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/toolchain"
 )
 
@@ -39,7 +42,14 @@ func (a *Activities) shelterChecks(ctx context.Context, in CheckInput, b *box.Bo
 		s.set["PATH"] = strings.Join(append(slices.Clone(kit.Path), path), string(filepath.ListSeparator))
 	}
 	for _, c := range kit.Caches {
-		if err := s.addCache(c, at.layers, b.Overlays()); err != nil {
+		refused := b.CheckPath(c.Dir)
+		if refused != nil {
+			c.Readable = false
+			_ = a.runs.Run(in.RunID).Log("check", rundir.Error, "a cache of the user is left out, and the checks begin with an empty one", map[string]any{
+				"variable": c.Variable, "directory": c.Dir, "reason": refused.Error(),
+			}) // the record does not rely on it
+		}
+		if err := s.addCache(c, at.layers, refused == nil && b.Overlays()); err != nil {
 			return shelter{}, fmt.Errorf("cache %s of the checks: %w", c.Name, err)
 		}
 	}
@@ -55,7 +65,7 @@ func (s *shelter) addCache(c toolchain.Cache, layers string, overlays bool) erro
 	case overlays:
 		layer := filepath.Join(layers, "layers", strings.ReplaceAll(c.Name, "/", "-"))
 		o := box.Overlay{Lower: c.Dir, Upper: filepath.Join(layer, "upper"), Work: filepath.Join(layer, "work"), Target: own}
-		if err := removeAll(o.Work); err != nil {
+		if err := git.RemoveTree(o.Work); err != nil {
 			return err
 		}
 		for _, dir := range []string{o.Upper, o.Work} {
@@ -74,7 +84,31 @@ func (s *shelter) addCache(c toolchain.Cache, layers string, overlays bool) erro
 		}
 		s.set[c.Variable] = at
 	}
-	return os.MkdirAll(own, 0o700)
+	return makeCacheDir(s.cache, c.Name)
+}
+
+// makeCacheDir makes the directory name in the cache of a run, which checks can write. What a check has
+// put in its way, such as a link that leads out, is removed with all that is in its top directory.
+func makeCacheDir(cache, name string) error {
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(cache)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	top, _, _ := strings.Cut(name, "/")
+	for at := name; at != "."; at = filepath.Dir(at) {
+		info, err := root.Lstat(at)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
+			continue
+		}
+		if err := git.RemoveAll(root, top); err != nil {
+			return err
+		}
+	}
+	return root.MkdirAll(name, 0o700)
 }
 
 // namedTools returns the tools that the checks name. A check that names none has those that the

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -68,6 +69,64 @@ func TestWhatOneRunBuildsNoOtherRunSees(t *testing.T) {
 	must[any](boxed, boxed.acts.CleanUp, h)
 	if _, err := os.Stat(boxed.runs.Scratch("r1")); err == nil {
 		t.Error("what a run built is left behind")
+	}
+}
+
+// TestACheckCannotMakeDirectoriesOfTheHost has a check replace a directory above one of its caches. The
+// worker makes the caches of the next check.
+func TestACheckCannotMakeDirectoriesOfTheHost(t *testing.T) {
+	home, victim := t.TempDir(), t.TempDir()
+	check(t, os.MkdirAll(filepath.Join(home, ".cargo", "registry"), 0o700))
+	for name, lay := range map[string]string{
+		"a link to a directory": "ln -s '" + victim + "' cargo",
+		"a link to itself":      "ln -s cargo cargo",
+		"a file":                "touch cargo",
+		"a link below":          "mkdir cargo && ln -s '" + victim + "' cargo/registry",
+		"a file below":          "mkdir cargo && touch cargo/registry",
+		"no temporary files":    `mv moved cargo && rm -rf "$HOME/tmp" && touch "$HOME/tmp"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newFixtureWith(t, "runs", inBox(t), func(c *activities.Config) {
+				c.LookupEnv = func(name string) (string, bool) {
+					v, ok := map[string]string{"HOME": home, "PATH": os.Getenv("PATH")}[name]
+					return v, ok
+				}
+			})
+			for i, command := range []string{`cd "$CARGO_HOME/.." && mv cargo moved && ` + lay, `ls "$CARGO_HOME/registry"`} {
+				if c := s.checkOf("r1", command+" # cargo").Checks[0]; c.Status != "pass" {
+					t.Errorf("check %d: %s\n%s%s", i+1, c.Reason, c.Head, c.Tail)
+				}
+			}
+			if made, err := os.ReadDir(victim); err != nil || len(made) > 0 {
+				t.Errorf("made on the host: %v, %v", made, err)
+			}
+		})
+	}
+}
+
+// TestACacheThatHoldsTheHomeIsNotShown names the home directory, and a link to it, as the cache of a tool.
+func TestACacheThatHoldsTheHomeIsNotShown(t *testing.T) {
+	home, linked := t.TempDir(), filepath.Join(t.TempDir(), "cache")
+	check(t, os.WriteFile(filepath.Join(home, "id_secret"), []byte("the user's key\n"), 0o600))
+	check(t, os.Symlink(home, linked))
+	need.Program(t, "bwrap")
+	b, err := box.Open(t.Context(), box.Config{Home: home})
+	check(t, err)
+	for _, cache := range []string{home, linked, filepath.Dir(home)} {
+		s := newFixtureWith(t, "runs", func(c *activities.Config) {
+			c.Sandbox = activities.Sandbox{Policy: run.SandboxRequired, Box: b}
+			c.LookupEnv = func(name string) (string, bool) {
+				v, ok := map[string]string{"HOME": home, "npm_config_cache": cache, "PATH": os.Getenv("PATH")}[name]
+				return v, ok
+			}
+		})
+		c := s.checkOf("r1", `! grep -rs "the user's key" "$npm_config_cache" "$XDG_CACHE_HOME" # npm`).Checks[0]
+		if c.Status != "pass" {
+			t.Errorf("%s: %s\n%s", cache, c.Reason, c.Head)
+		}
+		if log := s.logOf("r1", "check"); !strings.Contains(log, cache) || !strings.Contains(log, "home directory") {
+			t.Errorf("%s: the log does not say that it is left out: %q", cache, log)
+		}
 	}
 }
 
@@ -180,4 +239,11 @@ func TestProjectsBuildInTheBoxOffline(t *testing.T) {
 			}
 		})
 	}
+}
+
+// logOf returns the log of a run about a subject.
+func (s *fixture) logOf(id run.ID, subject string) string {
+	b, err := os.ReadFile(filepath.Join(s.runs.Run(id).Path(), "logs", subject+".log"))
+	check(s.t, err)
+	return string(b)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/checkout"
 	"github.com/ratchet-dev/ratchet/internal/egress"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/prompt"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -181,7 +182,7 @@ func (a *Activities) tryPatch(ctx context.Context, in TryInput, show func(report
 		return Judgement{}, err
 	}
 	own := filepath.Join(a.runs.Scratch(in.RunID), fmt.Sprintf("try-%d", in.Candidate))
-	if err := removeAll(own); err != nil {
+	if err := git.RemoveTree(own); err != nil {
 		return Judgement{}, err
 	}
 	at := place{top: tree.Top(), dir: tree.WorkDir(), home: filepath.Join(own, "home"), layers: filepath.Join(own, "built")}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/failure"
+	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/session"
@@ -157,5 +158,5 @@ func (a *Activities) stopAgents(ctx context.Context, id run.ID) error {
 			return err
 		}
 	}
-	return removeAll(a.runs.Agents(id))
+	return git.RemoveTree(a.runs.Agents(id))
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/activities/report"
@@ -37,7 +35,7 @@ func (a *Activities) Prepare(ctx context.Context, p Header) (err error) {
 func (a *Activities) CleanUp(ctx context.Context, p Header) error {
 	_, stop := report.Heartbeat(ctx, report.Progress{Doing: "removes the worktree"})
 	defer stop()
-	removed := errors.Join(a.stopAgents(ctx, p.RunID), a.removeWorktree(ctx, p), removeAll(a.runs.Scratch(p.RunID)))
+	removed := errors.Join(a.stopAgents(ctx, p.RunID), a.removeWorktree(ctx, p), git.RemoveTree(a.runs.Scratch(p.RunID)))
 	a.workspaces.drop(p.RunID)
 	a.runs.Run(p.RunID).Sweep()
 	failpoint.Hit("cleanup.done")
@@ -144,20 +142,4 @@ func commitSubject(summary string) string {
 
 func refusalProblem(r *patch.Refusal) *run.Problem {
 	return &run.Problem{Code: string(r.Kind), Message: report.Clip(r.Error(), run.MaxTextBytes/2)}
-}
-
-// removeAll removes a directory, including read-only directories inside it, such as the directories
-// of a module cache.
-func removeAll(dir string) error {
-	err := os.RemoveAll(dir)
-	if err == nil {
-		return nil
-	}
-	walk := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			return os.Chmod(path, 0o700)
-		}
-		return err
-	})
-	return errors.Join(walk, os.RemoveAll(dir))
 }

@@ -26,3 +26,14 @@ func TestEveryCauseHasItsSentenceAndRemedy(t *testing.T) {
 		seen[text] = c
 	}
 }
+
+func TestInSystem(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/usr/bin/git": true, "/bin/sh": true, "/lib64/ld.so": true, "/opt/go/": true,
+		"/usrx/bin": false, "/usr/../home/kim": false, "/home/kim/usr/bin": false, "usr/bin": false, "/": false, "": false,
+	} {
+		if got := box.InSystem(path); got != want {
+			t.Errorf("%q: %t", path, got)
+		}
+	}
+}

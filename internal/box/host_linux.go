@@ -14,9 +14,6 @@ var programEtc = []string{
 	"ssl/certs", "ssl/openssl.cnf", "ca-certificates", "ca-certificates.conf", "pki/tls/certs", "pki/ca-trust/extracted", "crypto-policies",
 }
 
-// systemDirs are the top-level directories of the system. On most machines all but /opt are links.
-var systemDirs = []string{"bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt"}
-
 // telling are files of /proc that tell about the kernel and the machine.
 var telling = []string{
 	"kcore", "kmsg", "keys", "key-users", "timer_list", "sched_debug", "kallsyms", "kpagecount", "kpageflags", "kpagecgroup", "vmallocinfo",

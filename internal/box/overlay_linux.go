@@ -37,7 +37,7 @@ func (b *Box) tryOverlay(ctx context.Context, in string) bool {
 	if err != nil {
 		return false
 	}
-	defer RemoveChanges(dir)
+	defer git.RemoveTree(dir)
 	o := Overlay{Lower: filepath.Join(dir, "lower"), Upper: filepath.Join(dir, "upper"), Work: filepath.Join(dir, "work")}
 	o.Target = o.Lower
 	for _, d := range []string{o.Lower, o.Upper, o.Work} {
@@ -63,15 +63,4 @@ func (b *Box) tryOverlay(ctx context.Context, in string) bool {
 	below, belowErr := os.ReadFile(file)
 	above, aboveErr := os.ReadFile(filepath.Join(o.Upper, "file"))
 	return belowErr == nil && aboveErr == nil && string(below) == "below" && string(above) == "above\n"
-}
-
-// RemoveChanges removes a directory that holds the upper and work directories of overlays. The kernel
-// leaves directories there that their owner cannot read.
-func RemoveChanges(dir string) error {
-	root, err := os.OpenRoot(filepath.Dir(dir))
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return git.RemoveAll(root, filepath.Base(dir))
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/box"
+	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/nobody"
 )
 
@@ -30,7 +31,7 @@ func keepsChangesApart(t *testing.T) {
 	script := "cd '" + lower + "' && cat old gone && echo planted > old && rm gone && echo x > new && mkdir d && mv new d && ls"
 	private := func(name string) box.Overlay {
 		o := mkdir(t, dir, name)
-		t.Cleanup(func() { box.RemoveChanges(o) })
+		t.Cleanup(func() { git.RemoveTree(o) })
 		return box.Overlay{Lower: lower, Upper: mkdir(t, o, "upper"), Work: mkdir(t, o, "work"), Target: lower}
 	}
 	for _, run := range []string{"one", "two"} { // the second sees nothing of the first

@@ -70,6 +70,17 @@ type mount struct {
 	from, to string
 }
 
+// systemDirs are the top-level directories of the system besides /usr. On most machines all but /opt are
+// links.
+var systemDirs = []string{"bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt"}
+
+// InSystem reports whether a path is in a directory of the system that every box shows. It follows no
+// link.
+func InSystem(path string) bool {
+	top, below, _ := strings.Cut(strings.TrimPrefix(filepath.Clean(path), "/"), "/")
+	return filepath.IsAbs(path) && below != "" && (top == "usr" || slices.Contains(systemDirs, top))
+}
+
 // reserved are directories that hold the machine itself. The box has its own.
 var reserved = []string{"/proc", "/sys", "/dev", "/run", "/tmp"}
 
@@ -90,6 +101,9 @@ func (s Spec) mounts(home string) ([]mount, error) {
 		return nil, err
 	}
 	for _, o := range s.Overlays {
+		if err := CheckPath(o.Lower, home); err != nil {
+			return nil, fmt.Errorf("overlay over %s: %w", o.Lower, err)
+		}
 		if err := add("overlay", writable, o.Target); err != nil {
 			return nil, err
 		}
@@ -145,6 +159,9 @@ func gitMount(tree string) (mount, error) {
 	}
 	return mount{kind: fence, to: path}, nil
 }
+
+// CheckPath refuses a path that this box does not show, with the reason in one line.
+func (b *Box) CheckPath(path string) error { return CheckPath(path, b.home) }
 
 // CheckPath refuses a path that no box shows, with the reason in one line: one that is not clean and
 // absolute, that does not exist, that belongs to the system, and the home directory or a directory that

@@ -39,6 +39,7 @@ func TestSpecThatIsRefused(t *testing.T) {
 		"a directory above it":            {spec: box.Spec{Tree: tree, Write: []string{filepath.Dir(home)}}, want: "home directory"},
 		"a link to it":                    {spec: box.Spec{Tree: tree, Read: []string{linked}}, want: "home directory"},
 		"the home directory as the tree":  {spec: box.Spec{Tree: home}, want: "home directory"},
+		"an overlay over the home":        {spec: box.Spec{Tree: tree, Overlays: []box.Overlay{{Lower: home, Upper: tree, Work: tree, Target: tree}}}, want: "home directory"},
 		"everything":                      {spec: box.Spec{Tree: tree, Read: []string{"/"}}, want: "system"},
 		"the processes of the host":       {spec: box.Spec{Tree: tree, Read: []string{"/proc/self"}}, want: "system"},
 		"the sockets of the host":         {spec: box.Spec{Tree: tree, Write: []string{"/run"}}, want: "system"},

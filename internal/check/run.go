@@ -79,14 +79,15 @@ func Run(ctx context.Context, spec Spec, progress func(Progress)) (Report, error
 		return Report{}, fmt.Errorf("workspace %s: not a directory", spec.Dir)
 	}
 	tmp := filepath.Join(spec.Home, "tmp")
-	if err := os.MkdirAll(tmp, 0o700); err != nil {
-		return Report{}, fmt.Errorf("home of the checks: %w", err)
-	}
+	made := tmp
 	if spec.Box != nil {
-		tmp = "/tmp" // its own, and bounded
+		made, tmp = spec.Home, "/tmp" // its own, and bounded
 		if err := spec.completeInside(); err != nil {
 			return Report{}, err
 		}
+	}
+	if err := os.MkdirAll(made, 0o700); err != nil {
+		return Report{}, fmt.Errorf("home of the checks: %w", err)
 	}
 	env := spec.buildEnviron(tmp)
 	var report Report

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/check"
+	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
@@ -135,7 +136,7 @@ func overBuildCache(t *testing.T, cache string) box.Overlay {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	t.Cleanup(func() { box.RemoveChanges(dir) })
+	t.Cleanup(func() { git.RemoveTree(dir) })
 	o := box.Overlay{Lower: filepath.Join(lower, "go-build"), Upper: filepath.Join(dir, "upper"), Work: filepath.Join(dir, "work"), Target: filepath.Join(cache, "go-build")}
 	for _, d := range []string{o.Lower, o.Upper, o.Work, o.Target} {
 		if err := os.MkdirAll(d, 0o700); err != nil {

@@ -7,6 +7,19 @@ import (
 	"path/filepath"
 )
 
+// RemoveTree removes the file or tree at path, as RemoveAll does. It is no error if there is none.
+func RemoveTree(path string) error {
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return RemoveAll(root, filepath.Base(path))
+}
+
 // RemoveAll removes the file or tree at name in a work tree, including directories that cannot be
 // read or written. It follows no symbolic link.
 func RemoveAll(root *os.Root, name string) error {

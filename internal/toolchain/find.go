@@ -4,11 +4,11 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 )
 
@@ -204,8 +204,8 @@ func isDir(path string) bool {
 	return path != "" && filepath.IsAbs(path) && err == nil && info.IsDir()
 }
 
-// isSystem reports whether every box shows the directory.
+// isSystem reports whether every box shows the directory, with its links resolved.
 func isSystem(dir string) bool {
 	real, err := filepath.EvalSymlinks(dir)
-	return err == nil && slices.ContainsFunc([]string{"/usr/", "/opt/"}, func(top string) bool { return strings.HasPrefix(real+"/", top) })
+	return err == nil && box.InSystem(real)
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/box"
 )
 
 // ProgramFiles returns the files and directories that the program of argv consists of, as far as they
@@ -16,7 +18,7 @@ import (
 func ProgramFiles(argv []string, path string) []string {
 	var found []string
 	add := func(path string) {
-		if !inSystem(path) && !slices.Contains(found, path) {
+		if !box.InSystem(path) && !slices.Contains(found, path) {
 			found = append(found, path)
 		}
 	}
@@ -42,13 +44,6 @@ func ProgramFiles(argv []string, path string) []string {
 
 // maxInterpreters bounds a chain of scripts that run scripts, as the kernel does.
 const maxInterpreters = 5
-
-// inSystem reports whether every box shows the path.
-func inSystem(path string) bool {
-	return slices.ContainsFunc([]string{"/usr/", "/opt/", "/bin/", "/sbin/", "/lib/", "/lib64/"}, func(dir string) bool {
-		return strings.HasPrefix(path, dir)
-	})
-}
 
 // packageOf returns the directory that the file of a program needs: the one with all packages of
 // Node.js beside it, or a virtual environment of Python; and the file alone otherwise.
