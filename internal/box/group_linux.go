@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -138,32 +139,36 @@ type group struct {
 }
 
 // make makes a group with limits. Its files are open.
-func (g *groups) make(l Limits) (_ *group, err error) {
-	name := groupName()
+func (g *groups) make(l Limits) (*group, error) {
 	made := &group{limits: l}
 	made.FileSize = l.Disk
-	defer func() {
-		if err != nil {
-			made.close()
-		}
-	}()
+	if err := g.fill(made, l); err != nil {
+		made.close()
+		return nil, err
+	}
+	return made, nil
+}
+
+// fill makes the directories of a group and opens its files.
+func (g *groups) fill(made *group, l Limits) error {
+	name := groupName()
 	memory, processes := strconv.FormatInt(l.Memory, 10), strconv.FormatInt(l.Processes, 10)
 	if g.unified != "" {
 		dir := filepath.Join(g.unified, name)
-		err = made.add(dir, "memory.max", memory, "?memory.swap.max", "0", "memory.oom.group", "1", "pids.max", processes)
+		err := made.add(dir, "memory.max", memory, "?memory.swap.max", "0", "memory.oom.group", "1", "pids.max", processes)
 		if err == nil {
 			made.Group, err = os.Open(dir)
 		}
-		return made, err
+		return err
 	}
-	err = made.add(filepath.Join(g.memory, name), "memory.limit_in_bytes", memory, "?memory.memsw.limit_in_bytes", memory)
+	err := made.add(filepath.Join(g.memory, name), "memory.limit_in_bytes", memory, "?memory.memsw.limit_in_bytes", memory)
 	if err == nil {
 		err = made.add(filepath.Join(g.pids, name), "pids.max", processes)
 	}
 	if err == nil {
 		err = made.openTasks(g.ownMemory, g.ownPids)
 	}
-	return made, err
+	return err
 }
 
 // add makes a directory and writes files in it: names and contents in turn. A name that begins with
@@ -243,10 +248,16 @@ func (g *group) close() {
 			kill.WriteString("1")
 			kill.Close()
 		}
-		for over := time.Now().Add(removeLimit); os.Remove(dir) != nil && time.Now().Before(over); {
+		for over := time.Now().Add(removeLimit); !removed(dir) && time.Now().Before(over); {
 			time.Sleep(time.Millisecond)
 		}
 	}
+}
+
+// removed removes the directory of a group, and reports whether it is gone.
+func removed(dir string) bool {
+	err := os.Remove(dir)
+	return err == nil || errors.Is(err, fs.ErrNotExist)
 }
 
 // removeLimit is the time that a group has to become empty. One that stays is removed by sweepGroups.
