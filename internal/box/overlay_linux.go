@@ -37,6 +37,9 @@ func (b *Box) tryOverlay(ctx context.Context, in string) bool {
 	if err != nil {
 		return false
 	}
+	if dir, err = filepath.Abs(dir); err != nil { // the mounts are made from another directory
+		return false
+	}
 	defer git.RemoveTree(dir)
 	o := Overlay{Lower: filepath.Join(dir, "lower"), Upper: filepath.Join(dir, "upper"), Work: filepath.Join(dir, "work")}
 	o.Target = o.Lower

@@ -50,6 +50,23 @@ func keepsChangesApart(t *testing.T) {
 	}
 }
 
+// The runs directory is .runs unless a user says otherwise.
+func TestOverlaysAreThereForARelativeDirectory(t *testing.T) {
+	if !openBox(t).Overlays() {
+		t.Skip("no overlays on this machine")
+	}
+	dir := t.TempDir()
+	mkdir(t, dir, "runs")
+	t.Chdir(dir)
+	b, err := box.Open(t.Context(), box.Config{Dir: "runs"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !b.Overlays() {
+		t.Error("none")
+	}
+}
+
 func TestOverlayThatCannotBeIsNoRun(t *testing.T) {
 	b := openBox(t)
 	if !b.Overlays() {
