@@ -5,6 +5,7 @@
 package checkout
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -102,12 +103,24 @@ func (r Repository) copyRefs(ctx context.Context, dir string) error {
 	}
 	_, err = io.WriteString(f, "# pack-refs with: sorted \n")
 	if err == nil {
-		err = git.Repo{Dir: r.Common, GitDir: r.Common}.Do(ctx, git.Command{
-			Args:   []string{"for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/remotes", "refs/tags"},
-			Stdout: f,
-		})
+		err = r.listRefs(ctx, f)
 	}
 	return errors.Join(err, f.Close())
+}
+
+// listRefs writes a line for each of the user's branches and tags: its object and its name.
+func (r Repository) listRefs(ctx context.Context, to io.Writer) error {
+	if refs, ok := git.ReadRefs(r.Common, "refs/heads/", "refs/remotes/", "refs/tags/"); ok {
+		out := bufio.NewWriter(to)
+		for _, ref := range refs {
+			fmt.Fprintf(out, "%s %s\n", ref.ID, ref.Name)
+		}
+		return out.Flush()
+	}
+	return git.Repo{Dir: r.Common, GitDir: r.Common}.Do(ctx, git.Command{
+		Args:   []string{"for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/remotes", "refs/tags"},
+		Stdout: to,
+	})
 }
 
 // checkOut puts HEAD on the branch.

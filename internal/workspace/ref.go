@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -67,6 +68,9 @@ func (w *Workspace) readStanding(ctx context.Context) (standing, error) {
 	if err != nil || odd != "" { // git would follow a link, and wait for a pipe's writer
 		return standing{odd: odd}, err
 	}
+	if at, ok := w.readPlainStanding(); ok {
+		return at, nil
+	}
 	at, err := w.listNamed(ctx)
 	if err != nil || at.commit != "" {
 		return at, err
@@ -76,6 +80,23 @@ func (w *Workspace) readStanding(ctx context.Context) (standing, error) {
 		err = nil
 	}
 	return at, err
+}
+
+// readPlainStanding reads the standing without a git. It returns false unless the name is a branch of its own or
+// free, no work tree has it checked out, and nothing is replaced: git tells everything else.
+func (w *Workspace) readPlainStanding() (at standing, ok bool) {
+	heads, ok := git.CheckedOut(w.repo.GitDir)
+	if !ok || slices.Contains(heads, w.ref) {
+		return at, false
+	}
+	refs, ok := git.ReadRefs(w.repo.GitDir, w.ref, path.Dir(w.ref), w.ref+"/", replacements) // not what it may be another name of
+	if !ok || len(refs) > 1 || len(refs) == 1 && refs[0].Name != w.ref {
+		return at, false
+	}
+	if len(refs) == 1 {
+		at.commit = run.Commit(refs[0].ID)
+	}
+	return at, true
 }
 
 // oddFile names a thing in the place of the branch's file that is neither a regular file nor a

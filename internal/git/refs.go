@@ -1,0 +1,277 @@
+package git
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Ref is a reference and the object that it leads to.
+type Ref struct {
+	Name string // the full name, such as refs/heads/main
+	ID   ID
+}
+
+// The bounds of the files that are read here. Git reads what is larger.
+const (
+	maxRefFile    = 4 << 10
+	maxPackedRefs = 64 << 20
+	maxRefDepth   = 64 // directories below each other
+)
+
+// ReadRefs reads references from the files of the git directory at common, and starts no git. A pattern that
+// ends with a slash stands for all references below it, and any other pattern for the reference of that name. The
+// references come in the order of their names.
+//
+// ReadRefs believes only files as git writes them. It returns false for everything else, such as a symbolic link, a
+// reference that leads nowhere, or a name that git would refuse: the caller then asks git, which has the last word. A
+// true answer is git's own.
+func ReadRefs(common string, patterns ...string) (refs []Ref, ok bool) {
+	root, err := os.OpenRoot(common)
+	if err != nil {
+		return nil, false
+	}
+	defer root.Close()
+	r := refReader{root: root, found: map[string]string{}}
+	// Git packs a reference before it removes its file. The files are therefore read first.
+	for _, p := range patterns {
+		if strings.HasSuffix(p, "/") {
+			err = r.readBelow(strings.TrimSuffix(p, "/"), maxRefDepth)
+		} else {
+			err = r.readLoose(p)
+		}
+		if err != nil {
+			return nil, false
+		}
+	}
+	if r.readPacked(patterns) != nil {
+		return nil, false
+	}
+	for name := range r.found {
+		id, ok := r.resolve(name)
+		if !ok {
+			return nil, false
+		}
+		refs = append(refs, Ref{name, id})
+	}
+	slices.SortFunc(refs, func(a, b Ref) int { return strings.Compare(a.Name, b.Name) })
+	return refs, true
+}
+
+// CheckedOut returns the names of the references that the HEADs of a repository name: of its own checkout and of
+// its further work trees. It returns false as ReadRefs does.
+func CheckedOut(common string) (names []string, ok bool) {
+	root, err := os.OpenRoot(common)
+	if err != nil {
+		return nil, false
+	}
+	defer root.Close()
+	heads := []string{"HEAD"}
+	trees, err := listNames(root, "worktrees")
+	if err != nil {
+		return nil, false
+	}
+	for _, tree := range trees {
+		heads = append(heads, path.Join("worktrees", tree, "HEAD"))
+	}
+	for _, head := range heads {
+		text, err := readRefFile(root, head, maxRefFile)
+		if err != nil {
+			return nil, false
+		}
+		value, ok := refValue(text)
+		if !ok {
+			return nil, false
+		}
+		if target, symbolic := strings.CutPrefix(value, symbolicRef); symbolic {
+			names = append(names, target)
+		}
+	}
+	return names, true
+}
+
+// symbolicRef begins the value of a reference that is another name of one.
+const symbolicRef = "ref: "
+
+// refReader collects the values of references: an id, or symbolicRef and a name.
+type refReader struct {
+	root  *os.Root
+	found map[string]string
+}
+
+var errUnusual = errors.New("not a form that is read here")
+
+// readBelow reads the files of all references below dir.
+func (r refReader) readBelow(dir string, depth int) error {
+	if depth == 0 {
+		return errUnusual
+	}
+	names, err := listNames(r.root, dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".lock") {
+			continue // as git does
+		}
+		full := path.Join(dir, name)
+		info, err := r.root.Lstat(full)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // it was packed or deleted meanwhile
+		case err != nil:
+			return err
+		case info.IsDir():
+			err = r.readBelow(full, depth-1)
+		default:
+			err = r.readLoose(full)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// readLoose reads the file of one reference, if it has one.
+func (r refReader) readLoose(name string) error {
+	if !isRefName(name) {
+		return errUnusual
+	}
+	text, err := readRefFile(r.root, name, maxRefFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, errDirectory):
+		return nil
+	case err != nil:
+		return err
+	}
+	value, ok := refValue(text)
+	if !ok {
+		return errUnusual
+	}
+	r.found[name] = value
+	return nil
+}
+
+// readPacked adds the packed references that match a pattern and have no file.
+func (r refReader) readPacked(patterns []string) error {
+	text, err := readRefFile(r.root, "packed-refs", maxPackedRefs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	matches := func(name []byte) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool {
+			return string(name) == p || strings.HasSuffix(p, "/") && bytes.HasPrefix(name, []byte(p))
+		})
+	}
+	for line := range bytes.Lines(text) {
+		if line[0] == '#' || line[0] == '^' { // the header, and what the tag above leads to
+			continue
+		}
+		id, name, ok := bytes.Cut(line, []byte(" "))
+		name, whole := bytes.CutSuffix(name, []byte("\n"))
+		if !ok || !whole {
+			return errUnusual
+		}
+		if !matches(name) {
+			continue
+		}
+		if !isObjectOfRef(string(id)) || !isRefName(string(name)) {
+			return errUnusual
+		}
+		if _, loose := r.found[string(name)]; !loose {
+			r.found[string(name)] = string(id)
+		}
+	}
+	return nil
+}
+
+// resolve returns the object of a reference. It follows another name of a reference only if that one was read too.
+func (r refReader) resolve(name string) (ID, bool) {
+	value := r.found[name]
+	if target, symbolic := strings.CutPrefix(value, symbolicRef); symbolic {
+		value = r.found[target]
+	}
+	return ID(value), isObjectOfRef(value)
+}
+
+func isObjectOfRef(id string) bool { return ID(id).Valid() && ID(id) != ID(id).Zero() }
+
+// refValue returns the value in the file of a reference. It returns false unless the file is as git writes it.
+func refValue(text []byte) (value string, ok bool) {
+	value, ok = strings.CutSuffix(string(text), "\n")
+	if target, symbolic := strings.CutPrefix(value, symbolicRef); symbolic {
+		return value, ok && isRefName(target)
+	}
+	return value, ok && isObjectOfRef(value)
+}
+
+// isRefName reports whether name is surely a valid name of a reference. It knows nothing of git's exceptions.
+func isRefName(name string) bool {
+	if !strings.HasPrefix(name, "refs/") || strings.ContainsAny(name, " ~^:?*[\\\x7f") ||
+		strings.Contains(name, "..") || strings.Contains(name, "@{") || strings.HasSuffix(name, ".") {
+		return false
+	}
+	if strings.ContainsFunc(name, func(c rune) bool { return c < ' ' }) {
+		return false
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock") {
+			return false
+		}
+	}
+	return true
+}
+
+var errDirectory = errors.New("a directory")
+
+// readRefFile reads a small regular file. It follows no link and waits for no pipe.
+func readRefFile(root *os.Root, name string, most int64) ([]byte, error) {
+	info, err := root.Lstat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, errDirectory
+	case !info.Mode().IsRegular():
+		return nil, errUnusual
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > most {
+		return nil, errors.Join(err, errUnusual)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if int64(len(text)) > most {
+		return nil, errUnusual
+	}
+	return text, err
+}
+
+// listNames returns the names in a directory, and none where there is no directory.
+func listNames(root *os.Root, dir string) ([]string, error) {
+	info, err := root.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && info.Mode().IsRegular() {
+		return nil, nil
+	}
+	if err != nil || !info.IsDir() {
+		return nil, errors.Join(err, errUnusual)
+	}
+	d, err := root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.Readdirnames(-1)
+}
