@@ -10,6 +10,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"io"
+	"sync"
 )
 
 // ID is a full object id in lower-case hexadecimal: 40 digits in a SHA-1
@@ -73,55 +75,88 @@ func Identify(like ID, kind Kind, content []byte) ID {
 	return ID(hex.EncodeToString(h.Sum(nil)))
 }
 
-// Pack collects new objects in memory. One git stores all of them. Make it with NewPack.
+// Pack collects new objects in memory. Make it with NewPack, and store all of them with Store.
 type Pack struct {
-	like  ID
-	seen  map[ID]bool
-	body  bytes.Buffer
-	count uint32
+	like    ID
+	seen    map[ID]bool
+	objects []newObject
+}
+
+type newObject struct {
+	id      ID
+	kind    Kind
+	content []byte
 }
 
 // NewPack makes an empty pack for the repository of like.
 func NewPack(like ID) *Pack { return &Pack{like: like, seen: map[ID]bool{}} }
 
-// Add puts an object into the pack, once, and returns its id.
+// Add puts an object into the pack, once, and returns its id. The caller must not change content until the pack
+// is stored.
 func (p *Pack) Add(kind Kind, content []byte) ID {
 	id := Identify(p.like, kind, content)
-	if p.seen[id] {
-		return id
+	if !p.seen[id] {
+		p.seen[id] = true
+		p.objects = append(p.objects, newObject{id, kind, content})
 	}
-	p.seen[id] = true
-	p.count++
-	p.writeEntry(kind.packed(), content)
 	return id
 }
 
+// bytes returns the pack in git's format.
+func (p *Pack) bytes() []byte {
+	var out bytes.Buffer
+	out.WriteString("PACK")
+	out.Write(binary.BigEndian.AppendUint32([]byte{0, 0, 0, 2}, uint32(len(p.objects))))
+	for _, o := range p.objects {
+		o.writeEntry(&out)
+	}
+	sum := p.like.newHash()
+	sum.Write(out.Bytes())
+	return sum.Sum(out.Bytes())
+}
+
 // writeEntry writes the type and size, four bits and then seven a byte, and the compressed content.
-func (p *Pack) writeEntry(kind byte, content []byte) {
-	size := uint64(len(content))
-	b := kind<<4 | byte(size&15)
+func (o newObject) writeEntry(out *bytes.Buffer) {
+	size := uint64(len(o.content))
+	b := o.kind.packed()<<4 | byte(size&15)
 	for size >>= 4; size > 0; size >>= 7 {
-		p.body.WriteByte(b | 0x80)
+		out.WriteByte(b | 0x80)
 		b = byte(size & 0x7f)
 	}
-	p.body.WriteByte(b)
-	z, _ := zlib.NewWriterLevel(&p.body, zlib.BestSpeed) // the level is a valid one
-	z.Write(content)                                     // a buffer takes everything
-	z.Close()
+	out.WriteByte(b)
+	compress(out, o.content) // a buffer takes everything
 }
 
-func (p *Pack) bytes() []byte {
-	out := binary.BigEndian.AppendUint32([]byte("PACK"), 2)
-	out = binary.BigEndian.AppendUint32(out, p.count)
-	out = append(out, p.body.Bytes()...)
-	sum := p.like.newHash()
-	sum.Write(out)
-	return sum.Sum(out)
+// compressors are costly to make: each has tables of more than half a megabyte.
+var compressors = sync.Pool{New: func() any {
+	z, _ := zlib.NewWriterLevel(nil, zlib.BestSpeed) // the level is a valid one
+	return z
+}}
+
+// compress writes the parts to out as one compressed stream.
+func compress(out io.Writer, parts ...[]byte) error {
+	z := compressors.Get().(*zlib.Writer)
+	defer compressors.Put(z)
+	z.Reset(out)
+	for _, part := range parts {
+		if _, err := z.Write(part); err != nil {
+			return err
+		}
+	}
+	return z.Close()
 }
 
-// Store writes the objects of p as loose objects. Storing them again is a no-op, and a git that is
-// killed half-way leaves only unreferenced objects. Store does not use --strict, because --strict
-// would also check, and refuse, the content of old objects that the new ones refer to.
+// Store writes the objects of p as loose objects, and returns when they are on disk. Storing them again is a
+// no-op, and a kill half-way leaves only unreferenced objects. Where the repository asks for something that only git
+// knows, such as permissions for a group, git writes them. Git does so without --strict, because --strict would also
+// check, and refuse, the content of old objects that the new ones refer to.
 func (r Repo) Store(ctx context.Context, p *Pack) error {
+	if r.storesPlainly() && r.storeLoose(p) == nil {
+		return nil
+	}
+	return r.unpack(ctx, p)
+}
+
+func (r Repo) unpack(ctx context.Context, p *Pack) error {
 	return r.Do(ctx, Command{Args: []string{"unpack-objects", "-q"}, Stdin: bytes.NewReader(p.bytes())})
 }

@@ -1,0 +1,115 @@
+package git
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// maxConfig bounds the configuration of a repository that is looked through here.
+const maxConfig = 1 << 20
+
+// special are the settings, in small letters, under which git writes objects in another way. A configuration that
+// includes others may have them there.
+var special = [][]byte{[]byte("sharedrepository"), []byte("compatobjectformat"), []byte("[include")}
+
+// storesPlainly reports whether objects of the repository are plain files with the permissions of every file.
+func (r Repo) storesPlainly() bool {
+	root, err := os.OpenRoot(r.GitDir)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	text, err := readRefFile(root, "config", maxConfig)
+	if err != nil {
+		return false
+	}
+	text = bytes.ToLower(text)
+	for _, setting := range special {
+		if bytes.Contains(text, setting) {
+			return false
+		}
+	}
+	return true
+}
+
+// objectsDir returns the directory of the repository's objects.
+func (r Repo) objectsDir() string { return cmp.Or(r.Objects, filepath.Join(r.GitDir, "objects")) }
+
+// maxStoring bounds the objects that are written at the same time. They wait for the disk together.
+const maxStoring = 8
+
+// storeLoose writes the objects as git does: each into a temporary file, which gets its name when it is on disk.
+func (r Repo) storeLoose(p *Pack) error {
+	root, err := os.OpenRoot(r.objectsDir())
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	turns := make(chan struct{}, maxStoring)
+	errs := make([]error, len(p.objects))
+	var all sync.WaitGroup
+	for i, o := range p.objects {
+		turns <- struct{}{}
+		all.Go(func() {
+			errs[i] = o.store(root)
+			<-turns
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// looseName returns the name of an object's file below the directory of objects.
+func (id ID) looseName() string { return path.Join(string(id[:2]), string(id[2:])) }
+
+func (o newObject) store(root *os.Root) error {
+	name := o.id.looseName()
+	if err := keepLoose(root, name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := root.Mkdir(path.Dir(name), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	temp := path.Join(path.Dir(name), "tmp_obj_"+rand.Text()) // git-prune removes such a file
+	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o444)
+	if err != nil {
+		return err
+	}
+	err = compress(f, fmt.Appendf(nil, "%s %d\x00", o.kind, len(o.content)), o.content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = root.Rename(temp, name)
+	}
+	if err != nil {
+		return errors.Join(err, root.Remove(temp))
+	}
+	return nil
+}
+
+// keepLoose makes the file of an object that exists durable, and as young as a new one: git-prune leaves it alone.
+func keepLoose(root *os.Root, name string) error {
+	info, err := root.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return errUnusual
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	return errors.Join(root.Chtimes(name, now, now), f.Sync(), f.Close())
+}

@@ -1,0 +1,387 @@
+package git
+
+import (
+	"bufio"
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// The bounds of what is read here. Git reads what is beyond them.
+const (
+	maxPacks  = 32       // of a repository
+	maxDeltas = 128      // of an object, each on another
+	maxObject = 32 << 20 // bytes of an object
+)
+
+var errAbsent = errors.New("no such object here")
+
+// objectFiles reads the objects of one directory of objects, loose or packed. It knows nothing of borrowed objects, and
+// nothing of packs that are made later. It is for one goroutine at a time.
+type objectFiles struct {
+	root  *os.Root
+	packs []*packFile
+}
+
+// openObjects opens the directory of a repository's objects.
+func openObjects(dir string) (*objectFiles, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	names, err := listNames(root, "pack")
+	names = slices.DeleteFunc(names, func(n string) bool { return !strings.HasSuffix(n, ".idx") })
+	if err != nil || len(names) > maxPacks {
+		return nil, errors.Join(errUnusual, err, root.Close())
+	}
+	f := &objectFiles{root: root}
+	for _, name := range names {
+		p, err := openPack(root, path.Join("pack", strings.TrimSuffix(name, ".idx")))
+		if err != nil {
+			return nil, errors.Join(err, f.close())
+		}
+		f.packs = append(f.packs, p)
+	}
+	return f, nil
+}
+
+func (f *objectFiles) close() error {
+	errs := []error{f.root.Close()}
+	for _, p := range f.packs {
+		errs = append(errs, p.index.Close())
+		if p.data != nil {
+			errs = append(errs, p.data.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// read returns a whole object, whose content has its id.
+func (f *objectFiles) read(id ID) (Object, error) {
+	o, err := f.readLoose(id)
+	if errors.Is(err, os.ErrNotExist) {
+		o, err = f.readPacked(id, maxDeltas)
+	}
+	if err == nil && Identify(id, o.Kind, o.Content) != id {
+		err = errUnusual
+	}
+	return o, err
+}
+
+func (f *objectFiles) readLoose(id ID) (Object, error) {
+	file, err := openPlain(f.root, id.looseName())
+	if err != nil {
+		return Object{}, err
+	}
+	defer file.Close()
+	z, err := zlib.NewReader(bufio.NewReader(file))
+	if err != nil {
+		return Object{}, err
+	}
+	in := bufio.NewReader(z)
+	head, err := in.ReadString(0)
+	if err != nil {
+		return Object{}, err
+	}
+	kind, size, _ := strings.Cut(strings.TrimSuffix(head, "\x00"), " ")
+	n, err := strconv.ParseInt(size, 10, 64)
+	if err != nil || n < 0 || n > maxObject {
+		return Object{}, errUnusual
+	}
+	content, err := readExactly(in, n)
+	return Object{Kind: Kind(kind), Size: n, Content: content}, err
+}
+
+func (f *objectFiles) readPacked(id ID, depth int) (Object, error) {
+	for _, p := range f.packs {
+		if at, err := p.find(id); err == nil {
+			return f.readAt(p, id, at, depth)
+		} else if !errors.Is(err, errAbsent) {
+			return Object{}, err
+		}
+	}
+	return Object{}, errAbsent
+}
+
+// packedKinds are the kinds of the entries that hold a whole object.
+var packedKinds = map[byte]Kind{1: Commit, 2: Tree, 3: Blob, 4: Tag}
+
+// The entries that hold a delta.
+const (
+	offsetDelta = 6
+	nameDelta   = 7
+)
+
+// readAt reads the entry of a pack at an offset. like has the form of the repository's ids.
+func (f *objectFiles) readAt(p *packFile, like ID, at int64, depth int) (Object, error) {
+	if depth == 0 || at < 0 {
+		return Object{}, errUnusual
+	}
+	if err := p.openData(f.root); err != nil {
+		return Object{}, err
+	}
+	in := bufio.NewReader(io.NewSectionReader(p.data, at, math.MaxInt64-at))
+	b, err := in.ReadByte()
+	if err != nil {
+		return Object{}, err
+	}
+	code, size := b>>4&7, int64(b&15)
+	for shift := 4; b&0x80 != 0; shift += 7 {
+		if b, err = in.ReadByte(); err != nil || shift > 32 {
+			return Object{}, errors.Join(errUnusual, err)
+		}
+		size |= int64(b&0x7f) << shift
+	}
+	if size > maxObject {
+		return Object{}, errUnusual
+	}
+	if kind, whole := packedKinds[code]; whole {
+		content, err := inflate(in, size)
+		return Object{Kind: kind, Size: size, Content: content}, err
+	}
+	base, err := f.readBase(p, like, at, code, in, depth-1)
+	if err != nil {
+		return Object{}, err
+	}
+	delta, err := inflate(in, size)
+	if err != nil {
+		return Object{}, err
+	}
+	base.Content, err = applyDelta(base.Content, delta)
+	base.Size = int64(len(base.Content))
+	return base, err
+}
+
+// readBase reads the object that a delta changes. in is right after the entry's size.
+func (f *objectFiles) readBase(p *packFile, like ID, at int64, code byte, in *bufio.Reader, depth int) (Object, error) {
+	switch code {
+	case offsetDelta:
+		back, err := readBack(in)
+		if err != nil || back <= 0 || back > at {
+			return Object{}, errors.Join(errUnusual, err)
+		}
+		return f.readAt(p, like, at-back, depth)
+	case nameDelta:
+		name, err := readExactly(in, int64(len(like)/2))
+		if err != nil {
+			return Object{}, err
+		}
+		from, err := p.find(ID(hex.EncodeToString(name)))
+		if err != nil {
+			return Object{}, err
+		}
+		return f.readAt(p, like, from, depth)
+	}
+	return Object{}, errUnusual
+}
+
+// readBack reads how far before a delta its base begins: seven bits a byte, the highest first, and one more for each
+// further byte.
+func readBack(in *bufio.Reader) (back int64, err error) {
+	for n := 0; ; n++ {
+		b, err := in.ReadByte()
+		if err != nil || n > 8 {
+			return 0, errors.Join(errUnusual, err)
+		}
+		back = back<<7 | int64(b&0x7f)
+		if b&0x80 == 0 {
+			return back, nil
+		}
+		back++
+	}
+}
+
+// applyDelta makes an object from its base: pieces of the base, and new bytes.
+func applyDelta(base, delta []byte) ([]byte, error) {
+	from, delta, ok1 := deltaSize(delta)
+	size, delta, ok2 := deltaSize(delta)
+	if !ok1 || !ok2 || from != uint64(len(base)) || size > maxObject {
+		return nil, errUnusual
+	}
+	out := make([]byte, 0, size)
+	for len(delta) > 0 {
+		op := delta[0]
+		delta = delta[1:]
+		var piece []byte
+		if op&0x80 == 0 {
+			if op == 0 || int(op) > len(delta) {
+				return nil, errUnusual
+			}
+			piece, delta = delta[:op], delta[op:]
+		} else {
+			var at, n uint64
+			var ok bool
+			if at, n, delta, ok = deltaPiece(op, delta); !ok || at+n > uint64(len(base)) {
+				return nil, errUnusual
+			}
+			piece = base[at : at+n]
+		}
+		if out = append(out, piece...); uint64(len(out)) > size {
+			return nil, errUnusual
+		}
+	}
+	if uint64(len(out)) != size {
+		return nil, errUnusual
+	}
+	return out, nil
+}
+
+// deltaSize reads a size, seven bits a byte, the lowest first.
+func deltaSize(b []byte) (n uint64, rest []byte, ok bool) {
+	n, used := binary.Uvarint(b)
+	if used <= 0 {
+		return 0, nil, false
+	}
+	return n, b[used:], true
+}
+
+// deltaPiece reads where a piece of the base begins, and its size. The bits of op say which bytes follow.
+func deltaPiece(op byte, b []byte) (at, n uint64, rest []byte, ok bool) {
+	for bit := range 7 {
+		if op&(1<<bit) == 0 {
+			continue
+		}
+		if len(b) == 0 {
+			return 0, 0, nil, false
+		}
+		if bit < 4 {
+			at |= uint64(b[0]) << (8 * bit)
+		} else {
+			n |= uint64(b[0]) << (8 * (bit - 4))
+		}
+		b = b[1:]
+	}
+	if n == 0 {
+		n = 0x10000
+	}
+	return at, n, b, true
+}
+
+func inflate(in io.Reader, size int64) ([]byte, error) {
+	z, err := zlib.NewReader(in)
+	if err != nil {
+		return nil, err
+	}
+	return readExactly(z, size)
+}
+
+// readExactly reads n bytes. A compressed stream has to end there.
+func readExactly(in io.Reader, n int64) ([]byte, error) {
+	content := make([]byte, n)
+	_, err := io.ReadFull(in, content)
+	return content, err
+}
+
+// packFile is a pack and its index of version 2.
+type packFile struct {
+	name   string // without the suffix
+	index  *os.File
+	data   *os.File    // nil: nothing was read yet
+	fanout [256]uint32 // how many ids begin with this byte or a lower one
+}
+
+// The parts of an index: a head, the fanout, the ids in order, their checksums, and their offsets.
+const (
+	indexMagic  = "\xfftOc\x00\x00\x00\x02"
+	fanoutEnd   = int64(len(indexMagic)) + 256*4
+	largeOffset = 1 << 31
+)
+
+func openPack(root *os.Root, name string) (*packFile, error) {
+	index, err := openPlain(root, name+".idx")
+	if err != nil {
+		return nil, err
+	}
+	head := make([]byte, fanoutEnd)
+	if _, err = index.ReadAt(head, 0); err == nil && !bytes.HasPrefix(head, []byte(indexMagic)) {
+		err = errUnusual
+	}
+	if err != nil {
+		return nil, errors.Join(err, index.Close())
+	}
+	p := &packFile{name: name, index: index}
+	for i := range p.fanout {
+		p.fanout[i] = binary.BigEndian.Uint32(head[len(indexMagic)+4*i:])
+	}
+	return p, nil
+}
+
+func (p *packFile) openData(root *os.Root) (err error) {
+	if p.data == nil {
+		p.data, err = openPlain(root, p.name+".pack")
+	}
+	return err
+}
+
+// find returns the offset of an object in the pack.
+func (p *packFile) find(id ID) (int64, error) {
+	want, err := hex.DecodeString(string(id))
+	if err != nil {
+		return 0, err
+	}
+	low, high := uint32(0), p.fanout[want[0]]
+	if want[0] > 0 {
+		low = p.fanout[want[0]-1]
+	}
+	size, name := int64(len(want)), make([]byte, len(want))
+	for low < high {
+		mid := low + (high-low)/2
+		if _, err := p.index.ReadAt(name, fanoutEnd+int64(mid)*size); err != nil {
+			return 0, err
+		}
+		switch c := bytes.Compare(name, want); {
+		case c == 0:
+			return p.offset(int64(mid), size)
+		case c < 0:
+			low = mid + 1
+		default:
+			high = mid
+		}
+	}
+	return 0, errAbsent
+}
+
+// offset returns the offset of the object whose id is at a place of the index.
+func (p *packFile) offset(at, size int64) (int64, error) {
+	count := int64(p.fanout[255])
+	offsets := fanoutEnd + count*(size+4)
+	var b [8]byte
+	if _, err := p.index.ReadAt(b[:4], offsets+4*at); err != nil {
+		return 0, err
+	}
+	small := binary.BigEndian.Uint32(b[:4])
+	if small < largeOffset {
+		return int64(small), nil
+	}
+	if _, err := p.index.ReadAt(b[:], offsets+4*count+8*int64(small-largeOffset)); err != nil {
+		return 0, err
+	}
+	large := binary.BigEndian.Uint64(b[:])
+	if large > math.MaxInt64 {
+		return 0, fmt.Errorf("offset %d: %w", large, errUnusual)
+	}
+	return int64(large), nil
+}
+
+// openPlain opens a regular file. It follows no link at its end and waits for no pipe.
+func openPlain(root *os.Root, name string) (*os.File, error) {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(errUnusual, err, f.Close())
+	}
+	return f, nil
+}
