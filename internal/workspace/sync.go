@@ -59,7 +59,7 @@ func (w *Workspace) syncLocked(ctx context.Context, held *os.File, commit run.Co
 // checkoutTree brings the work tree to commit with an index that only we use. A check's git cannot
 // mislead us through its own index.
 func (w *Workspace) checkoutTree(ctx context.Context, held *os.File, commit run.Commit) error {
-	root, err := w.openWorkTree()
+	root, fresh, err := w.openWorkTree()
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,12 @@ func (w *Workspace) checkoutTree(ctx context.Context, held *os.File, commit run.
 	if err := os.RemoveAll(shadow.Index + ".lock"); err != nil { // left by a killed git: we have the lock
 		return err
 	}
-	if err := settleFiles(ctx, shadow, root, commit); err != nil {
+	if fresh { // nothing can be in the way
+		err = writeFiles(ctx, shadow, commit)
+	} else {
+		err = settleFiles(ctx, shadow, root, commit)
+	}
+	if err != nil {
 		return err
 	}
 	failpoint.Hit("workspace.before-repository")
@@ -84,25 +89,29 @@ func (w *Workspace) checkoutTree(ctx context.Context, held *os.File, commit run.
 }
 
 // openWorkTree opens the top of the work tree. It first makes the top and our own git directory where no
-// directory is there, and removes anything else in their places.
-func (w *Workspace) openWorkTree() (*os.Root, error) {
+// directory is there, and removes anything else in their places. fresh reports that it made both.
+func (w *Workspace) openWorkTree() (top *os.Root, fresh bool, err error) {
 	parent, err := os.OpenRoot(filepath.Dir(w.spec.Dir))
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer parent.Close()
 	name := filepath.Base(w.spec.Dir)
+	fresh = true
 	for _, dir := range []string{name, name + shadowSuffix} {
 		if fi, err := parent.Lstat(dir); err == nil && !fi.IsDir() {
 			if err := parent.Remove(dir); err != nil {
-				return nil, err
+				return nil, false, err
 			}
 		}
-		if err := parent.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-			return nil, err
+		err := parent.Mkdir(dir, 0o755)
+		if err != nil && !errors.Is(err, os.ErrExist) {
+			return nil, false, err
 		}
+		fresh = fresh && err == nil
 	}
-	return parent.OpenRoot(name)
+	top, err = parent.OpenRoot(name)
+	return top, fresh, err
 }
 
 // makeRepository makes the repository that a check's git finds in the work tree. It makes it aside and
@@ -126,14 +135,22 @@ func (w *Workspace) makeRepository(ctx context.Context, root *os.Root, commit ru
 	return os.Rename(fresh, filepath.Join(w.spec.Dir, ".git"))
 }
 
+// writeFiles writes the files of commit, and an index of them.
+func writeFiles(ctx context.Context, shadow git.Repo, commit run.Commit) error {
+	_, err := shadow.Run(ctx, "read-tree", "--reset", "-u", string(commit))
+	if err == nil {
+		failpoint.Hit("workspace.mid-sync")
+	}
+	return err
+}
+
 // settleFiles writes the files of commit and checks the result. It repeats this where something was in
 // the way.
 func settleFiles(ctx context.Context, shadow git.Repo, root *os.Root, commit run.Commit) error {
 	for try := range 3 {
-		if _, err := shadow.Run(ctx, "read-tree", "--reset", "-u", string(commit)); err != nil {
+		if err := writeFiles(ctx, shadow, commit); err != nil {
 			return err
 		}
-		failpoint.Hit("workspace.mid-sync")
 		found, err := findStrays(ctx, shadow)
 		if err != nil {
 			return err
