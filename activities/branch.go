@@ -41,7 +41,7 @@ func (a *Activities) CheckBranch(ctx context.Context, in BranchInput) (_ BranchR
 		return BranchResult{}, err
 	}
 	defer release()
-	found, err := w.Restore(ctx, in.Head, a.logMoved(in.RunID, func(s *run.Snapshot) bool {
+	found, err := w.Restore(ctx, in.Head, a.logMoved(in.Header, func(s *run.Snapshot) bool {
 		return s.Next.Do == run.Finish && s.Head == in.Head
 	}))
 	failpoint.Hit("complete.branch")
@@ -52,9 +52,9 @@ func (a *Activities) CheckBranch(ctx context.Context, in BranchInput) (_ BranchR
 // It logs how the branch was moved. It refuses unless the record says that the
 // activity is due: an activity in a worker that slept comes late, and the run may have
 // moved the branch since.
-func (a *Activities) logMoved(id run.ID, due func(*run.Snapshot) bool) workspace.Told {
+func (a *Activities) logMoved(of Header, due func(*run.Snapshot) bool) workspace.Told {
 	return func(found run.Restored) error {
-		dir := a.runs.Run(id)
+		dir := a.runs.Run(of.RunID)
 		s, err := dir.Sealed()
 		if err != nil {
 			return fmt.Errorf("%s: %w; the record does not say where the run stands: %w", displayable(&found).Found(), workspace.ErrMoved, err)
@@ -63,7 +63,7 @@ func (a *Activities) logMoved(id run.ID, due func(*run.Snapshot) bool) workspace
 			return fmt.Errorf("%s: %w; the run has gone on", displayable(&found).Found(), workspace.ErrMoved)
 		}
 		return dir.Log("branch", rundir.Error, "moved by others", map[string]any{
-			"branch": id.Branch(), "from": found.From, "to": found.To, "was": report.Clip(found.Was, maxLogged),
+			"branch": of.branchName(), "from": found.From, "to": found.To, "was": report.Clip(found.Was, maxLogged),
 		})
 	}
 }
@@ -90,20 +90,20 @@ func (a *Activities) checkBranchAfter(ctx context.Context, w *workspace.Workspac
 	})
 	switch {
 	case errors.Is(err, workspace.ErrMoved) && seen != nil:
-		askAboutBranch(in.RunID, *seen, seen.Found()+", and was not put back, for the record does not say that the run is here", e, out)
+		askAboutBranch(in.branchName(), *seen, seen.Found()+", and was not put back, for the record does not say that the run is here", e, out)
 		return nil
 	case err != nil:
 		return err
 	case found != nil:
 		e.Restored = displayable(found)
-		askAboutBranch(in.RunID, *e.Restored, e.Restored.String(), e, out)
+		askAboutBranch(in.branchName(), *e.Restored, e.Restored.String(), e, out)
 	}
 	return nil
 }
 
 // askAboutBranch makes the verdict a question.
-func askAboutBranch(id run.ID, found run.Restored, how string, e *Evaluation, out *Judgement) {
-	what := fmt.Sprintf("while the checks ran, the run's branch %s was changed: %s", id.Branch(), how)
+func askAboutBranch(branch string, found run.Restored, how string, e *Evaluation, out *Judgement) {
+	what := fmt.Sprintf("while the checks ran, the run's branch %s was changed: %s", branch, how)
 	e.Verdict, out.Verdict = verdict.Ask, run.Blocked
 	e.Reasons = append([]string{what}, e.Reasons...)
 	out.Again, out.Reasons = true, clipAll(e.Reasons)

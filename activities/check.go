@@ -70,7 +70,7 @@ func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(r
 		return Judgement{}, err
 	}
 	defer release()
-	tell := a.logMoved(in.RunID, func(s *run.Snapshot) bool {
+	tell := a.logMoved(in.Header, func(s *run.Snapshot) bool {
 		return s.Next.Do == run.Work && s.Phase() == run.Evaluate && s.State.Iteration == in.Iteration && s.Head == in.Commit
 	})
 	before, err := w.Restore(ctx, in.Commit, tell)

@@ -17,8 +17,15 @@ type Header struct {
 	RunID      run.ID         `json:"runId"`
 	Repository run.Repository `json:"repository"`
 	// Sandbox is the run's policy for the box; empty means run.SandboxRequired.
-	Sandbox run.Sandbox  `json:"sandbox,omitempty"`
-	Entry   rundir.Entry `json:"entry,omitzero"`
+	Sandbox run.Sandbox `json:"sandbox,omitempty"`
+	// Branch is the name of the run's branch; empty means that of run.ID.Branch.
+	Branch string       `json:"branch,omitempty"`
+	Entry  rundir.Entry `json:"entry,omitzero"`
+}
+
+// branchName returns the name of the run's branch.
+func (h Header) branchName() string {
+	return run.Input{RunID: h.RunID, Naming: run.Naming{Branch: h.Branch}}.BranchName()
 }
 
 // SetHeader replaces the header of the input that embeds it.
@@ -131,6 +138,8 @@ type ApplyInput struct {
 	Raw       run.Ref    `json:"raw,omitzero"` // the answer that the patch was read from
 	Base      run.Commit `json:"base"`
 	Summary   string     `json:"summary"`
+	// Message is the commit's message without its trailers; empty means the summary.
+	Message string `json:"message,omitempty"`
 	// Time is the date of the commit: a second application makes the same one.
 	Time time.Time `json:"time"`
 }

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,7 +93,7 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) (_ ApplyResult, e
 	failpoint.Hit("apply.planned")
 	commit, found, err := w.Commit(ctx, workspace.CommitInput{
 		Base: in.Base, Change: change, Message: commitMessage(in), Time: in.Time,
-		Tell: a.logMoved(in.RunID, func(s *run.Snapshot) bool {
+		Tell: a.logMoved(in.Header, func(s *run.Snapshot) bool {
 			return (s.Next.Do == run.Gate || s.Next.Do == run.Apply) && s.Head == in.Base && s.Proposal.Patch.Digest == in.Patch.Digest
 		}),
 	})
@@ -124,7 +125,7 @@ var rendered = patch.Limits{Files: 1 << 20, Hunks: 1 << 20, Bytes: 64 << 20, Lin
 // the commit's id must.
 func commitMessage(in ApplyInput) string {
 	return fmt.Sprintf("%s\n\nRatchet-Run: %s\nRatchet-Iteration: %d\nRatchet-Patch: %s\n",
-		commitSubject(in.Summary), in.RunID, in.Iteration, in.Patch.Digest)
+		cmp.Or(in.Message, commitSubject(in.Summary)), in.RunID, in.Iteration, in.Patch.Digest)
 }
 
 // commitSubject returns a summary as the first line of a commit message.

@@ -27,6 +27,7 @@ type held struct {
 	*workspace.Workspace
 	id    run.ID
 	repo  run.Repository
+	named string // Header.Branch
 	users int
 	end   *time.Timer // set while there are no users
 }
@@ -36,18 +37,18 @@ func (s *workspaces) use(ctx context.Context, p Header) (w *workspace.Workspace,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.open[p.RunID]
-	if h != nil && h.repo != p.Repository {
-		return nil, nil, errors.New("the run is about another repository")
+	if h != nil && (h.repo != p.Repository || h.named != p.Branch) {
+		return nil, nil, errors.New("the run is about another repository or branch")
 	}
 	if h == nil {
 		w, err := workspace.Open(ctx, workspace.Spec{
 			Repo: p.Repository.Path, Prefix: p.Repository.Prefix, RunID: p.RunID,
-			Base: p.Repository.Base, Dir: s.dir(p.RunID),
+			Base: p.Repository.Base, Branch: p.Branch, Dir: s.dir(p.RunID),
 		})
 		if err != nil {
 			return nil, nil, err
 		}
-		h = &held{Workspace: w, id: p.RunID, repo: p.Repository}
+		h = &held{Workspace: w, id: p.RunID, repo: p.Repository, named: p.Branch}
 		s.open[p.RunID] = h
 	}
 	h.users++

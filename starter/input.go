@@ -22,11 +22,32 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
-// runInput returns the run's input, or an error that tells its faults. It starts nothing.
+// runInput returns the input of a run by its flags alone, or an error that tells their faults. It starts
+// nothing.
 func (c *cli) runInput(ctx context.Context, f runFlags) (run.Input, error) {
+	if err := c.readGoalOf(&f); err != nil {
+		return run.Input{}, err
+	}
+	src, err := workspace.Inspect(ctx, f.repo, f.base)
+	if err != nil {
+		return run.Input{}, err
+	}
+	return c.inputFrom(ctx, f, src)
+}
+
+// readGoalOf replaces the goal of the flags by its text, which may be in a file.
+func (c *cli) readGoalOf(f *runFlags) error {
+	text, err := c.goalText(*f)
+	f.goal, f.goalGiven, f.file = text, true, false
+	return err
+}
+
+// inputFrom returns the input of a run that starts from the source. The goal of the flags is its text.
+func (c *cli) inputFrom(ctx context.Context, f runFlags, src workspace.Source) (run.Input, error) {
 	in := run.Input{
-		RunID: run.ID(f.id), CheckEnv: f.env, CheckNetwork: f.checkNetwork, MaxFix: &f.maxFix, Timeouts: f.limits, Patches: f.patches,
+		RunID: run.ID(f.id), Goal: f.goal, CheckEnv: f.env, CheckNetwork: f.checkNetwork, MaxFix: &f.maxFix, Timeouts: f.limits, Patches: f.patches,
 		MaxTokens: f.maxTokens, MaxCost: run.Dollars(f.maxCost), Network: f.network, FreshFixer: f.fresh, Candidates: f.attempts,
+		Repository: run.Repository{Path: src.Root, Prefix: src.Prefix, Base: src.Base}, Origins: f.origins,
 	}
 	if f.id == "" {
 		id, err := uuid.NewV7()
@@ -38,39 +59,15 @@ func (c *cli) runInput(ctx context.Context, f runFlags) (run.Input, error) {
 	if err := f.validate(in); err != nil {
 		return in, err
 	}
-	if err := in.Policy.UnmarshalText([]byte(f.policy)); err != nil {
-		return in, usageErrorf("--approve: %w: want always, risky or never", err)
-	}
-	if err := in.Tools.UnmarshalText([]byte(f.tools)); err != nil {
-		return in, usageErrorf("--tools: %w: want ask, allow or deny", err)
-	}
 	var err error
-	if in.Sandbox, err = c.chooseSandbox(f.sandbox); err != nil {
+	if err = f.readWords(&in); err != nil {
 		return in, err
 	}
-	if in.Goal, err = c.goalText(f); err != nil {
+	if err := c.chooseProviders(f, &in); err != nil {
 		return in, err
 	}
-	specs, rivals, err := f.providerSpecs()
-	if err != nil {
+	if err := f.nameResults(ctx, &in); err != nil {
 		return in, err
-	}
-	if in.Providers, err = checkProviders(specs, rivals); err != nil {
-		return in, err
-	}
-	c.warnOfCosts(f, append(slices.Collect(maps.Values(specs)), rivals...))
-	if !f.limitGiven && slices.ContainsFunc(slices.AppendSeq(rivals, maps.Values(specs)), catalog.Spec.Agent) {
-		in.Timeouts.Provider = agentLimit
-	}
-	src, err := workspace.Inspect(ctx, f.repo, f.base)
-	if err != nil {
-		return in, err
-	}
-	in.Repository = run.Repository{Path: src.Root, Prefix: src.Prefix, Base: src.Base}
-	if f.id != "" {
-		if err := branchFree(ctx, in); err != nil {
-			return in, err
-		}
 	}
 	if in.Checks, err = c.chosenChecks(f, filepath.Join(src.Root, filepath.FromSlash(src.Prefix))); err != nil {
 		return in, err
@@ -79,6 +76,65 @@ func (c *cli) runInput(ctx context.Context, f runFlags) (run.Input, error) {
 		return in, &usageError{err}
 	}
 	return in, nil
+}
+
+// readWords reads the flags that hold words of a closed set.
+func (f runFlags) readWords(in *run.Input) error {
+	if err := in.Policy.UnmarshalText([]byte(f.policy)); err != nil {
+		return usageErrorf("--approve: %w: want always, risky or never", err)
+	}
+	if err := in.Tools.UnmarshalText([]byte(f.tools)); err != nil {
+		return usageErrorf("--tools: %w: want ask, allow or deny", err)
+	}
+	if f.sandbox == "" {
+		f.sandbox = string(run.SandboxRequired)
+	}
+	if err := in.Sandbox.UnmarshalText([]byte(f.sandbox)); err != nil {
+		return usageErrorf("--sandbox: %w: want required or off", err)
+	}
+	return nil
+}
+
+// chooseProviders finds the providers that the flags name.
+func (c *cli) chooseProviders(f runFlags, in *run.Input) error {
+	specs, rivals, err := f.providerSpecs()
+	if err != nil {
+		return err
+	}
+	if in.Providers, err = checkProviders(specs, rivals); err != nil {
+		return err
+	}
+	c.warnOfCosts(f, append(slices.Collect(maps.Values(specs)), rivals...))
+	if !f.limitGiven && slices.ContainsFunc(slices.AppendSeq(rivals, maps.Values(specs)), catalog.Spec.Agent) {
+		in.Timeouts.Provider = agentLimit
+	}
+	return nil
+}
+
+// nameResults names the branch and the commits. It refuses a branch that exists, or that a branch of the
+// user's excludes: the run would take it for its own.
+func (f runFlags) nameResults(ctx context.Context, in *run.Input) (err error) {
+	if f.branch != "" {
+		if in.Naming.Branch, err = run.ExpandBranch(f.branch, in.RunID, in.Goal); err != nil {
+			return usageErrorf("--branch: %w", err)
+		}
+	}
+	if in.Naming.Message = f.message; f.message != "" {
+		if err := run.CheckMessage(f.message); err != nil {
+			return usageErrorf("--commit-message: %w", err)
+		}
+	}
+	if f.id == "" && f.branch == "" {
+		return nil
+	}
+	err = workspace.CheckFree(ctx, in.Repository.Path, in.BranchName())
+	if errors.Is(err, workspace.ErrBranchTaken) && f.branch == "" {
+		return fmt.Errorf("run %s: %w: choose another --id, or rename the branch", in.RunID, err)
+	}
+	if errors.Is(err, workspace.ErrBranchTaken) {
+		return fmt.Errorf("%w: choose another branch in the file or flag that names it (%s), or rename the one that is there", err, f.branch)
+	}
+	return err
 }
 
 // warnOfCosts names the providers that a budget of money does not bound.
@@ -96,19 +152,6 @@ func (c *cli) warnOfCosts(f runFlags, specs []catalog.Spec) {
 		slices.Sort(unknown)
 		fmt.Fprintf(c.err, "starter: what %s costs is not known: --max-cost does not bound it, --max-tokens does\n", strings.Join(slices.Compact(unknown), ", "))
 	}
-}
-
-// branchFree refuses an id whose branch exists already. The commits of that branch are not this
-// run's.
-func branchFree(ctx context.Context, in run.Input) error {
-	tip, err := workspace.Tip(ctx, in.Repository.Path, in.RunID)
-	if errors.Is(err, workspace.ErrNoBranch) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf("run %s: branch %s is there already, at %.12s: choose another --id, or rename the branch", in.RunID, in.RunID.Branch(), tip)
 }
 
 // goalText returns the text of the goal, from the flag or the file.
@@ -243,14 +286,19 @@ func checkProviders(specs map[run.Role]catalog.Spec, rivals []catalog.Spec) (run
 // chosenChecks returns the checks of the flags, or those that the repository offers. It prints the
 // checks that it chose.
 func (c *cli) chosenChecks(f runFlags, dir string) ([]string, error) {
-	if len(f.checks) > 0 {
-		return f.checks, nil
-	}
-	found, ok := check.Detect(os.DirFS(dir))
 	say := c.out
 	if f.detach || c.json {
 		say = c.err
 	}
+	if len(f.checks) > 0 {
+		if f.origins["check"] != run.FromFlag {
+			for _, command := range f.checks {
+				fmt.Fprintln(say, c.style().Dim(display.Line(fmt.Sprintf("check chosen: %s (%s)", command, placeOf[f.origins["check"]]))))
+			}
+		}
+		return f.checks, nil
+	}
+	found, ok := check.Detect(os.DirFS(dir))
 	for _, note := range found.Notes {
 		fmt.Fprintln(say, c.style().Dim("no check: "+display.Line(note)))
 	}
@@ -259,6 +307,9 @@ func (c *cli) chosenChecks(f runFlags, dir string) ([]string, error) {
 	}
 	if !ok && f.roles.Evaluator == "" {
 		return nil, errors.New("nothing would judge the result: no check was found in the repository, and who writes the patch does not judge it; name a command with --check CMD, or a provider with --evaluator SPEC")
+	}
+	if ok && f.origins != nil {
+		f.origins["check"] = run.FromDetection
 	}
 	return found.CommandList(), nil
 }

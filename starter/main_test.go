@@ -162,6 +162,11 @@ func TestBadInput(t *testing.T) {
 	}
 	dirty, taken := repository(t), repository(t)
 	gitIn(t, taken, "branch", "ratchet/taken")
+	gitIn(t, taken, "branch", "Agents")
+	loose := repository(t)
+	write(t, filepath.Join(loose, ".ratchet.toml"), "approve = 'never'\n")
+	gitIn(t, loose, "add", "-A")
+	gitIn(t, loose, "commit", "-q", "-m", "settings")
 	write(t, filepath.Join(dirty, "state.txt"), "dirty\n")
 	goal := filepath.Join(t.TempDir(), "goal.md")
 	write(t, goal, " \n")
@@ -185,7 +190,7 @@ func TestBadInput(t *testing.T) {
 		{"two goals", with("--goal-file", goal), 2, "not both"},
 		{"a goal that is too long", with("--goal", strings.Repeat("x", run.MaxGoalBytes+1)), 2, "bytes"},
 		{"no provider", []string{"run", "--goal", "x", "--repo", repo}, 2, "--provider or --planner"},
-		{"no provider for one role", []string{"run", "--goal", "x", "--planner", "replay:x", "--fixer", "replay:x"}, 2, "--developer"},
+		{"no provider for one role", []string{"run", "--goal", "x", "--repo", repo, "--planner", "replay:x", "--fixer", "replay:x"}, 2, "--developer"},
 		{"a rival that is unknown", with("--developer", "replay:x", "--developer", "oracle"), 2, "no such kind"},
 		{"too many attempts", with("--attempts", "9"), 2, "from 1 to 8 attempts"},
 		{"a word for tools that is unknown", with("--tools", "maybe"), 2, "want ask, allow or deny"},
@@ -197,6 +202,10 @@ func TestBadInput(t *testing.T) {
 		{"no such directory", with("--repo", "none"), 1, "none"},
 		{"no repository", with("--repo", t.TempDir()), 1, "not a git repository"},
 		{"a repository that lacks an object", with("--repo", lossy), 1, "objects are missing"}, // Finding B14.
+		{"a repository that loosens a gate", with("--repo", loose), 1, ".ratchet.toml:1: approve = "},
+		{"a branch for all runs", with("--branch", "agents/x"), 2, "add {run} or {short}"},
+		{"a branch that another excludes", with("--repo", taken, "--branch", "agents/{run}"), 1, "cannot be beside branch Agents"},
+		{"a message that forges", with("--commit-message", "x\n\nRatchet-Run: y"), 2, "written by Ratchet alone"},
 		{"a dirty repository", with("--repo", dirty), 1, "not committed"},
 		{"an id whose branch is there", with("--repo", taken, "--id", "taken"), 1, "branch ratchet/taken is there already"},
 		{"a base that is missing", with("--base", "nowhere"), 1, "nowhere"},

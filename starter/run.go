@@ -15,6 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 )
 
@@ -41,6 +42,9 @@ type runFlags struct {
 	detach          bool
 	id              string
 	goalGiven, file bool
+	branch, message string // templates
+	// origins says who chose what, by the names of the settings.
+	origins map[string]run.Origin
 }
 
 const runExample = `  # any program can be the provider: it gets the request as JSON on standard input
@@ -65,15 +69,17 @@ func (c *cli) runCommand() *cobra.Command {
 pass. The work happens in a worktree of its own; the result is the branch
 ratchet/<run id>. On a terminal you are asked for approvals and answers; elsewhere
 the command ends with exit code 3 or 4 when the run waits. An interrupt ends the
-following, never the run.`,
+following, never the run.
+
+What no flag says is taken from your own file, then from .ratchet.toml in the
+repository's last commit (` + "`starter init`" + ` writes one), then from the defaults.`,
 		Example: runExample,
 		Args:    exactArgs(0, "no arguments, only flags"),
 	}
 	f.registerFlags(cmd.Flags())
 	cmd.RunE = c.handleWith(func(ctx context.Context, _ []string) error {
-		f.limitGiven = cmd.Flags().Changed("timeout")
 		f.goalGiven, f.file = cmd.Flags().Changed("goal"), cmd.Flags().Changed("goal-file")
-		return c.startRun(ctx, f)
+		return c.startRun(ctx, cmd.Flags(), &f)
 	})
 	return cmd
 }
@@ -107,6 +113,8 @@ func (f *runFlags) registerFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&f.patches.Files, "max-patch-files", 0, "most files that a patch may change; 0 is 500")
 	flags.IntVar(&f.patches.Bytes, "max-patch-bytes", 0, "most bytes that a diff may have; 0 is 8 MiB")
 	flags.Int64Var(&f.maxTokens, "max-tokens", 0, "token budget, after which the run asks; 0 is none")
+	flags.StringVar(&f.branch, "branch", "", "`template` of the branch's name, such as agents/{slug}-{short}; placeholders {run}, {short}, {slug}; default: ratchet/{run}")
+	flags.StringVar(&f.message, "commit-message", "", "`template` of the commits' messages; placeholders {summary}, {goal}, {slug}, {run}, {short}, {iteration}; default: {summary}")
 	flags.BoolVar(&f.detach, "detach", false, "print the run id and do not follow")
 	flags.StringVar(&f.id, "id", "", "`id` of the run; default: a new UUID")
 	flags.Float64Var(&f.maxCost, "max-cost", 0, "budget in dollars, where prices are known, after which the run asks; 0 is none")
@@ -115,8 +123,21 @@ func (f *runFlags) registerFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.fresh, "fresh-fixer", false, "give the fixer a session of its own, not the developer's")
 }
 
-func (c *cli) startRun(ctx context.Context, f runFlags) error {
-	in, err := c.runInput(ctx, f)
+// startRun starts the run of the flags, which the files of the user and of the repository complete. The flag
+// set is that of f.
+func (c *cli) startRun(ctx context.Context, flags *pflag.FlagSet, f *runFlags) error {
+	if err := c.readGoalOf(f); err != nil {
+		return err
+	}
+	src, err := workspace.Inspect(ctx, f.repo, f.base)
+	if err != nil {
+		return err
+	}
+	if f.origins, err = c.configure(ctx, flags, src, f.base); err != nil {
+		return err
+	}
+	f.limitGiven = flags.Changed("timeout")
+	in, err := c.inputFrom(ctx, *f, src)
 	if err != nil {
 		return err
 	}
@@ -129,7 +150,7 @@ func (c *cli) startRun(ctx context.Context, f runFlags) error {
 		return err
 	}
 	defer closeClient()
-	if err := c.checkSandbox(in.Sandbox, f.sandbox != ""); err != nil {
+	if err := c.checkSandbox(in.Sandbox, f.origins["sandbox"] == run.FromFlag); err != nil {
 		return err
 	}
 	if err := client.Start(ctx, in); err != nil {

@@ -25,10 +25,10 @@ func (c *cli) chooseSandbox(flag string) (policy run.Sandbox, err error) {
 	if err != nil {
 		return "", err
 	}
-	if s.Sandbox.Off() {
+	if s.Sandbox().Off() {
 		fmt.Fprintf(c.err, "starter: sandbox off, as %s says\n", c.settingsPath())
 	}
-	return s.Sandbox.WithDefault(), nil
+	return s.Sandbox().WithDefault(), nil
 }
 
 // checkSandbox refuses a run that the worker beside the local engine would not execute, before anything

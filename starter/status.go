@@ -104,6 +104,9 @@ func (c *cli) printStatus(st standingOf) {
 	for _, line := range story.Providers(st.Facts.Providers) {
 		row(line[0], "%s", line[1])
 	}
+	if from := settingsFrom(st.Facts.Origins); from != "" {
+		row("settings", "%s", from)
+	}
 	if st.Facts.Sandbox.Off() {
 		row("sandbox", "%s, %s", s.Wait("off"), run.Unboxed)
 	}

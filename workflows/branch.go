@@ -26,7 +26,7 @@ func (r *runner) awaitWorkspace(ctx workflow.Context) error {
 // cannot be brought there, completeRun records a failure. It does not check the branch of a run that
 // began under older rules.
 func (r *runner) completeRun(ctx workflow.Context) error {
-	done := run.RunCompleted{Branch: r.s.Input.RunID.Branch(), Head: r.s.Head, Commits: r.s.Commits}
+	done := run.RunCompleted{Branch: r.s.Input.BranchName(), Head: r.s.Head, Commits: r.s.Commits}
 	if r.s.Since(run.RulesAsked) {
 		on := acting(ctx, "See that the branch is as approved")
 		out, err := runActivity(on, r, acts.CheckBranch, activities.BranchInput{Head: r.s.Head})

@@ -100,6 +100,7 @@ func (r *runner) applyPatch(ctx workflow.Context) error {
 	out, err := runActivity(on, r, acts.Apply, activities.ApplyInput{
 		Iteration: s.State.Iteration,
 		Patch:     patch.Patch, Raw: patch.Raw, Base: patch.Base, Summary: patch.Summary, Time: s.State.UpdatedAt,
+		Message: s.Input.CommitMessage(s.State.Iteration, patch.Summary),
 	})
 	if err != nil {
 		return r.failApply(ctx, err)

@@ -19,7 +19,8 @@ import (
 
 // header returns the header of an activity input without an entry for the record.
 func (r *runner) header() activities.Header {
-	return activities.Header{RunID: r.s.Input.RunID, Repository: r.s.Input.Repository, Sandbox: r.s.Input.Sandbox}
+	in := r.s.Input
+	return activities.Header{RunID: in.RunID, Repository: in.Repository, Sandbox: in.Sandbox, Branch: in.Naming.Branch}
 }
 
 // prepareWorkspace starts to make the branch and the worktree, while the planner works.

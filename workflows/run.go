@@ -113,7 +113,7 @@ func newRunner(ctx workflow.Context, in RunInput) (*runner, error) {
 func (r *runner) doStep(ctx workflow.Context) error {
 	switch next := r.s.Next; next.Do {
 	case run.Begin:
-		r.emitEvent(ctx, run.RunCreated{Input: r.s.Input, Branch: r.s.Input.RunID.Branch(), Rules: latestRules(ctx)})
+		r.emitEvent(ctx, run.RunCreated{Input: r.s.Input, Branch: r.s.Input.BranchName(), Rules: latestRules(ctx)})
 		return nil
 	case run.Start:
 		return r.startPhase(ctx, next.Phase)
@@ -179,7 +179,7 @@ func (r *runner) endRun(ctx workflow.Context, p run.Payload) {
 func (r *runner) closeRun(ctx workflow.Context) (RunResult, error) {
 	s := r.s
 	res := RunResult{
-		RunID: s.Input.RunID, Status: s.State.Status, Branch: s.Input.RunID.Branch(),
+		RunID: s.Input.RunID, Status: s.State.Status, Branch: s.Input.BranchName(),
 		Base: s.Input.Repository.Base, Head: s.Head, Commits: s.Commits, Stat: s.Stat,
 		Usage: s.Usage, Error: s.State.LastError,
 	}

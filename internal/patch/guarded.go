@@ -46,6 +46,8 @@ var guardedNames = []struct{ what, patterns string }{
 		.goreleaser.y*ml .goreleaser.*.y*ml .releaserc .releaserc.* release-please-config.json
 		netlify.toml vercel.json wrangler.toml wrangler.json wrangler.jsonc firebase.json render.yaml railway.json railway.toml heroku.yml nixpacks.toml`},
 
+	{"settings of Ratchet for the runs on this repository", `.ratchet.toml`},
+
 	// Files that a tool runs because it starts in the repository.
 	{"runs whenever Python starts", `sitecustomize.py usercustomize.py *.pth`},
 	{"sets up the environment that commands run in", `

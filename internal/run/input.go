@@ -58,6 +58,11 @@ type Input struct {
 	// Candidates is the number of candidates that compete at execute; zero means one
 	// for each developer.
 	Candidates int `json:"attempts,omitempty"`
+
+	// Naming names the branch and the commits.
+	Naming Naming `json:"naming,omitzero"`
+	// Origins says who chose what, by the names of the settings. It decides nothing.
+	Origins map[string]Origin `json:"origins,omitempty"`
 }
 
 // Size bounds a patch. Zero members mean the patch engine's own limits.
@@ -167,6 +172,9 @@ func (in Input) Validate() error {
 	refuse(in.Fixes() < 0, "the number of fixes is negative")
 	refuse(in.Patches.Files < 0 || in.Patches.Bytes < 0, "a limit of the patches is negative")
 	refuse(in.Candidates < 0 || in.Candidates > MaxCandidates || 1+len(in.Providers.Rivals) > MaxCandidates, "an execute has from 1 to %d attempts", MaxCandidates)
+	if err := in.Naming.check(in.RunID); err != nil {
+		errs = append(errs, err)
+	}
 	refuse(in.MaxTokens < 0, "the token budget is negative")
 	refuse(in.MaxCost < 0, "the cost budget is negative")
 	for _, d := range []time.Duration{in.Timeouts.Provider, in.Timeouts.Check, in.Timeouts.Approval, in.Timeouts.Answer} {

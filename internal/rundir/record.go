@@ -55,6 +55,8 @@ type Facts struct {
 	CheckNetwork []string    `json:"checkNetwork,omitempty"`
 	Policy       run.Policy  `json:"approvalPolicy"`
 	Sandbox      run.Sandbox `json:"sandbox,omitempty"`
+	// Origins says who chose what of the run's input.
+	Origins map[string]run.Origin `json:"origins,omitempty"`
 	Standing
 }
 
@@ -83,8 +85,8 @@ func FactsOf(s *run.Snapshot) Facts { return newFacts(s.Input, StandingOf(s)) }
 func newFacts(in run.Input, now Standing) Facts {
 	return Facts{
 		RunID: in.RunID, WorkflowID: in.RunID.WorkflowID(), Goal: in.Goal, Repository: in.Repository,
-		Branch: in.RunID.Branch(), Providers: in.Providers, Checks: in.Checks, CheckNetwork: in.CheckNetwork, Policy: in.Policy,
-		Sandbox: in.Sandbox.WithDefault(), Standing: now,
+		Branch: in.BranchName(), Providers: in.Providers, Checks: in.Checks, CheckNetwork: in.CheckNetwork, Policy: in.Policy,
+		Sandbox: in.Sandbox.WithDefault(), Origins: in.Origins, Standing: now,
 	}
 }
 

@@ -95,9 +95,16 @@ func (w *Workspace) putBranch(ctx context.Context, held *os.File, at standing, t
 	return w.swapBranch(ctx, held, at, to)
 }
 
+// ownRefs is the directory of branches that belongs to runs alone.
+const ownRefs = "refs/heads/ratchet"
+
 // clearBranchName removes everything that keeps a branch from being there, and returns the standing after
-// that.
+// that. It removes no other branch outside of the directory that belongs to runs: there it may be the
+// user's, and the error matches ErrForeign.
 func (w *Workspace) clearBranchName(ctx context.Context, at standing) (standing, error) {
+	if len(at.blocking) > 0 && path.Dir(w.ref) != ownRefs {
+		return at, fmt.Errorf("%v is in the way: rename it: %w", at.blocking, ErrForeign)
+	}
 	if err := w.deleteRefs(ctx, at.blocking); err != nil {
 		return at, err
 	}

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -28,6 +29,8 @@ var (
 	ErrMoved    = errors.New("branch has moved on otherwise") // no retry helps
 	ErrForeign  = errors.New("the branch is not the run's")   // no retry helps
 	ErrNoBranch = errors.New("branch does not exist")
+	// ErrBranchTaken reports a branch that is there, or whose name excludes the wanted one.
+	ErrBranchTaken = errors.New("a branch is in the way")
 )
 
 // CheckedOutError reports that the run's branch is checked out in a work tree that is not the
@@ -45,7 +48,8 @@ func (e *CheckedOutError) Error() string {
 type Spec struct {
 	Repo   string     // the repository: Source.Root
 	Prefix string     // the sub-directory that all paths here are relative to: Source.Prefix
-	RunID  run.ID     // names the run's branch
+	RunID  run.ID     // names the run's branch, unless Branch does
+	Branch string     // short name, as run.CheckBranch accepts it; empty: that of RunID
 	Base   run.Commit // the commit that the branch starts from
 	Dir    string     // the work tree; it, Dir+".lock" and Dir+".shadow" belong to the workspace alone
 }
@@ -79,6 +83,11 @@ func Open(ctx context.Context, spec Spec) (*Workspace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open workspace: %w", err)
 	}
+	if spec.Branch == "" {
+		spec.Branch = spec.RunID.Branch()
+	} else if err := run.CheckBranch(spec.Branch, spec.RunID); err != nil {
+		return nil, fmt.Errorf("open workspace: %w", err)
+	}
 	spec.Dir, spec.Prefix = dir, strings.Trim(filepath.ToSlash(spec.Prefix), "/")
 	common, err := commonDir(ctx, spec.Repo)
 	if err == nil {
@@ -90,7 +99,7 @@ func Open(ctx context.Context, spec Spec) (*Workspace, error) {
 	repo := git.Repo{Dir: common, GitDir: common}
 	return &Workspace{
 		spec:    spec,
-		ref:     "refs/heads/" + spec.RunID.Branch(),
+		ref:     "refs/heads/" + spec.Branch,
 		repo:    repo,
 		objects: git.NewObjects(repo),
 	}, nil
@@ -109,7 +118,7 @@ func (w *Workspace) WorkDir() string {
 }
 
 // Branch returns the short name of the run's branch.
-func (w *Workspace) Branch() string { return w.spec.RunID.Branch() }
+func (w *Workspace) Branch() string { return w.spec.Branch }
 
 // resolvePath returns path as git writes it: absolute and free of symbolic links. The path need not
 // exist.
@@ -168,15 +177,30 @@ func (w *Workspace) Head(ctx context.Context) (run.Commit, error) {
 	return at.commit, nil
 }
 
-// Tip returns the commit at the tip of the branch of a run. The run need not have a workspace here.
-// The error matches ErrNoBranch when there is no such branch.
-func Tip(ctx context.Context, repo string, id run.ID) (run.Commit, error) {
+// CheckFree returns an error that matches ErrBranchTaken unless a run can have the branch: neither it nor a
+// branch whose name excludes it exists. Names that differ in the case of letters alone count as one,
+// because they are one file on some file systems.
+func CheckFree(ctx context.Context, repo, branch string) error {
 	common, err := commonDir(ctx, repo)
 	if err != nil {
-		return "", fmt.Errorf("branches of %s: %w", repo, err)
+		return fmt.Errorf("branches of %s: %w", repo, err)
 	}
-	w := &Workspace{spec: Spec{RunID: id}, ref: "refs/heads/" + id.Branch(), repo: git.Repo{Dir: common, GitDir: common}}
-	return w.Head(ctx)
+	out, err := git.Repo{Dir: common, GitDir: common}.Run(ctx, "for-each-ref", "--format=%(refname)", "refs/heads/")
+	if err != nil {
+		return fmt.Errorf("branches of %s: %w", repo, err)
+	}
+	wanted := strings.ToLower(branch)
+	for line := range strings.Lines(string(out)) {
+		name := strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "refs/heads/")
+		there := strings.ToLower(name)
+		if there == wanted {
+			return fmt.Errorf("branch %s is there already: %w", display.Line(name), ErrBranchTaken)
+		}
+		if strings.HasPrefix(wanted, there+"/") || strings.HasPrefix(there, wanted+"/") {
+			return fmt.Errorf("branch %s cannot be beside branch %s: %w", branch, display.Line(name), ErrBranchTaken)
+		}
+	}
+	return nil
 }
 
 // lockForChange locks the workspace for a change, until unlock.

@@ -240,7 +240,7 @@ func addReason(m *markdown, s *run.Snapshot) {
 
 func addEnd(m *markdown, s *run.Snapshot) {
 	addEndReason(m, s)
-	branch := s.Input.RunID.Branch()
+	branch := s.Input.BranchName()
 	if s.Commits == 0 {
 		m.printf("No patch was applied: the branch %s is where it began.\n\n", inlineCode(branch))
 		return
@@ -277,7 +277,7 @@ func addFacts(m *markdown, s *run.Snapshot) {
 		b.printf("%-10s  %s\n", name, joinLines(fmt.Sprintf(format, args...)))
 	}
 	row("Repository", "%s", s.Input.Repository.Path)
-	row("Branch", "%s", s.Input.RunID.Branch())
+	row("Branch", "%s", s.Input.BranchName())
 	row("Applied", "%s, %s", countOf(s.Commits, "patch", "patches"), describeStat(s.Stat))
 	row("Iteration", "%d, %d of %s used", s.State.Iteration, s.Fixes, countOf(s.Input.Fixes(), "fix", "fixes"))
 	if s.Input.Sandbox.Off() {

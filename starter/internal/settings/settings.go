@@ -1,5 +1,7 @@
-// Package settings reads and keeps what a user has decided once for all runs, in a file of the user's
-// own. A file that another user can write, or that holds anything unknown, is refused.
+// Package settings reads what is decided once for many runs: by a user, in a file of the user's own, and by
+// a repository, in a file of its last commit. A user's file that another user can write is refused, and so
+// is a file with anything unknown. A repository's file is read as a hostile one: it decides nothing that
+// lets more happen than the defaults do.
 package settings
 
 import (
@@ -7,24 +9,40 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
-	"github.com/BurntSushi/toml"
-
+	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// Settings are the content of the file.
-type Settings struct {
-	// Sandbox is the policy for the box where no flag names one; empty: nothing was decided.
-	Sandbox run.Sandbox `toml:"sandbox"`
+// File is the content of a user's file.
+type File struct {
+	// Values hold for all repositories.
+	Values Values
+	// Repositories hold for single repositories, by the absolute path of their top.
+	Repositories map[string]Values
 }
 
-// maxFile bounds the bytes of the file.
-const maxFile = 64 << 10
+// For returns what holds for a repository: its own settings, and the others beside them.
+func (f File) For(repository string) Values {
+	all := maps.Clone(f.Values)
+	if all == nil {
+		all = Values{}
+	}
+	maps.Copy(all, f.Repositories[repository])
+	return all
+}
+
+// Sandbox returns the policy for the box that holds for all repositories; empty: nothing was decided.
+func (f File) Sandbox() run.Sandbox {
+	if v, ok := f.Values["sandbox"]; ok {
+		return run.Sandbox(v.Texts[0])
+	}
+	return ""
+}
 
 // Path returns the path of the file: ratchet/config.toml in XDG_CONFIG_HOME, or in .config of HOME. It
 // is empty if neither is known.
@@ -39,47 +57,29 @@ func Path(getenv func(string) string) string {
 	return filepath.Join(dir, "ratchet", "config.toml")
 }
 
-// Read returns the settings in the file. A file that does not exist holds none.
-func Read(path string) (Settings, error) {
+// Read returns the settings in the file. A file that does not exist holds none. The error is one line,
+// with the file and the line of the fault.
+func Read(path string) (File, error) {
 	if path == "" {
-		return Settings{}, nil
+		return File{}, nil
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Settings{}, nil
+		return File{}, nil
 	}
 	if err != nil {
-		return Settings{}, fmt.Errorf("settings: %w", err)
+		return File{}, fmt.Errorf("settings: %w", err)
 	}
 	defer f.Close()
-	s, err := decode(f)
-	if err != nil {
-		return Settings{}, fmt.Errorf("settings %s: %w", path, err)
-	}
-	return s, nil
-}
-
-func decode(f *os.File) (Settings, error) {
 	if err := checkOwner(f); err != nil {
-		return Settings{}, err
+		return File{}, fmt.Errorf("settings %s: %w", path, err)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(b) > maxFile {
-		err = fmt.Errorf("more than %d bytes", maxFile)
-	}
 	if err != nil {
-		return Settings{}, err
+		return File{}, fmt.Errorf("settings %s: %w", path, err)
 	}
-	var s Settings
-	meta, err := toml.Decode(string(b), &s)
-	if err != nil {
-		line, _, _ := strings.Cut(err.Error(), "\n")
-		return Settings{}, errors.New(line)
-	}
-	if unknown := meta.Undecoded(); len(unknown) > 0 {
-		return Settings{}, fmt.Errorf("unknown key %q: the only key is sandbox", unknown[0].String())
-	}
-	return s, nil
+	values, repositories, err := decode(path, b, true)
+	return File{Values: values, Repositories: repositories}, err
 }
 
 func checkOwner(f *os.File) error {
@@ -100,10 +100,11 @@ func checkOwner(f *os.File) error {
 }
 
 // RememberSandbox adds the policy to the file, unless the file names one already. It keeps the rest of
-// the file, and makes a new one readable for this user alone.
+// the file, and makes a new one readable for this user alone. The policy becomes the first line: after a
+// table it would belong to that.
 func RememberSandbox(path string, policy run.Sandbox) error {
 	s, err := Read(path)
-	if err != nil || s.Sandbox != "" {
+	if err != nil || s.Sandbox() != "" {
 		return err
 	}
 	if path == "" {
@@ -112,14 +113,16 @@ func RememberSandbox(path string, policy run.Sandbox) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("settings: %w", err)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real // the link stays
+	}
+	rest, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("settings: %w", err)
 	}
 	line := fmt.Sprintf("sandbox = %q\n", policy)
-	if info, err := f.Stat(); err == nil && info.Size() > 0 {
-		line = "\n" + line // the last line may lack its end
+	if err := file.Replace(path, append([]byte(line), rest...)); err != nil {
+		return fmt.Errorf("settings: %w", err)
 	}
-	_, err = f.WriteString(line)
-	return errors.Join(err, f.Close())
+	return nil
 }

@@ -23,12 +23,12 @@ func TestReadIsStrict(t *testing.T) {
 		{"off", "# no box here\nsandbox = \"off\"\n", 0o600, run.SandboxOff, ""},
 		{"required", "sandbox = \"required\"", 0o644, run.SandboxRequired, ""},
 		{"an unknown key", "sandbox = \"off\"\nSandbocks = true\n", 0o600, "", "unknown key"},
-		{"a table", "[run]\nsandbox = \"off\"\n", 0o600, "", "unknown key"},
+		{"a table", "[run]\nsandbox = \"off\"\n", 0o600, "", ":1: unknown key"},
 		{"an unknown word", "sandbox = \"none\"\n", 0o600, "", "unknown sandbox policy"},
-		{"an empty word", "sandbox = \"\"\n", 0o600, "", "unknown sandbox policy"},
+		{"an empty word", "sandbox = \"\"\n", 0o600, "", "sandbox is empty"},
 		{"a wrong type", "sandbox = false\n", 0o600, "", "sandbox"},
 		{"a key twice", "sandbox = \"off\"\nsandbox = \"off\"\n", 0o600, "", "already"},
-		{"no TOML", "sandbox: off\n", 0o600, "", "line 1"},
+		{"no TOML", "sandbox: off\n", 0o600, "", ":1: "},
 		{"too large", strings.Repeat("#\n", 64<<10), 0o600, "", "more than"},
 		{"writable for a group", "sandbox = \"off\"\n", 0o660, "", "other users can write it"},
 	} {
@@ -41,8 +41,8 @@ func TestReadIsStrict(t *testing.T) {
 				t.Fatal(err)
 			}
 			s, err := settings.Read(path)
-			if s.Sandbox != tc.want || (err == nil) != (tc.fault == "") {
-				t.Errorf("%q, %v", s.Sandbox, err)
+			if s.Sandbox() != tc.want || (err == nil) != (tc.fault == "") {
+				t.Errorf("%q, %v", s.Sandbox(), err)
 			}
 			if err != nil && (!strings.Contains(err.Error(), tc.fault) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), path)) {
 				t.Errorf("not %q in one line with the path: %q", tc.fault, err)
@@ -64,7 +64,8 @@ func TestReadTakesNoFIFO(t *testing.T) {
 func TestRememberSandboxKeepsTheFile(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
 		{"no file", "", "sandbox = \"off\"\n"},
-		{"a file without it", "# mine", "# mine\nsandbox = \"off\"\n"},
+		{"a file without it", "# mine", "sandbox = \"off\"\n# mine"},
+		{"a file that ends in a table", "[repository.\"/src\"]\nmax-fix = 1\n", "sandbox = \"off\"\n[repository.\"/src\"]\nmax-fix = 1\n"},
 		{"a file that says required", "sandbox = \"required\"\n", "sandbox = \"required\"\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/workspace"
+	"github.com/ratchet-dev/ratchet/starter/internal/settings"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
+)
+
+// placeOf names the place of a value for people.
+var placeOf = map[run.Origin]string{
+	run.FromFlag: "a flag", run.FromUser: "your own settings", run.FromRepository: settings.RepositoryFile,
+	run.FromDetection: "the repository's files", run.FromDefault: "default",
+}
+
+// settingsFrom says which settings of a run came from files, in one line.
+func settingsFrom(origins map[string]run.Origin) string {
+	var parts []string
+	for _, origin := range []run.Origin{run.FromUser, run.FromRepository} {
+		var names []string
+		for _, name := range slices.Sorted(maps.Keys(origins)) {
+			if origins[name] == origin {
+				names = append(names, story.OneLine(name, 40))
+			}
+		}
+		if len(names) > 0 {
+			parts = append(parts, strings.Join(names, ", ")+" from "+placeOf[origin])
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// source is one place of settings.
+type source struct {
+	origin run.Origin
+	values settings.Values
+}
+
+// configure gives the flags that the command line does not name the values of the user's file, and then
+// those of the file in the repository's last commit. It returns who chose what, and shows what the user's
+// file loosens.
+func (c *cli) configure(ctx context.Context, flags *pflag.FlagSet, src workspace.Source, base string) (map[string]run.Origin, error) {
+	user, err := settings.Read(c.settingsPath())
+	if err != nil {
+		return nil, err
+	}
+	head := "HEAD"
+	if base == "" {
+		head = string(src.Base)
+	}
+	committed, err := settings.ReadCommitted(ctx, src.Root, src.Prefix, head, c.settingsPath())
+	if err != nil {
+		return nil, err
+	}
+	if committed.Note != "" {
+		fmt.Fprintf(c.err, "starter: %s\n", display.Line(committed.Note))
+	}
+	origins, err := fillFlags(flags, source{run.FromUser, user.For(src.Root)}, source{run.FromRepository, committed.Values})
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range settings.Names() {
+		if origins[name] == run.FromUser {
+			c.tellLoosened(name, user.For(src.Root)[name])
+		}
+	}
+	return origins, nil
+}
+
+// tellLoosened shows a value of the user's file that lets more happen than the default.
+func (c *cli) tellLoosened(name string, v settings.Value) {
+	for _, text := range v.Texts {
+		if settings.Loosens(name, text) != "" {
+			fmt.Fprintf(c.err, "starter: %s %s, as %s says\n", name, display.Line(text), display.Line(v.Path))
+		}
+	}
+}
+
+// byProvider are the settings that a provider for all roles overrides where a later source names them.
+var byProvider = []string{"planner", "developer", "fixer", "attempts"}
+
+// fillFlags sets the flags that are not set by the sources, of which the first has the last word. A
+// provider for all roles stands above the providers of single roles of all later sources.
+func fillFlags(flags *pflag.FlagSet, sources ...source) (map[string]run.Origin, error) {
+	origins := map[string]run.Origin{}
+	for _, name := range settings.Names() {
+		origins[name] = run.FromDefault
+		if flags.Changed(name) {
+			origins[name] = run.FromFlag
+		}
+	}
+	for _, s := range sources {
+		overridden := origins["provider"] != run.FromDefault
+		for _, name := range settings.Names() {
+			v, ok := s.values[name]
+			if !ok || origins[name] != run.FromDefault || overridden && slices.Contains(byProvider, name) {
+				continue
+			}
+			for _, text := range v.Texts {
+				if err := flags.Set(name, text); err != nil {
+					return nil, usageErrorf("%s:%d: %s: %w", display.Line(v.Path), v.Line, name, err)
+				}
+			}
+			origins[name] = s.origin
+		}
+	}
+	return origins, nil
+}

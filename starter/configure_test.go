@@ -1,0 +1,109 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/workspace"
+	"github.com/ratchet-dev/ratchet/starter/internal/settings"
+)
+
+// TestEverySettingIsAFlag holds that a key of the files is the name of a flag, and that the flag reads its
+// values.
+func TestEverySettingIsAFlag(t *testing.T) {
+	var f runFlags
+	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	f.registerFlags(flags)
+	for _, name := range settings.Names() {
+		if flags.Lookup(name) == nil {
+			t.Errorf("there is no flag --%s", name)
+		}
+	}
+}
+
+// configured is a run of a repository and a user with these files, and what was said.
+func configured(t *testing.T, user, repo string, args ...string) (run.Input, runFlags, string) {
+	t.Helper()
+	dir := repository(t)
+	if repo != "" {
+		write(t, filepath.Join(dir, settings.RepositoryFile), repo)
+		gitIn(t, dir, "add", "-A")
+		gitIn(t, dir, "commit", "-q", "-m", "settings")
+	}
+	c, said := localCLI(t, engine.File{}, false)
+	path := c.settingsPath()
+	if user != "" {
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		write(t, path, strings.ReplaceAll(user, "$REPO", dir))
+	}
+	f := runFlags{}
+	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	f.registerFlags(flags)
+	must(t, flags.Parse(append([]string{"--repo", dir, "--goal", "Mend it"}, args...)))
+	f.goalGiven = true
+	src, err := workspace.Inspect(t.Context(), f.repo, f.base)
+	must(t, err)
+	f.origins, err = c.configure(t.Context(), flags, src, f.base)
+	must(t, err)
+	in, err := c.inputFrom(t.Context(), f, src)
+	must(t, err)
+	return in, f, said.String()
+}
+
+func TestAFlagStandsAboveTheUserAboveTheRepository(t *testing.T) {
+	const repo = "provider = 'anthropic:small'\ncheck = ['make test']\nmax-fix = 1\nmax-tokens = 1000\nbranch = 'agents/{slug}-{short}'\n"
+	const user = "max-fix = 5\napprove = 'risky'\nenv = ['TOKEN']\n[repository.'$REPO']\nmax-cost = 2.5\napprove = 'never'\n"
+	in, _, said := configured(t, user, repo, "--max-tokens", "7", "--commit-message", "S: {summary}")
+	if *in.MaxFix != 5 || in.MaxTokens != 7 || in.Checks[0] != "make test" || in.Policy != run.Never || in.MaxCost != run.Dollars(2.5) ||
+		in.CheckEnv[0] != "TOKEN" || in.Providers.Developer != "anthropic:small" || in.Naming.Branch != "agents/mend-it-"+in.RunID.Short() {
+		t.Errorf("%+v", in)
+	}
+	for name, want := range map[string]run.Origin{
+		"provider": run.FromRepository, "check": run.FromRepository, "max-fix": run.FromUser, "max-tokens": run.FromFlag, "approve": run.FromUser,
+		"branch": run.FromRepository, "commit-message": run.FromFlag, "max-cost": run.FromUser, "sandbox": run.FromDefault, "env": run.FromUser,
+	} {
+		if in.Origins[name] != want {
+			t.Errorf("%s is from %q, not %q", name, in.Origins[name], want)
+		}
+	}
+	for _, line := range []string{"starter: approve never, as ", "starter: env TOKEN, as ", "check chosen: make test (.ratchet.toml)"} {
+		if !strings.Contains(said, line) {
+			t.Errorf("%q is not said in %q", line, said)
+		}
+	}
+	if strings.Contains(said, "max-cost") {
+		t.Errorf("what loosens nothing is said: %q", said)
+	}
+}
+
+func TestAProviderForAllStandsAboveTheRolesOfLaterFiles(t *testing.T) {
+	const repo = "provider = 'anthropic:small'\nplanner = 'openai:gpt-5'\nfixer = 'openai:gpt-5'\nevaluator = 'openai:judge'\ncheck = ['true']\n"
+	in, _, _ := configured(t, "", repo, "--provider", "anthropic:large")
+	want := run.Providers{Planner: "anthropic:large", Developer: "anthropic:large", Fixer: "anthropic:large", Evaluator: "openai:judge", Dir: in.Providers.Dir}
+	if in.Providers.Planner != want.Planner || in.Providers.Fixer != want.Fixer || in.Providers.Developer != want.Developer || in.Providers.Evaluator != want.Evaluator {
+		t.Errorf("%+v", in.Providers)
+	}
+	in, _, _ = configured(t, "", repo)
+	if in.Providers.Planner != "openai:gpt-5" || in.Providers.Developer != "anthropic:small" {
+		t.Errorf("without the flag %+v", in.Providers)
+	}
+}
+
+func TestWithoutFilesTheDefaultsStay(t *testing.T) {
+	in, _, said := configured(t, "", "", "--provider", "anthropic:x", "--check", "true")
+	if in.Policy != run.Always || in.Sandbox != run.SandboxRequired || in.Tools != run.AskTools || *in.MaxFix != run.DefaultMaxFix ||
+		in.Naming != (run.Naming{}) || in.BranchName() != in.RunID.Branch() || said != "" {
+		t.Errorf("%+v, said %q", in, said)
+	}
+	for name, origin := range in.Origins {
+		if origin != run.FromDefault && name != "provider" && name != "check" {
+			t.Errorf("%s is from %q", name, origin)
+		}
+	}
+}

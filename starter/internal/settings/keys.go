@@ -1,0 +1,269 @@
+package settings
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// kind is the type of a key's value.
+type kind string
+
+// The kinds.
+const (
+	text     kind = "a string"
+	list     kind = "a list of strings"
+	duration kind = "a string such as \"10m\""
+	integer  kind = "a whole number"
+	number   kind = "a number"
+	boolean  kind = "true or false"
+)
+
+// key is a setting. Its name is that of the flag of `starter run` that says the same, and its values are
+// the flag's.
+type key struct {
+	name string
+	kind kind
+	// lines reports that the value may have several lines.
+	lines bool
+	// loosens returns why a value counts only where the user himself has said it: it lets more happen than
+	// the default. It returns "" for any other value. Nil: no value does.
+	loosens func(value string) string
+	// check refuses a value that can be judged without the rest of the run; nil: the flag does.
+	check func(value string) error
+}
+
+// What a repository's file may set at most: the defaults, and for what a repository must be able to choose,
+// a time in which nobody forgets the run.
+const (
+	defaultFiles = 500
+	defaultBytes = 8 << 20
+	longestCheck = 4 * time.Hour
+	longestCall  = 2 * time.Hour
+)
+
+// keys are all settings, in the order in which they are told.
+var keys = []key{
+	{name: "provider", kind: text, loosens: foreignProvider, check: checkSpec},
+	{name: "planner", kind: text, loosens: foreignProvider, check: checkSpec},
+	{name: "developer", kind: list, loosens: foreignProvider, check: checkSpec},
+	{name: "fixer", kind: text, loosens: foreignProvider, check: checkSpec},
+	{name: "evaluator", kind: text, loosens: foreignProvider, check: checkSpec},
+	{name: "attempts", kind: integer, loosens: above(1, "pays for several answers at once")},
+	{name: "check", kind: list, lines: true},
+	{name: "env", kind: list, loosens: anything("shows a variable of yours to what the run executes")},
+	{name: "check-network", kind: list, loosens: anything("lets what the run executes reach the network")},
+	{name: "approve", kind: text, loosens: unless("lets patches through that nobody has seen", string(run.Always)), check: checkWord[run.Policy]},
+	{name: "sandbox", kind: text, loosens: unless("lets what the run executes do all that you can do", string(run.SandboxRequired)), check: checkWord[run.Sandbox]},
+	{name: "tools", kind: text, loosens: unless("lets agents use tools that nobody was asked about", string(run.AskTools), string(run.DenyTools)), check: checkWord[run.Tools]},
+	{name: "network", kind: boolean, loosens: unless("lets the tools of agents reach the network", "false")},
+	{name: "fresh-fixer", kind: boolean},
+	{name: "max-fix", kind: integer, loosens: above(run.DefaultMaxFix, "pays for more fixes unasked than the default")},
+	{name: "max-tokens", kind: integer},
+	{name: "max-cost", kind: number},
+	{name: "max-patch-files", kind: integer, loosens: above(defaultFiles, "takes larger patches than the default")},
+	{name: "max-patch-bytes", kind: integer, loosens: above(defaultBytes, "takes larger patches than the default")},
+	{name: "timeout", kind: duration, loosens: longer(longestCall)},
+	{name: "check-timeout", kind: duration, loosens: longer(longestCheck)},
+	{name: "approval-timeout", kind: duration},
+	{name: "answer-timeout", kind: duration},
+	{name: "branch", kind: text, check: checkBranch},
+	{name: "commit-message", kind: text, lines: true, check: run.CheckMessage},
+}
+
+// Names returns the names of all settings.
+func Names() []string {
+	var names []string
+	for _, k := range keys {
+		names = append(names, k.name)
+	}
+	return names
+}
+
+func findKey(name string) (key, bool) {
+	i := slices.IndexFunc(keys, func(k key) bool { return k.name == name })
+	if i < 0 {
+		return key{}, false
+	}
+	return keys[i], true
+}
+
+// Loosens returns why a value of a setting counts only where the user himself has said it; "" if it counts
+// anywhere.
+func Loosens(name, value string) string {
+	if k, ok := findKey(name); ok && k.loosens != nil {
+		return k.loosens(value)
+	}
+	return ""
+}
+
+func unless(why string, words ...string) func(string) string {
+	return func(value string) string {
+		if slices.Contains(words, value) {
+			return ""
+		}
+		return why
+	}
+}
+
+func anything(why string) func(string) string { return func(string) string { return why } }
+
+func above(most int64, why string) func(string) string {
+	return func(value string) string {
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil && n <= most {
+			return ""
+		}
+		return fmt.Sprintf("%s (%d)", why, most)
+	}
+}
+
+func longer(most time.Duration) func(string) string {
+	return func(value string) string {
+		if d, err := time.ParseDuration(value); err == nil && d <= most {
+			return ""
+		}
+		return fmt.Sprintf("takes longer than %s", most)
+	}
+}
+
+// knownACP are the ACP agents whose programs are well known.
+var knownACP = []string{"acp:opencode acp", "acp:gemini --acp"}
+
+// foreignProvider returns why a repository may not choose a provider: its program, its arguments or its
+// answers would be the repository's choice, or nothing would hold it.
+func foreignProvider(value string) string {
+	spec, err := catalog.Parse(value)
+	if err != nil {
+		return "is no provider"
+	}
+	switch spec.Kind {
+	case catalog.Claude, catalog.Codex, catalog.Pi, catalog.Anthropic, catalog.OpenAI:
+		return ""
+	case catalog.ACP:
+		if slices.Contains(knownACP, spec.String()) {
+			return ""
+		}
+		return "runs a program of somebody's choice as the provider"
+	case catalog.Replay:
+		return "takes answers from a directory of somebody's choice"
+	case catalog.OpenClaw:
+		return "uses a gateway that the box does not hold"
+	}
+	return "runs a program of somebody's choice as the provider"
+}
+
+func checkSpec(value string) error {
+	_, err := catalog.Parse(value)
+	return err
+}
+
+// checkWord refuses a word that is none of the closed set W.
+func checkWord[W ~string, P interface {
+	*W
+	UnmarshalText([]byte) error
+}](value string) error {
+	return P(new(W)).UnmarshalText([]byte(value))
+}
+
+// checkBranch tries the template on a run.
+func checkBranch(template string) error {
+	_, err := run.ExpandBranch(template, "01234567-0123-0123-0123-0123456789ab", "a goal")
+	return err
+}
+
+// cell is a value as a file has it: the texts that the flag of the key would be given. It makes the
+// decoder name the line of what it refuses.
+type cell struct {
+	key    key
+	values []string
+}
+
+// UnmarshalTOML refuses a value of another type than the key's, and texts that no flag should have.
+func (c *cell) UnmarshalTOML(v any) error {
+	switch v := v.(type) {
+	case string:
+		c.values = []string{v}
+	case bool:
+		c.values = []string{strconv.FormatBool(v)}
+	case int64:
+		c.values = []string{strconv.FormatInt(v, 10)}
+	case float64:
+		c.values = []string{strconv.FormatFloat(v, 'f', -1, 64)}
+	case []any:
+		for _, member := range v {
+			s, ok := member.(string)
+			if !ok {
+				return c.wrongType()
+			}
+			c.values = append(c.values, s)
+		}
+	}
+	if !c.key.kind.admits(v) {
+		return c.wrongType()
+	}
+	for _, value := range c.values {
+		if err := c.checkText(value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *cell) wrongType() error { return fmt.Errorf("%s wants %s", c.key.name, c.key.kind) }
+
+// admits reports whether a value has the type.
+func (k kind) admits(v any) bool {
+	switch v := v.(type) {
+	case string:
+		if k != duration {
+			return k == text
+		}
+		d, err := time.ParseDuration(v)
+		return err == nil && d >= 0
+	case bool:
+		return k == boolean
+	case int64:
+		return (k == integer || k == number) && v >= 0
+	case float64:
+		return k == number && v >= 0 && v < 1e12
+	case []any:
+		return k == list
+	}
+	return false
+}
+
+func (c *cell) checkText(value string) error {
+	if strings.TrimSpace(value) == "" {
+		return fmt.Errorf("%s is empty: leave the key away", c.key.name)
+	}
+	for _, r := range value {
+		if r == utf8.RuneError || !unicode.IsPrint(r) && !(c.key.lines && (r == '\n' || r == '\t')) {
+			return fmt.Errorf("%s holds the character %+q, which is not printable", c.key.name, r)
+		}
+	}
+	if c.key.check != nil {
+		if err := c.key.check(value); err != nil {
+			return fmt.Errorf("%s: %w", c.key.name, err)
+		}
+	}
+	return nil
+}
+
+// lineOf is a value that is refused wherever it stands, which makes the decoder name its line.
+type lineOf struct{}
+
+func (*lineOf) UnmarshalTOML(any) error { return fmt.Errorf("here") }
+
+var (
+	_ toml.Unmarshaler = (*cell)(nil)
+	_ toml.Unmarshaler = (*lineOf)(nil)
+)
