@@ -1,0 +1,251 @@
+package delivery
+
+import (
+	"slices"
+	"time"
+)
+
+// begin records an attempt before its request is sent (1). The gate decides again.
+func (f *fold) begin(p Begun) error {
+	if err := f.admit(p, f.now); err != nil {
+		return err
+	}
+	e := f.entry(p.Batch)
+	e.Generation++
+	if n := len(e.Attempts) + 1 - maxAttemptsKept; n > 0 {
+		e.Attempts = e.Attempts[n:]
+	}
+	e.Attempts = append(e.Attempts, Attempt{
+		Generation: e.Generation, State: AcceptPending, RPC: PendingAcceptance,
+		RequestID: p.RequestID, Marker: p.Marker, Kind: p.Kind, Expected: p.Expected, Adapter: p.Adapter, Mode: f.Mode,
+		Session: p.Session, Epoch: p.Epoch, ActivityRevision: p.ActivityRevision, CapabilityRevision: p.CapabilityRevision,
+		StartedAt: f.now,
+	})
+	f.tell(AuditAllow, e, e.newest(), string(p.Kind))
+	f.tell(AuditStart, e, e.newest(), "")
+	return nil
+}
+
+// byRequest returns the newest attempt of an open batch if it has the request id.
+func (f *fold) byRequest(id string) (*Entry, *Attempt) {
+	for i := range f.Queue {
+		if a := f.Queue[i].newest(); a != nil && a.RequestID == id {
+			return &f.Queue[i], a
+		}
+	}
+	return nil, nil
+}
+
+// accepted takes the answer to a request (3, 4).
+func (f *fold) accepted(p Accepted) error {
+	e, a := f.attempt(func(a *Attempt) bool { return a.RequestID == p.RequestID })
+	switch {
+	case a == nil || p.Turn == "" || p.Session != a.Session || p.Epoch != a.Epoch:
+		return outOfTurn("acceptance of request %s", p.RequestID)
+	case a.State == AcceptPending:
+		return f.accept(e, a, p.Turn, p.At, AuditAccepted)
+	case a.Turn != p.Turn:
+		return outOfTurn("request %s is accepted by turn %s and by %s", p.RequestID, a.Turn, p.Turn)
+	}
+	return nil
+}
+
+// accept charges the attempt and begins its observation, if everything that admitted it still holds (3).
+// A steer that another turn took than the expected one is ambiguous.
+func (f *fold) accept(e *Entry, a *Attempt, turn string, at time.Time, told Audit) error {
+	if err := f.holds(e, a); err != nil {
+		return err
+	}
+	e.Charged++
+	f.LastAccepted = f.now
+	a.State, a.RPC, a.Observation = Cooldown, AcceptedRPC, Tracking
+	a.Turn, a.AcceptedAt, a.Deadline = turn, at, at.Add(f.Limits.observe())
+	f.tell(told, e, a, "turn "+turn)
+	if a.Kind == TurnSteer && turn != a.Expected {
+		f.manualize(e, a, Unobserved, "accepted by turn "+turn+" instead of "+a.Expected)
+	}
+	return nil
+}
+
+// holds reports whether what admitted the attempt holds when it is accepted.
+func (f *fold) holds(e *Entry, a *Attempt) error {
+	c := f.Session.Capabilities
+	switch {
+	case f.entry(e.Batch.ID) == nil || e.newest() != a || !f.current(a):
+		return outOfTurn("attempt %d is not the current one", a.Generation)
+	case c.Epoch != a.Epoch || !c.Minimum() || a.Kind == TurnSteer && !(c.Steer.Gate && c.TurnSteer()):
+		return outOfTurn("the capabilities of epoch %d", a.Epoch)
+	case e.Charged >= MaxAttempts:
+		return outOfTurn("batch %s was accepted %d times", e.Batch.ID, e.Charged)
+	}
+	if err := f.admitBatch(e, a.Adapter); err != nil {
+		return outOfTurn("%v", err)
+	}
+	if err := f.admitSession(e); err != nil {
+		return outOfTurn("%v", err)
+	}
+	return nil
+}
+
+// refused ends an attempt that had no effect (5, 6). It charges nothing.
+func (f *fold) refused(p Refused) error {
+	e, a := f.byRequest(p.RequestID)
+	if a == nil || a.State != AcceptPending || e != f.Head() || !f.current(a) {
+		return outOfTurn("refusal of request %s", p.RequestID)
+	}
+	if !slices.Contains(Refusals, p.Class) {
+		return outOfTurn("unknown refusal %q", p.Class)
+	}
+	a.RPC = RejectedBeforeAccept
+	f.tell(AuditRejected, e, a, string(p.Class)+": "+p.Reason)
+	if p.Class == Permanent {
+		f.manualize(e, a, Unobserved, "refused for good: "+p.Reason)
+		return nil
+	}
+	a.State, a.Observation = Abandoned, Unobserved
+	f.Session.forget()
+	switch p.Class {
+	case Lost:
+		f.Session.State = Detached
+	case Busy:
+		e.NotBefore = f.now.Add(RetryPause)
+	}
+	return nil
+}
+
+// marked takes the sight of an attempt's marker in a turn. It accepts an attempt whose answer is missing
+// (8), and says that an accepted message was taken in. A turn of its own must begin with the message, and
+// a steer must not: otherwise the message went where nobody had proved that it may.
+func (f *fold) marked(p Marked) error {
+	e, a := f.attempt(func(a *Attempt) bool { return a.Marker == p.Marker })
+	if a == nil || p.Turn == "" || p.Session != a.Session || f.entry(e.Batch.ID) == nil {
+		return outOfTurn("marker %s in turn %s", p.Marker, p.Turn)
+	}
+	switch {
+	case a.State == AcceptPending && p.Epoch == a.Epoch:
+		if err := f.accept(e, a, p.Turn, p.At, AuditReconciled); err != nil {
+			return err
+		}
+	case a.Turn != p.Turn:
+		return outOfTurn("marker %s in turn %s instead of %s", p.Marker, p.Turn, a.Turn)
+	case a.State == Cooldown && p.Epoch == a.Epoch && f.current(a):
+	case a.State == Abandoned && a.Observation == Expired:
+		a.Marked = p.First == (a.Kind == TurnStart)
+		return nil
+	default:
+		return outOfTurn("marker %s, epoch %d", p.Marker, p.Epoch)
+	}
+	a.Marked = true
+	if a.State == Cooldown && p.First != (a.Kind == TurnStart) {
+		f.manualize(e, a, Unobserved, "the message joined or began a turn that was not proved")
+	}
+	return nil
+}
+
+// observed takes what was seen of a turn (10 to 13, 15, 17 to 19, 21).
+func (f *fold) observed(p TurnSeen) error {
+	e, a := f.attempt(func(a *Attempt) bool { return p.Turn != "" && a.Turn == p.Turn })
+	if a == nil || p.What != TurnStarted && !p.What.Terminal() {
+		return outOfTurn("%s of turn %s", p.What, p.Turn)
+	}
+	switch {
+	case a.State == Cooldown:
+		f.track(e, a, p)
+		return nil
+	case p.What.Terminal() && a.LastEvent == p.What: // 19
+		return nil
+	case a.State == Abandoned && p.What.Terminal() && (a.LastEvent == "" || a.LastEvent == TurnStarted):
+		f.late(e, a, p)
+		return nil
+	}
+	return outOfTurn("%s of turn %s, whose attempt is %s", p.What, p.Turn, a.State)
+}
+
+// track takes an event of the turn that is observed.
+func (f *fold) track(e *Entry, a *Attempt, p TurnSeen) {
+	told := AuditObserved
+	if p.Read {
+		told = AuditReconciled
+	}
+	f.tell(told, e, a, string(p.What))
+	switch same := p.Session == a.Session && p.Epoch == a.Epoch && f.current(a); {
+	case !same: // 15
+		a.LastEvent = p.What
+		f.manualize(e, a, Unobserved, "seen in another epoch")
+	case !p.At.Before(a.Deadline): // 13
+		a.LastEvent = p.What
+		f.manualize(e, a, Expired, "seen after the deadline")
+	case p.What == TurnStarted: // 10
+		a.LastEvent = p.What
+	case p.What != TurnCompleted: // 12
+		a.LastEvent = p.What
+		f.manualize(e, a, Unobserved, string(p.What))
+	case !a.Marked:
+		a.LastEvent = p.What
+		f.manualize(e, a, Unobserved, "the turn completed without the message")
+	case e != f.Head() || e.Replay != Automatic || e.newest() != a:
+		a.LastEvent = p.What
+		f.manualize(e, a, Unobserved, "the batch is not the head")
+	default: // 11
+		f.deliver(e, a, p)
+	}
+}
+
+// late takes a terminal event of an abandoned attempt. It corrects an expiry if the turn had completed
+// in time and nothing else has happened since (17). Otherwise it is evidence for a person (18).
+func (f *fold) late(e *Entry, a *Attempt, p TurnSeen) {
+	f.tell(AuditObserved, e, a, "late "+string(p.What))
+	corrects := a.Observation == Expired && p.What == TurnCompleted && p.At.Before(a.Deadline) && p.Session == a.Session &&
+		a.Marked && a.ActivityRevision > 0 && a.CapabilityRevision > 0 && e == f.Head() && e.newest() == a
+	if corrects {
+		f.deliver(e, a, p)
+		return
+	}
+	a.LastEvent = p.What
+}
+
+// deliver closes the batch. The next delivery needs a proof of its own.
+func (f *fold) deliver(e *Entry, a *Attempt, p TurnSeen) {
+	a.State, a.Observation, a.LastEvent = Finished, ObservedComplete, p.What
+	f.Session.forget()
+	f.close(e, Delivered)
+}
+
+// stale gives up an acceptance that nobody knows of (9).
+func (f *fold) stale(p Stale) error {
+	e, a := f.byRequest(p.RequestID)
+	if a == nil || a.State != AcceptPending || f.now.Sub(a.StartedAt) < AcceptLimit {
+		return outOfTurn("request %s", p.RequestID)
+	}
+	a.RPC = UnknownRPC
+	f.manualize(e, a, Unobserved, "nobody knows whether it was accepted")
+	return nil
+}
+
+// expired gives up the observation of a turn (14).
+func (f *fold) expired(p ObservationExpired) error {
+	e, a := f.byRequest(p.RequestID)
+	if a == nil || a.State != Cooldown || f.now.Before(a.Deadline) {
+		return outOfTurn("request %s", p.RequestID)
+	}
+	o := Unobserved
+	if f.current(a) {
+		o = Expired
+	}
+	f.manualize(e, a, o, "the deadline has passed")
+	return nil
+}
+
+// manualize gives the batch to a person and parks the session. What was proved is proved no longer.
+func (f *fold) manualize(e *Entry, a *Attempt, o Observation, reason string) {
+	a.State, a.Observation = Abandoned, o
+	e.Replay = Manual
+	if until := f.now.Add(ResolutionWindow); until.After(e.Until) {
+		e.Until = until
+	}
+	f.tell(AuditManualized, e, a, reason)
+	f.Session.forget()
+	if f.Session.State != Retired {
+		f.Session.State = Parked
+	}
+}

@@ -1,0 +1,47 @@
+package delivery
+
+import "time"
+
+// Line is one decision in the audit.
+type Line struct {
+	TS       time.Time `json:"ts"`
+	Decision Audit     `json:"decision"`
+	Thread   string    `json:"thread"`
+	Batch    string    `json:"batch"`
+	Attempt  int       `json:"attempt,omitempty"`
+	Session  string    `json:"session,omitempty"`
+	Epoch    int       `json:"epoch,omitempty"`
+	Policy   Mode      `json:"policy"`
+	Adapter  string    `json:"adapter,omitempty"`
+	Reason   string    `json:"reason,omitempty"`
+}
+
+// UnmarshalJSON refuses unknown members.
+func (l *Line) UnmarshalJSON(b []byte) error {
+	type plain Line
+	return decodeExact(b, "audit line", (*plain)(l))
+}
+
+// Denied returns the line about a batch that is not delivered because what is known contradicts itself.
+// No event tells of it: a refusal changes nothing.
+func (s *Snapshot) Denied(now time.Time, batch string, r Reason) Line {
+	return Line{
+		TS: now.UTC(), Decision: AuditDeny, Thread: s.Thread, Batch: batch, Session: s.Session.ID, Epoch: s.Session.Epoch,
+		Policy: s.policy(), Adapter: s.Session.Adapter, Reason: string(r),
+	}
+}
+
+func (s *Snapshot) policy() Mode {
+	if s.Mode == TrustedAll {
+		return TrustedAll
+	}
+	return StrictSafe
+}
+
+// tell adds a line about an attempt.
+func (f *fold) tell(d Audit, e *Entry, a *Attempt, reason string) {
+	f.lines = append(f.lines, Line{
+		TS: f.now.UTC(), Decision: d, Thread: f.Thread, Batch: e.Batch.ID, Attempt: a.Generation,
+		Session: a.Session, Epoch: a.Epoch, Policy: f.policy(), Adapter: a.Adapter, Reason: reason,
+	})
+}

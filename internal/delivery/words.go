@@ -1,0 +1,300 @@
+// Package delivery holds the contract of turn delivery: how the result of background work reaches the
+// agent session that waits for it, at most once (docs/contracts/delivery.md). It defines the words, the
+// batches, what must be proved of a session before anything is sent into it, the decision whether and
+// how to send, and the fold of the attempts. The package is pure: no I/O, no clock, no Temporal. A
+// workflow carries the decisions out, and an adapter of package agent sends.
+//
+// The package has no optimistic default. What is absent, unknown, stale or ambiguous counts against a
+// delivery, and every attempt whose end is not proved goes to a person.
+package delivery
+
+import (
+	"fmt"
+	"slices"
+)
+
+// RPCKind is the request that carries an attempt.
+type RPCKind string
+
+// The kinds of requests.
+const (
+	TurnStart RPCKind = "turn_start" // a turn of its own, in an idle thread
+	TurnSteer RPCKind = "turn_steer" // into the active turn
+)
+
+// RPCKinds lists every kind.
+var RPCKinds = []RPCKind{TurnStart, TurnSteer}
+
+// UnmarshalText returns an error for an unknown kind.
+func (k *RPCKind) UnmarshalText(b []byte) error { return decodeWord(k, b, "rpc kind", RPCKinds) }
+
+// AttemptState is the state of one attempt.
+type AttemptState string
+
+// The states of an attempt. The first two are active: see Attempt.Active.
+const (
+	AcceptPending AttemptState = "accept_pending" // recorded; the request may have been sent
+	Cooldown      AttemptState = "cooldown"       // accepted; its turn is observed
+	Finished      AttemptState = "closed"
+	Abandoned     AttemptState = "abandoned"
+)
+
+// AttemptStates lists every state.
+var AttemptStates = []AttemptState{AcceptPending, Cooldown, Finished, Abandoned}
+
+// UnmarshalText returns an error for an unknown state.
+func (s *AttemptState) UnmarshalText(b []byte) error {
+	return decodeWord(s, b, "attempt state", AttemptStates)
+}
+
+// RPCState is what is known of the request.
+type RPCState string
+
+// The states of a request.
+const (
+	PendingAcceptance    RPCState = "pending_acceptance"
+	AcceptedRPC          RPCState = "accepted"
+	RejectedBeforeAccept RPCState = "rejected_before_accept"
+	UnknownRPC           RPCState = "unknown"
+)
+
+// RPCStates lists every state.
+var RPCStates = []RPCState{PendingAcceptance, AcceptedRPC, RejectedBeforeAccept, UnknownRPC}
+
+// UnmarshalText returns an error for an unknown state.
+func (s *RPCState) UnmarshalText(b []byte) error { return decodeWord(s, b, "rpc state", RPCStates) }
+
+// Observation says how far the turn of an accepted attempt was observed. It is empty before the
+// acceptance.
+type Observation string
+
+// The states of an observation. Expired says that continuity was intact when the deadline passed:
+// the one state that a late completion can correct.
+const (
+	Tracking         Observation = "tracking"
+	ObservedComplete Observation = "completed"
+	Expired          Observation = "expired"
+	Unobserved       Observation = "abandoned"
+)
+
+// Observations lists every state.
+var Observations = []Observation{Tracking, ObservedComplete, Expired, Unobserved}
+
+// UnmarshalText returns an error for an unknown state.
+func (o *Observation) UnmarshalText(b []byte) error {
+	return decodeWord(o, b, "observation", Observations)
+}
+
+// Replay says whether a batch may be delivered without a person.
+type Replay string
+
+// The policies of a batch. Nothing makes a batch automatic again.
+const (
+	Automatic Replay = "automatic"
+	Manual    Replay = "manual_resolution_only"
+)
+
+// Replays lists every policy.
+var Replays = []Replay{Automatic, Manual}
+
+// UnmarshalText returns an error for an unknown policy.
+func (r *Replay) UnmarshalText(b []byte) error { return decodeWord(r, b, "replay policy", Replays) }
+
+// Mode is how much a delivery must be proved harmless.
+type Mode string
+
+// The modes. Whatever is not TrustedAll counts as StrictSafe, the zero Mode included. TrustedAll leaves
+// out the profile of the batch and the permissions of the session, and nothing else.
+const (
+	StrictSafe Mode = "strict_safe"
+	TrustedAll Mode = "trusted_all"
+)
+
+// Modes lists every mode.
+var Modes = []Mode{StrictSafe, TrustedAll}
+
+// UnmarshalText returns an error for an unknown mode.
+func (m *Mode) UnmarshalText(b []byte) error { return decodeWord(m, b, "mode", Modes) }
+
+// TurnKind is the kind of a turn.
+type TurnKind string
+
+// The kinds. A turn that was not seen from its beginning has an unknown one.
+const (
+	RegularTurn TurnKind = "regular"
+	OtherTurn   TurnKind = "non_regular" // a compaction, a review
+	UnknownTurn TurnKind = "unknown"
+)
+
+// TurnKinds lists every kind.
+var TurnKinds = []TurnKind{RegularTurn, OtherTurn, UnknownTurn}
+
+// UnmarshalText returns an error for an unknown kind.
+func (k *TurnKind) UnmarshalText(b []byte) error { return decodeWord(k, b, "turn kind", TurnKinds) }
+
+// Risk is the risk class of a turn.
+type Risk string
+
+// The classes. Only a turn of LowRisk may be steered.
+const (
+	LowRisk     Risk = "read_only_low_risk"
+	MixedRisk   Risk = "mixed"
+	UnknownRisk Risk = "unknown"
+)
+
+// Risks lists every class.
+var Risks = []Risk{LowRisk, MixedRisk, UnknownRisk}
+
+// UnmarshalText returns an error for an unknown class.
+func (r *Risk) UnmarshalText(b []byte) error { return decodeWord(r, b, "risk class", Risks) }
+
+// Close is why a batch was closed.
+type Close string
+
+// The reasons to close a batch. Delivered comes from an observed completion and the two passed windows
+// from a sweep; the others are decisions of people.
+const (
+	Delivered        Close = "delivered"
+	Confirmed        Close = "operator_confirmed_delivery"
+	Unconfirmed      Close = "operator_closed_unconfirmed"
+	WindowExhausted  Close = "redelivery_window_exhausted"
+	ResolutionPassed Close = "manual_resolution_expired"
+	Cancelled        Close = "cancelled"
+)
+
+// Closes lists every reason.
+var Closes = []Close{Delivered, Confirmed, Unconfirmed, WindowExhausted, ResolutionPassed, Cancelled}
+
+// UnmarshalText returns an error for an unknown reason.
+func (c *Close) UnmarshalText(b []byte) error { return decodeWord(c, b, "close reason", Closes) }
+
+// Audit is a decision that the audit tells.
+type Audit string
+
+// The decisions. AuditAllow and AuditStart must be durable before anything is sent.
+const (
+	AuditAllow      Audit = "allow"
+	AuditDeny       Audit = "deny"
+	AuditStart      Audit = "attempt-start"
+	AuditAccepted   Audit = "accepted"
+	AuditRejected   Audit = "rejected"
+	AuditReconciled Audit = "reconciled"
+	AuditObserved   Audit = "observed"
+	AuditManualized Audit = "manualized"
+)
+
+// Audits lists every decision.
+var Audits = []Audit{
+	AuditAllow, AuditDeny, AuditStart, AuditAccepted, AuditRejected, AuditReconciled, AuditObserved, AuditManualized,
+}
+
+// UnmarshalText returns an error for an unknown decision.
+func (a *Audit) UnmarshalText(b []byte) error { return decodeWord(a, b, "audit decision", Audits) }
+
+// TurnEvent is what was observed of a turn.
+type TurnEvent string
+
+// The events of a turn. Every end that is neither a completion nor a failure nor an interruption
+// counts as TurnReplaced.
+const (
+	TurnStarted     TurnEvent = "turn_started"
+	TurnCompleted   TurnEvent = "turn_completed"
+	TurnFailed      TurnEvent = "turn_failed"
+	TurnInterrupted TurnEvent = "turn_interrupted"
+	TurnReplaced    TurnEvent = "turn_replaced"
+)
+
+// TurnEvents lists every event.
+var TurnEvents = []TurnEvent{TurnStarted, TurnCompleted, TurnFailed, TurnInterrupted, TurnReplaced}
+
+// UnmarshalText returns an error for an unknown event.
+func (e *TurnEvent) UnmarshalText(b []byte) error { return decodeWord(e, b, "turn event", TurnEvents) }
+
+// Terminal reports whether the event ends the turn.
+func (e TurnEvent) Terminal() bool { return e != TurnStarted && slices.Contains(TurnEvents, e) }
+
+// EndOf returns the event of a turn that ended with an agent's status.
+func EndOf(status string) TurnEvent {
+	switch status {
+	case "completed":
+		return TurnCompleted
+	case "failed":
+		return TurnFailed
+	case "interrupted":
+		return TurnInterrupted
+	}
+	return TurnReplaced
+}
+
+// Refusal is why a request was refused before it had any effect.
+type Refusal string
+
+// The refusals. All but Permanent leave the batch automatic.
+const (
+	Benign    Refusal = "benign"    // the thread was not as proved: no active turn, another one, one that takes no steer
+	Lost      Refusal = "lost"      // the agent does not know the thread
+	Busy      Refusal = "busy"      // the agent is overloaded
+	NotSent   Refusal = "not_sent"  // nothing was written
+	Permanent Refusal = "permanent" // anything else
+)
+
+// Refusals lists every refusal.
+var Refusals = []Refusal{Benign, Lost, Busy, NotSent, Permanent}
+
+// UnmarshalText returns an error for an unknown refusal.
+func (r *Refusal) UnmarshalText(b []byte) error { return decodeWord(r, b, "refusal", Refusals) }
+
+// Activity is whether a thread runs a turn.
+type Activity string
+
+// The activities. Only Idle lets a turn be started. A status that is not known counts as UnknownActivity.
+const (
+	UnknownActivity Activity = "unknown"
+	ActiveThread    Activity = "active"
+	IdleThread      Activity = "idle"
+)
+
+// Activities lists every activity.
+var Activities = []Activity{UnknownActivity, ActiveThread, IdleThread}
+
+// UnmarshalText returns an error for an unknown activity.
+func (a *Activity) UnmarshalText(b []byte) error { return decodeWord(a, b, "activity", Activities) }
+
+// ActivityOf returns the activity for an agent's status of the thread. Statuses such as notLoaded and
+// systemError prove nothing.
+func ActivityOf(status string) Activity {
+	switch status {
+	case "active":
+		return ActiveThread
+	case "idle":
+		return IdleThread
+	}
+	return UnknownActivity
+}
+
+// SessionState is the state of a managed session.
+type SessionState string
+
+// The states of a session.
+const (
+	Live     SessionState = "live"     // its process can be asked
+	Detached SessionState = "detached" // it has no process; its next bind begins a new epoch
+	Parked   SessionState = "parked"   // an end that was not proved waits for a person
+	Retired  SessionState = "retired"  // for good
+)
+
+// SessionStates lists every state.
+var SessionStates = []SessionState{Live, Detached, Parked, Retired}
+
+// UnmarshalText returns an error for an unknown state.
+func (s *SessionState) UnmarshalText(b []byte) error {
+	return decodeWord(s, b, "session state", SessionStates)
+}
+
+func decodeWord[T ~string](to *T, b []byte, what string, known []T) error {
+	if !slices.Contains(known, T(b)) {
+		return fmt.Errorf("unknown %s %q: want one of %v", what, b, known)
+	}
+	*to = T(b)
+	return nil
+}
