@@ -47,7 +47,7 @@ func args(h host, in inside) []string {
 	a = append(a, "--dev", "/dev", "--size", size, "--perms", "1777", "--tmpfs", "/dev/shm", "--remount-ro", "/dev",
 		"--size", size, "--perms", "1777", "--tmpfs", "/tmp", "--symlink", "../tmp", "/var/tmp", "--dir", "/run")
 	for _, m := range in.mounts {
-		a = append(a, m.args(in.fence)...)
+		a = append(a, m.args(in.fence, size)...)
 	}
 	for _, name := range in.names {
 		a = append(a, "--ro-bind", in.own, OwnDirectory+name)
@@ -93,9 +93,13 @@ func (h host) args() []string {
 	return a
 }
 
-func (m mount) args(fenceFD int) []string {
-	if m.kind == fence {
+// args returns the options of a mount. Size bounds what a private one holds.
+func (m mount) args(fenceFD int, size string) []string {
+	switch m.kind {
+	case fence:
 		return []string{string(fence), strconv.Itoa(fenceFD), m.to}
+	case private:
+		return []string{"--size", size, "--perms", "0700", string(private), m.to}
 	}
 	return []string{string(m.kind), m.from, m.to}
 }

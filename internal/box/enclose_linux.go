@@ -108,7 +108,7 @@ func (e entry) shows(mounts []mount, path string) bool {
 	}
 	seen := append([]string{"/usr"}, e.box.host.dirs...)
 	for _, m := range mounts {
-		if to, err := filepath.EvalSymlinks(m.to); err == nil && m.kind != fence {
+		if to, err := filepath.EvalSymlinks(m.to); err == nil && m.kind != fence && m.kind != private {
 			seen = append(seen, m.to, to)
 		}
 	}

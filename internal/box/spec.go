@@ -22,6 +22,8 @@ type Spec struct {
 	// that a work tree borrows.
 	Write, Read []string
 	Overlays    []Overlay
+	// Private are directories below those of Write of which the box has its own, empty at the start.
+	Private []string
 	// Egress is the way to the network. Nil means that there is none.
 	Egress *Egress
 	Limits Limits
@@ -58,6 +60,7 @@ type mountKind string
 const (
 	readOnly mountKind = "--ro-bind"
 	writable mountKind = "--bind"
+	private  mountKind = "--tmpfs"
 	fence    mountKind = "--ro-bind-data" // a file with the content of fenceText
 )
 
@@ -97,7 +100,7 @@ func (s Spec) mounts(home string) ([]mount, error) {
 		}
 		return nil
 	}
-	if err := errors.Join(add("directory", readOnly, s.Read...), add("directory", writable, s.Write...)); err != nil {
+	if err := errors.Join(add("directory", readOnly, s.Read...), add("directory", writable, s.Write...), add("directory", private, s.Private...)); err != nil {
 		return nil, err
 	}
 	for _, o := range s.Overlays {
@@ -119,7 +122,10 @@ func (s Spec) mounts(home string) ([]mount, error) {
 		all = append(all, git)
 	}
 	slices.SortStableFunc(all, func(a, b mount) int { return strings.Compare(a.to, b.to) })
-	return all, checkNested(all)
+	if err := checkNested(all); err != nil {
+		return nil, err
+	}
+	return all, checkKept(all)
 }
 
 // checkNested refuses a mount below a directory that a program in a box can write, unless its way
@@ -145,6 +151,47 @@ func checkNested(all []mount) error {
 		}
 	}
 	return nil
+}
+
+// checkKept refuses a file that is to be read only and that a program in a box can change all the same:
+// by another path that leads to it, or by replacing a directory above it. A mount can be neither moved
+// nor removed.
+func checkKept(all []mount) error {
+	for _, m := range all {
+		if m.kind != readOnly {
+			continue // the parent of a fence is the work tree, a mount
+		}
+		real, err := filepath.EvalSymlinks(m.to)
+		if err != nil {
+			return err
+		}
+		for _, w := range all {
+			top, err := filepath.EvalSymlinks(w.to)
+			if w.kind != writable || err != nil || !isUnder(real, top) {
+				continue
+			}
+			path := w.to + strings.TrimPrefix(real, top) // of m, by way of w
+			if nearest(all, path).kind == writable {
+				return fmt.Errorf("%s: it is to be read only and could be written as %s", m.to, path)
+			}
+			for dir := filepath.Dir(path); isUnder(dir, w.to); dir = filepath.Dir(dir) {
+				if at := nearest(all, dir); at.kind == writable && at.to != dir {
+					return fmt.Errorf("%s: it is to be read only and could be replaced with its directory %s: show that directory", m.to, dir)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// nearest returns the mount that a path of the box belongs to: the last one of the longest path.
+func nearest(all []mount, path string) (found mount) {
+	for _, m := range all {
+		if isUnder(path, m.to) && len(m.to) >= len(found.to) {
+			found = m
+		}
+	}
+	return found
 }
 
 // gitMount returns the mount of the .git of a tree.

@@ -90,6 +90,60 @@ ls `+dir)
 	}
 }
 
+// TestWhatIsReadOnlyCannotBeReplaced has a program of the box change a file that its spec shows
+// read-only in a directory that it can write. What the host finds at the file's path is judged.
+func TestWhatIsReadOnlyCannotBeReplaced(t *testing.T) {
+	b := openBox(t)
+	const replace = `echo evil > "$TOOL" || { mv local moved && mkdir local && cp -r moved/. local/ && rm -f "$TOOL" && echo evil > "$TOOL"; }`
+	for name, tt := range map[string]struct {
+		write, read []string // below the home
+		script      string
+		refused     string // empty: the spec is good, and holds
+	}{
+		"in the directory itself":           {[]string{"state"}, []string{"state/tool"}, `cd state; TOOL=tool; echo evil > tool; echo x > n; mv -f n tool; rm -f tool`, ""},
+		"below a directory of it":           {[]string{"state"}, []string{"state/local/tool"}, "cd state; TOOL=local/tool; " + replace, "could be replaced"},
+		"below a directory that is shown":   {[]string{"state"}, []string{"state/local", "state/local/tool"}, "cd state; TOOL=local/tool; " + replace, ""},
+		"below one that is also writable":   {[]string{"state", "state/local"}, []string{"state/local/tool"}, "cd state; TOOL=local/tool; " + replace, ""},
+		"two levels below a writable one":   {[]string{"state", "state/local/bin"}, []string{"state/local/bin/tool"}, "cd state; TOOL=local/bin/tool; " + replace, "could be replaced"},
+		"by the name of a link, in another": {[]string{"linked"}, []string{"state/tool"}, "cd linked; echo evil > tool", "could be written"},
+		"in what a link leads to":           {[]string{"state"}, []string{"linked/tool"}, "cd state; echo evil > tool", "could be written"},
+		"the same directory by a link":      {[]string{"linked"}, []string{"state"}, "cd linked; echo evil > tool", "could be written"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			for _, file := range []string{"state/tool", "state/local/tool", "state/local/bin/tool"} {
+				mkdir(t, home, filepath.Dir(file))
+				write(t, filepath.Join(home, file), "good\n", 0o755)
+			}
+			if err := os.Symlink("state", filepath.Join(home, "linked")); err != nil {
+				t.Fatal(err)
+			}
+			var s box.Spec
+			for _, path := range tt.write {
+				s.Write = append(s.Write, filepath.Join(home, path))
+			}
+			for _, path := range tt.read {
+				s.Read = append(s.Read, filepath.Join(home, path))
+			}
+			_, err := proc.Run(t.Context(), proc.Command{
+				Argv: []string{"/bin/sh", "-c", "cd '" + home + "'; " + tt.script}, Dir: s.Write[0], Env: env, Box: b.For(s),
+			})
+			if (err != nil) != (tt.refused != "") || err != nil && !strings.Contains(err.Error(), tt.refused) {
+				t.Errorf("got %v", err)
+			}
+			for _, path := range tt.read {
+				tool := filepath.Join(home, path)
+				if info, err := os.Stat(tool); err == nil && info.IsDir() {
+					tool = filepath.Join(tool, "tool")
+				}
+				if got, err := os.ReadFile(tool); err != nil || string(got) != "good\n" {
+					t.Errorf("%s: %q, %v", path, got, err)
+				}
+			}
+		})
+	}
+}
+
 func TestATreeWithoutARepositoryGetsNone(t *testing.T) {
 	b := openBox(t)
 	tree := t.TempDir()

@@ -2,7 +2,6 @@ package child
 
 import (
 	"bufio"
-	"bytes"
 	"io"
 	"os"
 	"path/filepath"
@@ -63,16 +62,22 @@ func packageOf(file string) string {
 // maxHashbang bounds the first line of a script, as the kernel does.
 const maxHashbang = 256
 
-// interpreterOf returns the absolute path of the program that runs a script, or "".
-func interpreterOf(script, path string) string {
+// readHashbang returns the first line of a script without "#!"; ok is false for another file.
+func readHashbang(script string) (line string, ok bool) {
 	f, err := os.Open(script)
 	if err != nil {
-		return ""
+		return "", false
 	}
 	defer f.Close()
-	line, _ := bufio.NewReader(io.LimitReader(f, maxHashbang)).ReadBytes('\n')
-	words := strings.Fields(string(bytes.TrimPrefix(line, []byte("#!"))))
-	if !bytes.HasPrefix(line, []byte("#!")) || len(words) == 0 {
+	text, _ := bufio.NewReader(io.LimitReader(f, maxHashbang)).ReadString('\n')
+	return strings.CutPrefix(text, "#!")
+}
+
+// interpreterOf returns the absolute path of the program that runs a script, or "".
+func interpreterOf(script, path string) string {
+	line, ok := readHashbang(script)
+	words := strings.Fields(line)
+	if !ok || len(words) == 0 {
 		return ""
 	}
 	if filepath.Base(words[0]) != "env" {

@@ -1,14 +1,9 @@
 package child
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/allow"
@@ -37,8 +32,10 @@ type Client struct {
 	// directories, and are made. Fixed are files and directories in them that programs of the user load
 	// outside of the boundary, such as settings with hooks: read-only, and not to be made.
 	State, Fixed []string
-	Read         []string // further files and directories to read
-	Hosts        []string // that the client itself reaches, as package allow reads them
+	// Private are directories in State of which each box has its own, empty at the start.
+	Private []string
+	Read    []string // further files and directories to read
+	Hosts   []string // that the client itself reaches, as package allow reads them
 }
 
 // Enclosed is a client inside of the boundary.
@@ -70,13 +67,12 @@ func (s Sandbox) Enclose(c Client, o agent.Options) (Enclosed, error) {
 	for _, dir := range o.Dirs {
 		spec.Write = append(spec.Write, filepath.Clean(dir))
 	}
-	if err := addState(&spec, c); err != nil {
-		return Enclosed{}, fmt.Errorf("%w: %w", agent.ErrUnavailable, err)
-	}
 	if o.MCPConfig != "" {
 		spec.Read = append(spec.Read, o.MCPConfig)
 	}
-	spec.Read = append(spec.Read, ProgramFiles(c.Argv, values["PATH"])...)
+	if err := addClient(&spec, c, values["PATH"]); err != nil {
+		return Enclosed{}, fmt.Errorf("%w: %w", agent.ErrUnavailable, err)
+	}
 	boxes := egress.NewBoxes(egress.Config{Targets: targets})
 	return Enclosed{Box: boxes.For(s.Box, spec), Env: boxedEnviron(values), boxes: boxes}, nil
 }
@@ -87,49 +83,6 @@ func topOf(o agent.Options) string {
 		return filepath.Clean(o.Top)
 	}
 	return filepath.Clean(o.Dir)
-}
-
-// addState adds the files of a client to what a box shows. It makes missing files, so that no
-// program in the box can make it.
-func addState(spec *box.Spec, c Client) error {
-	for _, path := range slices.Concat(c.State, c.Fixed) {
-		if err := makeState(path); err != nil {
-			return err
-		}
-	}
-	for _, path := range c.State {
-		spec.Write = append(spec.Write, filepath.Clean(path))
-	}
-	for _, path := range c.Fixed {
-		path = filepath.Clean(path)
-		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink != 0 {
-			return fmt.Errorf("%s is a link, and a box cannot keep it as it is: put the file itself there", path)
-		}
-		spec.Read = append(spec.Read, path)
-	}
-	return nil
-}
-
-// makeState makes a directory, or a file without settings, unless it is there.
-func makeState(path string) error {
-	if strings.HasSuffix(path, "/") {
-		return os.MkdirAll(path, 0o700)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if strings.HasSuffix(path, ".json") || strings.HasSuffix(path, ".jsonc") {
-		_, err = io.WriteString(f, "{}\n")
-	}
-	return err
 }
 
 // boxedCaches are caches whose usual places a box does not show.

@@ -44,7 +44,13 @@ func (p place) run(t *testing.T, s child.Sandbox, o agent.Options, script string
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := child.Start(t.Context(), child.Spec{Argv: c.Argv, Dir: o.Dir, Env: in.Env, Box: in.Box})
+	return runEnclosed(t, c.Argv, o.Dir, in)
+}
+
+// runEnclosed runs a program in a boundary, and returns what it printed.
+func runEnclosed(t *testing.T, argv []string, dir string, in child.Enclosed) string {
+	t.Helper()
+	run, err := child.Start(t.Context(), child.Spec{Argv: argv, Dir: dir, Env: in.Env, Box: in.Box})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,6 +166,7 @@ func TestProgramFiles(t *testing.T) {
 	write(t, dir+"/venv/pyvenv.cfg", "", 0o600)
 	write(t, dir+"/venv/bin/tool", "#!"+dir+"/venv/bin/python\n", 0o700)
 	write(t, dir+"/venv/bin/python", "\x7fELF", 0o700)
+	write(t, dir+"/bin/plain", "/"+dir+"/loop\n", 0o700)
 	write(t, dir+"/loop", "#!"+dir+"/loop\n", 0o700)
 	if err := os.Symlink("../lib/node_modules/pkg/cli.js", dir+"/bin/cli"); err != nil {
 		t.Fatal(err)
@@ -171,6 +178,7 @@ func TestProgramFiles(t *testing.T) {
 		"a script as an argument":   {[]string{"/bin/sh", dir + "/bin/native"}, []string{"/bin/native"}},
 		"an environment of Python":  {[]string{dir + "/venv/bin/tool"}, []string{"/venv/bin/tool", "/venv", "/venv/bin/python"}},
 		"a directory, and nothing":  {[]string{dir, "/no/such"}, nil},
+		"what names no interpreter": {[]string{dir + "/bin/plain"}, []string{"/bin/plain"}},
 		"a script that runs itself": {[]string{dir + "/loop"}, []string{"/loop"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,151 @@
+package child_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
+)
+
+// plant writes a file by every way that a program has: into it, over it, and with a directory of its own
+// in the place of the one above.
+const plant = `plant() {
+	at=$(dirname "$1"); top=$(dirname "$at"); mkdir -p "$at"
+	echo evil > "$1" ||
+	{ echo evil > "$at.made" && mv -f "$at.made" "$1"; } ||
+	{ mv "$at" "$at.away" && mkdir -p "$at" && echo evil > "$1"; } ||
+	{ test "$top" != "$HOME" && mv "$top" "$top.gone" && mkdir -p "$at" && echo evil > "$1"; }
+}
+`
+
+// TestWhatAnUnboxedSessionExecutesIsKept has a client in the box write what its user's own sessions load and
+// execute. The files are judged on the host. The control is the same without the box.
+func TestWhatAnUnboxedSessionExecutesIsKept(t *testing.T) {
+	boxed := child.Sandbox{Box: openBox(t)}
+	for name, tt := range map[string]struct {
+		add   func(*child.Client, map[string]string)
+		there []string // files that the user has
+		files []string // that the client tries to write, besides
+	}{
+		"claude": {(*child.Client).AddClaude,
+			[]string{".claude/local/claude", ".claude/status line.sh", ".claude/render", ".claude/scripts/status.js", ".claude/shell-snapshots/snapshot-bash-1.sh", ".claude/local/node_modules/.bin/claude"},
+			[]string{
+				".claude/settings.json", ".claude/settings.local.json", ".claude/CLAUDE.md", ".claude/commands/c.md", ".claude/agents/a.md", ".claude/skills/s/SKILL.md",
+				".claude/rules/r.md", ".claude/output-styles/o.md", ".claude/hooks/h", ".claude/plugins/p", ".claude/workflows/w.js", ".claude/session-env/1/environment-start.sh",
+				".claude/jobs/1.json", ".claude/daemon/dispatch/1.json", ".claude/chrome/chrome-native-host", ".claude.json",
+			}},
+		"codex": {(*child.Client).AddCodex,
+			[]string{".codex/notify.py", ".codex/bin/tool", ".codex/shell_snapshots/1.sh"},
+			[]string{".codex/config.toml", ".codex/AGENTS.md", ".codex/AGENTS.override.md", ".codex/hooks.json", ".codex/prompts/p.md", ".codex/rules/default.rules", ".codex/skills/.system/s/run.py", ".codex/plugins/p", ".codex/packages/standalone/codex"}},
+		"pi": {(*child.Client).AddPi,
+			[]string{".pi/agent/bin/rg", ".pi/agent/status.ts"},
+			[]string{".pi/agent/tools/t.ts", ".pi/agent/extensions/e.ts", ".pi/agent/settings.json", ".pi/agent/git/g", ".pi/agent/npm/n"}},
+		"opencode": {(*child.Client).AddOpencode,
+			[]string{".local/share/opencode/bin/gopls", ".config/opencode/themes/t.json"},
+			[]string{".local/share/opencode/bin/rg", ".config/opencode/plugin/p.ts", ".config/opencode/tool/t.ts", ".config/opencode/opencode.json", ".config/opencode/package.json", ".config/opencode/node_modules/p/index.js"}},
+		"gemini": {(*child.Client).AddGemini,
+			[]string{".gemini/tmp/bin/rg"},
+			[]string{".gemini/trustedFolders.json", ".gemini/.env", ".gemini/settings.json", ".gemini/policies/p.toml", ".gemini/extensions/e", ".gemini/skills/s"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, s := range []child.Sandbox{boxed, {}} {
+				home, checkout := t.TempDir(), t.TempDir()
+				script := plant
+				for _, file := range tt.there {
+					write(t, filepath.Join(home, file), "#!good\n", 0o700)
+				}
+				for _, file := range append(tt.there, tt.files...) {
+					script += "plant '" + filepath.Join(home, file) + "'\n"
+				}
+				runClient(t, s, tt.add, home, checkout, script)
+				for _, file := range append(tt.there, tt.files...) {
+					got, _ := os.ReadFile(filepath.Join(home, file))
+					if planted := strings.Contains(string(got), "evil"); planted == s.Held() {
+						t.Errorf("in a box %v: %s holds %q", s.Held(), file, got)
+					}
+				}
+			}
+		})
+	}
+}
+
+// runClient runs a script as a client with the state of a known one.
+func runClient(t *testing.T, s child.Sandbox, add func(*child.Client, map[string]string), home, checkout, script string, path ...string) string {
+	t.Helper()
+	values := map[string]string{"HOME": home, "PATH": strings.Join(append(path, "/usr/bin", "/bin"), ":")}
+	c := child.Client{Argv: []string{"/bin/sh", "-c", script}, Env: []string{"HOME=" + home, "PATH=" + values["PATH"]}}
+	add(&c, values)
+	return enclosed(t, s, c, checkout)
+}
+
+// enclosed runs a client in its boundary, and returns what it printed.
+func enclosed(t *testing.T, s child.Sandbox, c child.Client, checkout string) string {
+	t.Helper()
+	in, err := s.Enclose(c, agent.Options{Dir: checkout, Sandbox: agent.WorkspaceWrite})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runEnclosed(t, c.Argv, checkout, in)
+}
+
+// TestTheProgramOfTheClientIsKept has a client replace its own program, which the worker executes without a
+// box to learn its version, where it lies in a directory that the client can write.
+func TestTheProgramOfTheClientIsKept(t *testing.T) {
+	boxed := child.Sandbox{Box: openBox(t)}
+	const program = "#!/bin/sh\neval \"$SCRIPT\"\n"
+	for name, tt := range map[string]struct {
+		path  string            // of the program, below the home
+		links map[string]string // below the home
+		at    string            // by which it is started
+		plant string            // what is replaced
+	}{
+		"two levels below":               {".claude/v/1/claude", nil, ".claude/v/1/claude", ".claude/v/1/claude"},
+		"by a link elsewhere":            {".claude/v/1/claude", map[string]string{"bin/claude": "../.claude/v/1/claude"}, "bin/claude", ".claude/v/1/claude"},
+		"by a link in between":           {"lib/claude", map[string]string{"bin/claude": "../.claude/v/claude", ".claude/v/claude": "../../lib/claude"}, "bin/claude", ".claude/v/claude"},
+		"by a home that is a link":       {"real/.claude/v/1/claude", map[string]string{".claude": "real/.claude"}, "real/.claude/v/1/claude", "real/.claude/v/1/claude"},
+		"in a directory before, on PATH": {"lib/claude", nil, "lib/claude", ".claude/first/claude"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, s := range []child.Sandbox{boxed, {}} {
+				home, checkout := t.TempDir(), t.TempDir()
+				write(t, filepath.Join(home, tt.path), program, 0o700)
+				for from, to := range tt.links {
+					if err := os.MkdirAll(filepath.Join(home, filepath.Dir(from)), 0o700); err != nil {
+						t.Fatal(err)
+					}
+					if err := os.Symlink(to, filepath.Join(home, from)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				values := map[string]string{"HOME": home, "PATH": home + "/.claude/first:/usr/bin:/bin"}
+				c := child.Client{Argv: []string{filepath.Join(home, tt.at)}, Env: []string{"HOME=" + home, "PATH=" + values["PATH"],
+					"SCRIPT=" + plant + "plant '" + filepath.Join(home, tt.plant) + "'; plant '" + filepath.Join(home, ".claude", strings.TrimPrefix(tt.plant, "real/.claude/")) + "'; echo done"}}
+				c.AddClaude(values)
+				if out := enclosed(t, s, c, checkout); !strings.HasSuffix(out, "done") && !strings.Contains(out, "done\n") {
+					t.Errorf("the client did not run: %q", out)
+				}
+				got, _ := os.ReadFile(filepath.Join(home, tt.plant))
+				if planted := strings.Contains(string(got), "evil"); planted == s.Held() {
+					t.Errorf("in a box %v: %s holds %q", s.Held(), tt.plant, got)
+				}
+			}
+		})
+	}
+}
+
+// Each box has directories of its own for what is executed of sessions that run.
+func TestSnapshotsOfTheShellBelongToTheBox(t *testing.T) {
+	home, checkout := t.TempDir(), t.TempDir()
+	write(t, home+"/.claude/shell-snapshots/of-another.sh", "good", 0o600)
+	dir := home + "/.claude/shell-snapshots"
+	out := runClient(t, child.Sandbox{Box: openBox(t)}, (*child.Client).AddClaude, home, checkout, "ls '"+dir+"'; echo own > '"+dir+"/own.sh' && cat '"+dir+"/own.sh'")
+	if out != "own" {
+		t.Errorf("the client has %q", out)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("on the host %v, %v", left, err)
+	}
+}

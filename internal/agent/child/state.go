@@ -1,0 +1,164 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/box"
+)
+
+// addClient adds the program of a client and its files to what a box shows. What programs outside of the
+// box execute or load is read-only there: what the client calls fixed, the program of the client itself,
+// and what looks like a program at the top of the client's directories. It makes what is missing of the
+// client's own names, so that no program in the box can make it.
+func addClient(spec *box.Spec, c Client, path string) error {
+	for _, name := range slices.Concat(c.State, c.Fixed, c.Private) {
+		if err := makeState(name); err != nil {
+			return err
+		}
+	}
+	program := ProgramFiles(c.Argv, path)
+	for _, dir := range c.State {
+		spec.Write = append(spec.Write, filepath.Clean(dir))
+	}
+	for _, dir := range c.Private {
+		spec.Private = append(spec.Private, filepath.Clean(dir))
+	}
+	kept := slices.Clone(c.Fixed)
+	for _, dir := range c.State {
+		kept = append(kept, findPrograms(dir)...)
+		kept = append(kept, topsIn(filepath.Clean(dir), filepath.SplitList(path))...)
+	}
+	for _, dir := range spec.Write {
+		kept = append(kept, topsIn(dir, slices.Concat(c.Argv, program))...)
+	}
+	if err := keepFiles(spec, kept); err != nil {
+		return err
+	}
+	spec.Read = append(spec.Read, program...)
+	return nil
+}
+
+// keepFiles has a box show files and directories read-only. A directory that is not there is made.
+func keepFiles(spec *box.Spec, paths []string) error {
+	for _, path := range slices.Concat(paths, spec.Private) {
+		path = filepath.Clean(path)
+		info, err := os.Lstat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			if err := makeState(path + "/"); err != nil {
+				return err
+			}
+		case err != nil:
+			return err
+		case info.Mode()&os.ModeSymlink != 0:
+			return fmt.Errorf("%s is a link, and a box cannot keep it as it is: put the file itself there", path)
+		}
+		if !slices.Contains(slices.Concat(spec.Read, spec.Write, spec.Private), path) {
+			spec.Read = append(spec.Read, path)
+		}
+	}
+	return nil
+}
+
+// topsIn returns the entries at the top of a directory that some of the paths lie in or lead through. It
+// makes no difference whether there is anything at a path yet.
+func topsIn(dir string, paths []string) []string {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil
+	}
+	var tops []string
+	for _, path := range paths {
+		if !filepath.IsAbs(path) {
+			continue
+		}
+		for _, met := range walkLinks(path) {
+			below, ok := strings.CutPrefix(met, real+"/")
+			top, _, _ := strings.Cut(below, "/")
+			if at := filepath.Join(dir, top); ok && !slices.Contains(tops, at) {
+				tops = append(tops, at)
+			}
+		}
+	}
+	return tops
+}
+
+// maxLinks bounds the links of a path, as the kernel does.
+const maxLinks = 40
+
+// walkLinks returns every file, directory and link that is met on the way to the end of an absolute path,
+// each by its real directory.
+func walkLinks(path string) (met []string) {
+	at, rest := "/", strings.Split(filepath.Clean(path), "/")[1:]
+	for links := 0; len(rest) > 0 && links <= maxLinks; {
+		next := filepath.Join(at, rest[0])
+		rest, met = rest[1:], append(met, next)
+		to, err := os.Readlink(next)
+		if err != nil {
+			at = next
+			continue
+		}
+		links++
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(at, to)
+		}
+		at, rest = "/", append(strings.Split(filepath.Clean(to), "/")[1:], rest...)
+	}
+	return met
+}
+
+// programDirs are the names of directories that people give to programs of their own. The settings of a
+// client name such programs, to show a status for example.
+var programDirs = []string{"bin", "lib", "node_modules", "scripts", "tools"}
+
+// programEnds are the ends of the names of scripts.
+var programEnds = []string{".bash", ".cjs", ".fish", ".js", ".mjs", ".pl", ".py", ".rb", ".sh", ".ts", ".zsh"}
+
+// findPrograms returns the entries at the top of a directory that look like programs.
+func findPrograms(dir string) (found []string) {
+	entries, _ := os.ReadDir(dir) // of none there are none
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		info, err := os.Stat(path)
+		if err != nil {
+			continue
+		}
+		script := slices.Contains(programEnds, filepath.Ext(e.Name())) || info.Mode()&0o111 != 0
+		if !script && info.Mode().IsRegular() {
+			_, script = readHashbang(path)
+		}
+		if info.IsDir() && slices.Contains(programDirs, e.Name()) || info.Mode().IsRegular() && script {
+			found = append(found, path)
+		}
+	}
+	return found
+}
+
+// makeState makes a directory, or a file without settings, unless it is there.
+func makeState(path string) error {
+	if strings.HasSuffix(path, "/") {
+		return os.MkdirAll(path, 0o700)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if strings.HasSuffix(path, ".json") || strings.HasSuffix(path, ".jsonc") {
+		_, err = io.WriteString(f, "{}\n")
+	}
+	return err
+}
