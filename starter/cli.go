@@ -185,6 +185,15 @@ func (c *cli) screenOn(w io.Writer) *terminal.Screen {
 	return terminal.NewScreen(w, terminal.Options{Color: c.wantsColors(), Live: c.screen, Width: c.width})
 }
 
+// errorScreen returns the screen for what the standard error tells while a command works.
+func (c *cli) errorScreen() *terminal.Screen {
+	f, ok := c.err.(*os.File)
+	if !ok || !isTerminal(f) {
+		return terminal.NewScreen(c.err, terminal.Options{})
+	}
+	return terminal.NewScreen(f, terminal.Options{Color: c.wantsColors(), Live: true, Width: func() int { return screenColumns(f) }})
+}
+
 func (c *cli) wantsColors() bool {
 	return c.screen && !c.plain && c.getenv("NO_COLOR") == "" && c.getenv("TERM") != "dumb"
 }

@@ -6,10 +6,12 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,9 +20,9 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/display"
-	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
@@ -30,23 +32,29 @@ import (
 //go:embed demo
 var sample embed.FS
 
+// demoCheck is the check of the sample. Its tests take three seconds, in which they can be killed.
+const demoCheck = "go test ./..."
+
 const demoGoal = `Split must not lose cents: 100 cents for 3 people make 33+33+33 today.
 The tests say what is right.`
 
 func (c *cli) demoCommand() *cobra.Command {
 	var dir string
-	var yes bool
+	var yes, noKill bool
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch a whole run on a sample repository",
 		Long: `Makes a small Go repository with a bug, starts an engine and a worker, and runs
 the main job on it with recorded answers: a plan, a patch that you approve, a
-test that fails, a fix, tests that pass, a branch. No keys, no network.`,
-		Example: "  starter demo\n  starter demo --yes --dir /tmp/ratchet",
+test that fails, a fix, tests that pass, a branch. No keys, no network. After the
+first approval it kills its engine and its worker by kill -9 while the tests run,
+starts them again, and counts what the run has done twice.`,
+		Example: "  starter demo\n  starter demo --yes --dir /tmp/ratchet\n  starter demo --no-kill",
 		Args:    exactArgs(0, "no arguments, only flags"),
 	}
 	cmd.Flags().StringVar(&dir, "dir", ".", "`directory` to make the sample and its .runs in")
 	cmd.Flags().BoolVar(&yes, "yes", false, "approve without asking, as the demo does without a terminal")
+	cmd.Flags().BoolVar(&noKill, "no-kill", false, "do not kill the engine and the worker")
 	cmd.RunE = c.handleWith(func(ctx context.Context, _ []string) error {
 		why := ""
 		switch {
@@ -58,37 +66,67 @@ test that fails, a fix, tests that pass, a branch. No keys, no network.`,
 		if !cmd.Flags().Changed("runs-dir") {
 			c.runsDir = filepath.Join(dir, defaultRunsDir)
 		}
-		return c.runDemo(ctx, dir, why)
+		d := demo{cli: c, screen: c.demoScreen(), approveFor: why, kill: killing{off: noKill}}
+		return d.run(ctx, dir)
 	})
 	return cmd
 }
 
-// runDemo makes the sample and runs the demo on it. A reason approves in a person's place.
-func (c *cli) runDemo(ctx context.Context, dir, reason string) error {
-	d := demo{cli: c, screen: c.screenOn(c.out), approveFor: reason}
+// demoScreen returns the screen of the demo, on which JSON leaves no room for a story.
+func (c *cli) demoScreen() *terminal.Screen {
+	if c.json {
+		return terminal.NewScreen(io.Discard, terminal.Options{})
+	}
+	return c.screenOn(c.out)
+}
+
+// run makes the sample in the directory, and the run on it.
+func (d *demo) run(ctx context.Context, dir string) error {
+	work := d.screen.Work("makes a sample repository")
+	defer work.Stop()
 	if err := d.prepareSample(ctx, dir); err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	w := host.Config{Environ: append(c.environ, "GOCACHE="+d.cache), Sandbox: run.SandboxRequired}
-	_, unboxed := w.OpenBox(ctx)
+	work.Step("tests the box")
+	_, unboxed := host.Config{Environ: d.environ, RunsDir: d.runsDir}.OpenBox(ctx)
+	d.sandbox = run.SandboxRequired
 	if unboxed != nil {
-		w.Sandbox = run.SandboxOff
+		d.sandbox = run.SandboxOff
 	}
-	d.sandbox = w.Sandbox
+	work.Stop()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	d.printIntroduction(unboxed)
-	h, err := c.startLocalHost(ctx, engine.Options{DB: filepath.Join(c.runsDir, databaseName)}, w)
+	if err := d.startUp(ctx); err != nil {
+		return err
+	}
+	defer d.stopUp()
+	id, err := d.startRun(ctx)
 	if err != nil {
 		return err
 	}
-	defer h.stop()
-	r, err := d.startRun(ctx, h)
-	if err != nil {
+	if err := d.followRun(ctx, id); err != nil {
 		return err
 	}
-	if err := d.followRun(ctx, r); err != nil {
-		return err
+	return d.printConclusion(ctx, id)
+}
+
+// startUp starts an engine and a worker in a process of their own, in the place of those that are dead.
+func (d *demo) startUp(ctx context.Context) error {
+	environ := slices.Concat(d.environ, []string{"GOCACHE=" + d.cache})
+	up, err := d.cli.startUp(ctx, d.sandbox, environ)
+	if err == nil {
+		d.up = up
 	}
-	return d.printConclusion(ctx, r)
+	return err
+}
+
+// stopUp ends them.
+func (d *demo) stopUp() {
+	work := d.screen.Work("stops engine and worker")
+	defer work.Stop()
+	d.up.stop()
 }
 
 // demo is one run of the demo.
@@ -104,6 +142,9 @@ type demo struct {
 	repo  string
 	cache string // the user's Go build cache
 	waits int    // approvals asked for
+
+	up   *upProcess
+	kill killing
 }
 
 // prepareSample creates the sample.
@@ -185,34 +226,46 @@ func (d *demo) printIntroduction(unboxed error) {
 }
 
 // startRun starts the run as `starter run` does.
-func (d *demo) startRun(ctx context.Context, h *localHost) (found, error) {
-	r := found{d.clientOf(h.worker.Client), ""}
+func (d *demo) startRun(ctx context.Context) (run.ID, error) {
 	var env []string
 	if d.sandbox.Off() { // the box has a build cache of its own
 		env = []string{"GOCACHE"}
 	}
 	in, err := d.runInput(ctx, runFlags{
 		repo: d.repo, goal: demoGoal, goalGiven: true, provider: "replay:" + nearPath(filepath.Join(d.home, "answers")),
-		checks: []string{"go test ./..."}, env: env, policy: string(run.Always), tools: string(run.AskTools), sandbox: string(d.sandbox), maxFix: run.DefaultMaxFix,
+		checks: []string{demoCheck}, origins: map[string]run.Origin{"check": run.FromFlag}, env: env,
+		policy: string(run.Always), tools: string(run.AskTools), sandbox: string(d.sandbox), maxFix: run.DefaultMaxFix,
 	})
 	if err != nil {
-		return r, err
+		return "", err
 	}
-	r.id = in.RunID
-	if err := r.Start(ctx, in); err != nil {
-		return r, err
+	if err := d.up.Client.Start(ctx, in); err != nil {
+		return "", err
 	}
-	if !d.json {
-		d.screen.Line("")
-		d.screen.Line(d.screen.Dim("  Web UI  ") + h.engine.Login(runPage("", client.DefaultNamespace, r.id)))
-		d.screen.Line(d.screen.Dim("  record  ") + nearPath(filepath.Join(h.file.RunsDir, "workflows", string(r.id))))
-		d.screen.Line("")
+	d.screen.Line("")
+	d.printRow("Web UI", d.webUILogin(ctx, in.RunID))
+	d.printRow("record", nearPath(filepath.Join(d.runsDir, "workflows", string(in.RunID))))
+	d.printRow("at work", d.up.processes().String())
+	d.screen.Line("")
+	return in.RunID, nil
+}
+
+// webUILogin returns a link that opens the run's page once.
+func (d *demo) webUILogin(ctx context.Context, id run.ID) string {
+	door, err := d.knock(ctx)
+	if err != nil {
+		return d.up.Engine.UI
 	}
-	return r, nil
+	return door.Login(runPage("", client.DefaultNamespace, id))
+}
+
+func (d *demo) printRow(name, value string) {
+	d.screen.Line(d.screen.Dim(fmt.Sprintf("  %-8s", name)) + value)
 }
 
 // followRun tells the run with comments between its steps.
-func (d *demo) followRun(ctx context.Context, r found) error {
+func (d *demo) followRun(ctx context.Context, id run.ID) error {
+	r := found{d.up.Client, id}
 	f := d.newFollower(r)
 	tell := f.tell
 	f.tell = func(e run.Event) error {
@@ -220,15 +273,19 @@ func (d *demo) followRun(ctx context.Context, r found) error {
 		if err := tell(e); err != nil {
 			return err
 		}
+		if err := d.tellKill(ctx, f, e); err != nil {
+			return err
+		}
 		return d.printAfter(ctx, e)
 	}
+	f.look = func(ctx context.Context, e runs.Execution) error { return d.killAtWork(ctx, f, e) }
 	f.decider = visitor{d.newPerson(d.screen, r.id), d}
 	status, err := f.follow(ctx)
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(d.err, "\nThe demo's engine stops; its run is kept where it stands. To go on:\n  %s\n  %s\n", d.hintCommand("up"), d.hintCommand("watch %s", r.id))
 	}
 	if err == nil && status != run.Completed {
-		err = d.cli.printConclusion(ctx, r, status)
+		err = d.cli.printConclusion(ctx, found{d.up.Client, id}, status)
 	}
 	return err
 }
@@ -243,8 +300,9 @@ type visitor struct {
 // contain no other way.
 func (v visitor) approve(ctx context.Context, a run.PendingApproval) (run.Decision, error) {
 	if v.demo.approveFor != "" {
-		if !v.demo.json {
-			v.showDiff(a, shownLines)
+		v.showDiff(a, shownLines)
+		if err := v.demo.offerKill(ctx, v.person); err != nil {
+			return run.Decision{}, err
 		}
 		return run.Decision{ApprovalID: a.ApprovalID, Decision: run.Approve, By: v.name, Reason: v.demo.approveFor}, nil
 	}
@@ -253,6 +311,9 @@ func (v visitor) approve(ctx context.Context, a run.PendingApproval) (run.Decisi
 	if err == nil && d.Decision == run.Reject {
 		d.Final = true
 		v.demo.printComment("An agent would get your reason and try again. These answers are recorded: your no ends the run.")
+	}
+	if err == nil && d.Decision == run.Approve {
+		err = v.demo.offerKill(ctx, v.person)
 	}
 	return d, err
 }
@@ -278,7 +339,11 @@ func (d *demo) printAfter(ctx context.Context, e run.Event) error {
 		if d.waits == 1 {
 			d.printComment("One commit on the run's own branch. The checkout in " + nearPath(d.repo) + " is untouched.")
 		}
-	case run.PhaseStartedEvent, run.EvaluationPassedEvent:
+	case run.PhaseStartedEvent:
+		if d.kill.armed { // the tests are at work for a moment only
+			return nil
+		}
+	case run.EvaluationPassedEvent:
 	default:
 		return nil
 	}
@@ -286,12 +351,9 @@ func (d *demo) printAfter(ctx context.Context, e run.Event) error {
 }
 
 func (d *demo) printComment(lines ...string) {
-	if d.json {
-		return
-	}
 	d.screen.Line("")
 	for _, line := range lines {
-		d.screen.Line(d.screen.Dim("  " + line))
+		d.screen.Note("  ", line)
 	}
 }
 
@@ -310,19 +372,25 @@ func (d *demo) pauseReading(ctx context.Context) error {
 }
 
 // printConclusion shows the branch and suggests the next commands.
-func (d *demo) printConclusion(ctx context.Context, r found) error {
-	out, err := d.outcomeOf(ctx, r, run.Completed)
+func (d *demo) printConclusion(ctx context.Context, id run.ID) error {
+	out, err := d.outcomeOf(ctx, found{d.up.Client, id}, run.Completed)
 	if err != nil {
 		return err
 	}
 	if d.json {
-		return d.printJSON(out)
+		return errors.Join(d.printJSON(struct {
+			outcome
+			Kill *killReport `json:"kill,omitempty"`
+		}{out, d.kill.report}), d.kill.err())
 	}
 	log, err := git.Repo{Dir: d.repo}.Run(ctx, "log", "--oneline", "--decorate", "--no-color", string(out.Head))
 	if err != nil {
 		return fmt.Errorf("log of the branch: %w", err)
 	}
 	s := d.screen
+	if d.kill.armed {
+		d.printComment("The tests were quicker than the kill each time: nothing was killed.")
+	}
 	s.Line("")
 	for line := range strings.Lines(string(log)) {
 		s.Line("  " + display.Line(strings.TrimSuffix(line, "\n")))
@@ -330,13 +398,13 @@ func (d *demo) printConclusion(ctx context.Context, r found) error {
 	s.Line("")
 	s.Line(s.Bold("Try next"))
 	for _, next := range [][2]string{
-		{fmt.Sprintf("git -C %s diff %s..%s", nearPath(d.repo), out.Base, out.Head), "what the run changed"},
+		{fmt.Sprintf("git -C %s diff %.12s..%.12s", nearPath(d.repo), out.Base, out.Head), "what the run changed"},
 		{d.hintCommand("up"), "the engine again, with this run in its Web UI"},
-		{d.hintCommand("events %.13s", r.id), "in another terminal: everything that happened"},
+		{d.hintCommand("events %.13s", id), "in another terminal: everything that happened"},
 		{cmp.Or(d.program, "starter") + " run --help", "a run on a repository of yours"},
 	} {
 		s.Line("  " + s.Accent(next[0]))
-		s.Line("    " + s.Dim(next[1]))
+		s.Note("    ", next[1])
 	}
-	return nil
+	return d.kill.err()
 }

@@ -46,6 +46,9 @@ func codeOf(err error) int {
 	if stands, ok := errors.AsType[*statusError](err); ok {
 		return codeOfStatus(stands.status)
 	}
+	if child, ok := errors.AsType[*childError](err); ok {
+		return child.code
+	}
 	if _, ok := errors.AsType[*usageError](err); ok {
 		return exitUsage
 	}
@@ -91,6 +94,9 @@ func (c *cli) withDisk(err error) error {
 // complaintOf returns the error as one line for the user. It is empty for an error that needs no
 // message.
 func complaintOf(err error) string {
+	if _, said := errors.AsType[*childError](err); said {
+		return ""
+	}
 	if _, said := errors.AsType[*statusError](err); said || errors.Is(err, context.Canceled) {
 		return ""
 	}

@@ -57,6 +57,7 @@ type follower struct {
 	watched
 	id      run.ID
 	tell    func(run.Event) error
+	look    func(context.Context, runs.Execution) error // called with each look at a run that is at work; nil: no one
 	screen  *terminal.Screen
 	decider decider // nil: there is no person to ask
 	now     func() time.Time
@@ -137,6 +138,11 @@ func (f *follower) tellAndWait(ctx context.Context) (run.Status, error) {
 	}
 	if !e.Open {
 		return f.tellClosed(ctx, e)
+	}
+	if f.look != nil {
+		if err := f.look(ctx, e); err != nil {
+			return "", err
+		}
 	}
 	f.tellFailing(e.Activities)
 	every, what := pollActive, activityText(e, f.now())

@@ -439,25 +439,3 @@ func testResume(b bench, stop func()) {
 		return strings.Contains(err.Error(), "is over")
 	})
 }
-
-func TestDemo(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the engine")
-	}
-	alone(t)
-	dir := t.TempDir()
-	for range 2 { // the second one finds the first one's sample
-		got := starter(t.Context(), "", "demo", "--dir", dir)
-		if got.code != 0 {
-			t.Fatalf("code %d:\n%s%s", got.code, got.out, got.err)
-		}
-		for _, want := range []string{"demo without a terminal", "Nothing has been applied yet", "+\tshares[0] += total % people", "TestSharesAreFair", "Completed", "Try next"} {
-			if !strings.Contains(got.out, want) {
-				t.Errorf("the demo lacks %q:\n%s", want, got.out)
-			}
-		}
-	}
-	if repo := filepath.Join(dir, "ratchet-demo-2", "bill"); !strings.Contains(gitIn(t, repo, "log", "--all", "--oneline"), "Spread the remainder") {
-		t.Error("no fix on the branch")
-	}
-}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -25,10 +26,14 @@ const (
 // databaseName is the name of the file with the engine's state in the runs directory.
 const databaseName = "engine.db"
 
+// forDemoFlag is the flag by which the demo starts an engine and a worker of its own.
+const forDemoFlag = "for-demo"
+
 type upFlags struct {
 	db           string
 	port, uiPort int
 	open         bool
+	forDemo      bool // started by the demo: ends with the standard input, and tells what its start needs alone
 	worker       host.Config
 }
 
@@ -56,6 +61,8 @@ approve, and so run any command as you.`,
 	flags.StringVar(&f.db, "db", "", "database `file`; default: "+databaseName+" in the runs directory")
 	flags.IntVar(&f.port, "port", defaultPort, "`port` of the engine on the loopback interface; 0 takes a free one")
 	flags.IntVar(&f.uiPort, "ui-port", defaultUIPort, "`port` of the Web UI; 0 takes a free one")
+	flags.BoolVar(&f.forDemo, forDemoFlag, false, "end when the standard input does, and keep quiet about what the demo tells itself")
+	_ = flags.MarkHidden(forDemoFlag)
 	flags.BoolVar(&f.open, "open", false, "take the lock off: every user and program of this machine can approve and run commands as you")
 	ofWorker := flag.NewFlagSet("worker", flag.ContinueOnError)
 	f.worker.AddFlags(ofWorker)
@@ -73,6 +80,12 @@ func (c *cli) runLocally(ctx context.Context, f upFlags) error {
 		f.db = filepath.Join(c.runsDir, databaseName)
 	}
 	f.worker.Environ = c.environ
+	if f.forDemo {
+		f.worker.Warn = func(error) {}
+		var stop func()
+		ctx, stop = untilEnd(ctx, c.in)
+		defer stop()
+	}
 	var err error
 	if f.worker.Sandbox, err = c.chooseSandbox(string(f.worker.Sandbox)); err != nil {
 		return err
@@ -85,15 +98,37 @@ func (c *cli) runLocally(ctx context.Context, f upFlags) error {
 	if err := c.showReady(h, f.open); err != nil {
 		return err
 	}
+	if f.forDemo {
+		return h.await(ctx)
+	}
 	if ids, err := c.adriftRuns(ctx, c.clientOf(h.worker.Client)); err == nil && len(ids) > 0 {
 		fmt.Fprintln(c.err, c.adriftText(ids))
 	}
+	err = h.await(ctx)
+	if ctx.Err() != nil {
+		fmt.Fprintln(c.err, "stopping; runs go on at the next start, turns that dispatches own are cut off")
+	}
+	return err
+}
+
+// untilEnd returns a context that ends when r does. A pipe ends when the process at its other end has
+// ended in any way.
+func untilEnd(ctx context.Context, r io.Reader) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer cancel()
+		_, _ = io.Copy(io.Discard, r)
+	}()
+	return ctx, cancel
+}
+
+// await waits for the end of ctx, or of the engine by itself, which is an error.
+func (l *localHost) await(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
-		fmt.Fprintln(c.err, "stopping; runs go on at the next start, turns that dispatches own are cut off")
 		return nil
-	case <-h.engine.Done():
-		return h.engine.Err()
+	case <-l.engine.Done():
+		return l.engine.Err()
 	}
 }
 
@@ -142,14 +177,21 @@ type localHost struct {
 	file   engine.File
 }
 
+const startsEngine = "starts the engine"
+
 // stopTimeout bounds the end of the engine. A killed engine loses nothing.
 const stopTimeout = 10 * time.Second
 
 // startLocalHost starts the engine and the worker, and writes engine.json when
 // both are ready. The worker has the runs directory and the task queue of the command line.
 func (c *cli) startLocalHost(ctx context.Context, e engine.Options, w host.Config) (_ *localHost, err error) {
+	screen := c.errorScreen()
+	work := screen.Work("tests the box")
+	defer work.Stop()
 	w.RunsDir, w.TaskQueue = c.runsDir, c.queue
-	w.Warn = func(err error) { fmt.Fprintf(c.err, "starter: %v\n", err) }
+	if w.Warn == nil {
+		w.Warn = func(err error) { screen.Linef("starter: %v", err) }
+	}
 	h, err := host.Open(ctx, w)
 	if err != nil {
 		return nil, err
@@ -160,9 +202,16 @@ func (c *cli) startLocalHost(ctx context.Context, e engine.Options, w host.Confi
 			l.stop()
 		}
 	}()
-	e.Progress = func(line string) { fmt.Fprintln(c.err, line) }
-	if f, ok := c.err.(*os.File); ok && isTerminal(f) {
-		e.Live = func(line string) { fmt.Fprintf(f, "\r\x1b[K%s", line) }
+	work.Step(startsEngine)
+	e.Progress = screen.Line
+	if screen.Live() {
+		e.Live = func(line string) {
+			if line == "" {
+				work.Step(startsEngine)
+				return
+			}
+			work.Show(line)
+		}
 	}
 	if l.engine, err = engine.Start(ctx, e); err != nil {
 		return nil, err
@@ -170,6 +219,7 @@ func (c *cli) startLocalHost(ctx context.Context, e engine.Options, w host.Confi
 	if l.log, err = os.OpenFile(filepath.Join(c.runsDir, "worker.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
 		return nil, fmt.Errorf("log of the worker: %w", err)
 	}
+	work.Step("starts the worker")
 	log := slog.New(slog.NewTextHandler(l.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if l.worker, err = h.Serve(ctx, temporalclient.Options{Engine: l.engine.Address, Token: l.engine.Token, Logger: log}); err != nil {
 		return nil, err

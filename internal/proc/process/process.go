@@ -28,6 +28,10 @@ func StartKey(pid int) string {
 // Is reports whether the process with that number has that key.
 func Is(pid int, key string) bool { return key != "" && StartKey(pid) == key }
 
+// Runs reports whether the process with that number and that key still runs. One that has ended and that
+// its parent has not waited for does not.
+func Runs(pid int, key string) bool { return Is(pid, key) && !zombie(pid) }
+
 // Parent returns the number of a process's parent, zero when it cannot be learned.
 func Parent(pid int) int {
 	if pid <= 0 {

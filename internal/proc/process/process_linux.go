@@ -9,6 +9,7 @@ import (
 
 // Fields of /proc/<pid>/stat, counted from the one after the name.
 const (
+	stateField  = 0
 	parentField = 4 - 3
 	startField  = 22 - 3
 )
@@ -22,6 +23,8 @@ func startKey(pid int) string {
 }
 
 func parent(pid int) int { return number(stat(pid, parentField)) }
+
+func zombie(pid int) bool { return stat(pid, stateField) == "Z" }
 
 // stat returns a field of the process's status. The name in the status may contain anything, and
 // fields are therefore counted from its last parenthesis.

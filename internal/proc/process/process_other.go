@@ -20,6 +20,8 @@ func startKey(pid int) string {
 
 func parent(pid int) int { return number(ps(pid, "ppid=")) }
 
+func zombie(pid int) bool { return strings.HasPrefix(ps(pid, "stat="), "Z") }
+
 func ps(pid int, column string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

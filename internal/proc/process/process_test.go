@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/proc/process"
 )
 
@@ -54,7 +55,7 @@ func TestAProcessThatRuns(t *testing.T) {
 	if !strings.HasPrefix(key, "linux:") && !strings.HasPrefix(key, "ps:") {
 		t.Errorf("key %q", key)
 	}
-	if process.StartKey(pid) != key || !process.Is(pid, key) {
+	if process.StartKey(pid) != key || !process.Is(pid, key) || !process.Runs(pid, key) {
 		t.Error("its key changes")
 	}
 	if process.Parent(pid) != os.Getpid() {
@@ -80,6 +81,10 @@ func TestAProcessThatHasEnded(t *testing.T) {
 	}
 	if process.Gone(pid) {
 		t.Error("gone before its parent knows")
+	}
+	eventually.Holds(t, "it does not run, although its parent does not know", func() bool { return !process.Runs(pid, key) })
+	if !process.Is(pid, key) {
+		t.Error("its number is free before its parent knows")
 	}
 	cmd.Wait()
 	if !process.Gone(pid) || process.StartKey(pid) != "" || process.Is(pid, key) || process.Is(pid, "") {

@@ -42,6 +42,9 @@ func (s *Screen) Columns() int {
 	return 80
 }
 
+// Live reports whether the screen has the moving line.
+func (s *Screen) Live() bool { return s.live }
+
 // Line prints a line, or several.
 func (s *Screen) Line(text string) {
 	s.mu.Lock()
@@ -52,6 +55,18 @@ func (s *Screen) Line(text string) {
 
 // Linef is Line with a format.
 func (s *Screen) Linef(format string, args ...any) { s.Line(fmt.Sprintf(format, args...)) }
+
+// Note prints a dim sentence behind an indent. On a live screen it is broken between words, and each of
+// its lines is indented.
+func (s *Screen) Note(indent, text string) {
+	lines := []string{text}
+	if s.live {
+		lines = Fold(text, s.Columns()-Width(indent))
+	}
+	for _, line := range lines {
+		s.Line(indent + s.Dim(line))
+	}
+}
 
 // Prompt prints text without ending the line.
 func (s *Screen) Prompt(text string) {

@@ -3,6 +3,7 @@ package terminal_test
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
@@ -65,6 +66,64 @@ func TestClip(t *testing.T) {
 		if got := terminal.Clip(tt.text, tt.width); got != tt.want {
 			t.Errorf("Clip(%q, %d) = %q, want %q", tt.text, tt.width, got, tt.want)
 		}
+	}
+}
+
+func TestFold(t *testing.T) {
+	for _, tt := range []struct {
+		text  string
+		width int
+		want  string
+	}{
+		{"", 10, ""}, {"one", 10, "one"}, {"one two three", 7, "one two|three"}, {"a  word-that-is-long b", 6, "a|word-that-is-long|b"}, {"zwölf öre", 9, "zwölf öre"},
+	} {
+		if got := strings.Join(terminal.Fold(tt.text, tt.width), "|"); got != tt.want {
+			t.Errorf("Fold(%q, %d) = %q, want %q", tt.text, tt.width, got, tt.want)
+		}
+	}
+}
+
+func TestNotesAreFoldedOnALiveScreenAlone(t *testing.T) {
+	for live, want := range map[bool]string{true: "  one two\n  three\n", false: "  one two three\n"} {
+		var b strings.Builder
+		terminal.NewScreen(&b, terminal.Options{Live: live, Width: func() int { return 10 }}).Note("  ", "one two three")
+		if b.String() != want {
+			t.Errorf("live %v: %q", live, b.String())
+		}
+	}
+}
+
+// The moving line moves by itself and says how long its step has lasted.
+func TestWorkMovesByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b strings.Builder
+		work := terminal.NewScreen(&b, terminal.Options{Live: true}).Work("builds")
+		time.Sleep(1050 * time.Millisecond)
+		work.Step("starts")
+		time.Sleep(300 * time.Millisecond)
+		work.Show("[##--] half")
+		time.Sleep(time.Second)
+		work.Stop()
+		work.Stop()
+		said := b.String()
+		for _, want := range []string{"builds · 0.0s", "builds · 1.0s", "starts · 0.2s", "[##--] half"} {
+			if !strings.Contains(said, want) {
+				t.Errorf("it never says %q: %q", want, said)
+			}
+		}
+		if n := strings.Count(said, "\r\x1b[K"); n != 25 || !strings.HasSuffix(said, "\r\x1b[K") {
+			t.Errorf("%d states in 2.3 seconds, the last %q", n, said[strings.LastIndexByte(said, '\r'):])
+		}
+	})
+}
+
+func TestWorkIsSilentWithoutALiveScreen(t *testing.T) {
+	var b strings.Builder
+	work := terminal.NewScreen(&b, terminal.Options{}).Work("builds")
+	work.Step("starts")
+	work.Stop()
+	if b.String() != "" {
+		t.Errorf("wrote %q", b.String())
 	}
 }
 

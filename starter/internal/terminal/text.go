@@ -40,6 +40,21 @@ func Clip(text string, width int) string {
 	return string([]rune(text)[:width-1]) + "…"
 }
 
+// Fold breaks text between words into lines of at most width columns. A longer word has a line of its own.
+// Text must hold no colours.
+func Fold(text string, width int) []string {
+	lines := []string{}
+	for word := range strings.FieldsSeq(text) {
+		last := len(lines) - 1
+		if last < 0 || Width(lines[last])+1+Width(word) > width {
+			lines = append(lines, word)
+			continue
+		}
+		lines[last] += " " + word
+	}
+	return lines
+}
+
 // Table aligns rows in columns; the last one is not padded.
 func Table(rows [][]string) string {
 	var widths []int

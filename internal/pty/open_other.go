@@ -1,0 +1,13 @@
+//go:build !linux
+
+package pty
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+func open(int, int) (user, program *os.File, err error) {
+	return nil, nil, fmt.Errorf("open a terminal: %w", errors.ErrUnsupported)
+}

@@ -1,0 +1,46 @@
+// Package pty runs programs at pseudo-terminals, for tests and tools that use a program as a person at a
+// terminal does. It knows nothing of what the programs write.
+package pty
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// Terminal is the user's end of a pseudo-terminal. Reading it gives what the program shows, and io.EOF
+// once all its processes are gone; writing it types.
+type Terminal struct{ file *os.File }
+
+// Read implements io.Reader.
+func (t *Terminal) Read(p []byte) (int, error) {
+	n, err := t.file.Read(p)
+	if errors.Is(err, syscall.EIO) { // so the kernel says that nobody has the other end
+		err = io.EOF
+	}
+	return n, err
+}
+
+// Write implements io.Writer.
+func (t *Terminal) Write(p []byte) (int, error) { return t.file.Write(p) }
+
+// Close takes the terminal away from its programs, which get a SIGHUP.
+func (t *Terminal) Close() error { return t.file.Close() }
+
+// Start starts the command in a session of its own, at a terminal of that size. Its standard input,
+// output and error are the terminal.
+func Start(cmd *exec.Cmd, columns, rows int) (*Terminal, error) {
+	user, program, err := open(columns, rows)
+	if err != nil {
+		return nil, err
+	}
+	defer program.Close()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		return nil, errors.Join(err, user.Close())
+	}
+	return &Terminal{user}, nil
+}

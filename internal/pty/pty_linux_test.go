@@ -1,0 +1,56 @@
+package pty_test
+
+import (
+	"bytes"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/pty"
+)
+
+func TestAProgramIsAtATerminal(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "test -t 0 -a -t 1 -a -t 2 && stty size && read word && echo \"got $word\"")
+	terminal, err := pty.Start(cmd, 58, 34)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	if _, err := io.WriteString(terminal, "hello\n"); err != nil {
+		t.Fatal(err)
+	}
+	shown, err := io.ReadAll(terminal)
+	if ended := cmd.Wait(); err != nil || ended != nil {
+		t.Fatalf("%v, %v: %q", err, ended, shown)
+	}
+	lines := strings.Fields(string(bytes.ReplaceAll(shown, []byte("hello\r\n"), nil)))
+	if got := strings.Join(lines, " "); !strings.Contains(got, "34 58") || !strings.Contains(string(shown), "got hello\r\n") {
+		t.Errorf("shown: %q", shown)
+	}
+}
+
+func TestAnInterruptIsTyped(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "trap 'echo caught; exit 7' INT; echo ready; while :; do sleep 1; done")
+	terminal, err := pty.Start(cmd, 80, 24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	if _, err := io.ReadFull(terminal, make([]byte, len("ready"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(terminal, "\x03"); err != nil {
+		t.Fatal(err)
+	}
+	shown, err := io.ReadAll(terminal)
+	if _ = cmd.Wait(); err != nil || cmd.ProcessState.ExitCode() != 7 {
+		t.Errorf("%v, %v: %q", err, cmd.ProcessState, shown)
+	}
+}
+
+func TestNoProgram(t *testing.T) {
+	if _, err := pty.Start(exec.Command("/no/such/program"), 80, 24); err == nil {
+		t.Error("it was started")
+	}
+}

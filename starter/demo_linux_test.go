@@ -1,0 +1,211 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/proc/process"
+	"github.com/ratchet-dev/ratchet/internal/pty"
+)
+
+// visit is a person at the terminal of a demo.
+type visit struct {
+	*testing.T
+	cmd      *exec.Cmd
+	terminal *pty.Terminal
+	shown    output
+	ended    chan error
+	dir      string
+}
+
+// visitDemo starts the real program at a terminal, as a person does.
+func visitDemo(t *testing.T, program string) *visit {
+	t.Helper()
+	v := &visit{T: t, dir: t.TempDir(), ended: make(chan error, 1)}
+	v.cmd = exec.CommandContext(t.Context(), program, "demo")
+	v.cmd.Dir = v.dir
+	var err error
+	if v.terminal, err = pty.Start(v.cmd, 100, 40); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		v.terminal.Close()
+		if t.Failed() {
+			t.Logf("shown:\n%s", v.shown.String())
+		}
+	})
+	go func() {
+		_, _ = io.Copy(&v.shown, v.terminal)
+		v.ended <- v.cmd.Wait()
+	}()
+	return v
+}
+
+// awaits waits until the screen has shown a text so many times.
+func (v *visit) awaits(text string, times int) {
+	v.Helper()
+	eventually.Holds(v.T, fmt.Sprintf("the demo shows %q %d times", text, times), func() bool {
+		select {
+		case err := <-v.ended:
+			v.ended <- err
+			if strings.Count(v.shown.String(), text) < times {
+				v.Fatalf("the demo has ended: %v", err)
+			}
+		default:
+		}
+		return strings.Count(v.shown.String(), text) >= times
+	})
+}
+
+func (v *visit) types(keys string) {
+	v.Helper()
+	if _, err := io.WriteString(v.terminal, keys); err != nil {
+		v.Fatal(err)
+	}
+}
+
+// life is a process at one moment.
+type life struct {
+	pid       int
+	key, argv string
+}
+
+// serving returns the engine and the worker that the demo named last.
+func (v *visit) serving() (engine, worker life) {
+	v.Helper()
+	shown := v.shown.String()
+	at := strings.LastIndex(shown, "engine in process ")
+	if at < 0 {
+		v.Fatalf("no processes are named:\n%s", shown)
+	}
+	var p processes
+	if _, err := fmt.Sscanf(shown[at:], "engine in process %d, worker in process %d", &p.Engine, &p.Worker); err != nil {
+		v.Fatal(err)
+	}
+	of := func(pid int) life {
+		argv, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		return life{pid, process.StartKey(pid), strings.ReplaceAll(string(argv), "\x00", " ")}
+	}
+	return of(p.Engine), of(p.Worker)
+}
+
+// checkServing checks that both are alive and what they are said to be.
+func (v *visit) checkServing(engine, worker life) {
+	v.Helper()
+	if !process.Runs(engine.pid, engine.key) || !strings.Contains(engine.argv, "ratchet-engine") || !strings.Contains(engine.argv, v.dir) {
+		v.Errorf("the engine is %+v", engine)
+	}
+	if !process.Runs(worker.pid, worker.key) || !strings.Contains(worker.argv, " up --"+forDemoFlag) {
+		v.Errorf("the worker is %+v", worker)
+	}
+	if process.Parent(engine.pid) != worker.pid || process.Parent(worker.pid) != v.cmd.Process.Pid {
+		v.Errorf("the demo, %d, has started %d, and that one %d", v.cmd.Process.Pid, process.Parent(engine.pid), process.Parent(worker.pid))
+	}
+}
+
+// leavesNothing checks that nothing runs in the directory of the demo, or names it.
+func (v *visit) leavesNothing() {
+	v.Helper()
+	eventually.Holds(v.T, "nothing of the demo is left", func() bool {
+		links, _ := filepath.Glob("/proc/[0-9]*/cwd")
+		inside := slices.ContainsFunc(links, func(link string) bool {
+			dir, _ := os.Readlink(link)
+			return strings.HasPrefix(dir, v.dir)
+		})
+		return !inside && len(speaking(v.dir)) == 0
+	})
+}
+
+// TestDemoSurvivesTheDeathOfItsEngineAndWorker watches the demo as a person does, and the machine beside
+// it: the processes that the demo names are real, those that it kills are dead, and the repository holds
+// one commit of each patch.
+func TestDemoSurvivesTheDeathOfItsEngineAndWorker(t *testing.T) {
+	v := visitDemo(t, buildStarter(t))
+	v.awaits("Apply this patch?", 1)
+	engine, worker := v.serving()
+	v.checkServing(engine, worker)
+	v.types("y\n")
+	v.awaits("Kill them?", 1)
+	v.types("k\n")
+	v.awaits("Apply this patch?", 2)
+	shown := v.shown.String()
+	for _, dead := range []life{engine, worker} {
+		if process.Runs(dead.pid, dead.key) {
+			t.Errorf("process %d is alive: %s", dead.pid, dead.argv)
+		}
+		if !strings.Contains(shown, fmt.Sprintf("kill -9 %d", dead.pid)) {
+			t.Errorf("kill -9 %d is not told", dead.pid)
+		}
+	}
+	for _, want := range []string{fmt.Sprintf("its worker, process %d, died", worker.pid), "one commit, one answer paid", "in attempt 2."} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("the demo does not say %q", want)
+		}
+	}
+	second, again := v.serving()
+	v.checkServing(second, again)
+	if second.pid == engine.pid || again.pid == worker.pid {
+		t.Errorf("engine %d and worker %d are said to serve again", second.pid, again.pid)
+	}
+	v.types("y\n")
+	if err := <-v.ended; err != nil {
+		t.Errorf("the demo ends with %v", err)
+	}
+	v.leavesNothing()
+	patches := patchesOn(t, filepath.Join(v.dir, "ratchet-demo", "bill"))
+	if len(patches) != 2 || patches[0] == patches[1] {
+		t.Errorf("patches on the branch: %v", patches)
+	}
+}
+
+func TestDemoThatIsEndedLeavesNothing(t *testing.T) {
+	program := buildStarter(t)
+	for name, at := range map[string]func(*visit){
+		"while the engine starts":    func(v *visit) { v.awaits("starts the engine", 1) },
+		"at a question":              func(v *visit) { v.awaits("Apply this patch?", 1) },
+		"while it starts them again": afterKill,
+	} {
+		t.Run("interrupted "+name, func(t *testing.T) {
+			v := visitDemo(t, program)
+			at(v)
+			v.types("\x03")
+			<-v.ended
+			if code := v.cmd.ProcessState.ExitCode(); code != exitInterrupted {
+				t.Errorf("exit code %d", code)
+			}
+			v.leavesNothing()
+		})
+	}
+	// Without a terminal no SIGHUP tells the child that the demo is dead.
+	t.Run("killed", func(t *testing.T) {
+		v := &visit{T: t, dir: t.TempDir(), ended: make(chan error, 1)}
+		v.cmd = exec.CommandContext(t.Context(), program, "demo", "--dir", v.dir)
+		v.cmd.Stdout = &v.shown
+		if err := v.cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		v.awaits("engine in process", 1)
+		v.checkServing(v.serving())
+		if err := v.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = v.cmd.Wait()
+		v.leavesNothing()
+	})
+}
+
+// afterKill goes on until engine and worker have just been killed.
+func afterKill(v *visit) {
+	v.awaits("Apply this patch?", 1)
+	v.types("y\n")
+	v.awaits("Kill them?", 1)
+	v.types("k\n")
+	v.awaits("Both are dead", 1)
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// buildStarter returns the program itself, built from these sources. The engine is there when it returns.
+func buildStarter(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs the engine")
+	}
+	alone(t)
+	if _, err := engine.Program(t.Context(), func(line string) { t.Log(line) }); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "starter")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return program
+}
+
+// patchesOn returns the patches of the commits of all branches of the sample, the newest first.
+func patchesOn(t *testing.T, repo string) []string {
+	t.Helper()
+	return strings.Fields(gitIn(t, repo, "log", "--all", "--format=%(trailers:key=Ratchet-Patch,valueonly)"))
+}
+
+func TestDemoWithoutATerminal(t *testing.T) {
+	program, dir := buildStarter(t), t.TempDir()
+	demo := func(args ...string) string {
+		t.Helper()
+		var out, errs bytes.Buffer
+		cmd := exec.CommandContext(t.Context(), program, append([]string{"demo", "--dir", dir}, args...)...)
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		if err := cmd.Run(); err != nil || errs.Len() > 0 {
+			t.Fatalf("%v: %v\n%s%s", args, err, out.String(), errs.String())
+		}
+		return out.String()
+	}
+	told := demo("--no-kill")
+	for _, want := range []string{"demo without a terminal", "Nothing has been applied yet", "+\tshares[0] += total % people", "TestSharesAreFair", "Completed", "Try next"} {
+		if !strings.Contains(told, want) {
+			t.Errorf("the demo lacks %q:\n%s", want, told)
+		}
+	}
+	if strings.Contains(told, "kill -9") || strings.Contains(told, "answer paid") {
+		t.Errorf("it has killed:\n%s", told)
+	}
+	lines := strings.Split(strings.TrimSpace(demo("--json")), "\n") // finds the sample and the engine's database of the first
+	var end struct {
+		Status run.Status  `json:"status"`
+		Kill   *killReport `json:"kill"`
+	}
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &end); err != nil || end.Status != run.Completed || end.Kill == nil {
+		t.Fatalf("last line %s: %v", lines[len(lines)-1], err)
+	}
+	k := *end.Kill
+	if !k.once() || k.Killed.Engine == 0 || k.Killed.Worker == 0 || k.Killed.Engine == k.Restarted.Engine || k.Killed.Worker == k.Restarted.Worker {
+		t.Errorf("%+v", k)
+	}
+	patches := patchesOn(t, filepath.Join(dir, "ratchet-demo-2", "bill"))
+	if len(patches) != 2 || patches[0] == patches[1] || !slices.Contains(patches, string(k.Patch)) {
+		t.Errorf("patches on the branch: %v, killed after %s", patches, k.Patch)
+	}
+}
