@@ -12,6 +12,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/layer"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/toolchain"
 )
@@ -21,50 +22,98 @@ type shelter struct {
 	cache  string // XDG_CACHE_HOME
 	inside box.Spec
 	set    map[string]string // variables
+	kept   []kept            // caches that have a layer of the repository
+}
+
+// kept is a cache of the checks of which later runs on the repository may have what is built in it.
+type kept struct {
+	layer   layer.Layer
+	upper   string
+	release func()
+}
+
+// release lets others change the layers.
+func (s *shelter) release() {
+	for _, k := range s.kept {
+		k.release()
+	}
 }
 
 // shelterChecks chooses the caches of the checks. Checks in the box have a cache of their own, which ends
-// with the run. Where the kernel can lay it over the user's caches, they begin warm, and nothing that a
-// check writes there reaches the user or another run. Checks without the box share one cache with the
-// other runs on the repository.
-func (a *Activities) shelterChecks(ctx context.Context, in CheckInput, b *box.Box, at place) (shelter, error) {
-	if b == nil {
-		return shelter{cache: a.runs.Cache(in.Repository.Path)}, nil
-	}
+// with the run. Where the kernel can lay it over the layer of the repository and the user's caches, they
+// begin warm, and nothing that a check writes there reaches the user or another run; see keepBuilt. Checks
+// without the box share one cache with the other runs on the repository. The caller releases the shelter.
+func (a *Activities) shelterChecks(ctx context.Context, in CheckInput, b *box.Box, at place) (_ *shelter, err error) {
 	tools, err := namedTools(ctx, in)
 	if err != nil {
-		return shelter{}, err
+		return nil, err
 	}
 	kit := a.tools.Find(ctx, tools)
-	s := shelter{cache: filepath.Join(at.layers, "cache"), set: kit.Env, inside: box.Spec{Read: kit.Read}}
+	if b == nil {
+		return shareCaches(a.runs.Cache(in.Repository.Path), kit), nil
+	}
+	s := &shelter{cache: filepath.Join(at.layers, "cache"), set: kit.Env, inside: box.Spec{Read: kit.Read}}
 	if len(kit.Path) > 0 {
 		path, _ := a.env("PATH")
 		s.set["PATH"] = strings.Join(append(slices.Clone(kit.Path), path), string(filepath.ListSeparator))
 	}
+	defer func() {
+		if err != nil {
+			s.release()
+		}
+	}()
 	for _, c := range kit.Caches {
-		refused := b.CheckPath(c.Dir)
+		var refused error
+		if c.Dir != "" {
+			refused = b.CheckPath(c.Dir)
+		}
 		if refused != nil {
-			c.Readable = false
 			_ = a.runs.Run(in.RunID).Log("check", rundir.Error, "a cache of the user is left out, and the checks begin with an empty one", map[string]any{
 				"variable": c.Variable, "directory": c.Dir, "reason": refused.Error(),
 			}) // the record does not rely on it
+			c.Readable, c.Dir = false, ""
 		}
-		if err := s.addCache(c, at.layers, refused == nil && b.Overlays()); err != nil {
-			return shelter{}, fmt.Errorf("cache %s of the checks: %w", c.Name, err)
+		var repository layer.Layer
+		if b.Overlays() {
+			repository = layer.At(a.runs.Layers(in.Repository.Path), flatName(c.Name))
+		}
+		if err := s.addCache(c, at.layers, repository); err != nil {
+			return nil, fmt.Errorf("cache %s of the checks: %w", c.Name, err)
 		}
 	}
 	return s, os.MkdirAll(s.cache, 0o700)
 }
 
-// addCache lays a private layer over a cache of the user. Without overlays the checks read the user's
-// cache if the tool can, and begin with an empty one if it cannot.
-func (s *shelter) addCache(c toolchain.Cache, layers string, overlays bool) error {
+// shareCaches gives the checks of a repository that no box holds caches of the tools in one directory.
+func shareCaches(dir string, kit toolchain.Kit) *shelter {
+	s := &shelter{cache: dir, set: kit.Env}
+	for _, c := range kit.Caches {
+		s.setVariables(c, filepath.Join(dir, c.Name))
+	}
+	return s
+}
+
+// flatName returns the name of a cache as that of one directory.
+func flatName(name string) string { return strings.ReplaceAll(name, "/", "-") }
+
+// addCache lays a private layer over the layer of the repository and the cache of the user. With the zero
+// layer, which stands for no overlays, the checks read the user's cache if the tool can, and begin with an
+// empty one if it cannot.
+func (s *shelter) addCache(c toolchain.Cache, layers string, repository layer.Layer) error {
 	own := filepath.Join(s.cache, c.Name)
 	at := own
 	switch {
-	case overlays:
-		layer := filepath.Join(layers, "layers", strings.ReplaceAll(c.Name, "/", "-"))
-		o := box.Overlay{Lower: c.Dir, Upper: filepath.Join(layer, "upper"), Work: filepath.Join(layer, "work"), Target: own}
+	case repository != layer.Layer{}:
+		below, release, err := repository.Use()
+		if err != nil {
+			return err
+		}
+		private := filepath.Join(layers, "layers", flatName(c.Name))
+		o := box.Overlay{Lower: c.Dir, Above: below, Upper: filepath.Join(private, "upper"), Work: filepath.Join(private, "work"), Target: own}
+		if c.Dir == "" {
+			o.Lower, o.Above = below, ""
+		}
+		s.kept = append(s.kept, kept{repository, o.Upper, release})
 		if err := git.RemoveTree(o.Work); err != nil {
 			return err
 		}
@@ -74,17 +123,60 @@ func (s *shelter) addCache(c toolchain.Cache, layers string, overlays bool) erro
 			}
 		}
 		s.inside.Overlays = append(s.inside.Overlays, o)
-	case c.Readable:
+	case c.Readable && c.Dir != "":
 		at = c.Dir
 		s.inside.Read = append(s.inside.Read, c.Dir)
 	}
-	if c.Variable != "" {
-		for range c.Above {
-			at = filepath.Dir(at)
-		}
-		s.set[c.Variable] = at
-	}
+	s.setVariables(c, at)
 	return makeCacheDir(s.cache, c.Name)
+}
+
+// setVariables names the directory of a cache to its tool.
+func (s *shelter) setVariables(c toolchain.Cache, at string) {
+	for range c.Above {
+		at = filepath.Dir(at)
+	}
+	for _, name := range []string{c.Variable, c.Also} {
+		if name != "" {
+			s.set[name] = c.Prefix + at
+		}
+	}
+}
+
+// runsOwn is a file beside the layers of a run, where no box shows it. It says that checks have run there on
+// what the run has made.
+const runsOwn = "runs-own"
+
+// markRunsOwn notes, before checks begin, that they run on what the run has made.
+func markRunsOwn(at place) error {
+	if err := os.MkdirAll(at.layers, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(at.layers, runsOwn), nil, 0o600)
+}
+
+// keepBuilt keeps what checks on the run's base commit have built and downloaded, for all later runs on the
+// repository, if the user has that commit in his own checkout: HEAD is it, or comes from it. What such checks
+// leave in a cache is then what the user's own tests could have left there. Checks on anything that a run has
+// made keep nothing, and neither do checks after them, as those of a run that was reset: they could forge the
+// verdict on another run. Keeping saves time alone, so its faults are told in the log of the run. The
+// shelter must be released.
+func (a *Activities) keepBuilt(ctx context.Context, in CheckInput, s *shelter, at place) {
+	if _, err := os.Lstat(filepath.Join(at.layers, runsOwn)); !errors.Is(err, fs.ErrNotExist) || in.Commit != in.Repository.Base || len(s.kept) == 0 {
+		return
+	}
+	_, err := git.Repo{Dir: in.Repository.Path}.Run(ctx, "merge-base", "--is-ancestor", string(in.Commit), "HEAD")
+	if git.ExitCode(err) == 1 {
+		return
+	}
+	for _, k := range s.kept {
+		if err == nil {
+			err = k.layer.Keep(ctx, k.upper)
+		}
+	}
+	if err != nil {
+		_ = a.runs.Run(in.RunID).Log("check", rundir.Info, "what the checks have built is not kept for later runs", map[string]any{"reason": err.Error()})
+	}
 }
 
 // makeCacheDir makes the directory name in the cache of a run, which checks can write. What a check has

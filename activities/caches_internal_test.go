@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/internal/layer"
 	"github.com/ratchet-dev/ratchet/internal/toolchain"
 )
 
@@ -27,9 +28,14 @@ func TestWithoutOverlaysAToolReadsTheUsersCacheOrBeginsCold(t *testing.T) {
 			dir := t.TempDir()
 			s := shelter{cache: filepath.Join(dir, "cache"), set: map[string]string{}}
 			tc.cache.Dir = users
-			if err := s.addCache(tc.cache, dir, tc.overlays); err != nil {
+			repository := layer.Layer{}
+			if tc.overlays {
+				repository = layer.At(dir, "layer")
+			}
+			if err := s.addCache(tc.cache, dir, repository); err != nil {
 				t.Fatal(err)
 			}
+			defer s.release()
 			want := tc.variable
 			if want != users {
 				want = filepath.Join(s.cache, want)

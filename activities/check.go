@@ -81,7 +81,7 @@ func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(r
 		return Judgement{}, err
 	}
 	scratch := a.runs.Scratch(in.RunID)
-	at := place{top: w.Dir(), dir: w.WorkDir(), home: filepath.Join(scratch, "home"), layers: filepath.Join(scratch, "built")}
+	at := place{top: w.Dir(), dir: w.WorkDir(), home: filepath.Join(scratch, "home"), layers: filepath.Join(scratch, "built"), exact: true}
 	checked, e, out, err := a.runChecks(ctx, in, at, show)
 	if err != nil {
 		return Judgement{}, err
@@ -104,7 +104,10 @@ func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(r
 
 // place is where checks run: the top of a work tree that was just made, the directory in it that they
 // run in, their home, and the directory of what they build in the box.
-type place struct{ top, dir, home, layers string }
+type place struct {
+	top, dir, home, layers string
+	exact                  bool // the tree is that of the commit alone
+}
 
 // runChecks runs the checks in a place, and in the box unless run and worker say off. Git reads the
 // objects there that the tree borrows. It starts nothing that the sandbox does not admit.
@@ -124,6 +127,17 @@ func (a *Activities) runChecks(ctx context.Context, in CheckInput, at place, sho
 	s, err := a.shelterChecks(ctx, in, held, at)
 	if err != nil {
 		return check.Report{}, Evaluation{}, Judgement{}, err
+	}
+	defer func() {
+		s.release()
+		if at.exact {
+			a.keepBuilt(ctx, in, s, at)
+		}
+	}()
+	if !at.exact || in.Commit != in.Repository.Base {
+		if err := markRunsOwn(at); err != nil {
+			return check.Report{}, Evaluation{}, Judgement{}, err
+		}
 	}
 	s.inside.Tree, s.inside.Read = at.top, append(s.inside.Read, borrowed...)
 	checked, err := check.Run(ctx, check.Spec{

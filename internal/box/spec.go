@@ -33,6 +33,7 @@ type Spec struct {
 // [Box.Overlays] reports whether there are any.
 type Overlay struct {
 	Lower  string // the original, never written
+	Above  string // a directory of changes that is laid over Lower, never written either; empty: none
 	Upper  string // receives the changes
 	Work   string // a directory for the kernel alone, in the file system of Upper
 	Target string // the place inside; the directory must exist outside too
@@ -106,6 +107,11 @@ func (s Spec) mounts(home string) ([]mount, error) {
 	for _, o := range s.Overlays {
 		if err := CheckPath(o.Lower, home); err != nil {
 			return nil, fmt.Errorf("overlay over %s: %w", o.Lower, err)
+		}
+		if o.Above != "" {
+			if err := CheckPath(o.Above, home); err != nil {
+				return nil, fmt.Errorf("overlay over %s: %w", o.Above, err)
+			}
 		}
 		if err := add("overlay", writable, o.Target); err != nil {
 			return nil, err

@@ -39,6 +39,41 @@ func cannotRun(exitCode int, text string) string {
 	return ""
 }
 
+// download is how a package manager says that it could not reach what it wants to download, and how the user
+// can give it to the checks.
+type download struct {
+	says   *regexp.Regexp
+	remedy string
+}
+
+// downloads are the package managers. Each expression fits a line that the manager itself writes: a test of
+// the repository that misses a network of its own is no missing package.
+var downloads = []download{
+	{regexp.MustCompile(`(?m)^.*(?:\.go:\d+:\d+|go|go: [^\n]*): .*(?:Get|reading) "?https?://[^\n]*(?:lookup |dial |proxyconnect |Forbidden|connect: ).*$|^.*module lookup disabled by GOPROXY=off.*$`), "go mod download|registry:go"},
+	{regexp.MustCompile(`(?m)^npm (?:ERR!|error) (?:code (?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENOTCACHED|ENETUNREACH)|network request to).*$`), "npm ci|registry:npm"},
+	{regexp.MustCompile(`(?m)^.*(?:ERR_PNPM_(?:META_FETCH_FAIL|NO_OFFLINE_TARBALL|NO_OFFLINE_META|FETCH_\w+)|GET https://registry\S* error \((?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED)\)).*$`), "pnpm fetch|registry:npm"},
+	{regexp.MustCompile(`(?m)^.*(?:There appears to be trouble with your network connection|RequestError: getaddrinfo).*$`), "yarn install|registry:npm"},
+	{regexp.MustCompile(`(?m)^.*(?:WARNING: Retrying \(Retry\(|ERROR: No matching distribution found for|error: Failed to fetch: .https?://).*$`), "uv sync, or an install by pip,|registry:pip"},
+	{regexp.MustCompile(`(?m)^.*(?:warning: spurious network error|error: failed to (?:get .* as a dependency|download from)|failed to fetch .https://|Could(?: not|n't) resolve host: (?:static|index)\.crates\.io).*$`), "cargo fetch|registry:cargo"},
+	{regexp.MustCompile(`(?m)^.*(?:Could not transfer artifact|Unknown host repo\.maven\.apache\.org|Cannot access \S+ \(https?://[^)]*\) in offline mode).*$`), "mvn dependency:go-offline|repo.maven.apache.org:443"},
+	{regexp.MustCompile(`(?m)^.*(?:> Could not (?:GET|HEAD|resolve) 'https?://|No cached version of .* available for offline mode|Downloading https://services\.gradle\.org).*$`), "a build by gradle|services.gradle.org:443 and your repositories"},
+}
+
+// wantsDownload returns why a command that failed without a network could not run: it wanted to download a
+// package. It returns "" for every other failure.
+func wantsDownload(text string) string {
+	for _, d := range downloads {
+		line := d.says.FindString(text)
+		if line == "" {
+			continue
+		}
+		command, network, _ := strings.Cut(d.remedy, "|")
+		return fmt.Sprintf("it wants to download what no cache has, and checks have no network: run %s here yourself, or start the run with --check-network %s: %s",
+			command, network, firstRunes(strings.TrimSpace(line), digestLength))
+	}
+	return ""
+}
+
 // explainMissing returns the reason with the line that names the program, if there is one.
 func explainMissing(exitCode int, what, text string) string {
 	reason := fmt.Sprintf("%s (exit code %d)", what, exitCode)

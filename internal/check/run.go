@@ -196,7 +196,13 @@ func (s Spec) runOnce(ctx context.Context, env []string, at Progress, progress f
 		result.Sandbox = s.Box.String()
 	}
 	result.Head, result.Tail, _ = kept.Text()
-	return judgeEnd(result, ended, err, timeout)
+	result, err = judgeEnd(result, ended, err, timeout)
+	if result.Status == Fail && s.Box != nil && s.Network == nil {
+		if reason := wantsDownload(result.Head + "\n" + result.Tail); reason != "" {
+			result.Status, result.Reason = Error, reason
+		}
+	}
+	return result, err
 }
 
 // judgeEnd decides the meaning of a command's end. It returns the errors that say nothing about the

@@ -22,7 +22,7 @@ var floors = [][]string{
 	{"provider"},
 	{"intake", "scratch", "workspace"},
 	{"agent", "citizen", "patch"},
-	{"answer", "attempts", "check", "checkout", "controlsocket", "delivery", "file", "prompt", "rundir", "temporalclient", "toolchain"},
+	{"answer", "attempts", "check", "checkout", "controlsocket", "delivery", "file", "layer", "prompt", "rundir", "temporalclient", "toolchain"},
 	{"egress"},
 	{"box"},
 	{"dispatch", "display", "engine", "failpoint", "failure", "gate", "git", "proc", "redact", "run", "udiff", "verdict"},

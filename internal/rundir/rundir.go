@@ -82,6 +82,12 @@ func (s *Store) Cache(repository string) string {
 	return filepath.Join(s.dir, "cache", string(run.DigestOf([]byte(repository)))[:16])
 }
 
+// Layers returns the path of the directory in which the caches of the checks of a
+// repository are kept between runs in the box.
+func (s *Store) Layers(repository string) string {
+	return filepath.Join(s.dir, "layers", string(run.DigestOf([]byte(repository)))[:16])
+}
+
 // Attempts returns the path of the directory in which the workers of this host note
 // their current work; see package attempts.
 func (s *Store) Attempts() string { return filepath.Join(s.dir, "attempts") }

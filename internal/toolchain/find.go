@@ -12,12 +12,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/proc"
 )
 
-// Cache is a cache of the user for one tool.
+// Cache is a cache of one tool.
 type Cache struct {
-	Dir  string // absolute; it exists
+	Dir  string // the user's own, absolute; empty: the user has none
 	Name string // where the tool looks for it below XDG_CACHE_HOME
 	// Variable names the cache to the tool; empty: the tool finds it by XDG_CACHE_HOME alone.
 	Variable string
+	// Also is another variable for the same; empty: none. Prefix stands before both values.
+	Also, Prefix string
 	// Above is the number of directories that the variable's value lies above the cache.
 	Above int
 	// Readable reports that the tool works with a cache that it cannot write.
@@ -47,7 +49,7 @@ func New(lookup func(string) (string, bool), named ...string) *Finder {
 	return &Finder{lookup: lookup, named: named}
 }
 
-// Find returns the kit of the tools. What does not exist is left out.
+// Find returns the kit of the tools. Of toolchains that do not exist it has nothing.
 func (f *Finder) Find(ctx context.Context, tools []Tool) Kit {
 	k := Kit{Env: map[string]string{}}
 	for _, dir := range f.named {
@@ -59,12 +61,23 @@ func (f *Finder) Find(ctx context.Context, tools []Tool) Kit {
 			f.addGo(ctx, &k)
 		case Node:
 			k.addCache(Cache{Dir: f.dir("npm_config_cache", ".npm"), Name: "npm", Variable: "npm_config_cache"})
+			k.addCache(Cache{Dir: f.dir("npm_config_store_dir", f.below("XDG_DATA_HOME", ".local/share", "pnpm/store")), Name: "pnpm-store", Variable: "npm_config_store_dir", Also: "pnpm_config_store_dir"})
+			k.addCache(Cache{Dir: f.below("XDG_CACHE_HOME", ".cache", "pnpm"), Name: "pnpm"})
+			k.addCache(Cache{Dir: f.dir("YARN_CACHE_FOLDER", f.below("XDG_CACHE_HOME", ".cache", "yarn")), Name: "yarn", Variable: "YARN_CACHE_FOLDER"})
+			k.addCache(Cache{Dir: f.dir("YARN_GLOBAL_FOLDER", ".yarn/berry"), Name: "yarn-berry", Variable: "YARN_GLOBAL_FOLDER"})
 			k.addToolchain(filepath.Dir(f.programDir("node")), ".nvm/versions/node/")
 		case Python:
 			k.addCache(Cache{Dir: f.dir("PIP_CACHE_DIR", ".cache/pip"), Name: "pip", Variable: "PIP_CACHE_DIR"})
+			k.addCache(Cache{Dir: f.dir("UV_CACHE_DIR", f.below("XDG_CACHE_HOME", ".cache", "uv")), Name: "uv", Variable: "UV_CACHE_DIR"})
 			k.addToolchain(pyenvVersion(f.programDir("python3")), ".pyenv/versions/")
 		case Rust:
 			f.addRust(&k)
+		case Java:
+			// Of ~/.m2 and ~/.gradle the rest configures the tool, and may hold passwords.
+			k.addCache(Cache{Dir: f.dir("", ".m2/repository"), Name: "maven", Variable: "MAVEN_OPTS", Prefix: "-Dmaven.repo.local="})
+			gradle := f.dir("GRADLE_USER_HOME", ".gradle")
+			k.addCache(Cache{Dir: filepath.Join(gradle, "caches"), Name: "gradle/caches", Variable: "GRADLE_USER_HOME", Above: 1})
+			k.addCache(Cache{Dir: filepath.Join(gradle, "wrapper"), Name: "gradle/wrapper"})
 		}
 	}
 	return k
@@ -75,6 +88,11 @@ func (f *Finder) addGo(ctx context.Context, k *Kit) {
 	env := f.askGo(ctx)
 	k.addCache(Cache{Dir: env["GOMODCACHE"], Name: "go-mod", Variable: "GOMODCACHE", Readable: true})
 	k.addCache(Cache{Dir: env["GOCACHE"], Name: "go-build", Variable: "GOCACHE"})
+	for _, name := range goSettings {
+		if value := env[name]; value != "" && !holdsPassword(value) {
+			k.Env[name] = value
+		}
+	}
 	if root := env["GOROOT"]; root != "" && !isSystem(root) && isDir(root) {
 		k.Read, k.Path = append(k.Read, root), append(k.Path, filepath.Join(root, "bin"))
 	}
@@ -99,11 +117,12 @@ func ProgramDir(dir string) string {
 	return dir
 }
 
-// addCache adds a cache that exists.
+// addCache adds a cache. The user may have none.
 func (k *Kit) addCache(c Cache) {
-	if isDir(c.Dir) {
-		k.Caches = append(k.Caches, c)
+	if !isDir(c.Dir) {
+		c.Dir = ""
 	}
+	k.Caches = append(k.Caches, c)
 }
 
 // addToolchain adds the directory of one version of a toolchain, if it lies in such a place.
@@ -141,10 +160,21 @@ func (f *Finder) dir(variable, below string) string {
 		return filepath.Clean(dir)
 	}
 	home, _ := f.lookup("HOME")
-	if !filepath.IsAbs(home) {
+	switch {
+	case filepath.IsAbs(below):
+		return below
+	case !filepath.IsAbs(home):
 		return ""
 	}
 	return filepath.Join(home, below)
+}
+
+// below returns a path below the directory that a variable names, or below one of HOME.
+func (f *Finder) below(variable, home, path string) string {
+	if dir := f.dir(variable, home); dir != "" {
+		return filepath.Join(dir, path)
+	}
+	return ""
 }
 
 // programDir returns the directory of a program on the user's PATH, with its links resolved; empty if
@@ -163,7 +193,17 @@ func (f *Finder) programDir(name string) string {
 // askLimit bounds a question to a tool.
 const askLimit = 20 * time.Second
 
-var goVariables = []string{"GOROOT", "GOMODCACHE", "GOCACHE"}
+// goSettings are the user's settings by which a build takes its modules from where the user takes them.
+// goVariables has the directories first.
+var (
+	goSettings  = []string{"GOPROXY", "GOPRIVATE", "GONOPROXY", "GOSUMDB", "GONOSUMDB", "GOFLAGS"}
+	goVariables = append([]string{"GOROOT", "GOMODCACHE", "GOCACHE"}, goSettings...)
+)
+
+// holdsPassword reports whether a setting has a user or a password in a URL.
+func holdsPassword(value string) bool {
+	return strings.Contains(value, "@") && strings.Contains(value, "://")
+}
 
 // askGo returns Go's directories by `go env`. It asks once, outside of any repository, so that no
 // repository chooses the toolchain that answers.
@@ -183,7 +223,7 @@ func (f *Finder) askGo(ctx context.Context) map[string]string {
 	end, err := proc.Run(ctx, proc.Command{
 		Argv:   append([]string{filepath.Join(dir, "go"), "env"}, goVariables...),
 		Dir:    "/",
-		Env:    proc.Environ(f.lookup, []string{"HOME", "XDG_CACHE_HOME", "GOPATH", "GOMODCACHE", "GOCACHE"}, map[string]string{"GOTOOLCHAIN": "local"}),
+		Env:    proc.Environ(f.lookup, append([]string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "GOENV", "GOPATH", "GOMODCACHE", "GOCACHE"}, goSettings...), map[string]string{"GOTOOLCHAIN": "local"}),
 		Stdout: out,
 	})
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
@@ -192,8 +232,12 @@ func (f *Finder) askGo(ctx context.Context) map[string]string {
 	}
 	f.goEnv = map[string]string{}
 	for i, name := range goVariables {
-		if filepath.IsAbs(lines[i]) {
-			f.goEnv[name] = filepath.Clean(lines[i])
+		f.goEnv[name] = lines[i]
+		if i < len(goVariables)-len(goSettings) {
+			f.goEnv[name] = ""
+			if filepath.IsAbs(lines[i]) {
+				f.goEnv[name] = filepath.Clean(lines[i])
+			}
 		}
 	}
 	return f.goEnv

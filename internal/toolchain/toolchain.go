@@ -18,6 +18,7 @@ const (
 	Node   Tool = "node"
 	Python Tool = "python"
 	Rust   Tool = "rust"
+	Java   Tool = "java"
 )
 
 // traits tell by what a tool is known: the programs that a command names, and the files at the top of
@@ -32,6 +33,7 @@ var known = []traits{
 	{Node, []string{"npm", "npx", "node", "yarn", "pnpm"}, []string{"package.json"}},
 	{Python, []string{"python", "python3", "pip", "pip3", "pytest", "py.test", "tox", "uv"}, []string{"pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "tox.ini"}},
 	{Rust, []string{"cargo", "rustc"}, []string{"Cargo.toml"}},
+	{Java, []string{"mvn", "mvnw", "gradle", "gradlew"}, []string{"pom.xml", "mvnw", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradlew"}},
 }
 
 var word = regexp.MustCompile(`[A-Za-z0-9_./+-]+`)

@@ -61,7 +61,9 @@ func TestFindTakesTheCachesThatExist(t *testing.T) {
 	k := f.Find(t.Context(), []toolchain.Tool{toolchain.Node, toolchain.Python, toolchain.Rust})
 	var dirs []string
 	for _, c := range k.Caches {
-		dirs = append(dirs, c.Dir)
+		if c.Dir != "" {
+			dirs = append(dirs, c.Dir)
+		}
 	}
 	if want := []string{home + "/.npm", elsewhere, home + "/.cargo/registry"}; !slices.Equal(dirs, want) {
 		t.Errorf("caches %v, want %v", dirs, want)
@@ -70,7 +72,14 @@ func TestFindTakesTheCachesThatExist(t *testing.T) {
 		t.Errorf("reads %v, env %v", k.Read, k.Env)
 	}
 	_, none := user(t, nil)
-	if k := none.Find(t.Context(), []toolchain.Tool{toolchain.Node, toolchain.Python, toolchain.Rust, toolchain.Go}); len(k.Caches)+len(k.Read)+len(k.Path) > 0 {
+	k = none.Find(t.Context(), []toolchain.Tool{toolchain.Node, toolchain.Python, toolchain.Rust, toolchain.Go, toolchain.Java})
+	names := map[string]bool{}
+	for _, c := range k.Caches {
+		if names[c.Name] = true; c.Dir != "" {
+			t.Errorf("of an empty home %+v", c)
+		}
+	}
+	if len(k.Read)+len(k.Path) > 0 || !names["go-mod"] || !names["pnpm-store"] || !names["uv"] || !names["maven"] || !names["gradle/caches"] {
 		t.Errorf("of an empty home %+v", k)
 	}
 }

@@ -8,14 +8,14 @@ import (
 )
 
 // Overlay is one mount of [OverlayWord].
-type Overlay struct{ Lower, Upper, Work, Target string }
+type Overlay struct{ Lower, Above, Upper, Work, Target string }
 
 // OverlayArgs returns the arguments of our executable that mount overlays and run a program then. The
 // process needs the capabilities of its user namespace.
 func OverlayArgs(overlays []Overlay, argv []string) []string {
 	args := []string{OverlayWord, strconv.Itoa(len(overlays))}
 	for _, o := range overlays {
-		args = append(args, o.Lower, o.Upper, o.Work, o.Target)
+		args = append(args, o.Lower, o.Above, o.Upper, o.Work, o.Target)
 	}
 	return append(args, argv...)
 }
@@ -27,13 +27,17 @@ func mountOverlays(args []string) int {
 		return failed
 	}
 	n, err := strconv.Atoi(args[0])
-	if err != nil || n < 0 || n > len(args)/4 || len(args) < 2+4*n {
+	if err != nil || n < 0 || n > len(args)/5 || len(args) < 2+5*n {
 		return failed
 	}
-	for args = args[1:]; n > 0; n, args = n-1, args[4:] {
-		options := "lowerdir=" + escape(args[0]) + ",upperdir=" + escape(args[1]) + ",workdir=" + escape(args[2]) + ",userxattr"
-		if err := syscall.Mount("overlay", args[3], "overlay", 0, options); err != nil {
-			os.Stderr.WriteString("overlay over " + args[3] + ": " + err.Error() + "\n")
+	for args = args[1:]; n > 0; n, args = n-1, args[5:] {
+		lower := escape(args[0])
+		if above := args[1]; above != "" {
+			lower = escape(above) + ":" + lower
+		}
+		options := "lowerdir=" + lower + ",upperdir=" + escape(args[2]) + ",workdir=" + escape(args[3]) + ",userxattr"
+		if err := syscall.Mount("overlay", args[4], "overlay", 0, options); err != nil {
+			os.Stderr.WriteString("overlay over " + args[4] + ": " + err.Error() + "\n")
 			return failed
 		}
 	}

@@ -1,0 +1,182 @@
+// Package layer keeps what the checks of a repository have built and downloaded, for later runs on the same
+// repository. A layer is a directory that boxes see below a layer of their own, and that nothing in a box
+// writes. What is kept was made by a commit that the user has already; who calls Keep answers for that.
+package layer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ratchet-dev/ratchet/internal/git"
+)
+
+// The bounds of a layer. One that has grown beyond them begins anew.
+const (
+	maxFiles = 1 << 20
+	maxBytes = 8 << 30
+)
+
+// patience is how long Keep waits for the boxes that see the layer.
+const patience = 2 * time.Second
+
+// Layer is one layer, at a directory of that name. Its lock is beside it.
+type Layer struct{ dir string }
+
+// At returns the layer in a directory of the runs directory.
+func At(dir, name string) Layer { return Layer{filepath.Join(dir, name)} }
+
+// Use makes the layer if it does not exist, and keeps it as it is until release. A box may see the
+// directory until then.
+func (l Layer) Use() (dir string, release func(), err error) {
+	if err := os.MkdirAll(l.dir, 0o700); err != nil {
+		return "", nil, fmt.Errorf("layer: %w", err)
+	}
+	lock, err := l.lock(unix.LOCK_SH, patience)
+	if err != nil {
+		return "", nil, err
+	}
+	return l.dir, func() { lock.Close() }, nil
+}
+
+// ErrBusy reports that others see the layer.
+var ErrBusy = errors.New("the layer is in use")
+
+func (l Layer) lock(how int, wait time.Duration) (*os.File, error) {
+	f, err := os.OpenFile(l.dir+".lock", os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("layer: %w", err)
+	}
+	for end := time.Now().Add(wait); ; time.Sleep(20 * time.Millisecond) {
+		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) || time.Now().After(end) {
+			f.Close()
+			return nil, fmt.Errorf("lock %s: %w: %w", l.dir, ErrBusy, err)
+		}
+	}
+}
+
+// Keep moves what an overlay has received into the layer, unless somebody uses the layer: then the error
+// matches ErrBusy, and nothing has changed. No process may write to upper any more. What the layer does not
+// have is moved by whole directories, so that a reader never finds half of one that its tool takes for
+// complete. A second call moves what the first, killed, has left.
+func (l Layer) Keep(ctx context.Context, upper string) error {
+	if err := os.MkdirAll(l.dir, 0o700); err != nil {
+		return fmt.Errorf("layer: %w", err)
+	}
+	lock, err := l.lock(unix.LOCK_EX, patience)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	// One root above both: the names below come from a hostile program, and no link leads out of it.
+	common, from, to, err := under(upper, l.dir)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(common)
+	if err != nil {
+		return fmt.Errorf("layer: %w", err)
+	}
+	defer root.Close()
+	if err := move(ctx, root, from, to); err != nil {
+		return fmt.Errorf("keep in %s: %w", l.dir, err)
+	}
+	return l.bound(root, to)
+}
+
+// under returns the deepest directory that holds both paths, and the rest of each.
+func under(a, b string) (common, restA, restB string, err error) {
+	common = filepath.Dir(a)
+	for {
+		rest, err := filepath.Rel(common, b)
+		if err == nil && filepath.IsLocal(rest) && rest != "." {
+			restA, err := filepath.Rel(common, a)
+			return common, restA, rest, err
+		}
+		if common == filepath.Dir(common) {
+			return "", "", "", fmt.Errorf("layer: %s and %s have no directory in common", a, b)
+		}
+		common = filepath.Dir(common)
+	}
+}
+
+// move moves the entries of one directory into another. It leaves what is neither a file nor a directory nor
+// a link, such as the mark by which an overlay hides a file.
+func move(ctx context.Context, root *os.Root, from, to string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, dir := range []string{from, to} {
+		if err := root.Chmod(dir, 0o700); err != nil { // tools make directories that cannot be written
+			return err
+		}
+	}
+	entries, err := fs.ReadDir(root.FS(), from)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		a, b := path.Join(from, e.Name()), path.Join(to, e.Name())
+		there, err := root.Lstat(b)
+		switch {
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return err
+		case e.IsDir() && err == nil && there.IsDir():
+			if err := move(ctx, root, a, b); err != nil {
+				return err
+			}
+			continue
+		case !e.IsDir() && !e.Type().IsRegular() && e.Type() != fs.ModeSymlink:
+			continue
+		case err == nil:
+			if err := git.RemoveAll(root, b); err != nil {
+				return err
+			}
+		}
+		if e.IsDir() {
+			if err := root.Chmod(a, 0o700); err != nil { // to give it another parent
+				return err
+			}
+		}
+		if err := root.Rename(a, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bound removes the content of a layer that has grown beyond the bounds.
+func (l Layer) bound(root *os.Root, to string) error {
+	var files, bytes int64
+	err := fs.WalkDir(root.FS(), to, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+			files, bytes = files+1, bytes+info.Size()
+		}
+		if files > maxFiles || bytes > maxBytes {
+			return fs.SkipAll
+		}
+		return nil
+	})
+	if err != nil || files <= maxFiles && bytes <= maxBytes {
+		return nil // a directory that cannot be read is the tool's
+	}
+	if err := git.RemoveAll(root, to); err != nil {
+		return fmt.Errorf("layer: %w", err)
+	}
+	return root.MkdirAll(to, 0o700)
+}
