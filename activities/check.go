@@ -130,9 +130,7 @@ func (a *Activities) runChecks(ctx context.Context, in CheckInput, at place, sho
 	}
 	defer func() {
 		s.release()
-		if at.exact {
-			a.keepBuilt(ctx, in, s, at)
-		}
+		a.keepBuilt(ctx, in, s, at)
 	}()
 	if !at.exact || in.Commit != in.Repository.Base {
 		if err := markRunsOwn(at); err != nil {
