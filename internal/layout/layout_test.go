@@ -49,7 +49,7 @@ var vendors = []string{
 var wired = map[string][]string{
 	"internal/agent/acp": nil, "internal/agent/claude": nil, "internal/agent/codex": nil, "internal/agent/openclaw": nil, "internal/agent/pi": nil,
 	"internal/provider/anthropic": nil, "internal/provider/openai": nil, "internal/provider/command": nil, "internal/provider/replay": nil,
-	"internal/provider/catalog": {"starter"}, // which checks what the user named
+	"internal/provider/catalog": {"starter", "starter/internal/settings"}, // which check what was named
 }
 
 type pkg struct {
