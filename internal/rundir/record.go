@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -158,12 +159,16 @@ func (j *journal) replaceSnapshots(state run.State, now Standing) error {
 	return errors.Join(err, replaceJSON(j.root, stateFile, state))
 }
 
-// replaceJSON replaces the file by v as JSON. It does not wait for the disk: the
-// events are on disk already, and they win over the file.
+// replaceJSON replaces the file by v as JSON, unless it holds v. It does not wait for
+// the disk: the events are on disk already, and they win over the file.
 func replaceJSON(root *os.Root, name string, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
-	return replaceSyncedBy(root, name, append(b, '\n'), func(*os.File) error { return nil })
+	b = append(b, '\n')
+	if old, err := readPlain(root, name); err == nil && bytes.Equal(old, b) {
+		return nil
+	}
+	return replaceSyncedBy(root, name, b, func(*os.File) error { return nil })
 }

@@ -151,6 +151,9 @@ func TestLinkedWorkTreesAreTakenOver(t *testing.T) {
 				return
 			}
 			wantTree(t, a.w.Dir(), with(editedTree, files{"cache/kept": "x"}))
+			if verb == "prepare" {
+				must(t, a.w.Sync(t.Context(), a.head))
+			}
 			if got := check(t, a.w, "git rev-parse --git-common-dir; git status --porcelain"); got != ".git\n" {
 				t.Errorf("repository of the work tree: %q", got)
 			}

@@ -152,10 +152,10 @@ func tree(t testing.TB, dir string) files {
 	got := files{}
 	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(dir, path)
-		if name == ".git" {
+		if name == ".git" && d.IsDir() {
 			return fs.SkipDir
 		}
-		if err != nil || d.IsDir() {
+		if err != nil || d.IsDir() || name == ".git" {
 			return err
 		}
 		fi, err := d.Info()

@@ -14,7 +14,8 @@ import (
 )
 
 // Prepare makes the branch at Base when there is none, and the work tree when it is missing or
-// broken. Then it brings the work tree to the branch's tip. The error matches ErrForeign when the
+// broken. Then it brings the files of the work tree to the branch's tip. It makes no repository there: nothing runs in the
+// work tree before a Sync. The error matches ErrForeign when the
 // branch exists and does not come from Base.
 func (w *Workspace) Prepare(ctx context.Context) error {
 	held, err := w.lockForChange(ctx)
@@ -24,7 +25,7 @@ func (w *Workspace) Prepare(ctx context.Context) error {
 	defer w.unlock(held)
 	tip, err := w.ensureBranch(ctx, held)
 	if err == nil {
-		err = w.syncLocked(ctx, held, tip)
+		err = w.syncLocked(ctx, held, tip, false)
 	}
 	if err != nil {
 		return fmt.Errorf("prepare workspace: %w", err)

@@ -33,7 +33,7 @@ func (w *Workspace) Sync(ctx context.Context, commit run.Commit) error {
 	held, err := w.lockForChange(ctx)
 	if err == nil {
 		defer w.unlock(held)
-		err = w.syncLocked(ctx, held, commit)
+		err = w.syncLocked(ctx, held, commit, true)
 	}
 	if err != nil {
 		return fmt.Errorf("sync work tree to %s: %w", commit, err)
@@ -41,24 +41,25 @@ func (w *Workspace) Sync(ctx context.Context, commit run.Commit) error {
 	return nil
 }
 
-func (w *Workspace) syncLocked(ctx context.Context, held *os.File, commit run.Commit) error {
+// syncLocked brings the files of the work tree to commit, and makes its repository anew where that is asked for.
+func (w *Workspace) syncLocked(ctx context.Context, held *os.File, commit run.Commit, repository bool) error {
 	failpoint.Hit("workspace.before-sync")
 	if err := w.unregisterWorkTree(); err != nil {
 		return err
 	}
-	err := w.checkoutTree(ctx, held, commit)
+	err := w.checkoutTree(ctx, held, commit, repository)
 	if err == nil || ctx.Err() != nil || errors.Is(err, git.ErrObject) {
 		return err
 	}
 	if err := w.eraseAll(); err != nil {
 		return err
 	}
-	return w.checkoutTree(ctx, held, commit)
+	return w.checkoutTree(ctx, held, commit, repository)
 }
 
 // checkoutTree brings the work tree to commit with an index that only we use. A check's git cannot
 // mislead us through its own index.
-func (w *Workspace) checkoutTree(ctx context.Context, held *os.File, commit run.Commit) error {
+func (w *Workspace) checkoutTree(ctx context.Context, held *os.File, commit run.Commit, repository bool) error {
 	root, fresh, err := w.openWorkTree()
 	if err != nil {
 		return err
@@ -81,8 +82,10 @@ func (w *Workspace) checkoutTree(ctx context.Context, held *os.File, commit run.
 		return err
 	}
 	failpoint.Hit("workspace.before-repository")
-	if err := w.makeRepository(ctx, root, commit); err != nil {
-		return err
+	if repository {
+		if err := w.makeRepository(ctx, root, commit); err != nil {
+			return err
+		}
 	}
 	failpoint.Hit("workspace.after-sync")
 	return nil

@@ -25,6 +25,7 @@ func TestPrepare(t *testing.T) {
 		must(t, w.Prepare(t.Context()))
 		wantTree(t, w.Dir(), sample)
 	}
+	must(t, w.Sync(t.Context(), spec.Base))
 	checks := git.Repo{Dir: w.Dir()}
 	if got := runGit(t, checks, "symbolic-ref", "--short", "HEAD"); got != w.Branch() {
 		t.Errorf("checked out %q, want %q", got, w.Branch())
@@ -184,6 +185,9 @@ func TestMend(t *testing.T) {
 					return
 				}
 				wantTree(t, w.Dir(), with(editedTree, tt.left))
+				if verb == "prepare" {
+					must(t, w.Sync(t.Context(), c))
+				}
 				checks := git.Repo{Dir: w.Dir()}
 				if got := runGit(t, checks, "status", "--porcelain"); got != "" {
 					t.Errorf("status of the work tree: %s", got)
