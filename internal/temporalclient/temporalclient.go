@@ -175,6 +175,8 @@ func readFile(runsDir string) (engine.File, error) {
 
 func ofEngine(source Source, address string, token engine.Token) Target {
 	opts := client.Options{HostPort: address, Namespace: client.DefaultNamespace}
+	// It is on this machine: compressing costs both sides more than what it saves.
+	opts.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	if token != "" {
 		opts.ConnectionOptions.DialOptions = (&prover{address: address, token: token}).options()
 	}
