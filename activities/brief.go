@@ -89,7 +89,20 @@ func (a *Activities) fillFromRecord(dir *rundir.Dir, c Call) (prompt.In, error) 
 	if s.Refused != nil {
 		in.Problem = "The last answer was not taken. The last entry under Guidance says why."
 	}
+	if s.Report == nil && c.Phase != run.Evaluate {
+		return in, a.addBaseline(c.RunID, s.BaselineReport(), &in)
+	}
 	return in, a.addReport(c.RunID, s.Report, &in)
+}
+
+// addBaseline adds the report of the checks on the base commit, while no later one is there.
+func (a *Activities) addBaseline(id run.ID, ref *run.Ref, in *prompt.In) error {
+	if ref == nil {
+		return nil
+	}
+	e, err := a.loadEvaluation(id, *ref)
+	in.Baseline, in.Mentioned = e.forPrompt(), e.Mentioned
+	return err
 }
 
 // addReport adds the report of the checks.

@@ -38,6 +38,12 @@ type Evaluation struct {
 	Network *egress.Traffic `json:"network,omitempty"`
 	// Restored says how the branch was moved before the checks or while they ran.
 	Restored *run.Restored `json:"restored,omitempty"`
+	// Baseline says that the commit is the base, before any patch.
+	Baseline bool `json:"baseline,omitempty"`
+	// Before holds the commands that failed in the same way on the base commit.
+	Before []string `json:"failedBefore,omitempty"`
+
+	endedBefore bool // a command that was silent now had passed on the base commit
 }
 
 // checkLock names the lock under which one attempt at a time uses the run's tree.
@@ -51,6 +57,9 @@ const checkLock = "check.lock"
 //
 // Check looks at the branch before and after the checks. If the branch was moved while they ran,
 // there is no verdict.
+//
+// On the base commit, before the first call of a provider, Check makes branch and worktree first, as
+// Prepare does, and its result has a baseline.
 func (a *Activities) Check(ctx context.Context, in CheckInput) (_ Judgement, err error) {
 	defer makePermanent(&err)
 	show, stop := report.Heartbeat(ctx, report.Progress{Doing: "waits for the run's tree"})
@@ -70,7 +79,16 @@ func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(r
 		return Judgement{}, err
 	}
 	defer release()
+	if in.Baseline {
+		if err := w.Prepare(ctx); err != nil {
+			return Judgement{}, err
+		}
+		failpoint.Hit("prepare.done")
+	}
 	tell := a.logMoved(in.Header, func(s *run.Snapshot) bool {
+		if in.Baseline {
+			return s.NeedsBaseline() && s.Head == in.Commit
+		}
 		return s.Next.Do == run.Work && s.Phase() == run.Evaluate && s.State.Iteration == in.Iteration && s.Head == in.Commit
 	})
 	before, err := w.Restore(ctx, in.Commit, tell)
@@ -88,6 +106,7 @@ func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(r
 	}
 	failpoint.Hit("check.ran")
 	e.Restored = displayable(before)
+	said := out.Question
 	if err := a.checkBranchAfter(ctx, w, in, tell, &e, &out); err != nil {
 		return Judgement{}, err
 	}
@@ -99,6 +118,13 @@ func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(r
 	out.Restored = e.Restored
 	out.Report, err = a.keepEvaluation(in.RunID, evaluationName(in.Iteration, in.Evaluation, 0), e)
 	failpoint.Hit("check.kept")
+	if in.Baseline {
+		out.Baseline = baselineOf(checked)
+		out.Baseline.Report, out.Baseline.Restored = out.Report, out.Restored
+		if out.Question != said { // the checks may have judged other files
+			out.Baseline.Problem = &run.Problem{Code: run.CodeBaseline, Message: out.Reasons[0]}
+		}
+	}
 	return out, err
 }
 
@@ -144,13 +170,18 @@ func (a *Activities) runChecks(ctx context.Context, in CheckInput, at place, sho
 		Env: way.env, Set: s.set, Lookup: a.env, Timeout: in.Timeout,
 		Filter: func(w io.Writer) io.Writer { return a.redact.Writer(w) },
 	}, func(p check.Progress) {
-		show(report.Progress{Doing: fmt.Sprintf("check %d of %d: %s", p.Index+1, p.Total, p.Command), Bytes: p.Bytes})
+		show(report.Progress{Doing: fmt.Sprintf("%s %d of %d: %s", in.kind(), p.Index+1, p.Total, p.Command), Bytes: p.Bytes})
 	})
 	if err != nil {
 		return checked, Evaluation{}, Judgement{}, err
 	}
-	e := Evaluation{Reasons: []string{}, Checks: append([]check.Result{}, checked.Checks...), Diffstat: in.Stat, Commit: in.Commit}
-	out := judgeChecks(checked, &e)
+	e := Evaluation{
+		Reasons: []string{}, Checks: append([]check.Result{}, checked.Checks...), Diffstat: in.Stat, Commit: in.Commit, Baseline: in.Baseline,
+	}
+	if err := a.compareWithBase(in, checked, &e); err != nil {
+		return checked, Evaluation{}, Judgement{}, err
+	}
+	out := judgeChecks(checked, in.Rules, &e)
 	way.record(&e, &out)
 	return checked, e, out, nil
 }
@@ -246,16 +277,16 @@ func mentionedFiles(ctx context.Context, w *workspace.Workspace, at run.Commit, 
 // judgeChecks returns the verdict of the checks and adds it to the evaluation. Without any check
 // the verdict is a pass and the evaluator decides. run.Input.Validate requires an evaluator in that
 // case.
-func judgeChecks(checked check.Report, e *Evaluation) Judgement {
+func judgeChecks(checked check.Report, rules run.Rules, e *Evaluation) Judgement {
 	if len(checked.Checks) == 0 {
 		e.Verdict = verdict.Pass
 		return Judgement{Verdict: run.Pass}
 	}
-	v := checked.Verdict()
-	out := Judgement{Failed: clipAll(slices.Concat(v.Failing, v.CannotRun))}
+	v := checked.Verdict(check.Rules{SilenceFails: rules < run.RulesBaseline})
+	out := Judgement{Failed: clipAll(slices.Concat(v.Failing, v.CannotRun)), Before: clipAll(e.Before)}
 	for _, c := range checked.Checks {
 		if c.Status != check.Pass {
-			e.Reasons = append(e.Reasons, fmt.Sprintf("%s: %s", c.Command, c.Digest()))
+			e.Reasons = append(e.Reasons, reasonOf(c, slices.Contains(v.Silent, c.Command), slices.Contains(e.Before, c.Command)))
 		}
 	}
 	switch v.Outcome {
@@ -265,6 +296,11 @@ func judgeChecks(checked check.Report, e *Evaluation) Judgement {
 		e.Verdict, out.Verdict = verdict.Fix, run.Fixable
 	default:
 		e.Verdict, out.Verdict = verdict.Ask, run.Blocked
+		out.Again = true
+		if len(v.Silent) > 0 {
+			out.Question = silenceQuestion(v.Silent[0], e)
+			break
+		}
 		out.Question = &run.Question{
 			Question: fmt.Sprintf("A check cannot run: %s. What shall be done?", report.Summary(v.CannotRun[0])),
 			Reason:   report.Summary(e.Reasons[0]),
@@ -273,10 +309,21 @@ func judgeChecks(checked check.Report, e *Evaluation) Judgement {
 				"or, where the repository is at fault: " + run.FixWord + " and what to change in it",
 			},
 		}
-		out.Again = true
 	}
 	out.Reasons = clipAll(e.Reasons)
 	return out
+}
+
+// reasonOf says in one line why a check did not pass.
+func reasonOf(c check.Result, silent, before bool) string {
+	command, why := c.Command, c.Digest()
+	if silent {
+		why = c.Reason + ", without a byte of output"
+	}
+	if before {
+		command += " (failed before, too)"
+	}
+	return command + ": " + why
 }
 
 // evaluationName returns the artifact name of evaluation n of an iteration, or of the
@@ -311,7 +358,7 @@ func (e Evaluation) forPrompt() []prompt.Check {
 	out := make([]prompt.Check, len(e.Checks))
 	for i, c := range e.Checks {
 		out[i] = prompt.Check{
-			Command: c.Command, Passed: c.Status == check.Pass, Outcome: outcomeText(c),
+			Command: c.Command, Passed: c.Status == check.Pass, Outcome: outcomeText(c), Before: slices.Contains(e.Before, c.Command),
 			Head: c.Head, Tail: c.Tail, Bytes: c.Bytes,
 		}
 	}

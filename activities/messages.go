@@ -166,6 +166,20 @@ type CheckInput struct {
 	Env        []string      `json:"env,omitempty"`
 	Network    []string      `json:"network,omitempty"` // run.Input.CheckNetwork
 	Timeout    time.Duration `json:"timeout"`           // of each command
+	Rules      run.Rules     `json:"rules,omitempty"`   // of the run
+	// Baseline is set for the checks on the base commit, which run before any provider is called. Commit
+	// is the base then: the code is the user's own, and nobody has changed it yet.
+	Baseline bool `json:"baseline,omitempty"`
+	// Before is the report of the run's baseline, with which the results are compared; nil: there is none.
+	Before *run.Ref `json:"before,omitempty"`
+}
+
+// kind names a check of the input in the progress that is shown.
+func (in CheckInput) kind() string {
+	if in.Baseline {
+		return "baseline, check"
+	}
+	return "check"
 }
 
 // TryInput names the patch of a contest's candidate, and the checks that judge it.
@@ -184,8 +198,10 @@ type Judgement struct {
 	Report   run.Ref       `json:"report"`
 	Reasons  []string      `json:"reasons,omitempty"`
 	Failed   []string      `json:"failed,omitempty"`
-	Network  string        `json:"network,omitempty"`  // what the checks reached, in one line
-	Question *run.Question `json:"question,omitempty"` // verdict blocked
+	Before   []string      `json:"failedBefore,omitempty"` // members of Failed that failed on the base commit, too
+	Baseline *run.Baseline `json:"baseline,omitempty"`     // of the checks on the base commit
+	Network  string        `json:"network,omitempty"`      // what the checks reached, in one line
+	Question *run.Question `json:"question,omitempty"`     // verdict blocked
 	// Again reports of a blocked verdict that nothing was judged. The person's answer then leads to
 	// another evaluation, not to a fix.
 	Again   bool        `json:"again,omitempty"`

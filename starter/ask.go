@@ -95,6 +95,9 @@ const shownLines = 60
 func (p *person) approve(ctx context.Context, a run.PendingApproval) (run.Decision, error) {
 	d := run.Decision{ApprovalID: a.ApprovalID, By: p.name}
 	p.showDiff(a, shownLines)
+	for _, line := range baselineLines(a) {
+		p.screen.Line(p.screen.Dim("  " + line))
+	}
 	p.printConsequence("yes", a.Next.Approve)
 	p.printConsequence("no", a.Next.Reject)
 	question, choices := "Apply this patch?", "[y]es, [n]o, [d]iff: "
@@ -126,6 +129,18 @@ func (p *person) approve(ctx context.Context, a run.PendingApproval) (run.Decisi
 		d.Decision, d.Reason = run.Reject, reason
 		return d, nil
 	}
+}
+
+// baselineLines tell at a gate what the checks said before the patch.
+func baselineLines(a run.PendingApproval) []string {
+	var lines []string
+	if a.Baseline != "" {
+		lines = append(lines, "baseline: "+story.OneLine(a.Baseline, 300))
+	}
+	for _, c := range a.Before {
+		lines = append(lines, "failed before, too: "+story.OneLine(c, 160))
+	}
+	return lines
 }
 
 // askLine prints a question and waits for one line.

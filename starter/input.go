@@ -45,7 +45,7 @@ func (c *cli) readGoalOf(f *runFlags) error {
 // inputFrom returns the input of a run that starts from the source. The goal of the flags is its text.
 func (c *cli) inputFrom(ctx context.Context, f runFlags, src workspace.Source) (run.Input, error) {
 	in := run.Input{
-		RunID: run.ID(f.id), Goal: f.goal, CheckEnv: f.env, CheckNetwork: f.checkNetwork, MaxFix: &f.maxFix, Timeouts: f.limits, Patches: f.patches,
+		RunID: run.ID(f.id), Goal: f.goal, CheckEnv: f.env, NoBaseline: f.noBaseline, CheckNetwork: f.checkNetwork, MaxFix: &f.maxFix, Timeouts: f.limits, Patches: f.patches,
 		MaxTokens: f.maxTokens, MaxCost: run.Dollars(f.maxCost), Network: f.network, FreshFixer: f.fresh, Candidates: f.attempts,
 		Repository: run.Repository{Path: src.Root, Prefix: src.Prefix, Base: src.Base}, Origins: f.origins,
 	}

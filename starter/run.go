@@ -28,6 +28,7 @@ type runFlags struct {
 	developers      []string
 	attempts        int
 	checks, env     []string
+	noBaseline      bool
 	checkNetwork    []string
 	policy          string
 	sandbox         string
@@ -100,6 +101,7 @@ func (f *runFlags) registerFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.roles.Fixer, "fixer", "", "`spec` of the fixer's provider")
 	flags.StringVar(&f.roles.Evaluator, "evaluator", "", "`spec` of a provider that judges what the checks let pass; default: the checks alone decide")
 	flags.StringArrayVar(&f.checks, "check", nil, "`command` that judges the result, for /bin/sh; repeat it for more; default: found in the repository")
+	flags.BoolVar(&f.noBaseline, "no-baseline", false, "do not run the checks on the base commit before the planner is called")
 	flags.StringArrayVar(&f.env, "env", nil, "`name` of a variable of the worker that the checks may see; repeat it for more")
 	flags.StringArrayVar(&f.checkNetwork, "check-network", nil, "`host:port` that the checks may reach, or registry, or registry:go, npm, pip or cargo; repeat it for more; default: none")
 	flags.StringVar(&f.policy, "approve", string(run.Always), "which patches wait for a person: `always`, risky or never")

@@ -110,6 +110,9 @@ func (c *cli) printStatus(st standingOf) {
 	if st.Facts.Sandbox.Off() {
 		row("sandbox", "%s, %s", s.Wait("off"), run.Unboxed)
 	}
+	if b := st.Facts.Baseline; b != nil {
+		row("baseline", "%s", story.OneLine(b.Summary(), 300))
+	}
 	if list := st.Facts.CheckNetwork; len(list) > 0 {
 		row("network", "of the checks: %s", story.OneLine(strings.Join(list, ", "), 200))
 	}
@@ -174,6 +177,9 @@ func (c *cli) printPending(p run.Pending) {
 		}
 		for _, r := range a.Reasons {
 			c.printf("  %s %s\n", c.style().Wait("risk:"), story.OneLine(r, 300))
+		}
+		for _, line := range baselineLines(*a) {
+			c.printf("  %s\n", line)
 		}
 	}
 	if q := p.Question; q != nil {

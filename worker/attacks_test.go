@@ -24,7 +24,7 @@ printf 'errno=0 status=0 left=0 told=false\n' > /proc/$S/fd/4; exit 1`
 func (s *fixture) patched(check string) run.Input {
 	in := s.input(s.replay(map[string]string{"plan-1": planText, "execute-1": appending("", "one")}))
 	none := 0
-	in.Checks, in.MaxFix = []string{check}, &none
+	in.Checks, in.MaxFix, in.NoBaseline = []string{check}, &none, true
 	return in
 }
 

@@ -23,9 +23,11 @@ import (
 // The benchmarks share an engine and a worker each; read their ratios and
 // counts, for the times are those of the machine. See docs/testing.md.
 
-// simple is the whole of a short run: plan, execute, apply, one check.
+// simple is the whole of a short run: plan, execute, apply, one check. It has no baseline.
 func (s *fixture) simple() run.Input {
-	return s.input(s.replay(newScript(run.Never, "true").patch("execute-1", edit{file: "log.txt", line: "one"}).answers))
+	in := s.input(s.replay(newScript(run.Never, "true").patch("execute-1", edit{file: "log.txt", line: "one"}).answers))
+	in.NoBaseline = true
+	return in
 }
 
 // BenchmarkRunOverFloor takes turns between a run and its floor and compares
@@ -51,15 +53,19 @@ func benchmarkRunOverFloor(b *testing.B, sandbox run.Sandbox) {
 		b.Fatal(err)
 	}
 	steps := s.executions(in.RunID, first.GetRunID())[0].steps()
-	var runs, floors []time.Duration
+	var runs, floors, based []time.Duration
 	for b.Loop() {
 		in := s.simple()
+		in.NoBaseline = false
+		based = append(based, s.timed(in.RunID.WorkflowID(), workflows.Run, workflows.RunInput{Input: &in}))
+		in = s.simple()
 		runs = append(runs, s.timed(in.RunID.WorkflowID(), workflows.Run, workflows.RunInput{Input: &in}))
 		floors = append(floors, s.timed("floor-"+string(in.RunID), floor, steps))
 	}
 	b.ReportMetric(ms(median(runs)), "run-ms")
 	b.ReportMetric(ms(median(floors)), "floor-ms")
 	b.ReportMetric(float64(median(runs))/float64(median(floors)), "ratio")
+	b.ReportMetric(ms(median(based)-median(runs)), "baseline-ms")
 	b.ReportMetric(float64(len(steps)-count(steps, local)), "activities")
 	b.ReportMetric(float64(count(steps, local)), "local-activities")
 }

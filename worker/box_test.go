@@ -113,7 +113,7 @@ func attacked(t *testing.T, policy run.Sandbox) (reached []string, status run.St
 		t.Fatal(err)
 	}
 	attacker := s.input(answers)
-	attacker.Checks = []string{s.attacks(victim.RunID)}
+	attacker.Checks, attacker.NoBaseline = []string{s.attacks(victim.RunID)}, true
 	s.start(attacker)
 	var at run.State
 	eventually.Holds(t, "the attacker has ended, or asks", func() bool {

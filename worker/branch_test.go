@@ -48,6 +48,7 @@ func TestWhatIsApprovedIsOnTheBranch(t *testing.T) {
 			mark := filepath.Join(s.dir, "mark-"+string(policy))
 			sc := newScript(policy, fmt.Sprintf(meddling, there.repo, mark)).patch("execute-1", edit{file: "log.txt", line: "one"})
 			r := there.follow(sc, 0)
+			r.in.NoBaseline = true // meddling with the base is another test's
 			stop := there.decided(t, []*scripted{r})
 			var res workflows.RunResult
 			if err := there.start(r.in).Get(t.Context(), &res); err != nil {

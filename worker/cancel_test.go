@@ -38,15 +38,18 @@ func TestCanceled(t *testing.T) {
 		script  *script
 		seconds float64
 		there   func(r *scripted) bool
+		off     bool // the baseline
 	}{
-		{"while the provider answers", variants[0](), 300, func(r *scripted) bool { return len(s.processes(string(r.in.RunID))) > 0 }},
-		{"while a check ignores signals", stuck, 0, func(r *scripted) bool { return s.sleeping(r) >= 4 }},
-		{"while an approval waits", variants[1](), 0, func(r *scripted) bool { return s.state(r).PendingApprovalID != "" }},
-		{"while a question waits", asking, 0, func(r *scripted) bool { return s.state(r).PendingQuestionID != "" }},
+		{"while the provider answers", variants[0](), 300, func(r *scripted) bool { return len(s.processes(string(r.in.RunID))) > 0 }, true},
+		{"while a check ignores signals", stuck, 0, func(r *scripted) bool { return s.sleeping(r) >= 4 }, true},
+		{"while a check of the base ignores signals", stuck, 0, func(r *scripted) bool { return s.sleeping(r) >= 4 }, false},
+		{"while an approval waits", variants[1](), 0, func(r *scripted) bool { return s.state(r).PendingApprovalID != "" }, false},
+		{"while a question waits", asking, 0, func(r *scripted) bool { return s.state(r).PendingQuestionID != "" }, false},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			r := s.follow(row.script, row.seconds)
+			r.in.NoBaseline = row.off
 			s.start(r.in)
 			eventually.Within(t, "the moment", time.Minute, func() bool { return row.there(r) })
 			t.Logf("over after %v", s.cancel(t, r).Round(time.Millisecond))
@@ -155,8 +158,15 @@ func (s *fixture) sleeping(r *scripted) (n int) {
 // TestWorkerKilledDuringACheck leaves no process of the check, however it has
 // detached itself.
 func TestWorkerKilledDuringACheck(t *testing.T) {
+	for name, off := range map[string]bool{"of the base": false, "of a patch": true} {
+		t.Run(name, func(t *testing.T) { killDuringACheck(t, off) })
+	}
+}
+
+func killDuringACheck(t *testing.T, noBaseline bool) {
 	s := newFixture(t)
 	r := s.follow(newScript(run.Never, daemons).patch("execute-1", edit{file: "log.txt", line: "one"}), 0)
+	r.in.NoBaseline = noBaseline
 	s.start(r.in)
 	times := 3
 	if long() {

@@ -48,6 +48,7 @@ func (s *fixture) hold(p place, kind string) (*heldRun, *workerProcess) {
 	}
 	there := s.at(fmt.Sprintf("held-%s-%s", p, kind))
 	h := &heldRun{scripted: there.follow(sc, 0), fixture: there, place: p}
+	h.in.NoBaseline = true
 	h.log = filepath.Join(h.answers, "failpoints")
 	switch p {
 	case atCall, atApply:

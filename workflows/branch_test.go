@@ -54,6 +54,7 @@ func TestWhatTheRepositoryLacksIsAsked(t *testing.T) {
 		phases         string
 		calls          int // of providers
 	}{
+		{"while the checks run on the base commit: nobody is paid", &fakeActivities{baselineErr: lacks}, "plan 1, plan 1, execute 1, evaluate 1", 2},
 		{"while branch and worktree are made: no developer is paid", &fakeActivities{prepareErr: lacks}, "plan 1, execute 1, execute 1, evaluate 1", 2},
 		{"while the planner is asked", &fakeActivities{planErr: slices.Clone(lacks)}, "plan 1, plan 1, execute 1, evaluate 1", 3},
 		{"while the checks are run", &fakeActivities{checkErr: lacks}, "plan 1, execute 1, evaluate 1, evaluate 1", 2},
@@ -63,7 +64,9 @@ func TestWhatTheRepositoryLacksIsAsked(t *testing.T) {
 			w := tc.fakeActivities
 			e := env(t, w)
 			replies(t, e, []string{"it is mended"})
-			start(e, input(run.Never, 0))
+			in := input(run.Never, 0)
+			in.NoBaseline = w.prepareErr != nil // else the checks on the base commit make them
+			start(e, in)
 			if err := e.GetWorkflowError(); err != nil {
 				t.Fatal(err)
 			}

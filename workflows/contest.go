@@ -145,15 +145,11 @@ func restOf[T int64 | run.Micros](left, used T) T {
 // checkCandidate runs the checks on the candidate's proposal. If they pass, it asks
 // the evaluator about it.
 func (r *runner) checkCandidate(ctx workflow.Context, c activities.Call, e *candidate) error {
-	in := r.s.Input
-	limit := in.Timeouts.WithDefaults().Check
-	on := checking(ctx, limit, len(in.Checks), fmt.Sprintf("Run %d checks on attempt %d", len(in.Checks), e.Number))
+	in, checks := r.s.Input, r.checkInput()
+	checks.Iteration, checks.Commit, checks.Stat = c.Iteration, e.Proposal.Base, e.Proposal.Stat
+	on := checking(ctx, checks.Timeout, len(in.Checks), fmt.Sprintf("Run %d checks on attempt %d", len(in.Checks), e.Number))
 	j, err := runActivity(on, r, acts.Try, activities.TryInput{
-		CheckInput: activities.CheckInput{
-			Iteration: c.Iteration, Commit: e.Proposal.Base, Stat: e.Proposal.Stat,
-			Commands: in.Checks, Env: in.CheckEnv, Network: in.CheckNetwork, Timeout: limit,
-		},
-		Candidate: e.Number, Number: c.Number, Patch: e.Proposal.Patch, Raw: e.Proposal.Raw,
+		CheckInput: checks, Candidate: e.Number, Number: c.Number, Patch: e.Proposal.Patch, Raw: e.Proposal.Raw,
 	})
 	if err != nil {
 		return err

@@ -23,34 +23,36 @@ import (
 // from a script, a branch, a record. It works in memory and keeps the rules
 // that the real one keeps.
 type fakeActivities struct {
-	mu       sync.Mutex
-	answers  []activities.ProposeResult         // of developer and fixer, in turn; the last one again and again
-	verdicts []activities.Judgement             // of the checks, likewise; none passes
-	judged   []activities.Judgement             // of the evaluator, likewise
-	planErr  []error                            // of the first calls of the planner
-	refuse   []*run.Problem                     // of the applications, in turn
-	rivals   map[int][]activities.ProposeResult // of several attempts, in turn
-	failing  map[int]bool                       // attempts whose checks fail
-	loseAt   int                                // the application that finds the record empty; 0: none
+	mu        sync.Mutex
+	answers   []activities.ProposeResult         // of developer and fixer, in turn; the last one again and again
+	verdicts  []activities.Judgement             // of the checks, likewise; none passes
+	judged    []activities.Judgement             // of the evaluator, likewise
+	baselines []run.Baseline                     // of the checks on the base commit, likewise; none fails as expected
+	planErr   []error                            // of the first calls of the planner
+	refuse    []*run.Problem                     // of the applications, in turn
+	rivals    map[int][]activities.ProposeResult // of several attempts, in turn
+	failing   map[int]bool                       // attempts whose checks fail
+	loseAt    int                                // the application that finds the record empty; 0: none
 
 	ahead  func(activities.Header) bool // the record knows more than the workflow
 	doubts bool                         // the record is never what the workflow says
 	over   bool                         // a person let the workflow's events replace others
 
-	prepareErr, checkErr, applyErr, branchErr []error // of the first of each
-	restored                                  *run.Restored
+	prepareErr, checkErr, applyErr, branchErr, baselineErr []error // of the first of each
+	restored                                               *run.Restored
 
-	events   []run.Event
-	state    run.State
-	applied  []activities.ApplyInput
-	calls    []activities.Call
-	guidance [][]run.Guidance // of each call
-	checks   int
-	tried    []activities.TryInput
-	cleaned  int
-	prepared int
-	ended    []activities.BranchInput
-	largest  int // most events that one application brought
+	events         []run.Event
+	state          run.State
+	applied        []activities.ApplyInput
+	calls          []activities.Call
+	guidance       [][]run.Guidance // of each call
+	checks         int
+	checked, based []activities.CheckInput // of evaluations; of baselines
+	tried          []activities.TryInput
+	cleaned        int
+	prepared       int
+	ended          []activities.BranchInput
+	largest        int // most events that one application brought
 }
 
 func next[T any](list *[]T, none T) T {
@@ -204,10 +206,19 @@ func (w *fakeActivities) Check(_ context.Context, in activities.CheckInput) (act
 	if err := w.record(in.Header); err != nil {
 		return activities.Judgement{}, err
 	}
+	if in.Baseline {
+		if err := take(&w.baselineErr); err != nil {
+			return activities.Judgement{}, err
+		}
+		w.based = append(w.based, in)
+		b := next(&w.baselines, failsAsExpected)
+		return activities.Judgement{Verdict: run.Fixable, Report: b.Report, Baseline: &b}, nil
+	}
 	if err := take(&w.checkErr); err != nil {
 		return activities.Judgement{}, err
 	}
 	w.checks++
+	w.checked = append(w.checked, in)
 	return next(&w.verdicts, activities.Judgement{Verdict: run.Pass, Report: run.Ref{Name: "evaluate"}}), nil
 }
 
@@ -279,6 +290,18 @@ func attemptAsks(attempt int, call string) activities.ProposeResult {
 }
 
 func noop() activities.ProposeResult { return activities.ProposeResult{Summary: "already done"} }
+
+// failsAsExpected is the baseline of a run whose goal is to mend it.
+var failsAsExpected = run.Baseline{
+	Report: run.Ref{Name: "evaluate/iter-0000.json", Digest: run.DigestOf([]byte("base"))}, Millis: 2100,
+	Failed: []run.BaselineCheck{{Command: "go test", ExitCode: 1, Failed: 1, Cases: 3}},
+}
+
+// unknownBase is the baseline of a worker without cargo.
+var unknownBase = run.Baseline{
+	Report:  run.Ref{Name: "evaluate/iter-0000.json", Digest: run.DigestOf([]byte("none"))},
+	Problem: &run.Problem{Code: run.CodeBaseline, Message: "cargo test cannot run: a program is missing (exit code 127)"},
+}
 
 var (
 	pass    = activities.Judgement{Verdict: run.Pass, Report: run.Ref{Name: "evaluate"}}

@@ -61,9 +61,14 @@ func (r *runner) awaitAnswer(ctx workflow.Context) error {
 		if err != nil {
 			return err
 		}
+		choice, err := r.s.ParseBaseline(*a)
+		if err != nil {
+			return err
+		}
 		r.emitEvent(ctx, run.QuestionAnswered{
 			QuestionID: id, Text: a.Text, Values: a.Values, By: a.By,
-			MaxTokens: raise.MaxTokens, MaxCost: raise.MaxCost, Stop: raise.Stop, Fix: r.s.WantsFix(*a),
+			MaxTokens: raise.MaxTokens, MaxCost: raise.MaxCost, Stop: raise.Stop || choice.Stop, Fix: r.s.WantsFix(*a),
+			Without: choice.Without,
 		})
 	}
 	return nil

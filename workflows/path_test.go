@@ -17,6 +17,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporaltest"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
@@ -191,6 +192,28 @@ var paths = []path{
 		},
 		input: func(in *run.Input) { in.MaxFix = new(1) },
 		play:  func(p *testRun) { p.answer("blue") }},
+	{name: "no-baseline", policy: run.Never, status: run.Completed, input: func(in *run.Input) { in.NoBaseline = true }},
+	{name: "baseline-again", policy: run.Never, status: run.Completed,
+		fakeActivities: func() *fakeActivities {
+			return &fakeActivities{baselines: []run.Baseline{unknownBase, unknownBase, failsAsExpected}}
+		},
+		play: func(p *testRun) { p.answer("again"); p.answer("again") }},
+	{name: "baseline-without", policy: run.Never, status: run.Completed,
+		fakeActivities: func() *fakeActivities { return &fakeActivities{baselines: []run.Baseline{unknownBase}} },
+		play:           func(p *testRun) { p.answer("without") }},
+	{name: "baseline-stopped", policy: run.Never, status: run.Canceled,
+		fakeActivities: func() *fakeActivities { return &fakeActivities{baselines: []run.Baseline{unknownBase}} },
+		play:           func(p *testRun) { p.answer("cancel") }},
+	{name: "baseline-canceled", policy: run.Never, status: run.Canceled, shows: is(enums.EVENT_TYPE_ACTIVITY_TASK_CANCELED),
+		acts: func(acts map[string]any) {
+			acts["Check"] = func(ctx context.Context, _ activities.CheckInput) (activities.Judgement, error) {
+				return activities.Judgement{}, temporaltest.HeartbeatUntilDone(ctx)
+			}
+		},
+		play: func(p *testRun) {
+			p.until("the checks run on the base commit", func() bool { return p.works("Check") })
+			p.cancel()
+		}},
 }
 
 func noFix(in *run.Input) { in.MaxFix = new(int) }

@@ -41,6 +41,12 @@ func (r *runner) startPhase(ctx workflow.Context, phase run.Phase) error {
 		return err
 	}
 	p := run.PhaseStarted{Role: phase.Role()}
+	if r.s.NeedsBaseline() {
+		var err error
+		if p.Baseline, err = r.runBaseline(ctx); err != nil {
+			return err
+		}
+	}
 	p.Provider = r.s.Input.Providers.For(p.Role)
 	if phase != run.Ask {
 		p.Notes = r.s.Notes
@@ -66,6 +72,10 @@ func (r *runner) doPhase(ctx workflow.Context, phase run.Phase) error {
 }
 
 func (r *runner) callPlanner(ctx workflow.Context) error {
+	if p, q, ok := r.s.BaselineProblem(); ok {
+		r.emitEvent(ctx, run.PhaseFailed{Error: p, Question: &q})
+		return nil
+	}
 	c := r.nextCall()
 	out, err := callProvider(thinking(ctx, c), r, acts.Plan, c)
 	if err != nil {
@@ -269,7 +279,7 @@ func (r *runner) evaluateResult(ctx workflow.Context) error {
 			return r.failPhase(ctx, err)
 		}
 	}
-	ev := run.Evaluation{Report: j.Report, Reasons: j.Reasons, Failed: j.Failed, Usage: j.Usage, Retries: j.Retries, Network: network, Restored: restored}
+	ev := run.Evaluation{Report: j.Report, Reasons: j.Reasons, Failed: j.Failed, Before: j.Before, Usage: j.Usage, Retries: j.Retries, Network: network, Restored: restored}
 	switch {
 	case j.Verdict == run.Pass:
 		r.emitEvent(ctx, run.EvaluationPassed{Evaluation: ev})
@@ -290,13 +300,10 @@ func (r *runner) runChecks(ctx workflow.Context) (activities.Judgement, error) {
 	if err := r.awaitWorkspace(ctx); err != nil {
 		return activities.Judgement{}, err
 	}
-	in := r.s.Input
-	limit := in.Timeouts.WithDefaults().Check
-	ctx = checking(ctx, limit, len(in.Checks), fmt.Sprintf("Run %d checks of iteration %d", len(in.Checks), r.s.State.Iteration))
-	return runActivity(ctx, r, acts.Check, activities.CheckInput{
-		Iteration: r.s.State.Iteration, Evaluation: r.s.Calls[run.Evaluate], Commit: r.s.Head, Stat: r.s.Stat,
-		Commands: in.Checks, Env: in.CheckEnv, Network: in.CheckNetwork, Timeout: limit,
-	})
+	in := r.checkInput()
+	in.Evaluation, in.Commit = r.s.Calls[run.Evaluate], r.s.Head
+	ctx = checking(ctx, in.Timeout, len(in.Commands), fmt.Sprintf("Run %d checks of iteration %d", len(in.Commands), r.s.State.Iteration))
+	return runActivity(ctx, r, acts.Check, in)
 }
 
 func (r *runner) closePhase(ctx workflow.Context) {

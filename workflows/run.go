@@ -84,7 +84,7 @@ type runner struct {
 	dispute   *dispute         // open dispute about the record; nil: none
 	limits    []*run.Limited   // usage limits that calls wait for
 	contest   *contest         // contest under way; nil: none
-	workspace workflow.Future  // ready when branch and worktree exist; nil: they could not be made
+	workspace workflow.Future  // ready when branch and worktree exist; nil: they were not made, or could not be
 	shown     attributes
 	log       log.Logger
 }
@@ -96,6 +96,7 @@ func newRunner(ctx workflow.Context, in RunInput) (*runner, error) {
 			return nil, errors.New("neither an input nor a snapshot is given")
 		}
 		s = run.New(*in.Input)
+		s.Rules = latestRules(ctx)
 	}
 	if err := s.Input.Validate(); err != nil {
 		return nil, err
@@ -105,7 +106,9 @@ func newRunner(ctx workflow.Context, in RunInput) (*runner, error) {
 	if err := r.registerHandlers(ctx); err != nil {
 		return nil, err
 	}
-	r.workspace = r.prepareWorkspace(ctx)
+	if !r.startsWithBaseline() {
+		r.workspace = r.prepareWorkspace(ctx)
+	}
 	return r, nil
 }
 
@@ -113,7 +116,7 @@ func newRunner(ctx workflow.Context, in RunInput) (*runner, error) {
 func (r *runner) doStep(ctx workflow.Context) error {
 	switch next := r.s.Next; next.Do {
 	case run.Begin:
-		r.emitEvent(ctx, run.RunCreated{Input: r.s.Input, Branch: r.s.Input.BranchName(), Rules: latestRules(ctx)})
+		r.emitEvent(ctx, run.RunCreated{Input: r.s.Input, Branch: r.s.Input.BranchName(), Rules: r.s.Rules})
 		return nil
 	case run.Start:
 		return r.startPhase(ctx, next.Phase)

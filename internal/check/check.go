@@ -11,7 +11,8 @@ import (
 // Status is the result of one command.
 type Status string
 
-// The statuses. Only pass is good. A change of the repository can repair fail and timeout, but not error.
+// The statuses. Only pass is good. A change of the repository can repair fail, and a timeout that is not
+// silent (see Result.Silent), but not error.
 const (
 	Pass    Status = "pass"    // exit code 0
 	Fail    Status = "fail"    // any other exit code, or a signal
@@ -50,6 +51,20 @@ type Result struct {
 	Limit string `json:"limit,omitempty"`
 }
 
+// Silent reports whether the command ran out of time without a byte of output. A slow or endless test mostly
+// says something before; a silent command mostly fills a cold cache, waits for a network that the box
+// refuses, or waits for input.
+func (r Result) Silent() bool { return r.Status == Timeout && r.Bytes == 0 }
+
+// FailedAs reports whether the command failed in the same way as in the earlier result: with the same exit
+// code, and with as many failed cases where the output tells them.
+func (r Result) FailedAs(earlier Result) bool {
+	now, _ := r.Cases()
+	then, _ := earlier.Cases()
+	return r.Status != Pass && r.Command == earlier.Command && r.Status == earlier.Status &&
+		r.ExitCode == earlier.ExitCode && now.Failed == then.Failed
+}
+
 // Report is the results of all commands, in their order.
 type Report struct {
 	Checks []Result `json:"checks"`
@@ -70,17 +85,28 @@ type Verdict struct {
 	Outcome   Outcome
 	Failing   []string // failed or ran out of time
 	CannotRun []string // could not run
+	Silent    []string // ran out of time without a byte of output; members of CannotRun too
+}
+
+// Rules vary the verdict.
+type Rules struct {
+	// SilenceFails takes a silent command for a failed one, as up to v0.3.
+	SilenceFails bool
 }
 
 // Verdict decides the meaning of the report. A failed check outweighs a check that cannot run: the run has work that
 // needs no person, perhaps on the very change that broke the other check, and the next evaluation asks a person if
-// it did not help. A report without a check proves nothing and is blocked.
-func (r Report) Verdict() Verdict {
+// it did not help. A silent command is one that cannot run. A report without a check proves nothing and is
+// blocked.
+func (r Report) Verdict(rules Rules) Verdict {
 	var v Verdict
 	for _, c := range r.Checks {
-		switch c.Status {
-		case Pass:
-		case Fail, Timeout:
+		switch {
+		case c.Status == Pass:
+		case c.Silent() && !rules.SilenceFails:
+			v.Silent = append(v.Silent, c.Command)
+			v.CannotRun = append(v.CannotRun, c.Command)
+		case c.Status == Fail, c.Status == Timeout:
 			v.Failing = append(v.Failing, c.Command)
 		default:
 			v.CannotRun = append(v.CannotRun, c.Command)

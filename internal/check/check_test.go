@@ -14,6 +14,8 @@ func result(command string, status check.Status) check.Result {
 }
 
 func TestVerdict(t *testing.T) {
+	spoke := result("a", check.Timeout)
+	spoke.Bytes = 1
 	for name, test := range map[string]struct {
 		checks    []check.Result
 		want      check.Outcome
@@ -22,18 +24,30 @@ func TestVerdict(t *testing.T) {
 	}{
 		"all passed":                          {[]check.Result{result("a", check.Pass), result("b", check.Pass)}, check.Passed, nil, nil},
 		"one failed":                          {[]check.Result{result("a", check.Pass), result("b", check.Fail)}, check.Failed, []string{"b"}, nil},
-		"a timeout is a failure":              {[]check.Result{result("a", check.Timeout)}, check.Failed, []string{"a"}, nil},
+		"a timeout with output is a failure":  {[]check.Result{spoke}, check.Failed, []string{"a"}, nil},
+		"a silent timeout is blocked":         {[]check.Result{result("a", check.Timeout), result("b", check.Pass)}, check.Blocked, nil, []string{"a"}},
+		"a failure outweighs a silent one":    {[]check.Result{result("a", check.Timeout), result("b", check.Fail)}, check.Failed, []string{"b"}, []string{"a"}},
 		"one cannot run":                      {[]check.Result{result("a", check.Error), result("b", check.Pass)}, check.Blocked, nil, []string{"a"}},
 		"a failure outweighs one that cannot": {[]check.Result{result("a", check.Error), result("b", check.Fail)}, check.Failed, []string{"b"}, []string{"a"}},
 		"no check at all":                     {nil, check.Blocked, nil, nil},
 		"a status that is none":               {[]check.Result{result("a", "")}, check.Blocked, nil, []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := check.Report{Checks: test.checks}.Verdict()
+			got := check.Report{Checks: test.checks}.Verdict(check.Rules{})
 			if got.Outcome != test.want || !slices.Equal(got.Failing, test.failing) || !slices.Equal(got.CannotRun, test.cannotRun) {
 				t.Errorf("got %+v; want %s, %q, %q", got, test.want, test.failing, test.cannotRun)
 			}
 		})
+	}
+}
+
+func TestASilentTimeoutWasAFailure(t *testing.T) {
+	r := check.Report{Checks: []check.Result{result("a", check.Timeout)}}
+	if got := r.Verdict(check.Rules{SilenceFails: true}); got.Outcome != check.Failed || len(got.Silent) != 0 {
+		t.Errorf("under the rules of before: %+v", got)
+	}
+	if got := r.Verdict(check.Rules{}); !slices.Equal(got.Silent, []string{"a"}) {
+		t.Errorf("silent: %+v", got)
 	}
 }
 

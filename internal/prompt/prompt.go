@@ -21,6 +21,9 @@ type In struct {
 	Guidance []run.Guidance
 	Checks   []string // the commands that will judge
 	Report   []Check  // the last check report; nil when there is none
+	// Baseline is the report of the checks on the commit where the branch begins, before any change; nil
+	// when there is none, or a later report.
+	Baseline []Check
 	// Problem is the reason for which a fixer is called: a refusal, a rejection, a verdict. It
 	// need not repeat Guidance or Report. Refused is the patch or the answer that
 	// was refused; empty if there is none.
@@ -63,6 +66,7 @@ type Check struct {
 	Command string
 	Passed  bool
 	Outcome string // in words: "exit code 1", "timed out after 3m0s"
+	Before  bool   // it failed in the same way before any change
 	Head    string // the beginning of its output
 	Tail    string // the end of its output, without the bytes in Head
 	Bytes   int64  // of the whole output

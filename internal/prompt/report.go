@@ -40,11 +40,22 @@ func writeReport(list []Check) string {
 	return text
 }
 
+// writeBaseline writes the results of the checks on the commit where the branch begins.
+func writeBaseline(list []Check) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return "What the checks said of the commit where the branch begins. A check may fail here because of what the goal asks for, or because of something else.\n\n" + writeReport(list)
+}
+
 // outcomeLine returns a check's outcome in one line.
 func outcomeLine(c Check) string {
 	how := oneLine(c.Outcome, 300)
 	if how == "" {
 		how = "not passed"
+	}
+	if c.Before {
+		how += "; it failed before, too, before any change"
 	}
 	return fmt.Sprintf("Outcome: %s; %d bytes of output.\n", how, outputSize(c))
 }

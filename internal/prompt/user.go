@@ -26,6 +26,7 @@ func userPrompt(in In, d sectionedDiff, c *selection) string {
 	p.addPart("Guidance", writeGuidance(in.Guidance))
 	p.addPart("Problem", writeProblem(in))
 	p.addPart("Last check report", writeReport(in.Report))
+	p.addPart("Checks before any change", writeBaseline(in.Baseline))
 	p.addPart("Lost", writeLost(in.Lost))
 	p.addPart("Diff of the branch against its base", writeBranch(in.Role, d))
 	p.addPart("Checks", writeChecks(in))

@@ -194,6 +194,7 @@ func foretold(rt *rapid.T, t testing.TB, s *run.Snapshot) {
 	for said, name := range map[string]string{
 		o.Approve: "APPROVAL_GRANTED", o.Reject: "APPROVAL_REJECTED", o.Final: "APPROVAL_REJECTED for good",
 		o.Answer: "QUESTION_ANSWERED", o.Fix: "QUESTION_ANSWERED fix:", o.Stop: "QUESTION_ANSWERED stop",
+		o.Again: "QUESTION_ANSWERED", o.Without: "QUESTION_ANSWERED without",
 	} {
 		if said == "" {
 			continue

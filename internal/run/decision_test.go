@@ -35,13 +35,24 @@ var tool = run.Permission{CallID: "c", Tool: "Bash", Digest: "d"}
 // moves are the events of the contract, some in several kinds. RUN_CANCELED is
 // left out: it fits everywhere.
 var moves = []move{
-	{name: "PHASE_STARTED", make: func(s *run.Snapshot) run.Payload { return run.PhaseStarted{Uncounted: s.Next.Uncounted} }},
+	{name: "PHASE_STARTED", make: func(s *run.Snapshot) run.Payload {
+		p := run.PhaseStarted{Uncounted: s.Next.Uncounted}
+		if s.NeedsBaseline() {
+			p.Baseline = &run.Baseline{Passed: 1}
+		}
+		return p
+	}},
+	{name: "PHASE_STARTED, base unknown", make: always(run.PhaseStarted{Baseline: &unbased})},
 	{name: "PHASE_COMPLETED plan", make: always(planned)},
 	{name: "PHASE_COMPLETED ask", make: always(askedFor)},
 	{name: "PHASE_COMPLETED noop", make: always(noop)},
 	{name: "PHASE_COMPLETED as said", make: func(s *run.Snapshot) run.Payload { return run.PhaseCompleted{Result: s.Outcome} }},
 	{name: "PHASE_FAILED", make: always(garbled)},
 	{name: "PHASE_FAILED and a question", make: always(down)},
+	{name: "PHASE_FAILED, base unknown", make: func(s *run.Snapshot) run.Payload {
+		p, q, _ := s.BaselineProblem()
+		return run.PhaseFailed{Error: p, Question: &q}
+	}},
 	{name: "PHASE_FAILED over the budget", make: always(run.PhaseFailed{Error: run.Problem{Code: run.CodeBudget}, Question: &run.Question{Question: "raise?"}})},
 	{name: "PATCH_PRODUCED", make: always(produced)},
 	{name: "APPROVAL_REQUESTED for a patch", make: func(s *run.Snapshot) run.Payload {
@@ -70,6 +81,7 @@ var moves = []move{
 	}},
 	{name: "QUESTION_ANSWERED", person: true, make: always(answered)},
 	{name: "QUESTION_ANSWERED fix:", person: true, make: always(run.QuestionAnswered{Text: "fix: x", Fix: true})},
+	{name: "QUESTION_ANSWERED without", person: true, make: always(run.QuestionAnswered{Text: "without", Without: true})},
 	{name: "QUESTION_ANSWERED stop", person: true, make: always(run.QuestionAnswered{Text: "stop", Stop: true})},
 	{name: "RUN_CREATED", make: func(s *run.Snapshot) run.Payload { return run.RunCreated{Input: s.Input} }},
 	{name: "RUN_COMPLETED", make: always(run.RunCompleted{})},
@@ -78,14 +90,24 @@ var moves = []move{
 
 var unjudged = run.EvaluationFailedBlocked{Question: run.Question{Question: "install cargo?"}, Again: true}
 
+var unbased = run.Baseline{Problem: &run.Problem{Code: run.CodeBaseline, Message: "no cargo"}}
+
 // makes says whether the run itself would make the move here. The fold cannot
 // tell how an answer was read, nor what a run that finishes has come to.
 func makes(s *run.Snapshot, m move) bool {
+	_, _, unknown := s.BaselineProblem()
+	failed := func(code string) bool { return s.State.LastError != nil && s.State.LastError.Code == code }
 	switch m.name {
+	case "PHASE_FAILED, base unknown":
+		return unknown
+	case "PHASE_FAILED", "PHASE_FAILED and a question", "PHASE_FAILED over the budget":
+		return !unknown || s.Next.Do != run.Work
+	case "QUESTION_ANSWERED without":
+		return failed(run.CodeBaseline)
 	case "QUESTION_ANSWERED fix:":
 		return s.Recheck
 	case "QUESTION_ANSWERED stop":
-		return s.State.LastError != nil && s.State.LastError.Code == run.CodeBudget
+		return failed(run.CodeBudget) || failed(run.CodeBaseline)
 	case "RUN_COMPLETED":
 		return s.End == run.Completed
 	case "RUN_FAILED":
@@ -148,6 +170,10 @@ func place(s *run.Snapshot) string {
 	add(s.Uncounted && s.Next.Phase == run.Fix && s.Next.Do != run.Start, "(uncounted)")
 	add(s.Recheck, "(unjudged)")
 	add(ask && s.State.LastError != nil && s.State.LastError.Code == run.CodeBudget, "(over the budget)")
+	_, _, unknown := s.BaselineProblem()
+	add(s.NeedsBaseline() && !unknown, "(base unchecked)")
+	add(unknown, "(base unknown)")
+	add((s.Next.Phase == run.Plan || ask && s.After.Phase == run.Plan) && s.Unbased, "(without a base)")
 	return strings.Join(words, " ")
 }
 
@@ -229,7 +255,7 @@ func decisions(t *testing.T, rules run.Rules, maxFix int) (rows []row) {
 // can come to and under all rules, with testdata/decisions.txt.
 func TestDecisions(t *testing.T) {
 	rows := map[string]map[string][]row{}
-	for _, rules := range []run.Rules{0, run.RulesAsked} {
+	for _, rules := range []run.Rules{0, run.RulesAsked, run.RulesBaseline} {
 		for _, maxFix := range []int{0, 1} {
 			for _, r := range decisions(t, rules, maxFix) {
 				if rows[r.place] == nil {
@@ -257,8 +283,9 @@ func brief(rows []row) []string {
 	var lines []string
 	for _, when := range []func(row) string{
 		func(row) string { return "" },
-		func(r row) string { return fmt.Sprintf("   (rules %d)", r.rules) },
+		func(r row) string { return fmt.Sprintf("   (rules %s)", since(r.rules)) },
 		func(r row) string { return fmt.Sprintf("   (%d left)", r.left) },
+		func(r row) string { return fmt.Sprintf("   (rules %s, %d left)", since(r.rules), r.left) },
 		func(r row) string { return fmt.Sprintf("   (rules %d, %d left)", r.rules, r.left) },
 	} {
 		leads := map[string]string{}
@@ -273,6 +300,14 @@ func brief(rows []row) []string {
 		}
 	}
 	return lines
+}
+
+// since names the rules of RulesAsked and of all later versions alike.
+func since(r run.Rules) string {
+	if r < run.RulesAsked {
+		return fmt.Sprint(int(r))
+	}
+	return fmt.Sprintf("%d on", run.RulesAsked)
 }
 
 func text(t testing.TB, s *run.Snapshot) string {

@@ -27,6 +27,10 @@ func (s *Snapshot) startPhase(e Event, p PhaseStarted) {
 	if e.Phase != Ask {
 		s.Uncounted = s.Next.Uncounted
 	}
+	if p.Baseline != nil {
+		s.Baseline = p.Baseline
+		s.recordRestored(p.Baseline.Restored)
+	}
 	s.State.Iteration = e.Iteration
 	s.State.CurrentPhase = &e.Phase
 	s.State.Status = Running
@@ -35,7 +39,7 @@ func (s *Snapshot) startPhase(e Event, p PhaseStarted) {
 		s.addGuidance(FromNote, n.Text)
 	}
 	s.Notes = s.Notes[min(len(p.Notes), len(s.Notes)):]
-	if e.Phase != Ask {
+	if e.Phase != Ask && s.unsettledBaseline() == nil { // else nobody is called
 		if s.Calls == nil {
 			s.Calls = Calls{}
 		}
@@ -160,7 +164,7 @@ func (s *Snapshot) recordApplied(p PatchApplied) {
 func (s *Snapshot) recordEvaluation(ev Evaluation, r Result, after Step) {
 	s.addUsage(ev.Usage)
 	s.recordRestored(ev.Restored)
-	s.Report, s.Network = &ev.Report, ev.Network
+	s.Report, s.Network, s.Before = &ev.Report, ev.Network, ev.Before
 	s.addGuidance(FromVerdict, strings.Join(ev.Reasons, "\n"))
 	s.closePhase(r, after)
 }
@@ -173,7 +177,7 @@ func (s *Snapshot) closePhase(r Result, after Step) {
 }
 
 func (s *Snapshot) answerQuestion(p QuestionAnswered) {
-	q, recheck := s.Doubt, s.Recheck
+	q, recheck, steers := s.Doubt, s.Recheck, s.asksBaseline()
 	s.Doubt, s.Recheck = nil, false
 	s.State.PendingQuestionID = ""
 	s.State.Status = Running
@@ -187,7 +191,10 @@ func (s *Snapshot) answerQuestion(p QuestionAnswered) {
 	if q != nil {
 		text = "Question: " + q.Question + "\nAnswer: " + text
 	}
-	s.addGuidance(FromAnswer, text)
+	if !steers { // the answer about a baseline is for no model
+		s.addGuidance(FromAnswer, text)
+	}
+	s.Unbased = s.Unbased || p.Without
 	after := s.After
 	switch {
 	case after.Do != "":
@@ -201,6 +208,9 @@ func (s *Snapshot) answerQuestion(p QuestionAnswered) {
 		s.End = Canceled
 		s.After = Step{Do: Finish}
 		s.Problem = Problem{Code: CodeBudget, Message: "the budget was not raised"}
+		if steers {
+			s.Problem = Problem{Code: CodeBaseline, Message: "the checks could not run on the base commit"}
+		}
 	}
 }
 

@@ -178,12 +178,14 @@ type (
 	}
 	// PhaseStarted opens a phase. Notes holds the notes that the prompt of this
 	// phase carries first. Uncounted marks a fix that a person asked for:
-	// maxFixIterations does not bound it.
+	// maxFixIterations does not bound it. Baseline is set if the checks have run on
+	// the base commit right before: see Snapshot.NeedsBaseline.
 	PhaseStarted struct {
-		Role      Role   `json:"role,omitempty"`
-		Provider  string `json:"provider,omitempty"`
-		Notes     []Note `json:"notes,omitempty"`
-		Uncounted bool   `json:"uncounted,omitempty"`
+		Role      Role      `json:"role,omitempty"`
+		Provider  string    `json:"provider,omitempty"`
+		Notes     []Note    `json:"notes,omitempty"`
+		Uncounted bool      `json:"uncounted,omitempty"`
+		Baseline  *Baseline `json:"baseline,omitempty"`
 	}
 	// PhaseCompleted closes a phase that ended normally.
 	PhaseCompleted struct {
@@ -289,6 +291,8 @@ type (
 		Stop      bool   `json:"stop,omitempty"`
 		// Fix asks for a fix in place of another evaluation.
 		Fix bool `json:"fix,omitempty"`
+		// Without lets the run go on without a baseline.
+		Without bool `json:"withoutBaseline,omitempty"`
 	}
 	// RunCompleted ends the run with success. Restored is set if something other
 	// than the run had moved the branch since the last patch.
@@ -314,6 +318,8 @@ type Evaluation struct {
 	Report  Ref      `json:"report"`
 	Reasons []string `json:"reasons,omitempty"`
 	Failed  []string `json:"failed,omitempty"` // the checks that did not pass
+	// Before holds the members of Failed that failed in the same way on the base commit.
+	Before  []string `json:"failedBefore,omitempty"`
 	Usage   *Usage   `json:"usage,omitempty"`
 	Retries []Retry  `json:"retries,omitempty"`
 	// Network says in one line what the checks of a run with CheckNetwork reached and

@@ -85,17 +85,19 @@ func (s *Snapshot) admitsEvent(t EventType) bool {
 // fitsStep reports whether the payload fits the run's current step. An approval
 // asks for a tool while an agent works, and for a patch at the gate. A phase ends
 // with a result that its work can have, or with the outcome that the events
-// before have set.
+// before have set. The planner's phase starts with the baseline where one is due.
 func (s *Snapshot) fitsStep(p Payload) bool {
 	switch p := p.(type) {
+	case PhaseStarted:
+		return (p.Baseline != nil) == s.NeedsBaseline()
 	case ApprovalRequested:
 		return (p.Permission != nil) == (s.Next.Do == Work)
 	case PhaseCompleted:
 		switch {
 		case s.Next.Do == Close:
 			return p.Result != noOutcome && p.Result == s.Outcome
-		case s.Next.Phase == Plan:
-			return p.Result == Planned
+		case s.Next.Phase == Plan: // no planner is called on an unsettled baseline
+			return p.Result == Planned && s.unsettledBaseline() == nil
 		}
 		return p.Result == Noop || p.Result == Asked && p.Question != nil
 	case PhaseFailed:

@@ -33,6 +33,8 @@ type Input struct {
 	// variables of the worker that they may see.
 	Checks   []string `json:"checks"`
 	CheckEnv []string `json:"checkEnv,omitempty"`
+	// NoBaseline leaves out the run of the checks on the base commit.
+	NoBaseline bool `json:"noBaseline,omitempty"`
 	// CheckNetwork holds the only targets that the checks may reach, as package allow
 	// reads them: host:port, or presets of registries. Nothing means no network.
 	CheckNetwork []string `json:"checkNetwork,omitempty"`

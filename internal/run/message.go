@@ -105,6 +105,9 @@ func (s *Snapshot) CheckReply(r Reply) error {
 		return fmt.Errorf("say after %q what to change", FixWord)
 	}
 	_, err := s.ParseBudget(r)
+	if err == nil {
+		_, err = s.ParseBaseline(r)
+	}
 	return err
 }
 

@@ -13,8 +13,10 @@ type Outlook struct {
 	Reject  string `json:"reject,omitempty"`
 	Final   string `json:"final,omitempty"` // a final rejection
 	Answer  string `json:"answer,omitempty"`
-	Fix     string `json:"fix,omitempty"`  // an answer that begins with FixWord
-	Stop    string `json:"stop,omitempty"` // the answer that raises no budget
+	Fix     string `json:"fix,omitempty"`     // an answer that begins with FixWord
+	Again   string `json:"again,omitempty"`   // the answer that runs the checks on the base commit again
+	Without string `json:"without,omitempty"` // the answer that goes on without a baseline
+	Stop    string `json:"stop,omitempty"`    // the answer that raises no budget, or ends the run before its start
 }
 
 // Way is one way to settle a wait, and its consequence.
@@ -24,7 +26,8 @@ type Way struct{ Do, Leads string }
 func (o Outlook) Ways() []Way {
 	all := []Way{
 		{"approve", o.Approve}, {"reject", o.Reject}, {"reject, final", o.Final},
-		{"answer", o.Answer}, {"answer " + FixWord + " ...", o.Fix}, {"answer " + stopWord, o.Stop},
+		{"answer", o.Answer}, {"answer " + FixWord + " ...", o.Fix},
+		{"answer " + againWord, o.Again}, {"answer " + withoutWord, o.Without}, {"answer " + stopWord, o.Stop},
 	}
 	return slices.DeleteFunc(all, func(w Way) bool { return w.Leads == "" })
 }
@@ -55,6 +58,12 @@ func (s *Snapshot) questionOutlook() (o Outlook) {
 		o.Stop = s.snapshotAfter(QuestionAnswered{Stop: true}).describeNext("")
 		return o
 	}
+	if s.asksBaseline() {
+		o.Again = s.snapshotAfter(QuestionAnswered{}).describeNext("")
+		o.Without = s.snapshotAfter(QuestionAnswered{Without: true}).describeNext("")
+		o.Stop = s.snapshotAfter(QuestionAnswered{Stop: true}).describeNext("")
+		return o
+	}
 	o.Answer = s.snapshotAfter(QuestionAnswered{}).describeNext(with)
 	if s.Recheck {
 		o.Fix = s.snapshotAfter(QuestionAnswered{Fix: true}).describeNext(with)
@@ -79,6 +88,8 @@ func (s *Snapshot) snapshotAfter(p Payload) *Snapshot {
 func (s *Snapshot) describeNext(with string) string {
 	used := fmt.Sprintf("%d of %d fixes used", s.Fixes, s.Input.Fixes())
 	switch step := s.Next; {
+	case s.NeedsBaseline():
+		return "the checks run on the base commit again; no provider is called before"
 	case step.Do == Finish && s.End == Failed:
 		return "the run ends as failed, " + used
 	case step.Do == Finish:

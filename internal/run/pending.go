@@ -40,6 +40,10 @@ type PendingApproval struct {
 	Repairs    []string    `json:"repairs,omitempty"`
 	Excerpt    string      `json:"excerpt,omitempty"`
 	Commands   []string    `json:"commands"`
+	// Baseline says in one line what the checks said of the base commit; empty: not known, or a tool waits.
+	// Before holds the checks of the last evaluation that had failed there, too, in the same way.
+	Baseline string   `json:"baseline,omitempty"`
+	Before   []string `json:"failedBefore,omitempty"`
 	// Unboxed is set if the box does not hold the programs of the run.
 	Unboxed bool `json:"unboxed,omitempty"`
 	// Candidate is the number of the candidate that made the patch. Choices holds
@@ -127,8 +131,11 @@ func (s *Snapshot) Pending() Pending {
 				fmt.Sprintf("starter approve %s --approval %s", id, a.ApprovalID),
 				fmt.Sprintf("starter reject %s --approval %s --reason TEXT", id, a.ApprovalID),
 			},
-			Candidate: s.Chosen, Choices: a.Choices,
+			Candidate: s.Chosen, Choices: a.Choices, Before: s.Before,
 			Signal: Decision{ApprovalID: a.ApprovalID, Decision: Approve},
+		}
+		if s.Baseline != nil {
+			p.Approval.Baseline = s.Baseline.Summary()
 		}
 		for _, c := range a.Choices {
 			p.Approval.Commands = append(p.Approval.Commands, fmt.Sprintf("starter approve %s --approval %s", id, c.ApprovalID))

@@ -13,8 +13,13 @@ const (
 	// before it records that a run is completed.
 	RulesAsked Rules = 1
 
+	// RulesBaseline runs the checks on the base commit before the first call of a
+	// provider. It asks a person about a check that ran out of time without a byte of
+	// output, instead of a fixer.
+	RulesBaseline Rules = 2
+
 	// LatestRules is the version for a run that begins now.
-	LatestRules = RulesAsked
+	LatestRules = RulesBaseline
 )
 
 // Since reports whether the run follows the given version of the rules or a later one.

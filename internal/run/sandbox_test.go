@@ -54,7 +54,8 @@ func TestNoEventButTheFirstSetsTheSandbox(t *testing.T) {
 func TestTheSamePhaseStartsAgainAfterTheBoxIsMended(t *testing.T) {
 	for _, rules := range []run.Rules{0, run.LatestRules} {
 		s := run.New(input(3))
-		told(t, s, run.RunCreated{Input: s.Input, Rules: rules}, begin, planned, begin, produced)
+		told(t, s, run.RunCreated{Input: s.Input, Rules: rules})
+		told(t, s, moveCalled("PHASE_STARTED").make(s), planned, begin, produced)
 		told(t, s, s.NewApproval())
 		told(t, s, run.ApprovalGranted{ApprovalID: s.State.PendingApprovalID}, applied, patched, run.PhaseStarted{})
 		p := run.Problem{Code: run.CodeSandbox, Message: "no box"}

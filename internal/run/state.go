@@ -87,13 +87,18 @@ type Snapshot struct {
 	Head    Commit `json:"head,omitempty"` // tip of the branch
 	Commits int    `json:"commits,omitempty"`
 	Stat    Stat   `json:"stat"` // the branch against its base
-	Plan    *Ref   `json:"plan,omitempty"`
-	Report  *Ref   `json:"report,omitempty"`  // the last evaluation
-	Network string `json:"network,omitempty"` // what its checks reached, in one line
-	Usage   Usage  `json:"usage"`
-	Fixes   int    `json:"fixes,omitempty"` // fixes begun that count against maxFixIterations
-	Gates   int    `json:"gates,omitempty"` // approvals asked for
-	Asked   int    `json:"asked,omitempty"` // questions raised in this iteration
+	// Baseline is the outcome of the checks on the base commit; nil: not known.
+	// Unbased is set if a person let the run go on although it has a problem.
+	Baseline *Baseline `json:"baseline,omitempty"`
+	Unbased  bool      `json:"unbased,omitempty"`
+	Before   []string  `json:"failedBefore,omitempty"` // of the last evaluation
+	Plan     *Ref      `json:"plan,omitempty"`
+	Report   *Ref      `json:"report,omitempty"`  // the last evaluation
+	Network  string    `json:"network,omitempty"` // what its checks reached, in one line
+	Usage    Usage     `json:"usage"`
+	Fixes    int       `json:"fixes,omitempty"` // fixes begun that count against maxFixIterations
+	Gates    int       `json:"gates,omitempty"` // approvals asked for
+	Asked    int       `json:"asked,omitempty"` // questions raised in this iteration
 	// Uncounted is set if a person asked for the current fix.
 	Uncounted bool    `json:"uncounted,omitempty"`
 	Calls     Calls   `json:"calls,omitempty"`

@@ -58,6 +58,8 @@ type Facts struct {
 	Sandbox      run.Sandbox `json:"sandbox,omitempty"`
 	// Origins says who chose what of the run's input.
 	Origins map[string]run.Origin `json:"origins,omitempty"`
+	// Baseline is what the checks said of the base commit; nil: not known. Only FactsOf sets it.
+	Baseline *run.Baseline `json:"baseline,omitempty"`
 	Standing
 }
 
@@ -81,7 +83,11 @@ func StandingOf(s *run.Snapshot) Standing {
 }
 
 // FactsOf returns the facts of a snapshot.
-func FactsOf(s *run.Snapshot) Facts { return newFacts(s.Input, StandingOf(s)) }
+func FactsOf(s *run.Snapshot) Facts {
+	f := newFacts(s.Input, StandingOf(s))
+	f.Baseline = s.Baseline
+	return f
+}
 
 func newFacts(in run.Input, now Standing) Facts {
 	return Facts{

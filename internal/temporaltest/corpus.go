@@ -25,7 +25,7 @@ import (
 const (
 	// recordVariable makes Record write the corpus of the version anew.
 	recordVariable = "RATCHET_RECORD_HISTORIES"
-	version        = "v0.3"
+	version        = "v0.4"
 )
 
 // Corpus names the stored histories of one workflow, by version and by the way that was taken.

@@ -11,10 +11,11 @@ import (
 
 // Bounds of the quotations on a page: of texts in characters, of checks in number.
 const (
-	shownGoal    = 600
-	shownProblem = 1200
-	shownAsked   = 1500
-	shownChecks  = 8
+	shownGoal     = 600
+	shownProblem  = 1200
+	shownAsked    = 1500
+	shownChecks   = 8
+	shownBaseline = 400
 )
 
 // OfRun returns the Markdown that the Web UI shows for a run. It tells the state of the run. For a run
@@ -59,6 +60,9 @@ func headlineOf(s *run.Snapshot) string {
 	case run.Canceled:
 		return "Canceled"
 	}
+	if s.NeedsBaseline() {
+		return "Running the checks on the base commit"
+	}
 	switch s.Phase() {
 	case run.Plan:
 		return "Planning"
@@ -84,6 +88,7 @@ func addApproval(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
 	}
 	m.list("**Risk** ", a.Reasons)
 	m.list("**Repaired** ", a.Repairs)
+	m.list("**Failed before, too** ", a.Before)
 	addUnboxed(m, s.Input)
 	addReason(m, s)
 	m.fence("diff", a.Excerpt)
@@ -215,7 +220,7 @@ func addWork(m *markdown, s *run.Snapshot) {
 	if provider := s.Input.Providers.For(phase.Role()); provider != "" && phase != run.Evaluate {
 		m.printf("The %s %s is at work; **Pending Activities** shows its progress.\n\n", phase.Role(), inlineCode(provider))
 	}
-	if phase == run.Evaluate {
+	if phase == run.Evaluate || s.NeedsBaseline() {
 		checks := s.Input.Checks
 		for _, c := range checks[:min(len(checks), shownChecks)] {
 			m.printf("- %s\n", inlineCode(clipRunes(c, 160)))
@@ -291,6 +296,9 @@ func addFacts(m *markdown, s *run.Snapshot) {
 	}
 	if s.Plan != nil {
 		row("Plan", "artifacts/%s", s.Plan.Name)
+	}
+	if s.Baseline != nil {
+		row("Baseline", "%s", clipRunes(s.Baseline.Summary(), shownBaseline))
 	}
 	if s.Report != nil {
 		row("Checks", "artifacts/%s", s.Report.Name)

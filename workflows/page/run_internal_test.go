@@ -36,6 +36,13 @@ func latest(in run.Input) run.RunCreated {
 	return p
 }
 
+// checked starts the planner's phase with a check that fails on the base commit.
+func checked() run.PhaseStarted {
+	return run.PhaseStarted{Role: run.Planner, Baseline: &run.Baseline{
+		Failed: []run.BaselineCheck{{Command: "go test ./...", ExitCode: 1, Failed: 1, Cases: 3}},
+	}}
+}
+
 func planned() run.PhaseCompleted {
 	return run.PhaseCompleted{Result: run.Planned, Artifact: &run.Ref{Name: "plan/iter-0001.md"}}
 }
@@ -99,9 +106,28 @@ func TestDetails(t *testing.T) {
 			[]string{"## Fixing, 1 of 3", "due to the last rejection", "use tabs"},
 		},
 		"a fix is written that was asked for": {
-			append(slices.Concat([]run.Payload{latest(goal)}, upToGate(goal, "+a")[1:]),
+			append(slices.Concat([]run.Payload{latest(goal), checked()}, upToGate(goal, "+a")[2:]),
 				run.ApprovalRejected{ApprovalID: asked.ApprovalID, Reason: "use tabs"}, run.PhaseCompleted{Result: run.Rejected}, run.PhaseStarted{Role: run.Fixer}),
 			[]string{"## Fixing, as asked for", "0 of 3 fixes used"},
+		},
+		"the checks run on the base commit": {
+			[]run.Payload{latest(goal)}, []string{"## Running the checks on the base commit", "- `go test ./...`"},
+		},
+		"the planner works on what they say": {
+			[]run.Payload{latest(goal), checked()}, []string{"## Planning", "Baseline    go test ./... fails as expected: 1 of 3 cases"},
+		},
+		"a check fails as it did before": {
+			append(slices.Concat([]run.Payload{latest(goal), checked()}, upToGate(goal, "+a")[2:]), run.ApprovalGranted{ApprovalID: asked.ApprovalID}, applied,
+				run.PhaseCompleted{Result: run.Patched}, run.PhaseStarted{Role: run.Evaluator},
+				run.EvaluationFailedFixable{Evaluation: run.Evaluation{Failed: []string{"go test ./..."}, Before: []string{"go test ./..."}}},
+				run.PhaseCompleted{Result: run.Fixable}, run.PhaseStarted{Role: run.Fixer}, proposal("+b"), asked),
+			[]string{"## Waits for your approval", "**Failed before, too** go test &#46;&#47;", "fails as expected"},
+		},
+		"the checks cannot run on the base commit": {
+			[]run.Payload{latest(goal), run.PhaseStarted{Role: run.Planner, Baseline: &run.Baseline{Problem: &run.Problem{Code: run.CodeBaseline, Message: "no cargo"}}},
+				run.PhaseFailed{Error: run.Problem{Code: run.CodeBaseline, Message: "no cargo"}, Question: &run.Question{Question: "no cargo. How?"}},
+				run.PhaseStarted{}, run.QuestionRaised{QuestionID: "qst-1-1", Question: run.Question{Question: "no cargo. How?"}, Asker: run.Plan}},
+			[]string{"## Waits for your answer", "**answer again**: the checks run on the base commit again", "**answer without**: the planner is called", "**answer stop**: the run ends", "Baseline    not known: no cargo"},
 		},
 		"a final rejection": {
 			append(upToGate(goal, "+a"), run.ApprovalRejected{ApprovalID: asked.ApprovalID, Reason: "not wanted", Final: true}, run.PhaseCompleted{Result: run.Rejected}, run.RunCanceled{Reason: "not wanted"}),

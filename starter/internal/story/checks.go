@@ -27,7 +27,7 @@ func (t *Teller) tellEvaluation(ev run.Evaluation) []string {
 	}
 	var lines []string
 	for _, c := range report.Checks {
-		lines = append(lines, t.tellCheck(c)...)
+		lines = append(lines, t.tellCheck(c, slices.Contains(ev.Before, c.Command))...)
 	}
 	if ev.Network != "" {
 		lines = append(lines, t.indentLine("network: %s", OneLine(ev.Network, 300)))
@@ -57,7 +57,34 @@ func (t *Teller) guessReport(ev run.Evaluation) check.Report {
 	return r
 }
 
-func (t *Teller) tellCheck(c check.Result) []string {
+// tellBaseline tells what the checks say of the base commit. It shows no output: a check that fails there is
+// what the run begins with, not what it has come to.
+func (t *Teller) tellBaseline(b run.Baseline) []string {
+	facts := []string{"the checks on the base commit, before anybody is paid"}
+	if b.Millis > 0 {
+		facts = append(facts, terminal.Duration(time.Duration(b.Millis)*time.Millisecond))
+	}
+	lines := t.headLines("Baseline", facts...)
+	if b.Problem != nil {
+		return append(lines, t.tellFailure(*b.Problem)...)
+	}
+	for _, c := range b.Failed {
+		lines = append(lines, t.markLine(t.Style.Wait("✗"), "%s  %s", OneLine(c.Command, 120), t.Style.Wait("fails as expected: "+c.Outcome())))
+	}
+	if b.More > 0 {
+		lines = append(lines, t.indentLine("and %d more", b.More))
+	}
+	switch {
+	case len(b.Failed) == 0:
+		lines = append(lines, t.markLine(t.Style.Good("✓"), "%s", b.Summary()))
+	case b.Passed > 0:
+		lines = append(lines, t.markLine(t.Style.Good("✓"), "%s", countNoun(b.Passed, "check passes", "checks pass")))
+	}
+	return append(lines, t.tellRestored(b.Restored)...)
+}
+
+// tellCheck tells a check. The parameter before says that it failed in the same way on the base commit.
+func (t *Teller) tellCheck(c check.Result, before bool) []string {
 	command := OneLine(c.Command, 120)
 	took := ""
 	if c.DurationMs > 0 {
@@ -66,7 +93,11 @@ func (t *Teller) tellCheck(c check.Result) []string {
 	if c.Status == check.Pass {
 		return []string{t.markLine(t.Style.Good("✓"), "%s", command) + took}
 	}
-	lines := []string{t.markLine(t.Style.Bad("✗"), "%s  %s", command, t.Style.Bad(outcomeOf(c))) + took}
+	outcome := t.Style.Bad(outcomeOf(c))
+	if before {
+		outcome += t.Style.Wait(", failed before, too")
+	}
+	lines := []string{t.markLine(t.Style.Bad("✗"), "%s  %s", command, outcome) + took}
 	output := c.Head
 	if c.Tail != "" {
 		output = c.Tail

@@ -36,6 +36,9 @@ func gistOf(e run.Event) string {
 		}
 		return p.Goal
 	case run.PhaseStarted:
+		if p.Baseline != nil {
+			return p.Provider + ", baseline: " + p.Baseline.Summary()
+		}
 		return p.Provider
 	case run.PhaseCompleted:
 		return strings.TrimSpace(string(p.Result) + " " + p.Summary)

@@ -93,6 +93,9 @@ func (t *Teller) tellCreated(p run.RunCreated) []string {
 	for _, c := range p.Checks {
 		row("check", OneLine(c, 120))
 	}
+	if p.NoBaseline && len(p.Checks) > 0 {
+		row("baseline", "off: the checks do not run on the base commit")
+	}
 	if len(p.CheckNetwork) > 0 {
 		row("network", "of the checks: "+OneLine(strings.Join(p.CheckNetwork, ", "), 200))
 	}
@@ -131,6 +134,13 @@ func Providers(p run.Providers) [][2]string {
 
 func (t *Teller) tellStarted(e run.Event, p run.PhaseStarted) []string {
 	t.phase = e.TS
+	var lines []string
+	if p.Baseline != nil {
+		lines = t.tellBaseline(*p.Baseline)
+		if p.Baseline.Problem != nil {
+			return lines // the phase ends at once, with a question
+		}
+	}
 	if e.Phase == run.Fix && t.fixing != e.Iteration {
 		t.fixing = e.Iteration
 		if !p.Uncounted {
@@ -151,6 +161,11 @@ func (t *Teller) tellStarted(e run.Event, p run.PhaseStarted) []string {
 	if n := len(p.Notes); n > 0 {
 		facts = append(facts, "with "+countNoun(n, "note", "notes"))
 	}
+	return append(lines, t.headLines(title, facts...)...)
+}
+
+// headLines returns the lines above a part of the story.
+func (t *Teller) headLines(title string, facts ...string) []string {
 	return []string{"", t.Style.Accent("▸ ") + t.Style.Bold(title) + t.Style.Dim("  "+strings.Join(facts, " · "))}
 }
 

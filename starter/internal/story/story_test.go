@@ -270,3 +270,42 @@ func TestStoryFromTheMiddleHasNoInventedTimes(t *testing.T) {
 		}
 	}
 }
+
+// What the checks say of the base commit stands before the plan, and beside what fails later.
+func TestStoryOfTheBaseline(t *testing.T) {
+	latest := func(in run.Input) *tape {
+		r := &tape{t: t, s: run.New(in), now: time.Date(2026, 2, 14, 12, 0, 0, 0, time.UTC)}
+		r.add(run.RunCreated{Input: in, Branch: in.RunID.Branch(), Rules: run.LatestRules})
+		return r
+	}
+	in := input()
+	in.Policy = run.Never
+	r := latest(in)
+	problem := run.Problem{Code: run.CodeBaseline, Message: "go vet ./... cannot run: a program is missing (exit code 127)"}
+	r.add(run.PhaseStarted{Role: run.Planner, Baseline: &run.Baseline{Problem: &problem}})
+	_, q, _ := r.s.BaselineProblem()
+	r.add(run.PhaseFailed{Error: problem, Question: &q}, run.PhaseStarted{})
+	r.add(r.s.NewQuestion())
+	r.add(run.QuestionAnswered{QuestionID: "qst-1-1", Text: "again", By: "ada"}, run.PhaseCompleted{Result: run.Answered},
+		run.PhaseStarted{Role: run.Planner, Baseline: &run.Baseline{
+			Passed: 1, Failed: []run.BaselineCheck{{Command: "go test ./...", ExitCode: 1, Failed: 1, Cases: 3}}, Millis: 2100,
+		}},
+		run.PhaseCompleted{Result: run.Planned, Summary: "Keep the remainder"}, run.PhaseStarted{Role: run.Developer},
+		run.PatchProduced{Proposal: proposal("Round to cents", base)}, run.PatchApplied{Commit: first, After: run.Stat{Files: 1, Added: 3}},
+		run.PhaseCompleted{Result: run.Patched}, run.PhaseStarted{Role: run.Evaluator},
+		run.EvaluationFailedFixable{Evaluation: run.Evaluation{
+			Report: run.Ref{Name: "failing"}, Failed: []string{"go test ./..."}, Before: []string{"go test ./..."},
+		}})
+	golden(t, "baseline.txt", tell(terminal.Style{}, r.events))
+
+	passes := latest(in)
+	passes.add(run.PhaseStarted{Role: run.Planner, Baseline: &run.Baseline{Passed: 2}})
+	if got := tell(terminal.Style{}, passes.events); !strings.Contains(got, "✓ all 2 checks pass already") {
+		t.Errorf("the story of checks that pass:\n%s", got)
+	}
+	off := input()
+	off.NoBaseline = true
+	if got := tell(terminal.Style{}, latest(off).events); !strings.Contains(got, "baseline    off") {
+		t.Errorf("the story of a run without:\n%s", got)
+	}
+}

@@ -1,0 +1,85 @@
+package activities
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ratchet-dev/ratchet/activities/report"
+	"github.com/ratchet-dev/ratchet/internal/check"
+	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// silenceHint says what to look at when a command ran out of time without a byte of output.
+const silenceHint = "see whether it fills a cold cache, is refused a network by the box (--check-network), or waits for input"
+
+// baselineOf returns what the checks on the base commit say. A check that could not run, or that did not
+// end in time, is the problem of all: what it says of a later patch would mean little.
+func baselineOf(checked check.Report) *run.Baseline {
+	b := &run.Baseline{}
+	for _, c := range checked.Checks {
+		b.Millis += c.DurationMs
+		switch c.Status {
+		case check.Pass:
+			b.Passed++
+		case check.Fail:
+			cases, _ := c.Cases()
+			b.AddFailed(run.BaselineCheck{Command: shownCommand(c), ExitCode: c.ExitCode, Failed: cases.Failed, Cases: cases.Total})
+		default:
+			if b.Problem == nil {
+				b.Problem = &run.Problem{Code: run.CodeBaseline, Message: report.Clip(baselineProblem(c), run.MaxTextBytes/8)}
+			}
+		}
+	}
+	return b
+}
+
+// baselineProblem says why nothing is known of a check.
+func baselineProblem(c check.Result) string {
+	switch {
+	case c.Silent():
+		return fmt.Sprintf("%s: %s, without a byte of output; %s", shownCommand(c), c.Reason, silenceHint)
+	case c.Status == check.Timeout:
+		return fmt.Sprintf("%s: %s, after %d bytes of output; a longer --check-timeout may help", shownCommand(c), c.Reason, c.Bytes)
+	}
+	return fmt.Sprintf("%s cannot run: %s", shownCommand(c), display.Line(c.Reason))
+}
+
+func shownCommand(c check.Result) string { return report.Summary(display.Line(c.Command)) }
+
+// compareWithBase notes in the evaluation which checks failed in the same way on the base commit. It
+// changes no verdict. A report of the base that is lost is compared with nothing.
+func (a *Activities) compareWithBase(in CheckInput, checked check.Report, e *Evaluation) error {
+	if in.Before == nil {
+		return nil
+	}
+	base, err := a.loadEvaluation(in.RunID, *in.Before)
+	if err != nil {
+		return err
+	}
+	for _, c := range checked.Checks {
+		if slices.ContainsFunc(base.Checks, c.FailedAs) {
+			e.Before = append(e.Before, c.Command)
+		}
+		if c.Silent() && slices.ContainsFunc(base.Checks, func(b check.Result) bool { return b.Command == c.Command && b.Status == check.Pass }) {
+			e.endedBefore = true
+		}
+	}
+	return nil
+}
+
+// silenceQuestion is the question about a command that ran out of time without a byte of output.
+func silenceQuestion(command string, e *Evaluation) *run.Question {
+	fix := "or, where the repository is at fault: "
+	if e.endedBefore {
+		fix = "or, for on the base commit it ended in time and the change may be at fault: "
+	}
+	return &run.Question{
+		Question: fmt.Sprintf("A check ran out of time without a byte of output: %s. What shall be done?", report.Summary(command)),
+		Reason:   report.Summary(e.Reasons[0]),
+		NeededInput: []string{
+			silenceHint + "; mend it on the worker, and answer anything: the checks run again",
+			fix + run.FixWord + " and what to change in it",
+		},
+	}
+}
