@@ -89,10 +89,13 @@ func (b builder) lock(ctx context.Context) (*os.File, error) {
 }
 
 func (b builder) build(ctx context.Context, path string, lock *os.File) error {
-	b.say("building the engine (Temporal's server and Web UI); this takes a few minutes and happens once")
 	tmp := path + ".new"
 	out := &buildOutput{}
 	total := b.countStale(ctx)
+	if err := b.checkRoom(ctx, total); err != nil {
+		return err
+	}
+	b.say("building the engine (Temporal's server and Web UI); this takes a few minutes and happens once")
 	cmd := b.command(ctx, "build", "-v", "-ldflags=-s -w", "-o", tmp)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.ExtraFiles = []*os.File{lock} // a build that outlives this process still holds the lock
@@ -104,6 +107,9 @@ func (b builder) build(ctx context.Context, path string, lock *os.File) error {
 		return ctx.Err()
 	}
 	if err != nil {
+		if full := b.checkRoom(ctx, b.countStale(ctx)); full != nil {
+			return full
+		}
 		return fmt.Errorf("go build in %s: %w: %s", b.sources, err, out.last())
 	}
 	return os.Rename(tmp, path)

@@ -26,7 +26,7 @@ var floors = [][]string{
 	{"egress"},
 	{"box"},
 	{"dispatch", "display", "engine", "failpoint", "failure", "gate", "git", "proc", "redact", "run", "udiff", "verdict"},
-	{"allow", "exact"},
+	{"allow", "exact", "version"},
 }
 
 // testRooms are the directories of internal that serve tests alone: they import
