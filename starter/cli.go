@@ -110,6 +110,13 @@ Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	showVersion := root.Flags().Bool("version", false, "print the version of this program, and the engine that up would start")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !*showVersion {
+			return cmd.Help()
+		}
+		return c.handleWith(func(ctx context.Context, _ []string) error { return c.printVersion(ctx) })(cmd, nil)
+	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&c.runsDir, "runs-dir", defaultRunsDir, "`directory` of the runs' records; its engine.json says where the engine is")
 	flags.StringVar(&c.queue, "task-queue", temporalclient.TaskQueue, "`name` of the task queue: that of the worker whose disk holds the runs")

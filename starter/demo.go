@@ -242,8 +242,14 @@ func (d *demo) startRun(ctx context.Context) (run.ID, error) {
 	if err := d.up.Client.Start(ctx, in); err != nil {
 		return "", err
 	}
+	if command := d.up.Engine.Command; command != "" {
+		d.printComment(command+" of your PATH serves as the engine: ours is not built yet. While the demo runs, other",
+			"users and programs of this machine can reach it. Ours is locked and has a Web UI: `"+d.hintCommand("up --engine own")+"`.")
+	}
 	d.screen.Line("")
-	d.printRow("Web UI", d.webUILogin(ctx, in.RunID))
+	if d.up.Engine.UI != "" {
+		d.printRow("Web UI", d.webUILogin(ctx, in.RunID))
+	}
 	d.printRow("record", nearPath(filepath.Join(d.runsDir, "workflows", string(in.RunID))))
 	d.printRow("at work", d.up.processes().String())
 	d.screen.Line("")

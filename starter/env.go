@@ -109,6 +109,9 @@ func (c *cli) ui(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if door.Engine.UI == "" {
+		return fmt.Errorf("%s serves as the engine, without a Web UI: `starter up --engine own` has one", door.Engine.Command)
+	}
 	page := "/"
 	if len(args) > 0 {
 		runs, closeClient, err := c.dialEngine(ctx)

@@ -15,6 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 )
 
 // Ports that Temporal's own tools try by default.
@@ -34,6 +35,7 @@ type upFlags struct {
 	port, uiPort int
 	open         bool
 	forDemo      bool // started by the demo: ends with the standard input, and tells what its start needs alone
+	engine       string
 	worker       host.Config
 }
 
@@ -52,7 +54,12 @@ The engine and its Web UI listen on this machine alone and are locked: starter a
 worker open them by a secret in engine.json, Temporal's own tools by what
 ` + "`starter env`" + ` prints, a browser by the link of ` + "`starter ui`" + `. With --open they ask no
 caller who he is: every user and program of this machine can then start runs,
-approve, and so run any command as you.`,
+approve, and so run any command as you.
+
+The engine is built once. Where it is not there yet, and the temporal command is on
+PATH and new enough, that one serves in its place, with a database of its own beside
+engine.db: it is as open as --open makes ours, and it has no Web UI here. --engine own
+builds ours, --engine temporal always takes the command.`,
 		Example: "  starter up\n  starter up --port 0 --ui-port 0 --json   # free ports, one JSON object when ready\n  starter up --runs-dir /srv/ratchet --provider-env OPENAI_API_KEY",
 		Args:    exactArgs(0, "no arguments, only flags"),
 		RunE:    c.handleWith(func(ctx context.Context, _ []string) error { return c.runLocally(ctx, f) }),
@@ -64,6 +71,7 @@ approve, and so run any command as you.`,
 	flags.BoolVar(&f.forDemo, forDemoFlag, false, "end when the standard input does, and keep quiet about what the demo tells itself")
 	_ = flags.MarkHidden(forDemoFlag)
 	flags.BoolVar(&f.open, "open", false, "take the lock off: every user and program of this machine can approve and run commands as you")
+	flags.StringVar(&f.engine, "engine", string(engine.Auto), "`which` engine serves: own, temporal (the command on PATH), or auto: own where it is there, else temporal")
 	ofWorker := flag.NewFlagSet("worker", flag.ContinueOnError)
 	f.worker.AddFlags(ofWorker)
 	flags.AddGoFlagSet(ofWorker)
@@ -79,6 +87,10 @@ func (c *cli) runLocally(ctx context.Context, f upFlags) error {
 	if f.db == "" {
 		f.db = filepath.Join(c.runsDir, databaseName)
 	}
+	use, err := engine.ParseUse(f.engine)
+	if err != nil {
+		return usageErrorf("--%w", err)
+	}
 	f.worker.Environ = c.environ
 	if f.forDemo {
 		f.worker.Warn = func(error) {}
@@ -86,16 +98,15 @@ func (c *cli) runLocally(ctx context.Context, f upFlags) error {
 		ctx, stop = untilEnd(ctx, c.in)
 		defer stop()
 	}
-	var err error
 	if f.worker.Sandbox, err = c.chooseSandbox(string(f.worker.Sandbox)); err != nil {
 		return err
 	}
-	h, err := c.startLocalHost(ctx, engine.Options{DB: f.db, Port: f.port, UIPort: f.uiPort, Token: c.knownToken(), Open: f.open}, f.worker)
+	h, err := c.startLocalHost(ctx, engine.Options{Use: use, DB: f.db, Port: f.port, UIPort: f.uiPort, Token: c.knownToken(), Open: f.open}, f.worker)
 	if err != nil {
 		return err
 	}
 	defer h.stop()
-	if err := c.showReady(h, f.open); err != nil {
+	if err := c.showReady(h, f); err != nil {
 		return err
 	}
 	if f.forDemo {
@@ -135,8 +146,19 @@ func (l *localHost) await(ctx context.Context) error {
 // openWarning is what everyone who meets an open engine is told.
 const openWarning = "OPEN: this engine asks no caller who he is: every user and program of this machine can approve and run commands as you"
 
-func (c *cli) showReady(h *localHost, open bool) error {
-	if open {
+// commandWarning is what everyone who meets the temporal command as the engine is told.
+func commandWarning(command string) string {
+	return "OPEN: " + command + " of your PATH serves as the engine. It asks no caller who he is: every user and program of this machine can " +
+		"approve and run commands as you; `starter up --engine own` builds and takes ours, which is locked and has the Web UI"
+}
+
+func (c *cli) showReady(h *localHost, f upFlags) error {
+	open := f.open || h.engine.Command != ""
+	switch {
+	case f.forDemo:
+	case h.engine.Command != "":
+		fmt.Fprintln(c.err, "starter: "+c.style().Bad(commandWarning(h.file.Command)))
+	case open:
 		fmt.Fprintln(c.err, "starter: "+c.style().Bad(openWarning))
 	}
 	if c.json {
@@ -151,8 +173,12 @@ func (c *cli) showReady(h *localHost, open bool) error {
 		}
 		return c.printJSON(shown)
 	}
-	c.printf("ready: engine %s, Web UI %s, runs in %s\n", h.file.Address, h.file.UI, h.file.RunsDir)
-	if !open {
+	ui := "no Web UI"
+	if h.file.UI != "" {
+		ui = "Web UI " + h.file.UI
+	}
+	c.printf("ready: engine %s, %s, runs in %s\n", h.file.Address, ui, h.file.RunsDir)
+	if !open && h.file.UI != "" {
 		c.printf("%s\n", c.loginNote(h.engine.Login("/")))
 	}
 	return nil
@@ -202,6 +228,10 @@ func (c *cli) startLocalHost(ctx context.Context, e engine.Options, w host.Confi
 			l.stop()
 		}
 	}()
+	e.Attributes = map[string]string{}
+	for name, kind := range attribute.Types() {
+		e.Attributes[name] = kind.String()
+	}
 	work.Step(startsEngine)
 	e.Progress = screen.Line
 	if screen.Live() {
@@ -221,14 +251,14 @@ func (c *cli) startLocalHost(ctx context.Context, e engine.Options, w host.Confi
 	}
 	work.Step("starts the worker")
 	log := slog.New(slog.NewTextHandler(l.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	if l.worker, err = h.Serve(ctx, temporalclient.Options{Engine: l.engine.Address, Token: l.engine.Token, Logger: log}); err != nil {
+	if l.worker, err = h.Serve(ctx, temporalclient.Options{Engine: l.engine.Address, Token: l.engine.Token, PID: l.engine.PID, Logger: log}); err != nil {
 		return nil, err
 	}
 	runsDir, err := filepath.Abs(c.runsDir)
 	if err != nil {
 		return nil, err
 	}
-	l.file = engine.File{Address: l.engine.Address, UI: l.engine.UI, RunsDir: runsDir, PID: l.engine.PID, DB: l.engine.DB, Token: l.engine.Token, Sandbox: string(h.Sandbox.Policy)}
+	l.file = engine.File{Address: l.engine.Address, UI: l.engine.UI, RunsDir: runsDir, PID: l.engine.PID, DB: l.engine.DB, Token: l.engine.Token, Command: l.engine.Command, Sandbox: string(h.Sandbox.Policy)}
 	if h.Sandbox.Missing != nil {
 		l.file.NoBox = h.Sandbox.Missing.Error()
 	}

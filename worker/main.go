@@ -10,16 +10,19 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 
 	"github.com/ratchet-dev/ratchet/host"
+	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/proc/dumpable"
 	// The supervisor of the programs that runs start, and the forwarder of those in a box, are this
 	// same executable; see the packages' docs.
 	_ "github.com/ratchet-dev/ratchet/internal/egress/forwarder"
 	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/internal/version"
 )
 
 func main() {
@@ -33,13 +36,29 @@ func main() {
 	flag.StringVar(&c.RunsDir, "runs-dir", ".runs", "`directory` of the runs' records and worktrees")
 	flag.StringVar(&c.TaskQueue, "task-queue", temporalclient.TaskQueue, "`name` of the task queue to serve")
 	c.AddFlags(flag.CommandLine)
+	showVersion := flag.Bool("version", false, "print the version of this program, and the engine that starter up would start")
 	flag.Parse()
+	if *showVersion {
+		printVersion(c.RunsDir)
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := serve(ctx, c); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "worker:", strings.ReplaceAll(err.Error(), "\n", "; "))
 		os.Exit(codeOf(err))
 	}
+}
+
+// printVersion prints which program this is, and which engine `starter up` would start for the runs directory.
+func printVersion(runsDir string) {
+	fmt.Println("worker", version.Read())
+	chosen, err := engine.Choose(context.Background(), engine.Auto, filepath.Join(runsDir, "engine.db"))
+	if err != nil {
+		fmt.Println("engine: none:", err)
+		return
+	}
+	fmt.Println("engine:", chosen)
 }
 
 // codeOf returns the exit code of an error, with starter's meaning: 6 for an engine that cannot be

@@ -17,6 +17,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/version"
 )
 
 const (
@@ -26,13 +28,17 @@ const (
 
 // Options configure Start. DB is required.
 type Options struct {
-	DB       string            // SQLite file; it and its directory are made when missing
-	Port     int               // loopback port of the frontend; 0: a free one
-	UIPort   int               // loopback port of the Web UI; 0: a free one
-	Log      string            // file that the server logs to, warnings and worse; empty: DB + ".log"
-	Token    Token             // the secret of the engine and its clients; empty: a fresh one
-	Open     bool              // the engine admits every caller: each user and program of this machine
-	Progress func(line string) // called with lines about a build, which takes minutes; nil: never
+	Use    Use    // which program serves; empty: Own
+	DB     string // SQLite file; it and its directory are made when missing
+	Port   int    // loopback port of the frontend; 0: a free one
+	UIPort int    // loopback port of the Web UI; 0: a free one
+	Log    string // file that the server logs to, warnings and worse; empty: DB + ".log"
+	Token  Token  // the secret of the engine and its clients; empty: a fresh one
+	Open   bool   // the engine admits every caller: each user and program of this machine
+	// Attributes are the search attributes, name to type, that a new database of the temporal command has from the
+	// start. Our own engine knows its attributes.
+	Attributes map[string]string
+	Progress   func(line string) // called with lines about a build, which takes minutes; nil: never
 	// Live is called several times a second during a build with a line that takes the place of the one before,
 	// and with an empty line at the end. Progress then gets only what stays. Nil: Progress gets all.
 	Live func(line string)
@@ -46,6 +52,8 @@ type Engine struct {
 	DB      string // absolute path of the database file
 	Token   Token  // the secret by which it and its clients recognise each other
 	Start   string // names this start of the engine; empty: the engine is open
+	Command string // name and version of the temporal command that serves; empty: our own engine
+	Server  string // version of the temporal command's server
 
 	child    *child
 	open     bool
@@ -61,20 +69,43 @@ func Start(ctx context.Context, o Options) (*Engine, error) {
 	if o.DB == "" {
 		return nil, errors.New("start the engine: no database file")
 	}
-	program, err := findProgram(ctx, o.Progress, o.Live)
-	if err != nil {
-		return nil, fmt.Errorf("start the engine: %w", err)
-	}
-	e, err := launch(program, o)
+	e, err := begin(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("start the engine: %w", FullDisk(o.DB, err))
 	}
-	if err := e.await(ctx); err != nil {
+	await := e.await
+	if e.Command != "" {
+		await = e.awaitCommand
+	}
+	if err := await(ctx); err != nil {
 		e.child.kill()
 		<-e.child.done
 		return nil, fmt.Errorf("start the engine: %w", FullDisk(e.DB, err))
 	}
 	return e, nil
+}
+
+// begin starts the program of the engine that the options choose.
+func begin(ctx context.Context, o Options) (*Engine, error) {
+	note := ""
+	if o.Use == Auto || o.Use == Command {
+		c, err := Choose(ctx, o.Use, o.DB)
+		if err != nil {
+			return nil, err
+		}
+		if c.Name == commandName {
+			return launchCommand(ctx, c, o)
+		}
+		note = c.Note
+	}
+	if note != "" && o.Progress != nil {
+		o.Progress(note)
+	}
+	program, err := findProgram(ctx, o.Progress, o.Live)
+	if err != nil {
+		return nil, err
+	}
+	return launch(program, o)
 }
 
 func launch(program string, o Options) (*Engine, error) {
@@ -94,7 +125,7 @@ func launch(program string, o Options) (*Engine, error) {
 		return nil, err
 	}
 	defer log.Close()
-	env := append(userless(filepath.Dir(db)), tokenVariable+"="+string(e.Token))
+	env := append(userless(filepath.Dir(db)), tokenVariable+"="+string(e.Token), releaseVariable+"="+version.Release())
 	args := []string{"--db", db, "--port", strconv.Itoa(o.Port), "--ui-port", strconv.Itoa(o.UIPort)}
 	if o.Open {
 		args = append(args, "--open")
@@ -187,7 +218,7 @@ func (e *Engine) ended() error {
 // engine, which loses nothing either. A second call waits as the first does.
 func (e *Engine) Stop(ctx context.Context) error {
 	e.stopping.Store(true)
-	e.child.closeInput()
+	e.child.end()
 	select {
 	case <-e.child.done:
 		return nil

@@ -139,21 +139,7 @@ func TestEngineDiesWithItsParent(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), parentVariable+"="+newDB(t))
 	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	var f engine.File
-	if err := json.Unmarshal(line, &f); err != nil {
-		t.Fatal(err)
-	}
+	f := startParent(t, cmd)
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -167,6 +153,27 @@ func TestEngineDiesWithItsParent(t *testing.T) {
 	})
 	// The lock is free again at once.
 	start(t, engine.Options{DB: f.DB})
+}
+
+// startParent starts a parent and returns what it says of its engine.
+func startParent(t *testing.T, cmd *exec.Cmd) (f engine.File) {
+	t.Helper()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(line, &f); err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
 
 func TestEngineKilledDuringItsFirstStart(t *testing.T) {
@@ -313,5 +320,27 @@ func refused(t *testing.T, err error, say ...string) {
 		if !strings.Contains(err.Error(), s) {
 			t.Errorf("error %q does not say %q", err, s)
 		}
+	}
+}
+
+func TestTheEngineOfAnotherReleaseIsRefused(t *testing.T) {
+	needsEngine(t)
+	program, err := engine.Program(t.Context(), func(line string) { t.Log(line) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := newDB(t)
+	cmd := exec.Command(program, "--db", db)
+	cmd.Env = append(os.Environ(), "RATCHET_ENGINE_TOKEN=any", "RATCHET_ENGINE_RELEASE=1.2.0")
+	out, err := cmd.Output()
+	if err == nil || !strings.Contains(string(out), "is of version devel and the starter of 1.2.0: install both from one archive") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if _, err := os.Stat(db); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it touched the database: %v", err)
+	}
+	out, err = exec.Command(program, "--version").Output()
+	if err != nil || !strings.HasPrefix(string(out), "ratchet-engine devel") || !strings.Contains(string(out), ", Temporal server 1.") {
+		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -32,29 +32,43 @@ func Program(ctx context.Context, progress func(line string)) (string, error) {
 }
 
 func findProgram(ctx context.Context, progress, live func(line string)) (string, error) {
+	path, b, err := locateProgram()
+	if path != "" || err != nil {
+		return path, err
+	}
+	b.progress, b.live = progress, live
+	return b.program(ctx)
+}
+
+// locateProgram returns the program that is there, or the builder that would make it.
+func locateProgram() (path string, _ builder, _ error) {
 	if path := os.Getenv(ProgramVariable); path != "" {
 		if err := executable(path); err != nil {
-			return "", fmt.Errorf("%s: %w", ProgramVariable, err)
+			return "", builder{}, fmt.Errorf("%s: %w", ProgramVariable, err)
 		}
-		return filepath.Abs(path)
+		path, err := filepath.Abs(path)
+		return path, builder{}, err
 	}
 	if path := beside(); path != "" {
-		return path, nil
+		return path, builder{}, nil
 	}
 	sources, err := findSources()
 	if err != nil {
-		return "", err
+		return "", builder{}, err
 	}
 	key, err := digest(sources)
 	if err != nil {
-		return "", fmt.Errorf("read the engine's sources: %w", err)
+		return "", builder{}, fmt.Errorf("read the engine's sources: %w", err)
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("find a place for the engine's program: %w; or point %s at a built one", err, ProgramVariable)
+		return "", builder{}, fmt.Errorf("find a place for the engine's program: %w; or point %s at a built one", err, ProgramVariable)
 	}
-	b := builder{sources: sources, dir: filepath.Join(cache, "ratchet", "engine-"+key), progress: progress, live: live}
-	return b.program(ctx)
+	b := builder{sources: sources, dir: filepath.Join(cache, "ratchet", "engine-"+key)}
+	if built := filepath.Join(b.dir, programName); executable(built) == nil {
+		return built, b, nil
+	}
+	return "", b, nil
 }
 
 func beside() string {
@@ -83,25 +97,35 @@ func executable(path string) error {
 	return nil
 }
 
-// findSources looks in the directory that this package was compiled from, then upwards from the
-// working directory. A binary built with -trimpath does not know the first.
+// findSources looks in the directory that this package was compiled from. A binary built with -trimpath
+// does not know it: only one that `go run` has just made looks in the working directory and above. Any
+// other would execute what a repository has there that its user only wants to work on.
 func findSources() (string, error) {
 	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {
 		if dir := filepath.Join(filepath.Dir(file), "server"); isSources(dir) {
 			return dir, nil
 		}
 	}
+	if self, err := os.Executable(); err == nil && strings.Contains(filepath.ToSlash(self), "/go-build") {
+		if dir := sourcesAbove(); dir != "" {
+			return dir, nil
+		}
+	}
+	return "", fmt.Errorf("no engine program and no sources to build it from: put %s of the same release beside this program, "+
+		"point %s at a built one, or set TEMPORAL_ADDRESS to use a server that runs", programName, ProgramVariable)
+}
+
+func sourcesAbove() string {
 	wd, err := os.Getwd()
 	for dir := wd; err == nil; dir = filepath.Dir(dir) {
 		if sources := filepath.Join(dir, "internal", "engine", "server"); isSources(sources) {
-			return sources, nil
+			return sources
 		}
 		if dir == filepath.Dir(dir) {
 			break
 		}
 	}
-	return "", fmt.Errorf("no engine program and no sources to build it from: run inside a checkout, "+
-		"point %s at a built %s, or set TEMPORAL_ADDRESS to use a server that runs", ProgramVariable, programName)
+	return ""
 }
 
 var moduleLine = regexp.MustCompile(`(?m)^module ` + regexp.QuoteMeta(serverModule) + `$`)

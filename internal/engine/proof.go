@@ -16,9 +16,10 @@ const (
 	ProofHeader = "ratchet-proof"
 	StartHeader = "ratchet-start"
 
-	tokenVariable = "RATCHET_ENGINE_TOKEN"
-	bearerLabel   = "bearer"
-	loginLabel    = "login"
+	tokenVariable   = "RATCHET_ENGINE_TOKEN"
+	releaseVariable = "RATCHET_ENGINE_RELEASE" // the release that starter and engine have to share; empty: any
+	bearerLabel     = "bearer"
+	loginLabel      = "login"
 )
 
 // LoginLife is the time in which a login link must be used.

@@ -36,6 +36,7 @@ const dialTimeout = 5 * time.Second
 type Options struct {
 	Engine   string        // host:port of an engine of the caller's own; empty: the other sources are asked
 	Token    engine.Token  // of Engine; empty: Engine need not prove itself
+	PID      int           // of Engine without a Token: the process that has to listen there; zero: any
 	RunsDir  string        // directory whose engine.json is read; empty: none
 	Logger   *slog.Logger  // nil: the client and its workers log nothing
 	Identity string        // empty: the SDK's own, pid@host
@@ -126,7 +127,7 @@ func (t Target) Credentials() string {
 // server. The variables of `starter env` lead to the engine of engine.json too, which proves itself.
 func Resolve(o Options) (Target, error) {
 	if o.Engine != "" {
-		return ofEngine(OwnEngine, o.Engine, o.Token), nil
+		return ofEngine(OwnEngine, engine.File{Address: o.Engine, Token: o.Token, PID: o.PID}), nil
 	}
 	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{})
 	if err != nil {
@@ -137,7 +138,7 @@ func Resolve(o Options) (Target, error) {
 	case profile.Address == "" && err != nil:
 		return Target{}, err
 	case profile.Address == "", err == nil && namesEngine(profile, f):
-		return ofEngine(EngineFile, f.Address, f.Token), nil
+		return ofEngine(EngineFile, f), nil
 	}
 	opts, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
 	if err != nil {
@@ -167,18 +168,21 @@ func readFile(runsDir string) (engine.File, error) {
 		return engine.File{}, &Unreachable{Source: EngineFile, Err: err}
 	case err != nil:
 		return engine.File{}, err
-	case f.Token == "":
+	case f.Token == "" && f.Command == "":
 		return engine.File{}, &Unreachable{Address: f.Address, Source: EngineFile, Err: errNoToken}
 	}
 	return f, nil
 }
 
-func ofEngine(source Source, address string, token engine.Token) Target {
-	opts := client.Options{HostPort: address, Namespace: client.DefaultNamespace}
+func ofEngine(source Source, f engine.File) Target {
+	opts := client.Options{HostPort: f.Address, Namespace: client.DefaultNamespace}
 	// It is on this machine: compressing costs both sides more than what it saves.
 	opts.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
-	if token != "" {
-		opts.ConnectionOptions.DialOptions = (&prover{address: address, token: token}).options()
+	switch {
+	case f.Token != "":
+		opts.ConnectionOptions.DialOptions = (&prover{address: f.Address, token: f.Token}).options()
+	case f.PID != 0 || f.Command != "":
+		opts.ConnectionOptions.DialOptions = []grpc.DialOption{grpc.WithContextDialer(owned{f.Address, f.PID}.dial)}
 	}
-	return Target{Address: address, Namespace: opts.Namespace, Source: source, options: opts}
+	return Target{Address: f.Address, Namespace: opts.Namespace, Source: source, options: opts}
 }

@@ -48,7 +48,15 @@ func main() {
 	flag.IntVar(&s.uiPort, "ui-port", 0, "loopback port of the Web UI; 0: a free one")
 	flag.StringVar(&s.level, "log-level", "warn", "least `level` that is logged to standard error: debug, info, warn, error")
 	flag.BoolVar(&s.open, "open", false, "admit every caller: each user and program of this machine")
+	showVersion := flag.Bool("version", false, "print the versions of this program and of Temporal's server, and end")
+	asJSON := flag.Bool("json", false, "with -version: print one JSON object")
 	flag.Parse()
+	if *showVersion {
+		if err := readAbout().print(os.Stdout, *asJSON); err != nil {
+			os.Exit(1)
+		}
+		return
+	}
 	syscall.Umask(0o077) // histories are private to their owner
 	s.token = os.Getenv(tokenVariable)
 	_ = os.Unsetenv(tokenVariable)
@@ -73,6 +81,9 @@ func main() {
 }
 
 func run(ctx context.Context, s settings, out *json.Encoder) error {
+	if err := checkRelease(); err != nil {
+		return err
+	}
 	if s.token == "" && !s.open {
 		return errors.New("no token in " + tokenVariable + ": starter up gives one, and --open needs none")
 	}

@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Use says which program Start runs as the engine.
+type Use string
+
+// The programs. The zero Use means Own.
+const (
+	// Auto is Own where its program or its database is there already, else Command where that is new
+	// enough, else Own.
+	Auto Use = "auto"
+	// Own is the engine of this module, built when it is missing.
+	Own Use = "own"
+	// Command is the temporal command on PATH. It admits every user and program of this machine.
+	Command Use = "temporal"
+)
+
+// ParseUse returns the Use of a word.
+func ParseUse(word string) (Use, error) {
+	if u := Use(word); slices.Contains([]Use{Auto, Own, Command}, u) {
+		return u, nil
+	}
+	return "", fmt.Errorf("engine %q: want %s, %s or %s", word, Auto, Own, Command)
+}
+
+// Program describes the program that Start would run.
+type Choice struct {
+	Program string `json:"program,omitempty"` // path; empty: it has to be built first
+	Name    string `json:"name"`              // ratchet-engine or temporal
+	Version string `json:"version,omitempty"` // of the program
+	Commit  string `json:"commit,omitempty"`
+	Date    string `json:"date,omitempty"`
+	Server  string `json:"server,omitempty"` // version of Temporal's server
+	Note    string `json:"note,omitempty"`   // why it is not another one
+}
+
+// String returns the choice in one line.
+func (c Choice) String() string {
+	text := strings.TrimSpace(c.Name + " " + c.Version)
+	if c.Server != "" {
+		text += ", Temporal server " + c.Server
+	}
+	if c.Program != "" {
+		text += ", " + c.Program
+	} else {
+		text += ", to be built by the first `starter up`"
+	}
+	if c.Note != "" {
+		text += "; " + c.Note
+	}
+	return text
+}
+
+// Choose says which program Start would run for a database, without building or starting it. The
+// zero Use means Own. The error says what to do when there is none.
+func Choose(ctx context.Context, use Use, db string) (Choice, error) {
+	if use == Command {
+		return findCommand(ctx)
+	}
+	path, b, err := locateProgram()
+	if use == Auto && path == "" && !errors.Is(statFile(db), nil) {
+		found, missing := findCommand(ctx)
+		if missing == nil {
+			return found, nil
+		}
+		if !errors.Is(missing, exec.ErrNotFound) && err == nil {
+			own, err := describeSources(b)
+			own.Note = missing.Error()
+			return own, err
+		}
+	}
+	switch {
+	case err != nil:
+		return Choice{}, err
+	case path == "":
+		return describeSources(b)
+	}
+	return describeProgram(ctx, path)
+}
+
+func statFile(path string) error {
+	if path == "" {
+		return fs.ErrNotExist
+	}
+	_, err := os.Stat(path)
+	return err
+}
+
+// askTimeout bounds a program's answer to --version. A large one on a cold disk takes its time.
+const askTimeout = 30 * time.Second
+
+// ask returns what a program writes to standard output. The program gets no secret and no configuration of the user.
+func ask(ctx context.Context, program string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(environment(), userless(os.TempDir())...)
+	cmd.WaitDelay = time.Second
+	return cmd.Output()
+}
+
+func describeProgram(ctx context.Context, path string) (Choice, error) {
+	c := Choice{Program: path, Name: programName}
+	out, err := ask(ctx, path, "--version", "--json")
+	if err != nil {
+		return c, fmt.Errorf("%s does not say its version: %w", path, err)
+	}
+	if err := json.Unmarshal(out, &c); err != nil {
+		return c, fmt.Errorf("%s is not the engine's program: it wrote %.80q", path, out)
+	}
+	c.Program, c.Name = path, programName
+	return c, nil
+}
+
+// describeSources says what a build would make.
+func describeSources(b builder) (Choice, error) {
+	c := Choice{Name: programName}
+	mod, err := os.ReadFile(filepath.Join(b.sources, "go.mod"))
+	for line := range bytes.Lines(mod) {
+		if version, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("go.temporal.io/server v")); ok {
+			c.Server = string(version)
+		}
+	}
+	return c, err
+}
