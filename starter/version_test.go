@@ -57,6 +57,7 @@ func TestTheRealCommandServesTheDemo(t *testing.T) {
 	}
 	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	t.Setenv("GOCACHE", strings.TrimSpace(string(cache)))
+	t.Setenv(asProgram, "1")                // the demo starts itself again
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // without an engine of ours
 	t.Setenv(engine.ProgramVariable, "")
 	home := t.TempDir()
