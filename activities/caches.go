@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -49,8 +50,14 @@ func (a *Activities) shelterChecks(ctx context.Context, in CheckInput, b *box.Bo
 		return nil, err
 	}
 	kit := a.tools.Find(ctx, tools)
+	if slices.Contains(tools, toolchain.Python) {
+		if err := a.addVenv(ctx, in, &kit); err != nil {
+			return nil, err
+		}
+	}
 	if b == nil {
-		return shareCaches(a.runs.Cache(in.Repository.Path), kit), nil
+		userPath, _ := a.env("PATH")
+		return shareCaches(a.runs.Cache(in.Repository.Path), kit, userPath), nil
 	}
 	s := &shelter{cache: filepath.Join(at.layers, "cache"), set: kit.Env, inside: box.Spec{Read: kit.Read}}
 	if len(kit.Path) > 0 {
@@ -84,9 +91,28 @@ func (a *Activities) shelterChecks(ctx context.Context, in CheckInput, b *box.Bo
 	return s, os.MkdirAll(s.cache, 0o700)
 }
 
+// addVenv adds the virtual environment in the user's checkout. One that the base commit has, as a directory or as
+// a link to anywhere, is none of the user's.
+func (a *Activities) addVenv(ctx context.Context, in CheckInput, kit *toolchain.Kit) error {
+	repo := in.Repository
+	for _, name := range []string{".venv", "venv"} {
+		out, err := git.Repo{Dir: repo.Path}.Run(ctx, "ls-tree", "--full-tree", "--name-only", string(repo.Base), "--", path.Join(repo.Prefix, name))
+		if err != nil {
+			return fmt.Errorf("look for a virtual environment: %w", err)
+		}
+		if len(out) == 0 && a.tools.AddVenv(kit, filepath.Join(repo.Path, filepath.FromSlash(repo.Prefix), name)) {
+			return nil
+		}
+	}
+	return nil
+}
+
 // shareCaches gives the checks of a repository that no box holds caches of the tools in one directory.
-func shareCaches(dir string, kit toolchain.Kit) *shelter {
+func shareCaches(dir string, kit toolchain.Kit, userPath string) *shelter {
 	s := &shelter{cache: dir, set: kit.Env}
+	if venv := kit.Env["VIRTUAL_ENV"]; venv != "" {
+		s.set["PATH"] = filepath.Join(venv, "bin") + string(filepath.ListSeparator) + userPath
+	}
 	for _, c := range kit.Caches {
 		s.setVariables(c, filepath.Join(dir, c.Name))
 	}

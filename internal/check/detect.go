@@ -119,8 +119,10 @@ func (d *detector) detectNode() {
 		return
 	}
 	var manifest struct {
-		PackageManager string `json:"packageManager"`
-		Scripts        struct {
+		PackageManager  string         `json:"packageManager"`
+		Dependencies    map[string]any `json:"dependencies"`
+		DevDependencies map[string]any `json:"devDependencies"`
+		Scripts         struct {
 			Test string `json:"test"`
 		} `json:"scripts"`
 	}
@@ -135,12 +137,32 @@ func (d *detector) detectNode() {
 		d.addNote("package.json has only the test script that npm init writes")
 	default:
 		manager, why := d.nodeManager(manifest.PackageManager)
-		d.addChoice(nodeTest[manager], "test script in package.json, "+why)
+		command := nodeTest[manager]
+		if install := d.nodeInstall(manager); install != "" && (len(manifest.Dependencies)+len(manifest.DevDependencies) > 0 || d.hasFile("pnpm-workspace.yaml")) {
+			command = install + " && " + command
+		}
+		d.addChoice(command, "test script in package.json, "+why)
 	}
 }
 
 // nodeTest is how each package manager runs the script; bun test would start bun's own test runner.
 var nodeTest = map[string]string{"npm": "npm test", "pnpm": "pnpm test", "yarn": "yarn test", "bun": "bun run test"}
+
+// nodeInstall returns the command that makes node_modules, which no commit has, as the lock file says: from the
+// caches where they have all of it. It is empty without a lock file.
+func (d *detector) nodeInstall(manager string) string {
+	switch {
+	case manager == "npm" && (d.hasFile("package-lock.json") || d.hasFile("npm-shrinkwrap.json")):
+		return "npm ci --prefer-offline --no-audit --no-fund"
+	case manager == "pnpm" && d.hasFile("pnpm-lock.yaml"):
+		return "pnpm install --frozen-lockfile --prefer-offline"
+	case manager == "yarn" && d.hasFile("yarn.lock") && d.hasFile(".yarnrc.yml"):
+		return "yarn install --immutable"
+	case manager == "yarn" && d.hasFile("yarn.lock"):
+		return "yarn install --frozen-lockfile --prefer-offline"
+	}
+	return ""
+}
 
 // nodeManager returns the package manager that the manifest declares, else the one whose lock file is
 // there, else npm.

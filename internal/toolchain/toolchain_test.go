@@ -128,3 +128,41 @@ func TestFindAsksGo(t *testing.T) {
 		t.Errorf("%+v", k)
 	}
 }
+
+func TestAddVenvTakesNoLinkAndNoStrangeInterpreter(t *testing.T) {
+	home, f := user(t, nil, "repo", "secrets", ".pyenv/versions/3.12.1/bin", "elsewhere/bin")
+	for _, file := range []string{".pyenv/versions/3.12.1/bin/python3", "elsewhere/bin/python3"} {
+		if err := os.WriteFile(filepath.Join(home, file), []byte("#!/bin/sh\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	venv := func(name, interpreter string) string {
+		dir := filepath.Join(home, "repo", name)
+		if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "pyvenv.cfg"), []byte("home = /usr/bin\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(interpreter, filepath.Join(dir, "bin", "python3")); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	good, strange := venv(".venv", home+"/.pyenv/versions/3.12.1/bin/python3"), venv("strange", home+"/elsewhere/bin/python3")
+	link := filepath.Join(home, "repo", "link")
+	if err := os.Symlink(good, link); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]bool{good: true, strange: false, link: false, filepath.Join(home, "secrets"): false, filepath.Join(home, "none"): false} {
+		k := f.Find(t.Context(), nil)
+		if got := f.AddVenv(&k, dir); got != want || (len(k.Read) > 0) != want {
+			t.Errorf("%s: %v, %+v", dir, got, k)
+		}
+	}
+	k := f.Find(t.Context(), nil)
+	f.AddVenv(&k, good)
+	if !slices.Equal(k.Read, []string{home + "/.pyenv/versions/3.12.1", good}) || k.Path[0] != good+"/bin" || k.Env["VIRTUAL_ENV"] != good {
+		t.Errorf("%+v", k)
+	}
+}

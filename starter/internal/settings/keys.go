@@ -138,6 +138,15 @@ func longer(most time.Duration) func(string) string {
 // knownACP are the ACP agents whose programs are well known.
 var knownACP = []string{"acp:opencode acp", "acp:gemini --acp"}
 
+// KnownACP returns the spec of the ACP agent that a program is; empty: none that is well known.
+func KnownACP(program string) string {
+	i := slices.IndexFunc(knownACP, func(spec string) bool { return strings.HasPrefix(spec, "acp:"+program+" ") })
+	if i < 0 {
+		return ""
+	}
+	return knownACP[i]
+}
+
 // foreignProvider returns why a repository may not choose a provider: its program, its arguments or its
 // answers would be the repository's choice, or nothing would hold it.
 func foreignProvider(value string) string {

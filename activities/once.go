@@ -1,0 +1,33 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"github.com/ratchet-dev/ratchet/activities/report"
+	"github.com/ratchet-dev/ratchet/internal/check"
+	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/scratch"
+)
+
+// CheckOnce runs checks on the base commit of a repository as a run does: in a checkout of their own, in the
+// box, over the same caches. It belongs to no run, is no activity and leaves no record, but what is built is
+// kept for later runs; see keepBuilt. Show is told what is being done. A second call runs the checks again.
+func (a *Activities) CheckOnce(ctx context.Context, in CheckInput, show func(doing string)) (_ check.Report, err error) {
+	own := a.runs.Scratch(in.RunID)
+	defer func() {
+		err = errors.Join(err, git.RemoveTree(own), git.RemoveTree(a.runs.Run(in.RunID).Path()))
+	}()
+	tree, err := scratch.Open(scratch.Spec{Repo: in.Repository.Path, Prefix: in.Repository.Prefix, Dir: filepath.Join(own, "checkout")})
+	if err != nil {
+		return check.Report{}, err
+	}
+	in.Commit = in.Repository.Base
+	if err := tree.Make(ctx, in.Commit); err != nil {
+		return check.Report{}, err
+	}
+	at := place{top: tree.Top(), dir: tree.WorkDir(), home: filepath.Join(own, "home"), layers: filepath.Join(own, "built"), exact: true}
+	checked, _, _, err := a.runChecks(ctx, in, at, func(p report.Progress) { show(p.Doing) })
+	return checked, err
+}
