@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -130,6 +131,8 @@ func TestCommandsOnARealEngine(t *testing.T) {
 		{"a rejection that is final", testFinalRejection},
 		{"a question", testQuestion},
 		{"a check whose program is installed later", testCheckThatCannotRun},
+		{"a check whose program is missing before the start", testBaselineThatCannotRun},
+		{"what the checks say before the start", testBaseline},
 		{"a cancellation", testCancel},
 		{"nobody there to ask", testFollowWithoutTerminal},
 		{"somebody there to ask", testFollowOnTerminal},
@@ -249,7 +252,7 @@ func testQuestion(b bench) {
 func testCheckThatCannotRun(b bench) {
 	tool := filepath.Join(b.TempDir(), "tool")
 	got := b.expect(exitInput, "run", "--sandbox", "off", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:"+b.answers,
-		"--check", tool, "--approve", "never", "--max-fix", "0")
+		"--check", tool, "--approve", "never", "--max-fix", "0", "--no-baseline")
 	if !strings.Contains(got.out, "answer → the checks run again") {
 		b.Errorf("what an answer leads to is missing:\n%s", got.out)
 	}
@@ -272,6 +275,67 @@ func testCheckThatCannotRun(b bench) {
 	b.await(id, run.Completed)
 	if events := b.expect(0, "events", id, "--json").out; strings.Contains(events, `"phase":"fix"`) {
 		b.Errorf("a fixer was called: %s", events)
+	}
+}
+
+// What the checks say of the base commit is told in the story, the status, the events and at the gate.
+func testBaseline(b bench) {
+	const counts = "echo '3 examples, 1 failure'; grep -qx good state.txt"
+	id := b.start("--check", counts, "--check", "false")
+	b.await(id, run.AwaitingApproval)
+	summary := passes + " fails as expected: exit code 1; " + counts + " fails as expected: 1 of 3 cases; false fails as expected: exit code 1"
+	for _, command := range []string{"status", "events"} {
+		if got := b.expect(0, command, id).out; !strings.Contains(got, "baseline") || !strings.Contains(got, summary[:60]) {
+			b.Errorf("%s tells nothing of the baseline:\n%s", command, got)
+		}
+	}
+	if a := b.status(id).Pending.Approval; a.Baseline != summary {
+		b.Errorf("the gate tells %q, want %q", a.Baseline, summary)
+	}
+	b.expect(0, "approve", id)
+	eventually.Holds(b.T, "the gate of the fix", func() bool {
+		a := b.status(id).Pending.Approval
+		return a != nil && slices.Contains(a.Before, "false")
+	})
+	if got := b.expect(0, "status", id).out; !strings.Contains(got, "failed before, too: false") {
+		b.Errorf("status: %s", got)
+	}
+	got := b.expect(exitApproval, "watch", id).out
+	for _, want := range []string{"▸ Baseline", "✗ " + counts + "  fails as expected: 1 of 3 cases", "failed, exit code 1, failed before, too"} {
+		if !strings.Contains(got, want) {
+			b.Errorf("the story lacks %q:\n%s", want, got)
+		}
+	}
+	if strings.Index(got, "▸ Baseline") > strings.Index(got, "▸ Plan") {
+		b.Errorf("the baseline is told after the plan:\n%s", got)
+	}
+	b.expect(0, "cancel", id)
+}
+
+// testBaselineThatCannotRun is asked about before the planner is called.
+func testBaselineThatCannotRun(b bench) {
+	tool := filepath.Join(b.TempDir(), "tool")
+	got := b.expect(exitInput, "run", "--sandbox", "off", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:"+b.answers,
+		"--check", tool, "--approve", "never", "--max-fix", "0", "--id", "no-tool")
+	for _, want := range []string{"On the base commit, before anybody is paid", "a program is missing", "answer again → ", "answer without → ", "answer stop → the run ends"} {
+		if !strings.Contains(got.out, want) {
+			b.Errorf("the story lacks %q:\n%s", want, got.out)
+		}
+	}
+	if strings.Contains(got.out, "▸ Plan") {
+		b.Errorf("the planner was called:\n%s", got.out)
+	}
+	if refused := b.expect(1, "answer", "no-tool", "installed"); !strings.Contains(refused.err, `answer with "again", "without" or "stop"`) {
+		b.Errorf("refused with %q", refused.err)
+	}
+	write(b.T, tool, "#!/bin/sh\n")
+	if err := os.Chmod(tool, 0o755); err != nil {
+		b.Fatal(err)
+	}
+	b.expect(0, "answer", "no-tool", "again")
+	b.await("no-tool", run.Completed)
+	if story := b.expect(0, "watch", "no-tool").out; !strings.Contains(story, "✓ the check passes already") {
+		b.Errorf("the story:\n%s", story)
 	}
 }
 

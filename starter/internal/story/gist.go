@@ -37,7 +37,7 @@ func gistOf(e run.Event) string {
 		return p.Goal
 	case run.PhaseStarted:
 		if p.Baseline != nil {
-			return p.Provider + ", baseline: " + p.Baseline.Summary()
+			return "baseline: " + p.Baseline.Summary()
 		}
 		return p.Provider
 	case run.PhaseCompleted:

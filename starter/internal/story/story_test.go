@@ -305,7 +305,7 @@ func TestStoryOfTheBaseline(t *testing.T) {
 	}
 	off := input()
 	off.NoBaseline = true
-	if got := tell(terminal.Style{}, latest(off).events); !strings.Contains(got, "baseline    off") {
+	if got := tell(terminal.Style{}, latest(off).events); !strings.Contains(got, "off: the checks do not run on the base commit") {
 		t.Errorf("the story of a run without:\n%s", got)
 	}
 }
