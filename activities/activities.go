@@ -25,6 +25,7 @@ type Activities struct {
 	env     func(string) (string, bool)
 	agents  AgentPool
 	survey  func(context.Context) []agent.Manifest
+	probe   func(context.Context, Opening) error
 	forget  func(context.Context, dispatch.GardenID) error
 	sandbox Sandbox
 	tools   *toolchain.Finder
@@ -55,6 +56,9 @@ type Config struct {
 	Agents AgentPool
 	// Survey returns the manifests of the agents on this machine.
 	Survey func(context.Context) []agent.Manifest
+	// Probe reports why a provider cannot work on this machine; nil: nothing is known against it. It calls no
+	// model and pays nobody.
+	Probe func(context.Context, Opening) error
 	// Forget removes an agent's session from the registry of citizens. It is nil if no session is
 	// ever in the registry.
 	Forget func(context.Context, dispatch.GardenID) error
@@ -74,11 +78,11 @@ type AgentPool interface {
 
 // New refuses an incomplete configuration.
 func New(c Config) (*Activities, error) {
-	if c.Runs == nil || c.Open == nil || c.Redact == nil || c.LookupEnv == nil || c.Agents == nil || c.Survey == nil {
+	if c.Runs == nil || c.Open == nil || c.Redact == nil || c.LookupEnv == nil || c.Agents == nil || c.Survey == nil || c.Probe == nil {
 		return nil, errors.New("activities: the configuration is incomplete")
 	}
 	return &Activities{
-		runs: c.Runs, open: c.Open, redact: c.Redact, env: c.LookupEnv, agents: c.Agents, survey: c.Survey, forget: c.Forget, sandbox: c.Sandbox, tools: toolchain.New(c.LookupEnv, c.Toolchains...),
+		runs: c.Runs, open: c.Open, redact: c.Redact, env: c.LookupEnv, agents: c.Agents, survey: c.Survey, probe: c.Probe, forget: c.Forget, sandbox: c.Sandbox, tools: toolchain.New(c.LookupEnv, c.Toolchains...),
 		workspaces: &workspaces{dir: c.Runs.Workspace, open: map[run.ID]*held{}},
 	}, nil
 }

@@ -248,17 +248,17 @@ func (s *fixture) planWatched(seen chan struct{}, is func(report.Progress) bool)
 func TestNewRefusesHalfAConfiguration(t *testing.T) {
 	s := newFixture(t)
 	whole := activities.Config{
-		Runs: s.runs, Redact: &redact.Redactor{}, LookupEnv: os.LookupEnv, Agents: session.NewPool(0), Survey: noAgents,
+		Runs: s.runs, Redact: &redact.Redactor{}, LookupEnv: os.LookupEnv, Agents: session.NewPool(0), Survey: noAgents, Probe: noProblem,
 		Open: func(activities.Opening) (provider.Provider, error) { return nil, nil },
 	}
 	if _, err := activities.New(whole); err != nil {
 		t.Error(err)
 	}
-	for i := range 6 {
+	for i := range 7 {
 		part := whole
 		[]func(){
 			func() { part.Runs = nil }, func() { part.Redact = nil }, func() { part.LookupEnv = nil }, func() { part.Open = nil },
-			func() { part.Agents = nil }, func() { part.Survey = nil },
+			func() { part.Agents = nil }, func() { part.Survey = nil }, func() { part.Probe = nil },
 		}[i]()
 		if _, err := activities.New(part); err == nil {
 			t.Errorf("%+v is taken", part)

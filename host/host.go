@@ -135,7 +135,7 @@ func (c Config) openActivities(dirs citizen.Dirs, registry bool, sandbox activit
 		host := citizen.Host{Dirs: dirs}
 		env.Host, config.Forget = host, host.Forget
 	}
-	config.Open = providerOpener(env, sandbox)
+	config.Open, config.Probe = providerOpener(env, sandbox), providerProber(env)
 	return activities.New(config)
 }
 
@@ -184,6 +184,19 @@ func providerOpener(env catalog.Env, sandbox activities.Sandbox) activities.Open
 		}
 		env.Dir, env.Log = o.Dir, o.Log
 		return spec.Open(env)
+	}
+}
+
+// providerProber returns the prober of the catalogue's providers.
+func providerProber(env catalog.Env) func(context.Context, activities.Opening) error {
+	return func(ctx context.Context, o activities.Opening) error {
+		spec, err := catalog.Parse(o.Spec)
+		if err != nil {
+			return err
+		}
+		env := env
+		env.Dir = o.Dir
+		return spec.Probe(ctx, env)
 	}
 }
 

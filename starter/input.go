@@ -252,8 +252,9 @@ func (f runFlags) providerSpecs() (specs map[run.Role]catalog.Spec, rivals []cat
 	return specs, rivals, nil
 }
 
-// checkProviders finds the programs and directories of the providers. It starts from the
-// working directory, as the worker will.
+// checkProviders finds the programs and directories of the providers that are named by a path. It starts
+// from the working directory, as the worker will. What the worker's environment decides is the worker's to
+// say: see probeProviders.
 func checkProviders(specs map[run.Role]catalog.Spec, rivals []catalog.Spec) (run.Providers, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -265,7 +266,7 @@ func checkProviders(specs map[run.Role]catalog.Spec, rivals []catalog.Spec) (run
 		if !ok {
 			continue
 		}
-		if err := spec.Validate(dir, os.Environ()); err != nil {
+		if err := validateNamed(spec, dir); err != nil {
 			return run.Providers{}, err
 		}
 		names[role] = spec.String()
@@ -275,7 +276,7 @@ func checkProviders(specs map[run.Role]catalog.Spec, rivals []catalog.Spec) (run
 		Evaluator: names[run.Evaluator], Fixer: names[run.Fixer], Dir: dir,
 	}
 	for _, spec := range rivals {
-		if err := spec.Validate(dir, os.Environ()); err != nil {
+		if err := validateNamed(spec, dir); err != nil {
 			return run.Providers{}, err
 		}
 		out.Rivals = append(out.Rivals, spec.String())

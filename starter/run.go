@@ -149,10 +149,16 @@ func (c *cli) startRun(ctx context.Context, flags *pflag.FlagSet, f *runFlags) e
 	}
 	client, closeClient, err := c.dialEngine(ctx)
 	if err != nil {
+		if missing := validateHere(in.Providers); missing != nil {
+			return missing
+		}
 		return err
 	}
 	defer closeClient()
 	if err := c.checkSandbox(in.Sandbox, f.origins["sandbox"] == run.FromFlag); err != nil {
+		return err
+	}
+	if err := c.probeProviders(ctx, client, in.Providers); err != nil {
 		return err
 	}
 	if err := client.Start(ctx, in); err != nil {

@@ -9,6 +9,17 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows/page"
 )
 
+// probeLimit bounds the question of Probe, the wait for a worker included.
+const probeLimit = 15 * time.Second
+
+// Probe asks a worker whether the providers of a run that is about to start can work there.
+func Probe(ctx workflow.Context, in activities.ProbeInput) (activities.ProbeResult, error) {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{ScheduleToCloseTimeout: probeLimit, Summary: "Look for the providers"})
+	var out activities.ProbeResult
+	err := workflow.ExecuteActivity(ctx, acts.Probe, in).Get(ctx, &out)
+	return out, err
+}
+
 // Agents asks a worker which agents it has, and shows them in the Web UI.
 func Agents(ctx workflow.Context) (activities.AgentsResult, error) {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{

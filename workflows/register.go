@@ -10,5 +10,6 @@ import (
 func Register(w worker.Registry, a *activities.Activities) {
 	w.RegisterWorkflow(Run)
 	w.RegisterWorkflow(Agents)
+	w.RegisterWorkflow(Probe)
 	w.RegisterActivity(a)
 }

@@ -75,7 +75,7 @@ func (v *secretsFixture) unguarded() *activities.Activities {
 	}
 	env := leakyEnviron()
 	acts, err := activities.New(activities.Config{
-		Runs: runs, Redact: &redact.Redactor{}, Agents: session.NewPool(0), Survey: noAgents,
+		Runs: runs, Redact: &redact.Redactor{}, Agents: session.NewPool(0), Survey: noAgents, Probe: noProblem,
 		Sandbox: activities.Sandbox{Policy: run.SandboxOff},
 		Open: func(o activities.Opening) (provider.Provider, error) {
 			spec, err := catalog.Parse(o.Spec)
@@ -341,3 +341,5 @@ func TestChecksSeeTheListedVariablesOnly(t *testing.T) {
 }
 
 func noAgents(context.Context) []agent.Manifest { return nil }
+
+func noProblem(context.Context, activities.Opening) error { return nil }

@@ -45,6 +45,16 @@ type Adapter interface {
 	Manifest(ctx context.Context) Manifest
 }
 
+// Versioner is an adapter whose client is a program of this machine that says its
+// version without beginning a session.
+type Versioner interface {
+	Adapter
+
+	// Version returns the version of the client's program. The error says that there
+	// is no program, or that it does not say its version while ctx lasts.
+	Version(ctx context.Context) (string, error)
+}
+
 // Prober is an adapter whose client keeps a list of its running sessions,
 // including sessions that it did not start for us.
 type Prober interface {

@@ -27,6 +27,19 @@ func modeCodes() []string {
 	return codes
 }
 
+// Version implements agent.Versioner.
+func (a *adapter) Version(ctx context.Context) (string, error) {
+	path, err := a.findBinary()
+	if err != nil {
+		return "", err
+	}
+	words, err := child.ReadVersion(ctx, []string{path}, a.clientEnviron(agent.Options{}))
+	if err != nil {
+		return "", err
+	}
+	return words[0], nil
+}
+
 // Manifest asks the client itself, once for each version of its program.
 func (a *adapter) Manifest(ctx context.Context) agent.Manifest {
 	path, err := a.findBinary()

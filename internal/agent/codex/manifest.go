@@ -22,6 +22,19 @@ var offeredModes = []agent.Mode{
 	{Code: string(agent.FullAccess), Label: "Full access", Description: "writes anywhere and reaches the network"},
 }
 
+// Version implements agent.Versioner.
+func (a *adapter) Version(ctx context.Context) (string, error) {
+	path, err := a.findBinary()
+	if err != nil {
+		return "", err
+	}
+	words, err := child.ReadVersion(ctx, []string{path}, a.clientEnviron(nil))
+	if err != nil {
+		return "", err
+	}
+	return words[len(words)-1], nil
+}
+
 // Manifest asks the client itself, once for each version of its program that
 // works as it should.
 func (a *adapter) Manifest(ctx context.Context) agent.Manifest {

@@ -11,6 +11,19 @@ import (
 
 const label = "pi"
 
+// Version implements agent.Versioner.
+func (a *adapter) Version(ctx context.Context) (string, error) {
+	argv, err := a.findProgram()
+	if err != nil {
+		return "", err
+	}
+	words, err := child.ReadVersion(ctx, argv, a.piEnviron(agent.Options{Dir: os.TempDir()}))
+	if err != nil {
+		return "", err
+	}
+	return words[len(words)-1], nil
+}
+
 // Manifest asks pi itself, once for each version of its program.
 func (a *adapter) Manifest(ctx context.Context) agent.Manifest {
 	argv, err := a.findProgram()

@@ -1,0 +1,71 @@
+package catalog_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
+)
+
+func TestProbe(t *testing.T) {
+	dir := t.TempDir()
+	program := func(name, script string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	works, broken := program("works", `test "$1" = --version && echo 1.2.3`), program("broken", "echo no libc; exit 1")
+	slow := program("slow", "exec sleep 600")
+	for _, tc := range []struct {
+		name, spec string
+		environ    []string
+		want       string // of the error; empty: none
+	}{
+		{"a key that is missing", "anthropic:m", nil, "provider anthropic:m: ANTHROPIC_API_KEY is not set: give the worker a key"},
+		{"a key that is there", "anthropic:m", []string{"ANTHROPIC_API_KEY=k"}, ""},
+		{"another server needs no key", "openai:m", []string{"OPENAI_BASE_URL=http://127.0.0.1:1/v1"}, ""},
+		{"an address that is none", "openai:m", []string{"OPENAI_BASE_URL=ftp://x"}, "OPENAI_BASE_URL"},
+		{"a program that is missing", "claude", []string{"CLAUDE_BIN=" + dir + "/none"}, "no program at " + dir + "/none"},
+		{"a program that says its version", "claude", []string{"CLAUDE_BIN=" + works}, ""},
+		{"a program that does not", "codex", []string{"CODEX_BIN=" + broken}, "--version ended with exit code 1"},
+		{"pi by its command line", "pi", []string{"RATCHET_PI=" + broken + " --offline"}, "said \"no libc\\n\": install it again"},
+		{"a slow program is no fault", "claude", []string{"CLAUDE_BIN=" + slow}, ""},
+		{"a directory of answers that is missing", "replay:none", nil, "none"},
+		{"a command that is there", "command:./works", nil, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			spec, err := catalog.Parse(tc.spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			limit := time.Minute
+			if strings.Contains(tc.name, "slow") {
+				limit = time.Second
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			err = spec.Probe(ctx, catalog.Env{Dir: dir, Environ: append([]string{"PATH=/usr/bin:/bin"}, tc.environ...)})
+			if (err != nil) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestNamed(t *testing.T) {
+	for text, want := range map[string]bool{
+		"replay:answers": true, "command:./agent.py": true, "acp:/opt/agent acp": true,
+		"command:agent": false, "acp:opencode acp": false, "claude": false, "anthropic:m": false, "pi": false,
+	} {
+		spec, err := catalog.Parse(text)
+		if err != nil || spec.Named() != want {
+			t.Errorf("%s: %v, %v", text, spec.Named(), err)
+		}
+	}
+}

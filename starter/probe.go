@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/runs"
+)
+
+// validateNamed looks for what the provider names by a path.
+func validateNamed(spec catalog.Spec, dir string) error {
+	if !spec.Named() {
+		return nil
+	}
+	return spec.Validate(dir, os.Environ())
+}
+
+// providersOfWorker returns the specs of the providers whose programs or keys the worker's environment
+// decides.
+func providersOfWorker(p run.Providers) []string {
+	list := slices.Clone(p.Rivals)
+	for _, r := range run.Roles {
+		list = append(list, p.For(r))
+	}
+	slices.Sort(list)
+	return slices.DeleteFunc(slices.Compact(list), func(text string) bool {
+		spec, err := catalog.Parse(text)
+		return err != nil || spec.Named()
+	})
+}
+
+// validateHere looks for the providers in this process's environment, where no worker can be asked.
+func validateHere(p run.Providers) error {
+	for _, text := range providersOfWorker(p) {
+		spec, err := catalog.Parse(text)
+		if err == nil {
+			err = spec.Validate(p.Dir, os.Environ())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// probeProviders asks the worker whether the providers can work there, before the run is started and
+// anybody is paid. If no worker answers, it looks in this environment, and says so; the run itself asks
+// later about a provider that is missing.
+func (c *cli) probeProviders(ctx context.Context, client *runs.Client, p run.Providers) error {
+	specs := providersOfWorker(p)
+	if len(specs) == 0 {
+		return nil
+	}
+	problems, err := client.Probe(ctx, activities.ProbeInput{Specs: specs, Dir: p.Dir})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		if err := validateHere(p); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.err, "starter: no worker says whether it has %s (%s): the run asks if one is missing\n", strings.Join(specs, ", "), display.Line(err.Error()))
+		return nil
+	}
+	var list []error
+	for _, why := range problems {
+		list = append(list, fmt.Errorf("on the worker: %s", display.Line(why)))
+	}
+	return errors.Join(list...)
+}
