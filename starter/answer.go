@@ -16,8 +16,10 @@ func (c *cli) answerCommand() *cobra.Command {
 		Long: `Answers the run's question. The phase that asked goes on with the answer in its
 prompt; after a question of the evaluator a fix does, which --max-fix does not
 count. When a check could not run, any answer runs the checks again, and one that
-begins with "fix:" goes to the fixer instead. A question about a budget is answered
-with the new total, or with "stop". What an answer leads to stands in "status".`,
+begins with "fix:" goes to the fixer instead. When the checks cannot run before the
+start, the answer is "again", "without" or "stop". A question about a budget is
+answered with the new total, or with "stop". What an answer leads to stands in
+"status".`,
 		Example:           "  starter answer 0198c5e2 'round half up, as the invoice does'\n  starter answer 0198c5e2 200000 --question qst-2-1\n  starter answer 0198c5e2 'fix: call python3, there is no python here'",
 		Args:              exactArgs(2, "a RUN and the answer as one argument"),
 		ValidArgsFunction: c.completeRun,

@@ -61,6 +61,7 @@ func TestMessagesAreOfTheTypesTheySay(t *testing.T) {
 		{`"payload"`, func() any { return new(map[string]any) }},
 		{`"approval":`, func() any { return new(run.Pending) }},
 		{`"approvalId"`, func() any { return new(run.Decision) }},
+		{`"exitCode"`, func() any { return new(run.Baseline) }},
 		{`"questionId"`, func() any { return new(run.Reply) }},
 		{`"text"`, func() any { return new(run.Note) }},
 	}

@@ -60,6 +60,7 @@ var keys = []key{
 	{name: "evaluator", kind: text, loosens: foreignProvider, check: checkSpec},
 	{name: "attempts", kind: integer, loosens: above(1, "pays for several answers at once")},
 	{name: "check", kind: list, lines: true},
+	{name: "no-baseline", kind: boolean},
 	{name: "env", kind: list, loosens: anything("shows a variable of yours to what the run executes")},
 	{name: "check-network", kind: list, loosens: anything("lets what the run executes reach the network")},
 	{name: "approve", kind: text, loosens: unless("lets patches through that nobody has seen", string(run.Always)), check: checkWord[run.Policy]},

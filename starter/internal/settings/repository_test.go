@@ -102,6 +102,7 @@ fixer = "codex"
 evaluator = "openai:gpt-5"
 attempts = 1
 check = ["go vet ./...", "go test ./..."]
+no-baseline = true
 env = []
 check-network = []
 approve = "always"
