@@ -63,14 +63,17 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 		c.ProviderNetwork = append(c.ProviderNetwork, entry)
 		return allow.Check(entry)
 	})
-	flags.Func("toolchain", "`directory` of a toolchain outside of /usr that programs in the box see, read-only; repeat it for more", c.addToolchain)
+	flags.Func("toolchain", ToolchainUsage, c.AddToolchain)
 	flags.Func("sandbox", "`required` or off: hold what runs execute in the box, or serve the runs that were started with off, and let them do what this user can; default: required", func(word string) error {
 		return c.Sandbox.UnmarshalText([]byte(word))
 	})
 }
 
-// addToolchain adds a directory that a box can show. The error names the fault.
-func (c *Config) addToolchain(dir string) error {
+// ToolchainUsage is the usage of the flag whose values AddToolchain takes.
+const ToolchainUsage = "`directory` of a toolchain outside of /usr that programs in the box see, read-only; repeat it for more"
+
+// AddToolchain adds a directory that a box can show. The error names the fault.
+func (c *Config) AddToolchain(dir string) error {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return err

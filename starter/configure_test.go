@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,17 +15,27 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/settings"
 )
 
-// TestEverySettingIsAFlag holds that a key of the files is the name of a flag, and that the flag reads its
-// values.
+// TestEverySettingIsAFlag holds that a key of the files is the name of a flag that the manual has, and that a
+// new flag is either a setting or named as none.
 func TestEverySettingIsAFlag(t *testing.T) {
 	var f runFlags
 	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	f.registerFlags(flags)
+	manual, err := os.ReadFile("../docs/configuration.md")
+	must(t, err)
 	for _, name := range settings.Names() {
 		if flags.Lookup(name) == nil {
 			t.Errorf("there is no flag --%s", name)
 		}
+		if !strings.Contains(string(manual), "`"+name+"`") {
+			t.Errorf("docs/configuration.md does not have %s", name)
+		}
 	}
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if _, ok := settings.FlagOnly(flag.Name); !ok && !slices.Contains(settings.Names(), flag.Name) {
+			t.Errorf("--%s is neither a setting nor said to be none", flag.Name)
+		}
+	})
 }
 
 // configured is a run of a repository and a user with these files, and what was said.

@@ -33,7 +33,7 @@ import (
 // initFlags holds the flags of `init`.
 type initFlags struct {
 	repo, provider, sandbox string
-	checks                  []string
+	checks, toolchains      []string
 	timeout                 time.Duration
 	force, dryRun           bool
 }
@@ -78,6 +78,7 @@ once on the last commit, in the box and in a checkout of their own, and writes
 	flags.StringArrayVar(&f.checks, "check", nil, "`command` that judges a result; repeat it for more; default: found in the repository")
 	flags.DurationVar(&f.timeout, "check-timeout", 15*time.Minute, "limit of each check; the file gets a limit by how long they took")
 	flags.StringVar(&f.sandbox, "sandbox", "", "`required` or off, as for runs; default: required, unless your settings say off")
+	flags.StringArrayVar(&f.toolchains, "toolchain", nil, host.ToolchainUsage)
 	flags.BoolVar(&f.force, "force", false, "replace a file that is there")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the file and write nothing")
 	return cmd
@@ -152,11 +153,18 @@ func (c *cli) tryChecks(ctx context.Context, f initFlags, src workspace.Source, 
 	if err != nil {
 		return err
 	}
+	config := host.Config{Environ: c.environ, Sandbox: policy}
+	for _, dir := range f.toolchains {
+		if err := config.AddToolchain(dir); err != nil {
+			return usageErrorf("--toolchain %s: %w", display.Line(dir), err)
+		}
+	}
 	runsDir, remove, err := c.dirForChecks()
 	if err != nil {
 		return err
 	}
 	defer remove()
+	config.RunsDir = runsDir
 	id, err := uuid.NewV7()
 	if err != nil {
 		return err
@@ -170,7 +178,7 @@ func (c *cli) tryChecks(ctx context.Context, f initFlags, src workspace.Source, 
 	screen := c.screenOn(c.err)
 	work := screen.Work("runs the checks on the last commit")
 	doing := ""
-	report, err := host.Config{RunsDir: runsDir, Environ: c.environ, Sandbox: policy}.CheckOnce(ctx, in, func(now string) {
+	report, err := config.CheckOnce(ctx, in, func(now string) {
 		if doing != now {
 			work.Step(display.Line(now))
 		}

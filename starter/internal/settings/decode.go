@@ -189,10 +189,18 @@ func plainCause(err error) string {
 // flagsOnly are flags of `starter run` that no file sets.
 var flagsOnly = []string{"goal", "goal-file", "repo", "base", "id", "detach", "json", "runs-dir", "task-queue", "no-color"}
 
+// FlagOnly returns why a flag of `starter run` is no setting; ok is false if it may be one.
+func FlagOnly(name string) (why string, ok bool) {
+	if !slices.Contains(flagsOnly, name) {
+		return "", false
+	}
+	return fmt.Sprintf("%s is no setting: give the flag --%s", name, name), true
+}
+
 // unknownKey says what a key may have meant.
 func unknownKey(name string) string {
-	if slices.Contains(flagsOnly, name) {
-		return fmt.Sprintf("%s is no setting: give the flag --%s", name, name)
+	if why, ok := FlagOnly(name); ok {
+		return why
 	}
 	best, least := "", 4
 	for _, known := range Names() {

@@ -71,6 +71,7 @@ func TestAHostileFileLoosensNothing(t *testing.T) {
 		"many paid fixes":                  `max-fix = 1000000`,
 		"huge patches":                     `max-patch-bytes = 1000000000`,
 		"patches of many files":            `max-patch-files = 100000`,
+		"no baseline":                      `no-baseline = true`,
 		"a check for ever":                 `check-timeout = "10000h"`,
 		"a call for ever":                  `timeout = "10000h"`,
 	} {
@@ -102,7 +103,6 @@ fixer = "codex"
 evaluator = "openai:gpt-5"
 attempts = 1
 check = ["go vet ./...", "go test ./..."]
-no-baseline = true
 env = []
 check-network = []
 approve = "always"
@@ -110,6 +110,7 @@ sandbox = "required"
 tools = "deny"
 network = false
 fresh-fixer = true
+no-baseline = false
 max-fix = 2
 max-tokens = 100_000
 max-cost = 2.5
