@@ -82,7 +82,7 @@ func (d *demo) offerKill(ctx context.Context, p *person) error {
 		d.printComment("While the tests run the demo kills its engine and its worker by kill -9, and starts them again (not with --no-kill).")
 		return nil
 	}
-	d.printComment("Now the worst that can happen: kill -9 for the engine and the worker, in the middle of the tests.",
+	d.printComment("Now the worst: kill -9 for the engine and the worker, in the middle of the tests.",
 		"Then the same command starts them again.")
 	line, err := p.askLine(ctx, "Kill them?", "[k]ill -9, Enter goes on without: ")
 	if errors.Is(err, errUnanswered) {
@@ -110,13 +110,14 @@ func (d *demo) killAtWork(ctx context.Context, f *follower, e runs.Execution) er
 	if produced, ok := d.kill.produced.Payload.(run.PatchProduced); ok {
 		report.Patch = produced.Patch.Digest
 	}
+	f.screen.Clear()
 	s := d.screen
 	s.Linef("  %s kill -9 %-8d%s", s.Bad("✗"), report.Killed.Engine, s.Dim("engine"))
 	s.Linef("  %s kill -9 %-8d%s", s.Bad("✗"), report.Killed.Worker, s.Dim("worker"))
 	if err := d.up.kill(ctx); err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	d.printComment("Both are dead, in the middle of " + demoCheck + ". Now `starter up` again, on the same directory:")
+	d.printComment("Both are dead; `" + demoCheck + "` was at work. Now `starter up` again, on the same directory:")
 	s.Line("")
 	if err := d.pauseReading(ctx); err != nil {
 		return err

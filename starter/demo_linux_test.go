@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"html"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -32,7 +34,7 @@ func visitDemo(t *testing.T, program string) *visit {
 	v.cmd = exec.CommandContext(t.Context(), program, "demo")
 	v.cmd.Dir = v.dir
 	var err error
-	if v.terminal, err = pty.Start(v.cmd, 100, 40); err != nil {
+	if v.terminal, err = pty.Start(v.cmd, 92, 40); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -154,6 +156,7 @@ func TestDemoSurvivesTheDeathOfItsEngineAndWorker(t *testing.T) {
 	if second.pid == engine.pid || again.pid == worker.pid {
 		t.Errorf("engine %d and worker %d are said to serve again", second.pid, again.pid)
 	}
+	checkPicture(t, shown)
 	v.types("y\n")
 	if err := <-v.ended; err != nil {
 		t.Errorf("the demo ends with %v", err)
@@ -208,4 +211,43 @@ func afterKill(v *visit) {
 	v.awaits("Kill them?", 1)
 	v.types("k\n")
 	v.awaits("Both are dead", 1)
+}
+
+var (
+	moved    = regexp.MustCompile(`(?m)^.*\r\x1b\[K`) // what a moving line has shown
+	colour   = regexp.MustCompile(`\x1b\[\d*m`)
+	pictured = regexp.MustCompile(`(?m)^<text class="l"[^>]*>(.*)</text>$`)
+	tag      = regexp.MustCompile(`<[^>]*>`)
+	changing = regexp.MustCompile(`\b[0-9a-f]{7,}\b|[0-9]+|\s+`)
+	lasting  = regexp.MustCompile(`\s+[0-9hms.]+$`)
+	someone  = regexp.MustCompile(`approved by .*`)
+)
+
+// constant returns the words of a line that are the same in every demo.
+func constant(line string) string {
+	line = lasting.ReplaceAllString(strings.TrimSpace(line), "")
+	return changing.ReplaceAllString(someone.ReplaceAllString(line, "approved"), "#")
+}
+
+// checkPicture checks that the demo shows each line of the picture in the README. The program picture in
+// .ci/tools draws another.
+func checkPicture(t *testing.T, shown string) {
+	t.Helper()
+	lines := map[string]bool{}
+	for line := range strings.Lines(colour.ReplaceAllString(moved.ReplaceAllString(shown, ""), "")) {
+		lines[constant(line)] = true
+	}
+	svg, err := os.ReadFile("../docs/kill.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := pictured.FindAllStringSubmatch(string(svg), -1)
+	if len(found) < 15 {
+		t.Errorf("the picture has %d lines", len(found))
+	}
+	for _, m := range found {
+		if line := html.UnescapeString(tag.ReplaceAllString(m[1], "")); !lines[constant(line)] {
+			t.Errorf("the demo does not show %q, as the picture does: draw it anew", line)
+		}
+	}
 }
