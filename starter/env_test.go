@@ -68,21 +68,21 @@ func commands(t *testing.T) {
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 }
 
-// scriptOfTheReadme is its example of a signal, as it is printed.
-func scriptOfTheReadme(t *testing.T) string {
+// scriptOfTheReadme is its example with a command, as it is printed.
+func scriptOfTheReadme(t *testing.T, command string) string {
 	t.Helper()
 	text, err := os.ReadFile("../README.md")
 	must(t, err)
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
-		if strings.Contains(block[1], "temporal workflow signal") {
+		if strings.Contains(block[1], command) {
 			return block[1]
 		}
 	}
-	t.Fatal("README.md has no such example")
+	t.Fatalf("README.md has no example of %s", command)
 	return ""
 }
 
-func TestTheSignalOfTheReadme(t *testing.T) {
+func TestTheScriptsOfTheReadme(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs the engine")
 	}
@@ -101,7 +101,7 @@ func TestTheSignalOfTheReadme(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	script := scriptOfTheReadme(t)
+	script := scriptOfTheReadme(t, "temporal workflow signal")
 	_, unopened, found := strings.Cut(script, "eval \"$(starter env)\"")
 	if !found {
 		t.Fatalf("it does not begin with starter env:\n%s", script)
@@ -121,6 +121,12 @@ func TestTheSignalOfTheReadme(t *testing.T) {
 	if events := b.events(id); !strings.Contains(events, "kim") {
 		t.Errorf("by whom?\n%s", events)
 	}
+	eventually.Holds(t, "the second approval is pending", func() bool { st := b.status(id); return st.Iteration == 2 && st.Pending.Approval != nil })
+	script = scriptOfTheReadme(t, "starter approve $RUN")
+	if out, err := sh(script); err != nil || !strings.Contains(out, `"result":"approved"`) {
+		t.Fatalf("%v\n%s\n%s", err, script, out)
+	}
+	b.await(id, run.Completed)
 }
 
 func address(t *testing.T, runsDir string) string {
