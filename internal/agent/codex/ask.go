@@ -21,6 +21,7 @@ func newApprovals() approvals {
 // is refused at once in the form of its family: the client knows no other answer
 // (docs/contracts/codex.md, 13).
 func (s *session) takeRequest(f frame) {
+	s.noteRequest(f)
 	kind, ok := families[f.Method]
 	if !ok {
 		s.refuseRequest(f)
@@ -51,6 +52,17 @@ func (s *session) takeRequest(f frame) {
 		s.tellUse(item{ID: call}, p.Tool, raw)
 	}
 	s.tellEvent(p)
+}
+
+// noteRequest records that the turn has asked for something, decided or not.
+func (s *session) noteRequest(f frame) {
+	var r struct {
+		ThreadID string `json:"threadId"`
+		TurnID   string `json:"turnId"`
+	}
+	if json.Unmarshal(f.Params, &r) == nil && r.ThreadID == s.thread && r.TurnID != "" {
+		s.view.turn(r.TurnID).Asked = true
+	}
 }
 
 // refuseRequest answers a request that is no approval: we lend the client nothing.

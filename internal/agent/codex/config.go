@@ -19,6 +19,8 @@ func threadConfig(o agent.Options, env []string) (object, error) {
 		"sandbox_workspace_write.network_access":    o.Network,
 		"sandbox_workspace_write.writable_roots":    append([]string{}, o.Dirs...),
 		"sandbox_workspace_write.exclude_slash_tmp": true, // the session has a TMPDIR of its own
+		// A steer waits for the answer under way, which it would otherwise cut off and lose.
+		"features.instant_interrupt": false,
 	}
 	if !o.Network {
 		c["web_search"] = "disabled"

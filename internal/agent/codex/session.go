@@ -13,6 +13,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
+	"github.com/ratchet-dev/ratchet/internal/delivery"
 )
 
 // patience is how long Stop waits for the client to end a turn, and again to end
@@ -34,6 +35,7 @@ type session struct {
 	thread      string        // id of the thread; empty until the client has named it
 	earlyEvents []agent.Event // events from before that
 	running     runningTurn
+	view        threadView
 	turn        *turn    // our turn; nil between turns
 	unmatched   wireTurn // the last turn that ended and was not known as ours
 	calls       openCalls
@@ -72,6 +74,13 @@ func (s *session) nameThread(id string, resumed bool) {
 		s.queue.Put(e)
 	}
 	s.earlyEvents = nil
+}
+
+// setAllows records what the thread's tools may do by the client's word.
+func (s *session) setAllows(a *delivery.Allows) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.view.allows = a
 }
 
 // tellEvent adds an event.

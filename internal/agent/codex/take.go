@@ -2,6 +2,7 @@ package codex
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
@@ -91,6 +92,9 @@ func (s *session) onTurnStarted(n notification) bool {
 	if s.running.id != w.ID {
 		s.running = runningTurn{id: w.ID}
 	}
+	if s.view.openTurn(w) {
+		s.tellEvent(agent.TurnOpened{ID: w.ID})
+	}
 	s.matchTurn()
 	return true
 }
@@ -103,26 +107,28 @@ func (s *session) onTurnCompleted(n notification) bool {
 	if s.running.id == w.ID {
 		s.running = runningTurn{}
 	}
+	s.view.closeTurn(w.ID)
+	s.tellEvent(agent.TurnClosed{ID: w.ID, Status: w.Status, At: time.Now().UTC()})
 	if t := s.turn; t != nil && t.id == w.ID {
 		s.finishTurn(t, w)
-		return true
+	} else {
+		s.unmatched = w
 	}
-	s.unmatched = w
-	return false
+	return true
 }
 
 // onStatusChanged forgets a running turn that is not ours: the client may begin a
 // turn under one id and end it under another (docs/contracts/codex.md, 5).
 func (s *session) onStatusChanged(n notification) bool {
-	var status struct {
-		Type string `json:"type"`
-	}
+	var status threadStatus
 	if !s.isOurThread(n) || json.Unmarshal(n.Status, &status) != nil {
 		return false
 	}
 	if ours := s.turn != nil && s.turn.id == s.running.id; !ours && status.Type != "active" {
 		s.running = runningTurn{}
 	}
+	s.view.setStatus(status)
+	s.tellEvent(agent.ThreadStatus{Status: status.Type, Flags: status.Flags})
 	return true
 }
 
@@ -131,7 +137,11 @@ func (s *session) onItemStarted(n notification) bool {
 	if json.Unmarshal(n.Item, &i) != nil {
 		return false
 	}
+	if s.isOurThread(n) {
+		s.view.addItem(n.TurnID, i.Type)
+	}
 	if i.Type == "userMessage" && s.isOurThread(n) {
+		s.tellEvent(agent.UserMessage{Turn: n.TurnID, Marker: i.ClientID, First: s.view.addMessage(n.TurnID)})
 		s.noteUserMessage(n.TurnID, i.ClientID)
 		return true
 	}

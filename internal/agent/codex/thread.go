@@ -152,6 +152,7 @@ func (s *session) adoptThread(o agent.Options, result json.RawMessage) error {
 		return err
 	}
 	s.nameThread(id, o.Resume != "")
+	s.setAllows(answer.allowsOf())
 	return nil
 }
 

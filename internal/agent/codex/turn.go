@@ -24,7 +24,9 @@ type turn struct {
 	id      string // empty until it is known
 	proven  bool   // its first user message is ours
 	joined  bool   // our message joined the turn of another client
-	ended   chan struct{}
+	// delivery says that the message may not disturb another's turn that it has joined.
+	delivery bool
+	ended    chan struct{}
 
 	unwanted    bool // to be interrupted
 	interrupted bool // the client was told to interrupt it
@@ -47,6 +49,9 @@ type wireTurn struct {
 	Error  json.RawMessage   `json:"error"`
 	Items  []json.RawMessage `json:"items"`
 	Took   float64           `json:"durationMs"`
+	// Root is the id of the turn that it belongs to: normally its own. It is not in every report.
+	Root      json.RawMessage `json:"rootTurnId"`
+	Completed *float64        `json:"completedAt"`
 }
 
 // turnBegun handles the answer to the turn/start of t.
@@ -69,7 +74,12 @@ func (s *session) turnBegun(t *turn, raw json.RawMessage, err error) {
 		s.endTurn(t, agent.Failed, turnStartError(err))
 		return
 	}
-	t.id = answer.Turn.ID
+	s.nameTurn(t, answer.Turn.ID)
+}
+
+// nameTurn takes the id that the client gave the turn of t.
+func (s *session) nameTurn(t *turn, id string) {
+	t.id = id
 	if s.unmatched.ID == t.id { // it ended before it was known as ours
 		s.finishTurn(t, s.unmatched)
 		return
@@ -89,7 +99,7 @@ func (s *session) matchTurn() {
 		t.proven = s.running.opener == t.message
 		t.joined = !t.proven
 	}
-	if (t.unwanted || t.joined) && !t.interrupted {
+	if (t.unwanted || t.joined && !t.delivery) && !t.interrupted {
 		t.interrupted = true
 		s.sendInterrupt(t, interruptPause)
 	}

@@ -48,6 +48,7 @@ const (
 	invalidRequest = -32600
 	methodNotFound = -32601
 	invalidParams  = -32602
+	internalError  = -32603
 	overloaded     = -32001
 )
 
@@ -77,7 +78,8 @@ type pendingCall struct {
 	params any
 	// done gets the answer, once, from the goroutine that reads.
 	done func(result json.RawMessage, err error)
-	fail int // how often the server was overloaded
+	fail int  // how often the server was overloaded
+	once bool // the request is not sent again, whatever the server says
 }
 
 func newConn(c *child.Child) *conn {
@@ -201,7 +203,7 @@ func (w *conn) takeAnswer(f frame) {
 	case k == nil:
 	case f.Error == nil:
 		k.done(f.Result, nil)
-	case f.Error.Code == overloaded && k.fail < overloadTries:
+	case f.Error.Code == overloaded && k.fail < overloadTries && !k.once:
 		k.fail++
 		time.AfterFunc(overloadPause<<(k.fail-1), func() { w.retryCall(k) })
 	default:
