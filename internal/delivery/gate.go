@@ -123,10 +123,8 @@ func (s *Snapshot) admit(b Begun, now time.Time) error {
 }
 
 func (s *Snapshot) admitIDs(b Begun) error {
-	for what, id := range map[string]string{"request id": b.RequestID, "marker": b.Marker} {
-		if err := validID(what, id); err != nil {
-			return refuse(Reused, "%v", err)
-		}
+	if err := errors.Join(validID("request id", b.RequestID), validID("marker", b.Marker)); err != nil {
+		return refuse(Reused, "%v", err)
 	}
 	if _, a := s.attempt(func(a *Attempt) bool { return a.RequestID == b.RequestID || a.Marker == b.Marker }); a != nil {
 		return refuse(Reused, "attempt %d has the request id or the marker", a.Generation)

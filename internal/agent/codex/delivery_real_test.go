@@ -125,13 +125,14 @@ func TestRefusalsOfTheRealClient(t *testing.T) {
 func TestSteersRaceTheEndOfARealTurn(t *testing.T) {
 	realClient(t)
 	_, s, l := reader(t)
+	plain, _ := l.Turn(fakemodel.Say("plain"))
 	accepted, refused, unsent := 0, 0, 0
 	for i := range 50 {
 		from := len(l.Events())
 		first := fmt.Sprintf("first answer %d.", i)
 		l.Send(fakemodel.Say(first))
 		turn := opened(l)
-		time.Sleep(time.Duration(i%25) * 6 * time.Millisecond) // spreads the tries over the turn and its end
+		time.Sleep(plain.Took * time.Duration(i%25) / 20) // spreads the tries over the turn, its end and after
 		marker := fmt.Sprintf("steer-%d", i)
 		took, err := s.Deliver(t.Context(), agent.Delivery{Text: "the result", Marker: marker, Expected: turn})
 		var e *agent.Refused

@@ -39,14 +39,15 @@ var (
 	otherItems   = []string{"contextCompaction", "enteredReviewMode", "exitedReviewMode"}
 )
 
-// turn returns the active turn with the id, which it adds if it is not known.
+// turn returns the active turn with the id, which it adds if it is not known. Of more turns than a client
+// can run at once, the oldest are forgotten: a read that shows one then finds its beginning unknown.
 func (v *threadView) turn(id string) *turnView {
 	i := slices.IndexFunc(v.active, func(t *turnView) bool { return t.ID == id })
 	if i >= 0 {
 		return v.active[i]
 	}
 	t := &turnView{ActiveTurn: agent.ActiveTurn{ID: id}}
-	v.active = append(v.active, t)
+	v.active = append(v.active[max(len(v.active)+1-keptTurns, 0):], t)
 	return t
 }
 
@@ -123,7 +124,7 @@ type wireThread struct {
 	Turns  []wireTurn   `json:"turns"`
 }
 
-// keptTurns is how many turns of a read are kept.
+// keptTurns is how many turns are kept, of a read and of what was told.
 const keptTurns = 64
 
 // join returns what a read and the view say together. The read wins, because it is younger; a turn that
