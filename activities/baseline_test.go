@@ -186,7 +186,7 @@ func TestSilenceIsAsked(t *testing.T) {
 	in.Timeout = time.Second
 	now := must[activities.Judgement](s, s.acts.Check, in)
 	if now.Verdict != run.Blocked || !now.Again || now.Question == nil || !strings.Contains(now.Question.Question, "without a byte of output: exec sleep 600") {
-		t.Errorf("%+v, %+v", now, now.Question)
+		t.Fatalf("%+v, %+v", now, now.Question)
 	}
 	for _, word := range []string{"cold cache", "--check-network", "waits for input", run.FixWord, "the repository is at fault"} {
 		if !strings.Contains(strings.Join(now.Question.NeededInput, "\n"), word) {

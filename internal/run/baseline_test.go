@@ -144,3 +144,17 @@ func TestABaselineIsSmall(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}
 }
+
+// A phase that called nobody has made no call: recorded answers are found under the same names.
+func TestAnUnknownBaselineIsNoCall(t *testing.T) {
+	s := under(t, run.LatestRules, 0, run.PhaseStarted{Baseline: &unbased})
+	if n := s.Calls[run.Plan]; n != 0 {
+		t.Errorf("%d calls", n)
+	}
+	p, q, _ := s.BaselineProblem()
+	told(t, s, run.PhaseFailed{Error: p, Question: &q}, run.PhaseStarted{})
+	told(t, s, s.NewQuestion(), run.QuestionAnswered{Text: "again"}, closed, run.PhaseStarted{Baseline: &failing})
+	if n := s.Calls[run.Plan]; n != 1 {
+		t.Errorf("then %d calls", n)
+	}
+}
