@@ -3,6 +3,7 @@ package activities
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/check"
@@ -17,6 +18,7 @@ const silenceHint = "see whether it fills a cold cache, is refused a network by 
 // end in time, is the problem of all: what it says of a later patch would mean little.
 func baselineOf(checked check.Report) *run.Baseline {
 	b := &run.Baseline{}
+	var problems []string
 	for _, c := range checked.Checks {
 		b.Millis += c.DurationMs
 		switch c.Status {
@@ -26,10 +28,11 @@ func baselineOf(checked check.Report) *run.Baseline {
 			cases, _ := c.Cases()
 			b.AddFailed(run.BaselineCheck{Command: shownCommand(c), ExitCode: c.ExitCode, Failed: cases.Failed, Cases: cases.Total})
 		default:
-			if b.Problem == nil {
-				b.Problem = &run.Problem{Code: run.CodeBaseline, Message: report.Clip(baselineProblem(c), run.MaxTextBytes/8)}
-			}
+			problems = append(problems, baselineProblem(c))
 		}
+	}
+	if len(problems) > 0 {
+		b.Problem = &run.Problem{Code: run.CodeBaseline, Message: report.Clip(strings.Join(problems, "; "), run.MaxTextBytes/8)}
 	}
 	return b
 }

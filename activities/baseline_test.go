@@ -55,6 +55,7 @@ func TestBaseline(t *testing.T) {
 		{"a program is missing", time.Minute, []string{"no-such-tool-here"}, run.Baseline{}, "no-such-tool-here cannot run: a program is missing (exit code 127)"},
 		{"a program is missing where another check fails", time.Minute, []string{"false", "no-such-tool-here"},
 			run.Baseline{Failed: []run.BaselineCheck{{Command: "false", ExitCode: 1}}}, "no-such-tool-here cannot run"},
+		{"two programs are missing", time.Minute, []string{"no-such-tool-here", "nor-this"}, run.Baseline{}, "not found; nor-this cannot run"},
 		{"one never ends and says nothing", time.Second, []string{"sleep 600"}, run.Baseline{}, "sleep 600: no end after 1s, without a byte of output; see whether it fills a cold cache"},
 		{"one never ends", 2 * time.Second, []string{"echo working; sleep 600"}, run.Baseline{}, "no end after 2s, after 8 bytes of output; a longer --check-timeout"},
 	} {

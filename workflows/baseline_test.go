@@ -102,8 +102,11 @@ func TestAnUnknownBaselineIsAsked(t *testing.T) {
 			if got := strings.Join(w.phases(), ", "); got != tc.phases || len(w.based) != tc.based {
 				t.Errorf("phases %s, %d baselines; want %s, %d", got, len(w.based), tc.phases, tc.based)
 			}
-			if tc.status == run.Canceled && len(w.calls) != 0 {
-				t.Errorf("%d providers were called", len(w.calls))
+			if tc.status == run.Canceled {
+				end := w.events[len(w.events)-1].Payload.(run.RunCanceled)
+				if len(w.calls) != 0 || end.Reason != "the checks could not run on the base commit" {
+					t.Errorf("%d providers were called; it ends as %+v", len(w.calls), end)
+				}
 			}
 			for _, g := range w.guidance {
 				if len(g) > 0 {

@@ -132,9 +132,9 @@ func (s *Snapshot) BaselineProblem() (p Problem, q Question, ok bool) {
 		Question: fmt.Sprintf("On the base commit, before anybody is paid: %s. How shall the run go on?", unsettled.Message),
 		Reason:   "what the checks say of a patch would mean little",
 		NeededInput: []string{
-			againWord + ", once it is mended on the worker: the checks run on the base commit again",
-			withoutWord + ": the planner is called, and nothing is known of the checks",
-			stopWord + ": the run ends, and nothing was paid",
+			againWord + ", once it is mended on the worker",
+			"or " + withoutWord + ": nothing is known of the checks then",
+			"or " + stopWord,
 		},
 	}, true
 }

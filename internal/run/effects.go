@@ -51,7 +51,9 @@ func (s *Snapshot) startPhase(e Event, p PhaseStarted) {
 func (s *Snapshot) completePhase(p PhaseCompleted) {
 	phase := s.Phase()
 	s.addUsage(p.Usage)
-	s.Problem = Problem{}
+	if s.End != Canceled || !s.Since(RulesBaseline) { // else it is the reason of the end
+		s.Problem = Problem{}
+	}
 	if s.Next.Do == Work {
 		s.Lost = nil
 	}

@@ -106,6 +106,8 @@ func (s *Snapshot) describeNext(with string) string {
 		return fmt.Sprintf("the fixer is called%s, fix %d of %d", with, s.Fixes+1, s.Input.Fixes())
 	case step.Phase == Execute && len(s.Input.CandidateProviders()) > 1:
 		return "the developers are called again" + with
+	case s.Calls[step.Phase] == 0: // what asked was before its first call
+		return fmt.Sprintf("the %s is called%s", step.Phase.Role(), with)
 	default:
 		return fmt.Sprintf("the %s is called again%s", step.Phase.Role(), with)
 	}

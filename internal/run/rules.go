@@ -15,7 +15,7 @@ const (
 
 	// RulesBaseline runs the checks on the base commit before the first call of a
 	// provider. It asks a person about a check that ran out of time without a byte of
-	// output, instead of a fixer.
+	// output, instead of a fixer. It keeps the reason of a run that a person ends.
 	RulesBaseline Rules = 2
 
 	// LatestRules is the version for a run that begins now.

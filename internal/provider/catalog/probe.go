@@ -23,8 +23,9 @@ func (s Spec) Probe(ctx context.Context, env Env) error {
 	}
 	switch s.Kind {
 	case Anthropic, OpenAI:
-		_, err := s.Open(env)
-		return err
+		if _, err := s.openAPI(env); err != nil {
+			return fmt.Errorf("provider %s: %w", s, err)
+		}
 	case Claude, Codex, Pi:
 		client, ok := s.newAdapter(env).(agent.Versioner)
 		if !ok {
