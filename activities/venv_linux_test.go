@@ -45,4 +45,15 @@ func TestChecksSeeTheUsersVirtualEnvironment(t *testing.T) {
 	if c := s.checkOf("r2", `test -z "$VIRTUAL_ENV" && ! cat `+secret+`/pyvenv.cfg # python3`).Checks[0]; c.Status != "pass" {
 		t.Errorf("a commit chose what a check reads: %s\n%s", c.Reason, c.Head)
 	}
+
+	check(t, os.Remove(venv))
+	check(t, os.MkdirAll(filepath.Join(venv, "bin"), 0o755))
+	s.write(".venv/pyvenv.cfg", "home = /usr/bin\n")
+	check(t, os.Symlink("/usr/bin/python3", filepath.Join(venv, "bin", "python3")))
+	s.git("add", "-f", "-A")
+	s.git("commit", "-q", "-m", "a directory")
+	s.base = run.Commit(s.git("rev-parse", "HEAD"))
+	if c := s.checkOf("r3", `test -z "$VIRTUAL_ENV" # python3`).Checks[0]; c.Status != "pass" {
+		t.Errorf("a commit chose the environment: %s\n%s", c.Reason, c.Head)
+	}
 }

@@ -263,15 +263,16 @@ func TestWhatIsCommittedMustBeAPlainFile(t *testing.T) {
 // TestAFileThatIsHardToReadEnds has texts of the full size that a decoder may be slow at or deep in.
 func TestAFileThatIsHardToReadEnds(t *testing.T) {
 	const most = 32 << 10
-	for name, text := range map[string]string{
-		"lists in lists":  "check = " + strings.Repeat("[", most-20),
-		"tables in lists": "check = " + strings.Repeat("[{a=", most/4-5),
-		"a long key":      strings.Repeat("a.", most/2-20) + "a = 1",
-		"many keys":       strings.Repeat("k = 1\n", 1000),
-		"many tables":     strings.Repeat("[[t]]\n", 1000),
-		"a long name":     strings.Repeat("a", most-20) + " = 1",
+	for name, tc := range map[string]struct{ text, says string }{
+		"lists in lists":  {"check = " + strings.Repeat("[", most-20), ":1: nested too often"},
+		"tables in lists": {"check = " + strings.Repeat("[{a=", most/4-5), ":1: nested too often"},
+		"a long key":      {strings.Repeat("a.", most/2-20) + "a = 1", ":1: nested too often"},
+		"a table's key":   {"\n[" + strings.Repeat("a.", most/2-20) + "a]", ":2: nested too often"},
+		"many keys":       {strings.Repeat("k = 1\n", 1000), ":2: "},
+		"many tables":     {strings.Repeat("[[t]]\n", 1000), "nested too often"},
+		"a long name":     {strings.Repeat("a", most-20) + " = 1", ":1: unknown key"},
 	} {
-		if _, err := readCommitted(t, repository(t, ".ratchet.toml", text), ""); err == nil || len(err.Error()) > 2000 {
+		if _, err := readCommitted(t, repository(t, ".ratchet.toml", tc.text), ""); err == nil || len(err.Error()) > 2000 || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: %.300v", name, err)
 		}
 	}
