@@ -42,6 +42,7 @@ type fixture struct {
 	pool     *session.Pool
 	engine   engine
 	sandbox  run.Sandbox // of run and worker
+	branch   string      // of the run; empty: the default
 }
 
 func newFixture(t testing.TB) *fixture { return newFixtureWith(t, "runs") }
@@ -115,7 +116,7 @@ func (s *fixture) write(name, content string) {
 }
 
 func (s *fixture) place() activities.Header {
-	return activities.Header{RunID: "r1", Repository: run.Repository{Path: s.repo, Base: s.base}, Sandbox: s.sandbox}
+	return activities.Header{RunID: "r1", Repository: run.Repository{Path: s.repo, Base: s.base}, Sandbox: s.sandbox, Branch: s.branch}
 }
 
 func (s *fixture) dir() *rundir.Dir { return s.runs.Run("r1") }
