@@ -87,16 +87,12 @@ func Start(ctx context.Context, o Options) (*Engine, error) {
 
 // begin starts the program of the engine that the options choose.
 func begin(ctx context.Context, o Options) (*Engine, error) {
-	note := ""
-	if o.Use == Auto || o.Use == Command {
-		c, err := Choose(ctx, o.Use, o.DB)
-		if err != nil {
-			return nil, err
-		}
-		if c.Name == commandName {
-			return launchCommand(ctx, c, o)
-		}
-		note = c.Note
+	c, note, err := chooseCommand(ctx, o.Use, o.DB)
+	if err != nil {
+		return nil, err
+	}
+	if c.Program != "" {
+		return launchCommand(ctx, c, o)
 	}
 	if note != "" && o.Progress != nil {
 		o.Progress(note)

@@ -37,7 +37,7 @@ func ParseUse(word string) (Use, error) {
 	return "", fmt.Errorf("engine %q: want %s, %s or %s", word, Auto, Own, Command)
 }
 
-// Program describes the program that Start would run.
+// Choice describes the program that Start would run.
 type Choice struct {
 	Program string `json:"program,omitempty"` // path; empty: it has to be built first
 	Name    string `json:"name"`              // ratchet-engine or temporal
@@ -68,28 +68,46 @@ func (c Choice) String() string {
 // Choose says which program Start would run for a database, without building or starting it. The
 // zero Use means Own. The error says what to do when there is none.
 func Choose(ctx context.Context, use Use, db string) (Choice, error) {
-	if use == Command {
-		return findCommand(ctx)
+	c, note, err := chooseCommand(ctx, use, db)
+	if c.Program != "" || err != nil {
+		return c, err
 	}
 	path, b, err := locateProgram()
-	if use == Auto && path == "" && !errors.Is(statFile(db), nil) {
-		found, missing := findCommand(ctx)
-		if missing == nil {
-			return found, nil
-		}
-		if !errors.Is(missing, exec.ErrNotFound) && err == nil {
-			own, err := describeSources(b)
-			own.Note = missing.Error()
-			return own, err
-		}
-	}
 	switch {
 	case err != nil:
 		return Choice{}, err
 	case path == "":
-		return describeSources(b)
+		c, err = describeSources(b)
+	default:
+		c, err = describeProgram(ctx, path)
 	}
-	return describeProgram(ctx, path)
+	c.Note = note
+	return c, err
+}
+
+// chooseCommand returns the temporal command where it has to serve. It returns no program where our own
+// engine has to, and a note when the command is there and is of no use.
+func chooseCommand(ctx context.Context, use Use, db string) (_ Choice, note string, _ error) {
+	switch use {
+	case Command:
+		c, err := findCommand(ctx)
+		return c, "", err
+	case Auto:
+	default:
+		return Choice{}, "", nil
+	}
+	path, _, err := locateProgram()
+	if path != "" || os.Getenv(ProgramVariable) != "" || statFile(db) == nil {
+		return Choice{}, "", nil
+	}
+	c, missing := findCommand(ctx)
+	switch {
+	case missing == nil:
+		return c, "", nil
+	case err == nil && !errors.Is(missing, exec.ErrNotFound):
+		return Choice{}, missing.Error(), nil
+	}
+	return Choice{}, "", nil
 }
 
 func statFile(path string) error {
