@@ -278,7 +278,7 @@ func (s *agentFixture) spawnGroup() *workerProcess {
 func (s *agentFixture) pending(id run.ID, last string) run.PendingApproval {
 	s.t.Helper()
 	var p run.Pending
-	eventually.Within(s.t, "an approval", 2*time.Minute, func() bool {
+	eventually.Holds(s.t, "an approval", func() bool {
 		p, _ = query[run.Pending](s.fixture, id, workflows.PendingQuery)
 		if p.Question != nil {
 			s.t.Fatalf("the run asks: %s", p.Question.Question.Question)
@@ -313,10 +313,10 @@ func TestRealAgentFixesARepository(t *testing.T) {
 			began := time.Now()
 			lap := func(what string) { t.Logf("%5.1fs %s", time.Since(began).Seconds(), what) }
 			s.start(in)
-			eventually.Within(t, "the agent's work", 2*time.Minute, func() bool { return s.heard(len(s.agent.edit("", "", ""))) })
+			eventually.Holds(t, "the agent's work", func() bool { return s.heard(len(s.agent.edit("", "", ""))) })
 			lap("the agent works")
 			w.kill()
-			eventually.Within(t, "the agent's end", 20*time.Second, func() bool { return len(s.processes("")) == 0 })
+			eventually.Holds(t, "the agent's end", func() bool { return len(s.processes("")) == 0 })
 			lap("no process is left")
 
 			w = s.spawnGroup()
@@ -340,7 +340,7 @@ func TestRealAgentFixesARepository(t *testing.T) {
 			if b, err := os.ReadFile(ledger); string(b) != "x" {
 				t.Errorf("the tool ran %d times: %v", len(b), err)
 			}
-			eventually.Within(t, "an end of all processes", 20*time.Second, func() bool { return len(s.processes("")) == 0 })
+			eventually.Holds(t, "an end of all processes", func() bool { return len(s.processes("")) == 0 })
 		})
 	}
 }
@@ -407,7 +407,7 @@ func (s *agentFixture) killAgain(kills int) {
 	for i := range kills {
 		w := s.spawnGroup()
 		began := time.Now()
-		eventually.Within(s.t, "the agent's work", 2*time.Minute, func() bool { return s.asked() > before+i })
+		eventually.Holds(s.t, "the agent's work", func() bool { return s.asked() > before+i })
 		if i > 0 {
 			recovery = append(recovery, time.Since(began))
 		}
@@ -415,12 +415,12 @@ func (s *agentFixture) killAgain(kills int) {
 			s.t.Fatal("no process of the agent is found while it works")
 		}
 		w.kill()
-		eventually.Within(s.t, "the agent's end", 20*time.Second, func() bool { return len(s.processes("")) == 0 })
+		eventually.Holds(s.t, "the agent's end", func() bool { return len(s.processes("")) == 0 })
 	}
 	slices.Sort(recovery)
 	s.t.Logf("from a new worker to the agent's next request: %v", recovery)
 	w := s.spawnGroup()
-	eventually.Within(s.t, "the agent's work", 2*time.Minute, func() bool { return s.asked() > before+kills })
+	eventually.Holds(s.t, "the agent's work", func() bool { return s.asked() > before+kills })
 	s.t.Logf("canceled and gone after %v", s.stop(in.RunID).Round(time.Millisecond))
 	w.kill()
 }
@@ -443,7 +443,7 @@ func (s *agentFixture) stop(id run.ID) time.Duration {
 	if err := s.client.CancelWorkflow(s.t.Context(), id.WorkflowID(), ""); err != nil {
 		s.t.Fatal(err)
 	}
-	eventually.Within(s.t, "the agent's end", time.Minute, func() bool { return len(s.processes("")) == 0 })
+	eventually.Holds(s.t, "the agent's end", func() bool { return len(s.processes("")) == 0 })
 	gone := time.Since(began)
 	_ = s.client.GetWorkflow(s.t.Context(), id.WorkflowID(), "").Get(s.t.Context(), nil) // canceled
 	if state, err := query[run.State](s.fixture, id, workflows.StateQuery); err != nil || state.Status != run.Canceled {

@@ -94,7 +94,7 @@ func BenchmarkApprovalToApplied(b *testing.B) {
 		in := s.simple()
 		in.Policy = run.Always
 		wr := s.start(in)
-		eventually.Within(b, "the approval", time.Minute, func() bool {
+		eventually.Holds(b, "the approval", func() bool {
 			state, err := s.runs.Run(in.RunID).State()
 			if err != nil || state.PendingApprovalID == "" {
 				return false

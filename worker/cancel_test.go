@@ -51,7 +51,7 @@ func TestCanceled(t *testing.T) {
 			r := s.follow(row.script, row.seconds)
 			r.in.NoBaseline = row.off
 			s.start(r.in)
-			eventually.Within(t, "the moment", time.Minute, func() bool { return row.there(r) })
+			eventually.Holds(t, "the moment", func() bool { return row.there(r) })
 			t.Logf("over after %v", s.cancel(t, r).Round(time.Millisecond))
 		})
 	}
@@ -174,12 +174,12 @@ func killDuringACheck(t *testing.T, noBaseline bool) {
 	}
 	for i := range times {
 		w := s.spawn()
-		eventually.Within(t, fmt.Sprintf("the check of worker %d", i), 2*time.Minute, func() bool { return s.sleeping(r) >= 4 })
+		eventually.Holds(t, fmt.Sprintf("the check of worker %d", i), func() bool { return s.sleeping(r) >= 4 })
 		w.kill()
 		eventually.Within(t, "the end of all that it started", soon, func() bool { return len(s.processes(string(r.in.RunID))) == 0 })
 	}
 	s.spawn()
-	eventually.Within(t, "the last check", 2*time.Minute, func() bool { return s.sleeping(r) >= 4 })
+	eventually.Holds(t, "the last check", func() bool { return s.sleeping(r) >= 4 })
 	s.cancel(t, r)
 	s.verifyFixture(t)
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -53,7 +52,7 @@ func TestRealClientsAreResumed(t *testing.T) {
 
 			lost := make(chan told, 1)
 			go func() { lost <- s.own(to, "[[hang:1]][[say:lost]]") }()
-			eventually.Within(t, "the turn", time.Minute, func() bool { return heardOf(s.model, "[[say:lost]]") })
+			eventually.Holds(t, "the turn", func() bool { return heardOf(s.model, "[[say:lost]]") })
 			s.owned(to, "[[say:never]]", string(dispatch.TargetLocked), "")
 			w.kill()
 			s.spawn(s.env...)

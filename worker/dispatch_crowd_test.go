@@ -67,7 +67,7 @@ func (r *queueFixture) from(t *testing.T, n int) *queueFixture {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for len(r.clients) <= n {
-		c, err := temporalclient.Dial(t.Context(), temporalclient.Options{Engine: r.engine.Address, Token: r.engine.Token, Timeout: 20 * time.Second})
+		c, err := temporalclient.Dial(t.Context(), temporalclient.Options{Engine: r.engine.Address, Token: r.engine.Token, Timeout: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestPeersReachAnOwnedTurn(t *testing.T) {
 	to := h.settle(dormant)
 	first := message(to, dispatch.OwnedOutcome, "until=done")
 	over := r.give(first)
-	eventually.Within(t, "the errand", time.Minute, func() bool { return h.lines(promptLine, string(to)) == 1 })
+	eventually.Holds(t, "the errand", func() bool { return h.lines(promptLine, string(to)) == 1 })
 	want := []string{first.ID}
 	for range 3 {
 		l := message(to, dispatch.FireAndForget)
@@ -116,7 +116,7 @@ func TestPeersReachAnOwnedTurn(t *testing.T) {
 	if h.verify(t, got); got.word() != string(dispatch.Completed) || got.Outcome.Answer != first.ID {
 		t.Errorf("%s", got)
 	}
-	eventually.Within(t, "the turns of the others", time.Minute, func() bool { return h.lines(promptLine, string(to)) == len(want) })
+	eventually.Holds(t, "the turns of the others", func() bool { return h.lines(promptLine, string(to)) == len(want) })
 	if prompts := h.prompts(t); !slices.Equal(prompts, want) {
 		t.Errorf("prompts %v, want %v", prompts, want)
 	}
@@ -147,7 +147,7 @@ func TestAnOwnedTurnKeepsItsOutcome(t *testing.T) {
 	to := h.settle(dormant)
 	first := message(to, dispatch.OwnedOutcome, "until=done")
 	over := r.give(first)
-	eventually.Within(t, "the errand", time.Minute, func() bool { return h.lines(promptLine, string(to)) == 1 })
+	eventually.Holds(t, "the errand", func() bool { return h.lines(promptLine, string(to)) == 1 })
 	if got := r.dispatch(message(to, dispatch.FireAndForget, "until=never")); got.word() != string(dispatch.Sent) {
 		t.Errorf("%s", got)
 	}
@@ -174,7 +174,7 @@ func TestAnOwnedTurnKeepsItsOutcome(t *testing.T) {
 // owned turn is missed after a while.
 func (r *queueFixture) own(t *testing.T, to dispatch.GardenID) (got told) {
 	t.Helper()
-	eventually.Within(t, "the session to be free", time.Minute, func() bool {
+	eventually.Holds(t, "the session to be free", func() bool {
 		got = r.dispatch(message(to, dispatch.OwnedOutcome))
 		r.verify(t, got)
 		return got.word() != string(dispatch.TargetLocked)

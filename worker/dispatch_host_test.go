@@ -300,7 +300,7 @@ func (h *dispatchFixture) verify(t testing.TB, got told) {
 // lock, a socket.
 func (h *dispatchFixture) verifyHost(t testing.TB) {
 	t.Helper()
-	eventually.Within(t, "the end of all agents", 20*time.Second, func() bool { return len(h.processes("")) == 0 })
+	eventually.Holds(t, "the end of all agents", func() bool { return len(h.processes("")) == 0 })
 	if n := h.lines(togetherLine); n != 0 {
 		t.Errorf("%d times two agents ran on one session", n)
 	}
@@ -310,7 +310,7 @@ func (h *dispatchFixture) verifyHost(t testing.TB) {
 			t.Fatal(err)
 		}
 		for _, name := range names {
-			eventually.Within(t, name+" to be removed", 20*time.Second, func() bool { return !h.abandoned(name) })
+			eventually.Holds(t, name+" to be removed", func() bool { return !h.abandoned(name) })
 		}
 	}
 }

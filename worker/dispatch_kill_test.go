@@ -159,7 +159,7 @@ func (a aim) hit(t *testing.T, r *queueFixture) {
 	doomed := r.launch(kind, "RATCHET_FAILPOINTS="+a.point+"=kill")
 	select {
 	case <-doomed.done:
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		t.Errorf("%s: the worker lives", a.point)
 		return
 	}
@@ -195,7 +195,7 @@ func TestOwnedTurnDiesWithItsWorker(t *testing.T) {
 	to := h.settle(dormant)
 	for i := range times {
 		first := r.give(message(to, dispatch.OwnedOutcome, "until=never"))
-		eventually.Within(t, "the errand", time.Minute, func() bool { return h.lines(promptLine, string(to)) == 2*i+1 })
+		eventually.Holds(t, "the errand", func() bool { return h.lines(promptLine, string(to)) == 2*i+1 })
 		w.kill()
 		w = r.spawn()
 		next, lost := r.own(t, to), <-first
@@ -215,7 +215,7 @@ func TestOwnedTurnCanceled(t *testing.T) {
 	r.spawn()
 	to := h.settle(dormant)
 	over := r.give(message(to, dispatch.OwnedOutcome, "until=never"))
-	eventually.Within(t, "the errand", time.Minute, func() bool { return h.lines(promptLine, string(to)) == 1 })
+	eventually.Holds(t, "the errand", func() bool { return h.lines(promptLine, string(to)) == 1 })
 	if err := h.client.CancelWorkflow(t.Context(), "dispatch-"+string(to), ""); err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestTerminatedWhileItSends(t *testing.T) {
 	h.slow = map[string]chan struct{}{first.ID: later}
 	h.mu.Unlock()
 	over := r.give(first)
-	eventually.Within(t, "the letter", time.Minute, func() bool { return h.arrived(first) == 1 })
+	eventually.Holds(t, "the letter", func() bool { return h.arrived(first) == 1 })
 	if err := h.client.TerminateWorkflow(t.Context(), "dispatch-"+string(to), "", "a person did"); err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ func TestTerminatedWhileItSends(t *testing.T) {
 		t.Errorf("terminated: %s", got)
 	}
 	close(later)
-	eventually.Within(t, "the lock", time.Minute, func() bool {
+	eventually.Holds(t, "the lock", func() bool {
 		got := r.dispatch(message(to, dispatch.FireAndForget))
 		h.verify(t, got)
 		return got.word() == string(dispatch.Sent)

@@ -137,7 +137,7 @@ func (s *fixture) token() engine.Token {
 
 func (s *fixture) dial() {
 	s.t.Helper()
-	c, err := temporalclient.Dial(s.t.Context(), temporalclient.Options{Engine: s.engine.Address, Token: s.engine.Token, Timeout: 20 * time.Second})
+	c, err := temporalclient.Dial(s.t.Context(), temporalclient.Options{Engine: s.engine.Address, Token: s.engine.Token, Timeout: time.Minute})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func (s *fixture) spawn(env ...string) *workerProcess {
 	select {
 	case <-w.ready:
 	case <-w.done:
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		s.t.Errorf("a worker is not ready: %s", w.out)
 	}
 	return w

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
@@ -93,7 +92,7 @@ func approve(id string) run.Decision {
 // is another than the last.
 func (s *fixture) awaitApproval(t *testing.T, r *scripted, last string) (id string) {
 	t.Helper()
-	eventually.Within(t, "an approval", time.Minute, func() bool {
+	eventually.Holds(t, "an approval", func() bool {
 		id = s.state(r).PendingApprovalID
 		return id != "" && id != last
 	})

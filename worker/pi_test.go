@@ -88,7 +88,7 @@ func TestRealPiIsResumedAndReached(t *testing.T) {
 		owned <- res
 	}()
 	socket := dirs.Socket(id)
-	eventually.Within(t, "the session", time.Minute, func() bool {
+	eventually.Holds(t, "the session", func() bool {
 		return controlsocket.Look(t.Context(), socket).Liveness == dispatch.Alive && heardOf(model, "never")
 	})
 	if res, err := send(dispatch.FireAndForget, "by the way"); err != nil || res.Outcome == nil || res.Outcome.Kind != dispatch.Sent || res.Outcome.DeliveredAs != dispatch.Followed {
@@ -98,7 +98,7 @@ func TestRealPiIsResumedAndReached(t *testing.T) {
 		t.Errorf("into its turn: %+v %+v, %v", res.Receipt, res.Outcome, err)
 	}
 	w.kill()
-	eventually.Within(t, "the end of the session", 20*time.Second, func() bool { return len(s.processes(home)) == 0 })
+	eventually.Holds(t, "the end of the session", func() bool { return len(s.processes(home)) == 0 })
 	s.spawn(env...)
 	if res := <-owned; res.Outcome == nil || res.Outcome.Kind != dispatch.Unknown || res.Outcome.RetrySafe() {
 		t.Errorf("after the kill: %+v %+v", res.Receipt, res.Outcome)

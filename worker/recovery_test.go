@@ -40,7 +40,7 @@ func TestCanceledThoughNobodyIsLeftToSaySo(t *testing.T) {
 	if err := s.client.CancelWorkflow(t.Context(), h.in.RunID.WorkflowID(), ""); err != nil {
 		t.Fatal(err)
 	}
-	eventually.Within(t, "the request to cancel the check", 30*time.Second, func() bool {
+	eventually.Holds(t, "the request to cancel the check", func() bool {
 		return h.pending().GetState() == enums.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
 	})
 	w.kill()
@@ -89,7 +89,7 @@ func TestWhoWaitsSaysForWhom(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := fmt.Sprintf("waits: process %d holds the answer", stopped)
-	eventually.Within(t, "word of who is waited for", 2*time.Minute, func() bool {
+	eventually.Holds(t, "word of who is waited for", func() bool {
 		return strings.Contains(h.pending().GetHeartbeatDetails().String(), want)
 	})
 	if err := syscall.Kill(stopped, syscall.SIGCONT); err != nil {

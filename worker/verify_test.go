@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -152,7 +151,7 @@ func (s *fixture) verifyFixture(t *testing.T) {
 		t.Errorf("workspaces are left: %v, %v", left, err)
 	}
 	var left []string
-	eventually.Within(t, "the end of all processes of the runs", 10*time.Second, func() bool {
+	eventually.Holds(t, "the end of all processes of the runs", func() bool {
 		left = s.processes("")
 		return len(left) == 0
 	})

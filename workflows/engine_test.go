@@ -112,7 +112,7 @@ func (p *testRun) until(what string, holds func() bool) {
 	p.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	patience := time.After(time.Minute)
+	patience := time.After(5 * time.Minute)
 	for !holds() {
 		select {
 		case <-tick.C:

@@ -20,7 +20,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 )
 
-const patience = 30 * time.Second
+const patience = 5 * time.Minute
 
 // needsEngine skips where the engine's program may have to be built.
 func needsEngine(t *testing.T) {

@@ -61,7 +61,7 @@ func StartEngine(t testing.TB, log *slog.Logger) *Engine {
 		}
 	})
 	c, err := temporalclient.Dial(t.Context(), temporalclient.Options{
-		Engine: e.Address, Token: e.Token, Identity: Identity, Timeout: 20 * time.Second, Logger: log,
+		Engine: e.Address, Token: e.Token, Identity: Identity, Timeout: time.Minute, Logger: log,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -205,7 +205,7 @@ func trusting(t *testing.T, dir string) {
 		{"worktree", "add", "-q", "-b", "y", dir + "-w"}, {"diff", "HEAD~1"}, {"submodule", "update", "--init"},
 		{"cat-file", "-p", "1111111111111111111111111111111111111111"},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "git", args...)
 		cmd.WaitDelay = time.Second

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/agent/claude"
 )
 
@@ -266,7 +267,7 @@ func (f fake) list(t *testing.T, name string) []string {
 func until[E agent.Event](t *testing.T, s agent.Session) (E, []agent.Event) {
 	t.Helper()
 	var before []agent.Event
-	limit := time.After(20 * time.Second)
+	limit := time.After(agenttest.Patience)
 	for {
 		select {
 		case e, ok := <-s.Events():

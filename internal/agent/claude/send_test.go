@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 )
 
 // A client that hangs does not read its input. Who sends a prompt of more than
@@ -24,7 +25,7 @@ func TestSendEndsWithItsContext(t *testing.T) {
 		if err == nil {
 			t.Error("nobody has read it")
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(agenttest.Patience):
 		t.Error("Send goes on for ever")
 		f.put(t, "never", "")
 		_ = s.Stop(context.Background())

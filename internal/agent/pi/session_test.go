@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/agent/pi"
 )
 
@@ -29,7 +30,7 @@ func begin(t *testing.T, c pi.Config, o agent.Options) agent.Session {
 func until[E agent.Event](t *testing.T, s agent.Session) (E, []agent.Event) {
 	t.Helper()
 	var before []agent.Event
-	limit := time.After(20 * time.Second)
+	limit := time.After(agenttest.Patience)
 	for {
 		select {
 		case e, ok := <-s.Events():
