@@ -368,7 +368,7 @@ func (d *demo) pauseReading(ctx context.Context) error {
 	if !d.cli.screen {
 		return nil
 	}
-	const moment = 900 * time.Millisecond
+	const moment = 700 * time.Millisecond
 	select {
 	case <-ctx.Done():
 		return ctx.Err()

@@ -79,7 +79,7 @@ func (d *demo) offerKill(ctx context.Context, p *person) error {
 	}
 	if d.approveFor != "" {
 		d.kill.armed = true
-		d.printComment("While the tests run the demo kills its engine and its worker by kill -9, and starts them again (not with --no-kill).")
+		d.screen.Note("  ", "While the tests run the demo kills its engine and its worker by kill -9, and starts them again (not with --no-kill).")
 		return nil
 	}
 	d.printComment("Now the worst: kill -9 for the engine and the worker, in the middle of the tests.",
