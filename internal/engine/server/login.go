@@ -36,11 +36,11 @@ type uiDoor struct {
 	next http.Handler
 
 	mu   sync.Mutex
-	used map[string]time.Time // login codes that were used, with the end of their life
+	used map[string]bool // the nonces of login codes that were used
 }
 
 func newUIDoor(d door, port int, next http.Handler) *uiDoor {
-	return &uiDoor{door: d, port: port, next: next, used: map[string]time.Time{}}
+	return &uiDoor{door: d, port: port, next: next, used: map[string]bool{}}
 }
 
 func (u *uiDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -83,6 +83,9 @@ func ofAnotherOrigin(r *http.Request) bool {
 // has a session.
 func (u *uiDoor) login(w http.ResponseWriter, r *http.Request) {
 	code, err := io.ReadAll(io.LimitReader(r.Body, maxCode))
+	if err == nil && isLost(peerOf(r)) {
+		err = errLost
+	}
 	if err == nil && !u.hasSession(r) {
 		err = u.redeem(string(code), time.Now())
 	}
@@ -99,6 +102,7 @@ func (u *uiDoor) login(w http.ResponseWriter, r *http.Request) {
 var (
 	errCode    = errors.New("this link does not open this Web UI: `starter ui` prints another")
 	errUsed    = errors.New("this link was used: `starter ui` prints another")
+	errLost    = errors.New("the connection was closed before it was known whose it is: open the link again")
 	errExpired = errors.New("this link is too old: `starter ui` prints another")
 )
 
@@ -115,15 +119,10 @@ func (u *uiDoor) redeem(code string, now time.Time) error {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for nonce, end := range u.used {
-		if now.After(end) {
-			delete(u.used, nonce)
-		}
-	}
-	if _, known := u.used[parts[0]]; known {
+	if u.used[parts[0]] {
 		return errUsed
 	}
-	u.used[parts[0]] = time.Unix(seconds, 0)
+	u.used[parts[0]] = true // for as long as the engine runs: a clock may be set back
 	return nil
 }
 
@@ -135,14 +134,19 @@ func (u *uiDoor) session(id string, user int) string {
 	return id + "." + u.mac(id, strconv.Itoa(user), u.start, sessionLabel)
 }
 
+// hasSession reports whether a request has the cookie of a session of its user. A user who closes the
+// connection before it is known whose it is has none.
 func (u *uiDoor) hasSession(r *http.Request) bool {
 	cookie, err := r.Cookie(u.cookieName())
 	if err != nil {
 		return false
 	}
+	user := peerOf(r)
 	id, _, _ := strings.Cut(cookie.Value, ".")
-	return hmac.Equal([]byte(cookie.Value), []byte(u.session(id, peerOf(r))))
+	return !isLost(user) && hmac.Equal([]byte(cookie.Value), []byte(u.session(id, user)))
 }
+
+func isLost(user int) bool { return tellsUsers && user == unknownUser }
 
 //go:embed login.html
 var loginHTML string

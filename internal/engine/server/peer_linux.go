@@ -11,6 +11,9 @@ import (
 	"strings"
 )
 
+// tellsUsers says that the system tells the user of a connection.
+const tellsUsers = true
+
 // ownerOf returns the id of the user whose socket is connected from local to remote, or
 // unknownUser.
 func ownerOf(local, remote *net.TCPAddr) int {
@@ -30,8 +33,10 @@ func tableAddress(a *net.TCPAddr) string {
 	return fmt.Sprintf("%s:%04X", strings.ToUpper(hex.EncodeToString(ip)), a.Port)
 }
 
+// findOwner looks for a socket of a process. The table has no inode for one that its process has closed,
+// and calls root its owner, whoever it was.
 func findOwner(table, from, to string) int {
-	const local, remote, owner = 1, 2, 7
+	const local, remote, owner, inode = 1, 2, 7, 9
 	f, err := os.Open(table)
 	if err != nil {
 		return unknownUser
@@ -39,7 +44,7 @@ func findOwner(table, from, to string) int {
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		field := strings.Fields(lines.Text())
-		if len(field) > owner && field[local] == from && field[remote] == to {
+		if len(field) > inode && field[local] == from && field[remote] == to && field[inode] != "0" {
 			if user, err := strconv.Atoi(field[owner]); err == nil {
 				return user
 			}
