@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/activities"
@@ -48,9 +49,19 @@ type Config struct {
 	// Sandbox is the worker's part of the sandbox policy; empty means run.SandboxRequired. Runs and
 	// worker must both say off for programs outside of the box.
 	Sandbox run.Sandbox
+	// CachedRuns bounds the workflows that the worker holds in memory between their steps, of runs and
+	// dispatches; zero means DefaultCachedRuns.
+	CachedRuns int
 	// Warn receives the reason of each thing that the worker does not serve; nil drops it.
 	Warn func(error)
 }
+
+// DefaultCachedRuns is the number of workflows that a worker holds in memory. Each takes some 50 KB. The next step of
+// one that it does not hold begins with its history, which takes milliseconds.
+const DefaultCachedRuns = 500
+
+// maxCachedRuns bounds Config.CachedRuns in AddFlags: so many take 5 GB.
+const maxCachedRuns = 100_000
 
 // AddFlags adds the flags that every binary with a worker has. The binaries find the runs directory
 // and the task queue in flags of their own.
@@ -66,6 +77,14 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 	flags.Func("toolchain", ToolchainUsage, c.AddToolchain)
 	flags.Func("sandbox", "`required` or off: hold what runs execute in the box, or serve the runs that were started with off, and let them do what this user can; default: required", func(word string) error {
 		return c.Sandbox.UnmarshalText([]byte(word))
+	})
+	flags.Func("cached-runs", fmt.Sprintf("`number` of runs and dispatches that the worker holds in memory between their steps, 1 to %d; the next step of another begins with its history; default: %d", maxCachedRuns, DefaultCachedRuns), func(text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > maxCachedRuns {
+			return fmt.Errorf("want a number from 1 to %d", maxCachedRuns)
+		}
+		c.CachedRuns = n
+		return nil
 	})
 }
 

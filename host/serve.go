@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
@@ -56,6 +57,7 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	h.boundMemory()
 	serving := worker.New(w.Client, w.TaskQueue, temporalclient.WorkerOptions("", liveness))
 	workflows.Register(serving, h.Activities)
 	if h.Dispatch != nil {
@@ -69,6 +71,18 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 		w.stop = append(w.stop, Doorbells{Boxes: h.boxes, Log: log}.Start(ctx))
 	}
 	return nil
+}
+
+// garbagePercent is the share of garbage, of what a worker holds, at which it collects. Most of what a worker holds waits
+// for a person, and it allocates little: half of Go's own setting costs it nothing that can be measured.
+const garbagePercent = 50
+
+// boundMemory bounds what the process holds for the workflows that wait. The user's own GOGC wins.
+func (h *Host) boundMemory() {
+	worker.SetStickyWorkflowCacheSize(cmp.Or(h.config.CachedRuns, DefaultCachedRuns) + 1) // the SDK holds one less
+	if _, set := h.config.lookup("GOGC"); !set {
+		debug.SetGCPercent(garbagePercent)
+	}
 }
 
 // Stop ends what Serve started, the connection last. It waits for the activities under way as long as

@@ -40,3 +40,19 @@ func TestToolchainThatNoBoxShowsIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestCachedRuns(t *testing.T) {
+	for text, want := range map[string]int{"1": 1, "100000": 100_000, "0": 0, "-1": 0, "100001": 0, "many": 0, "1e3": 0, "": 0} {
+		var c host.Config
+		flags := flag.NewFlagSet("worker", flag.ContinueOnError)
+		flags.SetOutput(io.Discard)
+		c.AddFlags(flags)
+		err := flags.Parse([]string{"-cached-runs", text})
+		if refused := err != nil; refused != (want == 0) || c.CachedRuns != want {
+			t.Errorf("%q: %d, %v", text, c.CachedRuns, err)
+		}
+		if err != nil && (!strings.Contains(err.Error(), "1 to 100000") || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
