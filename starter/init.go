@@ -27,7 +27,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/settings"
-	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
 // initFlags holds the flags of `init`.
@@ -280,15 +279,14 @@ func (c *cli) printInit(r *initReport) error {
 		c.printf("%s\n", s.Dim("no check: "+note))
 	}
 	for _, once := range r.Checks {
-		line := fmt.Sprintf("%s (%s)", once.Command, once.Why)
-		switch {
-		case once.Status == "":
-			line = "- " + line
-		case once.Status == check.Pass:
-			line = s.Good("✓") + " " + line + " " + s.Dim(terminal.Duration(time.Duration(once.Millis)*time.Millisecond))
-		default:
-			line = s.Bad("✗") + " " + line + ": " + string(once.Status) + " " + once.Reason
+		mark := s.Bad("✗")
+		switch once.Status {
+		case "":
+			mark = "-"
+		case check.Pass:
+			mark = s.Good("✓")
 		}
+		line := mark + " " + display.Line(once.outcome()) + " " + s.Dim("("+display.Line(once.Why)+")")
 		c.printf("%s\n", line)
 	}
 	if r.NotRun != "" {

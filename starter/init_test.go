@@ -40,7 +40,7 @@ func TestInitWritesWhatARunReads(t *testing.T) {
 	need.Program(t, "make")
 	dir := makefile(t, "echo tested > trace && test -f state.txt")
 	code, out, complaint := initIn(t, dir)
-	if code != 0 || !strings.Contains(out, "make test (target test in Makefile)") || !strings.Contains(out, "git -C ") || !strings.Contains(out, "no agent was found") {
+	if code != 0 || !strings.Contains(out, "✓ make test passes in ") || !strings.Contains(out, "git -C ") || !strings.Contains(out, "no agent was found") {
 		t.Fatalf("%d: %s%s", code, out, complaint)
 	}
 	if status := gitIn(t, dir, "status", "--porcelain", "--ignored"); status != "?? .ratchet.toml\n" {
