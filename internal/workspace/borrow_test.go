@@ -85,6 +85,7 @@ func everythingOf(t *testing.T, r git.Repo) string {
 // Files that are right are not written again: caches go by their times.
 func TestSyncTouchesNothingThatIsRight(t *testing.T) {
 	_, spec, w := prepared(t)
+	must(t, w.Sync(t.Context(), spec.Base))
 	write(t, w.Dir(), files{"cache/big": "x"})
 	before := map[string]time.Time{}
 	for _, name := range []string{"README.md", "lib/a/one.txt", "cache/big"} {
