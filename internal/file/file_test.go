@@ -181,3 +181,36 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+func TestAppendFollowsNothing(t *testing.T) {
+	dir := t.TempDir()
+	path, victim, fifo := filepath.Join(dir, "log"), filepath.Join(dir, "victim"), filepath.Join(dir, "fifo")
+	for range 2 {
+		f, err := file.Append(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString("line\n"); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(path)
+	info, _ := os.Stat(path)
+	if err != nil || string(b) != "line\nline\n" || info.Mode() != 0o600 {
+		t.Errorf("%q, %v, %v", b, info.Mode(), err)
+	}
+	if err := errors.Join(os.Symlink(victim, filepath.Join(dir, "link")), unix.Mkfifo(fifo, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"link", "fifo"} {
+		if _, err := file.Append(filepath.Join(dir, name)); !errors.Is(err, file.ErrIrregular) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := os.Lstat(victim); err == nil {
+		t.Error("it made what the link leads to")
+	}
+}

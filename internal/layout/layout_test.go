@@ -22,10 +22,10 @@ var floors = [][]string{
 	{"provider"},
 	{"intake", "scratch", "workspace"},
 	{"agent", "citizen", "patch"},
-	{"answer", "attempts", "check", "checkout", "controlsocket", "delivery", "file", "layer", "prompt", "rundir", "temporalclient", "toolchain"},
-	{"egress"},
-	{"box"},
-	{"dispatch", "display", "engine", "failpoint", "failure", "gate", "git", "proc", "redact", "run", "udiff", "verdict"},
+	{"answer", "attempts", "check", "checkout", "controlsocket", "delivery", "layer", "prompt", "rundir", "temporalclient", "toolchain"},
+	{"egress", "engine"},
+	{"box", "file"},
+	{"dispatch", "display", "failpoint", "failure", "gate", "git", "proc", "redact", "run", "udiff", "verdict"},
 	{"allow", "exact", "version"},
 }
 

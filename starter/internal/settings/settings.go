@@ -60,50 +60,42 @@ func Path(getenv func(string) string) string {
 // Read returns the settings in the file. A file that does not exist holds none. The error is one line,
 // with the file and the line of the fault.
 func Read(path string) (File, error) {
+	f, _, err := read(path)
+	return f, err
+}
+
+// read is Read, and also returns the bytes that it has checked.
+func read(path string) (File, []byte, error) {
 	if path == "" {
-		return File{}, nil
+		return File{}, nil, nil
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return File{}, nil
+		return File{}, nil, nil
 	}
 	if err != nil {
-		return File{}, fmt.Errorf("settings: %w", err)
+		return File{}, nil, fmt.Errorf("settings: %w", err)
 	}
 	defer f.Close()
-	if err := checkOwner(f); err != nil {
-		return File{}, fmt.Errorf("settings %s: %w", path, err)
+	if err := own.Check(f); err != nil {
+		return File{}, nil, fmt.Errorf("settings: %w", err)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return File{}, fmt.Errorf("settings %s: %w", path, err)
+		return File{}, nil, fmt.Errorf("settings %s: %w", path, err)
 	}
 	values, repositories, err := decode(path, b, true)
-	return File{Values: values, Repositories: repositories}, err
+	return File{Values: values, Repositories: repositories}, b, err
 }
 
-func checkOwner(f *os.File) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	owner, known := info.Sys().(*syscall.Stat_t)
-	switch {
-	case !info.Mode().IsRegular() || !known:
-		return errors.New("not a regular file")
-	case int(owner.Uid) != os.Geteuid() && owner.Uid != 0:
-		return fmt.Errorf("it belongs to user %d, not to you", owner.Uid)
-	case info.Mode().Perm()&0o022 != 0:
-		return errors.New("other users can write it: chmod 600")
-	}
-	return nil
-}
+// own is a file that decides for this user: nobody else but root writes it. It may be reached by a link.
+var own = file.Trust{Closed: 0o022, Root: true}
 
 // RememberSandbox adds the policy to the file, unless the file names one already. It keeps the rest of
-// the file, and makes a new one readable for this user alone. The policy becomes the first line: after a
-// table it would belong to that.
+// the file as it was checked, and makes a new one readable for this user alone. The policy becomes the
+// first line: after a table it would belong to that.
 func RememberSandbox(path string, policy run.Sandbox) error {
-	s, err := Read(path)
+	s, rest, err := read(path)
 	if err != nil || s.Sandbox() != "" {
 		return err
 	}
@@ -115,10 +107,6 @@ func RememberSandbox(path string, policy run.Sandbox) error {
 	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real // the link stays
-	}
-	rest, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("settings: %w", err)
 	}
 	line := fmt.Sprintf("sandbox = %q\n", policy)
 	if err := file.Replace(path, append([]byte(line), rest...)); err != nil {

@@ -1,6 +1,7 @@
 package settings_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,7 +31,7 @@ func TestReadIsStrict(t *testing.T) {
 		{"a key twice", "sandbox = \"off\"\nsandbox = \"off\"\n", 0o600, "", "already"},
 		{"no TOML", "sandbox: off\n", 0o600, "", ":1: "},
 		{"too large", strings.Repeat("#\n", 64<<10), 0o600, "", "more than"},
-		{"writable for a group", "sandbox = \"off\"\n", 0o660, "", "other users can write it"},
+		{"writable for a group", "sandbox = \"off\"\n", 0o660, "", "can be written by other users"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "config.toml")
@@ -92,5 +93,53 @@ func TestRememberSandboxKeepsTheFile(t *testing.T) {
 	}
 	if err := settings.RememberSandbox("", run.SandboxOff); err == nil {
 		t.Error("without a place it is remembered")
+	}
+}
+
+// TestRememberSandboxKeepsWhatItHasChecked has another file put in the place of the user's all the time: one that
+// every user can write. Its lines must not become those of a file that only the user can write.
+func TestRememberSandboxKeepsWhatItHasChecked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.toml")
+	put := func(text string, mode os.FileMode) error {
+		next := path + ".next"
+		return errors.Join(os.WriteFile(next, []byte(text), 0o600), os.Chmod(next, mode), os.Rename(next, path))
+	}
+	stop, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for {
+			select {
+			case <-stop:
+				ended <- nil
+				return
+			default:
+			}
+			if err := errors.Join(put("max-fix = 1\n", 0o600), put("approve = \"never\"\n", 0o666)); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
+	remembered := 0
+	for range 1500 {
+		if settings.RememberSandbox(path, run.SandboxOff) != nil { // it met the other file
+			continue
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(string(b), "sandbox") {
+			remembered++
+		}
+		if strings.HasPrefix(string(b), "sandbox") && strings.Contains(string(b), "approve") {
+			t.Fatalf("it remembers\n%s", b)
+		}
+	}
+	close(stop)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if remembered == 0 {
+		t.Error("nothing was remembered")
 	}
 }
