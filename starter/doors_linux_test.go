@@ -16,7 +16,7 @@ import (
 func fullDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := syscall.Mount("none", dir, "tmpfs", 0, "size=64k"); errors.Is(err, syscall.EPERM) {
+	if err := syscall.Mount("none", dir, "tmpfs", 0, "size=64k,mode=700"); errors.Is(err, syscall.EPERM) {
 		t.Skip("only the superuser mounts a disk of its own")
 	} else if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 )
@@ -246,7 +247,7 @@ func (c *cli) startLocalHost(ctx context.Context, e engine.Options, w host.Confi
 	if l.engine, err = engine.Start(ctx, e); err != nil {
 		return nil, err
 	}
-	if l.log, err = os.OpenFile(filepath.Join(c.runsDir, "worker.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
+	if l.log, err = file.Append(filepath.Join(c.runsDir, "worker.log")); err != nil {
 		return nil, fmt.Errorf("log of the worker: %w", err)
 	}
 	work.Step("starts the worker")

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/file"
 )
 
 const (
@@ -81,6 +83,9 @@ func launchCommand(ctx context.Context, c Choice, o Options) (*Engine, error) {
 	if err := makePrivate(dir); err != nil {
 		return nil, err
 	}
+	if err := errors.Join(refuseLinks(db), refuseLinks(filepath.Join(dir, commandFile))); err != nil {
+		return nil, err
+	}
 	lock, err := lockCommand(ctx, filepath.Join(dir, "lock"))
 	if err != nil {
 		return nil, err
@@ -135,24 +140,16 @@ func makePrivate(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	d, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+	d, err := file.Trust{Dir: true, Closed: 0o077}.OpenOwn(dir)
 	if err != nil {
-		return fmt.Errorf("%s is not a directory: %w", dir, err)
+		return fmt.Errorf("%w; remove it, or name another file with --db", err)
 	}
-	defer d.Close()
-	info, err := d.Stat()
-	if err != nil {
-		return err
-	}
-	if owner, known := info.Sys().(*syscall.Stat_t); !known || int(owner.Uid) != os.Geteuid() || info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("%s belongs to another user or can be read by others: remove it, or name another file with --db", dir)
-	}
-	return nil
+	return d.Close()
 }
 
 // lockCommand locks the database of a command for as long as the returned file is open here or in a child.
 func lockCommand(ctx context.Context, path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}

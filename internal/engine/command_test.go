@@ -196,8 +196,8 @@ func TestTheCommandThatIsRefused(t *testing.T) {
 		{"a database of a newer server", newest, func(_, db string) error { return wroteDB(db, "1.32.9") }, []string{"written by Temporal server 1.32.9", "brings 1.32.1", "starter resume"}},
 		{"a database of an older schema", newest, func(_, db string) error { return wroteDB(db, "1.31.0") }, []string{"written by Temporal server 1.31.0"}},
 		{"a torn note of the server", newest, func(_, db string) error { return wroteDB(db, "") }, []string{"written by Temporal server"}},
-		{"a directory that others read", newest, func(_, db string) error { return os.Mkdir(db+".temporal", 0o755) }, []string{"can be read by others", "--db"}},
-		{"a link in its place", newest, func(notes, db string) error { return os.Symlink(notes, db+".temporal") }, []string{"not a directory"}},
+		{"a directory that others read", newest, func(_, db string) error { return os.Mkdir(db+".temporal", 0o755) }, []string{"can be read by other users", "--db"}},
+		{"a link in its place", newest, func(notes, db string) error { return os.Symlink(notes, db+".temporal") }, []string{"is a link"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			notes, db := putCommand(t, tt.version), newDB(t)

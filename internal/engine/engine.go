@@ -12,12 +12,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/version"
 )
 
@@ -112,6 +115,9 @@ func launch(program string, o Options) (*Engine, error) {
 	if err := os.MkdirAll(filepath.Dir(db), 0o755); err != nil {
 		return nil, err
 	}
+	if err := refuseLinks(db); err != nil {
+		return nil, err
+	}
 	e := &Engine{DB: db, Token: cmp.Or(o.Token, NewToken()), open: o.Open, log: o.Log}
 	if e.log == "" {
 		e.log = db + ".log"
@@ -130,13 +136,29 @@ func launch(program string, o Options) (*Engine, error) {
 	return e, err
 }
 
+// refuseLinks returns an error if the database, or a file beside it whose name begins as the database's does, is a
+// link: SQLite and the engine would write where it leads.
+func refuseLinks(db string) error {
+	entries, err := os.ReadDir(filepath.Dir(db))
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), filepath.Base(db)) && entry.Type()&fs.ModeSymlink != 0 {
+			return fmt.Errorf("%s is a link, and the engine would write where it leads: remove it, or name the file itself with --db",
+				filepath.Join(filepath.Dir(db), entry.Name()))
+		}
+	}
+	return nil
+}
+
 // openLog opens the log. It truncates a log that has grown large.
 func openLog(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := file.Append(path)
 	if err != nil {
 		return nil, err
 	}
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > maxLog {
+	if info, err := f.Stat(); err == nil && info.Size() > maxLog {
 		_ = f.Truncate(0)
 	}
 	return f, nil

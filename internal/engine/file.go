@@ -1,14 +1,16 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/ratchet-dev/ratchet/internal/file"
 )
 
 // FileName is the name of the file in the runs directory that says how to reach the engine.
@@ -33,89 +35,91 @@ type File struct {
 	NoBox   string `json:"noBox,omitempty"`
 }
 
-// ErrNotOurs reports a file that another user may have written. Nothing in it is believed.
-var ErrNotOurs = errors.New("it is not used")
+// ErrNotOurs reports an engine.json, or a runs directory, that another user may have written. Nothing in it is
+// believed.
+var ErrNotOurs = file.ErrNotOurs
 
-// WriteFile puts engine.json into runsDir, which must exist. A reader sees the old content or the new, never a part.
-func WriteFile(runsDir string, f File) error {
-	b, err := json.MarshalIndent(f, "", "  ")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", FileName, err)
-	}
-	return replaceFile(filepath.Join(runsDir, FileName), append(b, '\n'))
+// ErrNotHere reports an engine.json that was not written to this place since the machine started: a copy, what git
+// has checked out, or a file of an older version. Nothing in it is believed.
+var ErrNotHere = errors.New("is a copy, a checkout, of an older version, or from before the last start of this machine: it is not used")
+
+// origin is what a copy of engine.json does not have in common with it. No commit, archive or other user can know
+// it: a file has another inode wherever it is written anew, and the boot has a random id.
+type origin struct {
+	Boot   string `json:"boot"` // id of the boot; empty where the system has none
+	Device uint64 `json:"device"`
+	Inode  uint64 `json:"inode"`
 }
 
-// ReadFile reads engine.json of runsDir. The error is fs.ErrNotExist for a missing file. It is
-// ErrNotOurs for a file that is a link, that belongs to another user, or that others can read or
-// write. A file without an address is refused.
-func ReadFile(runsDir string) (File, error) {
-	path := filepath.Join(runsDir, FileName)
-	r, err := openOurs(path)
-	if err != nil {
-		return File{}, err
-	}
-	defer r.Close()
-	var f File
-	if err := json.NewDecoder(io.LimitReader(r, maxFile)).Decode(&f); err != nil {
-		return File{}, fmt.Errorf("read %s: %w", path, err)
-	}
-	if f.Address == "" {
-		return File{}, fmt.Errorf("read %s: no address in it", path)
-	}
-	return f, nil
-}
-
-// openOurs opens a file of this user that no other user can read or write.
-func openOurs(path string) (*os.File, error) {
-	r, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, syscall.ELOOP) {
-		return nil, fmt.Errorf("%s is a link: %w", path, ErrNotOurs)
-	}
-	if errors.Is(err, fs.ErrPermission) {
-		return nil, fmt.Errorf("%w: %w", err, ErrNotOurs)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := checkOurs(r); err != nil {
-		return nil, errors.Join(err, r.Close())
-	}
-	return r, nil
-}
-
-func checkOurs(f *os.File) error {
+// originOf returns the origin of an opened file. A rename within its file system changes nothing.
+func originOf(f *os.File) (origin, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return err
+		return origin{}, err
 	}
-	owner, known := info.Sys().(*syscall.Stat_t)
-	switch {
-	case !info.Mode().IsRegular() || !known:
-		return fmt.Errorf("%s is not a file: %w", f.Name(), ErrNotOurs)
-	case int(owner.Uid) != os.Geteuid():
-		return fmt.Errorf("%s belongs to user %d, not to you: %w", f.Name(), owner.Uid, ErrNotOurs)
-	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("%s can be read or written by other users: %w", f.Name(), ErrNotOurs)
+	stat, known := info.Sys().(*syscall.Stat_t)
+	if !known {
+		return origin{}, fmt.Errorf("%s has no inode", f.Name())
 	}
-	return nil
+	return origin{Boot: bootID(), Device: uint64(stat.Dev), Inode: stat.Ino}, nil
 }
 
-func replaceFile(path string, content []byte) (err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+// stored is the content of engine.json.
+type stored struct {
+	File
+	Origin origin `json:"origin"`
+}
+
+// WriteFile puts engine.json into runsDir, which must exist. A reader sees the old content or the new, never a part.
+// The file holds where it is; see [ErrNotHere].
+func WriteFile(runsDir string, f File) (err error) {
+	tmp, err := os.CreateTemp(runsDir, "."+FileName+".*") // for this user alone
 	if err != nil {
 		return err
 	}
 	defer func() {
+		err = errors.Join(err, tmp.Close())
 		if err != nil {
 			_ = os.Remove(tmp.Name())
 		}
 	}()
-	if _, err = tmp.Write(content); err != nil {
-		_ = tmp.Close()
+	s := stored{File: f}
+	if s.Origin, err = originOf(tmp); err != nil {
 		return err
 	}
-	if err = tmp.Close(); err != nil {
+	b, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", FileName, err)
+	}
+	if _, err = tmp.Write(append(b, '\n')); err != nil {
 		return err
 	}
-	return os.Rename(tmp.Name(), path)
+	return os.Rename(tmp.Name(), filepath.Join(runsDir, FileName))
+}
+
+// ReadFile reads engine.json of runsDir. The error is fs.ErrNotExist for a missing file. It is
+// ErrNotOurs for a file that is a link, that belongs to another user, or that others can read or
+// write, and for a directory that others can write. It is ErrNotHere for a copy. A file without an
+// address is refused.
+func ReadFile(runsDir string) (File, error) {
+	if err := file.CheckDir(runsDir); err != nil {
+		return File{}, err
+	}
+	path := filepath.Join(runsDir, FileName)
+	r, err := file.Trust{Closed: 0o077}.OpenOwn(path)
+	if err != nil {
+		return File{}, err
+	}
+	defer r.Close()
+	var s stored
+	if err := json.NewDecoder(io.LimitReader(r, maxFile)).Decode(&s); err != nil {
+		return File{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	if here, err := originOf(r); err != nil || s.Origin != here {
+		return File{}, cmp.Or(err, fmt.Errorf("%s %w", path, ErrNotHere))
+	}
+	if s.Address == "" {
+		return File{}, fmt.Errorf("read %s: no address in it", path)
+	}
+	return s.File, nil
 }
