@@ -57,7 +57,7 @@ func newFixtureWith(t testing.TB, runs string, changes ...func(*activities.Confi
 	}
 	s := &fixture{t: t, repo: filepath.Join(dir, "repo"), provider: &scriptedProvider{}, pool: session.NewPool(0)}
 	t.Cleanup(s.pool.Close)
-	if s.runs, err = rundir.Open(filepath.Join(dir, runs)); err != nil {
+	if s.runs, err = rundir.Open(t.Context(), filepath.Join(dir, runs)); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.MkdirAll(s.repo, 0o755); err != nil {

@@ -119,13 +119,16 @@ type Host struct {
 }
 
 // Open wires the activities and tests the box, which starts programs of ours for 3 seconds at most. It
-// reaches no engine. A host without a registry of
+// reaches no engine. It refuses a runs directory as rundir.Check does. A host without a registry of
 // sessions, as without a HOME, serves no dispatches, and Open warns of it.
 func Open(ctx context.Context, c Config) (*Host, error) {
+	runs, err := rundir.Open(ctx, c.RunsDir)
+	if err != nil {
+		return nil, err
+	}
 	h := &Host{config: c, Sandbox: c.openSandbox(ctx)}
 	dirs, missing := citizen.FindDirs(c.lookup)
-	var err error
-	if h.Activities, err = c.openActivities(dirs, missing == nil, h.Sandbox); err != nil {
+	if h.Activities, err = c.openActivities(runs, dirs, missing == nil, h.Sandbox); err != nil {
 		return nil, err
 	}
 	if missing != nil {
@@ -141,11 +144,7 @@ func Open(ctx context.Context, c Config) (*Host, error) {
 
 var errNoRegistry = errors.New("there is no registry of sessions")
 
-func (c Config) openActivities(dirs citizen.Dirs, registry bool, sandbox activities.Sandbox) (*activities.Activities, error) {
-	runs, err := rundir.Open(c.RunsDir)
-	if err != nil {
-		return nil, err
-	}
+func (c Config) openActivities(runs *rundir.Store, dirs citizen.Dirs, registry bool, sandbox activities.Sandbox) (*activities.Activities, error) {
 	agents := session.NewPool(0)
 	env := c.catalogEnv()
 	env.Redact, env.Agents, env.State = redact.New(c.Environ), agents, c.RunsDir

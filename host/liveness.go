@@ -37,7 +37,7 @@ type Liveness struct {
 // OpenLiveness opens the Liveness of the workers of a namespace. The attempts are in the runs
 // directory, which the workers of a host share.
 func OpenLiveness(ctx context.Context, runsDir string, c client.Client, namespace string, log *slog.Logger) (*Liveness, error) {
-	runs, err := rundir.Open(runsDir)
+	runs, err := rundir.Open(ctx, runsDir)
 	if err != nil {
 		return nil, err
 	}

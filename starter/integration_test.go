@@ -478,7 +478,7 @@ func testResume(b bench, stop func()) {
 	eventually.Holds(b.T, "the next approval is pending", func() bool { return b.status(id).Pending.Approval != nil && b.status(id).Iteration == 2 })
 	late := newCLI(console{out: io.Discard, err: io.Discard, environ: os.Environ(), now: time.Now})
 	late.runsDir, late.queue = b.runsDir, temporalclient.TaskQueue
-	before, err := late.rebuildSnapshot(dir, true)
+	before, err := late.rebuildSnapshot(b.Context(), dir, true)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -30,7 +30,7 @@ in.`,
 	}
 	cmd.Flags().BoolVar(&detach, "detach", false, "print the run id and do not follow")
 	cmd.RunE = c.handleWith(func(ctx context.Context, args []string) error {
-		s, err := c.rebuildSnapshot(args[0], cmd.Flags().Changed("runs-dir"))
+		s, err := c.rebuildSnapshot(ctx, args[0], cmd.Flags().Changed("runs-dir"))
 		if err != nil {
 			return fmt.Errorf("resume: %w", err)
 		}
@@ -41,13 +41,23 @@ in.`,
 
 // rebuildSnapshot folds the events in a run's directory. Unless a runs directory was chosen, it makes
 // the one around the run's directory the runs directory of this command.
-func (c *cli) rebuildSnapshot(path string, chosen bool) (*run.Snapshot, error) {
+func (c *cli) rebuildSnapshot(ctx context.Context, path string, chosen bool) (*run.Snapshot, error) {
 	dir, err := rundir.At(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s does not exist: name the directory of a run, .runs/workflows/<run id>", path)
 	}
 	if err != nil {
 		return nil, err
+	}
+	around := filepath.Dir(dir.Path())
+	placed := chosen || filepath.Base(around) == "workflows"
+	if !chosen {
+		c.runsDir = nearPath(filepath.Dir(around))
+	}
+	if placed {
+		if err := rundir.Check(ctx, c.runsDir); err != nil {
+			return nil, err
+		}
 	}
 	s, err := dir.Repair()
 	if err != nil {
@@ -57,10 +67,7 @@ func (c *cli) rebuildSnapshot(path string, chosen bool) (*run.Snapshot, error) {
 		return nil, err
 	}
 	id := s.Input.RunID
-	if !chosen {
-		c.runsDir = nearPath(filepath.Dir(filepath.Dir(dir.Path())))
-	}
-	if own, err := c.openRecord(id); err != nil || !samePath(own.Path(), dir.Path()) {
+	if own, err := c.openRecord(id); err != nil || !placed || !samePath(own.Path(), dir.Path()) {
 		return nil, fmt.Errorf("%s is not the place of run %s in %s, where a worker would go on with its record: move it to workflows/%s there, or name its runs directory with --runs-dir",
 			dir.Path(), id, c.runsDir, id)
 	}

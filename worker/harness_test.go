@@ -95,7 +95,7 @@ func newFixture(t testing.TB) *fixture {
 		repo: filepath.Join(dir, "repo"), queue: temporalclient.TaskQueue, workers: &workers{},
 	}
 	var err error
-	if s.runs, err = rundir.Open(s.runsDir); err != nil {
+	if s.runs, err = rundir.Open(t.Context(), s.runsDir); err != nil {
 		t.Fatal(err)
 	}
 	s.startEngine(0)

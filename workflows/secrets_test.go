@@ -69,7 +69,7 @@ func newSecretsFixture(t *testing.T) *secretsFixture {
 // unguarded has the same activities without any redaction.
 func (v *secretsFixture) unguarded() *activities.Activities {
 	v.t.Helper()
-	runs, err := rundir.Open(v.runsDir)
+	runs, err := rundir.Open(v.t.Context(), v.runsDir)
 	if err != nil {
 		v.t.Fatal(err)
 	}

@@ -184,7 +184,7 @@ func TestLock(t *testing.T) {
 }
 
 func TestTheLockOfAKilledProcessIsFree(t *testing.T) {
-	store, err := rundir.Open(t.TempDir())
+	store, err := rundir.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 func TestACountOutlivesItsProcess(t *testing.T) {
-	store, err := rundir.Open(t.TempDir())
+	store, err := rundir.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

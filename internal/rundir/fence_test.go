@@ -26,7 +26,7 @@ func TestGitFindsNoRepositoryAroundTheRunsDirectory(t *testing.T) {
 	var store *rundir.Store
 	for range 2 {
 		var err error
-		if store, err = rundir.Open(filepath.Join(repo, ".runs")); err != nil {
+		if store, err = rundir.Open(t.Context(), filepath.Join(repo, ".runs")); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=256k")
+	err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=256k,mode=700")
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
 		t.Skip("needs the right to mount")
 	}
@@ -57,7 +57,7 @@ func fill(t *testing.T, dir string) (free func()) {
 
 func TestFullDiskKeepsWhatIsThere(t *testing.T) {
 	disk := smallDisk(t)
-	store, err := rundir.Open(disk)
+	store, err := rundir.Open(t.Context(), disk)
 	if err != nil {
 		t.Fatal(err)
 	}

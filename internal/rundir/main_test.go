@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 }
 
 func play(as, runsDir string) error {
-	store, err := rundir.Open(runsDir)
+	store, err := rundir.Open(context.Background(), runsDir)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func TestRecordFollowsTheWorkflow(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			store, err := rundir.Open(t.TempDir())
+			store, err := rundir.Open(t.Context(), t.TempDir())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,7 +19,7 @@ import (
 
 func newDir(t testing.TB) *rundir.Dir {
 	t.Helper()
-	store, err := rundir.Open(t.TempDir())
+	store, err := rundir.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestAnyOrderOfCalls(t *testing.T) {
 }
 
 func TestProcessesRecordAtOnce(t *testing.T) {
-	store, err := rundir.Open(t.TempDir())
+	store, err := rundir.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

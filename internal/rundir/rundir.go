@@ -6,6 +6,7 @@ package rundir
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/file"
+	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -27,11 +30,37 @@ const MaxArtifact = 64 << 20
 // Store is a runs directory: the records of many runs, and their workspaces.
 type Store struct{ dir string }
 
-// Open opens the runs directory and makes it if it does not exist. A .gitignore in
-// the directory keeps it out of any git repository around it.
-func Open(dir string) (*Store, error) {
+// Check refuses a runs directory that somebody else may have filled: another user,
+// or whoever wrote a repository, whose commit can have files in the directory.
+// Nothing there is then to be believed or written. It refuses nothing where no
+// directory is. The error is one line with the remedy.
+func Check(ctx context.Context, dir string) error {
+	err := file.CheckDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("the runs directory: %w; or name one of your own with --runs-dir DIR", err)
+	}
+	name, err := git.Tracked(ctx, dir)
+	if err != nil {
+		return fmt.Errorf("the runs directory: %w", err)
+	}
+	if name != "" {
+		return fmt.Errorf("the runs directory %s: git has checked out %q there, so a repository's author can have written it, and it is not used: name another outside of the repository with --runs-dir DIR", dir, name)
+	}
+	return nil
+}
+
+// Open opens the runs directory and makes it if it does not exist. It refuses what
+// Check refuses. A .gitignore in the directory keeps it out of any git repository
+// around it.
+func Open(ctx context.Context, dir string) (*Store, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
+		return nil, err
+	}
+	if err := Check(ctx, abs); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Join(abs, "workflows"), 0o700); err != nil {

@@ -11,7 +11,7 @@ import (
 // While somebody waits, wanted is called, and called again: also when of two
 // who wait the first has got the slot.
 func TestSecondWhoWaitsIsHeard(t *testing.T) {
-	store, err := rundir.Open(t.TempDir())
+	store, err := rundir.Open(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
