@@ -258,7 +258,7 @@ func (d *demo) startRun(ctx context.Context) (run.ID, error) {
 
 // webUILogin returns a link that opens the run's page once.
 func (d *demo) webUILogin(ctx context.Context, id run.ID) string {
-	door, err := d.knock(ctx)
+	door, err := d.knock(ctx, d.runsDir)
 	if err != nil {
 		return d.up.Engine.UI
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/box"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 	"github.com/ratchet-dev/ratchet/starter/internal/runs"
@@ -48,7 +49,7 @@ func (c *cli) doctorCommand() *cobra.Command {
 		Example: "  starter doctor\n  starter doctor --json | jq '.[] | select(.ok | not)'",
 		Args:    exactArgs(0, "no arguments"),
 		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
-			found := []finding{c.findGit(ctx), c.findRunsDir(), c.findBox(ctx, sandbox)}
+			found := []finding{c.findGit(ctx), c.findRunsDir(ctx), c.findBox(ctx, sandbox)}
 			found = append(found, c.findEngine(ctx)...)
 			found = append(found, c.findAgents(ctx)...)
 			found = append(found, c.findKeys()...)
@@ -127,7 +128,7 @@ func (c *cli) findBox(ctx context.Context, flag string) finding {
 }
 
 // findRunsDir examines the runs directory, or the nearest directory above it that exists.
-func (c *cli) findRunsDir() finding {
+func (c *cli) findRunsDir(ctx context.Context) finding {
 	f := finding{Name: "runs directory", Required: true}
 	dir, err := filepath.Abs(c.runsDir)
 	if err != nil {
@@ -151,6 +152,9 @@ func (c *cli) findRunsDir() finding {
 		f.OK, f.Detail = true, dir+" will be made"
 	default:
 		f.OK, f.Detail = true, dir
+		if err := rundir.Check(ctx, dir); err != nil {
+			f.OK, f.Detail = false, err.Error()
+		}
 	}
 	return f
 }
@@ -185,7 +189,7 @@ func (c *cli) findDoor(ctx context.Context, target temporalclient.Target) findin
 		}
 		return f
 	}
-	door, err := temporalclient.Knock(ctx, c.runsDir, 0)
+	door, err := temporalclient.Knock(ctx, target.RunsDir, 0)
 	switch {
 	case err != nil:
 		f.Detail = err.Error()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 
+	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
 
@@ -34,7 +36,9 @@ func (c *cli) envCommand() *cobra.Command {
 		Short: "Print what Temporal's own tools and clients need to reach the engine",
 		Long: `Prints shell commands that set the standard variables of Temporal's clients: the
 address of the engine of this runs directory, its namespace, and the header that
-opens it. Variables that belong to another server are unset.
+opens it. Variables that belong to another server are unset. RATCHET_ENGINE_FILE
+has starter and worker ask for the engine's proof in every directory; Temporal's
+own tools ask for none.
 
 The header is a key: who has it can start runs and approve. It is valid until
 the engine ends; a script begins with this command.`,
@@ -45,11 +49,16 @@ the engine ends; a script begins with this command.`,
 }
 
 func (c *cli) env(ctx context.Context) error {
-	door, err := c.knock(ctx)
+	door, err := c.knock(ctx, c.runsDir)
 	if err != nil {
 		return err
 	}
 	vars := c.clientVariables(door)
+	file, err := filepath.Abs(filepath.Join(c.runsDir, engine.FileName))
+	if err != nil {
+		return err
+	}
+	vars[temporalclient.EngineVariable] = &file
 	if c.json {
 		return c.printJSON(vars)
 	}
@@ -63,12 +72,12 @@ func (c *cli) env(ctx context.Context) error {
 	return nil
 }
 
-// knock asks the engine for its proof, on behalf of a person: a program of a run gets no key.
-func (c *cli) knock(ctx context.Context) (temporalclient.Door, error) {
+// knock asks the engine of a runs directory for its proof, on behalf of a person: a program of a run gets no key.
+func (c *cli) knock(ctx context.Context, runsDir string) (temporalclient.Door, error) {
 	if err := c.mayDecide(); err != nil {
 		return temporalclient.Door{}, err
 	}
-	return temporalclient.Knock(ctx, c.runsDir, 0)
+	return temporalclient.Knock(ctx, runsDir, 0)
 }
 
 // clientVariables returns the variables that lead a standard client to the engine. A nil value
@@ -105,7 +114,7 @@ ends.`,
 }
 
 func (c *cli) ui(ctx context.Context, args []string) error {
-	door, err := c.knock(ctx)
+	door, err := c.knock(ctx, c.runsDir)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
 
 // asTemporal makes the test binary a stand-in for Temporal's command line, whose build needs the whole server. It reads the
@@ -209,6 +210,9 @@ func testEnv(b bench) {
 	profile := filepath.Join(b.TempDir(), "temporal.toml")
 	write(b.T, profile, "[profile.cloud]\naddress = \"cloud:1\"\napi_key = \"k\"\n")
 	b.Setenv("TEMPORAL_CONFIG_FILE", profile)
+	if file := b.env()[temporalclient.EngineVariable]; file == nil || *file != filepath.Join(b.runsDir, engine.FileName) {
+		b.Errorf("env names the file %v", file)
+	}
 	text := b.expect(0, "env").out
 	if strings.Contains(text, ";id") || strings.Contains(text, "OTHER") {
 		b.Errorf("env:\n%s", text)

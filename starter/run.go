@@ -190,26 +190,32 @@ func (c *cli) followStarted(ctx context.Context, r found, detach bool) error {
 }
 
 // webUI returns the address of the run's page in the Web UI. It is empty unless the engine was
-// found by its engine.json.
+// found by an engine.json.
 func (c *cli) webUI(id run.ID) string {
+	page, _ := c.findWebUI(id)
+	return page
+}
+
+// findWebUI also returns the runs directory of the engine.
+func (c *cli) findWebUI(id run.ID) (page, runsDir string) {
 	target, err := temporalclient.Resolve(temporalclient.Options{RunsDir: c.runsDir})
 	if err != nil || target.Source != temporalclient.EngineFile {
-		return ""
+		return "", ""
 	}
-	f, err := engine.ReadFile(c.runsDir)
+	f, err := engine.ReadFile(target.RunsDir)
 	if err != nil || f.UI == "" {
-		return ""
+		return "", ""
 	}
-	return runPage(f.UI, target.Namespace, id)
+	return runPage(f.UI, target.Namespace, id), target.RunsDir
 }
 
 // webUILink returns webUI's address. On a terminal it is a link that opens a locked Web UI there.
 func (c *cli) webUILink(ctx context.Context, id run.ID) string {
-	page := c.webUI(id)
+	page, runsDir := c.findWebUI(id)
 	if page == "" || !c.screen {
 		return page
 	}
-	door, err := c.knock(ctx)
+	door, err := c.knock(ctx, runsDir)
 	if err != nil {
 		return page
 	}

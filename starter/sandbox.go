@@ -62,13 +62,13 @@ func sandboxFits(want run.Sandbox, local engine.File, up, off string) error {
 	return nil
 }
 
-// localEngine returns the file of the engine of this runs directory, if that is the engine in use and
-// has a worker beside it.
+// localEngine returns the file of the engine in use, if that is one of this machine and has a worker
+// beside it.
 func (c *cli) localEngine() (engine.File, bool) {
 	target, err := temporalclient.Resolve(temporalclient.Options{RunsDir: c.runsDir})
 	if err != nil || target.Source != temporalclient.EngineFile {
 		return engine.File{}, false
 	}
-	f, err := engine.ReadFile(c.runsDir)
+	f, err := engine.ReadFile(target.RunsDir)
 	return f, err == nil && f.Sandbox != ""
 }

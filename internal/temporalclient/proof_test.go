@@ -210,3 +210,66 @@ func TestEngineFileThatOthersMayHaveWritten(t *testing.T) {
 		t.Errorf("the server was asked %q", told)
 	}
 }
+
+// TestTheVariablesOfStarterEnvDemandAProof in every directory: a program that takes the port of the engine after its
+// end is told nothing, and neither is one at an address that the engine no longer has.
+func TestTheVariablesOfStarterEnvDemandAProof(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		f    *fakeServer
+		vars func(address string) map[string]string // beside what starter env sets
+		say  string                                 // empty: it is believed
+	}{
+		{name: "the engine", f: &fakeServer{token: token}},
+		{name: "a stranger at its address", f: &fakeServer{}, say: notTheEngine},
+		{name: "an open engine's variables, and a stranger", f: &fakeServer{}, say: notTheEngine, vars: func(string) map[string]string {
+			return map[string]string{"TEMPORAL_GRPC_META_AUTHORIZATION": ""}
+		}},
+		{name: "the engine has another address now", f: &fakeServer{}, say: "names the engine at 127.0.0.1:1", vars: func(string) map[string]string {
+			return map[string]string{temporalclient.EngineVariable: filepath.Join(runsDir(t, "127.0.0.1:1"), engine.FileName)}
+		}},
+		{name: "its file is gone", f: &fakeServer{}, say: "no engine.json", vars: func(string) map[string]string {
+			return map[string]string{temporalclient.EngineVariable: filepath.Join(t.TempDir(), engine.FileName)}
+		}},
+		{name: "a relative path", f: &fakeServer{}, say: "not the absolute path", vars: func(string) map[string]string {
+			return map[string]string{temporalclient.EngineVariable: engine.FileName}
+		}},
+		{name: "another server's key", f: &fakeServer{}, say: "unset " + temporalclient.EngineVariable, vars: func(string) map[string]string {
+			return map[string]string{"TEMPORAL_API_KEY": "k", "TEMPORAL_TLS": "false"}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			isolate(t)
+			address := tt.f.serve(t)
+			t.Setenv("TEMPORAL_ADDRESS", address)
+			t.Setenv("TEMPORAL_NAMESPACE", "default")
+			t.Setenv("TEMPORAL_GRPC_META_AUTHORIZATION", "Bearer x")
+			t.Setenv(temporalclient.EngineVariable, filepath.Join(runsDir(t, address), engine.FileName))
+			if tt.vars != nil {
+				for name, value := range tt.vars(address) {
+					t.Setenv(name, value)
+				}
+			}
+			c, err := temporalclient.Dial(t.Context(), temporalclient.Options{RunsDir: t.TempDir()})
+			if err == nil {
+				c.Close()
+			}
+			if tt.say == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if _, ok := errors.AsType[*temporalclient.Unreachable](err); !ok {
+				t.Fatalf("error is %#v", err)
+			}
+			saysOnALine(t, err, tt.say)
+			if told := tt.f.called(); len(told) > 1 {
+				t.Errorf("it was told %q", told)
+			}
+			if len(tt.f.bearers) > 0 {
+				t.Errorf("it heard the key %q", tt.f.bearers)
+			}
+		})
+	}
+}

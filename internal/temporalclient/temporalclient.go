@@ -6,7 +6,7 @@
 // config file, TLS, API key), or the engine whose address is in engine.json of the runs directory.
 // Without any of them there is no server: the program at Temporal's usual port may belong to
 // anyone. An engine has to prove with each answer that it is the engine that wrote engine.json. A
-// configured server does not.
+// configured server does not, unless EngineVariable says that it is an engine.
 package temporalclient
 
 import (
@@ -16,6 +16,8 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -98,6 +100,7 @@ type Target struct {
 	Address   string
 	Namespace string
 	Source    Source
+	RunsDir   string // of the engine.json that names the server; empty for the other sources
 
 	options client.Options
 }
@@ -124,7 +127,8 @@ func (t Target) Credentials() string {
 // Resolve finds the server without a connection to it. The error is an *Unreachable when nothing
 // names a server, and when engine.json does not belong to this user. An engine is reached without
 // the credentials and the namespace of the standard configuration, because they belong to another
-// server. The variables of `starter env` lead to the engine of engine.json too, which proves itself.
+// server. The variables of `starter env` lead to the engine of an engine.json too, which proves itself: that of the
+// runs directory, or the one that EngineVariable names.
 func Resolve(o Options) (Target, error) {
 	if o.Engine != "" {
 		return ofEngine(OwnEngine, engine.File{Address: o.Engine, Token: o.Token, PID: o.PID}), nil
@@ -138,7 +142,10 @@ func Resolve(o Options) (Target, error) {
 	case profile.Address == "" && err != nil:
 		return Target{}, err
 	case profile.Address == "", err == nil && namesEngine(profile, f):
-		return ofEngine(EngineFile, f), nil
+		return ofEngineFile(o.RunsDir, f), nil
+	}
+	if path := os.Getenv(EngineVariable); path != "" {
+		return ofNamedFile(path, profile)
 	}
 	opts, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
 	if err != nil {
@@ -146,6 +153,33 @@ func Resolve(o Options) (Target, error) {
 	}
 	opts.Namespace = cmp.Or(opts.Namespace, client.DefaultNamespace)
 	return Target{Address: opts.HostPort, Namespace: opts.Namespace, Source: Configuration, options: opts}, nil
+}
+
+// EngineVariable is the variable in which `starter env` names the engine.json of its engine. A client in any
+// directory asks what has the address of the configuration for the proof of that engine.
+const EngineVariable = "RATCHET_ENGINE_FILE"
+
+// ofNamedFile returns the engine of the engine.json that EngineVariable names. The error is an *Unreachable when the
+// configuration leads elsewhere: the engine may have ended since, and another program may have its address.
+func ofNamedFile(path string, profile envconfig.ClientConfigProfile) (Target, error) {
+	if !filepath.IsAbs(path) || filepath.Base(path) != engine.FileName {
+		return Target{}, &Unreachable{Address: profile.Address, Source: NamedFile, Err: fmt.Errorf("%s=%q is not the absolute path of an %s", EngineVariable, path, engine.FileName)}
+	}
+	dir := filepath.Dir(path)
+	f, err := readFile(dir)
+	if err != nil {
+		return Target{}, &Unreachable{Address: profile.Address, Source: NamedFile, Err: err}
+	}
+	if profile.Address != f.Address || profile.APIKey != "" || cmp.Or(profile.Namespace, client.DefaultNamespace) != client.DefaultNamespace {
+		return Target{}, &Unreachable{Address: profile.Address, Source: NamedFile, Err: fmt.Errorf("%s names the engine at %s", path, f.Address)}
+	}
+	return ofEngineFile(dir, f), nil
+}
+
+func ofEngineFile(runsDir string, f engine.File) Target {
+	t := ofEngine(EngineFile, f)
+	t.RunsDir = runsDir
+	return t
 }
 
 // namesEngine reports whether a configuration names the engine of engine.json and has a key to it.
@@ -164,7 +198,7 @@ func readFile(runsDir string) (engine.File, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return engine.File{}, &Unreachable{Source: Nowhere, Err: fmt.Errorf("there is no %s in %s, and %w", engine.FileName, runsDir, errNoConfiguration)}
-	case errors.Is(err, engine.ErrNotOurs):
+	case errors.Is(err, engine.ErrNotOurs), errors.Is(err, engine.ErrNotHere):
 		return engine.File{}, &Unreachable{Source: EngineFile, Err: err}
 	case err != nil:
 		return engine.File{}, err

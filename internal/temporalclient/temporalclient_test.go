@@ -19,7 +19,7 @@ import (
 func isolate(t *testing.T) {
 	t.Helper()
 	for _, pair := range os.Environ() {
-		if name, _, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "TEMPORAL_") {
+		if name, _, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "TEMPORAL_") || name == temporalclient.EngineVariable {
 			t.Setenv(name, "")
 			_ = os.Unsetenv(name)
 		}

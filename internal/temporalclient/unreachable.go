@@ -19,6 +19,7 @@ const (
 	Configuration                   // the standard Temporal client configuration
 	EngineFile                      // engine.json of the runs directory
 	Nowhere                         // no source named a server
+	NamedFile                       // the configuration, and EngineVariable, which does not fit it
 )
 
 // String names the source as a user knows it.
@@ -32,6 +33,8 @@ func (s Source) String() string {
 		return engine.FileName
 	case Nowhere:
 		return "nothing"
+	case NamedFile:
+		return "TEMPORAL_ADDRESS with " + EngineVariable
 	}
 	return fmt.Sprintf("Source(%d)", int(s))
 }
@@ -85,12 +88,16 @@ func (e *Unreachable) remedy() string {
 		return "check the API key and the certificates of the Temporal client configuration"
 	}
 	switch {
+	case e.Source == NamedFile:
+		return "set both anew by `eval \"$(starter env)\"`, or unset " + EngineVariable + " for a server that has nothing to do with it"
 	case e.Source == OwnEngine:
 		return "see its log"
 	case e.Source == Configuration:
 		return "check TEMPORAL_ADDRESS and the profile, or start that server"
 	case errors.Is(e.Err, engine.ErrNotOurs):
 		return "run `starter up` with a --runs-dir of your own, or set TEMPORAL_ADDRESS"
+	case errors.Is(e.Err, engine.ErrNotHere):
+		return "run `starter up` with the same runs directory"
 	case errors.Is(e.Err, errNoToken):
 		return "stop it and run `starter up` with the same runs directory"
 	case e.metStranger():
