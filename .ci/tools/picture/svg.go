@@ -20,7 +20,7 @@ const (
 
 const (
 	stillest  = 600 * time.Millisecond // longest time in which the picture shows nothing new
-	frameTime = 190 * time.Millisecond  // between two states of a moving line, at least
+	frameTime = 190 * time.Millisecond // between two states of a moving line, at least
 )
 
 const style = `text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:#d6dde6;white-space:pre}
