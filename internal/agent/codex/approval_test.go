@@ -175,12 +175,17 @@ func TestEveryApprovalIsAnsweredInItsOwnShape(t *testing.T) {
 // wantAnswer is the next frame.
 func (p *peer) wantAnswer(id, result string) {
 	f, ok := p.next()
+	for ok && f.Method == "thread/read" { // a read of the test may overtake the answer
+		p.early = append(p.early, f)
+		f, ok = p.receive()
+	}
 	var plain bytes.Buffer
 	if ok && f.Result != nil {
 		json.Compact(&plain, f.Result)
 	}
 	if string(f.ID) != id || plain.String() != result || f.Error != nil {
 		p.Errorf("answered %s with %s %s %s\nwant %s with %s", f.ID, f.Method, f.Result, f.Error, id, result)
+		p.conn.Close() // so that the adapter waits for nothing
 	}
 }
 

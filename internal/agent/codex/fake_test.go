@@ -101,6 +101,7 @@ type peer struct {
 	testing.TB
 	conn  net.Conn
 	lines *bufio.Reader
+	early []frame // frames that came before the one that was waited for
 
 	writing sync.Mutex
 }
@@ -141,9 +142,18 @@ func serve(t *testing.T, play func(*peer)) codex.Config {
 	}
 }
 
-// next is the next frame; ok is false after the last. The question for the
-// user's configuration is answered here: it has one MCP server.
+// next is the next frame; ok is false after the last.
 func (p *peer) next() (f frame, ok bool) {
+	if len(p.early) > 0 {
+		f, p.early = p.early[0], p.early[1:]
+		return f, true
+	}
+	return p.receive()
+}
+
+// receive is the next frame on the wire; ok is false after the last. The question for the
+// user's configuration is answered here: it has one MCP server.
+func (p *peer) receive() (f frame, ok bool) {
 	line, err := p.lines.ReadBytes('\n')
 	if err != nil {
 		return frame{}, false
@@ -153,7 +163,7 @@ func (p *peer) next() (f frame, ok bool) {
 	}
 	if f.Method == "config/read" {
 		p.answer(f, `{"config":{"model":"m","mcp_servers":{"the.users":{"command":"x","enabled":true}}}}`)
-		return p.next()
+		return p.receive()
 	}
 	return f, true
 }
@@ -163,6 +173,7 @@ func (p *peer) expect(method string) frame {
 	f, ok := p.next()
 	if !ok || f.Method != method {
 		p.Errorf("the adapter wrote %s %s %s; want %s", f.Method, f.Params, f.Result, method)
+		p.conn.Close() // so that the adapter waits for nothing
 	}
 	return f
 }
