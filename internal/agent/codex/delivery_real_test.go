@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
@@ -121,18 +120,38 @@ func TestRefusalsOfTheRealClient(t *testing.T) {
 	}
 }
 
+// moments are events of a turn whose id is known, in their order. Once the usage of the answer is told the
+// client may refuse a steer; once the turn is closed we refuse it.
+var moments = []struct {
+	what string
+	is   func(agent.Event) bool
+}{
+	{"its beginning", nil},
+	{"its message", isA[agent.UserMessage]},
+	{"a text", isA[agent.Text]},
+	{"its usage", isA[agent.UsageUpdate]},
+	{"an idle thread", func(e agent.Event) bool { s, ok := e.(agent.ThreadStatus); return ok && s.Status == "idle" }},
+	{"its end", isA[agent.TurnClosed]},
+}
+
+func isA[E agent.Event](e agent.Event) bool {
+	_, ok := e.(E)
+	return ok
+}
+
 // Steers around the end of a turn: each is taken into that turn, or refused before it had any effect.
 func TestSteersRaceTheEndOfARealTurn(t *testing.T) {
 	realClient(t)
 	_, s, l := reader(t)
-	plain, _ := l.Turn(fakemodel.Say("plain"))
 	accepted, refused, unsent := 0, 0, 0
 	for i := range 50 {
 		from := len(l.Events())
 		first := fmt.Sprintf("first answer %d.", i)
 		l.Send(fakemodel.Say(first))
 		turn := opened(l)
-		time.Sleep(plain.Took * time.Duration(i%25) / 20) // spreads the tries over the turn, its end and after
+		if m := moments[i%len(moments)]; m.is != nil {
+			l.Until(m.what, m.is)
+		}
 		marker := fmt.Sprintf("steer-%d", i)
 		took, err := s.Deliver(t.Context(), agent.Delivery{Text: "the result", Marker: marker, Expected: turn})
 		var e *agent.Refused
