@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
-	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 )
 
 // adriftPatience is the time limit of adrift.

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 )
 
 // killing is the part of the demo that kills its engine and its worker while the tests of the first

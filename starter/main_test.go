@@ -15,10 +15,10 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 
+	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
-	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 )
 
 // result is what a command left.

@@ -7,10 +7,10 @@ import (
 
 	"go.temporal.io/sdk/client"
 
+	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
-	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 )
 
 // remote is the engine of the tools. It looks for the engine when a tool asks for it, and again

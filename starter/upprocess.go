@@ -12,11 +12,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/proc/process"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
-	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 )
 
 // upProcess is `starter up` as a child of this process: an engine, and a process that carries the worker.

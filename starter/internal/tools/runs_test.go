@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/starter/internal/runs"
 )
 
 func TestRuns(t *testing.T) {

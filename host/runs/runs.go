@@ -1,5 +1,5 @@
-// Package runs is the client's side of runs. It starts and finds runs, queries their state and
-// sends them messages. It makes no decisions; the workflow does.
+// Package runs is the client's side of runs, for the commands of starter and for the review page. It starts and
+// finds runs, queries their state and sends them messages. It makes no decisions; the workflow does.
 package runs
 
 import (

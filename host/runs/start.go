@@ -14,7 +14,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
-	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/workflows"
 	"github.com/ratchet-dev/ratchet/workflows/page"
 )
@@ -98,5 +97,9 @@ func memoOf(in run.Input) map[string]any {
 
 func firstLine(goal string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(goal), "\n")
-	return terminal.Clip(display.Line(line), maxSummary)
+	text := []rune(display.Line(line))
+	if len(text) > maxSummary {
+		text = append(text[:maxSummary-1], '…')
+	}
+	return string(text)
 }
