@@ -11,18 +11,20 @@ import (
 	"context"
 	"errors"
 	"io"
+
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 // Kind names an adapter in provider specs and records.
-type Kind string
+type Kind = setup.Kind
 
 // The kinds of adapters.
 const (
-	Claude   Kind = "claude"
-	Codex    Kind = "codex"
-	ACP      Kind = "acp"
-	OpenClaw Kind = "openclaw"
-	Pi       Kind = "pi"
+	Claude   = setup.Claude
+	Codex    = setup.Codex
+	ACP      = setup.ACP
+	OpenClaw = setup.OpenClaw
+	Pi       = setup.Pi
 )
 
 // Adapter is one way to talk to agents. It is safe for concurrent use.

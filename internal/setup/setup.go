@@ -1,0 +1,197 @@
+// Package setup holds what a caller may choose of an agent, in a form that can enter history, and which of
+// it reaches the client of each kind of agent. It is pure.
+package setup
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Kind is the kind of an agent: agent.Kind.
+type Kind string
+
+// The kinds.
+const (
+	Claude   Kind = "claude"
+	Codex    Kind = "codex"
+	ACP      Kind = "acp"
+	OpenClaw Kind = "openclaw"
+	Pi       Kind = "pi"
+)
+
+var kinds = []Kind{Claude, Codex, ACP, OpenClaw, Pi}
+
+// Options are what a caller may choose for the sessions of an agent, besides its model, the place of its
+// work and its sandbox. They enter the history of workflows and must hold no secret. The zero Options
+// leave every choice to the agent.
+type Options struct {
+	Mode    string   `json:"mode,omitempty"`    // an id of the agent's manifest
+	System  string   `json:"system,omitempty"`  // joins the agent's system prompt
+	Dirs    []string `json:"dirs,omitempty"`    // absolute paths of further directories that it may change
+	Tools   []string `json:"tools,omitempty"`   // tools that need no permission, in the agent's own words
+	NoTools []string `json:"noTools,omitempty"` // tools that it may not use
+	// Servers are MCP servers by name. The agent starts them, in its own box.
+	Servers map[string]Server `json:"servers,omitempty"`
+	// MaxOutputTokens bounds one answer of the model; zero leaves the bound to the ladder. See agent.AnswerTokens.
+	MaxOutputTokens int `json:"maxOutputTokens,omitempty"`
+	// Temperature is the temperature of the model's sampling; nil leaves it to the provider.
+	Temperature *float64 `json:"temperature,omitempty"`
+	// Env holds variables: NAME=value, or NAME alone for the value that the variable has in the worker.
+	Env []string `json:"env,omitempty"`
+}
+
+// Server is an MCP server that speaks over its standard input and output.
+type Server struct {
+	Command string            `json:"command"`
+	Args    []string          `json:"args,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+}
+
+// Option names one of the Options in messages for a person.
+type Option string
+
+// The options, in the order of their members.
+const (
+	ModeOption        Option = "a mode"
+	SystemOption      Option = "a system prompt"
+	DirsOption        Option = "further directories"
+	ToolsOption       Option = "tools that need no permission"
+	NoToolsOption     Option = "tools that it may not use"
+	ServersOption     Option = "MCP servers"
+	OutputOption      Option = "a bound of its answers"
+	TemperatureOption Option = "a temperature"
+	EnvOption         Option = "variables"
+)
+
+// supported holds the options that reach the client of each kind (docs/contracts/agent.md, 7).
+var supported = map[Kind][]Option{
+	Claude:   {ModeOption, SystemOption, DirsOption, ToolsOption, NoToolsOption, ServersOption, OutputOption, EnvOption},
+	Codex:    {ModeOption, SystemOption, DirsOption, ServersOption, EnvOption},
+	ACP:      {ModeOption, SystemOption, DirsOption, ToolsOption, NoToolsOption, EnvOption},
+	OpenClaw: {ModeOption, SystemOption},
+	Pi:       {SystemOption, DirsOption, ToolsOption, NoToolsOption, EnvOption},
+}
+
+// Supports reports whether the option reaches the client of an agent of that kind.
+func (k Kind) Supports(o Option) bool { return slices.Contains(supported[k], o) }
+
+// Used returns the options that are chosen.
+func (s Options) Used() []Option {
+	var used []Option
+	for _, o := range []struct {
+		used bool
+		Option
+	}{
+		{s.Mode != "", ModeOption}, {s.System != "", SystemOption}, {len(s.Dirs) > 0, DirsOption},
+		{len(s.Tools) > 0, ToolsOption}, {len(s.NoTools) > 0, NoToolsOption}, {len(s.Servers) > 0, ServersOption},
+		{s.MaxOutputTokens != 0, OutputOption}, {s.Temperature != nil, TemperatureOption}, {len(s.Env) > 0, EnvOption},
+	} {
+		if o.used {
+			used = append(used, o.Option)
+		}
+	}
+	return used
+}
+
+// The bounds of the options, which enter history.
+const (
+	maxSystem  = 16 << 10
+	maxEntries = 64 // of each list
+	maxEntry   = 4 << 10
+)
+
+// serverName is the form of the name of an MCP server that every client takes.
+var serverName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// envName is the form of the name of a variable.
+var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// Validate returns an error if no agent of that kind can be started with the options, because a value is
+// malformed or because an option does not reach the agent's client. An option is never ignored.
+func (s Options) Validate(kind Kind) error {
+	for _, o := range s.Used() {
+		if !kind.Supports(o) {
+			return fmt.Errorf("%s takes no choice of %s: leave it out%s", kind, o, alternatives(o))
+		}
+	}
+	for _, list := range [][]string{s.Dirs, s.Tools, s.NoTools, s.Env} {
+		if err := checkList(list); err != nil {
+			return err
+		}
+	}
+	for _, dir := range s.Dirs {
+		if !filepath.IsAbs(dir) {
+			return fmt.Errorf("the further directory %q is not absolute", dir)
+		}
+	}
+	for _, entry := range s.Env {
+		if name, _, _ := strings.Cut(entry, "="); !envName.MatchString(name) {
+			return fmt.Errorf("the variable %q: want NAME or NAME=value", name)
+		}
+	}
+	if len(s.System) > maxSystem {
+		return fmt.Errorf("the system prompt has %d bytes: at most %d can be", len(s.System), maxSystem)
+	}
+	if s.MaxOutputTokens < 0 {
+		return fmt.Errorf("the bound of answers is %d tokens: want a positive number", s.MaxOutputTokens)
+	}
+	return checkServers(s.Servers)
+}
+
+// alternatives names the kinds that support an option.
+func alternatives(o Option) string {
+	var others []string
+	for _, k := range kinds {
+		if k.Supports(o) {
+			others = append(others, string(k))
+		}
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	return ", or use " + strings.Join(others, ", ")
+}
+
+func checkList(list []string) error {
+	if len(list) > maxEntries {
+		return fmt.Errorf("%d entries in one option: at most %d can be", len(list), maxEntries)
+	}
+	for _, entry := range list {
+		if entry == "" || len(entry) > maxEntry || strings.ContainsAny(entry, "\x00\n") {
+			return fmt.Errorf("the entry %.40q: want one line of 1 to %d bytes", entry, maxEntry)
+		}
+	}
+	return nil
+}
+
+func checkServers(servers map[string]Server) error {
+	if len(servers) > maxEntries {
+		return fmt.Errorf("%d MCP servers: at most %d can be", len(servers), maxEntries)
+	}
+	for name, server := range servers { //workflowcheck:ignore // any one of the faults may be told
+		if !serverName.MatchString(name) {
+			return fmt.Errorf("the MCP server %q: want a name of letters, digits, '_' and '-'", name)
+		}
+		if server.Command == "" {
+			return fmt.Errorf("the MCP server %s names no program", name)
+		}
+		if err := checkList(append([]string{server.Command}, server.Args...)); err != nil {
+			return fmt.Errorf("the MCP server %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// ServerFile returns the content of the file of MCP servers for agent.Options.MCPConfig; nil if there are none.
+func (s Options) ServerFile() ([]byte, error) {
+	if len(s.Servers) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(struct {
+		Servers map[string]Server `json:"mcpServers"`
+	}{s.Servers})
+}
