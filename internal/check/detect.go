@@ -119,9 +119,10 @@ func (d *detector) detectNode() {
 		return
 	}
 	var manifest struct {
-		PackageManager  string         `json:"packageManager"`
-		Dependencies    map[string]any `json:"dependencies"`
-		DevDependencies map[string]any `json:"devDependencies"`
+		PackageManager  string          `json:"packageManager"`
+		Dependencies    map[string]any  `json:"dependencies"`
+		DevDependencies map[string]any  `json:"devDependencies"`
+		Workspaces      json.RawMessage `json:"workspaces"`
 		Scripts         struct {
 			Test string `json:"test"`
 		} `json:"scripts"`
@@ -138,7 +139,8 @@ func (d *detector) detectNode() {
 	default:
 		manager, why := d.nodeManager(manifest.PackageManager)
 		command := nodeTest[manager]
-		if install := d.nodeInstall(manager); install != "" && (len(manifest.Dependencies)+len(manifest.DevDependencies) > 0 || d.hasFile("pnpm-workspace.yaml")) {
+		workspaces := len(manifest.Workspaces) > 0 || d.hasFile("pnpm-workspace.yaml") // their packages may depend on others
+		if install := d.nodeInstall(manager); install != "" && (workspaces || len(manifest.Dependencies)+len(manifest.DevDependencies) > 0) {
 			command = install + " && " + command
 		}
 		d.addChoice(command, "test script in package.json, "+why)

@@ -18,7 +18,10 @@ func repository(files map[string]string) fstest.MapFS {
 	return repo
 }
 
-const jest = `{"scripts":{"test":"jest"}}`
+const (
+	jest    = `{"scripts":{"test":"jest"}}`
+	depends = `{"devDependencies":{"jest":"^30"},"scripts":{"test":"jest"}}`
+)
 
 func TestDetect(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -35,6 +38,14 @@ func TestDetect(t *testing.T) {
 		"node with pnpm's lock file":           {map[string]string{"package.json": jest, "pnpm-lock.yaml": ""}, []string{"pnpm test"}, "pnpm-lock.yaml"},
 		"node with yarn's lock file":           {map[string]string{"package.json": jest, "yarn.lock": ""}, []string{"yarn test"}, "yarn.lock"},
 		"node with bun's lock file":            {map[string]string{"package.json": jest, "bun.lock": ""}, []string{"bun run test"}, "bun.lock"},
+		"npm with dependencies":                {map[string]string{"package.json": depends, "package-lock.json": ""}, []string{"npm ci --prefer-offline --no-audit --no-fund && npm test"}, ""},
+		"npm with a lock file of its package":  {map[string]string{"package.json": depends, "npm-shrinkwrap.json": ""}, []string{"npm ci --prefer-offline --no-audit --no-fund && npm test"}, ""},
+		"npm with workspaces":                  {map[string]string{"package.json": `{"workspaces":["a"],"scripts":{"test":"x"}}`, "package-lock.json": ""}, []string{"npm ci --prefer-offline --no-audit --no-fund && npm test"}, ""},
+		"dependencies without a lock file":     {map[string]string{"package.json": depends}, []string{"npm test"}, ""},
+		"pnpm with dependencies":               {map[string]string{"package.json": `{"dependencies":{"x":"1"},"scripts":{"test":"x"}}`, "pnpm-lock.yaml": ""}, []string{"pnpm install --frozen-lockfile --prefer-offline && pnpm test"}, ""},
+		"pnpm with a workspace":                {map[string]string{"package.json": jest, "pnpm-lock.yaml": "", "pnpm-workspace.yaml": ""}, []string{"pnpm install --frozen-lockfile --prefer-offline && pnpm test"}, ""},
+		"yarn 1 with dependencies":             {map[string]string{"package.json": depends, "yarn.lock": ""}, []string{"yarn install --frozen-lockfile --prefer-offline && yarn test"}, ""},
+		"yarn 2 on with dependencies":          {map[string]string{"package.json": depends, "yarn.lock": "", ".yarnrc.yml": ""}, []string{"yarn install --immutable && yarn test"}, ""},
 		"lock files in their order":            {map[string]string{"package.json": jest, "yarn.lock": "", "pnpm-lock.yaml": "", "package-lock.json": ""}, []string{"pnpm test"}, ""},
 		"declared manager beats the lock file": {map[string]string{"package.json": `{"packageManager":"yarn@4.1.0+sha224.abc","scripts":{"test":"x"}}`, "pnpm-lock.yaml": ""}, []string{"yarn test"}, "yarn@4.1.0"},
 		"declared manager that nobody knows":   {map[string]string{"package.json": `{"packageManager":"vlt@1","scripts":{"test":"x"}}`, "pnpm-lock.yaml": ""}, []string{"pnpm test"}, ""},
