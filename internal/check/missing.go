@@ -49,10 +49,10 @@ type download struct {
 // downloads are the package managers. Each expression fits a line that the manager itself writes: a test of
 // the repository that misses a network of its own is no missing package.
 var downloads = []download{
-	{regexp.MustCompile(`(?m)^.*(?:\.go:\d+:\d+|go|go: [^\n]*): .*(?:Get|reading) "?https?://[^\n]*(?:lookup |dial |proxyconnect |Forbidden|connect: ).*$|^.*module lookup disabled by GOPROXY=off.*$`), "go mod download|registry:go"},
+	{regexp.MustCompile(`(?m)^.*(?:\.go:\d+:\d+|\bgo(?:: [^\n]*)?): .*(?:Get|reading) "?https?://[^\n]*(?:lookup |dial |proxyconnect |Forbidden|connect: ).*$|^.*module lookup disabled by GOPROXY=off.*$`), "go mod download|registry:go"},
 	{regexp.MustCompile(`(?m)^npm (?:ERR!|error) (?:code (?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENOTCACHED|ENETUNREACH)|network request to).*$`), "npm ci|registry:npm"},
 	{regexp.MustCompile(`(?m)^.*(?:ERR_PNPM_(?:META_FETCH_FAIL|NO_OFFLINE_TARBALL|NO_OFFLINE_META|FETCH_\w+)|GET https://registry\S* error \((?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED)\)).*$`), "pnpm fetch|registry:npm"},
-	{regexp.MustCompile(`(?m)^.*(?:There appears to be trouble with your network connection|RequestError: getaddrinfo).*$`), "yarn install|registry:npm"},
+	{regexp.MustCompile(`(?m)^.*(?:There appears to be trouble with your network connection|YN\d+: .*RequestError: getaddrinfo).*$`), "yarn install|registry:npm"},
 	{regexp.MustCompile(`(?m)^.*(?:WARNING: Retrying \(Retry\(|ERROR: No matching distribution found for|error: Failed to fetch: .https?://).*$`), "uv sync, or an install by pip,|registry:pip"},
 	{regexp.MustCompile(`(?m)^.*(?:warning: spurious network error|error: failed to (?:get .* as a dependency|download from)|failed to fetch .https://|Could(?: not|n't) resolve host: (?:static|index)\.crates\.io).*$`), "cargo fetch|registry:cargo"},
 	{regexp.MustCompile(`(?m)^.*(?:Could not transfer artifact|Unknown host repo\.maven\.apache\.org|Cannot access \S+ \(https?://[^)]*\) in offline mode).*$`), "mvn dependency:go-offline|repo.maven.apache.org:443"},
