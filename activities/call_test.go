@@ -245,6 +245,19 @@ func (s *fixture) planWatched(seen chan struct{}, is func(report.Progress) bool)
 	}
 }
 
+// Workers serve every exported method of Activities to whoever may start a workflow: each takes one message.
+func TestEachExportedMethodIsAnActivity(t *testing.T) {
+	served := reflect.TypeFor[*activities.Activities]()
+	if served.NumMethod() == 0 {
+		t.Error("there is none")
+	}
+	for m := range served.Methods() {
+		if in := m.Type.NumIn(); in < 2 || in > 3 || m.Type.In(1) != reflect.TypeFor[context.Context]() || in == 3 && m.Type.In(2).Kind() != reflect.Struct {
+			t.Errorf("%s is served as an activity: %s", m.Name, m.Type)
+		}
+	}
+}
+
 func TestNewRefusesHalfAConfiguration(t *testing.T) {
 	s := newFixture(t)
 	whole := activities.Config{

@@ -12,9 +12,12 @@ import (
 )
 
 // CheckOnce runs checks on the base commit of a repository as a run does: in a checkout of their own, in the
-// box, over the same caches. It belongs to no run, is no activity and leaves no record, but what is built is
-// kept for later runs; see keepBuilt. Show is told what is being done. A second call runs the checks again.
-func (a *Activities) CheckOnce(ctx context.Context, in CheckInput, show func(doing string)) (_ check.Report, err error) {
+// box, over the same caches. It belongs to no run and leaves no record, but what is built is kept for later
+// runs; see keepBuilt. Show is told what is being done. A second call runs the checks again.
+//
+// It is a function, for workers serve every exported method of Activities: it removes the directory of the
+// run that the input names.
+func CheckOnce(ctx context.Context, a *Activities, in CheckInput, show func(doing string)) (_ check.Report, err error) {
 	own := a.runs.Scratch(in.RunID)
 	defer func() {
 		err = errors.Join(err, git.RemoveTree(own), git.RemoveTree(a.runs.Run(in.RunID).Path()))

@@ -21,5 +21,5 @@ func (c Config) CheckOnce(ctx context.Context, in activities.CheckInput, show fu
 	if err != nil {
 		return check.Report{}, err
 	}
-	return acts.CheckOnce(ctx, in, show)
+	return activities.CheckOnce(ctx, acts, in, show)
 }
