@@ -64,7 +64,10 @@ func (a *Activities) compareWithBase(in CheckInput, checked check.Report, e *Eva
 		if slices.ContainsFunc(base.Checks, c.FailedAs) {
 			e.Before = append(e.Before, c.Command)
 		}
-		if c.Silent() && slices.ContainsFunc(base.Checks, func(b check.Result) bool { return b.Command == c.Command && b.Status == check.Pass }) {
+		ended := func(b check.Result) bool {
+			return b.Command == c.Command && (b.Status == check.Pass || b.Status == check.Fail)
+		}
+		if c.Silent() && slices.ContainsFunc(base.Checks, ended) {
 			e.endedBefore = true
 		}
 	}

@@ -182,7 +182,8 @@ func TestAnEvaluationKnowsTheBaseline(t *testing.T) {
 // A check that runs out of time without a byte is a question, under the rules of now.
 func TestSilenceIsAsked(t *testing.T) {
 	s := newFixture(t)
-	before := s.baseline(time.Minute, "test -e slow && exec sleep 600; true")
+	const passed, failed = "test -e slow && exec sleep 600; true", "test -e slow && exec sleep 600; false"
+	before := s.baseline(time.Minute, passed, failed)
 	in := s.checkInput("exec sleep 600")
 	in.Timeout = time.Second
 	now := must[activities.Judgement](s, s.acts.Check, in)
@@ -202,10 +203,12 @@ func TestSilenceIsAsked(t *testing.T) {
 	s.git("add", ".")
 	s.git("commit", "-q", "-m", "a patch that hangs")
 	s.git("update-ref", "refs/heads/ratchet/r1", "HEAD")
-	hung := s.checkInput("test -e slow && exec sleep 600; true")
-	hung.Commit, hung.Timeout, hung.Before = run.Commit(s.git("rev-parse", "HEAD")), time.Second, &before.Report
-	if j := must[activities.Judgement](s, s.acts.Check, hung); j.Verdict != run.Blocked || !strings.Contains(j.Question.NeededInput[1], "on the base commit it ended in time") {
-		t.Errorf("%+v, %+v", j, j.Question)
+	for _, command := range []string{passed, failed} {
+		hung := s.checkInput(command)
+		hung.Commit, hung.Timeout, hung.Before = run.Commit(s.git("rev-parse", "HEAD")), time.Second, &before.Report
+		if j := must[activities.Judgement](s, s.acts.Check, hung); j.Verdict != run.Blocked || !strings.Contains(j.Question.NeededInput[1], "on the base commit it ended in time") {
+			t.Errorf("%s: %+v, %+v", command, j, j.Question)
+		}
 	}
 }
 
