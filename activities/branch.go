@@ -82,7 +82,7 @@ func displayable(r *run.Restored) *run.Restored {
 // checkBranchAfter looks at the branch after the checks. If the branch was moved while
 // they ran, the verdict becomes a question to a person, for the checks may have judged
 // other files than the commit's.
-func (a *Activities) checkBranchAfter(ctx context.Context, w *workspace.Workspace, in CheckInput, tell workspace.Told, e *Evaluation, out *Judgement) error {
+func (a *Activities) checkBranchAfter(ctx context.Context, w *workspace.Workspace, in CheckInput, tell workspace.Told, e *Evaluation, out *Judgement) (moved bool, err error) {
 	var seen *run.Restored
 	found, err := w.Restore(ctx, in.Commit, func(r run.Restored) error {
 		seen = displayable(&r)
@@ -91,14 +91,14 @@ func (a *Activities) checkBranchAfter(ctx context.Context, w *workspace.Workspac
 	switch {
 	case errors.Is(err, workspace.ErrMoved) && seen != nil:
 		askAboutBranch(in.branchName(), *seen, seen.Found()+", and was not put back, for the record does not say that the run is here", e, out)
-		return nil
+		return true, nil
 	case err != nil:
-		return err
+		return false, err
 	case found != nil:
 		e.Restored = displayable(found)
 		askAboutBranch(in.branchName(), *e.Restored, e.Restored.String(), e, out)
 	}
-	return nil
+	return found != nil, nil
 }
 
 // askAboutBranch makes the verdict a question.

@@ -43,7 +43,7 @@ type Evaluation struct {
 	// Before holds the commands that failed in the same way on the base commit.
 	Before []string `json:"failedBefore,omitempty"`
 
-	endedBefore bool // a command that was silent now had passed on the base commit
+	endedBefore bool // a command that was silent now had ended in time on the base commit
 }
 
 // checkLock names the lock under which one attempt at a time uses the run's tree.
@@ -106,8 +106,8 @@ func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(r
 	}
 	failpoint.Hit("check.ran")
 	e.Restored = displayable(before)
-	said := out.Question
-	if err := a.checkBranchAfter(ctx, w, in, tell, &e, &out); err != nil {
+	moved, err := a.checkBranchAfter(ctx, w, in, tell, &e, &out)
+	if err != nil {
 		return Judgement{}, err
 	}
 	if out.Verdict != run.Pass {
@@ -121,7 +121,7 @@ func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(r
 	if in.Baseline {
 		out.Baseline = baselineOf(checked)
 		out.Baseline.Report, out.Baseline.Restored = out.Report, out.Restored
-		if out.Question != said { // the checks may have judged other files
+		if moved { // the checks may have judged other files
 			out.Baseline.Problem = &run.Problem{Code: run.CodeBaseline, Message: out.Reasons[0]}
 		}
 	}
