@@ -130,7 +130,11 @@ func TestGitReadsTheRest(t *testing.T) {
 	}
 	run(t, r, "repack", "-q", "-a", "-d")
 	read("packed since", early)
+	if _, err := early.ReadFiles(like); err == nil { // the files of the packs are open now
+		t.Fatal("the repository has the empty tree")
+	}
 	run(t, r, "-c", "pack.indexVersion=1", "repack", "-q", "-a", "-d", "-f")
+	read("packed anew since", early)
 	read("an old index", git.NewObjects(r))
 }
 
@@ -195,6 +199,12 @@ func TestObjectsAreStoredAsGitStoresThem(t *testing.T) {
 			if err := r.StoreFiles(pack); err != nil {
 				t.Fatal(err)
 			}
+			if err := os.Remove(filepath.Join(r.GitDir, "objects", string(tree[:2]), string(tree[2:]))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.StoreFiles(pack); err != nil {
+			t.Fatal(err)
 		}
 		if err := theirs.StoreByGit(t.Context(), pack); err != nil {
 			t.Fatal(err)
@@ -220,6 +230,8 @@ func TestWhoseObjectsAreStoredByGit(t *testing.T) {
 		"shared with a group": {"config", "core.sharedRepository", "group"},
 		"spelled otherwise":   {"config", "core.SHAREDrepository", "0660"},
 		"from another file":   {"config", "include.path", "/etc/gitconfig"},
+		"with two names each": {"config", "extensions.compatObjectFormat", "sha256"},
+		"for this work tree":  {"config", "-f", ".git/config.worktree", "core.sharedRepository", "group"},
 	} {
 		r := newRepo(t)
 		if !git.StoresPlainly(r) {

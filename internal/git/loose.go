@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -28,13 +29,13 @@ func (r Repo) storesPlainly() bool {
 		return false
 	}
 	defer root.Close()
-	text, err := readRefFile(root, "config", maxConfig)
-	if err != nil {
-		return false
-	}
-	text = bytes.ToLower(text)
-	for _, setting := range special {
-		if bytes.Contains(text, setting) {
+	for _, name := range []string{"config", "config.worktree"} {
+		text, err := readPlain(root, name, maxConfig)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+		text = bytes.ToLower(text)
+		if slices.ContainsFunc(special, func(setting []byte) bool { return bytes.Contains(text, setting) }) {
 			return false
 		}
 	}
@@ -99,14 +100,7 @@ func (o newObject) store(root *os.Root) error {
 
 // keepLoose makes the file of an object that exists durable, and as young as a new one: git-prune leaves it alone.
 func keepLoose(root *os.Root, name string) error {
-	info, err := root.Lstat(name)
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return errUnusual
-	}
-	f, err := root.Open(name)
+	f, err := openPlain(root, name)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // The bounds of what is read here. Git reads what is beyond them.
@@ -90,11 +89,11 @@ func (f *objectFiles) readLoose(id ID) (Object, error) {
 		return Object{}, err
 	}
 	in := bufio.NewReader(z)
-	head, err := in.ReadString(0)
+	head, err := in.ReadSlice(0) // it ends within the reader's buffer
 	if err != nil {
 		return Object{}, err
 	}
-	kind, size, _ := strings.Cut(strings.TrimSuffix(head, "\x00"), " ")
+	kind, size, _ := strings.Cut(string(head[:len(head)-1]), " ")
 	n, err := strconv.ParseInt(size, 10, 64)
 	if err != nil || n < 0 || n > maxObject {
 		return Object{}, errUnusual
@@ -276,7 +275,7 @@ func inflate(in io.Reader, size int64) ([]byte, error) {
 	return readExactly(z, size)
 }
 
-// readExactly reads n bytes. A compressed stream has to end there.
+// readExactly reads n bytes. It does not look at what follows: the id of an object proves its content.
 func readExactly(in io.Reader, n int64) ([]byte, error) {
 	content := make([]byte, n)
 	_, err := io.ReadFull(in, content)
@@ -372,16 +371,4 @@ func (p *packFile) offset(at, size int64) (int64, error) {
 		return 0, fmt.Errorf("offset %d: %w", large, errUnusual)
 	}
 	return int64(large), nil
-}
-
-// openPlain opens a regular file. It follows no link at its end and waits for no pipe.
-func openPlain(root *os.Root, name string) (*os.File, error) {
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(errUnusual, err, f.Close())
-	}
-	return f, nil
 }

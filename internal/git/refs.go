@@ -38,6 +38,9 @@ func ReadRefs(common string, patterns ...string) (refs []Ref, ok bool) {
 		return nil, false
 	}
 	defer root.Close()
+	if _, ok := readRef(root, "HEAD"); !ok { // references in another format have a HEAD that leads nowhere
+		return nil, false
+	}
 	r := refReader{root: root, found: map[string]string{}}
 	// Git packs a reference before it removes its file. The files are therefore read first.
 	for _, p := range patterns {
@@ -81,11 +84,7 @@ func CheckedOut(common string) (names []string, ok bool) {
 		heads = append(heads, path.Join("worktrees", tree, "HEAD"))
 	}
 	for _, head := range heads {
-		text, err := readRefFile(root, head, maxRefFile)
-		if err != nil {
-			return nil, false
-		}
-		value, ok := refValue(text)
+		value, ok := readRef(root, head)
 		if !ok {
 			return nil, false
 		}
@@ -143,7 +142,7 @@ func (r refReader) readLoose(name string) error {
 	if !isRefName(name) {
 		return errUnusual
 	}
-	text, err := readRefFile(r.root, name, maxRefFile)
+	text, err := readPlain(r.root, name, maxRefFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, errDirectory):
 		return nil
@@ -160,7 +159,7 @@ func (r refReader) readLoose(name string) error {
 
 // readPacked adds the packed references that match a pattern and have no file.
 func (r refReader) readPacked(patterns []string) error {
-	text, err := readRefFile(r.root, "packed-refs", maxPackedRefs)
+	text, err := readPlain(r.root, "packed-refs", maxPackedRefs)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -205,6 +204,15 @@ func (r refReader) resolve(name string) (ID, bool) {
 
 func isObjectOfRef(id string) bool { return ID(id).Valid() && ID(id) != ID(id).Zero() }
 
+// readRef returns the value in the file of a reference that has one.
+func readRef(root *os.Root, name string) (value string, ok bool) {
+	text, err := readPlain(root, name, maxRefFile)
+	if err != nil {
+		return "", false
+	}
+	return refValue(text)
+}
+
 // refValue returns the value in the file of a reference. It returns false unless the file is as git writes it.
 func refValue(text []byte) (value string, ok bool) {
 	value, ok = strings.CutSuffix(string(text), "\n")
@@ -233,8 +241,9 @@ func isRefName(name string) bool {
 
 var errDirectory = errors.New("a directory")
 
-// readRefFile reads a small regular file. It follows no link and waits for no pipe.
-func readRefFile(root *os.Root, name string, most int64) ([]byte, error) {
+// openPlain opens a regular file for reading. It follows no link at its end, which the root would follow to another
+// name below it, and waits for no pipe.
+func openPlain(root *os.Root, name string) (*os.File, error) {
 	info, err := root.Lstat(name)
 	switch {
 	case err != nil:
@@ -244,14 +253,23 @@ func readRefFile(root *os.Root, name string, most int64) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, errUnusual
 	}
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	f, err := root.OpenFile(name, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(errUnusual, err, f.Close())
+	}
+	return f, nil
+}
+
+// readPlain reads a regular file of at most so many bytes.
+func readPlain(root *os.Root, name string, most int64) ([]byte, error) {
+	f, err := openPlain(root, name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err = f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > most {
-		return nil, errors.Join(err, errUnusual)
-	}
 	text, err := io.ReadAll(io.LimitReader(f, most+1))
 	if int64(len(text)) > most {
 		return nil, errUnusual

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
@@ -122,6 +123,20 @@ func TestUnusualRefsAreLeftToGit(t *testing.T) {
 		"a symbolic link to a reference":     link("refs/heads/x", "main"),
 		"a symbolic link out":                link("refs/heads/x", "/etc/passwd"),
 		"a directory that is a link out":     link("refs/remotes", "/etc"),
+		"directories too deep":               put("refs/heads/"+strings.Repeat("d/", 70)+"x", "ID\n"),
+		"references in another format":       put("HEAD", "ref: refs/heads/.invalid\n"),
+		"a pipe": func(t *testing.T, r git.Repo, _ []string) {
+			t.Helper()
+			if err := syscall.Mkfifo(filepath.Join(r.GitDir, "refs", "heads", "x"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"another name of one that is too long": func(t *testing.T, r git.Repo, ids []string) {
+			t.Helper()
+			long := "refs/heads/" + strings.Repeat("y", 5000)
+			put("packed-refs", "ID "+long+"\n")(t, r, ids)
+			put("refs/heads/x", "ref: "+long+"\n")(t, r, ids)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, ids := refRepo(t)
