@@ -3,7 +3,6 @@ package engine
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -15,8 +14,6 @@ import (
 	"syscall"
 	"time"
 )
-
-const lockPoll = 200 * time.Millisecond
 
 // builder makes the program in dir, once for all processes.
 type builder struct {
@@ -58,34 +55,9 @@ func (b builder) say(format string, args ...any) {
 	}
 }
 
-// lock locks the directory of the program. The lock holds until the returned file is closed here and in every
-// process that inherited it.
+// lock locks the directory of the program.
 func (b builder) lock(ctx context.Context) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(b.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	tick := time.NewTicker(lockPoll)
-	defer tick.Stop()
-	told := false
-	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return f, nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			return nil, errors.Join(err, f.Close())
-		}
-		if !told {
-			told = true
-			b.say("waiting for another process that builds the engine")
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), f.Close())
-		case <-tick.C:
-		}
-	}
+	return lockFile(ctx, filepath.Join(b.dir, "lock"), sync.OnceFunc(func() { b.say("waiting for another process that builds the engine") }))
 }
 
 func (b builder) build(ctx context.Context, path string, lock *os.File) error {

@@ -31,13 +31,18 @@ type child struct {
 // spawn runs the program in a process group of its own. A Ctrl-C on the terminal reaches this
 // process alone, which decides when the engine ends.
 func spawn(stderr *os.File, env []string, program string, args ...string) (*child, error) {
+	c := newChild(stderr, env, program, args...)
+	return c, c.start()
+}
+
+func newChild(stderr *os.File, env []string, program string, args ...string) *child {
 	c := &child{report: make(chan struct{}), done: make(chan struct{})}
 	c.stdout.complete = sync.OnceFunc(func() { close(c.report) })
 	c.cmd = exec.Command(program, args...)
 	c.cmd.Env = append(environment(), env...)
 	c.cmd.Stdout = &c.stdout
 	c.cmd.Stderr = stderr
-	return c, c.start()
+	return c
 }
 
 // keeper is a shell that has the files of a program made for this user alone, and gives it the lock of its
@@ -52,13 +57,10 @@ const (
 // spawnKept runs a program that does not know our pipe, in a directory that is also its home. It ends with
 // this process all the same, and holds the lock for as long as it runs.
 func spawnKept(stderr *os.File, dir string, lock *os.File, program string, args ...string) (*child, error) {
-	c := &child{kept: true, report: make(chan struct{}), done: make(chan struct{})}
-	c.stdout.complete = sync.OnceFunc(func() { close(c.report) })
-	c.cmd = exec.Command("/bin/sh", append([]string{"-c", keptBy, "sh", program}, args...)...)
+	env := []string{"HOME=" + dir, "USER=" + cmp.Or(os.Getenv("USER"), strconv.Itoa(os.Getuid()))}
+	c := newChild(stderr, env, "/bin/sh", append([]string{"-c", keptBy, "sh", program}, args...)...)
+	c.kept = true
 	c.cmd.Dir = dir
-	c.cmd.Env = append(environment(), "HOME="+dir, "USER="+cmp.Or(os.Getenv("USER"), strconv.Itoa(os.Getuid())))
-	c.cmd.Stdout = &c.stdout
-	c.cmd.Stderr = stderr
 	c.cmd.ExtraFiles = []*os.File{lock}
 	return c, c.start()
 }
@@ -108,8 +110,8 @@ func environment() []string {
 
 func (c *child) kill() { _ = c.cmd.Process.Kill() }
 
-// end asks the program to end.
-func (c *child) end() {
+// askToEnd asks the program to end.
+func (c *child) askToEnd() {
 	if c.kept {
 		_ = c.cmd.Process.Signal(syscall.SIGTERM)
 		return

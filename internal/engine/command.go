@@ -45,7 +45,7 @@ func findCommand(ctx context.Context) (Choice, error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return Choice{}, err
 	}
-	out, err := ask(ctx, path, "--version")
+	out, err := askProgram(ctx, path, "--version")
 	match := commandVersion.FindSubmatch(out)
 	if match == nil {
 		return Choice{}, fmt.Errorf("%s is not Temporal's command: --version printed %.60q (%v); %s", path, out, err, remedy)
@@ -59,9 +59,9 @@ func findCommand(ctx context.Context) (Choice, error) {
 }
 
 // compareVersions compares versions of three numbers.
-func compareVersions(a, b string) int { return slices.Compare(numbers(a), numbers(b)) }
+func compareVersions(a, b string) int { return slices.Compare(splitVersion(a), splitVersion(b)) }
 
-func numbers(version string) (n []int) {
+func splitVersion(version string) (n []int) {
 	for part := range strings.SplitSeq(version, ".") {
 		i, _ := strconv.Atoi(part)
 		n = append(n, i)
@@ -147,21 +147,12 @@ func makePrivate(dir string) error {
 	return d.Close()
 }
 
-// lockCommand locks the database of a command for as long as the returned file is open here or in a child.
+// lockCommand locks the database of a command, which holds the lock for as long as it runs.
 func lockCommand(ctx context.Context, path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	for deadline := time.Now().Add(commandLock); ; time.Sleep(commandPoll) {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return f, nil
-		}
-		if ctx.Err() != nil || time.Now().After(deadline) || !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			return nil, errors.Join(fmt.Errorf("the database in %s is in use by another engine: stop that one, or name another file with --db", filepath.Dir(path)), f.Close())
-		}
-	}
+	inUse := fmt.Errorf("the database in %s is in use by another engine: stop that one, or name another file with --db", filepath.Dir(path))
+	ctx, cancel := context.WithTimeoutCause(ctx, commandLock, inUse)
+	defer cancel()
+	return lockFile(ctx, path, func() {})
 }
 
 // admitServer refuses a database that another minor version of the server, or a newer one, wrote: the
@@ -174,7 +165,7 @@ func admitServer(dir, server string) error {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return err
-	case !slices.Equal(numbers(wrote)[:min(2, len(numbers(wrote)))], numbers(server)[:2]), compareVersions(wrote, server) > 0:
+	case !slices.Equal(splitVersion(wrote)[:min(2, len(splitVersion(wrote)))], splitVersion(server)[:2]), compareVersions(wrote, server) > 0:
 		return fmt.Errorf("the database in %s was written by Temporal server %.20s and the %s command brings %s, which does not migrate it: "+
 			"use the command that wrote it, or begin a new one with --db and bring the open runs back with `starter resume`", dir, wrote, commandName, server)
 	}
@@ -193,7 +184,7 @@ func freePort(port int) (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
-// lastLine returns what was logged last.
+// lastLine returns the last line of a log, at most 300 bytes of it.
 func lastLine(path string) string {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -20,6 +20,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/proc/proctest"
 )
 
 // newest is what the stand-in says of itself unless a test makes it say something else.
@@ -176,7 +178,7 @@ func TestTheCommandDiesWithItsParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	eventually(t, "nobody of us listens there", func() bool {
+	eventually.Holds(t, "nobody of us listens there", func() bool {
 		return errors.Is(engine.CheckOwner(f.Address, f.PID), engine.ErrNotOwned) && !running(f.PID)
 	})
 	startCommand(t, engine.Options{Use: engine.Command, DB: db}) // the lock is free
@@ -297,17 +299,13 @@ func TestWhoOwnsAnAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	ended := exec.Command("true")
-	if err := ended.Run(); err != nil {
-		t.Fatal(err)
-	}
 	for _, tt := range []struct {
 		name string
 		pid  int
 		owns bool
 	}{
 		{"this process", os.Getpid(), true},
-		{"a process that has ended", ended.Process.Pid, false},
+		{"a process that has ended", proctest.Ended(t), false},
 		{"no process", 0, false},
 		{"every process", -1, false},
 	} {

@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
 
@@ -160,7 +161,7 @@ func TestAStartOfTheEngineHasItsOwnBearer(t *testing.T) {
 	next := start(t, engine.Options{DB: e.DB, Port: portOf(t, e.Address), Token: e.Token})
 	_, err := client.DialContext(t.Context(), client.Options{HostPort: next.Address, HeadersProvider: bearer(e.Bearer())})
 	refused(t, err, "the engine is locked")
-	eventually(t, "the client of the first engine is admitted by the next", func() bool {
+	eventually.Holds(t, "the client of the first engine is admitted by the next", func() bool {
 		_, err := c.DescribeWorkflowExecution(t.Context(), "waiter", "")
 		return err == nil
 	})
@@ -172,7 +173,7 @@ func TestTheServersOwnWorkersAreAdmitted(t *testing.T) {
 		t.Run(fmt.Sprintf("open %v", open), func(t *testing.T) {
 			c := dial(t, start(t, engine.Options{DB: newDB(t), Open: open}))
 			waiting(t, c)
-			eventually(t, "the workflow is listed", func() bool {
+			eventually.Holds(t, "the workflow is listed", func() bool {
 				n, err := c.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: "WorkflowId = 'waiter'"})
 				return err == nil && n.GetCount() == 1
 			})
@@ -183,7 +184,7 @@ func TestTheServersOwnWorkersAreAdmitted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "the batch has ended the workflow", func() bool {
+			eventually.Holds(t, "the batch has ended the workflow", func() bool {
 				d, err := c.DescribeWorkflowExecution(t.Context(), "waiter", "")
 				return err == nil && d.GetWorkflowExecutionInfo().GetCloseTime() != nil
 			})

@@ -72,7 +72,7 @@ func Start(ctx context.Context, o Options) (*Engine, error) {
 	if o.DB == "" {
 		return nil, errors.New("start the engine: no database file")
 	}
-	e, err := begin(ctx, o)
+	e, err := startProgram(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("start the engine: %w", FullDisk(o.DB, err))
 	}
@@ -88,17 +88,17 @@ func Start(ctx context.Context, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// begin starts the program of the engine that the options choose.
-func begin(ctx context.Context, o Options) (*Engine, error) {
-	c, note, err := chooseCommand(ctx, o.Use, o.DB)
+// startProgram starts the program that the options choose.
+func startProgram(ctx context.Context, o Options) (*Engine, error) {
+	c, err := chooseCommand(ctx, o.Use, o.DB)
 	if err != nil {
 		return nil, err
 	}
 	if c.Program != "" {
 		return launchCommand(ctx, c, o)
 	}
-	if note != "" && o.Progress != nil {
-		o.Progress(note)
+	if c.Note != "" && o.Progress != nil {
+		o.Progress(c.Note)
 	}
 	program, err := findProgram(ctx, o.Progress, o.Live)
 	if err != nil {
@@ -236,7 +236,7 @@ func (e *Engine) ended() error {
 // engine, which loses nothing either. A second call waits as the first does.
 func (e *Engine) Stop(ctx context.Context) error {
 	e.stopping.Store(true)
-	e.child.end()
+	e.child.askToEnd()
 	select {
 	case <-e.child.done:
 		return nil

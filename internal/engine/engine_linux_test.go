@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 )
 
 func TestEngineOutlivesTheThreadThatAskedForIt(t *testing.T) {
@@ -30,7 +31,7 @@ func TestEngineOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	if s.err != nil {
 		t.Fatal(s.err)
 	}
-	eventually(t, "the thread has ended", func() bool {
+	eventually.Holds(t, "the thread has ended", func() bool {
 		_, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", s.thread))
 		return err != nil
 	})

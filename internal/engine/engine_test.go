@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 )
 
 const patience = 5 * time.Minute
@@ -45,15 +46,6 @@ func start(t *testing.T, o engine.Options) *engine.Engine {
 func newDB(t *testing.T) string { return filepath.Join(t.TempDir(), "engine.db") }
 
 // eventually polls, because no event tells.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-	}
-}
-
 // running counts a process that has ended and that nobody has waited for as not running.
 func running(pid int) bool {
 	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
@@ -144,7 +136,7 @@ func TestEngineDiesWithItsParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	eventually(t, "the engine has ended", func() bool {
+	eventually.Holds(t, "the engine has ended", func() bool {
 		c, err := net.Dial("tcp", f.Address)
 		if err == nil {
 			_ = c.Close()

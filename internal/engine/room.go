@@ -33,7 +33,7 @@ func (b builder) checkRoom(ctx context.Context, stale int) error {
 	out, err := cmd.Output()
 	lines := bytes.Split(out, []byte("\n"))
 	if err != nil || len(lines) < 2 {
-		return nil // the build says what is wrong with the go command
+		return nil // the build names the fault of the go command
 	}
 	temporary := string(lines[1])
 	if temporary == "" {

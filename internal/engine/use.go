@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,11 +67,12 @@ func (c Choice) String() string {
 // Choose says which program Start would run for a database, without building or starting it. The
 // zero Use means Own. The error says what to do when there is none.
 func Choose(ctx context.Context, use Use, db string) (Choice, error) {
-	c, note, err := chooseCommand(ctx, use, db)
-	if c.Program != "" || err != nil {
-		return c, err
+	command, err := chooseCommand(ctx, use, db)
+	if command.Program != "" || err != nil {
+		return command, err
 	}
 	path, b, err := locateProgram()
+	var c Choice
 	switch {
 	case err != nil:
 		return Choice{}, err
@@ -81,48 +81,39 @@ func Choose(ctx context.Context, use Use, db string) (Choice, error) {
 	default:
 		c, err = describeProgram(ctx, path)
 	}
-	c.Note = note
+	c.Note = command.Note
 	return c, err
 }
 
-// chooseCommand returns the temporal command where it has to serve. It returns no program where our own
-// engine has to, and a note when the command is there and is of no use.
-func chooseCommand(ctx context.Context, use Use, db string) (_ Choice, note string, _ error) {
+// chooseCommand returns the temporal command where it has to serve. Where our own engine has to, the choice
+// holds no program, and a note if the command is there and cannot serve.
+func chooseCommand(ctx context.Context, use Use, db string) (Choice, error) {
 	switch use {
 	case Command:
-		c, err := findCommand(ctx)
-		return c, "", err
+		return findCommand(ctx)
 	case Auto:
 	default:
-		return Choice{}, "", nil
+		return Choice{}, nil
 	}
 	path, _, err := locateProgram()
-	if path != "" || os.Getenv(ProgramVariable) != "" || statFile(db) == nil {
-		return Choice{}, "", nil
+	if _, missing := os.Stat(db); path != "" || os.Getenv(ProgramVariable) != "" || missing == nil {
+		return Choice{}, nil
 	}
-	c, missing := findCommand(ctx)
+	c, refused := findCommand(ctx)
 	switch {
-	case missing == nil:
-		return c, "", nil
-	case err == nil && !errors.Is(missing, exec.ErrNotFound):
-		return Choice{}, missing.Error(), nil
+	case refused == nil:
+		return c, nil
+	case err == nil && !errors.Is(refused, exec.ErrNotFound):
+		return Choice{Note: refused.Error()}, nil
 	}
-	return Choice{}, "", nil
-}
-
-func statFile(path string) error {
-	if path == "" {
-		return fs.ErrNotExist
-	}
-	_, err := os.Stat(path)
-	return err
+	return Choice{}, nil
 }
 
 // askTimeout bounds a program's answer to --version. A large one on a cold disk takes its time.
 const askTimeout = 30 * time.Second
 
-// ask returns what a program writes to standard output. The program gets no secret and no configuration of the user.
-func ask(ctx context.Context, program string, args ...string) ([]byte, error) {
+// askProgram returns what a program writes to standard output. The program gets no secret and no configuration of the user.
+func askProgram(ctx context.Context, program string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
@@ -133,7 +124,7 @@ func ask(ctx context.Context, program string, args ...string) ([]byte, error) {
 
 func describeProgram(ctx context.Context, path string) (Choice, error) {
 	c := Choice{Program: path, Name: programName}
-	out, err := ask(ctx, path, "--version", "--json")
+	out, err := askProgram(ctx, path, "--version", "--json")
 	if err != nil {
 		return c, fmt.Errorf("%s does not say its version: %w", path, err)
 	}

@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 )
@@ -123,7 +124,7 @@ func TestCancelReachesAnActivityWithoutHeartbeats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the activity runs", func() bool {
+	eventually.Holds(t, "the activity runs", func() bool {
 		d, err := c.DescribeWorkflowExecution(t.Context(), run.GetID(), run.GetRunID())
 		return err == nil && len(d.GetPendingActivities()) == 1 &&
 			d.GetPendingActivities()[0].GetState() == enums.PENDING_ACTIVITY_STATE_STARTED

@@ -221,7 +221,7 @@ func TestProgramsOfRunsAreStartedInOnePlace(t *testing.T) {
 }
 
 // forTests are helpers of tests.
-var forTests = []string{"internal/nobody", "internal/need", "internal/pty"}
+var forTests = []string{"internal/nobody", "internal/need", "internal/pty", "internal/proc/proctest"}
 
 func TestTheRuleCatches(t *testing.T) {
 	for _, tc := range []struct {

@@ -2,27 +2,23 @@ package temporalclient_test
 
 import (
 	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/proc/proctest"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
 
 // TestTheCommandOfAnEngineFile has the temporal command as the engine, which proves nothing.
 func TestTheCommandOfAnEngineFile(t *testing.T) {
 	isolate(t)
-	ended := exec.Command("true")
-	if err := ended.Run(); err != nil {
-		t.Fatal(err)
-	}
 	for _, tt := range []struct {
 		name  string
 		pid   int
 		takes bool
 	}{
 		{"its process lives", os.Getpid(), true},
-		{"its process has ended, and another has its port", ended.Process.Pid, false},
+		{"its process has ended, and another has its port", proctest.Ended(t), false},
 		{"its process is not named", 0, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/agent/claude"
 	"github.com/ratchet-dev/ratchet/internal/proc/process"
+	"github.com/ratchet-dev/ratchet/internal/proc/proctest"
 )
 
 const ours = "c4298a75-92be-4fbe-8490-1fcb9df6e406"
@@ -37,16 +37,6 @@ func (e entry) with(name string, value any) entry {
 	return e
 }
 
-// ended is the number of a process that is no more.
-func ended(t *testing.T) int {
-	t.Helper()
-	cmd := exec.Command("true")
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
-	return cmd.Process.Pid
-}
-
 // The entries that decide are beside others that do not.
 func TestRunning(t *testing.T) {
 	for _, row := range []struct {
@@ -58,7 +48,7 @@ func TestRunning(t *testing.T) {
 		{"nobody", nil, false, ""},
 		{"a client with another session", []any{mine().with("sessionId", "7c9e6679-7425-40de-944b-e07fc1f90ae7")}, false, ""},
 		{"a client that has it", []any{mine()}, true, ""},
-		{"a client that was killed", []any{mine().with("pid", ended(t))}, false, ""},
+		{"a client that was killed", []any{mine().with("pid", proctest.Ended(t))}, false, ""},
 		{"a later process of that number", []any{mine().with("procStart", "1")}, process.Space() == "", ""},
 		{"a client of a container", []any{mine().with("pidDomain", "linux:elsewhere:pid:[1]")}, false, "another machine"},
 		{"a client that names no domain", []any{mine().with("pidDomain", "")}, true, ""},
@@ -66,7 +56,7 @@ func TestRunning(t *testing.T) {
 		{"an entry of nobody", []any{entry{"sessionId": ours}}, false, "names no process"},
 		{"an entry of no session", []any{entry{"pid": os.Getpid()}}, false, "no session"},
 		{"a client that has it, and an entry that cannot be read", []any{"?", mine()}, true, ""},
-		{"an entry that cannot be read, and one that is stale", []any{"?", mine().with("pid", ended(t))}, false, "cannot be read"},
+		{"an entry that cannot be read, and one that is stale", []any{"?", mine().with("pid", proctest.Ended(t))}, false, "cannot be read"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			home := t.TempDir()

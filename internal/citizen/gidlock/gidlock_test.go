@@ -18,6 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen/gidlock"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/proc/process"
+	"github.com/ratchet-dev/ratchet/internal/proc/proctest"
 )
 
 func newLocks(t testing.TB) gidlock.Locks {
@@ -97,7 +98,7 @@ func TestReclaim(t *testing.T) {
 		{"a process that runs", text(func(h *gidlock.Holder) { h.PID = child.Process.Pid }), false, true},
 		{"this very process, without a claim", text(func(h *gidlock.Holder) { h.PID = os.Getpid() }), false, true},
 		{"the first process of all", text(func(h *gidlock.Holder) { h.PID = 1 }), false, true},
-		{"a process group", text(func(h *gidlock.Holder) { h.PID = -ended(t) }), false, true},
+		{"a process group", text(func(h *gidlock.Holder) { h.PID = -proctest.Ended(t) }), false, true},
 		{"no process", text(func(h *gidlock.Holder) { h.PID = 0 }), false, true},
 		{"a process that ended on another host", text(func(h *gidlock.Holder) { h.Hostname = "elsewhere" }), false, true},
 		{"another citizen's lock", text(func(h *gidlock.Holder) { h.GardenID = "20260612T093000-ffffff" }), false, false},

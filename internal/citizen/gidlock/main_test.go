@@ -15,6 +15,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/citizen/gidlock"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/proc/proctest"
 )
 
 const gid dispatch.GardenID = "20260612T093000-0a1b2c"
@@ -59,14 +60,6 @@ func holder(t *testing.T, dir, claim string, env ...string) *os.ProcessState {
 	return cmd.ProcessState
 }
 
-// ended is the number of a process that is no more.
-func ended(t *testing.T) int {
-	t.Helper()
-	cmd := exec.Command("true")
-	must(t, cmd.Run())
-	return cmd.Process.Pid
-}
-
 // foreignProcess is the number of a process that we may not signal.
 func foreignProcess(t *testing.T) int {
 	t.Helper()
@@ -97,7 +90,7 @@ func foreign(t *testing.T, l gidlock.Locks, change func(*gidlock.Holder)) string
 	host, err := os.Hostname()
 	must(t, err)
 	h := gidlock.Holder{
-		GardenID: gid, PID: ended(t), Hostname: host, CreatedAt: "2026-06-12T00:30:00.000Z", Nonce: "0123456789abcdef",
+		GardenID: gid, PID: proctest.Ended(t), Hostname: host, CreatedAt: "2026-06-12T00:30:00.000Z", Nonce: "0123456789abcdef",
 		Owner: "entwurf_v2", LockPath: lockFile(l),
 	}
 	change(&h)

@@ -152,7 +152,7 @@ func isLost(user int) bool { return tellsUsers && user == unknownUser }
 var loginHTML string
 
 // loginPage answers with the page that redeems the code in its own address. A browser sends that
-// part of an address to nobody.
+// part of an address to no server.
 func loginPage(w http.ResponseWriter, code int) {
 	header := w.Header()
 	header.Set("Content-Type", "text/html; charset=utf-8")
