@@ -20,11 +20,11 @@ type Watched interface {
 
 	// Deliver sends a message once: into the turn that d expects or, without one, as a turn of its own.
 	// It returns the turn that took the message, which may be another than the expected one. The error is
-	// a *Refused if the message had no effect and never will. After any other error, that of ctx included,
-	// nobody knows; the message must not be sent again. The turn of an idle delivery ends in a Turn event,
-	// like the turn of a Send.
+	// a *Refused if the message had no effect and never will. After any other error, an end of ctx
+	// included, it is not known whether the message had an effect; it must not be sent again. The turn of
+	// an idle delivery ends in a Turn event, like the turn of a Send.
 	//
-	// Accepted is not taken in: that is the UserMessage event with the marker of d.
+	// An accepted message is not yet in the turn: the UserMessage event with the marker of d says so.
 	Deliver(ctx context.Context, d Delivery) (turn string, err error)
 }
 
@@ -79,7 +79,7 @@ func (UserMessage) isEvent()  {}
 func (TurnClosed) isEvent()   {}
 func (ThreadStatus) isEvent() {}
 
-// Thread is what is known of a thread after a read.
+// Thread is a read of a thread, joined with the events of the session.
 type Thread struct {
 	ID     string
 	Status string
@@ -88,7 +88,7 @@ type Thread struct {
 	Allows *delivery.Allows
 	// Turns are the last turns, the oldest first.
 	Turns []ThreadTurn
-	// Active are the turns in progress, by the read and by what was seen of each.
+	// Active are the turns in progress, by the read and by the events of each.
 	Active []ActiveTurn
 }
 
@@ -97,7 +97,7 @@ type ThreadTurn struct {
 	ID, Status string
 	// Ended says that the agent stamped its end. A terminal status without it may be false.
 	Ended bool
-	// Markers are those of its user messages in order; a message without one has an empty marker.
+	// Markers are the markers of its user messages in order, empty for a message without one.
 	Markers []string
 }
 

@@ -22,7 +22,7 @@ func (l *Line) UnmarshalJSON(b []byte) error {
 	return decodeExact(b, "audit line", (*plain)(l))
 }
 
-// Denied returns the line about a batch that is not delivered because what is known contradicts itself.
+// Denied returns the line about a batch that is not delivered because the facts contradict each other.
 // No event tells of it: a refusal changes nothing.
 func (s *Snapshot) Denied(now time.Time, batch string, r Reason) Line {
 	return Line{
@@ -38,8 +38,8 @@ func (s *Snapshot) policy() Mode {
 	return StrictSafe
 }
 
-// tell adds a line about an attempt.
-func (f *fold) tell(d Audit, e *Entry, a *Attempt, reason string) {
+// tellLine adds a line about an attempt.
+func (f *fold) tellLine(d Audit, e *Entry, a *Attempt, reason string) {
 	f.lines = append(f.lines, Line{
 		TS: f.now.UTC(), Decision: d, Thread: f.Thread, Batch: e.Batch.ID, Attempt: a.Generation,
 		Session: a.Session, Epoch: a.Epoch, Policy: f.policy(), Adapter: a.Adapter, Reason: reason,

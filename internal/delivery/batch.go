@@ -89,7 +89,7 @@ func (p *Profile) UnmarshalJSON(b []byte) error {
 // Safe reports whether the profile says read-only and needs neither approval nor network nor write
 // access.
 func (p Profile) Safe() bool {
-	return is(p.ReadOnly, true) && is(p.Approval, false) && is(p.Network, false) && is(p.Write, false)
+	return isKnown(p.ReadOnly, true) && isKnown(p.Approval, false) && isKnown(p.Network, false) && isKnown(p.Write, false)
 }
 
 // SafeProfile returns the profile of a batch that is only read.
@@ -98,8 +98,8 @@ func SafeProfile() Profile {
 	return Profile{ReadOnly: &yes, Approval: &no, Network: &no, Write: &no}
 }
 
-// is reports whether p is known to be want.
-func is[T comparable](p *T, want T) bool { return p != nil && *p == want }
+// isKnown reports whether p is known to be want.
+func isKnown[T comparable](p *T, want T) bool { return p != nil && *p == want }
 
 // Batch is one delivery: ordered jobs for one thread. What a batch can be derived from is derived:
 // see Bytes and NeedsArtifact.
@@ -220,7 +220,7 @@ func (l Limits) interval() time.Duration {
 	return l.Interval
 }
 
-func (l Limits) observe() time.Duration {
+func (l Limits) observation() time.Duration {
 	if l.Observe == 0 {
 		return MaxObserve
 	}

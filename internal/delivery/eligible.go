@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Outcome is what is to be done with a batch now.
+// Outcome is the next step of a batch.
 type Outcome string
 
 // The outcomes (docs/contracts/delivery.md, 9).
@@ -13,7 +13,7 @@ const (
 	Start    Outcome = "start"    // as a turn of its own
 	Wait     Outcome = "wait"     // until the thread is proved idle: the idle path alone is left
 	Operator Outcome = "operator" // stays queued for a person
-	Deny     Outcome = "deny"     // what is known contradicts itself: nothing is delivered, and it is told
+	Deny     Outcome = "deny"     // the facts contradict each other: nothing is delivered, and it is told
 	Nothing  Outcome = "nothing"  // not before the queue or the time has changed
 )
 
@@ -34,7 +34,7 @@ var outcomeOf = map[Reason]Outcome{
 
 // Decide decides what to do with a batch now. It decides a steer only where the gate admits one.
 func (s *Snapshot) Decide(batch string, now time.Time) Decision {
-	e := s.entry(batch)
+	e := s.findEntry(batch)
 	if e == nil {
 		return Decision{Outcome: Nothing, Reason: NotOpen}
 	}

@@ -118,7 +118,7 @@ type (
 		Epoch   int       `json:"epoch"`
 		Read    bool      `json:"read,omitempty"`
 	}
-	// TurnSeen is what was observed of a turn. Only the process that owns the thread may observe: a file
+	// TurnSeen is one observation of a turn. Only the process that owns the thread may observe: a file
 	// that a client writes proves nothing.
 	TurnSeen struct {
 		Turn    string    `json:"turn"`
@@ -128,7 +128,8 @@ type (
 		Epoch   int       `json:"epoch"`
 		Read    bool      `json:"read,omitempty"`
 	}
-	// Stale says that nobody knows whether the request was accepted. A sweep makes it.
+	// Stale says that the request has no answer and was not seen in a turn, and that its time to be
+	// accepted is over. A sweep makes it.
 	Stale struct {
 		RequestID string `json:"requestId"`
 	}

@@ -62,40 +62,40 @@ type fold struct {
 func (f *fold) apply(p Payload) error {
 	switch p := p.(type) {
 	case Opened:
-		return f.open(p)
+		return f.openThread(p)
 	case Bound:
-		return f.bind(p)
+		return f.bindSession(p)
 	case SessionRetired:
-		return f.retire(p)
+		return f.retireSession(p)
 	case Proved:
-		return f.prove(p)
+		return f.takeProofs(p)
 	case Invalidated:
-		return f.invalidate(p)
+		return f.endEpoch(p)
 	case Enqueued:
-		return f.enqueue(p.Batch)
+		return f.enqueueBatch(p.Batch)
 	case Begun:
-		return f.begin(p)
+		return f.beginAttempt(p)
 	case Accepted:
-		return f.accepted(p)
+		return f.takeAnswer(p)
 	case Refused:
-		return f.refused(p)
+		return f.takeRefusal(p)
 	case Marked:
-		return f.marked(p)
+		return f.takeMarker(p)
 	case TurnSeen:
-		return f.observed(p)
+		return f.takeTurnEvent(p)
 	case Stale:
-		return f.stale(p)
+		return f.giveUpAnswer(p)
 	case ObservationExpired:
-		return f.expired(p)
+		return f.giveUpTurn(p)
 	case WindowPassed:
 		return f.windowPassed(p)
 	case Closed:
-		return f.closed(p)
+		return f.closeByPerson(p)
 	}
 	return outOfTurn("unknown payload %T", p)
 }
 
-func (f *fold) open(p Opened) error {
+func (f *fold) openThread(p Opened) error {
 	if err := validID("thread id", p.Thread); err != nil {
 		return outOfTurn("%v", err)
 	}
@@ -109,9 +109,9 @@ func (f *fold) open(p Opened) error {
 	return nil
 }
 
-// bind begins an epoch. While an attempt is active or the head waits for a person nothing is bound: the
-// proof of the old epoch is what those are judged by.
-func (f *fold) bind(p Bound) error {
+// bindSession begins an epoch. While an attempt is active or the head waits for a person nothing is
+// bound: those are judged by the proof of the old epoch.
+func (f *fold) bindSession(p Bound) error {
 	again := f.Session.ID == p.Session
 	switch {
 	case p.Session == "" || p.Adapter == "" || p.Thread != f.Thread:
@@ -127,13 +127,13 @@ func (f *fold) bind(p Bound) error {
 		f.Session = Session{ID: p.Session, Thread: p.Thread, Adapter: p.Adapter}
 	}
 	f.Session.State = Live
-	f.Session.forget()
+	f.Session.beginEpoch()
 	return nil
 }
 
 func (f *fold) waitsForPerson() bool { return f.Head() != nil && f.Head().Replay == Manual }
 
-func (f *fold) retire(p SessionRetired) error {
+func (f *fold) retireSession(p SessionRetired) error {
 	switch {
 	case p.Session != f.Session.ID || f.Session.State == Live || f.Session.State == Retired:
 		return outOfTurn("session %s is %s", f.Session.ID, f.Session.State)
@@ -141,12 +141,12 @@ func (f *fold) retire(p SessionRetired) error {
 		return ErrPendingResolution
 	}
 	f.Session.State = Retired
-	f.Session.forget()
+	f.Session.beginEpoch()
 	return nil
 }
 
-// prove takes the proofs of a read. A proof that is told twice must be told in the same words.
-func (f *fold) prove(p Proved) error {
+// takeProofs takes the proofs of a read. A proof that is told twice must be told in the same words.
+func (f *fold) takeProofs(p Proved) error {
 	s := &f.Session
 	if p.Session != s.ID || p.Epoch != s.Epoch || s.State != Live {
 		return outOfTurn("proof of session %s, epoch %d", p.Session, p.Epoch)
@@ -180,15 +180,16 @@ func (p PermissionProof) equals(q PermissionProof) bool {
 	return same && p.Epoch == q.Epoch && p.Revision == q.Revision
 }
 
-// invalidate ends the epoch (16). A request whose acceptance is pending stays so: nobody can know.
-func (f *fold) invalidate(p Invalidated) error {
+// endEpoch ends the epoch (16). A request whose acceptance is pending stays so: its
+// answer may still come.
+func (f *fold) endEpoch(p Invalidated) error {
 	if p.Session != f.Session.ID || p.Epoch != f.Session.Epoch || f.Session.State == Retired || f.Session.ID == "" {
 		return outOfTurn("continuity of session %s, epoch %d", p.Session, p.Epoch)
 	}
 	manual := false
 	for i := range f.Queue {
 		e := &f.Queue[i]
-		a := e.newest()
+		a := e.newestAttempt()
 		switch {
 		case a == nil:
 		case a.State == Cooldown:
@@ -199,7 +200,7 @@ func (f *fold) invalidate(p Invalidated) error {
 		}
 	}
 	if !manual { // else the epoch has ended already
-		f.Session.forget()
+		f.Session.beginEpoch()
 	}
 	if p.Gone && f.Session.State == Live {
 		f.Session.State = Detached
@@ -207,14 +208,14 @@ func (f *fold) invalidate(p Invalidated) error {
 	return nil
 }
 
-func (f *fold) enqueue(b Batch) error {
+func (f *fold) enqueueBatch(b Batch) error {
 	if err := b.Validate(); err != nil {
 		return outOfTurn("%v", err)
 	}
 	switch {
 	case b.Thread != f.Thread:
 		return outOfTurn("batch %s is for thread %s", b.ID, b.Thread)
-	case f.knows(b.ID):
+	case f.knowsBatch(b.ID):
 		return outOfTurn("batch %s is known", b.ID)
 	case len(f.Queue) >= MaxQueued || f.queuedBytes()+b.Bytes() > MaxQueuedBytes:
 		return fmt.Errorf("%w: %w", ErrFull, ErrTransition)
@@ -225,26 +226,26 @@ func (f *fold) enqueue(b Batch) error {
 
 // windowPassed closes a batch whose window is over and that has no active attempt.
 func (f *fold) windowPassed(p WindowPassed) error {
-	e := f.entry(p.Batch)
-	if e == nil || f.now.Before(e.Until) || e.active() != nil {
+	e := f.findEntry(p.Batch)
+	if e == nil || f.now.Before(e.Until) || e.activeAttempt() != nil {
 		return outOfTurn("the window of batch %s", p.Batch)
 	}
 	reason := WindowExhausted
 	if e.Replay == Manual {
 		reason = ResolutionPassed
 	}
-	f.close(e, reason)
+	f.closeBatch(e, reason)
 	return nil
 }
 
-// closed is the decision of a person (20). The head can be closed whatever its attempt does; what is not
-// the head can only be cancelled.
-func (f *fold) closed(p Closed) error {
-	e := f.entry(p.Batch)
+// closeByPerson takes the decision of a person (20). The head can be closed whatever its attempt does;
+// any other batch can only be cancelled.
+func (f *fold) closeByPerson(p Closed) error {
+	e := f.findEntry(p.Batch)
 	if e == nil {
 		return outOfTurn("batch %s is not open", p.Batch)
 	}
-	head, a := e == f.Head(), e.active()
+	head, a := e == f.Head(), e.activeAttempt()
 	switch {
 	case (p.Reason == Confirmed || p.Reason == Unconfirmed) && head:
 	case p.Reason == Cancelled && a == nil && e.Replay == Automatic:
@@ -253,15 +254,15 @@ func (f *fold) closed(p Closed) error {
 	}
 	if a != nil {
 		a.State = Finished
-		f.Session.forget()
+		f.Session.beginEpoch()
 	}
 	e.By, e.Note = p.By, p.Note
-	f.close(e, p.Reason)
+	f.closeBatch(e, p.Reason)
 	return nil
 }
 
-// close moves the batch to the closed ones. The entry is no longer valid afterwards.
-func (f *fold) close(e *Entry, reason Close) {
+// closeBatch moves the batch to the closed ones. The entry is no longer valid afterwards.
+func (f *fold) closeBatch(e *Entry, reason Close) {
 	e.Close, e.ClosedAt = reason, f.now
 	done := *e
 	f.Queue = slices.DeleteFunc(f.Queue, func(q Entry) bool { return q.Batch.ID == done.Batch.ID })

@@ -73,28 +73,29 @@ func refuse(r Reason, format string, args ...any) error {
 // words gives the attempt that it began, and no event; with other words it is an error. An error of the
 // gate wraps ErrRefused.
 func (s *Snapshot) Begin(b Begun, now time.Time) (*Begun, *Attempt, error) {
-	if e, a := s.attempt(func(a *Attempt) bool { return a.RequestID == b.RequestID }); a != nil {
-		if !s.repeats(e, a, b) {
+	if e, a := s.findAttempt(func(a *Attempt) bool { return a.RequestID == b.RequestID }); a != nil {
+		if !s.repeatsRequest(e, a, b) {
 			return nil, nil, refuse(Reused, "request %s began another attempt", b.RequestID)
 		}
 		return nil, a, nil
 	}
-	if err := s.admit(b, now); err != nil {
+	if err := s.admitAttempt(b, now); err != nil {
 		return nil, nil, err
 	}
 	return &b, nil, nil
 }
 
-// repeats reports whether the request is the one that began the attempt, while nothing has changed since.
-func (s *Snapshot) repeats(e *Entry, a *Attempt, b Begun) bool {
+// repeatsRequest reports whether the request is the one that began the attempt, and nothing has changed
+// since.
+func (s *Snapshot) repeatsRequest(e *Entry, a *Attempt, b Begun) bool {
 	return e.Batch.ID == b.Batch && a.Adapter == b.Adapter && a.Kind == b.Kind && a.Session == b.Session &&
 		a.Epoch == b.Epoch && a.Marker == b.Marker && a.Generation == b.Generation && a.Expected == b.Expected &&
-		a.ActivityRevision > 0 && a.CapabilityRevision > 0 && s.current(a)
+		a.ActivityRevision > 0 && a.CapabilityRevision > 0 && s.isCurrent(a)
 }
 
-// admit is the gate, in its order from the second step on.
-func (s *Snapshot) admit(b Begun, now time.Time) error {
-	e := s.entry(b.Batch)
+// admitAttempt is the gate, in its order from the second step on.
+func (s *Snapshot) admitAttempt(b Begun, now time.Time) error {
+	e := s.findEntry(b.Batch)
 	if e == nil {
 		return refuse(NotOpen, "batch %s is not open", b.Batch)
 	}
@@ -126,7 +127,7 @@ func (s *Snapshot) admitIDs(b Begun) error {
 	if err := errors.Join(validID("request id", b.RequestID), validID("marker", b.Marker)); err != nil {
 		return refuse(Reused, "%v", err)
 	}
-	if _, a := s.attempt(func(a *Attempt) bool { return a.RequestID == b.RequestID || a.Marker == b.Marker }); a != nil {
+	if _, a := s.findAttempt(func(a *Attempt) bool { return a.RequestID == b.RequestID || a.Marker == b.Marker }); a != nil {
 		return refuse(Reused, "attempt %d has the request id or the marker", a.Generation)
 	}
 	return nil
@@ -168,13 +169,13 @@ func (s *Snapshot) admitSession(e *Entry) error {
 		return refuse(NoSnapshot, "the permissions were not read in epoch %d", s.Session.Epoch)
 	case s.Session.Startup.drifted(*p.Current):
 		return refuse(Drifted, "the session allows more than at its start")
-	case p.Current.any():
+	case p.Current.allowsAny():
 		return refuse(Permitted, "the session may ask for approvals, use the network or write")
 	}
 	return nil
 }
 
-// admitKind is the part of the gate about the request: whether what is proved of the epoch suffices.
+// admitKind is the part of the gate about the request: whether the proofs of the epoch suffice.
 func (s *Snapshot) admitKind(e *Entry, b Begun) error {
 	c, a := s.Session.Capabilities, s.Session.Activity
 	switch {

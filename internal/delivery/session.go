@@ -1,6 +1,6 @@
 package delivery
 
-// Session is the managed session of the thread, with what is proved of it. A proof counts in the epoch
+// Session is the managed session of the thread, with the proofs about it. A proof counts in the epoch
 // in which it was made: an epoch is one event stream that is known to have no gap.
 type Session struct {
 	ID           string          `json:"id"`
@@ -109,10 +109,10 @@ func (start Allows) drifted(now Allows) bool {
 	return now.Approval && !start.Approval || now.Network && !start.Network || now.Write && !start.Write
 }
 
-func (a Allows) any() bool { return a.Approval || a.Network || a.Write }
+func (a Allows) allowsAny() bool { return a.Approval || a.Network || a.Write }
 
-// forget takes the proofs away and begins an epoch. The revisions go on.
-func (s *Session) forget() {
+// beginEpoch takes the proofs away and begins an epoch. The revisions continue.
+func (s *Session) beginEpoch() {
 	s.Epoch++
 	s.Activity = ActivityProof{Revision: s.Activity.Revision, Activity: UnknownActivity}
 	s.Capabilities = Capabilities{Revision: s.Capabilities.Revision}

@@ -77,17 +77,17 @@ type Attempt struct {
 // Active reports whether the attempt may still deliver.
 func (a Attempt) Active() bool { return a.State == AcceptPending || a.State == Cooldown }
 
-// newest returns the last attempt; nil if there is none.
-func (e *Entry) newest() *Attempt {
+// newestAttempt returns the last attempt; nil if there is none.
+func (e *Entry) newestAttempt() *Attempt {
 	if len(e.Attempts) == 0 {
 		return nil
 	}
 	return &e.Attempts[len(e.Attempts)-1]
 }
 
-// active returns the attempt that may still deliver; nil if there is none.
-func (e *Entry) active() *Attempt {
-	if a := e.newest(); a != nil && a.Active() {
+// activeAttempt returns the attempt that may still deliver; nil if there is none.
+func (e *Entry) activeAttempt() *Attempt {
+	if a := e.newestAttempt(); a != nil && a.Active() {
 		return a
 	}
 	return nil
@@ -104,15 +104,15 @@ func (s *Snapshot) Head() *Entry {
 // InFlight returns the active attempt of the thread; nil if there is none.
 func (s *Snapshot) InFlight() *Attempt {
 	for i := range s.Queue {
-		if a := s.Queue[i].active(); a != nil {
+		if a := s.Queue[i].activeAttempt(); a != nil {
 			return a
 		}
 	}
 	return nil
 }
 
-// entry returns the open batch; nil if there is none.
-func (s *Snapshot) entry(batch string) *Entry {
+// findEntry returns the open batch; nil if there is none.
+func (s *Snapshot) findEntry(batch string) *Entry {
 	i := slices.IndexFunc(s.Queue, func(e Entry) bool { return e.Batch.ID == batch })
 	if i < 0 {
 		return nil
@@ -120,14 +120,14 @@ func (s *Snapshot) entry(batch string) *Entry {
 	return &s.Queue[i]
 }
 
-// knows reports whether the batch is open or among the last closed ones.
-func (s *Snapshot) knows(batch string) bool {
-	return s.entry(batch) != nil || slices.ContainsFunc(s.Closed, func(e Entry) bool { return e.Batch.ID == batch })
+// knowsBatch reports whether the batch is open or among the last closed ones.
+func (s *Snapshot) knowsBatch(batch string) bool {
+	return s.findEntry(batch) != nil || slices.ContainsFunc(s.Closed, func(e Entry) bool { return e.Batch.ID == batch })
 }
 
-// attempt returns the attempt that passes, and its batch: the newest of an open batch before older ones
+// findAttempt returns the attempt that passes, and its batch: the newest of an open batch before older ones
 // and closed batches.
-func (s *Snapshot) attempt(passes func(*Attempt) bool) (*Entry, *Attempt) {
+func (s *Snapshot) findAttempt(passes func(*Attempt) bool) (*Entry, *Attempt) {
 	for _, list := range [][]Entry{s.Queue, s.Closed} {
 		for i := range list {
 			for j := len(list[i].Attempts) - 1; j >= 0; j-- {
@@ -140,8 +140,8 @@ func (s *Snapshot) attempt(passes func(*Attempt) bool) (*Entry, *Attempt) {
 	return nil, nil
 }
 
-// current reports whether the attempt's session, and the stream of its events, is still the same.
-func (s *Snapshot) current(a *Attempt) bool {
+// isCurrent reports whether the attempt's session, and the stream of its events, is still the same.
+func (s *Snapshot) isCurrent(a *Attempt) bool {
 	return s.Session.State == Live && s.Session.ID == a.Session && s.Session.Epoch == a.Epoch
 }
 

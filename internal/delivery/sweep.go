@@ -2,14 +2,14 @@ package delivery
 
 import "time"
 
-// Sweep returns the events that are due only because time has passed: acceptances that nobody knows of,
+// Sweep returns the events that are due only because time has passed: requests without an answer,
 // observations whose deadline has passed, and windows of batches without an active attempt. The caller
 // applies them in their order.
 func (s *Snapshot) Sweep(now time.Time) []Payload {
 	var due []Payload
 	for i := range s.Queue {
 		e := &s.Queue[i]
-		switch a := e.active(); {
+		switch a := e.activeAttempt(); {
 		case a == nil && !now.Before(e.Until):
 			due = append(due, WindowPassed{Batch: e.Batch.ID})
 		case a == nil:

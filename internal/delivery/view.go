@@ -1,7 +1,7 @@
 package delivery
 
-// View is what is known of the active turn of a thread: seven fields, of which a steer needs all. An
-// absent field is nil. Thread, Session and Epoch say of what and by whom the view was made.
+// View describes the active turn of a thread, as far as it is known: seven fields, of which a steer
+// needs all. An absent field is nil. Thread, Session and Epoch say of what and by whom the view was made.
 type View struct {
 	Thread  string `json:"thread"`
 	Session string `json:"session"`

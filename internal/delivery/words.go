@@ -4,8 +4,8 @@
 // how to send, and the fold of the attempts. The package is pure: no I/O, no clock, no Temporal. A
 // workflow carries the decisions out, and an adapter of package agent sends.
 //
-// The package has no optimistic default. What is absent, unknown, stale or ambiguous counts against a
-// delivery, and every attempt whose end is not proved goes to a person.
+// The package has no optimistic default. A fact that is absent, unknown, stale or ambiguous counts
+// against a delivery, and every attempt whose end is not proved goes to a person.
 package delivery
 
 import (
@@ -47,7 +47,7 @@ func (s *AttemptState) UnmarshalText(b []byte) error {
 	return decodeWord(s, b, "attempt state", AttemptStates)
 }
 
-// RPCState is what is known of the request.
+// RPCState says how far the request is known to have come.
 type RPCState string
 
 // The states of a request.
@@ -191,7 +191,7 @@ var Audits = []Audit{
 // UnmarshalText returns an error for an unknown decision.
 func (a *Audit) UnmarshalText(b []byte) error { return decodeWord(a, b, "audit decision", Audits) }
 
-// TurnEvent is what was observed of a turn.
+// TurnEvent is an observation of a turn.
 type TurnEvent string
 
 // The events of a turn. Every end that is neither a completion nor a failure nor an interruption

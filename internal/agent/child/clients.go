@@ -30,8 +30,8 @@ var (
 	}
 )
 
-// The directories in a client's directory that are made anew for each box: what is in them is executed,
-// and belongs to sessions that run.
+// The directories in a client's directory that are made anew for each box: the files in them are
+// executed, and belong to sessions that run.
 var (
 	claudePrivate = []string{"daemon/", "jobs/", "session-env/", "shell-snapshots/"}
 	codexPrivate  = []string{"shell_snapshots/"}
@@ -48,26 +48,26 @@ func (c *Client) addState(dir string, fixed, private []string) {
 	}
 }
 
-// below returns the value of a variable, or a directory below HOME.
-func below(values map[string]string, variable, dir string) string {
+// dirOf returns the value of a variable, or a directory below HOME.
+func dirOf(values map[string]string, variable, dir string) string {
 	return filepath.Clean(cmp.Or(values[variable], filepath.Join(values["HOME"], dir)))
 }
 
 // AddClaude adds what Claude Code keeps. Values are its environment, as for the others.
 func (c *Client) AddClaude(values map[string]string) {
-	c.addState(below(values, "CLAUDE_CONFIG_DIR", ".claude"), claudeFixed, claudePrivate)
+	c.addState(dirOf(values, "CLAUDE_CONFIG_DIR", ".claude"), claudeFixed, claudePrivate)
 	// The list of servers of the user's own sessions is in this file, which is not in ~/.claude.
 	c.Fixed = append(c.Fixed, filepath.Join(cmp.Or(values["CLAUDE_CONFIG_DIR"], values["HOME"]), ".claude.json"))
 }
 
 // AddCodex adds what Codex keeps.
 func (c *Client) AddCodex(values map[string]string) {
-	c.addState(below(values, "CODEX_HOME", ".codex"), codexFixed, codexPrivate)
+	c.addState(dirOf(values, "CODEX_HOME", ".codex"), codexFixed, codexPrivate)
 }
 
 // AddPi adds what pi keeps.
 func (c *Client) AddPi(values map[string]string) {
-	c.addState(below(values, "PI_CODING_AGENT_DIR", ".pi/agent"), piFixed, nil)
+	c.addState(dirOf(values, "PI_CODING_AGENT_DIR", ".pi/agent"), piFixed, nil)
 	dir, sessions := filepath.Clean(c.State[len(c.State)-1]), values["PI_CODING_AGENT_SESSION_DIR"]
 	if sessions != "" && !strings.HasPrefix(filepath.Clean(sessions)+"/", dir+"/") {
 		c.State = append(c.State, sessions+"/")
@@ -77,9 +77,9 @@ func (c *Client) AddPi(values map[string]string) {
 // AddOpencode adds what opencode keeps. It does not start where it cannot write beside its settings. Its
 // cache holds programs that sessions outside of the box would run, and is made anew for each box.
 func (c *Client) AddOpencode(values map[string]string) {
-	c.addState(below(values, "XDG_CONFIG_HOME", ".config")+"/opencode", opencodeFixed, nil)
-	c.addState(below(values, "XDG_DATA_HOME", ".local/share")+"/opencode", []string{"bin/"}, nil)
-	c.addState(below(values, "XDG_STATE_HOME", ".local/state")+"/opencode", nil, nil)
+	c.addState(dirOf(values, "XDG_CONFIG_HOME", ".config")+"/opencode", opencodeFixed, nil)
+	c.addState(dirOf(values, "XDG_DATA_HOME", ".local/share")+"/opencode", []string{"bin/"}, nil)
+	c.addState(dirOf(values, "XDG_STATE_HOME", ".local/state")+"/opencode", nil, nil)
 	if file := values["OPENCODE_CONFIG"]; file != "" {
 		c.Read = append(c.Read, filepath.Clean(file))
 	}

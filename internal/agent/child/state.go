@@ -15,8 +15,8 @@ import (
 
 // addClient adds the program of a client and its files to what a box shows. What programs outside of the
 // box execute or load is read-only there: what the client calls fixed, the program of the client itself,
-// and what looks like a program at the top of the client's directories. It makes what is missing of the
-// client's own names, so that no program in the box can make it.
+// and what looks like a program at the top of the client's directories. It makes the client's own names
+// that are missing, so that no program in the box can make them.
 func addClient(spec *box.Spec, c Client, path string) error {
 	for _, name := range slices.Concat(c.State, c.Fixed, c.Private) {
 		if err := makeState(name); err != nil {

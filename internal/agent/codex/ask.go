@@ -61,7 +61,7 @@ func (s *session) noteRequest(f frame) {
 		TurnID   string `json:"turnId"`
 	}
 	if json.Unmarshal(f.Params, &r) == nil && r.ThreadID == s.thread && r.TurnID != "" {
-		s.view.turn(r.TurnID).Asked = true
+		s.view.trackedTurn(r.TurnID).Asked = true
 	}
 }
 

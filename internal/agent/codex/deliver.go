@@ -35,7 +35,7 @@ func (s *session) readThread(ctx context.Context, turns bool) (t agent.Thread, e
 		if read.Thread.ID != s.thread {
 			return badRequest("codex was asked for thread %s and told of %s", s.thread, read.Thread.ID)
 		}
-		t = s.view.join(read.Thread)
+		t = s.view.joinRead(read.Thread)
 		return nil
 	})
 	return t, err
@@ -94,9 +94,9 @@ func (s *session) sendDelivery(d agent.Delivery) (<-chan delivered, error) {
 	return answer, nil
 }
 
-// input is a message in the client's form. Nothing else goes with a delivery: what a request overrides
+// messageParams is a message in the client's form. Nothing else goes with a delivery: what a request overrides
 // holds for the later turns of the thread too, and for the turn that it may join.
-func (s *session) input(d agent.Delivery) object {
+func (s *session) messageParams(d agent.Delivery) object {
 	return object{
 		"threadId": s.thread, "clientUserMessageId": d.Marker,
 		"input": []object{{"type": "text", "text": d.Text, "text_elements": []object{}}},
@@ -104,7 +104,7 @@ func (s *session) input(d agent.Delivery) object {
 }
 
 func (s *session) steerCall(d agent.Delivery, answer chan<- delivered) *pendingCall {
-	params := s.input(d)
+	params := s.messageParams(d)
 	params["expectedTurnId"] = d.Expected
 	return &pendingCall{method: "turn/steer", params: params, once: true, done: func(raw json.RawMessage, err error) {
 		var took struct {
@@ -119,7 +119,7 @@ func (s *session) startCall(d agent.Delivery, answer chan<- delivered) *pendingC
 	t := newTurn(d.Marker)
 	t.delivery = true
 	s.turn = t
-	return &pendingCall{method: "turn/start", params: s.input(d), once: true, done: func(raw json.RawMessage, err error) {
+	return &pendingCall{method: "turn/start", params: s.messageParams(d), once: true, done: func(raw json.RawMessage, err error) {
 		var took struct {
 			Turn wireTurn `json:"turn"`
 		}

@@ -10,14 +10,14 @@ import (
 )
 
 // threadView is what the client has told of its thread: a fold of its notifications, which sends nothing
-// and keeps no time. A read is joined with it; see join.
+// and keeps no time. A read is joined with it; see joinRead.
 type threadView struct {
 	allows *delivery.Allows
 	status threadStatus
 	active []*turnView // turns that were begun and not ended
 }
 
-// turnView is what was seen of one turn.
+// turnView holds the observations of one turn.
 type turnView struct {
 	agent.ActiveTurn
 	opened   bool // seen from its beginning
@@ -39,9 +39,9 @@ var (
 	otherItems   = []string{"contextCompaction", "enteredReviewMode", "exitedReviewMode"}
 )
 
-// turn returns the active turn with the id, which it adds if it is not known. Of more turns than a client
+// trackedTurn returns the active turn with the id, which it adds if it is not known. Of more turns than a client
 // can run at once, the oldest are forgotten: a read that shows one then finds its beginning unknown.
-func (v *threadView) turn(id string) *turnView {
+func (v *threadView) trackedTurn(id string) *turnView {
 	i := slices.IndexFunc(v.active, func(t *turnView) bool { return t.ID == id })
 	if i >= 0 {
 		return v.active[i]
@@ -54,7 +54,7 @@ func (v *threadView) turn(id string) *turnView {
 // openTurn takes a turn/started. It reports whether the turn was not known to run.
 func (v *threadView) openTurn(w wireTurn) bool {
 	known := slices.ContainsFunc(v.active, func(t *turnView) bool { return t.ID == w.ID })
-	t := v.turn(w.ID)
+	t := v.trackedTurn(w.ID)
 	t.opened = t.opened || !known
 	t.other = t.other || w.foreignRoot()
 	return !known
@@ -68,13 +68,13 @@ func (w wireTurn) foreignRoot() bool {
 // addMessage takes a user message. It reports whether it is the first of a turn that was seen from its
 // beginning.
 func (v *threadView) addMessage(turn string) bool {
-	t := v.turn(turn)
+	t := v.trackedTurn(turn)
 	t.messages++
 	return t.opened && t.messages == 1
 }
 
 // addItem takes an item of a turn.
-func (v *threadView) addItem(turn, kind string) { v.turn(turn).addItem(kind) }
+func (v *threadView) addItem(turn, kind string) { v.trackedTurn(turn).addItem(kind) }
 
 func (t *turnView) addItem(kind string) {
 	switch {
@@ -103,8 +103,8 @@ func (v *threadView) setStatus(s threadStatus) {
 	}
 }
 
-// state returns the turn as its readers see it.
-func (t *turnView) state() agent.ActiveTurn {
+// asActive returns the turn as its readers see it.
+func (t *turnView) asActive() agent.ActiveTurn {
 	a := t.ActiveTurn
 	switch {
 	case t.other:
@@ -124,12 +124,12 @@ type wireThread struct {
 	Turns  []wireTurn   `json:"turns"`
 }
 
-// keptTurns is how many turns are kept, of a read and of what was told.
+// keptTurns bounds the turns that are kept, of a read and of the notifications.
 const keptTurns = 64
 
-// join returns what a read and the view say together. The read wins, because it is younger; a turn that
-// the read does not know of at all, and that runs by what was told, is a doubt and is kept as one.
-func (v *threadView) join(read wireThread) agent.Thread {
+// joinRead returns what a read and the view say together. The read wins, because it is younger; a turn that
+// the read does not have at all, and that runs by the notifications, is a doubt and is kept as one.
+func (v *threadView) joinRead(read wireThread) agent.Thread {
 	t := agent.Thread{ID: read.ID, Status: read.Status.Type, Flags: read.Status.Flags, Allows: v.allows}
 	inRead := map[string]bool{}
 	for _, w := range read.Turns {
@@ -140,7 +140,7 @@ func (v *threadView) join(read wireThread) agent.Thread {
 	}
 	for _, seen := range v.active {
 		if !inRead[seen.ID] {
-			a := seen.state()
+			a := seen.asActive()
 			if a.Kind == delivery.RegularTurn {
 				a.Kind = delivery.UnknownTurn
 			}
@@ -148,7 +148,7 @@ func (v *threadView) join(read wireThread) agent.Thread {
 		}
 	}
 	for _, w := range read.Turns[max(len(read.Turns)-keptTurns, 0):] {
-		t.Turns = append(t.Turns, w.record())
+		t.Turns = append(t.Turns, w.asRecord())
 	}
 	return t
 }
@@ -168,11 +168,11 @@ func (v *threadView) joinTurn(w wireTurn) agent.ActiveTurn {
 		}
 		t.addItem(i.Type)
 	}
-	return t.state()
+	return t.asActive()
 }
 
-// record returns a turn of a read, with the ids of its user messages.
-func (w wireTurn) record() agent.ThreadTurn {
+// asRecord returns a turn of a read, with the ids of its user messages.
+func (w wireTurn) asRecord() agent.ThreadTurn {
 	r := agent.ThreadTurn{ID: w.ID, Status: w.Status, Ended: w.Completed != nil}
 	for _, raw := range w.Items {
 		var i item
