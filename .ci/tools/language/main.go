@@ -133,8 +133,8 @@ func (t *tally) mostDefined(n int) []string {
 	return names[:min(n, len(names))]
 }
 
-// reach counts the packages that ./workflows depends on, and those of them that
-// belong to this module.
+// reach counts the packages that ./workflows depends on, and how many of
+// them belong to this module.
 func reach(root string) (all, own int, err error) {
 	cmd := exec.Command("go", "list", "-deps", "./workflows")
 	cmd.Dir = root
