@@ -57,7 +57,7 @@ type Config struct {
 	// Survey returns the manifests of the agents on this machine.
 	Survey func(context.Context) []agent.Manifest
 	// Probe reports why a provider cannot work on this machine; nil: nothing is known against it. It calls no
-	// model and pays nobody.
+	// model.
 	Probe func(context.Context, Opening) error
 	// Forget removes an agent's session from the registry of citizens. It is nil if no session is
 	// ever in the registry.

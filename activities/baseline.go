@@ -14,8 +14,8 @@ import (
 // silenceHint says what to look at when a command ran out of time without a byte of output.
 const silenceHint = "see whether it fills a cold cache, is refused a network by the box (--check-network), or waits for input"
 
-// baselineOf returns what the checks on the base commit say. A check that could not run, or that did not
-// end in time, is the problem of all: what it says of a later patch would mean little.
+// baselineOf returns the outcome of the checks on the base commit. A check that could not run, or that did not
+// end in time, is a problem of the whole baseline: its result for a later patch would mean little.
 func baselineOf(checked check.Report) *run.Baseline {
 	b := &run.Baseline{}
 	var problems []string

@@ -132,7 +132,7 @@ func (a *Activities) checkCommit(ctx context.Context, in CheckInput, show func(r
 // run in, their home, and the directory of what they build in the box.
 type place struct {
 	top, dir, home, layers string
-	exact                  bool // the tree is that of the commit alone
+	exact                  bool // the tree holds the files of the commit alone
 }
 
 // runChecks runs the checks in a place, and in the box unless run and worker say off. Git reads the
@@ -170,7 +170,7 @@ func (a *Activities) runChecks(ctx context.Context, in CheckInput, at place, sho
 		Env: way.env, Set: s.set, Lookup: a.env, Timeout: in.Timeout,
 		Filter: func(w io.Writer) io.Writer { return a.redact.Writer(w) },
 	}, func(p check.Progress) {
-		show(report.Progress{Doing: fmt.Sprintf("%s %d of %d: %s", in.kind(), p.Index+1, p.Total, p.Command), Bytes: p.Bytes})
+		show(report.Progress{Doing: fmt.Sprintf("%s %d of %d: %s", in.checkLabel(), p.Index+1, p.Total, p.Command), Bytes: p.Bytes})
 	})
 	if err != nil {
 		return checked, Evaluation{}, Judgement{}, err

@@ -18,7 +18,7 @@ type Header struct {
 	Repository run.Repository `json:"repository"`
 	// Sandbox is the run's policy for the box; empty means run.SandboxRequired.
 	Sandbox run.Sandbox `json:"sandbox,omitempty"`
-	// Branch is the name of the run's branch; empty means that of run.ID.Branch.
+	// Branch is the name of the run's branch; empty means the name by run.ID.Branch.
 	Branch string       `json:"branch,omitempty"`
 	Entry  rundir.Entry `json:"entry,omitzero"`
 }
@@ -168,14 +168,14 @@ type CheckInput struct {
 	Timeout    time.Duration `json:"timeout"`           // of each command
 	Rules      run.Rules     `json:"rules,omitempty"`   // of the run
 	// Baseline is set for the checks on the base commit, which run before any provider is called. Commit
-	// is the base then: the code is the user's own, and nobody has changed it yet.
+	// is the base then: the code is the user's own, and the run has not changed it yet.
 	Baseline bool `json:"baseline,omitempty"`
 	// Before is the report of the run's baseline, with which the results are compared; nil: there is none.
 	Before *run.Ref `json:"before,omitempty"`
 }
 
-// kind names a check of the input in the progress that is shown.
-func (in CheckInput) kind() string {
+// checkLabel names a check of the input in the progress that is shown.
+func (in CheckInput) checkLabel() string {
 	if in.Baseline {
 		return "baseline, check"
 	}

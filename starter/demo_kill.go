@@ -23,14 +23,14 @@ type killing struct {
 	counted  bool        // the report says what the record holds
 }
 
-// killReport is what was killed, and what branch and record hold afterwards.
+// killReport names the killed processes, and counts what branch and record hold afterwards.
 type killReport struct {
 	Killed     processes  `json:"killed"`
 	Restarted  processes  `json:"restarted"`
 	Patch      run.Digest `json:"patch"`       // that was on the branch before
 	Commits    int        `json:"commits"`     // of that patch on the branch
 	Answers    int        `json:"answers"`     // that were paid for the step that made it
-	CheckTries int        `json:"checkStarts"` // of the check that was cut off, as far as it was seen
+	CheckTries int        `json:"checkStarts"` // of the check that was cut off: its highest attempt that was seen
 }
 
 // processes are the numbers of those that serve a run.
@@ -43,8 +43,8 @@ func (p processes) String() string {
 	return fmt.Sprintf("engine in process %d, worker in process %d", p.Engine, p.Worker)
 }
 
-// once reports whether nothing was made or paid twice.
-func (r killReport) once() bool { return r.Commits == 1 && r.Answers == 1 }
+// costNothing reports whether nothing was made or paid twice.
+func (r killReport) costNothing() bool { return r.Commits == 1 && r.Answers == 1 }
 
 // String says it in words, whatever the numbers are.
 func (r killReport) String() string {
@@ -53,26 +53,23 @@ func (r killReport) String() string {
 
 // inWords returns a number and its noun. Small numbers are words.
 func inWords(n int, one, more string) string {
-	noun := more
-	if n == 1 {
-		noun = one
-	}
+	digits, noun, _ := strings.Cut(plural(n, one, more), " ")
 	if words := []string{"no", "one", "two", "three"}; n >= 0 && n < len(words) {
 		return words[n] + " " + noun
 	}
-	return fmt.Sprintf("%d %s", n, noun)
+	return digits + " " + noun
 }
 
 // err returns an error if the kill has cost something.
 func (k killing) err() error {
-	if k.report == nil || k.report.once() {
+	if k.report == nil || k.report.costNothing() {
 		return nil
 	}
 	return fmt.Errorf("the kill has cost something: %s for the patch that was applied before it", *k.report)
 }
 
 // offerKill asks once, after the first approval, whether the demo may kill its engine and its worker.
-// Where nobody is asked it says that it will.
+// A demo that asks no one, because it approves by itself, says that it will.
 func (d *demo) offerKill(ctx context.Context, p *person) error {
 	if d.kill.off || d.waits != 1 {
 		return nil
@@ -93,7 +90,7 @@ func (d *demo) offerKill(ctx context.Context, p *person) error {
 }
 
 // killAtWork kills engine and worker at the first look that sees the tests of the applied patch at work,
-// and starts them again. The follower goes on with the new ones.
+// and starts them again. The follower then asks the new engine.
 func (d *demo) killAtWork(ctx context.Context, f *follower, e runs.Execution) error {
 	checking, ok := checkAtWork(f.last, e)
 	switch {
@@ -169,7 +166,7 @@ func (d *demo) tellKill(ctx context.Context, f *follower, e run.Event) error {
 	}
 	s := d.screen
 	mark := s.Good("✓ ")
-	if !r.once() {
+	if !r.costNothing() {
 		mark = s.Bad("✗ ")
 	}
 	s.Line("")

@@ -66,7 +66,7 @@ func TestDemoWithoutATerminal(t *testing.T) {
 		t.Fatalf("last line %s: %v", lines[len(lines)-1], err)
 	}
 	k := *end.Kill
-	if !k.once() || k.Killed.Engine == 0 || k.Killed.Worker == 0 || k.Killed.Engine == k.Restarted.Engine || k.Killed.Worker == k.Restarted.Worker {
+	if !k.costNothing() || k.Killed.Engine == 0 || k.Killed.Worker == 0 || k.Killed.Engine == k.Restarted.Engine || k.Killed.Worker == k.Restarted.Worker {
 		t.Errorf("%+v", k)
 	}
 	patches := patchesOn(t, filepath.Join(dir, "ratchet-demo-2", "bill"))

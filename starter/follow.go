@@ -57,7 +57,7 @@ type follower struct {
 	watched
 	id      run.ID
 	tell    func(run.Event) error
-	look    func(context.Context, runs.Execution) error // called with each look at a run that is at work; nil: no one
+	look    func(context.Context, runs.Execution) error // called with each look at a run that is at work; nil: not at all
 	screen  *terminal.Screen
 	decider decider // nil: there is no person to ask
 	now     func() time.Time

@@ -125,8 +125,8 @@ func (f *runFlags) registerFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.fresh, "fresh-fixer", false, "give the fixer a session of its own, not the developer's")
 }
 
-// startRun starts the run of the flags, which the files of the user and of the repository complete. The flag
-// set is that of f.
+// startRun starts the run of the flags, which the files of the user and of the repository complete. The
+// fields of f are the values of the flag set.
 func (c *cli) startRun(ctx context.Context, flags *pflag.FlagSet, f *runFlags) error {
 	if err := c.readGoalOf(f); err != nil {
 		return err

@@ -38,7 +38,7 @@ func (e *childError) Error() string { return fmt.Sprintf("it ended with exit cod
 
 // startUp starts `starter up` on this runs directory and free ports, and returns when engine and worker
 // are ready. The child tells on the standard error what its start does. The error is a *childError for a
-// child that gave up, and that of ctx when ctx ended first.
+// child that gave up, and the error of ctx when ctx ended first.
 func (c *cli) startUp(ctx context.Context, sandbox run.Sandbox, environ []string) (_ *upProcess, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *cli) startUp(ctx context.Context, sandbox run.Sandbox, environ []string
 	}
 	u := &upProcess{cmd: exec.Command(self, args...), done: make(chan struct{}), hangUp: func() {}}
 	u.cmd.Env, u.cmd.Stderr = environ, c.err
-	ready, err := u.start()
+	ready, err := u.startChild()
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", self, err)
 	}
@@ -67,9 +67,9 @@ func (c *cli) startUp(ctx context.Context, sandbox run.Sandbox, environ []string
 	}
 }
 
-// start starts the child. The channel gets the first line that the child writes, which is empty if it ends
+// startChild starts the child. The channel gets the first line that the child writes, which is empty if it ends
 // without one.
-func (u *upProcess) start() (ready <-chan []byte, err error) {
+func (u *upProcess) startChild() (ready <-chan []byte, err error) {
 	if u.input, err = u.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}

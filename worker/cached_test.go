@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
@@ -32,9 +31,9 @@ func TestRunsThatAreNotHeldGoOn(t *testing.T) {
 			waiting = append(waiting, in)
 		}
 		for _, in := range waiting {
-			eventually.Within(t, "the wait for an approval", time.Minute, func() bool { return s.approvalOf(in.RunID) != "" })
+			eventually.Holds(t, "the wait for an approval", func() bool { return s.approvalOf(in.RunID) != "" })
 		}
-		eventually.Within(t, "the number of runs that are held", time.Minute, func() bool {
+		eventually.Holds(t, "the number of runs that are held", func() bool {
 			n := waitingHere()
 			return least <= n && n <= most
 		})

@@ -28,7 +28,7 @@ func (r *runner) runBaseline(ctx workflow.Context) (*run.Baseline, error) {
 	in := r.checkInput()
 	in.Iteration, in.Evaluation, in.Commit, in.Baseline = 0, s.Asked+1, s.Input.Repository.Base, true
 	on := checking(ctx, in.Timeout, n, fmt.Sprintf("Run %d checks on the base commit", n))
-	on = workflow.WithStartToCloseTimeout(on, in.Timeout*time.Duration(n)+time.Minute+preparing)
+	on = workflow.WithStartToCloseTimeout(on, workflow.GetActivityOptions(on).StartToCloseTimeout+preparing)
 	j, err := runActivity(on, r, acts.Check, in)
 	switch {
 	case temporal.IsCanceledError(err):
@@ -53,7 +53,7 @@ func baselineProblem(p run.Problem) *run.Problem {
 	return &p
 }
 
-// checkInput returns what all runs of the checks have in common.
+// checkInput returns the input that all runs of the checks share.
 func (r *runner) checkInput() activities.CheckInput {
 	in := r.s.Input
 	return activities.CheckInput{

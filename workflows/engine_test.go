@@ -117,7 +117,7 @@ func (p *testRun) until(what string, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-patience:
-			p.t.Fatalf("%s: not within a minute", what)
+			p.t.Fatalf("%s: not within five minutes", what)
 		}
 	}
 }

@@ -173,7 +173,7 @@ func receive[T any](t testing.TB, what string, from <-chan T) (v T) {
 	select {
 	case v = <-from:
 	case <-time.After(5 * time.Minute):
-		t.Fatalf("%s: not within a minute", what)
+		t.Fatalf("%s: not within five minutes", what)
 	}
 	return v
 }

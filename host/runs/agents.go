@@ -16,20 +16,11 @@ import (
 // Agents asks a worker of the task queue which agents it has. The page of the asking workflow
 // in the Web UI shows them too. The error is ErrNoWorker when no worker serves the queue.
 func (c *Client) Agents(ctx context.Context) ([]agent.Manifest, error) {
-	if served, err := c.Served(ctx); err == nil && !served {
-		return nil, ErrNoWorker
-	}
-	wr, err := c.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: "agents-" + uuid.NewString(), TaskQueue: c.queue, StaticSummary: "Which agents are there?",
-	}, workflows.Agents)
-	if err != nil {
-		return nil, fmt.Errorf("ask for the agents: %w", err)
-	}
 	var out activities.AgentsResult
-	if err := wr.Get(ctx, &out); err != nil {
-		return nil, fmt.Errorf("ask for the agents: %w", err)
-	}
-	return out.Agents, nil
+	err := c.askWorker(ctx, "for the agents", client.StartWorkflowOptions{
+		ID: "agents-" + uuid.NewString(), StaticSummary: "Which agents are there?",
+	}, &out, workflows.Agents)
+	return out.Agents, err
 }
 
 // probePatience bounds the wait for the answer about providers. A worker needs less, unless it is too busy
@@ -39,21 +30,29 @@ const probePatience = 18 * time.Second
 // Probe asks a worker of the task queue whether the providers of a run that is about to start can work
 // there. It returns one line for each that cannot. The error is ErrNoWorker when no worker serves the queue.
 func (c *Client) Probe(ctx context.Context, in activities.ProbeInput) ([]string, error) {
-	if served, err := c.Served(ctx); err == nil && !served {
-		return nil, ErrNoWorker
-	}
 	ctx, cancel := context.WithTimeout(ctx, probePatience)
 	defer cancel()
-	wr, err := c.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: "providers-" + uuid.NewString(), TaskQueue: c.queue, StaticSummary: "Can the providers work?",
-		WorkflowExecutionTimeout: probePatience,
-	}, workflows.Probe, in)
 	var out activities.ProbeResult
+	err := c.askWorker(ctx, "for the providers", client.StartWorkflowOptions{
+		ID: "providers-" + uuid.NewString(), StaticSummary: "Can the providers work?",
+		WorkflowExecutionTimeout: probePatience,
+	}, &out, workflows.Probe, in)
+	return out.Problems, err
+}
+
+// askWorker reads the result of a workflow that asks a worker of the task queue into out. It returns
+// ErrNoWorker itself when no worker serves the queue; any other error says what was asked for.
+func (c *Client) askWorker(ctx context.Context, what string, how client.StartWorkflowOptions, out, workflow any, args ...any) error {
+	if served, err := c.Served(ctx); err == nil && !served {
+		return ErrNoWorker
+	}
+	how.TaskQueue = c.queue
+	wr, err := c.temporal.ExecuteWorkflow(ctx, how, workflow, args...)
 	if err == nil {
-		err = wr.Get(ctx, &out)
+		err = wr.Get(ctx, out)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ask the worker for the providers: %w", err)
+		return fmt.Errorf("ask the worker %s: %w", what, err)
 	}
-	return out.Problems, nil
+	return nil
 }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// open returns both ends of a new pseudo-terminal.
-func open(columns, rows int) (user, program *os.File, err error) {
+// openPair returns both ends of a new pseudo-terminal.
+func openPair(columns, rows int) (user, program *os.File, err error) {
 	user, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		return nil, nil, err

@@ -8,6 +8,6 @@ import (
 	"os"
 )
 
-func open(int, int) (user, program *os.File, err error) {
+func openPair(int, int) (user, program *os.File, err error) {
 	return nil, nil, fmt.Errorf("open a terminal: %w", errors.ErrUnsupported)
 }

@@ -17,7 +17,7 @@ type Terminal struct{ file *os.File }
 // Read implements io.Reader.
 func (t *Terminal) Read(p []byte) (int, error) {
 	n, err := t.file.Read(p)
-	if errors.Is(err, syscall.EIO) { // so the kernel says that nobody has the other end
+	if errors.Is(err, syscall.EIO) { // so the kernel says that no process has the other end
 		err = io.EOF
 	}
 	return n, err
@@ -32,7 +32,7 @@ func (t *Terminal) Close() error { return t.file.Close() }
 // Start starts the command in a session of its own, at a terminal of that size. Its standard input,
 // output and error are the terminal.
 func Start(cmd *exec.Cmd, columns, rows int) (*Terminal, error) {
-	user, program, err := open(columns, rows)
+	user, program, err := openPair(columns, rows)
 	if err != nil {
 		return nil, err
 	}

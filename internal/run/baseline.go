@@ -6,7 +6,7 @@ import (
 )
 
 // CodeBaseline is the code of a problem with the checks on the base commit: one of
-// them could not run there or did not end in time, so nothing is known of them.
+// them could not run there or did not end in time.
 const CodeBaseline = "BASELINE"
 
 // Baseline is the outcome of the checks on the base commit. They run there before
@@ -19,8 +19,8 @@ type Baseline struct {
 	More   int             `json:"more,omitempty"`
 	// Millis is the time that all checks took together, in milliseconds.
 	Millis int64 `json:"durationMs,omitempty"`
-	// Problem says why nothing is known of the checks; nil: they ran. A run with a
-	// problem asks a person and calls no provider before.
+	// Problem says why a check has no result; nil: all have. A run with a problem
+	// asks a person before it calls a provider.
 	Problem *Problem `json:"problem,omitempty"`
 	// Restored is set if something other than the run moved the branch meanwhile.
 	Restored *Restored `json:"restored,omitempty"`
@@ -50,15 +50,13 @@ func (b *Baseline) AddFailed(c BaselineCheck) {
 
 // Outcome describes how the check failed: "1 of 3 cases", "exit code 1".
 func (c BaselineCheck) Outcome() string {
-	noun := "cases"
-	if c.Failed == 1 && c.Cases <= 1 {
-		noun = "case"
-	}
 	switch {
 	case c.Failed > 0 && c.Cases >= c.Failed:
 		return fmt.Sprintf("%d of %d cases", c.Failed, c.Cases)
+	case c.Failed == 1:
+		return "1 case"
 	case c.Failed > 0:
-		return fmt.Sprintf("%d %s", c.Failed, noun)
+		return fmt.Sprintf("%d cases", c.Failed)
 	}
 	return fmt.Sprintf("exit code %d", c.ExitCode)
 }
@@ -88,7 +86,7 @@ func (b Baseline) Summary() string {
 
 // NeedsBaseline reports whether the checks must run on the base commit before the
 // next step, which starts the planner's phase. They run again after a problem,
-// unless a person let the run go on without.
+// unless a person let the run continue without a baseline.
 func (s *Snapshot) NeedsBaseline() bool {
 	due := s.Next.Do == Start && s.Next.Phase == Plan
 	return due && s.WantsBaseline() && (s.Baseline == nil || s.unsettledBaseline() != nil)
@@ -148,7 +146,7 @@ const (
 // BaselineChoice is the content of the reply to a question about the baseline. The
 // zero choice runs the checks again.
 type BaselineChoice struct {
-	Without bool // go on without a baseline
+	Without bool // continue without a baseline
 	Stop    bool
 }
 

@@ -39,7 +39,7 @@ func (s *Snapshot) startPhase(e Event, p PhaseStarted) {
 		s.addGuidance(FromNote, n.Text)
 	}
 	s.Notes = s.Notes[min(len(p.Notes), len(s.Notes)):]
-	if e.Phase != Ask && s.unsettledBaseline() == nil { // else nobody is called
+	if e.Phase != Ask && s.unsettledBaseline() == nil { // else no provider is called
 		if s.Calls == nil {
 			s.Calls = Calls{}
 		}

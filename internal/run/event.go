@@ -291,7 +291,7 @@ type (
 		Stop      bool   `json:"stop,omitempty"`
 		// Fix asks for a fix in place of another evaluation.
 		Fix bool `json:"fix,omitempty"`
-		// Without lets the run go on without a baseline.
+		// Without lets the run continue without a baseline.
 		Without bool `json:"withoutBaseline,omitempty"`
 	}
 	// RunCompleted ends the run with success. Restored is set if something other

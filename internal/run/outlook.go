@@ -15,7 +15,7 @@ type Outlook struct {
 	Answer  string `json:"answer,omitempty"`
 	Fix     string `json:"fix,omitempty"`     // an answer that begins with FixWord
 	Again   string `json:"again,omitempty"`   // the answer that runs the checks on the base commit again
-	Without string `json:"without,omitempty"` // the answer that goes on without a baseline
+	Without string `json:"without,omitempty"` // the answer that lets the run continue without a baseline
 	Stop    string `json:"stop,omitempty"`    // the answer that raises no budget, or ends the run before its start
 }
 
@@ -106,7 +106,7 @@ func (s *Snapshot) describeNext(with string) string {
 		return fmt.Sprintf("the fixer is called%s, fix %d of %d", with, s.Fixes+1, s.Input.Fixes())
 	case step.Phase == Execute && len(s.Input.CandidateProviders()) > 1:
 		return "the developers are called again" + with
-	case s.Calls[step.Phase] == 0: // what asked was before its first call
+	case s.Calls[step.Phase] == 0: // the question came before its first call
 		return fmt.Sprintf("the %s is called%s", step.Phase.Role(), with)
 	default:
 		return fmt.Sprintf("the %s is called again%s", step.Phase.Role(), with)

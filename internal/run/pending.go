@@ -40,8 +40,8 @@ type PendingApproval struct {
 	Repairs    []string    `json:"repairs,omitempty"`
 	Excerpt    string      `json:"excerpt,omitempty"`
 	Commands   []string    `json:"commands"`
-	// Baseline says in one line what the checks said of the base commit; empty: not known, or a tool waits.
-	// Before holds the checks of the last evaluation that had failed there, too, in the same way.
+	// Baseline is the outcome of the checks on the base commit in one line; empty: there is none, or a tool
+	// waits. Before holds the checks of the last evaluation that had failed there in the same way.
 	Baseline string   `json:"baseline,omitempty"`
 	Before   []string `json:"failedBefore,omitempty"`
 	// Unboxed is set if the box does not hold the programs of the run.

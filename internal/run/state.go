@@ -88,7 +88,7 @@ type Snapshot struct {
 	Commits int    `json:"commits,omitempty"`
 	Stat    Stat   `json:"stat"` // the branch against its base
 	// Baseline is the outcome of the checks on the base commit; nil: not known.
-	// Unbased is set if a person let the run go on although it has a problem.
+	// Unbased is set if a person let the run continue although its baseline has a problem.
 	Baseline *Baseline `json:"baseline,omitempty"`
 	Unbased  bool      `json:"unbased,omitempty"`
 	Before   []string  `json:"failedBefore,omitempty"` // of the last evaluation

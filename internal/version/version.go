@@ -18,7 +18,7 @@ var (
 	date    string
 )
 
-// Info describes the build of a program. What is not known is empty.
+// Info describes the build of a program. An unknown field is empty.
 type Info struct {
 	Version string `json:"version"`          // "1.2.0"; "devel" when no release and no module version is known
 	Commit  string `json:"commit,omitempty"` // full hash; "-dirty" follows when files were changed
@@ -28,18 +28,18 @@ type Info struct {
 // Release returns the version that the release of this program set. It is empty for any other build.
 func Release() string { return release }
 
-// Read returns what is known of the build of this program.
+// Read describes the build of this program.
 func Read() Info {
 	i := Info{Version: release, Commit: commit, Date: date}
 	if b, ok := debug.ReadBuildInfo(); ok {
-		i = i.or(b)
+		i = i.fillIn(b)
 	}
 	i.Version = cmp.Or(i.Version, "devel")
 	return i
 }
 
-// or fills in what is empty from the notes of the go command.
-func (i Info) or(b *debug.BuildInfo) Info {
+// fillIn fills the empty fields from the notes of the go command.
+func (i Info) fillIn(b *debug.BuildInfo) Info {
 	noted := map[string]string{}
 	for _, s := range b.Settings {
 		noted[s.Key] = s.Value

@@ -29,7 +29,7 @@ func TestWhatABuildKnows(t *testing.T) {
 		{"built without a repository", Info{}, debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := tc.set.or(&tc.noted).String(); got != tc.want {
+			if got := tc.set.fillIn(&tc.noted).String(); got != tc.want {
 				t.Errorf("is %q, want %q", got, tc.want)
 			}
 		})

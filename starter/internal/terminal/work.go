@@ -8,7 +8,7 @@ import (
 // frame is the time between two states of a moving line.
 const frame = 100 * time.Millisecond
 
-// Work is a moving line that moves by itself, for work whose steps nobody else tells.
+// Work is a moving line that moves by itself, for work that reports no progress.
 type Work struct {
 	screen *Screen
 	done   chan struct{}
