@@ -119,7 +119,7 @@ func shareCaches(dir string, kit toolchain.Kit, userPath string) *shelter {
 	return s
 }
 
-// flatName returns the name of a cache as that of one directory.
+// flatName turns the name of a cache into the name of one directory.
 func flatName(name string) string { return strings.ReplaceAll(name, "/", "-") }
 
 // addCache lays a private layer over the layer of the repository and the cache of the user. With the zero
@@ -184,7 +184,7 @@ func markRunsOwn(at place) error {
 // keepBuilt keeps what checks on the run's base commit have built and downloaded, for all later runs on the
 // repository, if the user has that commit in his own checkout: HEAD is it, or comes from it. What such checks
 // leave in a cache is then what the user's own tests could have left there. Checks on anything that a run has
-// made keep nothing, and neither do checks after them, as those of a run that was reset: they could forge the
+// made keep nothing, and neither do checks after them, as the checks of a run that was reset: they could forge the
 // verdict on another run. Keeping saves time alone, so its faults are told in the log of the run. The
 // shelter must be released.
 func (a *Activities) keepBuilt(ctx context.Context, in CheckInput, s *shelter, at place) {

@@ -46,7 +46,7 @@ type source struct {
 }
 
 // configure gives the flags that the command line does not name the values of the user's file, and then
-// those of the file in the repository's last commit. It returns who chose what, and shows what the user's
+// the values of the file in the repository's last commit. It returns who chose what, and shows what the user's
 // file loosens.
 func (c *cli) configure(ctx context.Context, flags *pflag.FlagSet, src workspace.Source, base string) (map[string]run.Origin, error) {
 	user, err := settings.Read(c.settingsPath())

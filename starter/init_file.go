@@ -81,7 +81,7 @@ func (o checkedOnce) outcome() string {
 	return fmt.Sprintf("%s cannot run: %s", o.Command, o.Reason)
 }
 
-// quoted returns a string of TOML. The escapes of JSON are among those of TOML.
+// quoted returns a string of TOML. The escapes of JSON are escapes of TOML as well.
 func quoted(text string) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -22,7 +22,7 @@ type Spec struct {
 	// that a work tree borrows.
 	Write, Read []string
 	Overlays    []Overlay
-	// Private are directories below those of Write of which the box has its own, empty at the start.
+	// Private are directories below the directories of Write, of which the box has its own, empty at the start.
 	Private []string
 	// Egress is the way to the network. Nil means that there is none.
 	Egress *Egress

@@ -67,7 +67,7 @@ func (l Layer) lock(how int, wait time.Duration) (*os.File, error) {
 	}
 }
 
-// Keep moves what an overlay has received into the layer, unless somebody uses the layer: then the error
+// Keep moves what an overlay has received into the layer, unless a process uses the layer: then the error
 // matches ErrBusy, and nothing has changed. No process may write to upper any more. What the layer does not
 // have is moved by whole directories, so that a reader never finds half of one that its tool takes for
 // complete. A second call moves what the first, killed, has left.

@@ -30,7 +30,7 @@ const MaxArtifact = 64 << 20
 // Store is a runs directory: the records of many runs, and their workspaces.
 type Store struct{ dir string }
 
-// Check refuses a runs directory that somebody else may have filled: another user,
+// Check refuses a runs directory that may have been filled by another user,
 // or whoever wrote a repository, whose commit can have files in the directory.
 // Nothing there is then to be believed or written. It refuses nothing where no
 // directory is. The error is one line with the remedy.

@@ -127,7 +127,7 @@ func (t Target) Credentials() string {
 // Resolve finds the server without a connection to it. The error is an *Unreachable when nothing
 // names a server, and when engine.json does not belong to this user. An engine is reached without
 // the credentials and the namespace of the standard configuration, because they belong to another
-// server. The variables of `starter env` lead to the engine of an engine.json too, which proves itself: that of the
+// server. The variables of `starter env` lead to the engine of an engine.json too, which proves itself: the file of the
 // runs directory, or the one that EngineVariable names.
 func Resolve(o Options) (Target, error) {
 	if o.Engine != "" {

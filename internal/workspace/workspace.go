@@ -49,7 +49,7 @@ type Spec struct {
 	Repo   string     // the repository: Source.Root
 	Prefix string     // the sub-directory that all paths here are relative to: Source.Prefix
 	RunID  run.ID     // names the run's branch, unless Branch does
-	Branch string     // short name, as run.CheckBranch accepts it; empty: that of RunID
+	Branch string     // short name, as run.CheckBranch accepts it; empty: the branch of RunID
 	Base   run.Commit // the commit that the branch starts from
 	Dir    string     // the work tree; it, Dir+".lock" and Dir+".shadow" belong to the workspace alone
 }

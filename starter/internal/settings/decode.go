@@ -145,7 +145,7 @@ func (d document) readValues(table map[string]toml.Primitive) (Values, error) {
 	return values, nil
 }
 
-// line returns the line of a value. A table that only the names of others imply has that of the first of
+// line returns the line of a value. A table that only the names of others imply has the line of the first of
 // them.
 func (d document) line(p toml.Primitive) int {
 	if parse, ok := errors.AsType[toml.ParseError](d.meta.PrimitiveDecode(p, &lineOf{})); ok && parse.Position.Line > 0 {

@@ -28,7 +28,7 @@ const (
 	boolean  kind = "true or false"
 )
 
-// key is a setting. Its name is that of the flag of `starter run` that says the same, and its values are
+// key is a setting. It has the name of the flag of `starter run` that says the same, and its values are
 // the flag's.
 type key struct {
 	name string
@@ -43,7 +43,7 @@ type key struct {
 }
 
 // What a repository's file may set at most: the defaults, and for what a repository must be able to choose,
-// a time in which nobody forgets the run.
+// a time in which a person still remembers the run.
 const (
 	defaultFiles = 500
 	defaultBytes = 8 << 20

@@ -88,7 +88,7 @@ func read(path string) (File, []byte, error) {
 	return File{Values: values, Repositories: repositories}, b, err
 }
 
-// own is a file that decides for this user: nobody else but root writes it. It may be reached by a link.
+// own is a file that decides for this user: only the user and root write it. It may be reached by a link.
 var own = file.Trust{Closed: 0o022, Root: true}
 
 // RememberSandbox adds the policy to the file, unless the file names one already. It keeps the rest of

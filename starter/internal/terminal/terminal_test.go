@@ -98,7 +98,7 @@ func TestWorkMovesByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b strings.Builder
 		work := terminal.NewScreen(&b, terminal.Options{Live: true}).Work("builds")
-		time.Sleep(1050 * time.Millisecond)
+		time.Sleep(1050 * time.Millisecond) // by the clock of the bubble
 		work.Step("starts")
 		time.Sleep(300 * time.Millisecond)
 		work.Show("[##--] half")
