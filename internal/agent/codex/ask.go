@@ -35,7 +35,7 @@ func (s *session) takeRequest(f frame) {
 		s.conn.sendObject(object{"id": f.ID, "result": kind.toResult(r, agent.PermissionDecision{Verdict: agent.Deny})})
 		return
 	}
-	if s.boxed && r.staysInside(f.Method) {
+	if s.box.Held() && r.staysInside(f.Method) {
 		s.conn.sendObject(object{"id": f.ID, "result": kind.toResult(r, agent.PermissionDecision{Verdict: agent.Allow})})
 		return
 	}

@@ -98,6 +98,7 @@ func (a *adapter) openSession(ctx context.Context, binary string, o agent.Option
 	if err != nil {
 		return nil, err
 	}
+	o.Sandbox = sandboxOf(o) // the box holds what the mode has narrowed, too
 	argv := []string{binary, "app-server"}
 	enclosed, err := a.Sandbox.Enclose(clientNeeds(argv, env), o)
 	if err != nil {
@@ -111,7 +112,7 @@ func (a *adapter) openSession(ctx context.Context, binary string, o agent.Option
 		return nil, err
 	}
 	s := newSession(c, scratch)
-	s.boxed, s.network = a.Sandbox.Held(), o.Network
+	s.box, s.network = a.Sandbox, o.Network
 	ctx, stop := context.WithTimeoutCause(ctx, handshakeLimit, errSlow)
 	defer stop()
 	if err := s.openThread(ctx, o, env); err != nil {

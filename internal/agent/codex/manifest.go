@@ -119,7 +119,7 @@ func (a *adapter) listModels(ctx context.Context, path string) ([]agent.Model, e
 			Default     bool   `json:"isDefault"`
 		} `json:"data"`
 	}
-	err = w.sendInitialize(ctx)
+	_, err = w.sendInitialize(ctx)
 	if err == nil {
 		err = w.callServer(ctx, "model/list", object{}, func(result json.RawMessage) error { return json.Unmarshal(result, &answer) })
 	}

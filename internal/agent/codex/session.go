@@ -25,13 +25,14 @@ type session struct {
 	child    *child.Child
 	conn     *conn
 	queue    *agent.Queue
-	boxed    bool          // the client runs in a box, and keeps no sandbox of its own
+	box      child.Sandbox // if it is held, the client keeps no sandbox of its own
 	network  bool          // its tools may reach the network
 	scratch  string        // directory for temporary files; empty: none of ours
 	over     chan struct{} // closed after the last event
 	stopping sync.Once
 
 	mu          sync.Mutex
+	version     string        // of the client
 	thread      string        // id of the thread; empty until the client has named it
 	earlyEvents []agent.Event // events from before that
 	running     runningTurn
@@ -109,7 +110,7 @@ func (s *session) Send(ctx context.Context, text string) error {
 		"threadId": s.thread, "clientUserMessageId": t.message,
 		"input": []object{{"type": "text", "text": text, "text_elements": []object{}}},
 	}
-	if s.boxed {
+	if s.box.Held() {
 		params["sandboxPolicy"] = turnSandbox(s.network)
 	}
 	err := s.conn.beginCall(&pendingCall{method: "turn/start", params: params, done: func(raw json.RawMessage, err error) {

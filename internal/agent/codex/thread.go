@@ -94,13 +94,17 @@ func newThreadParams(o agent.Options, env []string, boxed bool) (threadParams, e
 	}, err
 }
 
-// sendInitialize performs the handshake that each connection begins with.
-func (w *conn) sendInitialize(ctx context.Context) error {
+// sendInitialize performs the handshake that each connection begins with. It returns the client's version.
+func (w *conn) sendInitialize(ctx context.Context) (version string, err error) {
 	params := object{"clientInfo": object{"name": "ratchet", "title": "Ratchet", "version": "1"}, "capabilities": nil}
-	if err := w.callServer(ctx, "initialize", params, func(json.RawMessage) error { return nil }); err != nil {
-		return err
+	err = w.callServer(ctx, "initialize", params, func(answer json.RawMessage) error {
+		version = versionOf(answer)
+		return nil
+	})
+	if err != nil {
+		return "", err
 	}
-	return w.sendObject(object{"method": "initialized"})
+	return version, w.sendObject(object{"method": "initialized"})
 }
 
 // threadAnswer is the client's answer to threadParams.
@@ -118,11 +122,12 @@ type threadAnswer struct {
 
 // openThread brings a new client to its thread.
 func (s *session) openThread(ctx context.Context, o agent.Options, env []string) error {
-	params, err := newThreadParams(o, env, s.boxed)
+	params, err := newThreadParams(o, env, s.box.Held())
 	if err != nil {
 		return err
 	}
-	if err := s.conn.sendInitialize(ctx); err != nil {
+	version, err := s.conn.sendInitialize(ctx)
+	if err != nil {
 		return err
 	}
 	if !o.UserServers {
@@ -134,6 +139,9 @@ func (s *session) openThread(ctx context.Context, o agent.Options, env []string)
 	if o.Resume != "" {
 		method = "thread/resume"
 	}
+	s.mu.Lock()
+	s.version = version
+	s.mu.Unlock()
 	return s.conn.callServer(ctx, method, params, func(result json.RawMessage) error { return s.adoptThread(o, result) })
 }
 
@@ -148,11 +156,11 @@ func (s *session) adoptThread(o agent.Options, result json.RawMessage) error {
 	if id == "" {
 		return badRequest("codex began a thread and did not name it")
 	}
-	if err := answer.checkBounds(o, s.boxed); err != nil {
+	if err := answer.checkBounds(o, s.box.Held()); err != nil {
 		return err
 	}
 	s.nameThread(id, o.Resume != "")
-	s.setAllows(answer.allowsOf())
+	s.setAllows(answer.allowsOf(o, s.box))
 	return nil
 }
 

@@ -182,19 +182,3 @@ func (w wireTurn) asRecord() agent.ThreadTurn {
 	}
 	return r
 }
-
-// allowsOf returns what a thread's tools may do by the client's answer; nil if it does not say
-// (docs/contracts/codex.md, 6).
-func (a threadAnswer) allowsOf() *delivery.Allows {
-	var policy string
-	if json.Unmarshal(a.Policy, &policy) != nil || a.Sandbox.Type == "" {
-		return nil
-	}
-	walled := a.Sandbox.Type == "readOnly" || a.Sandbox.Type == "workspaceWrite"
-	network := string(a.Sandbox.Network)
-	return &delivery.Allows{
-		Approval: policy != "never",
-		Network:  !walled || network != "" && network != "false",
-		Write:    a.Sandbox.Type != "readOnly",
-	}
-}

@@ -1,0 +1,92 @@
+package delivery
+
+import (
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/delivery"
+	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
+)
+
+// ProveInput asks what a session's thread does. Record holds the entries of the ledger that may be missing.
+type ProveInput struct {
+	Session string           `json:"session"`
+	Sitting string           `json:"sitting"`
+	Managed delivery.Session `json:"managed"`
+	Record  []ledger.Entry   `json:"record,omitempty"`
+}
+
+// ProveResult is the result of Prove.
+type ProveResult struct {
+	Proved delivery.Proved `json:"proved"`
+}
+
+// DeliverInput is one attempt. Record holds the entries that must be durable before it is sent, its own among them.
+type DeliverInput struct {
+	Session string         `json:"session"`
+	Sitting string         `json:"sitting"`
+	Attempt delivery.Begun `json:"attempt"`
+	Text    string         `json:"text"`
+	Record  []ledger.Entry `json:"record"`
+}
+
+// DeliverResult is the answer to an attempt: the turn that took it, or why it had no effect.
+type DeliverResult struct {
+	Turn    string           `json:"turn,omitempty"`
+	At      time.Time        `json:"at,omitzero"`
+	Refused delivery.Refusal `json:"refused,omitempty"` // empty: it was accepted
+	Reason  string           `json:"reason,omitempty"`
+}
+
+// ReconcileInput asks what became of the attempt with the marker.
+type ReconcileInput struct {
+	Session string `json:"session"`
+	Sitting string `json:"sitting"`
+	Epoch   int    `json:"epoch"`
+	Marker  string `json:"marker"`
+}
+
+// ReconcileResult is what a read shows of an attempt; members are nil if it shows nothing.
+type ReconcileResult struct {
+	Marked *delivery.Marked   `json:"marked,omitempty"`
+	Turn   *delivery.TurnSeen `json:"turn,omitempty"`
+}
+
+// RecordInput holds entries for the ledger.
+type RecordInput struct {
+	Session string         `json:"session"`
+	Record  []ledger.Entry `json:"record"`
+}
+
+// SightSignal is the name of the signal by which the activity that holds a session's process tells the session's
+// workflow what the process said of its thread. It carries a Sight. The signals of a sitting must come in the order of
+// the events and without a gap: an activity that cannot send one must end.
+const SightSignal = "sight"
+
+// Sight is what a session's process told of its thread. At most one of Marked and Turn is there; session and epoch in
+// them are empty, because the workflow alone knows the epoch.
+type Sight struct {
+	Sitting string             `json:"sitting"`
+	Marked  *delivery.Marked   `json:"marked,omitempty"`
+	Turn    *delivery.TurnSeen `json:"turn,omitempty"`
+	// Status is the status that the thread was told to have.
+	Status string `json:"status,omitempty"`
+}
+
+// SightOf returns what an event tells of the thread; ok is false if it tells nothing. Now is when it was read.
+func SightOf(sitting string, e agent.Event, now time.Time) (sight Sight, ok bool) {
+	sight.Sitting = sitting
+	if s, ok := e.(agent.ThreadStatus); ok {
+		sight.Status = s.Status
+		return sight, true
+	}
+	switch p := agent.Observe(e, "", 0, now.UTC()).(type) {
+	case delivery.Marked:
+		sight.Marked = &p
+	case delivery.TurnSeen:
+		sight.Turn = &p
+	default:
+		return sight, false
+	}
+	return sight, true
+}
