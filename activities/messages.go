@@ -130,6 +130,20 @@ type ProposeResult struct {
 	Retries   []run.Retry   `json:"retries,omitempty"`
 }
 
+// PartInput names the accepted part of a refused patch. The number of the gate that refused the patch is
+// part of the name of the part's artifact.
+type PartInput struct {
+	Call
+	Part run.Part `json:"part"`
+	Gate int      `json:"gate"`
+}
+
+// PartResult holds the part as a patch of its own, or the reason why there is none.
+type PartResult struct {
+	Proposal *run.Proposal `json:"proposal,omitempty"`
+	Refusal  *run.Problem  `json:"refusal,omitempty"`
+}
+
 // ApplyInput names the patch to apply and the commit that the patch was made for.
 type ApplyInput struct {
 	Header

@@ -37,9 +37,18 @@ var moves = map[string]func(e approver, ids []string){
 	"approve no id":     func(e approver, _ []string) { e.decide("", run.Approve, false) },
 	"no decision":       func(e approver, ids []string) { e.decide(last(ids), "", false) },
 	"reject":            func(e approver, ids []string) { e.decide(last(ids), run.Reject, false) },
-	"reject for good":   func(e approver, ids []string) { e.decide(last(ids), run.Reject, true) },
-	"final approval":    func(e approver, ids []string) { e.decide(last(ids), run.Approve, true) },
-	"malformed":         func(e approver, _ []string) { e.signal("not a decision") },
+	"accept a file": func(e approver, ids []string) {
+		e.signal(map[string]any{"approvalId": last(ids), "decision": run.Approve, "files": []string{"a.go"}, "reason": "not b.go"})
+	},
+	"accept no file's name": func(e approver, ids []string) {
+		e.signal(map[string]any{"approvalId": last(ids), "decision": run.Approve, "files": []string{""}})
+	},
+	"reject a file": func(e approver, ids []string) {
+		e.signal(map[string]any{"approvalId": last(ids), "decision": run.Reject, "files": []string{"a.go"}})
+	},
+	"reject for good": func(e approver, ids []string) { e.decide(last(ids), run.Reject, true) },
+	"final approval":  func(e approver, ids []string) { e.decide(last(ids), run.Approve, true) },
+	"malformed":       func(e approver, _ []string) { e.signal("not a decision") },
 	"unknown word": func(e approver, ids []string) {
 		e.signal(map[string]any{"approvalId": last(ids), "decision": "APPROVE"})
 	},

@@ -32,7 +32,7 @@ func activitiesByName(w *fakeActivities) map[string]any {
 	return map[string]any{
 		"Record": w.Record, "Prepare": w.Prepare, "CleanUp": w.CleanUp, "Plan": w.Plan,
 		"Propose": w.Propose, "Apply": w.Apply, "Check": w.Check, "Judge": w.Judge, "Try": w.Try,
-		"CheckBranch": w.CheckBranch,
+		"CheckBranch": w.CheckBranch, "TakePart": w.TakePart,
 	}
 }
 
@@ -186,6 +186,12 @@ func (p *testRun) decide(v run.Verdict, final bool) {
 	p.t.Helper()
 	p.approval()
 	p.settle(v, final)
+}
+
+// accept waits for an approval and accepts the files alone.
+func (p *testRun) accept(reason string, files ...string) {
+	p.t.Helper()
+	p.signal(workflows.ApprovalMessage, run.Decision{ApprovalID: p.approval().ApprovalID, Decision: run.Approve, By: "kim", Reason: reason, Files: files})
 }
 
 func (p *testRun) settle(v run.Verdict, final bool) {

@@ -30,6 +30,7 @@ type fakeActivities struct {
 	baselines []run.Baseline                     // of the checks on the base commit, likewise; none fails as expected
 	planErr   []error                            // of the first calls of the planner
 	refuse    []*run.Problem                     // of the applications, in turn
+	unfit     []*run.Problem                     // why a part is no patch, in turn; the last one again and again
 	rivals    map[int][]activities.ProposeResult // of several attempts, in turn
 	failing   map[int]bool                       // attempts whose checks fail
 	loseAt    int                                // the application that finds the record empty; 0: none
@@ -44,6 +45,7 @@ type fakeActivities struct {
 	events         []run.Event
 	state          run.State
 	applied        []activities.ApplyInput
+	parts          []activities.PartInput
 	calls          []activities.Call
 	guidance       [][]run.Guidance // of each call
 	checks         int
@@ -177,6 +179,22 @@ func (w *fakeActivities) Propose(_ context.Context, c activities.Call) (activiti
 		out.Proposal = &p
 	}
 	return out, nil
+}
+
+func (w *fakeActivities) TakePart(_ context.Context, in activities.PartInput) (activities.PartResult, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.record(in.Header); err != nil {
+		return activities.PartResult{}, err
+	}
+	w.parts = append(w.parts, in)
+	if problem := next(&w.unfit, nil); problem != nil {
+		return activities.PartResult{Refusal: problem}, nil
+	}
+	name := "part of " + in.Part.Of.Patch.Name
+	p := patch(name).Proposal
+	p.Base, p.PartOf = in.Part.Of.Base, in.Part.Of.Patch.Digest
+	return activities.PartResult{Proposal: p}, nil
 }
 
 func (w *fakeActivities) Apply(_ context.Context, in activities.ApplyInput) (activities.ApplyResult, error) {

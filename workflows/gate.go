@@ -34,6 +34,8 @@ func (r *runner) awaitDecision(ctx workflow.Context) error {
 	case !settled:
 		r.emitEvent(ctx, run.ApprovalRejected{ApprovalID: id, By: "deadline", Reason: overdueText("decision", r.s.WaitLimit()), Final: true})
 	case d == nil: // the history is long: wait in a new one
+	case d.Decision == run.Approve && len(d.Files) > 0:
+		r.emitEvent(ctx, run.ApprovalRejected{ApprovalID: d.ApprovalID, By: d.By, Reason: d.Reason, Files: d.Files})
 	case d.Decision == run.Approve:
 		r.emitEvent(ctx, run.ApprovalGranted{ApprovalID: d.ApprovalID, By: d.By, Reason: d.Reason, Session: d.Session})
 	default:
@@ -66,12 +68,20 @@ func (r *runner) awaitAnswer(ctx workflow.Context) error {
 			return err
 		}
 		r.emitEvent(ctx, run.QuestionAnswered{
-			QuestionID: id, Text: a.Text, Values: a.Values, By: a.By,
+			QuestionID: id, Text: answerText(*a), Values: a.Values, By: a.By,
 			MaxTokens: raise.MaxTokens, MaxCost: raise.MaxCost, Stop: raise.Stop || choice.Stop, Fix: r.s.WantsFix(*a),
-			Without: choice.Without,
+			Without: choice.Without, Retry: a.Retry,
 		})
 	}
 	return nil
+}
+
+// answerText returns the words of a reply for the record.
+func answerText(a run.Reply) string {
+	if a.Retry {
+		return a.Render()
+	}
+	return a.Text
 }
 
 func overdueText(what string, limit time.Duration) string {

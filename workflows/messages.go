@@ -51,8 +51,8 @@ func (r *runner) registerHandlers(ctx workflow.Context) error {
 		r.registerQuery(ctx, PendingQuery, "what the run waits for, and how to settle it", func() (run.Pending, error) { return r.visiblePending(), nil }),
 		r.registerQuery(ctx, FactsQuery, "branch, commits, usage and settings", func() (rundir.Facts, error) { return rundir.FactsOf(r.s), nil }),
 		r.registerQuery(ctx, EventsQuery, `all events, or those after one: {"after":"evt-000007"}`, r.eventsAfter),
-		registerMessage(ctx, r, signals, ApprovalMessage, `{"approvalId":"...","decision":"approve|reject","by":"...","reason":"...","final":false,"session":false}`, r.checkDecision, r.takeDecision),
-		registerMessage(ctx, r, signals, AnswerMessage, `{"questionId":"...","text":"...","values":{},"by":"..."}`, r.checkReply, r.takeReply),
+		registerMessage(ctx, r, signals, ApprovalMessage, `{"approvalId":"...","decision":"approve|reject","by":"...","reason":"...","final":false,"session":false,"files":[]}`, r.checkDecision, r.takeDecision),
+		registerMessage(ctx, r, signals, AnswerMessage, `{"questionId":"...","text":"...","values":{},"retry":false,"by":"..."}`, r.checkReply, r.takeReply),
 		registerMessage(ctx, r, signals, NoteMessage, `{"text":"...","by":"..."}`, r.checkNote, r.takeNote),
 	)
 	workflow.Go(ctx, func(ctx workflow.Context) {

@@ -192,6 +192,23 @@ var paths = []path{
 		},
 		input: func(in *run.Input) { in.MaxFix = new(1) },
 		play:  func(p *testRun) { p.answer("blue") }},
+	{name: "part-accepted", policy: run.Always, status: run.Completed, play: func(p *testRun) { p.accept("", "a.go"); p.decide(run.Approve, false) }},
+	{name: "part-accepted-rest-sent-back", policy: run.Always, status: run.Completed,
+		play: func(p *testRun) {
+			p.accept("b.go loses cents", "a.go")
+			p.decide(run.Approve, false)
+			p.decide(run.Approve, false)
+		}},
+	{name: "part-cannot-stand-alone", policy: run.Always, status: run.Completed,
+		fakeActivities: func() *fakeActivities {
+			return &fakeActivities{unfit: []*run.Problem{{Code: "PART", Message: "the patch does not change z.go"}}}
+		},
+		play: func(p *testRun) { p.accept("", "z.go"); p.answer("all of it"); p.decide(run.Approve, false) }},
+	{name: "provider-failed-retried", policy: run.Never, status: run.Completed,
+		fakeActivities: func() *fakeActivities { return &fakeActivities{planErr: []error{errAuth}} },
+		play: func(p *testRun) {
+			p.update(workflows.AnswerMessage, run.Reply{QuestionID: p.question().QuestionID, Retry: true, By: "kim"})
+		}},
 	{name: "no-baseline", policy: run.Never, status: run.Completed, input: func(in *run.Input) { in.NoBaseline = true }},
 	{name: "baseline-again", policy: run.Never, status: run.Completed,
 		fakeActivities: func() *fakeActivities {

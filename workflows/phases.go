@@ -62,6 +62,9 @@ func (r *runner) doPhase(ctx workflow.Context, phase run.Phase) error {
 	case run.Plan:
 		return r.callPlanner(ctx)
 	case run.Execute, run.Fix:
+		if part := r.s.PartDue(); part != nil {
+			return r.proposePart(ctx, *part)
+		}
 		return r.callDeveloper(ctx)
 	case run.Evaluate:
 		return r.evaluateResult(ctx)

@@ -26,7 +26,7 @@ func TestReplay(t *testing.T) {
 // once. Without the cache the worker replays it at every task, too.
 func TestReplayFreshRuns(t *testing.T) { corpus.ReplayFresh(t, playAll(t)) }
 
-// TestRecordHistories writes the corpus of the version anew:
+// TestRecordHistories writes the histories of the ways that no version has:
 //
 //	RATCHET_RECORD_HISTORIES=1 go test -count=1 -run TestRecordHistories ./workflows
 func TestRecordHistories(t *testing.T) { corpus.Record(t, playAll) }

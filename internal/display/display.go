@@ -38,6 +38,9 @@ func JSON(raw []byte) []byte {
 	return b.Bytes()
 }
 
+// Code returns one line of a program's text, made visible in the way of Line. Tabs stay.
+func Code(s string) string { return visible(s, "\t") }
+
 // wrapAt is the number of characters of a line before it is broken.
 const wrapAt = 400
 

@@ -55,6 +55,15 @@ var moves = []move{
 	}},
 	{name: "PHASE_FAILED over the budget", make: always(run.PhaseFailed{Error: run.Problem{Code: run.CodeBudget}, Question: &run.Question{Question: "raise?"}})},
 	{name: "PATCH_PRODUCED", make: always(produced)},
+	{name: "PATCH_PRODUCED as a part", make: func(s *run.Snapshot) run.Payload {
+		p := produced
+		if part := s.PartDue(); part != nil {
+			p.PartOf = part.Of.Patch.Digest
+		} else {
+			p.PartOf = "none is due"
+		}
+		return p
+	}},
 	{name: "APPROVAL_REQUESTED for a patch", make: func(s *run.Snapshot) run.Payload {
 		if s.Proposal == nil {
 			return run.ApprovalRequested{Gate: 1}
@@ -66,6 +75,8 @@ var moves = []move{
 		return run.ApprovalGranted{ApprovalID: s.State.PendingApprovalID}
 	}},
 	{name: "APPROVAL_REJECTED", person: true, make: always(run.ApprovalRejected{Reason: "no"})},
+	{name: "APPROVAL_REJECTED but for files", person: true, make: always(run.ApprovalRejected{Files: []string{"a"}})},
+	{name: "APPROVAL_REJECTED but for files, the rest sent back", person: true, make: always(run.ApprovalRejected{Files: []string{"a"}, Reason: "no"})},
 	{name: "APPROVAL_REJECTED for good", person: true, make: always(run.ApprovalRejected{Final: true})},
 	{name: "PATCH_APPLIED", make: always(applied)},
 	{name: "PATCH_APPLY_FAILED", make: always(refused)},
@@ -100,8 +111,12 @@ func makes(s *run.Snapshot, m move) bool {
 	switch m.name {
 	case "PHASE_FAILED, base unknown":
 		return unknown
-	case "PHASE_FAILED", "PHASE_FAILED and a question", "PHASE_FAILED over the budget":
+	case "PHASE_FAILED and a question", "PHASE_FAILED over the budget":
 		return !unknown || s.Next.Do != run.Work
+	case "APPROVAL_REJECTED but for files", "APPROVAL_REJECTED but for files, the rest sent back":
+		return s.Approval.Permission == nil
+	case "PHASE_FAILED":
+		return s.PartDue() == nil && (!unknown || s.Next.Do != run.Work)
 	case "QUESTION_ANSWERED without":
 		return failed(run.CodeBaseline)
 	case "QUESTION_ANSWERED fix:":
@@ -167,6 +182,8 @@ func place(s *run.Snapshot) string {
 	default:
 		add(ask && s.After.Do != "", "then "+named(s.After))
 	}
+	add(s.Part != nil && s.Part.Reason == "", "(a part)")
+	add(s.Part != nil && s.Part.Reason != "", "(a part, the rest sent back)")
 	add(s.Uncounted && s.Next.Phase == run.Fix && s.Next.Do != run.Start, "(uncounted)")
 	add(s.Recheck, "(unjudged)")
 	add(ask && s.State.LastError != nil && s.State.LastError.Code == run.CodeBudget, "(over the budget)")

@@ -84,7 +84,7 @@ func (s *Snapshot) completePhase(p PhaseCompleted) {
 func (s *Snapshot) failPhase(p PhaseFailed) {
 	s.addUsage(p.Usage)
 	s.State.LastError = &p.Error
-	s.Problem = Problem{}
+	s.Problem, s.Part = Problem{}, nil
 	if s.Next.Do == Work {
 		s.Lost = nil
 	}
@@ -125,6 +125,10 @@ func (s *Snapshot) grantApproval(phase Phase, p ApprovalGranted) {
 
 func (s *Snapshot) rejectApproval(p ApprovalRejected) {
 	asked := s.Approval.Permission
+	if asked == nil && len(p.Files) > 0 {
+		s.acceptPart(p)
+		return
+	}
 	s.clearApproval()
 	reason := p.Reason
 	if reason == "" {
@@ -152,15 +156,16 @@ func (s *Snapshot) refuseProposal() {
 	if s.Proposal != nil {
 		s.Refused = &s.Proposal.Patch
 	}
-	s.Proposal, s.Rivals = nil, nil
+	s.Proposal, s.Rivals, s.Part = nil, nil, nil
 }
 
 func (s *Snapshot) recordApplied(p PatchApplied) {
-	s.Proposal, s.Rivals, s.Refused = nil, nil, nil
+	after, refused := s.afterApplied()
+	s.Proposal, s.Rivals, s.Part, s.Refused = nil, nil, nil, refused
 	s.Head, s.Stat = p.Commit, p.After
 	s.Commits++
 	s.recordRestored(p.Restored)
-	s.closePhase(Patched, Step{Do: Start, Phase: Evaluate})
+	s.closePhase(Patched, after)
 }
 
 func (s *Snapshot) recordEvaluation(ev Evaluation, r Result, after Step) {
@@ -193,7 +198,7 @@ func (s *Snapshot) answerQuestion(p QuestionAnswered) {
 	if q != nil {
 		text = "Question: " + q.Question + "\nAnswer: " + text
 	}
-	if !steers { // the answer about a baseline is for no model
+	if !steers && !p.Retry { // the answer about a baseline is for no model
 		s.addGuidance(FromAnswer, text)
 	}
 	s.Unbased = s.Unbased || p.Without
@@ -237,7 +242,7 @@ func (s *Snapshot) endRun(status Status) {
 	s.State.Status = status
 	s.State.CurrentPhase = nil
 	s.State.PendingApprovalID, s.State.PendingQuestionID = "", ""
-	s.Proposal, s.Rivals, s.Lost, s.Approval, s.Doubt, s.Recheck = nil, nil, nil, nil, nil, false
+	s.Proposal, s.Rivals, s.Part, s.Lost, s.Approval, s.Doubt, s.Recheck = nil, nil, nil, nil, nil, nil, false
 	s.Next = Step{Do: Rest}
 }
 

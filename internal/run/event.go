@@ -165,6 +165,9 @@ type Proposal struct {
 	Repairs []string `json:"repairs,omitempty"`
 	// Excerpt is the head of the diff, made safe for display.
 	Excerpt string `json:"excerpt,omitempty"`
+	// PartOf is the digest of the patch that this one is a part of: a person accepted some of its files.
+	// It is empty for a patch that a provider proposed.
+	PartOf Digest `json:"partOf,omitempty"`
 }
 
 // The payloads. Each event type has one.
@@ -237,12 +240,15 @@ type (
 		Reason     string `json:"reason,omitempty"`
 		Session    bool   `json:"session,omitempty"`
 	}
-	// ApprovalRejected is a no; Final ends the run.
+	// ApprovalRejected is a no; Final ends the run. Files names the files that the
+	// approver accepts although the patch as a whole is refused. The run then proposes
+	// these files as a patch of their own; see Snapshot.Part.
 	ApprovalRejected struct {
-		ApprovalID string `json:"approvalId"`
-		By         string `json:"by,omitempty"`
-		Reason     string `json:"reason,omitempty"`
-		Final      bool   `json:"final,omitempty"`
+		ApprovalID string   `json:"approvalId"`
+		By         string   `json:"by,omitempty"`
+		Reason     string   `json:"reason,omitempty"`
+		Final      bool     `json:"final,omitempty"`
+		Files      []string `json:"files,omitempty"`
 	}
 	// PatchApplied records that the branch holds the patch. Before and After sum up
 	// the branch against the run's base. Restored is set if something other than the
@@ -293,6 +299,8 @@ type (
 		Fix bool `json:"fix,omitempty"`
 		// Without lets the run continue without a baseline.
 		Without bool `json:"withoutBaseline,omitempty"`
+		// Retry repeats the step that failed. No prompt carries the answer.
+		Retry bool `json:"retry,omitempty"`
 	}
 	// RunCompleted ends the run with success. Restored is set if something other
 	// than the run had moved the branch since the last patch.

@@ -85,15 +85,19 @@ func (s *Snapshot) admitsEvent(t EventType) bool {
 // fitsStep reports whether the payload fits the run's current step. An approval
 // asks for a tool while an agent works, and for a patch at the gate. A phase ends
 // with a result that its work can have, or with the outcome that the events
-// before have set. The planner's phase starts with the baseline where one is due.
+// before have set. The work of a phase that owes a part of a patch ends in that part. The planner's phase starts with the baseline where one is due.
 func (s *Snapshot) fitsStep(p Payload) bool {
 	switch p := p.(type) {
 	case PhaseStarted:
 		return (p.Baseline != nil) == s.NeedsBaseline()
+	case PatchProduced:
+		return p.PartOf == s.partDue()
 	case ApprovalRequested:
-		return (p.Permission != nil) == (s.Next.Do == Work)
+		return (p.Permission != nil) == (s.Next.Do == Work) && s.partDue() == ""
 	case PhaseCompleted:
 		switch {
+		case s.partDue() != "":
+			return false
 		case s.Next.Do == Close:
 			return p.Result != noOutcome && p.Result == s.Outcome
 		case s.Next.Phase == Plan: // no planner is called on an unsettled baseline
@@ -202,7 +206,7 @@ func (s *Snapshot) loseProposal(p Problem) bool {
 	if p.Code != CodeArtifact && p.Code != CodeRepository || !s.Since(RulesAsked) {
 		return false
 	}
-	s.Lost, s.Proposal, s.Rivals = s.Proposal, nil, nil
+	s.Lost, s.Proposal, s.Rivals, s.Part = s.Proposal, nil, nil, nil
 	s.Problem, s.State.LastError = p, &p
 	s.closePhase(noOutcome, Step{})
 	return true

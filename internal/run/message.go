@@ -32,6 +32,11 @@ type Decision struct {
 	// Session extends the approval of a tool call to similar calls in the agent's
 	// session: see Permit.
 	Session bool `json:"session,omitempty"`
+	// Files makes the approval one of some files of the patch, by their paths in the repository. Nothing
+	// is applied yet: the run proposes these files as a patch of their own, with an approval of its own.
+	// Reason is then the reason why the other files are sent back to the fixer once that patch is
+	// applied; without a reason they are dropped, and the checks judge the part.
+	Files []string `json:"files,omitempty"`
 }
 
 // Reply answers the question that it names.
@@ -40,6 +45,9 @@ type Reply struct {
 	Text       string         `json:"text"`
 	Values     map[string]any `json:"values,omitempty"`
 	By         string         `json:"by,omitempty"`
+	// Retry repeats the step that failed, in place of a text. No prompt carries it. Only questions of
+	// the kinds ErrorQuestion and CheckQuestion take it.
+	Retry bool `json:"retry,omitempty"`
 }
 
 // Note is guidance that the next prompt carries.
@@ -73,6 +81,8 @@ func (s *Snapshot) CheckDecision(d Decision) error {
 		return errors.New("only the approval of a tool call can hold for the session")
 	case len(d.Reason) > MaxTextBytes || len(d.By) > maxNameBytes:
 		return ErrTooLong
+	case len(d.Files) > 0:
+		return s.checkFiles(d)
 	}
 	return nil
 }
@@ -96,6 +106,12 @@ func (s *Snapshot) CheckReply(r Reply) error {
 		return ErrOver
 	case r.QuestionID == "" || r.QuestionID != s.State.PendingQuestionID:
 		return fmt.Errorf("question %q: %w", r.QuestionID, ErrNotPending)
+	case r.Retry && (r.Text != "" || len(r.Values) > 0):
+		return errors.New("a retry carries no text: answer with one or the other")
+	case r.Retry && !s.questionKind().Repeats():
+		return errors.New("nothing failed that could be repeated: answer the question")
+	case r.Retry:
+		return nil
 	case strings.TrimSpace(r.Text) == "" && len(r.Values) == 0:
 		return ErrEmpty
 	case len(r.Render()) > MaxTextBytes || len(r.By) > maxNameBytes:
@@ -145,6 +161,9 @@ func (s *Snapshot) CheckNote(n Note) error {
 // Render returns the reply in the form that a prompt carries: the text, then the
 // values in the order of their names.
 func (r Reply) Render() string {
+	if r.Retry {
+		return "retry"
+	}
 	lines := make([]string, 0, len(r.Values)+1)
 	if r.Text != "" {
 		lines = append(lines, r.Text)

@@ -12,11 +12,15 @@ type Outlook struct {
 	Approve string `json:"approve,omitempty"`
 	Reject  string `json:"reject,omitempty"`
 	Final   string `json:"final,omitempty"` // a final rejection
-	Answer  string `json:"answer,omitempty"`
-	Fix     string `json:"fix,omitempty"`     // an answer that begins with FixWord
-	Again   string `json:"again,omitempty"`   // the answer that runs the checks on the base commit again
-	Without string `json:"without,omitempty"` // the answer that lets the run continue without a baseline
-	Stop    string `json:"stop,omitempty"`    // the answer that raises no budget, or ends the run before its start
+	Part    string `json:"part,omitempty"`  // an approval that names files
+	// RejectEnds is set if a rejection ends the run, although it is not a final one.
+	RejectEnds bool   `json:"rejectEnds,omitempty"`
+	Retry      string `json:"retry,omitempty"` // a reply that repeats the step that failed
+	Answer     string `json:"answer,omitempty"`
+	Fix        string `json:"fix,omitempty"`     // an answer that begins with FixWord
+	Again      string `json:"again,omitempty"`   // the answer that runs the checks on the base commit again
+	Without    string `json:"without,omitempty"` // the answer that lets the run continue without a baseline
+	Stop       string `json:"stop,omitempty"`    // the answer that raises no budget, or ends the run before its start
 }
 
 // Way is one way to settle a wait, and its consequence.
@@ -25,7 +29,7 @@ type Way struct{ Do, Leads string }
 // Ways returns the open ways.
 func (o Outlook) Ways() []Way {
 	all := []Way{
-		{"approve", o.Approve}, {"reject", o.Reject}, {"reject, final", o.Final},
+		{"approve", o.Approve}, {"approve some files", o.Part}, {"reject", o.Reject}, {"reject, final", o.Final},
 		{"answer", o.Answer}, {"answer " + FixWord + " ...", o.Fix},
 		{"answer " + againWord, o.Again}, {"answer " + withoutWord, o.Without}, {"answer " + stopWord, o.Stop},
 	}
@@ -35,13 +39,19 @@ func (o Outlook) Ways() []Way {
 // approvalOutlook returns the outlook of the pending approval. It takes the
 // consequences from the fold itself and thus agrees with the run's later course.
 func (s *Snapshot) approvalOutlook() Outlook {
+	rejected := s.snapshotAfter(ApprovalRejected{})
 	o := Outlook{
 		Approve: s.snapshotAfter(ApprovalGranted{ApprovalID: s.State.PendingApprovalID}).describeNext(""),
-		Reject:  s.snapshotAfter(ApprovalRejected{}).describeNext(" with your reason"),
+		Reject:  rejected.describeNext(" with your reason"),
 		Final:   s.snapshotAfter(ApprovalRejected{Final: true}).describeNext(""),
 	}
+	if s.Proposal != nil && s.Proposal.Stat.Files > 1 {
+		o.Part = "these files are shown as a patch of their own; with a reason, the rest goes back to the fixer after it"
+	}
+	o.RejectEnds = rejected.Next.Do == Finish
 	if s.Approval.Permission != nil {
 		o.Approve, o.Reject = "the agent uses the tool and works on", "the agent is told your reason and works on without the tool"
+		o.Part = ""
 	}
 	return o
 }
@@ -65,6 +75,9 @@ func (s *Snapshot) questionOutlook() (o Outlook) {
 		return o
 	}
 	o.Answer = s.snapshotAfter(QuestionAnswered{}).describeNext(with)
+	if s.questionKind().Repeats() {
+		o.Retry = s.snapshotAfter(QuestionAnswered{Retry: true}).describeNext("")
+	}
 	if s.Recheck {
 		o.Fix = s.snapshotAfter(QuestionAnswered{Fix: true}).describeNext(with)
 	}
@@ -95,6 +108,9 @@ func (s *Snapshot) describeNext(with string) string {
 	case step.Do == Finish:
 		return fmt.Sprintf("the run ends as %s", s.End)
 	case step.Do == Apply:
+		if after, _ := s.afterApplied(); after.Phase == Fix {
+			return "the patch is applied, and the fixer is called about the rest"
+		}
 		return "the patch is applied, and " + s.describeJudges("")
 	case step.Phase == Evaluate:
 		return s.describeJudges(" again")

@@ -40,6 +40,12 @@ type PendingApproval struct {
 	Repairs    []string    `json:"repairs,omitempty"`
 	Excerpt    string      `json:"excerpt,omitempty"`
 	Commands   []string    `json:"commands"`
+	// PartOf is the digest of the patch that this one is the accepted part of; empty: it is no part.
+	// Refused refers to the patch that was refused before this one; nil: none was.
+	PartOf  Digest `json:"partOf,omitempty"`
+	Refused *Ref   `json:"refused,omitempty"`
+	// Report refers to the results of the last evaluation of the run; nil: there was none yet.
+	Report *Ref `json:"report,omitempty"`
 	// Baseline is the outcome of the checks on the base commit in one line; empty: there is none, or a tool
 	// waits. Before holds the checks of the last evaluation that had failed there in the same way.
 	Baseline string   `json:"baseline,omitempty"`
@@ -58,7 +64,8 @@ type PendingApproval struct {
 
 // PendingQuestion is the pending question, with the ways to answer it.
 type PendingQuestion struct {
-	QuestionID string `json:"questionId"`
+	QuestionID string       `json:"questionId"`
+	Kind       QuestionKind `json:"kind"`
 	Question
 	Commands []string `json:"commands"`
 	// Signal is the payload to send as the signal `answer`.
@@ -69,6 +76,9 @@ type PendingQuestion struct {
 
 // NeedsApproval reports whether the current proposal must wait for a person.
 func (s *Snapshot) NeedsApproval() bool {
+	if s.Proposal.PartOf != "" { // its files were shown among others, the patch itself was not
+		return true
+	}
 	switch s.Input.Policy {
 	case Never:
 		return false
@@ -132,6 +142,7 @@ func (s *Snapshot) Pending() Pending {
 				fmt.Sprintf("starter reject %s --approval %s --reason TEXT", id, a.ApprovalID),
 			},
 			Candidate: s.Chosen, Choices: a.Choices, Before: s.Before,
+			PartOf: s.Proposal.PartOf, Refused: s.Refused, Report: s.Report,
 			Signal: Decision{ApprovalID: a.ApprovalID, Decision: Approve},
 		}
 		if s.Baseline != nil {
@@ -147,7 +158,7 @@ func (s *Snapshot) Pending() Pending {
 	}
 	if q := s.State.PendingQuestionID; q != "" && s.Doubt != nil {
 		p.Question = &PendingQuestion{
-			QuestionID: q, Question: *s.Doubt,
+			QuestionID: q, Kind: s.questionKind(), Question: *s.Doubt,
 			Commands: []string{fmt.Sprintf("starter answer %s TEXT --question %s", id, q)},
 			Signal:   Reply{QuestionID: q, Text: "your answer"},
 			Next:     s.questionOutlook(),

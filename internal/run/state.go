@@ -108,6 +108,7 @@ type Snapshot struct {
 	Permits  []Permit           `json:"permits,omitempty"`
 	Proposal *Proposal          `json:"proposal,omitempty"`
 	Lost     *Proposal          `json:"lost,omitempty"`     // could not be applied: see loseProposal
+	Part     *Part              `json:"part,omitempty"`     // of a refused patch, accepted and not yet applied
 	Rivals   []Candidate        `json:"rivals,omitempty"`   // of the proposal, ranked
 	Chosen   int                `json:"chosen,omitempty"`   // the candidate that the proposal is from; zero: there is no contest
 	Approval *ApprovalRequested `json:"approval,omitempty"` // pending

@@ -27,7 +27,7 @@ func TestReplayDispatch(t *testing.T) {
 // at once. Without the cache the worker replays it at every task, too.
 func TestReplayFreshDispatches(t *testing.T) { corpus.ReplayFresh(t, playDispatches(t)) }
 
-// TestRecordDispatches writes the corpus of the version anew:
+// TestRecordDispatches writes the histories of the ways that no version has:
 //
 //	RATCHET_RECORD_HISTORIES=1 go test -count=1 -run TestRecordDispatches ./workflows/dispatch
 func TestRecordDispatches(t *testing.T) { corpus.Record(t, playDispatches) }
