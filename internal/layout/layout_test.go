@@ -26,7 +26,7 @@ var floors = [][]string{
 	{"egress", "engine"},
 	{"box", "file", "hunks"},
 	{"dispatch", "display", "failpoint", "failure", "gate", "git", "proc", "redact", "run", "udiff", "verdict"},
-	{"allow", "exact", "setup", "version"},
+	{"allow", "exact", "setup", "syntax", "version"},
 }
 
 // testRooms are the directories of internal that serve tests alone: they import
