@@ -65,9 +65,9 @@ const (
 // errGone is the cause of GoneError.
 var errGone = errors.New("this worker does not hold the session's process")
 
-// Prove reads the thread and returns what the read proves in the session's epoch. A session that cannot prove anything
+// ProveThread reads the thread and returns what the read proves in the session's epoch. A session that cannot prove anything
 // gets no capabilities. A second call reads again.
-func (a *Activities) Prove(ctx context.Context, in ProveInput) (ProveResult, error) {
+func (a *Activities) ProveThread(ctx context.Context, in ProveInput) (ProveResult, error) {
 	if err := a.Ledger.Record(ctx, in.Session, in.Record); err != nil {
 		return ProveResult{}, report.Permanent(LedgerError, err)
 	}
@@ -94,9 +94,9 @@ func readThread(ctx context.Context, w agent.Watched) (agent.Thread, error) {
 	return w.Thread(ctx)
 }
 
-// Deliver records the attempt durably and sends it. It must be called only once: a second call sends the message again.
+// SendDelivery records the attempt durably and sends it. It must be called only once: a second call sends the message again.
 // A refusal says that the message had no effect. After an error nobody knows.
-func (a *Activities) Deliver(ctx context.Context, in DeliverInput) (DeliverResult, error) {
+func (a *Activities) SendDelivery(ctx context.Context, in DeliverInput) (DeliverResult, error) {
 	if in.Attempt.Kind == delivery.TurnSteer && !a.Steer {
 		return refusal(delivery.NotSent, errors.New("this worker allows no steer")), nil
 	}
@@ -134,8 +134,8 @@ func (a *Activities) send(ctx context.Context, w agent.Watched, in DeliverInput)
 // UnknownError says that nobody knows whether a message was accepted.
 const UnknownError = "AcceptanceUnknown"
 
-// Reconcile reads the thread and returns what it shows of an attempt. A second call reads again.
-func (a *Activities) Reconcile(ctx context.Context, in ReconcileInput) (ReconcileResult, error) {
+// ReconcileDelivery reads the thread and returns what it shows of an attempt. A second call reads again.
+func (a *Activities) ReconcileDelivery(ctx context.Context, in ReconcileInput) (ReconcileResult, error) {
 	s, _ := a.Sessions.Sitting(in.Session, in.Sitting)
 	w, ok := s.(agent.Watched)
 	if !ok {
@@ -157,8 +157,8 @@ func (a *Activities) Reconcile(ctx context.Context, in ReconcileInput) (Reconcil
 	return out, nil
 }
 
-// Record writes entries into the ledger. A second call with the same entries changes nothing.
-func (a *Activities) Record(ctx context.Context, in RecordInput) error {
+// RecordDelivery writes entries into the ledger. A second call with the same entries changes nothing.
+func (a *Activities) RecordDelivery(ctx context.Context, in RecordInput) error {
 	if err := a.Ledger.Record(ctx, in.Session, in.Record); err != nil {
 		return report.Permanent(LedgerError, err)
 	}

@@ -1,11 +1,13 @@
 package delivery
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/delivery"
 	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
+	"github.com/ratchet-dev/ratchet/internal/exact"
 )
 
 // ProveInput asks what a session's thread does. Record holds the entries of the ledger that may be missing.
@@ -16,7 +18,7 @@ type ProveInput struct {
 	Record  []ledger.Entry   `json:"record,omitempty"`
 }
 
-// ProveResult is the result of Prove.
+// ProveResult is the result of ProveThread.
 type ProveResult struct {
 	Proved delivery.Proved `json:"proved"`
 }
@@ -58,11 +60,6 @@ type RecordInput struct {
 	Record  []ledger.Entry `json:"record"`
 }
 
-// SightSignal is the name of the signal by which the activity that holds a session's process tells the session's
-// workflow what the process said of its thread. It carries a Sight. The signals of a sitting must come in the order of
-// the events and without a gap: an activity that cannot send one must end.
-const SightSignal = "sight"
-
 // Sight is what a session's process told of its thread. At most one of Marked and Turn is there; session and epoch in
 // them are empty, because the workflow alone knows the epoch.
 type Sight struct {
@@ -89,4 +86,34 @@ func SightOf(sitting string, e agent.Event, now time.Time) (sight Sight, ok bool
 		return sight, false
 	}
 	return sight, true
+}
+
+// EnqueueUpdate is the name of the update that gives a session's workflow a batch. It takes a Parcel and returns a
+// Receipt. A parcel that is given twice is one batch.
+const EnqueueUpdate = "enqueue-delivery"
+
+// InvalidError is the type of the error for a message that can never be taken.
+const InvalidError = "InvalidDelivery"
+
+// Parcel is a batch for a session, whose thread its sender need not know.
+type Parcel struct {
+	ID         string           `json:"id"`
+	Jobs       []delivery.Job   `json:"jobs"`
+	Profile    delivery.Profile `json:"profile,omitzero"`
+	ReservedBy string           `json:"reservedBy,omitempty"`
+}
+
+// UnmarshalJSON refuses unknown members.
+func (p *Parcel) UnmarshalJSON(b []byte) error {
+	type plain Parcel
+	if err := exact.Decode(b, (*plain)(p)); err != nil {
+		return fmt.Errorf("batch: %w", err)
+	}
+	return nil
+}
+
+// Receipt says that a session's workflow has a batch.
+type Receipt struct {
+	Batch   string `json:"batch"`
+	Waiting int    `json:"waiting"` // open batches, this one included
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -116,6 +117,19 @@ type Batch struct {
 func (b *Batch) UnmarshalJSON(text []byte) error {
 	type plain Batch
 	return decodeExact(text, "batch", (*plain)(b))
+}
+
+// Equal reports whether two batches have the same words.
+func (b Batch) Equal(o Batch) bool {
+	same := func(a, b Job) bool {
+		return a.ID == b.ID && a.State == b.State && a.Summary == b.Summary && a.Reason == b.Reason && slices.Equal(a.Artifacts, b.Artifacts)
+	}
+	return b.ID == o.ID && b.Thread == o.Thread && b.ReservedBy == o.ReservedBy && b.Profile.equals(o.Profile) && slices.EqualFunc(b.Jobs, o.Jobs, same)
+}
+
+func (p Profile) equals(o Profile) bool {
+	same := func(a, b *bool) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
+	return same(p.ReadOnly, o.ReadOnly) && same(p.Approval, o.Approval) && same(p.Network, o.Network) && same(p.Write, o.Write)
 }
 
 // Validate returns an error for a batch that is over a cap or has no proper ids.

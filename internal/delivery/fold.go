@@ -215,7 +215,7 @@ func (f *fold) enqueueBatch(b Batch) error {
 	switch {
 	case b.Thread != f.Thread:
 		return outOfTurn("batch %s is for thread %s", b.ID, b.Thread)
-	case f.knowsBatch(b.ID):
+	case f.Batch(b.ID) != nil:
 		return outOfTurn("batch %s is known", b.ID)
 	case len(f.Queue) >= MaxQueued || f.queuedBytes()+b.Bytes() > MaxQueuedBytes:
 		return fmt.Errorf("%w: %w", ErrFull, ErrTransition)

@@ -120,9 +120,16 @@ func (s *Snapshot) findEntry(batch string) *Entry {
 	return &s.Queue[i]
 }
 
-// knowsBatch reports whether the batch is open or among the last closed ones.
-func (s *Snapshot) knowsBatch(batch string) bool {
-	return s.findEntry(batch) != nil || slices.ContainsFunc(s.Closed, func(e Entry) bool { return e.Batch.ID == batch })
+// Batch returns the batch with the id, if it is open or among the last closed ones; else nil.
+func (s *Snapshot) Batch(id string) *Batch {
+	for _, list := range [][]Entry{s.Queue, s.Closed} {
+		for i := range list {
+			if list[i].Batch.ID == id {
+				return &list[i].Batch
+			}
+		}
+	}
+	return nil
 }
 
 // findAttempt returns the attempt that passes, and its batch: the newest of an open batch before older ones

@@ -1,0 +1,218 @@
+// Package delivery is the half of a session's workflow that delivers results of background work into the session
+// (docs/contracts/delivery.md). It keeps the queue, proves what the thread does, sends one attempt at a time, observes
+// it, and gives every end that is not proved to a person. Package internal/delivery decides.
+package delivery
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/workflow"
+
+	activities "github.com/ratchet-dev/ratchet/activities/delivery"
+	"github.com/ratchet-dev/ratchet/internal/delivery"
+	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
+)
+
+// acts provides method values only. The worker holds the real activities.
+var acts *activities.Activities
+
+// Host is what the deliveries need of the session's workflow.
+type Host interface {
+	// ReachProcess returns a context whose activities run on the worker that holds the session's process.
+	ReachProcess(ctx workflow.Context) workflow.Context
+	// WakeProcess starts the session's process unless it runs or starts already. It returns at once.
+	WakeProcess()
+	// HasTurnToBegin reports whether the session is about to begin a turn for a person, who goes first.
+	HasTurnToBegin() bool
+}
+
+// Settings say how a session takes deliveries.
+type Settings struct {
+	Session string          `json:"session"` // the managed session
+	Mode    delivery.Mode   `json:"mode,omitempty"`
+	Limits  delivery.Limits `json:"limits,omitzero"`
+}
+
+// State is what another execution of the session's workflow continues with.
+type State struct {
+	Fold    delivery.Snapshot `json:"fold"`
+	Entries int               `json:"entries,omitempty"` // of the ledger, so far
+	// Unrecorded are the last entries, which the ledger may lack.
+	Unrecorded []ledger.Entry `json:"unrecorded,omitempty"`
+}
+
+// Process is a process of the session.
+type Process struct {
+	Sitting string `json:"sitting"` // names the process, and no other one
+	Thread  string `json:"thread"`  // the agent's id of the session
+	Adapter string `json:"adapter"`
+}
+
+// Deliveries are the deliveries into one session. The session's workflow makes it with New, tells it of its processes
+// with Attach, TakeSight and Detach, and runs Run in a coroutine.
+type Deliveries struct {
+	Settings
+
+	host  Host
+	log   log.Logger
+	fold  *delivery.Snapshot
+	state State
+
+	process *Process // nil: none
+	lost    string   // why the last process ended, until the fold knows
+	ended   bool
+	working bool // an activity is under way
+	changed bool // something has happened that the loop has not seen
+
+	proved  bool          // nothing was told of the thread since the last read
+	pause   time.Duration // after a read that admitted nothing, or a refusal
+	readyAt time.Time     // the end of the pause
+	lookAt  time.Time     // when the attempt in flight is reconciled
+	problem string        // the last thing that stands in the way
+	denied  string        // the last refusal that the audit was told of
+}
+
+// New returns the deliveries of a session and sets the handlers of their messages.
+func New(ctx workflow.Context, s Settings, host Host, from State) (*Deliveries, error) {
+	if err := s.Limits.Validate(); err != nil {
+		return nil, err
+	}
+	d := &Deliveries{Settings: s, host: host, state: from, fold: &from.Fold, log: log.With(workflow.GetLogger(ctx), "session", s.Session)}
+	return d, d.setHandlers(ctx)
+}
+
+// State returns what the next execution continues with. It is whole only while the deliveries are settled.
+func (d *Deliveries) State() State {
+	s := d.state
+	s.Fold = *d.fold
+	return s
+}
+
+// IsSettled reports whether no attempt is in flight and no activity under way.
+func (d *Deliveries) IsSettled() bool { return !d.working && d.fold.InFlight() == nil && d.lost == "" }
+
+// IsDelivering reports whether an attempt is in flight. Its turn, if there is one, is not a person's.
+func (d *Deliveries) IsDelivering() bool { return d.fold.InFlight() != nil }
+
+// HasWork reports whether a batch is open: the process is needed, or a person is.
+func (d *Deliveries) HasWork() bool { return d.fold.Head() != nil }
+
+// Attach tells of a process that serves the session from now on.
+func (d *Deliveries) Attach(ctx workflow.Context, p Process) {
+	if d.process != nil {
+		d.Detach("another process serves the session")
+	}
+	d.settleLoss(ctx)
+	d.process, d.proved, d.changed = &p, false, true
+	if d.fold.Seq == 0 {
+		d.emit(ctx, delivery.Opened{Thread: p.Thread, Mode: d.Mode, Limits: d.Limits})
+	}
+}
+
+// Detach tells that the session's process has ended. What TakeSight was told before counts.
+func (d *Deliveries) Detach(why string) {
+	if d.process == nil {
+		return
+	}
+	d.process, d.proved, d.changed, d.lost = nil, false, true, why
+}
+
+// settleLoss ends the epoch of a process that has ended. It waits for the answer of a request under way, which may say
+// that nothing was sent: the loop calls it between two activities.
+func (d *Deliveries) settleLoss(ctx workflow.Context) {
+	if d.lost == "" {
+		return
+	}
+	why := d.lost
+	d.lost = ""
+	if s := d.fold.Session; s.ID != "" && s.State != delivery.Retired {
+		d.emit(ctx, delivery.Invalidated{Session: s.ID, Epoch: s.Epoch, Reason: why, Gone: true})
+	}
+}
+
+// Retire ends the deliveries for good. Batches without an attempt are cancelled. The error is that of the contract while
+// an attempt is in flight or a batch waits for a person.
+func (d *Deliveries) Retire(ctx workflow.Context) error {
+	if a, e := d.fold.InFlight(), d.fold.Head(); a != nil || d.working || e != nil && e.Replay == delivery.Manual {
+		return delivery.ErrPendingResolution
+	}
+	d.Detach("the session is retired")
+	d.settleLoss(ctx)
+	for d.fold.Head() != nil {
+		b := d.fold.Head().Batch.ID
+		if err := d.emit(ctx, delivery.Closed{Batch: b, Reason: delivery.Cancelled, Note: "the session was retired"}); err != nil {
+			return err
+		}
+	}
+	if s := d.fold.Session; s.ID != "" && s.State != delivery.Retired {
+		if err := d.emit(ctx, delivery.SessionRetired{Session: s.ID}); err != nil {
+			return err
+		}
+	}
+	d.record(ctx)
+	d.Stop()
+	return nil
+}
+
+// Stop ends Run.
+func (d *Deliveries) Stop() { d.ended, d.changed = true, true }
+
+// emit folds an event, and adds it to what the ledger is to hold. An event out of turn changes nothing.
+func (d *Deliveries) emit(ctx workflow.Context, p delivery.Payload) error {
+	e := d.fold.Event(workflow.Now(ctx), p)
+	lines, err := d.fold.Apply(e)
+	if err != nil {
+		if !errors.Is(err, delivery.ErrTransition) && !errors.Is(err, delivery.ErrRefused) {
+			d.log.Error("event not folded", "type", string(e.Type), "error", err)
+		}
+		return err
+	}
+	d.enter(ledger.Entry{Event: &e, Audit: lines})
+	d.changed = true
+	return nil
+}
+
+func (d *Deliveries) enter(e ledger.Entry) {
+	d.state.Entries++
+	e.N = d.state.Entries
+	d.state.Unrecorded = append(d.state.Unrecorded, e)
+}
+
+// markRecorded notes that the ledger holds the entries up to the number.
+func (d *Deliveries) markRecorded(last int) {
+	for len(d.state.Unrecorded) > 0 && d.state.Unrecorded[0].N <= last {
+		d.state.Unrecorded = d.state.Unrecorded[1:]
+	}
+}
+
+// TakeSight folds what the process told, in the epoch in which it arrives. The sights of a sitting must come in the order
+// of the events and without a gap: what cannot be told has to end the sitting. Most of them are of turns that deliver
+// nothing.
+func (d *Deliveries) TakeSight(ctx workflow.Context, s activities.Sight) {
+	if d.process == nil || s.Sitting != d.process.Sitting {
+		return
+	}
+	d.proved = false
+	managed := d.fold.Session
+	switch {
+	case s.Marked != nil:
+		s.Marked.Session, s.Marked.Epoch = managed.ID, managed.Epoch
+		_ = d.emit(ctx, *s.Marked)
+	case s.Turn != nil:
+		s.Turn.Session, s.Turn.Epoch = managed.ID, managed.Epoch
+		_ = d.emit(ctx, *s.Turn)
+		d.changed = d.changed || d.fold.Head() != nil
+		d.pause, d.readyAt = 0, time.Time{}
+	case delivery.ActivityOf(s.Status) != delivery.ActiveThread && d.fold.InFlight() != nil:
+		d.lookAt, d.changed = earliest(d.lookAt, workflow.Now(ctx).Add(lookAfterEnd)), true
+	}
+}
+
+// tellProblem keeps what stands in the way, for people.
+func (d *Deliveries) tellProblem(format string, args ...any) {
+	d.problem = fmt.Sprintf(format, args...)
+	d.log.Warn("delivery held up", "why", d.problem)
+}

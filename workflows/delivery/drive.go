@@ -1,0 +1,331 @@
+package delivery
+
+import (
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	activities "github.com/ratchet-dev/ratchet/activities/delivery"
+	"github.com/ratchet-dev/ratchet/activities/report"
+	"github.com/ratchet-dev/ratchet/internal/delivery"
+	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
+)
+
+// The pauses between two reads of a thread while a batch waits. Each read without a result doubles the pause, and each
+// thing that the process tells ends it.
+const (
+	firstPause   = 2 * time.Second
+	longestPause = 5 * time.Minute
+	// lookAfterEnd is how long after the end of a turn its completion may be told. It comes after the status.
+	lookAfterEnd = 5 * time.Second
+	// lookAfterAnswer is how long after an acceptance the turn is looked for in the thread.
+	lookAfterAnswer = time.Minute
+)
+
+// Run delivers until Stop, or until ctx ends.
+func (d *Deliveries) Run(ctx workflow.Context) error {
+	for !d.ended {
+		d.changed = false
+		if err := d.awaitChange(ctx, d.takeStep(ctx)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitChange waits until something happens, or until the time; the zero time never comes.
+func (d *Deliveries) awaitChange(ctx workflow.Context, until time.Time) error {
+	if !d.changed {
+		d.record(ctx)
+	}
+	happened := func() bool { return d.changed }
+	if until.IsZero() {
+		return workflow.Await(ctx, happened)
+	}
+	_, err := workflow.AwaitWithTimeout(ctx, max(until.Sub(workflow.Now(ctx)), 0), happened)
+	return err
+}
+
+// takeStep does what is due, and returns when time alone makes more due.
+func (d *Deliveries) takeStep(ctx workflow.Context) (next time.Time) {
+	d.settleLoss(ctx)
+	d.sweep(ctx)
+	d.bindProcess(ctx)
+	switch {
+	case d.fold.InFlight() != nil:
+		return d.followAttempt(ctx)
+	case d.fold.Head() == nil:
+		d.problem = ""
+		return time.Time{}
+	}
+	return d.serveHead(ctx)
+}
+
+// sweep applies what is due because time has passed.
+func (d *Deliveries) sweep(ctx workflow.Context) (done int) {
+	for _, p := range d.fold.Sweep(workflow.Now(ctx)) {
+		if d.emit(ctx, p) == nil {
+			done++
+		}
+	}
+	return done
+}
+
+// bindProcess binds the process that serves the session, unless an attempt or a person is waited for: they are judged by
+// the proofs of the old epoch.
+func (d *Deliveries) bindProcess(ctx workflow.Context) {
+	if d.process == nil || d.fold.Session.State == delivery.Live || d.fold.Session.State == delivery.Retired {
+		return
+	}
+	err := d.emit(ctx, delivery.Bound{Session: d.Session, Thread: d.process.Thread, Adapter: d.process.Adapter})
+	if err != nil && !errors.Is(err, delivery.ErrPendingResolution) {
+		d.tellProblem("session_profile_mismatch: the session goes on as %s thread %s, and its deliveries are for thread %s", d.process.Adapter, d.process.Thread, d.fold.Thread)
+	}
+}
+
+// serveHead sends the head, or finds out why it cannot be sent yet.
+func (d *Deliveries) serveHead(ctx workflow.Context) (next time.Time) {
+	next = d.fold.NextSweep()
+	now, decision := workflow.Now(ctx), d.decideHead(ctx)
+	switch {
+	case decision.Outcome == delivery.Nothing || decision.Outcome == delivery.Operator:
+		return earliest(next, after(now, d.fold.NotBefore()))
+	case decision.Reason == delivery.NotLive:
+		if d.process == nil {
+			d.host.WakeProcess()
+		}
+		return next
+	case d.host.HasTurnToBegin():
+		return earliest(next, now.Add(firstPause))
+	case now.Before(d.readyAt):
+		return earliest(next, d.readyAt)
+	}
+	if !d.proved {
+		if !d.proveThread(ctx) {
+			return earliest(next, d.readyAt)
+		}
+		decision = d.decideHead(ctx)
+	}
+	switch decision.Outcome {
+	case delivery.Start, delivery.Steer:
+		if d.lost == "" && d.process != nil && !d.host.HasTurnToBegin() {
+			d.attemptHead(ctx, decision)
+		}
+		return next
+	case delivery.Deny:
+		d.tellDenial(ctx, decision.Reason)
+		return next
+	case delivery.Operator:
+		return next
+	}
+	d.proved = false
+	return earliest(next, d.backOff(ctx))
+}
+
+func (d *Deliveries) decideHead(ctx workflow.Context) delivery.Decision {
+	e := d.fold.Head()
+	if e == nil {
+		return delivery.Decision{Outcome: delivery.Nothing, Reason: delivery.NotOpen}
+	}
+	decision := d.fold.Decide(e.Batch.ID, workflow.Now(ctx))
+	if decision.Outcome != delivery.Start && decision.Outcome != delivery.Steer {
+		d.problem = string(decision.Reason)
+	}
+	return decision
+}
+
+// tellDenial tells the audit once that a batch is not delivered because what is known contradicts itself.
+func (d *Deliveries) tellDenial(ctx workflow.Context, r delivery.Reason) {
+	batch := d.fold.Head().Batch.ID
+	if key := batch + " " + string(r); d.denied != key {
+		d.denied = key
+		line := d.fold.Denied(workflow.Now(ctx), batch, r)
+		d.enter(ledger.Entry{Audit: []delivery.Line{line}})
+	}
+}
+
+// backOff begins a pause, and returns its end.
+func (d *Deliveries) backOff(ctx workflow.Context) time.Time {
+	d.pause = min(max(2*d.pause, firstPause), longestPause)
+	d.readyAt = workflow.Now(ctx).Add(d.pause)
+	return d.readyAt
+}
+
+// proveThread reads the thread and folds what the read proves. After a failed read nothing is known, and the epoch ends.
+func (d *Deliveries) proveThread(ctx workflow.Context) bool {
+	if d.process == nil {
+		return false
+	}
+	managed, last := d.fold.Session, d.state.Entries
+	var out activities.ProveResult
+	err := d.execute(quickActivity(d.host.ReachProcess(ctx), "Read what the session's thread does"), &out, acts.ProveThread, activities.ProveInput{
+		Session: d.Session, Sitting: d.process.Sitting, Managed: managed, Record: d.state.Unrecorded,
+	})
+	if err != nil {
+		problem := report.ProblemOf(err)
+		d.tellProblem("the thread is not proved: %s", problem.Message)
+		if problem.Code == activities.ReadError {
+			_ = d.emit(ctx, delivery.Invalidated{Session: managed.ID, Epoch: managed.Epoch, Reason: "the thread could not be read"})
+		}
+		d.backOff(ctx)
+		return false
+	}
+	d.markRecorded(last)
+	if d.emit(ctx, out.Proved) != nil {
+		d.backOff(ctx)
+		return false
+	}
+	d.proved = true
+	return true
+}
+
+// attemptHead records an attempt and sends it once.
+func (d *Deliveries) attemptHead(ctx workflow.Context, decision delivery.Decision) {
+	e, s := d.fold.Head(), d.fold.Session
+	b := delivery.Begun{
+		Batch: e.Batch.ID, Generation: e.Generation + 1, RequestID: newID(ctx), Marker: newID(ctx), Kind: delivery.TurnStart,
+		Expected: decision.Turn, Adapter: s.Adapter, Session: s.ID, Epoch: s.Epoch,
+		ActivityRevision: s.Activity.Revision, CapabilityRevision: s.Capabilities.Revision,
+	}
+	if decision.Outcome == delivery.Steer {
+		b.Kind = delivery.TurnSteer
+	}
+	begun, _, err := d.fold.Begin(b, workflow.Now(ctx))
+	if err != nil || begun == nil || d.emit(ctx, *begun) != nil {
+		d.tellProblem("the gate refuses the attempt: %v", err)
+		d.backOff(ctx)
+		return
+	}
+	d.proved, d.problem = false, ""
+	last := d.state.Entries
+	var out activities.DeliverResult
+	err = d.execute(singleActivity(d.host.ReachProcess(ctx), "Deliver batch "+b.Batch), &out, acts.SendDelivery, activities.DeliverInput{
+		Session: d.Session, Sitting: d.process.Sitting, Attempt: b, Text: e.Batch.Text(b.Marker, b.Generation), Record: d.state.Unrecorded,
+	})
+	d.takeAnswer(ctx, b, last, out, err)
+}
+
+// takeAnswer folds the answer to an attempt. Without one the attempt stays: nobody knows whether it was accepted.
+func (d *Deliveries) takeAnswer(ctx workflow.Context, b delivery.Begun, last int, out activities.DeliverResult, err error) {
+	now := workflow.Now(ctx)
+	switch {
+	case err == nil && out.Refused == "":
+		d.markRecorded(last)
+		_ = d.emit(ctx, delivery.Accepted{RequestID: b.RequestID, Turn: out.Turn, At: out.At, Session: b.Session, Epoch: b.Epoch})
+		d.pause, d.lookAt = 0, now.Add(lookAfterAnswer)
+	case err == nil:
+		_ = d.emit(ctx, delivery.Refused{RequestID: b.RequestID, Class: out.Refused, Reason: out.Reason})
+		d.tellProblem("the attempt was refused (%s): %s", out.Refused, out.Reason)
+		d.backOff(ctx)
+	case isUnbegun(err):
+		_ = d.emit(ctx, delivery.Refused{RequestID: b.RequestID, Class: delivery.NotSent, Reason: report.Summary(err.Error())})
+		d.tellProblem("the attempt was not sent: %v", err)
+		d.backOff(ctx)
+	default:
+		d.tellProblem("nobody knows whether the attempt was accepted: %s", report.ProblemOf(err).Message)
+		d.lookAt = now
+	}
+}
+
+// followAttempt looks for the attempt in flight in its thread, at growing intervals: an event may have been missed.
+func (d *Deliveries) followAttempt(ctx workflow.Context) (next time.Time) {
+	next = d.fold.NextSweep()
+	a, s, now := d.fold.InFlight(), d.fold.Session, workflow.Now(ctx)
+	if d.process == nil || s.State != delivery.Live || s.Epoch != a.Epoch {
+		return next
+	}
+	if now.Before(d.lookAt) {
+		return earliest(next, d.lookAt)
+	}
+	var out activities.ReconcileResult
+	err := d.execute(quickActivity(d.host.ReachProcess(ctx), "Look what became of an attempt"), &out, acts.ReconcileDelivery, activities.ReconcileInput{
+		Session: d.Session, Sitting: d.process.Sitting, Epoch: a.Epoch, Marker: a.Marker,
+	})
+	switch {
+	case err != nil:
+		d.tellProblem("the attempt cannot be looked for: %s", report.ProblemOf(err).Message)
+	case out.Marked != nil:
+		_ = d.emit(ctx, *out.Marked)
+		if out.Turn != nil {
+			_ = d.emit(ctx, *out.Turn)
+		}
+	}
+	d.pause = min(max(2*d.pause, lookAfterEnd), longestPause)
+	d.lookAt = workflow.Now(ctx).Add(d.pause)
+	return earliest(d.fold.NextSweep(), d.lookAt)
+}
+
+// record writes what the ledger lacks. If it cannot be written, the next activity carries it again, and no attempt
+// begins without it.
+func (d *Deliveries) record(ctx workflow.Context) {
+	if len(d.state.Unrecorded) == 0 {
+		return
+	}
+	last := d.state.Entries
+	err := d.execute(quickActivity(ctx, "Record the deliveries"), nil, acts.RecordDelivery, activities.RecordInput{Session: d.Session, Record: d.state.Unrecorded})
+	if err != nil {
+		d.tellProblem("the ledger cannot be written: %s", report.ProblemOf(err).Message)
+		return
+	}
+	d.markRecorded(last)
+}
+
+// execute runs an activity to its end, even if the workflow is canceled meanwhile.
+func (d *Deliveries) execute(ctx workflow.Context, out any, activity any, in any) error {
+	ctx, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
+	d.working = true
+	defer func() { d.working = false }()
+	return workflow.ExecuteActivity(ctx, activity, in).Get(ctx, out)
+}
+
+// newID returns a random id, which a replay returns again.
+func newID(ctx workflow.Context) (id string) {
+	_ = workflow.SideEffect(ctx, func(workflow.Context) any { return uuid.NewString() }).Get(&id)
+	return id
+}
+
+// quickActivity returns a context for an activity that reads, or that may be repeated. The loop repeats it.
+func quickActivity(ctx workflow.Context, summary string) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue: workflow.GetActivityOptions(ctx).TaskQueue, StartToCloseTimeout: 30 * time.Second, ScheduleToStartTimeout: time.Minute,
+		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: summary,
+	})
+}
+
+// singleActivity returns a context for the activity that sends. It must not run twice.
+func singleActivity(ctx workflow.Context, summary string) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue: workflow.GetActivityOptions(ctx).TaskQueue, StartToCloseTimeout: 90 * time.Second, ScheduleToStartTimeout: time.Minute,
+		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: deliverAttempts}, Summary: summary,
+	})
+}
+
+// deliverAttempts is how often an attempt is sent. Any other number delivers twice: see the kill suite.
+const deliverAttempts = 1
+
+// isUnbegun reports whether an activity with a single attempt ended before a worker began it.
+func isUnbegun(err error) bool {
+	late, ok := errors.AsType[*temporal.TimeoutError](err)
+	return ok && late.TimeoutType() == enums.TIMEOUT_TYPE_SCHEDULE_TO_START
+}
+
+// earliest returns the earlier of two times; the zero time never comes.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// after returns t if it is after now, else the zero time.
+func after(now, t time.Time) time.Time {
+	if t.After(now) {
+		return t
+	}
+	return time.Time{}
+}

@@ -1,0 +1,163 @@
+package delivery
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	activities "github.com/ratchet-dev/ratchet/activities/delivery"
+	"github.com/ratchet-dev/ratchet/internal/delivery"
+)
+
+// The names of the messages to a session's workflow about deliveries.
+const (
+	EnqueueUpdate = activities.EnqueueUpdate
+	CloseUpdate   = "close-delivery"
+	SweepUpdate   = "sweep-deliveries"
+	Query         = "deliveries"
+)
+
+// Closing is the decision of a person about a batch. It is the input of the update CloseUpdate.
+type Closing struct {
+	Batch  string         `json:"batch"` // empty: the head
+	Reason delivery.Close `json:"reason"`
+	By     string         `json:"by,omitempty"`
+	Note   string         `json:"note,omitempty"`
+}
+
+// Swept is the result of the update SweepUpdate.
+type Swept struct {
+	Done int `json:"done"` // events that were due
+}
+
+// View is the result of the query Query.
+type View struct {
+	Session string            `json:"session"`
+	Fold    delivery.Snapshot `json:"fold"`
+	// Waiting says why the head is not delivered now; empty if nothing stands in the way.
+	Waiting string    `json:"waiting,omitempty"`
+	Next    time.Time `json:"next,omitzero"` // when time alone changes something
+}
+
+// The types of the errors of updates.
+const (
+	InvalidError = activities.InvalidError
+	StateError   = "DeliveryState"
+)
+
+func (d *Deliveries) setHandlers(ctx workflow.Context) error {
+	err := workflow.SetUpdateHandlerWithOptions(ctx, EnqueueUpdate, d.enqueue, workflow.UpdateHandlerOptions{
+		Validator: d.checkParcel, Description: "a batch for the session",
+	})
+	if err == nil {
+		err = workflow.SetUpdateHandlerWithOptions(ctx, CloseUpdate, d.closeBatch, workflow.UpdateHandlerOptions{
+			Validator: d.checkClosing, Description: "the decision of a person about a batch",
+		})
+	}
+	if err == nil {
+		err = workflow.SetUpdateHandler(ctx, SweepUpdate, func(ctx workflow.Context) (Swept, error) { return Swept{d.sweep(ctx)}, nil })
+	}
+	if err == nil {
+		err = workflow.SetQueryHandlerWithOptions(ctx, Query, func() (View, error) { return d.view(), nil }, workflow.QueryHandlerOptions{Description: "the deliveries into the session"})
+	}
+	return err
+}
+
+func (d *Deliveries) view() View {
+	return View{Session: d.Session, Fold: *d.fold, Waiting: d.problem, Next: earliest(d.fold.NextSweep(), d.readyAt)}
+}
+
+func refuseUpdate(kind string, err error) error {
+	return temporal.NewNonRetryableApplicationError(err.Error(), kind, err)
+}
+
+// batchOf returns the parcel as a batch for the session's thread.
+func (d *Deliveries) batchOf(p activities.Parcel) delivery.Batch {
+	thread := d.fold.Thread
+	if thread == "" { // not known yet: any id of the longest form
+		thread = d.Session
+	}
+	return delivery.Batch{ID: p.ID, Thread: thread, Jobs: p.Jobs, Profile: p.Profile, ReservedBy: p.ReservedBy}
+}
+
+// checkParcel refuses a batch that cannot be queued. A refused update leaves no trace.
+func (d *Deliveries) checkParcel(ctx workflow.Context, p activities.Parcel) error {
+	b := d.batchOf(p)
+	if err := b.Validate(); err != nil {
+		return refuseUpdate(InvalidError, fmt.Errorf("batch_invalid: %w", err))
+	}
+	switch known := d.fold.Batch(p.ID); {
+	case d.ended || d.fold.Session.State == delivery.Retired:
+		return refuseUpdate(StateError, errors.New("session_retired: the session takes no more deliveries"))
+	case known != nil && known.Equal(b):
+		return nil
+	case known != nil:
+		return refuseUpdate(StateError, fmt.Errorf("batch_known: another batch has the id %s", p.ID))
+	case d.fold.Seq == 0:
+		return nil
+	}
+	if _, err := d.fold.Clone().Apply(d.fold.Event(workflow.Now(ctx), delivery.Enqueued{Batch: b})); err != nil {
+		code := "batch_invalid"
+		if errors.Is(err, delivery.ErrFull) {
+			code = "queue_full"
+		}
+		return refuseUpdate(StateError, fmt.Errorf("%s: %w", code, err))
+	}
+	return nil
+}
+
+// openLimit is how long a batch waits for a session to name its thread.
+const openLimit = 5 * time.Minute
+
+// enqueue adds a batch. A second call with the same batch changes nothing.
+func (d *Deliveries) enqueue(ctx workflow.Context, p activities.Parcel) (activities.Receipt, error) {
+	if d.fold.Seq == 0 {
+		d.host.WakeProcess()
+		opened, err := workflow.AwaitWithTimeout(ctx, openLimit, func() bool { return d.fold.Seq > 0 || d.ended })
+		if err != nil {
+			return activities.Receipt{}, err
+		}
+		if !opened || d.ended {
+			return activities.Receipt{}, refuseUpdate(StateError, errors.New("session_not_live: the session has named no thread; see starter session list"))
+		}
+	}
+	b := d.batchOf(p)
+	if known := d.fold.Batch(b.ID); known == nil || !known.Equal(b) {
+		if err := d.emit(ctx, delivery.Enqueued{Batch: b}); err != nil {
+			return activities.Receipt{}, refuseUpdate(StateError, err)
+		}
+	}
+	return activities.Receipt{Batch: b.ID, Waiting: len(d.fold.Queue)}, nil
+}
+
+func (d *Deliveries) closingOf(c Closing) delivery.Closed {
+	p := delivery.Closed{Batch: c.Batch, Reason: c.Reason, By: c.By, Note: c.Note}
+	if e := d.fold.Head(); p.Batch == "" && e != nil {
+		p.Batch = e.Batch.ID
+	}
+	return p
+}
+
+// maxNote bounds the note of a closing.
+const maxNote = 2000
+
+func (d *Deliveries) checkClosing(ctx workflow.Context, c Closing) error {
+	if len(c.Note) > maxNote || len(c.By) > maxNote {
+		return refuseUpdate(InvalidError, fmt.Errorf("note_too_long: at most %d bytes", maxNote))
+	}
+	if _, err := d.fold.Clone().Apply(d.fold.Event(workflow.Now(ctx), d.closingOf(c))); err != nil {
+		return refuseUpdate(StateError, fmt.Errorf("batch_not_open: %w", err))
+	}
+	return nil
+}
+
+// closeBatch closes a batch by a person's word.
+func (d *Deliveries) closeBatch(ctx workflow.Context, c Closing) (View, error) {
+	if err := d.emit(ctx, d.closingOf(c)); err != nil {
+		return View{}, refuseUpdate(StateError, err)
+	}
+	return d.view(), nil
+}
