@@ -89,7 +89,7 @@ func (a *Activities) callProvider(ctx context.Context, c Call, build func(provid
 	ctx, stopCall := endure(ctx)
 	defer stopCall()
 	resp, err := p.Generate(ctx, req, func(pr provider.Progress) {
-		show(report.Progress{Doing: c.Provider + " " + cmp.Or(pr.Doing, "answers"), Bytes: pr.Bytes, Tail: a.redact.String(pr.Tail)})
+		show(report.Progress{Doing: c.Provider + " " + cmp.Or(pr.Doing, "answers"), Bytes: pr.Bytes, Tail: a.redact.String(pr.Tail), Used: pr.Used})
 	})
 	text := a.redact.Bytes([]byte(resp.RawText))
 	if halt, err := a.haltOf(dir, c, text, err); halt != nil || err != nil {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
 // Progress says what a running activity is doing. It is the payload of its heartbeat.
@@ -16,6 +18,8 @@ type Progress struct {
 	Doing string `json:"doing"`
 	Bytes int64  `json:"bytes,omitempty"`
 	Tail  string `json:"tail,omitempty"`
+	// Used is the usage of a provider's call so far, as far as it is known.
+	Used run.Usage `json:"used,omitzero"`
 }
 
 // heartbeatEvery is the interval of heartbeats. It is longer than the time for which the SDK holds

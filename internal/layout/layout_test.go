@@ -26,7 +26,7 @@ var floors = [][]string{
 	{"egress", "engine"},
 	{"box", "file", "hunks"},
 	{"dispatch", "display", "failpoint", "failure", "gate", "git", "proc", "redact", "run", "udiff", "verdict"},
-	{"allow", "exact", "setup", "syntax", "version"},
+	{"allow", "exact", "setup", "syntax", "toolcall", "version"},
 }
 
 // testRooms are the directories of internal that serve tests alone: they import
@@ -35,7 +35,7 @@ var testRooms = []string{"compose", "eventually", "layout", "manual", "need", "n
 
 // pure packages decide and do no I/O: of the standard library they import
 // nothing that could, and of this module only each other.
-var pure = []string{"internal/run", "internal/answer", "internal/gate", "internal/verdict", "internal/prompt", "internal/udiff", "internal/hunks", "internal/display", "internal/dispatch", "internal/delivery", "internal/review", "internal/allow", "internal/exact", "internal/setup"}
+var pure = []string{"internal/run", "internal/answer", "internal/gate", "internal/verdict", "internal/prompt", "internal/udiff", "internal/hunks", "internal/display", "internal/dispatch", "internal/delivery", "internal/review", "internal/toolcall", "internal/allow", "internal/exact", "internal/setup"}
 
 var touching = []string{"os", "os/exec", "net", "net/http", "io/ioutil", "syscall"}
 

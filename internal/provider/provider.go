@@ -190,6 +190,8 @@ type Progress struct {
 	Bytes int64  `json:"bytes"`
 	Tail  string `json:"tail,omitempty"`  // the last MaxTail bytes at most, whole runes of UTF-8
 	Doing string `json:"doing,omitempty"` // the current action of an agent, in a line
+	// Used is the usage of the call so far, as far as it is known.
+	Used run.Usage `json:"used,omitzero"`
 }
 
 // Tail returns the end of b, for Progress: at most MaxTail bytes. It replaces bytes that are not UTF-8.

@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
 // decidePermissions answers the waiting permission requests in their order, by
@@ -31,6 +32,7 @@ func (c *activeCall) decidePermissions(ctx context.Context) error {
 			return err
 		}
 		c.log("permission decided", map[string]string{"tool": t.asks[0].Tool, "input": string(t.asks[0].Input), "verdict": string(d.Verdict), "reason": d.Reason})
+		c.letTool(t.asks[0], letBy(d, c.isPermitted(t.asks[0])))
 		c.showProgress("goes on")
 		t.asks = t.asks[1:]
 		if err := t.Decide(ctx, d); err != nil && !errors.Is(err, agent.ErrNotPending) {
@@ -38,6 +40,25 @@ func (c *activeCall) decidePermissions(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// isPermitted reports whether a person has decided about the request.
+func (c *activeCall) isPermitted(asked agent.Permission) bool {
+	_, ok := c.findPermit(asked)
+	return ok
+}
+
+// letBy says in the words of the log who has let a tool call pass; empty: it does not pass.
+func letBy(d agent.PermissionDecision, person bool) string {
+	switch {
+	case d.Verdict == agent.AllowSession:
+		return rundir.LetSession
+	case d.Verdict == agent.Allow && person:
+		return rundir.LetOnce
+	case d.Verdict == agent.Allow:
+		return rundir.LetByRun
+	}
+	return ""
 }
 
 // decidePermission answers a request by the role, a permit or the run's policy;

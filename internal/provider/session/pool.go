@@ -122,7 +122,7 @@ type talk struct {
 	used       agent.Tokens       // of the turn under way
 	usedBefore run.Usage          // by the work before this turn
 	asks       []agent.Permission // the requests without an answer
-	tools      map[string]bool    // the calls that run now
+	tools      map[string]toolUse // the calls that run now, by their ids
 	overBudget bool               // a budget is used up: the turn has been interrupted
 	bytes      int64
 	dir        string

@@ -107,7 +107,7 @@ func (c *activeCall) sendPrompt(ctx context.Context, text string) error {
 // sendMessage gives the agent a message, which begins a turn.
 func (c *activeCall) sendMessage(ctx context.Context, text string) error {
 	t := c.talk
-	t.text, t.asks, t.overBudget, t.tools = nil, nil, false, map[string]bool{}
+	t.text, t.asks, t.overBudget, t.tools = nil, nil, false, map[string]toolUse{}
 	sent := make(chan error, 1) // an agent that does not read could block Send
 	go func() { sent <- t.Send(ctx, text) }()
 	select {
@@ -195,15 +195,9 @@ func (c *activeCall) handleEvent(ctx context.Context, e agent.Event) (*answer, e
 		t.bytes += int64(len(e.Text))
 		c.showProgress("writes")
 	case agent.ToolUse:
-		t.tools[e.CallID] = true
-		c.log("tool called", map[string]string{"tool": e.Tool, "input": string(e.Input)})
-		c.showProgress("uses " + e.Tool)
+		c.beginTool(e)
 	case agent.ToolResult:
-		delete(t.tools, e.CallID)
-		if e.Error {
-			c.log("tool failed", map[string]string{"output": e.Output})
-		}
-		c.showProgress("read what a tool said")
+		c.endTool(e)
 	case agent.Permission:
 		t.asks = append(t.asks, e)
 	case agent.Withdrawn:
@@ -280,7 +274,7 @@ func exitError(e agent.Exit) error {
 func (c *activeCall) showProgress(doing string) {
 	if c.progress != nil {
 		end := c.talk.text[max(0, len(c.talk.text)-maxShown):]
-		c.progress(provider.Progress{Bytes: c.talk.bytes, Tail: provider.Tail(c.Redact.Bytes(end)), Doing: doing})
+		c.progress(provider.Progress{Bytes: c.talk.bytes, Tail: provider.Tail(c.Redact.Bytes(end)), Doing: doing, Used: c.talk.callUsage()})
 	}
 }
 

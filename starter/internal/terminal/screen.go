@@ -7,17 +7,21 @@ import (
 	"sync"
 )
 
-// Screen prints lines. On a live screen one more line may move below
-// them; other screens do not have that line. It is safe for concurrent use.
+// Screen prints lines. On a live screen a moving line and a foot may stand below them; other screens have
+// neither. It is safe for concurrent use.
 type Screen struct {
 	Style
 	w     io.Writer
 	live  bool
 	width func() int
 
-	mu    sync.Mutex
-	frame int
-	drawn bool
+	mu     sync.Mutex
+	frame  int
+	moving string // the moving line; empty: none
+	foot   string // the line below it; empty: none
+	prompt string // what a person is asked for on the last line; empty: nothing
+	typed  string // what the person has typed there
+	drawn  []string
 }
 
 // Options describe a screen.
@@ -45,12 +49,15 @@ func (s *Screen) Columns() int {
 // Live reports whether the screen has the moving line.
 func (s *Screen) Live() bool { return s.live }
 
-// Line prints a line, or several.
+// Line prints a line, or several. What stands below them stays there.
 func (s *Screen) Line(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.clearLocked()
+	s.eraseLocked()
 	fmt.Fprintln(s.w, text)
+	if s.foot != "" || s.prompt != "" {
+		s.drawLocked()
+	}
 }
 
 // Linef is Line with a format.
@@ -88,11 +95,33 @@ func (s *Screen) Spin(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.frame = (s.frame + 1) % len(spinnerFrames)
-	s.drawn = true
-	fmt.Fprintf(s.w, "\r\x1b[K  %s %s", s.Accent(spinnerFrames[s.frame]), s.Dim(Clip(text, s.Columns()-5)))
+	s.moving = "  " + s.Accent(spinnerFrames[s.frame]) + " " + s.Dim(Clip(text, s.Columns()-5))
+	s.redrawLocked()
 }
 
-// Clear removes the moving line.
+// SetFoot sets the line below the moving line; empty: none. It does nothing on a screen that is not live.
+func (s *Screen) SetFoot(text string) {
+	if !s.live {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.foot = text
+}
+
+// SetTyped shows the text that a person is typing behind a prompt. It takes the place of the foot while
+// there is any. An empty prompt takes both away.
+func (s *Screen) SetTyped(prompt, typed string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.prompt == prompt && s.typed == typed {
+		return
+	}
+	s.prompt, s.typed = prompt, typed
+	s.redrawLocked()
+}
+
+// Clear removes the moving line. Foot and prompt go with it, and come back with the next of them.
 func (s *Screen) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,8 +129,69 @@ func (s *Screen) Clear() {
 }
 
 func (s *Screen) clearLocked() {
-	if s.drawn {
-		fmt.Fprint(s.w, "\r\x1b[K")
-		s.drawn = false
+	s.eraseLocked()
+	s.moving = ""
+}
+
+// redrawLocked replaces the lines below the printed ones.
+func (s *Screen) redrawLocked() {
+	if s.rowsDrawn() != 1 || s.moving == "" && s.prompt == "" && s.foot == "" { // else the new line replaces the old one
+		s.eraseLocked()
 	}
+	s.drawLocked()
+}
+
+// drawLocked draws the moving line, and the prompt or the foot below it. The cursor stays at their end.
+func (s *Screen) drawLocked() {
+	var lines []string
+	if s.moving != "" {
+		lines = append(lines, s.moving)
+	}
+	columns := s.Columns()
+	switch {
+	case s.prompt != "":
+		room := max(columns-Width(s.prompt)-1, 1)
+		lines = append(lines, s.prompt+clipLeft(s.typed, room))
+	case s.foot != "":
+		lines = append(lines, s.Dim(Clip(s.foot, columns-1)))
+	}
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprint(s.w, "\r\x1b[K", strings.Join(lines, "\n\x1b[K"))
+	s.drawn = lines
+}
+
+// eraseLocked removes what drawLocked has drawn. A terminal that has become narrower since may show a line
+// of it on several rows.
+func (s *Screen) eraseLocked() {
+	if len(s.drawn) == 0 {
+		return
+	}
+	if rows := s.rowsDrawn(); rows > 1 {
+		fmt.Fprintf(s.w, "\r\x1b[%dA\x1b[J", rows-1)
+	} else {
+		fmt.Fprint(s.w, "\r\x1b[K")
+	}
+	s.drawn = nil
+}
+
+// rowsDrawn returns the number of rows that the drawn lines take.
+func (s *Screen) rowsDrawn() (rows int) {
+	columns := s.Columns()
+	for _, line := range s.drawn {
+		rows += 1 + max(Width(line)-1, 0)/columns
+	}
+	return rows
+}
+
+// clipLeft returns the end of text that fits into a width.
+func clipLeft(text string, width int) string {
+	runes := []rune(text)
+	for from := 0; from < len(runes); from++ {
+		if cut := string(runes[from:]); Width(cut) <= width {
+			return cut
+		}
+	}
+	return ""
 }

@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/width"
 )
 
-// Width returns the number of columns that text takes, colours not counted. Every character counts as one.
+// Width returns the number of columns that text takes, colours not counted.
 func Width(text string) int {
 	n := 0
 	for text != "" {
@@ -15,10 +18,26 @@ func Width(text string) int {
 			text = text[skip:]
 			continue
 		}
-		_, size := utf8.DecodeRuneInString(text)
-		text, n = text[size:], n+1
+		r, size := utf8.DecodeRuneInString(text)
+		text, n = text[size:], n+runeWidth(r)
 	}
 	return n
+}
+
+// runeWidth returns the columns of a character: two for the wide ones of East Asia and for pictures, none
+// for marks that stand above the character before.
+func runeWidth(r rune) int {
+	switch {
+	case r < 0x300:
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
 }
 
 // escapeLength returns the length of the colour sequence at the beginning of text.
@@ -30,14 +49,25 @@ func escapeLength(text string) int {
 }
 
 // Clip cuts text to a width. It must hold no colours.
-func Clip(text string, width int) string {
-	if Width(text) <= width {
+func Clip(text string, columns int) string {
+	if Width(text) <= columns {
 		return text
 	}
-	if width < 1 {
+	if columns < 1 {
 		return ""
 	}
-	return string([]rune(text)[:width-1]) + "…"
+	return cutAt(text, columns-1) + "…"
+}
+
+// cutAt returns the beginning of text that fits into a width.
+func cutAt(text string, columns int) string {
+	n := 0
+	for i, r := range text {
+		if n += runeWidth(r); n > columns {
+			return text[:i]
+		}
+	}
+	return text
 }
 
 // Fold breaks text between words into lines of at most width columns. A longer word has a line of its own.

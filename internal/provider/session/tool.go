@@ -1,0 +1,65 @@
+package session
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/toolcall"
+)
+
+// maxTarget bounds the characters of a call's target that heartbeats carry.
+const maxTarget = 200
+
+// toolUse is a tool call that runs now.
+type toolUse struct {
+	call  toolcall.Call
+	begun time.Time
+	// let says who let the agent make the call, in the words of the log; empty: it needed no permission.
+	let string
+}
+
+// beginTool logs the beginning of a tool call and shows the call.
+func (c *activeCall) beginTool(e agent.ToolUse) {
+	c.log("tool called", map[string]string{"tool": e.Tool, "input": string(e.Input)})
+	c.talk.tools[e.CallID] = toolUse{call: toolcall.Read(e.Tool, e.Input), begun: time.Now(), let: c.talk.tools[e.CallID].let}
+	c.showTools()
+}
+
+// letTool notes who let the agent make a call.
+func (c *activeCall) letTool(asked agent.Permission, let string) {
+	use, known := c.talk.tools[asked.CallID]
+	if !known { // its ToolUse comes later, or never
+		return
+	}
+	use.let, use.begun = let, time.Now() // the wait for the permission is not the tool's
+	c.talk.tools[asked.CallID] = use
+}
+
+// endTool logs a tool call that has ended, in one line that followers show.
+func (c *activeCall) endTool(e agent.ToolResult) {
+	use, known := c.talk.tools[e.CallID]
+	delete(c.talk.tools, e.CallID)
+	if known {
+		c.log(rundir.ToolReturned, map[string]string{
+			"tool": use.call.Tool, "target": use.call.Target, "change": use.call.Change(), "let": use.let,
+			"ms": strconv.FormatInt(time.Since(use.begun).Milliseconds(), 10), "failed": strconv.FormatBool(e.Error), "output": e.Output,
+		})
+	}
+	c.showTools()
+}
+
+// showTools shows the tool call that has run for the longest time, or that the agent reads a result.
+func (c *activeCall) showTools() {
+	uses := slices.SortedFunc(maps.Values(c.talk.tools), func(a, b toolUse) int { return a.begun.Compare(b.begun) })
+	if len(uses) == 0 {
+		c.showProgress("read what a tool said")
+		return
+	}
+	target := []rune(c.Redact.String(uses[0].call.Target))
+	c.showProgress(strings.TrimSpace("uses " + uses[0].call.Tool + " " + string(target[:min(len(target), maxTarget)])))
+}
