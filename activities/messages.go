@@ -15,6 +15,7 @@ import (
 // own, and is up to date when an activity reads it.
 type Header struct {
 	RunID      run.ID         `json:"runId"`
+	Name       run.Name       `json:"name,omitempty"`
 	Repository run.Repository `json:"repository"`
 	// Sandbox is the run's policy for the box; empty means run.SandboxRequired.
 	Sandbox run.Sandbox `json:"sandbox,omitempty"`

@@ -43,7 +43,7 @@ func (s *workspaces) use(ctx context.Context, p Header) (w *workspace.Workspace,
 	if h == nil {
 		w, err := workspace.Open(ctx, workspace.Spec{
 			Repo: p.Repository.Path, Prefix: p.Repository.Prefix, RunID: p.RunID,
-			Base: p.Repository.Base, Branch: p.Branch, Dir: s.dir(p.RunID),
+			Base: p.Repository.Base, Branch: p.Branch, Name: p.Name, Dir: s.dir(p.RunID),
 		})
 		if err != nil {
 			return nil, nil, err

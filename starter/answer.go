@@ -11,7 +11,7 @@ import (
 func (c *cli) answerCommand() *cobra.Command {
 	var r run.Reply
 	cmd := &cobra.Command{
-		Use:   "answer RUN TEXT",
+		Use:   "answer [RUN] TEXT",
 		Short: "Answer the question that a run waits with",
 		Long: `Answers the run's question. The phase that asked goes on with the answer in its
 prompt; after a question of the evaluator a fix does, which --max-fix does not
@@ -20,26 +20,29 @@ begins with "fix:" goes to the fixer instead. When the checks cannot run before 
 start, the answer is "again", "without" or "stop". A question about a budget is
 answered with the new total, or with "stop". What an answer leads to stands in
 "status".`,
-		Example:           "  starter answer 0198c5e2 'round half up, as the invoice does'\n  starter answer 0198c5e2 200000 --question qst-2-1\n  starter answer 0198c5e2 'fix: call python3, there is no python here'",
-		Args:              exactArgs(2, "a RUN and the answer as one argument"),
+		Example:           "  starter answer slug#14 'round half up, as the invoice does'\n  starter answer slug#14 200000 --question qst-2-1\n  starter answer slug#14 'fix: call python3, there is no python here'",
+		Args:              argsBetween(1, 2, "perhaps a RUN, and the answer as one argument"),
 		ValidArgsFunction: c.completeRun,
-		RunE: c.onRun(func(ctx context.Context, f found, args []string) error {
+		RunE: c.onRunOr(1, func(ctx context.Context, f found, args []string) error {
 			r.Text = args[0]
+			if _, isName := run.ParseName(r.Text); isName {
+				return usageErrorf("%s is the name of a run: say the answer, too", r.Text)
+			}
 			if r.QuestionID == "" {
 				p, err := f.Pending(ctx, f.id)
 				if err != nil {
 					return err
 				}
 				if p.Question == nil {
-					return notWaiting(f.id, "answer", p)
+					return notWaiting("answer", p)
 				}
 				r.QuestionID = p.Question.QuestionID
 			}
 			if err := f.Reply(ctx, f.id, r); err != nil {
 				return err
 			}
-			return c.printAccepted(f.id, r.QuestionID, "answered")
-		}),
+			return c.printAccepted(f, r.QuestionID, "answered")
+		}, run.AwaitingInput),
 	}
 	cmd.Flags().StringVar(&r.QuestionID, "question", "", "`id` of the question; default: the pending one")
 	cmd.Flags().StringVar(&r.By, "by", c.userName(), "`name` of who answers")

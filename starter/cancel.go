@@ -20,7 +20,7 @@ func (c *cli) cancelCommand() *cobra.Command {
 		Short: "End a run",
 		Long: `Cancels the run and waits until it has ended: its processes are gone and its
 worktree is removed; its branch and its record stay.`,
-		Example:           "  starter cancel 0198c5e2",
+		Example:           "  starter cancel slug#14",
 		Args:              exactArgs(1, wantsRun),
 		ValidArgsFunction: c.completeRun,
 		RunE: c.onRun(func(ctx context.Context, r found, _ []string) error {
@@ -31,18 +31,18 @@ worktree is removed; its branch and its record stay.`,
 			defer stop()
 			res, err := r.Result(wait, r.id)
 			if wait.Err() != nil && ctx.Err() == nil {
-				return fmt.Errorf("run %s: the cancellation is requested and not carried out yet: is a worker running?", r.id)
+				return fmt.Errorf("run %s: the cancellation is requested and not carried out yet: is a worker running?", r.shown())
 			}
 			if err != nil {
 				return err
 			}
 			if res.Status != run.Canceled {
-				return fmt.Errorf("run %s ended before the cancellation reached it: it is %s", r.id, res.Status)
+				return fmt.Errorf("run %s ended before the cancellation reached it: it is %s", r.shown(), res.Status)
 			}
 			if c.json {
 				return c.printJSON(outcome{RunResult: res})
 			}
-			c.printf("run %s: canceled; its branch %s has %s\n", r.id, res.Branch, plural(res.Commits, "commit", "commits"))
+			c.printf("run %s: canceled; its branch %s has %s\n", r.shown(), res.Branch, plural(res.Commits, "commit", "commits"))
 			return nil
 		}),
 	}

@@ -92,8 +92,8 @@ const rootExample = `  # see it work, with nothing installed but Go and git
 
   # decide from anywhere
   starter list
-  starter diff 0198c5e2
-  starter approve 0198c5e2 --reason 'looks right'`
+  starter diff slug#14
+  starter approve slug#14 --reason 'looks right'`
 
 func (c *cli) rootCommand() *cobra.Command {
 	root := &cobra.Command{
@@ -103,7 +103,9 @@ func (c *cli) rootCommand() *cobra.Command {
 one commit for each approved patch comes out, and nothing that was finished is
 lost or done twice, whatever dies in between.
 
-RUN is a run id, a workflow id, or the beginning of one.
+RUN is the name of a run, such as slug#14 (slug/14 where the shell reads #), its number
+alone, its id, or the beginning of that. approve, reject, answer, diff, watch and status
+without a RUN take the only one that waits.
 Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
 4 the run awaits input, 5 canceled, 6 the engine cannot be reached.`,
 		Example:       rootExample,
@@ -154,23 +156,48 @@ func (c *cli) handleWith(handle func(ctx context.Context, args []string) error) 
 // found is a run and the client that reaches it.
 type found struct {
 	*runs.Client
-	id run.ID
+	id   run.ID
+	name run.Name // empty: it has none
 }
+
+// shown returns how the run is called in front of people.
+func (r found) shown() string { return r.name.Shown(r.id) }
 
 // onRun returns a cobra handler that calls handle with the run that the first argument names.
 func (c *cli) onRun(handle func(ctx context.Context, r found, args []string) error) func(*cobra.Command, []string) error {
+	return c.onRunOr(0, handle)
+}
+
+// onRunOr is onRun for a command that may be called without a run: with that many arguments it takes the only
+// run that waits in one of the ways.
+func (c *cli) onRunOr(without int, handle func(ctx context.Context, r found, args []string) error, kinds ...run.Status) func(*cobra.Command, []string) error {
 	return c.handleWith(func(ctx context.Context, args []string) error {
 		client, closeClient, err := c.dialEngine(ctx)
 		if err != nil {
 			return err
 		}
 		defer closeClient()
-		id, err := client.Find(ctx, args[0])
+		var id run.ID
+		if len(args) == without && kinds != nil {
+			id, err = c.pickRun(ctx, client, kinds...)
+		} else {
+			id, err = client.Find(ctx, args[0])
+			args = args[1:]
+		}
 		if err != nil {
 			return err
 		}
-		return handle(ctx, found{client, id}, args[1:])
+		return handle(ctx, withName(ctx, client, id), args)
 	})
+}
+
+// withName returns a run with the name that the engine knows.
+func withName(ctx context.Context, client *runs.Client, id run.ID) found {
+	r := found{Client: client, id: id}
+	if e, err := client.Describe(ctx, id); err == nil {
+		r.name = e.Name
+	}
+	return r
 }
 
 func (c *cli) dialEngine(ctx context.Context) (*runs.Client, func(), error) {
@@ -183,7 +210,8 @@ func (c *cli) dialEngine(ctx context.Context) (*runs.Client, func(), error) {
 
 func (c *cli) clientOf(t client.Client) *runs.Client {
 	r := runs.New(t, c.queue)
-	r.Record, r.MayDecide = c.recordedEvents, c.mayDecide
+	r.Record, r.MayDecide, r.Here = c.recordedEvents, c.mayDecide, hereLabel
+	r.Named = func(name run.Name) (run.ID, bool) { return rundir.RunNamed(c.runsDir, name) }
 	return r
 }
 
@@ -236,7 +264,13 @@ func argsBetween(least, most int, want string) cobra.PositionalArgs {
 	}
 }
 
-const wantsRun = "one RUN: an id from `starter list` or the beginning of one"
+const (
+	wantsRun   = "one RUN: a name from `starter list`, such as slug#14, its number or its id"
+	mayHaveRun = "at most one RUN: a name from `starter list`, such as slug#14, its number or its id"
+)
+
+// bothWaits are the ways in which a run waits for a person.
+var bothWaits = []run.Status{run.AwaitingApproval, run.AwaitingInput}
 
 // openRecord returns the directory of a run on this host.
 func (c *cli) openRecord(id run.ID) (*rundir.Dir, error) {

@@ -133,6 +133,9 @@ type demo struct {
 	cache string // the user's Go build cache
 	waits int    // approvals asked for
 
+	name   run.Name // of the run
+	branch string   // of the run
+
 	up   *upProcess
 	kill killing
 }
@@ -166,9 +169,10 @@ func (d *demo) startRun(ctx context.Context) (run.ID, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := d.up.Client.Start(ctx, in); err != nil {
+	if err := d.beginRun(ctx, d.up.Client, &in, ""); err != nil {
 		return "", err
 	}
+	d.name, d.branch = in.Name, in.BranchName()
 	if command := d.up.Engine.Command; command != "" {
 		d.printComment(command+" of your PATH serves as the engine: ours is not built yet. While the demo runs, other",
 			"users and programs of this machine can reach it. Ours is locked and has a Web UI: `"+d.hintCommand("up --engine own")+"`.")
@@ -198,7 +202,7 @@ func (d *demo) printRow(name, value string) {
 
 // followRun tells the run with comments between its steps.
 func (d *demo) followRun(ctx context.Context, id run.ID) error {
-	r := found{d.up.Client, id}
+	r := found{d.up.Client, id, d.name}
 	f := d.newFollower(r)
 	tell := f.tell
 	f.tell = func(e run.Event) error {
@@ -215,10 +219,10 @@ func (d *demo) followRun(ctx context.Context, id run.ID) error {
 	f.decider = visitor{d.newPerson(d.screen, r.id), d}
 	status, err := f.follow(ctx)
 	if errors.Is(err, context.Canceled) {
-		fmt.Fprintf(d.err, "\nThe demo's engine stops; its run is kept where it stands. To go on:\n  %s\n  %s\n", d.hintCommand("up"), d.hintCommand("watch %s", r.id))
+		fmt.Fprintf(d.err, "\nThe demo's engine stops; its run is kept where it stands. To go on:\n  %s\n  %s\n", d.hintCommand("up"), d.hintCommand("watch %s", r.shown()))
 	}
 	if err == nil && status != run.Completed {
-		err = d.cli.printConclusion(ctx, found{d.up.Client, id}, status)
+		err = d.cli.printConclusion(ctx, found{d.up.Client, id, d.name}, status)
 	}
 	return err
 }
@@ -306,7 +310,7 @@ func (d *demo) pauseReading(ctx context.Context) error {
 
 // printConclusion shows the branch and suggests the next commands.
 func (d *demo) printConclusion(ctx context.Context, id run.ID) error {
-	out, err := d.outcomeOf(ctx, found{d.up.Client, id}, run.Completed)
+	out, err := d.outcomeOf(ctx, found{d.up.Client, id, d.name}, run.Completed)
 	if err != nil {
 		return err
 	}
@@ -333,7 +337,7 @@ func (d *demo) printConclusion(ctx context.Context, id run.ID) error {
 	for _, next := range [][2]string{
 		{fmt.Sprintf("git -C %s diff %.12s..%.12s", nearPath(d.repo), out.Base, out.Head), "what the run changed"},
 		{d.hintCommand("up"), "the engine again, with this run in its Web UI"},
-		{d.hintCommand("events %.13s", id), "in another terminal: everything that happened"},
+		{d.hintCommand("events %s", d.name.Shown(id)), "in another terminal: everything that happened"},
 		{cmp.Or(d.program, "starter") + " run --help", "a run on a repository of yours"},
 	} {
 		s.Line("  " + s.Accent(next[0]))

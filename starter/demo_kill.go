@@ -122,7 +122,7 @@ func (d *demo) killAtWork(ctx context.Context, f *follower, e runs.Execution) er
 	if err := d.startUp(ctx); err != nil {
 		return err
 	}
-	f.watched = found{d.up.Client, f.id}
+	f.watched = found{d.up.Client, f.id, d.name}
 	report.Restarted = d.up.processes()
 	d.kill.report = &report
 	s.Linef("  %s %s", s.Good("✓"), report.Restarted)
@@ -158,7 +158,7 @@ func (d *demo) tellKill(ctx context.Context, f *follower, e run.Event) error {
 	d.kill.counted = true
 	r := d.kill.report
 	var err error
-	if r.Commits, err = countCommits(ctx, d.repo, e.RunID, r.Patch); err != nil {
+	if r.Commits, err = countCommits(ctx, d.repo, d.branch, r.Patch); err != nil {
 		return err
 	}
 	if r.Answers, err = d.countAnswers(d.kill.produced); err != nil {
@@ -178,9 +178,9 @@ func (d *demo) tellKill(ctx context.Context, f *follower, e run.Event) error {
 	return nil
 }
 
-// countCommits returns the number of commits of a run's branch that carry the patch.
-func countCommits(ctx context.Context, repo string, id run.ID, patch run.Digest) (n int, err error) {
-	log, err := git.Repo{Dir: repo}.Run(ctx, "log", "--format=%(trailers:key=Ratchet-Patch,valueonly)", "refs/heads/"+id.Branch())
+// countCommits returns the number of commits of a branch that carry the patch.
+func countCommits(ctx context.Context, repo, branch string, patch run.Digest) (n int, err error) {
+	log, err := git.Repo{Dir: repo}.Run(ctx, "log", "--format=%(trailers:key=Ratchet-Patch,valueonly)", "refs/heads/"+branch)
 	if err != nil {
 		return 0, fmt.Errorf("count the commits of patch %.12s: %w", patch, err)
 	}

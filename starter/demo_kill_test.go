@@ -38,6 +38,7 @@ func countedDemo(t *testing.T, commits, answers int) (d demo, produced run.Event
 	d = demo{cli: newCLI(console{out: io.Discard}), screen: newCLI(console{}).screenOn(io.Discard), repo: repository(t)}
 	d.runsDir = t.TempDir()
 	const id run.ID = "one"
+	d.branch = id.Branch()
 	patch := run.DigestOf([]byte("the patch"))
 	gitIn(t, d.repo, "switch", "-q", "-c", id.Branch())
 	commit := func(digest run.Digest) {

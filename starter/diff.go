@@ -30,16 +30,16 @@ type diffFlags struct {
 func (c *cli) diffCommand() *cobra.Command {
 	var f diffFlags
 	cmd := &cobra.Command{
-		Use:   "diff RUN",
+		Use:   "diff [RUN]",
 		Short: "Show what waits for an approval, or the branch against its base",
 		Long: `Shows the patch that waits for an approval, or all of the input of the tool that
 an agent wants to use, read from the stored bytes of its digest; or else what the
 run's branch changes. --approval shows another patch that may be chosen. Characters that a terminal obeys
 or a reader is deceived by are made visible; --raw prints the bytes as they are.`,
-		Example:           "  starter diff 0198c5e2\n  starter diff 0198c5e2 --branch\n  starter diff 0198c5e2 --raw > change.patch",
-		Args:              exactArgs(1, wantsRun),
+		Example:           "  starter diff slug#14\n  starter diff slug#14 --branch\n  starter diff slug#14 --raw > change.patch",
+		Args:              argsBetween(0, 1, mayHaveRun),
 		ValidArgsFunction: c.completeRun,
-		RunE: c.onRun(func(ctx context.Context, r found, _ []string) error {
+		RunE: c.onRunOr(0, func(ctx context.Context, r found, _ []string) error {
 			d, err := c.diffOf(ctx, r, f)
 			switch {
 			case err != nil:
@@ -50,7 +50,7 @@ or a reader is deceived by are made visible; --raw prints the bytes as they are.
 				c.printf("%s", d.Diff)
 				return nil
 			case d.Diff == "":
-				fmt.Fprintf(c.err, "starter: the branch of run %s has no changes yet\n", r.id)
+				fmt.Fprintf(c.err, "starter: the branch of run %s has no changes yet\n", r.shown())
 				return nil
 			}
 			c.printf("%s", c.style().Diff(display.Text([]byte(d.Diff))))
@@ -58,7 +58,7 @@ or a reader is deceived by are made visible; --raw prints the bytes as they are.
 				c.printf("%s\n", c.style().Dim("… this is its head: the whole patch is in the run's directory on the worker's host"))
 			}
 			return nil
-		}),
+		}, bothWaits...),
 	}
 	cmd.Flags().BoolVar(&f.branch, "branch", false, "show the branch although a patch is pending")
 	cmd.Flags().StringVar(&f.approval, "approval", "", "`id` of the approval to show, when several patches may be chosen")
@@ -79,7 +79,7 @@ func (c *cli) diffOf(ctx context.Context, r found, f diffFlags) (shownDiff, erro
 		return c.patchOf(r.id, chosen, f.raw)
 	}
 	if f.approval != "" {
-		return shownDiff{}, notWaiting(r.id, "approval", p)
+		return shownDiff{}, notWaiting("approval", p)
 	}
 	facts, err := r.Facts(ctx, r.id)
 	if err != nil {

@@ -107,7 +107,7 @@ func (c *cli) uiCommand() *cobra.Command {
 		Long: `Prints a link that opens the Web UI of the engine in a browser. It can be used
 once, within ten minutes; the browser that has used it stays in until the engine
 ends.`,
-		Example: "  starter ui\n  starter ui 0198c5e2",
+		Example: "  starter ui\n  starter ui slug#14",
 		Args:    argsBetween(0, 1, "at most one RUN"),
 		RunE:    c.handleWith(func(ctx context.Context, args []string) error { return c.ui(ctx, args) }),
 	}

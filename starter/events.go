@@ -15,7 +15,7 @@ func (c *cli) eventsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "events RUN",
 		Short:             "List what happened in a run, one line an event",
-		Example:           "  starter events 0198c5e2\n  starter events 0198c5e2 --after evt-000007 --json",
+		Example:           "  starter events slug#14\n  starter events slug#14 --after evt-000007 --json",
 		Args:              exactArgs(1, wantsRun),
 		ValidArgsFunction: c.completeRun,
 		RunE: c.onRun(func(ctx context.Context, r found, _ []string) error {

@@ -60,7 +60,7 @@ func (r *initReport) content(src workspace.Source) string {
 	line("max-fix = %d", run.DefaultMaxFix)
 	line("")
 	line("# The branch of a run: {run}, {short}, {slug}. Its commits: {summary}, {goal}, {slug}, {run}, {short}, {iteration}.")
-	line("branch = %s", quoted("ratchet/{run}"))
+	line("branch = %s", quoted(run.DefaultBranch))
 	line("commit-message = %s", quoted("{summary}"))
 	return b.String()
 }

@@ -111,11 +111,14 @@ func (c *cli) chooseProviders(f runFlags, in *run.Input) error {
 	return nil
 }
 
-// nameResults names the branch and the commits. It refuses a branch that exists, or that a branch of the
-// user's excludes: the run would take it for its own.
-func (f runFlags) nameResults(ctx context.Context, in *run.Input) (err error) {
+// nameResults tries the template of the branch, and sets that of the commits. beginRun makes the branch of a
+// run that has its number. A branch without a number that exists, or that a branch of the user's excludes, is
+// refused at once.
+func (f runFlags) nameResults(ctx context.Context, in *run.Input) error {
+	branch := ""
 	if f.branch != "" {
-		if in.Naming.Branch, err = run.ExpandBranch(f.branch, in.RunID, in.Goal); err != nil {
+		var err error
+		if branch, err = run.ExpandBranch(f.branch, in.RunID, run.NewName("x", run.MaxNumber), in.Goal); err != nil {
 			return usageErrorf("--branch: %w", err)
 		}
 	}
@@ -124,17 +127,11 @@ func (f runFlags) nameResults(ctx context.Context, in *run.Input) (err error) {
 			return usageErrorf("--commit-message: %w", err)
 		}
 	}
-	if f.id == "" && f.branch == "" {
+	if branch == "" || strings.Contains(f.branch, "{number}") {
 		return nil
 	}
-	err = workspace.CheckFree(ctx, in.Repository.Path, in.BranchName())
-	if errors.Is(err, workspace.ErrBranchTaken) && f.branch == "" {
-		return fmt.Errorf("run %s: %w: choose another --id, or rename the branch", in.RunID, err)
-	}
-	if errors.Is(err, workspace.ErrBranchTaken) {
-		return fmt.Errorf("%w: choose another branch in the file or flag that names it (%s), or rename the one that is there", err, f.branch)
-	}
-	return err
+	in.Naming.Branch = branch
+	return explainTaken(workspace.CheckFree(ctx, in.Repository.Path, branch), f.branch)
 }
 
 // warnOfCosts names the providers that a budget of money does not bound.

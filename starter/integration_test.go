@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
 
@@ -109,6 +111,16 @@ func (b bench) status(id string) (st struct {
 	return st
 }
 
+// branch returns the branch of a run.
+func (b bench) branch(id string) string {
+	b.Helper()
+	var st struct{ Facts rundir.Facts }
+	if err := json.Unmarshal([]byte(b.expect(0, "status", id, "--json").out), &st); err != nil || st.Facts.Branch == "" {
+		b.Fatalf("branch of %s: %v", id, err)
+	}
+	return st.Facts.Branch
+}
+
 func (b bench) await(id string, want run.Status) {
 	b.Helper()
 	eventually.Holds(b.T, "the run is "+string(want), func() bool { return b.status(id).Status == want })
@@ -139,6 +151,7 @@ func TestCommandsOnARealEngine(t *testing.T) {
 		{"one id given many times at once", testOneID},
 		{"runs that do not exist", testUnknownRun},
 		{"names of a run", testNames},
+		{"short names", testShortNames},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(bench{t, b.runsDir, repository(t), b.answers}) })
 	}
@@ -155,19 +168,20 @@ func (b bench) take(id, story string) {
 	if !ok {
 		b.Fatalf("the story does not say how to take the result:\n%s", story)
 	}
-	gitIn(b.T, b.repo, "tag", "ratchet/"+id, "main")
+	branch := b.branch(id)
+	gitIn(b.T, b.repo, "tag", branch, "main")
 	out, err := exec.CommandContext(b.Context(), "sh", "-c", line).CombinedOutput()
 	if err != nil {
 		b.Errorf("%s: %v\n%s", line, err, out)
 	}
-	head := strings.TrimSpace(gitIn(b.T, b.repo, "rev-parse", "refs/heads/ratchet/"+id))
+	head := strings.TrimSpace(gitIn(b.T, b.repo, "rev-parse", "refs/heads/"+branch))
 	if got := strings.TrimSpace(gitIn(b.T, b.repo, "rev-parse", "HEAD")); got != head {
 		b.Errorf("%s: at %s, want %s", line, got, head)
 	}
 	if got := b.expect(0, "status", id).out; !strings.Contains(got, head) {
 		b.Errorf("the status does not name %s:\n%s", head, got)
 	}
-	gitIn(b.T, b.repo, "tag", "-d", "ratchet/"+id)
+	gitIn(b.T, b.repo, "tag", "-d", branch)
 }
 
 func testApprovals(b bench) {
@@ -198,7 +212,7 @@ func testApprovals(b bench) {
 		b.Error("colours without a terminal")
 	}
 	b.take(id, got.out)
-	if text := gitIn(b.T, b.repo, "show", "ratchet/"+id+":state.txt"); text != "good\n" {
+	if text := gitIn(b.T, b.repo, "show", b.branch(id)+":state.txt"); text != "good\n" {
 		b.Errorf("the branch has %q", text)
 	}
 	if d := b.expect(0, "diff", id, "--raw").out; !strings.Contains(d, "-bad\n+good\n") {
@@ -361,11 +375,12 @@ func testFollowWithoutTerminal(b bench) {
 	lines := strings.Split(strings.TrimSpace(got.out), "\n")
 	var last struct {
 		RunID   string      `json:"runId"`
+		Name    run.Name    `json:"name"`
 		Status  run.Status  `json:"status"`
 		Branch  string      `json:"branch"`
 		Pending run.Pending `json:"pending"`
 	}
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Status != run.AwaitingApproval || last.Pending.Approval == nil || last.Branch != "ratchet/"+last.RunID {
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Status != run.AwaitingApproval || last.Pending.Approval == nil || last.Branch != "ratchet/"+strconv.Itoa(last.Name.Number())+"-make-it-good" {
 		b.Errorf("last line: %s: %v", lines[len(lines)-1], err)
 	}
 	got = b.expect(0, append(args, "--json", "--approve", "never")...)

@@ -61,7 +61,7 @@ func (c *cli) printList(found []runs.Listed) error {
 			phase = fmt.Sprintf("%s %d", l.Phase, l.Iteration)
 		}
 		rows = append(rows, []string{
-			string(l.ID), statusIn(s, l.Status, l.Outcome) + unboxedIn(s, l.Sandbox), phase,
+			l.Name.Shown(l.ID), statusIn(s, l.Status, l.Outcome) + unboxedIn(s, l.Sandbox), phase,
 			terminal.Age(c.now().Sub(l.Started)), story.OneLine(l.Goal, 60),
 		})
 	}
@@ -110,7 +110,7 @@ func (c *cli) completeRun(cmd *cobra.Command, args []string, _ string) ([]string
 	}
 	var ids []string
 	for _, l := range found {
-		ids = append(ids, cobra.CompletionWithDesc(string(l.ID), string(l.Status)+" "+story.OneLine(l.Goal, 40)))
+		ids = append(ids, cobra.CompletionWithDesc(l.Name.Shown(l.ID), string(l.Status)+" "+story.OneLine(l.Goal, 40)))
 	}
 	return ids, cobra.ShellCompDirectiveNoFileComp
 }

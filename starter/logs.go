@@ -34,7 +34,7 @@ func (c *cli) logsCommand() *cobra.Command {
 		Long: `Prints the logs of the run, or the one that is named: provider-plan,
 provider-execute, gatekeeper and so on. Of a long one the end is printed. The
 run's directory must be on this host.`,
-		Example:           "  starter logs 0198c5e2\n  starter logs 0198c5e2 provider-execute",
+		Example:           "  starter logs slug#14\n  starter logs slug#14 provider-execute",
 		Args:              argsBetween(1, 2, "a RUN and perhaps the name of a log"),
 		ValidArgsFunction: c.completeRun,
 		RunE: c.onRun(func(_ context.Context, r found, args []string) error {

@@ -181,7 +181,7 @@ func TestBadInput(t *testing.T) {
 	}{
 		{"an unknown command", []string{"frobnicate"}, 2, "starter --help"},
 		{"an unknown flag", []string{"list", "--frob"}, 2, "starter list --help"},
-		{"a missing run", []string{"status"}, 2, "one RUN"},
+		{"a missing run", []string{"logs"}, 2, "a RUN"},
 		{"an argument too many", with("more"), 2, "no arguments"},
 		{"no goal", []string{"run"}, 2, "--goal"},
 		{"an empty goal", with("--goal", " "), 2, "the goal is empty"},
@@ -203,11 +203,11 @@ func TestBadInput(t *testing.T) {
 		{"no repository", with("--repo", t.TempDir()), 1, "not a git repository"},
 		{"a repository that lacks an object", with("--repo", lossy), 1, "objects are missing"}, // Finding B14.
 		{"a repository that loosens a gate", with("--repo", loose), 1, ".ratchet.toml:1: approve = "},
-		{"a branch for all runs", with("--branch", "agents/x"), 2, "add {run} or {short}"},
+		{"a branch for all runs", with("--branch", "agents/x"), 2, "add {number}, {run} or {short}"},
 		{"a branch that another excludes", with("--repo", taken, "--branch", "agents/{run}"), 1, "cannot be beside branch Agents"},
 		{"a message that forges", with("--commit-message", "x\n\nRatchet-Run: y"), 2, "written by Ratchet alone"},
 		{"a dirty repository", with("--repo", dirty), 1, "not committed"},
-		{"an id whose branch is there", with("--repo", taken, "--id", "taken"), 1, "branch ratchet/taken is there already"},
+		{"a branch that is there", with("--repo", taken, "--branch", "ratchet/{run}", "--id", "taken"), 1, "branch ratchet/taken is there already"},
 		{"a base that is missing", with("--base", "nowhere"), 1, "nowhere"},
 		{"an unknown policy", with("--approve", "sometimes"), 2, "always, risky or never"},
 		{"an unknown sandbox policy", with("--sandbox", "none"), 2, "want required or off"},

@@ -119,7 +119,7 @@ func onNamed[T any](ctx context.Context, r *remote, name string, ask func(found)
 		if err != nil {
 			return out, err
 		}
-		return ask(found{c, id})
+		return ask(withName(ctx, c, id))
 	})
 }
 

@@ -13,7 +13,7 @@ func (c *cli) noteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "note RUN TEXT",
 		Short:             "Leave guidance that the run's next prompt carries",
-		Example:           "  starter note 0198c5e2 'the money package has a rounding helper, use it'",
+		Example:           "  starter note slug#14 'the money package has a rounding helper, use it'",
 		Args:              exactArgs(2, "a RUN and the note as one argument"),
 		ValidArgsFunction: c.completeRun,
 		RunE: c.onRun(func(ctx context.Context, f found, args []string) error {
@@ -21,7 +21,7 @@ func (c *cli) noteCommand() *cobra.Command {
 			if err := f.Note(ctx, f.id, n); err != nil {
 				return err
 			}
-			return c.printAccepted(f.id, "", "noted for the next prompt")
+			return c.printAccepted(f, "", "noted for the next prompt")
 		}),
 	}
 	cmd.Flags().StringVar(&n.By, "by", c.userName(), "`name` of who says it")

@@ -109,7 +109,7 @@ func (c *cli) resumeRun(ctx context.Context, s *run.Snapshot, detach bool) error
 	if err != nil {
 		return err
 	}
-	return c.followStarted(ctx, found{client, id}, detach)
+	return c.followStarted(ctx, found{client, id, s.Input.Name}, detach)
 }
 
 // latest rebuilds a run from its record, and refuses one that is over.

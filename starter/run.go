@@ -68,7 +68,7 @@ func (c *cli) runCommand() *cobra.Command {
 		Short: "Start a run and follow it live",
 		Long: `Starts a run and follows it live: plan, execute, evaluate, fix, until the checks
 pass. The work happens in a worktree of its own; the result is the branch
-ratchet/<run id>. On a terminal you are asked for approvals and answers; elsewhere
+ratchet/<number>-<goal>. On a terminal you are asked for approvals and answers; elsewhere
 the command ends with exit code 3 or 4 when the run waits. An interrupt ends the
 following, never the run.
 
@@ -115,8 +115,8 @@ func (f *runFlags) registerFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&f.patches.Files, "max-patch-files", 0, "most files that a patch may change; 0 is 500")
 	flags.IntVar(&f.patches.Bytes, "max-patch-bytes", 0, "most bytes that a diff may have; 0 is 8 MiB")
 	flags.Int64Var(&f.maxTokens, "max-tokens", 0, "token budget, after which the run asks; 0 is none")
-	flags.StringVar(&f.branch, "branch", "", "`template` of the branch's name, such as agents/{slug}-{short}; placeholders {run}, {short}, {slug}; default: ratchet/{run}")
-	flags.StringVar(&f.message, "commit-message", "", "`template` of the commits' messages; placeholders {summary}, {goal}, {slug}, {run}, {short}, {iteration}; default: {summary}")
+	flags.StringVar(&f.branch, "branch", "", "`template` of the branch's name, such as agents/{slug}-{short}; placeholders {number}, {slug}, {run}, {short}; default: "+run.DefaultBranch)
+	flags.StringVar(&f.message, "commit-message", "", "`template` of the commits' messages; placeholders {summary}, {goal}, {slug}, {run}, {short}, {name}, {number}, {iteration}; default: {summary}")
 	flags.BoolVar(&f.detach, "detach", false, "print the run id and do not follow")
 	flags.StringVar(&f.id, "id", "", "`id` of the run; default: a new UUID")
 	flags.Float64Var(&f.maxCost, "max-cost", 0, "budget in dollars, where prices are known, after which the run asks; 0 is none")
@@ -161,10 +161,10 @@ func (c *cli) startRun(ctx context.Context, flags *pflag.FlagSet, f *runFlags) e
 	if err := c.probeProviders(ctx, client, in.Providers); err != nil {
 		return err
 	}
-	if err := client.Start(ctx, in); err != nil {
+	if err := c.beginRun(ctx, client, &in, f.branch); err != nil {
 		return err
 	}
-	return c.followStarted(ctx, found{client, in.RunID}, f.detach)
+	return c.followStarted(ctx, found{client, in.RunID, in.Name}, f.detach)
 }
 
 // followStarted follows a run that has just been started. With detach it prints the run's id instead.
@@ -180,10 +180,15 @@ func (c *cli) followStarted(ctx context.Context, r found, detach bool) error {
 	}
 	if c.json {
 		return c.printJSON(struct {
-			RunID      run.ID `json:"runId"`
-			WorkflowID string `json:"workflowId"`
-			UI         string `json:"ui,omitempty"`
-		}{r.id, r.id.WorkflowID(), c.webUI(r.id)})
+			RunID      run.ID   `json:"runId"`
+			Name       run.Name `json:"name,omitempty"`
+			WorkflowID string   `json:"workflowId"`
+			UI         string   `json:"ui,omitempty"`
+		}{r.id, r.name, r.id.WorkflowID(), c.webUI(r.id)})
+	}
+	if c.screen {
+		c.printf("%s  %s\n", c.style().Bold(r.shown()), c.style().Dim(string(r.id)))
+		return nil
 	}
 	c.printf("%s\n", r.id)
 	return nil

@@ -28,12 +28,12 @@ type standingOf struct {
 
 func (c *cli) statusCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:               "status RUN",
+		Use:               "status [RUN]",
 		Short:             "Show where a run stands and what it waits for",
-		Example:           "  starter status 0198c5e2\n  starter status 0198c5e2 --json | jq -r .status",
-		Args:              exactArgs(1, wantsRun),
+		Example:           "  starter status slug#14\n  starter status slug#14 --json | jq -r .status",
+		Args:              argsBetween(0, 1, mayHaveRun),
 		ValidArgsFunction: c.completeRun,
-		RunE: c.onRun(func(ctx context.Context, r found, _ []string) error {
+		RunE: c.onRunOr(0, func(ctx context.Context, r found, _ []string) error {
 			st, err := c.statusOf(ctx, r)
 			if err != nil {
 				return err
@@ -43,7 +43,7 @@ func (c *cli) statusCommand() *cobra.Command {
 			}
 			c.printStatus(st)
 			return nil
-		}),
+		}, bothWaits...),
 	}
 }
 
@@ -85,7 +85,10 @@ func (c *cli) printStatus(st standingOf) {
 	row := func(name, format string, args ...any) {
 		rows = append(rows, []string{s.Dim(name), fmt.Sprintf(format, args...)})
 	}
-	row("run", "%s", s.Bold(string(st.RunID)))
+	row("run", "%s", s.Bold(st.Facts.Name.Shown(st.RunID)))
+	if st.Facts.Name != "" {
+		row("id", "%s", s.Dim(string(st.RunID)))
+	}
 	row("status", "%s", statusIn(s, st.Status, ""))
 	if st.CurrentPhase != nil {
 		row("phase", "%s, iteration %d, at most %s", *st.CurrentPhase, st.Iteration, plural(st.MaxFixIterations, "fix unasked", "fixes unasked"))
@@ -162,7 +165,7 @@ func (c *cli) printPending(p run.Pending) {
 		} else if a.Excerpt != "" {
 			about += "\n" + strings.Join(story.Lines(a.Excerpt, 20), "\n")
 			if strings.HasSuffix(a.Excerpt, "…") {
-				about += "\n" + c.style().Dim("this is its head, all of it: "+c.hintCommand("diff %s", p.RunID))
+				about += "\n" + c.style().Dim("this is its head, all of it: "+c.hintCommand("diff %s", p.Name.Shown(p.RunID)))
 			}
 		}
 		c.printf("\n%s  %s\n", c.style().Wait(a.ApprovalID), about)

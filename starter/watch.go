@@ -24,17 +24,17 @@ import (
 
 func (c *cli) watchCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "watch RUN",
+		Use:   "watch [RUN]",
 		Short: "Follow a run live",
 		Long: `Tells the run from its beginning and follows it live. On a terminal it asks for
 approvals and answers; elsewhere it ends with exit code 3 or 4 when the run
 waits. An interrupt ends the watching, never the run.`,
-		Example:           "  starter watch 0198c5e2\n  starter watch 0198c5e2 --json | jq -r .type",
-		Args:              exactArgs(1, wantsRun),
+		Example:           "  starter watch slug#14\n  starter watch slug#14 --json | jq -r .type",
+		Args:              argsBetween(0, 1, mayHaveRun),
 		ValidArgsFunction: c.completeRun,
-		RunE: c.onRun(func(ctx context.Context, r found, _ []string) error {
+		RunE: c.onRunOr(0, func(ctx context.Context, r found, _ []string) error {
 			return c.followRun(ctx, r)
-		}),
+		}, bothWaits...),
 	}
 }
 
@@ -43,7 +43,7 @@ waits. An interrupt ends the watching, never the run.`,
 func (c *cli) followRun(ctx context.Context, r found) error {
 	status, err := c.newFollower(r).follow(ctx)
 	if errors.Is(err, context.Canceled) {
-		fmt.Fprintf(c.err, "\nThe run goes on. Follow it again with `%s`, end it with `%s`.\n", c.hintCommand("watch %s", r.id), c.hintCommand("cancel %s", r.id))
+		fmt.Fprintf(c.err, "\nThe run goes on. Follow it again with `%s`, end it with `%s`.\n", c.hintCommand("watch %s", r.shown()), c.hintCommand("cancel %s", r.shown()))
 		return err
 	}
 	if err != nil {
@@ -123,7 +123,7 @@ func (c *cli) outcomeOf(ctx context.Context, r found, status run.Status) (outcom
 	p, err := r.Pending(ctx, r.id)
 	return outcome{
 		RunResult: workflows.RunResult{
-			RunID: r.id, Status: status, Branch: facts.Branch, Base: facts.Repository.Base,
+			RunID: r.id, Name: r.name, Status: status, Branch: facts.Branch, Base: facts.Repository.Base,
 			Head: facts.Head, Commits: facts.Commits, Stat: facts.Stat, Usage: facts.Usage,
 		},
 		Pending: &p,
@@ -143,20 +143,20 @@ func (c *cli) printWait(p run.Pending) {
 			what += " Sandbox off: " + run.Unboxed + "."
 		}
 		c.printf("\n%s Nothing has been applied. Look and decide:\n", s.Wait(what))
-		c.printf("  %s\n", c.hintCommand(look, p.RunID))
-		c.printf("  %s\n", c.hintCommand("approve %s --approval %s", p.RunID, p.Approval.ApprovalID))
+		c.printf("  %s\n", c.hintCommand(look, p.Name.Shown(p.RunID)))
+		c.printf("  %s\n", c.hintCommand("approve %s --approval %s", p.Name.Shown(p.RunID), p.Approval.ApprovalID))
 		if p.Approval.Permission != nil {
-			c.printf("  %s\n", c.hintCommand("approve %s --approval %s --session", p.RunID, p.Approval.ApprovalID))
+			c.printf("  %s\n", c.hintCommand("approve %s --approval %s --session", p.Name.Shown(p.RunID), p.Approval.ApprovalID))
 		}
-		c.printf("  %s\n", c.hintCommand("reject %s --approval %s --reason TEXT", p.RunID, p.Approval.ApprovalID))
+		c.printf("  %s\n", c.hintCommand("reject %s --approval %s --reason TEXT", p.Name.Shown(p.RunID), p.Approval.ApprovalID))
 		c.printWays(p.Approval.Next)
 	case p.Question != nil:
-		c.printf("\n%s\n  %s\n", s.Wait("The run waits for an answer:"), c.hintCommand("answer %s TEXT --question %s", p.RunID, p.Question.QuestionID))
+		c.printf("\n%s\n  %s\n", s.Wait("The run waits for an answer:"), c.hintCommand("answer %s TEXT --question %s", p.Name.Shown(p.RunID), p.Question.QuestionID))
 		c.printWays(p.Question.Next)
 	case p.Limited != nil:
 		c.printf("\n%s it goes on by itself. %s\n", s.Wait(fmt.Sprintf("%s refuses more until %s;", p.Limited.Provider, p.Limited.Until.Local().Format(time.DateTime))), story.OneLine(p.Limited.Reason, 300))
 	default:
-		c.printf("\nIt was settled meanwhile: %s\n", c.hintCommand("watch %s", p.RunID))
+		c.printf("\nIt was settled meanwhile: %s\n", c.hintCommand("watch %s", p.Name.Shown(p.RunID)))
 	}
 }
 

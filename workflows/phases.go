@@ -20,7 +20,7 @@ import (
 // header returns the header of an activity input without an entry for the record.
 func (r *runner) header() activities.Header {
 	in := r.s.Input
-	return activities.Header{RunID: in.RunID, Repository: in.Repository, Sandbox: in.Sandbox, Branch: in.Naming.Branch}
+	return activities.Header{RunID: in.RunID, Name: in.Name, Repository: in.Repository, Sandbox: in.Sandbox, Branch: in.Naming.Branch}
 }
 
 // prepareWorkspace starts to make the branch and the worktree, while the planner works.

@@ -26,6 +26,7 @@ type RunInput struct {
 // cancellation of a canceled run carries it in its details too.
 type RunResult struct {
 	RunID   run.ID       `json:"runId"`
+	Name    run.Name     `json:"name,omitempty"`
 	Status  run.Status   `json:"status"`
 	Branch  string       `json:"branch"`
 	Base    run.Commit   `json:"base"`
@@ -182,7 +183,7 @@ func (r *runner) endRun(ctx workflow.Context, p run.Payload) {
 func (r *runner) closeRun(ctx workflow.Context) (RunResult, error) {
 	s := r.s
 	res := RunResult{
-		RunID: s.Input.RunID, Status: s.State.Status, Branch: s.Input.BranchName(),
+		RunID: s.Input.RunID, Name: s.Input.Name, Status: s.State.Status, Branch: s.Input.BranchName(),
 		Base: s.Input.Repository.Base, Head: s.Head, Commits: s.Commits, Stat: s.Stat,
 		Usage: s.Usage, Error: s.State.LastError,
 	}

@@ -22,6 +22,7 @@ import (
 // Listed is a run as the engine's visibility shows it, a little late.
 type Listed struct {
 	ID         run.ID     `json:"runId"`
+	Name       run.Name   `json:"name,omitempty"`
 	Status     run.Status `json:"status"`
 	Phase      run.Phase  `json:"phase,omitempty"`
 	Iteration  int        `json:"iteration"`
@@ -53,6 +54,20 @@ func (c *Client) List(ctx context.Context, f Filter) ([]Listed, error) {
 		query += fmt.Sprintf(" AND %s = '%s'", attribute.StatusName, f.Status)
 	}
 	return c.listRuns(ctx, query, f.Max)
+}
+
+// Waiting returns the open runs that wait for a person, the newest first. The kinds are
+// run.AwaitingApproval and run.AwaitingInput; none means both.
+func (c *Client) Waiting(ctx context.Context, kinds ...run.Status) ([]Listed, error) {
+	if len(kinds) == 0 {
+		kinds = []run.Status{run.AwaitingApproval, run.AwaitingInput}
+	}
+	var words []string
+	for _, kind := range kinds {
+		words = append(words, fmt.Sprintf("'%s'", kind))
+	}
+	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running' AND %s IN (%s)", workflowType, attribute.StatusName, strings.Join(words, ", "))
+	return c.listRuns(ctx, query, 0)
 }
 
 func (c *Client) listRuns(ctx context.Context, query string, limit int) ([]Listed, error) {
@@ -94,6 +109,7 @@ func newListed(info *workflow.WorkflowExecutionInfo) (Listed, bool) {
 	l.Iteration = decodePayload[int](fields[attribute.IterationName])
 	l.Repository = decodePayload[string](fields[attribute.RepositoryName])
 	l.Goal = decodePayload[string](info.GetMemo().GetFields()[goalMemo])
+	l.Name = decodePayload[run.Name](info.GetMemo().GetFields()[nameMemo])
 	l.Sandbox = decodePayload[run.Sandbox](info.GetMemo().GetFields()[sandboxMemo])
 	l.endWith(info.GetStatus())
 	return l, ok
@@ -124,9 +140,18 @@ func decodePayload[T any](p *common.Payload) (v T) {
 	return v
 }
 
-// Find returns the run with the given name. The name is a run id, a workflow id, or the
-// beginning of either when only one run has it.
+// Find returns the run with the given name. The name is that of the run, as slug#14 or slug/14, or its
+// number alone, a run id, a workflow id, or the beginning of either when only one run has it.
 func (c *Client) Find(ctx context.Context, name string) (run.ID, error) {
+	if short, ok := run.ParseName(name); ok {
+		return c.findNamed(ctx, short)
+	}
+	if number, ok := run.ParseNumber(name); ok {
+		id, err := c.findNumbered(ctx, number)
+		if _, missing := errors.AsType[*NotFoundError](err); !missing {
+			return id, err
+		}
+	}
 	if run.ID(name).Validate() != nil {
 		return "", &NotFoundError{name}
 	}

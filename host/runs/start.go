@@ -22,6 +22,7 @@ import (
 // run without the box.
 const (
 	goalMemo    = "goal"
+	nameMemo    = "name"
 	sandboxMemo = "sandbox"
 )
 
@@ -77,7 +78,7 @@ func (c *Client) startOptions(in run.Input, status run.Status) client.StartWorkf
 		WorkflowIDConflictPolicy:                 enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 		EnableEagerStart:                         true,
-		StaticSummary:                            firstLine(in.Goal),
+		StaticSummary:                            titleOf(in),
 		StaticDetails:                            page.OfInput(in),
 		Memo:                                     memoOf(in),
 		TypedSearchAttributes: temporal.NewSearchAttributes(
@@ -87,8 +88,19 @@ func (c *Client) startOptions(in run.Input, status run.Status) client.StartWorkf
 	}
 }
 
+// titleOf returns the line by which the Web UI's list shows a run.
+func titleOf(in run.Input) string {
+	if in.Name == "" {
+		return firstLine(in.Goal)
+	}
+	return string(in.Name) + " · " + firstLine(in.Goal)
+}
+
 func memoOf(in run.Input) map[string]any {
 	m := map[string]any{goalMemo: firstLine(in.Goal)}
+	if in.Name != "" {
+		m[nameMemo] = in.Name
+	}
 	if in.Sandbox.Off() {
 		m[sandboxMemo] = in.Sandbox
 	}

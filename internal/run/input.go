@@ -25,7 +25,9 @@ const DefaultMaxFix = 3
 // Input holds everything that decides how a run behaves. It is fixed at the start.
 // No later content of the repository loosens it.
 type Input struct {
-	RunID      ID         `json:"runId"`
+	RunID ID `json:"runId"`
+	// Name is the short name of the run; empty: it has none.
+	Name       Name       `json:"name,omitempty"`
 	Goal       string     `json:"goal"`
 	Repository Repository `json:"repository"`
 	Providers  Providers  `json:"providers"`
@@ -174,7 +176,7 @@ func (in Input) Validate() error {
 	refuse(in.Fixes() < 0, "the number of fixes is negative")
 	refuse(in.Patches.Files < 0 || in.Patches.Bytes < 0, "a limit of the patches is negative")
 	refuse(in.Candidates < 0 || in.Candidates > MaxCandidates || 1+len(in.Providers.Rivals) > MaxCandidates, "an execute has from 1 to %d attempts", MaxCandidates)
-	if err := in.Naming.check(in.RunID); err != nil {
+	if err := in.Naming.check(in.RunID, in.Name); err != nil {
 		errs = append(errs, err)
 	}
 	refuse(in.MaxTokens < 0, "the token budget is negative")

@@ -45,8 +45,8 @@ const (
 
 // The placeholders of a branch's name and of a commit's message.
 var (
-	branchWords  = []string{"run", "short", "slug"}
-	messageWords = []string{"summary", "goal", "slug", "run", "short", "iteration"}
+	branchWords  = []string{"run", "short", "slug", "number"}
+	messageWords = []string{"summary", "goal", "slug", "run", "short", "iteration", "name", "number"}
 )
 
 var placeholder = regexp.MustCompile(`\{[^{}]*\}?`)
@@ -68,17 +68,29 @@ func expand(template string, names, words []string) (string, error) {
 	return text, unknown
 }
 
-// ExpandBranch returns the name of a run's branch by a template. It refuses a template without {run} or
-// {short}: two runs would have one branch, and a branch of the user's could be taken for the run's.
-func ExpandBranch(template string, id ID, goal string) (string, error) {
-	name, err := expand(template, branchWords, []string{string(id), id.Short(), Slug(goal)})
+// DefaultBranch is the template of the branch of a run that has a name.
+const DefaultBranch = "ratchet/{number}-{slug}"
+
+// ExpandBranch returns the name of a run's branch by a template. It refuses a template without {run},
+// {short} or {number}: two runs would have one branch, and a branch of the user's could be taken for the
+// run's. For a run without a name {number} becomes the end of its id.
+func ExpandBranch(template string, id ID, name Name, goal string) (string, error) {
+	branch, err := expand(template, branchWords, []string{string(id), id.Short(), Slug(goal), numberWord(id, name)})
 	if err != nil {
 		return "", err
 	}
-	if !strings.Contains(template, "{run}") && !strings.Contains(template, "{short}") {
-		return "", fmt.Errorf("%+q names one branch for all runs: add {run} or {short}", template)
+	if !strings.Contains(template, "{run}") && !strings.Contains(template, "{short}") && !strings.Contains(template, "{number}") {
+		return "", fmt.Errorf("%+q names one branch for all runs: add {number}, {run} or {short}", template)
 	}
-	return name, CheckBranch(name, id)
+	return branch, CheckBranch(branch, id, name)
+}
+
+// numberWord returns the text of {number}.
+func numberWord(id ID, name Name) string {
+	if name == "" {
+		return id.Short()
+	}
+	return strconv.Itoa(name.Number())
 }
 
 // branchForm is a directory and a name in it. Git accepts more: this is what no program, terminal or
@@ -88,10 +100,46 @@ var branchForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_+-]*/[A-Za-z0-9_+-](
 // gitsOwn are directories whose names mean something else to git.
 var gitsOwn = []string{"refs", "heads", "tags", "remotes", "notes", "replace", "stash", "head"}
 
-// CheckBranch returns an error unless the name can be the branch of the run: two parts of letters,
-// digits, '-', '_', '+' and '.', of which the second contains the end of the run's id.
-func CheckBranch(name string, id ID) error {
-	directory, rest, _ := strings.Cut(name, "/")
+// CheckBranch returns an error unless the name can be the branch of the run: two parts of letters, digits,
+// '-', '_', '+' and '.', whose second part contains the end of the run's id, or the number of its name as a word.
+func CheckBranch(branch string, id ID, name Name) error {
+	if err := checkBranchForm(branch); err != nil {
+		return err
+	}
+	_, rest, _ := strings.Cut(branch, "/")
+	if !strings.Contains(rest, id.Short()) && (name == "" || !slices.Contains(branchNumbers(rest), name.Number())) {
+		return fmt.Errorf("branch %+q does not name the run: its second part wants {number}, {run} or {short}", branch)
+	}
+	return nil
+}
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// branchNumbers returns the numbers in the second part of a branch's name.
+func branchNumbers(rest string) (numbers []int) {
+	for _, word := range digits.FindAllString(rest, -1) {
+		if n, ok := ParseNumber(word); ok {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers
+}
+
+// BranchNumber returns the number with which a branch of DefaultBranch begins; zero for any other.
+func BranchNumber(branch string) int {
+	rest, ok := strings.CutPrefix(branch, "ratchet/")
+	word, _, named := strings.Cut(rest, "-")
+	n, isNumber := ParseNumber(word)
+	if !ok || !named || !isNumber {
+		return 0
+	}
+	return n
+}
+
+// checkBranchForm returns an error unless the name has the form of a run's branch: two parts of letters,
+// digits, '-', '_', '+' and '.'.
+func checkBranchForm(name string) error {
+	directory, _, _ := strings.Cut(name, "/")
 	switch {
 	case len(name) > maxBranch:
 		return fmt.Errorf("branch %+.40q... has %d bytes, at most %d fit", name, len(name), maxBranch)
@@ -99,8 +147,6 @@ func CheckBranch(name string, id ID) error {
 		return fmt.Errorf("branch %+q: want two parts of letters, digits, '-', '_', '+' and '.', such as agents/{slug}-{short}", name)
 	case slices.Contains(gitsOwn, strings.ToLower(directory)):
 		return fmt.Errorf("branch %+q: %s/ has a meaning of its own to git: choose another first part", name, directory)
-	case !strings.Contains(rest, id.Short()):
-		return fmt.Errorf("branch %+q does not name the run: its second part wants {run} or {short}", name)
 	}
 	return nil
 }
@@ -147,7 +193,7 @@ func (in Input) CommitMessage(iteration int, summary string) string {
 	}
 	text, err := expand(in.Naming.Message, messageWords, []string{
 		oneLine(summary, "Change without a summary"), oneLine(in.Goal, "No goal"), Slug(in.Goal),
-		string(in.RunID), in.RunID.Short(), strconv.Itoa(iteration),
+		string(in.RunID), in.RunID.Short(), strconv.Itoa(iteration), in.Name.Shown(in.RunID), numberWord(in.RunID, in.Name),
 	})
 	if err != nil {
 		return ""
@@ -224,10 +270,13 @@ func (o *Origin) UnmarshalText(text []byte) error {
 }
 
 // check returns the errors of the names.
-func (n Naming) check(id ID) error {
+func (n Naming) check(id ID, name Name) error {
 	var errs []error
+	if name != "" {
+		errs = append(errs, name.Validate())
+	}
 	if n.Branch != "" {
-		errs = append(errs, CheckBranch(n.Branch, id))
+		errs = append(errs, CheckBranch(n.Branch, id, name))
 	}
 	if n.Message != "" {
 		errs = append(errs, CheckMessage(n.Message))

@@ -20,24 +20,30 @@ func TestTheDefaultNamesStay(t *testing.T) {
 }
 
 func TestExpandBranch(t *testing.T) {
-	for _, tc := range []struct{ name, template, goal, want string }{
-		{"the default by a template", "ratchet/{run}", "x", "ratchet/" + string(anID)},
-		{"a slug", "agents/{slug}-{short}", "Total() must not lose cents!\nMore.", "agents/total-must-not-lose-cents-0c9e4a77"},
-		{"a goal in another alphabet", "agents/{slug}-{short}", "합계를 고쳐라", "agents/run-0c9e4a77"},
-		{"a goal of dots and slashes", "agents/{slug}-{short}", "../../refs/heads/main", "agents/refs-heads-main-0c9e4a77"},
-		{"a goal that ends in lock", "agents/{short}.{slug}", "lock", ""},
-		{"a long goal", "agents/{slug}-{short}", strings.Repeat("word ", 50), "agents/word-word-word-word-word-word-word-word-0c9e4a77"},
-		{"no name of the run", "agents/{slug}", "x", ""},
-		{"the run in the first part alone", "{short}/main", "x", ""},
-		{"one part", "{run}", "x", ""},
-		{"three parts", "a/b/{run}", "x", ""},
-		{"the directory of remotes", "Remotes/{run}", "x", ""},
-		{"HEAD", "HEAD/{run}", "x", ""},
-		{"a reflog", "a/{run}@{1}", "x", ""},
-		{"an unknown placeholder", "a/{run}{iteration}", "x", ""},
-		{"a line", "a/{run}\nb", "x", ""},
+	for _, tc := range []struct {
+		name, template, goal, want string
+		run                        run.Name
+	}{
+		{"the default by a template", "ratchet/{run}", "x", "ratchet/" + string(anID), ""},
+		{"a slug", "agents/{slug}-{short}", "Total() must not lose cents!\nMore.", "agents/total-must-not-lose-cents-0c9e4a77", ""},
+		{"a goal in another alphabet", "agents/{slug}-{short}", "합계를 고쳐라", "agents/run-0c9e4a77", ""},
+		{"a goal of dots and slashes", "agents/{slug}-{short}", "../../refs/heads/main", "agents/refs-heads-main-0c9e4a77", ""},
+		{"a goal that ends in lock", "agents/{short}.{slug}", "lock", "", ""},
+		{"a long goal", "agents/{slug}-{short}", strings.Repeat("word ", 50), "agents/word-word-word-word-word-word-word-word-0c9e4a77", ""},
+		{"a number", "ratchet/{number}-{slug}", "Fix it", "ratchet/14-fix-it", "slug#14"},
+		{"a number of a run without a name", "ratchet/{number}-{slug}", "Fix it", "ratchet/0c9e4a77-fix-it", ""},
+		{"a goal that begins with another number", "ratchet/{number}-{slug}", "15-x", "ratchet/14-15-x", "slug#14"},
+		{"no name of the run", "agents/{slug}", "x", "", ""},
+		{"the run in the first part alone", "{short}/main", "x", "", ""},
+		{"one part", "{run}", "x", "", ""},
+		{"three parts", "a/b/{run}", "x", "", ""},
+		{"the directory of remotes", "Remotes/{run}", "x", "", ""},
+		{"HEAD", "HEAD/{run}", "x", "", ""},
+		{"a reflog", "a/{run}@{1}", "x", "", ""},
+		{"an unknown placeholder", "a/{run}{iteration}", "x", "", ""},
+		{"a line", "a/{run}\nb", "x", "", ""},
 	} {
-		got, err := run.ExpandBranch(tc.template, anID, tc.goal)
+		got, err := run.ExpandBranch(tc.template, anID, tc.run, tc.goal)
 		if got != tc.want && tc.want != "" || (err == nil) != (tc.want != "") {
 			t.Errorf("%s: %q, %v", tc.name, got, err)
 		}
@@ -47,15 +53,15 @@ func TestExpandBranch(t *testing.T) {
 // TestGitTakesEveryBranch tries what the rules let through on git's own.
 func TestGitTakesEveryBranch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		template := rapid.StringMatching(`[a-zA-Z./_+-]{1,12}(\{run\}|\{short\}|\{slug\})[a-zA-Z./_+@~^:-]{0,8}`).Draw(t, "template")
-		name, err := run.ExpandBranch(template, anID, rapid.String().Draw(t, "goal"))
+		template := rapid.StringMatching(`[a-zA-Z./_+-]{1,12}(\{run\}|\{short\}|\{slug\}|\{number\})[a-zA-Z./_+@~^:-]{0,8}`).Draw(t, "template")
+		name, err := run.ExpandBranch(template, anID, "slug#14", rapid.String().Draw(t, "goal"))
 		if err != nil {
 			return
 		}
 		if out, err := exec.Command("git", "check-ref-format", "--branch", name).CombinedOutput(); err != nil {
 			t.Errorf("%q: %v %s", name, err, out)
 		}
-		if !strings.Contains(name, anID.Short()) || strings.Count(name, "/") != 1 {
+		if !strings.Contains(name, anID.Short()) && !strings.Contains(name, "14") || strings.Count(name, "/") != 1 {
 			t.Errorf("%q", name)
 		}
 	})

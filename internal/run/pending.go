@@ -8,6 +8,7 @@ import (
 // Pending describes the wait of a run: for an approval, for an answer, or for nothing.
 type Pending struct {
 	RunID    ID               `json:"runId"`
+	Name     Name             `json:"name,omitempty"`
 	Status   Status           `json:"status"`
 	Approval *PendingApproval `json:"approval,omitempty"`
 	Question *PendingQuestion `json:"question,omitempty"`
@@ -122,7 +123,7 @@ func (s *Snapshot) WaitLimit() time.Duration {
 
 // Pending returns the description of the run's current wait.
 func (s *Snapshot) Pending() Pending {
-	p := Pending{RunID: s.Input.RunID, Status: s.State.Status}
+	p := Pending{RunID: s.Input.RunID, Name: s.Input.Name, Status: s.State.Status}
 	if limit := s.WaitLimit(); limit > 0 {
 		end := s.State.UpdatedAt.Add(limit)
 		p.Deadline = &end

@@ -46,6 +46,7 @@ func (e Entry) First() int {
 // member for.
 type Facts struct {
 	RunID      run.ID         `json:"runId"`
+	Name       run.Name       `json:"name,omitempty"`
 	WorkflowID string         `json:"workflowId"`
 	Goal       string         `json:"goal"`
 	Repository run.Repository `json:"repository"`
@@ -91,7 +92,7 @@ func FactsOf(s *run.Snapshot) Facts {
 
 func newFacts(in run.Input, now Standing) Facts {
 	return Facts{
-		RunID: in.RunID, WorkflowID: in.RunID.WorkflowID(), Goal: in.Goal, Repository: in.Repository,
+		RunID: in.RunID, Name: in.Name, WorkflowID: in.RunID.WorkflowID(), Goal: in.Goal, Repository: in.Repository,
 		Branch: in.BranchName(), Providers: in.Providers, Checks: in.Checks, CheckNetwork: in.CheckNetwork, Policy: in.Policy,
 		Sandbox: in.Sandbox.WithDefault(), Origins: in.Origins, Standing: now,
 	}

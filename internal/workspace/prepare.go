@@ -57,6 +57,9 @@ func (w *Workspace) ensureBranch(ctx context.Context, held *os.File) (run.Commit
 	if git.ExitCode(err) == 1 {
 		err = fmt.Errorf("branch %s: at %s, which does not come from %s: %w", w.Branch(), at.commit, w.spec.Base, ErrForeign)
 	}
+	if err == nil {
+		err = w.checkOwned(ctx, at.commit)
+	}
 	return at.commit, err
 }
 

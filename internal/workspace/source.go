@@ -54,6 +54,12 @@ func Inspect(ctx context.Context, dir, base string) (Source, error) {
 	return src, nil
 }
 
+// Root returns the top of the work tree that dir is in, or the git directory of a bare repository.
+func Root(ctx context.Context, dir string) (string, error) {
+	at, err := locateRepository(ctx, git.Repo{Dir: dir})
+	return at.root, err
+}
+
 // place describes a repository as seen from a directory.
 type place struct {
 	repo   git.Repo

@@ -49,6 +49,7 @@ type Spec struct {
 	Repo   string     // the repository: Source.Root
 	Prefix string     // the sub-directory that all paths here are relative to: Source.Prefix
 	RunID  run.ID     // names the run's branch, unless Branch does
+	Name   run.Name   // the run's short name, whose number Branch may have; empty: it has none
 	Branch string     // short name, as run.CheckBranch accepts it; empty: the branch of RunID
 	Base   run.Commit // the commit that the branch starts from
 	Dir    string     // the work tree; it, Dir+".lock" and Dir+".shadow" belong to the workspace alone
@@ -85,7 +86,7 @@ func Open(ctx context.Context, spec Spec) (*Workspace, error) {
 	}
 	if spec.Branch == "" {
 		spec.Branch = spec.RunID.Branch()
-	} else if err := run.CheckBranch(spec.Branch, spec.RunID); err != nil {
+	} else if err := run.CheckBranch(spec.Branch, spec.RunID, spec.Name); err != nil {
 		return nil, fmt.Errorf("open workspace: %w", err)
 	}
 	spec.Dir, spec.Prefix = dir, strings.Trim(filepath.ToSlash(spec.Prefix), "/")

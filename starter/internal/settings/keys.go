@@ -186,7 +186,7 @@ func checkWord[W ~string, P interface {
 
 // checkBranch tries the template on a run.
 func checkBranch(template string) error {
-	_, err := run.ExpandBranch(template, "01234567-0123-0123-0123-0123456789ab", "a goal")
+	_, err := run.ExpandBranch(template, "01234567-0123-0123-0123-0123456789ab", "repository#1", "a goal")
 	return err
 }
 

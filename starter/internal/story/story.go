@@ -104,7 +104,7 @@ func (t *Teller) tellCreated(p run.RunCreated) []string {
 		row("sandbox", t.Style.Wait("off")+", "+run.Unboxed)
 	}
 	table := strings.TrimRight(terminal.Table(rows), "\n")
-	return append([]string{t.Style.Bold("Run " + string(p.RunID))}, strings.Split(table, "\n")...)
+	return append([]string{t.Style.Bold("Run " + p.Name.Shown(p.RunID))}, strings.Split(table, "\n")...)
 }
 
 // Providers names the provider of each role, roles with the same one together.

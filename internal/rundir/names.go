@@ -1,0 +1,61 @@
+package rundir
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/file"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// namesDir holds a file for each name of a run of this host: slug-14 holds the id of run slug#14. A number
+// stays taken by it when the engine's database is new or an older copy.
+const namesDir = "names"
+
+// KeepName notes the name of a run in an existing runs directory. It returns fs.ErrExist if another run has
+// the name there, and fs.ErrNotExist if there is no such directory.
+func KeepName(dir string, name run.Name, id run.ID) error {
+	if err := name.Validate(); err != nil {
+		return err
+	}
+	if _, err := os.Stat(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(dir, namesDir), 0o700); err != nil {
+		return err
+	}
+	err := file.Create(nameFile(dir, name), []byte(id+"\n"))
+	if other, ok := RunNamed(dir, name); errors.Is(err, fs.ErrExist) && ok && other == id {
+		return nil
+	}
+	return err
+}
+
+// RunNamed returns the run of this host that has the name.
+func RunNamed(dir string, name run.Name) (run.ID, bool) {
+	b, err := file.Read(nameFile(dir, name), 100)
+	id := run.ID(strings.TrimSpace(string(b)))
+	return id, err == nil && id.Validate() == nil
+}
+
+// LastNumber returns the highest number that a run of this host has under the label; zero if none has any.
+func LastNumber(dir, label string) (last int) {
+	names, err := file.Names(filepath.Join(dir, namesDir))
+	if err != nil {
+		return 0
+	}
+	for _, entry := range names {
+		if number, ok := strings.CutPrefix(entry, label+"-"); ok {
+			n, _ := run.ParseNumber(number)
+			last = max(last, n)
+		}
+	}
+	return last
+}
+
+func nameFile(dir string, name run.Name) string {
+	return filepath.Join(dir, namesDir, strings.ReplaceAll(string(name), "#", "-"))
+}
