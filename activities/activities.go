@@ -14,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/redact"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 	"github.com/ratchet-dev/ratchet/internal/toolchain"
 )
 
@@ -43,6 +44,8 @@ type Opening struct {
 	Dir  string // the working directory of its programs
 	// Sandbox is the policy of the run that the provider works for.
 	Sandbox run.Sandbox
+	// Options are those that the provider has in the run; they count for a probe alone.
+	Options setup.Options
 	Log     io.Writer // receives the standard error of its programs
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 // AgentsResult lists the agents that can work for this worker.
@@ -24,11 +25,15 @@ func (a *Activities) Agents(ctx context.Context) (AgentsResult, error) {
 type ProbeInput struct {
 	Specs []string `json:"specs"`
 	Dir   string   `json:"dir,omitempty"` // the working directory of their programs
+	// Options are those that a provider has in the run, by its spec.
+	Options map[string]setup.Options `json:"options,omitempty"`
 }
 
 // ProbeResult says in one line for each provider that cannot work here why, and what helps.
 type ProbeResult struct {
 	Problems []string `json:"problems,omitempty"`
+	// Options says that the options were looked at. A worker that knows none of them does not say it.
+	Options bool `json:"options,omitempty"`
 }
 
 // probeLimit bounds the look at one provider.
@@ -43,11 +48,11 @@ func (a *Activities) Probe(ctx context.Context, in ProbeInput) (ProbeResult, err
 	var all sync.WaitGroup
 	for i, spec := range in.Specs {
 		all.Go(func() {
-			if err := a.probe(ctx, Opening{Spec: spec, Dir: in.Dir}); err != nil {
+			if err := a.probe(ctx, Opening{Spec: spec, Dir: in.Dir, Options: in.Options[spec]}); err != nil {
 				found[i] = report.Clip(a.redact.String(err.Error()), 2*report.MaxSummary)
 			}
 		})
 	}
 	all.Wait()
-	return ProbeResult{Problems: slices.DeleteFunc(found, func(why string) bool { return why == "" })}, nil
+	return ProbeResult{Problems: slices.DeleteFunc(found, func(why string) bool { return why == "" }), Options: true}, nil
 }

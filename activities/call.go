@@ -80,7 +80,7 @@ func (a *Activities) callProvider(ctx context.Context, c Call, build func(provid
 	if err != nil {
 		return reply{}, err
 	}
-	req.Work = provider.Work{Site: site, Tools: c.Tools, Permits: c.Permits, Left: c.Left, Network: c.Network}
+	req.Work = provider.Work{Site: site, Tools: c.Tools, Permits: c.Permits, Left: c.Left, Network: c.Network, Options: c.Options}
 	begun, err := a.countStart(dir, c)
 	if err != nil {
 		return reply{}, err
@@ -305,6 +305,8 @@ func providerRequest(c Call, system, user string, context provider.Artifacts) pr
 		Constraints: provider.Constraints{
 			TimeoutMs:  c.Timeout.Milliseconds(),
 			PatchFirst: role == run.Developer || role == run.Fixer,
+
+			MaxOutputTokens: c.Options.MaxOutputTokens, Temperature: c.Options.Temperature,
 		},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 // Header names a run, the repository that it works on and its sandbox policy, and carries the events that are not on
@@ -53,6 +54,8 @@ type Call struct {
 	Network bool          `json:"network,omitempty"`
 	Permits []run.Permit  `json:"permits,omitempty"`
 	Left    provider.Left `json:"left,omitzero"`
+	// Options are those that hold for the phase's role.
+	Options setup.Options `json:"options,omitzero"`
 	// Candidate is the number, from 1, of the contest's candidate that the call is
 	// for; zero: there is no contest.
 	Candidate int `json:"attempt,omitempty"`

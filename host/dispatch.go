@@ -77,8 +77,11 @@ func (c Config) resumedBackends() (map[dispatch.Backend]dispatchacts.Resumer, er
 		if err != nil {
 			return nil, err
 		}
-		all[b] = dispatchacts.Resumer{Adapter: a, Options: agent.Options{Sandbox: agent.WorkspaceWrite, Sticky: agent.Choice{Mode: "acceptEdits"}, UserServers: true}}
+		all[b] = dispatchacts.Resumer{Adapter: a, Options: agent.Options{Sandbox: agent.WorkspaceWrite, UserServers: true}}
 	}
+	claude := all[dispatch.ClaudeCode]
+	claude.Options.Sticky.Mode = "acceptEdits" // Codex edits in its sandbox unasked
+	all[dispatch.ClaudeCode] = claude
 	chosen := map[dispatch.Backend]dispatchacts.Resumer{}
 	list, _ := c.lookup(ResumeVariable)
 	for name := range strings.SplitSeq(list, ",") {

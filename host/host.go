@@ -217,7 +217,10 @@ func providerProber(env catalog.Env) func(context.Context, activities.Opening) e
 		}
 		env := env
 		env.Dir = o.Dir
-		return spec.Probe(ctx, env)
+		if err := spec.Probe(ctx, env); err != nil {
+			return err
+		}
+		return spec.CheckOptions(ctx, env, o.Options)
 	}
 }
 

@@ -85,11 +85,12 @@ func (c *cli) tellLoosened(name string, v settings.Value) {
 	}
 }
 
-// byProvider are the settings that a provider for all roles overrides where a later source names them.
-var byProvider = []string{"planner", "developer", "fixer", "attempts"}
+// byProvider are the settings that a provider for all roles overrides where a later source names them: the
+// providers of single roles, and the words of another agent.
+var byProvider = []string{"planner", "developer", "fixer", "attempts", "mode", "allow-tool", "deny-tool"}
 
 // fillFlags sets the flags that are not set by the sources, of which the first has the last word. A
-// provider for all roles stands above the providers of single roles of all later sources.
+// provider for all roles stands above the settings of byProvider in all later sources.
 func fillFlags(flags *pflag.FlagSet, sources ...source) (map[string]run.Origin, error) {
 	origins := map[string]run.Origin{}
 	for _, name := range settings.Names() {

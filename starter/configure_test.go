@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -116,5 +117,62 @@ func TestWithoutFilesTheDefaultsStay(t *testing.T) {
 		if origin != run.FromDefault && name != "provider" && name != "check" {
 			t.Errorf("%s is from %q", name, origin)
 		}
+	}
+}
+
+func TestOptionsOfAgents(t *testing.T) {
+	more := t.TempDir()
+	const repo = "provider = 'claude'\nmode = 'plan'\ndeny-tool = ['Bash(curl *)']\nmax-output = 8000\ncheck = ['true']\n"
+	user := "mcp = ['docs=npx -y docs']\nadd-dir = ['" + more + "']\n"
+	in, _, said := configured(t, user, repo, "--allow-tool", "mcp__docs", "--temperature", "0")
+	o := in.Options
+	if o.Mode != "plan" || o.NoTools[0] != "Bash(curl *)" || o.MaxOutputTokens != 8000 || o.Servers["docs"].Args[1] != "docs" ||
+		o.ReadDirs[0] != more || len(o.Dirs) != 0 || o.Tools[0] != "mcp__docs" || o.Temperature == nil || *o.Temperature != 0 {
+		t.Errorf("%+v", o)
+	}
+	for _, want := range []string{"mcp docs=npx -y docs", "add-dir " + more} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q does not show %q", said, want)
+		}
+	}
+	in, _, _ = configured(t, "", repo, "--provider", "codex")
+	if o := in.Options; o.Mode != "" || len(o.NoTools) != 0 || o.MaxOutputTokens != 8000 || o.Temperature != nil {
+		t.Errorf("the words of another agent: %+v", o)
+	}
+}
+
+func TestOptionsThatAreRefused(t *testing.T) {
+	for name, tt := range map[string]struct {
+		args []string
+		says string
+	}{
+		"a server without a name":    {[]string{"--mcp", "npx docs"}, "--mcp"},
+		"a server twice":             {[]string{"--mcp", "a=x", "--mcp", "a=y"}, "two servers have the name a"},
+		"a directory without a name": {[]string{"--add-dir", ":rw"}, "--add-dir"},
+		"a change past the patch":    {[]string{"--add-dir", "REPO:rw"}, "by patches alone"},
+		"a change of all above":      {[]string{"--add-dir", "/:rw"}, "by patches alone"},
+		"a change of a part":         {[]string{"--add-dir", "REPO/.git:rw"}, "by patches alone"},
+		"two tools in one":           {[]string{"--allow-tool", "Bash,Write"}, "by itself"},
+		"a temperature below":        {[]string{"--temperature", "-1"}, "0 to 2"},
+		"a negative bound":           {[]string{"--max-output", "-1"}, "positive"},
+		"a mode that is a flag":      {[]string{"--mode", "--yolo"}, "one word"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := repository(t)
+			c, _ := localCLI(t, engine.File{}, false)
+			var f runFlags
+			flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
+			f.registerFlags(flags)
+			for i := range tt.args {
+				tt.args[i] = strings.ReplaceAll(tt.args[i], "REPO", dir)
+			}
+			must(t, flags.Parse(append([]string{"--repo", dir, "--goal", "Mend it", "--provider", "claude", "--check", "true"}, tt.args...)))
+			f.goalGiven = true
+			_, err := c.runInput(t.Context(), f)
+			var usage *usageError
+			if !errors.As(err, &usage) || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("%v, want %q", err, tt.says)
+			}
+		})
 	}
 }

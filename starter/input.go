@@ -63,6 +63,9 @@ func (c *cli) inputFrom(ctx context.Context, f runFlags, src workspace.Source) (
 	if err = f.readWords(&in); err != nil {
 		return in, err
 	}
+	if in.Options, err = f.options.read(); err != nil {
+		return in, err
+	}
 	if err := c.chooseProviders(f, &in); err != nil {
 		return in, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 // validateNamed looks for what the provider names by a path.
@@ -54,17 +56,26 @@ func validateHere(p run.Providers) error {
 // probeProviders asks the worker whether the providers can work there, before the run is started and
 // anybody is paid. If no worker answers, it looks in this environment, and says so; the run itself asks
 // later about a provider that is missing.
-func (c *cli) probeProviders(ctx context.Context, client *runs.Client, p run.Providers) error {
+func (c *cli) probeProviders(ctx context.Context, client *runs.Client, in run.Input) error {
+	p, given := in.Providers, optionsBySpec(in)
 	specs := providersOfWorker(p)
+	for _, spec := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains(specs, spec) {
+			specs = append(specs, spec)
+		}
+	}
 	if len(specs) == 0 {
 		return nil
 	}
-	problems, err := client.Probe(ctx, activities.ProbeInput{Specs: specs, Dir: p.Dir})
+	problems, err := client.Probe(ctx, activities.ProbeInput{Specs: specs, Dir: p.Dir, Options: given})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
 		if err := validateHere(p); err != nil {
+			return err
+		}
+		if errors.Is(err, runs.ErrOldWorker) {
 			return err
 		}
 		fmt.Fprintf(c.err, "starter: no worker says whether it has %s (%s): the run asks if one is missing\n", strings.Join(specs, ", "), display.Line(err.Error()))
@@ -75,4 +86,23 @@ func (c *cli) probeProviders(ctx context.Context, client *runs.Client, p run.Pro
 		list = append(list, fmt.Errorf("on the worker: %s", display.Line(why)))
 	}
 	return errors.Join(list...)
+}
+
+// optionsBySpec returns the options that each provider has in the run, by its spec. Of one that has several
+// roles they are those of all. Without options it is empty.
+func optionsBySpec(in run.Input) map[string]setup.Options {
+	given := map[string]setup.Options{}
+	for _, r := range run.Roles {
+		spec, o := in.Providers.For(r), in.OptionsOf(r)
+		if spec == "" || o.IsZero() || len(given[spec].Used()) > len(o.Used()) {
+			continue
+		}
+		given[spec] = o
+	}
+	if !in.Options.IsZero() {
+		for _, rival := range in.Providers.Rivals {
+			given[rival] = in.OptionsOf(run.Developer)
+		}
+	}
+	return given
 }

@@ -38,6 +38,7 @@ type runFlags struct {
 	maxCost         float64
 	tools           string
 	network, fresh  bool
+	options         optionFlags
 	limitGiven      bool // --timeout
 	patches         run.Size
 	detach          bool
@@ -123,6 +124,7 @@ func (f *runFlags) registerFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.tools, "tools", string(run.AskTools), "who lets agents use tools beyond changing files: `ask` a person, allow, deny")
 	flags.BoolVar(&f.network, "network", false, "let the tools of agents reach the network, where their sandbox can tell")
 	flags.BoolVar(&f.fresh, "fresh-fixer", false, "give the fixer a session of its own, not the developer's")
+	f.options.register(flags)
 }
 
 // startRun starts the run of the flags, which the files of the user and of the repository complete. The
@@ -158,7 +160,7 @@ func (c *cli) startRun(ctx context.Context, flags *pflag.FlagSet, f *runFlags) e
 	if err := c.checkSandbox(in.Sandbox, f.origins["sandbox"] == run.FromFlag); err != nil {
 		return err
 	}
-	if err := c.probeProviders(ctx, client, in.Providers); err != nil {
+	if err := c.probeProviders(ctx, client, in); err != nil {
 		return err
 	}
 	if err := c.beginRun(ctx, client, &in, f.branch); err != nil {

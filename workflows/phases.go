@@ -170,7 +170,7 @@ func (r *runner) nextCall() activities.Call {
 		Phase: phase, Iteration: s.State.Iteration, Number: s.Calls[phase],
 		Provider: s.Input.Providers.For(phase.Role()), Dir: s.Input.Providers.Dir,
 		Timeout: limit, Head: s.Head, Patches: s.Input.Patches,
-		Slot: s.Slot(phase, 0), Tools: s.Input.Tools, Network: s.Input.Network,
+		Slot: s.Slot(phase, 0), Tools: s.Input.Tools, Network: s.Input.Network, Options: s.Input.OptionsOf(phase.Role()),
 		Left: provider.Left{Tokens: tokens, Cost: cost},
 	}
 	c.Permits = s.PermitsOf(c.Slot)

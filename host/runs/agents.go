@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,6 +28,9 @@ func (c *Client) Agents(ctx context.Context) ([]agent.Manifest, error) {
 // or too old to answer.
 const probePatience = 18 * time.Second
 
+// ErrOldWorker reports that a worker does not know the options of a run. It would leave them out.
+var ErrOldWorker = errors.New("the worker is older than this command and knows no options of agents: start it again in this version, or leave the options out")
+
 // Probe asks a worker of the task queue whether the providers of a run that is about to start can work
 // there. It returns one line for each that cannot. The error is ErrNoWorker when no worker serves the queue.
 func (c *Client) Probe(ctx context.Context, in activities.ProbeInput) ([]string, error) {
@@ -37,6 +41,9 @@ func (c *Client) Probe(ctx context.Context, in activities.ProbeInput) ([]string,
 		ID: "providers-" + uuid.NewString(), StaticSummary: "Can the providers work?",
 		WorkflowExecutionTimeout: probePatience,
 	}, &out, workflows.Probe, in)
+	if err == nil && len(in.Options) > 0 && !out.Options {
+		return nil, ErrOldWorker
+	}
 	return out.Problems, err
 }
 

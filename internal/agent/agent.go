@@ -158,7 +158,8 @@ func (c Choice) Over(below Choice) Choice {
 }
 
 // Options say how a session runs. An adapter ignores the members that its agent
-// has no counterpart for, except Dir and Sandbox.
+// has no counterpart for, except Dir and Sandbox. A person's choice comes by
+// AddSetup, after setup.Options.Validate has refused what does not reach the agent.
 type Options struct {
 	// Dir is the absolute path of the working directory. Start refuses a missing
 	// directory.
@@ -178,11 +179,13 @@ type Options struct {
 	// tell the difference.
 	Network bool
 
-	System    string   // joins the agent's system prompt
-	Dirs      []string // further directories that it may use
-	Tools     []string // tools that need no permission, in the agent's own words
-	NoTools   []string // tools that it may not use
-	MCPConfig string   // file with MCP servers, in the form that the agent takes
+	System   string   // joins the agent's system prompt
+	Dirs     []string // further directories that it may change
+	ReadDirs []string // further directories that it may only read
+	Tools    []string // tools that need no permission, in the agent's own words
+	NoTools  []string // tools that it may not use
+	// Servers are MCP servers by name. The agent starts them; in a box, in its own.
+	Servers map[string]setup.Server
 	// UserServers lets the session have the MCP servers of the user's own
 	// configuration as well. They may act in the user's name, and no sandbox of
 	// the session bounds them.

@@ -1,6 +1,10 @@
 package agent
 
-import "time"
+import (
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/setup"
+)
 
 // ManifestTimeout bounds the making of one Manifest, even if the agent hangs.
 const ManifestTimeout = 4 * time.Second
@@ -71,6 +75,8 @@ type Capabilities struct {
 	Sandbox string `json:"sandbox"`
 	// Network says that the sandbox can cut its tools off the network.
 	Network bool `json:"networkControl"`
+	// Options are the options that a person can give it.
+	Options []setup.Option `json:"options,omitempty"`
 }
 
 // MissingManifest returns the manifest of an agent that is not there.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,12 +12,11 @@ import (
 // errNoVariable reports a variable that the worker lacks.
 var errNoVariable = errors.New("the worker has no such variable")
 
-// AddSetup adds what a caller has chosen to the options of a start. Servers is the path of a file with
-// the content of setup.Options.ServerFile; empty if there are none. Lookup finds a variable of the
+// AddSetup adds what a caller has chosen to the options of a start. Lookup finds a variable of the
 // worker.
-func (o *Options) AddSetup(s setup.Options, servers string, lookup func(string) (string, bool)) error {
-	o.Sticky.Mode, o.System, o.Dirs, o.MCPConfig = s.Mode, s.System, s.Dirs, servers
-	o.Tools, o.NoTools = s.Tools, s.NoTools
+func (o *Options) AddSetup(s setup.Options, lookup func(string) (string, bool)) error {
+	o.Sticky.Mode, o.System, o.Servers = s.Mode, s.System, s.Servers
+	o.Dirs, o.ReadDirs, o.Tools, o.NoTools = s.Dirs, s.ReadDirs, s.Tools, s.NoTools
 	if s.MaxOutputTokens > 0 && (o.MaxOutputTokens == 0 || s.MaxOutputTokens < o.MaxOutputTokens) {
 		o.MaxOutputTokens = s.MaxOutputTokens
 	}
@@ -31,4 +31,13 @@ func (o *Options) AddSetup(s setup.Options, servers string, lookup func(string) 
 		o.Env = append(o.Env, entry)
 	}
 	return nil
+}
+
+// OptionChecker is an adapter that can tell before a start that its agent will not take some options.
+type OptionChecker interface {
+	Adapter
+
+	// CheckOptions returns a *failure.Error if no session with these options can start, as far as that is
+	// known before. It needs no Dir, and begins no session.
+	CheckOptions(ctx context.Context, o Options) error
 }

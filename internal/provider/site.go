@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 // Site gives a provider access to the run's files, for a provider that explores them itself or
@@ -68,6 +69,8 @@ type Work struct {
 	Left Left
 	// Network lets the agent's tools reach the network.
 	Network bool
+	// Options are those of the agent, as far as they hold for the role.
+	Options setup.Options
 }
 
 // Left is the rest of the budgets.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/allow"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 // The bounds of texts that enter the workflow's history.
@@ -59,6 +60,9 @@ type Input struct {
 	Tools      Tools `json:"tools,omitempty"`
 	Network    bool  `json:"network,omitempty"`
 	FreshFixer bool  `json:"freshFixer,omitempty"`
+	// Options are those of the agents and models. Developers and fixers have all of
+	// them, planner and evaluator the bounds of the model.
+	Options setup.Options `json:"options,omitzero"`
 	// Candidates is the number of candidates that compete at execute; zero means one
 	// for each developer.
 	Candidates int `json:"attempts,omitempty"`
@@ -179,10 +183,30 @@ func (in Input) Validate() error {
 	if err := in.Naming.check(in.RunID, in.Name); err != nil {
 		errs = append(errs, err)
 	}
+	if err := in.Options.Check(); err != nil {
+		errs = append(errs, err)
+	}
+	for _, dir := range in.Options.Dirs {
+		refuse(overlap(dir, in.Repository.Path), "agents change the repository by patches alone: let them only read the directory %s, or leave it out", dir)
+	}
 	refuse(in.MaxTokens < 0, "the token budget is negative")
 	refuse(in.MaxCost < 0, "the cost budget is negative")
 	for _, d := range []time.Duration{in.Timeouts.Provider, in.Timeouts.Check, in.Timeouts.Approval, in.Timeouts.Answer} {
 		refuse(d < 0, "a time limit is negative: %v", d)
 	}
 	return errors.Join(errs...)
+}
+
+// overlap reports whether one of two absolute paths is in the other, or both are one.
+func overlap(a, b string) bool {
+	a, b = strings.TrimSuffix(a, "/")+"/", strings.TrimSuffix(b, "/")+"/"
+	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
+}
+
+// OptionsOf returns the options that hold for a role.
+func (in Input) OptionsOf(r Role) setup.Options {
+	if r == Developer || r == Fixer {
+		return in.Options
+	}
+	return in.Options.ForReader()
 }

@@ -3,7 +3,6 @@
 package setup
 
 import (
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -21,19 +20,25 @@ const (
 	ACP      Kind = "acp"
 	OpenClaw Kind = "openclaw"
 	Pi       Kind = "pi"
+	// The kinds of providers that are no agents, and answer one request after another.
+	Anthropic Kind = "anthropic"
+	OpenAI    Kind = "openai"
+	Command   Kind = "command"
 )
 
-var kinds = []Kind{Claude, Codex, ACP, OpenClaw, Pi}
+var kinds = []Kind{Claude, Codex, ACP, OpenClaw, Pi, Anthropic, OpenAI, Command}
 
 // Options are what a caller may choose for the sessions of an agent, besides its model, the place of its
 // work and its sandbox. They enter the history of workflows and must hold no secret. The zero Options
 // leave every choice to the agent.
 type Options struct {
-	Mode    string   `json:"mode,omitempty"`    // an id of the agent's manifest
-	System  string   `json:"system,omitempty"`  // joins the agent's system prompt
-	Dirs    []string `json:"dirs,omitempty"`    // absolute paths of further directories that it may change
-	Tools   []string `json:"tools,omitempty"`   // tools that need no permission, in the agent's own words
-	NoTools []string `json:"noTools,omitempty"` // tools that it may not use
+	Mode   string   `json:"mode,omitempty"`   // an id of the agent's manifest
+	System string   `json:"system,omitempty"` // joins the agent's system prompt
+	Dirs   []string `json:"dirs,omitempty"`   // absolute paths of further directories that it may change
+	// ReadDirs are absolute paths of further directories that it may only read.
+	ReadDirs []string `json:"readDirs,omitempty"`
+	Tools    []string `json:"tools,omitempty"`   // tools that need no permission, in the agent's own words
+	NoTools  []string `json:"noTools,omitempty"` // tools that it may not use
 	// Servers are MCP servers by name. The agent starts them, in its own box.
 	Servers map[string]Server `json:"servers,omitempty"`
 	// MaxOutputTokens bounds one answer of the model; zero leaves the bound to the ladder. See agent.AnswerTokens.
@@ -69,12 +74,20 @@ const (
 
 // supported holds the options that reach the client of each kind (docs/contracts/agent.md, 7).
 var supported = map[Kind][]Option{
-	Claude:   {ModeOption, SystemOption, DirsOption, ToolsOption, NoToolsOption, ServersOption, OutputOption, EnvOption},
-	Codex:    {ModeOption, SystemOption, DirsOption, ServersOption, EnvOption},
-	ACP:      {ModeOption, SystemOption, DirsOption, ToolsOption, NoToolsOption, EnvOption},
+	Claude: {ModeOption, SystemOption, DirsOption, ToolsOption, NoToolsOption, ServersOption, OutputOption, EnvOption},
+	Codex:  {ModeOption, SystemOption, DirsOption, ServersOption, EnvOption},
+	// An ACP agent alone decides which tools it asks about, so none can be taken from it.
+	ACP:      {ModeOption, SystemOption, DirsOption, ToolsOption, ServersOption, EnvOption},
 	OpenClaw: {ModeOption, SystemOption},
 	Pi:       {SystemOption, DirsOption, ToolsOption, NoToolsOption, EnvOption},
+
+	Anthropic: {OutputOption, TemperatureOption},
+	OpenAI:    {OutputOption, TemperatureOption},
+	Command:   {OutputOption, TemperatureOption},
 }
+
+// OptionsOf returns the options that reach the client of an agent of that kind.
+func (k Kind) OptionsOf() []Option { return slices.Clone(supported[k]) }
 
 // Supports reports whether the option reaches the client of an agent of that kind.
 func (k Kind) Supports(o Option) bool { return slices.Contains(supported[k], o) }
@@ -86,7 +99,7 @@ func (s Options) Used() []Option {
 		used bool
 		Option
 	}{
-		{s.Mode != "", ModeOption}, {s.System != "", SystemOption}, {len(s.Dirs) > 0, DirsOption},
+		{s.Mode != "", ModeOption}, {s.System != "", SystemOption}, {len(s.Dirs)+len(s.ReadDirs) > 0, DirsOption},
 		{len(s.Tools) > 0, ToolsOption}, {len(s.NoTools) > 0, NoToolsOption}, {len(s.Servers) > 0, ServersOption},
 		{s.MaxOutputTokens != 0, OutputOption}, {s.Temperature != nil, TemperatureOption}, {len(s.Env) > 0, EnvOption},
 	} {
@@ -107,6 +120,9 @@ const (
 // serverName is the form of the name of an MCP server that every client takes.
 var serverName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
+// modeName is the form of the id of a mode.
+var modeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/#-]{0,127}$`)
+
 // envName is the form of the name of a variable.
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
@@ -118,15 +134,43 @@ func (s Options) Validate(kind Kind) error {
 			return fmt.Errorf("%s takes no choice of %s: leave it out%s", kind, o, alternatives(o))
 		}
 	}
-	for _, list := range [][]string{s.Dirs, s.Tools, s.NoTools, s.Env} {
+	if t := s.Temperature; kind == Anthropic && t != nil && *t > maxAnthropicTemperature {
+		return fmt.Errorf("a temperature of %v: the API of Anthropic takes 0 to %d", *t, maxAnthropicTemperature)
+	}
+	return s.Check()
+}
+
+// maxTemperature bounds the temperature of every model; Anthropic's API takes less.
+const (
+	maxTemperature          = 2
+	maxAnthropicTemperature = 1
+)
+
+// Check returns an error for a malformed value. It asks for no kind of agent; see Validate.
+func (s Options) Check() error {
+	if s.Mode != "" && !modeName.MatchString(s.Mode) {
+		return fmt.Errorf("the mode %q: want one word", s.Mode)
+	}
+	for _, list := range [][]string{s.Dirs, s.ReadDirs, s.Tools, s.NoTools, s.Env} {
 		if err := checkList(list); err != nil {
 			return err
 		}
 	}
-	for _, dir := range s.Dirs {
+	for _, dir := range slices.Concat(s.Dirs, s.ReadDirs) {
 		if !filepath.IsAbs(dir) {
 			return fmt.Errorf("the further directory %q is not absolute", dir)
 		}
+		if filepath.Clean(dir) != dir {
+			return fmt.Errorf("the further directory %q: write it as %s", dir, filepath.Clean(dir))
+		}
+	}
+	for _, tool := range slices.Concat(s.Tools, s.NoTools) {
+		if err := CheckTool(tool); err != nil {
+			return err
+		}
+	}
+	if t := s.Temperature; t != nil && !(*t >= 0 && *t <= maxTemperature) {
+		return fmt.Errorf("the temperature is %v: want 0 to %d", *t, maxTemperature)
 	}
 	for _, entry := range s.Env {
 		if name, _, _ := strings.Cut(entry, "="); !envName.MatchString(name) {
@@ -141,6 +185,15 @@ func (s Options) Validate(kind Kind) error {
 	}
 	return checkServers(s.Servers)
 }
+
+// ForReader returns the options that hold for an agent or a model that only reads: the bounds of the model.
+// Its tools are fixed, and nothing further may be given to it.
+func (s Options) ForReader() Options {
+	return Options{MaxOutputTokens: s.MaxOutputTokens, Temperature: s.Temperature}
+}
+
+// IsZero reports whether no option is chosen.
+func (s Options) IsZero() bool { return len(s.Used()) == 0 }
 
 // alternatives names the kinds that support an option.
 func alternatives(o Option) string {
@@ -184,14 +237,4 @@ func checkServers(servers map[string]Server) error {
 		}
 	}
 	return nil
-}
-
-// ServerFile returns the content of the file of MCP servers for agent.Options.MCPConfig; nil if there are none.
-func (s Options) ServerFile() ([]byte, error) {
-	if len(s.Servers) == 0 {
-		return nil, nil
-	}
-	return json.Marshal(struct {
-		Servers map[string]Server `json:"mcpServers"`
-	}{s.Servers})
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestOptionsThatAnAgentCannotTakeAreRefused(t *testing.T) {
-	warm := 0.5
+	warm, hot, boiling := 0.5, 1.5, 2.5
 	for _, tt := range []struct {
 		name  string
 		kind  setup.Kind
@@ -24,6 +24,15 @@ func TestOptionsThatAnAgentCannotTakeAreRefused(t *testing.T) {
 		{"an option that one kind lacks", setup.Codex, setup.Options{Tools: []string{"shell"}}, "or use claude, acp, pi"},
 		{"an option that no agent has", setup.Claude, setup.Options{Temperature: &warm}, "claude takes no choice of a temperature: leave it out"},
 		{"servers that pi has no place for", setup.Pi, setup.Options{Servers: map[string]setup.Server{"s": {Command: "c"}}}, "or use claude, codex"},
+		{"a tool that an ACP agent may not use", setup.ACP, setup.Options{NoTools: []string{"x"}}, "or use claude, pi"},
+		{"a temperature for a model", setup.OpenAI, setup.Options{Temperature: &hot}, ""},
+		{"a temperature that is too high for a model", setup.Anthropic, setup.Options{Temperature: &hot}, "0 to 1"},
+		{"a temperature that none takes", setup.OpenAI, setup.Options{Temperature: &boiling}, "0 to 2"},
+		{"a mode of two words", setup.Claude, setup.Options{Mode: "plan now"}, "one word"},
+		{"a mode that is a flag", setup.Claude, setup.Options{Mode: "--yolo"}, "one word"},
+		{"two tools in one", setup.Claude, setup.Options{Tools: []string{"a,b"}}, "by itself"},
+		{"a directory with dots", setup.Claude, setup.Options{ReadDirs: []string{"/d/../etc"}}, "write it as /etc"},
+		{"an option of a provider that takes none", "replay", setup.Options{Mode: "plan"}, "replay takes no choice"},
 		{"a relative directory", setup.Claude, setup.Options{Dirs: []string{"d"}}, "not absolute"},
 		{"a variable without a name", setup.Claude, setup.Options{Env: []string{"=x"}}, "want NAME"},
 		{"a tool on two lines", setup.Claude, setup.Options{Tools: []string{"a\nb"}}, "one line"},

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,6 +28,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 	"github.com/ratchet-dev/ratchet/internal/failure"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 // DefaultPatience is the time in which an interrupted turn has to end. Agents took
@@ -112,6 +114,10 @@ func (a *adapter) startSession(ctx context.Context, o agent.Options) (*session, 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	var err error
+	if o.Servers, err = a.findServers(o); err != nil {
+		return nil, err
+	}
 	s, err := a.spawnAgent(ctx, o)
 	if err != nil {
 		return nil, err
@@ -131,6 +137,21 @@ func (a *adapter) startSession(ctx context.Context, o agent.Options) (*session, 
 	a.mu.Unlock()
 	go s.watchEnd()
 	return s, nil
+}
+
+// CheckOptions implements agent.OptionChecker. The agent says only in a session which modes it has.
+func (a *adapter) CheckOptions(ctx context.Context, o agent.Options) error {
+	if _, err := a.findServers(o); err != nil || len(o.Dirs)+len(o.ReadDirs) == 0 {
+		return err
+	}
+	if m := a.Manifest(ctx); m.Installed && !slices.Contains(m.Capabilities.Options, setup.DirsOption) {
+		return newError(failure.BadRequest, false, m.Label+" takes no further directories")
+	}
+	return nil
+}
+
+func (a *adapter) findServers(o agent.Options) (map[string]setup.Server, error) {
+	return child.FindServers(o.Servers, child.ParseEnviron(a.agentEnviron(o))["PATH"])
 }
 
 func (a *adapter) spawnAgent(ctx context.Context, o agent.Options) (*session, error) {

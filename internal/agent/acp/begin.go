@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/failure"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 // errMigration is the error of a start that lost the race for opencode's database.
@@ -104,8 +107,34 @@ type sessionRequest struct {
 	Dir       string        `json:"cwd"`
 	Dirs      []string      `json:"additionalDirectories,omitempty"`
 	System    *systemPrompt `json:"systemPrompt,omitempty"`
-	MCP       []struct{}    `json:"mcpServers"`
+	MCP       []server      `json:"mcpServers"`
 	Meta      any           `json:"_meta,omitempty"`
+}
+
+// server is an MCP server that the agent starts, in the form that every agent takes.
+type server struct {
+	Name    string     `json:"name"`
+	Command string     `json:"command"`
+	Args    []string   `json:"args"`
+	Env     []variable `json:"env"`
+}
+
+type variable struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// serversOf returns the servers, sorted by their names.
+func serversOf(all map[string]setup.Server) []server {
+	servers := make([]server, 0, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		s := server{name, all[name].Command, all[name].Args, []variable{}}
+		for _, v := range slices.Sorted(maps.Keys(all[name].Env)) {
+			s.Env = append(s.Env, variable{v, all[name].Env[v]})
+		}
+		servers = append(servers, s)
+	}
+	return servers
 }
 
 // systemPrompt is a text that joins the agent's system prompt.
@@ -115,9 +144,10 @@ type systemPrompt struct {
 }
 
 func (s *session) requestSession(ctx context.Context, g greeting, o agent.Options) (offer, error) {
-	method, e := sdk.AgentMethodSessionNew, sessionRequest{SessionID: o.Resume, Dir: o.Dir, MCP: []struct{}{}, Meta: s.habits.meta}
-	if g.Capabilities.Session.Dirs {
-		e.Dirs = o.Dirs
+	method, e := sdk.AgentMethodSessionNew, sessionRequest{SessionID: o.Resume, Dir: o.Dir, MCP: serversOf(o.Servers), Meta: s.habits.meta}
+	e.Dirs = slices.Concat(o.Dirs, o.ReadDirs)
+	if len(e.Dirs) > 0 && !bool(g.Capabilities.Session.Dirs) {
+		return offer{}, newError(failure.BadRequest, false, g.agentName()+" takes no further directories")
 	}
 	switch {
 	case o.System == "":

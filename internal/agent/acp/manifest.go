@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 // introduction is the greeting of an agent, which may still be on its way.
@@ -128,8 +130,11 @@ func (a *adapter) newManifest(g greeting, path string) agent.Manifest {
 		Status: agent.Supported, Models: []agent.Model{}, Modes: []agent.Mode{},
 		Capabilities: agent.Capabilities{
 			Permissions: true, SessionScope: h.forSession, Resume: g.resumeMethod() != "", Interrupt: true, Cost: h.cost,
-			ContextUsage: "none", Sandbox: "soft",
+			ContextUsage: "none", Sandbox: "soft", Options: setup.ACP.OptionsOf(),
 		},
+	}
+	if !g.Capabilities.Session.Dirs {
+		m.Capabilities.Options = slices.DeleteFunc(m.Capabilities.Options, func(n setup.Option) bool { return n == setup.DirsOption })
 	}
 	if h.context {
 		m.Capabilities.ContextUsage = "native"

@@ -5,11 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/acp"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 // named is the adapter of a program in a directory of its own, which notes in
@@ -28,11 +30,12 @@ func named(t *testing.T, name string) (adapter agent.Adapter, program, log strin
 }
 
 func TestTheManifestOfAnAgent(t *testing.T) {
-	caps := agent.Capabilities{Permissions: true, Interrupt: true, ContextUsage: "none", Sandbox: "soft"}
+	caps := agent.Capabilities{Permissions: true, Interrupt: true, ContextUsage: "none", Sandbox: "soft", Options: without(setup.DirsOption)}
 	tests := map[string]agent.Manifest{
 		"opencode": {Label: "OpenCode", Version: "1.18.33", Status: agent.Supported, Capabilities: with(caps, func(c *agent.Capabilities) { c.Resume, c.Cost, c.ContextUsage = true, true, "native" })},
 		"claude": {Label: "Claude Agent", Version: "0.100.0", Status: agent.Supported, Capabilities: with(caps, func(c *agent.Capabilities) {
 			c.Resume, c.Cost, c.SessionScope, c.ContextUsage = true, true, true, "native"
+			c.Options = setup.ACP.OptionsOf()
 		})},
 		"gemini": {Label: "Gemini CLI", Version: "0.61.0", Status: agent.Degraded, StatusReason: "its sessions end with their process, and the settings of a repository can allow it tools", Capabilities: with(caps, func(c *agent.Capabilities) { c.SessionScope = true })},
 		"codex":  {Label: "Codex", Version: "2.6.0", Status: agent.Supported, Capabilities: with(caps, func(c *agent.Capabilities) { c.Resume, c.ContextUsage = true, "native" })},
@@ -53,6 +56,11 @@ func TestTheManifestOfAnAgent(t *testing.T) {
 			}
 		})
 	}
+}
+
+// without returns the options that ACP agents take, but one.
+func without(o setup.Option) []setup.Option {
+	return slices.DeleteFunc(setup.ACP.OptionsOf(), func(other setup.Option) bool { return other == o })
 }
 
 func with(c agent.Capabilities, change func(*agent.Capabilities)) agent.Capabilities {

@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/acp"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/failure"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 func TestWhatKeepsASessionFromStarting(t *testing.T) {
@@ -155,12 +156,18 @@ func TestModelAndModeAreChosen(t *testing.T) {
 
 func TestTheSystemPromptAndTheDirectories(t *testing.T) {
 	for name, want := range map[string][2]string{
-		"claude":   {`{"cwd":"DIR","additionalDirectories":["/more"],"systemPrompt":{"mode":"append","content":[{"text":"be kind","type":"text"}]},"mcpServers":[],"_meta":{"claudeCode":{"options":{"settingSources":["user"]}}}}`, `[{"text":"TEXT","type":"text"}]`},
+		"claude":   {`{"cwd":"DIR","additionalDirectories":["/more"],"systemPrompt":{"mode":"append","content":[{"text":"be kind","type":"text"}]},"mcpServers":[{"name":"docs","command":"/bin/sh","args":["-c","true"],"env":[{"name":"K","value":"v"}]},{"name":"none","command":"/bin/sh","args":[],"env":[]}],"_meta":{"claudeCode":{"options":{"settingSources":["user"]}}}}`, `[{"text":"TEXT","type":"text"}]`},
 		"opencode": {`{"cwd":"DIR","mcpServers":[]}`, `[{"text":"be kind","type":"text"},{"text":"TEXT","type":"text"}]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, name)
-			b.options.System, b.options.Dirs = "be kind", []string{"/more"}
+			b.options.System = "be kind"
+			if name == "claude" {
+				b.options.ReadDirs = []string{"/more"}
+				b.options.Servers = map[string]setup.Server{
+					"docs": {Command: "/bin/sh", Args: []string{"-c", "true"}, Env: map[string]string{"K": "v"}}, "none": {Command: "/bin/sh"},
+				}
+			}
 			_, l := b.start()
 			l.Turn(script(ends("end_turn")))
 			l.Turn(script(ends("end_turn")))
@@ -174,6 +181,40 @@ func TestTheSystemPromptAndTheDirectories(t *testing.T) {
 				if !strings.Contains(said, want) {
 					t.Errorf("prompt %d was %s", i+1, said)
 				}
+			}
+		})
+	}
+}
+
+func TestOptionsThatAnAgentDoesNotTake(t *testing.T) {
+	for name, tt := range map[string]struct {
+		agent  string
+		change func(*agent.Options)
+		says   string
+	}{
+		"directories":                {"opencode", func(o *agent.Options) { o.Dirs = []string{"/more"} }, "takes no further directories"},
+		"a server that is not there": {"claude", func(o *agent.Options) { o.Servers = map[string]setup.Server{"x": {Command: "ratchet-no-such"}} }, "MCP server x"},
+		"a server of the repository": {"claude", func(o *agent.Options) { o.Servers = map[string]setup.Server{"x": {Command: "./x"}} }, "relative"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, tt.agent)
+			tt.change(&b.options)
+			for what, err := range map[string]error{
+				"before": b.adapter.(agent.OptionChecker).CheckOptions(t.Context(), b.options),
+				"start": func() error {
+					s, err := b.adapter.Start(t.Context(), b.options)
+					if err == nil {
+						s.Stop(t.Context())
+					}
+					return err
+				}(),
+			} {
+				if e, ok := errors.AsType[*failure.Error](err); !ok || e.Code != failure.BadRequest || !strings.Contains(e.Message, tt.says) {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			if opened := b.heard("session/new"); len(opened) > 0 {
+				t.Errorf("opened with %s", opened)
 			}
 		})
 	}

@@ -48,7 +48,7 @@ type Enclosed struct {
 
 // Enclose returns the boundary around a client for a session. The session's checkout is writable with
 // its repository, which nothing outside trusts, unless the session reads only. Temporary files are the
-// box's own.
+// box's own. The programs of the MCP servers of o are named by absolute paths.
 func (s Sandbox) Enclose(c Client, o agent.Options) (Enclosed, error) {
 	if !s.Held() {
 		return Enclosed{Env: c.Env}, nil
@@ -65,11 +65,16 @@ func (s Sandbox) Enclose(c Client, o agent.Options) (Enclosed, error) {
 		spec.Write = append(spec.Write, topOf(o))
 	}
 	for _, dir := range o.Dirs {
-		spec.Write = append(spec.Write, filepath.Clean(dir))
+		if o.Sandbox == agent.ReadOnly {
+			spec.Read = append(spec.Read, filepath.Clean(dir))
+		} else {
+			spec.Write = append(spec.Write, filepath.Clean(dir))
+		}
 	}
-	if o.MCPConfig != "" {
-		spec.Read = append(spec.Read, o.MCPConfig)
+	for _, dir := range o.ReadDirs {
+		spec.Read = append(spec.Read, filepath.Clean(dir))
 	}
+	spec.Read = append(spec.Read, serverFiles(o.Servers, values["PATH"])...)
 	if err := addClient(&spec, c, values["PATH"]); err != nil {
 		return Enclosed{}, fmt.Errorf("%w: %w", agent.ErrUnavailable, err)
 	}

@@ -2,11 +2,14 @@ package claude
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
 )
 
 // The modes of the client that a caller can choose.
@@ -52,7 +55,7 @@ func clientArgs(o agent.Options, fresh string) ([]string, error) {
 	argv = append(argv, "--setting-sources", "user", "--add-dir="+o.Dir)
 	argv = append(argv, limits...)
 	if !o.UserServers || o.Sandbox == agent.ReadOnly {
-		argv = append(argv, "--strict-mcp-config") // only the servers of MCPConfig
+		argv = append(argv, "--strict-mcp-config") // only the servers of o
 	}
 	if model := o.Choice().Model; model != "" {
 		argv = append(argv, "--model="+model)
@@ -60,16 +63,29 @@ func clientArgs(o agent.Options, fresh string) ([]string, error) {
 	if o.System != "" {
 		argv = append(argv, "--append-system-prompt="+o.System)
 	}
-	if o.MCPConfig != "" {
-		argv = append(argv, "--mcp-config="+o.MCPConfig)
+	if len(o.Servers) > 0 {
+		servers, err := json.Marshal(map[string]any{"mcpServers": child.ServerTables(o.Servers)})
+		if err != nil {
+			return nil, err
+		}
+		argv = append(argv, "--mcp-config="+string(servers))
 	}
-	argv = append(argv, repeatFlag("--add-dir=", o.Dirs)...)
+	argv = append(argv, repeatFlag("--add-dir=", slices.Concat(o.Dirs, o.ReadDirs))...)
 	argv = append(argv, repeatFlag("--allowedTools=", o.Tools)...)
 	forbidden := slices.Concat(noTools, o.NoTools)
 	if !o.Network {
 		forbidden = append(forbidden, netTools...)
 	}
 	return append(argv, repeatFlag("--disallowedTools=", forbidden)...), nil
+}
+
+// CheckOptions implements agent.OptionChecker.
+func (a *adapter) CheckOptions(_ context.Context, o agent.Options) error {
+	if _, err := child.FindServers(o.Servers, child.ParseEnviron(a.clientEnviron(o))["PATH"]); err != nil {
+		return err
+	}
+	_, err := sandboxArgs(o)
+	return err
 }
 
 func repeatFlag(flag string, values []string) []string {

@@ -69,12 +69,15 @@ func (a *adapter) startSession(ctx context.Context, o agent.Options) (*session, 
 	if err := checkOptions(o); err != nil {
 		return nil, greeting{}, err
 	}
+	env := a.clientEnviron(o)
+	if o.Servers, err = child.FindServers(o.Servers, child.ParseEnviron(env)["PATH"]); err != nil {
+		return nil, greeting{}, err
+	}
 	fresh := uuid.NewString()
 	argv, err := clientArgs(o, fresh)
 	if err != nil {
 		return nil, greeting{}, err
 	}
-	env := a.clientEnviron(o)
 	if o.Resume != "" && projectsOf(env).lacksUserMessage(o.Resume) {
 		return nil, greeting{}, agent.ErrNoSession
 	}

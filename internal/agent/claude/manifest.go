@@ -8,6 +8,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 const label = "Claude Code"
@@ -76,7 +77,7 @@ func newManifest(path, version string) agent.Manifest {
 		Installed: true, Binary: path, Version: version, Status: agent.Supported, Models: []agent.Model{}, Modes: slices.Clone(modes),
 		Capabilities: agent.Capabilities{
 			Permissions: true, SessionScope: true, DenyReason: true, Resume: true, Interrupt: true, Cost: true,
-			ContextUsage: "native", Sandbox: "soft",
+			ContextUsage: "native", Sandbox: "soft", Options: setup.Claude.OptionsOf(),
 		},
 	}
 	if os.Geteuid() == 0 {

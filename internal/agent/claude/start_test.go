@@ -12,9 +12,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
 	"github.com/ratchet-dev/ratchet/internal/agent/claude"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/failure"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 func adapter(f fake, environ ...string) agent.Adapter { return claude.New(f.config(environ...)) }
@@ -50,12 +52,17 @@ func TestArguments(t *testing.T) {
 		"an override of a part": {agent.Options{Resume: id, Sticky: agent.Choice{Model: "opus", Mode: "plan"}, Override: agent.Choice{Model: "haiku"}},
 			[][]string{resume, {"--permission-mode", "plan", "--strict-mcp-config", "--model=haiku"}, never, offline}},
 		"all the rest": {agent.Options{
-			Resume: id, System: "- be brief\nand kind", Dirs: []string{"/a", "/b c"}, MCPConfig: "/m.json",
-			Tools: []string{"Bash(git log *)", "Read"}, NoTools: []string{"Task"}, Network: true,
+			Resume: id, System: "- be brief\nand kind", Dirs: []string{"/a"}, ReadDirs: []string{"/b c"},
+			Servers: map[string]setup.Server{"docs": {Command: "/bin/sh", Args: []string{"-c", "a b"}, Env: map[string]string{"K": "v"}}, "none": {Command: "sh"}},
+			Tools:   []string{"Bash(git log *)", "Read"}, NoTools: []string{"Task"}, Network: true,
 		}, [][]string{resume, asking, {
-			"--append-system-prompt=- be brief\nand kind", "--mcp-config=/m.json", "--add-dir=/a", "--add-dir=/b c",
+			"--append-system-prompt=- be brief\nand kind", "--mcp-config=" + `{"mcpServers":{"docs":{"args":["-c","a b"],"command":"/bin/sh","env":{"K":"v"}},"none":{"args":[],"command":"SHELL"}}}`, "--add-dir=/a", "--add-dir=/b c",
 			"--allowedTools=Bash(git log *)", "--allowedTools=Read",
 		}, never, {"--disallowedTools=Task"}}},
+	}
+	shell, err := child.FindProgram("sh", "/usr/bin:/bin")
+	if err != nil {
+		t.Fatal(err)
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +70,7 @@ func TestArguments(t *testing.T) {
 			s := f.start(t, tt.o)
 			want := slices.Concat(base, slices.Concat(tt.want...))
 			for i, arg := range want {
-				want[i] = strings.Replace(strings.Replace(arg, "DIR", f.work, 1), "ID", s.ID(), 1)
+				want[i] = strings.NewReplacer("DIR", f.work, "ID", s.ID(), "SHELL", shell).Replace(arg)
 			}
 			if got := f.list(t, "argv"); !slices.Equal(got, want) {
 				t.Errorf("got  %q\nwant %q", got, want)
@@ -101,6 +108,8 @@ func TestRefusedOptions(t *testing.T) {
 		"the zero sandbox":                     {agent.Options{Dir: f.work}, failure.BadRequest},
 		"an unknown sandbox":                   {agent.Options{Dir: f.work, Sandbox: "house"}, failure.BadRequest},
 		"an unknown mode":                      {agent.Options{Dir: f.work, Sandbox: agent.ReadOnly, Sticky: agent.Choice{Mode: "auto"}}, failure.BadRequest},
+		"a server that is not there":           {agent.Options{Dir: f.work, Sandbox: agent.WorkspaceWrite, Servers: map[string]setup.Server{"x": {Command: "ratchet-no-such"}}}, failure.BadRequest},
+		"a server of the repository's":         {agent.Options{Dir: f.work, Sandbox: agent.WorkspaceWrite, Servers: map[string]setup.Server{"x": {Command: "./x"}}}, failure.BadRequest},
 		"a mode that is wider than the limits": {agent.Options{Dir: f.work, Sandbox: agent.WorkspaceWrite, Sticky: agent.Choice{Mode: "bypassPermissions"}}, failure.BadRequest},
 	}
 	for name, tt := range tests {

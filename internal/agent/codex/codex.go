@@ -68,6 +68,9 @@ func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, er
 	if err := checkOptions(o); err != nil {
 		return nil, err
 	}
+	if o.Servers, err = child.FindServers(o.Servers, child.ParseEnviron(a.clientEnviron(o.Env))["PATH"]); err != nil {
+		return nil, err
+	}
 	for try := 0; ; try++ {
 		s, err := a.openSession(ctx, binary, o)
 		if err == nil {
@@ -191,7 +194,15 @@ func checkOptions(o agent.Options) error {
 	if sandboxModes[o.Sandbox] == "" {
 		return badRequest("unknown sandbox %q", o.Sandbox)
 	}
-	return nil
+	return checkMode(o)
+}
+
+// CheckOptions implements agent.OptionChecker.
+func (a *adapter) CheckOptions(_ context.Context, o agent.Options) error {
+	if _, err := child.FindServers(o.Servers, child.ParseEnviron(a.clientEnviron(o.Env))["PATH"]); err != nil {
+		return err
+	}
+	return checkMode(o)
 }
 
 func badRequest(format string, args ...any) *failure.Error {

@@ -13,12 +13,12 @@ import (
 
 // threadConfig returns the settings that override the client's configuration
 // file, in the dotted form of its -c.
-func threadConfig(o agent.Options, env []string) (object, error) {
+func threadConfig(o agent.Options, env []string) object {
 	c := object{
 		"projects":                                  distrustDirs(o.Dir),
 		"sandbox_workspace_write.network_access":    o.Network,
-		"sandbox_workspace_write.writable_roots":    append([]string{}, o.Dirs...),
-		"sandbox_workspace_write.exclude_slash_tmp": true, // the session has a TMPDIR of its own
+		"sandbox_workspace_write.writable_roots":    append([]string{}, o.Dirs...), // and may read everywhere
+		"sandbox_workspace_write.exclude_slash_tmp": true,                          // the session has a TMPDIR of its own
 		// A steer waits for the answer under way, which it would otherwise cut off and lose.
 		"features.instant_interrupt": false,
 	}
@@ -28,9 +28,8 @@ func threadConfig(o agent.Options, env []string) (object, error) {
 	if child.ParseEnviron(env)[keyVariable] != "" {
 		c["shell_environment_policy.set."+keyVariable] = ""
 	}
-	servers, err := readServers(o.MCPConfig)
-	c["mcp_servers"] = servers
-	return c, err
+	c["mcp_servers"] = object(child.ServerTables(o.Servers))
+	return c
 }
 
 // distrustDirs marks the working directory and all directories above it as

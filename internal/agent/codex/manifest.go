@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 	"github.com/ratchet-dev/ratchet/internal/proc"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 const label = "Codex"
@@ -62,7 +63,7 @@ func (a *adapter) detectClient(ctx context.Context, path string) (m agent.Manife
 		Models: []agent.Model{}, Modes: slices.Clone(offeredModes),
 		Capabilities: agent.Capabilities{
 			Permissions: true, SessionScope: true, Resume: true, Interrupt: true,
-			ContextUsage: "native", Sandbox: "os", Network: true,
+			ContextUsage: "native", Sandbox: "os", Network: true, Options: setup.Codex.OptionsOf(),
 		},
 	}
 	models, err := a.listModels(ctx, path)

@@ -3,33 +3,7 @@ package codex
 import (
 	"context"
 	"encoding/json"
-	"os"
-	"strings"
 )
-
-// readServers reads a file of MCP servers: a JSON object whose member mcpServers
-// holds the client's mcp_servers tables.
-func readServers(path string) (object, error) {
-	if path == "" {
-		return object{}, nil
-	}
-	var file struct {
-		Servers object `json:"mcpServers"`
-	}
-	text, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(text, &file)
-	}
-	if err != nil {
-		return nil, badRequest("MCP servers of %s: %v", path, err)
-	}
-	for name := range file.Servers {
-		if strings.Contains(name, ".") {
-			return nil, badRequest("MCP servers of %s: a dot in the name %q", path, name)
-		}
-	}
-	return file.Servers, nil
-}
 
 // disableUserServers turns off the MCP servers of the user's own configuration.
 // It names each server, because an empty table changes nothing in the client

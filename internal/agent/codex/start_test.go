@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/codex"
 	"github.com/ratchet-dev/ratchet/internal/failure"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 func TestALockedDatabaseIsWaitedFor(t *testing.T) {
@@ -57,12 +58,10 @@ func TestALockedDatabaseIsWaitedFor(t *testing.T) {
 func TestStartsThatFail(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "text"), "no program")
-	write(t, filepath.Join(dir, "broken.json"), "{")
 	broken := filepath.Join(dir, "broken")
 	if err := os.WriteFile(broken, []byte("no program"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "dotted.json"), `{"mcpServers":{"a.b":{}}}`)
 	c := serve(t, func(p *peer) {
 		p.answer(p.expect("initialize"), `{}`)
 		p.rest()
@@ -74,15 +73,15 @@ func TestStartsThatFail(t *testing.T) {
 		code   failure.Code
 		says   string
 	}{
-		"no program on PATH":            {binary: "ratchet-no-such-program", is: agent.ErrUnavailable, says: "no program ratchet-no-such-program in /usr/bin, /bin"},
-		"no program at a path":          {binary: filepath.Join(dir, "none"), is: agent.ErrUnavailable, says: filepath.Join(dir, "none")},
-		"a file that is no program":     {binary: filepath.Join(dir, "text"), is: agent.ErrUnavailable},
-		"a program that does not run":   {binary: broken, is: agent.ErrUnavailable, says: broken},
-		"a relative directory":          {change: func(o *agent.Options) { o.Dir = "." }, code: failure.BadRequest},
-		"a directory that is a file":    {change: func(o *agent.Options) { o.Dir = filepath.Join(dir, "text") }, code: failure.BadRequest},
-		"servers in no file":            {change: func(o *agent.Options) { o.MCPConfig = filepath.Join(dir, "none") }, code: failure.BadRequest},
-		"servers in a broken file":      {change: func(o *agent.Options) { o.MCPConfig = filepath.Join(dir, "broken.json") }, code: failure.BadRequest},
-		"a server with a name of parts": {change: func(o *agent.Options) { o.MCPConfig = filepath.Join(dir, "dotted.json") }, code: failure.BadRequest, says: "a.b"},
+		"no program on PATH":          {binary: "ratchet-no-such-program", is: agent.ErrUnavailable, says: "no program ratchet-no-such-program in /usr/bin, /bin"},
+		"no program at a path":        {binary: filepath.Join(dir, "none"), is: agent.ErrUnavailable, says: filepath.Join(dir, "none")},
+		"a file that is no program":   {binary: filepath.Join(dir, "text"), is: agent.ErrUnavailable},
+		"a program that does not run": {binary: broken, is: agent.ErrUnavailable, says: broken},
+		"a relative directory":        {change: func(o *agent.Options) { o.Dir = "." }, code: failure.BadRequest},
+		"a directory that is a file":  {change: func(o *agent.Options) { o.Dir = filepath.Join(dir, "text") }, code: failure.BadRequest},
+		"a server that is not there":  {change: func(o *agent.Options) { o.Servers = map[string]setup.Server{"x": {Command: "ratchet-no-such"}} }, code: failure.BadRequest, says: "MCP server x"},
+		"a mode of another agent":     {change: func(o *agent.Options) { o.Sticky.Mode = "plan" }, code: failure.BadRequest, says: "read-only"},
+		"a mode that would widen":     {change: func(o *agent.Options) { o.Sticky.Mode = "full-access" }, code: failure.BadRequest, says: "wider"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := c

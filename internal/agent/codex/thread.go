@@ -23,8 +23,23 @@ var (
 	sandboxOrder = []agent.Sandbox{agent.ReadOnly, agent.WorkspaceWrite, agent.FullAccess}
 )
 
+// checkMode refuses a mode that is none of our sandboxes, and one that is wider than the sandbox.
+func checkMode(o agent.Options) error {
+	mode := agent.Sandbox(o.Choice().Mode)
+	at := slices.Index(sandboxOrder, mode)
+	switch {
+	case mode == "":
+		return nil
+	case at < 0:
+		return badRequest("no mode %q: choose one of read-only, workspace-write, full-access", mode)
+	case at > slices.Index(sandboxOrder, o.Sandbox):
+		return badRequest("mode %s is wider than the sandbox %s", mode, o.Sandbox)
+	}
+	return nil
+}
+
 // sandboxOf returns the sandbox of a start. A mode can narrow it and never widens
-// it; a mode that is none of our sandboxes is ignored.
+// it; see checkMode.
 func sandboxOf(o agent.Options) agent.Sandbox {
 	chosen := agent.Sandbox(o.Choice().Mode)
 	if i := slices.Index(sandboxOrder, chosen); i >= 0 && i < slices.Index(sandboxOrder, o.Sandbox) {
@@ -85,13 +100,12 @@ type threadParams struct {
 
 // newThreadParams returns the parameters of a session. The client's own sandbox does not start inside of
 // a box: there it is off, and each turn says that another one holds; see turnSandbox.
-func newThreadParams(o agent.Options, env []string, boxed bool) (threadParams, error) {
-	config, err := threadConfig(o, env)
+func newThreadParams(o agent.Options, env []string, boxed bool) threadParams {
 	return threadParams{
 		ThreadID: o.Resume, ExcludeTurns: o.Resume != "", Dir: o.Dir,
 		Policy: approvalPolicy(sandboxOf(o), boxed), Reviewer: "user", Sandbox: sandboxModes[clientSandbox(o, boxed)],
-		Model: o.Choice().Model, Instructions: developerInstructions(o), Config: config,
-	}, err
+		Model: o.Choice().Model, Instructions: developerInstructions(o), Config: threadConfig(o, env),
+	}
 }
 
 // sendInitialize performs the handshake that each connection begins with. It returns the client's version.
@@ -122,10 +136,7 @@ type threadAnswer struct {
 
 // openThread brings a new client to its thread.
 func (s *session) openThread(ctx context.Context, o agent.Options, env []string) error {
-	params, err := newThreadParams(o, env, s.box.Held())
-	if err != nil {
-		return err
-	}
+	params := newThreadParams(o, env, s.box.Held())
 	version, err := s.conn.sendInitialize(ctx)
 	if err != nil {
 		return err

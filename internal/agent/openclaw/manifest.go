@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 const label = "OpenClaw gateway"
@@ -30,7 +31,7 @@ func (a adapter) Manifest(ctx context.Context) agent.Manifest {
 		Installed: true, Version: c.hello.Server.Version, Status: agent.Degraded, StatusReason: limits,
 		Models: c.listModels(ctx), ModelsSource: "runtime", Modes: slices.Clone(modes),
 		Capabilities: agent.Capabilities{
-			Permissions: true, Resume: true, Interrupt: true, Cost: true, ContextUsage: "native", Sandbox: "soft",
+			Permissions: true, Resume: true, Interrupt: true, Cost: true, ContextUsage: "native", Sandbox: "soft", Options: setup.OpenClaw.OptionsOf(),
 		},
 	}
 }

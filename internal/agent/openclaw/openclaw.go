@@ -121,6 +121,12 @@ func permissionMode(s agent.Sandbox, chosen string) (string, error) {
 	return unguarded, nil
 }
 
+// CheckOptions implements agent.OptionChecker.
+func (adapter) CheckOptions(_ context.Context, o agent.Options) error {
+	_, err := permissionMode(o.Sandbox, o.Choice().Mode)
+	return err
+}
+
 func badRequest(format string, args ...any) *failure.Error {
 	return &failure.Error{Code: failure.BadRequest, Message: failure.Clip(fmt.Sprintf(format, args...), failure.MaxMessage)}
 }

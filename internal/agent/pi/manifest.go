@@ -7,6 +7,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 const label = "pi"
@@ -58,7 +59,7 @@ func (a *adapter) detectPi(ctx context.Context, argv []string) (m agent.Manifest
 		Models: []agent.Model{}, Modes: []agent.Mode{},
 		Capabilities: agent.Capabilities{
 			Permissions: true, SessionScope: true, DenyReason: true, Resume: true, Interrupt: true, Cost: true,
-			ContextUsage: "native", Sandbox: "soft",
+			ContextUsage: "native", Sandbox: "soft", Options: setup.Pi.OptionsOf(),
 		},
 	}
 	if got.err != nil {

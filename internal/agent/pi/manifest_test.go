@@ -11,6 +11,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/pi"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 func TestManifest(t *testing.T) {
@@ -24,6 +25,7 @@ func TestManifest(t *testing.T) {
 		Models: []agent.Model{{Code: "p/m", Label: "Em", ContextWindow: 200000, Default: true}, {Code: "p/n"}},
 		Capabilities: agent.Capabilities{
 			Permissions: true, SessionScope: true, DenyReason: true, Resume: true, Interrupt: true, Cost: true, ContextUsage: "native", Sandbox: "soft",
+			Options: setup.Pi.OptionsOf(),
 		},
 	}
 	a := pi.New(c)

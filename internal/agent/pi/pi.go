@@ -6,7 +6,7 @@
 // sandbox. A call that was allowed reaches everything that the user reaches, and
 // the network.
 //
-// The options Mode, Network, MCPConfig and MaxOutputTokens have no counterpart. A
+// The options Mode, Network, Servers and MaxOutputTokens have no counterpart. A
 // Model is a pattern in the form of pi's own flag, best provider/id. Without one,
 // a new session gets pi's default, and a resumed session keeps its model or does
 // not start.

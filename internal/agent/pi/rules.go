@@ -14,6 +14,7 @@ import (
 type rules struct {
 	readOnly bool
 	roots    []string // the working directory and the further ones, with links resolved
+	writable []string // those of them that the session may write
 	free     []string // tools
 	kept     map[string]bool
 }
@@ -21,6 +22,10 @@ type rules struct {
 func newRules(o agent.Options) rules {
 	r := rules{readOnly: o.Sandbox == agent.ReadOnly, free: o.Tools, kept: map[string]bool{}}
 	for _, dir := range append([]string{o.Dir}, o.Dirs...) {
+		r.writable = append(r.writable, resolveLinks(dir))
+	}
+	r.roots = slices.Clone(r.writable)
+	for _, dir := range o.ReadDirs {
 		r.roots = append(r.roots, resolveLinks(dir))
 	}
 	return r
@@ -32,7 +37,11 @@ const outsideReason = "it is outside of the working directory"
 // the verdict is empty, and the reason says why.
 func (r rules) judgeCall(a gateRequest) (v agent.PermissionVerdict, reason string) {
 	reads := slices.Contains(readTools, a.Tool)
-	within := r.isWithin(a)
+	roots := r.writable
+	if reads {
+		roots = r.roots
+	}
+	within := r.isWithin(a, roots)
 	switch {
 	case reads && within:
 		return agent.Allow, ""
@@ -61,7 +70,7 @@ func (r rules) sessionScope(a gateRequest) string {
 	path, _ := a.inputString("path")
 	command, _ := a.inputString("command")
 	switch {
-	case slices.Contains(editTools, a.Tool) && r.isWithin(a) && !isHidden(r.resolveCallPath(path), r.roots):
+	case slices.Contains(editTools, a.Tool) && r.isWithin(a, r.writable) && !isHidden(r.resolveCallPath(path), r.writable):
 		return a.Tool
 	case (a.Tool == "bash" || a.Tool == "powershell") && command != "":
 		return a.Tool + "\x00command\x00" + command
@@ -69,12 +78,12 @@ func (r rules) sessionScope(a gateRequest) string {
 	return a.Tool + "\x00input\x00" + string(a.Input)
 }
 
-// isWithin reports whether the file or the directory of a call lies in one of our
-// directories. Without a path it is the working directory.
-func (r rules) isWithin(a gateRequest) bool {
+// isWithin reports whether the file or the directory of a call lies in one of the
+// roots. Without a path it is the working directory.
+func (r rules) isWithin(a gateRequest, roots []string) bool {
 	path, ok := a.inputString("path")
 	real := r.resolveCallPath(path)
-	return ok && real != "" && slices.ContainsFunc(r.roots, func(root string) bool { return isBelow(real, root) })
+	return ok && real != "" && slices.ContainsFunc(roots, func(root string) bool { return isBelow(real, root) })
 }
 
 // resolveCallPath returns where a path leads, as pi reads it. It is empty if that is

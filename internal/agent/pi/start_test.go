@@ -43,7 +43,7 @@ func TestArguments(t *testing.T) {
 		"a user's own session":             {pi.TrustUser, agent.Options{Resume: gid, Sandbox: agent.FullAccess}, [][]string{{"--mode", "rpc", "--session-id", gid}}},
 		"... with the gate":                {pi.TrustUser, agent.Options{Resume: gid}, [][]string{{"--mode", "rpc"}, gate, {"--session-id", gid}}},
 		"... in a project that is trusted": {pi.TrustProject, agent.Options{Resume: gid, Sandbox: agent.FullAccess}, [][]string{{"--mode", "rpc", "--approve", "--session-id", gid}}},
-		"what has no counterpart":          {"", agent.Options{Network: true, MCPConfig: "/m.json", MaxOutputTokens: 8000, Dirs: []string{"/d"}, Tools: []string{"bash"}}, [][]string{alone, gate}},
+		"what has no counterpart":          {"", agent.Options{Network: true, MaxOutputTokens: 8000, Dirs: []string{"/d"}, Tools: []string{"bash"}}, [][]string{alone, gate}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

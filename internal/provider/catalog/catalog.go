@@ -141,7 +141,13 @@ func (s Spec) Open(env Env) (provider.Provider, error) {
 	}
 	return session.New(session.Config{
 		Adapter: s.newAdapter(env), Choice: agent.Choice{Model: s.Model}, Pool: env.Agents, Host: env.Host, Redact: env.Redact, Log: env.Log,
+		Places: env.places(),
 	}), nil
+}
+
+func (e Env) places() session.Places {
+	home, _ := lookupIn(e.Environ)("HOME")
+	return session.Places{Home: home, State: e.State}
 }
 
 // openAPI returns the provider of a model API.

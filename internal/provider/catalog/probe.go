@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 // Named reports whether everything that the provider needs is named by a path. Then every process on this
@@ -34,6 +35,35 @@ func (s Spec) Probe(ctx context.Context, env Env) error {
 		if _, err := client.Version(ctx); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("provider %s: %w: install it again, or name another program", s, err)
 		}
+	}
+	return nil
+}
+
+// CheckOptions reports, before a run is started, why the provider does not take the options on this machine.
+// It begins no session. The work that the options are for may write files.
+func (s Spec) CheckOptions(ctx context.Context, env Env, x setup.Options) error {
+	if x.IsZero() {
+		return nil
+	}
+	if err := s.checkOptions(ctx, env, x); err != nil {
+		return fmt.Errorf("provider %s: %w", s, err)
+	}
+	return nil
+}
+
+func (s Spec) checkOptions(ctx context.Context, env Env, x setup.Options) error {
+	if err := x.Validate(setup.Kind(s.Kind)); err != nil || !s.Agent() {
+		return err
+	}
+	if err := env.places().Check(x); err != nil {
+		return err
+	}
+	o := agent.Options{Sandbox: agent.WorkspaceWrite}
+	if err := o.AddSetup(x, lookupIn(env.Environ)); err != nil {
+		return err
+	}
+	if c, ok := s.newAdapter(env).(agent.OptionChecker); ok {
+		return c.CheckOptions(ctx, o)
 	}
 	return nil
 }

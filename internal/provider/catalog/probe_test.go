@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 func TestProbe(t *testing.T) {
@@ -67,5 +68,54 @@ func TestNamed(t *testing.T) {
 		if err != nil || spec.Named() != want {
 			t.Errorf("%s: %v, %v", text, spec.Named(), err)
 		}
+	}
+}
+
+func TestCheckOptions(t *testing.T) {
+	home := t.TempDir()
+	runs := filepath.Join(home, "runs")
+	if err := os.MkdirAll(runs, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	warm, hot := 0.7, 1.5
+	servers := func(command string) setup.Options {
+		return setup.Options{Servers: map[string]setup.Server{"docs": {Command: command}}}
+	}
+	for _, tc := range []struct {
+		name, spec string
+		x          setup.Options
+		want       string // of the error; empty: none
+	}{
+		{"none", "replay:answers", setup.Options{}, ""},
+		{"recorded answers take none", "replay:answers", setup.Options{Temperature: &warm}, "replay takes no choice of a temperature"},
+		{"the bounds of a model", "anthropic:m", setup.Options{Temperature: &warm, MaxOutputTokens: 100}, ""},
+		{"too hot for one API", "anthropic:m", setup.Options{Temperature: &hot}, "takes 0 to 1"},
+		{"not for the other", "openai:m", setup.Options{Temperature: &hot}, ""},
+		{"a program gets them", "command:./agent", setup.Options{Temperature: &hot, MaxOutputTokens: 100}, ""},
+		{"a mode of Claude Code", "claude", setup.Options{Mode: "acceptEdits"}, ""},
+		{"a mode of another agent", "claude", setup.Options{Mode: "read-only"}, "no mode"},
+		{"a mode that a run never has", "claude", setup.Options{Mode: "bypassPermissions"}, "needs the sandbox"},
+		{"a mode of Codex", "codex", setup.Options{Mode: "read-only"}, ""},
+		{"a mode that widens Codex", "codex", setup.Options{Mode: "full-access"}, "wider"},
+		{"a mode of a gateway", "openclaw", setup.Options{Mode: "guarded"}, ""},
+		{"a mode that the gateway lacks", "openclaw", setup.Options{Mode: "plan"}, "mode \"plan\""},
+		{"a server", "codex", servers("sh"), ""},
+		{"a server that is not there", "claude", servers("ratchet-no-such"), "MCP server docs: no program ratchet-no-such in /usr/bin, /bin"},
+		{"a server of the repository's", "acp:opencode acp", servers("./server"), "relative path"},
+		{"pi has no servers", "pi", servers("sh"), "pi takes no choice of MCP servers"},
+		{"the runs", "claude", setup.Options{ReadDirs: []string{runs}}, "directory of the runs"},
+		{"the home directory", "pi", setup.Options{ReadDirs: []string{home}}, "home directory"},
+		{"a directory", "pi", setup.Options{ReadDirs: []string{"/usr/share"}}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			spec, err := catalog.Parse(tc.spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = spec.CheckOptions(t.Context(), catalog.Env{State: runs, Environ: []string{"PATH=/usr/bin:/bin", "HOME=" + home}}, tc.x)
+			if (err != nil) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%v, want %q", err, tc.want)
+			}
+		})
 	}
 }

@@ -33,6 +33,8 @@ type Config struct {
 	Log    io.Writer        // gets the end of the agent's standard error, in one Write per call; nil discards it
 	// Host lets other sessions reach this session; nil: none can.
 	Host Host
+	// Places are the directories that no option of a run shows to the agent.
+	Places Places
 	// Quiet is how long an agent may report nothing while none of its tools runs;
 	// zero means DefaultQuiet.
 	Quiet time.Duration

@@ -67,11 +67,15 @@ func (c *activeCall) startAgent(ctx context.Context, keep bool) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.Adapter.Start(ctx, agent.Options{
+	o, err := c.withOptions(agent.Options{
 		Dir: at.Dir, Top: at.Top, Objects: at.Objects, Resume: c.note.Session, Sticky: c.Choice, Sandbox: c.roleSandbox(), Network: c.req.Work.Network,
 		MaxOutputTokens: agent.AnswerTokens(c.note.Rung), Log: &c.talk.stderr,
 		Env: []string{proc.RunVariable + "=" + string(c.req.RunID)},
 	})
+	if err != nil {
+		return err
+	}
+	s, err := c.Adapter.Start(ctx, o)
 	if err != nil {
 		return err
 	}

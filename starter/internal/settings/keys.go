@@ -13,6 +13,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 // kind is the type of a key's value.
@@ -67,6 +68,13 @@ var keys = []key{
 	{name: "tools", kind: text, loosens: unless("lets agents use tools that nobody was asked about", string(run.AskTools), string(run.DenyTools)), check: checkWord[run.Tools]},
 	{name: "network", kind: boolean, loosens: unless("lets the tools of agents reach the network", "false")},
 	{name: "fresh-fixer", kind: boolean},
+	{name: "mode", kind: text, loosens: unless("may let an agent do unasked what its default does not", narrowModes...)},
+	{name: "mcp", kind: list, loosens: anything("runs a program of somebody's choice for the agent"), check: checkServer},
+	{name: "add-dir", kind: list, loosens: anything("shows a directory of yours to the agent"), check: checkDir},
+	{name: "allow-tool", kind: list, loosens: anything("lets agents use tools that nobody was asked about"), check: setup.CheckTool},
+	{name: "deny-tool", kind: list, check: setup.CheckTool},
+	{name: "max-output", kind: integer},
+	{name: "temperature", kind: number},
 	{name: "no-baseline", kind: boolean, loosens: unless("pays before the checks have run on the base commit", "false")},
 	{name: "max-fix", kind: integer, loosens: above(run.DefaultMaxFix, "pays for more fixes unasked than the default")},
 	{name: "max-tokens", kind: integer},
@@ -80,6 +88,9 @@ var keys = []key{
 	{name: "branch", kind: text, check: checkBranch},
 	{name: "commit-message", kind: text, lines: true, check: run.CheckMessage},
 }
+
+// narrowModes are modes in which no agent does more than in its default.
+var narrowModes = []string{"default", "plan", "read-only"}
 
 // Names returns the names of all settings.
 func Names() []string {
@@ -182,6 +193,20 @@ func checkWord[W ~string, P interface {
 	UnmarshalText([]byte) error
 }](value string) error {
 	return P(new(W)).UnmarshalText([]byte(value))
+}
+
+func checkServer(value string) error {
+	_, _, err := setup.ParseServer(value)
+	return err
+}
+
+// checkDir refuses a relative path: the file does not say from where it would count.
+func checkDir(value string) error {
+	if !strings.HasPrefix(value, "/") {
+		return fmt.Errorf("%q is a relative path: name the directory by its absolute path", value)
+	}
+	_, _, err := setup.ParseDir(value, "/")
+	return err
 }
 
 // checkBranch tries the template on a run.

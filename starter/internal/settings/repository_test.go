@@ -71,6 +71,12 @@ func TestAHostileFileLoosensNothing(t *testing.T) {
 		"many paid fixes":                  `max-fix = 1000000`,
 		"huge patches":                     `max-patch-bytes = 1000000000`,
 		"patches of many files":            `max-patch-files = 100000`,
+		"a mode that does not ask":         `mode = "acceptEdits"`,
+		"a mode that nobody knows":         `mode = "yolo"`,
+		"a program for the agent":          `mcp = ["docs=./evil"]`,
+		"a directory of the user's":        `add-dir = ["/home/kim/mail"]`,
+		"a directory to change":            `add-dir = ["/home/kim/bin:rw"]`,
+		"a tool without a question":        `allow-tool = ["Bash"]`,
 		"no baseline":                      `no-baseline = true`,
 		"a check for ever":                 `check-timeout = "10000h"`,
 		"a call for ever":                  `timeout = "10000h"`,
@@ -110,6 +116,13 @@ sandbox = "required"
 tools = "deny"
 network = false
 fresh-fixer = true
+mode = "plan"
+mcp = []
+add-dir = []
+allow-tool = []
+deny-tool = ["Bash(curl *)"]
+max-output = 8000
+temperature = 0.2
 no-baseline = false
 max-fix = 2
 max-tokens = 100_000
