@@ -16,6 +16,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities"
 	dispatchacts "github.com/ratchet-dev/ratchet/activities/dispatch"
+	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
 	"github.com/ratchet-dev/ratchet/internal/allow"
@@ -52,6 +53,8 @@ type Config struct {
 	// CachedRuns bounds the workflows that the worker holds in memory between their steps, of runs and
 	// dispatches; zero means DefaultCachedRuns.
 	CachedRuns int
+	// Review says where the worker serves the review page; nil: it serves none.
+	Review *review.Config
 	// Warn receives the reason of each thing that the worker does not serve; nil drops it.
 	Warn func(error)
 }
@@ -85,6 +88,36 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 		}
 		c.CachedRuns = n
 		return nil
+	})
+	c.addReviewFlags(flags)
+}
+
+// reviewConfig returns the configuration of the review page, which the first flag of it makes.
+func (c *Config) reviewConfig() *review.Config {
+	if c.Review == nil {
+		c.Review = &review.Config{}
+	}
+	return c.Review
+}
+
+// addReviewFlags adds the flags of the review page.
+func (c *Config) addReviewFlags(flags *flag.FlagSet) {
+	flags.Func("review", "`host:port` at which the review page is served, or off; starter up: "+review.DefaultAddress+", or another port if it is taken", func(text string) error {
+		c.reviewConfig().Address = text
+		return review.Config{Address: text, Cert: "any", Key: "any", URL: "https://any"}.Check()
+	})
+	text := func(name, usage string, field func(*review.Config) *string) {
+		flags.Func(name, usage, func(text string) error {
+			*field(c.reviewConfig()) = text
+			return nil
+		})
+	}
+	text("review-url", "`URL` under which browsers find the review page, behind a proxy or by TLS, such as https://ratchet.example.com", func(r *review.Config) *string { return &r.URL })
+	text("review-cert", "`file` with the certificate of the review page, which is then served by TLS", func(r *review.Config) *string { return &r.Cert })
+	text("review-key", "`file` with the key of the certificate", func(r *review.Config) *string { return &r.Key })
+	flags.Func("review-proxy", "`HEADER@FROM`: the header in which a proxy names the user it has authenticated, and the proxy: uid:USER on this machine, or an address of another", func(text string) (err error) {
+		c.reviewConfig().Proxy, err = review.ParseProxy(text)
+		return err
 	})
 }
 

@@ -5,11 +5,16 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"runtime/debug"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
+	"github.com/ratchet-dev/ratchet/host/review"
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/workflows"
 	dispatchflow "github.com/ratchet-dev/ratchet/workflows/dispatch"
@@ -21,6 +26,7 @@ type Worker struct {
 	TaskQueue string
 	Address   string // of the engine
 	Namespace string
+	Review    *review.Server // nil: no page is served
 
 	stop []func() // in the order of the starts
 }
@@ -70,7 +76,28 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 	if h.Dispatch != nil {
 		w.stop = append(w.stop, Doorbells{Boxes: h.boxes, Log: log}.Start(ctx))
 	}
-	return nil
+	return h.startReview(w)
+}
+
+// startReview serves the review page, if the worker has one, and says in the runs directory where it is.
+func (h *Host) startReview(w *Worker) (err error) {
+	c := h.config.Review
+	if c == nil || c.Address == review.Off {
+		return nil
+	}
+	client := runs.New(w.Client, w.TaskQueue)
+	client.Record = func(id run.ID) ([]run.Event, error) {
+		dir, err := rundir.At(filepath.Join(h.config.RunsDir, "workflows", string(id)))
+		if err != nil {
+			return nil, err
+		}
+		return dir.Events()
+	}
+	if w.Review, err = review.Start(*c, client, review.NewDisk(h.config.RunsDir)); err != nil {
+		return err
+	}
+	w.stop = append(w.stop, w.Review.Stop)
+	return w.Review.Place().Write(h.config.RunsDir)
 }
 
 // garbagePercent is the share of garbage, of what a worker holds, at which it collects. Most of what a worker holds waits

@@ -138,7 +138,7 @@ Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
 	add("look", c.listCommand(), c.statusCommand(), c.watchCommand(), c.eventsCommand(), c.diffCommand(), c.logsCommand())
 	add("act", c.approveCommand(), c.rejectCommand(), c.answerCommand(), c.noteCommand(), c.cancelCommand())
 	add("peers", c.peersCommand(), c.dispatchCommand(), c.dispatchesCommand(), c.inboxCommand(), c.mcpCommand())
-	add("tools", c.patchCommand(), c.agentsCommand(), c.doctorCommand(), c.envCommand(), c.uiCommand())
+	add("tools", c.patchCommand(), c.agentsCommand(), c.doctorCommand(), c.envCommand(), c.uiCommand(), c.pageCommand())
 	root.SetHelpCommandGroupID("tools")
 	root.SetCompletionCommandGroupID("tools")
 	return root

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/host"
+	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
@@ -93,6 +94,9 @@ func (c *cli) runLocally(ctx context.Context, f upFlags) error {
 		return usageErrorf("--%w", err)
 	}
 	f.worker.Environ = c.environ
+	if f.worker.Review == nil && !f.forDemo {
+		f.worker.Review = &review.Config{}
+	}
 	if f.forDemo {
 		f.worker.Warn = func(error) {}
 		var stop func()
@@ -167,7 +171,9 @@ func (c *cli) showReady(h *localHost, f upFlags) error {
 			engine.File
 			Login string `json:"login,omitempty"` // opens the Web UI once
 			Open  bool   `json:"open,omitempty"`
-		}{h.file, "", open}
+			// Review is a link that opens the review page once.
+			Review string `json:"review,omitempty"`
+		}{h.file, "", open, c.reviewLink(h)}
 		shown.Token = ""
 		if !open {
 			shown.Login = h.engine.Login("/")
@@ -182,7 +188,18 @@ func (c *cli) showReady(h *localHost, f upFlags) error {
 	if !open && h.file.UI != "" {
 		c.printf("%s\n", c.loginNote(h.engine.Login("/")))
 	}
+	if link := c.reviewLink(h); link != "" {
+		c.printf("review and approve at %s (once, within ten minutes; `%s` prints another link)\n", link, c.hintCommand("page"))
+	}
 	return nil
+}
+
+// reviewLink returns a link that opens the review page once; empty: none is served.
+func (c *cli) reviewLink(h *localHost) string {
+	if h.worker.Review == nil {
+		return ""
+	}
+	return h.worker.Review.Place().Login(c.userName(), "/", time.Now())
 }
 
 // knownToken returns the token of the engine that ran on this runs directory before. A worker

@@ -161,6 +161,11 @@ func (c *Client) Note(ctx context.Context, id run.ID, n run.Note) error {
 	return c.sendMessage(ctx, id, workflows.NoteMessage, n)
 }
 
+// NoteOnce leaves guidance for the next prompt. Calls with the same name leave one note.
+func (c *Client) NoteOnce(ctx context.Context, id run.ID, once string, n run.Note) error {
+	return c.sendUpdate(ctx, id, client.UpdateWorkflowOptions{UpdateID: once, UpdateName: workflows.NoteMessage, Args: []any{n}})
+}
+
 func (c *Client) mayDecide() error {
 	if c.MayDecide == nil {
 		return nil
@@ -169,15 +174,18 @@ func (c *Client) mayDecide() error {
 }
 
 func (c *Client) sendMessage(ctx context.Context, id run.ID, name string, message any) error {
+	return c.sendUpdate(ctx, id, client.UpdateWorkflowOptions{UpdateName: name, Args: []any{message}})
+}
+
+// sendUpdate sends a message and waits until the run has accepted or refused it.
+func (c *Client) sendUpdate(ctx context.Context, id run.ID, o client.UpdateWorkflowOptions) error {
 	if err := c.mayDecide(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	handle, err := c.temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-		WorkflowID: id.WorkflowID(), UpdateName: name, Args: []any{message},
-		WaitForStage: client.WorkflowUpdateStageCompleted,
-	})
+	o.WorkflowID, o.WaitForStage = id.WorkflowID(), client.WorkflowUpdateStageCompleted
+	handle, err := c.temporal.UpdateWorkflow(ctx, o)
 	if err == nil {
 		err = handle.Get(ctx, nil)
 	}
@@ -193,7 +201,7 @@ func (c *Client) sendMessage(ctx context.Context, id run.ID, name string, messag
 	if ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return ErrNoWorker
 	}
-	return fmt.Errorf("send the %s to run %s: %w", name, id, c.unansweredError(id, err))
+	return fmt.Errorf("send the %s to run %s: %w", o.UpdateName, id, c.unansweredError(id, err))
 }
 
 // overError returns the error of a message that came too late or that names no run.

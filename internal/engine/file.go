@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -64,16 +65,26 @@ func originOf(f *os.File) (origin, error) {
 	return origin{Boot: bootID(), Device: uint64(stat.Dev), Inode: stat.Ino}, nil
 }
 
-// stored is the content of engine.json.
-type stored struct {
-	File
-	Origin origin `json:"origin"`
+// WriteFile puts engine.json into runsDir, which must exist: see WriteOwn.
+func WriteFile(runsDir string, f File) error { return WriteOwn(runsDir, FileName, f) }
+
+// ReadFile reads engine.json of runsDir: see ReadOwn. A file without an address is refused.
+func ReadFile(runsDir string) (File, error) {
+	var f File
+	err := ReadOwn(runsDir, FileName, &f)
+	if err == nil && f.Address == "" {
+		err = fmt.Errorf("read %s: no address in it", filepath.Join(runsDir, FileName))
+	}
+	if err != nil {
+		return File{}, err
+	}
+	return f, nil
 }
 
-// WriteFile puts engine.json into runsDir, which must exist. A reader sees the old content or the new, never a part.
-// The file holds where it is; see [ErrNotHere].
-func WriteFile(runsDir string, f File) (err error) {
-	tmp, err := os.CreateTemp(runsDir, "."+FileName+".*") // for this user alone
+// WriteOwn puts a JSON object into a file of runsDir, for this user alone. A reader sees the old content or the new,
+// never a part. The file holds where it is; see [ErrNotHere].
+func WriteOwn(runsDir, name string, content any) (err error) {
+	tmp, err := os.CreateTemp(runsDir, "."+name+".*") // for this user alone
 	if err != nil {
 		return err
 	}
@@ -83,43 +94,62 @@ func WriteFile(runsDir string, f File) (err error) {
 			_ = os.Remove(tmp.Name())
 		}
 	}()
-	s := stored{File: f}
-	if s.Origin, err = originOf(tmp); err != nil {
-		return err
-	}
-	b, err := json.MarshalIndent(s, "", "  ")
+	here, err := originOf(tmp)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", FileName, err)
-	}
-	if _, err = tmp.Write(append(b, '\n')); err != nil {
 		return err
 	}
-	return os.Rename(tmp.Name(), filepath.Join(runsDir, FileName))
+	b, err := withOrigin(content, here)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	if _, err = tmp.Write(b); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), filepath.Join(runsDir, name))
 }
 
-// ReadFile reads engine.json of runsDir. The error is fs.ErrNotExist for a missing file. It is
-// ErrNotOurs for a file that is a link, that belongs to another user, or that others can read or
-// write, and for a directory that others can write. It is ErrNotHere for a copy. A file without an
-// address is refused.
-func ReadFile(runsDir string) (File, error) {
-	if err := file.CheckDir(runsDir); err != nil {
-		return File{}, err
+// withOrigin returns the object as JSON, with the origin as its last member.
+func withOrigin(content any, here origin) ([]byte, error) {
+	object, err := json.Marshal(content)
+	if err != nil {
+		return nil, err
 	}
-	path := filepath.Join(runsDir, FileName)
+	member, err := json.Marshal(here)
+	if err != nil {
+		return nil, err
+	}
+	whole := fmt.Appendf(object[:len(object)-1], `,"origin":%s}`, member)
+	var b bytes.Buffer
+	err = json.Indent(&b, whole, "", "  ")
+	b.WriteByte('\n')
+	return b.Bytes(), err
+}
+
+// ReadOwn reads a file that WriteOwn has written. The error is fs.ErrNotExist for a missing file. It is ErrNotOurs for a
+// file that is a link, that belongs to another user, or that others can read or write, and for a directory that others
+// can write. It is ErrNotHere for a copy.
+func ReadOwn(runsDir, name string, content any) error {
+	if err := file.CheckDir(runsDir); err != nil {
+		return err
+	}
+	path := filepath.Join(runsDir, name)
 	r, err := file.Trust{Closed: 0o077}.OpenOwn(path)
 	if err != nil {
-		return File{}, err
+		return err
 	}
 	defer r.Close()
-	var s stored
-	if err := json.NewDecoder(io.LimitReader(r, maxFile)).Decode(&s); err != nil {
-		return File{}, fmt.Errorf("read %s: %w", path, err)
+	b, err := io.ReadAll(io.LimitReader(r, maxFile))
+	stored := struct {
+		Origin origin `json:"origin"`
+	}{}
+	if err == nil {
+		err = cmp.Or(json.Unmarshal(b, &stored), json.Unmarshal(b, content))
 	}
-	if here, err := originOf(r); err != nil || s.Origin != here {
-		return File{}, cmp.Or(err, fmt.Errorf("%s %w", path, ErrNotHere))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
 	}
-	if s.Address == "" {
-		return File{}, fmt.Errorf("read %s: no address in it", path)
+	if here, err := originOf(r); err != nil || stored.Origin != here {
+		return cmp.Or(err, fmt.Errorf("%s %w", path, ErrNotHere))
 	}
-	return s.File, nil
+	return nil
 }

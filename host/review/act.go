@@ -1,0 +1,151 @@
+package review
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/hunks"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// The fields of the forms.
+const (
+	tokenField  = "token"
+	idField     = "id"     // of the approval or question that was shown
+	verbField   = "verb"   // of the button
+	textField   = "text"   // reason, answer or note
+	onceField   = "once"   // names the note
+	remarkField = "remark" // prefix: remark:new:8:slug.go
+)
+
+// act is what a form does. It returns the word that saidWords has.
+type act func(p *page, ctx context.Context, id run.ID, by string, form url.Values) (said string, err error)
+
+// acts are the forms by the last part of their path.
+var acts = map[string]act{"decide": decide, "answer": answer, "note": note, "cancel": cancelRun}
+
+// act does what a form says and leads back to the run. What the run refuses is said there, and what was written stays
+// in the form.
+func (p *page) act(w http.ResponseWriter, r request, id run.ID, name string) {
+	said, err := acts[name](p, r.Context(), id, r.Name, r.PostForm)
+	if err != nil {
+		if code := codeOf(err); code == http.StatusServiceUnavailable {
+			showError(w, r, code, err.Error()+". Nothing is known of what you sent: look again.")
+			return
+		}
+		p.showRun(w, r, id, err.Error())
+		return
+	}
+	http.Redirect(w, r.Request, RunPath(id)+"?said="+said, http.StatusSeeOther)
+}
+
+// The words of the buttons of a gate.
+const (
+	verbApprove = "approve"
+	verbSession = "session" // approve, and allow the like in the session
+	verbReject  = "reject"
+	verbFinal   = "final" // reject, and end the run
+)
+
+var errVerb = errors.New("the form says neither yes nor no")
+
+// decide settles the approval that the form names: the one that was shown.
+func decide(p *page, ctx context.Context, id run.ID, by string, form url.Values) (string, error) {
+	d := run.Decision{ApprovalID: form.Get(idField), By: by, Decision: run.Approve}
+	said := "approved"
+	switch form.Get(verbField) {
+	case verbApprove:
+	case verbSession:
+		d.Session, said = true, "allowed"
+	case verbReject:
+		d.Decision, said = run.Reject, "rejected"
+	case verbFinal:
+		d.Decision, d.Final, said = run.Reject, true, "ended"
+	default:
+		return "", errVerb
+	}
+	reason, err := p.reasonOf(ctx, id, d.ApprovalID, form)
+	if err != nil {
+		return "", err
+	}
+	if d.Reason = reason; d.Decision == run.Reject && !d.Final && d.Reason == "" {
+		return "", errors.New("say what shall be different: in a line of its own, or at a line of the patch")
+	}
+	return said, p.runs.Decide(ctx, id, d)
+}
+
+// reasonOf returns the reason of a decision with the remarks at lines. It reads the patch, whose lines are quoted.
+func (p *page) reasonOf(ctx context.Context, id run.ID, approval string, form url.Values) (string, error) {
+	remarks, err := remarksIn(form)
+	if err != nil || len(remarks) == 0 {
+		return strings.TrimSpace(form.Get(textField)), err
+	}
+	pending, err := p.runs.Pending(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	var files []hunks.File
+	if pending.Approval != nil {
+		a, _ := chooseAttempt(*pending.Approval, approval)
+		if patch, err := p.record.Load(id, a.Patch); err == nil {
+			files, _ = hunks.Read(patch) // a patch that cannot be read has no lines to quote
+		}
+	}
+	return hunks.Reason(form.Get(textField), files, remarks), nil
+}
+
+// remarksIn returns the remarks of a form in the order of files and lines.
+func remarksIn(form url.Values) (list []hunks.Remark, err error) {
+	for name, values := range form {
+		rest, ok := strings.CutPrefix(name, remarkField+":")
+		if !ok {
+			continue
+		}
+		parts := strings.SplitN(rest, ":", 3)
+		if len(parts) != 3 || parts[0] != "old" && parts[0] != "new" {
+			return nil, fmt.Errorf("%q is no place of a remark", name)
+		}
+		line, err := strconv.Atoi(parts[1])
+		if err != nil || line < 0 {
+			return nil, fmt.Errorf("%q is no place of a remark", name)
+		}
+		for _, text := range values {
+			if text = strings.TrimSpace(text); text != "" {
+				list = append(list, hunks.Remark{File: parts[2], Line: line, Old: parts[0] == "old", Text: text})
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b hunks.Remark) int {
+		if c := strings.Compare(a.File, b.File); c != 0 {
+			return c
+		}
+		return a.Line - b.Line
+	})
+	return list, nil
+}
+
+func answer(p *page, ctx context.Context, id run.ID, by string, form url.Values) (string, error) {
+	text := form.Get(textField)
+	if choice := form.Get(verbField); choice != "" {
+		text = choice
+	}
+	return "answered", p.runs.Reply(ctx, id, run.Reply{QuestionID: form.Get(idField), Text: strings.TrimSpace(text), By: by})
+}
+
+func note(p *page, ctx context.Context, id run.ID, by string, form url.Values) (string, error) {
+	return "noted", p.runs.NoteOnce(ctx, id, form.Get(onceField), run.Note{Text: strings.TrimSpace(form.Get(textField)), By: by})
+}
+
+func cancelRun(p *page, ctx context.Context, id run.ID, _ string, _ url.Values) (string, error) {
+	return "canceled", p.runs.Cancel(ctx, id)
+}
+
+// newOnce returns a name that makes a note one note, however often its form is sent.
+func newOnce() string { return rand.Text() }

@@ -1,0 +1,234 @@
+package review
+
+import (
+	"crypto/hmac"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// door decides who may use the page, and who a request is from, before any of the page is made.
+//
+// A request has to name a host of the page, which a page of another site whose name leads here does not. One that
+// changes something has to come from a page of this origin and carry the token of its form. A session begins by a login
+// link, which a holder of the key makes, and is bound to the user of this machine whose process began it: a browser
+// sends a cookie to every port of a host.
+type door struct {
+	key     Key
+	hosts   []string // of the Host header, in lower case
+	origins []string // of the Origin header
+	port    string
+	secure  bool   // the browser reaches it by TLS
+	proxy   *Proxy // nil: nobody names the user but the session
+	now     func() time.Time
+
+	mu   sync.Mutex
+	used map[string]bool // nonces of login codes that were used
+}
+
+// caller is who a request is from.
+type caller struct {
+	Name string
+	Form string // token that the forms of the caller carry
+}
+
+const (
+	loginPath = "/login"
+	proofPath = "/proof"
+
+	maxCode  = 1 << 10
+	maxForm  = 1 << 20
+	maxNonce = 128
+)
+
+// guard returns a handler that calls next for the requests that may be, with the caller.
+func (d *door) guard(next func(http.ResponseWriter, *http.Request, caller)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		setHeaders(w.Header(), d.secure)
+		if why, code := d.refusal(r); code != 0 {
+			http.Error(w, why, code)
+			return
+		}
+		switch {
+		case r.URL.Path == proofPath:
+			d.prove(w, r)
+		case isAsset(r):
+			serveAsset(w, r)
+		case r.URL.Path == loginPath && r.Method == http.MethodPost:
+			d.login(w, r)
+		case isFromElsewhere(r):
+			renderPlain(w, http.StatusOK, "bounce", r.URL.RequestURI())
+		default:
+			d.admit(w, r, next)
+		}
+	})
+}
+
+// admit calls next for a request whose caller is known.
+func (d *door) admit(w http.ResponseWriter, r *http.Request, next func(http.ResponseWriter, *http.Request, caller)) {
+	c, ok := d.callerOf(r)
+	switch {
+	case !ok && r.Method == http.MethodPost:
+		http.Error(w, "You are not logged in: `starter page` prints a link. Nothing was changed.", http.StatusUnauthorized)
+	case !ok:
+		renderPlain(w, http.StatusUnauthorized, "login", nil)
+	case r.URL.Path == loginPath:
+		renderPlain(w, http.StatusOK, "login", nil) // its script redeems the code of a new link
+	case r.Method == http.MethodPost && !d.hasToken(w, r, c):
+		http.Error(w, "This form was not made for your session: load the page again. Nothing was changed.", http.StatusForbidden)
+	default:
+		next(w, r, c)
+	}
+}
+
+// refusal returns why a request is refused whoever it is from, and the code of the answer; zero: it is not.
+func (d *door) refusal(r *http.Request) (why string, code int) {
+	site := r.Header.Get("Sec-Fetch-Site")
+	origin := r.Header.Get("Origin")
+	own := slices.Contains(d.origins, origin)
+	switch {
+	case !slices.Contains(d.hosts, strings.ToLower(r.Host)):
+		return "Ratchet's review page answers at " + d.origins[0] + ", not at the name of this request.", http.StatusMisdirectedRequest
+	case r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPost:
+		return "The review page knows GET and POST.", http.StatusMethodNotAllowed
+	case origin != "" && !own, r.Method == http.MethodPost && !own,
+		r.Method == http.MethodPost && site != "" && site != "same-origin":
+		return "The review page takes no request from a page of another origin. Nothing was changed.", http.StatusForbidden
+	case (site == "cross-site" || site == "same-site") && r.Header.Get("Sec-Fetch-Mode") != "navigate":
+		return "The review page is part of no other page.", http.StatusForbidden
+	}
+	return "", 0
+}
+
+// isFromElsewhere reports whether a page of another site leads here, as a link in a message does. The browser leaves
+// the cookie at home then.
+func isFromElsewhere(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	return r.Method == http.MethodGet && (site == "cross-site" || site == "same-site")
+}
+
+// callerOf returns who a request is from. A request of the proxy is from whom the proxy names, and from nobody else.
+func (d *door) callerOf(r *http.Request) (caller, bool) {
+	if d.proxy != nil && d.proxy.sent(r) {
+		name, ok := d.proxy.nameIn(r)
+		return caller{name, d.key.mac(formLabel, "proxy", name)}, ok
+	}
+	cookie, err := r.Cookie(d.cookieName())
+	if err != nil || isLost(r) {
+		return caller{}, false
+	}
+	id, name, ok := d.key.readSession(cookie.Value, peerOf(r), d.now())
+	return caller{name, d.key.mac(formLabel, "session", id)}, ok
+}
+
+// hasToken reports whether the form that was sent carries the token of the caller.
+func (d *door) hasToken(w http.ResponseWriter, r *http.Request, c caller) bool {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if r.ParseForm() != nil {
+		return false
+	}
+	return hmac.Equal([]byte(r.PostForm.Get(tokenField)), []byte(c.Form))
+}
+
+// login gives a session for a login code. A second call with the code is refused, unless the caller has a session.
+func (d *door) login(w http.ResponseWriter, r *http.Request) {
+	code, err := io.ReadAll(io.LimitReader(r.Body, maxCode))
+	name := ""
+	switch {
+	case err != nil:
+	case isLost(r):
+		err = errLost
+	default:
+		name, err = d.redeem(strings.TrimSpace(string(code)))
+	}
+	if _, in := d.callerOf(r); err != nil && !in {
+		http.Error(w, err.Error(), http.StatusUnauthorized)
+		return
+	}
+	if err == nil {
+		http.SetCookie(w, &http.Cookie{
+			Name: d.cookieName(), Value: d.key.sessionOf(name, peerOf(r), d.now().Add(sessionLife)), Path: "/",
+			MaxAge: int(sessionLife / time.Second), HttpOnly: true, Secure: d.secure, SameSite: http.SameSiteStrictMode,
+		})
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// redeem uses up a login code and returns the name of the person that it is for.
+func (d *door) redeem(code string) (string, error) {
+	nonce, name, err := d.key.readLogin(code, d.now())
+	if err != nil {
+		return "", err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.used[nonce] {
+		return "", errUsed
+	}
+	d.used[nonce] = true // for as long as the page is served: a clock may be set back
+	return name, nil
+}
+
+// cookieName has the port, because two pages of a host would overwrite each other's cookie. The prefix has a browser
+// take the cookie from a page of TLS alone.
+func (d *door) cookieName() string {
+	if d.secure {
+		return "__Host-ratchet_review_" + d.port
+	}
+	return "ratchet_review_" + d.port
+}
+
+// prove answers with a code that only a holder of the key can make, for who is about to print a link.
+func (d *door) prove(w http.ResponseWriter, r *http.Request) {
+	nonce := r.URL.Query().Get("nonce")
+	if nonce == "" || len(nonce) > maxNonce {
+		http.Error(w, "want a nonce", http.StatusBadRequest)
+		return
+	}
+	_, _ = io.WriteString(w, d.key.mac(proofLabel, nonce, d.port))
+}
+
+// setHeaders sets what every answer has: no page of ours is part of another, runs a script of another place, sends its
+// address to another, or is kept.
+func setHeaders(h http.Header, secure bool) {
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "+
+		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin") // with no-referrer a form of ours would name no origin
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	if secure {
+		h.Set("Strict-Transport-Security", "max-age=31536000")
+	}
+}
+
+// ownNames returns the hosts and origins of a page at an address and, if it has one, at a public URL. The first origin is
+// the one that links lead to.
+func ownNames(listen string, public *url.URL, secure bool) (hosts, origins []string) {
+	scheme, standard := "http://", "80"
+	if secure {
+		scheme, standard = "https://", "443"
+	}
+	if public != nil {
+		hosts, origins = append(hosts, strings.ToLower(public.Host)), append(origins, public.Scheme+"://"+strings.ToLower(public.Host))
+	}
+	host, port, _ := net.SplitHostPort(listen)
+	names := []string{"127.0.0.1", "localhost", "[::1]"}
+	if ip := net.ParseIP(host); ip != nil && !ip.IsLoopback() && !ip.IsUnspecified() {
+		names = append([]string{strings.TrimSuffix(net.JoinHostPort(host, ""), ":")}, names...)
+	}
+	for _, name := range names {
+		hosts, origins = append(hosts, name+":"+port), append(origins, scheme+name+":"+port)
+		if port == standard {
+			hosts, origins = append(hosts, name), append(origins, scheme+name)
+		}
+	}
+	return hosts, origins
+}

@@ -1,0 +1,102 @@
+package review
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// page answers requests whose caller is known.
+type page struct {
+	runs   Runs
+	record Record
+	now    func() time.Time
+	live   *live
+}
+
+// shell is what every page has around its content.
+type shell struct {
+	Title  string
+	Caller caller
+	Said   string // what the last form has done
+	Wrong  string // why the last form has done nothing
+	Live   string // path of the stream of changes; empty: the page does not change
+}
+
+// request is a request for a page, with its caller.
+type request struct {
+	*http.Request
+	caller
+}
+
+func (p *page) serve(w http.ResponseWriter, r *http.Request, c caller) {
+	req := request{r, c}
+	parts := strings.Split(strings.Trim(r.URL.EscapedPath(), "/"), "/")
+	last := parts[len(parts)-1]
+	switch {
+	case r.URL.Path == "/" && r.Method != http.MethodPost:
+		p.showQueue(w, req)
+	case r.URL.Path == "/live" && r.Method == http.MethodGet:
+		p.live.streamAll(w, r)
+	case parts[0] != "runs" || len(parts) < 2 || len(parts) > 3:
+		showError(w, req, http.StatusNotFound, "There is no such page.")
+	default:
+		p.serveRun(w, req, parts[1], last)
+	}
+}
+
+// serveRun serves what lies below a run. name is its escaped name.
+func (p *page) serveRun(w http.ResponseWriter, r request, name, last string) {
+	decoded, err := url.PathUnescape(name)
+	if err != nil {
+		showError(w, r, http.StatusNotFound, "There is no such run.")
+		return
+	}
+	id, err := p.runs.Find(r.Context(), decoded)
+	if err != nil {
+		showError(w, r, codeOf(err), err.Error())
+		return
+	}
+	switch {
+	case last == name && r.Method != http.MethodPost:
+		p.showRun(w, r, id, "")
+	case last == "live" && r.Method == http.MethodGet:
+		p.live.streamRun(w, r.Request, id)
+	case last == "patch" && r.Method == http.MethodGet:
+		p.servePatch(w, r, id)
+	case r.Method == http.MethodPost && acts[last] != nil:
+		p.act(w, r, id, last)
+	default:
+		showError(w, r, http.StatusNotFound, "There is no such page.")
+	}
+}
+
+// codeOf returns the code of the answer that tells of an error.
+func codeOf(err error) int {
+	_, missing := errors.AsType[*runs.NotFoundError](err)
+	_, refused := errors.AsType[*runs.RefusedError](err)
+	switch {
+	case missing:
+		return http.StatusNotFound
+	case refused, errors.Is(err, runs.ErrOver):
+		return http.StatusConflict
+	case errors.Is(err, runs.ErrNoWorker), runs.Lost(err), errors.Is(err, context.DeadlineExceeded):
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
+
+// Settled words of forms, by the word in the address that follows a form.
+var saidWords = map[string]string{
+	"approved": "Approved.", "rejected": "Sent back.", "ended": "Refused; the run ends.", "allowed": "Allowed.",
+	"answered": "Answered.", "noted": "Noted for the next prompt.", "canceled": "The run is asked to end.",
+}
+
+// RunPath returns the path of a run's page.
+func RunPath(id run.ID) string { return "/runs/" + url.PathEscape(string(id)) }

@@ -1,0 +1,93 @@
+package review
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"html/template"
+	"io"
+	"log"
+	"net/http"
+	"path"
+	"strings"
+)
+
+//go:embed web
+var web embed.FS
+
+var discard = log.New(io.Discard, "", 0) // a stranger could fill a log
+
+// pages are the templates. They escape what they show for the place where it stands.
+var pages = template.Must(template.New("").Funcs(template.FuncMap{
+	"asset": func(name string) string { return assetPaths[name] },
+	"args":  args,
+}).ParseFS(web, "web/*.html"))
+
+// asset is a file that every page may load. Its path holds a part of its digest, so a browser keeps it.
+type asset struct {
+	kind    string
+	content []byte
+}
+
+var assets, assetPaths = readAssets()
+
+func readAssets() (byPath map[string]asset, byName map[string]string) {
+	byPath, byName = map[string]asset{}, map[string]string{}
+	for name, kind := range map[string]string{"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8", "login.js": "text/javascript; charset=utf-8"} {
+		content, err := web.ReadFile(path.Join("web", name))
+		if err != nil {
+			panic(err) // it is embedded
+		}
+		sum := sha256.Sum256(content)
+		at := "/assets/" + hex.EncodeToString(sum[:6]) + "/" + name
+		byPath[at], byName[name] = asset{kind, content}, at
+	}
+	return byPath, byName
+}
+
+func isAsset(r *http.Request) bool {
+	return r.Method != http.MethodPost && strings.HasPrefix(r.URL.Path, "/assets/")
+}
+
+func serveAsset(w http.ResponseWriter, r *http.Request) {
+	a, ok := assets[r.URL.Path]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", a.kind)
+	w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
+	_, _ = w.Write(a.content)
+}
+
+// render answers with a page. A page that cannot be made is an error, and no half of it is sent.
+func render(w http.ResponseWriter, code int, name string, data any) {
+	var b bytes.Buffer
+	if err := pages.ExecuteTemplate(&b, name, data); err != nil {
+		http.Error(w, "The page cannot be made: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write(b.Bytes())
+}
+
+// renderPlain answers a request whose caller is not known with a page that shows nothing of runs.
+func renderPlain(w http.ResponseWriter, code int, name string, data any) { render(w, code, name, data) }
+
+func showError(w http.ResponseWriter, r request, code int, text string) {
+	render(w, code, "error", struct {
+		shell
+		Text string
+	}{shell{Title: "Not shown", Caller: r.caller}, text})
+}
+
+// args returns named values for a template that another calls.
+func args(pairs ...any) map[string]any {
+	out := map[string]any{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		out[pairs[i].(string)] = pairs[i+1]
+	}
+	return out
+}

@@ -1,0 +1,270 @@
+package review
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/check"
+	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+)
+
+// runView is the page of a run.
+type runView struct {
+	shell
+	ID         run.ID
+	Name, Path string
+	Repository string
+	Goal       string
+	Status     string
+	Waiting    bool
+	Over       bool
+	Since      string
+	Deadline   string
+	Limited    string
+	Doing      []string // what the run does now
+	Failing    []string // why a step is tried again
+	Moved      string
+	Gate       *gateView
+	Question   *questionView
+	Facts      [][2]string
+	Plan       string
+	Checks     []checkView
+	ChecksOf   string
+	Baseline   string
+	Events     []eventView
+	Once       string // names the note of this form: sent twice it is one note
+}
+
+type questionView struct {
+	ID, Text, Reason string
+	Needed           []string
+	Ways             []run.Way
+	Choices          []string // the only words that are taken
+	ByError          bool     // no agent has asked: something went wrong
+}
+
+type checkView struct {
+	Command, Status, Took, Output, Reason string
+	Passed                                bool
+}
+
+type eventView struct{ At, Mark, Text string }
+
+// seen is what the engine and the record say of a run at one moment.
+type seen struct {
+	execution runs.Execution
+	state     run.State
+	pending   run.Pending
+	facts     rundir.Facts
+	events    []run.Event
+}
+
+func (p *page) look(ctx context.Context, id run.ID) (s seen, err error) {
+	if s.execution, err = p.runs.Describe(ctx, id); err != nil {
+		return s, err
+	}
+	if s.state, err = p.runs.State(ctx, id); err != nil {
+		return s, err
+	}
+	if s.facts, err = p.runs.Facts(ctx, id); err != nil {
+		return s, err
+	}
+	if !s.state.Status.Terminal() {
+		if s.pending, err = p.runs.Pending(ctx, id); err != nil {
+			return s, err
+		}
+	}
+	s.events, err = p.runs.Events(ctx, id, "")
+	return s, err
+}
+
+// showRun answers with the page of a run. wrong is why a form that was sent has done nothing.
+func (p *page) showRun(w http.ResponseWriter, r request, id run.ID, wrong string) {
+	s, err := p.look(r.Context(), id)
+	if err != nil {
+		showError(w, r, codeOf(err), err.Error())
+		return
+	}
+	v := p.viewOf(s, r.URL.Query().Get("approval"))
+	v.shell = shell{Title: v.Name, Caller: r.caller, Said: saidWords[r.URL.Query().Get("said")], Wrong: wrong, Live: v.Path + "/live"}
+	code := http.StatusOK
+	if wrong != "" {
+		code = http.StatusConflict
+	}
+	if v.Over {
+		v.Live = ""
+	}
+	render(w, code, "run", v)
+}
+
+func (p *page) viewOf(s seen, approval string) runView {
+	f := s.facts
+	listed := s.execution.Listed
+	listed.Status = s.state.Status
+	if s.state.CurrentPhase != nil {
+		listed.Phase = *s.state.CurrentPhase
+	}
+	v := runView{
+		ID: f.RunID, Name: nameOf(listed), Path: RunPath(f.RunID), Repository: display.Line(filepath.Base(f.Repository.Path)),
+		Goal: safe(f.Goal), Status: statusWords(listed), Waiting: s.state.Status.Waiting(), Over: s.state.Status.Terminal(),
+		Since: age(p.now().Sub(s.state.UpdatedAt)), Once: newOnce(),
+	}
+	if s.pending.Deadline != nil {
+		v.Deadline = s.pending.Deadline.Local().Format(time.DateTime)
+	}
+	if l := s.pending.Limited; l != nil {
+		v.Limited = fmt.Sprintf("%s refuses more until %s; the run goes on by itself then.", display.Line(l.Provider), l.Until.Local().Format(time.DateTime))
+	}
+	if f.Restored != nil {
+		v.Moved = display.Line("something other than the run moved its branch: " + f.Restored.String())
+	}
+	if f.Baseline != nil {
+		v.Baseline = display.Line(f.Baseline.Summary())
+	}
+	v.addActivities(s.execution, p.now())
+	v.addFacts(f, s.state)
+	p.addRecord(&v, s)
+	if a := s.pending.Approval; a != nil {
+		v.Gate = p.gateOf(f.RunID, *a, s.events, approval)
+	}
+	if q := s.pending.Question; q != nil {
+		v.Question = questionOf(*q, s.state)
+	}
+	return v
+}
+
+func (v *runView) addActivities(e runs.Execution, now time.Time) {
+	if e.Canceling {
+		v.Doing = append(v.Doing, "ends")
+	}
+	for _, a := range e.Activities {
+		words := a.Name
+		if a.Beat.Doing != "" {
+			words = a.Beat.Doing
+		}
+		v.Doing = append(v.Doing, display.Line(firstLine(words))+" · "+age(now.Sub(a.Since)))
+		if a.Failure != "" {
+			v.Failing = append(v.Failing, display.Line(firstLine(a.Failure)))
+		}
+	}
+}
+
+func (v *runView) addFacts(f rundir.Facts, st run.State) {
+	add := func(name, value string) {
+		if value != "" {
+			v.Facts = append(v.Facts, [2]string{name, display.Line(value)})
+		}
+	}
+	add("Run", string(f.RunID))
+	add("Repository", f.Repository.Path)
+	add("Branch", fmt.Sprintf("%s, %s, %s", f.Branch, countOf(f.Commits, "commit", "commits"), statWords(f.Stat)))
+	for _, r := range run.Roles {
+		add(strings.ToUpper(string(r)[:1])+string(r)[1:], f.Providers.For(r))
+	}
+	add("Checks", strings.Join(f.Checks, " · "))
+	if f.Sandbox.Off() {
+		add("Sandbox", "off, "+run.Unboxed)
+	}
+	if n := f.Usage.TotalTokens; n > 0 {
+		add("Tokens", fmt.Sprint(n))
+	}
+	if f.Usage.Cost > 0 {
+		add("Cost", f.Usage.Cost.String())
+	}
+	if n := len(f.Notes); n > 0 {
+		add("Notes", fmt.Sprintf("%d for the next prompt", n))
+	}
+	if e := st.LastError; e != nil {
+		add("Last error", e.Code+": "+firstLine(e.Message))
+	}
+}
+
+// addRecord adds what is read from the events and from the artifacts that they refer to.
+func (p *page) addRecord(v *runView, s seen) {
+	for _, e := range slices.Backward(s.events) {
+		mark, text := eventWords(e)
+		if mark != "" {
+			v.Events = append(v.Events, eventView{e.TS.Local().Format(time.TimeOnly), mark, display.Line(text)})
+		}
+		switch payload := e.Payload.(type) {
+		case run.PhaseCompleted:
+			if v.Plan == "" && e.Phase == run.Plan && payload.Artifact != nil {
+				v.Plan = p.loadText(v.ID, *payload.Artifact)
+			}
+		case run.EvaluationPassed:
+			p.addChecks(v, payload.Evaluation, e)
+		case run.EvaluationFailedFixable:
+			p.addChecks(v, payload.Evaluation, e)
+		case run.EvaluationFailedBlocked:
+			p.addChecks(v, payload.Evaluation, e)
+		case run.PhaseStarted:
+			if b := payload.Baseline; b != nil && v.Checks == nil {
+				p.addReport(v, b.Report, "on the base commit")
+			}
+		}
+	}
+}
+
+func (p *page) addChecks(v *runView, ev run.Evaluation, e run.Event) {
+	if v.Checks == nil {
+		p.addReport(v, ev.Report, fmt.Sprintf("after patch %d, %s ago", e.Iteration, age(p.now().Sub(e.TS))))
+	}
+}
+
+// maxOutput bounds what is shown of a check's output, in bytes.
+const maxOutput = 8 << 10
+
+func (p *page) addReport(v *runView, ref run.Ref, of string) {
+	b, err := p.record.Load(v.ID, ref)
+	var report check.Report
+	if err != nil || json.Unmarshal(b, &report) != nil {
+		return
+	}
+	v.ChecksOf = of
+	for _, c := range report.Checks {
+		output := c.Head
+		if c.Tail != "" {
+			output += "\n…\n" + c.Tail
+		}
+		v.Checks = append(v.Checks, checkView{
+			Command: display.Line(c.Command), Status: string(c.Status), Passed: c.Status == check.Pass,
+			Took: (time.Duration(c.DurationMs) * time.Millisecond).Round(100 * time.Millisecond).String(), Reason: display.Line(c.Reason),
+			Output: safe(strings.ToValidUTF8(output[:min(len(output), maxOutput)], "")),
+		})
+	}
+}
+
+// maxText bounds a text of the record that is shown, in bytes.
+const maxText = 64 << 10
+
+func (p *page) loadText(id run.ID, ref run.Ref) string {
+	b, err := p.record.Load(id, ref)
+	if err != nil {
+		return ""
+	}
+	text := safe(string(b[:min(len(b), maxText)]))
+	if len(b) > maxText {
+		text += "\n…"
+	}
+	return text
+}
+
+func questionOf(q run.PendingQuestion, st run.State) *questionView {
+	v := &questionView{ID: q.QuestionID, Text: safe(q.Question.Question), Reason: safe(q.Reason), Ways: q.Next.Ways(), ByError: st.LastError != nil}
+	for _, n := range q.NeededInput {
+		v.Needed = append(v.Needed, display.Line(n))
+	}
+	if q.Next.Again != "" {
+		v.Choices = []string{"again", "without", "stop"}
+	}
+	return v
+}

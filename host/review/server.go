@@ -1,0 +1,208 @@
+// Package review serves the page on which people look at runs and decide. The page shows what the queries of a run and
+// its record say, and each thing that a person does there is one update of that run: it holds no state of its own, and
+// everything on it can be done by commands and signals as well. docs/review.md has the rules of who may use it.
+package review
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+)
+
+// Runs is the part of runs.Client that the page needs.
+type Runs interface {
+	List(context.Context, runs.Filter) ([]runs.Listed, error)
+	Find(ctx context.Context, name string) (run.ID, error)
+	Describe(context.Context, run.ID) (runs.Execution, error)
+	State(context.Context, run.ID) (run.State, error)
+	Pending(context.Context, run.ID) (run.Pending, error)
+	Facts(context.Context, run.ID) (rundir.Facts, error)
+	Events(ctx context.Context, id run.ID, after string) ([]run.Event, error)
+
+	Decide(context.Context, run.ID, run.Decision) error
+	Reply(context.Context, run.ID, run.Reply) error
+	// NoteOnce leaves a note. Two calls with one name leave one note.
+	NoteOnce(ctx context.Context, id run.ID, once string, n run.Note) error
+	Cancel(context.Context, run.ID) error
+}
+
+// Record reads what a run has on the disk of this host.
+type Record interface {
+	// Load returns the artifact of a reference. The error is that of a missing file on another host.
+	Load(run.ID, run.Ref) ([]byte, error)
+	// Mark returns a value that changes whenever the record of the run does. It is fast.
+	Mark(run.ID) string
+	// MarkAll changes whenever a run begins.
+	MarkAll() string
+}
+
+// Off is the Address of a page that is not served.
+const Off = "off"
+
+// DefaultAddress is where the page is served when nothing else is said and the port is free.
+const DefaultAddress = "127.0.0.1:8234"
+
+// Config says where and for whom the page is served.
+type Config struct {
+	// Address is host:port to listen at; Off serves no page. Empty means DefaultAddress, or another port of the loopback
+	// interface if that one is taken.
+	Address string
+	// URL is where browsers find the page, if that is another place: behind a proxy, or a name of the certificate.
+	URL string
+	// Cert and Key are the files of a certificate. With them the page is served by TLS.
+	Cert, Key string
+	// Proxy names the user of a request; nil: each browser logs in by a link.
+	Proxy *Proxy
+}
+
+// Check returns what is wrong with the configuration.
+func (c Config) Check() error {
+	if c.Address == Off {
+		return nil
+	}
+	if (c.Cert == "") != (c.Key == "") {
+		return errors.New("a certificate and its key belong together: give both files, or none")
+	}
+	u, err := c.public()
+	if err != nil {
+		return err
+	}
+	if c.Address == "" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(c.Address)
+	if err != nil {
+		return fmt.Errorf("%q is no address: want host:port, such as %s, or off", c.Address, DefaultAddress)
+	}
+	ip := net.ParseIP(host)
+	if host != "localhost" && ip == nil {
+		return fmt.Errorf("%q is no address: want the number of an interface, such as 127.0.0.1 or 0.0.0.0", host)
+	}
+	if ip != nil && !ip.IsLoopback() && c.Cert == "" && (c.Proxy == nil || c.Proxy.User != unknownUser) {
+		return fmt.Errorf("%s can be reached from other machines: give a certificate, or a proxy on another machine, or listen at the loopback interface", c.Address)
+	}
+	if ip != nil && ip.IsUnspecified() && u == nil {
+		return fmt.Errorf("say by a URL which name browsers find %s under: a page answers to its own names only", c.Address)
+	}
+	return nil
+}
+
+// public returns the URL of the configuration; nil: there is none.
+func (c Config) public() (*url.URL, error) {
+	if c.URL == "" {
+		return nil, nil
+	}
+	u, err := url.Parse(strings.TrimSuffix(c.URL, "/"))
+	if err != nil || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
+		return nil, fmt.Errorf("%q is no URL of a whole host: want one such as https://ratchet.example.com", c.URL)
+	}
+	return u, nil
+}
+
+// Server is a page that is served.
+type Server struct {
+	URL string // that links begin with
+	key Key
+	tls bool
+
+	http     *http.Server
+	listener net.Listener
+	done     chan struct{}
+}
+
+// Start listens and serves until Stop.
+func Start(c Config, engine Runs, record Record) (*Server, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	l, err := c.listen()
+	if err != nil {
+		return nil, fmt.Errorf("listen for the review page: %w", err)
+	}
+	s, err := newServer(c, l, engine, record)
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	go func() {
+		defer close(s.done)
+		_ = s.http.Serve(s.listener) // ends by Stop
+	}()
+	return s, nil
+}
+
+func newServer(c Config, l net.Listener, engine Runs, record Record) (*Server, error) {
+	public, err := c.public()
+	if err != nil {
+		return nil, err
+	}
+	byTLS := c.Cert != ""
+	secure := byTLS || public != nil && public.Scheme == "https"
+	hosts, origins := ownNames(l.Addr().String(), public, byTLS)
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{URL: origins[0], key: NewKey(), tls: byTLS, listener: l, done: make(chan struct{})}
+	d := &door{
+		key: s.key, hosts: hosts, origins: origins, port: port, secure: secure, proxy: c.Proxy,
+		now: time.Now, used: map[string]bool{},
+	}
+	p := &page{runs: engine, record: record, now: time.Now, live: newLive(record)}
+	s.http = &http.Server{
+		Handler: d.guard(p.serve), ConnContext: withPeer, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10, ErrorLog: discard,
+	}
+	if byTLS {
+		cert, err := tls.LoadX509KeyPair(c.Cert, c.Key)
+		if err != nil {
+			return nil, fmt.Errorf("certificate of the review page: %w", err)
+		}
+		s.listener = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
+	}
+	return s, nil
+}
+
+// listen listens at the address. A default port that is taken is replaced by another.
+func (c Config) listen() (net.Listener, error) {
+	l, err := net.Listen("tcp", firstOf(c.Address, DefaultAddress))
+	if c.Address == "" && errors.Is(err, syscall.EADDRINUSE) {
+		return net.Listen("tcp", "127.0.0.1:0")
+	}
+	return l, err
+}
+
+func firstOf(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a
+}
+
+// Place returns how other processes of this user reach the page.
+func (s *Server) Place() Place {
+	host, port, _ := net.SplitHostPort(s.listener.Addr().String())
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	n, _ := strconv.Atoi(port)
+	return Place{URL: s.URL, Address: net.JoinHostPort(host, port), Port: n, PID: os.Getpid(), Key: s.key, TLS: s.tls}
+}
+
+// Stop ends the page, open streams included. A second call does nothing.
+func (s *Server) Stop() {
+	_ = s.http.Close()
+	<-s.done
+}

@@ -1,0 +1,13 @@
+// Redeems the code in the page's own address, which a browser sends to nobody.
+'use strict';
+(async () => {
+  const given = location.hash.slice(1);
+  if (location.pathname !== '/login' || given === '') return;
+  const slash = given.indexOf('/');
+  const code = slash < 0 ? given : given.slice(0, slash);
+  const to = new URL(slash < 0 ? '/' : given.slice(slash), location.origin);
+  history.replaceState(null, '', '/login');
+  const answer = await fetch('/login', {method: 'POST', body: code});
+  if (answer.ok && to.origin === location.origin) location.replace(to);
+  else document.getElementById('told').textContent = await answer.text();
+})();

@@ -1,0 +1,153 @@
+package review
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// nameOf returns the name of a run that people use.
+func nameOf(l runs.Listed) string { return shortID(l.ID) }
+
+// shortID returns the part of an id that tells runs of one minute apart.
+func shortID(id run.ID) string {
+	text := string(id)
+	if len(text) == 36 {
+		return text[:13]
+	}
+	return display.Line(text)
+}
+
+// statusWords says in words what a run does.
+func statusWords(l runs.Listed) string {
+	switch l.Status {
+	case run.AwaitingApproval:
+		return "waits for approval"
+	case run.AwaitingInput:
+		return "waits for an answer"
+	case run.Running:
+		return phaseWords(l.Phase)
+	case run.Created:
+		return "begins"
+	}
+	if l.Outcome != "" {
+		return strings.ReplaceAll(l.Outcome, "_", " ")
+	}
+	return string(l.Status)
+}
+
+func phaseWords(p run.Phase) string {
+	switch p {
+	case run.Plan:
+		return "plans"
+	case run.Execute:
+		return "writes the patch"
+	case run.Fix:
+		return "fixes"
+	case run.Evaluate:
+		return "runs the checks"
+	}
+	return "works"
+}
+
+func statWords(s run.Stat) string {
+	return fmt.Sprintf("%s, +%d −%d", countOf(s.Files, "file", "files"), s.Added, s.Deleted)
+}
+
+func countOf(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// age returns a time span in its largest unit.
+func age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
+}
+
+// safe returns a text of several lines with every character made visible that deceives a reader.
+func safe(text string) string { return display.Text([]byte(text)) }
+
+// eventWords says in one line what an event tells; empty: nothing that a person looks for.
+func eventWords(e run.Event) (mark, text string) {
+	by := func(name string) string {
+		if name == "" {
+			return ""
+		}
+		return " by " + name
+	}
+	switch p := e.Payload.(type) {
+	case run.RunCreated:
+		return "·", "begun"
+	case run.PhaseStarted:
+		text = "phase " + string(e.Phase)
+		if p.Provider != "" {
+			text += ", " + p.Provider
+		}
+		return "▸", text
+	case run.PhaseCompleted:
+		if e.Phase == run.Plan && p.Summary != "" {
+			return "✓", "planned: " + firstLine(p.Summary)
+		}
+		return "", ""
+	case run.PhaseFailed:
+		return "✗", p.Error.Code + ": " + firstLine(p.Error.Message)
+	case run.PatchProduced:
+		return "·", fmt.Sprintf("patch: %s, %s", firstLine(p.Summary), statWords(p.Stat))
+	case run.ApprovalRequested:
+		if p.Permission != nil {
+			return "?", "asks to use " + p.Permission.Summary()
+		}
+		return "?", "asks for approval"
+	case run.ApprovalGranted:
+		return "✓", "approved" + by(p.By) + reasonWords(p.Reason)
+	case run.ApprovalRejected:
+		return "✗", "sent back" + by(p.By) + reasonWords(p.Reason)
+	case run.PatchApplied:
+		return "✓", fmt.Sprintf("applied as %.10s", p.Commit)
+	case run.PatchApplyFailed:
+		return "✗", "not applied: " + firstLine(p.Error.Message)
+	case run.EvaluationPassed:
+		return "✓", "the checks pass"
+	case run.EvaluationFailedFixable:
+		return "✗", "to fix: " + firstLine(strings.Join(p.Reasons, "; "))
+	case run.EvaluationFailedBlocked:
+		return "✗", "not judged: " + firstLine(strings.Join(p.Reasons, "; "))
+	case run.QuestionRaised:
+		return "?", "asks: " + firstLine(p.Question.Question)
+	case run.QuestionAnswered:
+		return "✓", "answered" + by(p.By) + reasonWords(p.Text)
+	case run.RunCompleted:
+		return "✓", fmt.Sprintf("completed with %s", countOf(p.Commits, "commit", "commits"))
+	case run.RunFailed:
+		return "✗", "failed: " + firstLine(p.Error.Message)
+	case run.RunCanceled:
+		return "✗", "canceled" + by(p.By) + reasonWords(p.Reason)
+	}
+	return "", ""
+}
+
+func reasonWords(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + firstLine(reason)
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-dev/ratchet/host/review"
+)
+
+func (c *cli) pageCommand() *cobra.Command {
+	var name string
+	cmd := &cobra.Command{
+		Use:   "page [RUN]",
+		Short: "Print a link that opens the review page, at a run",
+		Long: `Prints a link that opens the review page in a browser: what waits for you, with the
+diff of each patch, to approve, send back and answer. The link can be used once,
+within ten minutes; the browser that has used it stays in until the page's server
+ends. What is decided there is by the name of --by.`,
+		Example:           "  starter page\n  starter page 0198c5e2\n  starter page --by kim",
+		Args:              argsBetween(0, 1, "at most one RUN"),
+		ValidArgsFunction: c.completeRun,
+		RunE:              c.handleWith(func(ctx context.Context, args []string) error { return c.page(ctx, name, args) }),
+	}
+	cmd.Flags().StringVar(&name, "by", c.userName(), "`name` of the person whom the link is for")
+	return cmd
+}
+
+func (c *cli) page(ctx context.Context, name string, args []string) error {
+	if err := c.mayDecide(); err != nil {
+		return err
+	}
+	if err := review.CheckName(name); err != nil {
+		return usageErrorf("--by: %w", err)
+	}
+	place, err := review.ReadPlace(ctx, c.runsDir)
+	if err != nil {
+		return err
+	}
+	path := "/"
+	if len(args) > 0 {
+		runs, closeClient, err := c.dialEngine(ctx)
+		if err != nil {
+			return err
+		}
+		defer closeClient()
+		id, err := runs.Find(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		path = review.RunPath(id)
+	}
+	link := place.Login(name, path, time.Now())
+	if c.json {
+		return c.printJSON(struct {
+			Page string `json:"page"`
+		}{link})
+	}
+	c.printf("%s\n", link)
+	return nil
+}
