@@ -17,11 +17,12 @@ import (
 
 // The fields of the forms.
 const (
-	tokenField  = "token"
-	idField     = "id"     // of the approval or question that was shown
-	verbField   = "verb"   // of the button
-	textField   = "text"   // reason, answer or note
-	onceField   = "once"   // names the note
+	tokenField = "token"
+	idField    = "id"   // of the approval or question that was shown
+	verbField  = "verb" // of the button
+	textField  = "text" // reason, answer or note
+	onceField  = "once" // names the note
+	// file: names of the files that are accepted
 	remarkField = "remark" // prefix: remark:new:8:slug.go
 )
 
@@ -46,12 +47,15 @@ func (p *page) act(w http.ResponseWriter, r request, id run.ID, name string) {
 	http.Redirect(w, r.Request, RunPath(id)+"?said="+said, http.StatusSeeOther)
 }
 
-// The words of the buttons of a gate.
+// The words of the buttons.
 const (
 	verbApprove = "approve"
 	verbSession = "session" // approve, and allow the like in the session
 	verbReject  = "reject"
 	verbFinal   = "final" // reject, and end the run
+	verbPart    = "part"  // approve the marked files
+	verbAnswer  = "answer"
+	verbRetry   = "retry"
 )
 
 var errVerb = errors.New("the form says neither yes nor no")
@@ -68,6 +72,10 @@ func decide(p *page, ctx context.Context, id run.ID, by string, form url.Values)
 		d.Decision, said = run.Reject, "rejected"
 	case verbFinal:
 		d.Decision, d.Final, said = run.Reject, true, "ended"
+	case verbPart:
+		if d.Files, said = form["file"], "part"; len(d.Files) == 0 {
+			return "", errors.New("mark the files that you accept")
+		}
 	default:
 		return "", errVerb
 	}
@@ -132,11 +140,16 @@ func remarksIn(form url.Values) (list []hunks.Remark, err error) {
 }
 
 func answer(p *page, ctx context.Context, id run.ID, by string, form url.Values) (string, error) {
-	text := form.Get(textField)
-	if choice := form.Get(verbField); choice != "" {
-		text = choice
+	r := run.Reply{QuestionID: form.Get(idField), By: by}
+	switch verb := form.Get(verbField); verb {
+	case verbRetry:
+		r.Retry = true
+	case verbAnswer:
+		r.Text = strings.TrimSpace(form.Get(textField))
+	default: // one of the words that the question takes
+		r.Text = verb
 	}
-	return "answered", p.runs.Reply(ctx, id, run.Reply{QuestionID: form.Get(idField), Text: strings.TrimSpace(text), By: by})
+	return "answered", p.runs.Reply(ctx, id, r)
 }
 
 func note(p *page, ctx context.Context, id run.ID, by string, form url.Values) (string, error) {

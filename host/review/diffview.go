@@ -5,6 +5,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/hunks"
+	"github.com/ratchet-dev/ratchet/internal/syntax"
 	"github.com/ratchet-dev/ratchet/internal/udiff"
 )
 
@@ -30,12 +31,9 @@ type lineView struct {
 	Number int
 	Old    bool // it is deleted
 	New    bool // it is inserted
-	Tokens []token
+	Spans  []syntax.Span
 	NoEOL  bool
 }
-
-// token is a part of a line with one colour.
-type token struct{ Class, Text string }
 
 // maxOpen is the number of lines up to which a file is shown at once.
 const maxOpen = 600
@@ -50,7 +48,7 @@ func showFiles(files []hunks.File) (views []fileView) {
 			v.Change = ""
 		}
 		for _, h := range f.Hunks {
-			v.Hunks = append(v.Hunks, hunkView{blocksOf(h)})
+			v.Hunks = append(v.Hunks, hunkView{blocksOf(f.Name, h)})
 		}
 		views = append(views, v)
 	}
@@ -58,7 +56,8 @@ func showFiles(files []hunks.File) (views []fileView) {
 }
 
 // blocksOf puts neighbouring deletions and insertions side by side.
-func blocksOf(h hunks.Hunk) (blocks []blockView) {
+func blocksOf(name string, h hunks.Hunk) (blocks []blockView) {
+	before, after := spansOf(name, h, udiff.Insert), spansOf(name, h, udiff.Delete)
 	for _, l := range h.Lines {
 		change := l.Op != udiff.Context
 		last := len(blocks) - 1
@@ -68,23 +67,32 @@ func blocksOf(h hunks.Hunk) (blocks []blockView) {
 		}
 		b := &blocks[last]
 		if l.Op != udiff.Insert {
-			b.Left = append(b.Left, lineOf(l, l.Old))
+			b.Left = append(b.Left, lineView{Number: l.Old, Old: change, Spans: before[0], NoEOL: l.NoEOL})
+			before = before[1:]
 		}
 		if l.Op != udiff.Delete {
-			b.Right = append(b.Right, lineOf(l, l.New))
+			b.Right = append(b.Right, lineView{Number: l.New, New: change, Spans: after[0], NoEOL: l.NoEOL})
+			after = after[1:]
 		}
 	}
 	return blocks
 }
 
-func lineOf(l hunks.Line, number int) lineView {
-	return lineView{
-		Number: number, Old: l.Op == udiff.Delete, New: l.Op == udiff.Insert, NoEOL: l.NoEOL,
-		Tokens: []token{{Text: showLine(l.Text)}},
+// spansOf returns the coloured lines of one side of a hunk: all but those of the operation. They are safe to show.
+func spansOf(name string, h hunks.Hunk, without udiff.Op) [][]syntax.Span {
+	var lines []string
+	for _, l := range h.Lines {
+		if l.Op != without {
+			lines = append(lines, l.Text)
+		}
 	}
+	spans := syntax.Lines(name, lines)
+	for _, line := range spans {
+		for i := range line {
+			line[i].Text = display.Code(line[i].Text)
+		}
+	}
+	return spans
 }
-
-// showLine makes the characters of a line visible. A tab stays one.
-func showLine(text string) string { return display.Text([]byte(text)) }
 
 func itoa(n int) string { return strconv.Itoa(n) }

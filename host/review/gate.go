@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/hunks"
+	"github.com/ratchet-dev/ratchet/internal/review"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -17,11 +17,9 @@ type gateView struct {
 	ID      string // of exactly the patch or call that is shown
 	Summary string
 	Stat    string
-	Risks   []string
-	Repairs []string
-	Before  []string
+	Facts   []review.Fact
 	Next    run.Outlook
-	Unboxed bool
+	Part    bool   // some of the files can be accepted
 	Missing string // why not all of it is shown
 
 	Attempts []attemptView // more than one: tabs
@@ -51,8 +49,10 @@ type changesView struct {
 func (p *page) gateOf(id run.ID, a run.PendingApproval, events []run.Event, chosen string) *gateView {
 	a, attempts := chooseAttempt(a, chosen)
 	v := &gateView{
-		ID: a.ApprovalID, Summary: display.Line(a.Summary), Risks: linesOf(a.Reasons), Repairs: linesOf(a.Repairs), Before: linesOf(a.Before),
-		Next: a.Next, Unboxed: a.Unboxed, Attempts: attempts,
+		ID: a.ApprovalID, Summary: display.Line(a.Summary), Facts: review.Facts(a), Next: a.Next, Attempts: attempts,
+	}
+	for i := range v.Facts {
+		v.Facts[i].Text = display.Line(v.Facts[i].Text)
 	}
 	if a.Permission != nil {
 		p.addTool(v, id, a)
@@ -68,8 +68,8 @@ func (p *page) gateOf(id run.ID, a run.PendingApproval, events []run.Event, chos
 	if err != nil {
 		v.Missing = "This patch cannot be shown file by file. See it with `starter diff`."
 	}
-	v.Files = showFiles(files)
-	v.Changes = p.changesOf(id, events, files)
+	v.Files, v.Part = showFiles(files), a.Next.Part != "" && len(files) > 1
+	v.Changes = p.changesOf(id, a, events, files)
 	return v
 }
 
@@ -120,19 +120,18 @@ func readable(input []byte) string {
 	return safe(string(input))
 }
 
-// changesOf returns how the patch differs from the last one that a person refused; nil: nobody refused one.
-func (p *page) changesOf(id run.ID, events []run.Event, files []hunks.File) *changesView {
-	refused, no := lastRefused(events)
-	if refused == nil {
+// changesOf returns how the patch differs from the one that was refused before it; nil: none was.
+func (p *page) changesOf(id run.ID, a run.PendingApproval, events []run.Event, files []hunks.File) *changesView {
+	if a.Refused == nil {
 		return nil
 	}
+	no := lastRejection(events)
 	v := &changesView{By: display.Line(no.By), Reason: safe(no.Reason)}
-	b, err := p.record.Load(id, refused.Patch)
-	var earlier []hunks.File
+	b, err := p.record.Load(id, *a.Refused)
+	var earlier, changed []hunks.File
 	if err == nil {
 		earlier, err = hunks.Read(b)
 	}
-	var changed []hunks.File
 	if err == nil {
 		changed, err = hunks.Compare(earlier, files)
 	}
@@ -147,35 +146,20 @@ func (p *page) changesOf(id run.ID, events []run.Event, files []hunks.File) *cha
 	return v
 }
 
-// lastRefused returns the patch before the pending one, if a person has refused it, and the rejection.
-func lastRefused(events []run.Event) (*run.Proposal, run.ApprovalRejected) {
-	var patches []run.Proposal
-	var asked run.Digest
-	var refused *run.Proposal
-	var no run.ApprovalRejected
+// lastRejection returns the last rejection of a patch by a person.
+func lastRejection(events []run.Event) (no run.ApprovalRejected) {
+	patch := false
 	for _, e := range events {
 		switch p := e.Payload.(type) {
-		case run.PatchProduced:
-			patches = append(patches, p.Proposal)
 		case run.ApprovalRequested:
-			asked = p.Patch
+			patch = p.Permission == nil
 		case run.ApprovalRejected:
-			i := slices.IndexFunc(patches, func(o run.Proposal) bool { return asked != "" && o.Patch.Digest == asked })
-			if i >= 0 {
-				refused, no = &patches[i], p
+			if patch {
+				no = p
 			}
-		case run.PatchApplied:
-			refused = nil
 		}
 	}
-	return refused, no
-}
-
-func linesOf(list []string) (out []string) {
-	for _, s := range list {
-		out = append(out, display.Line(s))
-	}
-	return out
+	return no
 }
 
 // servePatch answers with the exact bytes of a pending patch, as a text that a browser does not run.

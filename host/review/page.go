@@ -94,7 +94,7 @@ func codeOf(err error) int {
 
 // Settled words of forms, by the word in the address that follows a form.
 var saidWords = map[string]string{
-	"approved": "Approved.", "rejected": "Sent back.", "ended": "Refused; the run ends.", "allowed": "Allowed.",
+	"approved": "Approved.", "rejected": "Sent back.", "ended": "Refused; the run ends.", "part": "Accepted: the marked files come as a patch of their own.", "allowed": "Allowed.",
 	"answered": "Answered.", "noted": "Noted for the next prompt.", "canceled": "The run is asked to end.",
 }
 

@@ -45,11 +45,12 @@ type runView struct {
 }
 
 type questionView struct {
-	ID, Text, Reason string
-	Needed           []string
-	Ways             []run.Way
-	Choices          []string // the only words that are taken
-	ByError          bool     // no agent has asked: something went wrong
+	ID, Title    string
+	Text, Reason string
+	Needed       []string
+	Ways         []run.Way
+	Choices      []string // the only words that are taken
+	Retry        string   // what another try of the failed step leads to; empty: none did
 }
 
 type checkView struct {
@@ -137,7 +138,7 @@ func (p *page) viewOf(s seen, approval string) runView {
 		v.Gate = p.gateOf(f.RunID, *a, s.events, approval)
 	}
 	if q := s.pending.Question; q != nil {
-		v.Question = questionOf(*q, s.state)
+		v.Question = questionOf(*q)
 	}
 	return v
 }
@@ -258,12 +259,20 @@ func (p *page) loadText(id run.ID, ref run.Ref) string {
 	return text
 }
 
-func questionOf(q run.PendingQuestion, st run.State) *questionView {
-	v := &questionView{ID: q.QuestionID, Text: safe(q.Question.Question), Reason: safe(q.Reason), Ways: q.Next.Ways(), ByError: st.LastError != nil}
+// questionTitles say what kind of question waits.
+var questionTitles = map[run.QuestionKind]string{
+	run.AgentQuestion: "A question", run.ErrorQuestion: "A step failed", run.CheckQuestion: "A check could not judge",
+	run.BudgetQuestion: "A budget is used up", run.BaselineQuestion: "The checks cannot run on the base commit", run.RecordQuestion: "The record knows more than the run",
+}
+
+func questionOf(q run.PendingQuestion) *questionView {
+	v := &questionView{
+		ID: q.QuestionID, Title: questionTitles[q.Kind], Text: safe(q.Question.Question), Reason: safe(q.Reason), Ways: q.Next.Ways(), Retry: q.Next.Retry,
+	}
 	for _, n := range q.NeededInput {
 		v.Needed = append(v.Needed, display.Line(n))
 	}
-	if q.Next.Again != "" {
+	if q.Kind == run.BaselineQuestion {
 		v.Choices = []string{"again", "without", "stop"}
 	}
 	return v

@@ -1,0 +1,241 @@
+package review_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/host/review"
+)
+
+const decidePath = "/runs/r1/decide"
+
+// atGate is a page with a run that waits for the approval of a patch.
+func atGate(t *testing.T, c review.Config) *served {
+	t.Helper()
+	e := newEngine(t, "be polite")
+	e.propose("put a comma", patchText)
+	return serve(t, c, e)
+}
+
+// TestWhoMayDecide attacks the page and approves afterwards with the same form: what was refused was refused for the
+// one thing that the attacker lacks.
+func TestWhoMayDecide(t *testing.T) {
+	for name, attack := range map[string]func(v *visitor, form url.Values) reply{
+		"no session": func(v *visitor, form url.Values) reply { v.cookie = ""; return v.post(decidePath, form) },
+		"a session of another page": func(v *visitor, form url.Values) reply {
+			other := atGate(v.s.t, review.Config{}).enter("kim")
+			_, value, _ := strings.Cut(other.cookie, "=")
+			own, _, _ := strings.Cut(v.cookie, "=")
+			v.cookie = own + "=" + value
+			return v.post(decidePath, form)
+		},
+		"a session that says another name": func(v *visitor, form url.Values) reply {
+			parts := strings.Split(v.cookie, ".")
+			parts[2] = "cm9vdA"
+			v.cookie = strings.Join(parts, ".")
+			return v.post(decidePath, form)
+		},
+		"a session with a later end": func(v *visitor, form url.Values) reply {
+			parts := strings.Split(v.cookie, ".")
+			parts[1] += "0"
+			v.cookie = strings.Join(parts, ".")
+			return v.post(decidePath, form)
+		},
+		"no token": func(v *visitor, form url.Values) reply { form.Del("token"); return v.post(decidePath, form) },
+		"the token in the query": func(v *visitor, form url.Values) reply {
+			token := form.Get("token")
+			form.Del("token")
+			return v.post(decidePath+"?token="+token, form)
+		},
+		"the token of another's session": func(v *visitor, form url.Values) reply {
+			form.Set("token", v.s.enter("mallory").token())
+			return v.post(decidePath, form)
+		},
+		"a page of another origin": func(v *visitor, form url.Values) reply {
+			v.origin = "http://evil.example"
+			return v.post(decidePath, form)
+		},
+		"a page at another port": func(v *visitor, form url.Values) reply {
+			v.origin = "http://127.0.0.1:1"
+			return v.post(decidePath, form)
+		},
+		"a page without an origin":   func(v *visitor, form url.Values) reply { v.origin = "null"; return v.post(decidePath, form) },
+		"a client without an origin": func(v *visitor, form url.Values) reply { v.origin = ""; return v.post(decidePath, form) },
+		"a browser that says it": func(v *visitor, form url.Values) reply {
+			v.header.Set("Sec-Fetch-Site", "same-site")
+			return v.post(decidePath, form)
+		},
+		"a name that leads here": func(v *visitor, form url.Values) reply { v.host = "evil.example"; return v.post(decidePath, form) },
+		"that name, and its own origin": func(v *visitor, form url.Values) reply {
+			v.host, v.origin = "evil.example:"+v.s.port(), "http://evil.example:"+v.s.port()
+			return v.post(decidePath, form)
+		},
+		"a GET": func(v *visitor, form url.Values) reply { return v.get(decidePath + "?" + form.Encode()) },
+		"a PUT": func(v *visitor, form url.Values) reply {
+			return v.send(http.MethodPut, decidePath, "application/x-www-form-urlencoded", form.Encode())
+		},
+		"a form of another kind": func(v *visitor, form url.Values) reply {
+			return v.send(http.MethodPost, decidePath, "text/plain", form.Encode())
+		},
+		"a header of a proxy": func(v *visitor, form url.Values) reply {
+			v.cookie = ""
+			v.header.Set("X-Forwarded-User", "kim")
+			return v.post(decidePath, form)
+		},
+		"the id of another patch": func(v *visitor, form url.Values) reply {
+			form.Set("id", "apr-1-000000000000")
+			return v.post(decidePath, form)
+		},
+		"no id":                   func(v *visitor, form url.Values) reply { form.Del("id"); return v.post(decidePath, form) },
+		"neither a yes nor a no":  func(v *visitor, form url.Values) reply { form.Del("verb"); return v.post(decidePath, form) },
+		"a run that is not there": func(v *visitor, form url.Values) reply { return v.post("/runs/other/decide", form) },
+		"a form of a megabyte more": func(v *visitor, form url.Values) reply {
+			form.Set("text", strings.Repeat("a", 2<<20))
+			return v.post(decidePath, form)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := atGate(t, review.Config{})
+			v := s.enter("kim")
+			control := *v
+			form := v.yes()
+			again := v.yes()
+			if r := attack(v, form); r.code < 400 {
+				t.Errorf("the answer is %d: %.300s", r.code, r.body)
+			}
+			if took := s.engine.messages(); len(took) > 0 {
+				t.Fatalf("the run has taken %q", took)
+			}
+			control.header = http.Header{}
+			if r := control.post(decidePath, again); r.code != http.StatusSeeOther || len(s.engine.messages()) != 1 {
+				t.Errorf("control: %d %.300s %q", r.code, r.body, s.engine.messages())
+			}
+		})
+	}
+}
+
+// A form that is sent twice changes nothing the second time: a decision by its id, a note by the name of its form.
+func TestAFormSentAgain(t *testing.T) {
+	s := atGate(t, review.Config{})
+	v := s.enter("kim")
+	note := url.Values{"token": {v.token()}, "once": {"ABCDEFGHIJ"}, "text": {"use a table test"}}
+	for range 3 {
+		if r := v.post("/runs/r1/note", note); r.code != http.StatusSeeOther {
+			t.Errorf("note: %d %.300s", r.code, r.body)
+		}
+	}
+	yes := v.yes()
+	for i, want := range []int{http.StatusSeeOther, http.StatusConflict, http.StatusConflict} {
+		if r := v.post(decidePath, yes); r.code != want {
+			t.Errorf("approval %d: %d %.300s", i+1, r.code, r.body)
+		}
+	}
+	if took := s.engine.messages(); len(took) != 2 {
+		t.Errorf("the run has taken %q", took)
+	}
+	other := url.Values{"token": {v.token()}, "once": {"KLMNOPQRST"}, "text": {"use a table test"}}
+	if v.post("/runs/r1/note", other); len(s.engine.messages()) != 3 {
+		t.Error("control: a note of another form is another note")
+	}
+}
+
+func TestNothingIsShownWithoutASession(t *testing.T) {
+	s := atGate(t, review.Config{})
+	in := s.enter("kim")
+	for _, path := range []string{"/", "/runs/r1", "/runs/r1/patch", "/runs/other", "/login?x", "/nothing"} {
+		r := s.visitor().get(path)
+		if strings.Contains(r.body, "comma") || strings.Contains(r.body, "greeter") || strings.Contains(r.body, "name=\"token\"") || r.code != http.StatusUnauthorized {
+			t.Errorf("%s: %d %s", path, r.code, r.body)
+		}
+	}
+	for _, path := range []string{"/live", "/runs/r1/live"} {
+		if r := s.visitor().get(path); r.code != http.StatusUnauthorized {
+			t.Errorf("%s: %d %s", path, r.code, r.body)
+		}
+	}
+	if r := in.get("/runs/r1"); r.code != http.StatusOK || !strings.Contains(r.body, "comma") {
+		t.Errorf("control: %d %s", r.code, r.body)
+	}
+	lured := *in
+	lured.host = "evil.example:" + s.port()
+	if r := lured.get("/runs/r1"); r.code != http.StatusMisdirectedRequest || strings.Contains(r.body, "comma") {
+		t.Errorf("by another name: %d %s", r.code, r.body)
+	}
+}
+
+// A page of another site gets nothing of a run, though the browser sent the cookie. A link there leads to the page by a
+// step of our own, at which the browser sends it.
+func TestALinkOfAnotherSite(t *testing.T) {
+	s := atGate(t, review.Config{})
+	for _, site := range []string{"cross-site", "same-site"} {
+		v := s.enter("kim")
+		v.header.Set("Sec-Fetch-Site", site)
+		if r := v.get("/runs/r1"); r.code != http.StatusForbidden || strings.Contains(r.body, "comma") {
+			t.Errorf("%s, as a part: %d %s", site, r.code, r.body)
+		}
+		v.header.Set("Sec-Fetch-Mode", "navigate")
+		r := v.get("/runs/r1?a=%22%3E%3Cscript%3E")
+		if r.code != http.StatusOK || strings.Contains(r.body, "comma") || strings.Contains(r.body, "<script") || !strings.Contains(r.body, `href="/runs/r1?a=`) {
+			t.Errorf("%s, as a link: %d %s", site, r.code, r.body)
+		}
+	}
+}
+
+func TestALoginLinkOpensThePageOnce(t *testing.T) {
+	s := atGate(t, review.Config{})
+	other := atGate(t, review.Config{})
+	now := time.Now()
+	place := s.server.Place()
+	link := place.Login("kim", "/runs/r1", now)
+	for name, bad := range map[string]string{
+		"nothing": "", "of another page": other.server.Place().Login("kim", "/", now), "too old": place.Login("kim", "/", now.Add(-review.LoginLife-time.Minute)),
+		"with a later end": "#" + strings.Replace(code(link), ".", ".9", 1), "of another nonce": strings.Replace(link, "#", "#A", 1),
+		"of another name": strings.Replace(link, ".a2lt.", ".cm9vdA.", 1),
+	} {
+		if r := s.visitor().redeem(bad); r.code != http.StatusUnauthorized || r.header.Get("Set-Cookie") != "" {
+			t.Errorf("a code %s: %d %s", name, r.code, r.body)
+		}
+	}
+	far := s.visitor()
+	far.origin = "http://evil.example"
+	if r := far.redeem(link); r.code != http.StatusForbidden {
+		t.Errorf("by a page of another origin: %d %s", r.code, r.body)
+	}
+	v := s.visitor()
+	r := v.redeem(link)
+	cookie := r.header.Get("Set-Cookie")
+	for _, want := range []string{"HttpOnly", "SameSite=Strict", "Path=/"} {
+		if !strings.Contains(cookie, want) {
+			t.Errorf("the cookie is %q, without %s", cookie, want)
+		}
+	}
+	if r := v.get("/runs/r1"); r.code != http.StatusOK || !strings.Contains(r.body, `<span class="who">kim</span>`) {
+		t.Errorf("with the session: %d %s", r.code, r.body)
+	}
+	if r := s.visitor().redeem(link); r.code != http.StatusUnauthorized || !strings.Contains(r.body, "used") {
+		t.Errorf("a second time: %d %s", r.code, r.body)
+	}
+	if r := v.send(http.MethodPost, "/login", "text/plain", code(link)); r.code != http.StatusNoContent {
+		t.Errorf("a second time by who is in: %d %s", r.code, r.body)
+	}
+}
+
+// Every answer keeps the page out of others, and scripts of others out of the page.
+func TestEveryAnswerHasTheHeaders(t *testing.T) {
+	s := atGate(t, review.Config{})
+	v := s.enter("kim")
+	for _, path := range []string{"/", "/runs/r1", "/login", "/nothing", "/runs/r1/patch", "/assets/none"} {
+		h := v.get(path).header
+		csp := h.Get("Content-Security-Policy")
+		if strings.Contains(csp, "unsafe") || !strings.Contains(csp, "default-src 'none'") || !strings.Contains(csp, "frame-ancestors 'none'") || !strings.Contains(csp, "script-src 'self';") ||
+			h.Get("X-Frame-Options") != "DENY" || h.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %v", path, h)
+		}
+	}
+	if body := v.get("/runs/r1").body; strings.Contains(body, "<script>") || strings.Contains(body, " style=") || strings.Contains(body, " onclick") {
+		t.Error("a script or a style stands in the page itself")
+	}
+}

@@ -1,0 +1,340 @@
+package review_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/host/review"
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+)
+
+// engine is an engine in memory with one run. It folds events and checks messages as the workflow does.
+type engine struct {
+	t  *testing.T
+	mu sync.Mutex
+	s  *run.Snapshot
+
+	events   []run.Event
+	files    map[run.Digest][]byte
+	took     []string // messages that the run has accepted
+	once     map[string]bool
+	activity []runs.Activity
+}
+
+const runID = run.ID("r1")
+
+func (e *engine) emit(payloads ...run.Payload) {
+	e.t.Helper()
+	for _, p := range payloads {
+		ev := e.s.Event(time.Now(), p)
+		if err := e.s.Apply(ev); err != nil {
+			e.t.Fatal(err)
+		}
+		e.events = append(e.events, ev)
+	}
+}
+
+// keep stores an artifact and returns its reference.
+func (e *engine) keep(name, text string) run.Ref {
+	d := run.DigestOf([]byte(text))
+	e.files[d] = []byte(text)
+	return run.Ref{Name: name, Digest: d, Bytes: int64(len(text))}
+}
+
+func newEngine(t *testing.T, goal string) *engine {
+	e := &engine{t: t, s: run.New(run.Input{}), files: map[run.Digest][]byte{}, once: map[string]bool{}}
+	plan := e.keep("plan/iter-0001.md", "# The plan\n\n- change Greet\n")
+	e.emit(
+		run.RunCreated{Rules: run.LatestRules, Branch: "ratchet/r1", Input: run.Input{
+			RunID: runID, Goal: goal, Policy: run.Always, NoBaseline: true, Checks: []string{"go test ./..."},
+			Repository: run.Repository{Path: "/src/greeter", Base: "0123456789abcdef"},
+			Providers:  run.Providers{Planner: "replay:x", Developer: "replay:x", Fixer: "replay:x"},
+		}},
+		run.PhaseStarted{Role: run.Planner}, run.PhaseCompleted{Result: run.Planned, Artifact: &plan}, run.PhaseStarted{Role: run.Developer},
+	)
+	return e
+}
+
+// propose makes a patch and asks for its approval.
+func (e *engine) propose(summary, patch string) {
+	e.t.Helper()
+	ref := e.keep(fmt.Sprintf("execute/iter-%04d.patch", e.s.State.Iteration), patch)
+	e.emit(run.PatchProduced{Proposal: run.Proposal{
+		Patch: ref, Base: e.s.Head, Raw: ref, Summary: summary, Stat: run.Stat{Files: strings.Count(patch, "diff --git"), Added: 1, Deleted: 1}, Excerpt: patch,
+	}})
+	e.emit(e.s.NewApproval())
+}
+
+// pending returns the id of the approval that is pending.
+func (e *engine) pending() string { return e.s.State.PendingApprovalID }
+
+func (e *engine) messages() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return append([]string{}, e.took...)
+}
+
+func (e *engine) listed() runs.Listed {
+	l := runs.Listed{ID: runID, Status: e.s.State.Status, Repository: e.s.Input.Repository.Path, Goal: e.s.Input.Goal, Started: time.Now()}
+	if e.s.State.CurrentPhase != nil {
+		l.Phase = *e.s.State.CurrentPhase
+	}
+	return l
+}
+
+func (e *engine) List(context.Context, runs.Filter) ([]runs.Listed, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return []runs.Listed{e.listed()}, nil
+}
+
+func (e *engine) Find(_ context.Context, name string) (run.ID, error) {
+	if name != string(runID) {
+		return "", &runs.NotFoundError{Name: name}
+	}
+	return runID, nil
+}
+
+func (e *engine) Describe(context.Context, run.ID) (runs.Execution, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return runs.Execution{Listed: e.listed(), Open: true, Activities: e.activity}, nil
+}
+
+func (e *engine) State(context.Context, run.ID) (run.State, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.s.State, nil
+}
+
+func (e *engine) Pending(context.Context, run.ID) (run.Pending, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.s.Pending(), nil
+}
+
+func (e *engine) Facts(context.Context, run.ID) (rundir.Facts, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return rundir.FactsOf(e.s), nil
+}
+
+func (e *engine) Events(context.Context, run.ID, string) ([]run.Event, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return append([]run.Event{}, e.events...), nil
+}
+
+func (e *engine) Decide(_ context.Context, _ run.ID, d run.Decision) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.s.CheckDecision(d); err != nil {
+		return &runs.RefusedError{Reason: err.Error()}
+	}
+	e.took = append(e.took, fmt.Sprintf("%s %s by %s final %v session %v files %v: %s", d.Decision, d.ApprovalID, d.By, d.Final, d.Session, d.Files, d.Reason))
+	if d.Decision == run.Approve && len(d.Files) == 0 {
+		e.emit(run.ApprovalGranted{ApprovalID: d.ApprovalID, By: d.By, Reason: d.Reason})
+	} else {
+		e.emit(run.ApprovalRejected{ApprovalID: d.ApprovalID, By: d.By, Reason: d.Reason, Final: d.Final, Files: d.Files})
+	}
+	return nil
+}
+
+func (e *engine) Reply(_ context.Context, _ run.ID, r run.Reply) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.s.CheckReply(r); err != nil {
+		return &runs.RefusedError{Reason: err.Error()}
+	}
+	e.took = append(e.took, fmt.Sprintf("answer %s by %s: %s", r.QuestionID, r.By, r.Text))
+	return nil
+}
+
+func (e *engine) NoteOnce(_ context.Context, _ run.ID, once string, n run.Note) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if once != "" && e.once[once] {
+		return nil
+	}
+	if err := e.s.CheckNote(n); err != nil {
+		return &runs.RefusedError{Reason: err.Error()}
+	}
+	e.once[once] = true
+	e.took = append(e.took, fmt.Sprintf("note by %s: %s", n.By, n.Text))
+	return nil
+}
+
+func (e *engine) Cancel(context.Context, run.ID) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.took = append(e.took, "cancel")
+	return nil
+}
+
+func (e *engine) Load(_ run.ID, ref run.Ref) ([]byte, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	b, ok := e.files[ref.Digest]
+	if !ok {
+		return nil, errors.New("not on this host")
+	}
+	return b, nil
+}
+
+func (e *engine) Mark(run.ID) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return fmt.Sprint(e.s.Seq)
+}
+
+func (e *engine) MarkAll() string { return e.Mark(runID) }
+
+const patchText = `diff --git a/greet.go b/greet.go
+index 1111111111111111111111111111111111111111..2222222222222222222222222222222222222222 100644
+--- a/greet.go
++++ b/greet.go
+@@ -2,5 +2,5 @@
+ 
+ // Greet says hello to name.
+ func Greet(name string) string {
+-	return "Hello " + name
++	return "Hello, " + name
+ }
+`
+
+// served is a page that is served for the tests.
+type served struct {
+	t      *testing.T
+	server *review.Server
+	engine *engine
+}
+
+func serve(t *testing.T, c review.Config, e *engine) *served {
+	t.Helper()
+	if c.Address == "" {
+		c.Address = "127.0.0.1:0"
+	}
+	s, err := review.Start(c, e, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	return &served{t, s, e}
+}
+
+func (s *served) port() string {
+	u := s.server.Place().Address
+	return u[strings.LastIndex(u, ":")+1:]
+}
+
+// visitor is a browser without a window: it keeps cookies and says where its requests come from.
+type visitor struct {
+	s      *served
+	cookie string
+	host   string
+	origin string // of posts
+	header http.Header
+}
+
+func (s *served) visitor() *visitor {
+	return &visitor{s: s, host: "127.0.0.1:" + s.port(), origin: s.server.URL, header: http.Header{}}
+}
+
+type reply struct {
+	code   int
+	body   string
+	header http.Header
+}
+
+func (v *visitor) send(method, path, kind, body string) reply {
+	v.s.t.Helper()
+	req, err := http.NewRequestWithContext(v.s.t.Context(), method, "http://"+v.s.server.Place().Address+path, strings.NewReader(body))
+	if err != nil {
+		v.s.t.Fatal(err)
+	}
+	req.Header = v.header.Clone()
+	req.Host = v.host
+	if v.cookie != "" {
+		req.Header.Set("Cookie", v.cookie)
+	}
+	if method == http.MethodPost && v.origin != "" {
+		req.Header.Set("Origin", v.origin)
+	}
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
+	}
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	defer client.CloseIdleConnections()
+	resp, err := client.Do(req)
+	if err != nil {
+		v.s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var b bytes.Buffer
+	if _, err := io.Copy(&b, resp.Body); err != nil {
+		v.s.t.Fatal(err)
+	}
+	return reply{resp.StatusCode, b.String(), resp.Header}
+}
+
+func (v *visitor) get(path string) reply { return v.send(http.MethodGet, path, "", "") }
+
+func (v *visitor) post(path string, form url.Values) reply {
+	return v.send(http.MethodPost, path, "application/x-www-form-urlencoded", form.Encode())
+}
+
+// code returns the code of a login link.
+func code(link string) string {
+	_, fragment, _ := strings.Cut(link, "#")
+	c, _, _ := strings.Cut(fragment, "/")
+	return c
+}
+
+// redeem posts the code of a link and keeps the cookie.
+func (v *visitor) redeem(link string) reply {
+	r := v.send(http.MethodPost, "/login", "text/plain", code(link))
+	if set := r.header.Get("Set-Cookie"); set != "" {
+		v.cookie, _, _ = strings.Cut(set, ";")
+	}
+	return r
+}
+
+// enter returns a visitor who is logged in.
+func (s *served) enter(name string) *visitor {
+	s.t.Helper()
+	v := s.visitor()
+	if r := v.redeem(s.server.Place().Login(name, "/", time.Now())); r.code != http.StatusNoContent {
+		s.t.Fatalf("login: %d %s", r.code, r.body)
+	}
+	return v
+}
+
+var tokenPattern = regexp.MustCompile(`name="token" value="([0-9a-f]+)"`)
+
+// token returns the token of the forms of a page.
+func (v *visitor) token() string {
+	v.s.t.Helper()
+	r := v.get("/runs/" + string(runID))
+	m := tokenPattern.FindStringSubmatch(r.body)
+	if r.code != http.StatusOK || m == nil {
+		v.s.t.Fatalf("no form on the page: %d %s", r.code, r.body)
+	}
+	return m[1]
+}
+
+// yes is the form that approves what is pending.
+func (v *visitor) yes() url.Values {
+	return url.Values{"token": {v.token()}, "id": {v.s.engine.pending()}, "verb": {"approve"}}
+}
