@@ -30,6 +30,7 @@ func (s *fixture) patched(check string) run.Input {
 
 // Findings B4 and B6.
 func TestAFailingCheckCannotPass(t *testing.T) {
+	t.Parallel()
 	if !asNobody(t) {
 		return
 	}
@@ -76,6 +77,7 @@ func (s *fixture) under(name, script string) string {
 // Finding B4: a check that ends its supervisor neither passes nor goes round
 // for ever. It is put to a person.
 func TestACheckThatEndsItsSupervisorIsAskedAbout(t *testing.T) {
+	t.Parallel()
 	if !asNobody(t) {
 		return
 	}
@@ -119,6 +121,7 @@ echo "looked at $seen above"; exit 1`
 
 // Finding B11.
 func TestACheckSeesNothingOfItsWorker(t *testing.T) {
+	t.Parallel()
 	if !asNobody(t) {
 		return
 	}

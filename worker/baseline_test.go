@@ -52,6 +52,7 @@ func (s *fixture) reply(r *scripted, q run.PendingQuestion, text string) {
 // TestABaselineIsAskedAboutBeforeAnybodyIsPaid has checks on the base commit that cannot run, and that never
 // end, and gives each of the three answers.
 func TestABaselineIsAskedAboutBeforeAnybodyIsPaid(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t)
 	s.spawn()
 	line := edit{file: "log.txt", line: "one"}
@@ -113,6 +114,7 @@ func TestABaselineIsAskedAboutBeforeAnybodyIsPaid(t *testing.T) {
 // the run's workflow once they have run: they run to their end once for each worker that died, and a resumed
 // run does not run them again.
 func TestABaselineOutlivesWhatDies(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t)
 	w := s.spawn()
 	dir := t.TempDir()

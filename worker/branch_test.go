@@ -36,6 +36,7 @@ grep -q one log.txt`
 // the commit that is printed to merge are what was approved, and somebody was
 // asked.
 func TestWhatIsApprovedIsOnTheBranch(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t)
 	s.spawn()
 	for _, policy := range []run.Policy{run.Never, run.Always} {

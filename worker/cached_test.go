@@ -15,6 +15,7 @@ import (
 
 // A worker holds as many waiting runs as it has room for, and the others go on from their histories.
 func TestRunsThatAreNotHeldGoOn(t *testing.T) {
+	t.Parallel()
 	const size = 6
 	s := newFixture(t)
 	for _, room := range []int{0, 2} { // 0: the default has room for all

@@ -16,11 +16,12 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// soon is how long a cancellation may take: 10 s, whatever runs.
-const soon = 10 * time.Second
+// soon is far more than a cancellation takes on a busy machine, and far less than what is canceled here would last by
+// itself: see daemons.
+const soon = 2 * time.Minute
 
 // daemons is a check that will not end, and starts two processes that have
-// left it.
+// left it. They last for 300 s and more.
 const daemons = `trap '' TERM INT HUP
 (setsid sleep 300 &)
 sh -c 'sleep 300 & sleep 300 &'
@@ -29,6 +30,7 @@ while :; do sleep 300; done`
 // TestCanceled cancels runs wherever they stand. Soon nothing of them is left
 // but a branch with whole patches and a record that names them.
 func TestCanceled(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t)
 	s.spawn()
 	stuck := newScript(run.Never, daemons).patch("execute-1", edit{file: "log.txt", line: "one"})
@@ -158,8 +160,12 @@ func (s *fixture) sleeping(r *scripted) (n int) {
 // TestWorkerKilledDuringACheck leaves no process of the check, however it has
 // detached itself.
 func TestWorkerKilledDuringACheck(t *testing.T) {
+	t.Parallel()
 	for name, off := range map[string]bool{"of the base": false, "of a patch": true} {
-		t.Run(name, func(t *testing.T) { killDuringACheck(t, off) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			killDuringACheck(t, off)
+		})
 	}
 }
 
@@ -187,6 +193,7 @@ func killDuringACheck(t *testing.T, noBaseline bool) {
 // TestCanceledWhileTheWorkerIsLost cancels runs whose worker was killed. What
 // it has begun the next one ends, and the record follows the workflow.
 func TestCanceledWhileTheWorkerIsLost(t *testing.T) {
+	t.Parallel()
 	rows := []struct {
 		name  string
 		point string

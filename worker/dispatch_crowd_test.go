@@ -81,6 +81,7 @@ func (r *queueFixture) from(t *testing.T, n int) *queueFixture {
 
 // TestOwnedTurnsInARow has owned dispatches come one behind the other's end.
 func TestOwnedTurnsInARow(t *testing.T) {
+	t.Parallel()
 	h := newDispatchFixture(t)
 	r := h.on("dispatch")
 	r.spawn()
@@ -96,6 +97,7 @@ func TestOwnedTurnsInARow(t *testing.T) {
 // TestPeersReachAnOwnedTurn sends to a session while a dispatch owns its turn: what
 // comes has turns of its own, in their order.
 func TestPeersReachAnOwnedTurn(t *testing.T) {
+	t.Parallel()
 	h := newDispatchFixture(t)
 	r := h.on("dispatch")
 	r.spawn()
@@ -141,6 +143,7 @@ func (h *dispatchFixture) prompts(t *testing.T) (ids []string) {
 // TestAnOwnedTurnKeepsItsOutcome has peers keep the session busy after the turn of
 // the dispatch that resumed it: that one is told at once, and for good.
 func TestAnOwnedTurnKeepsItsOutcome(t *testing.T) {
+	t.Parallel()
 	h := newDispatchFixture(t)
 	r := h.on("dispatch")
 	w := r.spawn()
@@ -184,6 +187,7 @@ func (r *queueFixture) own(t *testing.T, to dispatch.GardenID) (got told) {
 
 // TestAForeignLock has another program's lock on the target.
 func TestAForeignLock(t *testing.T) {
+	t.Parallel()
 	h := newDispatchFixture(t)
 	r := h.on("dispatch")
 	r.spawn()

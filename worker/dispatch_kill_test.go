@@ -210,6 +210,7 @@ func TestOwnedTurnDiesWithItsWorker(t *testing.T) {
 // TestOwnedTurnCanceled cancels the workflow of an owned turn: soon nothing of it runs,
 // and its dispatch is told.
 func TestOwnedTurnCanceled(t *testing.T) {
+	t.Parallel()
 	h := newDispatchFixture(t)
 	r := h.on("dispatch")
 	r.spawn()
@@ -235,6 +236,7 @@ func TestOwnedTurnCanceled(t *testing.T) {
 // TestTerminatedWhileItSends terminates the workflow of a dispatch, which then
 // gives back nothing. Its lock does not stay, though its worker lives.
 func TestTerminatedWhileItSends(t *testing.T) {
+	t.Parallel()
 	h := newDispatchFixture(t)
 	r := h.on("dispatch")
 	r.spawn()

@@ -59,6 +59,7 @@ func (b bearer) GetHeaders(context.Context) (map[string]string, error) {
 
 // An eager activity is noted as any other, a local one is not.
 func TestEagerAttemptsAreNoted(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t)
 	var e eager
 	log := sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))

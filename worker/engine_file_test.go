@@ -10,10 +10,13 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
+// noConfig hides a configuration of the user's from a worker.
+func (s *fixture) noConfig() string { return "TEMPORAL_CONFIG_FILE=" + filepath.Join(s.dir, "none") }
+
 // refused starts a worker that must not serve.
 func (s *fixture) refused(say string) {
 	s.t.Helper()
-	w := s.spawn()
+	w := s.spawn(s.noConfig())
 	select {
 	case <-w.done:
 	case <-w.ready:
@@ -39,7 +42,7 @@ func (s *fixture) writeEngineFile(token engine.Token) {
 
 // TestAWorkerServesItsOwnEngineOnly: who it serves has its hands. Findings B2 and B10.
 func TestAWorkerServesItsOwnEngineOnly(t *testing.T) {
-	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
+	t.Parallel()
 	s := newFixture(t)
 	if err := os.Remove(filepath.Join(s.runsDir, engine.FileName)); err != nil {
 		t.Fatal(err)
@@ -56,9 +59,9 @@ func TestAWorkerServesItsOwnEngineOnly(t *testing.T) {
 
 // TestAWorkerGoesOnWithTheNextEngine that has the same token and address.
 func TestAWorkerGoesOnWithTheNextEngine(t *testing.T) {
-	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
+	t.Parallel()
 	s := newFixture(t)
-	w := s.spawn()
+	w := s.spawn(s.noConfig())
 	for range 2 {
 		in := s.input(s.replay(map[string]string{"plan-1": planText, "execute-1": appending("", "one")}))
 		if res := s.outcome(in); res.Status != run.Completed {

@@ -14,6 +14,7 @@ import (
 // TestEngineKilled kills the engine, and workers too, while runs are in
 // flight. The engine comes back on the same file and the same port.
 func TestEngineKilled(t *testing.T) {
+	t.Parallel()
 	size, kills, inFlight := 6, 3, 6
 	if long() {
 		size, kills, inFlight = 60, 20, 20

@@ -41,12 +41,13 @@ func failpoints(t *testing.T) []string {
 // others are the parts of the program that a run with recorded answers does not
 // come through; their points are reached by tests of their own:
 // TestKilledAtEveryPointOfADispatch and the packages' own.
-var others = []string{"desk", "gidlock", "mailbox", "citizen", "scratch", "branch"}
+var others = []string{"desk", "gidlock", "mailbox", "citizen", "scratch", "branch", "delivery"}
 
 // TestKilledAtEveryFailpoint kills workers right before and after each durable
 // effect of a run. Each run has workers that die at one point, the first time or a
 // later one, and then one that lives.
 func TestKilledAtEveryFailpoint(t *testing.T) {
+	t.Parallel()
 	kills, deaths := 1, 2
 	if long() {
 		kills, deaths = 20, 4
@@ -144,6 +145,7 @@ func (d *doomedRun) execute(t *testing.T, then func()) {
 // the branch and nobody knows. An Apply that appends must show it, or the
 // suites above prove nothing.
 func TestKilledBetweenEffectAndReturn(t *testing.T) {
+	t.Parallel()
 	const size = 4
 	s := newFixture(t)
 	for _, kind := range []string{"1", naive} {

@@ -4,11 +4,14 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -42,7 +45,7 @@ func TestMain(m *testing.M) {
 		if len(os.Args) == 4 && os.Args[1] == asApprover {
 			playApprover(os.Args[2], run.ID(os.Args[3]))
 		}
-		os.Exit(m.Run())
+		os.Exit(runTests(m))
 	case resending:
 		serveDispatch(withResending)
 	case flooredDispatch:
@@ -56,6 +59,18 @@ func TestMain(m *testing.M) {
 	default:
 		main()
 	}
+}
+
+// runTests runs more tests at once than there are processors, unless -parallel says otherwise: each waits for processes
+// of its own more than it works.
+func runTests(m *testing.M) int {
+	flag.Parse()
+	if limit := flag.Lookup("test.parallel"); limit.Value.String() == limit.DefValue {
+		if err := limit.Value.Set(strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
+			panic(err)
+		}
+	}
+	return m.Run()
 }
 
 // fixture is an engine, a client of it, a runs directory and a repository.

@@ -17,6 +17,7 @@ func long() bool { return os.Getenv("RATCHET_TEST_LONG") != "" }
 // flight. At the end every run is what its script says: nothing is lost,
 // nothing is done twice, nothing is left.
 func TestWorkersKilledAtAnyMoment(t *testing.T) {
+	t.Parallel()
 	size, kills, inFlight := 15, 30, 15
 	if long() {
 		size, kills, inFlight = 100, 200, 25

@@ -22,6 +22,7 @@ const (
 // TestHistoryStaysSmall takes a run through a hundred fixes, each approved,
 // while its state is asked for a thousand times.
 func TestHistoryStaysSmall(t *testing.T) {
+	t.Parallel()
 	const rounds = 100
 	s := newFixture(t)
 	s.spawn()
@@ -83,7 +84,7 @@ func (s *fixture) askState(t *testing.T, id run.ID, over <-chan struct{}) (n int
 		select {
 		case <-over:
 			open = false
-		case <-time.After(5 * time.Millisecond):
+		case <-time.After(20 * time.Millisecond):
 		}
 		state, err := query[run.State](s, id, workflows.StateQuery)
 		if err != nil {
@@ -101,6 +102,7 @@ func (s *fixture) askState(t *testing.T, id run.ID, over <-chan struct{}) (n int
 // TestLargeThings sends what is too large for a history: it stays outside of
 // it or is refused, and the run goes on. A patch may have 8 MiB.
 func TestLargeThings(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t)
 	w := s.spawn()
 	sc := newScript(run.Always, "test -e big.txt")

@@ -23,6 +23,7 @@ const atOnce = 100
 
 // TestStartedManyTimesAtOnce starts the same run again and again: there is one.
 func TestStartedManyTimesAtOnce(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t)
 	s.spawn()
 	r := s.follow(variants[0](), 0)
@@ -50,6 +51,7 @@ func TestStartedManyTimesAtOnce(t *testing.T) {
 // TestDecidedManyTimesAtOnce sends one decision a hundred times, as a signal
 // without and with the decision's id as the id of the request.
 func TestDecidedManyTimesAtOnce(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t)
 	s.spawn()
 	r := s.follow(variants[1](), 0)
@@ -103,6 +105,7 @@ func (s *fixture) awaitApproval(t *testing.T, r *scripted, last string) (id stri
 // the provider answers otherwise: nothing is applied until that patch is
 // approved.
 func TestResetToBeforeAnApproval(t *testing.T) {
+	t.Parallel()
 	times := 3
 	if long() {
 		times = 20

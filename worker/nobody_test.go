@@ -57,6 +57,7 @@ func (s *fixture) checked(id run.ID) check.Result {
 }
 
 func TestARunHasNoPrivilegesHere(t *testing.T) {
+	t.Parallel()
 	if !asNobody(t) {
 		return
 	}

@@ -40,22 +40,27 @@ func (s *fixture) pause(d time.Duration, pids ...int) {
 // timeout of 2 s nothing is begun again but an application, which makes the same
 // commit. Findings H1, B8.
 func TestPausesCostNothing(t *testing.T) {
+	t.Parallel()
 	pause := 4 * time.Second
 	if long() {
 		pause = 25 * time.Second
 	}
-	s := newFixture(t)
-	begun := s.pauses(t, "1", pause)
-	for p, n := range begun {
-		if n != 1 && !(long() && p == atApply) { // which is missed after 15 s, and makes the same commit again
-			t.Errorf("%s: begun %d times", p, n)
+	t.Run("as workers are", func(t *testing.T) {
+		t.Parallel()
+		for p, n := range newFixture(t).pauses(t, "1", pause) {
+			if n != 1 && !(long() && p == atApply) { // which is missed after 15 s, and makes the same commit again
+				t.Errorf("%s: begun %d times", p, n)
+			}
 		}
-	}
-	for p, n := range s.pauses(t, hasty, 4*time.Second) {
-		if again := n > 1; again != (p == atApply) {
-			t.Errorf("with a heartbeat timeout of 2 s: %s was begun %d times", p, n)
+	})
+	t.Run("with a heartbeat timeout of 2 s", func(t *testing.T) {
+		t.Parallel()
+		for p, n := range newFixture(t).pauses(t, hasty, 4*time.Second) {
+			if again := n > 1; again != (p == atApply) {
+				t.Errorf("%s was begun %d times", p, n)
+			}
 		}
-	}
+	})
 }
 
 // pauses holds a run at each place, in workers of that kind, and stops them all.

@@ -34,6 +34,7 @@ func (h *heldRun) pending() (last *workflow.PendingActivityInfo) {
 // worker is then all that is known of its last attempt. The check does not hear
 // SIGTERM, so that the worker dies while it ends it.
 func TestCanceledThoughNobodyIsLeftToSaySo(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t)
 	h, w := s.hold(atCheck, "1")
 	h.spawn()
@@ -55,6 +56,7 @@ func TestCanceledThoughNobodyIsLeftToSaySo(t *testing.T) {
 // been started. After the fifth time a person is asked, whose answer makes another
 // call. Finding H1.
 func TestACallIsPaidFiveTimesAtMost(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t)
 	h, w := s.hold(atCall, "1")
 	for n := 1; n < 5; n++ {
@@ -81,6 +83,7 @@ func TestACallIsPaidFiveTimesAtMost(t *testing.T) {
 // TestWhoWaitsSaysForWhom stops a worker in a call for longer than it is missed.
 // Another waits for it, and says so; the call is made once. Finding B12.
 func TestWhoWaitsSaysForWhom(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t)
 	h, w := s.hold(atCall, hasty)
 	h.spawn(asWorker + "=" + hasty)
@@ -145,6 +148,7 @@ func (s *fixture) killAt(p place, standby bool) time.Duration {
 
 // A call that goes on after the engine has given its attempt up ends with its run.
 func TestACallThatWasGivenUpEndsWithItsRun(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t)
 	h, w := s.hold(atCall, hasty)
 	s.pause(4*time.Second, w.cmd.Process.Pid)

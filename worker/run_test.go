@@ -11,6 +11,7 @@ import (
 // TestRunOnARealServer takes one run through a real engine, a real worker
 // process and a real repository.
 func TestRunOnARealServer(t *testing.T) {
+	t.Parallel()
 	s := newFixture(t)
 	w := s.spawn()
 	provider := s.replay(map[string]string{

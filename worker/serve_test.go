@@ -29,6 +29,7 @@ func commandLine(t *testing.T, address string, args ...string) *exec.Cmd {
 }
 
 func TestWorkerSaysOneLineAndServesUntilItIsTold(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("needs the engine")
 	}
