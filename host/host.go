@@ -13,9 +13,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/activities"
 	dispatchacts "github.com/ratchet-dev/ratchet/activities/dispatch"
+	sessionacts "github.com/ratchet-dev/ratchet/activities/session"
 	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
@@ -55,6 +57,11 @@ type Config struct {
 	CachedRuns int
 	// Review says where the worker serves the review page; nil: it serves none.
 	Review *review.Config
+	// Sessions bounds the agents of standing sessions that live at once; zero means
+	// sessionacts.DefaultMost. SessionIdle is how long one without a turn lives; zero means
+	// sessionacts.DefaultIdle.
+	Sessions    int
+	SessionIdle time.Duration
 	// Warn receives the reason of each thing that the worker does not serve; nil drops it.
 	Warn func(error)
 }
@@ -89,6 +96,7 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 		c.CachedRuns = n
 		return nil
 	})
+	c.addSessionFlags(flags)
 	c.addReviewFlags(flags)
 }
 
@@ -144,6 +152,7 @@ func (c *Config) AddToolchain(dir string) error {
 // Host holds the activities of a worker that serves no engine yet.
 type Host struct {
 	Activities *activities.Activities
+	Sessions   *sessionacts.Activities
 	Dispatch   *dispatchacts.Activities // nil: the host has no registry of sessions
 	Sandbox    activities.Sandbox
 
@@ -162,6 +171,9 @@ func Open(ctx context.Context, c Config) (*Host, error) {
 	h := &Host{config: c, Sandbox: c.openSandbox(ctx)}
 	dirs, missing := citizen.FindDirs(c.lookup)
 	if h.Activities, err = c.openActivities(runs, dirs, missing == nil, h.Sandbox); err != nil {
+		return nil, err
+	}
+	if h.Sessions, err = c.openSessions(runs, h.Sandbox); err != nil {
 		return nil, err
 	}
 	if missing != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/workflows"
 	dispatchflow "github.com/ratchet-dev/ratchet/workflows/dispatch"
+	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )
 
 // Worker is a worker that serves an engine.
@@ -66,13 +67,17 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 	h.boundMemory()
 	serving := worker.New(w.Client, w.TaskQueue, temporalclient.WorkerOptions("", liveness))
 	workflows.Register(serving, h.Activities)
+	sessionflow.Register(serving, h.Sessions)
 	if h.Dispatch != nil {
 		dispatchflow.Register(serving, h.Dispatch)
 	}
-	if err := serving.Start(); err != nil {
-		return fmt.Errorf("start the worker: %w", err)
+	for _, s := range append(h.sessionWorkers(w, liveness), serving) {
+		if err := s.Start(); err != nil {
+			return fmt.Errorf("start the worker: %w", err)
+		}
+		w.stop = append(w.stop, s.Stop)
 	}
-	w.stop = append(w.stop, serving.Stop, liveness.Start(ctx))
+	w.stop = append(w.stop, liveness.Start(ctx))
 	if h.Dispatch != nil {
 		w.stop = append(w.stop, Doorbells{Boxes: h.boxes, Log: log}.Start(ctx))
 	}

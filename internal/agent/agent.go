@@ -64,7 +64,8 @@ type Prober interface {
 
 	// Running reports whether a process holds the session with that id. It
 	// disturbs no process. An error means that this cannot be known, and neither
-	// answer follows from it: an older client, for one, keeps no such list.
+	// answer follows from it: an older client, for one, keeps no such list. The error is ErrNoList if
+	// no client that keeps one has ever run here.
 	Running(id string) (bool, error)
 }
 
@@ -126,6 +127,7 @@ var (
 	ErrGone        = errors.New("the session has ended")
 	ErrNotPending  = errors.New("no permission request is pending under that id")
 	ErrNoTurn      = errors.New("no turn is under way")
+	ErrNoList      = errors.New("no client that lists its sessions has run here yet")
 )
 
 // Sandbox says how far the agent's tools may reach. Each adapter maps it to the
@@ -139,23 +141,8 @@ const (
 	FullAccess     Sandbox = "full-access"
 )
 
-// Choice holds the settings that can be chosen for a session and overridden for
-// one start of it. The agent chooses for a member that is empty.
-type Choice struct {
-	Model string `json:"model,omitempty"`
-	Mode  string `json:"mode,omitempty"` // an id of the agent's manifest
-}
-
-// Over returns c with its empty members taken from below.
-func (c Choice) Over(below Choice) Choice {
-	if c.Model == "" {
-		c.Model = below.Model
-	}
-	if c.Mode == "" {
-		c.Mode = below.Mode
-	}
-	return c
-}
+// Choice holds the settings that can be chosen for a session and overridden for one start of it.
+type Choice = setup.Choice
 
 // Options say how a session runs. An adapter ignores the members that its agent
 // has no counterpart for, except Dir and Sandbox. A person's choice comes by

@@ -26,6 +26,10 @@ func ClampRung(rung int) int {
 // Options.MaxOutputTokens. It clamps the rung.
 func AnswerTokens(rung int) int { return ladder[ClampRung(rung)] }
 
+// NextRung returns the rung for the next start of a session after a warning. A session never goes back
+// to an earlier rung.
+func NextRung(rung int, b Budget) int { return ClampRung(max(rung, b.Step)) }
+
 // RungOf returns the lowest rung that allows an answer of maxOutput tokens; it
 // is the first rung if maxOutput is zero, which means no bound.
 func RungOf(maxOutput int) int {

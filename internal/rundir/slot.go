@@ -27,6 +27,15 @@ func (s *Store) Slot(id run.ID, name string) Slot {
 	return Slot{&Dir{path: filepath.Join(s.Agents(id), name)}}
 }
 
+// Session returns the directory of a standing session, in the form of a slot. It holds the session's
+// checkout, its note, and, other than a run's slot, its artifacts: see Slot.Dir.
+func (s *Store) Session(id string) Slot {
+	return Slot{&Dir{path: filepath.Join(s.dir, "sessions", id)}}
+}
+
+// Dir returns the directory of the slot, for what is kept in it by digest.
+func (s Slot) Dir() *Dir { return s.dir }
+
 // Slots lists the names of the run's slots.
 func (s *Store) Slots(id run.ID) ([]string, error) {
 	entries, err := os.ReadDir(s.Agents(id))

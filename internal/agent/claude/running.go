@@ -34,7 +34,7 @@ func (a *adapter) Running(id string) (bool, error) {
 	dir := filepath.Join(configDir(a.clientEnviron(agent.Options{})), "sessions")
 	names, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("no Claude Code that lists its sessions in %s has run yet", dir)
+		return false, fmt.Errorf("no Claude Code in %s: %w", dir, agent.ErrNoList)
 	}
 	if err != nil {
 		return false, err

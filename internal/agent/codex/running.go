@@ -26,7 +26,7 @@ func (a *adapter) Running(id string) (bool, error) {
 	}
 	dir := filepath.Join(codexHome(a.clientEnviron(nil)), "thread-writer-locks")
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("no Codex that locks its threads in %s has run yet", dir)
+		return false, fmt.Errorf("no Codex in %s: %w", dir, agent.ErrNoList)
 	}
 	f, err := os.Open(filepath.Join(dir, id+".lock"))
 	if errors.Is(err, fs.ErrNotExist) {

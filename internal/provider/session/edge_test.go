@@ -13,6 +13,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
+	"github.com/ratchet-dev/ratchet/internal/agent/conduct"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/session"
 	"github.com/ratchet-dev/ratchet/internal/redact"
@@ -321,7 +322,7 @@ func TestPathBehindALinkIsNotInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{path, "docs/../stolen.txt"} {
-		if session.Inside(b.site.dir, []string{path}) {
+		if conduct.IsInside(b.site.dir, []string{path}) {
 			t.Errorf("%s counts as inside, and who writes it writes outside", strings.TrimPrefix(path, b.site.dir))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/conduct"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/intake"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -128,7 +129,7 @@ type talk struct {
 	dir        string
 
 	resumed    bool
-	stderr     stderr
+	stderr     conduct.Stderr
 	intake     *intake.Intake              // takes the messages of others; nil: none can reach the session
 	reportLost func(controlsocket.Message) // reports a message that the intake took in vain
 	unregister func()                      // makes the session unknown to others; nil: it is unknown

@@ -158,7 +158,7 @@ func (c *activeCall) runAgent(ctx context.Context) (resp provider.Response, err 
 		c.answerPeers(ctx)
 		resp.Usage = c.unreportedUsage()
 	}
-	if text := c.talk.stderr.takeLines(); c.Log != nil && len(text) > 0 {
+	if text := c.talk.stderr.TakeLines(); c.Log != nil && len(text) > 0 {
 		_, _ = c.Log.Write(c.Redact.Bytes(text))
 	}
 	if _, suspended := errors.AsType[*provider.Suspended](err); suspended {

@@ -16,6 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
+	"github.com/ratchet-dev/ratchet/internal/agent/conduct"
 	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/providertest"
@@ -249,14 +250,14 @@ func TestLinkThatLeadsOutIsNoFileOfTheCheckout(t *testing.T) {
 	}
 	for _, path := range []string{"dir/a.txt", "gone", "dir/deep/b.txt"} {
 		ask := agent.Permission{CallID: "1", Tool: "write", Input: json.RawMessage(`{}`), Paths: []string{path}, Edit: true}
-		if session.Inside(b.site.dir, ask.Paths) {
+		if conduct.IsInside(b.site.dir, ask.Paths) {
 			t.Errorf("%s counts as inside", path)
 		}
 	}
-	if !session.Inside(b.site.dir, []string{"new/deep/c.txt", filepath.Join(b.site.dir, "d.txt")}) {
+	if !conduct.IsInside(b.site.dir, []string{"new/deep/c.txt", filepath.Join(b.site.dir, "d.txt")}) {
 		t.Error("files that are not there yet do not count as inside")
 	}
-	if session.Inside(b.site.dir, nil) {
+	if conduct.IsInside(b.site.dir, nil) {
 		t.Error("no paths at all count as inside")
 	}
 }

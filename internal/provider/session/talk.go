@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/conduct"
 	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/provider"
@@ -35,7 +36,7 @@ func (c *activeCall) beginWork(ctx context.Context) error {
 	case err != nil:
 		return err
 	case cutOff && c.note.Call == c.req.Call && c.note.Heard:
-		return c.sendPrompt(ctx, resumePrompt(c.note.awaitedPermit(c.req.Work.Permits)))
+		return c.sendPrompt(ctx, conduct.ResumePrompt("end with the answer that the task asks for", c.note.awaitedPermit(c.req.Work.Permits)))
 	}
 	return c.sendPrompt(ctx, taskPrompt(c.req.Prompt))
 }
@@ -207,7 +208,7 @@ func (c *activeCall) handleEvent(ctx context.Context, e agent.Event) (*answer, e
 	case agent.Withdrawn:
 		t.asks = slices.DeleteFunc(t.asks, func(p agent.Permission) bool { return p.CallID == e.CallID })
 	case agent.Budget:
-		c.note.Rung = agent.ClampRung(max(c.note.Rung, e.Step))
+		c.note.Rung = agent.NextRung(c.note.Rung, e)
 		return nil, c.keepNote()
 	case agent.UsageUpdate:
 		t.used = e.Tokens
@@ -223,7 +224,7 @@ func (c *activeCall) handleEvent(ctx context.Context, e agent.Event) (*answer, e
 		if t.overBudget {
 			return nil, &provider.Exhausted{Usage: t.callUsage()}
 		}
-		return nil, exitError(e)
+		return nil, conduct.ExitError(e)
 	}
 	return nil, nil
 }
@@ -262,18 +263,6 @@ func (c *activeCall) turnResult(e agent.Turn) (*answer, error) {
 	return nil, e.Err
 }
 
-func exitError(e agent.Exit) error {
-	how := fmt.Sprintf("exit code %d", e.Code)
-	if e.Signal != "" {
-		how = e.Signal
-	}
-	message := fmt.Sprintf("the agent ended in the middle of a turn (%s)", how)
-	if e.Stderr != "" {
-		message += ": " + e.Stderr
-	}
-	return &failure.Error{Code: failure.Unknown, Message: message, Retriable: true}
-}
-
 // showProgress reports the progress of the turn.
 func (c *activeCall) showProgress(doing string) {
 	if c.progress != nil {
@@ -284,8 +273,7 @@ func (c *activeCall) showProgress(doing string) {
 
 // callUsage returns the usage of the call so far.
 func (t *talk) callUsage() run.Usage {
-	in, out := t.used.Input, t.used.Output
-	return t.usedBefore.Add(run.Usage{InputTokens: in, OutputTokens: out, TotalTokens: in + out})
+	return t.usedBefore.Add(conduct.UsageOf(t.used))
 }
 
 func (t *talk) textSoFar() string { return strings.ToValidUTF8(string(t.text), "") }

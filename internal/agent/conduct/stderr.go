@@ -1,4 +1,4 @@
-package session
+package conduct
 
 import (
 	"bytes"
@@ -9,14 +9,15 @@ import (
 // of a call.
 const keptStderr = 4 << 10
 
-// stderr collects the standard error of an agent between two calls of takeLines.
-type stderr struct {
+// Stderr collects the standard error of an agent between two calls of TakeLines.
+type Stderr struct {
 	mu   sync.Mutex
 	kept []byte
 	cut  bool
 }
 
-func (w *stderr) Write(p []byte) (int, error) {
+// Write implements io.Writer.
+func (w *Stderr) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.kept = append(w.kept, p...)
@@ -26,8 +27,8 @@ func (w *stderr) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// takeLines returns the last whole lines and forgets them.
-func (w *stderr) takeLines() []byte {
+// TakeLines returns the last whole lines and forgets them.
+func (w *Stderr) TakeLines() []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	text := w.kept

@@ -1,0 +1,125 @@
+// Package session implements the activities of standing sessions: the process of an agent, which one
+// activity owns, and what is said to it. Each activity may run twice, unless its doc says otherwise.
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/redact"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/scratch"
+	"github.com/ratchet-dev/ratchet/internal/session"
+)
+
+// Opening describes the adapter to make for a session.
+type Opening struct {
+	Spec    string
+	Dir     string // in which a program named by a relative path is looked for
+	Sandbox run.Sandbox
+}
+
+// Config configures the activities. Runs, Open, Redact, LookupEnv and Queue are required.
+type Config struct {
+	Runs *rundir.Store
+	// Open makes an adapter. The error says why none of its programs may start here.
+	Open   func(Opening) (agent.Adapter, error)
+	Redact *redact.Redactor
+	// LookupEnv finds a variable of the worker.
+	LookupEnv func(string) (string, bool)
+	// Queue is the task queue that this worker alone serves.
+	Queue string
+	// Most bounds the agents that live at once; zero means DefaultMost. Idle is how long an agent without
+	// a turn lives; zero means DefaultIdle.
+	Most int
+	Idle time.Duration
+	// Quiet bounds the silence of an agent in a turn in which none of its tools runs; zero means
+	// DefaultQuiet.
+	Quiet time.Duration
+}
+
+// The defaults (docs/contracts/agent.md, 8).
+const (
+	DefaultMost  = 8
+	DefaultIdle  = time.Hour
+	DefaultQuiet = 5 * time.Minute
+)
+
+// The limits of one process.
+const (
+	startLimit = 2 * time.Minute
+	stopLimit  = 10 * time.Second // for an orderly stop
+	// holdLimit bounds the wait for a worker that is just giving the session up.
+	holdLimit = 15 * time.Second
+)
+
+// Activities holds the activities of sessions. New makes one.
+type Activities struct {
+	Config // complete
+
+	mu     sync.Mutex
+	places *sync.Cond // a sitting ended
+	living map[session.ID]*sitting
+}
+
+// New refuses an incomplete configuration.
+func New(c Config) (*Activities, error) {
+	if c.Runs == nil || c.Open == nil || c.Redact == nil || c.LookupEnv == nil || c.Queue == "" {
+		return nil, errors.New("sessions: the configuration is incomplete")
+	}
+	c.Most, c.Idle, c.Quiet = cmp.Or(c.Most, DefaultMost), cmp.Or(c.Idle, DefaultIdle), cmp.Or(c.Quiet, DefaultQuiet)
+	a := &Activities{Config: c, living: map[session.ID]*sitting{}}
+	a.places = sync.NewCond(&a.mu)
+	return a, nil
+}
+
+// Owner holds the activities that reach the process of a sitting. The worker that owns the process serves
+// them alone, on its own task queue. None of them may be retried: see singleActivity of
+// workflows/session.
+type Owner struct{ a *Activities }
+
+// NewOwner returns the activities of the owner of the processes that a starts.
+func NewOwner(a *Activities) *Owner { return &Owner{a} }
+
+// find returns the sitting while its agent takes input.
+func (a *Activities) find(id session.ID, epoch int) (*sitting, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.living[id]
+	if s == nil || s.epoch != epoch || s.leaving {
+		return nil, fmt.Errorf("sitting %d of session %s has ended", epoch, id)
+	}
+	return s, nil
+}
+
+// openCheckout opens the session's checkout.
+func openCheckout(slot rundir.Slot, repo run.Repository) (*scratch.Scratch, error) {
+	return scratch.Open(scratch.Spec{Repo: repo.Path, Prefix: repo.Prefix, Dir: filepath.Join(slot.Path(), "checkout")})
+}
+
+// signal tells the workflow of the activity, again and again while ctx lasts: the engine may be away.
+func signal(ctx context.Context, name string, what any) error {
+	info := activity.GetInfo(ctx).WorkflowExecution
+	for pause := signalPause; ; pause = min(2*pause, time.Second) {
+		err := activity.GetClient(ctx).SignalWorkflow(ctx, info.ID, info.RunID, name, what)
+		if err == nil || ctx.Err() != nil || isOver(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+const signalPause = 50 * time.Millisecond

@@ -1,0 +1,63 @@
+package session
+
+import (
+	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/internal/setup"
+)
+
+// ReportSignal is the signal by which the owner of an agent's process tells what it saw: a
+// session.Report.
+const ReportSignal = "report"
+
+// SitInput begins a sitting.
+type SitInput struct {
+	Session session.Input `json:"session"`
+	Epoch   int           `json:"epoch"` // the number of the sitting
+	Choice  setup.Choice  `json:"choice,omitzero"`
+	// Fresh begins a new session of the agent.
+	Fresh bool `json:"fresh,omitempty"`
+}
+
+// SitResult says how a sitting ended.
+type SitResult struct {
+	End    session.End `json:"end"`
+	Reason string      `json:"reason,omitempty"`
+}
+
+// Handover is a message for the agent of a sitting.
+type Handover struct {
+	Session session.ID `json:"session"`
+	Epoch   int        `json:"epoch"`
+	// ID is the message's. Part numbers the times at which the agent is told of it, from 0: a later
+	// part asks the agent to go on with the turn that was cut off.
+	ID   string `json:"id"`
+	Part int    `json:"part,omitempty"`
+	Text string `json:"text,omitempty"`
+	// Permits are the decisions that hold in the turn. Decided is the one that the turn was cut off at.
+	Permits []run.Permit  `json:"permits,omitempty"`
+	Decided *run.Permit   `json:"decided,omitempty"`
+	Left    provider.Left `json:"left,omitzero"` // of the budgets
+}
+
+// HandResult says what came of a Handover, a Verdict or an Interrupt.
+type HandResult struct {
+	// Done says that the agent was given it. Otherwise it surely was not, and Reason says why.
+	Done   bool   `json:"done"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Verdict is the decision on a tool call of a sitting.
+type Verdict struct {
+	Session session.ID `json:"session"`
+	Epoch   int        `json:"epoch"`
+	Permit  run.Permit `json:"permit"`
+	Final   bool       `json:"final,omitempty"` // a rejection that ends the turn
+}
+
+// SittingRef names a sitting.
+type SittingRef struct {
+	Session session.ID `json:"session"`
+	Epoch   int        `json:"epoch"`
+}

@@ -1,0 +1,52 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/session"
+)
+
+// note is the part of a session that outlives the worker. It is on disk before the agent is given what it
+// says.
+type note struct {
+	Agent string `json:"agent,omitempty"` // the agent's own id of its session; empty: none yet
+	Rung  int    `json:"rung,omitempty"`  // for the next start; see agent.AnswerTokens
+	// Epoch is the last sitting that began. Orderly says that its process was ended in good order, so that
+	// nothing of ours can hold the agent's session.
+	Epoch   int  `json:"epoch,omitempty"`
+	Orderly bool `json:"orderly,omitempty"`
+	// Turns counts the turns that the agent has taken in its session.
+	Turns int `json:"turns,omitempty"`
+	// Last is the message that was handed over last, and Part its part: see Handover.
+	Last *session.Handed `json:"last,omitempty"`
+	Part int             `json:"part,omitempty"`
+	// Spent holds the permits for one call that have let it through in the turn.
+	Spent []run.Digest `json:"spent,omitempty"`
+}
+
+// loadNote reads the note. One that cannot be read is an error: with an empty one a message would be said
+// again.
+func loadNote(slot rundir.Slot) (n note, err error) {
+	b, err := slot.Note()
+	if err == nil && len(b) > 0 {
+		err = json.Unmarshal(b, &n)
+	}
+	if err != nil {
+		return n, fmt.Errorf("read the session's note: %w", err)
+	}
+	return n, nil
+}
+
+func (n note) keep(slot rundir.Slot) error {
+	b, err := json.Marshal(n)
+	if err == nil {
+		err = slot.SetNote(b)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the session's note: %w", err)
+	}
+	return nil
+}

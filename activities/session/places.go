@@ -1,0 +1,72 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/activities/report"
+)
+
+// takePlace waits until fewer agents live than may. An agent that has been without a turn for longest is
+// put to sleep to make room; while all have turns, the sitting waits. The error is that of ctx.
+func (a *Activities) takePlace(ctx context.Context, s *sitting) error {
+	defer context.AfterFunc(ctx, a.places.Broadcast)()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for len(a.living) >= a.Most {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s.show(report.Progress{Doing: "waits for its place: as many agents live as may"})
+		if idle := a.longestIdle(); idle != nil {
+			idle.leaving = true
+			idle.leave <- "to make room for another session"
+		}
+		a.places.Wait()
+	}
+	a.living[s.id] = s
+	return ctx.Err()
+}
+
+// longestIdle returns the sitting that has been without a turn for longest; nil if all have turns.
+func (a *Activities) longestIdle() *sitting {
+	var found *sitting
+	var first time.Time
+	for _, s := range a.living {
+		if s.leaving {
+			return nil // room is being made already
+		}
+		since, idle := s.idleSince()
+		if idle && (found == nil || since.Before(first)) {
+			found, first = s, since
+		}
+	}
+	return found
+}
+
+// mayLeave refuses further messages to the sitting, unless a turn that no person holds up is under way.
+func (a *Activities) mayLeave(s *sitting) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leaving = s.turn == nil || len(s.turn.asks) > 0
+	return s.leaving
+}
+
+// givePlace lets another sitting have the place.
+func (a *Activities) givePlace(s *sitting) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.living[s.id] == s {
+		delete(a.living, s.id)
+	}
+	a.places.Broadcast()
+}
+
+// close refuses further messages to the sitting.
+func (a *Activities) close(s *sitting) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s.leaving = true
+}

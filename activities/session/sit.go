@@ -1,0 +1,259 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
+
+	"github.com/ratchet-dev/ratchet/activities/report"
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/file"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/session"
+)
+
+// Sit starts or resumes the agent of a session, owns its process, and reports what it sees to the
+// workflow. It returns when the process has ended, with the reason. A cancellation ends the process in
+// good order. The process dies with the worker. Sit must not be retried: its epoch has ended with it.
+func (a *Activities) Sit(ctx context.Context, in SitInput) (SitResult, error) {
+	show, stop := report.Heartbeat(ctx, report.Progress{Doing: "waits for its place"})
+	defer stop()
+	s := &sitting{a: a, in: in, id: in.Session.ID, epoch: in.Epoch, slot: a.Runs.Session(string(in.Session.ID)), show: show, leave: make(chan string, 1)}
+	release, holder, err := s.hold(ctx)
+	if err != nil {
+		return s.unstarted(ctx, session.Held, fmt.Sprintf("process %d of this host has the directory of the session: %v", holder, err))
+	}
+	defer release()
+	if err := a.takePlace(ctx, s); err != nil {
+		return SitResult{End: session.Ended}, nil
+	}
+	defer a.givePlace(s)
+	if end, err := s.start(ctx); err != nil {
+		return s.unstarted(ctx, end, err.Error())
+	}
+	failpoint.Hit("session.started")
+	if err := s.seated(ctx); err != nil {
+		s.end()
+		return SitResult{End: session.Ended, Reason: err.Error()}, nil
+	}
+	failpoint.Hit("session.seated")
+	res := s.follow(ctx)
+	res.Reason = report.Summary(a.Redact.String(res.Reason))
+	s.end()
+	s.logStderr()
+	return res, nil
+}
+
+// unstarted returns the result of a sitting whose agent did not start. One that was cancelled ended on
+// request.
+func (s *sitting) unstarted(ctx context.Context, end session.End, reason string) (SitResult, error) {
+	if ctx.Err() != nil {
+		return SitResult{End: session.Ended}, nil
+	}
+	return SitResult{End: end, Reason: report.Summary(s.a.Redact.String(reason))}, nil
+}
+
+// hold takes the session's directory, which no two sittings have at once.
+func (s *sitting) hold(ctx context.Context) (release func(), holder int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, holdLimit)
+	defer cancel()
+	release, err = s.slot.Hold(ctx, func() {}, func(pid int) { holder = pid })
+	return release, holder, err
+}
+
+// start reads the note, proves that the agent does not run elsewhere, and starts it. After an error no
+// process is left; end is the word for it.
+func (s *sitting) start(ctx context.Context) (end session.End, err error) {
+	s.show(report.Progress{Doing: "starts the agent"})
+	if s.note, err = loadNote(s.slot); err != nil {
+		return session.Unstarted, err
+	}
+	if s.in.Fresh {
+		s.note.Agent, s.note.Rung, s.note.Turns = "", 0, 0
+	}
+	adapter, err := s.a.Open(Opening{Spec: s.in.Session.Provider, Dir: s.in.Session.Dir, Sandbox: s.in.Session.Sandbox})
+	if err != nil {
+		return session.Unstarted, err
+	}
+	if err := s.provePlace(adapter); err != nil {
+		return session.Held, err
+	}
+	o, err := s.options(ctx)
+	if err != nil {
+		return session.Unstarted, err
+	}
+	s.note.Epoch, s.note.Orderly = s.epoch, false
+	if err := s.note.keep(s.slot); err != nil {
+		return session.Unstarted, err
+	}
+	failpoint.Hit("session.before-start")
+	return s.startAgent(ctx, adapter, o)
+}
+
+// startAgent starts the agent. A session of the agent in which no turn was taken may be unknown to it, and
+// is begun anew.
+func (s *sitting) startAgent(ctx context.Context, adapter agent.Adapter, o agent.Options) (end session.End, err error) {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	s.Session, err = adapter.Start(ctx, o)
+	if errors.Is(err, agent.ErrNoSession) && s.note.Turns == 0 {
+		o.Resume, s.note.Agent = "", ""
+		s.Session, err = adapter.Start(ctx, o)
+	}
+	if errors.Is(err, agent.ErrNoSession) {
+		return session.Forgotten, fmt.Errorf("the agent knows its session %s no more: say --fresh begins another, which knows nothing of this one", s.note.Agent)
+	}
+	if err != nil {
+		return session.Unstarted, err
+	}
+	if id := s.Session.ID(); id != "" && id != s.note.Agent {
+		s.note.Agent = id
+		err = s.note.keep(s.slot)
+	}
+	if err != nil {
+		s.end()
+	}
+	return session.Unstarted, err
+}
+
+// provePlace returns an error if the agent's session runs in a process that is not ours, by the account of
+// the agent's own client. That none of ours runs is known: this process has the session's directory, and
+// an agent does not outlive its worker.
+func (s *sitting) provePlace(adapter agent.Adapter) error {
+	p, ok := adapter.(agent.Prober)
+	if !ok || s.note.Agent == "" {
+		return nil
+	}
+	running, err := p.Running(s.note.Agent)
+	switch {
+	case running:
+		return fmt.Errorf("its client says that the session %s runs in a process that is not ours", s.note.Agent)
+	case err == nil, errors.Is(err, agent.ErrNoList):
+		return nil
+	case !s.note.Orderly: // what a process of ours left behind when it was killed
+		return nil
+	}
+	return fmt.Errorf("whether the session %s runs elsewhere cannot be known: %w", s.note.Agent, err)
+}
+
+// options returns the options of the start. It makes the checkout the first time.
+func (s *sitting) options(ctx context.Context) (o agent.Options, err error) {
+	in := s.in.Session
+	work, err := openCheckout(s.slot, in.Repository)
+	if err != nil {
+		return o, err
+	}
+	if _, made := work.Made(); !made {
+		if s.note.Epoch > 0 && s.note.Turns > 0 {
+			return o, errors.New("the checkout of the session is damaged: retire the session and start another")
+		}
+		if err := work.Make(ctx, in.Repository.Base); err != nil {
+			return o, err
+		}
+	}
+	objects, err := work.Borrowed()
+	if err != nil {
+		return o, err
+	}
+	o = agent.Options{
+		Dir: work.WorkDir(), Top: work.Top(), Objects: objects, Resume: s.note.Agent, Sandbox: agent.WorkspaceWrite, Network: in.Network,
+		MaxOutputTokens: agent.AnswerTokens(s.note.Rung), Log: &s.stderr, Env: []string{sessionVariable + "=" + string(in.ID)},
+	}
+	s.dir = o.Dir
+	servers, err := s.writeServers()
+	if err == nil {
+		err = o.AddSetup(in.Setup, servers, s.a.LookupEnv)
+	}
+	o.Sticky = in.Choice()
+	o.Override = s.in.Choice
+	return o, err
+}
+
+// sessionVariable names the variable by which programs of a session know it.
+const sessionVariable = "RATCHET_SESSION"
+
+// writeServers writes the file of MCP servers, out of the agent's reach.
+func (s *sitting) writeServers() (path string, err error) {
+	b, err := s.in.Session.Setup.ServerFile()
+	if err != nil || b == nil {
+		return "", err
+	}
+	path = filepath.Join(s.slot.Path(), "servers.json")
+	return path, file.Replace(path, b)
+}
+
+// seated reports that the agent takes input, with what the note says of the last message.
+func (s *sitting) seated(ctx context.Context) error {
+	_, watched := s.Session.(agent.Watched)
+	return s.report(ctx, session.Report{Seated: &session.Seated{Queue: s.a.Queue, Agent: s.note.Agent, Watched: watched, Found: s.note.Last}})
+}
+
+// report tells the workflow. It stamps the report with the epoch and its number.
+func (s *sitting) report(ctx context.Context, r session.Report) error {
+	s.reports++
+	r.Epoch, r.N = s.epoch, s.reports
+	return signal(ctx, ReportSignal, r)
+}
+
+// isOver reports whether the workflow takes no more signals.
+func isOver(err error) bool {
+	_, gone := errors.AsType[*serviceerror.NotFound](err)
+	return gone
+}
+
+// end ends the process, in good order while stopLimit lasts. The note then says so.
+func (s *sitting) end() {
+	s.a.close(s)
+	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+	defer cancel()
+	_ = s.Session.Stop(ctx) // by force at the latest
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.note.Orderly = true
+	_ = s.note.keep(s.slot) // without it a client's account in doubt counts as ours
+}
+
+// logStderr keeps the end of the agent's standard error. The record does not rely on it.
+func (s *sitting) logStderr() {
+	if text := s.stderr.TakeLines(); len(text) > 0 {
+		_ = s.slot.Dir().Log("agent", rundir.Info, "stderr", map[string]any{"epoch": s.epoch, "text": string(s.a.Redact.Bytes(text))})
+	}
+}
+
+// follow handles what the agent reports until the sitting ends.
+func (s *sitting) follow(ctx context.Context) SitResult {
+	stopping := activity.GetWorkerStopChannel(ctx)
+	s.moved()
+	tick := time.NewTimer(s.patience())
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return SitResult{End: session.Ended}
+		case <-stopping:
+			return SitResult{End: session.Slept, Reason: "its worker was stopped"}
+		case reason := <-s.leave:
+			if s.a.mayLeave(s) {
+				return SitResult{End: session.Slept, Reason: reason}
+			}
+		case <-tick.C:
+			if res := s.expired(); res != nil {
+				return *res
+			}
+		case e, ok := <-s.Events():
+			if !ok {
+				return SitResult{End: session.Died, Reason: "the agent's session ended"}
+			}
+			if res := s.handle(ctx, e); res != nil {
+				return *res
+			}
+		}
+		tick.Reset(s.patience())
+	}
+}

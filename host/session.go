@@ -1,0 +1,97 @@
+package host
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	sessionacts "github.com/ratchet-dev/ratchet/activities/session"
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
+	"github.com/ratchet-dev/ratchet/internal/redact"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
+)
+
+// openSessions wires the activities of standing sessions. Their agents run in the same box as those of
+// runs.
+func (c Config) openSessions(runs *rundir.Store, sandbox activities.Sandbox) (*sessionacts.Activities, error) {
+	env := c.catalogEnv()
+	env.State = c.RunsDir
+	return sessionacts.New(sessionacts.Config{
+		Runs: runs, Redact: redact.New(c.Environ), LookupEnv: c.lookup, Queue: ownQueue(), Most: c.Sessions, Idle: c.SessionIdle,
+		Open: func(o sessionacts.Opening) (agent.Adapter, error) {
+			spec, err := catalog.Parse(o.Spec)
+			if err != nil {
+				return nil, err
+			}
+			if !spec.Agent() {
+				return nil, fmt.Errorf("%s is no agent: it keeps no session", o.Spec)
+			}
+			env := env
+			env.Dir = o.Dir
+			if spec.Starts() {
+				if env.Sandbox.Box, err = sandbox.Admit(o.Sandbox); err != nil {
+					return nil, err
+				}
+			}
+			return catalog.NewAdapter(o.Spec, env)
+		},
+	})
+}
+
+// sessionWorkers returns the workers of the two task queues of sittings: the one from which any worker of
+// the host takes a sitting, and the one of the sittings of this process. A sitting lasts for hours, and
+// must not take the place of a run's activity.
+func (h *Host) sessionWorkers(w *Worker, liveness *Liveness) []worker.Worker {
+	options := temporalclient.WorkerOptions("", liveness)
+	options.DisableWorkflowWorker, options.MaxConcurrentActivityTaskPollers = true, 2
+	owner := worker.New(w.Client, h.Sessions.Queue, options)
+	sessionflow.RegisterOwner(owner, sessionacts.NewOwner(h.Sessions))
+	options.MaxConcurrentActivityExecutionSize = h.Sessions.Most + waitingSittings
+	sittings := worker.New(w.Client, sessionflow.SittingQueue(w.TaskQueue), options)
+	sittings.RegisterActivity(h.Sessions)
+	return []worker.Worker{owner, sittings}
+}
+
+// waitingSittings is the number of sittings that wait in a worker until an idle agent has made room. More
+// wait in the engine.
+const waitingSittings = 2
+
+// ownQueue returns the name of a task queue that no other process serves, now or later.
+func ownQueue() string {
+	return fmt.Sprintf("ratchet-owner-%d-%s", os.Getpid(), uuid.NewString())
+}
+
+// The bounds of the flags of sessions.
+const (
+	maxSessions    = 1000
+	minSessionIdle = time.Second
+)
+
+// addSessionFlags adds the flags of standing sessions.
+func (c *Config) addSessionFlags(flags *flag.FlagSet) {
+	flags.Func("sessions", fmt.Sprintf("`number` of standing sessions whose agents live at once, 1 to %d; others sleep until their next message; default: %d", maxSessions, sessionacts.DefaultMost), func(text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > maxSessions {
+			return fmt.Errorf("want a number from 1 to %d", maxSessions)
+		}
+		c.Sessions = n
+		return nil
+	})
+	flags.Func("session-idle", fmt.Sprintf("`duration` after which the agent of a standing session without a turn is put to sleep; default: %v", sessionacts.DefaultIdle), func(text string) error {
+		d, err := time.ParseDuration(text)
+		if err != nil || d < minSessionIdle {
+			return fmt.Errorf("want a duration of at least %v, such as 10m", minSessionIdle)
+		}
+		c.SessionIdle = d
+		return nil
+	})
+}

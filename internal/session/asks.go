@@ -1,0 +1,148 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// CheckDecision returns nil if the decision fits a pending ask, and otherwise an error that says why not.
+func (s *Snapshot) CheckDecision(d run.Decision) error {
+	switch {
+	case s.State == Retired || s.Leave:
+		return ErrRetired
+	case s.ask(d.ApprovalID) == nil:
+		return fmt.Errorf("approval %q: %w", d.ApprovalID, run.ErrNotPending)
+	case d.Decision == "":
+		return errors.New("decision is missing: approve or reject")
+	case d.Decision == run.Approve && d.Final:
+		return errors.New("an approval cannot be final: only a rejection ends the turn")
+	case d.Session && d.Decision != run.Approve:
+		return errors.New("only an approval can hold for the session")
+	case len(d.Reason) > run.MaxTextBytes || len(d.By) > maxTitle:
+		return run.ErrTooLong
+	}
+	return nil
+}
+
+// CheckReply returns nil if the reply answers the pending question, and otherwise an error that says why
+// not.
+func (s *Snapshot) CheckReply(r run.Reply) error {
+	switch {
+	case s.State == Retired || s.Leave:
+		return ErrRetired
+	case s.Doubt == nil || r.QuestionID != s.Doubt.ID:
+		return fmt.Errorf("question %q: %w", r.QuestionID, run.ErrNotPending)
+	case len(r.Text) > run.MaxTextBytes || len(r.By) > maxTitle:
+		return run.ErrTooLong
+	}
+	_, err := s.budget().ParseBudget(r)
+	return err
+}
+
+// budget returns a run's snapshot with the budgets, the usage and the question of the session: a session
+// has the rules of runs.
+func (s *Snapshot) budget() *run.Snapshot {
+	r := &run.Snapshot{Usage: s.Usage}
+	r.Input.MaxTokens, r.Input.MaxCost = s.Input.MaxTokens, s.Input.MaxCost
+	if s.Doubt != nil {
+		r.State.LastError = &run.Problem{Code: s.Doubt.Reason}
+	}
+	return r
+}
+
+// asked opens a wait for a person. Its id is derived from the content and fits no other call.
+func (f fold) asked(p run.Permission) error {
+	if f.Turn == nil || f.Turn.Cut {
+		return outOfTurn("a tool call %s without a turn", p.CallID)
+	}
+	f.Gates++
+	d := run.PermissionDigest(run.ID(f.Input.ID), p, f.Gates)
+	f.Asks = append(f.Asks, Ask{ApprovalID: fmt.Sprintf("apr-%d-%.12s", f.Gates, d), Digest: d, Permission: p, Since: f.now})
+	return nil
+}
+
+func (f fold) withdraw(call string) {
+	f.Asks = slices.DeleteFunc(f.Asks, func(a Ask) bool { return a.Permission.CallID == call })
+}
+
+// decided keeps the decision until it is told to the agent. The permit lets the call through when the
+// agent makes it again in a later sitting.
+func (f fold) decided(d run.Decision) error {
+	if err := f.CheckDecision(d); err != nil {
+		return outOfTurn("%v", err)
+	}
+	a := f.ask(d.ApprovalID)
+	a.Decided = &d
+	p := a.Permission
+	f.Permits = append(f.Permits, run.Permit{
+		CallID: p.CallID, Tool: p.Tool, Digest: p.Digest, Allow: d.Decision == run.Approve, Session: d.Session, Reason: clip(d.Reason, 300),
+	})
+	for len(f.Permits) > maxPermits {
+		oldest := max(0, slices.IndexFunc(f.Permits, func(p run.Permit) bool { return !p.Session }))
+		f.Permits = slices.Delete(f.Permits, oldest, oldest+1)
+	}
+	return nil
+}
+
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "")
+}
+
+// settled removes a decided ask: the agent was told.
+func (f fold) settled(e Settled) error {
+	i := slices.IndexFunc(f.Asks, func(a Ask) bool { return a.ApprovalID == e.ApprovalID && a.Decided != nil })
+	if i < 0 {
+		return outOfTurn("approval %s is not decided", e.ApprovalID)
+	}
+	f.Asks = slices.Delete(f.Asks, i, i+1)
+	return nil
+}
+
+// dropSettledAsks removes the asks of an earlier sitting when its turn goes on: the message says what was
+// decided, and the agent makes its calls again.
+func (f fold) dropSettledAsks() { f.Asks = nil }
+
+// dropUsedPermits removes the permits for single calls at the end of a turn.
+func (f fold) dropUsedPermits() {
+	f.Permits = slices.DeleteFunc(f.Permits, func(p run.Permit) bool { return !p.Session })
+}
+
+// question asks about a budget that is used up.
+func (f fold) question() {
+	tokens, cost := f.Left()
+	if f.Doubt != nil || tokens >= 0 && cost >= 0 {
+		return
+	}
+	_, q := f.budget().BudgetOverrun(run.Usage{})
+	q.NeededInput[1] = "stop, to stop the session"
+	f.Gates++
+	f.Doubt = &Question{ID: "qst-" + strconv.Itoa(f.Gates), Question: q, Since: f.now}
+}
+
+// answered raises the budget, or stops the session.
+func (f fold) answered(r run.Reply) error {
+	if err := f.CheckReply(r); err != nil {
+		return outOfTurn("%v", err)
+	}
+	raise, _ := f.budget().ParseBudget(r)
+	f.Doubt = nil
+	if raise.Stop {
+		return f.stop(r.By, false)
+	}
+	if raise.MaxTokens > 0 {
+		f.Input.MaxTokens = raise.MaxTokens
+	}
+	if raise.MaxCost > 0 {
+		f.Input.MaxCost = raise.MaxCost
+	}
+	f.question() // the other budget may be used up as well
+	return nil
+}

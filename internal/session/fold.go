@@ -1,0 +1,317 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/setup"
+)
+
+// ErrTransition is the error for an event that is out of turn. Such an event changes nothing.
+var ErrTransition = errors.New("not a transition of a session")
+
+func outOfTurn(format string, args ...any) error {
+	return fmt.Errorf(format+": %w", append(args, ErrTransition)...)
+}
+
+// Event is something that happens to a session. The types below are all there are.
+type Event interface{ isEvent() }
+
+// The events, besides Report.
+type (
+	// Said adds a message to the queue.
+	Said struct{ Message Message }
+	// SittingBegun says that a process is being started.
+	SittingBegun struct {
+		Choice setup.Choice
+		Fresh  bool
+	}
+	// HandingBegun says that the head of the queue, or the turn that is to go on, is being handed over.
+	HandingBegun struct{}
+	// DeliveryBegun says that a delivery is being handed over, which begins a turn.
+	DeliveryBegun struct{ ID string }
+	// NotHanded says that the message of the turn surely did not reach the agent.
+	NotHanded struct{ ID string }
+	// WakeAsked says that the agent is to live although no message waits.
+	WakeAsked struct{}
+	// SittingAsked says that the sitting was asked to end.
+	SittingAsked struct{}
+	// SittingEnded ends the sitting.
+	SittingEnded struct {
+		Epoch  int
+		End    End
+		Reason string
+	}
+	// TurnDropped ends a turn that was cut off, instead of going on with it.
+	TurnDropped struct{ By string }
+	// Decided is the decision about a tool call.
+	Decided struct{ Decision run.Decision }
+	// Settled says that a decision was told to the agent, or that its call waits no more.
+	Settled struct{ ApprovalID string }
+	// Answered is the answer to the question about a budget.
+	Answered struct{ Reply run.Reply }
+	// StopAsked ends the sitting and withdraws the messages that wait. RetireAsked also ends the session.
+	StopAsked   struct{ By string }
+	RetireAsked struct{ By string }
+	// Retirement ends the session. No sitting may be left.
+	Retirement struct{}
+)
+
+func (Report) isEvent()        {}
+func (Said) isEvent()          {}
+func (SittingBegun) isEvent()  {}
+func (HandingBegun) isEvent()  {}
+func (DeliveryBegun) isEvent() {}
+func (NotHanded) isEvent()     {}
+func (WakeAsked) isEvent()     {}
+func (SittingAsked) isEvent()  {}
+func (SittingEnded) isEvent()  {}
+func (TurnDropped) isEvent()   {}
+func (Decided) isEvent()       {}
+func (Settled) isEvent()       {}
+func (Answered) isEvent()      {}
+func (StopAsked) isEvent()     {}
+func (RetireAsked) isEvent()   {}
+func (Retirement) isEvent()    {}
+
+// Apply folds one event into the snapshot. For an event that is out of turn it returns an error that
+// wraps ErrTransition, and leaves the snapshot unchanged.
+func (s *Snapshot) Apply(now time.Time, e Event) error {
+	if s.State == Retired {
+		return outOfTurn("%T of a retired session", e)
+	}
+	f := fold{s, now.UTC()}
+	if err := f.apply(e); err != nil {
+		return err
+	}
+	f.settleState()
+	return nil
+}
+
+// fold is the application of one event. Its methods check everything before they change anything.
+type fold struct {
+	*Snapshot
+	now time.Time
+}
+
+func (f fold) apply(e Event) error {
+	switch e := e.(type) {
+	case Said:
+		return f.said(e.Message)
+	case SittingBegun:
+		return f.sittingBegun(e)
+	case Report:
+		return f.report(e)
+	case HandingBegun:
+		return f.handingBegun()
+	case DeliveryBegun:
+		return f.deliveryBegun(e)
+	case NotHanded:
+		return f.notHanded(e)
+	case WakeAsked:
+		f.Wake = f.Sitting == nil
+		return nil
+	case SittingAsked:
+		return f.sittingAsked()
+	case SittingEnded:
+		return f.sittingEnded(e)
+	case TurnDropped:
+		return f.dropTurn(e)
+	case Decided:
+		return f.decided(e.Decision)
+	case Settled:
+		return f.settled(e)
+	case Answered:
+		return f.answered(e.Reply)
+	case StopAsked:
+		return f.stop(e.By, false)
+	case RetireAsked:
+		return f.stop(e.By, true)
+	case Retirement:
+		return f.retire()
+	}
+	return outOfTurn("unknown event %T", e)
+}
+
+// said adds a message. One that is known changes nothing.
+func (f fold) said(m Message) error {
+	if err := f.CheckMessage(m); err != nil {
+		return outOfTurn("%v", err)
+	}
+	if !f.Knows(m.ID) {
+		f.Queue = append(f.Queue, m)
+		f.NotBefore, f.Tries = time.Time{}, 0 // a person may have mended what was wrong
+	}
+	return nil
+}
+
+func (f fold) sittingBegun(e SittingBegun) error {
+	if f.Sitting != nil {
+		return outOfTurn("a sitting beside sitting %d", f.Sitting.Epoch)
+	}
+	f.Epochs++
+	f.Sitting = &Sitting{Epoch: f.Epochs, Choice: e.Choice, Fresh: e.Fresh, Since: f.now}
+	f.Wake, f.Renew, f.Reason = false, false, ""
+	f.setState(Starting, "")
+	return nil
+}
+
+// report folds what the owner of the process saw. Reports of another sitting, and repeated ones, are out
+// of turn.
+func (f fold) report(r Report) error {
+	if f.Sitting == nil || r.Epoch != f.Sitting.Epoch || r.N <= f.Sitting.Last {
+		return outOfTurn("report %d of sitting %d", r.N, r.Epoch)
+	}
+	var err error
+	switch {
+	case r.Seated != nil:
+		err = f.seated(*r.Seated)
+	case r.Named != nil:
+		f.Agent = r.Named.Agent
+	case r.Ended != nil:
+		err = f.turnEnded(*r.Ended)
+	case r.Asked != nil:
+		err = f.asked(*r.Asked)
+	case r.Withdrawn != nil:
+		f.withdraw(r.Withdrawn.CallID)
+	case r.Sight != nil: // of the delivery half
+	default:
+		err = outOfTurn("an empty report")
+	}
+	if err == nil {
+		f.Sitting.Last = r.N
+	}
+	return err
+}
+
+// seated takes up what the note on disk says of the message that was under way.
+func (f fold) seated(e Seated) error {
+	if f.Sitting.Queue != "" || e.Queue == "" {
+		return outOfTurn("sitting %d is seated already, or names no queue", f.Sitting.Epoch)
+	}
+	f.Sitting.Queue, f.Tries, f.NotBefore = e.Queue, 0, time.Time{}
+	if e.Agent != "" {
+		f.Agent = e.Agent
+	}
+	if f.Turn == nil || f.Turn.Delivery || !f.Turn.Cut {
+		return nil
+	}
+	if e.Found == nil || e.Found.ID != f.Turn.ID {
+		f.requeue()
+		return nil
+	}
+	switch e.Found.Stage {
+	case Closed:
+		if e.Found.End != nil {
+			return f.turnEnded(*e.Found.End)
+		}
+	case Heard:
+		f.Turn.Spent = e.Found.Used
+		if f.Turn.Resumes >= maxResumes {
+			f.closeTurn(TurnEnded{Outcome: CutOff, Reason: fmt.Sprintf("the agent's process ended %d times in this turn", maxResumes+1), Usage: e.Found.Used})
+			return nil
+		}
+		f.Turn.Due = true // an open ask delays it
+		return nil
+	}
+	f.closeTurn(TurnEnded{Outcome: Unknown, Reason: "the worker ended while the message was handed over: the agent may have it"})
+	return nil
+}
+
+// requeue puts the message of the turn back to the head of the queue: it surely was not handed over.
+func (f fold) requeue() {
+	f.Queue = slices.Insert(f.Queue, 0, f.Turn.Message)
+	f.Turn, f.Asks = nil, nil
+}
+
+func (f fold) handingBegun() error {
+	if !f.Sitting.Seated() || f.Turn != nil && !f.goesOn() || f.Turn == nil && len(f.Queue) == 0 {
+		return outOfTurn("nothing to hand over")
+	}
+	if f.Turn != nil {
+		f.Turn.Cut, f.Turn.Due = false, false
+		f.Turn.Parts++
+		f.Turn.Resumes++
+		f.dropSettledAsks()
+		return nil
+	}
+	f.Turn = &Turn{Message: f.Queue[0], Since: f.now}
+	f.Queue = slices.Delete(f.Queue, 0, 1)
+	return nil
+}
+
+func (f fold) deliveryBegun(e DeliveryBegun) error {
+	if !f.Sitting.Seated() || f.Turn != nil || e.ID == "" {
+		return outOfTurn("delivery %s", e.ID)
+	}
+	f.Turn = &Turn{Message: Message{ID: e.ID}, Delivery: true, Since: f.now}
+	return nil
+}
+
+// notHanded takes the handing over back.
+func (f fold) notHanded(e NotHanded) error {
+	switch {
+	case f.Turn == nil || f.Turn.ID != e.ID:
+		return outOfTurn("message %s is not handed over", e.ID)
+	case f.Turn.Delivery:
+		f.Turn, f.Asks = nil, nil
+	case f.Turn.Parts > 0:
+		f.Turn.Parts--
+		f.Turn.Resumes--
+		f.Turn.Cut, f.Turn.Due = true, true
+	default:
+		f.requeue()
+	}
+	return nil
+}
+
+// turnEnded ends the turn. A turn that a used-up budget ended goes on when the budget is raised.
+func (f fold) turnEnded(e TurnEnded) error {
+	if f.Turn == nil || f.Turn.ID != e.ID {
+		return outOfTurn("the end of turn %s", e.ID)
+	}
+	if e.Exhausted && !f.Turn.Delivery {
+		f.Usage = f.Usage.Add(e.Usage)
+		f.Turn.Cut, f.Turn.Due, f.Turn.Spent = true, true, run.Usage{}
+		f.Turn.Resumes-- // going on after a raise is no resume after an end of a process
+		f.Asks = nil
+		f.question()
+		return nil
+	}
+	f.closeTurn(e)
+	return nil
+}
+
+func (f fold) dropTurn(e TurnDropped) error {
+	if f.Turn == nil || !f.Turn.Cut || f.Turn.Delivery {
+		return outOfTurn("no turn was cut off")
+	}
+	f.closeTurn(TurnEnded{Outcome: Interrupted, Reason: "interrupted after it was cut off", Usage: f.Turn.Spent})
+	f.State = Asleep // settled from the sitting, if there is one
+	return nil
+}
+
+func (f fold) closeTurn(e TurnEnded) {
+	t := f.Turn
+	if f.Sitting != nil {
+		f.Sitting.Fresh = false // its new session is in use now
+	}
+	f.Usage = f.Usage.Add(e.Usage)
+	f.Turn, f.Asks = nil, nil
+	f.dropUsedPermits()
+	if t.Delivery {
+		return
+	}
+	f.remember(Past{
+		ID: t.ID, By: t.By, At: f.now, Outcome: e.Outcome, Reason: e.Reason, Answer: e.Answer, Transcript: e.Transcript, Gist: e.Gist, Usage: e.Usage, Resumes: t.Resumes,
+	})
+	f.question()
+}
+
+func (f fold) remember(p Past) {
+	f.Past = append(f.Past, p)
+	f.Past = slices.Clone(f.Past[max(0, len(f.Past)-maxPast):])
+}

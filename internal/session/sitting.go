@@ -1,0 +1,248 @@
+package session
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+func (f fold) sittingAsked() error {
+	if f.Sitting == nil {
+		return outOfTurn("no sitting to end")
+	}
+	f.Sitting.Going = true
+	return nil
+}
+
+// The pauses before a sitting is tried again.
+const (
+	firstPause = 5 * time.Second
+	maxPause   = 5 * time.Minute
+)
+
+// sittingEnded ends the epoch. A turn that was under way stays, cut off, until a later sitting says how
+// far it came.
+func (f fold) sittingEnded(e SittingEnded) error {
+	if f.Sitting == nil || e.Epoch != f.Sitting.Epoch {
+		return outOfTurn("the end of sitting %d", e.Epoch)
+	}
+	seated, asked := f.Sitting.Queue != "", f.Sitting.Going
+	f.Sitting, f.Renew = nil, false
+	if f.Turn != nil && !f.Turn.Cut {
+		f.Turn.Cut, f.Turn.Due = true, false
+	}
+	if t := f.Turn; t != nil && t.Delivery {
+		f.Turn = nil // its own record says how far it came
+	}
+	if len(f.Asks) > 1 {
+		f.Asks = f.Asks[:1] // the agent makes the other calls again
+	}
+	f.setState(stateAfter[e.End], cmp.Or(e.Reason, f.Reason))
+	switch e.End {
+	case Died, WasLost:
+		f.Wake = e.End == WasLost && seated && !asked
+		if !seated {
+			f.pause()
+		}
+	case Held, Unstarted:
+		f.pause()
+	case Forgotten:
+		f.forget(e.Reason)
+	}
+	return nil
+}
+
+// forget ends the turn and the messages that need what the agent has forgotten. A message that begins a
+// new session of the agent stays.
+func (f fold) forget(reason string) {
+	if f.Turn != nil {
+		f.closeTurn(TurnEnded{Outcome: CutOff, Reason: reason, Usage: f.Turn.Spent})
+	}
+	var fresh []Message
+	for _, m := range f.Queue {
+		if m.Fresh || len(fresh) > 0 {
+			fresh = append(fresh, m)
+			continue
+		}
+		f.remember(Past{ID: m.ID, By: m.By, At: f.now, Outcome: Failed, Reason: reason})
+	}
+	f.Queue = fresh
+}
+
+var stateAfter = map[End]State{Slept: Asleep, Ended: Asleep, Died: Dead, WasLost: Lost, Held: Foreign, Unstarted: Unable, Forgotten: Unable}
+
+// pause delays the next sitting.
+func (f fold) pause() {
+	f.Tries++
+	f.NotBefore = f.now.Add(min(firstPause<<min(f.Tries-1, 10), maxPause))
+}
+
+// stop withdraws what waits and lets the sitting end. A turn under way is interrupted.
+func (f fold) stop(by string, leave bool) error {
+	reason := "the session was stopped"
+	if leave {
+		reason = "the session was retired"
+	}
+	if by != "" {
+		reason += " by " + by
+	}
+	for _, m := range f.Queue {
+		f.remember(Past{ID: m.ID, By: m.By, At: f.now, Outcome: Withdrawn, Reason: reason})
+	}
+	f.Queue, f.Wake, f.Doubt = nil, false, nil
+	if t := f.Turn; t != nil && !t.Delivery {
+		f.closeTurn(TurnEnded{Outcome: Interrupted, Reason: reason, Usage: t.Spent})
+		f.Doubt = nil
+	}
+	f.Asks = nil
+	f.Leave = f.Leave || leave
+	if f.Sitting != nil {
+		f.Renew = true
+	}
+	f.Reason = reason
+	return nil
+}
+
+func (f fold) retire() error {
+	if f.Sitting != nil || !f.Leave {
+		return outOfTurn("the session lives")
+	}
+	f.setState(Retired, f.Reason)
+	return nil
+}
+
+func (f fold) setState(st State, reason string) {
+	if f.State != st {
+		f.State, f.Since = st, f.now
+	}
+	f.Reason = reason
+}
+
+// settleState derives the state of a session whose agent lives, and of one that waits for a person.
+func (f fold) settleState() {
+	waits := f.Doubt != nil
+	for _, a := range f.Asks {
+		waits = waits || a.Decided == nil
+	}
+	switch {
+	case f.State == Retired:
+	case waits:
+		f.setState(Asking, "")
+	case f.Sitting.Seated() && f.Turn != nil && !f.Turn.Cut:
+		f.setState(Working, "")
+	case f.Sitting.Seated():
+		f.setState(Idle, "")
+	case f.Sitting != nil:
+		f.setState(Starting, "")
+	case f.State == Asking: // what it waited for came
+		f.setState(Asleep, "")
+	}
+}
+
+// Do is the kind of a step.
+type Do string
+
+// The steps.
+const (
+	Rest   Do = "rest"   // until something happens
+	Pause  Do = "pause"  // until NotBefore, or until something happens
+	Start  Do = "start"  // begin a sitting
+	Hand   Do = "hand"   // hand a message over
+	Settle Do = "settle" // tell the agent a decision
+	Finish Do = "finish" // end the sitting
+	Close  Do = "close"  // the session ends
+)
+
+// Next returns the next step.
+func (s *Snapshot) Next(now time.Time) Do {
+	switch {
+	case s.State == Retired:
+		return Rest
+	case s.Sitting == nil && s.Leave:
+		return Close
+	case s.Sitting == nil && !s.wantsSitting():
+		return Rest
+	case s.Sitting == nil && now.Before(s.NotBefore):
+		return Pause
+	case s.Sitting == nil:
+		return Start
+	case s.Renew && !s.Sitting.Going:
+		return Finish
+	case !s.Sitting.Seated():
+		return Rest
+	case s.Turn != nil && !s.Turn.Cut:
+		if s.settleable() != nil {
+			return Settle
+		}
+		return Rest
+	case s.Turn == nil && len(s.Queue) == 0, s.Turn != nil && !s.goesOn(), s.Doubt != nil:
+		return Rest
+	case s.DueSitting() != (SittingBegun{s.Sitting.Choice, s.Sitting.Fresh && s.due().Fresh}):
+		return Finish // the client takes another choice at its start only
+	}
+	return Hand
+}
+
+// wantsSitting reports whether the agent is to live.
+func (s *Snapshot) wantsSitting() bool {
+	if s.Doubt != nil {
+		return false
+	}
+	if s.Turn != nil && s.Turn.Cut {
+		return s.goesOnAfterSitting()
+	}
+	return s.Wake || len(s.Queue) > 0
+}
+
+// goesOn reports whether the turn that was cut off is to go on now.
+func (s *Snapshot) goesOn() bool { return s.Turn.Cut && s.Turn.Due && s.goesOnAfterSitting() }
+
+// goesOnAfterSitting reports whether no person is waited for. How far the turn came is told by the next
+// sitting.
+func (s *Snapshot) goesOnAfterSitting() bool { return len(s.Asks) == 0 || s.settleable() != nil }
+
+// settleable returns the first decided ask; nil if there is none.
+func (s *Snapshot) settleable() *Ask {
+	for i := range s.Asks {
+		if s.Asks[i].Decided != nil {
+			return &s.Asks[i]
+		}
+	}
+	return nil
+}
+
+// Settleable returns the decision to tell the agent next.
+func (s *Snapshot) Settleable() Ask { return *s.settleable() }
+
+// due returns the message to hand over next; zero if there is none.
+func (s *Snapshot) due() (m Message) {
+	switch {
+	case s.Turn != nil:
+		m = s.Turn.Message
+		m.Fresh = false // its turn has begun
+	case len(s.Queue) > 0:
+		m = s.Queue[0]
+	}
+	return m
+}
+
+// DueSitting returns the sitting to begin next.
+func (s *Snapshot) DueSitting() SittingBegun {
+	m := s.due()
+	return SittingBegun{Choice: m.Override.Over(s.Input.Choice()), Fresh: m.Fresh}
+}
+
+// Permit returns the decision that the turn was cut off at; nil if there was none.
+func (s *Snapshot) Permit() *run.Permit {
+	a := s.settleable()
+	if a == nil {
+		return nil
+	}
+	for i := range s.Permits {
+		if s.Permits[i].CallID == a.Permission.CallID && s.Permits[i].Digest == a.Permission.Digest {
+			return &s.Permits[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,235 @@
+package session
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/setup"
+)
+
+// Input holds everything that decides how a session behaves. It is fixed at the start.
+type Input struct {
+	ID       ID     `json:"id"`
+	Title    string `json:"title,omitempty"` // one line for people
+	Provider string `json:"provider"`        // the spec of an agent
+	// Dir is the directory in which a program that the spec names by a relative path is looked for.
+	Dir string `json:"dir,omitempty"`
+	// Repository is the commit from which the session's checkout is made.
+	Repository run.Repository `json:"repository"`
+	// Sandbox is the policy for the box; empty means run.SandboxRequired. Tools is the policy for tool
+	// calls; empty means run.AskTools. Network lets the tools reach the network where the sandbox can tell.
+	Sandbox run.Sandbox   `json:"sandbox,omitempty"`
+	Tools   run.Tools     `json:"tools,omitempty"`
+	Network bool          `json:"network,omitempty"`
+	Setup   setup.Options `json:"setup,omitzero"`
+	// Model is the sticky model; the sticky mode is Setup.Mode.
+	Model string `json:"model,omitempty"`
+	// MaxTokens and MaxCost are the budgets; zero is none.
+	MaxTokens int64      `json:"maxTokens,omitempty"`
+	MaxCost   run.Micros `json:"maxCostMicros,omitempty"`
+}
+
+// maxTitle bounds a title in bytes.
+const maxTitle = 200
+
+// Validate returns an error if no session can begin with the input. It does not know the kinds of
+// providers.
+func (in Input) Validate() error {
+	switch {
+	case in.ID.Validate() != nil:
+		return in.ID.Validate()
+	case in.Provider == "":
+		return errors.New("no provider: name an agent")
+	case in.Repository.Path == "" || in.Repository.Base == "":
+		return errors.New("no repository, or no commit of it")
+	case len(in.Title) > maxTitle || strings.ContainsAny(in.Title, "\n\x00"):
+		return fmt.Errorf("the title: want one line of at most %d bytes", maxTitle)
+	case in.MaxTokens < 0 || in.MaxCost < 0:
+		return errors.New("a budget below zero")
+	}
+	return nil
+}
+
+// Choice returns the sticky choice of model and mode.
+func (in Input) Choice() setup.Choice { return setup.Choice{Model: in.Model, Mode: in.Setup.Mode} }
+
+// Message is what a person or a program says to the session.
+type Message struct {
+	ID   string `json:"id"` // of the caller; a message that is said twice is said once
+	Text string `json:"text"`
+	By   string `json:"by,omitempty"`
+	// Override holds for the turn of this message alone, and wins field by field.
+	Override setup.Choice `json:"override,omitzero"`
+	// Fresh begins a new session of the agent for it, which knows nothing of earlier turns.
+	Fresh bool `json:"fresh,omitempty"`
+}
+
+// Sitting is the time in which one process of the agent lives. Its events have no gap.
+type Sitting struct {
+	Epoch  int          `json:"epoch"` // its number in the session, from 1
+	Choice setup.Choice `json:"choice,omitzero"`
+	Fresh  bool         `json:"fresh,omitempty"`
+	// Queue is the task queue of the worker that owns the process; empty until the agent takes input.
+	Queue string    `json:"queue,omitempty"`
+	Since time.Time `json:"since"`
+	Last  int       `json:"last,omitempty"`  // number of the last report of the sitting
+	Going bool      `json:"going,omitempty"` // it was asked to end
+}
+
+// Seated reports whether the agent takes input.
+func (s *Sitting) Seated() bool { return s != nil && s.Queue != "" && !s.Going }
+
+// Turn is the turn under way, or the turn that was cut off and is not settled yet.
+type Turn struct {
+	Message
+	// Delivery says that the turn is a delivery's: the delivery half of the workflow settles it.
+	Delivery bool      `json:"delivery,omitempty"`
+	Since    time.Time `json:"since"`
+	// Parts counts how often the agent was asked to go on with the turn, Resumes how often after the end of
+	// a process: a raised budget is the other reason.
+	Parts   int `json:"parts,omitempty"`
+	Resumes int `json:"resumes,omitempty"`
+	// Cut says that the process ended in the turn. Due says that the agent is to go on with it.
+	Cut bool `json:"cut,omitempty"`
+	Due bool `json:"due,omitempty"`
+	// Spent is the usage of the parts of the turn before this sitting.
+	Spent run.Usage `json:"spent,omitzero"`
+}
+
+// Past is a message that has ended.
+type Past struct {
+	ID         string    `json:"id"`
+	By         string    `json:"by,omitempty"`
+	At         time.Time `json:"at"`
+	Outcome    Outcome   `json:"outcome"`
+	Reason     string    `json:"reason,omitempty"`    // of an outcome other than completed
+	Answer     run.Ref   `json:"answer,omitzero"`     // the agent's last message
+	Transcript run.Ref   `json:"transcript,omitzero"` // what the agent said and did in its last sitting of the turn
+	Gist       string    `json:"gist,omitempty"`      // the head of the answer, made safe for display
+	Usage      run.Usage `json:"usage,omitzero"`
+	Resumes    int       `json:"resumes,omitempty"`
+}
+
+// Ask is a tool call that waits for a person.
+type Ask struct {
+	ApprovalID string         `json:"approvalId"`
+	Digest     run.Digest     `json:"digest"`
+	Permission run.Permission `json:"permission"`
+	Since      time.Time      `json:"since"`
+	// Decided is the decision, while it has not been told to the agent.
+	Decided *run.Decision `json:"decided,omitempty"`
+}
+
+// Question is a question about a used-up budget.
+type Question struct {
+	ID string `json:"id"`
+	run.Question
+	Since time.Time `json:"since"`
+}
+
+// Snapshot is the state of a session.
+type Snapshot struct {
+	Input   Input        `json:"input"`
+	State   State        `json:"state"`
+	Reason  string       `json:"reason,omitempty"` // of the state, for a person
+	Since   time.Time    `json:"since"`            // of the state
+	Agent   string       `json:"agent,omitempty"`  // the agent's own id of its session
+	Epochs  int          `json:"epochs"`           // sittings begun
+	Sitting *Sitting     `json:"sitting,omitempty"`
+	Queue   []Message    `json:"queue,omitempty"` // not handed over yet, the oldest first
+	Turn    *Turn        `json:"turn,omitempty"`
+	Asks    []Ask        `json:"asks,omitempty"`
+	Gates   int          `json:"gates,omitempty"` // asks and questions so far
+	Doubt   *Question    `json:"doubt,omitempty"`
+	Permits []run.Permit `json:"permits,omitempty"`
+	Usage   run.Usage    `json:"usage,omitzero"`
+	Past    []Past       `json:"past,omitempty"` // the oldest first
+
+	// Wake says that the agent is to live although no message waits: a sitting was lost.
+	Wake bool `json:"wake,omitempty"`
+	// Tries counts the sittings in a row that ended before the agent took input; NotBefore is when the
+	// next one may begin.
+	Tries     int       `json:"tries,omitempty"`
+	NotBefore time.Time `json:"notBefore,omitzero"`
+	// Renew says that the sitting is to end, and Leave that the session is.
+	Renew bool `json:"renew,omitempty"`
+	Leave bool `json:"leave,omitempty"`
+}
+
+// The bounds of a snapshot, which every continue-as-new carries.
+const (
+	MaxQueue   = 32        // messages that wait
+	MaxMessage = 32 << 10  // bytes of one message
+	maxWaiting = 128 << 10 // bytes of all that wait
+	maxPast    = 100
+	maxPermits = 48
+	maxResumes = 2 // of one turn, as docs/contracts/agent.md has it
+)
+
+// New returns the snapshot of a session that has done nothing yet.
+func New(in Input, now time.Time) *Snapshot {
+	return &Snapshot{Input: in, State: Asleep, Since: now}
+}
+
+// The errors of refused messages. A refused message changes nothing.
+var (
+	ErrRetired = errors.New("the session is retired")
+	ErrFull    = fmt.Errorf("%d messages wait already", MaxQueue)
+	ErrIdle    = errors.New("no turn is under way")
+)
+
+// CheckMessage returns nil if the message can be taken. A message that is known is fine.
+func (s *Snapshot) CheckMessage(m Message) error {
+	waiting := len(m.Text)
+	for _, q := range s.Queue {
+		waiting += len(q.Text)
+	}
+	switch {
+	case s.State == Retired || s.Leave:
+		return ErrRetired
+	case m.ID == "" || len(m.ID) > 128:
+		return errors.New("the message has no id of 1 to 128 bytes")
+	case strings.TrimSpace(m.Text) == "":
+		return run.ErrEmpty
+	case len(m.Text) > MaxMessage:
+		return fmt.Errorf("the message has %d bytes: at most %d can be, put the rest into a file of the repository", len(m.Text), MaxMessage)
+	case s.Knows(m.ID):
+		return nil
+	case len(s.Queue) >= MaxQueue || waiting > maxWaiting:
+		return ErrFull
+	}
+	return nil
+}
+
+// Knows reports whether the message waits, is under way, or is among the last ended ones.
+func (s *Snapshot) Knows(id string) bool {
+	return s.Turn != nil && s.Turn.ID == id ||
+		slices.ContainsFunc(s.Queue, func(m Message) bool { return m.ID == id }) ||
+		slices.ContainsFunc(s.Past, func(p Past) bool { return p.ID == id })
+}
+
+// ask returns the pending ask with that id; nil if there is none.
+func (s *Snapshot) ask(approval string) *Ask {
+	i := slices.IndexFunc(s.Asks, func(a Ask) bool { return a.ApprovalID == approval && a.Decided == nil })
+	if i < 0 || approval == "" {
+		return nil
+	}
+	return &s.Asks[i]
+}
+
+// Left returns the rest of the budgets; a member is zero if there is no such budget, and -1 if it is used
+// up.
+func (s *Snapshot) Left() (tokens int64, cost run.Micros) {
+	if s.Input.MaxTokens > 0 {
+		tokens = cmp.Or(max(s.Input.MaxTokens-s.Usage.TotalTokens, 0), -1)
+	}
+	if s.Input.MaxCost > 0 {
+		cost = cmp.Or(max(s.Input.MaxCost-s.Usage.Cost, 0), -1)
+	}
+	return tokens, cost
+}

@@ -1,0 +1,14 @@
+package session_test
+
+import (
+	"os"
+	"testing"
+
+	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor"
+	"github.com/ratchet-dev/ratchet/internal/temporaltest"
+)
+
+func TestMain(m *testing.M) {
+	temporaltest.ObeyCacheVariable()
+	os.Exit(m.Run())
+}

@@ -1,0 +1,168 @@
+package session
+
+import (
+	"errors"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	activities "github.com/ratchet-dev/ratchet/activities/session"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/session"
+)
+
+// The names of the messages of a session. Approvals and answers have the names and the form that a run's
+// have, each as a signal and as an update.
+const (
+	SayUpdate       = "say"       // session.Message
+	InterruptUpdate = "interrupt" // By
+	StopUpdate      = "stop"      // By
+	RetireUpdate    = "retire"    // By
+	DiffUpdate      = "diff"      // returns run.Ref
+	ApprovalMessage = "approval"  // run.Decision
+	AnswerMessage   = "answer"    // run.Reply
+	StateQuery      = "state"     // session.Snapshot
+)
+
+// By names who sends a message.
+type By struct {
+	By string `json:"by,omitempty"`
+}
+
+// Taken is the result of an update that the session takes.
+type Taken struct {
+	Session session.ID `json:"session"`
+	ID      string     `json:"id,omitempty"` // of the message, the approval or the question
+}
+
+// RefusedError is the type of the error of an update that the session refuses after it looked.
+const RefusedError = "Refused"
+
+func (r *runner) registerHandlers(ctx workflow.Context) error {
+	r.reports = workflow.GetSignalChannel(ctx, activities.ReportSignal)
+	signals := workflow.NewSelector(ctx)
+	signals.AddReceive(r.reports, func(workflow.ReceiveChannel, bool) { r.drainReports(r.ctx) })
+	err := errors.Join(
+		workflow.SetQueryHandlerWithOptions(ctx, StateQuery, func() (session.Snapshot, error) { return *r.s, nil },
+			workflow.QueryHandlerOptions{Description: "the session: its state, its last messages, what it waits for"}),
+		setUpdate(ctx, SayUpdate, `{"id":"...","text":"...","by":"...","override":{"model":"...","mode":"..."}}`,
+			func(m session.Message) error { return r.s.CheckMessage(m) }, r.say),
+		setUpdate(ctx, InterruptUpdate, "ends the turn under way", r.checkTurn, r.interrupt),
+		setUpdate(ctx, StopUpdate, "ends the agent's process; the next message starts it again", r.checkOpen, r.stop),
+		setUpdate(ctx, RetireUpdate, "ends the session for good", r.checkOpen, r.leave),
+		setUpdate(ctx, DiffUpdate, "what the session has changed in its checkout", r.checkOpen, r.diff),
+		registerMessage(ctx, r, signals, ApprovalMessage, `{"approvalId":"...","decision":"approve|reject","by":"...","reason":"...","final":false,"session":false}`,
+			func(d run.Decision) error { return r.s.CheckDecision(d) },
+			func(d run.Decision) Taken { r.apply(r.ctx, session.Decided{Decision: d}); return r.taken(d.ApprovalID) }),
+		registerMessage(ctx, r, signals, AnswerMessage, `{"questionId":"...","text":"...","by":"..."}`,
+			func(a run.Reply) error { return r.s.CheckReply(a) },
+			func(a run.Reply) Taken { r.apply(r.ctx, session.Answered{Reply: a}); return r.taken(a.QuestionID) }),
+	)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		ctx, _ = workflow.NewDisconnectedContext(ctx)
+		for {
+			signals.Select(ctx)
+		}
+	})
+	return err
+}
+
+func setUpdate[M, R any](ctx workflow.Context, name, form string, check func(M) error, take func(workflow.Context, M) (R, error)) error {
+	return workflow.SetUpdateHandlerWithOptions(ctx, name, take, workflow.UpdateHandlerOptions{Validator: check, Description: form})
+}
+
+// registerMessage registers a message by update and by signal. A signal that check refuses is dropped.
+func registerMessage[M any](ctx workflow.Context, r *runner, signals workflow.Selector, name, form string, check func(M) error, take func(M) Taken) error {
+	signals.AddReceive(workflow.GetSignalChannelWithOptions(ctx, name, workflow.SignalChannelOptions{Description: form}),
+		func(ch workflow.ReceiveChannel, _ bool) {
+			var m M
+			if !ch.ReceiveAsync(&m) {
+				return
+			}
+			if err := check(m); err != nil {
+				r.log.Warn("signal dropped", "signal", name, "reason", err.Error())
+				return
+			}
+			take(m)
+		})
+	return setUpdate(ctx, name, form, check, func(_ workflow.Context, m M) (Taken, error) { return take(m), nil })
+}
+
+// drainReports folds in the reports that have come.
+func (r *runner) drainReports(ctx workflow.Context) {
+	for {
+		var rep session.Report
+		if !r.reports.ReceiveAsync(&rep) {
+			return
+		}
+		delivery := r.s.Turn != nil && r.s.Turn.Delivery
+		if !r.apply(ctx, rep) {
+			continue
+		}
+		switch {
+		case rep.Seated != nil && r.hooks.seated != nil:
+			r.hooks.seated(ctx, *r.s.Sitting, rep.Seated.Watched)
+		case rep.Sight != nil && r.hooks.sighted != nil:
+			r.hooks.sighted(ctx, rep.Epoch, *rep.Sight)
+		case rep.Ended != nil && delivery && r.hooks.reported != nil:
+			r.hooks.reported(ctx, rep.Epoch, *rep.Ended)
+		}
+	}
+}
+
+func (r *runner) taken(id string) Taken { return Taken{Session: r.s.Input.ID, ID: id} }
+
+func (r *runner) say(ctx workflow.Context, m session.Message) (Taken, error) {
+	r.apply(ctx, session.Said{Message: m})
+	return r.taken(m.ID), nil
+}
+
+func (r *runner) checkOpen(By) error {
+	if r.s.State == session.Retired || r.s.Leave {
+		return session.ErrRetired
+	}
+	return nil
+}
+
+func (r *runner) checkTurn(b By) error {
+	if err := r.checkOpen(b); err != nil {
+		return err
+	}
+	if r.s.Turn == nil {
+		return session.ErrIdle
+	}
+	return nil
+}
+
+// interrupt ends the turn. One that was cut off is not gone on with.
+func (r *runner) interrupt(ctx workflow.Context, b By) (Taken, error) {
+	id := r.s.Turn.ID
+	if r.apply(ctx, session.TurnDropped{By: b.By}) {
+		return r.taken(id), nil
+	}
+	done, err := r.own(owner.Interrupt, activities.SittingRef{Session: r.s.Input.ID, Epoch: r.s.Epochs}, "Interrupt the turn")
+	if err == nil && !done {
+		err = session.ErrIdle
+	}
+	if err != nil {
+		return Taken{}, temporal.NewNonRetryableApplicationError(err.Error(), RefusedError, err)
+	}
+	return r.taken(id), nil
+}
+
+func (r *runner) stop(ctx workflow.Context, b By) (Taken, error) {
+	r.apply(ctx, session.StopAsked{By: b.By})
+	return r.taken(""), nil
+}
+
+func (r *runner) leave(ctx workflow.Context, b By) (Taken, error) {
+	r.apply(ctx, session.RetireAsked{By: b.By})
+	return r.taken(""), nil
+}
+
+// diff returns the diff of the checkout as it is now.
+func (r *runner) diff(ctx workflow.Context, _ By) (run.Ref, error) {
+	var ref run.Ref
+	err := workflow.ExecuteActivity(readingActivity(ctx), acts.Diff, r.s.Input).Get(ctx, &ref)
+	return ref, err
+}

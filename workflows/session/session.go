@@ -1,0 +1,219 @@
+// Package session holds the workflow of a standing session. It waits and calls the activities of package
+// activities/session. Package internal/session decides.
+package session
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/ratchet-dev/ratchet/activities/report"
+	activities "github.com/ratchet-dev/ratchet/activities/session"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
+)
+
+// Register registers the workflow and the activities that any worker of the host can serve.
+func Register(w worker.Registry, a *activities.Activities) {
+	w.RegisterWorkflow(Session)
+	w.RegisterActivity(a)
+}
+
+// SittingQueue returns the task queue from which the workers of a queue take sittings.
+func SittingQueue(queue string) string { return queue + "-sittings" }
+
+// RegisterOwner registers the activities that reach the processes of this worker alone.
+func RegisterOwner(w worker.Registry, o *activities.Owner) { w.RegisterActivity(o) }
+
+// acts and owner provide method values only. The worker holds the real activities.
+var (
+	acts  *activities.Activities
+	owner *activities.Owner
+)
+
+// Input starts a session, or continues it after continue-as-new. Exactly one of Session and Snapshot is
+// set.
+type Input struct {
+	Session  *session.Input    `json:"session,omitempty"`
+	Snapshot *session.Snapshot `json:"snapshot,omitempty"`
+}
+
+// Result describes a session that was retired.
+type Result struct {
+	ID      session.ID `json:"id"`
+	Usage   run.Usage  `json:"usage"`
+	Changes run.Ref    `json:"changes,omitzero"` // the diff of the checkout as it was
+	Reason  string     `json:"reason,omitempty"`
+}
+
+// Limits of the history of one execution. Beyond maxEvents the session continues as new where it rests,
+// beyond mostEvents wherever it is: the agent is ended, and resumed.
+const (
+	maxEvents  = 3000
+	maxBytes   = 4 << 20
+	mostEvents = 20_000
+)
+
+// Session keeps one conversation with an agent, until it is retired. A cancellation retires it.
+func Session(ctx workflow.Context, in Input) (Result, error) {
+	r, err := newRunner(ctx, in)
+	if err != nil {
+		return Result{}, temporal.NewNonRetryableApplicationError(err.Error(), report.InvalidInputError, err)
+	}
+	ctx, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
+	r.ctx = ctx
+	for r.s.State != session.Retired {
+		if long, most := r.isLong(ctx); long && r.readyToContinue(ctx, most) {
+			in := Input{Snapshot: r.s}
+			if r.hooks.carried != nil {
+				r.hooks.carried(&in)
+			}
+			return Result{}, workflow.NewContinueAsNewError(ctx, Session, in)
+		}
+		if err := r.doStep(ctx); err != nil {
+			return Result{}, err
+		}
+	}
+	return r.result, workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
+}
+
+// runner carries one session through its steps.
+type runner struct {
+	s       *session.Snapshot
+	ctx     workflow.Context // outlives a cancellation
+	version int              // grows with every change
+	shown   session.State
+	result  Result
+	hooks   hooks
+	log     log.Logger
+
+	reports workflow.ReceiveChannel
+	sitting workflow.Context // of the activities of the sitting; ends with it
+	end     func()           // asks the sitting to end
+	awake   bool             // the agent is to live in the next execution
+}
+
+func newRunner(ctx workflow.Context, in Input) (*runner, error) {
+	s := in.Snapshot
+	if s == nil {
+		if in.Session == nil {
+			return nil, errors.New("neither an input nor a snapshot is given")
+		}
+		s = session.New(*in.Session, workflow.Now(ctx).UTC())
+	}
+	if err := s.Input.Validate(); err != nil {
+		return nil, err
+	}
+	r := &runner{s: s, log: log.With(workflow.GetLogger(ctx), "session", string(s.Input.ID))}
+	r.ctx, _ = workflow.NewDisconnectedContext(ctx)
+	if err := r.registerHandlers(ctx); err != nil {
+		return nil, err
+	}
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		ctx.Done().Receive(ctx, nil)
+		r.apply(r.ctx, session.RetireAsked{By: "a cancellation"})
+	})
+	r.show(r.ctx)
+	return r, nil
+}
+
+// apply folds an event in. It reports whether the event was in turn; one that is not changes nothing.
+func (r *runner) apply(ctx workflow.Context, e session.Event) bool {
+	if err := r.s.Apply(workflow.Now(ctx), e); err != nil {
+		r.log.Info("event dropped", "reason", err.Error())
+		return false
+	}
+	r.touch()
+	r.show(ctx)
+	return true
+}
+
+// touch lets the session look for its next step.
+func (r *runner) touch() { r.version++ }
+
+// show brings the Web UI and the lists up to date.
+func (r *runner) show(ctx workflow.Context) {
+	if r.shown != r.s.State {
+		r.shown = r.s.State
+		_ = workflow.UpsertTypedSearchAttributes(ctx, attribute.Status().ValueSet(string(r.s.State)))
+	}
+}
+
+// doStep performs the next step.
+func (r *runner) doStep(ctx workflow.Context) error {
+	switch do := r.s.Next(workflow.Now(ctx)); do {
+	case session.Start:
+		r.startSitting(ctx)
+	case session.Hand:
+		r.handOver(ctx)
+	case session.Settle:
+		r.settle(ctx)
+	case session.Finish:
+		r.finishSitting(ctx)
+	case session.Close:
+		return r.retire(ctx)
+	case session.Rest, session.Pause:
+		if r.hooks.step != nil && r.hooks.step(ctx) {
+			return nil
+		}
+		return r.rest(ctx)
+	default:
+		return fmt.Errorf("no step %q", do)
+	}
+	return nil
+}
+
+// rest waits until something happens, or the time of a step has come.
+func (r *runner) rest(ctx workflow.Context) error {
+	seen, now := r.version, workflow.Now(ctx)
+	changed := func() bool { return r.version != seen }
+	var until time.Time
+	if r.s.Next(now) == session.Pause {
+		until = r.s.NotBefore
+	}
+	if r.hooks.due != nil {
+		if at := r.hooks.due(now); !at.IsZero() && (until.IsZero() || at.Before(until)) {
+			until = at
+		}
+	}
+	if until.IsZero() {
+		return workflow.Await(ctx, changed)
+	}
+	_, err := workflow.AwaitWithTimeout(ctx, max(until.Sub(now), time.Millisecond), changed)
+	return err
+}
+
+// isLong reports whether the history has grown enough to begin a new one where the session rests, and
+// whether so much that it must.
+func (r *runner) isLong(ctx workflow.Context) (long, most bool) {
+	info := workflow.GetInfo(ctx)
+	n := info.GetCurrentHistoryLength()
+	return info.GetContinueAsNewSuggested() || n > maxEvents || info.GetCurrentHistorySize() > maxBytes, n > mostEvents
+}
+
+// readyToContinue reports whether a new history can begin: no sitting is left, which no new execution could
+// own. It lets an idle sitting end, and with must any.
+func (r *runner) readyToContinue(ctx workflow.Context, must bool) bool {
+	if r.s.Sitting != nil {
+		idle := r.s.Sitting.Seated() && r.s.Turn == nil && len(r.s.Queue) == 0
+		if (idle || must) && !r.s.Sitting.Going {
+			r.finishSitting(ctx)
+			r.awake = true
+		}
+		return false
+	}
+	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil || r.s.Sitting != nil {
+		return false
+	}
+	if r.awake {
+		r.apply(ctx, session.WakeAsked{})
+	}
+	return true
+}

@@ -1,0 +1,175 @@
+package session
+
+import (
+	"errors"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/ratchet-dev/ratchet/activities/report"
+	activities "github.com/ratchet-dev/ratchet/activities/session"
+	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/session"
+)
+
+// startSitting starts the activity that owns the agent's process. Its end is folded in by a coroutine of
+// its own, after every report that it sent.
+func (r *runner) startSitting(ctx workflow.Context) {
+	due := r.s.DueSitting()
+	if !r.apply(ctx, due) {
+		return
+	}
+	epoch := r.s.Sitting.Epoch
+	held, end := workflow.WithCancel(ctx)
+	r.end = end
+	var closed func()
+	r.sitting, closed = workflow.WithCancel(ctx)
+	sit := workflow.ExecuteActivity(sittingActivity(held), acts.Sit, activities.SitInput{
+		Session: r.s.Input, Epoch: epoch, Choice: due.Choice, Fresh: due.Fresh,
+	})
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		defer end()
+		var res activities.SitResult
+		err := sit.Get(ctx, &res)
+		r.drainReports(ctx)
+		e := endOf(epoch, res, err)
+		closed()
+		if r.hooks.ended != nil {
+			r.hooks.ended(ctx, epoch, e.End, e.Reason)
+		}
+		r.apply(ctx, e)
+	})
+}
+
+// endOf returns how a sitting ended. An activity that did not tell is lost with its worker.
+func endOf(epoch int, res activities.SitResult, err error) session.SittingEnded {
+	e := session.SittingEnded{Epoch: epoch, End: res.End, Reason: res.Reason}
+	switch {
+	case err == nil:
+	case temporal.IsCanceledError(err):
+		e.End = session.Ended
+	case report.IsSilent(err):
+		e.End, e.Reason = session.WasLost, "the worker that owned the agent's process ended, or is not heard from"
+	default:
+		e.End, e.Reason = session.Died, report.ProblemOf(err).Message
+	}
+	return e
+}
+
+// finishSitting asks the process's owner to end it in good order.
+func (r *runner) finishSitting(ctx workflow.Context) {
+	if r.s.Sitting != nil && r.apply(ctx, session.SittingAsked{}) {
+		r.end()
+	}
+}
+
+// handOver gives the agent the next message, or asks it to go on with the turn that was cut off.
+func (r *runner) handOver(ctx workflow.Context) {
+	decided := r.s.Permit()
+	if !r.apply(ctx, session.HandingBegun{}) {
+		return
+	}
+	t := *r.s.Turn
+	tokens, cost := r.s.Left()
+	h := activities.Handover{
+		Session: r.s.Input.ID, Epoch: r.s.Sitting.Epoch, ID: t.ID, Part: t.Parts, Text: t.Text,
+		Permits: r.s.Permits, Decided: decided, Left: provider.Left{Tokens: max(tokens, 0), Cost: max(cost, 0)},
+	}
+	if h.Part > 0 {
+		h.Text = ""
+	}
+	given, err := r.own(owner.Say, h, "Say message "+t.ID)
+	if !given && err == nil && !r.apply(ctx, session.NotHanded{ID: t.ID}) {
+		return // the turn has ended since
+	}
+	if !given {
+		r.finishSitting(ctx) // it takes no input, or it is not known whether it took this one
+	}
+}
+
+// settle tells the agent a decision.
+func (r *runner) settle(ctx workflow.Context) {
+	ask := r.s.Settleable()
+	p := r.s.Permit()
+	if p == nil {
+		p = &run.Permit{CallID: ask.Permission.CallID, Digest: ask.Permission.Digest}
+	}
+	v := activities.Verdict{Session: r.s.Input.ID, Epoch: r.s.Sitting.Epoch, Permit: *p, Final: ask.Decided.Final}
+	_, err := r.own(owner.Decide, v, "Tell the decision on "+ask.ApprovalID)
+	if err != nil {
+		r.finishSitting(ctx)
+		return
+	}
+	r.apply(ctx, session.Settled{ApprovalID: ask.ApprovalID})
+}
+
+// own runs an activity of the process's owner, once. Done is false, without an error, if it surely had no
+// effect. An error says that this is not known.
+func (r *runner) own(activity, in any, summary string) (done bool, err error) {
+	if !r.s.Sitting.Seated() {
+		return false, nil
+	}
+	var res activities.HandResult
+	err = workflow.ExecuteActivity(ownerActivity(r.sitting, r.s.Sitting.Queue, summary), activity, in).Get(r.sitting, &res)
+	if isUnbegun(err) {
+		return false, nil
+	}
+	return res.Done, err
+}
+
+// isUnbegun reports whether an activity with a single attempt ended before a worker began it.
+func isUnbegun(err error) bool {
+	late, ok := errors.AsType[*temporal.TimeoutError](err)
+	return temporal.IsCanceledError(err) || ok && late.TimeoutType() == enums.TIMEOUT_TYPE_SCHEDULE_TO_START
+}
+
+const (
+	// heartbeatTimeout detects the loss of the host. It is longer than the pauses of a host that is not
+	// lost.
+	heartbeatTimeout = 30 * time.Second
+	// sittingLimit bounds a sitting. Afterwards the agent is resumed.
+	sittingLimit = 30 * 24 * time.Hour
+)
+
+// sittingActivity returns a context for Sit: one attempt. A cancellation waits for the end of the process.
+func sittingActivity(ctx workflow.Context) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue: SittingQueue(workflow.GetInfo(ctx).TaskQueueName), StartToCloseTimeout: sittingLimit, HeartbeatTimeout: heartbeatTimeout, WaitForCancellation: true,
+		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: "The agent's process",
+	})
+}
+
+// ownerActivity returns a context for an activity of the process's owner, which must not run twice. It
+// ends when the sitting does, unless a worker has begun it.
+func ownerActivity(ctx workflow.Context, queue, summary string) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue: queue, StartToCloseTimeout: time.Minute, ScheduleToStartTimeout: time.Minute, WaitForCancellation: true,
+		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: summary,
+	})
+}
+
+// retire ends the session: it keeps the diff of the checkout and removes the checkout.
+func (r *runner) retire(ctx workflow.Context) error {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: 10 * time.Minute, HeartbeatTimeout: heartbeatTimeout, Summary: "Keep the changes, remove the checkout",
+	})
+	var kept activities.Retired
+	err := workflow.ExecuteActivity(ctx, acts.Retire, r.s.Input).Get(ctx, &kept)
+	if err != nil {
+		r.log.Error("checkout left behind", "error", err)
+	}
+	r.result = Result{ID: r.s.Input.ID, Usage: r.s.Usage, Changes: kept.Changes, Reason: r.s.Reason}
+	r.apply(ctx, session.Retirement{})
+	return nil
+}
+
+// readingActivity returns a context for an activity that changes nothing.
+func readingActivity(ctx workflow.Context) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: 5 * time.Minute, HeartbeatTimeout: heartbeatTimeout, Summary: "Read the changes of the checkout",
+		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 3},
+	})
+}
