@@ -18,7 +18,7 @@ import (
 func (c *activeCall) decidePermissions(ctx context.Context) error {
 	t := c.talk
 	for len(t.asks) > 0 {
-		d, known := c.decidePermission(t.asks[0])
+		d, person, known := c.decidePermission(t.asks[0])
 		if !known {
 			c.showProgress("waits for a permission")
 			s := newSuspension(t.asks[0])
@@ -29,7 +29,7 @@ func (c *activeCall) decidePermissions(ctx context.Context) error {
 			return err
 		}
 		c.log("permission decided", map[string]string{"tool": t.asks[0].Tool, "input": string(t.asks[0].Input), "verdict": string(d.Verdict), "reason": d.Reason})
-		c.letTool(t.asks[0], letBy(d, c.isPermitted(t.asks[0])))
+		c.letTool(t.asks[0], letBy(d, person))
 		c.showProgress("goes on")
 		t.asks = t.asks[1:]
 		if err := t.Decide(ctx, d); err != nil && !errors.Is(err, agent.ErrNotPending) {
@@ -37,12 +37,6 @@ func (c *activeCall) decidePermissions(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// isPermitted reports whether a person has decided about the request.
-func (c *activeCall) isPermitted(asked agent.Permission) bool {
-	_, ok := c.findPermit(asked)
-	return ok
 }
 
 // letBy says in the words of the log who has let a tool call pass; empty: it does not pass.
@@ -59,16 +53,16 @@ func letBy(d agent.PermissionDecision, person bool) string {
 }
 
 // decidePermission answers a request by the role, a permit or the run's policy;
-// known is false if a person must decide.
-func (c *activeCall) decidePermission(asked agent.Permission) (d agent.PermissionDecision, known bool) {
+// known is false if a person must decide. person reports that a permit decided.
+func (c *activeCall) decidePermission(asked agent.Permission) (d agent.PermissionDecision, person, known bool) {
 	d = agent.PermissionDecision{CallID: asked.CallID, Verdict: agent.Deny}
 	if c.roleSandbox() == agent.ReadOnly {
 		d.Reason = "this role reads and changes nothing"
-		return d, true
+		return d, false, true
 	}
 	if c.servingPeers {
 		d.Reason = "this turn is another session's message: what was allowed is the run's"
-		return d, true
+		return d, false, true
 	}
 	rules := conduct.Rules{Dir: c.talk.dir, Tools: c.req.Work.Tools, Permits: c.req.Work.Permits, Spent: func(p run.Permit) bool {
 		return slices.Contains(c.note.Spent, askIDOf(p))
@@ -77,7 +71,7 @@ func (c *activeCall) decidePermission(asked agent.Permission) (d agent.Permissio
 	if used != nil {
 		c.note.spendPermit(askIDOf(*used))
 	}
-	return d, known
+	return d, used != nil, known
 }
 
 func newSuspension(asked agent.Permission) *provider.Suspended {
