@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -13,7 +12,6 @@ import (
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
-	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/session"
 )
@@ -166,10 +164,7 @@ func (s *sitting) options(ctx context.Context) (o agent.Options, err error) {
 		MaxOutputTokens: agent.AnswerTokens(s.note.Rung), Log: &s.stderr, Env: []string{sessionVariable + "=" + string(in.ID)},
 	}
 	s.dir = o.Dir
-	servers, err := s.writeServers()
-	if err == nil {
-		err = o.AddSetup(in.Setup, servers, s.a.LookupEnv)
-	}
+	err = o.AddSetup(in.Setup, s.a.LookupEnv)
 	o.Sticky = in.Choice()
 	o.Override = s.in.Choice
 	return o, err
@@ -177,16 +172,6 @@ func (s *sitting) options(ctx context.Context) (o agent.Options, err error) {
 
 // sessionVariable names the variable by which programs of a session know it.
 const sessionVariable = "RATCHET_SESSION"
-
-// writeServers writes the file of MCP servers, out of the agent's reach.
-func (s *sitting) writeServers() (path string, err error) {
-	b, err := s.in.Session.Setup.ServerFile()
-	if err != nil || b == nil {
-		return "", err
-	}
-	path = filepath.Join(s.slot.Path(), "servers.json")
-	return path, file.Replace(path, b)
-}
 
 // seated reports that the agent takes input, with what the note says of the last message.
 func (s *sitting) seated(ctx context.Context) error {
