@@ -61,7 +61,7 @@ func (c *cli) adriftText(ids []run.ID) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return fmt.Sprintf("%s not over and without a workflow: %s; bring each back with `%s`",
-		plural(len(ids), "run is", "runs are"), text, c.hintCommand("resume %s", filepath.Join(c.runsDir, "workflows", "RUN")))
+		plural(len(ids), "run is", "runs are"), text, c.hintCommand("resume RUN"))
 }
 
 func (c *cli) findAdrift(ctx context.Context, client *runs.Client) finding {

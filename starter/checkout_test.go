@@ -16,7 +16,7 @@ import (
 func TestARepositorysRunsDirectoryIsNotUsed(t *testing.T) {
 	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
 	repo := repository(t)
-	dir := filepath.Join(repo, defaultRunsDir)
+	dir := filepath.Join(repo, localRunsDir)
 	victim := filepath.Join(t.TempDir(), "victim")
 	id := run.ID("0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77")
 	file, err := json.Marshal(engine.File{Address: "127.0.0.1:1", Token: engine.NewToken(), RunsDir: dir})

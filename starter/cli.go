@@ -47,8 +47,6 @@ func (c console) getenv(name string) string {
 	return ""
 }
 
-const defaultRunsDir = ".runs"
-
 // cli is one run of the program.
 type cli struct {
 	console
@@ -120,7 +118,7 @@ Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
 		return c.handleWith(func(ctx context.Context, _ []string) error { return c.printVersion(ctx) })(cmd, nil)
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&c.runsDir, "runs-dir", defaultRunsDir, "`directory` of the runs' records; its engine.json says where the engine is")
+	flags.StringVar(&c.runsDir, "runs-dir", c.defaultRunsDir(), "`directory` of the runs' records; its engine.json says where the engine is")
 	flags.StringVar(&c.queue, "task-queue", temporalclient.TaskQueue, "`name` of the task queue: that of the worker whose disk holds the runs")
 	flags.BoolVar(&c.json, "json", false, "print JSON: one object, or one a line")
 	flags.BoolVar(&c.plain, "no-color", false, "print without colours, as NO_COLOR does")
@@ -149,6 +147,9 @@ Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
 func (c *cli) handleWith(handle func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c.began = true
+		if err := c.checkRunsDir(); err != nil {
+			return err
+		}
 		return handle(cmd.Context(), args)
 	}
 }
@@ -201,6 +202,7 @@ func withName(ctx context.Context, client *runs.Client, id run.ID) found {
 }
 
 func (c *cli) dialEngine(ctx context.Context) (*runs.Client, func(), error) {
+	c.noteLocalRuns()
 	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
 	if err != nil {
 		return nil, nil, err
@@ -288,7 +290,7 @@ func (c *cli) recordedEvents(id run.ID) ([]run.Event, error) {
 // hintCommand returns a command line of this program that reaches the same engine.
 func (c *cli) hintCommand(format string, args ...any) string {
 	line := cmp.Or(c.program, "starter") + " " + fmt.Sprintf(format, args...)
-	if c.runsDir != defaultRunsDir {
+	if c.runsDir != c.defaultRunsDir() {
 		line += " --runs-dir " + shellquote.Join(c.runsDir)
 	}
 	return line

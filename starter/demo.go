@@ -54,7 +54,7 @@ starts them again, and counts what the run has done twice.`,
 			why = "demo without a terminal"
 		}
 		if !cmd.Flags().Changed("runs-dir") {
-			c.runsDir = filepath.Join(dir, defaultRunsDir)
+			c.runsDir = filepath.Join(dir, localRunsDir)
 		}
 		d := demo{cli: c, screen: c.demoScreen(), approveFor: why, kill: killing{off: noKill}}
 		return d.run(ctx, dir)

@@ -140,7 +140,7 @@ func TestWhoLosesADispatchIsToldWhereToLook(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			var said bytes.Buffer
 			c := newCLI(console{err: &said})
-			c.runsDir = defaultRunsDir
+			c.runsDir = c.defaultRunsDir()
 			err := c.cutOff(awake, row.err)
 			if !errors.Is(err, row.err) {
 				t.Error(err)

@@ -91,7 +91,8 @@ func TestTheScriptsOfTheReadme(t *testing.T) {
 	alone(t)
 	commands(t)
 	home := t.TempDir()
-	b := bench{t, filepath.Join(home, defaultRunsDir), repository(t), answers(t)}
+	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
+	b := bench{t, filepath.Join(home, "state", "ratchet"), repository(t), answers(t)}
 	up(t, b.runsDir)
 	id := b.start()
 	b.await(id, run.AwaitingApproval)

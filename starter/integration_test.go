@@ -138,7 +138,7 @@ func TestCommandsOnARealEngine(t *testing.T) {
 		test func(bench)
 	}{
 		{"doctor", func(b bench) { b.expect(0, "doctor") }},
-		{"a second engine on the same database", func(b bench) { b.expect(1, "up", "--port", "0", "--ui-port", "0") }},
+		{"a second engine on the same directory", func(b bench) { b.expect(0, "up", "--port", "0", "--ui-port", "0") }},
 		{"a run from approval to approval", testApprovals},
 		{"a rejection that is final", testFinalRejection},
 		{"a question", testQuestion},
@@ -480,16 +480,23 @@ func testResume(b bench, stop func()) {
 	if got := b.expect(1, "resume", dir); !strings.Contains(got.err, "still knows") {
 		b.Errorf("open: %s", got.err)
 	}
+	name := b.status(id).Pending.Name
 	stop()
 	for _, f := range []string{"", "-wal", "-shm"} {
 		_ = os.Remove(filepath.Join(b.runsDir, databaseName+f))
 	}
 	up(b.T, b.runsDir)
 	b.expect(1, "status", id)
+	next := b.start()
+	b.await(next, run.AwaitingApproval)
+	if got := b.status(next).Pending.Name; got.Number() <= name.Number() || got.Label() != name.Label() {
+		b.Errorf("on a new database %s comes after %s", got, name)
+	}
+	b.expect(0, "cancel", next)
 	if got := starter(b.Context(), "", "resume", dir); got.code != exitApproval || !strings.Contains(got.out, "planned") {
 		b.Errorf("code %d:\n%s%s", got.code, got.out, got.err)
 	}
-	b.expect(0, "approve", id)
+	b.expect(0, "approve", string(name))
 	eventually.Holds(b.T, "the next approval is pending", func() bool { return b.status(id).Pending.Approval != nil && b.status(id).Iteration == 2 })
 	late := newCLI(console{out: io.Discard, err: io.Discard, environ: os.Environ(), now: time.Now})
 	late.runsDir, late.queue = b.runsDir, temporalclient.TaskQueue

@@ -25,8 +25,8 @@ watch, for its time, never to every agent by your user's configuration.
 
 An agent starts it in a directory of its own choice, so name the runs directory by
 its absolute path. The engine is reached when a tool needs it.`,
-		Example: "  claude mcp add ratchet -- starter mcp --runs-dir ~/src/shop/.runs\n" +
-			"  codex mcp add ratchet -- starter mcp --runs-dir ~/src/shop/.runs",
+		Example: "  claude mcp add ratchet -- starter mcp\n" +
+			"  codex mcp add ratchet -- starter mcp",
 		Args: exactArgs(0, "no arguments, only flags"),
 		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
 			dirs, err := c.findRegistry()

@@ -18,19 +18,19 @@ import (
 func (c *cli) resumeCommand() *cobra.Command {
 	var detach bool
 	cmd := &cobra.Command{
-		Use:   "resume RUN_DIR",
+		Use:   "resume RUN",
 		Short: "Rebuild a run from its directory when the engine's state is gone",
 		Long: `Rebuilds a run from the events in its directory and goes on with it under the
 same id. Answers that were stored are not paid again, patches that are on the
 branch are not applied again. A run that the engine still knows as open is
-refused: it goes on by itself. The runs directory is the one that RUN_DIR lies
-in.`,
-		Example: "  starter resume .runs/workflows/0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77",
-		Args:    exactArgs(1, "one RUN_DIR, such as .runs/workflows/<run id>"),
+refused: it goes on by itself. RUN is a name, an id, or the run's directory: then
+the runs directory is the one that it lies in.`,
+		Example: "  starter resume slug#14\n  starter resume /srv/ratchet/workflows/0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77",
+		Args:    exactArgs(1, "one RUN: a name, an id, or the run's directory"),
 	}
 	cmd.Flags().BoolVar(&detach, "detach", false, "print the run id and do not follow")
 	cmd.RunE = c.handleWith(func(ctx context.Context, args []string) error {
-		s, err := c.rebuildSnapshot(ctx, args[0], cmd.Flags().Changed("runs-dir"))
+		s, err := c.rebuildSnapshot(ctx, c.recordPath(args[0]), cmd.Flags().Changed("runs-dir"))
 		if err != nil {
 			return fmt.Errorf("resume: %w", err)
 		}
@@ -39,12 +39,27 @@ in.`,
 	return cmd
 }
 
+// recordPath returns the directory of a run of this host that is named by its name or its id. It returns any
+// other word unchanged.
+func (c *cli) recordPath(word string) string {
+	id := run.ID(word)
+	if name, ok := run.ParseName(word); ok {
+		if named, ok := rundir.RunNamed(c.runsDir, name); ok {
+			id = named
+		}
+	}
+	if dir, err := c.openRecord(id); id.Validate() == nil && err == nil {
+		return dir.Path()
+	}
+	return word
+}
+
 // rebuildSnapshot folds the events in a run's directory. Unless a runs directory was chosen, it makes
 // the one around the run's directory the runs directory of this command.
 func (c *cli) rebuildSnapshot(ctx context.Context, path string, chosen bool) (*run.Snapshot, error) {
 	dir, err := rundir.At(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s does not exist: name the directory of a run, .runs/workflows/<run id>", path)
+		return nil, fmt.Errorf("%s does not exist: name a run of %s, or the directory of a run", path, c.runsDir)
 	}
 	if err != nil {
 		return nil, err
@@ -101,10 +116,12 @@ func (c *cli) resumeRun(ctx context.Context, s *run.Snapshot, detach bool) error
 		s, err = c.latest(id)
 	}
 	if err == nil {
+		// A new database does not know the name. Without it the name is found on this host alone.
+		_, _ = client.ClaimName(ctx, s.Input.Name.Label(), run.Claim{RunID: id, Number: s.Input.Name.Number()})
 		err = client.Resume(ctx, s)
 	}
 	if _, open := errors.AsType[*runs.ExistsError](err); open {
-		return fmt.Errorf("the engine still knows run %s as open, it goes on by itself: follow it with `%s`", id, c.hintCommand("watch %s", id))
+		return fmt.Errorf("the engine still knows run %s as open, it goes on by itself: follow it with `%s`", s.Input.Name.Shown(id), c.hintCommand("watch %s", s.Input.Name.Shown(id)))
 	}
 	if err != nil {
 		return err

@@ -128,10 +128,13 @@ func (p neighbour) up(args ...string) (f engine.File, stop func()) {
 	return f, stop
 }
 
+// stateDir is the runs directory that a user has by default, below HOME.
+const stateDir = ".local/state/ratchet"
+
 // token is that of the engine of the user.
 func (p neighbour) token() string {
 	p.Helper()
-	b, err := os.ReadFile(filepath.Join(p.home, defaultRunsDir, engine.FileName))
+	b, err := os.ReadFile(filepath.Join(p.home, stateDir, engine.FileName))
 	var f engine.File
 	if err == nil {
 		err = json.Unmarshal(b, &f)
@@ -200,9 +203,9 @@ func TestTheEngineOfAnotherUserTakesNobodysRun(t *testing.T) {
 		refused(t, kim.starter("list"), "another program listens there")
 	})
 	t.Run("the runs directory is another user's", func(t *testing.T) {
-		refused(t, mallory.starter("list", "--runs-dir", filepath.Join(kim.home, defaultRunsDir)), "not used")
-		kim.sh("chmod 755 .runs && chmod 644 .runs/engine.json")
-		refused(t, mallory.starter("list", "--runs-dir", filepath.Join(kim.home, defaultRunsDir)), "belongs to user 65534")
+		refused(t, mallory.starter("list", "--runs-dir", filepath.Join(kim.home, stateDir)), "not used")
+		kim.sh("chmod -R go+rX .local && chmod 644 " + stateDir + "/engine.json")
+		refused(t, mallory.starter("list", "--runs-dir", filepath.Join(kim.home, stateDir)), "belongs to user 65534")
 		refused(t, kim.starter("list"), "other users")
 	})
 	t.Run("each has one", func(t *testing.T) {

@@ -38,7 +38,9 @@ type upFlags struct {
 	open         bool
 	forDemo      bool // started by the demo: ends with the standard input, and tells what its start needs alone
 	engine       string
-	worker       host.Config
+	// portChosen and uiPortChosen say that the port is the user's choice: a taken one is an error then.
+	portChosen, uiPortChosen bool
+	worker                   host.Config
 }
 
 func (c *cli) upCommand() *cobra.Command {
@@ -49,8 +51,9 @@ func (c *cli) upCommand() *cobra.Command {
 		Long: `Runs Temporal's server with its state in one file, its Web UI, and a worker, all
 on this machine, until interrupted. Interrupt it, kill it, start it again: every
 run goes on where it was. Other commands find it by engine.json in the runs
-directory, which only you can read; they use no other engine unless the Temporal
-configuration (TEMPORAL_ADDRESS) names one.
+directory, from every working directory; only you can read it. They use no other
+engine unless the Temporal configuration (TEMPORAL_ADDRESS) names one. Where the
+engine is up already, the command says so and ends.
 
 The engine and its Web UI listen on this machine alone and are locked: starter and
 worker open them by a secret in engine.json, Temporal's own tools by what
@@ -64,12 +67,15 @@ engine.db: it is as open as --open makes ours, and it has no Web UI here. --engi
 builds ours, --engine temporal always takes the command.`,
 		Example: "  starter up\n  starter up --port 0 --ui-port 0 --json   # free ports, one JSON object when ready\n  starter up --runs-dir /srv/ratchet --provider-env OPENAI_API_KEY",
 		Args:    exactArgs(0, "no arguments, only flags"),
-		RunE:    c.handleWith(func(ctx context.Context, _ []string) error { return c.runLocally(ctx, f) }),
 	}
 	flags := cmd.Flags()
+	cmd.RunE = c.handleWith(func(ctx context.Context, _ []string) error {
+		f.portChosen, f.uiPortChosen = flags.Changed("port"), flags.Changed("ui-port")
+		return c.runLocally(ctx, f)
+	})
 	flags.StringVar(&f.db, "db", "", "database `file`; default: "+databaseName+" in the runs directory")
-	flags.IntVar(&f.port, "port", defaultPort, "`port` of the engine on the loopback interface; 0 takes a free one")
-	flags.IntVar(&f.uiPort, "ui-port", defaultUIPort, "`port` of the Web UI; 0 takes a free one")
+	flags.IntVar(&f.port, "port", defaultPort, "`port` of the engine on the loopback interface; 0 takes a free one, and so does the default where it is taken")
+	flags.IntVar(&f.uiPort, "ui-port", defaultUIPort, "`port` of the Web UI; 0 takes a free one, and so does the default where it is taken")
 	flags.BoolVar(&f.forDemo, forDemoFlag, false, "end when the standard input does, and keep quiet about what the demo tells itself")
 	_ = flags.MarkHidden(forDemoFlag)
 	flags.BoolVar(&f.open, "open", false, "take the lock off: every user and program of this machine can approve and run commands as you")
@@ -93,6 +99,13 @@ func (c *cli) runLocally(ctx context.Context, f upFlags) error {
 	if err != nil {
 		return usageErrorf("--%w", err)
 	}
+	if !f.forDemo {
+		c.noteLocalRuns()
+		if running, err := c.tellRunning(ctx, f.db); running || err != nil {
+			return err
+		}
+	}
+	f.port, f.uiPort = freePort(f.port, f.portChosen), freePort(f.uiPort, f.uiPortChosen)
 	f.worker.Environ = c.environ
 	if f.worker.Review == nil && !f.forDemo {
 		f.worker.Review = &review.Config{}

@@ -65,7 +65,7 @@ func TestTheRealCommandServesTheDemo(t *testing.T) {
 	if got.code != 0 || !strings.Contains(got.out, "of your PATH serves as the engine") || !strings.Contains(got.out, "✓ Completed") {
 		t.Fatalf("code %d: %s%s", got.code, got.out, got.err)
 	}
-	f, err := engine.ReadFile(filepath.Join(home, defaultRunsDir))
+	f, err := engine.ReadFile(filepath.Join(home, localRunsDir))
 	if err != nil || !strings.HasPrefix(f.Command, "temporal ") || f.UI != "" {
 		t.Errorf("%+v, %v", f, err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/proc/dumpable"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
 	// The supervisor of the programs that runs start, and the forwarder of those in a box, are this
 	// same executable; see the packages' docs.
 	_ "github.com/ratchet-dev/ratchet/internal/egress/forwarder"
@@ -33,7 +34,7 @@ func main() {
 		os.Exit(1)
 	}
 	c := host.Config{Environ: os.Environ(), Warn: func(err error) { fmt.Fprintln(os.Stderr, "worker:", err) }}
-	flag.StringVar(&c.RunsDir, "runs-dir", ".runs", "`directory` of the runs' records and worktrees")
+	flag.StringVar(&c.RunsDir, "runs-dir", rundir.DefaultDir(os.Getenv), "`directory` of the runs' records and worktrees")
 	flag.StringVar(&c.TaskQueue, "task-queue", temporalclient.TaskQueue, "`name` of the task queue to serve")
 	c.AddFlags(flag.CommandLine)
 	showVersion := flag.Bool("version", false, "print the version of this program, and the engine that starter up would start")
@@ -41,6 +42,10 @@ func main() {
 	if *showVersion {
 		printVersion(c.RunsDir)
 		return
+	}
+	if c.RunsDir == "" {
+		fmt.Fprintln(os.Stderr, "worker: neither XDG_STATE_HOME nor HOME names a directory: name that of the runs with -runs-dir DIR")
+		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -43,6 +43,9 @@ func namesID(label string, series int) string {
 // ClaimName gives a run a name under the label and returns it. A repeated call returns the same name, unless
 // the claim has to exceed it. The run need not exist yet.
 func (c *Client) ClaimName(ctx context.Context, label string, claim run.Claim) (run.Name, error) {
+	if label == "" {
+		return "", ErrNoName
+	}
 	numbers, err := c.claimNumber(ctx, label, claim)
 	if err != nil {
 		return "", fmt.Errorf("claim a name for run %s: %w", claim.RunID, err)
