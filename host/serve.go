@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
+	deliveryacts "github.com/ratchet-dev/ratchet/activities/delivery"
 	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -67,6 +68,7 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 	h.boundMemory()
 	serving := worker.New(w.Client, w.TaskQueue, temporalclient.WorkerOptions("", liveness))
 	workflows.Register(serving, h.Activities)
+	serving.RegisterActivity(deliveryacts.Teller{})
 	sessionflow.Register(serving, h.Sessions)
 	if h.Dispatch != nil {
 		dispatchflow.Register(serving, h.Dispatch)

@@ -137,6 +137,7 @@ Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
 	add("act", c.approveCommand(), c.rejectCommand(), c.answerCommand(), c.noteCommand(), c.cancelCommand())
 	add("peers", c.peersCommand(), c.dispatchCommand(), c.dispatchesCommand(), c.inboxCommand(), c.mcpCommand())
 	add("tools", c.patchCommand(), c.agentsCommand(), c.doctorCommand(), c.envCommand(), c.uiCommand(), c.pageCommand())
+	add("peers", c.deliverCommand(), c.deliveriesCommand(), c.deliveryCommand())
 	root.SetHelpCommandGroupID("tools")
 	root.SetCompletionCommandGroupID("tools")
 	return root

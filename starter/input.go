@@ -47,7 +47,7 @@ func (c *cli) inputFrom(ctx context.Context, f runFlags, src workspace.Source) (
 	in := run.Input{
 		RunID: run.ID(f.id), Goal: f.goal, CheckEnv: f.env, NoBaseline: f.noBaseline, CheckNetwork: f.checkNetwork, MaxFix: &f.maxFix, Timeouts: f.limits, Patches: f.patches,
 		MaxTokens: f.maxTokens, MaxCost: run.Dollars(f.maxCost), Network: f.network, FreshFixer: f.fresh, Candidates: f.attempts,
-		Repository: run.Repository{Path: src.Root, Prefix: src.Prefix, Base: src.Base}, Origins: f.origins,
+		Repository: run.Repository{Path: src.Root, Prefix: src.Prefix, Base: src.Base}, Origins: f.origins, Tell: f.tell,
 	}
 	if f.id == "" {
 		id, err := uuid.NewV7()

@@ -45,6 +45,7 @@ type runFlags struct {
 	id              string
 	goalGiven, file bool
 	branch, message string // templates
+	tell            string // a standing session
 	// origins says who chose what, by the names of the settings.
 	origins map[string]run.Origin
 }
@@ -118,6 +119,7 @@ func (f *runFlags) registerFlags(flags *pflag.FlagSet) {
 	flags.Int64Var(&f.maxTokens, "max-tokens", 0, "token budget, after which the run asks; 0 is none")
 	flags.StringVar(&f.branch, "branch", "", "`template` of the branch's name, such as agents/{slug}-{short}; placeholders {number}, {slug}, {run}, {short}; default: "+run.DefaultBranch)
 	flags.StringVar(&f.message, "commit-message", "", "`template` of the commits' messages; placeholders {summary}, {goal}, {slug}, {run}, {short}, {name}, {number}, {iteration}; default: {summary}")
+	flags.StringVar(&f.tell, "tell", "", "`session` that is told when the run waits and when it ends: see starter deliveries")
 	flags.BoolVar(&f.detach, "detach", false, "print the run id and do not follow")
 	flags.StringVar(&f.id, "id", "", "`id` of the run; default: a new UUID")
 	flags.Float64Var(&f.maxCost, "max-cost", 0, "budget in dollars, where prices are known, after which the run asks; 0 is none")
@@ -157,6 +159,9 @@ func (c *cli) startRun(ctx context.Context, flags *pflag.FlagSet, f *runFlags) e
 		return err
 	}
 	defer closeClient()
+	if err := c.findTold(ctx, &in); err != nil {
+		return err
+	}
 	if err := c.checkSandbox(in.Sandbox, f.origins["sandbox"] == run.FromFlag); err != nil {
 		return err
 	}

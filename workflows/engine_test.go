@@ -32,7 +32,7 @@ func activitiesByName(w *fakeActivities) map[string]any {
 	return map[string]any{
 		"Record": w.Record, "Prepare": w.Prepare, "CleanUp": w.CleanUp, "Plan": w.Plan,
 		"Propose": w.Propose, "Apply": w.Apply, "Check": w.Check, "Judge": w.Judge, "Try": w.Try,
-		"CheckBranch": w.CheckBranch, "TakePart": w.TakePart,
+		"CheckBranch": w.CheckBranch, "TakePart": w.TakePart, "TellSession": w.TellSession,
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	deliveryacts "github.com/ratchet-dev/ratchet/activities/delivery"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporaltest"
@@ -55,6 +56,8 @@ type fakeActivities struct {
 	prepared       int
 	ended          []activities.BranchInput
 	largest        int // most events that one application brought
+	told           []deliveryacts.TellInput
+	tellErr        error
 }
 
 func next[T any](list *[]T, none T) T {
@@ -110,6 +113,13 @@ func (w *fakeActivities) brief(c activities.Call) error {
 	}
 	w.calls, w.guidance = append(w.calls, c), append(w.guidance, s.Guidance)
 	return nil
+}
+
+func (w *fakeActivities) TellSession(_ context.Context, in deliveryacts.TellInput) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.told = append(w.told, in)
+	return w.tellErr
 }
 
 func (w *fakeActivities) Prepare(context.Context, activities.Header) error {

@@ -181,6 +181,7 @@ func (r *runner) endRun(ctx workflow.Context, p run.Payload) {
 
 // closeRun returns the result of the run as the result or the error of the workflow.
 func (r *runner) closeRun(ctx workflow.Context) (RunResult, error) {
+	r.tellSession(ctx)
 	s := r.s
 	res := RunResult{
 		RunID: s.Input.RunID, Name: s.Input.Name, Status: s.State.Status, Branch: s.Input.BranchName(),

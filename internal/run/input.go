@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -69,9 +70,14 @@ type Input struct {
 
 	// Naming names the branch and the commits.
 	Naming Naming `json:"naming,omitzero"`
+	// Tell is the id of the standing session that is told when the run waits and when it ends; empty: none is.
+	Tell string `json:"tell,omitempty"`
 	// Origins says who chose what, by the names of the settings. It decides nothing.
 	Origins map[string]Origin `json:"origins,omitempty"`
 }
+
+// sessionForm matches the ids of standing sessions.
+var sessionForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
 // Size bounds a patch. Zero members mean the patch engine's own limits.
 type Size struct {
@@ -189,6 +195,7 @@ func (in Input) Validate() error {
 	for _, dir := range in.Options.Dirs {
 		refuse(overlap(dir, in.Repository.Path), "agents change the repository by patches alone: let them only read the directory %s, or leave it out", dir)
 	}
+	refuse(in.Tell != "" && !sessionForm.MatchString(in.Tell), "session id %q: want 1 to 64 letters, digits, '-' and '_'", in.Tell)
 	refuse(in.MaxTokens < 0, "the token budget is negative")
 	refuse(in.MaxCost < 0, "the cost budget is negative")
 	for _, d := range []time.Duration{in.Timeouts.Provider, in.Timeouts.Check, in.Timeouts.Approval, in.Timeouts.Answer} {

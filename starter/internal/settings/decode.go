@@ -187,7 +187,7 @@ func plainCause(err error) string {
 }
 
 // flagsOnly are flags of `starter run` that no file sets.
-var flagsOnly = []string{"goal", "goal-file", "repo", "base", "id", "detach", "json", "runs-dir", "task-queue", "no-color"}
+var flagsOnly = []string{"goal", "goal-file", "repo", "base", "id", "detach", "tell", "json", "runs-dir", "task-queue", "no-color"}
 
 // FlagOnly returns why a flag of `starter run` is no setting; ok is false if it may be one.
 func FlagOnly(name string) (why string, ok bool) {

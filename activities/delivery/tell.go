@@ -1,0 +1,54 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/ratchet-dev/ratchet/activities/report"
+)
+
+// Teller holds the activity by which other workflows give a session a batch. Any worker serves it.
+type Teller struct{}
+
+// TellInput is a batch for a session.
+type TellInput struct {
+	Session string `json:"session"`
+	Parcel  Parcel `json:"parcel"`
+}
+
+// UnknownSessionError says that there is no such session, or none that lives.
+const UnknownSessionError = "SessionUnknown"
+
+// TellSession gives the session the batch, and returns once the session's workflow has it. A second call with the same
+// batch changes nothing: batches have ids. A session that refuses the batch is an error that no retry mends.
+func (Teller) TellSession(ctx context.Context, in TellInput) error {
+	_, err := activity.GetClient(ctx).UpdateWorkflow(ctx, UpdateOf(in.Session, in.Parcel, client.WorkflowUpdateStageAccepted))
+	return TellError(in.Session, err)
+}
+
+// UpdateOf returns the update that gives a session a batch. Its id is the batch's: a repeated call is one update.
+func UpdateOf(session string, p Parcel, stage client.WorkflowUpdateStage) client.UpdateWorkflowOptions {
+	return client.UpdateWorkflowOptions{
+		WorkflowID: WorkflowID(session), UpdateID: "batch-" + p.ID, UpdateName: EnqueueUpdate, Args: []any{p}, WaitForStage: stage,
+	}
+}
+
+// WorkflowID returns the id of a session's workflow.
+func WorkflowID(session string) string { return "session-" + session }
+
+// TellError returns the error of an update that gives a session a batch, with the code of the contract.
+func TellError(session string, err error) error {
+	if _, missing := errors.AsType[*serviceerror.NotFound](err); missing {
+		return report.Permanent(UnknownSessionError, fmt.Errorf("session_unknown: no session %s lives here: see starter session list", session))
+	}
+	if app, refused := errors.AsType[*temporal.ApplicationError](err); refused {
+		return report.Permanent(app.Type(), errors.New(app.Message()))
+	}
+	return err
+}

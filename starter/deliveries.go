@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-dev/ratchet/internal/delivery"
+	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
+	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/deliveries"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+	deliveryflow "github.com/ratchet-dev/ratchet/workflows/delivery"
+)
+
+func (c *cli) deliveriesCommand() *cobra.Command {
+	var audit bool
+	cmd := &cobra.Command{
+		Use:   "deliveries [SESSION]",
+		Short: "List the deliveries into standing sessions and what became of each",
+		Long: `Lists the batches of one session or of all: what waits and why, what is under way,
+and what was closed. A batch that is manual_resolution_only waits for you: look into
+the session, then close it with starter delivery close. With --audit it prints the
+decisions about one session, the oldest first.`,
+		Example:           "  starter deliveries\n  starter deliveries 0198c5e2 --audit\n  starter deliveries 0198c5e2 --json | jq '.fold.queue'",
+		Args:              argsBetween(0, 1, "at most one SESSION"),
+		ValidArgsFunction: c.completeDelivered,
+	}
+	cmd.Flags().BoolVar(&audit, "audit", false, "print the decisions about the session")
+	cmd.RunE = c.handleWith(func(ctx context.Context, args []string) error {
+		switch {
+		case len(args) == 0 && audit:
+			return usageErrorf("--audit needs a SESSION")
+		case len(args) == 0:
+			return c.listDeliveries()
+		}
+		session, err := c.deliverySession(args[0])
+		if err != nil {
+			return err
+		}
+		if audit {
+			return c.printAudit(session)
+		}
+		return c.showDeliveries(ctx, session)
+	})
+	return cmd
+}
+
+func (c *cli) ledger() ledger.Store { return ledger.In(c.runsDir) }
+
+// deliverySession returns the session that the argument names: its id, or the beginning of the one that has it among
+// those with deliveries. An id that has no delivery yet is taken as it is.
+func (c *cli) deliverySession(name string) (string, error) {
+	name = strings.TrimPrefix(name, "session-")
+	known, err := c.ledger().Sessions()
+	if err != nil {
+		return "", err
+	}
+	if slices.Contains(known, name) || name == "" {
+		return name, nil
+	}
+	found := slices.DeleteFunc(known, func(id string) bool { return !strings.HasPrefix(id, name) })
+	switch len(found) {
+	case 0:
+		return name, nil
+	case 1:
+		return found[0], nil
+	}
+	return "", usageErrorf("session %s is ambiguous: %s", name, strings.Join(found, ", "))
+}
+
+// completeDelivered completes a session that has deliveries.
+func (c *cli) completeDelivered(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	known, err := c.ledger().Sessions()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return known, cobra.ShellCompDirectiveNoFileComp
+}
+
+// showDeliveries shows the deliveries of a session by its workflow, and by its ledger while the workflow cannot be asked.
+func (c *cli) showDeliveries(ctx context.Context, session string) error {
+	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
+	if err == nil {
+		defer t.Close()
+		var v deliveryflow.View
+		if v, err = (deliveries.Client{Temporal: t}).View(ctx, session); err == nil {
+			return c.printDeliveries(v, nil)
+		}
+	}
+	v, audit, bad := deliveries.Recorded(c.ledger(), session)
+	if bad != nil || len(audit) == 0 && v.Fold.Seq == 0 {
+		return errors.Join(bad, err)
+	}
+	return c.printDeliveries(v, err)
+}
+
+// listDeliveries lists the open and the last closed batches of all sessions, by their ledgers. A ledger that cannot be
+// read is told beside the others.
+func (c *cli) listDeliveries() error {
+	sessions, err := c.ledger().Sessions()
+	if err != nil {
+		return err
+	}
+	views, bad := []deliveryflow.View{}, error(nil)
+	for _, session := range sessions {
+		v, _, err := deliveries.Recorded(c.ledger(), session)
+		bad = errors.Join(bad, err)
+		views = append(views, v)
+	}
+	if c.json {
+		return errors.Join(c.printJSON(views), bad)
+	}
+	var rows [][]string
+	for _, v := range views {
+		rows = append(rows, c.deliveryRows(v)...)
+	}
+	if len(rows) == 0 {
+		c.printf("No deliveries yet.\n")
+		return bad
+	}
+	c.printf("%s", terminal.Table(append([][]string{c.deliveryHead()}, rows...)))
+	return bad
+}
+
+// printDeliveries prints the deliveries of one session. Stale says why they are those of the ledger; nil: they are not.
+func (c *cli) printDeliveries(v deliveryflow.View, stale error) error {
+	if c.json {
+		return c.printJSON(v)
+	}
+	rows := c.deliveryRows(v)
+	if len(rows) == 0 {
+		c.printf("No deliveries into session %s yet.\n", display.Line(v.Session))
+	} else {
+		c.printf("%s", terminal.Table(append([][]string{c.deliveryHead()}, rows...)))
+	}
+	s := c.style()
+	if v.Waiting != "" {
+		c.printf("\n%s\n", s.Dim("The head is not delivered now: "+story.OneLine(v.Waiting, 200)))
+	}
+	if e := v.Fold.Head(); e != nil && e.Replay == delivery.Manual {
+		c.printf("\nBatch %s waits for you. Look into the session, then say what you saw:\n  %s\n  %s\n", display.Line(e.Batch.ID),
+			c.hintCommand("delivery close %s --confirmed", v.Session), c.hintCommand("delivery close %s --unconfirmed", v.Session))
+	}
+	if stale != nil {
+		c.printf("\n%s\n", s.Dim("As the ledger has it: "+story.OneLine(stale.Error(), 200)))
+	}
+	return nil
+}
+
+func (c *cli) deliveryHead() []string {
+	s := c.style()
+	return []string{s.Dim("AGE"), s.Dim("SESSION"), s.Dim("BATCH"), s.Dim("STATE"), s.Dim("SENT"), ""}
+}
+
+// deliveryRows returns a row for each open and each of the last closed batches, the oldest first.
+func (c *cli) deliveryRows(v deliveryflow.View) (rows [][]string) {
+	for _, e := range slices.Concat(v.Fold.Closed, v.Fold.Queue) {
+		rows = append(rows, []string{
+			terminal.Age(c.now().Sub(e.CreatedAt)), display.Line(v.Session), display.Line(e.Batch.ID), c.deliveryState(e),
+			fmt.Sprintf("%d of %d", e.Charged, e.Generation), deliveryGist(e),
+		})
+	}
+	return rows
+}
+
+// deliveryState returns the state of a batch, in its colour.
+func (c *cli) deliveryState(e delivery.Entry) string {
+	s := c.style()
+	switch {
+	case e.Close == delivery.Delivered || e.Close == delivery.Confirmed:
+		return s.Good(string(e.Close))
+	case e.Close != "":
+		return s.Bad(string(e.Close))
+	case e.Replay == delivery.Manual:
+		return s.Bad(string(e.Replay))
+	case len(e.Attempts) > 0 && e.Attempts[len(e.Attempts)-1].Active():
+		return s.Wait("under way")
+	}
+	return s.Wait("queued")
+}
+
+// deliveryGist returns the first job of a batch in one line.
+func deliveryGist(e delivery.Entry) string {
+	if len(e.Batch.Jobs) == 0 {
+		return ""
+	}
+	j := e.Batch.Jobs[0]
+	return story.OneLine(strings.TrimSpace(j.Reason+" "+j.Summary), 60)
+}
+
+// printAudit prints what the audit tells of a session.
+func (c *cli) printAudit(session string) error {
+	_, audit, err := deliveries.Recorded(c.ledger(), session)
+	if c.json {
+		return errors.Join(c.printJSON(slices.Concat([]delivery.Line{}, audit)), err)
+	}
+	if len(audit) == 0 && err == nil {
+		c.printf("The audit tells nothing of session %s yet.\n", display.Line(session))
+	}
+	var rows [][]string
+	for _, l := range audit {
+		rows = append(rows, []string{l.TS.Local().Format("2006-01-02 15:04:05"), string(l.Decision), display.Line(l.Batch), fmt.Sprint(l.Attempt), fmt.Sprint(l.Epoch), story.OneLine(l.Reason, 80)})
+	}
+	if len(rows) > 0 {
+		s := c.style()
+		head := []string{s.Dim("TIME"), s.Dim("DECISION"), s.Dim("BATCH"), s.Dim("ATTEMPT"), s.Dim("EPOCH"), ""}
+		c.printf("%s", terminal.Table(append([][]string{head}, rows...)))
+	}
+	return err
+}

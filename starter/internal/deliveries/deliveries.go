@@ -1,0 +1,117 @@
+// Package deliveries gives batches to the workflows of standing sessions, and reads what became of them.
+package deliveries
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	activities "github.com/ratchet-dev/ratchet/activities/delivery"
+	"github.com/ratchet-dev/ratchet/internal/delivery"
+	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
+	deliveryflow "github.com/ratchet-dev/ratchet/workflows/delivery"
+)
+
+// Client reaches the workflows of sessions through one Temporal server.
+type Client struct{ Temporal client.Client }
+
+// The limits of the calls. An update waits for a worker.
+const (
+	callLimit   = 8 * time.Second
+	updateLimit = 30 * time.Second
+)
+
+// ErrNoAnswer is the error for a session whose workflow does not answer in time.
+var ErrNoAnswer = errors.New("no worker answers for the session: start one with starter up, or worker")
+
+// Read reads a batch from a document. The error is one line, with the code of the contract.
+func Read(b []byte) (p activities.Parcel, err error) {
+	if err := json.Unmarshal(b, &p); err != nil {
+		return p, fmt.Errorf("batch_invalid: %w", err)
+	}
+	// Only the session knows its thread. Any id does for the rest of what a batch must be.
+	if err := (delivery.Batch{ID: p.ID, Thread: "thread", Jobs: p.Jobs, Profile: p.Profile}).Validate(); err != nil {
+		return p, fmt.Errorf("batch_invalid: %w", err)
+	}
+	return p, nil
+}
+
+// Enqueue gives the session a batch. A batch that is given twice is one batch.
+func (c Client) Enqueue(ctx context.Context, session string, p activities.Parcel) (r activities.Receipt, err error) {
+	err = c.update(ctx, session, activities.UpdateOf(session, p, client.WorkflowUpdateStageCompleted), &r)
+	return r, err
+}
+
+// Close closes a batch by a person's word.
+func (c Client) Close(ctx context.Context, session string, closing deliveryflow.Closing) (v deliveryflow.View, err error) {
+	err = c.update(ctx, session, client.UpdateWorkflowOptions{UpdateName: deliveryflow.CloseUpdate, Args: []any{closing}}, &v)
+	return v, err
+}
+
+// Sweep applies what is due because time has passed.
+func (c Client) Sweep(ctx context.Context, session string) (s deliveryflow.Swept, err error) {
+	err = c.update(ctx, session, client.UpdateWorkflowOptions{UpdateName: deliveryflow.SweepUpdate}, &s)
+	return s, err
+}
+
+func (c Client) update(ctx context.Context, session string, o client.UpdateWorkflowOptions, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, updateLimit)
+	defer cancel()
+	o.WorkflowID, o.WaitForStage = activities.WorkflowID(session), client.WorkflowUpdateStageCompleted
+	handle, err := c.Temporal.UpdateWorkflow(ctx, o)
+	if err == nil {
+		err = handle.Get(ctx, out)
+	}
+	return explain(session, err)
+}
+
+// View returns the deliveries of a session, by its workflow.
+func (c Client) View(ctx context.Context, session string) (v deliveryflow.View, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	got, err := c.Temporal.QueryWorkflow(ctx, activities.WorkflowID(session), "", deliveryflow.Query)
+	if err == nil {
+		err = got.Get(&v)
+	}
+	return v, explain(session, err)
+}
+
+// explain returns an error with the code of the contract where there is one.
+func explain(session string, err error) error {
+	if _, late := errors.AsType[*serviceerror.DeadlineExceeded](err); late || errors.Is(err, context.DeadlineExceeded) {
+		return ErrNoAnswer
+	}
+	if err == nil {
+		return nil
+	}
+	told := activities.TellError(session, err)
+	if app, ok := errors.AsType[*temporal.ApplicationError](told); ok {
+		return errors.New(app.Message())
+	}
+	return told
+}
+
+// Recorded returns the deliveries of a session by its ledger alone, and what the audit tells. It needs no engine.
+func Recorded(store ledger.Store, session string) (v deliveryflow.View, audit []delivery.Line, err error) {
+	entries, err := store.Read(session)
+	if err != nil {
+		return v, nil, err
+	}
+	v.Session = session
+	for _, e := range entries {
+		audit = append(audit, e.Audit...)
+		if e.Event == nil {
+			continue
+		}
+		if _, err := v.Fold.Apply(*e.Event); err != nil {
+			return v, audit, fmt.Errorf("the ledger of session %s does not fold: entry %d: %w", session, e.N, err)
+		}
+	}
+	return v, audit, nil
+}
