@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"strconv"
 	"testing"
 	"time"
@@ -60,12 +61,15 @@ func TestTheRecordRebuildsTheRun(t *testing.T) {
 	}
 }
 
-// repeat says how many random cases the properties of the test try; -short
-// leaves it at the 100 of the library.
+// repeat says how many random cases the properties of the test try: the 100 of the library under -short, and five times
+// n with RATCHET_TEST_LONG.
 func repeat(t *testing.T, n int) {
 	t.Helper()
 	if testing.Short() {
 		return
+	}
+	if os.Getenv("RATCHET_TEST_LONG") != "" {
+		n *= 5
 	}
 	before := flag.Lookup("rapid.checks").Value.String()
 	if err := flag.Set("rapid.checks", strconv.Itoa(n)); err != nil {

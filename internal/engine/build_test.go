@@ -185,6 +185,7 @@ func TestWhatABuildSays(t *testing.T) {
 
 // An embedded engine starts no workers in a cloud, archives nothing and has no other database.
 func TestTheEngineLinksNoCloud(t *testing.T) {
+	t.Parallel()
 	sources, err := findSources()
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 // TestDatabaseThatCannotBeUsed is refused in a line that names the file and says what to do. Finding B13.
 func TestDatabaseThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
 	e := start(t, engine.Options{DB: newDB(t)})
 	if err := e.Stop(t.Context()); err != nil {
 		t.Fatal(err)

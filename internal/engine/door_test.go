@@ -56,6 +56,7 @@ func cookieName(t *testing.T, e *engine.Engine) string {
 // TestAnotherUserReachesNothing attacks every port of an engine and its files, as another user where root runs the test. The
 // control is an engine that is open. Findings B2 and B5.
 func TestAnotherUserReachesNothing(t *testing.T) {
+	t.Parallel()
 	e := start(t, engine.Options{DB: newDB(t)})
 	if err := os.Chmod(filepath.Dir(e.DB), 0o755); err != nil {
 		t.Fatal(err)
@@ -79,6 +80,7 @@ func TestAnotherUserReachesNothing(t *testing.T) {
 }
 
 func TestAnotherUserReachesAnOpenEngine(t *testing.T) {
+	t.Parallel()
 	e := start(t, engine.Options{DB: newDB(t), Open: true})
 	c := dial(t, e)
 	waiting(t, c)
@@ -104,6 +106,7 @@ func TestAnotherUserReachesAnOpenEngine(t *testing.T) {
 
 // TestAnOpenEngineSaysSoOnEveryPage of its Web UI.
 func TestAnOpenEngineSaysSoOnEveryPage(t *testing.T) {
+	t.Parallel()
 	for _, open := range []bool{false, true} {
 		e := start(t, engine.Options{DB: newDB(t), Open: open})
 		status, page := ask(t, e, "GET /namespaces/default/workflows HTTP/1.1\nHost: 127.0.0.1:PORT\nConnection: close\nAuthorization: "+e.Bearer()+"\n\n")
@@ -136,6 +139,7 @@ func (b bearer) GetHeaders(context.Context) (map[string]string, error) {
 
 // TestAStandardClientIsAdmittedWithTheBearer and told why without it.
 func TestAStandardClientIsAdmittedWithTheBearer(t *testing.T) {
+	t.Parallel()
 	e := start(t, engine.Options{DB: newDB(t)})
 	c, err := client.DialContext(t.Context(), client.Options{HostPort: e.Address, HeadersProvider: bearer(e.Bearer())})
 	if err != nil {
@@ -152,6 +156,7 @@ func TestAStandardClientIsAdmittedWithTheBearer(t *testing.T) {
 
 // TestAStartOfTheEngineHasItsOwnBearer: who took the port meanwhile may have heard the last. A client that holds the token goes on.
 func TestAStartOfTheEngineHasItsOwnBearer(t *testing.T) {
+	t.Parallel()
 	e := start(t, engine.Options{DB: newDB(t)})
 	c := dial(t, e)
 	waiting(t, c)
@@ -169,6 +174,7 @@ func TestAStartOfTheEngineHasItsOwnBearer(t *testing.T) {
 
 // TestTheServersOwnWorkersAreAdmitted: a batch is a workflow of theirs, which calls the frontend.
 func TestTheServersOwnWorkersAreAdmitted(t *testing.T) {
+	t.Parallel()
 	for _, open := range []bool{false, true} {
 		t.Run(fmt.Sprintf("open %v", open), func(t *testing.T) {
 			c := dial(t, start(t, engine.Options{DB: newDB(t), Open: open}))
@@ -194,6 +200,7 @@ func TestTheServersOwnWorkersAreAdmitted(t *testing.T) {
 
 // TestRefusedCallsDoNotFillTheLog of the engine: a stranger could fill the disk.
 func TestRefusedCallsDoNotFillTheLog(t *testing.T) {
+	t.Parallel()
 	e := start(t, engine.Options{DB: newDB(t)})
 	before := sizeOf(t, e.DB+".log")
 	for range 100 {
@@ -245,6 +252,7 @@ func redeem(t *testing.T, e *engine.Engine, link string) *http.Response {
 }
 
 func TestALoginLinkOpensTheWebUIOnce(t *testing.T) {
+	t.Parallel()
 	e := start(t, engine.Options{DB: newDB(t)})
 	visitor := stranger{UI: e.UI}
 	link := e.Login("/namespaces/default/workflows")
@@ -289,6 +297,7 @@ func TestALoginLinkOpensTheWebUIOnce(t *testing.T) {
 
 // TestASessionEndsWithItsEngine: the next at the same port may be anybody's.
 func TestASessionEndsWithItsEngine(t *testing.T) {
+	t.Parallel()
 	e := start(t, engine.Options{DB: newDB(t)})
 	cookie := login(t, e, "/")
 	if err := e.Stop(t.Context()); err != nil {

@@ -60,6 +60,7 @@ func onEndingThread(f func()) {
 }
 
 func TestEngineTalksOnLoopbackOnly(t *testing.T) {
+	t.Parallel()
 	e := start(t, engine.Options{DB: newDB(t)})
 	dial(t, e)
 	mine := sockets(t, e.PID)

@@ -56,6 +56,7 @@ func running(pid int) bool {
 }
 
 func TestStartedEngineAnswers(t *testing.T) {
+	t.Parallel()
 	e := start(t, engine.Options{DB: newDB(t)})
 
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.UI+"/api/v1/settings", nil)
@@ -97,6 +98,7 @@ func TestStartedEngineAnswers(t *testing.T) {
 }
 
 func TestStopEndsTheEngine(t *testing.T) {
+	t.Parallel()
 	e := start(t, engine.Options{DB: newDB(t)})
 	for range 2 {
 		if err := e.Stop(t.Context()); err != nil {
@@ -113,6 +115,7 @@ func TestStopEndsTheEngine(t *testing.T) {
 }
 
 func TestEngineThatDiesIsNoticed(t *testing.T) {
+	t.Parallel()
 	e := start(t, engine.Options{DB: newDB(t)})
 	if err := syscall.Kill(e.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -124,6 +127,7 @@ func TestEngineThatDiesIsNoticed(t *testing.T) {
 }
 
 func TestEngineDiesWithItsParent(t *testing.T) {
+	t.Parallel()
 	needsEngine(t)
 	if _, err := engine.Program(t.Context(), func(line string) { t.Log(line) }); err != nil {
 		t.Fatal(err)
@@ -169,6 +173,7 @@ func startParent(t *testing.T, cmd *exec.Cmd) (f engine.File) {
 }
 
 func TestEngineKilledDuringItsFirstStart(t *testing.T) {
+	t.Parallel()
 	needsEngine(t)
 	program, err := engine.Program(t.Context(), func(line string) { t.Log(line) })
 	if err != nil {
@@ -196,6 +201,7 @@ func TestEngineKilledDuringItsFirstStart(t *testing.T) {
 }
 
 func TestSecondEngineOnADatabaseIsRefused(t *testing.T) {
+	t.Parallel()
 	first := start(t, engine.Options{DB: newDB(t)})
 	_, err := engine.Start(t.Context(), engine.Options{DB: first.DB})
 	refused(t, err, "in use by another engine, process "+strconv.Itoa(first.PID))
@@ -229,6 +235,7 @@ func TestTakenPortIsRefused(t *testing.T) {
 }
 
 func TestGivenPortsAreUsed(t *testing.T) {
+	t.Parallel()
 	first := start(t, engine.Options{DB: newDB(t)})
 	if err := first.Stop(t.Context()); err != nil {
 		t.Fatal(err)
@@ -249,6 +256,7 @@ func portOf(t *testing.T, address string) int {
 }
 
 func TestDatabaseOfAnotherWriterIsRefused(t *testing.T) {
+	t.Parallel()
 	e := start(t, engine.Options{DB: newDB(t)})
 	if err := e.Stop(t.Context()); err != nil {
 		t.Fatal(err)

@@ -44,6 +44,7 @@ func ask(t *testing.T, e *engine.Engine, raw string) (status int, answer string)
 
 // TestTheWebUIAnswersUnderItsOwnNamesOnly: a page whose name points at this machine is of another site. Finding B5.
 func TestTheWebUIAnswersUnderItsOwnNamesOnly(t *testing.T) {
+	t.Parallel()
 	e := start(t, engine.Options{DB: newDB(t)})
 	paths := []string{"/", "/healthz", "/favicon.ico", "/render", "/api/v1/settings", "/api/v1/namespaces/default/workflows",
 		"/namespaces/default/workflows"}

@@ -68,6 +68,7 @@ func work(t *testing.T, c client.Client) {
 }
 
 func TestWorkflowSurvivesAKilledEngine(t *testing.T) {
+	t.Parallel()
 	e := start(t, engine.Options{DB: newDB(t)})
 	c := dial(t, e)
 	run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
@@ -118,6 +119,7 @@ func TestErrorsOfTheEngineAreProved(t *testing.T) {
 }
 
 func TestCancelReachesAnActivityWithoutHeartbeats(t *testing.T) {
+	t.Parallel()
 	c := dial(t, start(t, engine.Options{DB: newDB(t)}))
 	work(t, c)
 	run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: temporalclient.TaskQueue}, patient)
