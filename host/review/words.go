@@ -11,7 +11,12 @@ import (
 )
 
 // nameOf returns the name of a run that people use.
-func nameOf(l runs.Listed) string { return shortID(l.ID) }
+func nameOf(l runs.Listed) string {
+	if l.Name != "" {
+		return string(l.Name)
+	}
+	return shortID(l.ID)
+}
 
 // shortID returns the part of an id that tells runs of one minute apart.
 func shortID(id run.ID) string {

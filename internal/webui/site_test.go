@@ -27,6 +27,7 @@ type fixture struct {
 	engine *engine.Engine
 	ui     string
 	client client.Client
+	runs   string // the runs directory
 	repo   string
 	base   run.Commit
 }
@@ -55,7 +56,8 @@ func newFixture(t *testing.T, greet string, environ ...string) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.client.Close)
-	s.work(filepath.Join(dir, "runs"), environ...)
+	s.runs = filepath.Join(dir, "runs")
+	s.work(s.runs, environ...)
 	s.makeRepository(greet)
 	return s
 }
