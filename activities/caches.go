@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,15 +44,14 @@ func (s *shelter) release() {
 // begin warm, and nothing that a check writes there reaches the user or another run; see keepBuilt. Checks
 // without the box share one cache with the other runs on the repository. The caller releases the shelter.
 func (a *Activities) shelterChecks(ctx context.Context, in CheckInput, b *box.Box, at place) (_ *shelter, err error) {
-	tools, err := namedTools(ctx, in)
+	names, err := a.baseNames(ctx, in)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("look for the tools of the checks: %w", err)
 	}
+	tools := namedTools(in.Commands, names)
 	kit := a.tools.Find(ctx, tools)
 	if slices.Contains(tools, toolchain.Python) {
-		if err := a.addVenv(ctx, in, &kit); err != nil {
-			return nil, err
-		}
+		a.addVenv(in, names, &kit)
 	}
 	if b == nil {
 		userPath, _ := a.env("PATH")
@@ -92,19 +90,14 @@ func (a *Activities) shelterChecks(ctx context.Context, in CheckInput, b *box.Bo
 }
 
 // addVenv adds the virtual environment in the user's checkout. One that the base commit has, as a directory or as
-// a link to anywhere, is none of the user's.
-func (a *Activities) addVenv(ctx context.Context, in CheckInput, kit *toolchain.Kit) error {
+// a link to anywhere, is none of the user's. The names are those that the base commit has there.
+func (a *Activities) addVenv(in CheckInput, names []string, kit *toolchain.Kit) {
 	repo := in.Repository
 	for _, name := range []string{".venv", "venv"} {
-		out, err := git.Repo{Dir: repo.Path}.Run(ctx, "ls-tree", "--full-tree", "--name-only", string(repo.Base), "--", path.Join(repo.Prefix, name))
-		if err != nil {
-			return fmt.Errorf("look for a virtual environment: %w", err)
-		}
-		if len(out) == 0 && a.tools.AddVenv(kit, filepath.Join(repo.Path, filepath.FromSlash(repo.Prefix), name)) {
-			return nil
+		if !slices.Contains(names, name) && a.tools.AddVenv(kit, filepath.Join(repo.Path, filepath.FromSlash(repo.Prefix), name)) {
+			return
 		}
 	}
-	return nil
 }
 
 // shareCaches gives the checks of a repository that no box holds caches of the tools in one directory.
@@ -229,21 +222,27 @@ func makeCacheDir(cache, name string) error {
 	return root.MkdirAll(name, 0o700)
 }
 
+// baseNames returns the names in the directory where the checks run, at the commit where the run began.
+func (a *Activities) baseNames(ctx context.Context, in CheckInput) ([]string, error) {
+	w, release, err := a.workspaces.use(ctx, in.Header)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return w.Tree(ctx, in.Repository.Base).Names("")
+}
+
 // namedTools returns the tools that the checks name. A check that names none has those that the
-// repository uses at the commit where the run began.
-func namedTools(ctx context.Context, in CheckInput) ([]toolchain.Tool, error) {
+// repository uses, whose names at the top are given.
+func namedTools(commands, names []string) []toolchain.Tool {
 	var tools []toolchain.Tool
-	for _, command := range in.Commands {
+	for _, command := range commands {
 		named := toolchain.Named(command)
 		if len(named) == 0 {
-			list, err := git.Repo{Dir: in.Repository.Path}.Run(ctx, "ls-tree", "-z", "--name-only", string(in.Repository.Base)+":"+in.Repository.Prefix)
-			if err != nil {
-				return nil, fmt.Errorf("look for the tools of the checks: %w", err)
-			}
-			named = toolchain.Marked(strings.Split(string(list), "\x00"))
+			named = toolchain.Marked(names)
 		}
 		tools = append(tools, named...)
 	}
 	slices.Sort(tools)
-	return slices.Compact(tools), nil
+	return slices.Compact(tools)
 }
