@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,8 @@ func (c *cli) answerCommand() *cobra.Command {
 		Long: `Answers the run's question. The phase that asked goes on with the answer in its
 prompt; after a question of the evaluator a fix does, which --max-fix does not
 count. When a check could not run, any answer runs the checks again, and one that
-begins with "fix:" goes to the fixer instead. When the checks cannot run before the
+begins with "fix:" goes to the fixer instead. After an error "retry" repeats the
+step, and no prompt carries a word of it. When the checks cannot run before the
 start, the answer is "again", "without" or "stop". A question about a budget is
 answered with the new total, or with "stop". What an answer leads to stands in
 "status".`,
@@ -37,6 +39,9 @@ answered with the new total, or with "stop". What an answer leads to stands in
 					return notWaiting("answer", p)
 				}
 				r.QuestionID = p.Question.QuestionID
+				if err := c.readWord(&r, f, *p.Question); err != nil {
+					return err
+				}
 			}
 			if err := f.Reply(ctx, f.id, r); err != nil {
 				return err
@@ -47,4 +52,15 @@ answered with the new total, or with "stop". What an answer leads to stands in
 	cmd.Flags().StringVar(&r.QuestionID, "question", "", "`id` of the question; default: the pending one")
 	cmd.Flags().StringVar(&r.By, "by", c.userName(), "`name` of who answers")
 	return cmd
+}
+
+// readWord reads the answers that are no text: retry, after an error, and cancel, which is no answer.
+func (c *cli) readWord(r *run.Reply, f found, q run.PendingQuestion) error {
+	switch word := strings.ToLower(strings.TrimSpace(r.Text)); {
+	case word == "retry" && q.Kind.Repeats():
+		r.Text, r.Retry = "", true
+	case word == "cancel" && q.Kind != run.BaselineQuestion:
+		return usageErrorf("%q would be sent as an answer: end the run with `%s`, or say more than the word", r.Text, c.hintCommand("cancel %s", f.shown()))
+	}
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/kballard/go-shellquote"
@@ -21,6 +22,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/starter/internal/dialog"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
@@ -54,9 +56,11 @@ type cli struct {
 	queue   string // the task queue of the host whose disk holds the runs
 	json    bool
 	plain   bool // no colours
+	verbose bool // show the outputs of tools
 
 	began bool // the command line was understood
-	lines *lineReader
+	lines *dialog.Lines
+	atEnd []func() // give the terminal back
 }
 
 func newCLI(c console) *cli { return &cli{console: c} }
@@ -68,6 +72,13 @@ func (c *cli) main(ctx context.Context) int {
 	root.SetIn(c.in)
 	root.SetOut(c.out)
 	root.SetErr(c.err)
+	giveBack := sync.OnceFunc(func() {
+		for _, f := range c.atEnd {
+			f()
+		}
+	})
+	defer context.AfterFunc(ctx, giveBack)() // a second interrupt ends this process at once
+	defer giveBack()
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !c.began {
 		err = usageErrorf("%w: see `%s --help`", err, cmd.CommandPath())
@@ -220,7 +231,7 @@ func (c *cli) clientOf(t client.Client) *runs.Client {
 
 // screenOn returns the screen on which a command shows things to a person.
 func (c *cli) screenOn(w io.Writer) *terminal.Screen {
-	return terminal.NewScreen(w, terminal.Options{Color: c.wantsColors(), Live: c.screen, Width: c.width})
+	return terminal.NewScreen(w, terminal.Options{Color: c.wantsColors(), Live: c.screen, Width: c.width, Notice: terminal.Notices(c.getenv)})
 }
 
 // errorScreen returns the screen for what the standard error tells while a command works.

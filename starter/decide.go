@@ -19,7 +19,8 @@ func (c *cli) approveCommand() *cobra.Command {
 Without --approval it is what is pending now; with it the decision fits that patch
 or call alone, and any other run, patch or moment refuses it.`
 	cmd.Flags().BoolVar(&d.Session, "session", false, "allow what the agent takes for the same in its session as well, such as the same command")
-	cmd.Example = "  starter diff slug#14\n  starter approve slug#14 --approval apr-1-3f2a9c1d0b7e"
+	cmd.Flags().StringArrayVar(&d.Files, "file", nil, "accept this `path` alone; repeat it for more. The run shows these files as a patch of their own, under an approval of its own; with --reason the rest goes back to the fixer once that is applied, without it is dropped")
+	cmd.Example = "  starter diff slug#14\n  starter approve slug#14 --approval apr-1-3f2a9c1d0b7e\n  starter approve slug#14 --file slug.go --reason 'no generated files, please'"
 	return cmd
 }
 
@@ -56,7 +57,7 @@ func (c *cli) decisionCommand(d *run.Decision) *cobra.Command {
 			if err := r.Decide(ctx, r.id, *d); err != nil {
 				return err
 			}
-			return c.printAccepted(r, d.ApprovalID, map[run.Verdict]string{run.Approve: "approved", run.Reject: "rejected"}[d.Decision]+about)
+			return c.printAccepted(r, d.ApprovalID, verdictText(*d)+about)
 		}, run.AwaitingApproval),
 	}
 	flags := cmd.Flags()
@@ -64,6 +65,17 @@ func (c *cli) decisionCommand(d *run.Decision) *cobra.Command {
 	flags.StringVar(&d.Reason, "reason", "", "`text` that the record keeps")
 	flags.StringVar(&d.By, "by", c.userName(), "`name` of who decides")
 	return cmd
+}
+
+// verdictText says in words what was decided.
+func verdictText(d run.Decision) string {
+	switch {
+	case d.Decision == run.Reject:
+		return "rejected"
+	case len(d.Files) > 0:
+		return plural(len(d.Files), "file", "files") + " accepted, the part is shown under an approval of its own"
+	}
+	return "approved"
 }
 
 // notWaiting returns the error of settling an approval or question that is not pending.

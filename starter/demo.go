@@ -19,6 +19,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/dialog"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
@@ -229,28 +230,28 @@ func (d *demo) followRun(ctx context.Context, id run.ID) error {
 
 // visitor decides in the demo.
 type visitor struct {
-	*person
+	*dialog.Person
 	demo *demo
 }
 
-// approve asks, unless the demo approves by itself. A no is final here, because the recorded answers
+// Approve asks, unless the demo approves by itself. A no is final here, because the recorded answers
 // contain no other way.
-func (v visitor) approve(ctx context.Context, a run.PendingApproval) (run.Decision, error) {
+func (v visitor) Approve(ctx context.Context, a run.PendingApproval) (run.Decision, error) {
 	if v.demo.approveFor != "" {
-		v.showDiff(a, shownLines)
-		if err := v.demo.offerKill(ctx, v.person); err != nil {
+		v.Show(a)
+		if err := v.demo.offerKill(ctx, v.Person); err != nil {
 			return run.Decision{}, err
 		}
-		return run.Decision{ApprovalID: a.ApprovalID, Decision: run.Approve, By: v.name, Reason: v.demo.approveFor}, nil
+		return run.Decision{ApprovalID: a.ApprovalID, Decision: run.Approve, By: v.Name, Reason: v.demo.approveFor}, nil
 	}
 	a.Next.Reject = a.Next.Final
-	d, err := v.person.approve(ctx, a)
+	d, err := v.Person.Approve(ctx, a)
 	if err == nil && d.Decision == run.Reject {
 		d.Final = true
 		v.demo.printComment("An agent would get your reason and try again. These answers are recorded: your no ends the run.")
 	}
 	if err == nil && d.Decision == run.Approve {
-		err = v.demo.offerKill(ctx, v.person)
+		err = v.demo.offerKill(ctx, v.Person)
 	}
 	return d, err
 }

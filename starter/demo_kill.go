@@ -10,6 +10,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/dialog"
 )
 
 // killing is the part of the demo that kills its engine and its worker while the tests of the first
@@ -70,7 +71,7 @@ func (k killing) err() error {
 
 // offerKill asks once, after the first approval, whether the demo may kill its engine and its worker.
 // A demo that asks no one, because it approves by itself, says that it will.
-func (d *demo) offerKill(ctx context.Context, p *person) error {
+func (d *demo) offerKill(ctx context.Context, p *dialog.Person) error {
 	if d.kill.off || d.waits != 1 {
 		return nil
 	}
@@ -81,11 +82,11 @@ func (d *demo) offerKill(ctx context.Context, p *person) error {
 	}
 	d.printComment("Now the worst: kill -9 for the engine and the worker, in the middle of the tests.",
 		"Then the same command starts them again.")
-	line, err := p.askLine(ctx, "Kill them?", "[k]ill -9, Enter goes on without: ")
+	line, err := p.Lines.Ask(ctx, "  "+d.screen.Wait("Kill them? ")+d.screen.Dim("[k]ill -9, Enter goes on without: "))
 	if errors.Is(err, errUnanswered) {
 		return nil
 	}
-	d.kill.armed = isYes(line) || line == "k" || strings.HasPrefix(line, "kill")
+	d.kill.armed = line == "y" || line == "k" || strings.HasPrefix(line, "kill")
 	return err
 }
 

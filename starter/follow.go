@@ -5,11 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/starter/internal/dialog"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
@@ -38,16 +39,19 @@ type watched interface {
 	Pending(ctx context.Context, id run.ID) (run.Pending, error)
 	Decide(ctx context.Context, id run.ID, d run.Decision) error
 	Reply(ctx context.Context, id run.ID, r run.Reply) error
+	Note(ctx context.Context, id run.ID, n run.Note) error
+	Cancel(ctx context.Context, id run.ID) error
 }
 
-// decider settles the approvals and questions of a run. An errUnanswered leaves them pending.
+// decider settles the approvals and questions of a run. An errUnanswered leaves them pending, a
+// dialog.ErrCancel ends the run.
 type decider interface {
-	approve(ctx context.Context, a run.PendingApproval) (run.Decision, error)
-	answer(ctx context.Context, q run.PendingQuestion) (run.Reply, error)
+	Approve(ctx context.Context, a run.PendingApproval) (run.Decision, error)
+	Answer(ctx context.Context, q run.PendingQuestion) (run.Reply, error)
 }
 
 var (
-	errUnanswered = errors.New("nobody answered")
+	errUnanswered = dialog.ErrUnanswered
 	errSettled    = errors.New("it was settled elsewhere")
 )
 
@@ -62,7 +66,19 @@ type follower struct {
 	decider decider // nil: there is no person to ask
 	now     func() time.Time
 	poll    time.Duration // between looks; zero: as the constants say
+	// tools returns the agents' tool calls that have ended since its last call, and showTool shows one; nil:
+	// none are shown.
+	tools    func() []rundir.ToolCall
+	showTool func(rundir.ToolCall)
+	// notes gives what the person types while nothing is asked; nil: nothing is typed.
+	notes <-chan string
+	by    string // the person's name
+	title string // of the run, for the calls of the screen
 
+	typing bool // the person sees what is typed while nothing is asked
+
+	calls    []rundir.ToolCall // ended, not shown yet
+	used     run.Usage         // of the events told
 	last     run.Event         // last event told
 	failures map[string]string // last failure told, by the name of the activity
 	idle     time.Time         // since when no worker answers
@@ -80,6 +96,8 @@ func (f *follower) follow(ctx context.Context) (run.Status, error) {
 			return "", err
 		}
 		if status.Terminal() {
+			f.screen.SetFoot("")
+			f.screen.Call(story.OneLine(f.title, 60) + " is " + string(status))
 			return status, f.awaitRecorded(ctx, status)
 		}
 		if status.Waiting() {
@@ -122,12 +140,8 @@ func (f *follower) tellAndWait(ctx context.Context) (run.Status, error) {
 	}
 	f.printRecovered()
 	f.quiet++
-	for _, e := range events {
-		f.screen.Clear()
-		if err := f.tell(e); err != nil {
-			return "", err
-		}
-		f.last, f.quiet = e, 0
+	if err := f.tellAll(events); err != nil {
+		return "", err
 	}
 	if status := statusAfter(f.last); status != run.Running {
 		return status, nil
@@ -145,7 +159,7 @@ func (f *follower) tellAndWait(ctx context.Context) (run.Status, error) {
 		}
 	}
 	f.tellFailing(e.Activities)
-	every, what := pollActive, activityText(e, f.now())
+	every, what := pollActive, f.progress(e)
 	if f.quiet > quietPolls {
 		every = pollQuiet
 	}
@@ -181,11 +195,8 @@ func (f *follower) tellClosed(ctx context.Context, e runs.Execution) (run.Status
 	if err != nil {
 		return f.tolerateTrouble(ctx, err)
 	}
-	for _, e := range events {
-		if err := f.tell(e); err != nil {
-			return "", err
-		}
-		f.last = e
+	if err := f.tellAll(events); err != nil {
+		return "", err
 	}
 	if status := statusAfter(f.last); status.Terminal() {
 		return status, nil
@@ -253,38 +264,6 @@ func (f *follower) tellFailing(list []runs.Activity) {
 	}
 }
 
-// activityText returns the text of the moving line.
-func activityText(e runs.Execution, now time.Time) string {
-	if e.Canceling {
-		return "cancels"
-	}
-	if len(e.Activities) == 0 {
-		return "works"
-	}
-	a := e.Activities[0]
-	for _, other := range e.Activities {
-		if other.Beat.Doing != "" {
-			a = other
-		}
-	}
-	parts := []string{a.Name}
-	if a.Beat.Doing != "" {
-		parts[0] = story.OneLine(a.Beat.Doing, 60)
-	}
-	parts = append(parts, terminal.Duration(now.Sub(a.Since)))
-	if a.Attempt > 1 {
-		parts = append(parts, fmt.Sprintf("attempt %d", a.Attempt))
-	}
-	if a.Beat.Bytes > 0 {
-		parts = append(parts, terminal.Bytes(a.Beat.Bytes))
-	}
-	if words := story.OneLine(a.Beat.Tail, 400); words != "" {
-		runes := []rune(words)
-		parts = append(parts, string(runes[max(0, len(runes)-60):]))
-	}
-	return strings.Join(parts, " · ")
-}
-
 // waitMoving waits for d, or for f.poll when it is set, and keeps the moving line moving.
 func (f *follower) waitMoving(ctx context.Context, d time.Duration, text string) error {
 	end := time.NewTimer(cmp.Or(f.poll, d))
@@ -292,10 +271,13 @@ func (f *follower) waitMoving(ctx context.Context, d time.Duration, text string)
 	frame := time.NewTicker(pollFrame)
 	defer frame.Stop()
 	for {
+		f.screen.SetFoot(f.foot())
 		f.screen.Spin(text)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case line := <-f.notes:
+			f.takeNote(ctx, line)
 		case <-end.C:
 			return nil
 		case <-frame.C:
@@ -318,20 +300,27 @@ func (f *follower) settleWait(ctx context.Context) error {
 	if f.decider == nil {
 		return errUnanswered
 	}
+	f.screen.Clear()
+	f.screen.SetFoot("")
+	f.call(p)
 	ask, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go f.watchWait(ask, p, stop)
 	switch {
 	case p.Approval != nil:
 		var d run.Decision
-		if d, err = f.decider.approve(ask, *p.Approval); err == nil {
+		if d, err = f.decider.Approve(ask, *p.Approval); err == nil {
 			err = f.Decide(ctx, f.id, d)
 		}
 	default:
 		var r run.Reply
-		if r, err = f.decider.answer(ask, *p.Question); err == nil {
+		if r, err = f.decider.Answer(ask, *p.Question); err == nil {
 			err = f.Reply(ctx, f.id, r)
 		}
+	}
+	if errors.Is(err, dialog.ErrCancel) {
+		f.sayLine("the run is asked to end")
+		err = f.Cancel(ctx, f.id)
 	}
 	if refused, ok := errors.AsType[*runs.RefusedError](err); ok {
 		f.sayLine("%s", story.OneLine(refused.Reason, 300))

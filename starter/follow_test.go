@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -15,8 +14,9 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/host/runs"
-	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/starter/internal/dialog"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
@@ -33,6 +33,7 @@ type fakeRun struct {
 	elsewhere  *run.Decision
 	unpolled   int // pendings until elsewhere decides
 	describing []runs.Activity
+	noted      []run.Note
 }
 
 func play(script ...func(*run.Snapshot) run.Payload) *fakeRun {
@@ -122,13 +123,30 @@ func (f *fakeRun) Reply(_ context.Context, _ run.ID, r run.Reply) error {
 	return nil
 }
 
+func (f *fakeRun) Note(_ context.Context, _ run.ID, n run.Note) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.s.CheckNote(n); err != nil {
+		return &runs.RefusedError{Reason: err.Error()}
+	}
+	f.noted = append(f.noted, n)
+	return nil
+}
+
+func (f *fakeRun) Cancel(context.Context, run.ID) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.add(run.RunCanceled{Reason: "a cancellation was requested"})
+	return nil
+}
+
 // approves decides at once, or waits for ever.
 type approves struct {
 	verdict run.Verdict // empty: waits for ever
 	err     error
 }
 
-func (a approves) approve(ctx context.Context, p run.PendingApproval) (run.Decision, error) {
+func (a approves) Approve(ctx context.Context, p run.PendingApproval) (run.Decision, error) {
 	if a.verdict == "" && a.err == nil {
 		<-ctx.Done()
 		return run.Decision{}, context.Cause(ctx)
@@ -136,7 +154,7 @@ func (a approves) approve(ctx context.Context, p run.PendingApproval) (run.Decis
 	return run.Decision{ApprovalID: p.ApprovalID, Decision: a.verdict, Final: a.verdict == run.Reject}, a.err
 }
 
-func (a approves) answer(_ context.Context, q run.PendingQuestion) (run.Reply, error) {
+func (a approves) Answer(_ context.Context, q run.PendingQuestion) (run.Reply, error) {
 	return run.Reply{QuestionID: q.QuestionID, Text: "yes"}, a.err
 }
 
@@ -246,103 +264,6 @@ func TestInterruptLeavesTheRun(t *testing.T) {
 	}
 }
 
-// typist types each line when a prompt that it answers is on the screen.
-func typist(t *testing.T, screen *output, w io.WriteCloser, lines []string) {
-	seen := 0
-	for _, line := range lines {
-		for strings.Count(screen.String(), "? ")+strings.Count(screen.String(), "answer: ") <= seen {
-			if t.Context().Err() != nil {
-				return
-			}
-			time.Sleep(time.Millisecond)
-		}
-		seen++
-		fmt.Fprintln(w, line)
-	}
-	_ = w.Close()
-}
-
-func TestPersonDecides(t *testing.T) {
-	const secret = "+evil \x1b[2J\u202e"
-	for _, tt := range []struct {
-		name   string
-		typed  []string
-		want   run.Verdict
-		reason string
-		err    error
-	}{
-		{"y", []string{"y"}, run.Approve, "", nil},
-		{"YES", []string{" YES "}, run.Approve, "", nil},
-		{"no with a reason", []string{"n", "keep the API"}, run.Reject, "keep the API", nil},
-		{"no without", []string{"no", ""}, run.Reject, "", nil},
-		{"anything else is no", []string{"yess", "typo"}, run.Reject, "typo", nil},
-		{"nothing typed is no", []string{"", "later"}, run.Reject, "later", nil},
-		{"back from a no", []string{"x", "b", "y"}, run.Approve, "", nil},
-		{"a yes where the reason belongs is asked for again", []string{"x", "yes", "n", "r"}, run.Reject, "r", nil},
-		{"the diff first", []string{"d", "y"}, run.Approve, "", nil},
-		{"the end of the input", nil, "", "", errUnanswered},
-		{"the end of the input in a no", []string{"n"}, "", "", errUnanswered},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			in, w := io.Pipe()
-			var out output
-			p := &person{
-				screen: terminal.NewScreen(&out, terminal.Options{}), lines: readLines(in), name: "ada",
-				diff: func(a run.PendingApproval) (string, bool) { return display.Text([]byte(secret)), true },
-			}
-			go typist(t, &out, w, tt.typed)
-			d, err := p.approve(t.Context(), run.PendingApproval{ApprovalID: "apr-1-x"})
-			if d.Decision != tt.want || d.Reason != tt.reason || !errors.Is(err, tt.err) || d.ApprovalID != "apr-1-x" || d.By != "ada" {
-				t.Errorf("got %+v, %v", d, err)
-			}
-			if text := out.String(); strings.ContainsAny(text, "\x1b\u202e") || !strings.Contains(text, "<U+001B>") {
-				t.Errorf("shown: %q", text)
-			}
-		})
-	}
-}
-
-func TestOnlyTheLineAfterTheQuestionAnswersIt(t *testing.T) {
-	lines := &lineReader{lines: make(chan string, 1), ended: make(chan struct{})}
-	lines.takeLine("before")
-	lines.wantLine(true)
-	lines.takeLine("answer")
-	lines.takeLine("after")
-	if line, err := lines.nextLine(t.Context()); line != "answer" || err != nil {
-		t.Errorf("got %q, %v", line, err)
-	}
-	lines.takeLine("between")
-	lines.wantLine(true)
-	close(lines.ended)
-	if line, err := lines.nextLine(t.Context()); !errors.Is(err, errUnanswered) {
-		t.Errorf("got %q, %v", line, err)
-	}
-}
-
-// Finding D3. Who decides is told what a yes, a no and an answer lead to.
-func TestPersonIsToldWhatFollows(t *testing.T) {
-	in, w := io.Pipe()
-	var out output
-	p := &person{
-		screen: terminal.NewScreen(&out, terminal.Options{}), lines: readLines(in), name: "ada",
-		diff: func(a run.PendingApproval) (string, bool) { return a.Excerpt, true },
-	}
-	go typist(t, &out, w, []string{"y", "blue"})
-	_, err := p.approve(t.Context(), run.PendingApproval{Next: run.Outlook{Approve: "it is applied", Reject: "it is mended"}})
-	if err == nil {
-		_, err = p.answer(t.Context(), run.PendingQuestion{Next: run.Outlook{Answer: "the checks run again"}})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"yes → it is applied", "no → it is mended", "answer → the checks run again"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in %s", want, out.String())
-		}
-	}
-}
-
 // Finding B12.
 func TestTheMovingLineSaysForWhomAStepWaits(t *testing.T) {
 	now := time.Now()
@@ -352,5 +273,93 @@ func TestTheMovingLineSaysForWhomAStepWaits(t *testing.T) {
 	}}
 	if got := activityText(e, now); !strings.HasPrefix(got, "waits: process 4711 holds the answer · ") || !strings.Contains(got, "attempt 2") {
 		t.Errorf("says %q", got)
+	}
+}
+
+func TestNewestSentence(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                               "",
+		"I look":                         "I look",
+		"I looked. Now I change slug.go": "Now I change slug.go",
+		"First. Then this one.":          "Then this one.",
+		strings.Repeat("x", 100) + "off in mid word " + strings.Repeat("and on ", 20): strings.TrimSpace("in mid word " + strings.Repeat("and on ", 20)),
+	} {
+		if got := newestSentence(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A line that is typed while the agent works is a note, and is acknowledged; a key that came too late or too
+// early is none.
+func TestATypedLineIsANote(t *testing.T) {
+	r := play(toPatch...)
+	notes := make(chan string, 4)
+	notes <- "y"
+	notes <- "please use a table \x1b[2Jtest"
+	notes <- " "
+	var out output
+	f := &follower{
+		watched: r, id: "r1", now: time.Now, poll: 5 * time.Millisecond, notes: notes, by: "ada",
+		screen: terminal.NewScreen(&out, terminal.Options{}), tell: func(run.Event) error { return nil },
+	}
+	if status, err := f.follow(t.Context()); status != run.AwaitingApproval || err != nil {
+		t.Fatalf("%s, %v", status, err)
+	}
+	if len(r.noted) != 1 || r.noted[0].By != "ada" || !strings.HasPrefix(r.noted[0].Text, "please use") {
+		t.Errorf("noted %+v", r.noted)
+	}
+	if said := out.String(); strings.Contains(said, "\x1b") || strings.Count(said, "noted: the next prompt") != 1 || !strings.Contains(said, "nothing waits for a decision") {
+		t.Errorf("said %q", said)
+	}
+}
+
+// cancels ends the run at its first question.
+type cancels struct{ approves }
+
+func (cancels) Answer(context.Context, run.PendingQuestion) (run.Reply, error) {
+	return run.Reply{}, dialog.ErrCancel
+}
+
+func TestAPersonEndsTheRunAtAQuestion(t *testing.T) {
+	r := play(is(run.PhaseStarted{Role: run.Planner}), is(run.PhaseFailed{Error: run.Problem{Code: "AUTH"}, Question: &run.Question{Question: "no key"}}),
+		is(run.PhaseStarted{}), func(s *run.Snapshot) run.Payload { return s.NewQuestion() })
+	f := &follower{
+		watched: r, id: "r1", now: time.Now, poll: time.Millisecond, decider: cancels{},
+		screen: terminal.NewScreen(io.Discard, terminal.Options{}), tell: func(run.Event) error { return nil },
+	}
+	if status, err := f.follow(t.Context()); status != run.Canceled || err != nil {
+		t.Errorf("%s, %v", status, err)
+	}
+}
+
+// Tool calls stand between the events that came before and after them.
+func TestToolCallsStandBetweenTheEvents(t *testing.T) {
+	r := play(toPatch...)
+	var told []string
+	given := false
+	f := &follower{
+		watched: r, id: "r1", now: func() time.Time { return time.Unix(100, 0) }, poll: time.Millisecond,
+		screen: terminal.NewScreen(io.Discard, terminal.Options{}),
+		tell:   func(e run.Event) error { told = append(told, string(e.Type)); return nil },
+		tools: func() []rundir.ToolCall {
+			if given {
+				return nil
+			}
+			given = true
+			return []rundir.ToolCall{{Tool: "early", Time: time.Unix(2, 5)}, {Tool: "late", Time: time.Unix(4, 5)}}
+		},
+		showTool: func(c rundir.ToolCall) { told = append(told, c.Tool) },
+	}
+	for len(r.script) > 0 { // all has happened: the follower replays it
+		r.add(r.script[0](r.s))
+		r.script = r.script[1:]
+	}
+	if _, err := f.follow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"RUN_CREATED", "PHASE_STARTED", "PHASE_COMPLETED", "early", "PHASE_STARTED", "PATCH_PRODUCED", "late", "APPROVAL_REQUESTED"}
+	if !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
 	}
 }

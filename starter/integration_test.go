@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -392,6 +393,17 @@ func testFollowWithoutTerminal(b bench) {
 	}
 }
 
+// typist types each line at a gate of its own.
+func typist(t *testing.T, screen *output, w io.WriteCloser, lines []string) {
+	for i, line := range lines {
+		eventually.Holds(t, fmt.Sprintf("gate %d is on the screen", i+1), func() bool {
+			return strings.Count(screen.String(), "Apply this patch?") > i
+		})
+		fmt.Fprintln(w, line)
+	}
+	_ = w.Close()
+}
+
 func testFollowOnTerminal(b bench) {
 	in, w := io.Pipe()
 	var out output
@@ -403,7 +415,7 @@ func testFollowOnTerminal(b bench) {
 	if code := c.main(b.Context()); code != 0 {
 		b.Errorf("code %d:\n%s", code, out.String())
 	}
-	if !strings.Contains(out.String(), "\x1b[32m+good\x1b[0m") {
+	if !strings.Contains(out.String(), "\x1b[32m+\x1b[0m \x1b[32mgood\x1b[0m") {
 		b.Errorf("no diff in colour:\n%s", out.String())
 	}
 }

@@ -80,6 +80,7 @@ repository's last commit (` + "`starter init`" + ` writes one), then from the de
 		Args:    exactArgs(0, "no arguments, only flags"),
 	}
 	f.registerFlags(cmd.Flags())
+	c.addVerbose(cmd)
 	cmd.RunE = c.handleWith(func(ctx context.Context, _ []string) error {
 		f.goalGiven, f.file = cmd.Flags().Changed("goal"), cmd.Flags().Changed("goal-file")
 		return c.startRun(ctx, cmd.Flags(), &f)

@@ -15,15 +15,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/internal/check"
-	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
 func (c *cli) watchCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "watch [RUN]",
 		Short: "Follow a run live",
 		Long: `Tells the run from its beginning and follows it live. On a terminal it asks for
@@ -36,6 +36,13 @@ waits. An interrupt ends the watching, never the run.`,
 			return c.followRun(ctx, r)
 		}, bothWaits...),
 	}
+	c.addVerbose(cmd)
+	return cmd
+}
+
+// addVerbose adds the flag of the commands that follow a run.
+func (c *cli) addVerbose(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&c.verbose, "verbose", "v", false, "show the outputs of the agents' tools, too")
 }
 
 // followRun tells the run until it is over, or until it waits and there is no person to ask. It
@@ -63,10 +70,37 @@ func (c *cli) newFollower(r found) *follower {
 	}
 	f.screen = c.screenOn(c.out)
 	f.tell = c.tellEvents(f.screen, r.id)
+	f.title, f.by = r.shown(), c.userName()
+	f.tools, f.showTool = c.toolsOf(r.id), func(t rundir.ToolCall) { c.printTool(f.screen, t) }
 	if c.interactive {
 		f.decider = c.newPerson(f.screen, r.id)
+		f.notes, f.typing = c.lines.Notes(), c.lines.Typing()
 	}
 	return f
+}
+
+// toolsOf returns a function that reads the tool calls of a run which have ended since its last call.
+func (c *cli) toolsOf(id run.ID) func() []rundir.ToolCall {
+	var log rundir.ToolLog
+	return func() []rundir.ToolCall {
+		dir, err := c.openRecord(id)
+		if err != nil {
+			return nil
+		}
+		calls, _ := dir.ToolCalls(&log) // the record is on another host, or nothing was logged
+		return calls
+	}
+}
+
+// printTool shows a tool call that has ended.
+func (c *cli) printTool(screen *terminal.Screen, t rundir.ToolCall) {
+	columns := 0
+	if screen.Live() {
+		columns = screen.Columns()
+	}
+	for _, line := range story.ToolLines(screen.Style, t, columns, c.verbose) {
+		screen.Line(line)
+	}
 }
 
 // outcome is the last object of a run followed with --json.
@@ -165,20 +199,6 @@ func (c *cli) printWays(o run.Outlook) {
 	for _, w := range o.Ways() {
 		c.printf("  %s\n", c.style().Dim(w.Do+" → "+w.Leads))
 	}
-}
-
-// newPerson returns the decider that asks the person at the terminal.
-func (c *cli) newPerson(screen *terminal.Screen, id run.ID) *person {
-	if c.lines == nil {
-		c.lines = readLines(c.in)
-	}
-	return &person{screen: screen, lines: c.lines, name: c.userName(), diff: func(a run.PendingApproval) (string, bool) {
-		raw, err := c.pendingDiff(id, a)
-		if err != nil {
-			return a.Excerpt, false
-		}
-		return display.Text(readableInput(a, raw)), true
-	}}
 }
 
 // userName returns the local user's name. Decisions carry it.

@@ -30,7 +30,7 @@ type Way struct{ Do, Leads string }
 func (o Outlook) Ways() []Way {
 	all := []Way{
 		{"approve", o.Approve}, {"approve some files", o.Part}, {"reject", o.Reject}, {"reject, final", o.Final},
-		{"answer", o.Answer}, {"answer " + FixWord + " ...", o.Fix},
+		{"retry", o.Retry}, {"answer", o.Answer}, {"answer " + FixWord + " ...", o.Fix},
 		{"answer " + againWord, o.Again}, {"answer " + withoutWord, o.Without}, {"answer " + stopWord, o.Stop},
 	}
 	return slices.DeleteFunc(all, func(w Way) bool { return w.Leads == "" })

@@ -108,6 +108,12 @@ func (t *Teller) tellCheck(c check.Result, before bool) []string {
 	return lines
 }
 
+// CheckLines returns the lines that tell a check. The checks named in before had failed in the same way on
+// the base commit.
+func CheckLines(s terminal.Style, c check.Result, before []string) []string {
+	return (&Teller{Style: s}).tellCheck(c, slices.Contains(before, c.Command))
+}
+
 func outcomeOf(c check.Result) string {
 	switch {
 	case c.Reason != "":

@@ -23,9 +23,12 @@ type Teller struct {
 	Report func(run.Ref) (r check.Report, ok bool)
 
 	input   run.Input
-	begun   time.Time // of the run
-	phase   time.Time // when the phase under way began
-	asked   time.Time // when the pending approval or question was raised
+	begun   time.Time     // of the run
+	phase   time.Time     // when the phase under way began
+	asked   time.Time     // when the pending approval or question was raised
+	waited  time.Duration // for people, in the phase under way
+	idle    time.Duration // for people, in the whole run
+	used    run.Usage
 	fixes   int
 	fixing  int // the iteration that the last fix belongs to
 	branch  run.Stat
@@ -34,6 +37,7 @@ type Teller struct {
 
 // Tell returns the lines for an event; some events have none.
 func (t *Teller) Tell(e run.Event) []string {
+	t.used = t.used.Add(UsageOf(e))
 	switch p := e.Payload.(type) {
 	case run.RunCreated:
 		t.input, t.begun = p.Input, e.TS
@@ -50,9 +54,9 @@ func (t *Teller) Tell(e run.Event) []string {
 		t.asked = e.TS
 		return t.tellRequested(p)
 	case run.ApprovalGranted:
-		return []string{t.markLine(t.Style.Good("✓"), "approved%s%s%s", sessionSuffix(p.Session), bySuffix(p.By), summarySuffix(p.Reason)) + t.Style.Dim(t.formatSince(t.asked, e.TS))}
+		return []string{t.markLine(t.Style.Good("✓"), "approved%s%s%s", sessionSuffix(p.Session), bySuffix(p.By), summarySuffix(p.Reason)) + t.endWait(e.TS)}
 	case run.ApprovalRejected:
-		return []string{t.markLine(t.Style.Bad("✗"), "rejected%s%s", bySuffix(p.By), summarySuffix(p.Reason)) + t.Style.Dim(t.formatSince(t.asked, e.TS))}
+		return t.tellRejected(e, p)
 	case run.PatchApplied:
 		t.branch = p.After
 		applied := t.markLine(t.Style.Good("✓"), "applied as %.10s", p.Commit) + t.Style.Dim(", the branch now differs in "+Stat(p.After))
@@ -69,7 +73,7 @@ func (t *Teller) Tell(e run.Event) []string {
 		t.asked = e.TS
 		return t.tellQuestion(p)
 	case run.QuestionAnswered:
-		return []string{t.markLine(t.Style.Good("✓"), "answered%s: %s", bySuffix(p.By), OneLine(run.Reply{Text: p.Text, Values: p.Values}.Render(), 200))}
+		return []string{t.markLine(t.Style.Good("✓"), "answered%s: %s", bySuffix(p.By), OneLine(run.Reply{Text: p.Text, Values: p.Values}.Render(), 200)) + t.endWait(e.TS)}
 	default:
 		return t.tellEnded(e)
 	}
@@ -133,7 +137,7 @@ func Providers(p run.Providers) [][2]string {
 }
 
 func (t *Teller) tellStarted(e run.Event, p run.PhaseStarted) []string {
-	t.phase = e.TS
+	t.phase, t.waited = e.TS, 0
 	var lines []string
 	if p.Baseline != nil {
 		lines = t.tellBaseline(*p.Baseline)
@@ -189,7 +193,7 @@ func (t *Teller) tellChoices(list []run.Choice) []string {
 }
 
 func (t *Teller) tellCompleted(e run.Event, p run.PhaseCompleted) []string {
-	took := t.Style.Dim(t.formatSince(t.phase, e.TS))
+	took := t.formatStep(e.TS)
 	switch p.Result {
 	case run.Planned:
 		t.trouble = ""
@@ -203,7 +207,11 @@ func (t *Teller) tellCompleted(e run.Event, p run.PhaseCompleted) []string {
 
 func (t *Teller) tellProduced(e run.Event, p run.PatchProduced) []string {
 	t.trouble = ""
-	lines := []string{t.markLine(t.Style.Good("✓"), "patch%s", summarySuffix(p.Summary)) + t.Style.Dim(t.formatSince(t.phase, e.TS))}
+	what := "patch"
+	if p.PartOf != "" {
+		what = "the accepted part of the patch"
+	}
+	lines := []string{t.markLine(t.Style.Good("✓"), "%s%s", what, summarySuffix(p.Summary)) + t.formatStep(e.TS)}
 	lines = append(lines, t.tellFiles(p.Proposal)...)
 	lines = append(lines, t.tellRivals(p)...)
 	return append(lines, t.listItems("repaired", p.Repairs)...)
@@ -283,7 +291,10 @@ func (t *Teller) tellQuestion(p run.QuestionRaised) []string {
 }
 
 func (t *Teller) tellEnded(e run.Event) []string {
-	took := t.Style.Dim(t.formatSince(t.begun, e.TS))
+	took := t.Style.Dim(t.formatSince(t.begun, e.TS) + t.formatIdle())
+	if used := Usage(t.used); used != "" {
+		took += t.Style.Dim(" · " + used)
+	}
 	switch p := e.Payload.(type) {
 	case run.RunCompleted:
 		what := fmt.Sprintf("%s on %s", countNoun(p.Commits, "commit", "commits"), OneLine(p.Branch, 120))
@@ -297,6 +308,70 @@ func (t *Teller) tellEnded(e run.Event) []string {
 		return []string{"", t.Style.Wait("■ ") + t.Style.Bold("Canceled") + took, "  " + OneLine(p.Reason, 400) + bySuffix(p.By)}
 	}
 	return nil
+}
+
+// tellRejected tells a no, or the acceptance of some files.
+func (t *Teller) tellRejected(e run.Event, p run.ApprovalRejected) []string {
+	if len(p.Files) == 0 {
+		return []string{t.markLine(t.Style.Bad("✗"), "rejected%s%s", bySuffix(p.By), summarySuffix(p.Reason)) + t.endWait(e.TS)}
+	}
+	rest := "the rest is dropped"
+	if p.Reason != "" {
+		rest = "the rest goes back: " + OneLine(p.Reason, 200)
+	}
+	return []string{
+		t.markLine(t.Style.Wait("½"), "accepted%s: %s", bySuffix(p.By), OneLine(strings.Join(p.Files, ", "), 300)) + t.endWait(e.TS),
+		t.indentLine("%s", rest),
+	}
+}
+
+// endWait counts a wait that has ended, and returns how long it was.
+func (t *Teller) endWait(at time.Time) string {
+	if t.asked.IsZero() {
+		return ""
+	}
+	d := max(at.Sub(t.asked), 0)
+	t.waited, t.idle, t.asked = t.waited+d, t.idle+d, time.Time{}
+	return t.Style.Dim("  after " + terminal.Duration(d))
+}
+
+// formatStep returns how long the phase under way has worked: the waits for people are not its.
+func (t *Teller) formatStep(at time.Time) string {
+	if t.phase.IsZero() {
+		return ""
+	}
+	return t.Style.Dim("  " + terminal.Duration(at.Sub(t.phase)-t.waited))
+}
+
+// formatIdle returns how much of a run's time was a wait for people.
+func (t *Teller) formatIdle() string {
+	if t.idle < time.Second {
+		return ""
+	}
+	return ", " + terminal.Duration(t.idle) + " of it waiting for people"
+}
+
+// UsageOf returns the usage that an event records.
+func UsageOf(e run.Event) (u run.Usage) {
+	var found *run.Usage
+	switch p := e.Payload.(type) {
+	case run.PhaseCompleted:
+		found = p.Usage
+	case run.PhaseFailed:
+		found = p.Usage
+	case run.PatchProduced:
+		found = p.Usage
+	case run.EvaluationPassed:
+		found = p.Usage
+	case run.EvaluationFailedFixable:
+		found = p.Usage
+	case run.EvaluationFailedBlocked:
+		found = p.Usage
+	}
+	if found != nil {
+		u = *found
+	}
+	return u
 }
 
 // formatSince returns a duration in brackets, or "" if the beginning is not known.
@@ -334,6 +409,32 @@ func (t *Teller) Stat(s run.Stat) string {
 
 // Stat returns a diffstat.
 func Stat(s run.Stat) string { return (&Teller{}).Stat(s) }
+
+// Usage returns tokens and money in short, such as "41k tokens $0.21"; empty if nothing is known
+// to be used.
+func Usage(u run.Usage) string {
+	if u.TotalTokens == 0 && u.Cost == 0 {
+		return ""
+	}
+	text := shortCount(u.TotalTokens) + " tokens"
+	if u.Cost > 0 {
+		text += " " + u.Cost.String()
+	}
+	return text
+}
+
+// shortCount returns a number in at most four characters.
+func shortCount(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 10_000:
+		return fmt.Sprintf("%.1fk", float64(n)/1000)
+	case n < 1000*1000:
+		return fmt.Sprintf("%dk", n/1000)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1e6)
+}
 
 func countNoun(n int, one, many string) string {
 	if n == 1 {

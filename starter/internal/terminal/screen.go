@@ -11,9 +11,10 @@ import (
 // neither. It is safe for concurrent use.
 type Screen struct {
 	Style
-	w     io.Writer
-	live  bool
-	width func() int
+	w      io.Writer
+	live   bool
+	width  func() int
+	notice func(string) string
 
 	mu     sync.Mutex
 	frame  int
@@ -29,11 +30,13 @@ type Options struct {
 	Color bool
 	Live  bool       // w is a terminal
 	Width func() int // of the terminal in columns; nil or 0: 80
+	// Notice returns the sequence that notifies the person; see Notices. Nil: the screen does not call.
+	Notice func(text string) string
 }
 
 // NewScreen returns a screen that writes to w.
 func NewScreen(w io.Writer, o Options) *Screen {
-	return &Screen{Style: Colors(o.Color), w: w, live: o.Live, width: o.Width}
+	return &Screen{Style: Colors(o.Color), w: w, live: o.Live, width: o.Width, notice: o.Notice}
 }
 
 // Columns returns the width of the screen.
@@ -63,6 +66,15 @@ func (s *Screen) Line(text string) {
 // Linef is Line with a format.
 func (s *Screen) Linef(format string, args ...any) { s.Line(fmt.Sprintf(format, args...)) }
 
+// Wrapped prints a line. On a live screen it is broken between words where it is too long, and what
+// follows is indented below it.
+func (s *Screen) Wrapped(line string) {
+	if s.live {
+		line = strings.Join(Wrap(line, s.Columns()-1), "\n")
+	}
+	s.Line(line)
+}
+
 // Note prints a dim sentence behind an indent. On a live screen it is broken between words, and each of
 // its lines is indented.
 func (s *Screen) Note(indent, text string) {
@@ -81,6 +93,31 @@ func (s *Screen) Prompt(text string) {
 	defer s.mu.Unlock()
 	s.clearLocked()
 	fmt.Fprint(s.w, text)
+}
+
+// Call rings the bell of a live screen, and asks its terminal to notify the person, who may look elsewhere.
+// Text must hold no control characters.
+func (s *Screen) Call(text string) {
+	if !s.live || s.notice == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Fprint(s.w, "\a", s.notice(text))
+}
+
+// Notices returns the sequence by which a terminal notifies its user, chosen by its environment: OSC 777
+// for urxvt, foot and the terminals of VTE, OSC 9 for every other. It returns nil for a terminal that would
+// print it.
+func Notices(getenv func(string) string) func(text string) string {
+	term := getenv("TERM")
+	switch {
+	case term == "" || term == "dumb" || term == "linux":
+		return nil
+	case getenv("VTE_VERSION") != "" || strings.HasPrefix(term, "rxvt") || strings.HasPrefix(term, "foot"):
+		return func(text string) string { return "\x1b]777;notify;Ratchet;" + text + "\x1b\\" }
+	}
+	return func(text string) string { return "\x1b]9;" + text + "\x1b\\" }
 }
 
 // spinnerFrames of the spinner.

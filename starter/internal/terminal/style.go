@@ -36,6 +36,9 @@ func (s Style) Wait(text string) string { return s.colorText("33", text) }
 // Accent is for names that structure the output: phases, ids to copy.
 func (s Style) Accent(text string) string { return s.colorText("36", text) }
 
+// Keyword is for the words of a programming language.
+func (s Style) Keyword(text string) string { return s.colorText("35", text) }
+
 // Diff colours a unified diff line by line.
 func (s Style) Diff(text string) string {
 	if !s.on {

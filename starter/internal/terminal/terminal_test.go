@@ -165,3 +165,126 @@ func TestMovingLineGivesWayAndFits(t *testing.T) {
 		t.Errorf("wrote %q", b.String())
 	}
 }
+
+func TestWrapKeepsWordsAndColours(t *testing.T) {
+	for _, tt := range []struct {
+		line    string
+		columns int
+		want    string
+	}{
+		{"short", 10, "short"},
+		{"  one two three four five six seven", 30, "  one two three four five six|      seven"},
+		{"  \x1b[31mone two three four\x1b[0m five six seven", 27, "  \x1b[31mone two three four\x1b[0m five|      six seven"},
+		{"  \x1b[31mone two three four five six\x1b[0m", 28, "  \x1b[31mone two three four five\x1b[0m|      \x1b[31msix\x1b[0m"},
+		{strings.Repeat("x", 50), 30, strings.Repeat("x", 30) + "|    " + strings.Repeat("x", 20)},
+		{"日本語日本語日本語日本語日本語日本語", 30, "日本語日本語日本語日本語日本語|    日本語"},
+	} {
+		rows := terminal.Wrap(tt.line, tt.columns)
+		if got := strings.Join(rows, "|"); got != tt.want {
+			t.Errorf("Wrap(%q, %d) = %q, want %q", tt.line, tt.columns, got, tt.want)
+		}
+		for _, row := range rows {
+			if terminal.Width(row) > tt.columns {
+				t.Errorf("%q is %d columns wide", row, terminal.Width(row))
+			}
+		}
+	}
+}
+
+func TestWidth(t *testing.T) {
+	for text, want := range map[string]int{"abc": 3, "日本": 4, "e\u0301": 1, "\x1b[31mab\x1b[0m": 2, "🦦": 2, "": 0} {
+		if got := terminal.Width(text); got != want {
+			t.Errorf("Width(%q) = %d, want %d", text, got, want)
+		}
+	}
+}
+
+// The lines below the printed ones are replaced as one, also where a terminal has become narrower.
+func TestFootAndTypedLineStandBelow(t *testing.T) {
+	columns := 40
+	var b strings.Builder
+	s := terminal.NewScreen(&b, terminal.Options{Live: true, Width: func() int { return columns }})
+	s.SetFoot("keys")
+	s.Spin("works")
+	if got := b.String(); got != "\r\x1b[K  ⠙ works\n\x1b[Kkeys" {
+		t.Errorf("drawn %q", got)
+	}
+	b.Reset()
+	s.SetTyped("> ", "a note")
+	if got := b.String(); got != "\r\x1b[1A\x1b[J\r\x1b[K  ⠙ works\n\x1b[K> a note" {
+		t.Errorf("drawn %q", got)
+	}
+	b.Reset()
+	s.Line("done")
+	if got := b.String(); got != "\r\x1b[1A\x1b[Jdone\n\r\x1b[K  ⠙ works\n\x1b[K> a note" {
+		t.Errorf("drawn %q", got)
+	}
+	b.Reset()
+	columns = 5 // "  ⠙ works" and "> a note" take two rows each
+	s.SetTyped("> ", strings.Repeat("0123456789", 3))
+	if got := b.String(); !strings.HasPrefix(got, "\r\x1b[3A\x1b[J") || !strings.HasSuffix(got, "> 89") {
+		t.Errorf("drawn %q", got)
+	}
+}
+
+func TestKeysAreDecoded(t *testing.T) {
+	for typed, want := range map[string]string{
+		"yé日\r": "y é 日 enter", "\x1b[A\x1bOB\x1b[5~": "up down page up", "\x7f\x15\x17\x04": "backspace erase line erase word end",
+		"\x1b[200~": "other", "\x00": "other", "\xff": "other",
+	} {
+		var names []string
+		for _, k := range terminal.DecodeKeys(typed) {
+			name := string(k.Name)
+			if k.Char != 0 {
+				name = string(k.Char)
+			}
+			names = append(names, name)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%q: %s, want %s", typed, got, want)
+		}
+	}
+}
+
+func TestALineIsEdited(t *testing.T) {
+	for typed, want := range map[string]string{"abc\x7fd": "abd", "one two \x17": "one ", "x\x15y": "y", "\x7f": "", "日\x7f本": "本"} {
+		var line terminal.Typed
+		for _, k := range terminal.DecodeKeys(typed) {
+			line.Press(k)
+		}
+		if got := line.String(); got != want {
+			t.Errorf("%q: %q, want %q", typed, got, want)
+		}
+	}
+}
+
+// A terminal that obeys no such sequence is not sent one, and text of others cannot end it early.
+func TestWhoIsCalled(t *testing.T) {
+	env := func(pairs ...string) func(string) string {
+		return func(name string) string {
+			for i := 0; i < len(pairs); i += 2 {
+				if pairs[i] == name {
+					return pairs[i+1]
+				}
+			}
+			return ""
+		}
+	}
+	for _, tt := range []struct {
+		env  func(string) string
+		want string
+	}{
+		{env("TERM", "xterm-256color"), "\a\x1b]9;it waits\x1b\\"},
+		{env("TERM", "xterm-256color", "VTE_VERSION", "7600"), "\a\x1b]777;notify;Ratchet;it waits\x1b\\"},
+		{env("TERM", "foot"), "\a\x1b]777;notify;Ratchet;it waits\x1b\\"},
+		{env("TERM", "dumb"), ""}, {env("TERM", "linux"), ""}, {env(), ""},
+	} {
+		for _, live := range []bool{true, false} {
+			var b strings.Builder
+			terminal.NewScreen(&b, terminal.Options{Live: live, Notice: terminal.Notices(tt.env)}).Call("it waits")
+			if want := tt.want; b.String() != want && live || !live && b.String() != "" {
+				t.Errorf("wrote %q, want %q", b.String(), want)
+			}
+		}
+	}
+}

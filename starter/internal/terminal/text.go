@@ -56,11 +56,12 @@ func Clip(text string, columns int) string {
 	if columns < 1 {
 		return ""
 	}
-	return cutAt(text, columns-1) + "…"
+	return Cut(text, columns-1) + "…"
 }
 
-// cutAt returns the beginning of text that fits into a width.
-func cutAt(text string, columns int) string {
+// Cut returns the beginning of text that fits into a width. It must hold no
+// colours.
+func Cut(text string, columns int) string {
 	n := 0
 	for i, r := range text {
 		if n += runeWidth(r); n > columns {
@@ -83,6 +84,78 @@ func Fold(text string, width int) []string {
 		lines[last] += " " + word
 	}
 	return lines
+}
+
+// hang is the indent of a wrapped line's other rows, beyond that of the line.
+const hang = "    "
+
+// Wrap breaks a line into rows of at most so many columns, between words where it can. Colours go on in the
+// next row. The rows after the first are indented below it.
+func Wrap(line string, columns int) []string {
+	if Width(line) <= columns {
+		return []string{line}
+	}
+	indent := line[:len(line)-len(strings.TrimLeft(line, " "))] + hang
+	if columns < Width(indent)+20 {
+		indent = ""
+	}
+	w := wrapper{columns: columns, indent: indent}
+	for rest := line; rest != ""; {
+		n := escapeLength(rest)
+		if n == 0 {
+			_, n = utf8.DecodeRuneInString(rest)
+		}
+		w.add(rest[:n])
+		rest = rest[n:]
+	}
+	return append(w.rows, w.row)
+}
+
+// wrapper breaks one line.
+type wrapper struct {
+	columns     int
+	indent      string
+	rows        []string
+	row         string
+	colour      string // in effect at the end of row; empty: none
+	blank       int    // length of row up to its last blank; zero: it has none to break at
+	blankColour string // in effect there
+}
+
+// add adds a character or a colour.
+func (w *wrapper) add(part string) {
+	if part[0] == 0x1b {
+		w.row += part
+		w.colour = part
+		if part == "\x1b[0m" {
+			w.colour = ""
+		}
+		return
+	}
+	if Width(w.row)+Width(part) > w.columns {
+		w.breakRow(part == " ")
+		if part == " " {
+			return
+		}
+	}
+	w.row += part
+	if part == " " && strings.TrimSpace(w.row) != "" {
+		w.blank, w.blankColour = len(w.row), w.colour
+	}
+}
+
+// breakRow ends the row at its last blank. Without one it ends where it is full.
+func (w *wrapper) breakRow(atBlank bool) {
+	at, colour := w.blank, w.blankColour
+	if at == 0 || atBlank {
+		at, colour = len(w.row), w.colour
+	}
+	head, tail := strings.TrimRight(w.row[:at], " "), w.row[at:]
+	if colour != "" {
+		head += "\x1b[0m"
+	}
+	w.rows = append(w.rows, head)
+	w.row, w.blank = w.indent+colour+tail, 0
 }
 
 // Table aligns rows in columns; the last one is not padded.

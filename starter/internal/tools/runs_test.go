@@ -53,7 +53,7 @@ func TestDecisions(t *testing.T) {
 		{ApprovalID: "apr-2", Decision: run.Reject, By: by, Reason: "no", Final: true},
 	}
 	wantReplied := []run.Reply{{QuestionID: "qst-1-1", Text: "42", By: by}}
-	if e := w.engine; !slices.Equal(e.decided, wantDecided) || !reflect.DeepEqual(e.replied, wantReplied) || !slices.Equal(e.names, []string{"r", "r", "r"}) {
+	if e := w.engine; !reflect.DeepEqual(e.decided, wantDecided) || !reflect.DeepEqual(e.replied, wantReplied) || !slices.Equal(e.names, []string{"r", "r", "r"}) {
 		t.Errorf("%+v, %+v, %q", e.decided, e.replied, e.names)
 	}
 }

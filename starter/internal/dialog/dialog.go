@@ -1,0 +1,332 @@
+// Package dialog asks a person at a terminal: whether a patch is applied, whether a tool may be used, and
+// the questions of a run. Only a deliberate word decides: a line that it does not know shows the words that
+// there are, and changes nothing.
+package dialog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/check"
+	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/hunks"
+	"github.com/ratchet-dev/ratchet/internal/review"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/patchview"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+)
+
+// ErrCancel reports that the person ends the run.
+var ErrCancel = errors.New("the run is to be canceled")
+
+// Person decides at the terminal.
+type Person struct {
+	Screen *terminal.Screen
+	Lines  *Lines
+	Name   string
+	// Load reads an artifact of the run. An error means that it is not on this host.
+	Load func(run.Ref) ([]byte, error)
+	// Report reads the results of the checks; ok is false where they are not on this host.
+	Report func(run.Ref) (r check.Report, ok bool)
+	// Page shows a long text; nil: it is printed. Edit lets the person edit a text; nil: there is no editor.
+	Page func(text string) error
+	Edit func(text string) (string, error)
+}
+
+// shownLines is the number of lines of a patch that are shown unless the person asks for more.
+const shownLines = 60
+
+// word is a line that a person may type at a question, and its meaning. Label is the meaning in a word or
+// two, for the line above the question; empty: the line leaves it out.
+type word struct{ key, label, does string }
+
+// ask asks until the person types one of the words, and returns its key. Every other line shows the words.
+func (p *Person) ask(ctx context.Context, question string, words []word) (string, error) {
+	p.printLabels(words)
+	prompt := p.prompt(question, words, "")
+	for {
+		line, err := p.Lines.Ask(ctx, prompt)
+		if err != nil {
+			return "", err
+		}
+		for _, w := range words {
+			if line == w.key || len(w.key) > 1 && strings.EqualFold(line, w.key) {
+				return w.key, nil
+			}
+		}
+		if key, ok := synonym(line, words); ok {
+			return key, nil
+		}
+		p.printWords(line, words)
+	}
+}
+
+// prompt returns the text before what a person types: the question and the keys.
+func (p *Person) prompt(question string, words []word, besides string) string {
+	keys := ""
+	for _, w := range words {
+		keys += w.key + " "
+	}
+	return "  " + p.Screen.Wait(question+" ") + p.Screen.Dim("["+keys+"?"+besides+"] ")
+}
+
+// printLabels prints the keys with their meanings in short.
+func (p *Person) printLabels(words []word) {
+	line := ""
+	for _, w := range words {
+		if w.label == "" {
+			continue
+		}
+		part := p.Screen.Accent(w.key) + " " + p.Screen.Dim(w.label)
+		if p.Screen.Live() && line != "" && terminal.Width(line)+3+terminal.Width(part) >= p.Screen.Columns() {
+			p.Screen.Line(line)
+			line = ""
+		}
+		if line == "" {
+			line = "  " + part
+			continue
+		}
+		line += "   " + part
+	}
+	if line != "" {
+		p.Screen.Line(line)
+	}
+}
+
+// synonyms are whole words that mean a key.
+var synonyms = map[string]string{
+	"yes": "y", "no": "n", "diff": "d", "details": "d", "files": "f", "session": "s", "quit": "q", "later": "q", "retry": "r", "some": "a",
+}
+
+func synonym(line string, words []word) (string, bool) {
+	key, ok := synonyms[strings.ToLower(line)]
+	if line == "Y" {
+		key, ok = "y", true
+	}
+	for _, w := range words {
+		if ok && w.key == key {
+			return key, true
+		}
+	}
+	return "", false
+}
+
+// printWords prints what may be typed.
+func (p *Person) printWords(line string, words []word) {
+	if line != "" && line != "?" {
+		p.Screen.Line("    " + p.Screen.Wait(display.Line(terminal.Clip(line, 40))) + " is none of the keys, nothing was decided:")
+	}
+	width := 0
+	for _, w := range words {
+		width = max(width, terminal.Width(w.key))
+	}
+	for _, w := range words {
+		p.print("    "+p.Screen.Accent(w.key)+strings.Repeat(" ", width-terminal.Width(w.key)+2), w.does)
+	}
+}
+
+// print prints a sentence behind a head. On a live screen it is broken between words, below itself.
+func (p *Person) print(head, text string) {
+	lines := []string{text}
+	if p.Screen.Live() {
+		lines = terminal.Fold(text, max(p.Screen.Columns()-terminal.Width(head)-1, 20))
+	}
+	for i, line := range lines {
+		if i > 0 {
+			head = strings.Repeat(" ", terminal.Width(head))
+		}
+		p.Screen.Line(head + line)
+	}
+}
+
+// Approve shows what waits and asks for a decision. The error is ErrUnanswered if the person decides later,
+// and ErrCancel never: a final rejection ends the run.
+func (p *Person) Approve(ctx context.Context, a run.PendingApproval) (run.Decision, error) {
+	if a.Permission != nil {
+		return p.allow(ctx, a)
+	}
+	g := p.newGate(a)
+	g.show()
+	for {
+		key, err := p.ask(ctx, "Apply this patch?", g.words())
+		if err != nil {
+			return g.decision, err
+		}
+		done, err := g.press(ctx, key)
+		if done || err != nil {
+			return g.decision, err
+		}
+	}
+}
+
+// Show shows a patch that waits, and asks nothing.
+func (p *Person) Show(a run.PendingApproval) { p.newGate(a).show() }
+
+// printFacts prints what a person should know besides.
+func (p *Person) printFacts(a run.PendingApproval, kinds ...review.FactKind) {
+	for _, f := range review.Facts(a) {
+		for _, k := range kinds {
+			if f.Kind != k {
+				continue
+			}
+			text := story.OneLine(f.Text, 300)
+			if f.Kind == review.Check {
+				p.print("  ", p.Screen.Dim(text))
+				continue
+			}
+			p.print("  "+p.Screen.Wait(string(f.Kind)+": "), text)
+		}
+	}
+}
+
+// printConsequence prints the consequence of a way to settle the wait.
+func (p *Person) printConsequence(way, to string) {
+	if to != "" {
+		p.Screen.Note("  ", way+" → "+to)
+	}
+}
+
+// view returns how patches are drawn on the screen.
+func (p *Person) view() patchview.View {
+	v := patchview.View{Style: p.Screen.Style, Indent: "    "}
+	if p.Screen.Live() {
+		v.Columns = p.Screen.Columns()
+	}
+	return v
+}
+
+// gate is the dialog about one patch.
+type gate struct {
+	*Person
+	a        run.PendingApproval
+	decision run.Decision
+	files    []hunks.File
+	patch    string // safe for a terminal; where the patch cannot be read by file
+	whole    bool   // all of the patch is on this host
+}
+
+func (p *Person) newGate(a run.PendingApproval) *gate {
+	g := &gate{Person: p, a: a, decision: run.Decision{ApprovalID: a.ApprovalID, By: p.Name}}
+	raw, err := p.Load(a.Patch)
+	if err != nil {
+		g.patch = display.Text([]byte(a.Excerpt))
+		return g
+	}
+	g.whole = true
+	if g.files, err = hunks.Read(raw); err != nil {
+		g.patch = p.Screen.Diff(display.Text(raw))
+	}
+	return g
+}
+
+// words returns the words of the gate.
+func (g *gate) words() []word {
+	list := []word{{"y", "apply", "apply it"}, {"n", "send back", "send it back, with a reason in one line"}}
+	if g.Edit != nil && len(g.files) > 0 {
+		list = append(list, word{"N", "in your editor", "send it back, with a reason in your editor: what stands below a line goes to the fixer with file and line"})
+	}
+	list = append(list, word{"d", "all of it", "show all of it, in your pager if it is long"})
+	if len(g.files) > 1 {
+		list = append(list, word{"f", "by file", "show it file by file"}, word{"a", "some files", "accept some files: they are shown as a patch of their own, the rest goes back or is dropped"})
+	}
+	return append(list, word{"q", "later", "decide later: the run waits"}, word{"end", "", "refuse it and end the run"})
+}
+
+// press carries out a word. It reports whether the decision is made.
+func (g *gate) press(ctx context.Context, key string) (done bool, err error) {
+	switch key {
+	case "y":
+		g.decision.Decision = run.Approve
+		return true, nil
+	case "n":
+		return g.reject(ctx)
+	case "N":
+		return g.rejectByMail(ctx)
+	case "d":
+		return false, g.page(g.drawn())
+	case "f":
+		return false, g.byFile(ctx)
+	case "a":
+		return g.acceptSome(ctx)
+	case "end":
+		return g.end(ctx)
+	}
+	return false, ErrUnanswered
+}
+
+// reject asks for the reason of a rejection in one line.
+func (g *gate) reject(ctx context.Context) (bool, error) {
+	g.warnOfEnd()
+	reason, err := g.askReason(ctx, "Why not?", "the fixer reads it; - without a reason; Enter: back")
+	if reason == "" || err != nil {
+		return false, err
+	}
+	if reason == withoutReason {
+		reason = ""
+	}
+	g.decision.Decision, g.decision.Reason = run.Reject, reason
+	return true, nil
+}
+
+func (g *gate) warnOfEnd() {
+	if g.a.Next.RejectEnds {
+		g.print("  "+g.Screen.Wait("! "), "a no ends the run: "+g.a.Next.Reject)
+	}
+}
+
+// withoutReason is typed in the place of a reason by a person who gives none.
+const withoutReason = "-"
+
+// askReason asks for a reason. It is empty if the person goes back: a single key is no reason.
+func (p *Person) askReason(ctx context.Context, question, hint string) (string, error) {
+	line, err := p.Lines.Ask(ctx, "  "+p.Screen.Wait(question+" ")+p.Screen.Dim("("+hint+") "))
+	switch strings.ToLower(line) {
+	case "", "y", "yes", "n", "no", "b", "back", "q", "?":
+		return "", err
+	}
+	return line, err
+}
+
+// rejectByMail lets the person answer the patch as a mail.
+func (g *gate) rejectByMail(ctx context.Context) (bool, error) {
+	g.warnOfEnd()
+	resume := g.Lines.Suspend()
+	text, err := g.Edit(review.Draft(g.files))
+	resume()
+	if err != nil {
+		g.print("  "+g.Screen.Wait("! "), story.OneLine(err.Error(), 300))
+		return false, nil
+	}
+	whole, remarks := review.ParseReply(text, g.files)
+	reason := hunks.Reason(whole, g.files, remarks)
+	if reason == "" {
+		g.Screen.Note("  ", "nothing was written: nothing was decided")
+		return false, nil
+	}
+	if len(reason) > run.MaxTextBytes {
+		g.print("  "+g.Screen.Wait("! "), fmt.Sprintf("the reason has %d bytes, and a run takes %d: nothing was decided", len(reason), run.MaxTextBytes))
+		return false, nil
+	}
+	for _, line := range story.Lines(reason, 30) {
+		g.Screen.Line("    " + g.Screen.Dim("│ ") + line)
+	}
+	key, err := g.ask(ctx, "Send the patch back with this?", []word{{"y", "", "send it back"}, {"n", "", "back to the patch: nothing was decided"}})
+	if key != "y" || err != nil {
+		return false, err
+	}
+	g.decision.Decision, g.decision.Reason = run.Reject, reason
+	return true, nil
+}
+
+// end asks whether the run shall end.
+func (g *gate) end(ctx context.Context) (bool, error) {
+	key, err := g.ask(ctx, "Refuse the patch and end the run?", []word{{"yes", "", "the run ends as canceled, its branch stays"}, {"n", "", "back to the patch"}})
+	if key != "yes" || err != nil {
+		return false, err
+	}
+	g.decision.Decision, g.decision.Final = run.Reject, true
+	return true, nil
+}

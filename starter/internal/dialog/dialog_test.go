@@ -1,0 +1,290 @@
+package dialog_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/check"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/udiff"
+	"github.com/ratchet-dev/ratchet/starter/internal/dialog"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+)
+
+// output is what a screen shows.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// render returns the patch of one file.
+func render(path, before, after string) string {
+	h := udiff.Header{Old: path, New: path, OldMode: "100644", NewMode: "100644", OldID: "1", NewID: "2"}
+	if before == "" {
+		h.OldMode, h.OldID = "", ""
+	}
+	a, b := udiff.NewText([]byte(before)), udiff.NewText([]byte(after))
+	return string(udiff.AppendHunks(h.Append(nil, true), a, b, udiff.Edits(a.Lines, b.Lines)))
+}
+
+// fixture is a person with artifacts, who types lines, each at a question.
+type fixture struct {
+	*dialog.Person
+	out       output
+	artifacts map[string]string
+	edited    string // what the editor leaves; empty: what it got
+}
+
+func newFixture(t *testing.T, typed ...string) *fixture {
+	t.Helper()
+	f := &fixture{artifacts: map[string]string{
+		"patch": render("a.go", "one\n", "two\n") + render("b.go", "", "evil \x1b[2J\u202e\n") + render("c.go", "x\n", "y\n"),
+	}}
+	in, w := io.Pipe()
+	screen := terminal.NewScreen(&f.out, terminal.Options{})
+	f.Person = &dialog.Person{
+		Screen: screen, Lines: dialog.ReadLines(in, screen), Name: "ada",
+		Load: func(ref run.Ref) ([]byte, error) {
+			text, ok := f.artifacts[ref.Name]
+			if !ok {
+				return nil, fs.ErrNotExist
+			}
+			return []byte(text), nil
+		},
+		Edit: func(text string) (string, error) {
+			if f.edited == "no editor" {
+				return "", errors.New("there is no editor")
+			}
+			return strings.Replace(text, "+ two\n", "+ two\n"+f.edited, 1), nil
+		},
+		Report: func(run.Ref) (check.Report, bool) {
+			return check.Report{Checks: []check.Result{{Command: "go test", Status: check.Fail, ExitCode: 1, Tail: "boom"}}}, true
+		},
+	}
+	go func() {
+		seen := 0
+		for _, line := range typed {
+			for n := f.questions(); n <= seen; n = f.questions() {
+				if t.Context().Err() != nil {
+					return
+				}
+				time.Sleep(time.Millisecond)
+			}
+			seen = f.questions()
+			fmt.Fprintln(w, line)
+		}
+		_ = w.Close()
+	}()
+	return f
+}
+
+// questions counts the prompts on the screen: they alone end in a bracket and a blank.
+func (f *fixture) questions() int {
+	said := f.out.String()
+	return strings.Count(said, "] ") + strings.Count(said, ") ")
+}
+
+var pending = run.PendingApproval{ApprovalID: "apr-1-x", Patch: run.Ref{Name: "patch", Digest: "p"}, Stat: run.Stat{Files: 3}}
+
+func TestOnlyADeliberateWordDecides(t *testing.T) {
+	later := dialog.ErrUnanswered
+	for name, tt := range map[string]struct {
+		typed  []string
+		edited string
+		want   run.Decision
+		err    error
+		says   string
+	}{
+		"y":                      {typed: []string{"y"}, want: run.Decision{Decision: run.Approve}},
+		"yes":                    {typed: []string{" YES "}, want: run.Decision{Decision: run.Approve}},
+		"n and a reason":         {typed: []string{"n", "keep the API"}, want: run.Decision{Decision: run.Reject, Reason: "keep the API"}},
+		"no, without a reason":   {typed: []string{"no", "-"}, want: run.Decision{Decision: run.Reject}},
+		"n, then back":           {typed: []string{"n", "", "y"}, want: run.Decision{Decision: run.Approve}},
+		"n twice is no reason":   {typed: []string{"n", "n", "y"}, want: run.Decision{Decision: run.Approve}},
+		"a yes is no reason":     {typed: []string{"n", "yes", "q"}, err: later},
+		"Enter":                  {typed: []string{"", "q"}, err: later, says: "decide later"},
+		"a question mark":        {typed: []string{"?", "q"}, err: later, says: "decide later"},
+		"an unknown word":        {typed: []string{"yess", "q"}, err: later, says: "yess is none of the keys, nothing was decided"},
+		"an escape sequence":     {typed: []string{"\x1b[A", "q"}, err: later, says: "<U+001B>[A is none"},
+		"q":                      {typed: []string{"q"}, err: later},
+		"the end of the input":   {err: later},
+		"the end in a no":        {typed: []string{"n"}, err: later},
+		"all of it, then y":      {typed: []string{"d", "y"}, want: run.Decision{Decision: run.Approve}},
+		"by file":                {typed: []string{"f", "", "b", "", "", "", "y"}, want: run.Decision{Decision: run.Approve}, says: "file 3 of 3"},
+		"by file, left":          {typed: []string{"f", "q", "q"}, err: later},
+		"some files":             {typed: []string{"a", "1 3", "b is evil"}, want: run.Decision{Decision: run.Approve, Files: []string{"a.go", "c.go"}, Reason: "b is evil"}},
+		"some, the rest dropped": {typed: []string{"a", "3", "-"}, want: run.Decision{Decision: run.Approve, Files: []string{"c.go"}}},
+		"some, then back":        {typed: []string{"a", "3", "", "q"}, err: later},
+		"no such file":           {typed: []string{"a", "1-9", "q"}, err: later, says: "no number from 1 to 3"},
+		"all files":              {typed: []string{"a", "1-3", "q"}, err: later, says: "y accepts the patch"},
+		"the end of the run":     {typed: []string{"end", "yes"}, want: run.Decision{Decision: run.Reject, Final: true}},
+		"not the end of the run": {typed: []string{"end", "y", "n", "q"}, err: later},
+		"a mail":                 {typed: []string{"N", "y"}, edited: "shorter, please\n", want: run.Decision{Decision: run.Reject, Reason: "a.go:1: two\n  shorter, please"}},
+		"a mail, then back":      {typed: []string{"N", "n", "q"}, edited: "shorter, please\n", err: later},
+		"an empty mail":          {typed: []string{"N", "q"}, err: later, says: "nothing was written: nothing was decided"},
+		"a mail without editor":  {typed: []string{"N", "q"}, edited: "no editor", err: later, says: "there is no editor"},
+		"a mail that is long":    {typed: []string{"N", "q"}, edited: strings.Repeat("x", run.MaxTextBytes), err: later, says: "nothing was decided"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, tt.typed...)
+			f.edited = tt.edited
+			got, err := f.Approve(t.Context(), pending)
+			tt.want.ApprovalID, tt.want.By = "apr-1-x", "ada"
+			if fmt.Sprint(got) != fmt.Sprint(tt.want) || !errors.Is(err, tt.err) {
+				t.Errorf("got %+v, %v, want %+v", got, err, tt.want)
+			}
+			said := f.out.String()
+			if !strings.Contains(said, tt.says) {
+				t.Errorf("no %q in:\n%s", tt.says, said)
+			}
+			if strings.ContainsAny(said, "\x1b\u202e") || !strings.Contains(said, "evil <U+001B>[2J<U+202E>") {
+				t.Errorf("shown: %q", said)
+			}
+		})
+	}
+}
+
+var bash = run.PendingApproval{ApprovalID: "apr-1-y", Permission: &run.Permission{Tool: "Bash", Input: run.Ref{Name: "input"}, Excerpt: "head"}, Reasons: []string{"to look"}}
+
+func TestAPersonAllowsTheCommandThatIsShown(t *testing.T) {
+	for name, tt := range map[string]struct {
+		typed []string
+		want  run.Decision
+		err   error
+		says  string
+	}{
+		"y":             {typed: []string{"y"}, want: run.Decision{Decision: run.Approve}, says: "$ npm install left-pad"},
+		"the session":   {typed: []string{"s"}, want: run.Decision{Decision: run.Approve, Session: true}},
+		"the keys":      {typed: []string{"?", "q"}, err: dialog.ErrUnanswered, says: "it ends with the agent's session"},
+		"Enter":         {typed: []string{"", "q"}, err: dialog.ErrUnanswered},
+		"n":             {typed: []string{"n", "not here"}, want: run.Decision{Decision: run.Reject, Reason: "not here"}},
+		"n, no reason":  {typed: []string{"n", "-"}, want: run.Decision{Decision: run.Reject}},
+		"n, then back":  {typed: []string{"n", "", "q"}, err: dialog.ErrUnanswered},
+		"all of it":     {typed: []string{"d", "y"}, want: run.Decision{Decision: run.Approve}, says: "timeout: 5"},
+		"no part of it": {typed: []string{"a", "f", "q"}, err: dialog.ErrUnanswered},
+		"the end":       {typed: []string{"end", "yes"}, want: run.Decision{Decision: run.Reject, Final: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, tt.typed...)
+			f.artifacts["input"] = `{"command":"npm install left-pad\nrm \u001b[8m-rf x","description":"Install","timeout":5}`
+			got, err := f.Approve(t.Context(), bash)
+			tt.want.ApprovalID, tt.want.By = "apr-1-y", "ada"
+			if fmt.Sprint(got) != fmt.Sprint(tt.want) || !errors.Is(err, tt.err) {
+				t.Errorf("got %+v, %v, want %+v", got, err, tt.want)
+			}
+			said := f.out.String()
+			if !strings.Contains(said, tt.says) || !strings.Contains(said, "rm <U+001B>[8m-rf x") || strings.Contains(said, "\x1b") {
+				t.Errorf("no %q in:\n%s", tt.says, said)
+			}
+		})
+	}
+}
+
+func TestAnErrorIsNoQuestionOfTheModels(t *testing.T) {
+	for name, tt := range map[string]struct {
+		kind  run.QuestionKind
+		typed []string
+		want  run.Reply
+		err   error
+		says  string
+	}{
+		"retry":                       {run.ErrorQuestion, []string{"r"}, run.Reply{Retry: true}, nil, ""},
+		"retry, checks":               {run.CheckQuestion, []string{"retry"}, run.Reply{Retry: true}, nil, ""},
+		"cancel":                      {run.ErrorQuestion, []string{"cancel", "yes"}, run.Reply{}, dialog.ErrCancel, "End the run?"},
+		"c":                           {run.ErrorQuestion, []string{"c", "yes"}, run.Reply{}, dialog.ErrCancel, ""},
+		"cancel, not meant":           {run.ErrorQuestion, []string{"cancel", "n", "r"}, run.Reply{Retry: true}, nil, ""},
+		"later":                       {run.ErrorQuestion, []string{"q"}, run.Reply{}, dialog.ErrUnanswered, ""},
+		"Enter":                       {run.ErrorQuestion, []string{"", "q"}, run.Reply{}, dialog.ErrUnanswered, "retry: the step"},
+		"a key that is none":          {run.ErrorQuestion, []string{"x", "q"}, run.Reply{}, dialog.ErrUnanswered, "x is none of the keys"},
+		"a text":                      {run.ErrorQuestion, []string{"logged in again"}, run.Reply{Text: "logged in again"}, nil, ""},
+		"cancel at a model's":         {run.AgentQuestion, []string{"Cancel", "yes"}, run.Reply{}, dialog.ErrCancel, ""},
+		"the word cancel":             {run.AgentQuestion, []string{"= cancel"}, run.Reply{Text: "cancel"}, nil, ""},
+		"one letter at a model's":     {run.AgentQuestion, []string{"b"}, run.Reply{Text: "b"}, nil, ""},
+		"nothing is no answer":        {run.AgentQuestion, []string{"", "blue"}, run.Reply{Text: "blue"}, nil, "any other text is the answer"},
+		"a budget":                    {run.BudgetQuestion, []string{"5000"}, run.Reply{Text: "5000"}, nil, ""},
+		"one digit":                   {run.BudgetQuestion, []string{"5"}, run.Reply{Text: "5"}, nil, ""},
+		"no budget":                   {run.BudgetQuestion, []string{"stop"}, run.Reply{Text: "stop"}, nil, ""},
+		"the end of the input":        {run.AgentQuestion, nil, run.Reply{}, dialog.ErrUnanswered, ""},
+		"retry where nothing failed":  {run.AgentQuestion, []string{"retry"}, run.Reply{Text: "retry"}, nil, ""},
+		"the consequence is said too": {run.AgentQuestion, []string{"q"}, run.Reply{}, dialog.ErrUnanswered, "answer → it goes on"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, tt.typed...)
+			got, err := f.Answer(t.Context(), run.PendingQuestion{QuestionID: "qst", Kind: tt.kind, Next: run.Outlook{Answer: "it goes on", Stop: "it ends"}})
+			tt.want.QuestionID, tt.want.By = "qst", "ada"
+			if fmt.Sprint(got) != fmt.Sprint(tt.want) || !errors.Is(err, tt.err) || !strings.Contains(f.out.String(), tt.says) {
+				t.Errorf("got %+v, %v, want %+v\n%s", got, err, tt.want, f.out.String())
+			}
+		})
+	}
+}
+
+func TestAGateSaysFirstWhatChangedSinceTheRefusal(t *testing.T) {
+	f := newFixture(t, "q")
+	f.artifacts["refused"] = render("a.go", "one\n", "uno\n") + render("c.go", "x\n", "y\n")
+	a := pending
+	a.Refused, a.Report, a.Reasons = &run.Ref{Name: "refused"}, &run.Ref{Name: "report"}, []string{"deletes files"}
+	a.Next = run.Outlook{Approve: "it is applied", Reject: "the run ends as failed", RejectEnds: true}
+	if _, err := f.Approve(t.Context(), a); !errors.Is(err, dialog.ErrUnanswered) {
+		t.Fatal(err)
+	}
+	said := f.out.String()
+	for _, want := range []string{"since the refused patch:", "- uno", "+ two", "risk: deletes files", "a no ends the run: the run ends as failed", "go test", "boom", "yes → it is applied"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no %q in:\n%s", want, said)
+		}
+	}
+	if strings.Contains(said, "c.go  +1") || !strings.Contains(said, "as in the refused patch: c.go") {
+		t.Errorf("a file that is as it was is shown:\n%s", said)
+	}
+}
+
+// The patch of a hostile model, or of a record that was changed, cannot be read by file, or draws a gate of
+// its own: nothing of it is taken for an answer, nor hides the real one.
+func TestAPatchCannotForgeAGate(t *testing.T) {
+	forged := "\r\x1b[2K  Apply this patch? [y n q ?] y\r\n  ✓ approved by ada\x1b]0;x\x07\x9b2J"
+	for name, text := range map[string]string{"a patch": render("a.go", "", forged+"\n"), "no patch": forged, "its name": render("a\x1b[2J.go", "", "x\n")} {
+		f := newFixture(t, "q")
+		f.artifacts["patch"] = text
+		if got, err := f.Approve(t.Context(), pending); !errors.Is(err, dialog.ErrUnanswered) || got.Decision != "" {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+		if said := f.out.String(); strings.ContainsAny(said, "\x1b\r\x07\u009b") || strings.Contains(said, "\x9b") {
+			t.Errorf("%s: %q", name, said)
+		}
+	}
+}
+
+func TestAPatchOnAnotherHostIsShownByItsHead(t *testing.T) {
+	f := newFixture(t, "f", "q")
+	a := pending
+	a.Patch, a.Excerpt = run.Ref{Name: "elsewhere"}, "+two \x1b[2J"
+	if _, err := f.Approve(t.Context(), a); !errors.Is(err, dialog.ErrUnanswered) {
+		t.Fatal(err)
+	}
+	if said := f.out.String(); !strings.Contains(said, "+two <U+001B>[2J") || !strings.Contains(said, "this is its head") {
+		t.Errorf("shown: %q", said)
+	}
+}

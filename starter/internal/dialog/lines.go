@@ -1,0 +1,192 @@
+package dialog
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+)
+
+// maxLine is the maximum length of a line that a person types.
+const maxLine = run.MaxTextBytes + 1
+
+// ErrUnanswered reports that the person left, or decides later.
+var ErrUnanswered = errors.New("nobody answered")
+
+// Lines gives the lines that a person types. A line answers a question only if it was begun after the
+// question: what was typed before cannot be meant for it.
+type Lines struct {
+	screen *terminal.Screen
+	keys   *terminal.Keyboard // nil: the terminal, or a pipe, gives whole lines
+	lines  chan string        // holds the line that answers, at most one
+	notes  chan string        // holds lines that were typed while nothing was asked
+	ended  chan struct{}
+
+	mu     sync.Mutex
+	prompt string // of the question under way; empty: none
+	typed  terminal.Typed
+}
+
+// maxNotes bounds the lines that wait in Notes. More are dropped.
+const maxNotes = 16
+
+func newLines(screen *terminal.Screen) *Lines {
+	return &Lines{screen: screen, lines: make(chan string, 1), notes: make(chan string, maxNotes), ended: make(chan struct{})}
+}
+
+// ReadLines reads whole lines.
+func ReadLines(r io.Reader, screen *terminal.Screen) *Lines {
+	l := newLines(screen)
+	go func() {
+		defer close(l.ended)
+		scan := bufio.NewScanner(r)
+		scan.Buffer(make([]byte, 0, 4096), maxLine)
+		for scan.Scan() {
+			l.takeLine(strings.TrimSpace(scan.Text()))
+		}
+	}()
+	return l
+}
+
+// ReadKeys reads keys, and shows on the screen what is typed.
+func ReadKeys(k *terminal.Keyboard, screen *terminal.Screen) *Lines {
+	l := newLines(screen)
+	l.keys = k
+	go func() {
+		defer close(l.ended)
+		for key := range k.Keys() {
+			if !l.press(key) {
+				return
+			}
+		}
+	}()
+	return l
+}
+
+// press handles a key. It returns false at the end of the input.
+func (l *Lines) press(key terminal.Key) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case key.Name == terminal.EndInput && l.typed.String() == "":
+		return false
+	case key.Name == terminal.Escape:
+		l.typed.Take()
+	case l.typed.Press(key):
+		line := l.typed.Take()
+		if l.prompt != "" {
+			l.screen.SetTyped("", "")
+			l.screen.Line(l.prompt + line)
+		}
+		l.takeLocked(line)
+	}
+	l.showLocked()
+	return true
+}
+
+// notePrompt stands before a line that is typed while nothing is asked.
+const notePrompt = "  › "
+
+// showLocked shows what is typed.
+func (l *Lines) showLocked() {
+	if l.keys == nil {
+		return
+	}
+	prompt := l.prompt
+	if prompt == "" && l.typed.String() != "" {
+		prompt = notePrompt
+	}
+	l.screen.SetTyped(prompt, l.typed.String())
+}
+
+func (l *Lines) takeLine(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.takeLocked(line)
+}
+
+// takeLocked gives a line to the question under way, or keeps it as a note.
+func (l *Lines) takeLocked(line string) {
+	if l.prompt != "" {
+		l.prompt = ""
+		l.lines <- line
+		return
+	}
+	if line == "" {
+		return
+	}
+	select {
+	case l.notes <- line:
+	default:
+	}
+}
+
+// Notes returns the channel of the lines that were typed while nothing was asked.
+func (l *Lines) Notes() <-chan string { return l.notes }
+
+// Typing reports whether the person sees what is typed while nothing is asked.
+func (l *Lines) Typing() bool { return l.keys != nil }
+
+// Ask asks a question and waits for one line. The error is ErrUnanswered at the end of the input. A note
+// that was half typed comes back afterwards.
+func (l *Lines) Ask(ctx context.Context, prompt string) (string, error) {
+	half := l.begin(prompt)
+	defer l.end(half)
+	select {
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	case line := <-l.lines:
+		return line, nil
+	case <-l.ended:
+	}
+	select {
+	case line := <-l.lines:
+		return line, nil
+	default:
+		return "", ErrUnanswered
+	}
+}
+
+// begin shows the prompt, and returns the half typed note that it puts aside.
+func (l *Lines) begin(prompt string) (half terminal.Typed) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	half, l.typed = l.typed, terminal.Typed{}
+	l.prompt = prompt
+	select {
+	case <-l.lines:
+	default:
+	}
+	if l.keys == nil {
+		l.screen.Prompt(prompt)
+	}
+	l.showLocked()
+	return half
+}
+
+func (l *Lines) end(half terminal.Typed) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.prompt != "" { // no line came
+		l.prompt = ""
+		l.screen.SetTyped("", "")
+		l.screen.Line("")
+	}
+	l.typed = half
+	l.showLocked()
+}
+
+// Suspend gives the terminal to another program until resume is called.
+func (l *Lines) Suspend() (resume func()) {
+	l.screen.SetTyped("", "")
+	l.screen.Clear()
+	if l.keys == nil {
+		return func() {}
+	}
+	return l.keys.Pause()
+}

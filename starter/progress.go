@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+)
+
+// tellAll tells events, and between them the tool calls that ended before each.
+func (f *follower) tellAll(events []run.Event) error {
+	if f.tools != nil {
+		f.calls = append(f.calls, f.tools()...)
+	}
+	for _, e := range events {
+		f.screen.Clear()
+		f.tellTools(e.TS)
+		if err := f.tell(e); err != nil {
+			return err
+		}
+		f.used = f.used.Add(story.UsageOf(e))
+		f.last, f.quiet = e, 0
+	}
+	if len(events) == 0 {
+		f.tellTools(f.now())
+	}
+	return nil
+}
+
+// tellTools shows the tool calls that ended up to a time.
+func (f *follower) tellTools(until time.Time) {
+	for len(f.calls) > 0 && !f.calls[0].Time.After(until) {
+		f.showTool(f.calls[0])
+		f.calls = f.calls[1:]
+	}
+}
+
+// progress returns the text of the moving line: the step and the newest sentence of the model, then tokens
+// and money so far.
+func (f *follower) progress(e runs.Execution) string {
+	used := f.used
+	for _, a := range e.Activities {
+		used = used.Add(a.Beat.Used)
+	}
+	text := activityText(e, f.now())
+	if cost := story.Usage(used); cost != "" {
+		text = cost + " · " + text
+	}
+	return text
+}
+
+// activityText returns the text of the moving line about the running activities.
+func activityText(e runs.Execution, now time.Time) string {
+	if e.Canceling {
+		return "cancels"
+	}
+	if len(e.Activities) == 0 {
+		return "works"
+	}
+	a := e.Activities[0]
+	for _, other := range e.Activities {
+		if other.Beat.Doing != "" {
+			a = other
+		}
+	}
+	parts := []string{a.Name}
+	if a.Beat.Doing != "" {
+		parts[0] = story.OneLine(a.Beat.Doing, 80)
+	}
+	parts = append(parts, terminal.Duration(now.Sub(a.Since)))
+	if a.Attempt > 1 {
+		parts = append(parts, fmt.Sprintf("attempt %d", a.Attempt))
+	}
+	if a.Beat.Bytes > 0 {
+		parts = append(parts, terminal.Bytes(a.Beat.Bytes))
+	}
+	if words := newestSentence(story.OneLine(a.Beat.Tail, 600)); words != "" {
+		parts = append(parts, words)
+	}
+	return strings.Join(parts, " · ")
+}
+
+// newestSentence returns the last sentence of a text that has begun, from its first word on. The text may
+// begin in the middle of a word.
+func newestSentence(text string) string {
+	text = strings.TrimSpace(text)
+	body := strings.TrimRight(text, ".!?: ")
+	at := -1
+	for _, end := range []string{". ", "! ", "? ", ": "} {
+		if i := strings.LastIndex(body, end); i > at {
+			at = i
+		}
+	}
+	if at >= 0 {
+		return strings.TrimSpace(text[at+1:])
+	}
+	if len(text) < 200 { // all of it is there
+		return text
+	}
+	_, rest, _ := strings.Cut(text, " ")
+	return rest
+}
+
+// foot returns the line of keys below the moving line.
+func (f *follower) foot() string {
+	if f.notes == nil || !f.typing {
+		return ""
+	}
+	return "  type a note for the next prompt · ? keys · ctrl-c leaves, the run goes on"
+}
+
+// shortest is the number of characters that a note has at least: a shorter line is a key that was meant for
+// a question.
+const shortest = 4
+
+// takeNote handles a line that was typed while nothing was asked: a note for the next prompt.
+func (f *follower) takeNote(ctx context.Context, line string) {
+	if len([]rune(line)) < shortest {
+		f.screen.Note("  ", "nothing waits for a decision; a text of some words is left as a note for the next prompt, ctrl-c leaves the run to itself")
+		return
+	}
+	err := f.Note(ctx, f.id, run.Note{Text: line, By: f.by})
+	if refused, ok := errors.AsType[*runs.RefusedError](err); ok {
+		err = errors.New(refused.Reason)
+	}
+	if err != nil {
+		f.sayLine("not noted: %s", story.OneLine(err.Error(), 300))
+		return
+	}
+	f.screen.Line("  " + f.screen.Accent("›") + " " + story.OneLine(line, 300))
+	f.screen.Note("    ", "noted: the next prompt of this run carries it")
+}
+
+// call calls a person to a wait of the run.
+func (f *follower) call(p run.Pending) {
+	what := "waits for an answer"
+	if p.Approval != nil {
+		what = "waits for an approval"
+	}
+	f.screen.Call(story.OneLine(f.title, 60) + " " + what)
+}
