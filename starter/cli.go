@@ -143,7 +143,7 @@ Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
 			root.AddCommand(cmd)
 		}
 	}
-	add("start", c.demoCommand(), c.upCommand(), c.initCommand(), c.runCommand(), c.resumeCommand())
+	add("start", c.demoCommand(), c.upCommand(), c.initCommand(), c.runCommand(), c.resumeCommand(), c.sessionCommand())
 	add("look", c.listCommand(), c.statusCommand(), c.watchCommand(), c.eventsCommand(), c.diffCommand(), c.logsCommand())
 	add("act", c.approveCommand(), c.rejectCommand(), c.answerCommand(), c.noteCommand(), c.cancelCommand())
 	add("peers", c.peersCommand(), c.dispatchCommand(), c.dispatchesCommand(), c.inboxCommand(), c.mcpCommand())

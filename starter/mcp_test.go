@@ -104,13 +104,13 @@ func (h agentHost) program(args ...string) *exec.Cmd {
 
 // session is an agent's connection to the tools of a child process. It ends as
 // a graceful one does.
-type session struct {
+type toolSession struct {
 	*mcp.ClientSession
 	t    *testing.T
 	said *output
 }
 
-func (h agentHost) connect(args ...string) session {
+func (h agentHost) connect(args ...string) toolSession {
 	h.Helper()
 	cmd, said := h.program(append([]string{"mcp"}, args...)...), &output{}
 	cmd.Stderr = said
@@ -122,11 +122,11 @@ func (h agentHost) connect(args ...string) session {
 			h.Errorf("it ended with %v, and said %s", err, said)
 		}
 	})
-	return session{s, h.T, said}
+	return toolSession{s, h.T, said}
 }
 
 // call returns what a tool gave, and what it said.
-func (s session) call(tool string, arguments map[string]any) (*mcp.CallToolResult, string) {
+func (s toolSession) call(tool string, arguments map[string]any) (*mcp.CallToolResult, string) {
 	s.t.Helper()
 	res, err := s.CallTool(s.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
 	must(s.t, err)
@@ -134,7 +134,7 @@ func (s session) call(tool string, arguments map[string]any) (*mcp.CallToolResul
 }
 
 // get calls a tool that succeeds, and decodes what it gave.
-func (s session) get(tool string, arguments map[string]any, v any) {
+func (s toolSession) get(tool string, arguments map[string]any, v any) {
 	s.t.Helper()
 	res, text := s.call(tool, arguments)
 	if res.IsError {
@@ -146,7 +146,7 @@ func (s session) get(tool string, arguments map[string]any, v any) {
 }
 
 // refused calls a tool that fails, and returns its line.
-func (s session) refused(tool string, arguments map[string]any) string {
+func (s toolSession) refused(tool string, arguments map[string]any) string {
 	s.t.Helper()
 	res, line := s.call(tool, arguments)
 	if !res.IsError || strings.Contains(line, "\n") {

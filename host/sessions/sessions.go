@@ -1,0 +1,276 @@
+// Package sessions is the client's side of standing sessions. It starts and finds sessions, queries their
+// state and sends them messages. It makes no decisions; the workflow does.
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
+	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
+)
+
+// Client reaches the sessions of one Temporal namespace.
+type Client struct {
+	Temporal client.Client
+	Queue    string // of the worker whose disk holds the sessions
+	// MayDecide returns the reason why this process may not speak to sessions; nil permits it.
+	MayDecide func() error
+}
+
+// Errors that callers tell apart.
+type (
+	// NotFoundError reports a name that no session has.
+	NotFoundError struct{ Name string }
+	// RefusedError reports that the session itself refused a message. The session did not change.
+	RefusedError struct{ Reason string }
+)
+
+func (e *NotFoundError) Error() string {
+	return fmt.Sprintf("no session %q: `starter session list` shows those there are", e.Name)
+}
+
+func (e *RefusedError) Error() string { return e.Reason }
+
+// Limits of each call to the engine, and of each call to a worker through it.
+const (
+	callTimeout  = 5 * time.Second
+	queryTimeout = 8 * time.Second
+)
+
+// The keys of the memo that lists show.
+const (
+	titleMemo    = "title"
+	providerMemo = "provider"
+)
+
+// Start starts a session. Two starts with one id make one session; the second one is refused.
+func (c Client) Start(ctx context.Context, in session.Input) error {
+	if err := c.mayDecide(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*callTimeout)
+	defer cancel()
+	_, err := c.Temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: in.ID.WorkflowID(), TaskQueue: c.Queue, StaticSummary: summaryOf(in),
+		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		WorkflowIDConflictPolicy:                 enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+		Memo:                                     map[string]any{titleMemo: in.Title, providerMemo: in.Provider},
+		TypedSearchAttributes: temporal.NewSearchAttributes(
+			attribute.Status().ValueSet(string(session.Asleep)), attribute.Repository().ValueSet(in.Repository.Path)),
+	}, sessionflow.Session, sessionflow.Input{Session: &in})
+	if _, ok := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); ok {
+		return fmt.Errorf("session %s exists already: speak to it with `starter session say %s`, or start one under another --id", in.ID, in.ID)
+	}
+	if err != nil {
+		return fmt.Errorf("start session %s: %w", in.ID, err)
+	}
+	return nil
+}
+
+func summaryOf(in session.Input) string {
+	if in.Title != "" {
+		return in.Title
+	}
+	return "A session of " + in.Provider
+}
+
+// Listed is a session as the engine's visibility shows it, a little late.
+type Listed struct {
+	ID         session.ID    `json:"sessionId"`
+	State      session.State `json:"state"`
+	Title      string        `json:"title,omitempty"`
+	Provider   string        `json:"provider"`
+	Repository string        `json:"repository"`
+	Started    time.Time     `json:"startedAt"`
+	Ended      *time.Time    `json:"endedAt,omitempty"`
+}
+
+// workflowType is the name that workers register sessionflow.Session under.
+const workflowType = "Session"
+
+// List returns the sessions, the newest first; retired ones only if all is set.
+func (c Client) List(ctx context.Context, all bool, most int) ([]Listed, error) {
+	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", workflowType)
+	if !all {
+		query = fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", workflowType)
+	}
+	return c.list(ctx, query, most)
+}
+
+func (c Client) list(ctx context.Context, query string, most int) ([]Listed, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	found := []Listed{}
+	request := &workflowservice.ListWorkflowExecutionsRequest{Query: query, PageSize: int32(min(most, 200))}
+	for {
+		page, err := c.Temporal.ListWorkflow(ctx, request)
+		if err != nil {
+			return nil, fmt.Errorf("list the sessions: %w", err)
+		}
+		for _, info := range page.GetExecutions() {
+			if l, ok := newListed(info); ok && len(found) < most {
+				found = append(found, l)
+			}
+		}
+		if request.NextPageToken = page.GetNextPageToken(); len(request.NextPageToken) == 0 || len(found) == most {
+			return found, nil
+		}
+	}
+}
+
+func newListed(info *workflow.WorkflowExecutionInfo) (Listed, bool) {
+	id, ok := session.IDOf(info.GetExecution().GetWorkflowId())
+	l := Listed{ID: id, Started: info.GetStartTime().AsTime()}
+	if t := info.GetCloseTime(); t != nil {
+		ended := t.AsTime()
+		l.Ended = &ended
+	}
+	conv := converter.GetDefaultDataConverter()
+	fields, memo := info.GetSearchAttributes().GetIndexedFields(), info.GetMemo().GetFields()
+	if p := fields[attribute.StatusName]; p != nil {
+		_ = conv.FromPayload(p, &l.State)
+	}
+	if p := fields[attribute.RepositoryName]; p != nil {
+		_ = conv.FromPayload(p, &l.Repository)
+	}
+	if p := memo[titleMemo]; p != nil {
+		_ = conv.FromPayload(p, &l.Title)
+	}
+	if p := memo[providerMemo]; p != nil {
+		_ = conv.FromPayload(p, &l.Provider)
+	}
+	if info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		l.State = session.Retired
+	}
+	return l, ok
+}
+
+// Find returns the session with the given name: a session id, a workflow id, or the beginning of either
+// when one session alone has it.
+func (c Client) Find(ctx context.Context, name string) (session.ID, error) {
+	if session.ID(name).Validate() != nil {
+		return "", &NotFoundError{name}
+	}
+	stems := []string{name}
+	if id, ok := session.IDOf(name); ok {
+		stems = append(stems, string(id))
+	}
+	var ids []session.ID
+	for _, stem := range stems {
+		found, err := c.list(ctx, fmt.Sprintf("WorkflowType = '%s' AND WorkflowId STARTS_WITH '%s'", workflowType, session.ID(stem).WorkflowID()), 50)
+		if err != nil {
+			return "", err
+		}
+		for _, l := range found {
+			if string(l.ID) == stem {
+				return l.ID, nil
+			}
+			if strings.HasPrefix(string(l.ID), stem) && !slices.Contains(ids, l.ID) {
+				ids = append(ids, l.ID)
+			}
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return c.findYoung(ctx, name)
+	case 1:
+		return ids[0], nil
+	}
+	return "", fmt.Errorf("%q is the beginning of %d session ids, %s and %s among them: give more of it", name, len(ids), ids[0], ids[1])
+}
+
+// findYoung asks the engine itself about a session that lists do not show yet.
+func (c Client) findYoung(ctx context.Context, name string) (session.ID, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	d, err := c.Temporal.DescribeWorkflowExecution(ctx, session.ID(name).WorkflowID(), "")
+	if _, none := errors.AsType[*serviceerror.NotFound](err); none || err == nil && d.GetWorkflowExecutionInfo().GetType().GetName() != workflowType {
+		return "", &NotFoundError{name}
+	}
+	return session.ID(name), err
+}
+
+// State returns the session's state.
+func (c Client) State(ctx context.Context, id session.ID) (s session.Snapshot, err error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	v, err := c.Temporal.QueryWorkflow(ctx, id.WorkflowID(), "", sessionflow.StateQuery)
+	if err == nil {
+		err = v.Get(&s)
+	}
+	if err != nil {
+		return s, fmt.Errorf("ask session %s for its state: %w", id, unanswered(id, err))
+	}
+	return s, nil
+}
+
+// Send sends an update and waits for its result, which out receives unless it is nil. A message with an id
+// is taken once, however often it is sent.
+func (c Client) Send(ctx context.Context, id session.ID, name, updateID string, message, out any) error {
+	if err := c.mayDecide(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout(name))
+	defer cancel()
+	handle, err := c.Temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		WorkflowID: id.WorkflowID(), UpdateID: updateID, UpdateName: name, Args: []any{message}, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err == nil {
+		err = handle.Get(ctx, out)
+	}
+	if err == nil {
+		return nil
+	}
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		return &RefusedError{app.Message()}
+	}
+	if ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return runs.ErrNoWorker
+	}
+	return fmt.Errorf("send %s to session %s: %w", name, id, unanswered(id, err))
+}
+
+// sendTimeout bounds a message: a diff is read meanwhile.
+func sendTimeout(name string) time.Duration {
+	if name == sessionflow.DiffUpdate {
+		return 2 * time.Minute
+	}
+	return queryTimeout
+}
+
+// unanswered converts the error of a call that a worker has to answer.
+func unanswered(id session.ID, err error) error {
+	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
+		return fmt.Errorf("session %s is retired, or there is none", id)
+	}
+	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
+	_, idle := errors.AsType[*serviceerror.FailedPrecondition](err)
+	_, young := errors.AsType[*serviceerror.WorkflowNotReady](err)
+	if late || idle || young || errors.Is(err, context.DeadlineExceeded) {
+		return runs.ErrNoWorker
+	}
+	return err
+}
+
+func (c Client) mayDecide() error {
+	if c.MayDecide == nil {
+		return nil
+	}
+	return c.MayDecide()
+}

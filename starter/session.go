@@ -1,0 +1,316 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/host/sessions"
+	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/internal/setup"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	"github.com/ratchet-dev/ratchet/internal/workspace"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
+)
+
+func (c *cli) sessionCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "session",
+		Short: "Keep a conversation with an agent that outlives its process",
+		Long: `A session is one conversation with an agent. It outlives the agent's process, the
+worker and the engine: the agent is resumed, and nothing is said to it twice. It
+works in a checkout of its own; nothing reaches your repository by itself. It
+sleeps while nobody speaks to it.
+
+SESSION is a session id, a workflow id, or the beginning of one.`,
+		Example: `  id=$(starter session start --provider claude --say 'Where is money rounded?')
+  starter session say $id 'Write a test for it'
+  starter session decide $id approve
+  starter session diff $id | git apply
+  starter session retire $id`,
+		Args: exactArgs(0, "a command: start, list, show, say, watch, interrupt, decide, diff, stop or retire"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(c.sessionStartCommand(), c.sessionListCommand(), c.sessionShowCommand(), c.sessionSayCommand(), c.sessionWatchCommand(),
+		c.sessionInterruptCommand(), c.sessionDecideCommand(), c.sessionDiffCommand(), c.sessionStopCommand(), c.sessionRetireCommand())
+	return cmd
+}
+
+const wantsSession = "one SESSION: an id from `starter session list` or the beginning of one"
+
+// foundSession is a session and the client that reaches it.
+type foundSession struct {
+	sessions.Client
+	id session.ID
+}
+
+// onSession returns a cobra handler that calls handle with the session that the first argument names.
+func (c *cli) onSession(handle func(ctx context.Context, s foundSession, args []string) error) func(*cobra.Command, []string) error {
+	return c.handleWith(func(ctx context.Context, args []string) error {
+		t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
+		if err != nil {
+			return err
+		}
+		defer t.Close()
+		client := c.sessionsOf(t)
+		id, err := client.Find(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return handle(ctx, foundSession{client, id}, args[1:])
+	})
+}
+
+func (c *cli) sessionsOf(t client.Client) sessions.Client {
+	return sessions.Client{Temporal: t, Queue: c.queue, MayDecide: c.mayDecide}
+}
+
+// sessionFlags holds the flags of `session start`.
+type sessionFlags struct {
+	in       session.Input
+	repo     string
+	base     string
+	tools    string
+	sandbox  string
+	maxCost  float64
+	say      string
+	system   string
+	env      []string
+	options  optionFlags
+	provider string
+}
+
+func (c *cli) sessionStartCommand() *cobra.Command {
+	var f sessionFlags
+	cmd := &cobra.Command{
+		Use:   "start --provider AGENT",
+		Short: "Start a session and print its id",
+		Long: `Starts a session with an agent. Its checkout is made from a commit of the
+repository, and stays its own: see ` + "`starter session diff`" + `. The agent starts with the
+first message.`,
+		Example: `  starter session start --provider claude
+  starter session start --provider codex:gpt-5 --repo ~/src/shop --say 'Explain how totals are computed'
+  starter session start --provider claude --mode plan --mcp docs='npx -y docs-server' --system 'Answer in French'`,
+		Args: exactArgs(0, "no arguments, only flags"),
+		RunE: c.handleWith(func(ctx context.Context, _ []string) error { return c.startSession(ctx, &f) }),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.provider, "provider", "", "`spec` of the agent: claude[:<model>], codex[:<model>], pi[:<model>], openclaw, acp:<program and arguments>")
+	flags.StringVar(&f.repo, "repo", ".", "`directory` in the git repository whose checkout the session gets")
+	flags.StringVar(&f.base, "base", "", "`commit` of the checkout; default: the last one, with nothing uncommitted beside it")
+	flags.StringVar((*string)(&f.in.ID), "id", "", "`id` of the session; default: a new UUID")
+	flags.StringVar(&f.in.Title, "title", "", "`text` for lists, in one line")
+	flags.StringVar(&f.say, "say", "", "first `message`; the command does not wait for its answer")
+	flags.StringVar(&f.tools, "tools", string(run.AskTools), "who lets the agent use tools beyond changing files: `ask` a person, allow, deny")
+	flags.BoolVar(&f.in.Network, "network", false, "let the agent's tools reach the network, where its sandbox can tell")
+	flags.StringVar(&f.sandbox, "sandbox", string(run.SandboxRequired), "`required` or off: hold the agent in the box, or let it do what the worker's user can; off must be said by the worker, too")
+	flags.Int64Var(&f.in.MaxTokens, "max-tokens", 0, "token budget, after which the session asks; 0 is none")
+	flags.Float64Var(&f.maxCost, "max-cost", 0, "budget in dollars, where prices are known, after which the session asks; 0 is none")
+	flags.StringVar(&f.system, "system", "", "`text` that joins the agent's system prompt")
+	flags.StringArrayVar(&f.env, "env", nil, "`variable` for the agent: NAME of one of the worker, or NAME=value, which is recorded; repeat it for more")
+	f.options.register(flags)
+	return cmd
+}
+
+func (c *cli) startSession(ctx context.Context, f *sessionFlags) error {
+	in, err := c.sessionInput(ctx, f)
+	if err != nil {
+		return err
+	}
+	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if err := c.checkSandbox(in.Sandbox, false); err != nil {
+		return err
+	}
+	s := c.sessionsOf(t)
+	if err := s.Start(ctx, in); err != nil {
+		return err
+	}
+	if f.say != "" {
+		m := session.Message{ID: uuid.NewString(), Text: f.say, By: c.userName()}
+		if err := s.Send(ctx, in.ID, sessionflow.SayUpdate, m.ID, m, nil); err != nil {
+			return fmt.Errorf("session %s was started, and the message was not taken: %w", in.ID, err)
+		}
+	}
+	if served, err := c.clientOf(t).Served(ctx); err == nil && !served {
+		fmt.Fprintf(c.err, "starter: the session waits: %s\n", runs.ErrNoWorker)
+	}
+	if c.json {
+		return c.printJSON(map[string]string{"sessionId": string(in.ID), "workflowId": in.ID.WorkflowID()})
+	}
+	c.printf("%s\n", in.ID)
+	return nil
+}
+
+// sessionInput returns the input of a session by its flags, or an error that tells their faults. It starts
+// nothing.
+func (c *cli) sessionInput(ctx context.Context, f *sessionFlags) (session.Input, error) {
+	in := f.in
+	if f.provider == "" {
+		return in, usageErrorf("no agent given: name one with --provider, such as claude; `starter agents` lists those here")
+	}
+	spec, err := catalog.Parse(f.provider)
+	if err != nil {
+		return in, &usageError{err}
+	}
+	if !spec.Agent() {
+		return in, usageErrorf("--provider %s keeps no session: use claude, codex, pi, openclaw or acp:<program>", f.provider)
+	}
+	src, err := workspace.Inspect(ctx, f.repo, f.base)
+	if err != nil {
+		return in, err
+	}
+	if in.Setup, err = f.options.read(); err != nil {
+		return in, err
+	}
+	in.Setup.System, in.Setup.Env = f.system, f.env
+	if err := in.Setup.Validate(setup.Kind(spec.Kind)); err != nil {
+		return in, &usageError{err}
+	}
+	if err := in.Tools.UnmarshalText([]byte(f.tools)); err != nil {
+		return in, usageErrorf("--tools: %w: want ask, allow or deny", err)
+	}
+	if err := in.Sandbox.UnmarshalText([]byte(f.sandbox)); err != nil {
+		return in, usageErrorf("--sandbox: %w: want required or off", err)
+	}
+	if in.ID == "" {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return in, fmt.Errorf("make a session id: %w", err)
+		}
+		in.ID = session.ID(id.String())
+	}
+	if in.Dir, err = filepath.Abs("."); err != nil {
+		return in, err
+	}
+	in.Provider, in.Model, in.MaxCost = spec.String(), spec.Model, run.Dollars(f.maxCost)
+	in.Repository = run.Repository{Path: src.Root, Prefix: src.Prefix, Base: src.Base}
+	if err := in.Validate(); err != nil {
+		return in, &usageError{err}
+	}
+	return in, nil
+}
+
+func (c *cli) sessionListCommand() *cobra.Command {
+	var all bool
+	var limit int
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the sessions, the newest first",
+		Example: "  starter session list\n  starter session list --all --json | jq -r '.[].sessionId'",
+		Args:    exactArgs(0, "no arguments"),
+		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
+			if limit < 1 {
+				return usageErrorf("--max %d: want at least 1", limit)
+			}
+			t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
+			if err != nil {
+				return err
+			}
+			defer t.Close()
+			found, err := c.sessionsOf(t).List(ctx, all, limit)
+			if err != nil {
+				return err
+			}
+			return c.printSessions(found)
+		}),
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "retired ones, too")
+	cmd.Flags().IntVar(&limit, "max", 100, "at most so `many`")
+	return cmd
+}
+
+func (c *cli) printSessions(found []sessions.Listed) error {
+	if c.json {
+		return c.printJSON(found)
+	}
+	if len(found) == 0 {
+		c.printf("No sessions. `%s` starts one.\n", c.hintCommand("session start --help"))
+		return nil
+	}
+	s := c.style()
+	rows := [][]string{{s.Dim("SESSION"), s.Dim("STATE"), s.Dim("AGENT"), s.Dim("AGE"), s.Dim("TITLE")}}
+	for _, l := range found {
+		rows = append(rows, []string{string(l.ID), sessionStateIn(s, l.State), story.OneLine(l.Provider, 30), terminal.Age(c.now().Sub(l.Started)), story.OneLine(cmp.Or(l.Title, l.Repository), 50)})
+	}
+	c.printf("%s", terminal.Table(rows))
+	return nil
+}
+
+// sessionStateIn returns a state in its colour.
+func sessionStateIn(s terminal.Style, state session.State) string {
+	switch state {
+	case session.Idle, session.Working:
+		return s.Good(string(state))
+	case session.Asking:
+		return s.Wait(string(state))
+	case session.Dead, session.Lost, session.Foreign, session.Unable:
+		return s.Bad(string(state))
+	}
+	return string(state)
+}
+
+// completeSession completes the id of a session for the shell.
+func (c *cli) completeSession(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	t, err := temporalclient.Dial(cmd.Context(), temporalclient.Options{RunsDir: c.runsDir})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	defer t.Close()
+	found, err := c.sessionsOf(t).List(cmd.Context(), false, 50)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var ids []string
+	for _, l := range found {
+		ids = append(ids, cobra.CompletionWithDesc(string(l.ID), string(l.State)+" "+story.OneLine(cmp.Or(l.Title, l.Provider), 40)))
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
+// sessionRecord returns the directory of a session on this host.
+func (c *cli) sessionRecord(id session.ID) (*rundir.Dir, error) {
+	return rundir.At(filepath.Join(c.runsDir, "sessions", string(id)))
+}
+
+// sessionArtifact reads an artifact of a session on this host.
+func (c *cli) sessionArtifact(id session.ID, ref run.Ref) ([]byte, error) {
+	dir, err := c.sessionRecord(id)
+	if err != nil {
+		return nil, fmt.Errorf("the record of session %s is not on this host: %w", id, err)
+	}
+	return dir.Load(ref)
+}
+
+// textArgument returns a message that is one argument, or standard input for -.
+func (c *cli) textArgument(arg string) (string, error) {
+	if arg != "-" {
+		return arg, nil
+	}
+	b, err := io.ReadAll(io.LimitReader(c.in, session.MaxMessage+1))
+	return strings.TrimSpace(string(b)), err
+}
+
+var decisionWords = []string{string(run.Approve), string(run.Reject)}
+
+func isDecision(word string) bool { return slices.Contains(decisionWords, word) }

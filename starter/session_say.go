@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
+)
+
+func (c *cli) sessionSayCommand() *cobra.Command {
+	var m session.Message
+	var detach bool
+	cmd := &cobra.Command{
+		Use:   "say SESSION TEXT",
+		Short: "Say something to the agent and wait for its answer",
+		Long: `Says something to the session's agent and prints its answer. A message that finds
+the agent at work waits for its turn. TEXT - is standard input. An interrupt ends
+the waiting, never the turn. Exit code 3: the agent waits for a decision; 4: for
+an answer about a budget.`,
+		Example: `  starter session say 0198c5e2 'Write a test for it'
+  git log -5 | starter session say 0198c5e2 - --model opus
+  starter session say 0198c5e2 'Go on' --message-id nightly-7 --detach`,
+		Args:              exactArgs(2, "a SESSION and the message as one argument"),
+		ValidArgsFunction: c.completeSession,
+		RunE: c.onSession(func(ctx context.Context, s foundSession, args []string) error {
+			var err error
+			if m.Text, err = c.textArgument(args[0]); err != nil {
+				return err
+			}
+			if m.ID == "" {
+				m.ID = uuid.NewString()
+			}
+			if err := s.Send(ctx, s.id, sessionflow.SayUpdate, m.ID, m, nil); err != nil {
+				return err
+			}
+			if detach {
+				return c.printTaken(s.id, m.ID, "taken")
+			}
+			return c.awaitAnswer(ctx, s, m.ID)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&m.Override.Model, "model", "", "`model` for this message alone; the agent is resumed with it")
+	flags.StringVar(&m.Override.Mode, "mode", "", "`mode` for this message alone")
+	flags.BoolVar(&m.Fresh, "fresh", false, "begin a new session of the agent, which knows nothing of earlier messages")
+	flags.StringVar(&m.ID, "message-id", "", "`id` of the message: one that is said twice is said once; default: a new one")
+	flags.StringVar(&m.By, "by", c.userName(), "`name` of who says it")
+	flags.BoolVar(&detach, "detach", false, "do not wait for the answer")
+	return cmd
+}
+
+// printTaken prints that a session took a message.
+func (c *cli) printTaken(id session.ID, about, verdict string) error {
+	if c.json {
+		return c.printJSON(map[string]string{"sessionId": string(id), "id": about, "result": verdict})
+	}
+	if about == "" {
+		about = "session " + string(id)
+	}
+	c.printf("%s: %s\n", about, verdict)
+	return nil
+}
+
+// sessionPoll is the time between two looks at a session that is followed.
+const sessionPoll = 300 * time.Millisecond
+
+// awaitAnswer waits until the message has ended or a person must decide, and prints either.
+func (c *cli) awaitAnswer(ctx context.Context, s foundSession, message string) error {
+	screen := c.errorScreen()
+	work := screen.Work("the agent works")
+	defer work.Stop()
+	for {
+		snap, err := s.State(ctx, s.id)
+		if err != nil {
+			return err
+		}
+		if i := slices.IndexFunc(snap.Past, func(p session.Past) bool { return p.ID == message }); i >= 0 {
+			work.Stop()
+			return c.printAnswer(s.id, snap.Past[i])
+		}
+		if snap.State == session.Asking {
+			work.Stop()
+			return c.printAsking(snap)
+		}
+		work.Show(sessionDoing(snap))
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(sessionPoll):
+		}
+	}
+}
+
+// sessionDoing says in one line what a session does.
+func sessionDoing(s session.Snapshot) string {
+	text := map[session.State]string{
+		session.Starting: "the agent starts, or waits for its place", session.Working: "the agent works",
+		session.Lost: "the worker that owned the agent is gone", session.Dead: "the agent's process ended",
+		session.Foreign: "another process has the agent's session", session.Unable: "the agent does not start",
+	}[s.State]
+	if text == "" {
+		text = "the session is " + string(s.State)
+	}
+	if s.Reason != "" {
+		text += ": " + story.OneLine(s.Reason, 200)
+	}
+	return text
+}
+
+// printAnswer prints how a message ended.
+func (c *cli) printAnswer(id session.ID, p session.Past) error {
+	text, err := []byte(nil), error(nil)
+	if p.Answer.Name != "" {
+		text, err = c.sessionArtifact(id, p.Answer)
+	}
+	if err != nil {
+		fmt.Fprintf(c.err, "starter: %s\n", display.Line(err.Error()))
+	}
+	if c.json {
+		err = c.printJSON(struct {
+			session.Past
+			Text string `json:"text"`
+		}{p, string(text)})
+	} else if len(text) > 0 {
+		c.printf("%s\n", display.Text(text))
+	}
+	if err == nil && p.Outcome != session.Completed {
+		err = fmt.Errorf("the message ended as %s", p.Outcome)
+		if p.Reason != "" {
+			err = fmt.Errorf("%w: %s", err, p.Reason)
+		}
+	}
+	return err
+}
+
+// printAsking prints what the session waits for, and how to settle it.
+func (c *cli) printAsking(s session.Snapshot) error {
+	if c.json {
+		if err := c.printJSON(s.Pending()); err != nil {
+			return err
+		}
+	}
+	for _, a := range s.Pending().Asks {
+		if c.json {
+			break
+		}
+		c.printf("%s %s\n", c.style().Wait("? the agent wants to use"), story.OneLine(a.Summary, 200))
+		for _, line := range story.Lines(a.Excerpt, 12) {
+			c.printf("  %s\n", line)
+		}
+		for _, line := range a.Commands {
+			c.printf("  %s\n", c.style().Dim(line))
+		}
+	}
+	if q := s.Doubt; q != nil {
+		if !c.json {
+			c.printf("%s\n  %s\n", c.style().Wait("? "+story.OneLine(q.Question.Question, 300)), c.style().Dim(c.hintCommand("session decide %s AMOUNT", s.Input.ID)))
+		}
+		return &statusError{run.AwaitingInput}
+	}
+	return &statusError{run.AwaitingApproval}
+}
+
+func (c *cli) sessionDecideCommand() *cobra.Command {
+	var d run.Decision
+	cmd := &cobra.Command{
+		Use:   "decide SESSION approve|reject|ANSWER",
+		Short: "Let the agent use a tool, refuse it, or answer about a budget",
+		Long: `Settles what the session waits for. Without --approval a decision is about what is
+pending now; with it the decision fits that call alone. Any other word answers the
+question about a used-up budget: the new total, or stop.`,
+		Example:           "  starter session decide 0198c5e2 approve --session\n  starter session decide 0198c5e2 reject --reason 'not that file'\n  starter session decide 0198c5e2 200000",
+		Args:              exactArgs(2, "a SESSION and approve, reject or an answer"),
+		ValidArgsFunction: c.completeSession,
+		RunE: c.onSession(func(ctx context.Context, s foundSession, args []string) error {
+			snap, err := s.State(ctx, s.id)
+			if err != nil {
+				return err
+			}
+			if !isDecision(args[0]) {
+				return c.answerSession(ctx, s, snap, run.Reply{Text: args[0], By: d.By})
+			}
+			d.Decision = run.Verdict(args[0])
+			if d.ApprovalID == "" {
+				pending := snap.Pending()
+				if len(pending.Asks) == 0 {
+					return fmt.Errorf("session %s waits for no decision, it is %s", s.id, snap.State)
+				}
+				d.ApprovalID = pending.Asks[0].ApprovalID
+			}
+			if err := s.Send(ctx, s.id, sessionflow.ApprovalMessage, "", d, nil); err != nil {
+				return err
+			}
+			return c.printTaken(s.id, d.ApprovalID, map[run.Verdict]string{run.Approve: "approved", run.Reject: "rejected"}[d.Decision])
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&d.ApprovalID, "approval", "", "`id` of the approval; default: the first pending one")
+	flags.BoolVar(&d.Session, "session", false, "allow what the agent takes for the same in its session as well")
+	flags.BoolVar(&d.Final, "final", false, "of a rejection: end the turn")
+	flags.StringVar(&d.Reason, "reason", "", "`text` that the agent is told")
+	flags.StringVar(&d.By, "by", c.userName(), "`name` of who decides")
+	return cmd
+}
+
+func (c *cli) answerSession(ctx context.Context, s foundSession, snap session.Snapshot, r run.Reply) error {
+	if snap.Doubt == nil {
+		return errors.Join(usageErrorf("session %s asks nothing about a budget, it is %s: want approve or reject", s.id, snap.State))
+	}
+	r.QuestionID = snap.Doubt.ID
+	if err := s.Send(ctx, s.id, sessionflow.AnswerMessage, "", r, nil); err != nil {
+		return err
+	}
+	return c.printTaken(s.id, r.QuestionID, "answered")
+}
