@@ -68,7 +68,7 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 	h.boundMemory()
 	serving := worker.New(w.Client, w.TaskQueue, temporalclient.WorkerOptions("", liveness))
 	workflows.Register(serving, h.Activities)
-	serving.RegisterActivity(deliveryacts.Teller{})
+	serving.RegisterActivity(&deliveryacts.Teller{})
 	sessionflow.Register(serving, h.Sessions)
 	if h.Dispatch != nil {
 		dispatchflow.Register(serving, h.Dispatch)
