@@ -70,7 +70,7 @@ func (c *cli) statusOf(ctx context.Context, r found) (st standingOf, err error) 
 		if err != nil {
 			return st, err
 		}
-		if st.Status.Waiting() || p.Limited != nil {
+		if st.Status.Waiting() || p.Limited != nil || len(p.RefusedSignals) > 0 {
 			st.Pending = &p
 		}
 	}
@@ -158,6 +158,12 @@ func (c *cli) printActivities(list []runs.Activity) {
 }
 
 func (c *cli) printPending(p run.Pending) {
+	for _, r := range p.RefusedSignals {
+		c.printf("\n%s %s\n", c.style().Bad("!"), story.OneLine(fmt.Sprintf("refused at %s, signal %s: %s", r.At.Local().Format(time.TimeOnly), r.Signal, r.Reason), 400))
+	}
+	if p.Approval == nil && p.Question == nil && p.Limited == nil {
+		return
+	}
 	if a := p.Approval; a != nil {
 		about := story.OneLine(a.Summary, 200)
 		if a.Permission == nil {

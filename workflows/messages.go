@@ -3,6 +3,7 @@ package workflows
 import (
 	"errors"
 
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -68,41 +69,64 @@ func (r *runner) registerQuery(ctx workflow.Context, name, what string, handler 
 }
 
 // registerMessage registers handlers for the messages of one name, by update and by signal. An update
-// that check refuses returns the error to its caller. A signal that check refuses is dropped: it
-// changes nothing, and a stray signal never ends a run.
+// that check refuses returns the error to its caller. A signal that check refuses, or that is no message at all, is
+// dropped and told by refuseSignal: it changes nothing, and a stray signal never ends a run.
 func registerMessage[M any](ctx workflow.Context, r *runner, signals workflow.Selector, name, form string, check func(M) error, take func(M) Accepted) error {
 	err := workflow.SetUpdateHandlerWithOptions(ctx, name,
 		func(_ workflow.Context, m M) (Accepted, error) { return take(m), nil },
 		workflow.UpdateHandlerOptions{Validator: check, Description: form})
 	ch := workflow.GetSignalChannelWithOptions(ctx, name, workflow.SignalChannelOptions{Description: form})
-	handle := func(m M) {
-		if err := check(m); err != nil {
-			r.log.Warn("signal dropped", "signal", name, "reason", err.Error())
+	handle := func(raw converter.RawValue) {
+		m, err := decodeSignal[M](raw)
+		if err == nil {
+			err = check(m)
+		}
+		if err != nil {
+			r.refuseSignal(ctx, name, err)
 			return
 		}
 		take(m)
 	}
 	signals.AddReceive(ch, func(ch workflow.ReceiveChannel, _ bool) {
-		var m M
-		if ch.ReceiveAsync(&m) {
-			handle(m)
+		var raw converter.RawValue
+		if ch.ReceiveAsync(&raw) {
+			handle(raw)
 		}
 	})
 	r.drains = append(r.drains, func() {
 		for {
-			var m M
-			if !ch.ReceiveAsync(&m) {
+			var raw converter.RawValue
+			if !ch.ReceiveAsync(&raw) {
 				return
 			}
-			handle(m)
+			handle(raw)
 		}
 	})
 	return err
 }
 
+var errNoPayload = errors.New("the signal carries nothing")
+
+// decodeSignal reads the message of a signal. The SDK would drop one that it cannot read without a trace.
+func decodeSignal[M any](raw converter.RawValue) (m M, err error) {
+	if raw.Payload() == nil {
+		return m, errNoPayload
+	}
+	err = converter.GetDefaultDataConverter().FromPayload(raw.Payload(), &m) //workflowcheck:ignore // pure
+	return m, err
+}
+
+// refuseSignal keeps why a signal is dropped, for the queries and the Web UI. It records nothing: a replay hears the
+// signal again.
+func (r *runner) refuseSignal(ctx workflow.Context, name string, why error) {
+	r.log.Warn("signal dropped", "signal", name, "reason", why.Error())
+	r.refused = run.AddRefused(r.refused, workflow.Now(ctx), name, why)
+	r.showDetails(ctx)
+}
+
 func (r *runner) visiblePending() run.Pending {
 	p := r.visibleSnapshot().Pending()
-	p.Limited = r.latestLimit()
+	p.Limited, p.RefusedSignals = r.latestLimit(), r.refused
 	return p
 }
 

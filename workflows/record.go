@@ -206,7 +206,7 @@ type attributes struct {
 // It sends the search attributes when they change, because they cost an event.
 func (r *runner) updateUI(ctx workflow.Context) {
 	s := r.visibleSnapshot()
-	workflow.SetCurrentDetails(ctx, page.OfRun(s, r.latestLimit()))
+	r.showDetails(ctx)
 	now := attributes{s.State.Status, s.Phase(), s.State.Iteration}
 	if now == r.shown || now.status == "" {
 		return
@@ -226,6 +226,11 @@ func (r *runner) updateUI(ctx workflow.Context) {
 		r.log.Warn("search attributes not sent", "error", err)
 	}
 	r.shown = now
+}
+
+// showDetails brings the page of the run in the Web UI up to date, which costs no event.
+func (r *runner) showDetails(ctx workflow.Context) {
+	workflow.SetCurrentDetails(ctx, page.OfRun(r.visibleSnapshot(), r.latestLimit(), r.refused))
 }
 
 // Heartbeat timeouts detect the loss of a host. They are longer than the pauses of a host that is not

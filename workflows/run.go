@@ -80,6 +80,7 @@ type runner struct {
 	decision *run.Decision // accepted, but not yet in an event
 	answer   *run.Reply    // likewise
 	drains   []func()      // handle the buffered signals
+	refused  []run.RefusedSignal
 
 	root      workflow.Context // context of the run; ends when the run is canceled
 	dispute   *dispute         // open dispute about the record; nil: none

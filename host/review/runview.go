@@ -33,6 +33,7 @@ type runView struct {
 	Doing      []string // what the run does now
 	Failing    []string // why a step is tried again
 	Moved      string
+	Refused    []string // signals that the run did not take
 	Gate       *gateView
 	Question   *questionView
 	Facts      [][2]string
@@ -124,6 +125,9 @@ func (p *page) viewOf(s seen, approval string) runView {
 	}
 	if l := s.pending.Limited; l != nil {
 		v.Limited = fmt.Sprintf("%s refuses more until %s; the run goes on by itself then.", display.Line(l.Provider), l.Until.Local().Format(time.DateTime))
+	}
+	for _, r := range s.pending.RefusedSignals {
+		v.Refused = append(v.Refused, display.Line(fmt.Sprintf("Refused at %s, signal %s: %s", r.At.Local().Format(time.TimeOnly), r.Signal, r.Reason)))
 	}
 	if f.Restored != nil {
 		v.Moved = display.Line("something other than the run moved its branch: " + f.Restored.String())

@@ -103,7 +103,7 @@ func eventWords(e run.Event) (mark, text string) {
 	case run.RunCreated:
 		return "·", "begun"
 	case run.PhaseStarted:
-		text = "phase " + string(e.Phase)
+		text = phaseWords(e.Phase)
 		if p.Provider != "" {
 			text += ", " + p.Provider
 		}

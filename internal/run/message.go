@@ -19,7 +19,10 @@ const (
 // UnmarshalText refuses an unknown verdict. A signal with an unknown verdict is
 // dropped whole.
 func (v *Verdict) UnmarshalText(b []byte) error {
-	return decodeWord(v, b, "decision", []Verdict{Approve, Reject})
+	if decodeWord(v, b, "decision", []Verdict{Approve, Reject}) != nil {
+		return fmt.Errorf("decision %q is no word of it: approve or reject", clipText(string(b), maxNameBytes))
+	}
+	return nil
 }
 
 // Decision settles the approval that it names.

@@ -14,7 +14,7 @@ func asking(t *testing.T, in run.Input, p run.Permission) string {
 	if err := s.Apply(s.Event(s.State.UpdatedAt, s.NewPermission(p))); err != nil {
 		t.Fatal(err)
 	}
-	return OfRun(s, nil)
+	return OfRun(s, nil, nil)
 }
 
 // An input that is longer to show than to write must not hide its end: see
@@ -39,7 +39,7 @@ func TestPageNamesTheAgentThatAsks(t *testing.T) {
 	if err := s.Apply(s.Event(s.State.UpdatedAt, s.NewPermission(run.Permission{CallID: "c", Tool: "shell", Digest: "d", Candidate: 2}))); err != nil {
 		t.Fatal(err)
 	}
-	page, _, _ := strings.Cut(OfRun(s, nil), "### Decide")
+	page, _, _ := strings.Cut(OfRun(s, nil, nil), "### Decide")
 	if strings.Contains(page, "`claude` wants") || !strings.Contains(page, "codex") {
 		t.Errorf("attempt 2, codex, asks; the page says:\n%s", page)
 	}
@@ -54,7 +54,7 @@ func TestEndNamesWhatWasRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if page := OfRun(s, nil); strings.Contains(page, "The last patch was rejected") {
+	if page := OfRun(s, nil, nil); strings.Contains(page, "The last patch was rejected") {
 		t.Error("no patch was rejected, there was none")
 	}
 }

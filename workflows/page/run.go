@@ -20,7 +20,7 @@ const (
 
 // OfRun returns the Markdown that the Web UI shows for a run. It tells the state of the run. For a run
 // that waits, it tells the reason and how to settle the wait. It is a pure function of its arguments.
-func OfRun(s *run.Snapshot, limited *run.Limited) string {
+func OfRun(s *run.Snapshot, limited *run.Limited, refused []run.RefusedSignal) string {
 	var m markdown
 	m.printf("## %s\n\n", headlineOf(s))
 	pending := s.Pending()
@@ -38,6 +38,13 @@ func OfRun(s *run.Snapshot, limited *run.Limited) string {
 		addEnd(&m, s)
 	default:
 		addWork(&m, s)
+	}
+	if len(refused) > 0 {
+		m.printf("**Signals that the run did not take:**\n\n")
+		for _, r := range refused {
+			m.printf("- %s\n", escapeMarkup(r.String()))
+		}
+		m.printf("\n")
 	}
 	if s.Restored != nil {
 		m.printf("**The branch was changed by something other than the run:**\n\n")

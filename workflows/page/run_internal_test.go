@@ -140,7 +140,7 @@ func TestDetails(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			page := OfRun(told(t, tc.payloads...), nil)
+			page := OfRun(told(t, tc.payloads...), nil, nil)
 			for _, want := range tc.want {
 				if !strings.Contains(page, want) {
 					t.Errorf("no %q in\n%s", want, page)
@@ -160,7 +160,7 @@ func TestDetailsAreBounded(t *testing.T) {
 	s := told(t, created(run.Input{Goal: long, Checks: checks}), run.PhaseStarted{Role: run.Planner}, planned(), run.PhaseStarted{Role: run.Developer},
 		run.PhaseCompleted{Result: run.Asked, Question: &run.Question{Question: long[:2<<10], Reason: long[:2<<10], NeededInput: []string{long[:300], long[:300]}}},
 		run.PhaseStarted{}, run.QuestionRaised{QuestionID: "qst-1-1", Question: run.Question{Question: long[:2<<10]}, Asker: run.Execute})
-	if n := len(OfRun(s, nil)); n > 40<<10 {
+	if n := len(OfRun(s, nil, nil)); n > 40<<10 {
 		t.Errorf("the page has %d bytes", n)
 	}
 }
