@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -81,6 +82,10 @@ func (a *Activities) callProvider(ctx context.Context, c Call, build func(provid
 		return reply{}, err
 	}
 	req.Work = provider.Work{Site: site, Tools: c.Tools, Permits: c.Permits, Left: c.Left, Network: c.Network, Options: c.Options}
+	if facts, err := dir.Facts(); err == nil { // for others to read; the call does not rely on it
+		goal, _, _ := strings.Cut(strings.TrimSpace(facts.Goal), "\n")
+		req.Work.Name, req.Work.Goal = string(facts.Name), report.Summary(display.Line(goal))
+	}
 	begun, err := a.countStart(dir, c)
 	if err != nil {
 		return reply{}, err

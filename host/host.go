@@ -199,6 +199,9 @@ func (c Config) openActivities(runs *rundir.Store, dirs citizen.Dirs, registry b
 	}
 	if registry {
 		host := citizen.Host{Dirs: dirs}
+		if _, err := host.Sweep(context.Background()); err != nil {
+			c.warn(fmt.Errorf("sessions of workers that have ended stay registered: %w", err))
+		}
 		env.Host, config.Forget = host, host.Forget
 	}
 	config.Open, config.Probe = providerOpener(env, sandbox), providerProber(env)

@@ -6,7 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/citizen/mailbox"
+	"github.com/ratchet-dev/ratchet/internal/citizen/marker"
 	"github.com/ratchet-dev/ratchet/internal/citizen/peers"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
@@ -14,18 +16,23 @@ import (
 )
 
 func (c *cli) peersCommand() *cobra.Command {
-	return &cobra.Command{
+	var all bool
+	cmd := &cobra.Command{
 		Use:   "peers",
 		Short: "List the agent sessions of this host that can be addressed",
-		Long: `Lists the sessions that have a garden id, whichever program made them: backend,
-directory and whether they live, and what was wrong while looking. Facts only: what
-can be done with one is decided when it is asked for.`,
+		Long: `Lists the agent sessions of this host that a message reaches now, whichever program
+made them: your own Claude Code sessions once starter register has been used, the
+agents of runs while they work, and pi with its control socket. With --all also
+those that do not run. The id in front is what starter dispatch wants.`,
 		Example: "  starter peers\n  starter peers --json | jq -r '.peers[] | select(.liveness == \"alive\").gardenId'",
 		Args:    exactArgs(0, "no arguments"),
 		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
 			dirs, err := c.findRegistry()
 			if err != nil {
 				return err
+			}
+			if _, err := (citizen.Host{Dirs: dirs}).Sweep(ctx); err != nil {
+				fmt.Fprintln(c.err, "starter:", display.Line(err.Error()))
 			}
 			list, err := peers.Scan(ctx, dirs, controlsocket.Look)
 			if err != nil {
@@ -34,10 +41,16 @@ can be done with one is decided when it is asked for.`,
 			if c.json {
 				return c.printJSON(list)
 			}
-			c.printf("%s", display.Text([]byte(list.Text())))
+			readsMail := func(p peers.Peer) bool {
+				who := marker.Citizen{GardenID: p.GardenID, Backend: p.Backend, NativeSessionID: p.NativeSessionID}
+				return mailbox.DecideDelivery(p.Backend.Capability(), marker.PresenceOf(dirs.Receivers, dirs.Senders, who)).Deliverable
+			}
+			c.printf("%s", display.Text([]byte(list.People(readsMail, all))))
 			return nil
 		}),
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "also list the sessions that do not run")
+	return cmd
 }
 
 func (c *cli) inboxCommand() *cobra.Command {

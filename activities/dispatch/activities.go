@@ -97,6 +97,9 @@ func (d *Activities) Resolve(_ context.Context, id dispatch.GardenID) (ResolveRe
 	if err != nil {
 		return ResolveResult{}, report.Permanent(InvalidError, err)
 	}
+	if ours, ok := d.store.FindOurs(id); ok && d.store.IsOurs(record) && !ours.Alive() {
+		return ResolveResult{Reject: dispatch.BadTarget, Diagnostic: fmt.Sprintf("it was %s, whose worker has ended", ours.Who())}, nil
+	}
 	to := ResolveResult{Backend: record.Backend, CWD: record.CWD}
 	if record.Backend.Probed() {
 		return to, nil

@@ -87,6 +87,9 @@ func (d *Activities) beginTurn(ctx context.Context, e OwnedTurn) (*ownedSession,
 	if err := d.holdLock(ctx, e.Lock); err != nil {
 		return nil, err
 	}
+	if r, err := d.store.Find(e.Request.Target); err == nil && d.store.IsOurs(r) {
+		return nil, fmt.Errorf("it is a session of Ratchet, %s, and no dispatch resumes it", r.Model)
+	}
 	a, err := d.openSession(ctx, e)
 	if err != nil {
 		return nil, err

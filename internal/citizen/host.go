@@ -4,16 +4,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io/fs"
-	"os"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 )
 
-// Host makes sessions of ours citizens while they live. Their backend is pi, the only backend whose
-// sessions are reached by a control socket.
+// Host makes sessions of ours citizens while they live. Their records are of the backend pi: that is the word
+// for a session that is reached by a control socket, and the other programs refuse a socket under the record of
+// another backend (docs/contracts/dispatch.md, 6). Which agent it is, for what, is in the note; see Ours.
 type Host struct {
 	Dirs Dirs
 	// Timeout is how long a close may wait for the registry after the session's socket has ended;
@@ -23,21 +22,22 @@ type Host struct {
 
 const leaveTimeout = 5 * time.Second
 
-// Open registers the session and serves its socket until close. The text in what names the agent;
-// it is stored in the record's member model, the only free text there. Where there is no registry,
-// Open registers nothing and returns an empty id.
-func (h Host) Open(ctx context.Context, id dispatch.GardenID, dir, what string, s controlsocket.Session) (dispatch.GardenID, func(), error) {
-	if _, err := os.Stat(h.Dirs.Sessions); errors.Is(err, fs.ErrNotExist) {
-		return "", func() {}, nil
+// Open registers the session and serves its socket until close. It makes the registry where there is none.
+// About is kept in a note beside the record, and the record's member model, the only free text there, names the
+// agent for the other programs. The note names this process: after its death nothing is dispatched to the
+// session, and Sweep removes it.
+func (h Host) Open(ctx context.Context, id dispatch.GardenID, dir string, about dispatch.About, s controlsocket.Session) (dispatch.GardenID, func(), error) {
+	if err := h.Dirs.Make(ctx); err != nil {
+		return "", nil, err
 	}
 	store := &Store{Dir: h.Dirs.Sessions}
-	record, err := store.Register(ctx, Birth{GardenID: id, Backend: dispatch.Pi, CWD: dir, Model: what, IsEntwurf: true})
+	record, err := store.Register(ctx, Birth{GardenID: id, Backend: dispatch.Pi, CWD: dir, Model: about.Who(), IsEntwurf: true, about: &about})
 	if err != nil {
 		return "", nil, err
 	}
 	server, err := controlsocket.Listen(ctx, h.Dirs.Socket(record.GardenID), s)
 	if err != nil {
-		return "", nil, errors.Join(err, store.Remove(ctx, record.GardenID))
+		return "", nil, errors.Join(err, h.Forget(context.WithoutCancel(ctx), record.GardenID))
 	}
 	return record.GardenID, func() {
 		_ = server.Close() // peers look elsewhere from then on
@@ -53,7 +53,30 @@ func (h Host) Forget(ctx context.Context, id dispatch.GardenID) error {
 	if err := id.Validate(); err != nil {
 		return err
 	}
-	// The socket is removed first: without a record no later call would find it.
-	err := controlsocket.RemoveDead(ctx, h.Dirs.Socket(id))
-	return errors.Join(err, (&Store{Dir: h.Dirs.Sessions}).Remove(ctx, id))
+	// The socket is removed first: without a record no later call would find it. The note goes last: without it
+	// the record would pass for another program's.
+	store := &Store{Dir: h.Dirs.Sessions}
+	if err := errors.Join(controlsocket.RemoveDead(ctx, h.Dirs.Socket(id)), store.Remove(ctx, id)); err != nil {
+		return err
+	}
+	return store.removeOurs(id)
+}
+
+// Sweep removes the sessions of ours whose workers have ended without doing so, and returns their ids. A second
+// call finds nothing.
+func (h Host) Sweep(ctx context.Context) ([]dispatch.GardenID, error) {
+	store := &Store{Dir: h.Dirs.Sessions}
+	ids, err := store.abandoned()
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, id := range ids {
+		if r, err := store.Find(id); err == nil && !store.IsOurs(r) { // another program has the id now
+			errs = append(errs, store.removeOurs(id))
+			continue
+		}
+		errs = append(errs, h.Forget(ctx, id))
+	}
+	return ids, errors.Join(errs...)
 }

@@ -19,6 +19,8 @@ type mute struct{ controlsocket.Session }
 
 const hosted dispatch.GardenID = "20260612T093000-0a1b2c"
 
+var guest = dispatch.About{Agent: "codex", Model: "gpt-5", Run: "r-1", Name: "shop#3", Role: "developer", Attempt: 2, Goal: "Mend it"}
+
 // host is one with a registry of its own, in a place with a short path.
 func host(t *testing.T) citizen.Host {
 	t.Helper()
@@ -34,7 +36,7 @@ func host(t *testing.T) citizen.Host {
 
 func open(t *testing.T, h citizen.Host) (leave func()) {
 	t.Helper()
-	id, leave, err := h.Open(t.Context(), hosted, "/w", "", mute{})
+	id, leave, err := h.Open(t.Context(), hosted, "/w", guest, mute{})
 	must(t, err)
 	if id != hosted || !known(h) || !there(h.Dirs.Socket(hosted)) {
 		t.Fatalf("%s is not hosted", id)

@@ -31,6 +31,8 @@ type Birth struct {
 	TranscriptPath  string
 	ParentGardenID  dispatch.GardenID
 	IsEntwurf       bool
+
+	about *dispatch.About // a session of ours: its note is written before its record
 }
 
 // Change holds the facts of a later sighting of the session. Nil keeps the value of the record,
@@ -92,6 +94,11 @@ func (s *Store) Register(ctx context.Context, b Birth) (Record, error) {
 		return Record{}, err
 	case b.GardenID != "" && r.GardenID != b.GardenID:
 		return Record{}, fmt.Errorf("native session %s: %w: %s", native, ErrTaken, r.GardenID)
+	}
+	if b.about != nil {
+		if err := s.keepOurs(r.GardenID, *b.about); err != nil {
+			return Record{}, err
+		}
 	}
 	return s.attachTo(r, b.asChange())
 }
@@ -184,7 +191,7 @@ func (s *Store) createRecord(records []Record, b Birth) (Record, error) {
 	for range mintings {
 		err := s.mintIDs(&r, b)
 		if err == nil {
-			err = s.writeRecord(r)
+			err = s.writeWithNote(r, b)
 		}
 		switch {
 		case err == nil:
@@ -219,6 +226,20 @@ func (s *Store) mintIDs(r *Record, b Birth) error {
 	}
 	if b.NativeSessionID == "" {
 		r.NativeSessionID = string(r.GardenID)
+	}
+	return nil
+}
+
+// writeWithNote writes the record, and before it the note of a session of ours: no record of ours is ever without.
+func (s *Store) writeWithNote(r Record, b Birth) error {
+	if b.about == nil {
+		return s.writeRecord(r)
+	}
+	if err := s.keepOurs(r.GardenID, *b.about); err != nil {
+		return err
+	}
+	if err := s.writeRecord(r); err != nil {
+		return errors.Join(err, s.removeOurs(r.GardenID))
 	}
 	return nil
 }

@@ -69,6 +69,9 @@ type Work struct {
 	Left Left
 	// Network lets the agent's tools reach the network.
 	Network bool
+	// Name and Goal say for others what the work is: the run's short name, if it has one, and the first line
+	// of its goal.
+	Name, Goal string
 	// Options are those of the agent, as far as they hold for the role.
 	Options setup.Options
 }

@@ -90,6 +90,16 @@ func FactsOf(s *run.Snapshot) Facts {
 	return f
 }
 
+// Facts reads run.json.
+func (d *Dir) Facts() (Facts, error) {
+	var f Facts
+	b, err := d.readFile(factsFile)
+	if err == nil {
+		err = json.Unmarshal(b, &f)
+	}
+	return f, err
+}
+
 func newFacts(in run.Input, now Standing) Facts {
 	return Facts{
 		RunID: in.RunID, Name: in.Name, WorkflowID: in.RunID.WorkflowID(), Goal: in.Goal, Repository: in.Repository,

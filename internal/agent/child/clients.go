@@ -18,8 +18,10 @@ var (
 		"config.toml", "managed_config.toml", "hooks.json", "AGENTS.md", "AGENTS.override.md", "packages/", "plugins/", "prompts/", "rules/", "skills/", "themes/",
 	}
 	piFixed = []string{
-		"settings.json", "models.json", "keybindings.json", "AGENTS.md", "SYSTEM.md", "bin/", "extensions/", "git/", "npm/", "prompts/", "skills/",
+		"settings.json", "models.json", "keybindings.json", "trust.json", "AGENTS.md", "SYSTEM.md", "bin/", "extensions/", "git/", "npm/", "prompts/", "skills/",
 		"themes/", "tools/",
+		// The registry of sessions: its records, mail and markers decide whom others believe and wake.
+		"meta-mailbox/", "meta-receivers/", "meta-senders/", "meta-sessions/",
 	}
 	opencodeFixed = []string{
 		"opencode.json", "opencode.jsonc", "config.json", "AGENTS.md", "agent/", "agents/", "command/", "commands/", "mode/", "modes/",

@@ -42,6 +42,8 @@ type Peer struct {
 	CreatedAt       string             `json:"createdAt"`
 	UpdatedAt       string             `json:"recordUpdatedAt"`
 	Liveness        dispatch.Liveness  `json:"liveness"`
+	// Ours says which session of a run, or which standing session, it is; nil: it is another program's.
+	Ours *dispatch.About `json:"ours,omitempty"`
 }
 
 // Socket is a control socket without a record. A listing asks it nothing, and the other members

@@ -44,11 +44,25 @@ func Scan(ctx context.Context, d citizen.Dirs, look Look) (Listing, error) {
 	if err != nil {
 		return Listing{}, fmt.Errorf("list the peers: %w", err)
 	}
+	noteOurs(&store, records, peers)
 	slices.SortFunc(s.diagnostics, compareDiagnostics)
 	l := Listing{ControlDir: d.Sockets, Peers: peers, SocketOnly: sockets, Diagnostics: s.diagnostics}
 	l.Sessions = listeningSessions(d, l)
 	l.Count = len(l.Sessions)
 	return l, nil
+}
+
+// noteOurs says of the sessions of ours what they are.
+func noteOurs(store *citizen.Store, records []citizen.Record, peers []Peer) {
+	known := make(map[dispatch.GardenID]citizen.Record)
+	for _, r := range records {
+		known[r.GardenID] = r
+	}
+	for i, p := range peers {
+		if o, ok := store.FindOurs(p.GardenID); ok && store.IsOurs(known[p.GardenID]) {
+			peers[i].Ours = &o.About
+		}
+	}
 }
 
 // clipHead shortens a message that quotes text written by others.

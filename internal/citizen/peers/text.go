@@ -37,6 +37,12 @@ func (p Peer) asLine() string {
 	if p.IsEntwurf {
 		text += "  entwurf"
 	}
+	if o := p.Ours; o != nil {
+		text += "  agent=" + quotePlain(o.Agent)
+		if o.Goal != "" {
+			text += "  goal=" + strconv.Quote(o.Goal)
+		}
+	}
 	return text
 }
 

@@ -17,10 +17,8 @@ import (
 // agent lives.
 type Host interface {
 	// Open makes the session known to others by the garden id that is given, or by
-	// a new id if it is empty. About is a line that describes the session. Close
-	// makes the session unknown again. A host without other sessions returns an
-	// empty id, and its close does nothing.
-	Open(ctx context.Context, id dispatch.GardenID, dir, about string, s controlsocket.Session) (known dispatch.GardenID, close func(), err error)
+	// a new id if it is empty. Close makes the session unknown again.
+	Open(ctx context.Context, id dispatch.GardenID, dir string, about dispatch.About, s controlsocket.Session) (known dispatch.GardenID, close func(), err error)
 }
 
 // peersLimit bounds how long a run waits for the turns of other sessions'
@@ -41,7 +39,7 @@ func (c *activeCall) makeAddressable(ctx context.Context) {
 		Dir: c.talk.dir, Model: &controlsocket.Model{ID: cmp.Or(c.Choice.Model, kind), Provider: kind},
 		End: func(context.Context) error { return errOwned },
 	})
-	id, leave, err := c.Host.Open(ctx, c.note.Garden, in.Dir, c.describeAgent(), in)
+	id, leave, err := c.Host.Open(ctx, c.note.Garden, in.Dir, c.describeSession(), in)
 	if err != nil {
 		c.log("not addressable", map[string]string{"error": err.Error()})
 		return
@@ -58,17 +56,12 @@ func (c *activeCall) makeAddressable(ctx context.Context) {
 	}
 }
 
-// describeAgent returns a line that names the agent, its role and its run.
-func (c *activeCall) describeAgent() string {
-	who := string(c.Adapter.Kind())
-	if c.Choice.Model != "" {
-		who += "/" + c.Choice.Model
+// describeSession names the agent, its role and its run.
+func (c *activeCall) describeSession() dispatch.About {
+	return dispatch.About{
+		Agent: string(c.Adapter.Kind()), Model: c.Choice.Model, Run: string(c.req.RunID), Name: c.req.Work.Name,
+		Role: string(c.req.Role), Attempt: c.req.Candidate, Goal: c.req.Work.Goal,
 	}
-	role := string(c.req.Role)
-	if c.req.Candidate > 0 {
-		role += fmt.Sprintf(" %d", c.req.Candidate)
-	}
-	return fmt.Sprintf("%s, %s of run %s", who, role, c.req.RunID)
 }
 
 // answerPeers gives each message that other sessions sent during the run's own

@@ -55,8 +55,8 @@ type early struct {
 
 var asker = dispatch.Sender{SessionID: "20260612T093000-0a1b2c", AgentID: "pi", CWD: "/w", Timestamp: "2026-06-12T09:30:00Z"}
 
-func (h early) Open(ctx context.Context, id dispatch.GardenID, dir, what string, s controlsocket.Session) (dispatch.GardenID, func(), error) {
-	id, leave, err := h.Host.Open(ctx, id, dir, what, s)
+func (h early) Open(ctx context.Context, id dispatch.GardenID, dir string, about dispatch.About, s controlsocket.Session) (dispatch.GardenID, func(), error) {
+	id, leave, err := h.Host.Open(ctx, id, dir, about, s)
 	for _, text := range h.texts {
 		if err == nil {
 			_, err = controlsocket.Client{Path: h.dirs.Socket(id)}.Send(ctx, controlsocket.Message{Text: text, Mode: dispatch.Steer, Sender: &asker})
@@ -160,8 +160,8 @@ func TestWhoPlansOrJudgesIsNoCitizen(t *testing.T) {
 
 type unwelcome struct{ *testing.T }
 
-func (h unwelcome) Open(_ context.Context, _ dispatch.GardenID, _, what string, _ controlsocket.Session) (dispatch.GardenID, func(), error) {
-	h.Errorf("%s can be reached", what)
+func (h unwelcome) Open(_ context.Context, _ dispatch.GardenID, _ string, about dispatch.About, _ controlsocket.Session) (dispatch.GardenID, func(), error) {
+	h.Errorf("%s can be reached", about.Who())
 	return "", func() {}, nil
 }
 
@@ -318,20 +318,19 @@ func TestSessionKeepsItsIDOverACrash(t *testing.T) {
 	}
 }
 
-func TestWithoutARegistryNobodyIsTold(t *testing.T) {
+func TestTheRegistryIsMadeWhenASessionNeedsIt(t *testing.T) {
 	b := newBench(t)
 	dirs := registry(t)
 	if err := os.Remove(dirs.Sessions); err != nil {
 		t.Fatal(err)
 	}
 	p := session.New(session.Config{Adapter: b.fake, Pool: b.pool, Host: citizen.Host{Dirs: dirs}})
-	if _, err := p.Generate(t.Context(), b.request("[[say:done]]"), nil); err != nil {
-		t.Fatal(err)
+	_, err := p.Generate(t.Context(), b.request(sh("make")+"[[say:done]]"), nil)
+	b.permit(err, run.Permit{})
+	if list := citizens(t, dirs); len(list) != 1 {
+		t.Errorf("%+v", list)
 	}
-	if _, err := os.Stat(dirs.Sessions); err == nil {
-		t.Error("a registry was made")
-	}
-	if _, err := os.Stat(dirs.Sockets); err == nil {
-		t.Error("a directory of sockets was made")
+	if info, err := os.Stat(dirs.Sessions); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info, err)
 	}
 }

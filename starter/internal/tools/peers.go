@@ -33,6 +33,9 @@ func (s *server) offerPeers(m *mcp.Server) {
 }
 
 func (s *server) listPeers(ctx context.Context, _ *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, peers.Listing, error) {
+	if _, err := (citizen.Host{Dirs: s.Dirs}).Sweep(ctx); err != nil {
+		s.Log.Warn("sessions whose workers have ended stay listed", "error", err)
+	}
 	list, err := peers.Scan(ctx, s.Dirs, controlsocket.Look)
 	if err != nil {
 		return nil, peers.Listing{}, err
