@@ -135,7 +135,7 @@ Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
 	flags.BoolVar(&c.plain, "no-color", false, "print without colours, as NO_COLOR does")
 	root.AddGroup(
 		&cobra.Group{ID: "start", Title: "Start"}, &cobra.Group{ID: "look", Title: "Look"},
-		&cobra.Group{ID: "act", Title: "Decide and guide"}, &cobra.Group{ID: "peers", Title: "Other agents' sessions"},
+		&cobra.Group{ID: "act", Title: "Decide and guide"}, &cobra.Group{ID: "after", Title: "Finish"}, &cobra.Group{ID: "peers", Title: "Other agents' sessions"},
 		&cobra.Group{ID: "tools", Title: "Tools"})
 	add := func(group string, commands ...*cobra.Command) {
 		for _, cmd := range commands {
@@ -144,6 +144,7 @@ Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
 		}
 	}
 	add("start", c.demoCommand(), c.upCommand(), c.initCommand(), c.runCommand(), c.resumeCommand(), c.sessionCommand())
+	add("after", c.mergeCommand())
 	add("look", c.listCommand(), c.statusCommand(), c.watchCommand(), c.eventsCommand(), c.diffCommand(), c.logsCommand())
 	add("act", c.approveCommand(), c.rejectCommand(), c.answerCommand(), c.noteCommand(), c.cancelCommand())
 	add("peers", c.peersCommand(), c.dispatchCommand(), c.dispatchesCommand(), c.inboxCommand(), c.mcpCommand())

@@ -153,6 +153,7 @@ func TestCommandsOnARealEngine(t *testing.T) {
 		{"runs that do not exist", testUnknownRun},
 		{"names of a run", testNames},
 		{"short names", testShortNames},
+		{"a merge", testMerge},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(bench{t, b.runsDir, repository(t), b.answers}) })
 	}

@@ -138,6 +138,7 @@ func (c *cli) takeHome(ctx context.Context, r found) {
 	repo := story.OneLine(shellquote.Join(nearPath(facts.Repository.Path)), 200)
 	for _, line := range []string{
 		fmt.Sprintf("look: git -C %s log -p --reverse %s..%s", repo, facts.Repository.Base, facts.Head),
+		"merge: " + c.hintCommand("merge %s", r.shown()),
 		fmt.Sprintf("take: git -C %s merge %s", repo, facts.Head),
 	} {
 		c.printf("  %s\n", c.style().Dim(line))

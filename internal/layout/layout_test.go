@@ -20,7 +20,7 @@ var layers = [][]string{{"starter", "worker"}, {"host"}, {"workflows"}, {"activi
 // its own directory and the floors below.
 var floors = [][]string{
 	{"provider"},
-	{"intake", "scratch", "workspace"},
+	{"intake", "merge", "scratch", "workspace"},
 	{"agent", "citizen", "patch"},
 	{"answer", "attempts", "check", "checkout", "controlsocket", "delivery", "layer", "prompt", "review", "rundir", "session", "temporalclient", "toolchain"},
 	{"egress", "engine"},

@@ -112,7 +112,7 @@ func (n *Numbers) Add(c Claim) {
 	}
 	old, again := n.numbers[c.RunID]
 	_, taken := n.runs[number]
-	if c.RunID.Validate() != nil || c.Above < 0 || number < 1 || number > MaxNumber || taken || again && c.Above < old {
+	if c.RunID.Validate() != nil || c.Above < 0 || number < 1 || number > MaxNumber || taken || again && (c.Number > 0 || c.Above < old) {
 		return
 	}
 	if n.numbers == nil {

@@ -192,7 +192,7 @@ func (in Input) CommitMessage(iteration int, summary string) string {
 		return ""
 	}
 	text, err := expand(in.Naming.Message, messageWords, []string{
-		oneLine(summary, "Change without a summary"), oneLine(in.Goal, "No goal"), Slug(in.Goal),
+		OneLine(summary, "Change without a summary"), OneLine(in.Goal, "No goal"), Slug(in.Goal),
 		string(in.RunID), in.RunID.Short(), strconv.Itoa(iteration), in.Name.Shown(in.RunID), numberWord(in.RunID, in.Name),
 	})
 	if err != nil {
@@ -207,9 +207,9 @@ func (in Input) CommitMessage(iteration int, summary string) string {
 	return strings.Join(lines, "\n")
 }
 
-// oneLine returns the first line of a text, without more than maxLine characters and without those that
+// OneLine returns the first line of a text, without more than maxLine characters and without those that
 // are not printable.
-func oneLine(text, otherwise string) string {
+func OneLine(text, otherwise string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	line = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) || r == utf8.RuneError {

@@ -1,0 +1,212 @@
+// Package merge brings the commits of a completed run to a branch of the user's. Prepare makes the new commits
+// and changes nothing that can be seen: neither a reference nor a file. Plan.Apply moves the branch in one
+// compare-and-swap, and then, where the user's work tree has that branch checked out, brings its files up.
+// After a kill at any point the branch is at the old commit or at the new one, and another merge finishes.
+//
+// The commits themselves tell that a run was merged, by their trailers: nothing else records it.
+package merge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// The reasons why nothing is merged. Each is wrapped in one line that says what to do.
+var (
+	ErrMoved    = errors.New("the branch has moved on meanwhile: nothing was changed, merge again")
+	ErrDirty    = errors.New("changes are not committed: commit or stash them, then merge again")
+	ErrDetached = errors.New("no branch is checked out: name one with --into BRANCH")
+	ErrTarget   = errors.New("no such branch")
+	ErrNothing  = errors.New("the branch holds all changes of the run already")
+	ErrTooOld   = errors.New("git 2.38 or newer is needed to merge onto a branch that has moved on")
+)
+
+// ConflictError reports files that the run and the branch have both changed. Nothing was changed.
+type ConflictError struct {
+	Commit run.Commit // of the run
+	Paths  []string
+}
+
+func (e *ConflictError) Error() string {
+	const most = 5
+	paths := strings.Join(e.Paths[:min(len(e.Paths), most)], ", ")
+	if more := len(e.Paths) - most; more > 0 {
+		paths += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("commit %.12s conflicts with the branch in %s", e.Commit, paths)
+}
+
+// Input says what is merged where.
+type Input struct {
+	Repository string // its work tree, or the git directory of a bare one
+	RunID      run.ID
+	Name       run.Name
+	Goal       string
+	Base, Head run.Commit // the run's commits are those after Base up to Head
+	Into       string     // the branch; empty: the one that the work tree has checked out
+	Squash     bool       // one commit instead of those of the run
+	By         string     // who merges
+	Checks     []string
+	// ApprovedBy holds who approved each of the run's commits. One that nobody was asked about is not there.
+	ApprovedBy map[run.Commit]string
+}
+
+// Plan is a merge whose commits are made. Nothing refers to them yet.
+type Plan struct {
+	Into    string     // the branch
+	Old     run.Commit // its tip
+	New     run.Commit // its tip afterwards
+	Commits int        // between Old and New
+	// Checked reports that the files of New are those on which the checks of the run passed.
+	Checked bool
+	// Already is the tip of the commits on the branch by which the run was merged before; empty: it was not.
+	Already run.Commit
+
+	in   Input
+	at   place
+	mine bool // the work tree at the place has the branch checked out
+}
+
+// Prepare makes the commits of a merge. A merge that was made before is no error: see Plan.Already.
+func Prepare(ctx context.Context, in Input) (*Plan, error) {
+	at, err := locate(ctx, in.Repository)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{in: in, at: at}
+	if err := p.findTarget(ctx); err != nil {
+		return nil, fmt.Errorf("merge into %s: %w", in.Repository, err)
+	}
+	if p.Already, err = at.merged(ctx, in.RunID, in.Head, p.Old); err != nil || p.Already != "" {
+		return p, err
+	}
+	if err := p.checkTree(ctx); err != nil {
+		return nil, fmt.Errorf("merge into branch %s: %w", p.Into, err)
+	}
+	if err := p.makeCommits(ctx); err != nil {
+		return nil, fmt.Errorf("merge into branch %s: %w", p.Into, err)
+	}
+	return p, nil
+}
+
+// findTarget finds the branch, its tip, and whether the work tree has it checked out.
+func (p *Plan) findTarget(ctx context.Context) error {
+	head, err := p.at.headBranch(ctx)
+	if err != nil {
+		return err
+	}
+	if p.Into = p.in.Into; p.Into == "" {
+		p.Into = head
+	}
+	if p.Into == "" {
+		return ErrDetached
+	}
+	refs, err := p.at.repo.Run(ctx, "for-each-ref", "--format=%(refname)%00%(objectname)%00%(symref)", p.ref())
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(refs)) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\x00")
+		if len(f) == 3 && f[0] == p.ref() && f[2] == "" {
+			p.Old = run.Commit(f[1])
+		}
+	}
+	if p.Old == "" {
+		return fmt.Errorf("branch %s: %w", p.Into, ErrTarget)
+	}
+	p.mine = head == p.Into && p.at.root != ""
+	if !p.mine && p.at.isUsed(p.ref()) {
+		return fmt.Errorf("branch %s is checked out in another work tree: merge there, or switch that one to another branch", p.Into)
+	}
+	return nil
+}
+
+func (p *Plan) ref() string { return "refs/heads/" + p.Into }
+
+// Apply moves the branch, and the files of the work tree that has it checked out. The error matches ErrMoved
+// when the branch has moved since Prepare. A merge that was made before brings a work tree up that was left
+// behind.
+func (p *Plan) Apply(ctx context.Context) error {
+	if p.Already != "" {
+		return p.finish(ctx)
+	}
+	if p.mine {
+		if err := p.at.update(ctx, p.Old, p.New, true); err != nil {
+			return err
+		}
+	}
+	failpoint.Hit("merge.before-swap")
+	if _, err := p.swap(ctx, p.Old, p.New); err != nil {
+		return err
+	}
+	failpoint.Hit("merge.after-swap")
+	if !p.mine {
+		return nil
+	}
+	err := p.at.update(ctx, p.Old, p.New, false)
+	if err != nil { // nothing of the work tree has changed
+		if _, back := p.swap(context.WithoutCancel(ctx), p.New, p.Old); back != nil {
+			return errors.Join(err, back)
+		}
+	}
+	failpoint.Hit("merge.after-files")
+	return err
+}
+
+// swap moves the branch if it is where it is expected.
+func (p *Plan) swap(ctx context.Context, from, to run.Commit) ([]byte, error) {
+	out, err := p.at.repo.Run(ctx, "update-ref", "--no-deref", "-m", "ratchet: merge "+string(p.in.RunID), p.ref(), string(to), string(from))
+	if err == nil {
+		return out, nil
+	}
+	now, other := p.at.repo.Run(ctx, "rev-parse", "--verify", "-q", p.ref())
+	if other == nil && strings.TrimSpace(string(now)) != string(from) {
+		return out, ErrMoved
+	}
+	return out, fmt.Errorf("move branch %s: %w", p.Into, err)
+}
+
+// finish brings the work tree up where a merge was killed after it had moved the branch: the index is still that
+// of the commit before the merge, and no file differs from it.
+func (p *Plan) finish(ctx context.Context) error {
+	if !p.mine || p.Already != p.Old {
+		return nil
+	}
+	before, err := p.at.before(ctx, p.in.RunID, p.Old)
+	if err != nil || before == "" {
+		return err
+	}
+	if clean, err := p.at.isAt(ctx, before); err != nil || !clean {
+		return err
+	}
+	return p.at.update(ctx, before, p.Old, false)
+}
+
+// checkTree refuses to merge into a work tree with changes, or one whose files cannot be brought up here.
+func (p *Plan) checkTree(ctx context.Context) error {
+	if !p.mine {
+		return nil
+	}
+	clean, err := p.at.isAt(ctx, p.Old)
+	if err == nil && !clean {
+		err = ErrDirty
+	}
+	return err
+}
+
+// scratchDir makes a directory for git's own files, which remove removes.
+func scratchDir() (dir string, remove func(), err error) {
+	dir, err = os.MkdirTemp("", "ratchet-merge-")
+	if err != nil {
+		return "", nil, err
+	}
+	err = os.Mkdir(filepath.Join(dir, "tree"), 0o700)
+	return dir, func() { _ = os.RemoveAll(dir) }, err
+}

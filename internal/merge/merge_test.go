@@ -1,0 +1,273 @@
+package merge_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/merge"
+)
+
+// clean fails unless files and index are those of HEAD.
+func (r repo) clean() {
+	r.Helper()
+	if got := r.git("status", "--porcelain", "--untracked-files=all"); got != "" {
+		r.Errorf("the work tree differs:\n%s", got)
+	}
+}
+
+func (r repo) has(mended string) {
+	r.Helper()
+	if got := r.read("a.txt"); got != mended {
+		r.Errorf("a.txt is %q, want %q", got, mended)
+	}
+	if r.read("b/new.txt") != "new\n" || !strings.Contains(r.read("gone.txt"), "no such file") {
+		r.Errorf("new.txt %q, gone.txt %q", r.read("b/new.txt"), r.read("gone.txt"))
+	}
+	r.clean()
+}
+
+var mended = strings.Replace(lines, "two", "TWO", 1)
+
+func TestACheckedOutBranchGetsTheCommitsAndTheFiles(t *testing.T) {
+	r, in := newRepo(t)
+	p, err := r.merge(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.has(mended)
+	if !p.Checked || p.Commits != 2 || p.Into != "main" || r.git("rev-parse", "main") != string(p.New) {
+		t.Errorf("%+v", p)
+	}
+	if got := r.git("log", "--format=%s|%(trailers:key=Approved-by,valueonly,separator=%x2C)|%(trailers:key=Ratchet-Patch,valueonly,separator=%x2C)|%(trailers:key=Ratchet-Head,valueonly,separator=%x2C)", string(in.Base)+"..main"); got !=
+		"Add a file|lee|bbbb|"+string(in.Head)+"\nShout two|kim|aaaa|" {
+		t.Errorf("log:\n%s", got)
+	}
+	want := "Add a file\n\nGoal: Mend it\nApproved-by: lee\nChecked-with: go test ./...\nMerged-by: kim\nRatchet-Name: shop#14\nRatchet-Run: " + string(runID) +
+		"\nRatchet-Iteration: 2\nRatchet-Patch: bbbb\nRatchet-Head: " + string(in.Head)
+	if got := strings.TrimSpace(r.git("log", "-1", "--format=%B")); got != want {
+		t.Errorf("message:\n%s", got)
+	}
+	if again, err := r.merge(in); err != nil || again.Already != p.New {
+		t.Errorf("again: %+v, %v", again, err)
+	}
+	r.has(mended)
+}
+
+func TestSquash(t *testing.T) {
+	r, in := newRepo(t)
+	in.Squash = true
+	p, err := r.merge(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.has(mended)
+	want := "Mend it\n\n- Shout two\n- Add a file\n\nGoal: Mend it\nApproved-by: kim\nApproved-by: lee\nChecked-with: go test ./...\nMerged-by: kim\nRatchet-Name: shop#14\nRatchet-Run: " +
+		string(runID) + "\nRatchet-Iteration: 1\nRatchet-Patch: aaaa\nRatchet-Iteration: 2\nRatchet-Patch: bbbb\nRatchet-Head: " + string(in.Head)
+	if got := strings.TrimSpace(r.git("log", "-1", "--format=%B")); got != want || p.Commits != 1 || !p.Checked {
+		t.Errorf("%+v\n%s", p, got)
+	}
+}
+
+func TestABranchThatHasMovedOn(t *testing.T) {
+	r, in := newRepo(t)
+	r.write("a.txt", strings.Replace(lines, "nine", "NINE", 1))
+	tip := r.commit("mine")
+	p, err := r.merge(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.has(strings.Replace(mended, "nine", "NINE", 1))
+	if p.Checked || p.Old != tip || p.Commits != 2 {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestABranchThatHasPartOfIt(t *testing.T) {
+	r, in := newRepo(t)
+	r.write("a.txt", mended)
+	r.commit("the same, by hand")
+	if p, err := r.merge(in); err != nil || p.Commits != 1 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	r.has(mended)
+}
+
+func TestABranchThatIsNotCheckedOut(t *testing.T) {
+	r, in := newRepo(t)
+	r.git("branch", "release")
+	r.write("a.txt", "not committed\n")
+	before := r.read("a.txt")
+	in.Into = "release"
+	p, err := r.merge(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.git("rev-parse", "release") != string(p.New) || r.read("a.txt") != before || r.git("rev-parse", "main") != string(in.Base) {
+		t.Errorf("%+v", p)
+	}
+	bare := filepath.Join(t.TempDir(), "shop.git")
+	r.git("clone", "-q", "--bare", r.dir, bare)
+	in.Repository, in.Into = bare, "main"
+	if p, err := r.merge(in); err != nil || p.Commits != 2 {
+		t.Errorf("bare: %+v, %v", p, err)
+	}
+}
+
+// What is refused changes nothing: no reference, no index, no file.
+func TestRefusalsChangeNothing(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		make func(repo, *merge.Input)
+		want error
+		says string
+	}{
+		{"a conflict", func(r repo, _ *merge.Input) {
+			r.write("a.txt", strings.Replace(lines, "two", "2", 1))
+			r.commit("mine")
+		}, nil, "conflicts with the branch in a.txt"},
+		{"a file that only one side removed", func(r repo, _ *merge.Input) {
+			r.write("gone.txt", "still here\n")
+			r.commit("mine")
+		}, nil, "gone.txt"},
+		{"a changed file", func(r repo, _ *merge.Input) { r.write("a.txt", "mine\n") }, merge.ErrDirty, ""},
+		{"a changed file that the run leaves alone", func(r repo, _ *merge.Input) {
+			r.write("other.txt", "1")
+			r.commit("other")
+			r.write("other.txt", "2")
+		}, merge.ErrDirty, ""},
+		{"a staged file", func(r repo, _ *merge.Input) { r.write("staged.txt", "mine\n"); r.git("add", "staged.txt") }, merge.ErrDirty, ""},
+		{"an untracked file in the way", func(r repo, _ *merge.Input) { r.write("b/new.txt", "mine\n") }, nil, "new.txt"},
+		{"an ignored file in the way", func(r repo, _ *merge.Input) {
+			r.write(".git/info/exclude", "new.txt\n")
+			r.write("b/new.txt", "mine\n")
+		}, nil, "new.txt"},
+		{"a detached HEAD", func(r repo, _ *merge.Input) { r.git("checkout", "-q", "--detach") }, merge.ErrDetached, ""},
+		{"no such branch", func(_ repo, in *merge.Input) { in.Into = "none" }, merge.ErrTarget, ""},
+		{"a branch that is an option", func(_ repo, in *merge.Input) { in.Into = "--all" }, merge.ErrTarget, ""},
+		{"a branch that is an expression", func(_ repo, in *merge.Input) { in.Into = "main^{}" }, merge.ErrTarget, ""},
+		{"a branch that is a pattern", func(_ repo, in *merge.Input) { in.Into = "ma*" }, merge.ErrTarget, ""},
+		{"a branch out of refs/heads", func(r repo, in *merge.Input) { r.git("tag", "v1"); in.Into = "../tags/v1" }, nil, "branch"},
+		{"a branch of another work tree", func(r repo, in *merge.Input) {
+			r.git("worktree", "add", "-q", "-b", "release", filepath.Join(filepath.Dir(r.dir), "release"))
+			in.Into = "release"
+		}, nil, "another work tree"},
+		{"a merge under way", func(r repo, _ *merge.Input) { r.write(".git/MERGE_HEAD", r.git("rev-parse", branch)+"\n") }, nil, "a merge under way"},
+		{"a filter", func(r repo, _ *merge.Input) {
+			r.write(".gitattributes", "*.txt filter=canary\n")
+			r.commit("attributes")
+			r.git("config", "filter.canary.smudge", "touch "+filepath.Join(filepath.Dir(r.dir), "canary"))
+			r.git("config", "filter.canary.clean", "cat")
+		}, nil, "filter"},
+		{"nothing new", func(r repo, _ *merge.Input) {
+			r.git("cherry-pick", "-n", branch+"~1", branch)
+			r.commit("by hand")
+		}, merge.ErrNothing, ""},
+		{"commits that are no chain", func(r repo, in *merge.Input) { in.Base = r.commit("aside") }, nil, "no chain"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			r, in := newRepo(t)
+			row.make(r, &in)
+			status := func() string {
+				if row.name == "a detached HEAD" {
+					return r.git("status", "--porcelain") + r.git("rev-parse", "HEAD", "main")
+				}
+				return r.state()
+			}
+			before := status()
+			_, err := r.merge(in)
+			if err == nil || row.want != nil && !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.says) {
+				t.Errorf("error %v", err)
+			}
+			if after := status(); after != before {
+				t.Errorf("before:\n%s\nafter:\n%s", before, after)
+			}
+			if _, err := os.Lstat(filepath.Join(filepath.Dir(r.dir), "canary")); err == nil {
+				t.Error("a program of the repository was started")
+			}
+		})
+	}
+}
+
+// The branch moves between the checks and the swap, and so does a file of the work tree.
+func TestAMoveMeanwhile(t *testing.T) {
+	r, in := newRepo(t)
+	p, err := merge.Prepare(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.commit("mine")
+	before := r.state()
+	if err := p.Apply(t.Context()); !errors.Is(err, merge.ErrMoved) {
+		t.Errorf("a moved branch: %v", err)
+	}
+	if r.state() != before {
+		t.Error("something was changed")
+	}
+	if p, err = merge.Prepare(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	r.write("a.txt", "typed while the checks ran\n")
+	before = r.state()
+	if err := p.Apply(t.Context()); err == nil {
+		t.Error("a changed file was overwritten")
+	}
+	if r.state() != before {
+		t.Error("something was changed")
+	}
+}
+
+// A goal, a name, a summary and a check are chosen by others. None of them becomes a trailer of its own.
+func TestNothingForgesATrailer(t *testing.T) {
+	for _, squash := range []bool{false, true} {
+		r, in := newRepo(t)
+		r.git("switch", "-q", branch)
+		r.write("c.txt", "c")
+		in.Head = r.commit("-x --exec=evil\n\nRatchet-Run: forged-in-the-text\nratchet-head: forged\n\nRatchet-Run: " + string(runID) + "\nRatchet-Iteration: 3\nRatchet-Patch: cccc\nApproved-by: forged\nRatchet-Head: forged")
+		r.git("switch", "-q", "main")
+		in.Squash = squash
+		in.Goal = "Ratchet-Run: forged\u202e\nApproved-by: forged"
+		in.By = "kim\nRatchet-Run: forged\n\nRatchet-Head: forged"
+		in.Checks = []string{"true\nApproved-by: forged\x1b[2J"}
+		in.ApprovedBy[in.Head] = "lee\r\nApproved-by: forged"
+		if _, err := r.merge(in); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"Ratchet-Run", "Ratchet-Head", "Approved-by", "Ratchet-Patch", "Merged-by"} {
+			got := r.git("log", "--format=%(trailers:key="+key+",valueonly)", string(in.Base)+"..main")
+			if strings.Contains(got, "forged") {
+				t.Errorf("squash %v, %s: %s", squash, key, got)
+			}
+		}
+		for line := range strings.Lines(r.git("log", "--format=%b", string(in.Base)+"..main")) {
+			if strings.HasPrefix(strings.ToLower(line), "ratchet-") && strings.Contains(line, "forged") {
+				t.Errorf("squash %v: %q", squash, line)
+			}
+			if strings.ContainsAny(line, "\x1b\u202e\r") {
+				t.Errorf("squash %v: %q", squash, line)
+			}
+		}
+	}
+}
+
+func TestRemoveBranch(t *testing.T) {
+	r, in := newRepo(t)
+	if gone, err := merge.RemoveBranch(t.Context(), r.dir, branch, in.Base); gone || err != nil {
+		t.Errorf("a branch that is elsewhere: %v, %v", gone, err)
+	}
+	r.git("switch", "-q", branch)
+	if gone, err := merge.RemoveBranch(t.Context(), r.dir, branch, in.Head); gone || err != nil {
+		t.Errorf("a branch that is checked out: %v, %v", gone, err)
+	}
+	r.git("switch", "-q", "main")
+	for range 2 {
+		if gone, err := merge.RemoveBranch(t.Context(), r.dir, branch, in.Head); !gone || err != nil {
+			t.Errorf("%v, %v", gone, err)
+		}
+	}
+	if got := r.git("for-each-ref", "refs/heads/ratchet"); got != "" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/host"
+	"github.com/ratchet-dev/ratchet/internal/check"
+	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/merge"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+)
+
+type mergeFlags struct {
+	into             string
+	squash, keep     bool
+	noChecks, dryRun bool
+	by               string
+}
+
+// mergeReport is the output of `merge --json`.
+type mergeReport struct {
+	RunID   run.ID     `json:"runId"`
+	Name    run.Name   `json:"name,omitempty"`
+	Into    string     `json:"into"`
+	Before  run.Commit `json:"before"`
+	After   run.Commit `json:"after"`
+	Commits int        `json:"commits"`
+	Rebased bool       `json:"rebased"`           // the branch had moved on: the checks ran again, unless Unchecked
+	Already bool       `json:"already,omitempty"` // it was merged before
+	// Unchecked is set if no checks ran on what the branch holds now.
+	Unchecked bool           `json:"unchecked,omitempty"`
+	Checks    []check.Result `json:"checks,omitempty"` // of the branch as it is now
+	// BranchRemoved is set if the run's own branch is gone.
+	BranchRemoved bool `json:"branchRemoved"`
+	DryRun        bool `json:"dryRun,omitempty"`
+}
+
+func (c *cli) mergeCommand() *cobra.Command {
+	var f mergeFlags
+	cmd := &cobra.Command{
+		Use:   "merge RUN",
+		Short: "Bring a completed run's commits to your branch",
+		Long: `Brings the commits of a completed run to the branch that its repository has checked
+out, or to --into, and removes the run's own branch. Their messages say the goal,
+who approved, what checked, and the run.
+
+Where the branch has moved on, the commits are done again on top of it, and the
+run's checks run on the result, in the box, before anything is moved. The branch
+moves in one step, and only if it is still where it was. A conflict, a check that
+fails, a branch that moved, or changes in the work tree that are not committed
+leave everything as it was. A merge that was cut off is finished by another one.`,
+		Example:           "  starter merge slug#14\n  starter merge 14 --squash\n  starter merge 14 --into release --dry-run",
+		Args:              exactArgs(1, wantsRun),
+		ValidArgsFunction: c.completeRun,
+		RunE:              c.onRun(func(ctx context.Context, r found, _ []string) error { return c.merge(ctx, r, f) }),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.into, "into", "", "`branch` to merge into; default: the one that is checked out")
+	flags.BoolVar(&f.squash, "squash", false, "make one commit of the run's")
+	flags.BoolVar(&f.keep, "keep-branch", false, "leave the run's own branch")
+	flags.BoolVar(&f.noChecks, "no-checks", false, "run no checks where the branch has moved on")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "do everything but move the branch")
+	flags.StringVar(&f.by, "by", c.userName(), "`name` of who merges")
+	return cmd
+}
+
+// merge refuses what a run has started, as every decision does.
+func (c *cli) merge(ctx context.Context, r found, f mergeFlags) error {
+	if err := c.mayDecide(); err != nil {
+		return err
+	}
+	in, work, err := c.mergeInput(ctx, r, f)
+	if err != nil {
+		return err
+	}
+	plan, err := merge.Prepare(ctx, in)
+	if err != nil {
+		return fmt.Errorf("%s is not merged: %w", r.shown(), err)
+	}
+	out := mergeReport{RunID: r.id, Name: r.name, Into: plan.Into, Before: plan.Old, After: plan.New, Commits: plan.Commits, Rebased: !plan.Checked, DryRun: f.dryRun}
+	if out.Already = plan.Already != ""; out.Already {
+		out.After, out.Rebased = plan.Old, false
+	}
+	if out.Rebased && !f.noChecks {
+		if out.Checks, err = c.checkMerged(ctx, work.Input, plan.New); err != nil {
+			return fmt.Errorf("%s is not merged into %s, nothing was changed: %w", r.shown(), display.Line(plan.Into), err)
+		}
+	}
+	out.Unchecked = out.Rebased && len(out.Checks) == 0
+	if f.dryRun {
+		return c.printMerge(out)
+	}
+	if err := plan.Apply(ctx); err != nil {
+		return fmt.Errorf("%s is not merged into %s: %w", r.shown(), display.Line(plan.Into), err)
+	}
+	if !f.keep {
+		if out.BranchRemoved, err = merge.RemoveBranch(ctx, in.Repository, work.branch, in.Head); err != nil {
+			fmt.Fprintf(c.err, "starter: the run's branch %s stays: %s\n", work.branch, display.Line(err.Error()))
+		}
+	}
+	return c.printMerge(out)
+}
+
+// mergedRun is a completed run as its events tell it.
+type mergedRun struct {
+	run.Input
+	branch string
+}
+
+// mergeInput reads what is merged from the engine, which is the truth about a run.
+func (c *cli) mergeInput(ctx context.Context, r found, f mergeFlags) (in merge.Input, work mergedRun, err error) {
+	facts, err := r.Facts(ctx, r.id)
+	if err != nil {
+		return in, work, err
+	}
+	state, err := r.State(ctx, r.id)
+	switch {
+	case err != nil:
+		return in, work, err
+	case state.Status != run.Completed:
+		return in, work, fmt.Errorf("run %s is %s: only a completed run is merged", r.shown(), state.Status)
+	case facts.Commits == 0:
+		return in, work, fmt.Errorf("run %s has no commits: there is nothing to merge", r.shown())
+	case f.into == facts.Branch:
+		return in, work, usageErrorf("--into %s is the run's own branch", display.Line(f.into))
+	}
+	events, err := r.Events(ctx, r.id, "")
+	if err != nil {
+		return in, work, err
+	}
+	if len(events) > 0 {
+		if created, ok := events[0].Payload.(run.RunCreated); ok {
+			work = mergedRun{created.Input, facts.Branch}
+		}
+	}
+	if work.RunID != r.id {
+		return in, work, fmt.Errorf("the first event of run %s is not at hand: name its runs directory with --runs-dir", r.shown())
+	}
+	return merge.Input{
+		Repository: facts.Repository.Path, RunID: r.id, Name: r.name, Goal: facts.Goal, Base: facts.Repository.Base, Head: facts.Head,
+		Into: f.into, Squash: f.squash, By: f.by, Checks: facts.Checks, ApprovedBy: approvers(events),
+	}, work, nil
+}
+
+// approvers returns who approved each commit of a run, by name.
+func approvers(events []run.Event) map[run.Commit]string {
+	by := map[run.Commit]string{}
+	last := ""
+	for _, e := range events {
+		switch p := e.Payload.(type) {
+		case run.ApprovalRequested, run.PatchProduced:
+			last = ""
+		case run.ApprovalGranted:
+			last = p.By
+		case run.PatchApplied:
+			if last != "" {
+				by[p.Commit] = last
+			}
+			last = ""
+		}
+	}
+	return by
+}
+
+// checkMerged runs the checks of the run on a commit that nothing refers to yet. The error says which failed.
+func (c *cli) checkMerged(ctx context.Context, of run.Input, commit run.Commit) ([]check.Result, error) {
+	if len(of.Checks) == 0 {
+		return nil, nil
+	}
+	runsDir, err := filepath.Abs(c.runsDir)
+	if err != nil {
+		return nil, err
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, err
+	}
+	in := activities.CheckInput{Timeout: of.Timeouts.WithDefaults().Check, Commands: of.Checks, Env: of.CheckEnv, Network: of.CheckNetwork}
+	in.RunID, in.Sandbox, in.Repository = run.ID("merge-"+id.String()), of.Sandbox, of.Repository
+	in.Repository.Base = commit
+	work := c.errorScreen().Work("runs the checks on the merged state")
+	defer work.Stop()
+	doing := ""
+	config := host.Config{Environ: c.environ, Sandbox: of.Sandbox, RunsDir: runsDir}
+	report, err := config.CheckOnce(ctx, in, func(now string) {
+		if now != doing {
+			work.Step(display.Line(now))
+		}
+		doing = now
+	})
+	if refused, ok := errors.AsType[*activities.NotBoxed](err); ok {
+		return nil, fmt.Errorf("the checks may not run here: %s; --no-checks merges without", refused.Reason)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("run the checks: %w", err)
+	}
+	var failed []string
+	for _, result := range report.Checks {
+		if result.Status != check.Pass {
+			failed = append(failed, strings.TrimSpace(result.Command+" "+result.Reason))
+		}
+	}
+	if len(failed) > 0 {
+		return nil, fmt.Errorf("on the merged state a check does not pass: %s", strings.Join(failed, ", "))
+	}
+	return report.Checks, nil
+}
+
+func (c *cli) printMerge(out mergeReport) error {
+	if c.json {
+		return c.printJSON(out)
+	}
+	s := c.style()
+	name, into := s.Bold(out.Name.Shown(out.RunID)), story.OneLine(out.Into, 100)
+	switch {
+	case out.Already:
+		c.printf("%s is on %s already, at %.12s\n", name, into, out.After)
+	case out.DryRun:
+		c.printf("%s would be %s on %s; nothing was changed\n", name, plural(out.Commits, "commit", "commits"), into)
+	default:
+		c.printf("%s %s onto %s, now at %.12s: %s\n", s.Good("✓"), name, into, out.After, plural(out.Commits, "commit", "commits"))
+	}
+	switch {
+	case out.Rebased && out.Unchecked:
+		c.printf("  %s\n", s.Wait(into+" had moved on, and no checks ran on the result"))
+	case out.Rebased:
+		c.printf("  %s had moved on; the checks ran again:\n", into)
+		for _, r := range out.Checks {
+			c.printf("  %s %s  %s\n", s.Good("✓"), story.OneLine(r.Command, 120), s.Dim(terminal.Duration(time.Duration(r.DurationMs)*time.Millisecond)))
+		}
+	}
+	if out.BranchRemoved {
+		c.printf("  the run's branch is removed, its record stays\n")
+	}
+	return nil
+}

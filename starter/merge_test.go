@@ -1,0 +1,79 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// testMerge merges runs into the branch that is checked out, and then into one that has moved on.
+func testMerge(b bench) {
+	b.repo = filepath.Join(b.TempDir(), "store")
+	gitIn(b.T, repository(b.T), "clone", "-q", ".", b.repo)
+	gitIn(b.T, b.repo, "switch", "-q", "main")
+	waiting := b.start()
+	b.await(waiting, run.AwaitingApproval)
+	if got := b.expect(1, "merge", waiting); !strings.Contains(got.err, "only a completed run") {
+		b.Errorf("a run that waits: %s", got.err)
+	}
+	b.expect(0, "cancel", waiting)
+	id := b.start("--approve", "never")
+	b.await(id, run.Completed)
+	write(b.T, filepath.Join(b.repo, "other.txt"), "mine\n")
+	gitIn(b.T, b.repo, "add", "other.txt")
+	if got := b.expect(1, "merge", id); !strings.Contains(got.err, "not committed") {
+		b.Errorf("a dirty work tree: %s", got.err)
+	}
+	gitIn(b.T, b.repo, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit", "-q", "-m", "mine")
+	if got := b.expect(2, "merge", id, "--into", b.branch(id)); !strings.Contains(got.err, "own branch") {
+		b.Errorf("into itself: %s", got.err)
+	}
+	var out mergeReport
+	if err := json.Unmarshal([]byte(b.expect(0, "merge", "store#2", "--squash", "--by", "kim", "--dry-run", "--json").out), &out); err != nil || !out.Rebased || out.Unchecked || len(out.Checks) != 1 || out.BranchRemoved {
+		b.Errorf("a dry run: %+v, %v", out, err)
+	}
+	if head := strings.TrimSpace(gitIn(b.T, b.repo, "rev-parse", "HEAD")); head != string(out.Before) {
+		b.Errorf("a dry run moved the branch to %s", head)
+	}
+	got := b.expect(0, "merge", "store#2", "--squash", "--by", "kim")
+	for _, want := range []string{"store#2 onto main", "1 commit", "had moved on; the checks ran again", passes, "branch is removed"} {
+		if !strings.Contains(got.out, want) {
+			b.Errorf("it does not say %q:\n%s", want, got.out)
+		}
+	}
+	if text := gitIn(b.T, b.repo, "show", "main:state.txt"); text != "good\n" || gitIn(b.T, b.repo, "status", "--porcelain") != "" {
+		b.Errorf("main has %q, and\n%s", text, gitIn(b.T, b.repo, "status", "--porcelain"))
+	}
+	if message := gitIn(b.T, b.repo, "log", "-1", "--format=%B"); !strings.Contains(message, "\nMerged-by: kim\nRatchet-Name: store#2\nRatchet-Run: "+id) {
+		b.Errorf("message:\n%s", message)
+	}
+	if branches := gitIn(b.T, b.repo, "for-each-ref", "refs/heads/ratchet/2-make-it-good"); branches != "" {
+		b.Errorf("left: %s", branches)
+	}
+	if again := b.expect(0, "merge", id); !strings.Contains(again.out, "is on main already") {
+		b.Errorf("again: %s", again.out)
+	}
+	testMergeThatFails(b)
+}
+
+// testMergeThatFails has a check that passes on the run's branch and not on the branch that has moved on.
+func testMergeThatFails(b bench) {
+	gitIn(b.T, b.repo, "checkout", "-q", "-B", "main", "main~2")
+	id := b.start("--approve", "never", "--check", passes, "--check", "test ! -e gone.txt")
+	b.await(id, run.Completed)
+	write(b.T, filepath.Join(b.repo, "gone.txt"), "here\n")
+	gitIn(b.T, b.repo, "add", "-A")
+	gitIn(b.T, b.repo, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit", "-q", "-m", "mine")
+	before := gitIn(b.T, b.repo, "for-each-ref")
+	if got := b.expect(1, "merge", id); !strings.Contains(got.err, "nothing was changed") || !strings.Contains(got.err, "gone.txt") {
+		b.Errorf("a check that fails: %s", got.err)
+	}
+	if after := gitIn(b.T, b.repo, "for-each-ref"); after != before {
+		b.Errorf("references were\n%s\nand are\n%s", before, after)
+	}
+	if got := b.expect(0, "merge", id, "--no-checks"); !strings.Contains(got.out, "no checks ran") {
+		b.Errorf("without checks: %s", got.out)
+	}
+}
