@@ -140,7 +140,7 @@ func (r *runner) interrupt(ctx workflow.Context, b By) (Taken, error) {
 	if r.apply(ctx, session.TurnDropped{By: b.By}) {
 		return r.taken(id), nil
 	}
-	done, err := r.own(owner.Interrupt, activities.SittingRef{Session: r.s.Input.ID, Epoch: r.s.Epochs}, "Interrupt the turn")
+	done, err := r.own(ctx, owner.Interrupt, activities.SittingRef{Session: r.s.Input.ID, Epoch: r.s.Epochs}, "Interrupt the turn")
 	if err == nil && !done {
 		err = session.ErrIdle
 	}

@@ -81,7 +81,7 @@ func (r *runner) handOver(ctx workflow.Context) {
 	if h.Part > 0 {
 		h.Text = ""
 	}
-	given, err := r.own(owner.Say, h, "Say message "+t.ID)
+	given, err := r.own(ctx, owner.Say, h, "Say message "+t.ID)
 	if !given && err == nil && !r.apply(ctx, session.NotHanded{ID: t.ID}) {
 		return // the turn has ended since
 	}
@@ -98,7 +98,7 @@ func (r *runner) settle(ctx workflow.Context) {
 		p = &run.Permit{CallID: ask.Permission.CallID, Digest: ask.Permission.Digest}
 	}
 	v := activities.Verdict{Session: r.s.Input.ID, Epoch: r.s.Sitting.Epoch, Permit: *p, Final: ask.Decided.Final}
-	_, err := r.own(owner.Decide, v, "Tell the decision on "+ask.ApprovalID)
+	_, err := r.own(ctx, owner.Decide, v, "Tell the decision on "+ask.ApprovalID)
 	if err != nil {
 		r.finishSitting(ctx)
 		return
@@ -108,12 +108,12 @@ func (r *runner) settle(ctx workflow.Context) {
 
 // own runs an activity of the process's owner, once. Done is false, without an error, if it surely had no
 // effect. An error says that this is not known.
-func (r *runner) own(activity, in any, summary string) (done bool, err error) {
+func (r *runner) own(ctx workflow.Context, activity, in any, summary string) (done bool, err error) {
 	if !r.s.Sitting.Seated() {
 		return false, nil
 	}
 	var res activities.HandResult
-	err = workflow.ExecuteActivity(ownerActivity(r.sitting, r.s.Sitting.Queue, summary), activity, in).Get(r.sitting, &res)
+	err = workflow.ExecuteActivity(ownerActivity(r.sitting, r.s.Sitting.Queue, summary), activity, in).Get(ctx, &res)
 	if isUnbegun(err) {
 		return false, nil
 	}

@@ -2,16 +2,22 @@ package session_test
 
 import (
 	"context"
+	"errors"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
+	"github.com/ratchet-dev/ratchet/activities/report"
 	activities "github.com/ratchet-dev/ratchet/activities/session"
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
@@ -25,27 +31,37 @@ import (
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )
 
-// stage is an engine with a worker whose sessions have an agent in memory.
+// stage is a worker on a real engine, with real activities, whose sessions have an agent in memory.
 type stage struct {
 	*temporaltest.Engine
-	t     *testing.T
-	fake  *agenttest.Fake
-	runs  *rundir.Store
-	queue string
-	repo  run.Repository
+	t       *testing.T
+	fake    *agenttest.Fake
+	foreign atomic.Bool // the client says that the agent runs elsewhere
+	runs    *rundir.Store
+	queue   string
+	repo    run.Repository
+	id      session.ID
 }
 
-func newStage(t *testing.T, change func(*activities.Config)) *stage {
+// prober is the agent, with a client that lists its running sessions.
+type prober struct {
+	agent.Adapter
+	running func() bool
+}
+
+func (p prober) Running(string) (bool, error) { return p.running(), nil }
+
+// newStage starts a worker that serves until all ends.
+func newStage(e *temporaltest.Engine, all, t *testing.T, change func(*activities.Config)) *stage {
 	t.Helper()
-	s := &stage{Engine: temporaltest.StartEngine(t, nil), t: t, fake: agenttest.NewFake(fakemodel.New()), queue: "q-" + uuid.NewString()}
+	s := &stage{Engine: e, t: t, fake: agenttest.NewFake(fakemodel.New()), queue: "q-" + uuid.NewString(), repo: newRepository(t)}
 	var err error
-	if s.runs, err = rundir.Open(t.Context(), filepath.Join(t.TempDir(), "runs")); err != nil {
+	if s.runs, err = rundir.Open(t.Context(), filepath.Join(all.TempDir(), "runs")); err != nil {
 		t.Fatal(err)
 	}
-	s.repo = newRepository(t)
 	c := activities.Config{
 		Runs: s.runs, Redact: redact.New(nil), LookupEnv: func(string) (string, bool) { return "", false }, Queue: "own-" + s.queue,
-		Open: func(activities.Opening) (agent.Adapter, error) { return s.fake, nil },
+		Open: func(activities.Opening) (agent.Adapter, error) { return prober{s.fake, s.foreign.Load}, nil },
 	}
 	if change != nil {
 		change(&c)
@@ -54,9 +70,9 @@ func newStage(t *testing.T, change func(*activities.Config)) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Serve(t, c.Queue, func(w worker.Registry) { sessionflow.RegisterOwner(w, activities.NewOwner(a)) })
-	s.Serve(t, sessionflow.SittingQueue(s.queue), func(w worker.Registry) { w.RegisterActivity(a) })
-	s.Serve(t, s.queue, func(w worker.Registry) { sessionflow.Register(w, a) })
+	s.Serve(all, c.Queue, func(w worker.Registry) { sessionflow.RegisterOwner(w, activities.NewOwner(a)) })
+	s.Serve(all, sessionflow.SittingQueue(s.queue), func(w worker.Registry) { w.RegisterActivity(a) })
+	s.Serve(all, s.queue, func(w worker.Registry) { sessionflow.Register(w, a) })
 	return s
 }
 
@@ -76,20 +92,20 @@ func newRepository(t *testing.T) run.Repository {
 }
 
 // begin starts a session.
-func (s *stage) begin(in session.Input) session.ID {
+func (s *stage) begin(in session.Input) {
 	s.t.Helper()
 	in.ID, in.Provider, in.Repository = session.ID(uuid.NewString()), "fake", s.repo
 	_, err := s.Client.ExecuteWorkflow(s.t.Context(), client.StartWorkflowOptions{ID: in.ID.WorkflowID(), TaskQueue: s.queue}, sessionflow.Session, sessionflow.Input{Session: &in})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return in.ID
+	s.id = in.ID
 }
 
-// update sends an update and returns its error.
-func (s *stage) update(id session.ID, name string, arg any) error {
+// send sends an update and returns its error.
+func (s *stage) send(name string, arg any) error {
 	h, err := s.Client.UpdateWorkflow(s.t.Context(), client.UpdateWorkflowOptions{
-		WorkflowID: id.WorkflowID(), UpdateName: name, Args: []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted,
+		WorkflowID: s.id.WorkflowID(), UpdateName: name, Args: []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted,
 	})
 	if err == nil {
 		err = h.Get(s.t.Context(), nil)
@@ -97,43 +113,112 @@ func (s *stage) update(id session.ID, name string, arg any) error {
 	return err
 }
 
-func (s *stage) say(id session.ID, message, text string) {
+// must sends an update that the session must take.
+func (s *stage) must(name string, arg any) {
 	s.t.Helper()
-	if err := s.update(id, sessionflow.SayUpdate, session.Message{ID: message, Text: text}); err != nil {
-		s.t.Fatal(err)
+	if err := s.send(name, arg); err != nil {
+		s.t.Fatalf("%s: %v", name, err)
 	}
 }
 
-func (s *stage) state(id session.ID) (snap session.Snapshot) {
+func (s *stage) say(message, text string) {
+	s.t.Helper()
+	s.must(sessionflow.SayUpdate, session.Message{ID: message, Text: text})
+}
+
+func (s *stage) state() (snap session.Snapshot) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Second)
 	defer cancel()
-	v, err := s.Client.QueryWorkflow(ctx, id.WorkflowID(), "", sessionflow.StateQuery)
+	v, err := s.Client.QueryWorkflow(ctx, s.id.WorkflowID(), "", sessionflow.StateQuery)
 	if err == nil {
-		err = v.Get(&snap)
-	}
-	if err != nil {
-		s.t.Log(err)
+		_ = v.Get(&snap)
 	}
 	return snap
 }
 
 // await waits until the session is as wanted.
-func (s *stage) await(id session.ID, what string, ok func(session.Snapshot) bool) (snap session.Snapshot) {
+func (s *stage) await(what string, ok func(session.Snapshot) bool) (snap session.Snapshot) {
 	s.t.Helper()
-	eventually.Within(s.t, "session "+what, time.Minute, func() bool { snap = s.state(id); return ok(snap) })
+	eventually.Within(s.t, "session "+what, 2*time.Minute, func() bool { snap = s.state(); return ok(snap) })
 	return snap
 }
 
-func ended(n int) func(session.Snapshot) bool {
-	return func(s session.Snapshot) bool { return len(s.Past) >= n }
+// answer waits for the end of the message and compares it.
+func (s *stage) answer(message string, outcome session.Outcome, gist string) session.Past {
+	s.t.Helper()
+	var p session.Past
+	s.await("answers "+message, func(snap session.Snapshot) bool {
+		for _, past := range snap.Past {
+			if past.ID == message {
+				p = past
+			}
+		}
+		return p.ID != ""
+	})
+	if p.Outcome != outcome || p.Gist != gist {
+		s.t.Errorf("%s: %s %q (%s); want %s %q", message, p.Outcome, p.Gist, p.Reason, outcome, gist)
+	}
+	return p
 }
 
-func TestASessionTalks(t *testing.T) {
-	s := newStage(t, nil)
-	id := s.begin(session.Input{})
-	s.say(id, "m1", "[[say:hello]]")
-	snap := s.await(id, "answered", ended(1))
-	if p := snap.Past[0]; p.Outcome != session.Completed || p.Gist != "hello" {
-		t.Errorf("%+v", p)
+func (s *stage) awaitState(state session.State) session.Snapshot {
+	s.t.Helper()
+	return s.await("is "+string(state), func(snap session.Snapshot) bool { return snap.State == state })
+}
+
+// decide decides about the first pending ask, as a signal of the Web UI does.
+func (s *stage) decide(d run.Decision) {
+	s.t.Helper()
+	snap := s.awaitState(session.Asking)
+	d.ApprovalID = snap.Pending().Asks[0].ApprovalID
+	if err := s.Client.SignalWorkflow(s.t.Context(), s.id.WorkflowID(), "", sessionflow.ApprovalMessage, d); err != nil {
+		s.t.Fatal(err)
 	}
 }
+
+// loseSitting ends the sitting as the host does for a worker that it found dead.
+func (s *stage) loseSitting() {
+	s.t.Helper()
+	d, err := s.Client.DescribeWorkflowExecution(s.t.Context(), s.id.WorkflowID(), "")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, a := range d.GetPendingActivities() {
+		if a.GetActivityType().GetName() == "Sit" && a.GetState() == enums.PENDING_ACTIVITY_STATE_STARTED {
+			err := s.Client.CompleteActivityByID(s.t.Context(), client.DefaultNamespace, s.id.WorkflowID(), d.GetWorkflowExecutionInfo().GetExecution().GetRunId(), a.GetActivityId(),
+				nil, temporal.NewApplicationError("its worker died", report.LostError))
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			return
+		}
+	}
+	s.t.Fatal("there is no sitting to lose")
+}
+
+// retire ends the session and returns its executions and its result.
+func (s *stage) retire() (sessionflow.Result, []*history.History) {
+	s.t.Helper()
+	var res sessionflow.Result
+	_ = s.send(sessionflow.RetireUpdate, sessionflow.By{By: "ann"}) // it may be retired already
+	if err := s.Client.GetWorkflow(s.t.Context(), s.id.WorkflowID(), "").Get(s.t.Context(), &res); err != nil {
+		s.t.Errorf("the session ends with %v", err)
+	}
+	if n := s.fake.Living(); n != 0 {
+		s.t.Errorf("%d agents are left", n)
+	}
+	return res, s.executions()
+}
+
+// executions returns the histories of the session, the oldest first.
+func (s *stage) executions() (all []*history.History) {
+	for runID := ""; ; {
+		h := s.History(s.t, s.id.WorkflowID(), runID)
+		all = append([]*history.History{h}, all...)
+		if runID = h.Events[0].GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId(); runID == "" {
+			return all
+		}
+	}
+}
+
+var errTest = errors.New("not today")
