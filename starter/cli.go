@@ -37,6 +37,7 @@ type console struct {
 	interactive bool // a person can be asked
 	screen      bool // out is a terminal
 	width       func() int
+	height      func() int  // of the terminal in lines; nil or 0: not known
 	supervised  func() bool // a worker of Ratchet started this process, or an ancestor of it; nil: none did
 }
 
@@ -124,6 +125,9 @@ Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
 	showVersion := root.Flags().Bool("version", false, "print the version of this program, and the engine that up would start")
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !*showVersion {
+			if c.interactive && !c.json {
+				return c.handleWith(func(ctx context.Context, _ []string) error { return c.openBoardOrHelp(ctx, cmd) })(cmd, nil)
+			}
 			return cmd.Help()
 		}
 		return c.handleWith(func(ctx context.Context, _ []string) error { return c.printVersion(ctx) })(cmd, nil)
@@ -145,7 +149,7 @@ Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
 	}
 	add("start", c.demoCommand(), c.upCommand(), c.initCommand(), c.runCommand(), c.resumeCommand(), c.sessionCommand())
 	add("after", c.mergeCommand())
-	add("look", c.listCommand(), c.statusCommand(), c.watchCommand(), c.eventsCommand(), c.diffCommand(), c.logsCommand())
+	add("look", c.reviewCommand(), c.listCommand(), c.statusCommand(), c.watchCommand(), c.eventsCommand(), c.diffCommand(), c.logsCommand())
 	add("act", c.approveCommand(), c.rejectCommand(), c.answerCommand(), c.noteCommand(), c.cancelCommand())
 	add("peers", c.peersCommand(), c.dispatchCommand(), c.dispatchesCommand(), c.inboxCommand(), c.mcpCommand())
 	add("tools", c.patchCommand(), c.agentsCommand(), c.doctorCommand(), c.envCommand(), c.uiCommand(), c.pageCommand())
@@ -225,7 +229,7 @@ func (c *cli) dialEngine(ctx context.Context) (*runs.Client, func(), error) {
 
 func (c *cli) clientOf(t client.Client) *runs.Client {
 	r := runs.New(t, c.queue)
-	r.Record, r.MayDecide, r.Here = c.recordedEvents, c.mayDecide, hereLabel
+	r.Record, r.MayDecide, r.Here, r.By = c.recordedEvents, c.mayDecide, hereLabel, c.userName()
 	r.Named = func(name run.Name) (run.ID, bool) { return rundir.RunNamed(c.runsDir, name) }
 	return r
 }

@@ -204,7 +204,7 @@ func (d *demo) printRow(name, value string) {
 // followRun tells the run with comments between its steps.
 func (d *demo) followRun(ctx context.Context, id run.ID) error {
 	r := found{d.up.Client, id, d.name}
-	f := d.newFollower(r)
+	f := d.newFollowerOn(d.screen, r)
 	tell := f.tell
 	f.tell = func(e run.Event) error {
 		d.printBefore(e)

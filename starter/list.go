@@ -4,68 +4,82 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/workspace"
+	"github.com/ratchet-dev/ratchet/starter/internal/board"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
 func (c *cli) listCommand() *cobra.Command {
-	var status string
-	var limit int
+	var f runs.Filter
+	var status, repo string
+	var mine bool
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List the runs, the newest first",
-		Example: "  starter list\n  starter list --status awaiting_approval\n  starter list --json | jq -r '.[].runId'",
+		Use:   "list",
+		Short: "List the runs: those that need you, those that work, those that are over",
+		Long: `Lists the runs by whose turn it is: those that wait for a person, the longest wait
+first, then those that work, then those that are over.`,
+		Example: "  starter list\n  starter list --repo . --mine\n  starter list --status awaiting_approval\n  starter list --json | jq -r '.[].runId'",
 		Args:    exactArgs(0, "no arguments"),
 		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
 			if status != "" && !slices.Contains(run.Statuses, run.Status(status)) {
 				return usageErrorf("unknown status %q: want one of %v", status, run.Statuses)
 			}
-			if limit < 1 {
-				return usageErrorf("--max %d: want at least 1", limit)
+			if f.Max < 1 {
+				return usageErrorf("--max %d: want at least 1", f.Max)
+			}
+			f.Status = run.Status(status)
+			if mine {
+				f.By = c.userName()
+			}
+			if repo != "" {
+				top, err := workspace.Root(ctx, repo)
+				if err != nil {
+					return fmt.Errorf("--repo %s: %w", repo, err)
+				}
+				f.Repository = top
 			}
 			client, closeClient, err := c.dialEngine(ctx)
 			if err != nil {
 				return err
 			}
 			defer closeClient()
-			found, err := client.List(ctx, runs.Filter{Status: run.Status(status), Max: limit})
+			found, err := client.List(ctx, f)
 			if err != nil {
 				return err
 			}
-			return c.printList(found)
+			return c.printList(ctx, client, found)
 		}),
 	}
 	cmd.Flags().StringVar(&status, "status", "", "only runs of this `status`")
-	cmd.Flags().IntVar(&limit, "max", 100, "at most so `many`")
+	cmd.Flags().StringVar(&repo, "repo", "", "only runs on the git repository of this `directory`")
+	cmd.Flags().BoolVar(&mine, "mine", false, "only runs that this user has started")
+	cmd.Flags().IntVar(&f.Max, "max", 100, "at most so `many`")
 	return cmd
 }
 
-func (c *cli) printList(found []runs.Listed) error {
+func (c *cli) printList(ctx context.Context, client *runs.Client, found []runs.Listed) error {
 	if c.json {
 		return c.printJSON(found)
 	}
 	if len(found) == 0 {
-		c.printf("No runs yet. `%s` starts one.\n", c.hintCommand("run --help"))
+		c.printf("No runs. `%s` starts one.\n", c.hintCommand("run --help"))
 		return nil
 	}
-	s := c.style()
-	rows := [][]string{{s.Dim("RUN"), s.Dim("STATUS"), s.Dim("PHASE"), s.Dim("AGE"), s.Dim("GOAL")}}
-	for _, l := range found {
-		phase := "-"
-		if l.Phase != "" {
-			phase = fmt.Sprintf("%s %d", l.Phase, l.Iteration)
-		}
-		rows = append(rows, []string{
-			l.Name.Shown(l.ID), statusIn(s, l.Status, l.Outcome) + unboxedIn(s, l.Sandbox), phase,
-			terminal.Age(c.now().Sub(l.Started)), story.OneLine(l.Goal, 60),
-		})
+	rows := listedRows(found)
+	describeWaits(ctx, client, rows)
+	board.Sort(rows)
+	columns := 0
+	if c.screen && c.width != nil {
+		columns = c.width()
 	}
-	c.printf("%s", terminal.Table(rows))
+	c.printf("%s\n", strings.Join(board.Lines(c.style(), rows, c.now(), columns), "\n"))
 	return nil
 }
 
@@ -84,14 +98,6 @@ func statusIn(s terminal.Style, status run.Status, outcome string) string {
 		return s.Wait(text)
 	}
 	return text
-}
-
-// unboxedIn returns what a list adds to the status of a run without the box.
-func unboxedIn(s terminal.Style, policy run.Sandbox) string {
-	if !policy.Off() {
-		return ""
-	}
-	return " " + s.Wait("unboxed")
 }
 
 // completeRun completes the id of a run for the shell.

@@ -37,7 +37,8 @@ func main() {
 		now:         time.Now,
 		interactive: isTerminal(os.Stdin) && isTerminal(os.Stdout),
 		screen:      isTerminal(os.Stdout),
-		width:       func() int { return screenColumns(os.Stdout) },
+		width:       func() int { columns, _ := screenSize(os.Stdout); return columns },
+		height:      func() int { _, lines := screenSize(os.Stdout); return lines },
 		supervised:  func() bool { return proc.Supervised(os.Getpid()) },
 	})
 	os.Exit(c.main(ctx))
@@ -55,9 +56,15 @@ func callingCommand(path string) string {
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 func screenColumns(f *os.File) int {
-	width, _, err := term.GetSize(int(f.Fd()))
+	columns, _ := screenSize(f)
+	return columns
+}
+
+// screenSize returns the size of a terminal; zero: it is not known.
+func screenSize(f *os.File) (columns, lines int) {
+	columns, lines, err := term.GetSize(int(f.Fd()))
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	return width
+	return columns, lines
 }

@@ -109,7 +109,7 @@ func (c *cli) pickRun(ctx context.Context, client *runs.Client, kinds ...run.Sta
 	if len(waiting) == 0 {
 		return "", usageErrorf("no run waits: name one of `%s`", c.hintCommand("list"))
 	}
-	if err := c.printList(waiting); err != nil {
+	if err := c.printList(ctx, client, waiting); err != nil {
 		return "", err
 	}
 	return "", usageErrorf("%d runs wait: say which", len(waiting))

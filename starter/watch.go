@@ -61,14 +61,18 @@ func (c *cli) followRun(ctx context.Context, r found) error {
 
 // newFollower returns a follower that tells the run as the command line wants it. In JSON it asks
 // no person. Otherwise it tells a story.
-func (c *cli) newFollower(r found) *follower {
+func (c *cli) newFollower(r found) *follower { return c.newFollowerOn(c.screenOn(c.out), r) }
+
+// newFollowerOn returns a follower that tells the run on a screen. Whoever prints meanwhile has to print on
+// the same screen, which knows the lines that move.
+func (c *cli) newFollowerOn(screen *terminal.Screen, r found) *follower {
 	f := &follower{watched: r, id: r.id, now: c.now}
 	if c.json {
 		f.screen = terminal.NewScreen(io.Discard, terminal.Options{})
 		f.tell = func(e run.Event) error { return c.printJSON(e) }
 		return f
 	}
-	f.screen = c.screenOn(c.out)
+	f.screen = screen
 	f.tell = c.tellEvents(f.screen, r.id)
 	f.title, f.by = r.shown(), c.userName()
 	f.tools, f.showTool = c.toolsOf(r.id), func(t rundir.ToolCall) { c.printTool(f.screen, t) }

@@ -31,8 +31,10 @@ type Listed struct {
 	// Sandbox is run.SandboxOff for a run without the box that a starter has begun;
 	// else empty.
 	Sandbox run.Sandbox `json:"sandbox,omitempty"`
-	Started time.Time   `json:"startedAt"`
-	Ended   *time.Time  `json:"endedAt,omitempty"`
+	// By is the local user who started the run; empty for a run of an older starter.
+	By      string     `json:"by,omitempty"`
+	Started time.Time  `json:"startedAt"`
+	Ended   *time.Time `json:"endedAt,omitempty"`
 	// Outcome says how the workflow ended when no status of a run does: terminated or
 	// timed_out.
 	Outcome string `json:"outcome,omitempty"`
@@ -40,8 +42,34 @@ type Listed struct {
 
 // Filter selects runs; the zero Filter selects all.
 type Filter struct {
-	Status run.Status
-	Max    int // zero: 100
+	Status     run.Status
+	Repository string // path of the repository
+	By         string // local user who started the run
+	Open, Over bool   // only runs that are open, or over
+	Max        int    // zero: 100
+}
+
+// query returns the filter in the engine's language. It leaves out By, which the engine does not index.
+func (f Filter) query() string {
+	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", workflowType)
+	if f.Status != "" {
+		query += fmt.Sprintf(" AND %s = '%s'", attribute.StatusName, f.Status)
+	}
+	if f.Repository != "" {
+		query += fmt.Sprintf(" AND %s = %s", attribute.RepositoryName, quoteValue(f.Repository))
+	}
+	if f.Open {
+		query += " AND ExecutionStatus = 'Running'"
+	}
+	if f.Over {
+		query += " AND ExecutionStatus != 'Running'"
+	}
+	return query
+}
+
+// quoteValue quotes a text for the engine's language, which is that of SQL.
+func quoteValue(text string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(text) + "'"
 }
 
 // workflowType is the name that workers register workflows.Run under.
@@ -49,11 +77,7 @@ const workflowType = "Run"
 
 // List returns the runs that match, the newest first.
 func (c *Client) List(ctx context.Context, f Filter) ([]Listed, error) {
-	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", workflowType)
-	if f.Status != "" {
-		query += fmt.Sprintf(" AND %s = '%s'", attribute.StatusName, f.Status)
-	}
-	return c.listRuns(ctx, query, f.Max)
+	return c.listMatching(ctx, f.query(), f.Max, func(l Listed) bool { return f.By == "" || l.By == f.By })
 }
 
 // Waiting returns the open runs that wait for a person, the newest first. The kinds are
@@ -71,6 +95,11 @@ func (c *Client) Waiting(ctx context.Context, kinds ...run.Status) ([]Listed, er
 }
 
 func (c *Client) listRuns(ctx context.Context, query string, limit int) ([]Listed, error) {
+	return c.listMatching(ctx, query, limit, func(Listed) bool { return true })
+}
+
+// listMatching returns the first runs of a query that match.
+func (c *Client) listMatching(ctx context.Context, query string, limit int, match func(Listed) bool) ([]Listed, error) {
 	if limit == 0 {
 		limit = 100
 	}
@@ -85,7 +114,7 @@ func (c *Client) listRuns(ctx context.Context, query string, limit int) ([]Liste
 			return nil, fmt.Errorf("list the runs: %w", err)
 		}
 		for _, info := range page.GetExecutions() {
-			if l, ok := newListed(info); ok && !seen[l.ID] && len(found) < limit {
+			if l, ok := newListed(info); ok && !seen[l.ID] && len(found) < limit && match(l) {
 				seen[l.ID] = true
 				found = append(found, l)
 			}
@@ -111,6 +140,7 @@ func newListed(info *workflow.WorkflowExecutionInfo) (Listed, bool) {
 	l.Goal = decodePayload[string](info.GetMemo().GetFields()[goalMemo])
 	l.Name = decodePayload[run.Name](info.GetMemo().GetFields()[nameMemo])
 	l.Sandbox = decodePayload[run.Sandbox](info.GetMemo().GetFields()[sandboxMemo])
+	l.By = decodePayload[string](info.GetMemo().GetFields()[byMemo])
 	l.endWith(info.GetStatus())
 	return l, ok
 }

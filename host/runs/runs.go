@@ -32,6 +32,8 @@ type Client struct {
 	// MayDecide returns the reason why this process may not settle, guide or end a run. A
 	// nil MayDecide permits it.
 	MayDecide func() error
+	// By is the local user who starts runs, for lists; empty: they do not say.
+	By string
 
 	temporal client.Client
 	queue    string

@@ -18,12 +18,13 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows/page"
 )
 
-// The keys of the memos that lists show: the first line of the goal, and the sandbox policy of a
-// run without the box.
+// The keys of the memos that lists show: the first line of the goal, the name, the sandbox policy
+// of a run without the box, and the local user who started it.
 const (
 	goalMemo    = "goal"
 	nameMemo    = "name"
 	sandboxMemo = "sandbox"
+	byMemo      = "by"
 )
 
 // maxSummary is well below the Web UI's limit of 400 bytes.
@@ -80,7 +81,7 @@ func (c *Client) startOptions(in run.Input, status run.Status) client.StartWorkf
 		EnableEagerStart:                         true,
 		StaticSummary:                            titleOf(in),
 		StaticDetails:                            page.OfInput(in),
-		Memo:                                     memoOf(in),
+		Memo:                                     c.memoOf(in),
 		TypedSearchAttributes: temporal.NewSearchAttributes(
 			attribute.Status().ValueSet(string(status)),
 			attribute.Repository().ValueSet(in.Repository.Path),
@@ -96,13 +97,16 @@ func titleOf(in run.Input) string {
 	return string(in.Name) + " · " + firstLine(in.Goal)
 }
 
-func memoOf(in run.Input) map[string]any {
+func (c *Client) memoOf(in run.Input) map[string]any {
 	m := map[string]any{goalMemo: firstLine(in.Goal)}
 	if in.Name != "" {
 		m[nameMemo] = in.Name
 	}
 	if in.Sandbox.Off() {
 		m[sandboxMemo] = in.Sandbox
+	}
+	if c.By != "" {
+		m[byMemo] = c.By
 	}
 	return m
 }

@@ -78,10 +78,12 @@ func (l *Lines) press(key terminal.Key) bool {
 	case key.Name == terminal.Escape:
 		l.typed.Take()
 	case l.typed.Press(key):
+		if l.prompt != "" { // it was shown up to the last key
+			l.screen.SetTyped(l.prompt, l.typed.String())
+		}
 		line := l.typed.Take()
 		if l.prompt != "" {
-			l.screen.SetTyped("", "")
-			l.screen.Line(l.prompt + line)
+			l.screen.KeepTyped()
 		}
 		l.takeLocked(line)
 	}
@@ -131,6 +133,16 @@ func (l *Lines) Notes() <-chan string { return l.notes }
 
 // Typing reports whether the person sees what is typed while nothing is asked.
 func (l *Lines) Typing() bool { return l.keys != nil }
+
+// Ended reports whether the input has ended: nothing will be answered any more.
+func (l *Lines) Ended() bool {
+	select {
+	case <-l.ended:
+		return true
+	default:
+		return false
+	}
+}
 
 // Ask asks a question and waits for one line. The error is ErrUnanswered at the end of the input. A note
 // that was half typed comes back afterwards.

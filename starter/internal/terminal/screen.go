@@ -154,8 +154,30 @@ func (s *Screen) SetTyped(prompt, typed string) {
 	if s.prompt == prompt && s.typed == typed {
 		return
 	}
+	more, longer := strings.CutPrefix(typed, s.typed)
+	longer = longer && prompt == s.prompt && len(s.drawn) > 0
 	s.prompt, s.typed = prompt, typed
+	if last := len(s.drawn) - 1; longer && Width(s.drawn[last])+Width(more) < s.Columns() {
+		fmt.Fprint(s.w, more) // the cursor stands where it belongs
+		s.drawn[last] += more
+		return
+	}
 	s.redrawLocked()
+}
+
+// KeepTyped makes the prompt and what is typed behind it a printed line.
+func (s *Screen) KeepTyped() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	line := s.prompt + s.typed
+	s.prompt, s.typed = "", ""
+	if len(s.drawn) == 1 && s.drawn[0] == line {
+		fmt.Fprintln(s.w)
+		s.drawn = nil
+		return
+	}
+	s.eraseLocked()
+	fmt.Fprintln(s.w, line)
 }
 
 // Clear removes the moving line. Foot and prompt go with it, and come back with the next of them.

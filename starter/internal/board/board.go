@@ -1,0 +1,201 @@
+// Package board shows runs by whose turn it is: those that need a person, those that work, and those that
+// are over. It draws lines and follows keys; it asks the engine nothing. Texts of runs come to it as they
+// are, and it makes them safe.
+package board
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+)
+
+// Row is a run on the board.
+type Row struct {
+	runs.Listed
+	// Title is the subject of the wait: a patch's summary, a tool call, a question; empty: the goal stands
+	// for it.
+	Title string
+	Stat  run.Stat  // of the patch that waits
+	Used  run.Usage // zero: not known
+	Tool  bool      // a tool call waits, not a patch
+	Since time.Time // of the wait; zero: since the start
+}
+
+// Group is the part of the board that a run belongs to.
+type Group int
+
+// The groups, in the order of the board.
+const (
+	Needs Group = iota
+	Working
+	Done
+)
+
+var titles = map[Group]string{Needs: "Needs you", Working: "Working", Done: "Done"}
+
+// GroupOf returns the group of a run.
+func GroupOf(l runs.Listed) Group {
+	switch {
+	case l.Ended != nil || l.Status.Terminal():
+		return Done
+	case l.Status.Waiting():
+		return Needs
+	}
+	return Working
+}
+
+// Sort puts runs in the order of the board: who waits for the longest time first, else the newest first.
+func Sort(rows []Row) {
+	slices.SortStableFunc(rows, func(a, b Row) int {
+		ga, gb := GroupOf(a.Listed), GroupOf(b.Listed)
+		switch {
+		case ga != gb:
+			return int(ga) - int(gb)
+		case ga == Needs:
+			return a.since().Compare(b.since())
+		case ga == Done:
+			return b.over().Compare(a.over())
+		}
+		return b.Started.Compare(a.Started)
+	})
+}
+
+func (r Row) since() time.Time {
+	if r.Since.IsZero() {
+		return r.Started
+	}
+	return r.Since
+}
+
+func (r Row) over() time.Time {
+	if r.Ended != nil {
+		return *r.Ended
+	}
+	return r.Started
+}
+
+// Lines draws the rows as groups, for a list without a terminal's help. Columns bound each line; zero: no
+// bound.
+func Lines(s terminal.Style, rows []Row, now time.Time, columns int) []string {
+	v := view{style: s, now: now, columns: columns}
+	v.measure(rows)
+	lines, last := []string{}, Group(-1)
+	for _, r := range rows {
+		if g := GroupOf(r.Listed); g != last {
+			if len(lines) > 0 {
+				lines = append(lines, "")
+			}
+			lines, last = append(lines, s.Bold(titles[g])), g
+		}
+		lines = append(lines, "  "+v.row(r))
+	}
+	return lines
+}
+
+// view draws rows in columns.
+type view struct {
+	style                  terminal.Style
+	now                    time.Time
+	columns                int
+	name, state, repo, age int // widths of columns
+}
+
+func (v *view) measure(rows []Row) {
+	for _, r := range rows {
+		v.name = max(v.name, terminal.Width(r.name()))
+		v.state = max(v.state, terminal.Width(r.state()))
+		v.repo = max(v.repo, terminal.Width(r.repository()))
+		v.age = max(v.age, len(v.ageOf(r)))
+	}
+}
+
+func (r Row) name() string { return terminal.Clip(story.OneLine(r.Name.Shown(r.ID), 40), 36) }
+
+func (r Row) repository() string {
+	if r.Name != "" { // the name says it
+		return ""
+	}
+	return terminal.Clip(story.OneLine(path.Base(r.Repository), 40), 16)
+}
+
+// state returns in a word or two what the run does, or what it waits for.
+func (r Row) state() string {
+	switch {
+	case r.Outcome != "":
+		return r.Outcome
+	case r.Status == run.AwaitingApproval && r.Tool:
+		return "allow"
+	case r.Status == run.AwaitingApproval:
+		return "approve"
+	case r.Status == run.AwaitingInput:
+		return "answer"
+	case r.Status.Terminal():
+		return string(r.Status)
+	case r.Phase != "":
+		return fmt.Sprintf("%s %d", r.Phase, r.Iteration)
+	}
+	return cmp.Or(string(r.Status), "starts")
+}
+
+func (v *view) ageOf(r Row) string {
+	since := r.since()
+	if GroupOf(r.Listed) == Done {
+		since = r.over()
+	}
+	return terminal.Age(v.now.Sub(since))
+}
+
+// row draws a run: name, state, title, and at the right end size, age and cost.
+func (v *view) row(r Row) string {
+	state := r.state()
+	colour := v.style.Accent
+	switch {
+	case GroupOf(r.Listed) == Needs:
+		colour = v.style.Wait
+	case r.Status == run.Completed:
+		colour = v.style.Good
+	case r.Status == run.Failed:
+		colour = v.style.Bad
+	case GroupOf(r.Listed) == Done:
+		colour = v.style.Dim
+	}
+	head := v.style.Bold(r.name()) + pad(v.name-terminal.Width(r.name())+2) + colour(state) + pad(v.state-terminal.Width(state)+2)
+	if v.repo > 0 {
+		head += r.repository() + pad(v.repo-terminal.Width(r.repository())+2)
+	}
+	tail := fmt.Sprintf("%*s", v.age, v.ageOf(r))
+	if cost := r.Used.Cost; cost > 0 {
+		tail += "  " + cost.String()
+	} else if used := story.Usage(r.Used); used != "" {
+		tail += "  " + used
+	}
+	if r.Stat.Files > 0 {
+		tail = fmt.Sprintf("+%d -%d  ", r.Stat.Added, r.Stat.Deleted) + tail
+	}
+	if r.Sandbox.Off() {
+		tail = "unboxed  " + tail
+	}
+	title := story.OneLine(cmp.Or(r.Title, r.Goal), 200)
+	if v.columns == 0 {
+		return strings.TrimRight(head+title, " ") + "  " + v.style.Dim(tail)
+	}
+	room := v.columns - terminal.Width(head) - terminal.Width(tail) - 2 - 3 // the mark before the row, and the last column
+	if room < 12 {                                                          // a narrow terminal: the title alone has the room
+		room, tail = max(v.columns-terminal.Width(head)-3, 1), ""
+	}
+	title = terminal.Clip(title, room)
+	if tail == "" {
+		return head + title
+	}
+	return head + title + pad(room-terminal.Width(title)+2) + v.style.Dim(tail)
+}
+
+func pad(n int) string { return strings.Repeat(" ", max(n, 0)) }

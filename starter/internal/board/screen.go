@@ -1,0 +1,261 @@
+package board
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+)
+
+// Action is what a person asks for at the board.
+type Action string
+
+// The actions. Nothing is decided at the board itself: Review shows what waits, and asks there.
+const (
+	Review Action = "review" // of a run that waits: show it and ask; of another: follow it, or show how it ended
+	Merge  Action = "merge"
+	Open   Action = "open"
+	Retry  Action = "retry"
+	Start  Action = "run"
+	Quit   Action = "quit"
+)
+
+// Board is the screen of runs. A person moves over its rows and asks for actions by keys.
+type Board struct {
+	Style terminal.Style
+	rows  []Row
+	err   string // why the rows are old; empty: they are not
+
+	chosen    run.ID
+	search    string // rows that hold it in name, title, goal or repository
+	searching bool   // keys go to the search
+	help      bool
+	hint      string // for the last key
+	top       int    // first line shown
+}
+
+// SetRows replaces the rows. The chosen run stays chosen where it is still there.
+func (b *Board) SetRows(rows []Row) {
+	Sort(rows)
+	b.rows, b.err = rows, ""
+}
+
+// SetError tells why the rows are not up to date.
+func (b *Board) SetError(err string) { b.err = err }
+
+// SetHint shows a line to the person until the next key.
+func (b *Board) SetHint(text string) { b.hint = text }
+
+// Waiting returns the number of runs that need a person.
+func (b *Board) Waiting() (n int) {
+	for _, r := range b.rows {
+		if GroupOf(r.Listed) == Needs {
+			n++
+		}
+	}
+	return n
+}
+
+// shown returns the rows that the search leaves.
+func (b *Board) shown() []Row {
+	if b.search == "" {
+		return b.rows
+	}
+	var rows []Row
+	for _, r := range b.rows {
+		if strings.Contains(strings.ToLower(strings.Join([]string{r.name(), string(r.ID), r.Title, r.Goal, r.Repository}, "\n")), strings.ToLower(b.search)) {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// Chosen returns the chosen row: the first one where none was chosen or the chosen one is gone. ok is false
+// if there is no row.
+func (b *Board) Chosen() (r Row, ok bool) {
+	rows := b.shown()
+	if len(rows) == 0 {
+		return Row{}, false
+	}
+	return rows[b.index(rows)], true
+}
+
+func (b *Board) index(rows []Row) int {
+	for i, r := range rows {
+		if r.ID == b.chosen {
+			return i
+		}
+	}
+	return 0
+}
+
+// Press handles a key. It returns the action that the person asks for; empty: none.
+func (b *Board) Press(k terminal.Key) Action {
+	b.hint = ""
+	if b.searching {
+		b.pressSearch(k)
+		return ""
+	}
+	switch {
+	case k.Name == terminal.Up, k.Char == 'k':
+		b.move(-1)
+	case k.Name == terminal.Down, k.Char == 'j':
+		b.move(1)
+	case k.Name == terminal.PageUp:
+		b.move(-10)
+	case k.Name == terminal.PageDown:
+		b.move(10)
+	case k.Char == '/':
+		b.searching, b.search = true, ""
+	case k.Name == terminal.Escape:
+		b.search, b.help = "", false
+	case k.Char == '?':
+		b.help = !b.help
+	case k.Char == 's':
+		return Start
+	case k.Char == 'q', k.Name == terminal.EndInput:
+		return Quit
+	default:
+		return b.act(k)
+	}
+	return ""
+}
+
+// act returns the action of a key on the chosen row.
+func (b *Board) act(k terminal.Key) Action {
+	r, ok := b.Chosen()
+	if !ok {
+		b.hint = "there is no run here: s starts one, q leaves"
+		return ""
+	}
+	group := GroupOf(r.Listed)
+	switch {
+	case k.Name == terminal.Enter:
+		return Review
+	case k.Char == 'y', k.Char == 'n', k.Char == 'a', k.Char == 'r' && group == Needs:
+		if group != Needs {
+			b.hint = r.name() + " waits for nothing"
+			return ""
+		}
+		return Review
+	case k.Char == 'm' && r.Status == run.Completed:
+		return Merge
+	case k.Char == 'm':
+		b.hint = r.name() + " is not completed: there is nothing to merge"
+	case k.Char == 'o':
+		return Open
+	case k.Char == 'r' && group == Done:
+		return Retry
+	default:
+		b.hint = "no such key; ? shows the keys"
+	}
+	return ""
+}
+
+func (b *Board) pressSearch(k terminal.Key) {
+	var line terminal.Typed
+	for _, r := range b.search {
+		line.Press(terminal.Key{Char: r})
+	}
+	switch {
+	case k.Name == terminal.Escape:
+		b.searching, b.search = false, ""
+	case line.Press(k):
+		b.searching = false
+	default:
+		b.search = line.String()
+	}
+}
+
+func (b *Board) move(by int) {
+	rows := b.shown()
+	if len(rows) > 0 {
+		b.chosen = rows[min(max(b.index(rows)+by, 0), len(rows)-1)].ID
+	}
+}
+
+var keys = [][2]string{
+	{"enter", "review what waits, follow what works, show how a run ended"},
+	{"y n a", "the same: the patch is shown first, and the decision is made there"},
+	{"m", "merge a completed run"}, {"r", "retry a run that is over"}, {"o", "open the run's files"},
+	{"s", "start a run"}, {"/", "search; escape shows all again"}, {"j k", "down, up"}, {"q", "leave; the runs go on"},
+}
+
+// Draw returns the lines of a screen of that size. The title stands in the first line, the keys in the last.
+func (b *Board) Draw(title string, now time.Time, columns, lines int) []string {
+	head := []string{" " + b.Style.Bold(terminal.Clip(title, max(columns-2, 1))), ""}
+	foot := []string{b.foot(columns)}
+	body, chosen := b.body(now, columns)
+	room := max(lines-len(head)-len(foot), 1)
+	switch { // keep the chosen row in sight
+	case chosen < b.top:
+		b.top = max(chosen-1, 0)
+	case chosen >= b.top+room:
+		b.top = chosen - room + 1
+	}
+	b.top = max(min(b.top, len(body)-room), 0)
+	body = body[b.top:min(b.top+room, len(body))]
+	for len(body) < room {
+		body = append(body, "")
+	}
+	return append(append(head, body...), foot...)
+}
+
+// body draws the groups, and returns the line of the chosen row.
+func (b *Board) body(now time.Time, columns int) (lines []string, chosen int) {
+	if b.help {
+		for _, k := range keys {
+			for i, text := range terminal.Fold(k[1], max(columns-11, 20)) {
+				name := k[0]
+				if i > 0 {
+					name = ""
+				}
+				lines = append(lines, "  "+b.Style.Accent(name)+pad(7-len(name))+text)
+			}
+		}
+		return lines, 0
+	}
+	rows := b.shown()
+	v := view{style: b.Style, now: now, columns: columns}
+	v.measure(rows)
+	at, last := b.index(rows), Group(-1)
+	for i, r := range rows {
+		if g := GroupOf(r.Listed); g != last {
+			if len(lines) > 0 {
+				lines = append(lines, "")
+			}
+			lines, last = append(lines, " "+b.Style.Bold(titles[g])), g
+		}
+		mark := "   "
+		if i == at {
+			mark, chosen = " "+b.Style.Accent("❯")+" ", len(lines)
+		}
+		lines = append(lines, mark+v.row(r))
+	}
+	switch {
+	case len(rows) == 0 && b.search != "":
+		lines = append(lines, "  nothing holds "+story.OneLine(b.search, 60))
+	case len(rows) == 0:
+		lines = append(lines, "  No runs yet. s starts one.")
+	}
+	return lines, chosen
+}
+
+func (b *Board) foot(columns int) string {
+	switch {
+	case b.searching:
+		return " " + b.Style.Wait("/") + terminal.Clip(story.OneLine(b.search, 200), max(columns-3, 1))
+	case b.hint != "":
+		return " " + b.Style.Wait(terminal.Clip(b.hint, columns-2))
+	case b.err != "":
+		return " " + b.Style.Bad(terminal.Clip(story.OneLine(b.err, 300), columns-2))
+	}
+	text := "enter review · m merge · o open · r retry · s start · / search · ? keys · q leave"
+	if b.search != "" {
+		text = fmt.Sprintf("/%s · escape shows all · ", story.OneLine(b.search, 30)) + text
+	}
+	return " " + b.Style.Dim(terminal.Clip(text, columns-2))
+}

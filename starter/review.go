@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/board"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+)
+
+func (c *cli) reviewCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "review [RUN]",
+		Short: "Walk through everything that waits for you",
+		Long: `Shows what waits for a person, run by run, the longest wait first, and asks for the
+decision or the answer. q at a question leaves that run waiting and goes to the
+next. With a RUN it is about that run alone. It needs a terminal.`,
+		Example:           "  starter review\n  starter review slug#14",
+		Args:              argsBetween(0, 1, mayHaveRun),
+		ValidArgsFunction: c.completeRun,
+		RunE: c.handleWith(func(ctx context.Context, args []string) error {
+			if !c.interactive || c.json {
+				return usageErrorf("review asks at a terminal: elsewhere see `%s`, and decide by approve, reject and answer", c.hintCommand("list"))
+			}
+			client, closeClient, err := c.dialEngine(ctx)
+			if err != nil {
+				return err
+			}
+			defer closeClient()
+			rows, err := c.waitingRows(ctx, client, args)
+			if err != nil {
+				return err
+			}
+			return c.reviewAll(ctx, client, rows)
+		}),
+	}
+}
+
+// waitingRows returns the runs that wait, the longest wait first, or the named run.
+func (c *cli) waitingRows(ctx context.Context, client *runs.Client, args []string) ([]board.Row, error) {
+	if len(args) > 0 {
+		id, err := client.Find(ctx, args[0])
+		if err != nil {
+			return nil, err
+		}
+		e, err := client.Describe(ctx, id)
+		return listedRows([]runs.Listed{e.Listed}), err
+	}
+	found, err := client.Waiting(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows := listedRows(found)
+	describeWaits(ctx, client, rows)
+	board.Sort(rows)
+	return rows, nil
+}
+
+// reviewAll asks about each row. A run whose wait is over by then is passed over.
+func (c *cli) reviewAll(ctx context.Context, client *runs.Client, rows []board.Row) error {
+	screen := c.screenOn(c.out)
+	left := 0
+	for i, row := range rows {
+		r := found{Client: client, id: row.ID, name: row.Name}
+		screen.Line("")
+		screen.Wrapped(waitTitle(screen.Style, row) + screen.Dim(waitCount(i, len(rows))))
+		f := c.newFollowerOn(screen, r)
+		p, err := f.Pending(ctx, r.id)
+		if err != nil {
+			return err
+		}
+		if pendingID(p) == "" {
+			screen.Note("  ", "it waits for nothing, it is "+string(p.Status))
+			continue
+		}
+		tellWait(screen, p)
+		err = f.settleWait(ctx)
+		switch {
+		case errors.Is(err, errUnanswered) && c.lines.Ended():
+			return &statusError{p.Status}
+		case err != nil && !errors.Is(err, errUnanswered) && !errors.Is(err, errSettled):
+			return err
+		}
+		if next, err := f.Pending(ctx, r.id); err == nil && pendingID(next) == pendingID(p) {
+			left++
+		}
+	}
+	switch {
+	case len(rows) == 0:
+		screen.Note("", "Nothing waits for you.")
+	case left > 0:
+		screen.Note("", plural(left, "run still waits.", "runs still wait."))
+	}
+	return nil
+}
+
+// waitCount says which of the waits is shown.
+func waitCount(i, of int) string {
+	if of < 2 {
+		return ""
+	}
+	return fmt.Sprintf("  %d of %d", i+1, of)
+}
+
+// tellWait tells what waits, as the story of the run does.
+func tellWait(screen *terminal.Screen, p run.Pending) {
+	t := &story.Teller{Style: screen.Style}
+	var payload run.Payload
+	switch {
+	case p.Approval != nil && p.Approval.Permission != nil:
+		payload = run.ApprovalRequested{ApprovalID: p.Approval.ApprovalID, Permission: p.Approval.Permission}
+	case p.Approval != nil:
+		screen.Wrapped("  " + screen.Bold(story.OneLine(p.Approval.Summary, 200)) + "  " + t.Stat(p.Approval.Stat) + screen.Dim("  "+p.Approval.ApprovalID))
+		return
+	case p.Question != nil:
+		payload = run.QuestionRaised{QuestionID: p.Question.QuestionID, Question: p.Question.Question}
+	}
+	for _, line := range t.Tell(run.Event{Payload: payload}) {
+		screen.Wrapped(line)
+	}
+}
