@@ -20,6 +20,7 @@ import (
 
 // Activities holds the dependencies of the activities. New makes one.
 type Activities struct {
+	notify  []run.Channel
 	runs    *rundir.Store
 	open    OpenProvider
 	redact  *redact.Redactor
@@ -71,6 +72,8 @@ type Config struct {
 	LookupEnv func(string) (string, bool)
 	// Toolchains are directories that checks in the box see besides the toolchains of the tools that they name.
 	Toolchains []string
+	// Notify holds the channels by which the worker tells people of runs.
+	Notify []run.Channel
 }
 
 // AgentPool knows the agents that wait for decisions.
@@ -85,7 +88,7 @@ func New(c Config) (*Activities, error) {
 		return nil, errors.New("activities: the configuration is incomplete")
 	}
 	return &Activities{
-		runs: c.Runs, open: c.Open, redact: c.Redact, env: c.LookupEnv, agents: c.Agents, survey: c.Survey, probe: c.Probe, forget: c.Forget, sandbox: c.Sandbox, tools: toolchain.New(c.LookupEnv, c.Toolchains...),
+		notify: c.Notify, runs: c.Runs, open: c.Open, redact: c.Redact, env: c.LookupEnv, agents: c.Agents, survey: c.Survey, probe: c.Probe, forget: c.Forget, sandbox: c.Sandbox, tools: toolchain.New(c.LookupEnv, c.Toolchains...),
 		workspaces: &workspaces{dir: c.Runs.Workspace, open: map[run.ID]*held{}},
 	}, nil
 }

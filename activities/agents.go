@@ -8,6 +8,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
@@ -34,6 +35,8 @@ type ProbeResult struct {
 	Problems []string `json:"problems,omitempty"`
 	// Options says that the options were looked at. A worker that knows none of them does not say it.
 	Options bool `json:"options,omitempty"`
+	// Notify holds the channels by which the worker tells people of runs.
+	Notify []run.Channel `json:"notify,omitempty"`
 }
 
 // probeLimit bounds the look at one provider.
@@ -54,5 +57,5 @@ func (a *Activities) Probe(ctx context.Context, in ProbeInput) (ProbeResult, err
 		})
 	}
 	all.Wait()
-	return ProbeResult{Problems: slices.DeleteFunc(found, func(why string) bool { return why == "" }), Options: true}, nil
+	return ProbeResult{Problems: slices.DeleteFunc(found, func(why string) bool { return why == "" }), Options: true, Notify: a.notify}, nil
 }

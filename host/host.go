@@ -17,6 +17,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities"
 	dispatchacts "github.com/ratchet-dev/ratchet/activities/dispatch"
+	"github.com/ratchet-dev/ratchet/activities/notify"
 	sessionacts "github.com/ratchet-dev/ratchet/activities/session"
 	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/internal/agent"
@@ -62,6 +63,8 @@ type Config struct {
 	// sessionacts.DefaultIdle.
 	Sessions    int
 	SessionIdle time.Duration
+	// Notify says how the worker tells people of runs. Its Link, Environ, Secret and Redact are the host's to set.
+	Notify notify.Config
 	// Warn receives the reason of each thing that the worker does not serve; nil drops it.
 	Warn func(error)
 }
@@ -98,6 +101,7 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 	})
 	c.addSessionFlags(flags)
 	c.addReviewFlags(flags)
+	c.addNotifyFlags(flags)
 }
 
 // reviewConfig returns the configuration of the review page, which the first flag of it makes.
@@ -155,6 +159,7 @@ type Host struct {
 	Sessions   *sessionacts.Activities
 	Dispatch   *dispatchacts.Activities // nil: the host has no registry of sessions
 	Sandbox    activities.Sandbox
+	Notify     notify.Config
 
 	config Config
 	boxes  mailbox.Mailboxes // of the registry
@@ -169,6 +174,9 @@ func Open(ctx context.Context, c Config) (*Host, error) {
 		return nil, err
 	}
 	h := &Host{config: c, Sandbox: c.openSandbox(ctx)}
+	if h.Notify, err = c.openNotify(); err != nil {
+		return nil, err
+	}
 	dirs, missing := citizen.FindDirs(c.lookup)
 	if h.Activities, err = c.openActivities(runs, dirs, missing == nil, h.Sandbox); err != nil {
 		return nil, err
@@ -195,6 +203,7 @@ func (c Config) openActivities(runs *rundir.Store, dirs citizen.Dirs, registry b
 	env.Redact, env.Agents, env.State = redact.New(c.Environ), agents, c.RunsDir
 	config := activities.Config{
 		Runs: runs, Redact: env.Redact, Agents: agents, LookupEnv: c.lookup, Sandbox: sandbox, Toolchains: c.Toolchains,
+		Notify: c.Notify.Channels(),
 		Survey: func(ctx context.Context) []agent.Manifest { return c.collectManifests(ctx, c.RunsDir, sandbox.Box) },
 	}
 	if registry {

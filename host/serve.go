@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	deliveryacts "github.com/ratchet-dev/ratchet/activities/delivery"
+	"github.com/ratchet-dev/ratchet/activities/notify"
 	"github.com/ratchet-dev/ratchet/host/review"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -19,6 +20,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/workflows"
 	dispatchflow "github.com/ratchet-dev/ratchet/workflows/dispatch"
+	notifyflow "github.com/ratchet-dev/ratchet/workflows/notify"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )
 
@@ -66,8 +68,13 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 		return err
 	}
 	h.boundMemory()
+	if err := h.startReview(w); err != nil {
+		return err
+	}
 	serving := worker.New(w.Client, w.TaskQueue, temporalclient.WorkerOptions("", liveness))
 	workflows.Register(serving, h.Activities)
+	h.Notify.Link = w.linkOf
+	notifyflow.Register(serving, notify.New(h.Notify))
 	serving.RegisterActivity(&deliveryacts.Teller{})
 	sessionflow.Register(serving, h.Sessions)
 	if h.Dispatch != nil {
@@ -83,7 +90,15 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 	if h.Dispatch != nil {
 		w.stop = append(w.stop, Doorbells{Boxes: h.boxes, Log: log}.Start(ctx))
 	}
-	return h.startReview(w)
+	return nil
+}
+
+// linkOf returns the address of a run on the review page; empty: the worker serves none.
+func (w *Worker) linkOf(id run.ID) string {
+	if w.Review == nil {
+		return ""
+	}
+	return w.Review.URL + review.RunPath(id)
 }
 
 // startReview serves the review page, if the worker has one, and says in the runs directory where it is.

@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/setup"
@@ -56,8 +57,9 @@ func validateHere(p run.Providers) error {
 // probeProviders asks the worker whether the providers can work there, before the run is started and
 // anybody is paid. If no worker answers, it looks in this environment, and says so; the run itself asks
 // later about a provider that is missing.
-func (c *cli) probeProviders(ctx context.Context, client *runs.Client, in run.Input) error {
-	p, given := in.Providers, optionsBySpec(in)
+func (c *cli) probeProviders(ctx context.Context, client *runs.Client, in *run.Input) error {
+	in.Notify = c.channelsHere()
+	p, given := in.Providers, optionsBySpec(*in)
 	specs := providersOfWorker(p)
 	for _, spec := range slices.Sorted(maps.Keys(given)) {
 		if !slices.Contains(specs, spec) {
@@ -67,7 +69,7 @@ func (c *cli) probeProviders(ctx context.Context, client *runs.Client, in run.In
 	if len(specs) == 0 {
 		return nil
 	}
-	problems, err := client.Probe(ctx, activities.ProbeInput{Specs: specs, Dir: p.Dir, Options: given})
+	found, err := client.Probe(ctx, activities.ProbeInput{Specs: specs, Dir: p.Dir, Options: given})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -81,11 +83,22 @@ func (c *cli) probeProviders(ctx context.Context, client *runs.Client, in run.In
 		fmt.Fprintf(c.err, "starter: no worker says whether it has %s (%s): the run asks if one is missing\n", strings.Join(specs, ", "), display.Line(err.Error()))
 		return nil
 	}
+	in.Notify = found.Notify
 	var list []error
-	for _, why := range problems {
+	for _, why := range found.Problems {
 		list = append(list, fmt.Errorf("on the worker: %s", display.Line(why)))
 	}
 	return errors.Join(list...)
+}
+
+// channelsHere returns the channels by which the worker of `starter up` tells people of runs. A worker that is asked
+// says it itself.
+func (c *cli) channelsHere() []run.Channel {
+	f, err := engine.ReadFile(c.runsDir)
+	if err != nil {
+		return nil
+	}
+	return f.Notify
 }
 
 // optionsBySpec returns the options that each provider has in the run, by its spec. Of one that has several

@@ -166,7 +166,7 @@ func (c *cli) startRun(ctx context.Context, flags *pflag.FlagSet, f *runFlags) e
 	if err := c.checkSandbox(in.Sandbox, f.origins["sandbox"] == run.FromFlag); err != nil {
 		return err
 	}
-	if err := c.probeProviders(ctx, client, in); err != nil {
+	if err := c.probeProviders(ctx, client, &in); err != nil {
 		return err
 	}
 	if err := c.beginRun(ctx, client, &in, f.branch); err != nil {

@@ -289,7 +289,7 @@ func (c *cli) startLocalHost(ctx context.Context, e engine.Options, w host.Confi
 	if err != nil {
 		return nil, err
 	}
-	l.file = engine.File{Address: l.engine.Address, UI: l.engine.UI, RunsDir: runsDir, PID: l.engine.PID, DB: l.engine.DB, Token: l.engine.Token, Command: l.engine.Command, Sandbox: string(h.Sandbox.Policy)}
+	l.file = engine.File{Address: l.engine.Address, UI: l.engine.UI, RunsDir: runsDir, PID: l.engine.PID, DB: l.engine.DB, Token: l.engine.Token, Command: l.engine.Command, Sandbox: string(h.Sandbox.Policy), Notify: h.Notify.Channels()}
 	if h.Sandbox.Missing != nil {
 		l.file.NoBox = h.Sandbox.Missing.Error()
 	}

@@ -14,9 +14,11 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/activities/notify"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporaltest"
 	"github.com/ratchet-dev/ratchet/workflows"
+	notice "github.com/ratchet-dev/ratchet/workflows/notify"
 )
 
 // testEngine is a real engine.
@@ -39,6 +41,8 @@ func activitiesByName(w *fakeActivities) map[string]any {
 // register gives a worker the workflow and the activities.
 func register(w worker.Registry, acts map[string]any) {
 	w.RegisterWorkflow(workflows.Run)
+	w.RegisterWorkflow(notice.Notice)
+	w.RegisterActivityWithOptions(func(context.Context, notify.TellInput) error { return nil }, activity.RegisterOptions{Name: "Tell"})
 	for name, f := range acts {
 		w.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}

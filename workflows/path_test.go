@@ -41,6 +41,12 @@ var paths = []path{
 	{name: "approved-by-update", policy: run.Always, status: run.Completed, shows: is(enums.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED), play: func(p *testRun) {
 		p.update(workflows.ApprovalMessage, run.Decision{ApprovalID: p.approval().ApprovalID, Decision: run.Approve})
 	}},
+	{name: "notified", policy: run.Always, status: run.Completed, shows: is(enums.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED),
+		input: func(in *run.Input) { in.Name, in.Notify = "slug#14", []run.Channel{run.WebhookChannel} },
+		play:  func(p *testRun) { p.decide(run.Reject, false); p.decide(run.Approve, false) }},
+	{name: "notified-of-a-cancel", policy: run.Never, status: run.Canceled, shows: is(enums.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED),
+		fakeActivities: asks,
+		input:          func(in *run.Input) { in.Notify, in.Timeouts.Answer = []run.Channel{run.CommandChannel}, time.Second }},
 	{name: "risky", policy: run.Risky, status: run.Completed,
 		fakeActivities: func() *fakeActivities {
 			return &fakeActivities{answers: []activities.ProposeResult{patch("one"), patch("two", "deletes a file")}, verdicts: []activities.Judgement{fixable, pass}}

@@ -30,6 +30,7 @@ func (r *runner) emitEvent(ctx workflow.Context, p run.Payload) {
 	}
 	r.events = append(r.events, e)
 	r.chains = append(r.chains, r.s.Chain)
+	r.sendNotice(ctx, e)
 }
 
 // maxEntry is the maximum number of events that one activity writes to the record. A run emits fewer

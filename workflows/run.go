@@ -81,6 +81,7 @@ type runner struct {
 	answer   *run.Reply    // likewise
 	drains   []func()      // handle the buffered signals
 	refused  []run.RefusedSignal
+	notices  []workflow.Future // the starts of the workflows of notices
 
 	root      workflow.Context // context of the run; ends when the run is canceled
 	dispute   *dispute         // open dispute about the record; nil: none
@@ -236,5 +237,6 @@ func (r *runner) finishHandlers(ctx workflow.Context) error {
 	for _, drain := range r.drains {
 		drain()
 	}
+	r.awaitNotices(ctx)
 	return nil
 }

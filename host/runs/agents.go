@@ -32,8 +32,8 @@ const probePatience = 18 * time.Second
 var ErrOldWorker = errors.New("the worker is older than this command and knows no options of agents: start it again in this version, or leave the options out")
 
 // Probe asks a worker of the task queue whether the providers of a run that is about to start can work
-// there. It returns one line for each that cannot. The error is ErrNoWorker when no worker serves the queue.
-func (c *Client) Probe(ctx context.Context, in activities.ProbeInput) ([]string, error) {
+// there, and how it tells people of runs. The error is ErrNoWorker when no worker serves the queue.
+func (c *Client) Probe(ctx context.Context, in activities.ProbeInput) (activities.ProbeResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, probePatience)
 	defer cancel()
 	var out activities.ProbeResult
@@ -42,9 +42,9 @@ func (c *Client) Probe(ctx context.Context, in activities.ProbeInput) ([]string,
 		WorkflowExecutionTimeout: probePatience,
 	}, &out, workflows.Probe, in)
 	if err == nil && len(in.Options) > 0 && !out.Options {
-		return nil, ErrOldWorker
+		return out, ErrOldWorker
 	}
-	return out.Problems, err
+	return out, err
 }
 
 // askWorker reads the result of a workflow that asks a worker of the task queue into out. It returns

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/ratchet-dev/ratchet/internal/file"
+	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
 // FileName is the name of the file in the runs directory that says how to reach the engine.
@@ -34,6 +35,8 @@ type File struct {
 	// box although its policy requires one, and what helps.
 	Sandbox string `json:"sandbox,omitempty"`
 	NoBox   string `json:"noBox,omitempty"`
+	// Notify holds the channels by which that worker tells people of runs.
+	Notify []run.Channel `json:"notify,omitempty"`
 }
 
 // ErrNotOurs reports an engine.json, or a runs directory, that another user may have written. Nothing in it is

@@ -24,7 +24,7 @@ var floors = [][]string{
 	{"agent", "citizen", "patch"},
 	{"answer", "attempts", "check", "checkout", "controlsocket", "delivery", "layer", "prompt", "review", "rundir", "session", "temporalclient", "toolchain"},
 	{"egress", "engine"},
-	{"box", "file", "hunks"},
+	{"box", "file", "hunks", "notify"},
 	{"dispatch", "display", "failpoint", "failure", "gate", "git", "proc", "redact", "run", "udiff", "verdict"},
 	{"allow", "exact", "setup", "syntax", "toolcall", "version"},
 }
@@ -35,7 +35,7 @@ var testRooms = []string{"compose", "eventually", "layout", "manual", "need", "n
 
 // pure packages decide and do no I/O: of the standard library they import
 // nothing that could, and of this module only each other.
-var pure = []string{"internal/run", "internal/answer", "internal/gate", "internal/verdict", "internal/prompt", "internal/udiff", "internal/hunks", "internal/display", "internal/dispatch", "internal/delivery", "internal/review", "internal/toolcall", "internal/allow", "internal/exact", "internal/session", "internal/setup"}
+var pure = []string{"internal/run", "internal/answer", "internal/gate", "internal/verdict", "internal/prompt", "internal/udiff", "internal/hunks", "internal/notify", "internal/display", "internal/dispatch", "internal/delivery", "internal/review", "internal/toolcall", "internal/allow", "internal/exact", "internal/session", "internal/setup"}
 
 var touching = []string{"os", "os/exec", "net", "net/http", "io/ioutil", "syscall"}
 

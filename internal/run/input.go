@@ -68,6 +68,10 @@ type Input struct {
 	// for each developer.
 	Candidates int `json:"attempts,omitempty"`
 
+	// Notify names the channels by which the worker tells people that the run needs one or has ended. The worker's
+	// operator decides what they lead to; none of it is in the run.
+	Notify []Channel `json:"notify,omitempty"`
+
 	// Naming names the branch and the commits.
 	Naming Naming `json:"naming,omitzero"`
 	// Tell is the id of the standing session that is told when the run waits and when it ends; empty: none is.
@@ -78,6 +82,22 @@ type Input struct {
 
 // sessionForm matches the ids of standing sessions.
 var sessionForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+
+// Channel is a way by which a worker tells people of a run.
+type Channel string
+
+// The channels.
+const (
+	CommandChannel Channel = "command" // a program of the worker's operator
+	WebhookChannel Channel = "webhook"
+	DesktopChannel Channel = "desktop" // the screen of the worker's host
+)
+
+// Channels lists every channel.
+var Channels = []Channel{CommandChannel, WebhookChannel, DesktopChannel}
+
+// UnmarshalText refuses an unknown channel.
+func (c *Channel) UnmarshalText(b []byte) error { return decodeWord(c, b, "channel", Channels) }
 
 // Size bounds a patch. Zero members mean the patch engine's own limits.
 type Size struct {

@@ -1,0 +1,206 @@
+// Package notify tells people of runs: by a program of the worker's operator, by a webhook, or on the desktop of the
+// worker's host. What it leads to is configured at the worker. A run only says that it is told of.
+package notify
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/ratchet-dev/ratchet/internal/notify"
+	"github.com/ratchet-dev/ratchet/internal/proc"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// Config says where notices go.
+type Config struct {
+	Command string        // for sh -c; empty: none
+	Webhook string        // URL; empty: none
+	Secret  notify.Secret // of the webhook
+	Desktop bool
+	// Link returns the address of a run on the review page; nil or empty: there is none.
+	Link func(run.ID) string
+	// Environ is the environment of the command and of the desktop's program.
+	Environ []string
+	// Redact removes the worker's secrets from a text.
+	Redact func(string) string
+}
+
+// Channels returns the channels that lead somewhere.
+func (c Config) Channels() (list []run.Channel) {
+	if c.Command != "" {
+		list = append(list, run.CommandChannel)
+	}
+	if c.Webhook != "" {
+		list = append(list, run.WebhookChannel)
+	}
+	if c.Desktop {
+		list = append(list, run.DesktopChannel)
+	}
+	return list
+}
+
+// Activities are the activities of notices.
+type Activities struct {
+	config Config
+	client *http.Client
+}
+
+// Patience bounds one attempt.
+const Patience = 30 * time.Second
+
+// New returns the activities.
+func New(c Config) *Activities {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	return &Activities{config: c, client: &http.Client{
+		Transport: transport, Timeout: Patience,
+		// A redirect would lead what is sent to a place that the operator has not named.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// TellInput is one notice by one channel.
+type TellInput struct {
+	Channel run.Channel   `json:"channel"`
+	Notice  notify.Notice `json:"notice"`
+}
+
+// RefusedError is the type of an error that no retry mends.
+const RefusedError = "NoticeRefused"
+
+// Tell delivers a notice by a channel. A second call delivers it again, with the same id. A channel that the worker does
+// not have delivers nothing, without an error.
+func (a *Activities) Tell(ctx context.Context, in TellInput) error {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	n, link := in.Notice, ""
+	if a.config.Link != nil {
+		link = a.config.Link(n.RunID)
+	}
+	if a.config.Redact != nil {
+		n.Goal = a.config.Redact(n.Goal)
+	}
+	switch {
+	case in.Channel == run.CommandChannel && a.config.Command != "":
+		return a.runCommand(ctx, n, link)
+	case in.Channel == run.WebhookChannel && a.config.Webhook != "":
+		return a.post(ctx, n, link)
+	case in.Channel == run.DesktopChannel && a.config.Desktop:
+		return a.show(ctx, n, link)
+	}
+	return nil
+}
+
+// runCommand calls the operator's program. What it is told stands in variables and on its standard input, never in the
+// command line, where a shell would read it.
+func (a *Activities) runCommand(ctx context.Context, n notify.Notice, link string) error {
+	body, err := n.Body(link)
+	if err != nil {
+		return err
+	}
+	env := append(append([]string{}, a.config.Environ...),
+		"RATCHET_NOTICE="+string(n.Kind), "RATCHET_NOTICE_ID="+n.ID, "RATCHET_RUN_ID="+string(n.RunID), "RATCHET_RUN="+string(n.Name),
+		"RATCHET_TITLE="+n.Title(), "RATCHET_TEXT="+n.Goal, "RATCHET_LINK="+link)
+	return a.start(ctx, env, bytes.NewReader(append(body, '\n')), "/bin/sh", "-c", a.config.Command)
+}
+
+// start runs a program outside of the box: it is the operator's or the system's, and no run has chosen it.
+func (a *Activities) start(ctx context.Context, env []string, in io.Reader, argv ...string) error {
+	said := proc.NewHeadTail(200, 200)
+	res, err := proc.Run(ctx, proc.Command{Argv: argv, Dir: "/", Env: env, Stdin: in, Stdout: said, Stderr: said})
+	switch {
+	case err != nil:
+		return err
+	case res.ExitCode != 0:
+		return fmt.Errorf("%s ended with exit code %d", argv[0], res.ExitCode)
+	}
+	return nil
+}
+
+// post sends the signed webhook. It reads nothing of the answer but its code.
+func (a *Activities) post(ctx context.Context, n notify.Notice, link string) error {
+	body, err := n.Body(link)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.config.Webhook, bytes.NewReader(body))
+	if err != nil {
+		return refuse(errors.New("the URL of the webhook cannot be used"))
+	}
+	now := time.Now()
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "ratchet")
+	req.Header[notify.HeaderID] = []string{n.ID}
+	req.Header[notify.HeaderTimestamp] = []string{notify.Timestamp(now)}
+	req.Header[notify.HeaderSignature] = []string{a.config.Secret.Sign(n.ID, now, body)}
+	resp, err := a.client.Do(req)
+	if err != nil {
+		return errors.New("the webhook cannot be reached: " + reasonOf(err))
+	}
+	defer resp.Body.Close()
+	return judge(resp)
+}
+
+// judge returns nil for a code of success. A receiver that is gone is not called again.
+func judge(resp *http.Response) error {
+	switch code := resp.StatusCode; {
+	case code >= 200 && code < 300:
+		return nil
+	case code == http.StatusGone:
+		return refuse(errors.New("the webhook is gone: it answered 410"))
+	case code >= 300 && code < 400:
+		return fmt.Errorf("the webhook answered %d: redirects are not followed", code)
+	default:
+		err := fmt.Errorf("the webhook answered %d", code)
+		if wait, bad := strconv.Atoi(resp.Header.Get("Retry-After")); bad == nil && wait > 0 {
+			return temporal.NewApplicationErrorWithOptions(err.Error(), "NoticeLater", temporal.ApplicationErrorOptions{
+				NextRetryDelay: min(time.Duration(wait)*time.Second, time.Hour),
+			})
+		}
+		return err
+	}
+}
+
+func refuse(err error) error {
+	return temporal.NewNonRetryableApplicationError(err.Error(), RefusedError, nil)
+}
+
+// reasonOf returns the cause of a failed request without the URL, which may hold a token of the receiver's.
+func reasonOf(err error) string {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return err.Error()
+}
+
+// DesktopProgram returns the name of the program that shows notices on a system's desktop.
+func DesktopProgram(system string) string {
+	if system == "darwin" {
+		return "osascript"
+	}
+	return "notify-send"
+}
+
+// show shows the notice on the desktop. The texts are arguments of their own: no script or shell reads them.
+func (a *Activities) show(ctx context.Context, n notify.Notice, link string) error {
+	program, text := DesktopProgram(runtime.GOOS), strings.TrimSpace(n.Goal+"\n"+link)
+	if program == "osascript" {
+		const script = "on run argv\ndisplay notification (item 2 of argv) with title (item 1 of argv)\nend run"
+		return a.start(ctx, a.config.Environ, nil, program, "-e", script, n.Title(), text)
+	}
+	return a.start(ctx, a.config.Environ, nil, program, "--app-name=Ratchet", "--", n.Title(), escapeMarkup(text))
+}
+
+// escapeMarkup keeps the desktop from reading a text as markup.
+func escapeMarkup(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
+}

@@ -1,0 +1,130 @@
+package notify_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+
+	notify "github.com/ratchet-dev/ratchet/activities/notify"
+	notices "github.com/ratchet-dev/ratchet/internal/notify"
+	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor" // the programs run under the test binary
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+var notice = notices.Notice{
+	ID: "notice-r1-evt-000008-apr-1-a", Kind: notices.Approval, RunID: "r1", Name: "slug#14", Repository: "slug", Goal: `$(touch pwned) "; touch pwned; <b>`, At: time.Unix(1, 0),
+}
+
+func link(id run.ID) string { return "https://ratchet.example.com/runs/" + string(id) }
+
+func TestAWebhookIsSigned(t *testing.T) {
+	secret := notices.Secret(strings.Repeat("k", 32))
+	var got []string
+	answer := http.StatusNoContent
+	header := http.Header{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		seconds, _ := strconv.ParseInt(r.Header.Get("webhook-timestamp"), 10, 64)
+		at := time.Unix(seconds, 0)
+		if r.Header.Get("webhook-signature") != secret.Sign(r.Header.Get("webhook-id"), at, body) || time.Since(at) > time.Hour {
+			t.Errorf("%v is no signature of %s", r.Header, body)
+		}
+		got = append(got, r.Header.Get("webhook-id")+" "+string(body))
+		for name, values := range header {
+			w.Header()[name] = values
+		}
+		w.WriteHeader(answer)
+	}))
+	defer server.Close()
+	a := notify.New(notify.Config{Webhook: server.URL + "/token-of-the-receiver", Secret: secret, Link: link, Redact: func(s string) string { return strings.ReplaceAll(s, "pwned", "[redacted]") }})
+	tell := func() error {
+		return a.Tell(t.Context(), notify.TellInput{Channel: run.WebhookChannel, Notice: notice})
+	}
+	if err := tell(); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 || !strings.HasPrefix(got[0], notice.ID+" {") || !strings.Contains(got[0], `"link":"https://ratchet.example.com/runs/r1"`) ||
+		!strings.Contains(got[0], `"title":"slug#14 waits for your approval"`) || strings.Contains(got[0], "pwned") {
+		t.Errorf("it got %q", got)
+	}
+	for code, final := range map[int]bool{400: false, 401: false, 410: true, 429: false, 500: false, 503: false} {
+		answer = code
+		err := tell()
+		app, _ := errors.AsType[*temporal.ApplicationError](err)
+		if err == nil || app != nil && app.NonRetryable() != final || final && app == nil {
+			t.Errorf("%d: %v", code, err)
+		}
+	}
+	answer, header = http.StatusTooManyRequests, http.Header{"Retry-After": {"90"}}
+	if app, ok := errors.AsType[*temporal.ApplicationError](tell()); !ok || app.NextRetryDelay() != 90*time.Second {
+		t.Error("the receiver's time to wait is not kept")
+	}
+	before := len(got)
+	answer, header = http.StatusFound, http.Header{"Location": {server.URL + "/elsewhere"}}
+	if err := tell(); err == nil || len(got) != before+1 {
+		t.Errorf("a redirect: %v, %d requests", err, len(got)-before)
+	}
+	server.Close()
+	if err := tell(); err == nil || strings.Contains(err.Error(), "token-of-the-receiver") {
+		t.Errorf("a receiver that is away: %v", err)
+	}
+}
+
+func TestACommandIsTold(t *testing.T) {
+	dir := t.TempDir()
+	told := filepath.Join(dir, "told")
+	a := notify.New(notify.Config{
+		Command: "cd " + dir + `; { echo "$RATCHET_TITLE|$RATCHET_TEXT|$RATCHET_LINK|$RATCHET_NOTICE|$RATCHET_NOTICE_ID|${SECRET-none}"; cat; } > told`,
+		Environ: []string{"PATH=" + os.Getenv("PATH")}, Link: link,
+	})
+	tell := func(c run.Channel) error { return a.Tell(t.Context(), notify.TellInput{Channel: c, Notice: notice}) }
+	if err := tell(run.CommandChannel); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitN(string(b), "\n", 2)
+	if want := "slug#14 waits for your approval|" + notice.Goal + "|https://ratchet.example.com/runs/r1|run.approval_requested|" + notice.ID + "|none"; lines[0] != want || !strings.HasPrefix(lines[1], `{"type":"run.approval_requested"`) {
+		t.Errorf("it was told %s", b)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "pwned")); err == nil {
+		t.Error("the goal was run by the shell")
+	}
+	if err := notify.New(notify.Config{Command: "exit 3"}).Tell(t.Context(), notify.TellInput{Channel: run.CommandChannel, Notice: notice}); err == nil || !strings.Contains(err.Error(), "exit code 3") {
+		t.Errorf("a program that fails: %v", err)
+	}
+	if err := tell(run.WebhookChannel); err != nil {
+		t.Errorf("a channel that leads nowhere: %v", err)
+	}
+}
+
+func TestTheDesktopShowsText(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "notify-send")
+	script := "#!/bin/sh\nfor a in \"$@\"; do echo \"[$a]\"; done > " + filepath.Join(dir, "shown") + "\n"
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if notify.DesktopProgram("darwin") != "osascript" || notify.DesktopProgram("linux") != "notify-send" {
+		t.Error("another program shows notices")
+	}
+	a := notify.New(notify.Config{Desktop: true, Environ: []string{"PATH=" + dir + ":/bin:/usr/bin"}})
+	if err := a.Tell(t.Context(), notify.TellInput{Channel: run.DesktopChannel, Notice: notice}); err != nil {
+		t.Skip("no notify-send is looked for on this system:", err)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "shown"))
+	if err != nil || !strings.Contains(string(b), "[--]\n[slug#14 waits for your approval]\n[$(touch pwned) \"; touch pwned; &lt;b&gt;]") {
+		t.Errorf("it shows %s, %v", b, err)
+	}
+}

@@ -1,0 +1,67 @@
+package host
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/ratchet-dev/ratchet/activities/notify"
+	notices "github.com/ratchet-dev/ratchet/internal/notify"
+	"github.com/ratchet-dev/ratchet/internal/proc"
+	"github.com/ratchet-dev/ratchet/internal/redact"
+)
+
+// secretVariable holds the key by which webhooks are signed. It stands in no command line, which other users can read.
+const secretVariable = "RATCHET_WEBHOOK_SECRET"
+
+// addNotifyFlags adds the flags of notices. What they name is run and called outside of the box, so that no file of a
+// repository can say it.
+func (c *Config) addNotifyFlags(flags *flag.FlagSet) {
+	flags.StringVar(&c.Notify.Command, "notify", "", "`command` for the shell that tells you when a run needs you or has ended; it finds RATCHET_TITLE, RATCHET_TEXT and RATCHET_LINK in its environment, and JSON on its standard input")
+	flags.Func("webhook", "`URL` that gets the same by POST, signed as Standard Webhooks says by the key in "+secretVariable, func(text string) error {
+		c.Notify.Webhook = text
+		return notices.CheckURL(text)
+	})
+	flags.BoolVar(&c.Notify.Desktop, "desktop", false, "show the same on the desktop of this machine, by notify-send or osascript")
+}
+
+// noticeVariables are what the programs of notices see of the worker's environment: enough to reach the desktop.
+var noticeVariables = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "XDG_CURRENT_DESKTOP",
+}
+
+// openNotify completes the configuration of notices.
+func (c Config) openNotify() (notify.Config, error) {
+	n := c.Notify
+	n.Redact, n.Environ = redact.New(c.Environ).String, proc.Environ(c.lookup, noticeVariables, nil)
+	if program, found := c.desktopProgram(); n.Desktop && !found {
+		return n, fmt.Errorf("--desktop: %s is not there: install it, or leave the flag out", program)
+	}
+	if n.Webhook == "" {
+		return n, nil
+	}
+	text, ok := c.lookup(secretVariable)
+	if !ok {
+		return n, errors.New("--webhook wants the key that it signs by in " + secretVariable + ": the same as the receiver has")
+	}
+	var err error
+	if n.Secret, err = notices.ParseSecret(text); err != nil {
+		return n, fmt.Errorf("%s: %w", secretVariable, err)
+	}
+	return n, nil
+}
+
+// desktopProgram returns the program that shows notices on this system, and whether it is on PATH.
+func (c Config) desktopProgram() (name string, found bool) {
+	name = notify.DesktopProgram(runtime.GOOS)
+	path, _ := c.lookup("PATH")
+	for _, dir := range filepath.SplitList(path) {
+		if info, err := os.Stat(filepath.Join(dir, name)); filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return name, true
+		}
+	}
+	return name, false
+}

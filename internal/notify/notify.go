@@ -1,0 +1,99 @@
+// Package notify holds what a person is told when a run needs one or has ended: a line and a link. It never holds a
+// patch, the words of a model or a secret. It is pure.
+package notify
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// Kind is what a notice is about. The words are those of a webhook's `type`.
+type Kind string
+
+// The kinds.
+const (
+	Approval   Kind = "run.approval_requested"
+	Permission Kind = "run.permission_requested"
+	Question   Kind = "run.question_raised"
+	Completed  Kind = "run.completed"
+	Failed     Kind = "run.failed"
+	Canceled   Kind = "run.canceled"
+)
+
+// Notice is what a person is told.
+type Notice struct {
+	ID         string    `json:"id"` // names the notice: what arrives twice has the same
+	Kind       Kind      `json:"kind"`
+	At         time.Time `json:"at"`
+	RunID      run.ID    `json:"runId"`
+	Name       run.Name  `json:"name,omitempty"`
+	Repository string    `json:"repository"` // the last part of its path
+	Goal       string    `json:"goal"`       // first line, clipped
+}
+
+// maxGoal bounds the goal of a notice, in characters. A lock screen shows fewer.
+const maxGoal = 100
+
+// Of returns the notice of an event of a run; ok is false for an event that calls nobody.
+func Of(in run.Input, e run.Event) (n Notice, ok bool) {
+	about := ""
+	switch p := e.Payload.(type) {
+	case run.ApprovalRequested:
+		n.Kind, about = Approval, p.ApprovalID
+		if p.Permission != nil {
+			n.Kind = Permission
+		}
+	case run.QuestionRaised:
+		n.Kind, about = Question, p.QuestionID
+	case run.RunCompleted:
+		n.Kind = Completed
+	case run.RunFailed:
+		n.Kind = Failed
+	case run.RunCanceled:
+		n.Kind = Canceled
+	default:
+		return n, false
+	}
+	n.ID = strings.TrimSuffix(fmt.Sprintf("notice-%s-%s-%s", in.RunID, e.ID, about), "-")
+	n.At, n.RunID, n.Name = e.TS, in.RunID, in.Name
+	n.Repository = display.Line(path.Base(in.Repository.Path)) //workflowcheck:ignore // pure
+	n.Goal = goalLine(in.Goal)
+	return n, true
+}
+
+func goalLine(goal string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(goal), "\n")
+	text := []rune(display.Line(line)) //workflowcheck:ignore // pure
+	if len(text) > maxGoal {
+		text = append(text[:maxGoal-1], '…')
+	}
+	return string(text)
+}
+
+// Title says in one line which run it is and what it wants.
+func (n Notice) Title() string {
+	name := string(n.Name)
+	if name == "" {
+		name = n.Repository
+	}
+	switch n.Kind {
+	case Approval:
+		return name + " waits for your approval"
+	case Permission:
+		return name + " asks to use a tool"
+	case Question:
+		return name + " asks a question"
+	case Completed:
+		return name + " is completed"
+	case Failed:
+		return name + " has failed"
+	case Canceled:
+		return name + " is canceled"
+	}
+	return name
+}
