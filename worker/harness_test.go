@@ -42,12 +42,18 @@ func TestMain(m *testing.M) {
 			playAgent(os.Args[2])
 			os.Exit(0)
 		}
+		if len(os.Args) == 3 && os.Args[1] == asTalker {
+			playTalker(os.Args[2])
+			os.Exit(0)
+		}
 		if len(os.Args) == 4 && os.Args[1] == asApprover {
 			playApprover(os.Args[2], run.ID(os.Args[3]))
 		}
 		os.Exit(runTests(m))
 	case resending:
 		serveDispatch(withResending)
+	case forgetful:
+		serveForgetful()
 	case flooredDispatch:
 		serveDispatch(withFloor)
 	case naive:

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+	sdkworker "go.temporal.io/sdk/worker"
+
+	sessionacts "github.com/ratchet-dev/ratchet/activities/session"
+	"github.com/ratchet-dev/ratchet/host"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
+	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
+)
+
+// forgetful, as the value of asWorker, makes the test binary a worker of sessions that forgets, before each
+// sitting, which message was handed over last. It is the control of the kill suite: it must say it again.
+const forgetful = "forgetful"
+
+func serveForgetful() {
+	runsDir := flag.String("runs-dir", "", "")
+	queue := flag.String("task-queue", "", "")
+	flag.String("sandbox", "", "") // as the tests start every worker
+	flag.Parse()
+	if err := serveSessions(*runsDir, *queue, &forgetter{runsDir: *runsDir}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// serveSessions serves sessions alone, as the product does.
+func serveSessions(runsDir, queue string, interceptors ...interceptor.WorkerInterceptor) error {
+	ctx := context.Background()
+	h, err := host.Open(ctx, host.Config{RunsDir: runsDir, Environ: os.Environ(), Sandbox: run.SandboxOff})
+	if err != nil {
+		return err
+	}
+	c, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: runsDir, Logger: slog.Default()})
+	if err != nil {
+		return err
+	}
+	liveness, err := host.OpenLiveness(ctx, runsDir, c, client.DefaultNamespace, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	for name, register := range map[string]func(sdkworker.Worker){
+		queue:                           func(w sdkworker.Worker) { sessionflow.Register(w, h.Sessions) },
+		sessionflow.SittingQueue(queue): func(w sdkworker.Worker) { w.RegisterActivity(h.Sessions) },
+		h.Sessions.Queue:                func(w sdkworker.Worker) { sessionflow.RegisterOwner(w, sessionacts.NewOwner(h.Sessions)) },
+	} {
+		w := sdkworker.New(c, name, temporalclient.WorkerOptions("", append(interceptors, liveness)...))
+		register(w)
+		if err := w.Start(); err != nil {
+			return err
+		}
+	}
+	liveness.Start(ctx)
+	fmt.Println("serving task queue", queue)
+	select {}
+}
+
+// forgetter removes the last message from the note of a session before each sitting.
+type forgetter struct {
+	interceptor.WorkerInterceptorBase
+	runsDir string
+}
+
+func (f *forgetter) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	return &forgetterIn{interceptor.ActivityInboundInterceptorBase{Next: next}, f.runsDir}
+}
+
+type forgetterIn struct {
+	interceptor.ActivityInboundInterceptorBase
+	runsDir string
+}
+
+func (i *forgetterIn) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	if info := activity.GetInfo(ctx); info.ActivityType.Name == "Sit" {
+		id, _ := session.IDOf(info.WorkflowExecution.ID)
+		name := filepath.Join(i.runsDir, "sessions", string(id), "note.json")
+		note := map[string]any{}
+		if b, err := os.ReadFile(name); err == nil && json.Unmarshal(b, &note) == nil {
+			delete(note, "last")
+			b, _ = json.Marshal(note)
+			if err := os.WriteFile(name, b, 0o600); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return i.Next.ExecuteActivity(ctx, in)
+}
