@@ -143,6 +143,12 @@ func (c *cli) watchSession(ctx context.Context, s foundSession) error {
 	first, told := true, map[string]bool{}
 	for {
 		snap, err := s.State(ctx, s.id)
+		if isAway(err) {
+			if err := pauseFor(ctx, sessionPoll); err != nil {
+				return err
+			}
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -163,10 +169,8 @@ func (c *cli) watchSession(ctx context.Context, s foundSession) error {
 			return nil
 		}
 		first, seen = false, snap
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(sessionPoll):
+		if err := pauseFor(ctx, sessionPoll); err != nil {
+			return err
 		}
 	}
 }

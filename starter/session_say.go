@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
@@ -81,6 +82,13 @@ func (c *cli) awaitAnswer(ctx context.Context, s foundSession, message string) e
 	defer work.Stop()
 	for {
 		snap, err := s.State(ctx, s.id)
+		if isAway(err) {
+			work.Show(story.OneLine(err.Error(), 200) + "; the message is kept")
+			if err := pauseFor(ctx, sessionPoll); err != nil {
+				return err
+			}
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -93,11 +101,23 @@ func (c *cli) awaitAnswer(ctx context.Context, s foundSession, message string) e
 			return c.printAsking(snap)
 		}
 		work.Show(sessionDoing(snap))
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(sessionPoll):
+		if err := pauseFor(ctx, sessionPoll); err != nil {
+			return err
 		}
+	}
+}
+
+// isAway reports whether the engine, or every worker, does not answer now. A session that is followed
+// outlives that.
+func isAway(err error) bool { return errors.Is(err, runs.ErrNoWorker) || runs.Lost(err) }
+
+// pauseFor waits. The error is that of ctx.
+func pauseFor(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
 	}
 }
 
