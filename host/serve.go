@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"runtime/debug"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
@@ -86,7 +85,7 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 		}
 		w.stop = append(w.stop, s.Stop)
 	}
-	w.stop = append(w.stop, liveness.Start(ctx))
+	w.stop = append(w.stop, liveness.Start(ctx), freeWhenIdle(ctx))
 	if h.Dispatch != nil {
 		w.stop = append(w.stop, Doorbells{Boxes: h.boxes, Log: log}.Start(ctx))
 	}
@@ -120,18 +119,6 @@ func (h *Host) startReview(w *Worker) (err error) {
 	}
 	w.stop = append(w.stop, w.Review.Stop)
 	return w.Review.Place().Write(h.config.RunsDir)
-}
-
-// garbagePercent is the share of garbage, of what a worker holds, at which it collects. Most of what a worker holds waits
-// for a person, and it allocates little: half of Go's own setting costs it nothing that can be measured.
-const garbagePercent = 50
-
-// boundMemory bounds what the process holds for the workflows that wait. The user's own GOGC wins.
-func (h *Host) boundMemory() {
-	worker.SetStickyWorkflowCacheSize(cmp.Or(h.config.CachedRuns, DefaultCachedRuns) + 1) // the SDK holds one less
-	if _, set := h.config.lookup("GOGC"); !set {
-		debug.SetGCPercent(garbagePercent)
-	}
 }
 
 // Stop ends what Serve started, the connection last. It waits for the activities under way as long as

@@ -16,7 +16,7 @@ func (s *fixture) noConfig() string { return "TEMPORAL_CONFIG_FILE=" + filepath.
 // refused starts a worker that must not serve.
 func (s *fixture) refused(say string) {
 	s.t.Helper()
-	w := s.spawn(s.noConfig())
+	w := s.launch(s.noConfig())
 	select {
 	case <-w.done:
 	case <-w.ready:

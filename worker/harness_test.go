@@ -222,13 +222,16 @@ func (t *tail) String() string {
 	return t.b.String()
 }
 
-// spawn starts a worker process and waits until it serves, or has died.
+// spawn starts a worker process and waits until it serves, or was killed at a failpoint.
 func (s *fixture) spawn(env ...string) *workerProcess {
 	s.t.Helper()
 	w := s.launch(env...)
 	select {
 	case <-w.ready:
 	case <-w.done:
+		if w.cmd.ProcessState.Exited() {
+			s.t.Fatalf("a worker has ended by itself: %s", w.out)
+		}
 	case <-time.After(5 * time.Minute):
 		s.t.Errorf("a worker is not ready: %s", w.out)
 	}
