@@ -151,9 +151,10 @@ Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
 	add("after", c.mergeCommand())
 	add("look", c.reviewCommand(), c.listCommand(), c.statusCommand(), c.watchCommand(), c.eventsCommand(), c.diffCommand(), c.logsCommand())
 	add("act", c.approveCommand(), c.rejectCommand(), c.answerCommand(), c.noteCommand(), c.cancelCommand())
-	add("peers", c.peersCommand(), c.dispatchCommand(), c.dispatchesCommand(), c.inboxCommand(), c.mcpCommand())
+	add("peers", c.peersCommand(), c.registerCommand(), c.dispatchCommand(), c.dispatchesCommand(), c.inboxCommand(), c.mcpCommand())
 	add("tools", c.patchCommand(), c.agentsCommand(), c.doctorCommand(), c.envCommand(), c.uiCommand(), c.pageCommand())
 	add("peers", c.deliverCommand(), c.deliveriesCommand(), c.deliveryCommand())
+	root.AddCommand(c.hookCommand())
 	root.SetHelpCommandGroupID("tools")
 	root.SetCompletionCommandGroupID("tools")
 	return root

@@ -76,7 +76,7 @@ func testDispatchCommands(h agentHost) {
 	if r := h.runs("", "inbox", "read", string(mailed)); r.code != 0 || r.out != "no unread mail\n" {
 		h.Errorf("inbox again: %+v", r)
 	}
-	if r := h.runs("", "peers"); r.code != 0 || strings.Count(r.out, "liveness=") != 3 {
+	if r := h.runs("", "peers"); r.code != 0 || strings.Count(r.out, "\n  in   /w\n") != 2 || !strings.Contains(r.out, "1 more do not run") {
 		h.Errorf("peers: %+v", r)
 	}
 	if r := h.runs("", "dispatches", string(mailed)); r.code != 0 || !strings.Contains(r.out, "enqueued") || strings.Contains(r.out, string(awake)) {

@@ -18,7 +18,7 @@ import (
 // because it is not named like a record.
 type Ours struct {
 	dispatch.About
-	// Owner is the worker. When it has ended, so has the session, and its record is nobody's.
+	// Owner is the worker. When it has ended, so has the session.
 	Owner marker.Owner
 }
 

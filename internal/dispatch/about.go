@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// About says which session of ours a citizen is. Its record cannot: the record of a session that is reached by a
+// About describes the session of ours that a citizen is. Its record cannot: the record of a session that is reached by a
 // control socket is of the backend pi, whatever agent works (docs/contracts/dispatch.md, 3).
 type About struct {
 	// Agent is the kind of the agent, such as claude or codex, and Model its model; empty: its own choice.

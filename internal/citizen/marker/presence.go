@@ -1,5 +1,10 @@
 package marker
 
+import (
+	"errors"
+	"os"
+)
+
 // Presence holds the known facts about the session that would read a citizen's mail. The zero
 // Presence knows of no reader: an unknown fact does not count (docs/contracts/dispatch.md, 12).
 type Presence struct {
@@ -40,4 +45,18 @@ func PresenceOf(receivers, senders string, c Citizen) Presence {
 	now, err := ReadSender(SenderPath(senders, c.Backend, m.Owner.PID))
 	p.WatchArmed = err != nil || now.GardenID == c.GardenID
 	return p
+}
+
+// Remove takes the markers of a citizen's process away. It leaves those that name another process or, after the
+// process has gone over to another session, another citizen. A second call does nothing.
+func Remove(receivers, senders string, c Citizen, o Owner) error {
+	var errs []error
+	if m, err := ReadReceiver(receivers, c.GardenID); err == nil && m.Citizen == c && m.Owner == o {
+		errs = append(errs, os.Remove(ReceiverPath(receivers, c.GardenID)))
+	}
+	path := SenderPath(senders, c.Backend, o.PID)
+	if m, err := ReadSender(path); err == nil && m.Citizen == c && m.Owner == o {
+		errs = append(errs, os.Remove(path))
+	}
+	return errors.Join(errs...)
 }
