@@ -154,6 +154,7 @@ func TestCommandsOnARealEngine(t *testing.T) {
 		{"names of a run", testNames},
 		{"short names", testShortNames},
 		{"a merge", testMerge},
+		{"a retry", testRetry},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(bench{t, b.runsDir, repository(t), b.answers}) })
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"time"
@@ -148,9 +149,47 @@ func (c *cli) mergeInput(ctx context.Context, r found, f mergeFlags) (in merge.I
 		return in, work, fmt.Errorf("the first event of run %s is not at hand: name its runs directory with --runs-dir", r.shown())
 	}
 	return merge.Input{
-		Repository: facts.Repository.Path, RunID: r.id, Name: r.name, Goal: facts.Goal, Base: facts.Repository.Base, Head: facts.Head,
-		Into: f.into, Squash: f.squash, By: f.by, Checks: facts.Checks, ApprovedBy: approvers(events),
+		Repository: facts.Repository.Path, RunID: r.id, Name: r.name, Goal: facts.Goal, Base: work.firstBase(), Head: facts.Head,
+		Into: f.into, Squash: f.squash, By: f.by, Checks: facts.Checks, ApprovedBy: c.approversBefore(ctx, r, work.Input, approvers(events)),
 	}, work, nil
+}
+
+// firstBase returns the commit that the run began at, or the first of the runs that it goes on from.
+func (m mergedRun) firstBase() run.Commit {
+	if m.Before != nil {
+		return m.Before.Base
+	}
+	return m.Repository.Base
+}
+
+// maxChain bounds the runs that one goes on from.
+const maxChain = 50
+
+// approversBefore adds who approved the commits of the runs that the run goes on from, as far as their events are
+// at hand.
+func (c *cli) approversBefore(ctx context.Context, r found, in run.Input, by map[run.Commit]string) map[run.Commit]string {
+	for range maxChain {
+		if in.Before == nil {
+			break
+		}
+		events, err := r.Events(ctx, in.Before.RunID, "")
+		if err != nil && c.recordedOnly(in.Before.RunID, &events) != nil || len(events) == 0 {
+			break
+		}
+		maps.Copy(by, approvers(events))
+		created, ok := events[0].Payload.(run.RunCreated)
+		if !ok {
+			break
+		}
+		in = created.Input
+	}
+	return by
+}
+
+// recordedOnly reads the events of a run that the engine no longer knows.
+func (c *cli) recordedOnly(id run.ID, events *[]run.Event) (err error) {
+	*events, err = c.recordedEvents(id)
+	return err
 }
 
 // approvers returns who approved each commit of a run, by name.

@@ -179,14 +179,16 @@ func (p *Plan) finish(ctx context.Context) error {
 	if !p.mine || p.Already != p.Old {
 		return nil
 	}
-	before, err := p.at.before(ctx, p.in.RunID, p.Old)
-	if err != nil || before == "" {
+	if clean, err := p.at.isAt(ctx, p.Old); err != nil || clean {
 		return err
 	}
-	if clean, err := p.at.isAt(ctx, before); err != nil || !clean {
-		return err
+	parents, err := p.at.before(ctx, p.Old)
+	for _, before := range parents {
+		if clean, err := p.at.isAt(ctx, before); err != nil || clean {
+			return errors.Join(err, p.at.update(ctx, before, p.Old, false))
+		}
 	}
-	return p.at.update(ctx, before, p.Old, false)
+	return err
 }
 
 // checkTree refuses to merge into a work tree with changes, or one whose files cannot be brought up here.

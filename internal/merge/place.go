@@ -154,25 +154,28 @@ func (at place) merged(ctx context.Context, id run.ID, head, tip run.Commit) (ru
 		"--fixed-strings", "--grep="+headTrailer+": "+string(head), string(tip), "--")
 	for line := range strings.Lines(string(out)) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\x00")
-		if len(f) == 3 && f[1] == string(head) && f[2] == string(id) {
+		if len(f) == 3 && f[1] == string(head) && slices.Contains(strings.Split(f[2], ","), string(id)) {
 			return run.Commit(f[0]), err
 		}
 	}
 	return "", err
 }
 
-// before returns the parent of the run's merged commits, of which tip is the last; empty if tip is not one.
-func (at place) before(ctx context.Context, id run.ID, tip run.Commit) (run.Commit, error) {
-	out, err := at.repo.Run(ctx, "log", "--first-parent", fmt.Sprintf("--max-count=%d", maxCommits+1), "--format=%(trailers:key=Ratchet-Run,valueonly,separator=%x2C)%x00%P", string(tip), "--")
-	var parent run.Commit
+// maxBefore bounds the commits that before returns.
+const maxBefore = 50
+
+// before returns the commits before tip that the merge may have begun at: the parents of the commits of runs that
+// end at tip, the nearest first.
+func (at place) before(ctx context.Context, tip run.Commit) (parents []run.Commit, err error) {
+	out, err := at.repo.Run(ctx, "log", "--first-parent", fmt.Sprintf("--max-count=%d", maxBefore), "--format=%(trailers:key=Ratchet-Run,valueonly,separator=%x2C)%x00%P", string(tip), "--")
 	for line := range strings.Lines(string(out)) {
-		owner, parents, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\x00")
-		if owner != string(id) || strings.Contains(parents, " ") {
+		owner, parent, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\x00")
+		if owner == "" || strings.Contains(parent, " ") || parent == "" {
 			break
 		}
-		parent = run.Commit(parents)
+		parents = append(parents, run.Commit(parent))
 	}
-	return parent, err
+	return parents, err
 }
 
 // RemoveBranch removes the branch of a run that was merged, unless it is not at the run's head or is checked

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -15,6 +16,9 @@ func (s *Snapshot) createRun(e Event, p RunCreated) {
 		CreatedAt: e.TS,
 	}
 	s.Next = Step{Do: Start, Phase: Plan}
+	if p.Before != nil {
+		s.Guidance = slices.Clone(p.Before.Guidance)
+	}
 }
 
 func (s *Snapshot) startPhase(e Event, p PhaseStarted) {

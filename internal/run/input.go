@@ -72,6 +72,9 @@ type Input struct {
 	// operator decides what they lead to; none of it is in the run.
 	Notify []Channel `json:"notify,omitempty"`
 
+	// Before is the run that this one goes on from; nil: it begins anew.
+	Before *Before `json:"before,omitempty"`
+
 	// Naming names the branch and the commits.
 	Naming Naming `json:"naming,omitzero"`
 	// Tell is the id of the standing session that is told when the run waits and when it ends; empty: none is.
@@ -216,6 +219,9 @@ func (in Input) Validate() error {
 		refuse(overlap(dir, in.Repository.Path), "agents change the repository by patches alone: let them only read the directory %s, or leave it out", dir)
 	}
 	refuse(in.Tell != "" && !sessionForm.MatchString(in.Tell), "session id %q: want 1 to 64 letters, digits, '-' and '_'", in.Tell)
+	if err := in.Before.check(in.RunID); err != nil {
+		errs = append(errs, err)
+	}
 	refuse(in.MaxTokens < 0, "the token budget is negative")
 	refuse(in.MaxCost < 0, "the cost budget is negative")
 	for _, d := range []time.Duration{in.Timeouts.Provider, in.Timeouts.Check, in.Timeouts.Approval, in.Timeouts.Answer} {

@@ -91,6 +91,9 @@ func (t *Teller) tellCreated(p run.RunCreated) []string {
 	}
 	row("repository", repository+t.Style.Dim(fmt.Sprintf(" at %.10s", p.Repository.Base)))
 	row("branch", OneLine(p.Branch, 120))
+	if b := p.Before; b != nil {
+		row("goes on from", fmt.Sprintf("%s, with %s", OneLine(b.Name.Shown(b.RunID), 80), countNoun(len(b.Guidance), "thing said there", "things said there")))
+	}
 	for _, line := range Providers(p.Providers) {
 		row(line[0], line[1])
 	}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/workspace"
+)
+
+// retryFlags are what `retry` changes of the run before. The other settings stay.
+type retryFlags struct {
+	provider, note   string
+	fromBase, detach bool
+	maxFix           int
+	maxTokens        int64
+	maxCost          float64
+	limits           run.Limit
+	policy           string
+	unfinished       bool // only a run that failed or was canceled
+	given            func(string) bool
+}
+
+func (c *cli) retryCommand() *cobra.Command {
+	var f retryFlags
+	cmd := &cobra.Command{
+		Use:   "retry RUN",
+		Short: "Start a run that goes on from another's last commit",
+		Long: `Starts a new run with the goal and the settings of one that is over. It begins at
+that run's last commit, and its prompts carry what was said in it: rejections,
+answers, notes, and what the last evaluation found. Flags change the provider and
+the limits. A merge of the new run brings the commits of both.`,
+		Example: "  starter retry slug#12 --max-fix 6 --provider codex\n  starter retry 12 --from-base --note 'leave the public API alone'",
+	}
+	flags := c.goOnFlags(cmd, &f)
+	flags.StringVar(&f.provider, "provider", "", "`spec` of the provider of planner, developer and fixer, instead of those of the run before")
+	flags.BoolVar(&f.fromBase, "from-base", false, "begin where the run before began, without its commits")
+	flags.StringVar(&f.policy, "approve", "", "which patches wait for a person: `always`, risky or never; default: as before")
+	return cmd
+}
+
+func (c *cli) continueCommand() *cobra.Command {
+	f := retryFlags{unfinished: true}
+	cmd := &cobra.Command{
+		Use:   "continue RUN",
+		Short: "Go on with a run that failed or was canceled",
+		Long: `Starts a new run that goes on where one has failed or was canceled, with the same
+settings: from its last commit, with all that was said in it, and with fixes and
+budgets anew.`,
+		Example: "  starter continue slug#12\n  starter continue 12 --max-fix 6",
+	}
+	c.goOnFlags(cmd, &f)
+	return cmd
+}
+
+// goOnFlags adds what both commands have.
+func (c *cli) goOnFlags(cmd *cobra.Command, f *retryFlags) *pflag.FlagSet {
+	flags := cmd.Flags()
+	flags.StringVar(&f.note, "note", "", "`text` that the prompts carry, too")
+	flags.IntVar(&f.maxFix, "max-fix", 0, "most fixes that are tried unasked; default: as before")
+	flags.Int64Var(&f.maxTokens, "max-tokens", 0, "token budget of the new run; default: as before")
+	flags.Float64Var(&f.maxCost, "max-cost", 0, "budget of the new run in dollars; default: as before")
+	flags.DurationVar(&f.limits.Provider, "timeout", 0, "limit of each provider call; default: as before")
+	flags.DurationVar(&f.limits.Check, "check-timeout", 0, "limit of each check; default: as before")
+	flags.BoolVar(&f.detach, "detach", false, "print the run id and do not follow")
+	f.given = flags.Changed
+	cmd.Args, cmd.ValidArgsFunction = exactArgs(1, wantsRun), c.completeRun
+	cmd.RunE = c.onRun(func(ctx context.Context, r found, _ []string) error { return c.retry(ctx, r, *f) })
+	return flags
+}
+
+func (c *cli) retry(ctx context.Context, r found, f retryFlags) error {
+	in, err := c.retryInput(ctx, r, f)
+	if err != nil {
+		return err
+	}
+	if err := c.checkSandbox(in.Sandbox, false); err != nil {
+		return err
+	}
+	if err := c.probeProviders(ctx, r.Client, &in); err != nil {
+		return err
+	}
+	if err := c.beginRun(ctx, r.Client, &in, ""); err != nil {
+		return err
+	}
+	return c.followStarted(ctx, found{r.Client, in.RunID, in.Name}, f.detach)
+}
+
+// retryInput returns the input of the run that goes on from r.
+func (c *cli) retryInput(ctx context.Context, r found, f retryFlags) (in run.Input, err error) {
+	events, err := r.Events(ctx, r.id, "")
+	if err != nil {
+		return in, err
+	}
+	s, err := run.Fold(events)
+	if err != nil {
+		return in, fmt.Errorf("the events of run %s are not at hand from the first on, name its runs directory with --runs-dir: %w", r.shown(), err)
+	}
+	switch status := s.State.Status; {
+	case !status.Terminal():
+		return in, fmt.Errorf("run %s is %s: it goes on by itself; to start another in its place, `%s` first", r.shown(), status, c.hintCommand("cancel %s", r.shown()))
+	case f.unfinished && status == run.Completed:
+		return in, fmt.Errorf("run %s is completed: there is nothing to go on with; `%s` starts another from its last commit", r.shown(), c.hintCommand("retry %s", r.shown()))
+	}
+	in = s.GoOn(f.note)
+	if f.fromBase {
+		in.Repository.Base = s.Input.Repository.Base
+		in.Before.Base = in.Repository.Base
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return in, err
+	}
+	in.RunID = run.ID(id.String())
+	if err := f.change(&in); err != nil {
+		return in, err
+	}
+	if _, err := workspace.Inspect(ctx, in.Repository.Path, string(in.Repository.Base)); err != nil {
+		return in, fmt.Errorf("the last commit of run %s: %w", r.shown(), err)
+	}
+	in.Naming.Branch = in.RunID.Branch() // until it has its number
+	if err := in.Validate(); err != nil {
+		return in, &usageError{err}
+	}
+	return in, nil
+}
+
+// change sets what the flags say.
+func (f retryFlags) change(in *run.Input) error {
+	negative := f.maxFix < 0 || f.maxTokens < 0 || f.maxCost < 0 || f.limits.Provider < 0 || f.limits.Check < 0
+	if negative {
+		return usageErrorf("a limit is negative")
+	}
+	origins := map[string]run.Origin{}
+	for name, origin := range in.Origins {
+		origins[name] = origin
+	}
+	set := func(name string, change func()) {
+		if f.given(name) {
+			change()
+			origins[name] = run.FromFlag
+		}
+	}
+	set("max-fix", func() { in.MaxFix = &f.maxFix })
+	set("max-tokens", func() { in.MaxTokens = f.maxTokens })
+	set("max-cost", func() { in.MaxCost = run.Dollars(f.maxCost) })
+	set("timeout", func() { in.Timeouts.Provider = f.limits.Provider })
+	set("check-timeout", func() { in.Timeouts.Check = f.limits.Check })
+	var err error
+	set("approve", func() { err = in.Policy.UnmarshalText([]byte(f.policy)) })
+	if err != nil {
+		return usageErrorf("--approve: %w: want always, risky or never", err)
+	}
+	set("provider", func() { err = f.changeProvider(in) })
+	in.Origins = origins
+	return err
+}
+
+// changeProvider gives all roles of the run before the provider. An evaluator stays.
+func (f retryFlags) changeProvider(in *run.Input) error {
+	specs, rivals, err := runFlags{provider: f.provider}.providerSpecs()
+	if err != nil {
+		return err
+	}
+	evaluator, dir := in.Providers.Evaluator, in.Providers.Dir
+	if in.Providers, err = checkProviders(specs, rivals); err != nil {
+		return err
+	}
+	in.Providers.Evaluator, in.Candidates = evaluator, 0
+	if evaluator != "" { // its program is looked for where it was
+		in.Providers.Dir = dir
+	}
+	if spec, err := catalog.Parse(f.provider); err == nil && spec.Agent() && !f.given("timeout") {
+		in.Timeouts.Provider = agentLimit
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// testRetry goes on from a run that has failed: with its commit, with what was said in it, and with other limits.
+// The merge of the second run brings the commits of both.
+func testRetry(b bench) {
+	b.repo = filepath.Join(b.TempDir(), "depot")
+	gitIn(b.T, repository(b.T), "clone", "-q", ".", b.repo)
+	gitIn(b.T, b.repo, "switch", "-q", "main")
+	id := b.start("--max-fix", "0")
+	b.await(id, run.AwaitingApproval)
+	if got := b.expect(1, "retry", id); !strings.Contains(got.err, "goes on by itself") {
+		b.Errorf("a run that waits: %s", got.err)
+	}
+	b.expect(0, "note", id, "say it in capitals", "--by", "kim")
+	b.expect(0, "approve", id, "--by", "kim")
+	b.await(id, run.Failed)
+	failed := b.status(id)
+	if failed.LastError == nil || failed.LastError.Code == "" {
+		b.Fatalf("%+v", failed)
+	}
+	next := strings.TrimSpace(b.expect(0, "continue", "depot#1", "--max-fix", "3", "--note", "one more word", "--detach").out)
+	b.await(next, run.AwaitingApproval)
+	story := b.starter("watch", next).out
+	if !strings.Contains(story, "goes on from") || !strings.Contains(story, "depot#1") || b.status(next).MaxFixIterations != 3 {
+		b.Errorf("the story of the second run:\n%s", story)
+	}
+	for range 5 {
+		if b.status(next).Status == run.AwaitingApproval {
+			b.starter("approve", next, "--by", "lee")
+		}
+		if b.starter("watch", next).code != exitApproval {
+			break
+		}
+	}
+	b.await(next, run.Completed)
+	created := b.expect(0, "events", next, "--json").out
+	created, _, _ = strings.Cut(created, "\n")
+	for _, want := range []string{`"say it in capitals"`, `"one more word"`, `"runId":"` + id + `"`, `"max-fix":"flag"`} {
+		if !strings.Contains(created, want) {
+			b.Errorf("it does not carry %s:\n%s", want, created)
+		}
+	}
+	if got := b.expect(1, "continue", next); !strings.Contains(got.err, "is completed") {
+		b.Errorf("a completed run: %s", got.err)
+	}
+	b.expect(0, "merge", next)
+	approved := gitIn(b.T, b.repo, "log", "--format=%(trailers:key=Approved-by,valueonly,separator=%x2C) %(trailers:key=Ratchet-Run,valueonly,separator=%x2C)")
+	if !strings.Contains(approved, "kim "+id) || !strings.Contains(approved, "lee "+next) {
+		b.Errorf("the log has\n%s", approved)
+	}
+	if gitIn(b.T, b.repo, "show", "main:state.txt") != "good\n" {
+		b.Error("main does not have it")
+	}
+}
