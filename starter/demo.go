@@ -205,6 +205,7 @@ func (d *demo) printRow(name, value string) {
 func (d *demo) followRun(ctx context.Context, id run.ID) error {
 	r := found{d.up.Client, id, d.name}
 	f := d.newFollowerOn(d.screen, r)
+	f.notes, f.typing, f.title = nil, false, "" // the answers are recorded, and the person is here
 	tell := f.tell
 	f.tell = func(e run.Event) error {
 		d.printBefore(e)

@@ -73,7 +73,7 @@ type follower struct {
 	// notes gives what the person types while nothing is asked; nil: nothing is typed.
 	notes <-chan string
 	by    string // the person's name
-	title string // of the run, for the calls of the screen
+	title string // of the run, for the calls of the screen; empty: it does not call
 
 	typing bool // the person sees what is typed while nothing is asked
 
@@ -97,7 +97,7 @@ func (f *follower) follow(ctx context.Context) (run.Status, error) {
 		}
 		if status.Terminal() {
 			f.screen.SetFoot("")
-			f.screen.Call(story.OneLine(f.title, 60) + " is " + string(status))
+			f.callPerson("is " + string(status))
 			return status, f.awaitRecorded(ctx, status)
 		}
 		if status.Waiting() {
@@ -302,7 +302,11 @@ func (f *follower) settleWait(ctx context.Context) error {
 	}
 	f.screen.Clear()
 	f.screen.SetFoot("")
-	f.call(p)
+	if p.Approval != nil {
+		f.callPerson("waits for an approval")
+	} else {
+		f.callPerson("waits for an answer")
+	}
 	ask, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go f.watchWait(ask, p, stop)

@@ -137,11 +137,9 @@ func (f *follower) takeNote(ctx context.Context, line string) {
 	f.screen.Note("    ", "noted: the next prompt of this run carries it")
 }
 
-// call calls a person to a wait of the run.
-func (f *follower) call(p run.Pending) {
-	what := "waits for an answer"
-	if p.Approval != nil {
-		what = "waits for an approval"
+// callPerson calls the person, who may look elsewhere, to the run.
+func (f *follower) callPerson(what string) {
+	if f.title != "" {
+		f.screen.Call(story.OneLine(f.title, 60) + " " + what)
 	}
-	f.screen.Call(story.OneLine(f.title, 60) + " " + what)
 }

@@ -105,12 +105,13 @@ type view struct {
 	style                  terminal.Style
 	now                    time.Time
 	columns                int
+	shortIDs               bool
 	name, state, repo, age int // widths of columns
 }
 
 func (v *view) measure(rows []Row) {
 	for _, r := range rows {
-		v.name = max(v.name, terminal.Width(r.name()))
+		v.name = max(v.name, terminal.Width(v.nameOf(r)))
 		v.state = max(v.state, terminal.Width(r.state()))
 		v.repo = max(v.repo, terminal.Width(r.repository()))
 		v.age = max(v.age, len(v.ageOf(r)))
@@ -118,6 +119,14 @@ func (v *view) measure(rows []Row) {
 }
 
 func (r Row) name() string { return terminal.Clip(story.OneLine(r.Name.Shown(r.ID), 40), 36) }
+
+// nameOf returns the name as the view shows it. A board has no room for all of an id.
+func (v *view) nameOf(r Row) string {
+	if v.shortIDs && r.Name == "" {
+		return terminal.Clip(r.name(), 14)
+	}
+	return r.name()
+}
 
 func (r Row) repository() string {
 	if r.Name != "" { // the name says it
@@ -167,7 +176,7 @@ func (v *view) row(r Row) string {
 	case GroupOf(r.Listed) == Done:
 		colour = v.style.Dim
 	}
-	head := v.style.Bold(r.name()) + pad(v.name-terminal.Width(r.name())+2) + colour(state) + pad(v.state-terminal.Width(state)+2)
+	head := v.style.Bold(v.nameOf(r)) + pad(v.name-terminal.Width(v.nameOf(r))+2) + colour(state) + pad(v.state-terminal.Width(state)+2)
 	if v.repo > 0 {
 		head += r.repository() + pad(v.repo-terminal.Width(r.repository())+2)
 	}
@@ -187,9 +196,10 @@ func (v *view) row(r Row) string {
 	if v.columns == 0 {
 		return strings.TrimRight(head+title, " ") + "  " + v.style.Dim(tail)
 	}
-	room := v.columns - terminal.Width(head) - terminal.Width(tail) - 2 - 3 // the mark before the row, and the last column
-	if room < 12 {                                                          // a narrow terminal: the title alone has the room
-		room, tail = max(v.columns-terminal.Width(head)-3, 1), ""
+	left := v.columns - terminal.Width(head) - 3 - 1 // the mark before the row, and the last column
+	room := left - terminal.Width(tail) - 2
+	if room < 12 { // a narrow terminal: the title alone has the room
+		room, tail = max(left, 1), ""
 	}
 	title = terminal.Clip(title, room)
 	if tail == "" {

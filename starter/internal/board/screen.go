@@ -219,7 +219,7 @@ func (b *Board) body(now time.Time, columns int) (lines []string, chosen int) {
 		return lines, 0
 	}
 	rows := b.shown()
-	v := view{style: b.Style, now: now, columns: columns}
+	v := view{style: b.Style, now: now, columns: columns, shortIDs: true}
 	v.measure(rows)
 	at, last := b.index(rows), Group(-1)
 	for i, r := range rows {
