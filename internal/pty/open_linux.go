@@ -27,9 +27,13 @@ func openPair(columns, rows int) (user, program *os.File, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(columns), Row: uint16(rows)}); err != nil {
+	if err := resize(user, columns, rows); err != nil {
 		return nil, nil, err
 	}
 	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
 	return user, program, err
+}
+
+func resize(terminal *os.File, columns, rows int) error {
+	return unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(columns), Row: uint16(rows)})
 }

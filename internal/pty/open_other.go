@@ -11,3 +11,7 @@ import (
 func openPair(int, int) (user, program *os.File, err error) {
 	return nil, nil, fmt.Errorf("open a terminal: %w", errors.ErrUnsupported)
 }
+
+func resize(*os.File, int, int) error {
+	return fmt.Errorf("resize a terminal: %w", errors.ErrUnsupported)
+}

@@ -26,6 +26,9 @@ func (t *Terminal) Read(p []byte) (int, error) {
 // Write implements io.Writer.
 func (t *Terminal) Write(p []byte) (int, error) { return t.file.Write(p) }
 
+// Resize changes the size of the terminal, as a person does who pulls at its window.
+func (t *Terminal) Resize(columns, rows int) error { return resize(t.file, columns, rows) }
+
 // Close takes the terminal away from its programs, which get a SIGHUP.
 func (t *Terminal) Close() error { return t.file.Close() }
 

@@ -54,3 +54,22 @@ func TestNoProgram(t *testing.T) {
 		t.Error("it was started")
 	}
 }
+
+func TestATerminalIsResized(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "trap 'stty size; exit' WINCH; echo ready; while :; do sleep 1; done")
+	terminal, err := pty.Start(cmd, 80, 24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	if _, err := io.ReadFull(terminal, make([]byte, len("ready"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := terminal.Resize(200, 50); err != nil {
+		t.Fatal(err)
+	}
+	shown, err := io.ReadAll(terminal)
+	if ended := cmd.Wait(); err != nil || ended != nil || !strings.Contains(string(shown), "50 200") {
+		t.Errorf("%v, %v: %q", err, ended, shown)
+	}
+}
