@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"math"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -47,28 +49,79 @@ func BenchmarkRunOverFloor(b *testing.B) {
 func benchmarkRunOverFloor(b *testing.B, sandbox run.Sandbox) {
 	s := newFixture(b)
 	s.sandbox = sandbox
-	s.spawn(asWorker + "=" + floored)
+	w := s.spawn(asWorker + "=" + floored)
 	in := s.simple()
 	first := s.start(in)
 	if err := first.Get(b.Context(), nil); err != nil {
 		b.Fatal(err)
 	}
-	steps := s.executions(in.RunID, first.GetRunID())[0].steps()
-	var runs, floors, based []time.Duration
+	history := s.executions(in.RunID, first.GetRunID())[0]
+	steps, clothes := history.steps(), history.dress()
+	var based, runs, floors, dresseds cost
 	for b.Loop() {
 		in := s.simple()
 		in.NoBaseline = false
-		based = append(based, s.timed(in.RunID.WorkflowID(), workflows.Run, workflows.RunInput{Input: &in}))
+		s.measure(w, &based, in.RunID.WorkflowID(), workflows.Run, workflows.RunInput{Input: &in})
 		in = s.simple()
-		runs = append(runs, s.timed(in.RunID.WorkflowID(), workflows.Run, workflows.RunInput{Input: &in}))
-		floors = append(floors, s.timed("floor-"+string(in.RunID), floor, steps))
+		s.measure(w, &runs, in.RunID.WorkflowID(), workflows.Run, workflows.RunInput{Input: &in})
+		s.measure(w, &floors, "floor-"+string(in.RunID), floor, steps)
+		s.measure(w, &dresseds, "dressed-"+string(in.RunID), dressedFloor, clothes)
 	}
-	b.ReportMetric(ms(median(runs)), "run-ms")
-	b.ReportMetric(ms(median(floors)), "floor-ms")
-	b.ReportMetric(float64(median(runs))/float64(median(floors)), "ratio")
-	b.ReportMetric(ms(median(based)-median(runs)), "baseline-ms")
+	runs.report(b, "run")
+	floors.report(b, "floor")
+	dresseds.report(b, "dressed")
+	b.ReportMetric(float64(median(runs.times))/float64(median(floors.times)), "ratio")
+	b.ReportMetric(float64(median(runs.times))/float64(median(dresseds.times)), "ratio-dressed")
+	b.ReportMetric(ms(median(based.times)-median(runs.times)), "baseline-ms")
 	b.ReportMetric(float64(len(steps)-count(steps, local)), "activities")
 	b.ReportMetric(float64(count(steps, local)), "local-activities")
+}
+
+// cost is what workflows of a kind take, in time and in CPU time.
+type cost struct {
+	times                    []time.Duration
+	engine, worker, children time.Duration // of all
+}
+
+// measure is timed, and adds what the workflow costs.
+func (s *fixture) measure(w *workerProcess, c *cost, id string, workflow any, in any) {
+	s.t.Helper()
+	engine, _ := cpuTime(s.engine.PID)
+	worker, children := cpuTime(w.cmd.Process.Pid)
+	c.times = append(c.times, s.timed(id, workflow, in))
+	time.Sleep(50 * time.Millisecond) // what the engine does afterwards belongs to it
+	engineAfter, _ := cpuTime(s.engine.PID)
+	workerAfter, childrenAfter := cpuTime(w.cmd.Process.Pid)
+	c.engine += engineAfter - engine
+	c.worker += workerAfter - worker
+	c.children += childrenAfter - children
+}
+
+// report reports the median of the times, and of the CPU times, whose clock is coarse, the mean.
+func (c *cost) report(b *testing.B, name string) {
+	b.ReportMetric(ms(median(c.times)), name+"-ms")
+	n := time.Duration(len(c.times))
+	b.ReportMetric(ms(c.engine/n), name+"-engine-cpu-ms")
+	b.ReportMetric(ms(c.worker/n), name+"-worker-cpu-ms")
+	b.ReportMetric(ms(c.children/n), name+"-children-cpu-ms")
+}
+
+// cpuTime is the CPU time of a process, and of its children that have ended. It is zero where the system has no /proc.
+func cpuTime(pid int) (own, children time.Duration) {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 15 {
+		return 0, 0
+	}
+	sum := func(fields []string) (total time.Duration) {
+		for _, f := range fields {
+			ticks, _ := strconv.Atoi(f)
+			total += time.Duration(ticks) * 10 * time.Millisecond
+		}
+		return total
+	}
+	return sum(fields[11:13]), sum(fields[13:15])
 }
 
 // timed is how long a workflow takes from its start to its result.
