@@ -12,16 +12,20 @@ import (
 )
 
 func (c *cli) mcpCommand() *cobra.Command {
-	var decide bool
+	var decide, start bool
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve peers, dispatches and runs to an agent as MCP tools",
 		Long: `Serves tools on standard input and output, over the Model Context Protocol, to the
 agent that starts it: entwurf_v2, entwurf_peers, entwurf_self and
 entwurf_inbox_read for the sessions of this host, ratchet_dispatches for what came
-of dispatches, ratchet_runs and ratchet_run for the runs. With --allow-decisions it also approves, rejects and answers for what runs
-wait for: the agent decides then in your place. Give that to a session that you
-watch, for its time, never to every agent by your user's configuration.
+of dispatches, ratchet_runs and ratchet_run for the runs, and ratchet_run_wait to
+wait until one needs you. With --allow-starts it also starts runs: in the box, with
+your approval of each patch and tool, whatever your settings say, and by agents and
+models, not by programs that the agent names. With --allow-decisions it also
+approves, rejects and answers for what runs wait for: the agent decides then in your
+place. Give that to a session that you watch, for its time, never to every agent by
+your user's configuration.
 
 An agent starts it in a directory of its own choice, so name the runs directory by
 its absolute path. The engine is reached when a tool needs it.`,
@@ -38,11 +42,12 @@ its absolute path. The engine is reached when a tool needs it.`,
 			})
 			defer remote.close()
 			return tools.Serve(ctx, tools.Config{
-				Dirs: dirs, Caller: c.thisCaller, Engine: remote, AllowDecisions: decide,
+				Dirs: dirs, Caller: c.thisCaller, Engine: remote, AllowDecisions: decide, AllowStarts: start,
 				Log: slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 			}, c.in, c.out)
 		}),
 	}
 	cmd.Flags().BoolVar(&decide, "allow-decisions", false, "let the agent approve, reject and answer what runs wait for")
+	cmd.Flags().BoolVar(&start, "allow-starts", false, "let the agent start runs, in the box, whose patches and tools a person approves")
 	return cmd
 }

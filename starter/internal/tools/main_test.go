@@ -39,6 +39,7 @@ type engine struct {
 	filters []runs.Filter
 	decided []run.Decision
 	replied []run.Reply
+	started []tools.Start
 	names   []string // that runs were asked for by
 	asked   []string // of Past: the target and how many
 
@@ -100,6 +101,22 @@ func (e *engine) Reply(_ context.Context, name string, r run.Reply) (run.ID, err
 	defer e.mu.Unlock()
 	e.names, e.replied = append(e.names, name), append(e.replied, r)
 	return "r-1", e.err
+}
+
+func (e *engine) Start(_ context.Context, s tools.Start) (tools.Started, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.started = append(e.started, s)
+	return tools.Started{RunID: "r-2", Name: "slug#2"}, e.err
+}
+
+// Await waits as long as it may for a run that is at work.
+func (e *engine) Await(ctx context.Context, name string) (tools.Needs, error) {
+	if name == "busy" {
+		<-ctx.Done()
+		return tools.NewNeeds("r-1", "slug#1", run.Running, &run.Pending{}), e.err
+	}
+	return tools.NewNeeds("r-1", "slug#1", run.AwaitingApproval, &run.Pending{Approval: &run.PendingApproval{ApprovalID: "apr-1", Summary: "put a comma"}}), e.err
 }
 
 func (e *engine) sent() []dispatch.Message {

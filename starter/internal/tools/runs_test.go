@@ -10,6 +10,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/tools"
 )
 
 func TestRuns(t *testing.T) {
@@ -88,5 +89,35 @@ func TestWhatARunRefusesIsOneLine(t *testing.T) {
 		if line := c.refused(tool, arguments); line != `approval "a": nothing is pending` {
 			t.Errorf("%s: %q", tool, line)
 		}
+	}
+}
+
+func TestWaitingForARun(t *testing.T) {
+	w := newFixture(t)
+	c := w.connect(t)
+	var got struct {
+		Waits, Over bool
+		Summary     string
+		Pending     struct{ Approval struct{ ApprovalID string } }
+	}
+	structured(t, c.call("ratchet_run_wait", `{"run":"slug#1"}`), &got)
+	if !got.Waits || got.Over || got.Pending.Approval.ApprovalID != "apr-1" || !strings.Contains(got.Summary, "needs the approval of a patch: put a comma") {
+		t.Errorf("%+v", got)
+	}
+	structured(t, c.call("ratchet_run_wait", `{"run":"busy","seconds":1}`), &got)
+	if got.Waits || got.Summary != "it is at work and needs nothing" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestARunIsStarted(t *testing.T) {
+	w := newFixture(t)
+	const arguments = `{"goal":"g","repository":"/src/slug","provider":"claude","checks":["go test ./..."]}`
+	w.AllowStarts = true
+	var got tools.Started
+	structured(t, w.connect(t).call("ratchet_run_start", arguments), &got)
+	want := []tools.Start{{Goal: "g", Repository: "/src/slug", Provider: "claude", Checks: []string{"go test ./..."}}}
+	if got.RunID != "r-2" || got.Name != "slug#2" || !reflect.DeepEqual(w.engine.started, want) {
+		t.Errorf("%+v, %+v", got, w.engine.started)
 	}
 }

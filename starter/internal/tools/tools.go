@@ -25,7 +25,7 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 )
 
-// Config configures a server. Every member but AllowDecisions is required.
+// Config configures a server. Every member but the last two is required.
 type Config struct {
 	Dirs citizen.Dirs
 	// Caller returns the process that the client runs in at this moment. The tools act
@@ -35,6 +35,8 @@ type Config struct {
 	Log    *slog.Logger
 	// AllowDecisions offers the tools that settle approvals and questions of runs.
 	AllowDecisions bool
+	// AllowStarts offers the tool that starts runs.
+	AllowStarts bool
 }
 
 // Engine holds the calls of the tools to the Temporal server. Each call reaches it anew, so that
@@ -52,11 +54,16 @@ type Engine interface {
 	Standing(ctx context.Context, name string) (any, error)
 	Decide(ctx context.Context, name string, d run.Decision) (run.ID, error)
 	Reply(ctx context.Context, name string, r run.Reply) (run.ID, error)
+	// Start starts a run. A person has to approve its patches and tools, and it runs in the box, whatever settings
+	// there are.
+	Start(context.Context, Start) (Started, error)
+	// Await waits until the run needs a person or has ended. When ctx ends first, it says where the run stands.
+	Await(ctx context.Context, name string) (Needs, error)
 }
 
 const instructions = `Agent sessions of this host are addressed by garden ids: entwurf_peers lists them, entwurf_v2 sends to one, entwurf_inbox_read takes your own mail, entwurf_self says who you are to the others.
 ratchet_dispatches shows what came of dispatches, also of those that you did not wait for.
-ratchet_runs and ratchet_run show runs of coding agents and what they wait for.`
+ratchet_runs and ratchet_run show runs of coding agents and what they wait for. ratchet_run_wait waits for one and says what it needs.`
 
 // server serves one client.
 type server struct {
@@ -94,6 +101,10 @@ func (s *server) offerTools(m *mcp.Server) {
 	s.offerDispatch(m)
 	s.offerPast(m)
 	s.offerRuns(m)
+	s.offerWait(m)
+	if s.AllowStarts {
+		s.offerStart(m)
+	}
 	if s.AllowDecisions {
 		s.offerDecisions(m)
 	}

@@ -32,9 +32,9 @@ func (c client) tools() map[string]*mcp.Tool {
 func TestToolsAndTheirAnnotations(t *testing.T) {
 	type hints struct{ readOnly, destructive, idempotent, openWorld bool }
 	rows := []struct {
-		name     string
-		decision bool
-		hints    hints
+		name    string
+		guarded bool // by a flag
+		hints   hints
 	}{
 		{"entwurf_v2", false, hints{destructive: true, openWorld: true}},
 		{"entwurf_peers", false, hints{readOnly: true, idempotent: true}},
@@ -43,20 +43,22 @@ func TestToolsAndTheirAnnotations(t *testing.T) {
 		{"ratchet_dispatches", false, hints{readOnly: true, idempotent: true}},
 		{"ratchet_runs", false, hints{readOnly: true, idempotent: true}},
 		{"ratchet_run", false, hints{readOnly: true, idempotent: true}},
+		{"ratchet_run_wait", false, hints{readOnly: true, idempotent: true}},
+		{"ratchet_run_start", true, hints{}},
 		{"ratchet_approve", true, hints{destructive: true, idempotent: true}},
 		{"ratchet_reject", true, hints{destructive: true, idempotent: true}},
 		{"ratchet_answer", true, hints{idempotent: true}},
 	}
 	for _, allowed := range []bool{false, true} {
 		w := newFixture(t)
-		w.AllowDecisions = allowed
+		w.AllowDecisions, w.AllowStarts = allowed, allowed
 		c := w.connect(t)
 		found := c.tools()
 		for _, row := range rows {
 			tool := found[row.name]
 			delete(found, row.name)
-			if (tool != nil) != (allowed || !row.decision) {
-				t.Errorf("%s is there: %v, decisions allowed: %v", row.name, tool != nil, allowed)
+			if (tool != nil) != (allowed || !row.guarded) {
+				t.Errorf("%s is there: %v, allowed: %v", row.name, tool != nil, allowed)
 			}
 			if tool == nil {
 				if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: row.name}); err == nil {
