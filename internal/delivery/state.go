@@ -111,6 +111,14 @@ func (s *Snapshot) InFlight() *Attempt {
 	return nil
 }
 
+// Attempt returns the attempt that the request began; zero if none is kept.
+func (s *Snapshot) Attempt(request string) Attempt {
+	if _, a := s.findAttempt(func(a *Attempt) bool { return a.RequestID == request }); a != nil {
+		return *a
+	}
+	return Attempt{}
+}
+
 // findEntry returns the open batch; nil if there is none.
 func (s *Snapshot) findEntry(batch string) *Entry {
 	i := slices.IndexFunc(s.Queue, func(e Entry) bool { return e.Batch.ID == batch })

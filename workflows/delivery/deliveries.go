@@ -19,14 +19,23 @@ import (
 // acts provides method values only. The worker holds the real activities.
 var acts *activities.Activities
 
-// Host is what the deliveries need of the session's workflow.
+// Host is what the deliveries need of the session's workflow. Its methods do not block.
 type Host interface {
-	// ReachProcess returns a context whose activities run on the worker that holds the session's process.
+	// ReachProcess returns a context whose activities run on the worker that holds the session's process. It ends with
+	// the process.
 	ReachProcess(ctx workflow.Context) workflow.Context
-	// WakeProcess starts the session's process unless it runs or starts already. It returns at once.
-	WakeProcess()
+	// WakeProcess starts the session's process unless it runs or starts already. Attach tells when it runs.
+	WakeProcess(ctx workflow.Context)
 	// HasTurnToBegin reports whether the session is about to begin a turn for a person, who goes first.
-	HasTurnToBegin() bool
+	HasTurnToBegin(ctx workflow.Context) bool
+	// BeginTurn gives the session's turn to the delivery with the id. It reports false if the session has a turn.
+	BeginTurn(ctx workflow.Context, id string) bool
+	// TakeTurnBack says that the delivery surely began no turn. GiveTurnUp says that this is not known and that nobody
+	// waits for it any more.
+	TakeTurnBack(ctx workflow.Context, id string)
+	GiveTurnUp(ctx workflow.Context, id string)
+	// Touch says that Step has something to do.
+	Touch()
 }
 
 // Settings say how a session takes deliveries.
@@ -52,7 +61,7 @@ type Process struct {
 }
 
 // Deliveries are the deliveries into one session. The session's workflow makes it with New, tells it of its processes
-// with Attach, TakeSight and Detach, and runs Run in a coroutine.
+// with Attach, TakeSight and Detach, and calls Step where it rests.
 type Deliveries struct {
 	Settings
 
@@ -65,7 +74,8 @@ type Deliveries struct {
 	lost    string   // why the last process ended, until the fold knows
 	ended   bool
 	working bool // an activity is under way
-	changed bool // something has happened that the loop has not seen
+	changed bool // something has happened that Step has not seen
+	next    time.Time
 
 	proved  bool          // nothing was told of the thread since the last read
 	pause   time.Duration // after a read that admitted nothing, or a refusal
@@ -84,21 +94,22 @@ func New(ctx workflow.Context, s Settings, host Host, from State) (*Deliveries, 
 	return d, d.setHandlers(ctx)
 }
 
-// State returns what the next execution continues with. It is whole only while the deliveries are settled.
-func (d *Deliveries) State() State {
+// State returns what the next execution continues with. No process may be attached.
+func (d *Deliveries) State(ctx workflow.Context) State {
+	d.settleLoss(ctx)
 	s := d.state
 	s.Fold = *d.fold
 	return s
 }
 
-// IsSettled reports whether no attempt is in flight and no activity under way.
-func (d *Deliveries) IsSettled() bool { return !d.working && d.fold.InFlight() == nil && d.lost == "" }
-
-// IsDelivering reports whether an attempt is in flight. Its turn, if there is one, is not a person's.
-func (d *Deliveries) IsDelivering() bool { return d.fold.InFlight() != nil }
-
-// HasWork reports whether a batch is open: the process is needed, or a person is.
-func (d *Deliveries) HasWork() bool { return d.fold.Head() != nil }
+// MustStay returns the error of the contract while an attempt is in flight or a batch waits for a person: the session
+// cannot be retired.
+func (d *Deliveries) MustStay() error {
+	if e := d.fold.Head(); d.working || d.fold.InFlight() != nil || e != nil && e.Replay == delivery.Manual {
+		return delivery.ErrPendingResolution
+	}
+	return nil
+}
 
 // Attach tells of a process that serves the session from now on.
 func (d *Deliveries) Attach(ctx workflow.Context, p Process) {
@@ -106,9 +117,20 @@ func (d *Deliveries) Attach(ctx workflow.Context, p Process) {
 		d.Detach("another process serves the session")
 	}
 	d.settleLoss(ctx)
-	d.process, d.proved, d.changed = &p, false, true
-	if d.fold.Seq == 0 {
-		d.emit(ctx, delivery.Opened{Thread: p.Thread, Mode: d.Mode, Limits: d.Limits})
+	d.process, d.proved = &p, false
+	d.touch()
+}
+
+// touch lets the session call Step.
+func (d *Deliveries) touch() {
+	d.changed = true
+	d.host.Touch()
+}
+
+// open begins the history of the thread, with the first batch: a session without deliveries has none.
+func (d *Deliveries) open(ctx workflow.Context) {
+	if d.fold.Seq == 0 && d.process != nil {
+		_ = d.emit(ctx, delivery.Opened{Thread: d.process.Thread, Mode: d.Mode, Limits: d.Limits})
 	}
 }
 
@@ -117,7 +139,8 @@ func (d *Deliveries) Detach(why string) {
 	if d.process == nil {
 		return
 	}
-	d.process, d.proved, d.changed, d.lost = nil, false, true, why
+	d.process, d.proved, d.lost = nil, false, why
+	d.touch()
 }
 
 // settleLoss ends the epoch of a process that has ended. It waits for the answer of a request under way, which may say
@@ -136,8 +159,8 @@ func (d *Deliveries) settleLoss(ctx workflow.Context) {
 // Retire ends the deliveries for good. Batches without an attempt are cancelled. The error is that of the contract while
 // an attempt is in flight or a batch waits for a person.
 func (d *Deliveries) Retire(ctx workflow.Context) error {
-	if a, e := d.fold.InFlight(), d.fold.Head(); a != nil || d.working || e != nil && e.Replay == delivery.Manual {
-		return delivery.ErrPendingResolution
+	if err := d.MustStay(); err != nil {
+		return err
 	}
 	d.Detach("the session is retired")
 	d.settleLoss(ctx)
@@ -157,8 +180,11 @@ func (d *Deliveries) Retire(ctx workflow.Context) error {
 	return nil
 }
 
-// Stop ends Run.
-func (d *Deliveries) Stop() { d.ended, d.changed = true, true }
+// Stop ends the deliveries: Step does nothing any more.
+func (d *Deliveries) Stop() {
+	d.ended = true
+	d.touch()
+}
 
 // emit folds an event, and adds it to what the ledger is to hold. An event out of turn changes nothing.
 func (d *Deliveries) emit(ctx workflow.Context, p delivery.Payload) error {
@@ -171,7 +197,7 @@ func (d *Deliveries) emit(ctx workflow.Context, p delivery.Payload) error {
 		return err
 	}
 	d.enter(ledger.Entry{Event: &e, Audit: lines})
-	d.changed = true
+	d.touch()
 	return nil
 }
 
@@ -204,10 +230,13 @@ func (d *Deliveries) TakeSight(ctx workflow.Context, s activities.Sight) {
 	case s.Turn != nil:
 		s.Turn.Session, s.Turn.Epoch = managed.ID, managed.Epoch
 		_ = d.emit(ctx, *s.Turn)
-		d.changed = d.changed || d.fold.Head() != nil
 		d.pause, d.readyAt = 0, time.Time{}
+		if d.fold.Head() != nil {
+			d.touch()
+		}
 	case delivery.ActivityOf(s.Status) != delivery.ActiveThread && d.fold.InFlight() != nil:
-		d.lookAt, d.changed = earliest(d.lookAt, workflow.Now(ctx).Add(lookAfterEnd)), true
+		d.lookAt = earliest(d.lookAt, workflow.Now(ctx).Add(lookAfterEnd))
+		d.touch()
 	}
 }
 

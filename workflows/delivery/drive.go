@@ -26,29 +26,22 @@ const (
 	lookAfterAnswer = time.Minute
 )
 
-// Run delivers until Stop, or until ctx ends.
-func (d *Deliveries) Run(ctx workflow.Context) error {
-	for !d.ended {
-		d.changed = false
-		if err := d.awaitChange(ctx, d.takeStep(ctx)); err != nil {
-			return err
-		}
+// Step does what is due, and may run activities. It reports whether there may be more to do. The session calls it where
+// it rests, and again when Touch was called or the time of Due has come.
+func (d *Deliveries) Step(ctx workflow.Context) (more bool) {
+	if d.ended || d.fold.Seq == 0 && d.process == nil {
+		return false
 	}
-	return nil
-}
-
-// awaitChange waits until something happens, or until the time; the zero time never comes.
-func (d *Deliveries) awaitChange(ctx workflow.Context, until time.Time) error {
+	d.changed = false
+	d.next = d.takeStep(ctx)
 	if !d.changed {
 		d.record(ctx)
 	}
-	happened := func() bool { return d.changed }
-	if until.IsZero() {
-		return workflow.Await(ctx, happened)
-	}
-	_, err := workflow.AwaitWithTimeout(ctx, max(until.Sub(workflow.Now(ctx)), 0), happened)
-	return err
+	return d.changed
 }
+
+// Due returns when time alone makes something due; the zero time never comes.
+func (d *Deliveries) Due() time.Time { return d.next }
 
 // takeStep does what is due, and returns when time alone makes more due.
 func (d *Deliveries) takeStep(ctx workflow.Context) (next time.Time) {
@@ -68,8 +61,12 @@ func (d *Deliveries) takeStep(ctx workflow.Context) (next time.Time) {
 // sweep applies what is due because time has passed.
 func (d *Deliveries) sweep(ctx workflow.Context) (done int) {
 	for _, p := range d.fold.Sweep(workflow.Now(ctx)) {
-		if d.emit(ctx, p) == nil {
-			done++
+		if d.emit(ctx, p) != nil {
+			continue
+		}
+		done++
+		if p, ok := p.(delivery.Stale); ok {
+			d.host.GiveTurnUp(ctx, d.fold.Attempt(p.RequestID).Marker)
 		}
 	}
 	return done
@@ -78,7 +75,7 @@ func (d *Deliveries) sweep(ctx workflow.Context) (done int) {
 // bindProcess binds the process that serves the session, unless an attempt or a person is waited for: they are judged by
 // the proofs of the old epoch.
 func (d *Deliveries) bindProcess(ctx workflow.Context) {
-	if d.process == nil || d.fold.Session.State == delivery.Live || d.fold.Session.State == delivery.Retired {
+	if d.process == nil || d.fold.Head() == nil || d.fold.Session.State == delivery.Live || d.fold.Session.State == delivery.Retired {
 		return
 	}
 	err := d.emit(ctx, delivery.Bound{Session: d.Session, Thread: d.process.Thread, Adapter: d.process.Adapter})
@@ -96,10 +93,10 @@ func (d *Deliveries) serveHead(ctx workflow.Context) (next time.Time) {
 		return earliest(next, after(now, d.fold.NotBefore()))
 	case decision.Reason == delivery.NotLive:
 		if d.process == nil {
-			d.host.WakeProcess()
+			d.host.WakeProcess(ctx)
 		}
 		return next
-	case d.host.HasTurnToBegin():
+	case d.host.HasTurnToBegin(ctx):
 		return earliest(next, now.Add(firstPause))
 	case now.Before(d.readyAt):
 		return earliest(next, d.readyAt)
@@ -112,7 +109,7 @@ func (d *Deliveries) serveHead(ctx workflow.Context) (next time.Time) {
 	}
 	switch decision.Outcome {
 	case delivery.Start, delivery.Steer:
-		if d.lost == "" && d.process != nil && !d.host.HasTurnToBegin() {
+		if d.lost == "" && d.process != nil && !d.host.HasTurnToBegin(ctx) {
 			d.attemptHead(ctx, decision)
 		}
 		return next
@@ -194,8 +191,14 @@ func (d *Deliveries) attemptHead(ctx workflow.Context, decision delivery.Decisio
 	if decision.Outcome == delivery.Steer {
 		b.Kind = delivery.TurnSteer
 	}
+	if b.Kind == delivery.TurnStart && !d.host.BeginTurn(ctx, b.Marker) {
+		d.tellProblem("the session has a turn")
+		d.backOff(ctx)
+		return
+	}
 	begun, _, err := d.fold.Begin(b, workflow.Now(ctx))
 	if err != nil || begun == nil || d.emit(ctx, *begun) != nil {
+		d.host.TakeTurnBack(ctx, b.Marker)
 		d.tellProblem("the gate refuses the attempt: %v", err)
 		d.backOff(ctx)
 		return
@@ -212,6 +215,9 @@ func (d *Deliveries) attemptHead(ctx workflow.Context, decision delivery.Decisio
 // takeAnswer folds the answer to an attempt. Without one the attempt stays: nobody knows whether it was accepted.
 func (d *Deliveries) takeAnswer(ctx workflow.Context, b delivery.Begun, last int, out activities.DeliverResult, err error) {
 	now := workflow.Now(ctx)
+	if err != nil && isUnbegun(err) {
+		out, err = activities.DeliverResult{Refused: delivery.NotSent, Reason: report.Summary(err.Error())}, nil
+	}
 	switch {
 	case err == nil && out.Refused == "":
 		d.markRecorded(last)
@@ -219,11 +225,8 @@ func (d *Deliveries) takeAnswer(ctx workflow.Context, b delivery.Begun, last int
 		d.pause, d.lookAt = 0, now.Add(lookAfterAnswer)
 	case err == nil:
 		_ = d.emit(ctx, delivery.Refused{RequestID: b.RequestID, Class: out.Refused, Reason: out.Reason})
+		d.host.TakeTurnBack(ctx, b.Marker)
 		d.tellProblem("the attempt was refused (%s): %s", out.Refused, out.Reason)
-		d.backOff(ctx)
-	case isUnbegun(err):
-		_ = d.emit(ctx, delivery.Refused{RequestID: b.RequestID, Class: delivery.NotSent, Reason: report.Summary(err.Error())})
-		d.tellProblem("the attempt was not sent: %v", err)
 		d.backOff(ctx)
 	default:
 		d.tellProblem("nobody knows whether the attempt was accepted: %s", report.ProblemOf(err).Message)
@@ -274,10 +277,8 @@ func (d *Deliveries) record(ctx workflow.Context) {
 	d.markRecorded(last)
 }
 
-// execute runs an activity to its end, even if the workflow is canceled meanwhile.
+// execute runs an activity to its end.
 func (d *Deliveries) execute(ctx workflow.Context, out any, activity any, in any) error {
-	ctx, stop := workflow.NewDisconnectedContext(ctx)
-	defer stop()
 	d.working = true
 	defer func() { d.working = false }()
 	return workflow.ExecuteActivity(ctx, activity, in).Get(ctx, out)
@@ -292,7 +293,7 @@ func newID(ctx workflow.Context) (id string) {
 // quickActivity returns a context for an activity that reads, or that may be repeated. The loop repeats it.
 func quickActivity(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue: workflow.GetActivityOptions(ctx).TaskQueue, StartToCloseTimeout: 30 * time.Second, ScheduleToStartTimeout: time.Minute,
+		TaskQueue: workflow.GetActivityOptions(ctx).TaskQueue, StartToCloseTimeout: 30 * time.Second, ScheduleToStartTimeout: time.Minute, WaitForCancellation: true,
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: summary,
 	})
 }
@@ -300,7 +301,7 @@ func quickActivity(ctx workflow.Context, summary string) workflow.Context {
 // singleActivity returns a context for the activity that sends. It must not run twice.
 func singleActivity(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue: workflow.GetActivityOptions(ctx).TaskQueue, StartToCloseTimeout: 90 * time.Second, ScheduleToStartTimeout: time.Minute,
+		TaskQueue: workflow.GetActivityOptions(ctx).TaskQueue, StartToCloseTimeout: 90 * time.Second, ScheduleToStartTimeout: time.Minute, WaitForCancellation: true,
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: deliverAttempts}, Summary: summary,
 	})
 }
@@ -311,7 +312,7 @@ const deliverAttempts = 1
 // isUnbegun reports whether an activity with a single attempt ended before a worker began it.
 func isUnbegun(err error) bool {
 	late, ok := errors.AsType[*temporal.TimeoutError](err)
-	return ok && late.TimeoutType() == enums.TIMEOUT_TYPE_SCHEDULE_TO_START
+	return temporal.IsCanceledError(err) || ok && late.TimeoutType() == enums.TIMEOUT_TYPE_SCHEDULE_TO_START
 }
 
 // earliest returns the earlier of two times; the zero time never comes.

@@ -61,16 +61,25 @@ func Standing(ctx workflow.Context, in flow.Settings) (flow.View, error) {
 	})
 	_ = workflow.SetQueryHandler(ctx, "wakes", func() (int, error) { return h.wakes, nil })
 	_ = workflow.SetQueryHandler(ctx, "retired", func() (bool, error) { return errors.Is(retired, delivery.ErrPendingResolution), nil })
+	_ = workflow.SetQueryHandler(ctx, "given up", func() ([]string, error) { return h.lost, nil })
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		for turn := workflow.GetSignalChannel(ctx, "person"); ; {
 			turn.Receive(ctx, &h.occupied)
 		}
 	})
-	if err = d.Run(ctx); err == nil { // the session's workflow outlives its deliveries
-		err = workflow.Await(ctx, func() bool { return false })
+	for err == nil { // as a session's workflow does where it rests
+		seen := h.touched
+		if d.Step(ctx) {
+			continue
+		}
+		changed := func() bool { return h.touched != seen }
+		if due := d.Due(); due.IsZero() {
+			err = workflow.Await(ctx, changed)
+		} else {
+			_, err = workflow.AwaitWithTimeout(ctx, max(due.Sub(workflow.Now(ctx)), time.Millisecond), changed)
+		}
 	}
-	v := flow.View{Session: in.Session, Fold: d.State().Fold}
-	return v, err
+	return flow.View{}, err
 }
 
 // told is what a session's process does: it begins, tells something, or ends.
@@ -80,13 +89,29 @@ type told struct {
 }
 
 type standing struct {
-	wakes    int
-	occupied bool
+	wakes, touched int
+	occupied       bool   // a person's turn is about to begin
+	turn           string // of a delivery
+	lost           []string
 }
 
 func (*standing) ReachProcess(ctx workflow.Context) workflow.Context { return ctx }
-func (h *standing) WakeProcess()                                     { h.wakes++ }
-func (h *standing) HasTurnToBegin() bool                             { return h.occupied }
+func (h *standing) WakeProcess(workflow.Context)                     { h.wakes++ }
+func (h *standing) HasTurnToBegin(workflow.Context) bool             { return h.occupied }
+func (h *standing) Touch()                                           { h.touched++ }
+
+func (h *standing) BeginTurn(_ workflow.Context, id string) bool {
+	h.turn = id
+	return true
+}
+
+func (h *standing) TakeTurnBack(_ workflow.Context, id string) {
+	if h.turn == id {
+		h.turn = ""
+	}
+}
+
+func (h *standing) GiveTurnUp(_ workflow.Context, id string) { h.lost = append(h.lost, id) }
 
 // town stands in for everything that the deliveries touch: a thread with an owner, and a ledger on paper. It notes what
 // was sent and recorded. Each answer is used once; the last one stays.

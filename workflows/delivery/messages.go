@@ -114,15 +114,8 @@ const openLimit = 5 * time.Minute
 
 // enqueue adds a batch. A second call with the same batch changes nothing.
 func (d *Deliveries) enqueue(ctx workflow.Context, p activities.Parcel) (activities.Receipt, error) {
-	if d.fold.Seq == 0 {
-		d.host.WakeProcess()
-		opened, err := workflow.AwaitWithTimeout(ctx, openLimit, func() bool { return d.fold.Seq > 0 || d.ended })
-		if err != nil {
-			return activities.Receipt{}, err
-		}
-		if !opened || d.ended {
-			return activities.Receipt{}, refuseUpdate(StateError, errors.New("session_not_live: the session has named no thread; see starter session list"))
-		}
+	if err := d.awaitThread(ctx); err != nil {
+		return activities.Receipt{}, err
 	}
 	b := d.batchOf(p)
 	if known := d.fold.Batch(b.ID); known == nil || !known.Equal(b) {
@@ -131,6 +124,22 @@ func (d *Deliveries) enqueue(ctx workflow.Context, p activities.Parcel) (activit
 		}
 	}
 	return activities.Receipt{Batch: b.ID, Waiting: len(d.fold.Queue)}, nil
+}
+
+// awaitThread waits until the session has named its thread, and wakes it for that.
+func (d *Deliveries) awaitThread(ctx workflow.Context) error {
+	if d.fold.Seq == 0 && d.process == nil {
+		d.host.WakeProcess(ctx)
+	}
+	known, err := workflow.AwaitWithTimeout(ctx, openLimit, func() bool { return d.fold.Seq > 0 || d.process != nil || d.ended })
+	if err != nil {
+		return err
+	}
+	if !known || d.ended {
+		return refuseUpdate(StateError, errors.New("session_not_live: the session has named no thread; see starter session list"))
+	}
+	d.open(ctx)
+	return nil
 }
 
 func (d *Deliveries) closingOf(c Closing) delivery.Closed {
