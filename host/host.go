@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	deliveryacts "github.com/ratchet-dev/ratchet/activities/delivery"
 	dispatchacts "github.com/ratchet-dev/ratchet/activities/dispatch"
 	"github.com/ratchet-dev/ratchet/activities/notify"
 	sessionacts "github.com/ratchet-dev/ratchet/activities/session"
@@ -157,6 +158,7 @@ func (c *Config) AddToolchain(dir string) error {
 type Host struct {
 	Activities *activities.Activities
 	Sessions   *sessionacts.Activities
+	Deliveries *deliveryacts.Activities
 	Dispatch   *dispatchacts.Activities // nil: the host has no registry of sessions
 	Sandbox    activities.Sandbox
 	Notify     notify.Config
@@ -182,6 +184,9 @@ func Open(ctx context.Context, c Config) (*Host, error) {
 		return nil, err
 	}
 	if h.Sessions, err = c.openSessions(runs, h.Sandbox); err != nil {
+		return nil, err
+	}
+	if h.Deliveries, err = c.openDeliveries(h.Sessions); err != nil {
 		return nil, err
 	}
 	if missing != nil {

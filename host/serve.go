@@ -75,6 +75,7 @@ func (h *Host) start(ctx context.Context, w *Worker, log *slog.Logger) error {
 	h.Notify.Link = w.linkOf
 	notifyflow.Register(serving, notify.New(h.Notify))
 	serving.RegisterActivity(&deliveryacts.Teller{})
+	serving.RegisterActivity(h.Deliveries)
 	sessionflow.Register(serving, h.Sessions)
 	if h.Dispatch != nil {
 		dispatchflow.Register(serving, h.Dispatch)

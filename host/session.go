@@ -11,8 +11,10 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	deliveryacts "github.com/ratchet-dev/ratchet/activities/delivery"
 	sessionacts "github.com/ratchet-dev/ratchet/activities/session"
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/redact"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
@@ -47,6 +49,16 @@ func (c Config) openSessions(runs *rundir.Store, sandbox activities.Sandbox) (*s
 	})
 }
 
+// steerVariable opens the gate of the steers if it is 1 (docs/contracts/delivery.md, 2). It is the word of the worker's
+// operator: no run, session or command opens it.
+const steerVariable = "RATCHET_STEER"
+
+// openDeliveries wires the activities of the deliveries into the sessions.
+func (c Config) openDeliveries(sessions *sessionacts.Activities) (*deliveryacts.Activities, error) {
+	steer, _ := c.lookup(steerVariable)
+	return deliveryacts.New(deliveryacts.Config{Sessions: sessionacts.NewProcesses(sessions), Ledger: ledger.In(c.RunsDir), Steer: steer == "1"})
+}
+
 // sessionWorkers returns the workers of the two task queues of sittings: the one from which any worker of
 // the host takes a sitting, and the one of the sittings of this process. A sitting lasts for hours, and
 // must not take the place of a run's activity.
@@ -55,6 +67,7 @@ func (h *Host) sessionWorkers(w *Worker, liveness *Liveness) []worker.Worker {
 	options.DisableWorkflowWorker, options.MaxConcurrentActivityTaskPollers = true, 2
 	owner := worker.New(w.Client, h.Sessions.Queue, options)
 	sessionflow.RegisterOwner(owner, sessionacts.NewOwner(h.Sessions))
+	owner.RegisterActivity(h.Deliveries)
 	options.MaxConcurrentActivityExecutionSize = h.Sessions.Most + waitingSittings
 	sittings := worker.New(w.Client, sessionflow.SittingQueue(w.TaskQueue), options)
 	sittings.RegisterActivity(h.Sessions)

@@ -21,8 +21,8 @@ var layers = [][]string{{"starter", "worker"}, {"host"}, {"workflows"}, {"activi
 var floors = [][]string{
 	{"provider"},
 	{"intake", "merge", "scratch", "workspace"},
-	{"agent", "citizen", "patch"},
-	{"answer", "attempts", "check", "checkout", "controlsocket", "delivery", "layer", "prompt", "review", "rundir", "session", "temporalclient", "toolchain"},
+	{"agent", "citizen", "patch", "session"},
+	{"answer", "attempts", "check", "checkout", "controlsocket", "delivery", "layer", "prompt", "review", "rundir", "temporalclient", "toolchain"},
 	{"egress", "engine"},
 	{"box", "file", "hunks", "notify"},
 	{"dispatch", "display", "failpoint", "failure", "gate", "git", "proc", "redact", "run", "udiff", "verdict"},

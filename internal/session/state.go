@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/delivery"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/setup"
 )
@@ -32,6 +33,8 @@ type Input struct {
 	// MaxTokens and MaxCost are the budgets; zero is none.
 	MaxTokens int64      `json:"maxTokens,omitempty"`
 	MaxCost   run.Micros `json:"maxCostMicros,omitempty"`
+	// Deliveries is how much must be proved before a delivery; empty means delivery.StrictSafe.
+	Deliveries delivery.Mode `json:"deliveries,omitempty"`
 }
 
 // maxTitle bounds a title in bytes.

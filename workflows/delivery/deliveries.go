@@ -73,7 +73,6 @@ type Deliveries struct {
 	process *Process // nil: none
 	lost    string   // why the last process ended, until the fold knows
 	ended   bool
-	working bool // an activity is under way
 	changed bool // something has happened that Step has not seen
 	next    time.Time
 
@@ -105,7 +104,7 @@ func (d *Deliveries) State(ctx workflow.Context) State {
 // MustStay returns the error of the contract while an attempt is in flight or a batch waits for a person: the session
 // cannot be retired.
 func (d *Deliveries) MustStay() error {
-	if e := d.fold.Head(); d.working || d.fold.InFlight() != nil || e != nil && e.Replay == delivery.Manual {
+	if e := d.fold.Head(); d.fold.InFlight() != nil || e != nil && e.Replay == delivery.Manual {
 		return delivery.ErrPendingResolution
 	}
 	return nil

@@ -150,7 +150,12 @@ func TestAnUnknownAcceptanceIsNeverSentAgain(t *testing.T) {
 			t.Errorf("after 4 minutes: %+v, %v", view, err)
 		}
 	})
-	p.then(2*time.Minute, func() {})
+	p.then(2*time.Minute, func() {
+		var lost []string
+		if v, err := p.env.QueryWorkflow("given up"); err != nil || v.Get(&lost) != nil || !slices.Equal(lost, []string{p.sent[0].Attempt.Marker}) {
+			t.Errorf("given up %v: %v", lost, err)
+		}
+	})
 	e := p.wantHead(p.run(flow.Settings{}), "b-1", delivery.Manual, 0)
 	p.wantSent(1)
 	if e.Attempts[0].RPC != delivery.UnknownRPC {

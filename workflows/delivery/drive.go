@@ -159,7 +159,7 @@ func (d *Deliveries) proveThread(ctx workflow.Context) bool {
 	}
 	managed, last := d.fold.Session, d.state.Entries
 	var out activities.ProveResult
-	err := d.execute(quickActivity(d.host.ReachProcess(ctx), "Read what the session's thread does"), &out, acts.ProveThread, activities.ProveInput{
+	err := runActivity(quickActivity(d.host.ReachProcess(ctx), "Read what the session's thread does"), &out, acts.ProveThread, activities.ProveInput{
 		Session: d.Session, Sitting: d.process.Sitting, Managed: managed, Record: d.state.Unrecorded,
 	})
 	if err != nil {
@@ -206,7 +206,7 @@ func (d *Deliveries) attemptHead(ctx workflow.Context, decision delivery.Decisio
 	d.proved, d.problem = false, ""
 	last := d.state.Entries
 	var out activities.DeliverResult
-	err = d.execute(singleActivity(d.host.ReachProcess(ctx), "Deliver batch "+b.Batch), &out, acts.SendDelivery, activities.DeliverInput{
+	err = runActivity(singleActivity(d.host.ReachProcess(ctx), "Deliver batch "+b.Batch), &out, acts.SendDelivery, activities.DeliverInput{
 		Session: d.Session, Sitting: d.process.Sitting, Attempt: b, Text: e.Batch.Text(b.Marker, b.Generation), Record: d.state.Unrecorded,
 	})
 	d.takeAnswer(ctx, b, last, out, err)
@@ -245,7 +245,7 @@ func (d *Deliveries) followAttempt(ctx workflow.Context) (next time.Time) {
 		return earliest(next, d.lookAt)
 	}
 	var out activities.ReconcileResult
-	err := d.execute(quickActivity(d.host.ReachProcess(ctx), "Look what became of an attempt"), &out, acts.ReconcileDelivery, activities.ReconcileInput{
+	err := runActivity(quickActivity(d.host.ReachProcess(ctx), "Look what became of an attempt"), &out, acts.ReconcileDelivery, activities.ReconcileInput{
 		Session: d.Session, Sitting: d.process.Sitting, Epoch: a.Epoch, Marker: a.Marker,
 	})
 	switch {
@@ -269,7 +269,7 @@ func (d *Deliveries) record(ctx workflow.Context) {
 		return
 	}
 	last := d.state.Entries
-	err := d.execute(quickActivity(ctx, "Record the deliveries"), nil, acts.RecordDelivery, activities.RecordInput{Session: d.Session, Record: d.state.Unrecorded})
+	err := runActivity(quickActivity(ctx, "Record the deliveries"), nil, acts.RecordDelivery, activities.RecordInput{Session: d.Session, Record: d.state.Unrecorded})
 	if err != nil {
 		d.tellProblem("the ledger cannot be written: %s", report.ProblemOf(err).Message)
 		return
@@ -277,10 +277,8 @@ func (d *Deliveries) record(ctx workflow.Context) {
 	d.markRecorded(last)
 }
 
-// execute runs an activity to its end.
-func (d *Deliveries) execute(ctx workflow.Context, out any, activity any, in any) error {
-	d.working = true
-	defer func() { d.working = false }()
+// runActivity runs an activity to its end.
+func runActivity(ctx workflow.Context, out any, activity any, in any) error {
 	return workflow.ExecuteActivity(ctx, activity, in).Get(ctx, out)
 }
 

@@ -49,7 +49,7 @@ func (r *runner) registerHandlers(ctx workflow.Context) error {
 			func(m session.Message) error { return r.s.CheckMessage(m) }, r.say),
 		setUpdate(ctx, InterruptUpdate, "ends the turn under way", r.checkTurn, r.interrupt),
 		setUpdate(ctx, StopUpdate, "ends the agent's process; the next message starts it again", r.checkOpen, r.stop),
-		setUpdate(ctx, RetireUpdate, "ends the session for good", r.checkOpen, r.leave),
+		setUpdate(ctx, RetireUpdate, "ends the session for good", r.checkLeave, r.leave),
 		setUpdate(ctx, DiffUpdate, "what the session has changed in its checkout", r.checkOpen, r.diff),
 		registerMessage(ctx, r, signals, ApprovalMessage, `{"approvalId":"...","decision":"approve|reject","by":"...","reason":"...","final":false,"session":false}`,
 			func(d run.Decision) error { return r.s.CheckDecision(d) },
@@ -122,6 +122,14 @@ func (r *runner) checkOpen(By) error {
 		return session.ErrRetired
 	}
 	return nil
+}
+
+// checkLeave refuses to end a session for good while a delivery waits for its end or for a person.
+func (r *runner) checkLeave(b By) error {
+	if err := r.checkOpen(b); err != nil {
+		return err
+	}
+	return r.deliveries.MustStay()
 }
 
 func (r *runner) checkTurn(b By) error {

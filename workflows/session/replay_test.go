@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"maps"
+	"slices"
 	"testing"
 
 	"go.temporal.io/api/history/v1"
@@ -15,7 +16,7 @@ var corpus = temporaltest.Corpus{Dir: "testdata/history", Workflow: sessionflow.
 // TestReplaySessions runs today's workflow over every history of every version.
 func TestReplaySessions(t *testing.T) {
 	ways := []string{longTalk.name}
-	for _, way := range paths {
+	for _, way := range slices.Concat(paths, deliveryPaths) {
 		ways = append(ways, way.name)
 	}
 	corpus.Replay(t, ways)
@@ -24,6 +25,11 @@ func TestReplaySessions(t *testing.T) {
 // TestSessions plays every path on a real engine and replays it at once. Without the cache the worker
 // replays it at every task, too.
 func TestSessions(t *testing.T) { corpus.ReplayFresh(t, playSessions(t, paths)) }
+
+// TestDeliveriesIntoSessions does the same for deliveries.
+func TestDeliveriesIntoSessions(t *testing.T) {
+	corpus.ReplayFresh(t, playSessions(t, deliveryPaths))
+}
 
 // TestASessionContinuesAsNew plays a session whose history grows long.
 func TestASessionContinuesAsNew(t *testing.T) {
@@ -34,7 +40,9 @@ func TestASessionContinuesAsNew(t *testing.T) {
 //
 //	RATCHET_RECORD_HISTORIES=1 go test -count=1 -run TestRecordSessions ./workflows/session
 func TestRecordSessions(t *testing.T) {
-	corpus.Record(t, func(t *testing.T) map[string]*history.History { return playSessions(t, append(paths, longTalk)) })
+	corpus.Record(t, func(t *testing.T) map[string]*history.History {
+		return playSessions(t, slices.Concat(paths, deliveryPaths, []path{longTalk}))
+	})
 }
 
 // playSessions plays the paths side by side and returns the histories by name.

@@ -17,6 +17,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
+	deliveryflow "github.com/ratchet-dev/ratchet/workflows/delivery"
 )
 
 // Register registers the workflow and the activities that any worker of the host can serve.
@@ -42,6 +43,8 @@ var (
 type Input struct {
 	Session  *session.Input    `json:"session,omitempty"`
 	Snapshot *session.Snapshot `json:"snapshot,omitempty"`
+	// Deliveries goes with a Snapshot.
+	Deliveries *deliveryflow.State `json:"deliveries,omitempty"`
 }
 
 // Result describes a session that was retired.
@@ -94,6 +97,8 @@ type runner struct {
 	hooks   hooks
 	log     log.Logger
 
+	deliveries *deliveryflow.Deliveries
+
 	reports workflow.ReceiveChannel
 	sitting workflow.Context // of the activities of the sitting; ends with it
 	end     func()           // asks the sitting to end
@@ -113,7 +118,7 @@ func newRunner(ctx workflow.Context, in Input) (*runner, error) {
 	}
 	r := &runner{s: s, log: log.With(workflow.GetLogger(ctx), "session", string(s.Input.ID))}
 	r.ctx, _ = workflow.NewDisconnectedContext(ctx)
-	if err := r.registerHandlers(ctx); err != nil {
+	if err := errors.Join(r.registerHandlers(ctx), r.joinDeliveries(ctx, in.Deliveries)); err != nil {
 		return nil, err
 	}
 	workflow.Go(ctx, func(ctx workflow.Context) {
@@ -160,7 +165,8 @@ func (r *runner) doStep(ctx workflow.Context) error {
 	case session.Close:
 		return r.retire(ctx)
 	case session.Rest, session.Pause:
-		if r.hooks.step != nil && r.hooks.step(ctx) {
+		seen := r.version
+		if r.hooks.step != nil && r.hooks.step(ctx) || r.version != seen { // something happened while it worked
 			return nil
 		}
 		return r.rest(ctx)

@@ -153,6 +153,9 @@ func ownerActivity(ctx workflow.Context, queue, summary string) workflow.Context
 
 // retire ends the session: it keeps the diff of the checkout and removes the checkout.
 func (r *runner) retire(ctx workflow.Context) error {
+	if err := r.deliveries.Retire(ctx); err != nil { // a cancellation waits for nobody
+		r.log.Warn("deliveries left open", "reason", err.Error())
+	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: 10 * time.Minute, HeartbeatTimeout: heartbeatTimeout, Summary: "Keep the changes, remove the checkout",
 	})

@@ -17,11 +17,13 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
+	deliveryacts "github.com/ratchet-dev/ratchet/activities/delivery"
 	"github.com/ratchet-dev/ratchet/activities/report"
 	activities "github.com/ratchet-dev/ratchet/activities/session"
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
+	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/redact"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -70,9 +72,19 @@ func newStage(e *temporaltest.Engine, all, t *testing.T, change func(*activities
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Serve(all, c.Queue, func(w worker.Registry) { sessionflow.RegisterOwner(w, activities.NewOwner(a)) })
+	deliveries, err := deliveryacts.New(deliveryacts.Config{Sessions: activities.NewProcesses(a), Ledger: ledger.In(s.runs.Dir())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Serve(all, c.Queue, func(w worker.Registry) {
+		sessionflow.RegisterOwner(w, activities.NewOwner(a))
+		w.RegisterActivity(deliveries)
+	})
 	s.Serve(all, sessionflow.SittingQueue(s.queue), func(w worker.Registry) { w.RegisterActivity(a) })
-	s.Serve(all, s.queue, func(w worker.Registry) { sessionflow.Register(w, a) })
+	s.Serve(all, s.queue, func(w worker.Registry) {
+		sessionflow.Register(w, a)
+		w.RegisterActivity(deliveries)
+	})
 	return s
 }
 

@@ -32,6 +32,10 @@ type Fake struct {
 	// Refuse, unless nil, is called before each start. Its error is the error of the
 	// start.
 	Refuse func(agent.Options) error
+	// Took, unless nil, is called for each delivery that was taken, before that is answered.
+	Took func(agent.Delivery)
+	// Foreign lets sessions be resumed that another Fake began, of which this one knows no message.
+	Foreign bool
 
 	mu     sync.Mutex
 	past   map[string]*past
@@ -44,6 +48,7 @@ type Fake struct {
 type past struct {
 	mu       sync.Mutex
 	messages []fakemodel.Message
+	turns    []agent.ThreadTurn
 }
 
 // NewFake returns an agent without sessions.
@@ -110,6 +115,8 @@ func (f *Fake) Start(ctx context.Context, o agent.Options) (agent.Session, error
 	id := o.Resume
 	if id == "" {
 		id = uuid.NewString()
+	}
+	if f.past[id] == nil && (o.Resume == "" || f.Foreign) {
 		f.past[id] = &past{}
 	}
 	if f.past[id] == nil {

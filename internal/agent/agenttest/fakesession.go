@@ -64,10 +64,7 @@ func (s *fakeSession) Send(ctx context.Context, text string) error {
 	case s.turn != nil:
 		return agent.ErrBusy
 	}
-	s.keepMessage(fakemodel.Message{Role: fakemodel.User, Texts: []string{text}})
-	within, interrupt := context.WithCancel(context.Background())
-	s.turn = &fakeTurn{fakeSession: s, interrupt: interrupt, done: make(chan struct{}), start: time.Now()}
-	go s.turn.runTurn(within)
+	s.beginTurn(text, "")
 	return nil
 }
 
@@ -145,6 +142,8 @@ type fakeTurn struct {
 	start     time.Time
 	tokens    agent.Tokens
 
+	id      string
+	steered int    // messages that the model has not seen, under the session's lock
 	pending string // the call that was asked about, under the session's lock
 	decided chan agent.PermissionDecision
 }
@@ -168,6 +167,7 @@ func (t *fakeTurn) runTurn(ctx context.Context) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.fakeSession.turn = nil; !t.gone {
+		t.closeTurn(string(turn.Status))
 		t.queue.Put(turn)
 	}
 }
@@ -175,6 +175,7 @@ func (t *fakeTurn) runTurn(ctx context.Context) {
 // answerPrompt asks the model until it calls no more tools.
 func (t *fakeTurn) answerPrompt(ctx context.Context) (string, error) {
 	for {
+		t.takeSteered()
 		r := t.fake.Model.Reply(t.newRequest())
 		if err := t.injectFault(ctx, r.Fault); err != nil {
 			return "", err
@@ -185,6 +186,9 @@ func (t *fakeTurn) answerPrompt(ctx context.Context) (string, error) {
 			return said, err
 		}
 		t.countUsage(r.Usage)
+		if len(r.Calls) == 0 && t.takeSteered() {
+			continue
+		}
 		if len(r.Calls) == 0 {
 			return said, nil
 		}

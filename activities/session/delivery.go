@@ -1,0 +1,67 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/delivery"
+	"github.com/ratchet-dev/ratchet/internal/session"
+)
+
+// Processes are the processes of the sittings of this worker, for deliveries.
+type Processes struct{ a *Activities }
+
+// NewProcesses returns the processes of the sittings that Sit of a owns.
+func NewProcesses(a *Activities) Processes { return Processes{a} }
+
+// Sitting returns the process of a sitting, if this worker owns it and it takes input.
+func (p Processes) Sitting(id, epoch string) (agent.Session, bool) {
+	n, err := strconv.Atoi(epoch)
+	if err != nil {
+		return nil, false
+	}
+	s, err := p.a.find(session.ID(id), n)
+	if err != nil {
+		return nil, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w, ok := s.Session.(agent.Watched); ok {
+		return &delivering{w, s}, true
+	}
+	return s.Session, s.Session != nil
+}
+
+// delivering is a sitting's session. A delivery that begins a turn is noted as a message is, so that the turn is the
+// sitting's own; one into the turn under way is a part of that.
+type delivering struct {
+	agent.Watched
+	sitting *sitting
+}
+
+// Deliver implements agent.Watched.
+func (d *delivering) Deliver(ctx context.Context, m agent.Delivery) (turn string, err error) {
+	if m.Expected != "" {
+		return d.Watched.Deliver(ctx, m)
+	}
+	h := Handover{Session: d.sitting.id, Epoch: d.sitting.epoch, ID: m.Marker}
+	var sent error
+	res, err := d.sitting.handOver(h, true, func() error {
+		turn, sent = d.Watched.Deliver(ctx, m)
+		if _, refused := errors.AsType[*agent.Refused](sent); refused {
+			return agent.ErrBusy // it surely was not taken
+		}
+		return sent
+	})
+	switch {
+	case sent != nil:
+		return "", sent
+	case err != nil: // the note cannot be kept, and so nothing was sent
+		return "", &agent.Refused{Class: delivery.NotSent, Cause: err}
+	case !res.Done:
+		return "", &agent.Refused{Class: delivery.Benign, Cause: errors.New(res.Reason)}
+	}
+	return turn, nil
+}

@@ -1,0 +1,111 @@
+package session
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	deliveryacts "github.com/ratchet-dev/ratchet/activities/delivery"
+	"github.com/ratchet-dev/ratchet/internal/delivery"
+	"github.com/ratchet-dev/ratchet/internal/session"
+	deliveryflow "github.com/ratchet-dev/ratchet/workflows/delivery"
+)
+
+// joinDeliveries makes the deliveries of the session, and lets them join in.
+func (r *runner) joinDeliveries(ctx workflow.Context, from *deliveryflow.State) error {
+	if from == nil {
+		from = new(deliveryflow.State)
+	}
+	settings := deliveryflow.Settings{Session: string(r.s.Input.ID), Mode: r.s.Input.Deliveries}
+	d, err := deliveryflow.New(ctx, settings, (*deliveryHost)(r), *from)
+	if err != nil {
+		return err
+	}
+	r.deliveries = d
+	r.hooks = hooks{
+		seated: func(ctx workflow.Context, s session.Sitting, _ bool) {
+			if r.s.Agent != "" { // else it proves nothing yet
+				d.Attach(ctx, deliveryflow.Process{Sitting: strconv.Itoa(s.Epoch), Thread: r.s.Agent, Adapter: adapterOf(r.s.Input.Provider)})
+			}
+		},
+		sighted: func(ctx workflow.Context, epoch int, what session.Sight) { d.TakeSight(ctx, sightOf(epoch, what)) },
+		ended: func(_ workflow.Context, _ int, end session.End, reason string) {
+			d.Detach(strings.TrimSpace("the agent's process ended: " + string(end) + " " + reason))
+		},
+		step:    d.Step,
+		due:     func(time.Time) time.Time { return d.Due() },
+		carried: func(in *Input) { s := d.State(r.ctx); in.Deliveries = &s },
+	}
+	return nil
+}
+
+// adapterOf returns the kind of the agent that a provider's spec names.
+func adapterOf(spec string) string {
+	kind, _, _ := strings.Cut(spec, ":")
+	return kind
+}
+
+// sightOf returns what the process told in the form of the deliveries.
+func sightOf(epoch int, what session.Sight) deliveryacts.Sight {
+	s := deliveryacts.Sight{Sitting: strconv.Itoa(epoch)}
+	switch what.What {
+	case session.UserMessage:
+		if what.Marker != "" {
+			s.Marked = &delivery.Marked{Marker: what.Marker, Turn: what.Turn, First: what.First, At: what.At}
+		}
+	case session.TurnOpened:
+		s.Turn = &delivery.TurnSeen{Turn: what.Turn, What: delivery.TurnStarted, At: what.At}
+	case session.TurnClosed:
+		s.Turn = &delivery.TurnSeen{Turn: what.Turn, What: delivery.EndOf(what.Status), At: what.At}
+	}
+	return s
+}
+
+// deliveryHost is the session as its deliveries see it.
+type deliveryHost runner
+
+func (h *deliveryHost) runner() *runner { return (*runner)(h) }
+
+// ReachProcess implements deliveryflow.Host.
+func (h *deliveryHost) ReachProcess(ctx workflow.Context) workflow.Context {
+	if h.sitting == nil || !h.s.Sitting.Seated() {
+		return ctx
+	}
+	return workflow.WithTaskQueue(h.sitting, h.s.Sitting.Queue)
+}
+
+// WakeProcess implements deliveryflow.Host.
+func (h *deliveryHost) WakeProcess(ctx workflow.Context) {
+	if h.s.Sitting == nil && !h.s.Wake {
+		h.runner().apply(ctx, session.WakeAsked{})
+	}
+}
+
+// HasTurnToBegin implements deliveryflow.Host.
+func (h *deliveryHost) HasTurnToBegin(workflow.Context) bool {
+	return len(h.s.Queue) > 0 || h.s.Turn != nil && h.s.Turn.Cut || h.s.Sitting != nil && h.s.Sitting.Going
+}
+
+// BeginTurn implements deliveryflow.Host.
+func (h *deliveryHost) BeginTurn(ctx workflow.Context, id string) bool {
+	return h.runner().apply(ctx, session.DeliveryBegun{ID: id})
+}
+
+// TakeTurnBack implements deliveryflow.Host.
+func (h *deliveryHost) TakeTurnBack(ctx workflow.Context, id string) {
+	if t := h.s.Turn; t != nil && t.Delivery && t.ID == id {
+		h.runner().apply(ctx, session.NotHanded{ID: id})
+	}
+}
+
+// GiveTurnUp implements deliveryflow.Host. Only another process surely has no such turn.
+func (h *deliveryHost) GiveTurnUp(ctx workflow.Context, id string) {
+	if t := h.s.Turn; t != nil && t.Delivery && t.ID == id {
+		h.runner().finishSitting(ctx)
+	}
+}
+
+// Touch implements deliveryflow.Host.
+func (h *deliveryHost) Touch() { h.runner().touch() }

@@ -1,0 +1,197 @@
+package session_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	deliveryacts "github.com/ratchet-dev/ratchet/activities/delivery"
+	activities "github.com/ratchet-dev/ratchet/activities/session"
+	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
+	"github.com/ratchet-dev/ratchet/internal/delivery"
+	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/internal/setup"
+	deliveryflow "github.com/ratchet-dev/ratchet/workflows/delivery"
+	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
+)
+
+// reader is a session that may do nothing but read.
+var reader = session.Input{Setup: setup.Options{Mode: agenttest.ReadMode}}
+
+func parcel(id, summary string) deliveryacts.Parcel {
+	return deliveryacts.Parcel{ID: id, Profile: delivery.SafeProfile(), Jobs: []delivery.Job{{ID: "job", State: delivery.JobReady, Summary: summary}}}
+}
+
+func (s *stage) enqueue(p deliveryacts.Parcel) {
+	s.t.Helper()
+	_, err := s.Client.UpdateWorkflow(s.t.Context(), deliveryacts.UpdateOf(string(s.id), p, client.WorkflowUpdateStageCompleted))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *stage) deliveries() (v deliveryflow.View) {
+	got, err := s.Client.QueryWorkflow(s.t.Context(), s.id.WorkflowID(), "", deliveryflow.Query)
+	if err == nil {
+		err = got.Get(&v)
+	}
+	if err != nil {
+		s.t.Log(err)
+	}
+	return v
+}
+
+// delivers waits until the batch is closed as delivered, and demands that the agent heard it once.
+func (s *stage) delivers(batch string) {
+	s.t.Helper()
+	var v deliveryflow.View
+	i := -1
+	defer func() {
+		if s.t.Failed() {
+			s.t.Logf("batch %s: open %+v, it waits because of %q, the session is %s", batch, v.Fold.Queue, v.Waiting, s.state().State)
+		}
+	}()
+	eventually.Within(s.t, "batch "+batch+" is closed", 2*time.Minute, func() bool {
+		v = s.deliveries()
+		i = slices.IndexFunc(v.Fold.Closed, func(e delivery.Entry) bool { return e.Batch.ID == batch })
+		return i >= 0
+	})
+	if e := v.Fold.Closed[i]; e.Close != delivery.Delivered || e.Charged != 1 {
+		s.t.Errorf("batch %s is closed as %s, charged %d", batch, e.Close, e.Charged)
+	}
+	if n := s.got(batch); n != 1 {
+		s.t.Errorf("the agent got batch %s %d times", batch, n)
+	}
+}
+
+// got counts the deliveries of a batch that the agent has among its messages.
+func (s *stage) got(batch string) int {
+	markers := map[string]bool{}
+	for _, q := range s.fake.Model.Requests() {
+		for _, m := range q.Messages {
+			for _, text := range m.Texts {
+				rest, ok := strings.CutPrefix(text, "[ratchet delivery ")
+				if marker, _, _ := strings.Cut(rest, ":"); ok && strings.Contains(text, "batch "+batch+",") {
+					markers[marker] = true
+				}
+			}
+		}
+	}
+	return len(markers)
+}
+
+// waitsForPerson waits until the head of the queue is manual.
+func (s *stage) waitsForPerson() {
+	s.t.Helper()
+	eventually.Within(s.t, "the head waits for a person", 2*time.Minute, func() bool {
+		v := s.deliveries()
+		e := v.Fold.Head()
+		return e != nil && e.Replay == delivery.Manual
+	})
+}
+
+// accepted waits until the agent has taken the message in.
+func (s *stage) accepted() {
+	s.t.Helper()
+	eventually.Within(s.t, "the delivery is accepted", 2*time.Minute, func() bool {
+		v := s.deliveries()
+		a := v.Fold.InFlight()
+		return a != nil && a.State == delivery.Cooldown && a.Marked
+	})
+}
+
+var deliveryPaths = []path{
+	{"delivers-when-idle", nil, func(t *testing.T, s *stage) {
+		s.begin(reader)
+		s.enqueue(parcel("b-1", "[[say:thanks]]"))
+		s.enqueue(parcel("b-1", "[[say:thanks]]"))
+		s.delivers("b-1")
+		s.say("m1", "[[say:hello]]")
+		s.answer("m1", session.Completed, "hello")
+		if past := s.state().Past; len(past) != 1 {
+			t.Errorf("the delivery is among the messages: %+v", past)
+		}
+		entries, err := ledger.In(s.runs.Dir()).Read(string(s.id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []delivery.Audit
+		for _, e := range entries {
+			for _, l := range e.Audit {
+				told = append(told, l.Decision)
+			}
+		}
+		if !slices.Contains(told, delivery.AuditStart) || told[len(told)-1] != delivery.AuditObserved {
+			t.Errorf("the ledger tells %v", told)
+		}
+	}},
+	{"delivers-after-a-persons-turn", nil, func(t *testing.T, s *stage) {
+		s.begin(reader)
+		s.say("m1", `[[say:working]][[slow:5]]`)
+		s.awaitState(session.Working)
+		s.enqueue(parcel("b-1", "[[say:thanks]]"))
+		s.delivers("b-1")
+		s.answer("m1", session.Completed, "workingslow0 slow1 slow2 slow3 slow4")
+	}},
+	{"delivers-by-trust", nil, func(t *testing.T, s *stage) {
+		s.begin(session.Input{Deliveries: delivery.TrustedAll})
+		s.enqueue(parcel("b-1", "[[say:thanks]]"))
+		s.delivers("b-1")
+	}},
+	{"delivers-nothing-to-a-writer", nil, func(t *testing.T, s *stage) {
+		s.begin(session.Input{})
+		s.enqueue(parcel("b-1", "[[say:thanks]]"))
+		eventually.Within(t, "it says why it waits", time.Minute, func() bool { return s.deliveries().Waiting == string(delivery.Permitted) })
+		if n := s.got("b-1"); n != 0 {
+			t.Errorf("the agent got it %d times", n)
+		}
+		s.must(deliveryflow.CloseUpdate, deliveryflow.Closing{Reason: delivery.Cancelled, By: "ann"})
+	}},
+	{"delivery-wakes", func(c *activities.Config) { c.Idle = 300 * time.Millisecond }, func(t *testing.T, s *stage) {
+		s.begin(reader)
+		s.say("m1", "[[say:hello]]")
+		s.answer("m1", session.Completed, "hello")
+		s.awaitState(session.Asleep)
+		s.enqueue(parcel("b-1", "[[say:thanks]]"))
+		s.delivers("b-1")
+	}},
+	{"delivery-lost-with-its-agent", nil, func(t *testing.T, s *stage) {
+		s.begin(reader)
+		s.enqueue(parcel("b-1", "[[say:working]][[slow:600]]"))
+		s.accepted()
+		s.fake.Crash()
+		s.waitsForPerson()
+		s.say("m1", "[[say:hello]]")
+		s.answer("m1", session.Completed, "hello")
+		if err := s.send(sessionflow.RetireUpdate, sessionflow.By{}); err == nil || !strings.Contains(err.Error(), "session_pending_manual_resolution") {
+			t.Errorf("retired: %v", err)
+		}
+		s.must(deliveryflow.CloseUpdate, deliveryflow.Closing{Reason: delivery.Unconfirmed, By: "ann"})
+		s.enqueue(parcel("b-2", "[[say:thanks]]"))
+		s.delivers("b-2")
+		if n := s.got("b-1"); n != 1 {
+			t.Errorf("the agent got it %d times", n)
+		}
+	}},
+	{"delivery-lost-with-its-worker", nil, func(t *testing.T, s *stage) {
+		s.begin(reader)
+		s.enqueue(parcel("b-1", "[[say:working]][[slow:600]]"))
+		s.accepted()
+		s.loseSitting()
+		s.waitsForPerson()
+		s.must(deliveryflow.CloseUpdate, deliveryflow.Closing{Reason: delivery.Confirmed, By: "ann"})
+	}},
+	{"delivery-turn-fails", nil, func(t *testing.T, s *stage) {
+		s.begin(reader)
+		s.enqueue(parcel("b-1", "[[drop]]"))
+		s.waitsForPerson()
+		s.must(deliveryflow.CloseUpdate, deliveryflow.Closing{Reason: delivery.Unconfirmed, By: "ann"})
+		s.say("m1", "[[say:hello]]")
+		s.answer("m1", session.Completed, "hello")
+	}},
+}
