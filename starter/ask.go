@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -69,16 +70,19 @@ func (c *cli) pageText(text string) error {
 	return nil
 }
 
-// editText lets the person edit a text in a file of its own.
+// editText lets the person write the reason of a rejection in an editor.
 func (c *cli) editText(text string) (string, error) {
-	editor := c.getenv("VISUAL")
+	return c.editFile("ratchet-*.reason.txt", text, "or give the reason in one line with n")
+}
+
+// editFile lets the person edit a text in a file of its own, whose name has that pattern. Instead says what
+// else to do where there is no editor.
+func (c *cli) editFile(pattern, text, instead string) (string, error) {
+	editor := cmp.Or(c.getenv("VISUAL"), c.getenv("EDITOR"))
 	if editor == "" {
-		editor = c.getenv("EDITOR")
+		return "", errors.New("there is no editor: set EDITOR, " + instead)
 	}
-	if editor == "" {
-		return "", errors.New("there is no editor: set EDITOR, or give the reason in one line with n")
-	}
-	f, err := os.CreateTemp("", "ratchet-*.reason.txt")
+	f, err := os.CreateTemp("", pattern)
 	if err != nil {
 		return "", err
 	}

@@ -254,10 +254,10 @@ func writeSettings(at, content string, force bool) error {
 
 // nextSteps are the commands that follow.
 func nextSteps(src workspace.Source, repo string) []string {
-	git, start := "git", "starter run --goal '...'"
+	git, start := "git", "starter run '...'"
 	if repo != "." {
 		git = shellquote.Join("git", "-C", src.Root)
-		start = shellquote.Join("starter", "run", "--repo", repo) + " --goal '...'"
+		start = shellquote.Join("starter", "run", "--repo", repo) + " '...'"
 	}
 	name := path.Join(src.Prefix, settings.RepositoryFile)
 	return []string{

@@ -59,7 +59,7 @@ func (r *initReport) content(src workspace.Source) string {
 	line("# Most fixes that are tried unasked.")
 	line("max-fix = %d", run.DefaultMaxFix)
 	line("")
-	line("# The branch of a run: {run}, {short}, {slug}. Its commits: {summary}, {goal}, {slug}, {run}, {short}, {iteration}.")
+	line("# The branch of a run: {number}, {slug}, {run}, {short}. Its commits also: {summary}, {goal}, {name}, {iteration}.")
 	line("branch = %s", quoted(run.DefaultBranch))
 	line("commit-message = %s", quoted("{summary}"))
 	return b.String()

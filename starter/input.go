@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -33,13 +32,6 @@ func (c *cli) runInput(ctx context.Context, f runFlags) (run.Input, error) {
 		return run.Input{}, err
 	}
 	return c.inputFrom(ctx, f, src)
-}
-
-// readGoalOf replaces the goal of the flags by its text, which may be in a file.
-func (c *cli) readGoalOf(f *runFlags) error {
-	text, err := c.goalText(*f)
-	f.goal, f.goalGiven, f.file = text, true, false
-	return err
 }
 
 // inputFrom returns the input of a run that starts from the source. The goal of the flags is its text.
@@ -152,38 +144,6 @@ func (c *cli) warnOfCosts(f runFlags, specs []catalog.Spec) {
 		slices.Sort(unknown)
 		fmt.Fprintf(c.err, "starter: what %s costs is not known: --max-cost does not bound it, --max-tokens does\n", strings.Join(slices.Compact(unknown), ", "))
 	}
-}
-
-// goalText returns the text of the goal, from the flag or the file.
-func (c *cli) goalText(f runFlags) (string, error) {
-	switch {
-	case f.goalGiven && f.file:
-		return "", usageErrorf("give --goal or --goal-file, not both")
-	case f.file:
-		return c.readGoal(f.goalFile)
-	case !f.goalGiven:
-		return "", usageErrorf("no goal: say what the run shall reach with --goal TEXT or --goal-file FILE")
-	case strings.TrimSpace(f.goal) == "":
-		return "", usageErrorf("the goal is empty: say what the run shall reach")
-	}
-	return f.goal, nil
-}
-
-func (c *cli) readGoal(name string) (string, error) {
-	in := c.in
-	if name != "-" {
-		file, err := os.Open(name)
-		if err != nil {
-			return "", fmt.Errorf("goal: %w", err)
-		}
-		defer file.Close()
-		in = file
-	}
-	b, err := io.ReadAll(io.LimitReader(in, run.MaxGoalBytes+1))
-	if err == nil && strings.TrimSpace(string(b)) == "" {
-		err = usageErrorf("goal file %s is empty: say what the run shall reach", name)
-	}
-	return string(b), err
 }
 
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

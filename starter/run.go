@@ -51,38 +51,39 @@ type runFlags struct {
 }
 
 const runExample = `  # any program can be the provider: it gets the request as JSON on standard input
-  starter run --repo ~/src/shop --goal 'Total() must not lose cents' --provider 'command:./agent.py'
+  starter run 'Total() must not lose cents' --repo ~/src/shop --provider 'command:./agent.py'
 
   # recorded answers: plan-1.md, execute-1.md, fix-2.md
   starter run --goal-file goal.md --provider replay:answers --check 'go test ./...' --check 'go vet ./...'
 
   # Claude Code plans, it and Codex compete for the best patch, Claude Code fixes
-  starter run --goal 'Make the tests pass' --provider claude --developer claude --developer codex --check 'go test ./...'
+  starter run 'Make the tests pass' --provider claude --developer claude --developer codex --check 'go test ./...'
 
   # ask only about risky patches, run in the background, decide later
-  id=$(starter run --goal 'Update the licence headers' --provider 'command:./agent.py' --approve risky --detach)
+  id=$(starter run 'Update the licence headers' --provider 'command:./agent.py' --approve risky --detach)
   starter watch $id`
 
 func (c *cli) runCommand() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:   "run --goal TEXT --provider SPEC",
+		Use:   "run [GOAL] --provider SPEC",
 		Short: "Start a run and follow it live",
 		Long: `Starts a run and follows it live: plan, execute, evaluate, fix, until the checks
 pass. The work happens in a worktree of its own; the result is the branch
-ratchet/<number>-<goal>. On a terminal you are asked for approvals and answers; elsewhere
+ratchet/<number>-<goal>. On a terminal you are asked for approvals and answers, and
+without a GOAL your editor opens to write one; elsewhere
 the command ends with exit code 3 or 4 when the run waits. An interrupt ends the
 following, never the run.
 
 What no flag says is taken from your own file, then from .ratchet.toml in the
 repository's last commit (` + "`starter init`" + ` writes one), then from the defaults.`,
 		Example: runExample,
-		Args:    exactArgs(0, "no arguments, only flags"),
+		Args:    argsBetween(0, 1, "the goal as one argument, in quotes"),
 	}
 	f.registerFlags(cmd.Flags())
 	c.addVerbose(cmd)
-	cmd.RunE = c.handleWith(func(ctx context.Context, _ []string) error {
-		f.goalGiven, f.file = cmd.Flags().Changed("goal"), cmd.Flags().Changed("goal-file")
+	cmd.RunE = c.handleWith(func(ctx context.Context, args []string) error {
+		f.takeGoal(cmd.Flags(), args)
 		return c.startRun(ctx, cmd.Flags(), &f)
 	})
 	return cmd
@@ -95,7 +96,7 @@ const agentLimit = 45 * time.Minute
 func (f *runFlags) registerFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.repo, "repo", ".", "`directory` in the git repository to work on")
 	flags.StringVar(&f.base, "base", "", "`commit` to start from; default: the last one, with nothing uncommitted beside it")
-	flags.StringVar(&f.goal, "goal", "", "`text` of what the run shall reach")
+	flags.StringVar(&f.goal, "goal", "", "`text` of what the run shall reach, in place of GOAL")
 	flags.StringVar(&f.goalFile, "goal-file", "", "`file` that holds the goal; - is standard input")
 	flags.StringVar(&f.provider, "provider", "", "`spec` of the provider of planner, developer and fixer, such as claude, codex, anthropic:<model>, acp:<program and arguments>, command:<program and arguments>")
 	flags.StringVar(&f.roles.Planner, "planner", "", "`spec` of the planner's provider")

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// takeGoal notes where the goal is: in the argument, the flag or a file.
+func (f *runFlags) takeGoal(flags *pflag.FlagSet, args []string) {
+	f.goalGiven, f.file = flags.Changed("goal"), flags.Changed("goal-file")
+	if len(args) == 1 {
+		f.file = f.file || f.goalGiven // two goals, which goalText refuses
+		f.goal, f.goalGiven = args[0], true
+	}
+}
+
+// readGoalOf replaces the goal of the flags by its text, which may be in a file or still to be written.
+func (c *cli) readGoalOf(f *runFlags) error {
+	text, err := c.goalText(*f)
+	f.goal, f.goalGiven, f.file = text, true, false
+	return err
+}
+
+// goalText returns the text of the goal: the argument, the flag, the file, or the text that a person writes
+// in an editor.
+func (c *cli) goalText(f runFlags) (string, error) {
+	switch {
+	case f.goalGiven && f.file:
+		return "", usageErrorf("give one goal: as an argument, with --goal, or with --goal-file")
+	case f.file:
+		return c.readGoal(f.goalFile)
+	case !f.goalGiven && c.interactive && !c.json:
+		return c.draftGoal()
+	case !f.goalGiven:
+		return "", usageErrorf("no goal: say what the run shall reach, as in `starter run 'make the tests pass'`, or give --goal-file FILE")
+	case strings.TrimSpace(f.goal) == "":
+		return "", usageErrorf("the goal is empty: say what the run shall reach")
+	}
+	return f.goal, nil
+}
+
+func (c *cli) readGoal(name string) (string, error) {
+	in := c.in
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return "", fmt.Errorf("goal: %w", err)
+		}
+		defer file.Close()
+		in = file
+	}
+	b, err := io.ReadAll(io.LimitReader(in, run.MaxGoalBytes+1))
+	if err == nil && strings.TrimSpace(string(b)) == "" {
+		err = usageErrorf("goal file %s is empty: say what the run shall reach", name)
+	}
+	return string(b), err
+}
+
+// goalMark begins a line that explains the draft of a goal. It begins no heading of Markdown, which a goal may have.
+const goalMark = "#:"
+
+var goalHelp = []string{
+	goalMark + " What shall the run reach, and how does one see that it is reached?",
+	goalMark + " The first line names the run's branch. Lines that begin with #: are left out.",
+	goalMark + " Without a word no run is started.",
+}
+
+// draftGoal lets the person write the goal in the editor.
+func (c *cli) draftGoal() (string, error) {
+	draft := "\n\n" + strings.Join(goalHelp, "\n") + "\n"
+	text, err := c.editFile("ratchet-*.goal.md", draft, "or give the goal as an argument")
+	if err != nil {
+		return "", err
+	}
+	var goal strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, goalMark) {
+			goal.WriteString(line)
+		}
+	}
+	if strings.TrimSpace(goal.String()) == "" {
+		return "", usageErrorf("the goal is empty: no run was started")
+	}
+	return strings.TrimSpace(goal.String()) + "\n", nil
+}
