@@ -10,7 +10,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent/acp"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/need"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 type object = map[string]any
@@ -81,10 +83,16 @@ func TestOpencode(t *testing.T) {
 		return adapter, agent.Options{Dir: t.TempDir(), Sandbox: agent.WorkspaceWrite}
 	}
 	adapter, options := in(t, warm, fakemodel.Start(t))
+	mark := filepath.Join(t.TempDir(), "served")
+	options.Servers = map[string]setup.Server{"docs": {Command: "sh", Args: []string{"-c", "echo $MARK > '" + mark + "'; cat"}, Env: map[string]string{"MARK": "it's me"}}}
 	s, err := adapter.Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
+	eventually.Holds(t, "the server of the session is started", func() bool {
+		b, _ := os.ReadFile(mark)
+		return string(b) == "it's me\n"
+	})
 	if err := s.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}

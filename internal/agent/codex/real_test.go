@@ -15,6 +15,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/need"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 // offline is what the real client needs to work with a model on loopback and
@@ -260,4 +261,16 @@ func TestWhyTheRealClientFails(t *testing.T) {
 	if turn, _ := l.Turn(fakemodel.Say("well again")); turn.Text != "well again" {
 		t.Errorf("the turn was %s with %q", turn.Status, turn.Text)
 	}
+}
+
+func TestTheRealClientStartsTheServersOfASession(t *testing.T) {
+	realClient(t)
+	mark := filepath.Join(t.TempDir(), "served")
+	live(t, func(o *agent.Options) {
+		o.Servers = map[string]setup.Server{"docs": {Command: "sh", Args: []string{"-c", "echo $MARK > '" + mark + "'; cat"}, Env: map[string]string{"MARK": "it's me"}}}
+	})
+	eventually.Holds(t, "the server is started", func() bool {
+		b, _ := os.ReadFile(mark)
+		return string(b) == "it's me\n"
+	})
 }

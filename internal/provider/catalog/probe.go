@@ -2,10 +2,12 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
@@ -45,7 +47,11 @@ func (s Spec) CheckOptions(ctx context.Context, env Env, x setup.Options) error 
 	if x.IsZero() {
 		return nil
 	}
-	if err := s.checkOptions(ctx, env, x); err != nil {
+	err := s.checkOptions(ctx, env, x)
+	if e, ok := errors.AsType[*failure.Error](err); ok {
+		err = errors.New(e.Message)
+	}
+	if err != nil {
 		return fmt.Errorf("provider %s: %w", s, err)
 	}
 	return nil
