@@ -22,13 +22,23 @@ func (a *Activities) takePlace(ctx context.Context, s *sitting) error {
 			idle.leaving = true
 			idle.leave <- "to make room for another session"
 		}
+		again := time.AfterFunc(placePoll, a.places.Broadcast) // time alone makes an agent idle
 		a.places.Wait()
+		again.Stop()
 	}
 	a.living[s.id] = s
 	return ctx.Err()
 }
 
-// longestIdle returns the sitting that has been without a turn for longest; nil if all have turns.
+const (
+	placePoll = 200 * time.Millisecond
+	// settleTime is how long an agent has been without a turn before it makes room: one that has just
+	// started is about to be told something.
+	settleTime = time.Second
+)
+
+// longestIdle returns the sitting that has been without a turn for longest; nil if none has been for
+// settleTime.
 func (a *Activities) longestIdle() *sitting {
 	var found *sitting
 	var first time.Time
@@ -37,7 +47,7 @@ func (a *Activities) longestIdle() *sitting {
 			return nil // room is being made already
 		}
 		since, idle := s.idleSince()
-		if idle && (found == nil || since.Before(first)) {
+		if idle && time.Since(since) > settleTime && (found == nil || since.Before(first)) {
 			found, first = s, since
 		}
 	}

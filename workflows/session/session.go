@@ -18,6 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 	deliveryflow "github.com/ratchet-dev/ratchet/workflows/delivery"
+	"github.com/ratchet-dev/ratchet/workflows/page"
 )
 
 // Register registers the workflow and the activities that any worker of the host can serve.
@@ -149,6 +150,7 @@ func (r *runner) show(ctx workflow.Context) {
 		r.shown = r.s.State
 		_ = workflow.UpsertTypedSearchAttributes(ctx, attribute.Status().ValueSet(string(r.s.State)))
 	}
+	workflow.SetCurrentDetails(ctx, page.OfSession(r.s))
 }
 
 // doStep performs the next step.

@@ -1,0 +1,91 @@
+package page
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/session"
+)
+
+// shownPast is the number of ended messages on the page of a session.
+const shownPast = 8
+
+var sessionHeadlines = map[session.State]string{
+	session.Starting: "The agent starts", session.Idle: "Waits for a message", session.Working: "The agent works", session.Asking: "Waits for you",
+	session.Asleep: "Asleep until its next message", session.Dead: "The agent's process ended", session.Lost: "The agent's worker is gone",
+	session.Foreign: "Another process has the agent's session", session.Unable: "The agent does not start", session.Retired: "Retired",
+}
+
+// OfSession returns the Markdown that the Web UI shows for a session. It tells the state of the session and,
+// where it waits for a person, how to settle the wait.
+func OfSession(s *session.Snapshot) string {
+	var m markdown
+	m.printf("## %s\n\n", sessionHeadlines[s.State])
+	if s.Reason != "" {
+		m.block(s.Reason, shownProblem)
+	}
+	pending := s.Pending()
+	for _, a := range pending.Asks {
+		addSessionAsk(&m, s, a)
+	}
+	if q := s.Doubt; q != nil {
+		m.prose(q.Question.Question, run.MaxTextBytes)
+		m.list("**Needed** ", q.NeededInput)
+		m.printf("### Answer\n\n")
+		addForm(&m, "answer", run.Reply{QuestionID: q.ID, Text: "your answer"})
+		addCommands(&m, []string{fmt.Sprintf("starter session decide %s AMOUNT", s.Input.ID)})
+	}
+	addTalk(&m, s)
+	addSessionFacts(&m, s)
+	return m.String()
+}
+
+// addSessionAsk adds a tool call that waits, with the form to decide it.
+func addSessionAsk(m *markdown, s *session.Snapshot, a session.PendingAsk) {
+	m.printf("The agent %s wants to use the tool %s and waits.\n\n", inlineCode(s.Input.Provider), inlineCode(a.Permission.Tool))
+	if a.Permission.Title != "" {
+		m.block(a.Permission.Title, shownProblem)
+	}
+	if a.Permission.Reason != "" {
+		m.list("**Why it asks** ", []string{a.Permission.Reason})
+	}
+	if s.Input.Sandbox.Off() {
+		m.printf("**Sandbox off:** what the agent executes can do what the worker's user can.\n\n")
+	}
+	m.fence("json", a.Excerpt)
+	if strings.HasSuffix(a.Excerpt, "…") {
+		m.printf("**This is only the head of it.** All of it, %d bytes, is in artifacts/%s.\n\n", a.Permission.Input.Bytes, escapeMarkup(a.Permission.Input.Name))
+	}
+	m.printf("### Decide\n\n")
+	addForm(m, "approval", a.Signal)
+	m.printf("Add `\"session\": true` to allow what the agent takes for the same in its session as well, such as the same command. To refuse, with a reason that the agent is told:\n\n")
+	m.fence("json", indentJSON(run.Decision{ApprovalID: a.ApprovalID, Decision: run.Reject, Reason: "why"}))
+	m.printf("Add `\"final\": true` to a refusal to end the turn.\n\n")
+	addCommands(m, a.Commands)
+}
+
+// addTalk adds the messages that wait, the one under way, and the last ended ones.
+func addTalk(m *markdown, s *session.Snapshot) {
+	for _, w := range slices.Backward(s.Queue) {
+		m.printf("- waits: %s\n", escapeMarkup(clipRunes(w.Text, 120)))
+	}
+	if t := s.Turn; t != nil && !t.Delivery {
+		m.printf("- %s, **under way**: %s\n", FormatTime(t.Since), escapeMarkup(clipRunes(t.Text, 120)))
+	}
+	for _, p := range slices.Backward(s.Past[max(0, len(s.Past)-shownPast):]) {
+		m.printf("- %s, **%s**: %s\n", FormatTime(p.At), escapeMarkup(string(p.Outcome)), escapeMarkup(clipRunes(p.Gist+p.Reason, 160)))
+	}
+	m.printf("\n")
+}
+
+func addSessionFacts(m *markdown, s *session.Snapshot) {
+	m.printf("- agent %s, checkout of %s\n", inlineCode(s.Input.Provider), inlineCode(s.Input.Repository.Path))
+	m.printf("- %d tokens used", s.Usage.TotalTokens)
+	if s.Usage.Cost > 0 {
+		m.printf(", %v", s.Usage.Cost)
+	}
+	m.printf("\n\nTo say something: **More Actions → Update**, `say`, with a new id:\n\n")
+	m.fence("json", indentJSON(session.Message{ID: "a new id", Text: "your message"}))
+}
