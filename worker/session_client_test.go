@@ -1,0 +1,65 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/session"
+)
+
+// TestRealClientsKeepStandingSessions has the agents' own programs, in the box, keep a talk: they change a file, remember
+// what was said before their worker was killed in a turn, and hear nothing twice.
+func TestRealClientsKeepStandingSessions(t *testing.T) {
+	for _, a := range realAgents {
+		t.Run(a.name, func(t *testing.T) {
+			s := newAgentFixtureIn(t, a, true)
+			h := &sessionFixture{fixture: s.fixture, id: session.ID(uuid.NewString())}
+			in := session.Input{
+				ID: h.id, Provider: s.spec, Tools: run.AllowTools, Sandbox: run.SandboxRequired,
+				Repository: run.Repository{Path: s.repo, Base: s.base},
+			}
+			if err := h.sessions().Start(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+			w := s.spawnGroup()
+			file := filepath.Join(s.runs.Session(string(h.id)).Path(), "checkout", "tree", "sum.go")
+			h.mustAnswer(t, "m1", "the word is heron. "+strings.Join(a.edit(file, "a - b", "a + b"), "")+"[[say:edited]]", "edited")
+
+			h.say(t, "m2", "[[hang:1]][[say:gone on]] tern")
+			eventually.Holds(t, "the turn", func() bool { return heardOf(s.model, "tern") })
+			w.kill()
+			s.spawnGroup()
+			p := h.past(t, "m2")
+			// A client that was not heard before the kill may have the message, and is asked nothing.
+			if !(p.Outcome == session.Completed && p.Gist == "gone on" || p.Outcome == session.Unknown) {
+				t.Errorf("m2: %+v", p)
+			}
+			h.mustAnswer(t, "m3", "[[say:at your service]]", "at your service")
+			requests := s.model.Requests()
+			i := slices.IndexFunc(requests, func(q fakemodel.Request) bool { return strings.Contains(q.Text(), "at your service") })
+			last := requests[i].Text()
+			if !strings.Contains(last, "heron") {
+				t.Errorf("it has forgotten what was said: %.300s", last)
+			}
+			if n := strings.Count(last, "tern"); n > 1 {
+				t.Errorf("it heard the second message %d times", n)
+			}
+		})
+	}
+}
+
+// mustAnswer says something and compares the first line of the answer.
+func (h *sessionFixture) mustAnswer(t *testing.T, id, text, gist string) {
+	t.Helper()
+	h.say(t, id, text)
+	if p := h.past(t, id); p.Outcome != session.Completed || p.Gist != gist {
+		t.Errorf("%s: %+v; want %q", id, p, gist)
+	}
+}
