@@ -66,6 +66,7 @@ func TestWhoMayDecide(t *testing.T) {
 		"a client without an origin": func(v *visitor, form url.Values) reply { v.origin = ""; return v.post(decidePath, form) },
 		"a browser that says it": func(v *visitor, form url.Values) reply {
 			v.header.Set("Sec-Fetch-Site", "same-site")
+			v.header.Set("Sec-Fetch-Mode", "navigate")
 			return v.post(decidePath, form)
 		},
 		"a name that leads here": func(v *visitor, form url.Values) reply { v.host = "evil.example"; return v.post(decidePath, form) },
