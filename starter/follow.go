@@ -70,6 +70,8 @@ type follower struct {
 	// none are shown.
 	tools    func() []rundir.ToolCall
 	showTool func(rundir.ToolCall)
+	// changes holds a value when the run has gone on; nil: the follower only asks now and then.
+	changes <-chan struct{}
 	// notes gives what the person types while nothing is asked; nil: nothing is typed.
 	notes <-chan string
 	by    string // the person's name
@@ -276,6 +278,8 @@ func (f *follower) waitMoving(ctx context.Context, d time.Duration, text string)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-f.changes:
+			return nil
 		case line := <-f.notes:
 			f.takeNote(ctx, line)
 		case <-end.C:

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -132,6 +133,13 @@ func (c *cli) runLocally(ctx context.Context, f upFlags) error {
 	}
 	if ids, err := c.adriftRuns(ctx, c.clientOf(h.worker.Client)); err == nil && len(ids) > 0 {
 		fmt.Fprintln(c.err, c.adriftText(ids))
+	}
+	if !c.json {
+		telling, stop := context.WithCancel(ctx)
+		var waits sync.WaitGroup
+		waits.Go(func() { c.printWaits(telling, c.clientOf(h.worker.Client)) })
+		defer waits.Wait()
+		defer stop()
 	}
 	err = h.await(ctx)
 	if ctx.Err() != nil {

@@ -48,7 +48,11 @@ func (c *cli) addVerbose(cmd *cobra.Command) {
 // followRun tells the run until it is over, or until it waits and there is no person to ask. It
 // then says how to continue.
 func (c *cli) followRun(ctx context.Context, r found) error {
-	status, err := c.newFollower(r).follow(ctx)
+	f := c.newFollower(r)
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	f.changes = r.Changes(following, r.id)
+	status, err := f.follow(ctx)
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(c.err, "\nThe run goes on. Follow it again with `%s`, end it with `%s`.\n", c.hintCommand("watch %s", r.shown()), c.hintCommand("cancel %s", r.shown()))
 		return err

@@ -154,6 +154,9 @@ func (r Row) state() string {
 	return cmp.Or(string(r.Status), "starts")
 }
 
+// Wants returns in a word what the run wants of a person.
+func (r Row) Wants() string { return r.state() }
+
 func (v *view) ageOf(r Row) string {
 	since := r.since()
 	if GroupOf(r.Listed) == Done {

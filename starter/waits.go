@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/board"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
+)
+
+// waitsEvery is the time between two looks at the runs that wait.
+const waitsEvery = 2 * time.Second
+
+// printWaits prints a line when a run begins to wait for a person, until ctx ends. An engine that does not
+// answer is asked again.
+func (c *cli) printWaits(ctx context.Context, client *runs.Client) {
+	told := map[run.ID]time.Time{}
+	tick := time.NewTicker(waitsEvery)
+	defer tick.Stop()
+	for {
+		c.printNewWaits(ctx, client, told)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// printNewWaits prints the waits that are not told yet. A run that works again, and waits again later, is
+// told again.
+func (c *cli) printNewWaits(ctx context.Context, client *runs.Client, told map[run.ID]time.Time) {
+	waiting, err := client.Waiting(ctx)
+	if err != nil {
+		return
+	}
+	still := map[run.ID]bool{}
+	for _, row := range listedRows(waiting) {
+		still[row.ID] = true
+		describeWait(ctx, client, &row)
+		if ctx.Err() != nil || row.Title == "" || told[row.ID].Equal(row.Since) && !row.Since.IsZero() {
+			continue
+		}
+		told[row.ID] = row.Since
+		c.printf("%s %s\n", c.now().Local().Format("15:04"), c.waitLine(row))
+	}
+	for id := range told {
+		if !still[id] {
+			delete(told, id)
+		}
+	}
+}
+
+// waitLine says in one line what a run waits for, and the command that leads there.
+func (c *cli) waitLine(r board.Row) string {
+	s := c.style()
+	return s.Bold(r.Name.Shown(r.ID)) + " " + s.Wait("waits: "+r.Wants()) + " " + story.OneLine(r.Title, 120) + "  " + s.Dim(c.hintCommand("review %s", r.Name.Shown(r.ID)))
+}
