@@ -22,7 +22,7 @@ func refused(class delivery.Refusal) answer {
 }
 
 // silent is the end of an activity whose worker was killed.
-var silent = answer{err: temporal.NewNonRetryableApplicationError("lost", "WorkerLost", nil)}
+var silent = answer{err: temporal.NewApplicationError("lost", "WorkerLost")}
 
 func (p *play) wantClosed(v flow.View, batch string, reason delivery.Close, charged int) {
 	p.Helper()

@@ -42,7 +42,7 @@ func clientArgs(o agent.Options, fresh string) ([]string, error) {
 	}
 	argv := []string{
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
-		"--permission-prompt-tool", "stdio",
+		"--permission-prompt-tool", "stdio", "--replay-user-messages",
 	}
 	if o.Resume != "" {
 		argv = append(argv, "--resume", o.Resume)

@@ -31,6 +31,7 @@ type messageFrame struct {
 	} `json:"message"`
 	Parent    string `json:"parent_tool_use_id"` // the call whose sub-agent wrote the message
 	Error     string `json:"error"`
+	UUID      string `json:"uuid"`
 	Replay    bool   `json:"isReplay"`
 	Synthetic bool   `json:"isSynthetic"`
 }

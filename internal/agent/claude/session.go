@@ -37,6 +37,7 @@ type session struct {
 	mu          sync.Mutex
 	id          identity
 	turn        *turn // nil between turns
+	owned       agent.Owned
 	lastEnd     time.Time
 	permissions permissions
 	meter       meter
@@ -70,15 +71,20 @@ func (s *session) Send(ctx context.Context, text string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	t, err := s.beginTurn(text)
+	id := uuid.NewString()
+	t, err := s.beginTurn(text, id, false)
 	if err != nil {
 		return err
 	}
-	err = s.writeFrameWithin(ctx, userFrame{Type: "user", Message: userMessage{"user", guardPrompt(text)}, UUID: uuid.NewString()})
-	if err != nil {
+	if err = s.sendPrompt(ctx, text, id); err != nil {
 		s.forgetTurn(t)
 	}
 	return err
+}
+
+// sendPrompt writes a message, which the client repeats by its id.
+func (s *session) sendPrompt(ctx context.Context, text, id string) error {
+	return s.writeFrameWithin(ctx, userFrame{Type: "user", Message: userMessage{"user", guardPrompt(text)}, UUID: id})
 }
 
 // guardPrompt returns a text that the client takes for a prompt. A text that
@@ -90,7 +96,7 @@ func guardPrompt(text string) string {
 	return text
 }
 
-func (s *session) beginTurn(text string) (*turn, error) {
+func (s *session) beginTurn(text, id string, delivery bool) (*turn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -100,6 +106,12 @@ func (s *session) beginTurn(text string) (*turn, error) {
 		return nil, agent.ErrBusy
 	}
 	s.turn = newTurn(text)
+	s.turn.id, s.turn.delivery, s.turn.taken = id, delivery, make(chan struct{})
+	marker := ""
+	if delivery {
+		marker = id
+	}
+	s.owned.Begin(id, marker)
 	return s.turn, nil
 }
 
@@ -109,6 +121,7 @@ func (s *session) forgetTurn(t *turn) {
 	defer s.mu.Unlock()
 	if s.turn == t {
 		s.turn = nil
+		s.owned.Forget(t.id)
 	}
 }
 

@@ -24,7 +24,7 @@ func adapter(f fake, environ ...string) agent.Adapter { return claude.New(f.conf
 // TestArguments is docs/contracts/claude-code.md, 3, with the sandboxes of docs/contracts/claude-code.md, 11.
 func TestArguments(t *testing.T) {
 	id := uuid.NewString()
-	base := []string{"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--permission-prompt-tool", "stdio"}
+	base := []string{"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose", "--permission-prompt-tool", "stdio", "--replay-user-messages"}
 	never := []string{
 		"--disallowedTools=AskUserQuestion", "--disallowedTools=EnterPlanMode", "--disallowedTools=ExitPlanMode",
 		"--disallowedTools=CronCreate", "--disallowedTools=ScheduleWakeup", "--disallowedTools=Monitor",

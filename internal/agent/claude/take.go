@@ -26,7 +26,7 @@ func (s *session) takeFrame(line []byte) {
 	case "assistant":
 		known = s.takeAssistant(line)
 	case "user":
-		known = s.takeResults(line)
+		known = s.takeReplay(line) || s.takeResults(line)
 	case "result":
 		known = s.takeResult(line)
 	case "rate_limit_event":

@@ -11,6 +11,11 @@ import (
 
 // turn is the state of the turn under way.
 type turn struct {
+	id       string // of its message
+	delivery bool
+	taken    chan struct{} // closed when the client has taken the message up
+	isTaken  bool
+
 	begun       time.Time
 	prompt      int  // length of the prompt in characters
 	interrupted bool // by us
@@ -101,6 +106,8 @@ func (s *session) takeResult(line []byte) bool {
 		e.Text = r.Text
 	}
 	s.concludeTurn(t)
+	s.owned.End(t.id, status)
+	s.queue.Put(agent.TurnClosed{ID: t.id, Status: string(status), At: time.Now()})
 	s.queue.Put(e)
 	return true
 }

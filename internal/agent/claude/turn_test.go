@@ -55,6 +55,11 @@ func TestATurnWithATool(t *testing.T) {
 		agent.UsageUpdate{Tokens: agent.Tokens{Input: 2100, Output: 9, Cached: 40}, Context: agent.Context{Used: 1100}},
 		agent.Text{Text: "ne"},
 	}
+	last := len(events) - 1
+	if c, ok := events[last].(agent.TurnClosed); !ok || c.Status != "completed" || c.ID == "" {
+		t.Errorf("the turn was closed by %+v", events[last])
+	}
+	events = events[:last]
 	if !reflect.DeepEqual(events, wantEvents) {
 		t.Errorf("got  %+v\nwant %+v", events, wantEvents)
 	}

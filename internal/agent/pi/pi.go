@@ -108,7 +108,11 @@ func (a *adapter) startSession(ctx context.Context, o agent.Options, extra ...st
 		files.removeFiles()
 		return nil, err
 	}
-	return newSession(c, o, files), nil
+	s := newSession(c, o, files)
+	s.mu.Lock()
+	s.trust = a.Trust
+	s.mu.Unlock()
+	return s, nil
 }
 
 // sessionID matches the ids that pi accepts for a session.

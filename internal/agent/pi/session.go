@@ -1,6 +1,7 @@
 package pi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
@@ -37,6 +40,8 @@ type session struct {
 	turns    int
 	steers   int
 	turn     *turn // nil between turns
+	owned    agent.Owned
+	trust    Trust
 	requests gateRequests
 	rules    rules
 }
@@ -64,19 +69,27 @@ func (s *session) Send(ctx context.Context, text string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	_, err := s.beginTurn(text, "")
+	return err
+}
+
+// beginTurn begins a turn with a message. The marker is empty unless the message is a delivery.
+func (s *session) beginTurn(text, marker string) (*turn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case !s.child.Alive():
-		return agent.ErrGone
+		return nil, agent.ErrGone
 	case s.turn != nil:
-		return agent.ErrBusy
+		return nil, agent.ErrBusy
 	}
 	s.turns++
 	s.turn = newTurn(s.turns)
+	s.turn.id, s.turn.marker, s.turn.taken = cmp.Or(marker, uuid.NewString()), marker, make(chan struct{})
+	s.owned.Begin(s.turn.id, marker)
 	text = guardPrompt(text)
 	s.postFrame(command{ID: s.turn.prompt, Type: "prompt", Message: &text})
-	return nil
+	return s.turn, nil
 }
 
 // guardPrompt returns a text that pi takes for a prompt. A text that begins with a

@@ -186,6 +186,9 @@ func (s *session) takeMessage(t *turn, m messageEnd) {
 	if m.Message.Role == "toolResult" {
 		t.addUsage(m.Message.Usage)
 	}
+	if m.Message.Role == "user" {
+		s.takeUserMessage(t, m.Message.Content.textOnly())
+	}
 	if m.Message.Role != "assistant" {
 		return
 	}

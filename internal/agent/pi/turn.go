@@ -13,6 +13,12 @@ import (
 type turn struct {
 	prompt, state, stats string // the ids of its commands
 
+	id       string // of the turn, for its watchers
+	marker   string // of a delivery; else empty
+	messages int    // of users, that pi has taken up
+	taken    chan struct{}
+	isTaken  bool
+
 	since       time.Time
 	accepted    bool // pi has taken the prompt
 	begun       bool // pi works on it
@@ -112,6 +118,7 @@ func (s *session) concludeTurn(t *turn, now stats) {
 		t.end.Context = agent.Context{Used: now.Context.Tokens, Total: s.model.Window}
 	}
 	s.releaseTurn(t)
+	s.closeOwned(t)
 	s.queue.Put(*t.end)
 }
 

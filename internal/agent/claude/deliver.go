@@ -1,0 +1,93 @@
+package claude
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/delivery"
+)
+
+var _ agent.Watched = (*session)(nil)
+
+// errNoSteer refuses a message into the turn under way: the client queues it for a turn of its own.
+var errNoSteer = errors.New("claude takes no message into a turn")
+
+// Capabilities implements agent.Watched.
+func (s *session) Capabilities() delivery.Capabilities { return agent.OwnedCapabilities() }
+
+// Thread implements agent.Watched. The client has no read of its thread, and begins no turn by itself (see noTools): the
+// account of its one owner is the read.
+func (s *session) Thread(ctx context.Context) (agent.Thread, error) {
+	if err := ctx.Err(); err != nil {
+		return agent.Thread{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.child.Alive() {
+		return agent.Thread{}, agent.ErrGone
+	}
+	return s.owned.Thread(s.id.id, allowsOf(s.o)), nil
+}
+
+// allowsOf returns what the session's tools may do. A session that may only read has three tools, none of which asks.
+func allowsOf(o agent.Options) *delivery.Allows {
+	if o.Sandbox == agent.ReadOnly {
+		return &delivery.Allows{}
+	}
+	return &delivery.Allows{Approval: o.Choice().Mode != bypassMode, Network: true, Write: true}
+}
+
+// Deliver implements agent.Watched. The client repeats the message when it takes it up, with the marker, which is the id
+// of the turn.
+func (s *session) Deliver(ctx context.Context, d agent.Delivery) (string, error) {
+	refuse := func(class delivery.Refusal, err error) (string, error) {
+		return "", &agent.Refused{Class: class, Cause: err}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return refuse(delivery.NotSent, ctx.Err())
+	case d.Expected != "":
+		return refuse(delivery.Benign, errNoSteer)
+	case d.Text == "" || uuid.Validate(d.Marker) != nil:
+		return refuse(delivery.Permanent, badRequest("a delivery without a text, or with the marker %q", d.Marker))
+	}
+	t, err := s.beginTurn(d.Text, d.Marker, true)
+	switch {
+	case errors.Is(err, agent.ErrGone):
+		return refuse(delivery.NotSent, err)
+	case err != nil:
+		return refuse(delivery.Benign, err)
+	}
+	if err := s.sendPrompt(ctx, d.Text, d.Marker); err != nil {
+		return "", err // a part of it may have been written
+	}
+	select {
+	case <-t.taken:
+		return t.id, nil
+	case <-s.over:
+		return "", agent.ErrGone
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// takeReplay takes the client's repetition of a message of ours: it has begun the turn.
+func (s *session) takeReplay(line []byte) bool {
+	f := parseMessage(line)
+	t := s.turn
+	if !f.Replay || t == nil || f.UUID != t.id || t.isTaken {
+		return false
+	}
+	t.isTaken = true
+	close(t.taken)
+	s.queue.Put(agent.TurnOpened{ID: t.id})
+	m := agent.UserMessage{Turn: t.id, First: true}
+	if t.delivery {
+		m.Marker = t.id
+	}
+	s.queue.Put(m)
+	return true
+}
