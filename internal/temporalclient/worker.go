@@ -22,6 +22,9 @@ func WorkerOptions(identity string, interceptors ...interceptor.WorkerIntercepto
 		// cancellation comes with a heartbeat where the server does not push it.
 		MaxHeartbeatThrottleInterval:     100 * time.Millisecond,
 		DefaultHeartbeatThrottleInterval: 100 * time.Millisecond,
+		// A busy machine stops a workflow for longer than the SDK's second without a deadlock. One that hangs is told
+		// before its task ends, at 10 s.
+		DeadlockDetectionTimeout: 8 * time.Second,
 		// Activities mostly wait for other programs and compute little.
 		MaxConcurrentActivityExecutionSize:      16 * cores,
 		MaxConcurrentLocalActivityExecutionSize: 16 * cores,
