@@ -84,12 +84,21 @@ func classify(name string, lines []string) (spans [][]Span, ok bool) {
 			}
 			if part != "" {
 				last := len(spans) - 1
-				spans[last] = append(spans[last], Span{part, classOf(t.Type)})
+				spans[last] = addSpan(spans[last], Span{part, classOf(t.Type)})
 			}
 		}
 	}
 	spans = spans[:len(spans)-1] // behind the last line feed is nothing
 	return spans, areLines(spans, lines)
+}
+
+// addSpan adds a span to a line, as one with the last where both are of a class.
+func addSpan(line []Span, s Span) []Span {
+	if last := len(line) - 1; last >= 0 && line[last].Class == s.Class {
+		line[last].Text += s.Text
+		return line
+	}
+	return append(line, s)
 }
 
 // areLines reports whether the spans are the lines, byte by byte.

@@ -42,6 +42,9 @@ func (v View) Lines(files []hunks.File) []string {
 // File draws one file: its header and its lines.
 func (v View) File(f hunks.File) []string {
 	lines := []string{v.Header(f)}
+	if v.Columns > 0 {
+		lines = terminal.Wrap(lines[0], v.Columns-1)
+	}
 	digits := len(fmt.Sprint(lastNumber(f)))
 	for i, h := range f.Hunks {
 		if i > 0 {
