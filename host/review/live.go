@@ -20,7 +20,7 @@ const (
 	// maxStreams bounds the open streams of all browsers.
 	maxStreams = 200
 	// lookEvery is the pace of the looks of an open page.
-	lookEvery = 50 * time.Millisecond
+	lookEvery = 25 * time.Millisecond
 	// beatEvery is the pace of lines that keep proxies from closing a stream. What a run does at the moment, such as the
 	// tool that its agent uses, changes without an event: pages look for it at this pace.
 	beatEvery = 5 * time.Second

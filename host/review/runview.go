@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
@@ -42,6 +43,7 @@ type runView struct {
 	ChecksOf   string
 	Baseline   string
 	Events     []eventView
+	Take       string // commands that take the result; empty: there is none
 	Once       string // names the note of this form: sent twice it is one note
 }
 
@@ -59,7 +61,7 @@ type checkView struct {
 	Passed                                bool
 }
 
-type eventView struct{ At, Mark, Text string }
+type eventView struct{ ID, At, Mark, Text string }
 
 // seen is what the engine and the record say of a run at one moment.
 type seen struct {
@@ -70,23 +72,26 @@ type seen struct {
 	events    []run.Event
 }
 
+// look asks all at once: each question takes a turn of the worker.
 func (p *page) look(ctx context.Context, id run.ID) (s seen, err error) {
-	if s.execution, err = p.runs.Describe(ctx, id); err != nil {
-		return s, err
+	var wg sync.WaitGroup
+	errs := make([]error, 5)
+	for i, ask := range []func() error{
+		func() (err error) { s.execution, err = p.runs.Describe(ctx, id); return err },
+		func() (err error) { s.state, err = p.runs.State(ctx, id); return err },
+		func() (err error) { s.facts, err = p.runs.Facts(ctx, id); return err },
+		func() (err error) { s.pending, err = p.runs.Pending(ctx, id); return err },
+		func() (err error) { s.events, err = p.runs.Events(ctx, id, ""); return err },
+	} {
+		wg.Go(func() { errs[i] = ask() })
 	}
-	if s.state, err = p.runs.State(ctx, id); err != nil {
-		return s, err
-	}
-	if s.facts, err = p.runs.Facts(ctx, id); err != nil {
-		return s, err
-	}
-	if !s.state.Status.Terminal() {
-		if s.pending, err = p.runs.Pending(ctx, id); err != nil {
+	wg.Wait()
+	for _, err := range errs { // the first says most
+		if err != nil {
 			return s, err
 		}
 	}
-	s.events, err = p.runs.Events(ctx, id, "")
-	return s, err
+	return s, nil
 }
 
 // showRun answers with the page of a run. wrong is why a form that was sent has done nothing.
@@ -134,6 +139,9 @@ func (p *page) viewOf(s seen, approval string) runView {
 	}
 	if f.Baseline != nil {
 		v.Baseline = display.Line(f.Baseline.Summary())
+	}
+	if s.state.Status == run.Completed && f.Commits > 0 {
+		v.Take = "git merge " + string(f.Head)
 	}
 	v.addActivities(s.execution, p.now())
 	v.addFacts(f, s.state)
@@ -198,7 +206,7 @@ func (p *page) addRecord(v *runView, s seen) {
 	for _, e := range slices.Backward(s.events) {
 		mark, text := eventWords(e)
 		if mark != "" {
-			v.Events = append(v.Events, eventView{e.TS.Local().Format(time.TimeOnly), mark, display.Line(text)})
+			v.Events = append(v.Events, eventView{e.ID, e.TS.Local().Format(time.TimeOnly), mark, display.Line(text)})
 		}
 		switch payload := e.Payload.(type) {
 		case run.PhaseCompleted:

@@ -38,6 +38,7 @@
       const other = Array.from(part.querySelectorAll('details[id]')).find((x) => x.id === d.id);
       if (other) other.open = d.open;
     }
+    if (part.id === 'gate') document.querySelectorAll('.said, .wrong').forEach((p) => p.remove()); // of what was there before
     now.replaceWith(document.adoptNode(part));
   }
 
