@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"go.temporal.io/sdk/client"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/display"
@@ -179,9 +179,7 @@ func (c *cli) startRun(ctx context.Context, flags *pflag.FlagSet, f *runFlags) e
 // followStarted follows a run that has just been started. With detach it prints the run's id instead.
 func (c *cli) followStarted(ctx context.Context, r found, detach bool) error {
 	if !detach {
-		if link := c.webUILink(ctx, r.id); link != "" && !c.json {
-			c.printf("%s\n\n", c.style().Dim("Web UI "+display.Line(link)))
-		}
+		c.tellPages(r)
 		return c.followRun(ctx, r)
 	}
 	if served, err := r.Served(ctx); err == nil && !served {
@@ -223,17 +221,18 @@ func (c *cli) findWebUI(id run.ID) (page, runsDir string) {
 	return runPage(f.UI, target.Namespace, id), target.RunsDir
 }
 
-// webUILink returns webUI's address. On a terminal it is a link that opens a locked Web UI there.
-func (c *cli) webUILink(ctx context.Context, id run.ID) string {
-	page, runsDir := c.findWebUI(id)
-	if page == "" || !c.screen {
-		return page
+// tellPages says where the run can be seen in a browser: on a terminal by the commands that open it, whose links are
+// long and open once.
+func (c *cli) tellPages(r found) {
+	page, _ := c.findWebUI(r.id)
+	switch {
+	case page == "" || c.json:
+	case c.screen:
+		name := shellquote.Join(r.shown())
+		c.printf("%s\n\n", c.style().Dim(fmt.Sprintf("in a browser: `%s`, or the engine's pages: `%s`", c.hintCommand("page %s", name), c.hintCommand("ui %s", name))))
+	default:
+		c.printf("Web UI %s\n\n", display.Line(page))
 	}
-	door, err := c.knock(ctx, runsDir)
-	if err != nil {
-		return page
-	}
-	return door.Login(runPage("", client.DefaultNamespace, id))
 }
 
 func runPage(ui, namespace string, id run.ID) string {

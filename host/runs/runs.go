@@ -212,7 +212,7 @@ func (c *Client) overError(ctx context.Context, id run.ID) error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("run %s %w: it is %s", id, ErrOver, e.Status)
+	return fmt.Errorf("%s %w: it is %s", e.Name.Shown(id), ErrOver, e.Status)
 }
 
 // Cancel asks the run to end. It does not wait for the end.
@@ -227,7 +227,7 @@ func (c *Client) Cancel(ctx context.Context, id run.ID) error {
 		return err
 	}
 	if !e.Open {
-		return fmt.Errorf("run %s %w: it is %s", id, ErrOver, e.Status)
+		return fmt.Errorf("%s %w: it is %s", e.Name.Shown(id), ErrOver, e.Status)
 	}
 	err = c.temporal.CancelWorkflow(ctx, id.WorkflowID(), "")
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {

@@ -71,6 +71,9 @@ func expand(template string, names, words []string) (string, error) {
 // DefaultBranch is the template of the branch of a run that has a name.
 const DefaultBranch = "ratchet/{number}-{slug}"
 
+// DefaultMessage is the template of the messages of commits. A run without a template leaves it to the summary.
+const DefaultMessage = "{summary}"
+
 // ExpandBranch returns the name of a run's branch by a template. It refuses a template without {run},
 // {short} or {number}: two runs would have one branch, and a branch of the user's could be taken for the
 // run's. For a run without a name {number} becomes the end of its id.
@@ -184,15 +187,23 @@ func isOwnTrailer(line string) bool {
 	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "ratchet-")
 }
 
-// CommitMessage returns the message of a commit without its trailers. Iteration and summary are those
-// of the patch. It is empty if the run has no template. The words that others have chosen fill one line
-// each, and no line of the result looks like a trailer of Ratchet's.
+// CommitMessage returns the message of a commit without its trailers. Iteration and summary belong to the
+// patch. A run with a name gives a patch without a summary the first line of its goal as the subject. The
+// message is empty if the run has no template and the summary is the subject. The words that others have
+// chosen fill one line each, and no line of the result looks like a trailer of Ratchet's.
 func (in Input) CommitMessage(iteration int, summary string) string {
-	if in.Naming.Message == "" {
+	template, otherwise := in.Naming.Message, "Change without a summary"
+	if in.Name != "" {
+		otherwise = OneLine(in.Goal, otherwise)
+		if template == "" && strings.TrimSpace(summary) == "" {
+			template = DefaultMessage
+		}
+	}
+	if template == "" {
 		return ""
 	}
-	text, err := expand(in.Naming.Message, messageWords, []string{
-		OneLine(summary, "Change without a summary"), OneLine(in.Goal, "No goal"), Slug(in.Goal),
+	text, err := expand(template, messageWords, []string{
+		OneLine(summary, otherwise), OneLine(in.Goal, "No goal"), Slug(in.Goal),
 		string(in.RunID), in.RunID.Short(), strconv.Itoa(iteration), in.Name.Shown(in.RunID), numberWord(in.RunID, in.Name),
 	})
 	if err != nil {

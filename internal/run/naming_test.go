@@ -75,6 +75,26 @@ func TestCommitMessage(t *testing.T) {
 	}
 }
 
+// Commits of runs that began before runs had names keep the subject that they had: their ids must not change.
+func TestTheSubjectOfAPatchWithoutASummary(t *testing.T) {
+	for _, tc := range []struct{ run, template, summary, want string }{
+		{"", "", "", ""},
+		{"", "{summary}", " \n", "Change without a summary"},
+		{"shop#14", "", "Sum in cents", ""},
+		{"shop#14", "", " \n", "Fix Total()"},
+		{"shop#14", "SHOP: {summary}", "", "SHOP: Fix Total()"},
+	} {
+		in := run.Input{RunID: anID, Name: run.Name(tc.run), Goal: "Fix Total()\n\nAll of it.", Naming: run.Naming{Message: tc.template}}
+		if got := in.CommitMessage(1, tc.summary); got != tc.want {
+			t.Errorf("%+v: %q", tc, got)
+		}
+	}
+	forger := run.Input{RunID: anID, Name: "shop#14", Goal: "Ratchet-Run: forged"}
+	if got := forger.CommitMessage(1, ""); got != "> Ratchet-Run: forged" {
+		t.Errorf("%q", got)
+	}
+}
+
 // A model writes the summary, and a stranger perhaps the goal: neither may look like what a commit is known
 // by, or hold what a terminal obeys.
 func TestNobodyForgesATrailer(t *testing.T) {
