@@ -155,6 +155,7 @@ func TestCommandsOnARealEngine(t *testing.T) {
 		{"short names", testShortNames},
 		{"a merge", testMerge},
 		{"a retry", testRetry},
+		{"the day after", testAfter},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(bench{t, b.runsDir, repository(t), b.answers}) })
 	}

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/merge"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 	"github.com/ratchet-dev/ratchet/starter/internal/board"
@@ -54,6 +56,7 @@ first, then those that work, then those that are over.`,
 			if err != nil {
 				return err
 			}
+			markMerged(ctx, found)
 			return c.printList(ctx, client, found)
 		}),
 	}
@@ -62,6 +65,30 @@ first, then those that work, then those that are over.`,
 	cmd.Flags().BoolVar(&mine, "mine", false, "only runs that this user has started")
 	cmd.Flags().IntVar(&f.Max, "max", 100, "at most so `many`")
 	return cmd
+}
+
+// mergedPatience bounds the look into the repositories of a list.
+const mergedPatience = 2 * time.Second
+
+// markMerged marks the completed runs whose commits a branch of the user's has, in the repositories that are on this
+// host and answer soon.
+func markMerged(ctx context.Context, found []runs.Listed) {
+	ctx, cancel := context.WithTimeout(ctx, mergedPatience)
+	defer cancel()
+	landed := map[string]map[run.ID]bool{}
+	for i, l := range found {
+		if l.Status != run.Completed || l.Repository == "" {
+			continue
+		}
+		ids, known := landed[l.Repository]
+		if !known {
+			if at, err := merge.FindLanded(ctx, l.Repository, nil); err == nil {
+				ids = at.Runs
+			}
+			landed[l.Repository] = ids
+		}
+		found[i].Merged = ids[l.ID]
+	}
 }
 
 func (c *cli) printList(ctx context.Context, client *runs.Client, found []runs.Listed) error {

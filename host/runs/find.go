@@ -35,6 +35,8 @@ type Listed struct {
 	By      string     `json:"by,omitempty"`
 	Started time.Time  `json:"startedAt"`
 	Ended   *time.Time `json:"endedAt,omitempty"`
+	// Merged is set if a branch of the user's has the run's commits. List does not know it.
+	Merged bool `json:"merged,omitempty"`
 	// Outcome says how the workflow ended when no status of a run does: terminated or
 	// timed_out.
 	Outcome string `json:"outcome,omitempty"`

@@ -146,6 +146,8 @@ func (r Row) state() string {
 		return "approve"
 	case r.Status == run.AwaitingInput:
 		return "answer"
+	case r.Merged:
+		return "merged"
 	case r.Status.Terminal():
 		return string(r.Status)
 	case r.Phase != "":

@@ -1,0 +1,88 @@
+package merge
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// Landed is what the branches of the user's hold of runs.
+type Landed struct {
+	Runs  map[run.ID]bool // those with commits there
+	heads []run.Commit    // the last commits of runs that were merged
+	refs  []string        // the branches
+	at    place
+}
+
+// FindLanded looks at the branches of a repository other than those of runs: the given ones, and what is below
+// ratchet/. It knows commits of runs by their trailers, whoever has merged them.
+func FindLanded(ctx context.Context, repository string, ofRuns []string) (Landed, error) {
+	l := Landed{Runs: map[run.ID]bool{}}
+	var err error
+	if l.at, err = locate(ctx, repository); err != nil {
+		return l, err
+	}
+	out, err := l.at.repo.Run(ctx, "for-each-ref", "--format=%(refname)", "refs/heads/")
+	if err != nil {
+		return l, err
+	}
+	for line := range strings.Lines(string(out)) {
+		ref := strings.TrimSuffix(line, "\n")
+		name := strings.TrimPrefix(ref, "refs/heads/")
+		if !slices.Contains(ofRuns, name) && !strings.HasPrefix(name, "ratchet/") {
+			l.refs = append(l.refs, ref)
+		}
+	}
+	if len(l.refs) == 0 {
+		return l, nil
+	}
+	args := []string{"log", "--format=%(trailers:key=Ratchet-Run,valueonly,separator=%x2C)%x00%(trailers:key=" + headTrailer + ",valueonly,separator=%x2C)", "--grep=^Ratchet-Run: "}
+	out, err = l.at.repo.Run(ctx, append(append(args, l.refs...), "--")...)
+	for line := range strings.Lines(string(out)) {
+		ids, head, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\x00")
+		for id := range strings.SplitSeq(ids, ",") {
+			l.Runs[run.ID(id)] = true
+		}
+		if git.ID(head).Valid() {
+			l.heads = append(l.heads, run.Commit(head))
+		}
+	}
+	return l, err
+}
+
+// Has reports whether nothing is lost with a branch that is at the commit: a branch of the user's has it, or the
+// merge of a run that ends in it or goes on from it.
+func (l Landed) Has(ctx context.Context, commit run.Commit) (bool, error) {
+	if slices.Contains(l.heads, commit) {
+		return true, nil
+	}
+	for _, ref := range append(slices.Clone(l.refs), commits(l.heads)...) {
+		_, err := l.at.repo.Run(ctx, "merge-base", "--is-ancestor", string(commit), ref)
+		if err == nil {
+			return true, nil
+		}
+		if code := git.ExitCode(err); code != 1 && code != 128 { // 128: the head of a merge is no longer there
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+func commits(list []run.Commit) (ids []string) {
+	for _, c := range list {
+		ids = append(ids, string(c))
+	}
+	return ids
+}
+
+// Tip returns the commit of a branch; empty if there is no such branch.
+func (l Landed) Tip(ctx context.Context, branch string) (run.Commit, error) {
+	out, err := l.at.repo.Run(ctx, "rev-parse", "--verify", "-q", "refs/heads/"+branch)
+	if git.ExitCode(err) == 1 {
+		return "", nil
+	}
+	return run.Commit(strings.TrimSpace(string(out))), err
+}

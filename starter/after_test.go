@@ -1,0 +1,130 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/report"
+)
+
+// testAfter looks back at two runs, of which one is merged: by the report, the page and the checkout, and then cleans
+// up.
+func testAfter(b bench) {
+	b.repo = filepath.Join(b.TempDir(), "bazaar")
+	gitIn(b.T, repository(b.T), "clone", "-q", ".", b.repo)
+	gitIn(b.T, b.repo, "switch", "-q", "main")
+	for range 2 {
+		b.await(b.start("--approve", "never"), run.Completed)
+	}
+	empty := b.start()
+	b.await(empty, run.AwaitingApproval)
+	if got := b.expect(1, "show", empty); !strings.Contains(got.err, "only a run that is over") {
+		b.Errorf("a run that waits: %s", got.err)
+	}
+	b.expect(0, "cancel", empty)
+	b.expect(0, "merge", "bazaar#1", "--squash", "--keep-branch")
+
+	var r report.Report
+	if err := json.Unmarshal([]byte(b.expect(0, "report", "--json", "--since", "1h").out), &r); err != nil {
+		b.Fatal(err)
+	}
+	for _, row := range r.Repositories {
+		if row.Name == b.repo && (row.Runs != 3 || row.Done != 2 || row.Canceled != 1 || row.Merged != 1 || row.Fixes != 2 || row.FirstTry != 0) {
+			b.Errorf("report: %+v", row)
+		}
+	}
+	if out := b.expect(0, "report").out; !strings.Contains(out, "first try") || !strings.Contains(out, "bazaar") {
+		b.Errorf("report:\n%s", out)
+	}
+	b.expect(2, "report", "--since", "soon")
+	for _, l := range b.listed() {
+		if l.Repository == b.repo && l.Merged != (l.Name == "bazaar#1") {
+			b.Errorf("the list says of %s merged: %v", l.Name, l.Merged)
+		}
+	}
+
+	if page := b.expect(0, "show", "bazaar#2").out; !strings.Contains(page, "# `Make it good`") || !strings.Contains(page, "**completed**") || !strings.Contains(page, passes) {
+		b.Errorf("page:\n%s", page)
+	}
+	testOpen(b)
+	testClean(b)
+}
+
+func testOpen(b bench) {
+	path := strings.TrimSpace(b.expect(0, "open", "bazaar#2").out)
+	if text, err := os.ReadFile(filepath.Join(path, "state.txt")); err != nil || string(text) != "good\n" {
+		b.Fatalf("%s: %q, %v", path, text, err)
+	}
+	write(b.T, filepath.Join(path, "state.txt"), "mine\n")
+	if again := strings.TrimSpace(b.expect(0, "open", "bazaar#2", "--print").out); again != path {
+		b.Errorf("again at %s", again)
+	}
+	if text, err := os.ReadFile(filepath.Join(path, "state.txt")); err != nil || string(text) != "mine\n" {
+		b.Errorf("what was changed there is %q, %v", text, err)
+	}
+}
+
+// testClean removes the merged and the empty branch, and leaves the one whose commits no other branch has.
+func testClean(b bench) {
+	branches := func() string {
+		return gitIn(b.T, b.repo, "for-each-ref", "--format=%(refname:short)", "refs/heads/ratchet/")
+	}
+	before := branches()
+	var found []leftover
+	for _, args := range [][]string{{"clean", "--older", "0h", "--json"}, {"clean", "--older", "0h", "--yes", "--json"}} {
+		if err := json.Unmarshal([]byte(b.expect(0, args...).out), &found); err != nil {
+			b.Fatal(err)
+		}
+		why := map[string]string{}
+		for _, l := range found {
+			if l.Kind == "branch" && l.Repository == b.repo {
+				why[l.Path] = l.Why
+			}
+			if l.Kind == "record" && (l.Removed || !l.Kept) {
+				b.Errorf("%v takes the record of %s", args, l.Name)
+			}
+		}
+		if len(why) != 3 || why["ratchet/1-make-it-good"] != "merged" || why["ratchet/2-make-it-good"] != "unmerged" || why["ratchet/3-make-it-good"] != "empty" {
+			b.Errorf("%v finds %v", args, why)
+		}
+		if len(args) == 4 && branches() != before {
+			b.Errorf("a dry run left %s", branches())
+		}
+	}
+	if got := strings.TrimSpace(branches()); got != "ratchet/2-make-it-good" {
+		b.Errorf("after the cleaning there are %q", got)
+	}
+	if out := b.expect(0, "clean", "--older", "0h").out; !strings.Contains(out, "1 branch stays with commits of no other branch") && !strings.Contains(out, "branches stay with commits") {
+		b.Errorf("what stays is not said:\n%s", out)
+	}
+	tip := strings.TrimSpace(gitIn(b.T, b.repo, "rev-parse", "ratchet/2-make-it-good"))
+	if out := b.expect(0, "clean", "--older", "0h", "--unmerged", "--yes").out; !strings.Contains(out, tip[:12]) || strings.TrimSpace(branches()) != "" {
+		b.Errorf("with --unmerged:\n%s%s", out, branches())
+	}
+	id := string(b.status("bazaar#2").RunID)
+	if _, err := os.Stat(filepath.Join(b.runsDir, "checkouts", id)); err == nil {
+		b.Error("the checkout is left")
+	}
+	open := b.start("--base", "main~1")
+	b.await(open, run.AwaitingApproval)
+	b.expect(0, "clean", "--older", "0h", "--records", "--unmerged", "--yes")
+	if _, err := os.Stat(filepath.Join(b.runsDir, "workflows", id)); err == nil {
+		b.Error("the record is left")
+	}
+	if b.status(open).Status != run.AwaitingApproval || branches() == "" {
+		b.Error("a run that is not over was touched")
+	}
+	b.expect(0, "cancel", open)
+	if got := b.start("--base", "main~1"); got == "" {
+		b.Error("no run starts")
+	} else {
+		b.await(got, run.AwaitingApproval)
+		if n := b.status(got).Pending.Name.Number(); n != 5 {
+			b.Errorf("after the records are gone the next number is %d", n)
+		}
+		b.expect(0, "cancel", got)
+	}
+}

@@ -1,0 +1,162 @@
+// Package pullrequest tells a run that is over as one page of Markdown, for the description of a pull request. What
+// people and models have written stands in code: it mentions nobody, closes no issue and loads no picture.
+package pullrequest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/check"
+	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// maxQuoted bounds the characters of a quoted text.
+const maxQuoted = 4000
+
+// Page returns the page of a run by its events, from the first on. The report is that of the last evaluation; nil: it
+// is not at hand.
+func Page(events []run.Event, report *check.Report) (string, error) {
+	s, err := run.Fold(events)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	in := s.Input
+	fmt.Fprintf(&b, "# %s\n\n%s\n", span(run.OneLine(in.Goal, "A run")), fence(in.Goal))
+	took := s.State.UpdatedAt.Sub(s.State.CreatedAt).Round(time.Second)
+	fmt.Fprintf(&b, "Run %s is **%s** after %s: %s, %s on `%.12s`.\n", span(in.Name.Shown(in.RunID)), s.State.Status, took, count(s.Commits, "commit"), s.Stat, in.Repository.Base)
+	if s.State.LastError != nil && s.State.Status != run.Completed {
+		fmt.Fprintf(&b, "\nIt ended with %s.\n", span(s.State.LastError.Message))
+	}
+	if in.Before != nil {
+		fmt.Fprintf(&b, "\nIt goes on from %s.\n", span(in.Before.Name.Shown(in.Before.RunID)))
+	}
+	writePatches(&b, events)
+	writeChecks(&b, s, report)
+	writeWords(&b, events)
+	writeFacts(&b, s)
+	return b.String(), nil
+}
+
+// writePatches lists the applied patches with who approved them.
+func writePatches(b *strings.Builder, events []run.Event) {
+	var lines []string
+	summary, by := "", ""
+	for _, e := range events {
+		switch p := e.Payload.(type) {
+		case run.PatchProduced:
+			summary, by = p.Proposal.Summary, "nobody was asked"
+		case run.ApprovalGranted:
+			by = "approved by " + span(run.OneLine(p.By, "somebody"))
+		case run.PatchApplied:
+			lines = append(lines, fmt.Sprintf("- `%.12s` %s (%s)", p.Commit, span(run.OneLine(summary, "a patch")), by))
+		}
+	}
+	section(b, "Commits", lines)
+}
+
+func writeChecks(b *strings.Builder, s *run.Snapshot, report *check.Report) {
+	var lines []string
+	if report == nil {
+		for _, command := range s.Input.Checks {
+			lines = append(lines, "- "+span(command))
+		}
+	} else {
+		for _, r := range report.Checks {
+			lines = append(lines, fmt.Sprintf("- %s: %s, %s", span(r.Command), r.Status, (time.Duration(r.DurationMs)*time.Millisecond).Round(time.Millisecond)))
+		}
+	}
+	section(b, "Checks", lines)
+}
+
+// writeWords lists what people decided and said.
+func writeWords(b *strings.Builder, events []run.Event) {
+	var lines []string
+	question := ""
+	for _, e := range events {
+		switch p := e.Payload.(type) {
+		case run.ApprovalRejected:
+			lines = append(lines, fmt.Sprintf("- %s sent back: %s", span(run.OneLine(p.By, "Somebody")), span(run.OneLine(p.Reason, "without a reason"))))
+		case run.QuestionRaised:
+			question = p.Question.Question
+		case run.QuestionAnswered:
+			lines = append(lines, fmt.Sprintf("- %s answered %s: %s", span(run.OneLine(p.By, "Somebody")), span(run.OneLine(question, "a question")), span(run.OneLine(p.Text, "nothing"))))
+		}
+	}
+	section(b, "Decisions", lines)
+}
+
+func writeFacts(b *strings.Builder, s *run.Snapshot) {
+	in := s.Input
+	lines := []string{"- developer: " + span(in.Providers.Developer)}
+	if in.Providers.Planner != in.Providers.Developer {
+		lines = append(lines, "- planner: "+span(in.Providers.Planner))
+	}
+	if in.Providers.Fixer != in.Providers.Developer {
+		lines = append(lines, "- fixer: "+span(in.Providers.Fixer))
+	}
+	if n := s.Usage.TotalTokens; n > 0 {
+		lines = append(lines, fmt.Sprintf("- tokens: %d", n))
+	}
+	if s.Usage.Cost > 0 {
+		lines = append(lines, fmt.Sprintf("- cost: %v", s.Usage.Cost))
+	}
+	if in.Sandbox.Off() {
+		lines = append(lines, "- sandbox off: "+run.Unboxed)
+	}
+	section(b, "How", append(lines, fmt.Sprintf("- run: `%s`", in.RunID)))
+}
+
+func section(b *strings.Builder, title string, lines []string) {
+	if len(lines) > 0 {
+		fmt.Fprintf(b, "\n## %s\n\n%s\n", title, strings.Join(lines, "\n"))
+	}
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// span returns a text as a code span, in one line.
+func span(text string) string {
+	text = strings.Join(strings.Fields(clip(display.Line(text))), " ")
+	if text == "" {
+		return "``"
+	}
+	ticks := strings.Repeat("`", longestRun(text)+1)
+	if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") {
+		text = " " + text + " "
+	}
+	return ticks + text + ticks
+}
+
+// fence returns a text as a code block.
+func fence(text string) string {
+	text = strings.TrimSpace(clip(display.Text([]byte(text))))
+	ticks := strings.Repeat("`", max(3, longestRun(text)+1))
+	return ticks + "text\n" + text + "\n" + ticks + "\n"
+}
+
+func clip(text string) string {
+	if r := []rune(text); len(r) > maxQuoted {
+		return string(r[:maxQuoted-1]) + "…"
+	}
+	return text
+}
+
+// longestRun returns the length of the longest run of backticks.
+func longestRun(text string) (longest int) {
+	n := 0
+	for _, r := range text {
+		if n++; r != '`' {
+			n = 0
+		}
+		longest = max(longest, n)
+	}
+	return longest
+}

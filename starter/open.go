@@ -1,0 +1,92 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/kballard/go-shellquote"
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-dev/ratchet/internal/patch"
+	"github.com/ratchet-dev/ratchet/internal/scratch"
+)
+
+func (c *cli) openCommand() *cobra.Command {
+	var show bool
+	cmd := &cobra.Command{
+		Use:   "open RUN",
+		Short: "Open your editor on a checkout of a run's branch",
+		Long: `Opens $VISUAL or $EDITOR on a checkout of the last commit of the run's branch, in
+a directory of its own; it prints the path where there is no editor. The checkout
+is a repository of its own: what you change there is yours, and no part of the
+run. It is made anew at each call, unless you have changed something in it.
+` + "`starter clean`" + ` removes it.`,
+		Example:           "  starter open slug#14\n  cd \"$(starter open 14 --print)\"",
+		Args:              exactArgs(1, wantsRun),
+		ValidArgsFunction: c.completeRun,
+		RunE:              c.onRun(func(ctx context.Context, r found, _ []string) error { return c.open(ctx, r, show) }),
+	}
+	cmd.Flags().BoolVar(&show, "print", false, "print the path and open nothing")
+	return cmd
+}
+
+func (c *cli) open(ctx context.Context, r found, show bool) error {
+	facts, err := r.Facts(ctx, r.id)
+	if err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(filepath.Join(c.runsDir, "checkouts", string(r.id)))
+	if err != nil {
+		return err
+	}
+	tree, err := scratch.Open(scratch.Spec{Repo: facts.Repository.Path, Prefix: facts.Repository.Prefix, Dir: dir})
+	if err != nil {
+		return err
+	}
+	changed := changedSince(ctx, tree)
+	if !changed {
+		if err := tree.Make(ctx, cmp.Or(facts.Head, facts.Repository.Base)); err != nil {
+			return fmt.Errorf("check out run %s: %w", r.shown(), err)
+		}
+	}
+	path := tree.WorkDir()
+	editor := cmp.Or(c.getenv("VISUAL"), c.getenv("EDITOR"))
+	if c.json {
+		return c.printJSON(struct {
+			Path    string `json:"path"`
+			Changed bool   `json:"changed"` // by you since an earlier call: it was not made anew
+		}{path, changed})
+	}
+	if show || editor == "" || !c.interactive {
+		c.printf("%s\n", path)
+		return nil
+	}
+	return c.runEditor(ctx, editor, path)
+}
+
+// changedSince reports whether somebody has changed something in a checkout that is there, or committed to it.
+func changedSince(ctx context.Context, tree *scratch.Scratch) bool {
+	if _, made := tree.Made(); !made {
+		return false
+	}
+	diff, err := tree.Changes(ctx, patch.Limits{})
+	return err != nil || len(diff) > 0
+}
+
+// runEditor opens the editor on a directory and waits for it.
+func (c *cli) runEditor(ctx context.Context, editor, path string) error {
+	words, err := shellquote.Split(editor)
+	if err != nil || len(words) == 0 {
+		return usageErrorf("the editor %q cannot be called: set VISUAL or EDITOR to a command", editor)
+	}
+	cmd := exec.CommandContext(ctx, words[0], append(words[1:], path)...)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = path, os.Stdin, os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("editor %s: %w", words[0], err)
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/merge"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/report"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+)
+
+func (c *cli) reportCommand() *cobra.Command {
+	var since string
+	cmd := &cobra.Command{
+		Use:   "report",
+		Short: "Sum up the runs: how they ended, what they cost",
+		Long: `Sums up the runs of this host by their records, for each repository and each
+provider. A run counts from its start. first try is the share of the runs that
+completed or failed which took one patch, without a fix or a rejection; sent back
+are patches that a person refused. A run is merged when a branch of yours has its
+commits, whoever has merged them. The row of a provider has the runs whose
+developer it was, and what it used in any phase.`,
+		Example: "  starter report\n  starter report --since 30d --json | jq .total",
+		Args:    exactArgs(0, "no arguments"),
+		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
+			span, err := parseSpan(since)
+			if err != nil {
+				return usageErrorf("--since: %w", err)
+			}
+			return c.report(ctx, c.now().Add(-span))
+		}),
+	}
+	cmd.Flags().StringVar(&since, "since", "7d", "`span` of time, such as 36h, 7d or 4w")
+	return cmd
+}
+
+// parseSpan reads a time span, also in days and weeks.
+func parseSpan(text string) (time.Duration, error) {
+	for unit, length := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
+		if n, err := strconv.Atoi(strings.TrimSuffix(text, unit)); strings.HasSuffix(text, unit) && err == nil && n >= 0 && n <= 5000 {
+			return time.Duration(n) * length, nil
+		}
+	}
+	span, err := time.ParseDuration(text)
+	if err != nil || span < 0 {
+		return 0, fmt.Errorf("%q is no span of time: want such as 36h, 7d or 4w", text)
+	}
+	return span, nil
+}
+
+func (c *cli) report(ctx context.Context, since time.Time) error {
+	records, err := c.records()
+	if err != nil {
+		return err
+	}
+	landed := c.findLanded(ctx, records)
+	var stories []report.Story
+	for _, r := range records {
+		stories = append(stories, report.Story{Events: r.events, Merged: landed[r.in.Repository.Path].Runs[r.in.RunID]})
+	}
+	out, err := report.Of(stories, since)
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return c.printJSON(out)
+	}
+	c.printReport(out)
+	return nil
+}
+
+// recordOf is the record of a run on this host.
+type recordOf struct {
+	dir    string
+	in     run.Input
+	branch string
+	events []run.Event
+}
+
+// over returns the event that ended the run; nil: it is not over.
+func (r recordOf) over() *run.Event {
+	last := r.events[len(r.events)-1]
+	switch last.Payload.(type) {
+	case run.RunCompleted, run.RunFailed, run.RunCanceled:
+		return &last
+	}
+	return nil
+}
+
+// records returns the records of this host. It names those that cannot be read, and leaves them out.
+func (c *cli) records() (list []recordOf, err error) {
+	entries, err := os.ReadDir(filepath.Join(c.runsDir, "workflows"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, entry := range entries {
+		id := run.ID(entry.Name())
+		if id.Validate() != nil {
+			continue
+		}
+		events, err := c.recordedEvents(id)
+		if err == nil && len(events) == 0 {
+			continue
+		}
+		if err != nil {
+			fmt.Fprintf(c.err, "starter: the record of run %s is left out: %s\n", id, display.Line(err.Error()))
+			continue
+		}
+		if created, ok := events[0].Payload.(run.RunCreated); ok && created.RunID == id {
+			list = append(list, recordOf{filepath.Join(c.runsDir, "workflows", string(id)), created.Input, created.Branch, events})
+		}
+	}
+	return list, err
+}
+
+// findLanded looks into the repositories of the records. One that is gone has nothing.
+func (c *cli) findLanded(ctx context.Context, records []recordOf) map[string]merge.Landed {
+	branches := map[string][]string{}
+	for _, r := range records {
+		branches[r.in.Repository.Path] = append(branches[r.in.Repository.Path], r.branch)
+	}
+	landed := map[string]merge.Landed{}
+	for path, own := range branches {
+		if l, err := merge.FindLanded(ctx, path, own); err == nil {
+			landed[path] = l
+		}
+	}
+	return landed
+}
+
+func (c *cli) printReport(r report.Report) {
+	if r.Total.Runs == 0 {
+		c.printf("No run since %s.\n", r.Since.Local().Format(time.DateTime))
+		return
+	}
+	s := c.style()
+	table := func(first string, rows []report.Row) {
+		out := [][]string{}
+		var head []string
+		for _, name := range []string{first, "runs", "done", "sent back", "fixes", "first try", "merged", "tokens", "cost", "cost/merged"} {
+			head = append(head, s.Dim(name))
+		}
+		out = append(out, head)
+		for _, row := range rows {
+			out = append(out, figuresRow(story.OneLine(endOf(row.Name), 60), row.Figures))
+		}
+		if len(rows) > 1 && first == "repository" {
+			out = append(out, figuresRow(s.Bold("all"), r.Total))
+		}
+		c.printf("%s", terminal.Table(out))
+	}
+	table("repository", r.Repositories)
+	c.printf("\n")
+	table("provider", r.Providers)
+}
+
+// endOf returns the end of a long path, which tells repositories apart better than its beginning.
+func endOf(path string) string {
+	const most = 48
+	if r := []rune(path); len(r) > most {
+		return "…" + string(r[len(r)-most+1:])
+	}
+	return path
+}
+
+func figuresRow(name string, f report.Figures) []string {
+	share, perMerged := "-", "-"
+	if n := f.FirstTryShare(); n >= 0 {
+		share = fmt.Sprintf("%d %%", n)
+	}
+	if f.Merged > 0 && f.Cost > 0 {
+		perMerged = fmt.Sprint(f.MicrosPerMerged)
+	}
+	cost := "-"
+	if f.Cost > 0 {
+		cost = fmt.Sprint(f.Cost)
+	}
+	return []string{name, strconv.Itoa(f.Runs), strconv.Itoa(f.Done), strconv.Itoa(f.SentBack), strconv.Itoa(f.Fixes), share, strconv.Itoa(f.Merged), strconv.FormatInt(f.TotalTokens, 10), cost, perMerged}
+}

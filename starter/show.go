@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ratchet-dev/ratchet/internal/check"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/pullrequest"
+)
+
+func (c *cli) showCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show RUN",
+		Short: "Print a run that is over as a page of Markdown, for a pull request",
+		Long: `Prints the goal, the commits with who approved them, the checks, the decisions and
+the cost of a run that is over, as Markdown. What people and models wrote stands in
+code: it mentions nobody and closes no issue.`,
+		Example:           "  starter show slug#14\n  gh pr create --title 'Trim titles' --body \"$(starter show 14)\"",
+		Args:              exactArgs(1, wantsRun),
+		ValidArgsFunction: c.completeRun,
+		RunE:              c.onRun(func(ctx context.Context, r found, _ []string) error { return c.show(ctx, r) }),
+	}
+}
+
+func (c *cli) show(ctx context.Context, r found) error {
+	events, err := r.Events(ctx, r.id, "")
+	if err != nil {
+		return err
+	}
+	s, err := run.Fold(events)
+	if err != nil {
+		return fmt.Errorf("the events of run %s are not at hand from the first on, name its runs directory with --runs-dir: %w", r.shown(), err)
+	}
+	if !s.State.Status.Terminal() {
+		return fmt.Errorf("run %s is %s: only a run that is over is shown; `%s` says where it stands", r.shown(), s.State.Status, c.hintCommand("status %s", r.shown()))
+	}
+	var report *check.Report
+	if s.Report != nil {
+		if read, ok := c.reportsOf(r.id)(*s.Report); ok {
+			report = &read
+		}
+	}
+	page, err := pullrequest.Page(events, report)
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return c.printJSON(struct {
+			RunID    run.ID   `json:"runId"`
+			Name     run.Name `json:"name,omitempty"`
+			Markdown string   `json:"markdown"`
+		}{r.id, r.name, page})
+	}
+	c.printf("%s", page)
+	return nil
+}
