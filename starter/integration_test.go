@@ -24,14 +24,14 @@ import (
 )
 
 // up runs `starter up` in this process and returns what ends it.
-func up(t *testing.T, runsDir string, more ...string) (stop func()) {
+func up(t testing.TB, runsDir string, more ...string) (stop func()) {
 	t.Helper()
 	stop, _, _ = upSays(t, runsDir, more...)
 	return stop
 }
 
 // upSays returns what it printed too.
-func upSays(t *testing.T, runsDir string, more ...string) (stop func(), ready, said string) {
+func upSays(t testing.TB, runsDir string, more ...string) (stop func(), ready, said string) {
 	t.Helper()
 	if _, err := engine.Program(t.Context(), func(line string) { t.Log(line) }); err != nil {
 		t.Fatal(err)

@@ -65,7 +65,7 @@ func starter(ctx context.Context, stdin string, args ...string) result {
 }
 
 // repository makes one with a file and a commit.
-func repository(t *testing.T) string {
+func repository(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "state.txt"), "bad\n")
@@ -75,7 +75,7 @@ func repository(t *testing.T) string {
 	return dir
 }
 
-func gitIn(t *testing.T, dir string, args ...string) string {
+func gitIn(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
@@ -86,7 +86,7 @@ func gitIn(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-func write(t *testing.T, path, text string) {
+func write(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func change(from, to string) string {
 }
 
 // answers records a plan, a patch that does not pass and one that does.
-func answers(t *testing.T) string {
+func answers(t testing.TB) string {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "plan-1.md"), "# Make it good\n")
 	write(t, filepath.Join(dir, "execute-1.md"), change("bad", "better"))

@@ -185,7 +185,8 @@ func (c *cli) printWait(p run.Pending) {
 		if p.Approval.Unboxed {
 			what += " Sandbox off: " + run.Unboxed + "."
 		}
-		c.printf("\n%s Nothing has been applied. Look and decide:\n", s.Wait(what))
+		c.printf("\n")
+		c.screenOn(c.out).Wrapped(s.Wait(what) + " Nothing has been applied. Look and decide:")
 		c.printf("  %s\n", c.hintCommand(look, p.Name.Shown(p.RunID)))
 		c.printf("  %s\n", c.hintCommand("approve %s --approval %s", p.Name.Shown(p.RunID), p.Approval.ApprovalID))
 		if p.Approval.Permission != nil {
@@ -206,7 +207,7 @@ func (c *cli) printWait(p run.Pending) {
 // printWays prints the consequence of each way to settle a wait.
 func (c *cli) printWays(o run.Outlook) {
 	for _, w := range o.Ways() {
-		c.printf("  %s\n", c.style().Dim(w.Do+" → "+w.Leads))
+		c.screenOn(c.out).Wrapped("  " + c.style().Dim(w.Do+" → "+w.Leads))
 	}
 }
 

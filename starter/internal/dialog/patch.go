@@ -107,7 +107,7 @@ func (g *gate) showReport() {
 	g.Screen.Line("  " + g.Screen.Dim("the last checks, before this patch:"))
 	for _, c := range r.Checks {
 		for _, line := range story.CheckLines(g.Screen.Style, c, g.a.Before) {
-			g.Screen.Line("  " + line)
+			g.Screen.Wrapped("  " + line)
 		}
 	}
 }
