@@ -183,7 +183,11 @@ func Open(ctx context.Context, c Config) (*Host, error) {
 	if h.Activities, err = c.openActivities(runs, dirs, missing == nil, h.Sandbox); err != nil {
 		return nil, err
 	}
-	if h.Sessions, err = c.openSessions(runs, h.Sandbox); err != nil {
+	var peers sessionacts.Host
+	if missing == nil {
+		peers = citizen.Host{Dirs: dirs}
+	}
+	if h.Sessions, err = c.openSessions(runs, h.Sandbox, peers); err != nil {
 		return nil, err
 	}
 	if h.Deliveries, err = c.openDeliveries(h.Sessions); err != nil {

@@ -24,11 +24,11 @@ import (
 
 // openSessions wires the activities of standing sessions. Their agents run in the same box as those of
 // runs.
-func (c Config) openSessions(runs *rundir.Store, sandbox activities.Sandbox) (*sessionacts.Activities, error) {
+func (c Config) openSessions(runs *rundir.Store, sandbox activities.Sandbox, host sessionacts.Host) (*sessionacts.Activities, error) {
 	env := c.catalogEnv()
 	env.State = c.RunsDir
 	return sessionacts.New(sessionacts.Config{
-		Runs: runs, Redact: redact.New(c.Environ), LookupEnv: c.lookup, Queue: ownQueue(), Most: c.Sessions, Idle: c.SessionIdle,
+		Runs: runs, Redact: redact.New(c.Environ), LookupEnv: c.lookup, Queue: ownQueue(), Most: c.Sessions, Idle: c.SessionIdle, Host: host,
 		Open: func(o sessionacts.Opening) (agent.Adapter, error) {
 			spec, err := catalog.Parse(o.Spec)
 			if err != nil {

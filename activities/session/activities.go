@@ -45,6 +45,8 @@ type Config struct {
 	// Quiet bounds the silence of an agent in a turn in which none of its tools runs; zero means
 	// DefaultQuiet.
 	Quiet time.Duration
+	// Host lets other sessions reach those that live; nil: none can.
+	Host Host
 }
 
 // The defaults (docs/contracts/agent.md, 8).

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/session"
@@ -20,6 +21,8 @@ type note struct {
 	Orderly bool `json:"orderly,omitempty"`
 	// Turns counts the turns that the agent has taken in its session.
 	Turns int `json:"turns,omitempty"`
+	// Garden is the id by which other sessions know this one; empty: they do not.
+	Garden dispatch.GardenID `json:"garden,omitempty"`
 	// Last is the message that was handed over last, and Part its part: see Handover.
 	Last *session.Handed `json:"last,omitempty"`
 	Part int             `json:"part,omitempty"`

@@ -12,6 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
+	providersession "github.com/ratchet-dev/ratchet/internal/provider/session"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/session"
 )
@@ -41,6 +42,7 @@ func (a *Activities) Sit(ctx context.Context, in SitInput) (SitResult, error) {
 		return SitResult{End: session.Ended, Reason: err.Error()}, nil
 	}
 	failpoint.Hit("session.seated")
+	defer s.register(ctx)()
 	res := s.follow(ctx)
 	res.Reason = report.Summary(a.Redact.String(res.Reason))
 	s.end()
@@ -157,6 +159,10 @@ func (s *sitting) options(ctx context.Context) (o agent.Options, err error) {
 	}
 	objects, err := work.Borrowed()
 	if err != nil {
+		return o, err
+	}
+	home, _ := s.a.LookupEnv("HOME")
+	if err := (providersession.Places{Home: home, State: s.a.Runs.Dir()}).Check(in.Setup); err != nil {
 		return o, err
 	}
 	o = agent.Options{

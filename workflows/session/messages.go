@@ -14,14 +14,14 @@ import (
 // The names of the messages of a session. Approvals and answers have the names and the form that a run's
 // have, each as a signal and as an update.
 const (
-	SayUpdate       = "say"       // session.Message
-	InterruptUpdate = "interrupt" // By
-	StopUpdate      = "stop"      // By
-	RetireUpdate    = "retire"    // By
-	DiffUpdate      = "diff"      // returns run.Ref
-	ApprovalMessage = "approval"  // run.Decision
-	AnswerMessage   = "answer"    // run.Reply
-	StateQuery      = "state"     // session.Snapshot
+	SayUpdate       = activities.SayUpdate // session.Message
+	InterruptUpdate = "interrupt"          // By
+	StopUpdate      = "stop"               // By
+	RetireUpdate    = "retire"             // By
+	DiffUpdate      = "diff"               // returns run.Ref
+	ApprovalMessage = "approval"           // run.Decision
+	AnswerMessage   = "answer"             // run.Reply
+	StateQuery      = "state"              // session.Snapshot
 )
 
 // By names who sends a message.
