@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -99,6 +100,17 @@ func (c *cli) onDeliveries(ctx context.Context, name string, do func(deliveries.
 	}
 	defer t.Close()
 	return do(deliveries.Client{Temporal: t}, session)
+}
+
+// deliveryMode returns the mode that the flag --deliveries names. Only a person trusts.
+func (c *cli) deliveryMode(word string) (m delivery.Mode, err error) {
+	if err := m.UnmarshalText([]byte(strings.ReplaceAll(word, "-", "_"))); err != nil {
+		return "", usageErrorf("--deliveries %q: want strict-safe or trusted-all", word)
+	}
+	if m == delivery.TrustedAll {
+		return m, c.mayDecide()
+	}
+	return "", nil // the default
 }
 
 // findTold completes the id of the session that the run is to tell. A session that does not answer is refused before

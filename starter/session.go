@@ -87,6 +87,7 @@ type sessionFlags struct {
 	tools    string
 	sandbox  string
 	maxCost  float64
+	deliver  string
 	say      string
 	system   string
 	env      []string
@@ -120,6 +121,7 @@ first message.`,
 	flags.StringVar(&f.sandbox, "sandbox", string(run.SandboxRequired), "`required` or off: hold the agent in the box, or let it do what the worker's user can; off must be said by the worker, too")
 	flags.Int64Var(&f.in.MaxTokens, "max-tokens", 0, "token budget, after which the session asks; 0 is none")
 	flags.Float64Var(&f.maxCost, "max-cost", 0, "budget in dollars, where prices are known, after which the session asks; 0 is none")
+	flags.StringVar(&f.deliver, "deliveries", "strict-safe", "what may be delivered by itself: `strict-safe`, for a session that can neither write nor ask nor reach the network, or trusted-all: see starter deliveries")
 	flags.StringVar(&f.system, "system", "", "`text` that joins the agent's system prompt")
 	flags.StringArrayVar(&f.env, "env", nil, "`variable` for the agent: NAME of one of the worker, or NAME=value, which is recorded; repeat it for more")
 	f.options.register(flags)
@@ -198,6 +200,9 @@ func (c *cli) sessionInput(ctx context.Context, f *sessionFlags) (session.Input,
 		in.ID = session.ID(id.String())
 	}
 	if in.Dir, err = filepath.Abs("."); err != nil {
+		return in, err
+	}
+	if in.Deliveries, err = c.deliveryMode(f.deliver); err != nil {
 		return in, err
 	}
 	in.Provider, in.Model, in.MaxCost = spec.String(), spec.Model, run.Dollars(f.maxCost)
