@@ -32,8 +32,7 @@ type act func(p *page, ctx context.Context, id run.ID, by string, form url.Value
 // acts are the forms by the last part of their path.
 var acts = map[string]act{"decide": decide, "answer": answer, "note": note, "cancel": cancelRun}
 
-// act does what a form says and leads back to the run. What the run refuses is said there, and what was written stays
-// in the form.
+// act does as a form says and leads back to the run. A refusal is said there, and the words stay in the form.
 func (p *page) act(w http.ResponseWriter, r request, id run.ID, name string) {
 	said, err := acts[name](p, r.Context(), id, r.Name, r.PostForm)
 	if err != nil {
@@ -41,7 +40,8 @@ func (p *page) act(w http.ResponseWriter, r request, id run.ID, name string) {
 			showError(w, r, code, err.Error()+". Nothing is known of what you sent: look again.")
 			return
 		}
-		p.showRun(w, r, id, err.Error())
+		draft, _ := p.reasonOf(r.Context(), id, r.PostForm.Get(idField), r.PostForm) // the words alone if the lines are gone
+		p.showRun(w, r, id, problem{err.Error(), firstOf(draft, r.PostForm.Get(textField))})
 		return
 	}
 	http.Redirect(w, r.Request, RunPath(id)+"?said="+said, http.StatusSeeOther)

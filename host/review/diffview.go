@@ -78,7 +78,7 @@ func blocksOf(name string, h hunks.Hunk) (blocks []blockView) {
 	return blocks
 }
 
-// spansOf returns the coloured lines of one side of a hunk: all but those of the operation. They are safe to show.
+// spansOf returns the coloured lines of one side of a hunk, without the lines of the operation. They are safe to show.
 func spansOf(name string, h hunks.Hunk, without udiff.Op) [][]syntax.Span {
 	var lines []string
 	for _, l := range h.Lines {

@@ -24,7 +24,7 @@ type door struct {
 	origins []string // of the Origin header
 	port    string
 	secure  bool   // the browser reaches it by TLS
-	proxy   *Proxy // nil: nobody names the user but the session
+	proxy   *Proxy // nil: the session alone names the user
 	now     func() time.Time
 
 	mu   sync.Mutex
@@ -112,7 +112,7 @@ func isFromElsewhere(r *http.Request) bool {
 	return r.Method == http.MethodGet && (site == "cross-site" || site == "same-site")
 }
 
-// callerOf returns who a request is from. A request of the proxy is from whom the proxy names, and from nobody else.
+// callerOf returns who a request is from. Of a request of the proxy the header alone names the caller.
 func (d *door) callerOf(r *http.Request) (caller, bool) {
 	if d.proxy != nil && d.proxy.sent(r) {
 		name, ok := d.proxy.nameIn(r)

@@ -240,3 +240,39 @@ func TestEveryAnswerHasTheHeaders(t *testing.T) {
 		t.Error("a script or a style stands in the page itself")
 	}
 }
+
+// Words that a run refuses stay in the form, with the lines that they are about.
+func TestARefusedFormKeepsItsWords(t *testing.T) {
+	s := atGate(t, review.Config{})
+	v := s.enter("kim")
+	form := v.yes()
+	form.Set("verb", "reject")
+	form.Set("text", "too long: "+strings.Repeat("x", 9000))
+	form.Set("remark:new:5:greet.go", "lower case </textarea><script>")
+	r := v.post(decidePath, form)
+	if r.code != http.StatusConflict || !strings.Contains(r.body, "text is longer than") || !strings.Contains(r.body, "too long: xxx") ||
+		!strings.Contains(r.body, "greet.go:5: return") || strings.Contains(r.body, "</textarea><script>") || len(s.engine.messages()) > 0 {
+		t.Errorf("%d: %.600s", r.code, r.body)
+	}
+	form.Set("text", "shorter")
+	if r := v.post(decidePath, form); r.code != http.StatusSeeOther || !strings.Contains(s.engine.messages()[0], "shorter\n\ngreet.go:5: return \"Hello, \" + name\n  lower case </textarea><script>") {
+		t.Errorf("%d: %q", r.code, s.engine.messages())
+	}
+}
+
+// Some files of a patch are accepted by their names, and an attempt by its own id.
+func TestSomeFilesAreAccepted(t *testing.T) {
+	e := newEngine(t, "be polite")
+	e.propose("two files", patchText+strings.ReplaceAll(patchText, "greet.go", "other.go"))
+	s := serve(t, review.Config{}, e)
+	v := s.enter("kim")
+	form := v.yes()
+	form.Set("verb", "part")
+	if r := v.post(decidePath, form); r.code != http.StatusConflict || !strings.Contains(r.body, "mark the files") {
+		t.Errorf("without a file: %d", r.code)
+	}
+	form["file"] = []string{"other.go"}
+	if r := v.post(decidePath, form); r.code != http.StatusSeeOther || len(e.messages()) != 1 || !strings.Contains(e.messages()[0], "files [other.go]") {
+		t.Errorf("%d: %q", r.code, e.messages())
+	}
+}

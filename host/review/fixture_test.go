@@ -334,7 +334,7 @@ func (v *visitor) token() string {
 	return m[1]
 }
 
-// yes is the form that approves what is pending.
+// yes returns the form of the pending approval.
 func (v *visitor) yes() url.Values {
 	return url.Values{"token": {v.token()}, "id": {v.s.engine.pending()}, "verb": {"approve"}}
 }

@@ -65,7 +65,7 @@ func (p *page) serveRun(w http.ResponseWriter, r request, name, last string) {
 	}
 	switch {
 	case last == name && r.Method != http.MethodPost:
-		p.showRun(w, r, id, "")
+		p.showRun(w, r, id, problem{})
 	case last == "live" && r.Method == http.MethodGet:
 		p.live.streamRun(w, r.Request, id)
 	case last == "patch" && r.Method == http.MethodGet:

@@ -71,7 +71,7 @@ func (p *Proxy) sent(r *http.Request) bool {
 	return errors.Join(err, err2) == nil && addr.Unmap() == p.From
 }
 
-// nameIn returns the name in the header. Two headers, and a name that cannot be shown in a line, name nobody.
+// nameIn returns the name in the header. It refuses two headers, and a name that cannot be shown in a line.
 func (p *Proxy) nameIn(r *http.Request) (string, bool) {
 	values := r.Header.Values(p.Header)
 	if len(values) != 1 {

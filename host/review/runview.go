@@ -44,6 +44,7 @@ type runView struct {
 	Baseline   string
 	Events     []eventView
 	Take       string // commands that take the result; empty: there is none
+	Draft      string // words of a form that was refused
 	Once       string // names the note of this form: sent twice it is one note
 }
 
@@ -94,17 +95,21 @@ func (p *page) look(ctx context.Context, id run.ID) (s seen, err error) {
 	return s, nil
 }
 
-// showRun answers with the page of a run. wrong is why a form that was sent has done nothing.
-func (p *page) showRun(w http.ResponseWriter, r request, id run.ID, wrong string) {
+// problem is why a form that was sent has done nothing, and the words that it held.
+type problem struct{ why, draft string }
+
+// showRun answers with the page of a run, and with the problem of a form.
+func (p *page) showRun(w http.ResponseWriter, r request, id run.ID, wrong problem) {
 	s, err := p.look(r.Context(), id)
 	if err != nil {
 		showError(w, r, codeOf(err), err.Error())
 		return
 	}
 	v := p.viewOf(s, r.URL.Query().Get("approval"))
-	v.shell = shell{Title: v.Name, Caller: r.caller, Said: saidWords[r.URL.Query().Get("said")], Wrong: wrong, Live: v.Path + "/live"}
+	v.shell = shell{Title: v.Name, Caller: r.caller, Said: saidWords[r.URL.Query().Get("said")], Wrong: wrong.why, Live: v.Path + "/live"}
+	v.Draft = wrong.draft
 	code := http.StatusOK
-	if wrong != "" {
+	if wrong.why != "" {
 		code = http.StatusConflict
 	}
 	if v.Over {
@@ -201,7 +206,7 @@ func (v *runView) addFacts(f rundir.Facts, st run.State) {
 	}
 }
 
-// addRecord adds what is read from the events and from the artifacts that they refer to.
+// addRecord adds the events, and the artifacts that they refer to.
 func (p *page) addRecord(v *runView, s seen) {
 	for _, e := range slices.Backward(s.events) {
 		mark, text := eventWords(e)
@@ -233,7 +238,7 @@ func (p *page) addChecks(v *runView, ev run.Evaluation, e run.Event) {
 	}
 }
 
-// maxOutput bounds what is shown of a check's output, in bytes.
+// maxOutput bounds the output of a check that is shown, in bytes.
 const maxOutput = 8 << 10
 
 func (p *page) addReport(v *runView, ref run.Ref, of string) {

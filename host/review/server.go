@@ -41,7 +41,7 @@ type Runs interface {
 
 // Record reads what a run has on the disk of this host.
 type Record interface {
-	// Load returns the artifact of a reference. The error is that of a missing file on another host.
+	// Load returns the artifact of a reference. On another host it fails: the file is missing there.
 	Load(run.ID, run.Ref) ([]byte, error)
 	// Mark returns a value that changes whenever the record of the run does. It is fast.
 	Mark(run.ID) string
@@ -68,7 +68,7 @@ type Config struct {
 	Proxy *Proxy
 }
 
-// Check returns what is wrong with the configuration.
+// Check returns an error for a configuration with a fault.
 func (c Config) Check() error {
 	if c.Address == Off {
 		return nil

@@ -29,7 +29,7 @@ func Compare(earlier, later []File) ([]File, error) {
 	return out, nil
 }
 
-// namesOf returns the names of all files, those of later first.
+// namesOf returns the names of all files. The files of later come first.
 func namesOf(earlier, later []File) (names []string) {
 	for _, f := range slices.Concat(later, earlier) {
 		if !slices.Contains(names, f.Name) {

@@ -12,7 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// Kind is what a notice is about. The words are those of a webhook's `type`.
+// Kind is what a notice is about. The words are the `type` of a webhook.
 type Kind string
 
 // The kinds.
@@ -39,7 +39,7 @@ type Notice struct {
 // maxGoal bounds the goal of a notice, in characters. A lock screen shows fewer.
 const maxGoal = 100
 
-// Of returns the notice of an event of a run; ok is false for an event that calls nobody.
+// Of returns the notice of an event of a run; ok is false for an event that calls no person.
 func Of(in run.Input, e run.Event) (n Notice, ok bool) {
 	about := ""
 	switch p := e.Payload.(type) {
