@@ -52,9 +52,9 @@ func (r *runner) registerHandlers(ctx workflow.Context) error {
 		r.registerQuery(ctx, PendingQuery, "what the run waits for, and how to settle it", func() (run.Pending, error) { return r.visiblePending(), nil }),
 		r.registerQuery(ctx, FactsQuery, "branch, commits, usage and settings", func() (rundir.Facts, error) { return rundir.FactsOf(r.s), nil }),
 		r.registerQuery(ctx, EventsQuery, `all events, or those after one: {"after":"evt-000007"}`, r.eventsAfter),
-		registerMessage(ctx, r, signals, ApprovalMessage, `{"approvalId":"...","decision":"approve|reject","by":"...","reason":"...","final":false,"session":false,"files":[]}`, r.checkDecision, r.takeDecision),
-		registerMessage(ctx, r, signals, AnswerMessage, `{"questionId":"...","text":"...","values":{},"retry":false,"by":"..."}`, r.checkReply, r.takeReply),
-		registerMessage(ctx, r, signals, NoteMessage, `{"text":"...","by":"..."}`, r.checkNote, r.takeNote),
+		registerMessage(ctx, r, signals, ApprovalMessage, `{"approvalId":"...","decision":"approve|reject","by":"...","reason":"...","final":false,"session":false,"files":[]}`, r.checkDecision, run.ParseDecision, r.takeDecision),
+		registerMessage(ctx, r, signals, AnswerMessage, `{"questionId":"...","text":"...","values":{},"retry":false,"by":"..."}`, r.checkReply, run.ParseReply, r.takeReply),
+		registerMessage(ctx, r, signals, NoteMessage, `{"text":"...","by":"..."}`, r.checkNote, run.ParseNote, r.takeNote),
 	)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		for {
@@ -71,13 +71,13 @@ func (r *runner) registerQuery(ctx workflow.Context, name, what string, handler 
 // registerMessage registers handlers for the messages of one name, by update and by signal. An update
 // that check refuses returns the error to its caller. A signal that check refuses, or that is no message at all, is
 // dropped and told by refuseSignal: it changes nothing, and a stray signal never ends a run.
-func registerMessage[M any](ctx workflow.Context, r *runner, signals workflow.Selector, name, form string, check func(M) error, take func(M) Accepted) error {
+func registerMessage[M any](ctx workflow.Context, r *runner, signals workflow.Selector, name, form string, check func(M) error, parse func(string) (M, error), take func(M) Accepted) error {
 	err := workflow.SetUpdateHandlerWithOptions(ctx, name,
 		func(_ workflow.Context, m M) (Accepted, error) { return take(m), nil },
 		workflow.UpdateHandlerOptions{Validator: check, Description: form})
 	ch := workflow.GetSignalChannelWithOptions(ctx, name, workflow.SignalChannelOptions{Description: form})
 	handle := func(raw converter.RawValue) {
-		m, err := decodeSignal[M](raw)
+		m, err := decodeSignal(raw, parse)
 		if err == nil {
 			err = check(m)
 		}
@@ -107,12 +107,17 @@ func registerMessage[M any](ctx workflow.Context, r *runner, signals workflow.Se
 
 var errNoPayload = errors.New("the signal carries nothing")
 
-// decodeSignal reads the message of a signal. The SDK would drop one that it cannot read without a trace.
-func decodeSignal[M any](raw converter.RawValue) (m M, err error) {
+// decodeSignal reads the message of a signal: an object, or a string that parse reads. The SDK would drop one that it
+// cannot read without a trace.
+func decodeSignal[M any](raw converter.RawValue, parse func(string) (M, error)) (m M, err error) {
 	if raw.Payload() == nil {
 		return m, errNoPayload
 	}
-	err = converter.GetDefaultDataConverter().FromPayload(raw.Payload(), &m) //workflowcheck:ignore // pure
+	line, from := "", converter.GetDefaultDataConverter().FromPayload
+	if from(raw.Payload(), &line) == nil { //workflowcheck:ignore // pure
+		return parse(line)
+	}
+	err = from(raw.Payload(), &m) //workflowcheck:ignore // pure
 	return m, err
 }
 

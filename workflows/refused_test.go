@@ -26,7 +26,7 @@ func TestARefusedSignalIsTold(t *testing.T) {
 	}, time.Minute)
 	e.RegisterDelayedCallback(func() {
 		told = pending().RefusedSignals
-		e.SignalWorkflow(workflows.ApprovalMessage, run.Decision{ApprovalID: pending().Approval.ApprovalID, Decision: run.Approve})
+		e.SignalWorkflow(workflows.ApprovalMessage, "approve "+pending().Approval.ApprovalID)
 	}, 2*time.Minute)
 	start(e, input(run.Always, 3))
 	wants := []string{"apr-1-000000000000", "approve or reject", "decision is missing", "an approval cannot be final", "text is empty"}

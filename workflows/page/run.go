@@ -105,9 +105,11 @@ func addApproval(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
 	}
 	addChoices(m, a)
 	m.printf("### Decide\n\n")
-	addForm(m, "approval", a.Signal)
+	addLineForm(m, "approval", "approve "+a.ApprovalID, a.Signal)
 	m.printf("To reject, and have it mended as you say:\n\n")
 	rejected := run.Decision{ApprovalID: a.ApprovalID, Decision: run.Reject, Reason: "why"}
+	m.fence("json", indentJSON("reject "+a.ApprovalID+" why"))
+	m.printf("or\n\n")
 	m.fence("json", indentJSON(rejected))
 	m.printf("Add `\"final\": true` to a rejection to end the run.\n\n")
 	addWays(m, a.Next)
@@ -159,7 +161,7 @@ func addPermission(m *markdown, s *run.Snapshot, a *run.PendingApproval) {
 		m.printf("**This is only the head of it.** All of it, %d bytes, is in artifacts/%s.\n\n", p.Input.Bytes, escapeMarkup(p.Input.Name))
 	}
 	m.printf("### Decide\n\n")
-	addForm(m, "approval", a.Signal)
+	addLineForm(m, "approval", "approve "+a.ApprovalID, a.Signal)
 	m.printf("Add `\"session\": true` to allow what the agent takes for the same in its session as well, such as the same command. To refuse, with a reason that the agent is told:\n\n")
 	m.fence("json", indentJSON(run.Decision{ApprovalID: a.ApprovalID, Decision: run.Reject, Reason: "why"}))
 	m.printf("Add `\"final\": true` to a refusal to end the run.\n\n")
@@ -175,7 +177,7 @@ func addQuestion(m *markdown, s *run.Snapshot, q *run.PendingQuestion) {
 	}
 	m.list("**Needed** ", q.NeededInput)
 	m.printf("### Answer\n\n")
-	addForm(m, "answer", q.Signal)
+	addLineForm(m, "answer", q.QuestionID+" your answer", q.Signal)
 	addWays(m, q.Next)
 	addCommands(m, q.Commands)
 	addPatience(m, "answer", s.State.UpdatedAt, s.Input.Timeouts.Answer)
@@ -192,6 +194,13 @@ func addWays(m *markdown, o run.Outlook) {
 // addForm adds the signal and the data to enter into the signal form of the UI.
 func addForm(m *markdown, signal string, payload any) {
 	m.printf("**More Actions → Send a Signal**, signal `%s`, with this data:\n\n", signal)
+	m.fence("json", indentJSON(payload))
+}
+
+// addLineForm adds the signal with its data as one line, and as an object.
+func addLineForm(m *markdown, signal, line string, payload any) {
+	addForm(m, signal, line)
+	m.printf("or\n\n")
 	m.fence("json", indentJSON(payload))
 }
 
