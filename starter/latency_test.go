@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/board"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+)
+
+// percentile returns the p-th percentile in milliseconds.
+func percentile(list []time.Duration, p int) float64 {
+	slices.Sort(list)
+	return float64(list[(len(list)-1)*p/100]) / float64(time.Millisecond)
+}
+
+// approving approves every patch at once.
+type approving struct{}
+
+func (approving) Approve(_ context.Context, a run.PendingApproval) (run.Decision, error) {
+	return run.Decision{ApprovalID: a.ApprovalID, Decision: run.Approve}, nil
+}
+
+func (approving) Answer(context.Context, run.PendingQuestion) (run.Reply, error) {
+	return run.Reply{}, errUnanswered
+}
+
+// BenchmarkEventToScreen follows whole runs, and measures from the time of each event, which is that of the
+// workflow task that made it, to the line on the screen.
+func BenchmarkEventToScreen(b *testing.B) {
+	runsDir := filepath.Join(b.TempDir(), ".runs")
+	up(b, runsDir)
+	repo, dir := repository(b), answers(b)
+	c := newCLI(console{in: nil, out: io.Discard, err: io.Discard, environ: os.Environ(), now: time.Now, screen: true})
+	c.runsDir, c.queue = runsDir, "ratchet"
+	client, closeClient, err := c.dialEngine(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer closeClient()
+	var late []time.Duration
+	for i := range b.N {
+		id := fmt.Sprint("run-", i)
+		begun := time.Now()
+		got := starter(b.Context(), "", "run", "--runs-dir", runsDir, "--sandbox", "off", "--repo", repo, "--goal", "Make it good", "--provider", "replay:"+dir, "--check", "sleep 0.3; "+passes, "--id", id, "--detach")
+		if got.code != 0 {
+			b.Fatalf("%d: %s", got.code, got.err)
+		}
+		f := c.newFollower(found{Client: client, id: run.ID(id)})
+		following, stop := context.WithCancel(b.Context())
+		f.changes, f.decider = client.Changes(following, f.id), approving{}
+		attached := time.Now()
+		tell := f.tell
+		f.tell = func(e run.Event) error {
+			err := tell(e)
+			if e.TS.After(attached) { // the others came before there was a screen
+				late = append(late, time.Since(e.TS))
+			}
+			return err
+		}
+		if status, err := f.follow(b.Context()); err != nil || status != run.Completed {
+			b.Fatalf("%s, %v after %v", status, err, time.Since(begun))
+		}
+		stop()
+	}
+	if len(late) == 0 {
+		b.Fatal("no event came while the run was followed")
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(len(late))/float64(b.N), "events/run")
+	b.ReportMetric(percentile(late, 50), "p50-ms")
+	b.ReportMetric(percentile(late, 95), "p95-ms")
+}
+
+// BenchmarkBoardOfAThousandRuns opens the board where the engine has 1,000 runs, to its first drawing.
+func BenchmarkBoardOfAThousandRuns(b *testing.B) {
+	runsDir := filepath.Join(b.TempDir(), ".runs")
+	up(b, runsDir)
+	c := newCLI(console{out: io.Discard, err: io.Discard, environ: os.Environ(), now: time.Now})
+	c.runsDir, c.queue = runsDir, "served-by-no-worker"
+	client, closeClient, err := c.dialEngine(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer closeClient()
+	for i := range 1000 {
+		in := run.Input{
+			RunID: run.ID(fmt.Sprintf("run-%04d", i)), Goal: "Make the failing test pass", Repository: run.Repository{Path: "/src/shop", Base: "b"},
+			Providers: run.Providers{Planner: "replay:x", Developer: "replay:x", Fixer: "replay:x"}, Policy: run.Always,
+		}
+		if err := client.Start(b.Context(), in); err != nil {
+			b.Fatal(err)
+		}
+	}
+	screen := &board.Board{Style: terminal.Colors(true)}
+	var took []time.Duration
+	for b.Loop() {
+		begun := time.Now()
+		rows, err := boardRows(b.Context(), client)
+		if err != nil {
+			b.Fatal(err)
+		}
+		screen.SetRows(rows)
+		if lines := screen.Draw("ratchet", time.Now(), 110, 40); len(rows) < boardOpen || len(lines) != 40 {
+			b.Fatalf("%d rows, %d lines", len(rows), len(lines))
+		}
+		took = append(took, time.Since(begun))
+	}
+	b.ReportMetric(percentile(took, 50), "p50-ms")
+	b.ReportMetric(percentile(took, 95), "p95-ms")
+}
