@@ -44,6 +44,9 @@ func (s *sitting) handOver(h Handover, delivery bool, give func() error) (HandRe
 	if l := before.Last; l != nil && l.ID == h.ID && before.Part >= h.Part {
 		return HandResult{Done: true}, nil
 	}
+	if s.over {
+		return HandResult{Reason: agent.ErrGone.Error()}, nil
+	}
 	if s.Session == nil || s.turn != nil {
 		return HandResult{Reason: agent.ErrBusy.Error()}, nil
 	}
@@ -87,7 +90,7 @@ func (o *Owner) Decide(ctx context.Context, v Verdict) (HandResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	asked, ok := s.takeAsk(v.Permit)
-	if !ok {
+	if !ok || s.over {
 		return HandResult{Reason: agent.ErrNotPending.Error()}, nil
 	}
 	s.note.Spent = append(s.note.Spent, v.Permit.Digest)

@@ -201,11 +201,18 @@ func isOver(err error) bool {
 // end ends the process, in good order while stopLimit lasts. The note then says so.
 func (s *sitting) end() {
 	s.a.close(s)
+	defer s.endNote()
 	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()
 	_ = s.Session.Stop(ctx) // by force at the latest
+}
+
+// endNote notes that the process was ended in good order, and lets nothing be noted afterwards: the next sitting may
+// begin.
+func (s *sitting) endNote() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.over = true
 	s.note.Orderly = true
 	_ = s.note.keep(s.slot) // without it a client's account in doubt counts as ours
 }

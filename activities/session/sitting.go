@@ -36,6 +36,7 @@ type sitting struct {
 
 	mu   sync.Mutex // after Activities.mu
 	note note
+	over bool      // the note is the next sitting's
 	turn *turn     // under way; nil: none
 	last time.Time // of the last sign of life
 }

@@ -120,10 +120,11 @@ func (r *runner) own(ctx workflow.Context, activity, in any, summary string) (do
 	return res.Done, err
 }
 
-// isUnbegun reports whether an activity with a single attempt ended before a worker began it.
+// isUnbegun reports whether an activity with a single attempt ended before a worker began it. Of one that was cancelled
+// with its sitting that is not known: the note on disk tells.
 func isUnbegun(err error) bool {
 	late, ok := errors.AsType[*temporal.TimeoutError](err)
-	return temporal.IsCanceledError(err) || ok && late.TimeoutType() == enums.TIMEOUT_TYPE_SCHEDULE_TO_START
+	return ok && late.TimeoutType() == enums.TIMEOUT_TYPE_SCHEDULE_TO_START
 }
 
 const (
@@ -142,11 +143,11 @@ func sittingActivity(ctx workflow.Context) workflow.Context {
 	})
 }
 
-// ownerActivity returns a context for an activity of the process's owner, which must not run twice. It
-// ends when the sitting does, unless a worker has begun it.
+// ownerActivity returns a context for an activity of the process's owner, which must not run twice. When
+// the sitting ends it is waited for no more: a worker that died with it tells nothing.
 func ownerActivity(ctx workflow.Context, queue, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue: queue, StartToCloseTimeout: time.Minute, ScheduleToStartTimeout: time.Minute, WaitForCancellation: true,
+		TaskQueue: queue, StartToCloseTimeout: time.Minute, ScheduleToStartTimeout: time.Minute,
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}, Summary: summary,
 	})
 }
