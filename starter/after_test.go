@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/report"
@@ -126,5 +127,26 @@ func testClean(b bench) {
 			b.Errorf("after the records are gone the next number is %d", n)
 		}
 		b.expect(0, "cancel", got)
+	}
+}
+
+// TestAForgedRecordNamesNoBranchOfTheUsers has a record say that a branch of the user's is a run's.
+func TestAForgedRecordNamesNoBranchOfTheUsers(t *testing.T) {
+	repo := repository(t)
+	in := run.Input{RunID: "0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77", Name: "shop#1", Repository: run.Repository{Path: repo, Base: run.Commit(strings.TrimSpace(gitIn(t, repo, "rev-parse", "HEAD")))}}
+	c := newCLI(console{})
+	c.runsDir = t.TempDir()
+	for branch, want := range map[string]int{"release": 0, "feature/release": 0, "ratchet/1-mend-it": 1} {
+		gitIn(t, repo, "branch", branch)
+		r := recordOf{dir: c.runsDir, in: in, branch: branch}
+		n := 0
+		for _, l := range c.leftoversOf(t.Context(), cleanFlags{}, r, c.findLanded(t.Context(), []recordOf{r})) {
+			if l.Kind == "branch" {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("%s: %d branches", branch, n)
+		}
 	}
 }
