@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/activities/report"
+	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/citizen/mailbox"
 )
 
@@ -56,6 +57,10 @@ func (b Doorbells) ringRegularly(ctx context.Context) {
 // ringOnce rings for unread mail and returns the text of the error, or an empty string. It logs the
 // error unless it equals before.
 func (b Doorbells) ringOnce(ctx context.Context, before string) (wrong string) {
+	// Another worker of the host may have been killed. A sweep that fails is made again at the next tick.
+	if gone, _ := (citizen.Host{Dirs: b.Boxes.Dirs}).Sweep(ctx); len(gone) > 0 {
+		b.Log.Info("removed the sessions of a worker that has ended", "citizens", gone)
+	}
 	rung, err := b.Boxes.RingAgain(ctx, lostAfter)
 	if len(rung) > 0 {
 		b.Log.Info("rang again for unread mail", "citizens", rung)
