@@ -63,7 +63,7 @@ func TestKilledAtEveryFailpoint(t *testing.T) {
 	log := filepath.Join(s.dir, "failpoints")
 	killed := make([]int, len(points))
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, 12)
+	slots := make(chan struct{}, 6)
 	for i, point := range points {
 		slots <- struct{}{}
 		wg.Go(func() {
