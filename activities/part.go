@@ -18,8 +18,8 @@ import (
 const PartError = "PART"
 
 // TakePart makes a patch of the accepted files of a recorded patch, and keeps it. It plans the recorded
-// bytes, which it knows by their digest, leaves out the other files, and plans what is left again: what it
-// returns applies alone. Nothing is applied. A second call makes the same patch.
+// bytes, which it knows by their digest, leaves out the other files, and plans the rest again: the
+// patch that it returns applies alone. Nothing is applied. A second call makes the same patch.
 func (a *Activities) TakePart(ctx context.Context, in PartInput) (out PartResult, err error) {
 	defer makePermanent(&err)
 	_, stop := report.Heartbeat(ctx, report.Progress{Doing: "takes the accepted files"})

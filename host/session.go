@@ -22,8 +22,8 @@ import (
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )
 
-// openSessions wires the activities of standing sessions. Their agents run in the same box as those of
-// runs.
+// openSessions wires the activities of standing sessions. Their agents run in the same box as the
+// agents of runs.
 func (c Config) openSessions(runs *rundir.Store, sandbox activities.Sandbox, host sessionacts.Host) (*sessionacts.Activities, error) {
 	env := c.catalogEnv()
 	env.State = c.RunsDir

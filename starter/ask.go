@@ -42,7 +42,7 @@ func (c *cli) readTyped(screen *terminal.Screen) *dialog.Lines {
 		return dialog.ReadLines(c.in, screen)
 	}
 	k, err := terminal.OpenKeyboard(f)
-	if err != nil { // a terminal of another kind: it shows what is typed by itself
+	if err != nil { // a terminal of another kind: it shows typed characters by itself
 		return dialog.ReadLines(c.in, screen)
 	}
 	c.atEnd = append(c.atEnd, k.Close)

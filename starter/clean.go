@@ -110,7 +110,7 @@ func (c *cli) clean(ctx context.Context, f cleanFlags, before time.Time) error {
 // leftoversOf returns what the run has left.
 func (c *cli) leftoversOf(ctx context.Context, f cleanFlags, r recordOf, landed map[string]merge.Landed) (found []leftover) {
 	one := leftover{RunID: r.in.RunID, Name: r.in.Name, Repository: r.in.Repository.Path}
-	// A record that somebody has forged names no branch of the user's.
+	// A record that another process has forged names no branch of the user's.
 	if l, ok := landed[r.in.Repository.Path]; ok && run.CheckBranch(r.branch, r.in.RunID, r.in.Name) == nil {
 		if tip, err := l.Tip(ctx, r.branch); err == nil && tip != "" {
 			branch := one

@@ -67,7 +67,7 @@ func (c *cli) decisionCommand(d *run.Decision) *cobra.Command {
 	return cmd
 }
 
-// verdictText says in words what was decided.
+// verdictText returns the decision in words.
 func verdictText(d run.Decision) string {
 	switch {
 	case d.Decision == run.Reject:

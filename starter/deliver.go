@@ -58,7 +58,7 @@ batch given twice is one batch. Everything in it is shown to the agent as untrus
 	return cmd
 }
 
-// maxBatchFile bounds a document with a batch. Escapes can make it longer than what is delivered.
+// maxBatchFile bounds a document with a batch. Escapes can make it longer than the delivered text.
 const maxBatchFile = 8 * delivery.MaxBatchBytes
 
 // readBatch reads a batch. A fault in it is a usage error.

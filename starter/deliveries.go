@@ -132,7 +132,7 @@ func (c *cli) listDeliveries() error {
 	return bad
 }
 
-// printDeliveries prints the deliveries of one session. Stale says why they are those of the ledger; nil: they are not.
+// printDeliveries prints the deliveries of one session. Stale says why they come from the ledger; nil: they do not.
 func (c *cli) printDeliveries(v deliveryflow.View, stale error) error {
 	if c.json {
 		return c.printJSON(v)

@@ -77,7 +77,7 @@ type follower struct {
 	by    string // the person's name
 	title string // of the run, for the calls of the screen; empty: it does not call
 
-	typing bool // the person sees what is typed while nothing is asked
+	typing bool // the person sees typed characters while nothing is asked
 
 	calls    []rundir.ToolCall // ended, not shown yet
 	used     run.Usage         // of the events told

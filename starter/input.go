@@ -106,7 +106,7 @@ func (c *cli) chooseProviders(f runFlags, in *run.Input) error {
 	return nil
 }
 
-// nameResults tries the template of the branch, and sets that of the commits. beginRun makes the branch of a
+// nameResults tries the template of the branch, and sets the template of the commits. beginRun makes the branch of a
 // run that has its number. A branch without a number that exists, or that a branch of the user's excludes, is
 // refused at once.
 func (f runFlags) nameResults(ctx context.Context, in *run.Input) error {

@@ -119,7 +119,7 @@ type mergedRun struct {
 	branch string
 }
 
-// mergeInput reads what is merged from the engine, which is the truth about a run.
+// mergeInput reads the commits to merge from the engine, which is the truth about a run.
 func (c *cli) mergeInput(ctx context.Context, r found, f mergeFlags) (in merge.Input, work mergedRun, err error) {
 	facts, err := r.Facts(ctx, r.id)
 	if err != nil {
@@ -154,7 +154,7 @@ func (c *cli) mergeInput(ctx context.Context, r found, f mergeFlags) (in merge.I
 	}, work, nil
 }
 
-// firstBase returns the commit that the run began at, or the first of the runs that it goes on from.
+// firstBase returns the commit that the run began at, or the first of the runs before it.
 func (m mergedRun) firstBase() run.Commit {
 	if m.Before != nil {
 		return m.Before.Base
@@ -162,10 +162,10 @@ func (m mergedRun) firstBase() run.Commit {
 	return m.Repository.Base
 }
 
-// maxChain bounds the runs that one goes on from.
+// maxChain bounds the runs before one.
 const maxChain = 50
 
-// approversBefore adds who approved the commits of the runs that the run goes on from, as far as their events are
+// approversBefore adds who approved the commits of the runs before this run, as far as their events are
 // at hand.
 func (c *cli) approversBefore(ctx context.Context, r found, in run.Input, by map[run.Commit]string) map[run.Commit]string {
 	for range maxChain {

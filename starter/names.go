@@ -17,8 +17,8 @@ import (
 // maxClaims bounds the numbers that a start tries. A number is tried again when its branch is taken.
 const maxClaims = 20
 
-// beginRun gives the run a name and the branch that goes with it, and starts it. The template is that of the
-// branch; empty means run.DefaultBranch. A start that fails leaves no branch.
+// beginRun gives the run a name and the branch that goes with it, and starts it. The template is the
+// branch's; empty means run.DefaultBranch. A start that fails leaves no branch.
 func (c *cli) beginRun(ctx context.Context, client *runs.Client, in *run.Input, template string) error {
 	if err := c.nameRun(ctx, client, in, template); err != nil {
 		return err

@@ -68,7 +68,7 @@ func (c *cli) open(ctx context.Context, r found, show bool) error {
 	return c.runEditor(ctx, editor, path)
 }
 
-// changedSince reports whether somebody has changed something in a checkout that is there, or committed to it.
+// changedSince reports whether a checkout that is there has changed files or new commits.
 func changedSince(ctx context.Context, tree *scratch.Scratch) bool {
 	if _, made := tree.Made(); !made {
 		return false

@@ -101,8 +101,8 @@ func (c *cli) channelsHere() []run.Channel {
 	return f.Notify
 }
 
-// optionsBySpec returns the options that each provider has in the run, by its spec. Of one that has several
-// roles they are those of all. Without options it is empty.
+// optionsBySpec returns the options that each provider has in the run, by its spec. A provider with
+// several roles has the options of all. Without options it is empty.
 func optionsBySpec(in run.Input) map[string]setup.Options {
 	given := map[string]setup.Options{}
 	for _, r := range run.Roles {

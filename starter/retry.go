@@ -91,7 +91,7 @@ func (c *cli) retry(ctx context.Context, r found, f retryFlags) error {
 	return c.followStarted(ctx, found{r.Client, in.RunID, in.Name}, f.detach)
 }
 
-// retryInput returns the input of the run that goes on from r.
+// retryInput returns the input of the run that continues r.
 func (c *cli) retryInput(ctx context.Context, r found, f retryFlags) (in run.Input, err error) {
 	events, err := r.Events(ctx, r.id, "")
 	if err != nil {

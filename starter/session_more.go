@@ -137,7 +137,7 @@ what it waits for, until it is retired. An interrupt ends the following alone.`,
 	}
 }
 
-// watchSession prints what is new at each look, until the session is retired.
+// watchSession prints the changes at each look, until the session is retired.
 func (c *cli) watchSession(ctx context.Context, s foundSession) error {
 	var seen session.Snapshot
 	first, told := true, map[string]bool{}

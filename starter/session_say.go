@@ -111,7 +111,7 @@ func (c *cli) awaitAnswer(ctx context.Context, s foundSession, message string) e
 // outlives that.
 func isAway(err error) bool { return errors.Is(err, runs.ErrNoWorker) || runs.Lost(err) }
 
-// pauseFor waits. The error is that of ctx.
+// pauseFor waits. The error is ctx.Err().
 func pauseFor(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

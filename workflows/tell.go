@@ -74,7 +74,7 @@ func jobOf(s *run.Snapshot) delivery.Job {
 	return j
 }
 
-// telling returns a context for the activity that gives a session a batch. It is short: the run goes on without.
+// telling returns a context for the activity that gives a session a batch. It is short: the run continues without.
 func telling(ctx workflow.Context, session string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: 10 * time.Second, ScheduleToCloseTimeout: 30 * time.Second, Summary: "Tell session " + session,

@@ -95,7 +95,7 @@ func readThread(ctx context.Context, w agent.Watched) (agent.Thread, error) {
 }
 
 // SendDelivery records the attempt durably and sends it. It must be called only once: a second call sends the message again.
-// A refusal says that the message had no effect. After an error nobody knows.
+// A refusal says that the message had no effect. After an error it is unknown whether it had one.
 func (a *Activities) SendDelivery(ctx context.Context, in DeliverInput) (DeliverResult, error) {
 	if in.Attempt.Kind == delivery.TurnSteer && !a.Steer {
 		return refusal(delivery.NotSent, errors.New("this worker allows no steer")), nil
@@ -131,7 +131,7 @@ func (a *Activities) send(ctx context.Context, w agent.Watched, in DeliverInput)
 	return DeliverResult{Turn: turn, At: a.Now().UTC()}, nil
 }
 
-// UnknownError says that nobody knows whether a message was accepted.
+// UnknownError says that it cannot be told whether a message was accepted.
 const UnknownError = "AcceptanceUnknown"
 
 // ReconcileDelivery reads the thread and returns what it shows of an attempt. A second call reads again.

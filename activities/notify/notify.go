@@ -63,7 +63,7 @@ func New(c Config) *Activities {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	return &Activities{config: c, client: &http.Client{
 		Transport: transport, Timeout: Patience,
-		// A redirect would lead what is sent to a place that the operator has not named.
+		// A redirect would lead the notice to a place that the operator has not named.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }

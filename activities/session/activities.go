@@ -1,5 +1,5 @@
 // Package session implements the activities of standing sessions: the process of an agent, which one
-// activity owns, and what is said to it. Each activity may run twice, unless its doc says otherwise.
+// activity owns, and the messages to it. Each activity may run twice, unless its doc says otherwise.
 package session
 
 import (

@@ -31,7 +31,7 @@ type Handover struct {
 	Session session.ID `json:"session"`
 	Epoch   int        `json:"epoch"`
 	// ID is the message's. Part numbers the times at which the agent is told of it, from 0: a later
-	// part asks the agent to go on with the turn that was cut off.
+	// part asks the agent to continue the turn that was cut off.
 	ID   string `json:"id"`
 	Part int    `json:"part,omitempty"`
 	Text string `json:"text,omitempty"`

@@ -8,7 +8,7 @@ import (
 )
 
 // takePlace waits until fewer agents live than may. An agent that has been without a turn for longest is
-// put to sleep to make room; while all have turns, the sitting waits. The error is that of ctx.
+// put to sleep to make room; while all have turns, the sitting waits. The error is ctx.Err().
 func (a *Activities) takePlace(ctx context.Context, s *sitting) error {
 	defer context.AfterFunc(ctx, a.places.Broadcast)()
 	a.mu.Lock()

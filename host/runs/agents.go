@@ -48,7 +48,7 @@ func (c *Client) Probe(ctx context.Context, in activities.ProbeInput) (activitie
 }
 
 // askWorker reads the result of a workflow that asks a worker of the task queue into out. It returns
-// ErrNoWorker itself when no worker serves the queue; any other error says what was asked for.
+// ErrNoWorker itself when no worker serves the queue; any other error names the request.
 func (c *Client) askWorker(ctx context.Context, what string, how client.StartWorkflowOptions, out, workflow any, args ...any) error {
 	if served, err := c.Served(ctx); err == nil && !served {
 		return ErrNoWorker

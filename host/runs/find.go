@@ -69,7 +69,7 @@ func (f Filter) query() string {
 	return query
 }
 
-// quoteValue quotes a text for the engine's language, which is that of SQL.
+// quoteValue quotes a text for the engine's language, which quotes as SQL does.
 func quoteValue(text string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(text) + "'"
 }
@@ -172,7 +172,7 @@ func decodePayload[T any](p *common.Payload) (v T) {
 	return v
 }
 
-// Find returns the run with the given name. The name is that of the run, as slug#14 or slug/14, or its
+// Find returns the run with the given name. The name is the run's name, as slug#14 or slug/14, or its
 // number alone, a run id, a workflow id, or the beginning of either when only one run has it.
 func (c *Client) Find(ctx context.Context, name string) (run.ID, error) {
 	if short, ok := run.ParseName(name); ok {

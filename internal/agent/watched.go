@@ -27,7 +27,7 @@ type Watched interface {
 	// An accepted message is not yet in the turn: the UserMessage event with the marker of d says so.
 	Deliver(ctx context.Context, d Delivery) (turn string, err error)
 
-	// Capabilities returns what is proved of the adapter with this client. Epoch, revision and the gate of the
+	// Capabilities returns the proved capabilities of the adapter with this client. Epoch, revision and the gate of the
 	// steers are not the adapter's to say.
 	Capabilities() delivery.Capabilities
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Make makes the directories of the registry that are missing, for this user alone. It refuses a registry in
-// which anyone but this user can put files: sessions act upon what is there. Another user owns or can write one
+// which anyone but this user can put files: sessions act upon its files. Another user owns or can write one
 // of the directories or a directory above, or git has checked out files in one, as of a repository that a
 // variable leads into. The error is one line with the remedy. A second call changes nothing.
 func (d Dirs) Make(ctx context.Context) error {

@@ -35,7 +35,7 @@ func Find(files []File, r Remark) (Line, bool) {
 // maxQuote bounds the quotation of a line, in characters.
 const maxQuote = 120
 
-// Reason returns the text of a rejection: what is said of the whole, then each remark with file, line and a quotation of
+// Reason returns the text of a rejection: the words about the whole, then each remark with file, line and a quotation of
 // the line. Remarks without a text are left out.
 func Reason(whole string, files []File, remarks []Remark) string {
 	var parts []string

@@ -43,7 +43,7 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("commit %.12s conflicts with the branch in %s", e.Commit, paths)
 }
 
-// Input says what is merged where.
+// Input names the commits to merge and the branch that they go to.
 type Input struct {
 	Repository string // its work tree, or the git directory of a bare one
 	RunID      run.ID
@@ -51,10 +51,10 @@ type Input struct {
 	Goal       string
 	Base, Head run.Commit // the run's commits are those after Base up to Head
 	Into       string     // the branch; empty: the one that the work tree has checked out
-	Squash     bool       // one commit instead of those of the run
+	Squash     bool       // one commit instead of the run's commits
 	By         string     // who merges
 	Checks     []string
-	// ApprovedBy holds who approved each of the run's commits. One that nobody was asked about is not there.
+	// ApprovedBy holds who approved each of the run's commits. A commit without an approval is not there.
 	ApprovedBy map[run.Commit]string
 }
 

@@ -17,8 +17,8 @@ type Landed struct {
 	at    place
 }
 
-// FindLanded looks at the branches of a repository other than those of runs: the given ones, and what is below
-// ratchet/. It knows commits of runs by their trailers, whoever has merged them.
+// FindLanded looks at the branches of a repository other than the branches of runs: the given ones, and all
+// below ratchet/. It knows commits of runs by their trailers, whoever has merged them.
 func FindLanded(ctx context.Context, repository string, ofRuns []string) (Landed, error) {
 	l := Landed{Runs: map[run.ID]bool{}}
 	var err error
@@ -54,7 +54,7 @@ func FindLanded(ctx context.Context, repository string, ofRuns []string) (Landed
 }
 
 // Has reports whether nothing is lost with a branch that is at the commit: a branch of the user's has it, or the
-// merge of a run that ends in it or goes on from it.
+// merge of a run that ends in it or continues from it.
 func (l Landed) Has(ctx context.Context, commit run.Commit) (bool, error) {
 	if slices.Contains(l.heads, commit) {
 		return true, nil

@@ -14,7 +14,7 @@ const headTrailer = "Ratchet-Head"
 // maxBody bounds the bytes that are taken from the message of a run's commit.
 const maxBody = 16 << 10
 
-// commitMessage returns the message of the commit for a step: that of the run's commit, with the goal, who
+// commitMessage returns the message of the commit for a step: the message of the run's commit, with the goal, who
 // approved and merged, and the checks as trailers. A trailer is one line, whatever others have put into its
 // value, and no line before the trailers looks like one of Ratchet's.
 func commitMessage(in Input, s step, last bool) string {
@@ -31,8 +31,8 @@ func commitMessage(in Input, s step, last bool) string {
 	return text + "\n\n" + strings.Join(trailers, "\n") + "\n"
 }
 
-// squashMessage returns the message of the one commit for all steps. Its subject is that of the only step, or
-// the goal.
+// squashMessage returns the message of the one commit for all steps. Its subject is the subject of the only
+// step, or the goal.
 func squashMessage(in Input, steps []step) string {
 	subject, body := run.OneLine(in.Goal, "Merge run "+in.Name.Shown(in.RunID)), ""
 	var own, approvers []string

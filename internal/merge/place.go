@@ -79,7 +79,7 @@ func (at place) shadow(ctx context.Context, dir string, head run.Commit) (git.Re
 	return s, err
 }
 
-// isAt reports whether index and tracked files of the work tree are those of the commit.
+// isAt reports whether index and tracked files of the work tree match the commit.
 func (at place) isAt(ctx context.Context, commit run.Commit) (bool, error) {
 	dir, remove, err := scratchDir()
 	if err != nil {

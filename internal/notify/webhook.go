@@ -63,7 +63,7 @@ func (n Notice) Body(link string) ([]byte, error) {
 	}{n.Kind, n.At, data{n, n.Title(), link}})
 }
 
-// CheckURL returns an error for a URL that no webhook is sent to. What is sent leaves this machine by TLS, to a server
+// CheckURL returns an error for a URL that no webhook is sent to. A notice leaves this machine by TLS, to a server
 // whose certificate has the name of the URL: a name that is made to lead to another service, of this machine or of its
 // network, does not get it. Only an address of the loopback interface may go without.
 func CheckURL(text string) error {

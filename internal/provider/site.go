@@ -72,7 +72,7 @@ type Work struct {
 	// Name and Goal say for others what the work is: the run's short name, if it has one, and the first line
 	// of its goal.
 	Name, Goal string
-	// Options are those of the agent, as far as they hold for the role.
+	// Options are the agent's options, as far as they hold for the role.
 	Options setup.Options
 }
 

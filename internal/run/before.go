@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Before is the run that another goes on from: that one begins at its last commit, and its prompts carry what
+// Before is the run that another one continues: the other begins at its last commit, and its prompts carry what
 // people and evaluations said in it.
 type Before struct {
 	RunID ID   `json:"runId"`
@@ -44,7 +44,7 @@ func (b *Before) check(id ID) error {
 	return errors.Join(errs...)
 }
 
-// GoOn returns the input of a run that goes on from this one at its last commit, with the same settings. It
+// GoOn returns the input of a run that continues this one at its last commit, with the same settings. It
 // has no id and no branch yet. A note is one more text that its prompts carry; empty: none.
 func (s *Snapshot) GoOn(note string) Input {
 	in := s.Input

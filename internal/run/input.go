@@ -61,7 +61,7 @@ type Input struct {
 	Tools      Tools `json:"tools,omitempty"`
 	Network    bool  `json:"network,omitempty"`
 	FreshFixer bool  `json:"freshFixer,omitempty"`
-	// Options are those of the agents and models. Developers and fixers have all of
+	// Options are the options of the agents and models. Developers and fixers have all of
 	// them, planner and evaluator the bounds of the model.
 	Options setup.Options `json:"options,omitzero"`
 	// Candidates is the number of candidates that compete at execute; zero means one
@@ -72,7 +72,7 @@ type Input struct {
 	// operator decides what they lead to; none of it is in the run.
 	Notify []Channel `json:"notify,omitempty"`
 
-	// Before is the run that this one goes on from; nil: it begins anew.
+	// Before is the run that this one continues; nil: it begins anew.
 	Before *Before `json:"before,omitempty"`
 
 	// Naming names the branch and the commits.

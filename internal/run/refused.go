@@ -15,7 +15,7 @@ type RefusedSignal struct {
 // MaxRefused bounds the refused signals that a run remembers, the latest of them.
 const MaxRefused = 5
 
-// maxRefusedReason bounds a reason, which may quote what was sent, in bytes.
+// maxRefusedReason bounds a reason, which may quote the signal, in bytes.
 const maxRefusedReason = 300
 
 // AddRefused returns the list with one more refused signal, the latest last.

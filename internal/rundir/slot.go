@@ -33,7 +33,7 @@ func (s *Store) Session(id string) Slot {
 	return Slot{&Dir{path: filepath.Join(s.dir, "sessions", id)}}
 }
 
-// Dir returns the directory of the slot, for what is kept in it by digest.
+// Dir returns the directory of the slot, for the files that are kept in it by digest.
 func (s Slot) Dir() *Dir { return s.dir }
 
 // Slots lists the names of the run's slots.

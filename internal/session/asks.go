@@ -106,8 +106,8 @@ func (f fold) settled(e Settled) error {
 	return nil
 }
 
-// dropSettledAsks removes the asks of an earlier sitting when its turn goes on: the message says what was
-// decided, and the agent makes its calls again.
+// dropSettledAsks removes the asks of an earlier sitting when its turn continues: the message has the
+// decisions, and the agent makes its calls again.
 func (f fold) dropSettledAsks() { f.Asks = nil }
 
 // dropUsedPermits removes the permits for single calls at the end of a turn.

@@ -29,7 +29,7 @@ type (
 		Choice setup.Choice
 		Fresh  bool
 	}
-	// HandingBegun says that the head of the queue, or the turn that is to go on, is being handed over.
+	// HandingBegun says that the head of the queue, or the turn that is to continue, is being handed over.
 	HandingBegun struct{}
 	// DeliveryBegun says that a delivery is being handed over, which begins a turn.
 	DeliveryBegun struct{ ID string }
@@ -143,7 +143,7 @@ func (f fold) said(m Message) error {
 	}
 	if !f.Knows(m.ID) {
 		f.Queue = append(f.Queue, m)
-		f.NotBefore, f.Tries = time.Time{}, 0 // a person may have mended what was wrong
+		f.NotBefore, f.Tries = time.Time{}, 0 // a person may have mended the cause
 	}
 	return nil
 }
@@ -268,7 +268,7 @@ func (f fold) notHanded(e NotHanded) error {
 	return nil
 }
 
-// turnEnded ends the turn. A turn that a used-up budget ended goes on when the budget is raised.
+// turnEnded ends the turn. A turn that a used-up budget ended continues when the budget is raised.
 func (f fold) turnEnded(e TurnEnded) error {
 	if f.Turn == nil || f.Turn.ID != e.ID {
 		return outOfTurn("the end of turn %s", e.ID)

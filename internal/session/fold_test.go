@@ -94,7 +94,9 @@ func (l *life) lose(end session.End) *life {
 	return l.do(session.SittingEnded{Epoch: l.Epochs, End: end, Reason: "because"})
 }
 
-func said(id string) session.Said { return session.Said{Message: session.Message{ID: id, Text: "do " + id}} }
+func said(id string) session.Said {
+	return session.Said{Message: session.Message{ID: id, Text: "do " + id}}
+}
 
 func ask(call string) *run.Permission {
 	return &run.Permission{CallID: call, Tool: "Bash", Digest: run.DigestOf([]byte(call))}

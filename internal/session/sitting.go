@@ -195,7 +195,7 @@ func (s *Snapshot) wantsSitting() bool {
 	return s.Wake || len(s.Queue) > 0
 }
 
-// goesOn reports whether the turn that was cut off is to go on now.
+// goesOn reports whether the turn that was cut off is to continue now.
 func (s *Snapshot) goesOn() bool { return s.Turn.Cut && s.Turn.Due && s.goesOnAfterSitting() }
 
 // goesOnAfterSitting reports whether no person is waited for. How far the turn came is told by the next

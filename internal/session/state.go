@@ -93,11 +93,11 @@ type Turn struct {
 	// Delivery says that the turn is a delivery's: the delivery half of the workflow settles it.
 	Delivery bool      `json:"delivery,omitempty"`
 	Since    time.Time `json:"since"`
-	// Parts counts how often the agent was asked to go on with the turn, Resumes how often after the end of
+	// Parts counts how often the agent was asked to continue the turn, Resumes how often after the end of
 	// a process: a raised budget is the other reason.
 	Parts   int `json:"parts,omitempty"`
 	Resumes int `json:"resumes,omitempty"`
-	// Cut says that the process ended in the turn. Due says that the agent is to go on with it.
+	// Cut says that the process ended in the turn. Due says that the agent is to continue it.
 	Cut bool `json:"cut,omitempty"`
 	Due bool `json:"due,omitempty"`
 	// Spent is the usage of the parts of the turn before this sitting.

@@ -30,8 +30,8 @@ type Host interface {
 	HasTurnToBegin(ctx workflow.Context) bool
 	// BeginTurn gives the session's turn to the delivery with the id. It reports false if the session has a turn.
 	BeginTurn(ctx workflow.Context, id string) bool
-	// TakeTurnBack says that the delivery surely began no turn. GiveTurnUp says that this is not known and that nobody
-	// waits for it any more.
+	// TakeTurnBack says that the delivery surely began no turn. GiveTurnUp says that this is not known and that the
+	// delivery does not wait for it any more.
 	TakeTurnBack(ctx workflow.Context, id string)
 	GiveTurnUp(ctx workflow.Context, id string)
 	// Touch says that Step has something to do.
@@ -155,7 +155,7 @@ func (d *Deliveries) settleLoss(ctx workflow.Context) {
 	}
 }
 
-// Retire ends the deliveries for good. Batches without an attempt are cancelled. The error is that of the contract while
+// Retire ends the deliveries for good. Batches without an attempt are cancelled. The error is the contract's while
 // an attempt is in flight or a batch waits for a person.
 func (d *Deliveries) Retire(ctx workflow.Context) error {
 	if err := d.MustStay(); err != nil {

@@ -26,8 +26,8 @@ const (
 	lookAfterAnswer = time.Minute
 )
 
-// Step does what is due, and may run activities. It reports whether there may be more to do. The session calls it where
-// it rests, and again when Touch was called or the time of Due has come.
+// Step does the work that is due, and may run activities. It reports whether there may be more to do. The session calls it
+// where it rests, and again when Touch was called or the time of Due has come.
 func (d *Deliveries) Step(ctx workflow.Context) (more bool) {
 	if d.ended || d.fold.Seq == 0 && d.process == nil {
 		return false
@@ -43,7 +43,7 @@ func (d *Deliveries) Step(ctx workflow.Context) (more bool) {
 // Due returns when time alone makes something due; the zero time never comes.
 func (d *Deliveries) Due() time.Time { return d.next }
 
-// takeStep does what is due, and returns when time alone makes more due.
+// takeStep does the work that is due, and returns when time alone makes more due.
 func (d *Deliveries) takeStep(ctx workflow.Context) (next time.Time) {
 	d.settleLoss(ctx)
 	d.sweep(ctx)
@@ -58,7 +58,7 @@ func (d *Deliveries) takeStep(ctx workflow.Context) (next time.Time) {
 	return d.serveHead(ctx)
 }
 
-// sweep applies what is due because time has passed.
+// sweep applies the deadlines that have passed.
 func (d *Deliveries) sweep(ctx workflow.Context) (done int) {
 	for _, p := range d.fold.Sweep(workflow.Now(ctx)) {
 		if d.emit(ctx, p) != nil {
@@ -135,7 +135,7 @@ func (d *Deliveries) decideHead(ctx workflow.Context) delivery.Decision {
 	return decision
 }
 
-// tellDenial tells the audit once that a batch is not delivered because what is known contradicts itself.
+// tellDenial tells the audit once that a batch is not delivered because the known facts contradict each other.
 func (d *Deliveries) tellDenial(ctx workflow.Context, r delivery.Reason) {
 	batch := d.fold.Head().Batch.ID
 	if key := batch + " " + string(r); d.denied != key {
@@ -212,7 +212,7 @@ func (d *Deliveries) attemptHead(ctx workflow.Context, decision delivery.Decisio
 	d.takeAnswer(ctx, b, last, out, err)
 }
 
-// takeAnswer folds the answer to an attempt. Without one the attempt stays: nobody knows whether it was accepted.
+// takeAnswer folds the answer to an attempt. Without one the attempt stays: it is unknown whether it was accepted.
 func (d *Deliveries) takeAnswer(ctx workflow.Context, b delivery.Begun, last int, out activities.DeliverResult, err error) {
 	now := workflow.Now(ctx)
 	if err != nil && isUnbegun(err) {

@@ -33,7 +33,7 @@ var acts *activities.Activities
 const Delivered = "delivered"
 
 // Notice delivers the notice by each channel, side by side. A webhook is tried for a day: it arrives at least once, each
-// time with the id of the notice. What is shown at once or not at all, a program or the desktop, is tried three times.
+// time with the id of the notice. A program or the desktop, which show it at once or not at all, are tried three times.
 func Notice(ctx workflow.Context, in Input) (Result, error) {
 	out := Result{Outcomes: map[run.Channel]string{}}
 	calls := make([]workflow.Future, len(in.Channels))

@@ -66,7 +66,7 @@ func (r *runner) finishSitting(ctx workflow.Context) {
 	}
 }
 
-// handOver gives the agent the next message, or asks it to go on with the turn that was cut off.
+// handOver gives the agent the next message, or asks it to continue the turn that was cut off.
 func (r *runner) handOver(ctx workflow.Context) {
 	decided := r.s.Permit()
 	if !r.apply(ctx, session.HandingBegun{}) {
@@ -154,7 +154,7 @@ func ownerActivity(ctx workflow.Context, queue, summary string) workflow.Context
 
 // retire ends the session: it keeps the diff of the checkout and removes the checkout.
 func (r *runner) retire(ctx workflow.Context) error {
-	if err := r.deliveries.Retire(ctx); err != nil { // a cancellation waits for nobody
+	if err := r.deliveries.Retire(ctx); err != nil { // a cancellation does not wait
 		r.log.Warn("deliveries left open", "reason", err.Error())
 	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{

@@ -37,7 +37,7 @@ func (s *session) Thread(ctx context.Context) (agent.Thread, error) {
 	}
 	t := s.owned.Thread(s.id, allowsOf(s.trust, s.o))
 	if now.Running && t.Status == "idle" {
-		t.Status = "active" // a turn that nobody of ours began
+		t.Status = "active" // a turn that Ratchet did not begin
 	}
 	return t, nil
 }

@@ -14,7 +14,7 @@ import (
 type rules struct {
 	readOnly bool
 	roots    []string // the working directory and the further ones, with links resolved
-	writable []string // those of them that the session may write
+	writable []string // the roots that the session may write
 	free     []string // tools
 	kept     map[string]bool
 }

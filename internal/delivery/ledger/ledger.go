@@ -118,7 +118,7 @@ func openEntries(path string) (*os.File, error) {
 	return f, nil
 }
 
-// appendEntries appends what is missing. A last line that a crash has cut is overwritten.
+// appendEntries appends the entries that the file lacks. A last line that a crash has cut is overwritten.
 func appendEntries(f *os.File, entries []Entry) error {
 	end, have, err := readTail(f)
 	if err != nil {

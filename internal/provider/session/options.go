@@ -13,7 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
-// withOptions returns the options of a start with those of the run. An option that the agent does not take
+// withOptions returns the options of a start with the run's options. An option that the agent does not take
 // ends the call: it is never left out.
 func (c *activeCall) withOptions(o agent.Options) (agent.Options, error) {
 	x := c.req.Work.Options

@@ -54,7 +54,7 @@ func (c Client) Close(ctx context.Context, session string, closing deliveryflow.
 	return v, err
 }
 
-// Sweep applies what is due because time has passed.
+// Sweep applies the deadlines that have passed.
 func (c Client) Sweep(ctx context.Context, session string) (s deliveryflow.Swept, err error) {
 	err = c.update(ctx, session, client.UpdateWorkflowOptions{UpdateName: deliveryflow.SweepUpdate}, &s)
 	return s, err

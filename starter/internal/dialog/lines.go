@@ -19,7 +19,7 @@ const maxLine = run.MaxTextBytes + 1
 var ErrUnanswered = errors.New("nobody answered")
 
 // Lines gives the lines that a person types. A line answers a question only if it was begun after the
-// question: what was typed before cannot be meant for it.
+// question: an earlier line cannot be meant for it.
 type Lines struct {
 	screen *terminal.Screen
 	keys   *terminal.Keyboard // nil: the terminal, or a pipe, gives whole lines
@@ -53,7 +53,7 @@ func ReadLines(r io.Reader, screen *terminal.Screen) *Lines {
 	return l
 }
 
-// ReadKeys reads keys, and shows on the screen what is typed.
+// ReadKeys reads keys, and shows the typed characters on the screen.
 func ReadKeys(k *terminal.Keyboard, screen *terminal.Screen) *Lines {
 	l := newLines(screen)
 	l.keys = k
@@ -94,7 +94,7 @@ func (l *Lines) press(key terminal.Key) bool {
 // notePrompt stands before a line that is typed while nothing is asked.
 const notePrompt = "  › "
 
-// showLocked shows what is typed.
+// showLocked shows the typed line.
 func (l *Lines) showLocked() {
 	if l.keys == nil {
 		return
@@ -131,7 +131,7 @@ func (l *Lines) takeLocked(line string) {
 // Notes returns the channel of the lines that were typed while nothing was asked.
 func (l *Lines) Notes() <-chan string { return l.notes }
 
-// Typing reports whether the person sees what is typed while nothing is asked.
+// Typing reports whether the person sees typed characters while nothing is asked.
 func (l *Lines) Typing() bool { return l.keys != nil }
 
 // Ended reports whether the input has ended: nothing will be answered any more.

@@ -172,7 +172,7 @@ func wrapSpans(spans []syntax.Span, columns int) [][]syntax.Span {
 }
 
 // safeSpans makes the texts of spans safe. A word is judged as a whole, wherever its spans end: the safe
-// text is that of the line, and each span has its share of it.
+// text is the safe text of the line, and each span has its share of it.
 func safeSpans(spans []syntax.Span) []syntax.Span {
 	whole := ""
 	for _, s := range spans {

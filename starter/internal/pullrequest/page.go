@@ -1,5 +1,5 @@
 // Package pullrequest tells a run that is over as one page of Markdown, for the description of a pull request. What
-// people and models have written stands in code: it mentions nobody, closes no issue and loads no picture.
+// people and models have written stands in code: it mentions no person, closes no issue and loads no picture.
 package pullrequest
 
 import (
@@ -15,8 +15,8 @@ import (
 // maxQuoted bounds the characters of a quoted text.
 const maxQuoted = 4000
 
-// Page returns the page of a run by its events, from the first on. The report is that of the last evaluation; nil: it
-// is not at hand.
+// Page returns the page of a run by its events, from the first on. The report is the last evaluation's; nil: it is not
+// at hand.
 func Page(events []run.Event, report *check.Report) (string, error) {
 	s, err := run.Fold(events)
 	if err != nil {

@@ -60,7 +60,7 @@ func OpenKeyboard(f *os.File) (*Keyboard, error) {
 	if err := k.setMode(true); err != nil {
 		return nil, err
 	}
-	// A shell that stops us and lets us go on sets the terminal to its own mode in between.
+	// A shell that stops us and lets us continue sets the terminal to its own mode in between.
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
 	k.end = sync.OnceFunc(func() {

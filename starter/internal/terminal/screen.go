@@ -165,7 +165,7 @@ func (s *Screen) SetTyped(prompt, typed string) {
 	s.redrawLocked()
 }
 
-// KeepTyped makes the prompt and what is typed behind it a printed line.
+// KeepTyped makes the prompt and the text typed behind it a printed line.
 func (s *Screen) KeepTyped() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

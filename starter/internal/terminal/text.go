@@ -86,11 +86,11 @@ func Fold(text string, width int) []string {
 	return lines
 }
 
-// hang is the indent of a wrapped line's other rows, beyond that of the line.
+// hang is the indent of a wrapped line's other rows, beyond the indent of the line.
 const hang = "    "
 
-// Wrap breaks a line into rows of at most so many columns, between words where it can. Colours go on in the
-// next row. The rows after the first are indented below it.
+// Wrap breaks a line into rows of at most so many columns, between words where it can. Colours continue in
+// the next row. The rows after the first are indented below it.
 func Wrap(line string, columns int) []string {
 	if Width(line) <= columns {
 		return []string{line}

@@ -87,7 +87,7 @@ func (s *server) waitForRun(ctx context.Context, _ *mcp.CallToolRequest, in wait
 	return nil, out, err
 }
 
-// NewNeeds says what a run needs, from its status and what is pending.
+// NewNeeds says what a run needs, from its status and its open approval or question.
 func NewNeeds(id run.ID, name run.Name, status run.Status, p *run.Pending) Needs {
 	n := Needs{RunID: id, Name: name, Status: status, Over: status.Terminal(), Waits: status.Waiting(), Pending: p}
 	switch {
