@@ -1,0 +1,60 @@
+package story
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+func (t *Teller) tellFailure(p run.Problem) []string {
+	text := OneLine(p.Message, 300)
+	if text == t.trouble {
+		return nil
+	}
+	t.trouble = text
+	return []string{t.markLine(t.Style.Bad("✗"), "%s", text) + t.Style.Dim(" ("+OneLine(p.Code, 40)+")")}
+}
+
+func (t *Teller) tellQuestion(p run.QuestionRaised) []string {
+	lines := []string{t.markLine(t.Style.Wait("?"), "%s", t.Style.Bold(OneLine(p.Question.Question, 600))+t.Style.Dim("  "+p.QuestionID))}
+	if p.Reason != "" {
+		lines = append(lines, t.indentLine("%s", t.Style.Dim("because: "+OneLine(p.Reason, 300))))
+	}
+	return append(lines, t.listItems("needed", p.NeededInput)...)
+}
+
+// tellRejected tells a no, or the acceptance of some files.
+func (t *Teller) tellRejected(e run.Event, p run.ApprovalRejected) []string {
+	if len(p.Files) == 0 {
+		return []string{t.markLine(t.Style.Bad("✗"), "rejected%s%s", bySuffix(p.By), summarySuffix(p.Reason)) + t.endWait(e.TS)}
+	}
+	rest := "the rest is dropped"
+	if p.Reason != "" {
+		rest = "the rest goes back: " + OneLine(p.Reason, 200)
+	}
+	return []string{
+		t.markLine(t.Style.Wait("½"), "accepted%s: %s", bySuffix(p.By), OneLine(strings.Join(p.Files, ", "), 300)) + t.endWait(e.TS),
+		t.indentLine("%s", rest),
+	}
+}
+
+func (t *Teller) tellEnded(e run.Event) []string {
+	took := t.Style.Dim(t.formatSince(t.begun, e.TS) + t.formatIdle())
+	if used := Usage(t.used); used != "" {
+		took += t.Style.Dim(" · " + used)
+	}
+	switch p := e.Payload.(type) {
+	case run.RunCompleted:
+		what := fmt.Sprintf("%s on %s", countNoun(p.Commits, "commit", "commits"), OneLine(p.Branch, 120))
+		if t.branch != (run.Stat{}) {
+			what += ", " + Stat(t.branch)
+		}
+		return append([]string{"", t.Style.Good("✓ ") + t.Style.Bold("Completed") + took, "  " + what}, t.tellRestored(p.Restored)...)
+	case run.RunFailed:
+		return []string{"", t.Style.Bad("✗ ") + t.Style.Bold("Failed") + took, "  " + OneLine(p.Error.Message, 400) + t.Style.Dim(" ("+OneLine(p.Error.Code, 40)+")")}
+	case run.RunCanceled:
+		return []string{"", t.Style.Wait("■ ") + t.Style.Bold("Canceled") + took, "  " + OneLine(p.Reason, 400) + bySuffix(p.By)}
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package story
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+)
+
+// markLine returns a line with a sign before it.
+func (t *Teller) markLine(sign, format string, args ...any) string {
+	return "  " + sign + " " + fmt.Sprintf(format, args...)
+}
+
+// indentLine returns a line below a marked line.
+func (t *Teller) indentLine(format string, args ...any) string {
+	return "    " + fmt.Sprintf(format, args...)
+}
+
+// listItems returns a line for each item.
+func (t *Teller) listItems(name string, items []string) []string {
+	var lines []string
+	for _, item := range items {
+		lines = append(lines, t.indentLine("%s", t.Style.Wait(name+": ")+OneLine(item, 300)))
+	}
+	return lines
+}
+
+func countNoun(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+func sessionSuffix(holds bool) string {
+	if holds {
+		return " for the agent's session"
+	}
+	return ""
+}
+
+func bySuffix(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " by " + OneLine(name, 60)
+}
+
+func summarySuffix(text string) string {
+	if text = OneLine(text, 200); text == "" {
+		return ""
+	}
+	return ": " + text
+}
+
+// OneLine returns text on one line, safe for a terminal, and at most width wide.
+func OneLine(text string, width int) string {
+	return terminal.Clip(display.Line(strings.Join(strings.Fields(text), " ")), width)
+}
+
+// Lines returns the first n lines of text, made safe, and marks a cut.
+func Lines(text string, n int) []string {
+	lines := strings.Split(display.Text([]byte(strings.TrimSpace(text))), "\n")
+	if len(lines) > n {
+		return append(lines[:n:n], "…")
+	}
+	return lines
+}
