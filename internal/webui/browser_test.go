@@ -230,9 +230,9 @@ func await(t testing.TB, what string, holds func() bool) {
 // awaitOr polls the condition; when it never holds, why says what was seen instead.
 func awaitOr(t testing.TB, what string, why func() string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !holds(); {
+	for end := time.Now().Add(5 * time.Minute); !holds(); {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within a minute: %s", what, why())
+			t.Fatalf("%s: not within five minutes: %s", what, why())
 		}
 		time.Sleep(50 * time.Millisecond) // the pace of polling
 	}
