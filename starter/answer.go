@@ -60,7 +60,7 @@ func (c *cli) readWord(r *run.Reply, f found, q run.PendingQuestion) error {
 	case word == "retry" && q.Kind.Repeats():
 		r.Text, r.Retry = "", true
 	case word == "cancel" && q.Kind != run.BaselineQuestion:
-		return usageErrorf("%q would be sent as an answer: end the run with `%s`, or say more than the word", r.Text, c.hintCommand("cancel %s", f.shown()))
+		return usageErrorf("%q would be sent as an answer: end the run with `%s`, or say more than the word", r.Text, c.hintCommand("cancel %s", f.shownName()))
 	}
 	return nil
 }

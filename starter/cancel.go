@@ -31,18 +31,18 @@ worktree is removed; its branch and its record stay.`,
 			defer stop()
 			res, err := r.Result(wait, r.id)
 			if wait.Err() != nil && ctx.Err() == nil {
-				return fmt.Errorf("run %s: the cancellation is requested and not carried out yet: is a worker running?", r.shown())
+				return fmt.Errorf("run %s: the cancellation is requested and not carried out yet: is a worker running?", r.shownName())
 			}
 			if err != nil {
 				return err
 			}
 			if res.Status != run.Canceled {
-				return fmt.Errorf("run %s ended before the cancellation reached it: it is %s", r.shown(), res.Status)
+				return fmt.Errorf("run %s ended before the cancellation reached it: it is %s", r.shownName(), res.Status)
 			}
 			if c.json {
 				return c.printJSON(outcome{RunResult: res})
 			}
-			c.printf("run %s: canceled; its branch %s has %s\n", r.shown(), res.Branch, plural(res.Commits, "commit", "commits"))
+			c.printf("run %s: canceled; its branch %s has %s\n", r.shownName(), res.Branch, plural(res.Commits, "commit", "commits"))
 			return nil
 		}),
 	}

@@ -57,7 +57,7 @@ shown and stays, unless --unmerged names them, too; its commit is printed, and
 			if err != nil {
 				return usageErrorf("--older: %w", err)
 			}
-			return c.clean(ctx, f, c.now().Add(-age))
+			return c.cleanRuns(ctx, f, c.now().Add(-age))
 		}),
 	}
 	flags := cmd.Flags()
@@ -68,20 +68,20 @@ shown and stays, unless --unmerged names them, too; its commit is printed, and
 	return cmd
 }
 
-func (c *cli) clean(ctx context.Context, f cleanFlags, before time.Time) error {
+func (c *cli) cleanRuns(ctx context.Context, f cleanFlags, before time.Time) error {
 	if f.yes {
 		if err := c.mayDecide(); err != nil {
 			return err
 		}
 	}
-	records, err := c.records()
+	records, err := c.readRecords()
 	if err != nil {
 		return err
 	}
 	landed := c.findLanded(ctx, records)
 	found := []leftover{}
 	for _, r := range records {
-		if end := r.over(); end == nil || end.TS.After(before) {
+		if end := r.endEvent(); end == nil || end.TS.After(before) {
 			continue
 		}
 		found = append(found, c.leftoversOf(ctx, f, r, landed)...)
@@ -89,7 +89,7 @@ func (c *cli) clean(ctx context.Context, f cleanFlags, before time.Time) error {
 	failed := 0
 	for i := range found {
 		if l := &found[i]; f.yes && !l.Kept {
-			if err := l.remove(ctx); err != nil {
+			if err := l.removeAll(ctx); err != nil {
 				l.Error = err.Error()
 				failed++
 			}
@@ -138,8 +138,8 @@ func (c *cli) leftoversOf(ctx context.Context, f cleanFlags, r recordOf, landed 
 	return append(found, record)
 }
 
-// remove removes it. A branch that has moved since is left.
-func (l *leftover) remove(ctx context.Context) error {
+// removeAll removes it. A branch that has moved since is left.
+func (l *leftover) removeAll(ctx context.Context) error {
 	if l.Kind != "branch" {
 		return git.RemoveTree(l.Path)
 	}

@@ -179,8 +179,8 @@ type found struct {
 	name run.Name // empty: it has none
 }
 
-// shown returns how the run is called in front of people.
-func (r found) shown() string { return r.name.Shown(r.id) }
+// shownName returns how the run is called in front of people.
+func (r found) shownName() string { return r.name.Shown(r.id) }
 
 // onRun returns a cobra handler that calls handle with the run that the first argument names.
 func (c *cli) onRun(handle func(ctx context.Context, r found, args []string) error) func(*cobra.Command, []string) error {

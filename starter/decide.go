@@ -103,6 +103,6 @@ func (c *cli) printAccepted(r found, about, verdict string) error {
 	if about == "" {
 		about = "run"
 	}
-	c.printf("%s of %s: %s\n", about, r.shown(), verdict)
+	c.printf("%s of %s: %s\n", about, r.shownName(), verdict)
 	return nil
 }

@@ -52,13 +52,13 @@ decisions about one session, the oldest first.`,
 	return cmd
 }
 
-func (c *cli) ledger() ledger.Store { return ledger.In(c.runsDir) }
+func (c *cli) ledgerStore() ledger.Store { return ledger.In(c.runsDir) }
 
 // deliverySession returns the session that the argument names: its id, or the beginning of the one that has it among
 // those with deliveries. An id that has no delivery yet is taken as it is.
 func (c *cli) deliverySession(name string) (string, error) {
 	name = strings.TrimPrefix(name, "session-")
-	known, err := c.ledger().Sessions()
+	known, err := c.ledgerStore().Sessions()
 	if err != nil {
 		return "", err
 	}
@@ -80,7 +80,7 @@ func (c *cli) completeDelivered(_ *cobra.Command, args []string, _ string) ([]st
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	known, err := c.ledger().Sessions()
+	known, err := c.ledgerStore().Sessions()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
@@ -97,7 +97,7 @@ func (c *cli) showDeliveries(ctx context.Context, session string) error {
 			return c.printDeliveries(v, nil)
 		}
 	}
-	v, audit, bad := deliveries.Recorded(c.ledger(), session)
+	v, audit, bad := deliveries.Recorded(c.ledgerStore(), session)
 	if bad != nil || len(audit) == 0 && v.Fold.Seq == 0 {
 		return errors.Join(bad, err)
 	}
@@ -107,13 +107,13 @@ func (c *cli) showDeliveries(ctx context.Context, session string) error {
 // listDeliveries lists the open and the last closed batches of all sessions, by their ledgers. A ledger that cannot be
 // read is told beside the others.
 func (c *cli) listDeliveries() error {
-	sessions, err := c.ledger().Sessions()
+	sessions, err := c.ledgerStore().Sessions()
 	if err != nil {
 		return err
 	}
 	views, bad := []deliveryflow.View{}, error(nil)
 	for _, session := range sessions {
-		v, _, err := deliveries.Recorded(c.ledger(), session)
+		v, _, err := deliveries.Recorded(c.ledgerStore(), session)
 		bad = errors.Join(bad, err)
 		views = append(views, v)
 	}
@@ -200,7 +200,7 @@ func deliveryGist(e delivery.Entry) string {
 
 // printAudit prints what the audit tells of a session.
 func (c *cli) printAudit(session string) error {
-	_, audit, err := deliveries.Recorded(c.ledger(), session)
+	_, audit, err := deliveries.Recorded(c.ledgerStore(), session)
 	if c.json {
 		return errors.Join(c.printJSON(slices.Concat([]delivery.Line{}, audit)), err)
 	}

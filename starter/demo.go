@@ -221,7 +221,7 @@ func (d *demo) followRun(ctx context.Context, id run.ID) error {
 	f.decider = visitor{d.newPerson(d.screen, r.id), d}
 	status, err := f.follow(ctx)
 	if errors.Is(err, context.Canceled) {
-		fmt.Fprintf(d.err, "\nThe demo's engine stops; its run is kept where it stands. To go on:\n  %s\n  %s\n", d.hintCommand("up"), d.hintCommand("watch %s", r.shown()))
+		fmt.Fprintf(d.err, "\nThe demo's engine stops; its run is kept where it stands. To go on:\n  %s\n  %s\n", d.hintCommand("up"), d.hintCommand("watch %s", r.shownName()))
 	}
 	if err == nil && status != run.Completed {
 		err = d.cli.printConclusion(ctx, found{d.up.Client, id, d.name}, status)

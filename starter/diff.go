@@ -50,7 +50,7 @@ or a reader is deceived by are made visible; --raw prints the bytes as they are.
 				c.printf("%s", d.Diff)
 				return nil
 			case d.Diff == "":
-				fmt.Fprintf(c.err, "starter: the branch of run %s has no changes yet\n", r.shown())
+				fmt.Fprintf(c.err, "starter: the branch of run %s has no changes yet\n", r.shownName())
 				return nil
 			}
 			c.printf("%s", c.style().Diff(display.Text([]byte(d.Diff))))

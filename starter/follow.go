@@ -161,7 +161,7 @@ func (f *follower) tellAndWait(ctx context.Context) (run.Status, error) {
 		}
 	}
 	f.tellFailing(e.Activities)
-	every, what := pollActive, f.progress(e)
+	every, what := pollActive, f.progressText(e)
 	if f.quiet > quietPolls {
 		every = pollQuiet
 	}
@@ -273,7 +273,7 @@ func (f *follower) waitMoving(ctx context.Context, d time.Duration, text string)
 	frame := time.NewTicker(pollFrame)
 	defer frame.Stop()
 	for {
-		f.screen.SetFoot(f.foot())
+		f.screen.SetFoot(f.footLine())
 		f.screen.Spin(text)
 		select {
 		case <-ctx.Done():

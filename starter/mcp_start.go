@@ -62,7 +62,7 @@ func (r *remote) Await(ctx context.Context, name string) (tools.Needs, error) {
 	last := context.WithoutCancel(ctx) // the last look is not cut off
 	return onNamed(last, r, name, func(f found) (tools.Needs, error) {
 		for {
-			n, err := f.needs(last)
+			n, err := f.lookOnce(last)
 			if err != nil || n.Over || n.Waits {
 				return n, err
 			}
@@ -77,8 +77,8 @@ func (r *remote) Await(ctx context.Context, name string) (tools.Needs, error) {
 	})
 }
 
-// needs looks at the run once.
-func (f found) needs(ctx context.Context) (tools.Needs, error) {
+// lookOnce looks at the run once.
+func (f found) lookOnce(ctx context.Context) (tools.Needs, error) {
 	e, err := f.Describe(ctx, f.id)
 	if err != nil {
 		return tools.Needs{}, err

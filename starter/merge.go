@@ -64,7 +64,7 @@ leave everything as it was. A merge that was cut off is finished by another one.
 		Example:           "  starter merge slug#14\n  starter merge 14 --squash\n  starter merge 14 --into release --dry-run",
 		Args:              exactArgs(1, wantsRun),
 		ValidArgsFunction: c.completeRun,
-		RunE:              c.onRun(func(ctx context.Context, r found, _ []string) error { return c.merge(ctx, r, f) }),
+		RunE:              c.onRun(func(ctx context.Context, r found, _ []string) error { return c.mergeRun(ctx, r, f) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.into, "into", "", "`branch` to merge into; default: the one that is checked out")
@@ -76,8 +76,8 @@ leave everything as it was. A merge that was cut off is finished by another one.
 	return cmd
 }
 
-// merge refuses what a run has started, as every decision does.
-func (c *cli) merge(ctx context.Context, r found, f mergeFlags) error {
+// mergeRun refuses what a run has started, as every decision does.
+func (c *cli) mergeRun(ctx context.Context, r found, f mergeFlags) error {
 	if err := c.mayDecide(); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (c *cli) merge(ctx context.Context, r found, f mergeFlags) error {
 	}
 	plan, err := merge.Prepare(ctx, in)
 	if err != nil {
-		return fmt.Errorf("%s is not merged: %w", r.shown(), err)
+		return fmt.Errorf("%s is not merged: %w", r.shownName(), err)
 	}
 	out := mergeReport{RunID: r.id, Name: r.name, Into: plan.Into, Before: plan.Old, After: plan.New, Commits: plan.Commits, Rebased: !plan.Checked, DryRun: f.dryRun}
 	if out.Already = plan.Already != ""; out.Already {
@@ -95,7 +95,7 @@ func (c *cli) merge(ctx context.Context, r found, f mergeFlags) error {
 	}
 	if out.Rebased && !f.noChecks {
 		if out.Checks, err = c.checkMerged(ctx, work.Input, plan.New); err != nil {
-			return fmt.Errorf("%s is not merged into %s, nothing was changed: %w", r.shown(), display.Line(plan.Into), err)
+			return fmt.Errorf("%s is not merged into %s, nothing was changed: %w", r.shownName(), display.Line(plan.Into), err)
 		}
 	}
 	out.Unchecked = out.Rebased && len(out.Checks) == 0
@@ -103,7 +103,7 @@ func (c *cli) merge(ctx context.Context, r found, f mergeFlags) error {
 		return c.printMerge(out)
 	}
 	if err := plan.Apply(ctx); err != nil {
-		return fmt.Errorf("%s is not merged into %s: %w", r.shown(), display.Line(plan.Into), err)
+		return fmt.Errorf("%s is not merged into %s: %w", r.shownName(), display.Line(plan.Into), err)
 	}
 	if !f.keep {
 		if out.BranchRemoved, err = merge.RemoveBranch(ctx, in.Repository, work.branch, in.Head); err != nil {
@@ -130,9 +130,9 @@ func (c *cli) mergeInput(ctx context.Context, r found, f mergeFlags) (in merge.I
 	case err != nil:
 		return in, work, err
 	case state.Status != run.Completed:
-		return in, work, fmt.Errorf("run %s is %s: only a completed run is merged", r.shown(), state.Status)
+		return in, work, fmt.Errorf("run %s is %s: only a completed run is merged", r.shownName(), state.Status)
 	case facts.Commits == 0:
-		return in, work, fmt.Errorf("run %s has no commits: there is nothing to merge", r.shown())
+		return in, work, fmt.Errorf("run %s has no commits: there is nothing to merge", r.shownName())
 	case f.into == facts.Branch:
 		return in, work, usageErrorf("--into %s is the run's own branch", display.Line(f.into))
 	}
@@ -146,11 +146,11 @@ func (c *cli) mergeInput(ctx context.Context, r found, f mergeFlags) (in merge.I
 		}
 	}
 	if work.RunID != r.id {
-		return in, work, fmt.Errorf("the first event of run %s is not at hand: name its runs directory with --runs-dir", r.shown())
+		return in, work, fmt.Errorf("the first event of run %s is not at hand: name its runs directory with --runs-dir", r.shownName())
 	}
 	return merge.Input{
 		Repository: facts.Repository.Path, RunID: r.id, Name: r.name, Goal: facts.Goal, Base: work.firstBase(), Head: facts.Head,
-		Into: f.into, Squash: f.squash, By: f.by, Checks: facts.Checks, ApprovedBy: c.approversBefore(ctx, r, work.Input, approvers(events)),
+		Into: f.into, Squash: f.squash, By: f.by, Checks: facts.Checks, ApprovedBy: c.approversBefore(ctx, r, work.Input, approversByCommit(events)),
 	}, work, nil
 }
 
@@ -176,7 +176,7 @@ func (c *cli) approversBefore(ctx context.Context, r found, in run.Input, by map
 		if err != nil && c.recordedOnly(in.Before.RunID, &events) != nil || len(events) == 0 {
 			break
 		}
-		maps.Copy(by, approvers(events))
+		maps.Copy(by, approversByCommit(events))
 		created, ok := events[0].Payload.(run.RunCreated)
 		if !ok {
 			break
@@ -192,8 +192,8 @@ func (c *cli) recordedOnly(id run.ID, events *[]run.Event) (err error) {
 	return err
 }
 
-// approvers returns who approved each commit of a run, by name.
-func approvers(events []run.Event) map[run.Commit]string {
+// approversByCommit returns who approved each commit of a run, by name.
+func approversByCommit(events []run.Event) map[run.Commit]string {
 	by := map[run.Commit]string{}
 	last := ""
 	for _, e := range events {

@@ -28,13 +28,13 @@ run. It is made anew at each call, unless you have changed something in it.
 		Example:           "  starter open slug#14\n  cd \"$(starter open 14 --print)\"",
 		Args:              exactArgs(1, wantsRun),
 		ValidArgsFunction: c.completeRun,
-		RunE:              c.onRun(func(ctx context.Context, r found, _ []string) error { return c.open(ctx, r, show) }),
+		RunE:              c.onRun(func(ctx context.Context, r found, _ []string) error { return c.openRun(ctx, r, show) }),
 	}
 	cmd.Flags().BoolVar(&show, "print", false, "print the path and open nothing")
 	return cmd
 }
 
-func (c *cli) open(ctx context.Context, r found, show bool) error {
+func (c *cli) openRun(ctx context.Context, r found, show bool) error {
 	facts, err := r.Facts(ctx, r.id)
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (c *cli) open(ctx context.Context, r found, show bool) error {
 	changed := changedSince(ctx, tree)
 	if !changed {
 		if err := tree.Make(ctx, cmp.Or(facts.Head, facts.Repository.Base)); err != nil {
-			return fmt.Errorf("check out run %s: %w", r.shown(), err)
+			return fmt.Errorf("check out run %s: %w", r.shownName(), err)
 		}
 	}
 	path := tree.WorkDir()

@@ -21,13 +21,13 @@ ends. What is decided there is by the name of --by.`,
 		Example:           "  starter page\n  starter page 0198c5e2\n  starter page --by kim",
 		Args:              argsBetween(0, 1, "at most one RUN"),
 		ValidArgsFunction: c.completeRun,
-		RunE:              c.handleWith(func(ctx context.Context, args []string) error { return c.page(ctx, name, args) }),
+		RunE:              c.handleWith(func(ctx context.Context, args []string) error { return c.linkPage(ctx, name, args) }),
 	}
 	cmd.Flags().StringVar(&name, "by", c.userName(), "`name` of the person whom the link is for")
 	return cmd
 }
 
-func (c *cli) page(ctx context.Context, name string, args []string) error {
+func (c *cli) linkPage(ctx context.Context, name string, args []string) error {
 	if err := c.mayDecide(); err != nil {
 		return err
 	}

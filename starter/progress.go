@@ -41,9 +41,9 @@ func (f *follower) tellTools(until time.Time) {
 	}
 }
 
-// progress returns the text of the moving line: the step and the newest sentence of the model, then tokens
+// progressText returns the text of the moving line: the step and the newest sentence of the model, then tokens
 // and money so far.
-func (f *follower) progress(e runs.Execution) string {
+func (f *follower) progressText(e runs.Execution) string {
 	used := f.used
 	for _, a := range e.Activities {
 		used = used.Add(a.Beat.Used)
@@ -107,8 +107,8 @@ func newestSentence(text string) string {
 	return rest
 }
 
-// foot returns the line of keys below the moving line.
-func (f *follower) foot() string {
+// footLine returns the line of keys below the moving line.
+func (f *follower) footLine() string {
 	if f.notes == nil || !f.typing {
 		return ""
 	}

@@ -72,7 +72,7 @@ func (c *cli) registerClaude(settings register.Settings, yes bool) error {
 	}
 	if !yes {
 		c.printf("This would be added to %s:\n\n%s\n", settings.Path, display.Text([]byte(change.Entries)))
-		if err := c.agree("Add it?"); err != nil {
+		if err := c.askToAgree("Add it?"); err != nil {
 			return err
 		}
 	}
@@ -96,7 +96,7 @@ func (c *cli) unregisterClaude(settings register.Settings, yes bool) error {
 		return nil
 	}
 	if !yes {
-		if err := c.agree("Take the hooks of starter register out of " + settings.Path + "?"); err != nil {
+		if err := c.askToAgree("Take the hooks of starter register out of " + settings.Path + "?"); err != nil {
 			return err
 		}
 	}
@@ -107,8 +107,8 @@ func (c *cli) unregisterClaude(settings register.Settings, yes bool) error {
 	return nil
 }
 
-// agree asks the person at the terminal. Anything but yes is an error, after which nothing is done.
-func (c *cli) agree(question string) error {
+// askToAgree asks the person at the terminal. Anything but yes is an error, after which nothing is done.
+func (c *cli) askToAgree(question string) error {
 	if !c.interactive {
 		return usageErrorf("nothing was changed: nobody can be asked here, so agree by --yes")
 	}

@@ -39,7 +39,7 @@ developer it was, and what it used in any phase.`,
 			if err != nil {
 				return usageErrorf("--since: %w", err)
 			}
-			return c.report(ctx, c.now().Add(-span))
+			return c.reportRuns(ctx, c.now().Add(-span))
 		}),
 	}
 	cmd.Flags().StringVar(&since, "since", "7d", "`span` of time, such as 36h, 7d or 4w")
@@ -60,8 +60,8 @@ func parseSpan(text string) (time.Duration, error) {
 	return span, nil
 }
 
-func (c *cli) report(ctx context.Context, since time.Time) error {
-	records, err := c.records()
+func (c *cli) reportRuns(ctx context.Context, since time.Time) error {
+	records, err := c.readRecords()
 	if err != nil {
 		return err
 	}
@@ -89,8 +89,8 @@ type recordOf struct {
 	events []run.Event
 }
 
-// over returns the event that ended the run; nil: it is not over.
-func (r recordOf) over() *run.Event {
+// endEvent returns the event that ended the run; nil: it is not over.
+func (r recordOf) endEvent() *run.Event {
 	last := r.events[len(r.events)-1]
 	switch last.Payload.(type) {
 	case run.RunCompleted, run.RunFailed, run.RunCanceled:
@@ -99,8 +99,8 @@ func (r recordOf) over() *run.Event {
 	return nil
 }
 
-// records returns the records of this host. It names those that cannot be read, and leaves them out.
-func (c *cli) records() (list []recordOf, err error) {
+// readRecords returns the records of this host. It names those that cannot be read, and leaves them out.
+func (c *cli) readRecords() (list []recordOf, err error) {
 	entries, err := os.ReadDir(filepath.Join(c.runsDir, "workflows"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

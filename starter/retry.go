@@ -70,11 +70,11 @@ func (c *cli) goOnFlags(cmd *cobra.Command, f *retryFlags) *pflag.FlagSet {
 	flags.BoolVar(&f.detach, "detach", false, "print the run id and do not follow")
 	f.given = flags.Changed
 	cmd.Args, cmd.ValidArgsFunction = exactArgs(1, wantsRun), c.completeRun
-	cmd.RunE = c.onRun(func(ctx context.Context, r found, _ []string) error { return c.retry(ctx, r, *f) })
+	cmd.RunE = c.onRun(func(ctx context.Context, r found, _ []string) error { return c.retryRun(ctx, r, *f) })
 	return flags
 }
 
-func (c *cli) retry(ctx context.Context, r found, f retryFlags) error {
+func (c *cli) retryRun(ctx context.Context, r found, f retryFlags) error {
 	in, err := c.retryInput(ctx, r, f)
 	if err != nil {
 		return err
@@ -99,13 +99,13 @@ func (c *cli) retryInput(ctx context.Context, r found, f retryFlags) (in run.Inp
 	}
 	s, err := run.Fold(events)
 	if err != nil {
-		return in, fmt.Errorf("the events of run %s are not at hand from the first on, name its runs directory with --runs-dir: %w", r.shown(), err)
+		return in, fmt.Errorf("the events of run %s are not at hand from the first on, name its runs directory with --runs-dir: %w", r.shownName(), err)
 	}
 	switch status := s.State.Status; {
 	case !status.Terminal():
-		return in, fmt.Errorf("run %s is %s: it goes on by itself; to start another in its place, `%s` first", r.shown(), status, c.hintCommand("cancel %s", r.shown()))
+		return in, fmt.Errorf("run %s is %s: it goes on by itself; to start another in its place, `%s` first", r.shownName(), status, c.hintCommand("cancel %s", r.shownName()))
 	case f.unfinished && status == run.Completed:
-		return in, fmt.Errorf("run %s is completed: there is nothing to go on with; `%s` starts another from its last commit", r.shown(), c.hintCommand("retry %s", r.shown()))
+		return in, fmt.Errorf("run %s is completed: there is nothing to go on with; `%s` starts another from its last commit", r.shownName(), c.hintCommand("retry %s", r.shownName()))
 	}
 	in = s.GoOn(f.note)
 	if f.fromBase {
@@ -117,11 +117,11 @@ func (c *cli) retryInput(ctx context.Context, r found, f retryFlags) (in run.Inp
 		return in, err
 	}
 	in.RunID = run.ID(id.String())
-	if err := f.change(&in); err != nil {
+	if err := f.changeInput(&in); err != nil {
 		return in, err
 	}
 	if _, err := workspace.Inspect(ctx, in.Repository.Path, string(in.Repository.Base)); err != nil {
-		return in, fmt.Errorf("the last commit of run %s: %w", r.shown(), err)
+		return in, fmt.Errorf("the last commit of run %s: %w", r.shownName(), err)
 	}
 	in.Naming.Branch = in.RunID.Branch() // until it has its number
 	if err := in.Validate(); err != nil {
@@ -130,8 +130,8 @@ func (c *cli) retryInput(ctx context.Context, r found, f retryFlags) (in run.Inp
 	return in, nil
 }
 
-// change sets what the flags say.
-func (f retryFlags) change(in *run.Input) error {
+// changeInput sets what the flags say.
+func (f retryFlags) changeInput(in *run.Input) error {
 	negative := f.maxFix < 0 || f.maxTokens < 0 || f.maxCost < 0 || f.limits.Provider < 0 || f.limits.Check < 0
 	if negative {
 		return usageErrorf("a limit is negative")

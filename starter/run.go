@@ -194,7 +194,7 @@ func (c *cli) followStarted(ctx context.Context, r found, detach bool) error {
 		}{r.id, r.name, r.id.WorkflowID(), c.webUI(r.id)})
 	}
 	if c.screen {
-		c.printf("%s  %s\n", c.style().Bold(r.shown()), c.style().Dim(string(r.id)))
+		c.printf("%s  %s\n", c.style().Bold(r.shownName()), c.style().Dim(string(r.id)))
 		return nil
 	}
 	c.printf("%s\n", r.id)
@@ -228,7 +228,7 @@ func (c *cli) tellPages(r found) {
 	switch {
 	case page == "" || c.json:
 	case c.screen:
-		name := shellquote.Join(r.shown())
+		name := shellquote.Join(r.shownName())
 		c.printf("%s\n\n", c.style().Dim(fmt.Sprintf("in a browser: `%s`, or the engine's pages: `%s`", c.hintCommand("page %s", name), c.hintCommand("ui %s", name))))
 	default:
 		c.printf("Web UI %s\n\n", display.Line(page))

@@ -21,21 +21,21 @@ code: it mentions nobody and closes no issue.`,
 		Example:           "  starter show slug#14\n  gh pr create --title 'Trim titles' --body \"$(starter show 14)\"",
 		Args:              exactArgs(1, wantsRun),
 		ValidArgsFunction: c.completeRun,
-		RunE:              c.onRun(func(ctx context.Context, r found, _ []string) error { return c.show(ctx, r) }),
+		RunE:              c.onRun(func(ctx context.Context, r found, _ []string) error { return c.showRun(ctx, r) }),
 	}
 }
 
-func (c *cli) show(ctx context.Context, r found) error {
+func (c *cli) showRun(ctx context.Context, r found) error {
 	events, err := r.Events(ctx, r.id, "")
 	if err != nil {
 		return err
 	}
 	s, err := run.Fold(events)
 	if err != nil {
-		return fmt.Errorf("the events of run %s are not at hand from the first on, name its runs directory with --runs-dir: %w", r.shown(), err)
+		return fmt.Errorf("the events of run %s are not at hand from the first on, name its runs directory with --runs-dir: %w", r.shownName(), err)
 	}
 	if !s.State.Status.Terminal() {
-		return fmt.Errorf("run %s is %s: only a run that is over is shown; `%s` says where it stands", r.shown(), s.State.Status, c.hintCommand("status %s", r.shown()))
+		return fmt.Errorf("run %s is %s: only a run that is over is shown; `%s` says where it stands", r.shownName(), s.State.Status, c.hintCommand("status %s", r.shownName()))
 	}
 	var report *check.Report
 	if s.Report != nil {

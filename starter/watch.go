@@ -54,7 +54,7 @@ func (c *cli) followRun(ctx context.Context, r found) error {
 	f.changes = r.Changes(following, r.id)
 	status, err := f.follow(ctx)
 	if errors.Is(err, context.Canceled) {
-		fmt.Fprintf(c.err, "\nThe run goes on. Follow it again with `%s`, end it with `%s`.\n", c.hintCommand("watch %s", r.shown()), c.hintCommand("cancel %s", r.shown()))
+		fmt.Fprintf(c.err, "\nThe run goes on. Follow it again with `%s`, end it with `%s`.\n", c.hintCommand("watch %s", r.shownName()), c.hintCommand("cancel %s", r.shownName()))
 		return err
 	}
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *cli) newFollowerOn(screen *terminal.Screen, r found) *follower {
 	}
 	f.screen = screen
 	f.tell = c.tellEvents(f.screen, r.id)
-	f.title, f.by = r.shown(), c.userName()
+	f.title, f.by = r.shownName(), c.userName()
 	f.tools, f.showTool = c.toolsOf(r.id), func(t rundir.ToolCall) { c.printTool(f.screen, t) }
 	if c.interactive {
 		f.decider = c.newPerson(f.screen, r.id)
@@ -146,7 +146,7 @@ func (c *cli) takeHome(ctx context.Context, r found) {
 	repo := story.OneLine(shellquote.Join(nearPath(facts.Repository.Path)), 200)
 	for _, line := range []string{
 		fmt.Sprintf("look: git -C %s log -p --reverse %s..%s", repo, facts.Repository.Base, facts.Head),
-		"merge: " + c.hintCommand("merge %s", r.shown()),
+		"merge: " + c.hintCommand("merge %s", r.shownName()),
 		fmt.Sprintf("take: git -C %s merge %s", repo, facts.Head),
 	} {
 		c.printf("  %s\n", c.style().Dim(line))

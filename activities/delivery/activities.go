@@ -98,32 +98,32 @@ func readThread(ctx context.Context, w agent.Watched) (agent.Thread, error) {
 // A refusal says that the message had no effect. After an error it is unknown whether it had one.
 func (a *Activities) SendDelivery(ctx context.Context, in DeliverInput) (DeliverResult, error) {
 	if in.Attempt.Kind == delivery.TurnSteer && !a.Steer {
-		return refusal(delivery.NotSent, errors.New("this worker allows no steer")), nil
+		return refusedResult(delivery.NotSent, errors.New("this worker allows no steer")), nil
 	}
 	if err := a.Ledger.Record(ctx, in.Session, in.Record); err != nil {
-		return refusal(delivery.NotSent, fmt.Errorf("the attempt cannot be recorded: %w", err)), nil
+		return refusedResult(delivery.NotSent, fmt.Errorf("the attempt cannot be recorded: %w", err)), nil
 	}
 	failpoint.Hit("delivery.before-rpc")
 	s, ok := a.Sessions.Sitting(in.Session, in.Sitting)
 	w, watched := s.(agent.Watched)
 	if !ok || !watched {
-		return refusal(delivery.NotSent, errGone), nil
+		return refusedResult(delivery.NotSent, errGone), nil
 	}
-	out, err := a.send(ctx, w, in)
+	out, err := a.sendMessage(ctx, w, in)
 	failpoint.Hit("delivery.accepted")
 	return out, err
 }
 
-func refusal(class delivery.Refusal, why error) DeliverResult {
+func refusedResult(class delivery.Refusal, why error) DeliverResult {
 	return DeliverResult{Refused: class, Reason: report.Summary(why.Error())}
 }
 
-func (a *Activities) send(ctx context.Context, w agent.Watched, in DeliverInput) (DeliverResult, error) {
+func (a *Activities) sendMessage(ctx context.Context, w agent.Watched, in DeliverInput) (DeliverResult, error) {
 	ctx, stop := context.WithTimeout(ctx, answerLimit)
 	defer stop()
 	turn, err := w.Deliver(ctx, agent.Delivery{Text: in.Text, Marker: in.Attempt.Marker, Expected: in.Attempt.Expected})
 	if refused, ok := errors.AsType[*agent.Refused](err); ok {
-		return refusal(refused.Class, refused.Cause), nil
+		return refusedResult(refused.Class, refused.Cause), nil
 	}
 	if err != nil {
 		return DeliverResult{}, report.Permanent(UnknownError, err)

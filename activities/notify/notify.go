@@ -93,9 +93,9 @@ func (a *Activities) Tell(ctx context.Context, in TellInput) error {
 	case in.Channel == run.CommandChannel && a.config.Command != "":
 		return a.runCommand(ctx, n, link)
 	case in.Channel == run.WebhookChannel && a.config.Webhook != "":
-		return a.post(ctx, n, link)
+		return a.postWebhook(ctx, n, link)
 	case in.Channel == run.DesktopChannel && a.config.Desktop:
-		return a.show(ctx, n, link)
+		return a.showOnDesktop(ctx, n, link)
 	}
 	return nil
 }
@@ -110,11 +110,11 @@ func (a *Activities) runCommand(ctx context.Context, n notify.Notice, link strin
 	env := append(append([]string{}, a.config.Environ...),
 		"RATCHET_NOTICE="+string(n.Kind), "RATCHET_NOTICE_ID="+n.ID, "RATCHET_RUN_ID="+string(n.RunID), "RATCHET_RUN="+string(n.Name),
 		"RATCHET_TITLE="+n.Title(), "RATCHET_TEXT="+n.Goal, "RATCHET_LINK="+link)
-	return a.start(ctx, env, bytes.NewReader(append(body, '\n')), "/bin/sh", "-c", a.config.Command)
+	return a.startProgram(ctx, env, bytes.NewReader(append(body, '\n')), "/bin/sh", "-c", a.config.Command)
 }
 
-// start runs a program outside of the box: it is the operator's or the system's, and no run has chosen it.
-func (a *Activities) start(ctx context.Context, env []string, in io.Reader, argv ...string) error {
+// startProgram runs a program outside of the box: it is the operator's or the system's, and no run has chosen it.
+func (a *Activities) startProgram(ctx context.Context, env []string, in io.Reader, argv ...string) error {
 	said := proc.NewHeadTail(200, 200)
 	res, err := proc.Run(ctx, proc.Command{Argv: argv, Dir: "/", Env: env, Stdin: in, Stdout: said, Stderr: said})
 	switch {
@@ -126,8 +126,8 @@ func (a *Activities) start(ctx context.Context, env []string, in io.Reader, argv
 	return nil
 }
 
-// post sends the signed webhook. It reads nothing of the answer but its code.
-func (a *Activities) post(ctx context.Context, n notify.Notice, link string) error {
+// postWebhook sends the signed webhook. It reads nothing of the answer but its code.
+func (a *Activities) postWebhook(ctx context.Context, n notify.Notice, link string) error {
 	body, err := n.Body(link)
 	if err != nil {
 		return err
@@ -147,11 +147,11 @@ func (a *Activities) post(ctx context.Context, n notify.Notice, link string) err
 		return errors.New("the webhook cannot be reached: " + reasonOf(err))
 	}
 	defer resp.Body.Close()
-	return judge(resp)
+	return judgeResponse(resp)
 }
 
-// judge returns nil for a code of success. A receiver that is gone is not called again.
-func judge(resp *http.Response) error {
+// judgeResponse returns nil for a code of success. A receiver that is gone is not called again.
+func judgeResponse(resp *http.Response) error {
 	switch code := resp.StatusCode; {
 	case code >= 200 && code < 300:
 		return nil
@@ -190,14 +190,14 @@ func DesktopProgram(system string) string {
 	return "notify-send"
 }
 
-// show shows the notice on the desktop. The texts are arguments of their own: no script or shell reads them.
-func (a *Activities) show(ctx context.Context, n notify.Notice, link string) error {
+// showOnDesktop shows the notice on the desktop. The texts are arguments of their own: no script or shell reads them.
+func (a *Activities) showOnDesktop(ctx context.Context, n notify.Notice, link string) error {
 	program, text := DesktopProgram(runtime.GOOS), strings.TrimSpace(n.Goal+"\n"+link)
 	if program == "osascript" {
 		const script = "on run argv\ndisplay notification (item 2 of argv) with title (item 1 of argv)\nend run"
-		return a.start(ctx, a.config.Environ, nil, program, "-e", script, n.Title(), text)
+		return a.startProgram(ctx, a.config.Environ, nil, program, "-e", script, n.Title(), text)
 	}
-	return a.start(ctx, a.config.Environ, nil, program, "--app-name=Ratchet", "--", n.Title(), escapeMarkup(text))
+	return a.startProgram(ctx, a.config.Environ, nil, program, "--app-name=Ratchet", "--", n.Title(), escapeMarkup(text))
 }
 
 // escapeMarkup keeps the desktop from reading a text as markup.

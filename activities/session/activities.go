@@ -92,8 +92,8 @@ type Owner struct{ a *Activities }
 // NewOwner returns the activities of the owner of the processes that a starts.
 func NewOwner(a *Activities) *Owner { return &Owner{a} }
 
-// find returns the sitting while its agent takes input.
-func (a *Activities) find(id session.ID, epoch int) (*sitting, error) {
+// findSitting returns the sitting while its agent takes input.
+func (a *Activities) findSitting(id session.ID, epoch int) (*sitting, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.living[id]
@@ -108,8 +108,8 @@ func openCheckout(slot rundir.Slot, repo run.Repository) (*scratch.Scratch, erro
 	return scratch.Open(scratch.Spec{Repo: repo.Path, Prefix: repo.Prefix, Dir: filepath.Join(slot.Path(), "checkout")})
 }
 
-// signal tells the workflow of the activity, again and again while ctx lasts: the engine may be away.
-func signal(ctx context.Context, name string, what any) error {
+// signalWorkflow tells the workflow of the activity, again and again while ctx lasts: the engine may be away.
+func signalWorkflow(ctx context.Context, name string, what any) error {
 	info := activity.GetInfo(ctx).WorkflowExecution
 	for pause := signalPause; ; pause = min(2*pause, time.Second) {
 		err := activity.GetClient(ctx).SignalWorkflow(ctx, info.ID, info.RunID, name, what)

@@ -22,7 +22,7 @@ func (p Processes) Sitting(id, epoch string) (agent.Session, bool) {
 	if err != nil {
 		return nil, false
 	}
-	s, err := p.a.find(session.ID(id), n)
+	s, err := p.a.findSitting(session.ID(id), n)
 	if err != nil {
 		return nil, false
 	}

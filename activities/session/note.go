@@ -43,7 +43,7 @@ func loadNote(slot rundir.Slot) (n note, err error) {
 	return n, nil
 }
 
-func (n note) keep(slot rundir.Slot) error {
+func (n note) keepIn(slot rundir.Slot) error {
 	b, err := json.Marshal(n)
 	if err == nil {
 		err = slot.SetNote(b)

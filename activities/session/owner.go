@@ -23,7 +23,7 @@ const sendLimit = 20 * time.Second
 // Say gives the agent a message, which begins a turn. It is on disk before that the message is about to be
 // given. A second call with the same message and part finds that and gives nothing.
 func (o *Owner) Say(ctx context.Context, h Handover) (HandResult, error) {
-	s, err := o.a.find(h.Session, h.Epoch)
+	s, err := o.a.findSitting(h.Session, h.Epoch)
 	if err != nil {
 		return HandResult{Reason: err.Error()}, nil
 	}
@@ -55,7 +55,7 @@ func (s *sitting) handOver(h Handover, delivery bool, give func() error) (HandRe
 		t.before = l.Used
 	}
 	s.note.Last, s.note.Part = &session.Handed{ID: h.ID, Stage: session.Begun, Used: t.before}, h.Part
-	if err := s.note.keep(s.slot); err != nil {
+	if err := s.note.keepIn(s.slot); err != nil {
 		s.note = before
 		return HandResult{}, report.Permanent(HandedError, err)
 	}
@@ -75,7 +75,7 @@ func (s *sitting) handOver(h Handover, delivery bool, give func() error) (HandRe
 // takeBack undoes a handover that surely gave nothing.
 func (s *sitting) takeBack(before note, why error) (HandResult, error) {
 	s.note, s.turn = before, nil
-	if err := s.note.keep(s.slot); err != nil {
+	if err := s.note.keepIn(s.slot); err != nil {
 		return HandResult{}, report.Permanent(HandedError, err)
 	}
 	return HandResult{Reason: why.Error()}, nil
@@ -83,7 +83,7 @@ func (s *sitting) takeBack(before note, why error) (HandResult, error) {
 
 // Decide tells the agent the decision on a tool call. A call that waits no more is not decided.
 func (o *Owner) Decide(ctx context.Context, v Verdict) (HandResult, error) {
-	s, err := o.a.find(v.Session, v.Epoch)
+	s, err := o.a.findSitting(v.Session, v.Epoch)
 	if err != nil {
 		return HandResult{Reason: err.Error()}, nil
 	}
@@ -94,7 +94,7 @@ func (o *Owner) Decide(ctx context.Context, v Verdict) (HandResult, error) {
 		return HandResult{Reason: agent.ErrNotPending.Error()}, nil
 	}
 	s.note.Spent = append(s.note.Spent, v.Permit.Digest)
-	if err := s.note.keep(s.slot); err != nil {
+	if err := s.note.keepIn(s.slot); err != nil {
 		return HandResult{}, report.Permanent(HandedError, err)
 	}
 	d := agent.PermissionDecision{CallID: asked.CallID, Verdict: agent.Deny, Reason: v.Permit.Reason}
@@ -137,7 +137,7 @@ func (s *sitting) takeAsk(p run.Permit) (agent.Permission, bool) {
 
 // Interrupt ends the turn under way, whose end then says so. Without a turn it does nothing.
 func (o *Owner) Interrupt(ctx context.Context, r SittingRef) (HandResult, error) {
-	s, err := o.a.find(r.Session, r.Epoch)
+	s, err := o.a.findSitting(r.Session, r.Epoch)
 	if err != nil {
 		return HandResult{Reason: err.Error()}, nil
 	}

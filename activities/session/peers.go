@@ -24,9 +24,9 @@ type Host interface {
 	Open(ctx context.Context, id dispatch.GardenID, dir string, about dispatch.About, s controlsocket.Session) (known dispatch.GardenID, close func(), err error)
 }
 
-// register makes the session known to others, by the same id in each sitting. Without it the session works
+// registerPeer makes the session known to others, by the same id in each sitting. Without it the session works
 // all the same.
-func (s *sitting) register(ctx context.Context) (leave func()) {
+func (s *sitting) registerPeer(ctx context.Context) (leave func()) {
 	if s.a.Host == nil {
 		return func() {}
 	}
@@ -45,7 +45,7 @@ func (s *sitting) register(ctx context.Context) (leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.note.Garden = id
-	_ = s.note.keep(s.slot) // the next sitting has another address then
+	_ = s.note.keepIn(s.slot) // the next sitting has another address then
 	return leave
 }
 

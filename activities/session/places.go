@@ -74,8 +74,8 @@ func (a *Activities) givePlace(s *sitting) {
 	a.places.Broadcast()
 }
 
-// close refuses further messages to the sitting.
-func (a *Activities) close(s *sitting) {
+// closeSitting refuses further messages to the sitting.
+func (a *Activities) closeSitting(s *sitting) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s.leaving = true

@@ -24,52 +24,52 @@ func (a *Activities) Sit(ctx context.Context, in SitInput) (SitResult, error) {
 	show, stop := report.Heartbeat(ctx, report.Progress{Doing: "waits for its place"})
 	defer stop()
 	s := &sitting{a: a, in: in, id: in.Session.ID, epoch: in.Epoch, slot: a.Runs.Session(string(in.Session.ID)), show: show, leave: make(chan string, 1)}
-	release, holder, err := s.hold(ctx)
+	release, holder, err := s.holdDirectory(ctx)
 	if err != nil {
-		return s.unstarted(ctx, session.Held, fmt.Sprintf("process %d of this host has the directory of the session: %v", holder, err))
+		return s.unstartedResult(ctx, session.Held, fmt.Sprintf("process %d of this host has the directory of the session: %v", holder, err))
 	}
 	defer release()
 	if err := a.takePlace(ctx, s); err != nil {
 		return SitResult{End: session.Ended}, nil
 	}
 	defer a.givePlace(s)
-	if end, err := s.start(ctx); err != nil {
-		return s.unstarted(ctx, end, err.Error())
+	if end, err := s.proveAndStart(ctx); err != nil {
+		return s.unstartedResult(ctx, end, err.Error())
 	}
 	failpoint.Hit("session.started")
-	if err := s.seated(ctx); err != nil {
-		s.end()
+	if err := s.reportSeated(ctx); err != nil {
+		s.endProcess()
 		return SitResult{End: session.Ended, Reason: err.Error()}, nil
 	}
 	failpoint.Hit("session.seated")
-	defer s.register(ctx)()
-	res := s.follow(ctx)
+	defer s.registerPeer(ctx)()
+	res := s.followAgent(ctx)
 	res.Reason = report.Summary(a.Redact.String(res.Reason))
-	s.end()
+	s.endProcess()
 	s.logStderr()
 	return res, nil
 }
 
-// unstarted returns the result of a sitting whose agent did not start. One that was cancelled ended on
+// unstartedResult returns the result of a sitting whose agent did not start. One that was cancelled ended on
 // request.
-func (s *sitting) unstarted(ctx context.Context, end session.End, reason string) (SitResult, error) {
+func (s *sitting) unstartedResult(ctx context.Context, end session.End, reason string) (SitResult, error) {
 	if ctx.Err() != nil {
 		return SitResult{End: session.Ended}, nil
 	}
 	return SitResult{End: end, Reason: report.Summary(s.a.Redact.String(reason))}, nil
 }
 
-// hold takes the session's directory, which no two sittings have at once.
-func (s *sitting) hold(ctx context.Context) (release func(), holder int, err error) {
+// holdDirectory takes the session's directory, which no two sittings have at once.
+func (s *sitting) holdDirectory(ctx context.Context) (release func(), holder int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, holdLimit)
 	defer cancel()
 	release, err = s.slot.Hold(ctx, func() {}, func(pid int) { holder = pid })
 	return release, holder, err
 }
 
-// start reads the note, proves that the agent does not run elsewhere, and starts it. After an error no
+// proveAndStart reads the note, proves that the agent does not run elsewhere, and starts it. After an error no
 // process is left; end is the word for it.
-func (s *sitting) start(ctx context.Context) (end session.End, err error) {
+func (s *sitting) proveAndStart(ctx context.Context) (end session.End, err error) {
 	s.show(report.Progress{Doing: "starts the agent"})
 	if s.note, err = loadNote(s.slot); err != nil {
 		return session.Unstarted, err
@@ -84,12 +84,12 @@ func (s *sitting) start(ctx context.Context) (end session.End, err error) {
 	if err := s.provePlace(adapter); err != nil {
 		return session.Held, err
 	}
-	o, err := s.options(ctx)
+	o, err := s.startOptions(ctx)
 	if err != nil {
 		return session.Unstarted, err
 	}
 	s.note.Epoch, s.note.Orderly = s.epoch, false
-	if err := s.note.keep(s.slot); err != nil {
+	if err := s.note.keepIn(s.slot); err != nil {
 		return session.Unstarted, err
 	}
 	failpoint.Hit("session.before-start")
@@ -114,10 +114,10 @@ func (s *sitting) startAgent(ctx context.Context, adapter agent.Adapter, o agent
 	}
 	if id := s.Session.ID(); id != "" && id != s.note.Agent {
 		s.note.Agent = id
-		err = s.note.keep(s.slot)
+		err = s.note.keepIn(s.slot)
 	}
 	if err != nil {
-		s.end()
+		s.endProcess()
 	}
 	return session.Unstarted, err
 }
@@ -142,8 +142,8 @@ func (s *sitting) provePlace(adapter agent.Adapter) error {
 	return fmt.Errorf("whether the session %s runs elsewhere cannot be known: %w", s.note.Agent, err)
 }
 
-// options returns the options of the start. It makes the checkout the first time.
-func (s *sitting) options(ctx context.Context) (o agent.Options, err error) {
+// startOptions returns the options of the start. It makes the checkout the first time.
+func (s *sitting) startOptions(ctx context.Context) (o agent.Options, err error) {
 	in := s.in.Session
 	work, err := openCheckout(s.slot, in.Repository)
 	if err != nil {
@@ -179,17 +179,17 @@ func (s *sitting) options(ctx context.Context) (o agent.Options, err error) {
 // sessionVariable names the variable by which programs of a session know it.
 const sessionVariable = "RATCHET_SESSION"
 
-// seated reports that the agent takes input, with what the note says of the last message.
-func (s *sitting) seated(ctx context.Context) error {
+// reportSeated reports that the agent takes input, with what the note says of the last message.
+func (s *sitting) reportSeated(ctx context.Context) error {
 	_, watched := s.Session.(agent.Watched)
-	return s.report(ctx, session.Report{Seated: &session.Seated{Queue: s.a.Queue, Agent: s.note.Agent, Watched: watched, Found: s.note.Last}})
+	return s.sendReport(ctx, session.Report{Seated: &session.Seated{Queue: s.a.Queue, Agent: s.note.Agent, Watched: watched, Found: s.note.Last}})
 }
 
-// report tells the workflow. It stamps the report with the epoch and its number.
-func (s *sitting) report(ctx context.Context, r session.Report) error {
+// sendReport tells the workflow. It stamps the report with the epoch and its number.
+func (s *sitting) sendReport(ctx context.Context, r session.Report) error {
 	s.reports++
 	r.Epoch, r.N = s.epoch, s.reports
-	return signal(ctx, ReportSignal, r)
+	return signalWorkflow(ctx, ReportSignal, r)
 }
 
 // isOver reports whether the workflow takes no more signals.
@@ -198,9 +198,9 @@ func isOver(err error) bool {
 	return gone
 }
 
-// end ends the process, in good order while stopLimit lasts. The note then says so.
-func (s *sitting) end() {
-	s.a.close(s)
+// endProcess ends the process, in good order while stopLimit lasts. The note then says so.
+func (s *sitting) endProcess() {
+	s.a.closeSitting(s)
 	defer s.endNote()
 	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()
@@ -214,7 +214,7 @@ func (s *sitting) endNote() {
 	defer s.mu.Unlock()
 	s.over = true
 	s.note.Orderly = true
-	_ = s.note.keep(s.slot) // without it a client's account in doubt counts as ours
+	_ = s.note.keepIn(s.slot) // without it a client's account in doubt counts as ours
 }
 
 // logStderr keeps the end of the agent's standard error. The record does not rely on it.
@@ -224,10 +224,10 @@ func (s *sitting) logStderr() {
 	}
 }
 
-// follow handles what the agent reports until the sitting ends.
-func (s *sitting) follow(ctx context.Context) SitResult {
+// followAgent handles what the agent reports until the sitting ends.
+func (s *sitting) followAgent(ctx context.Context) SitResult {
 	stopping := activity.GetWorkerStopChannel(ctx)
-	s.moved()
+	s.noteLife()
 	tick := time.NewTimer(s.patience())
 	defer tick.Stop()
 	for {
@@ -248,7 +248,7 @@ func (s *sitting) follow(ctx context.Context) SitResult {
 			if !ok {
 				return SitResult{End: session.Died, Reason: "the agent's session ended"}
 			}
-			if res := s.handle(ctx, e); res != nil {
+			if res := s.handleEvent(ctx, e); res != nil {
 				return *res
 			}
 		}

@@ -53,8 +53,8 @@ type turn struct {
 	transcript transcript
 }
 
-// moved notes a sign of life.
-func (s *sitting) moved() {
+// noteLife notes a sign of life.
+func (s *sitting) noteLife() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = time.Now()
@@ -99,55 +99,55 @@ func (s *sitting) expired() *SitResult {
 			return &SitResult{End: session.Slept}
 		}
 	case works:
-		s.moved()
+		s.noteLife()
 	default:
 		return &SitResult{End: session.Died, Reason: fmt.Sprintf("the agent said nothing for %v and was ended", s.a.Quiet)}
 	}
 	return nil
 }
 
-// handle handles one event. It returns the end of the sitting if the event ends it.
-func (s *sitting) handle(ctx context.Context, e agent.Event) *SitResult {
+// handleEvent handles one event. It returns the end of the sitting if the event ends it.
+func (s *sitting) handleEvent(ctx context.Context, e agent.Event) *SitResult {
 	if n, ok := e.(agent.Notice); !ok || !n.Stall {
-		s.moved()
+		s.noteLife()
 	}
-	reports, res := s.take(ctx, e)
+	reports, res := s.takeEvent(ctx, e)
 	for _, r := range reports {
-		if err := s.report(ctx, r); err != nil {
+		if err := s.sendReport(ctx, r); err != nil {
 			return &SitResult{End: session.Ended, Reason: err.Error()}
 		}
 	}
 	return res
 }
 
-// take takes an event in, under the lock, and returns what the workflow is to be told. What the workflow
+// takeEvent takes an event in, under the lock, and returns what the workflow is to be told. What the workflow
 // is told is in the note on disk before.
-func (s *sitting) take(ctx context.Context, e agent.Event) (reports []session.Report, res *SitResult) {
+func (s *sitting) takeEvent(ctx context.Context, e agent.Event) (reports []session.Report, res *SitResult) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.noteHeard(e); err != nil {
-		return nil, failed(err)
+		return nil, noteFailed(err)
 	}
 	switch e := e.(type) {
 	case agent.Started:
 		if s.note.Agent != e.SessionID {
 			s.note.Agent = e.SessionID
-			if err := s.note.keep(s.slot); err != nil {
-				return nil, failed(err)
+			if err := s.note.keepIn(s.slot); err != nil {
+				return nil, noteFailed(err)
 			}
 			return []session.Report{{Named: &session.Named{Agent: e.SessionID}}}, nil
 		}
 	case agent.Budget:
 		s.note.Rung = agent.NextRung(s.note.Rung, e)
-		return nil, failed(s.note.keep(s.slot))
+		return nil, noteFailed(s.note.keepIn(s.slot))
 	case agent.Exit:
 		return nil, &SitResult{End: session.Died, Reason: "the agent's process ended " + conduct.HowEnded(e)}
 	case agent.TurnOpened:
-		return s.sight(session.Sight{What: session.TurnOpened, Turn: e.ID, At: time.Now()}), nil
+		return s.sightReport(session.Sight{What: session.TurnOpened, Turn: e.ID, At: time.Now()}), nil
 	case agent.UserMessage:
-		return s.sight(session.Sight{What: session.UserMessage, Turn: e.Turn, Marker: e.Marker, First: e.First, At: time.Now()}), nil
+		return s.sightReport(session.Sight{What: session.UserMessage, Turn: e.Turn, Marker: e.Marker, First: e.First, At: time.Now()}), nil
 	case agent.TurnClosed:
-		return s.sight(session.Sight{What: session.TurnClosed, Turn: e.ID, Status: e.Status, At: e.At}), nil
+		return s.sightReport(session.Sight{What: session.TurnClosed, Turn: e.ID, Status: e.Status, At: e.At}), nil
 	}
 	if s.turn == nil {
 		return nil, nil
@@ -155,10 +155,12 @@ func (s *sitting) take(ctx context.Context, e agent.Event) (reports []session.Re
 	return s.takeOfTurn(ctx, e)
 }
 
-func (s *sitting) sight(what session.Sight) []session.Report { return []session.Report{{Sight: &what}} }
+func (s *sitting) sightReport(what session.Sight) []session.Report {
+	return []session.Report{{Sight: &what}}
+}
 
-// failed returns the end of a sitting whose note cannot be kept; nil without an error.
-func failed(err error) *SitResult {
+// noteFailed returns the end of a sitting whose note cannot be kept; nil without an error.
+func noteFailed(err error) *SitResult {
 	if err == nil {
 		return nil
 	}
@@ -176,7 +178,7 @@ func (s *sitting) noteHeard(e agent.Event) error {
 		return nil
 	}
 	s.note.Last.Stage = session.Heard
-	err := s.note.keep(s.slot)
+	err := s.note.keepIn(s.slot)
 	failpoint.Hit("session.heard")
 	return err
 }
@@ -184,7 +186,7 @@ func (s *sitting) noteHeard(e agent.Event) error {
 // takeOfTurn takes an event of the turn in.
 func (s *sitting) takeOfTurn(ctx context.Context, e agent.Event) ([]session.Report, *SitResult) {
 	t := s.turn
-	t.transcript.add(s.a.Redact, e)
+	t.transcript.addEvent(s.a.Redact, e)
 	switch e := e.(type) {
 	case agent.Text:
 		s.show(report.Progress{Doing: "writes"})
@@ -194,15 +196,15 @@ func (s *sitting) takeOfTurn(ctx context.Context, e agent.Event) ([]session.Repo
 	case agent.ToolResult:
 		delete(t.tools, e.CallID)
 	case agent.Permission:
-		return s.decide(ctx, e)
+		return s.decideCall(ctx, e)
 	case agent.Withdrawn:
 		t.asks = slices.DeleteFunc(t.asks, func(p agent.Permission) bool { return p.CallID == e.CallID })
 		return []session.Report{{Withdrawn: &session.Withdrew{CallID: e.CallID}}}, nil
 	case agent.UsageUpdate:
 		t.used = e.Tokens
 		s.note.Last.Used = t.usage()
-		if err := s.note.keep(s.slot); err != nil {
-			return nil, failed(err)
+		if err := s.note.keepIn(s.slot); err != nil {
+			return nil, noteFailed(err)
 		}
 		s.enforceBudget(ctx)
 	case agent.Turn:
@@ -225,8 +227,8 @@ func (s *sitting) enforceBudget(ctx context.Context) {
 	}
 }
 
-// decide answers a tool call by a permit or the policy, or reports that a person must.
-func (s *sitting) decide(ctx context.Context, asked agent.Permission) ([]session.Report, *SitResult) {
+// decideCall answers a tool call by a permit or the policy, or reports that a person must.
+func (s *sitting) decideCall(ctx context.Context, asked agent.Permission) ([]session.Report, *SitResult) {
 	rules := conduct.Rules{Dir: s.dir, Tools: s.in.Session.Tools, Permits: s.turn.Permits, Spent: func(p run.Permit) bool {
 		return slices.Contains(s.note.Spent, p.Digest)
 	}}
@@ -235,12 +237,12 @@ func (s *sitting) decide(ctx context.Context, asked agent.Permission) ([]session
 		d, known = agent.PermissionDecision{CallID: asked.CallID, Verdict: agent.Deny, Reason: "this turn reads a delivery: it may use no tool that needs a permission"}, true
 	}
 	if !known {
-		return s.ask(asked)
+		return s.askPerson(asked)
 	}
 	if used != nil {
 		s.note.Spent = append(s.note.Spent, used.Digest)
-		if err := s.note.keep(s.slot); err != nil { // a permit that is used up must stay used up
-			return nil, failed(err)
+		if err := s.note.keepIn(s.slot); err != nil { // a permit that is used up must stay used up
+			return nil, noteFailed(err)
 		}
 	}
 	_ = s.Session.Decide(ctx, d) // a call that waits no more needs no answer
@@ -250,13 +252,13 @@ func (s *sitting) decide(ctx context.Context, asked agent.Permission) ([]session
 // maxExcerpt bounds the head of a tool call's input that enters history.
 const maxExcerpt = 4 << 10
 
-// ask keeps the whole input of the call, so that a person can read it before the decision.
-func (s *sitting) ask(asked agent.Permission) ([]session.Report, *SitResult) {
+// askPerson keeps the whole input of the call, so that a person can read it before the decision.
+func (s *sitting) askPerson(asked agent.Permission) ([]session.Report, *SitResult) {
 	digest := conduct.DigestOf(asked)
 	input := s.a.Redact.Bytes(conduct.InputOf(asked))
 	ref, err := s.slot.Dir().Keep(fmt.Sprintf("permissions/%.12s.json", digest), input)
 	if err != nil {
-		return nil, failed(err)
+		return nil, noteFailed(err)
 	}
 	s.turn.asks = append(s.turn.asks, asked)
 	line := func(text string) string { return report.Summary(display.Line(s.a.Redact.String(text))) }
@@ -281,17 +283,17 @@ func (s *sitting) endTurn(e agent.Turn) ([]session.Report, *SitResult) {
 	name := fmt.Sprintf("turns/%04d.%d", s.note.Turns+1, s.epoch)
 	var err error
 	if end.Answer, err = s.slot.Dir().Keep(name+".md", text); err != nil {
-		return nil, failed(err)
+		return nil, noteFailed(err)
 	}
 	if end.Transcript, err = s.slot.Dir().Keep(name+".ndjson", t.transcript.bytes()); err != nil {
-		return nil, failed(err)
+		return nil, noteFailed(err)
 	}
 	s.note.Turns++
 	s.note.Spent = nil
 	s.note.Last = &session.Handed{ID: t.ID, Stage: session.Closed, End: &end}
 	s.turn = nil
-	if err := s.note.keep(s.slot); err != nil {
-		return nil, failed(err)
+	if err := s.note.keepIn(s.slot); err != nil {
+		return nil, noteFailed(err)
 	}
 	failpoint.Hit("session.turn-kept")
 	return []session.Report{{Ended: &end}}, nil

@@ -36,14 +36,14 @@ type line struct {
 	End    string          `json:"end,omitempty"`
 }
 
-// add adds an event. Events that say nothing to a reader are left out.
-func (t *transcript) add(secrets *redact.Redactor, e agent.Event) {
+// addEvent adds an event. Events that say nothing to a reader are left out.
+func (t *transcript) addEvent(secrets *redact.Redactor, e agent.Event) {
 	l := line{At: time.Now().UTC()}
 	clean := func(s string, n int) string { return report.Clip(secrets.String(s), n) }
 	switch e := e.(type) {
 	case agent.Text:
 		if t.text = append(t.text, e.Text...); len(t.text) > maxTextLine {
-			t.flush(secrets)
+			t.flushText(secrets)
 		}
 		return
 	case agent.ToolUse:
@@ -57,8 +57,8 @@ func (t *transcript) add(secrets *redact.Redactor, e agent.Event) {
 	default:
 		return
 	}
-	t.flush(secrets)
-	t.write(l)
+	t.flushText(secrets)
+	t.writeLine(l)
 }
 
 // inputLine returns the input of a tool call as JSON; one that is too long becomes a text.
@@ -71,15 +71,15 @@ func inputLine(secrets *redact.Redactor, input json.RawMessage) json.RawMessage 
 	return b
 }
 
-// flush writes the text so far as a line.
-func (t *transcript) flush(secrets *redact.Redactor) {
+// flushText writes the text so far as a line.
+func (t *transcript) flushText(secrets *redact.Redactor) {
 	if len(t.text) > 0 {
-		t.write(line{At: time.Now().UTC(), Text: secrets.String(string(t.text))})
+		t.writeLine(line{At: time.Now().UTC(), Text: secrets.String(string(t.text))})
 		t.text = nil
 	}
 }
 
-func (t *transcript) write(l line) {
+func (t *transcript) writeLine(l line) {
 	b, err := json.Marshal(l)
 	if err != nil || t.cut {
 		return

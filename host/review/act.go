@@ -30,10 +30,10 @@ const (
 type act func(p *page, ctx context.Context, id run.ID, by string, form url.Values) (said string, err error)
 
 // acts are the forms by the last part of their path.
-var acts = map[string]act{"decide": decide, "answer": answer, "note": note, "cancel": cancelRun}
+var acts = map[string]act{"decide": decideApproval, "answer": answerQuestion, "note": sendNote, "cancel": cancelRun}
 
-// act does as a form says and leads back to the run. A refusal is said there, and the words stay in the form.
-func (p *page) act(w http.ResponseWriter, r request, id run.ID, name string) {
+// doForm does as a form says and leads back to the run. A refusal is said there, and the words stay in the form.
+func (p *page) doForm(w http.ResponseWriter, r request, id run.ID, name string) {
 	said, err := acts[name](p, r.Context(), id, r.Name, r.PostForm)
 	if err != nil {
 		if code := codeOf(err); code == http.StatusServiceUnavailable {
@@ -60,8 +60,8 @@ const (
 
 var errVerb = errors.New("the form says neither yes nor no")
 
-// decide settles the approval that the form names: the one that was shown.
-func decide(p *page, ctx context.Context, id run.ID, by string, form url.Values) (string, error) {
+// decideApproval settles the approval that the form names: the one that was shown.
+func decideApproval(p *page, ctx context.Context, id run.ID, by string, form url.Values) (string, error) {
 	d := run.Decision{ApprovalID: form.Get(idField), By: by, Decision: run.Approve}
 	said := "approved"
 	switch form.Get(verbField) {
@@ -139,7 +139,7 @@ func remarksIn(form url.Values) (list []hunks.Remark, err error) {
 	return list, nil
 }
 
-func answer(p *page, ctx context.Context, id run.ID, by string, form url.Values) (string, error) {
+func answerQuestion(p *page, ctx context.Context, id run.ID, by string, form url.Values) (string, error) {
 	r := run.Reply{QuestionID: form.Get(idField), By: by}
 	switch verb := form.Get(verbField); verb {
 	case verbRetry:
@@ -152,7 +152,7 @@ func answer(p *page, ctx context.Context, id run.ID, by string, form url.Values)
 	return "answered", p.runs.Reply(ctx, id, r)
 }
 
-func note(p *page, ctx context.Context, id run.ID, by string, form url.Values) (string, error) {
+func sendNote(p *page, ctx context.Context, id run.ID, by string, form url.Values) (string, error) {
 	return "noted", p.runs.NoteOnce(ctx, id, form.Get(onceField), run.Note{Text: strings.TrimSpace(form.Get(textField)), By: by})
 }
 

@@ -24,22 +24,22 @@ type Disk struct {
 // NewDisk returns the record of a runs directory.
 func NewDisk(runsDir string) *Disk { return &Disk{dir: filepath.Join(runsDir, "workflows")} }
 
-func (d *Disk) path(id run.ID) string { return filepath.Join(d.dir, string(id)) }
+func (d *Disk) runPath(id run.ID) string { return filepath.Join(d.dir, string(id)) }
 
 // Load returns an artifact by its reference, whose digest it has.
 func (d *Disk) Load(id run.ID, ref run.Ref) ([]byte, error) {
-	dir, err := d.open(id)
+	dir, err := d.openRun(id)
 	if err != nil {
 		return nil, err
 	}
 	return dir.Load(ref)
 }
 
-func (d *Disk) open(id run.ID) (*rundir.Dir, error) {
+func (d *Disk) openRun(id run.ID) (*rundir.Dir, error) {
 	if err := id.Validate(); err != nil {
 		return nil, err
 	}
-	return rundir.At(d.path(id))
+	return rundir.At(d.runPath(id))
 }
 
 // Mark returns size and time of the run's log, which a worker writes before each step and each wait.
@@ -47,7 +47,7 @@ func (d *Disk) Mark(id run.ID) string {
 	if id.Validate() != nil {
 		return ""
 	}
-	return markOf(filepath.Join(d.path(id), "state.json"))
+	return markOf(filepath.Join(d.runPath(id), "state.json"))
 }
 
 func markOf(path string) string {

@@ -46,31 +46,31 @@ const (
 	maxNonce = 128
 )
 
-// guard returns a handler that calls next for the requests that may be, with the caller.
-func (d *door) guard(next func(http.ResponseWriter, *http.Request, caller)) http.Handler {
+// guardHandler returns a handler that calls next for the requests that may be, with the caller.
+func (d *door) guardHandler(next func(http.ResponseWriter, *http.Request, caller)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setHeaders(w.Header(), d.secure)
-		if why, code := d.refusal(r); code != 0 {
+		if why, code := d.refusalOf(r); code != 0 {
 			http.Error(w, why, code)
 			return
 		}
 		switch {
 		case r.URL.Path == proofPath:
-			d.prove(w, r)
+			d.proveKey(w, r)
 		case isAsset(r):
 			serveAsset(w, r)
 		case r.URL.Path == loginPath && r.Method == http.MethodPost:
-			d.login(w, r)
+			d.logIn(w, r)
 		case isFromElsewhere(r):
 			renderPlain(w, http.StatusOK, "bounce", r.URL.RequestURI())
 		default:
-			d.admit(w, r, next)
+			d.admitCaller(w, r, next)
 		}
 	})
 }
 
-// admit calls next for a request whose caller is known.
-func (d *door) admit(w http.ResponseWriter, r *http.Request, next func(http.ResponseWriter, *http.Request, caller)) {
+// admitCaller calls next for a request whose caller is known.
+func (d *door) admitCaller(w http.ResponseWriter, r *http.Request, next func(http.ResponseWriter, *http.Request, caller)) {
 	c, ok := d.callerOf(r)
 	switch {
 	case !ok && r.Method == http.MethodPost:
@@ -86,8 +86,8 @@ func (d *door) admit(w http.ResponseWriter, r *http.Request, next func(http.Resp
 	}
 }
 
-// refusal returns why a request is refused whoever it is from, and the code of the answer; zero: it is not.
-func (d *door) refusal(r *http.Request) (why string, code int) {
+// refusalOf returns why a request is refused whoever it is from, and the code of the answer; zero: it is not.
+func (d *door) refusalOf(r *http.Request) (why string, code int) {
 	site := r.Header.Get("Sec-Fetch-Site")
 	origin := r.Header.Get("Origin")
 	own := slices.Contains(d.origins, origin)
@@ -114,7 +114,7 @@ func isFromElsewhere(r *http.Request) bool {
 
 // callerOf returns who a request is from. Of a request of the proxy the header alone names the caller.
 func (d *door) callerOf(r *http.Request) (caller, bool) {
-	if d.proxy != nil && d.proxy.sent(r) {
+	if d.proxy != nil && d.proxy.hasSent(r) {
 		name, ok := d.proxy.nameIn(r)
 		return caller{name, d.key.mac(formLabel, "proxy", name)}, ok
 	}
@@ -135,8 +135,8 @@ func (d *door) hasToken(w http.ResponseWriter, r *http.Request, c caller) bool {
 	return hmac.Equal([]byte(r.PostForm.Get(tokenField)), []byte(c.Form))
 }
 
-// login gives a session for a login code. A second call with the code is refused, unless the caller has a session.
-func (d *door) login(w http.ResponseWriter, r *http.Request) {
+// logIn gives a session for a login code. A second call with the code is refused, unless the caller has a session.
+func (d *door) logIn(w http.ResponseWriter, r *http.Request) {
 	code, err := io.ReadAll(io.LimitReader(r.Body, maxCode))
 	name := ""
 	switch {
@@ -144,7 +144,7 @@ func (d *door) login(w http.ResponseWriter, r *http.Request) {
 	case isLost(r):
 		err = errLost
 	default:
-		name, err = d.redeem(strings.TrimSpace(string(code)))
+		name, err = d.redeemCode(strings.TrimSpace(string(code)))
 	}
 	if _, in := d.callerOf(r); err != nil && !in {
 		http.Error(w, err.Error(), http.StatusUnauthorized)
@@ -159,8 +159,8 @@ func (d *door) login(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// redeem uses up a login code and returns the name of the person that it is for.
-func (d *door) redeem(code string) (string, error) {
+// redeemCode uses up a login code and returns the name of the person that it is for.
+func (d *door) redeemCode(code string) (string, error) {
 	nonce, name, err := d.key.readLogin(code, d.now())
 	if err != nil {
 		return "", err
@@ -183,8 +183,8 @@ func (d *door) cookieName() string {
 	return "ratchet_review_" + d.port
 }
 
-// prove answers with a code that only a holder of the key can make, for who is about to print a link.
-func (d *door) prove(w http.ResponseWriter, r *http.Request) {
+// proveKey answers with a code that only a holder of the key can make, for who is about to print a link.
+func (d *door) proveKey(w http.ResponseWriter, r *http.Request) {
 	nonce := r.URL.Query().Get("nonce")
 	if nonce == "" || len(nonce) > maxNonce {
 		http.Error(w, "want a nonce", http.StatusBadRequest)

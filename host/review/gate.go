@@ -108,16 +108,16 @@ func (p *page) addTool(v *gateView, id run.ID, a run.PendingApproval) {
 	} else if strings.HasSuffix(a.Permission.Excerpt, "…") {
 		v.Missing = "Not all of the input is at hand here: this is its head."
 	}
-	v.Input = readable(input)
+	v.Input = readableInput(input)
 }
 
-// readable returns the input of a tool for a reader: one command as it is, and all else as indented JSON.
-func readable(input []byte) string {
+// readableInput returns the input of a tool for a reader: one command as it is, and all else as indented JSON.
+func readableInput(input []byte) string {
 	var b bytes.Buffer
 	if json.Indent(&b, input, "", "  ") == nil {
 		input = b.Bytes()
 	}
-	return safe(string(input))
+	return safeText(string(input))
 }
 
 // changesOf returns how the patch differs from the one that was refused before it; nil: none was.
@@ -126,7 +126,7 @@ func (p *page) changesOf(id run.ID, a run.PendingApproval, events []run.Event, f
 		return nil
 	}
 	no := lastRejection(events)
-	v := &changesView{By: display.Line(no.By), Reason: safe(no.Reason)}
+	v := &changesView{By: display.Line(no.By), Reason: safeText(no.Reason)}
 	b, err := p.record.Load(id, *a.Refused)
 	var earlier, changed []hunks.File
 	if err == nil {

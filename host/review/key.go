@@ -73,7 +73,7 @@ var (
 
 // readLogin returns the nonce and the name of a login code that this key has made and that is still valid.
 func (k Key) readLogin(code string, now time.Time) (nonce, name string, err error) {
-	nonce, name, end, ok := k.read(loginLabel, code)
+	nonce, name, end, ok := k.readValue(loginLabel, code)
 	switch {
 	case !ok:
 		return "", "", errCode
@@ -91,12 +91,13 @@ func (k Key) sessionOf(name string, user int, end time.Time) string {
 
 // readSession returns the id and the person of a session.
 func (k Key) readSession(value string, user int, now time.Time) (id, name string, ok bool) {
-	id, name, end, ok := k.read(sessionLabel, value, strconv.Itoa(user))
+	id, name, end, ok := k.readValue(sessionLabel, value, strconv.Itoa(user))
 	return id, name, ok && now.Before(end)
 }
 
-// read takes apart a value of four parts and verifies it. more are parts that are authenticated and not in the value.
-func (k Key) read(label, value string, more ...string) (id, name string, end time.Time, ok bool) {
+// readValue takes apart a value of four parts and verifies it. more are parts that are authenticated and not in the
+// value.
+func (k Key) readValue(label, value string, more ...string) (id, name string, end time.Time, ok bool) {
 	parts := strings.Split(value, ".")
 	if len(parts) != 4 {
 		return "", "", end, false

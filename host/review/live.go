@@ -30,15 +30,17 @@ func newLive(record Record) *live { return &live{record, make(chan struct{}, max
 
 // streamRun tells the changes of one run.
 func (l *live) streamRun(w http.ResponseWriter, r *http.Request, id run.ID) {
-	l.stream(w, r, func() string { return l.record.Mark(id) })
+	l.streamEvents(w, r, func() string { return l.record.Mark(id) })
 }
 
 // streamAll tells the changes of all runs.
-func (l *live) streamAll(w http.ResponseWriter, r *http.Request) { l.stream(w, r, l.record.MarkAll) }
+func (l *live) streamAll(w http.ResponseWriter, r *http.Request) {
+	l.streamEvents(w, r, l.record.MarkAll)
+}
 
-// stream sends an event each time that mark changes, until the browser leaves. Its first event names the mark, so that
-// a page that was made before it does not miss a change.
-func (l *live) stream(w http.ResponseWriter, r *http.Request, mark func() string) {
+// streamEvents sends an event each time that mark changes, until the browser leaves. Its first event names the mark,
+// so that a page that was made before it does not miss a change.
+func (l *live) streamEvents(w http.ResponseWriter, r *http.Request, mark func() string) {
 	select {
 	case l.free <- struct{}{}:
 		defer func() { <-l.free }()
@@ -52,7 +54,7 @@ func (l *live) stream(w http.ResponseWriter, r *http.Request, mark func() string
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
 	s := stream{w: w, control: control}
-	for s.follow(r.Context(), mark) {
+	for s.waitForChange(r.Context(), mark) {
 	}
 }
 
@@ -65,8 +67,8 @@ type stream struct {
 	beat    time.Time
 }
 
-// follow looks once and waits. It reports false when the browser has left.
-func (s *stream) follow(ctx context.Context, mark func() string) bool {
+// waitForChange looks once and waits. It reports false when the browser has left.
+func (s *stream) waitForChange(ctx context.Context, mark func() string) bool {
 	now := mark()
 	switch {
 	case !s.began || now != s.sent:

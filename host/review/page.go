@@ -35,7 +35,7 @@ type request struct {
 	caller
 }
 
-func (p *page) serve(w http.ResponseWriter, r *http.Request, c caller) {
+func (p *page) serveRequest(w http.ResponseWriter, r *http.Request, c caller) {
 	req := request{r, c}
 	parts := strings.Split(strings.Trim(r.URL.EscapedPath(), "/"), "/")
 	last := parts[len(parts)-1]
@@ -71,7 +71,7 @@ func (p *page) serveRun(w http.ResponseWriter, r request, name, last string) {
 	case last == "patch" && r.Method == http.MethodGet:
 		p.servePatch(w, r, id)
 	case r.Method == http.MethodPost && acts[last] != nil:
-		p.act(w, r, id, last)
+		p.doForm(w, r, id, last)
 	default:
 		showError(w, r, http.StatusNotFound, "There is no such page.")
 	}

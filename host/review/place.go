@@ -46,13 +46,13 @@ func ReadPlace(ctx context.Context, runsDir string) (Place, error) {
 	if err != nil {
 		return p, err
 	}
-	return p, p.prove(ctx)
+	return p, p.proveHolder(ctx)
 }
 
 const provePatience = 5 * time.Second
 
-// prove asks what listens at the address whether it holds the key.
-func (p Place) prove(ctx context.Context) error {
+// proveHolder asks what listens at the address whether it holds the key.
+func (p Place) proveHolder(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, provePatience)
 	defer cancel()
 	nonce, scheme := rand.Text(), "http://"

@@ -57,9 +57,9 @@ func (p *Proxy) setUser(name string) error {
 	return err
 }
 
-// sent reports whether a request is one of the proxy: it has its user or address, and it has the header. A person at
+// hasSent reports whether a request is one of the proxy: it has its user or address, and it has the header. A person at
 // this machine whose user runs the proxy, too, has no header and logs in by a link.
-func (p *Proxy) sent(r *http.Request) bool {
+func (p *Proxy) hasSent(r *http.Request) bool {
 	if len(r.Header.Values(p.Header)) == 0 {
 		return false
 	}

@@ -50,7 +50,7 @@ func (p *page) showQueue(w http.ResponseWriter, r request) {
 		return
 	}
 	view.shell = shell{Title: "Runs", Caller: r.caller, Live: "/live"}
-	render(w, http.StatusOK, "queue", view)
+	renderPage(w, http.StatusOK, "queue", view)
 }
 
 func (p *page) queueOf(ctx context.Context) (queueView, error) {
@@ -72,12 +72,12 @@ func (p *page) queueOf(ctx context.Context) (queueView, error) {
 	needs := p.askAll(ctx, waiting)
 	return queueView{Groups: []group{
 		{Title: "Needs you", None: "Nothing waits for you.", Rows: needs},
-		{Title: "Working", Rows: p.rows(working)},
-		{Title: "Done", Rows: p.rows(done[:min(len(done), maxDone)])},
+		{Title: "Working", Rows: p.queueRows(working)},
+		{Title: "Done", Rows: p.queueRows(done[:min(len(done), maxDone)])},
 	}}, nil
 }
 
-func (p *page) rows(list []runs.Listed) (rows []row) {
+func (p *page) queueRows(list []runs.Listed) (rows []row) {
 	for _, l := range list {
 		rows = append(rows, p.rowOf(l))
 	}
@@ -97,7 +97,7 @@ func (p *page) rowOf(l runs.Listed) row {
 
 // askAll asks the waiting runs what they wait for. A run that does not answer is shown by its goal.
 func (p *page) askAll(ctx context.Context, waiting []runs.Listed) []row {
-	rows := p.rows(waiting)
+	rows := p.queueRows(waiting)
 	var wg sync.WaitGroup
 	turns := make(chan struct{}, askedAtOne)
 	for i, l := range waiting[:min(len(waiting), maxAsked)] {

@@ -21,7 +21,7 @@ var discard = log.New(io.Discard, "", 0) // a stranger could fill a log
 // pages are the templates. They escape what they show for the place where it stands.
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"asset": func(name string) string { return assetPaths[name] },
-	"args":  args,
+	"args":  namedArgs,
 }).ParseFS(web, "web/*.html"))
 
 // asset is a file that every page may load. Its path holds a part of its digest, so a browser keeps it.
@@ -61,8 +61,8 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(a.content)
 }
 
-// render answers with a page. A page that cannot be made is an error, and no half of it is sent.
-func render(w http.ResponseWriter, code int, name string, data any) {
+// renderPage answers with a page. A page that cannot be made is an error, and no half of it is sent.
+func renderPage(w http.ResponseWriter, code int, name string, data any) {
 	var b bytes.Buffer
 	if err := pages.ExecuteTemplate(&b, name, data); err != nil {
 		http.Error(w, "The page cannot be made: "+err.Error(), http.StatusInternalServerError)
@@ -74,17 +74,19 @@ func render(w http.ResponseWriter, code int, name string, data any) {
 }
 
 // renderPlain answers a request whose caller is not known with a page that shows nothing of runs.
-func renderPlain(w http.ResponseWriter, code int, name string, data any) { render(w, code, name, data) }
+func renderPlain(w http.ResponseWriter, code int, name string, data any) {
+	renderPage(w, code, name, data)
+}
 
 func showError(w http.ResponseWriter, r request, code int, text string) {
-	render(w, code, "error", struct {
+	renderPage(w, code, "error", struct {
 		shell
 		Text string
 	}{shell{Title: "Not shown", Caller: r.caller}, text})
 }
 
-// args returns named values for a template that another calls.
-func args(pairs ...any) map[string]any {
+// namedArgs returns named values for a template that another calls.
+func namedArgs(pairs ...any) map[string]any {
 	out := map[string]any{}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		out[pairs[i].(string)] = pairs[i+1]

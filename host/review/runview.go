@@ -73,8 +73,8 @@ type seen struct {
 	events    []run.Event
 }
 
-// look asks all at once: each question takes a turn of the worker.
-func (p *page) look(ctx context.Context, id run.ID) (s seen, err error) {
+// lookAt asks all at once: each question takes a turn of the worker.
+func (p *page) lookAt(ctx context.Context, id run.ID) (s seen, err error) {
 	var wg sync.WaitGroup
 	errs := make([]error, 5)
 	for i, ask := range []func() error{
@@ -100,7 +100,7 @@ type problem struct{ why, draft string }
 
 // showRun answers with the page of a run, and with the problem of a form.
 func (p *page) showRun(w http.ResponseWriter, r request, id run.ID, wrong problem) {
-	s, err := p.look(r.Context(), id)
+	s, err := p.lookAt(r.Context(), id)
 	if err != nil {
 		showError(w, r, codeOf(err), err.Error())
 		return
@@ -115,7 +115,7 @@ func (p *page) showRun(w http.ResponseWriter, r request, id run.ID, wrong proble
 	if v.Over {
 		v.Live = ""
 	}
-	render(w, code, "run", v)
+	renderPage(w, code, "run", v)
 }
 
 func (p *page) viewOf(s seen, approval string) runView {
@@ -127,7 +127,7 @@ func (p *page) viewOf(s seen, approval string) runView {
 	}
 	v := runView{
 		ID: f.RunID, Name: nameOf(listed), Path: RunPath(f.RunID), Repository: display.Line(filepath.Base(f.Repository.Path)),
-		Goal: safe(f.Goal), Status: statusWords(listed), Waiting: s.state.Status.Waiting(), Over: s.state.Status.Terminal(),
+		Goal: safeText(f.Goal), Status: statusWords(listed), Waiting: s.state.Status.Waiting(), Over: s.state.Status.Terminal(),
 		Since: age(p.now().Sub(s.state.UpdatedAt)), Once: newOnce(),
 	}
 	if s.pending.Deadline != nil {
@@ -256,7 +256,7 @@ func (p *page) addReport(v *runView, ref run.Ref, of string) {
 		v.Checks = append(v.Checks, checkView{
 			Command: display.Line(c.Command), Status: string(c.Status), Passed: c.Status == check.Pass,
 			Took: (time.Duration(c.DurationMs) * time.Millisecond).Round(100 * time.Millisecond).String(), Reason: display.Line(c.Reason),
-			Output: safe(strings.ToValidUTF8(output[:min(len(output), maxOutput)], "")),
+			Output: safeText(strings.ToValidUTF8(output[:min(len(output), maxOutput)], "")),
 		})
 	}
 }
@@ -269,7 +269,7 @@ func (p *page) loadText(id run.ID, ref run.Ref) string {
 	if err != nil {
 		return ""
 	}
-	text := safe(string(b[:min(len(b), maxText)]))
+	text := safeText(string(b[:min(len(b), maxText)]))
 	if len(b) > maxText {
 		text += "\n…"
 	}
@@ -284,7 +284,7 @@ var questionTitles = map[run.QuestionKind]string{
 
 func questionOf(q run.PendingQuestion) *questionView {
 	v := &questionView{
-		ID: q.QuestionID, Title: questionTitles[q.Kind], Text: safe(q.Question.Question), Reason: safe(q.Reason), Ways: q.Next.Ways(), Retry: q.Next.Retry,
+		ID: q.QuestionID, Title: questionTitles[q.Kind], Text: safeText(q.Question.Question), Reason: safeText(q.Reason), Ways: q.Next.Ways(), Retry: q.Next.Retry,
 	}
 	for _, n := range q.NeededInput {
 		v.Needed = append(v.Needed, display.Line(n))

@@ -76,7 +76,7 @@ func (c Config) Check() error {
 	if (c.Cert == "") != (c.Key == "") {
 		return errors.New("a certificate and its key belong together: give both files, or none")
 	}
-	u, err := c.public()
+	u, err := c.publicURL()
 	if err != nil {
 		return err
 	}
@@ -100,8 +100,8 @@ func (c Config) Check() error {
 	return nil
 }
 
-// public returns the URL of the configuration; nil: there is none.
-func (c Config) public() (*url.URL, error) {
+// publicURL returns the URL of the configuration; nil: there is none.
+func (c Config) publicURL() (*url.URL, error) {
 	if c.URL == "" {
 		return nil, nil
 	}
@@ -128,7 +128,7 @@ func Start(c Config, engine Runs, record Record) (*Server, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	l, err := c.listen()
+	l, err := c.listenAt()
 	if err != nil {
 		return nil, fmt.Errorf("listen for the review page: %w", err)
 	}
@@ -144,7 +144,7 @@ func Start(c Config, engine Runs, record Record) (*Server, error) {
 }
 
 func newServer(c Config, l net.Listener, engine Runs, record Record) (*Server, error) {
-	public, err := c.public()
+	public, err := c.publicURL()
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func newServer(c Config, l net.Listener, engine Runs, record Record) (*Server, e
 	}
 	p := &page{runs: engine, record: record, now: time.Now, live: newLive(record)}
 	s.http = &http.Server{
-		Handler: d.guard(p.serve), ConnContext: withPeer, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
+		Handler: d.guardHandler(p.serveRequest), ConnContext: withPeer, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10, ErrorLog: discard,
 	}
 	if byTLS {
@@ -175,8 +175,8 @@ func newServer(c Config, l net.Listener, engine Runs, record Record) (*Server, e
 	return s, nil
 }
 
-// listen listens at the address. A default port that is taken is replaced by another.
-func (c Config) listen() (net.Listener, error) {
+// listenAt listens at the address. A default port that is taken is replaced by another.
+func (c Config) listenAt() (net.Listener, error) {
 	l, err := net.Listen("tcp", firstOf(c.Address, DefaultAddress))
 	if c.Address == "" && errors.Is(err, syscall.EADDRINUSE) {
 		return net.Listen("tcp", "127.0.0.1:0")

@@ -88,8 +88,8 @@ func firstLine(text string) string {
 	return line
 }
 
-// safe returns a text of several lines with every character made visible that deceives a reader.
-func safe(text string) string { return display.Text([]byte(text)) }
+// safeText returns a text of several lines with every character made visible that deceives a reader.
+func safeText(text string) string { return display.Text([]byte(text)) }
 
 // eventWords says in one line what an event tells; empty: nothing that a person looks for.
 func eventWords(e run.Event) (mark, text string) {

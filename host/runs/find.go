@@ -51,8 +51,8 @@ type Filter struct {
 	Max        int    // zero: 100
 }
 
-// query returns the filter in the engine's language. It leaves out By, which the engine does not index.
-func (f Filter) query() string {
+// queryText returns the filter in the engine's language. It leaves out By, which the engine does not index.
+func (f Filter) queryText() string {
 	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", workflowType)
 	if f.Status != "" {
 		query += fmt.Sprintf(" AND %s = '%s'", attribute.StatusName, f.Status)
@@ -79,7 +79,7 @@ const workflowType = "Run"
 
 // List returns the runs that match, the newest first.
 func (c *Client) List(ctx context.Context, f Filter) ([]Listed, error) {
-	return c.listMatching(ctx, f.query(), f.Max, func(l Listed) bool { return f.By == "" || l.By == f.By })
+	return c.listMatching(ctx, f.queryText(), f.Max, func(l Listed) bool { return f.By == "" || l.By == f.By })
 }
 
 // Waiting returns the open runs that wait for a person, the newest first. The kinds are

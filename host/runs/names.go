@@ -133,8 +133,8 @@ func (c *Client) readNumbers(ctx context.Context, label string) (numbers run.Num
 	return numbers, nil
 }
 
-// labels returns the labels of the engine's names.
-func (c *Client) labels(ctx context.Context) (labels []string, err error) {
+// nameLabels returns the labels of the engine's names.
+func (c *Client) nameLabels(ctx context.Context) (labels []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	request := &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", namesType)}
@@ -181,7 +181,7 @@ func (c *Client) findNumbered(ctx context.Context, number int) (run.ID, error) {
 			}
 		}
 	}
-	labels, err := c.labels(ctx)
+	labels, err := c.nameLabels(ctx)
 	if err != nil {
 		return "", err
 	}

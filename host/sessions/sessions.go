@@ -110,10 +110,10 @@ func (c Client) List(ctx context.Context, all bool, most int) ([]Listed, error) 
 	if !all {
 		query = fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", workflowType)
 	}
-	return c.list(ctx, query, most)
+	return c.listMatching(ctx, query, most)
 }
 
-func (c Client) list(ctx context.Context, query string, most int) ([]Listed, error) {
+func (c Client) listMatching(ctx context.Context, query string, most int) ([]Listed, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	found := []Listed{}
@@ -173,7 +173,7 @@ func (c Client) Find(ctx context.Context, name string) (session.ID, error) {
 	}
 	var ids []session.ID
 	for _, stem := range stems {
-		found, err := c.list(ctx, fmt.Sprintf("WorkflowType = '%s' AND WorkflowId STARTS_WITH '%s'", workflowType, session.ID(stem).WorkflowID()), 50)
+		found, err := c.listMatching(ctx, fmt.Sprintf("WorkflowType = '%s' AND WorkflowId STARTS_WITH '%s'", workflowType, session.ID(stem).WorkflowID()), 50)
 		if err != nil {
 			return "", err
 		}
@@ -215,7 +215,7 @@ func (c Client) State(ctx context.Context, id session.ID) (s session.Snapshot, e
 		err = v.Get(&s)
 	}
 	if err != nil {
-		return s, fmt.Errorf("ask session %s for its state: %w", id, unanswered(id, err))
+		return s, fmt.Errorf("ask session %s for its state: %w", id, unansweredError(id, err))
 	}
 	return s, nil
 }
@@ -243,7 +243,7 @@ func (c Client) Send(ctx context.Context, id session.ID, name, updateID string, 
 	if ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return runs.ErrNoWorker
 	}
-	return fmt.Errorf("send %s to session %s: %w", name, id, unanswered(id, err))
+	return fmt.Errorf("send %s to session %s: %w", name, id, unansweredError(id, err))
 }
 
 // sendTimeout bounds a message: a diff is read meanwhile.
@@ -254,8 +254,8 @@ func sendTimeout(name string) time.Duration {
 	return queryTimeout
 }
 
-// unanswered converts the error of a call that a worker has to answer.
-func unanswered(id session.ID, err error) error {
+// unansweredError converts the error of a call that a worker has to answer.
+func unansweredError(id session.ID, err error) error {
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
 		return fmt.Errorf("session %s is retired, or there is none", id)
 	}

@@ -59,7 +59,7 @@ func (f *fold) acceptAttempt(e *Entry, a *Attempt, turn string, at time.Time, to
 	e.Charged++
 	f.LastAccepted = f.now
 	a.State, a.RPC, a.Observation = Cooldown, AcceptedRPC, Tracking
-	a.Turn, a.AcceptedAt, a.Deadline = turn, at, at.Add(f.Limits.observation())
+	a.Turn, a.AcceptedAt, a.Deadline = turn, at, at.Add(f.Limits.observationLimit())
 	f.tellLine(told, e, a, "turn "+turn)
 	if a.Kind == TurnSteer && turn != a.Expected {
 		f.manualize(e, a, Unobserved, "accepted by turn "+turn+" instead of "+a.Expected)

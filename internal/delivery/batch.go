@@ -234,7 +234,7 @@ func (l Limits) interval() time.Duration {
 	return l.Interval
 }
 
-func (l Limits) observation() time.Duration {
+func (l Limits) observationLimit() time.Duration {
 	if l.Observe == 0 {
 		return MaxObserve
 	}

@@ -17,7 +17,7 @@ var ErrOtherBase = errors.New("the patches begin with other files")
 func Compare(earlier, later []File) ([]File, error) {
 	var out []File
 	for _, name := range namesOf(earlier, later) {
-		was, is := find(earlier, name), find(later, name)
+		was, is := findFile(earlier, name), findFile(later, name)
 		f, err := compareFile(name, was, is)
 		if err != nil {
 			return nil, err
@@ -39,8 +39,8 @@ func namesOf(earlier, later []File) (names []string) {
 	return names
 }
 
-// find returns the file of the name. A file that is not there is one that the patch leaves as it is.
-func find(files []File, name string) File {
+// findFile returns the file of the name. A file that is not there is one that the patch leaves as it is.
+func findFile(files []File, name string) File {
 	if i := slices.IndexFunc(files, func(f File) bool { return f.Name == name }); i >= 0 {
 		return files[i]
 	}
@@ -76,9 +76,9 @@ func compareFile(name string, was, is File) (File, error) {
 		return out, errors.New("the patches are too large to compare")
 	}
 	for _, stretch := range stretches(numbers, a, b) {
-		left, right := a.lines(stretch, known), b.lines(stretch, known)
+		left, right := a.stretchLines(stretch, known), b.stretchLines(stretch, known)
 		for _, h := range compareLines(left, right) {
-			out.count(h)
+			out.countLines(h)
 			out.Hunks = append(out.Hunks, h)
 		}
 	}
@@ -139,8 +139,8 @@ func stretches(numbers []int, sides ...*side) (list [][2]int) {
 	return list
 }
 
-// lines returns the lines that the patch leaves in a stretch, with their numbers after it in New.
-func (s *side) lines(stretch [2]int, known map[int]string) (out []Line) {
+// stretchLines returns the lines that the patch leaves in a stretch, with their numbers after it in New.
+func (s *side) stretchLines(stretch [2]int, known map[int]string) (out []Line) {
 	for n := stretch[0]; n < stretch[1]; n++ {
 		for _, l := range s.inserted[n] {
 			out = append(out, Line{New: n + s.shift, Text: l.Text})

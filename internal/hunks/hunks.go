@@ -95,7 +95,7 @@ func readSection(s udiff.Section) (File, error) {
 		if err != nil {
 			return f, fmt.Errorf("%s: %w", f.Name, err)
 		}
-		f.count(hunk)
+		f.countLines(hunk)
 		f.Hunks = append(f.Hunks, hunk)
 	}
 	return f, nil
@@ -144,7 +144,7 @@ func numberLines(h udiff.Hunk) (Hunk, error) {
 	return out, nil
 }
 
-func (f *File) count(h Hunk) {
+func (f *File) countLines(h Hunk) {
 	for _, l := range h.Lines {
 		switch l.Op {
 		case udiff.Insert:

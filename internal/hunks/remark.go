@@ -47,7 +47,7 @@ func Reason(whole string, files []File, remarks []Remark) string {
 		if text == "" {
 			continue
 		}
-		parts = append(parts, r.place(files)+"\n"+indent(text))
+		parts = append(parts, r.place(files)+"\n"+indentText(text))
 	}
 	return strings.Join(parts, "\n\n")
 }
@@ -70,7 +70,7 @@ func (r Remark) place(files []File) string {
 	return at
 }
 
-func indent(text string) string {
+func indentText(text string) string {
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	return "  " + strings.Join(lines, "\n  ")
 }

@@ -33,25 +33,25 @@ func (p *Plan) makeCommits(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	steps, err := p.steps(ctx)
+	steps, err := p.readSteps(ctx)
 	if err != nil {
 		return err
 	}
 	maker := maker{s}
-	tree, err := p.at.tree(ctx, p.Old)
+	tree, err := p.at.treeOf(ctx, p.Old)
 	if err != nil {
 		return err
 	}
 	p.New = p.Old
 	for _, step := range steps {
-		next, err := maker.replay(ctx, step, tree)
+		next, err := maker.replayStep(ctx, step, tree)
 		if err != nil {
 			return err
 		}
 		if next == tree {
 			continue
 		}
-		if p.New, err = maker.commit(ctx, next, p.New, step.message); err != nil {
+		if p.New, err = maker.makeCommit(ctx, next, p.New, step.message); err != nil {
 			return err
 		}
 		tree = next
@@ -60,20 +60,20 @@ func (p *Plan) makeCommits(ctx context.Context) error {
 	if p.Commits == 0 {
 		return ErrNothing
 	}
-	checked, err := p.at.tree(ctx, p.in.Head)
+	checked, err := p.at.treeOf(ctx, p.in.Head)
 	p.Checked = checked == tree
 	return err
 }
 
-// steps returns the changes of the run's commits, in their order, with their messages.
-func (p *Plan) steps(ctx context.Context) ([]step, error) {
+// readSteps returns the changes of the run's commits, in their order, with their messages.
+func (p *Plan) readSteps(ctx context.Context) ([]step, error) {
 	in := p.in
 	out, err := p.at.repo.Run(ctx, "log", "-z", "--reverse", "--first-parent", fmt.Sprintf("--max-count=%d", maxCommits+1),
 		"--format=%H %T %P%n%B", string(in.Base)+".."+string(in.Head), "--")
 	if err != nil {
 		return nil, err
 	}
-	from, err := p.at.tree(ctx, in.Base)
+	from, err := p.at.treeOf(ctx, in.Base)
 	if err != nil {
 		return nil, err
 	}
@@ -102,8 +102,8 @@ func (p *Plan) steps(ctx context.Context) ([]step, error) {
 	return steps, nil
 }
 
-// tree returns the tree of a commit.
-func (at place) tree(ctx context.Context, c run.Commit) (git.ID, error) {
+// treeOf returns the tree of a commit.
+func (at place) treeOf(ctx context.Context, c run.Commit) (git.ID, error) {
 	out, err := at.repo.Run(ctx, "rev-parse", "--verify", "-q", string(c)+"^{tree}")
 	return git.ID(strings.TrimSpace(string(out))), err
 }
@@ -111,9 +111,9 @@ func (at place) tree(ctx context.Context, c run.Commit) (git.ID, error) {
 // maker makes objects in the user's object store, by a git without the user's configuration.
 type maker struct{ repo git.Repo }
 
-// replay returns the tree that results from doing the step's change on another tree. The error is a
+// replayStep returns the tree that results from doing the step's change on another tree. The error is a
 // *ConflictError when both have changed the same lines.
-func (m maker) replay(ctx context.Context, s step, onto git.ID) (git.ID, error) {
+func (m maker) replayStep(ctx context.Context, s step, onto git.ID) (git.ID, error) {
 	switch onto {
 	case s.from:
 		return s.to, nil
@@ -121,15 +121,15 @@ func (m maker) replay(ctx context.Context, s step, onto git.ID) (git.ID, error) 
 		return onto, nil
 	}
 	// Git finds the base of a merge by commits: these three have the trees and nothing else.
-	base, err := m.commit(ctx, s.from, "", "base")
+	base, err := m.makeCommit(ctx, s.from, "", "base")
 	if err != nil {
 		return "", err
 	}
-	ours, err := m.commit(ctx, onto, base, "ours")
+	ours, err := m.makeCommit(ctx, onto, base, "ours")
 	if err != nil {
 		return "", err
 	}
-	theirs, err := m.commit(ctx, s.to, base, "theirs")
+	theirs, err := m.makeCommit(ctx, s.to, base, "theirs")
 	if err != nil {
 		return "", err
 	}
@@ -147,8 +147,8 @@ func (m maker) replay(ctx context.Context, s step, onto git.ID) (git.ID, error) 
 	return "", err
 }
 
-// commit makes a commit. An empty parent makes one without.
-func (m maker) commit(ctx context.Context, tree git.ID, parent run.Commit, message string) (run.Commit, error) {
+// makeCommit makes a commit. An empty parent makes one without.
+func (m maker) makeCommit(ctx context.Context, tree git.ID, parent run.Commit, message string) (run.Commit, error) {
 	args := []string{"commit-tree", string(tree), "-F", "-"}
 	if parent != "" {
 		args = append(args, "-p", string(parent))

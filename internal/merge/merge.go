@@ -76,7 +76,7 @@ type Plan struct {
 
 // Prepare makes the commits of a merge. A merge that was made before is no error: see Plan.Already.
 func Prepare(ctx context.Context, in Input) (*Plan, error) {
-	at, err := locate(ctx, in.Repository)
+	at, err := locateRepository(ctx, in.Repository)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func Prepare(ctx context.Context, in Input) (*Plan, error) {
 	if err := p.findTarget(ctx); err != nil {
 		return nil, fmt.Errorf("merge into %s: %w", in.Repository, err)
 	}
-	if p.Already, err = at.merged(ctx, in.RunID, in.Head, p.Old); err != nil || p.Already != "" {
+	if p.Already, err = at.mergedTip(ctx, in.RunID, in.Head, p.Old); err != nil || p.Already != "" {
 		return p, err
 	}
 	if err := p.checkTree(ctx); err != nil {
@@ -135,24 +135,24 @@ func (p *Plan) ref() string { return "refs/heads/" + p.Into }
 // behind.
 func (p *Plan) Apply(ctx context.Context) error {
 	if p.Already != "" {
-		return p.finish(ctx)
+		return p.finishKilled(ctx)
 	}
 	if p.mine {
-		if err := p.at.update(ctx, p.Old, p.New, true); err != nil {
+		if err := p.at.updateTree(ctx, p.Old, p.New, true); err != nil {
 			return err
 		}
 	}
 	failpoint.Hit("merge.before-swap")
-	if _, err := p.swap(ctx, p.Old, p.New); err != nil {
+	if _, err := p.swapBranch(ctx, p.Old, p.New); err != nil {
 		return err
 	}
 	failpoint.Hit("merge.after-swap")
 	if !p.mine {
 		return nil
 	}
-	err := p.at.update(ctx, p.Old, p.New, false)
+	err := p.at.updateTree(ctx, p.Old, p.New, false)
 	if err != nil { // nothing of the work tree has changed
-		if _, back := p.swap(context.WithoutCancel(ctx), p.New, p.Old); back != nil {
+		if _, back := p.swapBranch(context.WithoutCancel(ctx), p.New, p.Old); back != nil {
 			return errors.Join(err, back)
 		}
 	}
@@ -160,8 +160,8 @@ func (p *Plan) Apply(ctx context.Context) error {
 	return err
 }
 
-// swap moves the branch if it is where it is expected.
-func (p *Plan) swap(ctx context.Context, from, to run.Commit) ([]byte, error) {
+// swapBranch moves the branch if it is where it is expected.
+func (p *Plan) swapBranch(ctx context.Context, from, to run.Commit) ([]byte, error) {
 	out, err := p.at.repo.Run(ctx, "update-ref", "--no-deref", "-m", "ratchet: merge "+string(p.in.RunID), p.ref(), string(to), string(from))
 	if err == nil {
 		return out, nil
@@ -173,19 +173,19 @@ func (p *Plan) swap(ctx context.Context, from, to run.Commit) ([]byte, error) {
 	return out, fmt.Errorf("move branch %s: %w", p.Into, err)
 }
 
-// finish brings the work tree up where a merge was killed after it had moved the branch: the index is still that
+// finishKilled brings the work tree up where a merge was killed after it had moved the branch: the index is still that
 // of the commit before the merge, and no file differs from it.
-func (p *Plan) finish(ctx context.Context) error {
+func (p *Plan) finishKilled(ctx context.Context) error {
 	if !p.mine || p.Already != p.Old {
 		return nil
 	}
 	if clean, err := p.at.isAt(ctx, p.Old); err != nil || clean {
 		return err
 	}
-	parents, err := p.at.before(ctx, p.Old)
+	parents, err := p.at.parentsBefore(ctx, p.Old)
 	for _, before := range parents {
 		if clean, err := p.at.isAt(ctx, before); err != nil || clean {
-			return errors.Join(err, p.at.update(ctx, before, p.Old, false))
+			return errors.Join(err, p.at.updateTree(ctx, before, p.Old, false))
 		}
 	}
 	return err

@@ -22,7 +22,7 @@ type Landed struct {
 func FindLanded(ctx context.Context, repository string, ofRuns []string) (Landed, error) {
 	l := Landed{Runs: map[run.ID]bool{}}
 	var err error
-	if l.at, err = locate(ctx, repository); err != nil {
+	if l.at, err = locateRepository(ctx, repository); err != nil {
 		return l, err
 	}
 	out, err := l.at.repo.Run(ctx, "for-each-ref", "--format=%(refname)", "refs/heads/")
@@ -59,7 +59,7 @@ func (l Landed) Has(ctx context.Context, commit run.Commit) (bool, error) {
 	if slices.Contains(l.heads, commit) {
 		return true, nil
 	}
-	for _, ref := range append(slices.Clone(l.refs), commits(l.heads)...) {
+	for _, ref := range append(slices.Clone(l.refs), commitTexts(l.heads)...) {
 		_, err := l.at.repo.Run(ctx, "merge-base", "--is-ancestor", string(commit), ref)
 		if err == nil {
 			return true, nil
@@ -71,7 +71,7 @@ func (l Landed) Has(ctx context.Context, commit run.Commit) (bool, error) {
 	return false, nil
 }
 
-func commits(list []run.Commit) (ids []string) {
+func commitTexts(list []run.Commit) (ids []string) {
 	for _, c := range list {
 		ids = append(ids, string(c))
 	}

@@ -23,7 +23,7 @@ func commitMessage(in Input, s step, last bool) string {
 	if by := in.ApprovedBy[s.commit]; by != "" {
 		trailers = append(trailers, trailer("Approved-by", by))
 	}
-	trailers = append(trailers, in.ending()...)
+	trailers = append(trailers, in.mergeTrailers()...)
 	trailers = append(trailers, own...)
 	if last {
 		trailers = append(trailers, headTrailer+": "+string(in.Head))
@@ -59,13 +59,13 @@ func squashMessage(in Input, steps []step) string {
 	for _, by := range approvers {
 		trailers = append(trailers, trailer("Approved-by", by))
 	}
-	trailers = append(append(trailers, in.ending()...), own...)
+	trailers = append(append(trailers, in.mergeTrailers()...), own...)
 	trailers = append(trailers, headTrailer+": "+string(in.Head))
 	return strings.TrimRight(subject+"\n\n"+body, "\n") + "\n\n" + strings.Join(trailers, "\n") + "\n"
 }
 
-// ending returns the trailers that all commits of a merge have.
-func (in Input) ending() (trailers []string) {
+// mergeTrailers returns the trailers that all commits of a merge have.
+func (in Input) mergeTrailers() (trailers []string) {
 	for _, check := range in.Checks {
 		trailers = append(trailers, trailer("Checked-with", check))
 	}

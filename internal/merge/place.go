@@ -23,7 +23,7 @@ type place struct {
 	root   string // of the work tree; empty for a bare repository
 }
 
-func locate(ctx context.Context, dir string) (place, error) {
+func locateRepository(ctx context.Context, dir string) (place, error) {
 	r := git.Repo{Dir: dir}
 	out, err := r.Run(ctx, "rev-parse", "--path-format=absolute", "--absolute-git-dir", "--git-common-dir", "--is-bare-repository")
 	if err != nil {
@@ -62,9 +62,9 @@ func (at place) isUsed(ref string) bool {
 	return !ok || slices.Contains(used, ref)
 }
 
-// shadow returns a git for the user's work tree and index without the user's hooks, filters and drivers. It
+// shadowGit returns a git for the user's work tree and index without the user's hooks, filters and drivers. It
 // refuses a work tree whose index only the user's own git can write.
-func (at place) shadow(ctx context.Context, dir string, head run.Commit) (git.Repo, error) {
+func (at place) shadowGit(ctx context.Context, dir string, head run.Commit) (git.Repo, error) {
 	for name, what := range map[string]string{"info/sparse-checkout": "a sparse checkout", "sharedindex.*": "a split index", "MERGE_HEAD": "a merge under way", "rebase-merge": "a rebase under way", "rebase-apply": "a rebase under way", "CHERRY_PICK_HEAD": "a cherry-pick under way"} {
 		if found, _ := filepath.Glob(filepath.Join(at.gitDir, name)); len(found) > 0 {
 			return git.Repo{}, fmt.Errorf("the work tree %s has %s: finish it, or switch to another branch and merge with --into", at.root, what)
@@ -86,7 +86,7 @@ func (at place) isAt(ctx context.Context, commit run.Commit) (bool, error) {
 		return false, err
 	}
 	defer remove()
-	s, err := at.shadow(ctx, dir, commit)
+	s, err := at.shadowGit(ctx, dir, commit)
 	if err != nil {
 		return false, err
 	}
@@ -94,9 +94,9 @@ func (at place) isAt(ctx context.Context, commit run.Commit) (bool, error) {
 	return len(out) == 0, err
 }
 
-// update brings index and files of the work tree from one commit to another; dry only tries whether it can. Git
+// updateTree brings index and files of the work tree from one commit to another; dry only tries whether it can. Git
 // changes nothing unless it can change all: no file that the user has changed or put in the way is written.
-func (at place) update(ctx context.Context, from, to run.Commit, dry bool) error {
+func (at place) updateTree(ctx context.Context, from, to run.Commit, dry bool) error {
 	if err := at.checkFilters(ctx, from, to); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (at place) update(ctx context.Context, from, to run.Commit, dry bool) error
 		return err
 	}
 	defer remove()
-	s, err := at.shadow(ctx, dir, to)
+	s, err := at.shadowGit(ctx, dir, to)
 	if err != nil {
 		return err
 	}
@@ -140,9 +140,9 @@ func (at place) checkFilters(ctx context.Context, from, to run.Commit) error {
 	return err
 }
 
-// merged returns the tip of the commits by which the run's head was merged into the branch at tip: the head
+// mergedTip returns the tip of the commits by which the run's head was merged into the branch at tip: the head
 // itself, or the last commit that names it. It is empty if there are none.
-func (at place) merged(ctx context.Context, id run.ID, head, tip run.Commit) (run.Commit, error) {
+func (at place) mergedTip(ctx context.Context, id run.ID, head, tip run.Commit) (run.Commit, error) {
 	_, err := at.repo.Run(ctx, "merge-base", "--is-ancestor", string(head), string(tip))
 	if err == nil {
 		return head, nil
@@ -161,12 +161,12 @@ func (at place) merged(ctx context.Context, id run.ID, head, tip run.Commit) (ru
 	return "", err
 }
 
-// maxBefore bounds the commits that before returns.
+// maxBefore bounds the commits that parentsBefore returns.
 const maxBefore = 50
 
-// before returns the commits before tip that the merge may have begun at: the parents of the commits of runs that
-// end at tip, the nearest first.
-func (at place) before(ctx context.Context, tip run.Commit) (parents []run.Commit, err error) {
+// parentsBefore returns the commits before tip that the merge may have begun at: the parents of the commits of runs
+// that end at tip, the nearest first.
+func (at place) parentsBefore(ctx context.Context, tip run.Commit) (parents []run.Commit, err error) {
 	out, err := at.repo.Run(ctx, "log", "--first-parent", fmt.Sprintf("--max-count=%d", maxBefore), "--format=%(trailers:key=Ratchet-Run,valueonly,separator=%x2C)%x00%P", string(tip), "--")
 	for line := range strings.Lines(string(out)) {
 		owner, parent, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\x00")
@@ -181,7 +181,7 @@ func (at place) before(ctx context.Context, tip run.Commit) (parents []run.Commi
 // RemoveBranch removes the branch of a run that was merged, unless it is not at the run's head or is checked
 // out. It reports whether the branch is gone.
 func RemoveBranch(ctx context.Context, repository, branch string, head run.Commit) (bool, error) {
-	at, err := locate(ctx, repository)
+	at, err := locateRepository(ctx, repository)
 	if err != nil {
 		return false, err
 	}

@@ -15,7 +15,7 @@ func (s *Snapshot) CheckDecision(d run.Decision) error {
 	switch {
 	case s.State == Retired || s.Leave:
 		return ErrRetired
-	case s.ask(d.ApprovalID) == nil:
+	case s.pendingAsk(d.ApprovalID) == nil:
 		return fmt.Errorf("approval %q: %w", d.ApprovalID, run.ErrNotPending)
 	case d.Decision == "":
 		return errors.New("decision is missing: approve or reject")
@@ -55,8 +55,8 @@ func (s *Snapshot) budget() *run.Snapshot {
 	return r
 }
 
-// asked opens a wait for a person. Its id is derived from the content and fits no other call.
-func (f fold) asked(p run.Permission) error {
+// openAsk opens a wait for a person. Its id is derived from the content and fits no other call.
+func (f fold) openAsk(p run.Permission) error {
 	if f.Turn == nil || f.Turn.Cut {
 		return outOfTurn("a tool call %s without a turn", p.CallID)
 	}
@@ -66,21 +66,21 @@ func (f fold) asked(p run.Permission) error {
 	return nil
 }
 
-func (f fold) withdraw(call string) {
+func (f fold) withdrawAsk(call string) {
 	f.Asks = slices.DeleteFunc(f.Asks, func(a Ask) bool { return a.Permission.CallID == call })
 }
 
-// decided keeps the decision until it is told to the agent. The permit lets the call through when the
+// keepDecision keeps the decision until it is told to the agent. The permit lets the call through when the
 // agent makes it again in a later sitting.
-func (f fold) decided(d run.Decision) error {
+func (f fold) keepDecision(d run.Decision) error {
 	if err := f.CheckDecision(d); err != nil {
 		return outOfTurn("%v", err)
 	}
-	a := f.ask(d.ApprovalID)
+	a := f.pendingAsk(d.ApprovalID)
 	a.Decided = &d
 	p := a.Permission
 	f.Permits = append(f.Permits, run.Permit{
-		CallID: p.CallID, Tool: p.Tool, Digest: p.Digest, Allow: d.Decision == run.Approve, Session: d.Session, Reason: clip(d.Reason, 300),
+		CallID: p.CallID, Tool: p.Tool, Digest: p.Digest, Allow: d.Decision == run.Approve, Session: d.Session, Reason: clipText(d.Reason, 300),
 	})
 	for len(f.Permits) > maxPermits {
 		oldest := max(0, slices.IndexFunc(f.Permits, func(p run.Permit) bool { return !p.Session }))
@@ -89,15 +89,15 @@ func (f fold) decided(d run.Decision) error {
 	return nil
 }
 
-func clip(s string, n int) string {
+func clipText(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
 	return strings.ToValidUTF8(s[:n], "")
 }
 
-// settled removes a decided ask: the agent was told.
-func (f fold) settled(e Settled) error {
+// removeSettled removes a decided ask: the agent was told.
+func (f fold) removeSettled(e Settled) error {
 	i := slices.IndexFunc(f.Asks, func(a Ask) bool { return a.ApprovalID == e.ApprovalID && a.Decided != nil })
 	if i < 0 {
 		return outOfTurn("approval %s is not decided", e.ApprovalID)
@@ -115,8 +115,8 @@ func (f fold) dropUsedPermits() {
 	f.Permits = slices.DeleteFunc(f.Permits, func(p run.Permit) bool { return !p.Session })
 }
 
-// question asks about a budget that is used up.
-func (f fold) question() {
+// askForBudget asks about a budget that is used up.
+func (f fold) askForBudget() {
 	tokens, cost := f.Left()
 	if f.Doubt != nil || tokens >= 0 && cost >= 0 {
 		return
@@ -127,15 +127,15 @@ func (f fold) question() {
 	f.Doubt = &Question{ID: "qst-" + strconv.Itoa(f.Gates), Question: q, Since: f.now}
 }
 
-// answered raises the budget, or stops the session.
-func (f fold) answered(r run.Reply) error {
+// takeReply raises the budget, or stops the session.
+func (f fold) takeReply(r run.Reply) error {
 	if err := f.CheckReply(r); err != nil {
 		return outOfTurn("%v", err)
 	}
 	raise, _ := f.budget().ParseBudget(r)
 	f.Doubt = nil
 	if raise.Stop {
-		return f.stop(r.By, false)
+		return f.stopSitting(r.By, false)
 	}
 	if raise.MaxTokens > 0 {
 		f.Input.MaxTokens = raise.MaxTokens
@@ -143,6 +143,6 @@ func (f fold) answered(r run.Reply) error {
 	if raise.MaxCost > 0 {
 		f.Input.MaxCost = raise.MaxCost
 	}
-	f.question() // the other budget may be used up as well
+	f.askForBudget() // the other budget may be used up as well
 	return nil
 }

@@ -100,11 +100,11 @@ type fold struct {
 func (f fold) apply(e Event) error {
 	switch e := e.(type) {
 	case Said:
-		return f.said(e.Message)
+		return f.addMessage(e.Message)
 	case SittingBegun:
 		return f.sittingBegun(e)
 	case Report:
-		return f.report(e)
+		return f.foldReport(e)
 	case HandingBegun:
 		return f.handingBegun()
 	case DeliveryBegun:
@@ -121,23 +121,23 @@ func (f fold) apply(e Event) error {
 	case TurnDropped:
 		return f.dropTurn(e)
 	case Decided:
-		return f.decided(e.Decision)
+		return f.keepDecision(e.Decision)
 	case Settled:
-		return f.settled(e)
+		return f.removeSettled(e)
 	case Answered:
-		return f.answered(e.Reply)
+		return f.takeReply(e.Reply)
 	case StopAsked:
-		return f.stop(e.By, false)
+		return f.stopSitting(e.By, false)
 	case RetireAsked:
-		return f.stop(e.By, true)
+		return f.stopSitting(e.By, true)
 	case Retirement:
-		return f.retire()
+		return f.retireSession()
 	}
 	return outOfTurn("unknown event %T", e)
 }
 
-// said adds a message. One that is known changes nothing.
-func (f fold) said(m Message) error {
+// addMessage adds a message. One that is known changes nothing.
+func (f fold) addMessage(m Message) error {
 	if err := f.CheckMessage(m); err != nil {
 		return outOfTurn("%v", err)
 	}
@@ -159,9 +159,9 @@ func (f fold) sittingBegun(e SittingBegun) error {
 	return nil
 }
 
-// report folds what the owner of the process saw. Reports of another sitting, and repeated ones, are out
+// foldReport folds what the owner of the process saw. Reports of another sitting, and repeated ones, are out
 // of turn.
-func (f fold) report(r Report) error {
+func (f fold) foldReport(r Report) error {
 	if f.Sitting == nil || r.Epoch != f.Sitting.Epoch || r.N <= f.Sitting.Last {
 		return outOfTurn("report %d of sitting %d", r.N, r.Epoch)
 	}
@@ -174,9 +174,9 @@ func (f fold) report(r Report) error {
 	case r.Ended != nil:
 		err = f.turnEnded(*r.Ended)
 	case r.Asked != nil:
-		err = f.asked(*r.Asked)
+		err = f.openAsk(*r.Asked)
 	case r.Withdrawn != nil:
-		f.withdraw(r.Withdrawn.CallID)
+		f.withdrawAsk(r.Withdrawn.CallID)
 	case r.Sight != nil: // of the delivery half
 	default:
 		err = outOfTurn("an empty report")
@@ -200,7 +200,7 @@ func (f fold) seated(e Seated) error {
 		return nil
 	}
 	if e.Found == nil || e.Found.ID != f.Turn.ID {
-		f.requeue()
+		f.requeueTurn()
 		return nil
 	}
 	switch e.Found.Stage {
@@ -221,8 +221,8 @@ func (f fold) seated(e Seated) error {
 	return nil
 }
 
-// requeue puts the message of the turn back to the head of the queue: it surely was not handed over.
-func (f fold) requeue() {
+// requeueTurn puts the message of the turn back to the head of the queue: it surely was not handed over.
+func (f fold) requeueTurn() {
 	f.Queue = slices.Insert(f.Queue, 0, f.Turn.Message)
 	f.Turn, f.Asks = nil, nil
 }
@@ -263,7 +263,7 @@ func (f fold) notHanded(e NotHanded) error {
 		f.Turn.Resumes--
 		f.Turn.Cut, f.Turn.Due = true, true
 	default:
-		f.requeue()
+		f.requeueTurn()
 	}
 	return nil
 }
@@ -278,7 +278,7 @@ func (f fold) turnEnded(e TurnEnded) error {
 		f.Turn.Cut, f.Turn.Due, f.Turn.Spent = true, true, run.Usage{}
 		f.Turn.Resumes-- // going on after a raise is no resume after an end of a process
 		f.Asks = nil
-		f.question()
+		f.askForBudget()
 		return nil
 	}
 	f.closeTurn(e)
@@ -305,13 +305,13 @@ func (f fold) closeTurn(e TurnEnded) {
 	if t.Delivery {
 		return
 	}
-	f.remember(Past{
+	f.rememberPast(Past{
 		ID: t.ID, By: t.By, At: f.now, Outcome: e.Outcome, Reason: e.Reason, Answer: e.Answer, Transcript: e.Transcript, Gist: e.Gist, Usage: e.Usage, Resumes: t.Resumes,
 	})
-	f.question()
+	f.askForBudget()
 }
 
-func (f fold) remember(p Past) {
+func (f fold) rememberPast(p Past) {
 	f.Past = append(f.Past, p)
 	f.Past = slices.Clone(f.Past[max(0, len(f.Past)-maxPast):])
 }

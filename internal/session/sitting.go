@@ -43,19 +43,19 @@ func (f fold) sittingEnded(e SittingEnded) error {
 	case Died, WasLost:
 		f.Wake = e.End == WasLost && seated && !asked
 		if !seated {
-			f.pause()
+			f.pauseSitting()
 		}
 	case Held, Unstarted:
-		f.pause()
+		f.pauseSitting()
 	case Forgotten:
-		f.forget(e.Reason)
+		f.forgetTurn(e.Reason)
 	}
 	return nil
 }
 
-// forget ends the turn and the messages that need what the agent has forgotten. A message that begins a
+// forgetTurn ends the turn and the messages that need what the agent has forgotten. A message that begins a
 // new session of the agent stays.
-func (f fold) forget(reason string) {
+func (f fold) forgetTurn(reason string) {
 	if f.Turn != nil {
 		f.closeTurn(TurnEnded{Outcome: CutOff, Reason: reason, Usage: f.Turn.Spent})
 	}
@@ -65,21 +65,21 @@ func (f fold) forget(reason string) {
 			fresh = append(fresh, m)
 			continue
 		}
-		f.remember(Past{ID: m.ID, By: m.By, At: f.now, Outcome: Failed, Reason: reason})
+		f.rememberPast(Past{ID: m.ID, By: m.By, At: f.now, Outcome: Failed, Reason: reason})
 	}
 	f.Queue = fresh
 }
 
 var stateAfter = map[End]State{Slept: Asleep, Ended: Asleep, Died: Dead, WasLost: Lost, Held: Foreign, Unstarted: Unable, Forgotten: Unable}
 
-// pause delays the next sitting.
-func (f fold) pause() {
+// pauseSitting delays the next sitting.
+func (f fold) pauseSitting() {
 	f.Tries++
 	f.NotBefore = f.now.Add(min(firstPause<<min(f.Tries-1, 10), maxPause))
 }
 
-// stop withdraws what waits and lets the sitting end. A turn under way is interrupted.
-func (f fold) stop(by string, leave bool) error {
+// stopSitting withdraws what waits and lets the sitting end. A turn under way is interrupted.
+func (f fold) stopSitting(by string, leave bool) error {
 	reason := "the session was stopped"
 	if leave {
 		reason = "the session was retired"
@@ -88,7 +88,7 @@ func (f fold) stop(by string, leave bool) error {
 		reason += " by " + by
 	}
 	for _, m := range f.Queue {
-		f.remember(Past{ID: m.ID, By: m.By, At: f.now, Outcome: Withdrawn, Reason: reason})
+		f.rememberPast(Past{ID: m.ID, By: m.By, At: f.now, Outcome: Withdrawn, Reason: reason})
 	}
 	f.Queue, f.Wake, f.Doubt = nil, false, nil
 	if t := f.Turn; t != nil && !t.Delivery {
@@ -104,7 +104,7 @@ func (f fold) stop(by string, leave bool) error {
 	return nil
 }
 
-func (f fold) retire() error {
+func (f fold) retireSession() error {
 	if f.Sitting != nil || !f.Leave {
 		return outOfTurn("the session lives")
 	}
@@ -172,13 +172,13 @@ func (s *Snapshot) Next(now time.Time) Do {
 	case !s.Sitting.Seated():
 		return Rest
 	case s.Turn != nil && !s.Turn.Cut:
-		if s.settleable() != nil {
+		if s.firstDecidedAsk() != nil {
 			return Settle
 		}
 		return Rest
 	case s.Turn == nil && len(s.Queue) == 0, s.Turn != nil && !s.goesOn(), s.Doubt != nil:
 		return Rest
-	case s.DueSitting() != (SittingBegun{s.Sitting.Choice, s.Sitting.Fresh && s.due().Fresh}):
+	case s.DueSitting() != (SittingBegun{s.Sitting.Choice, s.Sitting.Fresh && s.nextMessage().Fresh}):
 		return Finish // the client takes another choice at its start only
 	}
 	return Hand
@@ -200,10 +200,10 @@ func (s *Snapshot) goesOn() bool { return s.Turn.Cut && s.Turn.Due && s.goesOnAf
 
 // goesOnAfterSitting reports whether no person is waited for. How far the turn came is told by the next
 // sitting.
-func (s *Snapshot) goesOnAfterSitting() bool { return len(s.Asks) == 0 || s.settleable() != nil }
+func (s *Snapshot) goesOnAfterSitting() bool { return len(s.Asks) == 0 || s.firstDecidedAsk() != nil }
 
-// settleable returns the first decided ask; nil if there is none.
-func (s *Snapshot) settleable() *Ask {
+// firstDecidedAsk returns the first decided ask; nil if there is none.
+func (s *Snapshot) firstDecidedAsk() *Ask {
 	for i := range s.Asks {
 		if s.Asks[i].Decided != nil {
 			return &s.Asks[i]
@@ -213,10 +213,10 @@ func (s *Snapshot) settleable() *Ask {
 }
 
 // Settleable returns the decision to tell the agent next.
-func (s *Snapshot) Settleable() Ask { return *s.settleable() }
+func (s *Snapshot) Settleable() Ask { return *s.firstDecidedAsk() }
 
-// due returns the message to hand over next; zero if there is none.
-func (s *Snapshot) due() (m Message) {
+// nextMessage returns the message to hand over next; zero if there is none.
+func (s *Snapshot) nextMessage() (m Message) {
 	switch {
 	case s.Turn != nil:
 		m = s.Turn.Message
@@ -229,13 +229,13 @@ func (s *Snapshot) due() (m Message) {
 
 // DueSitting returns the sitting to begin next.
 func (s *Snapshot) DueSitting() SittingBegun {
-	m := s.due()
+	m := s.nextMessage()
 	return SittingBegun{Choice: m.Override.Over(s.Input.Choice()), Fresh: m.Fresh}
 }
 
 // Permit returns the decision that the turn was cut off at; nil if there was none.
 func (s *Snapshot) Permit() *run.Permit {
-	a := s.settleable()
+	a := s.firstDecidedAsk()
 	if a == nil {
 		return nil
 	}

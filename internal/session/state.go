@@ -216,8 +216,8 @@ func (s *Snapshot) Knows(id string) bool {
 		slices.ContainsFunc(s.Past, func(p Past) bool { return p.ID == id })
 }
 
-// ask returns the pending ask with that id; nil if there is none.
-func (s *Snapshot) ask(approval string) *Ask {
+// pendingAsk returns the pending ask with that id; nil if there is none.
+func (s *Snapshot) pendingAsk(approval string) *Ask {
 	i := slices.IndexFunc(s.Asks, func(a Ask) bool { return a.ApprovalID == approval && a.Decided == nil })
 	if i < 0 || approval == "" {
 		return nil

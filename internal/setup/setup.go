@@ -149,7 +149,7 @@ var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 func (s Options) Validate(kind Kind) error {
 	for _, o := range s.Used() {
 		if !kind.Supports(o) {
-			return fmt.Errorf("%s takes no choice of %s: leave it out%s", kind, o, alternatives(o))
+			return fmt.Errorf("%s takes no choice of %s: leave it out%s", kind, o, supportingKinds(o))
 		}
 	}
 	if t := s.Temperature; kind == Anthropic && t != nil && *t > maxAnthropicTemperature {
@@ -213,8 +213,8 @@ func (s Options) ForReader() Options {
 // IsZero reports whether no option is chosen.
 func (s Options) IsZero() bool { return len(s.Used()) == 0 }
 
-// alternatives names the kinds that support an option.
-func alternatives(o Option) string {
+// supportingKinds names the kinds that support an option.
+func supportingKinds(o Option) string {
 	var others []string
 	for _, k := range kinds {
 		if k.Supports(o) {

@@ -41,7 +41,7 @@ const (
 // Lines returns the spans of each line of a text in the language that the file's name tells. Lines have no
 // line feeds.
 func Lines(name string, lines []string) [][]Span {
-	if spans, ok := classify(name, lines); ok {
+	if spans, ok := classifyLines(name, lines); ok {
 		return spans
 	}
 	spans := make([][]Span, len(lines))
@@ -51,8 +51,8 @@ func Lines(name string, lines []string) [][]Span {
 	return spans
 }
 
-// classify returns the spans; ok is false if they are not known, or are not the text.
-func classify(name string, lines []string) (spans [][]Span, ok bool) {
+// classifyLines returns the spans; ok is false if they are not known, or are not the text.
+func classifyLines(name string, lines []string) (spans [][]Span, ok bool) {
 	defer func() {
 		if recover() != nil { // a lexer of the library that fails on this text
 			spans, ok = nil, false

@@ -117,19 +117,19 @@ func (d *Deliveries) Attach(ctx workflow.Context, p Process) {
 	}
 	d.settleLoss(ctx)
 	d.process, d.proved = &p, false
-	d.touch()
+	d.touchSession()
 }
 
-// touch lets the session call Step.
-func (d *Deliveries) touch() {
+// touchSession lets the session call Step.
+func (d *Deliveries) touchSession() {
 	d.changed = true
 	d.host.Touch()
 }
 
-// open begins the history of the thread, with the first batch: a session without deliveries has none.
-func (d *Deliveries) open(ctx workflow.Context) {
+// openThread begins the history of the thread, with the first batch: a session without deliveries has none.
+func (d *Deliveries) openThread(ctx workflow.Context) {
 	if d.fold.Seq == 0 && d.process != nil {
-		_ = d.emit(ctx, delivery.Opened{Thread: d.process.Thread, Mode: d.Mode, Limits: d.Limits})
+		_ = d.emitEvent(ctx, delivery.Opened{Thread: d.process.Thread, Mode: d.Mode, Limits: d.Limits})
 	}
 }
 
@@ -139,7 +139,7 @@ func (d *Deliveries) Detach(why string) {
 		return
 	}
 	d.process, d.proved, d.lost = nil, false, why
-	d.touch()
+	d.touchSession()
 }
 
 // settleLoss ends the epoch of a process that has ended. It waits for the answer of a request under way, which may say
@@ -151,7 +151,7 @@ func (d *Deliveries) settleLoss(ctx workflow.Context) {
 	why := d.lost
 	d.lost = ""
 	if s := d.fold.Session; s.ID != "" && s.State != delivery.Retired {
-		d.emit(ctx, delivery.Invalidated{Session: s.ID, Epoch: s.Epoch, Reason: why, Gone: true})
+		d.emitEvent(ctx, delivery.Invalidated{Session: s.ID, Epoch: s.Epoch, Reason: why, Gone: true})
 	}
 }
 
@@ -165,16 +165,16 @@ func (d *Deliveries) Retire(ctx workflow.Context) error {
 	d.settleLoss(ctx)
 	for d.fold.Head() != nil {
 		b := d.fold.Head().Batch.ID
-		if err := d.emit(ctx, delivery.Closed{Batch: b, Reason: delivery.Cancelled, Note: "the session was retired"}); err != nil {
+		if err := d.emitEvent(ctx, delivery.Closed{Batch: b, Reason: delivery.Cancelled, Note: "the session was retired"}); err != nil {
 			return err
 		}
 	}
 	if s := d.fold.Session; s.ID != "" && s.State != delivery.Retired {
-		if err := d.emit(ctx, delivery.SessionRetired{Session: s.ID}); err != nil {
+		if err := d.emitEvent(ctx, delivery.SessionRetired{Session: s.ID}); err != nil {
 			return err
 		}
 	}
-	d.record(ctx)
+	d.writeLedger(ctx)
 	d.Stop()
 	return nil
 }
@@ -182,11 +182,11 @@ func (d *Deliveries) Retire(ctx workflow.Context) error {
 // Stop ends the deliveries: Step does nothing any more.
 func (d *Deliveries) Stop() {
 	d.ended = true
-	d.touch()
+	d.touchSession()
 }
 
-// emit folds an event, and adds it to what the ledger is to hold. An event out of turn changes nothing.
-func (d *Deliveries) emit(ctx workflow.Context, p delivery.Payload) error {
+// emitEvent folds an event, and adds it to what the ledger is to hold. An event out of turn changes nothing.
+func (d *Deliveries) emitEvent(ctx workflow.Context, p delivery.Payload) error {
 	e := d.fold.Event(workflow.Now(ctx), p)
 	lines, err := d.fold.Apply(e)
 	if err != nil {
@@ -196,7 +196,7 @@ func (d *Deliveries) emit(ctx workflow.Context, p delivery.Payload) error {
 		return err
 	}
 	d.enter(ledger.Entry{Event: &e, Audit: lines})
-	d.touch()
+	d.touchSession()
 	return nil
 }
 
@@ -225,17 +225,17 @@ func (d *Deliveries) TakeSight(ctx workflow.Context, s activities.Sight) {
 	switch {
 	case s.Marked != nil:
 		s.Marked.Session, s.Marked.Epoch = managed.ID, managed.Epoch
-		_ = d.emit(ctx, *s.Marked)
+		_ = d.emitEvent(ctx, *s.Marked)
 	case s.Turn != nil:
 		s.Turn.Session, s.Turn.Epoch = managed.ID, managed.Epoch
-		_ = d.emit(ctx, *s.Turn)
+		_ = d.emitEvent(ctx, *s.Turn)
 		d.pause, d.readyAt = 0, time.Time{}
 		if d.fold.Head() != nil {
-			d.touch()
+			d.touchSession()
 		}
 	case delivery.ActivityOf(s.Status) != delivery.ActiveThread && d.fold.InFlight() != nil:
 		d.lookAt = earliest(d.lookAt, workflow.Now(ctx).Add(lookAfterEnd))
-		d.touch()
+		d.touchSession()
 	}
 }
 

@@ -35,7 +35,7 @@ func (d *Deliveries) Step(ctx workflow.Context) (more bool) {
 	d.changed = false
 	d.next = d.takeStep(ctx)
 	if !d.changed {
-		d.record(ctx)
+		d.writeLedger(ctx)
 	}
 	return d.changed
 }
@@ -46,7 +46,7 @@ func (d *Deliveries) Due() time.Time { return d.next }
 // takeStep does the work that is due, and returns when time alone makes more due.
 func (d *Deliveries) takeStep(ctx workflow.Context) (next time.Time) {
 	d.settleLoss(ctx)
-	d.sweep(ctx)
+	d.sweepDeadlines(ctx)
 	d.bindProcess(ctx)
 	switch {
 	case d.fold.InFlight() != nil:
@@ -58,10 +58,10 @@ func (d *Deliveries) takeStep(ctx workflow.Context) (next time.Time) {
 	return d.serveHead(ctx)
 }
 
-// sweep applies the deadlines that have passed.
-func (d *Deliveries) sweep(ctx workflow.Context) (done int) {
+// sweepDeadlines applies the deadlines that have passed.
+func (d *Deliveries) sweepDeadlines(ctx workflow.Context) (done int) {
 	for _, p := range d.fold.Sweep(workflow.Now(ctx)) {
-		if d.emit(ctx, p) != nil {
+		if d.emitEvent(ctx, p) != nil {
 			continue
 		}
 		done++
@@ -78,7 +78,7 @@ func (d *Deliveries) bindProcess(ctx workflow.Context) {
 	if d.process == nil || d.fold.Head() == nil || d.fold.Session.State == delivery.Live || d.fold.Session.State == delivery.Retired {
 		return
 	}
-	err := d.emit(ctx, delivery.Bound{Session: d.Session, Thread: d.process.Thread, Adapter: d.process.Adapter})
+	err := d.emitEvent(ctx, delivery.Bound{Session: d.Session, Thread: d.process.Thread, Adapter: d.process.Adapter})
 	if err != nil && !errors.Is(err, delivery.ErrPendingResolution) {
 		d.tellProblem("session_profile_mismatch: the session goes on as %s thread %s, and its deliveries are for thread %s", d.process.Adapter, d.process.Thread, d.fold.Thread)
 	}
@@ -166,13 +166,13 @@ func (d *Deliveries) proveThread(ctx workflow.Context) bool {
 		problem := report.ProblemOf(err)
 		d.tellProblem("the thread is not proved: %s", problem.Message)
 		if problem.Code == activities.ReadError {
-			_ = d.emit(ctx, delivery.Invalidated{Session: managed.ID, Epoch: managed.Epoch, Reason: "the thread could not be read"})
+			_ = d.emitEvent(ctx, delivery.Invalidated{Session: managed.ID, Epoch: managed.Epoch, Reason: "the thread could not be read"})
 		}
 		d.backOff(ctx)
 		return false
 	}
 	d.markRecorded(last)
-	if d.emit(ctx, out.Proved) != nil {
+	if d.emitEvent(ctx, out.Proved) != nil {
 		d.backOff(ctx)
 		return false
 	}
@@ -197,7 +197,7 @@ func (d *Deliveries) attemptHead(ctx workflow.Context, decision delivery.Decisio
 		return
 	}
 	begun, _, err := d.fold.Begin(b, workflow.Now(ctx))
-	if err != nil || begun == nil || d.emit(ctx, *begun) != nil {
+	if err != nil || begun == nil || d.emitEvent(ctx, *begun) != nil {
 		d.host.TakeTurnBack(ctx, b.Marker)
 		d.tellProblem("the gate refuses the attempt: %v", err)
 		d.backOff(ctx)
@@ -221,10 +221,10 @@ func (d *Deliveries) takeAnswer(ctx workflow.Context, b delivery.Begun, last int
 	switch {
 	case err == nil && out.Refused == "":
 		d.markRecorded(last)
-		_ = d.emit(ctx, delivery.Accepted{RequestID: b.RequestID, Turn: out.Turn, At: out.At, Session: b.Session, Epoch: b.Epoch})
+		_ = d.emitEvent(ctx, delivery.Accepted{RequestID: b.RequestID, Turn: out.Turn, At: out.At, Session: b.Session, Epoch: b.Epoch})
 		d.pause, d.lookAt = 0, now.Add(lookAfterAnswer)
 	case err == nil:
-		_ = d.emit(ctx, delivery.Refused{RequestID: b.RequestID, Class: out.Refused, Reason: out.Reason})
+		_ = d.emitEvent(ctx, delivery.Refused{RequestID: b.RequestID, Class: out.Refused, Reason: out.Reason})
 		d.host.TakeTurnBack(ctx, b.Marker)
 		d.tellProblem("the attempt was refused (%s): %s", out.Refused, out.Reason)
 		d.backOff(ctx)
@@ -252,9 +252,9 @@ func (d *Deliveries) followAttempt(ctx workflow.Context) (next time.Time) {
 	case err != nil:
 		d.tellProblem("the attempt cannot be looked for: %s", report.ProblemOf(err).Message)
 	case out.Marked != nil:
-		_ = d.emit(ctx, *out.Marked)
+		_ = d.emitEvent(ctx, *out.Marked)
 		if out.Turn != nil {
-			_ = d.emit(ctx, *out.Turn)
+			_ = d.emitEvent(ctx, *out.Turn)
 		}
 	}
 	d.pause = min(max(2*d.pause, lookAfterEnd), longestPause)
@@ -262,9 +262,9 @@ func (d *Deliveries) followAttempt(ctx workflow.Context) (next time.Time) {
 	return earliest(d.fold.NextSweep(), d.lookAt)
 }
 
-// record writes what the ledger lacks. If it cannot be written, the next activity carries it again, and no attempt
+// writeLedger writes what the ledger lacks. If it cannot be written, the next activity carries it again, and no attempt
 // begins without it.
-func (d *Deliveries) record(ctx workflow.Context) {
+func (d *Deliveries) writeLedger(ctx workflow.Context) {
 	if len(d.state.Unrecorded) == 0 {
 		return
 	}

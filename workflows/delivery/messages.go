@@ -58,7 +58,7 @@ func (d *Deliveries) setHandlers(ctx workflow.Context) error {
 		})
 	}
 	if err == nil {
-		err = workflow.SetUpdateHandler(ctx, SweepUpdate, func(ctx workflow.Context) (Swept, error) { return Swept{d.sweep(ctx)}, nil })
+		err = workflow.SetUpdateHandler(ctx, SweepUpdate, func(ctx workflow.Context) (Swept, error) { return Swept{d.sweepDeadlines(ctx)}, nil })
 	}
 	if err == nil {
 		err = workflow.SetQueryHandlerWithOptions(ctx, Query, func() (View, error) { return d.view(), nil }, workflow.QueryHandlerOptions{Description: "the deliveries into the session"})
@@ -119,7 +119,7 @@ func (d *Deliveries) enqueue(ctx workflow.Context, p activities.Parcel) (activit
 	}
 	b := d.batchOf(p)
 	if known := d.fold.Batch(b.ID); known == nil || !known.Equal(b) {
-		if err := d.emit(ctx, delivery.Enqueued{Batch: b}); err != nil {
+		if err := d.emitEvent(ctx, delivery.Enqueued{Batch: b}); err != nil {
 			return activities.Receipt{}, refuseUpdate(StateError, err)
 		}
 	}
@@ -138,7 +138,7 @@ func (d *Deliveries) awaitThread(ctx workflow.Context) error {
 	if !known || d.ended {
 		return refuseUpdate(StateError, errors.New("session_not_live: the session has named no thread; see starter session list"))
 	}
-	d.open(ctx)
+	d.openThread(ctx)
 	return nil
 }
 
@@ -165,7 +165,7 @@ func (d *Deliveries) checkClosing(ctx workflow.Context, c Closing) error {
 
 // closeBatch closes a batch by a person's word.
 func (d *Deliveries) closeBatch(ctx workflow.Context, c Closing) (View, error) {
-	if err := d.emit(ctx, d.closingOf(c)); err != nil {
+	if err := d.emitEvent(ctx, d.closingOf(c)); err != nil {
 		return View{}, refuseUpdate(StateError, err)
 	}
 	return d.view(), nil

@@ -79,7 +79,7 @@ func (h *deliveryHost) ReachProcess(ctx workflow.Context) workflow.Context {
 // WakeProcess implements deliveryflow.Host.
 func (h *deliveryHost) WakeProcess(ctx workflow.Context) {
 	if h.s.Sitting == nil && !h.s.Wake {
-		h.runner().apply(ctx, session.WakeAsked{})
+		h.runner().applyEvent(ctx, session.WakeAsked{})
 	}
 }
 
@@ -90,13 +90,13 @@ func (h *deliveryHost) HasTurnToBegin(workflow.Context) bool {
 
 // BeginTurn implements deliveryflow.Host.
 func (h *deliveryHost) BeginTurn(ctx workflow.Context, id string) bool {
-	return h.runner().apply(ctx, session.DeliveryBegun{ID: id})
+	return h.runner().applyEvent(ctx, session.DeliveryBegun{ID: id})
 }
 
 // TakeTurnBack implements deliveryflow.Host.
 func (h *deliveryHost) TakeTurnBack(ctx workflow.Context, id string) {
 	if t := h.s.Turn; t != nil && t.Delivery && t.ID == id {
-		h.runner().apply(ctx, session.NotHanded{ID: id})
+		h.runner().applyEvent(ctx, session.NotHanded{ID: id})
 	}
 }
 

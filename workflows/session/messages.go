@@ -46,17 +46,20 @@ func (r *runner) registerHandlers(ctx workflow.Context) error {
 		workflow.SetQueryHandlerWithOptions(ctx, StateQuery, func() (session.Snapshot, error) { return *r.s, nil },
 			workflow.QueryHandlerOptions{Description: "the session: its state, its last messages, what it waits for"}),
 		setUpdate(ctx, SayUpdate, `{"id":"...","text":"...","by":"...","override":{"model":"...","mode":"..."}}`,
-			func(m session.Message) error { return r.s.CheckMessage(m) }, r.say),
-		setUpdate(ctx, InterruptUpdate, "ends the turn under way", r.checkTurn, r.interrupt),
-		setUpdate(ctx, StopUpdate, "ends the agent's process; the next message starts it again", r.checkOpen, r.stop),
-		setUpdate(ctx, RetireUpdate, "ends the session for good", r.checkLeave, r.leave),
-		setUpdate(ctx, DiffUpdate, "what the session has changed in its checkout", r.checkOpen, r.diff),
+			func(m session.Message) error { return r.s.CheckMessage(m) }, r.takeMessage),
+		setUpdate(ctx, InterruptUpdate, "ends the turn under way", r.checkTurn, r.interruptTurn),
+		setUpdate(ctx, StopUpdate, "ends the agent's process; the next message starts it again", r.checkOpen, r.stopSitting),
+		setUpdate(ctx, RetireUpdate, "ends the session for good", r.checkLeave, r.leaveSession),
+		setUpdate(ctx, DiffUpdate, "what the session has changed in its checkout", r.checkOpen, r.diffCheckout),
 		registerMessage(ctx, r, signals, ApprovalMessage, `{"approvalId":"...","decision":"approve|reject","by":"...","reason":"...","final":false,"session":false}`,
 			func(d run.Decision) error { return r.s.CheckDecision(d) },
-			func(d run.Decision) Taken { r.apply(r.ctx, session.Decided{Decision: d}); return r.taken(d.ApprovalID) }),
+			func(d run.Decision) Taken {
+				r.applyEvent(r.ctx, session.Decided{Decision: d})
+				return r.taken(d.ApprovalID)
+			}),
 		registerMessage(ctx, r, signals, AnswerMessage, `{"questionId":"...","text":"...","by":"..."}`,
 			func(a run.Reply) error { return r.s.CheckReply(a) },
-			func(a run.Reply) Taken { r.apply(r.ctx, session.Answered{Reply: a}); return r.taken(a.QuestionID) }),
+			func(a run.Reply) Taken { r.applyEvent(r.ctx, session.Answered{Reply: a}); return r.taken(a.QuestionID) }),
 	)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		ctx, _ = workflow.NewDisconnectedContext(ctx)
@@ -96,7 +99,7 @@ func (r *runner) drainReports(ctx workflow.Context) {
 			return
 		}
 		delivery := r.s.Turn != nil && r.s.Turn.Delivery
-		if !r.apply(ctx, rep) {
+		if !r.applyEvent(ctx, rep) {
 			continue
 		}
 		switch {
@@ -112,8 +115,8 @@ func (r *runner) drainReports(ctx workflow.Context) {
 
 func (r *runner) taken(id string) Taken { return Taken{Session: r.s.Input.ID, ID: id} }
 
-func (r *runner) say(ctx workflow.Context, m session.Message) (Taken, error) {
-	r.apply(ctx, session.Said{Message: m})
+func (r *runner) takeMessage(ctx workflow.Context, m session.Message) (Taken, error) {
+	r.applyEvent(ctx, session.Said{Message: m})
 	return r.taken(m.ID), nil
 }
 
@@ -142,13 +145,13 @@ func (r *runner) checkTurn(b By) error {
 	return nil
 }
 
-// interrupt ends the turn. One that was cut off is not gone on with.
-func (r *runner) interrupt(ctx workflow.Context, b By) (Taken, error) {
+// interruptTurn ends the turn. One that was cut off is not gone on with.
+func (r *runner) interruptTurn(ctx workflow.Context, b By) (Taken, error) {
 	id := r.s.Turn.ID
-	if r.apply(ctx, session.TurnDropped{By: b.By}) {
+	if r.applyEvent(ctx, session.TurnDropped{By: b.By}) {
 		return r.taken(id), nil
 	}
-	done, err := r.own(ctx, owner.Interrupt, activities.SittingRef{Session: r.s.Input.ID, Epoch: r.s.Epochs}, "Interrupt the turn")
+	done, err := r.callOwner(ctx, owner.Interrupt, activities.SittingRef{Session: r.s.Input.ID, Epoch: r.s.Epochs}, "Interrupt the turn")
 	if err == nil && !done {
 		err = session.ErrIdle
 	}
@@ -158,18 +161,18 @@ func (r *runner) interrupt(ctx workflow.Context, b By) (Taken, error) {
 	return r.taken(id), nil
 }
 
-func (r *runner) stop(ctx workflow.Context, b By) (Taken, error) {
-	r.apply(ctx, session.StopAsked{By: b.By})
+func (r *runner) stopSitting(ctx workflow.Context, b By) (Taken, error) {
+	r.applyEvent(ctx, session.StopAsked{By: b.By})
 	return r.taken(""), nil
 }
 
-func (r *runner) leave(ctx workflow.Context, b By) (Taken, error) {
-	r.apply(ctx, session.RetireAsked{By: b.By})
+func (r *runner) leaveSession(ctx workflow.Context, b By) (Taken, error) {
+	r.applyEvent(ctx, session.RetireAsked{By: b.By})
 	return r.taken(""), nil
 }
 
-// diff returns the diff of the checkout as it is now.
-func (r *runner) diff(ctx workflow.Context, _ By) (run.Ref, error) {
+// diffCheckout returns the diff of the checkout as it is now.
+func (r *runner) diffCheckout(ctx workflow.Context, _ By) (run.Ref, error) {
 	var ref run.Ref
 	err := workflow.ExecuteActivity(readingActivity(ctx), acts.Diff, r.s.Input).Get(ctx, &ref)
 	return ref, err

@@ -124,28 +124,28 @@ func newRunner(ctx workflow.Context, in Input) (*runner, error) {
 	}
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		ctx.Done().Receive(ctx, nil)
-		r.apply(r.ctx, session.RetireAsked{By: "a cancellation"})
+		r.applyEvent(r.ctx, session.RetireAsked{By: "a cancellation"})
 	})
-	r.show(r.ctx)
+	r.showState(r.ctx)
 	return r, nil
 }
 
-// apply folds an event in. It reports whether the event was in turn; one that is not changes nothing.
-func (r *runner) apply(ctx workflow.Context, e session.Event) bool {
+// applyEvent folds an event in. It reports whether the event was in turn; one that is not changes nothing.
+func (r *runner) applyEvent(ctx workflow.Context, e session.Event) bool {
 	if err := r.s.Apply(workflow.Now(ctx), e); err != nil {
 		r.log.Info("event dropped", "reason", err.Error())
 		return false
 	}
 	r.touch()
-	r.show(ctx)
+	r.showState(ctx)
 	return true
 }
 
 // touch lets the session look for its next step.
 func (r *runner) touch() { r.version++ }
 
-// show brings the Web UI and the lists up to date.
-func (r *runner) show(ctx workflow.Context) {
+// showState brings the Web UI and the lists up to date.
+func (r *runner) showState(ctx workflow.Context) {
 	if r.shown != r.s.State {
 		r.shown = r.s.State
 		_ = workflow.UpsertTypedSearchAttributes(ctx, attribute.Status().ValueSet(string(r.s.State)))
@@ -161,25 +161,25 @@ func (r *runner) doStep(ctx workflow.Context) error {
 	case session.Hand:
 		r.handOver(ctx)
 	case session.Settle:
-		r.settle(ctx)
+		r.tellDecision(ctx)
 	case session.Finish:
 		r.finishSitting(ctx)
 	case session.Close:
-		return r.retire(ctx)
+		return r.retireSession(ctx)
 	case session.Rest, session.Pause:
 		seen := r.version
 		if r.hooks.step != nil && r.hooks.step(ctx) || r.version != seen { // something happened while it worked
 			return nil
 		}
-		return r.rest(ctx)
+		return r.waitForStep(ctx)
 	default:
 		return fmt.Errorf("no step %q", do)
 	}
 	return nil
 }
 
-// rest waits until something happens, or the time of a step has come.
-func (r *runner) rest(ctx workflow.Context) error {
+// waitForStep waits until something happens, or the time of a step has come.
+func (r *runner) waitForStep(ctx workflow.Context) error {
 	seen, now := r.version, workflow.Now(ctx)
 	changed := func() bool { return r.version != seen }
 	var until time.Time
@@ -221,7 +221,7 @@ func (r *runner) readyToContinue(ctx workflow.Context, must bool) bool {
 		return false
 	}
 	if r.awake {
-		r.apply(ctx, session.WakeAsked{})
+		r.applyEvent(ctx, session.WakeAsked{})
 	}
 	return true
 }

@@ -19,7 +19,7 @@ import (
 // its own, after every report that it sent.
 func (r *runner) startSitting(ctx workflow.Context) {
 	due := r.s.DueSitting()
-	if !r.apply(ctx, due) {
+	if !r.applyEvent(ctx, due) {
 		return
 	}
 	epoch := r.s.Sitting.Epoch
@@ -40,7 +40,7 @@ func (r *runner) startSitting(ctx workflow.Context) {
 		if r.hooks.ended != nil {
 			r.hooks.ended(ctx, epoch, e.End, e.Reason)
 		}
-		r.apply(ctx, e)
+		r.applyEvent(ctx, e)
 	})
 }
 
@@ -61,7 +61,7 @@ func endOf(epoch int, res activities.SitResult, err error) session.SittingEnded 
 
 // finishSitting asks the process's owner to end it in good order.
 func (r *runner) finishSitting(ctx workflow.Context) {
-	if r.s.Sitting != nil && r.apply(ctx, session.SittingAsked{}) {
+	if r.s.Sitting != nil && r.applyEvent(ctx, session.SittingAsked{}) {
 		r.end()
 	}
 }
@@ -69,7 +69,7 @@ func (r *runner) finishSitting(ctx workflow.Context) {
 // handOver gives the agent the next message, or asks it to continue the turn that was cut off.
 func (r *runner) handOver(ctx workflow.Context) {
 	decided := r.s.Permit()
-	if !r.apply(ctx, session.HandingBegun{}) {
+	if !r.applyEvent(ctx, session.HandingBegun{}) {
 		return
 	}
 	t := *r.s.Turn
@@ -81,8 +81,8 @@ func (r *runner) handOver(ctx workflow.Context) {
 	if h.Part > 0 {
 		h.Text = ""
 	}
-	given, err := r.own(ctx, owner.Say, h, "Say message "+t.ID)
-	if !given && err == nil && !r.apply(ctx, session.NotHanded{ID: t.ID}) {
+	given, err := r.callOwner(ctx, owner.Say, h, "Say message "+t.ID)
+	if !given && err == nil && !r.applyEvent(ctx, session.NotHanded{ID: t.ID}) {
 		return // the turn has ended since
 	}
 	if !given {
@@ -90,25 +90,25 @@ func (r *runner) handOver(ctx workflow.Context) {
 	}
 }
 
-// settle tells the agent a decision.
-func (r *runner) settle(ctx workflow.Context) {
+// tellDecision tells the agent a decision.
+func (r *runner) tellDecision(ctx workflow.Context) {
 	ask := r.s.Settleable()
 	p := r.s.Permit()
 	if p == nil {
 		p = &run.Permit{CallID: ask.Permission.CallID, Digest: ask.Permission.Digest}
 	}
 	v := activities.Verdict{Session: r.s.Input.ID, Epoch: r.s.Sitting.Epoch, Permit: *p, Final: ask.Decided.Final}
-	_, err := r.own(ctx, owner.Decide, v, "Tell the decision on "+ask.ApprovalID)
+	_, err := r.callOwner(ctx, owner.Decide, v, "Tell the decision on "+ask.ApprovalID)
 	if err != nil {
 		r.finishSitting(ctx)
 		return
 	}
-	r.apply(ctx, session.Settled{ApprovalID: ask.ApprovalID})
+	r.applyEvent(ctx, session.Settled{ApprovalID: ask.ApprovalID})
 }
 
-// own runs an activity of the process's owner, once. Done is false, without an error, if it surely had no
+// callOwner runs an activity of the process's owner, once. Done is false, without an error, if it surely had no
 // effect. An error says that this is not known.
-func (r *runner) own(ctx workflow.Context, activity, in any, summary string) (done bool, err error) {
+func (r *runner) callOwner(ctx workflow.Context, activity, in any, summary string) (done bool, err error) {
 	if !r.s.Sitting.Seated() {
 		return false, nil
 	}
@@ -152,8 +152,8 @@ func ownerActivity(ctx workflow.Context, queue, summary string) workflow.Context
 	})
 }
 
-// retire ends the session: it keeps the diff of the checkout and removes the checkout.
-func (r *runner) retire(ctx workflow.Context) error {
+// retireSession ends the session: it keeps the diff of the checkout and removes the checkout.
+func (r *runner) retireSession(ctx workflow.Context) error {
 	if err := r.deliveries.Retire(ctx); err != nil { // a cancellation does not wait
 		r.log.Warn("deliveries left open", "reason", err.Error())
 	}
@@ -166,7 +166,7 @@ func (r *runner) retire(ctx workflow.Context) error {
 		r.log.Error("checkout left behind", "error", err)
 	}
 	r.result = Result{ID: r.s.Input.ID, Usage: r.s.Usage, Changes: kept.Changes, Reason: r.s.Reason}
-	r.apply(ctx, session.Retirement{})
+	r.applyEvent(ctx, session.Retirement{})
 	return nil
 }
 

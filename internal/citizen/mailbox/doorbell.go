@@ -44,14 +44,14 @@ func (m Mailboxes) Announce(ctx context.Context, id dispatch.GardenID) (int, err
 	if err := id.Validate(); err != nil {
 		return 0, err
 	}
-	n, err := m.announce(ctx, m.boxOf(id))
+	n, err := m.announceMail(ctx, m.boxOf(id))
 	if err != nil {
 		return 0, fmt.Errorf("announce the mail of %s: %w", id, err)
 	}
 	return n, nil
 }
 
-func (m Mailboxes) announce(ctx context.Context, b box) (int, error) {
+func (m Mailboxes) announceMail(ctx context.Context, b box) (int, error) {
 	if _, err := os.Lstat(b.dir); err != nil {
 		return 0, err
 	}

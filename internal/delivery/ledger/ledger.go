@@ -68,7 +68,7 @@ const (
 // sessionName matches the names that a session's directory can have.
 var sessionName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
-func (s Store) path(session string) (string, error) {
+func (s Store) sessionPath(session string) (string, error) {
 	if !sessionName.MatchString(session) {
 		return "", fmt.Errorf("session id %q: want 1 to 128 letters, digits, '.', '_' and '-'", session)
 	}
@@ -80,7 +80,7 @@ func (s Store) path(session string) (string, error) {
 // was written with other words, and ErrDamaged if another program has written there; then nothing is written. A ledger
 // that is not there at all begins with the first entry given, so that a person can put a damaged one aside.
 func (s Store) Record(ctx context.Context, session string, entries []Entry) error {
-	dir, err := s.path(session)
+	dir, err := s.sessionPath(session)
 	if err != nil || len(entries) == 0 {
 		return err
 	}
@@ -216,7 +216,7 @@ func lastOf(have []line) int {
 // Read returns the entries of a session; none where there is no ledger. A last line that is being written, or that a
 // crash has cut, is left out.
 func (s Store) Read(session string) ([]Entry, error) {
-	dir, err := s.path(session)
+	dir, err := s.sessionPath(session)
 	if err != nil {
 		return nil, err
 	}

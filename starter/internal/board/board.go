@@ -86,7 +86,7 @@ func (r Row) over() time.Time {
 // bound.
 func Lines(s terminal.Style, rows []Row, now time.Time, columns int) []string {
 	v := view{style: s, now: now, columns: columns}
-	v.measure(rows)
+	v.measureRows(rows)
 	lines, last := []string{}, Group(-1)
 	for _, r := range rows {
 		if g := GroupOf(r.Listed); g != last {
@@ -95,7 +95,7 @@ func Lines(s terminal.Style, rows []Row, now time.Time, columns int) []string {
 			}
 			lines, last = append(lines, s.Bold(titles[g])), g
 		}
-		lines = append(lines, "  "+v.row(r))
+		lines = append(lines, "  "+v.drawRow(r))
 	}
 	return lines
 }
@@ -109,7 +109,7 @@ type view struct {
 	name, state, repo, age int // widths of columns
 }
 
-func (v *view) measure(rows []Row) {
+func (v *view) measureRows(rows []Row) {
 	for _, r := range rows {
 		v.name = max(v.name, terminal.Width(v.nameOf(r)))
 		v.state = max(v.state, terminal.Width(r.state()))
@@ -167,8 +167,8 @@ func (v *view) ageOf(r Row) string {
 	return terminal.Age(v.now.Sub(since))
 }
 
-// row draws a run: name, state, title, and at the right end size, age and cost.
-func (v *view) row(r Row) string {
+// drawRow draws a run: name, state, title, and at the right end size, age and cost.
+func (v *view) drawRow(r Row) string {
 	state := r.state()
 	colour := v.style.Accent
 	switch {

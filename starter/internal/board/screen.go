@@ -59,8 +59,8 @@ func (b *Board) Waiting() (n int) {
 	return n
 }
 
-// shown returns the rows that the search leaves.
-func (b *Board) shown() []Row {
+// shownRows returns the rows that the search leaves.
+func (b *Board) shownRows() []Row {
 	if b.search == "" {
 		return b.rows
 	}
@@ -76,7 +76,7 @@ func (b *Board) shown() []Row {
 // Chosen returns the chosen row: the first one where none was chosen or the chosen one is gone. ok is false
 // if there is no row.
 func (b *Board) Chosen() (r Row, ok bool) {
-	rows := b.shown()
+	rows := b.shownRows()
 	if len(rows) == 0 {
 		return Row{}, false
 	}
@@ -101,13 +101,13 @@ func (b *Board) Press(k terminal.Key) Action {
 	}
 	switch {
 	case k.Name == terminal.Up, k.Char == 'k':
-		b.move(-1)
+		b.moveBy(-1)
 	case k.Name == terminal.Down, k.Char == 'j':
-		b.move(1)
+		b.moveBy(1)
 	case k.Name == terminal.PageUp:
-		b.move(-10)
+		b.moveBy(-10)
 	case k.Name == terminal.PageDown:
-		b.move(10)
+		b.moveBy(10)
 	case k.Char == '/':
 		b.searching, b.search = true, ""
 	case k.Name == terminal.Escape:
@@ -119,13 +119,13 @@ func (b *Board) Press(k terminal.Key) Action {
 	case k.Char == 'q', k.Name == terminal.EndInput:
 		return Quit
 	default:
-		return b.act(k)
+		return b.actionOf(k)
 	}
 	return ""
 }
 
-// act returns the action of a key on the chosen row.
-func (b *Board) act(k terminal.Key) Action {
+// actionOf returns the action of a key on the chosen row.
+func (b *Board) actionOf(k terminal.Key) Action {
 	r, ok := b.Chosen()
 	if !ok {
 		b.hint = "there is no run here: s starts one, q leaves"
@@ -170,8 +170,8 @@ func (b *Board) pressSearch(k terminal.Key) {
 	}
 }
 
-func (b *Board) move(by int) {
-	rows := b.shown()
+func (b *Board) moveBy(by int) {
+	rows := b.shownRows()
 	if len(rows) > 0 {
 		b.chosen = rows[min(max(b.index(rows)+by, 0), len(rows)-1)].ID
 	}
@@ -187,8 +187,8 @@ var keys = [][2]string{
 // Draw returns the lines of a screen of that size. The title stands in the first line, the keys in the last.
 func (b *Board) Draw(title string, now time.Time, columns, lines int) []string {
 	head := []string{" " + b.Style.Bold(terminal.Clip(title, max(columns-2, 1))), ""}
-	foot := []string{b.foot(columns)}
-	body, chosen := b.body(now, columns)
+	foot := []string{b.footLine(columns)}
+	body, chosen := b.drawGroups(now, columns)
 	room := max(lines-len(head)-len(foot), 1)
 	switch { // keep the chosen row in sight
 	case chosen < b.top:
@@ -204,8 +204,8 @@ func (b *Board) Draw(title string, now time.Time, columns, lines int) []string {
 	return append(append(head, body...), foot...)
 }
 
-// body draws the groups, and returns the line of the chosen row.
-func (b *Board) body(now time.Time, columns int) (lines []string, chosen int) {
+// drawGroups draws the groups, and returns the line of the chosen row.
+func (b *Board) drawGroups(now time.Time, columns int) (lines []string, chosen int) {
 	if b.help {
 		for _, k := range keys {
 			for i, text := range terminal.Fold(k[1], max(columns-11, 20)) {
@@ -218,9 +218,9 @@ func (b *Board) body(now time.Time, columns int) (lines []string, chosen int) {
 		}
 		return lines, 0
 	}
-	rows := b.shown()
+	rows := b.shownRows()
 	v := view{style: b.Style, now: now, columns: columns, shortIDs: true}
-	v.measure(rows)
+	v.measureRows(rows)
 	at, last := b.index(rows), Group(-1)
 	for i, r := range rows {
 		if g := GroupOf(r.Listed); g != last {
@@ -233,7 +233,7 @@ func (b *Board) body(now time.Time, columns int) (lines []string, chosen int) {
 		if i == at {
 			mark, chosen = " "+b.Style.Accent("❯")+" ", len(lines)
 		}
-		lines = append(lines, mark+v.row(r))
+		lines = append(lines, mark+v.drawRow(r))
 	}
 	switch {
 	case len(rows) == 0 && b.search != "":
@@ -244,7 +244,7 @@ func (b *Board) body(now time.Time, columns int) (lines []string, chosen int) {
 	return lines, chosen
 }
 
-func (b *Board) foot(columns int) string {
+func (b *Board) footLine(columns int) string {
 	switch {
 	case b.searching:
 		return " " + b.Style.Wait("/") + terminal.Clip(story.OneLine(b.search, 200), max(columns-3, 1))

@@ -44,23 +44,23 @@ func Read(b []byte) (p activities.Parcel, err error) {
 
 // Enqueue gives the session a batch. A batch that is given twice is one batch.
 func (c Client) Enqueue(ctx context.Context, session string, p activities.Parcel) (r activities.Receipt, err error) {
-	err = c.update(ctx, session, activities.UpdateOf(session, p, client.WorkflowUpdateStageCompleted), &r)
+	err = c.updateSession(ctx, session, activities.UpdateOf(session, p, client.WorkflowUpdateStageCompleted), &r)
 	return r, err
 }
 
 // Close closes a batch by a person's word.
 func (c Client) Close(ctx context.Context, session string, closing deliveryflow.Closing) (v deliveryflow.View, err error) {
-	err = c.update(ctx, session, client.UpdateWorkflowOptions{UpdateName: deliveryflow.CloseUpdate, Args: []any{closing}}, &v)
+	err = c.updateSession(ctx, session, client.UpdateWorkflowOptions{UpdateName: deliveryflow.CloseUpdate, Args: []any{closing}}, &v)
 	return v, err
 }
 
 // Sweep applies the deadlines that have passed.
 func (c Client) Sweep(ctx context.Context, session string) (s deliveryflow.Swept, err error) {
-	err = c.update(ctx, session, client.UpdateWorkflowOptions{UpdateName: deliveryflow.SweepUpdate}, &s)
+	err = c.updateSession(ctx, session, client.UpdateWorkflowOptions{UpdateName: deliveryflow.SweepUpdate}, &s)
 	return s, err
 }
 
-func (c Client) update(ctx context.Context, session string, o client.UpdateWorkflowOptions, out any) error {
+func (c Client) updateSession(ctx context.Context, session string, o client.UpdateWorkflowOptions, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, updateLimit)
 	defer cancel()
 	o.WorkflowID, o.WaitForStage = activities.WorkflowID(session), client.WorkflowUpdateStageCompleted
@@ -68,7 +68,7 @@ func (c Client) update(ctx context.Context, session string, o client.UpdateWorkf
 	if err == nil {
 		err = handle.Get(ctx, out)
 	}
-	return explain(session, err)
+	return explainError(session, err)
 }
 
 // View returns the deliveries of a session, by its workflow.
@@ -79,11 +79,11 @@ func (c Client) View(ctx context.Context, session string) (v deliveryflow.View, 
 	if err == nil {
 		err = got.Get(&v)
 	}
-	return v, explain(session, err)
+	return v, explainError(session, err)
 }
 
-// explain returns an error with the code of the contract where there is one.
-func explain(session string, err error) error {
+// explainError returns an error with the code of the contract where there is one.
+func explainError(session string, err error) error {
 	if _, late := errors.AsType[*serviceerror.DeadlineExceeded](err); late || errors.Is(err, context.DeadlineExceeded) {
 		return ErrNoAnswer
 	}

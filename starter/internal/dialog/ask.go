@@ -10,8 +10,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/toolcall"
 )
 
-// allow asks whether the agent may use a tool.
-func (p *Person) allow(ctx context.Context, a run.PendingApproval) (run.Decision, error) {
+// askForTool asks whether the agent may use a tool.
+func (p *Person) askForTool(ctx context.Context, a run.PendingApproval) (run.Decision, error) {
 	d := run.Decision{ApprovalID: a.ApprovalID, By: p.Name}
 	p.Screen.Line("")
 	for _, line := range p.drawCall(*a.Permission, false) {
@@ -27,7 +27,7 @@ func (p *Person) allow(ctx context.Context, a run.PendingApproval) (run.Decision
 		{"q", "later", "decide later: the agent waits"}, {"end", "", "refuse it and end the run"},
 	}
 	for {
-		key, err := p.ask(ctx, "Allow it?", words)
+		key, err := p.askForWord(ctx, "Allow it?", words)
 		if err != nil {
 			return d, err
 		}
@@ -50,7 +50,7 @@ func (p *Person) allow(ctx context.Context, a run.PendingApproval) (run.Decision
 			}
 		case "end":
 			g := &gate{Person: p, a: a, decision: d}
-			if done, err := g.end(ctx); done || err != nil {
+			if done, err := g.askForEnd(ctx); done || err != nil {
 				return g.decision, err
 			}
 		default:
@@ -66,20 +66,20 @@ const maxCallLines = 20
 func (p *Person) drawCall(asked run.Permission, all bool) []string {
 	raw, err := p.Load(asked.Input)
 	if err != nil {
-		return append(indented(display.Text([]byte(asked.Excerpt))), p.Screen.Dim("    … this is its head: all of it is in the run's directory on the worker's host"))
+		return append(indentLines(display.Text([]byte(asked.Excerpt))), p.Screen.Dim("    … this is its head: all of it is in the run's directory on the worker's host"))
 	}
 	call := toolcall.Read(asked.Tool, raw)
 	var lines []string
 	switch {
 	case call.Command != "":
-		for i, line := range indented(display.Text([]byte(call.Command))) {
+		for i, line := range indentLines(display.Text([]byte(call.Command))) {
 			lines = append(lines, "    "+p.Screen.Dim([]string{"$ ", "  "}[min(i, 1)])+p.Screen.Bold(strings.TrimPrefix(line, "    ")))
 		}
 	case call.Target != "":
 		lines = append(lines, "    "+p.Screen.Bold(display.Line(call.Target))+"  "+p.Screen.Dim(call.Change()))
 	}
 	for _, m := range call.Rest {
-		text := indented(display.Text([]byte(m.Value)))
+		text := indentLines(display.Text([]byte(m.Value)))
 		if m.Name != "" && len(text) == 1 {
 			lines = append(lines, "    "+p.Screen.Dim(display.Line(m.Name)+": ")+strings.TrimSpace(text[0]))
 			continue
@@ -95,7 +95,7 @@ func (p *Person) drawCall(asked run.Permission, all bool) []string {
 	return lines
 }
 
-func indented(text string) (lines []string) {
+func indentLines(text string) (lines []string) {
 	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
 		lines = append(lines, "    "+strings.TrimRight(line, "\n"))
 	}
@@ -111,7 +111,7 @@ func (p *Person) Answer(ctx context.Context, q run.PendingQuestion) (run.Reply, 
 	}
 	words := questionWords(q)
 	p.printLabels(words)
-	prompt := p.prompt(questionPrompt(q.Kind), words, ", or a text")
+	prompt := p.promptText(questionPrompt(q.Kind), words, ", or a text")
 	for {
 		line, err := p.Lines.Ask(ctx, prompt)
 		if err != nil {
@@ -120,7 +120,7 @@ func (p *Person) Answer(ctx context.Context, q run.PendingQuestion) (run.Reply, 
 		switch word := strings.ToLower(line); {
 		case word == "" || word == "?":
 			p.printWords("", words)
-			p.print("    ", textMeaning(q.Kind))
+			p.printSentence("    ", textMeaning(q.Kind))
 		case word == "q" || word == "later":
 			return r, ErrUnanswered
 		case word == "cancel" || word == "c" && q.Kind != run.AgentQuestion:
@@ -144,7 +144,7 @@ func (p *Person) Answer(ctx context.Context, q run.PendingQuestion) (run.Reply, 
 
 // confirmCancel returns ErrCancel if the person ends the run.
 func (p *Person) confirmCancel(ctx context.Context) error {
-	key, err := p.ask(ctx, "End the run?", []word{{"yes", "", "the run ends as canceled, its branch stays"}, {"n", "", "back to the question"}})
+	key, err := p.askForWord(ctx, "End the run?", []word{{"yes", "", "the run ends as canceled, its branch stays"}, {"n", "", "back to the question"}})
 	if err == nil && key == "yes" {
 		return ErrCancel
 	}

@@ -43,10 +43,10 @@ const shownLines = 60
 // two, for the line above the question; empty: the line leaves it out.
 type word struct{ key, label, does string }
 
-// ask asks until the person types one of the words, and returns its key. Every other line shows the words.
-func (p *Person) ask(ctx context.Context, question string, words []word) (string, error) {
+// askForWord asks until the person types one of the words, and returns its key. Every other line shows the words.
+func (p *Person) askForWord(ctx context.Context, question string, words []word) (string, error) {
 	p.printLabels(words)
-	prompt := p.prompt(question, words, "")
+	prompt := p.promptText(question, words, "")
 	for {
 		line, err := p.Lines.Ask(ctx, prompt)
 		if err != nil {
@@ -57,15 +57,15 @@ func (p *Person) ask(ctx context.Context, question string, words []word) (string
 				return w.key, nil
 			}
 		}
-		if key, ok := synonym(line, words); ok {
+		if key, ok := findWord(line, words); ok {
 			return key, nil
 		}
 		p.printWords(line, words)
 	}
 }
 
-// prompt returns the text before what a person types: the question and the keys.
-func (p *Person) prompt(question string, words []word, besides string) string {
+// promptText returns the text before what a person types: the question and the keys.
+func (p *Person) promptText(question string, words []word, besides string) string {
 	keys := ""
 	for _, w := range words {
 		keys += w.key + " "
@@ -101,7 +101,7 @@ var synonyms = map[string]string{
 	"yes": "y", "no": "n", "diff": "d", "details": "d", "files": "f", "session": "s", "quit": "q", "later": "q", "retry": "r", "some": "a",
 }
 
-func synonym(line string, words []word) (string, bool) {
+func findWord(line string, words []word) (string, bool) {
 	key, ok := synonyms[strings.ToLower(line)]
 	if line == "Y" {
 		key, ok = "y", true
@@ -124,12 +124,12 @@ func (p *Person) printWords(line string, words []word) {
 		width = max(width, terminal.Width(w.key))
 	}
 	for _, w := range words {
-		p.print("    "+p.Screen.Accent(w.key)+strings.Repeat(" ", width-terminal.Width(w.key)+2), w.does)
+		p.printSentence("    "+p.Screen.Accent(w.key)+strings.Repeat(" ", width-terminal.Width(w.key)+2), w.does)
 	}
 }
 
-// print prints a sentence behind a head. On a live screen it is broken between words, below itself.
-func (p *Person) print(head, text string) {
+// printSentence prints a sentence behind a head. On a live screen it is broken between words, below itself.
+func (p *Person) printSentence(head, text string) {
 	lines := []string{text}
 	if p.Screen.Live() {
 		lines = terminal.Fold(text, max(p.Screen.Columns()-terminal.Width(head)-1, 20))
@@ -146,16 +146,16 @@ func (p *Person) print(head, text string) {
 // and ErrCancel never: a final rejection ends the run.
 func (p *Person) Approve(ctx context.Context, a run.PendingApproval) (run.Decision, error) {
 	if a.Permission != nil {
-		return p.allow(ctx, a)
+		return p.askForTool(ctx, a)
 	}
 	g := p.newGate(a)
-	g.show()
+	g.showPatch()
 	for {
-		key, err := p.ask(ctx, "Apply this patch?", g.words())
+		key, err := p.askForWord(ctx, "Apply this patch?", g.gateWords())
 		if err != nil {
 			return g.decision, err
 		}
-		done, err := g.press(ctx, key)
+		done, err := g.pressKey(ctx, key)
 		if done || err != nil {
 			return g.decision, err
 		}
@@ -163,7 +163,7 @@ func (p *Person) Approve(ctx context.Context, a run.PendingApproval) (run.Decisi
 }
 
 // Show shows a patch that waits, and asks nothing.
-func (p *Person) Show(a run.PendingApproval) { p.newGate(a).show() }
+func (p *Person) Show(a run.PendingApproval) { p.newGate(a).showPatch() }
 
 // printFacts prints what a person should know besides.
 func (p *Person) printFacts(a run.PendingApproval, kinds ...review.FactKind) {
@@ -174,10 +174,10 @@ func (p *Person) printFacts(a run.PendingApproval, kinds ...review.FactKind) {
 			}
 			text := story.OneLine(f.Text, 300)
 			if f.Kind == review.Check {
-				p.print("  ", p.Screen.Dim(text))
+				p.printSentence("  ", p.Screen.Dim(text))
 				continue
 			}
-			p.print("  "+p.Screen.Wait(string(f.Kind)+": "), text)
+			p.printSentence("  "+p.Screen.Wait(string(f.Kind)+": "), text)
 		}
 	}
 }
@@ -222,8 +222,8 @@ func (p *Person) newGate(a run.PendingApproval) *gate {
 	return g
 }
 
-// words returns the words of the gate.
-func (g *gate) words() []word {
+// gateWords returns the words of the gate.
+func (g *gate) gateWords() []word {
 	list := []word{{"y", "apply", "apply it"}, {"n", "send back", "send it back, with a reason in one line"}}
 	if g.Edit != nil && len(g.files) > 0 {
 		list = append(list, word{"N", "in your editor", "send it back, with a reason in your editor: what stands below a line goes to the fixer with file and line"})
@@ -235,30 +235,30 @@ func (g *gate) words() []word {
 	return append(list, word{"q", "later", "decide later: the run waits"}, word{"end", "", "refuse it and end the run"})
 }
 
-// press carries out a word. It reports whether the decision is made.
-func (g *gate) press(ctx context.Context, key string) (done bool, err error) {
+// pressKey carries out a word. It reports whether the decision is made.
+func (g *gate) pressKey(ctx context.Context, key string) (done bool, err error) {
 	switch key {
 	case "y":
 		g.decision.Decision = run.Approve
 		return true, nil
 	case "n":
-		return g.reject(ctx)
+		return g.askForReason(ctx)
 	case "N":
 		return g.rejectByMail(ctx)
 	case "d":
-		return false, g.page(g.drawn())
+		return false, g.pageLines(g.drawPatch())
 	case "f":
 		return false, g.byFile(ctx)
 	case "a":
 		return g.acceptSome(ctx)
 	case "end":
-		return g.end(ctx)
+		return g.askForEnd(ctx)
 	}
 	return false, ErrUnanswered
 }
 
-// reject asks for the reason of a rejection in one line.
-func (g *gate) reject(ctx context.Context) (bool, error) {
+// askForReason asks for the reason of a rejection in one line.
+func (g *gate) askForReason(ctx context.Context) (bool, error) {
 	g.warnOfEnd()
 	reason, err := g.askReason(ctx, "Why not?", "the fixer reads it; - without a reason; Enter: back")
 	if reason == "" || err != nil {
@@ -273,7 +273,7 @@ func (g *gate) reject(ctx context.Context) (bool, error) {
 
 func (g *gate) warnOfEnd() {
 	if g.a.Next.RejectEnds {
-		g.print("  "+g.Screen.Wait("! "), "a no ends the run: "+g.a.Next.Reject)
+		g.printSentence("  "+g.Screen.Wait("! "), "a no ends the run: "+g.a.Next.Reject)
 	}
 }
 
@@ -297,7 +297,7 @@ func (g *gate) rejectByMail(ctx context.Context) (bool, error) {
 	text, err := g.Edit(review.Draft(g.files))
 	resume()
 	if err != nil {
-		g.print("  "+g.Screen.Wait("! "), story.OneLine(err.Error(), 300))
+		g.printSentence("  "+g.Screen.Wait("! "), story.OneLine(err.Error(), 300))
 		return false, nil
 	}
 	whole, remarks := review.ParseReply(text, g.files)
@@ -307,13 +307,13 @@ func (g *gate) rejectByMail(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	if len(reason) > run.MaxTextBytes {
-		g.print("  "+g.Screen.Wait("! "), fmt.Sprintf("the reason has %d bytes, and a run takes %d: nothing was decided", len(reason), run.MaxTextBytes))
+		g.printSentence("  "+g.Screen.Wait("! "), fmt.Sprintf("the reason has %d bytes, and a run takes %d: nothing was decided", len(reason), run.MaxTextBytes))
 		return false, nil
 	}
 	for _, line := range story.Lines(reason, 30) {
 		g.Screen.Line("    " + g.Screen.Dim("│ ") + line)
 	}
-	key, err := g.ask(ctx, "Send the patch back with this?", []word{{"y", "", "send it back"}, {"n", "", "back to the patch: nothing was decided"}})
+	key, err := g.askForWord(ctx, "Send the patch back with this?", []word{{"y", "", "send it back"}, {"n", "", "back to the patch: nothing was decided"}})
 	if key != "y" || err != nil {
 		return false, err
 	}
@@ -321,9 +321,9 @@ func (g *gate) rejectByMail(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// end asks whether the run shall end.
-func (g *gate) end(ctx context.Context) (bool, error) {
-	key, err := g.ask(ctx, "Refuse the patch and end the run?", []word{{"yes", "", "the run ends as canceled, its branch stays"}, {"n", "", "back to the patch"}})
+// askForEnd asks whether the run shall end.
+func (g *gate) askForEnd(ctx context.Context) (bool, error) {
+	key, err := g.askForWord(ctx, "Refuse the patch and end the run?", []word{{"yes", "", "the run ends as canceled, its branch stays"}, {"n", "", "back to the patch"}})
 	if key != "yes" || err != nil {
 		return false, err
 	}

@@ -60,7 +60,7 @@ func ReadKeys(k *terminal.Keyboard, screen *terminal.Screen) *Lines {
 	go func() {
 		defer close(l.ended)
 		for key := range k.Keys() {
-			if !l.press(key) {
+			if !l.pressKey(key) {
 				return
 			}
 		}
@@ -68,8 +68,8 @@ func ReadKeys(k *terminal.Keyboard, screen *terminal.Screen) *Lines {
 	return l
 }
 
-// press handles a key. It returns false at the end of the input.
-func (l *Lines) press(key terminal.Key) bool {
+// pressKey handles a key. It returns false at the end of the input.
+func (l *Lines) pressKey(key terminal.Key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -147,8 +147,8 @@ func (l *Lines) Ended() bool {
 // Ask asks a question and waits for one line. The error is ErrUnanswered at the end of the input. A note
 // that was half typed comes back afterwards.
 func (l *Lines) Ask(ctx context.Context, prompt string) (string, error) {
-	half := l.begin(prompt)
-	defer l.end(half)
+	half := l.beginPrompt(prompt)
+	defer l.endPrompt(half)
 	select {
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
@@ -164,8 +164,8 @@ func (l *Lines) Ask(ctx context.Context, prompt string) (string, error) {
 	}
 }
 
-// begin shows the prompt, and returns the half typed note that it puts aside.
-func (l *Lines) begin(prompt string) (half terminal.Typed) {
+// beginPrompt shows the prompt, and returns the half typed note that it puts aside.
+func (l *Lines) beginPrompt(prompt string) (half terminal.Typed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	half, l.typed = l.typed, terminal.Typed{}
@@ -181,7 +181,7 @@ func (l *Lines) begin(prompt string) (half terminal.Typed) {
 	return half
 }
 
-func (l *Lines) end(half terminal.Typed) {
+func (l *Lines) endPrompt(half terminal.Typed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.prompt != "" { // no line came

@@ -14,12 +14,12 @@ import (
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 )
 
-// show shows the patch: first its difference to the refused one, then itself, then what a person should
+// showPatch shows the patch: first its difference to the refused one, then itself, then what a person should
 // know besides, and the consequences of a yes and a no.
-func (g *gate) show() {
+func (g *gate) showPatch() {
 	g.Screen.Line("")
 	if !g.showDifference() {
-		g.showHead(g.drawn(), "d shows all")
+		g.showHead(g.drawPatch(), "d shows all")
 	}
 	if !g.whole {
 		g.Screen.Note("    ", "… this is its head: all of it is in the run's directory on the worker's host")
@@ -32,8 +32,8 @@ func (g *gate) show() {
 	g.printConsequence("no", g.a.Next.Reject)
 }
 
-// drawn returns the lines of the whole patch.
-func (g *gate) drawn() []string {
+// drawPatch returns the lines of the whole patch.
+func (g *gate) drawPatch() []string {
 	if len(g.files) == 0 {
 		var lines []string
 		for line := range strings.Lines(g.patch) {
@@ -77,7 +77,7 @@ func (g *gate) showDifference() bool {
 		g.Screen.Note("  ", "the patch leaves the files as the refused one does:")
 		return false
 	}
-	g.print("  ", g.Screen.Wait("since the refused patch:")+g.Screen.Dim(fmt.Sprintf(" d shows the whole patch, %s", g.a.Stat)))
+	g.printSentence("  ", g.Screen.Wait("since the refused patch:")+g.Screen.Dim(fmt.Sprintf(" d shows the whole patch, %s", g.a.Stat)))
 	g.showHead(g.view().Lines(differing), "d shows the whole patch")
 	if same := sameFiles(g.files, differing); len(same) > 0 {
 		g.Screen.Note("  ", "as in the refused patch: "+story.OneLine(strings.Join(same, ", "), 300))
@@ -112,8 +112,8 @@ func (g *gate) showReport() {
 	}
 }
 
-// page shows lines in the pager, or prints them.
-func (g *gate) page(lines []string) error {
+// pageLines shows lines in the pager, or prints them.
+func (g *gate) pageLines(lines []string) error {
 	if g.Page != nil && len(lines) > shownLines/2 {
 		resume := g.Lines.Suspend()
 		err := g.Page(strings.Join(lines, "\n") + "\n")
@@ -121,7 +121,7 @@ func (g *gate) page(lines []string) error {
 		if err == nil {
 			return nil
 		}
-		g.print("  "+g.Screen.Wait("! "), story.OneLine(err.Error(), 300))
+		g.printSentence("  "+g.Screen.Wait("! "), story.OneLine(err.Error(), 300))
 	}
 	for _, line := range lines {
 		g.Screen.Line(line)
@@ -163,7 +163,7 @@ func (g *gate) acceptSome(ctx context.Context) (bool, error) {
 	}
 	chosen, err := parseNumbers(line, len(g.files))
 	if err != nil {
-		g.print("  "+g.Screen.Wait("! "), story.OneLine(err.Error(), 200)+": nothing was decided")
+		g.printSentence("  "+g.Screen.Wait("! "), story.OneLine(err.Error(), 200)+": nothing was decided")
 		return false, nil
 	}
 	if len(chosen) == len(g.files) {

@@ -52,7 +52,7 @@ func (v View) File(f hunks.File) []string {
 		}
 		colours := colourHunk(f.Name, h)
 		for j, l := range h.Lines {
-			lines = append(lines, v.line(l, digits, colours[j])...)
+			lines = append(lines, v.drawLine(l, digits, colours[j])...)
 		}
 	}
 	return lines
@@ -103,8 +103,8 @@ func colourHunk(name string, h hunks.Hunk) [][]syntax.Span {
 	return out
 }
 
-// line draws one line of a file, on several rows if it is long.
-func (v View) line(l hunks.Line, digits int, spans []syntax.Span) []string {
+// drawLine draws one line of a file, on several rows if it is long.
+func (v View) drawLine(l hunks.Line, digits int, spans []syntax.Span) []string {
 	number := cmp.Or(l.New, l.Old)
 	sign, colour := " ", func(text string) string { return text }
 	switch l.Op {
@@ -125,7 +125,7 @@ func (v View) line(l hunks.Line, digits int, spans []syntax.Span) []string {
 		}
 		text := v.Indent + v.Style.Dim(gutter) + colour(sign) + " "
 		for _, s := range row {
-			text += v.span(s, colour)
+			text += v.drawSpan(s, colour)
 		}
 		rows = append(rows, strings.TrimRight(text, " "))
 	}
@@ -135,8 +135,8 @@ func (v View) line(l hunks.Line, digits int, spans []syntax.Span) []string {
 	return rows
 }
 
-// span draws a part of a line. Text that has no class has the colour of its line.
-func (v View) span(s syntax.Span, plain func(string) string) string {
+// drawSpan draws a part of a line. Text that has no class has the colour of its line.
+func (v View) drawSpan(s syntax.Span, plain func(string) string) string {
 	switch s.Class {
 	case syntax.Keyword:
 		return v.Style.Keyword(s.Text)

@@ -24,14 +24,14 @@ func Page(events []run.Event, report *check.Report) (string, error) {
 	}
 	var b strings.Builder
 	in := s.Input
-	fmt.Fprintf(&b, "# %s\n\n%s\n", span(run.OneLine(in.Goal, "A run")), fence(in.Goal))
+	fmt.Fprintf(&b, "# %s\n\n%s\n", codeSpan(run.OneLine(in.Goal, "A run")), codeBlock(in.Goal))
 	took := s.State.UpdatedAt.Sub(s.State.CreatedAt).Round(time.Second)
-	fmt.Fprintf(&b, "Run %s is **%s** after %s: %s, %s on `%.12s`.\n", span(in.Name.Shown(in.RunID)), s.State.Status, took, count(s.Commits, "commit"), s.Stat, in.Repository.Base)
+	fmt.Fprintf(&b, "Run %s is **%s** after %s: %s, %s on `%.12s`.\n", codeSpan(in.Name.Shown(in.RunID)), s.State.Status, took, count(s.Commits, "commit"), s.Stat, in.Repository.Base)
 	if s.State.LastError != nil && s.State.Status != run.Completed {
-		fmt.Fprintf(&b, "\nIt ended with %s.\n", span(s.State.LastError.Message))
+		fmt.Fprintf(&b, "\nIt ended with %s.\n", codeSpan(s.State.LastError.Message))
 	}
 	if in.Before != nil {
-		fmt.Fprintf(&b, "\nIt goes on from %s.\n", span(in.Before.Name.Shown(in.Before.RunID)))
+		fmt.Fprintf(&b, "\nIt goes on from %s.\n", codeSpan(in.Before.Name.Shown(in.Before.RunID)))
 	}
 	writePatches(&b, events)
 	writeChecks(&b, s, report)
@@ -49,26 +49,26 @@ func writePatches(b *strings.Builder, events []run.Event) {
 		case run.PatchProduced:
 			summary, by = p.Proposal.Summary, "nobody was asked"
 		case run.ApprovalGranted:
-			by = "approved by " + span(run.OneLine(p.By, "somebody"))
+			by = "approved by " + codeSpan(run.OneLine(p.By, "somebody"))
 		case run.PatchApplied:
-			lines = append(lines, fmt.Sprintf("- `%.12s` %s (%s)", p.Commit, span(run.OneLine(summary, "a patch")), by))
+			lines = append(lines, fmt.Sprintf("- `%.12s` %s (%s)", p.Commit, codeSpan(run.OneLine(summary, "a patch")), by))
 		}
 	}
-	section(b, "Commits", lines)
+	writeSection(b, "Commits", lines)
 }
 
 func writeChecks(b *strings.Builder, s *run.Snapshot, report *check.Report) {
 	var lines []string
 	if report == nil {
 		for _, command := range s.Input.Checks {
-			lines = append(lines, "- "+span(command))
+			lines = append(lines, "- "+codeSpan(command))
 		}
 	} else {
 		for _, r := range report.Checks {
-			lines = append(lines, fmt.Sprintf("- %s: %s, %s", span(r.Command), r.Status, (time.Duration(r.DurationMs)*time.Millisecond).Round(time.Millisecond)))
+			lines = append(lines, fmt.Sprintf("- %s: %s, %s", codeSpan(r.Command), r.Status, (time.Duration(r.DurationMs)*time.Millisecond).Round(time.Millisecond)))
 		}
 	}
-	section(b, "Checks", lines)
+	writeSection(b, "Checks", lines)
 }
 
 // writeWords lists what people decided and said.
@@ -78,24 +78,24 @@ func writeWords(b *strings.Builder, events []run.Event) {
 	for _, e := range events {
 		switch p := e.Payload.(type) {
 		case run.ApprovalRejected:
-			lines = append(lines, fmt.Sprintf("- %s sent back: %s", span(run.OneLine(p.By, "Somebody")), span(run.OneLine(p.Reason, "without a reason"))))
+			lines = append(lines, fmt.Sprintf("- %s sent back: %s", codeSpan(run.OneLine(p.By, "Somebody")), codeSpan(run.OneLine(p.Reason, "without a reason"))))
 		case run.QuestionRaised:
 			question = p.Question.Question
 		case run.QuestionAnswered:
-			lines = append(lines, fmt.Sprintf("- %s answered %s: %s", span(run.OneLine(p.By, "Somebody")), span(run.OneLine(question, "a question")), span(run.OneLine(p.Text, "nothing"))))
+			lines = append(lines, fmt.Sprintf("- %s answered %s: %s", codeSpan(run.OneLine(p.By, "Somebody")), codeSpan(run.OneLine(question, "a question")), codeSpan(run.OneLine(p.Text, "nothing"))))
 		}
 	}
-	section(b, "Decisions", lines)
+	writeSection(b, "Decisions", lines)
 }
 
 func writeFacts(b *strings.Builder, s *run.Snapshot) {
 	in := s.Input
-	lines := []string{"- developer: " + span(in.Providers.Developer)}
+	lines := []string{"- developer: " + codeSpan(in.Providers.Developer)}
 	if in.Providers.Planner != in.Providers.Developer {
-		lines = append(lines, "- planner: "+span(in.Providers.Planner))
+		lines = append(lines, "- planner: "+codeSpan(in.Providers.Planner))
 	}
 	if in.Providers.Fixer != in.Providers.Developer {
-		lines = append(lines, "- fixer: "+span(in.Providers.Fixer))
+		lines = append(lines, "- fixer: "+codeSpan(in.Providers.Fixer))
 	}
 	if n := s.Usage.TotalTokens; n > 0 {
 		lines = append(lines, fmt.Sprintf("- tokens: %d", n))
@@ -106,10 +106,10 @@ func writeFacts(b *strings.Builder, s *run.Snapshot) {
 	if in.Sandbox.Off() {
 		lines = append(lines, "- sandbox off: "+run.Unboxed)
 	}
-	section(b, "How", append(lines, fmt.Sprintf("- run: `%s`", in.RunID)))
+	writeSection(b, "How", append(lines, fmt.Sprintf("- run: `%s`", in.RunID)))
 }
 
-func section(b *strings.Builder, title string, lines []string) {
+func writeSection(b *strings.Builder, title string, lines []string) {
 	if len(lines) > 0 {
 		fmt.Fprintf(b, "\n## %s\n\n%s\n", title, strings.Join(lines, "\n"))
 	}
@@ -122,8 +122,8 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// span returns a text as a code span, in one line.
-func span(text string) string {
+// codeSpan returns a text as a code span, in one line.
+func codeSpan(text string) string {
 	text = strings.Join(strings.Fields(clip(display.Line(text))), " ")
 	if text == "" {
 		return "``"
@@ -135,8 +135,8 @@ func span(text string) string {
 	return ticks + text + ticks
 }
 
-// fence returns a text as a code block.
-func fence(text string) string {
+// codeBlock returns a text as a code block.
+func codeBlock(text string) string {
 	text = strings.TrimSpace(clip(display.Text([]byte(text))))
 	ticks := strings.Repeat("`", max(3, longestRun(text)+1))
 	return ticks + "text\n" + text + "\n" + ticks + "\n"

@@ -76,22 +76,22 @@ func (h Hook) Handle(ctx context.Context, in io.Reader, out io.Writer) (*Mail, e
 	}
 	switch e.Name {
 	case "SessionStart":
-		return nil, h.answer(out, h.arm(ctx, e, marker.SessionStart))
+		return nil, h.writeReply(out, h.armSession(ctx, e, marker.SessionStart))
 	case "CwdChanged":
-		return nil, h.answer(out, h.arm(ctx, e, marker.CwdChanged))
+		return nil, h.writeReply(out, h.armSession(ctx, e, marker.CwdChanged))
 	case "FileChanged":
-		return h.announce(ctx, e)
+		return h.announceMail(ctx, e)
 	case "SessionEnd":
-		return nil, h.disarm(e)
+		return nil, h.disarmSession(e)
 	}
 	return nil, nil
 }
 
-func (h Hook) answer(out io.Writer, r reply) error { return json.NewEncoder(out).Encode(r) }
+func (h Hook) writeReply(out io.Writer, r reply) error { return json.NewEncoder(out).Encode(r) }
 
-// arm registers the session, and has the client watch its mailbox.
-func (h Hook) arm(ctx context.Context, e event, by marker.Provenance) reply {
-	id, signal, unread, err := h.register(ctx, e, by)
+// armSession registers the session, and has the client watch its mailbox.
+func (h Hook) armSession(ctx context.Context, e event, by marker.Provenance) reply {
+	id, signal, unread, err := h.registerSession(ctx, e, by)
 	if err != nil {
 		return reply{Message: fmt.Sprintf("Ratchet: other sessions cannot reach this one: %v", err)}
 	}
@@ -106,7 +106,7 @@ func (h Hook) arm(ctx context.Context, e event, by marker.Provenance) reply {
 	return r
 }
 
-func (h Hook) register(ctx context.Context, e event, by marker.Provenance) (id dispatch.GardenID, signal string, unread int, err error) {
+func (h Hook) registerSession(ctx context.Context, e event, by marker.Provenance) (id dispatch.GardenID, signal string, unread int, err error) {
 	if err := h.Dirs.Make(ctx); err != nil {
 		return "", "", 0, err
 	}
@@ -126,8 +126,8 @@ func (h Hook) register(ctx context.Context, e event, by marker.Provenance) (id d
 	return r.GardenID, signal, unread, err
 }
 
-// announce renames the fresh mail of the session, and reports it.
-func (h Hook) announce(ctx context.Context, e event) (*Mail, error) {
+// announceMail renames the fresh mail of the session, and reports it.
+func (h Hook) announceMail(ctx context.Context, e event) (*Mail, error) {
 	r, err := (&citizen.Store{Dir: h.Dirs.Sessions}).FindNative(dispatch.ClaudeCode, e.Session)
 	if errors.Is(err, citizen.ErrUnknown) {
 		return nil, nil // the file is another program's
@@ -142,8 +142,8 @@ func (h Hook) announce(ctx context.Context, e event) (*Mail, error) {
 	return &Mail{r.GardenID, n}, nil
 }
 
-// disarm takes the markers of a session that ends. Its record stays: the session may be resumed.
-func (h Hook) disarm(e event) error {
+// disarmSession takes the markers of a session that ends. Its record stays: the session may be resumed.
+func (h Hook) disarmSession(e event) error {
 	r, err := (&citizen.Store{Dir: h.Dirs.Sessions}).FindNative(dispatch.ClaudeCode, e.Session)
 	if errors.Is(err, citizen.ErrUnknown) {
 		return nil

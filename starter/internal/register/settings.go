@@ -79,7 +79,7 @@ func entries(program string) []member {
 
 // Install returns the change that adds the hooks of the program, which replace older ones of ours.
 func (s Settings) Install(program string) (Change, error) {
-	return s.change(func(hooks object) (object, error) {
+	return s.changeHooks(func(hooks object) (object, error) {
 		hooks, err := withoutOurs(hooks)
 		if err != nil {
 			return nil, err
@@ -99,10 +99,10 @@ func (s Settings) Install(program string) (Change, error) {
 }
 
 // Remove returns the change that takes our hooks out, and nothing else.
-func (s Settings) Remove() (Change, error) { return s.change(withoutOurs, nil) }
+func (s Settings) Remove() (Change, error) { return s.changeHooks(withoutOurs, nil) }
 
-// change returns the change of the member hooks that edit makes.
-func (s Settings) change(edit func(object) (object, error), shown []member) (Change, error) {
+// changeHooks returns the change of the member hooks that edit makes.
+func (s Settings) changeHooks(edit func(object) (object, error), shown []member) (Change, error) {
 	c, err := s.plan(edit)
 	if err != nil {
 		return Change{}, fmt.Errorf("%s: %w", s.Path, err)
@@ -124,7 +124,7 @@ func wrapped(list []member) []member {
 func (s Settings) plan(edit func(object) (object, error)) (Change, error) {
 	c := Change{settings: s}
 	var err error
-	if c.old, c.mode, err = s.read(); err != nil {
+	if c.old, c.mode, err = s.readFile(); err != nil {
 		return c, err
 	}
 	top := object{}
@@ -156,8 +156,8 @@ func (s Settings) plan(edit func(object) (object, error)) (Change, error) {
 // maxSettings bounds the file.
 const maxSettings = 1 << 20
 
-// read returns the content of the file; nil if there is none. It refuses everything but a plain file of this user.
-func (s Settings) read() ([]byte, fs.FileMode, error) {
+// readFile returns the content of the file; nil if there is none. It refuses everything but a plain file of this user.
+func (s Settings) readFile() ([]byte, fs.FileMode, error) {
 	f, err := file.Trust{Closed: 0o022}.OpenOwn(s.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0o600, nil
@@ -192,7 +192,7 @@ func (c Change) Make() error {
 	if err := file.CheckDir(filepath.Dir(path)); err != nil {
 		return err
 	}
-	now, _, err := c.settings.read()
+	now, _, err := c.settings.readFile()
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
