@@ -243,7 +243,8 @@ func checkServers(servers map[string]Server) error {
 	if len(servers) > maxEntries {
 		return fmt.Errorf("%d MCP servers: at most %d can be", len(servers), maxEntries)
 	}
-	for name, server := range servers { //workflowcheck:ignore // any one of the faults may be told
+	//workflowcheck:ignore // any one of the faults may be told
+	for name, server := range servers {
 		if !serverName.MatchString(name) {
 			return fmt.Errorf("the MCP server %q: want a name of letters, digits, '_' and '-'", name)
 		}
