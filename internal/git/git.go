@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	timeout   = time.Minute     // of a run, unless its Repo sets another
-	maxOutput = 16 << 20        // bytes that Run keeps
-	maxStderr = 4 << 10         // bytes of standard error that an error keeps
-	drain     = 2 * time.Second // how long a killed git's children may hold its pipes
+	timeout   = time.Minute      // of a run, unless its Repo sets another
+	maxOutput = 16 << 20         // bytes that Run keeps
+	maxStderr = 4 << 10          // bytes of standard error that an error keeps
+	drain     = 20 * time.Second // how long the pipes of an ended git may stay open: in its children, or in a process that another thread is starting
 )
 
 // Repo states where git runs. Only Dir is needed. The other fields replace the results of git's own

@@ -19,11 +19,14 @@ func openPair(columns, rows int) (user, program *os.File, err error) {
 			err = errors.Join(fmt.Errorf("open a terminal: %w", err), user.Close())
 		}
 	}()
-	fd := int(user.Fd())
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		return nil, nil, err
-	}
-	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	var number int
+	err = control(user, func(fd int) (err error) {
+		if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+			return err
+		}
+		number, err = unix.IoctlGetInt(fd, unix.TIOCGPTN)
+		return err
+	})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -35,5 +38,19 @@ func openPair(columns, rows int) (user, program *os.File, err error) {
 }
 
 func resize(terminal *os.File, columns, rows int) error {
-	return unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(columns), Row: uint16(rows)})
+	return control(terminal, func(fd int) error {
+		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(columns), Row: uint16(rows)})
+	})
+}
+
+// control calls do with the file's descriptor. It leaves the descriptor to the poller, which os.File.Fd does not: only
+// a read that the poller waits for ends when another goroutine closes the terminal.
+func control(f *os.File, do func(fd int) error) error {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { failed = do(int(fd)) })
+	return errors.Join(failed, err)
 }

@@ -73,3 +73,27 @@ func TestATerminalIsResized(t *testing.T) {
 		t.Errorf("%v, %v: %q", err, ended, shown)
 	}
 }
+
+// A person closes the window of a program that shows nothing: the read that waits for it ends, and the program is told.
+func TestAClosedTerminalEndsItsProgram(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "echo ready; while :; do sleep 1; done")
+	terminal, err := pty.Start(cmd, 80, 24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(terminal, make([]byte, len("ready\r\n"))); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.ReadAll(terminal)
+		ended <- err
+	}()
+	if err := terminal.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
+		t.Errorf("the program ended with %v", err)
+	}
+}
