@@ -54,6 +54,8 @@ func TestMain(m *testing.M) {
 		serveDispatch(withResending)
 	case forgetful:
 		serveForgetful()
+	case faking, repeating:
+		serveFaking(os.Getenv(asWorker) == repeating)
 	case flooredDispatch:
 		serveDispatch(withFloor)
 	case naive:
@@ -89,6 +91,7 @@ type fixture struct {
 	runsDir string
 	runs    *rundir.Store
 	repo    string
+	home    string // of workers: the registry of sessions is in it
 	base    run.Commit
 	queue   string
 	flaky   bool // the engine is killed too: who is refused tries again
@@ -113,10 +116,13 @@ func newFixture(t testing.TB) *fixture {
 	dir := t.TempDir()
 	s := &fixture{
 		t: t, dir: dir, db: filepath.Join(dir, "engine.db"), runsDir: filepath.Join(dir, "runs"),
-		repo: filepath.Join(dir, "repo"), queue: temporalclient.TaskQueue, workers: &workers{},
+		repo: filepath.Join(dir, "repo"), home: filepath.Join(dir, "home"), queue: temporalclient.TaskQueue, workers: &workers{},
 	}
 	var err error
 	if s.runs, err = rundir.Open(t.Context(), s.runsDir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(s.home, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	s.startEngine(0)
@@ -245,7 +251,7 @@ func (s *fixture) launch(env ...string) *workerProcess {
 		cmd: exec.Command(os.Args[0], append([]string{"-sandbox", string(cmp.Or(s.sandbox, run.SandboxOff)), "-runs-dir", s.runsDir, "-task-queue", s.queue}, s.flags...)...),
 		out: &tail{}, ready: make(chan struct{}), done: make(chan struct{}),
 	}
-	w.cmd.Env = append(os.Environ(), append([]string{asWorker + "=1", "TEMPORAL_ADDRESS="}, env...)...)
+	w.cmd.Env = append(os.Environ(), append([]string{asWorker + "=1", "TEMPORAL_ADDRESS=", "HOME=" + s.home}, env...)...)
 	w.cmd.Stderr = w.out
 	stdout, err := w.cmd.StdoutPipe()
 	if err == nil {

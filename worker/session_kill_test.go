@@ -120,12 +120,16 @@ type sessionFixture struct {
 
 func (s *fixture) newSession(t *testing.T, queue string) *sessionFixture {
 	t.Helper()
-	h := &sessionFixture{fixture: s.at(queue), talk: t.TempDir(), id: session.ID(uuid.NewString())}
-	err := h.sessions().Start(t.Context(), session.Input{
-		ID: h.id, Provider: fmt.Sprintf("acp:%s %s %s", os.Args[0], asTalker, h.talk), Sandbox: run.SandboxOff,
-		Repository: run.Repository{Path: s.repo, Base: s.base},
-	})
-	if err != nil {
+	talk := t.TempDir()
+	return s.at(queue).openSession(t, talk, session.Input{Provider: fmt.Sprintf("acp:%s %s %s", os.Args[0], asTalker, talk)})
+}
+
+// openSession starts a session on the queue of the fixture.
+func (s *fixture) openSession(t *testing.T, talk string, in session.Input) *sessionFixture {
+	t.Helper()
+	in.ID, in.Sandbox, in.Repository = session.ID(uuid.NewString()), run.SandboxOff, run.Repository{Path: s.repo, Base: s.base}
+	h := &sessionFixture{fixture: s, talk: talk, id: in.ID}
+	if err := h.sessions().Start(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
 	return h

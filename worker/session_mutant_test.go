@@ -31,19 +31,19 @@ func serveForgetful() {
 	queue := flag.String("task-queue", "", "")
 	flag.String("sandbox", "", "") // as the tests start every worker
 	flag.Parse()
-	if err := serveSessions(*runsDir, *queue, &forgetter{runsDir: *runsDir}); err != nil {
+	h, err := host.Open(context.Background(), host.Config{RunsDir: *runsDir, Environ: os.Environ(), Sandbox: run.SandboxOff})
+	if err == nil {
+		err = serveSessions(h, *runsDir, *queue, &forgetter{runsDir: *runsDir})
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
 // serveSessions serves sessions alone, as the product does.
-func serveSessions(runsDir, queue string, interceptors ...interceptor.WorkerInterceptor) error {
+func serveSessions(h *host.Host, runsDir, queue string, interceptors ...interceptor.WorkerInterceptor) error {
 	ctx := context.Background()
-	h, err := host.Open(ctx, host.Config{RunsDir: runsDir, Environ: os.Environ(), Sandbox: run.SandboxOff})
-	if err != nil {
-		return err
-	}
 	c, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: runsDir, Logger: slog.Default()})
 	if err != nil {
 		return err
@@ -53,9 +53,15 @@ func serveSessions(runsDir, queue string, interceptors ...interceptor.WorkerInte
 		return err
 	}
 	for name, register := range map[string]func(sdkworker.Worker){
-		queue:                           func(w sdkworker.Worker) { sessionflow.Register(w, h.Sessions) },
+		queue: func(w sdkworker.Worker) {
+			sessionflow.Register(w, h.Sessions)
+			w.RegisterActivity(h.Deliveries)
+		},
 		sessionflow.SittingQueue(queue): func(w sdkworker.Worker) { w.RegisterActivity(h.Sessions) },
-		h.Sessions.Queue:                func(w sdkworker.Worker) { sessionflow.RegisterOwner(w, sessionacts.NewOwner(h.Sessions)) },
+		h.Sessions.Queue: func(w sdkworker.Worker) {
+			sessionflow.RegisterOwner(w, sessionacts.NewOwner(h.Sessions))
+			w.RegisterActivity(h.Deliveries)
+		},
 	} {
 		w := sdkworker.New(c, name, temporalclient.WorkerOptions("", append(interceptors, liveness)...))
 		register(w)

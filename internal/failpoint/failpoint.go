@@ -4,7 +4,9 @@
 //
 //	RATCHET_FAILPOINTS     what to kill at, comma-separated: name=kill, name=kill@3
 //	                       (the third time this process gets there) or name=kill%0.1
-//	                       (each time with this probability); the name * is every point
+//	                       (each time with this probability); the name * is every point.
+//	                       With stop in the place of kill the process is stopped by SIGSTOP
+//	                       until it gets SIGCONT, so that others can be killed meanwhile
 //	RATCHET_FAILPOINT_LOG  a file that gets one line, the name, each time a point
 //	                       is reached, so that a test can tell that all were
 package failpoint
@@ -17,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // Hit marks the point of the program with this name. It does not return where the variables ask for
@@ -46,10 +49,11 @@ type points struct {
 	hits map[string]int
 }
 
-// rule states when a point kills: at the nth hit, or, with n zero, with a chance.
+// rule states when a point kills, or stops: at the nth hit, or, with n zero, with a chance.
 type rule struct {
 	nth    int
 	chance float64
+	stop   bool
 }
 
 func parse(spec, log string) (*points, error) {
@@ -64,33 +68,41 @@ func parse(spec, log string) (*points, error) {
 		name, action, _ := strings.Cut(item, "=")
 		r, err := parseRule(action)
 		if err != nil || name == "" {
-			return nil, fmt.Errorf("RATCHET_FAILPOINTS: %q: want name=kill, name=kill@N or name=kill%%P", item)
+			return nil, fmt.Errorf("RATCHET_FAILPOINTS: %q: want name=kill, name=kill@N or name=kill%%P, or the same with stop", item)
 		}
 		p.rules[name] = r
 	}
 	return p, nil
 }
 
-func parseRule(action string) (rule, error) {
-	if action == "kill" {
-		return rule{nth: 1}, nil
+func parseRule(text string) (r rule, err error) {
+	action, nth, counted := strings.Cut(text, "@")
+	action, chance, random := strings.Cut(action, "%")
+	switch action {
+	case "kill":
+	case "stop":
+		r.stop = true
+	default:
+		return r, strconv.ErrSyntax
 	}
-	if n, ok := strings.CutPrefix(action, "kill@"); ok {
-		nth, err := strconv.ParseUint(n, 10, 31)
-		if err != nil || nth == 0 {
-			return rule{}, strconv.ErrRange
+	switch {
+	case counted && random:
+		return r, strconv.ErrSyntax
+	case counted:
+		n, err := strconv.ParseUint(nth, 10, 31)
+		if err != nil || n == 0 {
+			return r, strconv.ErrRange
 		}
-		return rule{nth: int(nth)}, nil
+		r.nth = int(n)
+	case random:
+		r.chance, err = strconv.ParseFloat(chance, 64)
+		if err != nil || !(r.chance > 0 && r.chance <= 1) {
+			return r, strconv.ErrRange
+		}
+	default:
+		r.nth = 1
 	}
-	chance, ok := strings.CutPrefix(action, "kill%")
-	if !ok {
-		return rule{}, strconv.ErrSyntax
-	}
-	f, err := strconv.ParseFloat(chance, 64)
-	if err != nil || !(f > 0 && f <= 1) {
-		return rule{}, strconv.ErrRange
-	}
-	return rule{chance: f}, nil
+	return r, nil
 }
 
 func (p *points) hit(name string) {
@@ -102,12 +114,21 @@ func (p *points) hit(name string) {
 	if !ok {
 		r, ok = p.rules["*"]
 	}
-	if ok && r.kills(p.hits[name]) {
-		kill()
+	if ok && r.holds(p.hits[name]) {
+		r.act()
 	}
 }
 
-func (r rule) kills(hits int) bool {
+func (r rule) act() {
+	if !r.stop {
+		kill()
+	}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGSTOP); err != nil {
+		fatal(err)
+	}
+}
+
+func (r rule) holds(hits int) bool {
 	if r.nth > 0 {
 		return hits == r.nth
 	}

@@ -40,6 +40,9 @@ func TestHit(t *testing.T) {
 		{"often=kill%0.5", "killed", -1},
 		{"often", "refused", 0},
 		{"often=die", "refused", 0},
+		{"often=stop@51,once=kill", "killed", 50},
+		{"often=kill%0.5@2", "refused", 0},
+		{"often=stop@0", "refused", 0},
 		{"often=kill@0", "refused", 0},
 		{"often=kill@x", "refused", 0},
 		{"often=kill%2", "refused", 0},
@@ -63,6 +66,29 @@ func TestHit(t *testing.T) {
 				t.Errorf("reached %d times, want %d", got, tt.oftens)
 			}
 		})
+	}
+}
+
+// A process that is stopped goes on when it is told to.
+func TestStop(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = append(os.Environ(), "FAILPOINT_VICTIM=1", "RATCHET_FAILPOINTS=often=stop@3,once=kill")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Errorf("%v, %#x: want it stopped", err, status)
+	}
+	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if got := end(cmd.Wait()); got != "killed" {
+		t.Errorf("%s, want it to come to the second point", got)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
 	"github.com/ratchet-dev/ratchet/internal/delivery"
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
 )
 
 var _ agent.Watched = (*fakeSession)(nil)
@@ -102,6 +103,7 @@ func (s *fakeSession) Deliver(ctx context.Context, d agent.Delivery) (string, er
 	if s.fake.Took != nil {
 		s.fake.Took(d)
 	}
+	failpoint.Hit("delivery.sent")
 	if d.Expected == "" {
 		return s.beginTurn(d.Text, d.Marker), nil
 	}

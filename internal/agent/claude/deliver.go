@@ -8,6 +8,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/delivery"
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
 )
 
 var _ agent.Watched = (*session)(nil)
@@ -64,6 +65,7 @@ func (s *session) Deliver(ctx context.Context, d agent.Delivery) (string, error)
 	if err := s.sendPrompt(ctx, d.Text, d.Marker); err != nil {
 		return "", err // a part of it may have been written
 	}
+	failpoint.Hit("delivery.sent")
 	select {
 	case <-t.taken:
 		return t.id, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/delivery"
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
 )
 
 var _ agent.Watched = (*session)(nil)
@@ -91,6 +92,7 @@ func (s *session) sendDelivery(d agent.Delivery) (<-chan delivered, error) {
 		s.forgetDelivery(d.Marker)
 		return nil, notSent(delivery.NotSent, err)
 	}
+	failpoint.Hit("delivery.sent")
 	return answer, nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/delivery"
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
 )
 
 var _ agent.Watched = (*session)(nil)
@@ -72,6 +73,7 @@ func (s *session) Deliver(ctx context.Context, d agent.Delivery) (string, error)
 	case err != nil:
 		return refuse(delivery.Benign, err)
 	}
+	failpoint.Hit("delivery.sent")
 	select {
 	case <-t.taken:
 		return t.id, nil
