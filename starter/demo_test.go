@@ -49,7 +49,7 @@ func TestDemoWithoutATerminal(t *testing.T) {
 		return out.String()
 	}
 	told := demo("--no-kill")
-	for _, want := range []string{"demo without a terminal", "Nothing has been applied yet", "+\tshares[0] += total % people", "TestSharesAreFair", "Completed", "Try next"} {
+	for _, want := range []string{"demo without a terminal", "Nothing has been applied yet", "+     shares[0] += total % people", "TestSharesAreFair", "Completed", "Try next"} {
 		if !strings.Contains(told, want) {
 			t.Errorf("the demo lacks %q:\n%s", want, told)
 		}

@@ -30,6 +30,8 @@ const (
 	workerGrace = 3 * time.Second  // without a worker, before the follower says it
 	recordGrace = 10 * time.Second // for the record, once the run is over or waits
 	patience    = 30 * time.Second // without the engine, before it counts as lost
+
+	settledGrace = 10 * time.Second // for looks that still show a wait which this follower has settled
 )
 
 // watched holds the methods of a run's client that a follower uses.
@@ -76,6 +78,9 @@ type follower struct {
 	notes <-chan string
 	by    string // the person's name
 	title string // of the run, for the calls of the screen; empty: it does not call
+
+	settled   string // the id of the wait that this follower settled last
+	settledAt time.Time
 
 	typing bool // the person sees typed characters while nothing is asked
 
@@ -298,7 +303,7 @@ func (f *follower) settleWait(ctx context.Context) error {
 		_, err = f.tolerateTrouble(ctx, err)
 		return err
 	}
-	if p.Approval == nil && p.Question == nil {
+	if p.Approval == nil && p.Question == nil || f.hasSettled(p) {
 		return f.waitMoving(ctx, pollFrame, "") // the next events tell how it was settled
 	}
 	if f.decider == nil {
@@ -335,6 +340,8 @@ func (f *follower) settleWait(ctx context.Context) error {
 		return nil
 	}
 	switch {
+	case err == nil:
+		f.settled, f.settledAt = pendingID(p), f.now()
 	case errors.Is(err, runs.ErrOver):
 		return errSettled
 	case errors.Is(err, errSettled):
@@ -343,6 +350,12 @@ func (f *follower) settleWait(ctx context.Context) error {
 		_, err = f.tolerateTrouble(ctx, err) // follow asks again afterwards
 	}
 	return err
+}
+
+// hasSettled reports whether this follower has just settled the wait: a look that was under way meanwhile may
+// still show it, and a person must not be asked the same twice.
+func (f *follower) hasSettled(p run.Pending) bool {
+	return pendingID(p) == f.settled && f.now().Sub(f.settledAt) < settledGrace
 }
 
 // watchWait calls stop when the run no longer waits for the same approval or question.

@@ -363,3 +363,58 @@ func TestToolCallsStandBetweenTheEvents(t *testing.T) {
 		t.Errorf("told %q, want %q", told, want)
 	}
 }
+
+// lateRun shows for a few looks after a decision what it showed before.
+type lateRun struct {
+	*fakeRun
+	before run.Pending
+	looks  int
+}
+
+func (r *lateRun) Decide(ctx context.Context, id run.ID, d run.Decision) error {
+	r.before, _ = r.fakeRun.Pending(ctx, id)
+	err := r.fakeRun.Decide(ctx, id, d)
+	if err == nil {
+		r.looks = 5
+	}
+	return err
+}
+
+func (r *lateRun) Pending(ctx context.Context, id run.ID) (run.Pending, error) {
+	if r.looks > 0 {
+		r.looks--
+		return r.before, nil
+	}
+	return r.fakeRun.Pending(ctx, id)
+}
+
+func (r *lateRun) Events(ctx context.Context, id run.ID, after string) ([]run.Event, error) {
+	if r.looks > 0 {
+		r.looks--
+		return nil, nil
+	}
+	return r.fakeRun.Events(ctx, id, after)
+}
+
+// countedApprovals counts how often the person is asked.
+type countedApprovals struct {
+	approves
+	asked *int
+}
+
+func (c countedApprovals) Approve(ctx context.Context, p run.PendingApproval) (run.Decision, error) {
+	*c.asked++
+	return c.approves.Approve(ctx, p)
+}
+
+func TestAPersonIsAskedOnceForADecision(t *testing.T) {
+	asked := 0
+	f := &follower{
+		watched: &lateRun{fakeRun: play(slices.Concat(toPatch, toEnd)...)}, id: "r1", now: (&clock{time.Unix(0, 0), 200 * time.Millisecond}).now, poll: time.Millisecond,
+		decider: countedApprovals{approves{verdict: run.Approve}, &asked},
+		screen:  terminal.NewScreen(io.Discard, terminal.Options{}), tell: func(run.Event) error { return nil },
+	}
+	if status, err := f.follow(t.Context()); status != run.Completed || err != nil || asked != 1 {
+		t.Errorf("%s, %v, asked %d times", status, err, asked)
+	}
+}
