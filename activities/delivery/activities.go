@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"time"
 
+	"go.temporal.io/sdk/temporal"
+
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/delivery"
@@ -126,7 +128,9 @@ func (a *Activities) sendMessage(ctx context.Context, w agent.Watched, in Delive
 		return refusedResult(refused.Class, refused.Cause), nil
 	}
 	if err != nil {
-		return DeliverResult{}, report.Permanent(UnknownError, err)
+		// Without its cause: a cancellation in it would make the activity a canceled one, which for the workflow
+		// is one that never began, and whose message may be sent again.
+		return DeliverResult{}, temporal.NewNonRetryableApplicationError(err.Error(), UnknownError, nil)
 	}
 	return DeliverResult{Turn: turn, At: a.Now().UTC()}, nil
 }

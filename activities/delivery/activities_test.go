@@ -3,6 +3,7 @@ package delivery_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -144,6 +145,14 @@ func TestRefusalsAndDoubts(t *testing.T) {
 	if _, kind := call[activities.DeliverResult](d, "SendDelivery", attempt(delivery.TurnStart)); kind != activities.UnknownError {
 		t.Errorf("no answer: %s", kind)
 	}
+	for _, ended := range []error{context.Canceled, temporal.NewCanceledError(), fmt.Errorf("the answer was not awaited: %w", temporal.NewCanceledError())} {
+		d.sendError = ended
+		_, err := d.env.ExecuteActivity("SendDelivery", attempt(delivery.TurnStart))
+		if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.Type() != activities.UnknownError || temporal.IsCanceledError(err) {
+			t.Errorf("%v: %v passes for a message that was not sent", ended, err)
+		}
+	}
+	d.sent = d.sent[:2]
 	gone := attempt(delivery.TurnStart)
 	gone.Sitting = "2"
 	if out, kind := call[activities.DeliverResult](d, "SendDelivery", gone); kind != "" || out.Refused != delivery.NotSent || len(d.sent) != 2 {
