@@ -72,6 +72,7 @@ type Deliveries struct {
 
 	process *Process // nil: none
 	lost    string   // why the last process ended, until the fold knows
+	losses  int      // processes that have ended
 	ended   bool
 	changed bool // something has happened that Step has not seen
 	next    time.Time
@@ -135,6 +136,7 @@ func (d *Deliveries) openThread(ctx workflow.Context) {
 
 // Detach tells that the session's process has ended. What TakeSight was told before counts.
 func (d *Deliveries) Detach(why string) {
+	d.losses++
 	if d.process == nil {
 		return
 	}

@@ -369,6 +369,27 @@ func TestASleepingSessionIsWoken(t *testing.T) {
 	p.wantClosed(p.run(flow.Settings{}), "b-1", delivery.Delivered, 1)
 }
 
+// The process of a session whose thread has no name yet ends before it names one, as with its worker.
+func TestASessionThatDiesBeforeItNamesItsThreadIsWokenAgain(t *testing.T) {
+	p := newPlay(t, &town{answers: []answer{accepted("u-1")}})
+	woken := func(want int) func() {
+		return func() {
+			v, err := p.env.QueryWorkflow("wakes")
+			if n := 0; err != nil || v.Get(&n) != nil || n != want {
+				t.Errorf("woken %d times, want %d: %v", n, want, err)
+			}
+		}
+	}
+	p.then(time.Second, func() { p.enqueue("b-1") })
+	p.then(time.Second, woken(1))
+	p.then(time.Second, func() { p.detach() })
+	p.then(time.Second, woken(2))
+	p.then(time.Second, func() { p.attach("1") })
+	p.then(time.Second, func() {})
+	p.complete("u-1")
+	p.wantClosed(p.run(flow.Settings{}), "b-1", delivery.Delivered, 1)
+}
+
 func TestAPersonGoesFirst(t *testing.T) {
 	p := newPlay(t, &town{answers: []answer{accepted("u-1")}})
 	p.then(time.Second, func() { p.env.SignalWorkflow("person", true) })

@@ -126,16 +126,23 @@ func (d *Deliveries) enqueue(ctx workflow.Context, p activities.Parcel) (activit
 	return activities.Receipt{Batch: b.ID, Waiting: len(d.fold.Queue)}, nil
 }
 
-// awaitThread waits until the session has named its thread, and wakes it for that.
+// awaitThread waits until the session has named its thread, and wakes it for that as often as its process ends before.
 func (d *Deliveries) awaitThread(ctx workflow.Context) error {
-	if d.fold.Seq == 0 && d.process == nil {
-		d.host.WakeProcess(ctx)
+	named := func() bool { return d.fold.Seq > 0 || d.process != nil }
+	for left, until := openLimit, workflow.Now(ctx).Add(openLimit); left > 0; left = until.Sub(workflow.Now(ctx)) {
+		if !named() {
+			d.host.WakeProcess(ctx)
+		}
+		losses := d.losses // a process that ends before it names the thread is started again
+		_, err := workflow.AwaitWithTimeout(ctx, left, func() bool { return named() || d.ended || d.losses != losses })
+		if err != nil {
+			return err
+		}
+		if named() || d.ended {
+			break
+		}
 	}
-	known, err := workflow.AwaitWithTimeout(ctx, openLimit, func() bool { return d.fold.Seq > 0 || d.process != nil || d.ended })
-	if err != nil {
-		return err
-	}
-	if !known || d.ended {
+	if !named() || d.ended {
 		return refuseUpdate(StateError, errors.New("session_not_live: the session has named no thread; see starter session list"))
 	}
 	d.openThread(ctx)
