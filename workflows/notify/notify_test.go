@@ -3,6 +3,7 @@ package notify_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,8 +37,11 @@ func TestANoticeIsDelivered(t *testing.T) {
 			suite.SetLogger(temporaltest.Quiet{})
 			e := suite.NewTestWorkflowEnvironment()
 			e.SetTestTimeout(time.Minute)
+			var mu sync.Mutex // the channels are told at once
 			tries := map[run.Channel]int{}
 			e.RegisterActivityWithOptions(func(_ context.Context, in activities.TellInput) error {
+				mu.Lock()
+				defer mu.Unlock()
 				tries[in.Channel]++
 				switch {
 				case in.Notice.ID != "notice-1":
