@@ -200,16 +200,12 @@ func newAgentFixtureIn(t testing.TB, a realAgent, boxed bool) *agentFixture {
 	}
 	binary := need.Env(t, a.variable)
 	s := &agentFixture{fixture: newFixture(t), agent: a, model: fakemodel.Start(t), spec: a.spec(binary)}
-	home := filepath.Join(s.dir, "home")
-	if err := os.Mkdir(home, 0o700); err != nil {
-		t.Fatal(err)
-	}
 	if boxed {
 		need.Program(t, "bwrap")
 		s.sandbox = run.SandboxRequired
 		s.flags = []string{"-provider-network", strings.TrimPrefix(s.model.URL, "http://")}
 	}
-	s.env = a.environ(t, home, binary, s.model.URL)
+	s.env = a.environ(t, s.home, binary, s.model.URL)
 	s.adapter = a.adapter(binary, append(os.Environ(), s.env...))
 	t.Cleanup(s.explain)
 	for name, text := range map[string]string{
