@@ -328,7 +328,7 @@ func settledRSS(b *testing.B, pid int) float64 {
 		if now := rss(b, pid); math.Abs(now-last) > 1 {
 			last, since = now, time.Now()
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // the pace of measuring
 	}
 	return last
 }

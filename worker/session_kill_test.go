@@ -107,7 +107,7 @@ func noteLine(dir, line string) {
 
 func awaitFile(name string) {
 	for _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist); _, err = os.Lstat(name) {
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(5 * time.Millisecond) // the pace of polling
 	}
 }
 

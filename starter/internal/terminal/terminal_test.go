@@ -100,9 +100,9 @@ func TestWorkMovesByItself(t *testing.T) {
 		work := terminal.NewScreen(&b, terminal.Options{Live: true}).Work("builds")
 		time.Sleep(1050 * time.Millisecond) // by the clock of the bubble
 		work.Step("starts")
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(300 * time.Millisecond) // likewise
 		work.Show("[##--] half")
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // likewise
 		work.Stop()
 		work.Stop()
 		said := b.String()
