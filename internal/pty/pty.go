@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"syscall"
 )
 
@@ -33,7 +34,7 @@ func (t *Terminal) Resize(columns, rows int) error { return resize(t.file, colum
 func (t *Terminal) Close() error { return t.file.Close() }
 
 // Start starts the command in a session of its own, at a terminal of that size. Its standard input,
-// output and error are the terminal.
+// output and error are the terminal. SIGHUP ends it by default, though this process may ignore the signal.
 func Start(cmd *exec.Cmd, columns, rows int) (*Terminal, error) {
 	user, program, err := openPair(columns, rows)
 	if err != nil {
@@ -42,8 +43,17 @@ func Start(cmd *exec.Cmd, columns, rows int) (*Terminal, error) {
 	defer program.Close()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	defer catchHangup()()
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(err, user.Close())
 	}
 	return &Terminal{user}, nil
+}
+
+// catchHangup lets programs that are started before release begin with the default action for SIGHUP. They would inherit
+// that it is ignored, as it is under nohup(1). A signal that is caught has the default action after exec(2).
+func catchHangup() (release func()) {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	return func() { signal.Stop(hangup) }
 }
