@@ -72,6 +72,11 @@ builds ours, --engine temporal always takes the command.`,
 	flags := cmd.Flags()
 	cmd.RunE = c.handleWith(func(ctx context.Context, _ []string) error {
 		f.portChosen, f.uiPortChosen = flags.Changed("port"), flags.Changed("ui-port")
+		if !f.forDemo {
+			if err := c.fillNotices(flags); err != nil {
+				return err
+			}
+		}
 		return c.runLocally(ctx, f)
 	})
 	flags.StringVar(&f.db, "db", "", "database `file`; default: "+databaseName+" in the runs directory")

@@ -59,26 +59,32 @@ type document struct {
 // repositoryTable names the table of a user's file whose tables hold the settings for single repositories.
 const repositoryTable = "repository"
 
-// decode reads the settings of a file. Repositories has the settings for single repositories by their
-// path; a file of a repository itself has none of them.
-func decode(path string, b []byte, mayName bool) (values Values, repositories map[string]Values, err error) {
+// decode reads the settings of a file. Only a user's file may have tables: those of single repositories, and
+// the one of notices.
+func decode(path string, b []byte, mayName bool) (f File, err error) {
 	if err := checkBytes(path, b); err != nil {
-		return nil, nil, err
+		return File{}, err
 	}
 	d := document{path: path}
 	var top map[string]toml.Primitive
 	if d.meta, err = toml.Decode(string(b), &top); err != nil {
-		return nil, nil, d.fault(err)
+		return File{}, d.fault(err)
 	}
-	repositories = map[string]Values{}
+	f.Repositories = map[string]Values{}
 	if table, ok := top[repositoryTable]; ok && mayName {
 		delete(top, repositoryTable)
-		if repositories, err = d.readRepositories(table); err != nil {
-			return nil, nil, err
+		if f.Repositories, err = d.readRepositories(table); err != nil {
+			return File{}, err
 		}
 	}
-	values, err = d.readValues(top)
-	return values, repositories, err
+	if table, ok := top[noticeTable]; ok && mayName {
+		delete(top, noticeTable)
+		if f.Notices, err = d.readNotices(table); err != nil {
+			return File{}, err
+		}
+	}
+	f.Values, err = d.readValues(top, keys)
+	return f, err
 }
 
 // checkBytes refuses what is no text of a few lines.
@@ -117,7 +123,7 @@ func (d document) readRepositories(table toml.Primitive) (map[string]Values, err
 		if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
 			return nil, &lineError{d.path, d.line(table), fmt.Sprintf("[repository.%q]: name the repository by its absolute path", dir)}
 		}
-		values, err := d.readValues(tables[dir])
+		values, err := d.readValues(tables[dir], keys)
 		if err != nil {
 			return nil, err
 		}
@@ -126,15 +132,15 @@ func (d document) readRepositories(table toml.Primitive) (map[string]Values, err
 	return all, nil
 }
 
-// readValues reads the keys of one table, the first line first.
-func (d document) readValues(table map[string]toml.Primitive) (Values, error) {
+// readValues reads one table, the first line first. The keys are those that it may have.
+func (d document) readValues(table map[string]toml.Primitive, keys []key) (Values, error) {
 	values := Values{}
 	names := slices.SortedFunc(maps.Keys(table), func(a, b string) int { return d.line(table[a]) - d.line(table[b]) })
 	for _, name := range names {
-		k, ok := findKey(name)
+		k, ok := findKey(keys, name)
 		line := d.line(table[name])
 		if !ok {
-			return nil, &lineError{d.path, line, unknownKey(name)}
+			return nil, &lineError{d.path, line, unknownKey(keys, name)}
 		}
 		c := cell{key: k}
 		if err := d.meta.PrimitiveDecode(table[name], &c); err != nil {
@@ -197,13 +203,16 @@ func FlagOnly(name string) (why string, ok bool) {
 	return fmt.Sprintf("%s is no setting: give the flag --%s", name, name), true
 }
 
-// unknownKey says what a key may have meant.
-func unknownKey(name string) string {
+// unknownKey says what a key may have meant, by the keys that there are.
+func unknownKey(keys []key, name string) string {
 	if why, ok := FlagOnly(name); ok {
 		return why
 	}
+	if name == noticeTable {
+		return noticesElsewhere
+	}
 	best, least := "", 4
-	for _, known := range Names() {
+	for _, known := range namesOf(keys) {
 		if n := distance(strings.ReplaceAll(strings.ToLower(name), "_", "-"), known); n < least {
 			best, least = known, n
 		}
@@ -211,7 +220,7 @@ func unknownKey(name string) string {
 	if best != "" {
 		return fmt.Sprintf("unknown key %+.60q: did you mean %s?", name, best)
 	}
-	return fmt.Sprintf("unknown key %+.60q: the keys are %s", name, strings.Join(Names(), ", "))
+	return fmt.Sprintf("unknown key %+.60q: the keys are %s", name, strings.Join(namesOf(keys), ", "))
 }
 
 // distance returns how many letters must be added, left out or replaced to make one word of the other. It

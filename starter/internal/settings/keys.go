@@ -92,16 +92,17 @@ var keys = []key{
 // narrowModes are modes in which no agent does more than in its default.
 var narrowModes = []string{"default", "plan", "read-only"}
 
-// Names returns the names of all settings.
-func Names() []string {
-	var names []string
+// Names returns the names of all settings of runs.
+func Names() []string { return namesOf(keys) }
+
+func namesOf(keys []key) (names []string) {
 	for _, k := range keys {
 		names = append(names, k.name)
 	}
 	return names
 }
 
-func findKey(name string) (key, bool) {
+func findKey(keys []key, name string) (key, bool) {
 	i := slices.IndexFunc(keys, func(k key) bool { return k.name == name })
 	if i < 0 {
 		return key{}, false
@@ -112,7 +113,7 @@ func findKey(name string) (key, bool) {
 // Loosens returns why a value of a setting counts only where the user himself has said it; "" if it counts
 // anywhere.
 func Loosens(name, value string) string {
-	if k, ok := findKey(name); ok && k.loosens != nil {
+	if k, ok := findKey(keys, name); ok && k.loosens != nil {
 		return k.loosens(value)
 	}
 	return ""

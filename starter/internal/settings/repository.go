@@ -40,9 +40,11 @@ func ReadCommitted(ctx context.Context, root, prefix, commit, user string) (Comm
 	if !there {
 		return c, nil
 	}
-	if c.Values, _, err = decode(name, b, false); err != nil {
+	f, err := decode(name, b, false)
+	if err != nil {
 		return Committed{}, err
 	}
+	c.Values = f.Values
 	return c, c.Values.refuseLoose(user)
 }
 

@@ -24,6 +24,8 @@ type File struct {
 	Values Values
 	// Repositories hold for single repositories, by the absolute path of their top.
 	Repositories map[string]Values
+	// Notices says how the user is told of runs: the keys of the table notify.
+	Notices Values
 }
 
 // For returns what holds for a repository: its own settings, and the others beside them.
@@ -84,8 +86,8 @@ func read(path string) (File, []byte, error) {
 	if err != nil {
 		return File{}, nil, fmt.Errorf("settings %s: %w", path, err)
 	}
-	values, repositories, err := decode(path, b, true)
-	return File{Values: values, Repositories: repositories}, b, err
+	content, err := decode(path, b, true)
+	return content, b, err
 }
 
 // own is a file that decides for this user: only the user and root write it. It may be reached by a link.

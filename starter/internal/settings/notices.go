@@ -1,0 +1,43 @@
+package settings
+
+import (
+	"github.com/BurntSushi/toml"
+
+	"github.com/ratchet-dev/ratchet/internal/notify"
+)
+
+// noticeTable names the table of a user's file that says how the user is told of runs.
+const noticeTable = "notify"
+
+// noticesElsewhere is the fault of a table of notices in a place where it does not count.
+const noticesElsewhere = "notify names programs and addresses that are called outside of the box: it counts only as a table [notify] of your own config.toml"
+
+// The keys of the table of notices.
+const (
+	NoticeCommand = "command" // for the shell
+	NoticeWebhook = "webhook" // URL
+	NoticeDesktop = "desktop"
+	NoticeBell    = "bell" // of terminals
+)
+
+var noticeKeys = []key{
+	{name: NoticeCommand, kind: text, lines: true},
+	{name: NoticeWebhook, kind: text, check: notify.CheckURL},
+	{name: NoticeDesktop, kind: boolean},
+	{name: NoticeBell, kind: boolean},
+}
+
+func (d document) readNotices(table toml.Primitive) (Values, error) {
+	var members map[string]toml.Primitive
+	if err := d.meta.PrimitiveDecode(table, &members); err != nil || members == nil {
+		return nil, &lineError{d.path, d.line(table), "notify wants a table: write [notify], and below it command, webhook, desktop or bell"}
+	}
+	return d.readValues(members, noticeKeys)
+}
+
+// Bell reports whether terminals ring, and notify by a sequence, when a run needs the user or has ended. They
+// do unless the file says otherwise.
+func (f File) Bell() bool {
+	v, ok := f.Notices[NoticeBell]
+	return !ok || v.Texts[0] == "true"
+}

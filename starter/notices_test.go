@@ -1,0 +1,51 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/ratchet-dev/ratchet/host"
+	"github.com/ratchet-dev/ratchet/internal/engine"
+)
+
+// A flag of notices stands above the user's file, and what the file leads to is told.
+func TestNoticesComeFromTheUsersFile(t *testing.T) {
+	const file = "[notify]\ncommand = 'tell-me'\nwebhook = 'https://hooks.example.com/x'\ndesktop = true\n"
+	for _, tc := range []struct {
+		name, file       string
+		args             []string
+		command, webhook string
+		desktop          bool
+		told             int
+	}{
+		{"the file alone", file, nil, "tell-me", "https://hooks.example.com/x", true, 3},
+		{"a flag and the file", file, []string{"--notify", "other", "--desktop=false"}, "other", "https://hooks.example.com/x", false, 1},
+		{"neither", "", nil, "", "", false, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c, said := localCLI(t, engine.File{}, false)
+			if tc.file != "" {
+				must(t, os.MkdirAll(filepath.Dir(c.settingsPath()), 0o700))
+				write(t, c.settingsPath(), tc.file)
+			}
+			var worker host.Config
+			ofWorker := flag.NewFlagSet("worker", flag.ContinueOnError)
+			worker.AddFlags(ofWorker)
+			flags := pflag.NewFlagSet("up", pflag.ContinueOnError)
+			flags.AddGoFlagSet(ofWorker)
+			must(t, flags.Parse(tc.args))
+			must(t, c.fillNotices(flags))
+			if n := worker.Notify; n.Command != tc.command || n.Webhook != tc.webhook || n.Desktop != tc.desktop {
+				t.Errorf("%+v", n)
+			}
+			if lines := strings.Count(said.String(), c.settingsPath()); lines != tc.told || strings.Contains(said.String(), "hooks.example.com") {
+				t.Errorf("it tells %q", said)
+			}
+		})
+	}
+}
