@@ -121,8 +121,8 @@ func decodeSignal[M any](raw converter.RawValue, parse func(string) (M, error)) 
 	return m, err
 }
 
-// refuseSignal keeps why a signal is dropped, for the queries and the Web UI. It records nothing: a replay hears the
-// signal again.
+// refuseSignal keeps why a signal is dropped, for the queries and the Web UI. It emits no event: a replay hears the
+// signal again, and continue-as-new carries the list.
 func (r *runner) refuseSignal(ctx workflow.Context, name string, why error) {
 	r.log.Warn("signal dropped", "signal", name, "reason", why.Error())
 	r.refused = run.AddRefused(r.refused, workflow.Now(ctx), name, why)

@@ -168,6 +168,7 @@ var paths = []path{
 		}
 	}},
 	{name: "continued-as-new", policy: run.Always, status: run.Completed, shows: is(enums.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW), play: continueAsNew},
+	{name: "continued-with-refused-signals", policy: run.Always, status: run.Completed, shows: is(enums.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW), play: continueAsNew},
 	{name: "reset", policy: run.Always, status: run.Completed, shows: isReset,
 		fakeActivities: func() *fakeActivities {
 			return &fakeActivities{answers: []activities.ProposeResult{patch("one"), patch("two")}}

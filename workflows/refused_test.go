@@ -1,9 +1,12 @@
 package workflows_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/workflows"
@@ -40,6 +43,38 @@ func TestARefusedSignalIsTold(t *testing.T) {
 	}
 	if told[4].Signal != workflows.NoteMessage {
 		t.Errorf("the last is %+v", told[4])
+	}
+	if s := query[run.State](t, e, workflows.StateQuery); s.Status != run.Completed {
+		t.Errorf("the run is %s", s.Status)
+	}
+}
+
+// What a run has refused is told by the execution that continues it, too, beside what that one refuses.
+func TestRefusedSignalsAreCarried(t *testing.T) {
+	w := &fakeActivities{}
+	e := env(t, w)
+	e.RegisterDelayedCallback(func() { e.SignalWorkflow(workflows.ApprovalMessage, "not a decision") }, time.Minute)
+	e.RegisterDelayedCallback(func() { e.SetContinueAsNewSuggested(true) }, 2*time.Minute)
+	start(e, input(run.Always, 3))
+	var next *workflow.ContinueAsNewError
+	in := workflows.RunInput{}
+	if !errors.As(e.GetWorkflowError(), &next) {
+		t.Fatalf("it did not continue as new: %v", e.GetWorkflowError())
+	}
+	if err := payload(next, &in); err != nil {
+		t.Fatal(err)
+	}
+	e = env(t, w)
+	pending := func() run.Pending { return query[run.Pending](t, e, workflows.PendingQuery) }
+	var told []run.RefusedSignal
+	e.RegisterDelayedCallback(func() { e.SignalWorkflow(workflows.NoteMessage, run.Note{}) }, time.Minute)
+	e.RegisterDelayedCallback(func() {
+		told = pending().RefusedSignals
+		e.SignalWorkflow(workflows.ApprovalMessage, "approve "+pending().Approval.ApprovalID)
+	}, 2*time.Minute)
+	e.ExecuteWorkflow(workflows.Run, in)
+	if len(told) != 2 || told[0].Signal != workflows.ApprovalMessage || told[1].Signal != workflows.NoteMessage {
+		t.Errorf("it tells %v", told)
 	}
 	if s := query[run.State](t, e, workflows.StateQuery); s.Status != run.Completed {
 		t.Errorf("the run is %s", s.Status)

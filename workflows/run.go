@@ -14,12 +14,14 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// RunInput starts a run. Exactly one of its members is set.
+// RunInput starts a run. Exactly one of Input and Snapshot is set.
 type RunInput struct {
 	// Input starts a new run.
 	Input *run.Input `json:"input,omitempty"`
 	// Snapshot continues a run: after continue-as-new, or from a run directory.
 	Snapshot *run.Snapshot `json:"snapshot,omitempty"`
+	// Refused are the latest signals that the executions before this one have not taken. No event tells of them.
+	Refused []run.RefusedSignal `json:"refused,omitempty"`
 }
 
 // RunResult describes how a run ended. The error of a failed run carries it in its details. The
@@ -57,7 +59,7 @@ func Run(ctx workflow.Context, in RunInput) (RunResult, error) {
 	}
 	for r.s.Next.Do != run.Rest {
 		if r.tooLong(ctx) && r.readyToContinue(ctx) {
-			return RunResult{}, workflow.NewContinueAsNewError(ctx, Run, RunInput{Snapshot: r.s})
+			return RunResult{}, workflow.NewContinueAsNewError(ctx, Run, RunInput{Snapshot: r.s, Refused: r.refused})
 		}
 		if err := r.doStep(ctx); temporal.IsCanceledError(err) {
 			r.cancelRun(ctx)
@@ -104,7 +106,7 @@ func newRunner(ctx workflow.Context, in RunInput) (*runner, error) {
 	if err := s.Input.Validate(); err != nil {
 		return nil, err
 	}
-	r := &runner{s: s, origin: s.Chain, recorded: s.Seq, root: ctx}
+	r := &runner{s: s, origin: s.Chain, recorded: s.Seq, refused: in.Refused, root: ctx}
 	r.log = log.With(workflow.GetLogger(ctx), "runId", s.Input.RunID)
 	if err := r.registerHandlers(ctx); err != nil {
 		return nil, err

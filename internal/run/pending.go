@@ -14,7 +14,7 @@ type Pending struct {
 	Question *PendingQuestion `json:"question,omitempty"`
 	// Limited is the usage limit that the run waits out by itself.
 	Limited *Limited `json:"limited,omitempty"`
-	// RefusedSignals are the latest signals that the run has not taken since its workflow began its history.
+	// RefusedSignals are the latest signals that the run has not taken.
 	RefusedSignals []RefusedSignal `json:"refusedSignals,omitempty"`
 	// Deadline is the time at which the wait ends by itself; nil: never.
 	Deadline *time.Time `json:"deadline,omitempty"`
