@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"html"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,63 +13,20 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/proc/process"
-	"github.com/ratchet-dev/ratchet/internal/pty"
 )
 
 // visit is a person at the terminal of a demo.
 type visit struct {
-	*testing.T
-	cmd      *exec.Cmd
-	terminal *pty.Terminal
-	shown    output
-	ended    chan error
-	dir      string
+	*seat
+	dir string
 }
 
 // visitDemo starts the real program at a terminal, as a person does.
 func visitDemo(t *testing.T, program string) *visit {
 	t.Helper()
-	v := &visit{T: t, dir: t.TempDir(), ended: make(chan error, 1)}
-	v.cmd = exec.CommandContext(t.Context(), program, "demo")
-	v.cmd.Dir = v.dir
-	var err error
-	if v.terminal, err = pty.Start(v.cmd, 92, 40); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		v.terminal.Close()
-		if t.Failed() {
-			t.Logf("shown:\n%s", v.shown.String())
-		}
-	})
-	go func() {
-		_, _ = io.Copy(&v.shown, v.terminal)
-		v.ended <- v.cmd.Wait()
-	}()
-	return v
-}
-
-// awaits waits until the screen has shown a text so many times.
-func (v *visit) awaits(text string, times int) {
-	v.Helper()
-	eventually.Holds(v.T, fmt.Sprintf("the demo shows %q %d times", text, times), func() bool {
-		select {
-		case err := <-v.ended:
-			v.ended <- err
-			if strings.Count(v.shown.String(), text) < times {
-				v.Fatalf("the demo has ended: %v", err)
-			}
-		default:
-		}
-		return strings.Count(v.shown.String(), text) >= times
-	})
-}
-
-func (v *visit) types(keys string) {
-	v.Helper()
-	if _, err := io.WriteString(v.terminal, keys); err != nil {
-		v.Fatal(err)
-	}
+	cmd := exec.CommandContext(t.Context(), program, "demo")
+	cmd.Dir = t.TempDir()
+	return &visit{sitDown(t, cmd, 92, 40), cmd.Dir}
 }
 
 // life is a process at one moment.
@@ -158,8 +114,8 @@ func TestDemoSurvivesTheDeathOfItsEngineAndWorker(t *testing.T) {
 	}
 	checkPicture(t, shown)
 	v.types("y\n")
-	if err := <-v.ended; err != nil {
-		t.Errorf("the demo ends with %v", err)
+	if code := v.exitCode(); code != 0 {
+		t.Errorf("the demo ends with exit code %d", code)
 	}
 	v.leavesNothing()
 	patches := patchesOn(t, filepath.Join(v.dir, "ratchet-demo", "bill"))
@@ -179,8 +135,7 @@ func TestDemoThatIsEndedLeavesNothing(t *testing.T) {
 			v := visitDemo(t, program)
 			at(v)
 			v.types("\x03")
-			<-v.ended
-			if code := v.cmd.ProcessState.ExitCode(); code != exitInterrupted {
+			if code := v.exitCode(); code != exitInterrupted {
 				t.Errorf("exit code %d", code)
 			}
 			v.leavesNothing()
@@ -188,7 +143,7 @@ func TestDemoThatIsEndedLeavesNothing(t *testing.T) {
 	}
 	// Without a terminal no SIGHUP tells the child that the demo is dead.
 	t.Run("killed", func(t *testing.T) {
-		v := &visit{T: t, dir: t.TempDir(), ended: make(chan error, 1)}
+		v := &visit{&seat{T: t, running: t.Context()}, t.TempDir()}
 		v.cmd = exec.CommandContext(t.Context(), program, "demo", "--dir", v.dir)
 		v.cmd.Stdout = &v.shown
 		if err := v.cmd.Start(); err != nil {

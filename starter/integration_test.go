@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/captured"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -37,7 +38,7 @@ func upSays(t testing.TB, runsDir string, more ...string) (stop func(), ready, s
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	var out, errs output
+	var out, errs captured.Output
 	c := newCLI(console{
 		args: append([]string{"up", "--sandbox", "off", "--port", "0", "--ui-port", "0", "--json", "--runs-dir", runsDir}, more...),
 		in:   strings.NewReader(""), out: &out, err: &errs, environ: os.Environ(), now: time.Now,
@@ -397,7 +398,7 @@ func testFollowWithoutTerminal(b bench) {
 }
 
 // typist types each line at a gate of its own.
-func typist(t *testing.T, screen *output, w io.WriteCloser, lines []string) {
+func typist(t *testing.T, screen *captured.Output, w io.WriteCloser, lines []string) {
 	for i, line := range lines {
 		eventually.Holds(t, fmt.Sprintf("gate %d is on the screen", i+1), func() bool {
 			return strings.Count(screen.String(), "Apply this patch?") > i
@@ -409,7 +410,7 @@ func typist(t *testing.T, screen *output, w io.WriteCloser, lines []string) {
 
 func testFollowOnTerminal(b bench) {
 	in, w := io.Pipe()
-	var out output
+	var out captured.Output
 	c := newCLI(console{
 		args: []string{"run", "--sandbox", "off", "--repo", b.repo, "--goal", "Make it good", "--provider", "replay:" + b.answers, "--check", passes, "--runs-dir", b.runsDir},
 		in:   in, out: &out, err: &out, environ: os.Environ(), now: time.Now, interactive: true, screen: true,

@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.temporal.io/sdk/client"
 
+	"github.com/ratchet-dev/ratchet/internal/captured"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/citizen/mailbox"
 	"github.com/ratchet-dev/ratchet/internal/citizen/marker"
@@ -107,12 +108,12 @@ func (h agentHost) program(args ...string) *exec.Cmd {
 type toolSession struct {
 	*mcp.ClientSession
 	t    *testing.T
-	said *output
+	said *captured.Output
 }
 
 func (h agentHost) connect(args ...string) toolSession {
 	h.Helper()
-	cmd, said := h.program(append([]string{"mcp"}, args...)...), &output{}
+	cmd, said := h.program(append([]string{"mcp"}, args...)...), &captured.Output{}
 	cmd.Stderr = said
 	prober := mcp.NewClient(&mcp.Implementation{Name: "prober", Version: "1"}, nil)
 	s, err := prober.Connect(h.Context(), &mcp.CommandTransport{Command: cmd, TerminateDuration: time.Minute}, nil)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/internal/captured"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 )
 
@@ -62,7 +63,7 @@ func TestOneEngineIsFoundFromAnyDirectory(t *testing.T) {
 func TestNoPlaceIsGuessed(t *testing.T) {
 	alone(t)
 	for _, env := range [][]string{nil, {"HOME="}, {"XDG_STATE_HOME=state", "HOME=home"}} {
-		var out, errs output
+		var out, errs captured.Output
 		c := newCLI(console{args: []string{"list"}, out: &out, err: &errs, environ: env})
 		if code := c.main(t.Context()); code != exitUsage || !strings.Contains(errs.String(), "--runs-dir DIR") {
 			t.Errorf("%v: code %d, %s", env, code, errs.String())

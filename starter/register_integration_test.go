@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
+	"github.com/ratchet-dev/ratchet/internal/captured"
 	"github.com/ratchet-dev/ratchet/internal/citizen/peers"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
@@ -24,7 +25,7 @@ import (
 type person struct {
 	agentHost
 	terminal *pty.Terminal
-	shown    output
+	shown    captured.Output
 	model    *fakemodel.Server
 }
 

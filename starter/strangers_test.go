@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/captured"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 )
 
@@ -103,7 +104,7 @@ func (p neighbour) starter(args ...string) result {
 func (p neighbour) up(args ...string) (f engine.File, stop func()) {
 	p.Helper()
 	cmd := p.command(p.Context(), filepath.Join(filepath.Dir(p.home), "starter"), append([]string{"up", "--sandbox", "off", "--ui-port", "0", "--json"}, args...)...)
-	var errs output
+	var errs captured.Output
 	cmd.Stderr = &errs
 	out, err := cmd.StdoutPipe()
 	if err == nil {

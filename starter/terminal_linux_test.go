@@ -1,92 +1,29 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/ratchet-dev/ratchet/internal/eventually"
-	"github.com/ratchet-dev/ratchet/internal/pty"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
-
-// seat is a person at a terminal in which the program runs.
-type seat struct {
-	*testing.T
-	terminal *pty.Terminal
-	shown    output
-	ended    chan error
-}
 
 // sit starts the program at a terminal. The shell around it says at the end whether the terminal echoes as
 // it did before.
 func sit(t *testing.T, program string, columns, rows int, args ...string) *seat {
 	t.Helper()
-	s := &seat{T: t, ended: make(chan error, 1)}
 	cmd := exec.CommandContext(t.Context(), "sh", append([]string{"-c", `"$0" "$@"; code=$?; stty -a | grep -qw -- -echo && echo SILENT || echo ECHOES; exit $code`, program}, args...)...)
 	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "PAGER=cat", "EDITOR=sed -i 's/^>     1 + better$/&\\nBest, please/'")
-	var err error
-	if s.terminal, err = pty.Start(cmd, columns, rows); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		s.terminal.Close()
-		if t.Failed() {
-			t.Logf("shown:\n%s", s.shown.String())
-		}
-	})
-	go func() {
-		_, _ = io.Copy(&s.shown, s.terminal)
-		s.ended <- cmd.Wait()
-	}()
-	return s
-}
-
-func (s *seat) awaits(text string, times int) {
-	s.Helper()
-	eventually.Within(s.T, fmt.Sprintf("the terminal shows %q %d times", text, times), 2*time.Minute, func() bool {
-		shown := strings.Count(s.shown.String(), text) >= times
-		select {
-		case err := <-s.ended:
-			s.ended <- err
-			if shown = strings.Count(s.shown.String(), text) >= times; !shown {
-				s.Fatalf("the program has ended (%v) without showing %q %d times", err, text, times)
-			}
-		default:
-		}
-		return shown
-	})
-}
-
-func (s *seat) types(keys string) {
-	s.Helper()
-	if _, err := io.WriteString(s.terminal, keys); err != nil {
-		s.Fatal(err)
-	}
-}
-
-// does types a line at the gate, and waits for what the terminal then says.
-func (s *seat) does(line, says string) {
-	s.Helper()
-	before := strings.Count(s.shown.String(), says)
-	s.types(line + "\r")
-	s.awaits(says, before+1)
+	return sitDown(t, cmd, columns, rows)
 }
 
 // leaves waits for the end, and checks the exit code and that the terminal is as it was.
 func (s *seat) leaves(code int) {
 	s.Helper()
-	got := 0
-	if err := <-s.ended; err != nil {
-		got = err.(*exec.ExitError).ExitCode()
-	}
-	if got != code || !strings.Contains(s.shown.String(), "ECHOES") {
+	if got := s.exitCode(); got != code || !strings.Contains(s.shown.String(), "ECHOES") {
 		s.Errorf("exit code %d, want %d; it must echo again", got, code)
 	}
 }
@@ -134,11 +71,7 @@ func TestTheGateAtATerminal(t *testing.T) {
 	one.awaits("it was settled elsewhere", 1)
 	one.awaits("approved by", 1)
 	for _, s := range []*seat{one, two} {
-		s.awaits("apr-2-", 1)
-		eventually.Holds(t, "the second gate is open", func() bool {
-			_, after, _ := strings.Cut(s.shown.String(), "apr-2-")
-			return strings.Contains(after, gatePrompt)
-		})
+		s.awaitsAfter("apr-2-", gatePrompt)
 	}
 	two.does("q", "Nothing has been applied")
 	two.leaves(exitApproval)
@@ -208,10 +141,7 @@ func TestTheBoardAtATerminal(t *testing.T) {
 	s.does("yes", "Enter: back to the board")
 	s.types("\r")
 	s.awaits(takeScreen, 3)
-	eventually.Holds(t, "the board has one run less", func() bool {
-		shown := s.shown.String()
-		return strings.Contains(shown[strings.LastIndex(shown, takeScreen):], "1 run needs you")
-	})
+	s.awaitsAfter(takeScreen, "1 run needs you")
 	s.types("q")
 	s.leaves(0)
 	if shown := s.shown.String(); strings.Count(shown, takeScreen) != strings.Count(shown, giveScreen) {

@@ -21,6 +21,7 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
+	"github.com/ratchet-dev/ratchet/internal/captured"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
@@ -204,28 +205,10 @@ func (s *fixture) put(path, content string) {
 // workerProcess is one worker.
 type workerProcess struct {
 	cmd *exec.Cmd
-	out *tail
+	out *captured.Output // for the message of a failure
 
 	ready chan struct{} // closed when it serves
 	done  chan struct{} // closed when it has ended
-}
-
-// tail keeps what a worker said, for the failure message.
-type tail struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.b.Write(p)
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.b.String()
 }
 
 // spawn starts a worker process and waits until it serves, or was killed at a failpoint.
@@ -249,7 +232,7 @@ func (s *fixture) launch(env ...string) *workerProcess {
 	s.t.Helper()
 	w := &workerProcess{
 		cmd: exec.Command(os.Args[0], append([]string{"-sandbox", string(cmp.Or(s.sandbox, run.SandboxOff)), "-runs-dir", s.runsDir, "-task-queue", s.queue}, s.flags...)...),
-		out: &tail{}, ready: make(chan struct{}), done: make(chan struct{}),
+		out: &captured.Output{}, ready: make(chan struct{}), done: make(chan struct{}),
 	}
 	w.cmd.Env = append(os.Environ(), append([]string{asWorker + "=1", "TEMPORAL_ADDRESS=", "HOME=" + s.home}, env...)...)
 	w.cmd.Stderr = w.out

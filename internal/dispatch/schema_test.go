@@ -3,16 +3,13 @@ package dispatch_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write schema.json")
 
 // words are the sets behind the types of the contract.
 var words = map[reflect.Type]any{
@@ -136,12 +133,5 @@ func TestSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.WriteFile("schema.json", b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if kept, err := os.ReadFile("schema.json"); err != nil || !bytes.Equal(kept, b.Bytes()) {
-		t.Errorf("schema.json is stale, run go test -run TestSchema -update: %v", err)
-	}
+	golden.Compare(t, "schema.json", b.String())
 }

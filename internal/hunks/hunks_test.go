@@ -10,22 +10,8 @@ import (
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/hunks"
-	"github.com/ratchet-dev/ratchet/internal/udiff"
+	"github.com/ratchet-dev/ratchet/internal/udiff/udifftest"
 )
-
-// render returns the patch that turns before into after, as package patch writes it.
-func render(name, before, after string) string {
-	a, b := udiff.NewText([]byte(before)), udiff.NewText([]byte(after))
-	h := udiff.Header{Old: name, New: name, OldMode: "100644", NewMode: "100644", OldID: "1", NewID: "2"}
-	if before == "" {
-		h.OldMode, h.OldID = "", ""
-	}
-	if after == "" {
-		h.NewMode, h.NewID = "", ""
-	}
-	edits := udiff.Edits(a.Lines, b.Lines)
-	return string(udiff.AppendHunks(h.Append(nil, len(edits) > 0), a, b, edits))
-}
 
 func read(t *testing.T, patch string) []hunks.File {
 	t.Helper()
@@ -56,12 +42,12 @@ func show(files []hunks.File) string {
 func TestRead(t *testing.T) {
 	for _, tt := range []struct{ name, patch, want string }{
 		{"nothing", "\n", ""},
-		{"a change", render("slug.go", "a\nb\nc\n", "a\nB\nc\n"), "modified slug.go  +1 -1\n  1 1 a\n- 2 0 b\n+ 0 2 B\n  3 3 c\n"},
-		{"an added file", render("a b.go", "", "x\ny\n"), "added a b.go  +2 -0\n+ 0 1 x\n+ 0 2 y\n"},
-		{"a removed file", render("x", "p\n", ""), "removed x  +0 -1\n- 1 0 p\n"},
+		{"a change", udifftest.Patch("slug.go", "a\nb\nc\n", "a\nB\nc\n"), "modified slug.go  +1 -1\n  1 1 a\n- 2 0 b\n+ 0 2 B\n  3 3 c\n"},
+		{"an added file", udifftest.Patch("a b.go", "", "x\ny\n"), "added a b.go  +2 -0\n+ 0 1 x\n+ 0 2 y\n"},
+		{"a removed file", udifftest.Patch("x", "p\n", ""), "removed x  +0 -1\n- 1 0 p\n"},
 		{"a rename and a mode", "diff --git a/x b/y\nold mode 100644\nnew mode 100755\nrename from x\nrename to y\n", "renamed y x100644 → 100755 +0 -0\n"},
-		{"lines that look like headers", render("q.sql", "-- a\nb\n", "b\n++ c\n"), "modified q.sql  +1 -1\n- 1 0 -- a\n  2 1 b\n+ 0 2 ++ c\n"},
-		{"a name that is quoted", render("ü\t.go", "1\n", "2\n"), "modified ü\t.go  +1 -1\n- 1 0 1\n+ 0 1 2\n"},
+		{"lines that look like headers", udifftest.Patch("q.sql", "-- a\nb\n", "b\n++ c\n"), "modified q.sql  +1 -1\n- 1 0 -- a\n  2 1 b\n+ 0 2 ++ c\n"},
+		{"a name that is quoted", udifftest.Patch("ü\t.go", "1\n", "2\n"), "modified ü\t.go  +1 -1\n- 1 0 1\n+ 0 1 2\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := show(read(t, tt.patch)); got != tt.want {
@@ -77,17 +63,17 @@ func TestRead(t *testing.T) {
 func TestCompare(t *testing.T) {
 	const base = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n"
 	for _, tt := range []struct{ name, earlier, later, want string }{
-		{"the same", render("f", base, "0\n"+base), render("f", base, "0\n"+base), ""},
+		{"the same", udifftest.Patch("f", base, "0\n"+base), udifftest.Patch("f", base, "0\n"+base), ""},
 		{
-			"a line that was said otherwise", render("f", base, strings.Replace(base, "5", "five", 1)), render("f", base, strings.Replace(base, "5", "FIVE", 1)),
+			"a line that was said otherwise", udifftest.Patch("f", base, strings.Replace(base, "5", "five", 1)), udifftest.Patch("f", base, strings.Replace(base, "5", "FIVE", 1)),
 			"modified f  +1 -1\n  2 2 2\n  3 3 3\n  4 4 4\n- 5 0 five\n+ 0 5 FIVE\n  6 6 6\n  7 7 7\n  8 8 8\n",
 		},
 		{
-			"a line that was taken back, below another", render("f", base, "0\n"+strings.Replace(base, "12\n", "", 1)), render("f", base, "0\n"+base),
+			"a line that was taken back, below another", udifftest.Patch("f", base, "0\n"+strings.Replace(base, "12\n", "", 1)), udifftest.Patch("f", base, "0\n"+base),
 			"modified f  +1 -0\n  10 10 9\n  11 11 10\n  12 12 11\n+ 0 13 12\n",
 		},
-		{"a file that the earlier had not", "", render("g", "", "x\n"), "added g  +1 -0\n+ 0 1 x\n"},
-		{"a file that the later has not", render("g", "", "x\n"), "", "removed g  +0 -1\n- 1 0 x\n"},
+		{"a file that the earlier had not", "", udifftest.Patch("g", "", "x\n"), "added g  +1 -0\n+ 0 1 x\n"},
+		{"a file that the later has not", udifftest.Patch("g", "", "x\n"), "", "removed g  +0 -1\n- 1 0 x\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			files, err := hunks.Compare(read(t, tt.earlier), read(t, tt.later))
@@ -99,7 +85,7 @@ func TestCompare(t *testing.T) {
 			}
 		})
 	}
-	_, err := hunks.Compare(read(t, render("f", "1\n2\n", "1\nx\n")), read(t, render("f", "a\n2\n", "a\nx\n")))
+	_, err := hunks.Compare(read(t, udifftest.Patch("f", "1\n2\n", "1\nx\n")), read(t, udifftest.Patch("f", "a\n2\n", "a\nx\n")))
 	if !errors.Is(err, hunks.ErrOtherBase) {
 		t.Errorf("of two bases: %v", err)
 	}
@@ -130,7 +116,7 @@ func TestCompareAgreesWithTheFiles(t *testing.T) {
 			base = append(base, fmt.Sprint("line", i%7))
 		}
 		was, is := changed(base), changed(base)
-		files, err := hunks.Compare(read(t, render("f", text(base), text(was))), read(t, render("f", text(base), text(is))))
+		files, err := hunks.Compare(read(t, udifftest.Patch("f", text(base), text(was))), read(t, udifftest.Patch("f", text(base), text(is))))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +141,7 @@ func TestCompareAgreesWithTheFiles(t *testing.T) {
 }
 
 func TestReason(t *testing.T) {
-	files := read(t, render("slug.go", "a\nb\nc\n", "a\n  return B\nc\n"))
+	files := read(t, udifftest.Patch("slug.go", "a\nb\nc\n", "a\n  return B\nc\n"))
 	got := hunks.Reason(" Use a table test. \n", files, []hunks.Remark{
 		{File: "slug.go", Line: 2, Text: "lower case\nplease"}, {File: "slug.go", Line: 2, Old: true, Text: "keep it"},
 		{File: "slug.go", Text: "too long"}, {File: "slug.go", Line: 1, Text: " "}, {File: "other.go", Line: 7, Text: "missing"},
@@ -167,7 +153,7 @@ func TestReason(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	f.Add([]byte(render("f", "1\n2\n", "2\n3\n")))
+	f.Add([]byte(udifftest.Patch("f", "1\n2\n", "2\n3\n")))
 	f.Add([]byte("diff --git a/x b/x\n@@ -99999999999999999999 +1 @@\n+a\n"))
 	f.Fuzz(func(t *testing.T, patch []byte) {
 		files, err := hunks.Read(patch)

@@ -31,7 +31,7 @@ var floors = [][]string{
 
 // testRooms are the directories of internal that serve tests alone: they import
 // what they need, and no product code imports them.
-var testRooms = []string{"compose", "eventually", "layout", "manual", "need", "nobody", "pty", "temporaltest", "webui"}
+var testRooms = []string{"captured", "compose", "eventually", "golden", "layout", "manual", "need", "nobody", "pty", "temporaltest", "webui"}
 
 // pure packages decide and do no I/O: of the standard library they import
 // nothing that could, and of this module only each other.

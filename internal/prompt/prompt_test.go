@@ -2,19 +2,15 @@ package prompt_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/internal/golden"
 	"github.com/ratchet-dev/ratchet/internal/prompt"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // repository is a small one in memory.
 type repository map[string]string
@@ -106,20 +102,7 @@ func TestGolden(t *testing.T) {
 	}
 	for who, in := range prompts {
 		t.Run(who, func(t *testing.T) {
-			got := prompt.Build(in).Flatten()
-			name := filepath.Join("testdata", who+".golden.md")
-			if *update {
-				if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("the prompt of the %s differs from %s; run with -update and review the difference", who, name)
-			}
+			golden.Compare(t, "testdata/"+who+".golden.md", prompt.Build(in).Flatten())
 		})
 	}
 }

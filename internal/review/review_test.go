@@ -1,7 +1,6 @@
 package review_test
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -9,22 +8,12 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/hunks"
 	"github.com/ratchet-dev/ratchet/internal/review"
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/internal/udiff"
+	"github.com/ratchet-dev/ratchet/internal/udiff/udifftest"
 )
 
-// render returns the patch of one file, as Ratchet renders it.
-func render(path, before, after string) []byte {
-	h := udiff.Header{Old: path, New: path, OldMode: "100644", NewMode: "100644", OldID: "1", NewID: "2"}
-	if before == "" {
-		h.OldMode, h.OldID = "", ""
-	}
-	a, b := udiff.NewText([]byte(before)), udiff.NewText([]byte(after))
-	return udiff.AppendHunks(h.Append(nil, true), a, b, udiff.Edits(a.Lines, b.Lines))
-}
-
-func parse(t testing.TB, diff ...[]byte) []hunks.File {
+func parse(t testing.TB, diff ...string) []hunks.File {
 	t.Helper()
-	files, err := hunks.Read(bytes.Join(diff, nil))
+	files, err := hunks.Read([]byte(strings.Join(diff, "")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +21,7 @@ func parse(t testing.TB, diff ...[]byte) []hunks.File {
 }
 
 func TestAReplyBecomesAReason(t *testing.T) {
-	files := parse(t, render("a.go", "one\ntwo\nthree\n", "one\nTWO\nthree\n"), render("b.go", "x\n", "y\n"))
+	files := parse(t, udifftest.Patch("a.go", "one\ntwo\nthree\n", "one\nTWO\nthree\n"), udifftest.Patch("b.go", "x\n", "y\n"))
 	draft := review.Draft(files)
 	if general, comments := review.ParseReply(draft, files); general != "" || comments != nil {
 		t.Fatalf("an untouched draft says %q %v", general, comments)
@@ -59,7 +48,7 @@ b.go:1 (deleted): x
 // A patch can hold lines that look like a person's, and bytes that a terminal obeys.
 func TestAPatchCannotSpeakForThePerson(t *testing.T) {
 	hostile := "x\n# Why\n\x1b]0;owned\x07\napprove it\n> 1 + y\n"
-	files := parse(t, render("a\x1b[2J.txt", "", hostile))
+	files := parse(t, udifftest.Patch("a\x1b[2J.txt", "", hostile))
 	draft := review.Draft(files)
 	if strings.ContainsAny(draft, "\x1b\x07") {
 		t.Errorf("the draft holds control characters: %q", draft)

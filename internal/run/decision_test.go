@@ -4,20 +4,16 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/golden"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // A move is one kind of event, made to fit where the run stands.
 type move struct {
@@ -291,7 +287,7 @@ func TestDecisions(t *testing.T) {
 			}
 		}
 	}
-	golden(t, "decisions.txt", b.String())
+	golden.Compare(t, "testdata/decisions.txt", b.String())
 }
 
 // brief says of the rows of one move where they lead, and, where they do not
@@ -334,21 +330,4 @@ func text(t testing.TB, s *run.Snapshot) string {
 		t.Fatal(err)
 	}
 	return string(b)
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs; go test -update writes it anew.\ngot:\n%s", file, got)
-	}
 }

@@ -1,21 +1,17 @@
 package board_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/golden"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/board"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
-
-var update = flag.Bool("update", false, "write the golden screens")
 
 var now = time.Date(2026, 11, 22, 15, 4, 0, 0, time.UTC)
 
@@ -88,31 +84,14 @@ func TestScreens(t *testing.T) {
 				t.Errorf("%s: %q is %d columns wide", tt.name, line, terminal.Width(line))
 			}
 		}
-		golden(t, tt.name, strings.Join(lines, "\n")+"\n")
+		golden.Compare(t, "testdata/"+tt.name+".txt", strings.Join(lines, "\n")+"\n")
 	}
-	golden(t, "list", strings.Join(board.Lines(terminal.Style{}, sorted(day()), now, 0), "\n")+"\n")
+	golden.Compare(t, "testdata/list.txt", strings.Join(board.Lines(terminal.Style{}, sorted(day()), now, 0), "\n")+"\n")
 }
 
 func sorted(rows []board.Row) []board.Row {
 	board.Sort(rows)
 	return rows
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name+".txt")
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs; go test -update writes it anew.\ngot:\n%s", file, got)
-	}
 }
 
 func TestKeysAskForWhatFitsTheRun(t *testing.T) {

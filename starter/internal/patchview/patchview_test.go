@@ -1,21 +1,17 @@
 package patchview_test
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/ratchet-dev/ratchet/internal/golden"
 	"github.com/ratchet-dev/ratchet/internal/hunks"
 	"github.com/ratchet-dev/ratchet/internal/udiff"
 	"github.com/ratchet-dev/ratchet/starter/internal/patchview"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
-
-var update = flag.Bool("update", false, "write the golden screens")
 
 const patch = `diff --git a/slug.go b/slug.go
 index 1..2 100644
@@ -65,24 +61,7 @@ func TestScreens(t *testing.T) {
 				t.Errorf("%s: %q is %d columns wide", tt.name, line, terminal.Width(line))
 			}
 		}
-		golden(t, tt.name, strings.ReplaceAll(strings.Join(lines, "\n"), "\x1b", "␛")+"\n")
-	}
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name+".txt")
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs; go test -update writes it anew.\ngot:\n%s", file, got)
+		golden.Compare(t, "testdata/"+tt.name+".txt", strings.ReplaceAll(strings.Join(lines, "\n"), "\x1b", "␛")+"\n")
 	}
 }
 

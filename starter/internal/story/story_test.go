@@ -1,20 +1,16 @@
 package story_test
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/check"
+	"github.com/ratchet-dev/ratchet/internal/golden"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 const (
 	base   = run.Commit("1111111111111111111111111111111111111111")
@@ -117,28 +113,11 @@ func tell(style terminal.Style, events []run.Event) string {
 	return b.String()
 }
 
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs; go test -update writes it anew.\ngot:\n%s", file, got)
-	}
-}
-
 func TestStoryOfALongRun(t *testing.T) {
 	r := long(t)
 	r.add(run.QuestionAnswered{QuestionID: "qst-4-1", Text: "half even", By: "ada"},
 		run.PhaseCompleted{Result: run.Answered})
-	golden(t, "long.txt", tell(terminal.Style{}, r.events))
+	golden.Compare(t, "testdata/long.txt", tell(terminal.Style{}, r.events))
 }
 
 func TestStoryOfAShortRun(t *testing.T) {
@@ -149,7 +128,7 @@ func TestStoryOfAShortRun(t *testing.T) {
 		run.PhaseStarted{Role: run.Developer}, run.PhaseCompleted{Result: run.Noop, Summary: "it is so already"},
 		run.PhaseStarted{Role: run.Evaluator}, run.EvaluationPassed{Evaluation: run.Evaluation{Report: run.Ref{Name: "elsewhere"}}},
 		run.PhaseCompleted{Result: run.Pass}, run.RunCompleted{Branch: in.RunID.Branch(), Head: base})
-	golden(t, "short.txt", tell(terminal.Style{}, r.events))
+	golden.Compare(t, "testdata/short.txt", tell(terminal.Style{}, r.events))
 }
 
 func TestStoryOfTheOtherEnds(t *testing.T) {
@@ -159,7 +138,7 @@ func TestStoryOfTheOtherEnds(t *testing.T) {
 	)
 	failed.add(failed.s.NewApproval())
 	failed.add(run.RunCanceled{Reason: "a cancellation was requested", By: "ada"})
-	golden(t, "canceled.txt", tell(terminal.Style{}, failed.events))
+	golden.Compare(t, "testdata/canceled.txt", tell(terminal.Style{}, failed.events))
 }
 
 // Finding B1. That something else had moved the branch is told where the branch
@@ -228,7 +207,7 @@ func TestGists(t *testing.T) {
 	for _, e := range long(t).events {
 		rows = append(rows, story.Gist(terminal.Style{}, e))
 	}
-	golden(t, "gists.txt", terminal.Table(rows))
+	golden.Compare(t, "testdata/gists.txt", terminal.Table(rows))
 }
 
 func TestNothingFromOutsideReachesTheTerminalRaw(t *testing.T) {
@@ -296,7 +275,7 @@ func TestStoryOfTheBaseline(t *testing.T) {
 		run.EvaluationFailedFixable{Evaluation: run.Evaluation{
 			Report: run.Ref{Name: "failing"}, Failed: []string{"go test ./..."}, Before: []string{"go test ./..."},
 		}})
-	golden(t, "baseline.txt", tell(terminal.Style{}, r.events))
+	golden.Compare(t, "testdata/baseline.txt", tell(terminal.Style{}, r.events))
 
 	passes := latest(in)
 	passes.add(run.PhaseStarted{Role: run.Planner, Baseline: &run.Baseline{Passed: 2}})

@@ -1,7 +1,6 @@
 package tools_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/captured"
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/citizen/marker"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
@@ -130,24 +130,7 @@ type fixture struct {
 	tools.Config
 	engine *engine
 	vars   map[string]string // the environment of the client
-	log    *log
-}
-
-type log struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+	log    *captured.Output
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -162,7 +145,7 @@ func newFixture(t *testing.T) *fixture {
 		_, err := store.Create(t.Context(), citizen.Birth{GardenID: id, Backend: backend, CWD: "/w"})
 		must(t, err)
 	}
-	w := &fixture{engine: &engine{}, vars: map[string]string{}, log: &log{}}
+	w := &fixture{engine: &engine{}, vars: map[string]string{}, log: &captured.Output{}}
 	w.Config = tools.Config{
 		Dirs: dirs, Engine: w.engine, Log: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Caller: func() citizen.Caller {
