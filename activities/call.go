@@ -81,7 +81,7 @@ func (a *Activities) callProvider(ctx context.Context, c Call, build func(provid
 	if err != nil {
 		return reply{}, err
 	}
-	req.Work = provider.Work{Site: site, Tools: c.Tools, Permits: c.Permits, Left: c.Left, Network: c.Network, Options: c.Options}
+	req.Work = provider.Work{Site: site, Tools: c.Tools, Permits: c.Permits, Left: c.Left, Network: c.Network, Options: c.Options, Notes: watchNotes}
 	if facts, err := dir.Facts(); err == nil { // for others to read; the call does not rely on it
 		goal, _, _ := strings.Cut(strings.TrimSpace(facts.Goal), "\n")
 		req.Work.Name, req.Work.Goal = string(facts.Name), report.Summary(display.Line(goal))
@@ -94,7 +94,7 @@ func (a *Activities) callProvider(ctx context.Context, c Call, build func(provid
 	ctx, stopCall := endure(ctx)
 	defer stopCall()
 	resp, err := p.Generate(ctx, req, func(pr provider.Progress) {
-		show(report.Progress{Doing: c.Provider + " " + cmp.Or(pr.Doing, "answers"), Bytes: pr.Bytes, Tail: a.redact.String(pr.Tail), Used: pr.Used})
+		show(report.Progress{Doing: c.Provider + " " + cmp.Or(pr.Doing, "answers"), Bytes: pr.Bytes, Tail: a.redact.String(pr.Tail), Used: pr.Used, Steers: pr.Steers})
 	})
 	text := a.redact.Bytes([]byte(resp.RawText))
 	if halt, err := a.haltOf(dir, c, text, err); halt != nil || err != nil {

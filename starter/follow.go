@@ -77,6 +77,7 @@ type follower struct {
 	// notes gives what the person types while nothing is asked; nil: nothing is typed.
 	notes <-chan string
 	by    string // the person's name
+	typed notesLeft
 	title string // of the run, for the calls of the screen; empty: it does not call
 
 	settled   string // the id of the wait that this follower settled last

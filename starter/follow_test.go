@@ -14,6 +14,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/captured"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/starter/internal/dialog"
@@ -225,7 +226,7 @@ func TestFollow(t *testing.T) {
 			if tt.change != nil {
 				tt.change(tt.run)
 			}
-			var out output
+			var out captured.Output
 			var told []string
 			f := &follower{
 				watched: tt.run, id: "r1", decider: tt.decider, now: (&clock{step: 2 * time.Second}).now, poll: time.Millisecond,
@@ -290,27 +291,88 @@ func TestNewestSentence(t *testing.T) {
 	}
 }
 
+// noting follows a run in which a person types lines while nothing is asked.
+func noting(t *testing.T, r *fakeRun, lines ...string) (f *follower, said *captured.Output) {
+	t.Helper()
+	notes := make(chan string, len(lines))
+	for _, line := range lines {
+		notes <- line
+	}
+	said = &captured.Output{}
+	return &follower{
+		watched: r, id: "r1", now: time.Now, poll: 5 * time.Millisecond, notes: notes, by: "ada",
+		screen: terminal.NewScreen(said, terminal.Options{}), tell: func(run.Event) error { return nil },
+	}, said
+}
+
 // A line that is typed while the agent works is a note, and is acknowledged; a key that came too late or too
 // early is none.
 func TestATypedLineIsANote(t *testing.T) {
 	r := play(toPatch...)
-	notes := make(chan string, 4)
-	notes <- "y"
-	notes <- "please use a table \x1b[2Jtest"
-	notes <- " "
-	var out output
-	f := &follower{
-		watched: r, id: "r1", now: time.Now, poll: 5 * time.Millisecond, notes: notes, by: "ada",
-		screen: terminal.NewScreen(&out, terminal.Options{}), tell: func(run.Event) error { return nil },
-	}
+	f, out := noting(t, r, "y", "please use a table \x1b[2Jtest", " ")
 	if status, err := f.follow(t.Context()); status != run.AwaitingApproval || err != nil {
 		t.Fatalf("%s, %v", status, err)
 	}
 	if len(r.noted) != 1 || r.noted[0].By != "ada" || !strings.HasPrefix(r.noted[0].Text, "please use") {
 		t.Errorf("noted %+v", r.noted)
 	}
-	if said := out.String(); strings.Contains(said, "\x1b") || strings.Count(said, "noted: the next prompt") != 1 || !strings.Contains(said, "nothing waits for a decision") {
+	if said := out.String(); strings.Contains(said, "\x1b") || strings.Count(said, "noted: ") != 1 || !strings.Contains(said, "nothing waits for a decision") {
 		t.Errorf("said %q", said)
+	}
+}
+
+func TestANoteSaysWhoReadsIt(t *testing.T) {
+	for _, tt := range []struct {
+		n     notesLeft
+		phase run.Phase
+		want  string
+	}{
+		{notesLeft{}, "", "the planner reads it"},
+		{notesLeft{}, run.Plan, "the developer reads it, with the plan"},
+		{notesLeft{}, run.Execute, "a fix reads it, if there is one: where the checks pass, no model reads any more"},
+		{notesLeft{evaluate: true}, run.Fix, "the evaluator reads it next, and a fix would"},
+		{notesLeft{evaluate: true}, run.Evaluate, "a fix reads it, if there is one: where the checks pass, no model reads any more"},
+		{notesLeft{steers: true}, run.Execute, "the agent is told now, and the next prompt carries it as well"},
+	} {
+		if got := tt.n.reader(tt.phase); got != tt.want {
+			t.Errorf("%+v in %q: %s", tt.n, tt.phase, got)
+		}
+	}
+}
+
+// A note that was left too late, or that no model read before the run ended, is told at the end.
+func TestANoteThatNoModelReadIsTold(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		begin func(*follower)
+		told  bool
+	}{
+		{"left after the last prompt", func(f *follower) { f.typed.unread = []string{"late"} }, true},
+		{"carried by a phase without a model", func(f *follower) { f.typed.unread = []string{"carried"} }, true},
+		{"read by the agent in its turn", func(f *follower) {
+			f.typed.unread = []string{"late"}
+			f.tools, f.showTool = func() []rundir.ToolCall { return []rundir.ToolCall{{Note: true, Target: "late"}} }, func(rundir.ToolCall) {}
+		}, false},
+		{"carried by the first prompt", func(f *follower) { f.typed.unread = []string{"planned"} }, false},
+	} {
+		r := play(slices.Concat([]func(*run.Snapshot) run.Payload{is(run.PhaseStarted{Role: run.Planner, Notes: []run.Note{{Text: "planned"}}})}, toPatch[1:], toEnd)...)
+		r.s.AddNote(run.Note{Text: "planned"})
+		f, out := noting(t, r)
+		tell := f.tell
+		f.tell = func(e run.Event) error {
+			if e.Phase == run.Evaluate {
+				f.typed.carry([]run.Note{{Text: "carried"}})
+			}
+			return tell(e)
+		}
+		f.decider = approves{verdict: run.Approve}
+		tt.begin(f)
+		if status, err := f.follow(t.Context()); status != run.Completed || err != nil {
+			t.Fatalf("%s: %s, %v", tt.name, status, err)
+		}
+		if said := out.String(); strings.Contains(said, "the run ended before a model read your note") != tt.told {
+			t.Errorf("%s: said %q", tt.name, said)
+		}
 	}
 }
 

@@ -1,9 +1,8 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +23,7 @@ func (f *follower) tellAll(events []run.Event) error {
 		if err := f.tell(e); err != nil {
 			return err
 		}
+		f.followNotes(e)
 		f.used = f.used.Add(story.UsageOf(e))
 		f.last, f.quiet = e, 0
 	}
@@ -37,6 +37,9 @@ func (f *follower) tellAll(events []run.Event) error {
 func (f *follower) tellTools(until time.Time) {
 	for len(f.calls) > 0 && !f.calls[0].Time.After(until) {
 		f.showTool(f.calls[0])
+		if f.calls[0].Note {
+			f.typed.forget(f.calls[0].Target)
+		}
 		f.calls = f.calls[1:]
 	}
 }
@@ -48,6 +51,7 @@ func (f *follower) progressText(e runs.Execution) string {
 	for _, a := range e.Activities {
 		used = used.Add(a.Beat.Used)
 	}
+	f.typed.steers = slices.ContainsFunc(e.Activities, func(a runs.Activity) bool { return a.Beat.Steers })
 	text := activityText(e, f.now())
 	if cost := story.Usage(used); cost != "" {
 		text = cost + " · " + text
@@ -105,36 +109,6 @@ func newestSentence(text string) string {
 	}
 	_, rest, _ := strings.Cut(text, " ")
 	return rest
-}
-
-// footLine returns the line of keys below the moving line.
-func (f *follower) footLine() string {
-	if f.notes == nil || !f.typing {
-		return ""
-	}
-	return "  type a note for the next prompt · ? keys · ctrl-c leaves, the run goes on"
-}
-
-// shortest is the number of characters that a note has at least: a shorter line is a key that was meant for
-// a question.
-const shortest = 4
-
-// takeNote handles a line that was typed while nothing was asked: a note for the next prompt.
-func (f *follower) takeNote(ctx context.Context, line string) {
-	if len([]rune(line)) < shortest {
-		f.screen.Note("  ", "nothing waits for a decision; a text of some words is left as a note for the next prompt, ctrl-c leaves the run to itself")
-		return
-	}
-	err := f.Note(ctx, f.id, run.Note{Text: line, By: f.by})
-	if refused, ok := errors.AsType[*runs.RefusedError](err); ok {
-		err = errors.New(refused.Reason)
-	}
-	if err != nil {
-		f.sayLine("not noted: %s", story.OneLine(err.Error(), 300))
-		return
-	}
-	f.screen.Line("  " + f.screen.Accent("›") + " " + story.OneLine(line, 300))
-	f.screen.Note("    ", "noted: the next prompt of this run carries it")
 }
 
 // callPerson calls the person, who may look elsewhere, to the run.

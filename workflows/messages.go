@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
@@ -50,6 +51,7 @@ func (r *runner) registerHandlers(ctx workflow.Context) error {
 	err := errors.Join(
 		r.registerQuery(ctx, StateQuery, "the state of the run", func() (run.State, error) { return r.visibleSnapshot().State, nil }),
 		r.registerQuery(ctx, PendingQuery, "what the run waits for, and how to settle it", func() (run.Pending, error) { return r.visiblePending(), nil }),
+		r.registerQuery(ctx, activities.NotesQuery, "the notes that no prompt carries yet", func() ([]run.Note, error) { return r.s.Notes, nil }),
 		r.registerQuery(ctx, FactsQuery, "branch, commits, usage and settings", func() (rundir.Facts, error) { return rundir.FactsOf(r.s), nil }),
 		r.registerQuery(ctx, EventsQuery, `all events, or those after one: {"after":"evt-000007"}`, r.eventsAfter),
 		registerMessage(ctx, r, signals, ApprovalMessage, `{"approvalId":"...","decision":"approve|reject","by":"...","reason":"...","final":false,"session":false,"files":[]}`, r.checkDecision, run.ParseDecision, r.takeDecision),

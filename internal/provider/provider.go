@@ -192,6 +192,8 @@ type Progress struct {
 	Doing string `json:"doing,omitempty"` // the current action of an agent, in a line
 	// Used is the usage of the call so far, as far as it is known.
 	Used run.Usage `json:"used,omitzero"`
+	// Steers says that the agent takes the notes of people into the turn under way.
+	Steers bool `json:"steers,omitempty"`
 }
 
 // Tail returns the end of b, for Progress: at most MaxTail bytes. It replaces bytes that are not UTF-8.

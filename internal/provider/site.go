@@ -74,6 +74,10 @@ type Work struct {
 	Name, Goal string
 	// Options are the agent's options, as far as they hold for the role.
 	Options setup.Options
+	// Notes returns a channel of the notes that no prompt carries yet: all of them, in their order, when it is called
+	// and whenever there are more. It gives nothing once ctx has ended, and is never closed. Nil: no note comes while
+	// the call lasts.
+	Notes func(ctx context.Context) <-chan []run.Note
 }
 
 // Left is the rest of the budgets.

@@ -18,8 +18,11 @@ import (
 )
 
 // ToolReturned is the message of the log line about a tool call that has ended. Dir.ToolCalls reads these
-// lines.
+// lines, and those about notes.
 const ToolReturned = "tool returned"
+
+// NoteRead is the message of the log line about a person's note that an agent has read in its turn.
+const NoteRead = "note read"
 
 // The words of a log line about who let an agent make a tool call.
 const (
@@ -28,8 +31,12 @@ const (
 	LetByRun   = "run"     // the run's policy for tools
 )
 
-// ToolCall is a tool call of an agent that has ended, as the log has it. Its texts are the agent's.
+// ToolCall is a tool call of an agent that has ended, as the log has it. Its texts are the agent's. Or it is a note,
+// whose text is the target, and which By left.
 type ToolCall struct {
+	Note bool   `json:"note,omitempty"`
+	By   string `json:"by,omitempty"`
+
 	Time      time.Time     `json:"ts"` // of its end
 	Phase     run.Phase     `json:"phase"`
 	Candidate int           `json:"attempt,omitempty"` // of a contest; zero: there is none
@@ -99,8 +106,10 @@ func readFrom(root *os.Root, name string, from int64) []byte {
 
 // parseToolCall reads a line of a log: "[time] [INFO] tool returned {...}".
 func parseToolCall(line []byte) (c ToolCall, ok bool) {
-	stamp, rest, ok := bytes.Cut(line, []byte("] [INFO] "+ToolReturned+" "))
-	if !ok || len(stamp) == 0 || stamp[0] != '[' {
+	stamp, rest, _ := bytes.Cut(line, []byte("] [INFO] "))
+	message, _, _ := bytes.Cut(rest, []byte(" {"))
+	note := string(message) == NoteRead
+	if !note && string(message) != ToolReturned || len(stamp) == 0 || stamp[0] != '[' {
 		return c, false
 	}
 	at, err := time.Parse(time.RFC3339Nano, string(stamp[1:]))
@@ -108,11 +117,14 @@ func parseToolCall(line []byte) (c ToolCall, ok bool) {
 		return c, false
 	}
 	var fields struct {
-		Tool, Target, Change, Let, Ms, Failed, Output string
-		Attempt                                       int
+		Tool, Target, Change, Let, Ms, Failed, Output, By string
+		Attempt                                           int
 	}
-	if json.Unmarshal(rest, &fields) != nil {
+	if json.Unmarshal(rest[len(message):], &fields) != nil {
 		return c, false
+	}
+	if note {
+		return ToolCall{Time: at, Note: true, By: fields.By, Target: fields.Target, Candidate: fields.Attempt}, true
 	}
 	ms, _ := strconv.ParseInt(fields.Ms, 10, 64)
 	return ToolCall{

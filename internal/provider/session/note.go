@@ -34,6 +34,10 @@ type slotNote struct {
 	Used run.Usage `json:"used,omitzero"`
 	Told run.Usage `json:"told,omitzero"`
 
+	// Passed is the number of the notes of people that were passed into the turns of that call, or may have been: the
+	// first ones of those that no prompt carries yet.
+	Passed int `json:"passed,omitempty"`
+
 	Asked *askID  `json:"asked,omitempty"` // the request that suspended the work last
 	Spent []askID `json:"spent,omitempty"` // the permits for one call that have let it through
 }

@@ -124,7 +124,8 @@ type talk struct {
 	usedBefore run.Usage          // by the work before this turn
 	asks       []agent.Permission // the requests without an answer
 	tools      map[string]toolUse // the calls that run now, by their ids
-	overBudget bool               // a budget is used up: the turn has been interrupted
+	steering   steering
+	overBudget bool // a budget is used up: the turn has been interrupted
 	bytes      int64
 	dir        string
 

@@ -48,7 +48,7 @@ func (c *activeCall) startOver(ctx context.Context) error {
 			return err
 		}
 	}
-	c.note.Session, c.note.Rung, c.note.Asked = "", 0, nil
+	c.note.Session, c.note.Rung, c.note.Asked, c.note.Passed = "", 0, nil, 0
 	if err := c.startAgent(ctx, false); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (c *activeCall) startAgent(ctx context.Context, keep bool) error {
 	if err != nil {
 		return err
 	}
-	c.talk.Session, c.talk.dir, c.talk.resumed = s, at.Dir, c.note.Session != ""
+	c.talk.Session, c.talk.dir, c.talk.resumed, c.talk.steering = s, at.Dir, c.note.Session != "", steering{}
 	if id := s.ID(); id != "" {
 		c.note.Session = id
 	}
@@ -94,6 +94,9 @@ func (c *activeCall) log(what string, about map[string]string) { c.req.Work.Site
 // sendPrompt begins a turn. Before that it records the turn in the note on disk.
 func (c *activeCall) sendPrompt(ctx context.Context, text string) error {
 	t := c.talk
+	if !c.note.isFor(c.workKey(), c.req.Call) {
+		c.note.Passed = 0
+	}
 	if c.note.Key != c.workKey() {
 		c.note.Used, c.note.Told, c.note.Asked = run.Usage{}, run.Usage{}, nil
 	}
@@ -139,6 +142,9 @@ func (c *activeCall) awaitAnswer(ctx context.Context) (answer, error) {
 func (c *activeCall) followTurn(ctx context.Context) (*answer, error) {
 	quiet := time.NewTimer(c.Quiet)
 	defer quiet.Stop()
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	notes := c.watchNotes(watching)
 	for {
 		if err := c.decidePermissions(ctx); err != nil {
 			return nil, err
@@ -151,6 +157,10 @@ func (c *activeCall) followTurn(ctx context.Context) (*answer, error) {
 				return nil, &failure.Error{Code: failure.Timeout, Message: fmt.Sprintf("the agent said nothing for %v", c.Quiet), Retriable: true}
 			}
 			quiet.Reset(c.Quiet)
+		case c.talk.steering.notes = <-notes:
+			if err := c.passNotes(ctx); err != nil {
+				return nil, err
+			}
 		case e, ok := <-c.talk.Events():
 			if !ok {
 				return nil, &failure.Error{Code: failure.Unknown, Message: "the agent's session ended in the middle of a turn", Retriable: true}
@@ -210,6 +220,8 @@ func (c *activeCall) handleEvent(ctx context.Context, e agent.Event) (*answer, e
 	case agent.Budget:
 		c.note.Rung = agent.NextRung(c.note.Rung, e)
 		return nil, c.keepNote()
+	case agent.TurnOpened, agent.UserMessage, agent.TurnClosed:
+		return nil, c.noteTurn(ctx, e)
 	case agent.UsageUpdate:
 		t.used = e.Tokens
 		c.note.Used = t.callUsage()
@@ -267,7 +279,7 @@ func (c *activeCall) turnResult(e agent.Turn) (*answer, error) {
 func (c *activeCall) showProgress(doing string) {
 	if c.progress != nil {
 		end := c.talk.text[max(0, len(c.talk.text)-maxShown):]
-		c.progress(provider.Progress{Bytes: c.talk.bytes, Tail: provider.Tail(c.Redact.Bytes(end)), Doing: doing, Used: c.talk.callUsage()})
+		c.progress(provider.Progress{Bytes: c.talk.bytes, Tail: provider.Tail(c.Redact.Bytes(end)), Doing: doing, Used: c.talk.callUsage(), Steers: c.talk.steering.agent != nil})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
 // taskPrompt returns the whole task as one message: not every agent takes a
@@ -15,4 +16,10 @@ func taskPrompt(p provider.Prompt) string {
 // repairPrompt returns the message after changes that no patch can carry.
 func repairPrompt(why string) string {
 	return "Your changes cannot be taken as they are. Mend this in the files, and end with the answer that the task asks for.\n\n" + why
+}
+
+// notePrompt returns the message into a turn that tells the agent a person's note. The end of the turn stays the
+// answer to the task.
+func notePrompt(n run.Note) string {
+	return "A person who follows your work says:\n\n" + n.Text + "\n\nHeed it in the work under way. End with the answer that the task asks for."
 }

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
+)
+
+// notesLeft follows the notes that a person has typed while a run was followed.
+type notesLeft struct {
+	unread   []string // texts that no prompt carries yet
+	carried  []string // texts that the next prompt of a model carries
+	steers   bool     // the agent takes notes into the turn under way
+	evaluate bool     // the run has an evaluator, which reads notes as well
+}
+
+// forget removes a note that a model has read.
+func (n *notesLeft) forget(text string) {
+	n.unread = slices.DeleteFunc(n.unread, func(other string) bool { return other == text })
+	n.carried = slices.DeleteFunc(n.carried, func(other string) bool { return other == text })
+}
+
+// carry notes that the run has taken notes up for its prompts.
+func (n *notesLeft) carry(notes []run.Note) {
+	for _, note := range notes {
+		if slices.Contains(n.unread, note.Text) {
+			n.forget(note.Text)
+			n.carried = append(n.carried, note.Text)
+		}
+	}
+}
+
+// reader says who reads a note that is left in a phase.
+func (n *notesLeft) reader(phase run.Phase) string {
+	switch {
+	case n.steers:
+		return "the agent is told now, and the next prompt carries it as well"
+	case phase == "":
+		return "the planner reads it"
+	case phase == run.Plan:
+		return "the developer reads it, with the plan"
+	case n.evaluate && phase != run.Evaluate:
+		return "the evaluator reads it next, and a fix would"
+	}
+	return "a fix reads it, if there is one: where the checks pass, no model reads any more"
+}
+
+// followNotes notes which notes a model reads, and says at the end of a run which were left in vain.
+func (f *follower) followNotes(e run.Event) {
+	switch p := e.Payload.(type) {
+	case run.RunCreated:
+		f.typed.evaluate = p.Providers.Evaluator != ""
+	case run.PhaseStarted:
+		f.typed.carry(p.Notes)
+		if e.Phase != run.Ask && (e.Phase != run.Evaluate || f.typed.evaluate) { // else no model is asked
+			f.typed.carried = nil
+		}
+	case run.RunCompleted, run.RunFailed, run.RunCanceled:
+		for _, text := range slices.Concat(f.typed.carried, f.typed.unread) {
+			f.sayLine("the run ended before a model read your note: %s", story.OneLine(text, 200))
+		}
+	}
+}
+
+// footLine returns the line of keys below the moving line.
+func (f *follower) footLine() string {
+	switch {
+	case f.notes == nil || !f.typing:
+		return ""
+	case f.typed.steers:
+		return "  type to tell the agent · ? keys · ctrl-c leaves, the run goes on"
+	}
+	return "  type a note for the next prompt · ? keys · ctrl-c leaves, the run goes on"
+}
+
+// shortest is the number of characters that a note has at least: a shorter line is a key that was meant for
+// a question.
+const shortest = 4
+
+// takeNote handles a line that was typed while nothing was asked: a note.
+func (f *follower) takeNote(ctx context.Context, line string) {
+	if len([]rune(line)) < shortest {
+		f.screen.Note("  ", "nothing waits for a decision; a text of some words is left as a note, ctrl-c leaves the run to itself")
+		return
+	}
+	err := f.Note(ctx, f.id, run.Note{Text: line, By: f.by})
+	if refused, ok := errors.AsType[*runs.RefusedError](err); ok {
+		err = errors.New(refused.Reason)
+	}
+	if err != nil {
+		f.sayLine("not noted: %s", story.OneLine(err.Error(), 300))
+		return
+	}
+	f.typed.unread = append(f.typed.unread, line)
+	f.screen.Line("  " + f.screen.Accent("›") + " " + story.OneLine(line, 300))
+	f.screen.Note("    ", "noted: "+f.typed.reader(f.last.Phase))
+}
