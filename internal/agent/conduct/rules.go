@@ -38,7 +38,7 @@ func (r Rules) Decide(asked agent.Permission) (d agent.PermissionDecision, used 
 	case asked.Edit && IsInside(r.Dir, asked.Paths), r.Tools == run.AllowTools:
 		d.Verdict = agent.Allow
 	case r.Tools == run.DenyTools:
-		d.Reason = "the run allows no tools but those that edit its files"
+		d.Reason = "no tools are allowed but those that change files of the checkout"
 	default:
 		return d, nil, false
 	}
@@ -82,7 +82,7 @@ func IsInside(dir string, paths []string) bool {
 		return false
 	}
 	for _, path := range paths {
-		if slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "..") { // behind a link, .. leads to another place than the path shows
+		if path == "" || slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "..") { // behind a link, .. leads to another place than the path shows
 			return false
 		}
 		if !filepath.IsAbs(path) {

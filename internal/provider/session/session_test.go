@@ -16,7 +16,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel"
-	"github.com/ratchet-dev/ratchet/internal/agent/conduct"
 	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/provider/providertest"
@@ -227,38 +226,6 @@ func TestSandboxAndPolicyDecideWithoutAPerson(t *testing.T) {
 				t.Error("a file was written outside")
 			}
 		})
-	}
-}
-
-func TestLinkThatLeadsOutIsNoFileOfTheCheckout(t *testing.T) {
-	b := newBench(t)
-	outside := t.TempDir()
-	if err := os.MkdirAll(b.site.dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for name, target := range map[string]string{"dir": outside, "gone": filepath.Join(outside, "not-yet")} {
-		if err := os.Symlink(target, filepath.Join(b.site.dir, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	b.site.note = []byte(`{"session":"s","key":"execute-1","call":1,"open":true}`) // keeps the checkout
-	b.fake.Refuse = func(o agent.Options) error {
-		if o.Resume != "" {
-			return nil
-		}
-		return errors.New("a new session")
-	}
-	for _, path := range []string{"dir/a.txt", "gone", "dir/deep/b.txt"} {
-		ask := agent.Permission{CallID: "1", Tool: "write", Input: json.RawMessage(`{}`), Paths: []string{path}, Edit: true}
-		if conduct.IsInside(b.site.dir, ask.Paths) {
-			t.Errorf("%s counts as inside", path)
-		}
-	}
-	if !conduct.IsInside(b.site.dir, []string{"new/deep/c.txt", filepath.Join(b.site.dir, "d.txt")}) {
-		t.Error("files that are not there yet do not count as inside")
-	}
-	if conduct.IsInside(b.site.dir, nil) {
-		t.Error("no paths at all count as inside")
 	}
 }
 
