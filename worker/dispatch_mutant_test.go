@@ -53,13 +53,13 @@ func (v dispatchVariant) work(runsDir, queue string) error {
 	if err != nil {
 		return err
 	}
-	return serveAs(runsDir, queue, v.interceptors, func(w sdkworker.Worker) {
+	return serveAs(runsDir, v.interceptors, queues{queue: func(w sdkworker.Worker) {
 		w.RegisterWorkflow(dispatchflow.Dispatch)
 		w.RegisterActivity(h.Dispatch)
 		if v.add != nil {
 			v.add(w)
 		}
-	})
+	}})
 }
 
 // resender has the engine try Deliver again, as it does by default.

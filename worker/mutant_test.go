@@ -5,8 +5,10 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"go.temporal.io/sdk/activity"
@@ -45,16 +47,19 @@ func work(c host.Config, queue string, add func(sdkworker.Worker), interceptors 
 	if err != nil {
 		return err
 	}
-	return serveAs(c.RunsDir, queue, interceptors, func(w sdkworker.Worker) {
+	return serveAs(c.RunsDir, interceptors, queues{queue: func(w sdkworker.Worker) {
 		workflows.Register(w, h.Activities)
 		if add != nil {
 			add(w)
 		}
-	})
+	}})
 }
 
-// serveAs serves what is registered, and notices dead workers as the product does.
-func serveAs(runsDir, queue string, interceptors []interceptor.WorkerInterceptor, register func(sdkworker.Worker)) error {
+// queues holds what registers the work of each task queue, by its name.
+type queues map[string]func(sdkworker.Worker)
+
+// serveAs serves the queues, and notices dead workers as the product does.
+func serveAs(runsDir string, interceptors []interceptor.WorkerInterceptor, served queues) error {
 	ctx := context.Background()
 	c, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: runsDir, Logger: slog.Default()})
 	if err != nil {
@@ -64,13 +69,15 @@ func serveAs(runsDir, queue string, interceptors []interceptor.WorkerInterceptor
 	if err != nil {
 		return err
 	}
-	w := sdkworker.New(c, queue, temporalclient.WorkerOptions("", append(interceptors, liveness)...))
-	register(w)
-	if err := w.Start(); err != nil {
-		return err
+	for name, register := range served {
+		w := sdkworker.New(c, name, temporalclient.WorkerOptions("", append(interceptors, liveness)...))
+		register(w)
+		if err := w.Start(); err != nil {
+			return err
+		}
 	}
 	liveness.Start(ctx)
-	fmt.Println("serving task queue", queue)
+	fmt.Println("serving task queues", slices.Collect(maps.Keys(served)))
 	select {}
 }
 

@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 	sdkworker "go.temporal.io/sdk/worker"
 
@@ -18,7 +16,6 @@ import (
 	"github.com/ratchet-dev/ratchet/host"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
-	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )
 
@@ -43,16 +40,7 @@ func serveForgetful() {
 
 // serveSessions serves sessions alone, as the product does.
 func serveSessions(h *host.Host, runsDir, queue string, interceptors ...interceptor.WorkerInterceptor) error {
-	ctx := context.Background()
-	c, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: runsDir, Logger: slog.Default()})
-	if err != nil {
-		return err
-	}
-	liveness, err := host.OpenLiveness(ctx, runsDir, c, client.DefaultNamespace, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return err
-	}
-	for name, register := range map[string]func(sdkworker.Worker){
+	return serveAs(runsDir, interceptors, queues{
 		queue: func(w sdkworker.Worker) {
 			sessionflow.Register(w, h.Sessions)
 			w.RegisterActivity(h.Deliveries)
@@ -62,16 +50,7 @@ func serveSessions(h *host.Host, runsDir, queue string, interceptors ...intercep
 			sessionflow.RegisterOwner(w, sessionacts.NewOwner(h.Sessions))
 			w.RegisterActivity(h.Deliveries)
 		},
-	} {
-		w := sdkworker.New(c, name, temporalclient.WorkerOptions("", append(interceptors, liveness)...))
-		register(w)
-		if err := w.Start(); err != nil {
-			return err
-		}
-	}
-	liveness.Start(ctx)
-	fmt.Println("serving task queue", queue)
-	select {}
+	})
 }
 
 // forgetter removes the last message from the note of a session before each sitting.

@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/api/workflow/v1"
 
 	"github.com/ratchet-dev/ratchet/activities/report"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
 
 // Activity is a step that a run is executing at this moment.
@@ -37,7 +38,7 @@ func newActivity(a *workflow.PendingActivityInfo) Activity {
 		out.Next = t.AsTime()
 	}
 	if p := a.GetHeartbeatDetails().GetPayloads(); len(p) > 0 {
-		out.Beat = decodePayload[report.Progress](p[0])
+		out.Beat = temporalclient.PayloadValue[report.Progress](p[0])
 	}
 	return out
 }

@@ -8,14 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflow/v1"
-	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/converter"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 )
 
@@ -109,22 +107,19 @@ func (c *Client) listMatching(ctx context.Context, query string, limit int, matc
 	defer cancel()
 	found := []Listed{}
 	seen := map[run.ID]bool{} // a resumed run has two executions
-	request := &workflowservice.ListWorkflowExecutionsRequest{Query: query, PageSize: int32(min(limit, 200))}
-	for {
-		page, err := c.temporal.ListWorkflow(ctx, request)
+	for info, err := range temporalclient.Executions(ctx, c.temporal, query, min(limit, 200)) {
 		if err != nil {
 			return nil, fmt.Errorf("list the runs: %w", err)
 		}
-		for _, info := range page.GetExecutions() {
-			if l, ok := newListed(info); ok && !seen[l.ID] && len(found) < limit && match(l) {
-				seen[l.ID] = true
-				found = append(found, l)
-			}
+		if l, ok := newListed(info); ok && !seen[l.ID] && match(l) {
+			seen[l.ID] = true
+			found = append(found, l)
 		}
-		if request.NextPageToken = page.GetNextPageToken(); len(request.NextPageToken) == 0 || len(found) == limit {
-			return found, nil
+		if len(found) == limit {
+			break
 		}
 	}
+	return found, nil
 }
 
 func newListed(info *workflow.WorkflowExecutionInfo) (Listed, bool) {
@@ -135,14 +130,14 @@ func newListed(info *workflow.WorkflowExecutionInfo) (Listed, bool) {
 		l.Ended = &ended
 	}
 	fields := info.GetSearchAttributes().GetIndexedFields()
-	l.Status = decodePayload[run.Status](fields[attribute.StatusName])
-	l.Phase = decodePayload[run.Phase](fields[attribute.PhaseName])
-	l.Iteration = decodePayload[int](fields[attribute.IterationName])
-	l.Repository = decodePayload[string](fields[attribute.RepositoryName])
-	l.Goal = decodePayload[string](info.GetMemo().GetFields()[goalMemo])
-	l.Name = decodePayload[run.Name](info.GetMemo().GetFields()[nameMemo])
-	l.Sandbox = decodePayload[run.Sandbox](info.GetMemo().GetFields()[sandboxMemo])
-	l.By = decodePayload[string](info.GetMemo().GetFields()[byMemo])
+	l.Status = temporalclient.PayloadValue[run.Status](fields[attribute.StatusName])
+	l.Phase = temporalclient.PayloadValue[run.Phase](fields[attribute.PhaseName])
+	l.Iteration = temporalclient.PayloadValue[int](fields[attribute.IterationName])
+	l.Repository = temporalclient.PayloadValue[string](fields[attribute.RepositoryName])
+	l.Goal = temporalclient.PayloadValue[string](info.GetMemo().GetFields()[goalMemo])
+	l.Name = temporalclient.PayloadValue[run.Name](info.GetMemo().GetFields()[nameMemo])
+	l.Sandbox = temporalclient.PayloadValue[run.Sandbox](info.GetMemo().GetFields()[sandboxMemo])
+	l.By = temporalclient.PayloadValue[string](info.GetMemo().GetFields()[byMemo])
 	l.endWith(info.GetStatus())
 	return l, ok
 }
@@ -162,14 +157,6 @@ func (l *Listed) endWith(s enums.WorkflowExecutionStatus) {
 	case enums.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
 		l.Status, l.Phase, l.Outcome = run.Failed, "", "timed_out"
 	}
-}
-
-// decodePayload reads a payload. It returns the zero value for a missing or unreadable payload.
-func decodePayload[T any](p *common.Payload) (v T) {
-	if p != nil {
-		_ = converter.GetDefaultDataConverter().FromPayload(p, &v)
-	}
-	return v
 }
 
 // Find returns the run with the given name. The name is the run's name, as slug#14 or slug/14, or its

@@ -9,10 +9,10 @@ import (
 	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
 
 // The numbers under a label are claimed by signals to one workflow. No worker serves it: the history of its
@@ -106,7 +106,7 @@ func (c *Client) readClaims(ctx context.Context, id string, numbers *run.Numbers
 		}
 		signal := event.GetWorkflowExecutionSignaledEventAttributes()
 		if signal.GetSignalName() == claimSignal {
-			numbers.Add(decodePayload[run.Claim](firstPayload(signal.GetInput())))
+			numbers.Add(temporalclient.PayloadValue[run.Claim](firstPayload(signal.GetInput())))
 		}
 	}
 	return nil
@@ -137,22 +137,17 @@ func (c *Client) readNumbers(ctx context.Context, label string) (numbers run.Num
 func (c *Client) nameLabels(ctx context.Context) (labels []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	request := &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", namesType)}
-	for {
-		page, err := c.temporal.ListWorkflow(ctx, request)
+	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", namesType)
+	for info, err := range temporalclient.Executions(ctx, c.temporal, query, 0) {
 		if err != nil {
 			return nil, fmt.Errorf("list the names: %w", err)
 		}
-		for _, info := range page.GetExecutions() {
-			label, ok := strings.CutPrefix(info.GetExecution().GetWorkflowId(), namesPrefix)
-			if ok && !strings.Contains(label, ".") {
-				labels = append(labels, label)
-			}
-		}
-		if request.NextPageToken = page.GetNextPageToken(); len(request.NextPageToken) == 0 {
-			return labels, nil
+		label, ok := strings.CutPrefix(info.GetExecution().GetWorkflowId(), namesPrefix)
+		if ok && !strings.Contains(label, ".") {
+			labels = append(labels, label)
 		}
 	}
+	return labels, nil
 }
 
 // findNamed returns the run that has a name.

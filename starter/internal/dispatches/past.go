@@ -9,9 +9,9 @@ import (
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflow/v1"
-	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	dispatchflow "github.com/ratchet-dev/ratchet/workflows/dispatch"
 )
 
@@ -42,30 +42,24 @@ func (c Client) Past(ctx context.Context, target dispatch.GardenID, most int) (f
 		query += fmt.Sprintf(" AND WorkflowId = '%s'", dispatchflow.WorkflowID(target))
 	}
 	found = []Past{}
-	request := &workflowservice.ListWorkflowExecutionsRequest{Query: query, PageSize: int32(min(most, 100))}
-	for {
-		page, err := c.Temporal.ListWorkflow(ctx, request)
+	for info, err := range temporalclient.Executions(ctx, c.Temporal, query, min(most, 100)) { // open ones first, then the last closed
 		if err != nil {
 			return nil, fmt.Errorf("list the dispatches: %w", err)
 		}
-		for _, info := range page.GetExecutions() { // open executions first, then the last closed
-			if len(found) >= most && closedBefore(info, found[most-1].At) {
-				return found[:most], untold
-			}
-			if untold != nil && info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
-				continue // no worker answers
-			}
-			res, err := c.readResult(ctx, info)
-			if err != nil && untold == nil {
-				untold = fmt.Errorf("no worker says what goes on in the workflow %s: %v", info.GetExecution().GetWorkflowId(), err) // %v, not %w: the server can be reached
-			}
-			found = append(found, pastOf(res, info.GetStatus())...)
-			slices.SortStableFunc(found, func(a, b Past) int { return b.At.Compare(a.At) })
+		if len(found) >= most && closedBefore(info, found[most-1].At) {
+			break
 		}
-		if request.NextPageToken = page.GetNextPageToken(); len(request.NextPageToken) == 0 {
-			return found[:min(most, len(found))], untold
+		if untold != nil && info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+			continue // no worker answers
 		}
+		res, err := c.readResult(ctx, info)
+		if err != nil && untold == nil {
+			untold = fmt.Errorf("no worker says what goes on in the workflow %s: %v", info.GetExecution().GetWorkflowId(), err) // %v, not %w: the server can be reached
+		}
+		found = append(found, pastOf(res, info.GetStatus())...)
+		slices.SortStableFunc(found, func(a, b Past) int { return b.At.Compare(a.At) })
 	}
+	return found[:min(most, len(found))], untold
 }
 
 // closedBefore reports whether an execution closed before then.
