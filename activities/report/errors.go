@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -36,6 +37,13 @@ func ProblemOf(err error) run.Problem {
 		return run.Problem{Code: "TIMEOUT", Message: err.Error()}
 	}
 	return run.Problem{Code: "UNKNOWN", Message: err.Error()}
+}
+
+// IsUnbegun reports whether an activity with a single attempt ended because no worker began it in time. It surely had
+// no effect.
+func IsUnbegun(err error) bool {
+	late, ok := errors.AsType[*temporal.TimeoutError](err)
+	return ok && late.TimeoutType() == enums.TIMEOUT_TYPE_SCHEDULE_TO_START
 }
 
 // IsSilent reports whether an activity ended without a report of its result: its worker was not heard

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -215,7 +214,7 @@ func (d *Deliveries) attemptHead(ctx workflow.Context, decision delivery.Decisio
 // takeAnswer folds the answer to an attempt. Without one the attempt stays: it is unknown whether it was accepted.
 func (d *Deliveries) takeAnswer(ctx workflow.Context, b delivery.Begun, last int, out activities.DeliverResult, err error) {
 	now := workflow.Now(ctx)
-	if err != nil && isUnbegun(err) {
+	if temporal.IsCanceledError(err) || report.IsUnbegun(err) {
 		out, err = activities.DeliverResult{Refused: delivery.NotSent, Reason: report.Summary(err.Error())}, nil
 	}
 	switch {
@@ -306,12 +305,6 @@ func singleActivity(ctx workflow.Context, summary string) workflow.Context {
 
 // deliverAttempts is how often an attempt is sent. Any other number delivers twice: see the kill suite.
 const deliverAttempts = 1
-
-// isUnbegun reports whether an activity with a single attempt ended before a worker began it.
-func isUnbegun(err error) bool {
-	late, ok := errors.AsType[*temporal.TimeoutError](err)
-	return temporal.IsCanceledError(err) || ok && late.TimeoutType() == enums.TIMEOUT_TYPE_SCHEDULE_TO_START
-}
 
 // earliest returns the earlier of two times; the zero time never comes.
 func earliest(a, b time.Time) time.Time {

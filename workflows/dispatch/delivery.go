@@ -1,11 +1,9 @@
 package dispatch
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
-	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -301,11 +299,10 @@ func ownedTurnActivity(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithHeartbeatTimeout(singleActivity(ctx, summary, 7*24*time.Hour), heartbeatTimeout)
 }
 
-// isUnbegun reports whether an activity with a single attempt ended before a worker began it. A
+// isUnbegun reports whether an activity with a single attempt surely had no effect. A
 // cancellation does not end an activity that has begun.
 func isUnbegun(err error) bool {
-	late, ok := errors.AsType[*temporal.TimeoutError](err)
-	return temporal.IsCanceledError(err) || ok && late.TimeoutType() == enums.TIMEOUT_TYPE_SCHEDULE_TO_START
+	return temporal.IsCanceledError(err) || report.IsUnbegun(err)
 }
 
 // unknownOutcome returns the outcome of a message that may have been delivered.
