@@ -42,10 +42,10 @@ SESSION is a session id, a workflow id, or the beginning of one.`,
   starter session decide $id approve
   starter session diff $id | git apply
   starter session retire $id`,
-		Args: exactArgs(0, "a command: start, list, show, say, watch, interrupt, decide, diff, stop or retire"),
+		Args: exactArgs(0, "a command: start, list, show, say, set, watch, interrupt, decide, diff, stop or retire"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.sessionStartCommand(), c.sessionListCommand(), c.sessionShowCommand(), c.sessionSayCommand(), c.sessionWatchCommand(),
+	cmd.AddCommand(c.sessionStartCommand(), c.sessionListCommand(), c.sessionShowCommand(), c.sessionSayCommand(), c.sessionSetCommand(), c.sessionWatchCommand(),
 		c.sessionInterruptCommand(), c.sessionDecideCommand(), c.sessionDiffCommand(), c.sessionStopCommand(), c.sessionRetireCommand())
 	return cmd
 }
@@ -205,7 +205,8 @@ func (c *cli) sessionInput(ctx context.Context, f *sessionFlags) (session.Input,
 	if in.Deliveries, err = c.deliveryMode(f.deliver); err != nil {
 		return in, err
 	}
-	in.Provider, in.Model, in.MaxCost = spec.String(), spec.Model, run.Dollars(f.maxCost)
+	in.Model, spec.Model = spec.Model, "" // the model can be changed later
+	in.Provider, in.MaxCost = spec.String(), run.Dollars(f.maxCost)
 	in.Repository = run.Repository{Path: src.Root, Prefix: src.Prefix, Base: src.Base}
 	if err := in.Validate(); err != nil {
 		return in, &usageError{err}
@@ -253,10 +254,18 @@ func (c *cli) printSessions(found []sessions.Listed) error {
 	s := c.style()
 	rows := [][]string{{s.Dim("SESSION"), s.Dim("STATE"), s.Dim("AGENT"), s.Dim("AGE"), s.Dim("TITLE")}}
 	for _, l := range found {
-		rows = append(rows, []string{string(l.ID), sessionStateIn(s, l.State), story.OneLine(l.Provider, 30), terminal.Age(c.now().Sub(l.Started)), story.OneLine(cmp.Or(l.Title, l.Repository), 50)})
+		rows = append(rows, []string{string(l.ID), sessionStateIn(s, l.State), story.OneLine(agentText(l), 30), terminal.Age(c.now().Sub(l.Started)), story.OneLine(cmp.Or(l.Title, l.Repository), 50)})
 	}
 	c.printf("%s", terminal.Table(rows))
 	return nil
+}
+
+// agentText names the agent of a session and its model, if one is chosen.
+func agentText(l sessions.Listed) string {
+	if l.Model == "" || strings.HasSuffix(l.Provider, ":"+l.Model) {
+		return l.Provider
+	}
+	return l.Provider + " " + l.Model
 }
 
 // sessionStateIn returns a state in its colour.

@@ -102,6 +102,7 @@ func (c *cli) printSession(s session.Snapshot) {
 		c.printf("  %s\n", story.OneLine(s.Reason, 300))
 	}
 	c.printf("  %s\n", st.Dim("repository "+story.OneLine(s.Input.Repository.Path, 100)))
+	c.printf("  %s\n", st.Dim(choiceText(s.Input.Choice())+laterChoice(s)))
 	if s.Agent != "" {
 		c.printf("  %s\n", st.Dim("the agent's session "+story.OneLine(s.Agent, 100)))
 	}
@@ -117,6 +118,14 @@ func (c *cli) printSession(s session.Snapshot) {
 	if s.State == session.Asking {
 		_ = c.printAsking(s)
 	}
+}
+
+// laterChoice says that the agent still runs by another choice than the session's.
+func laterChoice(s session.Snapshot) string {
+	if s.Sitting == nil || s.Sitting.Choice == s.Input.Choice() {
+		return ""
+	}
+	return "; this turn by " + choiceText(s.Sitting.Choice)
 }
 
 func outcomeOfMessage(s terminal.Style, p session.Past) string {

@@ -235,7 +235,7 @@ question about a used-up budget: the new total, or stop.`,
 
 func (c *cli) answerSession(ctx context.Context, s foundSession, snap session.Snapshot, r run.Reply) error {
 	if snap.Doubt == nil {
-		return errors.Join(usageErrorf("session %s asks nothing about a budget, it is %s: want approve or reject", s.id, snap.State))
+		return usageErrorf("session %s asks nothing about a budget, it is %s: want approve or reject", s.id, snap.State)
 	}
 	r.QuestionID = snap.Doubt.ID
 	if err := s.Send(ctx, s.id, sessionflow.AnswerMessage, "", r, nil); err != nil {

@@ -85,7 +85,7 @@ func New(c Config) (*Activities, error) {
 }
 
 // Owner holds the activities that reach the process of a sitting. The worker that owns the process serves
-// them alone, on its own task queue. None of them may be retried: see singleActivity of
+// them alone, on its own task queue. None of them may be retried: see ownerActivity of
 // workflows/session.
 type Owner struct{ a *Activities }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/google/uuid"
 	"go.temporal.io/api/serviceerror"
@@ -33,7 +32,7 @@ func (s *sitting) registerPeer(ctx context.Context) (leave func()) {
 	in := s.in.Session
 	p := &peer{sitting: s, temporal: activity.GetClient(ctx), workflow: activity.GetInfo(ctx).WorkflowExecution.ID}
 	choice := s.in.Choice.Over(in.Choice())
-	about := dispatch.About{Agent: agentOf(in.Provider), Model: choice.Model, Session: string(in.ID), Goal: in.Title}
+	about := dispatch.About{Agent: string(in.Kind()), Model: choice.Model, Session: string(in.ID), Goal: in.Title}
 	s.mu.Lock()
 	id := s.note.Garden
 	s.mu.Unlock()
@@ -57,12 +56,6 @@ type peer struct {
 	workflow string
 }
 
-// agentOf returns the kind of the agent that a spec names.
-func agentOf(spec string) string {
-	kind, _, _ := strings.Cut(spec, ":")
-	return kind
-}
-
 // SayUpdate is the name of the update that says a message to the session.
 const SayUpdate = "say"
 
@@ -72,7 +65,7 @@ func (p *peer) Info(context.Context) (controlsocket.Info, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	in := p.in.Session
-	model := &controlsocket.Model{ID: in.Model, Provider: agentOf(in.Provider)}
+	model := &controlsocket.Model{ID: in.Model, Provider: string(in.Kind())}
 	return controlsocket.Info{SessionID: string(p.note.Garden), CWD: p.dir, Model: model, Idle: idle}, nil
 }
 

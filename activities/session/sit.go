@@ -161,6 +161,9 @@ func (s *sitting) startOptions(ctx context.Context) (o agent.Options, err error)
 	if err != nil {
 		return o, err
 	}
+	if err := in.Setup.Validate(in.Kind()); err != nil {
+		return o, err
+	}
 	home, _ := s.a.LookupEnv("HOME")
 	if err := (providersession.Places{Home: home, State: s.a.Runs.Dir()}).Check(in.Setup); err != nil {
 		return o, err

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -302,13 +303,10 @@ func (s *sitting) endTurn(e agent.Turn) ([]session.Report, *SitResult) {
 // maxGist bounds the head of an answer that enters history.
 const maxGist = 200
 
+// firstLine returns the first line with a text.
 func firstLine(text []byte) []byte {
-	for line := range slices.Values(splitLines(text)) {
-		if len(line) > 0 {
-			return line
-		}
-	}
-	return nil
+	line, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
+	return bytes.TrimSpace(line)
 }
 
 // outcomeOf returns the outcome of an agent's turn.

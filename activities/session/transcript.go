@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"encoding/json"
 	"time"
 
@@ -92,11 +91,3 @@ func (t *transcript) writeLine(l line) {
 }
 
 func (t *transcript) bytes() []byte { return t.lines }
-
-func splitLines(text []byte) [][]byte {
-	var lines [][]byte
-	for _, l := range bytes.Split(text, []byte("\n")) {
-		lines = append(lines, bytes.TrimSpace(l))
-	}
-	return lines
-}

@@ -13,13 +13,12 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflow/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )
@@ -70,7 +69,7 @@ func (c Client) Start(ctx context.Context, in session.Input) error {
 		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		WorkflowIDConflictPolicy:                 enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
-		Memo:                                     map[string]any{titleMemo: in.Title, providerMemo: in.Provider},
+		Memo:                                     map[string]any{titleMemo: in.Title, providerMemo: in.Provider, session.ModelMemo: in.Model},
 		TypedSearchAttributes: temporal.NewSearchAttributes(
 			attribute.Status().ValueSet(string(session.Asleep)), attribute.Repository().ValueSet(in.Repository.Path)),
 	}, sessionflow.Session, sessionflow.Input{Session: &in})
@@ -96,6 +95,7 @@ type Listed struct {
 	State      session.State `json:"state"`
 	Title      string        `json:"title,omitempty"`
 	Provider   string        `json:"provider"`
+	Model      string        `json:"model,omitempty"` // the sticky one
 	Repository string        `json:"repository"`
 	Started    time.Time     `json:"startedAt"`
 	Ended      *time.Time    `json:"endedAt,omitempty"`
@@ -117,21 +117,18 @@ func (c Client) listMatching(ctx context.Context, query string, most int) ([]Lis
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	found := []Listed{}
-	request := &workflowservice.ListWorkflowExecutionsRequest{Query: query, PageSize: int32(min(most, 200))}
-	for {
-		page, err := c.Temporal.ListWorkflow(ctx, request)
+	for info, err := range temporalclient.Executions(ctx, c.Temporal, query, min(most, 200)) {
 		if err != nil {
 			return nil, fmt.Errorf("list the sessions: %w", err)
 		}
-		for _, info := range page.GetExecutions() {
-			if l, ok := newListed(info); ok && len(found) < most {
-				found = append(found, l)
-			}
+		if l, ok := newListed(info); ok {
+			found = append(found, l)
 		}
-		if request.NextPageToken = page.GetNextPageToken(); len(request.NextPageToken) == 0 || len(found) == most {
-			return found, nil
+		if len(found) == most {
+			break
 		}
 	}
+	return found, nil
 }
 
 func newListed(info *workflow.WorkflowExecutionInfo) (Listed, bool) {
@@ -141,23 +138,14 @@ func newListed(info *workflow.WorkflowExecutionInfo) (Listed, bool) {
 		ended := t.AsTime()
 		l.Ended = &ended
 	}
-	conv := converter.GetDefaultDataConverter()
 	fields, memo := info.GetSearchAttributes().GetIndexedFields(), info.GetMemo().GetFields()
-	if p := fields[attribute.StatusName]; p != nil {
-		_ = conv.FromPayload(p, &l.State)
-	}
-	if p := fields[attribute.RepositoryName]; p != nil {
-		_ = conv.FromPayload(p, &l.Repository)
-	}
-	if p := memo[titleMemo]; p != nil {
-		_ = conv.FromPayload(p, &l.Title)
-	}
-	if p := memo[providerMemo]; p != nil {
-		_ = conv.FromPayload(p, &l.Provider)
-	}
+	l.State = temporalclient.PayloadValue[session.State](fields[attribute.StatusName])
+	l.Repository = temporalclient.PayloadValue[string](fields[attribute.RepositoryName])
+	l.Title, l.Provider = temporalclient.PayloadValue[string](memo[titleMemo]), temporalclient.PayloadValue[string](memo[providerMemo])
 	if info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		l.State = session.Retired
 	}
+	l.Model = temporalclient.PayloadValue[string](memo[session.ModelMemo])
 	return l, ok
 }
 

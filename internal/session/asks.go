@@ -13,7 +13,7 @@ import (
 // CheckDecision returns nil if the decision fits a pending ask, and otherwise an error that says why not.
 func (s *Snapshot) CheckDecision(d run.Decision) error {
 	switch {
-	case s.State == Retired || s.Leave:
+	case s.isLeaving():
 		return ErrRetired
 	case s.pendingAsk(d.ApprovalID) == nil:
 		return fmt.Errorf("approval %q: %w", d.ApprovalID, run.ErrNotPending)
@@ -33,7 +33,7 @@ func (s *Snapshot) CheckDecision(d run.Decision) error {
 // not.
 func (s *Snapshot) CheckReply(r run.Reply) error {
 	switch {
-	case s.State == Retired || s.Leave:
+	case s.isLeaving():
 		return ErrRetired
 	case s.Doubt == nil || r.QuestionID != s.Doubt.ID:
 		return fmt.Errorf("question %q: %w", r.QuestionID, run.ErrNotPending)

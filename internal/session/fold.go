@@ -49,6 +49,8 @@ type (
 	TurnDropped struct{ By string }
 	// Decided is the decision about a tool call.
 	Decided struct{ Decision run.Decision }
+	// Chosen changes the sticky choice.
+	Chosen struct{ Change setup.Change }
 	// Settled says that a decision was told to the agent, or that its call waits no more.
 	Settled struct{ ApprovalID string }
 	// Answered is the answer to the question about a budget.
@@ -71,6 +73,7 @@ func (SittingAsked) isEvent()  {}
 func (SittingEnded) isEvent()  {}
 func (TurnDropped) isEvent()   {}
 func (Decided) isEvent()       {}
+func (Chosen) isEvent()        {}
 func (Settled) isEvent()       {}
 func (Answered) isEvent()      {}
 func (StopAsked) isEvent()     {}
@@ -122,6 +125,8 @@ func (f fold) apply(e Event) error {
 		return f.dropTurn(e)
 	case Decided:
 		return f.keepDecision(e.Decision)
+	case Chosen:
+		return f.changeChoice(e.Change)
 	case Settled:
 		return f.removeSettled(e)
 	case Answered:
@@ -138,7 +143,7 @@ func (f fold) apply(e Event) error {
 
 // addMessage adds a message. One that is known changes nothing.
 func (f fold) addMessage(m Message) error {
-	if err := f.CheckMessage(m); err != nil {
+	if err := f.checkPlace(m); err != nil {
 		return outOfTurn("%v", err)
 	}
 	if !f.Knows(m.ID) {

@@ -171,6 +171,8 @@ func (s *Snapshot) Next(now time.Time) Do {
 		return Finish
 	case !s.Sitting.Seated():
 		return Rest
+	case s.Sitting.Outdated && s.Turn == nil:
+		return Finish
 	case s.Turn != nil && !s.Turn.Cut:
 		if s.firstDecidedAsk() != nil {
 			return Settle

@@ -13,7 +13,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
-// Input holds everything that decides how a session behaves. It is fixed at the start.
+// Input holds everything that decides how a session behaves. It is fixed at the start, but for the sticky choice and
+// the budgets.
 type Input struct {
 	ID       ID     `json:"id"`
 	Title    string `json:"title,omitempty"` // one line for people
@@ -58,6 +59,12 @@ func (in Input) Validate() error {
 	return nil
 }
 
+// Kind returns the kind of the agent.
+func (in Input) Kind() setup.Kind {
+	kind, _, _ := strings.Cut(in.Provider, ":")
+	return setup.Kind(kind)
+}
+
 // Choice returns the sticky choice of model and mode.
 func (in Input) Choice() setup.Choice { return setup.Choice{Model: in.Model, Mode: in.Setup.Mode} }
 
@@ -80,8 +87,11 @@ type Sitting struct {
 	// Queue is the task queue of the worker that owns the process; empty until the agent takes input.
 	Queue string    `json:"queue,omitempty"`
 	Since time.Time `json:"since"`
-	Last  int       `json:"last,omitempty"`  // number of the last report of the sitting
-	Going bool      `json:"going,omitempty"` // it was asked to end
+	Last  int       `json:"last,omitempty"` // number of the last report of the sitting
+	// Outdated says that the sticky choice has changed since the agent was started. The sitting ends where it has no
+	// turn: the client takes another choice at its start only.
+	Outdated bool `json:"outdated,omitempty"`
+	Going    bool `json:"going,omitempty"` // it was asked to end
 }
 
 // Seated reports whether the agent takes input.
@@ -188,12 +198,42 @@ var (
 
 // CheckMessage returns nil if the message can be taken. A message that is known is fine.
 func (s *Snapshot) CheckMessage(m Message) error {
+	if err := checkName(m.By); err != nil {
+		return err
+	}
+	if err := m.Override.Validate(s.Input.Kind()); err != nil {
+		return err
+	}
+	return s.checkPlace(m)
+}
+
+// checkName returns an error for the name of a sender that history cannot carry.
+func checkName(by string) error {
+	if len(by) > maxTitle {
+		return fmt.Errorf("the name of who says it has %d bytes: at most %d can be", len(by), maxTitle)
+	}
+	return nil
+}
+
+// CheckSender returns nil if the session takes a message without content of its own, such as a stop, by that name.
+func (s *Snapshot) CheckSender(by string) error {
+	if s.isLeaving() {
+		return ErrRetired
+	}
+	return checkName(by)
+}
+
+// isLeaving reports whether the session is retired, or about to be.
+func (s *Snapshot) isLeaving() bool { return s.State == Retired || s.Leave }
+
+// checkPlace returns nil if the message has a form that can be kept, and a place in the queue. Histories depend on it.
+func (s *Snapshot) checkPlace(m Message) error {
 	waiting := len(m.Text)
 	for _, q := range s.Queue {
 		waiting += len(q.Text)
 	}
 	switch {
-	case s.State == Retired || s.Leave:
+	case s.isLeaving():
 		return ErrRetired
 	case m.ID == "" || len(m.ID) > 128:
 		return errors.New("the message has no id of 1 to 128 bytes")

@@ -35,6 +35,9 @@ func IDOf(workflowID string) (id ID, ok bool) {
 	return ID(s), ok && ID(s).Validate() == nil
 }
 
+// ModelMemo is the field of the workflow's memo that holds the sticky model, for lists.
+const ModelMemo = "model"
+
 // State is the state of a session as the outside sees it.
 type State string
 

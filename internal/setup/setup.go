@@ -49,24 +49,6 @@ type Options struct {
 	Env []string `json:"env,omitempty"`
 }
 
-// Choice holds the settings that can be chosen for a session and overridden for
-// one start of it. The agent chooses for a member that is empty.
-type Choice struct {
-	Model string `json:"model,omitempty"`
-	Mode  string `json:"mode,omitempty"` // an id of the agent's manifest
-}
-
-// Over returns c with its empty members taken from below.
-func (c Choice) Over(below Choice) Choice {
-	if c.Model == "" {
-		c.Model = below.Model
-	}
-	if c.Mode == "" {
-		c.Mode = below.Mode
-	}
-	return c
-}
-
 // Server is an MCP server that speaks over its standard input and output.
 type Server struct {
 	Command string            `json:"command"`

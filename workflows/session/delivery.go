@@ -3,7 +3,6 @@ package session
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -24,27 +23,21 @@ func (r *runner) joinDeliveries(ctx workflow.Context, from *deliveryflow.State) 
 		return err
 	}
 	r.deliveries = d
-	r.hooks = hooks{
-		seated: func(ctx workflow.Context, s session.Sitting, _ bool) {
-			if r.s.Agent != "" { // else it proves nothing yet
-				d.Attach(ctx, deliveryflow.Process{Sitting: strconv.Itoa(s.Epoch), Thread: r.s.Agent, Adapter: adapterOf(r.s.Input.Provider)})
-			}
-		},
-		sighted: func(ctx workflow.Context, epoch int, what session.Sight) { d.TakeSight(ctx, sightOf(epoch, what)) },
-		ended: func(_ workflow.Context, _ int, end session.End, reason string) {
-			d.Detach(strings.TrimSpace("the agent's process ended: " + string(end) + " " + reason))
-		},
-		step:    d.Step,
-		due:     func(time.Time) time.Time { return d.Due() },
-		carried: func(in *Input) { s := d.State(r.ctx); in.Deliveries = &s },
-	}
 	return nil
 }
 
-// adapterOf returns the kind of the agent that a provider's spec names.
-func adapterOf(spec string) string {
-	kind, _, _ := strings.Cut(spec, ":")
-	return kind
+// attachSitting tells the deliveries of the process. An agent that has not named its session proves nothing yet.
+func (r *runner) attachSitting(ctx workflow.Context) {
+	if r.s.Agent != "" {
+		r.deliveries.Attach(ctx, deliveryflow.Process{
+			Sitting: strconv.Itoa(r.s.Sitting.Epoch), Thread: r.s.Agent, Adapter: string(r.s.Input.Kind()),
+		})
+	}
+}
+
+// detachSitting tells the deliveries that the process has ended.
+func (r *runner) detachSitting(e session.SittingEnded) {
+	r.deliveries.Detach(strings.TrimSpace("the agent's process ended: " + string(e.End) + " " + e.Reason))
 }
 
 // sightOf returns what the process told in the form of the deliveries.

@@ -9,6 +9,7 @@ import (
 	activities "github.com/ratchet-dev/ratchet/activities/session"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 // The names of the messages of a session. Approvals and answers have the names and the form that a run's
@@ -18,6 +19,7 @@ const (
 	InterruptUpdate = "interrupt"          // By
 	StopUpdate      = "stop"               // By
 	RetireUpdate    = "retire"             // By
+	ChooseUpdate    = "choose"             // Choosing; returns Chosen
 	DiffUpdate      = "diff"               // returns run.Ref
 	ApprovalMessage = "approval"           // run.Decision
 	AnswerMessage   = "answer"             // run.Reply
@@ -27,6 +29,18 @@ const (
 // By names who sends a message.
 type By struct {
 	By string `json:"by,omitempty"`
+}
+
+// Choosing changes the sticky choice of model and mode, from the next turn on.
+type Choosing struct {
+	setup.Change
+	By string `json:"by,omitempty"`
+}
+
+// Chosen is the sticky choice now. Later says that a turn is under way, which ends by the choice it began with.
+type Chosen struct {
+	setup.Choice
+	Later bool `json:"later,omitempty"`
 }
 
 // Taken is the result of an update that the session takes.
@@ -50,6 +64,7 @@ func (r *runner) registerHandlers(ctx workflow.Context) error {
 		setUpdate(ctx, InterruptUpdate, "ends the turn under way", r.checkTurn, r.interruptTurn),
 		setUpdate(ctx, StopUpdate, "ends the agent's process; the next message starts it again", r.checkOpen, r.stopSitting),
 		setUpdate(ctx, RetireUpdate, "ends the session for good", r.checkLeave, r.leaveSession),
+		setUpdate(ctx, ChooseUpdate, `{"model":"...","mode":"...","by":"..."}`, r.checkChoice, r.changeChoice),
 		setUpdate(ctx, DiffUpdate, "what the session has changed in its checkout", r.checkOpen, r.diffCheckout),
 		registerMessage(ctx, r, signals, ApprovalMessage, `{"approvalId":"...","decision":"approve|reject","by":"...","reason":"...","final":false,"session":false}`,
 			func(d run.Decision) error { return r.s.CheckDecision(d) },
@@ -98,17 +113,12 @@ func (r *runner) drainReports(ctx workflow.Context) {
 		if !r.reports.ReceiveAsync(&rep) {
 			return
 		}
-		delivery := r.s.Turn != nil && r.s.Turn.Delivery
-		if !r.applyEvent(ctx, rep) {
-			continue
-		}
 		switch {
-		case rep.Seated != nil && r.hooks.seated != nil:
-			r.hooks.seated(ctx, *r.s.Sitting, rep.Seated.Watched)
-		case rep.Sight != nil && r.hooks.sighted != nil:
-			r.hooks.sighted(ctx, rep.Epoch, *rep.Sight)
-		case rep.Ended != nil && delivery && r.hooks.reported != nil:
-			r.hooks.reported(ctx, rep.Epoch, *rep.Ended)
+		case !r.applyEvent(ctx, rep):
+		case rep.Seated != nil:
+			r.attachSitting(ctx)
+		case rep.Sight != nil:
+			r.deliveries.TakeSight(ctx, sightOf(rep.Epoch, *rep.Sight))
 		}
 	}
 }
@@ -120,11 +130,20 @@ func (r *runner) takeMessage(ctx workflow.Context, m session.Message) (Taken, er
 	return r.taken(m.ID), nil
 }
 
-func (r *runner) checkOpen(By) error {
-	if r.s.State == session.Retired || r.s.Leave {
-		return session.ErrRetired
+func (r *runner) checkOpen(b By) error { return r.s.CheckSender(b.By) }
+
+func (r *runner) checkChoice(c Choosing) error {
+	if err := r.s.CheckSender(c.By); err != nil {
+		return err
 	}
-	return nil
+	return r.s.CheckChange(c.Change)
+}
+
+// changeChoice changes the sticky choice. An agent without a turn is ended, and resumed by the choice when it is needed.
+func (r *runner) changeChoice(ctx workflow.Context, c Choosing) (Chosen, error) {
+	r.applyEvent(ctx, session.Chosen{Change: c.Change})
+	chosen := r.s.Input.Choice()
+	return Chosen{chosen, r.s.Turn != nil}, workflow.UpsertMemo(ctx, map[string]any{session.ModelMemo: chosen.Model})
 }
 
 // checkLeave refuses to end a session for good while a delivery waits for its end or for a person.

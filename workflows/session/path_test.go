@@ -144,12 +144,40 @@ var paths = []path{
 		s.must(sessionflow.SayUpdate, session.Message{ID: "m2", Text: "[[say:two]]", Override: setup.Choice{Model: "large"}})
 		s.say("m3", "[[say:three]]")
 		s.answer("m3", session.Completed, "three")
-		var chosen []string
-		for _, o := range s.fake.Starts() {
-			chosen = append(chosen, o.Choice().Model+" "+o.Choice().Mode)
-		}
-		if got := strings.Join(chosen, ", "); got != "small plan, large plan, small plan" {
+		if got := s.chosen(); got != "small plan, large plan, small plan" {
 			t.Errorf("started with %s", got)
+		}
+	}},
+	{"changes-its-choice", nil, func(t *testing.T, s *stage) {
+		s.begin(session.Input{Model: "small", Setup: setup.Options{Mode: "plan"}})
+		s.say("m1", "[[say:one]]")
+		s.answer("m1", session.Completed, "one")
+		large, none, flag := "large", "", "--yolo"
+		s.must(sessionflow.ChooseUpdate, sessionflow.Choosing{Change: setup.Change{Model: &large}, By: "ann"})
+		s.awaitState(session.Asleep)
+		s.say("m2", "[[say:two]]")
+		s.answer("m2", session.Completed, "two")
+		s.must(sessionflow.ChooseUpdate, sessionflow.Choosing{Change: setup.Change{Mode: &none}})
+		s.awaitState(session.Asleep)
+		s.say("m3", "[[say:three]]")
+		s.answer("m3", session.Completed, "three")
+		for _, bad := range []sessionflow.Choosing{{}, {Change: setup.Change{Mode: &flag}}, {Change: setup.Change{Model: &flag}}} {
+			if err := s.send(sessionflow.ChooseUpdate, bad); err == nil {
+				t.Errorf("took %+v", bad)
+			}
+		}
+		if got := s.chosen(); got != "small plan, large plan, large " {
+			t.Errorf("started with %s", got)
+		}
+	}},
+	{"has-no-place-for-an-option", nil, func(t *testing.T, s *stage) {
+		s.begin(session.Input{Setup: setup.Options{NoTools: []string{"run"}}})
+		s.say("m1", "[[say:one]]")
+		if snap := s.awaitState(session.Unable); !strings.Contains(snap.Reason, "acp takes no choice of tools that it may not use") {
+			t.Errorf("reason %q", snap.Reason)
+		}
+		if n := len(s.fake.Starts()); n != 0 {
+			t.Errorf("%d starts", n)
 		}
 	}},
 	{"uses-up-its-budget", nil, func(t *testing.T, s *stage) {
@@ -257,6 +285,15 @@ func (s *stage) heard(message string) {
 		b, _ := s.runs.Session(string(s.id)).Note()
 		return snap.Turn != nil && snap.Turn.ID == message && strings.Contains(string(b), `"stage":"heard"`)
 	})
+}
+
+// chosen returns the choices of model and mode by which the agent was started.
+func (s *stage) chosen() string {
+	var chosen []string
+	for _, o := range s.fake.Starts() {
+		chosen = append(chosen, o.Choice().Model+" "+o.Choice().Mode)
+	}
+	return strings.Join(chosen, ", ")
 }
 
 // longTalk is a session whose history grows until it continues as new, while its agent lives.

@@ -44,7 +44,7 @@ func TestOtherSessionsReachAStandingOne(t *testing.T) {
 	}
 	id := list[0].GardenID
 	ours, ok := store.FindOurs(id)
-	if want := (dispatch.About{Agent: "fake", Session: string(s.id), Goal: "Mend the tests"}); !ok || ours.About != want {
+	if want := (dispatch.About{Agent: "acp", Session: string(s.id), Goal: "Mend the tests"}); !ok || ours.About != want {
 		t.Errorf("%+v, want %+v", ours.About, want)
 	}
 	sender := dispatch.Sender{SessionID: "20260612T093000-0a1b2c", AgentID: "pi", CWD: "/w", Timestamp: "2026-06-12T09:30:00Z"}

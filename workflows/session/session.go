@@ -75,11 +75,8 @@ func Session(ctx workflow.Context, in Input) (Result, error) {
 	r.ctx = ctx
 	for r.s.State != session.Retired {
 		if long, most := r.isLong(ctx); long && r.readyToContinue(ctx, most) {
-			in := Input{Snapshot: r.s}
-			if r.hooks.carried != nil {
-				r.hooks.carried(&in)
-			}
-			return Result{}, workflow.NewContinueAsNewError(ctx, Session, in)
+			carried := r.deliveries.State(ctx)
+			return Result{}, workflow.NewContinueAsNewError(ctx, Session, Input{Snapshot: r.s, Deliveries: &carried})
 		}
 		if err := r.doStep(ctx); err != nil {
 			return Result{}, err
@@ -95,7 +92,6 @@ type runner struct {
 	version int              // grows with every change
 	shown   session.State
 	result  Result
-	hooks   hooks
 	log     log.Logger
 
 	deliveries *deliveryflow.Deliveries
@@ -168,7 +164,8 @@ func (r *runner) doStep(ctx workflow.Context) error {
 		return r.retireSession(ctx)
 	case session.Rest, session.Pause:
 		seen := r.version
-		if r.hooks.step != nil && r.hooks.step(ctx) || r.version != seen { // something happened while it worked
+		// What a person said goes first: a delivery may begin where the session rests.
+		if r.deliveries.Step(ctx) || r.version != seen { // something happened while it worked
 			return nil
 		}
 		return r.waitForStep(ctx)
@@ -186,10 +183,8 @@ func (r *runner) waitForStep(ctx workflow.Context) error {
 	if r.s.Next(now) == session.Pause {
 		until = r.s.NotBefore
 	}
-	if r.hooks.due != nil {
-		if at := r.hooks.due(now); !at.IsZero() && (until.IsZero() || at.Before(until)) {
-			until = at
-		}
+	if at := r.deliveries.Due(); !at.IsZero() && (until.IsZero() || at.Before(until)) {
+		until = at
 	}
 	if until.IsZero() {
 		return workflow.Await(ctx, changed)

@@ -1,10 +1,8 @@
 package session
 
 import (
-	"errors"
 	"time"
 
-	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -37,9 +35,7 @@ func (r *runner) startSitting(ctx workflow.Context) {
 		r.drainReports(ctx)
 		e := endOf(epoch, res, err)
 		closed()
-		if r.hooks.ended != nil {
-			r.hooks.ended(ctx, epoch, e.End, e.Reason)
-		}
+		r.detachSitting(e)
 		r.applyEvent(ctx, e)
 	})
 }
@@ -114,17 +110,10 @@ func (r *runner) callOwner(ctx workflow.Context, activity, in any, summary strin
 	}
 	var res activities.HandResult
 	err = workflow.ExecuteActivity(ownerActivity(r.sitting, r.s.Sitting.Queue, summary), activity, in).Get(ctx, &res)
-	if isUnbegun(err) {
+	if report.IsUnbegun(err) { // of one that was cancelled with its sitting that is not known: the note on disk tells
 		return false, nil
 	}
 	return res.Done, err
-}
-
-// isUnbegun reports whether an activity with a single attempt ended before a worker began it. Of one that was cancelled
-// with its sitting that is not known: the note on disk tells.
-func isUnbegun(err error) bool {
-	late, ok := errors.AsType[*temporal.TimeoutError](err)
-	return ok && late.TimeoutType() == enums.TIMEOUT_TYPE_SCHEDULE_TO_START
 }
 
 const (

@@ -106,7 +106,7 @@ func newRepository(t *testing.T) run.Repository {
 // begin starts a session.
 func (s *stage) begin(in session.Input) {
 	s.t.Helper()
-	in.ID, in.Provider, in.Repository = session.ID(uuid.NewString()), "fake", s.repo
+	in.ID, in.Provider, in.Repository = session.ID(uuid.NewString()), "acp:fake", s.repo
 	_, err := s.Client.ExecuteWorkflow(s.t.Context(), client.StartWorkflowOptions{ID: in.ID.WorkflowID(), TaskQueue: s.queue}, sessionflow.Session, sessionflow.Input{Session: &in})
 	if err != nil {
 		s.t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 // Kind is the kind of a provider: the part of a spec before its colon.
@@ -72,11 +73,11 @@ func Parse(text string) (Spec, error) {
 			err = errors.New("it names no directory: give replay:<directory>")
 		}
 	case Anthropic, OpenAI:
-		if s.Model = rest; !isModelName(rest) {
+		if s.Model = rest; !setup.IsModelName(rest) {
 			err = fmt.Errorf("it names no model: give %s:<model>", name)
 		}
 	case Claude, Codex, Pi:
-		if s.Model = rest; colon && !isModelName(rest) {
+		if s.Model = rest; colon && !setup.IsModelName(rest) {
 			err = fmt.Errorf("it names no model: give %s:<model>, or %s alone for the agent's own choice", name, name)
 		}
 	case OpenClaw:
@@ -90,11 +91,6 @@ func Parse(text string) (Spec, error) {
 		return Spec{}, fmt.Errorf("provider %q: %w", text, err)
 	}
 	return s, nil
-}
-
-// isModelName reports whether the text is the name of a model: one word that is no flag.
-func isModelName(text string) bool {
-	return text != "" && !strings.HasPrefix(text, "-") && !strings.ContainsAny(text, " \t\r\n\x00")
 }
 
 // splitArgv splits a command line.

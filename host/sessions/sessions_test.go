@@ -1,0 +1,246 @@
+package sessions_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/host/sessions"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
+	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
+)
+
+// engine is an engine with workflows in memory, the newest first. A page of its lists has two.
+type engine struct {
+	client.Client
+	workflows []*workflow.WorkflowExecutionInfo
+	late      map[string]bool // workflows that lists do not show yet
+	answer    error           // to each update and query
+	got       []client.UpdateWorkflowOptions
+	started   []client.StartWorkflowOptions
+}
+
+func payload(t *testing.T, v any) *common.Payload {
+	t.Helper()
+	p, err := converter.GetDefaultDataConverter().ToPayload(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (e *engine) add(t *testing.T, id, kind string, state session.State, status enums.WorkflowExecutionStatus) {
+	t.Helper()
+	w := &workflow.WorkflowExecutionInfo{
+		Execution: &common.WorkflowExecution{WorkflowId: id}, Type: &common.WorkflowType{Name: kind}, Status: status, StartTime: timestamppb.New(time.Unix(1000, 0)),
+		SearchAttributes: &common.SearchAttributes{IndexedFields: map[string]*common.Payload{
+			attribute.StatusName: payload(t, state), attribute.RepositoryName: payload(t, "/shop"),
+		}},
+		Memo: &common.Memo{Fields: map[string]*common.Payload{"title": payload(t, "title of "+id), "provider": payload(t, "claude"), session.ModelMemo: payload(t, "opus")}},
+	}
+	if status != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		w.CloseTime = timestamppb.New(time.Unix(2000, 0))
+	}
+	e.workflows = append(e.workflows, w)
+}
+
+// ListWorkflow knows the filters of lists and of finding.
+func (e *engine) ListWorkflow(_ context.Context, in *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	_, rest, _ := strings.Cut(in.GetQuery(), "STARTS_WITH '")
+	prefix, _, _ := strings.Cut(rest, "'")
+	out := &workflowservice.ListWorkflowExecutionsResponse{}
+	from := len(in.GetNextPageToken())
+	for i, w := range e.workflows[from:] {
+		id, kind := w.GetExecution().GetWorkflowId(), w.GetType().GetName()
+		open := w.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING || !strings.Contains(in.GetQuery(), "ExecutionStatus = 'Running'")
+		if open && strings.Contains(in.GetQuery(), "WorkflowType = '"+kind+"'") && strings.HasPrefix(id, prefix) && !e.late[id] {
+			out.Executions = append(out.Executions, w)
+		}
+		if next := from + i + 1; len(out.Executions) == 2 && next < len(e.workflows) {
+			out.NextPageToken = make([]byte, next)
+			break
+		}
+	}
+	return out, nil
+}
+
+func (e *engine) DescribeWorkflowExecution(_ context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	i := slices.IndexFunc(e.workflows, func(w *workflow.WorkflowExecutionInfo) bool { return w.GetExecution().GetWorkflowId() == id })
+	if i < 0 {
+		return nil, serviceerror.NewNotFound("no such workflow")
+	}
+	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: e.workflows[i]}, nil
+}
+
+func (e *engine) ExecuteWorkflow(_ context.Context, o client.StartWorkflowOptions, _ any, _ ...any) (client.WorkflowRun, error) {
+	e.started = append(e.started, o)
+	if len(e.started) > 1 {
+		return nil, serviceerror.NewWorkflowExecutionAlreadyStarted("there is one", "", "")
+	}
+	return nil, nil
+}
+
+func (e *engine) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
+	return nil, e.answer
+}
+
+func (e *engine) UpdateWorkflow(_ context.Context, o client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
+	e.got = append(e.got, o)
+	return updated{}, e.answer
+}
+
+type updated struct{ client.WorkflowUpdateHandle }
+
+func (updated) Get(context.Context, any) error { return nil }
+
+func (e *engine) client() sessions.Client { return sessions.Client{Temporal: e, Queue: "q"} }
+
+const open, done = enums.WORKFLOW_EXECUTION_STATUS_RUNNING, enums.WORKFLOW_EXECUTION_STATUS_COMPLETED
+
+func TestASessionIsFoundByTheBeginningOfItsID(t *testing.T) {
+	e := &engine{late: map[string]bool{"session-new": true}}
+	for _, id := range []string{"session-0198aa-1", "session-0198aa-2", "session-0198bb-3", "session-session-x", "session-new", "session-0198bb"} {
+		e.add(t, id, "Session", session.Idle, open)
+	}
+	e.add(t, "session-other", "Other", session.Idle, open)
+	for _, tt := range []struct {
+		name, arg string
+		want      session.ID
+		says      string // of the error
+		missing   bool
+	}{
+		{name: "the session id", arg: "0198aa-1", want: "0198aa-1"},
+		{name: "the workflow id", arg: "session-0198aa-1", want: "0198aa-1"},
+		{name: "an id that is the beginning of none", arg: "0198b-", missing: true},
+		{name: "an id that is the beginning of another", arg: "0198bb", want: "0198bb"},
+		{name: "a beginning", arg: "0198bb-", want: "0198bb-3"},
+		{name: "a beginning that two sessions have", arg: "0198aa", says: "2 session ids, 0198aa-1 and 0198aa-2"},
+		{name: "a session id that looks like a workflow id", arg: "session-x", want: "session-x"},
+		{name: "a session that visibility does not have yet", arg: "new", want: "new"},
+		{name: "nothing", arg: "", missing: true},
+		{name: "a quote", arg: "' OR WorkflowType != '", missing: true},
+		{name: "a path", arg: "../runs", missing: true},
+		{name: "a workflow that is no session", arg: "other", missing: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := e.client().Find(t.Context(), tt.arg)
+			_, missing := errors.AsType[*sessions.NotFoundError](err)
+			switch {
+			case tt.missing && !missing, tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says)),
+				!tt.missing && tt.says == "" && (err != nil || got != tt.want):
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestListsTellOpenSessionsFromRetiredOnes(t *testing.T) {
+	e := &engine{}
+	e.add(t, "session-a", "Session", session.Asking, open)
+	e.add(t, "run-b", "Run", session.Idle, open)
+	e.add(t, "session-c", "Session", session.Asleep, done) // its last word was not retired
+	e.add(t, "session-d", "Session", session.Idle, open)
+	e.add(t, "session-e", "Session", session.Idle, open)
+	for _, tt := range []struct {
+		all  bool
+		most int
+		want string
+	}{{false, 9, "a asking, d idle, e idle"}, {true, 9, "a asking, c retired, d idle, e idle"}, {false, 2, "a asking, d idle"}} {
+		list, err := e.client().List(t.Context(), tt.all, tt.most)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, l := range list {
+			got = append(got, string(l.ID)+" "+string(l.State))
+			if l.Title != "title of session-"+string(l.ID) || l.Provider != "claude" || l.Model != "opus" || l.Repository != "/shop" || (l.Ended != nil) != (l.State == session.Retired) {
+				t.Errorf("%+v", l)
+			}
+		}
+		if text := strings.Join(got, ", "); text != tt.want {
+			t.Errorf("listed %s, want %s", text, tt.want)
+		}
+	}
+}
+
+func TestWhyAMessageWasNotTaken(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		answer error
+		is     error
+		says   string
+	}{
+		{name: "taken"},
+		{name: "the session refuses it", answer: temporal.NewApplicationError("no turn is under way", "Refused"), says: "no turn is under way"},
+		{name: "the session is retired", answer: serviceerror.NewNotFound("workflow execution already completed"), says: "session s is retired, or there is none"},
+		{name: "no worker answers", answer: serviceerror.NewDeadlineExceeded("no poller"), is: runs.ErrNoWorker},
+		{name: "the workflow has not begun", answer: serviceerror.NewWorkflowNotReady("no first task"), is: runs.ErrNoWorker},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := &engine{answer: tt.answer}
+			err := e.client().Send(t.Context(), "s", sessionflow.SayUpdate, "m1", session.Message{ID: "m1"}, nil)
+			if (err == nil) != (tt.answer == nil) || tt.is != nil && !errors.Is(err, tt.is) || tt.says != "" && !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("error %v", err)
+			}
+			if _, refused := errors.AsType[*sessions.RefusedError](err); refused != (tt.name == "the session refuses it") {
+				t.Errorf("%v: refused %t", err, refused)
+			}
+			if o := e.got[0]; o.WorkflowID != "session-s" || o.UpdateID != "m1" || o.WaitForStage != client.WorkflowUpdateStageCompleted {
+				t.Errorf("sent %+v", o)
+			}
+			if tt.is == nil {
+				return
+			}
+			if _, err := e.client().State(t.Context(), "s"); !errors.Is(err, tt.is) {
+				t.Errorf("the state: %v", err)
+			}
+		})
+	}
+}
+
+// TestAProcessThatMayNotDecideSpeaksToNoSession is an agent inside of a run: it could approve its own tool calls.
+func TestAProcessThatMayNotDecideSpeaksToNoSession(t *testing.T) {
+	e, forbidden := &engine{}, errors.New("not from inside of a run")
+	c := e.client()
+	c.MayDecide = func() error { return forbidden }
+	in := session.Input{ID: "s", Provider: "claude", Repository: run.Repository{Path: "/shop", Base: "c"}}
+	for _, err := range []error{c.Start(t.Context(), in), c.Send(t.Context(), "s", sessionflow.ApprovalMessage, "", run.Decision{}, nil)} {
+		if !errors.Is(err, forbidden) {
+			t.Errorf("error %v", err)
+		}
+	}
+	if len(e.got)+len(e.started) > 0 {
+		t.Errorf("sent %+v, started %+v", e.got, e.started)
+	}
+}
+
+func TestOneIDIsOneSession(t *testing.T) {
+	e := &engine{}
+	in := session.Input{ID: "s", Provider: "claude", Title: "a talk", Repository: run.Repository{Path: "/shop", Base: "c"}}
+	if err := e.client().Start(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.client().Start(t.Context(), in); err == nil || !strings.Contains(err.Error(), "exists already") {
+		t.Errorf("a second start: %v", err)
+	}
+	o := e.started[0]
+	if o.ID != "session-s" || o.TaskQueue != "q" || o.WorkflowIDReusePolicy != enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE || o.WorkflowIDConflictPolicy != enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL {
+		t.Errorf("started with %+v", o)
+	}
+}
