@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
@@ -164,12 +163,8 @@ func (c *cli) tryChecks(ctx context.Context, f initFlags, src workspace.Source, 
 	}
 	defer remove()
 	config.RunsDir = runsDir
-	id, err := uuid.NewV7()
-	if err != nil {
-		return err
-	}
 	in := activities.CheckInput{Timeout: f.timeout}
-	in.RunID, in.Sandbox = run.ID("init-"+id.String()), policy
+	in.RunID, in.Sandbox = "init", policy
 	in.Repository = run.Repository{Path: src.Root, Prefix: src.Prefix, Base: src.Base}
 	for _, once := range r.Checks {
 		in.Commands = append(in.Commands, once.Command)

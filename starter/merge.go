@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/activities"
@@ -84,6 +83,11 @@ func (c *cli) mergeRun(ctx context.Context, r found, f mergeFlags) error {
 	in, work, err := c.mergeInput(ctx, r, f)
 	if err != nil {
 		return err
+	}
+	if !f.dryRun {
+		if err := merge.Finish(ctx, in.Repository); err != nil {
+			return fmt.Errorf("%s is not merged: %w", r.shownName(), err)
+		}
 	}
 	plan, err := merge.Prepare(ctx, in)
 	if err != nil {
@@ -212,6 +216,9 @@ func approversByCommit(events []run.Event) map[run.Commit]string {
 	return by
 }
 
+// mergeChecks begins the id under which the checks of a run's merge run.
+const mergeChecks = "merge-"
+
 // checkMerged runs the checks of the run on a commit that nothing refers to yet. The error says which failed.
 func (c *cli) checkMerged(ctx context.Context, of run.Input, commit run.Commit) ([]check.Result, error) {
 	if len(of.Checks) == 0 {
@@ -221,12 +228,8 @@ func (c *cli) checkMerged(ctx context.Context, of run.Input, commit run.Commit) 
 	if err != nil {
 		return nil, err
 	}
-	id, err := uuid.NewV7()
-	if err != nil {
-		return nil, err
-	}
 	in := activities.CheckInput{Timeout: of.Timeouts.WithDefaults().Check, Commands: of.Checks, Env: of.CheckEnv, Network: of.CheckNetwork}
-	in.RunID, in.Sandbox, in.Repository = run.ID("merge-"+id.String()), of.Sandbox, of.Repository
+	in.RunID, in.Sandbox, in.Repository = run.ID(mergeChecks+string(of.RunID)), of.Sandbox, of.Repository
 	in.Repository.Base = commit
 	work := c.errorScreen().Work("runs the checks on the merged state")
 	defer work.Stop()

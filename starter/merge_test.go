@@ -2,9 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -56,6 +59,7 @@ func testMerge(b bench) {
 		b.Errorf("again: %s", again.out)
 	}
 	testMergeThatFails(b)
+	testMergeKilledInItsChecks(b)
 }
 
 // testMergeThatFails has a check that passes on the run's branch and not on the branch that has moved on.
@@ -75,5 +79,45 @@ func testMergeThatFails(b bench) {
 	}
 	if got := b.expect(0, "merge", id, "--no-checks"); !strings.Contains(got.out, "no checks ran") {
 		b.Errorf("without checks: %s", got.out)
+	}
+}
+
+// testMergeKilledInItsChecks kills the command while a check runs. Nothing was moved, nothing of the check lives on, and
+// the same command again finishes and leaves nothing.
+func testMergeKilledInItsChecks(b bench) {
+	gitIn(b.T, b.repo, "checkout", "-q", "-B", "main", strings.TrimSpace(gitIn(b.T, b.repo, "rev-list", "--max-parents=0", "main")))
+	once := filepath.Join(b.TempDir(), "once")
+	// In the run's own checks the file is not there yet, and they pass at once.
+	id := b.start("--approve", "never", "--check", "test ! -e "+once+" || { mv "+once+" "+once+".seen; sleep 987; }")
+	b.await(id, run.Completed)
+	write(b.T, filepath.Join(b.repo, "moved.txt"), "on\n")
+	gitIn(b.T, b.repo, "add", "-A")
+	gitIn(b.T, b.repo, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit", "-q", "-m", "mine")
+	before := gitIn(b.T, b.repo, "for-each-ref") + gitIn(b.T, b.repo, "status", "--porcelain")
+	write(b.T, once, "")
+	cmd := exec.CommandContext(b.Context(), os.Args[0], "merge", id, "--runs-dir", b.runsDir)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	eventually.Holds(b.T, "the check runs", func() bool {
+		_, err := os.Stat(once + ".seen")
+		return err == nil && len(speaking("sleep\x00987")) > 0
+	})
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	eventually.Holds(b.T, "the check has ended", func() bool { return len(speaking("sleep\x00987")) == 0 })
+	if after := gitIn(b.T, b.repo, "for-each-ref") + gitIn(b.T, b.repo, "status", "--porcelain"); after != before {
+		b.Errorf("before\n%s\nafter\n%s", before, after)
+	}
+	left := func() []string {
+		found, _ := filepath.Glob(filepath.Join(b.runsDir, "*", "merge-*"))
+		return found
+	}
+	if len(left()) == 0 {
+		b.Error("the control: a killed merge leaves nothing")
+	}
+	if got := b.expect(0, "merge", id); !strings.Contains(got.out, "the checks ran again") || len(left()) > 0 {
+		b.Errorf("left %v, and\n%s", left(), got.out)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
@@ -18,22 +17,21 @@ const maxCommits = 1000
 // step is a change that becomes one commit: from a tree to a tree.
 type step struct {
 	commit   run.Commit // of the run; the last of those that a squash joins
+	run      run.ID     // as the commit's trailers name it
 	from, to git.ID     // trees
 	message  string
 }
 
 // makeCommits makes the new commits on the tip of the branch.
-func (p *Plan) makeCommits(ctx context.Context) error {
-	dir, remove, err := scratchDir()
-	if err != nil {
-		return err
-	}
-	defer remove()
-	s, err := git.Shadow(filepath.Join(dir, "git"), p.at.common, filepath.Join(dir, "tree"), git.ID(p.Old))
+func (p *Plan) makeCommits(ctx context.Context, w work) error {
+	s, err := w.shadow(p.at, w.tree(), git.ID(p.Old))
 	if err != nil {
 		return err
 	}
 	steps, err := p.readSteps(ctx)
+	if err == nil {
+		steps, err = p.messageSteps(ctx, steps)
+	}
 	if err != nil {
 		return err
 	}
@@ -86,20 +84,50 @@ func (p *Plan) readSteps(ctx context.Context) ([]step, error) {
 			return nil, fmt.Errorf("the commits from %.12s to %.12s are no chain of at most %d: merge them by git", in.Base, in.Head, maxCommits)
 		}
 		parent = run.Commit(f[0])
-		steps = append(steps, step{commit: parent, from: from, to: git.ID(f[1]), message: message})
+		_, own := splitMessage(message)
+		steps = append(steps, step{commit: parent, run: runOf(own), from: from, to: git.ID(f[1]), message: message})
 		from = git.ID(f[1])
 	}
 	if parent != in.Head {
 		return nil, errors.New("the run has no commits")
 	}
-	if in.Squash {
-		joined := step{commit: in.Head, from: steps[0].from, to: from, message: squashMessage(in, steps)}
-		return []step{joined}, nil
+	return steps, nil
+}
+
+// messageSteps leaves out the steps that the branch has, joins the others if one commit is wanted, and gives them their
+// messages.
+func (p *Plan) messageSteps(ctx context.Context, steps []step) ([]step, error) {
+	landed, err := p.countLanded(ctx, steps)
+	if err != nil {
+		return nil, err
+	}
+	if steps = steps[landed:]; len(steps) == 0 {
+		return nil, ErrNothing
+	}
+	last := len(steps) - 1
+	if p.in.Squash {
+		return []step{{commit: p.in.Head, from: steps[0].from, to: steps[last].to, message: squashMessage(p.in, steps)}}, nil
 	}
 	for i := range steps {
-		steps[i].message = commitMessage(in, steps[i], i == len(steps)-1)
+		steps[i].message = commitMessage(p.in, steps[i], i == last)
 	}
 	return steps, nil
+}
+
+// countLanded returns how many of the first steps the branch has, because a run before this one ends there and is on
+// the branch: by its own commits, or by its merge. Done again, such a step would conflict with the steps after it.
+func (p *Plan) countLanded(ctx context.Context, steps []step) (int, error) {
+	for n := len(steps) - 1; n > 0; n-- {
+		ends := steps[n-1]
+		if ends.run == steps[n].run {
+			continue
+		}
+		tip, err := p.at.mergedTip(ctx, ends.run, ends.commit, p.Old)
+		if err != nil || tip != "" {
+			return n, err
+		}
+	}
+	return 0, nil
 }
 
 // treeOf returns the tree of a commit.

@@ -90,6 +90,9 @@ func newRepo(t *testing.T, init ...string) (repo, merge.Input) {
 }
 
 func (r repo) merge(in merge.Input) (*merge.Plan, error) {
+	if err := merge.Finish(r.Context(), in.Repository); err != nil {
+		return nil, err
+	}
 	p, err := merge.Prepare(r.Context(), in)
 	if err != nil {
 		return nil, err
@@ -97,10 +100,14 @@ func (r repo) merge(in merge.Input) (*merge.Plan, error) {
 	return p, p.Apply(r.Context())
 }
 
-// state is everything that a merge may change: references, index, and files with their content.
+// state is everything that a merge may change: references, index, files with their content, and what it leaves in the
+// git directory.
 func (r repo) state() string {
 	r.Helper()
 	var b strings.Builder
+	if left := r.left(); len(left) > 0 {
+		b.WriteString("left: " + strings.Join(left, " ") + "\n")
+	}
 	b.WriteString(r.git("for-each-ref", "--format=%(refname) %(objectname)"))
 	b.WriteString(r.git("symbolic-ref", "HEAD") + r.git("ls-files", "-s") + r.git("status", "--porcelain", "--untracked-files=all"))
 	_ = filepath.WalkDir(r.dir, func(path string, d os.DirEntry, err error) error {
@@ -114,4 +121,17 @@ func (r repo) state() string {
 		return err
 	})
 	return b.String()
+}
+
+// left returns the locks and directories of a merge that are in the git directory.
+func (r repo) left() (paths []string) {
+	r.Helper()
+	dir := r.git("rev-parse", "--path-format=absolute", "--git-common-dir")
+	_ = filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		if err == nil && (strings.HasSuffix(path, ".lock") || strings.Contains(path, "ratchet-merge")) {
+			paths = append(paths, strings.TrimPrefix(path, dir))
+		}
+		return err
+	})
+	return paths
 }

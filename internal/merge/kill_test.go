@@ -3,10 +3,13 @@ package merge_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// The test binary merges and ends where this variable holds what.
+// The test binary merges as the command does, and ends, where this variable holds what.
 const jobVariable = "RATCHET_TEST_MERGE"
 
 func TestMain(m *testing.M) {
@@ -36,66 +39,209 @@ func mergeJob(text string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	p, err := merge.Prepare(ctx, in)
-	if err != nil {
+	if err := merge.Finish(ctx, in.Repository); err != nil {
 		return err
 	}
-	return p.Apply(ctx)
+	p, err := merge.Prepare(ctx, in)
+	if err == nil {
+		err = p.Apply(ctx)
+	}
+	if err == nil {
+		_, err = merge.RemoveBranch(ctx, in.Repository, branch, in.Head)
+	}
+	return err
 }
 
-// TestAKilledMerge kills the merge at each point, on a branch that is checked out and has moved on. The branch is at
-// the old commit or at the new one, and another merge finishes what the first has begun.
-func TestAKilledMerge(t *testing.T) {
-	points := killPoints(t)
-	if len(points) < 3 {
-		t.Fatalf("points %v", points)
+// job runs a merge in a process of its own.
+func (r repo) job(in merge.Input, environ ...string) (out string, err error) {
+	r.Helper()
+	job, err := json.Marshal(in)
+	if err != nil {
+		r.Fatal(err)
 	}
-	for _, point := range points {
+	cmd := exec.CommandContext(r.Context(), os.Args[0])
+	cmd.Env = append(append(os.Environ(), jobVariable+"="+string(job)), environ...)
+	b, err := cmd.CombinedOutput()
+	return string(b), err
+}
+
+// killAt kills a merge at a point.
+func (r repo) killAt(in merge.Input, point string) {
+	r.Helper()
+	out, err := r.job(in, "RATCHET_FAILPOINTS="+point+"=kill")
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.Exited() || out != "" {
+		r.Fatalf("%s: it was not killed: %v\n%s", point, err, out)
+	}
+}
+
+// TestAKilledMerge kills the merge at each point of the sources, on a branch that is checked out and has moved on.
+// The branch is at the old commit or at the new one, and the same merge again finishes: each commit is there once,
+// files and index are those of the branch, what git does not track stays, and no lock or directory is left.
+func TestAKilledMerge(t *testing.T) {
+	for i, point := range killPoints(t) {
+		squash := i%2 == 0
 		t.Run(point, func(t *testing.T) {
 			r, in := newRepo(t)
+			in.Squash = squash
 			r.write("a.txt", strings.Replace(lines, "nine", "NINE", 1))
 			old := r.commit("mine")
-			job, err := json.Marshal(in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cmd := exec.CommandContext(t.Context(), os.Args[0])
-			cmd.Env = append(os.Environ(), jobVariable+"="+string(job), "RATCHET_FAILPOINTS="+point+"=kill")
-			if out, err := cmd.CombinedOutput(); cmd.ProcessState == nil || cmd.ProcessState.Success() || err == nil || len(out) > 0 {
-				t.Fatalf("it was not killed: %v\n%s", err, out)
-			}
+			r.write(".git/info/exclude", "mine.log\n")
+			r.write("mine.log", "not tracked\n")
+			r.killAt(in, point)
 			tip := run.Commit(r.git("rev-parse", "main"))
 			if tip != old && r.git("log", "-1", "--format=%(trailers:key=Ratchet-Head,valueonly,separator=)", "main") != string(in.Head) {
 				t.Errorf("main is at %s, neither old nor new", tip)
 			}
-			if _, err := r.merge(in); err != nil {
-				t.Fatal(err)
+			if out, err := r.job(in); err != nil {
+				t.Fatalf("again: %v\n%s", err, out)
 			}
 			r.has(strings.Replace(mended, "nine", "NINE", 1))
-			if n := r.git("rev-list", "--count", string(old)+"..main"); n != "2" {
-				t.Errorf("%s commits", n)
+			want := map[bool]string{false: "2", true: "1"}[squash]
+			if n := r.git("rev-list", "--count", string(old)+"..main"); n != want {
+				t.Errorf("%s commits, want %s", n, want)
+			}
+			if left := r.left(); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+			if got := r.git("for-each-ref", "--format=%(refname)"); got != "refs/heads/main" || r.read("mine.log") != "not tracked\n" {
+				t.Errorf("references %q, the file %q", got, r.read("mine.log"))
 			}
 		})
 	}
 }
 
-// killPoints returns the points that an undisturbed merge reaches.
+var hit = regexp.MustCompile(`failpoint\.Hit\("([^"]+)"\)`)
+
+// killPoints returns the points in the sources of the package. An undisturbed merge must reach each.
 func killPoints(t *testing.T) (points []string) {
-	r, in := newRepo(t)
-	job, err := json.Marshal(in)
+	t.Helper()
+	sources, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, name := range sources {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range hit.FindAllStringSubmatch(string(b), -1) {
+			if !slices.Contains(points, found[1]) {
+				points = append(points, found[1])
+			}
+		}
+	}
+	r, in := newRepo(t)
 	log := filepath.Join(t.TempDir(), "points")
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), jobVariable+"="+string(job), "RATCHET_FAILPOINT_LOG="+log)
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := r.job(in, "RATCHET_FAILPOINT_LOG="+log); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	r.has(mended)
 	b, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Fields(string(b))
+	reached := strings.Fields(string(b))
+	for _, point := range points {
+		if !slices.Contains(reached, point) {
+			t.Errorf("a merge does not reach %s", point)
+		}
+	}
+	if len(points) < 8 {
+		t.Fatalf("points %v", points)
+	}
+	return points
+}
+
+// cutOff kills a merge right after it has moved the branch, and leaves the files as a git does that was killed while it
+// wrote them: one is new, one is removed, one is missing, and the index is old.
+func cutOff(t *testing.T) (repo, merge.Input) {
+	t.Helper()
+	r, in := newRepo(t)
+	r.killAt(in, "merge.after-swap")
+	r.write("a.txt", mended)
+	if err := os.Remove(filepath.Join(r.dir, "gone.txt")); err != nil {
+		t.Fatal(err)
+	}
+	return r, in
+}
+
+func TestFilesThatWereHalfWritten(t *testing.T) {
+	r, in := cutOff(t)
+	if _, err := merge.Prepare(t.Context(), in); err != nil {
+		t.Errorf("a merge that was made: %v", err)
+	}
+	other := in
+	other.RunID, other.Head = "01890a5d-ac96-774b-bcce-b302099a8058", run.Commit(r.git("commit-tree", "main^{tree}", "-p", string(in.Base), "-m", "other"))
+	before := r.git("status", "--porcelain")
+	if _, err := merge.Prepare(t.Context(), other); !errors.Is(err, merge.ErrCutOff) || r.git("status", "--porcelain") != before {
+		t.Errorf("another run's merge by itself: %v", err)
+	}
+	for range 2 {
+		if err := merge.Finish(t.Context(), r.dir); err != nil {
+			t.Fatal(err)
+		}
+		r.has(mended)
+	}
+	if left := r.left(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// What the user has written since stays, and the merge says what is in its way.
+func TestAFileThatTheUserChangedSinceIsNotFinished(t *testing.T) {
+	r, in := cutOff(t)
+	r.write("a.txt", "mine\n")
+	for range 2 {
+		if _, err := r.merge(in); err == nil || !strings.Contains(err.Error(), "a.txt") || !strings.Contains(err.Error(), "cut off") {
+			t.Errorf("error %v", err)
+		}
+		if r.read("a.txt") != "mine\n" {
+			t.Fatalf("the user's file is %q", r.read("a.txt"))
+		}
+	}
+	r.write("a.txt", lines)
+	if _, err := r.merge(in); err != nil {
+		t.Fatal(err)
+	}
+	r.has(mended)
+}
+
+// A git that was killed leaves the lock of the index. Only the user knows whether it is his git's.
+func TestALockedIndex(t *testing.T) {
+	r, in := cutOff(t)
+	r.write(".git/index.lock", "")
+	if _, err := r.merge(in); err == nil || !strings.Contains(err.Error(), "index.lock") || !strings.Contains(err.Error(), "remove") {
+		t.Errorf("error %v", err)
+	}
+	if err := os.Remove(filepath.Join(r.dir, ".git", "index.lock")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.merge(in); err != nil {
+		t.Fatal(err)
+	}
+	r.has(mended)
+}
+
+// A branch that has moved since, or another that is checked out, says that the user has taken over.
+func TestANoteThatIsNoLongerTrue(t *testing.T) {
+	for name, move := range map[string]func(repo){
+		"the branch was put back": func(r repo) { r.git("reset", "-q", "--hard", "HEAD~2") },
+		"another branch":          func(r repo) { r.git("switch", "-q", "--discard-changes", "-c", "other", "HEAD~2") },
+		"no branch":               func(r repo) { r.git("checkout", "-q", "-f", "--detach") },
+		"the branch is not there now": func(r repo) {
+			r.git("switch", "-q", "--discard-changes", "-c", "other")
+			r.git("branch", "-q", "-D", "main")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, _ := cutOff(t)
+			move(r)
+			before := r.git("status", "--porcelain") + r.git("rev-parse", "HEAD") + r.git("for-each-ref")
+			if err := merge.Finish(t.Context(), r.dir); err != nil {
+				t.Error(err)
+			}
+			if after := r.git("status", "--porcelain") + r.git("rev-parse", "HEAD") + r.git("for-each-ref"); after != before || len(r.left()) > 0 {
+				t.Errorf("before\n%s\nafter\n%s\nleft %v", before, after, r.left())
+			}
+		})
+	}
 }

@@ -1,17 +1,17 @@
 // Package merge brings the commits of a completed run to a branch of the user's. Prepare makes the new commits
 // and changes nothing that can be seen: neither a reference nor a file. Plan.Apply moves the branch in one
 // compare-and-swap, and then, where the user's work tree has that branch checked out, brings its files up.
-// After a kill at any point the branch is at the old commit or at the new one, and another merge finishes.
+// After a kill at any point the branch is at the old commit or at the new one, and Finish brings up a work tree
+// that was left behind.
 //
 // The commits themselves tell that a run was merged, by their trailers: nothing else records it.
 package merge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
@@ -26,6 +26,7 @@ var (
 	ErrTarget   = errors.New("no such branch")
 	ErrNothing  = errors.New("the branch holds all changes of the run already")
 	ErrTooOld   = errors.New("git 2.38 or newer is needed to merge onto a branch that has moved on")
+	ErrCutOff   = errors.New("a merge was cut off before it had written the files: merge again without a dry run, which finishes it")
 )
 
 // ConflictError reports files that the run and the branch have both changed. Nothing was changed.
@@ -74,26 +75,41 @@ type Plan struct {
 	mine bool // the work tree at the place has the branch checked out
 }
 
-// Prepare makes the commits of a merge. A merge that was made before is no error: see Plan.Already.
+// Prepare makes the commits of a merge. A merge that was made before is no error: see Plan.Already. Call Finish
+// before: a work tree that a killed merge has left behind is refused.
 func Prepare(ctx context.Context, in Input) (*Plan, error) {
 	at, err := locateRepository(ctx, in.Repository)
 	if err != nil {
 		return nil, err
 	}
+	w, err := at.lockWork(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
 	p := &Plan{in: in, at: at}
+	defer p.keepLock(w)()
 	if err := p.findTarget(ctx); err != nil {
 		return nil, fmt.Errorf("merge into %s: %w", in.Repository, err)
 	}
 	if p.Already, err = at.mergedTip(ctx, in.RunID, in.Head, p.Old); err != nil || p.Already != "" {
 		return p, err
 	}
-	if err := p.checkTree(ctx); err != nil {
+	failpoint.Hit("merge.before-commits")
+	if err := p.checkTree(ctx, w); err != nil {
 		return nil, fmt.Errorf("merge into branch %s: %w", p.Into, err)
 	}
-	if err := p.makeCommits(ctx); err != nil {
+	if err := p.makeCommits(ctx, w); err != nil {
 		return nil, fmt.Errorf("merge into branch %s: %w", p.Into, err)
 	}
+	failpoint.Hit("merge.after-commits")
 	return p, nil
+}
+
+// keepLock has the gits of the plan keep the lock until drop is called.
+func (p *Plan) keepLock(w work) (drop func()) {
+	p.at.repo.Keep = w.lock
+	return func() { p.at.repo.Keep = nil }
 }
 
 // findTarget finds the branch, its tip, and whether the work tree has it checked out.
@@ -131,84 +147,74 @@ func (p *Plan) findTarget(ctx context.Context) error {
 func (p *Plan) ref() string { return "refs/heads/" + p.Into }
 
 // Apply moves the branch, and the files of the work tree that has it checked out. The error matches ErrMoved
-// when the branch has moved since Prepare. A merge that was made before brings a work tree up that was left
-// behind.
+// when the branch has moved since Prepare. It does nothing for a merge that was made before.
 func (p *Plan) Apply(ctx context.Context) error {
 	if p.Already != "" {
-		return p.finishKilled(ctx)
-	}
-	if p.mine {
-		if err := p.at.updateTree(ctx, p.Old, p.New, true); err != nil {
-			return err
-		}
-	}
-	failpoint.Hit("merge.before-swap")
-	if _, err := p.swapBranch(ctx, p.Old, p.New); err != nil {
-		return err
-	}
-	failpoint.Hit("merge.after-swap")
-	if !p.mine {
 		return nil
 	}
-	err := p.at.updateTree(ctx, p.Old, p.New, false)
+	failpoint.Hit("merge.before-apply")
+	w, err := p.at.lockWork(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	defer p.keepLock(w)()
+	if !p.mine {
+		failpoint.Hit("merge.before-swap")
+		return p.swapBranch(ctx, p.Old, p.New)
+	}
+	if err := p.at.tryTree(ctx, w, p.Old, p.New); err != nil {
+		return err
+	}
+	if err := w.keepNote(swap{p.ref(), p.Old, p.New, p.at.gitDir, p.at.root}); err != nil {
+		return err
+	}
+	return p.applyNoted(ctx, w)
+}
+
+// applyNoted moves the branch and then the files. If it returns, nothing is left to be finished, unless the branch can
+// neither follow the files nor be put back.
+func (p *Plan) applyNoted(ctx context.Context, w work) error {
+	failpoint.Hit("merge.before-swap")
+	if err := p.swapBranch(ctx, p.Old, p.New); err != nil {
+		return errors.Join(err, w.removeNote())
+	}
+	failpoint.Hit("merge.after-swap")
+	ctx = context.WithoutCancel(ctx) // an interrupt would leave files half-way
+	err := p.at.updateTree(ctx, w, p.Old, p.New)
 	if err != nil { // nothing of the work tree has changed
-		if _, back := p.swapBranch(context.WithoutCancel(ctx), p.New, p.Old); back != nil {
+		if back := p.swapBranch(ctx, p.New, p.Old); back != nil {
 			return errors.Join(err, back)
 		}
 	}
 	failpoint.Hit("merge.after-files")
-	return err
+	return errors.Join(err, w.removeNote())
 }
 
 // swapBranch moves the branch if it is where it is expected.
-func (p *Plan) swapBranch(ctx context.Context, from, to run.Commit) ([]byte, error) {
-	out, err := p.at.repo.Run(ctx, "update-ref", "--no-deref", "-m", "ratchet: merge "+string(p.in.RunID), p.ref(), string(to), string(from))
+func (p *Plan) swapBranch(ctx context.Context, from, to run.Commit) error {
+	_, err := p.at.repo.Run(ctx, "update-ref", "--no-deref", "-m", "ratchet: merge "+string(p.in.RunID), p.ref(), string(to), string(from))
 	if err == nil {
-		return out, nil
+		return nil
 	}
 	now, other := p.at.repo.Run(ctx, "rev-parse", "--verify", "-q", p.ref())
 	if other == nil && strings.TrimSpace(string(now)) != string(from) {
-		return out, ErrMoved
+		return ErrMoved
 	}
-	return out, fmt.Errorf("move branch %s: %w", p.Into, err)
-}
-
-// finishKilled brings the work tree up where a merge was killed after it had moved the branch: the index is still that
-// of the commit before the merge, and no file differs from it.
-func (p *Plan) finishKilled(ctx context.Context) error {
-	if !p.mine || p.Already != p.Old {
-		return nil
-	}
-	if clean, err := p.at.isAt(ctx, p.Old); err != nil || clean {
-		return err
-	}
-	parents, err := p.at.parentsBefore(ctx, p.Old)
-	for _, before := range parents {
-		if clean, err := p.at.isAt(ctx, before); err != nil || clean {
-			return errors.Join(err, p.at.updateTree(ctx, before, p.Old, false))
-		}
-	}
-	return err
+	return fmt.Errorf("move branch %s: %w", p.Into, err)
 }
 
 // checkTree refuses to merge into a work tree with changes, or one whose files cannot be brought up here.
-func (p *Plan) checkTree(ctx context.Context) error {
+func (p *Plan) checkTree(ctx context.Context, w work) error {
 	if !p.mine {
 		return nil
 	}
-	clean, err := p.at.isAt(ctx, p.Old)
+	if _, noted, err := w.readNote(); err != nil || noted {
+		return cmp.Or(err, ErrCutOff)
+	}
+	clean, err := p.at.isAt(ctx, w, p.Old)
 	if err == nil && !clean {
 		err = ErrDirty
 	}
 	return err
-}
-
-// scratchDir makes a directory for git's own files, which remove removes.
-func scratchDir() (dir string, remove func(), err error) {
-	dir, err = os.MkdirTemp("", "ratchet-merge-")
-	if err != nil {
-		return "", nil, err
-	}
-	err = os.Mkdir(filepath.Join(dir, "tree"), 0o700)
-	return dir, func() { _ = os.RemoveAll(dir) }, err
 }

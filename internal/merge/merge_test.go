@@ -2,12 +2,14 @@ package merge_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/merge"
+	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
 // clean fails unless files and index are those of HEAD.
@@ -269,5 +271,139 @@ func TestRemoveBranch(t *testing.T) {
 	}
 	if got := r.git("for-each-ref", "refs/heads/ratchet"); got != "" {
 		t.Error(got)
+	}
+}
+
+// goOn makes the commits of a run that continues another at its last commit.
+func (r repo) goOn(in merge.Input, changes ...string) merge.Input {
+	r.Helper()
+	const id run.ID = "01890a5d-ac96-774b-bcce-b302099a8099"
+	r.git("switch", "-q", "--detach", string(in.Head))
+	for i, text := range changes {
+		r.write("a.txt", text)
+		in.Head = r.commit(fmt.Sprintf("Step %d\n\nRatchet-Run: %s\nRatchet-Iteration: %d\nRatchet-Patch: cccc", i, id, i+1))
+	}
+	r.git("switch", "-q", "main")
+	in.RunID, in.Name = id, "shop#15"
+	return in
+}
+
+// The first run changes a line twice. Done again on a branch that has its merge, its first commit would conflict with
+// its second.
+func TestARunThatGoesOnFromAMergedRun(t *testing.T) {
+	for _, how := range []string{"commits", "squash", "git"} {
+		t.Run(how, func(t *testing.T) {
+			r, in := newRepo(t)
+			r.git("switch", "-q", branch)
+			r.write("a.txt", strings.Replace(lines, "two", "Zwei", 1))
+			in.Head = r.commit("Say it in German\n\nRatchet-Run: " + string(runID) + "\nRatchet-Iteration: 3\nRatchet-Patch: dddd")
+			r.git("switch", "-q", "main")
+			next := r.goOn(in, strings.Replace(lines, "two", "deux", 1))
+			if how == "git" {
+				r.git("merge", "-q", "--no-ff", "-m", "by hand", string(in.Head))
+			} else {
+				in.Squash = how == "squash"
+				if _, err := r.merge(in); err != nil {
+					t.Fatal(err)
+				}
+			}
+			old := r.git("rev-parse", "main")
+			r.write("other.txt", "mine\n")
+			r.commit("mine")
+			p, err := r.merge(next)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := r.git("rev-list", "--count", "--first-parent", old+"..main"); p.Commits != 1 || n != "2" {
+				t.Errorf("%d commits, and %s on main", p.Commits, n)
+			}
+			r.has(strings.Replace(lines, "two", "deux", 1))
+		})
+	}
+}
+
+// A work tree that is linked to the repository has a git directory and an index of its own.
+func TestALinkedWorkTree(t *testing.T) {
+	r, in := newRepo(t)
+	linked := repo{t, filepath.Join(filepath.Dir(r.dir), "linked")}
+	r.git("worktree", "add", "-q", "-b", "feature", linked.dir)
+	in.Repository = linked.dir
+	linked.write("a.txt", strings.Replace(lines, "nine", "NINE", 1))
+	linked.commit("mine")
+	before := r.state()
+	p, err := linked.merge(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	linked.has(strings.Replace(mended, "nine", "NINE", 1))
+	if p.Into != "feature" {
+		t.Errorf("into %s", p.Into)
+	}
+	if after := r.state(); strings.ReplaceAll(after, string(p.New), string(p.Old)) != before {
+		t.Errorf("the first work tree was\n%s\nand is\n%s", before, after)
+	}
+	linked.killedInTheLinkedTree(in)
+}
+
+// killedInTheLinkedTree has the merge into the first work tree finish what was cut off in the linked one.
+func (r repo) killedInTheLinkedTree(in merge.Input) {
+	r.Helper()
+	next := r.goOnIn(in)
+	r.killAt(next, "merge.after-swap")
+	if r.git("status", "--porcelain") == "" {
+		r.Fatal("it was not cut off")
+	}
+	if err := merge.Finish(r.Context(), filepath.Join(filepath.Dir(r.dir), "shop")); err != nil {
+		r.Error(err)
+	}
+	r.clean()
+	if left := r.left(); len(left) > 0 {
+		r.Errorf("left: %v", left)
+	}
+}
+
+// goOnIn is goOn in a work tree that has another branch than main.
+func (r repo) goOnIn(in merge.Input) merge.Input {
+	r.Helper()
+	main := repo{r.T, filepath.Join(filepath.Dir(r.dir), "shop")}
+	return main.goOn(in, strings.Replace(lines, "two", "deux", 1))
+}
+
+func TestARepositoryWithASubmodule(t *testing.T) {
+	r, in := newRepo(t)
+	part := repo{t, filepath.Join(filepath.Dir(r.dir), "part")}
+	if err := os.Mkdir(part.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	part.git("init", "-q", "-b", "main")
+	part.write("part.txt", "part\n")
+	part.commit("part")
+	r.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", part.dir, "part")
+	r.commit("with a submodule")
+	r.write("part/part.txt", "the user's own change\n")
+	if _, err := r.merge(in); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.read("part/part.txt"); got != "the user's own change\n" {
+		t.Errorf("the submodule has %q", got)
+	}
+	if r.read("a.txt") != mended || r.git("status", "--porcelain", "--ignore-submodules=dirty") != "" {
+		t.Errorf("a.txt %q, status %q", r.read("a.txt"), r.git("status", "--porcelain"))
+	}
+}
+
+func TestABareRepositoryThatHasMovedOn(t *testing.T) {
+	r, in := newRepo(t)
+	r.write("a.txt", strings.Replace(lines, "nine", "NINE", 1))
+	r.commit("mine")
+	bare := repo{t, filepath.Join(t.TempDir(), "shop.git")}
+	r.git("clone", "-q", "--bare", r.dir, bare.dir)
+	in.Repository = bare.dir
+	p, err := bare.merge(in)
+	if err != nil || p.Checked || p.Into != "main" {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if got := bare.git("show", "main:a.txt") + "\n"; got != strings.Replace(mended, "nine", "NINE", 1) || len(bare.left()) > 0 {
+		t.Errorf("a.txt %q, left %v", got, bare.left())
 	}
 }

@@ -82,6 +82,16 @@ func trailer(key, value string) string { return key + ": " + run.OneLine(value, 
 
 var ownTrailer = regexp.MustCompile(`^Ratchet-(?:Run|Iteration|Patch): [A-Za-z0-9_-]+$`)
 
+// runOf returns the run that a commit's own trailers name; empty: they name none.
+func runOf(own []string) run.ID {
+	for _, line := range own {
+		if id, ok := strings.CutPrefix(line, "Ratchet-Run: "); ok {
+			return run.ID(id)
+		}
+	}
+	return ""
+}
+
 // splitMessage returns the text of a run's commit, and the trailers by which the commit is known. In the text no
 // line looks like one of them.
 func splitMessage(message string) (text string, own []string) {

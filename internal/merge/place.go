@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -62,9 +64,13 @@ func (at place) isUsed(ref string) bool {
 	return !ok || slices.Contains(used, ref)
 }
 
-// shadowGit returns a git for the user's work tree and index without the user's hooks, filters and drivers. It
+// treeTimeout bounds a git that reads or writes a whole work tree. One that is ended while it writes leaves files
+// half-way.
+const treeTimeout = 10 * time.Minute
+
+// treeGit returns a git for the user's work tree and index without the user's hooks, filters and drivers. It
 // refuses a work tree whose index only the user's own git can write.
-func (at place) shadowGit(ctx context.Context, dir string, head run.Commit) (git.Repo, error) {
+func (at place) treeGit(ctx context.Context, w work, head run.Commit) (git.Repo, error) {
 	for name, what := range map[string]string{"info/sparse-checkout": "a sparse checkout", "sharedindex.*": "a split index", "MERGE_HEAD": "a merge under way", "rebase-merge": "a rebase under way", "rebase-apply": "a rebase under way", "CHERRY_PICK_HEAD": "a cherry-pick under way"} {
 		if found, _ := filepath.Glob(filepath.Join(at.gitDir, name)); len(found) > 0 {
 			return git.Repo{}, fmt.Errorf("the work tree %s has %s: finish it, or switch to another branch and merge with --into", at.root, what)
@@ -74,19 +80,14 @@ func (at place) shadowGit(ctx context.Context, dir string, head run.Commit) (git
 	if err != nil {
 		return git.Repo{}, err
 	}
-	s, err := git.Shadow(filepath.Join(dir, "git"), at.common, at.root, git.ID(head), rules...)
-	s.Index = filepath.Join(at.gitDir, "index")
+	s, err := w.shadow(at, at.root, git.ID(head), rules...)
+	s.Index, s.Timeout = filepath.Join(at.gitDir, "index"), treeTimeout
 	return s, err
 }
 
 // isAt reports whether index and tracked files of the work tree match the commit.
-func (at place) isAt(ctx context.Context, commit run.Commit) (bool, error) {
-	dir, remove, err := scratchDir()
-	if err != nil {
-		return false, err
-	}
-	defer remove()
-	s, err := at.shadowGit(ctx, dir, commit)
+func (at place) isAt(ctx context.Context, w work, commit run.Commit) (bool, error) {
+	s, err := at.treeGit(ctx, w, commit)
 	if err != nil {
 		return false, err
 	}
@@ -94,31 +95,49 @@ func (at place) isAt(ctx context.Context, commit run.Commit) (bool, error) {
 	return len(out) == 0, err
 }
 
-// updateTree brings index and files of the work tree from one commit to another; dry only tries whether it can. Git
-// changes nothing unless it can change all: no file that the user has changed or put in the way is written.
-func (at place) updateTree(ctx context.Context, from, to run.Commit, dry bool) error {
+// tryTree returns nil if updateTree can bring index and files of the work tree from one commit to another.
+func (at place) tryTree(ctx context.Context, w work, from, to run.Commit) error {
 	if err := at.checkFilters(ctx, from, to); err != nil {
 		return err
 	}
-	dir, remove, err := scratchDir()
+	s, err := at.treeGit(ctx, w, to)
 	if err != nil {
 		return err
 	}
-	defer remove()
-	s, err := at.shadowGit(ctx, dir, to)
+	_, err = s.Run(ctx, "read-tree", "-m", "-u", "-n", string(from), string(to))
+	return at.explainTree(err, to)
+}
+
+// updateTree brings index and files of the work tree from one commit to another. Git changes nothing unless it can
+// change all: no file that the user has changed or put in the way is written.
+func (at place) updateTree(ctx context.Context, w work, from, to run.Commit) error {
+	s, err := at.treeGit(ctx, w, to)
 	if err != nil {
 		return err
 	}
-	args := []string{"read-tree", "-m", "-u"}
-	if dry {
-		args = append(args, "-n")
-	} else if _, err := s.Run(ctx, "update-index", "-q", "--refresh", "--ignore-submodules"); err != nil && git.ExitCode(err) != 1 {
-		return fmt.Errorf("read the index of %s: %w", at.root, err)
+	return at.writeTree(ctx, s, from, to)
+}
+
+// writeTree is updateTree by a git of treeGit.
+func (at place) writeTree(ctx context.Context, s git.Repo, from, to run.Commit) error {
+	_, err := s.Run(ctx, "update-index", "-q", "--refresh", "--ignore-submodules")
+	if err != nil && git.ExitCode(err) != 1 {
+		return at.explainTree(err, to)
 	}
-	if _, err := s.Run(ctx, append(args, string(from), string(to))...); err != nil {
-		return fmt.Errorf("bring the work tree %s to %.12s: %w", at.root, to, err)
+	_, err = s.Run(ctx, "read-tree", "-m", "-u", string(from), string(to))
+	return at.explainTree(err, to)
+}
+
+// explainTree says what git could not do, and what to do where another git has the index, or had it when it was killed.
+func (at place) explainTree(err error, to run.Commit) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	lock := filepath.Join(at.gitDir, "index.lock")
+	if _, missing := os.Lstat(lock); missing == nil {
+		return fmt.Errorf("the index of %s is locked: wait for the git that works there, or remove %s if none does; then merge again", at.root, lock)
+	}
+	return fmt.Errorf("bring the work tree %s to %.12s: %w", at.root, to, err)
 }
 
 // checkFilters refuses to write files for which the user has set a filter, as Git LFS has: only the user's own
@@ -161,23 +180,6 @@ func (at place) mergedTip(ctx context.Context, id run.ID, head, tip run.Commit) 
 	return "", err
 }
 
-// maxBefore bounds the commits that parentsBefore returns.
-const maxBefore = 50
-
-// parentsBefore returns the commits before tip that the merge may have begun at: the parents of the commits of runs
-// that end at tip, the nearest first.
-func (at place) parentsBefore(ctx context.Context, tip run.Commit) (parents []run.Commit, err error) {
-	out, err := at.repo.Run(ctx, "log", "--first-parent", fmt.Sprintf("--max-count=%d", maxBefore), "--format=%(trailers:key=Ratchet-Run,valueonly,separator=%x2C)%x00%P", string(tip), "--")
-	for line := range strings.Lines(string(out)) {
-		owner, parent, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\x00")
-		if owner == "" || strings.Contains(parent, " ") || parent == "" {
-			break
-		}
-		parents = append(parents, run.Commit(parent))
-	}
-	return parents, err
-}
-
 // RemoveBranch removes the branch of a run that was merged, unless it is not at the run's head or is checked
 // out. It reports whether the branch is gone.
 func RemoveBranch(ctx context.Context, repository, branch string, head run.Commit) (bool, error) {
@@ -196,7 +198,9 @@ func RemoveBranch(ctx context.Context, repository, branch string, head run.Commi
 	if err != nil || strings.TrimSpace(string(now)) != string(head) {
 		return false, err
 	}
+	failpoint.Hit("merge.before-remove")
 	_, err = at.repo.Run(ctx, "update-ref", "--no-deref", "-d", ref, string(head))
+	failpoint.Hit("merge.after-remove")
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}

@@ -1,0 +1,187 @@
+package merge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/file"
+	"github.com/ratchet-dev/ratchet/internal/git"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// swap is the note of a branch that moves while a work tree has it checked out. It is on disk before the branch moves,
+// and is removed when index and files are those of the new commit.
+type swap struct {
+	Ref    string     `json:"ref"`
+	From   run.Commit `json:"from"`
+	To     run.Commit `json:"to"`
+	GitDir string     `json:"gitDir"` // of the work tree
+	Root   string     `json:"root"`   // of the work tree
+}
+
+const maxNote = 64 << 10
+
+func (w work) keepNote(s swap) error {
+	b, err := json.Marshal(s)
+	if err == nil {
+		err = file.Replace(w.notePath(), b)
+	}
+	if err != nil {
+		return fmt.Errorf("note the merge: %w", err)
+	}
+	return nil
+}
+
+func (w work) removeNote() error {
+	if err := os.Remove(w.notePath()); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// readNote returns the note; ok is false if there is none.
+func (w work) readNote() (s swap, ok bool, err error) {
+	b, err := file.Read(w.notePath(), maxNote)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &s)
+	}
+	if err != nil {
+		return s, false, fmt.Errorf("read the note of a merge that was cut off: %w: look at the work tree, then remove %s", err, w.notePath())
+	}
+	return s, true, nil
+}
+
+// Finish brings up the work tree of a merge that was killed after it had moved the branch. It changes nothing if there
+// is none, or if the branch is elsewhere by now. A second call does nothing.
+func Finish(ctx context.Context, repository string) error {
+	at, err := locateRepository(ctx, repository)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(filepath.Join(at.common, workName)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	w, err := at.lockWork(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	note, ok, err := w.readNote()
+	if err != nil || !ok {
+		return err
+	}
+	at.gitDir, at.root, at.repo.Keep = note.GitDir, note.Root, w.lock
+	ctx = context.WithoutCancel(ctx) // an interrupt would leave files half-way
+	applies, err := at.isMoved(ctx, note)
+	if err == nil && applies {
+		if err := at.completeTree(ctx, w, note); err != nil {
+			return fmt.Errorf("a merge was cut off after it had moved %s to %.12s, and its files cannot be written: %w; "+
+				"for a file that you have changed since, keep your copy elsewhere, `git checkout %.12s -- FILE`, and merge again",
+				strings.TrimPrefix(note.Ref, "refs/heads/"), note.To, err, note.From)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return w.removeNote()
+}
+
+// isMoved reports whether the branch of the note is where the merge has moved it, and still checked out in the work
+// tree.
+func (at place) isMoved(ctx context.Context, note swap) (bool, error) {
+	if _, err := os.Stat(note.GitDir); errors.Is(err, fs.ErrNotExist) { // the work tree was removed
+		return false, nil
+	}
+	branch, err := at.headBranch(ctx)
+	if err != nil || "refs/heads/"+branch != note.Ref {
+		return false, err
+	}
+	tip, err := at.repo.Run(ctx, "rev-parse", "--verify", "-q", note.Ref)
+	if git.ExitCode(err) == 1 {
+		return false, nil
+	}
+	return strings.TrimSpace(string(tip)) == string(note.To), err
+}
+
+// completeTree brings index and files to the new commit, though a git may have been killed while it wrote them. Files
+// that are new already get their new entry in the index first: git leaves them, and refuses to write those that the
+// user has changed since.
+func (at place) completeTree(ctx context.Context, w work, note swap) error {
+	changed, err := at.changedFiles(ctx, note.From, note.To)
+	if err != nil {
+		return err
+	}
+	done, err := at.filesAt(ctx, w, note.To, changed)
+	if err != nil {
+		return err
+	}
+	s, err := at.treeGit(ctx, w, note.To)
+	if err != nil {
+		return err
+	}
+	var entries bytes.Buffer
+	for _, f := range done {
+		fmt.Fprintf(&entries, "%s %s\t%s\x00", f.mode, f.id, f.path)
+	}
+	if err := s.Do(ctx, git.Command{Args: []string{"update-index", "-z", "--index-info"}, Stdin: &entries}); err != nil {
+		return at.explainTree(err, note.To)
+	}
+	return at.writeTree(ctx, s, note.From, note.To)
+}
+
+// changedFile is a file as a commit has it. One that the commit has not has mode 000000.
+type changedFile struct{ path, mode, id string }
+
+const goneMode = "000000"
+
+// changedFiles returns the files in which two commits differ, as the second has them.
+func (at place) changedFiles(ctx context.Context, from, to run.Commit) (files []changedFile, err error) {
+	out, err := at.repo.Run(ctx, "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", string(from), string(to))
+	fields := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+	for i := 0; i+1 < len(fields); i += 2 {
+		if f := strings.Fields(fields[i]); len(f) == 5 {
+			files = append(files, changedFile{fields[i+1], f[1], f[3]})
+		}
+	}
+	return files, err
+}
+
+// filesAt returns the files that the work tree has as the commit has them.
+func (at place) filesAt(ctx context.Context, w work, commit run.Commit, of []changedFile) (same []changedFile, err error) {
+	s, err := at.treeGit(ctx, w, commit)
+	if err != nil {
+		return nil, err
+	}
+	s.Index = filepath.Join(w.scratch(), "index")
+	if _, err := s.Run(ctx, "read-tree", string(commit)); err != nil {
+		return nil, err
+	}
+	if _, err := s.Run(ctx, "update-index", "-q", "--refresh", "--ignore-submodules"); err != nil && git.ExitCode(err) != 1 {
+		return nil, err
+	}
+	out, err := s.Run(ctx, "diff-files", "-z", "--name-only", "--ignore-submodules=all")
+	if err != nil {
+		return nil, err
+	}
+	differ := map[string]bool{}
+	for path := range strings.SplitSeq(string(out), "\x00") {
+		differ[path] = true
+	}
+	for _, f := range of {
+		_, err := os.Lstat(filepath.Join(at.root, filepath.FromSlash(f.path)))
+		if gone := errors.Is(err, fs.ErrNotExist); f.mode == goneMode && gone || f.mode != goneMode && !gone && !differ[f.path] {
+			same = append(same, f)
+		}
+	}
+	return same, nil
+}
