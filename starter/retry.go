@@ -110,7 +110,6 @@ func (c *cli) retryInput(ctx context.Context, r found, f retryFlags) (in run.Inp
 	in = s.GoOn(f.note)
 	if f.fromBase {
 		in.Repository.Base = s.Input.Repository.Base
-		in.Before.Base = in.Repository.Base
 	}
 	id, err := uuid.NewV7()
 	if err != nil {

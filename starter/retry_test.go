@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"strings"
 
@@ -50,6 +51,7 @@ func testRetry(b bench) {
 	if got := b.expect(1, "continue", next); !strings.Contains(got.err, "is completed") {
 		b.Errorf("a completed run: %s", got.err)
 	}
+	testFromBase(b, id, next)
 	b.expect(0, "merge", next)
 	approved := gitIn(b.T, b.repo, "log", "--format=%(trailers:key=Approved-by,valueonly,separator=%x2C) %(trailers:key=Ratchet-Run,valueonly,separator=%x2C)")
 	if !strings.Contains(approved, "kim "+id) || !strings.Contains(approved, "lee "+next) {
@@ -58,4 +60,25 @@ func testRetry(b bench) {
 	if gitIn(b.T, b.repo, "show", "main:state.txt") != "good\n" {
 		b.Error("main does not have it")
 	}
+}
+
+// testFromBase starts again where the second run began: at the last commit of the first. Its merge must bring the
+// commits of the first.
+func testFromBase(b bench, first, second string) {
+	input := func(id string) (in run.Input) {
+		b.Helper()
+		line, _, _ := strings.Cut(b.expect(0, "events", id, "--json").out, "\n")
+		var e struct{ Payload run.Input }
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			b.Fatal(err)
+		}
+		return e.Payload
+	}
+	third := strings.TrimSpace(b.expect(0, "retry", second, "--from-base", "--detach").out)
+	b.await(third, run.AwaitingApproval)
+	in := input(third)
+	if in.Repository.Base != input(second).Repository.Base || in.Before.Base != input(first).Repository.Base || in.Before.Base == in.Repository.Base {
+		b.Errorf("it begins at %s, and a merge brings what is after %s", in.Repository.Base, in.Before.Base)
+	}
+	b.expect(0, "cancel", third)
 }
