@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/report"
@@ -98,9 +99,10 @@ func testClean(b bench) {
 	if got := strings.TrimSpace(branches()); got != "ratchet/2-make-it-good" {
 		b.Errorf("after the cleaning there are %q", got)
 	}
-	if out := b.expect(0, "clean", "--older", "0h").out; !strings.Contains(out, "1 branch stays with commits of no other branch") && !strings.Contains(out, "branches stay with commits") {
+	if out := b.expect(0, "clean", "--older", "0h").out; !strings.Contains(out, "stays: no branch of yours has its commits; --unmerged removes it") {
 		b.Errorf("what stays is not said:\n%s", out)
 	}
+	testBranchesThatStay(b)
 	tip := strings.TrimSpace(gitIn(b.T, b.repo, "rev-parse", "ratchet/2-make-it-good"))
 	if out := b.expect(0, "clean", "--older", "0h", "--unmerged", "--yes").out; !strings.Contains(out, tip[:12]) || strings.TrimSpace(branches()) != "" {
 		b.Errorf("with --unmerged:\n%s%s", out, branches())
@@ -111,7 +113,9 @@ func testClean(b bench) {
 	}
 	open := b.start("--base", "main~1")
 	b.await(open, run.AwaitingApproval)
-	b.expect(0, "clean", "--older", "0h", "--records", "--unmerged", "--yes")
+	if out := b.expect(0, "clean", "--older", "0h", "--records", "--unmerged", "--yes").out; !strings.Contains(out, "stays: its run is not over") {
+		b.Errorf("a run that is not over:\n%s", out)
+	}
 	if _, err := os.Stat(filepath.Join(b.runsDir, "workflows", id)); err == nil {
 		b.Error("the record is left")
 	}
@@ -130,6 +134,37 @@ func testClean(b bench) {
 	}
 }
 
+// testBranchesThatStay has each reason for which a branch stays whatever the flags say.
+func testBranchesThatStay(b bench) {
+	gitIn(b.T, b.repo, "branch", "ratchet/77-stranger", "main")
+	why := func(args ...string) map[string]string {
+		var found []leftover
+		if err := json.Unmarshal([]byte(b.expect(0, append(args, "--json")...).out), &found); err != nil {
+			b.Fatal(err)
+		}
+		reasons := map[string]string{}
+		for _, l := range found {
+			if l.Kind != "branch" || l.Repository != b.repo {
+				continue
+			}
+			reasons[l.Path] = l.Why
+			if l.Kept != (l.Stays != "") || l.Removed {
+				b.Errorf("%+v", l)
+			}
+		}
+		return reasons
+	}
+	if got := why("clean", "--unmerged"); got["ratchet/2-make-it-good"] != "recent" || got["ratchet/77-stranger"] != "unknown" {
+		b.Errorf("branches %v", got)
+	}
+	gitIn(b.T, b.repo, "switch", "-q", "ratchet/2-make-it-good")
+	if got := why("clean", "--older", "0h", "--unmerged", "--yes"); got["ratchet/2-make-it-good"] != "inUse" {
+		b.Errorf("branches %v", got)
+	}
+	gitIn(b.T, b.repo, "switch", "-q", "main")
+	gitIn(b.T, b.repo, "branch", "-q", "-D", "ratchet/77-stranger")
+}
+
 // TestAForgedRecordNamesNoBranchOfTheUsers has a record say that a branch of the user's is a run's.
 func TestAForgedRecordNamesNoBranchOfTheUsers(t *testing.T) {
 	repo := repository(t)
@@ -138,13 +173,8 @@ func TestAForgedRecordNamesNoBranchOfTheUsers(t *testing.T) {
 	c.runsDir = t.TempDir()
 	for branch, want := range map[string]int{"release": 0, "feature/release": 0, "ratchet/1-mend-it": 1} {
 		gitIn(t, repo, "branch", branch)
-		r := recordOf{dir: c.runsDir, in: in, branch: branch}
-		n := 0
-		for _, l := range c.leftoversOf(t.Context(), cleanFlags{}, r, c.findLanded(t.Context(), []recordOf{r})) {
-			if l.Kind == "branch" {
-				n++
-			}
-		}
+		r := recordOf{dir: c.runsDir, in: in, branch: branch, events: []run.Event{{Payload: run.RunFailed{}}}}
+		n := len(c.branchOf(t.Context(), cleanFlags{}, r, time.Time{}, c.findLanded(t.Context(), []recordOf{r})))
 		if n != want {
 			t.Errorf("%s: %d branches", branch, n)
 		}

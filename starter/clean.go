@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,7 +38,8 @@ type leftover struct {
 	Repository string     `json:"repository,omitempty"`
 	Bytes      int64      `json:"bytes,omitempty"`
 	Removed    bool       `json:"removed"`
-	Kept       bool       `json:"kept,omitempty"` // no flag asks for it
+	Kept       bool       `json:"kept,omitempty"`  // no flag asks for it, or it is not to go
+	Stays      string     `json:"stays,omitempty"` // why it is kept, and what would remove it
 	Error      string     `json:"error,omitempty"`
 }
 
@@ -47,9 +50,10 @@ func (c *cli) cleanCommand() *cobra.Command {
 		Short: "Show, and with --yes remove, what runs that are over have left",
 		Long: `Shows what the runs of this host that are over have left: branches that are merged
 or have no commits, checkouts, and records. With --yes it removes them, the
-records only with --records. A branch with commits that no branch of yours has is
-shown and stays, unless --unmerged names them, too; its commit is printed, and
-` + "`git branch NAME COMMIT`" + ` brings it back. Caches are not touched.`,
+records only with --records. A branch with commits that no branch of yours has
+stays, unless --unmerged names them, too. Each branch of a run that stays is shown
+with its reason, each that goes with its commit: ` + "`git branch NAME COMMIT`" + ` brings it
+back. Caches are not touched.`,
 		Example: "  starter clean\n  starter clean --yes\n  starter clean --older 60d --records --yes",
 		Args:    exactArgs(0, "no arguments"),
 		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
@@ -80,12 +84,15 @@ func (c *cli) cleanRuns(ctx context.Context, f cleanFlags, before time.Time) err
 	}
 	landed := c.findLanded(ctx, records)
 	found := []leftover{}
+	known := map[string][]string{} // branches by repository
 	for _, r := range records {
-		if end := r.endEvent(); end == nil || end.TS.After(before) {
-			continue
+		found = append(found, c.branchOf(ctx, f, r, before, landed)...)
+		known[r.in.Repository.Path] = append(known[r.in.Repository.Path], r.branch)
+		if end := r.endEvent(); end != nil && !end.TS.After(before) {
+			found = append(found, c.filesOf(f, r)...)
 		}
-		found = append(found, c.leftoversOf(ctx, f, r, landed)...)
 	}
+	found = append(found, unknownBranches(ctx, landed, known)...)
 	failed := 0
 	for i := range found {
 		if l := &found[i]; f.yes && !l.Kept {
@@ -107,35 +114,70 @@ func (c *cli) cleanRuns(ctx context.Context, f cleanFlags, before time.Time) err
 	return err
 }
 
-// leftoversOf returns what the run has left.
-func (c *cli) leftoversOf(ctx context.Context, f cleanFlags, r recordOf, landed map[string]merge.Landed) (found []leftover) {
-	one := leftover{RunID: r.in.RunID, Name: r.in.Name, Repository: r.in.Repository.Path}
+// branchOf returns the branch of a run, if it is there.
+func (c *cli) branchOf(ctx context.Context, f cleanFlags, r recordOf, before time.Time, landed map[string]merge.Landed) []leftover {
+	in := r.in
+	l, ok := landed[in.Repository.Path]
 	// A record that another process has forged names no branch of the user's.
-	if l, ok := landed[r.in.Repository.Path]; ok && run.CheckBranch(r.branch, r.in.RunID, r.in.Name) == nil {
-		if tip, err := l.Tip(ctx, r.branch); err == nil && tip != "" {
-			branch := one
-			branch.Kind, branch.Path, branch.Commit, branch.Why = "branch", r.branch, tip, "unmerged"
-			if has, err := l.Has(ctx, tip); err == nil && has {
-				branch.Why = "merged"
-			}
-			if tip == r.in.Repository.Base {
-				branch.Why = "empty"
-			}
-			branch.Kept = branch.Why == "unmerged" && !f.unmerged
-			found = append(found, branch)
-		}
+	if !ok || run.CheckBranch(r.branch, in.RunID, in.Name) != nil {
+		return nil
 	}
-	for _, dir := range []string{"agents", "workspaces", "tmp", "checkouts"} {
-		path := filepath.Join(c.runsDir, dir, string(r.in.RunID))
+	tip, err := l.Tip(ctx, r.branch)
+	if err != nil || tip == "" {
+		return nil
+	}
+	b := leftover{RunID: in.RunID, Name: in.Name, Repository: in.Repository.Path, Kind: "branch", Path: r.branch, Commit: tip, Why: "unmerged"}
+	if has, err := l.Has(ctx, tip); err == nil && has {
+		b.Why = "merged"
+	}
+	if tip == in.Repository.Base {
+		b.Why = "empty"
+	}
+	switch end := r.endEvent(); {
+	case end == nil:
+		b.Why, b.Stays = "open", "its run is not over"
+	case end.TS.After(before):
+		b.Why, b.Stays = "recent", fmt.Sprintf("its run ended %s ago, and --older %s spares it", c.agoText(end.TS), f.older)
+	case l.InUse(r.branch):
+		b.Why, b.Stays = "inUse", "a work tree has it checked out"
+	case b.Why == "unmerged" && !f.unmerged:
+		b.Stays = "no branch of yours has its commits; --unmerged removes it"
+	}
+	b.Kept = b.Stays != ""
+	return []leftover{b}
+}
+
+// filesOf returns the files of a run that is over, and its record.
+func (c *cli) filesOf(f cleanFlags, r recordOf) (found []leftover) {
+	one := leftover{RunID: r.in.RunID, Name: r.in.Name, Repository: r.in.Repository.Path, Why: "over"}
+	id := string(r.in.RunID)
+	for _, name := range []string{"agents/" + id, "workspaces/" + id, "tmp/" + id, "tmp/" + mergeChecks + id, "checkouts/" + id} {
+		path := filepath.Join(c.runsDir, filepath.FromSlash(name))
 		if _, err := os.Lstat(path); err == nil {
 			files := one
-			files.Kind, files.Path, files.Why, files.Bytes = "files", path, "over", bytesIn(path)
+			files.Kind, files.Path, files.Bytes = "files", path, bytesIn(path)
 			found = append(found, files)
 		}
 	}
 	record := one
-	record.Kind, record.Path, record.Why, record.Bytes, record.Kept = "record", r.dir, "over", bytesIn(r.dir), !f.records
+	record.Kind, record.Path, record.Bytes, record.Kept = "record", r.dir, bytesIn(r.dir), !f.records
 	return append(found, record)
+}
+
+// unknownBranches returns the branches below ratchet/ whose runs have no record here: it was removed, or is on another
+// host.
+func unknownBranches(ctx context.Context, landed map[string]merge.Landed, known map[string][]string) (found []leftover) {
+	for _, path := range slices.Sorted(maps.Keys(landed)) {
+		for _, name := range landed[path].Names {
+			if slices.Contains(known[path], name) {
+				continue
+			}
+			b := leftover{Kind: "branch", Path: name, Repository: path, Why: "unknown", Kept: true, Stays: "this host has no record of its run; `git branch -D` removes it"}
+			b.Commit, _ = landed[path].Tip(ctx, name)
+			found = append(found, b)
+		}
+	}
+	return found
 }
 
 // removeAll removes it. A branch that has moved since is left.
@@ -168,7 +210,7 @@ func (c *cli) printClean(found []leftover, f cleanFlags) {
 	s := c.style()
 	rows := [][]string{}
 	var bytes, kept int64
-	removable, unmerged := 0, 0
+	removable, stay := 0, 0
 	for _, l := range found {
 		if l.Kind == "record" && l.Kept {
 			kept += l.Bytes
@@ -181,8 +223,8 @@ func (c *cli) printClean(found []leftover, f cleanFlags) {
 		case l.Removed:
 			what = s.Good("removed")
 		case l.Kept:
-			what = s.Wait("stays: --unmerged removes it")
-			unmerged++
+			what = s.Wait("stays: " + l.Stays)
+			stay++
 		}
 		if l.Kind != "branch" {
 			size = terminal.Bytes(l.Bytes)
@@ -203,8 +245,8 @@ func (c *cli) printClean(found []leftover, f cleanFlags) {
 		verb = "were to go"
 	}
 	c.printf("%s %s: %s", plural(removable, "thing", "things"), verb, terminal.Bytes(bytes))
-	if unmerged > 0 {
-		c.printf("; %s with commits of no other branch", plural(unmerged, "branch stays", "branches stay"))
+	if stay > 0 {
+		c.printf("; %s", plural(stay, "branch stays", "branches stay"))
 	}
 	if kept > 0 {
 		c.printf("; records of these runs have %s, and stay without --records", terminal.Bytes(kept))

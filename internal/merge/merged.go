@@ -12,6 +12,7 @@ import (
 // Landed is what the branches of the user's hold of runs.
 type Landed struct {
 	Runs  map[run.ID]bool // those with commits there
+	Names []string        // the branches below ratchet/, which are of runs
 	heads []run.Commit    // the last commits of runs that were merged
 	refs  []string        // the branches
 	at    place
@@ -32,7 +33,10 @@ func FindLanded(ctx context.Context, repository string, ofRuns []string) (Landed
 	for line := range strings.Lines(string(out)) {
 		ref := strings.TrimSuffix(line, "\n")
 		name := strings.TrimPrefix(ref, "refs/heads/")
-		if !slices.Contains(ofRuns, name) && !strings.HasPrefix(name, "ratchet/") {
+		switch {
+		case strings.HasPrefix(name, "ratchet/"):
+			l.Names = append(l.Names, name)
+		case !slices.Contains(ofRuns, name):
 			l.refs = append(l.refs, ref)
 		}
 	}
@@ -77,6 +81,9 @@ func commitTexts(list []run.Commit) (ids []string) {
 	}
 	return ids
 }
+
+// InUse reports whether a work tree has the branch checked out, or may have.
+func (l Landed) InUse(branch string) bool { return l.at.isUsed("refs/heads/" + branch) }
 
 // Tip returns the commit of a branch; empty if there is no such branch.
 func (l Landed) Tip(ctx context.Context, branch string) (run.Commit, error) {
