@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -54,6 +55,7 @@ func (c console) getenv(name string) string {
 type cli struct {
 	console
 	runsDir string
+	server  string // address of a server that the Temporal configuration names; empty: the engine of the runs directory
 	queue   string // the task queue of the host whose disk holds the runs
 	json    bool
 	plain   bool // no colours
@@ -206,8 +208,30 @@ func (c *cli) onRunOr(without int, handle func(ctx context.Context, r found, arg
 		if err != nil {
 			return err
 		}
-		return handle(ctx, withName(ctx, client, id), args)
+		r, err := c.describeRun(ctx, client, id)
+		if err != nil {
+			return err
+		}
+		return handle(ctx, r, args)
 	})
+}
+
+// describeRun returns a run with the name that the engine knows. It refuses a run that a configured server does not know:
+// a record of it on this host is another engine's.
+func (c *cli) describeRun(ctx context.Context, client *runs.Client, id run.ID) (found, error) {
+	r := withName(ctx, client, id)
+	if r.name != "" || c.server == "" {
+		return r, nil
+	}
+	_, err := client.Describe(ctx, id)
+	if _, unknown := errors.AsType[*runs.NotFoundError](err); unknown {
+		if _, recorded := c.openRecord(id); recorded == nil {
+			err = fmt.Errorf("the server at %s, which TEMPORAL_ADDRESS or its profile names, does not know run %s: its record in %s is another engine's; unset TEMPORAL_ADDRESS to ask that one",
+				display.Line(c.server), id, display.Line(c.runsDir))
+		}
+		return r, err
+	}
+	return r, nil
 }
 
 // withName returns a run with the name that the engine knows.
@@ -221,7 +245,18 @@ func withName(ctx context.Context, client *runs.Client, id run.ID) found {
 
 func (c *cli) dialEngine(ctx context.Context) (*runs.Client, func(), error) {
 	c.noteLocalRuns()
-	t, err := temporalclient.Dial(ctx, temporalclient.Options{RunsDir: c.runsDir})
+	o := temporalclient.Options{RunsDir: c.runsDir}
+	target, err := temporalclient.Resolve(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	if target.Source == temporalclient.Configuration {
+		c.server = target.Address
+	}
+	if target.RunsDir != "" { // the variables of `starter env` may name an engine of another directory: so are its records
+		c.runsDir = target.RunsDir
+	}
+	t, err := temporalclient.Dial(ctx, o)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
@@ -42,6 +44,33 @@ func (c *cli) noteLocalRuns() {
 	}
 	fmt.Fprintf(c.err, "starter: %s of this directory holds %s, which %s does not have: `starter up --runs-dir %s` serves them, and --runs-dir %[1]s names them to every command\n",
 		localRunsDir, plural(len(records), "run", "runs"), display.Line(c.runsDir), localRunsDir)
+}
+
+// startLock is the file in the runs directory that one start of an engine at a time locks.
+const startLock = "up.lock"
+
+// startNotice is how long a start waits for another one before it says so.
+const startNotice = 200 * time.Millisecond
+
+// lockStart makes the runs directory, and waits until no other start of an engine there is under way. The second of two
+// starts then finds the engine of the first. The lock ends with release, which may be called again, or with the process.
+func (c *cli) lockStart(ctx context.Context) (release func(), err error) {
+	runs, err := rundir.Open(ctx, c.runsDir)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(runs.Dir(), startLock)
+	soon, cancel := context.WithTimeout(ctx, startNotice)
+	defer cancel()
+	unlock, err := file.Lock(soon, path)
+	if err != nil && soon.Err() != nil && ctx.Err() == nil {
+		fmt.Fprintf(c.err, "starter: another `starter up` is starting on %s: waiting for it\n", display.Line(c.runsDir))
+		unlock, err = file.Lock(ctx, path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return sync.OnceFunc(unlock), nil
 }
 
 // tellRunning says that an engine of this user serves the runs directory already. It returns false if none does.

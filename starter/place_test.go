@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"net"
 	"os"
@@ -8,9 +9,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/captured"
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
 
 // TestOneEngineIsFoundFromAnyDirectory starts an engine without a word about its place, and looks for it from
@@ -87,5 +92,82 @@ func TestATakenPortIsNotInsistedOn(t *testing.T) {
 	}
 	if got := freePort(port, true); got != port {
 		t.Errorf("a chosen one: %d", got)
+	}
+}
+
+// TestTwoStartsAtOnce starts two engines on one runs directory at once. One serves, and the other says so.
+func TestTwoStartsAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs the engine")
+	}
+	alone(t)
+	if _, err := engine.Program(t.Context(), func(line string) { t.Log(line) }); err != nil {
+		t.Fatal(err)
+	}
+	runsDir := filepath.Join(t.TempDir(), "runs")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	type ended struct {
+		result
+		first bool
+	}
+	ends := make(chan ended)
+	var outs [2]output
+	for i := range outs {
+		go func() {
+			var errs output
+			c := newCLI(console{
+				args: []string{"up", "--sandbox", "off", "--port", "0", "--ui-port", "0", "--json", "--runs-dir", runsDir},
+				in:   strings.NewReader(""), out: &outs[i], err: &errs, environ: os.Environ(), now: time.Now,
+			})
+			code := c.main(ctx)
+			ends <- ended{result{code, outs[i].String(), errs.String()}, i == 0}
+		}()
+	}
+	loser := <-ends
+	if loser.code != 0 || !strings.Contains(loser.out, `"already":true`) || strings.Contains(loser.err, "in use") {
+		t.Errorf("the second start: %+v", loser)
+	}
+	eventually.Holds(t, "the other serves", func() bool { return strings.Contains(outs[0].String()+outs[1].String(), `"login"`) })
+	stop()
+	if winner := <-ends; winner.code != 0 || winner.first == loser.first {
+		t.Errorf("the first start: %+v", winner)
+	}
+}
+
+// TestARecordOfAnotherEngineIsNotShown asks a server of the Temporal configuration for a run of which this host has a
+// record.
+func TestARecordOfAnotherEngineIsNotShown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs the engine")
+	}
+	alone(t)
+	const id, secret = "0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77", "words of the other run"
+	record := func(dir, text string) {
+		logs := filepath.Join(dir, "workflows", id, "logs")
+		must(t, os.MkdirAll(logs, 0o700))
+		write(t, filepath.Join(logs, "check.log"), text)
+		must(t, rundir.KeepName(dir, "shop#1", id))
+	}
+	here, there := filepath.Join(t.TempDir(), "here"), filepath.Join(t.TempDir(), "there")
+	_, ready, _ := upSays(t, there, "--open")
+	var f engine.File
+	must(t, json.Unmarshal([]byte(ready), &f))
+	record(here, secret)
+	record(there, "words of this run")
+	t.Setenv("TEMPORAL_ADDRESS", f.Address)
+	for _, command := range []string{"logs", "status", "diff", "events", "show"} {
+		got := starter(t.Context(), "", command, "shop#1", "--runs-dir", here)
+		if got.code != 1 || strings.Contains(got.out+got.err, secret) || strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, "unset TEMPORAL_ADDRESS") {
+			t.Errorf("%s: %+v", command, got)
+		}
+	}
+	t.Setenv(temporalclient.EngineVariable, filepath.Join(there, engine.FileName))
+	if got := starter(t.Context(), "", "logs", "shop#1", "--runs-dir", here); got.code != 0 || !strings.Contains(got.out, "words of this run") {
+		t.Errorf("the engine that `starter env` names: %+v", got)
+	}
+	t.Setenv("TEMPORAL_ADDRESS", "")
+	if got := starter(t.Context(), "", "logs", "shop#1", "--runs-dir", there); got.code != 0 || !strings.Contains(got.out, "words of this run") {
+		t.Errorf("the engine of the directory: %+v", got)
 	}
 }

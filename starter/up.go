@@ -105,8 +105,13 @@ func (c *cli) runLocally(ctx context.Context, f upFlags) error {
 	if err != nil {
 		return usageErrorf("--%w", err)
 	}
+	started := func() {}
 	if !f.forDemo {
 		c.noteLocalRuns()
+		if started, err = c.lockStart(ctx); err != nil {
+			return err
+		}
+		defer started()
 		if running, err := c.tellRunning(ctx, f.db); running || err != nil {
 			return err
 		}
@@ -130,6 +135,7 @@ func (c *cli) runLocally(ctx context.Context, f upFlags) error {
 		return err
 	}
 	defer h.stop()
+	started()
 	if err := c.showReady(h, f); err != nil {
 		return err
 	}
