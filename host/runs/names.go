@@ -57,22 +57,38 @@ func (c *Client) ClaimName(ctx context.Context, label string, claim run.Claim) (
 	return run.NewName(label, number), nil
 }
 
-// claimNumber signals the claim to the first workflow of the label that is not full.
+// claimNumber signals the claim to the last workflow of the label, and to the next one when that is full. An earlier one
+// gets no claim again, even if its engine takes more by now: the numbers of the later ones would change.
 func (c *Client) claimNumber(ctx context.Context, label string, claim run.Claim) (numbers run.Numbers, err error) {
-	for series := range maxSeries {
-		err := c.sendClaim(ctx, label, series, claim)
-		full := isFull(err)
-		if err != nil && !full {
-			return numbers, err
-		}
-		if err := c.readClaims(ctx, namesID(label, series), &numbers); err != nil {
-			return numbers, err
-		}
-		if !full {
-			return numbers, nil
+	series, err := c.lastSeries(ctx, label)
+	if err != nil {
+		return numbers, err
+	}
+	for err = c.sendClaim(ctx, label, series, claim); isFull(err); err = c.sendClaim(ctx, label, series, claim) {
+		if series++; series == maxSeries {
+			return numbers, ErrNoName
 		}
 	}
-	return numbers, ErrNoName
+	if err != nil {
+		return numbers, err
+	}
+	return c.readNumbers(ctx, label)
+}
+
+// lastSeries returns the last workflow of a label; zero if there is none.
+func (c *Client) lastSeries(ctx context.Context, label string) (series int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	for ; series < maxSeries-1; series++ {
+		_, err := c.temporal.DescribeWorkflowExecution(ctx, namesID(label, series+1), "")
+		if _, none := errors.AsType[*serviceerror.NotFound](err); none {
+			return series, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return series, nil
 }
 
 func (c *Client) sendClaim(ctx context.Context, label string, series int, claim run.Claim) error {
