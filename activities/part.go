@@ -9,6 +9,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/patch"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -60,7 +61,9 @@ func (a *Activities) TakePart(ctx context.Context, in PartInput) (out PartResult
 	}
 	part := &run.Proposal{Base: of.Base, Raw: of.Raw, Summary: of.Summary, PartOf: of.Patch.Digest}
 	describeProposal(part, change, diff, guards)
+	failpoint.Hit("part.planned")
 	part.Patch, err = a.runs.Run(in.RunID).Keep(in.Artifact(fmt.Sprintf("part-%d.patch", in.Gate)), diff)
+	failpoint.Hit("part.kept")
 	return PartResult{Proposal: part}, err
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -49,6 +50,11 @@ func (s *fixture) settle(ctx context.Context, r *scripted, state run.State, said
 		d := run.Decision{ApprovalID: id, Decision: run.Approve, By: "test"}
 		if slices.Contains(r.refused, state.Iteration) {
 			d.Decision, d.Reason = run.Reject, "wrong line"
+		}
+		of := fmt.Sprintf("%s part of %d", r.in.RunID, state.Iteration)
+		if files := r.parts[state.Iteration]; files != nil && !said[of] { // then the part itself waits
+			d.Files, d.Reason = files, "the rest is wrong"
+			said[of] = true
 		}
 		name, message = workflows.ApprovalMessage, d
 	}

@@ -70,7 +70,11 @@ func TestKilledAtEveryFailpoint(t *testing.T) {
 			defer func() { <-slots }()
 			for n := 0; killed[i] < kills && n < kills; n++ { // each run kills once, or never will
 				there := s.at(fmt.Sprintf("%s-%d", point, n))
-				d := &doomedRun{s: there, scripted: there.follow(variants[(1+n)%len(variants)](), 0.05), point: point, log: log, deaths: deaths}
+				story := variants[(1+n)%len(variants)]
+				if strings.HasPrefix(point, "part.") {
+					story = partial
+				}
+				d := &doomedRun{s: there, scripted: there.follow(story(), 0.05), point: point, log: log, deaths: deaths}
 				d.live(t)
 				killed[i] += d.killed
 			}

@@ -20,6 +20,7 @@ type script struct {
 	files   map[string][]string // lines of the branch at the end
 	patches int                 // that are applied
 	refused []int               // iterations whose patch the approver rejects
+	parts   map[int][]string    // by iteration: the files of its patch that the approver accepts; the rest goes back
 }
 
 // edit adds a line to the end of a file, or takes the file away.
@@ -55,6 +56,18 @@ func (s *script) patch(name string, edits ...edit) *script {
 func (s *script) rejected(name string, iteration int, edits ...edit) *script {
 	s.propose(name, edits)
 	s.refused = append(s.refused, iteration)
+	return s
+}
+
+// accepted answers with a patch of which the approver accepts the first edits, and sends the last one back.
+func (s *script) accepted(name string, iteration int, edits ...edit) *script {
+	s.propose(name, edits)
+	s.patches++
+	s.parts = map[int][]string{}
+	for _, e := range edits[:len(edits)-1] {
+		s.parts[iteration] = append(s.parts[iteration], e.file)
+		s.files[e.file] = append(s.files[e.file], e.line)
+	}
 	return s
 }
 
@@ -123,6 +136,14 @@ var variants = []func() *script{
 			patch("execute-1", edit{file: "log.txt", line: "one"}, edit{file: "old.txt", line: "old"}).
 			patch("fix-2", edit{file: "log.txt", line: "two"}, edit{file: "old.txt", remove: true})
 	},
+	partial,
+}
+
+// partial is a script of which the approver accepts a part of the first patch.
+func partial() *script {
+	return newScript(run.Always, "grep -q two log.txt").
+		accepted("execute-1", 1, edit{file: "log.txt", line: "one"}, edit{file: "a.txt", line: "a"}, edit{file: "wrong.txt", line: "wrong"}).
+		patch("fix-2", edit{file: "log.txt", line: "two"})
 }
 
 // providerProgram gives the answers and keeps a ledger: one line a call, with
