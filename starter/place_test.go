@@ -112,10 +112,10 @@ func TestTwoStartsAtOnce(t *testing.T) {
 		first bool
 	}
 	ends := make(chan ended)
-	var outs [2]output
+	var outs [2]captured.Output
 	for i := range outs {
 		go func() {
-			var errs output
+			var errs captured.Output
 			c := newCLI(console{
 				args: []string{"up", "--sandbox", "off", "--port", "0", "--ui-port", "0", "--json", "--runs-dir", runsDir},
 				in:   strings.NewReader(""), out: &outs[i], err: &errs, environ: os.Environ(), now: time.Now,
