@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"context"
+	"errors"
 	"slices"
 
 	"github.com/ratchet-dev/ratchet/internal/delivery"
@@ -41,11 +43,34 @@ func (o *Owned) End(turn string, status TurnStatus) {
 
 // Thread returns the account as a read.
 func (o *Owned) Thread(id string, allows *delivery.Allows) Thread {
-	t := Thread{ID: id, Status: "idle", Allows: allows, Turns: slices.Clone(o.turns)}
+	t := Thread{ID: id, Status: "idle", Allows: allows, Turns: slices.Clone(o.turns), Recent: true}
 	if o.active != "" {
 		t.Status, t.Active = "active", []ActiveTurn{{ID: o.active, Kind: delivery.RegularTurn}}
 	}
 	return t
+}
+
+// CheckOwned returns the refusal of a delivery that no session with an Owned account begins: one whose caller waits no more,
+// a steer, or one that is malformed. It is nil for any other.
+func (d Delivery) CheckOwned(ctx context.Context, noSteer, malformed error) error {
+	switch {
+	case ctx.Err() != nil:
+		return &Refused{Class: delivery.NotSent, Cause: ctx.Err()}
+	case d.Expected != "":
+		return &Refused{Class: delivery.Benign, Cause: noSteer}
+	case malformed != nil:
+		return &Refused{Class: delivery.Permanent, Cause: malformed}
+	}
+	return nil
+}
+
+// RefuseOwned returns the refusal of a delivery whose turn did not begin: nothing was sent.
+func RefuseOwned(err error) error {
+	class := delivery.Benign
+	if errors.Is(err, ErrGone) {
+		class = delivery.NotSent
+	}
+	return &Refused{Class: class, Cause: err}
 }
 
 // OwnedCapabilities are the capabilities of a session with an Owned account: a turn of its own in an idle thread, and no

@@ -90,8 +90,10 @@ type Thread struct {
 	Flags  []string
 	// Allows is what the thread's tools may do; nil if the agent did not say.
 	Allows *delivery.Allows
-	// Turns are the last turns, the oldest first.
-	Turns []ThreadTurn
+	// Turns are the last turns, the oldest first. Recent says that they are of this process alone: what an earlier one
+	// has begun is in the thread, and not among them.
+	Turns  []ThreadTurn
+	Recent bool
 	// Active are the turns in progress, by the read and by the events of each.
 	Active []ActiveTurn
 }

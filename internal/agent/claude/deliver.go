@@ -44,23 +44,16 @@ func allowsOf(o agent.Options) *delivery.Allows {
 // Deliver implements agent.Watched. The client repeats the message when it takes it up, with the marker, which is the id
 // of the turn.
 func (s *session) Deliver(ctx context.Context, d agent.Delivery) (string, error) {
-	refuse := func(class delivery.Refusal, err error) (string, error) {
-		return "", &agent.Refused{Class: class, Cause: err}
+	var malformed error
+	if d.Text == "" || uuid.Validate(d.Marker) != nil {
+		malformed = badRequest("a delivery without a text, or with the marker %q", d.Marker)
 	}
-	switch {
-	case ctx.Err() != nil:
-		return refuse(delivery.NotSent, ctx.Err())
-	case d.Expected != "":
-		return refuse(delivery.Benign, errNoSteer)
-	case d.Text == "" || uuid.Validate(d.Marker) != nil:
-		return refuse(delivery.Permanent, badRequest("a delivery without a text, or with the marker %q", d.Marker))
+	if err := d.CheckOwned(ctx, errNoSteer, malformed); err != nil {
+		return "", err
 	}
 	t, err := s.beginTurn(d.Text, d.Marker, true)
-	switch {
-	case errors.Is(err, agent.ErrGone):
-		return refuse(delivery.NotSent, err)
-	case err != nil:
-		return refuse(delivery.Benign, err)
+	if err != nil {
+		return "", agent.RefuseOwned(err)
 	}
 	if err := s.sendPrompt(ctx, d.Text, d.Marker); err != nil {
 		return "", err // a part of it may have been written

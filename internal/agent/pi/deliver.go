@@ -55,23 +55,16 @@ func allowsOf(t Trust, o agent.Options) *delivery.Allows {
 // Deliver implements agent.Watched. The marker is the id of the turn, and stands in the text, by which pi tells that it
 // has taken the message up.
 func (s *session) Deliver(ctx context.Context, d agent.Delivery) (string, error) {
-	refuse := func(class delivery.Refusal, err error) (string, error) {
-		return "", &agent.Refused{Class: class, Cause: err}
+	var malformed error
+	if d.Marker == "" || !strings.Contains(d.Text, d.Marker) {
+		malformed = badRequest("a delivery whose text does not have its marker %q", d.Marker)
 	}
-	switch {
-	case ctx.Err() != nil:
-		return refuse(delivery.NotSent, ctx.Err())
-	case d.Expected != "":
-		return refuse(delivery.Benign, errUnproved)
-	case d.Marker == "" || !strings.Contains(d.Text, d.Marker):
-		return refuse(delivery.Permanent, badRequest("a delivery whose text does not have its marker %q", d.Marker))
+	if err := d.CheckOwned(ctx, errUnproved, malformed); err != nil {
+		return "", err
 	}
 	t, err := s.beginTurn(d.Text, d.Marker)
-	switch {
-	case errors.Is(err, agent.ErrGone):
-		return refuse(delivery.NotSent, err)
-	case err != nil:
-		return refuse(delivery.Benign, err)
+	if err != nil {
+		return "", agent.RefuseOwned(err)
 	}
 	failpoint.Hit("delivery.sent")
 	select {
