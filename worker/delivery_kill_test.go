@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
 	deliveryacts "github.com/ratchet-dev/ratchet/activities/delivery"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
@@ -32,9 +34,6 @@ const (
 	queued    fate = "queued"
 	forPerson fate = "for a person"
 	missing   fate = "missing"
-	// doubted is the fate of a batch whose attempt has no answer, and whose process has ended. After five minutes it is a
-	// person's; the long forms wait for that.
-	doubted fate = "in doubt"
 )
 
 // newReader starts a session of the agent in memory that may do nothing but read, on the queue of the fixture. The agent
@@ -46,7 +45,8 @@ func (s *fixture) newReader(t *testing.T, taken string) *sessionFixture {
 // takenIn returns the variable by which a worker's agent knows where to note what it takes.
 func takenIn(dir string) string { return takenVariable + "=" + dir }
 
-// enqueue gives the session a batch, and reports whether the session has it.
+// enqueue gives the session a batch, and reports whether the session has it. A batch that the session refuses fails the
+// test.
 func (h *sessionFixture) enqueue(t *testing.T, batch, summary string, stage client.WorkflowUpdateStage, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
@@ -54,6 +54,9 @@ func (h *sessionFixture) enqueue(t *testing.T, batch, summary string, stage clie
 	u, err := h.client.UpdateWorkflow(ctx, deliveryacts.UpdateOf(string(h.id), p, stage))
 	if err == nil && stage == client.WorkflowUpdateStageCompleted {
 		err = u.Get(ctx, nil)
+	}
+	if _, refused := errors.AsType[*temporal.ApplicationError](err); refused {
+		t.Fatalf("batch %s is refused: %v", batch, err)
 	}
 	return err == nil
 }
@@ -84,8 +87,6 @@ func fateOf(v deliveryflow.View, batch string) fate {
 		case e.Batch.ID != batch:
 		case e.Replay == delivery.Manual:
 			return forPerson
-		case isDoubted(v, e):
-			return doubted
 		default:
 			return queued
 		}
@@ -93,13 +94,7 @@ func fateOf(v deliveryflow.View, batch string) fate {
 	return missing
 }
 
-func isDoubted(v deliveryflow.View, e delivery.Entry) bool {
-	return slices.ContainsFunc(e.Attempts, func(a delivery.Attempt) bool {
-		return a.State == delivery.AcceptPending && (v.Fold.Session.State != delivery.Live || v.Fold.Session.Epoch != a.Epoch)
-	})
-}
-
-// settled waits until the batch is delivered or a person's, and in the short forms in doubt, which ends in that.
+// settled waits until the batch is delivered or a person's.
 func (h *sessionFixture) settled(t *testing.T, batch string) (f fate) {
 	t.Helper()
 	var v deliveryflow.View
@@ -111,11 +106,8 @@ func (h *sessionFixture) settled(t *testing.T, batch string) (f fate) {
 	eventually.Within(t, "end of batch "+batch, 10*time.Minute, func() (ok bool) {
 		v, ok = h.deliveries(t)
 		f = fateOf(v, batch)
-		return ok && (f == delivered || f == forPerson || f == doubted && !long())
+		return ok && (f == delivered || f == forPerson)
 	})
-	if f == doubted {
-		return forPerson
-	}
 	return f
 }
 

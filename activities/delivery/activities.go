@@ -149,7 +149,7 @@ func (a *Activities) ReconcileDelivery(ctx context.Context, in ReconcileInput) (
 	if err != nil {
 		return ReconcileResult{}, report.Permanent(ReadError, err)
 	}
-	var out ReconcileResult
+	out := ReconcileResult{Recent: thread.Recent}
 	for _, p := range thread.Reconcile(in.Marker, in.Session, in.Epoch, a.Now().UTC()) {
 		switch p := p.(type) {
 		case delivery.Marked:

@@ -52,6 +52,8 @@ type ReconcileInput struct {
 type ReconcileResult struct {
 	Marked *delivery.Marked   `json:"marked,omitempty"`
 	Turn   *delivery.TurnSeen `json:"turn,omitempty"`
+	// Recent says that the read shows the turns of this process alone.
+	Recent bool `json:"recent,omitempty"`
 }
 
 // RecordInput holds entries for the ledger.

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -219,6 +220,18 @@ func (f *fold) giveUpAnswer(p Stale) error {
 	}
 	a.RPC = UnknownRPC
 	f.manualize(e, a, Unobserved, "nobody knows whether it was accepted")
+	return nil
+}
+
+// loseAnswer ends an attempt whose request can have no answer any more (9): its epoch has ended, in which alone one would
+// count.
+func (f *fold) loseAnswer(p Unanswered) error {
+	e, a := f.byRequest(p.RequestID)
+	if a == nil || a.State != AcceptPending || f.isCurrent(a) {
+		return outOfTurn("request %s", p.RequestID)
+	}
+	a.RPC = UnknownRPC
+	f.manualize(e, a, Unobserved, strings.TrimSuffix("its process ended before it answered: "+p.Shown, ": "))
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package delivery_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -277,6 +278,22 @@ func TestAttempts(t *testing.T) {
 			}
 			h.refuses(h.accepted(b, turnU))
 		}, manual.with(func(w *want) { w.rpc, w.charged = delivery.UnknownRPC, 0 })),
+		once("9 unanswered", start, func(h *history, b delivery.Begun) {
+			h.refuses(delivery.Unanswered{RequestID: b.RequestID}) // the answer may still come
+			h.invalidate(true)
+			h.refuses(delivery.Unanswered{RequestID: "request-9"})
+			h.do(delivery.Unanswered{RequestID: b.RequestID, Shown: "it is there"})
+			if l := h.lines[len(h.lines)-1]; l.Decision != delivery.AuditManualized || !strings.HasSuffix(l.Reason, ": it is there") {
+				h.Errorf("told %+v", l)
+			}
+			h.refuses(h.accepted(b, turnU))
+			h.refuses(delivery.Unanswered{RequestID: b.RequestID})
+		}, manual.with(func(w *want) { w.rpc, w.charged, w.epoch = delivery.UnknownRPC, 0, 9 })),
+		once("9 answered", start, func(h *history, b delivery.Begun) {
+			h.do(h.accepted(b, turnU))
+			h.invalidate(true)
+			h.refuses(delivery.Unanswered{RequestID: b.RequestID})
+		}, manual),
 		once("20 pending", start, func(h *history, b delivery.Begun) {
 			h.do(delivery.Closed{Batch: "b1", Reason: delivery.Unconfirmed, By: "ada", Note: "seen"})
 			h.refuses(h.accepted(b, turnU))

@@ -31,6 +31,7 @@ const (
 	MarkedEvent      EventType = "MARKER_SEEN"
 	ObservedEvent    EventType = "TURN_OBSERVED"
 	StaleEvent       EventType = "ACCEPTANCE_UNKNOWN"
+	UnansweredEvent  EventType = "ANSWER_LOST"
 	ExpiredEvent     EventType = "OBSERVATION_EXPIRED"
 	WindowEvent      EventType = "WINDOW_PASSED"
 	ClosedEvent      EventType = "BATCH_CLOSED"
@@ -133,6 +134,12 @@ type (
 	Stale struct {
 		RequestID string `json:"requestId"`
 	}
+	// Unanswered says that the request can have no answer any more: the call of it has ended without one, and so has
+	// the process that it was sent to. Shown is what a later process reads of it, for a person: it proves nothing.
+	Unanswered struct {
+		RequestID string `json:"requestId"`
+		Shown     string `json:"shown,omitempty"`
+	}
 	// ObservationExpired says that the deadline of an accepted attempt has passed. A sweep makes it.
 	ObservationExpired struct {
 		RequestID string `json:"requestId"`
@@ -163,6 +170,7 @@ func (Refused) Type() EventType            { return RefusedEvent }
 func (Marked) Type() EventType             { return MarkedEvent }
 func (TurnSeen) Type() EventType           { return ObservedEvent }
 func (Stale) Type() EventType              { return StaleEvent }
+func (Unanswered) Type() EventType         { return UnansweredEvent }
 func (ObservationExpired) Type() EventType { return ExpiredEvent }
 func (WindowPassed) Type() EventType       { return WindowEvent }
 func (Closed) Type() EventType             { return ClosedEvent }
@@ -180,6 +188,7 @@ var payloads = map[EventType]func([]byte) (Payload, error){
 	MarkedEvent:      decodeAs[Marked],
 	ObservedEvent:    decodeAs[TurnSeen],
 	StaleEvent:       decodeAs[Stale],
+	UnansweredEvent:  decodeAs[Unanswered],
 	ExpiredEvent:     decodeAs[ObservationExpired],
 	WindowEvent:      decodeAs[WindowPassed],
 	ClosedEvent:      decodeAs[Closed],

@@ -85,6 +85,8 @@ func (f *fold) apply(p Payload) error {
 		return f.takeTurnEvent(p)
 	case Stale:
 		return f.giveUpAnswer(p)
+	case Unanswered:
+		return f.loseAnswer(p)
 	case ObservationExpired:
 		return f.giveUpTurn(p)
 	case WindowPassed:

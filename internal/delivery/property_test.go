@@ -205,7 +205,7 @@ func (h *history) draw(t *rapid.T) delivery.Payload {
 	event := h.likely()
 	if rapid.IntRange(0, 2).Draw(t, "likely") == 0 {
 		event = rapid.SampledFrom([]string{
-			"bind", "prove", "invalidate", "enqueue", "begin", "accept", "mark", "refuse", "see", "start", "sweep", "sweep", "close", "wait", "wait", "retire",
+			"bind", "prove", "invalidate", "enqueue", "begin", "accept", "mark", "refuse", "lose", "see", "start", "sweep", "sweep", "close", "wait", "wait", "retire",
 		}).Draw(t, "event")
 	}
 	switch event {
@@ -238,6 +238,8 @@ func (h *history) draw(t *rapid.T) delivery.Payload {
 		return delivery.Marked{Marker: b.Marker, Turn: turn, First: first != (rapid.IntRange(0, 9).Draw(t, "first") == 0), At: at, Session: session, Epoch: epoch}
 	case "refuse":
 		return delivery.Refused{RequestID: b.RequestID, Class: rapid.SampledFrom(delivery.Refusals).Draw(t, "class")}
+	case "lose":
+		return delivery.Unanswered{RequestID: b.RequestID}
 	case "see":
 		what := rapid.SampledFrom(append(delivery.TurnEvents, delivery.TurnCompleted, delivery.TurnCompleted)).Draw(t, "what")
 		return delivery.TurnSeen{Turn: turn, What: what, At: at, Session: session, Epoch: epoch}

@@ -163,6 +163,54 @@ func TestAnUnknownAcceptanceIsNeverSentAgain(t *testing.T) {
 	}
 }
 
+// An attempt whose process ends before it answers is a person's as soon as the next process has looked, whatever that
+// shows: a new process proves nothing of an old one.
+func TestAnUnansweredAttemptEndsWithTheNextProcess(t *testing.T) {
+	for want, l := range map[string]look{
+		"turn u-1: turn_completed": read("u-1", delivery.TurnCompleted), "turn u-1, which has no end": read("u-1", ""),
+		"does not find the message": {}, "ended before it answered": {out: activities.ReconcileResult{Recent: true}},
+		"find the message": {err: temporal.NewApplicationError("not yet", activities.ReadError)},
+	} {
+		t.Run(want, func(t *testing.T) {
+			w := &town{looks: []look{l, {}}}
+			p := newPlay(t, w)
+			lost := silent
+			lost.before = func() { p.detach() }
+			w.answers = []answer{lost}
+			p.begin("b-1")
+			p.then(time.Second, func() { p.wantWoken(1) })
+			p.then(time.Second, func() { p.attach("2") })
+			p.then(20*time.Second, func() {})
+			e := p.wantHead(p.run(flow.Settings{}), "b-1", delivery.Manual, 0)
+			p.wantSent(1)
+			if last := p.lines[len(p.lines)-1]; e.Attempts[0].RPC != delivery.UnknownRPC || last.Decision != delivery.AuditManualized || !strings.Contains(last.Reason, want) {
+				t.Errorf("the attempt is %+v; told %+v", e.Attempts[0], last)
+			}
+		})
+	}
+}
+
+// Without a process that follows, the sweep settles the attempt.
+func TestAnUnansweredAttemptWithoutAProcessIsSwept(t *testing.T) {
+	w := &town{}
+	p := newPlay(t, w)
+	lost := silent
+	lost.before = func() { p.detach() }
+	w.answers = []answer{lost}
+	p.begin("b-1")
+	p.then(delivery.AcceptLimit+time.Minute, func() {})
+	p.wantHead(p.run(flow.Settings{}), "b-1", delivery.Manual, 0)
+	p.wantSent(1)
+}
+
+func (p *play) wantWoken(n int) {
+	p.Helper()
+	v, err := p.env.QueryWorkflow("wakes")
+	if got := 0; err != nil || v.Get(&got) != nil || got < n {
+		p.Errorf("woken %d times, want %d at least: %v", got, n, err)
+	}
+}
+
 func TestAMarkerProvesAnAcceptance(t *testing.T) {
 	p := newPlay(t, &town{answers: []answer{silent}})
 	p.begin("b-1")

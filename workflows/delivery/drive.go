@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -233,14 +234,19 @@ func (d *Deliveries) takeAnswer(ctx workflow.Context, b delivery.Begun, last int
 	}
 }
 
-// followAttempt looks for the attempt in flight in its thread, at growing intervals: an event may have been missed.
+// followAttempt looks for the attempt in flight in its thread, at growing intervals: an event may have been missed. An
+// attempt that has outlived its epoch without an answer ends with the look of the process that follows.
 func (d *Deliveries) followAttempt(ctx workflow.Context) (next time.Time) {
 	next = d.fold.NextSweep()
-	a, s, now := d.fold.InFlight(), d.fold.Session, workflow.Now(ctx)
-	if d.process == nil || s.State != delivery.Live || s.Epoch != a.Epoch {
+	a, s := *d.fold.InFlight(), d.fold.Session
+	current := s.State == delivery.Live && s.Epoch == a.Epoch
+	switch {
+	case !current && (a.State != delivery.AcceptPending || !settlesUnanswered(ctx)):
 		return next
-	}
-	if now.Before(d.lookAt) {
+	case d.process == nil:
+		d.host.WakeProcess(ctx)
+		return next
+	case workflow.Now(ctx).Before(d.lookAt):
 		return earliest(next, d.lookAt)
 	}
 	var out activities.ReconcileResult
@@ -250,6 +256,8 @@ func (d *Deliveries) followAttempt(ctx workflow.Context) (next time.Time) {
 	switch {
 	case err != nil:
 		d.tellProblem("the attempt cannot be looked for: %s", report.ProblemOf(err).Message)
+	case !current:
+		_ = d.emitEvent(ctx, delivery.Unanswered{RequestID: a.RequestID, Shown: shownBy(out)})
 	case out.Marked != nil:
 		_ = d.emitEvent(ctx, *out.Marked)
 		if out.Turn != nil {
@@ -259,6 +267,25 @@ func (d *Deliveries) followAttempt(ctx workflow.Context) (next time.Time) {
 	d.pause = min(max(2*d.pause, lookAfterEnd), longestPause)
 	d.lookAt = workflow.Now(ctx).Add(d.pause)
 	return earliest(d.fold.NextSweep(), d.lookAt)
+}
+
+// settlesUnanswered reports whether the workflow gives an attempt to a person as soon as it can have no answer any more.
+// Before, it waited for the sweep.
+func settlesUnanswered(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, "settle-unanswered", workflow.DefaultVersion, 1) == 1
+}
+
+// shownBy says for a person what the process that follows reads of an attempt without an answer.
+func shownBy(out activities.ReconcileResult) string {
+	switch {
+	case out.Marked == nil && out.Recent:
+		return "" // it cannot know
+	case out.Marked == nil:
+		return "the process that followed does not find the message in the thread"
+	case out.Turn == nil:
+		return fmt.Sprintf("the process that followed finds the message in turn %s, which has no end there", out.Marked.Turn)
+	}
+	return fmt.Sprintf("the process that followed finds the message in turn %s: %s", out.Marked.Turn, out.Turn.What)
 }
 
 // writeLedger writes what the ledger lacks. If it cannot be written, the next activity carries it again, and no attempt

@@ -10,6 +10,7 @@ import (
 
 	deliveryacts "github.com/ratchet-dev/ratchet/activities/delivery"
 	activities "github.com/ratchet-dev/ratchet/activities/session"
+	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/agenttest"
 	"github.com/ratchet-dev/ratchet/internal/delivery"
 	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
@@ -182,8 +183,24 @@ var deliveryPaths = []path{
 		s.begin(reader)
 		s.enqueue(parcel("b-1", "[[say:working]][[slow:600]]"))
 		s.accepted()
-		s.loseSitting()
+		s.lose("Sit")
 		s.waitsForPerson()
+		s.must(deliveryflow.CloseUpdate, deliveryflow.Closing{Reason: delivery.Confirmed, By: "ann"})
+	}},
+	{"delivery-unanswered", nil, func(t *testing.T, s *stage) {
+		taken, answer := make(chan struct{}), make(chan struct{})
+		s.fake.Took = func(agent.Delivery) { close(taken); <-answer }
+		s.begin(reader)
+		s.enqueue(parcel("b-1", "[[say:thanks]]"))
+		<-taken
+		s.lose("Sit")
+		s.lose("SendDelivery")
+		close(answer)
+		s.waitsForPerson()
+		v := s.deliveries()
+		if e := v.Fold.Head(); e.Charged != 0 || e.Attempts[0].RPC != delivery.UnknownRPC {
+			t.Errorf("the batch is %+v", e)
+		}
 		s.must(deliveryflow.CloseUpdate, deliveryflow.Closing{Reason: delivery.Confirmed, By: "ann"})
 	}},
 	{"delivery-turn-fails", nil, func(t *testing.T, s *stage) {

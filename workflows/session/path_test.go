@@ -81,7 +81,7 @@ var paths = []path{
 		s.begin(session.Input{})
 		s.say("m1", runTool+"[[say:made]]")
 		s.awaitState(session.Asking)
-		s.loseSitting()
+		s.lose("Sit")
 		s.await("waits without a process", func(snap session.Snapshot) bool { return snap.State == session.Asking && snap.Sitting == nil })
 		s.decide(run.Decision{Decision: run.Approve})
 		s.answer("m1", session.Completed, "made")
@@ -108,7 +108,7 @@ var paths = []path{
 		s.begin(session.Input{})
 		s.say("m1", reading)
 		s.heard("m1")
-		s.loseSitting()
+		s.lose("Sit")
 		if p := s.answer("m1", session.Completed, "read it"); p.Resumes != 1 {
 			t.Errorf("%+v", p)
 		}
@@ -120,7 +120,7 @@ var paths = []path{
 		s.begin(session.Input{})
 		s.say("m1", "[[say:one]]")
 		s.answer("m1", session.Completed, "one")
-		s.loseSitting()
+		s.lose("Sit")
 		s.await("is resumed", func(snap session.Snapshot) bool { return snap.State == session.Idle && snap.Epochs == 2 })
 		s.say("m2", "say no more")
 		s.answer("m2", session.Completed, "ECHO: say no more")

@@ -188,15 +188,15 @@ func (s *stage) decide(d run.Decision) {
 	}
 }
 
-// loseSitting ends the sitting as the host does for a worker that it found dead.
-func (s *stage) loseSitting() {
+// lose ends an activity as the host does for a worker that it found dead.
+func (s *stage) lose(activity string) {
 	s.t.Helper()
 	d, err := s.Client.DescribeWorkflowExecution(s.t.Context(), s.id.WorkflowID(), "")
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	for _, a := range d.GetPendingActivities() {
-		if a.GetActivityType().GetName() == "Sit" && a.GetState() == enums.PENDING_ACTIVITY_STATE_STARTED {
+		if a.GetActivityType().GetName() == activity && a.GetState() != enums.PENDING_ACTIVITY_STATE_SCHEDULED {
 			err := s.Client.CompleteActivityByID(s.t.Context(), client.DefaultNamespace, s.id.WorkflowID(), d.GetWorkflowExecutionInfo().GetExecution().GetRunId(), a.GetActivityId(),
 				nil, temporal.NewApplicationError("its worker died", report.LostError))
 			if err != nil {
@@ -205,7 +205,7 @@ func (s *stage) loseSitting() {
 			return
 		}
 	}
-	s.t.Fatal("there is no sitting to lose")
+	s.t.Fatalf("there is no %s to lose", activity)
 }
 
 // retire ends the session and returns its executions and its result.
