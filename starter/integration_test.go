@@ -34,6 +34,12 @@ func up(t testing.TB, runsDir string, more ...string) (stop func()) {
 // upSays returns what it printed too.
 func upSays(t testing.TB, runsDir string, more ...string) (stop func(), ready, said string) {
 	t.Helper()
+	return upIn(t, os.Environ(), runsDir, more...)
+}
+
+// upIn is upSays for a worker with that environment.
+func upIn(t testing.TB, environ []string, runsDir string, more ...string) (stop func(), ready, said string) {
+	t.Helper()
 	if _, err := engine.Program(t.Context(), func(line string) { t.Log(line) }); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +47,7 @@ func upSays(t testing.TB, runsDir string, more ...string) (stop func(), ready, s
 	var out, errs captured.Output
 	c := newCLI(console{
 		args: append([]string{"up", "--sandbox", "off", "--port", "0", "--ui-port", "0", "--json", "--runs-dir", runsDir}, more...),
-		in:   strings.NewReader(""), out: &out, err: &errs, environ: os.Environ(), now: time.Now,
+		in:   strings.NewReader(""), out: &out, err: &errs, environ: environ, now: time.Now,
 	})
 	ended := make(chan int, 1)
 	go func() { ended <- c.main(ctx) }()

@@ -72,7 +72,7 @@ var realAgents = []realAgent{
 			if err := os.Mkdir(codexHome, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			writeFile(t, filepath.Join(codexHome, "config.toml"), fmt.Sprintf(codexConfig, model))
+			writeFile(t, filepath.Join(codexHome, "config.toml"), fakemodel.CodexConfig(model))
 			return []string{"HOME=" + home, "CODEX_HOME=" + codexHome, "CODEX_BIN=" + binary, "OPENAI_API_KEY=dummy-key-0000"}
 		},
 		edit: func(path, old, new string) []string {
@@ -90,7 +90,7 @@ var realAgents = []realAgent{
 		},
 		environ: func(t testing.TB, home, binary, model string) []string {
 			config := filepath.Join(home, "opencode.json")
-			writeFile(t, config, fmt.Sprintf(opencodeConfig, model))
+			writeFile(t, config, fakemodel.OpencodeConfig(model))
 			env := []string{
 				"HOME=" + home, "OPENCODE_CONFIG=" + config, "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1",
 				"OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_SHARE=1",
@@ -130,39 +130,6 @@ var realAgents = []realAgent{
 		},
 	},
 }
-
-const codexConfig = `model = "fake-model"
-model_provider = "fake"
-model_reasoning_summary = "none"
-check_for_update_on_startup = false
-web_search = "disabled"
-[model_providers.fake]
-name = "fake"
-base_url = "%s/v1"
-wire_api = "responses"
-requires_openai_auth = false
-supports_websockets = false
-request_max_retries = 0
-stream_max_retries = 0
-[analytics]
-enabled = false
-[feedback]
-enabled = false
-[agents]
-enabled = false
-[features]
-plugins = false
-apps = false
-remote_plugin = false
-shell_snapshot = false
-goals = false
-enable_request_compression = false
-`
-
-const opencodeConfig = `{"model":"fake/fake-model","small_model":"fake/fake-model","autoupdate":false,"share":"disabled","enabled_providers":["fake"],
-"provider":{"fake":{"name":"Fake","npm":"@ai-sdk/openai-compatible","options":{"baseURL":"%s/v1","apiKey":"dummy"},
-"models":{"fake-model":{"name":"Fake","tool_call":true,"limit":{"context":200000,"output":8000},"cost":{"input":3,"output":15}}}}},
-"permission":{"edit":"ask","bash":"ask","external_directory":"ask"}}`
 
 func call(tool string, input any) string {
 	b, err := json.Marshal(input)
