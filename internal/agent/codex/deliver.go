@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/delivery"
@@ -12,18 +13,61 @@ import (
 
 var _ agent.Watched = (*session)(nil)
 
-// Thread implements agent.Watched. A thread without a turn has no turns to be read, and is read without.
+// Thread implements agent.Watched. It reads the last turns and then the status: a turn that begins in between is in the
+// status, and one that ends there is in the turns still, so that neither passes for rest.
 func (s *session) Thread(ctx context.Context) (agent.Thread, error) {
-	t, err := s.readThread(ctx, true)
-	var e *rpcError
-	if errors.As(err, &e) && e.Code == methodNotFound {
-		return s.readThread(ctx, false)
+	turns, err := s.listTurns(ctx)
+	if isRefused(err) {
+		return s.readAllTurns(ctx)
+	}
+	if err != nil {
+		return agent.Thread{}, err
+	}
+	return s.readThread(ctx, false, turns)
+}
+
+// readAllTurns reads the thread with all of its turns, in one line: a client that cannot list them says them so. A
+// thread without a turn has none to be read, and is read without.
+func (s *session) readAllTurns(ctx context.Context) (agent.Thread, error) {
+	t, err := s.readThread(ctx, true, nil)
+	if isRefused(err) {
+		return s.readThread(ctx, false, nil)
 	}
 	return t, err
 }
 
-func (s *session) readThread(ctx context.Context, turns bool) (t agent.Thread, err error) {
-	params := object{"threadId": s.ID(), "includeTurns": turns}
+// isRefused reports whether the client does not know the request, or not yet (docs/contracts/codex.md, 14).
+func isRefused(err error) bool {
+	var e *rpcError
+	return errors.As(err, &e) && (e.Code == methodNotFound || e.Code == invalidRequest && !isUnknownThread(e))
+}
+
+// listTurns returns the last turns of the thread, the oldest first. Their items are whole: a summary leaves out every
+// message but the first, and so the marker of a steer.
+func (s *session) listTurns(ctx context.Context) (turns []wireTurn, err error) {
+	params := object{"threadId": s.ID(), "limit": keptTurns, "sortDirection": "desc", "itemsView": fullItems}
+	err = s.conn.callServer(ctx, "thread/turns/list", params, func(result json.RawMessage) error {
+		var page struct {
+			Data *[]wireTurn `json:"data"`
+		}
+		if err := json.Unmarshal(result, &page); err != nil || page.Data == nil {
+			return badRequest("codex said %.80q of the turns of its thread: %v", result, err)
+		}
+		turns = *page.Data
+		if slices.ContainsFunc(turns, func(w wireTurn) bool { return w.View != "" && w.View != fullItems }) {
+			return badRequest("codex was asked for whole turns of its thread and told of parts: %.80q", result)
+		}
+		return nil
+	})
+	slices.Reverse(turns)
+	return turns, err
+}
+
+const fullItems = "full"
+
+// readThread reads the thread. Its turns are in the answer if they are asked for, and otherwise the given ones.
+func (s *session) readThread(ctx context.Context, ask bool, turns []wireTurn) (t agent.Thread, err error) {
+	params := object{"threadId": s.ID(), "includeTurns": ask}
 	err = s.conn.callServer(ctx, "thread/read", params, func(result json.RawMessage) error {
 		var read struct {
 			Thread wireThread `json:"thread"`
@@ -35,6 +79,9 @@ func (s *session) readThread(ctx context.Context, turns bool) (t agent.Thread, e
 		defer s.mu.Unlock()
 		if read.Thread.ID != s.thread {
 			return badRequest("codex was asked for thread %s and told of %s", s.thread, read.Thread.ID)
+		}
+		if !ask {
+			read.Thread.Turns = turns
 		}
 		t = s.view.joinRead(read.Thread)
 		return nil

@@ -48,7 +48,9 @@ type wireTurn struct {
 	Status string            `json:"status"`
 	Error  json.RawMessage   `json:"error"`
 	Items  []json.RawMessage `json:"items"`
-	Took   float64           `json:"durationMs"`
+	// View says how much of the items it has; empty: all.
+	View string  `json:"itemsView"`
+	Took float64 `json:"durationMs"`
 	// Root is the id of the turn that it belongs to: normally its own. It is not in every report.
 	Root      json.RawMessage `json:"rootTurnId"`
 	Completed *float64        `json:"completedAt"`

@@ -1,7 +1,9 @@
 package codex_test
 
 import (
+	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,10 +24,30 @@ const (
 	inTurnU  = `{"id":"` + turnID + `","rootTurnId":"` + turnID + `","status":"inProgress","completedAt":null,"items":[{"type":"userMessage","clientId":"m-1"}]}`
 )
 
-// read answers one thread/read.
+// read answers one read of the thread. The turns are the oldest first.
 func (p *peer) read(status, turns string) {
-	f := p.expect("thread/read")
-	p.answer(f, `{"thread":{"id":"`+thread+`","status":`+status+`,"turns":[`+turns+`]}}`)
+	p.list(turns)
+	f := p.sent("thread/read", `{"threadId":"`+thread+`","includeTurns":false}`)
+	p.answer(f, `{"thread":{"id":"`+thread+`","status":`+status+`,"turns":[]}}`)
+}
+
+// answerReads answers whatever is asked further as a read of a thread at rest.
+func (p *peer) answerReads() {
+	for f, ok := p.next(); ok; f, ok = p.next() {
+		p.answer(f, `{"thread":{"id":"`+thread+`","status":`+atRest+`,"turns":[]}}`)
+	}
+}
+
+// list answers one request for the last turns, which a client tells the newest first.
+func (p *peer) list(turns string) {
+	f := p.sent("thread/turns/list", `{"threadId":"`+thread+`","limit":64,"sortDirection":"desc","itemsView":"full"}`)
+	var all []json.RawMessage
+	if err := json.Unmarshal([]byte("["+turns+"]"), &all); err != nil {
+		p.Error(err)
+	}
+	slices.Reverse(all)
+	newest, _ := json.Marshal(all)
+	p.answer(f, `{"data":`+string(newest)+`,"nextCursor":null}`)
 }
 
 const (
@@ -144,7 +166,9 @@ func TestTheViewOfTheActiveTurn(t *testing.T) {
 func TestAReadOfTheThread(t *testing.T) {
 	t.Run("without a turn", func(t *testing.T) {
 		s, _ := playing(t, func(p *peer) {
-			f := p.sent("thread/read", `{"threadId":"`+thread+`","includeTurns":true}`)
+			f := p.expect("thread/turns/list")
+			p.say(`{"id":%s,"error":{"code":-32600,"message":"thread `+thread+` is not materialized yet; thread/turns/list is unavailable before first user message"}}`, f.ID)
+			f = p.sent("thread/read", `{"threadId":"`+thread+`","includeTurns":true}`)
 			p.say(`{"id":%s,"error":{"code":-32601,"message":"list_turns is not supported yet"}}`, f.ID)
 			f = p.sent("thread/read", `{"threadId":"`+thread+`","includeTurns":false}`)
 			p.answer(f, `{"thread":{"id":"`+thread+`","status":{"type":"idle"},"turns":[]}}`)
@@ -153,6 +177,42 @@ func TestAReadOfTheThread(t *testing.T) {
 		want := agent.Thread{ID: thread, Status: "idle", Allows: &delivery.Allows{Approval: true, Write: true}}
 		if err != nil || !reflect.DeepEqual(read, want) {
 			t.Errorf("read %+v: %v", read, err)
+		}
+	})
+	for name, page := range map[string]string{
+		"no turns":              `{"turns":[]}`,
+		"turns without items":   `{"data":[{"id":"` + turnID + `","status":"completed","items":[],"itemsView":"summary"}]}`,
+		"turns of another form": `{"data":[4]}`,
+	} {
+		t.Run("of a client that lists "+name, func(t *testing.T) {
+			s, _ := playing(t, func(p *peer) {
+				p.answer(p.expect("thread/turns/list"), page)
+				p.answerReads()
+			})
+			if read, err := watched(t, s).Thread(t.Context()); err == nil {
+				t.Errorf("read %+v", read)
+			}
+		})
+	}
+	t.Run("of a client that lists no turns", func(t *testing.T) {
+		s, _ := playing(t, func(p *peer) {
+			f := p.expect("thread/turns/list")
+			p.say(`{"id":%s,"error":{"code":-32600,"message":"Invalid request: unknown variant `+"`thread/turns/list`"+`"}}`, f.ID)
+			f = p.sent("thread/read", `{"threadId":"`+thread+`","includeTurns":true}`)
+			p.answer(f, `{"thread":{"id":"`+thread+`","status":`+active+`,"turns":[`+inTurnU+`]}}`)
+		})
+		read, err := watched(t, s).Thread(t.Context())
+		if err != nil || len(read.Active) != 1 || read.Active[0].ID != turnID || read.Turns[0].Markers[0] != "m-1" {
+			t.Errorf("read %+v: %v", read, err)
+		}
+	})
+	t.Run("of a thread that the client lost", func(t *testing.T) {
+		s, _ := playing(t, func(p *peer) {
+			p.say(`{"id":%s,"error":{"code":-32600,"message":"thread not found: `+thread+`"}}`, p.expect("thread/turns/list").ID)
+			p.answerReads()
+		})
+		if read, err := watched(t, s).Thread(t.Context()); err == nil {
+			t.Errorf("read %+v", read)
 		}
 	})
 	t.Run("O10, a completion that was missed", func(t *testing.T) {
@@ -191,7 +251,7 @@ func TestAReadOfTheThread(t *testing.T) {
 		"no object":         `[]`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, _ := playing(t, func(p *peer) { p.answer(p.expect("thread/read"), answer) })
+			s, _ := playing(t, func(p *peer) { p.list(""); p.answer(p.expect("thread/read"), answer) })
 			if read, err := watched(t, s).Thread(t.Context()); err == nil {
 				t.Errorf("read %+v", read)
 			}
