@@ -84,7 +84,7 @@ func (c *cli) main(ctx context.Context) int {
 	defer giveBack()
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !c.began {
-		err = usageErrorf("%w: see `%s --help`", err, cmd.CommandPath())
+		err = explainUsage(root, cmd, c.args, err)
 	}
 	err = c.withDisk(err)
 	if err != nil && complaintOf(err) != "" {
@@ -123,6 +123,8 @@ Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
 		Example:       rootExample,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+
+		DisableSuggestions: true, // explainUsage makes them
 	}
 	showVersion := root.Flags().Bool("version", false, "print the version of this program, and the engine that up would start")
 	root.RunE = func(cmd *cobra.Command, _ []string) error {

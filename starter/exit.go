@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/display"
@@ -89,6 +92,34 @@ func (c *cli) withDisk(err error) error {
 		return err
 	}
 	return engine.FullDisk(f.DB, err)
+}
+
+// numberError matches what the parser of a flag says of a text that is no number, or no duration.
+var numberError = regexp.MustCompile(`: (?:strconv\.\w+: parsing .*|time: .*)$`)
+
+// explainUsage says what is wrong with a command line that cobra does not understand, and what to do.
+func explainUsage(root, at *cobra.Command, args []string, err error) error {
+	text := err.Error()
+	if found := numberError.FindString(text); found != "" {
+		want := "want a whole number"
+		switch {
+		case strings.HasPrefix(found, ": time:"):
+			want = "want a time such as 90s, 10m or 2h"
+		case strings.Contains(found, "ParseFloat"):
+			want = "want a number"
+		case strings.Contains(found, "ParseBool"):
+			want = "want true or false"
+		}
+		text = strings.TrimSuffix(text, found) + ": " + want
+	}
+	if strings.HasPrefix(text, "unknown command") && at == root && len(args) > 0 {
+		root.SuggestionsMinimumDistance = min(2, len(args[0])/2) // to half of a short word everything is near
+		if names := root.SuggestionsFor(args[0]); len(names) > 0 {
+			text += ", did you mean " + strings.Join(names, " or ") + "?"
+			return usageErrorf("%s See `%s --help`", text, at.CommandPath())
+		}
+	}
+	return usageErrorf("%s: see `%s --help`", text, at.CommandPath())
 }
 
 // complaintOf returns the error as one line for the user. It is empty for an error that needs no

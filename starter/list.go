@@ -23,8 +23,9 @@ func (c *cli) listCommand() *cobra.Command {
 	var status, repo string
 	var mine bool
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the runs: those that need you, those that work, those that are over",
+		Use:        "list",
+		SuggestFor: []string{"ls", "ps", "runs"},
+		Short:      "List the runs: those that need you, those that work, those that are over",
 		Long: `Lists the runs by whose turn it is: those that wait for a person, the longest wait
 first, then those that work, then those that are over.`,
 		Example: "  starter list\n  starter list --repo . --mine\n  starter list --status awaiting_approval\n  starter list --json | jq -r '.[].runId'",

@@ -81,6 +81,9 @@ func (c *cli) mergeRun(ctx context.Context, r found, f mergeFlags) error {
 		return err
 	}
 	in, work, err := c.mergeInput(ctx, r, f)
+	if err == nil {
+		err = checkRepository(r, in.Repository)
+	}
 	if err != nil {
 		return err
 	}

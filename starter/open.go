@@ -36,6 +36,9 @@ run. It is made anew at each call, unless you have changed something in it.
 
 func (c *cli) openRun(ctx context.Context, r found, show bool) error {
 	facts, err := r.Facts(ctx, r.id)
+	if err == nil {
+		err = checkRepository(r, facts.Repository.Path)
+	}
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func patchDir(dir string, in io.Reader, finish string, limits patch.Limits, chec
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return patch.Report{}, fmt.Errorf("open the directory: %w", err)
+		return patch.Report{}, fmt.Errorf("open the directory: %w: name one that is there with --repo", err)
 	}
 	defer root.Close()
 	if check {

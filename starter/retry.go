@@ -119,6 +119,9 @@ func (c *cli) retryInput(ctx context.Context, r found, f retryFlags) (in run.Inp
 	if err := f.changeInput(&in); err != nil {
 		return in, err
 	}
+	if err := checkRepository(r, in.Repository.Path); err != nil {
+		return in, err
+	}
 	if _, err := workspace.Inspect(ctx, in.Repository.Path, string(in.Repository.Base)); err != nil {
 		return in, fmt.Errorf("the last commit of run %s: %w", r.shownName(), err)
 	}

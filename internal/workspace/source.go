@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -38,7 +40,9 @@ func Inspect(ctx context.Context, dir, base string) (Source, error) {
 	if _, err := git.Version(ctx); err != nil {
 		return Source{}, err
 	}
-	if fi, err := os.Stat(dir); err != nil {
+	if fi, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return Source{}, fmt.Errorf("repository %s: %w: name another with --repo", dir, syscall.ENOENT)
+	} else if err != nil {
 		return Source{}, fmt.Errorf("repository: %w", err)
 	} else if !fi.IsDir() {
 		return Source{}, fmt.Errorf("repository %s: not a directory", dir)
