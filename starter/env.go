@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
 
@@ -121,27 +122,11 @@ func (c *cli) ui(ctx context.Context, args []string) error {
 	if door.Engine.UI == "" {
 		return fmt.Errorf("%s serves as the engine, without a Web UI: `starter up --engine own` has one", door.Engine.Command)
 	}
-	page := "/"
-	if len(args) > 0 {
-		runs, closeClient, err := c.dialEngine(ctx)
-		if err != nil {
-			return err
-		}
-		defer closeClient()
-		id, err := runs.Find(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		page = runPage("", client.DefaultNamespace, id)
+	page, err := c.pathAt(ctx, args, func(id run.ID) string { return runPage("", client.DefaultNamespace, id) })
+	if err != nil {
+		return err
 	}
-	link := door.Login(page)
-	if c.json {
-		return c.printJSON(struct {
-			UI string `json:"ui"`
-		}{link})
-	}
-	c.printf("%s\n", link)
-	return nil
+	return c.printLink("ui", door.Login(page))
 }
 
 // loginNote says how to open the Web UI of an engine that is locked.

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/host/review"
+	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
 func (c *cli) pageCommand() *cobra.Command {
@@ -38,24 +39,34 @@ func (c *cli) linkPage(ctx context.Context, name string, args []string) error {
 	if err != nil {
 		return err
 	}
-	path := "/"
-	if len(args) > 0 {
-		runs, closeClient, err := c.dialEngine(ctx)
-		if err != nil {
-			return err
-		}
-		defer closeClient()
-		id, err := runs.Find(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		path = review.RunPath(id)
+	path, err := c.pathAt(ctx, args, review.RunPath)
+	if err != nil {
+		return err
 	}
-	link := place.Login(name, path, time.Now())
+	return c.printLink("page", place.Login(name, path, time.Now()))
+}
+
+// pathAt returns the path that of gives for the run that args name; without one it is the path of all runs.
+func (c *cli) pathAt(ctx context.Context, args []string, of func(run.ID) string) (string, error) {
+	if len(args) == 0 {
+		return "/", nil
+	}
+	runs, closeClient, err := c.dialEngine(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer closeClient()
+	id, err := runs.Find(ctx, args[0])
+	if err != nil {
+		return "", err
+	}
+	return of(id), nil
+}
+
+// printLink prints a link, under the name where the answer is JSON.
+func (c *cli) printLink(name, link string) error {
 	if c.json {
-		return c.printJSON(struct {
-			Page string `json:"page"`
-		}{link})
+		return c.printJSON(map[string]string{name: link})
 	}
 	c.printf("%s\n", link)
 	return nil
