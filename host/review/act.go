@@ -22,8 +22,10 @@ const (
 	verbField  = "verb" // of the button
 	textField  = "text" // reason, answer or note
 	onceField  = "once" // names the note
-	// file: names of the files that are accepted
-	remarkField = "remark" // prefix: remark:new:8:slug.go
+	fileField  = "file" // names of the files that are accepted; in an address the number of a file
+	// pendingField is the approval that a refusal settles, where the attempt that was shown is not its first.
+	pendingField = "pending"
+	remarkField  = "remark" // prefix: remark:new:8:slug.go
 )
 
 // act is what a form does. It returns the word that saidWords has.
@@ -73,7 +75,7 @@ func decideApproval(p *page, ctx context.Context, id run.ID, by string, form url
 	case verbFinal:
 		d.Decision, d.Final, said = run.Reject, true, "ended"
 	case verbPart:
-		if d.Files, said = form["file"], "part"; len(d.Files) == 0 {
+		if d.Files, said = form[fileField], "part"; len(d.Files) == 0 {
 			return "", errors.New("mark the files that you accept")
 		}
 	default:
@@ -82,6 +84,9 @@ func decideApproval(p *page, ctx context.Context, id run.ID, by string, form url
 	reason, err := p.reasonOf(ctx, id, d.ApprovalID, form)
 	if err != nil {
 		return "", err
+	}
+	if d.Decision == run.Reject {
+		d.ApprovalID = firstOf(form.Get(pendingField), d.ApprovalID)
 	}
 	if d.Reason = reason; d.Decision == run.Reject && !d.Final && d.Reason == "" {
 		return "", errors.New("say what shall be different: in a line of its own, or at a line of the patch")
@@ -152,8 +157,15 @@ func answerQuestion(p *page, ctx context.Context, id run.ID, by string, form url
 	return "answered", p.runs.Reply(ctx, id, r)
 }
 
+// maxOnce bounds the name of a note's form.
+const maxOnce = 64
+
 func sendNote(p *page, ctx context.Context, id run.ID, by string, form url.Values) (string, error) {
-	return "noted", p.runs.NoteOnce(ctx, id, form.Get(onceField), run.Note{Text: strings.TrimSpace(form.Get(textField)), By: by})
+	once := form.Get(onceField)
+	if once == "" || len(once) > maxOnce {
+		return "", errors.New("the form of the note has no name, by which it would be one note however often it is sent: load the page again")
+	}
+	return "noted", p.runs.NoteOnce(ctx, id, once, run.Note{Text: strings.TrimSpace(form.Get(textField)), By: by})
 }
 
 func cancelRun(p *page, ctx context.Context, id run.ID, _ string, _ url.Values) (string, error) {

@@ -2,6 +2,8 @@ package review
 
 import (
 	"strconv"
+	"time"
+	"unicode/utf8"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/hunks"
@@ -17,6 +19,8 @@ type fileView struct {
 	Binary                   bool
 	Closed                   bool // it is long: shown when it is opened
 	Hunks                    []hunkView
+	Hidden                   int    // lines that the page leaves out
+	Link                     string // path of the page that shows more of it; empty: none does
 }
 
 type hunkView struct{ Blocks []blockView }
@@ -32,14 +36,43 @@ type lineView struct {
 	Old    bool // it is deleted
 	New    bool // it is inserted
 	Spans  []syntax.Span
+	Cut    int // characters at its end that are left out
 	NoEOL  bool
 }
 
-// maxOpen is the number of lines up to which a file is shown at once.
-const maxOpen = 600
+// The bounds of a page's diffs. A patch is a model's text of up to eight megabytes, of which a page is many times.
+const (
+	maxOpen   = 600       // lines up to which a file is shown at once
+	maxFiles  = 1000      // files of a page
+	maxShown  = 512 << 10 // bytes of all files of a page
+	maxAlone  = 2 << 20   // bytes of a file that has a page of its own
+	maxColumn = 2000      // bytes of a line
+	lineCost  = 80        // bytes that an empty line counts for
+	maxColour = time.Second
+)
 
-func showFiles(files []hunks.File) (views []fileView) {
-	for _, f := range files {
+// room is what is left of the bounds of a page.
+type room struct {
+	bytes  int
+	colour time.Duration // for telling the classes of a text apart
+}
+
+func newRoom(bytes int) *room { return &room{bytes, maxColour} }
+
+// fit returns the lines that are still shown, and takes them from what is left.
+func (r *room) fit(lines []hunks.Line) []hunks.Line {
+	for i, l := range lines {
+		if r.bytes -= lineCost + min(len(l.Text), maxColumn); r.bytes < 0 {
+			r.bytes = 0
+			return lines[:i]
+		}
+	}
+	return lines
+}
+
+// showFiles returns the files as a page shows them, as far as there is room: of the last ones neither lines nor names.
+func showFiles(files []hunks.File, left *room) (views []fileView) {
+	for _, f := range files[:min(len(files), maxFiles)] {
 		v := fileView{
 			Name: display.Line(f.Name), From: display.Line(f.From), Path: f.Name, Change: string(f.Change), Mode: f.Mode,
 			Added: f.Added, Deleted: f.Deleted, Binary: f.Binary, Closed: f.Added+f.Deleted > maxOpen,
@@ -48,17 +81,29 @@ func showFiles(files []hunks.File) (views []fileView) {
 			v.Change = ""
 		}
 		for _, h := range f.Hunks {
-			v.Hunks = append(v.Hunks, hunkView{blocksOf(f.Name, h)})
+			lines := left.fit(h.Lines)
+			v.Hidden += len(h.Lines) - len(lines)
+			if len(lines) > 0 {
+				v.Hunks = append(v.Hunks, hunkView{blocksOf(f.Name, lines, left)})
+			}
 		}
 		views = append(views, v)
 	}
 	return views
 }
 
+// hiddenLines returns how many lines of the files that are shown are left out.
+func hiddenLines(files []fileView) (n int) {
+	for _, f := range files {
+		n += f.Hidden
+	}
+	return n
+}
+
 // blocksOf puts neighbouring deletions and insertions side by side.
-func blocksOf(name string, h hunks.Hunk) (blocks []blockView) {
-	before, after := spansOf(name, h, udiff.Insert), spansOf(name, h, udiff.Delete)
-	for _, l := range h.Lines {
+func blocksOf(name string, lines []hunks.Line, left *room) (blocks []blockView) {
+	before, after := spansOf(name, lines, udiff.Insert, left), spansOf(name, lines, udiff.Delete, left)
+	for _, l := range lines {
 		change := l.Op != udiff.Context
 		last := len(blocks) - 1
 		if last < 0 || blocks[last].Change != change || change && l.Op == udiff.Delete && len(blocks[last].Right) > 0 {
@@ -67,26 +112,44 @@ func blocksOf(name string, h hunks.Hunk) (blocks []blockView) {
 		}
 		b := &blocks[last]
 		if l.Op != udiff.Insert {
-			b.Left = append(b.Left, lineView{Number: l.Old, Old: change, Spans: before[0], NoEOL: l.NoEOL})
+			b.Left = append(b.Left, lineView{Number: l.Old, Old: change, Spans: before[0], Cut: cutOf(l), NoEOL: l.NoEOL})
 			before = before[1:]
 		}
 		if l.Op != udiff.Delete {
-			b.Right = append(b.Right, lineView{Number: l.New, New: change, Spans: after[0], NoEOL: l.NoEOL})
+			b.Right = append(b.Right, lineView{Number: l.New, New: change, Spans: after[0], Cut: cutOf(l), NoEOL: l.NoEOL})
 			after = after[1:]
 		}
 	}
 	return blocks
 }
 
-// spansOf returns the coloured lines of one side of a hunk, without the lines of the operation. They are safe to show.
-func spansOf(name string, h hunks.Hunk, without udiff.Op) [][]syntax.Span {
-	var lines []string
-	for _, l := range h.Lines {
-		if l.Op != without {
-			lines = append(lines, l.Text)
+// headOf returns the part of a line that is shown.
+func headOf(l hunks.Line) string {
+	end := len(l.Text)
+	if end > maxColumn {
+		for end = maxColumn; end > maxColumn-utf8.UTFMax && !utf8.RuneStart(l.Text[end]); end-- { // no character is cut in two
 		}
 	}
+	return l.Text[:end]
+}
+
+// cutOf returns how many bytes of a line are not shown.
+func cutOf(l hunks.Line) int { return len(l.Text) - len(headOf(l)) }
+
+// spansOf returns the coloured lines of one side of a hunk, without the lines of the operation. They are safe to show.
+func spansOf(name string, all []hunks.Line, without udiff.Op, left *room) [][]syntax.Span {
+	var lines []string
+	for _, l := range all {
+		if l.Op != without {
+			lines = append(lines, headOf(l))
+		}
+	}
+	if left.colour <= 0 {
+		name = "" // a text of no language
+	}
+	began := time.Now()
 	spans := syntax.Lines(name, lines)
+	left.colour -= time.Since(began)
 	for _, line := range spans {
 		for i := range line {
 			line[i].Text = display.Code(line[i].Text)

@@ -62,7 +62,7 @@ func (d *door) guardHandler(next func(http.ResponseWriter, *http.Request, caller
 		case r.URL.Path == loginPath && r.Method == http.MethodPost:
 			d.logIn(w, r)
 		case isFromElsewhere(r):
-			renderPlain(w, http.StatusOK, "bounce", r.URL.RequestURI())
+			renderPage(w, http.StatusOK, "bounce", r.URL.RequestURI())
 		default:
 			d.admitCaller(w, r, next)
 		}
@@ -76,9 +76,9 @@ func (d *door) admitCaller(w http.ResponseWriter, r *http.Request, next func(htt
 	case !ok && r.Method == http.MethodPost:
 		http.Error(w, "You are not logged in: `starter page` prints a link. Nothing was changed.", http.StatusUnauthorized)
 	case !ok:
-		renderPlain(w, http.StatusUnauthorized, "login", nil)
+		renderPage(w, http.StatusUnauthorized, "login", nil)
 	case r.URL.Path == loginPath:
-		renderPlain(w, http.StatusOK, "login", nil) // its script redeems the code of a new link
+		renderPage(w, http.StatusOK, "login", nil) // its script redeems the code of a new link
 	case r.Method == http.MethodPost && !d.hasToken(w, r, c):
 		http.Error(w, "This form was not made for your session: load the page again. Nothing was changed.", http.StatusForbidden)
 	default:

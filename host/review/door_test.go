@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/host/review"
+	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
 const decidePath = "/runs/r1/decide"
@@ -274,5 +275,25 @@ func TestSomeFilesAreAccepted(t *testing.T) {
 	form["file"] = []string{"other.go"}
 	if r := v.post(decidePath, form); r.code != http.StatusSeeOther || len(e.messages()) != 1 || !strings.Contains(e.messages()[0], "files [other.go]") {
 		t.Errorf("%d: %q", r.code, e.messages())
+	}
+}
+
+// A tool's whole input is shown: the command as a person types it, and beside it each other member.
+func TestAToolsInputIsShown(t *testing.T) {
+	for input, want := range map[string][]string{
+		`{"command":"id > who.txt\nrm -rf /","description":"find out","timeout":5}`: {"<pre class=\"input\" tabindex=\"0\">id &gt; who.txt\nrm -rf /</pre>", "<dt>description</dt><dd><pre>find out</pre></dd>", "<dt>timeout</dt><dd><pre>5</pre></dd>"},
+		`{"file_path":"a.go","old_string":"<b>","new_string":"\u202e"}`:             {"a.go</pre>", "<pre>&lt;b&gt;</pre>", "<pre>&lt;U&#43;202E&gt;</pre>"},
+		`[1,2]`: {"<dt>input</dt><dd><pre>[1,2]</pre></dd>"},
+	} {
+		e := newEngine(t, "be polite")
+		ref := e.keep("execute/permission.json", input)
+		e.emit(e.s.NewPermission(run.Permission{CallID: "c", Tool: "Bash", Digest: ref.Digest, Input: ref, Excerpt: input}))
+		v := serve(t, review.Config{}, e).enter("kim")
+		body := v.get("/runs/r1").body
+		for _, text := range want {
+			if !strings.Contains(body, text) {
+				t.Errorf("%s: %q is not shown:\n%s", input, text, body)
+			}
+		}
 	}
 }

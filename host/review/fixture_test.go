@@ -26,10 +26,14 @@ type engine struct {
 	mu sync.Mutex
 	s  *run.Snapshot
 
-	events   []run.Event
-	files    map[run.Digest][]byte
-	took     []string // messages that the run has accepted
-	once     map[string]bool
+	events []run.Event
+	files  map[run.Digest][]byte
+	took   []string // messages that the run has accepted
+	once   map[string]bool
+
+	followers int
+	changed   []chan struct{}
+
 	activity []runs.Activity
 }
 
@@ -143,7 +147,7 @@ func (e *engine) Decide(_ context.Context, _ run.ID, d run.Decision) error {
 	if err := e.s.CheckDecision(d); err != nil {
 		return &runs.RefusedError{Reason: err.Error()}
 	}
-	e.took = append(e.took, fmt.Sprintf("%s %s by %s final %v session %v files %v: %s", d.Decision, d.ApprovalID, d.By, d.Final, d.Session, d.Files, d.Reason))
+	e.take("%s %s by %s final %v session %v files %v: %s", d.Decision, d.ApprovalID, d.By, d.Final, d.Session, d.Files, d.Reason)
 	if d.Decision == run.Approve && len(d.Files) == 0 {
 		e.emit(run.ApprovalGranted{ApprovalID: d.ApprovalID, By: d.By, Reason: d.Reason})
 	} else {
@@ -158,7 +162,7 @@ func (e *engine) Reply(_ context.Context, _ run.ID, r run.Reply) error {
 	if err := e.s.CheckReply(r); err != nil {
 		return &runs.RefusedError{Reason: err.Error()}
 	}
-	e.took = append(e.took, fmt.Sprintf("answer %s by %s: %s", r.QuestionID, r.By, r.Text))
+	e.take("answer %s by %s: %s", r.QuestionID, r.By, r.Text)
 	return nil
 }
 
@@ -172,14 +176,14 @@ func (e *engine) NoteOnce(_ context.Context, _ run.ID, once string, n run.Note) 
 		return &runs.RefusedError{Reason: err.Error()}
 	}
 	e.once[once] = true
-	e.took = append(e.took, fmt.Sprintf("note by %s: %s", n.By, n.Text))
+	e.take("note by %s: %s", n.By, n.Text)
 	return nil
 }
 
 func (e *engine) Cancel(context.Context, run.ID) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.took = append(e.took, "cancel")
+	e.take("cancel")
 	return nil
 }
 
@@ -193,13 +197,32 @@ func (e *engine) Load(_ run.ID, ref run.Ref) ([]byte, error) {
 	return b, nil
 }
 
-func (e *engine) Mark(run.ID) string {
+// Changes tells of messages that the run has taken. It counts its callers.
+func (e *engine) Changes(ctx context.Context, _ run.ID) <-chan struct{} {
+	changed := make(chan struct{}, 1)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return fmt.Sprint(e.s.Seq)
+	e.followers++
+	e.changed = append(e.changed, changed)
+	go func() {
+		<-ctx.Done()
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.followers--
+	}()
+	return changed
 }
 
-func (e *engine) MarkAll() string { return e.Mark(runID) }
+// take notes a message that the run has taken.
+func (e *engine) take(format string, args ...any) {
+	e.took = append(e.took, fmt.Sprintf(format, args...))
+	for _, c := range e.changed {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
 
 const patchText = `diff --git a/greet.go b/greet.go
 index 1111111111111111111111111111111111111111..2222222222222222222222222222222222222222 100644

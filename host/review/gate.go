@@ -1,26 +1,31 @@
 package review
 
 import (
-	"bytes"
-	"encoding/json"
+	"cmp"
 	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/hunks"
 	"github.com/ratchet-dev/ratchet/internal/review"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/toolcall"
 )
 
 // gateView is what waits for a decision: a patch, or a tool.
 type gateView struct {
 	ID      string // of exactly the patch or call that is shown
+	Pending string // of the approval that a refusal settles, where another attempt than its first is shown; else empty
 	Summary string
 	Stat    string
 	Facts   []review.Fact
 	Next    run.Outlook
 	Part    bool   // some of the files can be accepted
 	Missing string // why not all of it is shown
+	Whole   string // path of the whole patch, where not all of it is shown
+	Kept    bool   // the browser shows it already: only its id is sent
 
 	Attempts []attemptView // more than one: tabs
 
@@ -29,8 +34,9 @@ type gateView struct {
 	Changes *changesView // against the patch that was refused; nil: none was
 
 	// Of a tool.
-	Tool, Input string
-	Attempt     int
+	Tool  string
+	Input string            // the command, or the object of the call
+	Rest  []toolcall.Member // the other members of its input
 }
 
 type attemptView struct {
@@ -46,10 +52,32 @@ type changesView struct {
 	Unknown    string
 }
 
-func (p *page) gateOf(id run.ID, a run.PendingApproval, events []run.Event, chosen string) *gateView {
-	a, attempts := chooseAttempt(a, chosen)
+// asked is what a request wants to see of an approval.
+type asked struct {
+	attempt string // id of the attempt; empty: the first
+	shown   string // id of the approval or question that the browser shows already
+}
+
+func askedOf(r request) asked {
+	return asked{attempt: r.URL.Query().Get(attemptField), shown: r.Header.Get(shownHeader)}
+}
+
+const (
+	attemptField = "approval"
+	shownHeader  = "Ratchet-Shown"
+)
+
+func (p *page) gateOf(id run.ID, a run.PendingApproval, events []run.Event, want asked) *gateView {
+	first := a.ApprovalID
+	a, attempts := chooseAttempt(a, want.attempt)
+	if a.ApprovalID == want.shown {
+		return &gateView{ID: a.ApprovalID, Kept: true}
+	}
 	v := &gateView{
 		ID: a.ApprovalID, Summary: display.Line(a.Summary), Facts: review.Facts(a), Next: a.Next, Attempts: attempts,
+	}
+	if a.ApprovalID != first {
+		v.Pending = first
 	}
 	for i := range v.Facts {
 		v.Facts[i].Text = display.Line(v.Facts[i].Text)
@@ -66,11 +94,36 @@ func (p *page) gateOf(id run.ID, a run.PendingApproval, events []run.Event, chos
 	}
 	files, err := hunks.Read(patch)
 	if err != nil {
-		v.Missing = "This patch cannot be shown file by file. See it with `starter diff`."
+		v.Missing = "This patch cannot be shown file by file."
+		v.Whole = RunPath(id) + "/patch?" + url.Values{attemptField: {v.ID}}.Encode()
 	}
-	v.Files, v.Part = showFiles(files), a.Next.Part != "" && len(files) > 1
+	v.addFiles(id, files)
+	v.Part = a.Next.Part != "" && len(files) > 1
 	v.Changes = p.changesOf(id, a, events, files)
 	return v
+}
+
+// addFiles adds the files of the patch. It says what there is no room for.
+func (v *gateView) addFiles(id run.ID, files []hunks.File) {
+	v.Files = showFiles(files, newRoom(maxShown))
+	lines, more := hiddenLines(v.Files), len(files)-len(v.Files)
+	var out []string
+	if more > 0 {
+		out = append(out, countOf(more, "file", "files"))
+	}
+	if lines > 0 {
+		out = append(out, countOf(lines, "line", "lines"))
+	}
+	if len(out) == 0 {
+		return
+	}
+	v.Missing = strings.TrimSpace(v.Missing + " This patch is too long for a page: " + strings.Join(out, " and ") + " left out here. What you decide is about all of it.")
+	v.Whole = RunPath(id) + "/patch?" + url.Values{attemptField: {v.ID}}.Encode()
+	for i := range v.Files {
+		if v.Files[i].Hidden > 0 {
+			v.Files[i].Link = RunPath(id) + "/file?" + url.Values{attemptField: {v.ID}, fileField: {itoa(i)}}.Encode()
+		}
+	}
 }
 
 // chooseAttempt returns the approval as it would be for the attempt of that id, and the tabs of all.
@@ -93,31 +146,26 @@ func chooseAttempt(a run.PendingApproval, id string) (run.PendingApproval, []att
 }
 
 func attemptLabel(n int, provider string, s run.Stat) string {
-	label := "Attempt " + itoa(n)
+	label := "Attempt " + itoa(n) + " · +" + itoa(s.Added) + " −" + itoa(s.Deleted)
 	if provider != "" {
 		label += " · " + display.Line(provider)
 	}
-	return label + " · +" + itoa(s.Added) + " −" + itoa(s.Deleted)
+	return label
 }
 
 func (p *page) addTool(v *gateView, id run.ID, a run.PendingApproval) {
-	v.Tool, v.Attempt = display.Line(a.Permission.Tool), a.Permission.Candidate
+	v.Tool = display.Line(a.Permission.Tool)
 	input := []byte(a.Permission.Excerpt)
 	if whole, err := p.record.Load(id, a.Permission.Input); err == nil {
 		input = whole
 	} else if strings.HasSuffix(a.Permission.Excerpt, "…") {
 		v.Missing = "Not all of the input is at hand here: this is its head."
 	}
-	v.Input = readableInput(input)
-}
-
-// readableInput returns the input of a tool for a reader: one command as it is, and all else as indented JSON.
-func readableInput(input []byte) string {
-	var b bytes.Buffer
-	if json.Indent(&b, input, "", "  ") == nil {
-		input = b.Bytes()
+	call := toolcall.Read(a.Permission.Tool, input)
+	v.Input = safeText(cmp.Or(call.Command, call.Target))
+	for _, m := range call.Rest {
+		v.Rest = append(v.Rest, toolcall.Member{Name: display.Line(m.Name), Value: safeText(m.Value)})
 	}
-	return safeText(string(input))
 }
 
 // changesOf returns how the patch differs from the one that was refused before it; nil: none was.
@@ -141,7 +189,7 @@ func (p *page) changesOf(id run.ID, a run.PendingApproval, events []run.Event, f
 	case len(changed) == 0:
 		v.None = true
 	default:
-		v.Files = showFiles(changed)
+		v.Files = showFiles(changed, newRoom(maxShown))
 	}
 	return v
 }
@@ -162,24 +210,58 @@ func lastRejection(events []run.Event) (no run.ApprovalRejected) {
 	return no
 }
 
-// servePatch answers with the exact bytes of a pending patch, as a text that a browser does not run.
-func (p *page) servePatch(w http.ResponseWriter, r request, id run.ID) {
+// loadPending returns the bytes of the pending patch that a request asks for. Without one it answers the request.
+func (p *page) loadPending(w http.ResponseWriter, r request, id run.ID) (patch []byte, ok bool) {
 	pending, err := p.runs.Pending(r.Context(), id)
 	if err != nil {
 		showError(w, r, codeOf(err), err.Error())
-		return
+		return nil, false
 	}
 	if pending.Approval == nil || pending.Approval.Permission != nil {
 		showError(w, r, http.StatusNotFound, "No patch waits now.")
-		return
+		return nil, false
 	}
-	a, _ := chooseAttempt(*pending.Approval, r.URL.Query().Get("approval"))
-	b, err := p.record.Load(id, a.Patch)
-	if err != nil {
+	a, _ := chooseAttempt(*pending.Approval, askedOf(r).attempt)
+	if patch, err = p.record.Load(id, a.Patch); err != nil {
 		showError(w, r, http.StatusNotFound, "The patch is not at hand here.")
+		return nil, false
+	}
+	return patch, true
+}
+
+// servePatch answers with the exact bytes of a pending patch, as a text that a browser does not run.
+func (p *page) servePatch(w http.ResponseWriter, r request, id run.ID) {
+	patch, ok := p.loadPending(w, r, id)
+	if !ok {
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Content-Disposition", "attachment; filename=change.patch")
-	_, _ = w.Write(b)
+	_, _ = w.Write(patch)
+}
+
+// oneFile is the page of a file that the page of the run has no room for.
+type oneFile struct {
+	shell
+	Run, Patch string // paths
+	File       fileView
+}
+
+func (p *page) showFile(w http.ResponseWriter, r request, id run.ID) {
+	patch, ok := p.loadPending(w, r, id)
+	if !ok {
+		return
+	}
+	files, err := hunks.Read(patch)
+	n, err2 := strconv.Atoi(r.URL.Query().Get(fileField))
+	if err != nil || err2 != nil || n < 0 || n >= len(files) {
+		showError(w, r, http.StatusNotFound, "The patch has no such file.")
+		return
+	}
+	v := showFiles(files[n:n+1], newRoom(maxAlone))[0]
+	v.Closed = false
+	v.Link = RunPath(id) + "/patch?" + url.Values{attemptField: {askedOf(r).attempt}}.Encode()
+	renderPage(w, http.StatusOK, "one-file", oneFile{
+		shell{Title: v.Name, Caller: r.caller}, RunPath(id), v.Link, v,
+	})
 }

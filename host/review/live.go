@@ -3,44 +3,126 @@ package review
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"sync"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// live tells open pages that what they show has changed. It looks at the record on this disk, which a worker writes
-// before each step and before each wait: one look at a file, and no question to the engine.
+// live tells open pages that what they show has changed. The engine wakes it: the pages of one run share one follower
+// of its history. The pages of all runs share one that asks for the list of the open ones, for which the engine has
+// nothing to wait for.
 type live struct {
-	record Record
-	free   chan struct{} // a place for each stream that may be open
+	runs     Runs
+	free     chan struct{} // a place for each stream that may be open
+	patience time.Duration // with a browser that reads nothing
+
+	mu     sync.Mutex
+	topics map[run.ID]*topic // by the run; the empty id is all runs
+}
+
+// topic is what open streams wait for. It ends with the last of them.
+type topic struct {
+	streams map[chan struct{}]struct{}
+	stop    context.CancelFunc
 }
 
 const (
 	// maxStreams bounds the open streams of all browsers.
 	maxStreams = 200
-	// lookEvery is the pace of the looks of an open page.
-	lookEvery = 25 * time.Millisecond
+	// listEvery is the pace at which the list of runs is asked for while a page of it is open.
+	listEvery = 200 * time.Millisecond
 	// beatEvery is the pace of lines that keep proxies from closing a stream. What a run does at the moment, such as the
 	// tool that its agent uses, changes without an event: pages look for it at this pace.
 	beatEvery = 5 * time.Second
+	// writePatience bounds the wait for a browser that does not read.
+	writePatience = 10 * time.Second
 )
 
-func newLive(record Record) *live { return &live{record, make(chan struct{}, maxStreams)} }
-
-// streamRun tells the changes of one run.
-func (l *live) streamRun(w http.ResponseWriter, r *http.Request, id run.ID) {
-	l.streamEvents(w, r, func() string { return l.record.Mark(id) })
+func newLive(engine Runs) *live {
+	return &live{runs: engine, free: make(chan struct{}, maxStreams), patience: writePatience, topics: map[run.ID]*topic{}}
 }
 
-// streamAll tells the changes of all runs.
-func (l *live) streamAll(w http.ResponseWriter, r *http.Request) {
-	l.streamEvents(w, r, l.record.MarkAll)
+// watch returns a channel that holds a value when the topic has changed since the last one was taken. stop ends it.
+func (l *live) watch(id run.ID) (changed <-chan struct{}, stop func()) {
+	stream := make(chan struct{}, 1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.topics[id]
+	if t == nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		t = &topic{streams: map[chan struct{}]struct{}{}, stop: cancel}
+		l.topics[id] = t
+		go l.follow(ctx, id, t)
+	}
+	t.streams[stream] = struct{}{}
+	return stream, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(t.streams, stream)
+		if len(t.streams) == 0 {
+			t.stop()
+			delete(l.topics, id)
+		}
+	}
 }
 
-// streamEvents sends an event each time that mark changes, until the browser leaves. Its first event names the mark,
-// so that a page that was made before it does not miss a change.
-func (l *live) streamEvents(w http.ResponseWriter, r *http.Request, mark func() string) {
+// follow tells the streams of a topic of each change until ctx ends.
+func (l *live) follow(ctx context.Context, id run.ID, t *topic) {
+	changes := l.listChanges
+	if id != "" {
+		changes = func(ctx context.Context) <-chan struct{} { return l.runs.Changes(ctx, id) }
+	}
+	for changed := changes(ctx); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+			l.tell(t)
+		}
+	}
+}
+
+func (l *live) tell(t *topic) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for stream := range t.streams {
+		select {
+		case stream <- struct{}{}:
+		default: // one is waiting to be taken
+		}
+	}
+}
+
+// listChanges returns a channel that holds a value when the list of the open runs has changed. It ends with ctx.
+func (l *live) listChanges(ctx context.Context) <-chan struct{} {
+	changed := make(chan struct{}, 1)
+	go func() {
+		for last := ""; ctx.Err() == nil; {
+			if open, err := l.runs.List(ctx, runs.Filter{Open: true, Max: maxListed}); err == nil {
+				if now := fmt.Sprint(open); now != last {
+					last = now
+					select {
+					case changed <- struct{}{}:
+					default:
+					}
+				}
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(listEvery):
+			}
+		}
+	}()
+	return changed
+}
+
+// stream sends an event at once, so that a page that was made before it misses no change, and with each change of the
+// run, until the browser leaves. The empty id is all runs.
+func (l *live) stream(w http.ResponseWriter, r *http.Request, id run.ID) {
 	select {
 	case l.free <- struct{}{}:
 		defer func() { <-l.free }()
@@ -48,53 +130,30 @@ func (l *live) streamEvents(w http.ResponseWriter, r *http.Request, mark func() 
 		http.Error(w, "too many pages are open", http.StatusTooManyRequests)
 		return
 	}
-	control := http.NewResponseController(w)
-	_ = control.SetWriteDeadline(time.Time{}) // the stream ends with the browser
-	_ = control.SetReadDeadline(time.Time{})
+	changed, stop := l.watch(id)
+	defer stop()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
-	s := stream{w: w, control: control}
-	for s.waitForChange(r.Context(), mark) {
-	}
-}
-
-// stream is one open stream.
-type stream struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-	sent    string
-	began   bool
-	beat    time.Time
-}
-
-// waitForChange looks once and waits. It reports false when the browser has left.
-func (s *stream) waitForChange(ctx context.Context, mark func() string) bool {
-	now := mark()
-	switch {
-	case !s.began || now != s.sent:
-		s.began, s.sent, s.beat = true, now, time.Now()
-		if !s.write("event: changed\ndata: " + now + "\n\n") {
-			return false
-		}
-	case time.Since(s.beat) > beatEvery:
-		s.beat = time.Now()
-		if !s.write("event: beat\ndata:\n\n") {
-			return false
+	beat := time.NewTicker(beatEvery)
+	defer beat.Stop()
+	control := http.NewResponseController(w)
+	for event := "changed"; l.writeEvent(w, control, event); {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-changed:
+			event = "changed"
+		case <-beat.C:
+			event = "beat"
 		}
 	}
-	wait := time.NewTimer(lookEvery)
-	defer wait.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-wait.C:
-		return true
-	}
 }
 
-func (s *stream) write(text string) bool {
-	if _, err := fmt.Fprint(s.w, text); err != nil {
+// writeEvent sends an event without content. It reports false when the browser has left or does not read.
+func (l *live) writeEvent(w io.Writer, control *http.ResponseController, event string) bool {
+	if control.SetWriteDeadline(time.Now().Add(l.patience)) != nil {
 		return false
 	}
-	return s.control.Flush() == nil
+	_, err := fmt.Fprintf(w, "event: %s\ndata:\n\n", event)
+	return err == nil && control.Flush() == nil
 }

@@ -43,7 +43,7 @@ func (p *page) serveRequest(w http.ResponseWriter, r *http.Request, c caller) {
 	case r.URL.Path == "/" && r.Method != http.MethodPost:
 		p.showQueue(w, req)
 	case r.URL.Path == "/live" && r.Method == http.MethodGet:
-		p.live.streamAll(w, r)
+		p.live.stream(w, r, "")
 	case parts[0] != "runs" || len(parts) < 2 || len(parts) > 3:
 		showError(w, req, http.StatusNotFound, "There is no such page.")
 	default:
@@ -67,9 +67,11 @@ func (p *page) serveRun(w http.ResponseWriter, r request, name, last string) {
 	case last == name && r.Method != http.MethodPost:
 		p.showRun(w, r, id, problem{})
 	case last == "live" && r.Method == http.MethodGet:
-		p.live.streamRun(w, r.Request, id)
+		p.live.stream(w, r.Request, id)
 	case last == "patch" && r.Method == http.MethodGet:
 		p.servePatch(w, r, id)
+	case last == "file" && r.Method == http.MethodGet:
+		p.showFile(w, r, id)
 	case r.Method == http.MethodPost && acts[last] != nil:
 		p.doForm(w, r, id, last)
 	default:

@@ -73,11 +73,6 @@ func renderPage(w http.ResponseWriter, code int, name string, data any) {
 	_, _ = w.Write(b.Bytes())
 }
 
-// renderPlain answers a request whose caller is not known with a page that shows nothing of runs.
-func renderPlain(w http.ResponseWriter, code int, name string, data any) {
-	renderPage(w, code, name, data)
-}
-
 func showError(w http.ResponseWriter, r request, code int, text string) {
 	renderPage(w, code, "error", struct {
 		shell

@@ -105,7 +105,7 @@ func (p *page) showRun(w http.ResponseWriter, r request, id run.ID, wrong proble
 		showError(w, r, codeOf(err), err.Error())
 		return
 	}
-	v := p.viewOf(s, r.URL.Query().Get("approval"))
+	v := p.viewOf(s, askedOf(r))
 	v.shell = shell{Title: v.Name, Caller: r.caller, Said: saidWords[r.URL.Query().Get("said")], Wrong: wrong.why, Live: v.Path + "/live"}
 	v.Draft = wrong.draft
 	code := http.StatusOK
@@ -118,7 +118,7 @@ func (p *page) showRun(w http.ResponseWriter, r request, id run.ID, wrong proble
 	renderPage(w, code, "run", v)
 }
 
-func (p *page) viewOf(s seen, approval string) runView {
+func (p *page) viewOf(s seen, want asked) runView {
 	f := s.facts
 	listed := s.execution.Listed
 	listed.Status = s.state.Status
@@ -152,7 +152,7 @@ func (p *page) viewOf(s seen, approval string) runView {
 	v.addFacts(f, s.state)
 	p.addRecord(&v, s)
 	if a := s.pending.Approval; a != nil {
-		v.Gate = p.gateOf(f.RunID, *a, s.events, approval)
+		v.Gate = p.gateOf(f.RunID, *a, s.events, want)
 	}
 	if q := s.pending.Question; q != nil {
 		v.Question = questionOf(*q)

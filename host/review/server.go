@@ -31,6 +31,8 @@ type Runs interface {
 	Pending(context.Context, run.ID) (run.Pending, error)
 	Facts(context.Context, run.ID) (rundir.Facts, error)
 	Events(ctx context.Context, id run.ID, after string) ([]run.Event, error)
+	// Changes returns a channel that holds a value when the run has gone on since the last one was taken.
+	Changes(context.Context, run.ID) <-chan struct{}
 
 	Decide(context.Context, run.ID, run.Decision) error
 	Reply(context.Context, run.ID, run.Reply) error
@@ -43,10 +45,6 @@ type Runs interface {
 type Record interface {
 	// Load returns the artifact of a reference. On another host it fails: the file is missing there.
 	Load(run.ID, run.Ref) ([]byte, error)
-	// Mark returns a value that changes whenever the record of the run does. It is fast.
-	Mark(run.ID) string
-	// MarkAll changes whenever a run begins.
-	MarkAll() string
 }
 
 // Off is the Address of a page that is not served.
@@ -160,9 +158,9 @@ func newServer(c Config, l net.Listener, engine Runs, record Record) (*Server, e
 		key: s.key, hosts: hosts, origins: origins, port: port, secure: secure, proxy: c.Proxy,
 		now: time.Now, used: map[string]bool{},
 	}
-	p := &page{runs: engine, record: record, now: time.Now, live: newLive(record)}
+	p := &page{runs: engine, record: record, now: time.Now, live: newLive(engine)}
 	s.http = &http.Server{
-		Handler: d.guardHandler(p.serveRequest), ConnContext: withPeer, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
+		Handler: d.guardHandler(p.serveRequest), ConnContext: withPeer, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 2 * time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10, ErrorLog: discard,
 	}
 	if byTLS {

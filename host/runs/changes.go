@@ -9,8 +9,12 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// changesAgain is the wait before a run whose engine does not answer is followed again.
-const changesAgain = time.Second
+// changesAgain is the wait before a run whose engine does not answer is followed again, and endedAgain the wait of one
+// whose workflow has ended: a resumed run has another.
+const (
+	changesAgain = time.Second
+	endedAgain   = 10 * time.Second
+)
 
 // Changes returns a channel that holds a value when the run's workflow has gone on since the last one was
 // taken. The engine tells it at once, so a follower need not ask often. Changes may miss one while the
@@ -19,10 +23,13 @@ func (c *Client) Changes(ctx context.Context, id run.ID) <-chan struct{} {
 	changed := make(chan struct{}, 1)
 	go func() {
 		for ctx.Err() == nil {
-			c.followHistory(ctx, id, changed)
+			wait := changesAgain
+			if c.followHistory(ctx, id, changed) {
+				wait = endedAgain
+			}
 			select {
 			case <-ctx.Done():
-			case <-time.After(changesAgain):
+			case <-time.After(wait):
 			}
 		}
 	}()
@@ -30,16 +37,33 @@ func (c *Client) Changes(ctx context.Context, id run.ID) <-chan struct{} {
 }
 
 // followHistory waits for the events of the run's latest execution until it ends, or the engine does not
-// answer.
-func (c *Client) followHistory(ctx context.Context, id run.ID, changed chan<- struct{}) {
+// answer. It reports whether the workflow has ended, and no other continues it. The state of a run changes with a
+// workflow task alone: no other event but an end is told.
+func (c *Client) followHistory(ctx context.Context, id run.ID, changed chan<- struct{}) (ended bool) {
 	history := c.temporal.GetWorkflowHistory(ctx, id.WorkflowID(), "", true, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for history.HasNext() {
-		if _, err := history.Next(); err != nil {
-			return
+		event, err := history.Next()
+		if err != nil {
+			return false
+		}
+		ended = isEnd(event.GetEventType())
+		if !ended && event.GetEventType() != enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+			continue
 		}
 		select {
 		case changed <- struct{}{}:
 		default: // one is waiting to be taken
 		}
 	}
+	return ended
+}
+
+// isEnd reports whether a workflow ends with an event of the type.
+func isEnd(t enums.EventType) bool {
+	switch t {
+	case enums.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enums.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED, enums.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED,
+		enums.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, enums.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
+		return true
+	}
+	return false
 }

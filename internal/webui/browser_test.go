@@ -168,6 +168,9 @@ func (b *browser) awaitText(want string) {
 		func() bool { return strings.Contains(b.text(), want) })
 }
 
+// elementKey names an element among the arguments of a script: https://www.w3.org/TR/webdriver2/#elements.
+const elementKey = "element-6066-11e4-a52e-4f735466cecf"
+
 // element waits for one element that the XPath finds and that can be seen.
 func (b *browser) element(xpath string) string {
 	b.t.Helper()
@@ -189,12 +192,18 @@ func (b *browser) element(xpath string) string {
 	return found
 }
 
-// click finds the element anew while the page still moves it about.
+// click finds the element anew while the page still moves it about. It scrolls to one that lies behind the bar of buttons, as
+// a person would.
 func (b *browser) click(xpath string) {
 	b.t.Helper()
 	var err error
 	awaitOr(b.t, "click on "+xpath, func() string { return fmt.Sprint(err) }, func() bool {
-		err = b.try(http.MethodPost, b.session+"/element/"+b.element(xpath)+"/click", map[string]any{}, nil)
+		id := b.element(xpath)
+		if err = b.try(http.MethodPost, b.session+"/element/"+id+"/click", map[string]any{}, nil); err != nil {
+			_ = b.try(http.MethodPost, b.session+"/execute/sync", map[string]any{
+				"script": "arguments[0].scrollIntoView({block: 'center'})", "args": []any{map[string]string{elementKey: id}},
+			}, nil)
+		}
 		return err == nil
 	})
 }

@@ -6,15 +6,18 @@
   // live: an event says that the record has changed. The parts of the page that changed are replaced; what a person
   // has written or opened stays.
   const path = document.body.dataset.live;
-  let source, mark = null, loading = false, again = false;
+  const own = path ? path.slice(0, -'/live'.length) || '/' : ''; // of the page; a refused form has another address
+  let source, loading = false, again = false;
 
   async function refresh() {
     if (loading) { again = true; return; }
     loading = true;
     try {
-      const url = new URL(location.href);
-      url.searchParams.delete('said');
-      const answer = await fetch(url, {headers: {Accept: 'text/html'}, redirect: 'error'});
+      const url = new URL(own, location.origin);
+      const attempt = new URLSearchParams(location.search).get('approval');
+      if (attempt) url.searchParams.set('approval', attempt);
+      const shown = $('gate') ? $('gate').dataset.wait : ''; // need not be sent again
+      const answer = await fetch(url, {headers: {Accept: 'text/html', 'Ratchet-Shown': shown}, redirect: 'error'});
       if (answer.status === 401) { tell('You are logged out: starter page prints a link.'); source && source.close(); return; }
       if (!answer.ok) return;
       const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html');
@@ -30,6 +33,7 @@
   function put(part) {
     const now = $(part.id);
     if (!now || now.isEqualNode(part)) return;
+    if ('keep' in part.dataset && part.childElementCount > 0) return; // what is written there stays until the run is over
     if (part.id === 'gate') {
       if (now.dataset.wait === part.dataset.wait) return; // the same patch: what is written to it stays
       if (written(now)) { tell('What you look at was settled meanwhile: load the page again.'); return; }
@@ -52,7 +56,7 @@
   function follow() {
     if (!path || document.hidden || source) return;
     source = new EventSource(path);
-    source.addEventListener('changed', (e) => { if (mark !== e.data) { mark = e.data; refresh(); } });
+    source.addEventListener('changed', refresh);
     source.addEventListener('beat', refresh);
     source.onerror = () => { if (source.readyState === EventSource.CLOSED) { source = null; setTimeout(follow, 3000); } };
   }
@@ -81,7 +85,7 @@
   }
 
   function remarkAt(no) {
-    const line = no.closest('.ln'), file = no.closest('[data-file]').dataset.file;
+    const line = no.closest('.ln'), part = no.closest('[data-file]'), file = part.dataset.file;
     const name = `remark:${no.dataset.side}:${no.dataset.line}:${file}`;
     const there = Array.from(document.querySelectorAll('textarea')).find((t) => t.name === name);
     if (there) { there.focus(); return; }
@@ -91,7 +95,7 @@
     field.name = name;
     field.rows = 2;
     field.maxLength = 4000;
-    field.setAttribute('aria-label', `Comment on ${file}, line ${no.dataset.line}`);
+    field.setAttribute('aria-label', `Comment on ${part.querySelector('.fname').textContent}, line ${no.dataset.line}`);
     const drop = document.createElement('button');
     drop.type = 'button';
     drop.textContent = 'Remove';
