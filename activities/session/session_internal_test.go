@@ -1,0 +1,260 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/agent/conduct"
+	"github.com/ratchet-dev/ratchet/internal/redact"
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/session"
+)
+
+// newSitting returns a sitting of a session with a directory of its own. It has no process.
+func newSitting(t *testing.T) *sitting {
+	t.Helper()
+	runs, err := rundir.Open(t.Context(), filepath.Join(t.TempDir(), "runs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slot := runs.Session("s1")
+	release, err := slot.Hold(t.Context(), func() {}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
+	return &sitting{id: "s1", epoch: 1, slot: slot, leave: make(chan string, 1)}
+}
+
+// TestADamagedNoteStartsNoAgent has the note cut off by a full disk: with an empty one, the last message would be said
+// again.
+func TestADamagedNoteStartsNoAgent(t *testing.T) {
+	s := newSitting(t)
+	last := session.Handed{ID: "m1", Stage: session.Begun}
+	if err := (note{Agent: "a1", Last: &last}).keepIn(s.slot); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := loadNote(s.slot); err != nil || n.Agent != "a1" || *n.Last != last {
+		t.Errorf("%+v, %v", n, err)
+	}
+	name := filepath.Join(s.slot.Path(), "note.json")
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{string(whole[:len(whole)/2]), `{"last":{"id":"m1","stage":"perhaps"}}`} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := loadNote(s.slot); err == nil {
+			t.Errorf("%q is read as %+v", text, n)
+		}
+	}
+}
+
+// accounting is an agent whose client keeps an account of its processes.
+type accounting struct {
+	agent.Adapter
+	running bool
+	err     error
+}
+
+func (a accounting) Running(string) (bool, error) { return a.running, a.err }
+
+func TestAnAgentIsResumedOnlyWhereNoneOfItRuns(t *testing.T) {
+	doubt := errors.New("its list is damaged")
+	for _, tt := range []struct {
+		name    string
+		adapter agent.Adapter
+		note    note
+		refused bool
+	}{
+		{"a client without an account", struct{ agent.Adapter }{}, note{Agent: "a1"}, false},
+		{"a client that keeps none here", accounting{err: agent.ErrNoList}, note{Agent: "a1"}, false},
+		{"it runs nowhere", accounting{}, note{Agent: "a1"}, false},
+		{"it runs in another process", accounting{running: true}, note{Agent: "a1"}, true},
+		{"it runs in another process after a kill of ours", accounting{running: true, err: doubt}, note{Agent: "a1", Epoch: 1}, true},
+		{"a doubt after an orderly end", accounting{err: doubt}, note{Agent: "a1", Epoch: 1, Orderly: true}, true},
+		{"a doubt that a kill of ours explains", accounting{err: doubt}, note{Agent: "a1", Epoch: 1}, false},
+		{"there is no session of it yet", accounting{running: true}, note{}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newSitting(t)
+			s.note = tt.note
+			if err := s.provePlace(tt.adapter); (err != nil) != tt.refused {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+// TestAHandoverIsNotedBeforeItIsGiven has a message handed over in each state of the sitting.
+func TestAHandoverIsNotedBeforeItIsGiven(t *testing.T) {
+	lost := errors.New("the pipe broke")
+	for _, tt := range []struct {
+		name   string
+		before func(*sitting)
+		give   error
+		given  bool // the agent was called
+		done   bool
+		failed bool          // it is not known whether the agent has it
+		stage  session.Stage // in the note afterwards; empty: the note has nothing of it
+	}{
+		{name: "taken", given: true, done: true, stage: session.Begun},
+		{name: "a busy agent", give: agent.ErrBusy, given: true},
+		{name: "an agent that is gone", give: agent.ErrGone, given: true},
+		{name: "an error that leaves it open", give: lost, given: true, failed: true, stage: session.Begun},
+		{name: "while a turn is under way", before: func(s *sitting) { s.turn = &turn{} }},
+		{name: "after the end of the process", before: func(s *sitting) { s.over = true }},
+		{name: "before the start of the process", before: func(s *sitting) { s.Session = nil }},
+		{name: "a second time", before: func(s *sitting) { s.note.Last = &session.Handed{ID: "m1", Stage: session.Heard} }, done: true, stage: session.Heard},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newSitting(t)
+			s.Session = struct{ agent.Session }{}
+			if tt.before != nil {
+				tt.before(s)
+			}
+			if err := s.note.keepIn(s.slot); err != nil {
+				t.Fatal(err)
+			}
+			given := false
+			res, err := s.handOver(Handover{Session: "s1", Epoch: 1, ID: "m1", Text: "do"}, false, func() error {
+				given = true
+				if n, err := loadNote(s.slot); err != nil || n.Last == nil || n.Last.ID != "m1" || n.Last.Stage != session.Begun {
+					t.Errorf("given with the note %+v, %v", n.Last, err)
+				}
+				return tt.give
+			})
+			if given != tt.given || res.Done != tt.done || (err != nil) != tt.failed || !res.Done && err == nil && res.Reason == "" {
+				t.Errorf("given %t, %+v, %v", given, res, err)
+			}
+			n, err := loadNote(s.slot)
+			var stage session.Stage
+			if n.Last != nil {
+				stage = n.Last.Stage
+			}
+			if err != nil || stage != tt.stage {
+				t.Errorf("the note says %q, %v; want %q", stage, err, tt.stage)
+			}
+		})
+	}
+}
+
+func TestWhoMakesRoom(t *testing.T) {
+	past := time.Now().Add(-time.Hour)
+	a := &Activities{Config: Config{Idle: time.Hour, Quiet: time.Hour}, living: map[session.ID]*sitting{}}
+	add := func(id session.ID, last time.Time, busy bool) *sitting {
+		s := newSitting(t)
+		s.a, s.id, s.last = a, id, last
+		if busy {
+			s.turn = &turn{}
+		}
+		a.living[id] = s
+		return s
+	}
+	add("working", past.Add(-time.Hour), true)
+	add("starting", time.Time{}, false)
+	add("fresh", time.Now().Add(time.Hour), false)
+	if s := a.longestIdle(); s != nil {
+		t.Errorf("%s makes room", s.id)
+	}
+	late := add("late", past.Add(time.Minute), false)
+	first := add("first", past, false)
+	if s := a.longestIdle(); s != first {
+		t.Errorf("%v makes room", s)
+	}
+	late.leaving = true
+	if s := a.longestIdle(); s != nil {
+		t.Errorf("%s makes room although room is being made", s.id)
+	}
+}
+
+func TestATurnThatNoPersonHoldsUpIsNotCutOff(t *testing.T) {
+	a := &Activities{living: map[session.ID]*sitting{}}
+	for name, tt := range map[string]struct {
+		turn   *turn
+		leaves bool
+	}{
+		"without a turn":       {nil, true},
+		"at work":              {&turn{}, false},
+		"waiting for a person": {&turn{asks: []agent.Permission{{CallID: "c1"}}}, true},
+	} {
+		s := newSitting(t)
+		s.a, s.turn = a, tt.turn
+		a.living["s1"] = s
+		leaves := a.mayLeave(s)
+		if _, err := a.findSitting("s1", 1); leaves != tt.leaves || (err != nil) != leaves {
+			t.Errorf("%s: leaves %t, takes input: %v", name, leaves, err)
+		}
+	}
+	if _, err := a.findSitting("s1", 2); err == nil {
+		t.Error("another sitting is found")
+	}
+}
+
+func TestADecisionFitsOneCallAlone(t *testing.T) {
+	asked := agent.Permission{CallID: "c1", Tool: "Bash", Input: json.RawMessage(`{"command":"make"}`)}
+	changed := asked
+	changed.Input = json.RawMessage(`{"command":"make install"}`)
+	for name, tt := range map[string]struct {
+		permit run.Permit
+		taken  bool
+	}{
+		"the call":                    {run.Permit{CallID: "c1", Digest: conduct.DigestOf(asked)}, true},
+		"another call":                {run.Permit{CallID: "c2", Digest: conduct.DigestOf(asked)}, false},
+		"the call with another input": {run.Permit{CallID: "c1", Digest: conduct.DigestOf(changed)}, false},
+	} {
+		s := newSitting(t)
+		if _, ok := s.takeAsk(tt.permit); ok {
+			t.Errorf("%s: taken without a turn", name)
+		}
+		s.turn = &turn{asks: []agent.Permission{asked}}
+		if _, ok := s.takeAsk(tt.permit); ok != tt.taken || len(s.turn.asks) == 0 != tt.taken {
+			t.Errorf("%s: taken %t, %d wait", name, ok, len(s.turn.asks))
+		}
+	}
+}
+
+func TestATranscriptIsBoundedAndHoldsNoSecret(t *testing.T) {
+	const secret = "s3cret-of-the-worker"
+	secrets := redact.New([]string{"MODEL_KEY=" + secret})
+	var kept transcript
+	kept.addEvent(secrets, agent.Text{Text: "the key is " + secret[:8]}) // split over two pieces
+	kept.addEvent(secrets, agent.Text{Text: secret[8:] + "\nand more"})
+	kept.addEvent(secrets, agent.ToolUse{CallID: "c1", Tool: "Bash", Input: json.RawMessage(`{"command":"echo ` + secret + `"}`)})
+	kept.addEvent(secrets, agent.ToolUse{CallID: "c2", Tool: "Write", Input: json.RawMessage(`"` + strings.Repeat("x", 2*maxToolText) + `"`)})
+	kept.addEvent(secrets, agent.ToolResult{CallID: "c1", Output: strings.Repeat(secret, 10_000)})
+	kept.addEvent(secrets, agent.UsageUpdate{})
+	kept.addEvent(secrets, agent.Turn{Status: agent.Completed})
+	lines := strings.Split(strings.TrimSpace(string(kept.bytes())), "\n")
+	if len(lines) != 5 || strings.Contains(string(kept.bytes()), secret) {
+		t.Errorf("%d lines: %.500s", len(lines), kept.bytes())
+	}
+	for _, text := range lines {
+		if l := (line{}); json.Unmarshal([]byte(text), &l) != nil || l.At.IsZero() || len(text) > 2*maxToolText {
+			t.Errorf("%d bytes: %.200s", len(text), text)
+		}
+	}
+	for range 300 {
+		kept.addEvent(secrets, agent.ToolResult{CallID: "c3", Output: strings.Repeat("y", maxToolText)})
+	}
+	if n := len(kept.bytes()); n > maxTranscript+1000 || !strings.HasSuffix(string(kept.bytes()), "\"the transcript is cut here\"}\n") {
+		t.Errorf("%d bytes, ending with %s", n, kept.bytes()[n-100:])
+	}
+}
+
+func TestTheFirstLineOfAnAnswer(t *testing.T) {
+	for text, want := range map[string]string{"": "", "one": "one", "\n \n two \nthree": "two", " \n": ""} {
+		if got := string(firstLine([]byte(text))); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
