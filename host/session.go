@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/activities"
 	deliveryacts "github.com/ratchet-dev/ratchet/activities/delivery"
 	sessionacts "github.com/ratchet-dev/ratchet/activities/session"
+	"github.com/ratchet-dev/ratchet/host/sessionruns"
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/delivery/ledger"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
@@ -29,6 +31,7 @@ func (c Config) openSessions(runs *rundir.Store, sandbox activities.Sandbox, hos
 	env.State = c.RunsDir
 	return sessionacts.New(sessionacts.Config{
 		Runs: runs, Redact: redact.New(c.Environ), LookupEnv: c.lookup, Queue: ownQueue(), Most: c.Sessions, Idle: c.SessionIdle, Host: host,
+		Tools: &sessionruns.Server{RunsDir: c.RunsDir, Queue: cmp.Or(c.TaskQueue, temporalclient.TaskQueue)},
 		Open: func(o sessionacts.Opening) (agent.Adapter, error) {
 			spec, err := catalog.Parse(o.Spec)
 			if err != nil {

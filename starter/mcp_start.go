@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 
+	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
@@ -54,41 +54,7 @@ func (r *remote) Start(ctx context.Context, s tools.Start) (started tools.Starte
 	return started, json.Unmarshal(out.Bytes(), &started)
 }
 
-// awaitEvery is the pace of the looks at a run that is waited for.
-const awaitEvery = time.Second
-
 // Await waits until the run needs a person or has ended, or until ctx ends, and says what it needs.
-func (r *remote) Await(ctx context.Context, name string) (tools.Needs, error) {
-	last := context.WithoutCancel(ctx) // the last look is not cut off
-	return onNamed(last, r, name, func(f found) (tools.Needs, error) {
-		for {
-			n, err := f.lookOnce(last)
-			if err != nil || n.Over || n.Waits {
-				return n, err
-			}
-			wait := time.NewTimer(awaitEvery)
-			select {
-			case <-ctx.Done():
-				wait.Stop()
-				return n, nil
-			case <-wait.C:
-			}
-		}
-	})
-}
-
-// lookOnce looks at the run once.
-func (f found) lookOnce(ctx context.Context) (tools.Needs, error) {
-	e, err := f.Describe(ctx, f.id)
-	if err != nil {
-		return tools.Needs{}, err
-	}
-	if e.Status.Terminal() {
-		return tools.NewNeeds(f.id, e.Name, e.Status, nil), nil
-	}
-	p, err := f.Pending(ctx, f.id)
-	if err != nil {
-		return tools.Needs{}, err
-	}
-	return tools.NewNeeds(f.id, e.Name, p.Status, &p), nil
+func (r *remote) Await(ctx context.Context, name string) (runs.Needs, error) {
+	return onNamed(context.WithoutCancel(ctx), r, name, func(f found) (runs.Needs, error) { return f.AwaitNeeds(ctx, f.id) }) // the last look is not cut off
 }

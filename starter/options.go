@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/ratchet-dev/ratchet/host/sessionruns"
 	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
@@ -18,6 +19,8 @@ type optionFlags struct {
 	maxOutput   int
 	temperature float64
 	flags       *pflag.FlagSet
+	// grants lets the flag mcp name the server by which the agent starts runs, and granted says that it does.
+	grants, granted bool
 }
 
 func (f *optionFlags) register(flags *pflag.FlagSet) {
@@ -32,12 +35,19 @@ func (f *optionFlags) register(flags *pflag.FlagSet) {
 }
 
 // read returns the options of the flags. A relative directory counts from the working directory.
-func (f optionFlags) read() (setup.Options, error) {
+func (f *optionFlags) read() (setup.Options, error) {
 	o := setup.Options{Mode: f.mode, Tools: f.allow, NoTools: f.deny, MaxOutputTokens: f.maxOutput}
 	if f.flags != nil && f.flags.Changed("temperature") {
 		o.Temperature = &f.temperature
 	}
 	for _, text := range f.servers {
+		if text == sessionruns.ServerName {
+			if !f.grants {
+				return o, usageErrorf("--mcp %s: only a session that a person starts may start runs, by `starter session start`; a run's agents may not", text)
+			}
+			f.granted = true
+			continue
+		}
 		name, server, err := setup.ParseServer(text)
 		if err != nil {
 			return o, usageErrorf("--mcp: %w", err)

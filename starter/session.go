@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/host/sessionruns"
 	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -125,6 +126,8 @@ first message.`,
 	flags.StringVar(&f.system, "system", "", "`text` that joins the agent's system prompt")
 	flags.StringArrayVar(&f.env, "env", nil, "`variable` for the agent: NAME of one of the worker, or NAME=value, which is recorded; repeat it for more")
 	f.options.register(flags)
+	f.options.grants = true
+	flags.Lookup("mcp").Usage = "`name=command` of an MCP server that the agent starts, in its box, or " + sessionruns.ServerName + ": the tools by which it starts runs here, whose patches you approve; repeat it for more"
 	return cmd
 }
 
@@ -139,6 +142,9 @@ func (c *cli) startSession(ctx context.Context, f *sessionFlags) error {
 	}
 	defer t.Close()
 	if err := c.checkSandbox(in.Sandbox, false); err != nil {
+		return err
+	}
+	if err := c.readyGrant(ctx, c.clientOf(t), in.Runs); err != nil {
 		return err
 	}
 	s := c.sessionsOf(t)
@@ -208,6 +214,11 @@ func (c *cli) sessionInput(ctx context.Context, f *sessionFlags) (session.Input,
 	in.Model, spec.Model = spec.Model, "" // the model can be changed later
 	in.Provider, in.MaxCost = spec.String(), run.Dollars(f.maxCost)
 	in.Repository = run.Repository{Path: src.Root, Prefix: src.Prefix, Base: src.Base}
+	if f.options.granted {
+		if in.Runs, err = c.newGrant(ctx, in, src, spec); err != nil {
+			return in, err
+		}
+	}
 	if err := in.Validate(); err != nil {
 		return in, &usageError{err}
 	}

@@ -26,7 +26,8 @@ import (
 
 // asTalker, as the first argument, makes the test binary an ACP agent that notes each prompt in a ledger and
 // answers it. A prompt with the word ask asks for a permission first. One with a word until=NAME answers
-// when that file lies beside the ledger; asked to go on with it, the agent answers at once.
+// when that file lies beside the ledger; asked to go on with it, the agent answers at once. A prompt that begins with
+// call has it call a tool: see toolPlayer.
 const asTalker = "play-talker"
 
 func playTalker(dir string) {
@@ -34,17 +35,22 @@ func playTalker(dir string) {
 	in.Buffer(nil, 16<<20)
 	var held *int      // a prompt that waits for a permission
 	var session string // its id
+	tools := toolPlayer{dir: dir}
 	for in.Scan() {
 		var m struct {
 			ID     *int
 			Method string
 			Params struct {
-				SessionID string
-				Prompt    []struct{ Text string }
+				SessionID  string
+				Prompt     []struct{ Text string }
+				McpServers []toolProgram
 			}
 		}
 		if json.Unmarshal(in.Bytes(), &m) != nil || m.ID == nil {
 			continue
+		}
+		if m.Params.McpServers != nil {
+			tools.servers = m.Params.McpServers
 		}
 		switch m.Method {
 		case "initialize":
@@ -58,6 +64,7 @@ func playTalker(dir string) {
 			session = m.Params.SessionID
 			noteLine(dir, strings.ReplaceAll(text, "\n", " "))
 			chunk(session, "heard ")
+			tools.play(text)
 			if strings.HasPrefix(text, "ask") {
 				held = m.ID
 				fmt.Println(`{"jsonrpc":"2.0","id":1000,"method":"session/request_permission","params":{"sessionId":"` + session + `","toolCall":{"toolCallId":"c1","title":"make","kind":"execute","rawInput":{"command":"make"}},"options":[{"optionId":"y","name":"yes","kind":"allow_once"},{"optionId":"n","name":"no","kind":"reject_once"}]}}`)
@@ -182,6 +189,7 @@ type sessionAim struct {
 	heard       int // times that the agent got the message; maybe: once or not at all
 	resumes     int
 	worker      string // that is killed, and its successor; empty: the real one
+	runs        int    // that the agent has started in the end
 }
 
 var sessionAims = []sessionAim{
@@ -194,6 +202,10 @@ var sessionAims = []sessionAim{
 	{point: "session.turn-kept", want: session.Completed, heard: 1},
 	{point: "session.before-decide", text: "ask", want: session.Completed, heard: 1, resumes: 1},
 	{point: "session.decided", text: "ask", want: session.Completed, heard: 1, resumes: 1},
+
+	{point: "session.run-noted", text: startCall, want: session.Completed, heard: 1, resumes: 1, runs: 1},
+	{point: "session.run-named", text: startCall, want: session.Completed, heard: 1, resumes: 1, runs: 1},
+	{point: "session.run-started", text: startCall, want: session.Completed, heard: 1, resumes: 1, runs: 1},
 
 	// The control: who does not read what the note says of the last message.
 	{point: "session.heard", want: session.Completed, heard: 2, worker: forgetful},
@@ -217,6 +229,9 @@ func TestKilledAtEveryPointOfASession(t *testing.T) {
 
 func (a sessionAim) hit(t *testing.T, s *fixture) {
 	h := s.newSession(t, uuid.NewString())
+	if a.runs > 0 {
+		h = s.newStarter(t, uuid.NewString())
+	}
 	kind := asWorker + "=1"
 	if a.worker != "" {
 		kind = asWorker + "=" + a.worker
@@ -224,7 +239,7 @@ func (a sessionAim) hit(t *testing.T, s *fixture) {
 	doomed := h.launch(kind, "RATCHET_FAILPOINTS="+a.point+"=kill")
 	text := strings.TrimSpace(a.text + " m1")
 	h.say(t, "m1", text)
-	if a.text != "" {
+	if a.text == "ask" {
 		h.approve(t)
 	}
 	select {
@@ -239,6 +254,7 @@ func (a sessionAim) hit(t *testing.T, s *fixture) {
 	if p.Outcome != a.want || n != a.heard && (a.heard != maybe || n > 1) || p.Resumes != a.resumes && a.worker == "" {
 		t.Errorf("%s after %d resumes (%s), heard %d times; want %s after %d, heard %d times", p.Outcome, p.Resumes, p.Reason, n, a.want, a.resumes, a.heard)
 	}
+	h.mustHaveRuns(t, a.runs)
 	h.say(t, "m2", "m2")
 	if p := h.past(t, "m2"); p.Outcome != session.Completed || h.heard("m2") != 1 {
 		t.Errorf("afterwards: %s (%s), heard %d times", p.Outcome, p.Reason, h.heard("m2"))

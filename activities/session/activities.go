@@ -47,6 +47,8 @@ type Config struct {
 	Quiet time.Duration
 	// Host lets other sessions reach those that live; nil: none can.
 	Host Host
+	// Tools serves the agents that may start runs; nil: a session with such an agent does not start.
+	Tools RunTools
 }
 
 // The defaults (docs/contracts/agent.md, 8).

@@ -107,7 +107,7 @@ func (o *Owner) Decide(ctx context.Context, v Verdict) (HandResult, error) {
 		d.Verdict = agent.Abort
 	}
 	failpoint.Hit("session.before-decide")
-	err = s.Session.Decide(ctx, d)
+	err = s.answerCall(ctx, d)
 	failpoint.Hit("session.decided")
 	s.last = time.Now()
 	if errors.Is(err, agent.ErrNotPending) || errors.Is(err, agent.ErrGone) {

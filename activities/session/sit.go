@@ -23,7 +23,7 @@ import (
 func (a *Activities) Sit(ctx context.Context, in SitInput) (SitResult, error) {
 	show, stop := report.Heartbeat(ctx, report.Progress{Doing: "waits for its place"})
 	defer stop()
-	s := &sitting{a: a, in: in, id: in.Session.ID, epoch: in.Epoch, slot: a.Runs.Session(string(in.Session.ID)), show: show, leave: make(chan string, 1)}
+	s := &sitting{a: a, in: in, id: in.Session.ID, epoch: in.Epoch, slot: a.Runs.Session(string(in.Session.ID)), show: show, leave: make(chan string, 1), calls: make(chan agent.Event)}
 	release, holder, err := s.holdDirectory(ctx)
 	if err != nil {
 		return s.unstartedResult(ctx, session.Held, fmt.Sprintf("process %d of this host has the directory of the session: %v", holder, err))
@@ -33,9 +33,15 @@ func (a *Activities) Sit(ctx context.Context, in SitInput) (SitResult, error) {
 		return SitResult{End: session.Ended}, nil
 	}
 	defer a.givePlace(s)
+	closeTools, err := s.openTools(ctx)
+	if err != nil {
+		return s.unstartedResult(ctx, session.Unstarted, err.Error())
+	}
+	defer closeTools()
 	if end, err := s.proveAndStart(ctx); err != nil {
 		return s.unstartedResult(ctx, end, err.Error())
 	}
+	s.pid.Store(int64(s.PID()))
 	failpoint.Hit("session.started")
 	if err := s.reportSeated(ctx); err != nil {
 		s.endProcess()
@@ -174,6 +180,7 @@ func (s *sitting) startOptions(ctx context.Context) (o agent.Options, err error)
 	}
 	s.dir = o.Dir
 	err = o.AddSetup(in.Setup, s.a.LookupEnv)
+	o.Bridge = s.bridge
 	o.Sticky = in.Choice()
 	o.Override = s.in.Choice
 	return o, err
@@ -245,6 +252,10 @@ func (s *sitting) followAgent(ctx context.Context) SitResult {
 			}
 		case <-tick.C:
 			if res := s.expired(); res != nil {
+				return *res
+			}
+		case e := <-s.calls:
+			if res := s.handleEvent(ctx, e); res != nil {
 				return *res
 			}
 		case e, ok := <-s.Events():

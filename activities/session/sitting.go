@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ratchet-dev/ratchet/activities/report"
@@ -35,11 +36,17 @@ type sitting struct {
 	leave   chan string // gets the reason to end the idle process
 	leaving bool        // no more input; guarded by Activities.mu
 
+	bridge *agent.Bridge    // to the tools by which the agent starts runs; nil: it has none
+	pid    atomic.Int64     // of the agent; zero until it runs
+	calls  chan agent.Event // of these tools, for the follower
+
 	mu   sync.Mutex // after Activities.mu
 	note note
 	over bool      // the note is the next sitting's
 	turn *turn     // under way; nil: none
 	last time.Time // of the last sign of life
+	// own holds the calls of our own tools that wait for a decision.
+	own map[string]chan agent.PermissionDecision
 }
 
 // turn is a turn under way.
@@ -151,6 +158,7 @@ func (s *sitting) takeEvent(ctx context.Context, e agent.Event) (reports []sessi
 		return s.sightReport(session.Sight{What: session.TurnClosed, Turn: e.ID, Status: e.Status, At: e.At}), nil
 	}
 	if s.turn == nil {
+		s.denyOwnCalls()
 		return nil, nil
 	}
 	return s.takeOfTurn(ctx, e)
@@ -246,7 +254,7 @@ func (s *sitting) decideCall(ctx context.Context, asked agent.Permission) ([]ses
 			return nil, noteFailed(err)
 		}
 	}
-	_ = s.Session.Decide(ctx, d) // a call that waits no more needs no answer
+	_ = s.answerCall(ctx, d) // a call that waits no more needs no answer
 	return nil, nil
 }
 
@@ -293,6 +301,7 @@ func (s *sitting) endTurn(e agent.Turn) ([]session.Report, *SitResult) {
 	s.note.Spent = nil
 	s.note.Last = &session.Handed{ID: t.ID, Stage: session.Closed, End: &end}
 	s.turn = nil
+	s.denyOwnCalls()
 	if err := s.note.keepIn(s.slot); err != nil {
 		return nil, noteFailed(err)
 	}

@@ -113,9 +113,5 @@ func (c *Client) memoOf(in run.Input) map[string]any {
 
 func firstLine(goal string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(goal), "\n")
-	text := []rune(display.Line(line))
-	if len(text) > maxSummary {
-		text = append(text[:maxSummary-1], '…')
-	}
-	return string(text)
+	return display.OneLine(line, maxSummary)
 }

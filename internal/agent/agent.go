@@ -173,6 +173,8 @@ type Options struct {
 	NoTools  []string // tools that it may not use
 	// Servers are MCP servers by name. The agent starts them; in a box, in its own.
 	Servers map[string]setup.Server
+	// Bridge is a server of ours for this session alone, which the agent has as one more MCP server; nil: none.
+	Bridge *Bridge
 	// UserServers lets the session have the MCP servers of the user's own
 	// configuration as well. They may act in the user's name, and no sandbox of
 	// the session bounds them.
@@ -185,6 +187,15 @@ type Options struct {
 	Env []string
 	// Log gets the agent's standard error; nil discards it.
 	Log io.Writer
+}
+
+// Bridge is a server that listens on a Unix socket. The agent starts a program that connects its standard input and
+// output to the socket.
+type Bridge struct {
+	Name   string // of the MCP server
+	Socket string // its path outside of a box
+	// Tools are the names of its tools. The client asks nobody about them: the server itself asks.
+	Tools []string
 }
 
 // Choice returns the choice that counts for this start.

@@ -21,6 +21,7 @@ type host struct {
 type inside struct {
 	mounts []mount
 	egress *Egress
+	bridge string // of the spec
 	own    string // the path of our executable
 	names  []string
 	disk   int64
@@ -54,6 +55,9 @@ func args(h host, in inside) []string {
 	}
 	if in.egress != nil {
 		a = append(a, "--bind", in.egress.Socket, EgressSocket)
+	}
+	if in.bridge != "" {
+		a = append(a, "--bind", in.bridge, bridgeSocket)
 	}
 	a = append(a, "--remount-ro", "/", "--clearenv")
 	for _, entry := range in.env {

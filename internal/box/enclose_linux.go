@@ -79,7 +79,7 @@ func (e entry) prepare(argv []string, dir string, env []string) (inside, error) 
 	if err != nil {
 		return inside{}, err
 	}
-	in := inside{mounts: mounts, egress: e.spec.Egress, own: e.box.own, disk: limits.Disk, fence: fenceFD, dir: dir, env: env, argv: argv}
+	in := inside{mounts: mounts, egress: e.spec.Egress, bridge: e.spec.Bridge, own: e.box.own, disk: limits.Disk, fence: fenceFD, dir: dir, env: env, argv: argv}
 	if in.dir == "" {
 		in.dir = e.spec.Tree
 	}
@@ -96,6 +96,9 @@ func (e entry) prepare(argv []string, dir string, env []string) (inside, error) 
 	}
 	if e.spec.Egress != nil {
 		in.names = append(in.names, e.spec.Egress.Forwarder)
+	}
+	if e.spec.Bridge != "" {
+		in.names = append(in.names, bridgeName)
 	}
 	return in, nil
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/box/inner"
 )
 
 // Spec says what one program may reach. All paths are absolute. Everything has the same path inside
@@ -26,6 +28,8 @@ type Spec struct {
 	Private []string
 	// Egress is the way to the network. Nil means that there is none.
 	Egress *Egress
+	// Bridge is the path of a socket outside, to which programs inside connect by [Box.BridgeCommand]; empty: none.
+	Bridge string
 	Limits Limits
 }
 
@@ -46,6 +50,22 @@ type Egress struct {
 	// arguments. It runs "--" and the program with its arguments, which follow Args.
 	Forwarder string
 	Args      []string
+}
+
+// bridgeSocket is the path of the socket of a Bridge inside, and bridgeName the name of the program that connects to it.
+const (
+	bridgeSocket = "/run/bridge.sock"
+	bridgeName   = "ratchet-bridge"
+)
+
+// BridgeCommand returns the program, with its arguments, that copies its standard input to the socket and the socket to
+// its standard output: of a box with the socket as its Bridge, or of this machine for a nil box.
+func (b *Box) BridgeCommand(socket string) ([]string, error) {
+	if b != nil {
+		return []string{OwnDirectory + bridgeName, inner.BridgeWord, bridgeSocket}, nil
+	}
+	own, err := os.Executable()
+	return []string{own, inner.BridgeWord, socket}, err
 }
 
 // EgressSocket is the path of the proxy's socket inside. OwnDirectory holds our executable inside,

@@ -15,6 +15,15 @@ import (
 // of other alphabets that share a word with Latin letters are shown in the same way.
 func Line(s string) string { return visible(s, "") }
 
+// OneLine returns a text on one line, with every character made visible as Line does, in at most so many characters.
+func OneLine(text string, most int) string {
+	line := []rune(Line(strings.Join(strings.Fields(text), " ")))
+	if len(line) > most {
+		line = append(line[:most-1], '…')
+	}
+	return string(line)
+}
+
 // JSON returns JSON that a terminal can show. Every character that Line makes visible becomes a
 // \u escape, which means the same to a program. Line feeds stay.
 func JSON(raw []byte) []byte {

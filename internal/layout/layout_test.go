@@ -24,7 +24,7 @@ var floors = [][]string{
 	{"agent", "citizen", "patch", "session"},
 	{"answer", "attempts", "check", "checkout", "controlsocket", "delivery", "layer", "prompt", "review", "rundir", "temporalclient", "toolchain"},
 	{"egress", "engine"},
-	{"box", "file", "hunks", "notify"},
+	{"box", "file", "hunks", "notify", "toolserver"},
 	{"dispatch", "display", "failpoint", "failure", "gate", "git", "proc", "redact", "run", "udiff", "verdict"},
 	{"allow", "exact", "setup", "syntax", "toolcall", "version"},
 }

@@ -56,6 +56,7 @@ func (s *Snapshot) GoOn(note string) Input {
 	with.addGuidance(FromNote, note)
 	in.Before = &Before{RunID: in.RunID, Name: in.Name, Base: base, Guidance: with.Guidance}
 	in.RunID, in.Name, in.Naming.Branch = "", "", ""
+	in.Session = "" // whoever starts this one says so
 	if s.Head != "" {
 		in.Repository.Base = s.Head
 	}

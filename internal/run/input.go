@@ -79,6 +79,9 @@ type Input struct {
 	Naming Naming `json:"naming,omitzero"`
 	// Tell is the id of the standing session that is told when the run waits and when it ends; empty: none is.
 	Tell string `json:"tell,omitempty"`
+	// Session is the id of the standing session whose agent started the run; empty: a person did. A person approves
+	// each patch and tool of such a run, in the box, and the session is told.
+	Session string `json:"session,omitempty"`
 	// Origins says who chose what, by the names of the settings. It decides nothing.
 	Origins map[string]Origin `json:"origins,omitempty"`
 }
@@ -219,6 +222,9 @@ func (in Input) Validate() error {
 		refuse(overlap(dir, in.Repository.Path), "agents change the repository by patches alone: let them only read the directory %s, or leave it out", dir)
 	}
 	refuse(in.Tell != "" && !sessionForm.MatchString(in.Tell), "session id %q: want 1 to 64 letters, digits, '-' and '_'", in.Tell)
+	refuse(in.Session != "" && in.Tell != in.Session, "a run that a session has started tells that session")
+	refuse(in.Session != "" && (in.Policy != Always || in.Tools == AllowTools || in.Network || in.Sandbox.Off()),
+		"a run that a session has started waits for a person before each patch and tool, in the box, without a network")
 	if err := in.Before.check(in.RunID); err != nil {
 		errs = append(errs, err)
 	}

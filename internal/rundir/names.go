@@ -41,6 +41,23 @@ func RunNamed(dir string, name run.Name) (run.ID, bool) {
 	return id, err == nil && id.Validate() == nil
 }
 
+// NamesOf returns the names under the label that were noted for a run. It reads all names of the label.
+func NamesOf(dir, label string, id run.ID) (found []run.Name) {
+	entries, _ := file.Names(filepath.Join(dir, namesDir)) // of none there are none
+	for _, entry := range entries {
+		text, ok := strings.CutPrefix(entry, label+"-")
+		number, isNumber := run.ParseNumber(text)
+		if !ok || !isNumber {
+			continue
+		}
+		name := run.NewName(label, number)
+		if other, kept := RunNamed(dir, name); kept && other == id {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
 // LastNumber returns the highest number that a run of this host has under the label; zero if none has any.
 func LastNumber(dir, label string) (last int) {
 	names, err := file.Names(filepath.Join(dir, namesDir))

@@ -36,6 +36,8 @@ type Input struct {
 	MaxCost   run.Micros `json:"maxCostMicros,omitempty"`
 	// Deliveries is how much must be proved before a delivery; empty means delivery.StrictSafe.
 	Deliveries delivery.Mode `json:"deliveries,omitempty"`
+	// Runs lets the agent start runs; nil: it cannot.
+	Runs *Grant `json:"runs,omitempty"`
 }
 
 // maxTitle bounds a title in bytes.
@@ -56,7 +58,7 @@ func (in Input) Validate() error {
 	case in.MaxTokens < 0 || in.MaxCost < 0:
 		return errors.New("a budget below zero")
 	}
-	return nil
+	return in.Runs.check(in)
 }
 
 // Kind returns the kind of the agent.

@@ -115,7 +115,7 @@ func (a *adapter) startSession(ctx context.Context, o agent.Options) (*session, 
 		return nil, err
 	}
 	var err error
-	if o.Servers, err = a.findServers(o); err != nil {
+	if o.Servers, err = a.Sandbox.AllServers(o, child.ParseEnviron(a.agentEnviron(o))["PATH"]); err != nil {
 		return nil, err
 	}
 	s, err := a.spawnAgent(ctx, o)

@@ -74,7 +74,10 @@ func (s Sandbox) Enclose(c Client, o agent.Options) (Enclosed, error) {
 	for _, dir := range o.ReadDirs {
 		spec.Read = append(spec.Read, filepath.Clean(dir))
 	}
-	spec.Read = append(spec.Read, serverFiles(o.Servers, values["PATH"])...)
+	spec.Read = append(spec.Read, serverFiles(o, values["PATH"])...)
+	if o.Bridge != nil {
+		spec.Bridge = o.Bridge.Socket
+	}
 	if err := addClient(&spec, c, values["PATH"]); err != nil {
 		return Enclosed{}, fmt.Errorf("%w: %w", agent.ErrUnavailable, err)
 	}

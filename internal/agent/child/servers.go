@@ -1,11 +1,13 @@
 package child
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/setup"
 )
@@ -29,14 +31,35 @@ func FindServers(servers map[string]setup.Server, path string) (map[string]setup
 	return found, nil
 }
 
+// AllServers returns the servers of a session in the form of FindServers, the one of o.Bridge among them.
+func (s Sandbox) AllServers(o agent.Options, path string) (map[string]setup.Server, error) {
+	found, err := FindServers(o.Servers, path)
+	if err != nil || o.Bridge == nil {
+		return found, err
+	}
+	argv, err := s.Box.BridgeCommand(o.Bridge.Socket)
+	if err != nil {
+		return nil, serverError(o.Bridge.Name, err)
+	}
+	if _, taken := found[o.Bridge.Name]; taken {
+		return nil, serverError(o.Bridge.Name, errors.New("the name is that of a server of Ratchet's: choose another"))
+	}
+	found[o.Bridge.Name] = setup.Server{Command: argv[0], Args: argv[1:]}
+	return found, nil
+}
+
 func serverError(name string, err error) error {
 	return &failure.Error{Code: failure.BadRequest, Message: fmt.Sprintf("MCP server %s: %v", name, err)}
 }
 
-// serverFiles returns the files and directories that the programs of the servers consist of.
-func serverFiles(servers map[string]setup.Server, path string) []string {
+// serverFiles returns the files and directories that the programs of the servers of a session consist of. The box shows
+// the program of the bridge by itself.
+func serverFiles(o agent.Options, path string) []string {
 	var files []string
-	for _, s := range servers {
+	for name, s := range o.Servers {
+		if o.Bridge != nil && name == o.Bridge.Name {
+			continue
+		}
 		files = append(files, ProgramFiles(slices.Concat([]string{s.Command}, s.Args), path)...)
 	}
 	slices.Sort(files)

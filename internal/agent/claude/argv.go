@@ -71,12 +71,23 @@ func clientArgs(o agent.Options, fresh string) ([]string, error) {
 		argv = append(argv, "--mcp-config="+string(servers))
 	}
 	argv = append(argv, repeatFlag("--add-dir=", slices.Concat(o.Dirs, o.ReadDirs))...)
-	argv = append(argv, repeatFlag("--allowedTools=", o.Tools)...)
+	argv = append(argv, repeatFlag("--allowedTools=", slices.Concat(o.Tools, bridgeTools(o.Bridge)))...)
 	forbidden := slices.Concat(noTools, o.NoTools)
 	if !o.Network {
 		forbidden = append(forbidden, netTools...)
 	}
 	return append(argv, repeatFlag("--disallowedTools=", forbidden)...), nil
+}
+
+// bridgeTools returns the names of the bridge's tools as the client has them.
+func bridgeTools(b *agent.Bridge) (names []string) {
+	if b == nil {
+		return nil
+	}
+	for _, tool := range b.Tools {
+		names = append(names, "mcp__"+b.Name+"__"+tool)
+	}
+	return names
 }
 
 // CheckOptions implements agent.OptionChecker.

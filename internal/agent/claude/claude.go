@@ -70,7 +70,7 @@ func (a *adapter) startSession(ctx context.Context, o agent.Options) (*session, 
 		return nil, greeting{}, err
 	}
 	env := a.clientEnviron(o)
-	if o.Servers, err = child.FindServers(o.Servers, child.ParseEnviron(env)["PATH"]); err != nil {
+	if o.Servers, err = a.Sandbox.AllServers(o, child.ParseEnviron(env)["PATH"]); err != nil {
 		return nil, greeting{}, err
 	}
 	fresh := uuid.NewString()

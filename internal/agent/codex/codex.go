@@ -68,7 +68,7 @@ func (a *adapter) Start(ctx context.Context, o agent.Options) (agent.Session, er
 	if err := checkOptions(o); err != nil {
 		return nil, err
 	}
-	if o.Servers, err = child.FindServers(o.Servers, child.ParseEnviron(a.clientEnviron(o.Env))["PATH"]); err != nil {
+	if o.Servers, err = a.Sandbox.AllServers(o, child.ParseEnviron(a.clientEnviron(o.Env))["PATH"]); err != nil {
 		return nil, err
 	}
 	for try := 0; ; try++ {

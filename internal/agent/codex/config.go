@@ -28,8 +28,26 @@ func threadConfig(o agent.Options, env []string) object {
 	if child.ParseEnviron(env)[keyVariable] != "" {
 		c["shell_environment_policy.set."+keyVariable] = ""
 	}
-	c["mcp_servers"] = object(child.ServerTables(o.Servers))
+	c["mcp_servers"] = serverTables(o)
 	return c
+}
+
+// bridgeTimeout bounds a call of a bridge's tool in seconds: a person may have to decide meanwhile.
+const bridgeTimeout = 24 * 60 * 60
+
+// serverTables returns the servers as the client has them. It lets calls of the bridge's tools pass, and waits for them.
+func serverTables(o agent.Options) object {
+	tables := object(child.ServerTables(o.Servers))
+	if o.Bridge == nil {
+		return tables
+	}
+	tools := object{}
+	for _, name := range o.Bridge.Tools {
+		tools[name] = object{"approval_mode": "approve"}
+	}
+	bridge := tables[o.Bridge.Name].(map[string]any)
+	bridge["tools"], bridge["tool_timeout_sec"] = tools, bridgeTimeout
+	return tables
 }
 
 // distrustDirs marks the working directory and all directories above it as

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/toolserver"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 )
 
@@ -33,7 +34,7 @@ func (s *server) pastDispatches(ctx context.Context, _ *mcp.CallToolRequest, in 
 	}
 	out := pastOutput{Dispatches: found}
 	if err != nil {
-		out.Untold = oneLine(err).Error()
+		out.Untold = toolserver.OneLine(err).Error()
 	}
 	return nil, out, nil
 }
@@ -61,7 +62,7 @@ func (s *server) offerDispatch(m *mcp.Server) {
 		res, err := s.dispatchRaw(ctx, req.Params.Arguments)
 		if err != nil {
 			res = &mcp.CallToolResult{}
-			res.SetError(oneLine(err))
+			res.SetError(toolserver.OneLine(err))
 		}
 		return res, nil
 	})

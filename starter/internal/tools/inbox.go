@@ -92,6 +92,9 @@ func sizeOf(d mailbox.Drained) int {
 	return n
 }
 
+// mostTold bounds the width of a name in front of an agent.
+const mostTold = 600
+
 // bodiesText returns the bodies, each under the name of its file.
 func bodiesText(d mailbox.Drained) string {
 	if len(d.Messages) == 0 && len(d.Unreadable) == 0 {
@@ -99,10 +102,10 @@ func bodiesText(d mailbox.Drained) string {
 	}
 	var b strings.Builder
 	for _, m := range d.Messages {
-		fmt.Fprintf(&b, "%s\n%s\n\n", story.OneLine(m.File, maxError), m.Body)
+		fmt.Fprintf(&b, "%s\n%s\n\n", story.OneLine(m.File, mostTold), m.Body)
 	}
 	for _, bad := range d.Unreadable {
-		fmt.Fprintf(&b, "unreadable: %s\n", story.OneLine(bad, maxError))
+		fmt.Fprintf(&b, "unreadable: %s\n", story.OneLine(bad, mostTold))
 	}
 	if d.Left > 0 {
 		fmt.Fprintf(&b, "%d more are unread: read again\n", d.Left)

@@ -111,12 +111,12 @@ func (e *engine) Start(_ context.Context, s tools.Start) (tools.Started, error) 
 }
 
 // Await waits as long as it may for a run that is at work.
-func (e *engine) Await(ctx context.Context, name string) (tools.Needs, error) {
+func (e *engine) Await(ctx context.Context, name string) (runs.Needs, error) {
 	if name == "busy" {
 		<-ctx.Done()
-		return tools.NewNeeds("r-1", "slug#1", run.Running, &run.Pending{}), e.err
+		return runs.NewNeeds("r-1", "slug#1", run.Running, &run.Pending{}), e.err
 	}
-	return tools.NewNeeds("r-1", "slug#1", run.AwaitingApproval, &run.Pending{Approval: &run.PendingApproval{ApprovalID: "apr-1", Summary: "put a comma"}}), e.err
+	return runs.NewNeeds("r-1", "slug#1", run.AwaitingApproval, &run.Pending{Approval: &run.PendingApproval{ApprovalID: "apr-1", Summary: "put a comma"}}), e.err
 }
 
 func (e *engine) sent() []dispatch.Message {

@@ -11,7 +11,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
-	"github.com/ratchet-dev/ratchet/starter/internal/story"
 )
 
 // Start is a run that an agent starts. What it does not say is taken from the settings of the user and of the
@@ -27,17 +26,6 @@ type Start struct {
 type Started struct {
 	RunID run.ID   `json:"runId"`
 	Name  run.Name `json:"name,omitempty"`
-}
-
-// Needs says where a run stands, and what it needs from a person.
-type Needs struct {
-	RunID   run.ID       `json:"runId"`
-	Name    run.Name     `json:"name,omitempty"`
-	Status  run.Status   `json:"status"`
-	Over    bool         `json:"over"`    // it has ended
-	Waits   bool         `json:"waits"`   // it needs a person
-	Summary string       `json:"summary"` // in words
-	Pending *run.Pending `json:"pending,omitempty"`
 }
 
 type waitInput struct {
@@ -85,24 +73,4 @@ func (s *server) waitForRun(ctx context.Context, _ *mcp.CallToolRequest, in wait
 		err = fmt.Errorf("the run could not be asked within the time: %w", err)
 	}
 	return nil, out, err
-}
-
-// NewNeeds says what a run needs, from its status and its open approval or question.
-func NewNeeds(id run.ID, name run.Name, status run.Status, p *run.Pending) Needs {
-	n := Needs{RunID: id, Name: name, Status: status, Over: status.Terminal(), Waits: status.Waiting(), Pending: p}
-	switch {
-	case n.Over:
-		n.Summary = fmt.Sprintf("the run has ended: it is %s", status)
-	case p != nil && p.Approval != nil && p.Approval.Permission != nil:
-		n.Summary = "it needs the permission to use a tool: " + story.OneLine(p.Approval.Summary, 200)
-	case p != nil && p.Approval != nil:
-		n.Summary = fmt.Sprintf("it needs the approval of a patch: %s (%s)", story.OneLine(p.Approval.Summary, 200), p.Approval.Stat)
-	case p != nil && p.Question != nil:
-		n.Summary = "it needs an answer: " + story.OneLine(p.Question.Question.Question, 300)
-	case p != nil && p.Limited != nil:
-		n.Summary = "it waits for the end of a usage limit, and goes on by itself"
-	default:
-		n.Summary = "it is at work and needs nothing"
-	}
-	return n
 }

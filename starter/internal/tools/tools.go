@@ -9,10 +9,8 @@ package tools
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -21,8 +19,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/toolserver"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
-	"github.com/ratchet-dev/ratchet/starter/internal/story"
 )
 
 // Config configures a server. Every member but the last two is required.
@@ -58,7 +56,7 @@ type Engine interface {
 	// there are.
 	Start(context.Context, Start) (Started, error)
 	// Await waits until the run needs a person or has ended. When ctx ends first, it says where the run stands.
-	Await(ctx context.Context, name string) (Needs, error)
+	Await(ctx context.Context, name string) (runs.Needs, error)
 }
 
 const instructions = `Agent sessions of this host are addressed by garden ids: entwurf_peers lists them, entwurf_v2 sends to one, entwurf_inbox_read takes your own mail, entwurf_self says who you are to the others.
@@ -77,22 +75,8 @@ type server struct {
 // written to out. Serve may read in a little longer.
 func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	s := &server{Config: c, out: newOutbox(out)}
-	m := mcp.NewServer(&mcp.Implementation{Name: "ratchet", Title: "Ratchet", Version: moduleVersion()}, &mcp.ServerOptions{
-		Instructions: instructions, Logger: c.Log,
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}, // the list never changes
-	})
-	m.AddReceivingMiddleware(endingWith(ctx))
-	s.offerTools(m)
-	session, err := m.Connect(ctx, &mcp.IOTransport{Reader: io.NopCloser(newLines(in, s.out)), Writer: s.out}, nil)
-	if err != nil {
-		return err
-	}
-	defer context.AfterFunc(ctx, func() { _ = session.Close() })()
-	err = session.Wait()
+	err := toolserver.Serve(ctx, toolserver.Config{Instructions: instructions, Log: c.Log, Offer: s.offerTools}, in, s.out)
 	s.drains.Wait()
-	if ctx.Err() != nil {
-		return nil
-	}
 	return err
 }
 
@@ -110,37 +94,13 @@ func (s *server) offerTools(m *mcp.Server) {
 	}
 }
 
-func moduleVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
-}
-
-// endingWith returns middleware that also ends the context of a call when end ends. The SDK
-// ends it when the client cancels the call or hangs up, and when the answer has been written.
-// Nothing of the call is left then.
-func endingWith(end context.Context) mcp.Middleware {
-	return func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			ctx, cancel := context.WithCancel(ctx)
-			forget := context.AfterFunc(end, cancel)
-			context.AfterFunc(ctx, func() { forget() })
-			return next(ctx, method, req)
-		}
-	}
-}
-
 // addTool offers a tool. The output of handle is the answer as JSON. It is the answer as text too,
 // unless handle sets another text.
 func addTool[In, Out any](m *mcp.Server, t *mcp.Tool, handle mcp.ToolHandlerFor[In, Out]) {
 	if t.InputSchema == nil {
 		t.InputSchema = schemaOf[In]()
 	}
-	mcp.AddTool(m, t, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
-		res, out, err := handle(ctx, req, in)
-		return res, out, oneLine(err)
-	})
+	toolserver.AddTool(m, t, handle)
 }
 
 // none is the input of a tool without arguments.
@@ -150,16 +110,6 @@ type none struct{}
 func lookingTool(title string) *mcp.ToolAnnotations {
 	no := false
 	return &mcp.ToolAnnotations{Title: title, ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no}
-}
-
-// maxError is the maximum width of a line of an error.
-const maxError = 600
-
-func oneLine(err error) error {
-	if err == nil {
-		return nil
-	}
-	return errors.New(story.OneLine(err.Error(), maxError))
 }
 
 func textResult(s string) *mcp.CallToolResult {

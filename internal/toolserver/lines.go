@@ -1,4 +1,4 @@
-package tools
+package toolserver
 
 import (
 	"bufio"
@@ -98,7 +98,7 @@ func (l *lines) refuseLine(code int64, why error) error {
 		Version string        `json:"jsonrpc"`
 		ID      *int          `json:"id"`
 		Error   jsonrpc.Error `json:"error"`
-	}{"2.0", nil, jsonrpc.Error{Code: code, Message: oneLine(why).Error()}})
+	}{"2.0", nil, jsonrpc.Error{Code: code, Message: lineOf(why)}})
 	if err != nil {
 		return err
 	}

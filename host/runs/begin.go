@@ -1,0 +1,102 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/rundir"
+	"github.com/ratchet-dev/ratchet/internal/workspace"
+)
+
+// maxClaims bounds the numbers that a start tries. A number is tried again when its branch is taken.
+const maxClaims = 20
+
+// Begin gives the run a name and the branch that goes with it, and starts it. The template is the branch's; empty means
+// run.DefaultBranch. The name is noted in the runs directory, where that is on this host. A start that fails leaves no
+// branch.
+func (c *Client) Begin(ctx context.Context, in *run.Input, runsDir, template string) error {
+	if err := c.NameRun(ctx, in, runsDir, template); err != nil {
+		return err
+	}
+	repository, branch, base := in.Repository.Path, in.BranchName(), in.Repository.Base
+	err := c.Start(ctx, *in)
+	if err != nil {
+		_ = workspace.Unreserve(context.WithoutCancel(ctx), repository, branch, base)
+	}
+	return err
+}
+
+// NameRun claims names until the branch of one is free, and makes that branch. The error matches
+// workspace.ErrBranchTaken if the template names a branch that is not free, and is an *ExistsError if the engine has
+// the run.
+func (c *Client) NameRun(ctx context.Context, in *run.Input, runsDir, template string) error {
+	label := run.Label(in.Repository.Path)
+	above, err := workspace.LastNumber(ctx, in.Repository.Path)
+	if err != nil {
+		return err
+	}
+	claim := run.Claim{RunID: in.RunID, Above: max(above, rundir.LastNumber(runsDir, label))}
+	numbered := template == "" || strings.Contains(template, "{number}")
+	for range maxClaims {
+		if _, err := c.Describe(ctx, in.RunID); err == nil {
+			return &ExistsError{ID: in.RunID}
+		}
+		name, err := c.ClaimName(ctx, label, claim)
+		if err != nil {
+			return err
+		}
+		claim.Above = name.Number()
+		if err := keepName(ctx, runsDir, name, in.RunID); errors.Is(err, fs.ErrExist) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		if err := setName(in, name, template); err != nil {
+			return err
+		}
+		err = workspace.Reserve(ctx, in.Repository.Path, in.Naming.Branch, in.Repository.Base)
+		if err == nil || !numbered || !errors.Is(err, workspace.ErrBranchTaken) {
+			return err
+		}
+	}
+	return fmt.Errorf("the branches of %d numbers are taken in %s: name another with --branch", maxClaims, in.Repository.Path)
+}
+
+// DropNames removes the branches that earlier calls of NameRun have made for a run that was never started, while they
+// are at the run's base. Its numbers stay taken.
+func DropNames(ctx context.Context, in run.Input, runsDir, template string) error {
+	for _, name := range rundir.NamesOf(runsDir, run.Label(in.Repository.Path), in.RunID) {
+		if err := setName(&in, name, template); err != nil {
+			return err
+		}
+		_ = workspace.Unreserve(ctx, in.Repository.Path, in.Naming.Branch, in.Repository.Base) // none, or one that was moved
+	}
+	return ctx.Err()
+}
+
+// setName gives the input a name, and the branch that follows from it.
+func setName(in *run.Input, name run.Name, template string) (err error) {
+	in.Name = name
+	if in.Naming.Branch, err = run.ExpandBranch(cmp.Or(template, run.DefaultBranch), in.RunID, name, in.Goal); err != nil {
+		return fmt.Errorf("the template of the branch: %w", err)
+	}
+	return nil
+}
+
+// keepName notes the name in the runs directory, where there is one on this host. The error matches fs.ErrExist if
+// another run has it there.
+func keepName(ctx context.Context, runsDir string, name run.Name, id run.ID) error {
+	err := rundir.Check(ctx, runsDir)
+	if err == nil {
+		err = rundir.KeepName(runsDir, name, id)
+	}
+	if errors.Is(err, fs.ErrNotExist) { // the runs are on another host
+		return nil
+	}
+	return err
+}

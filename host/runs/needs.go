@@ -1,0 +1,84 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
+	"github.com/ratchet-dev/ratchet/internal/run"
+)
+
+// Needs says where a run stands, and what it needs from a person.
+type Needs struct {
+	RunID   run.ID       `json:"runId"`
+	Name    run.Name     `json:"name,omitempty"`
+	Status  run.Status   `json:"status"`
+	Over    bool         `json:"over"`    // it has ended
+	Waits   bool         `json:"waits"`   // it needs a person
+	Summary string       `json:"summary"` // in words
+	Pending *run.Pending `json:"pending,omitempty"`
+}
+
+// The widths of quotations in a summary, in characters.
+const (
+	needsSummary  = 200
+	needsQuestion = 300
+)
+
+// NewNeeds says what a run needs, from its status and its open approval or question.
+func NewNeeds(id run.ID, name run.Name, status run.Status, p *run.Pending) Needs {
+	n := Needs{RunID: id, Name: name, Status: status, Over: status.Terminal(), Waits: status.Waiting(), Pending: p}
+	switch {
+	case n.Over:
+		n.Summary = fmt.Sprintf("the run has ended: it is %s", status)
+	case p != nil && p.Approval != nil && p.Approval.Permission != nil:
+		n.Summary = "it needs the permission to use a tool: " + display.OneLine(p.Approval.Summary, needsSummary)
+	case p != nil && p.Approval != nil:
+		n.Summary = fmt.Sprintf("it needs the approval of a patch: %s (%s)", display.OneLine(p.Approval.Summary, needsSummary), p.Approval.Stat)
+	case p != nil && p.Question != nil:
+		n.Summary = "it needs an answer: " + display.OneLine(p.Question.Question.Question, needsQuestion)
+	case p != nil && p.Limited != nil:
+		n.Summary = "it waits for the end of a usage limit, and goes on by itself"
+	default:
+		n.Summary = "it is at work and needs nothing"
+	}
+	return n
+}
+
+// LookAtNeeds says what the run needs now.
+func (c *Client) LookAtNeeds(ctx context.Context, id run.ID) (Needs, error) {
+	e, err := c.Describe(ctx, id)
+	if err != nil {
+		return Needs{}, err
+	}
+	if e.Status.Terminal() {
+		return NewNeeds(id, e.Name, e.Status, nil), nil
+	}
+	p, err := c.Pending(ctx, id)
+	if err != nil {
+		return Needs{}, err
+	}
+	return NewNeeds(id, e.Name, p.Status, &p), nil
+}
+
+// needsPoll is the pace of the looks at a run that is waited for.
+const needsPoll = time.Second
+
+// AwaitNeeds waits until the run needs a person or has ended, or until ctx ends, and says what it needs. A look that
+// has begun is not cut off.
+func (c *Client) AwaitNeeds(ctx context.Context, id run.ID) (Needs, error) {
+	for {
+		n, err := c.LookAtNeeds(context.WithoutCancel(ctx), id)
+		if err != nil || n.Over || n.Waits {
+			return n, err
+		}
+		wait := time.NewTimer(needsPoll)
+		select {
+		case <-ctx.Done():
+			wait.Stop()
+			return n, nil
+		case <-wait.C:
+		}
+	}
+}
