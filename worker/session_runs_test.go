@@ -136,7 +136,10 @@ func (h *sessionFixture) mustHaveRuns(t *testing.T, want int) {
 		return
 	}
 	var found []run.Input
-	eventually.Holds(t, "the runs of the session", func() bool { found = h.started(t); return len(found) >= want || len(h.answers()) > 0 && strings.Contains(h.answers()[0], "failed") })
+	eventually.Holds(t, "the runs of the session", func() bool {
+		found = h.started(t)
+		return len(found) >= want || len(h.answers()) > 0 && strings.Contains(h.answers()[0], "failed")
+	})
 	var branches []string
 	for _, in := range found {
 		branches = append(branches, in.BranchName())
