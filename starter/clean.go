@@ -240,6 +240,10 @@ func (c *cli) printClean(found []leftover, f cleanFlags) {
 		rows = append(rows, []string{story.OneLine(l.Name.Shown(l.RunID), 40), l.Kind, story.OneLine(nearPath(l.Path), 60), why, size, what})
 	}
 	c.printf("%s", terminal.Table(rows))
+	if len(rows) == 0 && kept == 0 {
+		c.printf("Nothing is left of runs that ended more than %s ago (--older).\n", f.older)
+		return
+	}
 	verb := "would go, with --yes"
 	if f.yes {
 		verb = "were to go"

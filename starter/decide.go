@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -49,7 +50,7 @@ func (c *cli) decisionCommand(d *run.Decision) *cobra.Command {
 					return err
 				}
 				if p.Approval == nil {
-					return notWaiting("approval", p)
+					return c.lateDecision(ctx, r, p)
 				}
 				d.ApprovalID = p.Approval.ApprovalID
 				about = ", " + story.OneLine(p.Approval.Summary, 200)
@@ -76,6 +77,28 @@ func verdictText(d run.Decision) string {
 		return plural(len(d.Files), "file", "files") + " accepted, the part is shown under an approval of its own"
 	}
 	return "approved"
+}
+
+// lateDecision returns the error of a decision that came too late, with who has decided before, and when.
+func (c *cli) lateDecision(ctx context.Context, r found, p run.Pending) error {
+	err := notWaiting("approval", p)
+	events, unread := r.Events(ctx, r.id, "")
+	if unread != nil {
+		return err
+	}
+	for _, e := range slices.Backward(events) {
+		var id, word, by string
+		switch p := e.Payload.(type) {
+		case run.ApprovalGranted:
+			id, word, by = p.ApprovalID, "approved", p.By
+		case run.ApprovalRejected:
+			id, word, by = p.ApprovalID, "rejected", p.By
+		default:
+			continue
+		}
+		return fmt.Errorf("%w; %s was %s by %s, %s ago", err, id, word, run.OneLine(by, "a signal without a name"), c.agoText(e.TS))
+	}
+	return err
 }
 
 // notWaiting returns the error of settling an approval or question that is not pending.

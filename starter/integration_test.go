@@ -212,7 +212,11 @@ func testApprovals(b bench) {
 		return a != nil && a.ApprovalID != first
 	})
 	b.expect(1, "approve", id, "--approval", first)
-	b.expect(0, "approve", id)
+	b.expect(0, "approve", id, "--by", "lee")
+	b.await(id, run.Completed)
+	if late := b.expect(1, "approve", id); !strings.Contains(late.err, "is over") || !strings.Contains(late.err, "was approved by lee, ") {
+		b.Errorf("a second yes: %s", late.err)
+	}
 	got := b.expect(0, "watch", id)
 	for _, want := range []string{"planned", passes, "failed, exit code 1", "Fix", "Completed", "2 commits"} {
 		if !strings.Contains(got.out, want) {
