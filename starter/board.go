@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,9 +11,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
+	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/board"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
@@ -26,6 +29,7 @@ const (
 	boardEvery    = 2 * time.Second
 	boardAsking   = 8               // runs that are asked at once for what they wait for
 	boardPatience = 3 * time.Second // for the answers of one look
+	boardWorking  = 40              // runs at work that are asked what they do
 )
 
 // boardRows returns the rows of the board. What a run waits for is asked of the run itself, a few at once:
@@ -50,20 +54,28 @@ func listedRows(found []runs.Listed) []board.Row {
 	return rows
 }
 
-// describeWaits fills in what the waiting rows wait for, and what the runs have used.
-func describeWaits(ctx context.Context, client *runs.Client, rows []board.Row) {
+// describeRows fills in what the waiting rows wait for, what the first working rows do, and what both have used.
+func describeRows(ctx context.Context, client *runs.Client, rows []board.Row) {
 	ctx, cancel := context.WithTimeout(ctx, boardPatience)
 	defer cancel()
 	slots := make(chan struct{}, boardAsking)
 	var asking sync.WaitGroup
+	working := 0
 	for i := range rows {
-		if board.GroupOf(rows[i].Listed) != board.Needs {
+		describe := describeWait
+		switch board.GroupOf(rows[i].Listed) {
+		case board.Done:
 			continue
+		case board.Working:
+			if working++; working > boardWorking {
+				continue
+			}
+			describe = describeWork
 		}
 		asking.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			describeWait(ctx, client, &rows[i])
+			describe(ctx, client, &rows[i])
 		})
 	}
 	asking.Wait()
@@ -88,6 +100,23 @@ func describeWait(ctx context.Context, client *runs.Client, r *board.Row) {
 	}
 }
 
+// describeWork fills in what a run at work does and has used, the calls under way included.
+func describeWork(ctx context.Context, client *runs.Client, r *board.Row) {
+	facts, err := client.Facts(ctx, r.ID)
+	if err != nil {
+		return
+	}
+	r.Used = facts.Usage
+	e, err := client.Describe(ctx, r.ID)
+	if err != nil {
+		return
+	}
+	for _, a := range e.Activities {
+		r.Used = r.Used.Add(a.Beat.Used)
+		r.Title = cmp.Or(a.Beat.Doing, r.Title)
+	}
+}
+
 // openBoard shows the board until the person leaves it. What the person asks for runs as the command of
 // that name does.
 func (c *cli) openBoard(ctx context.Context) error {
@@ -101,8 +130,9 @@ func (c *cli) openBoard(ctx context.Context) error {
 	}
 	defer closeClient()
 	b := &board.Board{Style: c.style()}
+	day := &dayUsage{read: c.recordedEvents, dir: c.runsDir}
 	for {
-		action, err := c.showBoard(ctx, client, b, f)
+		action, err := c.showBoard(ctx, client, b, day, f)
 		if err != nil || action == board.Quit {
 			return err
 		}
@@ -119,7 +149,7 @@ const (
 )
 
 // showBoard shows the board until a key asks for an action.
-func (c *cli) showBoard(ctx context.Context, client *runs.Client, b *board.Board, f *os.File) (board.Action, error) {
+func (c *cli) showBoard(ctx context.Context, client *runs.Client, b *board.Board, day *dayUsage, f *os.File) (board.Action, error) {
 	k, err := terminal.OpenKeyboard(f)
 	if err != nil {
 		return "", fmt.Errorf("read the keys of this terminal: %w", err)
@@ -128,12 +158,13 @@ func (c *cli) showBoard(ctx context.Context, client *runs.Client, b *board.Board
 	fmt.Fprint(c.out, takeScreen)
 	defer fmt.Fprint(c.out, giveScreen)
 	defer context.AfterFunc(ctx, k.Close)()
-	looks := c.watchBoard(ctx, client)
+	today := day.last
+	looks := c.watchBoard(ctx, client, day)
 	defer looks.stop()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		c.drawBoard(b)
+		c.drawBoard(b, today)
 		select {
 		case <-ctx.Done():
 			return board.Quit, nil
@@ -143,6 +174,7 @@ func (c *cli) showBoard(ctx context.Context, client *runs.Client, b *board.Board
 				continue
 			}
 			b.SetRows(look.rows)
+			today = look.today
 		case key, ok := <-k.Keys():
 			if !ok {
 				return board.Quit, nil
@@ -162,12 +194,13 @@ type boardLooks struct {
 }
 
 type boardLook struct {
-	rows []board.Row
-	err  error
+	rows  []board.Row
+	today run.Usage // by all runs of this host
+	err   error
 }
 
 // watchBoard looks again and again: first at the list, then at what the runs in it wait for.
-func (c *cli) watchBoard(ctx context.Context, client *runs.Client) boardLooks {
+func (c *cli) watchBoard(ctx context.Context, client *runs.Client, day *dayUsage) boardLooks {
 	ctx, cancel := context.WithCancel(ctx)
 	looks := boardLooks{found: make(chan boardLook)}
 	var looking sync.WaitGroup
@@ -182,12 +215,13 @@ func (c *cli) watchBoard(ctx context.Context, client *runs.Client) boardLooks {
 		for first := true; ctx.Err() == nil; first = false {
 			rows, err := boardRows(ctx, client)
 			if first && err == nil { // the list is there at once, the rest when the runs answer
-				give(boardLook{rows: slices.Clone(rows)})
+				give(boardLook{rows: slices.Clone(rows), today: day.last})
 			}
 			if err == nil {
-				describeWaits(ctx, client, rows)
+				describeRows(ctx, client, rows)
+				day.sum(c.now())
 			}
-			give(boardLook{rows, err})
+			give(boardLook{rows, day.last, err})
 			select {
 			case <-ctx.Done():
 			case <-time.After(boardEvery):
@@ -197,7 +231,7 @@ func (c *cli) watchBoard(ctx context.Context, client *runs.Client) boardLooks {
 	return looks
 }
 
-func (c *cli) drawBoard(b *board.Board) {
+func (c *cli) drawBoard(b *board.Board, today run.Usage) {
 	columns, lines := 80, 24
 	if c.width != nil && c.width() > 0 {
 		columns = c.width()
@@ -206,6 +240,9 @@ func (c *cli) drawBoard(b *board.Board) {
 		lines = c.height()
 	}
 	title := fmt.Sprintf("ratchet · %s · %s", plural(b.Waiting(), "run needs you", "runs need you"), c.now().Format("15:04"))
+	if used := story.Usage(today); used != "" {
+		title += " · today " + used
+	}
 	var text strings.Builder
 	text.WriteString("\x1b[H")
 	for i, line := range b.Draw(title, c.now(), columns, lines) {
@@ -220,37 +257,45 @@ func (c *cli) drawBoard(b *board.Board) {
 // actOnBoard carries out an action on the chosen run, on the ordinary screen.
 func (c *cli) actOnBoard(ctx context.Context, client *runs.Client, b *board.Board, action board.Action) error {
 	r, _ := b.Chosen()
+	screen := c.screenOn(c.out)
 	args := []string{string(action), string(r.ID)}
 	switch {
 	case action == board.Start:
-		args = []string{string(action)}
+		goal, err := c.askLine(ctx, screen, screen.Wait("What shall the run reach? ")+screen.Dim("[a line, e your editor, Enter back] "))
+		if goal == "" || err != nil {
+			return ctx.Err()
+		}
+		if args = []string{string(action)}; goal != "e" {
+			args = append(args, "--goal="+goal)
+		}
 	case action != board.Review:
 	case board.GroupOf(r.Listed) == board.Working:
 		args[0] = "watch"
 	case board.GroupOf(r.Listed) == board.Done:
 		args[0] = "status"
 	}
-	if !c.hasCommand(args[0]) {
-		b.SetHint("there is no command " + args[0] + " yet")
-		return nil
-	}
-	screen := c.screenOn(c.out)
-	screen.Linef("%s", screen.Dim("$ "+c.hintCommand("%s", strings.Join(args, " "))))
+	screen.Wrapped(screen.Dim("$ " + c.hintCommand("%s", story.OneLine(shellquote.Join(args...), 2000))))
 	sub := newCLI(c.console)
 	sub.args = slices.Concat(args, c.globalArgs())
 	sub.main(ctx)
+	_, _ = c.askLine(ctx, screen, screen.Dim("Enter: back to the board "))
+	return ctx.Err()
+}
+
+// askLine asks for a line, between two screens of the board. The error is that of dialog.Lines.
+func (c *cli) askLine(ctx context.Context, screen *terminal.Screen, prompt string) (string, error) {
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return "", ctx.Err()
 	}
-	lines := sub.readTyped(screen)
-	_, err := lines.Ask(ctx, "\n  "+screen.Dim("Enter: back to the board "))
-	for _, f := range sub.atEnd {
-		f()
-	}
-	if err != nil {
-		return ctx.Err()
-	}
-	return nil
+	asking := newCLI(c.console)
+	defer func() {
+		for _, end := range asking.atEnd {
+			end()
+		}
+	}()
+	lines := asking.readTyped(screen)
+	screen.Line("")
+	return lines.Ask(ctx, "  "+prompt)
 }
 
 // globalArgs returns the flags of this command line that its other commands take as well.
@@ -260,16 +305,6 @@ func (c *cli) globalArgs() []string {
 		args = append(args, "--no-color")
 	}
 	return args
-}
-
-// hasCommand reports whether the program has a command of that name.
-func (c *cli) hasCommand(name string) bool {
-	for _, cmd := range newCLI(c.console).rootCommand().Commands() {
-		if cmd.Name() == name {
-			return true
-		}
-	}
-	return false
 }
 
 // waitTitle returns the line above the wait of a run.

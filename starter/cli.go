@@ -58,8 +58,9 @@ type cli struct {
 	server  string // address of a server that the Temporal configuration names; empty: the engine of the runs directory
 	queue   string // the task queue of the host whose disk holds the runs
 	json    bool
-	plain   bool // no colours
-	verbose bool // show the outputs of tools
+	plain   bool  // no colours
+	verbose bool  // show the outputs of tools
+	silent  *bool // the user's file wants no bell; nil: it was not read
 
 	began bool // the command line was understood
 	lines *dialog.Lines
@@ -274,7 +275,7 @@ func (c *cli) clientOf(t client.Client) *runs.Client {
 
 // screenOn returns the screen on which a command shows things to a person.
 func (c *cli) screenOn(w io.Writer) *terminal.Screen {
-	return terminal.NewScreen(w, terminal.Options{Color: c.wantsColors(), Live: c.screen, Width: c.width, Notice: terminal.Notices(c.getenv)})
+	return terminal.NewScreen(w, terminal.Options{Color: c.wantsColors(), Live: c.screen, Width: c.width, Notice: terminal.Notices(c.getenv), Silent: c.isSilent()})
 }
 
 // errorScreen returns the screen for what the standard error tells while a command works.
@@ -291,6 +292,23 @@ func (c *cli) wantsColors() bool {
 }
 
 func (c *cli) style() terminal.Style { return terminal.Colors(c.wantsColors()) }
+
+// columns returns the width of the screen; zero: the output is no screen.
+func (c *cli) columns() int {
+	if !c.screen || c.width == nil {
+		return 0
+	}
+	return c.width()
+}
+
+// printWrapped prints lines, which a screen breaks between words. The lines of a command to copy are not printed so: the
+// terminal itself wraps them in a way that it copies whole.
+func (c *cli) printWrapped(format string, args ...any) {
+	screen := c.screenOn(c.out)
+	for line := range strings.SplitSeq(fmt.Sprintf(format, args...), "\n") {
+		screen.Wrapped(line)
+	}
+}
 
 // printJSON writes one object on one line. The line holds nothing that a terminal obeys.
 func (c *cli) printJSON(v any) error {

@@ -101,13 +101,9 @@ func (c *cli) printList(ctx context.Context, client *runs.Client, found []runs.L
 		return nil
 	}
 	rows := listedRows(found)
-	describeWaits(ctx, client, rows)
+	describeRows(ctx, client, rows)
 	board.Sort(rows)
-	columns := 0
-	if c.screen && c.width != nil {
-		columns = c.width()
-	}
-	c.printf("%s\n", strings.Join(board.Lines(c.style(), rows, c.now(), columns), "\n"))
+	c.printf("%s\n", strings.Join(board.Lines(c.style(), rows, c.now(), c.columns()), "\n"))
 	return nil
 }
 

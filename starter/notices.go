@@ -30,3 +30,13 @@ func (c *cli) fillNotices(flags *pflag.FlagSet) error {
 	}
 	return nil
 }
+
+// isSilent reports whether the user's file wants no bell. A file that cannot be read wants nothing.
+func (c *cli) isSilent() bool {
+	if c.silent == nil {
+		user, err := settings.Read(c.settingsPath())
+		silent := err == nil && !user.Bell()
+		c.silent = &silent
+	}
+	return *c.silent
+}

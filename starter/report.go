@@ -145,34 +145,84 @@ func (c *cli) printReport(r report.Report) {
 		c.printf("No run since %s.\n", r.Since.Local().Format(time.DateTime))
 		return
 	}
-	s := c.style()
-	table := func(first string, rows []report.Row) {
-		out := [][]string{}
-		var head []string
-		for _, name := range []string{first, "runs", "done", "sent back", "fixes", "first try", "merged", "tokens", "cost", "cost/merged"} {
-			head = append(head, s.Dim(name))
-		}
-		out = append(out, head)
-		for _, row := range rows {
-			out = append(out, figuresRow(story.OneLine(endOf(row.Name), 60), row.Figures))
-		}
-		if len(rows) > 1 && first == "repository" {
-			out = append(out, figuresRow(s.Bold("all"), r.Total))
-		}
-		c.printf("%s", terminal.Table(out))
+	rows := r.Repositories
+	if len(rows) > 1 {
+		rows = append(rows, report.Row{Name: "all", Figures: r.Total})
 	}
-	table("repository", r.Repositories)
-	c.printf("\n")
-	table("provider", r.Providers)
+	c.printf("%s\n%s", c.drawFigures("repository", rows), c.drawFigures("provider", r.Providers))
 }
 
-// endOf returns the end of a long path, which tells repositories apart better than its beginning.
-func endOf(path string) string {
-	const most = 48
-	if r := []rune(path); len(r) > most {
-		return "…" + string(r[len(r)-most+1:])
+// leastName is the least width of a name in a table of figures. On a screen that has no room for it the figures stand
+// below the name, as sentences.
+const leastName = 12
+
+// drawFigures draws the figures of repositories or providers.
+func (c *cli) drawFigures(first string, rows []report.Row) string {
+	s := c.style()
+	table := [][]string{{first, "runs", "done", "sent back", "fixes", "first try", "merged", "tokens", "cost", "cost/merged"}}
+	for _, row := range rows {
+		table = append(table, figuresRow(story.OneLine(row.Name, 200), row.Figures))
 	}
-	return path
+	room := mostName
+	if columns := c.columns(); columns > 0 {
+		figures := 0
+		for line := range strings.Lines(terminal.Table(withoutName(table))) {
+			figures = max(figures, terminal.Width(strings.TrimRight(line, "\n")))
+		}
+		room = min(room, columns-1-2-figures)
+	}
+	if room < leastName {
+		return c.tellFigures(rows)
+	}
+	for i := range table {
+		table[i][0] = endOf(table[i][0], room)
+	}
+	for i := range table[0] {
+		table[0][i] = s.Dim(table[0][i])
+	}
+	return terminal.Table(table)
+}
+
+func withoutName(table [][]string) (figures [][]string) {
+	for _, row := range table {
+		figures = append(figures, row[1:])
+	}
+	return figures
+}
+
+// tellFigures tells the figures of each row as a sentence below its name.
+func (c *cli) tellFigures(rows []report.Row) string {
+	var b strings.Builder
+	for _, row := range rows {
+		cells := figuresRow("", row.Figures)
+		facts := []string{plural(row.Runs, "run", "runs"), cells[2] + " done", cells[3] + " sent back", plural(row.Fixes, "fix", "fixes"), "first try " + cells[5], cells[6] + " merged", cells[7] + " tokens"}
+		if row.Cost > 0 {
+			facts = append(facts, cells[8])
+		}
+		if row.MicrosPerMerged > 0 {
+			facts = append(facts, cells[9]+" for each merged")
+		}
+		b.WriteString(endOf(story.OneLine(row.Name, 200), c.columns()-1) + "\n")
+		for _, line := range terminal.Fold(strings.Join(facts, ", "), c.columns()-3) {
+			b.WriteString("  " + c.style().Dim(line) + "\n")
+		}
+	}
+	return b.String()
+}
+
+// mostName is the most columns of a name in a table of figures.
+const mostName = 48
+
+// endOf returns the end of a long name, which tells paths apart better than the beginning.
+func endOf(name string, columns int) string {
+	if terminal.Width(name) <= columns {
+		return name
+	}
+	r := []rune(name)
+	for len(r) > 0 && terminal.Width(string(r)) >= columns {
+		r = r[1:]
+	}
+	return "…" + string(r)
 }
 
 func figuresRow(name string, f report.Figures) []string {

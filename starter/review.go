@@ -57,7 +57,7 @@ func (c *cli) waitingRows(ctx context.Context, client *runs.Client, args []strin
 		return nil, err
 	}
 	rows := listedRows(found)
-	describeWaits(ctx, client, rows)
+	describeRows(ctx, client, rows)
 	board.Sort(rows)
 	return rows, nil
 }

@@ -135,7 +135,7 @@ func (c *cli) printStatus(st standingOf) {
 	for _, line := range st.Record.lines() {
 		row("record", "%s", s.Wait(story.OneLine(line, 400)))
 	}
-	c.printf("%s", terminal.Table(rows))
+	c.printf("%s", terminal.TableWithin(rows, c.columns()))
 	c.printActivities(st.Activities)
 	if st.Pending != nil {
 		c.printPending(*st.Pending)
@@ -147,9 +147,9 @@ func (c *cli) agoText(t time.Time) string { return terminal.Age(c.now().Sub(t)) 
 func (c *cli) printActivities(list []runs.Activity) {
 	s := c.style()
 	for _, a := range list {
-		c.printf("\n%s\n", activityText(runs.Execution{Activities: []runs.Activity{a}}, c.now()))
+		c.printWrapped("\n%s", activityText(runs.Execution{Activities: []runs.Activity{a}}, c.now()))
 		if a.Failure != "" {
-			c.printf("  %s %s\n", s.Bad("last attempt failed:"), story.OneLine(a.Failure, 300))
+			c.printWrapped("  %s %s", s.Bad("last attempt failed:"), story.OneLine(a.Failure, 300))
 		}
 		if !a.Next.IsZero() {
 			c.printf("  next attempt in %s\n", terminal.Duration(a.Next.Sub(c.now())))
@@ -159,7 +159,7 @@ func (c *cli) printActivities(list []runs.Activity) {
 
 func (c *cli) printPending(p run.Pending) {
 	for _, r := range p.RefusedSignals {
-		c.printf("\n%s %s\n", c.style().Bad("!"), story.OneLine(fmt.Sprintf("refused at %s, signal %s: %s", r.At.Local().Format(time.TimeOnly), r.Signal, r.Reason), 400))
+		c.printWrapped("\n%s %s", c.style().Bad("!"), story.OneLine(fmt.Sprintf("refused at %s, signal %s: %s", r.At.Local().Format(time.TimeOnly), r.Signal, r.Reason), 400))
 	}
 	if p.Approval == nil && p.Question == nil && p.Limited == nil {
 		return
@@ -174,27 +174,27 @@ func (c *cli) printPending(p run.Pending) {
 				about += "\n" + c.style().Dim("this is its head, all of it: "+c.hintCommand("diff %s", p.Name.Shown(p.RunID)))
 			}
 		}
-		c.printf("\n%s  %s\n", c.style().Wait(a.ApprovalID), about)
+		c.printWrapped("\n%s  %s", c.style().Wait(a.ApprovalID), about)
 		for _, f := range a.Files {
-			c.printf("  %s\n", story.OneLine(f, 160))
+			c.printWrapped("  %s", story.OneLine(f, 160))
 		}
 		for _, o := range a.Choices {
-			c.printf("  or %s, attempt %d by %s: %s, %s\n", c.style().Wait(o.ApprovalID), o.Candidate, story.OneLine(o.Provider, 60), story.OneLine(o.Summary, 160), story.Stat(o.Stat))
+			c.printWrapped("  or %s, attempt %d by %s: %s, %s", c.style().Wait(o.ApprovalID), o.Candidate, story.OneLine(o.Provider, 60), story.OneLine(o.Summary, 160), story.Stat(o.Stat))
 			for _, r := range o.Risks {
-				c.printf("    %s %s\n", c.style().Wait("risk:"), story.OneLine(r, 300))
+				c.printWrapped("    %s %s", c.style().Wait("risk:"), story.OneLine(r, 300))
 			}
 		}
 		for _, r := range a.Reasons {
-			c.printf("  %s %s\n", c.style().Wait("risk:"), story.OneLine(r, 300))
+			c.printWrapped("  %s %s", c.style().Wait("risk:"), story.OneLine(r, 300))
 		}
 		for _, line := range baselineLines(*a) {
-			c.printf("  %s\n", line)
+			c.printWrapped("  %s", line)
 		}
 	}
 	if q := p.Question; q != nil {
-		c.printf("\n%s  %s\n", c.style().Wait(q.QuestionID), story.OneLine(q.Question.Question, 600))
+		c.printWrapped("\n%s  %s", c.style().Wait(q.QuestionID), story.OneLine(q.Question.Question, 600))
 		for _, n := range q.NeededInput {
-			c.printf("  needed: %s\n", story.OneLine(n, 300))
+			c.printWrapped("  needed: %s", story.OneLine(n, 300))
 		}
 	}
 	c.printWait(p)

@@ -46,9 +46,6 @@ func (b *Board) SetRows(rows []Row) {
 // SetError tells why the rows are not up to date.
 func (b *Board) SetError(err string) { b.err = err }
 
-// SetHint shows a line to the person until the next key.
-func (b *Board) SetHint(text string) { b.hint = text }
-
 // Waiting returns the number of runs that need a person.
 func (b *Board) Waiting() (n int) {
 	for _, r := range b.rows {
@@ -181,7 +178,7 @@ var keys = [][2]string{
 	{"enter", "review what waits, follow what works, show how a run ended"},
 	{"y n a", "the same: the patch is shown first, and the decision is made there"},
 	{"m", "merge a completed run"}, {"r", "retry a run that is over"}, {"o", "open the run's files"},
-	{"s", "start a run"}, {"/", "search; escape shows all again"}, {"j k", "down, up"}, {"q", "leave; the runs go on"},
+	{"s", "start a run"}, {"/", "search; escape shows all again"}, {"j k", "down, up; arrows and page keys, too"}, {"q", "leave; the runs go on"},
 }
 
 // Draw returns the lines of a screen of that size. The title stands in the first line, the keys in the last.
@@ -244,6 +241,14 @@ func (b *Board) drawGroups(now time.Time, columns int) (lines []string, chosen i
 	return lines, chosen
 }
 
+// foots name every key of the board, for terminals of less and less width.
+var foots = []string{
+	"enter y n a review · j k down, up · m merge · r retry · o open · s start · / search · ? keys · q leave",
+	"enter y n a review  j k move  m merge  r retry  o open  s start  / ? q",
+	"enter · m merge r retry o open s start · y n a j k / ? q",
+	"enter y n a  j k  m r o s / ? q",
+}
+
 func (b *Board) footLine(columns int) string {
 	switch {
 	case b.searching:
@@ -253,9 +258,14 @@ func (b *Board) footLine(columns int) string {
 	case b.err != "":
 		return " " + b.Style.Bad(terminal.Clip(story.OneLine(b.err, 300), columns-2))
 	}
-	text := "enter review · m merge · o open · r retry · s start · / search · ? keys · q leave"
+	before := ""
 	if b.search != "" {
-		text = fmt.Sprintf("/%s · escape shows all · ", story.OneLine(b.search, 30)) + text
+		before = fmt.Sprintf("/%s · escape shows all · ", story.OneLine(b.search, 30))
 	}
-	return " " + b.Style.Dim(terminal.Clip(text, columns-2))
+	for _, text := range foots {
+		if text = before + text; terminal.Width(text) <= columns-2 {
+			return " " + b.Style.Dim(text)
+		}
+	}
+	return " " + b.Style.Dim(terminal.Clip(before+foots[len(foots)-1], columns-2))
 }

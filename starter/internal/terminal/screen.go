@@ -15,6 +15,7 @@ type Screen struct {
 	live   bool
 	width  func() int
 	notice func(string) string
+	silent bool
 
 	mu     sync.Mutex
 	frame  int
@@ -30,13 +31,15 @@ type Options struct {
 	Color bool
 	Live  bool       // w is a terminal
 	Width func() int // of the terminal in columns; nil or 0: 80
-	// Notice returns the sequence that notifies the person; see Notices. Nil: the screen does not call.
+	// Notice returns the sequence that notifies the person; see Notices. Nil: the screen does not call. Silent: it
+	// does not, either.
 	Notice func(text string) string
+	Silent bool
 }
 
 // NewScreen returns a screen that writes to w.
 func NewScreen(w io.Writer, o Options) *Screen {
-	return &Screen{Style: Colors(o.Color), w: w, live: o.Live, width: o.Width, notice: o.Notice}
+	return &Screen{Style: Colors(o.Color), w: w, live: o.Live, width: o.Width, notice: o.Notice, silent: o.Silent}
 }
 
 // Columns returns the width of the screen.
@@ -98,7 +101,7 @@ func (s *Screen) Prompt(text string) {
 // Call rings the bell of a live screen, and asks its terminal to notify the person, who may look elsewhere.
 // Text must hold no control characters.
 func (s *Screen) Call(text string) {
-	if !s.live || s.notice == nil {
+	if !s.live || s.silent || s.notice == nil {
 		return
 	}
 	s.mu.Lock()
@@ -107,13 +110,15 @@ func (s *Screen) Call(text string) {
 }
 
 // Notices returns the sequence by which a terminal notifies its user, chosen by its environment: OSC 777
-// for urxvt, foot and the terminals of VTE, OSC 9 for every other. It returns nil for a terminal that would
-// print it.
+// for urxvt, foot and the terminals of VTE, OSC 9 for every other. It is empty for the console of Linux, which would
+// print it and has a bell. Notices returns nil for a terminal that would print the bell, too.
 func Notices(getenv func(string) string) func(text string) string {
 	term := getenv("TERM")
 	switch {
-	case term == "" || term == "dumb" || term == "linux":
+	case term == "" || term == "dumb":
 		return nil
+	case term == "linux":
+		return func(string) string { return "" }
 	case getenv("VTE_VERSION") != "" || strings.HasPrefix(term, "rxvt") || strings.HasPrefix(term, "foot"):
 		return func(text string) string { return "\x1b]777;notify;Ratchet;" + text + "\x1b\\" }
 	}

@@ -277,7 +277,7 @@ func TestWhoIsCalled(t *testing.T) {
 		{env("TERM", "xterm-256color"), "\a\x1b]9;it waits\x1b\\"},
 		{env("TERM", "xterm-256color", "VTE_VERSION", "7600"), "\a\x1b]777;notify;Ratchet;it waits\x1b\\"},
 		{env("TERM", "foot"), "\a\x1b]777;notify;Ratchet;it waits\x1b\\"},
-		{env("TERM", "dumb"), ""}, {env("TERM", "linux"), ""}, {env(), ""},
+		{env("TERM", "dumb"), ""}, {env("TERM", "linux"), "\a"}, {env(), ""},
 	} {
 		for _, live := range []bool{true, false} {
 			var b strings.Builder
@@ -285,6 +285,26 @@ func TestWhoIsCalled(t *testing.T) {
 			if want := tt.want; b.String() != want && live || !live && b.String() != "" {
 				t.Errorf("wrote %q, want %q", b.String(), want)
 			}
+			before := b.Len()
+			terminal.NewScreen(&b, terminal.Options{Live: live, Notice: terminal.Notices(tt.env), Silent: true}).Call("it waits")
+			if b.Len() > before {
+				t.Errorf("a silent screen wrote %q", b.String()[before:])
+			}
+		}
+	}
+}
+
+func TestATableFitsTheScreen(t *testing.T) {
+	s := terminal.Colors(true)
+	rows := [][]string{{s.Dim("goal"), "make the " + s.Wait("failing test pass, and keep") + " the rest"}, {s.Dim("branch"), "ratchet/1"}}
+	plain := strings.NewReplacer("\x1b[0m", "", "\x1b[2m", "", "\x1b[33m", "")
+	for columns, want := range map[int]string{
+		0:  "goal    make the failing test pass, and keep the rest\nbranch  ratchet/1\n",
+		40: "goal    make the failing test pass, and\n        keep the rest\nbranch  ratchet/1\n",
+		20: "goal    make the failing test pass, and keep the rest\nbranch  ratchet/1\n",
+	} {
+		if got := plain.Replace(terminal.TableWithin(rows, columns)); got != want {
+			t.Errorf("%d columns:\n%s", columns, got)
 		}
 	}
 }

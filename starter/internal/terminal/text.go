@@ -184,6 +184,26 @@ func Table(rows [][]string) string {
 	return b.String()
 }
 
+// TableWithin is Table for rows of a name and a text. On a screen of that many columns the texts are broken between
+// words, below themselves; zero columns bound nothing.
+func TableWithin(rows [][]string, columns int) string {
+	name := 0
+	for _, row := range rows {
+		name = max(name, Width(row[0]))
+	}
+	room := columns - name - 3
+	if columns == 0 || room < 20 {
+		return Table(rows)
+	}
+	var out [][]string
+	for _, row := range rows {
+		for i, line := range Wrap(row[1], room) {
+			out = append(out, []string{[]string{row[0], ""}[min(i, 1)], strings.TrimPrefix(line, []string{"", hang}[min(i, 1)])})
+		}
+	}
+	return Table(out)
+}
+
 // Duration formats a duration for a person: 0.3s, 12.4s, 3m05s, 2h10m.
 func Duration(d time.Duration) string {
 	d = max(d, 0)
