@@ -111,9 +111,13 @@ func describeWork(ctx context.Context, client *runs.Client, r *board.Row) {
 	if err != nil {
 		return
 	}
+	doing := ""
 	for _, a := range e.Activities {
 		r.Used = r.Used.Add(a.Beat.Used)
-		r.Title = cmp.Or(a.Beat.Doing, r.Title)
+		doing = cmp.Or(a.Beat.Doing, doing)
+	}
+	if doing != "" {
+		r.Title = terminal.Clip(r.Goal, 40) + " · " + doing
 	}
 }
 
@@ -212,6 +216,7 @@ func (c *cli) watchBoard(ctx context.Context, client *runs.Client, day *dayUsage
 		}
 	}
 	looking.Go(func() {
+		var merged mergedRuns
 		for first := true; ctx.Err() == nil; first = false {
 			rows, err := boardRows(ctx, client)
 			if first && err == nil { // the list is there at once, the rest when the runs answer
@@ -220,6 +225,7 @@ func (c *cli) watchBoard(ctx context.Context, client *runs.Client, day *dayUsage
 			if err == nil {
 				describeRows(ctx, client, rows)
 				day.sum(c.now())
+				merged.mark(ctx, rows)
 			}
 			give(boardLook{rows, day.last, err})
 			select {
@@ -229,6 +235,31 @@ func (c *cli) watchBoard(ctx context.Context, client *runs.Client, day *dayUsage
 		}
 	})
 	return looks
+}
+
+// mergedRuns remembers which runs are merged while the board is shown.
+type mergedRuns map[run.ID]bool
+
+// mark marks the merged runs. It looks into the repositories when a run is over that it has not seen so.
+func (m *mergedRuns) mark(ctx context.Context, rows []board.Row) {
+	var found []runs.Listed
+	unseen := false
+	for _, r := range rows {
+		if r.Status == run.Completed {
+			_, seen := (*m)[r.ID]
+			found, unseen = append(found, r.Listed), unseen || !seen
+		}
+	}
+	if unseen {
+		markMerged(ctx, found)
+		*m = mergedRuns{}
+		for _, l := range found {
+			(*m)[l.ID] = l.Merged
+		}
+	}
+	for i := range rows {
+		rows[i].Merged = (*m)[rows[i].ID]
+	}
 }
 
 func (c *cli) drawBoard(b *board.Board, today run.Usage) {

@@ -88,8 +88,8 @@ func (c *cli) main(ctx context.Context) int {
 		err = explainUsage(root, cmd, c.args, err)
 	}
 	err = c.withDisk(err)
-	if err != nil && complaintOf(err) != "" {
-		fmt.Fprintln(c.err, complaintOf(err))
+	if complaint := complaintOf(err); complaint != "" {
+		c.errorScreen().Wrapped(complaint)
 	}
 	return codeOf(err)
 }

@@ -125,6 +125,9 @@ func explainUsage(root, at *cobra.Command, args []string, err error) error {
 // complaintOf returns the error as one line for the user. It is empty for an error that needs no
 // message.
 func complaintOf(err error) string {
+	if err == nil {
+		return ""
+	}
 	if _, said := errors.AsType[*childError](err); said {
 		return ""
 	}

@@ -195,7 +195,10 @@ func (c *cli) tellFigures(rows []report.Row) string {
 	var b strings.Builder
 	for _, row := range rows {
 		cells := figuresRow("", row.Figures)
-		facts := []string{plural(row.Runs, "run", "runs"), cells[2] + " done", cells[3] + " sent back", plural(row.Fixes, "fix", "fixes"), "first try " + cells[5], cells[6] + " merged", cells[7] + " tokens"}
+		facts := []string{plural(row.Runs, "run", "runs"), cells[2] + " done", cells[3] + " sent back", plural(row.Fixes, "fix", "fixes"), cells[6] + " merged", cells[7] + " tokens"}
+		if row.FirstTryShare() >= 0 {
+			facts = append(facts, "first try "+cells[5])
+		}
 		if row.Cost > 0 {
 			facts = append(facts, cells[8])
 		}
@@ -203,11 +206,26 @@ func (c *cli) tellFigures(rows []report.Row) string {
 			facts = append(facts, cells[9]+" for each merged")
 		}
 		b.WriteString(endOf(story.OneLine(row.Name, 200), c.columns()-1) + "\n")
-		for _, line := range terminal.Fold(strings.Join(facts, ", "), c.columns()-3) {
+		for _, line := range foldList(facts, c.columns()-3) {
 			b.WriteString("  " + c.style().Dim(line) + "\n")
 		}
 	}
 	return b.String()
+}
+
+// foldList joins the items of a list, and breaks it between them into lines of at most so many columns.
+func foldList(items []string, columns int) (lines []string) {
+	line := ""
+	for i, item := range items {
+		if i < len(items)-1 {
+			item += ","
+		}
+		if line != "" && terminal.Width(line)+1+terminal.Width(item) > columns {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimSpace(line + " " + item)
+	}
+	return append(lines, line)
 }
 
 // mostName is the most columns of a name in a table of figures.

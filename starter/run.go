@@ -229,7 +229,8 @@ func (c *cli) tellPages(r found) {
 	case page == "" || c.json:
 	case c.screen:
 		name := shellquote.Join(r.shownName())
-		c.printf("%s\n\n", c.style().Dim(fmt.Sprintf("in a browser: `%s`, or the engine's pages: `%s`", c.hintCommand("page %s", name), c.hintCommand("ui %s", name))))
+		c.screenOn(c.out).Note("", fmt.Sprintf("in a browser: `%s`, or the engine's pages: `%s`", c.hintCommand("page %s", name), c.hintCommand("ui %s", name)))
+		c.printf("\n")
 	default:
 		c.printf("Web UI %s\n\n", display.Line(page))
 	}

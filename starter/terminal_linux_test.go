@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -15,7 +16,7 @@ import (
 // it did before.
 func sit(t *testing.T, program string, columns, rows int, args ...string) *seat {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "sh", append([]string{"-c", `"$0" "$@"; code=$?; stty -a | grep -qw -- -echo && echo SILENT || echo ECHOES; exit $code`, program}, args...)...)
+	cmd := exec.CommandContext(t.Context(), "sh", append([]string{"-c", `trap : INT; "$0" "$@"; code=$?; stty -a | grep -qw -- -echo && echo SILENT || echo ECHOES; exit $code`, program}, args...)...)
 	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "PAGER=cat", "EDITOR=sed -i 's/^>     1 + better$/&\\nBest, please/'")
 	return sitDown(t, cmd, columns, rows)
 }
@@ -48,7 +49,7 @@ func TestTheGateAtATerminal(t *testing.T) {
 	one.types("y\r")
 	one.awaits("nothing waits for a decision", 1)
 	one.types("please use a table\x17list\r")
-	one.awaits("noted: the next prompt of this run carries it", 1)
+	one.awaits("noted: the planner reads it", 1)
 	one.types("half a no") // the gate opens while the person types
 	one.awaits(gatePrompt, 1)
 	if err := one.terminal.Resize(200, 50); err != nil {
@@ -92,18 +93,28 @@ func checkNoteAndWidth(t *testing.T, runsDir, shown string) {
 	if !strings.Contains(got.out, "please use a list") || strings.Contains(got.out, "half a no") || strings.Count(got.out, string(run.ApprovalRejectedEvent)) > 0 {
 		t.Errorf("the record:\n%s", got.out)
 	}
+	checkWidth(t, shown, 58)
+}
+
+// checkWidth checks that no line was left to the terminal to wrap. The commands to copy are.
+func checkWidth(t *testing.T, shown string, columns int) {
+	t.Helper()
 	for line := range strings.Lines(shown) {
 		if at := strings.LastIndex(line, "\r\x1b["); at >= 0 { // what a moving line has shown
 			line = line[at+1:]
 		}
-		line = strings.TrimSpace(cursor.Replace(line))
-		if terminal.Width(line) >= 58 && strings.Contains(line, " ") && !strings.Contains(line, "starter ") {
+		line = strings.TrimSpace(cursor.Replace(called.ReplaceAllString(line, "")))
+		command := strings.Contains(line, "starter ") || strings.Contains(line, "git -C ")
+		if terminal.Width(line) >= columns && strings.Contains(line, " ") && !command {
 			t.Errorf("a line is %d columns wide: %q", terminal.Width(line), line)
 		}
 	}
 }
 
-// cursor removes the sequences that move the cursor, or call.
+// called is what a call of the person writes.
+var called = regexp.MustCompile(`\x1b\]9;[^\x1b]*\x1b\\`)
+
+// cursor removes the sequences that move the cursor, or ring.
 var cursor = strings.NewReplacer("\x1b[K", "", "\x1b[J", "", "\x1b[1A", "", "\x1b[2A", "", "\a", "")
 
 // TestTheBoardAtATerminal opens the board, reviews from it, and comes back.
@@ -130,17 +141,21 @@ func TestTheBoardAtATerminal(t *testing.T) {
 	s.awaits("+1 -1", 2) // what they wait for is there
 	s.types("x")
 	s.awaits("no such key", 1)
+	s.types("s")
+	s.awaits("What shall the run reach?", 1)
+	s.types("\r")
+	s.awaits(takeScreen, 2)
 	s.types("y")
 	s.awaits(gatePrompt, 1)
 	s.does("q", "Enter: back to the board")
 	s.types("\r")
-	s.awaits(takeScreen, 2)
+	s.awaits(takeScreen, 3)
 	s.types("\r")
 	s.awaits(gatePrompt, 2)
 	s.does("end", "Refuse the patch and end the run?")
 	s.does("yes", "Enter: back to the board")
 	s.types("\r")
-	s.awaits(takeScreen, 3)
+	s.awaits(takeScreen, 4)
 	s.awaitsAfter(takeScreen, "1 run needs you")
 	s.types("q")
 	s.leaves(0)
@@ -153,4 +168,98 @@ func TestTheBoardAtATerminal(t *testing.T) {
 	review.leaves(0)
 	again := sit(t, program, 80, 24, "review", "--runs-dir", runsDir, "first")
 	again.leaves(0)
+}
+
+// twoFiles is an answer that adds a file and changes another.
+const twoFiles = `<<<AIO_RESULT_START>>>
+type: PATCH
+summary: Make it good
+<<<AIO_RESULT_END>>>
+
+[PATCH_BEGIN]
+diff --git a/state.txt b/state.txt
+--- a/state.txt
++++ b/state.txt
+@@ -1 +1 @@
+-bad
++good
+diff --git a/extra.txt b/extra.txt
+new file mode 100644
+--- /dev/null
++++ b/extra.txt
+@@ -0,0 +1 @@
++nobody asked for this line, which is so long that a narrow terminal has to break it, and a wide one, too, as it goes on and on and on to its very end
+[PATCH_END]
+`
+
+// TestTheRarerKeysAtATerminal uses the keys for files at a wide terminal, is interrupted at the gate, and answers the
+// question of an error at a narrow one without colours.
+func TestTheRarerKeysAtATerminal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs the engine")
+	}
+	alone(t)
+	program := buildStarter(t)
+	runsDir, answers := filepath.Join(t.TempDir(), ".runs"), t.TempDir()
+	repo := repository(t)
+	stop := up(t, runsDir)
+	defer stop()
+	write(t, filepath.Join(answers, "plan-1.md"), "Make it good")
+	write(t, filepath.Join(answers, "execute-1.md"), twoFiles)
+	begin := func(columns int, id, check string) *seat {
+		t.Helper()
+		return sit(t, program, columns, 40, "run", "--runs-dir", runsDir, "--sandbox", "off", "--repo", repo, "--goal", "Make it good",
+			"--provider", "replay:"+answers, "--check", check, "--id", id)
+	}
+
+	wide := begin(200, "by-file", passes)
+	wide.awaits(gatePrompt, 1)
+	wide.does("f", "file 1 of 2")
+	wide.does("", "file 2 of 2")
+	wide.does("b", "file 1 of 2")
+	wide.does("q", gatePrompt)
+	wide.does("a", "Which are accepted?")
+	wide.does("9", "nothing was decided")
+	wide.awaitsAfter("nothing was decided", gatePrompt)
+	wide.does("end", "Refuse the patch and end the run?")
+	wide.does("n", gatePrompt)
+	wide.types("\x03")
+	wide.leaves(exitInterrupted)
+	checkWidth(t, wide.shown.String(), 200)
+	if !strings.Contains(wide.shown.String(), "The run goes on.") {
+		t.Error("an interrupt does not say what becomes of the run")
+	}
+
+	t.Setenv("NO_COLOR", "1")
+	again := sit(t, program, 58, 30, "watch", "--runs-dir", runsDir, "by-file")
+	again.awaits(gatePrompt, 1)
+	again.does("a", "Which are accepted?")
+	again.does("2", "Why do the others go back?")
+	again.does("-", "nothing of them is applied before")
+	again.awaitsAfter("approved here", gatePrompt)
+	again.does("y", "Completed")
+	again.leaves(0)
+
+	failing := begin(58, "by-error", "false") // no answer is recorded for the fix that follows
+	failing.awaits(gatePrompt, 1)
+	failing.does("y", "What now?")
+	failing.does("", "retry: the step that failed is repeated")
+	failing.does("x", " is none of the keys, nothing was decided")
+	failing.does("r", "qst-2-2")
+	failing.awaitsAfter("qst-2-2", "What now?")
+	failing.does("cancel", "End the run?")
+	failing.does("n", "What now?")
+	failing.does("q", "The run waits for an answer")
+	failing.leaves(exitInput)
+	last := sit(t, program, 58, 30, "review", "--runs-dir", runsDir, "by-error")
+	last.awaits("What now?", 1)
+	last.does("cancel", "End the run?")
+	last.does("yes", "the run is asked to end")
+	last.leaves(0)
+	for _, s := range []*seat{again, failing, last} {
+		checkWidth(t, s.shown.String(), 58)
+		if strings.Contains(s.shown.String(), "\x1b[3") {
+			t.Error("a colour is shown in spite of NO_COLOR")
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
 )
 
 // notesLeft follows the notes that a person has typed while a run was followed.
@@ -68,13 +69,17 @@ func (f *follower) followNotes(e run.Event) {
 
 // footLine returns the line of keys below the moving line.
 func (f *follower) footLine() string {
-	switch {
-	case f.notes == nil || !f.typing:
+	if f.notes == nil || !f.typing {
 		return ""
-	case f.typed.steers:
-		return "  type to tell the agent · ? keys · ctrl-c leaves, the run goes on"
 	}
-	return "  type a note for the next prompt · ? keys · ctrl-c leaves, the run goes on"
+	line := "  type a note for the next prompt · ? keys · ctrl-c leaves"
+	if f.typed.steers {
+		line = "  type to tell the agent · ? keys · ctrl-c leaves"
+	}
+	if long := line + ", the run goes on"; terminal.Width(long) < f.screen.Columns() {
+		line = long
+	}
+	return line
 }
 
 // shortest is the number of characters that a note has at least: a shorter line is a key that was meant for

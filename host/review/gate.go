@@ -170,7 +170,7 @@ func (p *page) addTool(v *gateView, id run.ID, a run.PendingApproval) {
 
 // changesOf returns how the patch differs from the one that was refused before it; nil: none was.
 func (p *page) changesOf(id run.ID, a run.PendingApproval, events []run.Event, files []hunks.File) *changesView {
-	if a.Refused == nil {
+	if a.Refused == nil || a.PartOf != "" {
 		return nil
 	}
 	no := lastRejection(events)

@@ -56,7 +56,7 @@ func compareFile(name string, was, is File) (File, error) {
 	case was.Change == "":
 		out.Change = is.Change
 	case is.Change == "":
-		out.Change = Removed // from the patch
+		out.Change = Dropped
 	}
 	known := map[int]string{}
 	for _, h := range slices.Concat(was.Hunks, is.Hunks) {

@@ -19,8 +19,10 @@ const (
 	Modified Change = "modified"
 	Added    Change = "added"
 	Removed  Change = "removed"
-	Renamed  Change = "renamed"
-	Copied   Change = "copied"
+	// Dropped is the change of a file that an earlier patch has and a later one has not; see Compare.
+	Dropped Change = "not in this patch"
+	Renamed Change = "renamed"
+	Copied  Change = "copied"
 )
 
 // File is what a patch says about one file. Names have no prefix of git.

@@ -73,7 +73,7 @@ func TestCompare(t *testing.T) {
 			"modified f  +1 -0\n  10 10 9\n  11 11 10\n  12 12 11\n+ 0 13 12\n",
 		},
 		{"a file that the earlier had not", "", udifftest.Patch("g", "", "x\n"), "added g  +1 -0\n+ 0 1 x\n"},
-		{"a file that the later has not", udifftest.Patch("g", "", "x\n"), "", "removed g  +0 -1\n- 1 0 x\n"},
+		{"a file that the later has not", udifftest.Patch("g", "", "x\n"), "", "not in this patch g  +0 -1\n- 1 0 x\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			files, err := hunks.Compare(read(t, tt.earlier), read(t, tt.later))

@@ -45,7 +45,7 @@ func Facts(a run.PendingApproval) []Fact {
 		add(Warning, "sandbox off: "+run.Unboxed)
 	}
 	if a.PartOf != "" {
-		add(Warning, "this is the part of the patch that was accepted; it is applied only if it is approved, too")
+		add(Warning, "these are the files that were accepted; nothing of them is applied before they are approved here")
 	}
 	if a.Next.RejectEnds {
 		add(Warning, "a no ends the run: "+a.Next.Reject)

@@ -20,8 +20,8 @@ import (
 // Row is a run on the board.
 type Row struct {
 	runs.Listed
-	// Title is the subject of the wait: a patch's summary, a tool call, a question; or the doing of a run at work.
-	// Empty: the goal stands for it.
+	// Title is the subject of the wait: a patch's summary, a tool call, a question; or the goal and the doing of a run
+	// at work. Empty: the goal stands for it.
 	Title string
 	Stat  run.Stat  // of the patch that waits
 	Used  run.Usage // zero: not known

@@ -226,6 +226,20 @@ func TestAGateSaysFirstWhatChangedSinceTheRefusal(t *testing.T) {
 	}
 }
 
+// The files that a person has just chosen are shown as they are, not by what was left out.
+func TestTheAcceptedPartIsShownItself(t *testing.T) {
+	f := newFixture(t, "q")
+	f.artifacts["refused"] = f.artifacts["patch"] + udifftest.Patch("left.go", "x\n", "y\n")
+	a := pending
+	a.Refused, a.PartOf = &run.Ref{Name: "refused"}, "digest"
+	if _, err := f.Approve(t.Context(), a); !errors.Is(err, dialog.ErrUnanswered) {
+		t.Fatal(err)
+	}
+	if said := f.out.String(); strings.Contains(said, "left.go") || !strings.Contains(said, "+ two") || !strings.Contains(said, "nothing of them is applied before") {
+		t.Errorf("shown:\n%s", said)
+	}
+}
+
 // The patch of a hostile model, or of a record that was changed, cannot be read by file, or draws a gate of
 // its own: nothing of it is taken for an answer, nor hides the real one.
 func TestAPatchCannotForgeAGate(t *testing.T) {

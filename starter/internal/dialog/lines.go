@@ -147,6 +147,9 @@ func (l *Lines) Ended() bool {
 // Ask asks a question and waits for one line. The error is ErrUnanswered at the end of the input. A note
 // that was half typed comes back afterwards.
 func (l *Lines) Ask(ctx context.Context, prompt string) (string, error) {
+	if l.keys != nil {
+		prompt = l.screen.FitPrompt(prompt)
+	}
 	half := l.beginPrompt(prompt)
 	defer l.endPrompt(half)
 	select {

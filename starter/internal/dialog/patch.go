@@ -56,9 +56,9 @@ func (g *gate) showHead(lines []string, more string) {
 }
 
 // showDifference shows how the patch differs from the one that was refused before it. It returns false if
-// none was, or if the two cannot be compared.
+// none was, if the two cannot be compared, or if the patch is the part of it that a person has chosen.
 func (g *gate) showDifference() bool {
-	if g.a.Refused == nil || len(g.files) == 0 || g.a.Refused.Digest == g.a.Patch.Digest {
+	if g.a.Refused == nil || g.a.PartOf != "" || len(g.files) == 0 || g.a.Refused.Digest == g.a.Patch.Digest {
 		return false
 	}
 	raw, err := g.Load(*g.a.Refused)

@@ -68,6 +68,9 @@ const maxFiles = 6
 
 // tellFiles names the files of a patch, and counts them if there are several.
 func (t *Teller) tellFiles(p run.Proposal) []string {
+	if len(p.Files) == 0 { // a patch that was refused, whose files are not known
+		return nil
+	}
 	if p.Stat.Files == 1 && len(p.Files) == 1 {
 		return []string{t.indentLine("%s", t.Style.Dim(OneLine(p.Files[0], 120)))}
 	}

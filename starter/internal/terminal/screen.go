@@ -170,6 +170,23 @@ func (s *Screen) SetTyped(prompt, typed string) {
 	s.redrawLocked()
 }
 
+// leastTyped is the number of columns that a prompt leaves for typed text, if it can.
+const leastTyped = 10
+
+// FitPrompt returns the last row of a prompt for SetTyped, after it has printed the rows before: on a live screen a
+// long prompt is broken between words.
+func (s *Screen) FitPrompt(prompt string) string {
+	columns := s.Columns() - leastTyped
+	if !s.live || Width(prompt) <= columns || columns < leastTyped {
+		return prompt
+	}
+	rows := Wrap(prompt, columns)
+	for _, row := range rows[:len(rows)-1] {
+		s.Line(row)
+	}
+	return rows[len(rows)-1]
+}
+
 // KeepTyped makes the prompt and the text typed behind it a printed line.
 func (s *Screen) KeepTyped() {
 	s.mu.Lock()
@@ -182,6 +199,9 @@ func (s *Screen) KeepTyped() {
 		return
 	}
 	s.eraseLocked()
+	if s.live {
+		line = strings.Join(Wrap(line, s.Columns()-1), "\n")
+	}
 	fmt.Fprintln(s.w, line)
 }
 

@@ -308,3 +308,24 @@ func TestATableFitsTheScreen(t *testing.T) {
 		}
 	}
 }
+
+// A prompt that leaves no room to type is broken between words, and so is a line that was typed behind one.
+func TestALongPromptLeavesRoomToType(t *testing.T) {
+	var b strings.Builder
+	s := terminal.NewScreen(&b, terminal.Options{Live: true, Width: func() int { return 30 }})
+	prompt := s.FitPrompt("  Which are accepted? (numbers, such as 1 3-5) ")
+	s.SetTyped(prompt, "1 3-5 and some more words")
+	s.KeepTyped()
+	for line := range strings.Lines(b.String()) {
+		line = line[strings.LastIndex(line, "\x1b[K")+1:]
+		if terminal.Width(strings.TrimRight(strings.TrimPrefix(line, "[K"), "\n")) >= 30 {
+			t.Errorf("%q is wider than the screen", line)
+		}
+	}
+	if short := "  Apply? [y n] "; s.FitPrompt(short) != short {
+		t.Error("a short prompt is broken")
+	}
+	if terminal.Width(prompt) > 20 || !strings.Contains(b.String(), "Which are") || !strings.Contains(strings.Join(strings.Fields(b.String()), " "), "some more words") {
+		t.Errorf("prompt %q, shown %q", prompt, b.String())
+	}
+}
