@@ -1,7 +1,9 @@
 package merge
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -57,29 +59,23 @@ func FindLanded(ctx context.Context, repository string, ofRuns []string) (Landed
 	return l, err
 }
 
-// Has reports whether nothing is lost with a branch that is at the commit: a branch of the user's has it, or the
-// merge of a run that ends in it or continues from it.
+// Has reports whether nothing is lost with a branch that is at the commit, which exists: a branch of the user's has it,
+// or the merge of a run that ends in it or continues from it.
 func (l Landed) Has(ctx context.Context, commit run.Commit) (bool, error) {
 	if slices.Contains(l.heads, commit) {
 		return true, nil
 	}
-	for _, ref := range append(slices.Clone(l.refs), commitTexts(l.heads)...) {
-		_, err := l.at.repo.Run(ctx, "merge-base", "--is-ancestor", string(commit), ref)
-		if err == nil {
-			return true, nil
-		}
-		if code := git.ExitCode(err); code != 1 && code != 128 { // 128: the head of a merge is no longer there
-			return false, err
-		}
+	var revisions, out bytes.Buffer
+	fmt.Fprintln(&revisions, commit)
+	for _, ref := range l.refs {
+		fmt.Fprintln(&revisions, "^"+ref)
 	}
-	return false, nil
-}
-
-func commitTexts(list []run.Commit) (ids []string) {
-	for _, c := range list {
-		ids = append(ids, string(c))
+	for _, head := range l.heads {
+		fmt.Fprintln(&revisions, "^"+head)
 	}
-	return ids
+	// A head that git has removed since is passed over.
+	err := l.at.repo.Do(ctx, git.Command{Args: []string{"rev-list", "--max-count=1", "--ignore-missing", "--stdin"}, Stdin: &revisions, Stdout: &out})
+	return err == nil && out.Len() == 0, err
 }
 
 // InUse reports whether a work tree has the branch checked out, or may have.
