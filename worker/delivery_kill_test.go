@@ -39,7 +39,7 @@ const (
 // newReader starts a session of the agent in memory that may do nothing but read, on the queue of the fixture. The agent
 // notes what it takes in the directory.
 func (s *fixture) newReader(t *testing.T, taken string) *sessionFixture {
-	return s.openSession(t, taken, session.Input{Provider: string(agenttest.FakeKind), Setup: setup.Options{Mode: agenttest.ReadMode}})
+	return s.openSession(t, taken, session.Input{Provider: "acp:fake", Setup: setup.Options{Mode: agenttest.ReadMode}})
 }
 
 // takenIn returns the variable by which a worker's agent knows where to note what it takes.
@@ -263,9 +263,6 @@ func TestEngineKilledAtEveryPointOfADelivery(t *testing.T) {
 	}
 	var all []stopped
 	for _, a := range deliveryAims {
-		if !strings.HasPrefix(a.point, "delivery.") { // those of sessions are the worker's own
-			continue
-		}
 		there := s.at(uuid.NewString())
 		there.runsDir = t.TempDir() // a stopped worker may have a lock that others wait for
 		there.writeEngineFile(s.engine.Token)
