@@ -28,8 +28,29 @@ const UnknownSessionError = "SessionUnknown"
 // TellSession gives the session the batch, and returns once the session's workflow has it. A second call with the same
 // batch changes nothing: batches have ids. A session that refuses the batch is an error that no retry mends.
 func (Teller) TellSession(ctx context.Context, in TellInput) error {
-	_, err := activity.GetClient(ctx).UpdateWorkflow(ctx, UpdateOf(in.Session, in.Parcel, client.WorkflowUpdateStageAccepted))
+	return GiveBatch(ctx, activity.GetClient(ctx), in)
+}
+
+// GiveBatch is TellSession with a client of the caller's.
+func GiveBatch(ctx context.Context, c client.Client, in TellInput) error {
+	handle, err := c.UpdateWorkflow(ctx, UpdateOf(in.Session, in.Parcel, client.WorkflowUpdateStageAccepted))
+	if err == nil {
+		err = refusalOf(ctx, handle)
+	}
 	return TellError(in.Session, err)
+}
+
+// refusalOf returns the refusal that came with the handle of an update; nil if the update was accepted. A refusal is the
+// update's outcome, which a handle has from the start and does not ask for. It does not wait for another outcome: the
+// session may have to wake its agent first.
+func refusalOf(ctx context.Context, handle client.WorkflowUpdateHandle) error {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	err := handle.Get(ctx, nil)
+	if _, refused := errors.AsType[*temporal.ApplicationError](err); refused {
+		return err
+	}
+	return nil
 }
 
 // UpdateOf returns the update that gives a session a batch. Its id is the batch's: a repeated call is one update.

@@ -17,6 +17,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/setup"
+	"github.com/ratchet-dev/ratchet/internal/temporaltest"
 	deliveryflow "github.com/ratchet-dev/ratchet/workflows/delivery"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )
@@ -211,4 +212,30 @@ var deliveryPaths = []path{
 		s.say("m1", "[[say:hello]]")
 		s.answer("m1", session.Completed, "hello")
 	}},
+}
+
+// TestWhoGivesABatchLearnsThatItIsRefused gives batches as a run does, which waits for no agent.
+func TestWhoGivesABatchLearnsThatItIsRefused(t *testing.T) {
+	s := newStage(temporaltest.StartEngine(t, nil), t, t, nil)
+	s.begin(reader)
+	give := func(p deliveryacts.Parcel) error {
+		return deliveryacts.GiveBatch(t.Context(), s.Client, deliveryacts.TellInput{Session: string(s.id), Parcel: p})
+	}
+	bad := parcel("b-1", "[[say:thanks]]")
+	bad.Jobs = slices.Repeat(bad.Jobs, 9) // a batch carries eight
+	for range 2 {
+		if err := give(bad); err == nil {
+			t.Error("a batch with too many jobs is taken")
+		}
+	}
+	for range 2 {
+		if err := give(parcel("b-2", "[[say:thanks]]")); err != nil {
+			t.Error(err)
+		}
+	}
+	s.delivers("b-2")
+	s.retire()
+	if err := give(parcel("b-3", "[[say:thanks]]")); err == nil || !strings.Contains(err.Error(), "session_unknown") {
+		t.Errorf("given to a retired session: %v", err)
+	}
 }
