@@ -48,13 +48,19 @@ for (const d of document.querySelectorAll("[role=status], [role=alert]")) if (d.
 if (texts < 5) faults.push("only " + texts + " texts: nothing was looked at");
 return faults;`
 
+// emulateScheme gives the page dark or light colours.
+func (b *browser) emulateScheme(scheme string) {
+	b.t.Helper()
+	b.post("/goog/cdp/execute", map[string]any{"cmd": "Emulation.setEmulatedMedia", "params": map[string]any{
+		"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}},
+	}}, nil)
+}
+
 // checkAccess holds that the page has no such fault, in light and in dark colours.
 func (b *browser) checkAccess(t *testing.T) {
 	t.Helper()
 	for _, scheme := range []string{"dark", "light"} {
-		b.post("/goog/cdp/execute", map[string]any{"cmd": "Emulation.setEmulatedMedia", "params": map[string]any{
-			"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}},
-		}}, nil)
+		b.emulateScheme(scheme)
 		for _, fault := range eval[[]string](b, access) {
 			t.Errorf("in %s colours: %s", scheme, fault)
 		}

@@ -1,6 +1,7 @@
-// Redeems the code in the page's own address, which a browser sends to nobody.
+// Redeems the code in the page's own address, which a browser sends to nobody. A link that is opened where this page
+// already is changes the address alone.
 'use strict';
-(async () => {
+async function redeem() {
   const given = location.hash.slice(1);
   if (location.pathname !== '/login' || given === '') return;
   const slash = given.indexOf('/');
@@ -10,4 +11,6 @@
   const answer = await fetch('/login', {method: 'POST', body: code});
   if (answer.ok && to.origin === location.origin) location.replace(to);
   else document.getElementById('told').textContent = await answer.text();
-})();
+}
+window.addEventListener('hashchange', redeem);
+redeem();
