@@ -81,6 +81,7 @@ func TestAKilledMerge(t *testing.T) {
 	for i, point := range killPoints(t) {
 		squash := i%2 == 0
 		t.Run(point, func(t *testing.T) {
+			t.Parallel()
 			r, in := newRepo(t)
 			in.Squash = squash
 			r.write("a.txt", strings.Replace(lines, "nine", "NINE", 1))

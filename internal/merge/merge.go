@@ -21,6 +21,7 @@ import (
 // The reasons why nothing is merged. Each is wrapped in one line that says what to do.
 var (
 	ErrMoved    = errors.New("the branch has moved on meanwhile: nothing was changed, merge again")
+	ErrSwitched = errors.New("a work tree was switched to another branch meanwhile: nothing was changed, merge again")
 	ErrDirty    = errors.New("changes are not committed: commit or stash them, then merge again")
 	ErrDetached = errors.New("no branch is checked out: name one with --into BRANCH")
 	ErrTarget   = errors.New("no such branch")
@@ -159,6 +160,10 @@ func (p *Plan) Apply(ctx context.Context) error {
 	}
 	defer w.close()
 	defer p.keepLock(w)()
+	if err := p.checkSwitch(ctx); err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx) // an interrupt would leave branch or files half-way
 	if !p.mine {
 		failpoint.Hit("merge.before-swap")
 		return p.swapBranch(ctx, p.Old, p.New)
@@ -172,6 +177,19 @@ func (p *Plan) Apply(ctx context.Context) error {
 	return p.applyNoted(ctx, w)
 }
 
+// checkSwitch refuses a work tree that has gone over to or from the branch since Prepare: its files are not those that
+// the merge would bring up.
+func (p *Plan) checkSwitch(ctx context.Context) error {
+	head, err := p.at.headBranch(ctx)
+	if err != nil {
+		return err
+	}
+	if mine := head == p.Into && p.at.root != ""; mine != p.mine || !mine && p.at.isUsed(p.ref()) {
+		return ErrSwitched
+	}
+	return nil
+}
+
 // applyNoted moves the branch and then the files. If it returns, nothing is left to be finished, unless the branch can
 // neither follow the files nor be put back.
 func (p *Plan) applyNoted(ctx context.Context, w work) error {
@@ -180,7 +198,6 @@ func (p *Plan) applyNoted(ctx context.Context, w work) error {
 		return errors.Join(err, w.removeNote())
 	}
 	failpoint.Hit("merge.after-swap")
-	ctx = context.WithoutCancel(ctx) // an interrupt would leave files half-way
 	err := p.at.updateTree(ctx, w, p.Old, p.New)
 	if err != nil { // nothing of the work tree has changed
 		if back := p.swapBranch(ctx, p.New, p.Old); back != nil {

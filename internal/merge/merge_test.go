@@ -170,6 +170,7 @@ func TestRefusalsChangeNothing(t *testing.T) {
 		{"commits that are no chain", func(r repo, in *merge.Input) { in.Base = r.commit("aside") }, nil, "no chain"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
 			r, in := newRepo(t)
 			row.make(r, &in)
 			status := func() string {
@@ -218,6 +219,32 @@ func TestAMoveMeanwhile(t *testing.T) {
 	}
 	if r.state() != before {
 		t.Error("something was changed")
+	}
+}
+
+// The user switches branches while the checks run.
+func TestASwitchMeanwhile(t *testing.T) {
+	for name, tc := range map[string]struct{ into, to string }{
+		"away from the branch": {"main", "other"},
+		"to the branch":        {"other", "other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, in := newRepo(t)
+			r.git("branch", "other")
+			in.Into = tc.into
+			p, err := merge.Prepare(t.Context(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.git("switch", "-q", tc.to)
+			before := r.state()
+			if err := p.Apply(t.Context()); !errors.Is(err, merge.ErrSwitched) {
+				t.Errorf("error %v", err)
+			}
+			if after := r.state(); after != before {
+				t.Errorf("before\n%s\nafter\n%s", before, after)
+			}
+		})
 	}
 }
 
