@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -150,20 +151,23 @@ what it waits for, until it is retired. An interrupt ends the following alone.`,
 func (c *cli) watchSession(ctx context.Context, s foundSession) error {
 	var seen session.Snapshot
 	first, told := true, map[string]bool{}
+	looks := sessionLooks{c: c, s: s}
+	defer looks.close()
+	isAway := false
 	for {
-		snap, err := s.State(ctx, s.id)
-		if isAway(err) {
-			if err := pauseFor(ctx, sessionPoll); err != nil {
-				return err
+		snap, err := looks.next(ctx, func(err error) {
+			if !isAway {
+				isAway = true
+				fmt.Fprintf(c.err, "starter: %s\n", story.OneLine(err.Error(), 300))
 			}
-			continue
-		}
+		})
 		if err != nil {
 			return err
 		}
+		isAway = false
 		for _, p := range snap.Past {
 			if !told[p.ID] && !first {
-				_ = c.printAnswer(s.id, p)
+				c.printEnd(s.id, p)
 			}
 			told[p.ID] = true
 		}
@@ -178,9 +182,13 @@ func (c *cli) watchSession(ctx context.Context, s foundSession) error {
 			return nil
 		}
 		first, seen = false, snap
-		if err := pauseFor(ctx, sessionPoll); err != nil {
-			return err
-		}
+	}
+}
+
+// printEnd prints how a message ended, one that has no answer too.
+func (c *cli) printEnd(id session.ID, p session.Past) {
+	if err := c.printAnswer(id, p); err != nil {
+		fmt.Fprintf(c.err, "starter: %s: %s\n", story.OneLine(p.ID, 60), story.OneLine(err.Error(), 300))
 	}
 }
 

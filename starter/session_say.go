@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -72,23 +71,15 @@ func (c *cli) printTaken(id session.ID, about, verdict string) error {
 	return nil
 }
 
-// sessionPoll is the time between two looks at a session that is followed.
-const sessionPoll = 300 * time.Millisecond
-
 // awaitAnswer waits until the message has ended or a person must decide, and prints either.
 func (c *cli) awaitAnswer(ctx context.Context, s foundSession, message string) error {
 	screen := c.errorScreen()
 	work := screen.Work("the agent works")
 	defer work.Stop()
+	looks := sessionLooks{c: c, s: s}
+	defer looks.close()
 	for {
-		snap, err := s.State(ctx, s.id)
-		if isAway(err) {
-			work.Show(story.OneLine(err.Error(), 200) + "; the message is kept")
-			if err := pauseFor(ctx, sessionPoll); err != nil {
-				return err
-			}
-			continue
-		}
+		snap, err := looks.next(ctx, func(err error) { work.Show("the message is kept; " + story.OneLine(err.Error(), 200)) })
 		if err != nil {
 			return err
 		}
@@ -101,25 +92,12 @@ func (c *cli) awaitAnswer(ctx context.Context, s foundSession, message string) e
 			return c.printAsking(snap)
 		}
 		work.Show(sessionDoing(snap))
-		if err := pauseFor(ctx, sessionPoll); err != nil {
-			return err
-		}
 	}
 }
 
 // isAway reports whether the engine, or every worker, does not answer now. A session that is followed
 // outlives that.
 func isAway(err error) bool { return errors.Is(err, runs.ErrNoWorker) || runs.Lost(err) }
-
-// pauseFor waits. The error is ctx.Err().
-func pauseFor(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
-}
 
 // sessionDoing says in one line what a session does.
 func sessionDoing(s session.Snapshot) string {
@@ -158,6 +136,9 @@ func (c *cli) printAnswer(id session.ID, p session.Past) error {
 		err = fmt.Errorf("the message ended as %s", p.Outcome)
 		if p.Reason != "" {
 			err = fmt.Errorf("%w: %s", err, p.Reason)
+		}
+		if p.Outcome == session.Unknown {
+			err = fmt.Errorf("%w; look whether it did it, and say it again if it has not", err)
 		}
 	}
 	return err
