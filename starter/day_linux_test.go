@@ -38,7 +38,7 @@ type day struct {
 
 // TestADaysWork has the real agents and a scripted provider make ten changes in two repositories. A person decides at a
 // terminal, on the page, by raw signals and through an agent's tools, retries one run, merges three, cleans up, and reads
-// a report whose figures are those of the events.
+// a report whose figures equal the events.
 func TestADaysWork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs the engine")
@@ -243,7 +243,7 @@ func (d *day) merges() {
 	}
 }
 
-// cleans removes the branches of what is merged, empty or canceled.
+// cleans removes the branches that are merged or empty, and the one of the canceled run.
 func (d *day) cleans() {
 	branches := func(repo string) []string {
 		return strings.Fields(gitIn(d.T, repo, "for-each-ref", "--format=%(refname:short)", "refs/heads/ratchet/"))

@@ -97,7 +97,7 @@ func (c *cli) withDisk(err error) error {
 // numberError matches what the parser of a flag says of a text that is no number, or no duration.
 var numberError = regexp.MustCompile(`: (?:strconv\.\w+: parsing .*|time: .*)$`)
 
-// explainUsage says what is wrong with a command line that cobra does not understand, and what to do.
+// explainUsage names the fault of a command line that cobra does not understand, and the remedy.
 func explainUsage(root, at *cobra.Command, args []string, err error) error {
 	text := err.Error()
 	if found := numberError.FindString(text); found != "" {

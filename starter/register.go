@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
 	"github.com/ratchet-dev/ratchet/internal/citizen/marker"
@@ -163,7 +164,7 @@ func (c *cli) hookCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			mail, err := register.Hook{Dirs: dirs, Owner: marker.OwnerOf(c.clientProcess()), Now: c.now(), Reader: program + " inbox read"}.Handle(cmd.Context(), c.in, c.out)
+			mail, err := register.Hook{Dirs: dirs, Owner: marker.OwnerOf(c.clientProcess()), Now: c.now(), Reader: readerCommand(program)}.Handle(cmd.Context(), c.in, c.out)
 			if err != nil || mail == nil {
 				return err
 			}
@@ -172,6 +173,9 @@ func (c *cli) hookCommand() *cobra.Command {
 		},
 	}
 }
+
+// readerCommand returns the command line that reads a mailbox by this program, for the session's shell.
+func readerCommand(program string) string { return shellquote.Join(program, "inbox", "read") }
 
 // wakeCode is the exit code by which a hook of Claude Code has its standard error shown to the model, and the
 // session woken.

@@ -85,3 +85,11 @@ func TestTheHookWakesByItsExitCode(t *testing.T) {
 		t.Error("an input that is no event wakes the session")
 	}
 }
+
+func TestTheReaderIsACommandOfTheShell(t *testing.T) {
+	for program, want := range map[string]string{"/usr/bin/starter": "/usr/bin/starter inbox read", "/home/kim/my tools/starter": "'/home/kim/my tools/starter' inbox read"} {
+		if got := readerCommand(program); got != want {
+			t.Errorf("%s: %s", program, got)
+		}
+	}
+}

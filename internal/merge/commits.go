@@ -35,7 +35,7 @@ func (p *Plan) makeCommits(ctx context.Context, w work) error {
 	if err != nil {
 		return err
 	}
-	maker := maker{s}
+	maker := maker{s, p.in.Head}
 	tree, err := p.at.treeOf(ctx, p.Old)
 	if err != nil {
 		return err
@@ -137,7 +137,10 @@ func (at place) treeOf(ctx context.Context, c run.Commit) (git.ID, error) {
 }
 
 // maker makes objects in the user's object store, by a git without the user's configuration.
-type maker struct{ repo git.Repo }
+type maker struct {
+	repo git.Repo
+	head run.Commit // of the run
+}
 
 // replayStep returns the tree that results from doing the step's change on another tree. The error is a
 // *ConflictError when both have changed the same lines.
@@ -168,7 +171,7 @@ func (m maker) replayStep(ctx context.Context, s step, onto git.ID) (git.ID, err
 	}
 	switch git.ExitCode(err) {
 	case 1:
-		return "", &ConflictError{Commit: s.commit, Paths: fields[1:]}
+		return "", &ConflictError{Commit: s.commit, Head: m.head, Paths: fields[1:]}
 	case 129: // an unknown option
 		return "", ErrTooOld
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // swap is the note of a branch that moves while a work tree has it checked out. It is on disk before the branch moves,
-// and is removed when index and files are those of the new commit.
+// and is removed when index and files match the new commit.
 type swap struct {
 	Ref    string     `json:"ref"`
 	From   run.Commit `json:"from"`

@@ -76,7 +76,7 @@ func (r repo) killAt(in merge.Input, point string) {
 
 // TestAKilledMerge kills the merge at each point of the sources, on a branch that is checked out and has moved on.
 // The branch is at the old commit or at the new one, and the same merge again finishes: each commit is there once,
-// files and index are those of the branch, what git does not track stays, and no lock or directory is left.
+// files and index match the branch, untracked files stay, and no lock or directory is left.
 func TestAKilledMerge(t *testing.T) {
 	for i, point := range killPoints(t) {
 		squash := i%2 == 0
@@ -187,7 +187,7 @@ func TestFilesThatWereHalfWritten(t *testing.T) {
 	}
 }
 
-// What the user has written since stays, and the merge says what is in its way.
+// A change of the user's since then stays, and the merge names the file in its way.
 func TestAFileThatTheUserChangedSinceIsNotFinished(t *testing.T) {
 	r, in := cutOff(t)
 	r.write("a.txt", "mine\n")

@@ -24,7 +24,7 @@ var (
 	ErrSwitched = errors.New("a work tree was switched to another branch meanwhile: nothing was changed, merge again")
 	ErrDirty    = errors.New("changes are not committed: commit or stash them, then merge again")
 	ErrDetached = errors.New("no branch is checked out: name one with --into BRANCH")
-	ErrTarget   = errors.New("no such branch")
+	ErrTarget   = errors.New("no such branch: --into wants one that `git branch` lists")
 	ErrNothing  = errors.New("the branch holds all changes of the run already")
 	ErrTooOld   = errors.New("git 2.38 or newer is needed to merge onto a branch that has moved on")
 	ErrCutOff   = errors.New("a merge was cut off before it had written the files: merge again without a dry run, which finishes it")
@@ -33,6 +33,7 @@ var (
 // ConflictError reports files that the run and the branch have both changed. Nothing was changed.
 type ConflictError struct {
 	Commit run.Commit // of the run
+	Head   run.Commit // of the run: its last
 	Paths  []string
 }
 
@@ -42,7 +43,7 @@ func (e *ConflictError) Error() string {
 	if more := len(e.Paths) - most; more > 0 {
 		paths += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("commit %.12s conflicts with the branch in %s", e.Commit, paths)
+	return fmt.Sprintf("commit %.12s conflicts with the branch in %s; nothing was changed: settle it by hand, as with `git merge %.12s`", e.Commit, paths, e.Head)
 }
 
 // Input names the commits to merge and the branch that they go to.

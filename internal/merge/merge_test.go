@@ -12,7 +12,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// clean fails unless files and index are those of HEAD.
+// clean fails unless files and index match HEAD.
 func (r repo) clean() {
 	r.Helper()
 	if got := r.git("status", "--porcelain", "--untracked-files=all"); got != "" {
@@ -372,7 +372,7 @@ func TestALinkedWorkTree(t *testing.T) {
 	linked.killedInTheLinkedTree(in)
 }
 
-// killedInTheLinkedTree has the merge into the first work tree finish what was cut off in the linked one.
+// killedInTheLinkedTree has the merge into the first work tree finish a merge that was cut off in the linked one.
 func (r repo) killedInTheLinkedTree(in merge.Input) {
 	r.Helper()
 	next := r.goOnIn(in)

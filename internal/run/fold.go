@@ -85,7 +85,8 @@ func (s *Snapshot) admitsEvent(t EventType) bool {
 // fitsStep reports whether the payload fits the run's current step. An approval
 // asks for a tool while an agent works, and for a patch at the gate. A phase ends
 // with a result that its work can have, or with the outcome that the events
-// before have set. The work of a phase that owes a part of a patch ends in that part. The planner's phase starts with the baseline where one is due.
+// before have set. The work of a phase that owes a part of a patch ends in that
+// part. The planner's phase starts with the baseline where one is due.
 func (s *Snapshot) fitsStep(p Payload) bool {
 	switch p := p.(type) {
 	case PhaseStarted:
