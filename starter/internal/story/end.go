@@ -12,13 +12,13 @@ func (t *Teller) tellFailure(p run.Problem) []string {
 	if text == t.trouble {
 		return nil
 	}
-	t.trouble = text
+	t.trouble, t.code = text, p.Code
 	return []string{t.markLine(t.Style.Bad("✗"), "%s", text) + t.Style.Dim(" ("+OneLine(p.Code, 40)+")")}
 }
 
 func (t *Teller) tellQuestion(p run.QuestionRaised) []string {
 	lines := []string{t.markLine(t.Style.Wait("?"), "%s", t.Style.Bold(OneLine(p.Question.Question, 600))+t.Style.Dim("  "+p.QuestionID))}
-	if p.Reason != "" {
+	if p.Reason != "" && p.Reason != t.code { // else the failure above has said it
 		lines = append(lines, t.indentLine("%s", t.Style.Dim("because: "+OneLine(p.Reason, 300))))
 	}
 	return append(lines, t.listItems("needed", p.NeededInput)...)

@@ -32,6 +32,7 @@ type Teller struct {
 	fixing  int // the iteration that the last fix belongs to
 	branch  run.Stat
 	trouble string // the last failure told, not told twice
+	code    string // of that failure
 }
 
 // Tell returns the lines for an event; some events have none.

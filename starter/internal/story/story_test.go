@@ -288,3 +288,14 @@ func TestStoryOfTheBaseline(t *testing.T) {
 		t.Errorf("the story of a run without:\n%s", got)
 	}
 }
+
+// The question after an error repeats its code as its reason, which has just been told.
+func TestTheCodeOfAnErrorIsToldOnce(t *testing.T) {
+	var teller story.Teller
+	lines := teller.Tell(run.Event{Payload: run.PhaseFailed{Error: run.Problem{Code: "AUTH", Message: "no key"}}})
+	lines = append(lines, teller.Tell(run.Event{Payload: run.QuestionRaised{Question: run.Question{Question: "How shall it go on?", Reason: "AUTH"}}})...)
+	lines = append(lines, teller.Tell(run.Event{Payload: run.QuestionRaised{Question: run.Question{Question: "Red or blue?", Reason: "the goal names no colour"}}})...)
+	if told := strings.Join(lines, "\n"); strings.Count(told, "AUTH") != 1 || !strings.Contains(told, "because: the goal names no colour") {
+		t.Errorf("told:\n%s", told)
+	}
+}

@@ -177,6 +177,8 @@ func TestWrapKeepsWordsAndColours(t *testing.T) {
 		{"  \x1b[31mone two three four\x1b[0m five six seven", 27, "  \x1b[31mone two three four\x1b[0m five|      six seven"},
 		{"  \x1b[31mone two three four five six\x1b[0m", 28, "  \x1b[31mone two three four five\x1b[0m|      \x1b[31msix\x1b[0m"},
 		{strings.Repeat("x", 50), 30, strings.Repeat("x", 30) + "|    " + strings.Repeat("x", 20)},
+		{"  at " + strings.Repeat("/path", 8), 30, "  at " + strings.Repeat("/path", 5) + "|      " + strings.Repeat("/path", 3)},
+		{"  at it " + strings.Repeat("/path", 4) + " and on", 26, "  at it|      " + strings.Repeat("/path", 4) + "|      and on"},
 		{"日本語日本語日本語日本語日本語日本語", 30, "日本語日本語日本語日本語日本語|    日本語"},
 	} {
 		rows := terminal.Wrap(tt.line, tt.columns)

@@ -105,7 +105,7 @@ func Wrap(line string, columns int) []string {
 		if n == 0 {
 			_, n = utf8.DecodeRuneInString(rest)
 		}
-		w.add(rest[:n])
+		w.add(rest[:n], rest[n:])
 		rest = rest[n:]
 	}
 	return append(w.rows, w.row)
@@ -122,8 +122,8 @@ type wrapper struct {
 	blankColour string // in effect there
 }
 
-// add adds a character or a colour.
-func (w *wrapper) add(part string) {
+// add adds a character or a colour. Rest is the text behind it.
+func (w *wrapper) add(part, rest string) {
 	if part[0] == 0x1b {
 		w.row += part
 		w.colour = part
@@ -133,7 +133,8 @@ func (w *wrapper) add(part string) {
 		return
 	}
 	if Width(w.row)+Width(part) > w.columns {
-		w.breakRow(part == " ")
+		word, _, _ := strings.Cut(part+rest, " ")
+		w.breakRow(part == " ", Width(word))
 		if part == " " {
 			return
 		}
@@ -144,10 +145,11 @@ func (w *wrapper) add(part string) {
 	}
 }
 
-// breakRow ends the row at its last blank. Without one it ends where it is full.
-func (w *wrapper) breakRow(atBlank bool) {
+// breakRow ends the row at its last blank. It ends where it is full if there is none, or if the word that the row ends
+// in, of which so many columns are left, is longer than a whole row.
+func (w *wrapper) breakRow(atBlank bool, left int) {
 	at, colour := w.blank, w.blankColour
-	if at == 0 || atBlank {
+	if at == 0 || atBlank || Width(w.row[at:])+left > w.columns-Width(w.indent) {
 		at, colour = len(w.row), w.colour
 	}
 	head, tail := strings.TrimRight(w.row[:at], " "), w.row[at:]
