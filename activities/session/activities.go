@@ -64,6 +64,9 @@ const (
 	stopLimit  = 10 * time.Second // for an orderly stop
 	// holdLimit bounds the wait for a worker that is just giving the session up.
 	holdLimit = 15 * time.Second
+	// peerLimit bounds how long a session's events wait until other sessions know it: a stopped worker may hold the lock
+	// of the registry.
+	peerLimit = 5 * time.Second
 )
 
 // Activities holds the activities of sessions. New makes one.

@@ -36,6 +36,8 @@ func (s *sitting) registerPeer(ctx context.Context) (leave func()) {
 	s.mu.Lock()
 	id := s.note.Garden
 	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, peerLimit)
+	defer cancel()
 	id, leave, err := s.a.Host.Open(ctx, id, s.dir, about, p)
 	if err != nil {
 		_ = s.slot.Dir().Log("agent", rundir.Info, "not addressable", map[string]any{"error": err.Error()}) // the record does not rely on it

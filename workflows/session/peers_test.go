@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"context"
 	"os"
 	"testing"
 
@@ -65,4 +66,21 @@ func TestOtherSessionsReachAStandingOne(t *testing.T) {
 	}
 	s.retire()
 	eventually.Holds(t, "the retired session is not registered", func() bool { return len(records()) == 0 })
+}
+
+// stuckHost is a host whose registry is held by a process that is stopped.
+type stuckHost struct{}
+
+func (stuckHost) Open(ctx context.Context, _ dispatch.GardenID, _ string, _ dispatch.About, _ controlsocket.Session) (dispatch.GardenID, func(), error) {
+	<-ctx.Done()
+	return "", nil, ctx.Err()
+}
+
+// TestASessionWorksThoughTheRegistryIsHeld has a session answer that no other can know.
+func TestASessionWorksThoughTheRegistryIsHeld(t *testing.T) {
+	s := newStage(temporaltest.StartEngine(t, nil), t, t, func(c *activities.Config) { c.Host = stuckHost{} })
+	s.begin(session.Input{})
+	s.say("m1", "[[say:one]]")
+	s.answer("m1", session.Completed, "one")
+	s.retire()
 }
