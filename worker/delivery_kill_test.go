@@ -38,7 +38,7 @@ const (
 
 // newReader starts a session of the agent in memory that may do nothing but read, on the queue of the fixture. The agent
 // notes what it takes in the directory.
-func (s *fixture) newReader(t *testing.T, taken string) *sessionFixture {
+func (s *fixture) newReader(t testing.TB, taken string) *sessionFixture {
 	return s.openSession(t, taken, session.Input{Provider: "acp:fake", Setup: setup.Options{Mode: agenttest.ReadMode}})
 }
 
@@ -62,7 +62,7 @@ func (h *sessionFixture) enqueue(t *testing.T, batch, summary string, stage clie
 }
 
 // deliveries returns the deliveries as the workflow has them; ok is false if nobody answers.
-func (h *sessionFixture) deliveries(t *testing.T) (v deliveryflow.View, ok bool) {
+func (h *sessionFixture) deliveries(t testing.TB) (v deliveryflow.View, ok bool) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	got, err := h.client.QueryWorkflow(ctx, h.id.WorkflowID(), "", deliveryflow.Query)
@@ -264,7 +264,7 @@ func TestEngineKilledAtEveryPointOfADelivery(t *testing.T) {
 	var all []stopped
 	for _, a := range deliveryAims {
 		there := s.at(uuid.NewString())
-		there.runsDir = t.TempDir() // a stopped worker may have a lock that others wait for
+		there.runsDir, there.home = t.TempDir(), t.TempDir() // a stopped worker may have a lock that others wait for
 		there.writeEngineFile(s.engine.Token)
 		h := there.newReader(t, t.TempDir())
 		log := filepath.Join(h.talk, "points")

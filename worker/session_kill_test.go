@@ -132,7 +132,7 @@ func (s *fixture) newSession(t *testing.T, queue string) *sessionFixture {
 }
 
 // openSession starts a session on the queue of the fixture.
-func (s *fixture) openSession(t *testing.T, talk string, in session.Input) *sessionFixture {
+func (s *fixture) openSession(t testing.TB, talk string, in session.Input) *sessionFixture {
 	t.Helper()
 	in.ID, in.Sandbox, in.Repository = session.ID(uuid.NewString()), run.SandboxOff, run.Repository{Path: s.repo, Base: s.base}
 	h := &sessionFixture{fixture: s, talk: talk, id: in.ID}
@@ -147,7 +147,7 @@ func (h *sessionFixture) sessions() sessions.Client {
 }
 
 // say sends the message until the session has taken it: workers and the engine die meanwhile.
-func (h *sessionFixture) say(t *testing.T, id, text string) {
+func (h *sessionFixture) say(t testing.TB, id, text string) {
 	t.Helper()
 	m := session.Message{ID: id, Text: text}
 	eventually.Holds(t, "message "+id+" taken", func() bool {
@@ -158,7 +158,7 @@ func (h *sessionFixture) say(t *testing.T, id, text string) {
 }
 
 // past waits for the end of the message.
-func (h *sessionFixture) past(t *testing.T, id string) (p session.Past) {
+func (h *sessionFixture) past(t testing.TB, id string) (p session.Past) {
 	t.Helper()
 	eventually.Holds(t, "end of message "+id, func() bool {
 		s, err := h.sessions().State(t.Context(), h.id)
