@@ -118,7 +118,7 @@ func freePort(port int, chosen bool) int {
 // checkRepository refuses a command that works in the repository of a run where that is not on this host.
 func checkRepository(r found, path string) error {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return fmt.Errorf("the repository of run %s is not at %s: it was moved, or is on the host of the run's worker: do this there", r.shownName(), display.Line(path))
+		return fmt.Errorf("the repository of run %s is not at %s: move it back there, or do this on the host of the run's worker", r.shownName(), display.Line(path))
 	}
 	return nil
 }
