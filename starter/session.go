@@ -97,7 +97,11 @@ type sessionFlags struct {
 }
 
 func (c *cli) sessionStartCommand() *cobra.Command {
-	var f sessionFlags
+	return c.sessionStartCommandWith(new(sessionFlags))
+}
+
+// sessionStartCommandWith returns the command that sets f.
+func (c *cli) sessionStartCommandWith(f *sessionFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "start --provider AGENT",
 		Short: "Start a session and print its id",
@@ -106,9 +110,10 @@ repository, and stays its own: see ` + "`starter session diff`" + `. The agent s
 first message.`,
 		Example: `  starter session start --provider claude
   starter session start --provider codex:gpt-5 --repo ~/src/shop --say 'Explain how totals are computed'
+  starter session start --provider claude --mcp ratchet --say 'Have the flaky tests mended by a run'
   starter session start --provider claude --mode plan --mcp docs='npx -y docs-server' --system 'Answer in French'`,
 		Args: exactArgs(0, "no arguments, only flags"),
-		RunE: c.handleWith(func(ctx context.Context, _ []string) error { return c.startSession(ctx, &f) }),
+		RunE: c.handleWith(func(ctx context.Context, _ []string) error { return c.startSession(ctx, f) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.provider, "provider", "", "`spec` of the agent: claude[:<model>], codex[:<model>], pi[:<model>], openclaw, acp:<program and arguments>")

@@ -104,6 +104,9 @@ func (c *cli) printStatus(st standingOf) {
 	if r := st.Facts.Restored; r != nil {
 		row("branch moved", "%s", s.Wait(story.Moved(*r)))
 	}
+	if id := st.Facts.Session; id != "" {
+		row("started by", "the agent of session %s", id)
+	}
 	for _, line := range story.Providers(st.Facts.Providers) {
 		row(line[0], "%s", line[1])
 	}

@@ -247,4 +247,20 @@ func TestAnAgentStartsRunsFromItsBox(t *testing.T) {
 	if n := len(h.started(t)); n != 1 {
 		t.Errorf("%d runs are started", n)
 	}
+
+	h.say(t, "m2", `call ratchet_run_start {"goal":"two","key":"k"}`)
+	h.approve(t)
+	h.past(t, "m2")
+	for i, tt := range []struct{ call, want string }{
+		{`call ratchet_run_start {"goal":"two","key":"k"}`, `"again":true`},
+		{`call ratchet_run_start {"goal":"three","key":"k"}`, "another goal"},
+		{startCall, "no more may be at once"}, // in another turn it is another run
+	} {
+		if got := h.ask(t, fmt.Sprintf("b%d", i), tt.call); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %.300s", tt.call, got)
+		}
+	}
+	if n := len(h.started(t)); n != 2 {
+		t.Errorf("%d runs are started", n)
+	}
 }

@@ -30,7 +30,9 @@ type Listed struct {
 	// else empty.
 	Sandbox run.Sandbox `json:"sandbox,omitempty"`
 	// By is the local user who started the run; empty for a run of an older starter.
-	By      string     `json:"by,omitempty"`
+	By string `json:"by,omitempty"`
+	// Session is the standing session whose agent started the run, in By's name; empty: a person did.
+	Session string     `json:"session,omitempty"`
 	Started time.Time  `json:"startedAt"`
 	Ended   *time.Time `json:"endedAt,omitempty"`
 	// Merged is set if a branch of the user's has the run's commits. List does not know it.
@@ -138,6 +140,7 @@ func newListed(info *workflow.WorkflowExecutionInfo) (Listed, bool) {
 	l.Name = temporalclient.PayloadValue[run.Name](info.GetMemo().GetFields()[nameMemo])
 	l.Sandbox = temporalclient.PayloadValue[run.Sandbox](info.GetMemo().GetFields()[sandboxMemo])
 	l.By = temporalclient.PayloadValue[string](info.GetMemo().GetFields()[byMemo])
+	l.Session = temporalclient.PayloadValue[string](info.GetMemo().GetFields()[sessionMemo])
 	l.endWith(info.GetStatus())
 	return l, ok
 }

@@ -19,12 +19,13 @@ import (
 )
 
 // The keys of the memos that lists show: the first line of the goal, the name, the sandbox policy
-// of a run without the box, and the local user who started it.
+// of a run without the box, the local user who started it, and the session whose agent did.
 const (
 	goalMemo    = "goal"
 	nameMemo    = "name"
 	sandboxMemo = "sandbox"
 	byMemo      = "by"
+	sessionMemo = "session"
 )
 
 // maxSummary is well below the Web UI's limit of 400 bytes.
@@ -104,6 +105,9 @@ func (c *Client) memoOf(in run.Input) map[string]any {
 	}
 	if in.Sandbox.Off() {
 		m[sandboxMemo] = in.Sandbox
+	}
+	if in.Session != "" {
+		m[sessionMemo] = in.Session
 	}
 	if c.By != "" {
 		m[byMemo] = c.By

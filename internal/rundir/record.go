@@ -57,6 +57,8 @@ type Facts struct {
 	CheckNetwork []string    `json:"checkNetwork,omitempty"`
 	Policy       run.Policy  `json:"approvalPolicy"`
 	Sandbox      run.Sandbox `json:"sandbox,omitempty"`
+	// Session is the standing session whose agent started the run; empty: a person did.
+	Session string `json:"session,omitempty"`
 	// Origins says who chose what of the run's input.
 	Origins map[string]run.Origin `json:"origins,omitempty"`
 	// Baseline is what the checks said of the base commit; nil: not known. Only FactsOf sets it.
@@ -104,7 +106,7 @@ func newFacts(in run.Input, now Standing) Facts {
 	return Facts{
 		RunID: in.RunID, Name: in.Name, WorkflowID: in.RunID.WorkflowID(), Goal: in.Goal, Repository: in.Repository,
 		Branch: in.BranchName(), Providers: in.Providers, Checks: in.Checks, CheckNetwork: in.CheckNetwork, Policy: in.Policy,
-		Sandbox: in.Sandbox.WithDefault(), Origins: in.Origins, Standing: now,
+		Sandbox: in.Sandbox.WithDefault(), Origins: in.Origins, Session: in.Session, Standing: now,
 	}
 }
 

@@ -298,6 +298,9 @@ func addFacts(m *markdown, s *run.Snapshot) {
 		b.printf("%-10s  %s\n", name, joinLines(fmt.Sprintf(format, args...)))
 	}
 	row("Repository", "%s", s.Input.Repository.Path)
+	if s.Input.Session != "" {
+		row("Started by", "the agent of session %s", s.Input.Session)
+	}
 	row("Branch", "%s", s.Input.BranchName())
 	row("Applied", "%s, %s", countOf(s.Commits, "patch", "patches"), describeStat(s.Stat))
 	row("Iteration", "%d, %d of %s used", s.State.Iteration, s.Fixes, countOf(s.Input.Fixes(), "fix", "fixes"))
@@ -363,6 +366,9 @@ func OfInput(in run.Input) string {
 	item := func(name, value string) { m.printf("- %s: %s\n", name, inlineCode(clipRunes(value, 300))) }
 	item("Repository", in.Repository.Path)
 	item("Base", string(in.Repository.Base))
+	if in.Session != "" {
+		item("Started by the agent of session", in.Session)
+	}
 	for _, r := range run.Roles {
 		if spec := in.Providers.For(r); spec != "" {
 			item("Provider of the "+string(r), spec)

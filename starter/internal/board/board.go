@@ -167,6 +167,9 @@ func (v *view) ageOf(r Row) string {
 	return terminal.Age(v.now.Sub(since))
 }
 
+// shownSession is the width of a session's id in a row: one is named by its beginning.
+const shownSession = 9
+
 // drawRow draws a run: name, state, title, and at the right end size, age and cost.
 func (v *view) drawRow(r Row) string {
 	state := r.state()
@@ -193,6 +196,9 @@ func (v *view) drawRow(r Row) string {
 	}
 	if r.Stat.Files > 0 {
 		tail = fmt.Sprintf("+%d -%d  ", r.Stat.Added, r.Stat.Deleted) + tail
+	}
+	if r.Session != "" {
+		tail = "by session " + story.OneLine(r.Session, shownSession) + "  " + tail
 	}
 	if r.Sandbox.Off() {
 		tail = "unboxed  " + tail
