@@ -13,7 +13,7 @@ import (
 )
 
 // toolNames are the names by which the clients show their models a tool of the server ratchet.
-var toolNames = map[string]string{"claude": "mcp__ratchet__", "codex": "mcp__ratchet__", "opencode": "ratchet_"}
+var toolNames = map[string]string{"claude": "mcp__ratchet__", "codex": "mcp__ratchet/"}
 
 // TestRealClientsStartRuns has the agents' own programs, in the box, start a run when their model asks for it. A person
 // permits the start once: the clients do not ask as well. The model reads where the run stands.

@@ -6,7 +6,8 @@
 //	[[fill:N]]                 N bytes more of it, all in one line: see [Filler]
 //	[[think:TEXT]]             thoughts before it, where the API has them
 //	[[slow:N]]                 N pieces more of it, a while apart
-//	[[tool:NAME {json}]]       a call of a tool; each is a round of its own
+//	[[tool:NAME {json}]]       a call of a tool; each is a round of its own. GROUP/NAME is a tool of a group, where
+//	                           the API has them
 //	[[par:NAME {json}]]        a call in the round of the one before
 //	[[usage:IN,OUT,CACHED]]    the tokens of each request, CACHED a part of IN
 //	[[hang]]                   begin to answer, then send nothing for ever

@@ -18,6 +18,7 @@ type item struct {
 	Role      string
 	Content   content
 	CallID    string `json:"call_id"`
+	Namespace string
 	Name      string
 	Arguments string
 	Input     string // of a custom_tool_call
@@ -81,7 +82,11 @@ func (i item) message() Message {
 	case strings.HasSuffix(i.Type, "_call_output"):
 		return Message{Role: User, Results: []Result{{CallID: i.CallID, Text: string(i.Output)}}}
 	case i.Type == "function_call":
-		return Message{Role: Assistant, Calls: []ToolCall{{i.CallID, i.Name, json.RawMessage(i.Arguments)}}}
+		name := i.Name
+		if i.Namespace != "" {
+			name = i.Namespace + "/" + name
+		}
+		return Message{Role: Assistant, Calls: []ToolCall{{i.CallID, name, json.RawMessage(i.Arguments)}}}
 	case i.Type == "custom_tool_call":
 		return Message{Role: Assistant, Calls: []ToolCall{{i.CallID, i.Name, json.RawMessage(encode(i.Input))}}}
 	default:
@@ -99,10 +104,14 @@ func (responses) items(r Reply) []object {
 		})
 	}
 	for _, c := range r.Calls {
-		items = append(items, object{
+		made := object{
 			"id": "fc_" + rand.Text(), "type": "function_call", "status": "completed",
 			"call_id": c.ID, "name": c.Tool, "arguments": string(c.Input),
-		})
+		}
+		if space, name, ok := strings.Cut(c.Tool, "/"); ok { // a tool of a group, as Codex shows those of an MCP server
+			made["namespace"], made["name"] = space, name
+		}
+		items = append(items, made)
 	}
 	return items
 }
