@@ -70,14 +70,14 @@ func (c *cli) readBatch(file string) (p activities.Parcel, err error) {
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			return p, &usageError{err}
+			return p, usageErrorf("batch_unreadable: %w", err)
 		}
 		defer f.Close()
 		in = f
 	}
 	b, err := io.ReadAll(io.LimitReader(in, maxBatchFile+1))
 	if err != nil {
-		return p, err
+		return p, usageErrorf("batch_unreadable: %w", err)
 	}
 	if len(b) > maxBatchFile {
 		return p, usageErrorf("batch_invalid: the batch has more than %d bytes: name its results as artifacts", maxBatchFile)
