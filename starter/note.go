@@ -12,7 +12,7 @@ func (c *cli) noteCommand() *cobra.Command {
 	var n run.Note
 	cmd := &cobra.Command{
 		Use:               "note RUN TEXT",
-		Short:             "Leave guidance that the run's next prompt carries",
+		Short:             "Leave guidance for the run's next prompt, or for the agent at work",
 		Example:           "  starter note slug#14 'the money package has a rounding helper, use it'",
 		Args:              exactArgs(2, "a RUN and the note as one argument"),
 		ValidArgsFunction: c.completeRun,
@@ -21,7 +21,7 @@ func (c *cli) noteCommand() *cobra.Command {
 			if err := f.Note(ctx, f.id, n); err != nil {
 				return err
 			}
-			return c.printAccepted(f, "", "noted for the next prompt")
+			return c.printAccepted(f, "", "noted: the next prompt carries it, and an agent that takes notes into its turn is told now")
 		}),
 	}
 	cmd.Flags().StringVar(&n.By, "by", c.userName(), "`name` of who says it")

@@ -85,7 +85,7 @@ func (r Row) over() time.Time {
 // Lines draws the rows as groups, for a list without a terminal's help. Columns bound each line; zero: no
 // bound.
 func Lines(s terminal.Style, rows []Row, now time.Time, columns int) []string {
-	v := view{style: s, now: now, columns: columns}
+	v := view{style: s, now: now, columns: columns, shortIDs: columns > 0 && columns < wideScreen}
 	v.measureRows(rows)
 	lines, last := []string{}, Group(-1)
 	for _, r := range rows {
@@ -99,6 +99,12 @@ func Lines(s terminal.Style, rows []Row, now time.Time, columns int) []string {
 	}
 	return lines
 }
+
+// wideScreen is the least width of a screen on which a list has room for all of an id.
+const wideScreen = 120
+
+// leastTitle is the least width of a title. The figures behind it give way first, the age last.
+const leastTitle = 12
 
 // view draws rows in columns.
 type view struct {
@@ -188,35 +194,43 @@ func (v *view) drawRow(r Row) string {
 	if v.repo > 0 {
 		head += r.repository() + pad(v.repo-terminal.Width(r.repository())+2)
 	}
-	tail := fmt.Sprintf("%*s", v.age, v.ageOf(r))
-	if cost := r.Used.Cost; cost > 0 {
-		tail += "  " + cost.String()
-	} else if used := story.Usage(r.Used); used != "" {
-		tail += "  " + used
-	}
-	if r.Stat.Files > 0 {
-		tail = fmt.Sprintf("+%d -%d  ", r.Stat.Added, r.Stat.Deleted) + tail
-	}
-	if r.Session != "" {
-		tail = "by session " + story.OneLine(r.Session, shownSession) + "  " + tail
-	}
-	if r.Sandbox.Off() {
-		tail = "unboxed  " + tail
-	}
+	tails := v.tailsOf(r)
 	title := story.OneLine(cmp.Or(r.Title, r.Goal), 200)
 	if v.columns == 0 {
-		return strings.TrimRight(head+title, " ") + "  " + v.style.Dim(tail)
+		return strings.TrimRight(head+title, " ") + "  " + v.style.Dim(tails[0])
 	}
 	left := v.columns - terminal.Width(head) - 3 - 1 // the mark before the row, and the last column
-	room := left - terminal.Width(tail) - 2
-	if room < 12 { // a narrow terminal: the title alone has the room
-		room, tail = max(left, 1), ""
+	for _, tail := range tails {
+		if room := left - terminal.Width(tail) - 2; room >= leastTitle {
+			title = terminal.Clip(title, room)
+			return head + title + pad(room-terminal.Width(title)+2) + v.style.Dim(tail)
+		}
 	}
-	title = terminal.Clip(title, room)
-	if tail == "" {
-		return head + title
+	return head + terminal.Clip(title, max(left, 1))
+}
+
+// tailsOf returns the figures at the right end of a row: all of them, then less and less.
+func (v *view) tailsOf(r Row) []string {
+	age := fmt.Sprintf("%*s", v.age, v.ageOf(r))
+	cost := story.Usage(r.Used)
+	if r.Used.Cost > 0 {
+		cost = r.Used.Cost.String()
 	}
-	return head + title + pad(room-terminal.Width(title)+2) + v.style.Dim(tail)
+	used := age
+	if cost != "" {
+		used += "  " + cost
+	}
+	all := used
+	if r.Stat.Files > 0 {
+		all = fmt.Sprintf("+%d -%d  ", r.Stat.Added, r.Stat.Deleted) + all
+	}
+	if r.Session != "" {
+		all = "by session " + story.OneLine(r.Session, shownSession) + "  " + all
+	}
+	if r.Sandbox.Off() {
+		all = "unboxed  " + all
+	}
+	return []string{all, used, age}
 }
 
 func pad(n int) string { return strings.Repeat(" ", max(n, 0)) }

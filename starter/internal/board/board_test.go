@@ -86,6 +86,13 @@ func TestScreens(t *testing.T) {
 		}
 		golden.Compare(t, "testdata/"+tt.name+".txt", strings.Join(lines, "\n")+"\n")
 	}
+	narrow := board.Lines(terminal.Style{}, sorted(day()), now, 58)
+	for _, line := range narrow {
+		if terminal.Width(line) >= 58 {
+			t.Errorf("list: %q is %d columns wide", line, terminal.Width(line))
+		}
+	}
+	golden.Compare(t, "testdata/list-58.txt", strings.Join(narrow, "\n")+"\n")
 	golden.Compare(t, "testdata/list.txt", strings.Join(board.Lines(terminal.Style{}, sorted(day()), now, 0), "\n")+"\n")
 }
 
