@@ -153,6 +153,13 @@ func TestNothingIsShownWithoutASession(t *testing.T) {
 			t.Errorf("%s: %d %s", path, r.code, r.body)
 		}
 	}
+	named := s.visitor() // by a proxy that is not configured
+	for _, header := range []string{"X-Forwarded-User", "X-Remote-User", "Remote-User", "Authorization"} {
+		named.header.Set(header, "kim")
+	}
+	if r := named.get("/runs/r1"); r.code != http.StatusUnauthorized || strings.Contains(r.body, "comma") {
+		t.Errorf("with the headers of a proxy: %d %s", r.code, r.body)
+	}
 	for _, path := range []string{"/live", "/runs/r1/live"} {
 		if r := s.visitor().get(path); r.code != http.StatusUnauthorized {
 			t.Errorf("%s: %d %s", path, r.code, r.body)
