@@ -74,7 +74,7 @@ func TestAWishIsPlainText(t *testing.T) {
 	}
 	for _, w := range []session.RunWish{
 		{Goal: ""}, {Goal: " \n"}, {Goal: strings.Repeat("x", run.MaxGoalBytes+1)}, {Goal: "a\x1b[2J"}, {Goal: "a\x00"}, {Goal: "a\r\nb"}, {Goal: "\u202etxt"},
-		{Goal: "a\u200bb"}, {Goal: "a\xff"}, {Goal: "x", Key: "a/b"}, {Goal: "x", Key: "a b"}, {Goal: "x", Key: strings.Repeat("k", 65)}, {Goal: "x", Key: "é"},
+		{Goal: "a\u200bb"}, {Goal: "a\u3164b"}, {Goal: "a\xff"}, {Goal: "x", Key: "a/b"}, {Goal: "x", Key: "a b"}, {Goal: "x", Key: strings.Repeat("k", 65)}, {Goal: "x", Key: "é"},
 	} {
 		if err := w.Check(); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%.40q %.40q: %v", w.Goal, w.Key, err)
