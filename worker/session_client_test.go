@@ -12,6 +12,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
+	"github.com/ratchet-dev/ratchet/internal/setup"
+	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )
 
 // TestRealClientsKeepStandingSessions has the agents' own programs, in the box, keep a talk: they change a file, remember
@@ -61,5 +63,49 @@ func (h *sessionFixture) mustAnswer(t *testing.T, id, text, gist string) {
 	h.say(t, id, text)
 	if p := h.past(t, id); p.Outcome != session.Completed || p.Gist != gist {
 		t.Errorf("%s: %+v; want %q", id, p, gist)
+	}
+}
+
+// otherModels names, for each agent that takes any, a model beside its own.
+var otherModels = map[string]string{"claude": "claude-sonnet-4-5", "codex": "other-model"}
+
+// TestRealClientsForgetTheModelOfOneMessage has a message with a model of its own. The next one has the agent's own model
+// again, though the client keeps in its session which model it had last.
+func TestRealClientsForgetTheModelOfOneMessage(t *testing.T) {
+	for _, a := range realAgents {
+		other := otherModels[a.name]
+		if other == "" {
+			continue
+		}
+		t.Run(a.name, func(t *testing.T) {
+			s := newAgentFixtureIn(t, a, true)
+			h := &sessionFixture{fixture: s.fixture, id: session.ID(uuid.NewString())}
+			in := session.Input{
+				ID: h.id, Provider: s.spec, Tools: run.AllowTools, Sandbox: run.SandboxRequired,
+				Repository: run.Repository{Path: s.repo, Base: s.base},
+			}
+			if err := h.sessions().Start(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+			s.spawnGroup()
+			h.mustAnswer(t, "m1", "[[say:first]]", "first")
+			m := session.Message{ID: "m2", Text: "[[say:second]]", Override: setup.Choice{Model: other}}
+			if err := h.sessions().Send(t.Context(), h.id, sessionflow.SayUpdate, m.ID, m, nil); err != nil {
+				t.Fatal(err)
+			}
+			h.past(t, "m2")
+			h.mustAnswer(t, "m3", "[[say:third]]", "third")
+			modelOf := func(text string) string { // of the first request that has the message
+				for _, q := range s.model.Requests() {
+					if strings.Contains(q.Text(), "[[say:"+text+"]]") {
+						return q.Model
+					}
+				}
+				return ""
+			}
+			if first, second, third := modelOf("first"), modelOf("second"), modelOf("third"); second != other || third != first {
+				t.Errorf("models %q, %q, %q", first, second, third)
+			}
+		})
 	}
 }

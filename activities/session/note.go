@@ -15,6 +15,10 @@ import (
 type note struct {
 	Agent string `json:"agent,omitempty"` // the agent's own id of its session; empty: none yet
 	Rung  int    `json:"rung,omitempty"`  // for the next start; see agent.AnswerTokens
+	// Own is the model that the agent chose by itself, as far as its client tells. Strayed says that a start has had a
+	// chosen one since: see agent.Modelled.
+	Own     string `json:"own,omitempty"`
+	Strayed bool   `json:"strayed,omitempty"`
 	// Epoch is the last sitting that began. Orderly says that its process was ended in good order, so that
 	// nothing of ours can hold the agent's session.
 	Epoch   int  `json:"epoch,omitempty"`

@@ -258,3 +258,34 @@ func TestTheFirstLineOfAnAnswer(t *testing.T) {
 		}
 	}
 }
+
+// keeper is a client that resumes its session by the model that it had last, unless another is chosen.
+type keeper struct {
+	agent.Session
+	model string
+}
+
+func (*keeper) ID() string      { return "a1" }
+func (k *keeper) Model() string { return k.model }
+
+// TestAModelForOneMessageIsNotKept starts a session's agent again and again by the choices of its messages.
+func TestAModelForOneMessageIsNotKept(t *testing.T) {
+	s := newSitting(t)
+	client := &keeper{model: "own"}
+	for i, want := range []string{"own", "own", "other", "own", "own"} {
+		s.in.Choice = agent.Choice{Mode: "plan"}
+		if want == "other" {
+			s.in.Choice.Model = want
+		}
+		s.noteStarting()
+		choice := s.startChoice()
+		if choice.Model != "" {
+			client.model = choice.Model
+		}
+		s.Session = client
+		s.noteStarted()
+		if client.model != want || choice.Mode != "plan" {
+			t.Errorf("start %d has the model %s, want %s, by the choice %+v", i, client.model, want, choice)
+		}
+	}
+}

@@ -81,7 +81,7 @@ func (s *sitting) proveAndStart(ctx context.Context) (end session.End, err error
 		return session.Unstarted, err
 	}
 	if s.in.Fresh {
-		s.note.Agent, s.note.Rung, s.note.Turns = "", 0, 0
+		s.note.Agent, s.note.Rung, s.note.Turns, s.note.Own, s.note.Strayed = "", 0, 0, "", false
 	}
 	adapter, err := s.a.Open(Opening{Spec: s.in.Session.Provider, Dir: s.in.Session.Dir, Sandbox: s.in.Session.Sandbox})
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *sitting) proveAndStart(ctx context.Context) (end session.End, err error
 	if err != nil {
 		return session.Unstarted, err
 	}
-	s.note.Epoch, s.note.Orderly = s.epoch, false
+	s.noteStarting()
 	if err := s.note.keepIn(s.slot); err != nil {
 		return session.Unstarted, err
 	}
@@ -118,14 +118,48 @@ func (s *sitting) startAgent(ctx context.Context, adapter agent.Adapter, o agent
 	if err != nil {
 		return session.Unstarted, err
 	}
-	if id := s.Session.ID(); id != "" && id != s.note.Agent {
-		s.note.Agent = id
+	if s.noteStarted() {
 		err = s.note.keepIn(s.slot)
 	}
 	if err != nil {
 		s.endProcess()
 	}
 	return session.Unstarted, err
+}
+
+// noteStarting notes that a process of the agent is about to begin.
+func (s *sitting) noteStarting() {
+	s.note.Epoch, s.note.Orderly = s.epoch, false
+	s.note.Strayed = s.note.Strayed || s.in.Choice.Model != ""
+}
+
+// noteStarted notes what the agent told at its start. It reports whether the note has changed.
+func (s *sitting) noteStarted() (changed bool) {
+	if id := s.Session.ID(); id != "" && id != s.note.Agent {
+		s.note.Agent, changed = id, true
+	}
+	return s.noteModel() || changed
+}
+
+// noteModel notes the agent's own model, which some clients tell in their first turn only. It reports whether the note
+// has changed.
+func (s *sitting) noteModel() bool {
+	m, ok := s.Session.(agent.Modelled)
+	if !ok || s.note.Strayed || m.Model() == "" || m.Model() == s.note.Own {
+		return false
+	}
+	s.note.Own = m.Model()
+	return true
+}
+
+// startChoice returns the choice of the start. Where a chosen model has been in the way of the agent's own one, that is
+// chosen: a client would go on with the last.
+func (s *sitting) startChoice() agent.Choice {
+	choice := s.in.Choice
+	if choice.Model == "" && s.note.Strayed {
+		choice.Model = s.note.Own
+	}
+	return choice
 }
 
 // provePlace returns an error if the agent's session runs in a process that is not ours, by the account of
@@ -182,7 +216,7 @@ func (s *sitting) startOptions(ctx context.Context) (o agent.Options, err error)
 	err = o.AddSetup(in.Setup, s.a.LookupEnv)
 	o.Bridge = s.bridge
 	o.Sticky = in.Choice()
-	o.Override = s.in.Choice
+	o.Override = s.startChoice()
 	return o, err
 }
 

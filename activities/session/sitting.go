@@ -297,6 +297,7 @@ func (s *sitting) endTurn(e agent.Turn) ([]session.Report, *SitResult) {
 	if end.Transcript, err = s.slot.Dir().Keep(name+".ndjson", t.transcript.bytes()); err != nil {
 		return nil, noteFailed(err)
 	}
+	s.noteModel()
 	s.note.Turns++
 	s.note.Spent = nil
 	s.note.Last = &session.Handed{ID: t.ID, Stage: session.Closed, End: &end}

@@ -69,6 +69,15 @@ type Prober interface {
 	Running(id string) (bool, error)
 }
 
+// Modelled is a session whose client keeps the model that the session had last, and tells it: resumed without a choice,
+// it continues with a model that was chosen for one start alone.
+type Modelled interface {
+	Session
+
+	// Model returns the model in the form of Choice. It is empty if the client did not tell it.
+	Model() string
+}
+
 // Steerer is a session whose agent takes messages into the turn under way.
 type Steerer interface {
 	Session

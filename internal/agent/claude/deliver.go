@@ -11,7 +11,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 )
 
-var _ agent.Watched = (*session)(nil)
+var (
+	_ agent.Watched  = (*session)(nil)
+	_ agent.Modelled = (*session)(nil)
+)
 
 // errNoSteer refuses a message into the turn under way: the client queues it for a turn of its own.
 var errNoSteer = errors.New("claude takes no message into a turn")

@@ -67,6 +67,13 @@ func (s *session) ID() string {
 	return s.id.id
 }
 
+// Model implements agent.Modelled. The client tells it as a turn begins.
+func (s *session) Model() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.meter.model
+}
+
 func (s *session) Send(ctx context.Context, text string) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -11,7 +11,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 )
 
-var _ agent.Watched = (*session)(nil)
+var (
+	_ agent.Watched  = (*session)(nil)
+	_ agent.Modelled = (*session)(nil)
+)
 
 // Thread implements agent.Watched. It reads the last turns and then the status: a turn that begins in between is in the
 // status, and one that ends there is in the turns still, so that neither passes for rest.

@@ -33,6 +33,7 @@ type session struct {
 
 	mu          sync.Mutex
 	version     string        // of the client
+	model       string        // of the thread, as it was opened
 	thread      string        // id of the thread; empty until the client has named it
 	earlyEvents []agent.Event // events from before that
 	running     runningTurn
@@ -240,4 +241,11 @@ func (s *session) closeEvents(exit agent.Exit, unexpected bool) {
 		return
 	}
 	s.queue.Close(nil)
+}
+
+// Model implements agent.Modelled.
+func (s *session) Model() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.model
 }

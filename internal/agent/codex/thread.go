@@ -127,6 +127,7 @@ type threadAnswer struct {
 		ID string `json:"id"`
 	} `json:"thread"`
 	ThreadID string          `json:"threadId"`
+	Model    string          `json:"model"`
 	Policy   json.RawMessage `json:"approvalPolicy"`
 	Sandbox  struct {
 		Type    string          `json:"type"`
@@ -170,6 +171,9 @@ func (s *session) adoptThread(o agent.Options, result json.RawMessage) error {
 	if err := answer.checkBounds(o, s.box.Held()); err != nil {
 		return err
 	}
+	s.mu.Lock()
+	s.model = answer.Model
+	s.mu.Unlock()
 	s.nameThread(id, o.Resume != "")
 	s.setAllows(answer.allowsOf(o, s.box))
 	return nil

@@ -11,7 +11,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 )
 
-var _ agent.Watched = (*session)(nil)
+var (
+	_ agent.Watched  = (*session)(nil)
+	_ agent.Modelled = (*session)(nil)
+)
 
 // errUnproved refuses a message into the turn under way. Pi takes one, and may take it up in another run of its own after
 // the turn has settled: that it never does is not proved.

@@ -65,6 +65,13 @@ func (s *session) ID() string {
 	return s.id
 }
 
+// Model implements agent.Modelled.
+func (s *session) Model() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.model.modelCode()
+}
+
 func (s *session) Send(ctx context.Context, text string) error {
 	if err := ctx.Err(); err != nil {
 		return err
