@@ -26,7 +26,13 @@ type Start struct {
 type Started struct {
 	RunID run.ID   `json:"runId"`
 	Name  run.Name `json:"name,omitempty"`
+	// Next says how the agent learns of the run: it is not told by itself, because the session that has called is not
+	// surely known.
+	Next string `json:"next,omitempty"`
 }
+
+// nextStep is the Next of every run that was started.
+const nextStep = "You are not told of it by itself: ratchet_run_wait waits until it needs a person or has ended."
 
 type waitInput struct {
 	Run     string `json:"run" jsonschema:"name or id of the run, or the beginning of the id"`
@@ -62,6 +68,9 @@ func (s *server) offerStart(m *mcp.Server) {
 
 func (s *server) startRun(ctx context.Context, _ *mcp.CallToolRequest, in Start) (*mcp.CallToolResult, Started, error) {
 	out, err := s.Engine.Start(ctx, in)
+	if err == nil {
+		out.Next = nextStep
+	}
 	return nil, out, err
 }
 
