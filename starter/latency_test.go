@@ -4,12 +4,17 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/cookiejar"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/host/review"
+	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/board"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
@@ -83,8 +88,9 @@ func BenchmarkEventToScreen(b *testing.B) {
 // for two, and holds back what comes faster.
 const boardPace = 300 * time.Millisecond
 
-// BenchmarkBoardOfAThousandRuns opens the board where the engine has 1,000 runs, to its first drawing.
-func BenchmarkBoardOfAThousandRuns(b *testing.B) {
+// thousandRuns returns a client of an engine that has 1,000 runs, and the runs directory.
+func thousandRuns(b *testing.B) (*runs.Client, string) {
+	b.Helper()
 	runsDir := filepath.Join(b.TempDir(), ".runs")
 	up(b, runsDir)
 	c := newCLI(console{out: io.Discard, err: io.Discard, environ: os.Environ(), now: time.Now})
@@ -93,7 +99,7 @@ func BenchmarkBoardOfAThousandRuns(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer closeClient()
+	b.Cleanup(closeClient)
 	for i := range 1000 {
 		in := run.Input{
 			RunID: run.ID(fmt.Sprintf("run-%04d", i)), Goal: "Make the failing test pass", Repository: run.Repository{Path: "/src/shop", Base: "b"},
@@ -103,6 +109,59 @@ func BenchmarkBoardOfAThousandRuns(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+	return client, runsDir
+}
+
+// BenchmarkPageOfAThousandRuns opens the review page's queue where the engine has 1,000 runs, to the last byte.
+func BenchmarkPageOfAThousandRuns(b *testing.B) {
+	client, runsDir := thousandRuns(b)
+	server, err := review.Start(review.Config{Address: "127.0.0.1:0"}, client, review.NewDisk(runsDir))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer server.Stop()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	browser := http.Client{Jar: jar}
+	ask := func(method, path, body string) string {
+		req, err := http.NewRequestWithContext(b.Context(), method, server.URL+path, strings.NewReader(body))
+		if err != nil {
+			b.Fatal(err)
+		}
+		req.Header.Set("Origin", server.URL)
+		resp, err := browser.Do(req)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer resp.Body.Close()
+		page, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode >= 300 {
+			b.Fatalf("%s: %d, %v", path, resp.StatusCode, err)
+		}
+		return string(page)
+	}
+	_, code, _ := strings.Cut(server.Place().Login("kim", "", time.Now()), "#")
+	ask(http.MethodPost, "/login", code)
+	var took []time.Duration
+	pace := time.NewTicker(boardPace)
+	defer pace.Stop()
+	for b.Loop() {
+		<-pace.C
+		begun := time.Now()
+		if page := ask(http.MethodGet, "/", ""); strings.Count(page, `class="row"`) < 200 {
+			b.Fatalf("the page lists %d runs", strings.Count(page, `class="row"`))
+		}
+		took = append(took, time.Since(begun))
+	}
+	b.ReportMetric(percentile(took, 50), "p50-ms")
+	b.ReportMetric(percentile(took, 95), "p95-ms")
+}
+
+// BenchmarkBoardOfAThousandRuns opens the board where the engine has 1,000 runs, to its first drawing.
+func BenchmarkBoardOfAThousandRuns(b *testing.B) {
+	client, _ := thousandRuns(b)
 	screen := &board.Board{Style: terminal.Colors(true)}
 	var took []time.Duration
 	pace := time.NewTicker(boardPace)

@@ -33,8 +33,9 @@ type topic struct {
 const (
 	// maxStreams bounds the open streams of all browsers.
 	maxStreams = 200
-	// listEvery is the pace at which the list of runs is asked for while a page of it is open.
-	listEvery = 200 * time.Millisecond
+	// listEvery is the pace at which the list of runs is asked for while a page of it is open. The engine answers ten
+	// lists in a second, and holds back what comes faster.
+	listEvery = 500 * time.Millisecond
 	// beatEvery is the pace of lines that keep proxies from closing a stream. What a run does at the moment, such as the
 	// tool that its agent uses, changes without an event: pages look for it at this pace.
 	beatEvery = 5 * time.Second

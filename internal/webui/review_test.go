@@ -176,6 +176,37 @@ func TestHostileTextOnTheReviewPage(t *testing.T) {
 	}
 }
 
+// inject does to the page what a fault in escaping would: it adds a script, one of another place, a handler and an image.
+const inject = `
+const done = arguments[arguments.length - 1], blocked = [];
+document.addEventListener("securitypolicyviolation", (e) => {
+	blocked.push(e.effectiveDirective + " " + e.blockedURI);
+	if (blocked.length === 4) done({blocked, ran: window.pwned === 1});
+});
+const script = document.createElement("script"), theirs = document.createElement("script"), part = document.createElement("div");
+script.textContent = "window.pwned = 1";
+theirs.src = "http://127.0.0.1:9/x.js";
+part.innerHTML = '<img src="http://127.0.0.1:9/x.png" onerror="window.pwned = 1">';
+document.body.append(script, theirs, part);`
+
+// TestThePolicyHoldsScripts holds that no script runs but the files of the page, where a text became markup all the
+// same.
+func TestThePolicyHoldsScripts(t *testing.T) {
+	b := openBrowser(t, 1000, 800)
+	s := newFixture(t, greetGo)
+	b.enterReview(reviewOf(s), "/")
+	b.awaitText("Nothing waits for you")
+	var got struct {
+		Blocked []string `json:"blocked"`
+		Ran     bool     `json:"ran"`
+	}
+	b.post("/execute/async", map[string]any{"script": inject, "args": []any{}}, &got)
+	if all := strings.Join(got.Blocked, "\n"); got.Ran || !strings.Contains(all, "script-src-elem inline") || !strings.Contains(all, "script-src-attr inline") ||
+		!strings.Contains(all, "script-src-elem http") || !strings.Contains(all, "img-src http") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestOtherPagesCannotUseTheReviewPage has a page of another origin, and one whose name leads here, try what the page
 // itself does, in a browser that is logged in.
 func TestOtherPagesCannotUseTheReviewPage(t *testing.T) {
