@@ -67,6 +67,9 @@ func (c *cli) inputFrom(ctx context.Context, f runFlags, src workspace.Source) (
 	if in.Checks, err = c.chosenChecks(f, filepath.Join(src.Root, filepath.FromSlash(src.Prefix))); err != nil {
 		return in, err
 	}
+	if c.tighten != nil {
+		in = c.tighten(in)
+	}
 	if err := in.Validate(); err != nil {
 		return in, &usageError{err}
 	}

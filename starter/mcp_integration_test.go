@@ -19,18 +19,19 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/dispatches"
 )
 
 // starts starts an engine with a worker of this host.
-func (h agentHost) starts() (stop func()) {
+func (h agentHost) starts(box run.Sandbox) (stop func()) {
 	h.Helper()
 	c := newCLI(console{out: io.Discard, err: io.Discard, environ: h.environ(), now: time.Now})
 	c.runsDir, c.queue = h.runsDir, temporalclient.TaskQueue
 	must(h.T, os.MkdirAll(h.runsDir, 0o755))
-	up, err := c.startLocalHost(h.Context(), engine.Options{DB: filepath.Join(h.runsDir, databaseName)}, host.Config{Environ: c.environ, Sandbox: run.SandboxOff})
+	up, err := c.startLocalHost(h.Context(), engine.Options{DB: filepath.Join(h.runsDir, databaseName)}, host.Config{Environ: c.environ, Sandbox: box})
 	must(h.T, err)
 	return up.stop
 }
@@ -40,7 +41,7 @@ func TestToolsOnARealEngine(t *testing.T) {
 		t.Skip("needs the engine")
 	}
 	h := newAgentHost(t)
-	stop := h.starts()
+	stop := h.starts(run.SandboxOff)
 	t.Cleanup(func() { stop() })
 	t.Run("dispatches", func(t *testing.T) { testDispatches(h.on(t)) })
 	t.Run("the commands", func(t *testing.T) { testDispatchCommands(h.on(t)) })
@@ -55,7 +56,7 @@ func TestToolsOnARealEngine(t *testing.T) {
 		s.get("ratchet_runs", nil, &list)
 		stop()
 		s.refused("ratchet_runs", nil)
-		stop = h.starts()
+		stop = h.starts(run.SandboxOff)
 		s.get("ratchet_runs", nil, &list)
 	})
 }
@@ -183,5 +184,31 @@ func testRunTools(h agentHost) {
 	}
 	if line := looks.refused("ratchet_run", map[string]any{"run": "zzz"}); !strings.Contains(line, "no run") {
 		h.Errorf("no run: %s", line)
+	}
+}
+
+// TestAnAgentStartsNoLooserRun holds that no setting of the user lets a run that an agent starts do more than one that a
+// person approves, and that a setting by which less happens stays.
+func TestAnAgentStartsNoLooserRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs the engine")
+	}
+	need.Program(t, "bwrap")
+	h := newAgentHost(t)
+	t.Cleanup(h.starts(run.SandboxRequired))
+	settings := filepath.Join(h.home, ".config", "ratchet", "config.toml")
+	must(t, os.MkdirAll(filepath.Dir(settings), 0o700))
+	const loose = "approve = 'never'\nsandbox = 'off'\nnetwork = true\nallow-tool = ['Bash']\n"
+	write(t, settings, loose+"tools = 'deny'\ncheck = ['true']\nprovider = 'replay:"+answers(t)+"'\n")
+	var started struct{ RunID string }
+	h.connect("--allow-starts").get("ratchet_run_start", map[string]any{"goal": "Make it good", "repository": repository(t)}, &started)
+	b := bench{T: t, runsDir: h.runsDir}
+	defer b.expect(0, "cancel", started.RunID)
+	first, _, _ := strings.Cut(b.expect(0, "events", started.RunID, "--json").out, "\n")
+	var e run.Event
+	must(t, json.Unmarshal([]byte(first), &e))
+	created, ok := e.Payload.(run.RunCreated)
+	if in := created.Input; !ok || in.Policy != run.Always || in.Tools != run.DenyTools || in.Sandbox != run.SandboxRequired || in.Network || in.Options.Tools != nil {
+		t.Errorf("it begins with %+v", e.Payload)
 	}
 }

@@ -11,16 +11,13 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
-	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/tools"
 )
 
-// strictFlags are said for every run that an agent starts, whatever the settings are: a person sees each patch and each
-// tool call, and the box holds what the run executes.
-var strictFlags = []string{"--approve=" + string(run.Always), "--tools=" + string(run.AskTools), "--sandbox=" + string(run.SandboxRequired), "--network=false"}
-
-// Start starts a run as `starter run --detach` does. A value of the agent is never read as a flag.
+// Start starts a run as `starter run --detach` does, tightened whatever the settings are (session.Tighten). A value of the
+// agent is never read as a flag.
 func (r *remote) Start(ctx context.Context, s tools.Start) (started tools.Started, err error) {
 	if err := r.cli.mayDecide(); err != nil {
 		return started, err
@@ -28,7 +25,7 @@ func (r *remote) Start(ctx context.Context, s tools.Start) (started tools.Starte
 	if !filepath.IsAbs(s.Repository) {
 		return started, fmt.Errorf("repository %.200q is no absolute path", s.Repository)
 	}
-	args := append([]string{"run", "--detach", "--json", "--runs-dir=" + r.cli.runsDir, "--task-queue=" + r.cli.queue, "--goal=" + s.Goal, "--repo=" + s.Repository}, strictFlags...)
+	args := []string{"run", "--detach", "--json", "--runs-dir=" + r.cli.runsDir, "--task-queue=" + r.cli.queue, "--goal=" + s.Goal, "--repo=" + s.Repository}
 	if s.Provider != "" {
 		spec, err := catalog.Parse(s.Provider)
 		if err == nil && spec.Named() {
@@ -47,6 +44,7 @@ func (r *remote) Start(ctx context.Context, s tools.Start) (started tools.Starte
 		program: r.cli.program, args: args, in: strings.NewReader(""), out: &out, err: &said, environ: r.cli.environ, now: r.cli.now,
 		width: func() int { return 0 }, supervised: r.cli.supervised,
 	})
+	child.tighten = session.Tighten
 	if code := child.main(ctx); code != 0 {
 		lines := strings.Split(strings.TrimSpace(said.String()), "\nstarter: ") // the last says why, those before it are notes
 		return started, errors.New(story.OneLine(strings.TrimPrefix(lines[len(lines)-1], "starter: "), 600))

@@ -17,6 +17,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/pty"
+	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/starter/internal/register"
 )
 
@@ -112,7 +113,7 @@ func TestASessionOfAPersonIsReached(t *testing.T) {
 	if r := p.runs("", "peers"); r.code != 0 || p.shown.String() == "" && !strings.Contains(r.out, "can be reached yet") {
 		t.Errorf("%+v", r)
 	}
-	t.Cleanup(p.starts())
+	t.Cleanup(p.starts(run.SandboxOff))
 	var ids []dispatch.GardenID
 	eventually.Holds(t, "the session is reachable", func() bool { ids = p.reachable(); return len(ids) == 1 })
 	r := p.runs("", "dispatch", string(ids[0]), "--intent", "fire-and-forget", "--message", "the build is heliotrope")
