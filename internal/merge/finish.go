@@ -19,11 +19,10 @@ import (
 // swap is the note of a branch that moves while a work tree has it checked out. It is on disk before the branch moves,
 // and is removed when index and files match the new commit.
 type swap struct {
-	Ref    string     `json:"ref"`
-	From   run.Commit `json:"from"`
-	To     run.Commit `json:"to"`
-	GitDir string     `json:"gitDir"` // of the work tree
-	Root   string     `json:"root"`   // of the work tree
+	Ref  string     `json:"ref"`
+	From run.Commit `json:"from"`
+	To   run.Commit `json:"to"`
+	Root string     `json:"root"` // of the work tree
 }
 
 const maxNote = 64 << 10
@@ -37,6 +36,15 @@ func (w work) keepNote(s swap) error {
 		return fmt.Errorf("note the merge: %w", err)
 	}
 	return nil
+}
+
+// checkFinished refuses another merge while the work tree of one that was cut off is behind: its note would be lost.
+func (w work) checkFinished() error {
+	_, noted, err := w.readNote()
+	if err == nil && noted {
+		err = ErrCutOff
+	}
+	return err
 }
 
 func (w work) removeNote() error {
@@ -54,6 +62,9 @@ func (w work) readNote() (s swap, ok bool, err error) {
 	}
 	if err == nil {
 		err = json.Unmarshal(b, &s)
+	}
+	if err == nil && !git.ID(s.From).Valid() { // it might be an option
+		err = fmt.Errorf("%.80q is no commit", s.From)
 	}
 	if err != nil {
 		return s, false, fmt.Errorf("read the note of a merge that was cut off: %w: look at the work tree, then remove %s", err, w.notePath())
@@ -80,11 +91,10 @@ func Finish(ctx context.Context, repository string) error {
 	if err != nil || !ok {
 		return err
 	}
-	at.gitDir, at.root, at.repo.Keep = note.GitDir, note.Root, w.lock
 	ctx = context.WithoutCancel(ctx) // an interrupt would leave files half-way
-	applies, err := at.isMoved(ctx, note)
-	if err == nil && applies {
-		if err := at.completeTree(ctx, w, note); err != nil {
+	tree, ok, err := at.findBehind(ctx, w, note)
+	if err == nil && ok {
+		if err := tree.completeTree(ctx, w, note); err != nil {
 			return fmt.Errorf("a merge was cut off after it had moved %s to %.12s, and its files cannot be written: %w; "+
 				"for a file that you have changed since, keep your copy elsewhere, `git checkout %.12s -- FILE`, and merge again",
 				strings.TrimPrefix(note.Ref, "refs/heads/"), note.To, err, note.From)
@@ -96,21 +106,30 @@ func Finish(ctx context.Context, repository string) error {
 	return w.removeNote()
 }
 
-// isMoved reports whether the branch of the note is where the merge has moved it, and still checked out in the work
-// tree.
-func (at place) isMoved(ctx context.Context, note swap) (bool, error) {
-	if _, err := os.Stat(note.GitDir); errors.Is(err, fs.ErrNotExist) { // the work tree was removed
-		return false, nil
+// findBehind returns the work tree of the note. Ok is false unless it belongs to the repository, has the branch checked
+// out, and the branch is where the merge has moved it. A note may lie in a repository that came from elsewhere, and name
+// any directory.
+func (at place) findBehind(ctx context.Context, w work, note swap) (tree place, ok bool, err error) {
+	if _, err := os.Stat(note.Root); errors.Is(err, fs.ErrNotExist) { // the work tree was removed
+		return tree, false, nil
 	}
-	branch, err := at.headBranch(ctx)
+	tree, err = locateRepository(ctx, note.Root)
+	if git.ExitCode(err) == 128 { // the directory is in no repository
+		return tree, false, nil
+	}
+	if err != nil || tree.common != at.common || tree.root != note.Root {
+		return tree, false, err
+	}
+	tree.repo.Keep = w.lock
+	branch, err := tree.headBranch(ctx)
 	if err != nil || "refs/heads/"+branch != note.Ref {
-		return false, err
+		return tree, false, err
 	}
-	tip, err := at.repo.Run(ctx, "rev-parse", "--verify", "-q", note.Ref)
+	tip, err := tree.repo.Run(ctx, "rev-parse", "--verify", "-q", note.Ref)
 	if git.ExitCode(err) == 1 {
-		return false, nil
+		return tree, false, nil
 	}
-	return strings.TrimSpace(string(tip)) == string(note.To), err
+	return tree, strings.TrimSpace(string(tip)) == string(note.To), err
 }
 
 // completeTree brings index and files to the new commit, though a git may have been killed while it wrote them. Files
@@ -122,6 +141,9 @@ func (at place) completeTree(ctx context.Context, w work, note swap) error {
 		return err
 	}
 	done, err := at.filesAt(ctx, w, note.To, changed)
+	if err == nil {
+		err = at.checkUntracked(changed, done)
+	}
 	if err != nil {
 		return err
 	}
@@ -137,23 +159,6 @@ func (at place) completeTree(ctx context.Context, w work, note swap) error {
 		return at.explainTree(err, note.To)
 	}
 	return at.writeTree(ctx, s, note.From, note.To)
-}
-
-// changedFile is a file as a commit has it. One that the commit has not has mode 000000.
-type changedFile struct{ path, mode, id string }
-
-const goneMode = "000000"
-
-// changedFiles returns the files in which two commits differ, as the second has them.
-func (at place) changedFiles(ctx context.Context, from, to run.Commit) (files []changedFile, err error) {
-	out, err := at.repo.Run(ctx, "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", string(from), string(to))
-	fields := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
-	for i := 0; i+1 < len(fields); i += 2 {
-		if f := strings.Fields(fields[i]); len(f) == 5 {
-			files = append(files, changedFile{fields[i+1], f[1], f[3]})
-		}
-	}
-	return files, err
 }
 
 // filesAt returns the files that the work tree has as the commit has them.
@@ -178,7 +183,7 @@ func (at place) filesAt(ctx context.Context, w work, commit run.Commit, of []cha
 		differ[path] = true
 	}
 	for _, f := range of {
-		_, err := os.Lstat(filepath.Join(at.root, filepath.FromSlash(f.path)))
+		_, err := os.Lstat(at.fileAt(f.path))
 		if gone := errors.Is(err, fs.ErrNotExist); f.mode == goneMode && gone || f.mode != goneMode && !gone && !differ[f.path] {
 			same = append(same, f)
 		}

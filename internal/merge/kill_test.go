@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -201,6 +202,86 @@ func TestAFileThatTheUserChangedSinceIsNotFinished(t *testing.T) {
 	}
 	r.write("a.txt", lines)
 	if _, err := r.merge(in); err != nil {
+		t.Fatal(err)
+	}
+	r.has(mended)
+}
+
+// A repository that came from elsewhere holds a note that names a directory of the user's.
+func TestANoteThatNamesAnotherDirectory(t *testing.T) {
+	for name, fill := range map[string]func(r repo, dir string){
+		"a directory": func(r repo, dir string) {
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				r.Fatal(err)
+			}
+		},
+		"a work tree of a clone": func(r repo, dir string) {
+			r.git("clone", "-q", r.dir, dir)
+			repo{r.T, dir}.git("restore", "--source", "HEAD~2", "--staged", "--worktree", ".")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, in := newRepo(t)
+			r.killAt(in, "merge.after-swap")
+			other := repo{t, filepath.Join(filepath.Dir(r.dir), "other")}
+			fill(r, other.dir)
+			r.write(".git/ratchet-merge/swap.json", strings.ReplaceAll(r.read(".git/ratchet-merge/swap.json"), strconv.Quote(r.dir), strconv.Quote(other.dir)))
+			before := other.read("a.txt")
+			if err := merge.Finish(t.Context(), r.dir); err != nil {
+				t.Error(err)
+			}
+			if _, err := os.Lstat(filepath.Join(other.dir, "b")); err == nil || other.read("a.txt") != before || len(r.left()) > 0 {
+				t.Errorf("a.txt was %q and is %q, left %v", before, other.read("a.txt"), r.left())
+			}
+		})
+	}
+}
+
+func TestANoteThatHoldsAnOption(t *testing.T) {
+	r, _ := newRepo(t)
+	planted := filepath.Join(t.TempDir(), "planted")
+	r.write(".git/ratchet-merge/swap.json", fmt.Sprintf(`{"ref":"refs/heads/main","from":"--output=%s","to":%q,"root":%q}`, planted, r.git("rev-parse", "main"), r.dir))
+	if err := merge.Finish(t.Context(), r.dir); err == nil || !strings.Contains(err.Error(), "is no commit") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Lstat(planted); err == nil {
+		t.Error("git has written a file that the note names")
+	}
+}
+
+// A file that a .gitignore names is overwritten by git without a word.
+func TestAnIgnoredFileIsNotFinished(t *testing.T) {
+	r, in := newRepo(t)
+	r.write(".gitignore", "new.txt\n")
+	r.commit("ignore")
+	r.killAt(in, "merge.after-swap")
+	r.write("b/new.txt", "mine\n")
+	if _, err := r.merge(in); err == nil || !strings.Contains(err.Error(), "b/new.txt") || r.read("b/new.txt") != "mine\n" {
+		t.Fatalf("error %v, the user's file is %q", err, r.read("b/new.txt"))
+	}
+	if err := os.Rename(filepath.Join(r.dir, "b", "new.txt"), filepath.Join(t.TempDir(), "new.txt")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.merge(in); err != nil {
+		t.Fatal(err)
+	}
+	r.has(mended)
+}
+
+// While the checks of one merge run, another is killed. The first leaves the branch and what finishes the other.
+func TestAMergeThatIsKilledMeanwhile(t *testing.T) {
+	r, in := newRepo(t)
+	other := r.goOn(in, strings.Replace(lines, "two", "deux", 1))
+	p, err := merge.Prepare(t.Context(), other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.killAt(in, "merge.after-swap")
+	tip := r.git("rev-parse", "main")
+	if err := p.Apply(t.Context()); !errors.Is(err, merge.ErrCutOff) || r.git("rev-parse", "main") != tip {
+		t.Errorf("error %v, main was %s and is %s", err, tip, r.git("rev-parse", "main"))
+	}
+	if err := merge.Finish(t.Context(), r.dir); err != nil {
 		t.Fatal(err)
 	}
 	r.has(mended)

@@ -8,7 +8,6 @@
 package merge
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -169,10 +168,13 @@ func (p *Plan) Apply(ctx context.Context) error {
 		failpoint.Hit("merge.before-swap")
 		return p.swapBranch(ctx, p.Old, p.New)
 	}
+	if err := w.checkFinished(); err != nil { // another merge was killed while the checks ran
+		return err
+	}
 	if err := p.at.tryTree(ctx, w, p.Old, p.New); err != nil {
 		return err
 	}
-	if err := w.keepNote(swap{p.ref(), p.Old, p.New, p.at.gitDir, p.at.root}); err != nil {
+	if err := w.keepNote(swap{p.ref(), p.Old, p.New, p.at.root}); err != nil {
 		return err
 	}
 	return p.applyNoted(ctx, w)
@@ -227,8 +229,8 @@ func (p *Plan) checkTree(ctx context.Context, w work) error {
 	if !p.mine {
 		return nil
 	}
-	if _, noted, err := w.readNote(); err != nil || noted {
-		return cmp.Or(err, ErrCutOff)
+	if err := w.checkFinished(); err != nil {
+		return err
 	}
 	clean, err := p.at.isAt(ctx, w, p.Old)
 	if err == nil && !clean {

@@ -146,6 +146,21 @@ func TestRefusalsChangeNothing(t *testing.T) {
 			r.write(".git/info/exclude", "new.txt\n")
 			r.write("b/new.txt", "mine\n")
 		}, nil, "new.txt"},
+		{"a file in the way that a .gitignore names", func(r repo, _ *merge.Input) {
+			r.write(".gitignore", "new.txt\n")
+			r.commit("ignore")
+			r.write("b/new.txt", "mine\n")
+		}, nil, `"b/new.txt" is in the way`},
+		{"an ignored file in the place of a directory", func(r repo, _ *merge.Input) {
+			r.write(".gitignore", "/b\n")
+			r.commit("ignore")
+			r.write("b", "mine\n")
+		}, nil, `"b" is in the way`},
+		{"an ignored file in a directory in the place of a file", func(r repo, _ *merge.Input) {
+			r.write(".gitignore", "*.log\n")
+			r.commit("ignore")
+			r.write("b/new.txt/mine.log", "mine\n")
+		}, nil, `"b/new.txt/mine.log" is in the way`},
 		{"a detached HEAD", func(r repo, _ *merge.Input) { r.git("checkout", "-q", "--detach") }, merge.ErrDetached, ""},
 		{"no such branch", func(_ repo, in *merge.Input) { in.Into = "none" }, merge.ErrTarget, ""},
 		{"a branch that is an option", func(_ repo, in *merge.Input) { in.Into = "--all" }, merge.ErrTarget, ""},

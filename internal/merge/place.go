@@ -97,7 +97,14 @@ func (at place) isAt(ctx context.Context, w work, commit run.Commit) (bool, erro
 
 // tryTree returns nil if updateTree can bring index and files of the work tree from one commit to another.
 func (at place) tryTree(ctx context.Context, w work, from, to run.Commit) error {
-	if err := at.checkFilters(ctx, from, to); err != nil {
+	changed, err := at.changedFiles(ctx, from, to)
+	if err == nil {
+		err = at.checkFilters(ctx, changed)
+	}
+	if err == nil {
+		err = at.checkUntracked(changed, nil)
+	}
+	if err != nil {
 		return err
 	}
 	s, err := at.treeGit(ctx, w, to)
@@ -109,7 +116,7 @@ func (at place) tryTree(ctx context.Context, w work, from, to run.Commit) error 
 }
 
 // updateTree brings index and files of the work tree from one commit to another. Git changes nothing unless it can
-// change all: no file that the user has changed or put in the way is written.
+// change all: no file that the user has changed or put in the way is written. See checkUntracked for ignored files.
 func (at place) updateTree(ctx context.Context, w work, from, to run.Commit) error {
 	s, err := at.treeGit(ctx, w, to)
 	if err != nil {
@@ -142,14 +149,13 @@ func (at place) explainTree(err error, to run.Commit) error {
 
 // checkFilters refuses to write files for which the user has set a filter, as Git LFS has: only the user's own
 // git knows its program.
-func (at place) checkFilters(ctx context.Context, from, to run.Commit) error {
-	paths, err := at.repo.Run(ctx, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", string(from), string(to))
-	if err != nil || len(paths) == 0 {
-		return err
+func (at place) checkFilters(ctx context.Context, changed []changedFile) error {
+	var paths, out bytes.Buffer
+	for _, f := range changed {
+		paths.WriteString(f.path + "\x00")
 	}
-	var out bytes.Buffer
 	r := git.Repo{Dir: at.root}
-	err = r.Do(ctx, git.Command{Args: []string{"check-attr", "-z", "--stdin", "filter"}, Stdin: bytes.NewReader(paths), Stdout: &out})
+	err := r.Do(ctx, git.Command{Args: []string{"check-attr", "-z", "--stdin", "filter"}, Stdin: &paths, Stdout: &out})
 	fields := strings.Split(strings.TrimSuffix(out.String(), "\x00"), "\x00")
 	for i := 0; i+2 < len(fields); i += 3 {
 		if value := fields[i+2]; value != "unspecified" && value != "unset" {
