@@ -30,9 +30,9 @@ type Caller struct {
 	Owns func(pid int) bool
 	// Message returns the id of the message in whose turn the agent is. The error says why the agent may begin nothing.
 	Message func() (string, error)
-	// Permit decides about a call as the session decides about the agent's own tools: by its policy, or by a person. It
-	// waits for that person. The error says why the call may not be made.
-	Permit func(ctx context.Context, asked agent.Permission) error
+	// Permit decides about a call in the turn of a message as the session decides about the agent's own tools: by its
+	// policy, or by a person. It waits for that person, while the turn lasts. The error says why the call may not be made.
+	Permit func(ctx context.Context, message string, asked agent.Permission) error
 }
 
 // The reasons why an agent may begin nothing.
@@ -89,27 +89,28 @@ func (s *sitting) messageUnderWay() (string, error) {
 }
 
 // permitCall puts a call of one of our own tools to the follower, which decides about it as about a call of the agent's,
-// and waits for the decision.
-func (s *sitting) permitCall(ctx context.Context, asked agent.Permission) error {
-	decided := make(chan agent.PermissionDecision, 1)
-	s.mu.Lock()
-	s.own[asked.CallID] = decided
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.own, asked.CallID)
-	}()
-	if err := s.putCall(ctx, asked); err != nil {
+// and waits for the decision. A call of an earlier turn is refused: a later one may be a delivery's.
+func (s *sitting) permitCall(ctx context.Context, message string, asked agent.Permission) error {
+	decided, err := s.addOwnCall(message, asked.CallID)
+	if err != nil {
 		return err
+	}
+	defer s.removeOwnCall(asked.CallID)
+	select {
+	case s.calls <- asked:
+	case d := <-decided: // the turn has ended before the follower has taken the call
+		return errorOf(d)
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	select {
 	case d := <-decided:
 		return errorOf(d)
 	case <-ctx.Done():
-		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawLimit)
-		defer cancel()
-		_ = s.putCall(late, agent.Withdrawn{CallID: asked.CallID}) // the follower of a sitting that ends takes none
+		select {
+		case s.calls <- agent.Withdrawn{CallID: asked.CallID}:
+		case <-time.After(withdrawLimit): // the follower of a sitting that ends takes none
+		}
 		return fmt.Errorf("the call was given up: %w", ctx.Err())
 	}
 }
@@ -117,13 +118,22 @@ func (s *sitting) permitCall(ctx context.Context, asked agent.Permission) error 
 // withdrawLimit bounds the wait for a follower that may have ended.
 const withdrawLimit = time.Second
 
-func (s *sitting) putCall(ctx context.Context, e agent.Event) error {
-	select {
-	case s.calls <- e:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+// addOwnCall adds a call of our own tools to those that wait for a decision, if the turn of the message is under way.
+func (s *sitting) addOwnCall(message, id string) (<-chan agent.PermissionDecision, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn == nil || s.turn.ID != message {
+		return nil, errEndOfTurn
 	}
+	decided := make(chan agent.PermissionDecision, 1)
+	s.own[id] = decided
+	return decided, nil
+}
+
+func (s *sitting) removeOwnCall(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.own, id)
 }
 
 // errorOf returns nil for a call that may be made.

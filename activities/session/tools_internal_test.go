@@ -7,8 +7,10 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/redact"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -65,6 +67,7 @@ func TestThePermissionOfAStartIsTheWorkers(t *testing.T) {
 		"a person refuses it":          {tools: run.AskTools, then: answer(agent.Deny, "not today"), want: "not today"},
 		"the turn ends":                {tools: run.AskTools, then: func(s *sitting) { s.turn = nil; s.denyOwnCalls() }, want: "the turn has ended"},
 		"no turn":                      {tools: run.AllowTools, before: func(s *sitting) { s.turn = nil }, want: "the turn has ended"},
+		"the turn of another message":  {tools: run.AllowTools, before: func(s *sitting) { s.turn.ID = "m2" }, want: "the turn has ended"},
 		"the turn of a delivery":       {tools: run.AllowTools, before: func(s *sitting) { s.turn.delivery = true }, want: "delivery"},
 		"a permit for the same call":   {tools: run.AskTools, before: func(s *sitting) { s.turn.Permits = []run.Permit{permitOf(ownCall, true)} }},
 		"a refusal of the same call":   {tools: run.AskTools, before: func(s *sitting) { s.turn.Permits = []run.Permit{permitOf(ownCall, false)} }, want: "refused"},
@@ -78,7 +81,7 @@ func TestThePermissionOfAStartIsTheWorkers(t *testing.T) {
 				tt.before(s)
 			}
 			decided := make(chan error, 1)
-			go func() { decided <- s.permitCall(t.Context(), ownCall) }()
+			go func() { decided <- s.permitCall(t.Context(), "m1", ownCall) }()
 			if tt.then != nil {
 				<-asked
 				s.mu.Lock()
@@ -111,7 +114,7 @@ func TestACallThatIsGivenUpWaitsForNoPerson(t *testing.T) {
 	s, asked := newToolSitting(t, run.AskTools)
 	ctx, cancel := context.WithCancel(t.Context())
 	decided := make(chan error, 1)
-	go func() { decided <- s.permitCall(ctx, ownCall) }()
+	go func() { decided <- s.permitCall(ctx, "m1", ownCall) }()
 	<-asked
 	cancel()
 	if err := <-decided; !errors.Is(err, context.Canceled) {
@@ -119,6 +122,30 @@ func TestACallThatIsGivenUpWaitsForNoPerson(t *testing.T) {
 	}
 	if got := <-asked; got != "withdrawn run-1" {
 		t.Errorf("then %s", got)
+	}
+}
+
+// TestACallOfAnEarlierTurnAsksNoPerson has the turn end while the follower is busy with that end: if it took the call
+// afterwards, in the next turn, a person would be asked about a call that was refused.
+func TestACallOfAnEarlierTurnAsksNoPerson(t *testing.T) {
+	s := newSitting(t)
+	s.own, s.calls = map[string]chan agent.PermissionDecision{}, make(chan agent.Event)
+	s.turn = &turn{Handover: Handover{ID: "m1"}}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	decided := make(chan error, 1)
+	go func() { decided <- s.permitCall(ctx, "m1", ownCall) }()
+	eventually.Holds(t, "the call waits", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.own) == 1
+	})
+	s.mu.Lock()
+	s.turn = nil
+	s.denyOwnCalls()
+	s.mu.Unlock()
+	if err := <-decided; err == nil || !strings.Contains(err.Error(), "the turn has ended") {
+		t.Error(err)
 	}
 }
 

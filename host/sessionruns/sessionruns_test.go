@@ -3,6 +3,7 @@ package sessionruns_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -42,7 +43,13 @@ func newFixture(t *testing.T) *fixture {
 		Session: session.Input{ID: "s-1", Repository: template.Repository, Runs: &session.Grant{Run: template, Total: 2, AtOnce: 1}}, Dir: t.TempDir(),
 		Owns:    func(pid int) bool { return pid == os.Getpid() },
 		Message: func() (string, error) { return "m1", nil },
-		Permit:  func(context.Context, agent.Permission) error { f.asked++; return errors.New("refused by a person") },
+		Permit: func(_ context.Context, message string, _ agent.Permission) error {
+			f.asked++
+			if message != "m1" {
+				return fmt.Errorf("asked in the turn of %s", message)
+			}
+			return errors.New("refused by a person")
+		},
 	}
 	return f
 }
@@ -112,7 +119,7 @@ func TestTheSocketIsTheUsersAlone(t *testing.T) {
 	}
 }
 
-// What is refused leaves nothing, and asks nobody unless a person is to decide.
+// TestARefusedStartLeavesNothing refuses starts for each reason. No person is asked unless one is to decide.
 func TestARefusedStartLeavesNothing(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*fixture)
@@ -176,6 +183,30 @@ func TestAFloodIsBounded(t *testing.T) {
 	if got := call(t, s, "ratchet_runs", nil); !strings.Contains(got, `"runs":[]`) {
 		t.Errorf("afterwards: %s", got)
 	}
+}
+
+// TestMoreConnectionsWait holds as many connections as there may be. A further one is served once one of them has ended.
+func TestMoreConnectionsWait(t *testing.T) {
+	socket := newFixture(t).serve(t)
+	var held []*mcp.ClientSession
+	for range 8 {
+		held = append(held, connect(t, socket))
+	}
+	served := make(chan bool)
+	go func() {
+		defer close(served)
+		call(t, connect(t, socket), "ratchet_runs", nil)
+	}()
+	for range 100 { // more than the further one would need
+		call(t, held[0], "ratchet_runs", nil)
+	}
+	select {
+	case <-served:
+		t.Error("a ninth connection is served beside eight")
+	default:
+	}
+	held[1].Close()
+	<-served
 }
 
 func TestAClosedServerAnswersNobody(t *testing.T) {

@@ -21,10 +21,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
-// start starts the run of a wish, or returns the run that an earlier wish has started. Again reports the latter. A call
+// startRun starts the run of a wish, or returns the run that an earlier wish has started. Again reports the latter. A call
 // that is cut off, or whose worker dies, leaves the run or none; the next call for it says which, and starts it if there
 // is none.
-func (s *served) start(ctx context.Context, asked session.RunWish) (w wish, again bool, err error) {
+func (s *served) startRun(ctx context.Context, asked session.RunWish) (w wish, again bool, err error) {
 	if err := asked.Check(); err != nil {
 		return w, false, err
 	}
@@ -45,26 +45,28 @@ func (s *served) start(ctx context.Context, asked session.RunWish) (w wish, agai
 	}
 	w, known := l.find(id)
 	if !known {
-		if w, err = s.permitted(ctx, l, id, asked); err != nil {
+		if w, err = s.permitted(ctx, l, id, message, asked); err != nil {
 			return w, false, err
 		}
 	}
 	if w.Goal != run.DigestOf([]byte(asked.Goal)) {
 		return w, false, fmt.Errorf("the key %s names a run with another goal: choose another key", asked.Key)
 	}
-	if w, begun, err := s.settle(ctx, w, asked.Goal); err != nil || begun {
+	if w, begun, err := s.findStarted(ctx, w, asked.Goal); err != nil || begun {
 		return w, begun, err
 	}
 	ctx = context.WithoutCancel(ctx) // what has begun is finished
-	w, err = s.begin(ctx, w, asked.Goal, known)
+	w, err = s.nameAndStart(ctx, w, asked.Goal, known)
 	if _, exists := errors.AsType[*runs.ExistsError](err); exists {
-		return s.settle(ctx, w, asked.Goal)
+		if w, begun, err := s.findStarted(ctx, w, asked.Goal); err != nil || begun {
+			return w, begun, err
+		}
 	}
 	return w, false, err
 }
 
-// settle reports whether there is the run of a wish, and notes it.
-func (s *served) settle(ctx context.Context, w wish, goal string) (wish, bool, error) {
+// findStarted reports whether there is the run of a wish, and notes it.
+func (s *served) findStarted(ctx context.Context, w wish, goal string) (wish, bool, error) {
 	if w.Started {
 		return w, true, nil
 	}
@@ -84,8 +86,8 @@ func (s *served) settle(ctx context.Context, w wish, goal string) (wish, bool, e
 	return w, true, s.keep(w)
 }
 
-// permitted returns the wish for a new run, once the grant and the session's policy permit it.
-func (s *served) permitted(ctx context.Context, l ledger, id run.ID, asked session.RunWish) (wish, error) {
+// permitted returns the wish for a new run, once the grant and the session's policy permit it in the turn of the message.
+func (s *served) permitted(ctx context.Context, l ledger, id run.ID, message string, asked session.RunWish) (wish, error) {
 	g := s.Session.Runs
 	if len(l.Runs) >= g.Total {
 		return wish{}, fmt.Errorf("this session has started %d runs, and may start no more", len(l.Runs))
@@ -108,7 +110,7 @@ func (s *served) permitted(ctx context.Context, l ledger, id run.ID, asked sessi
 	if err != nil {
 		return wish{}, err
 	}
-	err = s.Permit(ctx, agent.Permission{
+	err = s.Permit(ctx, message, agent.Permission{
 		CallID: "run-" + uuid.NewString(), Tool: startTool, Input: input, Title: "start a run: " + display.OneLine(asked.Goal, 100),
 		Reason: fmt.Sprintf("run %d of at most %d of this session, by %s on %s", len(l.Runs)+1, g.Total, g.Run.Providers.Developer, s.Session.Repository.Path),
 	})
@@ -132,9 +134,9 @@ func (s *served) countOpen(ctx context.Context, l ledger) (open int, err error) 
 	return open, nil
 }
 
-// begin starts the run of a wish, which is in the ledger before. Known reports that it was there already: the branch of
+// nameAndStart starts the run of a wish, which is in the ledger before. Known reports that it was there already: the branch of
 // a start that was cut off is removed first.
-func (s *served) begin(ctx context.Context, w wish, goal string, known bool) (wish, error) {
+func (s *served) nameAndStart(ctx context.Context, w wish, goal string, known bool) (wish, error) {
 	in := s.Session.Runs.Input(s.Session.ID, w.ID, goal, w.Base)
 	template := s.Session.Runs.Branch
 	if known {

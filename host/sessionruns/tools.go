@@ -82,7 +82,7 @@ func (s *served) offerTools(m *mcp.Server) {
 			"A person may have to permit the start, and approves each patch; the result is a branch.",
 		Annotations: &mcp.ToolAnnotations{Title: "Start a run", IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &yes},
 	}, func(ctx context.Context, _ *mcp.CallToolRequest, in startInput) (*mcp.CallToolResult, started, error) {
-		w, again, err := s.start(ctx, session.RunWish{Goal: in.Goal, Key: in.Key})
+		w, again, err := s.startRun(ctx, session.RunWish{Goal: in.Goal, Key: in.Key})
 		return nil, started{w.ID, w.Name, w.Branch, again, word}, err
 	})
 	toolserver.AddTool(m, &mcp.Tool{
