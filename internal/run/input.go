@@ -223,7 +223,7 @@ func (in Input) Validate() error {
 	}
 	refuse(in.Tell != "" && !sessionForm.MatchString(in.Tell), "session id %q: want 1 to 64 letters, digits, '-' and '_'", in.Tell)
 	refuse(in.Session != "" && in.Tell != in.Session, "a run that a session has started tells that session")
-	refuse(in.Session != "" && (in.Policy != Always || in.Tools == AllowTools || in.Network || in.Sandbox.Off()),
+	refuse(in.Session != "" && (in.Policy != Always || in.Tools == AllowTools || len(in.Options.Tools) > 0 || in.Network || in.Sandbox.Off()),
 		"a run that a session has started waits for a person before each patch and tool, in the box, without a network")
 	if err := in.Before.check(in.RunID); err != nil {
 		errs = append(errs, err)

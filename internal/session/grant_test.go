@@ -25,6 +25,7 @@ func TestAGrantLoosensNothing(t *testing.T) {
 		"no approval":         func(g *session.Grant) { g.Run.Policy = run.Never },
 		"a risky policy":      func(g *session.Grant) { g.Run.Policy = run.Risky },
 		"tools unasked":       func(g *session.Grant) { g.Run.Tools = run.AllowTools },
+		"one tool unasked":    func(g *session.Grant) { g.Run.Options.Tools = []string{"Bash"} },
 		"no box":              func(g *session.Grant) { g.Run.Sandbox = run.SandboxOff },
 		"a network":           func(g *session.Grant) { g.Run.Network = true },
 		"another repository":  func(g *session.Grant) { g.Run.Repository.Path = "/src/other" },
