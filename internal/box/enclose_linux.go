@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ratchet-dev/ratchet/internal/box/inner"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 )
 
@@ -98,7 +99,7 @@ func (e entry) prepare(argv []string, dir string, env []string) (inside, error) 
 		in.names = append(in.names, e.spec.Egress.Forwarder)
 	}
 	if e.spec.Bridge != "" {
-		in.names = append(in.names, bridgeName)
+		in.names = append(in.names, inner.BridgeWord)
 	}
 	return in, nil
 }

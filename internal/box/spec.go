@@ -52,17 +52,14 @@ type Egress struct {
 	Args      []string
 }
 
-// bridgeSocket is the path of the socket of a Bridge inside, and bridgeName the name of the program that connects to it.
-const (
-	bridgeSocket = "/run/bridge.sock"
-	bridgeName   = "ratchet-bridge"
-)
+// bridgeSocket is the path of the socket of a Bridge inside.
+const bridgeSocket = "/run/bridge.sock"
 
 // BridgeCommand returns the program, with its arguments, that copies its standard input to the socket and the socket to
 // its standard output: of a box with the socket as its Bridge, or of this machine for a nil box.
 func (b *Box) BridgeCommand(socket string) ([]string, error) {
 	if b != nil {
-		return []string{OwnDirectory + bridgeName, inner.BridgeWord, bridgeSocket}, nil
+		return []string{OwnDirectory + inner.BridgeWord, inner.BridgeWord, bridgeSocket}, nil
 	}
 	own, err := os.Executable()
 	return []string{own, inner.BridgeWord, socket}, err

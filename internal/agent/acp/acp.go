@@ -141,17 +141,13 @@ func (a *adapter) startSession(ctx context.Context, o agent.Options) (*session, 
 
 // CheckOptions implements agent.OptionChecker. The agent says only in a session which modes it has.
 func (a *adapter) CheckOptions(ctx context.Context, o agent.Options) error {
-	if _, err := a.findServers(o); err != nil || len(o.Dirs)+len(o.ReadDirs) == 0 {
+	if _, err := child.FindServers(o.Servers, child.ParseEnviron(a.agentEnviron(o))["PATH"]); err != nil || len(o.Dirs)+len(o.ReadDirs) == 0 {
 		return err
 	}
 	if m := a.Manifest(ctx); m.Installed && !slices.Contains(m.Capabilities.Options, setup.DirsOption) {
 		return newError(failure.BadRequest, false, m.Label+" takes no further directories")
 	}
 	return nil
-}
-
-func (a *adapter) findServers(o agent.Options) (map[string]setup.Server, error) {
-	return child.FindServers(o.Servers, child.ParseEnviron(a.agentEnviron(o))["PATH"])
 }
 
 func (a *adapter) spawnAgent(ctx context.Context, o agent.Options) (*session, error) {
