@@ -181,7 +181,7 @@ func TestSteersRaceTheEndOfARealTurnThroughTheWorkflow(t *testing.T) {
 }
 
 // TestRealCodexIsKilledBeforeItTakesASteerIn kills the worker, and Codex with it, when a steer is accepted and not yet in the
-// turn: nobody knows, and so it is a person's. The model never hears it.
+// turn: whether it will be is unknown, and so it is a person's. The model never hears it.
 func TestRealCodexIsKilledBeforeItTakesASteerIn(t *testing.T) {
 	s := codexFixture(t)
 	d := s.readers(t, 1)[0]

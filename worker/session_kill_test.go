@@ -26,7 +26,7 @@ import (
 
 // asTalker, as the first argument, makes the test binary an ACP agent that notes each prompt in a ledger and
 // answers it. A prompt with the word ask asks for a permission first. One with a word until=NAME answers
-// when that file lies beside the ledger; asked to go on with it, the agent answers at once. A prompt that begins with
+// when that file lies beside the ledger; asked to continue it, the agent answers at once. A prompt that begins with
 // call has it call a tool: see toolPlayer.
 const asTalker = "play-talker"
 

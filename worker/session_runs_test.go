@@ -33,7 +33,7 @@ type toolProgram struct {
 
 // toolPlayer is the part of the talker that calls tools: a prompt "call TOOL JSON" has it start the first server, call the
 // tool and note the answer in the ledger. A call that was cut off by the end of its process is made again when the
-// agent is asked to go on.
+// agent is asked to continue.
 type toolPlayer struct {
 	dir     string
 	servers []toolProgram
@@ -148,7 +148,7 @@ func (h *sessionFixture) mustHaveRuns(t *testing.T, want int) {
 		}
 	}
 	if len(found) != want {
-		t.Errorf("%d runs, want %d", len(found), want)
+		t.Fatalf("%d runs, want %d; the agent was told %q", len(found), want, h.answers())
 	}
 	if got := h.answers(); len(got) != 1 || !strings.Contains(got[0], string(found[0].RunID)) {
 		t.Errorf("the agent was told %q, and the run is %s", got, found[0].RunID)

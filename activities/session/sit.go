@@ -153,7 +153,7 @@ func (s *sitting) noteModel() bool {
 }
 
 // startChoice returns the choice of the start. Where a chosen model has been in the way of the agent's own one, that is
-// chosen: a client would go on with the last.
+// chosen: a client would continue with the last.
 func (s *sitting) startChoice() agent.Choice {
 	choice := s.in.Choice
 	if choice.Model == "" && s.note.Strayed {

@@ -203,7 +203,7 @@ type Options struct {
 type Bridge struct {
 	Name   string // of the MCP server
 	Socket string // its path outside of a box
-	// Tools are the names of its tools. The client asks nobody about them: the server itself asks.
+	// Tools are the names of its tools. The client asks no person about them: the server itself asks.
 	Tools []string
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/setup"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )
 
@@ -154,6 +155,9 @@ var paths = []path{
 		s.answer("m1", session.Completed, "one")
 		large, none, flag := "large", "", "--yolo"
 		s.must(sessionflow.ChooseUpdate, sessionflow.Choosing{Change: setup.Change{Model: &large}, By: "ann"})
+		if got := s.listedModel(); got != large {
+			t.Errorf("lists show the model %q", got)
+		}
 		s.awaitState(session.Asleep)
 		s.say("m2", "[[say:two]]")
 		s.answer("m2", session.Completed, "two")
@@ -294,6 +298,16 @@ func (s *stage) chosen() string {
 		chosen = append(chosen, o.Choice().Model+" "+o.Choice().Mode)
 	}
 	return strings.Join(chosen, ", ")
+}
+
+// listedModel returns the model of the session as lists show it.
+func (s *stage) listedModel() string {
+	s.t.Helper()
+	d, err := s.Client.DescribeWorkflowExecution(s.t.Context(), s.id.WorkflowID(), "")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return temporalclient.PayloadValue[string](d.GetWorkflowExecutionInfo().GetMemo().GetFields()[session.ModelMemo])
 }
 
 // longTalk is a session whose history grows until it continues as new, while its agent lives.

@@ -29,8 +29,8 @@ func (s *session) Thread(ctx context.Context) (agent.Thread, error) {
 	return s.readThread(ctx, false, turns)
 }
 
-// readAllTurns reads the thread with all of its turns, in one line: a client that cannot list them says them so. A
-// thread without a turn has none to be read, and is read without.
+// readAllTurns reads the thread together with all of its turns, for a client that cannot list them. A client refuses
+// that for a thread without a turn, which is therefore read alone.
 func (s *session) readAllTurns(ctx context.Context) (agent.Thread, error) {
 	t, err := s.readThread(ctx, true, nil)
 	if isRefused(err) {
