@@ -114,14 +114,14 @@ func launchCommand(ctx context.Context, c Choice, o Options) (*Engine, error) {
 
 // commandArguments are what makes a development server serve one user: on loopback alone, without its
 // Web UI, which answers to any name that a web page gives it, and with the HTTP interface closed for the
-// same reason; with the polls, the cancels and the journal of our own engine. The name of the file is
+// same reason; with the polls, the queries, the cancels and the journal of our own engine. The name of the file is
 // relative to its directory, because SQLite gives some characters of a path a meaning.
 func commandArguments(port int, attributes map[string]string) []string {
 	args := []string{"server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", strconv.Itoa(port), "--db-filename", commandFile, "--log-level", "warn",
 		"--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=normal"}
 	for _, setting := range []string{
 		"history.transferProcessorMaxPollRPS=2000", "history.timerProcessorMaxPollRPS=2000", "history.visibilityProcessorMaxPollRPS=2000",
-		"history.outboundProcessorMaxPollRPS=2000", "frontend.WorkerCommandsEnabled=true", "system.enableCancelActivityWorkerCommand=true",
+		"history.outboundProcessorMaxPollRPS=2000", "history.MaxBufferedQueryCount=100", "frontend.WorkerCommandsEnabled=true", "system.enableCancelActivityWorkerCommand=true",
 		"frontend.WorkflowPauseEnabled=true", "frontend.enableServerVersionCheck=false", `frontend.httpAllowedHosts=["none.invalid"]`,
 	} {
 		args = append(args, "--dynamic-config-value", setting)

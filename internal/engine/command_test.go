@@ -135,7 +135,7 @@ func TestTheCommandServes(t *testing.T) {
 		return string(b)
 	}
 	arguments := strings.Split(note("arguments"), "\n")
-	for _, want := range []string{"--headless", "RatchetStatus=Keyword", `frontend.httpAllowedHosts=["none.invalid"]`, "journal_mode=wal"} {
+	for _, want := range []string{"--headless", "RatchetStatus=Keyword", `frontend.httpAllowedHosts=["none.invalid"]`, "journal_mode=wal", "history.MaxBufferedQueryCount=100"} {
 		if !slices.Contains(arguments, want) {
 			t.Errorf("arguments %q without %s", arguments, want)
 		}

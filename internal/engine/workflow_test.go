@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/query/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -115,6 +117,35 @@ func TestErrorsOfTheEngineAreProved(t *testing.T) {
 	_, err = c.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: "None = 1"})
 	if _, ok := errors.AsType[*serviceerror.InvalidArgument](err); !ok {
 		t.Errorf("a query that cannot be read: %v", err)
+	}
+}
+
+// TestManyAskABusyWorkflow has several queries wait for the task of a workflow that is under way.
+func TestManyAskABusyWorkflow(t *testing.T) {
+	t.Parallel()
+	c := dial(t, start(t, engine.Options{DB: newDB(t)}))
+	run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: temporalclient.TaskQueue}, waiter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	const questions = 20
+	answers := make(chan error, questions)
+	for range questions {
+		go func() { // without the retries of the SDK's client
+			_, err := c.WorkflowService().QueryWorkflow(ctx, &workflowservice.QueryWorkflowRequest{
+				Namespace: client.DefaultNamespace, Execution: &common.WorkflowExecution{WorkflowId: run.GetID()},
+				Query: &query.WorkflowQuery{QueryType: client.QueryTypeStackTrace},
+			})
+			answers <- err
+		}()
+	}
+	work(t, c)
+	for range questions {
+		if err := <-answers; err != nil {
+			t.Error(err)
+		}
 	}
 }
 
