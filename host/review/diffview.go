@@ -36,7 +36,7 @@ type lineView struct {
 	Old    bool // it is deleted
 	New    bool // it is inserted
 	Spans  []syntax.Span
-	Cut    int // characters at its end that are left out
+	Cut    int // bytes at its end that are left out
 	NoEOL  bool
 }
 

@@ -117,7 +117,11 @@ func TestALongPatchMakesABoundedPage(t *testing.T) {
 			if whole := v.get("/runs/r1/patch"); whole.body != patch || whole.header.Get("Content-Type") != "text/plain; charset=utf-8" {
 				t.Errorf("the whole patch: %d, %d bytes", whole.code, len(whole.body))
 			}
-			if link := regexp.MustCompile(`href="(/runs/r1/file[^"]*)"`).FindStringSubmatch(r.body); link != nil {
+			link := regexp.MustCompile(`href="(/runs/r1/file[^"]*)"`).FindStringSubmatch(r.body)
+			if (link != nil) != strings.Contains(r.body, "more lines of this file") {
+				t.Errorf("lines are left out, and the rest has the link %q", link)
+			}
+			if link != nil {
 				more := v.get(strings.ReplaceAll(link[1], "&amp;", "&"))
 				if more.code != http.StatusOK || len(more.body) > 3*most || strings.Count(more.body, `class="ln`) <= strings.Count(r.body, `class="ln`)/2 {
 					t.Errorf("the page of a file: %d, %d bytes", more.code, len(more.body))
