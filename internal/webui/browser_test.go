@@ -192,8 +192,8 @@ func (b *browser) element(xpath string) string {
 	return found
 }
 
-// click finds the element anew while the page still moves it about. It scrolls to one that lies behind the bar of buttons, as
-// a person would.
+// click finds the element anew while the page still moves it about. It scrolls to one that lies behind the bar of
+// buttons, as a person would.
 func (b *browser) click(xpath string) {
 	b.t.Helper()
 	var err error

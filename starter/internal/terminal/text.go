@@ -189,18 +189,20 @@ func Table(rows [][]string) string {
 // TableWithin is Table for rows of a name and a text. On a screen of that many columns the texts are broken between
 // words, below themselves; zero columns bound nothing.
 func TableWithin(rows [][]string, columns int) string {
-	name := 0
+	names := 0
 	for _, row := range rows {
-		name = max(name, Width(row[0]))
+		names = max(names, Width(row[0]))
 	}
-	room := columns - name - 3
+	room := columns - names - 3
 	if columns == 0 || room < 20 {
 		return Table(rows)
 	}
 	var out [][]string
 	for _, row := range rows {
-		for i, line := range Wrap(row[1], room) {
-			out = append(out, []string{[]string{row[0], ""}[min(i, 1)], strings.TrimPrefix(line, []string{"", hang}[min(i, 1)])})
+		lines := Wrap(row[1], room)
+		out = append(out, []string{row[0], lines[0]})
+		for _, line := range lines[1:] {
+			out = append(out, []string{"", strings.TrimPrefix(line, hang)})
 		}
 	}
 	return Table(out)
