@@ -13,6 +13,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
 	"github.com/ratchet-dev/ratchet/workflows"
 	"github.com/ratchet-dev/ratchet/workflows/page"
@@ -68,7 +69,7 @@ func (c *Client) startWorkflow(ctx context.Context, id run.ID, o client.StartWor
 		return &ExistsError{id}
 	}
 	if err != nil {
-		return fmt.Errorf("start run %s: %w", id, err)
+		return fmt.Errorf("start run %s: %w", id, temporalclient.ExplainStart(err))
 	}
 	return nil
 }
@@ -84,13 +85,14 @@ func (c *Client) startOptions(in run.Input, status run.Status) client.StartWorkf
 		StaticDetails:                            page.OfInput(in),
 		Memo:                                     c.memoOf(in),
 		TypedSearchAttributes: temporal.NewSearchAttributes(
+			attribute.Title().ValueSet(titleOf(in)),
 			attribute.Status().ValueSet(string(status)),
 			attribute.Repository().ValueSet(in.Repository.Path),
 		),
 	}
 }
 
-// titleOf returns the line by which the Web UI's list shows a run.
+// titleOf returns the line by which the Web UI shows a run.
 func titleOf(in run.Input) string {
 	if in.Name == "" {
 		return firstLine(in.Goal)

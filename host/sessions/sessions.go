@@ -71,13 +71,13 @@ func (c Client) Start(ctx context.Context, in session.Input) error {
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 		Memo:                                     map[string]any{titleMemo: in.Title, providerMemo: in.Provider, session.ModelMemo: in.Model},
 		TypedSearchAttributes: temporal.NewSearchAttributes(
-			attribute.Status().ValueSet(string(session.Asleep)), attribute.Repository().ValueSet(in.Repository.Path)),
+			attribute.Title().ValueSet(summaryOf(in)), attribute.Status().ValueSet(string(session.Asleep)), attribute.Repository().ValueSet(in.Repository.Path)),
 	}, sessionflow.Session, sessionflow.Input{Session: &in})
 	if _, ok := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); ok {
 		return fmt.Errorf("session %s exists already: speak to it with `starter session say %s`, or start one under another --id", in.ID, in.ID)
 	}
 	if err != nil {
-		return fmt.Errorf("start session %s: %w", in.ID, err)
+		return fmt.Errorf("start session %s: %w", in.ID, temporalclient.ExplainStart(err))
 	}
 	return nil
 }

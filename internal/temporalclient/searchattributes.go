@@ -73,6 +73,16 @@ func addAttributes(ctx context.Context, c client.Client, namespace string, missi
 	return fmt.Errorf("register search attributes: %w; an operator can: %s", err, operatorCommand(namespace, missing))
 }
 
+// ExplainStart returns the error of a workflow's start. It says what to do where the server lacks a search attribute, as it
+// does after an upgrade until a worker of the same version has begun.
+func ExplainStart(err error) error {
+	refused, ok := errors.AsType[*serviceerror.InvalidArgument](err)
+	if !ok || !slices.ContainsFunc(slices.Collect(maps.Keys(attribute.Types())), func(name string) bool { return strings.Contains(refused.Message, name) }) {
+		return err
+	}
+	return fmt.Errorf("%w: a worker of this version registers it; end the one that runs, and start it anew", err)
+}
+
 func operatorCommand(namespace string, missing map[string]enums.IndexedValueType) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "temporal operator search-attribute create --namespace %s", namespace)

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"maps"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -78,6 +80,18 @@ func TestSearchAttributesThatCannotBeRegistered(t *testing.T) {
 			t.Errorf("error is %v", err)
 		}
 	})
+}
+
+func TestAStartThatLacksAnAttributeSaysWhatToDo(t *testing.T) {
+	lacks := serviceerror.NewInvalidArgument("Namespace default has no mapping defined for search attribute RatchetTitle")
+	if err := temporalclient.ExplainStart(lacks); !errors.Is(err, lacks) || !strings.Contains(err.Error(), "start it anew") {
+		t.Errorf("it says %v", err)
+	}
+	for _, other := range []error{nil, serviceerror.NewInvalidArgument("WorkflowId is not set"), errors.New("RatchetTitle")} {
+		if err := temporalclient.ExplainStart(other); err != other {
+			t.Errorf("%v became %v", other, err)
+		}
+	}
 }
 
 func TestSearchAttributesOnTheEngine(t *testing.T) {

@@ -194,7 +194,7 @@ func TestAPersonAnswersNotesAndCancels(t *testing.T) {
 		b.awaitText("Nothing was changed")
 		b.paste("//textarea[@id='answer']", "no, none")
 		b.click("//button[@value='answer']")
-		b.awaitText("Answered.")
+		b.awaitText("answered by kim: no, none")
 		r.awaits(t, run.AwaitingApproval, "a comma")
 		b.paste("//textarea[@id='note']", "prefer a colon")
 		b.click("//form[contains(@action,'/note')]//button")

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/ratchet-dev/ratchet/host"
+	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor" // checks run under the test binary
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -131,13 +132,15 @@ func (s *fixture) input(goal, provider string, checks ...string) run.Input {
 // begin starts the run and returns the URL of its page.
 func (s *fixture) begin(in run.Input) string {
 	s.t.Helper()
-	wr, err := s.client.ExecuteWorkflow(s.t.Context(), client.StartWorkflowOptions{
-		ID: in.RunID.WorkflowID(), TaskQueue: temporalclient.TaskQueue, StaticSummary: "a run of the tests",
-	}, workflows.Run, workflows.RunInput{Input: &in})
+	c := runs.New(s.client, temporalclient.TaskQueue)
+	if err := c.Start(s.t.Context(), in); err != nil {
+		s.t.Fatal(err)
+	}
+	d, err := s.client.DescribeWorkflowExecution(s.t.Context(), in.RunID.WorkflowID(), "")
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return s.ui + "/namespaces/default/workflows/" + in.RunID.WorkflowID() + "/" + wr.GetRunID()
+	return s.ui + "/namespaces/default/workflows/" + in.RunID.WorkflowID() + "/" + d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 }
 
 func (s *fixture) state(id run.ID) run.State {

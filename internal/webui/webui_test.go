@@ -45,6 +45,11 @@ func TestAPersonWorksARunFromTheWebUI(t *testing.T) {
 	b.openDetails(page, "Completed")
 	b.awaitText("git merge " + s.git("-C", s.repo, "rev-parse", id.Branch()))
 	b.keep("3-completed")
+	b.open(s.ui + "/namespaces/default/workflows")
+	for _, want := range []string{"RatchetTitle", "Greet people politely: a comma after Hello.", "RatchetStatus", s.repo} {
+		b.awaitText(want)
+	}
+	b.keep("4-list")
 	if got := s.git("-C", s.repo, "show", id.Branch()+":greet.go"); !strings.Contains(got, `"Hello, " + name`) {
 		t.Errorf("the branch has %s", got)
 	}

@@ -15,6 +15,7 @@ const clusterName = "active"
 // searchAttributes returns Ratchet's own search attributes. A new database has them from the start.
 func searchAttributes() map[string]enums.IndexedValueType {
 	return map[string]enums.IndexedValueType{
+		"RatchetTitle":      enums.INDEXED_VALUE_TYPE_KEYWORD,
 		"RatchetStatus":     enums.INDEXED_VALUE_TYPE_KEYWORD,
 		"RatchetPhase":      enums.INDEXED_VALUE_TYPE_KEYWORD,
 		"RatchetRepository": enums.INDEXED_VALUE_TYPE_KEYWORD,

@@ -9,11 +9,17 @@ import (
 
 // The names of the search attributes as an operator and the Web UI see them.
 const (
+	TitleName      = "RatchetTitle"
 	StatusName     = "RatchetStatus"
 	PhaseName      = "RatchetPhase"
 	RepositoryName = "RatchetRepository"
 	IterationName  = "RatchetIteration"
 )
+
+// Title is the line by which people know a run or a session: its name, and the first line of its goal.
+func Title() temporal.SearchAttributeKeyKeyword {
+	return temporal.NewSearchAttributeKeyKeyword(TitleName)
+}
 
 // Status is the run's status, one of the seven words of the run contract.
 func Status() temporal.SearchAttributeKeyKeyword {
@@ -38,6 +44,7 @@ func Iteration() temporal.SearchAttributeKeyInt64 {
 // Types returns the type under which a server must have registered each name.
 func Types() map[string]enums.IndexedValueType {
 	return map[string]enums.IndexedValueType{
+		TitleName:      enums.INDEXED_VALUE_TYPE_KEYWORD,
 		StatusName:     enums.INDEXED_VALUE_TYPE_KEYWORD,
 		PhaseName:      enums.INDEXED_VALUE_TYPE_KEYWORD,
 		RepositoryName: enums.INDEXED_VALUE_TYPE_KEYWORD,
