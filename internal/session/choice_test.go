@@ -49,6 +49,24 @@ func TestNoTurnBeginsByAnOldChoice(t *testing.T) {
 	}
 }
 
+func TestWhenAnAgentLivesByTheChoiceOfAMessage(t *testing.T) {
+	l := newLife(t).do(session.Said{Message: session.Message{ID: "m1", Text: "do", Override: setup.Choice{Mode: "plan"}}})
+	for _, tt := range []struct {
+		step func()
+		want bool
+	}{
+		{func() { l.seat(nil) }, true},
+		{func() { l.do(session.HandingBegun{}) }, false},
+		{func() { l.end("m1", session.Completed) }, true},
+		{func() { l.do(session.SittingAsked{}) }, false},
+		{func() { l.lose(session.Ended).do(said("m2")).seat(nil) }, false},
+	} {
+		if tt.step(); l.IsOverridden() != tt.want {
+			t.Errorf("%+v: %t", l.Sitting, !tt.want)
+		}
+	}
+}
+
 func TestAChangedChoiceIsTriedAtOnce(t *testing.T) {
 	l := newLife(t).do(said("m1"))
 	l.do(l.DueSitting()).lose(session.Unstarted).want(session.Unable, session.Pause)

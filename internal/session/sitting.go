@@ -186,6 +186,12 @@ func (s *Snapshot) Next(now time.Time) Do {
 	return Hand
 }
 
+// IsOverridden reports whether the agent lives by another choice than the session's, although it has no turn: the turn of
+// a message with a choice of its own has ended.
+func (s *Snapshot) IsOverridden() bool {
+	return s.Sitting.Seated() && s.Turn == nil && s.Sitting.Choice != s.Input.Choice()
+}
+
 // wantsSitting reports whether the agent is to live.
 func (s *Snapshot) wantsSitting() bool {
 	if s.Doubt != nil {

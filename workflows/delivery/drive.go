@@ -40,6 +40,12 @@ func (d *Deliveries) Step(ctx workflow.Context) (more bool) {
 	return d.changed
 }
 
+// HasNext reports whether a batch waits to be sent.
+func (d *Deliveries) HasNext() bool {
+	e := d.fold.Head()
+	return e != nil && e.Replay == delivery.Automatic && d.fold.InFlight() == nil
+}
+
 // Due returns when time alone makes something due; the zero time never comes.
 func (d *Deliveries) Due() time.Time { return d.next }
 

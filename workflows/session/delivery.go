@@ -40,6 +40,12 @@ func (r *runner) detachSitting(e session.SittingEnded) {
 	r.deliveries.Detach(strings.TrimSpace("the agent's process ended: " + string(e.End) + " " + e.Reason))
 }
 
+// deliversByOwnChoice reports whether no delivery is given to an agent that lives by the choice of one message: that agent
+// is ended, and resumed by the session's own choice. Before, the delivery began its turn by the choice of the message.
+func deliversByOwnChoice(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, "deliver-by-own-choice", workflow.DefaultVersion, 1) == 1
+}
+
 // sightOf returns what the process told in the form of the deliveries.
 func sightOf(epoch int, what session.Sight) deliveryacts.Sight {
 	s := deliveryacts.Sight{Sitting: strconv.Itoa(epoch)}

@@ -204,6 +204,16 @@ var deliveryPaths = []path{
 		}
 		s.must(deliveryflow.CloseUpdate, deliveryflow.Closing{Reason: delivery.Confirmed, By: "ann"})
 	}},
+	{"delivery-after-an-override", nil, func(t *testing.T, s *stage) {
+		s.begin(session.Input{Deliveries: delivery.TrustedAll})
+		s.must(sessionflow.SayUpdate, session.Message{ID: "m1", Text: "[[say:one]]", Override: setup.Choice{Mode: "plan"}})
+		s.answer("m1", session.Completed, "one")
+		s.enqueue(parcel("b-1", "[[say:thanks]]"))
+		s.delivers("b-1")
+		if got := s.chosen(); got != " plan,  " {
+			t.Errorf("started with %q", got)
+		}
+	}},
 	{"delivery-turn-fails", nil, func(t *testing.T, s *stage) {
 		s.begin(reader)
 		s.enqueue(parcel("b-1", "[[drop]]"))

@@ -163,6 +163,10 @@ func (r *runner) doStep(ctx workflow.Context) error {
 	case session.Close:
 		return r.retireSession(ctx)
 	case session.Rest, session.Pause:
+		if r.s.IsOverridden() && r.deliveries.HasNext() && deliversByOwnChoice(ctx) {
+			r.finishSitting(ctx)
+			return nil
+		}
 		seen := r.version
 		// What a person said goes first: a delivery may begin where the session rests.
 		if r.deliveries.Step(ctx) || r.version != seen { // something happened while it worked
