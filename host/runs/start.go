@@ -81,7 +81,7 @@ func (c *Client) startOptions(in run.Input, status run.Status) client.StartWorkf
 		WorkflowIDConflictPolicy:                 enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 		EnableEagerStart:                         true,
-		StaticSummary:                            titleOf(in),
+		StaticSummary:                            page.OfLine(titleOf(in)),
 		StaticDetails:                            page.OfInput(in),
 		Memo:                                     c.memoOf(in),
 		TypedSearchAttributes: temporal.NewSearchAttributes(

@@ -20,6 +20,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient/attribute"
+	"github.com/ratchet-dev/ratchet/workflows/page"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
 )
 
@@ -65,7 +66,7 @@ func (c Client) Start(ctx context.Context, in session.Input) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*callTimeout)
 	defer cancel()
 	_, err := c.Temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: in.ID.WorkflowID(), TaskQueue: c.Queue, StaticSummary: summaryOf(in),
+		ID: in.ID.WorkflowID(), TaskQueue: c.Queue, StaticSummary: page.OfLine(summaryOf(in)),
 		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		WorkflowIDConflictPolicy:                 enums.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,

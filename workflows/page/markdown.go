@@ -65,6 +65,9 @@ func escapeMarkup(s string) string {
 	return b.String()
 }
 
+// OfLine returns s as the Web UI shows it as text where it takes Markdown, such as the summary of a workflow.
+func OfLine(s string) string { return inlineCode(s) }
+
 // inlineCode returns s as one line of inline code.
 func inlineCode(s string) string {
 	s = placeholders.Replace(joinLines(s))
