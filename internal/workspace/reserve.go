@@ -15,22 +15,25 @@ import (
 // ErrBranchTaken when the name is not free.
 func Reserve(ctx context.Context, repository, branch string, base run.Commit) error {
 	common, err := commonDir(ctx, repository)
-	if err == nil {
-		err = CheckFree(ctx, repository, branch)
-	}
 	if err != nil {
 		return err
 	}
 	repo := git.Repo{Dir: common, GitDir: common}
-	_, err = repo.Run(ctx, "update-ref", "--no-deref", "-m", "ratchet", "refs/heads/"+branch, string(base), string(zeroCommit(base)))
-	if err == nil {
-		return nil
-	}
-	if taken := CheckFree(ctx, repository, branch); taken != nil {
-		return taken
+	for range reserveTries {
+		if err := CheckFree(ctx, repository, branch); err != nil {
+			return err
+		}
+		_, err = repo.Run(ctx, "update-ref", "--no-deref", "-m", "ratchet", "refs/heads/"+branch, string(base), string(zeroCommit(base)))
+		if err == nil {
+			return nil
+		}
 	}
 	return fmt.Errorf("make branch %s: %w", branch, err)
 }
+
+// reserveTries is how often Reserve tries to make a branch. Another start may have made it and given it up between two
+// looks.
+const reserveTries = 3
 
 // Unreserve removes a branch that Reserve has made, unless something has moved it since.
 func Unreserve(ctx context.Context, repository, branch string, base run.Commit) error {
