@@ -98,11 +98,11 @@ func TestWorkMovesByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b strings.Builder
 		work := terminal.NewScreen(&b, terminal.Options{Live: true}).Work("builds")
-		time.Sleep(1050 * time.Millisecond) // by the clock of the bubble
+		time.Sleep(1050 * time.Millisecond) // of the clock of synctest, which waits for nothing
 		work.Step("starts")
-		time.Sleep(300 * time.Millisecond) // likewise
+		time.Sleep(300 * time.Millisecond) // of that clock
 		work.Show("[##--] half")
-		time.Sleep(time.Second) // likewise
+		time.Sleep(time.Second) // of that clock
 		work.Stop()
 		work.Stop()
 		said := b.String()
