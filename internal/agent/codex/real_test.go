@@ -2,7 +2,6 @@ package codex_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,38 +16,6 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/setup"
 )
-
-// offline is what the real client needs to work with a model on loopback and
-// to look for nothing else (docs/contracts/codex.md, 2).
-const offline = `model = "fake-model"
-model_provider = "fake"
-model_reasoning_summary = "none"
-check_for_update_on_startup = false
-
-[model_providers.fake]
-name = "Loopback fake"
-base_url = "%s/v1"
-wire_api = "responses"
-env_key = "FAKE_MODEL_KEY"
-requires_openai_auth = false
-supports_websockets = false
-request_max_retries = 0
-stream_max_retries = 0
-
-[analytics]
-enabled = false
-[feedback]
-enabled = false
-[agents]
-enabled = false
-[features]
-plugins = false
-apps = false
-remote_plugin = false
-shell_snapshot = false
-goals = false
-enable_request_compression = false
-`
 
 // realClient is the path of the real client.
 func realClient(t *testing.T) string {
@@ -69,7 +36,9 @@ func realConfig(t *testing.T, model *fakemodel.Server) codex.Config {
 	if err := os.Mkdir(filepath.Dir(config), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(config, fmt.Appendf(nil, offline, model.URL), 0o600); err != nil {
+	const api = `wire_api = "responses"`
+	offline := strings.Replace(fakemodel.CodexConfig(model.URL), api, api+"\nenv_key = \"FAKE_MODEL_KEY\"", 1)
+	if err := os.WriteFile(config, []byte(offline), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return codex.Config{
