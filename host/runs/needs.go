@@ -62,23 +62,26 @@ func (c *Client) LookAtNeeds(ctx context.Context, id run.ID) (Needs, error) {
 	return NewNeeds(id, e.Name, p.Status, &p), nil
 }
 
-// needsPoll is the pace of the looks at a run that is waited for.
-const needsPoll = time.Second
+// needsAgain is how long a look at a run that is waited for counts, for the changes that Changes misses.
+const needsAgain = 10 * time.Second
 
 // AwaitNeeds waits until the run needs a person or has ended, or until ctx ends, and says what it needs. A look that
 // has begun is not cut off.
 func (c *Client) AwaitNeeds(ctx context.Context, id run.ID) (Needs, error) {
-	for {
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	again := time.NewTicker(needsAgain)
+	defer again.Stop()
+	for changed := c.Changes(watching, id); ; {
 		n, err := c.LookAtNeeds(context.WithoutCancel(ctx), id)
 		if err != nil || n.Over || n.Waits {
 			return n, err
 		}
-		wait := time.NewTimer(needsPoll)
 		select {
 		case <-ctx.Done():
-			wait.Stop()
 			return n, nil
-		case <-wait.C:
+		case <-changed:
+		case <-again.C:
 		}
 	}
 }
