@@ -195,7 +195,6 @@ func TestCheckBranch(t *testing.T) {
 // Finding B14. What the repository lacks is no error to try again.
 func TestAnActivityThatMissesAnObjectIsNotTriedAgain(t *testing.T) {
 	for name, act := range map[string]func(s *fixture) error{
-		"Prepare": func(s *fixture) error { _, err := do[any](s, s.acts.Prepare, s.place()); return err },
 		"Plan": func(s *fixture) error {
 			s.provider.says("a plan")
 			_, err := do[activities.PlanResult](s, s.acts.Plan, s.call(run.Plan))

@@ -58,8 +58,8 @@ const checkLock = "check.lock"
 // Check looks at the branch before and after the checks. If the branch was moved while they ran,
 // there is no verdict.
 //
-// On the base commit, before the first call of a provider, Check makes branch and worktree first, as
-// Prepare does, and its result has a baseline.
+// On the base commit, before the first call of a provider, Check makes the branch first, as Prepare
+// does, and its result has a baseline.
 func (a *Activities) Check(ctx context.Context, in CheckInput) (_ Judgement, err error) {
 	defer makePermanent(&err)
 	show, stop := report.Heartbeat(ctx, report.Progress{Doing: "waits for the run's tree"})

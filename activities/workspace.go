@@ -15,11 +15,10 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/workspace"
 )
 
-// Prepare makes the run's branch and worktree. A second call restores missing parts and changes
-// nothing else.
+// Prepare makes the run's branch. A second call changes nothing. The first checks make the worktree.
 func (a *Activities) Prepare(ctx context.Context, p Header) (err error) {
 	defer makePermanent(&err)
-	_, stop := report.Heartbeat(ctx, report.Progress{Doing: "makes the worktree"})
+	_, stop := report.Heartbeat(ctx, report.Progress{Doing: "makes the branch"})
 	defer stop()
 	w, release, err := a.workspaces.use(ctx, p)
 	if err != nil {

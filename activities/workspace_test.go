@@ -153,6 +153,7 @@ func TestPrepareAndCleanUpMayBeRepeated(t *testing.T) {
 		s.prepare()
 	}
 	worktree, scratch := s.runs.Workspace("r1"), s.runs.Scratch("r1")
+	must[activities.Judgement](s, s.acts.Check, s.checking("true"))
 	if b, err := os.ReadFile(filepath.Join(worktree, "log.txt")); err != nil || string(b) != "one\n" {
 		t.Errorf("the worktree has %q, %v", b, err)
 	}

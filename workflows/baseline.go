@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"fmt"
-	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -13,13 +12,10 @@ import (
 )
 
 // startsWithBaseline reports whether the checks run on the base commit before anything else. They make
-// branch and worktree then.
+// the branch then.
 func (r *runner) startsWithBaseline() bool {
 	return r.s.Next.Do == run.Begin && r.s.WantsBaseline() || r.s.NeedsBaseline()
 }
-
-// preparing is the time that a check activity has for making branch and worktree.
-const preparing = 10 * time.Minute
 
 // runBaseline runs the checks on the base commit, before any provider is called. An error of the activity
 // is the problem of the baseline, about which a person is asked. It returns the error of a cancellation.
@@ -28,7 +24,6 @@ func (r *runner) runBaseline(ctx workflow.Context) (*run.Baseline, error) {
 	in := r.checkInput()
 	in.Iteration, in.Evaluation, in.Commit, in.Baseline = 0, s.Asked+1, s.Input.Repository.Base, true
 	on := checking(ctx, in.Timeout, n, fmt.Sprintf("Run %d checks on the base commit", n))
-	on = workflow.WithStartToCloseTimeout(on, workflow.GetActivityOptions(on).StartToCloseTimeout+preparing)
 	j, err := runActivity(on, r, acts.Check, in)
 	switch {
 	case temporal.IsCanceledError(err):

@@ -14,7 +14,7 @@ import (
 	"github.com/ratchet-dev/ratchet/workflows"
 )
 
-// The checks run on the base commit before the planner is called, once, and make branch and worktree.
+// The checks run on the base commit before the planner is called, once, and make the branch.
 func TestTheChecksRunOnTheBaseBeforeAnybodyIsPaid(t *testing.T) {
 	w := &fakeActivities{verdicts: []activities.Judgement{fixable, pass}}
 	e := env(t, w)

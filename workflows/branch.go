@@ -9,8 +9,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// awaitWorkspace waits until branch and worktree are made. If they could not be made, it returns the
-// error, and the next call makes them anew.
+// awaitWorkspace waits until the branch is made. If it could not be made, it returns the
+// error, and the next call makes it anew.
 func (r *runner) awaitWorkspace(ctx workflow.Context) error {
 	if r.workspace == nil {
 		r.workspace = r.prepareWorkspace(ctx)

@@ -55,7 +55,7 @@ func TestWhatTheRepositoryLacksIsAsked(t *testing.T) {
 		calls          int // of providers
 	}{
 		{"while the checks run on the base commit: nobody is paid", &fakeActivities{baselineErr: lacks}, "plan 1, plan 1, execute 1, evaluate 1", 2},
-		{"while branch and worktree are made: no developer is paid", &fakeActivities{prepareErr: lacks}, "plan 1, execute 1, execute 1, evaluate 1", 2},
+		{"while the branch is made: no developer is paid", &fakeActivities{prepareErr: lacks}, "plan 1, execute 1, execute 1, evaluate 1", 2},
 		{"while the planner is asked", &fakeActivities{planErr: slices.Clone(lacks)}, "plan 1, plan 1, execute 1, evaluate 1", 3},
 		{"while the checks are run", &fakeActivities{checkErr: lacks}, "plan 1, execute 1, evaluate 1, evaluate 1", 2},
 		{"while the patch is applied", &fakeActivities{applyErr: lacks}, "plan 1, execute 1, execute 1, evaluate 1", 3},

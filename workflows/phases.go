@@ -23,9 +23,9 @@ func (r *runner) header() activities.Header {
 	return activities.Header{RunID: in.RunID, Name: in.Name, Repository: in.Repository, Sandbox: in.Sandbox, Branch: in.Naming.Branch}
 }
 
-// prepareWorkspace starts to make the branch and the worktree, while the planner works.
+// prepareWorkspace starts to make the branch, while the planner works.
 func (r *runner) prepareWorkspace(ctx workflow.Context) workflow.Future {
-	return workflow.ExecuteActivity(acting(ctx, "Make branch and worktree"), acts.Prepare, r.header())
+	return workflow.ExecuteActivity(acting(ctx, "Make the branch"), acts.Prepare, r.header())
 }
 
 // cleanUp removes the worktree and the scratch files. The branch stays.

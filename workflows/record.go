@@ -271,8 +271,11 @@ func thinking(ctx workflow.Context, c activities.Call) workflow.Context {
 	})
 }
 
+// preparing is the time that checks have for making their worktree.
+const preparing = 10 * time.Minute
+
 // checking returns a context for n checks, which run one by one. limit bounds each check.
 func checking(ctx workflow.Context, limit time.Duration, n int, summary string) workflow.Context {
 	ctx = workflow.WithHeartbeatTimeout(acting(ctx, summary), longHeartbeat)
-	return workflow.WithStartToCloseTimeout(ctx, limit*time.Duration(max(n, 1))+time.Minute)
+	return workflow.WithStartToCloseTimeout(ctx, limit*time.Duration(max(n, 1))+preparing+time.Minute)
 }

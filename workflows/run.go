@@ -89,7 +89,7 @@ type runner struct {
 	dispute   *dispute         // open dispute about the record; nil: none
 	limits    []*run.Limited   // usage limits that calls wait for
 	contest   *contest         // contest under way; nil: none
-	workspace workflow.Future  // ready when branch and worktree exist; nil: they were not made, or could not be
+	workspace workflow.Future  // ready when the branch exists; nil: it was not made, or could not be
 	shown     attributes
 	log       log.Logger
 }

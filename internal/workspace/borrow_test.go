@@ -128,9 +128,8 @@ func linked(t *testing.T, r git.Repo, w *workspace.Workspace) (admin string) {
 // over, and leave nothing in the user's repository.
 func TestLinkedWorkTreesAreTakenOver(t *testing.T) {
 	for verb, do := range map[string]func(a applied, t *testing.T) error{
-		"prepare": func(a applied, t *testing.T) error { return a.w.Prepare(t.Context()) },
-		"sync":    func(a applied, t *testing.T) error { return a.w.Sync(t.Context(), a.head) },
-		"remove":  func(a applied, t *testing.T) error { return a.w.Remove(t.Context()) },
+		"sync":   func(a applied, t *testing.T) error { return a.w.Sync(t.Context(), a.head) },
+		"remove": func(a applied, t *testing.T) error { return a.w.Remove(t.Context()) },
 	} {
 		t.Run(verb, func(t *testing.T) {
 			t.Parallel()
@@ -152,9 +151,6 @@ func TestLinkedWorkTreesAreTakenOver(t *testing.T) {
 				return
 			}
 			wantTree(t, a.w.Dir(), with(editedTree, files{"cache/kept": "x"}))
-			if verb == "prepare" {
-				must(t, a.w.Sync(t.Context(), a.head))
-			}
 			if got := check(t, a.w, "git rev-parse --git-common-dir; git status --porcelain"); got != ".git\n" {
 				t.Errorf("repository of the work tree: %q", got)
 			}
@@ -221,8 +217,9 @@ func TestRepositoriesThatLackObjects(t *testing.T) {
 			}
 			base := runGit(t, git.Repo{Dir: dir}, "rev-parse", "HEAD")
 			w := open(t, workspace.Spec{Repo: dir, RunID: runID, Base: run.Commit(base), Dir: filepath.Join(t.TempDir(), "w")})
-			if err := w.Prepare(t.Context()); !errors.Is(err, git.ErrObject) {
-				t.Errorf("prepare: %v", err)
+			must(t, w.Prepare(t.Context()))
+			if err := w.Sync(t.Context(), run.Commit(base)); !errors.Is(err, git.ErrObject) {
+				t.Errorf("sync: %v", err)
 			}
 			if _, err := w.Files(t.Context(), run.Commit(base)); !errors.Is(err, git.ErrObject) {
 				t.Errorf("list: %v", err)

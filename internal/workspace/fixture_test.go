@@ -121,14 +121,21 @@ func open(t testing.TB, spec workspace.Spec) *workspace.Workspace {
 	return w
 }
 
-// prepared is a workspace on a fresh sample repository.
+// prepared is a workspace on a fresh sample repository, with the files of its base.
 func prepared(t testing.TB) (git.Repo, workspace.Spec, *workspace.Workspace) {
 	t.Helper()
 	r := userRepo(t, sample)
 	spec := specOf(t, r)
 	w := open(t, spec)
-	must(t, w.Prepare(t.Context()))
+	settle(t, w, spec.Base)
 	return r, spec, w
+}
+
+// settle makes the branch and the files of the work tree.
+func settle(t testing.TB, w *workspace.Workspace, commit run.Commit) {
+	t.Helper()
+	must(t, w.Prepare(t.Context()))
+	must(t, w.Sync(t.Context(), commit))
 }
 
 // wantTree fails unless dir holds exactly the files; git's own are left out.

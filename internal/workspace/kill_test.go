@@ -142,7 +142,7 @@ func TestKilledAtEveryPoint(t *testing.T) {
 				if err != nil || len(log) != 1 {
 					t.Errorf("log %v, %v; want one commit", log, err)
 				}
-				must(t, w.Prepare(t.Context()))
+				settle(t, w, goldenSHA1)
 				wantTree(t, w.Dir(), editedTree)
 				must(t, w.Remove(t.Context()))
 				if userState(t, r) != before {

@@ -13,10 +13,9 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// Prepare makes the branch at Base when there is none, and the work tree when it is missing or
-// broken. Then it brings the files of the work tree to the branch's tip. It makes no repository there: nothing runs in the
-// work tree before a Sync. The error matches ErrForeign when the
-// branch exists and does not come from Base.
+// Prepare makes the branch at Base when there is none, and notes that it is the run's. It writes no file of
+// the work tree: Sync does, before anything runs there. The error matches ErrForeign when the branch exists
+// and does not come from Base.
 func (w *Workspace) Prepare(ctx context.Context) error {
 	held, err := w.lockForChange(ctx)
 	if err != nil {
@@ -25,7 +24,7 @@ func (w *Workspace) Prepare(ctx context.Context) error {
 	defer w.unlock(held)
 	tip, err := w.ensureBranch(ctx, held)
 	if err == nil {
-		err = w.syncLocked(ctx, held, tip, false)
+		_, err = w.openShadow(tip)
 	}
 	if err != nil {
 		return fmt.Errorf("prepare workspace: %w", err)

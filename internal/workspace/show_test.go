@@ -194,7 +194,7 @@ func TestOpenThroughLinks(t *testing.T) {
 	spec.Dir = filepath.Join(link, "runs", "not", "there", string(runID))
 	for round := range 2 {
 		w := open(t, spec)
-		must(t, w.Prepare(t.Context()))
+		settle(t, w, spec.Base)
 		if round == 0 { // a work tree that were made anew would lose it
 			write(t, w.Dir(), files{"cache/kept": "x"})
 		}

@@ -52,7 +52,7 @@ func TestInspect(t *testing.T) {
 			spec := specOf(t, git.Repo{Dir: tt.dir})
 			spec.Dir = filepath.Join(t.TempDir(), "w")
 			w := open(t, spec)
-			must(t, w.Prepare(t.Context()))
+			settle(t, w, spec.Base)
 			wantTree(t, w.Dir(), sample)
 			must(t, w.Remove(t.Context()))
 		})

@@ -33,7 +33,7 @@ func (w *Workspace) Sync(ctx context.Context, commit run.Commit) error {
 	held, err := w.lockForChange(ctx)
 	if err == nil {
 		defer w.unlock(held)
-		err = w.syncLocked(ctx, held, commit, true)
+		err = w.syncLocked(ctx, held, commit)
 	}
 	if err != nil {
 		return fmt.Errorf("sync work tree to %s: %w", commit, err)
@@ -41,34 +41,34 @@ func (w *Workspace) Sync(ctx context.Context, commit run.Commit) error {
 	return nil
 }
 
-// syncLocked brings the files of the work tree to commit, and makes its repository anew where that is asked for.
-func (w *Workspace) syncLocked(ctx context.Context, held *os.File, commit run.Commit, repository bool) error {
+// syncLocked brings the files of the work tree to commit, and makes its repository anew.
+func (w *Workspace) syncLocked(ctx context.Context, held *os.File, commit run.Commit) error {
 	failpoint.Hit("workspace.before-sync")
 	if err := w.unregisterWorkTree(); err != nil {
 		return err
 	}
-	err := w.checkoutTree(ctx, held, commit, repository)
+	err := w.checkoutTree(ctx, held, commit)
 	if err == nil || ctx.Err() != nil || errors.Is(err, git.ErrObject) {
 		return err
 	}
 	if err := w.eraseAll(); err != nil {
 		return err
 	}
-	return w.checkoutTree(ctx, held, commit, repository)
+	return w.checkoutTree(ctx, held, commit)
 }
 
 // checkoutTree brings the work tree to commit with an index that only we use. A check's git cannot
 // mislead us through its own index.
-func (w *Workspace) checkoutTree(ctx context.Context, held *os.File, commit run.Commit, repository bool) error {
-	root, fresh, err := w.openWorkTree()
+func (w *Workspace) checkoutTree(ctx context.Context, held *os.File, commit run.Commit) error {
+	shadow, err := w.openShadow(commit)
+	if err != nil {
+		return err
+	}
+	root, fresh, err := w.openWorkTree(shadow)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	shadow, err := git.Shadow(w.shadowPath(), w.repo.GitDir, w.spec.Dir, git.ID(commit), checkout.Excludes(w.repo.GitDir))
-	if err != nil {
-		return err
-	}
 	shadow.Keep, shadow.Timeout = held, checkoutTimeout
 	if err := os.RemoveAll(shadow.Index + ".lock"); err != nil { // left by a killed git: we have the lock
 		return err
@@ -82,39 +82,51 @@ func (w *Workspace) checkoutTree(ctx context.Context, held *os.File, commit run.
 		return err
 	}
 	failpoint.Hit("workspace.before-repository")
-	if repository {
-		if err := w.makeRepository(ctx, root, commit); err != nil {
-			return err
-		}
+	if err := w.makeRepository(ctx, root, commit); err != nil {
+		return err
 	}
 	failpoint.Hit("workspace.after-sync")
 	return nil
 }
 
-// openWorkTree opens the top of the work tree. It first makes the top and our own git directory where no
-// directory is there, and removes anything else in their places. fresh reports that it made both.
-func (w *Workspace) openWorkTree() (top *os.Root, fresh bool, err error) {
+// openShadow makes our own git directory for the work tree, with commit as its HEAD.
+func (w *Workspace) openShadow(commit run.Commit) (git.Repo, error) {
+	if _, err := makeDirectory(w.shadowPath()); err != nil {
+		return git.Repo{}, err
+	}
+	return git.Shadow(w.shadowPath(), w.repo.GitDir, w.spec.Dir, git.ID(commit), checkout.Excludes(w.repo.GitDir))
+}
+
+// openWorkTree opens the top of the work tree, and makes it where it is missing. fresh reports that no file
+// was ever written there.
+func (w *Workspace) openWorkTree(shadow git.Repo) (top *os.Root, fresh bool, err error) {
+	made, err := makeDirectory(w.spec.Dir)
+	if err != nil {
+		return nil, false, err
+	}
+	_, err = os.Lstat(shadow.Index)
+	fresh = made && errors.Is(err, os.ErrNotExist)
 	parent, err := os.OpenRoot(filepath.Dir(w.spec.Dir))
 	if err != nil {
 		return nil, false, err
 	}
 	defer parent.Close()
-	name := filepath.Base(w.spec.Dir)
-	fresh = true
-	for _, dir := range []string{name, name + shadowSuffix} {
-		if fi, err := parent.Lstat(dir); err == nil && !fi.IsDir() {
-			if err := parent.Remove(dir); err != nil {
-				return nil, false, err
-			}
-		}
-		err := parent.Mkdir(dir, 0o755)
-		if err != nil && !errors.Is(err, os.ErrExist) {
-			return nil, false, err
-		}
-		fresh = fresh && err == nil
-	}
-	top, err = parent.OpenRoot(name)
+	top, err = parent.OpenRoot(filepath.Base(w.spec.Dir))
 	return top, fresh, err
+}
+
+// makeDirectory makes a directory where none is there, and removes anything else in its place.
+func makeDirectory(path string) (made bool, err error) {
+	if fi, err := os.Lstat(path); err == nil && !fi.IsDir() {
+		if err := os.Remove(path); err != nil {
+			return false, err
+		}
+	}
+	err = os.Mkdir(path, 0o755)
+	if errors.Is(err, os.ErrExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // makeRepository makes the repository that a check's git finds in the work tree. It makes it aside and

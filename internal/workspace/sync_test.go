@@ -23,9 +23,14 @@ func TestPrepare(t *testing.T) {
 	w := open(t, spec)
 	for range 2 {
 		must(t, w.Prepare(t.Context()))
+		if _, err := os.Lstat(w.Dir()); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("a work tree that nothing needs yet: %v", err)
+		}
+	}
+	for range 2 {
+		must(t, w.Sync(t.Context(), spec.Base))
 		wantTree(t, w.Dir(), sample)
 	}
-	must(t, w.Sync(t.Context(), spec.Base))
 	checks := git.Repo{Dir: w.Dir()}
 	if got := runGit(t, checks, "symbolic-ref", "--short", "HEAD"); got != w.Branch() {
 		t.Errorf("checked out %q, want %q", got, w.Branch())
@@ -50,12 +55,12 @@ func TestPrepare(t *testing.T) {
 	if head, err := w.Head(t.Context()); err != nil || head != c {
 		t.Errorf("head %s, %v; want %s", head, err, c)
 	}
-	must(t, w.Prepare(t.Context())) // made again from the branch
+	settle(t, w, c) // made again from the branch
 	wantTree(t, w.Dir(), editedTree)
 }
 
 // damage is what kills, checks and people do to a work tree and to our own git
-// directory beside it. Prepare and Sync mend each.
+// directory beside it. Sync mends each, whether a Prepare came before it or not.
 var damage = []struct {
 	name string
 	do   func(t *testing.T, w *workspace.Workspace, shadow string)
@@ -174,7 +179,7 @@ func TestMend(t *testing.T) {
 				tt.do(t, w, spec.Dir+".shadow")
 				switch verb {
 				case "prepare":
-					must(t, w.Prepare(t.Context()))
+					settle(t, w, c)
 				case "sync":
 					must(t, w.Sync(t.Context(), c))
 				case "remove":
@@ -185,9 +190,6 @@ func TestMend(t *testing.T) {
 					return
 				}
 				wantTree(t, w.Dir(), with(editedTree, tt.left))
-				if verb == "prepare" {
-					must(t, w.Sync(t.Context(), c))
-				}
 				checks := git.Repo{Dir: w.Dir()}
 				if got := runGit(t, checks, "status", "--porcelain"); got != "" {
 					t.Errorf("status of the work tree: %s", got)
@@ -261,7 +263,7 @@ func TestSyncLinksOfTheCommit(t *testing.T) {
 	commitAll(t, r, "link")
 	spec := specOf(t, r)
 	w := open(t, spec)
-	must(t, w.Prepare(t.Context()))
+	settle(t, w, spec.Base)
 	wantTree(t, w.Dir(), with(sample, files{"link": "-> lib/a"}))
 	var entry *patch.EntryError
 	if _, err := w.Tree(t.Context(), spec.Base).Lookup("link/one.txt"); !errors.As(err, &entry) || entry.Path != "link" || entry.Entry != patch.Symlink {
@@ -283,7 +285,7 @@ func TestSyncWithAttributes(t *testing.T) {
 	spec := specOf(t, r)
 	w := open(t, spec)
 	for range 3 {
-		must(t, w.Prepare(t.Context()))
+		settle(t, w, spec.Base)
 		wantTree(t, w.Dir(), with(sample, files{
 			"crlf.txt": "a\r\nb\r\n", "win.bat": "a\r\n", "x.psd": "version https://git-lfs\n",
 			".gitattributes": "*.txt text\n*.bat text eol=crlf\n*.psd filter=lfs\n",
@@ -335,7 +337,7 @@ func TestRemoveLeavesOtherWorkTrees(t *testing.T) {
 	must(t, os.RemoveAll(away)) // a drive that is not plugged in
 	spec.RunID, spec.Dir = "other", filepath.Join(filepath.Dir(spec.Dir), "other")
 	other := open(t, spec)
-	must(t, other.Prepare(t.Context()))
+	settle(t, other, spec.Base)
 	must(t, w.Remove(t.Context()))
 	if got := runGit(t, r, "worktree", "list"); !strings.Contains(got, "[away]") {
 		t.Errorf("work trees:\n%s", got)
