@@ -29,7 +29,10 @@ type journal struct {
 	odd   bool   // the object with the log's name is not a plain file
 	b     []byte // the whole content of the log
 	lines []line // the first lines of b, up to the last that is an event in order
-	seal  seal
+
+	seal     seal
+	sealFile *os.File // nil: the seal is missing, or only a new file can take its place
+	sealSize int      // bytes of sealFile
 }
 
 // line is one line of the log, its line feed included.
@@ -54,7 +57,7 @@ func (d *Dir) openJournal() (j *journal, err error) {
 			j.closeFiles()
 		}
 	}()
-	if j.lock, err = os.Open(d.path); err != nil {
+	if j.lock, err = root.Open("."); err != nil {
 		return nil, err
 	}
 	if err := lockFile(j.lock); err != nil {
@@ -64,12 +67,12 @@ func (d *Dir) openJournal() (j *journal, err error) {
 		return nil, err
 	}
 	j.lines = linesOf(j.b)
-	j.seal = readSeal(root)
+	j.readSeal()
 	return j, nil
 }
 
 func (j *journal) closeFiles() {
-	for _, f := range []*os.File{j.file, j.lock} {
+	for _, f := range []*os.File{j.file, j.sealFile, j.lock} {
 		if f != nil {
 			f.Close() // releases the lock too
 		}
@@ -91,29 +94,19 @@ func lockFile(f *os.File) error {
 	}
 }
 
-// openLog opens the log and reads it. It follows no link and does not wait for a
-// pipe. A log with several names is read, but not written to.
+// openLog opens the log and reads it. A log with several names is read, but not
+// written to.
 func (j *journal) openLog() error {
-	fd, err := unix.Openat(int(j.lock.Fd()), eventsFile, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if errors.Is(err, fs.ErrNotExist) {
+	f, single, err := j.openPlain(eventsFile)
+	j.odd = errors.Is(err, errIrregular)
+	if j.odd || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	for _, odd := range []error{unix.ELOOP, unix.EISDIR, unix.ENXIO, unix.EACCES, unix.EPERM, unix.ENODEV} {
-		if errors.Is(err, odd) {
-			j.odd = true
-			return nil
-		}
-	}
 	if err != nil {
-		return fmt.Errorf("open %s: %w", eventsFile, err)
-	}
-	f := os.NewFile(uintptr(fd), eventsFile)
-	info, err := f.Stat()
-	if j.odd = err == nil && !info.Mode().IsRegular(); err != nil || j.odd {
-		return errors.Join(err, f.Close())
+		return err
 	}
 	j.b, err = io.ReadAll(io.LimitReader(f, MaxArtifact))
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 {
+	if !single {
 		return errors.Join(err, f.Close())
 	}
 	j.file = f
@@ -121,6 +114,31 @@ func (j *journal) openLog() error {
 		return err
 	}
 	return lockFile(f) // workers of older versions lock the log itself
+}
+
+// openPlain opens a plain file beside the log to be read and written, and says whether
+// the file has a single name. It follows no link and does not wait for a pipe. The
+// error is errIrregular if another object has the name.
+func (j *journal) openPlain(name string) (f *os.File, single bool, err error) {
+	fd, err := unix.Openat(int(j.lock.Fd()), name, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	for _, odd := range []error{unix.ELOOP, unix.EISDIR, unix.ENXIO, unix.EACCES, unix.EPERM, unix.ENODEV} {
+		if errors.Is(err, odd) {
+			err = errIrregular
+		}
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("open %s: %w", name, err)
+	}
+	f = os.NewFile(uintptr(fd), name)
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("open %s: %w", name, errIrregular)
+	}
+	if err != nil {
+		return nil, false, errors.Join(err, f.Close())
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return f, !ok || stat.Nlink == 1, nil
 }
 
 // linesOf returns the lines before the first one that is not an event or is out of
@@ -193,7 +211,19 @@ func (j *journal) appendBytes(end int64, b []byte) error {
 		return err
 	}
 	failpoint.Hit("rundir.after-append")
-	return j.file.Sync()
+	return nil
+}
+
+// syncLog begins to put the log on disk, unless the seal stays as it is, and sends the result. Lines that an earlier
+// attempt wrote may not be on disk if no seal covers them. A log that was written anew is on disk already.
+func (j *journal) syncLog(next seal) <-chan error {
+	synced := make(chan error, 1)
+	if j.file == nil || next.isSame(j.seal) {
+		synced <- nil
+		return synced
+	}
+	go func() { synced <- j.file.Sync() }()
+	return synced
 }
 
 func (j *journal) rewriteLines(lines []line) error {

@@ -125,7 +125,11 @@ type Recorded struct {
 // entry changes nothing either. Record appends to the log and does not rewrite its
 // earlier bytes, with two exceptions. It removes a last line that a crash cut. It
 // sets aside, in a file of their own, the bytes that others wrote and the lines that
-// a new course of the workflow replaces, and logs it. See compare.
+// a new course of the workflow replaces, and logs it. See compareEntry.
+//
+// The lines are on disk before the seal covers them, and both before Record returns: no caller is told of an event
+// that a power cut takes away, and no sealed line is missing after it. The snapshots are written while the disk takes
+// the lines. They may reach the disk before the lines, because the lines win over them.
 func (d *Dir) Record(e Entry) (out Recorded, err error) {
 	j, err := d.openJournal()
 	if err != nil {
@@ -146,22 +150,42 @@ func (d *Dir) Record(e Entry) (out Recorded, err error) {
 	if err := j.writeLines(c.lines); err != nil {
 		return out, fmt.Errorf("record: %w", err)
 	}
-	failpoint.Hit("rundir.before-seal")
-	if err := j.writeSeal(c.lines[:c.covers], e.Execution, e.Over); err != nil {
+	next, current := j.nextSeal(c.lines[:c.covers], e.Execution, e.Over), e.isCurrent(c.last)
+	synced := j.syncLog(next)
+	if current {
+		err = d.writeCurrent(j, e)
+	}
+	if err := errors.Join(<-synced, err); err != nil {
 		return out, fmt.Errorf("record: %w", err)
 	}
-	if e.State.LastEventID == nil || *e.State.LastEventID != run.EventID(c.last) {
-		return out, nil // a later call has already written its state
+	failpoint.Hit("rundir.before-seal")
+	if err := j.writeSeal(next); err != nil {
+		return out, fmt.Errorf("record: %w", err)
 	}
+	failpoint.Hit("rundir.after-seal")
+	if !current {
+		return out, nil
+	}
+	return out, d.logEvents(j, c.fresh)
+}
+
+// isCurrent reports whether the entry's state is the state after the last event of the log. Otherwise a later call has
+// already written its own.
+func (e Entry) isCurrent(last int) bool {
+	return e.State.LastEventID != nil && *e.State.LastEventID == run.EventID(last)
+}
+
+// writeCurrent writes what follows from the events of the current entry: the questions and the snapshots.
+func (d *Dir) writeCurrent(j *journal, e Entry) error {
 	if err := d.keepQuestions(e.Events); err != nil {
-		return out, err
+		return err
 	}
 	failpoint.Hit("rundir.before-state")
 	if err := j.replaceSnapshots(e.State, e.Standing); err != nil {
-		return out, fmt.Errorf("record: %w", err)
+		return err
 	}
 	failpoint.Hit("rundir.after-state")
-	return out, d.logEvents(j, c.fresh)
+	return nil
 }
 
 // replaceSnapshots writes state.json and run.json. The constant part of run.json
@@ -179,15 +203,20 @@ func (j *journal) replaceSnapshots(state run.State, now Standing) error {
 }
 
 // replaceJSON replaces the file by v as JSON, unless it holds v. It does not wait for
-// the disk: the events are on disk already, and they win over the file.
+// the disk: the events win over the file.
 func replaceJSON(root *os.Root, name string, v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
+	b, err := marshalFile(v)
 	if err != nil {
 		return err
 	}
-	b = append(b, '\n')
 	if old, err := readPlain(root, name); err == nil && bytes.Equal(old, b) {
 		return nil
 	}
 	return replaceSyncedBy(root, name, b, func(*os.File) error { return nil })
+}
+
+// marshalFile returns v as the files beside the log have it.
+func marshalFile(v any) ([]byte, error) {
+	b, err := json.MarshalIndent(v, "", "  ")
+	return append(b, '\n'), err
 }

@@ -1,8 +1,9 @@
 package rundir
 
 import (
+	"bytes"
 	"encoding/json"
-	"os"
+	"io"
 	"slices"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -26,12 +27,25 @@ type seal struct {
 // maxExecutions is the largest number of executions that a seal remembers.
 const maxExecutions = 64
 
-// readSeal reads the seal. A missing or unreadable seal covers nothing.
-func readSeal(root *os.Root) (s seal) {
-	if b, err := readPlain(root, sealFile); err != nil || json.Unmarshal(b, &s) != nil {
-		return seal{}
+// maxSeal bounds the bytes of a seal.
+const maxSeal = 64 << 10
+
+// readSeal reads the seal. A missing or unreadable seal covers nothing. It keeps the file open to be written over, if
+// the file has a single name.
+func (j *journal) readSeal() {
+	f, single, err := j.openPlain(sealFile)
+	if err != nil {
+		return
 	}
-	return s
+	b, err := io.ReadAll(io.LimitReader(f, maxSeal+1))
+	if err != nil || len(b) > maxSeal || json.Unmarshal(b, &j.seal) != nil {
+		j.seal, single = seal{}, false
+	}
+	if !single {
+		f.Close()
+		return
+	}
+	j.sealFile, j.sealSize = f, len(b)
 }
 
 // linesCovered returns the number of lines that the seal covers: all of its own, or none
@@ -50,9 +64,8 @@ func chainOf(lines []line) (chain run.Digest) {
 	return chain
 }
 
-// writeSeal replaces the seal by one that covers the lines. The execution becomes the
-// last if it is new or takes over.
-func (j *journal) writeSeal(lines []line, execution string, over bool) error {
+// nextSeal returns the seal that covers the lines. The execution becomes the last if it is new or takes over.
+func (j *journal) nextSeal(lines []line, execution string, over bool) seal {
 	next := seal{Lines: len(lines), Bytes: sizeOf(lines), Chain: chainOf(lines), Executions: slices.Clone(j.seal.Executions)}
 	if over {
 		next.Executions = slices.DeleteFunc(next.Executions, func(e string) bool { return e == execution })
@@ -61,9 +74,33 @@ func (j *journal) writeSeal(lines []line, execution string, over bool) error {
 		next.Executions = append(next.Executions, execution)
 		next.Executions = next.Executions[max(0, len(next.Executions)-maxExecutions):]
 	}
-	if j.seal.Chain == next.Chain && slices.Equal(j.seal.Executions, next.Executions) {
+	return next
+}
+
+// isSame reports whether both seals cover the same lines for the same executions.
+func (s seal) isSame(other seal) bool {
+	return s.Chain == other.Chain && slices.Equal(s.Executions, other.Executions)
+}
+
+// writeSeal replaces the seal, unless it is the same. Only who has the record's lock reads the seal, so that it may be
+// written over: a rename onto a file makes ext4 write the new file to the disk at once. A shorter seal is filled up
+// with line feeds, so that one write, which a kill does not divide, leaves no byte of the longer one. After a power cut
+// that left it unreadable, the seal covers nothing.
+func (j *journal) writeSeal(next seal) error {
+	if next.isSame(j.seal) {
 		return nil
 	}
 	j.seal = next
-	return replaceJSON(j.root, sealFile, next)
+	if j.sealFile == nil {
+		return replaceJSON(j.root, sealFile, next)
+	}
+	b, err := marshalFile(next)
+	if err != nil {
+		return err
+	}
+	if short := j.sealSize - len(b); short > 0 {
+		b = append(b, bytes.Repeat([]byte{'\n'}, short)...)
+	}
+	_, err = j.sealFile.WriteAt(b, 0)
+	return err
 }

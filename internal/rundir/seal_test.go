@@ -1,0 +1,61 @@
+package rundir_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// A seal is written over. So it must not be another's file under the seal's name.
+func TestTheSealIsWrittenOverNoOtherFile(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		place func(file, seal string) error
+	}{
+		{"a second name of a file", os.Link},
+		{"a link to a file", os.Symlink},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := telling(t)
+			w.must(t, 8)
+			seal := sealOf(logFile(w.dir))
+			theirs := filepath.Join(filepath.Dir(w.dir.Path()), "theirs")
+			before := read(t, seal)
+			write(t, theirs, before)
+			remove(t, seal)
+			if err := tc.place(theirs, seal); err != nil {
+				t.Fatal(err)
+			}
+			w.must(t, len(steps))
+			wantWhole(t, w.dir)
+			if got := read(t, theirs); !bytes.Equal(got, before) {
+				t.Errorf("the other file is %s", got)
+			}
+			if got := read(t, seal); bytes.Equal(got, before) {
+				t.Errorf("the seal is still %s", got)
+			}
+		})
+	}
+}
+
+// A course that replaces another has fewer lines and a shorter seal, which covers them all the same.
+func TestASealOfFewerLinesIsReadable(t *testing.T) {
+	w := telling(t)
+	w.must(t, 14)
+	long := read(t, sealOf(logFile(w.dir)))
+
+	event := steps[0].Events[0]
+	event.TS = event.TS.Add(time.Hour)
+	other := entry(event)
+	other.State, other.Execution, other.Over = steps[0].State, w.execution, true
+	record(t, w.dir, other)
+	if short := bytes.TrimSpace(read(t, sealOf(logFile(w.dir)))); len(short)+1 >= len(long) {
+		t.Fatalf("the seal is not shorter:\n%s\n%s", long, short)
+	}
+	add(t, logFile(w.dir), string(lines()[1]))
+	if s, err := w.dir.Sealed(); err != nil || s.Seq != 1 {
+		t.Errorf("the sealed lines lead to %+v, %v", s, err)
+	}
+}
