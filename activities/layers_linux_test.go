@@ -143,7 +143,7 @@ func TestNoModuleIsDownloadedTwice(t *testing.T) {
 	check(t, err)
 	proxy := newRecorder(t, filepath.Join(strings.TrimSpace(string(cache)), "cache", "download"))
 	for _, boxed := range []bool{true, false} {
-		if !boxed && os.Getenv("RATCHET_TEST_LONG") == "" {
+		if !boxed && !need.LongForm() {
 			t.Log("the same without the box: with RATCHET_TEST_LONG=1")
 			continue
 		}

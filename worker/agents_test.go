@@ -346,7 +346,7 @@ func hanging(string) string { return "[[hang]]" }
 // for five times at most.
 func TestAgentsDieWithTheirWorker(t *testing.T) {
 	rounds, kills := 1, 2
-	if long() {
+	if need.LongForm() {
 		rounds, kills = 5, 4
 	}
 	for _, a := range realAgents {

@@ -245,7 +245,7 @@ func BenchmarkRunsInFlight(b *testing.B) {
 // the worker as it began. The others are compared with the first, in a worker that has been idle: what each more takes.
 func BenchmarkRunsWaiting(b *testing.B) {
 	size := 200
-	if long() {
+	if need.LongForm() {
 		size = 2000
 	}
 	for b.Loop() {

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -59,7 +60,7 @@ func TestCanceled(t *testing.T) {
 	}
 	t.Run("at any moment", func(t *testing.T) {
 		size := 16
-		if long() {
+		if need.LongForm() {
 			size = 50
 		}
 		s.cancelMany(t, size)
@@ -175,7 +176,7 @@ func killDuringACheck(t *testing.T, noBaseline bool) {
 	r.in.NoBaseline = noBaseline
 	s.start(r.in)
 	times := 3
-	if long() {
+	if need.LongForm() {
 		times = 20
 	}
 	for i := range times {

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
 // TestDeliveriesOutliveTheirWorkersAndEngine kills worker and engine at random moments and points while batches are
@@ -18,7 +19,7 @@ import (
 func TestDeliveriesOutliveTheirWorkersAndEngine(t *testing.T) {
 	t.Parallel()
 	kills, batches, sessions := 12, 12, 12
-	if long() {
+	if need.LongForm() {
 		kills, batches, sessions = 200, 100, 25
 	}
 	k := newKiller(t, faking, sessions, "", "*=kill%0.1")

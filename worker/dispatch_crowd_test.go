@@ -13,6 +13,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
 
@@ -22,7 +23,7 @@ import (
 // first one ends. Finding H3.
 func TestManyOwnOneSession(t *testing.T) {
 	sizes := []int{2, 10}
-	if long() {
+	if need.LongForm() {
 		sizes = []int{2, 10, 50}
 	}
 	t.Parallel()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
 // TestWorkersKilledWhileTheyDispatch kills the worker during each dispatch: at a
@@ -20,7 +21,7 @@ import (
 // dispatched to afterwards.
 func TestWorkersKilledWhileTheyDispatch(t *testing.T) {
 	size := 30
-	if long() {
+	if need.LongForm() {
 		size = 200
 	}
 	t.Parallel() // it waits more than it works
@@ -129,7 +130,7 @@ func TestKilledAtEveryPointOfADispatch(t *testing.T) {
 		}
 	}
 	times := 1
-	if long() {
+	if need.LongForm() {
 		times = 5
 	}
 	t.Parallel()
@@ -185,7 +186,7 @@ func (a aim) hit(t *testing.T, r *queueFixture) {
 // one resumes the session once nothing of the first runs any more.
 func TestOwnedTurnDiesWithItsWorker(t *testing.T) {
 	times := 1
-	if long() {
+	if need.LongForm() {
 		times = 10
 	}
 	t.Parallel()

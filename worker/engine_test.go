@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
 // TestEngineKilled kills the engine, and workers too, while runs are in
@@ -16,7 +18,7 @@ import (
 func TestEngineKilled(t *testing.T) {
 	t.Parallel()
 	size, kills, inFlight := 6, 3, 6
-	if long() {
+	if need.LongForm() {
 		size, kills, inFlight = 60, 20, 20
 	}
 	s := newFixture(t)

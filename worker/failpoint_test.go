@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -49,7 +50,7 @@ var others = []string{"desk", "gidlock", "mailbox", "citizen", "scratch", "branc
 func TestKilledAtEveryFailpoint(t *testing.T) {
 	t.Parallel()
 	kills, deaths := 1, 2
-	if long() {
+	if need.LongForm() {
 		kills, deaths = 20, 4
 	}
 	s := newFixture(t)

@@ -2,16 +2,12 @@ package main
 
 import (
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
-
-// long says whether the long forms of the suites are asked for; see
-// docs/testing.md.
-func long() bool { return os.Getenv("RATCHET_TEST_LONG") != "" }
 
 // TestWorkersKilledAtAnyMoment kills workers by SIGKILL while runs are in
 // flight. At the end every run is what its script says: nothing is lost,
@@ -19,7 +15,7 @@ func long() bool { return os.Getenv("RATCHET_TEST_LONG") != "" }
 func TestWorkersKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	size, kills, inFlight := 15, 30, 15
-	if long() {
+	if need.LongForm() {
 		size, kills, inFlight = 100, 200, 25
 	}
 	s := newFixture(t)

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
@@ -107,7 +108,7 @@ func (s *fixture) awaitApproval(t *testing.T, r *scripted, last string) (id stri
 func TestResetToBeforeAnApproval(t *testing.T) {
 	t.Parallel()
 	times := 3
-	if long() {
+	if need.LongForm() {
 		times = 20
 	}
 	s := newFixture(t)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -42,13 +43,13 @@ func (s *fixture) pause(d time.Duration, pids ...int) {
 func TestPausesCostNothing(t *testing.T) {
 	t.Parallel()
 	pause := 4 * time.Second
-	if long() {
+	if need.LongForm() {
 		pause = 25 * time.Second
 	}
 	t.Run("as workers are", func(t *testing.T) {
 		t.Parallel()
 		for p, n := range newFixture(t).pauses(t, "1", pause) {
-			if n != 1 && !(long() && p == atApply) { // which is missed after 15 s, and makes the same commit again
+			if n != 1 && !(need.LongForm() && p == atApply) { // which is missed after 15 s, and makes the same commit again
 				t.Errorf("%s: begun %d times", p, n)
 			}
 		}
@@ -92,7 +93,7 @@ func (s *fixture) pauses(t *testing.T, kind string, d time.Duration) map[place]i
 // are in flight. Every run is what its script says, no call is made twice, and no
 // check runs twice or beside another.
 func TestRandomPauses(t *testing.T) {
-	if !long() {
+	if !need.LongForm() {
 		t.Skip("a hundred pauses of up to 25 s: only with RATCHET_TEST_LONG")
 	}
 	s := newFixture(t)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
@@ -23,7 +24,7 @@ import (
 // session to its answer, the start of its agent included.
 func BenchmarkSessionsAsleep(b *testing.B) {
 	size := 200
-	if long() {
+	if need.LongForm() {
 		size = 1000
 	}
 	s := newFixture(b)

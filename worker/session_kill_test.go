@@ -19,6 +19,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
 	sessionflow "github.com/ratchet-dev/ratchet/workflows/session"
@@ -279,7 +280,7 @@ func (h *sessionFixture) approve(t *testing.T) {
 func TestSessionsOutliveTheirWorkersAndEngine(t *testing.T) {
 	t.Parallel()
 	kills := 12
-	if long() {
+	if need.LongForm() {
 		kills = 100
 	}
 	s := newFixture(t)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"strconv"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/workflows"
@@ -68,7 +68,7 @@ func repeat(t *testing.T, n int) {
 	if testing.Short() {
 		return
 	}
-	if os.Getenv("RATCHET_TEST_LONG") != "" {
+	if need.LongForm() {
 		n *= 5
 	}
 	before := flag.Lookup("rapid.checks").Value.String()

@@ -24,7 +24,10 @@ func TestReplay(t *testing.T) {
 
 // TestReplayFreshRuns plays every path on a real engine and replays it at
 // once. Without the cache the worker replays it at every task, too.
-func TestReplayFreshRuns(t *testing.T) { corpus.ReplayFresh(t, playAll(t)) }
+func TestReplayFreshRuns(t *testing.T) {
+	t.Parallel()
+	corpus.ReplayFresh(t, playAll(t))
+}
 
 // TestRecordHistories writes the histories of the ways that no version has:
 //

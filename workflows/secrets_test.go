@@ -250,6 +250,7 @@ func (v *secretsFixture) leaked() map[string][]string {
 // TestSecretsStayInTheWorker takes a run down every path with providers and
 // checks that shout out 30 secrets, and looks for them everywhere.
 func TestSecretsStayInTheWorker(t *testing.T) {
+	t.Parallel()
 	v := newSecretsFixture(t)
 	withEvaluator := func(in *run.Input) { in.Providers.Evaluator = in.Providers.Planner }
 	fails := func(in *run.Input) { in.Checks, in.MaxFix = []string{program(leakyCheck, "fail")}, new(int) }

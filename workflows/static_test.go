@@ -9,6 +9,7 @@ import (
 
 // TestWorkflowcheckRefusesUnsoundWorkflows is the control of the static check.
 func TestWorkflowcheckRefusesUnsoundWorkflows(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds a tool: not with -short")
 	}

@@ -52,6 +52,7 @@ func (s heedfulSession) Decide(_ context.Context, d agent.PermissionDecision) er
 // A note that comes while an agent works is in the run's history first. The agent reads it in its turn, and the next
 // phase carries it.
 func TestANoteReachesTheAgentThatWorks(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("needs the engine")
 	}

@@ -39,3 +39,9 @@ func missing(t testing.TB, reason string) {
 	}
 	t.Skip(reason)
 }
+
+// LongVariable is the environment variable that asks for the long forms of the suites when it is not empty.
+const LongVariable = "RATCHET_TEST_LONG"
+
+// LongForm reports whether the long forms of the suites are asked for.
+func LongForm() bool { return os.Getenv(LongVariable) != "" }

@@ -21,6 +21,8 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
 const (
@@ -62,14 +64,13 @@ func (c Corpus) Replay(t *testing.T, ways []string) {
 			if err := r.ReplayWorkflowHistory(Quiet{}, histories[name]); err != nil {
 				t.Error(err)
 			}
-			prefixes := 0
-			for h := range prefixesOf(histories[name]) {
-				prefixes++
+			prefixes := prefixesOf(histories[name])
+			for _, h := range prefixes {
 				if err := r.ReplayWorkflowHistory(Quiet{}, h); err != nil {
 					t.Errorf("up to event %d: %v", len(h.Events), err)
 				}
 			}
-			if prefixes == 0 {
+			if len(prefixes) == 0 {
 				t.Error("no prefix was replayed")
 			}
 		})
@@ -86,19 +87,29 @@ func hasWay(histories map[string]*history.History, way string) bool {
 	return false
 }
 
+// manyPrefixes is the number of prefixes of one history from which on the short form leaves some out. A long
+// history repeats the same steps, and the time of all its prefixes grows with the square of its length.
+const manyPrefixes = 80
+
 // prefixesOf returns the history, cut off at the start of every workflow task, as a worker without a cache
-// gets it.
-func prefixesOf(h *history.History) func(func(*history.History) bool) {
-	return func(yield func(*history.History) bool) {
-		for i, e := range h.Events {
-			if e.GetEventType() != enums.EVENT_TYPE_WORKFLOW_TASK_STARTED {
-				continue
-			}
-			if !yield(&history.History{Events: h.Events[:i+1]}) {
-				return
-			}
+// gets it. Of a long history they are the first ones, the last ones and some between, unless the long form is wanted.
+func prefixesOf(h *history.History) []*history.History {
+	var all []*history.History
+	for i, e := range h.Events {
+		if e.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_STARTED {
+			all = append(all, &history.History{Events: h.Events[:i+1]})
 		}
 	}
+	if len(all) <= manyPrefixes || need.LongForm() {
+		return all
+	}
+	const third = manyPrefixes / 3
+	first, between, last := all[:third], all[third:len(all)-third], all[len(all)-third:]
+	some := slices.Clone(first)
+	for i := range third {
+		some = append(some, between[i*len(between)/third])
+	}
+	return append(some, last...)
 }
 
 // ReplayFresh runs the workflow over histories that were just played.

@@ -16,6 +16,7 @@ var corpus = temporaltest.Corpus{Dir: "testdata/history", Workflow: dispatchflow
 
 // TestReplayDispatch runs today's workflow over every history of every version.
 func TestReplayDispatch(t *testing.T) {
+	t.Parallel()
 	var ways []string
 	for _, way := range paths {
 		ways = append(ways, way.name)
@@ -25,7 +26,10 @@ func TestReplayDispatch(t *testing.T) {
 
 // TestReplayFreshDispatches plays every path on a real engine and replays it
 // at once. Without the cache the worker replays it at every task, too.
-func TestReplayFreshDispatches(t *testing.T) { corpus.ReplayFresh(t, playDispatches(t)) }
+func TestReplayFreshDispatches(t *testing.T) {
+	t.Parallel()
+	corpus.ReplayFresh(t, playDispatches(t))
+}
 
 // TestRecordDispatches writes the histories of the ways that no version has:
 //

@@ -18,6 +18,7 @@ import (
 // TestOtherSessionsReachAStandingOne has a session registered while its agent lives, by the same address after the
 // agent has slept, and a message of another said to it.
 func TestOtherSessionsReachAStandingOne(t *testing.T) {
+	t.Parallel()
 	home, err := os.MkdirTemp("", "s") // short: sockets lie below it
 	if err != nil {
 		t.Fatal(err)
@@ -78,6 +79,7 @@ func (stuckHost) Open(ctx context.Context, _ dispatch.GardenID, _ string, _ disp
 
 // TestASessionWorksThoughTheRegistryIsHeld has a session answer that no other can know.
 func TestASessionWorksThoughTheRegistryIsHeld(t *testing.T) {
+	t.Parallel()
 	s := newStage(temporaltest.StartEngine(t, nil), t, t, func(c *activities.Config) { c.Host = stuckHost{} })
 	s.begin(session.Input{})
 	s.say("m1", "[[say:one]]")

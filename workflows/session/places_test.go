@@ -19,6 +19,7 @@ func (s *stage) another() *stage {
 
 // TestNoMoreAgentsLiveThanMay has more sessions speak than agents may live. Idle ones make room; each answers, twice.
 func TestNoMoreAgentsLiveThanMay(t *testing.T) {
+	t.Parallel()
 	const most, sessions = 2, 5
 	s := newStage(temporaltest.StartEngine(t, nil), t, t, func(c *activities.Config) { c.Most = most })
 	var over atomic.Int64

@@ -15,6 +15,7 @@ var corpus = temporaltest.Corpus{Dir: "testdata/history", Workflow: sessionflow.
 
 // TestReplaySessions runs today's workflow over every history of every version.
 func TestReplaySessions(t *testing.T) {
+	t.Parallel()
 	ways := []string{longTalk.name}
 	for _, way := range slices.Concat(paths, deliveryPaths) {
 		ways = append(ways, way.name)
@@ -24,15 +25,20 @@ func TestReplaySessions(t *testing.T) {
 
 // TestSessions plays every path on a real engine and replays it at once. Without the cache the worker
 // replays it at every task, too.
-func TestSessions(t *testing.T) { corpus.ReplayFresh(t, playSessions(t, paths)) }
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	corpus.ReplayFresh(t, playSessions(t, paths))
+}
 
 // TestDeliveriesIntoSessions does the same for deliveries.
 func TestDeliveriesIntoSessions(t *testing.T) {
+	t.Parallel()
 	corpus.ReplayFresh(t, playSessions(t, deliveryPaths))
 }
 
 // TestASessionContinuesAsNew plays a session whose history grows long.
 func TestASessionContinuesAsNew(t *testing.T) {
+	t.Parallel()
 	corpus.ReplayFresh(t, playSessions(t, []path{longTalk}))
 }
 
