@@ -12,9 +12,11 @@ import (
 type host struct {
 	links map[string]string // top-level names that are links, such as bin, and where they lead
 	dirs  []string          // top-level directories of the system besides /usr
-	etc   []string          // files and directories of /etc that programs need and that hold no secret
-	locks []string          // names in /proc that the owner of a file could write
-	masks []string          // files of /proc that tell about the machine
+	// etc and copies are what programs need of /etc and what holds no secret: directories and large files, which
+	// are mounted, and small files, which are copied. bwrap reads the list of all mounts after each mount.
+	etc, copies []string
+	locks       []string // names in /proc that the owner of a file could write
+	masks       []string // files of /proc that tell about the machine
 }
 
 // inside is one program in the box, and all that its arguments depend on.
@@ -26,9 +28,16 @@ type inside struct {
 	names  []string
 	disk   int64
 	fence  int // the descriptor of fenceText
+	copies []copied
 	dir    string
 	env    []string
 	argv   []string
+}
+
+// copied is a file that bwrap copies from a descriptor.
+type copied struct {
+	to string
+	fd int
 }
 
 // The namespaces and the identity of a box. Without --disable-userns a program could get
@@ -44,6 +53,9 @@ var isolation = []string{
 func args(h host, in inside) []string {
 	a := slices.Clone(isolation)
 	a = append(a, h.args()...)
+	for _, c := range in.copies {
+		a = append(a, "--perms", "0444", "--file", strconv.Itoa(c.fd), c.to)
+	}
 	size := strconv.FormatInt(in.disk, 10)
 	a = append(a, "--dev", "/dev", "--size", size, "--perms", "1777", "--tmpfs", "/dev/shm", "--remount-ro", "/dev",
 		"--size", size, "--perms", "1777", "--tmpfs", "/tmp", "--symlink", "../tmp", "/var/tmp", "--dir", "/run")

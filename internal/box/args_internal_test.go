@@ -40,6 +40,10 @@ func TestArgs(t *testing.T) {
 			inside{dir: "/t", env: []string{"A=1", "B=", "C", "=x", "D=e=f"}, argv: []string{"sh"}},
 			base + "--remount-ro / --clearenv --setenv A 1 --setenv B  --setenv D e=f --chdir /t", "sh",
 		},
+		"files to copy": {
+			inside{dir: "/t", copies: []copied{{"/etc/hosts", 6}, {"/etc/group", 7}}, mounts: []mount{{writable, "/t", "/t"}}, argv: []string{"sh"}},
+			strings.Replace(base, "--dev ", "--perms 0444 --file 6 /etc/hosts --perms 0444 --file 7 /etc/group --dev ", 1) + "--bind /t /t --remount-ro / --clearenv --chdir /t", "sh",
+		},
 		"a way to the network": {
 			inside{
 				dir: "/t", own: "/w", names: []string{"fwd"}, argv: []string{"sh"},

@@ -23,7 +23,7 @@ const (
 	argsFD = 3 + iota
 	statusFD
 	filterFD
-	fenceFD // only with a fence: bwrap would hand on what it does not use
+	fenceFD // only with a fence: bwrap would hand on what it does not use; the copies follow
 )
 
 // entry is a box with a spec.
@@ -154,12 +154,19 @@ func joinArgs(args []string) []byte {
 
 // openFiles opens the descriptors of bwrap and returns its command.
 func (e entry) openFiles(r *running, in inside) ([]string, error) {
+	fenced := slices.ContainsFunc(in.mounts, func(m mount) bool { return m.kind == fence })
+	next := fenceFD
+	if fenced {
+		next++
+	}
+	small := r.openCopies(&in, e.box.host.copies, next)
 	r.passMemory("box-args", joinArgs(args(e.box.host, in)))
 	r.passStatus()
 	r.passMemory("box-filter", e.box.filter)
-	if slices.ContainsFunc(in.mounts, func(m mount) bool { return m.kind == fence }) {
+	if fenced {
 		r.passMemory("box-fence", []byte(fenceText))
 	}
+	r.files = append(r.files, small...)
 	argv := []string{e.box.program, "--args", fmt.Sprint(argsFD), "--json-status-fd", fmt.Sprint(statusFD), "--seccomp", fmt.Sprint(filterFD), "--"}
 	argv = append(argv, in.command()...)
 	if len(e.spec.Overlays) > 0 {
@@ -167,6 +174,24 @@ func (e entry) openFiles(r *running, in inside) ([]string, error) {
 		argv = e.mountFirst(argv, argsFD+len(r.files)-1)
 	}
 	return argv, r.err
+}
+
+// openCopies opens the files that bwrap copies, whose descriptors begin with first. It leaves out a file that
+// is gone since the box was opened.
+func (r *running) openCopies(in *inside, paths []string, first int) (opened []*os.File) {
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			r.err = errors.Join(r.err, err)
+			continue
+		}
+		in.copies = append(in.copies, copied{to: path, fd: first + len(opened)})
+		opened = append(opened, f)
+	}
+	return opened
 }
 
 // passStatus opens the pipe of the status.

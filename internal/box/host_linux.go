@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // programEtc are the files and directories of /etc that programs need. None holds a secret:
@@ -19,6 +21,9 @@ var telling = []string{
 	"kcore", "kmsg", "keys", "key-users", "timer_list", "sched_debug", "kallsyms", "kpagecount", "kpageflags", "kpagecgroup", "vmallocinfo",
 	"slabinfo", "pagetypeinfo",
 }
+
+// copyLimit bounds the size of the files that [host.copies] has, in bytes. Above it a mount costs less than a copy.
+const copyLimit = 128 << 10
 
 // readHost returns what the arguments take from this machine.
 func readHost() (host, error) {
@@ -37,9 +42,21 @@ func readHost() (host, error) {
 	}
 	for _, pattern := range programEtc {
 		found, _ := filepath.Glob("/etc/" + pattern) // the patterns are good
-		h.etc = append(h.etc, found...)
+		for _, path := range found {
+			if isSmallFile(path) {
+				h.copies = append(h.copies, path)
+			} else {
+				h.etc = append(h.etc, path)
+			}
+		}
 	}
 	return h, h.readProc()
+}
+
+// isSmallFile reports whether a path leads to a file of at most copyLimit bytes that our user can read.
+func isSmallFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Size() <= copyLimit && unix.Access(path, unix.R_OK) == nil
 }
 
 // readProc finds the names of /proc that are to be covered: every directory that is no process,

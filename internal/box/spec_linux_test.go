@@ -170,6 +170,41 @@ func tryInBox(t testing.TB, b *box.Box, s box.Spec, script string) (proc.Result,
 }
 
 // shell is a command that runs a script in a box.
+// Small files of /etc are copies: they hold what those of the machine hold at the start, and no program can
+// change them for another one of its box.
+func TestProgramsHaveTheFilesOfEtc(t *testing.T) {
+	const meddle = `chmod u+w /etc/passwd; echo planted >> /etc/passwd; rm -f /etc/group; ln -s /tmp /etc/hosts~; `
+	asBoth(t, func(t *testing.T) {
+		b, tree := openBox(t), t.TempDir()
+		in := func(b *box.Box, script string) string {
+			var out bytes.Buffer
+			if _, err := proc.Run(t.Context(), shell(b, box.Spec{Tree: tree}, script, &out)); err != nil {
+				t.Fatal(err)
+			}
+			return out.String()
+		}
+		for _, file := range []string{"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/nsswitch.conf", "/etc/services", "/etc/os-release"} {
+			want, err := os.ReadFile(file)
+			if errors.Is(err, os.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := in(b, "("+meddle+") 2>/dev/null; cat "+file); got != string(want) {
+				t.Errorf("%s is %.200q inside, and %.200q outside", file, got, want)
+			}
+		}
+		if got := in(b, "ls -l /proc/self/fd | grep -c /etc/"); got != "0\n" {
+			t.Errorf("descriptors that lead to /etc: %s", got)
+		}
+		weakened, _ := weak(t, b, "root") // the control
+		if got := in(weakened, meddle+"tail -n 1 /etc/passwd"); got != "planted\n" {
+			t.Errorf("without the belt: %s", got)
+		}
+	})
+}
+
 func shell(b *box.Box, s box.Spec, script string, out io.Writer) proc.Command {
 	return proc.Command{Argv: []string{"/bin/sh", "-c", script}, Dir: s.Tree, Env: env, Stdout: out, Stderr: out, Box: b.For(s)}
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -41,7 +43,18 @@ func playWeaken() {
 		panic(err)
 	}
 	syscall.CloseOnExec(fd)
+	closeStub()
 	panic(syscall.Exec(real, append([]string{real}, argv...), []string{}))
+}
+
+// closeStub keeps the script that has started this program from the real bwrap: a shell leaves its script open
+// above descriptor 9.
+func closeStub() {
+	for fd := range 256 {
+		if to, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd)); err == nil && filepath.Base(to) == "bwrap" {
+			syscall.CloseOnExec(fd)
+		}
+	}
 }
 
 var weaken = map[string]func([]string) []string{
@@ -64,7 +77,7 @@ var weaken = map[string]func([]string) []string{
 	"root": remount("/"),
 	"dev":  remount("/dev"),
 	"view": func(o []string) []string {
-		rest := drop(2, "--symlink")(drop(1, "--dir", "--size", "--perms", "--tmpfs")(o[slices.Index(o, "--proc"):]))
+		rest := drop(2, "--symlink", "--file")(drop(1, "--dir", "--size", "--perms", "--tmpfs")(o[slices.Index(o, "--proc"):]))
 		return slices.Concat(o[:slices.Index(o, "--ro-bind")], []string{"--ro-bind", "/", "/", "--tmpfs", "/run"}, rest)
 	},
 }
