@@ -15,7 +15,6 @@ type host struct {
 	// etc and copies are what programs need of /etc and what holds no secret: directories and large files, which
 	// are mounted, and small files, which are copied. bwrap reads the list of all mounts after each mount.
 	etc, copies []string
-	locks       []string // names in /proc that the owner of a file could write
 	masks       []string // files of /proc that tell about the machine
 }
 
@@ -90,7 +89,8 @@ func (in inside) command() []string {
 }
 
 // args returns the options for the system's directories and for /proc. User 65534 inside is our user
-// outside, and the kernel lets the owner of a file of /proc write it whatever his capabilities.
+// outside, and the kernel lets the owner of a file of /proc write it whatever his capabilities: all of /proc
+// is read-only, the files of the box's own processes too.
 func (h host) args() []string {
 	a := []string{"--ro-bind", "/usr", "/usr"}
 	for _, name := range sortedKeys(h.links) {
@@ -100,13 +100,10 @@ func (h host) args() []string {
 		a = append(a, "--ro-bind", path, path)
 	}
 	a = append(a, "--proc", "/proc")
-	for _, path := range h.locks {
-		a = append(a, "--ro-bind", path, path)
-	}
 	for _, path := range h.masks {
 		a = append(a, "--ro-bind", "/dev/null", path)
 	}
-	return a
+	return append(a, "--remount-ro", "/proc")
 }
 
 // args returns the options of a mount. Size bounds what a private one holds.

@@ -8,14 +8,14 @@ import (
 
 var someHost = host{
 	links: map[string]string{"bin": "usr/bin", "lib": "usr/lib"}, dirs: []string{"/opt"}, etc: []string{"/etc/passwd"},
-	locks: []string{"/proc/sys"}, masks: []string{"/proc/kcore"},
+	masks: []string{"/proc/kcore"},
 }
 
 // base is what every box of someHost with 1 MiB of disk has, without the environment.
 const base = `--unshare-user --unshare-ipc --unshare-pid --unshare-net --unshare-uts --unshare-cgroup-try --disable-userns
 --uid 65534 --gid 65534 --cap-drop ALL --die-with-parent --new-session --hostname box
 --ro-bind /usr /usr --symlink usr/bin /bin --symlink usr/lib /lib --ro-bind /opt /opt --ro-bind /etc/passwd /etc/passwd
---proc /proc --ro-bind /proc/sys /proc/sys --ro-bind /dev/null /proc/kcore
+--proc /proc --ro-bind /dev/null /proc/kcore --remount-ro /proc
 --dev /dev --size 1048576 --perms 1777 --tmpfs /dev/shm --remount-ro /dev
 --size 1048576 --perms 1777 --tmpfs /tmp --symlink ../tmp /var/tmp --dir /run `
 

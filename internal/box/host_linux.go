@@ -3,7 +3,6 @@ package box
 import (
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,8 +25,8 @@ var telling = []string{
 const copyLimit = 128 << 10
 
 // readHost returns what the arguments take from this machine.
-func readHost() (host, error) {
-	h := host{links: map[string]string{}}
+func readHost() host {
+	h := host{links: map[string]string{}, masks: findMasks()}
 	for _, name := range systemDirs {
 		info, err := os.Lstat("/" + name)
 		switch {
@@ -50,7 +49,7 @@ func readHost() (host, error) {
 			}
 		}
 	}
-	return h, h.readProc()
+	return h
 }
 
 // isSmallFile reports whether a path leads to a file of at most copyLimit bytes that our user can read.
@@ -59,27 +58,12 @@ func isSmallFile(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() <= copyLimit && unix.Access(path, unix.R_OK) == nil
 }
 
-// readProc finds the names of /proc that are to be covered: every directory that is no process,
-// every file that any program may write, and the telling ones.
-func (h *host) readProc() error {
+// findMasks returns the telling files of /proc that this machine has.
+func findMasks() (masks []string) {
 	for _, name := range telling {
 		if _, err := os.Lstat("/proc/" + name); err == nil {
-			h.masks = append(h.masks, "/proc/"+name)
+			masks = append(masks, "/proc/"+name)
 		}
 	}
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		name := entry.Name()
-		if strings.Trim(name, "0123456789") == "" || entry.Type()&os.ModeSymlink != 0 {
-			continue
-		}
-		info, err := entry.Info()
-		if err == nil && (info.IsDir() || info.Mode()&0o222 != 0) {
-			h.locks = append(h.locks, "/proc/"+name)
-		}
-	}
-	return nil
+	return masks
 }

@@ -31,12 +31,12 @@ func Open(ctx context.Context, c Config) (*Box, error) {
 	for _, step := range []func() error{
 		func() error { return b.find(c) },
 		func() error { return b.readVersion(ctx) },
-		func() (err error) { b.host, err = readHost(); return err },
 	} {
 		if err := step(); err != nil {
 			return nil, err
 		}
 	}
+	b.host = readHost()
 	b.findLimits()
 	err := b.selfTest(ctx)
 	if boxErr, ok := errors.AsType[*proc.BoxError](err); ok && b.groups != nil && !errors.Is(err, ErrNotBegun) {

@@ -205,6 +205,24 @@ func TestProgramsHaveTheFilesOfEtc(t *testing.T) {
 	})
 }
 
+// A program writes to its own output by its name in /proc, although /proc is read-only.
+func TestProgramsWriteToDevStdout(t *testing.T) {
+	asBoth(t, func(t *testing.T) {
+		b, tree := openBox(t), t.TempDir()
+		var out bytes.Buffer
+		const script = `echo one > /dev/stdout; echo two >> /proc/self/fd/2; echo three > file; exec 4<>file; echo 3 > /dev/fd/4; cat file; : > /dev/null`
+		if r, err := proc.Run(t.Context(), shell(b, box.Spec{Tree: tree}, script, &out)); err != nil || r.ExitCode != 0 || out.String() != "one\ntwo\n3\n" {
+			t.Errorf("%q, %+v, %v", out.String(), r, err)
+		}
+		for _, file := range []string{"/proc/self/oom_score_adj", "/proc/self/comm", "/proc/sys/kernel/hostname"} {
+			out.Reset()
+			if r, err := proc.Run(t.Context(), shell(b, box.Spec{Tree: tree}, ": >> "+file, &out)); err != nil || r.ExitCode == 0 {
+				t.Errorf("%s can be written: %+v, %v", file, r, err)
+			}
+		}
+	})
+}
+
 func shell(b *box.Box, s box.Spec, script string, out io.Writer) proc.Command {
 	return proc.Command{Argv: []string{"/bin/sh", "-c", script}, Dir: s.Tree, Env: env, Stdout: out, Stderr: out, Box: b.For(s)}
 }

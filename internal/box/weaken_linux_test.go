@@ -65,9 +65,7 @@ var weaken = map[string]func([]string) []string{
 	"ipc":     drop(0, "--unshare-ipc"),
 	"uts":     func(o []string) []string { return drop(1, "--hostname")(drop(0, "--unshare-uts")(o)) },
 	"caps":    func(o []string) []string { return drop(1, "--uid", "--gid")(drop(1, "--cap-drop")(o)) },
-	"locks": func(o []string) []string {
-		return dropMounts(o, func(from, to string) bool { return from == to && strings.HasPrefix(to, "/proc/") })
-	},
+	"locks":   remount("/proc"),
 	"masks": func(o []string) []string {
 		return dropMounts(o, func(from, to string) bool { return from == "/dev/null" && strings.HasPrefix(to, "/proc/") })
 	},
