@@ -86,13 +86,12 @@ func (v *visit) leavesNothing() {
 // one commit of each patch.
 func TestDemoSurvivesTheDeathOfItsEngineAndWorker(t *testing.T) {
 	v := visitDemo(t, buildStarter(t))
-	v.awaits("Apply this patch?", 1)
+	v.awaits(gatePrompt, 1)
 	engine, worker := v.serving()
 	v.checkServing(engine, worker)
-	v.types("y\n")
-	v.awaits("Kill them?", 1)
-	v.types("k\n")
-	v.awaits("Apply this patch?", 2)
+	v.does("y", "Kill them?")
+	v.does("k", "Both are dead")
+	v.awaitsAfter("Both are dead", gatePrompt)
 	shown := v.shown.String()
 	for _, dead := range []life{engine, worker} {
 		if process.Runs(dead.pid, dead.key) {
@@ -113,7 +112,7 @@ func TestDemoSurvivesTheDeathOfItsEngineAndWorker(t *testing.T) {
 		t.Errorf("engine %d and worker %d are said to serve again", second.pid, again.pid)
 	}
 	checkPicture(t, shown)
-	v.types("y\n")
+	v.answers("y")
 	if code := v.exitCode(); code != 0 {
 		t.Errorf("the demo ends with exit code %d", code)
 	}
@@ -128,7 +127,7 @@ func TestDemoThatIsEndedLeavesNothing(t *testing.T) {
 	program := buildStarter(t)
 	for name, at := range map[string]func(*visit){
 		"while the engine starts":    func(v *visit) { v.awaits("starts the engine", 1) },
-		"at a question":              func(v *visit) { v.awaits("Apply this patch?", 1) },
+		"at a question":              func(v *visit) { v.awaitsPrompt() },
 		"while it starts them again": afterKill,
 	} {
 		t.Run("interrupted "+name, func(t *testing.T) {
@@ -161,11 +160,9 @@ func TestDemoThatIsEndedLeavesNothing(t *testing.T) {
 
 // afterKill goes on until engine and worker have just been killed.
 func afterKill(v *visit) {
-	v.awaits("Apply this patch?", 1)
-	v.types("y\n")
-	v.awaits("Kill them?", 1)
-	v.types("k\n")
-	v.awaits("Both are dead", 1)
+	v.awaits(gatePrompt, 1)
+	v.does("y", "Kill them?")
+	v.does("k", "Both are dead")
 }
 
 var (

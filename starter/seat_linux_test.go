@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +69,25 @@ func (s *seat) awaitsAfter(mark, text string) {
 	}
 }
 
+// awaitsPrompt waits until the program reads a line: what it has shown ends with a prompt, behind which nothing is
+// typed. A line that is begun before answers nothing.
+func (s *seat) awaitsPrompt() {
+	s.Helper()
+	limit, cancel := context.WithTimeout(s.running, 5*time.Minute)
+	defer cancel()
+	if _, ok := s.shown.Await(limit, endsInPrompt); !ok {
+		s.Fatalf("no prompt is shown: %v", context.Cause(limit))
+	}
+}
+
+// promptEnd matches the end of what a program shows while it reads a line. Colours may surround the blank.
+var promptEnd = regexp.MustCompile(`(\]|\)|:|to the board)(\x1b\[\d*m)* (\x1b\[\d*m)*$`)
+
+func endsInPrompt(shown string) bool {
+	return promptEnd.MatchString(shown[max(len(shown)-100, 0):])
+}
+
+// types presses keys at once. A line for a prompt is typed by answers.
 func (s *seat) types(keys string) {
 	s.Helper()
 	if _, err := io.WriteString(s.terminal, keys); err != nil {
@@ -75,12 +95,24 @@ func (s *seat) types(keys string) {
 	}
 }
 
-// does types a line, and waits for the text that the program then shows.
+// answers types a line at the next prompt. It returns the length of what had been shown before.
+func (s *seat) answers(line string) (before int) {
+	s.Helper()
+	s.awaitsPrompt()
+	before = len(s.shown.String())
+	s.types(line + "\r")
+	return before
+}
+
+// does types a line at the next prompt, and waits for the text that the program then shows.
 func (s *seat) does(line, says string) {
 	s.Helper()
-	before := strings.Count(s.shown.String(), says)
-	s.types(line + "\r")
-	s.awaits(says, before+1)
+	before := s.answers(line)
+	limit, cancel := context.WithTimeout(s.running, 5*time.Minute)
+	defer cancel()
+	if _, ok := s.shown.Await(limit, func(shown string) bool { return strings.Contains(shown[before:], says) }); !ok {
+		s.Fatalf("%q is not shown behind the answer %q: %v", says, line, context.Cause(limit))
+	}
 }
 
 // exitCode waits for the end of the program.

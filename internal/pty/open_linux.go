@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openPair returns both ends of a new pseudo-terminal.
-func openPair(columns, rows int) (user, program *os.File, err error) {
+// OpenPair returns both ends of a new pseudo-terminal: what is written to user is typed at program.
+func OpenPair(columns, rows int) (user, program *os.File, err error) {
 	user, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		return nil, nil, err

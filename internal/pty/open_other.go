@@ -8,7 +8,8 @@ import (
 	"os"
 )
 
-func openPair(int, int) (user, program *os.File, err error) {
+// OpenPair returns an error: this system is not Linux.
+func OpenPair(int, int) (user, program *os.File, err error) {
 	return nil, nil, fmt.Errorf("open a terminal: %w", errors.ErrUnsupported)
 }
 

@@ -36,7 +36,7 @@ func (t *Terminal) Close() error { return t.file.Close() }
 // Start starts the command in a session of its own, at a terminal of that size. Its standard input,
 // output and error are the terminal. SIGHUP ends it by default, though this process may ignore the signal.
 func Start(cmd *exec.Cmd, columns, rows int) (*Terminal, error) {
-	user, program, err := openPair(columns, rows)
+	user, program, err := OpenPair(columns, rows)
 	if err != nil {
 		return nil, err
 	}

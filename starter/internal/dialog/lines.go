@@ -22,14 +22,21 @@ var ErrUnanswered = errors.New("nobody answered")
 // question: an earlier line cannot be meant for it.
 type Lines struct {
 	screen *terminal.Screen
-	keys   *terminal.Keyboard // nil: the terminal, or a pipe, gives whole lines
-	lines  chan string        // holds the line that answers, at most one
-	notes  chan string        // holds lines that were typed while nothing was asked
+	keys   Keyboard    // nil: the terminal, or a pipe, gives whole lines
+	lines  chan string // holds the line that answers, at most one
+	notes  chan string // holds lines that were typed while nothing was asked
 	ended  chan struct{}
 
 	mu     sync.Mutex
 	prompt string // of the question under way; empty: none
 	typed  terminal.Typed
+	half   terminal.Typed // the half typed note that the question under way has put aside
+}
+
+// Keyboard gives the keys that a person presses; see [terminal.Keyboard].
+type Keyboard interface {
+	Keys() <-chan terminal.Key
+	Pause() (resume func())
 }
 
 // maxNotes bounds the lines that wait in Notes. More are dropped.
@@ -54,7 +61,7 @@ func ReadLines(r io.Reader, screen *terminal.Screen) *Lines {
 }
 
 // ReadKeys reads keys, and shows the typed characters on the screen.
-func ReadKeys(k *terminal.Keyboard, screen *terminal.Screen) *Lines {
+func ReadKeys(k Keyboard, screen *terminal.Screen) *Lines {
 	l := newLines(screen)
 	l.keys = k
 	go func() {
@@ -112,10 +119,12 @@ func (l *Lines) takeLine(line string) {
 	l.takeLocked(line)
 }
 
-// takeLocked gives a line to the question under way, or keeps it as a note.
+// takeLocked gives a line to the question under way, or keeps it as a note. With its answer a question is over at
+// once: the next key belongs to the note that was half typed before it.
 func (l *Lines) takeLocked(line string) {
 	if l.prompt != "" {
 		l.prompt = ""
+		l.typed, l.half = l.half, terminal.Typed{}
 		l.lines <- line
 		return
 	}
@@ -150,8 +159,8 @@ func (l *Lines) Ask(ctx context.Context, prompt string) (string, error) {
 	if l.keys != nil {
 		prompt = l.screen.FitPrompt(prompt)
 	}
-	half := l.beginPrompt(prompt)
-	defer l.endPrompt(half)
+	l.beginPrompt(prompt)
+	defer l.endPrompt()
 	select {
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
@@ -167,11 +176,11 @@ func (l *Lines) Ask(ctx context.Context, prompt string) (string, error) {
 	}
 }
 
-// beginPrompt shows the prompt, and returns the half typed note that it puts aside.
-func (l *Lines) beginPrompt(prompt string) (half terminal.Typed) {
+// beginPrompt shows the prompt, and puts a half typed note aside.
+func (l *Lines) beginPrompt(prompt string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	half, l.typed = l.typed, terminal.Typed{}
+	l.half, l.typed = l.typed, terminal.Typed{}
 	l.prompt = prompt
 	select {
 	case <-l.lines:
@@ -181,18 +190,19 @@ func (l *Lines) beginPrompt(prompt string) (half terminal.Typed) {
 		l.screen.Prompt(prompt)
 	}
 	l.showLocked()
-	return half
 }
 
-func (l *Lines) endPrompt(half terminal.Typed) {
+// endPrompt ends a question that no line has answered.
+func (l *Lines) endPrompt() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.prompt != "" { // no line came
-		l.prompt = ""
-		l.screen.SetTyped("", "")
-		l.screen.Line("")
+	if l.prompt == "" {
+		return
 	}
-	l.typed = half
+	l.prompt = ""
+	l.screen.SetTyped("", "")
+	l.screen.Line("")
+	l.typed, l.half = l.half, terminal.Typed{}
 	l.showLocked()
 }
 

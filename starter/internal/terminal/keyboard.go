@@ -146,9 +146,15 @@ func (k *Keyboard) read() {
 	}
 }
 
+// readSome reads what has been typed. A keyboard that is closed reads no more: the terminal may have another reader.
 func (k *Keyboard) readSome(b []byte) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	select {
+	case <-k.done:
+		return 0, os.ErrClosed
+	default:
+	}
 	if k.paused {
 		k.mu.Unlock()
 		time.Sleep(20 * time.Millisecond)

@@ -1,0 +1,57 @@
+package dialog_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ratchet-dev/ratchet/internal/captured"
+	"github.com/ratchet-dev/ratchet/starter/internal/dialog"
+	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
+)
+
+// keyboard gives the keys of a test, one by one.
+type keyboard chan terminal.Key
+
+func (k keyboard) Keys() <-chan terminal.Key { return k }
+func (keyboard) Pause() (resume func())      { return func() {} }
+
+func (k keyboard) types(text string) {
+	for _, char := range text {
+		key := terminal.Key{Char: char}
+		if char == '\n' {
+			key = terminal.Key{Name: terminal.Enter}
+		}
+		k <- key
+	}
+}
+
+// TestNoKeyBehindAnAnswerIsLost types an answer and at once the rest of a note that was half typed before the question.
+// The program may take up the answer between any two of the keys.
+func TestNoKeyBehindAnAnswerIsLost(t *testing.T) {
+	var out captured.Output
+	keys := make(keyboard)
+	lines := dialog.ReadKeys(keys, terminal.NewScreen(&out, terminal.Options{}))
+	for round := range 300 {
+		keys.types("use a ")
+		asked, ok := out.Await(t.Context(), func(said string) bool { return strings.HasSuffix(said, "use a ") })
+		if !ok {
+			t.Fatalf("round %d: what is typed is not shown", round)
+		}
+		go func() {
+			if _, ok := out.Await(t.Context(), func(said string) bool { return questions(said) > questions(asked) }); ok {
+				keys.types("y\ntable\n")
+			}
+		}()
+		if line, err := lines.Ask(t.Context(), "Apply? [y n] "); line != "y" || err != nil {
+			t.Fatalf("round %d: the answer is %q, %v", round, line, err)
+		}
+		select {
+		case note := <-lines.Notes():
+			if note != "use a table" {
+				t.Fatalf("round %d: the note is %q", round, note)
+			}
+		case <-t.Context().Done():
+			t.Fatalf("round %d: no note", round)
+		}
+	}
+}
