@@ -7,8 +7,17 @@ import (
 	"time"
 )
 
-// pace is the time between two checks of a condition.
-const pace = 5 * time.Millisecond
+// The time between two checks of a condition. It grows with the wait, to a twentieth of it, and a check that takes
+// long is made seldom: a test that waits leaves the machine to what it waits for.
+const (
+	leastPause = 5 * time.Millisecond
+	mostPause  = 100 * time.Millisecond
+)
+
+// pauseAfter returns the time until the next check, when the last one took so long and the wait lasts for so long.
+func pauseAfter(check, wait time.Duration) time.Duration {
+	return min(max(wait/20, 4*check, leastPause), mostPause)
+}
 
 // Holds returns when the condition holds. It fails the test after five minutes: a busy machine is no reason to fail.
 func Holds(t testing.TB, what string, holds func() bool) {
@@ -19,13 +28,16 @@ func Holds(t testing.TB, what string, holds func() bool) {
 // Within is Holds with another limit, which should be far above the time that the condition takes.
 func Within(t testing.TB, what string, limit time.Duration, holds func() bool) {
 	t.Helper()
-	tick := time.NewTicker(pace)
-	defer tick.Stop()
 	over := time.NewTimer(limit)
 	defer over.Stop()
-	for !holds() {
+	began := time.Now()
+	for {
+		checked := time.Now()
+		if holds() {
+			return
+		}
 		select {
-		case <-tick.C:
+		case <-time.After(pauseAfter(time.Since(checked), time.Since(began))):
 		case <-over.C:
 			t.Fatalf("%s: not within %v", what, limit)
 		case <-t.Context().Done():

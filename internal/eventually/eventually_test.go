@@ -62,3 +62,17 @@ func TestWithin(t *testing.T) {
 		t.Errorf("asked %d times", asked)
 	}
 }
+
+// A wait leaves the machine to what it waits for: its checks are seldom where they take long.
+func TestPausesGrow(t *testing.T) {
+	for _, row := range []struct{ check, wait, want time.Duration }{
+		{0, 0, 5 * time.Millisecond},
+		{0, time.Second, 50 * time.Millisecond},
+		{10 * time.Millisecond, 0, 40 * time.Millisecond},
+		{time.Second, time.Hour, 100 * time.Millisecond},
+	} {
+		if got := eventually.PauseAfter(row.check, row.wait); got != row.want {
+			t.Errorf("check %v, wait %v: %v, want %v", row.check, row.wait, got, row.want)
+		}
+	}
+}

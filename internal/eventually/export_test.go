@@ -1,0 +1,4 @@
+package eventually
+
+// PauseAfter lets tests see how often a condition is checked.
+var PauseAfter = pauseAfter
