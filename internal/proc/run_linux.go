@@ -57,6 +57,10 @@ type supervised struct {
 	report  *os.File
 }
 
+// supervisorEnv is the environment of every supervisor. It mostly waits, and starts fewer threads with one
+// processor.
+var supervisorEnv = []string{"GOMAXPROCS=1"}
+
 func start(c Command, path string, stdin *os.File, inside *Enclosure, kept []*os.File) (*supervised, error) {
 	controlR, control, err := os.Pipe()
 	if err != nil {
@@ -77,7 +81,7 @@ func start(c Command, path string, stdin *os.File, inside *Enclosure, kept []*os
 		Path:        ourselves,
 		Args:        append([]string{supervisor.Name, strconv.FormatInt(c.Grace.Milliseconds(), 10), path}, c.Argv...),
 		Dir:         c.Dir,
-		Env:         []string{},
+		Env:         supervisorEnv,
 		Stdout:      c.Stdout,
 		Stderr:      c.Stderr,
 		ExtraFiles:  append(files, kept...),

@@ -93,16 +93,15 @@ func run(path string, argv []string, order Order, grace time.Duration, control i
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prSetChildSubreaper, 1, 0); errno != 0 {
 		return Report{Errno: int(errno)}
 	}
-	t := tree{died: make(chan os.Signal, 1)}
-	signal.Notify(t.died, syscall.SIGCHLD)
-	stop := stopped(control)
-
-	var err error
-	if t.program, err = order.start(path, argv); err != nil {
+	program, err := order.start(path, argv)
+	if err != nil {
 		return Report{Errno: errnoOf(err)}
 	}
-
-	told := t.await(stop)
+	// The program starts while the runtime makes its threads for signals. A program that has ended already is
+	// found by await, which reaps before it waits.
+	t := tree{program: program, died: make(chan os.Signal, 1)}
+	signal.Notify(t.died, syscall.SIGCHLD)
+	told := t.await(stopped(control))
 	if told {
 		t.terminate(grace)
 	}
