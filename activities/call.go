@@ -134,30 +134,30 @@ func findAnswer(dir *rundir.Dir, c Call) (reply, error) {
 	return r, nil
 }
 
-// keepAnswer keeps the answer's meta first and the answer last. The call counts as paid once the
-// answer is kept.
+// keepAnswer keeps the answer with what belongs to it. The call counts as paid once the answer has its name, which it
+// gets last: findAnswer relies on the meta and the changes being there by then. The disk takes all of them together.
 func (a *Activities) keepAnswer(dir *rundir.Dir, c Call, text []byte, resp provider.Response) (reply, error) {
+	raw := rundir.Content{Name: c.Artifact("raw.txt"), Bytes: text}
 	r := reply{
-		text: text, finish: resp.FinishReason, usage: usageOf(resp).Add(failedUsage(dir, c)), retries: failedRetries(dir, c, maxPaid),
+		text: text, raw: raw.Ref(), finish: resp.FinishReason, usage: usageOf(resp).Add(failedUsage(dir, c)), retries: failedRetries(dir, c, maxPaid),
 		changes: a.redact.Bytes(resp.Changes),
 	}
 	m := meta{
-		Provider: c.Provider, Raw: run.DigestOf(text), FinishReason: r.finish, Usage: r.usage, Retries: r.retries,
+		Provider: c.Provider, Raw: r.raw.Digest, FinishReason: r.finish, Usage: r.usage, Retries: r.retries,
 		DurationMs: resp.DurationMs,
 	}
+	var before []rundir.Content
 	if len(r.changes) > 0 {
-		ref, err := dir.Keep(c.Artifact("changes.patch"), r.changes)
-		if err != nil {
-			return reply{}, err
-		}
-		m.Changes = &ref
+		changes := rundir.Content{Name: c.Artifact("changes.patch"), Bytes: r.changes}
+		ref := changes.Ref()
+		m.Changes, before = &ref, append(before, changes)
 	}
-	_, err := keepJSON(dir, c.Artifact("call.json"), m)
+	about, err := encodeJSON(m)
 	if err != nil {
 		return reply{}, err
 	}
-	failpoint.Hit("call.meta")
-	if r.raw, err = dir.Keep(c.Artifact("raw.txt"), text); err != nil {
+	before = append(before, rundir.Content{Name: c.Artifact("call.json"), Bytes: about})
+	if _, err := dir.KeepInOrder(append(before, raw)...); err != nil {
 		return reply{}, err
 	}
 	failpoint.Hit("call.stored")

@@ -51,14 +51,21 @@ func (a *Activities) writeEntry(ctx context.Context, p Header) error {
 	return nil
 }
 
-// keepJSON keeps v as an artifact in indented JSON, because people read it too.
+// keepJSON keeps v as an artifact in JSON.
 func keepJSON(dir *rundir.Dir, name string, v any) (run.Ref, error) {
+	b, err := encodeJSON(v)
+	if err != nil {
+		return run.Ref{}, fmt.Errorf("keep %s: %w", name, err)
+	}
+	return dir.Keep(name, b)
+}
+
+// encodeJSON returns v as indented JSON, because people read it too.
+func encodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
-		return run.Ref{}, fmt.Errorf("keep %s: %w", name, err)
-	}
-	return dir.Keep(name, b.Bytes())
+	err := enc.Encode(v)
+	return b.Bytes(), err
 }

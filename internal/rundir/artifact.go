@@ -38,44 +38,85 @@ func Artifact(p run.Phase, iteration, call int, suffix string) string {
 // in history stays good even if a late attempt of an activity keeps other bytes.
 // Keeping the same bytes again is a no-op.
 func (d *Dir) Keep(name string, b []byte) (run.Ref, error) {
-	ref := run.Ref{Name: name, Digest: run.DigestOf(b), Bytes: int64(len(b))}
-	file, err := artifactFile(name)
+	refs, err := d.KeepInOrder(Content{name, b})
 	if err != nil {
-		return run.Ref{}, fmt.Errorf("keep: %w", err)
+		return run.Ref{}, err
 	}
-	root, err := d.openRoot()
+	return refs[0], nil
+}
+
+// Content is an artifact to be kept: its name, relative to artifacts/, and its bytes.
+type Content struct {
+	Name  string
+	Bytes []byte
+}
+
+// Ref returns the reference that the artifact has once it is kept.
+func (c Content) Ref() run.Ref {
+	return run.Ref{Name: c.Name, Digest: run.DigestOf(c.Bytes), Bytes: int64(len(c.Bytes))}
+}
+
+// KeepInOrder keeps artifacts as Keep does, and waits for the disk once. They get their names in the given order, and
+// none before the bytes of all are on disk: whoever finds one by its name also finds those before it.
+func (d *Dir) KeepInOrder(all ...Content) ([]run.Ref, error) {
+	root, err := d.openArtifacts()
 	if err != nil {
-		return run.Ref{}, fmt.Errorf("keep %s: %w", name, err)
+		return nil, fmt.Errorf("keep: %w", err)
 	}
 	defer root.Close()
-	if old, err := readPlain(root, file); err == nil && bytes.Equal(old, b) {
-		return ref, keepByDigest(root, file, ref.Digest, b)
+	var drafts []*draft // nil: the artifact is there
+	for _, c := range all {
+		draft, err := draftArtifact(root, c)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("keep %s: %w", c.Name, err), discardAll(drafts))
+		}
+		drafts = append(drafts, draft)
 	}
-	failpoint.Hit("rundir.before-keep")
-	if err := replaceSynced(root, file, b); err != nil {
-		return run.Ref{}, fmt.Errorf("keep %s: %w", name, err)
+	if err := syncAll(drafts); err != nil {
+		return nil, errors.Join(fmt.Errorf("keep: %w", err), discardAll(drafts))
 	}
-	if err := keepByDigest(root, file, ref.Digest, b); err != nil {
-		return run.Ref{}, fmt.Errorf("keep %s: %w", name, err)
+	var refs []run.Ref
+	for i, c := range all {
+		ref := c.Ref()
+		if err := publishArtifact(root, c, ref.Digest, drafts[i]); err != nil {
+			return nil, errors.Join(fmt.Errorf("keep %s: %w", c.Name, err), discardAll(drafts[i:]))
+		}
+		refs = append(refs, ref)
 	}
 	failpoint.Hit("rundir.after-keep")
-	return ref, nil
+	return refs, nil
+}
+
+// draftArtifact writes the bytes to a temporary file. It returns nil if the artifact is there.
+func draftArtifact(root *os.Root, c Content) (*draft, error) {
+	if err := checkName(c.Name); err != nil {
+		return nil, err
+	}
+	if old, err := readPlain(root, c.Name); err == nil && bytes.Equal(old, c.Bytes) {
+		return nil, nil
+	}
+	failpoint.Hit("rundir.before-keep")
+	return writeDraft(root, c.Name, c.Bytes)
+}
+
+// publishArtifact gives an artifact its two names, first its digest: whoever finds it by its name can keep the reference.
+func publishArtifact(root *os.Root, c Content, digest run.Digest, d *draft) error {
+	if d == nil {
+		return keepByDigest(root, c.Name, digest, c.Bytes)
+	}
+	if err := keepByDigest(root, d.temp, digest, c.Bytes); err != nil {
+		return err
+	}
+	return d.publish()
 }
 
 // keepByDigest gives the file its second name: a hard link, which takes no room, or
 // a copy if the file system has no hard links.
 func keepByDigest(root *os.Root, file string, digest run.Digest, b []byte) error {
-	second := digestFile(digest)
-	if old, err := readPlain(root, second); err == nil && bytes.Equal(old, b) {
+	second := path.Join(digestDir, string(digest))
+	_ = inDir(root, digestDir, func() error { return root.Link(file, second) })
+	if linked, err := readPlain(root, second); err == nil && bytes.Equal(linked, b) {
 		return nil
-	}
-	if err := root.MkdirAll(path.Dir(second), 0o700); err != nil {
-		return err
-	}
-	if err := root.Link(file, second); err == nil {
-		if linked, err := readPlain(root, second); err == nil && bytes.Equal(linked, b) {
-			return nil
-		}
 	}
 	return replaceSynced(root, second, b)
 }
@@ -96,36 +137,53 @@ func (d *Dir) Load(ref run.Ref) ([]byte, error) {
 	return nil, fmt.Errorf("load %s: %w", ref.Name, err)
 }
 
+// The directory of the artifacts, and in it the directory of their second names.
+const (
+	artifactsDir = "artifacts"
+	digestDir    = "by-digest"
+)
+
 var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 func (d *Dir) byDigest(digest run.Digest) ([]byte, bool) {
 	if !digestForm.MatchString(string(digest)) {
 		return nil, false
 	}
-	b, err := d.readFile(digestFile(digest))
+	b, err := d.readFile(path.Join(artifactsDir, digestDir, string(digest)))
 	return b, err == nil && run.DigestOf(b) == digest
 }
 
-func digestFile(d run.Digest) string { return path.Join("artifacts", "by-digest", string(d)) }
-
 // Find reads an artifact by its name alone. It returns fs.ErrNotExist if there is none.
 func (d *Dir) Find(name string) ([]byte, run.Ref, error) {
-	file, err := artifactFile(name)
+	if err := checkName(name); err != nil {
+		return nil, run.Ref{}, err
+	}
+	b, err := d.readFile(path.Join(artifactsDir, name))
 	if err != nil {
 		return nil, run.Ref{}, err
 	}
-	b, err := d.readFile(file)
-	if err != nil {
-		return nil, run.Ref{}, err
-	}
-	return b, run.Ref{Name: name, Digest: run.DigestOf(b), Bytes: int64(len(b))}, nil
+	return b, Content{name, b}.Ref(), nil
 }
 
-// artifactFile refuses a name that would lead out of the artifacts directory:
+// checkName refuses a name that would lead out of the artifacts directory:
 // the log of events lies beside it.
-func artifactFile(name string) (string, error) {
+func checkName(name string) error {
 	if name == "." || !fs.ValidPath(name) {
-		return "", fmt.Errorf("%q is not the name of an artifact", name)
+		return fmt.Errorf("%q is not the name of an artifact", name)
 	}
-	return path.Join("artifacts", name), nil
+	return nil
+}
+
+// openArtifacts makes the directory of the artifacts if it does not exist and returns it as a root.
+func (d *Dir) openArtifacts() (artifacts *os.Root, err error) {
+	root, err := d.openRoot()
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	err = inDir(root, artifactsDir, func() (err error) {
+		artifacts, err = root.OpenRoot(artifactsDir)
+		return err
+	})
+	return artifacts, err
 }

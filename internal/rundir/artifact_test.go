@@ -3,6 +3,7 @@ package rundir_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -89,6 +90,51 @@ func TestArtifactsHaveASecondName(t *testing.T) {
 	if b, err := d.Load(ref); err != nil || string(b) != "one" {
 		t.Errorf("kept again: %q, %v", b, err)
 	}
+}
+
+// inOrder are artifacts that are kept together.
+var inOrder = []rundir.Content{
+	{Name: "execute/iter-0001.changes.patch", Bytes: []byte("one")},
+	{Name: "execute/iter-0001.call.json", Bytes: []byte("two")},
+	{Name: "execute/iter-0001.raw.txt", Bytes: []byte("three")},
+}
+
+// Who finds the last of them by its name relies on those before it.
+func TestArtifactsGetTheirNamesInOrder(t *testing.T) {
+	for named := range inOrder {
+		store, err := rundir.Open(t.Context(), t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("RATCHET_FAILPOINTS", fmt.Sprintf("rundir.before-rename=kill@%d", named+1))
+		cmd, said := child(t, asKeeper, store.Dir())
+		t.Setenv("RATCHET_FAILPOINTS", "") // this process lives
+		if said.Scan() || cmd.Wait() == nil {
+			t.Fatal("the child was not killed")
+		}
+		d := store.Run(told.Input.RunID)
+		for i, c := range inOrder {
+			b, ref, err := d.Find(c.Name)
+			if i < named && (err != nil || ref != c.Ref() || string(b) != string(c.Bytes)) || i >= named && !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("with %d names, %s is %q, %+v, %v", named, c.Name, b, ref, err)
+			}
+			if b, err := d.Load(c.Ref()); i < named && (err != nil || string(b) != string(c.Bytes)) {
+				t.Errorf("with %d names, the digest of %s leads to %q, %v", named, c.Name, b, err)
+			}
+		}
+		if refs, err := d.KeepInOrder(inOrder...); err != nil || len(refs) != len(inOrder) {
+			t.Errorf("kept again: %+v, %v", refs, err)
+		}
+	}
+}
+
+// One that cannot be kept keeps the others from having names, and leaves no file.
+func TestArtifactsAreKeptTogetherOrNotAtAll(t *testing.T) {
+	d := newDir(t)
+	if refs, err := d.KeepInOrder(inOrder[0], inOrder[1], rundir.Content{Name: "../x"}); err == nil {
+		t.Errorf("kept %+v", refs)
+	}
+	each(t, d.Path(), func(name string, _ []byte) { t.Errorf("%s was left behind", name) })
 }
 
 func TestNamesThatLeaveTheArtifacts(t *testing.T) {

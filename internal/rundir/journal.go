@@ -231,7 +231,7 @@ func (j *journal) rewriteLines(lines []line) error {
 	for _, l := range lines {
 		b = append(b, l.b...)
 	}
-	if err := replaceSyncedBy(j.root, eventsFile, b, (*os.File).Sync); err != nil {
+	if err := replaceSynced(j.root, eventsFile, b); err != nil {
 		return fmt.Errorf("write %s anew: %w", eventsFile, err)
 	}
 	j.lines = slices.Clone(lines)

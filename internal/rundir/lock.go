@@ -63,20 +63,23 @@ func (d *Dir) Take(ctx context.Context, name string, held func(pid int)) (*Lock,
 }
 
 // openBeside opens a file of locks/ and makes it if it does not exist.
-func (d *Dir) openBeside(name string, flags int) (*os.File, error) {
+func (d *Dir) openBeside(name string, flags int) (f *os.File, err error) {
 	root, err := d.openRoot()
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	file := besideName(name)
-	if err := root.MkdirAll(path.Dir(file), 0o700); err != nil {
-		return nil, err
-	}
-	return root.OpenFile(file, flags|os.O_CREATE, 0o600)
+	err = inDir(root, locksDir, func() (err error) {
+		f, err = root.OpenFile(besideName(name), flags|os.O_CREATE, 0o600)
+		return err
+	})
+	return f, err
 }
 
-func besideName(name string) string { return path.Join("locks", strings.ReplaceAll(name, "/", "-")) }
+// locksDir is the directory of the locks and the counts.
+const locksDir = "locks"
+
+func besideName(name string) string { return path.Join(locksDir, strings.ReplaceAll(name, "/", "-")) }
 
 // signLock writes the id of this process into the file of a lock that it holds. The lock
 // holds even if the id cannot be written.

@@ -36,10 +36,11 @@ func logLine(root *os.Root, name string, at time.Time, level, msg string, fields
 	if err != nil {
 		return err
 	}
-	if err := root.MkdirAll("logs", 0o700); err != nil {
+	var f *os.File
+	err = inDir(root, "logs", func() (err error) {
+		f, err = openLogFile(root, path.Join("logs", name+".log"))
 		return err
-	}
-	f, err := openLogFile(root, path.Join("logs", name+".log"))
+	})
 	if err != nil {
 		return err
 	}

@@ -16,14 +16,15 @@ import (
 )
 
 // As a program the test binary records a whole run in the runs directory
-// given, or takes a lock in it and keeps it.
+// given, or takes a lock in it and keeps it, or keeps inOrder.
 const (
 	asRecorder = "record"
 	asHolder   = "hold"
+	asKeeper   = "keep"
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) != 3 || os.Args[1] != asRecorder && os.Args[1] != asHolder {
+	if len(os.Args) != 3 || !slices.Contains([]string{asRecorder, asHolder, asKeeper}, os.Args[1]) {
 		os.Exit(m.Run())
 	}
 	if err := play(os.Args[1], os.Args[2]); err != nil {
@@ -38,7 +39,11 @@ func play(as, runsDir string) error {
 		return err
 	}
 	dir := store.Run(told.Input.RunID)
-	if as == asRecorder {
+	switch as {
+	case asKeeper:
+		_, err := dir.KeepInOrder(inOrder...)
+		return err
+	case asRecorder:
 		for i := range steps {
 			if _, err := dir.Record(upTo(i)); err != nil {
 				return err

@@ -212,7 +212,7 @@ func replaceJSON(root *os.Root, name string, v any) error {
 	if old, err := readPlain(root, name); err == nil && bytes.Equal(old, b) {
 		return nil
 	}
-	return replaceSyncedBy(root, name, b, func(*os.File) error { return nil })
+	return replaceFile(root, name, b)
 }
 
 // marshalFile returns v as the files beside the log have it.

@@ -12,13 +12,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 
-	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
-	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/git"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -151,6 +148,10 @@ func (d *Dir) Path() string { return d.path }
 // openRoot makes the directory if it does not exist and returns it as a root. The
 // kernel enforces that no access through the root leaves the directory.
 func (d *Dir) openRoot() (*os.Root, error) {
+	root, err := os.OpenRoot(d.path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return root, err
+	}
 	if err := os.MkdirAll(d.path, 0o700); err != nil {
 		return nil, err
 	}
@@ -185,47 +186,4 @@ func readPlain(root *os.Root, name string) ([]byte, error) {
 		err = fmt.Errorf("%s is larger than %d bytes", name, MaxArtifact)
 	}
 	return b, err
-}
-
-func (d *Dir) replaceFile(name string, b []byte) error {
-	root, err := d.openRoot()
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return replaceSynced(root, name, b)
-}
-
-// replaceSynced replaces the file. The bytes are on disk before they have the name.
-func replaceSynced(root *os.Root, name string, b []byte) error {
-	return replaceSyncedBy(root, name, b, (*os.File).Sync)
-}
-
-// replaceSyncedBy writes the bytes to a temporary file and renames it. It calls sync on the
-// file before the file gets its name.
-func replaceSyncedBy(root *os.Root, name string, b []byte, sync func(*os.File) error) (err error) {
-	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
-		return err
-	}
-	sweepTemporary(root, path.Dir(name))
-	tmp := path.Join(path.Dir(name), "."+path.Base(name)+"."+uuid.NewString()+".tmp")
-	f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	defer f.Close()                                        // releases the lock too
-	_ = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) // tells sweep that the writer lives
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, root.Remove(tmp))
-		}
-	}()
-	if _, err = f.Write(b); err != nil {
-		return err
-	}
-	if err = sync(f); err != nil {
-		return err
-	}
-	failpoint.Hit("rundir.before-rename")
-	return root.Rename(tmp, name)
 }

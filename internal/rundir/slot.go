@@ -71,7 +71,14 @@ func (s Slot) Note() ([]byte, error) {
 }
 
 // SetNote replaces the note. The note is on disk when SetNote returns.
-func (s Slot) SetNote(note []byte) error { return s.dir.replaceFile(noteName, note) }
+func (s Slot) SetNote(note []byte) error {
+	root, err := s.dir.openRoot()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return replaceSynced(root, noteName, note)
+}
 
 // Hold takes the slot for this process until release is called. It waits for the
 // slot until ctx ends. While it waits it calls held with the process that has the
