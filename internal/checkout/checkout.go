@@ -5,13 +5,12 @@
 package checkout
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/git"
@@ -31,26 +30,38 @@ type Repository struct {
 }
 
 // Make makes the repository at dir. Nothing may exist there yet. The repository has no remotes, no
-// hooks and no configuration of any user.
+// hooks and no configuration of any user. It consists of the files that git needs: checks get a new one
+// each time.
 func (r Repository) Make(ctx context.Context, dir string) error {
-	_, err := git.Shadow(dir, dir, r.WorkTree, r.Commit, Excludes(r.Common), "core.logAllRefUpdates=true",
+	head := string(r.Commit) + "\n"
+	if r.Branch != "" {
+		head = "ref: " + r.Branch + "\n"
+	}
+	config := git.ConfigText(r.Commit, Excludes(r.Common), "core.logAllRefUpdates=true",
 		"user.name="+git.Name, "user.email="+git.Email, "gc.auto=0", "maintenance.auto=false")
-	if err == nil {
-		err = Borrow(dir, r.Common)
-	}
-	if err == nil && r.Refs {
-		err = r.copyRefs(ctx, dir)
-	}
-	if err == nil && r.Branch != "" {
-		err = r.checkOut(dir)
-	}
-	if err == nil {
-		err = git.CopyIndex(filepath.Join(dir, "index"), r.Index)
-	}
-	if err != nil {
-		return fmt.Errorf("make repository of the checkout: %w", err)
+	for _, step := range []func() error{
+		func() error { return os.MkdirAll(filepath.Join(dir, "refs"), 0o700) },
+		func() error { return writeNew(filepath.Join(dir, "HEAD"), head) },
+		func() error { return writeNew(filepath.Join(dir, "config"), config) },
+		func() error { return Borrow(dir, r.Common) },
+		func() error { return r.writeRefs(ctx, dir) },
+		func() error { return git.CopyIndex(filepath.Join(dir, "index"), r.Index) },
+	} {
+		if err := step(); err != nil {
+			return fmt.Errorf("make repository of the checkout: %w", err)
+		}
 	}
 	return nil
+}
+
+// writeNew writes a file that does not exist.
+func writeNew(name, text string) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
 }
 
 // Excludes returns the setting that makes git ignore the same files as the user's own checkout: the
@@ -95,42 +106,61 @@ func shallow(common string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// copyRefs writes the user's branches and tags into one file, as git-pack-refs does.
-func (r Repository) copyRefs(ctx context.Context, dir string) error {
-	f, err := os.OpenFile(filepath.Join(dir, "packed-refs"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+// writeRefs writes the references into one file, as git-pack-refs does.
+func (r Repository) writeRefs(ctx context.Context, dir string) error {
+	packed := filepath.Join(dir, "packed-refs")
+	var refs []git.Ref
+	if r.Refs {
+		var ok bool
+		if refs, ok = git.ReadRefs(r.Common, "refs/heads/", "refs/remotes/", "refs/tags/"); !ok {
+			return errors.Join(r.askForRefs(ctx, packed), r.writeBranch(dir))
+		}
+	}
+	if r.Branch != "" {
+		own := git.Ref{Name: r.Branch, ID: r.Commit}
+		at, found := slices.BinarySearchFunc(refs, own, func(a, b git.Ref) int { return strings.Compare(a.Name, b.Name) })
+		if !found {
+			refs = slices.Insert(refs, at, own)
+		}
+		refs[at] = own
+	}
+	if len(refs) == 0 {
+		return nil
+	}
+	var text strings.Builder
+	text.WriteString(packedHeader)
+	for _, ref := range refs {
+		fmt.Fprintf(&text, "%s %s\n", ref.ID, ref.Name)
+	}
+	return writeNew(packed, text.String())
+}
+
+// packedHeader begins a file of references in the order of their names.
+const packedHeader = "# pack-refs with: sorted \n"
+
+// askForRefs writes the references that git lists, for a repository whose files git alone can judge.
+func (r Repository) askForRefs(ctx context.Context, packed string) error {
+	f, err := os.OpenFile(packed, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(f, "# pack-refs with: sorted \n")
-	if err == nil {
-		err = r.listRefs(ctx, f)
+	if _, err = f.WriteString(packedHeader); err == nil {
+		err = git.Repo{Dir: r.Common, GitDir: r.Common}.Do(ctx, git.Command{
+			Args:   []string{"for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/remotes", "refs/tags"},
+			Stdout: f,
+		})
 	}
 	return errors.Join(err, f.Close())
 }
 
-// listRefs writes a line for each of the user's branches and tags: its object and its name.
-func (r Repository) listRefs(ctx context.Context, to io.Writer) error {
-	if refs, ok := git.ReadRefs(r.Common, "refs/heads/", "refs/remotes/", "refs/tags/"); ok {
-		out := bufio.NewWriter(to)
-		for _, ref := range refs {
-			fmt.Fprintf(out, "%s %s\n", ref.ID, ref.Name)
-		}
-		return out.Flush()
+// writeBranch writes the branch into a file of its own, which git believes before the list.
+func (r Repository) writeBranch(dir string) error {
+	if r.Branch == "" {
+		return nil
 	}
-	return git.Repo{Dir: r.Common, GitDir: r.Common}.Do(ctx, git.Command{
-		Args:   []string{"for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/remotes", "refs/tags"},
-		Stdout: to,
-	})
-}
-
-// checkOut puts HEAD on the branch.
-func (r Repository) checkOut(dir string) error {
 	name := filepath.Join(dir, filepath.FromSlash(r.Branch))
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err
 	}
-	return errors.Join(
-		os.WriteFile(name, []byte(r.Commit+"\n"), 0o600),
-		os.WriteFile(filepath.Join(dir, "HEAD"), []byte("ref: "+r.Branch+"\n"), 0o600),
-	)
+	return writeNew(name, string(r.Commit)+"\n")
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -20,7 +21,7 @@ func Shadow(dir, common, workTree string, commit ID, extra ...string) (Repo, err
 	if err := os.MkdirAll(filepath.Join(dir, "refs"), 0o700); err != nil {
 		return Repo{}, fmt.Errorf("make shadow: %w", err)
 	}
-	for name, text := range map[string]string{"HEAD": string(commit) + "\n", "config": shadowConfig(commit, extra)} {
+	for name, text := range map[string]string{"HEAD": string(commit) + "\n", "config": ConfigText(commit, extra...)} {
 		if err := Replace(filepath.Join(dir, name), text); err != nil {
 			return Repo{}, fmt.Errorf("make shadow: %w", err)
 		}
@@ -37,7 +38,9 @@ func Shadow(dir, common, workTree string, commit ID, extra ...string) (Repo, err
 // quoted escapes the characters that a quoted value of a configuration cannot hold.
 var quoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-func shadowConfig(like ID, extra []string) string {
+// ConfigText returns the content of the configuration of a repository that [Shadow] makes, with the format of
+// the id like. Each of extra is a setting "section.name=value".
+func ConfigText(like ID, extra ...string) string {
 	lines := []string{"core.bare=false", "core.logAllRefUpdates=false", "diff.ignoreSubmodules=all"}
 	if runtime.GOOS == "darwin" { // the effects of its file system on names
 		lines = append(lines, "core.ignoreCase=true", "core.precomposeUnicode=true")
@@ -48,7 +51,7 @@ func shadowConfig(like ID, extra []string) string {
 		lines = append(lines, "extensions.objectFormat=sha256")
 	}
 	var b strings.Builder
-	for _, line := range append(append([]string{version}, lines...), extra...) {
+	for _, line := range slices.Concat([]string{version}, lines, extra) {
 		name, value, _ := strings.Cut(line, "=")
 		section, key, _ := strings.Cut(name, ".")
 		fmt.Fprintf(&b, "[%s]\n\t%s = \"%s\"\n", section, key, quoted.Replace(value))
