@@ -1,7 +1,6 @@
 package git
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/rand"
 	"errors"
@@ -10,37 +9,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 )
-
-// maxConfig bounds the configuration of a repository that is looked through here.
-const maxConfig = 1 << 20
-
-// special are the settings, in small letters, under which git writes objects in another way. A configuration that
-// includes others may have them there.
-var special = [][]byte{[]byte("sharedrepository"), []byte("compatobjectformat"), []byte("[include")}
-
-// storesPlainly reports whether objects of the repository are plain files with the permissions of every file.
-func (r Repo) storesPlainly() bool {
-	root, err := os.OpenRoot(r.GitDir)
-	if err != nil {
-		return false
-	}
-	defer root.Close()
-	for _, name := range []string{"config", "config.worktree"} {
-		text, err := readPlain(root, name, maxConfig)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false
-		}
-		text = bytes.ToLower(text)
-		if slices.ContainsFunc(special, func(setting []byte) bool { return bytes.Contains(text, setting) }) {
-			return false
-		}
-	}
-	return true
-}
 
 // objectsDir returns the directory of the repository's objects.
 func (r Repo) objectsDir() string { return cmp.Or(r.Objects, filepath.Join(r.GitDir, "objects")) }

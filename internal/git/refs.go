@@ -171,15 +171,23 @@ func (r refReader) readPacked(patterns []string) error {
 			return string(name) == p || strings.HasSuffix(p, "/") && bytes.HasPrefix(name, []byte(p))
 		})
 	}
+	var last []byte // the name before
+	peeled := false // the line before tells what a tag leads to
 	for line := range bytes.Lines(text) {
-		if line[0] == '#' || line[0] == '^' { // the header, and what the tag above leads to
+		if line[0] == '#' && last == nil && bytes.HasPrefix(line, []byte("# pack-refs with: ")) {
+			last = []byte{}
+			continue
+		}
+		if line[0] == '^' && len(last) > 0 && !peeled {
+			peeled = true
 			continue
 		}
 		id, name, ok := bytes.Cut(line, []byte(" "))
 		name, whole := bytes.CutSuffix(name, []byte("\n"))
-		if !ok || !whole {
+		if !ok || !whole || bytes.Compare(name, last) <= 0 { // git looks for a name by halves
 			return errUnusual
 		}
+		last, peeled = name, false
 		if !matches(name) {
 			continue
 		}

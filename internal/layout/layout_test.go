@@ -25,8 +25,8 @@ var floors = [][]string{
 	{"answer", "attempts", "check", "checkout", "controlsocket", "delivery", "layer", "prompt", "review", "rundir", "temporalclient", "toolchain"},
 	{"egress", "engine"},
 	{"box", "file", "hunks", "notify", "toolserver"},
-	{"dispatch", "display", "failpoint", "failure", "gate", "git", "proc", "redact", "run", "udiff", "verdict"},
-	{"allow", "exact", "setup", "syntax", "toolcall", "version"},
+	{"dispatch", "display", "failure", "gate", "git", "proc", "redact", "run", "udiff", "verdict"},
+	{"allow", "exact", "failpoint", "setup", "syntax", "toolcall", "version"},
 }
 
 // testRooms are the directories of internal that serve tests alone: they import

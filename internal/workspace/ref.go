@@ -197,6 +197,9 @@ func (w *Workspace) updateRef(ctx context.Context, held *os.File, old, new run.C
 			return err
 		}
 	}
+	if w.repo.MoveRef(w.objects, git.RefMove{Name: w.ref, Old: git.ID(old), New: git.ID(new), Message: "ratchet"}) {
+		return nil
+	}
 	repo := w.repo
 	repo.Keep = held
 	_, err := repo.Run(ctx, "update-ref", "--no-deref", "-m", "ratchet", w.ref, string(new), string(old))
