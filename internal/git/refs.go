@@ -45,7 +45,8 @@ func ReadRefs(common string, patterns ...string) (refs []Ref, ok bool) {
 	// Git packs a reference before it removes its file. The files are therefore read first.
 	for _, p := range patterns {
 		if strings.HasSuffix(p, "/") {
-			err = r.readBelow(strings.TrimSuffix(p, "/"), maxRefDepth)
+			dir := strings.TrimSuffix(p, "/")
+			err = r.readBelow(root, dir, dir, maxRefDepth)
 		} else {
 			err = r.readLoose(p)
 		}
@@ -106,12 +107,21 @@ type refReader struct {
 
 var errUnusual = errors.New("not a form that is read here")
 
-// readBelow reads the files of all references below dir.
-func (r refReader) readBelow(dir string, depth int) error {
+// readBelow reads the files of all references below dir, a directory of parent. Their names begin with full. It
+// opens each directory once: a way from the root opens all directories on it.
+func (r refReader) readBelow(parent *os.Root, dir, full string, depth int) error {
 	if depth == 0 {
 		return errUnusual
 	}
-	names, err := listNames(r.root, dir)
+	if there, err := isDirectory(parent, dir); err != nil || !there {
+		return err
+	}
+	at, err := parent.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	names, err := listNames(at, ".")
 	if err != nil {
 		return err
 	}
@@ -119,18 +129,14 @@ func (r refReader) readBelow(dir string, depth int) error {
 		if strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".lock") {
 			continue // as git does
 		}
-		full := path.Join(dir, name)
-		info, err := r.root.Lstat(full)
+		text, err := readPlain(at, name, maxRefFile)
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // it was packed or deleted meanwhile
-		case err != nil:
-			return err
-		case info.IsDir():
-			err = r.readBelow(full, depth-1)
-		default:
-			err = r.readLoose(full)
+		case err == nil:
+			err = r.add(path.Join(full, name), text)
+		case errors.Is(err, errDirectory):
+			err = r.readBelow(at, name, path.Join(full, name), depth-1)
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it was packed or deleted meanwhile
 			return err
 		}
 	}
@@ -149,8 +155,13 @@ func (r refReader) readLoose(name string) error {
 	case err != nil:
 		return err
 	}
+	return r.add(name, text)
+}
+
+// add adds the reference that has a file with the text.
+func (r refReader) add(name string, text []byte) error {
 	value, ok := refValue(text)
-	if !ok {
+	if !ok || !isRefName(name) {
 		return errUnusual
 	}
 	r.found[name] = value
@@ -285,14 +296,22 @@ func readPlain(root *os.Root, name string, most int64) ([]byte, error) {
 	return text, err
 }
 
-// listNames returns the names in a directory, and none where there is no directory.
-func listNames(root *os.Root, dir string) ([]string, error) {
+// isDirectory reports whether a directory is there. Anything but a directory, a file and nothing is unusual.
+func isDirectory(root *os.Root, dir string) (bool, error) {
 	info, err := root.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && info.Mode().IsRegular() {
-		return nil, nil
+		return false, nil
 	}
 	if err != nil || !info.IsDir() {
-		return nil, errors.Join(err, errUnusual)
+		return false, errors.Join(err, errUnusual)
+	}
+	return true, nil
+}
+
+// listNames returns the names in a directory, and none where there is no directory.
+func listNames(root *os.Root, dir string) ([]string, error) {
+	if there, err := isDirectory(root, dir); err != nil || !there {
+		return nil, err
 	}
 	d, err := root.Open(dir)
 	if err != nil {
