@@ -33,7 +33,9 @@ func (a *Activities) CheckBranch(ctx context.Context, in BranchInput) (_ BranchR
 	_, stop := report.Heartbeat(ctx, report.Progress{Doing: "looks at the branch"})
 	defer stop()
 	defer makePermanent(&err)
-	if err := errors.Join(a.writeEntry(ctx, in.Header), a.stopAgents(ctx, in.RunID)); err != nil {
+	onDisk, err := a.beginEntry(ctx, in.Header)
+	defer finishEntry(onDisk, &err)
+	if err := errors.Join(err, a.stopAgents(ctx, in.RunID)); err != nil {
 		return BranchResult{}, err
 	}
 	w, release, err := a.workspaces.use(ctx, in.Header)
@@ -49,7 +51,7 @@ func (a *Activities) CheckBranch(ctx context.Context, in BranchInput) (_ BranchR
 }
 
 // logMoved returns the function that a workspace calls before it puts the branch back.
-// It logs how the branch was moved. It refuses unless the record says that the
+// It logs how the branch was moved. It refuses unless the record, which is then on disk, says that the
 // activity is due: an activity in a worker that slept comes late, and the run may have
 // moved the branch since.
 func (a *Activities) logMoved(of Header, due func(*run.Snapshot) bool) workspace.Told {

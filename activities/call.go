@@ -47,12 +47,14 @@ type meta struct {
 // attempt at the same call has stored an answer, callProvider returns it and pays nothing again.
 // Two simultaneous attempts take turns. They occur, for example, after a long pause of the first
 // attempt's worker.
-func (a *Activities) callProvider(ctx context.Context, c Call, build func(provider.Capabilities) (provider.Request, error)) (reply, error) {
+func (a *Activities) callProvider(ctx context.Context, c Call, build func(provider.Capabilities) (provider.Request, error)) (_ reply, err error) {
 	show, stop := report.Heartbeat(ctx, report.Progress{Doing: "writes the record"})
 	defer stop()
-	if err := a.writeEntry(ctx, c.Header); err != nil {
+	onDisk, err := a.beginEntry(ctx, c.Header)
+	if err != nil {
 		return reply{}, err
 	}
+	defer finishEntry(onDisk, &err)
 	dir := a.runs.Run(c.RunID)
 	lock, err := takeTurns(ctx, dir, c.Artifact("lock"), "the answer", show)
 	if err != nil {
@@ -88,6 +90,9 @@ func (a *Activities) callProvider(ctx context.Context, c Call, build func(provid
 	}
 	begun, err := a.countStart(dir, c)
 	if err != nil {
+		return reply{}, err
+	}
+	if err := onDisk(); err != nil { // nothing is paid before the record says so
 		return reply{}, err
 	}
 	show(report.Progress{Doing: "asks " + c.Provider})

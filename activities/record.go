@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
@@ -30,25 +31,47 @@ const (
 func (a *Activities) Record(ctx context.Context, p Header) error { return a.writeEntry(ctx, p) }
 
 func (a *Activities) writeEntry(ctx context.Context, p Header) error {
-	if len(p.Entry.Events) == 0 {
-		return nil
+	onDisk, err := a.beginEntry(ctx, p)
+	if err == nil {
+		err = onDisk()
 	}
-	out, err := a.runs.Run(p.RunID).Record(p.Entry)
+	return err
+}
+
+// beginEntry is writeEntry without the wait for the disk: an activity calls onDisk before it acts, and at its end.
+func (a *Activities) beginEntry(ctx context.Context, p Header) (onDisk func() error, err error) {
+	nothing := func() error { return nil }
+	if len(p.Entry.Events) == 0 {
+		return nothing, nil
+	}
+	out, synced, err := a.runs.Run(p.RunID).BeginRecord(p.Entry)
 	if ahead, ok := errors.AsType[*rundir.Ahead](err); ok {
-		return temporal.NewNonRetryableApplicationError(ahead.Error(), AheadError, nil, ahead)
+		return nothing, temporal.NewNonRetryableApplicationError(ahead.Error(), AheadError, nil, ahead)
 	}
 	if err != nil {
-		return err
+		return nothing, err
 	}
 	if out.Aside != nil {
 		activity.GetLogger(ctx).Warn("the record was mended", "runId", p.RunID, "why", out.Aside.Why, "file", out.Aside.File)
 	}
 	if out.Last < p.Entry.First()-1 {
 		message := fmt.Sprintf("the record is good up to event %d, event %d is due", out.Last, p.Entry.First())
-		return temporal.NewNonRetryableApplicationError(message, BehindError, nil, out.Last)
+		return nothing, temporal.NewNonRetryableApplicationError(message, BehindError, nil, out.Last)
 	}
-	failpoint.Hit("record.kept")
-	return nil
+	return sync.OnceValue(func() error {
+		err := synced()
+		if err == nil {
+			failpoint.Hit("record.kept")
+		}
+		return err
+	}), nil
+}
+
+// finishEntry sets the error of an activity that began an entry, unless it has one.
+func finishEntry(onDisk func() error, err *error) {
+	if wrong := onDisk(); *err == nil {
+		*err = wrong
+	}
 }
 
 // keepJSON keeps v as an artifact in JSON.

@@ -67,9 +67,11 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) (_ ApplyResult, e
 	defer makePermanent(&err)
 	_, stop := report.Heartbeat(ctx, report.Progress{Doing: "applies the patch"})
 	defer stop()
-	if err := a.writeEntry(ctx, in.Header); err != nil {
+	onDisk, err := a.beginEntry(ctx, in.Header)
+	if err != nil {
 		return ApplyResult{}, err
 	}
+	defer finishEntry(onDisk, &err)
 	diff, err := a.patchBytes(ctx, in.Header, in.Patch, in.Raw, in.Base)
 	if lost, ok := errors.AsType[*lostPatch](err); ok {
 		return ApplyResult{Refusal: &run.Problem{Code: ArtifactError, Message: lost.Error()}}, nil
@@ -90,6 +92,9 @@ func (a *Activities) Apply(ctx context.Context, in ApplyInput) (_ ApplyResult, e
 		return ApplyResult{}, fmt.Errorf("plan %s: %w", in.Patch.Name, err)
 	}
 	failpoint.Hit("apply.planned")
+	if err := onDisk(); err != nil { // the branch does not move before the record says so
+		return ApplyResult{}, err
+	}
 	commit, found, err := w.Commit(ctx, workspace.CommitInput{
 		Base: in.Base, Change: change, Message: commitMessage(in), Time: in.Time,
 		Tell: a.logMoved(in.Header, func(s *run.Snapshot) bool {

@@ -214,16 +214,23 @@ func (j *journal) appendBytes(end int64, b []byte) error {
 	return nil
 }
 
-// syncLog begins to put the log on disk, unless the seal stays as it is, and sends the result. Lines that an earlier
+// syncAndSeal puts the log on disk and then replaces the seal, unless the seal stays as it is. Lines that an earlier
 // attempt wrote may not be on disk if no seal covers them. A log that was written anew is on disk already.
-func (j *journal) syncLog(next seal) <-chan error {
-	synced := make(chan error, 1)
-	if j.file == nil || next.isSame(j.seal) {
-		synced <- nil
-		return synced
+func (j *journal) syncAndSeal(next seal) error {
+	if next.isSame(j.seal) {
+		return nil
 	}
-	go func() { synced <- j.file.Sync() }()
-	return synced
+	if j.file != nil {
+		if err := j.file.Sync(); err != nil {
+			return fmt.Errorf("record: %w", err)
+		}
+	}
+	failpoint.Hit("rundir.before-seal")
+	if err := j.writeSeal(next); err != nil {
+		return fmt.Errorf("record: %w", err)
+	}
+	failpoint.Hit("rundir.after-seal")
+	return nil
 }
 
 func (j *journal) rewriteLines(lines []line) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -130,43 +131,63 @@ type Recorded struct {
 // The lines are on disk before the seal covers them, and both before Record returns: no caller is told of an event
 // that a power cut takes away, and no sealed line is missing after it. The snapshots are written while the disk takes
 // the lines. They may reach the disk before the lines, because the lines win over them.
-func (d *Dir) Record(e Entry) (out Recorded, err error) {
+func (d *Dir) Record(e Entry) (Recorded, error) {
+	out, onDisk, err := d.BeginRecord(e)
+	if err == nil {
+		err = onDisk()
+	}
+	return out, err
+}
+
+// BeginRecord is Record, but does not wait for the disk. The caller may read and prepare, and calls onDisk before it
+// acts on the entry: onDisk returns when the lines are on disk and sealed. It may be called again, and is never nil.
+// Until then the record is locked.
+func (d *Dir) BeginRecord(e Entry) (out Recorded, onDisk func() error, err error) {
+	nothing := func() error { return nil }
 	j, err := d.openJournal()
 	if err != nil {
-		return out, fmt.Errorf("record: %w", err)
+		return out, nothing, fmt.Errorf("record: %w", err)
 	}
-	defer j.closeFiles()
-	c, err := j.compareEntry(e)
+	out, c, err := d.appendEntry(j, e)
+	if err != nil || c.behind || c.late {
+		j.closeFiles()
+		return out, nothing, err
+	}
+	written, sealed := make(chan struct{}), make(chan error, 1)
+	next := j.nextSeal(c.lines[:c.covers], e.Execution, e.Over)
+	go func() {
+		err := j.syncAndSeal(next)
+		<-written
+		j.closeFiles()
+		sealed <- err
+	}()
+	onDisk = sync.OnceValue(func() error { return <-sealed })
+	if e.isCurrent(c.last) {
+		err = d.writeCurrent(j, e, c.fresh)
+	}
+	close(written)
 	if err != nil {
-		return out, fmt.Errorf("record: %w", err)
+		return out, nothing, errors.Join(err, onDisk())
+	}
+	return out, onDisk, nil
+}
+
+// appendEntry brings the log to the entry, if the log can be brought there.
+func (d *Dir) appendEntry(j *journal, e Entry) (out Recorded, c comparison, err error) {
+	if c, err = j.compareEntry(e); err != nil {
+		return out, c, fmt.Errorf("record: %w", err)
 	}
 	out.Last = c.last
 	if c.behind || c.late {
-		return out, nil
+		return out, c, nil
 	}
 	if out.Aside, err = d.setAside(j, c.aside); err != nil {
-		return out, fmt.Errorf("record: %w", err)
+		return out, c, fmt.Errorf("record: %w", err)
 	}
 	if err := j.writeLines(c.lines); err != nil {
-		return out, fmt.Errorf("record: %w", err)
+		return out, c, fmt.Errorf("record: %w", err)
 	}
-	next, current := j.nextSeal(c.lines[:c.covers], e.Execution, e.Over), e.isCurrent(c.last)
-	synced := j.syncLog(next)
-	if current {
-		err = d.writeCurrent(j, e)
-	}
-	if err := errors.Join(<-synced, err); err != nil {
-		return out, fmt.Errorf("record: %w", err)
-	}
-	failpoint.Hit("rundir.before-seal")
-	if err := j.writeSeal(next); err != nil {
-		return out, fmt.Errorf("record: %w", err)
-	}
-	failpoint.Hit("rundir.after-seal")
-	if !current {
-		return out, nil
-	}
-	return out, d.logEvents(j, c.fresh)
+	return out, c, nil
 }
 
 // isCurrent reports whether the entry's state is the state after the last event of the log. Otherwise a later call has
@@ -175,17 +196,18 @@ func (e Entry) isCurrent(last int) bool {
 	return e.State.LastEventID != nil && *e.State.LastEventID == run.EventID(last)
 }
 
-// writeCurrent writes what follows from the events of the current entry: the questions and the snapshots.
-func (d *Dir) writeCurrent(j *journal, e Entry) error {
+// writeCurrent writes what follows from the events of the current entry: the questions, the snapshots, and for the
+// events that are fresh the lines of the logs.
+func (d *Dir) writeCurrent(j *journal, e Entry, fresh []run.Event) error {
 	if err := d.keepQuestions(e.Events); err != nil {
 		return err
 	}
 	failpoint.Hit("rundir.before-state")
 	if err := j.replaceSnapshots(e.State, e.Standing); err != nil {
-		return err
+		return fmt.Errorf("record: %w", err)
 	}
 	failpoint.Hit("rundir.after-state")
-	return nil
+	return d.logEvents(j, fresh)
 }
 
 // replaceSnapshots writes state.json and run.json. The constant part of run.json

@@ -82,15 +82,11 @@ func (s seal) isSame(other seal) bool {
 	return s.Chain == other.Chain && slices.Equal(s.Executions, other.Executions)
 }
 
-// writeSeal replaces the seal, unless it is the same. Only who has the record's lock reads the seal, so that it may be
+// writeSeal replaces the seal. Only who has the record's lock reads the seal, so that it may be
 // written over: a rename onto a file makes ext4 write the new file to the disk at once. A shorter seal is filled up
 // with line feeds, so that one write, which a kill does not divide, leaves no byte of the longer one. After a power cut
 // that left it unreadable, the seal covers nothing.
 func (j *journal) writeSeal(next seal) error {
-	if next.isSame(j.seal) {
-		return nil
-	}
-	j.seal = next
 	if j.sealFile == nil {
 		return replaceJSON(j.root, sealFile, next)
 	}

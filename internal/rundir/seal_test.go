@@ -59,3 +59,23 @@ func TestASealOfFewerLinesIsReadable(t *testing.T) {
 		t.Errorf("the sealed lines lead to %+v, %v", s, err)
 	}
 }
+
+// Who reads the record after BeginRecord waits until the lines are sealed.
+func TestTheRecordIsLockedUntilItIsSealed(t *testing.T) {
+	d := newDir(t)
+	for i := range steps {
+		_, onDisk, err := d.BeginRecord(steps[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := d.Sealed(); err != nil || s.Seq != i+1 {
+			t.Fatalf("after event %d the sealed lines lead to %+v, %v", i+1, s, err)
+		}
+		for range 2 {
+			if err := onDisk(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	wantWhole(t, d)
+}
