@@ -76,7 +76,8 @@ func (e entry) prepare(argv []string, dir string, env []string) (inside, error) 
 	if err := limits.validate(); err != nil {
 		return inside{}, err
 	}
-	mounts, err := e.spec.mounts(e.box.home)
+	links := resolver{}
+	mounts, err := e.spec.mounts(e.box.home, links)
 	if err != nil {
 		return inside{}, err
 	}
@@ -84,12 +85,12 @@ func (e entry) prepare(argv []string, dir string, env []string) (inside, error) 
 	if in.dir == "" {
 		in.dir = e.spec.Tree
 	}
-	if !filepath.IsAbs(in.dir) || !e.shows(mounts, in.dir) {
+	if !filepath.IsAbs(in.dir) || !e.shows(mounts, links, in.dir) {
 		return inside{}, fmt.Errorf("working directory %q is not in the box", in.dir)
 	}
 	if e.name != "" {
 		in.names, in.argv = append(in.names, e.name), append([]string{OwnDirectory + e.name}, argv[1:]...)
-	} else if !e.shows(mounts, argv[0]) {
+	} else if !e.shows(mounts, links, argv[0]) {
 		return inside{}, fmt.Errorf("program %s is not in the box: name its directory", argv[0])
 	}
 	if len(e.spec.Overlays) > 0 && !e.box.overlay {
@@ -105,14 +106,14 @@ func (e entry) prepare(argv []string, dir string, env []string) (inside, error) 
 }
 
 // shows reports whether a path of the host is the same file inside.
-func (e entry) shows(mounts []mount, path string) bool {
-	real, err := filepath.EvalSymlinks(path)
+func (e entry) shows(mounts []mount, links resolver, path string) bool {
+	real, err := links.resolve(path)
 	if err != nil {
 		return false
 	}
 	seen := append([]string{"/usr"}, e.box.host.dirs...)
 	for _, m := range mounts {
-		if to, err := filepath.EvalSymlinks(m.to); err == nil && m.kind != fence && m.kind != private {
+		if to, err := links.resolve(m.to); err == nil && m.kind != fence && m.kind != private {
 			seen = append(seen, m.to, to)
 		}
 	}

@@ -105,13 +105,31 @@ func InSystem(path string) bool {
 // reserved are directories that hold the machine itself. The box has its own.
 var reserved = []string{"/proc", "/sys", "/dev", "/run", "/tmp"}
 
+// resolver resolves the links of each path once, for the start of one program: the checks of a spec compare every
+// mount with every other one.
+type resolver map[string]resolved
+
+type resolved struct {
+	real string
+	err  error
+}
+
+func (r resolver) resolve(path string) (string, error) {
+	known, ok := r[path]
+	if !ok {
+		known.real, known.err = filepath.EvalSymlinks(path)
+		r[path] = known
+	}
+	return known.real, known.err
+}
+
 // mounts returns what the spec adds to the box, parents before children. It refuses a path that does
 // not exist, one of the system, and one that is or holds the operator's home.
-func (s Spec) mounts(home string) ([]mount, error) {
+func (s Spec) mounts(home string, links resolver) ([]mount, error) {
 	var all []mount
 	add := func(what string, kind mountKind, paths ...string) error {
 		for _, path := range paths {
-			if err := CheckPath(path, home); err != nil {
+			if err := links.checkPath(path, home); err != nil {
 				return fmt.Errorf("%s %s: %w", what, path, err)
 			}
 			all = append(all, mount{kind, path, path})
@@ -122,11 +140,11 @@ func (s Spec) mounts(home string) ([]mount, error) {
 		return nil, err
 	}
 	for _, o := range s.Overlays {
-		if err := CheckPath(o.Lower, home); err != nil {
+		if err := links.checkPath(o.Lower, home); err != nil {
 			return nil, fmt.Errorf("overlay over %s: %w", o.Lower, err)
 		}
 		if o.Above != "" {
-			if err := CheckPath(o.Above, home); err != nil {
+			if err := links.checkPath(o.Above, home); err != nil {
 				return nil, fmt.Errorf("overlay over %s: %w", o.Above, err)
 			}
 		}
@@ -145,16 +163,16 @@ func (s Spec) mounts(home string) ([]mount, error) {
 		all = append(all, git)
 	}
 	slices.SortStableFunc(all, func(a, b mount) int { return strings.Compare(a.to, b.to) })
-	if err := checkNested(all); err != nil {
+	if err := links.checkNested(all); err != nil {
 		return nil, err
 	}
-	return all, checkKept(all)
+	return all, links.checkKept(all)
 }
 
 // checkNested refuses a mount below a directory that a program in a box can write, unless its way
 // there has no link: a program of an earlier box could have laid it. It also refuses one below the
 // .git of the tree.
-func checkNested(all []mount) error {
+func (r resolver) checkNested(all []mount) error {
 	for _, m := range all {
 		for _, above := range all {
 			if m.to == above.to || !isUnder(m.to, above.to) {
@@ -163,11 +181,11 @@ func checkNested(all []mount) error {
 			if filepath.Base(above.to) == ".git" {
 				return fmt.Errorf("%s: it is in the .git of the work tree", m.to)
 			}
-			top, err := filepath.EvalSymlinks(above.to)
+			top, err := r.resolve(above.to)
 			if err != nil {
 				return err
 			}
-			real, err := filepath.EvalSymlinks(m.to)
+			real, err := r.resolve(m.to)
 			if below := strings.TrimPrefix(m.to, above.to); m.kind != fence && (err != nil || real != top+below) {
 				return fmt.Errorf("%s: a link leads there from %s", m.to, above.to)
 			}
@@ -179,17 +197,17 @@ func checkNested(all []mount) error {
 // checkKept refuses a file that is to be read only and that a program in a box can change all the same:
 // by another path that leads to it, or by replacing a directory above it. A mount can be neither moved
 // nor removed.
-func checkKept(all []mount) error {
+func (r resolver) checkKept(all []mount) error {
 	for _, m := range all {
 		if m.kind != readOnly {
 			continue // the parent of a fence is the work tree, a mount
 		}
-		real, err := filepath.EvalSymlinks(m.to)
+		real, err := r.resolve(m.to)
 		if err != nil {
 			return err
 		}
 		for _, w := range all {
-			top, err := filepath.EvalSymlinks(w.to)
+			top, err := r.resolve(w.to)
 			if w.kind != writable || err != nil || !isUnder(real, top) {
 				continue
 			}
@@ -236,11 +254,13 @@ func (b *Box) CheckPath(path string) error { return CheckPath(path, b.home) }
 // CheckPath refuses a path that no box shows, with the reason in one line: one that is not clean and
 // absolute, that does not exist, that belongs to the system, and the home directory or a directory that
 // holds it. An empty home is not compared.
-func CheckPath(path, home string) error {
+func CheckPath(path, home string) error { return resolver{}.checkPath(path, home) }
+
+func (r resolver) checkPath(path, home string) error {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
 		return errors.New("not a clean absolute path")
 	}
-	real, err := filepath.EvalSymlinks(path)
+	real, err := r.resolve(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return errors.New("there is no such file or directory")
 	}
