@@ -31,6 +31,23 @@ var errAbsent = errors.New("no such object here")
 type objectFiles struct {
 	root  *os.Root
 	packs []*packFile
+	heads *bufio.Reader // of inflateHead, kept because a decompressor is costly to make
+	z     io.ReadCloser
+}
+
+// inflateHead returns a reader of what a compressed stream begins with. It serves until the next call.
+func (f *objectFiles) inflateHead(in *bufio.Reader) (*bufio.Reader, error) {
+	if f.z == nil {
+		z, err := zlib.NewReader(in)
+		if err != nil {
+			return nil, err
+		}
+		f.z, f.heads = z, bufio.NewReader(z)
+	} else if err := f.z.(zlib.Resetter).Reset(in, nil); err != nil {
+		return nil, err
+	}
+	f.heads.Reset(f.z)
+	return f.heads, nil
 }
 
 // openObjects opens the directory of a repository's objects.
@@ -79,38 +96,72 @@ func (f *objectFiles) read(id ID) (Object, error) {
 }
 
 func (f *objectFiles) readLoose(id ID) (Object, error) {
-	file, err := openPlain(f.root, id.looseName())
+	o, err := f.openLoose(id)
 	if err != nil {
 		return Object{}, err
 	}
-	defer file.Close()
-	z, err := zlib.NewReader(bufio.NewReader(file))
-	if err != nil {
-		return Object{}, err
-	}
-	in := bufio.NewReader(z)
-	head, err := in.ReadSlice(0) // it ends within the reader's buffer
-	if err != nil {
-		return Object{}, err
-	}
-	kind, size, _ := strings.Cut(string(head[:len(head)-1]), " ")
-	n, err := strconv.ParseInt(size, 10, 64)
-	if err != nil || n < 0 || n > maxObject {
+	defer o.file.Close()
+	if o.size > maxObject {
 		return Object{}, errUnusual
 	}
-	content, err := readExactly(in, n)
-	return Object{Kind: Kind(kind), Size: n, Content: content}, err
+	content, err := readExactly(o.content, o.size)
+	return Object{Kind: o.kind, Size: o.size, Content: content}, err
+}
+
+// looseObject is an object in a file of its own, which is open. Its content is read before the next object's.
+type looseObject struct {
+	file    *os.File
+	kind    Kind
+	size    int64
+	content io.Reader
+}
+
+func (f *objectFiles) openLoose(id ID) (looseObject, error) {
+	file, err := openPlain(f.root, id.looseName())
+	if err != nil {
+		return looseObject{}, err
+	}
+	o := looseObject{file: file}
+	if err := o.readHead(f); err != nil {
+		return looseObject{}, errors.Join(err, file.Close())
+	}
+	return o, nil
+}
+
+// readHead reads the kind and the size, which are before the content.
+func (o *looseObject) readHead(f *objectFiles) error {
+	in, err := f.inflateHead(bufio.NewReader(o.file))
+	if err != nil {
+		return err
+	}
+	head, err := in.ReadSlice(0) // it ends within the reader's buffer
+	if err != nil {
+		return err
+	}
+	kind, size, _ := strings.Cut(string(head[:len(head)-1]), " ")
+	o.kind, o.content = Kind(kind), in
+	if o.size, err = strconv.ParseInt(size, 10, 64); err != nil || o.size < 0 {
+		return errUnusual
+	}
+	return nil
 }
 
 func (f *objectFiles) readPacked(id ID, depth int) (Object, error) {
+	p, at, err := f.findPacked(id)
+	if err != nil {
+		return Object{}, err
+	}
+	return f.readAt(p, id, at, depth)
+}
+
+// findPacked returns the first pack that has an object, and its offset there.
+func (f *objectFiles) findPacked(id ID) (*packFile, int64, error) {
 	for _, p := range f.packs {
-		if at, err := p.find(id); err == nil {
-			return f.readAt(p, id, at, depth)
-		} else if !errors.Is(err, errAbsent) {
-			return Object{}, err
+		if at, err := p.find(id); !errors.Is(err, errAbsent) {
+			return p, at, err
 		}
 	}
-	return Object{}, errAbsent
+	return nil, 0, errAbsent
 }
 
 // packedKinds are the kinds of the entries that hold a whole object.
@@ -124,23 +175,12 @@ const (
 
 // readAt reads the entry of a pack at an offset. like has the form of the repository's ids.
 func (f *objectFiles) readAt(p *packFile, like ID, at int64, depth int) (Object, error) {
-	if depth == 0 || at < 0 {
+	if depth == 0 {
 		return Object{}, errUnusual
 	}
-	if err := p.openData(f.root); err != nil {
-		return Object{}, err
-	}
-	in := bufio.NewReader(io.NewSectionReader(p.data, at, math.MaxInt64-at))
-	b, err := in.ReadByte()
+	code, size, in, err := f.openEntry(p, at)
 	if err != nil {
 		return Object{}, err
-	}
-	code, size := b>>4&7, int64(b&15)
-	for shift := 4; b&0x80 != 0; shift += 7 {
-		if b, err = in.ReadByte(); err != nil || shift > 32 {
-			return Object{}, errors.Join(errUnusual, err)
-		}
-		size |= int64(b&0x7f) << shift
 	}
 	if size > maxObject {
 		return Object{}, errUnusual
@@ -160,6 +200,29 @@ func (f *objectFiles) readAt(p *packFile, like ID, at int64, depth int) (Object,
 	base.Content, err = applyDelta(base.Content, delta)
 	base.Size = int64(len(base.Content))
 	return base, err
+}
+
+// openEntry reads the head of a pack's entry: its code, and the size of what follows. in is right after them.
+func (f *objectFiles) openEntry(p *packFile, at int64) (code byte, size int64, in *bufio.Reader, err error) {
+	if at < 0 {
+		return 0, 0, nil, errUnusual
+	}
+	if err := p.openData(f.root); err != nil {
+		return 0, 0, nil, err
+	}
+	in = bufio.NewReader(io.NewSectionReader(p.data, at, math.MaxInt64-at))
+	b, err := in.ReadByte()
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	code, size = b>>4&7, int64(b&15)
+	for shift := 4; b&0x80 != 0; shift += 7 {
+		if b, err = in.ReadByte(); err != nil || shift > 32 {
+			return 0, 0, nil, errors.Join(errUnusual, err)
+		}
+		size |= int64(b&0x7f) << shift
+	}
+	return code, size, in, nil
 }
 
 // readBase reads the object that a delta changes. in is right after the entry's size.
