@@ -262,7 +262,7 @@ func (c *cli) dialEngine(ctx context.Context) (*runs.Client, func(), error) {
 	if target.RunsDir != "" { // the variables of `starter env` may name an engine of another directory: so are its records
 		c.runsDir = target.RunsDir
 	}
-	t, err := temporalclient.Dial(ctx, o)
+	t, err := target.Dial(ctx, o)
 	if err != nil {
 		return nil, nil, err
 	}

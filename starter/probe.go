@@ -16,6 +16,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/setup"
+	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
 
 // validateNamed looks for what the provider names by a path.
@@ -54,9 +55,19 @@ func validateHere(p run.Providers) error {
 	return nil
 }
 
+// missingHere looks for the providers in this process's environment, after err has kept a worker from being asked. Where
+// engine or worker were only too slow to answer it finds nothing missing: the worker may have what this process lacks.
+func missingHere(err error, p run.Providers) error {
+	engine, ok := errors.AsType[*temporalclient.Unreachable](err)
+	if ok && !engine.Silent() || errors.Is(err, runs.ErrNoWorker) {
+		return validateHere(p)
+	}
+	return nil
+}
+
 // probeProviders asks the worker whether the providers can work there, before the run is started and
-// anybody is paid. If no worker answers, it looks in this environment, and says so; the run itself asks
-// later about a provider that is missing.
+// anybody is paid. If there is no worker, it looks in this environment. It says when none answers: the run itself
+// asks later about a provider that is missing.
 func (c *cli) probeProviders(ctx context.Context, client *runs.Client, in *run.Input) error {
 	in.Notify = c.channelsHere()
 	p, given := in.Providers, optionsBySpec(*in)
@@ -73,12 +84,12 @@ func (c *cli) probeProviders(ctx context.Context, client *runs.Client, in *run.I
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if errors.Is(err, runs.ErrOldWorker) {
+		return err
+	}
 	if err != nil {
-		if err := validateHere(p); err != nil {
-			return err
-		}
-		if errors.Is(err, runs.ErrOldWorker) {
-			return err
+		if missing := missingHere(err, p); missing != nil {
+			return missing
 		}
 		fmt.Fprintf(c.err, "starter: no worker says whether it has %s (%s): the run asks if one is missing\n", strings.Join(specs, ", "), display.Line(err.Error()))
 		return nil

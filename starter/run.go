@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -155,10 +156,7 @@ func (c *cli) startRun(ctx context.Context, flags *pflag.FlagSet, f *runFlags) e
 	}
 	client, closeClient, err := c.dialEngine(ctx)
 	if err != nil {
-		if missing := validateHere(in.Providers); missing != nil {
-			return missing
-		}
-		return err
+		return cmp.Or(missingHere(err, in.Providers), err)
 	}
 	defer closeClient()
 	if err := c.findTold(ctx, &in); err != nil {

@@ -26,7 +26,7 @@ func (c *Client) Agents(ctx context.Context) ([]agent.Manifest, error) {
 
 // probePatience bounds the wait for the answer about providers. A worker needs less, unless it is too busy
 // or too old to answer.
-const probePatience = 18 * time.Second
+const probePatience = 45 * time.Second
 
 // ErrOldWorker reports that a worker does not know the options of a run. It would leave them out.
 var ErrOldWorker = errors.New("the worker is older than this command and knows no options of agents: start it again in this version, or leave the options out")

@@ -16,13 +16,13 @@ type Door struct {
 
 // Knock asks the engine of a runs directory for its proof. It looks at no other configuration. The
 // error is an *Unreachable when there is no engine, or another program in its place. A zero timeout
-// means 5 s.
+// means 30 s.
 func Knock(ctx context.Context, runsDir string, timeout time.Duration) (Door, error) {
 	f, err := readFile(runsDir)
 	if err != nil {
 		return Door{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(timeout, dialTimeout))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(timeout, localTimeout))
 	defer cancel()
 	if f.Token == "" {
 		if err := (owned{f.Address, f.PID}).knock(ctx); err != nil {

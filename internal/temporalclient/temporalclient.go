@@ -32,7 +32,12 @@ import (
 // TaskQueue is the task queue of Ratchet's workflows and activities.
 const TaskQueue = "ratchet"
 
-const dialTimeout = 5 * time.Second
+// Limits of Dial. A server on this machine that has ended refuses the connection at once. One that only is slow, because
+// the machine is busy, deserves more time than a server behind a network that is silent.
+const (
+	dialTimeout  = 5 * time.Second
+	localTimeout = 30 * time.Second
+)
 
 // Options state where Dial looks and how the client reports. The zero Options are usable.
 type Options struct {
@@ -42,7 +47,7 @@ type Options struct {
 	RunsDir  string        // directory whose engine.json is read; empty: none
 	Logger   *slog.Logger  // nil: the client and its workers log nothing
 	Identity string        // empty: the SDK's own, pid@host
-	Timeout  time.Duration // limit of Dial; zero: 5 s
+	Timeout  time.Duration // limit of Dial; zero: 30 s for an engine on this machine, 5 s for a configured server
 }
 
 // Dial returns a client of the server that Resolve found, after the server has answered once. The
@@ -53,8 +58,13 @@ func Dial(ctx context.Context, o Options) (client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	timeout := cmp.Or(o.Timeout, dialTimeout)
-	opts := target.options
+	return target.Dial(ctx, o)
+}
+
+// Dial is the function Dial for a server that Resolve has found.
+func (t Target) Dial(ctx context.Context, o Options) (client.Client, error) {
+	timeout := cmp.Or(o.Timeout, t.patience())
+	opts := t.options
 	opts.Identity = o.Identity
 	opts.Logger = sdklog.NewStructuredLogger(quiet(o.Logger))
 	opts.ConnectionOptions.GetSystemInfoTimeout = timeout
@@ -67,11 +77,19 @@ func Dial(ctx context.Context, o Options) (client.Client, error) {
 	c, err := client.DialContext(dialCtx, opts)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("reach temporal at %s: %w", target.Address, ctx.Err())
+			return nil, fmt.Errorf("reach temporal at %s: %w", t.Address, ctx.Err())
 		}
-		return nil, &Unreachable{Address: target.Address, Source: target.Source, Err: err}
+		return nil, &Unreachable{Address: t.Address, Source: t.Source, Err: err}
 	}
 	return c, nil
+}
+
+// patience returns how long the server has for its first answer.
+func (t Target) patience() time.Duration {
+	if t.Source == Configuration {
+		return dialTimeout
+	}
+	return localTimeout
 }
 
 func quiet(l *slog.Logger) *slog.Logger {

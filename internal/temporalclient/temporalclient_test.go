@@ -205,7 +205,16 @@ func TestServerThatNeverAnswers(t *testing.T) {
 	isolate(t)
 	t.Setenv("TEMPORAL_ADDRESS", listen(t).Addr().String())
 	_, err := temporalclient.Dial(t.Context(), temporalclient.Options{Timeout: 50 * time.Millisecond})
-	if _, ok := errors.AsType[*temporalclient.Unreachable](err); !ok {
+	if u, ok := errors.AsType[*temporalclient.Unreachable](err); !ok || !u.Silent() {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// TestAnEngineThatIsSilentHasNotEnded: its listener takes the connection, and nothing answers on it.
+func TestAnEngineThatIsSilentHasNotEnded(t *testing.T) {
+	isolate(t)
+	_, err := temporalclient.Dial(t.Context(), temporalclient.Options{RunsDir: runsDir(t, listen(t).Addr().String()), Timeout: 50 * time.Millisecond})
+	if u, ok := errors.AsType[*temporalclient.Unreachable](err); !ok || !u.Silent() || strings.Contains(err.Error(), "has ended") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package temporalclient
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -77,6 +78,12 @@ func (e *Unreachable) reason() string {
 // on no type.
 func (e *Unreachable) metStranger() bool { return strings.Contains(e.Err.Error(), stranger) }
 
+// Silent reports whether something has the server's address and did not answer in time.
+func (e *Unreachable) Silent() bool {
+	_, late := errors.AsType[*serviceerror.DeadlineExceeded](e.Err)
+	return late || errors.Is(e.Err, context.DeadlineExceeded)
+}
+
 // Unwrap returns the error of the connection.
 func (e *Unreachable) Unwrap() error { return e.Err }
 
@@ -102,6 +109,8 @@ func (e *Unreachable) remedy() string {
 		return "stop it and run `starter up` with the same runs directory"
 	case e.metStranger():
 		return "the engine that wrote it has ended: run `starter up --port 0` with the same runs directory"
+	case e.Source == EngineFile && e.Silent():
+		return "a busy machine makes it slow: try again, and if it stays silent end `starter up` and start it again with the same runs directory"
 	case e.Source == EngineFile:
 		return "the engine that wrote it has ended: run `starter up` with the same runs directory"
 	}
