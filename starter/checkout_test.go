@@ -14,7 +14,6 @@ import (
 // TestARepositorysRunsDirectoryIsNotUsed has the files of an engine, and the record of a run that would go on with
 // commands of its author's, in the checkout of a repository. Their modes are what this user's own would have.
 func TestARepositorysRunsDirectoryIsNotUsed(t *testing.T) {
-	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
 	repo := repository(t)
 	dir := filepath.Join(repo, localRunsDir)
 	victim := filepath.Join(t.TempDir(), "victim")

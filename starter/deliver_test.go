@@ -12,7 +12,6 @@ import (
 
 // TestABadBatchIsOneLineWithItsCode has every document that is no batch refused before anything is asked or written.
 func TestABadBatchIsOneLineWithItsCode(t *testing.T) {
-	alone(t)
 	job := func(id, more string) string { return fmt.Sprintf(`{"id":%q,"state":"ready"%s}`, id, more) }
 	jobs := func(list ...string) string { return `{"id":"b-1","jobs":[` + strings.Join(list, ",") + `]}` }
 	var many []string

@@ -85,6 +85,7 @@ func (v *visit) leavesNothing() {
 // it: the processes that the demo names are real, those that it kills are dead, and the repository holds
 // one commit of each patch.
 func TestDemoSurvivesTheDeathOfItsEngineAndWorker(t *testing.T) {
+	t.Parallel()
 	v := visitDemo(t, buildStarter(t))
 	v.awaits(gatePrompt, 1)
 	engine, worker := v.serving()
@@ -124,6 +125,7 @@ func TestDemoSurvivesTheDeathOfItsEngineAndWorker(t *testing.T) {
 }
 
 func TestDemoThatIsEndedLeavesNothing(t *testing.T) {
+	t.Parallel()
 	program := buildStarter(t)
 	for name, at := range map[string]func(*visit){
 		"while the engine starts":    func(v *visit) { v.awaits("starts the engine", 1) },

@@ -3,32 +3,41 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// buildStarter returns the program itself, built from these sources. The engine is there when it returns.
+// buildStarter returns the program itself, built once from these sources. The engine is there when it returns.
 func buildStarter(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs the engine")
 	}
-	alone(t)
 	if _, err := engine.Program(t.Context(), func(line string) { t.Log(line) }); err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(t.TempDir(), "starter")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	program, err := builtStarter()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return program
 }
+
+var builtStarter = sync.OnceValues(func() (string, error) {
+	program := filepath.Join(ownDir, "starter")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return program, nil
+})
 
 // patchesOn returns the patches of the commits of all branches of the sample, the newest first.
 func patchesOn(t *testing.T, repo string) []string {
@@ -37,6 +46,7 @@ func patchesOn(t *testing.T, repo string) []string {
 }
 
 func TestDemoWithoutATerminal(t *testing.T) {
+	t.Parallel()
 	program, dir := buildStarter(t), t.TempDir()
 	demo := func(args ...string) string {
 		t.Helper()

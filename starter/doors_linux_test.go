@@ -30,7 +30,6 @@ func fullDisk(t *testing.T) string {
 
 // TestAFullDiskIsSaid: an engine without room for its database answers nothing in time. Finding B13.
 func TestAFullDiskIsSaid(t *testing.T) {
-	alone(t)
 	full, runsDir := fullDisk(t), t.TempDir()
 	f := engine.File{Address: "127.0.0.1:1", Token: engine.NewToken(), DB: filepath.Join(full, "engine.db")}
 	if err := engine.WriteFile(runsDir, f); err != nil {

@@ -88,7 +88,6 @@ func TestTheScriptsOfTheReadme(t *testing.T) {
 		t.Skip("needs the engine")
 	}
 	need.Program(t, "jq")
-	alone(t)
 	commands(t)
 	home := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
@@ -150,7 +149,6 @@ func TestDoorOfTheEngine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs the engine")
 	}
-	alone(t)
 	b := bench{t, filepath.Join(t.TempDir(), "it's runs"), repository(t), answers(t)}
 	if got := b.starter("env"); got.code != exitUnreachable || got.out != "" {
 		t.Errorf("env without an engine: %+v", got)

@@ -7,7 +7,6 @@ import (
 
 // A command line that cannot be understood gets one line, which says what to write instead.
 func TestWhatIsWrongWithACommandLine(t *testing.T) {
-	alone(t)
 	for line, says := range map[string]string{
 		"ls":                     "did you mean list? See `starter --help`",
 		"stauts":                 "did you mean status? See `starter --help`",

@@ -71,10 +71,12 @@ func (f *fakeRun) Events(_ context.Context, _ run.ID, after string) ([]run.Event
 	return slices.Clone(f.events[run.Event{ID: after}.Seq():]), nil
 }
 
+// Describe returns an open execution until the run is over: nothing is left to clean up then.
 func (f *fakeRun) Describe(context.Context, run.ID) (runs.Execution, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	e := f.execution
+	e.Open = e.Open && !f.s.State.Status.Terminal()
 	e.Activities = f.describing
 	return e, nil
 }

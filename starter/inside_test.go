@@ -19,7 +19,6 @@ import (
 // program as starter on their PATH.
 func attacked(t *testing.T) bench {
 	t.Helper()
-	alone(t)
 	bin := t.TempDir()
 	self, err := filepath.Abs(os.Args[0])
 	must(t, err)

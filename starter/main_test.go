@@ -15,7 +15,6 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"github.com/ratchet-dev/ratchet/host/runs"
-	"github.com/ratchet-dev/ratchet/internal/proc"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 )
@@ -24,18 +23,6 @@ import (
 type result struct {
 	code     int
 	out, err string
-}
-
-// alone takes the command away from any Temporal that the machine may know, and
-// from any run.
-func alone(t *testing.T) {
-	for _, entry := range os.Environ() {
-		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "TEMPORAL_") {
-			t.Setenv(name, "")
-		}
-	}
-	t.Setenv("TEMPORAL_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
-	t.Setenv(proc.RunVariable, "") // these tests may be a check of a run
 }
 
 // starter runs a command as a script would: no terminal.
@@ -134,7 +121,6 @@ func TestComplaintIsOneSafeLine(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	alone(t)
 	repo, recorded := repository(t), answers(t)
 	lossy := repository(t)
 	blob := strings.TrimSpace(gitIn(t, lossy, "rev-parse", "HEAD:state.txt"))

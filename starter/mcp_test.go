@@ -25,6 +25,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/citizen/marker"
 	"github.com/ratchet-dev/ratchet/internal/controlsocket"
 	"github.com/ratchet-dev/ratchet/internal/dispatch"
+	"github.com/ratchet-dev/ratchet/internal/proc"
 )
 
 // asProgram turns the test binary into the program.
@@ -37,16 +38,34 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asTemporal) != "" {
 		os.Exit(signalAsTemporal(os.Args[1:]))
 	}
-	state, err := os.MkdirTemp("", "ratchet-state-") // no test reaches the state of whoever runs it
-	if err == nil {
-		err = os.Setenv("XDG_STATE_HOME", state)
-	}
-	if err != nil {
+	os.Exit(runAlone(m))
+}
+
+// ownDir holds what all tests of a process share, such as the built program.
+var ownDir string
+
+// runAlone runs the tests away from any Temporal that the machine may know, from any run whose check they may be, and from
+// the state of whoever runs them.
+func runAlone(m *testing.M) int {
+	var err error
+	if ownDir, err = os.MkdirTemp("", "ratchet-starter-"); err != nil {
 		panic(err)
 	}
-	code := m.Run()
-	_ = os.RemoveAll(state)
-	os.Exit(code)
+	defer os.RemoveAll(ownDir)
+	environment := map[string]string{
+		"XDG_STATE_HOME": filepath.Join(ownDir, "state"), "TEMPORAL_CONFIG_FILE": filepath.Join(ownDir, "none"), proc.RunVariable: "",
+	}
+	for _, entry := range os.Environ() {
+		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "TEMPORAL_") && environment[name] == "" && name != temporalVariable {
+			environment[name] = ""
+		}
+	}
+	for name, value := range environment {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
+	return m.Run()
 }
 
 // The citizens of a host.
@@ -67,7 +86,6 @@ type agentHost struct {
 
 func newAgentHost(t *testing.T) agentHost {
 	t.Helper()
-	alone(t)
 	home, err := os.MkdirTemp("", "m") // short: sockets lie below it
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(home) })
@@ -335,7 +353,6 @@ func TestASignalIsAGoodEnd(t *testing.T) {
 }
 
 func TestMCPThatCannotBeServed(t *testing.T) {
-	alone(t)
 	if got := starter(t.Context(), "", "mcp", "more"); got.code != exitUsage || got.out != "" || !strings.Contains(got.err, "no arguments") {
 		t.Errorf("%+v", got)
 	}

@@ -24,7 +24,6 @@ func TestOneEngineIsFoundFromAnyDirectory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs the engine")
 	}
-	alone(t)
 	state := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", state)
 	here, there := t.TempDir(), t.TempDir()
@@ -66,7 +65,6 @@ func TestOneEngineIsFoundFromAnyDirectory(t *testing.T) {
 }
 
 func TestNoPlaceIsGuessed(t *testing.T) {
-	alone(t)
 	for _, env := range [][]string{nil, {"HOME="}, {"XDG_STATE_HOME=state", "HOME=home"}} {
 		var out, errs captured.Output
 		c := newCLI(console{args: []string{"list"}, out: &out, err: &errs, environ: env})
@@ -100,7 +98,6 @@ func TestTwoStartsAtOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs the engine")
 	}
-	alone(t)
 	if _, err := engine.Program(t.Context(), func(line string) { t.Log(line) }); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +138,6 @@ func TestARecordOfAnotherEngineIsNotShown(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs the engine")
 	}
-	alone(t)
 	const id, secret = "0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77", "words of the other run"
 	record := func(dir, text string) {
 		logs := filepath.Join(dir, "workflows", id, "logs")

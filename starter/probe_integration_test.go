@@ -13,7 +13,6 @@ func TestProvidersAreLookedForOnTheWorker(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs the engine")
 	}
-	alone(t)
 	b := bench{t, filepath.Join(t.TempDir(), ".runs"), repository(t), answers(t)}
 	client := filepath.Join(t.TempDir(), "claude")
 	write(t, client, "#!/bin/sh\ntouch \"$0.asked\"\ntest \"$1\" = --version && echo 2.1.0 && exit\nexit 9\n")

@@ -32,7 +32,6 @@ type person struct {
 
 func newPerson(t *testing.T, client string) *person {
 	t.Helper()
-	alone(t)
 	home, err := os.MkdirTemp("", "m")
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(home) })

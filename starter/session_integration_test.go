@@ -50,7 +50,6 @@ func newTalk(t *testing.T) talk {
 	if testing.Short() {
 		t.Skip("starts an engine")
 	}
-	alone(t)
 	b := talk{bench: bench{T: t, runsDir: filepath.Join(t.TempDir(), ".runs"), repo: repository(t)}, dir: t.TempDir()}
 	write(t, filepath.Join(b.dir, "agent"), talker)
 	must(t, os.Chmod(filepath.Join(b.dir, "agent"), 0o700))
@@ -79,6 +78,7 @@ func (b talk) says(want string, args ...string) {
 }
 
 func TestCommandsOfASession(t *testing.T) {
+	t.Parallel()
 	b := newTalk(t)
 	up(t, b.runsDir)
 	b.startSession()
@@ -114,6 +114,7 @@ func TestCommandsOfASession(t *testing.T) {
 // TestASessionIsFollowedToAnotherEngine ends engine and worker while a person waits for an answer, and starts them again
 // at other ports. An agent that was heard before would be asked to go on: this one was not.
 func TestASessionIsFollowedToAnotherEngine(t *testing.T) {
+	t.Parallel()
 	b := newTalk(t)
 	stop := up(t, b.runsDir)
 	b.startSession()
@@ -139,7 +140,6 @@ func TestASessionIsFollowedToAnotherEngine(t *testing.T) {
 }
 
 func TestBadInputOfSessions(t *testing.T) {
-	alone(t)
 	repo := repository(t)
 	t.Chdir(t.TempDir())
 	start := func(more ...string) []string {

@@ -87,7 +87,7 @@ func (p neighbour) sh(script string) string {
 
 func (p neighbour) starter(args ...string) result {
 	p.Helper()
-	ctx, cancel := context.WithTimeout(p.Context(), time.Minute) // a run in wrong hands may never end
+	ctx, cancel := context.WithTimeout(p.Context(), 5*time.Minute) // a run in wrong hands may never end
 	defer cancel()
 	cmd := p.command(ctx, filepath.Join(filepath.Dir(p.home), "starter"), args...)
 	var out, errs bytes.Buffer

@@ -16,8 +16,15 @@ import (
 // it did before.
 func sit(t *testing.T, program string, columns, rows int, args ...string) *seat {
 	t.Helper()
+	return sitWith(t, nil, program, columns, rows, args...)
+}
+
+// sitWith is sit with more variables.
+func sitWith(t *testing.T, variables []string, program string, columns, rows int, args ...string) *seat {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", append([]string{"-c", `trap : INT; "$0" "$@"; code=$?; stty -a | grep -qw -- -echo && echo SILENT || echo ECHOES; exit $code`, program}, args...)...)
 	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "PAGER=cat", "EDITOR=sed -i 's/^>     1 + better$/&\\nBest, please/'")
+	cmd.Env = append(cmd.Env, variables...)
 	return sitDown(t, cmd, columns, rows)
 }
 
@@ -34,10 +41,10 @@ const gatePrompt = "Apply this patch?"
 // TestTheGateAtATerminal lives through a run at two real terminals: what is typed ahead decides nothing,
 // every key does what it says, sizes change, and a decision at one terminal is told at the other.
 func TestTheGateAtATerminal(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("needs the engine")
 	}
-	alone(t)
 	program := buildStarter(t)
 	runsDir := filepath.Join(t.TempDir(), ".runs")
 	repo, answers := repository(t), answers(t)
@@ -122,10 +129,10 @@ var cursor = strings.NewReplacer("\x1b[K", "", "\x1b[J", "", "\x1b[1A", "", "\x1
 
 // TestTheBoardAtATerminal opens the board, reviews from it, and comes back.
 func TestTheBoardAtATerminal(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("needs the engine")
 	}
-	alone(t)
 	program := buildStarter(t)
 	runsDir := filepath.Join(t.TempDir(), ".runs")
 	repo, answers := repository(t), answers(t)
@@ -198,10 +205,10 @@ new file mode 100644
 // TestTheRarerKeysAtATerminal uses the keys for files at a wide terminal, is interrupted at the gate, and answers the
 // question of an error at a narrow one without colours.
 func TestTheRarerKeysAtATerminal(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("needs the engine")
 	}
-	alone(t)
 	program := buildStarter(t)
 	runsDir, answers := filepath.Join(t.TempDir(), ".runs"), t.TempDir()
 	repo := repository(t)
@@ -209,13 +216,13 @@ func TestTheRarerKeysAtATerminal(t *testing.T) {
 	defer stop()
 	write(t, filepath.Join(answers, "plan-1.md"), "Make it good")
 	write(t, filepath.Join(answers, "execute-1.md"), twoFiles)
-	begin := func(columns int, id, check string) *seat {
+	begin := func(variables []string, columns int, id, check string) *seat {
 		t.Helper()
-		return sit(t, program, columns, 40, "run", "--runs-dir", runsDir, "--sandbox", "off", "--repo", repo, "--goal", "Make it good",
+		return sitWith(t, variables, program, columns, 40, "run", "--runs-dir", runsDir, "--sandbox", "off", "--repo", repo, "--goal", "Make it good",
 			"--provider", "replay:"+answers, "--check", check, "--id", id)
 	}
 
-	wide := begin(200, "by-file", passes)
+	wide := begin(nil, 200, "by-file", passes)
 	wide.awaits(gatePrompt, 1)
 	wide.does("f", "file 1 of 2")
 	wide.does("", "file 2 of 2")
@@ -234,8 +241,8 @@ func TestTheRarerKeysAtATerminal(t *testing.T) {
 		t.Error("an interrupt does not say what becomes of the run")
 	}
 
-	t.Setenv("NO_COLOR", "1")
-	again := sit(t, program, 58, 30, "watch", "--runs-dir", runsDir, "by-file")
+	plain := []string{"NO_COLOR=1"}
+	again := sitWith(t, plain, program, 58, 30, "watch", "--runs-dir", runsDir, "by-file")
 	again.awaits(gatePrompt, 1)
 	again.does("a", "Which are accepted?")
 	again.does("2", "Why do the others go back?")
@@ -244,7 +251,7 @@ func TestTheRarerKeysAtATerminal(t *testing.T) {
 	again.does("y", "Completed")
 	again.leaves(0)
 
-	failing := begin(58, "by-error", "false") // no answer is recorded for the fix that follows
+	failing := begin(plain, 58, "by-error", "false") // no answer is recorded for the fix that follows
 	failing.awaits(gatePrompt, 1)
 	failing.does("y", "What now?")
 	failing.does("", "retry: the step that failed is repeated")
@@ -255,7 +262,7 @@ func TestTheRarerKeysAtATerminal(t *testing.T) {
 	failing.does("n", "What now?")
 	failing.does("q", "The run waits for an answer")
 	failing.leaves(exitInput)
-	last := sit(t, program, 58, 30, "review", "--runs-dir", runsDir, "by-error")
+	last := sitWith(t, plain, program, 58, 30, "review", "--runs-dir", runsDir, "by-error")
 	last.awaits("What now?", 1)
 	last.does("cancel", "End the run?")
 	last.does("yes", "the run is asked to end")

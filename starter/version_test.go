@@ -12,7 +12,6 @@ import (
 )
 
 func TestVersionNamesTheEngine(t *testing.T) {
-	alone(t)
 	program := filepath.Join(t.TempDir(), "ratchet-engine")
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho '{\"version\": \"1.2.0\", \"server\": \"1.32.1\"}'\n"), 0o700); err != nil {
 		t.Fatal(err)
@@ -46,7 +45,6 @@ func TestTheRealCommandServesTheDemo(t *testing.T) {
 	if command == "" || testing.Short() {
 		t.Skip("TEMPORAL_CLI does not name the temporal command")
 	}
-	alone(t)
 	cache, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {
 		t.Fatal(err)
