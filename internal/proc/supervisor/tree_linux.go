@@ -56,8 +56,9 @@ func (t *tree) await(stop <-chan struct{}) bool {
 func (t *tree) terminate(grace time.Duration) {
 	over := time.NewTimer(grace)
 	defer over.Stop()
-	t.signal(syscall.SIGTERM)
-	t.signal(syscall.SIGCONT) // a stopped process does not handle SIGTERM
+	found := children()
+	t.signal(syscall.SIGTERM, found)
+	t.signal(syscall.SIGCONT, found) // a stopped process does not handle SIGTERM
 	for t.reap() {
 		select {
 		case <-t.died:
@@ -75,7 +76,11 @@ func (t *tree) kill(limit time.Duration) int {
 	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()
 	for t.reap() {
-		t.signal(syscall.SIGKILL)
+		found := listedChildren()
+		if len(found) == 0 {
+			found = children()
+		}
+		t.signal(syscall.SIGKILL, found)
 		select {
 		case <-t.died:
 		case <-again.C:
@@ -86,12 +91,13 @@ func (t *tree) kill(limit time.Duration) int {
 	return 0
 }
 
-func (t *tree) signal(sig syscall.Signal) {
+// signal signals the program and the children found, with their groups.
+func (t *tree) signal(sig syscall.Signal, found []child) {
 	if !t.ended {
 		syscall.Kill(-t.program, sig) // even where /proc cannot be read
 	}
 	own := syscall.Getpgrp()
-	for _, c := range children() {
+	for _, c := range found {
 		syscall.Kill(c.pid, sig)
 		if c.group > 1 && c.group != own {
 			syscall.Kill(-c.group, sig)
@@ -101,25 +107,44 @@ func (t *tree) signal(sig syscall.Signal) {
 
 type child struct{ pid, group int }
 
-// children returns the processes whose parent we are, including the dead that are not reaped yet.
-func children() []child {
+// children returns the processes whose parent we are, including the dead that are not reaped yet. It looks at
+// every process of the machine.
+func children() (found []child) {
 	names, _ := list("/proc")
-	self := os.Getpid()
-	var found []child
 	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		stat, err := os.ReadFile("/proc/" + name + "/stat")
-		if err != nil {
-			continue
-		}
-		if parent, group, ok := parseStat(string(stat)); ok && parent == self {
-			found = append(found, child{pid: pid, group: group})
+		if c, ok := readChild(name); ok {
+			found = append(found, c)
 		}
 	}
 	return found
+}
+
+// listedChildren returns children by the list that the kernel keeps of our first thread, which has them all: it
+// starts the program, and adopts. The list can lack a child while another one ends, and some kernels have none: a
+// second look, or children, finds what it lacks. The lists of other threads are left alone, because what is
+// looked up of a thread delays its end.
+func listedChildren() (found []child) {
+	pids, _ := os.ReadFile("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children")
+	for _, pid := range strings.Fields(string(pids)) {
+		if c, ok := readChild(pid); ok {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// readChild reads a process that /proc names. It returns false for one that is not our child.
+func readChild(name string) (c child, ok bool) {
+	pid, err := strconv.Atoi(name)
+	if err != nil {
+		return c, false
+	}
+	stat, err := os.ReadFile("/proc/" + name + "/stat")
+	if err != nil {
+		return c, false
+	}
+	parent, group, ok := parseStat(string(stat))
+	return child{pid: pid, group: group}, ok && parent == os.Getpid()
 }
 
 // parseStat reads the parent and the process group out of /proc/PID/stat. The name before them is
