@@ -12,8 +12,8 @@ import (
 type host struct {
 	links map[string]string // top-level names that are links, such as bin, and where they lead
 	dirs  []string          // top-level directories of the system besides /usr
-	// etc and copies are what programs need of /etc and what holds no secret: directories and large files, which
-	// are mounted, and small files, which are copied. bwrap reads the list of all mounts after each mount.
+	// etc and copies are the paths of /etc that programs need; none holds a secret. The directories and large files
+	// of etc are mounted, the small files of copies are copied: bwrap reads the list of all mounts after each mount.
 	etc, copies []string
 	masks       []string // files of /proc that tell about the machine
 }
