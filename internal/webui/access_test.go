@@ -69,6 +69,7 @@ func (b *browser) checkAccess(t *testing.T) {
 
 // The check finds each fault that it looks for.
 func TestTheAccessCheckFinds(t *testing.T) {
+	t.Parallel()
 	b := openBrowser(t, 800, 600)
 	b.open("data:text/html,<html><body><h1>a</h1><h3 id=x>b</h3><button></button><input id=x><p style='color:%23999;background:%23fff'>pale</p>" +
 		"<a href=/ tabindex=-1 style='display:inline-block;width:9px;height:9px'>c</a>")

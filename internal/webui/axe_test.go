@@ -45,6 +45,7 @@ func readAxe(t *testing.T) string {
 
 // TestAxeOnThePage has axe-core look at each page of the review page, in both sizes and colours.
 func TestAxeOnThePage(t *testing.T) {
+	t.Parallel()
 	axe := readAxe(t)
 	onScreens(t, func(t *testing.T, b *browser) {
 		s := newFixture(t, greetGo)
@@ -110,6 +111,7 @@ func TestAxeOnThePage(t *testing.T) {
 
 // Axe finds what it is here for, on a page with the faults.
 func TestAxeFinds(t *testing.T) {
+	t.Parallel()
 	axe := readAxe(t)
 	b := openBrowser(t, 800, 600)
 	b.open("data:text/html,<html><body><button></button><input><p style='color:%23999;background:%23fff'>pale</p><img src='data:,'>")

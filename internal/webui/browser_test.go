@@ -7,15 +7,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/internal/captured"
 	"github.com/ratchet-dev/ratchet/internal/need"
 )
 
@@ -50,33 +51,44 @@ func openBrowser(t *testing.T, width, height int, more ...string) *browser {
 	return b
 }
 
-// startDriver runs chromedriver on a free port, which it names in its first lines.
+// startDriver runs chromedriver on a port that it chooses. It ends at once where another program has that port by IPv4:
+// then it is started again.
 func startDriver(t *testing.T, program string) (url string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(program, fmt.Sprintf("--port=%d", port), "--log-level=WARNING")
-	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	url = fmt.Sprintf("http://127.0.0.1:%d", port)
-	await(t, "chromedriver answers", func() bool {
-		resp, err := http.Get(url + "/status")
-		return err == nil && resp.Body.Close() == nil
+	awaitOr(t, "chromedriver serves", func() string { return "it ends at each start" }, func() bool {
+		url = tryDriver(t, program)
+		return url != ""
 	})
 	return url
 }
+
+// tryDriver starts chromedriver once. It returns an empty URL if the program ends before it serves.
+func tryDriver(t *testing.T, program string) (url string) {
+	t.Helper()
+	var said captured.Output
+	cmd := exec.Command(program, "--port=0", "--log-level=WARNING")
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+	cmd.Stdout = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	running, ended := context.WithCancel(context.Background())
+	go func() {
+		_ = cmd.Wait()
+		ended()
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-running.Done()
+	})
+	text, ok := said.Await(running, driverPort.MatchString)
+	if !ok {
+		return ""
+	}
+	return "http://127.0.0.1:" + driverPort.FindStringSubmatch(text)[1]
+}
+
+var driverPort = regexp.MustCompile(`started successfully on port (\d+)`)
 
 // call is one WebDriver command; its value goes to out. Cleanups call too, so the context is not the test's.
 func (b *browser) call(method, url string, in, out any) {

@@ -9,6 +9,7 @@ import (
 
 // TestALoginLinkOpensTheWebUI once, in the browser that opens it.
 func TestALoginLinkOpensTheWebUI(t *testing.T) {
+	t.Parallel()
 	mine, other := openBrowser(t, 1000, 800), openBrowser(t, 1000, 800)
 	s := newFixture(t, greetGo)
 	const page = "/namespaces/default/workflows"
@@ -34,6 +35,7 @@ func TestALoginLinkOpensTheWebUI(t *testing.T) {
 
 // TestAPageOfAnotherPortCannotUseASession: for a browser it is the same fixture, and gets the cookie.
 func TestAPageOfAnotherPortCannotUseASession(t *testing.T) {
+	t.Parallel()
 	b := openBrowser(t, 1000, 800)
 	s := newFixture(t, greetGo)
 	b.enter(s)

@@ -8,6 +8,7 @@ import (
 // TestAPageWhoseNamePointsHereCannotUseTheWebUI is a browser in the state after a DNS rebinding: the name of a page of another
 // fixture leads to the Web UI, which is of the page's own origin then. Finding B5.
 func TestAPageWhoseNamePointsHereCannotUseTheWebUI(t *testing.T) {
+	t.Parallel()
 	b := openBrowser(t, 1000, 800, "--host-resolver-rules=MAP evil.example 127.0.0.1")
 	s := newFixture(t, greetGo)
 	b.enter(s)

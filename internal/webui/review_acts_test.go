@@ -77,6 +77,7 @@ func (r *reviewed) file(name string) string {
 // TestAPersonAcceptsSomeFiles marks a file and comments on the other: the marked one is a patch of its own, and the
 // comment reaches the fixer with the rest.
 func TestAPersonAcceptsSomeFiles(t *testing.T) {
+	t.Parallel()
 	onScreens(t, func(t *testing.T, b *browser) {
 		s := newFixture(t, greetGo)
 		server := reviewOf(s)
@@ -131,6 +132,7 @@ var greetingPart = func() string {
 // TestAPersonChoosesAnAttempt walks over the tabs of two attempts, sends both back from the second, and applies the
 // second of the next two.
 func TestAPersonChoosesAnAttempt(t *testing.T) {
+	t.Parallel()
 	onScreens(t, func(t *testing.T, b *browser) {
 		s := newFixture(t, greetGo)
 		server := reviewOf(s)
@@ -174,6 +176,7 @@ func TestAPersonChoosesAnAttempt(t *testing.T) {
 
 // TestAPersonAnswersNotesAndCancels settles a question, leaves a note for the next prompt, and ends the run.
 func TestAPersonAnswersNotesAndCancels(t *testing.T) {
+	t.Parallel()
 	onScreens(t, func(t *testing.T, b *browser) {
 		s := newFixture(t, greetGo)
 		server := reviewOf(s)
@@ -219,6 +222,7 @@ func TestAPersonAnswersNotesAndCancels(t *testing.T) {
 // TestAPersonLetsAnAgentUseATool has a real agent ask for two commands, of which a person allows one and refuses the
 // other with words that the agent is told.
 func TestAPersonLetsAnAgentUseATool(t *testing.T) {
+	t.Parallel()
 	agent := need.Env(t, "CLAUDE_BIN")
 	onScreens(t, func(t *testing.T, b *browser) {
 		model := fakemodel.Start(t)

@@ -15,6 +15,7 @@ import (
 // TestEventsReachThePage has a run go through rejections while its page is open, and holds that each event that a page
 // shows comes to it by itself. It prints how long after the event that was.
 func TestEventsReachThePage(t *testing.T) {
+	t.Parallel()
 	b := openBrowser(t, 1400, 1000)
 	s := newFixture(t, greetGo)
 	server := reviewOf(s)

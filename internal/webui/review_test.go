@@ -60,6 +60,7 @@ func (s *fixture) fixer(request, answer string) string {
 // TestAPersonReviewsOnAPhone opens the link of a notification and sends the patch back with a comment at a line, which
 // the fixer is told; then opens it again and applies: a tap on the link and a tap on the button.
 func TestAPersonReviewsOnAPhone(t *testing.T) {
+	t.Parallel()
 	for _, screen := range []struct {
 		name          string
 		width, height int
@@ -137,6 +138,7 @@ func (b *browser) noSidewaysScroll(t *testing.T) {
 
 // TestHostileTextOnTheReviewPage puts text that would be markup or a script wherever a model writes.
 func TestHostileTextOnTheReviewPage(t *testing.T) {
+	t.Parallel()
 	b := openBrowser(t, 1400, 1000)
 	s := newFixture(t, greetGo)
 	server := reviewOf(s)
@@ -192,6 +194,7 @@ document.body.append(script, theirs, part);`
 // TestThePolicyHoldsScripts holds that no script runs but the files of the page, where a text became markup all the
 // same.
 func TestThePolicyHoldsScripts(t *testing.T) {
+	t.Parallel()
 	b := openBrowser(t, 1000, 800)
 	s := newFixture(t, greetGo)
 	b.enterReview(reviewOf(s), "/")
@@ -210,6 +213,7 @@ func TestThePolicyHoldsScripts(t *testing.T) {
 // TestOtherPagesCannotUseTheReviewPage has a page of another origin, and one whose name leads here, try what the page
 // itself does, in a browser that is logged in.
 func TestOtherPagesCannotUseTheReviewPage(t *testing.T) {
+	t.Parallel()
 	b := openBrowser(t, 1000, 800, "--host-resolver-rules=MAP evil.example 127.0.0.1")
 	s := newFixture(t, greetGo)
 	server := reviewOf(s)

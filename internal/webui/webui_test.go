@@ -13,6 +13,7 @@ import (
 // TestAPersonWorksARunFromTheWebUI does what one would: opens the page of a run that asks, answers by the signal form
 // with the data that the page says, reads the diff, approves it the same way, and sees the run completed.
 func TestAPersonWorksARunFromTheWebUI(t *testing.T) {
+	t.Parallel()
 	b := openBrowser(t, 1440, 1700)
 	s := newFixture(t, greetGo)
 	b.enter(s)
@@ -57,6 +58,7 @@ func TestAPersonWorksARunFromTheWebUI(t *testing.T) {
 
 // TestAPersonLetsAnAgentUseAToolFromTheWebUI has a real agent ask for a command and a person allow it by the signal form.
 func TestAPersonLetsAnAgentUseAToolFromTheWebUI(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("needs the embedded engine: not with -short")
 	}
@@ -95,6 +97,7 @@ const hostile = "# own <script>parent.pwned=1</script> <img src=x onerror=parent
 
 // TestHostileTextIsShownAsText puts it wherever a model or a person may write, and reads it back from the page.
 func TestHostileTextIsShownAsText(t *testing.T) {
+	t.Parallel()
 	b := openBrowser(t, 1440, 1700)
 	s := newFixture(t, greetGo)
 	b.enter(s)

@@ -12,6 +12,7 @@ import (
 // TestTheWebUIShowsTheWork looks at the pages around a run's details: what an activity is doing, what the history says
 // of it, and the list of the runs that wait.
 func TestTheWebUIShowsTheWork(t *testing.T) {
+	t.Parallel()
 	b := openBrowser(t, 1440, 1200)
 	s := newFixture(t, greetGo)
 	b.enter(s)
