@@ -153,18 +153,18 @@ func (c *cli) watchSession(ctx context.Context, s foundSession) error {
 	first, told := true, map[string]bool{}
 	looks := sessionLooks{c: c, s: s}
 	defer looks.close()
-	isAway := false
+	away := false
 	for {
 		snap, err := looks.next(ctx, func(err error) {
-			if !isAway {
-				isAway = true
+			if !away {
+				away = true
 				fmt.Fprintf(c.err, "starter: %s\n", story.OneLine(err.Error(), 300))
 			}
 		})
 		if err != nil {
 			return err
 		}
-		isAway = false
+		away = false
 		for _, p := range snap.Past {
 			if !told[p.ID] && !first {
 				c.printEnd(s.id, p)
