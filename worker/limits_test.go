@@ -86,7 +86,11 @@ func (s *fixture) askState(t *testing.T, id run.ID, over <-chan struct{}) (n int
 			open = false
 		case <-time.After(20 * time.Millisecond):
 		}
-		state, err := query[run.State](s, id, workflows.StateQuery)
+		var state run.State
+		err := s.patiently(t.Context(), func() (err error) {
+			state, err = query[run.State](s, id, workflows.StateQuery)
+			return err
+		})
 		if err != nil {
 			t.Errorf("query %d: %v", n, err)
 			return n

@@ -23,8 +23,9 @@ func (s *fixture) verify(t *testing.T, r *scripted, kills int) {
 	t.Helper()
 	id := r.in.RunID
 	var res workflows.RunResult
-	if err := s.client.GetWorkflow(t.Context(), id.WorkflowID(), "").Get(t.Context(), &res); err != nil {
-		t.Errorf("run %s: %v", id, err)
+	ended := s.patiently(t.Context(), func() error { return s.client.GetWorkflow(t.Context(), id.WorkflowID(), "").Get(t.Context(), &res) })
+	if ended != nil {
+		t.Errorf("run %s: %v", id, ended)
 		return
 	}
 	if res.Status != run.Completed || res.Commits != r.patches {
@@ -91,7 +92,11 @@ func (s *fixture) verifyRecord(t *testing.T, id run.ID) []run.Event {
 	if foreign := dir.Foreign(); len(foreign) > 0 {
 		t.Errorf("run %s: %v were set aside, and nobody but workers wrote", id, foreign)
 	}
-	known, err := query[workflows.EventsResult](s, id, workflows.EventsQuery)
+	var known workflows.EventsResult
+	err = s.patiently(t.Context(), func() (err error) {
+		known, err = query[workflows.EventsResult](s, id, workflows.EventsQuery)
+		return err
+	})
 	if err != nil {
 		t.Errorf("run %s: %v", id, err)
 		return events

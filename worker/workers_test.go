@@ -75,17 +75,14 @@ func (s *fixture) waves(runs []*scripted, inFlight int) <-chan struct{} {
 
 // finish starts a run and waits for its end, whatever becomes of the server.
 func (s *fixture) finish(ctx context.Context, r *scripted) {
-	for {
+	err := s.patiently(ctx, func() error {
 		wr, err := s.begin(ctx, r.in)
-		if err == nil {
-			err = wr.Get(ctx, nil)
+		if err != nil {
+			return err
 		}
-		if err == nil || !s.flaky && !saysNothing(err) || ctx.Err() != nil {
-			if err != nil {
-				s.t.Errorf("run %s: %v", r.in.RunID, err)
-			}
-			return
-		}
-		time.Sleep(100 * time.Millisecond) // the pace of asking a server that was killed
+		return wr.Get(ctx, nil)
+	})
+	if err != nil {
+		s.t.Errorf("run %s: %v", r.in.RunID, err)
 	}
 }

@@ -91,6 +91,11 @@ func queryRun[T any](ctx context.Context, c *Client, id run.ID, execution, name 
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	v, err := c.temporal.QueryWorkflow(ctx, id.WorkflowID(), execution, name, args...)
+	if _, failed := errors.AsType[*serviceerror.QueryFailed](err); failed {
+		// A worker whose task came too late fails one question by a state that the engine did not take; then it
+		// reads the history.
+		v, err = c.temporal.QueryWorkflow(ctx, id.WorkflowID(), execution, name, args...)
+	}
 	if err != nil {
 		return out, fmt.Errorf("ask run %s for its %s: %w", id, name, c.unansweredError(id, err))
 	}

@@ -154,7 +154,7 @@ var deliveryPaths = []path{
 		}
 		s.must(deliveryflow.CloseUpdate, deliveryflow.Closing{Reason: delivery.Cancelled, By: "ann"})
 	}},
-	{"delivery-wakes", func(c *activities.Config) { c.Idle = 300 * time.Millisecond }, func(t *testing.T, s *stage) {
+	{"delivery-wakes", func(c *activities.Config) { c.Idle = 3 * time.Second }, func(t *testing.T, s *stage) {
 		s.begin(reader)
 		s.say("m1", "[[say:hello]]")
 		s.answer("m1", session.Completed, "hello")

@@ -194,7 +194,7 @@ var paths = []path{
 			t.Errorf("used %d", snap.Usage.TotalTokens)
 		}
 	}},
-	{"sleeps-and-is-woken", func(c *activities.Config) { c.Idle = 300 * time.Millisecond }, func(t *testing.T, s *stage) {
+	{"sleeps-and-is-woken", func(c *activities.Config) { c.Idle = 3 * time.Second }, func(t *testing.T, s *stage) {
 		s.begin(session.Input{})
 		for i := range 2 {
 			s.say(fmt.Sprint("m", i), "[[say:one]]")
