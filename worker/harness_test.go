@@ -4,14 +4,11 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +20,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/captured"
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
@@ -50,7 +48,7 @@ func TestMain(m *testing.M) {
 		if len(os.Args) == 4 && os.Args[1] == asApprover {
 			playApprover(os.Args[2], run.ID(os.Args[3]))
 		}
-		os.Exit(runTests(m))
+		os.Exit(eventually.RunTests(m, 4))
 	case resending:
 		serveDispatch(withResending)
 	case forgetful:
@@ -68,18 +66,6 @@ func TestMain(m *testing.M) {
 	default:
 		main()
 	}
-}
-
-// runTests runs more tests at once than there are processors, unless -parallel says otherwise: each waits for processes
-// of its own more than it works.
-func runTests(m *testing.M) int {
-	flag.Parse()
-	if limit := flag.Lookup("test.parallel"); limit.Value.String() == limit.DefValue {
-		if err := limit.Value.Set(strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
-			panic(err)
-		}
-	}
-	return m.Run()
 }
 
 // fixture is an engine, a client of it, a runs directory and a repository.

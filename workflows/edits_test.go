@@ -112,6 +112,7 @@ var edits = map[string]*edit{
 
 // TestReplayCatchesIncompatibleEdits is the control of TestReplay.
 func TestReplayCatchesIncompatibleEdits(t *testing.T) {
+	t.Parallel()
 	histories := corpus.Load(t)
 	for _, name := range slices.Sorted(maps.Keys(edits)) {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/ratchet-dev/ratchet/internal/engine"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/internal/temporaltest"
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 			os.Exit(checkLeaks(os.Stdout, os.Args[2:]))
 		}
 	}
-	os.Exit(m.Run())
+	os.Exit(eventually.RunTests(m, 8))
 }
 
 // serveDoomed serves until the process is killed.

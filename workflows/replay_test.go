@@ -15,6 +15,7 @@ var corpus = temporaltest.Corpus{Dir: "testdata/history", Workflow: workflows.Ru
 
 // TestReplay runs today's workflow over every history of every version.
 func TestReplay(t *testing.T) {
+	t.Parallel()
 	var ways []string
 	for _, way := range paths {
 		ways = append(ways, way.name)

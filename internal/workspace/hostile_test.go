@@ -176,6 +176,7 @@ func wantFile(t *testing.T, name, want string) {
 // The control: a git with the usual trust does start the canary in most of them, so the
 // test above looks at something.
 func TestHostileRepositoriesBite(t *testing.T) {
+	t.Parallel()
 	bites := 0
 	for _, tt := range hostile {
 		program, mark := canary(t)

@@ -4,11 +4,12 @@ import (
 	"os"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor"
 	"github.com/ratchet-dev/ratchet/internal/temporaltest"
 )
 
 func TestMain(m *testing.M) {
 	temporaltest.ObeyCacheVariable()
-	os.Exit(m.Run())
+	os.Exit(eventually.RunTests(m, 8))
 }
