@@ -78,8 +78,8 @@ func TestAPersonLetsAnAgentUseAToolFromTheWebUI(t *testing.T) {
 		b.awaitText(want)
 	}
 	b.keep("1-permission")
-	b.sendSignal("approval", b.dataToPaste("approvalId"))
 	asked := s.state(id).PendingApprovalID
+	b.sendSignal("approval", b.dataToPaste("approvalId"))
 	await(t, "the patch waits", func() bool {
 		st := s.state(id)
 		return st.Status == run.AwaitingApproval && st.PendingApprovalID != asked
