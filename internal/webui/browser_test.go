@@ -36,7 +36,7 @@ var flags = []string{
 func openBrowser(t *testing.T, width, height int, more ...string) *browser {
 	t.Helper()
 	chromium := need.Program(t, "chromium")
-	driver := startDriver(t, need.Program(t, "chromedriver"))
+	driver := startDriver(t, need.Env(t, "CHROMEDRIVER_BIN"))
 	args := append([]string{"--user-data-dir=" + t.TempDir(), fmt.Sprintf("--window-size=%d,%d", width, height)}, append(more, flags...)...)
 	b := &browser{t: t}
 	var made struct {
