@@ -12,7 +12,7 @@ import (
 
 // Patience is how long a test waits for an event that must come. An event that takes
 // longer counts as missing.
-const Patience = time.Minute
+const Patience = 5 * time.Minute
 
 // Log reads the events of a session for one test, and keeps them: a wait that fails
 // reports the events so far. It is for one goroutine.
