@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -119,8 +120,8 @@ func TestRememberSandboxKeepsWhatItHasChecked(t *testing.T) {
 			}
 		}
 	}()
-	remembered := 0
-	for range 1500 {
+	remembered, began := 0, time.Now()
+	for n := 0; n < 1500 || remembered == 0 && time.Since(began) < 5*time.Minute; n++ {
 		if settings.RememberSandbox(path, run.SandboxOff) != nil { // it met the other file
 			continue
 		}
