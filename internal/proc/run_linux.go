@@ -22,8 +22,11 @@ const (
 	// ourselves is the path of our executable, even after the file has been replaced or removed.
 	ourselves = "/proc/self/exe"
 	// pipeDelay is the time that Run waits for the output when a process outlives the supervisor
-	// and holds it.
-	pipeDelay = 500 * time.Millisecond
+	// and holds it. It is long because what a program wrote last is lost afterwards, and a worker of a
+	// busy machine may read late.
+	pipeDelay = 10 * time.Second
+	// reportDelay is the time in which a report must end. The line is there before the supervisor ends.
+	reportDelay = 2 * time.Second
 	// maxReport is larger than any report, in bytes.
 	maxReport = 512
 	// backstop is the time that Run waits for a supervisor beyond its own limit, in case the
@@ -161,7 +164,7 @@ func (s *supervised) verdict(ctx context.Context) (supervisor.Report, error) {
 	if state.ExitCode() == supervisor.Unbegun && ctx.Err() != nil {
 		return supervisor.Report{Status: int(syscall.SIGTERM), Told: true}, nil
 	}
-	s.report.SetReadDeadline(time.Now().Add(pipeDelay)) // the line is there already; others may hold the pipe open for ever
+	s.report.SetReadDeadline(time.Now().Add(reportDelay)) // others may hold the pipe open for ever
 	text, err := io.ReadAll(io.LimitReader(s.report, maxReport))
 	if err != nil {
 		return supervisor.Report{}, fmt.Errorf("%w: its report: %w", ErrLost, err)

@@ -15,8 +15,8 @@ import (
 )
 
 // pipeDelay is the time that Run waits for the output when a process outlives the process group and
-// holds it.
-const pipeDelay = 500 * time.Millisecond
+// holds it. A worker of a busy machine may read late.
+const pipeDelay = 10 * time.Second
 
 // run works without a supervisor here: it ends the process group. It does not end processes that
 // left the group, nor anything after our own death.
