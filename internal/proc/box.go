@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"reflect"
 	"strings"
 )
 
@@ -68,7 +67,7 @@ func enclose(c Command, path string) (Command, *boxed, error) {
 	if c.Stdin != nil {
 		c.Stdin = struct{ io.Reader }{c.Stdin}
 	}
-	shared := c.Stderr != nil && reflect.ValueOf(c.Stderr).Comparable() && c.Stderr == c.Stdout
+	shared := c.sharesOutput()
 	c.Stderr = &alsoTo{w: c.Stderr, kept: b.said}
 	if shared {
 		c.Stdout = c.Stderr

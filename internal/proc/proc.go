@@ -37,7 +37,8 @@ type Command struct {
 	// read until the program ends. Run does not wait for a Read that is under way then.
 	Stdin io.Reader
 	// Stdout and Stderr receive the output; nil discards it. Where both are the same pointer, the
-	// two streams share one pipe and keep their order. A Write must return: Run waits for it.
+	// two streams share one pipe and keep their order. A Write must return: Run waits for it. Once a
+	// Write fails, the program's writes fail too.
 	Stdout, Stderr io.Writer
 	// Grace is the time between SIGTERM and SIGKILL; zero means DefaultGrace.
 	Grace time.Duration
@@ -97,8 +98,8 @@ func (e *StartError) Unwrap() error { return e.Err }
 // [ErrLost] when its end could not be learned. A second call runs the program again.
 //
 // When ctx is done the program has c.Grace to end after SIGTERM, and is killed then. Run returns as
-// soon as all processes are gone. It returns seventeen seconds after the grace in any case, even if a
-// process cannot be killed or holds the output.
+// soon as all processes are gone. It returns thirteen seconds after the grace in any case, even if a
+// process cannot be killed or holds the output. The output is whole up to the end of the program.
 func Run(ctx context.Context, c Command) (Result, error) {
 	if err := c.validate(); err != nil {
 		return Result{}, err

@@ -264,23 +264,3 @@ func BenchmarkPlainExec(b *testing.B) {
 		}
 	}
 }
-
-// lateReader takes its time for the first piece of an output.
-type lateReader struct{ text string }
-
-func (l *lateReader) Write(b []byte) (int, error) {
-	if l.text == "" {
-		time.Sleep(1500 * time.Millisecond) // as in a worker that gets no turn
-	}
-	l.text += string(b)
-	return len(b), nil
-}
-
-// What a program writes last is kept, though it is read long after the program's end.
-func TestALateReaderLosesNothing(t *testing.T) {
-	var out lateReader
-	c := proc.Command{Argv: sh("echo first; sleep 0.2; echo last"), Stdout: &out}
-	if r, err := proc.Run(t.Context(), c); err != nil || r.ExitCode != 0 || out.text != "first\nlast\n" {
-		t.Errorf("%+v, %v, %q", r, err, out.text)
-	}
-}

@@ -3,7 +3,6 @@ package proc
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -21,10 +20,6 @@ import (
 const (
 	// ourselves is the path of our executable, even after the file has been replaced or removed.
 	ourselves = "/proc/self/exe"
-	// pipeDelay is the time that Run waits for the output when a process outlives the supervisor
-	// and holds it. It is long because what a program wrote last is lost afterwards, and a worker of a
-	// busy machine may read late.
-	pipeDelay = 10 * time.Second
 	// reportDelay is the time in which a report must end. The line is there before the supervisor ends.
 	reportDelay = 2 * time.Second
 	// maxReport is larger than any report, in bytes.
@@ -55,6 +50,7 @@ func run(ctx context.Context, c Command, path string, stdin *os.File, inside *En
 // supervised is a program under its supervisor.
 type supervised struct {
 	cmd     *exec.Cmd
+	output  *output
 	order   supervisor.Order
 	control *os.File // closing it tells the supervisor to stop
 	report  *os.File
@@ -76,6 +72,12 @@ func start(c Command, path string, stdin *os.File, inside *Enclosure, kept []*os
 		return nil, err
 	}
 	defer reportW.Close()
+	out, err := openOutput(c)
+	if err != nil {
+		control.Close()
+		report.Close()
+		return nil, err
+	}
 
 	order := supervisor.Order{Nonce: rand.Text(), Env: c.Env}
 	files := []*os.File{controlR, reportW} // supervisor.ControlFD, supervisor.ReportFD
@@ -85,11 +87,10 @@ func start(c Command, path string, stdin *os.File, inside *Enclosure, kept []*os
 		Args:        append([]string{supervisor.Name, strconv.FormatInt(c.Grace.Milliseconds(), 10), path}, c.Argv...),
 		Dir:         c.Dir,
 		Env:         supervisorEnv,
-		Stdout:      c.Stdout,
-		Stderr:      c.Stderr,
+		Stdout:      out.stdout,
+		Stderr:      out.stderr,
 		ExtraFiles:  append(files, kept...),
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
-		WaitDelay:   pipeDelay,
 	}
 	if stdin != nil {
 		cmd.Stdin = stdin
@@ -97,9 +98,11 @@ func start(c Command, path string, stdin *os.File, inside *Enclosure, kept []*os
 	if err := family.start(cmd); err != nil {
 		control.Close()
 		report.Close()
+		out.close()
 		return nil, fmt.Errorf("supervisor: %w", err)
 	}
-	return &supervised{cmd: cmd, order: order, control: control, report: report}, nil
+	out.begin()
+	return &supervised{cmd: cmd, output: out, order: order, control: control, report: report}, nil
 }
 
 // confine adds what the enclosure wants to the order. It returns the descriptors that the supervisor
@@ -120,8 +123,8 @@ func confine(order *supervisor.Order, inside *Enclosure) []*os.File {
 	return files
 }
 
-// wait returns when the supervisor is gone. When the supervisor is lost, wait also ends everything
-// that it supervised.
+// wait returns when the supervisor is gone and the output is written. When the supervisor is lost, wait also
+// ends everything that it supervised.
 func (s *supervised) wait(ctx context.Context, c Command) (supervisor.Report, error) {
 	defer s.report.Close()
 	defer s.control.Close()
@@ -140,17 +143,17 @@ func (s *supervised) wait(ctx context.Context, c Command) (supervisor.Report, er
 	})
 	defer release()
 
+	defer s.output.end()
 	waitErr := s.cmd.Wait()
 	family.reaped(s.cmd)
+	if s.cmd.ProcessState == nil {
+		return supervisor.Report{}, fmt.Errorf("%w: %w", ErrLost, waitErr)
+	}
 	report, err := s.verdict(ctx)
 	if err != nil {
 		family.end(s.cmd.Process.Pid)
-		return report, err
 	}
-	if _, ended := errors.AsType[*exec.ExitError](waitErr); !ended && waitErr != nil && !errors.Is(waitErr, exec.ErrWaitDelay) {
-		return report, waitErr
-	}
-	return report, nil
+	return report, err
 }
 
 // verdict returns the report of a supervisor that ended as it reported. Any other supervisor is

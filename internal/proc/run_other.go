@@ -14,32 +14,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipeDelay is the time that Run waits for the output when a process outlives the process group and
-// holds it. A worker of a busy machine may read late.
-const pipeDelay = 10 * time.Second
-
 // run works without a supervisor here: it ends the process group. It does not end processes that
 // left the group, nor anything after our own death.
 func run(ctx context.Context, c Command, path string, stdin *os.File, inside *Enclosure) (Result, error) {
 	if inside != nil {
 		return Result{}, &StartError{Program: c.Argv[0], Err: errors.New("there is no box on this system")}
 	}
+	out, err := openOutput(c)
+	if err != nil {
+		return Result{}, &StartError{Program: c.Argv[0], Err: err}
+	}
 	cmd := &exec.Cmd{
 		Path:        path,
 		Args:        c.Argv,
 		Dir:         c.Dir,
 		Env:         append([]string{}, c.Env...),
-		Stdout:      c.Stdout,
-		Stderr:      c.Stderr,
+		Stdout:      out.stdout,
+		Stderr:      out.stderr,
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
-		WaitDelay:   pipeDelay,
 	}
 	if stdin != nil {
 		cmd.Stdin = stdin
 	}
 	if err := cmd.Start(); err != nil {
+		out.close()
 		return Result{}, &StartError{Program: c.Argv[0], Err: whyNot(err)}
 	}
+	out.begin()
 	if c.Started != nil {
 		c.Started(cmd.Process.Pid)
 	}
@@ -53,15 +54,15 @@ func run(ctx context.Context, c Command, path string, stdin *os.File, inside *En
 			unix.Kill(group, unix.SIGKILL)
 		}
 	})
-	state, err := cmd.Process.Wait()
+	err = cmd.Wait()
 	told := !release()
 	close(exited)
 	unix.Kill(group, unix.SIGKILL)
-	if err != nil {
+	out.end()
+	if cmd.ProcessState == nil {
 		return Result{}, fmt.Errorf("run %s: %w", c.Argv[0], err)
 	}
-	cmd.Wait() // for the output; the process itself is reaped already
-	return result(ctx, state, told), nil
+	return result(ctx, cmd.ProcessState, told), nil
 }
 
 func result(ctx context.Context, state *os.ProcessState, told bool) Result {
