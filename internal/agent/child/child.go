@@ -7,6 +7,7 @@ package child
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,7 @@ type Child struct {
 	lines  *bufio.Reader
 	pid    int
 	stderr *proc.HeadTail
+	grace  time.Duration
 	cancel context.CancelFunc
 	done   chan struct{}
 
@@ -76,7 +78,7 @@ func Start(ctx context.Context, s Spec) (*Child, error) {
 	}
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	c := &Child{
-		in: in, out: out, lines: bufio.NewReaderSize(out, 64<<10), cancel: end,
+		in: in, out: out, lines: bufio.NewReaderSize(out, 64<<10), cancel: end, grace: cmp.Or(s.Grace, proc.DefaultGrace),
 		stderr: proc.NewHeadTail(0, keptStderr), done: make(chan struct{}),
 	}
 	var stderr io.Writer = c.stderr
@@ -200,11 +202,18 @@ func (c *Child) WaitForEnd(ctx context.Context) bool {
 	}
 }
 
+// lastWords is the time after the grace in which the output of a program that we
+// end is still read.
+const lastWords = 2 * time.Second
+
 // End ends the program and all processes that it started, and returns when they
-// have ended. It sends SIGTERM, waits for the grace, and sends SIGKILL.
+// have ended. It sends SIGTERM, waits for the grace, and sends SIGKILL. Output that
+// is not read then is lost.
 func (c *Child) End() {
 	c.ExpectEnd()
 	c.cancel()
+	unread := time.AfterFunc(c.grace+lastWords, func() { c.out.Close() }) // in a box, Run waits for the reader
+	defer unread.Stop()
 	<-c.done
 	c.closePipes()
 }

@@ -31,6 +31,11 @@ func TestMain(m *testing.M) {
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println("here")
 		time.Sleep(time.Hour)
+	case "flood": // writes pages without an end, and a dot for each
+		for page := strings.Repeat("x", 4<<10-1) + "\n"; ; {
+			fmt.Print(page)
+			fmt.Fprint(os.Stderr, ".")
+		}
 	default:
 		os.Exit(m.Run())
 	}
