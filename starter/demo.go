@@ -245,7 +245,7 @@ func (v visitor) Approve(ctx context.Context, a run.PendingApproval) (run.Decisi
 		}
 		return run.Decision{ApprovalID: a.ApprovalID, Decision: run.Approve, By: v.Name, Reason: v.demo.approveFor}, nil
 	}
-	a.Next.Reject = a.Next.Final
+	a.Next.Reject, a.Next.RejectEnds = a.Next.Final, true
 	d, err := v.Person.Approve(ctx, a)
 	if err == nil && d.Decision == run.Reject {
 		d.Final = true

@@ -224,9 +224,13 @@ func (p *Person) newGate(a run.PendingApproval) *gate {
 
 // gateWords returns the words of the gate.
 func (g *gate) gateWords() []word {
-	list := []word{{"y", "apply", "apply it"}, {"n", "send back", "send it back, with a reason in one line"}}
+	label, refuse, below := "send back", "send it back", "goes to the fixer"
+	if g.a.Next.RejectEnds {
+		label, refuse, below = "refuse", "refuse it and end the run", "is kept"
+	}
+	list := []word{{"y", "apply", "apply it"}, {"n", label, refuse + ", with a reason in one line"}}
 	if g.Edit != nil && len(g.files) > 0 {
-		list = append(list, word{"N", "in your editor", "send it back, with a reason in your editor: what stands below a line goes to the fixer with file and line"})
+		list = append(list, word{"N", "in your editor", refuse + ", with a reason in your editor: what stands below a line " + below + " with file and line"})
 	}
 	list = append(list, word{"d", "all of it", "show all of it, in your pager if it is long"})
 	if len(g.files) > 1 {
@@ -260,7 +264,11 @@ func (g *gate) pressKey(ctx context.Context, key string) (done bool, err error) 
 // askForReason asks for the reason of a rejection in one line.
 func (g *gate) askForReason(ctx context.Context) (bool, error) {
 	g.warnOfEnd()
-	reason, err := g.askReason(ctx, "Why not?", "the fixer reads it; - without a reason; Enter: back")
+	reader := "the fixer reads it"
+	if g.a.Next.RejectEnds {
+		reader = "the record keeps it"
+	}
+	reason, err := g.askReason(ctx, "Why not?", reader+"; - without a reason; Enter: back")
 	if reason == "" || err != nil {
 		return false, err
 	}
@@ -313,7 +321,11 @@ func (g *gate) rejectByMail(ctx context.Context) (bool, error) {
 	for _, line := range story.Lines(reason, 30) {
 		g.Screen.Line("    " + g.Screen.Dim("│ ") + line)
 	}
-	key, err := g.askForWord(ctx, "Send the patch back with this?", []word{{"y", "", "send it back"}, {"n", "", "back to the patch: nothing was decided"}})
+	question, does := "Send the patch back with this?", "send it back"
+	if g.a.Next.RejectEnds {
+		question, does = "Refuse the patch with this?", "refuse it and end the run"
+	}
+	key, err := g.askForWord(ctx, question, []word{{"y", "", does}, {"n", "", "back to the patch: nothing was decided"}})
 	if key != "y" || err != nil {
 		return false, err
 	}

@@ -216,7 +216,7 @@ func TestAGateSaysFirstWhatChangedSinceTheRefusal(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := f.out.String()
-	for _, want := range []string{"since the refused patch:", "- uno", "+ two", "risk: deletes files", "a no ends the run: the run ends as failed", "go test", "boom", "yes → it is applied"} {
+	for _, want := range []string{"since the refused patch:", "- uno", "+ two", "risk: deletes files", "a no ends the run: the run ends as failed", "go test", "boom", "yes → it is applied", "n refuse"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("no %q in:\n%s", want, said)
 		}
