@@ -25,7 +25,7 @@ type shelter struct {
 	kept   []kept            // caches that have a layer of the repository
 }
 
-// kept is a cache of the checks of which later runs on the repository may have what is built in it.
+// kept is a cache of the checks whose contents later runs on the repository may see.
 type kept struct {
 	layer   layer.Layer
 	upper   string

@@ -313,7 +313,7 @@ func (c *cli) actOnBoard(ctx context.Context, client *runs.Client, b *board.Boar
 	return ctx.Err()
 }
 
-// askLine asks for a line, between two screens of the board. The error is that of dialog.Lines.
+// askLine asks for a line, between two screens of the board. It returns the errors of dialog.Lines.
 func (c *cli) askLine(ctx context.Context, screen *terminal.Screen, prompt string) (string, error) {
 	if ctx.Err() != nil {
 		return "", ctx.Err()

@@ -46,7 +46,7 @@ func (c *cli) linkPage(ctx context.Context, name string, args []string) error {
 	return c.printLink("page", place.Login(name, path, time.Now()))
 }
 
-// pathAt returns the path that of gives for the run that args name; without one it is the path of all runs.
+// pathAt returns the path of the run that args name, by function of; without one, the path of all runs.
 func (c *cli) pathAt(ctx context.Context, args []string, of func(run.ID) string) (string, error) {
 	if len(args) == 0 {
 		return "/", nil

@@ -52,7 +52,7 @@ func (c *cli) newGrant(ctx context.Context, in session.Input, src workspace.Sour
 	return &session.Grant{Run: made, Branch: template, Total: session.DefaultTotal, AtOnce: session.DefaultAtOnce, By: c.userName()}, nil
 }
 
-// readyGrant asks the worker whether the runs of the grant can work there, and says what is given; nil is nothing.
+// readyGrant asks the worker whether the runs of the grant can work there, and prints the grant. A nil grant is none.
 func (c *cli) readyGrant(ctx context.Context, client *runs.Client, g *session.Grant) error {
 	if g == nil {
 		return nil

@@ -64,7 +64,7 @@ func (c *cli) printChosen(id session.ID, chosen sessionflow.Chosen) error {
 	return nil
 }
 
-// choiceText says in words what is chosen.
+// choiceText describes the choice in words.
 func choiceText(chosen setup.Choice) string {
 	name := func(what, word string) string {
 		if word == "" {

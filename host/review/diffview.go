@@ -51,7 +51,7 @@ const (
 	maxColour = time.Second
 )
 
-// room is what is left of the bounds of a page.
+// room holds the rest of the bounds of a page.
 type room struct {
 	bytes  int
 	colour time.Duration // for telling the classes of a text apart
@@ -59,7 +59,7 @@ type room struct {
 
 func newRoom(bytes int) *room { return &room{bytes, maxColour} }
 
-// fit returns the lines that are still shown, and takes them from what is left.
+// fit returns the lines that are still shown, and takes their bytes from the room.
 func (r *room) fit(lines []hunks.Line) []hunks.Line {
 	for i, l := range lines {
 		if r.bytes -= lineCost + min(len(l.Text), maxColumn); r.bytes < 0 {

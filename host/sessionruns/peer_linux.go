@@ -8,8 +8,8 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/proc/process"
 )
 
-// peerOf returns the process that has connected, by the kernel's word. Its number is that of the host, also if the
-// process is in a box.
+// peerOf returns the process that has connected, by the kernel's word. It has the process's number on the host,
+// also if the process is in a box.
 func peerOf(conn *net.UnixConn) (p peer, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

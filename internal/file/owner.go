@@ -38,8 +38,8 @@ func (t Trust) OpenOwn(path string) (*os.File, error) {
 	return f, nil
 }
 
-// Check returns ErrNotOurs, with the reason, unless the opened file is this user's own. What is put in the file's
-// place meanwhile changes nothing.
+// Check returns ErrNotOurs, with the reason, unless the opened file is this user's own. Another file in its place
+// changes nothing meanwhile.
 func (t Trust) Check(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {

@@ -68,7 +68,7 @@ func logsBranches(root *os.Root) bool {
 	}
 	worked := false // it has a work tree
 	for _, text := range texts {
-		if strings.Contains(text, "\\\n") || strings.Contains(text, "\\\r") { // a line that goes on in the next
+		if strings.Contains(text, "\\\n") || strings.Contains(text, "\\\r") { // a line that the next one continues
 			return false
 		}
 		section := ""

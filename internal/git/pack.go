@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// The bounds of what is read here. Git reads what is beyond them.
+// The bounds of the objects that are read here. Git reads larger ones.
 const (
 	maxPacks  = 32       // of a repository
 	maxDeltas = 128      // of an object, each on another

@@ -18,7 +18,7 @@ type Ref struct {
 	ID   ID
 }
 
-// The bounds of the files that are read here. Git reads what is larger.
+// The bounds of the files that are read here. Git reads larger ones.
 const (
 	maxRefFile    = 4 << 10
 	maxPackedRefs = 64 << 20

@@ -1,6 +1,6 @@
 // Package layer keeps what the checks of a repository have built and downloaded, for later runs on the same
 // repository. A layer is a directory that boxes see below a layer of their own, and that nothing in a box
-// writes. What is kept was made by a commit that the user has already; who calls Keep answers for that.
+// writes. Its contents come from a commit that the user has already; who calls Keep answers for that.
 package layer
 
 import (
@@ -112,8 +112,8 @@ func under(a, b string) (common, restA, restB string, err error) {
 	}
 }
 
-// move moves the entries of one directory into another. It leaves what is neither a file nor a directory nor
-// a link, such as the mark by which an overlay hides a file.
+// move moves the entries of one directory into another. It leaves anything but files, directories and links,
+// such as the mark by which an overlay hides a file.
 func move(ctx context.Context, root *os.Root, from, to string) error {
 	if err := ctx.Err(); err != nil {
 		return err

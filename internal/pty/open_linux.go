@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenPair returns both ends of a new pseudo-terminal: what is written to user is typed at program.
+// OpenPair returns both ends of a new pseudo-terminal. A write to user types at program.
 func OpenPair(columns, rows int) (user, program *os.File, err error) {
 	user, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {

@@ -121,8 +121,8 @@ func children() (found []child) {
 
 // listedChildren returns children by the list that the kernel keeps of our first thread, which has them all: it
 // starts the program, and adopts. The list can lack a child while another one ends, and some kernels have none: a
-// second look, or children, finds what it lacks. The lists of other threads are left alone, because what is
-// looked up of a thread delays its end.
+// second look, or children, finds what it lacks. The lists of other threads are left alone, because a
+// lookup of a thread delays its end.
 func listedChildren() (found []child) {
 	pids, _ := os.ReadFile("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children")
 	for _, pid := range strings.Fields(string(pids)) {

@@ -59,8 +59,8 @@ type document struct {
 // repositoryTable names the table of a user's file whose tables hold the settings for single repositories.
 const repositoryTable = "repository"
 
-// decode reads the settings of a file. Only a user's file may have tables: those of single repositories, and
-// the one of notices.
+// decode reads the settings of a file. Only a user's file may have tables: one for each repository, and
+// one of notices.
 func decode(path string, b []byte, mayName bool) (f File, err error) {
 	if err := checkBytes(path, b); err != nil {
 		return File{}, err
@@ -87,7 +87,7 @@ func decode(path string, b []byte, mayName bool) (f File, err error) {
 	return f, err
 }
 
-// checkBytes refuses what is no text of a few lines.
+// checkBytes refuses anything but a text of a few lines.
 func checkBytes(path string, b []byte) error {
 	lines := bytes.Count(b, []byte("\n"))
 	switch {

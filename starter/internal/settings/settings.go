@@ -1,5 +1,5 @@
-// Package settings reads what is decided once for many runs: by a user, in a file of the user's own, and by
-// a repository, in a file of its last commit. A user's file that another user can write is refused, and so
+// Package settings reads the decisions that hold for many runs: a user's, in a file of the user's own, and
+// a repository's, in a file of its last commit. A user's file that another user can write is refused, and so
 // is a file with anything unknown. A repository's file is read as a hostile one: it decides nothing that
 // lets more happen than the defaults do.
 package settings

@@ -108,7 +108,7 @@ func (responses) items(r Reply) []object {
 			"id": "fc_" + rand.Text(), "type": "function_call", "status": "completed",
 			"call_id": c.ID, "name": c.Tool, "arguments": string(c.Input),
 		}
-		if space, name, ok := strings.Cut(c.Tool, "/"); ok { // a tool of a group, as Codex shows those of an MCP server
+		if space, name, ok := strings.Cut(c.Tool, "/"); ok { // a tool of a group: Codex shows the tools of an MCP server so
 			made["namespace"], made["name"] = space, name
 		}
 		items = append(items, made)
