@@ -34,8 +34,11 @@ func (a *Activities) CheckBranch(ctx context.Context, in BranchInput) (_ BranchR
 	defer stop()
 	defer makePermanent(&err)
 	onDisk, err := a.beginEntry(ctx, in.Header)
+	if err != nil {
+		return BranchResult{}, err
+	}
 	defer finishEntry(onDisk, &err)
-	if err := errors.Join(err, a.stopAgents(ctx, in.RunID)); err != nil {
+	if err := a.stopAgents(ctx, in.RunID); err != nil {
 		return BranchResult{}, err
 	}
 	w, release, err := a.workspaces.use(ctx, in.Header)

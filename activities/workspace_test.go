@@ -222,15 +222,62 @@ func TestARecordThatIsBehindSaysWhereItEnds(t *testing.T) {
 	}
 }
 
-// What the record says of itself reaches the workflow from the last step too.
-func TestCleanUpSaysThatTheRecordIsBehind(t *testing.T) {
-	s := newFixture(t)
-	s.prepare()
-	p := s.place()
-	p.Entry = s.upTo(run.Execute)
-	p.Entry.Events = p.Entry.Events[2:]
-	_, err := do[any](s, s.acts.CleanUp, p)
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.Type() != activities.BehindError || !app.NonRetryable() {
-		t.Errorf("%v", err)
+// The workflow acts on this error, so each activity that records returns it as it is: joined with another error or
+// wrapped, it would be one of another type, which is tried again for ever.
+func TestEachActivitySaysThatTheRecordIsBehind(t *testing.T) {
+	for name, act := range map[string]func(*fixture, activities.Header) error{
+		"Record": func(s *fixture, p activities.Header) error { return fail(s, s.acts.Record, p) },
+		"Plan": func(s *fixture, p activities.Header) error {
+			c := s.call(run.Plan)
+			c.Header = p
+			return fail(s, s.acts.Plan, c)
+		},
+		"Propose": func(s *fixture, p activities.Header) error {
+			c := s.call(run.Execute)
+			c.Header = p
+			return fail(s, s.acts.Propose, c)
+		},
+		"Judge": func(s *fixture, p activities.Header) error {
+			report := s.check("true").Report
+			c := s.call(run.Evaluate)
+			c.Header = p
+			return fail(s, s.acts.Judge, activities.JudgeInput{Call: c, Report: report})
+		},
+		"Check": func(s *fixture, p activities.Header) error {
+			return fail(s, s.acts.Check, activities.CheckInput{Header: p, Iteration: 1, Commit: s.base, Commands: []string{"true"}, Timeout: time.Minute})
+		},
+		"Try": func(s *fixture, p activities.Header) error {
+			return fail(s, s.acts.Try, activities.TryInput{CheckInput: activities.CheckInput{Header: p, Iteration: 1, Commit: s.base, Timeout: time.Minute}})
+		},
+		"TakePart": func(s *fixture, p activities.Header) error {
+			c := s.call(run.Execute)
+			c.Header = p
+			return fail(s, s.acts.TakePart, activities.PartInput{Call: c})
+		},
+		"Apply": func(s *fixture, p activities.Header) error {
+			return fail(s, s.acts.Apply, activities.ApplyInput{Header: p, Base: s.base, Patch: run.Ref{Name: "none"}})
+		},
+		"CheckBranch": func(s *fixture, p activities.Header) error {
+			return fail(s, s.acts.CheckBranch, activities.BranchInput{Header: p, Head: s.base})
+		},
+		"CleanUp": func(s *fixture, p activities.Header) error { return fail(s, s.acts.CleanUp, p) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newFixture(t)
+			s.prepare()
+			p := s.place()
+			p.Entry = s.upTo(run.Execute)
+			p.Entry.Events = p.Entry.Events[2:]
+			err := act(s, p)
+			if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.Type() != activities.BehindError || !app.NonRetryable() {
+				t.Errorf("%v", err)
+			}
+		})
 	}
+}
+
+// fail returns the error of an activity as a workflow has it.
+func fail(s *fixture, activity, in any) error {
+	_, err := do[any](s, activity, in)
+	return err
 }
