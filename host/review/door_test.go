@@ -268,6 +268,28 @@ func TestARefusedFormKeepsItsWords(t *testing.T) {
 	}
 }
 
+// The address behind a form has the word for what it did, and nothing else is said on the page.
+func TestThePageSaysWhatAFormDid(t *testing.T) {
+	v := atGate(t, review.Config{}).enter("kim")
+	for word, text := range map[string]string{
+		"approved": "Approved.", "rejected": "Sent back.", "ended": "the run ends", "part": "Accepted:", "allowed": "Allowed.",
+		"answered": "Answered.", "noted": "Noted for", "canceled": "asked to end",
+	} {
+		if r := v.get("/runs/" + string(runID) + "?said=" + word); !strings.Contains(said(r.body), text) {
+			t.Errorf("%s: %q", word, said(r.body))
+		}
+	}
+	if r := v.get("/runs/" + string(runID) + "?said=Send+money"); r.code != http.StatusOK || said(r.body) != "" {
+		t.Errorf("%d, a link says %q", r.code, said(r.body))
+	}
+}
+
+func said(body string) string {
+	_, rest, _ := strings.Cut(body, `<p class="said" role="status">`)
+	text, _, _ := strings.Cut(rest, "</p>")
+	return text
+}
+
 // Some files of a patch are accepted by their names, and an attempt by its own id.
 func TestSomeFilesAreAccepted(t *testing.T) {
 	e := newEngine(t, "be polite")

@@ -96,7 +96,7 @@ func TestAPersonAcceptsSomeFiles(t *testing.T) {
 		b.click("//details[@id='part']/summary")
 		r.look(t, "1-marked")
 		b.click("//button[@value='part']")
-		b.awaitText("Accepted: the marked files come as a patch of their own.")
+		b.awaitAddress(r.page + "?said=part")
 		await(t, "the part waits", func() bool {
 			p, err := runs.New(s.client, temporalclient.TaskQueue).Pending(t.Context(), in.RunID)
 			return err == nil && p.Approval != nil && p.Approval.Stat.Files == 1
@@ -197,8 +197,10 @@ func TestAPersonAnswersNotesAndCancels(t *testing.T) {
 		b.awaitText("Nothing was changed")
 		b.paste("//textarea[@id='answer']", "no, none")
 		b.click("//button[@value='answer']")
-		b.awaitText("answered by kim: no, none")
+		b.awaitAddress(r.page + "?said=answered")
 		r.awaits(t, run.AwaitingApproval, "a comma")
+		b.click("//details[@id='events']/summary")
+		b.awaitText("answered by kim: no, none")
 		b.paste("//textarea[@id='note']", "prefer a colon")
 		b.click("//form[contains(@action,'/note')]//button")
 		b.awaitText("Noted for the next prompt.")

@@ -93,7 +93,7 @@ func TestAPersonReviewsOnAPhone(t *testing.T) {
 			b.keep("3-comment")
 			b.checkAccess(t)
 			b.click("//details[@id='back']//button[@value='reject']")
-			b.awaitText("Sent back.")
+			b.awaitAddress(link + "?said=rejected") // the next patch takes the word away
 
 			await(t, "the fixer's patch waits", func() bool {
 				st := s.state(in.RunID)
@@ -116,7 +116,7 @@ func TestAPersonReviewsOnAPhone(t *testing.T) {
 			b.open("about:blank")
 			b.open(link)                                             // the first tap
 			b.click("//div[@class='bar']//button[@value='approve']") // the second
-			b.awaitText("Approved.")
+			b.awaitAddress(link + "?said=approved")
 			await(t, "the run completes", func() bool { return s.state(in.RunID).Status == run.Completed })
 			b.awaitText("completed")
 			b.keep("5-completed")
