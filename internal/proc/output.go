@@ -15,9 +15,8 @@ import (
 // holds no output up for longer.
 const maxDrain = 16 << 20
 
-// output carries what one program writes to the writers of its command. Nothing that the program wrote
-// before its end is lost, however late we read: the end of the copies is the end of what the pipes hold
-// then, and no moment.
+// output carries the output of one program to the writers of its command. Nothing that the program wrote
+// before its end is lost, however late we read: end takes all that the pipes hold, and has no time limit.
 type output struct {
 	stdout, stderr io.Writer // what os/exec gives to the program: files, or nil
 	pipes          []pipe
@@ -91,8 +90,8 @@ func (o *output) close() {
 	}
 }
 
-// copy copies until all ends of the program are closed or the deadline has passed. Where the writer fails,
-// the program's next write fails too.
+// copy copies until all ends of the program are closed, or end was called. Where the writer fails, the
+// program's next write fails too.
 func (p pipe) copy() {
 	defer p.ours.Close()
 	chunk := make([]byte, 32<<10)
@@ -110,7 +109,7 @@ func (p pipe) copy() {
 	}
 }
 
-// drain copies what the pipe holds, and waits for nothing.
+// drain copies the rest that is in the pipe. It does not wait for more.
 func (p pipe) drain(chunk []byte) {
 	p.ours.SetReadDeadline(time.Time{}) // else no read would be tried
 	raw, err := p.ours.SyscallConn()
