@@ -268,7 +268,7 @@ func (f *follower) tellFailing(list []runs.Activity) {
 			f.failures = map[string]string{}
 		}
 		f.failures[a.Name] = a.Failure
-		f.sayLine("%s failed, attempt %d follows: %s", a.Name, a.Attempt, story.OneLine(a.Failure, 300))
+		f.sayLine("attempt %d at %s follows: %s", a.Attempt, a.Step(), story.OneLine(a.Failure, 300))
 	}
 }
 

@@ -218,7 +218,7 @@ func TestFollow(t *testing.T) {
 				f.troubles = []error{runs.ErrNoWorker}
 				f.execution = runs.Execution{Listed: runs.Listed{Status: run.Failed}}
 			}},
-		{name: "past an activity that fails", run: play(slices.Concat(toPatch, toEnd)...), decider: approves{verdict: run.Approve}, want: run.Completed, says: "Plan failed, attempt 2 follows: no <U+001B> luck",
+		{name: "past an activity that fails", run: play(slices.Concat(toPatch, toEnd)...), decider: approves{verdict: run.Approve}, want: run.Completed, says: "attempt 2 at the plan follows: no <U+001B> luck",
 			change: func(f *fakeRun) {
 				f.describing = []runs.Activity{{Name: "Plan", Attempt: 2, Failure: "no \x1b luck"}}
 			}},

@@ -73,7 +73,7 @@ func activityText(e runs.Execution, now time.Time) string {
 			a = other
 		}
 	}
-	parts := []string{a.Name}
+	parts := []string{a.Step()}
 	if a.Beat.Doing != "" {
 		parts[0] = story.OneLine(a.Beat.Doing, 80)
 	}

@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -165,11 +166,7 @@ func (v *runView) addActivities(e runs.Execution, now time.Time) {
 		v.Doing = append(v.Doing, "ends")
 	}
 	for _, a := range e.Activities {
-		words := a.Name
-		if a.Beat.Doing != "" {
-			words = a.Beat.Doing
-		}
-		v.Doing = append(v.Doing, display.Line(firstLine(words))+" · "+age(now.Sub(a.Since)))
+		v.Doing = append(v.Doing, display.Line(firstLine(cmp.Or(a.Beat.Doing, a.Step())))+" · "+age(now.Sub(a.Since)))
 		if a.Failure != "" {
 			v.Failing = append(v.Failing, display.Line(firstLine(a.Failure)))
 		}

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
@@ -20,6 +21,25 @@ type Activity struct {
 	Since   time.Time       `json:"since,omitzero"`    // start of this attempt; when it is not running, its scheduling
 	Next    time.Time       `json:"next,omitzero"`     // time of the next attempt
 }
+
+// steps names the activities of a run for people.
+var steps = map[string]string{
+	"Prepare":     "the branch",
+	"Plan":        "the plan",
+	"Propose":     "the patch",
+	"TakePart":    "the accepted files",
+	"Apply":       "the commit of the patch",
+	"Check":       "the checks",
+	"Try":         "the checks of an attempt",
+	"Judge":       "the evaluation",
+	"CheckBranch": "the last look at the branch",
+	"CleanUp":     "the removal of the worktree",
+	"Record":      "the record",
+	"TellSession": "the message to the session",
+}
+
+// Step names the activity for people, as in "attempt 2 at the checks".
+func (a Activity) Step() string { return cmp.Or(steps[a.Name], a.Name) }
 
 func newActivity(a *workflow.PendingActivityInfo) Activity {
 	out := Activity{
