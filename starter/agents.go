@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -83,10 +84,21 @@ func (c *cli) printAgents(list []agent.Manifest) {
 	c.printf("%s", terminal.Table(rows))
 }
 
+// briefReason returns why an agent is not there. It counts the directories in which its program was looked for; the
+// JSON names them.
+func briefReason(text string) string {
+	text = strings.TrimPrefix(text, agent.ErrUnavailable.Error()+": ")
+	what, list, found := strings.Cut(text, " in /")
+	if n := strings.Count(list, ", ") + 1; found && n > 2 {
+		return fmt.Sprintf("%s in the %d directories of PATH", what, n)
+	}
+	return text
+}
+
 // agentGist returns a manifest in one line.
 func agentGist(m agent.Manifest) string {
 	if !m.Installed {
-		return m.Unavailable
+		return briefReason(m.Unavailable)
 	}
 	var parts []string
 	if m.Binary != "" {
