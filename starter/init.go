@@ -290,7 +290,7 @@ func (c *cli) printInit(r *initReport) error {
 	if len(r.Agents) > 0 {
 		c.printf("agents here: %s\n", display.Line(strings.Join(r.Agents, ", ")))
 	} else {
-		c.printf("%s\n", s.Wait("no agent was found here: install one (`starter agents` says where it looks), and name it as provider in the file"))
+		c.printf("%s\n", s.Wait("no agent was found here: install one of those that `starter agents` lists, and name it as provider in the file"))
 	}
 	c.printf("wrote %s\n\nnext:\n", r.Path)
 	for _, next := range r.Next {
