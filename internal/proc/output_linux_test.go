@@ -1,13 +1,57 @@
 package proc_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
+	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/proc"
 )
+
+// lateReader takes the first piece of an output when the program is gone, as a worker that gets no turn.
+type lateReader struct {
+	pid  chan int
+	once sync.Once
+	text strings.Builder
+}
+
+func newLateReader() *lateReader { return &lateReader{pid: make(chan int, 1)} }
+
+func (l *lateReader) Write(b []byte) (int, error) {
+	l.once.Do(func() {
+		for pid := <-l.pid; !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH); {
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+	return l.text.Write(b)
+}
+
+// lines is less than a pipe holds, and more than one read takes.
+const lines = "i=0; while [ $i -lt 6000 ]; do echo 12345678; i=$((i+1)); done; echo last"
+
+// What a program writes is kept, though all of it is read after the program's end.
+func TestALateReaderLosesNothing(t *testing.T) {
+	for name, argv := range map[string][]string{"by itself": sh(lines), "killed": sh(lines + "; kill -KILL $$")} {
+		t.Run(name, func(t *testing.T) {
+			out := newLateReader()
+			_, err := proc.Run(t.Context(), proc.Command{Argv: argv, Stdout: out, Started: func(pid int) { out.pid <- pid }})
+			wantLines(t, out.text.String(), err)
+		})
+	}
+}
+
+func wantLines(t *testing.T, text string, err error) {
+	t.Helper()
+	if want := strings.Repeat("12345678\n", 6000) + "last\n"; err != nil || !strings.HasPrefix(text, want) {
+		t.Errorf("%v, %d bytes of %d", err, len(text), len(want))
+	}
+}
 
 // A process that is not ours to end may hold the output: what the program wrote is whole, and Run does not wait for it.
 func TestAPipeThatStaysOpenHoldsNothingUp(t *testing.T) {
