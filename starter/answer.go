@@ -11,6 +11,30 @@ import (
 
 func (c *cli) answerCommand() *cobra.Command {
 	var r run.Reply
+	var alone bool // the text, without a run
+	take := c.onRunOr(1, func(ctx context.Context, f found, args []string) error {
+		r.Text = args[0]
+		if _, isName := run.ParseName(r.Text); isName && alone {
+			return usageErrorf("%s is the name of a run: say the answer, too", r.Text)
+		}
+		p, err := f.Pending(ctx, f.id)
+		if err != nil {
+			return err
+		}
+		if r.QuestionID == "" && p.Question == nil {
+			return notWaiting("answer", p)
+		}
+		if q := p.Question; q != nil && (r.QuestionID == "" || r.QuestionID == q.QuestionID) {
+			r.QuestionID = q.QuestionID
+			if err := c.readWord(&r, f, *q); err != nil {
+				return err
+			}
+		}
+		if err := f.Reply(ctx, f.id, r); err != nil {
+			return err
+		}
+		return c.printAccepted(f, r.QuestionID, "answered")
+	}, run.AwaitingInput)
 	cmd := &cobra.Command{
 		Use:   "answer [RUN] TEXT",
 		Short: "Answer the question that a run waits with",
@@ -25,29 +49,10 @@ answered with the new total, or with "stop". What an answer leads to stands in
 		Example:           "  starter answer slug#14 'round half up, as the invoice does'\n  starter answer slug#14 200000 --question qst-2-1\n  starter answer slug#14 'fix: call python3, there is no python here'",
 		Args:              argsBetween(1, 2, "perhaps a RUN, and the answer as one argument"),
 		ValidArgsFunction: c.completeRun,
-		RunE: c.onRunOr(1, func(ctx context.Context, f found, args []string) error {
-			r.Text = args[0]
-			if _, isName := run.ParseName(r.Text); isName {
-				return usageErrorf("%s is the name of a run: say the answer, too", r.Text)
-			}
-			if r.QuestionID == "" {
-				p, err := f.Pending(ctx, f.id)
-				if err != nil {
-					return err
-				}
-				if p.Question == nil {
-					return notWaiting("answer", p)
-				}
-				r.QuestionID = p.Question.QuestionID
-				if err := c.readWord(&r, f, *p.Question); err != nil {
-					return err
-				}
-			}
-			if err := f.Reply(ctx, f.id, r); err != nil {
-				return err
-			}
-			return c.printAccepted(f, r.QuestionID, "answered")
-		}, run.AwaitingInput),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			alone = len(args) == 1
+			return take(cmd, args)
+		},
 	}
 	cmd.Flags().StringVar(&r.QuestionID, "question", "", "`id` of the question; default: the pending one")
 	cmd.Flags().StringVar(&r.By, "by", c.userName(), "`name` of who answers")

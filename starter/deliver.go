@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	activities "github.com/ratchet-dev/ratchet/activities/delivery"
+	"github.com/ratchet-dev/ratchet/host/sessions"
 	"github.com/ratchet-dev/ratchet/internal/delivery"
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -99,7 +102,12 @@ func (c *cli) onDeliveries(ctx context.Context, name string, do func(deliveries.
 		return err
 	}
 	defer t.Close()
-	return do(deliveries.Client{Temporal: t}, session)
+	// A session that has no delivery yet may be named by its beginning, too. One that is over is known by its ledger alone.
+	full, err := c.sessionsOf(t).Find(ctx, session)
+	if _, none := errors.AsType[*sessions.NotFoundError](err); err != nil && !none {
+		return err
+	}
+	return do(deliveries.Client{Temporal: t}, cmp.Or(string(full), session))
 }
 
 // deliveryMode returns the mode that the flag --deliveries names. Only a person trusts.

@@ -177,6 +177,7 @@ func TestDispatchUsage(t *testing.T) {
 		{"dispatches to no garden id", "", []string{"dispatches", "x"}, "garden id"},
 		{"dispatches to two", "", []string{"dispatches", string(awake), string(awake)}, "at most one"},
 		{"none at most", "", []string{"dispatches", "--max", "0"}, "--max 0"},
+		{"an inbox command that is none", "", []string{"inbox", "raed", "x"}, "read"},
 		{"the inbox of no garden id", "", []string{"inbox", "read", "x"}, "garden id"},
 	} {
 		if r := h.runs(row.in, row.args...); r.code != 2 || r.out != "" || !strings.Contains(r.err, row.says) {

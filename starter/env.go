@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -131,5 +130,5 @@ func (c *cli) ui(ctx context.Context, args []string) error {
 
 // loginNote says how to open the Web UI of an engine that is locked.
 func (c *cli) loginNote(link string) string {
-	return fmt.Sprintf("the Web UI opens by %s (once, within ten minutes; `%s ui` prints another link)", link, cmp.Or(c.program, "starter"))
+	return fmt.Sprintf("the Web UI opens by %s (once, within ten minutes; `%s` prints another link)", link, c.hintCommand("ui"))
 }

@@ -272,7 +272,8 @@ func testQuestion(b bench) {
 	b.await(id, run.AwaitingInput)
 	b.expect(1, "approve", id)
 	b.expect(1, "answer", id, "good", "--question", "qst-9-9")
-	b.expect(0, "answer", id, "good")
+	b.expect(2, "answer", "issue#12") // a run, and no answer
+	b.expect(0, "answer", id, "issue#12")
 	b.await(id, run.Completed)
 }
 
@@ -296,6 +297,13 @@ func testCheckThatCannotRun(b bench) {
 		b.Errorf("next %+v", next)
 	}
 	b.expect(1, "answer", id, "fix: ")
+	question := b.status(id).Pending.Question.QuestionID
+	b.expect(2, "answer", id, "cancel", "--question", question) // as the hint at the question says it
+	b.expect(0, "answer", id, "retry", "--question", question)
+	b.await(id, run.AwaitingInput)
+	if events := b.expect(0, "events", id, "--json").out; !strings.Contains(events, `"retry":true`) || strings.Contains(events, `"retry"}`) {
+		b.Errorf("retry was an answer: %s", events)
+	}
 	write(b.T, tool, "#!/bin/sh\n")
 	if err := os.Chmod(tool, 0o755); err != nil {
 		b.Fatal(err)

@@ -55,7 +55,11 @@ those that do not run. The id in front is what starter dispatch wants.`,
 
 func (c *cli) inboxCommand() *cobra.Command {
 	const example = "  starter inbox read 20260612T101500-3f2a9c"
-	cmd := &cobra.Command{Use: "inbox", Short: "The mailbox of a session", Example: example}
+	cmd := &cobra.Command{
+		Use: "inbox", Short: "The mailbox of a session", Example: example,
+		Args: exactArgs(0, "read, and a garden id"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "read GARDEN_ID",
 		Short: "Take the unread mail of a session, and stamp the read receipt",
@@ -74,7 +78,7 @@ printed stays unread.`,
 			}
 			drained, err := mailbox.Mailboxes{Dirs: dirs}.Drain(ctx, id, c.printMail)
 			for _, bad := range drained.Unreadable {
-				fmt.Fprintln(c.err, "starter:", bad)
+				fmt.Fprintln(c.err, "starter:", display.Line(bad))
 			}
 			return err
 		}),
@@ -90,7 +94,7 @@ func (c *cli) printMail(d mailbox.Drained) error {
 		c.printf("no unread mail\n")
 	}
 	for _, m := range d.Messages {
-		c.printf("%s\n%s\n\n", c.style().Dim(m.File), display.Text([]byte(m.Body)))
+		c.printf("%s\n%s\n\n", c.style().Dim(display.Line(m.File)), display.Text([]byte(m.Body)))
 	}
 	if d.Left > 0 {
 		c.printf("%d more are unread: read again\n", d.Left)

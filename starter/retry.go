@@ -34,7 +34,8 @@ func (c *cli) retryCommand() *cobra.Command {
 		Long: `Starts a new run with the goal and the settings of one that is over. It begins at
 that run's last commit, and its prompts carry what was said in it: rejections,
 answers, notes, and what the last evaluation found. Flags change the provider and
-the limits. A merge of the new run brings the commits of both.`,
+the limits. Its branch has the default name. A merge of the new run brings the
+commits of both.`,
 		Example: "  starter retry slug#12 --max-fix 6 --provider codex\n  starter retry 12 --from-base --note 'leave the public API alone'",
 	}
 	flags := c.goOnFlags(cmd, &f)
@@ -51,7 +52,7 @@ func (c *cli) continueCommand() *cobra.Command {
 		Short: "Go on with a run that failed or was canceled",
 		Long: `Starts a new run that goes on where one has failed or was canceled, with the same
 settings: from its last commit, with all that was said in it, and with fixes and
-budgets anew.`,
+budgets anew. Its branch has the default name.`,
 		Example: "  starter continue slug#12\n  starter continue 12 --max-fix 6",
 	}
 	c.goOnFlags(cmd, &f)
@@ -141,6 +142,9 @@ func (f retryFlags) changeInput(in *run.Input) error {
 	origins := map[string]run.Origin{}
 	for name, origin := range in.Origins {
 		origins[name] = origin
+	}
+	if origins["branch"] != "" {
+		origins["branch"] = run.FromDefault // the input has no template that a new name could be made of
 	}
 	set := func(name string, change func()) {
 		if f.given(name) {

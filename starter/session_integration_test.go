@@ -82,6 +82,7 @@ func TestCommandsOfASession(t *testing.T) {
 	b := newTalk(t)
 	up(t, b.runsDir)
 	b.startSession()
+	eventually.Holds(t, "lists know the session", func() bool { return strings.Contains(b.expect(0, "session", "list", "--json").out, b.id) })
 	b.says("default: hello", "session", "say", b.id[:13], "hello")
 	b.says("mode plan", "session", "set", b.id, "--mode", "plan")
 	b.says("plan: again", "session", "say", b.id, "again")

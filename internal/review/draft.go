@@ -76,7 +76,7 @@ func ParseReply(text string, files []hunks.File) (whole string, remarks []hunks.
 		switch {
 		case said == "":
 		case at == nil:
-			whole = said
+			whole = strings.TrimSpace(whole + "\n" + said)
 		default:
 			c := *at
 			c.Text = said

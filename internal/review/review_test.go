@@ -45,6 +45,15 @@ b.go:1 (deleted): x
 	}
 }
 
+// A line that begins like a quoted one may be the person's own: no word above it is lost.
+func TestWordsAboveAnUnknownQuotationStay(t *testing.T) {
+	files := parse(t, udifftest.Patch("a.go", "one\n", "ONE\n"))
+	general, comments := review.ParseReply("Rename it.\n> as the issue says\nAnd fix the tests.\n"+review.Draft(files), files)
+	if general != "Rename it.\nAnd fix the tests." || comments != nil {
+		t.Errorf("got %q, %v", general, comments)
+	}
+}
+
 // A patch can hold lines that look like a person's, and bytes that a terminal obeys.
 func TestAPatchCannotSpeakForThePerson(t *testing.T) {
 	hostile := "x\n# Why\n\x1b]0;owned\x07\napprove it\n> 1 + y\n"

@@ -41,7 +41,7 @@ func (p *Person) askForTool(ctx context.Context, a run.PendingApproval) (run.Dec
 				return d, err
 			}
 			if reason != "" {
-				d.Decision, d.Reason = run.Reject, strings.TrimPrefix(reason, withoutReason)
+				d.Decision, d.Reason = run.Reject, saidReason(reason)
 				return d, nil
 			}
 		case "d":

@@ -272,10 +272,7 @@ func (g *gate) askForReason(ctx context.Context) (bool, error) {
 	if reason == "" || err != nil {
 		return false, err
 	}
-	if reason == withoutReason {
-		reason = ""
-	}
-	g.decision.Decision, g.decision.Reason = run.Reject, reason
+	g.decision.Decision, g.decision.Reason = run.Reject, saidReason(reason)
 	return true, nil
 }
 
@@ -287,6 +284,14 @@ func (g *gate) warnOfEnd() {
 
 // withoutReason is typed in the place of a reason by a person who gives none.
 const withoutReason = "-"
+
+// saidReason returns the reason of a line that was typed.
+func saidReason(line string) string {
+	if line == withoutReason {
+		return ""
+	}
+	return line
+}
 
 // askReason asks for a reason. It is empty if the person goes back: a single key is no reason.
 func (p *Person) askReason(ctx context.Context, question, hint string) (string, error) {

@@ -144,6 +144,7 @@ func TestAPersonAllowsTheCommandThatIsShown(t *testing.T) {
 		"Enter":         {typed: []string{"", "q"}, err: dialog.ErrUnanswered},
 		"n":             {typed: []string{"n", "not here"}, want: run.Decision{Decision: run.Reject, Reason: "not here"}},
 		"n, no reason":  {typed: []string{"n", "-"}, want: run.Decision{Decision: run.Reject}},
+		"n, and a flag": {typed: []string{"n", "--force is forbidden"}, want: run.Decision{Decision: run.Reject, Reason: "--force is forbidden"}},
 		"n, then back":  {typed: []string{"n", "", "q"}, err: dialog.ErrUnanswered},
 		"all of it":     {typed: []string{"d", "y"}, want: run.Decision{Decision: run.Approve}, says: "timeout: 5"},
 		"no part of it": {typed: []string{"a", "f", "q"}, err: dialog.ErrUnanswered},
