@@ -65,12 +65,13 @@ func (a *Activities) Retire(ctx context.Context, in session.Input) (Retired, err
 	if err != nil {
 		return Retired{}, err
 	}
-	if _, made := work.Made(); !made {
-		_, ref, _ := slot.Dir().Find(changesName) // of the first call, if there was a checkout
-		return Retired{Changes: ref}, nil
+	_, ref, _ := slot.Dir().Find(changesName) // of the first call, if there was a checkout
+	if _, made := work.Made(); made {
+		if ref, err = a.keepChanges(ctx, slot, in); err != nil {
+			return Retired{}, err
+		}
 	}
-	ref, err := a.keepChanges(ctx, slot, in)
-	if err != nil {
+	if err := work.Remove(ctx); err != nil { // its mark first: what is half removed is not read again
 		return Retired{}, err
 	}
 	return Retired{Changes: ref}, git.RemoveTree(slot.Path() + "/checkout")

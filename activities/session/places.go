@@ -26,8 +26,11 @@ func (a *Activities) takePlace(ctx context.Context, s *sitting) error {
 		a.places.Wait()
 		again.Stop()
 	}
+	if err := ctx.Err(); err != nil {
+		return err // a place that is taken is given back by its sitting alone
+	}
 	a.living[s.id] = s
-	return ctx.Err()
+	return nil
 }
 
 const (

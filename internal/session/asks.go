@@ -83,7 +83,8 @@ func (f fold) keepDecision(d run.Decision) error {
 		CallID: p.CallID, Tool: p.Tool, Digest: p.Digest, Allow: d.Decision == run.Approve, Session: d.Session, Reason: clipText(d.Reason, 300),
 	})
 	for len(f.Permits) > maxPermits {
-		oldest := max(0, slices.IndexFunc(f.Permits, func(p run.Permit) bool { return !p.Session }))
+		before := f.Permits[:len(f.Permits)-1] // the agent has not been told of the last one
+		oldest := max(0, slices.IndexFunc(before, func(p run.Permit) bool { return !p.Session }))
 		f.Permits = slices.Delete(f.Permits, oldest, oldest+1)
 	}
 	return nil

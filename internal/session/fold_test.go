@@ -275,6 +275,20 @@ func TestAPersonDecides(t *testing.T) {
 	}
 }
 
+// However many approvals hold for the session, the agent is told the last decision.
+func TestADecisionAfterManyForTheSessionIsTold(t *testing.T) {
+	l := atWork(t)
+	for n := range 60 {
+		l.do(l.report(session.Report{Asked: ask(fmt.Sprintf("c%d", n))}))
+		id := l.Asks[0].ApprovalID
+		l.do(session.Decided{Decision: run.Decision{ApprovalID: id, Decision: run.Approve, Session: n < 55}})
+		if p := l.Permit(); p == nil || !p.Allow || p.Session != (n < 55) {
+			t.Fatalf("decision %d: permit %+v", n, p)
+		}
+		l.do(session.Settled{ApprovalID: id})
+	}
+}
+
 func TestADecisionWaitsWithoutAProcessAndResumesTheAgent(t *testing.T) {
 	l := atWork(t)
 	l.do(l.report(session.Report{Asked: ask("c1")}), l.report(session.Report{Asked: ask("c2")}))

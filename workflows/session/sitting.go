@@ -72,7 +72,7 @@ func (r *runner) handOver(ctx workflow.Context) {
 	tokens, cost := r.s.Left()
 	h := activities.Handover{
 		Session: r.s.Input.ID, Epoch: r.s.Sitting.Epoch, ID: t.ID, Part: t.Parts, Text: t.Text,
-		Permits: r.s.Permits, Decided: decided, Left: provider.Left{Tokens: max(tokens, 0), Cost: max(cost, 0)},
+		Permits: r.s.Permits, Decided: decided, Left: provider.Left{Tokens: boundOf(tokens), Cost: boundOf(cost)},
 	}
 	if h.Part > 0 {
 		h.Text = ""
@@ -84,6 +84,15 @@ func (r *runner) handOver(ctx workflow.Context) {
 	if !given {
 		r.finishSitting(ctx) // it takes no input, or it is not known whether it took this one
 	}
+}
+
+// boundOf returns what a turn may use of the rest of a budget. Zero is no bound, as in the rest. Where nothing is left,
+// as after a question about the budget that was answered with stop, the turn ends at the first sign of use.
+func boundOf[T int64 | run.Micros](left T) T {
+	if left < 0 {
+		return 1
+	}
+	return left
 }
 
 // tellDecision tells the agent a decision.
@@ -141,6 +150,10 @@ func ownerActivity(ctx workflow.Context, queue, summary string) workflow.Context
 	})
 }
 
+// retireAttempts bounds the attempts at a checkout that cannot be read, such as one whose repository is gone. They take
+// some five minutes. The session ends all the same, and the checkout stays.
+const retireAttempts = 10
+
 // retireSession ends the session: it keeps the diff of the checkout and removes the checkout.
 func (r *runner) retireSession(ctx workflow.Context) error {
 	if err := r.deliveries.Retire(ctx); err != nil { // a cancellation does not wait
@@ -148,6 +161,7 @@ func (r *runner) retireSession(ctx workflow.Context) error {
 	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: 10 * time.Minute, HeartbeatTimeout: heartbeatTimeout, Summary: "Keep the changes, remove the checkout",
+		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: retireAttempts},
 	})
 	var kept activities.Retired
 	err := workflow.ExecuteActivity(ctx, acts.Retire, r.s.Input).Get(ctx, &kept)

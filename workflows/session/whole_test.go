@@ -3,6 +3,7 @@ package session_test
 import (
 	"context"
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -234,3 +235,28 @@ func (s *stage) executions() (all []*history.History) {
 }
 
 var errTest = errors.New("not today")
+
+// A worker died while it removed the checkout of a retired session: the diff that it had kept is the session's, and the
+// rest of the checkout goes.
+func TestARetirementThatWasCutOffKeepsItsChanges(t *testing.T) {
+	t.Parallel()
+	s := newStage(temporaltest.StartEngine(t, nil), t, t, nil)
+	s.begin(session.Input{})
+	s.say("m1", `[[tool:write {"path":"new.txt","content":"made\n"}]][[say:done]]`)
+	s.answer("m1", session.Completed, "done")
+	s.must(sessionflow.DiffUpdate, sessionflow.By{})
+	slot := s.runs.Session(string(s.id))
+	checkout := filepath.Join(slot.Path(), "checkout")
+	for _, name := range []string{"made", "tree/new.txt"} {
+		if err := os.Remove(filepath.Join(checkout, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	res, _ := s.retire()
+	if b, err := slot.Dir().Load(res.Changes); err != nil || !strings.Contains(string(b), "+made") {
+		t.Errorf("diff %q, %v", b, err)
+	}
+	if _, err := os.Stat(checkout); err == nil {
+		t.Error("the checkout is left")
+	}
+}
