@@ -260,3 +260,24 @@ func TestARetirementThatWasCutOffKeepsItsChanges(t *testing.T) {
 		t.Error("the checkout is left")
 	}
 }
+
+// A person answered stop when the budget was used up: the next turn does not use on without a bound.
+func TestNoTurnIsUnboundedAfterABudgetWasStopped(t *testing.T) {
+	t.Parallel()
+	s := newStage(temporaltest.StartEngine(t, nil), t, t, nil)
+	s.begin(session.Input{MaxTokens: 1000})
+	s.say("m1", `[[tool:read {"path":"a.txt"}]][[say:done]]`)
+	snap := s.awaitState(session.Asking)
+	s.must(sessionflow.AnswerMessage, run.Reply{QuestionID: snap.Doubt.ID, Text: "stop"})
+	s.await("the question is settled", func(snap session.Snapshot) bool { return snap.Doubt == nil && snap.Turn == nil })
+	s.say("m2", reading)
+	snap = s.awaitState(session.Asking)
+	for _, p := range snap.Past {
+		if p.ID == "m2" {
+			t.Errorf("it was %s, before anybody was asked", p.Outcome)
+		}
+	}
+	if snap.Doubt == nil {
+		t.Error("nobody is asked about the budget")
+	}
+}
