@@ -1,9 +1,12 @@
 package activities_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/failure"
@@ -95,5 +98,21 @@ func TestUsageOfAFailedCallIsKept(t *testing.T) {
 	app := callFailure(t, s, s.call(run.Execute))
 	if !app.HasDetails() {
 		t.Error("the error says nothing of the 900000 tokens, and no event will")
+	}
+}
+
+// A patch is planned on git's objects. One that does not fit a file as a checkout has it ends the check of its attempt.
+func TestAPatchThatNoCheckoutTakesIsNotTriedForEver(t *testing.T) {
+	s := newFixture(t)
+	s.write(".gitattributes", "log.txt text working-tree-encoding=UTF-16LE\n")
+	s.git("add", ".gitattributes")
+	s.git("commit", "-q", "-m", "attributes")
+	s.base = run.Commit(s.git("rev-parse", "HEAD"))
+	s.prepare()
+	try := activities.TryInput{CheckInput: activities.CheckInput{Header: s.place(), Iteration: 1, Commit: s.base, Commands: []string{"true"}, Timeout: time.Minute}, Candidate: 1, Number: 1}
+	try.Patch, _ = s.dir().Keep("execute/iter-0001.try-1.patch", []byte("--- a/log.txt\n+++ b/log.txt\n@@ -1 +1,2 @@\n one\n+two\n"))
+	err := fail(s, s.acts.Try, try)
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || !app.NonRetryable() {
+		t.Errorf("got %v", err)
 	}
 }

@@ -255,6 +255,9 @@ func (a *Activities) plantCandidate(ctx context.Context, tree *scratch.Scratch, 
 	}
 	defer root.Close()
 	change, err := patch.Plan(patch.DirTree(root), diff, rendered)
+	if refusal, ok := errors.AsType[*patch.Refusal](err); ok { // git writes the files as a checkout has them, such as in UTF-16
+		return report.Permanent(string(refusal.Kind), refusal)
+	}
 	if err != nil {
 		return fmt.Errorf("plan %s: %w", in.Patch.Name, err)
 	}

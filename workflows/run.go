@@ -59,6 +59,10 @@ func Run(ctx workflow.Context, in RunInput) (RunResult, error) {
 	}
 	for r.s.Next.Do != run.Rest {
 		if r.tooLong(ctx) && r.readyToContinue(ctx) {
+			if ctx.Err() != nil { // the next execution would not know of the cancellation
+				r.cancelRun(ctx)
+				continue
+			}
 			return RunResult{}, workflow.NewContinueAsNewError(ctx, Run, RunInput{Snapshot: r.s, Refused: r.refused})
 		}
 		if err := r.doStep(ctx); temporal.IsCanceledError(err) {

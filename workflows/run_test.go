@@ -1,12 +1,15 @@
 package workflows_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
@@ -353,6 +356,27 @@ func TestLongHistoryContinuesAsNewWithTheSameState(t *testing.T) {
 	}
 	checkFold(t, w)
 	if w.state.Status != run.Failed {
+		t.Errorf("status %s", w.state.Status)
+	}
+}
+
+// The next execution would not know of a cancellation of this one.
+func TestACancellationIsNotLostWhenARunContinuesAsNew(t *testing.T) {
+	w := &fakeActivities{}
+	e := env(t, w)
+	e.SetContinueAsNewSuggested(true)
+	e.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
+		if info.ActivityType.Name == "Record" { // before the next execution begins
+			e.CancelWorkflow()
+		}
+	})
+	start(e, input(run.Always, 3))
+	var next *workflow.ContinueAsNewError
+	if err := e.GetWorkflowError(); errors.As(err, &next) || !temporal.IsCanceledError(err) {
+		t.Errorf("it ended with %v", err)
+	}
+	checkFold(t, w)
+	if w.state.Status != run.Canceled {
 		t.Errorf("status %s", w.state.Status)
 	}
 }

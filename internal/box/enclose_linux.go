@@ -223,6 +223,9 @@ func (r *running) passMemory(name string, b []byte) {
 	}
 }
 
+// reportDelay is the time for reading a status that is there, by a worker that gets no turn.
+const reportDelay = 10 * time.Second
+
 // ErrNotBegun means that the box was not set up, and that the program in it never ran.
 var ErrNotBegun = errors.New("the box was not set up")
 
@@ -232,7 +235,7 @@ func (r *running) ended(exitCode int) (cause string, err error) {
 	for _, f := range r.files {
 		f.Close()
 	}
-	r.report.SetReadDeadline(time.Now().Add(time.Second)) // all writers are gone
+	r.report.SetReadDeadline(time.Now().Add(reportDelay)) // all writers are gone
 	text, _ := io.ReadAll(io.LimitReader(r.report, 64<<10))
 	if r.group != nil {
 		cause = r.group.cause()
