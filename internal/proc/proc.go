@@ -98,7 +98,7 @@ func (e *StartError) Unwrap() error { return e.Err }
 // [ErrLost] when its end could not be learned. A second call runs the program again.
 //
 // When ctx is done the program has c.Grace to end after SIGTERM, and is killed then. Run returns as
-// soon as all processes are gone. It returns twenty-one seconds after the grace in any case, even if a
+// soon as all processes are gone. It returns thirteen seconds after the grace in any case, even if a
 // process cannot be killed or holds the output. The output is whole up to the end of the program.
 func Run(ctx context.Context, c Command) (Result, error) {
 	if err := c.validate(); err != nil {

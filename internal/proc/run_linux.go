@@ -20,9 +20,8 @@ import (
 const (
 	// ourselves is the path of our executable, even after the file has been replaced or removed.
 	ourselves = "/proc/self/exe"
-	// reportDelay is the time in which a report must end. The line is there before the supervisor ends, but a worker
-	// of a busy machine may read late.
-	reportDelay = 10 * time.Second
+	// reportDelay is the time in which a report must end. The line is there before the supervisor ends.
+	reportDelay = 2 * time.Second
 	// maxReport is larger than any report, in bytes.
 	maxReport = 512
 	// backstop is the time that Run waits for a supervisor beyond its own limit, in case the
