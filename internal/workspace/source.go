@@ -110,6 +110,17 @@ func revParse(ctx context.Context, r git.Repo, n int, args ...string) ([]string,
 	return lines, nil
 }
 
+// checkPrefix refuses a directory that the commit does not have: a run works in that directory of its branch.
+func (p place) checkPrefix(ctx context.Context, commit run.Commit) error {
+	if p.prefix == "" {
+		return nil
+	}
+	if kind, err := p.repo.Run(ctx, "cat-file", "-t", string(commit)+":"+p.prefix); err != nil || strings.TrimSpace(string(kind)) != string(git.Tree) {
+		return fmt.Errorf("directory %s is not in commit %.12s: commit something in it, or name another with --repo", p.prefix, commit)
+	}
+	return nil
+}
+
 func (p place) source(ctx context.Context, base string) (Source, error) {
 	if err := refuseReftable(p.common); err != nil {
 		return Source{}, err
@@ -126,6 +137,9 @@ func (p place) source(ctx context.Context, base string) (Source, error) {
 		return Source{}, err
 	}
 	if err := p.checkWhole(ctx, commit); err != nil {
+		return Source{}, err
+	}
+	if err := p.checkPrefix(ctx, commit); err != nil {
 		return Source{}, err
 	}
 	if base == "" && !p.bare {

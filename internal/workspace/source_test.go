@@ -87,6 +87,11 @@ func TestInspectRefuses(t *testing.T) {
 			runGit(t, git.Repo{Dir: dir}, "init", "-q")
 			return dir
 		}, "", workspace.ErrNoCommits, "commit something first"},
+		{"a directory that the commit lacks", func(t *testing.T) string {
+			dir := filepath.Join(inRepo(func(t *testing.T, r git.Repo) {})(t), "newer")
+			must(t, os.Mkdir(dir, 0o755))
+			return dir
+		}, "", nil, "directory newer is not in commit"},
 		{"a base that is not there", inRepo(func(t *testing.T, r git.Repo) {}), "nope", workspace.ErrBase, `base "nope"`},
 		{"a base that is an option", inRepo(func(t *testing.T, r git.Repo) {}), "--all", workspace.ErrBase, "name a branch"},
 		{"a base that is a tree", inRepo(func(t *testing.T, r git.Repo) {}), "HEAD:lib", workspace.ErrBase, "name a branch"},
