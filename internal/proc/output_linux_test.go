@@ -9,25 +9,24 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/proc"
 )
 
 // lateReader takes the first piece of an output when the program is gone, as a worker that gets no turn.
 type lateReader struct {
+	t    *testing.T
 	pid  chan int
 	once sync.Once
 	text strings.Builder
 }
 
-func newLateReader() *lateReader { return &lateReader{pid: make(chan int, 1)} }
+func newLateReader(t *testing.T) *lateReader { return &lateReader{t: t, pid: make(chan int, 1)} }
 
 func (l *lateReader) Write(b []byte) (int, error) {
 	l.once.Do(func() {
-		for pid := <-l.pid; !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH); {
-			time.Sleep(5 * time.Millisecond)
-		}
+		pid := <-l.pid
+		eventually(l.t, "the program is gone", func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) })
 	})
 	return l.text.Write(b)
 }
@@ -39,7 +38,7 @@ const lines = "i=0; while [ $i -lt 6000 ]; do echo 12345678; i=$((i+1)); done; e
 func TestALateReaderLosesNothing(t *testing.T) {
 	for name, argv := range map[string][]string{"by itself": sh(lines), "killed": sh(lines + "; kill -KILL $$")} {
 		t.Run(name, func(t *testing.T) {
-			out := newLateReader()
+			out := newLateReader(t)
 			_, err := proc.Run(t.Context(), proc.Command{Argv: argv, Stdout: out, Started: func(pid int) { out.pid <- pid }})
 			wantLines(t, out.text.String(), err)
 		})
@@ -55,7 +54,7 @@ func wantLines(t *testing.T, text string, err error) {
 
 // A process that is not ours to end may hold the output: what the program wrote is whole, and Run does not wait for it.
 func TestAPipeThatStaysOpenHoldsNothingUp(t *testing.T) {
-	out := newLateReader()
+	out := newLateReader(t)
 	started := func(pid int) {
 		holdOutput(t, pid)
 		out.pid <- pid
