@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"slices"
 
 	"github.com/google/uuid"
@@ -159,8 +160,8 @@ func (c *cli) printAsking(s session.Snapshot) error {
 		for _, line := range story.Lines(a.Excerpt, 12) {
 			c.printf("  %s\n", line)
 		}
-		for _, way := range []string{"approve --approval %[2]s", "approve --approval %[2]s --session", "reject --approval %[2]s --reason TEXT"} {
-			c.printf("  %s\n", c.style().Dim(c.hintCommand("session decide %[1]s "+way, s.Input.ID, a.ApprovalID)))
+		for _, line := range a.Commands { // they name no runs directory
+			c.printf("  %s\n", c.style().Dim(c.hintCommand("%s", strings.TrimPrefix(line, "starter "))))
 		}
 	}
 	if q := s.Doubt; q != nil {

@@ -71,7 +71,7 @@ func (a *Activities) Retire(ctx context.Context, in session.Input) (Retired, err
 			return Retired{}, err
 		}
 	}
-	if err := work.Remove(ctx); err != nil { // its mark first: what is half removed is not read again
+	if err := work.Remove(ctx); err != nil { // its mark first, so that no later call reads the half of it
 		return Retired{}, err
 	}
 	return Retired{Changes: ref}, git.RemoveTree(slot.Path() + "/checkout")

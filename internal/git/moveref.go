@@ -25,9 +25,9 @@ type RefMove struct {
 // beside it, compares the value under the lock, makes the new value durable in the lock, appends to the log, and
 // renames the lock to the file. So it excludes every git, and every git excludes it. objects read the repository.
 //
-// MoveRef believes only files of the form that git writes. It returns false when it has moved nothing, such as for a lock that
-// is there, another value, a symbolic link, or a setting under which git logs otherwise: the caller then asks git,
-// which has the last word. It never waits. A process that is killed in it leaves the lock, as a killed git does.
+// MoveRef believes only files of the form that git writes. It returns false when it has moved nothing, such as for a
+// lock that is there, another value, a symbolic link, or a setting under which git logs otherwise: the caller then asks
+// git, which has the last word. It never waits. A process that is killed in it leaves the lock, as a killed git does.
 func (r Repo) MoveRef(objects *Objects, m RefMove) (moved bool) {
 	if !m.isUsual() || !objects.haveCommit(m.New) {
 		return false

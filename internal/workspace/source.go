@@ -115,7 +115,11 @@ func (p place) checkPrefix(ctx context.Context, commit run.Commit) error {
 	if p.prefix == "" {
 		return nil
 	}
-	if kind, err := p.repo.Run(ctx, "cat-file", "-t", string(commit)+":"+p.prefix); err != nil || strings.TrimSpace(string(kind)) != string(git.Tree) {
+	kind, err := p.repo.Run(ctx, "cat-file", "-t", string(commit)+":"+p.prefix)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil || strings.TrimSpace(string(kind)) != string(git.Tree) {
 		return fmt.Errorf("directory %s is not in commit %.12s: commit something in it, or name another with --repo", p.prefix, commit)
 	}
 	return nil
