@@ -171,7 +171,7 @@ func (at place) filesAt(ctx context.Context, w work, commit run.Commit, of []cha
 	if _, err := s.Run(ctx, "read-tree", string(commit)); err != nil {
 		return nil, err
 	}
-	if _, err := s.Run(ctx, "update-index", "-q", "--refresh", "--ignore-submodules"); err != nil && git.ExitCode(err) != 1 {
+	if err := refreshIndex(ctx, s); err != nil {
 		return nil, err
 	}
 	out, err := s.Run(ctx, "diff-files", "-z", "--name-only", "--ignore-submodules=all")

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,8 +24,21 @@ import (
 // The test binary merges as the command does, and ends, where this variable holds what.
 const jobVariable = "RATCHET_TEST_MERGE"
 
+// The merge and its gits write no file longer than this number of bytes, if it is set: the disk is full for them.
+const limitVariable = "RATCHET_TEST_FILE_LIMIT"
+
+func limitFiles(to string) {
+	if n, err := strconv.ParseUint(to, 10, 32); err == nil {
+		signal.Ignore(syscall.SIGXFSZ) // a write fails instead
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: n, Max: n}); err != nil {
+			panic(err)
+		}
+	}
+}
+
 func TestMain(m *testing.M) {
 	if job := os.Getenv(jobVariable); job != "" {
+		limitFiles(os.Getenv(limitVariable))
 		if err := mergeJob(job); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -183,6 +198,36 @@ func TestFilesThatWereHalfWritten(t *testing.T) {
 		}
 		r.has(mended)
 	}
+	if left := r.left(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// Git has written some files when the disk is full. The branch does not go back behind them, and the next merge brings up
+// the rest.
+func TestADiskThatIsFullHalfWay(t *testing.T) {
+	r, in := newRepo(t)
+	r.git("switch", "-q", branch)
+	r.write("z.bin", strings.Repeat("\x00", 3<<20))
+	in.Head = r.commit("Add much\n\nRatchet-Run: " + string(runID) + "\nRatchet-Iteration: 3\nRatchet-Patch: cccc")
+	r.git("switch", "-q", "main")
+	out, err := r.job(in, limitVariable+"=1000000")
+	if err == nil || !strings.Contains(out, "not all of its files are written") || !strings.Contains(out, "z.bin") {
+		t.Fatalf("error %v\n%s", err, out)
+	}
+	if tip := r.git("log", "-1", "--format=%s", "main"); tip != "Add much" || r.read("a.txt") != mended {
+		t.Errorf("main is at %q, and a.txt holds %q", tip, r.read("a.txt"))
+	}
+	if out, err := r.job(in); err == nil || !strings.Contains(out, `"z.bin" is in the way`) {
+		t.Errorf("beside half a file: %v\n%s", err, out)
+	}
+	if err := os.Remove(filepath.Join(r.dir, "z.bin")); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := r.job(in); err != nil {
+		t.Fatalf("again: %v\n%s", err, out)
+	}
+	r.has(mended)
 	if left := r.left(); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}

@@ -193,22 +193,42 @@ func (p *Plan) checkSwitch(ctx context.Context) error {
 	return nil
 }
 
-// applyNoted moves the branch and then the files. If it returns, nothing is left to be finished, unless the branch can
-// neither follow the files nor be put back.
+// applyNoted moves the branch and then the files. If it returns, nothing is left to be finished, unless files were
+// written and others could not be: see swapBack.
 func (p *Plan) applyNoted(ctx context.Context, w work) error {
 	failpoint.Hit("merge.before-swap")
 	if err := p.swapBranch(ctx, p.Old, p.New); err != nil {
 		return errors.Join(err, w.removeNote())
 	}
 	failpoint.Hit("merge.after-swap")
-	err := p.at.updateTree(ctx, w, p.Old, p.New)
-	if err != nil { // nothing of the work tree has changed
-		if back := p.swapBranch(ctx, p.New, p.Old); back != nil {
-			return errors.Join(err, back)
-		}
+	if err := p.at.updateTree(ctx, w, p.Old, p.New); err != nil {
+		return p.swapBack(ctx, w, err)
 	}
 	failpoint.Hit("merge.after-files")
-	return errors.Join(err, w.removeNote())
+	return w.removeNote()
+}
+
+// swapBack puts the branch back when its files could not be brought up, and returns why with what is left. Git decides
+// at once whether it may write, but writes file by file, and may fail half-way. Branch and note stay then: the next merge
+// brings up the rest.
+func (p *Plan) swapBack(ctx context.Context, w work, why error) error {
+	if untouched, err := p.isUntouched(ctx, w); err != nil || !untouched {
+		return fmt.Errorf("the branch is at %.12s, but not all of its files are written: %w; mend that and merge again, which finishes it, or go back with `git reset --hard %.12s`", p.New, why, p.Old)
+	}
+	if err := p.swapBranch(ctx, p.New, p.Old); err != nil {
+		return errors.Join(why, err)
+	}
+	return errors.Join(why, w.removeNote())
+}
+
+// isUntouched reports whether the work tree has each file of the merge as it was before.
+func (p *Plan) isUntouched(ctx context.Context, w work) (bool, error) {
+	changed, err := p.at.changedFiles(ctx, p.New, p.Old)
+	if err != nil {
+		return false, err
+	}
+	same, err := p.at.filesAt(ctx, w, p.Old, changed)
+	return len(same) == len(changed), err
 }
 
 // swapBranch moves the branch if it is where it is expected.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/merge"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -54,6 +55,19 @@ func TestACheckedOutBranchGetsTheCommitsAndTheFiles(t *testing.T) {
 	}
 	if again, err := r.merge(in); err != nil || again.Already != p.New {
 		t.Errorf("again: %+v, %v", again, err)
+	}
+	r.has(mended)
+}
+
+// A work tree that was copied or touched has files with other times than the index, and the same content.
+func TestAWorkTreeThatWasTouched(t *testing.T) {
+	r, in := newRepo(t)
+	long := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(filepath.Join(r.dir, "a.txt"), long, long); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.merge(in); err != nil {
+		t.Fatal(err)
 	}
 	r.has(mended)
 }

@@ -111,12 +111,43 @@ func (at place) tryTree(ctx context.Context, w work, from, to run.Commit) error 
 	if err != nil {
 		return err
 	}
+	if _, err := os.Lstat(at.indexLock()); err == nil {
+		return at.lockedError()
+	}
+	if s.Index, err = w.copyIndex(s.Index); err != nil {
+		return err
+	}
+	if err := refreshIndex(ctx, s); err != nil {
+		return err
+	}
 	_, err = s.Run(ctx, "read-tree", "-m", "-u", "-n", string(from), string(to))
 	return at.explainTree(err, to)
 }
 
-// updateTree brings index and files of the work tree from one commit to another. Git changes nothing unless it can
-// change all: no file that the user has changed or put in the way is written. See checkUntracked for ignored files.
+// copyIndex copies the index to a place where git may bring up the times of its files without a change that can be seen.
+func (w work) copyIndex(from string) (to string, err error) {
+	to = filepath.Join(w.scratch(), "index-before")
+	b, err := os.ReadFile(from)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // it is empty
+		return to, nil
+	case err == nil:
+		err = os.WriteFile(to, b, 0o600)
+	}
+	return to, err
+}
+
+// refreshIndex brings up the times of files in the index: a file with another time than there is changed for read-tree.
+func refreshIndex(ctx context.Context, s git.Repo) error {
+	_, err := s.Run(ctx, "update-index", "-q", "--refresh", "--ignore-submodules")
+	if git.ExitCode(err) == 1 { // files are changed indeed
+		err = nil
+	}
+	return err
+}
+
+// updateTree brings index and files of the work tree from one commit to another. Git begins only if no file is in its
+// way that the user has changed or put there. See checkUntracked for ignored files.
 func (at place) updateTree(ctx context.Context, w work, from, to run.Commit) error {
 	s, err := at.treeGit(ctx, w, to)
 	if err != nil {
@@ -127,11 +158,10 @@ func (at place) updateTree(ctx context.Context, w work, from, to run.Commit) err
 
 // writeTree is updateTree by a git of treeGit.
 func (at place) writeTree(ctx context.Context, s git.Repo, from, to run.Commit) error {
-	_, err := s.Run(ctx, "update-index", "-q", "--refresh", "--ignore-submodules")
-	if err != nil && git.ExitCode(err) != 1 {
-		return at.explainTree(err, to)
+	err := refreshIndex(ctx, s)
+	if err == nil {
+		_, err = s.Run(ctx, "read-tree", "-m", "-u", string(from), string(to))
 	}
-	_, err = s.Run(ctx, "read-tree", "-m", "-u", string(from), string(to))
 	return at.explainTree(err, to)
 }
 
@@ -140,11 +170,16 @@ func (at place) explainTree(err error, to run.Commit) error {
 	if err == nil {
 		return nil
 	}
-	lock := filepath.Join(at.gitDir, "index.lock")
-	if _, missing := os.Lstat(lock); missing == nil {
-		return fmt.Errorf("the index of %s is locked: wait for the git that works there, or remove %s if none does; then merge again", at.root, lock)
+	if _, missing := os.Lstat(at.indexLock()); missing == nil {
+		return at.lockedError()
 	}
 	return fmt.Errorf("bring the work tree %s to %.12s: %w", at.root, to, err)
+}
+
+func (at place) indexLock() string { return filepath.Join(at.gitDir, "index.lock") }
+
+func (at place) lockedError() error {
+	return fmt.Errorf("the index of %s is locked: wait for the git that works there, or remove %s if none does; then merge again", at.root, at.indexLock())
 }
 
 // checkFilters refuses to write files for which the user has set a filter, as Git LFS has: only the user's own
