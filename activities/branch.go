@@ -97,6 +97,10 @@ func (a *Activities) checkBranchAfter(ctx context.Context, w *workspace.Workspac
 	case errors.Is(err, workspace.ErrMoved) && seen != nil:
 		askAboutBranch(in.branchName(), *seen, seen.Found()+", and was not put back, for the record does not say that the run is here", e, out)
 		return true, nil
+	case isCheckedOut(err) && found != nil:
+		at := *displayable(found)
+		askAboutBranch(in.branchName(), at, at.Found()+", and was not put back, for a work tree has it checked out: switch that to another branch", e, out)
+		return true, nil
 	case err != nil:
 		return false, err
 	case found != nil:
@@ -104,6 +108,11 @@ func (a *Activities) checkBranchAfter(ctx context.Context, w *workspace.Workspac
 		askAboutBranch(in.branchName(), *e.Restored, e.Restored.String(), e, out)
 	}
 	return found != nil, nil
+}
+
+func isCheckedOut(err error) bool {
+	_, ok := errors.AsType[*workspace.CheckedOutError](err)
+	return ok
 }
 
 // askAboutBranch makes the verdict a question.

@@ -255,6 +255,32 @@ func TestAForgedRecordDoesNotKeepTheBranchWhereItIs(t *testing.T) {
 	}
 }
 
+// A branch that was moved in a work tree of the user's stays there. After the checks a person is told at once. The steps
+// that must have the branch in place are tried again until the work tree has another one.
+func TestAMovedBranchThatIsCheckedOut(t *testing.T) {
+	s := newFixture(t)
+	s.prepare()
+	s.git("worktree", "add", "-q", filepath.Join(t.TempDir(), "mine"), "ratchet/r1")
+	stray := s.strayed()
+	in := s.checking("true")
+	if j, err := do[activities.Judgement](s, s.acts.Check, in); err == nil || !strings.Contains(err.Error(), "switch that work tree") || s.tip() != stray {
+		t.Errorf("before the checks: %+v, %v, tip %s", j, err, s.tip())
+	}
+	s.git("update-ref", "refs/heads/ratchet/r1", string(s.base))
+	in.Commands = []string{"git -C '" + s.repo + "' update-ref refs/heads/ratchet/r1 " + stray}
+	j := must[activities.Judgement](s, s.acts.Check, in)
+	if j.Verdict != run.Blocked || j.Restored != nil || !j.Again || !strings.Contains(j.Question.Question, "checked out") || s.tip() != stray {
+		t.Errorf("after the checks: %+v, question %+v, tip %s", j, j.Question, s.tip())
+	}
+	end := activities.BranchInput{Header: s.place(), Head: s.base}
+	end.Entry = s.entry(run.PhaseStarted{Role: run.Planner}, run.PhaseCompleted{Result: run.Planned}, run.PhaseStarted{Role: run.Developer},
+		run.PhaseCompleted{Result: run.Noop}, run.PhaseStarted{Role: run.Evaluator}, run.EvaluationPassed{}, run.PhaseCompleted{Result: run.Pass})
+	_, err := do[activities.BranchResult](s, s.acts.CheckBranch, end)
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); err == nil || ok && app.NonRetryable() || s.tip() != stray {
+		t.Errorf("at the end: %v, tip %s", err, s.tip())
+	}
+}
+
 // Without a record that says where the run stands nothing is put back, and a
 // person is told that.
 func TestWithoutARecordTheBranchStaysAndIsAskedAbout(t *testing.T) {

@@ -138,8 +138,8 @@ func (w *Workspace) landCommit(ctx context.Context, pack *git.Pack, in CommitInp
 
 // advanceBranch moves the branch from the base to a commit.
 func (w *Workspace) advanceBranch(ctx context.Context, held *os.File, at standing, to run.Commit) error {
-	if at.worktree != "" && at.worktree != w.spec.Dir { // Dir itself is listed when an old version registered it
-		return &CheckedOutError{Branch: w.Branch(), Path: at.worktree}
+	if err := w.checkUnused(at); err != nil {
+		return err
 	}
 	failpoint.Hit("workspace.before-update-ref")
 	if err := w.swapBranch(ctx, held, at, to); err != nil {
@@ -154,8 +154,8 @@ func (w *Workspace) reclaimBranch(ctx context.Context, held *os.File, at standin
 	if in.Tell == nil {
 		return nil, movedError(at, in.Base)
 	}
-	if at.worktree != "" && at.worktree != w.spec.Dir {
-		return nil, &CheckedOutError{Branch: w.Branch(), Path: at.worktree}
+	if err := w.checkUnused(at); err != nil {
+		return nil, err
 	}
 	found := at.restoredTo(in.Base)
 	if err := in.Tell(found); err != nil {

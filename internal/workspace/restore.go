@@ -22,6 +22,9 @@ type Told func(run.Restored) error
 // run's own objects. It returns what it found, or nil when all was well. The commit that stood
 // there is not lost: the result and tell name it.
 //
+// Restore moves no branch that is checked out in a work tree of the user's. It returns what it found
+// and an error that matches *CheckedOutError.
+//
 // Only a caller that knows that the run stands at head may call Restore. tell is the place to make
 // sure, because a worker that slept comes late.
 func (w *Workspace) Restore(ctx context.Context, head run.Commit, tell Told) (*run.Restored, error) {
@@ -35,9 +38,9 @@ func (w *Workspace) Restore(ctx context.Context, head run.Commit, tell Told) (*r
 	defer w.unlock(held)
 	found, err := w.restoreLocked(ctx, held, head, tell)
 	if err != nil {
-		return nil, fmt.Errorf("restore branch %s to %s: %w", w.Branch(), head, err)
+		err = fmt.Errorf("restore branch %s to %s: %w", w.Branch(), head, err)
 	}
-	return found, nil
+	return found, err
 }
 
 func (w *Workspace) restoreLocked(ctx context.Context, held *os.File, head run.Commit, tell Told) (*run.Restored, error) {
@@ -53,6 +56,11 @@ func (w *Workspace) restoreLocked(ctx context.Context, held *os.File, head run.C
 	if !disguise.isNone() {
 		found.Was += fmt.Sprintf(", and git showed something else in place of its objects: %v", disguise)
 	}
+	if !at.isAt(head) {
+		if err := w.checkUnused(at); err != nil {
+			return &found, err
+		}
+	}
 	if err := tell(found); err != nil {
 		return nil, err
 	}
@@ -60,7 +68,18 @@ func (w *Workspace) restoreLocked(ctx context.Context, held *os.File, head run.C
 	if err := w.removeDisguises(ctx, disguise); err != nil {
 		return nil, err
 	}
-	return &found, w.putBranch(ctx, held, at, head)
+	if err := w.putBranch(ctx, held, at, head); err != nil {
+		return nil, err
+	}
+	return &found, nil
+}
+
+// checkUnused returns an error when a work tree of the user's has the branch checked out.
+func (w *Workspace) checkUnused(at standing) error {
+	if at.worktree == "" || at.worktree == w.spec.Dir { // an old version registered Dir itself
+		return nil
+	}
+	return &CheckedOutError{Branch: w.Branch(), Path: at.worktree}
 }
 
 func (s standing) restoredTo(to run.Commit) run.Restored {

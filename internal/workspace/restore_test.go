@@ -196,6 +196,25 @@ func TestRestoreLeavesTheUsersReplacements(t *testing.T) {
 	}
 }
 
+// A branch that was moved in a work tree of the user's is not moved under it.
+func TestRestoreOfABranchThatIsCheckedOut(t *testing.T) {
+	a := newApplied(t)
+	tree := filepath.Join(t.TempDir(), "mine")
+	runGit(t, a.repo, "worktree", "add", "-q", tree, a.w.Branch())
+	if found, err := a.w.Restore(t.Context(), a.head, nil); found != nil || err != nil {
+		t.Errorf("in place: %+v, %v", found, err)
+	}
+	runGit(t, git.Repo{Dir: tree}, "reset", "-q", "--hard", string(a.stray))
+	found, err := a.w.Restore(t.Context(), a.head, func(run.Restored) error { t.Error("told"); return nil })
+	if _, ok := errors.AsType[*workspace.CheckedOutError](err); !ok || found == nil || found.From != a.stray || runGit(t, a.repo, "rev-parse", a.ref()) != string(a.stray) {
+		t.Errorf("found %+v, error %v", found, err)
+	}
+	runGit(t, git.Repo{Dir: tree}, "checkout", "-q", "--detach")
+	if found, err := a.w.Restore(t.Context(), a.head, func(run.Restored) error { return nil }); found == nil || err != nil || runGit(t, a.repo, "rev-parse", a.ref()) != string(a.head) {
+		t.Errorf("after that: %+v, %v", found, err)
+	}
+}
+
 // Who comes late has no say: the branch stays where it is.
 func TestRestoreThatIsRefused(t *testing.T) {
 	for _, tt := range moves {
