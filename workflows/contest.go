@@ -19,6 +19,8 @@ type contest struct {
 	providers  []string
 	candidates []candidate
 	running    int
+	keeps      bool             // see keepsAsked
+	asked      int              // index of the candidate whose permission was asked for last
 	ctx        workflow.Context // context of the candidates at work
 	stop       workflow.CancelFunc
 }
@@ -37,11 +39,12 @@ type candidate struct {
 func (r *runner) runContest(ctx workflow.Context, providers []string) error {
 	if r.contest == nil {
 		r.flushRecord(ctx)
-		r.contest = &contest{providers: providers, candidates: make([]candidate, len(providers))}
+		keeps := workflow.GetVersion(ctx, "contest-keeps-asked", workflow.DefaultVersion, 1) == 1
+		r.contest = &contest{providers: providers, candidates: make([]candidate, len(providers)), keeps: keeps}
 		for n := range providers {
 			r.startCandidate(ctx, n)
 		}
-	} else if n := r.contest.suspendedCandidate(); n >= 0 { // its permission is decided
+	} else if n := r.contest.decidedCandidate(); n >= 0 {
 		r.startCandidate(ctx, n)
 	}
 	c := r.contest
@@ -49,11 +52,26 @@ func (r *runner) runContest(ctx workflow.Context, providers []string) error {
 		return err
 	}
 	if n := c.suspendedCandidate(); n >= 0 {
+		c.asked = n
 		h, _ := asHalted(c.candidates[n].err)
 		return r.emitHalt(ctx, h)
 	}
 	r.contest = nil
 	return r.proposeBest(ctx, c.candidates)
+}
+
+// keepsAsked reports whether the contest keeps what was so when it asked: whose permission it asked for, and which events
+// an activity records. Both change while the activities of other attempts run. A contest of an older history looks
+// afterwards. It then continues another attempt than the one that was decided about, and runs an activity again during
+// which the run has emitted events.
+func (c *contest) keepsAsked() bool { return c != nil && c.keeps }
+
+// decidedCandidate returns the index of the candidate about whose permission was decided; -1: none.
+func (c *contest) decidedCandidate() int {
+	if c.keepsAsked() {
+		return c.asked
+	}
+	return c.suspendedCandidate()
 }
 
 // startCandidate starts the work of candidate n, or continues it after a decision.

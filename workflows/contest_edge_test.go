@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/workflows"
 )
@@ -120,6 +121,78 @@ func TestChecksOfAnAttemptRunOnce(t *testing.T) {
 	if n != 1 {
 		t.Errorf("the checks of attempt 1 ran %d times", n)
 	}
+}
+
+// bothAsk is a contest of two attempts that each ask for a permission before they propose.
+func bothAsk() *fakeActivities {
+	return &fakeActivities{rivals: map[int][]activities.ProposeResult{
+		1: {attemptAsks(1, "call-1"), sized("long", 30)[0]},
+		2: {attemptAsks(2, "call-2"), sized("short", 2)[0]},
+	}}
+}
+
+// asked returns the ids of the approvals that were asked for.
+func (w *fakeActivities) asked() (ids []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range w.events {
+		if p, ok := e.Payload.(run.ApprovalRequested); ok {
+			ids = append(ids, p.ApprovalID)
+		}
+	}
+	return ids
+}
+
+// checkBothAsked fails unless each attempt was asked about once, and was continued once with its own permit.
+func (w *fakeActivities) checkBothAsked(t *testing.T) {
+	t.Helper()
+	if n := len(w.asked()); w.state.Status != run.Completed || n != 3 {
+		t.Fatalf("the run is %s, and %d decisions were asked for", w.state.Status, n)
+	}
+	calls := map[int]string{}
+	for _, c := range w.calls {
+		calls[c.Candidate] += fmt.Sprintf(" with %d", len(c.Permits))
+	}
+	if calls[1] != " with 0 with 1" || calls[2] != " with 0 with 1" {
+		t.Errorf("calls, with permits: %v", calls)
+	}
+}
+
+// The first attempt asks while a person decides about the second one.
+func TestAnAttemptAsksBeforeTheDecisionOnAnother(t *testing.T) {
+	w := bothAsk()
+	w.during = func(c activities.Call) {
+		if c.Candidate == 1 && len(c.Permits) == 0 {
+			eventually.Holds(t, "the permission of attempt 2 is asked for", func() bool { return len(w.asked()) >= 1 })
+		}
+	}
+	yes := run.Decision{Decision: run.Approve}
+	decideAll(t, w, contest(2), yes, yes, yes)
+	w.checkBothAsked(t)
+}
+
+// The second attempt asks while the first one continues after its decision.
+func TestAnAttemptAsksWhileAnotherContinues(t *testing.T) {
+	w := bothAsk()
+	e, continues := env(t, w), make(chan struct{}, 2)
+	w.during = func(c activities.Call) {
+		switch {
+		case c.Candidate == 1 && len(c.Permits) > 0:
+			continues <- struct{}{}
+			eventually.Holds(t, "the permission of attempt 2 is asked for", func() bool { return len(w.asked()) >= 2 })
+		case c.Candidate == 2 && len(c.Permits) == 0:
+			eventually.Holds(t, "the permission of attempt 1 is asked for", func() bool { return len(w.asked()) >= 1 })
+			e.SignalWorkflow(workflows.ApprovalMessage, run.Decision{ApprovalID: w.asked()[0], Decision: run.Approve})
+			<-continues
+		}
+	}
+	approveAll(t, e)
+	start(e, contest(2))
+	if err := e.GetWorkflowError(); err != nil {
+		t.Fatal(err)
+	}
+	checkFold(t, w)
+	w.checkBothAsked(t)
 }
 
 // What a person may choose has its risks shown.

@@ -34,6 +34,7 @@ type fakeActivities struct {
 	unfit     []*run.Problem                     // why a part is no patch, in turn; the last one again and again
 	rivals    map[int][]activities.ProposeResult // of several attempts, in turn
 	failing   map[int]bool                       // attempts whose checks fail
+	during    func(activities.Call)              // what happens during each call of a developer
 	loseAt    int                                // the application that finds the record empty; 0: none
 
 	ahead  func(activities.Header) bool // the record knows more than the workflow
@@ -171,6 +172,9 @@ func (w *fakeActivities) Plan(_ context.Context, c activities.Call) (activities.
 }
 
 func (w *fakeActivities) Propose(_ context.Context, c activities.Call) (activities.ProposeResult, error) {
+	if w.during != nil {
+		w.during(c)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.brief(c); err != nil {

@@ -74,8 +74,10 @@ func (r *runner) recordFirst(ctx workflow.Context, execute func(activities.Heade
 		h := r.header()
 		h.Entry = r.nextEntry(ctx, gap)
 		h.Entry.Over = over && len(h.Entry.Events) > 0
+		upTo := r.lastRecorded(h.Entry)
+		whole := upTo == r.s.Seq
 		var err error
-		if r.lastRecorded(h.Entry) == r.s.Seq {
+		if whole {
 			err = execute(h)
 		} else {
 			err = workflow.ExecuteActivity(ctx, acts.Record, h).Get(ctx, nil)
@@ -97,6 +99,11 @@ func (r *runner) recordFirst(ctx workflow.Context, execute func(activities.Heade
 			over = true
 		case err != nil:
 			return err
+		case r.contest.keepsAsked():
+			r.recorded = max(r.recorded, upTo)
+			if whole {
+				return nil
+			}
 		default:
 			r.recorded = r.lastRecorded(h.Entry)
 			if r.recorded == r.s.Seq {
