@@ -51,6 +51,8 @@ type State struct {
 	Entries int               `json:"entries,omitempty"` // of the ledger, so far
 	// Unrecorded are the last entries, which the ledger may lack.
 	Unrecorded []ledger.Entry `json:"unrecorded,omitempty"`
+	// Early are batches that wait for the session to name its thread.
+	Early []Early `json:"early,omitempty"`
 }
 
 // Process is a process of the session.
@@ -118,6 +120,7 @@ func (d *Deliveries) Attach(ctx workflow.Context, p Process) {
 	}
 	d.settleLoss(ctx)
 	d.process, d.proved = &p, false
+	d.takeEarly(ctx)
 	d.touchSession()
 }
 
@@ -138,6 +141,9 @@ func (d *Deliveries) openThread(ctx workflow.Context) {
 func (d *Deliveries) Detach(why string) {
 	d.losses++
 	if d.process == nil {
+		if len(d.state.Early) > 0 {
+			d.touchSession()
+		}
 		return
 	}
 	d.process, d.proved, d.lost = nil, false, why
@@ -165,6 +171,7 @@ func (d *Deliveries) Retire(ctx workflow.Context) error {
 	}
 	d.Detach("the session is retired")
 	d.settleLoss(ctx)
+	d.state.Early = nil
 	for d.fold.Head() != nil {
 		b := d.fold.Head().Batch.ID
 		if err := d.emitEvent(ctx, delivery.Closed{Batch: b, Reason: delivery.Cancelled, Note: "the session was retired"}); err != nil {

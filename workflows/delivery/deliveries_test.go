@@ -438,6 +438,58 @@ func TestASessionThatDiesBeforeItNamesItsThreadIsWokenAgain(t *testing.T) {
 	p.wantClosed(p.run(flow.Settings{}), "b-1", delivery.Delivered, 1)
 }
 
+// A session that cannot be seated for hours, as behind an ask that no person decides, has the batch nevertheless.
+func TestABatchForASessionWithoutAThreadIsKept(t *testing.T) {
+	p := newPlay(t, &town{answers: []answer{accepted("u-1")}})
+	var first, again, other, full, wrong, closed *updated
+	p.then(time.Second, func() { first = p.update(flow.EnqueueUpdate, parcel("b-1")) })
+	p.then(time.Hour, func() {
+		v := p.view()
+		if len(v.Fold.Queue) != 1 || v.Fold.Queue[0].Batch.ID != "b-1" || !strings.Contains(v.Waiting, "session_not_live") {
+			t.Errorf("shown %+v", v)
+		}
+		again = p.update(flow.EnqueueUpdate, parcel("b-1"))
+		changed := parcel("b-1")
+		changed.Jobs[0].Summary = "something else"
+		other = p.update(flow.EnqueueUpdate, changed)
+		p.enqueue("b-2")
+		wrong = p.update(flow.CloseUpdate, flow.Closing{Batch: "b-2", Reason: delivery.Confirmed})
+		closed = p.update(flow.CloseUpdate, flow.Closing{Batch: "b-2", Reason: delivery.Cancelled})
+	})
+	for i := range delivery.MaxQueued {
+		p.then(time.Millisecond, func() { full = p.update(flow.EnqueueUpdate, parcel("c-"+strings.Repeat("x", i+1))) })
+	}
+	p.then(time.Hour, func() { p.attach("1") })
+	p.then(time.Second, func() {})
+	p.complete("u-1")
+	p.wantClosed(p.run(flow.Settings{}), "b-1", delivery.Delivered, 1)
+	if r, ok := first.result.(activities.Receipt); !ok || first.err != nil || r.Batch != "b-1" || r.Waiting != 1 {
+		t.Errorf("receipt %+v", first)
+	}
+	if again.err != nil || !again.accepted || closed.err != nil {
+		t.Errorf("the same again: %+v, closed: %+v", again, closed)
+	}
+	for want, u := range map[string]*updated{"batch_known": other, "queue_full": full, "batch_not_open": wrong} {
+		if u.accepted || u.err == nil || !strings.Contains(u.err.Error(), want) {
+			t.Errorf("want %s: %+v", want, u)
+		}
+	}
+}
+
+// A session that names no thread within the window gives the batch up.
+func TestAnEarlyBatchIsGivenUp(t *testing.T) {
+	p := newPlay(t, &town{answers: []answer{accepted("u-1")}})
+	p.then(time.Second, func() { p.enqueue("b-1") })
+	p.then(delivery.RedeliveryWindow+time.Minute, func() {
+		if v := p.view(); len(v.Fold.Queue) != 0 {
+			t.Errorf("kept %+v", v.Fold.Queue)
+		}
+		p.attach("1")
+	})
+	p.then(time.Minute, func() { p.wantSent(0) })
+	p.run(flow.Settings{})
+}
+
 func TestAPersonGoesFirst(t *testing.T) {
 	p := newPlay(t, &town{answers: []answer{accepted("u-1")}})
 	p.then(time.Second, func() { p.env.SignalWorkflow("person", true) })

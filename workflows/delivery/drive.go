@@ -29,7 +29,11 @@ const (
 // Step does the work that is due, and may run activities. It reports whether there may be more to do. The session calls it
 // where it rests, and again when Touch was called or the time of Due has come.
 func (d *Deliveries) Step(ctx workflow.Context) (more bool) {
-	if d.ended || d.fold.Seq == 0 && d.process == nil {
+	switch {
+	case d.ended:
+		return false
+	case d.fold.Seq == 0 && d.process == nil:
+		d.next = d.awaitProcess(ctx)
 		return false
 	}
 	d.changed = false
@@ -66,6 +70,7 @@ func (d *Deliveries) takeStep(ctx workflow.Context) (next time.Time) {
 
 // sweepDeadlines applies the deadlines that have passed.
 func (d *Deliveries) sweepDeadlines(ctx workflow.Context) (done int) {
+	done = d.sweepEarly(ctx)
 	for _, p := range d.fold.Sweep(workflow.Now(ctx)) {
 		if d.emitEvent(ctx, p) != nil {
 			continue

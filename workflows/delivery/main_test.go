@@ -326,6 +326,15 @@ func parcel(id string) activities.Parcel {
 
 func (p *play) enqueue(id string) { p.update(flow.EnqueueUpdate, parcel(id)) }
 
+// view returns what the deliveries are now.
+func (p *play) view() (v flow.View) {
+	got, err := p.env.QueryWorkflow(flow.Query)
+	if err != nil || got.Get(&v) != nil {
+		p.Errorf("query: %v", err)
+	}
+	return v
+}
+
 // run plays to the end, which comes a while after the last thing, and returns what the deliveries are then.
 func (p *play) run(in flow.Settings) flow.View {
 	p.Helper()
@@ -334,10 +343,7 @@ func (p *play) run(in flow.Settings) flow.View {
 	}
 	var v flow.View
 	p.then(time.Second, func() {
-		got, err := p.env.QueryWorkflow(flow.Query)
-		if err != nil || got.Get(&v) != nil {
-			p.Errorf("query: %v", err)
-		}
+		v = p.view()
 		p.env.CancelWorkflow()
 	})
 	p.env.ExecuteWorkflow(Standing, in)

@@ -1,8 +1,10 @@
 package delivery
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -67,7 +69,12 @@ func (d *Deliveries) setHandlers(ctx workflow.Context) error {
 }
 
 func (d *Deliveries) view() View {
-	return View{Session: d.Session, Fold: *d.fold, Waiting: d.problem, Next: earliest(d.fold.NextSweep(), d.readyAt)}
+	v := View{Session: d.Session, Fold: *d.fold, Waiting: d.problem, Next: earliest(d.fold.NextSweep(), d.readyAt)}
+	for _, e := range d.state.Early {
+		v.Fold.Queue = append(v.Fold.Queue, d.entryOf(e))
+		v.Waiting = cmp.Or(d.problem, errUnnamed.Error())
+	}
+	return v
 }
 
 func refuseUpdate(kind string, err error) error {
@@ -97,6 +104,9 @@ func (d *Deliveries) checkParcel(ctx workflow.Context, p activities.Parcel) erro
 	case known != nil:
 		return refuseUpdate(StateError, fmt.Errorf("batch_known: another batch has the id %s", p.ID))
 	case d.fold.Seq == 0:
+		if err := d.checkEarly(b); err != nil {
+			return refuseUpdate(StateError, err)
+		}
 		return nil
 	}
 	if _, err := d.fold.Clone().Apply(d.fold.Event(workflow.Now(ctx), delivery.Enqueued{Batch: b})); err != nil {
@@ -114,6 +124,9 @@ const openLimit = 5 * time.Minute
 
 // enqueue adds a batch. A second call with the same batch changes nothing.
 func (d *Deliveries) enqueue(ctx workflow.Context, p activities.Parcel) (activities.Receipt, error) {
+	if d.fold.Seq == 0 && d.process == nil && keepsEarly(ctx) {
+		return d.keepEarly(ctx, p), nil
+	}
 	if err := d.awaitThread(ctx); err != nil {
 		return activities.Receipt{}, err
 	}
@@ -143,7 +156,7 @@ func (d *Deliveries) awaitThread(ctx workflow.Context) error {
 		}
 	}
 	if !named() || d.ended {
-		return refuseUpdate(StateError, errors.New("session_not_live: the session has named no thread; see starter session list"))
+		return refuseUpdate(StateError, errUnnamed)
 	}
 	d.openThread(ctx)
 	return nil
@@ -151,8 +164,13 @@ func (d *Deliveries) awaitThread(ctx workflow.Context) error {
 
 func (d *Deliveries) closingOf(c Closing) delivery.Closed {
 	p := delivery.Closed{Batch: c.Batch, Reason: c.Reason, By: c.By, Note: c.Note}
-	if e := d.fold.Head(); p.Batch == "" && e != nil {
+	if p.Batch != "" {
+		return p
+	}
+	if e := d.fold.Head(); e != nil {
 		p.Batch = e.Batch.ID
+	} else if len(d.state.Early) > 0 {
+		p.Batch = d.state.Early[0].Parcel.ID
 	}
 	return p
 }
@@ -164,7 +182,14 @@ func (d *Deliveries) checkClosing(ctx workflow.Context, c Closing) error {
 	if len(c.Note) > maxNote || len(c.By) > maxNote {
 		return refuseUpdate(InvalidError, fmt.Errorf("note_too_long: at most %d bytes", maxNote))
 	}
-	if _, err := d.fold.Clone().Apply(d.fold.Event(workflow.Now(ctx), d.closingOf(c))); err != nil {
+	closing := d.closingOf(c)
+	if d.findEarly(closing.Batch) >= 0 {
+		if closing.Reason != delivery.Cancelled {
+			return refuseUpdate(StateError, fmt.Errorf("batch_not_open: batch %s is not to be closed as %q: nothing of it was sent", closing.Batch, closing.Reason))
+		}
+		return nil
+	}
+	if _, err := d.fold.Clone().Apply(d.fold.Event(workflow.Now(ctx), closing)); err != nil {
 		return refuseUpdate(StateError, fmt.Errorf("batch_not_open: %w", err))
 	}
 	return nil
@@ -172,7 +197,12 @@ func (d *Deliveries) checkClosing(ctx workflow.Context, c Closing) error {
 
 // closeBatch closes a batch by a person's word.
 func (d *Deliveries) closeBatch(ctx workflow.Context, c Closing) (View, error) {
-	if err := d.emitEvent(ctx, d.closingOf(c)); err != nil {
+	closing := d.closingOf(c)
+	if i := d.findEarly(closing.Batch); i >= 0 {
+		d.state.Early = slices.Delete(d.state.Early, i, i+1)
+		return d.view(), nil
+	}
+	if err := d.emitEvent(ctx, closing); err != nil {
 		return View{}, refuseUpdate(StateError, err)
 	}
 	return d.view(), nil

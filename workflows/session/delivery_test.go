@@ -162,6 +162,19 @@ var deliveryPaths = []path{
 		s.enqueue(parcel("b-1", "[[say:thanks]]"))
 		s.delivers("b-1")
 	}},
+	{"delivers-once-it-has-a-thread", func(c *activities.Config) { c.Most = 1 }, func(t *testing.T, s *stage) {
+		occupies := s.another()
+		occupies.begin(session.Input{})
+		occupies.say("m0", "[[say:working]][[slow:600]]")
+		occupies.awaitState(session.Working)
+		s.begin(reader)
+		s.enqueue(parcel("b-1", "[[say:thanks]]")) // the receipt waits for no agent
+		if v := s.deliveries(); len(v.Fold.Queue) != 1 || !strings.Contains(v.Waiting, "session_not_live") {
+			t.Errorf("without a place: %+v", v)
+		}
+		occupies.must(sessionflow.RetireUpdate, sessionflow.By{})
+		s.delivers("b-1")
+	}},
 	{"delivery-lost-with-its-agent", nil, func(t *testing.T, s *stage) {
 		s.begin(reader)
 		s.enqueue(parcel("b-1", "[[say:working]][[slow:600]]"))
