@@ -14,7 +14,7 @@ import (
 //
 // Only children are signalled, and the one goroutine that signals also reaps. No id can pass to a
 // stranger between the look into /proc and the signal. Deeper descendants come up one layer a
-// round, as their parents die.
+// round, as their parents die. Those in a box are asked to end by descriptors: see boxed.
 type tree struct {
 	program int // its pid, and the id of its process group
 	status  syscall.WaitStatus
@@ -56,9 +56,7 @@ func (t *tree) await(stop <-chan struct{}) bool {
 func (t *tree) terminate(grace time.Duration) {
 	over := time.NewTimer(grace)
 	defer over.Stop()
-	found := children()
-	t.signal(syscall.SIGTERM, found)
-	t.signal(syscall.SIGCONT, found) // a stopped process does not handle SIGTERM
+	t.ask()
 	for t.reap() {
 		select {
 		case <-t.died:
@@ -66,6 +64,20 @@ func (t *tree) terminate(grace time.Duration) {
 			return
 		}
 	}
+}
+
+// ask sends SIGTERM, and SIGCONT after it: a stopped process does not handle SIGTERM.
+func (t *tree) ask() {
+	asked := false
+	for _, p := range t.boxed() {
+		asked = p.send(syscall.SIGTERM, syscall.SIGCONT) || asked
+	}
+	if asked {
+		return
+	}
+	found := children()
+	t.signal(syscall.SIGTERM, found)
+	t.signal(syscall.SIGCONT, found)
 }
 
 // kill kills the processes that are left. It gives up after limit, and returns the number of
