@@ -26,6 +26,8 @@ type Spec struct {
 	Overlays    []Overlay
 	// Private are directories below the directories of Write, of which the box has its own, empty at the start.
 	Private []string
+	// Covered are files, such as sockets of the user, in whose place the box has an empty one.
+	Covered []string
 	// Egress is the way to the network. Nil means that there is none.
 	Egress *Egress
 	// Bridge is the path of a socket outside, to which programs inside connect by [Box.BridgeCommand]; empty: none.
@@ -138,6 +140,12 @@ func (s Spec) mounts(home string, links resolver) ([]mount, error) {
 	}
 	if err := errors.Join(add("directory", readOnly, s.Read...), add("directory", writable, s.Write...), add("directory", private, s.Private...)); err != nil {
 		return nil, err
+	}
+	for _, path := range s.Covered {
+		if err := links.checkPath(path, home); err != nil {
+			return nil, fmt.Errorf("file %s: %w", path, err)
+		}
+		all = append(all, mount{readOnly, os.DevNull, path})
 	}
 	for _, o := range s.Overlays {
 		if err := links.checkPath(o.Lower, home); err != nil {

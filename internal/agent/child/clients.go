@@ -33,10 +33,11 @@ var (
 )
 
 // The directories in a client's directory that are made anew for each box: the files in them are
-// executed, and belong to sessions that run.
+// executed, and belong to sessions that run, or programs of the user listen there.
 var (
 	claudePrivate = []string{"daemon/", "jobs/", "session-env/", "shell-snapshots/"}
-	codexPrivate  = []string{"shell_snapshots/"}
+	codexPrivate  = []string{"app-server-control/", "app-server-daemon/", "shell_snapshots/"}
+	piPrivate     = []string{"intercom/"}
 )
 
 // addState adds a directory of the client, with names in it.
@@ -69,7 +70,7 @@ func (c *Client) AddCodex(values map[string]string) {
 
 // AddPi adds what pi keeps.
 func (c *Client) AddPi(values map[string]string) {
-	c.addState(dirOf(values, "PI_CODING_AGENT_DIR", ".pi/agent"), piFixed, nil)
+	c.addState(dirOf(values, "PI_CODING_AGENT_DIR", ".pi/agent"), piFixed, piPrivate)
 	dir, sessions := filepath.Clean(c.State[len(c.State)-1]), values["PI_CODING_AGENT_SESSION_DIR"]
 	if sessions != "" && !strings.HasPrefix(filepath.Clean(sessions)+"/", dir+"/") {
 		c.State = append(c.State, sessions+"/")

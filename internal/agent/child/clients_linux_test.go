@@ -1,6 +1,7 @@
 package child_test
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -149,5 +150,42 @@ func TestSnapshotsOfTheShellBelongToTheBox(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 		t.Errorf("on the host %v, %v", left, err)
+	}
+}
+
+// A program of the user, outside of the box, listens in the directory of a client.
+func TestSocketsOfTheUserAreNotInTheBox(t *testing.T) {
+	boxed := child.Sandbox{Box: openBox(t)}
+	for name, tt := range map[string]struct {
+		add func(*child.Client, map[string]string)
+		at  string
+	}{
+		"codex":             {(*child.Client).AddCodex, ".codex/app-server-control/s"},
+		"codex, in its top": {(*child.Client).AddCodex, ".codex/s"},
+		"pi":                {(*child.Client).AddPi, ".pi/agent/intercom/s"},
+		"pi, in a fixed":    {(*child.Client).AddPi, ".pi/agent/extensions/e/s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home, err := os.MkdirTemp("/tmp", "sock-") // the path of a socket must be short
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer os.RemoveAll(home)
+			at := filepath.Join(home, tt.at)
+			if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			l, err := net.Listen("unix", at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			for _, s := range []child.Sandbox{boxed, {}} {
+				out := runClient(t, s, tt.add, home, t.TempDir(), "test -S '"+at+"' && echo reached || echo covered")
+				if reached := out == "reached"; reached == s.Held() {
+					t.Errorf("in a box %v: %s", s.Held(), out)
+				}
+			}
+		})
 	}
 }

@@ -30,6 +30,9 @@ func addClient(spec *box.Spec, c Client, path string) error {
 	for _, dir := range c.Private {
 		spec.Private = append(spec.Private, filepath.Clean(dir))
 	}
+	for _, dir := range c.State {
+		spec.Covered = append(spec.Covered, findSockets(filepath.Clean(dir), spec.Private)...)
+	}
 	kept := slices.Clone(c.Fixed)
 	for _, dir := range c.State {
 		kept = append(kept, findPrograms(dir)...)
@@ -112,6 +115,23 @@ func walkLinks(path string) (met []string) {
 		at, rest = "/", append(strings.Split(filepath.Clean(to), "/")[1:], rest...)
 	}
 	return met
+}
+
+// findSockets returns the sockets below a directory, but not those below others. A program outside of the box listens
+// there, and no network namespace keeps a program in the box from it.
+func findSockets(dir string, but []string) (found []string) {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil: // what we cannot read a program in the box cannot either
+			return nil
+		case d.IsDir() && slices.Contains(but, path):
+			return fs.SkipDir
+		case d.Type() == fs.ModeSocket && !slices.Contains(found, path):
+			found = append(found, path)
+		}
+		return nil
+	})
+	return found
 }
 
 // programDirs are the names of directories that people give to programs of their own. The settings of a
