@@ -114,7 +114,7 @@ func (c *cli) findBox(ctx context.Context, flag string) finding {
 	if os.Geteuid() == 0 {
 		notes = append(notes, "a worker of this user runs as root: a user of its own is safer")
 	}
-	b, err := host.Config{Environ: c.environ}.OpenBox(ctx)
+	b, err := host.Config{Environ: c.environ, RunsDir: c.runsDir}.OpenBox(ctx)
 	if err != nil {
 		f.Detail = strings.Join(append([]string{err.Error()}, notes...), "; ")
 		return f

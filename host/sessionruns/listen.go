@@ -18,6 +18,7 @@ import (
 	sessionacts "github.com/ratchet-dev/ratchet/activities/session"
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/proc/process"
 	"github.com/ratchet-dev/ratchet/internal/toolserver"
 )
@@ -42,7 +43,7 @@ var errDecides = errors.New("an agent's server decides nothing")
 
 // Serve implements sessionacts.RunTools.
 func (s *Server) Serve(c sessionacts.Caller) (_ *agent.Bridge, closeAll func(), err error) {
-	dir, err := os.MkdirTemp("", "mcp-") // mode 0700
+	dir, err := os.MkdirTemp(file.SocketDir(), "mcp-") // mode 0700
 	if err != nil {
 		return nil, nil, err
 	}

@@ -62,6 +62,7 @@ const (
 	Seccomp     Cause = "seccomp"     // a container's filter forbids namespaces or mounts
 	MaskedProc  Cause = "masked-proc" // a container covers parts of /proc
 	Nested      Cause = "nested"      // this process is in a box already
+	Shown       Cause = "shown"       // a directory that no program may see is in one that all see
 	Leaks       Cause = "leaks"       // an attack of the self-test succeeded
 	NotStarting Cause = "not-starting"
 )
@@ -76,6 +77,7 @@ var remedies = map[Cause]string{
 	Seccomp:     "run the worker on the host, or its container with --security-opt seccomp=unconfined --security-opt apparmor=unconfined",
 	MaskedProc:  "run the worker on the host, or its container with --security-opt systempaths=unconfined",
 	Nested:      "start the worker outside of the box",
+	Shown:       "start the worker with a HOME and a --runs-dir outside of /usr and /opt",
 	Leaks:       "do not run the worker here: what it runs would not be held",
 	NotStarting: "run bwrap --ro-bind / / --unshare-all true to see what hinders it",
 }
@@ -99,6 +101,7 @@ var sentences = map[Cause]string{
 	Seccomp:     "the system call filter of a container keeps bubblewrap from namespaces and mounts",
 	MaskedProc:  "a container covers parts of /proc, and a box cannot have its own",
 	Nested:      "this process is in a box, and a box does not nest",
+	Shown:       "programs in a box see all of /usr and /opt, and there is what they must not see",
 	Leaks:       "the box lets attacks through",
 	NotStarting: "bubblewrap does not start",
 }

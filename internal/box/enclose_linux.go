@@ -76,6 +76,9 @@ func (e entry) prepare(argv []string, dir string, env []string) (inside, error) 
 	if err := limits.validate(); err != nil {
 		return inside{}, err
 	}
+	if _, err := os.Stat(e.box.own); err != nil && (e.name != "" || len(e.spec.Overlays) > 0 || e.spec.Egress != nil || e.spec.Bridge != "") {
+		return inside{}, fmt.Errorf("the program of this worker was removed or replaced: start the worker again: %w", err)
+	}
 	links := resolver{}
 	mounts, err := e.spec.mounts(e.box.home, links)
 	if err != nil {

@@ -16,3 +16,10 @@ func (b *Box) WithGroups(memory, pids string) *Box {
 	other.groups = &groups{memory: memory, pids: pids, ownMemory: memory, ownPids: pids}
 	return &other
 }
+
+// WithOwn returns the box with another path of our executable.
+func (b *Box) WithOwn(path string) *Box {
+	other := *b
+	other.own = path
+	return &other
+}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,6 +31,7 @@ func Open(ctx context.Context, c Config) (*Box, error) {
 	}
 	for _, step := range []func() error{
 		func() error { return b.find(c) },
+		func() error { return b.checkShown(c.Dir) },
 		func() error { return b.readVersion(ctx) },
 	} {
 		if err := step(); err != nil {
@@ -74,6 +76,31 @@ func (b *Box) find(c Config) (err error) {
 	}
 	if b.program == "" {
 		return &Unavailable{Cause: NoProgram}
+	}
+	return nil
+}
+
+// checkShown refuses a home directory of ours, or a directory of runs, below a directory that every box shows.
+func (b *Box) checkShown(dir string) error {
+	for what, path := range map[string]string{"the home directory": b.home, "the runs directory": dir} {
+		if path == "" {
+			continue
+		}
+		at, err := filepath.Abs(path)
+		if err != nil {
+			return err
+		}
+		real, err := filepath.EvalSymlinks(at)
+		if err != nil || !InSystem(real) {
+			continue
+		}
+		info, err := os.Stat(real)
+		if err != nil {
+			return err
+		}
+		if of, ok := info.Sys().(*syscall.Stat_t); ok && int(of.Uid) == os.Geteuid() { // else it is a home of the system's
+			return &Unavailable{Cause: Shown, Err: fmt.Errorf("%s %s", what, path)}
+		}
 	}
 	return nil
 }

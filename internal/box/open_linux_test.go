@@ -102,3 +102,36 @@ func TestBoxThatStartsNothing(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Every box shows /usr and /opt. What no program may see is not below them.
+func TestAHomeThatEveryBoxShows(t *testing.T) {
+	need.Program(t, "bwrap")
+	shown, err := os.MkdirTemp("/opt", "ratchet-test-")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer os.RemoveAll(shown)
+	linked := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(shown, linked); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []box.Config{{Home: shown}, {Home: linked}, {Home: t.TempDir(), Dir: shown}} {
+		_, err := box.Open(t.Context(), c)
+		if u, ok := errors.AsType[*box.Unavailable](err); !ok || u.Cause != box.Shown || u.Remedy() == "" {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// A worker lives on while its program is replaced by another version.
+func TestAWorkerWhoseProgramIsGone(t *testing.T) {
+	b := openBox(t).WithOwn(filepath.Join(t.TempDir(), "gone"))
+	if out, _ := inBox(t, b, box.Spec{Tree: t.TempDir()}, "echo runs"); out != "runs\n" {
+		t.Errorf("a program that needs nothing of ours: %q", out)
+	}
+	socket := filepath.Join(t.TempDir(), "s")
+	write(t, socket, "", 0o600)
+	if _, err := tryInBox(t, b, box.Spec{Tree: t.TempDir(), Bridge: socket}, "true"); err == nil || !strings.Contains(err.Error(), "start the worker again") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ratchet-dev/ratchet/internal/box/inner"
+	"github.com/ratchet-dev/ratchet/internal/file"
 	"github.com/ratchet-dev/ratchet/internal/proc"
 )
 
@@ -80,7 +81,7 @@ func makeWorld() (_ *world, err error) {
 			w.close()
 		}
 	}()
-	if w.dir, err = os.MkdirTemp("", "ratchet-box-"); err != nil {
+	if w.dir, err = os.MkdirTemp(file.SocketDir(), "ratchet-box-"); err != nil {
 		return nil, err
 	}
 	w.Secret, w.Victim = filepath.Join(w.dir, "secret"), filepath.Join(w.dir, "victim")

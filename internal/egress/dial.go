@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/allow"
 )
@@ -42,16 +43,34 @@ func (d dialer) dial(ctx context.Context, t allow.Target) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	var plain net.Dialer
 	var failed []error
-	for _, addr := range addrs {
-		conn, err := plain.DialContext(ctx, "tcp", netip.AddrPortFrom(addr, t.Port).String())
+	for i, addr := range addrs {
+		conn, err := dialWithin(ctx, netip.AddrPortFrom(addr, t.Port), len(addrs)-i)
 		if err == nil {
 			return conn, nil
 		}
 		failed = append(failed, err)
 	}
 	return nil, errors.Join(failed...)
+}
+
+// leastDial is the least time that an address has while others are left.
+const leastDial = 2 * time.Second
+
+// shareOf returns the time of one address, the first of some that are left. One that swallows packets leaves time for the
+// others.
+func shareOf(left time.Duration, addresses int) time.Duration {
+	return max(left/time.Duration(addresses), leastDial)
+}
+
+// dialWithin connects to an address, the first of some that are left.
+func dialWithin(ctx context.Context, to netip.AddrPort, left int) (net.Conn, error) {
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, shareOf(time.Until(deadline), left))
+		defer cancel()
+	}
+	return new(net.Dialer).DialContext(ctx, "tcp", to.String())
 }
 
 // resolve returns the addresses of a target. A name with one address that is refused is refused
@@ -69,8 +88,8 @@ func (d dialer) resolve(ctx context.Context, t allow.Target) ([]netip.Addr, erro
 		return nil, fmt.Errorf("addresses of this host: %w", err)
 	}
 	for i, addr := range addrs {
-		addrs[i] = plainAddress(addr)
-		if why := inward(addrs[i], own); why != "" {
+		addrs[i] = addr.Unmap().WithZone("")
+		if why := inward(plainAddress(addr), own); why != "" {
 			return nil, &refusedError{target: t.String(), why: fmt.Sprintf("its name leads to %s, %s", addr, why)}
 		}
 	}

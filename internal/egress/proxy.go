@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/allow"
 	"github.com/ratchet-dev/ratchet/internal/egress/forwarder"
+	"github.com/ratchet-dev/ratchet/internal/file"
 )
 
 // Limits bound what the programs in one box can take from this process. Zero values mean the
@@ -86,7 +88,7 @@ type Proxy struct {
 
 // Open makes the socket and serves it until Close. A second call makes another Proxy.
 func Open(c Config) (*Proxy, error) {
-	dir, err := os.MkdirTemp(c.Dir, "net-")
+	dir, err := os.MkdirTemp(cmp.Or(c.Dir, file.SocketDir()), "net-")
 	if err != nil {
 		return nil, fmt.Errorf("directory of the proxy's socket: %w", err)
 	}

@@ -181,3 +181,15 @@ func Overwrite(path string, b []byte) error {
 	_, err = f.Write(b)
 	return errors.Join(err, f.Close())
 }
+
+// longestSocketDir is the length of a directory below which there is room for the path of a socket, with 40 bytes more:
+// the kernel takes 104 to 108 bytes (unix(7), unix(4)).
+const longestSocketDir = 64
+
+// SocketDir returns the directory of temporary files, or /tmp if the paths of sockets below it would be too long.
+func SocketDir() string {
+	if dir := os.TempDir(); len(dir) <= longestSocketDir {
+		return dir
+	}
+	return "/tmp"
+}

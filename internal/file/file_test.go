@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -212,5 +213,15 @@ func TestAppendFollowsNothing(t *testing.T) {
 	}
 	if _, err := os.Lstat(victim); err == nil {
 		t.Error("it made what the link leads to")
+	}
+}
+
+func TestSocketDir(t *testing.T) {
+	long := filepath.Join(t.TempDir(), strings.Repeat("x", 80))
+	for _, dir := range []string{"/var/tmp", long} {
+		t.Setenv("TMPDIR", dir)
+		if got := file.SocketDir(); len(got) > 64 || len(dir) <= 64 && got != dir {
+			t.Errorf("for %s: %s", dir, got)
+		}
 	}
 }

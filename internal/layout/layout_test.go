@@ -24,8 +24,8 @@ var floors = [][]string{
 	{"agent", "citizen", "patch", "session"},
 	{"answer", "attempts", "check", "checkout", "controlsocket", "delivery", "layer", "prompt", "review", "rundir", "temporalclient", "toolchain"},
 	{"egress", "engine"},
-	{"box", "file", "hunks", "notify", "toolserver"},
-	{"dispatch", "display", "failure", "gate", "git", "proc", "redact", "run", "udiff", "verdict"},
+	{"box", "hunks", "notify", "toolserver"},
+	{"dispatch", "display", "failure", "file", "gate", "git", "proc", "redact", "run", "udiff", "verdict"},
 	{"allow", "exact", "failpoint", "setup", "syntax", "toolcall", "version"},
 }
 
