@@ -69,7 +69,8 @@ func classifyLines(name string, lines []string) (spans [][]Span, ok bool) {
 		return nil, false
 	}
 	text := strings.Join(lines, "\n") + "\n" // a comment ends with its line
-	next, err := chroma.Coalesce(lexer).Tokenise(&chroma.TokeniseOptions{State: "root", EnsureLF: false}, text)
+	// Not by chroma.Coalesce: where a rule of a lexer matches nothing, again and again, it does not return.
+	next, err := lexer.Tokenise(&chroma.TokeniseOptions{State: "root", EnsureLF: false}, text)
 	if err != nil {
 		return nil, false
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/chroma/v2/lexers"
 	"pgregory.net/rapid"
 
 	"github.com/ratchet-dev/ratchet/internal/syntax"
@@ -59,6 +60,31 @@ func TestSpansAreTheText(t *testing.T) {
 			t.Fatalf("%q became %q", lines, got)
 		}
 	})
+}
+
+// A lexer of the library can match nothing, again and again. Each short text comes back in each language.
+func TestEveryLanguageComesToAnEnd(t *testing.T) {
+	var all []string
+	for r := ' '; r < 0x7f; r++ {
+		all = append(all, string(r))
+	}
+	texts := []string{"é", "`", "!", "\"x", "\\", strings.Join(all, "\n")}
+	names := 0
+	for _, l := range lexers.GlobalLexerRegistry.Lexers {
+		for _, pattern := range l.Config().Filenames {
+			names++
+			name := strings.NewReplacer("*", "x", "?", "x").Replace(pattern)
+			for _, text := range texts {
+				if got := syntax.Lines(name, strings.Split(text, "\n")); joined(got) != text {
+					t.Errorf("%s: %q became %q", name, text, got)
+				}
+			}
+			break
+		}
+	}
+	if names < 100 {
+		t.Errorf("only %d languages", names)
+	}
 }
 
 func TestATextThatIsTooLargeIsPlain(t *testing.T) {
