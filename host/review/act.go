@@ -42,8 +42,14 @@ func (p *page) doForm(w http.ResponseWriter, r request, id run.ID, name string) 
 			showError(w, r, code, err.Error()+". Nothing is known of what you sent: look again.")
 			return
 		}
-		draft, _ := p.reasonOf(r.Context(), id, r.PostForm.Get(idField), r.PostForm) // the words alone if the lines are gone
-		p.showRun(w, r, id, problem{err.Error(), firstOf(draft, r.PostForm.Get(textField))})
+		wrong := problem{why: err.Error()}
+		if name == "note" {
+			wrong.note = r.PostForm.Get(textField)
+		} else {
+			draft, _ := p.reasonOf(r.Context(), id, r.PostForm.Get(idField), r.PostForm) // the words alone if the lines are gone
+			wrong.draft = firstOf(draft, r.PostForm.Get(textField))
+		}
+		p.showRun(w, r, id, wrong)
 		return
 	}
 	http.Redirect(w, r.Request, RunPath(id)+"?said="+said, http.StatusSeeOther)

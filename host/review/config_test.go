@@ -120,7 +120,7 @@ func TestThePageByTLS(t *testing.T) {
 	}
 	resp.Body.Close()
 	cookie := resp.Header.Get("Set-Cookie")
-	if !strings.HasPrefix(cookie, "__Host-") || !strings.Contains(cookie, "; Secure") || resp.Header.Get("Strict-Transport-Security") == "" {
+	if !strings.HasPrefix(cookie, "__Host-") || !strings.Contains(cookie, "; Secure") || resp.Header.Get("Strict-Transport-Security") != "" {
 		t.Errorf("%d: the cookie is %q", resp.StatusCode, cookie)
 	}
 	get, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://ratchet.example.com/runs/r1", nil)

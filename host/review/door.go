@@ -49,7 +49,7 @@ const (
 // guardHandler returns a handler that calls next for the requests that may be, with the caller.
 func (d *door) guardHandler(next func(http.ResponseWriter, *http.Request, caller)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		setHeaders(w.Header(), d.secure)
+		setHeaders(w.Header())
 		if why, code := d.refusalOf(r); code != 0 {
 			http.Error(w, why, code)
 			return
@@ -195,7 +195,7 @@ func (d *door) proveKey(w http.ResponseWriter, r *http.Request) {
 
 // setHeaders sets what every answer has: no page of ours is part of another, runs a script of another place, sends its
 // address to another, or is kept.
-func setHeaders(h http.Header, secure bool) {
+func setHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "+
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 	h.Set("X-Frame-Options", "DENY")
@@ -204,9 +204,7 @@ func setHeaders(h http.Header, secure bool) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
-	if secure {
-		h.Set("Strict-Transport-Security", "max-age=31536000")
-	}
+	// No Strict-Transport-Security: it is of a name with all of its ports (RFC 6797, 8.3), and others may serve there.
 }
 
 // ownNames returns the hosts and origins of a page at an address and, if it has one, at a public URL. The first origin is

@@ -1,6 +1,7 @@
 package review_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/host/review"
+	"github.com/ratchet-dev/ratchet/internal/check"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -323,6 +325,62 @@ func TestAToolsInputIsShown(t *testing.T) {
 			if !strings.Contains(body, text) {
 				t.Errorf("%s: %q is not shown:\n%s", input, text, body)
 			}
+		}
+	}
+}
+
+// A form that was refused shows the attempt that it was of: another's patch must not stand above its buttons. The words
+// of a note are in the note's own field.
+func TestARefusedFormShowsItsAttempt(t *testing.T) {
+	e := newEngine(t, "be polite")
+	second := run.Proposal{Patch: e.keep("execute/iter-0001.2.patch", strings.ReplaceAll(patchText, "greet.go", "small.go")), Base: e.s.Head, Summary: "small", Stat: run.Stat{Files: 1, Added: 1, Deleted: 1}}
+	first := e.keep("execute/iter-0001.patch", patchText)
+	e.emit(run.PatchProduced{
+		Proposal: run.Proposal{Patch: first, Raw: first, Base: e.s.Head, Summary: "large", Stat: second.Stat}, Candidate: 1,
+		Rivals: []run.Candidate{{Number: 2, Provider: "replay:x", Proposal: &second, Passed: true}},
+	})
+	asked := e.s.NewApproval()
+	e.emit(asked)
+	if len(asked.Choices) != 1 {
+		t.Fatalf("choices %+v", asked.Choices)
+	}
+	v := serve(t, review.Config{}, e).enter("kim")
+	form := v.yes()
+	form.Set("id", asked.Choices[0].ApprovalID)
+	form.Set("verb", "reject")
+	r := v.post(decidePath, form)
+	if r.code != http.StatusConflict || !strings.Contains(r.body, "small.go") || strings.Contains(r.body, `data-file="greet.go"`) || !strings.Contains(r.body, "decide?approval="+asked.Choices[0].ApprovalID) {
+		t.Errorf("%d: %.3000s", r.code, r.body)
+	}
+	note := v.yes()
+	note.Set("once", "n1")
+	note.Set("text", strings.Repeat("語", 3000))
+	r = v.post("/runs/r1/note", note)
+	_, field, _ := strings.Cut(r.body, `<textarea id="note"`)
+	if r.code != http.StatusConflict || !strings.Contains(field, "語語語") || strings.Count(r.body, "語語語") != strings.Count(field, "語語語") {
+		t.Errorf("%d, the note's field: %.300s", r.code, field)
+	}
+}
+
+// The page shows the end of a long output, where a test says why it fails.
+func TestTheEndOfALongOutputIsShown(t *testing.T) {
+	for name, c := range map[string]check.Result{
+		"kept whole": {Head: strings.Repeat("ok\n", 3000), Tail: "--- FAIL: TestX\n", Bytes: 9016},
+		"cut":        {Head: strings.Repeat("ok\n", 3000), Tail: "--- FAIL: TestX\n", Bytes: 90160},
+	} {
+		e := newEngine(t, "be polite")
+		c.Command, c.Status = "go test", check.Fail
+		b, err := json.Marshal(check.Report{Checks: []check.Result{c}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.propose("p", patchText)
+		e.emit(run.ApprovalGranted{ApprovalID: e.pending()}, run.PatchApplied{Patch: run.DigestOf([]byte(patchText)), Base: e.s.Head, Commit: "1"})
+		e.emit(run.PhaseCompleted{Result: e.s.Outcome}, run.PhaseStarted{Role: run.Evaluator})
+		e.emit(run.EvaluationFailedFixable{Evaluation: run.Evaluation{Report: e.keep("evaluate/iter-0001.json", string(b))}})
+		body := serve(t, review.Config{}, e).enter("kim").get("/runs/r1").body
+		if !strings.Contains(body, "--- FAIL: TestX") || strings.Contains(body, "…\n--- FAIL") != (name == "cut") {
+			t.Errorf("%s: the output ends with %.200s", name, body[strings.LastIndex(body, "ok\n"):])
 		}
 	}
 }

@@ -58,8 +58,9 @@ type asked struct {
 	shown   string // id of the approval or question that the browser shows already
 }
 
+// askedOf returns what a request wants to see. A form that was refused shows the attempt that it was of.
 func askedOf(r request) asked {
-	return asked{attempt: r.URL.Query().Get(attemptField), shown: r.Header.Get(shownHeader)}
+	return asked{attempt: firstOf(r.URL.Query().Get(attemptField), r.PostForm.Get(idField)), shown: r.Header.Get(shownHeader)}
 }
 
 const (

@@ -46,6 +46,7 @@ type runView struct {
 	Events     []eventView
 	Take       string // commands that take the result; empty: there is none
 	Draft      string // words of a form that was refused
+	NoteDraft  string // of the note's
 	Once       string // names the note of this form: sent twice it is one note
 }
 
@@ -96,8 +97,8 @@ func (p *page) lookAt(ctx context.Context, id run.ID) (s seen, err error) {
 	return s, nil
 }
 
-// problem is why a form that was sent has done nothing, and the words that it held.
-type problem struct{ why, draft string }
+// problem is why a form that was sent has done nothing, and the words that it held: of the note, or of any other form.
+type problem struct{ why, draft, note string }
 
 // showRun answers with the page of a run, and with the problem of a form.
 func (p *page) showRun(w http.ResponseWriter, r request, id run.ID, wrong problem) {
@@ -108,7 +109,7 @@ func (p *page) showRun(w http.ResponseWriter, r request, id run.ID, wrong proble
 	}
 	v := p.viewOf(s, askedOf(r))
 	v.shell = shell{Title: v.Name, Caller: r.caller, Said: saidWords[r.URL.Query().Get("said")], Wrong: wrong.why, Live: v.Path + "/live"}
-	v.Draft = wrong.draft
+	v.Draft, v.NoteDraft = wrong.draft, wrong.note
 	code := http.StatusOK
 	if wrong.why != "" {
 		code = http.StatusConflict
@@ -205,8 +206,9 @@ func (v *runView) addFacts(f rundir.Facts, st run.State) {
 
 // addRecord adds the events, and the artifacts that they refer to.
 func (p *page) addRecord(v *runView, s seen) {
+	tools := toolsAsked(s.events)
 	for _, e := range slices.Backward(s.events) {
-		mark, text := eventWords(e)
+		mark, text := eventWords(e, tools)
 		if mark != "" {
 			v.Events = append(v.Events, eventView{e.ID, e.TS.Local().Format(time.TimeOnly), mark, display.Line(text)})
 		}
@@ -235,9 +237,6 @@ func (p *page) addChecks(v *runView, ev run.Evaluation, e run.Event) {
 	}
 }
 
-// maxOutput bounds the output of a check that is shown, in bytes.
-const maxOutput = 8 << 10
-
 func (p *page) addReport(v *runView, ref run.Ref, of string) {
 	b, err := p.record.Load(v.ID, ref)
 	var report check.Report
@@ -246,14 +245,14 @@ func (p *page) addReport(v *runView, ref run.Ref, of string) {
 	}
 	v.ChecksOf = of
 	for _, c := range report.Checks {
-		output := c.Head
-		if c.Tail != "" {
-			output += "\n…\n" + c.Tail
+		between := ""
+		if c.Bytes > int64(len(c.Head)+len(c.Tail)) {
+			between = "\n…\n"
 		}
 		v.Checks = append(v.Checks, checkView{
 			Command: display.Line(c.Command), Status: string(c.Status), Passed: c.Status == check.Pass,
 			Took: (time.Duration(c.DurationMs) * time.Millisecond).Round(100 * time.Millisecond).String(), Reason: display.Line(c.Reason),
-			Output: safeText(strings.ToValidUTF8(output[:min(len(output), maxOutput)], "")),
+			Output: safeText(strings.ToValidUTF8(c.Head+between+c.Tail, "")),
 		})
 	}
 }

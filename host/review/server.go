@@ -107,6 +107,9 @@ func (c Config) publicURL() (*url.URL, error) {
 	if err != nil || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
 		return nil, fmt.Errorf("%q is no URL of a whole host: want one such as https://ratchet.example.com", c.URL)
 	}
+	if standard := map[string]string{"https": "443", "http": "80"}[u.Scheme]; u.Port() == standard {
+		u.Host = strings.TrimSuffix(u.Host, ":"+standard) // as browsers name it
+	}
 	return u, nil
 }
 

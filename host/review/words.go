@@ -91,8 +91,20 @@ func firstLine(text string) string {
 // safeText returns a text of several lines with every character made visible that deceives a reader.
 func safeText(text string) string { return display.Text([]byte(text)) }
 
-// eventWords says in one line what an event tells; empty: nothing that a person looks for.
-func eventWords(e run.Event) (mark, text string) {
+// toolsAsked returns the ids of the approvals that are of a tool.
+func toolsAsked(events []run.Event) map[string]bool {
+	ids := map[string]bool{}
+	for _, e := range events {
+		if p, ok := e.Payload.(run.ApprovalRequested); ok && p.Permission != nil {
+			ids[p.ApprovalID] = true
+		}
+	}
+	return ids
+}
+
+// eventWords says in one line what an event tells; empty: nothing that a person looks for. Tools are the approvals that
+// are of a tool.
+func eventWords(e run.Event, tools map[string]bool) (mark, text string) {
 	by := func(name string) string {
 		if name == "" {
 			return ""
@@ -125,7 +137,7 @@ func eventWords(e run.Event) (mark, text string) {
 	case run.ApprovalGranted:
 		return "✓", "approved" + by(p.By) + reasonWords(p.Reason)
 	case run.ApprovalRejected:
-		return "✗", "sent back" + by(p.By) + reasonWords(p.Reason)
+		return rejectionWords(p, by(p.By), tools[p.ApprovalID])
 	case run.PatchApplied:
 		return "✓", fmt.Sprintf("applied as %.10s", p.Commit)
 	case run.PatchApplyFailed:
@@ -139,7 +151,7 @@ func eventWords(e run.Event) (mark, text string) {
 	case run.QuestionRaised:
 		return "?", "asks: " + firstLine(p.Question.Question)
 	case run.QuestionAnswered:
-		return "✓", "answered" + by(p.By) + reasonWords(p.Text)
+		return "✓", "answered" + by(p.By) + reasonWords(run.Reply{Text: p.Text, Values: p.Values}.Render())
 	case run.RunCompleted:
 		return "✓", fmt.Sprintf("completed with %s", countOf(p.Commits, "commit", "commits"))
 	case run.RunFailed:
@@ -148,6 +160,19 @@ func eventWords(e run.Event) (mark, text string) {
 		return "✗", "canceled" + by(p.By) + reasonWords(p.Reason)
 	}
 	return "", ""
+}
+
+// rejectionWords tells a no, or the acceptance of some files.
+func rejectionWords(p run.ApprovalRejected, by string, tool bool) (mark, text string) {
+	switch {
+	case len(p.Files) > 0 && p.Reason == "":
+		return "½", fmt.Sprintf("accepted %s%s; the rest is dropped", countOf(len(p.Files), "file", "files"), by)
+	case len(p.Files) > 0:
+		return "½", fmt.Sprintf("accepted %s%s; the rest goes back%s", countOf(len(p.Files), "file", "files"), by, reasonWords(p.Reason))
+	case tool || p.Final:
+		return "✗", "refused" + by + reasonWords(p.Reason)
+	}
+	return "✗", "sent back" + by + reasonWords(p.Reason)
 }
 
 func reasonWords(reason string) string {
