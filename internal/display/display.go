@@ -154,5 +154,5 @@ func IsDeceptive(r rune) bool {
 	case r == 0x034f, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x2800, r == 0x3164, r == 0xffa0:
 		return true // a mark or a letter, yet invisible
 	}
-	return unicode.Is(unicode.Variation_Selector, r) || unicode.Is(unicode.Co, r)
+	return unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point, unicode.Co)
 }

@@ -14,7 +14,7 @@ import (
 // Trojan Source papers, of terminals, and of names that look alike.
 func deceivers() []string {
 	var all []string
-	for _, r := range "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u061c\u200e\u200f\u200b\u200c\u200d\u2060\u2061\u2062\u2063\u2064\ufeff\u00ad\u034f\u115f\u1160\u2800\u3164\uffa0\u180e\u2028\u2029\u0085\u009b\u007f\u001b\u0007\u0008\u0000\r\v\f\ufe0f\U000e0041\U000e0101" {
+	for _, r := range "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u061c\u200e\u200f\u200b\u200c\u200d\u2060\u2061\u2062\u2063\u2064\ufeff\u00ad\u034f\u115f\u1160\u2800\u3164\uffa0\u180e\u2028\u2029\u0085\u009b\u007f\u001b\u0007\u0008\u0000\r\v\f\ufe0f\U000e0041\U000e0101\u2065\ufff0\U000e0080" {
 		all = append(all, "if x {"+string(r)+" return }")
 	}
 	return append(all, "\x1b[2J\x1b[1;1H", "\x1b]0;title\a", "\x1b]8;;http://x\x1b\\link", "raw \x9b31m", "bad utf-8 \xff\xfe", "p\u0430ypal", "\u0441onfig", "s\u03bftring")

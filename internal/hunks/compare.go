@@ -22,7 +22,7 @@ func Compare(earlier, later []File) ([]File, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(f.Hunks) > 0 || was.Change != is.Change || was.Mode != is.Mode || was.Binary || is.Binary {
+		if len(f.Hunks) > 0 || was.Change != is.Change || was.Mode != is.Mode || was.From != is.From || was.Binary || is.Binary {
 			out = append(out, f)
 		}
 	}
@@ -57,17 +57,19 @@ func compareFile(name string, was, is File) (File, error) {
 		out.Change = is.Change
 	case is.Change == "":
 		out.Change = Dropped
+	case was.From != is.From:
+		out.Change, out.From = is.Change, is.From
 	}
-	known := map[int]string{}
+	known := map[int]Line{}
 	for _, h := range slices.Concat(was.Hunks, is.Hunks) {
 		for _, l := range h.Lines {
 			if l.Old == 0 {
 				continue
 			}
-			if text, ok := known[l.Old]; ok && text != l.Text {
+			if other, ok := known[l.Old]; ok && other.Text != l.Text {
 				return out, ErrOtherBase
 			}
-			known[l.Old] = l.Text
+			known[l.Old] = Line{Text: l.Text, NoEOL: l.NoEOL}
 		}
 	}
 	a, b := newSide(was), newSide(is)
@@ -140,19 +142,19 @@ func stretches(numbers []int, sides ...*side) (list [][2]int) {
 }
 
 // stretchLines returns the lines that the patch leaves in a stretch, with their numbers after it in New.
-func (s *side) stretchLines(stretch [2]int, known map[int]string) (out []Line) {
+func (s *side) stretchLines(stretch [2]int, known map[int]Line) (out []Line) {
 	for n := stretch[0]; n < stretch[1]; n++ {
 		for _, l := range s.inserted[n] {
-			out = append(out, Line{New: n + s.shift, Text: l.Text})
+			out = append(out, Line{New: n + s.shift, Text: l.Text, NoEOL: l.NoEOL})
 			s.shift++
 		}
-		text, ok := known[n]
+		kept, ok := known[n]
 		switch {
 		case !ok:
 		case s.gone[n]:
 			s.shift--
 		default:
-			out = append(out, Line{New: n + s.shift, Text: text})
+			out = append(out, Line{New: n + s.shift, Text: kept.Text, NoEOL: kept.NoEOL})
 		}
 	}
 	return out
@@ -177,17 +179,17 @@ func compareLines(left, right []Line) (list []Hunk) {
 func hunkOf(left, right []Line, edits []udiff.Edit) (h Hunk) {
 	equal := func(from, to, b int) {
 		for i := from; i < to; i++ {
-			h.Lines = append(h.Lines, Line{Op: udiff.Context, Old: left[i].New, New: right[b-(to-i)].New, Text: left[i].Text})
+			h.Lines = append(h.Lines, Line{Op: udiff.Context, Old: left[i].New, New: right[b-(to-i)].New, Text: left[i].Text, NoEOL: left[i].NoEOL})
 		}
 	}
 	from := max(0, edits[0].A-around)
 	for _, e := range edits {
 		equal(from, e.A, e.B)
 		for _, l := range left[e.A:e.AEnd] {
-			h.Lines = append(h.Lines, Line{Op: udiff.Delete, Old: l.New, Text: l.Text})
+			h.Lines = append(h.Lines, Line{Op: udiff.Delete, Old: l.New, Text: l.Text, NoEOL: l.NoEOL})
 		}
 		for _, l := range right[e.B:e.BEnd] {
-			h.Lines = append(h.Lines, Line{Op: udiff.Insert, New: l.New, Text: l.Text})
+			h.Lines = append(h.Lines, Line{Op: udiff.Insert, New: l.New, Text: l.Text, NoEOL: l.NoEOL})
 		}
 		from = e.AEnd
 	}
@@ -197,10 +199,13 @@ func hunkOf(left, right []Line, edits []udiff.Edit) (h Hunk) {
 	return h
 }
 
+// bytesOf returns the lines with their line feeds: lines are not equal if one of them has none.
 func bytesOf(lines []Line) [][]byte {
 	out := make([][]byte, len(lines))
 	for i, l := range lines {
-		out[i] = []byte(l.Text)
+		if out[i] = []byte(l.Text); !l.NoEOL {
+			out[i] = append(out[i], '\n')
+		}
 	}
 	return out
 }

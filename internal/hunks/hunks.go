@@ -4,6 +4,7 @@
 package hunks
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -85,9 +86,12 @@ func readSection(s udiff.Section) (File, error) {
 	case s.Removed || s.New == udiff.Null:
 		f.Change, f.Name = Removed, firstName(s.Old, s.GitOld)
 	case s.Rename:
-		f.Change, f.From = Renamed, firstName(s.From, s.Old, s.GitOld)
+		f.Change = Renamed
 	case s.Copy:
-		f.Change, f.From = Copied, firstName(s.From, s.Old, s.GitOld)
+		f.Change = Copied
+	}
+	if f.Change == Renamed || f.Change == Copied { // those lines have no prefix
+		f.Name, f.From = cmp.Or(s.To, f.Name), cmp.Or(s.From, firstName(s.Old, s.GitOld))
 	}
 	if s.OldMode != "" && s.NewMode != "" && s.OldMode != s.NewMode {
 		f.Mode = s.OldMode + " → " + s.NewMode

@@ -46,6 +46,8 @@ func TestRead(t *testing.T) {
 		{"an added file", udifftest.Patch("a b.go", "", "x\ny\n"), "added a b.go  +2 -0\n+ 0 1 x\n+ 0 2 y\n"},
 		{"a removed file", udifftest.Patch("x", "p\n", ""), "removed x  +0 -1\n- 1 0 p\n"},
 		{"a rename and a mode", "diff --git a/x b/y\nold mode 100644\nnew mode 100755\nrename from x\nrename to y\n", "renamed y x100644 → 100755 +0 -0\n"},
+		{"a rename into a directory b", "diff --git a/a/x b/b/y\nsimilarity index 100%\nrename from a/x\nrename to b/y\n", "renamed b/y a/x +0 -0\n"},
+		{"a copy with lines", "diff --git a/b/x b/a/y\ncopy from b/x\ncopy to a/y\n--- a/b/x\n+++ b/a/y\n@@ -1 +1 @@\n-1\n+2\n", "copied a/y b/x +1 -1\n- 1 0 1\n+ 0 1 2\n"},
 		{"lines that look like headers", udifftest.Patch("q.sql", "-- a\nb\n", "b\n++ c\n"), "modified q.sql  +1 -1\n- 1 0 -- a\n  2 1 b\n+ 0 2 ++ c\n"},
 		{"a name that is quoted", udifftest.Patch("ü\t.go", "1\n", "2\n"), "modified ü\t.go  +1 -1\n- 1 0 1\n+ 0 1 2\n"},
 	} {
@@ -73,6 +75,11 @@ func TestCompare(t *testing.T) {
 			"modified f  +1 -0\n  10 10 9\n  11 11 10\n  12 12 11\n+ 0 13 12\n",
 		},
 		{"a file that the earlier had not", "", udifftest.Patch("g", "", "x\n"), "added g  +1 -0\n+ 0 1 x\n"},
+		{"a line feed at the end", udifftest.Patch("f", "1\n2", "1\n3"), udifftest.Patch("f", "1\n2", "1\n3\n"), "modified f  +1 -1\n  1 1 1\n- 2 0 3\n+ 0 2 3\n"},
+		{
+			"another file under the same name", "diff --git a/x b/z\nrename from x\nrename to z\n", "diff --git a/y b/z\nrename from y\nrename to z\n",
+			"renamed z y +0 -0\n",
+		},
 		{"a file that the later has not", udifftest.Patch("g", "", "x\n"), "", "not in this patch g  +0 -1\n- 1 0 x\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -43,12 +43,20 @@ func Page(events []run.Event, report *check.Report) (string, error) {
 // writePatches lists the applied patches with who approved them.
 func writePatches(b *strings.Builder, events []run.Event) {
 	var lines []string
+	var choices []run.Choice
 	summary, by := "", ""
 	for _, e := range events {
 		switch p := e.Payload.(type) {
 		case run.PatchProduced:
 			summary, by = p.Proposal.Summary, "nobody was asked"
+		case run.ApprovalRequested:
+			choices = p.Choices
 		case run.ApprovalGranted:
+			for _, c := range choices {
+				if c.ApprovalID == p.ApprovalID {
+					summary = c.Summary
+				}
+			}
 			by = "approved by " + codeSpan(run.OneLine(p.By, "somebody"))
 		case run.PatchApplied:
 			lines = append(lines, fmt.Sprintf("- `%.12s` %s (%s)", p.Commit, codeSpan(run.OneLine(summary, "a patch")), by))
@@ -74,18 +82,35 @@ func writeChecks(b *strings.Builder, s *run.Snapshot, report *check.Report) {
 // writeWords lists what people decided and said.
 func writeWords(b *strings.Builder, events []run.Event) {
 	var lines []string
-	question := ""
+	question, tool := "", ""
 	for _, e := range events {
 		switch p := e.Payload.(type) {
+		case run.ApprovalRequested:
+			if tool = ""; p.Permission != nil {
+				tool = p.Permission.Summary()
+			}
 		case run.ApprovalRejected:
-			lines = append(lines, fmt.Sprintf("- %s sent back: %s", codeSpan(run.OneLine(p.By, "Somebody")), codeSpan(run.OneLine(p.Reason, "without a reason"))))
+			lines = append(lines, fmt.Sprintf("- %s %s: %s", codeSpan(run.OneLine(p.By, "Somebody")), rejectionWords(p, tool), codeSpan(run.OneLine(p.Reason, "without a reason"))))
 		case run.QuestionRaised:
 			question = p.Question.Question
 		case run.QuestionAnswered:
-			lines = append(lines, fmt.Sprintf("- %s answered %s: %s", codeSpan(run.OneLine(p.By, "Somebody")), codeSpan(run.OneLine(question, "a question")), codeSpan(run.OneLine(p.Text, "nothing"))))
+			lines = append(lines, fmt.Sprintf("- %s answered %s: %s", codeSpan(run.OneLine(p.By, "Somebody")), codeSpan(run.OneLine(question, "a question")), codeSpan(run.OneLine(run.Reply{Text: p.Text, Values: p.Values}.Render(), "nothing"))))
 		}
 	}
 	writeSection(b, "Decisions", lines)
+}
+
+// rejectionWords says what a person did who did not accept a patch as it was, or a tool.
+func rejectionWords(p run.ApprovalRejected, tool string) string {
+	switch {
+	case tool != "":
+		return "refused " + codeSpan(tool)
+	case len(p.Files) > 0:
+		return "accepted " + codeSpan(strings.Join(p.Files, ", ")) + " alone"
+	case p.Final:
+		return "refused"
+	}
+	return "sent back"
 }
 
 func writeFacts(b *strings.Builder, s *run.Snapshot) {

@@ -1,6 +1,7 @@
 package pullrequest_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +69,48 @@ func withoutCode(text string) string {
 			return text[:at] + "UNCLOSED" + rest
 		}
 		text = text[:at] + rest[end:]
+	}
+}
+
+// The page tells which attempt was approved, and that a part was accepted.
+func TestWhatWasDecided(t *testing.T) {
+	in := run.Input{
+		RunID: "r1", Name: "shop#14", Goal: "mend", Repository: run.Repository{Path: "/src/shop", Base: base}, NoBaseline: true,
+		Providers: run.Providers{Planner: "p", Developer: "claude", Fixer: "p"}, Checks: []string{"true"}, Policy: run.Always,
+	}
+	s := run.New(in)
+	var out []run.Event
+	add := func(p run.Payload) {
+		e := s.Event(time.Unix(int64(len(out)+1), 0), p)
+		if err := s.Apply(e); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, e)
+	}
+	proposal := func(summary string) run.Proposal {
+		return run.Proposal{Base: base, Summary: summary, Patch: run.Ref{Digest: run.DigestOf([]byte(summary))}}
+	}
+	add(run.RunCreated{Input: in, Rules: run.LatestRules})
+	add(run.PhaseStarted{Role: run.Planner, Provider: "x"})
+	add(run.PhaseCompleted{Result: run.Planned})
+	add(run.PhaseStarted{Role: run.Developer, Provider: "claude"})
+	small := proposal("one small fix")
+	add(run.PatchProduced{Proposal: proposal("rewrite everything"), Candidate: 1, Rivals: []run.Candidate{{Number: 2, Provider: "codex", Proposal: &small, Passed: true}}})
+	asked := s.NewApproval()
+	add(asked)
+	if len(asked.Choices) != 1 {
+		t.Fatalf("choices %+v", asked.Choices)
+	}
+	e := s.Event(time.Unix(100, 0), run.ApprovalRejected{ApprovalID: asked.ApprovalID, By: "kim", Files: []string{"slug.go"}})
+	page, err := pullrequest.Page(append(slices.Clone(out), e), nil)
+	if err != nil || !strings.Contains(page, "`kim` accepted `slug.go` alone") {
+		t.Errorf("%v\n%s", err, page)
+	}
+	add(run.ApprovalGranted{ApprovalID: asked.Choices[0].ApprovalID, By: "kim"})
+	add(run.PatchApplied{Patch: small.Patch.Digest, Base: base, Commit: base})
+	page, err = pullrequest.Page(out, nil)
+	if err != nil || !strings.Contains(page, "`one small fix` (approved by `kim`)") || strings.Contains(page, "rewrite everything") {
+		t.Errorf("%v\n%s", err, page)
 	}
 }
 

@@ -133,7 +133,7 @@ func rows(sums map[string]*Figures) []Row {
 func sumUp(story Story) (f Figures, by map[string]run.Usage, err error) {
 	s := run.New(run.Input{})
 	by = map[string]run.Usage{}
-	provider := ""
+	provider, parts := "", 0
 	for _, e := range story.Events {
 		before, waiting := s.Usage, s.Approval
 		if err := s.Apply(e); err != nil {
@@ -148,7 +148,10 @@ func sumUp(story Story) (f Figures, by map[string]run.Usage, err error) {
 				f.Fixes++
 			}
 		case run.ApprovalRejected:
-			if waiting != nil && waiting.Permission == nil {
+			switch {
+			case len(p.Files) > 0:
+				parts++
+			case waiting != nil && waiting.Permission == nil:
 				f.SentBack++
 			}
 		case run.QuestionRaised:
@@ -162,7 +165,7 @@ func sumUp(story Story) (f Figures, by map[string]run.Usage, err error) {
 	switch s.State.Status {
 	case run.Completed:
 		f.Done = 1
-		if f.Fixes == 0 && f.SentBack == 0 {
+		if f.Fixes == 0 && f.SentBack == 0 && parts == 0 {
 			f.FirstTry = 1
 		}
 	case run.Failed:

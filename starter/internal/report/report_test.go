@@ -110,19 +110,22 @@ func TestFiguresAreThoseOfTheEvents(t *testing.T) {
 	third.closePhase()
 	third.add(run.RunCanceled{Reason: "no"})
 	open := newRun(t, "/src/slug", "claude", at(4))
+	part := newRun(t, "/src/shop", "claude", at(5))
+	part.propose(false)
+	part.add(run.ApprovalRejected{ApprovalID: part.s.Approval.ApprovalID, Files: []string{"a.go"}})
 	old := newRun(t, "/src/old", "claude", at(-100))
 
-	stories := []report.Story{{Events: first.events, Merged: true}, {Events: second.events}, {Events: third.events}, {Events: open.events}, {Events: old.events}}
+	stories := []report.Story{{Events: first.events, Merged: true}, {Events: second.events}, {Events: third.events}, {Events: open.events}, {Events: part.events}, {Events: old.events}}
 	got, err := report.Of(stories, began)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := report.Figures{Runs: 4, Done: 2, Canceled: 1, Open: 1, FirstTry: 1, SentBack: 2, Fixes: 1, Merged: 1}
-	for _, s := range []*run.Snapshot{first.s, second.s, third.s, open.s} {
+	want := report.Figures{Runs: 5, Done: 2, Canceled: 1, Open: 2, FirstTry: 1, SentBack: 2, Fixes: 1, Merged: 1}
+	for _, s := range []*run.Snapshot{first.s, second.s, third.s, open.s, part.s} {
 		want.Usage = want.Usage.Add(s.Usage)
 	}
 	want.MicrosPerMerged = want.Cost
-	if got.Total != want || want.TotalTokens != usageIn(t, first, second, third, open) || want.FirstTryShare() != 50 {
+	if got.Total != want || want.TotalTokens != usageIn(t, first, second, third, open, part) || want.FirstTryShare() != 50 {
 		t.Errorf("total %+v, want %+v", got.Total, want)
 	}
 	var sum run.Usage
@@ -132,14 +135,14 @@ func TestFiguresAreThoseOfTheEvents(t *testing.T) {
 	if sum != want.Usage {
 		t.Errorf("the providers used %+v, all runs %+v", sum, want.Usage)
 	}
-	if len(got.Repositories) != 2 || got.Repositories[0].Name != "/src/shop" || got.Repositories[0].Runs != 2 {
+	if len(got.Repositories) != 2 || got.Repositories[0].Name != "/src/shop" || got.Repositories[0].Runs != 3 {
 		t.Errorf("repositories %+v", got.Repositories)
 	}
 	for _, p := range got.Providers {
-		if runs := map[string]int{"claude": 3, "codex": 1, "planner": 0}[p.Name]; p.Runs != runs {
+		if runs := map[string]int{"claude": 4, "codex": 1, "planner": 0}[p.Name]; p.Runs != runs {
 			t.Errorf("%s has %d runs", p.Name, p.Runs)
 		}
-		if p.Name == "planner" && p.TotalTokens != 40 || p.Name == "codex" && p.SentBack != 1 {
+		if p.Name == "planner" && p.TotalTokens != 50 || p.Name == "codex" && p.SentBack != 1 {
 			t.Errorf("%+v", p)
 		}
 	}
