@@ -130,7 +130,7 @@ func (c *cli) branchOf(ctx context.Context, f cleanFlags, r recordOf, before tim
 	if has, err := l.Has(ctx, tip); err == nil && has {
 		b.Why = "merged"
 	}
-	if tip == in.Repository.Base {
+	if tip == in.Repository.Base && (b.Why == "merged" || in.Before == nil) { // else the commits of the run before are there
 		b.Why = "empty"
 	}
 	switch end := r.endEvent(); {

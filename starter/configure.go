@@ -87,10 +87,14 @@ func (c *cli) tellLoosened(name string, v settings.Value) {
 
 // byProvider are the settings that a provider for all roles overrides where a later source names them: the
 // providers of single roles, and the words of another agent.
-var byProvider = []string{"planner", "developer", "fixer", "attempts", "mode", "allow-tool", "deny-tool"}
+var byProvider = append([]string{"planner", "developer", "fixer", "attempts"}, agentWords...)
+
+// agentWords are the words of one agent. A provider of a single role that works with tools overrides them, too.
+var agentWords = []string{"mode", "allow-tool", "deny-tool"}
 
 // fillFlags sets the flags that are not set by the sources, of which the first has the last word. A
-// provider for all roles stands above the settings of byProvider in all later sources.
+// provider for all roles stands above the settings of byProvider in all later sources, a developer or fixer above those
+// of agentWords.
 func fillFlags(flags *pflag.FlagSet, sources ...source) (map[string]run.Origin, error) {
 	origins := map[string]run.Origin{}
 	for _, name := range settings.Names() {
@@ -101,9 +105,10 @@ func fillFlags(flags *pflag.FlagSet, sources ...source) (map[string]run.Origin, 
 	}
 	for _, s := range sources {
 		overridden := origins["provider"] != run.FromDefault
+		other := origins["developer"] != run.FromDefault || origins["fixer"] != run.FromDefault
 		for _, name := range settings.Names() {
 			v, ok := s.values[name]
-			if !ok || origins[name] != run.FromDefault || overridden && slices.Contains(byProvider, name) {
+			if !ok || origins[name] != run.FromDefault || overridden && slices.Contains(byProvider, name) || other && slices.Contains(agentWords, name) {
 				continue
 			}
 			for _, text := range v.Texts {

@@ -107,6 +107,20 @@ func TestAProviderForAllStandsAboveTheRolesOfLaterFiles(t *testing.T) {
 	}
 }
 
+// A repository's words for one agent are not meant for a developer that the user names.
+func TestADeveloperStandsAboveTheWordsForAnAgent(t *testing.T) {
+	const repo = "provider = 'claude'\nmode = 'read-only'\ndeny-tool = ['WebFetch']\ncheck = ['true']\n"
+	if in, _, _ := configured(t, "", repo, "--developer", "codex"); in.Options.Mode != "" || in.Options.NoTools != nil {
+		t.Errorf("%+v", in.Options)
+	}
+	if in, _, _ := configured(t, "fixer = 'codex'\n", repo); in.Options.Mode != "" || in.Providers.Developer != "claude" {
+		t.Errorf("%+v, %+v", in.Options, in.Providers)
+	}
+	if in, _, _ := configured(t, "", repo, "--planner", "codex"); in.Options.Mode != "read-only" {
+		t.Errorf("%+v", in.Options)
+	}
+}
+
 func TestWithoutFilesTheDefaultsStay(t *testing.T) {
 	in, _, said := configured(t, "", "", "--provider", "anthropic:x", "--check", "true")
 	if in.Policy != run.Always || in.Sandbox != run.SandboxRequired || in.Tools != run.AskTools || *in.MaxFix != run.DefaultMaxFix ||
@@ -122,11 +136,11 @@ func TestWithoutFilesTheDefaultsStay(t *testing.T) {
 
 func TestOptionsOfAgents(t *testing.T) {
 	more := t.TempDir()
-	const repo = "provider = 'claude'\nmode = 'plan'\ndeny-tool = ['Bash(curl *)']\nmax-output = 8000\ncheck = ['true']\n"
+	const repo = "provider = 'claude'\nmode = 'read-only'\ndeny-tool = ['Bash(curl *)']\nmax-output = 8000\ncheck = ['true']\n"
 	user := "mcp = ['docs=npx -y docs']\nadd-dir = ['" + more + "']\n"
 	in, _, said := configured(t, user, repo, "--allow-tool", "mcp__docs", "--temperature", "0")
 	o := in.Options
-	if o.Mode != "plan" || o.NoTools[0] != "Bash(curl *)" || o.MaxOutputTokens != 8000 || o.Servers["docs"].Args[1] != "docs" ||
+	if o.Mode != "read-only" || o.NoTools[0] != "Bash(curl *)" || o.MaxOutputTokens != 8000 || o.Servers["docs"].Args[1] != "docs" ||
 		o.ReadDirs[0] != more || len(o.Dirs) != 0 || o.Tools[0] != "mcp__docs" || o.Temperature == nil || *o.Temperature != 0 {
 		t.Errorf("%+v", o)
 	}

@@ -49,6 +49,11 @@ func (c *cli) doctorCommand() *cobra.Command {
 		Example: "  starter doctor\n  starter doctor --json | jq '.[] | select(.ok | not)'",
 		Args:    exactArgs(0, "no arguments"),
 		RunE: c.handleWith(func(ctx context.Context, _ []string) error {
+			if sandbox != "" {
+				if _, err := c.chooseSandbox(sandbox); err != nil {
+					return err
+				}
+			}
 			found := []finding{c.findGit(ctx), c.findRunsDir(ctx), c.findBox(ctx, sandbox)}
 			found = append(found, c.findEngine(ctx)...)
 			found = append(found, c.findAgents(ctx)...)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/host/runs"
 	"github.com/ratchet-dev/ratchet/internal/provider/catalog"
+	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/session"
 	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	"github.com/ratchet-dev/ratchet/starter/internal/tools"
@@ -45,6 +46,13 @@ func (r *remote) Start(ctx context.Context, s tools.Start) (started tools.Starte
 		width: func() int { return 0 }, supervised: r.cli.supervised,
 	})
 	child.tighten = session.Tighten
+	if len(s.Checks) > 0 { // commands of the agent, which run before a person has seen anything
+		child.tighten = func(in run.Input) run.Input {
+			in = session.Tighten(in)
+			in.CheckEnv, in.CheckNetwork = nil, nil
+			return in
+		}
+	}
 	if code := child.main(ctx); code != 0 {
 		lines := strings.Split(strings.TrimSpace(said.String()), "\nstarter: ") // the last says why, those before it are notes
 		return started, errors.New(story.OneLine(strings.TrimPrefix(lines[len(lines)-1], "starter: "), 600))

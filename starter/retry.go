@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -135,9 +136,9 @@ func (c *cli) retryInput(ctx context.Context, r found, f retryFlags) (in run.Inp
 
 // changeInput sets what the flags say.
 func (f retryFlags) changeInput(in *run.Input) error {
-	negative := f.maxFix < 0 || f.maxTokens < 0 || f.maxCost < 0 || f.limits.Provider < 0 || f.limits.Check < 0
+	negative := f.maxFix < 0 || f.maxTokens < 0 || !(f.maxCost >= 0) || f.limits.Provider < 0 || f.limits.Check < 0
 	if negative {
-		return usageErrorf("a limit is negative")
+		return usageErrorf("a limit is negative, or no number")
 	}
 	origins := map[string]run.Origin{}
 	for name, origin := range in.Origins {
@@ -162,27 +163,41 @@ func (f retryFlags) changeInput(in *run.Input) error {
 	if err != nil {
 		return usageErrorf("--approve: %w: want always, risky or never", err)
 	}
-	set("provider", func() { err = f.changeProvider(in) })
+	set("provider", func() { err = f.changeProvider(in, origins) })
 	in.Origins = origins
 	return err
 }
 
-// changeProvider gives all roles of the run before the provider. An evaluator stays.
-func (f retryFlags) changeProvider(in *run.Input) error {
+// changeProvider gives all roles of the run before the provider. An evaluator stays. Words of another agent go, and are
+// not among the origins any more.
+func (f retryFlags) changeProvider(in *run.Input, origins map[string]run.Origin) error {
 	specs, rivals, err := runFlags{provider: f.provider}.providerSpecs()
 	if err != nil {
 		return err
 	}
-	evaluator, dir := in.Providers.Evaluator, in.Providers.Dir
+	before := in.Providers
 	if in.Providers, err = checkProviders(specs, rivals); err != nil {
 		return err
 	}
-	in.Providers.Evaluator, in.Candidates = evaluator, 0
-	if evaluator != "" { // its program is looked for where it was
-		in.Providers.Dir = dir
+	in.Providers.Evaluator, in.Candidates = before.Evaluator, 0
+	spec, err := catalog.Parse(f.provider)
+	if err != nil {
+		return err
 	}
-	if spec, err := catalog.Parse(f.provider); err == nil && spec.Agent() && !f.given("timeout") {
+	if judge, err := catalog.Parse(before.Evaluator); err == nil && judge.Named() { // its program is looked for where it was
+		if spec.Named() && before.Dir != in.Providers.Dir && spec.Kind == catalog.Command && !filepath.IsAbs(spec.Argv[0]) {
+			return usageErrorf("--provider %s: the evaluator's program is looked for in %s: name this one by its absolute path", f.provider, before.Dir)
+		}
+		in.Providers.Dir = before.Dir
+	}
+	if spec.Agent() && !f.given("timeout") {
 		in.Timeouts.Provider = agentLimit
+	}
+	if old, err := catalog.Parse(before.Developer); err != nil || old.Kind != spec.Kind { // words of another agent
+		in.Options.Mode, in.Options.Tools, in.Options.NoTools = "", nil, nil
+		for _, name := range agentWords {
+			delete(origins, name)
+		}
 	}
 	return nil
 }

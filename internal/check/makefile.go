@@ -21,6 +21,7 @@ func isMakefile(name string) bool {
 // recipe holds the needs and commands of the targets of one rule.
 type recipe struct {
 	needs    []string
+	forced   bool // by a need that is never there
 	commands strings.Builder
 	done     bool // the tracer has followed it
 }
@@ -47,8 +48,18 @@ func (t *tracer) followMakefile(name, text string, args, from []string) {
 			targets = append(targets, target)
 		}
 	}
+	seen, phony := map[string]bool{}, m.phonyTargets()
 	for ; len(targets) > 0; targets = targets[1:] {
-		m.addShadow(name, targets[0])
+		if seen[targets[0]] {
+			continue
+		}
+		if t.work++; t.work > maxWork {
+			return
+		}
+		seen[targets[0]] = true
+		if !phony.has(targets[0]) {
+			m.addShadow(name, targets[0])
+		}
 		for _, r := range m.rules[targets[0]] {
 			if !r.done {
 				r.done = true
@@ -59,13 +70,29 @@ func (t *tracer) followMakefile(name, text string, args, from []string) {
 	}
 }
 
-// addShadow adds the name of a target. If the name is a file or a directory, make takes the target for
-// made and runs nothing, unless the target is phony.
+// phonies are the targets that are made whether there is a file of their name or not.
+type phonies struct {
+	all  bool // by a variable: it may be any
+	some map[string]bool
+}
+
+func (p phonies) has(target string) bool { return p.all || p.some[target] }
+
+func (m *makeRules) phonyTargets() phonies {
+	p := phonies{some: map[string]bool{}}
+	for _, r := range m.rules[".PHONY"] {
+		for _, need := range r.needs {
+			p.some[need] = true
+			p.all = p.all || strings.Contains(need, "$")
+		}
+	}
+	return p
+}
+
+// addShadow adds the name of a target that is not phony. If the name is a file or a directory, make takes the target for
+// made and runs nothing, unless it is forced.
 func (m *makeRules) addShadow(by, target string) {
-	listed := func(need string) bool { return need == target || strings.Contains(need, "$") }
-	phony := func(r *recipe) bool { return slices.ContainsFunc(r.needs, listed) }
-	forced := func(r *recipe) bool { return slices.Contains(r.needs, "FORCE") }
-	if m.rules[target] == nil || slices.ContainsFunc(m.rules[".PHONY"], phony) || slices.ContainsFunc(m.rules[target], forced) {
+	if m.rules[target] == nil || slices.ContainsFunc(m.rules[target], func(r *recipe) bool { return r.forced }) {
 		return
 	}
 	defer func(why string) { m.why = why }(m.why)
@@ -99,7 +126,7 @@ func (m *makeRules) addMakefile(name, text string) {
 
 // openRule begins the recipe of targets.
 func (m *makeRules) openRule(targets, needs []string, command string) *recipe {
-	r := &recipe{needs: needs}
+	r := &recipe{needs: needs, forced: slices.Contains(needs, "FORCE")}
 	r.commands.WriteString(command + "\n")
 	for _, target := range targets {
 		if m.first == "" && target[0] != '.' {

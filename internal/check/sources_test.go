@@ -99,6 +99,7 @@ func TestSourcesOfAHostileRepository(t *testing.T) {
 		"many targets":     strings.Repeat("a ", 60_000) + ":\n" + strings.Repeat("\t./x\n", 20_000),
 		"many calls":       strings.Repeat("test:\n\tmake a; cd b; make c\n", 5_000),
 		"many directories": strings.Repeat("test: ; cd a/b/c && ./x && cd d\n", 5_000),
+		"many needs":       "test: " + strings.Repeat("b ", 40_000) + "\nb:\n.PHONY: " + strings.Repeat("c ", 40_000) + "\n",
 		"many includes":    strings.Repeat("include x.mk Makefile y/z.mk\n", 8_000),
 	} {
 		t.Run(name, func(t *testing.T) {

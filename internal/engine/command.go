@@ -162,14 +162,14 @@ func admitServer(dir, server string) error {
 	b, err := os.ReadFile(path)
 	wrote := strings.TrimSpace(string(b))
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), err == nil && wrote == "": // nothing has run here yet
 	case err != nil:
 		return err
 	case !slices.Equal(splitVersion(wrote)[:min(2, len(splitVersion(wrote)))], splitVersion(server)[:2]), compareVersions(wrote, server) > 0:
 		return fmt.Errorf("the database in %s was written by Temporal server %.20s and the %s command brings %s, which does not migrate it: "+
 			"use the command that wrote it, or begin a new one with --db and bring the open runs back with `starter resume`", dir, wrote, commandName, server)
 	}
-	return os.WriteFile(path, []byte(server+"\n"), 0o600)
+	return file.Replace(path, []byte(server+"\n"))
 }
 
 // freePort returns the port, if it is free, or any free one for 0.

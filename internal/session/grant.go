@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/run"
+	"github.com/ratchet-dev/ratchet/internal/setup"
 )
 
 // Grant lets the agent of a session start runs, and look at those that it has started. A person gives it when the
@@ -50,6 +52,9 @@ func Tighten(in run.Input) run.Input {
 		in.Tools = run.AskTools
 	}
 	in.Options.Tools = nil // each would need no permission
+	if !slices.Contains(setup.NarrowModes, in.Options.Mode) {
+		in.Options.Mode = ""
+	}
 	return in
 }
 

@@ -45,10 +45,14 @@ func TestAGrantLoosensNothing(t *testing.T) {
 
 func TestTightenKeepsWhatLetsLessHappen(t *testing.T) {
 	in := run.Input{Policy: run.Never, Tools: run.DenyTools, Network: true, Sandbox: run.SandboxOff}
-	in.Options.Tools = []string{"Bash"}
+	in.Options.Tools, in.Options.Mode = []string{"Bash"}, "yolo"
 	got := session.Tighten(in)
-	if got.Policy != run.Always || got.Tools != run.DenyTools || got.Network || got.Sandbox.Off() || got.Options.Tools != nil {
+	if got.Policy != run.Always || got.Tools != run.DenyTools || got.Network || got.Sandbox.Off() || got.Options.Tools != nil || got.Options.Mode != "" {
 		t.Errorf("%+v", got)
+	}
+	in.Options.Mode = "read-only"
+	if got := session.Tighten(in); got.Options.Mode != "read-only" {
+		t.Errorf("mode %s", got.Options.Mode)
 	}
 	if got := session.Tighten(run.Input{Tools: run.AllowTools}); got.Tools != run.AskTools {
 		t.Errorf("tools %s", got.Tools)

@@ -59,3 +59,7 @@ func (c Change) Apply(to Choice) Choice {
 	}
 	return to
 }
+
+// NarrowModes are modes in which no agent does more than in its default. The mode plan is none: in that of one agent a
+// model decides about commands.
+var NarrowModes = []string{"default", "read-only"}

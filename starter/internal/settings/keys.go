@@ -68,7 +68,7 @@ var keys = []key{
 	{name: "tools", kind: text, loosens: unless("lets agents use tools that nobody was asked about", string(run.AskTools), string(run.DenyTools)), check: checkWord[run.Tools]},
 	{name: "network", kind: boolean, loosens: unless("lets the tools of agents reach the network", "false")},
 	{name: "fresh-fixer", kind: boolean},
-	{name: "mode", kind: text, loosens: unless("may let an agent do unasked what its default does not", narrowModes...)},
+	{name: "mode", kind: text, loosens: unless("may let an agent do unasked what its default does not", setup.NarrowModes...)},
 	{name: "mcp", kind: list, loosens: anything("runs a program of somebody's choice for the agent"), check: checkServer},
 	{name: "add-dir", kind: list, loosens: anything("shows a directory of yours to the agent"), check: checkDir},
 	{name: "allow-tool", kind: list, loosens: anything("lets agents use tools that nobody was asked about"), check: setup.CheckTool},
@@ -88,9 +88,6 @@ var keys = []key{
 	{name: "branch", kind: text, check: checkBranch},
 	{name: "commit-message", kind: text, lines: true, check: run.CheckMessage},
 }
-
-// narrowModes are modes in which no agent does more than in its default.
-var narrowModes = []string{"default", "plan", "read-only"}
 
 // Names returns the names of all settings of runs.
 func Names() []string { return namesOf(keys) }

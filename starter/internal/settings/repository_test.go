@@ -116,7 +116,7 @@ sandbox = "required"
 tools = "deny"
 network = false
 fresh-fixer = true
-mode = "plan"
+mode = "read-only"
 mcp = []
 add-dir = []
 allow-tool = []
@@ -304,6 +304,22 @@ func TestAUsersFileKnowsSingleRepositories(t *testing.T) {
 	here, elsewhere := f.For("/src/shop"), f.For("/src/other")
 	if here["max-fix"].Texts[0] != "5" || here["max-fix"].Line != 5 || here["provider"].Texts[0] != "claude" || elsewhere["max-fix"].Texts[0] != "2" || len(elsewhere["env"].Texts) != 0 {
 		t.Errorf("here %+v, elsewhere %+v", here, elsewhere)
+	}
+	linked := filepath.Join(t.TempDir(), "link")
+	real, err := filepath.EvalSymlinks(t.TempDir())
+	if err == nil {
+		err = os.Symlink(real, linked)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Repositories[linked] = f.Repositories["/src/shop"]
+	if here := f.For(real); here["max-fix"].Texts[0] != "5" {
+		t.Errorf("by a link: %+v", here)
+	}
+	f.Repositories[real] = settings.Values{}
+	if here := f.For(real); here["max-fix"].Texts[0] != "2" {
+		t.Errorf("by a link beside its own table: %+v", here)
 	}
 	for text, says := range map[string]string{
 		"[repository.'src/shop']\nmax-fix = 5\n":      "absolute path",

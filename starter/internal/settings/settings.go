@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/ratchet-dev/ratchet/internal/file"
@@ -34,8 +35,22 @@ func (f File) For(repository string) Values {
 	if all == nil {
 		all = Values{}
 	}
-	maps.Copy(all, f.Repositories[repository])
+	maps.Copy(all, f.repository(repository))
 	return all
+}
+
+// repository returns the settings of the repository alone: of the table that names it as it is, else of one whose path
+// leads to it by links.
+func (f File) repository(path string) Values {
+	if v, ok := f.Repositories[path]; ok {
+		return v
+	}
+	for _, named := range slices.Sorted(maps.Keys(f.Repositories)) {
+		if real, err := filepath.EvalSymlinks(named); err == nil && real == path {
+			return f.Repositories[named]
+		}
+	}
+	return nil
 }
 
 // Sandbox returns the policy for the box that holds for all repositories; empty: nothing was decided.
