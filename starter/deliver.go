@@ -83,7 +83,7 @@ func (c *cli) readBatch(file string) (p activities.Parcel, err error) {
 		return p, usageErrorf("batch_unreadable: %w", err)
 	}
 	if len(b) > maxBatchFile {
-		return p, usageErrorf("batch_invalid: the batch has more than %d bytes: name its results as artifacts", maxBatchFile)
+		return p, usageErrorf("batch_invalid: the batch has more than %d bytes: name its results as artifacts, which a session with --deliveries trusted-all takes", maxBatchFile)
 	}
 	if p, err = deliveries.Read(b); err != nil {
 		return p, &usageError{err}
@@ -212,6 +212,7 @@ func (c *cli) deliverySweepCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:               "sweep SESSION",
 		Short:             "Apply now what is due because time has passed",
+		Example:           "  starter delivery sweep 0198c5e2",
 		Args:              exactArgs(1, "one SESSION, as `starter deliveries` lists them"),
 		ValidArgsFunction: c.completeDelivered,
 		RunE: c.handleWith(func(ctx context.Context, args []string) error {

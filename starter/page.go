@@ -17,8 +17,8 @@ func (c *cli) pageCommand() *cobra.Command {
 		Short: "Print a link that opens the review page, at a run",
 		Long: `Prints a link that opens the review page in a browser: what waits for you, with the
 diff of each patch, to approve, send back and answer. The link can be used once,
-within ten minutes; the browser that has used it stays in until the page's server
-ends. What is decided there is by the name of --by.`,
+within ten minutes; the browser that has used it stays in for 14 days, or until
+the page's server ends. What is decided there is by the name of --by.`,
 		Example:           "  starter page\n  starter page 0198c5e2\n  starter page --by kim",
 		Args:              argsBetween(0, 1, "at most one RUN"),
 		ValidArgsFunction: c.completeRun,

@@ -124,7 +124,7 @@ first message.`,
 	flags.StringVar(&f.say, "say", "", "first `message`; the command does not wait for its answer")
 	flags.StringVar(&f.tools, "tools", string(run.AskTools), "who lets the agent use tools beyond changing files: `ask` a person, allow, deny")
 	flags.BoolVar(&f.in.Network, "network", false, "let the agent's tools reach the network, where its sandbox can tell")
-	flags.StringVar(&f.sandbox, "sandbox", string(run.SandboxRequired), "`required` or off: hold the agent in the box, or let it do what the worker's user can; off must be said by the worker, too")
+	flags.StringVar(&f.sandbox, "sandbox", "", "`required` or off: hold the agent in the box, or let it do what the worker's user can; off must be said by the worker, too; default: required, unless your settings say off")
 	flags.Int64Var(&f.in.MaxTokens, "max-tokens", 0, "token budget, after which the session asks; 0 is none")
 	flags.Float64Var(&f.maxCost, "max-cost", 0, "budget in dollars, where prices are known, after which the session asks; 0 is none")
 	flags.StringVar(&f.deliver, "deliveries", "strict-safe", "what may be delivered by itself: `strict-safe`, for a session that can neither write nor ask nor reach the network, or trusted-all: see starter deliveries")
@@ -200,8 +200,8 @@ func (c *cli) sessionInput(ctx context.Context, f *sessionFlags) (session.Input,
 	if err := in.Tools.UnmarshalText([]byte(f.tools)); err != nil {
 		return in, usageErrorf("--tools: %w: want ask, allow or deny", err)
 	}
-	if err := in.Sandbox.UnmarshalText([]byte(f.sandbox)); err != nil {
-		return in, usageErrorf("--sandbox: %w: want required or off", err)
+	if in.Sandbox, err = c.chooseSandbox(f.sandbox); err != nil {
+		return in, err
 	}
 	if in.ID == "" {
 		id, err := uuid.NewV7()
