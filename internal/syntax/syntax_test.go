@@ -71,15 +71,16 @@ func TestEveryLanguageComesToAnEnd(t *testing.T) {
 	texts := []string{"é", "`", "!", "\"x", "\\", strings.Join(all, "\n")}
 	names := 0
 	for _, l := range lexers.GlobalLexerRegistry.Lexers {
-		for _, pattern := range l.Config().Filenames {
-			names++
-			name := strings.NewReplacer("*", "x", "?", "x").Replace(pattern)
-			for _, text := range texts {
-				if got := syntax.Lines(name, strings.Split(text, "\n")); joined(got) != text {
-					t.Errorf("%s: %q became %q", name, text, got)
-				}
+		patterns := l.Config().Filenames
+		if len(patterns) == 0 {
+			continue
+		}
+		names++
+		name := strings.NewReplacer("*", "x", "?", "x").Replace(patterns[0])
+		for _, text := range texts {
+			if got := syntax.Lines(name, strings.Split(text, "\n")); joined(got) != text {
+				t.Errorf("%s: %q became %q", name, text, got)
 			}
-			break
 		}
 	}
 	if names < 100 {
