@@ -162,9 +162,13 @@ func admitServer(dir, server string) error {
 	b, err := os.ReadFile(path)
 	wrote := strings.TrimSpace(string(b))
 	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && wrote == "": // nothing has run here yet
+	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return err
+	case wrote == "": // a disk was full at the first start; without a database nothing is lost
+		if _, err := os.Lstat(filepath.Join(dir, commandFile)); !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("the database in %s was written by Temporal server of a version that %s does not say: write the version there, or begin a new one with --db and bring the open runs back with `starter resume`", dir, path)
+		}
 	case !slices.Equal(splitVersion(wrote)[:min(2, len(splitVersion(wrote)))], splitVersion(server)[:2]), compareVersions(wrote, server) > 0:
 		return fmt.Errorf("the database in %s was written by Temporal server %.20s and the %s command brings %s, which does not migrate it: "+
 			"use the command that wrote it, or begin a new one with --db and bring the open runs back with `starter resume`", dir, wrote, commandName, server)

@@ -197,7 +197,9 @@ func TestTheCommandThatIsRefused(t *testing.T) {
 		}, []string{"temporal 1.9.1 ended", "the moon is full", ".log"}},
 		{"a database of a newer server", newest, func(_, db string) error { return wroteDB(db, "1.32.9") }, []string{"written by Temporal server 1.32.9", "brings 1.32.1", "starter resume"}},
 		{"a database of an older schema", newest, func(_, db string) error { return wroteDB(db, "1.31.0") }, []string{"written by Temporal server 1.31.0"}},
-		{"a torn note of the server", newest, func(_, db string) error { return wroteDB(db, "") }, []string{"written by Temporal server"}},
+		{"a torn note of the server", newest, func(_, db string) error {
+			return errors.Join(wroteDB(db, ""), os.WriteFile(filepath.Join(db+".temporal", "temporal.db"), nil, 0o600))
+		}, []string{"written by Temporal server", "does not say"}},
 		{"a directory that others read", newest, func(_, db string) error { return os.Mkdir(db+".temporal", 0o755) }, []string{"can be read by other users", "--db"}},
 		{"a link in its place", newest, func(notes, db string) error { return os.Symlink(notes, db+".temporal") }, []string{"is a link"}},
 	} {
