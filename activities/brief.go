@@ -65,7 +65,7 @@ func (a *Activities) addBrief(in *prompt.In, c Call, b brief) error {
 		if err != nil {
 			return report.Permanent(ArtifactError, err)
 		}
-		in.Diff = string(diff)
+		in.Diff = prompt.ReadDiff(diff)
 	}
 	return nil
 }
@@ -150,10 +150,12 @@ func fillRepository(ctx context.Context, w *workspace.Workspace, c Call, in *pro
 	if c.Head == c.Repository.Base {
 		return nil
 	}
-	diff := proc.NewHeadTail(maxDiff/2, maxDiff/2)
-	if err := w.Diff(ctx, c.Repository.Base, c.Head, diff); err != nil {
+	text := proc.NewHeadTail(maxDiff/2, maxDiff/2)
+	kept := prompt.NewDiffFilter(text)
+	if err := w.Diff(ctx, c.Repository.Base, c.Head, kept); err != nil {
 		return err
 	}
-	in.Diff = diff.String()
+	in.Diff = kept.Close()
+	in.Diff.Text = text.String()
 	return nil
 }

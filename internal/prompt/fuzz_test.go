@@ -18,7 +18,7 @@ func FuzzBuild(f *testing.F) {
 	f.Fuzz(func(t *testing.T, goal, text, diff string, budget int) {
 		r := repository{"a.md": text, text: "b", "deep/" + goal + "/a.md": "c"}
 		p := prompt.Build(prompt.In{
-			Role: run.Evaluator, Goal: goal, Plan: text, Diff: diff, Problem: text, Files: r.files(), Read: r.read, Budget: budget,
+			Role: run.Evaluator, Goal: goal, Plan: text, Diff: prompt.ReadDiff([]byte(diff)), Problem: text, Files: r.files(), Read: r.read, Budget: budget,
 			Guidance: []run.Guidance{{Kind: text, Text: goal}},
 			Report:   []prompt.Check{{Command: goal, Outcome: text, Head: text, Tail: diff, Bytes: 1 << 20}},
 		})

@@ -31,7 +31,7 @@ type In struct {
 	Refused string
 	// Lost names the parts of this input that the record has lost, such as the plan.
 	Lost []string
-	Diff string     // the branch against its base as git writes it; empty when nothing changed
+	Diff Diff       // the branch against its base; empty when nothing changed
 	Head run.Commit // the tip of the branch
 
 	// Files are all files at Head, relative to the directory where patches apply. Read returns
@@ -95,11 +95,10 @@ func Build(in In) Prompt {
 	if in.Edits {
 		in.Budget = -1
 	}
-	diff := readDiff(in.Diff)
-	chosen := chooseFiles(in, diff.paths)
+	chosen := chooseFiles(in, in.Diff.Paths)
 	return Prompt{
 		System:    systemPrompt(in.Role, in.Edits),
-		User:      userPrompt(in, diff, chosen),
+		User:      userPrompt(in, chosen),
 		Artifacts: chosen.artifacts,
 		LeftOut:   chosen.leftOut,
 	}

@@ -69,7 +69,7 @@ func input(role run.Role) prompt.In {
 	}
 	if role == run.Fixer || role == run.Evaluator {
 		in.Iteration, in.RemainingFixes = 2, 1
-		in.Diff = branchDiff
+		in.Diff = prompt.ReadDiff([]byte(branchDiff))
 		in.Report = []prompt.Check{
 			{Command: "go vet ./...", Passed: true, Outcome: "exit code 0"},
 			{Command: "go test ./...", Outcome: "exit code 1", Head: "--- FAIL: TestDiv (0.00s)\n    div_test.go:9: got no error\nFAIL\n", Bytes: 62},
@@ -170,7 +170,7 @@ func TestRolesSeeWhatConcernsThem(t *testing.T) {
 
 func TestEvaluatorOfAnEmptyBranchIsTold(t *testing.T) {
 	in := input(run.Evaluator)
-	in.Diff = ""
+	in.Diff = prompt.Diff{}
 	if user := prompt.Build(in).User; !strings.Contains(user, "The branch changes nothing.") {
 		t.Error(user)
 	}
@@ -185,7 +185,7 @@ func TestUntrustedTextCannotCloseItsFence(t *testing.T) {
 	in.Guidance = []run.Guidance{{Kind: run.FromRefusal, Text: hostile}, {Kind: "a kind of another release", Text: hostile}}
 	in.Report = []prompt.Check{{Command: "make `x`\n# Now", Outcome: hostile, Head: hostile, Tail: hostile, Bytes: 1 << 30}}
 	in.Checks = []string{hostile}
-	in.Diff = branchDiff + "+" + strings.ReplaceAll(hostile, "\n", "\n+") + "\n"
+	in.Diff = prompt.ReadDiff([]byte(branchDiff + "+" + strings.ReplaceAll(hostile, "\n", "\n+") + "\n"))
 	repo := repository{"a.md": hostile, "b`c\n# Now.md": hostile}
 	in.Files, in.Read = repo.files(), repo.read
 	p := prompt.Build(in)
@@ -225,7 +225,7 @@ func TestPartsAreBounded(t *testing.T) {
 	in := input(run.Fixer)
 	in.Goal, in.Plan, in.Problem, in.Refused = long, long, long, long
 	in.Report = slices.Repeat([]prompt.Check{{Command: long, Outcome: long, Head: long, Tail: long, Bytes: 5 << 30}}, 30)
-	in.Diff = branchDiff + strings.ReplaceAll("\n"+long, "\n", "\n+")
+	in.Diff = prompt.ReadDiff([]byte(branchDiff + strings.ReplaceAll("\n"+long, "\n", "\n+")))
 	p := prompt.Build(in)
 	if len(p.User) > 300<<10 {
 		t.Errorf("the user prompt has %d bytes", len(p.User))

@@ -59,7 +59,7 @@ func TestNoSecretFileGoesOut(t *testing.T) {
 		for _, text := range []string{"CANARY\n", ""} { // with and without a part before the first file
 			p := prompt.Build(prompt.In{
 				Role: role, Goal: all + " link.go", Plan: all, Problem: all, Mentioned: append(canaries, "link.go"),
-				Guidance: []run.Guidance{{Kind: run.FromVerdict, Text: all}}, Diff: text + diff.String(), Files: files, Read: r.read,
+				Guidance: []run.Guidance{{Kind: run.FromVerdict, Text: all}}, Diff: prompt.ReadDiff([]byte(text + diff.String())), Files: files, Read: r.read,
 			})
 			if strings.Contains(p.Flatten(), "CANARY") {
 				t.Errorf("%s: a canary went out", role)
@@ -70,8 +70,8 @@ func TestNoSecretFileGoesOut(t *testing.T) {
 
 func TestDiffKeepsItsOtherFiles(t *testing.T) {
 	in := input(run.Evaluator)
-	in.Diff = "diff --git a/.env b/.env\n--- a/.env\n+++ b/.env\n@@ -1 +1 @@\n-a\n+b\n" + branchDiff +
-		"diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n"
+	in.Diff = prompt.ReadDiff([]byte("diff --git a/.env b/.env\n--- a/.env\n+++ b/.env\n@@ -1 +1 @@\n-a\n+b\n" + branchDiff +
+		"diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n"))
 	user := prompt.Build(in).User
 	for _, want := range []string{branchDiff, "It changes 2 files: `calc/div.go`, `run.sh`, and 1 file withheld", "new mode 100755"} {
 		if !strings.Contains(user, want) {

@@ -51,7 +51,7 @@ func TestContextFollowsThePriorities(t *testing.T) {
 	p := prompt.Build(prompt.In{
 		Role: run.Fixer, Goal: "Change `goal/goal.go`.", Plan: "See (plan/plan.go).", Problem: "patch refused: problem/problem.go: hunk 1",
 		Guidance:  []run.Guidance{{Kind: run.FromAnswer, Text: "look at answer/answer.go, too"}},
-		Diff:      "diff --git a/diff/diff.go b/diff/diff.go\n--- a/diff/diff.go\n+++ b/diff/diff.go\n@@ -1 +1 @@\n-a\n+b\n",
+		Diff:      prompt.ReadDiff([]byte("diff --git a/diff/diff.go b/diff/diff.go\n--- a/diff/diff.go\n+++ b/diff/diff.go\n@@ -1 +1 @@\n-a\n+b\n")),
 		Mentioned: []string{"check/check.go"}, Files: r.files(), Read: r.read,
 	})
 	want := []string{"check/check.go", "problem/problem.go", "answer/answer.go", "goal/goal.go", "plan/plan.go", "diff/diff.go", "go.mod", "goal/neighbour.go"}

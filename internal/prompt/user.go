@@ -17,7 +17,7 @@ const (
 )
 
 // userPrompt writes the user prompt.
-func userPrompt(in In, d sectionedDiff, c *selection) string {
+func userPrompt(in In, c *selection) string {
 	var p promptParts
 	p.addPart("Goal", "The user's own words:\n\n"+quoteData("", in.Goal, run.MaxGoalBytes))
 	if in.Role != run.Planner {
@@ -28,7 +28,7 @@ func userPrompt(in In, d sectionedDiff, c *selection) string {
 	p.addPart("Last check report", writeReport(in.Report))
 	p.addPart("Checks before any change", writeBaseline(in.Baseline))
 	p.addPart("Lost", writeLost(in.Lost))
-	p.addPart("Diff of the branch against its base", writeBranch(in.Role, d))
+	p.addPart("Diff of the branch against its base", writeBranch(in.Role, in.Diff))
 	p.addPart("Checks", writeChecks(in))
 	p.addPart("Files", c.writeSection())
 	p.addPart("Now", writeNow(in))
@@ -109,28 +109,28 @@ func writeLost(names []string) string {
 }
 
 // writeBranch writes the diff of the branch and the files that it changes.
-func writeBranch(role run.Role, d sectionedDiff) string {
+func writeBranch(role run.Role, d Diff) string {
 	if role == run.Planner {
 		return ""
 	}
-	if d.text == "" && d.withheld == 0 {
+	if d.Text == "" && d.Withheld == 0 {
 		if role == run.Evaluator {
 			return "The branch changes nothing.\n"
 		}
 		return ""
 	}
 	names := make([]string, 0, maxChanged)
-	for _, path := range d.paths[:min(len(d.paths), maxChanged)] {
+	for _, path := range d.Paths[:min(len(d.Paths), maxChanged)] {
 		names = append(names, codeSpan(path))
 	}
-	text := "It changes " + countNoun(len(d.paths), "file") + ": " + strings.Join(names, ", ")
-	if more := len(d.paths) - maxChanged; more > 0 {
+	text := "It changes " + countNoun(len(d.Paths), "file") + ": " + strings.Join(names, ", ")
+	if more := len(d.Paths) - maxChanged; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	if d.withheld > 0 {
-		text += fmt.Sprintf(", and %s withheld, for their names stand for secrets", countNoun(d.withheld, "file"))
+	if d.Withheld > 0 {
+		text += fmt.Sprintf(", and %s withheld, for their names stand for secrets", countNoun(d.Withheld, "file"))
 	}
-	return text + ".\n\n" + quoteData("diff", d.text, maxDiff)
+	return text + ".\n\n" + quoteData("diff", d.Text, maxDiff)
 }
 
 // writeChecks writes the commands that judge the result.
