@@ -90,6 +90,8 @@ func TestPathsThatLeadOutOfTheCheckout(t *testing.T) {
 		"a.go": true, "new/deep/a.go": true, filepath.Join(in, "a.go"): true, filepath.Join(dir, "way", "a.go"): true,
 		"": false, "../out/a": false, "new/../a.go": false, "link/a": false, "link/../a": false, filepath.Join(in, "link") + "/../a": false, "link": false, "dangling": false, "dangling/a": false,
 		"/etc/passwd": false, filepath.Join(dir, "in2", "a"): false,
+		"~/.bashrc": false, "~kim/x": false, "@/etc/passwd": false, "@~/x": false, "@" + filepath.Join(in, "a.go"): false, "file:///etc/passwd": false, "FILE:/x": false,
+		" ~/x": false, "a\u00a0b": false, "a b~@c": true, "new/@types/~a": true,
 		".git/hooks/pre-commit": false, ".GIT/config": false, "sub/.git": false, "repo/config": false,
 	} {
 		if got := conduct.IsInside(in, []string{path}); got != inside {

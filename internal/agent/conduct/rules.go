@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -82,7 +83,7 @@ func IsInside(dir string, paths []string) bool {
 		return false
 	}
 	for _, path := range paths {
-		if path == "" || slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "..") { // behind a link, .. leads to another place than the path shows
+		if isSpelled(path) || slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "..") { // behind a link, .. leads to another place than the path shows
 			return false
 		}
 		if !filepath.IsAbs(path) {
@@ -94,6 +95,14 @@ func IsInside(dir string, paths []string) bool {
 		}
 	}
 	return true
+}
+
+// isSpelled reports whether a client may take the text for another path than it is: the home directory for ~, the rest for
+// @ and file://, another name where it makes odd spaces plain or cuts them off.
+func isSpelled(path string) bool {
+	odd := func(r rune) bool { return r > unicode.MaxASCII && unicode.IsSpace(r) }
+	return path == "" || strings.TrimSpace(path) != path || strings.ContainsFunc(path, odd) ||
+		strings.HasPrefix(path, "~") || strings.HasPrefix(path, "@") || strings.HasPrefix(strings.ToLower(path), "file:")
 }
 
 // resolveLinks follows the links of the existing part of path; the rest does not
