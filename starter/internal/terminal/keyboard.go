@@ -68,7 +68,9 @@ func OpenKeyboard(f *os.File) (*Keyboard, error) {
 		close(k.done)
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		_ = k.setMode(false)
+		if !k.paused { // else another program has the terminal, and its mode
+			_ = k.setMode(false)
+		}
 	})
 	go k.read()
 	go func() {
@@ -78,9 +80,7 @@ func OpenKeyboard(f *os.File) (*Keyboard, error) {
 				return
 			case <-continued:
 				k.mu.Lock()
-				if !k.paused {
-					_ = k.setMode(true)
-				}
+				k.takeBack()
 				k.mu.Unlock()
 			}
 		}
@@ -104,6 +104,19 @@ func (k *Keyboard) Pause() (resume func()) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.paused = false
+		k.takeBack()
+	}
+}
+
+// takeBack sets the terminal to single keys again, unless the keyboard is paused, or closed: then nothing would give it
+// back. The caller holds the lock.
+func (k *Keyboard) takeBack() {
+	select {
+	case <-k.done:
+		return
+	default:
+	}
+	if !k.paused {
 		_ = k.setMode(true)
 	}
 }

@@ -1,7 +1,10 @@
 package terminal_test
 
 import (
+	"os"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/ratchet-dev/ratchet/internal/pty"
 	"github.com/ratchet-dev/ratchet/starter/internal/terminal"
@@ -38,5 +41,50 @@ func TestAClosedKeyboardTakesNoKeyOfTheNext(t *testing.T) {
 		if key := <-next.Keys(); key.Char != want {
 			t.Fatalf("%q was typed, the next keyboard has %+v", want, key)
 		}
+	}
+}
+
+// TestAKeyboardThatIsClosedInAPauseLeavesTheTerminalAlone closes the keyboard while a pager has the terminal, as an
+// interrupt does. The pager keeps its mode, and the shell has its own one after both.
+func TestAKeyboardThatIsClosedInAPauseLeavesTheTerminalAlone(t *testing.T) {
+	user, program, err := pty.OpenPair(80, 24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer user.Close()
+	defer program.Close()
+	shell := readMode(t, program)
+	k, err := terminal.OpenKeyboard(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resume := k.Pause()
+	pager := shell
+	pager.Lflag &^= unix.ICANON
+	setMode(t, program, pager)
+	k.Close()
+	if got := readMode(t, program); got != pager {
+		t.Errorf("the pager has the mode %+v, it set %+v", got, pager)
+	}
+	setMode(t, program, shell) // the pager ends
+	resume()
+	if got := readMode(t, program); got != shell {
+		t.Errorf("the shell has the mode %+v, it had %+v", got, shell)
+	}
+}
+
+func readMode(t *testing.T, f *os.File) unix.Termios {
+	t.Helper()
+	mode, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *mode
+}
+
+func setMode(t *testing.T, f *os.File, mode unix.Termios) {
+	t.Helper()
+	if err := unix.IoctlSetTermios(int(f.Fd()), unix.TCSETS, &mode); err != nil {
+		t.Fatal(err)
 	}
 }
