@@ -82,6 +82,7 @@ type follower struct {
 
 	settled   string // the id of the wait that this follower settled last
 	settledAt time.Time
+	shown     string // the id of the wait that is on the screen although no event told it
 
 	typing bool // the person sees typed characters while nothing is asked
 
@@ -171,8 +172,13 @@ func (f *follower) tellAndWait(ctx context.Context) (run.Status, error) {
 	if f.quiet > quietPolls {
 		every = pollQuiet
 	}
-	if len(e.Activities) == 0 && f.quiet > quietPolls { // perhaps it waits out a usage limit
-		if p, err := f.Pending(ctx, f.id); err == nil && p.Limited != nil {
+	if len(e.Activities) == 0 && f.quiet > quietPolls { // perhaps it waits without an event
+		p, err := f.Pending(ctx, f.id)
+		switch {
+		case err != nil:
+		case asksAboutRecord(p) && !f.hasSettled(p):
+			return run.AwaitingInput, nil
+		case p.Limited != nil:
 			what = fmt.Sprintf("waits for the usage limit of %s to end, %s", p.Limited.Provider, p.Limited.Until.Local().Format(time.DateTime))
 		}
 	}
@@ -307,6 +313,10 @@ func (f *follower) settleWait(ctx context.Context) error {
 	if p.Approval == nil && p.Question == nil || f.hasSettled(p) {
 		return f.waitMoving(ctx, pollFrame, "") // the next events tell how it was settled
 	}
+	if asksAboutRecord(p) && f.shown != pendingID(p) {
+		f.shown = pendingID(p)
+		tellWait(f.screen, p)
+	}
 	if f.decider == nil {
 		return errUnanswered
 	}
@@ -375,6 +385,12 @@ func (f *follower) watchWait(ctx context.Context, asked run.Pending, stop contex
 			return
 		}
 	}
+}
+
+// asksAboutRecord reports whether the run asks about its record. No event tells that, because the record must stay as it
+// is.
+func asksAboutRecord(p run.Pending) bool {
+	return p.Question != nil && p.Question.Kind == run.RecordQuestion
 }
 
 func pendingID(p run.Pending) string {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -480,5 +481,61 @@ func TestAPersonIsAskedOnceForADecision(t *testing.T) {
 	}
 	if status, err := f.follow(t.Context()); status != run.Completed || err != nil || asked != 1 {
 		t.Errorf("%s, %v, asked %d times", status, err, asked)
+	}
+}
+
+// disputedRun asks about its record, without an event, until it is answered.
+type disputedRun struct {
+	*fakeRun
+	answered atomic.Bool
+}
+
+func (r *disputedRun) Events(ctx context.Context, id run.ID, after string) ([]run.Event, error) {
+	if after != "" && !r.answered.Load() {
+		return nil, nil
+	}
+	return r.fakeRun.Events(ctx, id, after)
+}
+
+func (r *disputedRun) Pending(ctx context.Context, id run.ID) (run.Pending, error) {
+	if r.answered.Load() {
+		return r.fakeRun.Pending(ctx, id)
+	}
+	return run.Pending{RunID: id, Status: run.AwaitingInput, Question: &run.PendingQuestion{
+		QuestionID: "qst-record-6", Kind: run.RecordQuestion, Question: run.Question{Question: "How shall the run go on?", Reason: run.CodeAhead},
+	}}, nil
+}
+
+func (r *disputedRun) Reply(_ context.Context, _ run.ID, a run.Reply) error {
+	if a.QuestionID != "qst-record-6" || r.answered.Swap(true) {
+		return &runs.RefusedError{Reason: "nothing is asked"}
+	}
+	return nil
+}
+
+func TestFollowARunThatAsksAboutItsRecord(t *testing.T) {
+	for name, tt := range map[string]struct {
+		decider decider
+		want    run.Status
+	}{
+		"without a person": {want: run.AwaitingInput},
+		"with a person":    {decider: approves{verdict: run.Approve}, want: run.Completed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			var out captured.Output
+			f := &follower{
+				watched: &disputedRun{fakeRun: play(slices.Concat(toPatch, toEnd)...)}, id: "r1", decider: tt.decider, now: time.Now, poll: time.Millisecond,
+				screen: terminal.NewScreen(&out, terminal.Options{}), tell: func(run.Event) error { return nil },
+			}
+			if status, err := f.follow(ctx); status != tt.want || err != nil {
+				t.Errorf("%q, %v", status, err)
+			}
+			if n := strings.Count(out.String(), "How shall the run go on?"); n != 1 {
+				t.Errorf("%d times the question in: %s", n, out.String())
+			}
+		})
 	}
 }

@@ -80,6 +80,7 @@ func (c *cli) reviewAll(ctx context.Context, client *runs.Client, rows []board.R
 			continue
 		}
 		tellWait(screen, p)
+		f.shown = pendingID(p)
 		err = f.settleWait(ctx)
 		switch {
 		case errors.Is(err, errUnanswered) && c.lines.Ended():
