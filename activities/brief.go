@@ -144,7 +144,7 @@ func fillRepository(ctx context.Context, w *workspace.Workspace, c Call, in *pro
 		in.Files = append(in.Files, prompt.File{Path: f.Path, Size: f.Size})
 	}
 	in.Read = func(path string) ([]byte, error) {
-		b, _, err := w.Read(ctx, c.Head, path, prompt.DefaultBudget)
+		b, _, err := w.Read(ctx, c.Head, path, prompt.MaxReadBytes)
 		return b, err
 	}
 	if c.Head == c.Repository.Base {

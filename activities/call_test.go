@@ -172,6 +172,29 @@ func TestTheRequest(t *testing.T) {
 	}
 }
 
+// A file that is larger than what a request takes is cut by whole lines, and none of its characters is cut.
+func TestTheRequestWithALargeText(t *testing.T) {
+	s := newFixture(t)
+	s.prepare()
+	s.write("ru.txt", "я"+strings.Repeat("xстрока\n", 20000))
+	s.git("add", "ru.txt")
+	s.git("commit", "-q", "-m", "a large text")
+	s.provider.says("DECISION: PASS")
+	c := s.call(run.Evaluate)
+	c.Head = run.Commit(s.git("rev-parse", "HEAD"))
+	must[activities.Judgement](s, s.acts.Judge, activities.JudgeInput{Call: c, Report: s.check("true").Report})
+	asked := s.provider.asked[len(s.provider.asked)-1]
+	for _, a := range asked.ContextArtifacts {
+		if strings.HasPrefix(a.Name, "ru.txt") {
+			if lines := strings.Count(a.Content, "\n"); lines == 0 || a.Name != fmt.Sprintf("ru.txt, lines 1 to %d of 20000", lines) {
+				t.Errorf("%s has %d lines", a.Name, lines)
+			}
+			return
+		}
+	}
+	t.Errorf("the text is not among the %d artifacts", len(asked.ContextArtifacts))
+}
+
 func TestHeartbeatsShowWhatComes(t *testing.T) {
 	s := newFixture(t)
 	shown := make(chan struct{})

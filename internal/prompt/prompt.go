@@ -35,7 +35,7 @@ type In struct {
 	Head run.Commit // the tip of the branch
 
 	// Files are all files at Head, relative to the directory where patches apply. Read returns
-	// the bytes of one file and follows no link. A file for which it fails is left out.
+	// all bytes of one file, of MaxReadBytes at most, and follows no link. A file for which it fails is left out.
 	Files []File
 	Read  func(path string) ([]byte, error)
 	// Mentioned are the members of Files that the output of failing checks names.

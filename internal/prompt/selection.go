@@ -12,9 +12,12 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
+// MaxReadBytes bounds the files that are read. Only of a whole file it is known whether it is a text, and how many lines
+// it has.
+const MaxReadBytes = 1 << 20
+
 const (
 	maxListBytes   = 16 << 10
-	maxReadBytes   = 1 << 20  // larger files are never read
 	maxManifest    = 16 << 10 // larger manifests are not sent unasked
 	maxNeighbour   = 32 << 10 // larger neighbours are not sent unasked
 	minCut         = 1 << 10  // no file is cut to less
@@ -168,7 +171,7 @@ func (c *selection) takeFile(f File, cut bool) (a Artifact, why string) {
 		return a, "withheld, for its name says that it may hold secrets"
 	case f.Symlink:
 		return a, "a symbolic link"
-	case f.Size > maxReadBytes:
+	case f.Size > MaxReadBytes:
 		return a, fmt.Sprintf("too large, %d bytes", f.Size)
 	case f.Size > int64(c.room) && (!cut || c.room < minCut):
 		return a, fmt.Sprintf("no room for its %d bytes", f.Size)
