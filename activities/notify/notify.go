@@ -89,6 +89,7 @@ func (a *Activities) Tell(ctx context.Context, in TellInput) error {
 	if a.config.Redact != nil {
 		n.Goal = a.config.Redact(n.Goal)
 	}
+	n = n.ClipGoal()
 	switch {
 	case in.Channel == run.CommandChannel && a.config.Command != "":
 		return a.runCommand(ctx, n, link)

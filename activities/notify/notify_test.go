@@ -11,12 +11,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"go.temporal.io/sdk/temporal"
 
 	notify "github.com/ratchet-dev/ratchet/activities/notify"
 	notices "github.com/ratchet-dev/ratchet/internal/notify"
 	_ "github.com/ratchet-dev/ratchet/internal/proc/supervisor" // the programs run under the test binary
+	"github.com/ratchet-dev/ratchet/internal/redact"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -25,6 +27,25 @@ var notice = notices.Notice{
 }
 
 func link(id run.ID) string { return "https://ratchet.example.com/runs/" + string(id) }
+
+// A secret of the worker that is longer than the goal of a notice is found before the goal is clipped.
+func TestANoticeTellsNoPartOfASecret(t *testing.T) {
+	key := "sk-ant-api03-" + strings.Repeat("Ab9", 30)
+	n, _ := notices.Of(run.Input{RunID: "r1", Goal: "Make the client of the billing service work with the key " + key + strings.Repeat(" everywhere", 20)}, run.Event{Payload: run.RunCompleted{}})
+	out := filepath.Join(t.TempDir(), "out")
+	a := notify.New(notify.Config{
+		Command: `printf %s "$RATCHET_TEXT" > ` + out + `; cat >> ` + out, Environ: os.Environ(),
+		Redact: redact.New([]string{"ANTHROPIC_API_KEY=" + key}).String,
+	})
+	if err := a.Tell(t.Context(), notify.TellInput{Channel: run.CommandChannel, Notice: n}); err != nil {
+		t.Fatal(err)
+	}
+	told, err := os.ReadFile(out)
+	text, _, _ := strings.Cut(string(told), "{")
+	if err != nil || strings.Contains(string(told), key[:20]) || !strings.Contains(text, "[redacted:ANTHROPIC_API_KEY]") || utf8.RuneCountInString(text) != 100 {
+		t.Errorf("told %q, %v", told, err)
+	}
+}
 
 func TestAWebhookIsSigned(t *testing.T) {
 	secret := notices.Secret(strings.Repeat("k", 32))

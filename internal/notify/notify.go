@@ -33,11 +33,14 @@ type Notice struct {
 	RunID      run.ID    `json:"runId"`
 	Name       run.Name  `json:"name,omitempty"`
 	Repository string    `json:"repository"` // the last part of its path
-	Goal       string    `json:"goal"`       // first line, clipped
+	Goal       string    `json:"goal"`       // first line; ClipGoal shortens it once no secret is in it
 }
 
-// maxGoal bounds the goal of a notice, in characters. A lock screen shows fewer.
-const maxGoal = 100
+// Bounds of the goal of a notice, in characters.
+const (
+	maxGoal    = 100  // of what a person is told; a lock screen shows fewer
+	maxCarried = 4096 // of what is carried to the worker: in a part of a secret no worker finds the secret
+)
 
 // Of returns the notice of an event of a run; ok is false for an event that calls no person.
 func Of(in run.Input, e run.Event) (n Notice, ok bool) {
@@ -68,9 +71,19 @@ func Of(in run.Input, e run.Event) (n Notice, ok bool) {
 
 func goalLine(goal string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(goal), "\n")
-	text := []rune(display.Line(line)) //workflowcheck:ignore // pure
-	if len(text) > maxGoal {
-		text = append(text[:maxGoal-1], '…')
+	return clipText(display.Line(line), maxCarried) //workflowcheck:ignore // pure
+}
+
+// ClipGoal returns the notice with as much of its goal as a person is told.
+func (n Notice) ClipGoal() Notice {
+	n.Goal = clipText(n.Goal, maxGoal)
+	return n
+}
+
+func clipText(s string, most int) string {
+	text := []rune(s)
+	if len(text) > most {
+		text = append(text[:most-1], '…')
 	}
 	return string(text)
 }
