@@ -140,6 +140,15 @@ func TestParseBoundsWhatItKeeps(t *testing.T) {
 	}
 }
 
+// The bounds of a reason neither hide the mark of the question nor shorten it.
+func TestParseAsksALongQuestionWhole(t *testing.T) {
+	question := "Should the export keep the old column names " + strings.Repeat("and so on, ", 40) + "or the new ones?"
+	v, err := verdict.Parse("DECISION: ASK\n\n- The tests pass.\n- " + question + "\n")
+	if err != nil || v.Question != question || len(v.Reasons) != 2 || len(v.Reasons[1]) > verdict.MaxReasonBytes {
+		t.Errorf("asked %q, %v, for %q", v.Question, err, v.Reasons)
+	}
+}
+
 func TestDecisionRefusesOtherWords(t *testing.T) {
 	var d verdict.Word
 	for _, word := range []string{"", "pass", "BLOCKED", "PASS "} {

@@ -56,9 +56,10 @@ func chooseQuestion(question string, reasons []string) string {
 	return clipText(question, MaxQuestionBytes)
 }
 
-// boundReasons returns at most MaxReasons reasons, each clipped to MaxReasonBytes.
+// boundReasons returns at most MaxReasons reasons, each clipped to MaxReasonBytes. The question is chosen from reasons,
+// which stay as they are.
 func boundReasons(reasons []string) []string {
-	reasons = reasons[:min(len(reasons), MaxReasons)]
+	reasons = slices.Clone(reasons[:min(len(reasons), MaxReasons)])
 	for i, r := range reasons {
 		reasons[i] = clipText(r, MaxReasonBytes)
 	}
