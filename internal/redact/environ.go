@@ -45,7 +45,7 @@ func FindSecrets(environ []string) []Secret {
 		if LooksSecret(name) {
 			found = append(found, Secret{name, value})
 		}
-		if password, ok := passwordIn(value); ok {
+		for _, password := range passwordsIn(value) {
 			found = append(found, Secret{name, password})
 		}
 	}
@@ -56,20 +56,56 @@ func FindSecrets(environ []string) []Secret {
 // tokenLength is the length from which the lone user of a URL counts as a token.
 const tokenLength = 20
 
-// passwordIn returns the password of a URL, or its lone user if that is long enough for a token.
-func passwordIn(value string) (string, bool) {
+// passwordsIn returns the password of a URL, or its lone user if that is long enough for a token, in each way in which
+// programs may read it.
+func passwordsIn(value string) []string {
+	value = strings.TrimSpace(value)
 	if !strings.Contains(value, "://") {
-		return "", false
+		return nil
 	}
-	u, err := url.Parse(strings.TrimSpace(value))
-	if err != nil || u.User == nil {
-		return "", false
+	u, err := url.Parse(value)
+	switch {
+	case err != nil: // perhaps a password that holds #, /, ? or % as they are
+		return looseIn(value)
+	case u.User != nil:
+		password, ok := u.User.Password()
+		return secretsOf(u.User.Username(), password, ok)
+	case strings.HasSuffix(u.Host, ":") || u.Port() != "" && u.Path == "": // a password that begins as a port does
+		return looseIn(value)
 	}
-	if password, ok := u.User.Password(); ok {
-		return password, true
+	return nil
+}
+
+// looseIn returns the secrets of a URL that breaks the rules. Database drivers take all before the last @ for the user
+// and the password.
+func looseIn(value string) []string {
+	_, rest, _ := strings.Cut(value, "://")
+	if fields := strings.Fields(rest); len(fields) > 0 {
+		rest = fields[0]
 	}
-	user := u.User.Username()
-	return user, len(user) >= tokenLength
+	end := strings.LastIndexByte(rest, '@')
+	if end < 0 {
+		return nil
+	}
+	user, password, ok := strings.Cut(rest[:end], ":")
+	found := secretsOf(user, password, ok)
+	for _, raw := range found {
+		if plain, err := url.PathUnescape(raw); err == nil && plain != raw {
+			found = append(found, plain)
+		}
+	}
+	return found
+}
+
+// secretsOf returns the password, or the user if there is none and the user is long enough for a token.
+func secretsOf(user, password string, hasPassword bool) []string {
+	switch {
+	case hasPassword:
+		return []string{password}
+	case len(user) >= tokenLength:
+		return []string{user}
+	}
+	return nil
 }
 
 // labelFor returns the text that replaces a secret. It is safe within JSON, a URL and a shell word,

@@ -44,6 +44,38 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
+// Drivers take URLs that net/url refuses, or reads otherwise.
+func TestSecretsOfLooseURLs(t *testing.T) {
+	for value, want := range map[string][]string{
+		"postgres://user:S3cret#Passw0rd@h/db":               {"S3cret#Passw0rd"},
+		"postgres://user:S3cret%Passw0rd@h/db":               {"S3cret%Passw0rd"},
+		"postgres://user:S3cret/Pass?w0rd@h/db":              {"S3cret/Pass?w0rd"},
+		"postgres://user:S3cret[Pass@w0rd@h/db":              {"S3cret[Pass@w0rd"},
+		"postgres://user:31337#Passw0rd@h/db":                {"31337#Passw0rd"},
+		"postgres://user:/S3cretPassw0rd@h/db":               {"/S3cretPassw0rd"},
+		" postgres://user:S3cret#Passw0rd@h/db kim@work\n":   {"S3cret#Passw0rd"},
+		"mongodb://user:S3cret%2FPa#ss@h1:27017,h2:27017/db": {"S3cret%2FPa#ss", "S3cret/Pa#ss"},
+		"amqp://user:S3cretPassw0rd@h1:5672,h2:5672/":        {"S3cretPassw0rd"},
+		"https://github_pat_0123456789%zz@host/x.git":        {"github_pat_0123456789%zz"},
+		"https://user%zz@host/":                              nil,
+		"https://host:8443/npm/@scope/pkg":                   nil,
+		"https://host/a:b/@scope/pkg":                        nil,
+		"https://host/?mail=a:b@c":                           nil,
+		"http://[::1]:8080/npm/@scope/pkg":                   nil,
+		"http://[::1]/npm/@scope/pkg":                        nil,
+		"tcp://%zz":                                          nil,
+		"://":                                                nil,
+	} {
+		var got []string
+		for _, s := range redact.FindSecrets([]string{"URL=" + value}) {
+			got = append(got, s.Value)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: got %q, want %q", value, got, want)
+		}
+	}
+}
+
 func TestWhichValuesAreRedacted(t *testing.T) {
 	tests := map[string]struct {
 		environ    []string
