@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ratchet-dev/ratchet/activities/report"
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/conduct"
 	"github.com/ratchet-dev/ratchet/internal/redact"
@@ -286,6 +287,30 @@ func TestAModelForOneMessageIsNotKept(t *testing.T) {
 		s.noteStarted()
 		if client.model != want || choice.Mode != "plan" {
 			t.Errorf("start %d has the model %s, want %s, by the choice %+v", i, client.model, want, choice)
+		}
+	}
+}
+
+// newTurn returns a sitting whose agent has a turn, by a policy for tool calls.
+func newTurn(t *testing.T, tools run.Tools) *sitting {
+	t.Helper()
+	s := newSitting(t)
+	s.a, s.in.Session.Tools = &Activities{Config: Config{Redact: redact.New(nil)}}, tools
+	s.turn = &turn{Handover: Handover{ID: "m1"}, tools: map[string]bool{}}
+	return s
+}
+
+// The workflow knows a call by the id in the report that asks about it, however long the agent's own id is.
+func TestAWithdrawalNamesTheCallThatWasAskedAbout(t *testing.T) {
+	for _, id := range []string{"c1", strings.Repeat("c", 2*report.MaxSummary)} {
+		s := newTurn(t, run.AskTools)
+		asked, res := s.takeEvent(t.Context(), agent.Permission{CallID: id, Tool: "Bash"})
+		if res != nil || len(asked) != 1 || asked[0].Asked == nil {
+			t.Fatalf("%+v, %+v", asked, res)
+		}
+		gone, _ := s.takeEvent(t.Context(), agent.Withdrawn{CallID: id})
+		if len(gone) != 1 || gone[0].Withdrawn == nil || gone[0].Withdrawn.CallID != asked[0].Asked.CallID || len(s.turn.asks) != 0 {
+			t.Errorf("an id of %d bytes: %+v withdraws %s; %d wait", len(id), gone, asked[0].Asked.CallID, len(s.turn.asks))
 		}
 	}
 }

@@ -208,7 +208,7 @@ func (s *sitting) takeOfTurn(ctx context.Context, e agent.Event) ([]session.Repo
 		return s.decideCall(ctx, e)
 	case agent.Withdrawn:
 		t.asks = slices.DeleteFunc(t.asks, func(p agent.Permission) bool { return p.CallID == e.CallID })
-		return []session.Report{{Withdrawn: &session.Withdrew{CallID: e.CallID}}}, nil
+		return []session.Report{{Withdrawn: &session.Withdrew{CallID: report.Summary(e.CallID)}}}, nil
 	case agent.UsageUpdate:
 		t.used = e.Tokens
 		s.note.Last.Used = t.usage()
