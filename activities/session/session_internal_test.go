@@ -1,10 +1,12 @@
 package session
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -311,6 +313,47 @@ func TestAWithdrawalNamesTheCallThatWasAskedAbout(t *testing.T) {
 		gone, _ := s.takeEvent(t.Context(), agent.Withdrawn{CallID: id})
 		if len(gone) != 1 || gone[0].Withdrawn == nil || gone[0].Withdrawn.CallID != asked[0].Asked.CallID || len(s.turn.asks) != 0 {
 			t.Errorf("an id of %d bytes: %+v withdraws %s; %d wait", len(id), gone, asked[0].Asked.CallID, len(s.turn.asks))
+		}
+	}
+}
+
+// choosy is an agent that can be told only some verdicts.
+type choosy struct {
+	agent.Session
+	refuse map[agent.PermissionVerdict]error
+	told   []agent.PermissionDecision
+}
+
+func (c *choosy) Decide(_ context.Context, d agent.PermissionDecision) error {
+	c.told = append(c.told, d)
+	return c.refuse[d.Verdict]
+}
+
+// A call that is allowed, but cannot be told so, must not wait for ever.
+func TestACallThatCannotBeAllowedIsDenied(t *testing.T) {
+	for name, tt := range map[string]struct {
+		err  error
+		want []agent.PermissionVerdict
+	}{
+		"told":                        {nil, []agent.PermissionVerdict{agent.Allow}},
+		"a call that waits no more":   {agent.ErrNotPending, []agent.PermissionVerdict{agent.Allow}},
+		"an agent that is gone":       {agent.ErrGone, []agent.PermissionVerdict{agent.Allow}},
+		"an agent without the option": {errors.New("no way to allow it once"), []agent.PermissionVerdict{agent.Allow, agent.Deny}},
+	} {
+		s := newTurn(t, run.AllowTools)
+		client := &choosy{refuse: map[agent.PermissionVerdict]error{agent.Allow: tt.err}}
+		s.Session = client
+		if reports, res := s.takeEvent(t.Context(), agent.Permission{CallID: "c1", Tool: "Bash"}); res != nil || len(reports) != 0 {
+			t.Errorf("%s: %+v, %+v", name, reports, res)
+		}
+		var told []agent.PermissionVerdict
+		for _, d := range client.told {
+			if told = append(told, d.Verdict); d.CallID != "c1" || d.Verdict == agent.Deny && d.Reason != tt.err.Error() {
+				t.Errorf("%s: told %+v", name, d)
+			}
+		}
+		if !slices.Equal(told, tt.want) {
+			t.Errorf("%s: told %v, want %v", name, told, tt.want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -254,7 +255,10 @@ func (s *sitting) decideCall(ctx context.Context, asked agent.Permission) ([]ses
 			return nil, noteFailed(err)
 		}
 	}
-	_ = s.answerCall(ctx, d) // a call that waits no more needs no answer
+	err := s.answerCall(ctx, d)
+	if err != nil && !errors.Is(err, agent.ErrNotPending) && !errors.Is(err, agent.ErrGone) { // the call may wait for ever
+		_ = s.answerCall(ctx, agent.PermissionDecision{CallID: asked.CallID, Verdict: agent.Deny, Reason: report.Summary(err.Error())})
+	}
 	return nil, nil
 }
 
