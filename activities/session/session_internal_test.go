@@ -357,3 +357,36 @@ func TestACallThatCannotBeAllowedIsDenied(t *testing.T) {
 		}
 	}
 }
+
+// forgetful is an agent that knows no session of an earlier process.
+type forgetful struct{ agent.Adapter }
+
+func (forgetful) Start(_ context.Context, o agent.Options) (agent.Session, error) {
+	if o.Resume != "" {
+		return nil, agent.ErrNoSession
+	}
+	return &keeper{}, nil
+}
+
+// A client keeps no session without a turn. One in whose turn the agent was heard is not replaced by another.
+func TestWhichUnknownSessionIsBegunAnew(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		turns int
+		last  *session.Handed
+		anew  bool
+	}{
+		{"without a message", 0, nil, true},
+		{"a message that it may have", 0, &session.Handed{ID: "m1", Stage: session.Begun}, true},
+		{"heard in its first turn", 0, &session.Handed{ID: "m1", Stage: session.Heard}, false},
+		{"after a turn", 1, &session.Handed{ID: "m1", Stage: session.Closed}, false},
+		{"heard in a later turn", 1, &session.Handed{ID: "m2", Stage: session.Heard}, false},
+	} {
+		s := newSitting(t)
+		s.note = note{Agent: "a0", Turns: tt.turns, Last: tt.last}
+		end, err := s.startAgent(t.Context(), forgetful{}, agent.Options{Resume: "a0"})
+		if (err == nil) != tt.anew || !tt.anew && end != session.Forgotten || (s.note.Agent == "a0") == tt.anew {
+			t.Errorf("%s: %s, %v, the session %s", tt.name, end, err, s.note.Agent)
+		}
+	}
+}

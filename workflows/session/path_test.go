@@ -260,6 +260,21 @@ var paths = []path{
 		s.must(sessionflow.SayUpdate, session.Message{ID: "m3", Text: "[[say:three]]", Fresh: true})
 		s.answer("m3", session.Completed, "three")
 	}},
+	{"is-forgotten-in-its-first-turn", nil, func(t *testing.T, s *stage) {
+		s.begin(session.Input{})
+		s.say("m1", reading)
+		s.heard("m1")
+		s.fake.Refuse = func(o agent.Options) error {
+			if o.Resume != "" {
+				return agent.ErrNoSession
+			}
+			return nil
+		}
+		s.lose("Sit")
+		if p := s.answer("m1", session.CutOff, ""); !strings.Contains(p.Reason, "--fresh") {
+			t.Errorf("%+v", p)
+		}
+	}},
 	{"does-not-start", nil, func(_ *testing.T, s *stage) {
 		s.fake.Refuse = func(agent.Options) error { return errTest }
 		s.begin(session.Input{})
