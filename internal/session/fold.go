@@ -210,8 +210,15 @@ func (f fold) seated(e Seated) error {
 	}
 	switch e.Found.Stage {
 	case Closed:
-		if e.Found.End != nil {
-			return f.turnEnded(*e.Found.End)
+		switch end := e.Found.End; {
+		case end == nil:
+		case !f.isCounted(end) || e.Before:
+			return f.turnEnded(*end)
+		case !f.Turn.Due:
+			f.takePartBack() // its handing over is not in the note
+			return nil
+		default:
+			return nil
 		}
 	case Heard:
 		f.Turn.Spent = e.Found.Used
@@ -264,13 +271,29 @@ func (f fold) notHanded(e NotHanded) error {
 	case f.Turn.Delivery:
 		f.Turn, f.Asks = nil, nil
 	case f.Turn.Parts > 0:
-		f.Turn.Parts--
-		f.Turn.Resumes--
-		f.Turn.Cut, f.Turn.Due = true, true
+		f.takePartBack()
 	default:
 		f.requeueTurn()
 	}
 	return nil
+}
+
+// takePartBack takes back that the agent was asked to continue the turn.
+func (f fold) takePartBack() {
+	f.Turn.Parts--
+	f.Turn.Resumes--
+	f.Turn.Cut, f.Turn.Due = true, true
+}
+
+// isCounted reports whether the usage of a part of the turn, whose end the note tells, counts already.
+func (s *Snapshot) isCounted(end *TurnEnded) bool {
+	return end.Exhausted && (s.Turn.Due || end.Answer == s.Overrun && end.Answer != run.Ref{})
+}
+
+// CountsOnce reports whether the note tells of usage that histories from before counted otherwise: twice.
+func (s *Snapshot) CountsOnce(e Seated) bool {
+	t, found := s.Turn, e.Found
+	return t != nil && t.Cut && found != nil && found.ID == t.ID && found.Stage == Closed && found.End != nil && s.isCounted(found.End)
 }
 
 // turnEnded ends the turn. A turn that a used-up budget ended continues when the budget is raised.
@@ -279,7 +302,7 @@ func (f fold) turnEnded(e TurnEnded) error {
 		return outOfTurn("the end of turn %s", e.ID)
 	}
 	if e.Exhausted && !f.Turn.Delivery {
-		f.Usage = f.Usage.Add(e.Usage)
+		f.Usage, f.Overrun = f.Usage.Add(e.Usage), e.Answer
 		f.Turn.Cut, f.Turn.Due, f.Turn.Spent = true, true, run.Usage{}
 		f.Turn.Resumes-- // going on after a raise is no resume after an end of a process
 		f.Asks = nil

@@ -328,6 +328,45 @@ func TestABudgetIsAskedAboutAndRaised(t *testing.T) {
 	}
 }
 
+// The note of an agent that sleeps until the person answers tells once more of the end that the session has counted.
+func TestAUsedUpBudgetIsChargedOnce(t *testing.T) {
+	end := session.TurnEnded{
+		ID: "m1", Outcome: session.Interrupted, Exhausted: true, Answer: run.Ref{Name: "turns/0001.1.md"}, Usage: run.Usage{TotalTokens: 12},
+	}
+	note := &session.Handed{ID: "m1", Stage: session.Closed, End: &end}
+	answer := func(l *life) { l.do(session.Answered{Reply: run.Reply{QuestionID: l.Doubt.ID, Text: "20"}}) }
+	for _, tt := range []struct {
+		name   string
+		live   func(*life)
+		before bool
+		used   int64
+		next   session.Do
+	}{
+		{"it sleeps, and the person answers", func(l *life) { l.do(l.report(session.Report{Ended: &end})).lose(session.Slept); answer(l) }, false, 12, session.Hand},
+		{"the same in an older history", func(l *life) { l.do(l.report(session.Report{Ended: &end})).lose(session.Slept); answer(l) }, true, 24, session.Rest},
+		{"its worker dies before the next part is in the note", func(l *life) {
+			l.do(l.report(session.Report{Ended: &end}))
+			answer(l)
+			l.do(session.HandingBegun{}).lose(session.WasLost)
+		}, false, 12, session.Hand},
+		{"its worker dies before it tells", func(l *life) { l.lose(session.WasLost) }, false, 12, session.Rest},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := atWork(t, func(in *session.Input) { in.MaxTokens = 10 })
+			tt.live(l)
+			l.do(session.WakeAsked{}, l.DueSitting())
+			seated := session.Seated{Queue: "own", Found: note, Before: tt.before}
+			if again := l.CountsOnce(seated); again != (tt.name != "its worker dies before it tells") {
+				t.Errorf("the note tells of usage that counts: %t", again)
+			}
+			l.do(l.report(session.Report{Seated: &seated}))
+			if next := l.Next(noon); next != tt.next || l.Usage.TotalTokens != tt.used || !l.Turn.Due || l.Turn.Parts != 0 || !tt.before && l.Turn.Resumes != -1 {
+				t.Errorf("used %d, next %s, %+v", l.Usage.TotalTokens, next, l.Turn)
+			}
+		})
+	}
+}
+
 func TestStopEndsTheProcessAndRetireTheSession(t *testing.T) {
 	l := atWork(t).do(said("m2"), session.StopAsked{By: "ann"}).want(session.Idle, session.Finish)
 	if len(l.Past) != 2 || l.Past[0].Outcome != session.Withdrawn || l.Past[1].Outcome != session.Interrupted {

@@ -163,7 +163,10 @@ type Snapshot struct {
 	Doubt   *Question    `json:"doubt,omitempty"`
 	Permits []run.Permit `json:"permits,omitempty"`
 	Usage   run.Usage    `json:"usage,omitzero"`
-	Past    []Past       `json:"past,omitempty"` // the oldest first
+	// Overrun is the answer of the part of a turn that used up a budget last. Its usage counts, and the note on disk tells
+	// of it until the next part is handed over.
+	Overrun run.Ref `json:"overrun,omitzero"`
+	Past    []Past  `json:"past,omitempty"` // the oldest first
 
 	// Wake says that the agent is to live although no message waits: a sitting was lost.
 	Wake bool `json:"wake,omitempty"`

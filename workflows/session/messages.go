@@ -113,6 +113,9 @@ func (r *runner) drainReports(ctx workflow.Context) {
 		if !r.reports.ReceiveAsync(&rep) {
 			return
 		}
+		if rep.Seated != nil && r.s.CountsOnce(*rep.Seated) {
+			rep.Seated.Before = !countsUsageOnce(ctx)
+		}
 		switch {
 		case !r.applyEvent(ctx, rep):
 		case rep.Seated != nil:
@@ -121,6 +124,12 @@ func (r *runner) drainReports(ctx workflow.Context) {
 			r.deliveries.TakeSight(ctx, sightOf(rep.Epoch, *rep.Sight))
 		}
 	}
+}
+
+// countsUsageOnce reports whether usage that the note on disk tells of counts exactly once. Before, a budget that a turn
+// had used up was charged again when the agent was resumed before the person answered.
+func countsUsageOnce(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, "count-usage-once", workflow.DefaultVersion, 1) == 1
 }
 
 func (r *runner) taken(id string) Taken { return Taken{Session: r.s.Input.ID, ID: id} }

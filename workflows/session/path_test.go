@@ -194,6 +194,17 @@ var paths = []path{
 			t.Errorf("used %d", snap.Usage.TotalTokens)
 		}
 	}},
+	{"uses-up-its-budget-and-sleeps", func(c *activities.Config) { c.Idle = 2 * time.Second }, func(t *testing.T, s *stage) {
+		s.begin(session.Input{MaxTokens: 3000})
+		s.say("m1", strings.Repeat(`[[tool:read {"path":"a.txt"}]]`, 2)+reading)
+		snap := s.await("sleeps with a question", func(snap session.Snapshot) bool { return snap.Doubt != nil && snap.Sitting == nil })
+		first := snap.Usage.TotalTokens
+		s.must(sessionflow.AnswerMessage, run.Reply{QuestionID: snap.Doubt.ID, Text: "5000"})
+		p := s.answer("m1", session.Completed, "read it")
+		if snap = s.state(); snap.Usage.TotalTokens != first+p.Usage.TotalTokens || first < 3000 || snap.Gates != 1 {
+			t.Errorf("used %d, then %d: %d in all, after %d questions", first, p.Usage.TotalTokens, snap.Usage.TotalTokens, snap.Gates)
+		}
+	}},
 	{"sleeps-and-is-woken", func(c *activities.Config) { c.Idle = 3 * time.Second }, func(t *testing.T, s *stage) {
 		s.begin(session.Input{})
 		for i := range 2 {
