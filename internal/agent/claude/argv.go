@@ -25,8 +25,17 @@ const (
 const readTools = "Read,Grep,Glob"
 
 // noTools are never offered: the first three would wait for a person at a
-// terminal, the others begin turns that the caller did not send.
-var noTools = []string{"AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "CronCreate", "ScheduleWakeup", "Monitor"}
+// terminal, the next three begin turns that the caller did not send. Then come
+// those that find the user's other sessions and write prompts into them, and
+// those that leave the working directory. The client asks about none of these.
+var noTools = []string{
+	"AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "CronCreate", "ScheduleWakeup", "Monitor",
+	"ListAgents", "SendMessage", "EnterWorktree", "ExitWorktree",
+}
+
+// noInbound lets no other session of the user's begin a turn, or answer in one:
+// a session that we did not start may have the tools that noTools takes away.
+const noInbound = `{"crossSessionInbound":"refuse"}`
 
 // netTools reach the network by themselves. Commands reach it too, but they need
 // a permission.
@@ -52,7 +61,7 @@ func clientArgs(o agent.Options, fresh string) ([]string, error) {
 	// The settings of the project hold hooks, servers and variables: programs of
 	// the repository that would run unasked. Its CLAUDE.md is read because the
 	// project is also named as an additional directory.
-	argv = append(argv, "--setting-sources", "user", "--add-dir="+o.Dir)
+	argv = append(argv, "--setting-sources", "user", "--settings="+noInbound, "--add-dir="+o.Dir)
 	argv = append(argv, limits...)
 	if !o.UserServers || o.Sandbox == agent.ReadOnly {
 		argv = append(argv, "--strict-mcp-config") // only the servers of o

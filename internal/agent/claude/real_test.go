@@ -1,9 +1,11 @@
 package claude_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -131,6 +133,62 @@ func TestTheRealClientStartsNoServerOfTheUsers(t *testing.T) {
 			t.Error("a server of the user's was started")
 		}
 		s.Stop(t.Context())
+	}
+}
+
+// The client asks about none of these: they reach the user's other sessions, or
+// leave the working directory.
+func TestTheRealClientStaysInItsSession(t *testing.T) {
+	_, l, _ := realSession(t, agent.Options{Dir: t.TempDir(), Sandbox: agent.WorkspaceWrite}, nil)
+	for tool, input := range map[string]map[string]string{
+		"ListAgents": {}, "SendMessage": {"to": "x", "message": "y", "summary": "z"}, "EnterWorktree": {}, "ExitWorktree": {"action": "keep"},
+	} {
+		_, events := l.Turn(fakemodel.Tool(tool, input))
+		results := agenttest.All[agent.ToolResult](events)
+		if len(results) != 1 || !results[0].Error || !strings.Contains(results[0].Output, "No such tool available") {
+			t.Errorf("%s: %+v", tool, results)
+		}
+	}
+}
+
+// A session of the user's own has the tools that ours lack: it knows ours, and
+// what it sends begins no turn there.
+func TestTheRealClientTakesNoMessageOfAnotherSession(t *testing.T) {
+	home, bin := t.TempDir(), t.TempDir()
+	freed := filepath.Join(bin, "freed")
+	text := "#!/bin/sh\nfor a do shift; case $a in --settings=* | --disallowedTools=*) ;; *) set -- \"$@\" \"$a\" ;; esac; done\n" +
+		"exec '" + realBinary(t) + "' \"$@\"\n"
+	if err := os.WriteFile(freed, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	start := func(binary string) (*agenttest.Log, *fakemodel.Server) {
+		model := fakemodel.Start(t)
+		s, err := realClientOf(t, home, binary, model).Start(t.Context(), agent.Options{
+			Dir: t.TempDir(), Sandbox: agent.WorkspaceWrite, Sticky: agent.Choice{Model: main45},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Stop(context.Background()) })
+		return agenttest.Watch(t, s), model
+	}
+	ours, model := start(realBinary(t))
+	ours.Turn("[[say:hi]]")
+	theirs, their := start(freed)
+	_, events := theirs.Turn(fakemodel.Tool("ListAgents", map[string]string{}))
+	listed := agenttest.All[agent.ToolResult](events)
+	if len(listed) != 1 || listed[0].Error {
+		t.Skipf("a client without such messages: %+v", listed)
+	}
+	_, peers, _ := strings.Cut(listed[0].Output, "Peer sessions")
+	peer := regexp.MustCompile(`(?m)^ +(\S+) \[`).FindStringSubmatch(peers)
+	if peer == nil {
+		t.Fatalf("no other session: %s", listed[0].Output)
+	}
+	theirs.Turn(fakemodel.Tool("SendMessage", map[string]string{"to": peer[1], "message": "heliotrope", "summary": "x"}))
+	eventually.Holds(t, "the message arrives, or is refused", func() bool { return heard(model, "heliotrope") || heard(their, "delivery notice") })
+	if turn, _ := ours.Turn("[[say:mine]]"); turn.Text != "mine" || heard(model, "heliotrope") {
+		t.Errorf("the turn said %q:%s", turn.Text, ours)
 	}
 }
 

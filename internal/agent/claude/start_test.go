@@ -28,16 +28,18 @@ func TestArguments(t *testing.T) {
 	never := []string{
 		"--disallowedTools=AskUserQuestion", "--disallowedTools=EnterPlanMode", "--disallowedTools=ExitPlanMode",
 		"--disallowedTools=CronCreate", "--disallowedTools=ScheduleWakeup", "--disallowedTools=Monitor",
+		"--disallowedTools=ListAgents", "--disallowedTools=SendMessage", "--disallowedTools=EnterWorktree", "--disallowedTools=ExitWorktree",
 	}
 	offline := []string{"--disallowedTools=WebFetch", "--disallowedTools=WebSearch"}
 	asking := []string{"--permission-mode", "default", "--strict-mcp-config"}
 	reading := []string{"--permission-mode", "default", "--tools", "Read,Grep,Glob", "--strict-mcp-config"}
-	resume := []string{"--resume", id, "--setting-sources", "user", "--add-dir=DIR"}
+	project := []string{"--setting-sources", "user", `--settings={"crossSessionInbound":"refuse"}`, "--add-dir=DIR"}
+	resume := slices.Concat([]string{"--resume", id}, project)
 	tests := map[string]struct {
 		o    agent.Options
 		want [][]string
 	}{
-		"a fresh session": {agent.Options{}, [][]string{{"--session-id", "ID", "--setting-sources", "user", "--add-dir=DIR"}, asking, never, offline}},
+		"a fresh session": {agent.Options{}, [][]string{{"--session-id", "ID"}, project, asking, never, offline}},
 		"a resume":        {agent.Options{Resume: id}, [][]string{resume, asking, never, offline}},
 		"with a network":  {agent.Options{Resume: id, Network: true}, [][]string{resume, asking, never}},
 		"read-only": {agent.Options{Resume: id, Sandbox: agent.ReadOnly},
