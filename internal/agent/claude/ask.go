@@ -79,12 +79,19 @@ func (w permissions) allowsCall(a permissionRequest) bool {
 // working directory. Then there is no rule, and the next such call needs a
 // permission again.
 //
+// The rules of a command say nothing of the files that it is redirected to, and
+// of these the client names the first alone: "git add . >in 2>/out" asks as
+// "git add . >in" does. So a call that names a file or a directory has its whole
+// input as a further rule, and no other such call matches it.
+//
 // That is narrower than the client's own session scope. Its suggestions either
 // go to a file of settings, or switch to a mode that allows every edit and many
 // commands (docs/contracts/claude-code.md, 6).
 func (a permissionRequest) sessionRules() []string {
 	var rules []string
+	named := a.Blocked != ""
 	for _, s := range a.Suggestions {
+		named = named || s.Type == "addDirectories"
 		if s.Type != "addRules" || s.Behavior != "allow" {
 			continue
 		}
@@ -94,6 +101,9 @@ func (a permissionRequest) sessionRules() []string {
 	}
 	if len(rules) == 0 && len(a.Suggestions) > 0 && a.ReasonType == "" && a.Blocked == "" {
 		return []string{a.Tool}
+	}
+	if len(rules) > 0 && named {
+		rules = append(rules, a.Tool+" "+string(a.Input))
 	}
 	return rules
 }

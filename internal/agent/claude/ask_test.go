@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -122,6 +123,13 @@ func TestWhatASessionAllows(t *testing.T) {
 		return `"tool_name":"Bash","input":{},"permission_suggestions":[{"type":"addRules","behavior":"allow","rules":[` + rules + `]}],"decision_reason_type":"subcommandResults"`
 	}
 	const goTest, commit = `{"toolName":"Bash","ruleContent":"go test *"}`, `{"toolName":"Bash","ruleContent":"git commit *"}`
+	const add = `{"toolName":"Bash","ruleContent":"git add *"}`
+	redirected := func(command, file string) string {
+		return `"tool_name":"Bash","input":{"command":"` + command + `"},"permission_suggestions":[` +
+			`{"type":"addRules","behavior":"allow","rules":[` + add + `]},` + // as the client asks, whatever else is written
+			`{"type":"addDirectories","directories":["` + path.Dir(file) + `"],"destination":"session"}],"blocked_path":"` + file + `"`
+	}
+	piped := strings.Replace(redirected("git add . | tee /w/f", "/w/f"), `"blocked_path":"/w/f"`, `"decision_reason_type":"subcommandResults"`, 1)
 	outside := strings.Replace(writeAsk, `"description"`, `"decision_reason_type":"workingDir","description"`, 1)
 	tests := map[string]struct {
 		first, second string
@@ -134,6 +142,12 @@ func TestWhatASessionAllows(t *testing.T) {
 		"a rule that would deny":              {strings.Replace(rules(goTest), "allow", "deny", 1), strings.Replace(rules(goTest), "allow", "deny", 1), true},
 		"a part of a compound command":        {rules(goTest + "," + commit), rules(commit), false},
 		"a compound command, allowed in part": {rules(goTest), rules(goTest + "," + commit), true},
+		"a command, then one that writes":     {rules(add), redirected("git add . >/out/f", "/out/f"), true},
+		"a command, then one with tee":        {rules(add), piped, true},
+		"the same command that writes":        {redirected("git add . >/w/f", "/w/f"), redirected("git add . >/w/f", "/w/f"), false},
+		"a command that writes elsewhere too": {redirected("git add . >/w/f", "/w/f"), redirected("git add . >/w/f 2>/out/f", "/w/f"), true},
+		"one that writes, then without":       {redirected("git add . >/w/f", "/w/f"), rules(add), false},
+		"one with tee, then another":          {piped, strings.Replace(piped, "tee ", "tee /out/f ", 1), true},
 		"an edit after an edit":               {writeAsk, strings.Replace(writeAsk, "a.txt", "b.txt", 1), false},
 		"another tool after an edit":          {writeAsk, strings.Replace(writeAsk, "Write", "Edit", 1), true},
 		"an edit outside after one inside":    {writeAsk, outside, true},

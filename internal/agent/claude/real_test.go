@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -189,6 +190,41 @@ func TestTheRealClientTakesNoMessageOfAnotherSession(t *testing.T) {
 	eventually.Holds(t, "the message arrives, or is refused", func() bool { return heard(model, "heliotrope") || heard(their, "delivery notice") })
 	if turn, _ := ours.Turn("[[say:mine]]"); turn.Text != "mine" || heard(model, "heliotrope") {
 		t.Errorf("the turn said %q:%s", turn.Text, ours)
+	}
+}
+
+// The client says the rule of a command, and the first file that it writes.
+func TestACommandForTheSessionWritesNoFurtherFile(t *testing.T) {
+	dir, out := t.TempDir(), t.TempDir()
+	if b, err := exec.Command("git", "init", "-q", dir).CombinedOutput(); err != nil {
+		t.Fatal(string(b))
+	}
+	s, l, _ := realSession(t, agent.Options{Dir: dir, Sandbox: agent.WorkspaceWrite}, nil)
+	within, beyond := filepath.Join(dir, "f"), filepath.Join(out, "f")
+	for _, step := range []struct {
+		command string
+		asks    bool
+	}{
+		{"git add .", true}, {"git add -v .", false}, {"git add . >" + within, true}, {"git add . >" + within, false},
+		{"git add . >" + beyond, true}, {"git add . >" + within + " 2>" + beyond + "2", true}, {"git add . | tee " + within, true},
+	} {
+		from := len(l.Events())
+		l.Send(fakemodel.Tool("Bash", map[string]string{"command": step.command, "description": "x"}))
+		ended := func(e agent.Event) bool { _, turn := e.(agent.Turn); return turn }
+		e := l.Until("a permission or the end", func(e agent.Event) bool { _, asked := e.(agent.Permission); return asked || ended(e) })
+		p, asked := e.(agent.Permission)
+		if asked != step.asks {
+			t.Errorf("%s: asked is %v:%s", step.command, asked, l)
+		}
+		if asked {
+			if err := s.Decide(t.Context(), agent.PermissionDecision{CallID: p.CallID, Verdict: agent.AllowSession}); err != nil {
+				t.Fatal(err)
+			}
+			l.Until("the end", ended)
+		}
+		if n := len(agenttest.All[agent.Permission](l.Events()[from:])); n > 1 {
+			t.Errorf("%s: asked %d times", step.command, n)
+		}
 	}
 }
 
