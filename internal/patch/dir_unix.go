@@ -4,6 +4,8 @@ package patch
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"syscall"
 )
@@ -19,4 +21,13 @@ func lockFile(f *os.File) error {
 		return ErrInterrupted
 	}
 	return err
+}
+
+// originOf returns the identity of a file.
+func originOf(info fs.FileInfo) (origin, error) {
+	stat, known := info.Sys().(*syscall.Stat_t)
+	if !known {
+		return origin{}, fmt.Errorf("%s has no inode", info.Name())
+	}
+	return origin{Device: uint64(stat.Dev), Inode: stat.Ino}, nil
 }

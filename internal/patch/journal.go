@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 
 	"github.com/ratchet-dev/ratchet/internal/display"
@@ -23,10 +24,24 @@ const (
 	journalDone   = journalDir + "/done"   // the change is made
 )
 
+var journalNames = []string{journalLock, journalTemp, journalStaged, journalPlaced, journalDone}
+
+// ErrForeign says that WriteChange did not write the journal in a directory, or not to this place. Nothing in it is
+// believed: a repository, an archive or a copy of a directory can bring one.
+var ErrForeign = errors.New("the journal in " + journalDir + " is a checkout, a copy or of an older version and is not used: remove that directory (files that were put aside are called " + ownPrefix + "*.old)")
+
 // journal holds everything that is needed to undo a write.
 type journal struct {
-	Puts []journalEntry `json:"puts"`
-	Dirs []string       `json:"dirs"` // the directories to make, parents first
+	Puts   []journalEntry `json:"puts"`
+	Dirs   []string       `json:"dirs"` // the directories to make, parents first
+	Origin origin         `json:"origin"`
+}
+
+// origin is the identity of the file that holds a journal. A checkout and a copy have another one, and a rename within
+// the directory changes nothing.
+type origin struct {
+	Device uint64 `json:"device"`
+	Inode  uint64 `json:"inode"`
 }
 
 // journalEntry is the change of one name.
@@ -68,8 +83,8 @@ func beginWrite(root *os.Root, fault func(step, path string) error) (*writer, er
 	if err := root.Mkdir(journalDir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("begin to write: %w", err)
 	}
-	if info, err := root.Lstat(journalDir); err != nil || !info.IsDir() {
-		return nil, fmt.Errorf("begin to write: %s is no directory", journalDir)
+	if err := checkJournalDir(root); err != nil {
+		return nil, fmt.Errorf("begin to write: %w", err)
 	}
 	f, err := root.OpenFile(journalLock, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -83,6 +98,30 @@ func beginWrite(root *os.Root, fault func(step, path string) error) (*writer, er
 		return nil, errors.Join(fmt.Errorf("recover: %w", err), f.Close())
 	}
 	return w, nil
+}
+
+// checkJournalDir returns ErrForeign if the directory of the journal is a link, or holds anything but the regular files of
+// a journal.
+func checkJournalDir(root *os.Root) error {
+	info, err := root.Lstat(journalDir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return ErrForeign
+	}
+	dir, err := root.Open(journalDir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	entries, err := dir.ReadDir(-1)
+	for _, e := range entries {
+		if !e.Type().IsRegular() || !slices.Contains(journalNames, journalDir+"/"+e.Name()) {
+			return ErrForeign
+		}
+	}
+	return err
 }
 
 // lockJournal locks the journal, and makes sure that no other process removed it meanwhile.
@@ -104,16 +143,12 @@ func (w *writer) lockJournal() error {
 // recoverJournal reads the journal and undoes the change, or removes the leftovers if the change was made.
 func (w *writer) recoverJournal() (made bool, err error) {
 	for _, at := range []string{journalDone, journalPlaced, journalStaged} {
-		raw, err := w.root.ReadFile(at)
+		j, err := readJournal(w.root, at)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		var j journal
-		if err == nil {
-			err = json.Unmarshal(raw, &j)
-		}
 		if err != nil {
-			return false, fmt.Errorf("read %s: %w", at, err)
+			return false, err
 		}
 		if at == journalDone {
 			return true, w.tidyJournal(j)
@@ -121,6 +156,57 @@ func (w *writer) recoverJournal() (made bool, err error) {
 		return false, w.undoJournal(j, at == journalPlaced)
 	}
 	return false, ignoreMissing(w.root.Remove(journalTemp))
+}
+
+// readJournal reads the journal with this name. It returns ErrForeign for one that WriteChange did not write here.
+func readJournal(root *os.Root, at string) (journal, error) {
+	dir, err := openSubdir(root, journalDir)
+	if err != nil {
+		return journal{}, fmt.Errorf("read %s: %w", at, err)
+	}
+	defer dir.Close()
+	raw, info, err := readRegular(dir, at)
+	if err != nil {
+		return journal{}, fmt.Errorf("read %s: %w", at, err)
+	}
+	here, err := originOf(info)
+	if err != nil {
+		return journal{}, fmt.Errorf("read %s: %w", at, err)
+	}
+	var j journal
+	if err := json.Unmarshal(raw, &j); err != nil || j.Origin != here || !j.isWellFormed() {
+		return journal{}, ErrForeign
+	}
+	return j, nil
+}
+
+var (
+	tempName = regexp.MustCompile(`^\.ratchet-[A-Z2-7]{8}-[0-9]+\.new$`)
+	oldName  = regexp.MustCompile(`^\.ratchet-[A-Z2-7]{8}-[0-9]+\.old$`)
+)
+
+// isWellFormed reports whether j can come from prepareJournal: it touches only names that a patch may change, and
+// temporary files beside them.
+func (j journal) isWellFormed() bool {
+	return allAllowed(j.Dirs) && !slices.ContainsFunc(j.Puts, func(p journalEntry) bool { return !p.isWellFormed() })
+}
+
+// isWellFormed reports whether p can be an entry of prepareJournal.
+func (p journalEntry) isWellFormed() bool {
+	switch {
+	case checkPath(p.Path) != "" || !allAllowed(p.Tree) || !allAllowed(p.Held):
+		return false
+	case p.Existed != oldName.MatchString(p.Old) || !p.Existed && p.Old != "":
+		return false
+	case p.Temp == "":
+		return p.Existed && !p.isSwap()
+	}
+	return tempName.MatchString(p.Temp) && (p.Existed || !p.isSwap())
+}
+
+// allAllowed reports whether a patch may change all these names.
+func allAllowed(names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return checkPath(name) != "" })
 }
 
 // undoJournal restores every name to its state before the write. It continues after an error, so that as

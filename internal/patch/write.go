@@ -97,9 +97,8 @@ func (w *writer) makeChange(c *Change) error {
 
 // recordJournal writes the journal before any of the changes that it records.
 func (w *writer) recordJournal(j journal, at string) error {
-	raw, err := json.Marshal(j)
-	if err != nil {
-		return fmt.Errorf("journal: %w", err)
+	if !j.isWellFormed() {
+		return errors.New("journal: a name in it is not allowed, so it could not be undone")
 	}
 	if err := w.beforeStep("record", at); err != nil {
 		return fmt.Errorf("journal: %w", err)
@@ -108,7 +107,7 @@ func (w *writer) recordJournal(j journal, at string) error {
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
-	_, err = f.Write(raw)
+	err = writeJournal(f, j)
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = w.root.Rename(journalTemp, at)
 	}
@@ -116,6 +115,23 @@ func (w *writer) recordJournal(j journal, at string) error {
 		return fmt.Errorf("journal: %w", err)
 	}
 	return errors.Join(w.syncPath(journalDir), w.syncPath("."))
+}
+
+// writeJournal writes j, with the identity of f as its origin.
+func writeJournal(f *os.File, j journal) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if j.Origin, err = originOf(info); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(raw)
+	return err
 }
 
 // advanceJournal renames the journal: the change enters its next state.
