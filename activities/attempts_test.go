@@ -2,6 +2,8 @@ package activities_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -113,6 +115,26 @@ func TestAPatchThatNoCheckoutTakesIsNotTriedForEver(t *testing.T) {
 	try.Patch, _ = s.dir().Keep("execute/iter-0001.try-1.patch", []byte("--- a/log.txt\n+++ b/log.txt\n@@ -1 +1,2 @@\n one\n+two\n"))
 	err := fail(s, s.acts.Try, try)
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || !app.NonRetryable() {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A commit can have the directory in which a write to a directory is noted. Its tree is never free of it.
+func TestACommitWithAJournalIsNotTriedForEver(t *testing.T) {
+	s := newFixture(t)
+	if err := os.Mkdir(filepath.Join(s.repo, ".ratchet-patch"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.write(".ratchet-patch/placed", "{}")
+	s.git("add", ".ratchet-patch")
+	s.git("commit", "-q", "-m", "journal")
+	s.base = run.Commit(s.git("rev-parse", "HEAD"))
+	s.prepare()
+	try := activities.TryInput{CheckInput: activities.CheckInput{Header: s.place(), Iteration: 1, Commit: s.base, Commands: []string{"true"}, Timeout: time.Minute}, Candidate: 1, Number: 1}
+	try.Patch, _ = s.dir().Keep("execute/iter-0001.try-1.patch", []byte("--- a/log.txt\n+++ b/log.txt\n@@ -1 +1,2 @@\n one\n+two\n"))
+	err := fail(s, s.acts.Try, try)
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok || !app.NonRetryable() || app.Type() != activities.RepositoryError || !strings.Contains(app.Message(), "remove it") {
 		t.Errorf("got %v", err)
 	}
 }

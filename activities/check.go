@@ -258,6 +258,9 @@ func (a *Activities) plantCandidate(ctx context.Context, tree *scratch.Scratch, 
 	if refusal, ok := errors.AsType[*patch.Refusal](err); ok { // git writes the files as a checkout has them, such as in UTF-16
 		return report.Permanent(string(refusal.Kind), refusal)
 	}
+	if errors.Is(err, patch.ErrInterrupted) { // the tree was just made, so the commit itself has a journal
+		return report.Permanent(RepositoryError, fmt.Errorf("commit %.12s has the directory .ratchet-patch, which a patch needs while it is written: remove it from the repository", in.Commit))
+	}
 	if err != nil {
 		return fmt.Errorf("plan %s: %w", in.Patch.Name, err)
 	}
