@@ -2,6 +2,7 @@ package udiff
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -193,15 +194,20 @@ func (p *parser) isOrphan(i int) bool {
 	case "old mode", "new mode", "new file mode", "deleted file mode":
 		return gitMode.MatchString(value)
 	case "similarity index":
-		return p.isOrphan(i + 1)
+		return p.hasAnyPrefix(i+1, "rename from ", "copy from ") && p.hasAnyPrefix(i+2, "rename to ", "copy to ")
 	case "rename from", "copy from":
-		return i+1 < len(p.lines) && (bytes.HasPrefix(p.lines[i+1], []byte("rename to ")) || bytes.HasPrefix(p.lines[i+1], []byte("copy to ")))
+		return p.hasAnyPrefix(i+1, "rename to ", "copy to ")
 	case "Binary files":
 		return strings.HasSuffix(value, " differ")
 	case "GIT binary patch":
 		return true
 	}
 	return false
+}
+
+// hasAnyPrefix reports whether line i is there and begins with one of the prefixes.
+func (p *parser) hasAnyPrefix(i int, prefixes ...string) bool {
+	return i < len(p.lines) && slices.ContainsFunc(prefixes, func(prefix string) bool { return bytes.HasPrefix(p.lines[i], []byte(prefix)) })
 }
 
 // hunkFollows reports whether line i, or the first line after it that is not blank, begins a hunk.

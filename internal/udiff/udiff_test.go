@@ -139,3 +139,15 @@ func lines(s []string) (out [][]byte) {
 	}
 	return out
 }
+
+// Lines that each look like the beginning of a file that lost its header are read in one pass.
+func TestManyLinesThatCouldBeginAFile(t *testing.T) {
+	const head = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
+	if s := one(t, head+strings.Repeat("similarity index 90%\n", 200_000)); len(s.Hunks) != 1 {
+		t.Errorf("%d hunks", len(s.Hunks))
+	}
+	d, err := udiff.Parse([]byte(head+"similarity index 90%\nrename from y\nrename to z\n"), nobody, false)
+	if err != nil || len(d.Sections) != 2 || d.Sections[1].To != "z" {
+		t.Errorf("got %+v, %v; want a section of its own for the rename", d, err)
+	}
+}
