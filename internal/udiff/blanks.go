@@ -66,22 +66,26 @@ func emptyRuns(lines []Line) (runs [][]int) {
 	return runs
 }
 
-// chooseLines returns the ways to choose n lines from the beginnings of runs.
-func chooseLines(runs [][]int, n int) [][]int {
-	if n == 0 {
-		return [][]int{nil}
+// chooseLines returns the ways to choose n lines from the beginnings of runs: maxBlanks of them at most. It follows no
+// choice for which the later runs have too few lines, so every step leads to a way.
+func chooseLines(runs [][]int, n int) (ways [][]int) {
+	later := make([]int, len(runs)+1) // the number of lines from each run on
+	for i, run := range slices.Backward(runs) {
+		later[i] = later[i+1] + len(run)
 	}
-	if len(runs) == 0 {
-		return nil
-	}
-	var out [][]int
-	for k := min(n, len(runs[0])); k >= 0; k-- {
-		for _, rest := range chooseLines(runs[1:], n-k) {
-			if len(out) == maxBlanks {
-				return out
-			}
-			out = append(out, slices.Concat(runs[0][:k], rest))
+	var choose func(i, n int, chosen []int)
+	choose = func(i, n int, chosen []int) {
+		switch {
+		case n > later[i] || len(ways) == maxBlanks:
+			return
+		case n == 0:
+			ways = append(ways, slices.Clone(chosen))
+			return
+		}
+		for k := min(n, len(runs[i])); k >= 0; k-- {
+			choose(i+1, n-k, append(chosen, runs[i][:k]...))
 		}
 	}
-	return out
+	choose(0, n, nil)
+	return ways
 }

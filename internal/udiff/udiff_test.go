@@ -2,6 +2,7 @@ package udiff_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -149,5 +150,30 @@ func TestManyLinesThatCouldBeginAFile(t *testing.T) {
 	d, err := udiff.Parse([]byte(head+"similarity index 90%\nrename from y\nrename to z\n"), nobody, false)
 	if err != nil || len(d.Sections) != 2 || d.Sections[1].To != "z" {
 		t.Errorf("got %+v, %v; want a section of its own for the rename", d, err)
+	}
+}
+
+// There are billions of ways to choose among the empty lines of a hunk; few of them are read, and none where there are
+// too few lines to choose from.
+func TestManyEmptyLinesThatLostTheirSign(t *testing.T) {
+	for _, tt := range []struct {
+		name                 string
+		runs, shown, blanked int // empty lines beside a changed one, other empty lines, and how many are too many
+		readings             int
+	}{
+		{"too few to choose from", 31, 1, 32, 1},
+		{"half of them", 32, 0, 16, 33},
+		{"all of them", 32, 0, 32, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			old := 2*tt.runs + 3*tt.shown - tt.blanked
+			hunk := fmt.Sprintf("@@ -1,%d +1,%d @@\n", old, tt.runs+3*tt.shown) + strings.Repeat(" a\n\n b\n", tt.shown) + strings.Repeat("-x\n\n", tt.runs-1) + "\n-x\n"
+			s := one(t, "--- a/x\n+++ b/x\n"+strings.Repeat(hunk, 20))
+			for _, h := range s.Hunks {
+				if got := len(h.Readings()); got != tt.readings {
+					t.Fatalf("%d readings, want %d", got, tt.readings)
+				}
+			}
+		})
 	}
 }
