@@ -2,6 +2,7 @@ package answer
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -67,27 +68,66 @@ func (f fence) saysDiff() bool {
 	return slices.Contains([]string{"diff", "patch", "udiff", "unidiff"}, word)
 }
 
+// maxScans bounds how often all the rest of an answer is read for one fence. An answer may hold any number of them.
+const maxScans = 8
+
+// closer is a fence that can close others.
+type closer struct{ line, n int }
+
+// listClosers returns the fences of each mark that can close others, from the end of the answer on. It leaves out those
+// that are no longer than one after them.
+func (p *parser) listClosers() map[byte][]closer {
+	all := make(map[byte][]closer)
+	for i := range slices.Backward(p.lines) {
+		f, ok := p.fenceAt(i)
+		if !ok || f.info != "" {
+			continue
+		}
+		if known := all[f.mark]; len(known) == 0 || known[len(known)-1].n < f.n {
+			all[f.mark] = append(known, closer{i, f.n})
+		}
+	}
+	return all
+}
+
+// isClosed reports whether a line after start closes the fence that line start opens.
+func (p *parser) isClosed(start int, f fence) bool {
+	if p.closers == nil {
+		p.closers = p.listClosers()
+	}
+	all := p.closers[f.mark]
+	k, _ := slices.BinarySearchFunc(all, f.n, func(c closer, n int) int { return cmp.Compare(c.n, n) })
+	return k < len(all) && all[k].line > start
+}
+
 // findFenceEnd returns the line before limit that closes the fence that line start opens: the first such
-// line at which no hunk lacks lines, else the first of all, or -1 if there is none.
+// line at which no hunk lacks lines, else the first of all, or -1 if there is none. After maxScans fences without a
+// line at which no hunk lacks lines it returns the first of all at once.
 func (p *parser) findFenceEnd(start, limit int, f fence) int {
+	if !p.isClosed(start, f) {
+		return -1
+	}
 	first := -1
 	var t udiff.Tracker
 	for i := start + 1; i < limit; i++ {
 		g, ok := p.fenceAt(i)
 		switch closes := ok && f.isClosedBy(g); {
-		case closes && !t.IsOpen():
+		case closes && (!t.IsOpen() || p.scans >= maxScans):
 			return i
 		case closes && first < 0:
 			first = i
 		}
 		t.Add(p.lines[i])
 	}
+	p.scans++
 	return first
 }
 
-// findFences returns the diffs in fences, and the lines of prose outside of all fences.
+// findFences returns the diffs in fences, and the lines of prose outside of all fences. After maxScans fences without
+// an end it takes others without an end for prose, unless they say that they hold a diff.
 func (p *parser) findFences() (diffs [][]byte, rest []int, err *Error) {
 	open := make(map[byte]int) // the shortest fence of each mark that is known to have no end
+	judged := 0
 	for k := 0; k < len(p.prose); k++ {
 		i := p.prose[k]
 		f, ok := p.fenceAt(i)
@@ -98,7 +138,10 @@ func (p *parser) findFences() (diffs [][]byte, rest []int, err *Error) {
 		end := p.findFenceEnd(i, len(p.lines), f)
 		if end < 0 {
 			open[f.mark] = f.n
-			if end, err = p.judgeOpenFence(i, f); err != nil {
+			if judged++; judged <= maxScans || f.saysDiff() {
+				end, err = p.judgeOpenFence(i, f)
+			}
+			if err != nil {
 				return nil, nil, err
 			}
 			if end < 0 {
@@ -138,8 +181,10 @@ func isDiff(f fence, text []byte) bool {
 // different files.
 func joinDiffs(diffs [][]byte) ([]byte, *Error) {
 	var distinct [][]byte
+	known := make(map[string]bool)
 	for _, d := range diffs {
-		if !slices.ContainsFunc(distinct, func(o []byte) bool { return bytes.Equal(bytes.TrimSpace(o), bytes.TrimSpace(d)) }) {
+		if text := string(bytes.TrimSpace(d)); !known[text] {
+			known[text] = true
 			distinct = append(distinct, d)
 		}
 	}

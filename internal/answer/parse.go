@@ -70,6 +70,9 @@ type parser struct {
 	results []block
 	patches []block
 	prose   []int // lines outside of all blocks
+
+	scans   int // for the ends of fences, in vain; see maxScans
+	closers map[byte][]closer
 }
 
 // block is the lines [from, to) between two markers or fences.

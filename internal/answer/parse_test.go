@@ -2,6 +2,7 @@ package answer_test
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -57,6 +58,7 @@ func answers() []row {
 		{name: "fenced patch of Markdown with fences", raw: "```diff\n" + markdown + "```\nBye.\n", finish: "stop", want: patch("Bye.", markdown)},
 		{name: "fenced patch of Markdown that lost its leading spaces", raw: "```diff\n" + strings.ReplaceAll(markdown, "\n ", "\n") + "```\n", finish: "stop", want: patch("", strings.ReplaceAll(markdown, "\n ", "\n"))},
 		{name: "one fence a file", raw: "```diff\n" + diff + "```\nand\n```diff\n" + other + "```\n", finish: "stop", want: patch("and", diff+other)},
+		{name: "many fences whose hunks owe lines", raw: strings.Repeat("```diff\n"+strings.ReplaceAll(diff, ",2 @@", ",3 @@")+"```\n", 40), finish: "stop", want: patch("", strings.ReplaceAll(diff, ",2 @@", ",3 @@"))},
 		{name: "the same fence twice", raw: "```diff\n" + diff + "```\nagain\n```diff\n" + diff + "```\n", finish: "stop", want: patch("again", diff)},
 		{name: "open fence around a whole diff", raw: "```diff\n" + diff, finish: "stop", want: patch("", diff)},
 		{name: "bare git diff", raw: "Here:\n" + diff, finish: "stop", want: patch("Here:", diff)},
@@ -138,7 +140,17 @@ func TestKindRefusesUnknownWords(t *testing.T) {
 }
 
 func TestParseIsLinear(t *testing.T) {
+	var shorter, diffs strings.Builder
+	for i := range 3000 {
+		shorter.WriteString(strings.Repeat("`", 3003-i) + "go\n")
+	}
+	for i := range 350_000 {
+		fmt.Fprintf(&diffs, "```diff\n%d\n```\n", 100_000+i)
+	}
 	for name, raw := range map[string]string{
+		"shorter fences":  shorter.String() + strings.Repeat("x\n", 1_500_000),
+		"owed hunks":      strings.Repeat("```diff\n@@ -1,9 +1 @@\n```\n", 250_000),
+		"many diffs":      diffs.String(),
 		"fences":          strings.Repeat("```\n", 500_000),
 		"open fences":     strings.Repeat("```go\n", 500_000),
 		"fences of diffs": strings.Repeat("```diff\n@@ -1,9 +1,9 @@\n", 200_000),
