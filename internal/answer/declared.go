@@ -1,9 +1,6 @@
 package answer
 
-import (
-	"bytes"
-	"strings"
-)
+import "strings"
 
 // resultBlock holds the fields of a result block.
 type resultBlock struct {
@@ -70,32 +67,34 @@ func (p *parser) checkNoDiff(kind string) *Error {
 
 // parseResult reads the fields of a result block. A line that begins no field continues the field before.
 func (p *parser) parseResult(b block) (resultBlock, *Error) {
-	var r resultBlock
-	fields := map[string]*string{"type": &r.kind, "summary": &r.summary, "question": &r.question, "reason": &r.reason}
+	var needed []string
+	fields := map[string][]string{"type": nil, "summary": nil, "question": nil, "reason": nil} // their lines
 	seen := make(map[string]bool)
-	var open *string
+	open := ""
 	for i := b.from; i < b.to; i++ {
-		line := strings.ToValidUTF8(string(bytes.TrimRight(p.lines[i], " \t\r\n")), "\ufffd")
+		line := strings.TrimSpace(strings.ToValidUTF8(string(p.lines[i]), "\ufffd"))
 		key, value, ok := strings.Cut(line, ":")
-		key = strings.ToLower(strings.TrimSpace(key))
-		field := fields[key]
+		key, value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)
+		_, known := fields[key]
 		switch {
-		case ok && (field != nil || key == "needed_input"):
+		case ok && (known || key == "needed_input"):
 			if seen[key] {
 				return resultBlock{}, newError(BadResult, "the result block has %s: twice", key)
 			}
 			seen[key] = true
-			if open = field; field != nil {
-				*field = strings.TrimSpace(value)
-			} else if v := strings.TrimSpace(value); v != "" && v != "[]" {
-				r.needed = append(r.needed, v)
+			if open = key; known {
+				fields[key] = append(fields[key], value)
+			} else if value != "" && value != "[]" {
+				needed = append(needed, value)
 			}
-		case seen["needed_input"] && open == nil && strings.HasPrefix(strings.TrimSpace(line), "-"):
-			r.needed = append(r.needed, strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "-")))
-		case open != nil && strings.TrimSpace(line) != "":
-			*open = strings.TrimSpace(*open + " " + strings.TrimSpace(line))
+		case open == "needed_input" && strings.HasPrefix(line, "-"):
+			needed = append(needed, strings.TrimSpace(strings.TrimPrefix(line, "-")))
+		case open != "" && open != "needed_input" && line != "":
+			fields[open] = append(fields[open], line)
 		}
 	}
+	text := func(key string) string { return strings.TrimSpace(strings.Join(fields[key], " ")) }
+	r := resultBlock{kind: text("type"), summary: text("summary"), question: text("question"), reason: text("reason"), needed: needed}
 	if r.kind == "" {
 		return resultBlock{}, newError(NoType, "the result block has no line type: with PATCH, ASK or NOOP")
 	}
