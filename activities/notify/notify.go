@@ -127,7 +127,7 @@ func (a *Activities) startProgram(ctx context.Context, env []string, in io.Reade
 	return nil
 }
 
-// postWebhook sends the signed webhook. It reads nothing of the answer but its code.
+// postWebhook sends the signed webhook. It reads nothing of the answer but its code and Retry-After.
 func (a *Activities) postWebhook(ctx context.Context, n notify.Notice, link string) error {
 	body, err := n.Body(link)
 	if err != nil {
@@ -162,13 +162,26 @@ func judgeResponse(resp *http.Response) error {
 		return fmt.Errorf("the webhook answered %d: redirects are not followed", code)
 	default:
 		err := fmt.Errorf("the webhook answered %d", code)
-		if wait, bad := strconv.Atoi(resp.Header.Get("Retry-After")); bad == nil && wait > 0 {
-			return temporal.NewApplicationErrorWithOptions(err.Error(), "NoticeLater", temporal.ApplicationErrorOptions{
-				NextRetryDelay: min(time.Duration(wait)*time.Second, time.Hour),
-			})
+		if wait := readRetryAfter(resp.Header.Get("Retry-After"), time.Now()); wait > 0 {
+			return temporal.NewApplicationErrorWithOptions(err.Error(), "NoticeLater", temporal.ApplicationErrorOptions{NextRetryDelay: wait})
 		}
 		return err
 	}
+}
+
+// maxRetryAfter bounds the wait that a receiver asks for: a notice is tried for a day.
+const maxRetryAfter = time.Hour
+
+// readRetryAfter reads a number of seconds or a date. It returns zero for what it cannot read, and for a date that has
+// passed.
+func readRetryAfter(value string, now time.Time) time.Duration {
+	if seconds, err := strconv.Atoi(value); err == nil {
+		return time.Duration(min(max(seconds, 0), int(maxRetryAfter/time.Second))) * time.Second
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return min(max(at.Sub(now), 0), maxRetryAfter)
+	}
+	return 0
 }
 
 func refuse(err error) error {

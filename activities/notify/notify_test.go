@@ -85,9 +85,25 @@ func TestAWebhookIsSigned(t *testing.T) {
 			t.Errorf("%d: %v", code, err)
 		}
 	}
-	answer, header = http.StatusTooManyRequests, http.Header{"Retry-After": {"90"}}
-	if app, ok := errors.AsType[*temporal.ApplicationError](tell()); !ok || app.NextRetryDelay() != 90*time.Second {
-		t.Error("the receiver's time to wait is not kept")
+	date := func(ahead time.Duration) string { return time.Now().Add(ahead).UTC().Format(http.TimeFormat) }
+	for value, want := range map[string]struct{ least, most time.Duration }{
+		"90":                    {90 * time.Second, 90 * time.Second},
+		"86400":                 {time.Hour, time.Hour},
+		"1000000000000000000":   {time.Hour, time.Hour},
+		"-5":                    {},
+		"soon":                  {},
+		date(30 * time.Minute):  {1, 30 * time.Minute},
+		date(24 * time.Hour):    {time.Hour, time.Hour},
+		date(-30 * time.Minute): {},
+	} {
+		answer, header = http.StatusTooManyRequests, http.Header{"Retry-After": {value}}
+		var wait time.Duration
+		if app, ok := errors.AsType[*temporal.ApplicationError](tell()); ok {
+			wait = app.NextRetryDelay()
+		}
+		if wait < want.least || wait > want.most {
+			t.Errorf("the receiver asks to wait %q: %s, want %s to %s", value, wait, want.least, want.most)
+		}
 	}
 	before := len(got)
 	answer, header = http.StatusFound, http.Header{"Location": {server.URL + "/elsewhere"}}
