@@ -151,18 +151,16 @@ func (c *cli) tryChecks(ctx context.Context, f initFlags, src workspace.Source, 
 	if err != nil {
 		return err
 	}
-	config := host.Config{Environ: c.environ, Sandbox: policy}
-	for _, dir := range f.toolchains {
-		if err := config.AddToolchain(dir); err != nil {
-			return usageErrorf("--toolchain %s: %w", display.Line(dir), err)
-		}
+	config, err := c.hostWith(f.toolchains)
+	if err != nil {
+		return err
 	}
 	runsDir, remove, err := c.dirForChecks()
 	if err != nil {
 		return err
 	}
 	defer remove()
-	config.RunsDir = runsDir
+	config.Sandbox, config.RunsDir = policy, runsDir
 	in := activities.CheckInput{Timeout: f.timeout}
 	in.RunID, in.Sandbox = "init", policy
 	in.Repository = run.Repository{Path: src.Root, Prefix: src.Prefix, Base: src.Base}
@@ -190,6 +188,17 @@ func (c *cli) tryChecks(ctx context.Context, f initFlags, src workspace.Source, 
 		r.Checks[i].Status, r.Checks[i].Millis, r.Checks[i].Reason = result.Status, result.DurationMs, display.Line(result.Reason)
 	}
 	return nil
+}
+
+// hostWith returns what runs checks on this machine as a worker with these toolchains does.
+func (c *cli) hostWith(toolchains []string) (host.Config, error) {
+	config := host.Config{Environ: c.environ}
+	for _, dir := range toolchains {
+		if err := config.AddToolchain(dir); err != nil {
+			return config, usageErrorf("--toolchain %s: %w", display.Line(dir), err)
+		}
+	}
+	return config, nil
 }
 
 // dirForChecks returns the runs directory if there is one, so that runs begin with what the checks build; else

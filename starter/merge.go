@@ -26,6 +26,7 @@ type mergeFlags struct {
 	squash, keep     bool
 	noChecks, dryRun bool
 	by               string
+	toolchains       []string
 }
 
 // mergeReport is the output of `merge --json`.
@@ -56,9 +57,10 @@ out, or to --into, and removes the run's own branch. Their messages say the goal
 who approved, what checked, and the run.
 
 Where the branch has moved on, the commits are done again on top of it, and the
-run's checks run on the result, in the box, before anything is moved. The branch
-moves in one step, and only if it is still where it was. A conflict, a check that
-fails, a branch that moved, or changes in the work tree that are not committed
+run's checks run on the result, in the box, before anything is moved. They run on
+this machine, with your variables: give it the --toolchain of the worker's. The
+branch moves in one step, and only if it is still where it was. A conflict, a check
+that fails, a branch that moved, or changes in the work tree that are not committed
 leave everything as it was. A merge that was cut off is finished by another one.`,
 		Example:           "  starter merge slug#14\n  starter merge 14 --squash\n  starter merge 14 --into release --dry-run",
 		Args:              exactArgs(1, wantsRun),
@@ -71,6 +73,7 @@ leave everything as it was. A merge that was cut off is finished by another one.
 	flags.BoolVar(&f.keep, "keep-branch", false, "leave the run's own branch")
 	flags.BoolVar(&f.noChecks, "no-checks", false, "run no checks where the branch has moved on")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "do everything but move the branch")
+	flags.StringArrayVar(&f.toolchains, "toolchain", nil, host.ToolchainUsage)
 	flags.StringVar(&f.by, "by", c.userName(), "`name` of who merges")
 	return cmd
 }
@@ -78,6 +81,10 @@ leave everything as it was. A merge that was cut off is finished by another one.
 // mergeRun refuses what a run has started, as every decision does.
 func (c *cli) mergeRun(ctx context.Context, r found, f mergeFlags) error {
 	if err := c.mayDecide(); err != nil {
+		return err
+	}
+	config, err := c.hostWith(f.toolchains)
+	if err != nil {
 		return err
 	}
 	in, work, err := c.mergeInput(ctx, r, f)
@@ -101,7 +108,7 @@ func (c *cli) mergeRun(ctx context.Context, r found, f mergeFlags) error {
 		out.After, out.Rebased = plan.Old, false
 	}
 	if out.Rebased && !f.noChecks {
-		if out.Checks, err = c.checkMerged(ctx, work.Input, plan.New); err != nil {
+		if out.Checks, err = c.checkMerged(ctx, config, work.Input, plan.New); err != nil {
 			return fmt.Errorf("%s is not merged into %s, nothing was changed: %w", r.shownName(), display.Line(plan.Into), err)
 		}
 	}
@@ -223,7 +230,7 @@ func approversByCommit(events []run.Event) map[run.Commit]string {
 const mergeChecks = "merge-"
 
 // checkMerged runs the checks of the run on a commit that nothing refers to yet. The error says which failed.
-func (c *cli) checkMerged(ctx context.Context, of run.Input, commit run.Commit) ([]check.Result, error) {
+func (c *cli) checkMerged(ctx context.Context, config host.Config, of run.Input, commit run.Commit) ([]check.Result, error) {
 	if len(of.Checks) == 0 {
 		return nil, nil
 	}
@@ -231,13 +238,13 @@ func (c *cli) checkMerged(ctx context.Context, of run.Input, commit run.Commit) 
 	if err != nil {
 		return nil, err
 	}
+	config.Sandbox, config.RunsDir = of.Sandbox, runsDir
 	in := activities.CheckInput{Timeout: of.Timeouts.WithDefaults().Check, Commands: of.Checks, Env: of.CheckEnv, Network: of.CheckNetwork}
 	in.RunID, in.Sandbox, in.Repository = run.ID(mergeChecks+string(of.RunID)), of.Sandbox, of.Repository
 	in.Repository.Base = commit
 	work := c.errorScreen().Work("runs the checks on the merged state")
 	defer work.Stop()
 	doing := ""
-	config := host.Config{Environ: c.environ, Sandbox: of.Sandbox, RunsDir: runsDir}
 	report, err := config.CheckOnce(ctx, in, func(now string) {
 		if now != doing {
 			work.Step(display.Line(now))

@@ -6,8 +6,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 
+	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
+	"github.com/ratchet-dev/ratchet/internal/need"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -32,6 +35,9 @@ func testMerge(b bench) {
 	gitIn(b.T, b.repo, "-c", "user.name=T", "-c", "user.email=t@localhost", "commit", "-q", "-m", "mine")
 	if got := b.expect(2, "merge", id, "--into", b.branch(id)); !strings.Contains(got.err, "own branch") {
 		b.Errorf("into itself: %s", got.err)
+	}
+	if got := b.expect(2, "merge", id, "--toolchain", "none"); !strings.Contains(got.err, "--toolchain none: ") {
+		b.Errorf("a toolchain that is missing: %s", got.err)
 	}
 	var out mergeReport
 	if err := json.Unmarshal([]byte(b.expect(0, "merge", "store#2", "--squash", "--by", "kim", "--dry-run", "--json").out), &out); err != nil || !out.Rebased || out.Unchecked || len(out.Checks) != 1 || out.BranchRemoved {
@@ -119,5 +125,26 @@ func testMergeKilledInItsChecks(b bench) {
 	}
 	if got := b.expect(0, "merge", id); !strings.Contains(got.out, "the checks ran again") || len(left()) > 0 {
 		b.Errorf("left %v, and\n%s", left(), got.out)
+	}
+}
+
+func TestAMergesChecksSeeToolchains(t *testing.T) {
+	need.Program(t, "bwrap")
+	dir, tools := repository(t), t.TempDir()
+	write(t, filepath.Join(tools, "bin", "frobnicate"), "#!/bin/sh\n")
+	must(t, os.Chmod(filepath.Join(tools, "bin", "frobnicate"), 0o700))
+	head := run.Commit(strings.TrimSpace(gitIn(t, dir, "rev-parse", "HEAD")))
+	c, _ := localCLI(t, engine.File{}, false)
+	c.environ = append(c.environ, "PATH="+os.Getenv("PATH"))
+	of := run.Input{RunID: "r1", Checks: []string{"frobnicate"}, Repository: run.Repository{Path: dir, Base: head}}
+	config, err := c.hostWith([]string{tools})
+	must(t, err)
+	if got, err := c.checkMerged(t.Context(), config, of, head); err != nil || len(got) != 1 {
+		t.Errorf("with the toolchain: %+v, %v", got, err)
+	}
+	config, err = c.hostWith(nil)
+	must(t, err)
+	if _, err := c.checkMerged(t.Context(), config, of, head); err == nil || !strings.Contains(err.Error(), "frobnicate") {
+		t.Errorf("the control: without it %v", err)
 	}
 }
