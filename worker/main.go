@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/ratchet-dev/ratchet/host"
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/engine"
 	"github.com/ratchet-dev/ratchet/internal/proc/dumpable"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
@@ -39,6 +40,10 @@ func main() {
 	c.AddFlags(flag.CommandLine)
 	showVersion := flag.Bool("version", false, "print the version of this program, and the engine that starter up would start")
 	flag.Parse()
+	if flag.NArg() > 0 { // the flags behind it were not read
+		fmt.Fprintf(os.Stderr, "worker: takes flags alone, and %s is none: leave it away, or quote the value that it belongs to\n", display.Line(flag.Arg(0)))
+		os.Exit(2)
+	}
 	if *showVersion {
 		printVersion(c.RunsDir)
 		return
