@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,14 +25,18 @@ func (c *cli) resumeCommand() *cobra.Command {
 		Long: `Rebuilds a run from the events in its directory and goes on with it under the
 same id. Answers that were stored are not paid again, patches that are on the
 branch are not applied again. A run that the engine still knows as open is
-refused: it goes on by itself. RUN is a name, an id, or the run's directory: then
-the runs directory is the one that it lies in.`,
+refused: it goes on by itself. RUN is a name, a number, an id or the beginning of
+one, or the run's directory: then the runs directory is the one that it lies in.`,
 		Example: "  starter resume slug#14\n  starter resume /srv/ratchet/workflows/0198c5e2-7d1f-7c3a-9b51-2f6d0c9e4a77",
-		Args:    exactArgs(1, "one RUN: a name, an id, or the run's directory"),
+		Args:    exactArgs(1, "one RUN: a name, its number, its id, or the run's directory"),
 	}
 	cmd.Flags().BoolVar(&detach, "detach", false, "print the run id and do not follow")
 	cmd.RunE = c.handleWith(func(ctx context.Context, args []string) error {
-		s, err := c.rebuildSnapshot(ctx, c.recordPath(args[0]), cmd.Flags().Changed("runs-dir"))
+		path, err := c.recordPath(ctx, args[0])
+		if err != nil {
+			return fmt.Errorf("resume: %w", err)
+		}
+		s, err := c.rebuildSnapshot(ctx, path, cmd.Flags().Changed("runs-dir"))
 		if err != nil {
 			return fmt.Errorf("resume: %w", err)
 		}
@@ -39,19 +45,77 @@ the runs directory is the one that it lies in.`,
 	return cmd
 }
 
-// recordPath returns the directory of a run of this host that is named by its name or its id. It returns any
-// other word unchanged.
-func (c *cli) recordPath(word string) string {
-	id := run.ID(word)
-	if name, ok := run.ParseName(word); ok {
-		if named, ok := rundir.RunNamed(c.runsDir, name); ok {
-			id = named
+// recordPath returns the directory of a run of this host that is named as every command takes it: by its name, its
+// number, its id, its workflow id, or the beginning of either. It returns any other word unchanged.
+func (c *cli) recordPath(ctx context.Context, word string) (string, error) {
+	name, named := run.ParseName(word)
+	if number, ok := run.ParseNumber(word); ok {
+		var err error
+		if name, named, err = c.recordNumbered(ctx, number); err != nil {
+			return "", err
 		}
 	}
-	if dir, err := c.openRecord(id); id.Validate() == nil && err == nil {
-		return dir.Path()
+	ids := []run.ID{run.ID(word)}
+	if id, ok := run.IDOf(word); ok {
+		ids = append(ids, id)
 	}
-	return word
+	if id, ok := rundir.RunNamed(c.runsDir, name); named && ok {
+		ids = []run.ID{id}
+	}
+	for _, id := range ids {
+		if dir, err := c.openRecord(id); id.Validate() == nil && err == nil {
+			return dir.Path(), nil
+		}
+	}
+	if _, err := os.Lstat(word); err == nil {
+		return word, nil
+	}
+	return c.recordBeginning(word, ids)
+}
+
+// recordNumbered returns the name of the run with the number that has a record on this host: under the label of the
+// repository around the working directory, else under the only label that has one.
+func (c *cli) recordNumbered(ctx context.Context, number int) (run.Name, bool, error) {
+	names := slices.DeleteFunc(rundir.NamesNumbered(c.runsDir, number), func(name run.Name) bool {
+		id, _ := rundir.RunNamed(c.runsDir, name)
+		_, err := c.openRecord(id)
+		return err != nil
+	})
+	if here := run.NewName(hereLabel(ctx), number); slices.Contains(names, here) {
+		return here, true, nil
+	}
+	switch len(names) {
+	case 0:
+		return "", false, nil
+	case 1:
+		return names[0], true, nil
+	}
+	var texts []string
+	for _, name := range names {
+		texts = append(texts, string(name))
+	}
+	slices.Sort(texts)
+	return "", false, fmt.Errorf("%d runs have the number %d: say which, %s", len(names), number, strings.Join(texts, " or "))
+}
+
+// recordBeginning returns the directory of the only run of this host whose id begins with one of the stems. It returns
+// the word unchanged if there is none.
+func (c *cli) recordBeginning(word string, stems []run.ID) (string, error) {
+	entries, _ := os.ReadDir(filepath.Join(c.runsDir, "workflows")) // of none there are none
+	var ids []run.ID
+	for _, entry := range entries {
+		id := run.ID(entry.Name())
+		if entry.IsDir() && id.Validate() == nil && slices.ContainsFunc(stems, func(stem run.ID) bool { return stem != "" && strings.HasPrefix(string(id), string(stem)) }) {
+			ids = append(ids, id)
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return word, nil
+	case 1:
+		return filepath.Join(c.runsDir, "workflows", string(ids[0])), nil
+	}
+	return "", fmt.Errorf("%q is the beginning of %d run ids, %s and %s among them: give more of it", word, len(ids), ids[0], ids[1])
 }
 
 // rebuildSnapshot folds the events in a run's directory. Unless a runs directory was chosen, it makes

@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -52,6 +53,19 @@ func NamesOf(dir, label string, id run.ID) (found []run.Name) {
 		}
 		name := run.NewName(label, number)
 		if other, kept := RunNamed(dir, name); kept && other == id {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// NamesNumbered returns the names of runs of this host that have the number, under any label.
+func NamesNumbered(dir string, number int) (found []run.Name) {
+	entries, _ := file.Names(filepath.Join(dir, namesDir)) // of none there are none
+	for _, entry := range entries {
+		label, ok := strings.CutSuffix(entry, fmt.Sprintf("-%d", number))
+		name := run.NewName(label, number)
+		if _, kept := RunNamed(dir, name); ok && name.Validate() == nil && kept {
 			found = append(found, name)
 		}
 	}

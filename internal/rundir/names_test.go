@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -30,6 +31,13 @@ func TestANameIsKeptForOneRun(t *testing.T) {
 	for label, want := range map[string]int{"slug": 10, "slug-2": 11, "other": 0} {
 		if got := rundir.LastNumber(dir, label); got != want {
 			t.Errorf("%s: %d, want %d", label, got, want)
+		}
+	}
+	mustDo(t, rundir.KeepName(dir, "shop-10#9", "d"))
+	mustDo(t, rundir.KeepName(dir, "shop#19", "e"))
+	for number, want := range map[int][]run.Name{9: {"shop-10#9", "slug#9"}, 10: {"slug#10"}, 11: {"slug-2#11"}, 1: nil} {
+		if got := rundir.NamesNumbered(dir, number); !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+			t.Errorf("%d: %v, want %v", number, got, want)
 		}
 	}
 }
