@@ -13,6 +13,9 @@ import (
 // waitsEvery is the time between two looks at the runs that wait.
 const waitsEvery = 2 * time.Second
 
+// maxWaits bounds the runs that are looked at each time: each takes three queries.
+const maxWaits = 100
+
 // printWaits prints a line when a run begins to wait for a person, until ctx ends. An engine that does not
 // answer is asked again.
 func (c *cli) printWaits(ctx context.Context, client *runs.Client) {
@@ -37,7 +40,7 @@ func (c *cli) printNewWaits(ctx context.Context, client *runs.Client, told map[r
 		return
 	}
 	still := map[run.ID]bool{}
-	for _, row := range listedRows(waiting) {
+	for _, row := range listedRows(waiting[:min(len(waiting), maxWaits)]) {
 		still[row.ID] = true
 		describeWait(ctx, client, &row)
 		if ctx.Err() != nil || row.Title == "" || told[row.ID].Equal(row.Since) && !row.Since.IsZero() {

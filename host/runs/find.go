@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -82,7 +83,7 @@ func (c *Client) List(ctx context.Context, f Filter) ([]Listed, error) {
 	return c.listMatching(ctx, f.queryText(), f.Max, func(l Listed) bool { return f.By == "" || l.By == f.By })
 }
 
-// Waiting returns the open runs that wait for a person, the newest first. The kinds are
+// Waiting returns all open runs that wait for a person, the newest first. The kinds are
 // run.AwaitingApproval and run.AwaitingInput; none means both.
 func (c *Client) Waiting(ctx context.Context, kinds ...run.Status) ([]Listed, error) {
 	if len(kinds) == 0 {
@@ -93,14 +94,14 @@ func (c *Client) Waiting(ctx context.Context, kinds ...run.Status) ([]Listed, er
 		words = append(words, fmt.Sprintf("'%s'", kind))
 	}
 	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running' AND %s IN (%s)", workflowType, attribute.StatusName, strings.Join(words, ", "))
-	return c.listRuns(ctx, query, 0)
+	return c.listRuns(ctx, query, math.MaxInt)
 }
 
 func (c *Client) listRuns(ctx context.Context, query string, limit int) ([]Listed, error) {
 	return c.listMatching(ctx, query, limit, func(Listed) bool { return true })
 }
 
-// listMatching returns the first runs of a query that match.
+// listMatching returns the first runs of a query that match; a limit of zero means 100.
 func (c *Client) listMatching(ctx context.Context, query string, limit int, match func(Listed) bool) ([]Listed, error) {
 	if limit == 0 {
 		limit = 100

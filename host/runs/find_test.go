@@ -3,6 +3,7 @@ package runs_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -139,5 +140,20 @@ func TestListSaysHowItReallyEnded(t *testing.T) {
 	}
 	if l := list[2]; l.Status != run.Failed || l.Outcome != "terminated" {
 		t.Errorf("killed: %+v", l)
+	}
+}
+
+func TestNoRunWaitsUnseen(t *testing.T) {
+	e := &engine{}
+	const count = 250 // more than a list has, and more than a page
+	for i := range count {
+		e.add(t, fmt.Sprintf("run-%d", i), run.AwaitingApproval, enums.WORKFLOW_EXECUTION_STATUS_RUNNING)
+	}
+	c := runs.New(e, "queue")
+	if list, err := c.Waiting(t.Context()); err != nil || len(list) != count || list[count-1].ID != "249" {
+		t.Errorf("%d of %d wait, %v", len(list), count, err)
+	}
+	if list, err := c.List(t.Context(), runs.Filter{}); err != nil || len(list) != 100 {
+		t.Errorf("the control: %d are listed, %v", len(list), err)
 	}
 }
