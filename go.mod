@@ -1,6 +1,6 @@
 module github.com/ratchet-dev/ratchet
 
-go 1.26.5
+go 1.26.8
 
 require (
 	github.com/BurntSushi/toml v1.4.0

@@ -1,6 +1,6 @@
 module github.com/ratchet-dev/ratchet/.ci/tools
 
-go 1.26.5
+go 1.26.8
 
 tool (
 	go.temporal.io/sdk/contrib/tools/workflowcheck

@@ -1,6 +1,6 @@
 module github.com/ratchet-dev/ratchet/internal/agent/agenttest/fakemodel/sdktest
 
-go 1.26.5
+go 1.26.8
 
 replace github.com/ratchet-dev/ratchet => ../../../../..
 
