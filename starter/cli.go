@@ -123,7 +123,7 @@ RUN is the name of a run, such as slug#14 (slug/14 where the shell reads #), its
 alone, its id, or the beginning of that. approve, reject, answer, diff, watch and status
 without a RUN take the only one that waits.
 Exit codes: 0 done, 1 failed or refused, 2 usage, 3 the run awaits approval,
-4 the run awaits input, 5 canceled, 6 the engine cannot be reached.`,
+4 the run awaits input, 5 canceled, 6 the engine cannot be reached, 130 interrupted.`,
 		Example:       rootExample,
 		SilenceErrors: true,
 		SilenceUsage:  true,

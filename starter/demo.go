@@ -37,9 +37,11 @@ func (c *cli) demoCommand() *cobra.Command {
 		Short: "Watch a whole run on a sample repository",
 		Long: `Makes a small Go repository with a bug, starts an engine and a worker, and runs
 the main job on it with recorded answers: a plan, a patch that you approve, a
-test that fails, a fix, tests that pass, a branch. No keys, no network. After the
-first approval it kills its engine and its worker by kill -9 while the tests run,
-starts them again, and counts what the run has done twice.`,
+test that fails, a fix, tests that pass, a branch. It needs no keys, and the network
+only where no engine is built yet and no temporal command is on PATH: then it
+downloads the engine's modules. After the first approval it kills its engine and its
+worker by kill -9 while the tests run, starts them again, and counts what the run
+has done twice.`,
 		Example: "  starter demo\n  starter demo --yes --dir /tmp/ratchet\n  starter demo --no-kill",
 		Args:    exactArgs(0, "no arguments, only flags"),
 	}
