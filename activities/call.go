@@ -102,17 +102,15 @@ func (a *Activities) callProvider(ctx context.Context, c Call, build func(provid
 		show(report.Progress{Doing: c.Provider + " " + cmp.Or(pr.Doing, "answers"), Bytes: pr.Bytes, Tail: a.redact.String(pr.Tail), Used: pr.Used, Steers: pr.Steers})
 	})
 	text := a.redact.Bytes([]byte(resp.RawText))
-	if halt, err := a.haltOf(dir, c, text, err); halt != nil || err != nil {
-		if err == nil {
-			err = settlePaid(dir, c)
-		}
+	if halt, err := a.haltOf(dir, c, text, usageOf(resp), err); halt != nil || err != nil {
 		return reply{halt: halt, usage: usageOf(resp)}, err
 	}
 	if err != nil {
 		return reply{}, a.failedAttempt(ctx, dir, c, text, usageOf(resp), begun, err)
 	}
 	failpoint.Hit("call.answered")
-	return a.keepAnswer(dir, c, text, resp)
+	found := p.Capabilities().Edits && begun < maxPaid // an agent's note holds the answer for the next attempt
+	return a.keepAnswer(dir, c, text, resp, found)
 }
 
 // findAnswer returns the answer of an earlier attempt, or fs.ErrNotExist if there is
@@ -141,7 +139,8 @@ func findAnswer(dir *rundir.Dir, c Call) (reply, error) {
 
 // keepAnswer keeps the answer with what belongs to it. The call counts as paid once the answer has its name, which it
 // gets last: findAnswer relies on the meta and the changes being there by then. The disk takes all of them together.
-func (a *Activities) keepAnswer(dir *rundir.Dir, c Call, text []byte, resp provider.Response) (reply, error) {
+// If it does not, the call is made again only where the next attempt finds the answer elsewhere and pays nothing.
+func (a *Activities) keepAnswer(dir *rundir.Dir, c Call, text []byte, resp provider.Response, found bool) (reply, error) {
 	raw := rundir.Content{Name: c.Artifact("raw.txt"), Bytes: text}
 	r := reply{
 		text: text, raw: raw.Ref(), finish: resp.FinishReason, usage: usageOf(resp).Add(failedUsage(dir, c)), retries: failedRetries(dir, c, maxPaid),
@@ -163,6 +162,9 @@ func (a *Activities) keepAnswer(dir *rundir.Dir, c Call, text []byte, resp provi
 	}
 	before = append(before, rundir.Content{Name: c.Artifact("call.json"), Bytes: about})
 	if _, err := dir.KeepInOrder(append(before, raw)...); err != nil {
+		if !found {
+			err = unkeptError("the answer came, and it", err, r.usage, r.retries)
+		}
 		return reply{}, err
 	}
 	failpoint.Hit("call.stored")
@@ -189,27 +191,41 @@ func usageOf(resp provider.Response) run.Usage {
 
 // haltOf returns the halt of a call that ended without an answer and has not failed;
 // nil for any other call. It keeps the text of a call that was cut off.
-func (a *Activities) haltOf(dir *rundir.Dir, c Call, text []byte, cause error) (*Halt, error) {
+func (a *Activities) haltOf(dir *rundir.Dir, c Call, text []byte, used run.Usage, cause error) (*Halt, error) {
 	if s, ok := errors.AsType[*provider.Suspended](cause); ok {
-		return a.haltForPermission(dir, c, s)
-	}
-	if _, ok := errors.AsType[*provider.Exhausted](cause); ok {
-		cut, err := keepCut(dir, c, text)
-		return &Halt{Exhausted: true, Cut: cut}, err
-	}
-	if l, ok := errors.AsType[*failure.Limited](cause); ok {
-		cut, err := keepCut(dir, c, text)
-		if err != nil {
-			return nil, err
+		h, err := a.haltForPermission(dir, c, s)
+		if err == nil {
+			err = settlePaid(dir, c)
 		}
-		l.Until = earlierOf(l.Until, time.Now().Add(maxLimit))
-		reason := report.Summary(a.redact.String(l.Cause.Message))
-		return &Halt{Limited: &run.Limited{Until: l.Until.UTC(), Provider: c.Provider, Reason: reason}, Cut: cut}, dir.Log(
-			"provider-"+string(c.Phase), rundir.Info, "limited", map[string]any{
-				"iteration": c.Iteration, "call": c.Number, "provider": c.Provider, "until": l.Until.UTC(), "message": reason,
-			})
+		return h, err // the agent still waits: after an error the next attempt meets the same request
 	}
-	return nil, nil
+	h := &Halt{}
+	l, limited := errors.AsType[*failure.Limited](cause)
+	if limited {
+		until := earlierOf(l.Until, time.Now().Add(maxLimit)).UTC()
+		h.Limited = &run.Limited{Until: until, Provider: c.Provider, Reason: report.Summary(a.redact.String(l.Cause.Message))}
+	} else if _, h.Exhausted = errors.AsType[*provider.Exhausted](cause); !h.Exhausted {
+		return nil, nil
+	}
+	if err := keepHalt(dir, c, text, h); err != nil {
+		return nil, unkeptError("the call was cut off, and what came before", err, used.Add(failedUsage(dir, c)), failedRetries(dir, c, maxPaid))
+	}
+	return h, nil
+}
+
+// keepHalt keeps the text of a call that was cut off, and settles the call.
+func keepHalt(dir *rundir.Dir, c Call, text []byte, h *Halt) (err error) {
+	if h.Cut, err = keepCut(dir, c, text); err != nil {
+		return err
+	}
+	if l := h.Limited; l != nil {
+		if err := dir.Log("provider-"+string(c.Phase), rundir.Info, "limited", map[string]any{
+			"iteration": c.Iteration, "call": c.Number, "provider": c.Provider, "until": l.Until, "message": l.Reason,
+		}); err != nil {
+			return err
+		}
+	}
+	return settlePaid(dir, c)
 }
 
 // maxLimit bounds the wait for the end of a usage limit.
@@ -254,30 +270,36 @@ func (a *Activities) failedAttempt(ctx context.Context, dir *rundir.Dir, c Call,
 			break
 		}
 	}
+	message, used := a.redact.String(perr.Message), failedUsage(dir, c).Add(spent)
+	err := keepFailure(dir, c, n, run.Problem{Code: string(perr.Code), Message: message}, partial, spent)
+	if err == nil {
+		err = dir.Log("provider-"+string(c.Phase), rundir.Error, "failed", map[string]any{
+			"iteration": c.Iteration, "call": c.Number, "attempt": n, "provider": c.Provider, "code": perr.Code,
+			"message": message, "retriable": perr.Retriable, "retryAfter": perr.RetryAfter.String(), "bytes": len(partial),
+		})
+	}
+	if err != nil {
+		return unkeptError("the call failed ("+message+"), and what came of it", err, used, failedRetries(dir, c, n-1))
+	}
+	return temporal.NewApplicationErrorWithOptions(message, string(perr.Code), temporal.ApplicationErrorOptions{
+		NonRetryable:   !perr.Retriable || max(n, begun) >= maxPaid,
+		NextRetryDelay: cmp.Or(perr.RetryAfter, time.Second<<(n-1)),
+		Details:        errorDetails(used, failedRetries(dir, c, n-1)),
+	})
+}
+
+// keepFailure keeps what came of attempt n, the text last: an attempt counts once its text has its name.
+func keepFailure(dir *rundir.Dir, c Call, n int, p run.Problem, partial []byte, spent run.Usage) error {
 	if spent != (run.Usage{}) {
 		if _, err := keepJSON(dir, attemptUsage(c, n), spent); err != nil {
 			return err
 		}
 	}
-	message := a.redact.String(perr.Message)
-	if _, err := keepJSON(dir, attemptError(c, n), run.Problem{Code: string(perr.Code), Message: message}); err != nil {
+	if _, err := keepJSON(dir, attemptError(c, n), p); err != nil {
 		return err
 	}
-	if _, err := dir.Keep(attemptText(c, n), partial); err != nil {
-		return err
-	}
-	err := dir.Log("provider-"+string(c.Phase), rundir.Error, "failed", map[string]any{
-		"iteration": c.Iteration, "call": c.Number, "attempt": n, "provider": c.Provider, "code": perr.Code,
-		"message": message, "retriable": perr.Retriable, "retryAfter": perr.RetryAfter.String(), "bytes": len(partial),
-	})
-	if err != nil {
-		return err
-	}
-	return temporal.NewApplicationErrorWithOptions(message, string(perr.Code), temporal.ApplicationErrorOptions{
-		NonRetryable:   !perr.Retriable || max(n, begun) >= maxPaid,
-		NextRetryDelay: cmp.Or(perr.RetryAfter, time.Second<<(n-1)),
-		Details:        errorDetails(failedUsage(dir, c), failedRetries(dir, c, n-1)),
-	})
+	_, err := dir.Keep(attemptText(c, n), partial)
+	return err
 }
 
 // errorDetails returns the details of an activity's error: the usage, and the errors

@@ -5,7 +5,9 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failure"
+	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
@@ -36,3 +38,10 @@ func (a *Activities) countStart(dir *rundir.Dir, c Call) (begun int, err error) 
 // settlePaid resets the count of a call that has an answer or waits for a person, for
 // these starts were no failures.
 func settlePaid(dir *rundir.Dir, c Call) error { return dir.Forget(c.Artifact("begun")) }
+
+// unkeptError returns the error of a paid call that the disk did not take: it says what the call has used, and is not
+// retried, for a retry would be paid before a person knows.
+func unkeptError(what string, cause error, used run.Usage, before []run.Retry) error {
+	message := fmt.Sprintf("%s could not be kept: %s; make room, then answer to make the call again", what, display.Line(cause.Error()))
+	return temporal.NewNonRetryableApplicationError(message, string(failure.Unknown), cause, errorDetails(used, before)...)
+}

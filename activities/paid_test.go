@@ -4,8 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/failure"
@@ -104,5 +110,93 @@ func TestAnAttemptThatIsTooLateIsNotPaid(t *testing.T) {
 	c.Timeout = time.Hour // more than the environment gives
 	if app := callFailure(t, s, c); app.Type() != activities.LateError || app.NonRetryable() || s.provider.calls() != 0 {
 		t.Errorf("%s, final %v, %d calls", app.Type(), app.NonRetryable(), s.provider.calls())
+	}
+}
+
+// block makes the disk refuse an artifact: a directory has its name. The result ends that.
+func (s *fixture) block(name string) (unblock func()) {
+	s.t.Helper()
+	at := filepath.Join(s.dir().Path(), "artifacts", name)
+	if err := os.MkdirAll(filepath.Join(at, "x"), 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	return func() {
+		if err := os.RemoveAll(at); err != nil {
+			s.t.Error(err)
+		}
+	}
+}
+
+// spentOf returns the usage that an activity's error tells.
+func spentOf(t *testing.T, app *temporal.ApplicationError) (used run.Usage) {
+	t.Helper()
+	var before []run.Retry
+	if !app.HasDetails() {
+		return used
+	}
+	if err := app.Details(&used, &before); err != nil {
+		t.Error(err)
+	}
+	return used
+}
+
+// A call that was paid is not made again by itself because the disk did not take what came of it.
+func TestWhatTheDiskDoesNotTakeIsPaidOnceAndCounted(t *testing.T) {
+	used := &run.Usage{TotalTokens: 1000}
+	late := &failure.Error{Code: failure.Timeout, Message: "late", Retriable: true}
+	limit := &failure.Limited{Until: time.Now().Add(time.Hour), Cause: &failure.Error{Code: failure.RateLimit, Message: "5 hours"}}
+	var cuts []string
+	for n := 1; n <= 20; n++ {
+		cuts = append(cuts, fmt.Sprintf("cut-%d.raw.txt", n))
+	}
+	for name, tc := range map[string]struct {
+		blocked []string
+		resp    provider.Response
+		err     error
+	}{
+		"the answer":                {[]string{"call.json"}, provider.Response{RawText: "x", FinishReason: provider.Stop, Usage: used}, nil},
+		"the usage of an error":     {[]string{"attempt-1.usage.json"}, provider.Response{Usage: used}, late},
+		"the text before an error":  {[]string{"attempt-1.error.json"}, provider.Response{RawText: "x", Usage: used}, late},
+		"the text before a budget":  {cuts, provider.Response{RawText: "x", Usage: used}, &provider.Exhausted{}},
+		"the text before its limit": {cuts, provider.Response{RawText: "x", Usage: used}, limit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newFixture(t)
+			s.provider.responds(tc.resp, tc.err)
+			c := s.call(run.Execute)
+			for _, name := range tc.blocked {
+				s.block(c.Artifact(name))
+			}
+			app := callFailure(t, s, c)
+			if !app.NonRetryable() || !strings.Contains(app.Message(), "could not be kept") || spentOf(t, app) != *used {
+				t.Errorf("final %v, %q, used %+v", app.NonRetryable(), app.Message(), spentOf(t, app))
+			}
+		})
+	}
+}
+
+// The answer of an agent is in its note: a repetition finds it there and pays nothing.
+func TestAnAgentsAnswerOutlivesADiskWithoutRoom(t *testing.T) {
+	s := newFixture(t)
+	fake := s.employ("[[say:" + result("type: NOOP\nreason: done") + "]][[usage:1000,20]]")
+	c := s.developing()
+	unblock := s.block(c.Artifact("call.json"))
+	if app := callFailure(t, s, c); app.NonRetryable() {
+		t.Errorf("it is not tried again: %v", app)
+	}
+	asked := len(fake.Model.Requests())
+	unblock()
+	out := must[activities.ProposeResult](s, s.acts.Propose, c)
+	if out.Usage.TotalTokens != 1020*int64(asked) || len(fake.Model.Requests()) != asked {
+		t.Errorf("usage %+v of %d requests, then %d", out.Usage, asked, len(fake.Model.Requests()))
+	}
+	c.Number = 2
+	s.block(c.Artifact("call.json"))
+	for range 4 {
+		callFailure(t, s, c)
+	}
+	app := callFailure(t, s, c)
+	if !app.NonRetryable() || spentOf(t, app).TotalTokens == 0 || len(fake.Model.Requests()) != 2*asked {
+		t.Errorf("the fifth: final %v, used %+v, %d requests", app.NonRetryable(), spentOf(t, app), len(fake.Model.Requests()))
 	}
 }
