@@ -102,8 +102,8 @@ func (a *Activities) callProvider(ctx context.Context, c Call, build func(provid
 		show(report.Progress{Doing: c.Provider + " " + cmp.Or(pr.Doing, "answers"), Bytes: pr.Bytes, Tail: a.redact.String(pr.Tail), Used: pr.Used, Steers: pr.Steers})
 	})
 	text := a.redact.Bytes([]byte(resp.RawText))
-	if halt, err := a.haltOf(dir, c, text, usageOf(resp), err); halt != nil || err != nil {
-		return reply{halt: halt, usage: usageOf(resp)}, err
+	if r, err := a.haltOf(dir, c, text, usageOf(resp), err); r.halt != nil || err != nil {
+		return r, err
 	}
 	if err != nil {
 		return reply{}, a.failedAttempt(ctx, dir, c, text, usageOf(resp), begun, err)
@@ -189,36 +189,44 @@ func usageOf(resp provider.Response) run.Usage {
 	return u
 }
 
-// haltOf returns the halt of a call that ended without an answer and has not failed;
-// nil for any other call. It keeps the text of a call that was cut off.
-func (a *Activities) haltOf(dir *rundir.Dir, c Call, text []byte, used run.Usage, cause error) (*Halt, error) {
+// haltOf returns the halt of a call that ended without an answer and has not failed; none for any other call. It keeps
+// the text of a call that was cut off. A call that waits for a usage limit tells no usage: made again, it finds on disk
+// what came before. So does one that waits for a permission, whose usage counts only where it is not made again.
+func (a *Activities) haltOf(dir *rundir.Dir, c Call, text []byte, used run.Usage, cause error) (reply, error) {
 	if s, ok := errors.AsType[*provider.Suspended](cause); ok {
 		h, err := a.haltForPermission(dir, c, s)
 		if err == nil {
 			err = settlePaid(dir, c)
 		}
-		return h, err // the agent still waits: after an error the next attempt meets the same request
+		return reply{halt: h, usage: failedUsage(dir, c)}, err // the agent still waits: after an error the next attempt meets the same request
 	}
-	h := &Halt{}
+	h, all := &Halt{}, used.Add(failedUsage(dir, c))
+	var r reply
 	l, limited := errors.AsType[*failure.Limited](cause)
 	if limited {
 		until := earlierOf(l.Until, time.Now().Add(maxLimit)).UTC()
 		h.Limited = &run.Limited{Until: until, Provider: c.Provider, Reason: report.Summary(a.redact.String(l.Cause.Message))}
-	} else if _, h.Exhausted = errors.AsType[*provider.Exhausted](cause); !h.Exhausted {
-		return nil, nil
+	} else if _, h.Exhausted = errors.AsType[*provider.Exhausted](cause); h.Exhausted {
+		r.usage = used
+	} else {
+		return reply{}, nil
 	}
-	if err := keepHalt(dir, c, text, h); err != nil {
-		return nil, unkeptError("the call was cut off, and what came before", err, used.Add(failedUsage(dir, c)), failedRetries(dir, c, maxPaid))
+	if err := keepHalt(dir, c, text, used, h); err != nil {
+		return reply{}, unkeptError("the call was cut off, and what came before", err, all, failedRetries(dir, c, maxPaid))
 	}
-	return h, nil
+	r.halt = h
+	return r, nil
 }
 
-// keepHalt keeps the text of a call that was cut off, and settles the call.
-func keepHalt(dir *rundir.Dir, c Call, text []byte, h *Halt) (err error) {
+// keepHalt keeps the text of a call that was cut off, and settles the call. At a usage limit it keeps the usage, too.
+func keepHalt(dir *rundir.Dir, c Call, text []byte, used run.Usage, h *Halt) (err error) {
 	if h.Cut, err = keepCut(dir, c, text); err != nil {
 		return err
 	}
 	if l := h.Limited; l != nil {
+		if err := keepUsage(dir, c, used); err != nil {
+			return err
+		}
 		if err := dir.Log("provider-"+string(c.Phase), rundir.Info, "limited", map[string]any{
 			"iteration": c.Iteration, "call": c.Number, "provider": c.Provider, "until": l.Until, "message": l.Reason,
 		}); err != nil {
@@ -313,16 +321,21 @@ func errorDetails(used run.Usage, before []run.Retry) []any {
 
 func attemptUsage(c Call, n int) string { return c.Artifact(fmt.Sprintf("attempt-%d.usage.json", n)) }
 
-// failedUsage returns the usage of the attempts at the call that ended in errors.
+// failedUsage returns the usage of the attempts at the call that brought no answer.
 func failedUsage(dir *rundir.Dir, c Call) run.Usage {
-	var sum run.Usage
+	sum := usageIn(dir, cutUsage(c))
 	for n := 1; n <= maxPaid; n++ {
-		var used run.Usage
-		if b, _, err := dir.Find(attemptUsage(c, n)); err == nil && json.Unmarshal(b, &used) == nil {
-			sum = sum.Add(used)
-		}
+		sum = sum.Add(usageIn(dir, attemptUsage(c, n)))
 	}
 	return sum
+}
+
+// usageIn returns the usage that an artifact holds; none if there is no such artifact.
+func usageIn(dir *rundir.Dir, name string) (used run.Usage) {
+	if b, _, err := dir.Find(name); err != nil || json.Unmarshal(b, &used) != nil {
+		return run.Usage{}
+	}
+	return used
 }
 
 // attemptText names the text that attempt n wrote before it ended in an error.

@@ -29,6 +29,19 @@ func keepCut(dir *rundir.Dir, c Call, text []byte) (*run.Ref, error) {
 	return &ref, err
 }
 
+// cutUsage names the sum of the usage of all attempts at the call that were cut off and are made again: after a usage
+// limit the same call continues, however often.
+func cutUsage(c Call) string { return c.Artifact("cut.usage.json") }
+
+// keepUsage adds to that sum. The caller holds the lock of the call.
+func keepUsage(dir *rundir.Dir, c Call, used run.Usage) error {
+	if used == (run.Usage{}) {
+		return nil
+	}
+	_, err := keepJSON(dir, cutUsage(c), usageIn(dir, cutUsage(c)).Add(used))
+	return err
+}
+
 // attemptError names the artifact that holds the error of attempt n.
 func attemptError(c Call, n int) string { return c.Artifact(fmt.Sprintf("attempt-%d.error.json", n)) }
 

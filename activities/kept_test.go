@@ -85,3 +85,32 @@ func TestPatchHasOneNameAnIteration(t *testing.T) {
 		}
 	}
 }
+
+// A usage limit, or a permission, does not end a call: the answer tells what all of it has used, once.
+func TestUsageBeforeAHaltIsToldByTheAnswer(t *testing.T) {
+	s := newFixture(t)
+	limit := func() error {
+		return &failure.Limited{Until: time.Now().Add(time.Hour), Cause: &failure.Error{Code: failure.RateLimit, Message: "5 hours"}}
+	}
+	late := &failure.Error{Code: failure.Timeout, Message: "late", Retriable: true}
+	s.provider.responds(provider.Response{Usage: &run.Usage{TotalTokens: 1}}, late)
+	for range 7 { // more than a call may fail
+		s.provider.responds(provider.Response{Usage: &run.Usage{TotalTokens: 10}}, limit())
+	}
+	s.provider.responds(provider.Response{}, limit())
+	s.provider.asks()
+	s.provider.responds(provider.Response{RawText: result("type: NOOP\nreason: done"), FinishReason: provider.Stop, Usage: &run.Usage{TotalTokens: 100}}, nil)
+	c := s.call(run.Execute)
+	callFailure(t, s, c)
+	for range 8 {
+		if out := must[activities.ProposeResult](s, s.acts.Propose, c); out.Halt == nil || out.Halt.Limited == nil || out.Usage != (run.Usage{}) {
+			t.Errorf("at the limit: %+v, usage %+v", out.Halt, out.Usage)
+		}
+	}
+	if out := must[activities.ProposeResult](s, s.acts.Propose, c); out.Halt == nil || out.Halt.Permission == nil {
+		t.Errorf("%+v", out)
+	}
+	if out := must[activities.ProposeResult](s, s.acts.Propose, c); out.Usage.TotalTokens != 171 {
+		t.Errorf("the answer tells %+v", out.Usage)
+	}
+}
