@@ -207,7 +207,7 @@ func (a *Activities) haltOf(dir *rundir.Dir, c Call, text []byte, used run.Usage
 		until := earlierOf(l.Until, time.Now().Add(maxLimit)).UTC()
 		h.Limited = &run.Limited{Until: until, Provider: c.Provider, Reason: report.Summary(a.redact.String(l.Cause.Message))}
 	} else if _, h.Exhausted = errors.AsType[*provider.Exhausted](cause); h.Exhausted {
-		r.usage = used
+		r.usage = all
 	} else {
 		return reply{}, nil
 	}

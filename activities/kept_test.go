@@ -114,3 +114,16 @@ func TestUsageBeforeAHaltIsToldByTheAnswer(t *testing.T) {
 		t.Errorf("the answer tells %+v", out.Usage)
 	}
 }
+
+// After a budget the phase begins another call, which does not find what this one has used.
+func TestUsageBeforeAUsedUpBudgetIsToldByTheHalt(t *testing.T) {
+	s := newFixture(t)
+	late := &failure.Error{Code: failure.Timeout, Message: "late", Retriable: true}
+	s.provider.responds(provider.Response{Usage: &run.Usage{TotalTokens: 1000}}, late)
+	s.provider.responds(provider.Response{Usage: &run.Usage{TotalTokens: 5}}, &provider.Exhausted{})
+	c := s.call(run.Execute)
+	callFailure(t, s, c)
+	if out := must[activities.ProposeResult](s, s.acts.Propose, c); out.Halt == nil || !out.Halt.Exhausted || out.Usage.TotalTokens != 1005 {
+		t.Errorf("%+v, usage %+v", out.Halt, out.Usage)
+	}
+}
