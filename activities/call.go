@@ -129,7 +129,7 @@ func findAnswer(dir *rundir.Dir, c Call) (reply, error) {
 				r.changes, err = dir.Load(*m.Changes)
 			}
 			if rundir.Lost(err) { // the text alone is not the answer, and a second one would be paid
-				err = report.Permanent(ArtifactError, errors.New(err.Error()))
+				err = addSpent(report.Permanent(ArtifactError, errors.New(err.Error())), r.usage, r.retries)
 			}
 			return r, err
 		}

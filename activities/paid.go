@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"errors"
 	"fmt"
 
 	"go.temporal.io/sdk/temporal"
@@ -44,4 +45,23 @@ func settlePaid(dir *rundir.Dir, c Call) error { return dir.Forget(c.Artifact("b
 func unkeptError(what string, cause error, used run.Usage, before []run.Retry) error {
 	message := fmt.Sprintf("%s could not be kept: %s; make room, then answer to make the call again", what, display.Line(cause.Error()))
 	return temporal.NewNonRetryableApplicationError(message, string(failure.Unknown), cause, errorDetails(used, before)...)
+}
+
+// addSpent adds to the error of an activity what answers before it were paid. The phase then begins another call, which
+// does not find them. Any error that Temporal makes of its own is tried again, and the next attempt finds them.
+func addSpent(err error, used run.Usage, before []run.Retry) error {
+	makePermanent(&err)
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok {
+		return err
+	}
+	var later run.Usage
+	var retries []run.Retry
+	if app.HasDetails() {
+		_ = app.Details(&later, &retries) // nothing in this package tells anything else
+	}
+	return temporal.NewApplicationErrorWithOptions(app.Message(), app.Type(), temporal.ApplicationErrorOptions{ // without a cause, by which it would be made anew
+		NonRetryable: app.NonRetryable(), NextRetryDelay: app.NextRetryDelay(), Category: app.Category(),
+		Details: errorDetails(used.Add(later), run.AddRetries(before, retries)),
+	})
 }

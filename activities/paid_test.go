@@ -200,3 +200,44 @@ func TestAnAgentsAnswerOutlivesADiskWithoutRoom(t *testing.T) {
 		t.Errorf("the fifth: final %v, used %+v, %d requests", app.NonRetryable(), spentOf(t, app), len(fake.Model.Requests()))
 	}
 }
+
+// An error that ends the phase tells what the answers before it were paid, for the next call does not find them.
+func TestAPaidAnswerThatLeadsToAnErrorIsCounted(t *testing.T) {
+	paid := func(text string, finish provider.FinishReason) provider.Response {
+		return provider.Response{RawText: text, FinishReason: finish, Usage: &run.Usage{TotalTokens: 1000}}
+	}
+	for name, act := range map[string]func(*fixture) error{
+		"half a plan": func(s *fixture) error {
+			s.provider.responds(paid("# half", provider.Length), nil)
+			_, err := do[activities.PlanResult](s, s.acts.Plan, s.call(run.Plan))
+			return err
+		},
+		"a patch of a file that is gone meanwhile": func(s *fixture) error {
+			s.provider.then(func(context.Context, func(provider.Progress)) (provider.Response, error) {
+				id := s.git("rev-parse", "HEAD:log.txt")
+				check(s.t, os.Remove(filepath.Join(s.repo, ".git", "objects", id[:2], id[2:])))
+				return paid(patching(appending), provider.Stop), nil
+			})
+			_, err := do[activities.ProposeResult](s, s.acts.Propose, s.call(run.Execute))
+			return err
+		},
+		"no decision, and then an error": func(s *fixture) error {
+			s.provider.responds(paid("hm", provider.Stop), nil)
+			s.provider.fails("", failure.Error{Code: failure.Auth, Message: "401"})
+			_, err := do[activities.Judgement](s, s.acts.Judge, activities.JudgeInput{Call: s.call(run.Evaluate), Report: s.check("true").Report})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newFixture(t)
+			s.prepare()
+			app, ok := errors.AsType[*temporal.ApplicationError](act(s))
+			if !ok || !app.NonRetryable() {
+				t.Fatalf("%v", app)
+			}
+			if used := spentOf(t, app); used.TotalTokens != 1000 {
+				t.Errorf("%v: it tells %+v", app, used)
+			}
+		})
+	}
+}

@@ -37,7 +37,8 @@ func (a *Activities) Plan(ctx context.Context, c Call) (_ PlanResult, err error)
 	}
 	text := strings.TrimSpace(string(r.text))
 	if text == "" || r.finish != provider.Stop {
-		return PlanResult{}, report.Permanent(string(failure.BadRequest), fmt.Errorf("the plan is empty or cut short (%s)", r.finish))
+		err := report.Permanent(string(failure.BadRequest), fmt.Errorf("the plan is empty or cut short (%s)", r.finish))
+		return PlanResult{}, addSpent(err, r.usage, r.retries)
 	}
 	plan, err := a.runs.Run(c.RunID).Keep(c.Artifact("md"), append([]byte(text), '\n'))
 	failpoint.Hit("plan.kept")
@@ -77,7 +78,7 @@ func (a *Activities) Propose(ctx context.Context, c Call) (_ ProposeResult, err 
 	case answer.Noop:
 		out.Summary = report.Summary(ans.Reason)
 	default:
-		err = a.planProposal(ctx, c, ans, &out)
+		err = addSpent(a.planProposal(ctx, c, ans, &out), r.usage, r.retries)
 	}
 	return out, err
 }
@@ -176,7 +177,7 @@ func (a *Activities) Judge(ctx context.Context, in JudgeInput) (_ Judgement, err
 		c.Number = judgeCallNumber(in.Number, question)
 		r, err := a.callProvider(ctx, c, a.prompter(ctx, c, brief{complaint: complaint, report: &in.Report, patch: in.Patch}))
 		if err != nil {
-			return out, err
+			return out, addSpent(err, *out.Usage, out.Retries)
 		}
 		*out.Usage = out.Usage.Add(r.usage)
 		out.Retries = run.AddRetries(out.Retries, r.retries)
