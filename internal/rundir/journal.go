@@ -27,6 +27,7 @@ type journal struct {
 	file *os.File // nil: the log is missing, or is not a plain file with a single name
 
 	odd   bool   // the object with the log's name is not a plain file
+	anew  bool   // the log was written anew, under a name that may not be on disk
 	b     []byte // the whole content of the log
 	lines []line // the first lines of b, up to the last that is an event in order
 
@@ -215,15 +216,13 @@ func (j *journal) appendBytes(end int64, b []byte) error {
 }
 
 // syncAndSeal puts the log on disk and then replaces the seal, unless the seal stays as it is. Lines that an earlier
-// attempt wrote may not be on disk if no seal covers them. A log that was written anew is on disk already.
+// attempt wrote may not be on disk if no seal covers them.
 func (j *journal) syncAndSeal(next seal) error {
 	if next.isSame(j.seal) {
 		return nil
 	}
-	if j.file != nil {
-		if err := j.file.Sync(); err != nil {
-			return fmt.Errorf("record: %w", err)
-		}
+	if err := j.syncLog(); err != nil {
+		return fmt.Errorf("record: %w", err)
 	}
 	failpoint.Hit("rundir.before-seal")
 	if err := j.writeSeal(next); err != nil {
@@ -231,6 +230,26 @@ func (j *journal) syncAndSeal(next seal) error {
 	}
 	failpoint.Hit("rundir.after-seal")
 	return nil
+}
+
+// syncLog puts the log on disk. Of one that was written anew, the lines are there already.
+func (j *journal) syncLog() error {
+	switch {
+	case j.anew:
+		return j.syncNames()
+	case j.file != nil:
+		return j.file.Sync()
+	}
+	return nil
+}
+
+// syncNames puts the names of the files on disk, where the file system can be asked to.
+func (j *journal) syncNames() error {
+	err := j.lock.Sync()
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) {
+		return nil
+	}
+	return err
 }
 
 func (j *journal) rewriteLines(lines []line) error {
@@ -241,6 +260,6 @@ func (j *journal) rewriteLines(lines []line) error {
 	if err := replaceSynced(j.root, eventsFile, b); err != nil {
 		return fmt.Errorf("write %s anew: %w", eventsFile, err)
 	}
-	j.lines = slices.Clone(lines)
+	j.lines, j.anew = slices.Clone(lines), true
 	return nil
 }

@@ -82,21 +82,27 @@ func (s seal) isSame(other seal) bool {
 	return s.Chain == other.Chain && slices.Equal(s.Executions, other.Executions)
 }
 
-// writeSeal replaces the seal. Only who has the record's lock reads the seal, so that it may be
-// written over: a rename onto a file makes ext4 write the new file to the disk at once. A shorter seal is filled up
-// with line feeds, so that one write, which a kill does not divide, leaves no byte of the longer one. After a power cut
-// that left it unreadable, the seal covers nothing.
+// writeSeal replaces the seal, and puts it on disk: of a log that is newer than its seal, the lines at the end count as
+// foreign. Only who has the record's lock reads the seal, so that it may be written over: that costs no commit of the
+// file system's journal, as a new file would. A shorter seal is filled up with line feeds, so that one write, which a
+// kill does not divide, leaves no byte of the longer one. After a power cut that left it unreadable, the seal covers
+// nothing.
 func (j *journal) writeSeal(next seal) error {
-	if j.sealFile == nil {
-		return replaceJSON(j.root, sealFile, next)
-	}
 	b, err := marshalFile(next)
 	if err != nil {
 		return err
 	}
+	if j.sealFile == nil {
+		if err := replaceSynced(j.root, sealFile, b); err != nil {
+			return err
+		}
+		return j.syncNames()
+	}
 	if short := j.sealSize - len(b); short > 0 {
 		b = append(b, bytes.Repeat([]byte{'\n'}, short)...)
 	}
-	_, err = j.sealFile.WriteAt(b, 0)
-	return err
+	if _, err := j.sealFile.WriteAt(b, 0); err != nil {
+		return err
+	}
+	return syncBytes(j.sealFile)
 }
