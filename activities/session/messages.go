@@ -24,6 +24,8 @@ type SitInput struct {
 type SitResult struct {
 	End    session.End `json:"end"`
 	Reason string      `json:"reason,omitempty"`
+	// Found is what the note on disk says of the last message at the end: a turn may have been given up.
+	Found *session.Handed `json:"found,omitempty"`
 }
 
 // Handover is a message for the agent of a sitting.

@@ -53,6 +53,7 @@ func (a *Activities) Sit(ctx context.Context, in SitInput) (SitResult, error) {
 	res.Reason = report.Summary(a.Redact.String(res.Reason))
 	s.endProcess()
 	s.logStderr()
+	res.Found = s.note.Last // nothing is noted after the end
 	return res, nil
 }
 
@@ -62,7 +63,7 @@ func (s *sitting) unstartedResult(ctx context.Context, end session.End, reason s
 	if ctx.Err() != nil {
 		return SitResult{End: session.Ended}, nil
 	}
-	return SitResult{End: end, Reason: report.Summary(s.a.Redact.String(reason))}, nil
+	return SitResult{End: end, Reason: report.Summary(s.a.Redact.String(reason)), Found: s.note.Last}, nil
 }
 
 // holdDirectory takes the session's directory, which no two sittings have at once.

@@ -44,6 +44,8 @@ type (
 		Epoch  int
 		End    End
 		Reason string
+		// Found is the end of the note on disk, as in Seated; nil if it is not known.
+		Found *Handed
 	}
 	// TurnDropped ends a turn that was cut off, instead of going on with it.
 	TurnDropped struct{ By string }
@@ -201,6 +203,10 @@ func (f fold) seated(e Seated) error {
 	if e.Agent != "" {
 		f.Agent = e.Agent
 	}
+	if !e.Before {
+		f.countUnseen(e.Found)
+	}
+	f.Unseen = "" // no later note tells of it
 	if f.Turn == nil || f.Turn.Delivery || !f.Turn.Cut {
 		return nil
 	}
@@ -287,13 +293,51 @@ func (f fold) takePartBack() {
 
 // isCounted reports whether the usage of a part of the turn, whose end the note tells, counts already.
 func (s *Snapshot) isCounted(end *TurnEnded) bool {
-	return end.Exhausted && (s.Turn.Due || end.Answer == s.Overrun && end.Answer != run.Ref{})
+	return end.Exhausted && s.Turn.Due || s.isOverrun(end)
 }
 
-// CountsOnce reports whether the note tells of usage that histories from before counted otherwise: twice.
+// isOverrun reports whether the end is the last one that used up a budget.
+func (s *Snapshot) isOverrun(end *TurnEnded) bool {
+	return end.Exhausted && end.Answer == s.Overrun && end.Answer != run.Ref{}
+}
+
+// CountsOnce reports whether the note tells of usage that histories from before counted otherwise: twice, or never.
 func (s *Snapshot) CountsOnce(e Seated) bool {
 	t, found := s.Turn, e.Found
-	return t != nil && t.Cut && found != nil && found.ID == t.ID && found.Stage == Closed && found.End != nil && s.isCounted(found.End)
+	switch {
+	case found == nil:
+		return false
+	case t != nil && t.Cut && found.ID == t.ID:
+		return found.Stage == Closed && found.End != nil && s.isCounted(found.End)
+	}
+	return s.Unseen != "" && found.ID == s.Unseen
+}
+
+// giveTurnUp closes a turn whose process has not told its end. What it used since it was last told is counted when the
+// note on disk is.
+func (f fold) giveTurnUp(o Outcome, reason string) {
+	if !f.Turn.Due { // the note of one that is due has been told
+		f.Unseen = f.Turn.ID
+	}
+	f.closeTurn(TurnEnded{Outcome: o, Reason: reason, Usage: f.Turn.Spent})
+}
+
+// countUnseen counts what the note tells of the turn that was given up.
+func (f fold) countUnseen(found *Handed) {
+	i := slices.IndexFunc(f.Past, func(p Past) bool { return p.ID == f.Unseen })
+	if i < 0 || found == nil || found.ID != f.Unseen {
+		return
+	}
+	f.Unseen = ""
+	used := found.Used
+	if end := found.End; end != nil {
+		if f.isOverrun(end) {
+			return // of an earlier part
+		}
+		used = end.Usage
+	}
+	f.Usage = f.Usage.Add(used.Sub(f.Past[i].Usage))
+	f.Past[i].Usage = used
 }
 
 // turnEnded ends the turn. A turn that a used-up budget ended continues when the budget is raised.
@@ -317,7 +361,7 @@ func (f fold) dropTurn(e TurnDropped) error {
 	if f.Turn == nil || !f.Turn.Cut || f.Turn.Delivery {
 		return outOfTurn("no turn was cut off")
 	}
-	f.closeTurn(TurnEnded{Outcome: Interrupted, Reason: "interrupted after it was cut off", Usage: f.Turn.Spent})
+	f.giveTurnUp(Interrupted, "interrupted after it was cut off")
 	f.State = Asleep // settled from the sitting, if there is one
 	return nil
 }

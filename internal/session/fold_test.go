@@ -382,6 +382,65 @@ func TestStopEndsTheProcessAndRetireTheSession(t *testing.T) {
 	l.refuse(session.WakeAsked{})
 }
 
+// A turn that a person or its client ends is closed before its process tells what it used.
+func TestTheUsageOfATurnThatWasGivenUpCounts(t *testing.T) {
+	heard := &session.Handed{ID: "m1", Stage: session.Heard, Used: run.Usage{TotalTokens: 90}}
+	spent := &session.Handed{ID: "m1", Stage: session.Heard, Used: run.Usage{TotalTokens: 40}}
+	over := session.TurnEnded{ID: "m1", Outcome: session.Interrupted, Exhausted: true, Answer: run.Ref{Name: "turns/0001.1.md"}, Usage: run.Usage{TotalTokens: 90}}
+	closed := &session.Handed{ID: "m1", Stage: session.Closed, End: &over}
+	stop := func(l *life) { l.do(session.StopAsked{By: "ann"}) }
+	ends := func(found *session.Handed) func(*life) {
+		return func(l *life) { l.do(session.SittingEnded{Epoch: l.Epochs, End: session.Ended, Found: found}) }
+	}
+	seats := func(found *session.Handed) func(*life) {
+		return func(l *life) { l.do(said("m2")).seat(found) }
+	}
+	overrun := func(l *life) { l.do(l.report(session.Report{Ended: &over})) }
+	for _, tt := range []struct {
+		name string
+		live []func(*life)
+		used int64
+	}{
+		{"the end of the sitting tells it", []func(*life){stop, ends(heard), seats(heard)}, 90},
+		{"the turn has ended meanwhile", []func(*life){stop, ends(closed), seats(closed)}, 90},
+		{"the next sitting tells it", []func(*life){stop, ends(nil), seats(heard)}, 90},
+		{"no message came to the agent", []func(*life){stop, ends(&session.Handed{ID: "m0", Stage: session.Closed, End: &over}), seats(nil)}, 0},
+		{"a part before counts", []func(*life){ends(spent), func(l *life) { l.seat(spent).do(session.HandingBegun{}) }, stop, ends(heard), seats(heard)}, 90},
+		{"a part that used up the budget counts", []func(*life){overrun, stop, ends(closed), seats(closed)}, 90},
+		{"the next part did not come to the agent", []func(*life){overrun, func(l *life) {
+			l.do(session.Answered{Reply: run.Reply{QuestionID: l.Doubt.ID, Text: "200"}}, session.HandingBegun{})
+		}, stop, ends(closed), seats(closed)}, 90},
+		{"interrupted while it is lost", []func(*life){ends(nil), func(l *life) { l.do(session.TurnDropped{}) }, seats(heard)}, 90},
+		{"the client has forgotten the session", []func(*life){ends(nil), func(l *life) {
+			l.do(l.DueSitting()).do(session.SittingEnded{Epoch: l.Epochs, End: session.Forgotten, Found: heard})
+		}}, 90},
+		{"retired", []func(*life){func(l *life) { l.do(session.RetireAsked{}) }, ends(heard)}, 90},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := atWork(t, func(in *session.Input) { in.MaxTokens = 60 })
+			for _, step := range tt.live {
+				step(l)
+			}
+			if l.Usage.TotalTokens != tt.used || l.Unseen != "" || len(l.Past) != 1 {
+				t.Errorf("used %d, waits for the usage of %q, %+v", l.Usage.TotalTokens, l.Unseen, l.Past)
+			}
+			if p := l.Past[0]; p.Usage != l.Usage && !strings.Contains(tt.name, "part") {
+				t.Errorf("%+v", p)
+			}
+		})
+	}
+	l := atWork(t).do(session.StopAsked{}).lose(session.WasLost).do(said("m2"))
+	l.do(l.DueSitting())
+	seated := session.Seated{Queue: "own", Found: heard}
+	if !l.CountsOnce(seated) {
+		t.Error("the note tells of nothing that was not counted")
+	}
+	seated.Before = true
+	if l.do(l.report(session.Report{Seated: &seated})); l.Usage.TotalTokens != 0 {
+		t.Errorf("an older history counts %d", l.Usage.TotalTokens)
+	}
+}
+
 func TestATurnThatWasCutOffCanBeDropped(t *testing.T) {
 	l := atWork(t).lose(session.Held)
 	l.do(session.TurnDropped{By: "ann"}).want(session.Asleep, session.Rest)

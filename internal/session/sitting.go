@@ -50,6 +50,7 @@ func (f fold) sittingEnded(e SittingEnded) error {
 	case Forgotten:
 		f.forgetTurn(e.Reason)
 	}
+	f.countUnseen(e.Found)
 	return nil
 }
 
@@ -57,7 +58,7 @@ func (f fold) sittingEnded(e SittingEnded) error {
 // new session of the agent stays.
 func (f fold) forgetTurn(reason string) {
 	if f.Turn != nil {
-		f.closeTurn(TurnEnded{Outcome: CutOff, Reason: reason, Usage: f.Turn.Spent})
+		f.giveTurnUp(CutOff, reason)
 	}
 	var fresh []Message
 	for _, m := range f.Queue {
@@ -92,7 +93,7 @@ func (f fold) stopSitting(by string, leave bool) error {
 	}
 	f.Queue, f.Wake, f.Doubt = nil, false, nil
 	if t := f.Turn; t != nil && !t.Delivery {
-		f.closeTurn(TurnEnded{Outcome: Interrupted, Reason: reason, Usage: t.Spent})
+		f.giveTurnUp(Interrupted, reason)
 		f.Doubt = nil
 	}
 	f.Asks = nil

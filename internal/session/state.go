@@ -166,7 +166,9 @@ type Snapshot struct {
 	// Overrun is the answer of the part of a turn that used up a budget last. Its usage counts, and the note on disk tells
 	// of it until the next part is handed over.
 	Overrun run.Ref `json:"overrun,omitzero"`
-	Past    []Past  `json:"past,omitempty"` // the oldest first
+	// Unseen is the message whose turn was closed before its process told all that it used; empty: none.
+	Unseen string `json:"unseen,omitempty"`
+	Past   []Past `json:"past,omitempty"` // the oldest first
 
 	// Wake says that the agent is to live although no message waits: a sitting was lost.
 	Wake bool `json:"wake,omitempty"`

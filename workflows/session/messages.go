@@ -127,7 +127,8 @@ func (r *runner) drainReports(ctx workflow.Context) {
 }
 
 // countsUsageOnce reports whether usage that the note on disk tells of counts exactly once. Before, a budget that a turn
-// had used up was charged again when the agent was resumed before the person answered.
+// had used up was charged again when the agent was resumed before the person answered, and a turn that was given up while
+// no process told of it was not counted.
 func countsUsageOnce(ctx workflow.Context) bool {
 	return workflow.GetVersion(ctx, "count-usage-once", workflow.DefaultVersion, 1) == 1
 }

@@ -225,17 +225,36 @@ var paths = []path{
 		s.say("m2", "[[say:two]]")
 		s.answer("m2", session.Completed, "two")
 	}},
-	{"is-stopped", nil, func(_ *testing.T, s *stage) {
+	{"is-stopped", nil, func(t *testing.T, s *stage) {
 		s.begin(session.Input{})
 		s.say("m1", `[[tool:read {"path":"a.txt"}]][[hang]]`)
-		s.heard("m1")
+		s.spends("m1")
 		s.say("m2", "[[say:never]]")
 		s.must(sessionflow.StopUpdate, sessionflow.By{By: "ann"})
 		s.answer("m1", session.Interrupted, "")
 		s.answer("m2", session.Withdrawn, "")
 		s.awaitState(session.Asleep)
 		s.say("m3", "[[say:three]]")
-		s.answer("m3", session.Completed, "three")
+		third := s.answer("m3", session.Completed, "three").Usage
+		if first := s.answer("m1", session.Interrupted, "").Usage; first.TotalTokens == 0 || s.state().Usage != first.Add(third) {
+			t.Errorf("used %+v, then %+v: %+v in all", first, third, s.state().Usage)
+		}
+	}},
+	{"is-stopped-while-foreign", nil, func(t *testing.T, s *stage) {
+		s.begin(session.Input{MaxTokens: 3000})
+		s.say("m1", "[[usage:2000,10]]"+reading)
+		s.spends("m1")
+		s.foreign.Store(true)
+		s.lose("Sit")
+		s.awaitState(session.Foreign)
+		s.must(sessionflow.StopUpdate, sessionflow.By{})
+		s.answer("m1", session.Interrupted, "")
+		s.foreign.Store(false)
+		s.say("m2", "[[say:two]]")
+		s.answer("m2", session.Completed, "two")
+		if snap := s.state(); snap.Doubt == nil || snap.Usage.TotalTokens <= 3000 {
+			t.Errorf("used %d, asks %+v", snap.Usage.TotalTokens, snap.Doubt)
+		}
 	}},
 	{"is-foreign", nil, func(t *testing.T, s *stage) {
 		s.begin(session.Input{})
@@ -297,13 +316,16 @@ var paths = []path{
 	{"is-canceled", nil, func(t *testing.T, s *stage) {
 		s.begin(session.Input{})
 		s.say("m1", `[[tool:read {"path":"a.txt"}]][[hang]]`)
-		s.heard("m1")
+		s.spends("m1")
 		if err := s.Client.CancelWorkflow(t.Context(), s.id.WorkflowID(), ""); err != nil {
 			t.Fatal(err)
 		}
 		s.awaitState(session.Retired)
 		if err := s.send(sessionflow.SayUpdate, session.Message{ID: "m2", Text: "late"}); err == nil {
 			t.Error("a retired session takes a message")
+		}
+		if res, _ := s.retire(); res.Usage.TotalTokens == 0 {
+			t.Error("the turn that was given up is not counted")
 		}
 	}},
 }
@@ -314,6 +336,15 @@ func (s *stage) heard(message string) {
 	s.await("hears "+message, func(snap session.Snapshot) bool {
 		b, _ := s.runs.Session(string(s.id)).Note()
 		return snap.Turn != nil && snap.Turn.ID == message && strings.Contains(string(b), `"stage":"heard"`)
+	})
+}
+
+// spends waits until the agent works on the message and has told what that uses.
+func (s *stage) spends(message string) {
+	s.t.Helper()
+	s.await("spends on "+message, func(snap session.Snapshot) bool {
+		b, _ := s.runs.Session(string(s.id)).Note()
+		return snap.Turn != nil && snap.Turn.ID == message && strings.Contains(string(b), `"used":{"`)
 	})
 }
 

@@ -42,7 +42,7 @@ func (r *runner) startSitting(ctx workflow.Context) {
 
 // endOf returns how a sitting ended. An activity that did not tell is lost with its worker.
 func endOf(epoch int, res activities.SitResult, err error) session.SittingEnded {
-	e := session.SittingEnded{Epoch: epoch, End: res.End, Reason: res.Reason}
+	e := session.SittingEnded{Epoch: epoch, End: res.End, Reason: res.Reason, Found: res.Found}
 	switch {
 	case err == nil:
 	case temporal.IsCanceledError(err):
