@@ -19,6 +19,9 @@ type note struct {
 	// chosen one since: see agent.Modelled.
 	Own     string `json:"own,omitempty"`
 	Strayed bool   `json:"strayed,omitempty"`
+	// OwnMode and StrayedMode say the same of the mode: see agent.Defaulted.
+	OwnMode     string `json:"ownMode,omitempty"`
+	StrayedMode bool   `json:"strayedMode,omitempty"`
 	// Epoch is the last sitting that began. Orderly says that its process was ended in good order, so that
 	// nothing of ours can hold the agent's session.
 	Epoch   int  `json:"epoch,omitempty"`

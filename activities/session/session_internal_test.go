@@ -293,6 +293,41 @@ func TestAModelForOneMessageIsNotKept(t *testing.T) {
 	}
 }
 
+// habitual is a client that resumes its session by the model and the mode that it had last, and tells at each start
+// which these are.
+type habitual struct {
+	agent.Session
+	last agent.Choice
+}
+
+func (*habitual) ID() string              { return "a1" }
+func (h *habitual) Default() agent.Choice { return h.last }
+
+// TestAChoiceForOneMessageIsNotKept starts a session's agent again and again by the choices of its messages, of which the
+// first has one already.
+func TestAChoiceForOneMessageIsNotKept(t *testing.T) {
+	own := agent.Choice{Model: "own", Mode: "build"}
+	s := newSitting(t)
+	last := own
+	for i, tt := range []struct{ choice, want agent.Choice }{
+		{agent.Choice{Mode: "plan"}, agent.Choice{Model: "own", Mode: "plan"}},
+		{agent.Choice{}, own},
+		{agent.Choice{Model: "other", Mode: "plan"}, agent.Choice{Model: "other", Mode: "plan"}},
+		{agent.Choice{}, own},
+	} {
+		s.in.Choice = tt.choice
+		s.noteStarting()
+		choice := s.startChoice()
+		s.Session = &habitual{last: last}
+		if changed := s.noteStarted(); changed != (i == 0) {
+			t.Errorf("start %d changes the note: %t", i, changed)
+		}
+		if last = choice.Over(last); last != tt.want {
+			t.Errorf("start %d goes on by %+v, want %+v", i, last, tt.want)
+		}
+	}
+}
+
 // newTurn returns a sitting whose agent has a turn, by a policy for tool calls.
 func newTurn(t *testing.T, tools run.Tools) *sitting {
 	t.Helper()

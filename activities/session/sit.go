@@ -82,7 +82,8 @@ func (s *sitting) proveAndStart(ctx context.Context) (end session.End, err error
 		return session.Unstarted, err
 	}
 	if s.in.Fresh {
-		s.note.Agent, s.note.Rung, s.note.Turns, s.note.Own, s.note.Strayed = "", 0, 0, "", false
+		s.note.Agent, s.note.Rung, s.note.Turns = "", 0, 0
+		s.note.Own, s.note.Strayed, s.note.OwnMode, s.note.StrayedMode = "", false, "", false
 	}
 	adapter, err := s.a.Open(Opening{Spec: s.in.Session.Provider, Dir: s.in.Session.Dir, Sandbox: s.in.Session.Sandbox})
 	if err != nil {
@@ -133,10 +134,12 @@ func (s *sitting) startAgent(ctx context.Context, adapter agent.Adapter, o agent
 func (s *sitting) noteStarting() {
 	s.note.Epoch, s.note.Orderly = s.epoch, false
 	s.note.Strayed = s.note.Strayed || s.in.Choice.Model != ""
+	s.note.StrayedMode = s.note.StrayedMode || s.in.Choice.Mode != ""
 }
 
 // noteStarted notes what the agent told at its start. It reports whether the note has changed.
 func (s *sitting) noteStarted() (changed bool) {
+	changed = s.noteDefault()
 	if id := s.Session.ID(); id != "" && id != s.note.Agent {
 		s.note.Agent, changed = id, true
 	}
@@ -154,12 +157,32 @@ func (s *sitting) noteModel() bool {
 	return true
 }
 
-// startChoice returns the choice of the start. Where a chosen model has been in the way of the agent's own one, that is
-// chosen: a client would continue with the last.
+// noteDefault notes the model and the mode that the agent has without a choice, as far as its client tells. It reports
+// whether the note has changed.
+func (s *sitting) noteDefault() bool {
+	d, ok := s.Session.(agent.Defaulted)
+	if !ok {
+		return false
+	}
+	before, own, begun := s.note, d.Default(), s.note.Agent == ""
+	if begun || !s.note.Strayed {
+		s.note.Own = own.Model
+	}
+	if begun || !s.note.StrayedMode {
+		s.note.OwnMode = own.Mode
+	}
+	return s.note.Own != before.Own || s.note.OwnMode != before.OwnMode
+}
+
+// startChoice returns the choice of the start. Where a chosen model or mode has been in the way of the agent's own one,
+// that is chosen: a client would continue with the last.
 func (s *sitting) startChoice() agent.Choice {
 	choice := s.in.Choice
 	if choice.Model == "" && s.note.Strayed {
 		choice.Model = s.note.Own
+	}
+	if choice.Mode == "" && s.note.StrayedMode {
+		choice.Mode = s.note.OwnMode
 	}
 	return choice
 }

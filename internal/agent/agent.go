@@ -78,6 +78,16 @@ type Modelled interface {
 	Model() string
 }
 
+// Defaulted is a session whose client tells at its start by which model and mode it has the session without a choice,
+// and resumes the session by those that it had last.
+type Defaulted interface {
+	Session
+
+	// Default returns them in the form of Choice. For a new session they are the agent's own, whatever was chosen for the
+	// start; for one that was resumed they are those that it had last. A member is empty if the client did not tell it.
+	Default() Choice
+}
+
 // Steerer is a session whose agent takes messages into the turn under way.
 type Steerer interface {
 	Session

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,9 +92,10 @@ func (s *session) openSession(ctx context.Context, o agent.Options) (offer, erro
 	if err != nil {
 		return offer{}, err
 	}
-	choice := o.Choice()
+	choice, boxed := o.Choice(), offered.modeForSandbox(o.Sandbox, s.habits)
+	s.unchosen = agent.Choice{Model: offered.modelMenu().current, Mode: cmp.Or(boxed, offered.modeMenu().current)}
 	if s.readOnly || choice.Mode == "" { // no choice loosens a read-only session
-		choice.Mode = offered.modeForSandbox(o.Sandbox, s.habits)
+		choice.Mode = boxed
 	}
 	if err := s.chooseValue(ctx, offered.modelMenu(), choice.Model); err != nil {
 		return offer{}, err

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
@@ -96,19 +97,58 @@ func TestOpencode(t *testing.T) {
 	if err := s.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	fromWarm := func(t *testing.T, model *fakemodel.Server) (agent.Adapter, agent.Options) {
+		home := t.TempDir()
+		if err := os.CopyFS(home, os.DirFS(warm)); err != nil {
+			t.Fatal(err)
+		}
+		os.Remove(filepath.Join(home, "opencode.json"))
+		return in(t, home, model)
+	}
+	t.Run("a choice for one message is taken back", func(t *testing.T) {
+		model := fakemodel.Start(t)
+		adapter, o := fromWarm(t, model)
+		takeChoiceBack(t, adapter, o, model)
+	})
 	runReal(t, agenttest.Subject{
-		New: func(t *testing.T, model *fakemodel.Server) (agent.Adapter, agent.Options) {
-			home := t.TempDir()
-			if err := os.CopyFS(home, os.DirFS(warm)); err != nil {
-				t.Fatal(err)
-			}
-			os.Remove(filepath.Join(home, "opencode.json"))
-			return in(t, home, model)
-		},
+		New: fromWarm,
 		Touch: func(path string) string {
 			return fakemodel.Tool("bash", object{"command": "touch " + path, "description": "make it"})
 		},
 	})
+}
+
+// takeChoiceBack has a session's first message in another model and in mode plan, and the next by the default that the
+// session told: without it, the agent would continue with what it had last.
+func takeChoiceBack(t *testing.T, adapter agent.Adapter, o agent.Options, model *fakemodel.Server) {
+	o.Override = agent.Choice{Model: "fake/other-model", Mode: "plan"}
+	for _, tt := range []struct {
+		text, model string
+		planned     bool
+	}{{"first", "other-model", true}, {"second", "fake-model", false}} {
+		s, err := adapter.Start(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := agenttest.Watch(t, s)
+		l.Turn("[[say:" + tt.text + "]]")
+		o.Resume, o.Override = s.ID(), s.(agent.Defaulted).Default()
+		if err := s.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, q := range model.Requests() {
+			if _, last, ok := strings.Cut(q.Text(), "[[say:"+tt.text+"]]"); ok && len(q.Tools) > 0 {
+				found = true
+				if planned := strings.Contains(last, "Plan mode ACTIVE"); q.Model != tt.model || planned != tt.planned {
+					t.Errorf("%s: model %s, planned %t", tt.text, q.Model, planned)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s: the model was not asked", tt.text)
+		}
+	}
 }
 
 func opencodeConfig(url string) object {
@@ -118,7 +158,7 @@ func opencodeConfig(url string) object {
 		"enabled_providers": []string{"fake"},
 		"provider": object{"fake": object{
 			"name": "Fake", "npm": "@ai-sdk/openai-compatible", "options": object{"baseURL": url + "/v1", "apiKey": "dummy"},
-			"models": object{"fake-model": model},
+			"models": object{"fake-model": model, "other-model": model},
 		}},
 	}
 }

@@ -25,7 +25,8 @@ type session struct {
 	allowed  []string // tools that need no permission
 	refused  []string // tools that are always denied
 	habits   habits
-	id       string // does not change once the session is returned to the caller
+	id       string       // does not change once the session is returned to the caller
+	unchosen agent.Choice // by which it would continue without a choice; does not change either
 
 	turns sync.WaitGroup // prompts that wait for their answer
 	gone  chan struct{}  // closed when the process has ended and the last event is put
@@ -67,6 +68,11 @@ func (s *session) ID() string                 { return s.id }
 func (s *session) PID() int                   { return s.child.PID() }
 func (s *session) Alive() bool                { return s.child.Alive() && !s.wire.isOver() }
 func (s *session) Events() <-chan agent.Event { return s.events.C() }
+
+var _ agent.Defaulted = (*session)(nil)
+
+// Default implements agent.Defaulted.
+func (s *session) Default() agent.Choice { return s.unchosen }
 
 // Send implements agent.Session.
 func (s *session) Send(ctx context.Context, text string) error {

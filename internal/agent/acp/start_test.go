@@ -154,6 +154,28 @@ func TestModelAndModeAreChosen(t *testing.T) {
 	}
 }
 
+func TestWhatAnAgentHasWithoutAChoiceIsTold(t *testing.T) {
+	for name, tt := range map[string]struct {
+		sandbox agent.Sandbox
+		want    agent.Choice
+	}{
+		"opencode": {agent.WorkspaceWrite, agent.Choice{Model: "fake/a", Mode: "build"}},
+		"gemini":   {agent.FullAccess, agent.Choice{Model: "auto", Mode: "default"}},
+		"codex":    {agent.WorkspaceWrite, agent.Choice{Mode: "workspace-write"}}, // the agent's own asks for nothing
+		"plain":    {agent.WorkspaceWrite, agent.Choice{}},
+	} {
+		b := newBench(t, name)
+		b.options.Sandbox = tt.sandbox
+		if name == "opencode" {
+			b.options.Override = agent.Choice{Model: "fake/b", Mode: "plan"}
+		}
+		s, _ := b.start()
+		if got := s.(agent.Defaulted).Default(); got != tt.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
+		}
+	}
+}
+
 func TestTheSystemPromptAndTheDirectories(t *testing.T) {
 	for name, want := range map[string][2]string{
 		"claude":   {`{"cwd":"DIR","additionalDirectories":["/more"],"systemPrompt":{"mode":"append","content":[{"text":"be kind","type":"text"}]},"mcpServers":[{"name":"docs","command":"/bin/sh","args":["-c","true"],"env":[{"name":"K","value":"v"}]},{"name":"none","command":"/bin/sh","args":[],"env":[]}],"_meta":{"claudeCode":{"options":{"settingSources":["user"]}}}}`, `[{"text":"TEXT","type":"text"}]`},
