@@ -19,6 +19,7 @@ type editor struct {
 
 	spans  []span
 	marked bool // some hunk says whether the last line has a line feed
+	indent int  // bytes of the indentations that the hunks add
 }
 
 // span replaces the lines [at, end) of the file.
@@ -47,7 +48,7 @@ func (e *editor) applyMatches(matches []place.Match, placed []place.Hunk) ([]byt
 		}
 	}
 	e.reportShared(matches)
-	return e.composeFile(), nil
+	return e.composeFile()
 }
 
 // reportShared adds a repair for hunks that show the same lines of the file.
@@ -73,6 +74,9 @@ func (e *editor) addSpans(i int, m place.Match, h place.Hunk) *Refusal {
 		if indent, ok = findReindent(m.Lines, e.file.Lines[m.At:m.End()]); !ok {
 			return &Refusal{Kind: DeletedLineDiffers, Path: e.path, Hunk: i + 1,
 				Message: "the deleted lines are indented otherwise than in the file, and not in one way; the file has:\n" + showAround(e.file, m.At)}
+		}
+		if e.indent += len(indent.add); e.indent > e.limits.File {
+			return e.refuseSize()
 		}
 		if indent.note != "" {
 			e.addRepair(e.path, i+1, RepairIndentation, indent.note)
@@ -136,21 +140,31 @@ func (e *editor) reportRepairs(i int, m place.Match, h place.Hunk) {
 	}
 }
 
-// composeFile returns the file with the spans replaced. It copies the lines outside of them.
-func (e *editor) composeFile() []byte {
+// composeFile returns the file with the spans replaced. It copies the lines outside of them. A small diff can add many
+// lines that take a long indentation from the file, so it stops as soon as the added ones are too much for a file.
+func (e *editor) composeFile() ([]byte, *Refusal) {
 	var out [][]byte
-	at := 0
+	at, added := 0, 0
 	returns := e.hasMostlyReturns()
 	for _, s := range e.spans {
 		out = append(out, e.file.Lines[at:s.at]...)
 		for k, l := range s.lines {
-			out = append(out, e.addedLine(s, k, l, returns))
+			line := e.addedLine(s, k, l, returns)
+			if added += len(line); added > e.limits.File {
+				return nil, e.refuseSize()
+			}
+			out = append(out, line)
 		}
 		at = s.end
 	}
 	kept := e.file.Lines[at:]
 	out = append(out, kept...)
-	return e.joinLines(out, len(kept) > 0, returns)
+	return e.joinLines(out, len(kept) > 0, returns), nil
+}
+
+// refuseSize refuses a diff by which the file grows too large.
+func (e *editor) refuseSize() *Refusal {
+	return tooBig(e.path, "the file would have more than %d bytes", e.limits.File)
 }
 
 // addedLine returns an added line in the form that it has in the file. If the hunk does not agree with the

@@ -3,6 +3,7 @@ package patch
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/udiff"
@@ -106,10 +107,10 @@ func findRule(pairs []indentPair, added []string) (reindent, bool) {
 	first := pairs[0]
 	var rules []reindent
 	if add, ok := strings.CutSuffix(first.file, first.diff); ok && add != "" {
-		rules = append(rules, reindent{add: add, note: fmt.Sprintf("%q put before added lines", add)})
+		rules = append(rules, reindent{add: add, note: fmt.Sprintf("%s put before added lines", quoteIndent(add))})
 	}
 	if cut, ok := strings.CutSuffix(first.diff, first.file); ok && cut != "" && allStartWith(added, cut) {
-		rules = append(rules, reindent{cut: cut, note: fmt.Sprintf("%q taken off added lines", cut)})
+		rules = append(rules, reindent{cut: cut, note: fmt.Sprintf("%s taken off added lines", quoteIndent(cut))})
 	}
 	for _, width := range []int{4, 2, 8, 3, 1} {
 		if !anyContains(added, "\t") {
@@ -125,6 +126,14 @@ func findRule(pairs []indentPair, added []string) (reindent, bool) {
 		}
 	}
 	return reindent{}, false
+}
+
+// quoteIndent returns an indentation for a repair, or the length of a long one.
+func quoteIndent(indent string) string {
+	if len(indent) > 100 {
+		return fmt.Sprintf("an indentation of %d bytes", len(indent))
+	}
+	return strconv.Quote(indent)
 }
 
 // explainsAll reports whether r turns every indentation of the diff into the file's, and changes one at

@@ -1,7 +1,10 @@
 package patch_test
 
 import (
+	"errors"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ratchet-dev/ratchet/internal/patch"
@@ -104,5 +107,36 @@ func TestSensitive(t *testing.T) {
 	}
 	if c := plan(t, memory{}, addition("src/environment.go")); len(c.Sensitive) > 0 {
 		t.Errorf("an ordinary file: %v", c.Sensitive)
+	}
+}
+
+// A small diff whose many added lines would take a long indentation from the file is refused before they are made.
+func TestALongIndentationIsNotMultiplied(t *testing.T) {
+	const indent = 256 << 10
+	tree := memory{files: map[string]patch.File{"x": {Mode: patch.Regular, Content: []byte(strings.Repeat(" ", indent) + "x\nend\n")}}}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := patch.Plan(tree, []byte("--- a/x\n+++ b/x\n@@ -1 +1,4000 @@\n-x\n"+strings.Repeat("+y\n", 4000)), patch.Limits{})
+	runtime.ReadMemStats(&after)
+	if r, ok := errors.AsType[*patch.Refusal](err); !ok || r.Kind != patch.TooBig || r.Path != "x" {
+		t.Errorf("got %v, want a refusal of the size", err)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 4000*indent/2 {
+		t.Errorf("%d MiB were allocated", n>>20)
+	}
+}
+
+// A hunk keeps the indentation that it takes from the file, and so do the reports of it.
+func TestLongIndentationsAreCountedAndNotReported(t *testing.T) {
+	tree := memory{files: map[string]patch.File{"x": {Mode: patch.Regular, Content: []byte("a\n" + strings.Repeat(" ", 3000) + "x\n" + strings.Repeat(" ", 3000) + "z\nend\n")}}}
+	diff := "--- a/x\n+++ b/x\n@@ -2 +2,2 @@\n-x\n+y\n+yy\n@@ -3 +4 @@\n-z\n+zz\n"
+	for _, r := range plan(t, tree, diff).Repairs {
+		if len(r.Detail) > 200 {
+			t.Errorf("a repair has %d bytes", len(r.Detail))
+		}
+	}
+	_, err := patch.Plan(tree, []byte(diff), patch.Limits{File: 6100})
+	if r, ok := errors.AsType[*patch.Refusal](err); !ok || r.Kind != patch.TooBig || !strings.Contains(r.Message, "would have") {
+		t.Errorf("got %v, want a refusal of the size", err)
 	}
 }
