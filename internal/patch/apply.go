@@ -151,7 +151,7 @@ func findOtherLine(lines []udiff.Line, op udiff.Op) *udiff.Line {
 	return nil
 }
 
-// editFile places the hunks of a file and returns its new content.
+// editFile places the hunks of a file and returns its new content. A byte order mark that the diff does not show stays.
 func (p *planner) editFile(s *step, before []byte) ([]byte, *Refusal) {
 	if bytes.IndexByte(before, 0) >= 0 {
 		return nil, &Refusal{Kind: Policy, Path: s.old, Message: "the file is binary; only text can be patched"}
@@ -159,17 +159,28 @@ func (p *planner) editFile(s *step, before []byte) ([]byte, *Refusal) {
 	if len(before) > p.limits.File {
 		return nil, tooBig(s.old, "the file has %d bytes; at most %d are taken", len(before), p.limits.File)
 	}
-	if mark := []byte("\ufeff"); bytes.HasPrefix(before, mark) && !hasLinePrefix(s.hunks, mark) {
-		after, r := p.editFile(s, before[len(mark):])
-		return slices.Concat(mark, after), r
+	trusted := len(s.section.OldID) == 40 && s.section.OldID == blobID(before)
+	mark := []byte("\ufeff")
+	if !bytes.HasPrefix(before, mark) || hasLinePrefix(s.hunks, mark) {
+		return p.editText(s, before, trusted)
 	}
+	text := before
+	for bytes.HasPrefix(text, mark) {
+		text = text[len(mark):]
+	}
+	after, r := p.editText(s, text, trusted)
+	return slices.Concat(before[:len(before)-len(text)], after), r
+}
+
+// editText is editFile without the mark. trusted says that the diff was made for this very file.
+func (p *planner) editText(s *step, before []byte, trusted bool) ([]byte, *Refusal) {
 	f := place.NewFile(before)
 	hunks := make([]place.Hunk, len(s.hunks))
 	for i, h := range s.hunks {
 		hunks[i] = toPlaceHunk(h)
 	}
 	matches, ok := []place.Match(nil), false
-	if len(s.section.OldID) == 40 && s.section.OldID == blobID(before) {
+	if trusted {
 		matches, ok = f.PlaceTrusted(hunks)
 	}
 	if !ok {

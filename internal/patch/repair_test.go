@@ -140,3 +140,21 @@ func TestLongIndentationsAreCountedAndNotReported(t *testing.T) {
 		t.Errorf("got %v, want a refusal of the size", err)
 	}
 }
+
+// The diff of a change names the file that it was made for, so its lines need no other proof. A byte order mark that the
+// diff does not show is part of that file.
+func TestTheDiffOfAChangeFitsWithAndWithoutAByteOrderMark(t *testing.T) {
+	const before, after = "h1\nh2\nh3\nA\nB\nC\n\n\n\n\nD\n", "h1\nh2\nh3\nA\nB\nC\n\n\n\n\n\nD\n"
+	for _, mark := range []string{"", "\ufeff"} {
+		old, fresh := patch.File{Mode: patch.Regular, Content: []byte(mark + before)}, patch.File{Mode: patch.Regular, Content: []byte(mark + after)}
+		c := &patch.Change{Files: []patch.FileChange{{Path: "f", Kind: patch.Modified, Before: &old, After: &fresh}}}
+		again, err := patch.Plan(memory{files: map[string]patch.File{"f": old}}, c.Diff(), patch.Limits{})
+		if err != nil {
+			t.Errorf("mark %q: %v", mark, err)
+			continue
+		}
+		if got := string(again.Files[0].After.Content); got != mark+after {
+			t.Errorf("got %q, want %q", got, mark+after)
+		}
+	}
+}
