@@ -1,6 +1,9 @@
 package udiff
 
-import "slices"
+import (
+	"bytes"
+	"slices"
+)
 
 // Reading is one way to understand the text of a hunk.
 type Reading struct {
@@ -127,18 +130,21 @@ func joinWrapped(lines []Line) ([]Line, bool) {
 		return nil, false
 	}
 	out := make([]Line, 0, len(lines))
-	kept := false
+	kept, copied := false, false // copied: the text of the last line of out is a copy
 	for _, l := range lines {
 		kept = kept || l.Op == Context && !l.Bare
 		if !rest(l) {
-			out = append(out, l)
+			out, copied = append(out, l), false
 			continue
 		}
 		last := &out[len(out)-1]
 		if last.Op == Insert {
 			return nil, false
 		}
-		last.Text = slices.Concat(last.Text, []byte(" "), l.Text)
+		if !copied {
+			last.Text, copied = bytes.Clone(last.Text), true
+		}
+		last.Text = append(append(last.Text, ' '), l.Text...)
 		last.NoEOL = last.NoEOL || l.NoEOL
 	}
 	return out, kept

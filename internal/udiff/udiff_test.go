@@ -3,6 +3,7 @@ package udiff_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -150,6 +151,20 @@ func TestManyLinesThatCouldBeginAFile(t *testing.T) {
 	d, err := udiff.Parse([]byte(head+"similarity index 90%\nrename from y\nrename to z\n"), nobody, false)
 	if err != nil || len(d.Sections) != 2 || d.Sections[1].To != "z" {
 		t.Errorf("got %+v, %v; want a section of its own for the rename", d, err)
+	}
+}
+
+// A line that was wrapped into many is joined in one pass.
+func TestALineThatWasWrappedIntoMany(t *testing.T) {
+	const n = 2_000_000
+	s := one(t, "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n x\n-y\n"+strings.Repeat("a\n", n))
+	readings := s.Hunks[0].Readings()
+	i := slices.IndexFunc(readings, func(r udiff.Reading) bool { return r.Note == udiff.NoteWrapped })
+	if i < 0 {
+		t.Fatalf("%d readings, none with the line joined", len(readings))
+	}
+	if last := readings[i].Lines[len(readings[i].Lines)-1].Text; len(last) != 1+2*n {
+		t.Errorf("the line has %d bytes, want %d", len(last), 1+2*n)
 	}
 }
 
