@@ -118,6 +118,9 @@ func (p *parser) isFileHeaderAt(i int) bool {
 	return i+1 < len(p.lines) && IsFileHeader(p.lines[i], p.lines[i+1])
 }
 
+// maxPromised bounds the lines for which a hunk has memory before they are read. Its header may promise any number.
+const maxPromised = 32
+
 // readHunk reads a hunk and everything up to the next header.
 func (p *parser) readHunk(s *Section) {
 	h := Hunk{At: p.next + 1, Fit: -1}
@@ -125,7 +128,7 @@ func (p *parser) readHunk(s *Section) {
 	returns := bytes.HasSuffix(p.lines[p.next], []byte("\r"))
 	p.diff.CRLF = p.diff.CRLF || returns
 	left := counter{h.Old.Lines, h.New.Lines}
-	h.Lines = make([]Line, 0, max(0, min(h.Old.Lines+h.New.Lines, len(p.lines)-p.next-1)))
+	h.Lines = make([]Line, 0, max(0, min(h.Old.Lines+h.New.Lines, len(p.lines)-p.next-1, maxPromised)))
 	for p.next++; p.next < len(p.lines); p.next++ {
 		if left.isDone() && h.Fit < 0 {
 			h.Fit = len(h.Lines)

@@ -3,6 +3,7 @@ package udiff_test
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -165,6 +166,22 @@ func TestALineThatWasWrappedIntoMany(t *testing.T) {
 	}
 	if last := readings[i].Lines[len(readings[i].Lines)-1].Text; len(last) != 1+2*n {
 		t.Errorf("the line has %d bytes, want %d", len(last), 1+2*n)
+	}
+}
+
+// A header may promise more lines than there are, and a diff has many headers.
+func TestPromisesOfLinesTakeNoMemory(t *testing.T) {
+	const n = 5000
+	text := []byte("--- a/x\n+++ b/x\n" + strings.Repeat("@@ -1,999999 +1,999999 @@\n x\n", n))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	d, err := udiff.Parse(text, nobody, false)
+	runtime.ReadMemStats(&after)
+	if err != nil || len(d.Sections[0].Hunks) != n {
+		t.Fatalf("got %v", err)
+	}
+	if taken := after.TotalAlloc - before.TotalAlloc; taken > 128<<20 {
+		t.Errorf("%d MiB were allocated", taken>>20)
 	}
 }
 
