@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -178,5 +179,25 @@ func TestAVerdictThatWasCutIsNone(t *testing.T) {
 	s.provider.responds(provider.Response{RawText: "DECISION: PASS\nbut there is more to", FinishReason: provider.Length}, nil)
 	if out := must[activities.Judgement](s, s.acts.Judge, in); out.Verdict != run.Blocked || s.provider.calls() != 2 {
 		t.Errorf("%+v after %d calls", out, s.provider.calls())
+	}
+}
+
+// What an evaluator waits for reaches the workflow: a judgement without a verdict can be read.
+func TestAnEvaluatorCanWait(t *testing.T) {
+	for name, cause := range map[string]error{
+		"for a permission":   &provider.Suspended{Tool: "Bash", Input: json.RawMessage(`{}`)},
+		"for a larger share": &provider.Exhausted{},
+		"for a usage limit":  &failure.Limited{Until: time.Now().Add(time.Hour), Cause: &failure.Error{Code: failure.RateLimit, Message: "5 hours"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newFixture(t)
+			s.prepare()
+			s.provider.responds(provider.Response{RawText: "hm", FinishReason: provider.Stop, Usage: &run.Usage{TotalTokens: 10}}, nil)
+			s.provider.responds(provider.Response{}, cause)
+			in := activities.JudgeInput{Call: s.call(run.Evaluate), Report: s.check("true").Report}
+			if out := must[activities.Judgement](s, s.acts.Judge, in); out.Halt == nil || out.Usage.TotalTokens != 10 {
+				t.Errorf("%+v, usage %+v", out.Halt, out.Usage)
+			}
+		})
 	}
 }

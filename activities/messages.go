@@ -212,7 +212,7 @@ type TryInput struct {
 
 // Judgement holds the verdict of the checks or of the evaluator.
 type Judgement struct {
-	Verdict  run.Result    `json:"verdict"` // pass, fix or blocked
+	Verdict  run.Result    `json:"verdict,omitempty"` // pass, fix or blocked; none of a call without an answer
 	Report   run.Ref       `json:"report"`
 	Reasons  []string      `json:"reasons,omitempty"`
 	Failed   []string      `json:"failed,omitempty"`
