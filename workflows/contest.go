@@ -181,12 +181,27 @@ func (r *runner) checkCandidate(ctx workflow.Context, c activities.Call, e *cand
 	j, err = callProvider(thinking(ctx, c), r, acts.Judge, activities.JudgeInput{Call: c, Report: *e.Report, Patch: &e.Proposal.Patch})
 	if err != nil {
 		r.log.Warn("attempt not judged", "attempt", e.Number, "error", err)
-		return ctx.Err() // the checks alone rank it
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if workflow.GetVersion(ctx, "contest-counts-judge", workflow.DefaultVersion, 1) == 1 { // more usage can end a budget
+			e.addSpent(err)
+		}
+		return nil // the checks alone rank it
 	}
 	_, used := j.Halted()
 	e.Judged, e.Report, e.out.Usage = j.Verdict, &j.Report, e.out.Usage.Add(used)
 	e.out.Retries = run.AddRetries(e.out.Retries, j.Retries)
 	return nil
+}
+
+// addSpent counts a call for the candidate that ended in err.
+func (e *candidate) addSpent(err error) {
+	used, before := spentOn(err)
+	if h, ok := asHalted(err); ok {
+		used = h.used
+	}
+	e.out.Usage, e.out.Retries = e.out.Usage.Add(used), run.AddRetries(e.out.Retries, before)
 }
 
 // proposeBest ranks the candidates and emits the best patch with its rivals.

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/temporal"
+
 	"github.com/ratchet-dev/ratchet/activities"
 	"github.com/ratchet-dev/ratchet/internal/eventually"
 	"github.com/ratchet-dev/ratchet/internal/run"
@@ -54,6 +56,27 @@ func waitsWith(t *testing.T, w *fakeActivities, in run.Input) (q run.Pending, us
 		t.Fatal(err)
 	}
 	return q, s.Usage.TotalTokens
+}
+
+// What an evaluator used counts, also when it has not judged the attempt.
+func TestUsageOfAnEvaluatorThatDoesNotJudgeCounts(t *testing.T) {
+	used := run.Usage{TotalTokens: 40}
+	for name, w := range map[string]*fakeActivities{
+		"it uses up its share": {judged: []activities.Judgement{{Halt: &activities.Halt{Exhausted: true}, Usage: &used}}},
+		"it fails": {judgeErr: []error{
+			temporal.NewNonRetryableApplicationError("401", "AUTH", nil, used, []run.Retry{{Code: "TIMEOUT", Count: 1}}),
+			temporal.NewNonRetryableApplicationError("401", "AUTH", nil, used, []run.Retry(nil)),
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.rivals = map[int][]activities.ProposeResult{1: sized("long", 30), 2: sized("short", 2)}
+			in := contest(2)
+			in.MaxTokens, in.Providers.Evaluator = 1000, "claude"
+			if q, used := waitsWith(t, w, in); used != 100 || q.Approval == nil {
+				t.Errorf("%d of 100 tokens are counted; %+v", used, q)
+			}
+		})
+	}
 }
 
 // What all attempts used counts, also when none came to an end.

@@ -30,6 +30,7 @@ type fakeActivities struct {
 	judged    []activities.Judgement             // of the evaluator, likewise
 	baselines []run.Baseline                     // of the checks on the base commit, likewise; none fails as expected
 	planErr   []error                            // of the first calls of the planner
+	judgeErr  []error                            // of the first calls of the evaluator
 	refuse    []*run.Problem                     // of the applications, in turn
 	unfit     []*run.Problem                     // why a part is no patch, in turn; the last one again and again
 	rivals    map[int][]activities.ProposeResult // of several attempts, in turn
@@ -271,6 +272,11 @@ func (w *fakeActivities) Judge(_ context.Context, in activities.JudgeInput) (act
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.brief(in.Call); err != nil {
+		return activities.Judgement{}, err
+	}
+	if len(w.judgeErr) > 0 {
+		err := w.judgeErr[0]
+		w.judgeErr = w.judgeErr[1:]
 		return activities.Judgement{}, err
 	}
 	return next(&w.judged, activities.Judgement{Verdict: run.Pass, Report: run.Ref{Name: "evaluate"}}), nil
