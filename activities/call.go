@@ -267,7 +267,10 @@ func (a *Activities) haltForPermission(dir *rundir.Dir, c Call, s *provider.Susp
 func (a *Activities) failedAttempt(ctx context.Context, dir *rundir.Dir, c Call, partial []byte, spent run.Usage, begun int, cause error) error {
 	perr, ok := errors.AsType[*failure.Error](cause)
 	if !ok {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil { // a worker that stops, or a cancellation: no attempt has failed
+			if err := keepUsage(dir, c, spent); err != nil {
+				return unkeptError("the call was stopped, and what it had used", err, failedUsage(dir, c).Add(spent), failedRetries(dir, c, maxPaid))
+			}
 			return ctx.Err()
 		}
 		perr = &failure.Error{Code: failure.Unknown, Message: cause.Error(), Retriable: true}

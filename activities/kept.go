@@ -30,7 +30,7 @@ func keepCut(dir *rundir.Dir, c Call, text []byte) (*run.Ref, error) {
 }
 
 // cutUsage names the sum of the usage of all attempts at the call that were cut off and are made again: after a usage
-// limit the same call continues, however often.
+// limit, or by another worker, the same call continues, however often.
 func cutUsage(c Call) string { return c.Artifact("cut.usage.json") }
 
 // keepUsage adds to that sum. The caller holds the lock of the call.

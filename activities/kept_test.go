@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"context"
 	"reflect"
 	"testing"
 	"time"
@@ -125,5 +126,26 @@ func TestUsageBeforeAUsedUpBudgetIsToldByTheHalt(t *testing.T) {
 	callFailure(t, s, c)
 	if out := must[activities.ProposeResult](s, s.acts.Propose, c); out.Halt == nil || !out.Halt.Exhausted || out.Usage.TotalTokens != 1005 {
 		t.Errorf("%+v, usage %+v", out.Halt, out.Usage)
+	}
+}
+
+// A worker that stops in order, or a cancellation, is no failure of the attempt: the next one tells what it had used.
+func TestUsageBeforeAStopIsToldByTheAnswer(t *testing.T) {
+	s := newFixture(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	s.provider.then(func(ctx context.Context, _ func(provider.Progress)) (provider.Response, error) {
+		stop()
+		<-ctx.Done()
+		return provider.Response{RawText: "so far", FinishReason: provider.Failed, Usage: &run.Usage{TotalTokens: 1000}}, ctx.Err()
+	})
+	s.provider.responds(provider.Response{RawText: result("type: NOOP\nreason: done"), FinishReason: provider.Stop, Usage: &run.Usage{TotalTokens: 5}}, nil)
+	c := s.call(run.Execute)
+	if _, err := s.environmentOf(ctx).ExecuteActivity(s.acts.Propose, c); err == nil {
+		t.Error("it was not stopped")
+	}
+	out := must[activities.ProposeResult](s, s.acts.Propose, c)
+	if out.Usage.TotalTokens != 1005 || len(out.Retries) != 0 {
+		t.Errorf("usage %+v, retries %+v", out.Usage, out.Retries)
 	}
 }

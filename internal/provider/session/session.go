@@ -88,7 +88,7 @@ func (p sessionProvider) Generate(ctx context.Context, req provider.Request, pro
 		return resp, nil
 	}
 	if ctx.Err() != nil {
-		return provider.Response{RawText: resp.RawText, FinishReason: provider.Failed, DurationMs: resp.DurationMs}, ctx.Err()
+		return provider.Response{RawText: resp.RawText, FinishReason: provider.Failed, Usage: resp.Usage, DurationMs: resp.DurationMs}, ctx.Err()
 	}
 	return p.classifyError(resp, err, req.Constraints.Timeout())
 }
@@ -178,7 +178,7 @@ func (c *activeCall) produceAnswer(ctx context.Context) (provider.Response, erro
 	a, err := c.firstAnswer(ctx)
 	for told := 0; ; told++ {
 		if err != nil {
-			return c.partialResponse(err), err
+			return c.partialResponse(ctx, err), err
 		}
 		resp, unfit := c.buildResponse(ctx, a)
 		bad, ok := errors.AsType[*failure.Error](unfit)
@@ -257,13 +257,14 @@ func (c *activeCall) unreportedUsage() *run.Usage {
 }
 
 // partialResponse returns the unfinished answer. It reports the usage once; a
-// call that only waits reports it at its end.
-func (c *activeCall) partialResponse(err error) provider.Response {
+// call that only waits reports it at its end, and one that was canceled leaves it to the next attempt: who cancels need
+// not hear what comes back.
+func (c *activeCall) partialResponse(ctx context.Context, err error) provider.Response {
 	resp := provider.Response{RawText: c.talk.textSoFar(), FinishReason: provider.Failed}
 	if c.talk.Session != nil {
 		c.note.Used = c.talk.callUsage()
 	}
-	if _, waits := errors.AsType[*provider.Suspended](err); !waits {
+	if _, waits := errors.AsType[*provider.Suspended](err); !waits && !errors.Is(ctx.Err(), context.Canceled) {
 		resp.Usage = c.unreportedUsage()
 		c.note.Told = c.note.Used
 	}
