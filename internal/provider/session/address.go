@@ -95,9 +95,9 @@ func (c *activeCall) answerPeer(ctx context.Context, in *intake.Intake, m contro
 	}
 	a, err := c.followTurn(ctx)
 	if err != nil {
+		c.keepNoteOrLog() // with what the turn cost
 		return err
 	}
-	c.note.Used = a.used
 	in.SetLastMessage(a.Text)
 	return c.keepNote()
 }

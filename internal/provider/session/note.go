@@ -60,8 +60,6 @@ type answer struct {
 	// once Taken says that the checkout was read.
 	Changes []byte `json:"changes,omitempty"`
 	Taken   bool   `json:"taken,omitempty"`
-
-	used run.Usage // of the call so far
 }
 
 func (n slotNote) isFor(key string, call int) bool { return n.Key == key && n.Call == call }

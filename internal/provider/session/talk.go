@@ -133,7 +133,7 @@ func (c *activeCall) awaitAnswer(ctx context.Context) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	c.note.Used, c.note.Open, c.note.Answer = a.used, false, a
+	c.note.Open, c.note.Answer = false, a
 	return *a, c.keepNote()
 }
 
@@ -261,9 +261,10 @@ func (c *activeCall) turnResult(e agent.Turn) (*answer, error) {
 		used.Cost += *e.Cost
 	}
 	t.usedBefore, t.used = used, agent.Tokens{}
+	c.note.Used = used // however the turn ended, and whatever turn follows
 	switch {
 	case e.Status == agent.Completed:
-		return &answer{Text: c.Redact.String(e.Text), used: used}, nil
+		return &answer{Text: c.Redact.String(e.Text)}, nil
 	case t.overBudget: // regardless of how the agent reports the interrupt
 		return nil, &provider.Exhausted{Usage: used}
 	case e.Status == agent.Interrupted:

@@ -5,7 +5,11 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/ratchet-dev/ratchet/internal/agent"
+	"github.com/ratchet-dev/ratchet/internal/citizen"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
+	"github.com/ratchet-dev/ratchet/internal/provider/session"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
@@ -36,5 +40,68 @@ func TestUsageOfACanceledTurnIsToldByTheNextAttempt(t *testing.T) {
 	all := len(b.fake.Model.Requests())
 	if least, most := 1020*int64(1+all-before), 1020*int64(all); told < least || told > most { // the last request before the end may have had no answer
 		t.Errorf("%d tokens are told of %d requests, %d of them before it was canceled", told, all, before)
+	}
+}
+
+// costly is an agent some of whose turns fail, and cost $5.
+type costly struct {
+	agent.Adapter
+	fails func(resumed bool, turn int) bool
+}
+
+func (c costly) Start(ctx context.Context, o agent.Options) (agent.Session, error) {
+	s, err := c.Adapter.Start(ctx, o)
+	if err != nil {
+		return s, err
+	}
+	out := make(chan agent.Event)
+	go func() {
+		defer close(out)
+		n := 0
+		for e := range s.Events() {
+			if turn, ok := e.(agent.Turn); ok {
+				if n++; c.fails(o.Resume != "", n) {
+					cost := run.Dollars(5)
+					turn.Status, turn.Cost, turn.Err = agent.Failed, &cost, &failure.Error{Code: failure.BadRequest, Message: failure.TooLong + ": 200001 tokens"}
+				}
+				e = turn
+			}
+			out <- e
+		}
+	}()
+	return other{s, out}, nil
+}
+
+// The session was full, and the work is sent to a new one.
+func TestCostOfATurnThatFailedIsToldWithTheNext(t *testing.T) {
+	b := newBench(t)
+	p := session.New(session.Config{Adapter: costly{b.fake, func(resumed bool, _ int) bool { return resumed }}, Pool: b.pool})
+	req := b.request("[[usage:1000,20]][[say:done]]")
+	if _, err := p.Generate(t.Context(), req, nil); err != nil {
+		t.Fatal(err)
+	}
+	req.Phase, req.Role, req.Iteration = run.Fix, run.Fixer, 2
+	resp, err := p.Generate(t.Context(), req, nil)
+	if err != nil || resp.Usage.Cost < run.Dollars(5) || resp.Usage.TotalTokens != 2*1020 {
+		t.Errorf("%v, usage %+v", err, resp.Usage)
+	}
+}
+
+// The second answer is the note's, for a worker that died before it kept the first.
+func TestCostOfAPeersTurnThatFailedIsTold(t *testing.T) {
+	b := newBench(t)
+	dirs := registry(t)
+	p := session.New(session.Config{
+		Adapter: costly{b.fake, func(_ bool, turn int) bool { return turn == 2 }}, Pool: b.pool,
+		Host: early{citizen.Host{Dirs: dirs}, dirs, []string{"[[say:heard you]]"}},
+	})
+	req := b.request("[[say:done]]")
+	for range 2 {
+		if resp, err := p.Generate(t.Context(), req, nil); err != nil || resp.Usage.Cost < run.Dollars(5) {
+			t.Errorf("%v, usage %+v", err, resp.Usage)
+		}
+	}
+	if n := len(b.fake.Model.Requests()); n != 2 {
+		t.Errorf("%d requests", n)
 	}
 }
