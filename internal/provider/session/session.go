@@ -183,6 +183,10 @@ func (c *activeCall) produceAnswer(ctx context.Context) (provider.Response, erro
 		resp, unfit := c.buildResponse(ctx, a)
 		bad, ok := errors.AsType[*failure.Error](unfit)
 		if !ok || told == maxComplaints {
+			if unfit != nil {
+				resp.Usage = c.tellUsage(ctx)
+				c.keepNoteOrLog()
+			}
 			return resp, unfit
 		}
 		a, err = c.requestRepair(ctx, bad.Message)
@@ -257,19 +261,28 @@ func (c *activeCall) unreportedUsage() *run.Usage {
 }
 
 // partialResponse returns the unfinished answer. It reports the usage once; a
-// call that only waits reports it at its end, and one that was canceled leaves it to the next attempt: who cancels need
-// not hear what comes back.
+// call that only waits reports it at its end.
 func (c *activeCall) partialResponse(ctx context.Context, err error) provider.Response {
 	resp := provider.Response{RawText: c.talk.textSoFar(), FinishReason: provider.Failed}
 	if c.talk.Session != nil {
 		c.note.Used = c.talk.callUsage()
 	}
-	if _, waits := errors.AsType[*provider.Suspended](err); !waits && !errors.Is(ctx.Err(), context.Canceled) {
-		resp.Usage = c.unreportedUsage()
-		c.note.Told = c.note.Used
+	if _, waits := errors.AsType[*provider.Suspended](err); !waits {
+		resp.Usage = c.tellUsage(ctx)
 	}
 	c.keepNoteOrLog()
 	return resp
+}
+
+// tellUsage returns the usage that an error reports. A call that was canceled leaves it to the next attempt: who cancels
+// need not hear what comes back.
+func (c *activeCall) tellUsage(ctx context.Context) *run.Usage {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil
+	}
+	used := c.unreportedUsage()
+	c.note.Told = c.note.Used
+	return used
 }
 
 // keepNoteOrLog keeps the note on a path that already returns an error.

@@ -100,7 +100,10 @@ func (c *activeCall) sendPrompt(ctx context.Context, text string) error {
 	if c.note.Key != c.workKey() {
 		c.note.Used, c.note.Told, c.note.Asked = run.Usage{}, run.Usage{}, nil
 	}
-	if c.note.Call != c.req.Call { // the reported usage is in the budgets already
+	if c.note.Call != c.req.Call { // the reported usage is in the budgets already, and an answer has reported all of it
+		if c.note.Answer != nil {
+			c.note.Told = c.note.Used
+		}
 		c.note.Used, c.note.Told = c.note.Used.Sub(c.note.Told), run.Usage{}
 	}
 	t.usedBefore, t.used = c.note.Used, agent.Tokens{}

@@ -105,3 +105,28 @@ func TestCostOfAPeersTurnThatFailedIsTold(t *testing.T) {
 		t.Errorf("%d requests", n)
 	}
 }
+
+// An evaluator without a decision is asked once more: the second answer does not tell what the first has told.
+func TestTheNextCallOfTheSameWorkTellsItsOwnUsage(t *testing.T) {
+	for name, unfit := range map[string]bool{"after an answer": false, "after changes that cannot be taken": true} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			req := b.request("[[usage:1000,20]]" + write("a.txt", "A") + "[[say:done]]")
+			if unfit {
+				b.site.unfit = map[string]string{"a.txt": "a symbolic link"}
+			}
+			var told int64
+			for n := 1; n <= 2; n++ {
+				req.Call = n
+				resp, err := b.call(req)
+				if unfit == (err == nil) {
+					t.Fatalf("call %d: %v", n, err)
+				}
+				told += resp.Usage.TotalTokens
+			}
+			if want := 1020 * int64(len(b.fake.Model.Requests())); told != want {
+				t.Errorf("%d tokens are told of %d", told, want)
+			}
+		})
+	}
+}
