@@ -31,23 +31,51 @@ var (
 	ErrTooLarge  = errors.New("too large")
 )
 
-// Read reads a regular file of at most that many bytes. It checks the kind of the opened file and
-// therefore reads nothing that is put in the file's place meanwhile.
-func Read(path string, most int64) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+// Open opens a regular file to be read. It checks the kind of the opened file and therefore opens
+// nothing that is put in the file's place meanwhile.
+func Open(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, readFlags|unix.O_NOFOLLOW, 0)
+	return keepRegular(f, path, err)
+}
+
+// OpenIn is Open for a file in a root. A link in the root leads to a file in the root only.
+func OpenIn(root *os.Root, name string) (*os.File, error) {
+	f, err := root.OpenFile(name, readFlags, 0)
+	return keepRegular(f, filepath.Join(root.Name(), name), err)
+}
+
+// readFlags open a file without a wait for the writer of a fifo.
+const readFlags = os.O_RDONLY | unix.O_NONBLOCK
+
+// keepRegular closes a file that is not regular.
+func keepRegular(f *os.File, path string, err error) (*os.File, error) {
 	switch {
 	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENXIO): // a symlink, a socket
 		return nil, fmt.Errorf("read %s: %w", path, ErrIrregular)
 	case err != nil:
 		return nil, err
 	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("read %s: %w", path, ErrIrregular)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// Read reads a regular file of at most that many bytes.
+func Read(path string, most int64) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("read %s: %w", path, ErrIrregular)
 	}
 	tooLarge := fmt.Errorf("read %s: %w: more than %d bytes", path, ErrTooLarge, most)
 	if info.Size() > most {

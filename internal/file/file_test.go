@@ -52,6 +52,35 @@ func TestRead(t *testing.T) {
 	}
 }
 
+func TestOpenIn(t *testing.T) {
+	dir, out := t.TempDir(), t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	must(t, os.Mkdir(at("dir"), 0o700))
+	must(t, os.WriteFile(at("dir/plain"), []byte("12345"), 0o600))
+	must(t, os.WriteFile(filepath.Join(out, "plain"), []byte("12345"), 0o600))
+	must(t, os.Symlink("plain", at("dir/link")))
+	must(t, os.Symlink("dir", at("inside")))
+	must(t, os.Symlink(out, at("outside")))
+	must(t, os.Symlink(filepath.Join(out, "plain"), at("far")))
+	must(t, os.Symlink("/dev/zero", at("device")))
+	must(t, unix.Mkfifo(at("fifo"), 0o600))
+	root, err := os.OpenRoot(dir)
+	must(t, err)
+	defer root.Close()
+	for name, opens := range map[string]bool{
+		"dir/plain": true, "dir/link": true, "inside/plain": true,
+		"outside/plain": false, "far": false, "device": false, "fifo": false, "fifo/plain": false, "dir": false, "none": false,
+	} {
+		f, err := file.OpenIn(root, name)
+		if err == nil {
+			f.Close()
+		}
+		if (err == nil) != opens {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestSweep(t *testing.T) {
 	const hour = time.Hour
 	rows := []struct {

@@ -78,7 +78,7 @@ func (a *adapter) startSession(ctx context.Context, o agent.Options) (*session, 
 	if err != nil {
 		return nil, greeting{}, err
 	}
-	if o.Resume != "" && projectsOf(env).lacksUserMessage(o.Resume) {
+	if o.Resume != "" && projectsOf(env).lacksUserMessage(ctx, o.Resume) {
 		return nil, greeting{}, agent.ErrNoSession
 	}
 	argv = append([]string{binary}, argv...)

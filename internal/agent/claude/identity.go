@@ -2,7 +2,9 @@ package claude
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -10,6 +12,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
+	"github.com/ratchet-dev/ratchet/internal/file"
 )
 
 // identity tracks the id by which the session can be resumed. A client may name
@@ -79,45 +82,57 @@ func configDir(env []string) string {
 // directory is named after the working directory, with a dash for each slash,
 // dot and underscore. But a session that is resumed elsewhere stays in its old
 // directory (docs/contracts/claude-code.md, 8), so all directories are searched.
-func (p projects) hasTranscript(id string) bool { return p.findTranscript(id) != "" }
-
-func (p projects) findTranscript(id string) string {
-	if uuid.Validate(id) != nil {
-		return ""
+func (p projects) hasTranscript(id string) bool {
+	f := p.openTranscript(id)
+	if f == nil {
+		return false
 	}
-	dirs, err := os.ReadDir(string(p))
+	f.Close()
+	return true
+}
+
+// openTranscript returns nil if there is no transcript. The agent can write
+// there: a device, a pipe or a link out of the directory is no transcript.
+func (p projects) openTranscript(id string) *os.File {
+	if uuid.Validate(id) != nil {
+		return nil
+	}
+	root, err := os.OpenRoot(string(p) + "/") // waits for no pipe in its place
 	if err != nil {
-		return ""
+		return nil
+	}
+	defer root.Close()
+	dirs, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return nil
 	}
 	for _, dir := range dirs {
-		name := filepath.Join(string(p), dir.Name(), id+".jsonl")
-		if _, err := os.Stat(name); err == nil {
-			return name
+		if f, err := file.OpenIn(root, filepath.Join(dir.Name(), id+".jsonl")); err == nil {
+			return f
 		}
 	}
-	return ""
+	return nil
 }
 
 // lacksUserMessage reports whether the transcript of the session exists and holds
 // no message of the user. A client that is killed soon after the first message
 // may not have written it, and would resume a session that never got its task.
-func (p projects) lacksUserMessage(id string) bool {
-	f, err := os.Open(p.findTranscript(id))
-	if err != nil {
-		return false // the client itself decides about the session
+// Of a transcript that cannot be read to its end, the client itself decides.
+func (p projects) lacksUserMessage(ctx context.Context, id string) bool {
+	f := p.openTranscript(id)
+	if f == nil {
+		return false
 	}
 	defer f.Close()
-	lines := bufio.NewReader(f)
-	for {
-		line, err := lines.ReadBytes('\n')
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, child.MaxLine)
+	for lines.Scan() && ctx.Err() == nil {
 		var entry struct {
 			Type string `json:"type"`
 		}
-		if json.Unmarshal(line, &entry) == nil && entry.Type == "user" {
+		if json.Unmarshal(lines.Bytes(), &entry) == nil && entry.Type == "user" {
 			return false
 		}
-		if err != nil {
-			return true
-		}
 	}
+	return lines.Err() == nil && ctx.Err() == nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
@@ -127,6 +128,35 @@ func TestSessionThatNeverHeardItsTask(t *testing.T) {
 			if refused := errors.Is(err, agent.ErrNoSession); refused != tc.refused {
 				t.Errorf("got %v", err)
 			}
+		})
+	}
+}
+
+// An agent can write where its transcripts lie: what it puts there instead must
+// neither hold up the next start nor fill the memory.
+func TestATranscriptThatIsNone(t *testing.T) {
+	id := uuid.NewString()
+	for name, plant := range map[string]func(projects string) error{
+		"a pipe": func(p string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(p, "!"), 0o700), unix.Mkfifo(filepath.Join(p, "!", id+".jsonl"), 0o600))
+		},
+		"a device": func(p string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(p, "!"), 0o700), os.Symlink("/dev/zero", filepath.Join(p, "!", id+".jsonl")))
+		},
+		"a pipe for the projects": func(p string) error {
+			return errors.Join(os.MkdirAll(filepath.Dir(p), 0o700), unix.Mkfifo(p, 0o600))
+		},
+		"a line without an end": func(p string) error {
+			path := filepath.Join(p, "!", id+".jsonl")
+			return errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600), os.Truncate(path, 1<<30))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t, script{})
+			if err := plant(filepath.Join(f.home, ".claude", "projects")); err != nil {
+				t.Fatal(err)
+			}
+			f.start(t, agent.Options{Resume: id}) // the client decides
 		})
 	}
 }

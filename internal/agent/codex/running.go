@@ -12,6 +12,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 	"github.com/ratchet-dev/ratchet/internal/agent/child"
+	"github.com/ratchet-dev/ratchet/internal/file"
 )
 
 var _ agent.Prober = (*adapter)(nil)
@@ -24,11 +25,21 @@ func (a *adapter) Running(id string) (bool, error) {
 	if uuid.Validate(id) != nil {
 		return false, fmt.Errorf("%w: %q is no thread id", agent.ErrNoSession, id)
 	}
-	dir := filepath.Join(codexHome(a.clientEnviron(nil)), "thread-writer-locks")
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("no Codex in %s: %w", dir, agent.ErrNoList)
+	const locks = "thread-writer-locks"
+	home := codexHome(a.clientEnviron(nil))
+	root, err := os.OpenRoot(home)
+	if err == nil {
+		defer root.Close()
+		_, err = root.Stat(locks)
 	}
-	f, err := os.Open(filepath.Join(dir, id+".lock"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("no Codex in %s: %w", filepath.Join(home, locks), agent.ErrNoList)
+	}
+	if err != nil {
+		return false, err
+	}
+	// The agent can write there: a pipe or a link out of the directory is no lock.
+	f, err := file.OpenIn(root, filepath.Join(locks, id+".lock"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -56,6 +56,18 @@ func TestRunning(t *testing.T) {
 	if got, err := a.Running(aThread); got || err == nil {
 		t.Errorf("a lock that cannot be opened: %v, %v", got, err)
 	}
+	if err := errors.Join(os.Remove(path), unix.Mkfifo(path, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := a.Running(aThread); got || err == nil {
+		t.Errorf("a pipe that nobody writes: %v, %v", got, err)
+	}
+	if err := errors.Join(os.RemoveAll(locks), os.Symlink(t.TempDir(), locks)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := a.Running(aThread); got || err == nil {
+		t.Errorf("locks elsewhere: %v, %v", got, err)
+	}
 	for _, id := range []string{"", "x", "../" + aThread} {
 		if got, err := a.Running(id); got || !errors.Is(err, agent.ErrNoSession) {
 			t.Errorf("%q: %v, %v", id, got, err)

@@ -33,7 +33,7 @@ func (s *session) checkState(ctx context.Context) error {
 	if now.Model.Provider == noProvider {
 		return newError(failure.Auth, false, "pi has no model to use: nobody is logged in, and no key is set")
 	}
-	if err := now.checkSession(s.o); err != nil {
+	if err := now.checkSession(ctx, s.o); err != nil {
 		return err
 	}
 	s.id, s.model = now.SessionID, now.Model
@@ -47,7 +47,7 @@ func (s *session) checkState(ctx context.Context) error {
 // checkSession returns an error if the session is not the one that o names. A new
 // session under that id has no file yet: pi writes it with the first answer of the
 // model.
-func (now state) checkSession(o agent.Options) error {
+func (now state) checkSession(ctx context.Context, o agent.Options) error {
 	if o.Resume == "" {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (now state) checkSession(o agent.Options) error {
 	}
 	// If pi cannot use the session's own model, it silently continues with another
 	// one, perhaps of another provider and at another price.
-	if saved := savedModel(now.File); saved != "" && saved != now.Model.modelCode() {
+	if saved := savedModel(ctx, now.File); saved != "" && saved != now.Model.modelCode() {
 		return badRequest("the session's model %s is not available: pi would go on with %s", saved, now.Model.modelCode())
 	}
 	return nil

@@ -1,9 +1,13 @@
 package pi_test
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/ratchet-dev/ratchet/internal/agent"
 )
@@ -59,6 +63,32 @@ func TestAResume(t *testing.T) {
 			if e, _ := until[agent.Started](t, s); e != (agent.Started{SessionID: gid, Resumed: true}) || s.ID() != gid {
 				t.Errorf("%+v, the id is %q", e, s.ID())
 			}
+		})
+	}
+}
+
+// An agent can write where its sessions lie: what it puts there instead must
+// neither hold up the next start nor fill the memory.
+func TestASavedSessionThatIsNone(t *testing.T) {
+	for name, plant := range map[string]func(file string) error{
+		"a pipe":                func(file string) error { return unix.Mkfifo(file, 0o600) },
+		"a device":              func(file string) error { return os.Symlink("/dev/zero", file) },
+		"a line without an end": func(file string) error { return errors.Join(os.WriteFile(file, nil, 0o600), os.Truncate(file, 1<<30)) },
+		"a model that is huge": func(file string) error {
+			return os.WriteFile(file, []byte(header+changed("a", "", "p/"+strings.Repeat("x", 33<<20))+changed("b", "", "p/"+strings.Repeat("y", 33<<20))), 0o600)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "s.jsonl")
+			if err := plant(file); err != nil {
+				t.Fatal(err)
+			}
+			f := newFake(t, script{State: stateOf(gid, file, "2")})
+			s, err := f.adapter().Start(t.Context(), f.options(agent.Options{Resume: gid}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Stop(t.Context())
 		})
 	}
 }

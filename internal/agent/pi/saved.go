@@ -2,8 +2,11 @@ package pi
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
-	"os"
+
+	"github.com/ratchet-dev/ratchet/internal/agent/child"
+	"github.com/ratchet-dev/ratchet/internal/file"
 )
 
 // savedEntry is a line of a saved session: a node of a tree. The session continues
@@ -33,26 +36,39 @@ func (e savedEntry) namedModel() string {
 }
 
 // savedModel returns the model with which a saved session continues: the last one
-// that is named on the path to its last entry. It is empty if there is none, or no
-// such file.
-func savedModel(file string) string {
-	f, err := os.Open(file)
+// that is named on the path to its last entry. It is empty if there is none, no
+// such file, or one that is too large. The agent can write the file.
+func savedModel(ctx context.Context, path string) string {
+	f, err := file.Open(path)
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	models, last := map[string]string{}, ""
-	for lines := bufio.NewReader(f); err == nil; {
-		var line []byte
-		line, err = lines.ReadBytes('\n')
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, child.MaxLine)
+	models, last, kept := map[string]string{}, "", 0
+	for lines.Scan() && ctx.Err() == nil {
 		var e savedEntry
-		if json.Unmarshal(line, &e) != nil || e.ID == "" || e.Type == "session" {
+		if json.Unmarshal(lines.Bytes(), &e) != nil || e.ID == "" || e.Type == "session" {
 			continue
 		}
 		models[e.ID], last = models[e.Parent], e.ID
-		if named := e.namedModel(); named != "" {
+		named := e.namedModel()
+		if named != "" {
 			models[e.ID] = named
 		}
+		if kept += entrySize + len(e.ID) + len(named); kept > maxKept {
+			return ""
+		}
+	}
+	if lines.Err() != nil || ctx.Err() != nil {
+		return ""
 	}
 	return models[last]
 }
+
+// What savedModel keeps of a session is bounded, in bytes.
+const (
+	maxKept   = 64 << 20
+	entrySize = 64 // of an entry, besides its id and its model
+)
