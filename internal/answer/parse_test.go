@@ -149,9 +149,9 @@ func TestParseIsLinear(t *testing.T) {
 	}
 	for name, raw := range map[string]string{
 		"shorter fences":  shorter.String() + strings.Repeat("x\n", 1_500_000),
-		"owed hunks":      strings.Repeat("```diff\n@@ -1,9 +1 @@\n```\n", 250_000),
+		"owed hunks":      strings.Repeat("```diff\n@@ -1,9 +1 @@\n```\n", 100_000),
 		"many diffs":      diffs.String(),
-		"a long field":    strings.Replace(ask, "Which one?", strings.Repeat("a\n", 4_000_000), 1),
+		"a long field":    strings.Replace(ask, "Which one?", strings.Repeat("a\n", 1_500_000), 1),
 		"fences":          strings.Repeat("```\n", 500_000),
 		"open fences":     strings.Repeat("```go\n", 500_000),
 		"fences of diffs": strings.Repeat("```diff\n@@ -1,9 +1,9 @@\n", 200_000),

@@ -100,8 +100,8 @@ func beginWrite(root *os.Root, fault func(step, path string) error) (*writer, er
 	return w, nil
 }
 
-// checkJournalDir returns ErrForeign if the directory of the journal is a link, or holds anything but the regular files of
-// a journal.
+// checkJournalDir returns ErrForeign if the directory of the journal is a link, or holds anything but the regular files
+// of a journal.
 func checkJournalDir(root *os.Root) error {
 	info, err := root.Lstat(journalDir)
 	if err != nil {

@@ -141,8 +141,8 @@ func TestLongIndentationsAreCountedAndNotReported(t *testing.T) {
 	}
 }
 
-// The diff of a change names the file that it was made for, so its lines need no other proof. A byte order mark that the
-// diff does not show is part of that file.
+// The diff of a change names the file that it was made for, so its lines need no other proof. A byte order mark that
+// the diff does not show is part of that file.
 func TestTheDiffOfAChangeFitsWithAndWithoutAByteOrderMark(t *testing.T) {
 	const before, after = "h1\nh2\nh3\nA\nB\nC\n\n\n\n\nD\n", "h1\nh2\nh3\nA\nB\nC\n\n\n\n\n\nD\n"
 	for _, mark := range []string{"", "\ufeff"} {
