@@ -143,11 +143,16 @@ func (c *Child) WriteLine(line []byte) error {
 // read could block it. A line that the end of ctx cut off in the middle has
 // broken the wire: the input is closed then.
 func (c *Child) SendLine(ctx context.Context, line []byte) error {
-	stop := context.AfterFunc(ctx, func() { c.in.SetWriteDeadline(time.Now()) })
+	late := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		c.in.SetWriteDeadline(time.Now())
+		close(late)
+	})
 	err := c.WriteLine(line)
 	if stop() {
 		return err
 	}
+	<-late // else it would be set after it is taken back, and no later line could be written
 	c.in.SetWriteDeadline(time.Time{})
 	if err != nil {
 		c.CloseStdin()

@@ -101,6 +101,29 @@ func TestAProgramThatDoesNotReadHoldsNobodyUp(t *testing.T) {
 	}
 }
 
+// A line that was written as its context ended has left the wire whole.
+func TestALateEndOfAContextBreaksNoWire(t *testing.T) {
+	c := start(t, "deaf")
+	for n := range 5000 { // the pipe holds more
+		ctx, cancel := context.WithCancel(t.Context())
+		ends := make(chan struct{})
+		go func() {
+			cancel()
+			close(ends)
+		}()
+		err := c.SendLine(ctx, []byte("x"))
+		<-ends
+		if err != nil { // the end came first: the input is closed
+			c.End()
+			c = start(t, "deaf")
+			continue
+		}
+		if err := c.WriteLine([]byte("y")); err != nil {
+			t.Fatalf("after %d lines: %v", n, err)
+		}
+	}
+}
+
 func TestWhatDoesNotRunIsUnavailable(t *testing.T) {
 	_, err := child.Start(t.Context(), child.Spec{Argv: []string{"/no/such/program"}, Dir: t.TempDir()})
 	if !errors.Is(err, agent.ErrUnavailable) || !strings.Contains(err.Error(), "/no/such/program") {
