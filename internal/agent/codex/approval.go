@@ -144,6 +144,7 @@ func dropNull(raw json.RawMessage) json.RawMessage {
 func askPatch(r approvalRequest, of openCalls) (agent.Permission, any, bool) {
 	input := patchInput{Root: r.Root}
 	i, known := of[r.ItemID]
+	known = known && i.Type == "fileChange"
 	if known {
 		input.Changes = i.Changes
 	} else {

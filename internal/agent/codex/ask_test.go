@@ -76,6 +76,25 @@ func TestAnApprovalIsWithdrawn(t *testing.T) {
 	}
 }
 
+// A decision on a patch that nothing was told of fits no other, however often
+// each is asked about.
+func TestPatchesThatAreNotKnownAreNotTheSame(t *testing.T) {
+	calls := []string{"call_a", "call_a", "call_b", "call_b"}
+	_, l := playing(t, func(p *peer) {
+		p.begin()
+		for i, call := range calls {
+			p.say(`{"id":%s,"method":"item/fileChange/requestApproval","params":{`+inTurn+`"itemId":%s,"reason":null,"grantRoot":null}}`, i, call)
+		}
+	})
+	l.Send("go")
+	for _, call := range calls {
+		p := agenttest.Next[agent.Permission](l)
+		if want := `{"changes":null,"itemId":"` + call + `"}`; string(p.Input) != want || p.Edit {
+			t.Errorf("%s: got %s, edit is %v, want %s", p.CallID, p.Input, p.Edit, want)
+		}
+	}
+}
+
 func TestAStopCancelsEachInItsOwnShape(t *testing.T) {
 	answers := make(chan map[string]string, 1)
 	s, l := playing(t, func(p *peer) {
