@@ -83,7 +83,7 @@ func (a *Activities) callProvider(ctx context.Context, c Call, build func(provid
 	if err != nil {
 		return reply{}, err
 	}
-	req.Work = provider.Work{Site: site, Tools: c.Tools, Permits: c.Permits, Left: c.Left, Network: c.Network, Options: c.Options, Notes: watchNotes}
+	req.Work = provider.Work{Site: site, Tools: c.Tools, Permits: c.Permits, Left: leftFor(dir, c, p), Network: c.Network, Options: c.Options, Notes: watchNotes}
 	if facts, err := dir.Facts(); err == nil { // for others to read; the call does not rely on it
 		goal, _, _ := strings.Cut(strings.TrimSpace(facts.Goal), "\n")
 		req.Work.Name, req.Work.Goal = string(facts.Name), report.Summary(display.Line(goal))
@@ -111,6 +111,23 @@ func (a *Activities) callProvider(ctx context.Context, c Call, build func(provid
 	failpoint.Hit("call.answered")
 	found := p.Capabilities().Edits && begun < maxPaid // an agent's note holds the answer for the next attempt
 	return a.keepAnswer(dir, c, text, resp, found)
+}
+
+// leftFor returns the budget of an attempt: the rest that earlier attempts have left. An agent's session counts all
+// attempts at a call itself.
+func leftFor(dir *rundir.Dir, c Call, p provider.Provider) provider.Left {
+	left := c.Left
+	if p.Capabilities().Edits {
+		return left
+	}
+	used := failedUsage(dir, c)
+	if left.Tokens > 0 {
+		left.Tokens = cmp.Or(left.Tokens-used.TotalTokens, -1) // zero would be no bound
+	}
+	if left.Cost > 0 {
+		left.Cost = cmp.Or(left.Cost-used.Cost, -1)
+	}
+	return left
 }
 
 // findAnswer returns the answer of an earlier attempt, or fs.ErrNotExist if there is

@@ -149,3 +149,27 @@ func TestUsageBeforeAStopIsToldByTheAnswer(t *testing.T) {
 		t.Errorf("usage %+v, retries %+v", out.Usage, out.Retries)
 	}
 }
+
+// All attempts at a call share its budget.
+func TestAnAttemptHasTheBudgetThatEarlierOnesLeft(t *testing.T) {
+	s := newFixture(t)
+	late := &failure.Error{Code: failure.Timeout, Message: "late", Retriable: true}
+	s.provider.responds(provider.Response{Usage: &run.Usage{TotalTokens: 300, Cost: 25}}, late)
+	c := s.call(run.Execute)
+	c.Left = provider.Left{Tokens: 1000, Cost: 50}
+	for range 3 {
+		callFailure(t, s, c)
+	}
+	for n, want := range []provider.Left{{Tokens: 1000, Cost: 50}, {Tokens: 700, Cost: 25}, {Tokens: 400, Cost: -1}} {
+		if got := s.provider.asked[n].Work.Left; got != want {
+			t.Errorf("attempt %d has %+v, want %+v", n+1, got, want)
+		}
+	}
+	c.Number, c.Left = 2, provider.Left{}
+	for range 2 {
+		callFailure(t, s, c)
+	}
+	if got := s.provider.asked[4].Work.Left; got != (provider.Left{}) {
+		t.Errorf("without a bound it has %+v", got)
+	}
+}
