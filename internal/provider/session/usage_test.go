@@ -13,7 +13,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
 
-// A worker that stops in order tells nobody what the turn under way has used: the next attempt does.
+// What the turn under way has used when a worker stops in order is told by the next attempt.
 func TestUsageOfACanceledTurnIsToldByTheNextAttempt(t *testing.T) {
 	b := newBench(t)
 	req := b.request("[[usage:1000,20]]" + write("a.txt", "A") + write("b.txt", "B") + "[[say:done]]")
