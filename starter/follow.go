@@ -387,18 +387,3 @@ func (f *follower) watchWait(ctx context.Context, asked run.Pending, stop contex
 	}
 }
 
-// asksAboutRecord reports whether the run asks about its record. No event tells that, because the record must stay as it
-// is.
-func asksAboutRecord(p run.Pending) bool {
-	return p.Question != nil && p.Question.Kind == run.RecordQuestion
-}
-
-func pendingID(p run.Pending) string {
-	switch {
-	case p.Approval != nil:
-		return p.Approval.ApprovalID
-	case p.Question != nil:
-		return p.Question.QuestionID
-	}
-	return ""
-}

@@ -60,7 +60,7 @@ func (r *runner) runContest(ctx workflow.Context, providers []string) error {
 	return r.proposeBest(ctx, c.candidates)
 }
 
-// keepsAsked reports whether the contest keeps what was so when it asked: whose permission it asked for, and which events
+// keepsAsked reports whether the contest keeps the state in which it asked: whose permission it asked for, and which events
 // an activity records. Both change while the activities of other attempts run. A contest of an older history looks
 // afterwards. It then continues another attempt than the one that was decided about, and runs an activity again during
 // which the run has emitted events.

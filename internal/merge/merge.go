@@ -208,7 +208,7 @@ func (p *Plan) applyNoted(ctx context.Context, w work) error {
 	return w.removeNote()
 }
 
-// swapBack puts the branch back when its files could not be brought up, and returns why with what is left. Git decides
+// swapBack puts the branch back when its files could not be brought up, and adds to the error how to finish. Git decides
 // at once whether it may write, but writes file by file, and may fail half-way. Branch and note stay then: the next merge
 // brings up the rest.
 func (p *Plan) swapBack(ctx context.Context, w work, why error) error {

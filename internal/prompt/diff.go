@@ -29,7 +29,7 @@ const sectionMark = "diff --git "
 // maxHeader bounds the lines of a section before its first hunk, in bytes. A longer one is withheld.
 const maxHeader = 64 << 10
 
-// DiffFilter takes a git diff, and hands on what is not of a withheld file. It must get the bytes as git writes them: a
+// DiffFilter takes a git diff, and hands on all but the withheld files. It must get the bytes as git writes them: a
 // line of a file has a mark before it there, and cannot be taken for the beginning of another section. The text before
 // the first section is dropped, because it names no file that could be judged.
 type DiffFilter struct {
@@ -123,7 +123,7 @@ func (f *DiffFilter) pass(b []byte) {
 	}
 }
 
-// Close ends the diff, and returns what is known of it beside its text.
+// Close ends the diff, and returns it without its text.
 func (f *DiffFilter) Close() Diff {
 	if f.begins {
 		f.header = append(f.header, f.line...)

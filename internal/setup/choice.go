@@ -60,6 +60,6 @@ func (c Change) Apply(to Choice) Choice {
 	return to
 }
 
-// NarrowModes are modes in which no agent does more than in its default. The mode plan is none: in that of one agent a
-// model decides about commands.
+// NarrowModes are modes in which no agent does more than in its default. The mode plan is none: with one
+// agent a model decides about commands in it.
 var NarrowModes = []string{"default", "read-only"}
