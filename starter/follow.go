@@ -386,4 +386,3 @@ func (f *follower) watchWait(ctx context.Context, asked run.Pending, stop contex
 		}
 	}
 }
-
