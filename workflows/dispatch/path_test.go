@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -126,6 +127,15 @@ func (c *engineTarget) closed() error {
 // error.
 func (c *engineTarget) kinds(want string, got ...dispatched) {
 	c.t.Helper()
+	if is := kindsOf(got...); is != want {
+		c.t.Errorf("%s, want %s", is, want)
+		for _, g := range got {
+			c.t.Logf("%+v", g)
+		}
+	}
+}
+
+func kindsOf(got ...dispatched) string {
 	var words []string
 	for _, g := range got {
 		switch {
@@ -137,13 +147,10 @@ func (c *engineTarget) kinds(want string, got ...dispatched) {
 			words = append(words, string(g.Receipt.Reason()))
 		}
 	}
-	if is := strings.Join(words, " "); is != want {
-		c.t.Errorf("%s, want %s", is, want)
-		for _, g := range got {
-			c.t.Logf("%+v", g)
-		}
-	}
+	return strings.Join(words, " ")
 }
+
+var inTurns = regexp.MustCompile(`^sent( (sent|target-locked)){2}$`)
 
 // path is one way that dispatches to a target may take.
 type path struct {
@@ -216,7 +223,11 @@ var paths = []path{
 		for _, id := range []string{"l-1", "l-2", "l-3"} {
 			over = append(over, c.give(c.message(id, fire)))
 		}
-		c.kinds("sent sent sent", <-over[0], <-over[1], <-over[2])
+		// One that has waited for lockWait is refused, which a busy machine brings about. In the SDK's environment time
+		// waits for them: TestDispatchesToATargetTakeTurns.
+		if got := kindsOf(<-over[0], <-over[1], <-over[2]); !inTurns.MatchString(got) {
+			c.t.Error(got)
+		}
 	}},
 	{name: "strays", script: trusting(dead), play: strays},
 	{name: "next-execution", play: func(c *engineTarget) {
