@@ -2,6 +2,7 @@ package review
 
 import (
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -20,6 +21,7 @@ type fileView struct {
 	Closed                   bool // it is long: shown when it is opened
 	Hunks                    []hunkView
 	Hidden                   int    // lines that the page leaves out
+	Cut                      int    // lines whose ends it leaves out
 	Link                     string // path of the page that shows more of it; empty: none does
 }
 
@@ -45,8 +47,8 @@ const (
 	maxOpen   = 600       // lines up to which a file is shown at once
 	maxFiles  = 1000      // files of a page
 	maxShown  = 512 << 10 // bytes of all files of a page
-	maxAlone  = 2 << 20   // bytes of a file that has a page of its own
-	maxColumn = 2000      // bytes of a line
+	maxAlone  = 2 << 20   // bytes of a file that has a page of its own, or of a line there
+	maxColumn = 2000      // bytes of a line of a page with other files
 	lineCost  = 80        // bytes that an empty line counts for
 	maxColour = time.Second
 )
@@ -54,15 +56,20 @@ const (
 // room holds the rest of the bounds of a page.
 type room struct {
 	bytes  int
+	column int           // bytes of a line
 	colour time.Duration // for telling the classes of a text apart
 }
 
-func newRoom(bytes int) *room { return &room{bytes, maxColour} }
+// sharedRoom returns the room of a page with many files.
+func sharedRoom() *room { return &room{maxShown, maxColumn, maxColour} }
+
+// ownRoom returns the room of a page with one file.
+func ownRoom() *room { return &room{maxAlone, maxAlone - lineCost, maxColour} }
 
 // fit returns the lines that are still shown, and takes their bytes from the room.
 func (r *room) fit(lines []hunks.Line) []hunks.Line {
 	for i, l := range lines {
-		if r.bytes -= lineCost + min(len(l.Text), maxColumn); r.bytes < 0 {
+		if r.bytes -= lineCost + len(r.headOf(l)); r.bytes < 0 {
 			r.bytes = 0
 			return lines[:i]
 		}
@@ -83,6 +90,7 @@ func showFiles(files []hunks.File, left *room) (views []fileView) {
 		for _, h := range f.Hunks {
 			lines := left.fit(h.Lines)
 			v.Hidden += len(h.Lines) - len(lines)
+			v.Cut += left.countCut(lines)
 			if len(lines) > 0 {
 				v.Hunks = append(v.Hunks, hunkView{blocksOf(f.Name, lines, left)})
 			}
@@ -92,12 +100,22 @@ func showFiles(files []hunks.File, left *room) (views []fileView) {
 	return views
 }
 
-// hiddenLines returns how many lines of the files that are shown are left out.
-func hiddenLines(files []fileView) (n int) {
-	for _, f := range files {
-		n += f.Hidden
+// LeftOut says what the page leaves out of the file; empty: nothing.
+func (v fileView) LeftOut() string { return leftOut(0, v.Hidden, v.Cut) }
+
+// leftOut says how many files, whole lines and ends of lines are left out; empty: none are.
+func leftOut(files, lines, cut int) string {
+	var out []string
+	if files > 0 {
+		out = append(out, countOf(files, "file", "files"))
 	}
-	return n
+	if lines > 0 {
+		out = append(out, countOf(lines, "line", "lines"))
+	}
+	if cut > 0 {
+		out = append(out, "the rest of "+countOf(cut, "line", "lines"))
+	}
+	return strings.Join(out, " and ")
 }
 
 // blocksOf puts neighbouring deletions and insertions side by side.
@@ -112,11 +130,11 @@ func blocksOf(name string, lines []hunks.Line, left *room) (blocks []blockView) 
 		}
 		b := &blocks[last]
 		if l.Op != udiff.Insert {
-			b.Left = append(b.Left, lineView{Number: l.Old, Old: change, Spans: before[0], Cut: cutOf(l), NoEOL: l.NoEOL})
+			b.Left = append(b.Left, lineView{Number: l.Old, Old: change, Spans: before[0], Cut: left.cutOf(l), NoEOL: l.NoEOL})
 			before = before[1:]
 		}
 		if l.Op != udiff.Delete {
-			b.Right = append(b.Right, lineView{Number: l.New, New: change, Spans: after[0], Cut: cutOf(l), NoEOL: l.NoEOL})
+			b.Right = append(b.Right, lineView{Number: l.New, New: change, Spans: after[0], Cut: left.cutOf(l), NoEOL: l.NoEOL})
 			after = after[1:]
 		}
 	}
@@ -124,24 +142,34 @@ func blocksOf(name string, lines []hunks.Line, left *room) (blocks []blockView) 
 }
 
 // headOf returns the part of a line that is shown.
-func headOf(l hunks.Line) string {
+func (r *room) headOf(l hunks.Line) string {
 	end := len(l.Text)
-	if end > maxColumn {
-		for end = maxColumn; end > maxColumn-utf8.UTFMax && !utf8.RuneStart(l.Text[end]); end-- { // no character is cut in two
+	if end > r.column {
+		for end = r.column; end > r.column-utf8.UTFMax && !utf8.RuneStart(l.Text[end]); end-- { // no character is cut in two
 		}
 	}
 	return l.Text[:end]
 }
 
 // cutOf returns how many bytes of a line are not shown.
-func cutOf(l hunks.Line) int { return len(l.Text) - len(headOf(l)) }
+func (r *room) cutOf(l hunks.Line) int { return len(l.Text) - len(r.headOf(l)) }
+
+// countCut returns how many of the lines are not shown to their ends.
+func (r *room) countCut(lines []hunks.Line) (n int) {
+	for _, l := range lines {
+		if r.cutOf(l) > 0 {
+			n++
+		}
+	}
+	return n
+}
 
 // spansOf returns the coloured lines of one side of a hunk, without the lines of the operation. They are safe to show.
 func spansOf(name string, all []hunks.Line, without udiff.Op, left *room) [][]syntax.Span {
 	var lines []string
 	for _, l := range all {
 		if l.Op != without {
-			lines = append(lines, headOf(l))
+			lines = append(lines, left.headOf(l))
 		}
 	}
 	if left.colour <= 0 {

@@ -106,24 +106,17 @@ func (p *page) gateOf(id run.ID, a run.PendingApproval, events []run.Event, want
 
 // addFiles adds the files of the patch. It says what there is no room for.
 func (v *gateView) addFiles(id run.ID, files []hunks.File) {
-	v.Files = showFiles(files, newRoom(maxShown))
-	lines, more := hiddenLines(v.Files), len(files)-len(v.Files)
-	var out []string
-	if more > 0 {
-		out = append(out, countOf(more, "file", "files"))
-	}
-	if lines > 0 {
-		out = append(out, countOf(lines, "line", "lines"))
-	}
-	if len(out) == 0 {
-		return
-	}
-	v.Missing = strings.TrimSpace(v.Missing + " This patch is too long for a page: " + strings.Join(out, " and ") + " left out here. What you decide is about all of it.")
-	v.Whole = RunPath(id) + "/patch?" + url.Values{attemptField: {v.ID}}.Encode()
-	for i := range v.Files {
-		if v.Files[i].Hidden > 0 {
+	v.Files = showFiles(files, sharedRoom())
+	lines, cut := 0, 0
+	for i, f := range v.Files {
+		lines, cut = lines+f.Hidden, cut+f.Cut
+		if f.LeftOut() != "" {
 			v.Files[i].Link = RunPath(id) + "/file?" + url.Values{attemptField: {v.ID}, fileField: {itoa(i)}}.Encode()
 		}
+	}
+	if out := leftOut(len(files)-len(v.Files), lines, cut); out != "" {
+		v.Missing = strings.TrimSpace(v.Missing + " This patch is too long for a page: " + out + " left out here. What you decide is about all of it.")
+		v.Whole = RunPath(id) + "/patch?" + url.Values{attemptField: {v.ID}}.Encode()
 	}
 }
 
@@ -190,7 +183,7 @@ func (p *page) changesOf(id run.ID, a run.PendingApproval, events []run.Event, f
 	case len(changed) == 0:
 		v.None = true
 	default:
-		v.Files = showFiles(changed, newRoom(maxShown))
+		v.Files = showFiles(changed, sharedRoom())
 	}
 	return v
 }
@@ -259,7 +252,7 @@ func (p *page) showFile(w http.ResponseWriter, r request, id run.ID) {
 		showError(w, r, http.StatusNotFound, "The patch has no such file.")
 		return
 	}
-	v := showFiles(files[n:n+1], newRoom(maxAlone))[0]
+	v := showFiles(files[n:n+1], ownRoom())[0]
 	v.Closed = false
 	v.Link = RunPath(id) + "/patch?" + url.Values{attemptField: {askedOf(r).attempt}}.Encode()
 	renderPage(w, http.StatusOK, "one-file", oneFile{

@@ -111,15 +111,15 @@ func TestALongPatchMakesABoundedPage(t *testing.T) {
 			s := serve(t, review.Config{}, e)
 			v := s.enter("kim")
 			r := v.get("/runs/r1")
-			if r.code != http.StatusOK || len(r.body) > most || !strings.Contains(r.body, "left out here") && !strings.Contains(r.body, "more bytes") {
+			if r.code != http.StatusOK || len(r.body) > most || !strings.Contains(r.body, "left out here") || !strings.Contains(r.body, `href="/runs/r1/patch?`) {
 				t.Errorf("%d: %d bytes: %.600s", r.code, len(r.body), r.body)
 			}
 			if whole := v.get("/runs/r1/patch"); whole.body != patch || whole.header.Get("Content-Type") != "text/plain; charset=utf-8" {
 				t.Errorf("the whole patch: %d, %d bytes", whole.code, len(whole.body))
 			}
 			link := regexp.MustCompile(`href="(/runs/r1/file[^"]*)"`).FindStringSubmatch(r.body)
-			if (link != nil) != strings.Contains(r.body, "more lines of this file") {
-				t.Errorf("lines are left out, and the rest has the link %q", link)
+			if (link != nil) != strings.Contains(r.body, "of this file") {
+				t.Errorf("a part of a file is left out, and the rest has the link %q", link)
 			}
 			if link != nil {
 				more := v.get(strings.ReplaceAll(link[1], "&amp;", "&"))
@@ -132,6 +132,37 @@ func TestALongPatchMakesABoundedPage(t *testing.T) {
 				t.Errorf("a refresh: %d, %d bytes", again.code, len(again.body))
 			}
 		})
+	}
+}
+
+// A line that is too long for the page is whole on the page of its file, to which the page of the run leads.
+func TestTheEndOfALongLineIsALinkAway(t *testing.T) {
+	const end = "HIDDENPAYLOAD()"
+	e := newEngine(t, "be long")
+	e.propose("long", added("short.go", "a\n")+added("long.js", "b\n"+strings.Repeat("x", 2_200)+end+"\nc\n"))
+	v := serve(t, review.Config{}, e).enter("kim")
+	body := v.get("/runs/r1").body
+	if strings.Contains(body, end) || strings.Count(body, "the rest of 1 line") != 2 || !strings.Contains(body, `href="/runs/r1/patch?`) {
+		t.Errorf("the page does not say what it leaves out:\n%s", body)
+	}
+	links := regexp.MustCompile(`href="(/runs/r1/file[^"]*)"`).FindAllStringSubmatch(body, -1)
+	if len(links) != 1 {
+		t.Fatalf("the page leads to %q", links)
+	}
+	more := v.get(strings.ReplaceAll(links[0][1], "&amp;", "&")).body
+	if !strings.Contains(more, "long.js") || !strings.Contains(more, end) || strings.Contains(more, "more bytes") || strings.Contains(more, "of this file") {
+		t.Errorf("the page of the file:\n%s", more)
+	}
+}
+
+// What even the page of a file has no room for is in the whole patch.
+func TestALineThatNoPageHolds(t *testing.T) {
+	e := newEngine(t, "be long")
+	e.propose("long", added("long.txt", strings.Repeat("x", 3<<20)))
+	v := serve(t, review.Config{}, e).enter("kim")
+	more := v.get("/runs/r1/file?file=0").body
+	if len(more) < 2<<20 || len(more) > 3<<20 || !strings.Contains(more, "more bytes") || strings.Count(more, `href="/runs/r1/patch?`) != 2 {
+		t.Errorf("%d bytes: %.600s", len(more), more)
 	}
 }
 
