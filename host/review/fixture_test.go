@@ -35,6 +35,8 @@ type engine struct {
 	changed   []chan struct{}
 
 	activity []runs.Activity
+
+	newer int // other runs, which work and are listed before it
 }
 
 const runID = run.ID("r1")
@@ -98,10 +100,23 @@ func (e *engine) listed() runs.Listed {
 	return l
 }
 
-func (e *engine) List(context.Context, runs.Filter) ([]runs.Listed, error) {
+func (e *engine) List(_ context.Context, f runs.Filter) (list []runs.Listed, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return []runs.Listed{e.listed()}, nil
+	for i := range e.newer {
+		list = append(list, runs.Listed{ID: run.ID(fmt.Sprintf("newer-%d", i)), Status: run.Running, Started: time.Now()})
+	}
+	list = append(list, e.listed())
+	return list[:min(len(list), f.Max)], nil
+}
+
+func (e *engine) Waiting(context.Context, ...run.Status) (list []runs.Listed, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if l := e.listed(); l.Status.Waiting() {
+		list = append(list, l)
+	}
+	return list, nil
 }
 
 func (e *engine) Find(_ context.Context, name string) (run.ID, error) {

@@ -37,7 +37,7 @@ type row struct {
 
 // The bounds of the queue.
 const (
-	maxListed  = 200 // runs
+	maxListed  = 200 // runs, besides all that wait
 	maxAsked   = 40  // waiting runs that are asked what they wait for
 	maxDone    = 30
 	askedAtOne = 6 // at once
@@ -54,14 +54,23 @@ func (p *page) showQueue(w http.ResponseWriter, r request) {
 }
 
 func (p *page) queueOf(ctx context.Context) (queueView, error) {
+	waiting, err := p.runs.Waiting(ctx) // the list may have no room for those that have waited long
+	if err != nil {
+		return queueView{}, err
+	}
 	listed, err := p.runs.List(ctx, runs.Filter{Max: maxListed})
 	if err != nil {
 		return queueView{}, err
 	}
-	var waiting, working, done []runs.Listed
+	known := map[run.ID]bool{}
+	for _, l := range waiting {
+		known[l.ID] = true
+	}
+	var working, done []runs.Listed
 	for _, l := range listed {
 		switch {
-		case l.Status.Waiting():
+		case known[l.ID]:
+		case l.Status.Waiting(): // it has begun to wait between the two looks
 			waiting = append(waiting, l)
 		case l.Status.Terminal():
 			done = append(done, l)
