@@ -215,13 +215,15 @@ func (j *journal) appendBytes(end int64, b []byte) error {
 	return nil
 }
 
-// syncAndSeal puts the log on disk and then replaces the seal, unless the seal stays as it is. Lines that an earlier
-// attempt wrote may not be on disk if no seal covers them.
-func (j *journal) syncAndSeal(next seal) error {
-	if next.isSame(j.seal) {
+// syncAndSeal puts the log on disk and then replaces the seal, unless the seal stays as it is and is the one that this
+// process has synced. A seal that is read may be in memory alone: its process was killed, or the disk failed. It is
+// written again, because after a failure the kernel takes the bytes for written. Lines that an earlier attempt wrote
+// may not be on disk if no seal covers them.
+func (j *journal) syncAndSeal(next, synced seal) error {
+	if next.isSame(j.seal) && next.isSame(synced) {
 		return nil
 	}
-	if err := j.syncLog(); err != nil {
+	if err := j.syncLog(synced.Lines > 0); err != nil {
 		return fmt.Errorf("record: %w", err)
 	}
 	failpoint.Hit("rundir.before-seal")
@@ -232,15 +234,18 @@ func (j *journal) syncAndSeal(next seal) error {
 	return nil
 }
 
-// syncLog puts the log on disk. Of one that was written anew, the lines are there already.
-func (j *journal) syncLog() error {
-	switch {
-	case j.anew:
-		return j.syncNames()
-	case j.file != nil:
-		return j.file.Sync()
+// syncLog puts the log on disk. Of one that was written anew, the lines are there already. Names of files that another
+// process has written may be in memory alone; named says that this process has synced them.
+func (j *journal) syncLog(named bool) error {
+	if j.file != nil && !j.anew {
+		if err := j.file.Sync(); err != nil {
+			return err
+		}
 	}
-	return nil
+	if named && !j.anew {
+		return nil
+	}
+	return j.syncNames()
 }
 
 // syncNames puts the names of the files on disk, where the file system can be asked to.

@@ -156,7 +156,11 @@ func (d *Dir) BeginRecord(e Entry) (out Recorded, onDisk func() error, err error
 	written, sealed := make(chan struct{}), make(chan error, 1)
 	next := j.nextSeal(c.lines[:c.covers], e.Execution, e.Over)
 	go func() {
-		err := j.syncAndSeal(next)
+		err := j.syncAndSeal(next, d.seals.last(d.path))
+		if err != nil {
+			next = seal{} // what is on disk is not known
+		}
+		d.seals.keep(d.path, next)
 		<-written
 		j.closeFiles()
 		sealed <- err

@@ -19,7 +19,13 @@ import (
 
 func newDir(t testing.TB) *rundir.Dir {
 	t.Helper()
-	store, err := rundir.Open(t.Context(), t.TempDir())
+	return openRun(t, t.TempDir())
+}
+
+// openRun opens the run's record as a process does that begins.
+func openRun(t testing.TB, runs string) *rundir.Dir {
+	t.Helper()
+	store, err := rundir.Open(t.Context(), runs)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,10 @@ import (
 const MaxArtifact = 64 << 20
 
 // Store is a runs directory: the records of many runs, and their workspaces.
-type Store struct{ dir string }
+type Store struct {
+	dir   string
+	seals *syncedSeals
+}
 
 // Check refuses a runs directory that may have been filled by another user,
 // or whoever wrote a repository, whose commit can have files in the directory.
@@ -69,7 +72,7 @@ func Open(ctx context.Context, dir string) (*Store, error) {
 			return nil, fmt.Errorf("keep git out of the runs directory: %w", err)
 		}
 	}
-	s := &Store{dir: abs}
+	s := &Store{dir: abs, seals: newSyncedSeals()}
 	for _, dir := range []string{s.Workspace(""), s.Scratch("")} {
 		if err := writeFence(dir); err != nil {
 			return nil, fmt.Errorf("keep programs out of the repository around the runs directory: %w", err)
@@ -120,8 +123,10 @@ func (s *Store) Attempts() string { return filepath.Join(s.dir, "attempts") }
 
 // Run returns the record of one run. The first write makes the directory.
 func (s *Store) Run(id run.ID) *Dir {
-	return &Dir{path: filepath.Join(s.dir, "workflows", string(id))}
+	return s.dirAt(filepath.Join(s.dir, "workflows", string(id)))
 }
+
+func (s *Store) dirAt(path string) *Dir { return &Dir{path: path, seals: s.seals} }
 
 // At returns the record in an existing directory.
 func At(dir string) (*Dir, error) {
@@ -136,11 +141,14 @@ func At(dir string) (*Dir, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a directory", abs)
 	}
-	return &Dir{path: abs}, nil
+	return &Dir{path: abs, seals: newSyncedSeals()}, nil
 }
 
 // Dir is the record of one run.
-type Dir struct{ path string }
+type Dir struct {
+	path  string
+	seals *syncedSeals
+}
 
 // Path returns the absolute path of the directory.
 func (d *Dir) Path() string { return d.path }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -105,4 +106,31 @@ func (j *journal) writeSeal(next seal) error {
 		return err
 	}
 	return syncBytes(j.sealFile)
+}
+
+// syncedSeals holds the seals that this process has put on disk, the last of each record.
+type syncedSeals struct {
+	mu   sync.Mutex
+	seal map[string]seal // by the path of the record
+}
+
+// maxSynced bounds the seals that are held. One that is forgotten is synced once more.
+const maxSynced = 1000
+
+func newSyncedSeals() *syncedSeals { return &syncedSeals{seal: map[string]seal{}} }
+
+// last returns the seal of the record at the path; the zero seal: this process has put none on disk, or has failed to.
+func (s *syncedSeals) last(path string) seal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seal[path]
+}
+
+func (s *syncedSeals) keep(path string, synced seal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.seal[path]; !known && len(s.seal) >= maxSynced {
+		clear(s.seal)
+	}
+	s.seal[path] = synced
 }

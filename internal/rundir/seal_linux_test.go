@@ -19,6 +19,28 @@ func TestTheSealIsOnDisk(t *testing.T) {
 	}
 }
 
+// A process that is killed before it has synced the seal leaves it to the kernel.
+func TestTheSealOfAKilledProcessIsPutOnDisk(t *testing.T) {
+	runs := t.TempDir()
+	d := openRun(t, runs)
+	record(t, d, upTo(3))
+	name := sealOf(logFile(d))
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteAt(read(t, name), 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	record(t, openRun(t, runs), upTo(3))
+	if n := countUnwritten(t, name); n > 0 {
+		t.Errorf("the kernel has yet to write %d pages of the seal", n)
+	}
+}
+
 // countUnwritten returns the number of the pages of a file that are in memory only.
 func countUnwritten(t *testing.T, name string) uint64 {
 	t.Helper()

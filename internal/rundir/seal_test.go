@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
 
 // A seal is written over. So it must not be another's file under the seal's name.
@@ -77,5 +79,40 @@ func TestTheRecordIsLockedUntilItIsSealed(t *testing.T) {
 			}
 		}
 	}
+	wantWhole(t, d)
+}
+
+// A seal can be read before it is on disk. So the seal of another process is written again, but not the one that this
+// process has put on disk itself.
+func TestTheSealOfAnotherProcessIsWrittenAgain(t *testing.T) {
+	runs := t.TempDir()
+	d := openRun(t, runs)
+	record(t, d, upTo(3))
+	seal := sealOf(logFile(d))
+	want := read(t, seal)
+	if err := os.Chtimes(seal, noon, noon); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name  string
+		dir   *rundir.Dir
+		again bool
+	}{
+		{"of this process", d, false},
+		{"of another", openRun(t, runs), true},
+	} {
+		record(t, tc.dir, upTo(3))
+		info, err := os.Stat(seal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again := !info.ModTime().Equal(noon); again != tc.again {
+			t.Errorf("a seal %s is written again: %v", tc.name, again)
+		}
+		if got := read(t, seal); !bytes.Equal(got, want) {
+			t.Errorf("a seal %s is\n%s\nwant\n%s", tc.name, got, want)
+		}
+	}
+	record(t, d, whole())
 	wantWhole(t, d)
 }

@@ -24,13 +24,13 @@ func (s *Store) Agents(id run.ID) string { return filepath.Join(s.dir, "agents",
 
 // Slot returns the run's slot of that name. The first write makes its directory.
 func (s *Store) Slot(id run.ID, name string) Slot {
-	return Slot{&Dir{path: filepath.Join(s.Agents(id), name)}}
+	return Slot{s.dirAt(filepath.Join(s.Agents(id), name))}
 }
 
 // Session returns the directory of a standing session, in the form of a slot. It holds the session's
 // checkout, its note, and, other than a run's slot, its artifacts: see Slot.Dir.
 func (s *Store) Session(id string) Slot {
-	return Slot{&Dir{path: filepath.Join(s.dir, "sessions", id)}}
+	return Slot{s.dirAt(filepath.Join(s.dir, "sessions", id))}
 }
 
 // Dir returns the directory of the slot, for the files that are kept in it by digest.
