@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/signal"
 	"strconv"
 	"strings"
 	"sync"
@@ -123,9 +124,18 @@ func (r rule) act() {
 	if !r.stop {
 		kill()
 	}
+	stop()
+}
+
+// stop returns after SIGCONT: a signal to oneself may be delivered a moment later.
+func stop() {
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, syscall.SIGCONT)
+	defer signal.Stop(continued)
 	if err := syscall.Kill(os.Getpid(), syscall.SIGSTOP); err != nil {
 		fatal(err)
 	}
+	<-continued
 }
 
 func (r rule) holds(hits int) bool {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,14 +13,19 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/failpoint"
 )
 
-// The test binary is its own victim: it hits a point 50 times and another once.
+// The test binary is its own victim: it hits a point 50 times and another once. It does so on another thread than the
+// first, which the kernel prefers for a signal to the process.
 func TestMain(m *testing.M) {
 	if os.Getenv("FAILPOINT_VICTIM") != "" {
-		for range 50 {
-			failpoint.Hit("often")
-		}
-		failpoint.Hit("once")
-		os.Exit(0)
+		runtime.LockOSThread()
+		go func() {
+			for range 50 {
+				failpoint.Hit("often")
+			}
+			failpoint.Hit("once")
+			os.Exit(0)
+		}()
+		select {}
 	}
 	os.Exit(m.Run())
 }
@@ -69,20 +75,31 @@ func TestHit(t *testing.T) {
 	}
 }
 
-// A process that is stopped goes on when it is told to.
+// A process that is stopped does nothing before it gets SIGCONT.
 func TestStop(t *testing.T) {
+	for range 20 {
+		stopOnce(t)
+	}
+}
+
+func stopOnce(t *testing.T) {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
+	log := filepath.Join(t.TempDir(), "log")
 	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = append(os.Environ(), "FAILPOINT_VICTIM=1", "RATCHET_FAILPOINTS=often=stop@3,once=kill")
+	cmd.Env = append(os.Environ(), "FAILPOINT_VICTIM=1", "RATCHET_FAILPOINTS=often=stop@3,once=kill", "RATCHET_FAILPOINT_LOG="+log)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	var status syscall.WaitStatus
 	if _, err := syscall.Wait4(cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
 		t.Errorf("%v, %#x: want it stopped", err, status)
+	}
+	if text, err := os.ReadFile(log); err != nil || strings.Count(string(text), "often\n") != 3 {
+		t.Errorf("%v, it is stopped after %q", err, text)
 	}
 	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
