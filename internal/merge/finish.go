@@ -95,15 +95,25 @@ func Finish(ctx context.Context, repository string) error {
 	tree, ok, err := at.findBehind(ctx, w, note)
 	if err == nil && ok {
 		if err := tree.completeTree(ctx, w, note); err != nil {
-			return fmt.Errorf("a merge was cut off after it had moved %s to %.12s, and its files cannot be written: %w; "+
-				"for a file that you have changed since, keep your copy elsewhere, `git checkout %.12s -- FILE`, and merge again",
-				strings.TrimPrefix(note.Ref, "refs/heads/"), note.To, err, note.From)
+			return note.explain(err)
 		}
 	}
 	if err != nil {
 		return err
 	}
 	return w.removeNote()
+}
+
+// explain says why the files of a merge that was cut off cannot be written, and what to do. A commit of the user's that
+// began before the branch moved would take the run's changes back.
+func (s swap) explain(why error) error {
+	branch := strings.TrimPrefix(s.Ref, "refs/heads/")
+	if busy, ok := errors.AsType[*busyError](why); ok {
+		return fmt.Errorf("a merge was cut off after it had moved %s to %.12s, and the work tree %s has %s: if `git diff --cached` shows the run's changes taken back, do not commit, "+
+			"but put the branch back there with `git update-ref HEAD %s %s`; finish it then, and merge again", branch, s.To, busy.root, busy.what, s.From, s.To)
+	}
+	return fmt.Errorf("a merge was cut off after it had moved %s to %.12s, and its files cannot be written: %w; "+
+		"for a file that you have changed since, keep your copy elsewhere, `git checkout %.12s -- FILE`, and merge again", branch, s.To, why, s.From)
 }
 
 // findBehind returns the work tree of the note. Ok is false unless it belongs to the repository, has the branch checked
@@ -136,6 +146,10 @@ func (at place) findBehind(ctx context.Context, w work, note swap) (tree place, 
 // that are new already get their new entry in the index first: git leaves them, and refuses to write those that the
 // user has changed since.
 func (at place) completeTree(ctx context.Context, w work, note swap) error {
+	s, err := at.treeGit(ctx, w, note.To)
+	if err != nil {
+		return err
+	}
 	changed, err := at.changedFiles(ctx, note.From, note.To)
 	if err != nil {
 		return err
@@ -147,10 +161,6 @@ func (at place) completeTree(ctx context.Context, w work, note swap) error {
 	if err != nil {
 		return err
 	}
-	s, err := at.treeGit(ctx, w, note.To)
-	if err != nil {
-		return err
-	}
 	var entries bytes.Buffer
 	for _, f := range done {
 		fmt.Fprintf(&entries, "%s %s\t%s\x00", f.mode, f.id, f.path)
@@ -158,16 +168,16 @@ func (at place) completeTree(ctx context.Context, w work, note swap) error {
 	if err := s.Do(ctx, git.Command{Args: []string{"update-index", "-z", "--index-info"}, Stdin: &entries}); err != nil {
 		return at.explainTree(err, note.To)
 	}
-	return at.writeTree(ctx, s, note.From, note.To)
+	_, err = at.writeTree(ctx, s, note.From, note.To)
+	return err
 }
 
 // filesAt returns the files that the work tree has as the commit has them.
 func (at place) filesAt(ctx context.Context, w work, commit run.Commit, of []changedFile) (same []changedFile, err error) {
-	s, err := at.treeGit(ctx, w, commit)
+	s, err := at.fileGit(ctx, w, commit)
 	if err != nil {
 		return nil, err
 	}
-	s.Index = filepath.Join(w.scratch(), "index")
 	if _, err := s.Run(ctx, "read-tree", string(commit)); err != nil {
 		return nil, err
 	}

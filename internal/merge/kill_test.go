@@ -71,14 +71,19 @@ func mergeJob(text string) error {
 // job runs a merge in a process of its own.
 func (r repo) job(in merge.Input, environ ...string) (out string, err error) {
 	r.Helper()
+	b, err := r.jobCommand(in, environ...).CombinedOutput()
+	return string(b), err
+}
+
+func (r repo) jobCommand(in merge.Input, environ ...string) *exec.Cmd {
+	r.Helper()
 	job, err := json.Marshal(in)
 	if err != nil {
 		r.Fatal(err)
 	}
 	cmd := exec.CommandContext(r.Context(), os.Args[0])
 	cmd.Env = append(append(os.Environ(), jobVariable+"="+string(job)), environ...)
-	b, err := cmd.CombinedOutput()
-	return string(b), err
+	return cmd
 }
 
 // killAt kills a merge at a point.

@@ -201,22 +201,26 @@ func (p *Plan) applyNoted(ctx context.Context, w work) error {
 		return errors.Join(err, w.removeNote())
 	}
 	failpoint.Hit("merge.after-swap")
-	if err := p.at.updateTree(ctx, w, p.Old, p.New); err != nil {
-		return p.swapBack(ctx, w, err)
+	if begun, err := p.at.updateTree(ctx, w, p.Old, p.New); err != nil {
+		return p.swapBack(ctx, w, begun, err)
 	}
 	failpoint.Hit("merge.after-files")
 	return w.removeNote()
 }
 
-// swapBack puts the branch back when its files could not be brought up, and adds to the error how to finish. Git decides
-// at once whether it may write, but writes file by file, and may fail half-way. Branch and note stay then: the next merge
-// brings up the rest.
-func (p *Plan) swapBack(ctx context.Context, w work, why error) error {
-	if untouched, err := p.isUntouched(ctx, w); err != nil || !untouched {
-		return fmt.Errorf("the branch is at %.12s, but not all of its files are written: %w; mend that and merge again, which finishes it, or go back with `git reset --hard %.12s`", p.New, why, p.Old)
+// swapBack puts the branch back when its files could not be brought up. A git that has begun to write them may have
+// failed half-way. Branch and note stay then, and the next merge brings up the rest.
+func (p *Plan) swapBack(ctx context.Context, w work, begun bool, why error) error {
+	if begun {
+		if untouched, err := p.isUntouched(ctx, w); err != nil || !untouched {
+			return fmt.Errorf("the branch is at %.12s, but not all of its files are written: %w; mend that and merge again, which finishes it", p.New, why)
+		}
 	}
-	if err := p.swapBranch(ctx, p.New, p.Old); err != nil {
-		return errors.Join(why, err)
+	switch err := p.swapBranch(ctx, p.New, p.Old); {
+	case errors.Is(err, ErrMoved): // the note is no longer true
+		return errors.Join(fmt.Errorf("the branch was moved to %.12s and then by another git, and its files are not written: %w; compare `git log` and `git status` before you commit", p.New, why), w.removeNote())
+	case err != nil:
+		return fmt.Errorf("the branch is at %.12s, but its files are not written: %w; %w; mend that and merge again, which finishes it", p.New, why, err)
 	}
 	return errors.Join(why, w.removeNote())
 }

@@ -68,20 +68,35 @@ func (at place) isUsed(ref string) bool {
 // half-way.
 const treeTimeout = 10 * time.Minute
 
-// treeGit returns a git for the user's work tree and index without the user's hooks, filters and drivers. It
-// refuses a work tree whose index only the user's own git can write.
+// busyError reports a command of the user's that is not finished, or a form of the work tree that only the user's own git
+// can write.
+type busyError struct{ root, what string }
+
+func (e *busyError) Error() string {
+	return fmt.Sprintf("the work tree %s has %s: finish it, or switch to another branch and merge with --into", e.root, e.what)
+}
+
+// treeGit returns a git for the user's work tree and index without the user's hooks, filters and drivers. The error is a
+// *busyError for a work tree that only the user's own git can write.
 func (at place) treeGit(ctx context.Context, w work, head run.Commit) (git.Repo, error) {
 	for name, what := range map[string]string{"info/sparse-checkout": "a sparse checkout", "sharedindex.*": "a split index", "MERGE_HEAD": "a merge under way", "rebase-merge": "a rebase under way", "rebase-apply": "a rebase under way", "CHERRY_PICK_HEAD": "a cherry-pick under way"} {
 		if found, _ := filepath.Glob(filepath.Join(at.gitDir, name)); len(found) > 0 {
-			return git.Repo{}, fmt.Errorf("the work tree %s has %s: finish it, or switch to another branch and merge with --into", at.root, what)
+			return git.Repo{}, &busyError{at.root, what}
 		}
 	}
+	s, err := at.fileGit(ctx, w, head)
+	s.Index = filepath.Join(at.gitDir, "index")
+	return s, err
+}
+
+// fileGit is treeGit with an index of the merge's own, for any work tree.
+func (at place) fileGit(ctx context.Context, w work, head run.Commit) (git.Repo, error) {
 	rules, err := at.repo.FileRules(ctx)
 	if err != nil {
 		return git.Repo{}, err
 	}
 	s, err := w.shadow(at, at.root, git.ID(head), rules...)
-	s.Index, s.Timeout = filepath.Join(at.gitDir, "index"), treeTimeout
+	s.Index, s.Timeout = filepath.Join(w.scratch(), "index"), treeTimeout
 	return s, err
 }
 
@@ -148,21 +163,25 @@ func refreshIndex(ctx context.Context, s git.Repo) error {
 
 // updateTree brings index and files of the work tree from one commit to another. Git begins only if no file is in its
 // way that the user has changed or put there. See checkUntracked for ignored files.
-func (at place) updateTree(ctx context.Context, w work, from, to run.Commit) error {
+func (at place) updateTree(ctx context.Context, w work, from, to run.Commit) (begun bool, err error) {
 	s, err := at.treeGit(ctx, w, to)
 	if err != nil {
-		return err
+		return false, err
 	}
 	return at.writeTree(ctx, s, from, to)
 }
 
-// writeTree is updateTree by a git of treeGit.
-func (at place) writeTree(ctx context.Context, s git.Repo, from, to run.Commit) error {
-	err := refreshIndex(ctx, s)
-	if err == nil {
-		_, err = s.Run(ctx, "read-tree", "-m", "-u", string(from), string(to))
+// writeTree is updateTree by a git of treeGit. Begun is false if surely no file is written: git decides about all files
+// at once, and then writes one by one.
+func (at place) writeTree(ctx context.Context, s git.Repo, from, to run.Commit) (begun bool, err error) {
+	if err := refreshIndex(ctx, s); err != nil {
+		return false, at.explainTree(err, to)
 	}
-	return at.explainTree(err, to)
+	if _, err := s.Run(ctx, "read-tree", "-m", "-u", "-n", string(from), string(to)); err != nil {
+		return false, at.explainTree(err, to)
+	}
+	_, err = s.Run(ctx, "read-tree", "-m", "-u", string(from), string(to))
+	return true, at.explainTree(err, to)
 }
 
 // explainTree says what git could not do, and what to do where another git has the index, or had it when it was killed.
