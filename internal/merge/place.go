@@ -142,12 +142,8 @@ func (at place) tryTree(ctx context.Context, w work, from, to run.Commit) error 
 // copyIndex copies the index to a place where git may bring up the times of its files without a change that can be seen.
 func (w work) copyIndex(from string) (to string, err error) {
 	to = filepath.Join(w.scratch(), "index-before")
-	b, err := os.ReadFile(from)
-	switch {
-	case errors.Is(err, fs.ErrNotExist): // it is empty
-		return to, nil
-	case err == nil:
-		err = os.WriteFile(to, b, 0o600)
+	if err = git.CopyIndex(to, from); errors.Is(err, fs.ErrNotExist) { // it is empty
+		err = nil
 	}
 	return to, err
 }

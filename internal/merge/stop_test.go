@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/ratchet-dev/ratchet/internal/merge"
 )
@@ -129,4 +130,32 @@ func TestAMergeUnderWayIsNotFinishedOverACutOffOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.has(mended)
+}
+
+// A file that is changed in the second in which git has looked at it has size and time as the index has them. Git tells
+// it by the time of the index.
+func TestAChangeInTheSecondOfTheIndex(t *testing.T) {
+	r, in := newRepo(t)
+	r.git("config", "core.trustctime", "false") // a test cannot set that time
+	moves := r.git("reflog", "main")
+	second := time.Now().Add(-time.Minute).Truncate(time.Second)
+	setTime := func(name string) {
+		if err := os.Chtimes(filepath.Join(r.dir, name), second, second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	changed := strings.Replace(lines, "two", "2wo", 1)
+	out, err := r.stopAt(in, "merge.before-apply", func(r repo) {
+		setTime("a.txt")
+		r.git("update-index", "--refresh")
+		r.write("a.txt", changed)
+		setTime("a.txt")
+		setTime(".git/index")
+	})
+	if err == nil || !strings.Contains(out, "a.txt") || r.read("a.txt") != changed {
+		t.Errorf("error %v, a.txt is %q\n%s", err, r.read("a.txt"), out)
+	}
+	if now := r.git("reflog", "main"); now != moves {
+		t.Errorf("main has moved:\n%s", now)
+	}
 }
