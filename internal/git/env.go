@@ -37,14 +37,21 @@ var settings = [][2]string{
 	{"advice.graftFileDeprecated", "false"}, // git gives this advice for an empty file, too
 }
 
+// userConfig are the variables by which git finds the configuration of the user and of the system.
+var userConfig = []string{"HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"}
+
+// noUserConfig has git read neither.
+var noUserConfig = []string{
+	"HOME=" + os.DevNull, // "~" in a configuration must have a value, with nothing in it
+	"GIT_CONFIG_GLOBAL=" + os.DevNull,
+	"GIT_CONFIG_NOSYSTEM=1",
+}
+
 // environ returns the whole environment of a git. From the worker it takes only the variables that
 // locate programs and temporary files.
 func (r Repo) environ() []string {
 	env := []string{
-		"HOME=" + os.DevNull, // "~" in a configuration must have a value, with nothing in it
 		"LC_ALL=C",
-		"GIT_CONFIG_GLOBAL=" + os.DevNull,
-		"GIT_CONFIG_NOSYSTEM=1",
 		"GIT_ATTR_NOSYSTEM=1",
 		"GIT_TERMINAL_PROMPT=0",
 		"GIT_ALLOW_PROTOCOL=", // none: a missing object is not fetched
@@ -60,7 +67,13 @@ func (r Repo) environ() []string {
 		"GIT_COMMITTER_NAME=" + Name,
 		"GIT_COMMITTER_EMAIL=" + Email,
 	}
-	for _, name := range []string{"PATH", "TMPDIR", "DEVELOPER_DIR"} { // the last: where macOS keeps its git
+	names := []string{"PATH", "TMPDIR", "DEVELOPER_DIR"} // the last: where macOS keeps its git
+	if r.userConfig {
+		names = append(names, userConfig...)
+	} else {
+		env = append(env, noUserConfig...)
+	}
+	for _, name := range names {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
 		}

@@ -1,7 +1,7 @@
 // Package git is the only package that starts git. Every call is hardened. A repository's
 // configuration, hooks and attributes start no program. Git sees nothing of the worker's
-// environment or of the user's own configuration. Nothing reaches the network. Every call has a
-// deadline and bounded output.
+// environment or of the user's own configuration, except the settings for the form of files that
+// [Repo.UserFileRules] reads. Nothing reaches the network. Every call has a deadline and bounded output.
 //
 // The package needs git 2.32, the first version that can be told to read no global configuration.
 package git
@@ -35,6 +35,8 @@ type Repo struct {
 	Objects  string        // the object directory; only with GitDir
 	Keep     *os.File      // when set, a lock that every started git holds open until it has ended
 	Timeout  time.Duration // of one run; zero: a minute. The context may end it earlier
+
+	userConfig bool // git reads the configuration of the user and of the system, too; only to print settings
 }
 
 // Command is the input and output of one run of git.

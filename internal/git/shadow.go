@@ -1,7 +1,6 @@
 package git
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -90,21 +89,4 @@ func CopyIndex(to, from string) error {
 		return err
 	}
 	return errors.Join(os.WriteFile(to, text, 0o600), os.Chtimes(to, fi.ModTime(), fi.ModTime()))
-}
-
-// FileRules returns the settings of a repository's own configuration for the form of files and
-// their names on this file system, as extra lines for Shadow.
-func (r Repo) FileRules(ctx context.Context) ([]string, error) {
-	const names = `^core\.(autocrlf|eol|filemode|ignorecase|symlinks|precomposeunicode|trustctime|checkstat)$`
-	out, err := r.Run(ctx, "config", "-z", "--get-regexp", names)
-	if err != nil && ExitCode(err) != 1 { // 1: none is set
-		return nil, err
-	}
-	var rules []string
-	for item := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
-		if name, value, ok := strings.Cut(item, "\n"); ok {
-			rules = append(rules, name+"="+value)
-		}
-	}
-	return rules, nil
 }
