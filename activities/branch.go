@@ -93,13 +93,14 @@ func (a *Activities) checkBranchAfter(ctx context.Context, w *workspace.Workspac
 		seen = displayable(&r)
 		return tell(r)
 	})
+	used, _ := errors.AsType[*workspace.CheckedOutError](err)
 	switch {
 	case errors.Is(err, workspace.ErrMoved) && seen != nil:
 		askAboutBranch(in.branchName(), *seen, seen.Found()+", and was not put back, for the record does not say that the run is here", e, out)
 		return true, nil
-	case isCheckedOut(err) && found != nil:
+	case used != nil && found != nil:
 		at := *displayable(found)
-		askAboutBranch(in.branchName(), at, at.Found()+", and was not put back, for a work tree has it checked out: switch that to another branch", e, out)
+		askAboutBranch(in.branchName(), at, at.Found()+", and was not put back, for a work tree has it checked out: "+display.Line(used.Advice()), e, out)
 		return true, nil
 	case err != nil:
 		return false, err
@@ -108,11 +109,6 @@ func (a *Activities) checkBranchAfter(ctx context.Context, w *workspace.Workspac
 		askAboutBranch(in.branchName(), *e.Restored, e.Restored.String(), e, out)
 	}
 	return found != nil, nil
-}
-
-func isCheckedOut(err error) bool {
-	_, ok := errors.AsType[*workspace.CheckedOutError](err)
-	return ok
 }
 
 // askAboutBranch makes the verdict a question.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 
@@ -79,7 +80,8 @@ func (w *Workspace) checkUnused(at standing) error {
 	if at.worktree == "" || at.worktree == w.spec.Dir { // an old version registered Dir itself
 		return nil
 	}
-	return &CheckedOutError{Branch: w.Branch(), Path: at.worktree}
+	_, err := os.Stat(at.worktree)
+	return &CheckedOutError{Branch: w.Branch(), Path: at.worktree, Gone: errors.Is(err, fs.ErrNotExist), Repo: w.spec.Repo}
 }
 
 func (s standing) restoredTo(to run.Commit) run.Restored {

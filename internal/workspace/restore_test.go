@@ -215,6 +215,24 @@ func TestRestoreOfABranchThatIsCheckedOut(t *testing.T) {
 	}
 }
 
+// Git lists a work tree that was removed until it is told to look.
+func TestRestoreOfABranchOfARemovedWorkTree(t *testing.T) {
+	a := newApplied(t)
+	tree := filepath.Join(t.TempDir(), "mine")
+	runGit(t, a.repo, "worktree", "add", "-q", tree, a.w.Branch())
+	runGit(t, git.Repo{Dir: tree}, "reset", "-q", "--hard", string(a.stray))
+	must(t, os.RemoveAll(tree))
+	_, err := a.w.Restore(t.Context(), a.head, func(run.Restored) error { t.Error("told"); return nil })
+	advice := "git worktree prune"
+	if _, ok := errors.AsType[*workspace.CheckedOutError](err); !ok || !strings.Contains(err.Error(), "`"+advice+"` in "+a.repo.Dir) {
+		t.Errorf("error %v", err)
+	}
+	runGit(t, a.repo, strings.Fields(advice)[1:]...)
+	if found, err := a.w.Restore(t.Context(), a.head, func(run.Restored) error { return nil }); found == nil || err != nil || runGit(t, a.repo, "rev-parse", a.ref()) != string(a.head) {
+		t.Errorf("after that: %+v, %v", found, err)
+	}
+}
+
 // Who comes late has no say: the branch stays where it is.
 func TestRestoreThatIsRefused(t *testing.T) {
 	for _, tt := range moves {
