@@ -20,9 +20,11 @@ var fileRules = map[string][]string{
 	"core.checkstat":         {"default", "minimal"},
 }
 
-// FileRules returns the settings of a repository's own configuration for the form of files and
-// their names on this file system, as extra lines for Shadow. It leaves out other values than git knows.
+// FileRules returns the settings for the form of files and their names on this file system, as extra lines for Shadow:
+// those of the system's and the user's configuration and then the repository's own, as the user's git reads them, which
+// has written the work tree. It leaves out other values than git knows.
 func (r Repo) FileRules(ctx context.Context) ([]string, error) {
+	r.userConfig = true
 	names := slices.Sorted(maps.Keys(fileRules))
 	pattern := "^(" + strings.ReplaceAll(strings.Join(names, "|"), ".", `\.`) + ")$"
 	out, err := r.Run(ctx, "config", "-z", "--type=bool-or-str", "--get-regexp", pattern)
@@ -37,11 +39,4 @@ func (r Repo) FileRules(ctx context.Context) ([]string, error) {
 		}
 	}
 	return rules, nil
-}
-
-// UserFileRules is FileRules with the settings of the system's and the user's configuration before those of the
-// repository, as the user's own git reads them: for a work tree whose files the user's git has written.
-func (r Repo) UserFileRules(ctx context.Context) ([]string, error) {
-	r.userConfig = true
-	return r.FileRules(ctx)
 }

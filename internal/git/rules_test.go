@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-
-	"github.com/ratchet-dev/ratchet/internal/git"
 )
 
 func TestFileRules(t *testing.T) {
@@ -21,16 +19,8 @@ func TestFileRules(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	own := []string{"core.autocrlf=true", "core.filemode=true", "core.trustctime=false", "core.checkstat=minimal"}
-	for name, tc := range map[string]struct {
-		read func(git.Repo) ([]string, error)
-		want []string
-	}{
-		"the repository's":     {func(r git.Repo) ([]string, error) { return r.FileRules(t.Context()) }, own},
-		"the user's and these": {func(r git.Repo) ([]string, error) { return r.UserFileRules(t.Context()) }, append([]string{"core.autocrlf=input"}, own...)},
-	} {
-		if got, err := tc.read(r); err != nil || !slices.Equal(got, tc.want) {
-			t.Errorf("%s: %v, %v, want %v", name, got, err, tc.want)
-		}
+	want := []string{"core.autocrlf=input", "core.autocrlf=true", "core.filemode=true", "core.trustctime=false", "core.checkstat=minimal"}
+	if got, err := r.FileRules(t.Context()); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
 	}
 }

@@ -91,7 +91,7 @@ func (at place) treeGit(ctx context.Context, w work, head run.Commit) (git.Repo,
 
 // fileGit is treeGit with an index of the merge's own, for any work tree.
 func (at place) fileGit(ctx context.Context, w work, head run.Commit) (git.Repo, error) {
-	rules, err := at.repo.UserFileRules(ctx)
+	rules, err := at.repo.FileRules(ctx)
 	if err != nil {
 		return git.Repo{}, err
 	}

@@ -133,6 +133,25 @@ func TestInspectRefuses(t *testing.T) {
 	}
 }
 
+// A checkout has the line ends that the user's own configuration asks for, and is no other for it.
+func TestInspectWithTheUsersLineEnds(t *testing.T) {
+	r := userRepo(t, sample)
+	config := filepath.Join(t.TempDir(), "config")
+	must(t, os.WriteFile(config, []byte("[core]\n\tautocrlf = true\n"), 0o600))
+	t.Setenv("GIT_CONFIG_GLOBAL", config)
+	main := filepath.Join(r.Dir, "main.go")
+	must(t, os.Remove(main))
+	runGit(t, r, "-c", "core.autocrlf=true", "checkout", "-q", "--", "main.go")
+	must(t, os.Chtimes(main, when, when)) // git has to read it
+	if _, err := workspace.Inspect(t.Context(), r.Dir, ""); err != nil {
+		t.Error(err)
+	}
+	must(t, os.WriteFile(main, []byte("package mine\r\n"), 0o644))
+	if _, err := workspace.Inspect(t.Context(), r.Dir, ""); !errors.Is(err, workspace.ErrDirty) {
+		t.Errorf("another text: %v", err)
+	}
+}
+
 // A named base makes uncommitted changes the user's decision.
 func TestInspectDirtyWithABase(t *testing.T) {
 	r := userRepo(t, sample)
