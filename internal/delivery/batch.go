@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -22,6 +23,9 @@ const (
 )
 
 var idForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`)
+
+// LongestID stands in for an id that is not known yet: with the real one nothing becomes longer.
+var LongestID = strings.Repeat("x", 128)
 
 // validID returns an error for an id that could not stand in a prompt, a log or a file's name.
 func validID(what, id string) error {

@@ -26,8 +26,8 @@ func keepsEarly(ctx workflow.Context) bool {
 }
 
 // entryOf returns the early batch as a queue shows it.
-func (d *Deliveries) entryOf(e Early) delivery.Entry {
-	return delivery.Entry{Batch: d.batchOf(e.Parcel), CreatedAt: e.At, Replay: delivery.Automatic, Until: e.At.Add(delivery.RedeliveryWindow)}
+func (*Deliveries) entryOf(e Early) delivery.Entry {
+	return delivery.Entry{Batch: batchOf(e.Parcel, ""), CreatedAt: e.At, Replay: delivery.Automatic, Until: e.At.Add(delivery.RedeliveryWindow)}
 }
 
 // findEarly returns the index of the early batch with the id; -1: there is none.
@@ -39,7 +39,7 @@ func (d *Deliveries) findEarly(id string) int {
 func (d *Deliveries) checkEarly(b delivery.Batch) error {
 	bytes := b.Bytes()
 	for _, e := range d.state.Early {
-		known := d.batchOf(e.Parcel)
+		known := batchOf(e.Parcel, b.Thread)
 		if known.ID == b.ID && known.Equal(b) {
 			return nil
 		}
@@ -94,7 +94,7 @@ func (d *Deliveries) takeEarly(ctx workflow.Context) {
 		return
 	}
 	for _, e := range d.state.Early {
-		if err := d.emitEvent(ctx, delivery.Enqueued{Batch: d.batchOf(e.Parcel)}); err != nil {
+		if err := d.emitEvent(ctx, delivery.Enqueued{Batch: batchOf(e.Parcel, d.fold.Thread)}); err != nil {
 			d.log.Warn("early batch not queued", "batch", e.Parcel.ID, "reason", err)
 		}
 	}

@@ -81,18 +81,14 @@ func refuseUpdate(kind string, err error) error {
 	return temporal.NewNonRetryableApplicationError(err.Error(), kind, err)
 }
 
-// batchOf returns the parcel as a batch for the session's thread.
-func (d *Deliveries) batchOf(p activities.Parcel) delivery.Batch {
-	thread := d.fold.Thread
-	if thread == "" { // not known yet: any id of the longest form
-		thread = d.Session
-	}
+// batchOf returns the parcel as a batch for the thread, whose name is empty while it is not known.
+func batchOf(p activities.Parcel, thread string) delivery.Batch {
 	return delivery.Batch{ID: p.ID, Thread: thread, Jobs: p.Jobs, Profile: p.Profile, ReservedBy: p.ReservedBy}
 }
 
 // checkParcel refuses a batch that cannot be queued. A refused update leaves no trace.
 func (d *Deliveries) checkParcel(ctx workflow.Context, p activities.Parcel) error {
-	b := d.batchOf(p)
+	b := batchOf(p, cmp.Or(d.fold.Thread, delivery.LongestID))
 	if err := b.Validate(); err != nil {
 		return refuseUpdate(InvalidError, fmt.Errorf("batch_invalid: %w", err))
 	}
@@ -130,7 +126,7 @@ func (d *Deliveries) enqueue(ctx workflow.Context, p activities.Parcel) (activit
 	if err := d.awaitThread(ctx); err != nil {
 		return activities.Receipt{}, err
 	}
-	b := d.batchOf(p)
+	b := batchOf(p, d.fold.Thread)
 	if known := d.fold.Batch(b.ID); known == nil || !known.Equal(b) {
 		if err := d.emitEvent(ctx, delivery.Enqueued{Batch: b}); err != nil {
 			return activities.Receipt{}, refuseUpdate(StateError, err)
