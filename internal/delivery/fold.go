@@ -217,7 +217,7 @@ func (f *fold) enqueueBatch(b Batch) error {
 	switch {
 	case b.Thread != f.Thread:
 		return outOfTurn("batch %s is for thread %s", b.ID, b.Thread)
-	case f.Batch(b.ID) != nil:
+	case f.Known(b.ID) != nil:
 		return outOfTurn("batch %s is known", b.ID)
 	case len(f.Queue) >= MaxQueued || f.queuedBytes()+b.Bytes() > MaxQueuedBytes:
 		return fmt.Errorf("%w: %w", ErrFull, ErrTransition)
@@ -268,8 +268,5 @@ func (f *fold) closeBatch(e *Entry, reason Close) {
 	e.Close, e.ClosedAt = reason, f.now
 	done := *e
 	f.Queue = slices.DeleteFunc(f.Queue, func(q Entry) bool { return q.Batch.ID == done.Batch.ID })
-	f.Closed = append(f.Closed, done)
-	if n := len(f.Closed) - maxClosed; n > 0 {
-		f.Closed = slices.Delete(f.Closed, 0, n)
-	}
+	f.Closed = KeepClosed(f.Closed, done)
 }

@@ -14,7 +14,7 @@ type Snapshot struct {
 	Session Session `json:"session,omitzero"`
 	// Queue holds the open batches, the oldest first: the first is the head.
 	Queue []Entry `json:"queue,omitempty"`
-	// Closed holds the last closed batches, the oldest first.
+	// Closed holds the last closed batches, the oldest first: see KeepClosed.
 	Closed []Entry `json:"closed,omitempty"`
 	// LastAccepted is when the thread last accepted a delivery.
 	LastAccepted time.Time `json:"lastAccepted,omitzero"`
@@ -22,7 +22,7 @@ type Snapshot struct {
 
 // The bounds of the snapshot.
 const (
-	maxClosed       = 32
+	MaxClosed       = 32
 	maxAttemptsKept = 8 // of one batch; refused attempts cost nothing, and there may be many
 )
 
@@ -44,6 +44,8 @@ type Entry struct {
 	ClosedAt time.Time `json:"closedAt,omitzero"`
 	By       string    `json:"by,omitempty"` // of a close by a person
 	Note     string    `json:"note,omitempty"`
+	// Words is the digest of the batch, once Batch has only the beginning of its words.
+	Words string `json:"words,omitempty"`
 }
 
 // Attempt is one try to deliver a batch.
@@ -128,16 +130,16 @@ func (s *Snapshot) findEntry(batch string) *Entry {
 	return &s.Queue[i]
 }
 
-// Batch returns the batch with the id, if it is open or among the last closed ones; else nil.
-func (s *Snapshot) Batch(id string) *Batch {
-	for _, list := range [][]Entry{s.Queue, s.Closed} {
-		for i := range list {
-			if list[i].Batch.ID == id {
-				return &list[i].Batch
-			}
-		}
+// Known returns the batch with the id, if it is open or among the last closed ones; else nil.
+func (s *Snapshot) Known(id string) *Entry {
+	if e := s.findEntry(id); e != nil {
+		return e
 	}
-	return nil
+	i := slices.IndexFunc(s.Closed, func(e Entry) bool { return e.Batch.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &s.Closed[i]
 }
 
 // findAttempt returns the attempt that passes, and its batch: the newest of an open batch before older ones

@@ -510,14 +510,18 @@ func TestUpdatesThatAreRefusedLeaveNothing(t *testing.T) {
 	long.Jobs[0].Summary = strings.Repeat("x", delivery.MaxBatchBytes)
 	other.Jobs[0].Summary = "something else"
 	lines.Jobs = []delivery.Job{}
+	wide := parcel("b-4")
+	wide.ReservedBy = strings.Repeat("x", 8*delivery.MaxBatchBytes)
 	rows := map[string]*updated{}
 	p.then(time.Second, func() {
 		rows["batch_invalid: batch b-2 is delivered as"] = p.update(flow.EnqueueUpdate, long)
 		rows["batch_invalid: batch b-3 has 0 jobs"] = p.update(flow.EnqueueUpdate, lines)
 		rows["batch_invalid: batch id"] = p.update(flow.EnqueueUpdate, parcel("../b"))
+		rows["batch_invalid: batch b-4 has"] = p.update(flow.EnqueueUpdate, wide)
 		rows["batch_known"] = p.update(flow.EnqueueUpdate, other)
 		rows["batch_not_open"] = p.update(flow.CloseUpdate, flow.Closing{Batch: "b-9", Reason: delivery.Confirmed})
 		rows["note_too_long"] = p.update(flow.CloseUpdate, flow.Closing{Reason: delivery.Confirmed, Note: strings.Repeat("x", 3000)})
+		rows["note_too_long: at most"] = p.update(flow.CloseUpdate, flow.Closing{Reason: delivery.Confirmed, Note: strings.Repeat("<", 1000)})
 		rows[`is not to be closed as "delivered"`] = p.update(flow.CloseUpdate, flow.Closing{Reason: delivery.Delivered})
 	})
 	var again *updated

@@ -35,21 +35,14 @@ func (d *Deliveries) findEarly(id string) int {
 	return slices.IndexFunc(d.state.Early, func(e Early) bool { return e.Parcel.ID == id })
 }
 
-// checkEarly refuses an early batch that cannot be queued, with the code of the contract.
+// checkEarly refuses an early batch for which the queue has no room.
 func (d *Deliveries) checkEarly(b delivery.Batch) error {
 	bytes := b.Bytes()
 	for _, e := range d.state.Early {
-		known := batchOf(e.Parcel, b.Thread)
-		if known.ID == b.ID && known.Equal(b) {
-			return nil
-		}
-		if known.ID == b.ID {
-			return fmt.Errorf("batch_known: another batch has the id %s", b.ID)
-		}
-		bytes += known.Bytes()
+		bytes += batchOf(e.Parcel, b.Thread).Bytes()
 	}
 	if len(d.state.Early) >= delivery.MaxQueued || bytes > delivery.MaxQueuedBytes {
-		return fmt.Errorf("queue_full: %w", delivery.ErrFull)
+		return refuseUpdate(StateError, fmt.Errorf("queue_full: %w", delivery.ErrFull))
 	}
 	return nil
 }

@@ -59,6 +59,7 @@ func Standing(ctx workflow.Context, in flow.Settings) (flow.View, error) {
 			}
 		}
 	})
+	_ = workflow.SetQueryHandler(ctx, "state", func() (flow.State, error) { return d.State(ctx), nil })
 	_ = workflow.SetQueryHandler(ctx, "wakes", func() (int, error) { return h.wakes, nil })
 	_ = workflow.SetQueryHandler(ctx, "retired", func() (bool, error) { return errors.Is(retired, delivery.ErrPendingResolution), nil })
 	_ = workflow.SetQueryHandler(ctx, "given up", func() ([]string, error) { return h.lost, nil })

@@ -92,18 +92,19 @@ func (d *Deliveries) checkParcel(ctx workflow.Context, p activities.Parcel) erro
 	if err := b.Validate(); err != nil {
 		return refuseUpdate(InvalidError, fmt.Errorf("batch_invalid: %w", err))
 	}
-	switch known := d.fold.Batch(p.ID); {
+	switch known, same := d.findWords(p); {
 	case d.ended || d.fold.Session.State == delivery.Retired:
 		return refuseUpdate(StateError, errors.New("session_retired: the session takes no more deliveries"))
-	case known != nil && known.Equal(b):
+	case same:
 		return nil
-	case known != nil:
+	case known:
 		return refuseUpdate(StateError, fmt.Errorf("batch_known: another batch has the id %s", p.ID))
-	case d.fold.Seq == 0:
-		if err := d.checkEarly(b); err != nil {
-			return refuseUpdate(StateError, err)
-		}
-		return nil
+	}
+	if err := d.checkSize(p); err != nil {
+		return err
+	}
+	if d.fold.Seq == 0 {
+		return d.checkEarly(b)
 	}
 	if _, err := d.fold.Clone().Apply(d.fold.Event(workflow.Now(ctx), delivery.Enqueued{Batch: b})); err != nil {
 		code := "batch_invalid"
@@ -113,6 +114,17 @@ func (d *Deliveries) checkParcel(ctx workflow.Context, p activities.Parcel) erro
 		return refuseUpdate(StateError, fmt.Errorf("%s: %w", code, err))
 	}
 	return nil
+}
+
+// findWords reports whether a batch has the parcel's id, and whether it has the same words, too.
+func (d *Deliveries) findWords(p activities.Parcel) (known, same bool) {
+	if i := d.findEarly(p.ID); i >= 0 {
+		return true, batchOf(d.state.Early[i].Parcel, "").Equal(batchOf(p, ""))
+	}
+	if e := d.fold.Known(p.ID); e != nil {
+		return true, e.SameWords(batchOf(p, d.fold.Thread))
+	}
+	return false, false
 }
 
 // openLimit is how long a batch waits for a session to name its thread.
@@ -127,7 +139,7 @@ func (d *Deliveries) enqueue(ctx workflow.Context, p activities.Parcel) (activit
 		return activities.Receipt{}, err
 	}
 	b := batchOf(p, d.fold.Thread)
-	if known := d.fold.Batch(b.ID); known == nil || !known.Equal(b) {
+	if known := d.fold.Known(b.ID); known == nil || !known.SameWords(b) {
 		if err := d.emitEvent(ctx, delivery.Enqueued{Batch: b}); err != nil {
 			return activities.Receipt{}, refuseUpdate(StateError, err)
 		}
@@ -175,8 +187,8 @@ func (d *Deliveries) closingOf(c Closing) delivery.Closed {
 const maxNote = 2000
 
 func (d *Deliveries) checkClosing(ctx workflow.Context, c Closing) error {
-	if len(c.Note) > maxNote || len(c.By) > maxNote {
-		return refuseUpdate(InvalidError, fmt.Errorf("note_too_long: at most %d bytes", maxNote))
+	if len(c.Note) > maxNote || len(c.By) > maxNote || sizeOf(c.Note)+sizeOf(c.By) > maxClosingBytes {
+		return refuseUpdate(InvalidError, fmt.Errorf("note_too_long: at most %d bytes, and %d as JSON with the name", maxNote, maxClosingBytes))
 	}
 	closing := d.closingOf(c)
 	if d.findEarly(closing.Batch) >= 0 {

@@ -1,0 +1,65 @@
+package delivery
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// maxGist bounds each text that a closed batch keeps.
+const maxGist = 120
+
+// KeepClosed returns the list with one more closed batch. It keeps the last ones, the oldest first, and of each its ids
+// and the beginning of its words.
+func KeepClosed(list []Entry, e Entry) []Entry {
+	list = append(list, e)
+	list = slices.Delete(list, 0, max(0, len(list)-MaxClosed))
+	for i := range list {
+		list[i].shorten()
+	}
+	return list
+}
+
+// shorten leaves out most of the words of a closed batch, which nothing delivers any more.
+func (e *Entry) shorten() {
+	if e.Words != "" {
+		return
+	}
+	e.Words = e.Batch.digest()
+	jobs := make([]Job, len(e.Batch.Jobs))
+	for i, j := range e.Batch.Jobs {
+		jobs[i] = Job{ID: j.ID, State: j.State}
+		if i == 0 {
+			jobs[i].Summary, jobs[i].Reason = gistOf(j.Summary), gistOf(j.Reason)
+		}
+	}
+	e.Batch.Jobs, e.Batch.ReservedBy = jobs, gistOf(e.Batch.ReservedBy)
+}
+
+// SameWords reports whether the entry is of the batch, word by word.
+func (e Entry) SameWords(b Batch) bool {
+	if e.Words != "" {
+		return e.Words == b.digest()
+	}
+	return e.Batch.Equal(b)
+}
+
+// digest returns the digest of the batch's words. Batches that are equal have the same.
+func (b Batch) digest() string {
+	text, err := json.Marshal(b) //workflowcheck:ignore // structs and strings only
+	if err != nil {
+		return "" // nothing in a batch fails
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// gistOf returns the beginning of a text.
+func gistOf(text string) string {
+	if len(text) <= maxGist {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxGist-len("…")], "") + "…"
+}
