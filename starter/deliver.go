@@ -18,6 +18,7 @@ import (
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/temporalclient"
 	"github.com/ratchet-dev/ratchet/starter/internal/deliveries"
+	"github.com/ratchet-dev/ratchet/starter/internal/story"
 	deliveryflow "github.com/ratchet-dev/ratchet/workflows/delivery"
 )
 
@@ -47,14 +48,18 @@ batch given twice is one batch. Everything in it is shown to the agent as untrus
 			return err
 		}
 		return c.onDeliveries(ctx, args[0], func(d deliveries.Client, session string) error {
-			receipt, err := d.Enqueue(ctx, session, p)
+			given, err := d.Enqueue(ctx, session, p)
 			if err != nil {
 				return err
 			}
 			if c.json {
-				return c.printJSON(receipt)
+				return c.printJSON(given)
 			}
-			c.printf("batch %s is queued; %d open: see `%s`\n", receipt.Batch, receipt.Waiting, c.hintCommand("deliveries %s", session))
+			state := "queued"
+			if given.Close != "" {
+				state = "closed as " + story.OneLine(strings.TrimSuffix(string(given.Close)+": "+given.Note, ": "), 200)
+			}
+			c.printf("batch %s is %s; %d open: see `%s`\n", given.Batch, state, given.Waiting, c.hintCommand("deliveries %s", session))
 			return nil
 		})
 	})

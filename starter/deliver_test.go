@@ -55,6 +55,15 @@ func TestABadBatchIsOneLineWithItsCode(t *testing.T) {
 	}
 }
 
+// TestNoDeliveriesNamesWhatNoLedgerHas has the list, which reads ledgers, say where the others are.
+func TestNoDeliveriesNamesWhatNoLedgerHas(t *testing.T) {
+	runs := filepath.Join(t.TempDir(), "runs")
+	r := starter(t.Context(), "", "--runs-dir", runs, "deliveries")
+	if r.code != 0 || !strings.Contains(r.out, "No deliveries yet") || !strings.Contains(r.out, "deliveries SESSION --runs-dir "+runs) {
+		t.Errorf("exit code %d, %q, %q", r.code, r.out, r.err)
+	}
+}
+
 // mustRefuse demands one line with the code, and that nothing was written.
 func mustRefuse(t *testing.T, r result, runs, code, says string) {
 	t.Helper()

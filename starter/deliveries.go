@@ -125,7 +125,7 @@ func (c *cli) listDeliveries() error {
 		rows = append(rows, c.deliveryRows(v)...)
 	}
 	if len(rows) == 0 {
-		c.printf("No deliveries yet.\n")
+		c.printf("No deliveries yet. What waits for a session without a thread is in no ledger: see `%s`\n", c.hintCommand("deliveries SESSION"))
 		return bad
 	}
 	c.printf("%s", terminal.Table(append([][]string{c.deliveryHead()}, rows...)))

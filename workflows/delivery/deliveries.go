@@ -53,6 +53,8 @@ type State struct {
 	Unrecorded []ledger.Entry `json:"unrecorded,omitempty"`
 	// Early are batches that wait for the session to name its thread.
 	Early []Early `json:"early,omitempty"`
+	// EarlyClosed are the last ones of them that ended before it did: see earlyClosed.
+	EarlyClosed []delivery.Entry `json:"earlyClosed,omitempty"`
 }
 
 // Process is a process of the session.
@@ -100,7 +102,7 @@ func New(ctx workflow.Context, s Settings, host Host, from State) (*Deliveries, 
 func (d *Deliveries) State(ctx workflow.Context) State {
 	d.settleLoss(ctx)
 	s := d.state
-	s.Fold = *d.fold
+	s.Fold, s.EarlyClosed = *d.fold, d.earlyClosed()
 	return s
 }
 
@@ -171,10 +173,13 @@ func (d *Deliveries) Retire(ctx workflow.Context) error {
 	}
 	d.Detach("the session is retired")
 	d.settleLoss(ctx)
-	d.state.Early = nil
+	ended := delivery.Closed{Reason: delivery.Cancelled, Note: "the session was retired"}
+	for len(d.state.Early) > 0 {
+		d.closeEarly(ctx, 0, ended)
+	}
 	for d.fold.Head() != nil {
-		b := d.fold.Head().Batch.ID
-		if err := d.emitEvent(ctx, delivery.Closed{Batch: b, Reason: delivery.Cancelled, Note: "the session was retired"}); err != nil {
+		ended.Batch = d.fold.Head().Batch.ID
+		if err := d.emitEvent(ctx, ended); err != nil {
 			return err
 		}
 	}

@@ -56,6 +56,37 @@ func (d *Deliveries) keepEarly(ctx workflow.Context, p activities.Parcel) activi
 	return activities.Receipt{Batch: p.ID, Waiting: len(d.state.Early)}
 }
 
+// queuesOnce reports whether an early batch that has ended is not queued again. Before, nothing knew it any more.
+func queuesOnce(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, "queue-early-once", workflow.DefaultVersion, 1) == 1
+}
+
+// closeEarly ends the early batch with the index. It is in no ledger: the state alone tells what became of it.
+func (d *Deliveries) closeEarly(ctx workflow.Context, i int, c delivery.Closed) {
+	e := d.entryOf(d.state.Early[i])
+	e.Close, e.ClosedAt, e.By, e.Note = c.Reason, workflow.Now(ctx), c.By, c.Note
+	d.log.Info("early batch closed", "batch", e.Batch.ID, "reason", string(e.Close), "note", e.Note)
+	d.state.Early = slices.Delete(d.state.Early, i, i+1)
+	d.state.EarlyClosed = delivery.KeepClosed(d.state.EarlyClosed, e)
+}
+
+// earlyClosed returns the early batches that are among the last closed ones of the session.
+func (d *Deliveries) earlyClosed() []delivery.Entry {
+	list, room := d.state.EarlyClosed, max(0, delivery.MaxClosed-len(d.fold.Closed))
+	return list[max(0, len(list)-room):]
+}
+
+// findEarlyClosed returns the early batch with the id that has ended; nil: there is none, or it is open again, as an older
+// history has it.
+func (d *Deliveries) findEarlyClosed(id string) *delivery.Entry {
+	list := d.earlyClosed()
+	i := slices.IndexFunc(list, func(e delivery.Entry) bool { return e.Batch.ID == id })
+	if i < 0 || d.findEarly(id) >= 0 || d.fold.Known(id) != nil {
+		return nil
+	}
+	return &list[i]
+}
+
 // awaitProcess waits for a process that names the thread, with early batches. It returns when time alone ends a wait.
 func (d *Deliveries) awaitProcess(ctx workflow.Context) (next time.Time) {
 	d.sweepEarly(ctx)
@@ -69,8 +100,7 @@ func (d *Deliveries) awaitProcess(ctx workflow.Context) (next time.Time) {
 // sweepEarly gives up the early batches whose window has passed.
 func (d *Deliveries) sweepEarly(ctx workflow.Context) (done int) {
 	for len(d.state.Early) > 0 && !workflow.Now(ctx).Before(d.entryOf(d.state.Early[0]).Until) {
-		d.log.Warn("early batch given up", "batch", d.state.Early[0].Parcel.ID, "reason", string(delivery.WindowExhausted))
-		d.state.Early = d.state.Early[1:]
+		d.closeEarly(ctx, 0, delivery.Closed{Reason: delivery.WindowExhausted})
 		done++
 	}
 	return done
@@ -86,12 +116,14 @@ func (d *Deliveries) takeEarly(ctx workflow.Context) {
 		d.tellProblem("the thread %q cannot be opened", d.process.Thread)
 		return
 	}
-	for _, e := range d.state.Early {
-		if err := d.emitEvent(ctx, delivery.Enqueued{Batch: batchOf(e.Parcel, d.fold.Thread)}); err != nil {
-			d.log.Warn("early batch not queued", "batch", e.Parcel.ID, "reason", err)
+	for len(d.state.Early) > 0 {
+		err := d.emitEvent(ctx, delivery.Enqueued{Batch: batchOf(d.state.Early[0].Parcel, d.fold.Thread)})
+		if err != nil { // an older version took more than fits
+			d.closeEarly(ctx, 0, delivery.Closed{Reason: delivery.Cancelled, Note: "it cannot be queued: " + err.Error()})
+			continue
 		}
+		d.state.Early = d.state.Early[1:]
 	}
-	d.state.Early = nil
 }
 
 // errUnnamed says why an early batch waits.

@@ -30,9 +30,9 @@ const (
 )
 
 // Standing is a workflow with deliveries and nothing else: its test plays the session.
-func Standing(ctx workflow.Context, in flow.Settings) (flow.View, error) {
+func Standing(ctx workflow.Context, in flow.Settings, from flow.State) (flow.View, error) {
 	h := &standing{}
-	d, err := flow.New(ctx, in, h, flow.State{})
+	d, err := flow.New(ctx, in, h, from)
 	if err != nil {
 		return flow.View{}, err
 	}
@@ -255,8 +255,9 @@ func (w *town) ReconcileDelivery(_ context.Context, in activities.ReconcileInput
 type play struct {
 	*testing.T
 	*town
-	env *testsuite.TestWorkflowEnvironment
-	at  time.Duration
+	env  *testsuite.TestWorkflowEnvironment
+	at   time.Duration
+	from flow.State // of an execution before
 }
 
 func newPlay(t *testing.T, w *town) *play {
@@ -347,7 +348,7 @@ func (p *play) run(in flow.Settings) flow.View {
 		v = p.view()
 		p.env.CancelWorkflow()
 	})
-	p.env.ExecuteWorkflow(Standing, in)
+	p.env.ExecuteWorkflow(Standing, in, p.from)
 	if err := p.env.GetWorkflowError(); err != nil && !temporal.IsCanceledError(err) {
 		p.Fatal(err)
 	}

@@ -70,6 +70,7 @@ func (d *Deliveries) setHandlers(ctx workflow.Context) error {
 
 func (d *Deliveries) view() View {
 	v := View{Session: d.Session, Fold: *d.fold, Waiting: d.problem, Next: earliest(d.fold.NextSweep(), d.readyAt)}
+	v.Fold.Closed = slices.Concat(d.earlyClosed(), d.fold.Closed)
 	for _, e := range d.state.Early {
 		v.Fold.Queue = append(v.Fold.Queue, d.entryOf(e))
 		v.Waiting = cmp.Or(d.problem, errUnnamed.Error())
@@ -124,6 +125,9 @@ func (d *Deliveries) findWords(p activities.Parcel) (known, same bool) {
 	if e := d.fold.Known(p.ID); e != nil {
 		return true, e.SameWords(batchOf(p, d.fold.Thread))
 	}
+	if e := d.findEarlyClosed(p.ID); e != nil {
+		return true, e.SameWords(batchOf(p, ""))
+	}
 	return false, false
 }
 
@@ -132,6 +136,9 @@ const openLimit = 5 * time.Minute
 
 // enqueue adds a batch. A second call with the same batch changes nothing.
 func (d *Deliveries) enqueue(ctx workflow.Context, p activities.Parcel) (activities.Receipt, error) {
+	if d.findEarlyClosed(p.ID) != nil && queuesOnce(ctx) {
+		return activities.Receipt{Batch: p.ID, Waiting: len(d.fold.Queue) + len(d.state.Early)}, nil
+	}
 	if d.fold.Seq == 0 && d.process == nil && keepsEarly(ctx) {
 		return d.keepEarly(ctx, p), nil
 	}
@@ -207,7 +214,7 @@ func (d *Deliveries) checkClosing(ctx workflow.Context, c Closing) error {
 func (d *Deliveries) closeBatch(ctx workflow.Context, c Closing) (View, error) {
 	closing := d.closingOf(c)
 	if i := d.findEarly(closing.Batch); i >= 0 {
-		d.state.Early = slices.Delete(d.state.Early, i, i+1)
+		d.closeEarly(ctx, i, closing)
 		return d.view(), nil
 	}
 	if err := d.emitEvent(ctx, closing); err != nil {

@@ -175,6 +175,25 @@ var deliveryPaths = []path{
 		occupies.must(sessionflow.RetireUpdate, sessionflow.By{})
 		s.delivers("b-1")
 	}},
+	{"delivery-closed-before-it-has-a-thread", func(c *activities.Config) { c.Most = 1 }, func(t *testing.T, s *stage) {
+		occupies := s.another()
+		occupies.begin(session.Input{})
+		occupies.say("m0", "[[say:working]][[slow:600]]")
+		occupies.awaitState(session.Working)
+		s.begin(reader)
+		s.enqueue(parcel("b-1", "[[say:thanks]]"))
+		s.must(deliveryflow.CloseUpdate, deliveryflow.Closing{Reason: delivery.Cancelled, By: "ann"})
+		s.must(deliveryacts.EnqueueUpdate, parcel("b-1", "[[say:thanks]]")) // an update that the engine does not know
+		s.enqueue(parcel("b-2", "[[say:thanks]]"))
+		if v := s.deliveries(); len(v.Fold.Queue) != 1 || len(v.Fold.Closed) != 1 || v.Fold.Closed[0].By != "ann" {
+			t.Errorf("without a place: %+v", v)
+		}
+		occupies.must(sessionflow.RetireUpdate, sessionflow.By{})
+		s.delivers("b-2")
+		if n := s.got("b-1"); n != 0 {
+			t.Errorf("the agent got a closed batch %d times", n)
+		}
+	}},
 	{"delivery-lost-with-its-agent", nil, func(t *testing.T, s *stage) {
 		s.begin(reader)
 		s.enqueue(parcel("b-1", "[[say:working]][[slow:600]]"))

@@ -42,10 +42,28 @@ func Read(b []byte) (p activities.Parcel, err error) {
 	return p, nil
 }
 
-// Enqueue gives the session a batch. A batch that is given twice is one batch.
-func (c Client) Enqueue(ctx context.Context, session string, p activities.Parcel) (r activities.Receipt, err error) {
-	err = c.updateSession(ctx, session, activities.UpdateOf(session, p, client.WorkflowUpdateStageCompleted), &r)
-	return r, err
+// Given is the receipt of a batch, with why it was closed; empty: it is open.
+type Given struct {
+	activities.Receipt
+	Close delivery.Close `json:"close,omitempty"`
+	Note  string         `json:"note,omitempty"`
+}
+
+// Enqueue gives the session a batch. A batch that is given twice is one batch: the engine has the receipt of the first
+// call, and the session says what the batch has become since.
+func (c Client) Enqueue(ctx context.Context, session string, p activities.Parcel) (g Given, err error) {
+	if err = c.updateSession(ctx, session, activities.UpdateOf(session, p, client.WorkflowUpdateStageCompleted), &g.Receipt); err != nil {
+		return g, err
+	}
+	v, err := c.View(ctx, session)
+	if err != nil {
+		return g, nil // the session has the batch
+	}
+	g.Waiting = len(v.Fold.Queue)
+	if e := v.Fold.Known(p.ID); e != nil {
+		g.Close, g.Note = e.Close, e.Note
+	}
+	return g, nil
 }
 
 // Close closes a batch by a person's word.
