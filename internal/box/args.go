@@ -1,6 +1,7 @@
 package box
 
 import (
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,6 +112,8 @@ func (m mount) args(fenceFD int, size string) []string {
 	switch m.kind {
 	case fence:
 		return []string{string(fence), strconv.Itoa(fenceFD), m.to}
+	case cover:
+		return []string{string(readOnly), os.DevNull, m.to}
 	case private:
 		return []string{"--size", size, "--perms", "0700", string(private), m.to}
 	}

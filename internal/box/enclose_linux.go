@@ -116,7 +116,7 @@ func (e entry) shows(mounts []mount, links resolver, path string) bool {
 	}
 	seen := append([]string{"/usr"}, e.box.host.dirs...)
 	for _, m := range mounts {
-		if to, err := links.resolve(m.to); err == nil && m.kind != fence && m.kind != private {
+		if to, err := links.resolve(m.to); err == nil && (m.kind == readOnly || m.kind == writable) {
 			seen = append(seen, m.to, to)
 		}
 	}
@@ -280,16 +280,18 @@ func (r *running) close() {
 		r.group.close()
 	}
 	for _, path := range r.made {
-		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		if info, err := os.Lstat(path); err == nil && info.Mode() == 0o444 && info.Size() == 0 {
 			os.Remove(path)
 		}
 	}
 }
 
-// madeByMounts returns the paths that bwrap makes outside because a mount needs a place.
+// madeByMounts returns the paths at which bwrap makes an empty file outside, or may make one, because a mount needs a
+// place.
 func madeByMounts(mounts []mount) (made []string) {
 	for _, m := range mounts {
-		if _, err := os.Lstat(m.to); m.kind == fence && errors.Is(err, fs.ErrNotExist) {
+		_, err := os.Lstat(m.to)
+		if m.kind == fence && errors.Is(err, fs.ErrNotExist) || m.kind == cover { // its socket may be removed meanwhile
 			made = append(made, m.to)
 		}
 	}

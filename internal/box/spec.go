@@ -26,7 +26,7 @@ type Spec struct {
 	Overlays    []Overlay
 	// Private are directories below the directories of Write, of which the box has its own, empty at the start.
 	Private []string
-	// Covered are files, such as sockets of the user, in whose place the box has an empty one.
+	// Covered are sockets of the user. Wherever the box would show one, it has an empty file.
 	Covered []string
 	// Egress is the way to the network. Nil means that there is none.
 	Egress *Egress
@@ -82,6 +82,7 @@ const (
 	writable mountKind = "--bind"
 	private  mountKind = "--tmpfs"
 	fence    mountKind = "--ro-bind-data" // a file with the content of fenceText
+	cover    mountKind = "--ro-bind-null" // no option of bwrap: /dev/null, in the place of a socket
 )
 
 // fenceText keeps git from a repository in this directory and above.
@@ -141,12 +142,6 @@ func (s Spec) mounts(home string, links resolver) ([]mount, error) {
 	if err := errors.Join(add("directory", readOnly, s.Read...), add("directory", writable, s.Write...), add("directory", private, s.Private...)); err != nil {
 		return nil, err
 	}
-	for _, path := range s.Covered {
-		if err := links.checkPath(path, home); err != nil {
-			return nil, fmt.Errorf("file %s: %w", path, err)
-		}
-		all = append(all, mount{readOnly, os.DevNull, path})
-	}
 	for _, o := range s.Overlays {
 		if err := links.checkPath(o.Lower, home); err != nil {
 			return nil, fmt.Errorf("overlay over %s: %w", o.Lower, err)
@@ -174,7 +169,11 @@ func (s Spec) mounts(home string, links resolver) ([]mount, error) {
 	if err := links.checkNested(all); err != nil {
 		return nil, err
 	}
-	return all, links.checkKept(all)
+	if err := links.checkKept(all); err != nil {
+		return nil, err
+	}
+	covers, err := links.coverSockets(s.Covered, all)
+	return append(all, covers...), err
 }
 
 // checkNested refuses a mount below a directory that a program in a box can write, unless its way

@@ -1,7 +1,10 @@
 package child_test
 
 import (
+	"cmp"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -157,35 +160,60 @@ func TestSnapshotsOfTheShellBelongToTheBox(t *testing.T) {
 func TestSocketsOfTheUserAreNotInTheBox(t *testing.T) {
 	boxed := child.Sandbox{Box: openBox(t)}
 	for name, tt := range map[string]struct {
-		add func(*child.Client, map[string]string)
-		at  string
+		add   func(*child.Client, map[string]string)
+		at    string
+		first string // what the client does before it connects
+		to    string // at which it connects; empty: at
 	}{
-		"codex":             {(*child.Client).AddCodex, ".codex/app-server-control/s"},
-		"codex, in its top": {(*child.Client).AddCodex, ".codex/s"},
-		"pi":                {(*child.Client).AddPi, ".pi/agent/intercom/s"},
-		"pi, in a fixed":    {(*child.Client).AddPi, ".pi/agent/extensions/e/s"},
+		"codex":                          {(*child.Client).AddCodex, ".codex/app-server-control/s", "", ""},
+		"codex, in its top":              {(*child.Client).AddCodex, ".codex/s", "", ""},
+		"codex, in a work tree":          {(*child.Client).AddCodex, ".codex/worktrees/w/s", "", ""},
+		"codex, in a work tree it moved": {(*child.Client).AddCodex, ".codex/worktrees/w/s", "mv .codex/worktrees/w .codex/w && mv .codex/worktrees .codex/moved", ".codex/w/s"},
+		"codex, by a link that it made":  {(*child.Client).AddCodex, ".codex/worktrees/w/s", "ln -s worktrees .codex/link", ".codex/link/w/s"},
+		"pi":                             {(*child.Client).AddPi, ".pi/agent/intercom/s", "", ""},
+		"pi, in a fixed":                 {(*child.Client).AddPi, ".pi/agent/extensions/e/s", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			home, err := os.MkdirTemp("/tmp", "sock-") // the path of a socket must be short
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer os.RemoveAll(home)
-			at := filepath.Join(home, tt.at)
-			if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			l, err := net.Listen("unix", at)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer l.Close()
 			for _, s := range []child.Sandbox{boxed, {}} {
-				out := runClient(t, s, tt.add, home, t.TempDir(), "test -S '"+at+"' && echo reached || echo covered")
-				if reached := out == "reached"; reached == s.Held() {
+				home := shortDir(t)
+				serveAt(t, filepath.Join(home, tt.at))
+				script := "cd '" + home + "' && " + cmp.Or(tt.first, "true") + " && curl -s -m 60 --unix-socket '" + cmp.Or(tt.to, tt.at) + "' http://x/ || echo refused"
+				out := runClient(t, s, tt.add, home, t.TempDir(), script)
+				if want := map[bool]string{true: "refused", false: "reached"}[s.Held()]; out != want {
 					t.Errorf("in a box %v: %s", s.Held(), out)
 				}
 			}
 		})
 	}
+}
+
+// shortDir returns a temporary directory whose path leaves room for the path of a socket.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "sock-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// serveAt answers "reached" at a socket.
+func serveAt(t *testing.T, at string) {
+	t.Helper()
+	l := listenAt(t, at)
+	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "reached") }))
+}
+
+func listenAt(t *testing.T, at string) net.Listener {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
 }

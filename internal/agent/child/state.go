@@ -31,7 +31,11 @@ func addClient(spec *box.Spec, c Client, path string) error {
 		spec.Private = append(spec.Private, filepath.Clean(dir))
 	}
 	for _, dir := range c.State {
-		spec.Covered = append(spec.Covered, findSockets(filepath.Clean(dir), spec.Private)...)
+		sockets, err := findSockets(filepath.Clean(dir), spec.Private, mostMet)
+		if err != nil {
+			return err
+		}
+		spec.Covered = append(spec.Covered, sockets...)
 	}
 	kept := slices.Clone(c.Fixed)
 	for _, dir := range c.State {
@@ -117,21 +121,35 @@ func walkLinks(path string) (met []string) {
 	return met
 }
 
+// bounds are for a directory of a client, in which an agent of an earlier session may have left any number of files.
+type bounds struct{ files, sockets int }
+
+// mostMet bounds the time for which a start looks for sockets, and in which bwrap covers them: that grows with the
+// square of their number.
+var mostMet = bounds{files: 4 << 20, sockets: 1024}
+
 // findSockets returns the sockets below a directory, but not those below others. A program outside of the box listens
 // there, and no network namespace keeps a program in the box from it.
-func findSockets(dir string, but []string) (found []string) {
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+func findSockets(dir string, but []string, most bounds) (found []string, err error) {
+	files := 0
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		files++
 		switch {
 		case err != nil: // what we cannot read a program in the box cannot either
 			return nil
+		case files > most.files:
+			return fmt.Errorf("%s holds more than %d files, and a box must look for sockets among them: remove what is not needed", dir, most.files)
 		case d.IsDir() && slices.Contains(but, path):
 			return fs.SkipDir
-		case d.Type() == fs.ModeSocket && !slices.Contains(found, path):
-			found = append(found, path)
+		case d.Type() != fs.ModeSocket:
+			return nil
+		case len(found) == most.sockets:
+			return fmt.Errorf("%s holds more than %d sockets, such as %s, and a box must cover each: remove those at which no program listens", dir, most.sockets, path)
 		}
+		found = append(found, path)
 		return nil
 	})
-	return found
+	return found, err
 }
 
 // programDirs are the names of directories that people give to programs of their own. The settings of a

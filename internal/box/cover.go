@@ -1,0 +1,47 @@
+package box
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// coverSockets returns the covers of sockets, at each path by which the other mounts show them. A socket that is gone
+// is passed over. A cover belongs to its socket alone: it stays there when a directory above is moved, and what a
+// program puts beside it is no socket of the user.
+func (r resolver) coverSockets(sockets []string, shown []mount) (covers []mount, err error) {
+	seen := map[string]bool{}
+	for _, path := range sockets {
+		if !filepath.IsAbs(path) || filepath.Clean(path) != path {
+			return nil, fmt.Errorf("socket %s: not a clean absolute path", path)
+		}
+		info, err := os.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && info.Mode().Type() != fs.ModeSocket {
+			continue
+		}
+		dir, dirErr := r.resolve(filepath.Dir(path))
+		if err = errors.Join(err, dirErr); err != nil {
+			return nil, fmt.Errorf("socket %s: %w", path, err)
+		}
+		for _, at := range r.pathsOf(filepath.Join(dir, filepath.Base(path)), shown) {
+			if !seen[at] && nearest(shown, at).kind != private {
+				seen[at], covers = true, append(covers, mount{kind: cover, to: at})
+			}
+		}
+	}
+	return covers, nil
+}
+
+// pathsOf returns the paths in the box of a file with its links resolved.
+func (r resolver) pathsOf(real string, shown []mount) (paths []string) {
+	for _, m := range shown {
+		if top, err := r.resolve(m.to); err == nil && isUnder(real, top) {
+			paths = append(paths, m.to+strings.TrimPrefix(real, top))
+		}
+	}
+	return paths
+}
