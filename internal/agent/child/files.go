@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ratchet-dev/ratchet/internal/box"
+	"github.com/ratchet-dev/ratchet/internal/file"
 )
 
 // ProgramFiles returns the files and directories that the program of argv consists of, as far as they
@@ -62,9 +63,13 @@ func packageOf(file string) string {
 // maxHashbang bounds the first line of a script, as the kernel does.
 const maxHashbang = 256
 
-// readHashbang returns the first line of a script without "#!"; ok is false for another file.
+// readHashbang returns the first line of a script without "#!"; ok is false for another file. It waits for no fifo.
 func readHashbang(script string) (line string, ok bool) {
-	f, err := os.Open(script)
+	real, err := filepath.EvalSymlinks(script)
+	if err != nil {
+		return "", false
+	}
+	f, err := file.Open(real)
 	if err != nil {
 		return "", false
 	}
