@@ -165,18 +165,27 @@ func TestSocketsOfTheUserAreNotInTheBox(t *testing.T) {
 		first string // what the client does before it connects
 		to    string // at which it connects; empty: at
 	}{
-		"codex":                          {(*child.Client).AddCodex, ".codex/app-server-control/s", "", ""},
-		"codex, in its top":              {(*child.Client).AddCodex, ".codex/s", "", ""},
-		"codex, in a work tree":          {(*child.Client).AddCodex, ".codex/worktrees/w/s", "", ""},
-		"codex, in a work tree it moved": {(*child.Client).AddCodex, ".codex/worktrees/w/s", "mv .codex/worktrees/w .codex/w && mv .codex/worktrees .codex/moved", ".codex/w/s"},
-		"codex, by a link that it made":  {(*child.Client).AddCodex, ".codex/worktrees/w/s", "ln -s worktrees .codex/link", ".codex/link/w/s"},
-		"pi":                             {(*child.Client).AddPi, ".pi/agent/intercom/s", "", ""},
-		"pi, in a fixed":                 {(*child.Client).AddPi, ".pi/agent/extensions/e/s", "", ""},
+		"codex":                            {(*child.Client).AddCodex, ".codex/app-server-control/s", "", ""},
+		"codex, in its top":                {(*child.Client).AddCodex, ".codex/s", "", ""},
+		"codex, in a work tree":            {(*child.Client).AddCodex, ".codex/worktrees/w/s", "", ""},
+		"codex, in a work tree it moved":   {(*child.Client).AddCodex, ".codex/worktrees/w/s", "mv .codex/worktrees/w .codex/w && mv .codex/worktrees .codex/moved", ".codex/w/s"},
+		"codex, by a link that it made":    {(*child.Client).AddCodex, ".codex/worktrees/w/s", "ln -s worktrees .codex/link", ".codex/link/w/s"},
+		"codex, by a link, in its top":     {(*child.Client).AddCodex, "dot/codex/s", "", ".codex/s"},
+		"codex, by a link, in a fixed":     {(*child.Client).AddCodex, "dot/codex/skills/k/s", "", ".codex/skills/k/s"},
+		"codex, by a link, in a work tree": {(*child.Client).AddCodex, "dot/codex/worktrees/w/s", "", ".codex/worktrees/w/s"},
+		"codex, by a link, in its own":     {(*child.Client).AddCodex, "dot/codex/app-server-control/s", "", ".codex/app-server-control/s"},
+		"pi":                               {(*child.Client).AddPi, ".pi/agent/intercom/s", "", ""},
+		"pi, in a fixed":                   {(*child.Client).AddPi, ".pi/agent/extensions/e/s", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, s := range []child.Sandbox{boxed, {}} {
 				home := shortDir(t)
 				serveAt(t, filepath.Join(home, tt.at))
+				if strings.HasPrefix(tt.at, "dot/") {
+					if err := os.Symlink("dot/codex", filepath.Join(home, ".codex")); err != nil {
+						t.Fatal(err)
+					}
+				}
 				script := "cd '" + home + "' && " + cmp.Or(tt.first, "true") + " && curl -s -m 60 --unix-socket '" + cmp.Or(tt.to, tt.at) + "' http://x/ || echo refused"
 				out := runClient(t, s, tt.add, home, t.TempDir(), script)
 				if want := map[bool]string{true: "refused", false: "reached"}[s.Held()]; out != want {

@@ -129,10 +129,11 @@ type bounds struct{ files, sockets int }
 var mostMet = bounds{files: 4 << 20, sockets: 1024}
 
 // findSockets returns the sockets below a directory, but not those below others. A program outside of the box listens
-// there, and no network namespace keeps a program in the box from it.
+// there, and no network namespace keeps a program in the box from it. The directory itself may be a link: the slash
+// leads the walk to where it ends.
 func findSockets(dir string, but []string, most bounds) (found []string, err error) {
 	files := 0
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(dir+"/", func(path string, d fs.DirEntry, err error) error {
 		files++
 		switch {
 		case err != nil: // what we cannot read a program in the box cannot either
