@@ -135,17 +135,23 @@ func TestABoxThatCannotBeIsNoStart(t *testing.T) {
 		client child.Client
 		says   string
 	}{
-		"a link in the place of settings": {child.Client{Fixed: []string{"LINK/settings.json"}}, "is a link"},
-		"a host that is none":             {child.Client{Hosts: []string{"localhost:1"}}, "127.0.0.1 or [::1]"},
+		"a link in the place of settings": {child.Client{Fixed: []string{"LINK/settings.json"}}, "/settings.json is a link"},
+		// An earlier session may have made it, and a script of a status line may be one.
+		"a link to a program": {child.Client{State: []string{"LINK/"}}, "/program is a link, which a program in the box could replace: put the file itself there, or remove the link"},
+		"a host that is none": {child.Client{Hosts: []string{"localhost:1"}}, "127.0.0.1 or [::1]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			write(t, dir+"/real.json", "{}", 0o600)
-			if err := os.Symlink(dir+"/real.json", dir+"/settings.json"); err != nil {
-				t.Fatal(err)
+			for name, to := range map[string]string{"settings.json": dir + "/real.json", "program": "/bin/sh"} {
+				if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+					t.Fatal(err)
+				}
 			}
-			for i := range tt.client.Fixed {
-				tt.client.Fixed[i] = strings.Replace(tt.client.Fixed[i], "LINK", dir, 1)
+			for _, paths := range [][]string{tt.client.Fixed, tt.client.State} {
+				for i := range paths {
+					paths[i] = strings.Replace(paths[i], "LINK", dir, 1)
+				}
 			}
 			_, err := s.Enclose(tt.client, agent.Options{Dir: dir})
 			if err == nil || !strings.Contains(err.Error(), tt.says) {

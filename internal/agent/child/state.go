@@ -65,7 +65,7 @@ func keepFiles(spec *box.Spec, paths []string) error {
 		case err != nil:
 			return err
 		case info.Mode()&os.ModeSymlink != 0:
-			return fmt.Errorf("%s is a link, and a box cannot keep it as it is: put the file itself there", path)
+			return fmt.Errorf("%s is a link, which a program in the box could replace: put the file itself there, or remove the link", path)
 		}
 		if !slices.Contains(slices.Concat(spec.Read, spec.Write, spec.Private), path) {
 			spec.Read = append(spec.Read, path)
