@@ -29,7 +29,7 @@ func TestEveryCauseHasItsSentenceAndRemedy(t *testing.T) {
 
 func TestInSystem(t *testing.T) {
 	for path, want := range map[string]bool{
-		"/usr/bin/git": true, "/bin/sh": true, "/lib64/ld.so": true, "/opt/go/": true,
+		"/usr/bin/git": true, "/bin/sh": true, "/lib64/ld.so": true, "/opt/go/": true, "/usr": true, "/opt/": true,
 		"/usrx/bin": false, "/usr/../home/kim": false, "/home/kim/usr/bin": false, "usr/bin": false, "/": false, "": false,
 	} {
 		if got := box.InSystem(path); got != want {

@@ -8,6 +8,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -91,18 +92,26 @@ func (b *Box) checkShown(dir string) error {
 			return err
 		}
 		real, err := filepath.EvalSymlinks(at)
-		if err != nil || !InSystem(real) {
-			continue
-		}
-		info, err := os.Stat(real)
-		if err != nil {
-			return err
-		}
-		if of, ok := info.Sys().(*syscall.Stat_t); ok && int(of.Uid) == os.Geteuid() { // else it is a home of the system's
+		if err == nil && InSystem(real) && holdsOurs(real) { // else it is a home of the system's
 			return &Unavailable{Cause: Shown, Err: fmt.Errorf("%s %s", what, path)}
 		}
 	}
 	return nil
+}
+
+// holdsOurs reports whether a directory or one of its entries belongs to our user. One that cannot be read may hold
+// some that does.
+func holdsOurs(dir string) bool {
+	ours := func(path string) bool {
+		info, err := os.Lstat(path)
+		if err != nil {
+			return false
+		}
+		of, ok := info.Sys().(*syscall.Stat_t)
+		return ok && int(of.Uid) == os.Geteuid()
+	}
+	entries, err := os.ReadDir(dir)
+	return err != nil || ours(dir) || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return ours(filepath.Join(dir, e.Name())) })
 }
 
 // homeDir returns the home directory by HOME, else by the list of users.

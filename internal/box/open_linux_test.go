@@ -115,11 +115,32 @@ func TestAHomeThatEveryBoxShows(t *testing.T) {
 	if err := os.Symlink(shown, linked); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []box.Config{{Home: shown}, {Home: linked}, {Home: t.TempDir(), Dir: shown}} {
+	for _, c := range []box.Config{{Home: shown}, {Home: linked}, {Home: t.TempDir(), Dir: shown}, {Home: "/opt"}, {Home: t.TempDir(), Dir: "/opt"}} {
 		_, err := box.Open(t.Context(), c)
 		if u, ok := errors.AsType[*box.Unavailable](err); !ok || u.Cause != box.Shown || u.Remedy() == "" {
 			t.Errorf("%+v: %v", c, err)
 		}
+	}
+}
+
+// The home of a user of the system is below /usr, and nothing in it is that user's.
+func TestAHomeThatBelongsToTheSystem(t *testing.T) {
+	need.Program(t, "bwrap")
+	shown, err := os.MkdirTemp("/opt", "ratchet-test-")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer os.RemoveAll(shown)
+	if err := os.Chown(shown, 1, -1); err != nil {
+		t.Skip(err)
+	}
+	if _, err := box.Open(t.Context(), box.Config{Home: shown}); err != nil {
+		t.Error(err)
+	}
+	write(t, filepath.Join(shown, "engine.json"), "{}", 0o600)
+	_, err = box.Open(t.Context(), box.Config{Home: shown})
+	if u, ok := errors.AsType[*box.Unavailable](err); !ok || u.Cause != box.Shown {
+		t.Errorf("with a file of ours: %v", err)
 	}
 }
 

@@ -98,11 +98,11 @@ type mount struct {
 // links.
 var systemDirs = []string{"bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt"}
 
-// InSystem reports whether a path is in a directory of the system that every box shows. It follows no
-// link.
+// InSystem reports whether a path is a directory of the system that every box shows, or in one. It follows
+// no link.
 func InSystem(path string) bool {
-	top, below, _ := strings.Cut(strings.TrimPrefix(filepath.Clean(path), "/"), "/")
-	return filepath.IsAbs(path) && below != "" && (top == "usr" || slices.Contains(systemDirs, top))
+	top, _, _ := strings.Cut(strings.TrimPrefix(filepath.Clean(path), "/"), "/")
+	return filepath.IsAbs(path) && (top == "usr" || slices.Contains(systemDirs, top))
 }
 
 // reserved are directories that hold the machine itself. The box has its own.
