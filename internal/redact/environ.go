@@ -2,6 +2,7 @@ package redact
 
 import (
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -56,11 +57,14 @@ func FindSecrets(environ []string) []Secret {
 // tokenLength is the length from which the lone user of a URL counts as a token.
 const tokenLength = 20
 
+// urlForm matches the beginning of a URL. A JSON text with a URL and an address in it has another.
+var urlForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+
 // passwordsIn returns the password of a URL, or its lone user if that is long enough for a token, in each way in which
 // programs may read it.
 func passwordsIn(value string) []string {
-	value = strings.TrimSpace(value)
-	if !strings.Contains(value, "://") {
+	value = strings.TrimPrefix(strings.TrimSpace(value), "jdbc:")
+	if !urlForm.MatchString(value) {
 		return nil
 	}
 	u, err := url.Parse(value)
@@ -69,7 +73,11 @@ func passwordsIn(value string) []string {
 		return looseIn(value)
 	case u.User != nil:
 		password, ok := u.User.Password()
-		return secretsOf(u.User.Username(), password, ok)
+		found := secretsOf(u.User.Username(), password, ok)
+		if _, rest, _ := strings.Cut(value, "@"); ok && strings.Contains(rest, "@") { // perhaps in the password too
+			found = slices.Compact(append(found, looseIn(value)...))
+		}
+		return found
 	case strings.HasSuffix(u.Host, ":") || u.Port() != "" && u.Path == "": // a password that begins as a port does
 		return looseIn(value)
 	}

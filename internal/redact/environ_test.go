@@ -64,7 +64,18 @@ func TestSecretsOfLooseURLs(t *testing.T) {
 		"http://[::1]:8080/npm/@scope/pkg":                   nil,
 		"http://[::1]/npm/@scope/pkg":                        nil,
 		"tcp://%zz":                                          nil,
-		"://":                                                nil,
+		"postgres://user:S3cret@Pass#w0rd@h/db":              {"S3cret", "S3cret@Pass#w0rd"},
+		"postgres://user:S3cret@Pass/w0rd@h/db":              {"S3cret", "S3cret@Pass/w0rd"},
+		"https://github_pat_0123456789@host/npm/@scope/pkg":  {"github_pat_0123456789"},
+		"jdbc:postgresql://user:S3cretPassw0rd@h/db":         {"S3cretPassw0rd"},
+		"jdbc:postgresql://user:S3cret#Passw0rd@h/db":        {"S3cret#Passw0rd"},
+		`{"at":"https://h","by":"kim.longname@work.com"}`:    nil,
+		`{"a":"http://user:S3cret@h","mail":"kim@work.com"}`: nil,
+		"postgres://user:S3cret@Passw0rd@h/db":               {"S3cret@Passw0rd"},
+		"https://user@registry.example.com/npm/@scope/pkg":   nil,
+		"see https://h/a%zz mail kim:long@work.com":          nil,
+		"https://user:S3cretPassw0rd@host/npm/@scope/pkg":    {"S3cretPassw0rd", "S3cretPassw0rd@host/npm/"},
+		"://": nil,
 	} {
 		var got []string
 		for _, s := range redact.FindSecrets([]string{"URL=" + value}) {
