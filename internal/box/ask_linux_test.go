@@ -41,7 +41,7 @@ func TestAProgramInABoxIsAskedToEnd(t *testing.T) {
 		grace        time.Duration
 	}{
 		"it cleans up":             {"trap 'echo asked; exit 3' TERM" + stay, "up\nasked\n", time.Minute},
-		"a process behind it does": {"(trap 'echo asked; exit' TERM; echo ready; while :; do sleep 0.02; done) & trap 'wait; exit' TERM; wait", "ready\nasked\n", time.Minute},
+		"a process behind it does": {"trap 'wait; exit' TERM; (trap 'echo asked; exit' TERM; echo ready; while :; do sleep 0.02; done) & wait", "ready\nasked\n", time.Minute},
 		"it does not listen":       {"trap '' TERM" + stay, "up\n", 50 * time.Millisecond},
 	} {
 		for kind, in := range map[string]*box.Box{"in a box": b, "without": nil} {
