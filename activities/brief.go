@@ -156,6 +156,6 @@ func fillRepository(ctx context.Context, w *workspace.Workspace, c Call, in *pro
 		return err
 	}
 	in.Diff = kept.Close()
-	in.Diff.Text = text.String()
+	in.Diff.Text = text.RawText()
 	return nil
 }

@@ -60,23 +60,8 @@ func (h *HeadTail) Bytes() int64 {
 // longer than the sizes asked for: valid UTF-8 cut between characters, no terminal sequences, line
 // ends as \n, and a question mark for any other control character.
 func (h *HeadTail) Text() (head, tail string, omitted int64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	whole := h.total == int64(len(h.head)+len(h.tail))
-	last := append(append([]byte{}, h.tail[h.next:]...), h.tail[:h.next]...)
-
-	first := h.head
-	if len(last) > 0 || !whole {
-		cut := lastRune(first)
-		if whole {
-			last = append(append([]byte{}, first[cut:]...), last...)
-		}
-		first = first[:cut]
-	}
-	if !whole {
-		last = last[firstRune(last):]
-	}
-	return plain(first), plain(last), h.total - int64(len(first)+len(last))
+	first, last, omitted := h.cutRaw()
+	return plain(first), plain(last), omitted
 }
 
 // String returns the text with a line that says how much is left out.
@@ -88,8 +73,41 @@ func (h *HeadTail) String() string {
 	return fmt.Sprintf("%s\n[... %d bytes left out ...]\n%s", head, omitted, tail)
 }
 
+// RawText returns the kept bytes unchanged, for a text of which nothing may be hidden. The end follows the words that
+// say how much is left out on their line: it may begin within a line, and must not pass for a whole one.
+func (h *HeadTail) RawText() string {
+	first, last, omitted := h.cutRaw()
+	if omitted == 0 {
+		return string(first) + string(last)
+	}
+	return fmt.Sprintf("%s\n[... %d bytes left out ...]%s", first, omitted, last)
+}
+
+// cutRaw returns the kept bytes as Text divides them.
+func (h *HeadTail) cutRaw() (first, last []byte, omitted int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	whole := h.total == int64(len(h.head)+len(h.tail))
+	last = append(append([]byte{}, h.tail[h.next:]...), h.tail[:h.next]...)
+
+	first = h.head
+	if len(last) > 0 || !whole {
+		cut := lastRune(first)
+		if whole {
+			last = append(append([]byte{}, first[cut:]...), last...)
+		}
+		first = first[:cut]
+	}
+	if !whole {
+		last = last[firstRune(last):]
+	}
+	return first, last, h.total - int64(len(first)+len(last))
+}
+
+// terminal matches the sequences that a terminal obeys. A command for its operating system ends on its own line and
+// within the length of a link: without its end it would take the lines after it along.
 var (
-	terminal = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))`)
+	terminal = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\r\n]{0,500}(?:\x07|\x1b\\))`)
 	lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 )
 

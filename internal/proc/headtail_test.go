@@ -49,11 +49,41 @@ func TestHeadTailDropsTerminalSequences(t *testing.T) {
 	}
 }
 
+// What begins like a terminal sequence swallows neither other lines nor a long text.
+func TestHeadTailKeepsWhatIsNoTerminalSequence(t *testing.T) {
+	long := strings.Repeat("x", 1000)
+	for in, want := range map[string]string{
+		"\x1b]a\n--- FAIL: TestX\n\x07":      "?]a\n--- FAIL: TestX\n?",
+		"\x1b]a\r\n--- FAIL: TestX\n\x1b\\b": "?]a\n--- FAIL: TestX\n?\\b",
+		"\x1b]a\r--- FAIL: TestX\r\x07":      "?]a\n--- FAIL: TestX\n?",
+		"\x1b]" + long + "\x07":              "?]" + long + "?",
+	} {
+		h := proc.NewHeadTail(2000, 0)
+		fmt.Fprint(h, in)
+		if got := h.String(); got != want {
+			t.Errorf("%q became %q", in, got)
+		}
+	}
+}
+
 func TestHeadTailSaysWhatIsLeftOut(t *testing.T) {
 	h := proc.NewHeadTail(2, 2)
 	fmt.Fprint(h, "abcdefg")
 	if got := h.String(); got != "ab\n[... 3 bytes left out ...]\nfg" {
 		t.Errorf("got %q", got)
+	}
+}
+
+func TestHeadTailKeepsEveryByteOfARawText(t *testing.T) {
+	for in, want := range map[string]string{
+		"\x1b]a\rb\n\x07\xff": "\x1b]a\rb\n\x07\xff",
+		"+abcdefghi-jklmnop":  "+abcdefg\n[... 2 bytes left out ...]-jklmnop",
+	} {
+		h := proc.NewHeadTail(8, 8)
+		fmt.Fprint(h, in)
+		if got := h.RawText(); got != want {
+			t.Errorf("%q became %q", in, got)
+		}
 	}
 }
 

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
+
+	"github.com/ratchet-dev/ratchet/internal/display"
 )
 
 // Fence puts a text between lines of back-ticks that are longer than any run
@@ -45,6 +48,24 @@ func cleanText(text string) string {
 		}
 		return r
 	}, text)
+}
+
+// showControls returns the text as cleanText does, but with its control characters and invalid bytes made visible in the
+// way of package display. A judge then sees what the text has, and where its lines end.
+func showControls(text string) string {
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	var b strings.Builder
+	b.Grow(len(text))
+	for len(text) > 0 {
+		r, n := utf8.DecodeRuneInString(text)
+		c := text[:n]
+		if unicode.IsControl(r) && r != '\n' && r != '\t' || r == utf8.RuneError && n == 1 {
+			c = display.Line(c)
+		}
+		b.WriteString(c)
+		text = text[n:]
+	}
+	return b.String()
 }
 
 // clipLine returns at most n bytes of a line.

@@ -220,6 +220,14 @@ func outside(t *testing.T, text string) string {
 	return kept.String()
 }
 
+func TestADiffShowsItsControlCharacters(t *testing.T) {
+	in := input(run.Evaluator)
+	in.Diff = prompt.ReadDiff([]byte(branchDiff + "+\x1b]a\x07\n+# b\rc\n+d\r\n-d\r\r\n+\te\x85\u0085\n"))
+	if want := "+<U+001B>]a<U+0007>\n+# b<U+000D>c\n+d\n-d<U+000D>\n+\te<0x85><U+0085>\n"; !strings.Contains(prompt.Build(in).User, want) {
+		t.Errorf("the prompt lacks %q:\n%q", want, prompt.Build(in).User)
+	}
+}
+
 func TestPartsAreBounded(t *testing.T) {
 	long := strings.Repeat(strings.Repeat("word ", 20)+"\n", 20_000) // 2 MB
 	in := input(run.Fixer)

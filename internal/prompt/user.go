@@ -130,7 +130,7 @@ func writeBranch(role run.Role, d Diff) string {
 	if d.Withheld > 0 {
 		text += fmt.Sprintf(", and %s withheld, for their names stand for secrets", countNoun(d.Withheld, "file"))
 	}
-	return text + ".\n\n" + quoteData("diff", d.Text, maxDiff)
+	return text + ".\n\n" + quoteData("diff", showControls(d.Text), maxDiff)
 }
 
 // writeChecks writes the commands that judge the result.
