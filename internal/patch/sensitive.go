@@ -76,29 +76,48 @@ func sensitiveFile(f FileChange) string {
 		return "it becomes executable"
 	case f.After.Mode == Executable && f.Added+f.Deleted > 0:
 		return "it is executable"
-	case addsDirection(f):
+	case gains(f, countDirections):
 		return "it gains characters that change the direction of text"
+	case gains(f, countControls):
+		return "it gains control characters, by which a terminal shows other text than it has"
 	}
 	return ""
 }
 
-// addsDirection reports whether a file gains control characters of text direction. They make source read
-// otherwise than it runs.
-func addsDirection(f FileChange) bool {
+// gains reports whether a file has more of something after the change than before.
+func gains(f FileChange, count func(text []byte) int) bool {
 	var before []byte
 	if f.Before != nil {
 		before = f.Before.Content
 	}
-	return countDirections(f.After.Content) > countDirections(before)
+	return count(f.After.Content) > count(before)
 }
 
-// countDirections returns the number of control characters of text direction in text.
+// countDirections returns the number of control characters of text direction in text. They make source read otherwise
+// than it runs.
 func countDirections(text []byte) (n int) {
 	if bytes.IndexByte(text, "\u2067"[0]) < 0 && bytes.IndexByte(text, "\u061c"[0]) < 0 {
 		return 0
 	}
 	for _, r := range string(text) {
 		if unicode.Is(unicode.Bidi_Control, r) {
+			n++
+		}
+	}
+	return n
+}
+
+// countControls returns the number of control characters in text but for tabs, form feeds and line ends. A carriage
+// return ends a line only before a line feed: elsewhere what follows it covers the line.
+func countControls(text []byte) (n int) {
+	for i, c := range text {
+		next := byte(0)
+		if i+1 < len(text) {
+			next = text[i+1]
+		}
+		switch {
+		case c == '\t', c == '\n', c == '\f', c == '\r' && next == '\n':
+		case c < ' ', c == 0x7f, c == "\u0080"[0] && next >= 0x80 && next < 0xa0:
 			n++
 		}
 	}

@@ -124,13 +124,37 @@ func TestADirectoryThatCouldBeARepositoryNeedsAPerson(t *testing.T) {
 	}
 }
 
+// had is a tree with a file that has a terminal sequence.
+var had = memory{files: map[string]patch.File{"had.txt": {Mode: patch.Regular, Content: []byte("\x1b[31mred\nplain\n")}}}
+
 func TestContentThatNeedsAPerson(t *testing.T) {
 	for name, diff := range map[string]string{
-		"an executable":            "diff --git a/run b/run\nnew file mode 100755\n--- /dev/null\n+++ b/run\n@@ -0,0 +1 @@\n+x\n",
-		"text that runs backwards": "--- /dev/null\n+++ b/x.go\n@@ -0,0 +1 @@\n+if a {\u2066// }\n",
+		"an executable":                        "diff --git a/run b/run\nnew file mode 100755\n--- /dev/null\n+++ b/run\n@@ -0,0 +1 @@\n+x\n",
+		"text that runs backwards":             "--- /dev/null\n+++ b/x.go\n@@ -0,0 +1 @@\n+if a {\u2066// }\n",
+		"a terminal sequence":                  "--- /dev/null\n+++ b/x.go\n@@ -0,0 +1 @@\n+// \x1b[8m\n",
+		"a bell":                               "--- /dev/null\n+++ b/x.go\n@@ -0,0 +1 @@\n+// \a\n",
+		"a terminal sequence of one character": "--- /dev/null\n+++ b/x.go\n@@ -0,0 +1 @@\n+// \u009b8m\n",
+		"a line over a line":                   "--- /dev/null\n+++ b/x.go\n@@ -0,0 +1 @@\n+# evil()\r# fine\n",
+		"one more than it had":                 "--- a/had.txt\n+++ b/had.txt\n@@ -1,2 +1,2 @@\n \x1b[31mred\n-plain\n+\x1b[31mred\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c := plan(t, memory{}, diff); len(c.Sensitive) != 1 {
+			if c := plan(t, had, diff); len(c.Sensitive) != 1 {
+				t.Errorf("got %v", c.Sensitive)
+			}
+		})
+	}
+}
+
+func TestContentThatNeedsNobody(t *testing.T) {
+	for name, diff := range map[string]string{
+		"line ends of Windows":   "--- /dev/null\n+++ b/x.go\n@@ -0,0 +1,2 @@\n+a\r\n+\tb\r\n",
+		"a new page":             "--- /dev/null\n+++ b/x.c\n@@ -0,0 +1 @@\n+\f\n",
+		"letters of an alphabet": "--- /dev/null\n+++ b/x.txt\n@@ -0,0 +1 @@\n+naïve 日本 🙂\n",
+		"a sequence that it had": "--- a/had.txt\n+++ b/had.txt\n@@ -1,2 +1,2 @@\n-\x1b[31mred\n+\x1b[32mred\n plain\n",
+		"one that it loses":      "--- a/had.txt\n+++ b/had.txt\n@@ -1,2 +1,2 @@\n-\x1b[31mred\n+red\n plain\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c := plan(t, had, diff); len(c.Sensitive) > 0 {
 				t.Errorf("got %v", c.Sensitive)
 			}
 		})
