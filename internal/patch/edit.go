@@ -24,11 +24,11 @@ type editor struct {
 
 // span replaces the lines [at, end) of the file.
 type span struct {
-	at, end int
-	hunk    int
-	lines   []udiff.Line // the added ones
-	exact   bool         // the hunk agrees with the file in every byte
-	indent  reindent
+	at, end  int
+	hunk     int
+	lines    []udiff.Line // the added ones
+	verbatim bool         // they enter the file unchanged
+	indent   reindent
 }
 
 // applyMatches returns the content of the file with all hunks applied. It refuses hunks that change the
@@ -83,7 +83,7 @@ func (e *editor) addSpans(i int, m place.Match, h place.Hunk) *Refusal {
 		}
 	}
 	at := m.At
-	open := false
+	verbatim, open := m.Level == place.Exact && e.isVerbatim(i), false
 	for _, l := range m.Lines {
 		e.marked = e.marked || l.NoEOL
 		if l.Op == udiff.Context {
@@ -92,7 +92,7 @@ func (e *editor) addSpans(i int, m place.Match, h place.Hunk) *Refusal {
 			continue
 		}
 		if !open {
-			e.spans = append(e.spans, span{at: at, end: at, hunk: i, exact: m.Level == place.Exact, indent: indent})
+			e.spans = append(e.spans, span{at: at, end: at, hunk: i, verbatim: verbatim, indent: indent})
 			open = true
 		}
 		s := &e.spans[len(e.spans)-1]
@@ -171,7 +171,7 @@ func (e *editor) refuseSize() *Refusal {
 // file in every byte, the line takes its indentation and line end from the file: from the line it
 // replaces, else from the line before it, else from the majority of lines.
 func (e *editor) addedLine(s span, k int, l udiff.Line, returns bool) []byte {
-	if e.isVerbatim(s) {
+	if s.verbatim {
 		return l.Text
 	}
 	text := s.indent.indentLine(bytes.TrimRight(l.Text, "\r"))
@@ -188,15 +188,11 @@ func (e *editor) addedLine(s span, k int, l udiff.Line, returns bool) []byte {
 	return text
 }
 
-// isVerbatim reports whether the added lines of s enter the file unchanged, because its hunk agrees with
-// the file in every byte. A hunk without an old line says nothing about the file's line ends.
-func (e *editor) isVerbatim(s span) bool {
-	return s.exact && (e.hasOldLines(s) || len(e.file.Lines) == 0)
-}
-
-// hasOldLines reports whether the hunk of s has an old line at all.
-func (e *editor) hasOldLines(s span) bool {
-	return slices.ContainsFunc(e.hunks[s.hunk].Lines, func(l udiff.Line) bool { return l.Op != udiff.Insert })
+// isVerbatim reports whether the added lines of a hunk that agrees with the file in every byte enter it unchanged. A
+// hunk without an old line says nothing about the file's line ends.
+func (e *editor) isVerbatim(hunk int) bool {
+	isOld := func(l udiff.Line) bool { return l.Op != udiff.Insert }
+	return len(e.file.Lines) == 0 || slices.ContainsFunc(e.hunks[hunk].Lines, isOld)
 }
 
 // hasMostlyReturns reports whether most lines of the file end in CR LF.
@@ -232,7 +228,7 @@ func (e *editor) joinLines(out [][]byte, kept, returns bool) []byte {
 	if e.file.NoEOL && !kept && returns {
 		e.addInnerReturn(out)
 	}
-	if end := len(out) - 1; !ended && last != nil && !e.isVerbatim(e.spans[len(e.spans)-1]) {
+	if end := len(out) - 1; !ended && last != nil && !e.spans[len(e.spans)-1].verbatim {
 		out[end] = bytes.TrimSuffix(out[end], []byte("\r")) // without its line feed it would stand alone
 	}
 	text := bytes.Join(out, []byte("\n"))
