@@ -146,8 +146,14 @@ func traps() []load {
 		{"one line repeated, a long hunk that fits but for its end", map[string]string{"f.txt": same}, strings.Replace(long, "-other\n", "-end\n", 1)},
 		{"a million headers", nil, strings.Repeat("--- a/f.txt\n+++ b/f.txt\n", 300_000)},
 		{"empty lines without end", map[string]string{"f.txt": before}, "--- a/f.txt\n+++ b/f.txt\n@@ -1,400000 +1,400001 @@\n" + strings.Repeat("\n+\n\n", 200_000)},
+		{"many lines, and empty ones that lost their +", map[string]string{"f.txt": "-\n"}, lostBlanks(200_000)},
 		{"many lines before the first one", map[string]string{"f.txt": same}, "--- a/f.txt\n+++ b/f.txt\n@@ -1 +1,80001 @@\n" + strings.Repeat("+new\n", 80_000) + " same\n"},
 	}
+}
+
+// lostBlanks is a diff with n added lines and 32 empty ones, of which one is an added one too.
+func lostBlanks(n int) string {
+	return fmt.Sprintf("--- a/f.txt\n+++ b/f.txt\n@@ -1,31 +1,%d @@\n", n+32) + strings.Repeat("+\n\n", 32) + strings.Repeat("+\n", n-32)
 }
 
 func noNumbers(diff string) string {

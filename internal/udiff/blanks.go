@@ -2,8 +2,10 @@ package udiff
 
 import "slices"
 
-// maxBlanks bounds the empty lines that are taken for added ones, and the number of ways to choose them.
-const maxBlanks = 32
+const (
+	maxBlanks     = 32     // the empty lines that are taken for added ones, and the ways to choose them
+	maxBlankLines = 10_000 // the lines of a hunk that is read in these ways
+)
 
 // readLostBlanks takes empty lines next to changed ones for added lines that lost their +. The counts of
 // the header have to come out right. If there are several ways to choose the lines, the file decides among
@@ -11,7 +13,7 @@ const maxBlanks = 32
 func (h *Hunk) readLostBlanks(lines []Line) []Reading {
 	old, new := countLines(lines)
 	over := old - h.Old.Lines
-	if h.Old.Start == Unstated || over <= 0 || over > maxBlanks || new != h.New.Lines {
+	if len(lines) > maxBlankLines || h.Old.Start == Unstated || over <= 0 || over > maxBlanks || new != h.New.Lines {
 		return nil
 	}
 	runs := emptyRuns(lines)
@@ -20,13 +22,21 @@ func (h *Hunk) readLostBlanks(lines []Line) []Reading {
 	}
 	var readings []Reading
 	for _, marks := range chooseLines(runs, over) {
-		marked := slices.Clone(lines)
-		for _, i := range marks {
-			marked[i] = Line{Op: Insert, Text: lines[i].Text}
-		}
-		readings = append(readings, Reading{Lines: marked, Note: NoteBlank, Rival: true})
+		readings = append(readings, Reading{Lines: lines, Blanks: marks, Note: NoteBlank, Rival: true})
 	}
 	return readings
+}
+
+// MarkBlanks returns the lines of r, of which Blanks are added ones.
+func (r Reading) MarkBlanks() []Line {
+	if len(r.Blanks) == 0 {
+		return r.Lines
+	}
+	marked := slices.Clone(r.Lines)
+	for _, i := range r.Blanks {
+		marked[i] = Line{Op: Insert, Text: r.Lines[i].Text}
+	}
+	return marked
 }
 
 // countLines returns the number of lines before and after the hunk.

@@ -10,6 +10,10 @@ type Reading struct {
 	Lines []Line
 	Note  string // the assumption beyond the plain text; empty for the plain reading
 
+	// Blanks are the indices of empty lines that are added ones, see MarkBlanks.
+	// A hunk has many such readings, which share their lines.
+	Blanks []int
+
 	// Rival says that the text alone cannot choose between this reading and
 	// the earlier ones: a hunk is ambiguous if two of its readings fit.
 	Rival bool

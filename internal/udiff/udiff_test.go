@@ -209,3 +209,22 @@ func TestManyEmptyLinesThatLostTheirSign(t *testing.T) {
 		})
 	}
 }
+
+// The readings of a hunk with empty lines that lost their sign share its lines; a hunk of very many lines has none.
+func TestReadingsOfEmptyLinesTakeNoMemory(t *testing.T) {
+	for _, tt := range []struct{ lines, hunks, readings int }{{5_000, 100, 33}, {200_000, 1, 1}} {
+		hunk := fmt.Sprintf("@@ -1,31 +1,%d @@\n", tt.lines+32) + strings.Repeat("+\n\n", 32) + strings.Repeat("+\n", tt.lines-32)
+		s := one(t, "--- a/x\n+++ b/x\n"+strings.Repeat(hunk, tt.hunks))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for _, h := range s.Hunks {
+			if got := len(h.Readings()); got != tt.readings {
+				t.Fatalf("%d readings, want %d", got, tt.readings)
+			}
+		}
+		runtime.ReadMemStats(&after)
+		if taken := after.TotalAlloc - before.TotalAlloc; taken > 16<<20 {
+			t.Errorf("%d MiB were allocated for %d hunks", taken>>20, tt.hunks)
+		}
+	}
+}

@@ -110,11 +110,8 @@ func (f *File) findSpot(h Hunk) (spot, *Miss) {
 		if len(found) > 0 && !r.Rival || f.hasAnyOf(r.Prose) {
 			continue
 		}
-		if countOld(r.Lines) == 0 {
-			found = append(found, spot{reading: i, lines: r.Lines})
-			continue
-		}
-		if s, ok := f.climbLevels(h, i); ok {
+		s := spot{reading: i, lines: r.MarkBlanks()}
+		if countOld(s.lines) == 0 || f.climbLevels(h, &s) {
 			found = append(found, s)
 		}
 	}
@@ -132,26 +129,24 @@ func (f *File) findSpot(h Hunk) (spot, *Miss) {
 	return spot{}, f.explainMiss(h)
 }
 
-// climbLevels looks for reading number i of h, level by level.
-func (f *File) climbLevels(h Hunk, i int) (spot, bool) {
-	lines := h.Readings[i].Lines
-	s := spot{reading: i, lines: lines}
-	if h.Start >= 0 && f.agreesAt(lines, h.Start) {
+// climbLevels looks for the lines of s, level by level. It reports whether they have a place.
+func (f *File) climbLevels(h Hunk, s *spot) bool {
+	if h.Start >= 0 && f.agreesAt(s.lines, h.Start) {
 		s.at = []int{h.Start}
-		if !h.claimsEnd(lines) || s.at[0]+countOld(lines) == len(f.Lines) {
-			return s, true
+		if !h.claimsEnd(s.lines) || s.at[0]+countOld(s.lines) == len(f.Lines) {
+			return true
 		}
 	}
 	for s.level = Exact; s.level <= Punctuation; s.level++ {
-		s.at = f.findPlaces(s.level, lines)
-		if len(s.at) > maxPlaces && h.Start >= 0 && !h.claimsEnd(lines) && f.hasOldLinesAt(s.level, lines, h.Start) {
+		s.at = f.findPlaces(s.level, s.lines)
+		if len(s.at) > maxPlaces && h.Start >= 0 && !h.claimsEnd(s.lines) && f.hasOldLinesAt(s.level, s.lines, h.Start) {
 			s.at = []int{h.Start}
 		}
 		if len(s.at) > 0 {
-			return s, true
+			return true
 		}
 	}
-	return spot{}, false
+	return false
 }
 
 // claimsEnd reports whether the form of h says that it ends with the file: full context before the change
