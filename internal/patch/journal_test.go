@@ -85,6 +85,29 @@ func TestAJournalThatTheRepositoryBringsIsNotObeyed(t *testing.T) {
 	}
 }
 
+// The repository that brings the journal can bring the link to which the journal leads, too.
+func TestAJournalDoesNotReachThroughALink(t *testing.T) {
+	for name, row := range map[string]struct{ state, link, files string }{
+		"for what was put aside": {"done", oldAside, `"held":["config"]`},
+		"for what was staged":    {"staged", newAside, `"tree":["config"]`},
+		"for all of it, placed":  {"placed", newAside, `"tree":["config","refs/tags/x"]`},
+		"in what was put aside":  {"done", oldAside + "/sub", `"held":["sub/config"]`},
+		"in what was staged":     {"staged", newAside + "/sub", `"tree":["sub/config"]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			lay(t, dir, map[string]string{"x.txt": "a\nb\n", ".git/config": "[core]\n", ".git/refs/tags/x": "x\n"})
+			link := filepath.Join(dir, row.link)
+			target := strings.Repeat("../", strings.Count(row.link, "/")) + ".git"
+			if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink(target, link)); err != nil {
+				t.Fatal(err)
+			}
+			plantJournal(t, dir, row.state, `{"puts":[{"path":"x.txt","temp":"`+newAside+`","old":"`+oldAside+`","existed":true,`+row.files+`}],"dirs":[],ORIGIN}`)
+			isRefusedAsForeign(t, dir)
+		})
+	}
+}
+
 func TestADirectoryOfAJournalThatIsNotOursIsNotUsed(t *testing.T) {
 	for name, bring := range map[string]func(dir string) error{
 		"a file": func(dir string) error { return os.WriteFile(filepath.Join(dir, ".ratchet-patch"), nil, 0o644) },

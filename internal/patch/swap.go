@@ -142,20 +142,47 @@ func undoSwap(parent *os.Root, p journalEntry) error {
 }
 
 // discardFiles removes a file, or a directory with the named files. Other files in it stay, and so do the
-// directories that lead to them.
+// directories that lead to them. No link leads to what it removes: it returns ErrForeign for one.
 func discardFiles(parent *os.Root, name string, files []string) error {
 	if len(files) == 0 {
 		return ignoreMissing(parent.Remove(name))
 	}
+	dir, err := openSubdir(parent, name)
+	if err != nil {
+		return asForeign(ignoreMissing(err))
+	}
+	defer dir.Close()
 	for _, file := range files {
-		if err := ignoreMissing(parent.Remove(path.Join(name, file))); err != nil {
-			return err
+		if err := removeBelow(dir, file); err != nil {
+			return asForeign(err)
 		}
 	}
-	for _, dir := range append(parentDirs(files), ".") {
-		if err := ignoreMissing(parent.Remove(path.Join(name, dir))); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
+	for _, sub := range parentDirs(files) {
+		if err := removeBelow(dir, sub); err != nil && !errors.Is(err, fs.ErrExist) {
+			return asForeign(err)
 		}
+	}
+	if err := ignoreMissing(parent.Remove(name)); !errors.Is(err, fs.ErrExist) {
+		return err
 	}
 	return nil
+}
+
+// removeBelow removes a file or an empty directory below dir, if it is there.
+func removeBelow(dir *os.Root, name string) error {
+	parent, err := openSubdir(dir, path.Dir(name))
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	defer parent.Close()
+	return ignoreMissing(parent.Remove(path.Base(name)))
+}
+
+// asForeign returns ErrForeign for an error that says that something else is where a directory was put. It returns
+// other errors unchanged.
+func asForeign(err error) error {
+	if _, other := errors.AsType[*EntryError](err); other {
+		return ErrForeign
+	}
+	return err
 }
