@@ -26,8 +26,8 @@ func lockFile(f *os.File) error {
 // originOf returns the identity of a file.
 func originOf(info fs.FileInfo) (origin, error) {
 	stat, known := info.Sys().(*syscall.Stat_t)
-	if !known {
+	if !known || stat.Ino == 0 {
 		return origin{}, fmt.Errorf("%s has no inode", info.Name())
 	}
-	return origin{Device: uint64(stat.Dev), Inode: stat.Ino}, nil
+	return origin{Inode: stat.Ino}, nil
 }

@@ -28,7 +28,7 @@ var journalNames = []string{journalLock, journalTemp, journalStaged, journalPlac
 
 // ErrForeign says that WriteChange did not write the journal in a directory, or not to this place. Nothing in it is
 // believed: a repository, an archive or a copy of a directory can bring one.
-var ErrForeign = errors.New("the journal in " + journalDir + " is a checkout, a copy or of an older version and is not used: remove that directory (files that were put aside are called " + ownPrefix + "*.old)")
+var ErrForeign = errors.New("the journal in " + journalDir + " is a checkout, a copy or of an older version and is not used: remove that directory (files that were put aside are called " + ownPrefix + "*.old, and the journal names their places)")
 
 // journal holds everything that is needed to undo a write.
 type journal struct {
@@ -38,10 +38,9 @@ type journal struct {
 }
 
 // origin is the identity of the file that holds a journal. A checkout and a copy have another one, and a rename within
-// the directory changes nothing.
+// the directory changes nothing. The device is no part of it: a file system may have another number after a crash.
 type origin struct {
-	Device uint64 `json:"device"`
-	Inode  uint64 `json:"inode"`
+	Inode uint64 `json:"inode"` // never 0
 }
 
 // journalEntry is the change of one name.

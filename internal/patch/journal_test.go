@@ -13,7 +13,8 @@ import (
 )
 
 // plantJournal writes a journal as a repository could bring it. In text, ORIGIN stands for the member that says where
-// the journal was written: a guess of its author that happens to be right.
+// the journal was written: a guess of its author that happens to be right. The device, which an earlier form has, does
+// not count.
 func plantJournal(t *testing.T, dir, name, text string) {
 	t.Helper()
 	full := filepath.Join(dir, ".ratchet-patch", name)
@@ -23,7 +24,7 @@ func plantJournal(t *testing.T, dir, name, text string) {
 		t.Fatal(err)
 	}
 	stat := info.Sys().(*syscall.Stat_t)
-	origin := fmt.Sprintf(`"origin":{"device":%d,"inode":%d}`, stat.Dev, stat.Ino)
+	origin := fmt.Sprintf(`"origin":{"device":1,"inode":%d}`, stat.Ino)
 	if err := os.WriteFile(full, []byte(strings.ReplaceAll(text, "ORIGIN", origin)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -158,4 +159,30 @@ func TestACopyOfAnInterruptedWriteIsNotObeyed(t *testing.T) {
 			samePicture(t, picture(t, dir), before)
 		})
 	}
+}
+
+// The number of a file system's device may change when it is mounted again, as after the crash that a journal is for.
+func TestAJournalIsObeyedWhenItsDeviceHasAnotherNumber(t *testing.T) {
+	dir := t.TempDir()
+	lay(t, dir, map[string]string{"x.txt": "a\nb\n"})
+	before := picture(t, dir)
+	root := open(t, dir)
+	failed := false
+	_ = patch.WriteFaulty(root, plan(t, patch.DirTree(root), swap), func(step, _ string) error {
+		if failed = failed || step == "sync directory"; failed {
+			return os.ErrPermission // as if the process had ended
+		}
+		return nil
+	})
+	full := filepath.Join(dir, ".ratchet-patch/placed")
+	raw, err := os.ReadFile(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, _ := strings.Cut(string(raw), `"origin"`)
+	plantJournal(t, dir, "placed", text+"ORIGIN}")
+	if err := patch.Recover(root); err != nil {
+		t.Fatal(err)
+	}
+	samePicture(t, picture(t, dir), before)
 }
