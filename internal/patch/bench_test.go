@@ -147,6 +147,7 @@ func traps() []load {
 		{"a million headers", nil, strings.Repeat("--- a/f.txt\n+++ b/f.txt\n", 300_000)},
 		{"empty lines without end", map[string]string{"f.txt": before}, "--- a/f.txt\n+++ b/f.txt\n@@ -1,400000 +1,400001 @@\n" + strings.Repeat("\n+\n\n", 200_000)},
 		{"many lines, and empty ones that lost their +", map[string]string{"f.txt": "-\n"}, lostBlanks(200_000)},
+		{"5,000 hunks that only add lines", map[string]string{"f.txt": same}, "--- a/f.txt\n+++ b/f.txt\n@@ -1,0 +1,200000 @@\n" + strings.Repeat("+\n", 200_000) + strings.Repeat("@@ -1,0 +1 @@\n+x\n", 5_000) + "@@ -1 +1,2 @@\n same\n+x\n"},
 		{"many lines before the first one", map[string]string{"f.txt": same}, "--- a/f.txt\n+++ b/f.txt\n@@ -1 +1,80001 @@\n" + strings.Repeat("+new\n", 80_000) + " same\n"},
 	}
 }

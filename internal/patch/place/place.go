@@ -179,11 +179,12 @@ func (f *File) chooseSpots(hunks []Hunk, spots []spot) ([]Match, *Miss) {
 		f.narrowByLine(hunks, spots, i)
 	}
 	narrowByOrder(hunks, spots)
+	anchored := hasAnchor(hunks, spots)
 	matches := make([]Match, len(spots))
 	for i, s := range spots {
 		switch {
 		case countOld(s.lines) == 0:
-			at, ok := f.placeUnanchored(hunks, spots, i)
+			at, ok := f.placeUnanchored(hunks[i], anchored)
 			if !ok {
 				return nil, &Miss{Hunk: i, Reason: Unanchored}
 			}
@@ -282,23 +283,24 @@ func latestPlaces(spots []spot, order []int) ([]int, bool) {
 	return out, true
 }
 
+// hasAnchor reports whether a hunk is exactly where its header says.
+func hasAnchor(hunks []Hunk, spots []spot) bool {
+	for i, s := range spots {
+		if s.level == Exact && len(s.at) == 1 && s.at[0] == hunks[i].Start && countOld(s.lines) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // placeUnanchored places a hunk that only adds lines. It believes the hunk's number if the counts are
-// right and another hunk of the file is exactly where its header says. In an empty file there is only one
-// place.
-func (f *File) placeUnanchored(hunks []Hunk, spots []spot, i int) (int, bool) {
+// right and another hunk of the file, the anchor, is exactly where its header says. In an empty file
+// there is only one place.
+func (f *File) placeUnanchored(h Hunk, anchored bool) (int, bool) {
 	if len(f.Lines) == 0 {
 		return 0, true
 	}
-	h := hunks[i]
-	if !h.Counted || h.Start < 0 || h.Start > len(f.Lines) {
-		return 0, false
-	}
-	for k, s := range spots {
-		if k != i && countOld(s.lines) > 0 && s.level == Exact && len(s.at) == 1 && s.at[0] == hunks[k].Start {
-			return h.Start, true
-		}
-	}
-	return 0, false
+	return h.Start, anchored && h.Counted && h.Start >= 0 && h.Start <= len(f.Lines)
 }
 
 // PlaceTrusted places hunks at the lines that their headers give, if every old line is there byte by byte.
