@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// coverSockets returns the covers of sockets, at each path by which the other mounts show them. A socket that is gone
-// is passed over. A cover belongs to its socket alone: it stays there when a directory above is moved, and what a
-// program puts beside it is no socket of the user.
+// coverSockets returns the covers of sockets, and of directories that may hold some, at each path by which the other
+// mounts show them. One that is gone is passed over. A cover belongs to its socket alone: it stays there when a directory
+// above is moved, and what a program puts beside it is no socket of the user.
 func (r resolver) coverSockets(sockets []string, shown []mount) (covers []mount, err error) {
 	seen := map[string]bool{}
 	for _, path := range sockets {
@@ -20,16 +20,20 @@ func (r resolver) coverSockets(sockets []string, shown []mount) (covers []mount,
 			return nil, fmt.Errorf("socket %s: not a clean absolute path", path)
 		}
 		info, err := os.Lstat(path)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && info.Mode().Type() != fs.ModeSocket {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && !info.IsDir() && info.Mode().Type() != fs.ModeSocket {
 			continue
 		}
 		dir, dirErr := r.resolve(filepath.Dir(path))
 		if err = errors.Join(err, dirErr); err != nil {
 			return nil, fmt.Errorf("socket %s: %w", path, err)
 		}
+		kind := cover
+		if info.IsDir() {
+			kind = private
+		}
 		for _, at := range r.pathsOf(filepath.Join(dir, filepath.Base(path)), shown) {
 			if !seen[at] && nearest(shown, at).kind != private {
-				seen[at], covers = true, append(covers, mount{kind: cover, to: at})
+				seen[at], covers = true, append(covers, mount{kind: kind, to: at})
 			}
 		}
 	}

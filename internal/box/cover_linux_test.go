@@ -59,6 +59,8 @@ func TestASocketIsCoveredByEveryPath(t *testing.T) {
 		"in one that is shown twice":      {box.Spec{Write: []string{state, linked}, Covered: []string{socket}}, byLink, "refused\n"},
 		"in a directory below":            {box.Spec{Write: []string{state}, Read: []string{state + "/of"}, Covered: []string{socket}}, socket, "refused\n"},
 		"in a directory that it moves":    {box.Spec{Write: []string{state}, Covered: []string{socket}}, "moved/user/s", "refused\n"},
+		"in a directory that is covered":  {box.Spec{Write: []string{state}, Covered: []string{state + "/of/user"}}, socket, "refused\n"},
+		"in a covered one that it moves":  {box.Spec{Write: []string{state}, Covered: []string{state + "/of/user"}}, "moved/user/s", "refused\n"},
 		"in a directory of the box's own": {box.Spec{Write: []string{state}, Private: []string{state + "/of"}, Covered: []string{socket}}, socket, "refused\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
