@@ -52,13 +52,13 @@ func unkeptError(what string, cause error, used run.Usage, before []run.Retry) e
 func addSpent(err error, used run.Usage, before []run.Retry) error {
 	makePermanent(&err)
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	if !ok {
+	if !ok || app.Type() == BehindError || app.Type() == AheadError { // their details name events, and the same call is made again
 		return err
 	}
 	var later run.Usage
 	var retries []run.Retry
 	if app.HasDetails() {
-		_ = app.Details(&later, &retries) // nothing in this package tells anything else
+		_ = app.Details(&later, &retries) // no other error of a call has details of another kind
 	}
 	return temporal.NewApplicationErrorWithOptions(app.Message(), app.Type(), temporal.ApplicationErrorOptions{ // without a cause, by which it would be made anew
 		NonRetryable: app.NonRetryable(), NextRetryDelay: app.NextRetryDelay(), Category: app.Category(),
