@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -48,11 +49,16 @@ func unkeptError(what string, cause error, used run.Usage, before []run.Retry) e
 }
 
 // addSpent adds to the error of an activity what answers before it were paid. The phase then begins another call, which
-// does not find them. Any error that Temporal makes of its own is tried again, and the next attempt finds them.
+// does not find them. An error that is tried again tells it, too: it can be the last that the engine tries.
 func addSpent(err error, used run.Usage, before []run.Retry) error {
 	makePermanent(&err)
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	if !ok || app.Type() == BehindError || app.Type() == AheadError { // their details name events, and the same call is made again
+	switch {
+	case !ok && (err == nil || errors.Is(err, context.Canceled) || temporal.IsCanceledError(err)):
+		return err
+	case !ok:
+		return temporal.NewApplicationErrorWithOptions(err.Error(), string(failure.Unknown), temporal.ApplicationErrorOptions{Details: errorDetails(used, before)})
+	case app.Type() == BehindError || app.Type() == AheadError: // their details name events, and the same call is made again
 		return err
 	}
 	var later run.Usage

@@ -35,10 +35,10 @@ func (a *Activities) Plan(ctx context.Context, c Call) (_ PlanResult, err error)
 	if err != nil || r.halt != nil {
 		return PlanResult{Halt: r.halt, Usage: r.usage}, err
 	}
+	defer func() { err = addSpent(err, r.usage, r.retries) }()
 	text := strings.TrimSpace(string(r.text))
 	if text == "" || r.finish != provider.Stop {
-		err := report.Permanent(string(failure.BadRequest), fmt.Errorf("the plan is empty or cut short (%s)", r.finish))
-		return PlanResult{}, addSpent(err, r.usage, r.retries)
+		return PlanResult{}, report.Permanent(string(failure.BadRequest), fmt.Errorf("the plan is empty or cut short (%s)", r.finish))
 	}
 	plan, err := a.runs.Run(c.RunID).Keep(c.Artifact("md"), append([]byte(text), '\n'))
 	failpoint.Hit("plan.kept")
@@ -59,6 +59,7 @@ func (a *Activities) Propose(ctx context.Context, c Call) (_ ProposeResult, err 
 	if err != nil || r.halt != nil {
 		return ProposeResult{Halt: r.halt, Usage: r.usage}, err
 	}
+	defer func() { err = addSpent(err, r.usage, r.retries) }()
 	out := ProposeResult{Raw: r.raw, Usage: r.usage, Retries: r.retries}
 	ans, err := readAnswer(r)
 	if bad, ok := errors.AsType[*answer.Error](err); ok {
@@ -78,7 +79,7 @@ func (a *Activities) Propose(ctx context.Context, c Call) (_ ProposeResult, err 
 	case answer.Noop:
 		out.Summary = report.Summary(ans.Reason)
 	default:
-		err = addSpent(a.planProposal(ctx, c, ans, &out), r.usage, r.retries)
+		err = a.planProposal(ctx, c, ans, &out)
 	}
 	return out, err
 }
@@ -171,13 +172,14 @@ func describeProposal(p *run.Proposal, change *patch.Change, diff []byte, guards
 func (a *Activities) Judge(ctx context.Context, in JudgeInput) (_ Judgement, err error) {
 	defer makePermanent(&err)
 	out := Judgement{Usage: &run.Usage{}}
+	defer func() { err = addSpent(err, *out.Usage, out.Retries) }()
 	complaint := ""
 	for question := range questionsPerJudgement {
 		c := in.Call
 		c.Number = judgeCallNumber(in.Number, question)
 		r, err := a.callProvider(ctx, c, a.prompter(ctx, c, brief{complaint: complaint, report: &in.Report, patch: in.Patch}))
 		if err != nil {
-			return out, addSpent(err, *out.Usage, out.Retries)
+			return out, err
 		}
 		*out.Usage = out.Usage.Add(r.usage)
 		out.Retries = run.AddRetries(out.Retries, r.retries)
