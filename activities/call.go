@@ -50,12 +50,13 @@ type meta struct {
 func (a *Activities) callProvider(ctx context.Context, c Call, build func(provider.Capabilities) (provider.Request, error)) (_ reply, err error) {
 	show, stop := report.Heartbeat(ctx, report.Progress{Doing: "writes the record"})
 	defer stop()
+	dir := a.runs.Run(c.RunID)
+	defer func() { err = tellSpent(dir, c, err) }()
 	onDisk, err := a.beginEntry(ctx, c.Header)
 	if err != nil {
 		return reply{}, err
 	}
 	defer finishEntry(onDisk, &err)
-	dir := a.runs.Run(c.RunID)
 	lock, err := takeTurns(ctx, dir, c.Artifact("lock"), "the answer", show)
 	if err != nil {
 		return reply{}, err
@@ -79,14 +80,8 @@ func (a *Activities) callProvider(ctx context.Context, c Call, build func(provid
 	if err != nil {
 		return reply{}, err
 	}
-	site, err := a.site(ctx, c, show)
-	if err != nil {
+	if req.Work, err = a.lendWork(ctx, dir, c, p, show); err != nil {
 		return reply{}, err
-	}
-	req.Work = provider.Work{Site: site, Tools: c.Tools, Permits: c.Permits, Left: leftFor(dir, c, p), Network: c.Network, Options: c.Options, Notes: watchNotes}
-	if facts, err := dir.Facts(); err == nil { // for others to read; the call does not rely on it
-		goal, _, _ := strings.Cut(strings.TrimSpace(facts.Goal), "\n")
-		req.Work.Name, req.Work.Goal = string(facts.Name), report.Summary(display.Line(goal))
 	}
 	begun, err := a.countStart(dir, c)
 	if err != nil {
@@ -111,6 +106,20 @@ func (a *Activities) callProvider(ctx context.Context, c Call, build func(provid
 	failpoint.Hit("call.answered")
 	found := p.Capabilities().Edits && begun < maxPaid // an agent's note holds the answer for the next attempt
 	return a.keepAnswer(dir, c, text, resp, found)
+}
+
+// lendWork returns the resources and permissions that the call gives to its provider.
+func (a *Activities) lendWork(ctx context.Context, dir *rundir.Dir, c Call, p provider.Provider, show func(report.Progress)) (provider.Work, error) {
+	site, err := a.site(ctx, c, show)
+	if err != nil {
+		return provider.Work{}, err
+	}
+	w := provider.Work{Site: site, Tools: c.Tools, Permits: c.Permits, Left: leftFor(dir, c, p), Network: c.Network, Options: c.Options, Notes: watchNotes}
+	if facts, err := dir.Facts(); err == nil { // for others to read; the call does not rely on it
+		goal, _, _ := strings.Cut(strings.TrimSpace(facts.Goal), "\n")
+		w.Name, w.Goal = string(facts.Name), report.Summary(display.Line(goal))
+	}
+	return w, nil
 }
 
 // leftFor returns the budget of an attempt: the rest that earlier attempts have left. An agent's session counts all
@@ -312,7 +321,7 @@ func (a *Activities) failedAttempt(ctx context.Context, dir *rundir.Dir, c Call,
 	return temporal.NewApplicationErrorWithOptions(message, string(perr.Code), temporal.ApplicationErrorOptions{
 		NonRetryable:   !perr.Retriable || max(n, begun) >= maxPaid,
 		NextRetryDelay: cmp.Or(perr.RetryAfter, time.Second<<(n-1)),
-		Details:        errorDetails(used, failedRetries(dir, c, n-1)),
+		Details:        []any{used, failedRetries(dir, c, n-1)},
 	})
 }
 
@@ -328,15 +337,6 @@ func keepFailure(dir *rundir.Dir, c Call, n int, p run.Problem, partial []byte, 
 	}
 	_, err := dir.Keep(attemptText(c, n), partial)
 	return err
-}
-
-// errorDetails returns the details of an activity's error: the usage, and the errors
-// that came before it.
-func errorDetails(used run.Usage, before []run.Retry) []any {
-	if used == (run.Usage{}) && len(before) == 0 {
-		return nil
-	}
-	return []any{used, before}
 }
 
 func attemptUsage(c Call, n int) string { return c.Artifact(fmt.Sprintf("attempt-%d.usage.json", n)) }

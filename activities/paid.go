@@ -34,7 +34,7 @@ func (a *Activities) countStart(dir *rundir.Dir, c Call) (begun int, err error) 
 	if err != nil {
 		return begun, err
 	}
-	return begun, temporal.NewNonRetryableApplicationError(message, string(failure.Unknown), nil, errorDetails(failedUsage(dir, c), failedRetries(dir, c, maxPaid))...)
+	return begun, temporal.NewNonRetryableApplicationError(message, string(failure.Unknown), nil)
 }
 
 // settlePaid resets the count of a call that has an answer or waits for a person, for
@@ -45,7 +45,19 @@ func settlePaid(dir *rundir.Dir, c Call) error { return dir.Forget(c.Artifact("b
 // retried, for a retry would be paid before a person knows.
 func unkeptError(what string, cause error, used run.Usage, before []run.Retry) error {
 	message := fmt.Sprintf("%s could not be kept: %s; make room, then answer to make the call again", what, display.Line(cause.Error()))
-	return temporal.NewNonRetryableApplicationError(message, string(failure.Unknown), cause, errorDetails(used, before)...)
+	return temporal.NewNonRetryableApplicationError(message, string(failure.Unknown), cause, used, before)
+}
+
+// tellSpent adds to the error of a call what its attempts were paid, as it is on disk. An error that has details tells
+// it already.
+func tellSpent(dir *rundir.Dir, c Call, err error) error {
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); err == nil || ok && app.HasDetails() {
+		return err
+	}
+	if r, lost := findAnswer(dir, c); lost == nil {
+		return addSpent(err, r.usage, r.retries)
+	}
+	return addSpent(err, failedUsage(dir, c), failedRetries(dir, c, maxPaid))
 }
 
 // addSpent adds to the error of an activity what answers before it were paid. The phase then begins another call, which
@@ -57,7 +69,7 @@ func addSpent(err error, used run.Usage, before []run.Retry) error {
 	case !ok && (err == nil || errors.Is(err, context.Canceled) || temporal.IsCanceledError(err)):
 		return err
 	case !ok:
-		return temporal.NewApplicationErrorWithOptions(err.Error(), string(failure.Unknown), temporal.ApplicationErrorOptions{Details: errorDetails(used, before)})
+		return temporal.NewApplicationErrorWithOptions(err.Error(), string(failure.Unknown), temporal.ApplicationErrorOptions{Details: []any{used, before}})
 	case app.Type() == BehindError || app.Type() == AheadError: // their details name events, and the same call is made again
 		return err
 	}
@@ -68,6 +80,6 @@ func addSpent(err error, used run.Usage, before []run.Retry) error {
 	}
 	return temporal.NewApplicationErrorWithOptions(app.Message(), app.Type(), temporal.ApplicationErrorOptions{ // without a cause, by which it would be made anew
 		NonRetryable: app.NonRetryable(), NextRetryDelay: app.NextRetryDelay(), Category: app.Category(),
-		Details: errorDetails(used.Add(later), run.AddRetries(before, retries)),
+		Details: []any{used.Add(later), run.AddRetries(before, retries)},
 	})
 }

@@ -2,11 +2,16 @@ package activities_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/ratchet-dev/ratchet/activities"
+	"github.com/ratchet-dev/ratchet/internal/failure"
 	"github.com/ratchet-dev/ratchet/internal/provider"
 	"github.com/ratchet-dev/ratchet/internal/run"
 )
@@ -78,5 +83,54 @@ func TestAnErrorAfterTheAnswerTellsItsUsage(t *testing.T) {
 				t.Errorf("%v: it tells %+v", app, used)
 			}
 		})
+	}
+}
+
+// What attempts at a call have used is told by the error of the next one, which cannot begin: the phase then makes a
+// call that does not find them.
+func TestAnAttemptThatCannotBeginTellsWhatOthersUsed(t *testing.T) {
+	late := &failure.Error{Code: failure.Timeout, Message: "late", Retriable: true}
+	limit := &failure.Limited{Until: time.Now().Add(time.Hour), Cause: &failure.Error{Code: failure.RateLimit, Message: "5 hours"}}
+	for name, tc := range map[string]struct {
+		spoil func(*fixture, *activities.Call)
+		again bool
+	}{
+		"no such provider":                    {func(s *fixture, _ *activities.Call) { s.opened = errors.New("no key") }, false},
+		"no box":                              {func(s *fixture, _ *activities.Call) { s.opened = &activities.NotBoxed{Reason: "no box"} }, false},
+		"an object of the repository is gone": {func(s *fixture, c *activities.Call) { c.Head = run.Commit(strings.Repeat("1", 40)) }, false},
+		"too little time":                     {func(_ *fixture, c *activities.Call) { c.Timeout = time.Hour }, true},
+		"its start cannot be counted":         {func(s *fixture, c *activities.Call) { s.block("../locks/execute-iter-0001.begun") }, true},
+		"its lock cannot be had": {func(s *fixture, c *activities.Call) {
+			check(s.t, os.Remove(filepath.Join(s.dir().Path(), "locks", "execute-iter-0001.lock")))
+			s.block("../locks/execute-iter-0001.lock")
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newFixture(t)
+			s.provider.responds(provider.Response{Usage: &run.Usage{TotalTokens: 1}}, late)
+			s.provider.responds(provider.Response{Usage: &run.Usage{TotalTokens: 1000}}, limit)
+			c := s.call(run.Execute)
+			callFailure(t, s, c)
+			must[activities.ProposeResult](s, s.acts.Propose, c)
+			tc.spoil(s, &c)
+			app := callFailure(t, s, c)
+			if used := spentOf(t, app); app.NonRetryable() == tc.again || used.TotalTokens != 1001 {
+				t.Errorf("%v: it tells %+v", app, used)
+			}
+		})
+	}
+}
+
+// The record of the call does not fit on the disk, after the answer: the last of such errors tells its usage.
+func TestAnAttemptThatCannotBeginTellsTheUsageOfTheAnswer(t *testing.T) {
+	s := newFixture(t)
+	s.provider.responds(provider.Response{RawText: "# plan", FinishReason: provider.Stop, Usage: &run.Usage{TotalTokens: 1000}}, nil)
+	c := s.call(run.Plan)
+	must[activities.PlanResult](s, s.acts.Plan, c)
+	check(t, os.Remove(filepath.Join(s.dir().Path(), "locks", "plan-iter-0001.lock")))
+	s.block("../locks/plan-iter-0001.lock")
+	app, ok := errors.AsType[*temporal.ApplicationError](fail(s, s.acts.Plan, c))
+	if !ok || spentOf(t, app).TotalTokens != 1000 {
+		t.Errorf("got %v", app)
 	}
 }
