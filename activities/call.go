@@ -226,7 +226,7 @@ func (a *Activities) haltOf(dir *rundir.Dir, c Call, text []byte, used run.Usage
 		}
 		return reply{halt: h, usage: failedUsage(dir, c)}, err // the agent still waits: after an error the next attempt meets the same request
 	}
-	h, all := &Halt{}, used.Add(failedUsage(dir, c))
+	h, all := &Halt{}, used.Add(failedUsage(dir, c)) // with the usage of this attempt, which is not kept yet
 	var r reply
 	l, limited := errors.AsType[*failure.Limited](cause)
 	if limited {
@@ -244,15 +244,15 @@ func (a *Activities) haltOf(dir *rundir.Dir, c Call, text []byte, used run.Usage
 	return r, nil
 }
 
-// keepHalt keeps the text of a call that was cut off, and settles the call. At a usage limit it keeps the usage, too.
+// keepHalt keeps the text and the usage of a call that was cut off, and settles the call.
 func keepHalt(dir *rundir.Dir, c Call, text []byte, used run.Usage, h *Halt) (err error) {
 	if h.Cut, err = keepCut(dir, c, text); err != nil {
 		return err
 	}
+	if err := keepUsage(dir, c, used); err != nil {
+		return err
+	}
 	if l := h.Limited; l != nil {
-		if err := keepUsage(dir, c, used); err != nil {
-			return err
-		}
 		if err := dir.Log("provider-"+string(c.Phase), rundir.Info, "limited", map[string]any{
 			"iteration": c.Iteration, "call": c.Number, "provider": c.Provider, "until": l.Until, "message": l.Reason,
 		}); err != nil {

@@ -29,7 +29,7 @@ func keepCut(dir *rundir.Dir, c Call, text []byte) (*run.Ref, error) {
 	return &ref, err
 }
 
-// cutUsage names the sum of the usage of all attempts at the call that were cut off and are made again: after a usage
+// cutUsage names the sum of the usage of all attempts at the call that were cut off and can be made again: after a usage
 // limit, or by another worker, the same call continues, however often.
 func cutUsage(c Call) string { return c.Artifact("cut.usage.json") }
 

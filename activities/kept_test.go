@@ -173,3 +173,23 @@ func TestAnAttemptHasTheBudgetThatEarlierOnesLeft(t *testing.T) {
 		t.Errorf("without a bound it has %+v", got)
 	}
 }
+
+// The result of a call that has used up its budget is lost with its worker: the next attempt has no rest, and tells all.
+func TestAUsedUpBudgetIsNotPaidTwice(t *testing.T) {
+	s := newFixture(t)
+	late := &failure.Error{Code: failure.Timeout, Message: "late", Retriable: true}
+	s.provider.responds(provider.Response{Usage: &run.Usage{TotalTokens: 10}}, late)
+	s.provider.responds(provider.Response{RawText: "x", Usage: &run.Usage{TotalTokens: 1000}}, &provider.Exhausted{})
+	s.provider.responds(provider.Response{}, &provider.Exhausted{})
+	c := s.call(run.Execute)
+	c.Left = provider.Left{Tokens: 1000}
+	callFailure(t, s, c)
+	for n := 2; n <= 3; n++ {
+		if out := must[activities.ProposeResult](s, s.acts.Propose, c); out.Halt == nil || !out.Halt.Exhausted || out.Usage.TotalTokens != 1010 {
+			t.Errorf("attempt %d: %+v, usage %+v", n, out.Halt, out.Usage)
+		}
+	}
+	if left := s.provider.asked[2].Work.Left; left.Tokens >= 0 {
+		t.Errorf("the last attempt has %+v", left)
+	}
+}
