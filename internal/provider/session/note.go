@@ -113,5 +113,6 @@ func (c *activeCall) keepNote() error {
 	if err := c.req.Work.Site.SetNote(b); err != nil {
 		return fmt.Errorf("keep the session's note: %w", err)
 	}
+	c.left = *c.unreportedUsage()
 	return nil
 }

@@ -129,6 +129,8 @@ type activeCall struct {
 	progress func(provider.Progress)
 
 	note slotNote
+	// left is the usage that the note on disk leaves to be told.
+	left run.Usage
 	talk *talk
 	// servingPeers says that the run's own turn is over and its answer kept. The
 	// turns that follow serve the messages of other sessions.
@@ -175,6 +177,7 @@ func (c *activeCall) produceAnswer(ctx context.Context) (provider.Response, erro
 	if c.note, err = loadNote(c.req.Work.Site); err != nil {
 		return provider.Response{}, err
 	}
+	c.left = *c.unreportedUsage()
 	a, err := c.firstAnswer(ctx)
 	for told := 0; ; told++ {
 		if err != nil {
@@ -185,7 +188,6 @@ func (c *activeCall) produceAnswer(ctx context.Context) (provider.Response, erro
 		if !ok || told == maxComplaints {
 			if unfit != nil {
 				resp.Usage = c.tellUsage(ctx)
-				c.keepNoteOrLog()
 			}
 			return resp, unfit
 		}
@@ -267,29 +269,37 @@ func (c *activeCall) partialResponse(ctx context.Context, err error) provider.Re
 	if c.talk.Session != nil {
 		c.note.Used = c.talk.callUsage()
 	}
-	if _, waits := errors.AsType[*provider.Suspended](err); !waits {
-		resp.Usage = c.tellUsage(ctx)
+	if _, waits := errors.AsType[*provider.Suspended](err); waits {
+		c.keepNoteOrLog()
+		return resp
 	}
-	c.keepNoteOrLog()
+	resp.Usage = c.tellUsage(ctx)
 	return resp
 }
 
-// tellUsage returns the usage that an error reports. A call that was canceled leaves it to the next attempt: who cancels
-// need not hear what comes back.
+// tellUsage returns the usage that an error reports, and keeps the note. A call that was canceled leaves it to the next
+// attempt: who cancels need not hear what comes back. So does a call whose note is not kept, as far as the next attempt
+// finds it in the last note. A call that has sent nothing has used nothing; the note is of an earlier call.
 func (c *activeCall) tellUsage(ctx context.Context) *run.Usage {
-	if errors.Is(ctx.Err(), context.Canceled) {
+	if errors.Is(ctx.Err(), context.Canceled) || !c.note.isFor(c.workKey(), c.req.Call) {
+		c.keepNoteOrLog()
 		return nil
 	}
-	used := c.unreportedUsage()
+	used, left := *c.unreportedUsage(), c.left
 	c.note.Told = c.note.Used
-	return used
+	if !c.keepNoteOrLog() {
+		used = used.Sub(left)
+	}
+	return &used
 }
 
 // keepNoteOrLog keeps the note on a path that already returns an error.
-func (c *activeCall) keepNoteOrLog() {
-	if err := c.keepNote(); err != nil {
+func (c *activeCall) keepNoteOrLog() (kept bool) {
+	err := c.keepNote()
+	if err != nil {
 		c.log("note not kept", map[string]string{"error": err.Error()})
 	}
+	return err == nil
 }
 
 // roleSandbox returns how far the role's agent may reach: the planner and the

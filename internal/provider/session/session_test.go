@@ -31,6 +31,7 @@ type fakeSite struct {
 
 	mu     sync.Mutex
 	note   []byte
+	full   bool // no note is kept
 	held   int
 	logged []string
 }
@@ -41,9 +42,14 @@ func (s *fakeSite) Note() ([]byte, error)                   { s.mu.Lock(); defer
 func (s *fakeSite) SetNote(note []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.full {
+		return errors.New("no space left on device")
+	}
 	s.note = note
 	return nil
 }
+
+func (s *fakeSite) setFull(full bool) { s.mu.Lock(); defer s.mu.Unlock(); s.full = full }
 
 // edit changes the note to what a worker that died would have left.
 func (s *fakeSite) edit(t *testing.T, change func(note map[string]any)) {

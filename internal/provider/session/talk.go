@@ -106,6 +106,7 @@ func (c *activeCall) sendPrompt(ctx context.Context, text string) error {
 		}
 		c.note.Used, c.note.Told = c.note.Used.Sub(c.note.Told), run.Usage{}
 	}
+	c.left = *c.unreportedUsage()
 	t.usedBefore, t.used = c.note.Used, agent.Tokens{}
 	c.note.Key, c.note.Call, c.note.Task = c.workKey(), c.req.Call, c.taskDigest()
 	c.note.Open, c.note.Heard, c.note.Answer = true, false, nil

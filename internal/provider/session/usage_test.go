@@ -130,3 +130,61 @@ func TestTheNextCallOfTheSameWorkTellsItsOwnUsage(t *testing.T) {
 		})
 	}
 }
+
+// The note in the slot is still of the call before, whose answer has told its usage.
+func TestAnAgentThatDoesNotStartTellsNoUsage(t *testing.T) {
+	for name, change := range map[string]func(*provider.Request){
+		"in the next call":  func(req *provider.Request) { req.Call = 2 },
+		"in the next phase": func(req *provider.Request) { req.Phase, req.Role, req.Iteration = run.Fix, run.Fixer, 2 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			req := b.request("[[usage:1000,20]][[say:done]]")
+			first, err := b.call(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			change(&req)
+			b.fake.Refuse = func(agent.Options) error { return errors.New("the program does not start") }
+			if resp, err := b.call(req); err == nil || resp.Usage != nil && *resp.Usage != (run.Usage{}) {
+				t.Errorf("%v, usage %+v", err, resp.Usage)
+			}
+			b.fake.Refuse = nil
+			second, err := b.call(req)
+			if want := 1020 * int64(len(b.fake.Model.Requests())); err != nil || first.Usage.TotalTokens+second.Usage.TotalTokens != want {
+				t.Errorf("%v; %+v and %+v are told of %d tokens", err, first.Usage, second.Usage, want)
+			}
+		})
+	}
+}
+
+// The next attempt, or call, reads from the note how much is told.
+func TestUsageThatTheNoteDoesNotHoldIsToldOnce(t *testing.T) {
+	for name, next := range map[string]int{"by the next attempt": 1, "by the next call": 2} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			req := b.request("[[usage:1000,20]]" + write("a.txt", "A") + write("b.txt", "B") + "[[say:done]]")
+			req.Work.Tools = run.AllowTools
+			resp, err := b.provider().Generate(t.Context(), req, func(p provider.Progress) {
+				if p.Used.TotalTokens >= 1020 {
+					b.site.setFull(true)
+				}
+			})
+			if err == nil {
+				t.Fatal("the note that is not kept ends no attempt")
+			}
+			told := resp.Usage.TotalTokens
+			before := len(b.fake.Model.Requests())
+			b.site.setFull(false)
+			req.Call = next
+			if resp, err = b.call(req); err != nil {
+				t.Fatal(err)
+			}
+			told += resp.Usage.TotalTokens
+			all := len(b.fake.Model.Requests())
+			if least, most := 1020*int64(1+all-before), 1020*int64(all); told < least || told > most { // the last request before the end may have had no answer
+				t.Errorf("%d tokens are told of %d requests, %d of them in the first attempt", told, all, before)
+			}
+		})
+	}
+}
