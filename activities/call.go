@@ -50,13 +50,13 @@ type meta struct {
 func (a *Activities) callProvider(ctx context.Context, c Call, build func(provider.Capabilities) (provider.Request, error)) (_ reply, err error) {
 	show, stop := report.Heartbeat(ctx, report.Progress{Doing: "writes the record"})
 	defer stop()
-	dir := a.runs.Run(c.RunID)
-	defer func() { err = tellSpent(dir, c, err) }()
+	defer func() { err = a.tellSpent(c, err) }()
 	onDisk, err := a.beginEntry(ctx, c.Header)
 	if err != nil {
 		return reply{}, err
 	}
 	defer finishEntry(onDisk, &err)
+	dir := a.runs.Run(c.RunID)
 	lock, err := takeTurns(ctx, dir, c.Artifact("lock"), "the answer", show)
 	if err != nil {
 		return reply{}, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ratchet-dev/ratchet/internal/display"
 	"github.com/ratchet-dev/ratchet/internal/failure"
+	"github.com/ratchet-dev/ratchet/internal/provider/session"
 	"github.com/ratchet-dev/ratchet/internal/run"
 	"github.com/ratchet-dev/ratchet/internal/rundir"
 )
@@ -50,14 +51,17 @@ func unkeptError(what string, cause error, used run.Usage, before []run.Retry) e
 
 // tellSpent adds to the error of a call what its attempts were paid, as it is on disk. An error that has details tells
 // it already.
-func tellSpent(dir *rundir.Dir, c Call, err error) error {
+func (a *Activities) tellSpent(c Call, err error) error {
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); err == nil || ok && app.HasDetails() {
 		return err
 	}
+	dir := a.runs.Run(c.RunID)
 	if r, lost := findAnswer(dir, c); lost == nil {
 		return addSpent(err, r.usage, r.retries)
 	}
-	return addSpent(err, failedUsage(dir, c), failedRetries(dir, c, maxPaid))
+	note, _ := a.runs.Slot(c.RunID, c.Slot).Note() // of an agent; it may hold the answer of a worker that died then
+	used := failedUsage(dir, c).Add(session.AnswerUsage(note, providerRequest(c, "", "", nil)))
+	return addSpent(err, used, failedRetries(dir, c, maxPaid))
 }
 
 // addSpent adds to the error of an activity what answers before it were paid. The phase then begins another call, which

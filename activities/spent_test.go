@@ -134,3 +134,43 @@ func TestAnAttemptThatCannotBeginTellsTheUsageOfTheAnswer(t *testing.T) {
 		t.Errorf("got %v", app)
 	}
 }
+
+// The answer of an agent is in its note and not yet kept when its worker dies, and the next attempt cannot begin, or its
+// answer does not fit on the disk again and again.
+func TestTheUsageOfAnAnswerInTheNoteIsToldOnce(t *testing.T) {
+	for name, spoil := range map[string]func(*fixture, *activities.Call) (attempts int){
+		"it cannot begin": func(_ *fixture, c *activities.Call) int { c.Head = run.Commit(strings.Repeat("1", 40)); return 1 },
+		"it is the last":  func(s *fixture, c *activities.Call) int { s.block(c.Artifact("call.json")); return 4 },
+		"it was begun too often": func(s *fixture, c *activities.Call) int {
+			for range 4 {
+				_, err := s.dir().Count(c.Artifact("begun"))
+				check(s.t, err)
+			}
+			return 1
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newFixture(t)
+			fake := s.employ(writes("log.txt", "two\n") + "[[say:done]][[usage:1000,20]]")
+			c := s.developing()
+			unblock := s.block(c.Artifact("call.json"))
+			callFailure(t, s, c)
+			asked := len(fake.Model.Requests())
+			unblock()
+			spoiled := c
+			var app *temporal.ApplicationError
+			for range spoil(s, &spoiled) {
+				app = callFailure(t, s, spoiled)
+			}
+			told := spentOf(t, app).TotalTokens
+			if want := 1020 * int64(asked); !app.NonRetryable() || told != want || len(fake.Model.Requests()) != asked {
+				t.Errorf("%v: it tells %d of %d", app, told, want)
+			}
+			c.Number = 2
+			out := must[activities.ProposeResult](s, s.acts.Propose, c)
+			if want := 1020 * int64(len(fake.Model.Requests())); told+out.Usage.TotalTokens != want {
+				t.Errorf("%d and %d are told of %d", told, out.Usage.TotalTokens, want)
+			}
+		})
+	}
+}

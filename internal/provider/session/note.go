@@ -57,12 +57,16 @@ const maxSpent = 256
 type answer struct {
 	Text string `json:"text"`
 	// Changes is the content of the checkout at the end of the turn. It is valid
-	// once Taken says that the checkout was read.
+	// once Taken says that the checkout was read. The checkout of a role that changes nothing counts as read.
+	// No attempt gives an answer before, so nothing but its note tells its usage.
 	Changes []byte `json:"changes,omitempty"`
 	Taken   bool   `json:"taken,omitempty"`
 }
 
 func (n slotNote) isFor(key string, call int) bool { return n.Key == key && n.Call == call }
+
+// hasGiven reports whether the note holds an answer that an attempt has given, or will give.
+func (n slotNote) hasGiven() bool { return n.Answer != nil && n.Answer.Taken }
 
 // spendPermit records that a permit has let its call through.
 func (n *slotNote) spendPermit(a askID) {
@@ -89,6 +93,16 @@ func GardenIDIn(b []byte) dispatch.GardenID {
 	var n slotNote
 	_ = json.Unmarshal(b, &n) // a note that cannot be read names no id
 	return n.Garden
+}
+
+// AnswerUsage returns the usage of the answer to a request that a slot's note holds, as far as no error has told it. The
+// caller tells it if it gives up a call whose answer was not kept elsewhere: the next call counts it as told.
+func AnswerUsage(b []byte, req provider.Request) run.Usage {
+	var n slotNote
+	if json.Unmarshal(b, &n) != nil || !n.isFor(workKey(req), req.Call) || !n.hasGiven() {
+		return run.Usage{}
+	}
+	return n.Used.Sub(n.Told)
 }
 
 // loadNote reads the slot's note. A note that cannot be read counts as empty:

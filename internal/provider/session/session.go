@@ -311,9 +311,11 @@ func (c *activeCall) roleSandbox() agent.Sandbox {
 	return agent.ReadOnly
 }
 
+func (c *activeCall) workKey() string { return workKey(c.req) }
+
 // workKey names the piece of work. All calls that this work needs share it.
-func (c *activeCall) workKey() string {
-	return fmt.Sprintf("%s-%d-%d", c.req.Phase, c.req.Iteration, c.req.Candidate)
+func workKey(req provider.Request) string {
+	return fmt.Sprintf("%s-%d-%d", req.Phase, req.Iteration, req.Candidate)
 }
 
 // taskDigest identifies the prompt that the agent is given.

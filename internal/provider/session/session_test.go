@@ -31,7 +31,7 @@ type fakeSite struct {
 
 	mu     sync.Mutex
 	note   []byte
-	full   bool // no note is kept
+	takes  func(note []byte) bool // nil: it keeps every note
 	held   int
 	logged []string
 }
@@ -42,14 +42,18 @@ func (s *fakeSite) Note() ([]byte, error)                   { s.mu.Lock(); defer
 func (s *fakeSite) SetNote(note []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.full {
+	if s.takes != nil && !s.takes(note) {
 		return errors.New("no space left on device")
 	}
 	s.note = note
 	return nil
 }
 
-func (s *fakeSite) setFull(full bool) { s.mu.Lock(); defer s.mu.Unlock(); s.full = full }
+func (s *fakeSite) setTakes(takes func(note []byte) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.takes = takes
+}
 
 // edit changes the note to what a worker that died would have left.
 func (s *fakeSite) edit(t *testing.T, change func(note map[string]any)) {

@@ -101,7 +101,7 @@ func (c *activeCall) sendPrompt(ctx context.Context, text string) error {
 		c.note.Used, c.note.Told, c.note.Asked = run.Usage{}, run.Usage{}, nil
 	}
 	if c.note.Call != c.req.Call { // the reported usage is in the budgets already, and an answer has reported all of it
-		if c.note.Answer != nil {
+		if c.note.hasGiven() {
 			c.note.Told = c.note.Used
 		}
 		c.note.Used, c.note.Told = c.note.Used.Sub(c.note.Told), run.Usage{}
@@ -137,6 +137,7 @@ func (c *activeCall) awaitAnswer(ctx context.Context) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	a.Taken = c.roleSandbox() == agent.ReadOnly
 	c.note.Open, c.note.Answer = false, a
 	return *a, c.keepNote()
 }

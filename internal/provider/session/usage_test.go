@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"testing"
@@ -167,7 +168,7 @@ func TestUsageThatTheNoteDoesNotHoldIsToldOnce(t *testing.T) {
 			req.Work.Tools = run.AllowTools
 			resp, err := b.provider().Generate(t.Context(), req, func(p provider.Progress) {
 				if p.Used.TotalTokens >= 1020 {
-					b.site.setFull(true)
+					b.site.setTakes(func([]byte) bool { return false })
 				}
 			})
 			if err == nil {
@@ -175,7 +176,7 @@ func TestUsageThatTheNoteDoesNotHoldIsToldOnce(t *testing.T) {
 			}
 			told := resp.Usage.TotalTokens
 			before := len(b.fake.Model.Requests())
-			b.site.setFull(false)
+			b.site.setTakes(nil)
 			req.Call = next
 			if resp, err = b.call(req); err != nil {
 				t.Fatal(err)
@@ -186,5 +187,30 @@ func TestUsageThatTheNoteDoesNotHoldIsToldOnce(t *testing.T) {
 				t.Errorf("%d tokens are told of %d requests, %d of them in the first attempt", told, all, before)
 			}
 		})
+	}
+}
+
+// The note has no room for the changes of the answer that it holds: no attempt gives that answer.
+func TestUsageOfAnAnswerThatIsNotGivenIsToldByTheNextCall(t *testing.T) {
+	b := newBench(t)
+	req := b.request("[[usage:1000,20]]" + write("a.txt", "A") + "[[say:done]]")
+	req.Work.Tools = run.AllowTools
+	b.site.setTakes(func(note []byte) bool { return !bytes.Contains(note, []byte(`"changes":`)) })
+	var told int64
+	for range 2 {
+		resp, err := b.call(req)
+		if err == nil {
+			t.Fatal("the changes are kept")
+		}
+		told += resp.Usage.TotalTokens
+	}
+	b.site.setTakes(nil)
+	req.Call = 2
+	resp, err := b.call(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 1020 * int64(len(b.fake.Model.Requests())); told+resp.Usage.TotalTokens != want {
+		t.Errorf("%d and %d are told of %d", told, resp.Usage.TotalTokens, want)
 	}
 }
