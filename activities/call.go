@@ -125,18 +125,10 @@ func (a *Activities) lendWork(ctx context.Context, dir *rundir.Dir, c Call, p pr
 // leftFor returns the budget of an attempt: the rest that earlier attempts have left. An agent's session counts all
 // attempts at a call itself.
 func leftFor(dir *rundir.Dir, c Call, p provider.Provider) provider.Left {
-	left := c.Left
 	if p.Capabilities().Edits {
-		return left
+		return c.Left
 	}
-	used := failedUsage(dir, c)
-	if left.Tokens > 0 {
-		left.Tokens = cmp.Or(left.Tokens-used.TotalTokens, -1) // zero would be no bound
-	}
-	if left.Cost > 0 {
-		left.Cost = cmp.Or(left.Cost-used.Cost, -1)
-	}
-	return left
+	return c.Left.After(failedUsage(dir, c))
 }
 
 // findAnswer returns the answer of an earlier attempt, or fs.ErrNotExist if there is

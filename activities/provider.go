@@ -176,7 +176,7 @@ func (a *Activities) Judge(ctx context.Context, in JudgeInput) (_ Judgement, err
 	complaint := ""
 	for question := range questionsPerJudgement {
 		c := in.Call
-		c.Number = judgeCallNumber(in.Number, question)
+		c.Number, c.Left = judgeCallNumber(in.Number, question), in.Left.After(*out.Usage)
 		r, err := a.callProvider(ctx, c, a.prompter(ctx, c, brief{complaint: complaint, report: &in.Report, patch: in.Patch}))
 		if err != nil {
 			return out, err

@@ -174,3 +174,20 @@ func TestTheUsageOfAnAnswerInTheNoteIsToldOnce(t *testing.T) {
 		})
 	}
 }
+
+// Both questions of an evaluation share what is left of the budget.
+func TestTheSecondQuestionHasTheBudgetThatTheFirstLeft(t *testing.T) {
+	s := newFixture(t)
+	s.prepare()
+	for _, answer := range []string{"hm", "DECISION: PASS"} {
+		s.provider.responds(provider.Response{RawText: answer, FinishReason: provider.Stop, Usage: &run.Usage{TotalTokens: 900, Cost: 50}}, nil)
+	}
+	in := s.judging(0)
+	in.Left = provider.Left{Tokens: 1000, Cost: 50}
+	must[activities.Judgement](s, s.acts.Judge, in)
+	for n, want := range []provider.Left{{Tokens: 1000, Cost: 50}, {Tokens: 100, Cost: -1}} {
+		if got := s.provider.asked[n].Work.Left; got != want {
+			t.Errorf("question %d has %+v, want %+v", n+1, got, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -65,7 +66,7 @@ type Work struct {
 	// Permits are the decisions on permissions that this call, or an earlier one
 	// of the same session, was suspended for.
 	Permits []run.Permit
-	// Left is the rest of the run's budgets; a zero member is no bound.
+	// Left is the rest of the run's budgets.
 	Left Left
 	// Network lets the agent's tools reach the network.
 	Network bool
@@ -80,10 +81,26 @@ type Work struct {
 	Notes func(ctx context.Context) <-chan []run.Note
 }
 
-// Left is the rest of the budgets.
+// Left is the rest of the budgets. A zero member is no bound, and a negative one leaves nothing.
 type Left struct {
 	Tokens int64      `json:"tokens,omitempty"`
 	Cost   run.Micros `json:"costMicros,omitempty"`
+}
+
+// After returns the rest once so much more was used.
+func (l Left) After(used run.Usage) Left {
+	if l.Tokens > 0 {
+		l.Tokens = cmp.Or(l.Tokens-used.TotalTokens, -1)
+	}
+	if l.Cost > 0 {
+		l.Cost = cmp.Or(l.Cost-used.Cost, -1)
+	}
+	return l
+}
+
+// IsUsedUp reports whether so much usage leaves nothing of a budget.
+func (l Left) IsUsedUp(used run.Usage) bool {
+	return l.Tokens != 0 && used.TotalTokens >= l.Tokens || l.Cost != 0 && used.Cost >= l.Cost
 }
 
 // Suspended is the error of a call that cannot continue before a person decides.

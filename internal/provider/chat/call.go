@@ -56,8 +56,8 @@ func (c *activeCall) holdConversation(ctx context.Context) (provider.FinishReaso
 	}
 	c.lendFiles()
 	for {
-		if c.isOverdrawn() {
-			return "", &provider.Exhausted{Usage: c.used.toUsage(c.Price)}
+		if used := c.used.toUsage(c.Price); c.req.Work.Left.IsUsedUp(used) {
+			return "", &provider.Exhausted{Usage: used}
 		}
 		c.setMaxOutput()
 		m, err := c.nextMessage(ctx)
@@ -83,12 +83,6 @@ func (c *activeCall) lendFiles() {
 		return
 	}
 	c.explorer, c.conv.Tools = explore.New(c.req.Work.Site, int64(room)), explore.Tools()
-}
-
-// isOverdrawn reports whether a budget is used up.
-func (c *activeCall) isOverdrawn() bool {
-	left, used := c.req.Work.Left, c.used.toUsage(c.Price)
-	return left.Tokens != 0 && used.TotalTokens >= left.Tokens || left.Cost != 0 && used.Cost >= left.Cost
 }
 
 // nextMessage gets the next message. It sends the conversation once more where that is free and may help.

@@ -198,10 +198,16 @@ func (c *activeCall) produceAnswer(ctx context.Context) (provider.Response, erro
 // firstAnswer returns the answer of an earlier attempt if the note holds it, and
 // the answer of a turn otherwise.
 func (c *activeCall) firstAnswer(ctx context.Context) (answer, error) {
-	if a := c.note.Answer; a != nil && c.note.isFor(c.workKey(), c.req.Call) && c.note.Task == c.taskDigest() {
-		return *a, nil
+	var used run.Usage // by earlier attempts
+	if c.note.isFor(c.workKey(), c.req.Call) {
+		if used = c.note.Used; c.note.Answer != nil && c.note.Task == c.taskDigest() {
+			return *c.note.Answer, nil
+		}
 	}
 	if c.talk.Session == nil {
+		if c.req.Work.Left.IsUsedUp(used) {
+			return answer{}, &provider.Exhausted{Usage: used}
+		}
 		if err := c.beginWork(ctx); err != nil {
 			return answer{}, err
 		}

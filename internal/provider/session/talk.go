@@ -249,9 +249,7 @@ func (c *activeCall) handleEvent(ctx context.Context, e agent.Event) (*answer, e
 // enforceBudget interrupts a turn that has used up the rest of a budget. If the
 // turn is completed all the same, its answer counts.
 func (c *activeCall) enforceBudget(ctx context.Context) error {
-	left, used := c.req.Work.Left, c.talk.callUsage()
-	over := left.Tokens > 0 && used.TotalTokens >= left.Tokens || left.Cost > 0 && used.Cost >= left.Cost
-	if !over || c.talk.overBudget {
+	if c.talk.overBudget || !c.req.Work.Left.IsUsedUp(c.talk.callUsage()) {
 		return nil
 	}
 	c.talk.overBudget = true

@@ -214,3 +214,33 @@ func TestUsageOfAnAnswerThatIsNotGivenIsToldByTheNextCall(t *testing.T) {
 		t.Errorf("%d and %d are told of %d", told, resp.Usage.TotalTokens, want)
 	}
 }
+
+// A call whose budget is used up before it begins sends no prompt.
+func TestAnAgentWithoutABudgetIsNotAsked(t *testing.T) {
+	for name, left := range map[string]provider.Left{"no tokens": {Tokens: -1}, "no money": {Tokens: 1000, Cost: -1}} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			req := b.request("[[usage:1000,20]][[say:done]]")
+			req.Work.Left = left
+			_, err := b.call(req)
+			if _, ok := errors.AsType[*provider.Exhausted](err); !ok || len(b.fake.Model.Requests()) != 0 {
+				t.Errorf("%v, %d requests", err, len(b.fake.Model.Requests()))
+			}
+		})
+	}
+}
+
+// Its result was lost with its worker.
+func TestAnAgentThatHasUsedUpItsBudgetIsNotAskedAgain(t *testing.T) {
+	b := newBench(t)
+	req := b.request("[[usage:1000,20]]" + write("a.txt", "A") + write("b.txt", "B") + "[[say:done]]")
+	req.Work.Tools, req.Work.Left = run.AllowTools, provider.Left{Tokens: 1020}
+	var asked int
+	for n := 1; n <= 2; n++ {
+		resp, err := b.call(req)
+		if _, ok := errors.AsType[*provider.Exhausted](err); !ok || n == 2 && (len(b.fake.Model.Requests()) != asked || resp.Usage.TotalTokens != 0) {
+			t.Errorf("attempt %d: %v, %d requests, usage %+v", n, err, len(b.fake.Model.Requests()), resp.Usage)
+		}
+		asked = len(b.fake.Model.Requests())
+	}
+}
